@@ -352,6 +352,25 @@ func TestBadPlanetoid(t *testing.T) {
 			p.array("i4", little([]int32{0, 1, 1}), 1, 3)
 			f["ind.made.y"] = p.end()
 		}, []string{"ind.made.y: row 0 is not one-hot at class 2"}},
+		"values without numbers": {func(f files, d *Data) {
+			p := newPickler()
+			p.class("scipy.sparse.csr", "csr_matrix")
+			p.WriteString(")\x81}(")
+			p.text("_shape")
+			p.tuple(1, 4)
+			p.text("data") // made, and never filled
+			p.class("numpy.core.multiarray", "_reconstruct")
+			p.WriteByte('(')
+			p.class("numpy", "ndarray")
+			p.tuple(0)
+			p.WriteString("U\x01btR")
+			p.text("indices")
+			p.array("i4", little([]int32{0}), 1)
+			p.text("indptr")
+			p.array("i4", little([]int32{0, 1}), 2)
+			p.WriteString("ub")
+			f["ind.made.allx"] = p.end()
+		}, []string{"ind.made.allx: not a SciPy CSR matrix"}},
 		"NaN feature": {func(f files, d *Data) {
 			d.Features.Data[0] = float32(math.NaN())
 			d.Features.Rows, d.Features.Data = 15, d.Features.Data[:60]

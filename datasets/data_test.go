@@ -50,6 +50,7 @@ func TestBadSpec(t *testing.T) {
 		"ogb2:x":                       `unknown scheme "ogb2"; want one of synth:NAME, npy:DIR`,
 		"wikipedia":                    "unknown data set; want one of synth:NAME",
 		"npy:x?sed=1":                  `unknown key "sed"; npy: takes split, seed`,
+		"cora?sed=1":                   `unknown key "sed"; cora takes split, seed`,
 		"synth:arxiv?split=1/1/1":      `unknown key "split"; synth: takes nodes, edges`,
 		"synth:demi":                   `unknown synthetic data set "demi"; want one of demo, arxiv`,
 		"synth:demo?nodes=0":           "nodes=0: want an integer in [1, 2147483647]",

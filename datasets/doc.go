@@ -18,14 +18,13 @@
 // # Promises of the readers
 //
 // Graphs come out undirected, unless a SPEC says directed=in or directed=out, and
-// simple: symmetrised, de-duplicated, without self-loops (the propagation matrix adds its own). Data.Report counts these
-// changes, Data.Notes names all others, and there are no more. Every value is
-// checked: node ids in range, features finite, labels in range, splits disjoint
-// and the training set not empty. A file that is damaged, cut short or of an
-// unexpected kind gives one error that names the file and the place in it. Sizes
-// that a file claims are checked against its length before memory is allocated.
-// Readers do not panic. Pickles construct only arrays, sparse matrices, lists and
-// dictionaries.
+// simple: symmetrised, de-duplicated, without self-loops (the propagation matrix adds its
+// own). Data.Report counts these changes, Data.Notes names all others, and there are no
+// more. Every value is checked: node ids in range, features finite, labels in range,
+// splits disjoint and the training set not empty. A file that is damaged, cut short or of
+// an unexpected kind gives one error that names the file and the place in it. Sizes that a
+// file claims are checked against its length before memory is allocated. Readers do not
+// panic. Pickles construct only arrays, sparse matrices, lists and dictionaries.
 //
 // # Out of scope
 //

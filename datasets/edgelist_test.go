@@ -196,3 +196,41 @@ func TestFirstErrorOfAFile(t *testing.T) {
 		expectError(t, in("D/cut.gz?labels=D/l"), `cut.gz:50002: "50000,x" is not two node ids`)
 	}
 }
+
+// The key ids holds for all files, also if there are no edges.
+func TestIDsWithoutEdges(t *testing.T) {
+	in := edgeListFiles(t, map[string]string{"e": "# none\n", "l": "id,label\n1,4\n2,7\n3,9\n", "f": "1\n2\n3\n"})
+	d := open(t, in("D/e?ids=from-1&labels=D/l&features=D/f"))
+	if d.Nodes() != 3 || !cmp.Equal(d.Labels.Class, []int32{0, 1, 2}) || d.NodeNames.At(0) != "1" {
+		t.Errorf("%d nodes of the classes %v, the first is %s", d.Nodes(), d.Labels.Class, d.NodeNames.At(0))
+	}
+}
+
+// Comments before the edges may be longer than a block of lines.
+func TestLongComments(t *testing.T) {
+	comments := strings.Repeat("# "+strings.Repeat("x", 1000)+"\n", 2000)
+	in := edgeListFiles(t, map[string]string{"e": comments + "ann,bob\nbob,cat\n", "l": "id,label\nann,0\nbob,1\ncat,0\n"})
+	if d := open(t, in("D/e?labels=D/l")); d.Nodes() != 3 || d.Edges() != 2 {
+		t.Errorf("%d nodes, %d edges", d.Nodes(), d.Edges())
+	}
+}
+
+// Errors name a node by its id in the files.
+func TestErrorsNameIDs(t *testing.T) {
+	in := edgeListFiles(t, map[string]string{
+		"e": "1,2\n2,3\n", "names": "ann,bob\nbob,cat\n", "one": "1 2\n", "gap": "9000000,9000001\n",
+		"twice": "id,label\n1,0\n2,1\n2,0\n", "rows": "id,x\n1,5\n3,5\n3,6\n", "tasks": "id,a,b\n2,0,2\n0,0,1\n1,1,0\n",
+		"names twice": "id,label\nann,0\nbob,1\nbob,0\n", "mixed.json": `{"1": 1, "3": [1]}`, "null.json": `{"bob": null}`,
+	})
+	for spec, want := range map[string]string{
+		"D/e?ids=from-1&labels=D/twice":      "twice: node 2 is there twice",
+		"D/e?ids=from-1&features=D/rows":     "rows: node 3 is there twice",
+		"D/names?labels=D/names twice":       `names twice: node "bob" is there twice`,
+		"D/e?ids=from-1&labels=D/mixed.json": "node 3: labels must all be lists or none",
+		"D/names?labels=D/null.json":         `node "bob": label null`,
+		"D/e?ids=from-0&labels=D/tasks":      "tasks: label of node 2, task 1 is 2",
+		"D/gap?ids=from-1&labels=D/twice":    "gap: node 9000001, but the files have only 4 lines",
+	} {
+		expectError(t, in(spec), want)
+	}
+}

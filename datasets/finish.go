@@ -87,6 +87,15 @@ func (d *Data) Unlabelled() bool {
 	return d != nil && d.Labels != nil && d.Labels.Outputs() == 0
 }
 
+// checkLabelled reports data without labels: a store and the folders of WriteNumPy and
+// WriteOGB open only with labels and a split.
+func (d *Data) checkLabelled() error {
+	if d.Unlabelled() {
+		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())
+	}
+	return nil
+}
+
 func normalizeRows(d *Data) {
 	if m := d.Features.Sparse; m != nil && m.Val == nil {
 		m.Val = slices.Repeat([]float32{1}, len(m.Idx))

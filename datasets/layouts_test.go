@@ -327,6 +327,8 @@ func TestBadEdgeList(t *testing.T) {
 		"JSON label":        {"l.json", `{"0": {}}`, "?labels=D/l.json", "node 0: label of kind map"},
 		"JSON fraction":     {"l.json", `{"0": 0.5}`, "?labels=D/l.json", "label 0.5 is neither a name nor an integer"},
 		"JSON mixture":      {"l.json", `{"0": 1, "1": [1]}`, "?labels=D/l.json", "node 1: labels must all be lists or none"},
+		"JSON -1, list":     {"l.json", `{"0": -1, "1": [1]}`, "?labels=D/l.json", "node 1: labels must all be lists or none"},
+		"features -1, list": {"f.json", `{"9": -1, "0": [1]}`, "?labels=D/labels.csv&features=D/f.json", "node 0: labels must all be lists or none"},
 		"JSON twice":        {"l.json", `{"0": 1, "0": 2}`, "?labels=D/l.json", "node 0 is there twice"},
 		"JSON null":         {"l.json", `{"0": null}`, "?labels=D/l.json", "l.json: byte 10: node 0: label null is neither"},
 		"JSON null in list": {"l.json", `{"0": [1, null]}`, "?labels=D/l.json", "node 0: label null is neither"},

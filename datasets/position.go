@@ -18,9 +18,9 @@ const (
 
 // positionFeatures returns features that say where in the graph a node is: random numbers
 // (Sato et al. 2021, arXiv:2002.03155), replaced 32 times by their means over a node and its
-// neighbours, so that near nodes have similar ones (Chen et al. 2019, arXiv:1908.11512). Each
-// column then has mean 0, and each row mean square 1. Cost: 32·64 operations an edge and
-// direction. Memory: 512 bytes a node, and half of it stays.
+// neighbours, so that near nodes have similar ones (Chen et al. 2019, arXiv:1908.11512). Then
+// the mean of each column is subtracted, and each row scaled to mean square 1. Cost: 32·64
+// operations an edge and direction. Memory: 512 bytes a node, and half of it stays.
 func positionFeatures(ctx context.Context, a *graph.CSR) (*graph.Features, error) {
 	const width, rows = positionWidth, 1 << 12
 	n := a.Rows

@@ -132,10 +132,14 @@ func (s *Spec) checkKeys(allowed []string) error {
 		if slices.Contains(allowed, key) {
 			continue
 		}
-		if len(allowed) == 0 {
-			return fmt.Errorf("datasets: %q: unknown key %q; %s: takes no keys", s.text, key, s.Scheme)
+		taker := s.Path // the name of a data set
+		if s.Scheme != "" {
+			taker = s.Scheme + ":"
 		}
-		return fmt.Errorf("datasets: %q: unknown key %q; %s: takes %s", s.text, key, s.Scheme, strings.Join(allowed, ", "))
+		if len(allowed) == 0 {
+			return fmt.Errorf("datasets: %q: unknown key %q; %s takes no keys", s.text, key, taker)
+		}
+		return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, taker, strings.Join(allowed, ", "))
 	}
 	return nil
 }

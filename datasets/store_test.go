@@ -599,6 +599,24 @@ func (c *countdown) Err() error {
 	return nil
 }
 
+// Data without labels could not be opened again. They are refused before a file is replaced.
+func TestWriteUnlabelled(t *testing.T) {
+	in := edgeListFiles(t, map[string]string{"e": "0,1\n1,2\n"})
+	spec, _, _ := strings.Cut(in("D/e?features=degree"), "&split")
+	good, dir := made(t, 50, 3), t.TempDir()
+	if err := WriteNumPy(t.Context(), dir, good); err != nil {
+		t.Fatal(err)
+	}
+	store := writeStoreFile(t, good)
+	for _, to := range []string{store, dir + "/", "ogb:" + t.TempDir()} {
+		if _, err := Convert(t.Context(), spec, to, Options{Unlabelled: true}); err == nil || !strings.Contains(err.Error(), "data without labels are not written") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	sameData(t, open(t, "store:"+store), good)
+	sameData(t, open(t, "npy:"+dir), good)
+}
+
 // WriteNumPy refuses invalid data before it changes the folder.
 func TestNumPyExportIsValidatedFirst(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")

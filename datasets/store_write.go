@@ -13,6 +13,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/half"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // Precision is the number format of features.
@@ -36,8 +37,8 @@ func (p Precision) check() error {
 // WriteStore validates a data set and writes it as a store, without changing the
 // precision of the features. The file appears whole or not at all: an existing file
 // is replaced only once the new one is complete, and processes that have the old one
-// open keep it. Cost: one pass over the data to check them, one to write them, and
-// 8 bytes of memory a node.
+// open keep it. Data without labels are an error. Cost: one pass over the data to check
+// them, one to write them, and 8 bytes of memory a node.
 func WriteStore(ctx context.Context, path string, d *Data) error {
 	return writeStoreAs(ctx, path, d, "", nil)
 }
@@ -46,6 +47,9 @@ func WriteStore(ctx context.Context, path string, d *Data) error {
 // propagated features.
 func writeStoreAs(ctx context.Context, path string, d *Data, p Precision, propagated func(*storeWriter) error) error {
 	if err := d.validate(ctx); err != nil {
+		return err
+	}
+	if err := d.checkLabelled(); err != nil {
 		return err
 	}
 	if p == Float16 && d.Features.Sparse != nil {
@@ -230,9 +234,7 @@ func (w *storeWriter) features(x *graph.Features) error {
 	wide := make([]float32, min(featurePiece, len(x.Half)))
 	for from := 0; from < len(x.Half); from += featurePiece {
 		part := x.Half[from:min(from+featurePiece, len(x.Half))]
-		for k, h := range part {
-			wide[k] = half.Float32(h)
-		}
+		kernel.Widen(wide, part)
 		if err := writeNumbers(w, wide[:len(part)]); err != nil {
 			return err
 		}
@@ -306,31 +308,4 @@ func (d *Data) notesWithSource() []string {
 		return d.Notes
 	}
 	return append([]string{"made from " + d.Name}, d.Notes...)
-}
-
-// validate is Validate on all cores; it stops when ctx is done.
-func (d *Data) validate(ctx context.Context) error {
-	if err := checkContext(ctx); err != nil {
-		return err
-	}
-	if err := d.complete(); err != nil {
-		return err
-	}
-	if err := d.validateStructure(ctx); err != nil {
-		return err
-	}
-	return d.validateNodes(ctx)
-}
-
-// validateStructure checks the graph.
-func (d *Data) validateStructure(ctx context.Context) error {
-	check := d.Graph.ValidateAdjacency
-	if d.Directed {
-		check = d.Graph.ValidateDirected
-	}
-	err := check(ctx)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return fmt.Errorf("datasets: %s: %w", d.title(), err)
 }

@@ -1,8 +1,6 @@
 package datasets
 
 import (
-	"archive/zip"
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +16,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/half"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
@@ -31,17 +29,14 @@ func convertToOGB(ctx context.Context, spec, dir string, o Options) (string, err
 	if err := WriteOGB(ctx, dir, d); err != nil {
 		return "", err
 	}
-	written := "ogb:" + filepath.Clean(dir)
-	if d.Directed {
-		written += "?directed=out" // rows of the graph as they are
-	}
-	return written, nil
+	return d.writtenSpec("ogb", dir), nil
 }
 
 // WriteOGB writes a data set as a folder in the binary layout of the Open Graph Benchmark,
 // as ogbn-papers100M has it: raw/data.npz, raw/node-label.npz and split/given/*.csv.gz. An
 // undirected edge is there once. Features in half precision are written as float32, sparse
-// features as a dense matrix. Names of nodes and classes are not written. It is an error if
+// features as a dense matrix. Names of nodes and classes are not written. Reading the folder
+// gives the usual metric of the labels; any other needs the key metric. It is an error if
 // the graph has weights, if there are no labels, if there is a single binary task, which the
 // layout cannot tell from two classes, or if dir holds another data set. The data are
 // validated before the first file is replaced. The folder opens only once all files are
@@ -58,6 +53,9 @@ func WriteOGB(ctx context.Context, dir string, d *Data) error {
 			return err
 		}
 	}
+	if err := d.checkLabelled(); err != nil {
+		return err
+	}
 	fail := func(part string) error {
 		return fmt.Errorf("datasets: %s: OGB's binary layout has no place for %s; want a store, or NumPy files", d.title(), part)
 	}
@@ -66,8 +64,6 @@ func WriteOGB(ctx context.Context, dir string, d *Data) error {
 		return fail("weights of edges")
 	case d.Labels.Tasks == 1:
 		return fail("a single binary task")
-	case d.Unlabelled():
-		return fail("data without labels")
 	}
 	at := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
 	if _, err := os.Stat(at("raw", "edge.csv.gz")); err == nil {
@@ -130,32 +126,6 @@ func writeIDLines(w io.Writer, ids []int32) error {
 		}
 	}
 	return z.Close()
-}
-
-// member is an array of an archive.
-type member struct {
-	key   string
-	write func(io.Writer) error
-}
-
-// writeArchive writes a .npz file, not compressed. The same arrays and date give the same
-// bytes. With the zero time, the members have no date.
-func writeArchive(w io.Writer, modified time.Time, members []member) error {
-	buffered := bufio.NewWriterSize(w, 1<<20)
-	z := zip.NewWriter(buffered)
-	for _, m := range members {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: m.key + ".npy", Method: zip.Store, Modified: modified})
-		if err == nil {
-			err = m.write(w)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	return buffered.Flush()
 }
 
 // writeLabels writes classes as a matrix of one column, or tasks.
@@ -222,10 +192,8 @@ func ogbMembers(ctx context.Context, d *Data) []member {
 				}
 				hi := min(lo+featurePiece, x.Len())
 				if x.Half != nil {
-					values = values[:0]
-					for _, h := range x.Half[lo:hi] {
-						values = append(values, half.Float32(h))
-					}
+					values = values[:hi-lo]
+					kernel.Widen(values, x.Half[lo:hi])
 				} else {
 					values = x.Data[lo:hi]
 				}

@@ -39,6 +39,11 @@ func TestWriteOGB(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameData(t, open(t, spec), directed)
+	scored := open(t, "synth:reddit?nodes=300&edges=900&features=4&classes=2")
+	if spec, err = Convert(t.Context(), "store:"+writeStoreFile(t, scored), "ogb:"+t.TempDir(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	sameData(t, open(t, spec), scored) // its metric is not the usual one
 	for what, d := range map[string]*Data{"weights": madeVariant(t, 30, 1, 1), "a single binary task": oneTaskOf(t)} {
 		dir := t.TempDir()
 		if err := WriteOGB(t.Context(), dir, d); err == nil || !strings.Contains(err.Error(), what) || !isMissing(filepath.Join(dir, "raw")) {

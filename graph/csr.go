@@ -154,7 +154,7 @@ func (m *CSR) TransposeInto(t *CSR) {
 	} else {
 		t.Val = resize(t.Val, nnz)
 	}
-	ptr := t.Ptr
+	ptr := t.Ptr[:m.Cols]
 	clear(ptr)
 	for _, j := range m.Idx[:nnz] {
 		ptr[j]++
@@ -165,6 +165,7 @@ func (m *CSR) TransposeInto(t *CSR) {
 		sum += ptr[j]
 		ptr[j] = sum
 	}
+	t.Ptr[m.Cols] = sum
 	for i := m.Rows - 1; i >= 0; i-- {
 		for k := m.Ptr[i+1] - 1; k >= m.Ptr[i]; k-- {
 			j := m.Idx[k]

@@ -147,3 +147,17 @@ func TestValidateAdjacencySymmetry(t *testing.T) {
 		}
 	})
 }
+
+// A column out of range panics, also the first one.
+func TestTransposeOutOfRange(t *testing.T) {
+	for _, column := range []int32{-1, 2, 3} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("column %d of a matrix of 2 columns: no panic", column)
+				}
+			}()
+			(&CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Idx: []int32{column}}).Transpose()
+		}()
+	}
+}

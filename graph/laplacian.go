@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -27,9 +28,9 @@ type Laplacian struct {
 	// reads.
 	Directed bool
 
-	// Share is not nil if several processes hold the rows of A together. Row, RowSum, At
-	// and a sampler's layer then read only rows that this process holds or has fetched.
-	// ColumnNorms2 and RowSums gather: all processes call them together. A directed A is not held so.
+	// Share is not nil if several processes hold the rows of A together; A is then not
+	// directed. RowSum, At and a sampler's layer read only rows that this process holds or
+	// has fetched. ColumnNorms2 and RowSums gather: all processes call them together.
 	Share *Share
 }
 
@@ -128,14 +129,21 @@ func (p *Laplacian) At(i, j int) float32 {
 	return 0
 }
 
-// RowSums returns the sum of each row of P. Cost: O(edges).
+// RowSums returns the sum of each row of P. Cost: O(edges), on all cores. Once ctx is done,
+// the error is the context's.
 func (p *Laplacian) RowSums(ctx context.Context) ([]float32, error) {
 	sums := make([]float32, p.Nodes())
 	first, last := p.own()
-	for v := first; v < last; v++ {
-		sums[v] = float32(p.RowSum(v))
-	}
-	return sums, p.gather(ctx, sums, 1)
+	err := parallel.Chunks(ctx, (last-first+rowRange-1)/rowRange, func(chunk int) error {
+		lo := first + chunk*rowRange
+		for v := lo; v < min(lo+rowRange, last); v++ {
+			sums[v] = float32(p.RowSum(v))
+		}
+		return nil
+	})
+	// Gather after an error too: the other processes wait for the values of this one.
+	gathered := p.gather(ctx, sums, 1)
+	return sums, cmp.Or(err, gathered)
 }
 
 // own returns the range of rows that this process holds.

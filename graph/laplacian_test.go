@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"errors"
 	"math"
 	"testing"
@@ -91,5 +92,35 @@ func TestLaplacianOfNil(t *testing.T) {
 		if err := p.Validate(); !errors.Is(err, ErrInvalid) || p.Nodes() != 0 {
 			t.Errorf("%d nodes, %v", p.Nodes(), err)
 		}
+	}
+}
+
+// RowSums sums each row, whichever core it is on, and stops when its context is done.
+func TestRowSums(t *testing.T) {
+	const n = 2*rowRange + 5
+	b, err := NewBuilder(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v := int32(1); v < n; v++ {
+		if err := b.Add(v, v/2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, _ := b.Build()
+	p := NewLaplacian(a)
+	sums, err := p.RowSums(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v, sum := range sums {
+		if want := float32(p.RowSum(v)); sum != want || sum == 0 {
+			t.Fatalf("row %d sums to %v, want %v", v, sum, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.RowSums(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
 	}
 }

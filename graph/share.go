@@ -27,8 +27,8 @@ func (s *Share) Own() (lo, hi int) { return s.Bounds[s.Rank], s.Bounds[s.Rank+1]
 // the whole matrix, so the length of every row is known.
 type SharedRows struct {
 	Lo, Hi  int
-	Place   []int32 // of each row that follows, its number among them; −1: not here
-	Fetched []int64 // of each row that follows, the place of its first entry
+	Place   []int32 // of each row of the matrix, its number among the other rows; −1: not among them
+	Fetched []int64 // of each other row, the place of its first entry
 }
 
 // first returns the place of the first entry of row i. It panics if the row is not here.

@@ -16,9 +16,9 @@ import (
 // rows of the others have no neighbours. So the first hops−1 powers of P, and one more
 // product with features, are exact at row 0.
 //
-// P must be of NewLaplacian, NewRowLaplacian or NewDirectedLaplacian. A neighbour that is outside the graph or
-// listed twice, a weight that is not positive and finite, and a P of another kind are
-// errors. Cost: the entries of the rows that it copies.
+// P must be of NewLaplacian, NewRowLaplacian or NewDirectedLaplacian. A neighbour that is
+// outside the graph or listed twice, a weight that is not positive and finite, and a P of
+// another kind are errors. Cost: the entries of the rows that it copies.
 func (p *Laplacian) WithNode(neighbors []int32, weights []float32, hops int) (local *Laplacian, nodes []int32, err error) {
 	place, err := p.checkNewNode(neighbors, weights, hops)
 	if err != nil {
@@ -108,7 +108,8 @@ func (p *Laplacian) checkNewNode(neighbors []int32, weights []float32, hops int)
 	return place, nil
 }
 
-// symmetric reports whether P is of NewLaplacian, if it is of that or of NewRowLaplacian.
+// symmetric tells a P of NewLaplacian, whose scales are one slice, from the others that
+// WithNode takes.
 func (p *Laplacian) symmetric() bool {
 	return len(p.RowScale) == 0 || &p.RowScale[0] == &p.ColScale[0]
 }

@@ -28,6 +28,7 @@ func TestMissingArguments(t *testing.T) {
 		return run(s.Run(context.Background()))
 	}
 	broken := &graph.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 1, 1}, Idx: []int32{7}}
+	wide := &graph.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Idx: []int32{1}}
 	for name, err := range map[string]error{
 		"no table":                   run(Tabulate("", nil)),
 		"a nil table":                run(Tabulate("", noTable)),
@@ -39,6 +40,7 @@ func TestMissingArguments(t *testing.T) {
 		"sampling few features":      look(func(s *Sampling) { s.Features = &graph.Features{Rows: p.Nodes(), Cols: 3} }),
 		"neighborhood of nil":        run(Neighborhood(nil, 0, 3, 0)),
 		"neighborhood that is wrong": run(Neighborhood(broken, 0, 3, 0)),
+		"neighborhood not square":    run(Neighborhood(wide, 0, 3, 0)),
 		"drawing of nil":             run(Drawing{Nodes: []int32{0}}.Chart()),
 		"interruptible nothing":      run(Interruptible(context.Background(), nil)),
 		"interruptible without end":  run(Interruptible(none, func(context.Context) error { return nil })),

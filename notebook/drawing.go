@@ -270,6 +270,9 @@ func Neighborhood(g *graph.CSR, start int32, most, fan int) ([]int32, error) {
 	if err := g.Validate(); err != nil {
 		return nil, fmt.Errorf("notebook: %w", err)
 	}
+	if g.Rows != g.Cols {
+		return nil, fmt.Errorf("notebook: a neighbourhood needs a square matrix, not %d×%d", g.Rows, g.Cols)
+	}
 	if start < 0 || int(start) >= g.Rows {
 		return nil, fmt.Errorf("notebook: node %d is outside [0, %d)", start, g.Rows)
 	}

@@ -303,11 +303,8 @@ func (r *scaleResult) print(w io.Writer) error {
 	return nil
 }
 
-// save writes the result and its figure to dir, which it makes.
+// save writes the result and its figure to dir.
 func (r *scaleResult) save(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("the result cannot be saved: %w", err)
-	}
 	base := filepath.Join(dir, scaleName)
 	err := atomicfile.Write(base+".json", func(w io.Writer) error { return printJSON(w, r) })
 	if err != nil {

@@ -100,6 +100,17 @@ func TestWarmUpOfEpochs(t *testing.T) {
 	fail(t, exitUsage, []string{"--schedule cosine", "--epochs"}, append(line, "--epochs", "0", "--max-batches", "0", "--patience", "3")...)
 }
 
+// TestEpochsOfUpdates trains epochs with more mini-batches, but not more updates, than the
+// default of --max-batches.
+func TestEpochsOfUpdates(t *testing.T) {
+	t.Chdir(t.TempDir())
+	m := object(t, succeed(t, "train", "--data", smallData, "--samples", "8", "--hidden", "8", "--batch", "8",
+		"--epochs", "101", "--micro", "8", "--patience", "0", "-q", "--json"))
+	if m["batches"] != 127.0 || m["stop"] != "epochs" {
+		t.Errorf("%v updates, ended by %v", m["batches"], m["stop"])
+	}
+}
+
 // TestOneName checks that options have the same names as flags, in a run's config.json
 // and in train.Options.
 func TestOneName(t *testing.T) {

@@ -34,11 +34,12 @@ func newDatasetsConvertCommand() *cobra.Command {
 	var propagated bool
 	var memory, scratch string
 	cmd := &cobra.Command{
-		Use:   "convert SPEC FILE|DIR/",
+		Use:   "convert SPEC FILE|DIR/|ogb:DIR",
 		Short: "Write a data set as a store, or as NumPy files if the path ends in a slash",
 		Long: `Write a data set as a store, this program's own file format. A store of any size
 opens in milliseconds, and reads from disk only the parts in use. If the path ends
 in a slash, the command writes a folder of NumPy files, which npy: and Python read.
+ogb:DIR writes a folder in OGB's binary layout.
 
 With --features float16 the features take half the bytes, rounded to about three
 decimal digits. They are widened on use.
@@ -56,6 +57,7 @@ goes on where it stopped. The free disk space is checked beforehand.`,
   gcn datasets convert ogbn-products small.store --features float16
   gcn datasets convert synth:products products.store --propagated --features float16
   gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
+  gcn datasets convert store:papers.store ogb:papers
   gcn datasets convert synth:papers100M papers.store --features float16 --memory 9GiB
   gcn datasets convert ogbn-papers100M papers.store --features float16 --memory 8GiB
   gcn datasets convert ogb:papers100M-bin papers.store --memory 8GiB --scratch /fast/disk

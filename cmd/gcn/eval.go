@@ -136,6 +136,16 @@ type evalSample struct {
 	Unbiased      bool   `json:"unbiased"`
 }
 
+// sampleText says that a score is an estimate.
+func sampleText(e train.Estimate, nodes, of int) string {
+	kind := "unbiased"
+	if !e.Unbiased {
+		kind = "consistent, not unbiased"
+	}
+	return fmt.Sprintf("%s ± %s, estimated from a sample of %s of %s nodes (standard error; %s)",
+		formatScore(number(e.Score)), formatScore(number(e.StandardError)), thousands(int64(nodes)), thousands(int64(of)), kind)
+}
+
 func newEvalCommand() *cobra.Command {
 	var run runFlags
 	var samples int

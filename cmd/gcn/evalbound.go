@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/train"
 )
 
 // boundFlags bound the memory of inference. They do not change the results, and config.json
@@ -55,14 +54,4 @@ func limit(b layers.InferenceBound) (restore func()) {
 	}
 	before := debug.SetMemoryLimit(b.Memory)
 	return func() { debug.SetMemoryLimit(before) }
-}
-
-// sampleText says that a score is an estimate.
-func sampleText(e train.Estimate, nodes, of int) string {
-	kind := "unbiased"
-	if !e.Unbiased {
-		kind = "consistent, not unbiased"
-	}
-	return fmt.Sprintf("%s ± %s, estimated from a sample of %s of %s nodes (standard error; %s)",
-		formatScore(number(e.Score)), formatScore(number(e.StandardError)), thousands(int64(nodes)), thousands(int64(of)), kind)
 }

@@ -145,6 +145,9 @@ func TestUsageErrors(t *testing.T) {
 		{"train --eval-every 0", "--eval-every"},
 		{"train --epochs -1", "--epochs"},
 		{"train --epochs 101", "1010 mini-batches,10 in an epoch,--max-batches 0"},
+		{"train --epochs 1844674407370955162", "--max-batches 0"}, // times 10 is 4, modulo 2^64
+		{"train --epochs 801 --micro 8", "1002 updates of 8 mini-batches,10 in an epoch,--max-batches 0"},
+		{"train --epochs 10 --micro 8 --schedule cosine --warm-up 50", "--warm-up 50,13"},
 		{"train --max-batches 0 --patience 0", "would not end"},
 		{"train --hidden 0", "--hidden"},
 		{"train --layers 0", "--layers"},

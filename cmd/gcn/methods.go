@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -78,27 +77,6 @@ func methodNamed(name string) samplers.Method {
 	return samplers.Method{}
 }
 
-// fillSamples makes Samples one number per layer. If none was given it takes the method's
-// defaults. It makes Samples empty for a method without sample sizes.
-func (o *samplingOptions) fillSamples(layers int) error {
-	if o.namesParts() && !o.nodeWise() {
-		return o.Samples.repeat(layers, defaultSamples)
-	}
-	method := methodNamed(o.Method)
-	if method.Sizes == "" {
-		o.Samples = intList{}
-		return nil
-	}
-	if len(o.Samples) == 0 && len(method.Default) == layers {
-		o.Samples = method.Default
-	}
-	size := defaultSamples
-	if len(method.Default) > 0 {
-		size = method.Default[0]
-	}
-	return o.Samples.repeat(layers, size)
-}
-
 // methodText is a method with its sample sizes, for tables.
 func methodText(method string, samples intList) string {
 	if len(samples) == 0 {
@@ -146,55 +124,6 @@ func (o *trainOptions) newMethod(data *datasets.Data) (samplers.Sampler, error) 
 		}
 	}
 	return sampler, nil
-}
-
-// checkParts reports parts that do not go together.
-func (o *samplingOptions) checkParts() error {
-	if name := o.layerWiseOption(); name != "" && o.nodeWise() {
-		return usagef("--%s is for layer-wise methods, not for --method %s", name, o.Method)
-	}
-	if _, err := samplers.ParseImportance(o.importanceName(), o.Flat, o.Neighborhood); err != nil {
-		return usageError{err}
-	}
-	draw, err := samplers.ParseDraw(cmp.Or(o.Draw, "wrs"))
-	if err != nil {
-		return usageError{err}
-	}
-	weight, err := samplers.ParseWeight(o.weightName())
-	if err != nil {
-		return usageError{err}
-	}
-	if err := weight.Check(draw); err != nil {
-		return usageError{err}
-	}
-	if err := o.checkControl(); err != nil {
-		return err
-	}
-	if o.Population == populationNodes && weight != (samplers.Debiased{}) {
-		return usagef("--population is for debiased weights, not for %s", o.weightName())
-	}
-	return nil
-}
-
-// controls reports whether the options name a control variate.
-func (o *samplingOptions) controls() bool {
-	return o.Control != "" && o.Control != samplers.ControlNone.String()
-}
-
-// keepsHistories reports whether the options name a control variate, or a method with one.
-func (o *samplingOptions) keepsHistories() bool {
-	if o.namesParts() {
-		return o.controls()
-	}
-	return methodNamed(o.Method).Controlled
-}
-
-// refreshes reports whether activations are refreshed every --control-every mini-batches.
-func (o *samplingOptions) refreshes() bool {
-	if o.namesParts() {
-		return o.Control == samplers.ControlRefresh.String()
-	}
-	return methodNamed(o.Method).Refreshed
 }
 
 // fillDropoutNoise sets the method's own noise of dropout if the option is not given. It
@@ -276,29 +205,6 @@ func flagOf(option string) string {
 	return flag.String()
 }
 
-// checkControl reports parts whose estimate is biased, together with a control.
-func (o *samplingOptions) checkControl() error {
-	biased := o.biasedOption()
-	if !o.controls() || biased == "" {
-		return nil
-	}
-	return usagef("--control %s with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", o.Control, biased)
-}
-
-// biasedOption returns the option that makes the estimate of a layer-wise method's parts
-// biased, or "".
-func (o *samplingOptions) biasedOption() string {
-	switch {
-	case o.weightName() == "naive" && o.Draw != "replacement":
-		return "--weight naive"
-	case o.NormalizeRows:
-		return "--normalize-rows"
-	case o.IncludeRows:
-		return "--include-rows"
-	}
-	return ""
-}
-
 // checkEffects refuses options of a new run that change nothing, or that do the same as another
 // option. A run of an earlier program may have them.
 func (o *trainOptions) checkEffects() error {
@@ -316,22 +222,6 @@ func (o *trainOptions) checkEffects() error {
 	return nil
 }
 
-// methodName returns the method's name, or the names of its parts if no method
-// has these parts.
-func (o *samplingOptions) methodName() string {
-	name, own := o.Method, methodNamed(o.Method).FullDropoutNoise
-	if o.namesParts() {
-		name, own = o.partsName(), false
-	}
-	switch full := o.DropoutNoise == samplers.DropoutNoiseFull; {
-	case full && !own:
-		name += "-full-noise"
-	case own && o.DropoutNoise == samplers.DropoutNoiseSampled:
-		name += "-sampled-noise"
-	}
-	return name
-}
-
 // methodName returns the method's name, with the linear control if that is not the method's own.
 func (o *trainOptions) methodName() string {
 	name, own := o.samplingOptions.methodName(), !o.namesParts() && methodNamed(o.Method).LinearControl
@@ -342,94 +232,4 @@ func (o *trainOptions) methodName() string {
 		name += "-without-linear"
 	}
 	return name
-}
-
-// namesParts reports whether the options name parts, of a layer-wise method or, with
-// nodeWise, of a node-wise one.
-func (o *samplingOptions) namesParts() bool {
-	return o.Importance != "" || o.Flat || o.Draw != "" || o.Weight != "" ||
-		o.layerWiseOption() != ""
-}
-
-// nodeWise reports whether each row draws for itself: --method neighbor, which parts
-// may change.
-func (o *samplingOptions) nodeWise() bool { return o.Method == nodeWiseMethod }
-
-// layerWiseOption returns the first option given that only layer-wise methods have, or
-// "".
-func (o *samplingOptions) layerWiseOption() string {
-	switch {
-	case o.Neighborhood:
-		return "neighborhood"
-	case o.Population == populationNodes:
-		return "population"
-	case o.IncludeRows:
-		return "include-rows"
-	case o.NormalizeRows:
-		return "normalize-rows"
-	case o.Control != "":
-		return "control"
-	}
-	return ""
-}
-
-// importanceName returns the name of the importance in use: the given one, else the
-// method's own.
-func (o *samplingOptions) importanceName() string {
-	if o.nodeWise() {
-		return cmp.Or(o.Importance, "uniform")
-	}
-	return cmp.Or(o.Importance, "ladies")
-}
-
-// partsName returns the name of the method that has the named parts, or a name
-// made of the parts.
-func (o *samplingOptions) partsName() string {
-	draw, weight := cmp.Or(o.Draw, "wrs"), o.weightName()
-	name := o.importanceName()
-	switch {
-	case o.nodeWise() && name == "ladies":
-		name = nodeWiseMethod
-	case o.nodeWise():
-		name = nodeWiseMethod + "-" + name
-	}
-	if o.Flat {
-		name += "-flat"
-	}
-	if o.Neighborhood {
-		name += "-neighborhood"
-	}
-	switch {
-	case draw == "wrs" && weight == "debiased":
-		name += "-debiased"
-	case draw != "wrs" || weight != "naive":
-		name += "-" + draw + "-" + weight
-	}
-	for _, option := range []struct {
-		given bool
-		word  string
-	}{{o.Population == populationNodes, "-nodes"}, {o.IncludeRows, "-rows"}, {o.NormalizeRows, "-normalized"}, {o.controls(), "-" + o.Control}} {
-		if option.given {
-			name += option.word
-		}
-	}
-	return name
-}
-
-// weightName returns the name of the weight in use: the given one, else the
-// draw's own.
-func (o *samplingOptions) weightName() string {
-	if o.Weight != "" {
-		return o.Weight
-	}
-	draw, err := samplers.ParseDraw(cmp.Or(o.Draw, "wrs"))
-	if err != nil {
-		return ""
-	}
-	for _, name := range samplers.WeightNames() {
-		if weight, err := samplers.ParseWeight(name); err == nil && weight == samplers.DefaultWeight(draw) {
-			return name
-		}
-	}
-	return ""
 }

@@ -96,10 +96,8 @@ func (r *reproduction) flags(fs *pflag.FlagSet) {
 }
 
 func (r *reproduction) check() error {
-	for _, m := range r.methods {
-		if err := oneOf("methods", m, contenderNames()); err != nil {
-			return err
-		}
+	if err := checkContenders(r.methods); err != nil {
+		return err
 	}
 	for _, spec := range r.data {
 		if err := checkSpec(spec); err != nil {

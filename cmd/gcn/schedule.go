@@ -26,7 +26,7 @@ func (o *scheduleOptions) flags(fs *pflag.FlagSet) {
 }
 
 // check returns an error for the first option with a wrong value, or without effect.
-// limits are the largest numbers of mini-batches, 0 without a limit and math.MaxInt for one
+// limits are the largest numbers of updates, 0 without a limit and math.MaxInt for one
 // that depends on the data: train.Fit checks it.
 func (o *scheduleOptions) check(fs *pflag.FlagSet, decay float64, limits ...int) error {
 	if err := oneOf("schedule", o.Schedule, train.DecayNames()); err != nil {

@@ -71,7 +71,7 @@ func printFeatures(w io.Writer, t *study.FeaturesTable) error {
 	table := newTable(true)
 	table.row("seed", "best valid", "test "+t.Metric, "batches", "")
 	for _, r := range t.Rows {
-		table.row(r.Seed, fmt.Sprintf("%.4f", r.BestValid), fmt.Sprintf("%.4f", r.Test), r.Batches, "")
+		table.row(r.Seed, formatScore(number(r.BestValid)), formatScore(number(r.Test)), r.Batches, "")
 	}
 	if err := table.print(w); err != nil {
 		return err
@@ -79,5 +79,5 @@ func printFeatures(w io.Writer, t *study.FeaturesTable) error {
 	if len(t.Rows) == 1 {
 		return nil
 	}
-	return printLine(w, "mean %.4f ± %.4f (standard deviation of the runs)", t.TestMean, t.TestStd)
+	return printLine(w, "mean %s ± %s (standard deviation of the runs)", formatScore(number(t.TestMean)), formatScore(number(t.TestStd)))
 }

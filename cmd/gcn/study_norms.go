@@ -91,6 +91,9 @@ func normsVerdict(r study.NormsRow) string {
 	if math.IsNaN(r.MomentRatio) {
 		return assumption + "; the second moments are 0 or not numbers, and tell nothing"
 	}
+	if math.Abs(r.MomentRatio-1) < 0.005 {
+		return assumption + "; flat probabilities and LADIES have equal second moments, to within half a per cent"
+	}
 	if r.FlatBetter {
 		return fmt.Sprintf("%s; flat probabilities have the lower second moment, %.0f %% below LADIES", assumption, 100*(1-r.MomentRatio))
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/study"
 )
 
 // rowsOf returns the rows of a JSON object.
@@ -392,4 +393,28 @@ func TestStudyUsage(t *testing.T) {
 	}
 	fail(t, exitFailed, []string{"missing"}, "report", "missing")
 	fail(t, exitFailed, []string{"missing"}, "study", "norms", "--run", "missing")
+}
+
+// TestNormsVerdictOfEqualMoments judges a graph on which both probabilities are the same.
+func TestNormsVerdictOfEqualMoments(t *testing.T) {
+	for ratio, want := range map[float64]string{
+		1: "equal second moments", 1.004: "equal second moments", 0.996: "equal second moments",
+		1.2: "LADIES has the lower second moment, flat is 20 % above", 0.8: "flat probabilities have the lower second moment, 20 % below",
+	} {
+		if got := normsVerdict(study.NormsRow{MomentRatio: ratio, FlatBetter: ratio < 1}); !strings.Contains(got, want) {
+			t.Errorf("ratio %v: %s", ratio, got)
+		}
+	}
+}
+
+// TestFeaturesWithoutTestNodes prints a table of runs whose test score is not known.
+func TestFeaturesWithoutTestNodes(t *testing.T) {
+	var b strings.Builder
+	row := study.FeaturesRow{Seed: 1, BestValid: 0.5, Test: study.Number(math.NaN())}
+	if err := printFeatures(&b, &study.FeaturesTable{Metric: "accuracy", Rows: []study.FeaturesRow{row, row}}); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); strings.Contains(text, "NaN") || !strings.Contains(text, "unknown") || !strings.Contains(text, "0.5000") {
+		t.Error(text)
+	}
 }

@@ -214,8 +214,12 @@ func (j *trainJob) fillAndWeigh(ctx context.Context) error {
 		return err
 	}
 	// With a limit that was not asked for, the epochs would not be trained.
-	if n := j.Epochs * j.BatchesPerEpoch; j.MaxBatches > 0 && n > j.MaxBatches && !j.fs.Changed("max-batches") {
-		return usagef("--epochs %d are %d mini-batches, %d in an epoch, and --max-batches is %d: add --max-batches 0 for no limit", j.Epochs, n, j.BatchesPerEpoch, j.MaxBatches)
+	if n := j.epochUpdates(); j.BatchesPerEpoch > 0 && j.MaxBatches > 0 && n > j.MaxBatches && !j.fs.Changed("max-batches") {
+		unit := "mini-batches"
+		if j.Micro > 1 {
+			unit = fmt.Sprintf("updates of %d mini-batches", j.Micro)
+		}
+		return usagef("--epochs %d are %d %s, %d in an epoch, and --max-batches is %d: add --max-batches 0 for no limit", j.Epochs, n, unit, j.BatchesPerEpoch, j.MaxBatches)
 	}
 	return j.checkEffects()
 }

@@ -67,12 +67,7 @@ of GCNConv (PyTorch Geometric), GraphConv (DGL) and Linear are known; these need
 --bias-after. Weights are transposed where they are (outputs, inputs).`,
 		Example: `  gcn import model.pt --data npy:mygraph --model equation --hidden 16 --activation relu --bias-after --out runs/torch
   gcn eval --run runs/torch`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("import needs one FILE of weights")
-			}
-			return nil
-		},
+		Args: exactly(1, "import needs one FILE of weights"),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false

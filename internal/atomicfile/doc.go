@@ -1,7 +1,8 @@
 // Package atomicfile replaces files whole. A reader finds the old contents or the
 // new, also after a crash, and after a write to a full disk.
 //
-//	cmd/gcn, study, study/figure, datasets, internal/reproduce, internal/report; internal/rundir ◀─ train
+//	cmd/gcn, study, study/figure, datasets, internal/reproduce, internal/report,
+//	internal/weights, internal/rundir
 //	                        │
 //	                   atomicfile ─▶ filelock
 //

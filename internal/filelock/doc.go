@@ -1,7 +1,7 @@
 // Package filelock locks open files. The system frees a lock when the file is
 // closed or the process ends for any reason.
 //
-//	atomicfile, rundir, datasets
+//	atomicfile, rundir, datasets, reproduce
 //	        │
 //	     filelock
 //

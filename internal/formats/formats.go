@@ -1,6 +1,10 @@
 package formats
 
-import "github.com/gcn-layerwise/gcn/graph"
+import (
+	"fmt"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
 
 // Set is one data set as its files have it. The caller owns it.
 type Set struct {
@@ -48,3 +52,10 @@ var partNames = [3]string{"train", "valid", "test"}
 func (s *Split) parts() [3]*[]int32 { return [3]*[]int32{&s.Train, &s.Valid, &s.Test} }
 
 func (d *Set) nodes() int { return d.Graph.Rows }
+
+// noteNames says how labels with names were numbered.
+func (d *Set) noteNames() {
+	if d.Labels.Names != nil {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d kinds of labels, numbered in the order of their names", d.Labels.Outputs()))
+	}
+}

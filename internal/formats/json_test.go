@@ -45,7 +45,7 @@ func TestManyTasks(t *testing.T) {
 	}
 	b[len(b)-1] = '}'
 	write(t, path, b)
-	y, err := readClassMap(context.Background(), path, n, nodeKey)
+	y, err := readClassMap(context.Background(), path, n, new(nodeIDs).key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,17 @@ type nodeIDs struct {
 
 func (n *nodeIDs) named() bool { return n.index != nil }
 
+// text returns the id of a node as an error names it. A nil n counts from 0.
+func (n *nodeIDs) text(node int32) string {
+	switch {
+	case n == nil:
+		return strconv.Itoa(int(node))
+	case n.named():
+		return fmt.Sprintf("%.40q", n.names.At(int(node)))
+	}
+	return strconv.Itoa(int(node) + int(n.first))
+}
+
 // parse returns the number of an id that is a number.
 func (n *nodeIDs) parse(field []byte) (int32, error) {
 	id, ok := parseID(field)

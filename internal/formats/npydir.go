@@ -24,7 +24,8 @@ import (
 //	classes             names of the classes or tasks that labels numbers, may be missing
 //	train, valid, test  numbers or names of nodes, or masks of N booleans
 //
-// The split is read if o.Split is true. Without all three of its files the set has no split.
+// The split is read if o.Split is true. If all three of its files are missing, the set has no
+// split.
 func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	dir := folder(path)
 	ptr, err := readInt64s(ctx, dir, "indptr")

@@ -82,6 +82,7 @@ type ogbFolder struct {
 	splitDir  string // folder of the split's type; "" without a split
 	nodeType  string // in a heterogeneous folder
 	edgeTypes []string
+	missing   []string // needed files that are not there
 }
 
 // findOGB finds the files. One error names all that are missing.
@@ -90,48 +91,54 @@ func findOGB(ctx context.Context, dir string, split bool) (*ogbFolder, error) {
 	if _, err := os.Stat(o.raw("")); err != nil {
 		return nil, fmt.Errorf("datasets: %s: no raw folder in it; want an unzipped OGB folder: %w", o.dir, err)
 	}
-	var missing []string
-	need := func(path string) string {
-		if !exists(path) {
-			relative, err := filepath.Rel(o.dir, path)
-			if err != nil {
-				relative = path
-			}
-			missing = append(missing, relative)
-		}
-		return path
-	}
 	var err error
 	if exists(o.raw("num-node-dict.csv.gz")) {
-		err = o.findHeterogeneous(ctx, need)
+		err = o.findHeterogeneous(ctx)
 	} else {
-		need(o.raw("num-node-list.csv.gz"))
-		o.edges = []string{need(o.raw("edge.csv.gz"))}
-		o.label = need(o.raw("node-label.csv.gz"))
+		o.need(o.raw("num-node-list.csv.gz"))
+		o.edges = []string{o.need(o.raw("edge.csv.gz"))}
+		o.label = o.need(o.raw("node-label.csv.gz"))
 		o.nodeFeat, o.edgeFeat = o.raw("node-feat.csv.gz"), o.raw("edge-feat.csv.gz")
 		switch {
 		case exists(o.nodeFeat):
 		case exists(o.edgeFeat):
 			o.nodeFeat = ""
 		default:
-			need(o.nodeFeat)
+			o.need(o.nodeFeat)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if split {
-		if err := o.findSplit(need); err != nil {
+		if err := o.findSplit(); err != nil {
 			return nil, err
 		}
 	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("datasets: %s: incomplete OGB folder: missing %s: %w", o.dir, strings.Join(missing, ", "), fs.ErrNotExist)
-	}
-	return o, nil
+	return o, o.checkMissing()
 }
 
 func (o *ogbFolder) raw(name string) string { return filepath.Join(o.dir, "raw", name) }
+
+// need returns a path, and notes it for checkMissing if nothing is there.
+func (o *ogbFolder) need(path string) string {
+	if !exists(path) {
+		relative, err := filepath.Rel(o.dir, path)
+		if err != nil {
+			relative = path
+		}
+		o.missing = append(o.missing, relative)
+	}
+	return path
+}
+
+// checkMissing reports all missing files at once.
+func (o *ogbFolder) checkMissing() error {
+	if len(o.missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("datasets: %s: incomplete OGB folder: missing %s: %w", o.dir, strings.Join(o.missing, ", "), fs.ErrNotExist)
+}
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
@@ -139,9 +146,9 @@ func exists(path string) bool {
 }
 
 // findHeterogeneous finds the node type with labels and its relations to itself.
-func (o *ogbFolder) findHeterogeneous(ctx context.Context, need func(string) string) error {
+func (o *ogbFolder) findHeterogeneous(ctx context.Context) error {
 	path := o.raw("nodetype-has-label.csv.gz")
-	if !exists(need(path)) || !exists(need(o.raw("triplet-type-list.csv.gz"))) {
+	if !exists(o.need(path)) || !exists(o.need(o.raw("triplet-type-list.csv.gz"))) {
 		return nil // reported as missing
 	}
 	types, flags, err := readHeadedRow(ctx, path)
@@ -167,21 +174,21 @@ func (o *ogbFolder) findHeterogeneous(ctx context.Context, need func(string) str
 	for _, t := range triplets {
 		if len(t) == 3 && t[0] == o.nodeType && t[2] == o.nodeType && !strings.ContainsAny(t[1], `/\`) {
 			name := strings.Join(t, "___")
-			o.edges = append(o.edges, need(filepath.Join(o.raw("relations"), name, "edge.csv.gz")))
+			o.edges = append(o.edges, o.need(filepath.Join(o.raw("relations"), name, "edge.csv.gz")))
 			o.edgeTypes = append(o.edgeTypes, t[1])
 		}
 	}
 	if len(o.edges) == 0 {
 		return fmt.Errorf("datasets: %s: no relation from %q to itself", o.raw("triplet-type-list.csv.gz"), o.nodeType)
 	}
-	o.label = need(filepath.Join(o.raw("node-label"), o.nodeType, "node-label.csv.gz"))
-	o.nodeFeat = need(filepath.Join(o.raw("node-feat"), o.nodeType, "node-feat.csv.gz"))
+	o.label = o.need(filepath.Join(o.raw("node-label"), o.nodeType, "node-label.csv.gz"))
+	o.nodeFeat = o.need(filepath.Join(o.raw("node-feat"), o.nodeType, "node-feat.csv.gz"))
 	return nil
 }
 
 // findSplit finds the folder of the only split type. It does not read split_dict.pt, a
 // PyTorch file that OGB's own loader prefers.
-func (o *ogbFolder) findSplit(need func(string) string) error {
+func (o *ogbFolder) findSplit() error {
 	root := filepath.Join(o.dir, "split")
 	entries, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -195,7 +202,7 @@ func (o *ogbFolder) findSplit(need func(string) string) error {
 	}
 	switch len(kinds) {
 	case 0:
-		need(filepath.Join(root, "TYPE", "train.csv.gz"))
+		o.need(filepath.Join(root, "TYPE", "train.csv.gz"))
 		return nil
 	case 1:
 	default:
@@ -207,7 +214,7 @@ func (o *ogbFolder) findSplit(need func(string) string) error {
 		return fmt.Errorf("datasets: %s: this PyTorch file is not read, and train.csv.gz, valid.csv.gz and test.csv.gz are not beside it", torch)
 	}
 	for _, part := range partNames {
-		need(filepath.Join(o.splitDir, part+".csv.gz"))
+		o.need(filepath.Join(o.splitDir, part+".csv.gz"))
 	}
 	return nil
 }
@@ -309,11 +316,12 @@ func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error
 }
 
 // readClassNames reads mapping/labelidx2….csv.gz: a header, then the number and the name of
-// each class. A folder may lack it. A note says why another file is not read.
+// each class. A folder may lack the file. If it does not hold the names of all classes, a
+// note says why they are not read.
 func (o *ogbFolder) readClassNames(ctx context.Context, d *Set) error {
 	found, err := filepath.Glob(filepath.Join(o.dir, "mapping", "labelidx2*.csv.gz"))
-	if err != nil || len(found) != 1 {
-		return nil // a pattern in the folder's own name
+	if err != nil || len(found) != 1 { // an error: the folder's own name is not a pattern
+		return nil
 	}
 	path := found[0]
 	l, err := findLayout(path, "comma", "1", "", false, nil)
@@ -385,8 +393,8 @@ func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Set) ([]graph.Edge,
 	return kept, nil
 }
 
-// checkEdges compares the number of edges in a file with the one in num-edge-list.csv.gz beside it, if
-// this is there. A file that was cut short would be another graph.
+// checkEdges compares the number of edges in a file with the number in num-edge-list.csv.gz
+// beside it, if this is there. A file that was cut short would be another graph.
 func checkEdges(ctx context.Context, edges string, found int) error {
 	path := filepath.Join(filepath.Dir(edges), "num-edge-list.csv.gz")
 	if !exists(path) {
@@ -400,13 +408,6 @@ func checkEdges(ctx context.Context, edges string, found int) error {
 		return fmt.Errorf("datasets: %s: %d lines, want one number: a single graph", path, len(rows))
 	case rows[0][0] != strconv.Itoa(found):
 		return fmt.Errorf("datasets: %s: %d edges, and num-edge-list.csv.gz says %.40q: unpack the data set again", edges, found, rows[0][0])
-	}
-	return nil
-}
-
-func addArcs(b *graph.Builder, path string, arcs []graph.Edge) error {
-	if err := b.AddEdges(arcs); err != nil {
-		return fmt.Errorf("datasets: %s: %w", path, err)
 	}
 	return nil
 }

@@ -3,9 +3,7 @@ package formats
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"math"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -32,40 +30,24 @@ type OGBBinary struct {
 	data string // path of data.npz
 }
 
-// isOGBBinary tells whether a folder has the binary layout.
-func isOGBBinary(dir string) bool {
-	return exists(filepath.Join(dir, "raw", "data.npz")) && !exists(filepath.Join(dir, "raw", "edge.csv.gz"))
-}
-
 // OpenOGBBinary reads the labels, and the split if o.Split is true, and checks the sizes of
 // the other arrays. It returns nil without an error if dir is not such a folder. Memory: 8
 // bytes a node, or 4 bytes a node and task.
 func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, error) {
-	if !isOGBBinary(dir) {
+	folder := &ogbFolder{dir: dir}
+	if !exists(folder.raw("data.npz")) || exists(folder.raw("edge.csv.gz")) {
 		return nil, nil
 	}
-	folder := &ogbFolder{dir: dir}
 	b := &OGBBinary{data: folder.raw("data.npz")}
 	b.Direction = o.Direction
-	var missing []string
-	need := func(path string) string {
-		if !exists(path) {
-			relative, err := filepath.Rel(dir, path)
-			if err != nil {
-				relative = path
-			}
-			missing = append(missing, relative)
-		}
-		return path
-	}
-	folder.label = need(folder.raw("node-label.npz"))
+	folder.label = folder.need(folder.raw("node-label.npz"))
 	if o.Split {
-		if err := folder.findSplit(need); err != nil {
+		if err := folder.findSplit(); err != nil {
 			return nil, err
 		}
 	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("datasets: %s: incomplete OGB folder: missing %s: %w", dir, strings.Join(missing, ", "), fs.ErrNotExist)
+	if err := folder.checkMissing(); err != nil {
+		return nil, err
 	}
 	a, err := npy.OpenArchive(b.data)
 	if err != nil {
@@ -331,6 +313,3 @@ func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
 		return nil
 	})
 }
-
-// Symmetrised is the note about a graph that was made undirected.
-const Symmetrised = "graph symmetrised, repeated edges and self-loops dropped"

@@ -149,7 +149,7 @@ func (p *planetoid) matrix(ctx context.Context, part string) (*sparseRows, error
 		return nil, err
 	}
 	m, isMatrix := object.(*pickledMatrix)
-	if !isMatrix || m.data == nil || m.indices == nil || m.indptr == nil || len(m.shape) != 2 {
+	if !isMatrix || m.data == nil || m.indices == nil || m.indptr == nil || len(m.shape) != 2 || len(m.data.shape) != 1 {
 		return nil, fmt.Errorf("datasets: %s: not a SciPy CSR matrix", path)
 	}
 	indptr, err := m.indptr.int32s()
@@ -255,12 +255,12 @@ func brief(value any) string {
 
 // place moves rows to their nodes and builds the graph.
 func (p *planetoid) place(ctx context.Context, d *Set) error {
-	b, err := graph.NewBuilder(p.nodes)
+	b, err := newBuilder(p.prefix+"graph", p.nodes)
 	if err != nil {
-		return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
+		return err
 	}
-	if err := b.AddEdges(p.arcs); err != nil {
-		return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
+	if err := addArcs(b, p.prefix+"graph", p.arcs); err != nil {
+		return err
 	}
 	p.arcs = nil
 	d.build(b)

@@ -35,7 +35,7 @@ func SAINT(ctx context.Context, dir string, o Options) (*Set, error) {
 	if !exists(file("class_map.json")) {
 		return d, nil
 	}
-	if d.Labels, err = readClassMap(ctx, file("class_map.json"), n, nodeKey); err != nil {
+	if d.Labels, err = readClassMap(ctx, file("class_map.json"), n, new(nodeIDs).key); err != nil {
 		return nil, err
 	}
 	d.noteNames()
@@ -155,8 +155,7 @@ func readRoles(ctx context.Context, path string, d *Set) error {
 }
 
 // readClassMap reads {"id": class} or {"id": [0, 1, …]} for n nodes; classes are numbers, or
-// all names. The function node
-// returns the node of an id, or a negative number to skip it.
+// all names. The function node returns the node of an id, or a negative number to skip it.
 func readClassMap(ctx context.Context, path string, n int, node func(key string) (int32, error)) (*graph.Labels, error) {
 	m := classMap{path: path, nodes: n}
 	seen := make([]bool, n)

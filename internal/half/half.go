@@ -2,7 +2,7 @@
 // sign, 5 of exponent, 10 of fraction, kept as uint16.
 //
 //	half ◀─ graph (features of half the size)
-//	     ◀─ internal/kernel (many at a time), internal/npy, datasets
+//	     ◀─ internal/kernel (many at a time), internal/npy, internal/weights, datasets, ops
 //
 // A half holds magnitudes from 6·10⁻⁸ to 65,504. The rounding error is at most 2⁻¹¹
 // of the value from 6.1·10⁻⁵ on, and at most 2⁻²⁵ below.

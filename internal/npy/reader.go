@@ -210,7 +210,7 @@ func readAll[T any](ctx context.Context, r *Reader, decode func(b []byte) (T, bo
 			values = append(values, v)
 		}
 	}
-	if err := r.atEnd(); err != nil {
+	if err := r.End(); err != nil {
 		return nil, err
 	}
 	if copies == 1 || n == 0 {
@@ -219,8 +219,9 @@ func readAll[T any](ctx context.Context, r *Reader, decode func(b []byte) (T, bo
 	return transposed(ctx, values, r.Shape[0], r.Shape[1])
 }
 
-// atEnd reads to the end of the data, where an archive compares the checksum.
-func (r *Reader) atEnd() error {
+// End reports data after the array, or in an archive a wrong checksum. Call it after the
+// last element that ReadFloat32s, ReadInt32s or Skip has read.
+func (r *Reader) End() error {
 	var one [1]byte
 	switch n, err := r.r.Read(one[:]); {
 	case n > 0:
@@ -352,7 +353,3 @@ func (r *Reader) Skip(ctx context.Context, n int64) error {
 	}
 	return nil
 }
-
-// End reports data after the array, or in an archive a wrong checksum. Call it after the
-// last element.
-func (r *Reader) End() error { return r.atEnd() }

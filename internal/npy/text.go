@@ -56,7 +56,7 @@ func (r *Reader) EachText(ctx context.Context, visit func(element []byte) error)
 			}
 		}
 	}
-	return r.atEnd()
+	return r.End()
 }
 
 // appendLetters appends UTF-32 letters as UTF-8. valid is false if one is not a letter.

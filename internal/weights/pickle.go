@@ -39,7 +39,7 @@ type (
 	}
 )
 
-// storageKinds are the classes of storages, and the types of their numbers.
+// storageKind returns the type of the numbers in storages of a class.
 func storageKind(c class) (string, bool) {
 	switch c {
 	case "torch FloatStorage":

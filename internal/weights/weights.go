@@ -92,7 +92,7 @@ type element struct {
 	decode func(b []byte) float32
 }
 
-// elements are the types by their names in safetensors.
+// elements returns the type with a name in safetensors.
 func elements(name string) (element, bool) {
 	switch name {
 	case "F32":
