@@ -59,6 +59,9 @@ func Open(ctx context.Context, getenv func(string) string, timeout time.Duration
 	if choice != "" && choice != "auto" {
 		names = []string{choice}
 	}
+	if err := keepCode(getenv); err != nil {
+		return nil, fmt.Errorf("mpi: %w", err)
+	}
 	signals := saveSignals()
 	defer signals.restore()
 	lib, err := open(names)
