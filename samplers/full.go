@@ -3,6 +3,7 @@ package samplers
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -47,6 +48,14 @@ func (s *Full) sampleLayer(scratch *fullScratch, batch *MiniBatch, at int, rows 
 	return fillFull(scratch, s.Laplacian, rows, batch.Blocks[at])
 }
 
+// A block with at least this number of entries for each output node, and for each input
+// node, has its input nodes in ascending order. The columns ascend then, and products of
+// large blocks are faster: package kernel computes them by segments of their input.
+const (
+	denseBlock  = 256
+	reusedInput = 8
+)
+
 // fillFull fills block with all neighbours of rows.
 func fillFull(scratch *fullScratch, p *graph.Laplacian, rows []int32, block *graph.Block) error {
 	h := &scratch.neighborhood
@@ -55,11 +64,18 @@ func fillFull(scratch *fullScratch, p *graph.Laplacian, rows []int32, block *gra
 	}
 	scratch.local = resize(scratch.local, len(h.nodes))
 	scratch.factor = resize(scratch.factor, len(h.nodes))
-	for c, scale := range h.scales {
-		scratch.local[c] = int32(c)
-		scratch.factor[c] = float64(scale)
-	}
 	block.Src = append(block.Src[:0], h.nodes...)
+	if n := len(h.entries); n >= denseBlock*len(rows) && n >= reusedInput*len(h.nodes) {
+		slices.Sort(block.Src)
+		for k, v := range block.Src {
+			c := h.number(v)
+			scratch.local[c], scratch.factor[k] = int32(k), float64(h.scales[c])
+		}
+	} else {
+		for c, scale := range h.scales {
+			scratch.local[c], scratch.factor[c] = int32(c), float64(scale)
+		}
+	}
 	h.fill(block, rows, scratch.local, nil, scratch.factor)
 	return nil
 }

@@ -40,40 +40,44 @@ var one = [1]float32{1}
 // ahead over shorter ones. The result is the same either way.
 const farWidth = 16
 
-// spmmRows computes rows lo to hi of dst = A·X, or of A·X[ids].
-func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x []float32, width int) {
+// spmmEntries computes dst = A·X, or A·X[ids], from the entries from[i] to to[i]−1 of A for
+// row i of dst. With add, it adds them to dst.
+func spmmEntries(dst []float32, a *graph.CSR, from, to []int64, add bool, ids []int32, xRows int, x []float32, width int) {
 	if level == simd.Portable || len(a.Idx) == 0 || len(x) == 0 {
-		spmmRowsGo(dst, a, lo, hi, ids, x, width)
+		spmmEntriesGo(dst, a, from, to, add, ids, x, width)
 		return
 	}
-	y := dst[lo*width : hi*width]
-	ptr := a.Ptr[lo : hi+1]
-	val, step := &one[0], 0
+	rows := len(from)
+	y, to := dst[:rows*width], to[:rows]
+	val, step, more := &one[0], 0, 0
 	if a.Val != nil {
 		val, step = &a.Val[:len(a.Idx)][0], 4
+	}
+	if add {
+		more = 1
 	}
 	far := xRows*width > farValues && width >= farWidth
 	var ok bool
 	switch {
 	case ids == nil && far && level == simd.AVX512:
-		ok = spmmFarAVX512(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
+		ok = spmmFarAVX512(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
 	case ids == nil && far && level == simd.AVX2:
-		ok = spmmFarAVX2(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
+		ok = spmmFarAVX2(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
 	case ids == nil && level == simd.AVX512:
-		ok = spmmAVX512(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
+		ok = spmmAVX512(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
 	case ids == nil:
-		ok = spmmAVX2(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
+		ok = spmmAVX2(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
 	case far && level == simd.AVX512:
-		ok = spmmGatherFarAVX512(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
+		ok = spmmGatherFarAVX512(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
 	case far:
-		ok = spmmGatherFarAVX2(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
+		ok = spmmGatherFarAVX2(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
 	case level == simd.AVX512:
-		ok = spmmGatherAVX512(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
+		ok = spmmGatherAVX512(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
 	default:
-		ok = spmmGatherAVX2(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
+		ok = spmmGatherAVX2(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
 	}
 	if !ok {
-		panic(fmt.Sprintf("kernel: SpMM: rows %d to %d of the %d×%d matrix hold an offset or a column outside it", lo, hi, a.Rows, a.Cols))
+		panic(fmt.Sprintf("kernel: SpMM: among %d rows of the %d×%d matrix an offset or a column is outside it", rows, a.Rows, a.Cols))
 	}
 }
 

@@ -16,8 +16,8 @@ func prefetch(x unsafe.Pointer, size uintptr, n int, ids []int32) { touch(x, siz
 
 func prefetchSlice(x unsafe.Pointer, bytes uintptr) { touchSlice(x, bytes) }
 
-func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, _ int, x []float32, width int) {
-	spmmRowsGo(dst, a, lo, hi, ids, x, width)
+func spmmEntries(dst []float32, a *graph.CSR, from, to []int64, add bool, ids []int32, _ int, x []float32, width int) {
+	spmmEntriesGo(dst, a, from, to, add, ids, x, width)
 }
 
 func activateRow(act Activation, dst, slope, z []float32, threshold uint32, kept, dropped float32, key uint64) {

@@ -11,16 +11,16 @@ func prefetchAt(x *byte, size int, ids *int32, n int)
 func prefetchLines(x *byte, bytes int)
 
 //go:noescape
-func spmmAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
+func spmmAVX2(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
 //go:noescape
-func spmmGatherAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+func spmmGatherAVX2(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
 //go:noescape
-func spmmFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
+func spmmFarAVX2(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
 //go:noescape
-func spmmGatherFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+func spmmGatherFarAVX2(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
 //go:noescape
 func activateIdentityAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
@@ -113,16 +113,16 @@ func headDotsAVX2(dst *float32, x *float32, xStep int, y *float32, heads int, wi
 func headSumAVX2(y *float32, yStep int, c *float32, scale float32, x *float32, xStep int, heads int, width int)
 
 //go:noescape
-func spmmAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
+func spmmAVX512(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
 //go:noescape
-func spmmGatherAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+func spmmGatherAVX512(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
 //go:noescape
-func spmmFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
+func spmmFarAVX512(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
 //go:noescape
-func spmmGatherFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+func spmmGatherFarAVX512(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
 //go:noescape
 func activateIdentityAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)

@@ -36,13 +36,13 @@ loop:
 	PREFETCHT1 -1(CX)
 	RET
 
-// func spmmAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
+// func spmmAVX2(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 // Requires: AVX, FMA3
-TEXT ·spmmAVX2(SB), NOSPLIT, $0-81
+TEXT ·spmmAVX2(SB), NOSPLIT, $0-97
 	MOVQ    dst+0(FP), AX
-	MOVQ    valStep+48(FP), CX
-	MOVQ    cols+64(FP), DX
-	MOVQ    width+72(FP), BX
+	MOVQ    valStep+64(FP), CX
+	MOVQ    cols+80(FP), DX
+	MOVQ    width+88(FP), BX
 	LEAQ    -1(BX), SI
 	ANDQ    $+7, SI
 	INCQ    SI
@@ -53,29 +53,51 @@ TEXT ·spmmAVX2(SB), NOSPLIT, $0-81
 	SHLQ    $0x02, BX
 
 row:
-	CMPQ  rows+16(FP), $+0
-	JEQ   done
-	MOVQ  ptr+8(FP), SI
-	ADDQ  $+8, ptr+8(FP)
-	DECQ  rows+16(FP)
-	MOVQ  (SI), DI
-	MOVQ  8(SI), R8
-	CMPQ  R8, nnz+32(FP)
-	JHI   bad
-	CMPQ  DI, R8
-	JHI   bad
-	MOVQ  idx+24(FP), SI
+	CMPQ rows+32(FP), $+0
+	JEQ  done
+	DECQ rows+32(FP)
+	MOVQ from+8(FP), SI
+	MOVQ (SI), DI
+	ADDQ $+8, from+8(FP)
+	MOVQ to+16(FP), SI
+	MOVQ (SI), R8
+	ADDQ $+8, to+16(FP)
+	CMPQ R8, nnz+48(FP)
+	JHI  bad
+	CMPQ DI, R8
+	JHI  bad
+	JNE  some
+	CMPQ add+24(FP), $+0
+	JEQ  some
+	ADDQ BX, AX
+	JMP  row
+
+some:
+	MOVQ  idx+40(FP), SI
 	LEAQ  (SI)(R8*4), R8
 	LEAQ  (SI)(DI*4), SI
 	IMULQ CX, DI
-	MOVQ  val+40(FP), R9
+	MOVQ  val+56(FP), R9
 	ADDQ  DI, R9
-	MOVQ  x+56(FP), DI
-	MOVQ  width+72(FP), R10
+	MOVQ  x+72(FP), DI
+	MOVQ  width+88(FP), R10
 
 tile8:
-	CMPQ   R10, $+64
-	JLT    below8
+	CMPQ    R10, $+64
+	JLT     below8
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh8_false
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 64(AX), Y3
+	VMOVUPS 96(AX), Y4
+	VMOVUPS 128(AX), Y5
+	VMOVUPS 160(AX), Y6
+	VMOVUPS 192(AX), Y7
+	VMOVUPS 224(AX), Y8
+	JMP     start8_false
+
+fresh8_false:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -84,10 +106,12 @@ tile8:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   SI, R11
-	MOVQ   R9, R12
-	CMPQ   R11, R8
-	JCC    store8_false
+
+start8_false:
+	MOVQ SI, R11
+	MOVQ R9, R12
+	CMPQ R11, R8
+	JCC  store8_false
 
 entry8_false:
 	MOVL         (R11), R13
@@ -123,22 +147,35 @@ store8_false:
 	JMP     tile8
 
 below8:
-	TESTQ  R10, R10
-	JEQ    row
-	CMPQ   R10, $+8
-	JLE    tail1
-	CMPQ   R10, $+16
-	JLE    tail2
-	CMPQ   R10, $+24
-	JLE    tail3
-	CMPQ   R10, $+32
-	JLE    tail4
-	CMPQ   R10, $+40
-	JLE    tail5
-	CMPQ   R10, $+48
-	JLE    tail6
-	CMPQ   R10, $+56
-	JLE    tail7
+	TESTQ      R10, R10
+	JEQ        row
+	CMPQ       R10, $+8
+	JLE        tail1
+	CMPQ       R10, $+16
+	JLE        tail2
+	CMPQ       R10, $+24
+	JLE        tail3
+	CMPQ       R10, $+32
+	JLE        tail4
+	CMPQ       R10, $+40
+	JLE        tail5
+	CMPQ       R10, $+48
+	JLE        tail6
+	CMPQ       R10, $+56
+	JLE        tail7
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh8_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMOVUPS    160(AX), Y6
+	VMOVUPS    192(AX), Y7
+	VMASKMOVPS 224(AX), Y0, Y8
+	JMP        start8_true
+
+fresh8_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -147,9 +184,11 @@ below8:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store8_true
+
+start8_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store8_true
 
 entry8_true:
 	MOVL         (SI), R11
@@ -184,6 +223,18 @@ store8_true:
 	JMP        row
 
 tail7:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh7_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMOVUPS    160(AX), Y6
+	VMASKMOVPS 192(AX), Y0, Y7
+	JMP        start7_true
+
+fresh7_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -191,9 +242,11 @@ tail7:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store7_true
+
+start7_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store7_true
 
 entry7_true:
 	MOVL         (SI), R11
@@ -226,15 +279,28 @@ store7_true:
 	JMP        row
 
 tail6:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh6_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMASKMOVPS 160(AX), Y0, Y6
+	JMP        start6_true
+
+fresh6_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store6_true
+
+start6_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store6_true
 
 entry6_true:
 	MOVL         (SI), R11
@@ -265,14 +331,26 @@ store6_true:
 	JMP        row
 
 tail5:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh5_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMASKMOVPS 128(AX), Y0, Y5
+	JMP        start5_true
+
+fresh5_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store5_true
+
+start5_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store5_true
 
 entry5_true:
 	MOVL         (SI), R11
@@ -301,13 +379,24 @@ store5_true:
 	JMP        row
 
 tail4:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh4_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMASKMOVPS 96(AX), Y0, Y4
+	JMP        start4_true
+
+fresh4_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store4_true
+
+start4_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store4_true
 
 entry4_true:
 	MOVL         (SI), R11
@@ -334,12 +423,22 @@ store4_true:
 	JMP        row
 
 tail3:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh3_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMASKMOVPS 64(AX), Y0, Y3
+	JMP        start3_true
+
+fresh3_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store3_true
+
+start3_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store3_true
 
 entry3_true:
 	MOVL         (SI), R11
@@ -364,11 +463,20 @@ store3_true:
 	JMP        row
 
 tail2:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh2_true
+	VMOVUPS    (AX), Y1
+	VMASKMOVPS 32(AX), Y0, Y2
+	JMP        start2_true
+
+fresh2_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store2_true
+
+start2_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store2_true
 
 entry2_true:
 	MOVL         (SI), R11
@@ -391,10 +499,18 @@ store2_true:
 	JMP        row
 
 tail1:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh1_true
+	VMASKMOVPS (AX), Y0, Y1
+	JMP        start1_true
+
+fresh1_true:
 	VXORPS Y1, Y1, Y1
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store1_true
+
+start1_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store1_true
 
 entry1_true:
 	MOVL         (SI), R11
@@ -416,13 +532,13 @@ store1_true:
 
 done:
 	MOVB $0x01, AL
-	MOVB AL, ret+80(FP)
+	MOVB AL, ret+96(FP)
 	VZEROUPPER
 	RET
 
 bad:
 	MOVB $0x00, AL
-	MOVB AL, ret+80(FP)
+	MOVB AL, ret+96(FP)
 	VZEROUPPER
 	RET
 
@@ -444,14 +560,14 @@ DATA slidingMask<>+56(SB)/4, $0x00000000
 DATA slidingMask<>+60(SB)/4, $0x00000000
 GLOBL slidingMask<>(SB), RODATA|NOPTR, $64
 
-// func spmmGatherAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+// func spmmGatherAVX2(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 // Requires: AVX, FMA3
-TEXT ·spmmGatherAVX2(SB), NOSPLIT, $0-89
+TEXT ·spmmGatherAVX2(SB), NOSPLIT, $0-105
 	MOVQ    dst+0(FP), AX
-	MOVQ    valStep+48(FP), CX
-	MOVQ    cols+72(FP), DX
-	MOVQ    width+80(FP), BX
-	MOVQ    ids+56(FP), SI
+	MOVQ    valStep+64(FP), CX
+	MOVQ    cols+88(FP), DX
+	MOVQ    width+96(FP), BX
+	MOVQ    ids+72(FP), SI
 	LEAQ    -1(BX), DI
 	ANDQ    $+7, DI
 	INCQ    DI
@@ -462,29 +578,51 @@ TEXT ·spmmGatherAVX2(SB), NOSPLIT, $0-89
 	SHLQ    $0x02, BX
 
 row:
-	CMPQ  rows+16(FP), $+0
-	JEQ   done
-	MOVQ  ptr+8(FP), DI
-	ADDQ  $+8, ptr+8(FP)
-	DECQ  rows+16(FP)
-	MOVQ  (DI), R8
-	MOVQ  8(DI), R9
-	CMPQ  R9, nnz+32(FP)
-	JHI   bad
-	CMPQ  R8, R9
-	JHI   bad
-	MOVQ  idx+24(FP), DI
+	CMPQ rows+32(FP), $+0
+	JEQ  done
+	DECQ rows+32(FP)
+	MOVQ from+8(FP), DI
+	MOVQ (DI), R8
+	ADDQ $+8, from+8(FP)
+	MOVQ to+16(FP), DI
+	MOVQ (DI), R9
+	ADDQ $+8, to+16(FP)
+	CMPQ R9, nnz+48(FP)
+	JHI  bad
+	CMPQ R8, R9
+	JHI  bad
+	JNE  some
+	CMPQ add+24(FP), $+0
+	JEQ  some
+	ADDQ BX, AX
+	JMP  row
+
+some:
+	MOVQ  idx+40(FP), DI
 	LEAQ  (DI)(R9*4), R9
 	LEAQ  (DI)(R8*4), DI
 	IMULQ CX, R8
-	MOVQ  val+40(FP), R10
+	MOVQ  val+56(FP), R10
 	ADDQ  R8, R10
-	MOVQ  x+64(FP), R8
-	MOVQ  width+80(FP), R11
+	MOVQ  x+80(FP), R8
+	MOVQ  width+96(FP), R11
 
 tile8:
-	CMPQ   R11, $+64
-	JLT    below8
+	CMPQ    R11, $+64
+	JLT     below8
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh8_false
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 64(AX), Y3
+	VMOVUPS 96(AX), Y4
+	VMOVUPS 128(AX), Y5
+	VMOVUPS 160(AX), Y6
+	VMOVUPS 192(AX), Y7
+	VMOVUPS 224(AX), Y8
+	JMP     start8_false
+
+fresh8_false:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -493,10 +631,12 @@ tile8:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   DI, R12
-	MOVQ   R10, R13
-	CMPQ   R12, R9
-	JCC    store8_false
+
+start8_false:
+	MOVQ DI, R12
+	MOVQ R10, R13
+	CMPQ R12, R9
+	JCC  store8_false
 
 entry8_false:
 	MOVL         (R12), R14
@@ -533,22 +673,35 @@ store8_false:
 	JMP     tile8
 
 below8:
-	TESTQ  R11, R11
-	JEQ    row
-	CMPQ   R11, $+8
-	JLE    tail1
-	CMPQ   R11, $+16
-	JLE    tail2
-	CMPQ   R11, $+24
-	JLE    tail3
-	CMPQ   R11, $+32
-	JLE    tail4
-	CMPQ   R11, $+40
-	JLE    tail5
-	CMPQ   R11, $+48
-	JLE    tail6
-	CMPQ   R11, $+56
-	JLE    tail7
+	TESTQ      R11, R11
+	JEQ        row
+	CMPQ       R11, $+8
+	JLE        tail1
+	CMPQ       R11, $+16
+	JLE        tail2
+	CMPQ       R11, $+24
+	JLE        tail3
+	CMPQ       R11, $+32
+	JLE        tail4
+	CMPQ       R11, $+40
+	JLE        tail5
+	CMPQ       R11, $+48
+	JLE        tail6
+	CMPQ       R11, $+56
+	JLE        tail7
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh8_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMOVUPS    160(AX), Y6
+	VMOVUPS    192(AX), Y7
+	VMASKMOVPS 224(AX), Y0, Y8
+	JMP        start8_true
+
+fresh8_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -557,9 +710,11 @@ below8:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store8_true
+
+start8_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store8_true
 
 entry8_true:
 	MOVL         (DI), R12
@@ -595,6 +750,18 @@ store8_true:
 	JMP        row
 
 tail7:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh7_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMOVUPS    160(AX), Y6
+	VMASKMOVPS 192(AX), Y0, Y7
+	JMP        start7_true
+
+fresh7_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -602,9 +769,11 @@ tail7:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store7_true
+
+start7_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store7_true
 
 entry7_true:
 	MOVL         (DI), R12
@@ -638,15 +807,28 @@ store7_true:
 	JMP        row
 
 tail6:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh6_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMASKMOVPS 160(AX), Y0, Y6
+	JMP        start6_true
+
+fresh6_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store6_true
+
+start6_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store6_true
 
 entry6_true:
 	MOVL         (DI), R12
@@ -678,14 +860,26 @@ store6_true:
 	JMP        row
 
 tail5:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh5_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMASKMOVPS 128(AX), Y0, Y5
+	JMP        start5_true
+
+fresh5_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store5_true
+
+start5_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store5_true
 
 entry5_true:
 	MOVL         (DI), R12
@@ -715,13 +909,24 @@ store5_true:
 	JMP        row
 
 tail4:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh4_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMASKMOVPS 96(AX), Y0, Y4
+	JMP        start4_true
+
+fresh4_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store4_true
+
+start4_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store4_true
 
 entry4_true:
 	MOVL         (DI), R12
@@ -749,12 +954,22 @@ store4_true:
 	JMP        row
 
 tail3:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh3_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMASKMOVPS 64(AX), Y0, Y3
+	JMP        start3_true
+
+fresh3_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store3_true
+
+start3_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store3_true
 
 entry3_true:
 	MOVL         (DI), R12
@@ -780,11 +995,20 @@ store3_true:
 	JMP        row
 
 tail2:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh2_true
+	VMOVUPS    (AX), Y1
+	VMASKMOVPS 32(AX), Y0, Y2
+	JMP        start2_true
+
+fresh2_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store2_true
+
+start2_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store2_true
 
 entry2_true:
 	MOVL         (DI), R12
@@ -808,10 +1032,18 @@ store2_true:
 	JMP        row
 
 tail1:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh1_true
+	VMASKMOVPS (AX), Y0, Y1
+	JMP        start1_true
+
+fresh1_true:
 	VXORPS Y1, Y1, Y1
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store1_true
+
+start1_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store1_true
 
 entry1_true:
 	MOVL         (DI), R12
@@ -834,25 +1066,25 @@ store1_true:
 
 done:
 	MOVB $0x01, AL
-	MOVB AL, ret+88(FP)
+	MOVB AL, ret+104(FP)
 	VZEROUPPER
 	RET
 
 bad:
 	MOVB $0x00, AL
-	MOVB AL, ret+88(FP)
+	MOVB AL, ret+104(FP)
 	VZEROUPPER
 	RET
 
-// func spmmFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
+// func spmmFarAVX2(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 // Requires: AVX, FMA3, MMX+
-TEXT ·spmmFarAVX2(SB), NOSPLIT, $8-81
+TEXT ·spmmFarAVX2(SB), NOSPLIT, $8-97
 	MOVQ    dst+0(FP), AX
-	MOVQ    valStep+48(FP), CX
-	MOVQ    cols+64(FP), DX
-	MOVQ    width+72(FP), BX
-	MOVQ    idx+24(FP), SI
-	MOVQ    nnz+32(FP), DI
+	MOVQ    valStep+64(FP), CX
+	MOVQ    cols+80(FP), DX
+	MOVQ    width+88(FP), BX
+	MOVQ    idx+40(FP), SI
+	MOVQ    nnz+48(FP), DI
 	LEAQ    -64(SI)(DI*4), SI
 	MOVQ    SI, (SP)
 	LEAQ    -1(BX), SI
@@ -865,29 +1097,51 @@ TEXT ·spmmFarAVX2(SB), NOSPLIT, $8-81
 	SHLQ    $0x02, BX
 
 row:
-	CMPQ  rows+16(FP), $+0
-	JEQ   done
-	MOVQ  ptr+8(FP), SI
-	ADDQ  $+8, ptr+8(FP)
-	DECQ  rows+16(FP)
-	MOVQ  (SI), DI
-	MOVQ  8(SI), R8
-	CMPQ  R8, nnz+32(FP)
-	JHI   bad
-	CMPQ  DI, R8
-	JHI   bad
-	MOVQ  idx+24(FP), SI
+	CMPQ rows+32(FP), $+0
+	JEQ  done
+	DECQ rows+32(FP)
+	MOVQ from+8(FP), SI
+	MOVQ (SI), DI
+	ADDQ $+8, from+8(FP)
+	MOVQ to+16(FP), SI
+	MOVQ (SI), R8
+	ADDQ $+8, to+16(FP)
+	CMPQ R8, nnz+48(FP)
+	JHI  bad
+	CMPQ DI, R8
+	JHI  bad
+	JNE  some
+	CMPQ add+24(FP), $+0
+	JEQ  some
+	ADDQ BX, AX
+	JMP  row
+
+some:
+	MOVQ  idx+40(FP), SI
 	LEAQ  (SI)(R8*4), R8
 	LEAQ  (SI)(DI*4), SI
 	IMULQ CX, DI
-	MOVQ  val+40(FP), R9
+	MOVQ  val+56(FP), R9
 	ADDQ  DI, R9
-	MOVQ  x+56(FP), DI
-	MOVQ  width+72(FP), R10
+	MOVQ  x+72(FP), DI
+	MOVQ  width+88(FP), R10
 
 tile8:
-	CMPQ   R10, $+64
-	JLT    below8
+	CMPQ    R10, $+64
+	JLT     below8
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh8_false
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 64(AX), Y3
+	VMOVUPS 96(AX), Y4
+	VMOVUPS 128(AX), Y5
+	VMOVUPS 160(AX), Y6
+	VMOVUPS 192(AX), Y7
+	VMOVUPS 224(AX), Y8
+	JMP     start8_false
+
+fresh8_false:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -896,10 +1150,12 @@ tile8:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   SI, R11
-	MOVQ   R9, R12
-	CMPQ   R11, R8
-	JCC    store8_false
+
+start8_false:
+	MOVQ SI, R11
+	MOVQ R9, R12
+	CMPQ R11, R8
+	JCC  store8_false
 
 entry8_false:
 	MOVL         (R11), R13
@@ -945,22 +1201,35 @@ store8_false:
 	JMP     tile8
 
 below8:
-	TESTQ  R10, R10
-	JEQ    row
-	CMPQ   R10, $+8
-	JLE    tail1
-	CMPQ   R10, $+16
-	JLE    tail2
-	CMPQ   R10, $+24
-	JLE    tail3
-	CMPQ   R10, $+32
-	JLE    tail4
-	CMPQ   R10, $+40
-	JLE    tail5
-	CMPQ   R10, $+48
-	JLE    tail6
-	CMPQ   R10, $+56
-	JLE    tail7
+	TESTQ      R10, R10
+	JEQ        row
+	CMPQ       R10, $+8
+	JLE        tail1
+	CMPQ       R10, $+16
+	JLE        tail2
+	CMPQ       R10, $+24
+	JLE        tail3
+	CMPQ       R10, $+32
+	JLE        tail4
+	CMPQ       R10, $+40
+	JLE        tail5
+	CMPQ       R10, $+48
+	JLE        tail6
+	CMPQ       R10, $+56
+	JLE        tail7
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh8_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMOVUPS    160(AX), Y6
+	VMOVUPS    192(AX), Y7
+	VMASKMOVPS 224(AX), Y0, Y8
+	JMP        start8_true
+
+fresh8_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -969,9 +1238,11 @@ below8:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store8_true
+
+start8_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store8_true
 
 entry8_true:
 	MOVL         (SI), R11
@@ -1016,6 +1287,18 @@ store8_true:
 	JMP        row
 
 tail7:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh7_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMOVUPS    160(AX), Y6
+	VMASKMOVPS 192(AX), Y0, Y7
+	JMP        start7_true
+
+fresh7_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -1023,9 +1306,11 @@ tail7:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store7_true
+
+start7_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store7_true
 
 entry7_true:
 	MOVL         (SI), R11
@@ -1068,15 +1353,28 @@ store7_true:
 	JMP        row
 
 tail6:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh6_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMASKMOVPS 160(AX), Y0, Y6
+	JMP        start6_true
+
+fresh6_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store6_true
+
+start6_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store6_true
 
 entry6_true:
 	MOVL         (SI), R11
@@ -1116,14 +1414,26 @@ store6_true:
 	JMP        row
 
 tail5:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh5_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMASKMOVPS 128(AX), Y0, Y5
+	JMP        start5_true
+
+fresh5_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store5_true
+
+start5_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store5_true
 
 entry5_true:
 	MOVL         (SI), R11
@@ -1161,13 +1471,24 @@ store5_true:
 	JMP        row
 
 tail4:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh4_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMASKMOVPS 96(AX), Y0, Y4
+	JMP        start4_true
+
+fresh4_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store4_true
+
+start4_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store4_true
 
 entry4_true:
 	MOVL         (SI), R11
@@ -1202,12 +1523,22 @@ store4_true:
 	JMP        row
 
 tail3:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh3_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMASKMOVPS 64(AX), Y0, Y3
+	JMP        start3_true
+
+fresh3_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store3_true
+
+start3_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store3_true
 
 entry3_true:
 	MOVL         (SI), R11
@@ -1240,11 +1571,20 @@ store3_true:
 	JMP        row
 
 tail2:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh2_true
+	VMOVUPS    (AX), Y1
+	VMASKMOVPS 32(AX), Y0, Y2
+	JMP        start2_true
+
+fresh2_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store2_true
+
+start2_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store2_true
 
 entry2_true:
 	MOVL         (SI), R11
@@ -1274,10 +1614,18 @@ store2_true:
 	JMP        row
 
 tail1:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh1_true
+	VMASKMOVPS (AX), Y0, Y1
+	JMP        start1_true
+
+fresh1_true:
 	VXORPS Y1, Y1, Y1
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store1_true
+
+start1_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store1_true
 
 entry1_true:
 	MOVL         (SI), R11
@@ -1306,26 +1654,26 @@ store1_true:
 
 done:
 	MOVB $0x01, AL
-	MOVB AL, ret+80(FP)
+	MOVB AL, ret+96(FP)
 	VZEROUPPER
 	RET
 
 bad:
 	MOVB $0x00, AL
-	MOVB AL, ret+80(FP)
+	MOVB AL, ret+96(FP)
 	VZEROUPPER
 	RET
 
-// func spmmGatherFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+// func spmmGatherFarAVX2(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 // Requires: AVX, FMA3, MMX+
-TEXT ·spmmGatherFarAVX2(SB), NOSPLIT, $8-89
+TEXT ·spmmGatherFarAVX2(SB), NOSPLIT, $8-105
 	MOVQ    dst+0(FP), AX
-	MOVQ    valStep+48(FP), CX
-	MOVQ    cols+72(FP), DX
-	MOVQ    width+80(FP), BX
-	MOVQ    ids+56(FP), SI
-	MOVQ    idx+24(FP), DI
-	MOVQ    nnz+32(FP), R8
+	MOVQ    valStep+64(FP), CX
+	MOVQ    cols+88(FP), DX
+	MOVQ    width+96(FP), BX
+	MOVQ    ids+72(FP), SI
+	MOVQ    idx+40(FP), DI
+	MOVQ    nnz+48(FP), R8
 	LEAQ    -64(DI)(R8*4), DI
 	MOVQ    DI, (SP)
 	LEAQ    -1(BX), DI
@@ -1338,29 +1686,51 @@ TEXT ·spmmGatherFarAVX2(SB), NOSPLIT, $8-89
 	SHLQ    $0x02, BX
 
 row:
-	CMPQ  rows+16(FP), $+0
-	JEQ   done
-	MOVQ  ptr+8(FP), DI
-	ADDQ  $+8, ptr+8(FP)
-	DECQ  rows+16(FP)
-	MOVQ  (DI), R8
-	MOVQ  8(DI), R9
-	CMPQ  R9, nnz+32(FP)
-	JHI   bad
-	CMPQ  R8, R9
-	JHI   bad
-	MOVQ  idx+24(FP), DI
+	CMPQ rows+32(FP), $+0
+	JEQ  done
+	DECQ rows+32(FP)
+	MOVQ from+8(FP), DI
+	MOVQ (DI), R8
+	ADDQ $+8, from+8(FP)
+	MOVQ to+16(FP), DI
+	MOVQ (DI), R9
+	ADDQ $+8, to+16(FP)
+	CMPQ R9, nnz+48(FP)
+	JHI  bad
+	CMPQ R8, R9
+	JHI  bad
+	JNE  some
+	CMPQ add+24(FP), $+0
+	JEQ  some
+	ADDQ BX, AX
+	JMP  row
+
+some:
+	MOVQ  idx+40(FP), DI
 	LEAQ  (DI)(R9*4), R9
 	LEAQ  (DI)(R8*4), DI
 	IMULQ CX, R8
-	MOVQ  val+40(FP), R10
+	MOVQ  val+56(FP), R10
 	ADDQ  R8, R10
-	MOVQ  x+64(FP), R8
-	MOVQ  width+80(FP), R11
+	MOVQ  x+80(FP), R8
+	MOVQ  width+96(FP), R11
 
 tile8:
-	CMPQ   R11, $+64
-	JLT    below8
+	CMPQ    R11, $+64
+	JLT     below8
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh8_false
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 64(AX), Y3
+	VMOVUPS 96(AX), Y4
+	VMOVUPS 128(AX), Y5
+	VMOVUPS 160(AX), Y6
+	VMOVUPS 192(AX), Y7
+	VMOVUPS 224(AX), Y8
+	JMP     start8_false
+
+fresh8_false:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -1369,10 +1739,12 @@ tile8:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   DI, R12
-	MOVQ   R10, R13
-	CMPQ   R12, R9
-	JCC    store8_false
+
+start8_false:
+	MOVQ DI, R12
+	MOVQ R10, R13
+	CMPQ R12, R9
+	JCC  store8_false
 
 entry8_false:
 	MOVL         (R12), R14
@@ -1422,22 +1794,35 @@ store8_false:
 	JMP     tile8
 
 below8:
-	TESTQ  R11, R11
-	JEQ    row
-	CMPQ   R11, $+8
-	JLE    tail1
-	CMPQ   R11, $+16
-	JLE    tail2
-	CMPQ   R11, $+24
-	JLE    tail3
-	CMPQ   R11, $+32
-	JLE    tail4
-	CMPQ   R11, $+40
-	JLE    tail5
-	CMPQ   R11, $+48
-	JLE    tail6
-	CMPQ   R11, $+56
-	JLE    tail7
+	TESTQ      R11, R11
+	JEQ        row
+	CMPQ       R11, $+8
+	JLE        tail1
+	CMPQ       R11, $+16
+	JLE        tail2
+	CMPQ       R11, $+24
+	JLE        tail3
+	CMPQ       R11, $+32
+	JLE        tail4
+	CMPQ       R11, $+40
+	JLE        tail5
+	CMPQ       R11, $+48
+	JLE        tail6
+	CMPQ       R11, $+56
+	JLE        tail7
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh8_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMOVUPS    160(AX), Y6
+	VMOVUPS    192(AX), Y7
+	VMASKMOVPS 224(AX), Y0, Y8
+	JMP        start8_true
+
+fresh8_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -1446,9 +1831,11 @@ below8:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store8_true
+
+start8_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store8_true
 
 entry8_true:
 	MOVL         (DI), R12
@@ -1497,6 +1884,18 @@ store8_true:
 	JMP        row
 
 tail7:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh7_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMOVUPS    160(AX), Y6
+	VMASKMOVPS 192(AX), Y0, Y7
+	JMP        start7_true
+
+fresh7_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -1504,9 +1903,11 @@ tail7:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store7_true
+
+start7_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store7_true
 
 entry7_true:
 	MOVL         (DI), R12
@@ -1553,15 +1954,28 @@ store7_true:
 	JMP        row
 
 tail6:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh6_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMOVUPS    128(AX), Y5
+	VMASKMOVPS 160(AX), Y0, Y6
+	JMP        start6_true
+
+fresh6_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store6_true
+
+start6_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store6_true
 
 entry6_true:
 	MOVL         (DI), R12
@@ -1605,14 +2019,26 @@ store6_true:
 	JMP        row
 
 tail5:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh5_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMOVUPS    96(AX), Y4
+	VMASKMOVPS 128(AX), Y0, Y5
+	JMP        start5_true
+
+fresh5_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store5_true
+
+start5_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store5_true
 
 entry5_true:
 	MOVL         (DI), R12
@@ -1654,13 +2080,24 @@ store5_true:
 	JMP        row
 
 tail4:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh4_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMOVUPS    64(AX), Y3
+	VMASKMOVPS 96(AX), Y0, Y4
+	JMP        start4_true
+
+fresh4_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store4_true
+
+start4_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store4_true
 
 entry4_true:
 	MOVL         (DI), R12
@@ -1699,12 +2136,22 @@ store4_true:
 	JMP        row
 
 tail3:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh3_true
+	VMOVUPS    (AX), Y1
+	VMOVUPS    32(AX), Y2
+	VMASKMOVPS 64(AX), Y0, Y3
+	JMP        start3_true
+
+fresh3_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store3_true
+
+start3_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store3_true
 
 entry3_true:
 	MOVL         (DI), R12
@@ -1741,11 +2188,20 @@ store3_true:
 	JMP        row
 
 tail2:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh2_true
+	VMOVUPS    (AX), Y1
+	VMASKMOVPS 32(AX), Y0, Y2
+	JMP        start2_true
+
+fresh2_true:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store2_true
+
+start2_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store2_true
 
 entry2_true:
 	MOVL         (DI), R12
@@ -1779,10 +2235,18 @@ store2_true:
 	JMP        row
 
 tail1:
+	CMPQ       add+24(FP), $+0
+	JEQ        fresh1_true
+	VMASKMOVPS (AX), Y0, Y1
+	JMP        start1_true
+
+fresh1_true:
 	VXORPS Y1, Y1, Y1
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store1_true
+
+start1_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store1_true
 
 entry1_true:
 	MOVL         (DI), R12
@@ -1815,13 +2279,13 @@ store1_true:
 
 done:
 	MOVB $0x01, AL
-	MOVB AL, ret+88(FP)
+	MOVB AL, ret+104(FP)
 	VZEROUPPER
 	RET
 
 bad:
 	MOVB $0x00, AL
-	MOVB AL, ret+88(FP)
+	MOVB AL, ret+104(FP)
 	VZEROUPPER
 	RET
 
@@ -4464,13 +4928,13 @@ done:
 	VZEROUPPER
 	RET
 
-// func spmmAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
+// func spmmAVX512(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 // Requires: AVX, AVX512F, BMI2
-TEXT ·spmmAVX512(SB), NOSPLIT, $0-81
+TEXT ·spmmAVX512(SB), NOSPLIT, $0-97
 	MOVQ  dst+0(FP), AX
-	MOVQ  valStep+48(FP), CX
-	MOVQ  cols+64(FP), DX
-	MOVQ  width+72(FP), BX
+	MOVQ  valStep+64(FP), CX
+	MOVQ  cols+80(FP), DX
+	MOVQ  width+88(FP), BX
 	LEAQ  -1(BX), SI
 	ANDQ  $+15, SI
 	INCQ  SI
@@ -4480,29 +4944,59 @@ TEXT ·spmmAVX512(SB), NOSPLIT, $0-81
 	SHLQ  $0x02, BX
 
 row:
-	CMPQ  rows+16(FP), $+0
-	JEQ   done
-	MOVQ  ptr+8(FP), SI
-	ADDQ  $+8, ptr+8(FP)
-	DECQ  rows+16(FP)
-	MOVQ  (SI), DI
-	MOVQ  8(SI), R8
-	CMPQ  R8, nnz+32(FP)
-	JHI   bad
-	CMPQ  DI, R8
-	JHI   bad
-	MOVQ  idx+24(FP), SI
+	CMPQ rows+32(FP), $+0
+	JEQ  done
+	DECQ rows+32(FP)
+	MOVQ from+8(FP), SI
+	MOVQ (SI), DI
+	ADDQ $+8, from+8(FP)
+	MOVQ to+16(FP), SI
+	MOVQ (SI), R8
+	ADDQ $+8, to+16(FP)
+	CMPQ R8, nnz+48(FP)
+	JHI  bad
+	CMPQ DI, R8
+	JHI  bad
+	JNE  some
+	CMPQ add+24(FP), $+0
+	JEQ  some
+	ADDQ BX, AX
+	JMP  row
+
+some:
+	MOVQ  idx+40(FP), SI
 	LEAQ  (SI)(R8*4), R8
 	LEAQ  (SI)(DI*4), SI
 	IMULQ CX, DI
-	MOVQ  val+40(FP), R9
+	MOVQ  val+56(FP), R9
 	ADDQ  DI, R9
-	MOVQ  x+56(FP), DI
-	MOVQ  width+72(FP), R10
+	MOVQ  x+72(FP), DI
+	MOVQ  width+88(FP), R10
 
 tile16:
-	CMPQ   R10, $+256
-	JLT    below16
+	CMPQ    R10, $+256
+	JLT     below16
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh16_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	VMOVUPS 512(AX), Z8
+	VMOVUPS 576(AX), Z9
+	VMOVUPS 640(AX), Z10
+	VMOVUPS 704(AX), Z11
+	VMOVUPS 768(AX), Z12
+	VMOVUPS 832(AX), Z13
+	VMOVUPS 896(AX), Z14
+	VMOVUPS 960(AX), Z15
+	JMP     start16_false
+
+fresh16_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4519,10 +5013,12 @@ tile16:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   SI, R11
-	MOVQ   R9, R12
-	CMPQ   R11, R8
-	JCC    store16_false
+
+start16_false:
+	MOVQ SI, R11
+	MOVQ R9, R12
+	CMPQ R11, R8
+	JCC  store16_false
 
 entry16_false:
 	MOVL         (R11), R13
@@ -4574,8 +5070,21 @@ store16_false:
 	JMP     tile16
 
 below16:
-	CMPQ   R10, $+128
-	JLT    below8
+	CMPQ    R10, $+128
+	JLT     below8
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh8_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	JMP     start8_false
+
+fresh8_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4584,10 +5093,12 @@ below16:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   SI, R11
-	MOVQ   R9, R12
-	CMPQ   R11, R8
-	JCC    store8_false
+
+start8_false:
+	MOVQ SI, R11
+	MOVQ R9, R12
+	CMPQ R11, R8
+	JCC  store8_false
 
 entry8_false:
 	MOVL         (R11), R13
@@ -4622,16 +5133,27 @@ store8_false:
 	SUBQ    $+128, R10
 
 below8:
-	CMPQ   R10, $+64
-	JLT    below4
+	CMPQ    R10, $+64
+	JLT     below4
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh4_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	JMP     start4_false
+
+fresh4_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   SI, R11
-	MOVQ   R9, R12
-	CMPQ   R11, R8
-	JCC    store4_false
+
+start4_false:
+	MOVQ SI, R11
+	MOVQ R9, R12
+	CMPQ R11, R8
+	JCC  store4_false
 
 entry4_false:
 	MOVL         (R11), R13
@@ -4658,21 +5180,32 @@ store4_false:
 	SUBQ    $+64, R10
 
 below4:
-	TESTQ  R10, R10
-	JEQ    row
-	CMPQ   R10, $+16
-	JLE    tail1
-	CMPQ   R10, $+32
-	JLE    tail2
-	CMPQ   R10, $+48
-	JLE    tail3
+	TESTQ     R10, R10
+	JEQ       row
+	CMPQ      R10, $+16
+	JLE       tail1
+	CMPQ      R10, $+32
+	JLE       tail2
+	CMPQ      R10, $+48
+	JLE       tail3
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh4_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS.Z 192(AX), K1, Z3
+	JMP       start4_true
+
+fresh4_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store4_true
+
+start4_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store4_true
 
 entry4_true:
 	MOVL         (SI), R11
@@ -4698,12 +5231,22 @@ store4_true:
 	JMP     row
 
 tail3:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh3_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS.Z 128(AX), K1, Z2
+	JMP       start3_true
+
+fresh3_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store3_true
+
+start3_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store3_true
 
 entry3_true:
 	MOVL         (SI), R11
@@ -4727,11 +5270,20 @@ store3_true:
 	JMP     row
 
 tail2:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh2_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+	JMP       start2_true
+
+fresh2_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store2_true
+
+start2_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store2_true
 
 entry2_true:
 	MOVL         (SI), R11
@@ -4753,10 +5305,18 @@ store2_true:
 	JMP     row
 
 tail1:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh1_true
+	VMOVUPS.Z (AX), K1, Z0
+	JMP       start1_true
+
+fresh1_true:
 	VPXORD Z0, Z0, Z0
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store1_true
+
+start1_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store1_true
 
 entry1_true:
 	MOVL         (SI), R11
@@ -4777,24 +5337,24 @@ store1_true:
 
 done:
 	MOVB $0x01, AL
-	MOVB AL, ret+80(FP)
+	MOVB AL, ret+96(FP)
 	VZEROUPPER
 	RET
 
 bad:
 	MOVB $0x00, AL
-	MOVB AL, ret+80(FP)
+	MOVB AL, ret+96(FP)
 	VZEROUPPER
 	RET
 
-// func spmmGatherAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+// func spmmGatherAVX512(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 // Requires: AVX, AVX512F, BMI2
-TEXT ·spmmGatherAVX512(SB), NOSPLIT, $0-89
+TEXT ·spmmGatherAVX512(SB), NOSPLIT, $0-105
 	MOVQ  dst+0(FP), AX
-	MOVQ  valStep+48(FP), CX
-	MOVQ  cols+72(FP), DX
-	MOVQ  width+80(FP), BX
-	MOVQ  ids+56(FP), SI
+	MOVQ  valStep+64(FP), CX
+	MOVQ  cols+88(FP), DX
+	MOVQ  width+96(FP), BX
+	MOVQ  ids+72(FP), SI
 	LEAQ  -1(BX), DI
 	ANDQ  $+15, DI
 	INCQ  DI
@@ -4804,29 +5364,59 @@ TEXT ·spmmGatherAVX512(SB), NOSPLIT, $0-89
 	SHLQ  $0x02, BX
 
 row:
-	CMPQ  rows+16(FP), $+0
-	JEQ   done
-	MOVQ  ptr+8(FP), DI
-	ADDQ  $+8, ptr+8(FP)
-	DECQ  rows+16(FP)
-	MOVQ  (DI), R8
-	MOVQ  8(DI), R9
-	CMPQ  R9, nnz+32(FP)
-	JHI   bad
-	CMPQ  R8, R9
-	JHI   bad
-	MOVQ  idx+24(FP), DI
+	CMPQ rows+32(FP), $+0
+	JEQ  done
+	DECQ rows+32(FP)
+	MOVQ from+8(FP), DI
+	MOVQ (DI), R8
+	ADDQ $+8, from+8(FP)
+	MOVQ to+16(FP), DI
+	MOVQ (DI), R9
+	ADDQ $+8, to+16(FP)
+	CMPQ R9, nnz+48(FP)
+	JHI  bad
+	CMPQ R8, R9
+	JHI  bad
+	JNE  some
+	CMPQ add+24(FP), $+0
+	JEQ  some
+	ADDQ BX, AX
+	JMP  row
+
+some:
+	MOVQ  idx+40(FP), DI
 	LEAQ  (DI)(R9*4), R9
 	LEAQ  (DI)(R8*4), DI
 	IMULQ CX, R8
-	MOVQ  val+40(FP), R10
+	MOVQ  val+56(FP), R10
 	ADDQ  R8, R10
-	MOVQ  x+64(FP), R8
-	MOVQ  width+80(FP), R11
+	MOVQ  x+80(FP), R8
+	MOVQ  width+96(FP), R11
 
 tile16:
-	CMPQ   R11, $+256
-	JLT    below16
+	CMPQ    R11, $+256
+	JLT     below16
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh16_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	VMOVUPS 512(AX), Z8
+	VMOVUPS 576(AX), Z9
+	VMOVUPS 640(AX), Z10
+	VMOVUPS 704(AX), Z11
+	VMOVUPS 768(AX), Z12
+	VMOVUPS 832(AX), Z13
+	VMOVUPS 896(AX), Z14
+	VMOVUPS 960(AX), Z15
+	JMP     start16_false
+
+fresh16_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4843,10 +5433,12 @@ tile16:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   DI, R12
-	MOVQ   R10, R13
-	CMPQ   R12, R9
-	JCC    store16_false
+
+start16_false:
+	MOVQ DI, R12
+	MOVQ R10, R13
+	CMPQ R12, R9
+	JCC  store16_false
 
 entry16_false:
 	MOVL         (R12), R14
@@ -4899,8 +5491,21 @@ store16_false:
 	JMP     tile16
 
 below16:
-	CMPQ   R11, $+128
-	JLT    below8
+	CMPQ    R11, $+128
+	JLT     below8
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh8_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	JMP     start8_false
+
+fresh8_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4909,10 +5514,12 @@ below16:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   DI, R12
-	MOVQ   R10, R13
-	CMPQ   R12, R9
-	JCC    store8_false
+
+start8_false:
+	MOVQ DI, R12
+	MOVQ R10, R13
+	CMPQ R12, R9
+	JCC  store8_false
 
 entry8_false:
 	MOVL         (R12), R14
@@ -4948,16 +5555,27 @@ store8_false:
 	SUBQ    $+128, R11
 
 below8:
-	CMPQ   R11, $+64
-	JLT    below4
+	CMPQ    R11, $+64
+	JLT     below4
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh4_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	JMP     start4_false
+
+fresh4_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   DI, R12
-	MOVQ   R10, R13
-	CMPQ   R12, R9
-	JCC    store4_false
+
+start4_false:
+	MOVQ DI, R12
+	MOVQ R10, R13
+	CMPQ R12, R9
+	JCC  store4_false
 
 entry4_false:
 	MOVL         (R12), R14
@@ -4985,21 +5603,32 @@ store4_false:
 	SUBQ    $+64, R11
 
 below4:
-	TESTQ  R11, R11
-	JEQ    row
-	CMPQ   R11, $+16
-	JLE    tail1
-	CMPQ   R11, $+32
-	JLE    tail2
-	CMPQ   R11, $+48
-	JLE    tail3
+	TESTQ     R11, R11
+	JEQ       row
+	CMPQ      R11, $+16
+	JLE       tail1
+	CMPQ      R11, $+32
+	JLE       tail2
+	CMPQ      R11, $+48
+	JLE       tail3
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh4_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS.Z 192(AX), K1, Z3
+	JMP       start4_true
+
+fresh4_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store4_true
+
+start4_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store4_true
 
 entry4_true:
 	MOVL         (DI), R12
@@ -5026,12 +5655,22 @@ store4_true:
 	JMP     row
 
 tail3:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh3_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS.Z 128(AX), K1, Z2
+	JMP       start3_true
+
+fresh3_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store3_true
+
+start3_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store3_true
 
 entry3_true:
 	MOVL         (DI), R12
@@ -5056,11 +5695,20 @@ store3_true:
 	JMP     row
 
 tail2:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh2_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+	JMP       start2_true
+
+fresh2_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store2_true
+
+start2_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store2_true
 
 entry2_true:
 	MOVL         (DI), R12
@@ -5083,10 +5731,18 @@ store2_true:
 	JMP     row
 
 tail1:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh1_true
+	VMOVUPS.Z (AX), K1, Z0
+	JMP       start1_true
+
+fresh1_true:
 	VPXORD Z0, Z0, Z0
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store1_true
+
+start1_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store1_true
 
 entry1_true:
 	MOVL         (DI), R12
@@ -5108,25 +5764,25 @@ store1_true:
 
 done:
 	MOVB $0x01, AL
-	MOVB AL, ret+88(FP)
+	MOVB AL, ret+104(FP)
 	VZEROUPPER
 	RET
 
 bad:
 	MOVB $0x00, AL
-	MOVB AL, ret+88(FP)
+	MOVB AL, ret+104(FP)
 	VZEROUPPER
 	RET
 
-// func spmmFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
+// func spmmFarAVX512(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·spmmFarAVX512(SB), NOSPLIT, $8-81
+TEXT ·spmmFarAVX512(SB), NOSPLIT, $8-97
 	MOVQ  dst+0(FP), AX
-	MOVQ  valStep+48(FP), CX
-	MOVQ  cols+64(FP), DX
-	MOVQ  width+72(FP), BX
-	MOVQ  idx+24(FP), SI
-	MOVQ  nnz+32(FP), DI
+	MOVQ  valStep+64(FP), CX
+	MOVQ  cols+80(FP), DX
+	MOVQ  width+88(FP), BX
+	MOVQ  idx+40(FP), SI
+	MOVQ  nnz+48(FP), DI
 	LEAQ  -64(SI)(DI*4), SI
 	MOVQ  SI, (SP)
 	LEAQ  -1(BX), SI
@@ -5138,29 +5794,59 @@ TEXT ·spmmFarAVX512(SB), NOSPLIT, $8-81
 	SHLQ  $0x02, BX
 
 row:
-	CMPQ  rows+16(FP), $+0
-	JEQ   done
-	MOVQ  ptr+8(FP), SI
-	ADDQ  $+8, ptr+8(FP)
-	DECQ  rows+16(FP)
-	MOVQ  (SI), DI
-	MOVQ  8(SI), R8
-	CMPQ  R8, nnz+32(FP)
-	JHI   bad
-	CMPQ  DI, R8
-	JHI   bad
-	MOVQ  idx+24(FP), SI
+	CMPQ rows+32(FP), $+0
+	JEQ  done
+	DECQ rows+32(FP)
+	MOVQ from+8(FP), SI
+	MOVQ (SI), DI
+	ADDQ $+8, from+8(FP)
+	MOVQ to+16(FP), SI
+	MOVQ (SI), R8
+	ADDQ $+8, to+16(FP)
+	CMPQ R8, nnz+48(FP)
+	JHI  bad
+	CMPQ DI, R8
+	JHI  bad
+	JNE  some
+	CMPQ add+24(FP), $+0
+	JEQ  some
+	ADDQ BX, AX
+	JMP  row
+
+some:
+	MOVQ  idx+40(FP), SI
 	LEAQ  (SI)(R8*4), R8
 	LEAQ  (SI)(DI*4), SI
 	IMULQ CX, DI
-	MOVQ  val+40(FP), R9
+	MOVQ  val+56(FP), R9
 	ADDQ  DI, R9
-	MOVQ  x+56(FP), DI
-	MOVQ  width+72(FP), R10
+	MOVQ  x+72(FP), DI
+	MOVQ  width+88(FP), R10
 
 tile16:
-	CMPQ   R10, $+256
-	JLT    below16
+	CMPQ    R10, $+256
+	JLT     below16
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh16_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	VMOVUPS 512(AX), Z8
+	VMOVUPS 576(AX), Z9
+	VMOVUPS 640(AX), Z10
+	VMOVUPS 704(AX), Z11
+	VMOVUPS 768(AX), Z12
+	VMOVUPS 832(AX), Z13
+	VMOVUPS 896(AX), Z14
+	VMOVUPS 960(AX), Z15
+	JMP     start16_false
+
+fresh16_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5177,10 +5863,12 @@ tile16:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   SI, R11
-	MOVQ   R9, R12
-	CMPQ   R11, R8
-	JCC    store16_false
+
+start16_false:
+	MOVQ SI, R11
+	MOVQ R9, R12
+	CMPQ R11, R8
+	JCC  store16_false
 
 entry16_false:
 	MOVL         (R11), R13
@@ -5254,8 +5942,21 @@ store16_false:
 	JMP     tile16
 
 below16:
-	CMPQ   R10, $+128
-	JLT    below8
+	CMPQ    R10, $+128
+	JLT     below8
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh8_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	JMP     start8_false
+
+fresh8_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5264,10 +5965,12 @@ below16:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   SI, R11
-	MOVQ   R9, R12
-	CMPQ   R11, R8
-	JCC    store8_false
+
+start8_false:
+	MOVQ SI, R11
+	MOVQ R9, R12
+	CMPQ R11, R8
+	JCC  store8_false
 
 entry8_false:
 	MOVL         (R11), R13
@@ -5316,16 +6019,27 @@ store8_false:
 	SUBQ    $+128, R10
 
 below8:
-	CMPQ   R10, $+64
-	JLT    below4
+	CMPQ    R10, $+64
+	JLT     below4
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh4_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	JMP     start4_false
+
+fresh4_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   SI, R11
-	MOVQ   R9, R12
-	CMPQ   R11, R8
-	JCC    store4_false
+
+start4_false:
+	MOVQ SI, R11
+	MOVQ R9, R12
+	CMPQ R11, R8
+	JCC  store4_false
 
 entry4_false:
 	MOVL         (R11), R13
@@ -5362,21 +6076,32 @@ store4_false:
 	SUBQ    $+64, R10
 
 below4:
-	TESTQ  R10, R10
-	JEQ    row
-	CMPQ   R10, $+16
-	JLE    tail1
-	CMPQ   R10, $+32
-	JLE    tail2
-	CMPQ   R10, $+48
-	JLE    tail3
+	TESTQ     R10, R10
+	JEQ       row
+	CMPQ      R10, $+16
+	JLE       tail1
+	CMPQ      R10, $+32
+	JLE       tail2
+	CMPQ      R10, $+48
+	JLE       tail3
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh4_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS.Z 192(AX), K1, Z3
+	JMP       start4_true
+
+fresh4_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store4_true
+
+start4_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store4_true
 
 entry4_true:
 	MOVL         (SI), R11
@@ -5412,12 +6137,22 @@ store4_true:
 	JMP     row
 
 tail3:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh3_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS.Z 128(AX), K1, Z2
+	JMP       start3_true
+
+fresh3_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store3_true
+
+start3_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store3_true
 
 entry3_true:
 	MOVL         (SI), R11
@@ -5450,11 +6185,20 @@ store3_true:
 	JMP     row
 
 tail2:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh2_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+	JMP       start2_true
+
+fresh2_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store2_true
+
+start2_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store2_true
 
 entry2_true:
 	MOVL         (SI), R11
@@ -5484,10 +6228,18 @@ store2_true:
 	JMP     row
 
 tail1:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh1_true
+	VMOVUPS.Z (AX), K1, Z0
+	JMP       start1_true
+
+fresh1_true:
 	VPXORD Z0, Z0, Z0
-	MOVQ   R9, R9
-	CMPQ   SI, R8
-	JCC    store1_true
+
+start1_true:
+	MOVQ R9, R9
+	CMPQ SI, R8
+	JCC  store1_true
 
 entry1_true:
 	MOVL         (SI), R11
@@ -5515,26 +6267,26 @@ store1_true:
 
 done:
 	MOVB $0x01, AL
-	MOVB AL, ret+80(FP)
+	MOVB AL, ret+96(FP)
 	VZEROUPPER
 	RET
 
 bad:
 	MOVB $0x00, AL
-	MOVB AL, ret+80(FP)
+	MOVB AL, ret+96(FP)
 	VZEROUPPER
 	RET
 
-// func spmmGatherFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+// func spmmGatherFarAVX512(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 // Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·spmmGatherFarAVX512(SB), NOSPLIT, $8-89
+TEXT ·spmmGatherFarAVX512(SB), NOSPLIT, $8-105
 	MOVQ  dst+0(FP), AX
-	MOVQ  valStep+48(FP), CX
-	MOVQ  cols+72(FP), DX
-	MOVQ  width+80(FP), BX
-	MOVQ  ids+56(FP), SI
-	MOVQ  idx+24(FP), DI
-	MOVQ  nnz+32(FP), R8
+	MOVQ  valStep+64(FP), CX
+	MOVQ  cols+88(FP), DX
+	MOVQ  width+96(FP), BX
+	MOVQ  ids+72(FP), SI
+	MOVQ  idx+40(FP), DI
+	MOVQ  nnz+48(FP), R8
 	LEAQ  -64(DI)(R8*4), DI
 	MOVQ  DI, (SP)
 	LEAQ  -1(BX), DI
@@ -5546,29 +6298,59 @@ TEXT ·spmmGatherFarAVX512(SB), NOSPLIT, $8-89
 	SHLQ  $0x02, BX
 
 row:
-	CMPQ  rows+16(FP), $+0
-	JEQ   done
-	MOVQ  ptr+8(FP), DI
-	ADDQ  $+8, ptr+8(FP)
-	DECQ  rows+16(FP)
-	MOVQ  (DI), R8
-	MOVQ  8(DI), R9
-	CMPQ  R9, nnz+32(FP)
-	JHI   bad
-	CMPQ  R8, R9
-	JHI   bad
-	MOVQ  idx+24(FP), DI
+	CMPQ rows+32(FP), $+0
+	JEQ  done
+	DECQ rows+32(FP)
+	MOVQ from+8(FP), DI
+	MOVQ (DI), R8
+	ADDQ $+8, from+8(FP)
+	MOVQ to+16(FP), DI
+	MOVQ (DI), R9
+	ADDQ $+8, to+16(FP)
+	CMPQ R9, nnz+48(FP)
+	JHI  bad
+	CMPQ R8, R9
+	JHI  bad
+	JNE  some
+	CMPQ add+24(FP), $+0
+	JEQ  some
+	ADDQ BX, AX
+	JMP  row
+
+some:
+	MOVQ  idx+40(FP), DI
 	LEAQ  (DI)(R9*4), R9
 	LEAQ  (DI)(R8*4), DI
 	IMULQ CX, R8
-	MOVQ  val+40(FP), R10
+	MOVQ  val+56(FP), R10
 	ADDQ  R8, R10
-	MOVQ  x+64(FP), R8
-	MOVQ  width+80(FP), R11
+	MOVQ  x+80(FP), R8
+	MOVQ  width+96(FP), R11
 
 tile16:
-	CMPQ   R11, $+256
-	JLT    below16
+	CMPQ    R11, $+256
+	JLT     below16
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh16_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	VMOVUPS 512(AX), Z8
+	VMOVUPS 576(AX), Z9
+	VMOVUPS 640(AX), Z10
+	VMOVUPS 704(AX), Z11
+	VMOVUPS 768(AX), Z12
+	VMOVUPS 832(AX), Z13
+	VMOVUPS 896(AX), Z14
+	VMOVUPS 960(AX), Z15
+	JMP     start16_false
+
+fresh16_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5585,10 +6367,12 @@ tile16:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ   DI, R12
-	MOVQ   R10, R13
-	CMPQ   R12, R9
-	JCC    store16_false
+
+start16_false:
+	MOVQ DI, R12
+	MOVQ R10, R13
+	CMPQ R12, R9
+	JCC  store16_false
 
 entry16_false:
 	MOVL         (R12), R14
@@ -5666,8 +6450,21 @@ store16_false:
 	JMP     tile16
 
 below16:
-	CMPQ   R11, $+128
-	JLT    below8
+	CMPQ    R11, $+128
+	JLT     below8
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh8_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	VMOVUPS 256(AX), Z4
+	VMOVUPS 320(AX), Z5
+	VMOVUPS 384(AX), Z6
+	VMOVUPS 448(AX), Z7
+	JMP     start8_false
+
+fresh8_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5676,10 +6473,12 @@ below16:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
-	MOVQ   DI, R12
-	MOVQ   R10, R13
-	CMPQ   R12, R9
-	JCC    store8_false
+
+start8_false:
+	MOVQ DI, R12
+	MOVQ R10, R13
+	CMPQ R12, R9
+	JCC  store8_false
 
 entry8_false:
 	MOVL         (R12), R14
@@ -5732,16 +6531,27 @@ store8_false:
 	SUBQ    $+128, R11
 
 below8:
-	CMPQ   R11, $+64
-	JLT    below4
+	CMPQ    R11, $+64
+	JLT     below4
+	CMPQ    add+24(FP), $+0
+	JEQ     fresh4_false
+	VMOVUPS (AX), Z0
+	VMOVUPS 64(AX), Z1
+	VMOVUPS 128(AX), Z2
+	VMOVUPS 192(AX), Z3
+	JMP     start4_false
+
+fresh4_false:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   DI, R12
-	MOVQ   R10, R13
-	CMPQ   R12, R9
-	JCC    store4_false
+
+start4_false:
+	MOVQ DI, R12
+	MOVQ R10, R13
+	CMPQ R12, R9
+	JCC  store4_false
 
 entry4_false:
 	MOVL         (R12), R14
@@ -5782,21 +6592,32 @@ store4_false:
 	SUBQ    $+64, R11
 
 below4:
-	TESTQ  R11, R11
-	JEQ    row
-	CMPQ   R11, $+16
-	JLE    tail1
-	CMPQ   R11, $+32
-	JLE    tail2
-	CMPQ   R11, $+48
-	JLE    tail3
+	TESTQ     R11, R11
+	JEQ       row
+	CMPQ      R11, $+16
+	JLE       tail1
+	CMPQ      R11, $+32
+	JLE       tail2
+	CMPQ      R11, $+48
+	JLE       tail3
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh4_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS   128(AX), Z2
+	VMOVUPS.Z 192(AX), K1, Z3
+	JMP       start4_true
+
+fresh4_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store4_true
+
+start4_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store4_true
 
 entry4_true:
 	MOVL         (DI), R12
@@ -5836,12 +6657,22 @@ store4_true:
 	JMP     row
 
 tail3:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh3_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS   64(AX), Z1
+	VMOVUPS.Z 128(AX), K1, Z2
+	JMP       start3_true
+
+fresh3_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store3_true
+
+start3_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store3_true
 
 entry3_true:
 	MOVL         (DI), R12
@@ -5878,11 +6709,20 @@ store3_true:
 	JMP     row
 
 tail2:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh2_true
+	VMOVUPS   (AX), Z0
+	VMOVUPS.Z 64(AX), K1, Z1
+	JMP       start2_true
+
+fresh2_true:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store2_true
+
+start2_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store2_true
 
 entry2_true:
 	MOVL         (DI), R12
@@ -5916,10 +6756,18 @@ store2_true:
 	JMP     row
 
 tail1:
+	CMPQ      add+24(FP), $+0
+	JEQ       fresh1_true
+	VMOVUPS.Z (AX), K1, Z0
+	JMP       start1_true
+
+fresh1_true:
 	VPXORD Z0, Z0, Z0
-	MOVQ   R10, R10
-	CMPQ   DI, R9
-	JCC    store1_true
+
+start1_true:
+	MOVQ R10, R10
+	CMPQ DI, R9
+	JCC  store1_true
 
 entry1_true:
 	MOVL         (DI), R12
@@ -5951,13 +6799,13 @@ store1_true:
 
 done:
 	MOVB $0x01, AL
-	MOVB AL, ret+88(FP)
+	MOVB AL, ret+104(FP)
 	VZEROUPPER
 	RET
 
 bad:
 	MOVB $0x00, AL
-	MOVB AL, ret+88(FP)
+	MOVB AL, ret+104(FP)
 	VZEROUPPER
 	RET
 

@@ -54,7 +54,9 @@ func (w *LaplacianRows) Multiply(dst []float32, lo, hi int, x []float32, width i
 		return
 	}
 	part := graph.CSR{Rows: hi - lo, Cols: m.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}
-	parallel.For(hi-lo, grain(width*int(4+int64(len(m.Idx))/int64(m.Rows))/2), func(from, to int) {
+	entries := int64(len(m.Idx)) / int64(m.Rows)
+	g := max(grain(width*int(4+entries)/2), SegmentedRows(hi-lo, entries, m.Cols, width))
+	parallel.For(hi-lo, g, func(from, to int) {
 		spmmRows(dst, &part, from, to, nil, m.Cols, x, width)
 	})
 }

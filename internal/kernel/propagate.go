@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -25,7 +26,9 @@ func PropagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32,
 	if n == 0 || width == 0 {
 		return
 	}
-	parallel.For(n, grain(width*int(4+p.Adjacency.NNZ()/int64(p.Nodes()))/2), func(lo, hi int) {
+	entries := p.Adjacency.NNZ() / int64(p.Nodes())
+	g := max(grain(width*int(4+entries)/2), SegmentedRows(n, entries, len(x)/width, width))
+	parallel.For(n, g, func(lo, hi int) {
 		propagateRows(dst[lo*width:hi*width], p, rows, x, width, local, lo, hi)
 	})
 }
@@ -35,25 +38,35 @@ type explicit struct{ graph.CSR }
 
 var explicits = sync.Pool{New: func() any { return new(explicit) }}
 
-// propagateRows writes out rows lo to hi of P and multiplies by them.
+// propagateRows writes out rows lo to hi of P and multiplies by them. Rows with many more
+// entries than the average are written out in parts, which bounds the scratch memory.
 func propagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32, width int, local []int32, lo, hi int) {
 	e := explicits.Get().(*explicit)
 	defer explicits.Put(e)
-	e.Rows, e.Cols = hi-lo, len(x)/width
-	e.Ptr, e.Idx, e.Val = append(e.Ptr[:0], 0), e.Idx[:0], e.Val[:0]
-	for i := lo; i < hi; i++ {
-		r := int32(i)
+	e.Cols = len(x) / width
+	row := func(i int) int32 {
 		if rows != nil {
-			r = rows[i]
+			return rows[i]
 		}
-		e.append(p, r)
+		return int32(i)
 	}
-	if local != nil {
-		for k, j := range e.Idx {
-			e.Idx[k] = local[j]
+	for ; lo < hi; dst = dst[e.Rows*width:] {
+		entries, end := 0, lo
+		for ; end < hi && entries < segmentMost; end++ {
+			entries += p.RowNNZ(int(row(end)))
 		}
+		e.Ptr, e.Idx, e.Val = append(e.Ptr[:0], 0), slices.Grow(e.Idx[:0], entries), slices.Grow(e.Val[:0], entries)
+		for ; lo < end; lo++ {
+			e.append(p, row(lo))
+		}
+		if local != nil {
+			for k, j := range e.Idx {
+				e.Idx[k] = local[j]
+			}
+		}
+		e.Rows = len(e.Ptr) - 1
+		spmmRows(dst, &e.CSR, 0, e.Rows, nil, e.Cols, x, width)
 	}
-	spmmRows(dst, &e.CSR, 0, e.Rows, nil, e.Cols, x, width)
 }
 
 func (e *explicit) append(p *graph.Laplacian, r int32) {

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/gonum"
 
@@ -41,7 +42,11 @@ func spmm(dst []float32, a *graph.CSR, ids []int32, xRows int, x []float32, widt
 		return
 	}
 	// A multiply-add of a row in cache costs a quarter of an element streamed.
-	g := grain(width * int(4+a.NNZ()/int64(a.Rows)) / 4)
+	entries := a.NNZ() / int64(a.Rows)
+	g := grain(width * int(4+entries) / 4)
+	if ids == nil {
+		g = max(g, SegmentedRows(a.Rows, entries, xRows, width))
+	}
 	if a.Rows <= g {
 		spmmRows(dst, a, 0, a.Rows, ids, xRows, x, width)
 		return
@@ -51,16 +56,33 @@ func spmm(dst []float32, a *graph.CSR, ids []int32, xRows int, x []float32, widt
 	})
 }
 
-// spmmRowsGo is the portable form of spmmRows.
-func spmmRowsGo(dst []float32, a *graph.CSR, lo, hi int, ids []int32, x []float32, width int) {
-	for i := lo; i < hi; i++ {
+// spmmRows computes rows lo to hi of dst = A·X, or of A·X[ids], on one core.
+func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x []float32, width int) {
+	dst = dst[lo*width : hi*width]
+	from, to := a.Ptr[lo:hi], a.Ptr[lo+1:hi+1]
+	if ids != nil || !segmented(hi-lo, a.Ptr[hi]-a.Ptr[lo], xRows, width) || !ascends(a, lo, hi) {
+		spmmEntries(dst, a, from, to, false, ids, xRows, x, width)
+		return
+	}
+	s := segments.Get().(*segment)
+	defer segments.Put(s)
+	for more := s.begin(a, from, to); more; more = s.next(a, to, segmentBytes/4/width) {
+		spmmEntries(dst, a, s.from, s.to, s.add, nil, xRows, x, width)
+	}
+}
+
+// spmmEntriesGo is the portable form of spmmEntries.
+func spmmEntriesGo(dst []float32, a *graph.CSR, from, to []int64, add bool, ids []int32, x []float32, width int) {
+	indices, x := slices.Clip(a.Idx), slices.Clip(x) // so that what is outside panics
+	for i := range from {
 		y := dst[i*width : (i+1)*width]
-		clear(y)
-		values := a.RowValues(i)
-		for k, j := range a.Row(i) {
+		if !add {
+			clear(y)
+		}
+		for k, j := range indices[from[i]:to[i]] {
 			v := float32(1)
-			if values != nil {
-				v = values[k]
+			if a.Val != nil {
+				v = a.Val[from[i]+int64(k)]
 			}
 			r := int(j)
 			if ids != nil {

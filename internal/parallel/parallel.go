@@ -27,6 +27,9 @@ const cacheLine = 128
 // two pools would both take all of them. See docs/adr/0021.
 var process Pool
 
+// Free is Pool.Free on the processors of this process.
+func Free() int { return process.Free() }
+
 // For is Pool.For on the processors of this process.
 func For(n, grain int, body func(lo, hi int)) { process.For(n, grain, body) }
 
@@ -93,6 +96,9 @@ func (p *Pool) For(n, grain int, body func(lo, hi int)) {
 	j.wait()
 	j.release()
 }
+
+// Free returns the number of processors that For uses now: at least 1.
+func (p *Pool) Free() int { return max(1, runtime.GOMAXPROCS(0)-int(p.reserved.Load())) }
 
 // Reserve makes For use so many goroutines fewer from now on, or more if cores is
 // negative. A caller that keeps processors busy by other means, such as sampling

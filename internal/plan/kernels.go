@@ -17,7 +17,8 @@ type Kernels interface {
 	// row has the same bits beside any other rows, else ChunkRows(width).
 	Grain(width int) int
 	// Fork returns kernels for the same needed rows, each for one goroutine, with
-	// scratch memory of its own. They take smaller chunks, which stay in a core's cache.
+	// scratch memory of its own. They take smaller chunks, which stay in a core's cache, or larger ones where P is
+	// multiplied by segments.
 	// It returns nil if all work belongs to the caller's goroutine.
 	Fork() []Kernels
 

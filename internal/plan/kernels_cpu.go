@@ -121,6 +121,7 @@ type cpuKernels struct {
 	blas   blas.BLAS
 	rows   []int32 // set by Needed
 	forked bool
+	roomy  bool // there is memory for the scratch of large chunks
 }
 
 func newCPUKernels(p *graph.Laplacian, m *InferenceMemory) (Kernels, error) {
@@ -129,11 +130,16 @@ func newCPUKernels(p *graph.Laplacian, m *InferenceMemory) (Kernels, error) {
 }
 
 // ChunkRows gives chunks of 4 MiB. Kernels of one core get chunks of about half a
-// second-level cache, in whole tasks of a dense product.
+// second-level cache, in whole tasks of a dense product; larger ones if P is so dense that it
+// is multiplied by segments of H.
 func (k *cpuKernels) ChunkRows(width int) int {
 	if k.forked {
 		const task = 48
-		return task * max(1, min(64, (1<<17)/(task*max(width, 1))))
+		tasks := max(1, min(64, (1<<17)/(task*max(width, 1))))
+		if n := k.p.Nodes(); k.roomy && n > 0 {
+			tasks = max(tasks, kernel.SegmentedRows(n, k.p.Adjacency.NNZ()/int64(n), n, width)/task)
+		}
+		return task * tasks
 	}
 	return max(64, min(4096, (1<<20)/max(width, 1)))
 }
@@ -155,9 +161,11 @@ func (k *cpuKernels) Fork() []Kernels {
 	if len(k.memory.forks) != cores {
 		k.memory.forks = make([]InferenceMemory, cores)
 	}
+	const large = 128 << 20 // more than the scratch memory of one core with large chunks
+	roomy := k.memory.Limit == 0 || k.memory.Left() > int64(cores)*large
 	forks := make([]Kernels, cores)
 	for i := range forks {
-		forks[i] = &cpuKernels{p: k.p, memory: &k.memory.forks[i], blas: k.blas, rows: k.rows, forked: true}
+		forks[i] = &cpuKernels{p: k.p, memory: &k.memory.forks[i], blas: k.blas, rows: k.rows, forked: true, roomy: roomy}
 	}
 	return forks
 }

@@ -10,12 +10,13 @@ import (
 
 // spmm generates rows of a sparse times a dense matrix. A row of dst is built
 // tile by tile: as many columns as there are registers for are accumulated
-// while the row's entries go by, so that dst is written once and never read.
+// while the row's entries go by, so that a call writes dst once.
 //
-// With gather it is dst = A·X[ids]. Far is for an X larger than the caches: rows of it
-// are prefetched some entries before they are added. Entry k has the value at
-// val + k·valStep bytes. The result is false at the first column outside [0, cols) or
-// offset outside [0, nnz].
+// Row i has the entries from[i] to to[i]−1. Entry k has the value at val + k·valStep bytes.
+// If add is not 0, the row of dst is the first term of its sum. With gather it is
+// dst = A·X[ids]. Far is for an X larger than the caches: rows of it are prefetched some
+// entries before they are added. The result is false at the first column outside [0, cols)
+// or offset outside [0, nnz].
 func spmm(v vectors, gather, far bool) {
 	name, ids := "spmm", ""
 	if gather {
@@ -24,7 +25,7 @@ func spmm(v vectors, gather, far bool) {
 	if far {
 		name += "Far"
 	}
-	function(name+v.suffix, "func(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, "+ids+"x *float32, cols int, width int) bool")
+	function(name+v.suffix, "func(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, "+ids+"x *float32, cols int, width int) bool")
 
 	dst := Load(Param("dst"), GP64())
 	step := Load(Param("valStep"), GP64())
@@ -55,17 +56,25 @@ func spmm(v vectors, gather, far bool) {
 	Label("row")
 	CMPQ(param("rows"), I8(0))
 	JEQ(LabelRef("done"))
-	ptr, k := GP64(), GP64()
-	MOVQ(param("ptr"), ptr)
-	ADDQ(I8(8), param("ptr"))
+	offset, k := GP64(), GP64()
 	DECQ(param("rows"))
 	s.first, s.end, s.firstValue = GP64(), GP64(), GP64()
-	MOVQ(Mem{Base: ptr}, k)
-	MOVQ(Mem{Base: ptr, Disp: 8}, s.end)
+	MOVQ(param("from"), offset)
+	MOVQ(Mem{Base: offset}, k)
+	ADDQ(I8(8), param("from"))
+	MOVQ(param("to"), offset)
+	MOVQ(Mem{Base: offset}, s.end)
+	ADDQ(I8(8), param("to"))
 	CMPQ(s.end, param("nnz"))
 	JHI(LabelRef("bad"))
 	CMPQ(k, s.end)
 	JHI(LabelRef("bad"))
+	JNE(LabelRef("some"))
+	CMPQ(param("add"), I8(0))
+	JEQ(LabelRef("some"))
+	ADDQ(stride, dst)
+	JMP(LabelRef("row"))
+	Label("some")
 	MOVQ(param("idx"), s.first)
 	LEAQ(Mem{Base: s.first, Index: s.end, Scale: 4}, s.end)
 	LEAQ(Mem{Base: s.first, Index: k, Scale: 4}, s.first)
@@ -136,9 +145,23 @@ func (s *spmmState) tile(n int, tail bool) {
 	v := s.v
 	loop, store := fmt.Sprintf("entry%d_%t", n, tail), fmt.Sprintf("store%d_%t", n, tail)
 	acc := s.acc[:n]
+	fresh, start := fmt.Sprintf("fresh%d_%t", n, tail), fmt.Sprintf("start%d_%t", n, tail)
+	CMPQ(param("add"), I8(0))
+	JEQ(LabelRef(fresh))
+	for t, r := range acc {
+		p := Mem{Base: s.dst, Disp: t * v.bytes()}
+		if tail && t == n-1 {
+			s.last.load(p, r)
+		} else {
+			VMOVUPS(p, r)
+		}
+	}
+	JMP(LabelRef(start))
+	Label(fresh)
 	for _, r := range acc {
 		v.zero(r)
 	}
+	Label(start)
 	at, value, j := GP64(), GP64(), GP64()
 	MOVQ(s.first, at)
 	MOVQ(s.firstValue, value)
