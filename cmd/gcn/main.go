@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"math"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 func main() {
@@ -19,5 +23,13 @@ func main() {
 	// Writing to a pipe without a reader is an error, and does not end the
 	// process: run ends it as a signal does.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(heapLimit(memory.Limit()))
+	}
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
+
+// heapLimit returns the memory from which on the garbage collector works more, for a process
+// that may have limit bytes. Without it the heap grows to twice what is in use before a
+// collection, and the system may end a process that needs half of its memory.
+func heapLimit(limit uint64) int64 { return int64(min(limit/10*9, math.MaxInt64)) }

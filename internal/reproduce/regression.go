@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -76,6 +77,8 @@ func (r *runner) regress(ctx context.Context, j job) (any, error) {
 		if err != nil {
 			return err
 		}
+		// Without the memory of the inference in training, which is as large as two layers.
+		model = &layers.GCN{Convolutions: model.Convolutions, Skips: model.Skips}
 		p, train := r.data.Laplacian(), r.data.Split.Train
 		norms, err := study.ModelNorms(ctx, model, p, r.data.Features)
 		if err != nil {
