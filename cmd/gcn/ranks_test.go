@@ -516,6 +516,11 @@ func testRanksKilled(t *testing.T, gcn string, l mpiLauncher) {
 		cmd := l.command(ctx, ranks, append(append([]string{gcn}, line...), "parts", "--partition", partitions[random.IntN(3)])...)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
+		var left []int // ranks, when the launcher did not end in time
+		cmd.Cancel = func() error {
+			left = processesOf(gcn)
+			return cmd.Process.Kill()
+		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -525,13 +530,15 @@ func testRanksKilled(t *testing.T, gcn string, l mpiLauncher) {
 			if pids := processesOf(gcn); len(pids) > 0 {
 				rank, _ := os.FindProcess(pids[random.IntN(len(pids))]) // never an error on Unix
 				killed = rank.Kill() == nil
+				time.AfterFunc(20*time.Second, cancel)
 			}
 		}
 		err := cmd.Wait()
+		hangs := ctx.Err() != nil
 		cancel()
 		switch {
-		case ctx.Err() == context.DeadlineExceeded:
-			t.Fatalf("after %d kills, a launcher hangs\n%s", kills, out.String())
+		case hangs && (!killed || len(left) > 0):
+			t.Fatalf("after %d kills, a launcher and %d ranks hang\n%s", kills, len(left), out.String())
 		case err == nil:
 			done++
 			if !bytes.Equal(weightsOf(t, "parts"), weightsOf(t, "whole")) {
@@ -545,7 +552,9 @@ func testRanksKilled(t *testing.T, gcn string, l mpiLauncher) {
 		case !killed:
 			t.Fatalf("after %d kills: %v\n%s", kills, err, out.String())
 		default:
-			kills++
+			if kills++; hangs { // Open MPI 4.1 does if a rank dies while it connects (PMIX ERROR: UNREACHABLE)
+				t.Logf("after %d kills, the launcher hangs without ranks\n%s", kills, out.String())
+			}
 			if text, _ := os.ReadFile("parts/metrics.jsonl"); len(text) > 0 {
 				trained++
 			}
