@@ -165,7 +165,7 @@ func synthFromSpec(spec *Spec) (*synthModel, error) {
 }
 
 // resize changes the number of nodes and, in proportion, the numbers of edges and of
-// training and validation nodes.
+// the nodes of each part of the split.
 func (m *synthModel) resize(nodes int) {
 	if nodes == m.nodes {
 		return
@@ -174,7 +174,9 @@ func (m *synthModel) resize(nodes int) {
 	m.edges = int64(math.Round(float64(m.edges) * scale))
 	m.train = max(int(math.Round(float64(m.train)*scale)), 1)
 	m.valid = min(int(math.Round(float64(m.valid)*scale)), nodes-m.train)
-	m.test = min(int(math.Round(float64(m.test)*scale)), nodes-m.train-m.valid)
+	if m.test > 0 { // 0 would mean all other nodes
+		m.test = min(max(int(math.Round(float64(m.test)*scale)), 1), nodes-m.train-m.valid)
+	}
 	m.nodes = nodes
 }
 

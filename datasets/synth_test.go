@@ -34,6 +34,7 @@ func TestSynthCounts(t *testing.T) {
 		{"synth:mag?nodes=10000&features=2", 10_000, 2, 73_281, 349, 0, 8549, 881, 570, Accuracy, false},
 		{"synth:products?nodes=10000&features=2", 10_000, 2, 252_586, 47, 0, 803, 161, 9036, Accuracy, false},
 		{"synth:proteins?nodes=500", 500, 8, 124_750, 0, 112, 327, 80, 93, ROCAUC, false},
+		{"synth:papers100M?nodes=200&features=2", 200, 2, 2910, 172, 0, 2, 0, 1, Accuracy, false}, // few labels
 		{"synth:demo?nodes=1&edges=0", 1, 64, 0, 10, 0, 1, 0, 0, Accuracy, false},
 		{"synth:demo?nodes=2&homophily=1", 2, 64, 1, 10, 0, 1, 0, 1, Accuracy, false},
 	} {

@@ -54,11 +54,11 @@ type SeedDraw struct {
 	beta   []float64
 }
 
-// Draw draws size candidates, or all of positive weight if there are fewer. Cost: O(size)
-// for a small part of the candidates, else O(candidates).
+// Draw draws size candidates, or all of positive weight if there are fewer; none if size is
+// negative. Cost: O(size) for a small part of the candidates, else O(candidates).
 func (l *SeedLaw) Draw(rng *rand.Rand, size int, d *SeedDraw) {
 	p := &l.population
-	WithoutReplacement{}.Draw(rng, p, min(size, p.Positive), &d.sample)
+	WithoutReplacement{}.Draw(rng, p, min(max(size, 0), p.Positive), &d.sample)
 	l.weigh(d)
 }
 

@@ -106,12 +106,15 @@ func TestSeedLawDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, size := range []int{1, 100, n, 2 * n} {
+	for _, size := range []int{-1, 0, 1, 100, n, 2 * n} {
 		var d SeedDraw
 		law.Draw(random, size, &d)
+		if want := min(max(size, 0), n); len(d.Index) != want || len(d.Weights) != want {
+			t.Fatalf("size %d: %d nodes and %d weights, want %d", size, len(d.Index), len(d.Weights), want)
+		}
 		for _, w := range d.Weights {
-			if want := 1 / float64(min(size, n)); len(d.Index) != min(size, n) || math.Abs(float64(w)-want) > 1e-6*want {
-				t.Fatalf("%d nodes of weight %v, want %v", len(d.Index), w, want)
+			if want := 1 / float64(min(size, n)); math.Abs(float64(w)-want) > 1e-6*want {
+				t.Fatalf("a node has weight %v, want %v", w, want)
 			}
 		}
 	}
