@@ -22,8 +22,9 @@ type Progress struct {
 	width        int // characters of the current line; 0 if there is none
 }
 
-// NewProgress returns the progress of total steps. Its method At can be the
-// Progress function of a study.
+// NewProgress returns the progress of total steps. Its method Of can be the
+// Progress function of a study. (The studies call it from goroutines of their own, which a
+// notebook's interpreted function does not survive.)
 func NewProgress(name string, total int) *Progress {
 	return &Progress{Name: name, Total: total}
 }
@@ -34,6 +35,12 @@ func (p *Progress) At(done int) {
 	if p.Total > 0 && done >= p.Total {
 		p.End()
 	}
+}
+
+// Of is At of total steps, which replaces Total.
+func (p *Progress) Of(done, total int) {
+	p.Total = total
+	p.At(done)
 }
 
 // at writes the text for done steps if Every has passed, or for the last step.

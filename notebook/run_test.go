@@ -273,10 +273,10 @@ func TestInterruptible(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	p := NewProgress("draws", 3)
-	p.Out, p.Every = &out, time.Hour
-	p.At(1)
+	p.Total, p.Out, p.Every = 0, &out, time.Hour
+	p.Of(1, 3)
 	p.At(2) // too soon to be shown
-	p.At(3)
+	p.Of(3, 3)
 	p.End() // has ended
 	if got := out.String(); got != "\rdraws 1/3\rdraws 3/3\n" {
 		t.Errorf("wrote %q", got)

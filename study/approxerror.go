@@ -43,9 +43,7 @@ type ApproxError struct {
 	Seed    uint64 // of batches and draws
 	Workers int    // goroutines; 0 means GOMAXPROCS; results do not depend on it
 
-	// Progress, if not nil, is called after each repeat with the number done. Calls
-	// do not overlap.
-	Progress func(done int)
+	Progress func(done, total int) // called after each batch, if not nil; calls do not overlap
 
 	// Below are samplers that lead from each batch to the rows of a deeper layer.
 	// The nodes that the first sampler draws for the batch are the rows of the
@@ -187,7 +185,7 @@ func (s *ApproxError) countDone() func() {
 		lock.Lock()
 		defer lock.Unlock()
 		done++
-		s.Progress(done)
+		s.Progress(done, s.Repeats)
 	}
 }
 

@@ -98,7 +98,12 @@ func TestApproxErrorWorkers(t *testing.T) {
 			s.Methods = append(s.Methods, c)
 		}
 		done := 0
-		s.Progress = func(n int) { done++; near(t, "repeats done", float64(n), float64(done), 0) }
+		s.Progress = func(n, total int) {
+			done++
+			if n != done || total != s.Repeats {
+				t.Errorf("%d of %d batches, want %d of %d", n, total, done, s.Repeats)
+			}
+		}
 		table, err := s.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -181,9 +181,9 @@ func (c *Calibration) set(bins *[calibrationBins]binSums) bool {
 func ratio(a, b int) number { return number(float64(a) / float64(b)) }
 
 // Softmax turns each row of logits, of the given number of columns, into probabilities, in
-// place.
+// place. Without columns it does nothing.
 func Softmax(logits []float32, columns int) {
-	for ; len(logits) > 0; logits = logits[columns:] {
+	for ; columns > 0 && len(logits) > 0; logits = logits[columns:] {
 		row := logits[:columns]
 		largest := math.Inf(-1)
 		for _, s := range row {

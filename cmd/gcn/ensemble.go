@@ -18,7 +18,7 @@ type savedRuns []*savedRun
 // showProgress prints the progress of each model's inference.
 func (rs savedRuns) showProgress(w io.Writer) {
 	for _, r := range rs {
-		r.model.Progress = everySecondsOf(w, "rows of all layers")
+		r.model.Progress = everySeconds(w, "rows of all layers")
 	}
 }
 

@@ -32,25 +32,16 @@ func (p *pace) left(done, rest int) time.Duration {
 	return time.Duration(float64(time.Since(p.begun)) / float64(done) * float64(rest)).Round(time.Second)
 }
 
-// everySeconds returns a function that takes the number done and prints it now
-// and then, with the total and the time left.
-func everySeconds(w io.Writer, what string, total int) func(done int) {
-	p := newPace(5 * time.Second)
-	return func(done int) {
+// everySeconds returns a function that takes the number done and the total, and prints them
+// now and then, with the time left. A call with done 0 begins new work.
+func everySeconds(w io.Writer, what string) func(done, total int) {
+	var p *pace // begins with the first call
+	return func(done, total int) {
+		if p == nil || done == 0 {
+			p = newPace(5 * time.Second)
+		}
 		if done > 0 && done < total && p.due() {
 			say(w, "%d of %d %s, about %v left", done, total, what, p.left(done, total-done))
 		}
-	}
-}
-
-// everySecondsOf is everySeconds for work that tells its total with each call. A call with
-// done 0 begins new work.
-func everySecondsOf(w io.Writer, what string) func(done, total int) {
-	var show func(done int)
-	return func(done, total int) {
-		if show == nil || done == 0 {
-			show = everySeconds(w, what, total)
-		}
-		show(done)
 	}
 }

@@ -109,7 +109,7 @@ func (j *trainJob) tryCandidates(ctx context.Context, data *datasets.Data, advic
 	j.say("--samples auto: training %d candidates for %d mini-batches each", len(candidates), adviceBatches)
 	var progress func(done, total int)
 	if !j.Quiet {
-		progress = everySecondsOf(j.stderr, "mini-batches of the candidates")
+		progress = everySeconds(j.stderr, "mini-batches of the candidates")
 	}
 	trials, err := study.Trials{
 		Data: data, Candidates: candidates, Layers: j.Layers, Hidden: j.Hidden, Batch: j.Batch, Batches: adviceBatches, Seed: j.Seed,

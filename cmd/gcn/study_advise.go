@@ -124,7 +124,7 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 		trials, err := study.Trials{
 			Data: s.data, Candidates: study.DefaultCandidates(advice, what.Layers, a.batch, false),
 			Layers: what.Layers, Batch: a.batch, Batches: a.batches, Seed: a.seed,
-			Progress: everySecondsOf(cmd.ErrOrStderr(), "mini-batches of the trials"),
+			Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches of the trials"),
 		}.Run(cmd.Context())
 		if err != nil {
 			return err

@@ -58,7 +58,7 @@ func (a *assumptionStudy) do(cmd *cobra.Command, _ []string) error {
 	what := study.Assumption{
 		Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train,
 		Batches: a.batches, Batch: a.batch, Points: a.points, Seed: a.seed,
-		Progress: everySecondsOf(cmd.ErrOrStderr(), "batches"),
+		Progress: everySeconds(cmd.ErrOrStderr(), "batches"),
 	}
 	if a.batches == 0 {
 		what.Batches = -1

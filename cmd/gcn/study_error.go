@@ -125,7 +125,7 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 	t, err := study.ApproxError{
 		Laplacian: p, Product: hw, Nodes: train, Methods: methods, Sizes: e.sizes,
 		Batch: e.batch, Repeats: e.repeats, Draws: e.draws, Seed: e.seed, Histories: histories, Undropped: undropped,
-		Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches", e.repeats),
+		Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches"),
 	}.Run(cmd.Context())
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ func (o *kernelStudy) do(cmd *cobra.Command, _ []string) error {
 	if len(o.sizes) > 0 {
 		what.Sizes = defaultDraws(o.sizes, min(o.nodes, len(s.data.Split.Train)), false)
 	}
-	what.Progress = everySecondsOf(cmd.ErrOrStderr(), "rows of the table")
+	what.Progress = everySeconds(cmd.ErrOrStderr(), "rows of the table")
 	t, err := what.Run(cmd.Context())
 	if err != nil {
 		return err

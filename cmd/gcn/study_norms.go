@@ -53,7 +53,7 @@ func (n *normsStudy) do(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	what := study.Norms{Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batches: n.batches, Batch: n.batch, Bins: n.bins, Seed: n.seed, Progress: everySecondsOf(cmd.ErrOrStderr(), "batches")}
+	what := study.Norms{Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batches: n.batches, Batch: n.batch, Bins: n.bins, Seed: n.seed, Progress: everySeconds(cmd.ErrOrStderr(), "batches")}
 	if what.Layers, err = n.norms(cmd.Context(), s); err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (o *theoremStudy) parsePopulations(candidates int) ([]float64, error) {
 }
 
 func (o *theoremStudy) do(cmd *cobra.Command, _ []string) error {
-	what := study.Claims{Watch: o.watch, Repeats: o.repeats, Seed: o.seed, Batch: o.batch, Batches: o.batches, Rank: o.components, Progress: everySecondsOf(cmd.ErrOrStderr(), "sample sizes")}
+	what := study.Claims{Watch: o.watch, Repeats: o.repeats, Seed: o.seed, Batch: o.batch, Batches: o.batches, Rank: o.components, Progress: everySeconds(cmd.ErrOrStderr(), "sample sizes")}
 	s, err := o.candidates(cmd, o.weights, o.squared, &what.Weights)
 	if err != nil {
 		return err

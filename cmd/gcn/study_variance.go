@@ -76,7 +76,7 @@ func (v *varianceStudy) check() error {
 }
 
 func (v *varianceStudy) do(cmd *cobra.Command, _ []string) error {
-	what := study.Variance{Watch: v.watch, Repeats: v.repeats, Seed: v.seed, Progress: everySecondsOf(cmd.ErrOrStderr(), "rows")}
+	what := study.Variance{Watch: v.watch, Repeats: v.repeats, Seed: v.seed, Progress: everySeconds(cmd.ErrOrStderr(), "rows")}
 	s, err := v.candidates(cmd, v.weights, v.squared, &what.Weights)
 	if err != nil {
 		return err

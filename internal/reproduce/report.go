@@ -138,7 +138,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	var b strings.Builder
 	for _, line := range append([]string{"", r.Caption}, r.remarks()...) {
-		fmt.Fprintln(&b, line)
+		fmt.Fprintln(&b, strings.ReplaceAll(line, "**", "")) // without Markdown
 	}
 	for _, made := range r.Made {
 		fmt.Fprintf(&b, "made: %s\n", made)
@@ -306,7 +306,7 @@ func (r *Report) cellsOf(row *Row) []string {
 	if r.timed() {
 		cells = append(cells, mean)
 	}
-	return append(cells, strconv.Itoa(row.N), row.Paper.text(), row.verdict())
+	return append(cells, strconv.Itoa(row.N), row.Paper.text(), row.Range)
 }
 
 // remarks lists the lines below the table: reasons, notes and claims.
@@ -353,14 +353,6 @@ func (row *Row) labelled() string {
 		return strings.TrimSpace(row.Method + " " + sizesText(row.Samples))
 	}
 	return row.Label
-}
-
-func (row *Row) verdict() string {
-	switch row.Range {
-	case "above", "below":
-		return "**" + row.Range + "**"
-	}
-	return row.Range
 }
 
 // text is the value as a table shows it; nil is "–".
