@@ -1,9 +1,11 @@
 package graph
 
+import "sync"
+
 // TransposeInto writes mᵀ to t, in the memory of t's slices if they are large enough.
 // The entries of a row of mᵀ are in the order of their columns. m must be valid
 // except for its values: a column out of range panics. Cost: O(Rows + Cols + NNZ), and
-// for a large m some 15 MiB of memory until it returns.
+// for a large m some 15 MiB of scratch memory.
 func (m *CSR) TransposeInto(t *CSR) {
 	nnz := int(m.NNZ())
 	t.Rows, t.Cols = m.Cols, m.Rows
@@ -53,20 +55,31 @@ type entry struct {
 	value       float32
 }
 
+// grouping is the scratch memory of fillGrouped.
+type grouping struct {
+	next    []int   // for each group, the index in entries of its next one
+	entries []entry // of some rows, group by group
+}
+
+var groupings = sync.Pool{New: func() any { return new(grouping) }}
+
 // fillGrouped fills the rows of t = mᵀ, which end at t.Ptr, backward. Entries of a matrix that
 // is larger than the caches go to places all over t. So some rows of m at a time are grouped by
 // columns that are near, whose places are near too.
 func (m *CSR) fillGrouped(t *CSR) {
 	ptr := t.Ptr[:m.Cols]
-	next := make([]int, m.Cols>>groupShift+1) // the place in entries of each group's next one
-	var entries []entry
+	scratch := groupings.Get().(*grouping)
+	defer groupings.Put(scratch)
+	scratch.next = resize(scratch.next, m.Cols>>groupShift+1)
+	next := scratch.next
 	for hi := m.Rows; hi > 0; {
 		lo := hi - 1
 		for lo > 0 && m.Ptr[hi]-m.Ptr[lo-1] <= groupedEntries {
 			lo--
 		}
 		columns := m.Idx[m.Ptr[lo]:m.Ptr[hi]]
-		entries = resize(entries, len(columns))
+		scratch.entries = resize(scratch.entries, len(columns))
+		entries := scratch.entries
 		clear(next)
 		for _, j := range columns {
 			next[j>>groupShift]++

@@ -10,8 +10,8 @@ import (
 
 // Full takes all neighbours: the outputs of its batch are exactly the outputs of
 // the seeds in the whole graph. The blocks grow with every layer, up to the whole
-// graph. The fields must not change after the first call of Sample; Sample may be
-// called concurrently.
+// graph. Their input nodes are in no fixed order. The fields must not change after
+// the first call of Sample; Sample may be called concurrently.
 type Full struct {
 	Laplacian *graph.Laplacian // required
 	Depth     int              // number of layers; required

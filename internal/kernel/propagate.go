@@ -52,7 +52,7 @@ func propagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32,
 	}
 	for ; lo < hi; dst = dst[e.Rows*width:] {
 		entries, end := 0, lo
-		for ; end < hi && entries < segmentMost; end++ {
+		for ; end < hi && entries < mostPart; end++ {
 			entries += p.RowNNZ(int(row(end)))
 		}
 		e.Ptr, e.Idx, e.Val = append(e.Ptr[:0], 0), slices.Grow(e.Idx[:0], entries), slices.Grow(e.Val[:0], entries)

@@ -18,29 +18,30 @@ const (
 	segmentBytes   = 8 << 20 // of X: a part of the third-level cache, which cores share
 	segmentEntries = 32      // of a row in a segment, at least: each segment reads and writes the row of dst again
 	segmentReuse   = 4       // entries for each row of X, at least
-	segmentWork    = 1 << 20 // entries that a core multiplies at a time, about
-	segmentMost    = 1 << 22 // at most: 32 MiB where rows of P are written out
+	leastPart      = 1 << 20 // entries of A that a core multiplies at a time, about
+	mostPart       = 1 << 22 // at most: 32 MiB where rows of P are written out
 )
 
 // SegmentedRows returns how many of the rows of A, with the given number of entries each, a
 // core should multiply at a time by an X of xRows rows, or 0 if segments of X do not pay, or
 // if there are too few rows for all cores.
 func SegmentedRows(rows int, entries int64, xRows, width int) int {
-	some := int(segmentTerms(xRows) / max(entries, 1))
+	some := int(partEntries(xRows) / max(entries, 1))
 	if cores := parallel.Free(); cores > 1 && rows < cores*some || !segmented(some, int64(some)*entries, xRows, width) {
 		return 0
 	}
 	return some
 }
 
-// segmentTerms returns the number of entries that a core multiplies at a time by segments.
-func segmentTerms(xRows int) int64 { return max(segmentWork, 2*segmentReuse*int64(xRows)) }
+// partEntries returns the number of entries of A that a core should multiply at a time by
+// segments of an X of xRows rows.
+func partEntries(xRows int) int64 { return max(leastPart, 2*segmentReuse*int64(xRows)) }
 
 // segmented reports whether segments of X pay for rows with the given number of entries.
 func segmented(rows int, entries int64, xRows, width int) bool {
 	segments := int64(xRows) * int64(width) * 4 / segmentBytes
 	return segments > 2 && 4*width <= segmentBytes && rows > 0 &&
-		entries/int64(rows) >= segmentEntries*segments && entries >= segmentReuse*int64(xRows) && segmentTerms(xRows) <= segmentMost
+		entries/int64(rows) >= segmentEntries*segments && entries >= segmentReuse*int64(xRows) && partEntries(xRows) <= mostPart
 }
 
 // ascends reports whether the columns of rows lo to hi of A ascend from the second entry on,
@@ -66,7 +67,7 @@ var segments = sync.Pool{New: func() any { return new(segment) }}
 
 // begin sets s to what comes before the first segment: the first entries of rows whose second
 // is in a column before it, as a self-loop that precedes the ascending neighbours.
-func (s *segment) begin(a *graph.CSR, from, to []int64) bool {
+func (s *segment) begin(a *graph.CSR, from, to []int64) {
 	s.from, s.to = append(s.from[:0], from...), append(s.to[:0], from...)
 	s.add, s.end = false, 0
 	for i, k := range from {
@@ -74,7 +75,6 @@ func (s *segment) begin(a *graph.CSR, from, to []int64) bool {
 			s.to[i]++
 		}
 	}
-	return true
 }
 
 // next sets s to the next segment, of the given number of columns. It returns false if there

@@ -58,7 +58,8 @@ func TestSegments(t *testing.T) {
 				rand.New(rand.NewPCG(7, 8)).Shuffle(len(a.Idx), func(i, j int) { a.Idx[i], a.Idx[j] = a.Idx[j], a.Idx[i] })
 				spmmEntries(want, a, a.Ptr[:a.Rows], a.Ptr[1:], false, nil, columns, x, width)
 				s, to := new(segment), a.Ptr[1:]
-				for more := s.begin(a, a.Ptr[:a.Rows], to); more; more = s.next(a, to, 1+columns/5) {
+				s.begin(a, a.Ptr[:a.Rows], to)
+				for more := true; more; more = s.next(a, to, 1+columns/5) {
 					spmmEntries(got, a, s.from, s.to, s.add, nil, columns, x, width)
 				}
 				if !slices.Equal(got, want) {

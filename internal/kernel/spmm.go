@@ -66,7 +66,8 @@ func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x
 	}
 	s := segments.Get().(*segment)
 	defer segments.Put(s)
-	for more := s.begin(a, from, to); more; more = s.next(a, to, segmentBytes/4/width) {
+	s.begin(a, from, to)
+	for more := true; more; more = s.next(a, to, segmentBytes/4/width) {
 		spmmEntries(dst, a, s.from, s.to, s.add, nil, xRows, x, width)
 	}
 }
