@@ -49,6 +49,14 @@ func testRanks(t *testing.T, gcn string) {
 			if _, err := exec.LookPath(l.name); err != nil {
 				t.Skipf("%s is not installed (Debian: openmpi-bin, mpich)", l.name)
 			}
+			// Open MPI's launchers share a folder in TMPDIR: one that starts fails if another,
+			// of another package's tests, removes it. The name is short, as sockets want.
+			sessions, err := os.MkdirTemp("", "mpi")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(sessions) })
+			t.Setenv("TMPDIR", sessions)
 			t.Run("same bits", func(t *testing.T) { testRanksBits(t, gcn, l) })
 			t.Run("auto", func(t *testing.T) { testRanksAuto(t, gcn, l) })
 			t.Run("several runs", func(t *testing.T) { testRanksSeveral(t, gcn, l) })

@@ -51,8 +51,15 @@ func launch(t *testing.T, launcher, name string, n int, env ...string) (string, 
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	// Open MPI's launchers share a folder in TMPDIR: one that starts fails if another, of
+	// another package's tests, removes it. The name is short, as sockets want.
+	sessions, err := os.MkdirTemp("", "mpi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(sessions)
 	cmd := exec.CommandContext(ctx, path, append(args, os.Args[0])...)
-	cmd.Env = append(append(os.Environ(), child+"="+name, "OMPI_MCA_btl_vader_single_copy_mechanism=none"), env...)
+	cmd.Env = append(append(os.Environ(), child+"="+name, "TMPDIR="+sessions, "OMPI_MCA_btl_vader_single_copy_mechanism=none"), env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()
