@@ -37,7 +37,7 @@ func fileSchemes(o Options) []Scheme {
 	all := []fileScheme{
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
-			labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: atPath(formats.NPYFolder),
+			keys: []string{"edges"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: readNPYFolder,
 		},
 		{
 			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
@@ -145,6 +145,16 @@ func metricFor(y *graph.Labels) Metric {
 		return ROCAUC
 	}
 	return Accuracy
+}
+
+// readNPYFolder reads a folder of NumPy files. With edges=none it needs no graph.
+func readNPYFolder(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
+	edges, err := spec.Choice("edges", "", "none")
+	if err != nil {
+		return nil, err
+	}
+	o.NoEdges = edges == "none"
+	return formats.NPYFolder(ctx, spec.Path, o)
 }
 
 // readEdgeList reads an edge list:

@@ -181,3 +181,41 @@ func TestClassMapNames(t *testing.T) {
 		expectError(t, plain, name, "as before")
 	}
 }
+
+// Features without a graph are nodes without edges. Files of edges are refused then, and
+// missing ones otherwise.
+func TestFeaturesWithoutEdges(t *testing.T) {
+	d := made(t, 20, 1)
+	files, dir := npyFiles(t, d), t.TempDir()
+	edges := map[string][]byte{"indptr.npy": files["indptr.npy"], "indices.npy": files["indices.npy"]}
+	delete(files, "indptr.npy")
+	delete(files, "indices.npy")
+	writeFiles(t, dir, files)
+	read := open(t, "npy:"+dir+"?edges=none")
+	if read.Nodes() != 20 || read.Graph.NNZ() != 0 || !cmp.Equal(read.Features.Data, d.Features.Data) || !cmp.Equal(read.Labels.Class, d.Labels.Class) || !cmp.Equal(read.Split, d.Split) {
+		t.Errorf("%d nodes, %d entries, split %v", read.Nodes(), read.Graph.NNZ(), read.Split)
+	}
+	expectError(t, "npy:"+dir, dir, "no graph", "edges=none")
+	expectError(t, "npy:"+dir+"?edges=no", "edges=no: want none")
+	for name, content := range edges {
+		alone := t.TempDir()
+		writeFiles(t, alone, files)
+		write(t, filepath.Join(alone, name), content)
+		expectError(t, "npy:"+alone+"?edges=none", alone, "edges=none", name)
+	}
+	for name, feat := range map[string][]byte{
+		"feat.npy":           nil,
+		"want (nodes, feat":  array(t, []float32{1, 2, 3}, 3),
+		"shape [20 0], want": array(t, []float32{}, 20, 0),
+	} {
+		bad := t.TempDir()
+		writeFiles(t, bad, files)
+		if err := os.Remove(filepath.Join(bad, "feat.npy")); err != nil {
+			t.Fatal(err)
+		}
+		if feat != nil {
+			write(t, filepath.Join(bad, "feat.npy"), feat)
+		}
+		expectError(t, "npy:"+bad+"?edges=none", bad, name)
+	}
+}

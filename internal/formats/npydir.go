@@ -25,23 +25,20 @@ import (
 //	train, valid, test  numbers or names of nodes, or masks of N booleans
 //
 // The split is read if o.Split is true. If all three of its files are missing, the set has no
-// split.
+// split. With o.NoEdges the nodes are the rows of feat.npy, without edges: indptr, indices and
+// data must be missing.
 func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	dir := folder(path)
-	ptr, err := readInt64s(ctx, dir, "indptr")
-	if err != nil {
-		return nil, err
-	}
-	idx, err := readInt32s(ctx, dir, "indices")
-	if err != nil {
-		return nil, err
-	}
 	d := &Set{Direction: o.Direction}
-	p := pattern{name: path, files: dir.path, ptr: ptr, idx: idx}
-	if exists(dir.path("data")) {
-		if p.val, err = readWeights(ctx, dir, "data", len(idx)); err != nil {
-			return nil, err
-		}
+	p := pattern{name: path, files: dir.path}
+	var err error
+	if o.NoEdges {
+		err = dir.withoutEdges(ctx, &p, d)
+	} else {
+		err = dir.readEdges(ctx, &p)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := p.adjacency(ctx, d); err != nil {
 		return nil, err
@@ -53,7 +50,7 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 		if d.Features, err = readSparseFile(ctx, sparse, d.nodes()); err != nil {
 			return nil, err
 		}
-	case exists(dir.path("feat")):
+	case d.Features == nil && exists(dir.path("feat")):
 		if d.Features, err = readMatrix(ctx, dir, "feat", d.nodes()); err != nil {
 			return nil, err
 		}
@@ -78,6 +75,49 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 		err = dir.readSplit(ctx, d)
 	}
 	return d, err
+}
+
+// readEdges reads the rows of the adjacency matrix.
+func (dir folder) readEdges(ctx context.Context, p *pattern) (err error) {
+	if !exists(dir.path("indptr")) && !exists(dir.path("indices")) {
+		return fmt.Errorf("datasets: %s: no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph", p.name)
+	}
+	if p.ptr, err = readInt64s(ctx, dir, "indptr"); err != nil {
+		return err
+	}
+	if p.idx, err = readInt32s(ctx, dir, "indices"); err != nil {
+		return err
+	}
+	if exists(dir.path("data")) {
+		p.val, err = readWeights(ctx, dir, "data", len(p.idx))
+	}
+	return err
+}
+
+// withoutEdges reads the features, whose rows are the nodes, and makes empty rows of the
+// adjacency matrix.
+func (dir folder) withoutEdges(ctx context.Context, p *pattern, d *Set) error {
+	for _, key := range []string{"indptr", "indices", "data"} {
+		if exists(dir.path(key)) {
+			return fmt.Errorf("datasets: %s: edges=none, but the folder has %s.npy", p.name, key)
+		}
+	}
+	n := 0
+	err := withArray(dir, "feat", func(r *npy.Reader) error {
+		if len(r.Shape) != 2 || r.Shape[1] < 1 {
+			return fmt.Errorf("datasets: %s: shape %v, want (nodes, features)", r.Name(), r.Shape)
+		}
+		n = r.Shape[0]
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if d.Features, err = readMatrix(ctx, dir, "feat", n); err != nil {
+		return err
+	}
+	p.ptr = make([]int64, n+1)
+	return nil
 }
 
 // readWeights reads as many positive finite weights as there are indices. It returns nil
