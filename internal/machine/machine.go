@@ -38,7 +38,11 @@ func (m Machine) String() string {
 	if name == "" {
 		name = m.Arch
 	}
-	return fmt.Sprintf("%s, %d cores in use, %s/%s, %s, BLAS %s", name, m.Cores, m.OS, m.Arch, m.Go, m.BLAS)
+	cores := fmt.Sprintf("%d cores", m.Cores)
+	if m.Cores == 1 {
+		cores = "1 core"
+	}
+	return fmt.Sprintf("%s, %s in use, %s/%s, %s, BLAS %s", name, cores, m.OS, m.Arch, m.Go, m.BLAS)
 }
 
 // processor returns the processor's model as Linux reports it, or "".

@@ -1,7 +1,9 @@
 package reproduce
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
@@ -56,6 +58,7 @@ func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed 
 					report.Rows = append(report.Rows, newRow(spec, row, "test "+runs[0].Metric+", %", tests))
 				}
 			}
+			report.Notes = append(report.Notes, constantScores(report.Rows)...)
 			report.figure = compareFigure("Test metric, per cent: mean and standard deviation of the runs", report.Rows, c.data)
 			for _, spec := range c.data {
 				if !hasTime(spec) {
@@ -68,6 +71,24 @@ func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed 
 			}
 		},
 	}
+}
+
+// constantScores names the methods of each data set whose scores are the same in all runs.
+func constantScores(rows []Row) []string {
+	var notes []string
+	for k := 0; k < len(rows); {
+		spec := rows[k].Dataset
+		var labels []string
+		for ; k < len(rows) && rows[k].Dataset == spec; k++ {
+			if row := rows[k]; row.N > 1 && row.Std == 0 {
+				labels = append(labels, row.labelled())
+			}
+		}
+		if len(labels) > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %s: the same score in all runs, as if every node had one class: the models did not learn", columnName(spec), strings.Join(labels, ", ")))
+		}
+	}
+	return notes
 }
 
 // quantityStep heads the times beside the metrics.

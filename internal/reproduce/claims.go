@@ -35,6 +35,9 @@ func claimsOfProbabilities() []claim {
 				return e.slopes(data, []string{"LADIES", "Full-batch"}, layers, func(slope float64) bool { return slope < 0 })
 			}),
 		}, {
+			"Section 4.1", "full batch and LADIES have similar slopes: of the same sign in two of three layers or more", []string{"table2"},
+			legend("layers with slopes of the same sign", on("table2", nil, every, sameSigns)),
+		}, {
 			"Section 4.1", "on Reddit LADIES' slopes are positive in each layer, with R² of about 0.01", []string{"table2"},
 			on("table2", []string{"reddit"}, every, func(e evidence, data string) *finding {
 				f := e.slopes(data, []string{"LADIES"}, []int{1, 2, 3}, func(slope float64) bool { return slope > 0 })
@@ -42,16 +45,16 @@ func claimsOfProbabilities() []claim {
 				if f == nil || n == 0 {
 					return nil
 				}
-				return &finding{f.holds && largest < 0.05, fmt.Sprintf("%s; largest R² %.3f", f.numbers, largest)}
+				return &finding{holds: f.holds && largest < 0.05, numbers: fmt.Sprintf("%s; largest R² %.3f", f.numbers, largest)}
 			}),
 		}, {
-			"Section 4.1", "‖(HW)_[i]‖ is not proportional to ‖P^[i]‖: R² is small or the slope negative", []string{"table2"},
+			"Section 4.1", "‖(HW)_[i]‖ is not proportional to ‖P^[i]‖: R² is small (below 0.2) or the slope negative", []string{"table2"},
 			on("table2", nil, every, notProportional("table2", onP, overTrain)),
 		}, {
 			"Section 4.1", "on Reddit LADIES has a lower test metric than with flat probabilities", []string{"table4"},
-			on("table4", []string{"reddit"}, every, func(e evidence, data string) *finding {
+			legend("flat − LADIES and flat (2) − LADIES (2), in points", on("table4", []string{"reddit"}, every, func(e evidence, data string) *finding {
 				return e.allAbove("table4", data, "test ", []pair{{"LADIES w/ flat", "LADIES"}, {"LADIES (2) w/ flat", "LADIES (2)"}})
-			}),
+			})),
 		}, {
 			"Section 4.3", "the error with flat probabilities is below LADIES' and FastGCN's on every data set", []string{"figure2"},
 			on("figure2", nil, every, func(e evidence, data string) *finding {
@@ -61,7 +64,7 @@ func claimsOfProbabilities() []claim {
 				if !ok || !alsoOK {
 					return nil
 				}
-				return &finding{under && alsoUnder, ladies + " to LADIES, " + fast + " to FastGCN"}
+				return &finding{holds: under && alsoUnder, numbers: ladies + " to LADIES, " + fast + " to FastGCN"}
 			}),
 		},
 	}
@@ -71,83 +74,90 @@ func claimsOfDebiasing() []claim {
 	return []claim{
 		{
 			"Section 5", "the error of LADIES is U-shaped in the sample size on the sparse graphs, ogbn-arxiv and ogbn-mag, up to 2048 nodes", []string{"figure2"},
-			on("figure2", []string{"arxiv", "mag"}, every, func(e evidence, data string) *finding {
+			legend("lowest error, and the error at the largest size", on("figure2", []string{"arxiv", "mag"}, every, func(e evidence, data string) *finding {
 				return uShape(e.curve(data, "ladies", largestPaperSize))
-			}),
+			})),
 		}, {
 			"Section 5", "the same with larger sizes too, which the paper does not have", []string{"figure2"},
-			on("figure2", []string{"arxiv", "mag"}, every, func(e evidence, data string) *finding {
+			legend("lowest error, and the error at the largest size", on("figure2", []string{"arxiv", "mag"}, every, func(e evidence, data string) *finding {
 				return uShape(e.curve(data, "ladies", math.MaxInt))
-			}),
+			})),
 		}, {
 			"Section 5.4", "debiased weights improve the error on all data sets", []string{"figure2"},
-			on("figure2", nil, every, func(e evidence, data string) *finding {
+			legend("error over LADIES'", on("figure2", nil, every, func(e evidence, data string) *finding {
 				under, numbers, ok := below(e.curve(data, "ladies-debiased", largestPaperSize), e.curve(data, "ladies", largestPaperSize))
 				if !ok {
 					return nil
 				}
-				return &finding{under, numbers}
-			}),
+				return &finding{holds: under, numbers: numbers}
+			})),
 		}, {
 			"Section 5.4", "the error of debiased LADIES has no U-shape", []string{"figure2"},
-			on("figure2", nil, every, func(e evidence, data string) *finding {
+			legend("lowest error, and the error at the largest size", on("figure2", nil, every, func(e evidence, data string) *finding {
 				f := uShape(e.curve(data, "ladies-debiased", math.MaxInt))
 				if f != nil {
 					f.holds = !f.holds
 				}
 				return f
-			}),
+			})),
 		}, {
 			"Section 5.4", "on top of flat probabilities, debiasing improves the error only marginally (up to 10 %) on the sparse graphs", []string{"figure2"},
-			on("figure2", []string{"arxiv", "mag"}, every, func(e evidence, data string) *finding {
+			legend("error of both over that of flat alone", on("figure2", []string{"arxiv", "mag"}, every, func(e evidence, data string) *finding {
 				return marginal(e.curve(data, "ladies-flat-debiased", largestPaperSize), e.curve(data, "ladies-flat", largestPaperSize))
-			}),
+			})),
 		}, {
 			"Section 5.4", "sparse graphs have the larger bias: debiasing gains most at 2048 nodes on ogbn-arxiv and ogbn-mag", []string{"figure2"},
-			gainsMost,
+			legend("error of debiased LADIES over LADIES'", gainsMost),
+		}, {
+			"Section 5.4", "flat probabilities imply a smaller bias: debiasing changes the error less than with LADIES' probabilities, at every size", []string{"figure2"},
+			legend("error with debiased weights over that without, with flat probabilities and with LADIES'", on("figure2", nil, every, flatHasLessBias)),
 		}, {
 			"Section 5.5", "the extra time of debiasing is acceptable: at 512 nodes at most half of LADIES' sampling time", []string{"table3"},
-			on("table3", nil, every, func(e evidence, data string) *finding {
+			legend("time of LADIES+d over LADIES'", on("table3", nil, every, func(e evidence, data string) *finding {
 				return e.timeRatio("table3", data, "LADIES+d (512)", "LADIES (512)", 0, 1.5)
-			}),
+			})),
 		}, {
 			"Section 5.5", "node-wise sampling takes far longer: more than ten times LADIES' time", []string{"table3"},
-			on("table3", nil, every, func(e evidence, data string) *finding {
+			legend("time of node-wise sampling over LADIES'", on("table3", nil, every, func(e evidence, data string) *finding {
 				return e.timeRatio("table3", data, "Node-wise (512)", "LADIES (512)", 10, math.Inf(1))
-			}),
+			})),
 		}, {
-			"Section 5.6", "the stochastic sum-and-sample estimator has the larger (co)variance", nil,
-			elsewhere("see gcn study variance"),
+			"Section 5.6", "the stochastic sum-and-sample estimator usually has the larger (co)variance, enumerated for 8 candidates", nil,
+			sumAndSampleVaries,
 		},
 	}
 }
 
 func claimsOfTraining() []claim {
 	faster := func(experiment string) predicate {
-		return on(experiment, nil, every, func(e evidence, data string) *finding {
+		return legend("mini-batches that flat, debias, and both save of LADIES'", on(experiment, nil, every, func(e evidence, data string) *finding {
 			var pairs []pair
 			for _, variant := range variantsOf("LADIES (2)") {
 				pairs = append(pairs, pair{"LADIES (2)", variant})
 			}
-			return e.allAbove(experiment, data, quantityNeeded, pairs)
-		})
+			f := e.allAbove(experiment, data, quantityNeeded, pairs)
+			if f != nil && e.alike(experiment, data, quantityNeeded, "LADIES (2)", variantsOf("LADIES (2)")) {
+				f.cannotTell = "all runs reach the target at the same score"
+			}
+			return f
+		}))
 	}
 	return []claim{
 		{"Section 6.1", "LADIES with flat probabilities, debiasing or both converges faster than LADIES (ogbn-proteins and ogbn-products)", []string{"figure3"}, faster("figure3")},
 		{"Section 6.1", "the same on all data sets", []string{"figure4"}, faster("figure4")},
 		{
 			"Section 6.1", "debiasing speeds up convergence less than flat probabilities on Reddit and ogbn-products", []string{"figure4"},
-			on("figure4", []string{"reddit", "products"}, every, func(e evidence, data string) *finding {
+			legend("mini-batches with debias − with flat", on("figure4", []string{"reddit", "products"}, every, func(e evidence, data string) *finding {
 				return e.allAbove("figure4", data, quantityNeeded, []pair{{"LADIES (2) w/ debias", "LADIES (2) w/ flat"}})
-			}),
+			})),
 		}, {
 			"Section 6.2", "LADIES with flat & debias (2) is comparable to full batch: less than one point below", []string{"table4"},
-			on("table4", nil, every, func(e evidence, data string) *finding {
+			legend("flat & debias (2) − full batch, in points", on("table4", nil, every, func(e evidence, data string) *finding {
 				return e.near("table4", data, "LADIES (2) w/ flat & debias", "Full-batch", 1)
-			}),
+			})),
 		}, {
 			"Section 6.2", "the three variants improve consistently over FastGCN and LADIES", []string{"table4"},
-			on("table4", nil, every, func(e evidence, data string) *finding {
+			legend("comparisons in which the variant is better", on("table4", nil, every, func(e evidence, data string) *finding {
 				var pairs []pair
 				for _, setting := range []string{"", " (2)"} {
 					for _, variant := range variantsOf("LADIES" + setting) {
@@ -155,26 +165,31 @@ func claimsOfTraining() []claim {
 					}
 				}
 				return e.countAbove("table4", data, pairs)
-			}),
+			})),
 		}, {
 			"Section 6.2", "LADIES with flat & debias (2) is better than node-wise sampling and GraphSAINT on most data sets", []string{"table4"},
-			on("table4", nil, most, func(e evidence, data string) *finding {
+			legend("flat & debias (2) − node-wise and − GraphSAINT, in points", on("table4", nil, most, func(e evidence, data string) *finding {
 				best := "LADIES (2) w/ flat & debias"
 				return e.allAbove("table4", data, "test ", []pair{{best, "Node-wise (2)"}, {best, "GraphSAINT"}})
-			}),
+			})),
 		}, {
 			"Section 6.2", "flat & debias (2) is better than flat and than debias alone on most data sets", []string{"table4"},
-			on("table4", nil, most, func(e evidence, data string) *finding {
+			legend("flat & debias (2) − flat (2) and − debias (2), in points", on("table4", nil, most, func(e evidence, data string) *finding {
 				return e.allAbove("table4", data, "test ", []pair{{"LADIES (2) w/ flat & debias", "LADIES (2) w/ flat"}, {"LADIES (2) w/ flat & debias", "LADIES (2) w/ debias"}})
-			}),
+			})),
+		}, {
+			"Section 6.2", "on several data sets that improvement is not remarkable: less than one point over the better of flat and debias", []string{"table4"},
+			legend("flat & debias (2) − the better one (2), in points", on("table4", nil, several, func(e evidence, data string) *finding {
+				return e.littleAbove("table4", data, "LADIES (2) w/ flat & debias", []string{"LADIES (2) w/ flat", "LADIES (2) w/ debias"}, 1)
+			})),
 		}, {
 			"Section 6.2", "ogbn-proteins is the exception: flat & debias (2) is below flat and below debias", []string{"table4"},
-			on("table4", []string{"proteins"}, every, func(e evidence, data string) *finding {
+			legend("flat (2) and debias (2), each − flat & debias (2), in points", on("table4", []string{"proteins"}, every, func(e evidence, data string) *finding {
 				return e.allAbove("table4", data, "test ", []pair{{"LADIES (2) w/ flat", "LADIES (2) w/ flat & debias"}, {"LADIES (2) w/ debias", "LADIES (2) w/ flat & debias"}})
-			}),
+			})),
 		}, {
 			"Section 6.2", "on ogbn-proteins LADIES and its variants are better than full batch and VR-GCN", []string{"table4"},
-			on("table4", []string{"proteins"}, every, func(e evidence, data string) *finding {
+			legend("comparisons in which LADIES or its variant is better", on("table4", []string{"proteins"}, every, func(e evidence, data string) *finding {
 				var pairs []pair
 				for _, setting := range []string{"LADIES", "LADIES (2)"} {
 					for _, label := range append(variantsOf(setting), setting) {
@@ -182,27 +197,27 @@ func claimsOfTraining() []claim {
 					}
 				}
 				return e.countAbove("table4", data, pairs)
-			}),
+			})),
 		}, {
 			"Section 6.2", "some efficient method has a higher test metric than full batch on several data sets", []string{"table4"},
-			on("table4", nil, several, someAboveFull),
+			legend("best method above full batch, and its difference in points", on("table4", nil, several, someAboveFull)),
 		}, {
 			"Section 6.2", "LADIES is better than FastGCN on every data set", []string{"table4"},
-			on("table4", nil, every, func(e evidence, data string) *finding {
+			legend("LADIES − FastGCN and LADIES (2) − FastGCN (2), in points", on("table4", nil, every, func(e evidence, data string) *finding {
 				return e.allAbove("table4", data, "test ", []pair{{"LADIES", "FastGCN"}, {"LADIES (2)", "FastGCN (2)"}})
-			}),
+			})),
 		}, {
 			"Section 6.3", "VR-GCN has the best test metric on Reddit, ogbn-arxiv and ogbn-products", []string{"table4"},
-			on("table4", []string{"reddit", "arxiv", "products"}, every, func(e evidence, data string) *finding {
+			legend("VR-GCN's metric, and the best method's", on("table4", []string{"reddit", "arxiv", "products"}, every, func(e evidence, data string) *finding {
 				return e.best("table4", data, "VR-GCN (2)")
-			}),
+			})),
 		},
 	}
 }
 
 func claimsOfTimes() []claim {
 	alike := func(experiment string) predicate {
-		return on(experiment, nil, every, func(e evidence, data string) *finding {
+		return legend("times over LADIES', flat, debias, both, then the same at the sizes (2)", on(experiment, nil, every, func(e evidence, data string) *finding {
 			f := &finding{holds: true}
 			var words []string
 			for _, setting := range []string{"LADIES", "LADIES (2)"} {
@@ -217,31 +232,31 @@ func claimsOfTimes() []claim {
 			}
 			f.numbers = strings.Join(words, ", ")
 			return f
-		})
+		}))
 	}
 	heavier := func(experiment string) predicate {
-		return on(experiment, nil, every, func(e evidence, data string) *finding {
+		return legend("time of VR-GCN over LADIES'", on(experiment, nil, every, func(e evidence, data string) *finding {
 			return e.timeRatio(experiment, data, "VR-GCN (2)", "LADIES (2)", 2, math.Inf(1))
-		})
+		}))
 	}
 	return []claim{
 		{"Section 6.3", "a step of the three variants takes about as long as LADIES': within a factor of 1.5", []string{"table5"}, alike("table5")},
 		{"Section 6.3", "VR-GCN takes much longer than the layer-wise methods: more than twice LADIES' step", []string{"table5"}, heavier("table5")},
 		{
 			"Section 6.3", "on ogbn-arxiv VR-GCN takes about as long as full batch: within a factor of 2", []string{"table5"},
-			on("table5", []string{"arxiv"}, every, func(e evidence, data string) *finding {
+			legend("time of VR-GCN over full batch's", on("table5", []string{"arxiv"}, every, func(e evidence, data string) *finding {
 				return e.timeRatio("table5", data, "VR-GCN (2)", "Full-batch", 0.5, 2)
-			}),
+			})),
 		}, {
 			"Section 7", "the variants are close to VR-GCN's test metric (2.5 points) and need at most half of its time", []string{"table4", "table5"},
-			on("table4", nil, every, func(e evidence, data string) *finding {
+			legend("flat & debias (2) − VR-GCN (2), and the time of a step over VR-GCN's", on("table4", nil, every, func(e evidence, data string) *finding {
 				metric := e.near("table4", data, "LADIES (2) w/ flat & debias", "VR-GCN (2)", 2.5)
 				time := e.timeRatio("table5", data, "LADIES (2) w/ flat & debias", "VR-GCN (2)", 0, 0.5)
 				if metric == nil || time == nil {
 					return nil
 				}
-				return &finding{metric.holds && time.holds, metric.numbers + " points, time " + time.numbers}
-			}),
+				return &finding{holds: metric.holds && time.holds, numbers: metric.numbers + " points, time " + time.numbers}
+			})),
 		},
 		{"Appendix A.3", "with 3 layers too, a step of the three variants takes about as long as LADIES'", []string{"table6"}, alike("table6")},
 		{"Appendix A.3", "with 3 layers too, VR-GCN takes much longer", []string{"table6"}, heavier("table6")},
@@ -268,10 +283,10 @@ func claimsOfAppendix() []claim {
 	return []claim{
 		{
 			"Appendix A.5", "FastGCN with flat & debias improves over FastGCN on most data sets", []string{"table7"},
-			on("table7", nil, most, func(e evidence, data string) *finding { return e.allAbove("table7", data, "test ", both) }),
+			legend("flat & debias − FastGCN, then the same at the sizes (2), in points", on("table7", nil, most, func(e evidence, data string) *finding { return e.allAbove("table7", data, "test ", both) })),
 		}, {
 			"Appendix A.5", "in some cases flat probabilities or debiasing do not improve FastGCN", []string{"table7"},
-			on("table7", nil, several, func(e evidence, data string) *finding {
+			legend("comparisons in which the variant is better", on("table7", nil, several, func(e evidence, data string) *finding {
 				var pairs []pair
 				for k := range fixed {
 					pairs = append(pairs, pair{fixed[k], "FastGCN"}, pair{increasing[k], "FastGCN (2)"})
@@ -281,72 +296,81 @@ func claimsOfAppendix() []claim {
 					f.holds = !f.holds
 				}
 				return f
-			}),
+			})),
 		}, {
 			"Appendix A.5", "FastGCN and its variants are far below LADIES on all data sets", []string{"table7"},
-			on("table7", nil, every, func(e evidence, data string) *finding {
+			legend("comparisons in which LADIES is better", on("table7", nil, every, func(e evidence, data string) *finding {
 				var pairs []pair
 				for k := range fixed {
 					pairs = append(pairs, pair{"LADIES", fixed[k]}, pair{"LADIES (2)", increasing[k]})
 				}
 				return e.countAbove("table7", data, append(pairs, pair{"LADIES", "FastGCN"}, pair{"LADIES (2)", "FastGCN (2)"}))
-			}),
+			})),
 		}, {
 			"Appendix B", "layer-wise, the entries of P̃ are at most s times the largest degree", []string{"table8"},
-			on("table8", nil, every, func(e evidence, data string) *finding {
+			legend("entries over the bound", on("table8", nil, every, func(e evidence, data string) *finding {
 				row := e.row("table8", data, "layer-wise aggregation", "largest nnz over its bound")
 				if row == nil {
 					return nil
 				}
-				return &finding{row.Mean <= 1, fmt.Sprintf("at most %s of the bound", short(row.Mean))}
-			}),
+				return &finding{holds: row.Mean <= 1, numbers: "at most " + short(row.Mean)}
+			})),
 		}, {
 			"Appendix B", "both parts depend linearly on the nodes: exponents of 1 in nnz and in s, within 0.25", []string{"table8"},
-			on("table8", nil, every, func(e evidence, data string) *finding {
+			legend("exponents", on("table8", nil, every, func(e evidence, data string) *finding {
 				a := e.row("table8", data, "layer-wise aggregation", "exponent of the time in nnz")
 				b := e.row("table8", data, "layer-wise linear transformation", "exponent of the time in s")
 				if a == nil || b == nil {
 					return nil
 				}
-				return &finding{math.Abs(a.Mean-1) <= 0.25 && math.Abs(b.Mean-1) <= 0.25, fmt.Sprintf("%.2f in nnz, %.2f in s", a.Mean, b.Mean)}
-			}),
+				return &finding{holds: math.Abs(a.Mean-1) <= 0.25 && math.Abs(b.Mean-1) <= 0.25, numbers: fmt.Sprintf("%.2f in nnz, %.2f in s", a.Mean, b.Mean)}
+			})),
 		}, {
 			"Appendix B", "node aggregation usually takes longer than the linear transformation", []string{"table8"},
-			on("table8", nil, every, func(e evidence, data string) *finding {
+			legend("time of aggregation over the transformation's", on("table8", nil, every, func(e evidence, data string) *finding {
 				row := e.row("table8", data, "layer-wise", "time of aggregation")
 				if row == nil {
 					return nil
 				}
-				return &finding{row.Mean > 1, fmt.Sprintf("ratio %s", short(row.Mean))}
-			}),
+				return &finding{holds: row.Mean > 1, numbers: short(row.Mean)}
+			})),
 		}, {
-			"Appendix B", "node-wise, layers grow by a factor of b or less, layer-wise by none", []string{"table8"},
+			"Appendix B", "node-wise, layers grow by a factor of b + 1 or less (b neighbours and the node itself), layer-wise by none", []string{"table8"},
 			on("table8", nil, every, func(e evidence, data string) *finding {
 				node := e.row("table8", data, "node-wise aggregation", "largest growth")
 				layer := e.row("table8", data, "layer-wise linear transformation", "exponent of the rows in L")
 				if node == nil || layer == nil {
 					return nil
 				}
-				return &finding{node.Mean > 1 && node.Mean <= scalingNeighbors+1 && layer.Mean <= 1.1, fmt.Sprintf("factor %s, exponent in L %s", short(node.Mean), short(layer.Mean))}
+				return &finding{holds: node.Mean > 1 && node.Mean <= scalingNeighbors+1 && layer.Mean <= 1.1, numbers: fmt.Sprintf("factor %s, exponent in L %s", short(node.Mean), short(layer.Mean))}
 			}),
 		}, {
 			"Appendix C.3", "some columns of P have norms far beyond the average: more than five times", []string{"figure5"},
-			on("figure5", nil, every, func(e evidence, data string) *finding {
+			legend("largest norm over the mean", on("figure5", nil, every, func(e evidence, data string) *finding {
 				row := e.row("figure5", data, "all layers", "largest")
 				if row == nil {
 					return nil
 				}
-				return &finding{row.Mean > 5, fmt.Sprintf("%s times", short(row.Mean))}
-			}),
+				return &finding{holds: row.Mean > 5, numbers: short(row.Mean)}
+			})),
+		}, {
+			"Appendix C.3", "these columns make C₁ huge: above 10, for all of P", []string{"figure5"},
+			legend("C₁", on("figure5", nil, every, func(e evidence, data string) *finding {
+				row := e.row("figure5", data, "layer 1", "C₁ of P")
+				if row == nil {
+					return nil
+				}
+				return &finding{holds: row.Mean > 10, numbers: short(row.Mean)}
+			})),
 		}, {
 			"Appendix C.3", "the norms of the rows of HW concentrate: C₂ is small, below 4 with the tails cut off", []string{"figure5"},
-			on("figure5", nil, every, norms("C₂, tails cut", func(v float64) bool { return v < 4 })),
+			legend("C₂ of layers 1, 2, 3", on("figure5", nil, every, norms("C₂, tails cut", func(v float64) bool { return v < 4 }))),
 		}, {
 			"Appendix C.2", "the assumption C₁/C₂² ≥ 1 tends to hold, with the tails cut off", []string{"figure5"},
-			on("figure5", nil, most, norms("C₁/C₂², tails cut", func(v float64) bool { return v >= 1 })),
+			legend("C₁/C₂² of layers 1, 2, 3", on("figure5", nil, most, norms("C₁/C₂², tails cut", func(v float64) bool { return v >= 1 }))),
 		}, {
 			"Appendix C.2", "flat probabilities have a lower variance than LADIES", []string{"figure5"},
-			on("figure5", nil, every, norms("moment ratio", func(v float64) bool { return v < 1 })),
+			legend("variance with flat over LADIES', layers 1, 2, 3", on("figure5", nil, every, norms("moment ratio", func(v float64) bool { return v < 1 }))),
 		}, {
 			"Appendix D.1", "under full batch, over all nodes, ‖(HW)_[i]‖ is not proportional to ‖P^[i]‖ either", []string{"figure6"},
 			on("figure6", nil, every, notProportional("figure6", onP, overAll)),
@@ -358,28 +382,31 @@ func claimsOfAppendix() []claim {
 					return nil
 				}
 				if row.N == 0 {
-					return &finding{true, "a step is left out: it is too large for the memory"}
+					return &finding{holds: true, numbers: "a step is left out: it is too large for the memory"}
 				}
-				return &finding{false, fmt.Sprintf("a step takes %s ms", short(row.Median))}
+				return &finding{holds: false, numbers: fmt.Sprintf("a step takes %s ms", short(row.Median))}
 			}),
 		}, {
 			"Appendix D.2", "under FastGCN and FastGCN+debiasing the norms are not proportional", []string{"table9"},
 			on("table9", nil, every, notProportional("table9", onP, overTrain)),
 		}, {
-			"Appendix D.4", "‖(HW)_[i]‖ is not proportional to ‖QP^[i]‖: R² is small", []string{"table10"},
+			"Appendix D.4", "‖(HW)_[i]‖ is not proportional to ‖QP^[i]‖: R² is small (below 0.2) or the slope negative", []string{"table10"},
 			on("table10", nil, every, notProportional("table10", onQP, overTrain)),
 		}, {
 			"Appendix D.4", "most slopes on ‖QP^[i]‖ are negative", []string{"table10"},
-			mostNegative,
+			legend("negative slopes", mostNegative),
+		}, {
+			"Appendix D.4", "QP has more empty columns than P", []string{"table2", "table10"},
+			legend("columns of QP and of P that are not empty, on average", on("table10", nil, every, emptyColumns)),
 		}, {
 			"Appendix D.4", "a higher portion of the points has a high leverage with ‖QP^[i]‖ than with ‖P^[i]‖", []string{"table2", "table10"},
-			on("table10", nil, every, func(e evidence, data string) *finding {
+			legend("pairs of high leverage on ‖QP^[i]‖ and on ‖P^[i]‖, layer 1", on("table10", nil, every, func(e evidence, data string) *finding {
 				p, qp := e.row("table2", data, "LADIES", leverage(onP, 1)), e.row("table10", data, "LADIES", leverage(onQP, 1))
 				if p == nil || qp == nil {
 					return nil
 				}
-				return &finding{qp.Mean > p.Mean, fmt.Sprintf("%s %% and %s %%", short(qp.Mean), short(p.Mean))}
-			}),
+				return &finding{holds: qp.Mean > p.Mean, numbers: fmt.Sprintf("%s %% and %s %%", short(qp.Mean), short(p.Mean))}
+			})),
 		},
 	}
 }

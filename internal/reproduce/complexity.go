@@ -197,10 +197,10 @@ func (r *runner) costOfGraph(ctx context.Context, s scalingSettings, nodes int) 
 }
 
 func captionOfScaling(r *runner) string {
-	return fmt.Sprintf("The paper's table holds bounds: O(scpL) and O(sp²L) layer-wise, O(sb^L p) and O(sb^(L−1)p²) node-wise. "+
+	return fmt.Sprintf("The paper's table holds bounds: O(scpL) and O(sp²L) layer-wise, O(sb^L p) and O(sb^(L−1)p²) node-wise. The numbers in brackets follow from them. "+
 		"An exponent is the slope of a line through the logarithms, with its standard error; s = 128, 256, … 4096 rows and nodes drawn of %s, p = %d, b = %d, "+
 		"L up to %d with mini-batches of %d. N: generated graphs of the same mean degree, an eighth of the nodes to all. "+
-		"Where neighbourhoods overlap, node-wise layers grow more slowly than the bound; node-wise rows keep the node itself, so the bound's b is %d here.",
+		"Where neighbourhoods overlap, node-wise layers grow more slowly than the bound; node-wise rows keep the node itself, so the bound's b is b + 1 = %d here.",
 		scalingMethod, scalingWidth, scalingNeighbors, scalingDepth, r.Batch, scalingNeighbors+1)
 }
 

@@ -159,10 +159,10 @@ func (r *runner) caption(c task) string {
 	}
 	if has(training, regressing) && !has(erring) { // the errors need one run only
 		sentences = append(sentences, grouped(runs, "%s runs", r.Runs.Each)+"; a validation score every "+grouped(every, "%s mini-batches", r.EvalEvery.Each)+
-			fmt.Sprintf("; at most %d mini-batches of %d.", r.MaxBatches, r.Batch))
+			fmt.Sprintf("; at most %d mini-batches of %d; a run stops after %d without a better score.", r.MaxBatches, r.Batch, r.Patience))
 		full := slices.ContainsFunc(c.jobs, func(j job) bool { return j.method == fullMethod && !j.kind.timed() })
 		if full {
-			sentences = append(sentences, "The runs of full batch read P·X computed once, with the same law of the training.")
+			sentences = append(sentences, "The runs of full batch read P·X, computed once before training. The model and the distribution of its dropout are the same.")
 		}
 	}
 	if c.Caption != nil {

@@ -47,7 +47,4 @@ func fillDatasets(r *runner, c task, report *Report) {
 			report.Rows = append(report.Rows, row)
 		}
 	}
-	report.Notes = append(report.Notes,
-		"degree is twice the edges over the nodes; the paper prints the edges over the nodes for Reddit and ogbn-mag",
-		"ogbn-arxiv has 169,343 nodes; the paper prints 160,343")
 }

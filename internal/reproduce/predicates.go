@@ -14,6 +14,19 @@ type predicate func(e evidence) (Verdict, string)
 type finding struct {
 	holds   bool
 	numbers string
+
+	cannotTell string // reason why the numbers say neither yes nor no, or ""
+}
+
+// legend returns a predicate that also says what the numbers of check are.
+func legend(numbers string, check predicate) predicate {
+	return func(e evidence) (Verdict, string) {
+		verdict, text := check(e)
+		if text != "" {
+			text = numbers + ": " + text
+		}
+		return verdict, text
+	}
 }
 
 // quantifier says on how many data sets a claim must hold.
@@ -27,7 +40,7 @@ const (
 
 // on returns a predicate that holds on each of the data sets named, or on most or
 // several of them; nil means all data sets of the experiment. per returns nil for a
-// data set that was not measured.
+// data set that was not measured. A data set that cannot tell does not count.
 func on(experiment string, data []string, need quantifier, per func(e evidence, data string) *finding) predicate {
 	return func(e evidence) (Verdict, string) {
 		names := data
@@ -44,16 +57,20 @@ func on(experiment string, data []string, need quantifier, per func(e evidence, 
 				}
 				continue
 			}
-			measured++
 			answer := "no"
-			if f.holds {
+			switch {
+			case f.cannotTell != "":
+				words = append(words, fmt.Sprintf("%s: cannot tell, %s", lastName(name), f.cannotTell))
+				continue
+			case f.holds:
 				holds++
 				answer = "yes"
 			}
+			measured++
 			words = append(words, fmt.Sprintf("%s: %s, %s", lastName(name), answer, f.numbers))
 		}
 		if measured == 0 {
-			return NotMeasured, ""
+			return NotMeasured, strings.Join(words, "; ")
 		}
 		return need.verdict(holds, measured, open), strings.Join(words, "; ")
 	}
@@ -177,9 +194,92 @@ func uShape(curve []Row) *finding {
 	}
 }
 
-// elsewhere is the predicate of a claim that another command decides.
-func elsewhere(note string) predicate {
-	return func(evidence) (Verdict, string) { return NotMeasured, note }
+// alike reports whether rows have the same number in every run.
+func (e evidence) alike(experiment, data, quantity, label string, others []string) bool {
+	first := e.row(experiment, data, label, quantity)
+	if first == nil || first.N < 2 || first.Std != 0 {
+		return false
+	}
+	return !slices.ContainsFunc(others, func(other string) bool {
+		row := e.row(experiment, data, other, quantity)
+		return row == nil || row.Std != 0 || row.Mean != first.Mean
+	})
+}
+
+// sameSigns checks that the slopes of table 2 under LADIES and under full batch have the
+// same sign in two of three layers or more.
+func sameSigns(e evidence, data string) *finding {
+	n := 0
+	for layer := 1; layer <= 3; layer++ {
+		slope := coefficient("β1", onP, overTrain, layer)
+		ladies, full := e.row("table2", data, "LADIES", slope), e.row("table2", data, "Full-batch", slope)
+		if ladies == nil || full == nil {
+			return nil
+		}
+		if math.Signbit(ladies.Mean) == math.Signbit(full.Mean) {
+			n++
+		}
+	}
+	return &finding{holds: n >= 2, numbers: fmt.Sprintf("%d of 3", n)}
+}
+
+// flatHasLessBias checks that debiasing changes the error less with flat probabilities than
+// with LADIES', at every size: the plain estimate has the smaller bias.
+func flatHasLessBias(e evidence, data string) *finding {
+	curve := func(method string) []Row { return e.curve(data, method, largestPaperSize) }
+	plain, debiased := curve("ladies"), curve("ladies-debiased")
+	flat, both := curve("ladies-flat"), curve("ladies-flat-debiased")
+	if len(plain) == 0 || len(debiased) != len(plain) || len(flat) != len(plain) || len(both) != len(plain) {
+		return nil
+	}
+	f := &finding{holds: true}
+	for k := range plain {
+		f.holds = f.holds && both[k].Mean/flat[k].Mean > debiased[k].Mean/plain[k].Mean
+	}
+	flatLeast, flatMost := ratios(both, flat)
+	least, most := ratios(debiased, plain)
+	f.numbers = fmt.Sprintf("%.2f to %.2f and %.2f to %.2f", flatLeast, flatMost, least, most)
+	return f
+}
+
+// littleAbove checks that a test metric is less than some points above the best of others.
+func (e evidence) littleAbove(experiment, data, label string, others []string, points float64) *finding {
+	own := e.row(experiment, data, label, "test ")
+	var best *Row
+	for _, other := range others {
+		row := e.row(experiment, data, other, "test ")
+		if row == nil {
+			return nil
+		}
+		if best == nil || row.Mean > best.Mean {
+			best = row
+		}
+	}
+	if own == nil || best == nil {
+		return nil
+	}
+	diff, se := difference(own, best)
+	return &finding{holds: diff < points, numbers: signed(diff, se)}
+}
+
+// regressionBatches is the number of mini-batches Q behind a regression on ‖QP^[i]‖.
+const regressionBatches = 500
+
+// emptyColumns compares the numbers of columns that are not empty: the pairs of a
+// regression, in one mini-batch Q and in P.
+func emptyColumns(e evidence, data string) *finding {
+	pairs := func(experiment, on string, batches int) float64 {
+		row := e.row(experiment, data, "LADIES", coefficient("β1", on, overAll, 1))
+		if row == nil || row.Runs == 0 {
+			return math.NaN()
+		}
+		return float64(row.N) / float64(row.Runs*batches)
+	}
+	p, qp := pairs("table2", onP, 1), pairs("table10", onQP, regressionBatches)
+	if math.IsNaN(p) || math.IsNaN(qp) {
+		return nil
+	}
+	return &finding{holds: qp < p, numbers: short(math.Round(qp)) + " and " + short(p)}
 }
 
 // slopes checks the slopes of layers of table 2.
@@ -225,7 +325,7 @@ func notProportional(experiment, norm, over string) func(e evidence, data string
 		if n == 0 {
 			return nil
 		}
-		return &finding{largest < weakR2, fmt.Sprintf("largest R² of %d regressions at a positive slope %.3f", n, largest)}
+		return &finding{holds: largest < weakR2, numbers: fmt.Sprintf("largest R² of %d regressions at a positive slope %.3f", n, largest)}
 	}
 }
 
@@ -235,7 +335,7 @@ func marginal(low, high []Row) *finding {
 		return nil
 	}
 	least, largest := ratios(low, high)
-	return &finding{least >= 0.9 && largest <= 1.02, fmt.Sprintf("ratio %.3f to %.3f", least, largest)}
+	return &finding{holds: least >= 0.9 && largest <= 1.02, numbers: fmt.Sprintf("ratio %.3f to %.3f", least, largest)}
 }
 
 // gainsMost checks that debiasing lowers the error most on the sparse graphs.
@@ -286,7 +386,7 @@ func (e evidence) timeRatio(experiment, data, a, b string, low, high float64) *f
 	if math.IsNaN(ratio) {
 		return nil
 	}
-	return &finding{ratio >= low && ratio <= high, short(ratio)}
+	return &finding{holds: ratio >= low && ratio <= high, numbers: short(ratio)}
 }
 
 // near checks that a test metric is less than some points below another.
@@ -296,7 +396,7 @@ func (e evidence) near(experiment, data, a, b string, points float64) *finding {
 		return nil
 	}
 	diff, se := difference(x, y)
-	return &finding{diff > -points, signed(diff, se)}
+	return &finding{holds: diff > -points, numbers: signed(diff, se)}
 }
 
 // countAbove is allAbove for many pairs: it shows how many hold.
@@ -311,7 +411,7 @@ func (e evidence) countAbove(experiment, data string, pairs []pair) *finding {
 			n++
 		}
 	}
-	return &finding{n == len(pairs), fmt.Sprintf("%d of %d comparisons", n, len(pairs))}
+	return &finding{holds: n == len(pairs), numbers: fmt.Sprintf("%d of %d", n, len(pairs))}
 }
 
 // best checks that a method has the highest test metric.
@@ -326,7 +426,7 @@ func (e evidence) best(experiment, data, label string) *finding {
 			highest = &e[experiment][k]
 		}
 	}
-	return &finding{highest == own, fmt.Sprintf("%s; best %s, %s", short(own.Mean), highest.labelled(), short(highest.Mean))}
+	return &finding{holds: highest == own, numbers: fmt.Sprintf("%s; best %s, %s", short(own.Mean), highest.labelled(), short(highest.Mean))}
 }
 
 // someAboveFull checks that a sampling method has a higher test metric than full
@@ -364,7 +464,7 @@ func norms(quantity string, holds func(float64) bool) func(e evidence, data stri
 			}
 			words = append(words, short(row.Mean))
 		}
-		return &finding{n >= 2, strings.Join(words, ", ")}
+		return &finding{holds: n >= 2, numbers: strings.Join(words, ", ")}
 	}
 }
 

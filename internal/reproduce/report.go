@@ -286,7 +286,16 @@ func (r *Report) headings() []string {
 	if r.timed() {
 		columns = append(columns, "mean")
 	}
-	return append(columns, "n", "paper", "range")
+	columns = append(columns, "n", "paper")
+	if r.ranged() {
+		columns = append(columns, "range")
+	}
+	return columns
+}
+
+// ranged reports whether a row is compared with the paper's range.
+func (r *Report) ranged() bool {
+	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Range != "" })
 }
 
 func (r *Report) timed() bool {
@@ -306,7 +315,11 @@ func (r *Report) cellsOf(row *Row) []string {
 	if r.timed() {
 		cells = append(cells, mean)
 	}
-	return append(cells, strconv.Itoa(row.N), row.Paper.text(), row.Range)
+	cells = append(cells, strconv.Itoa(row.N), row.Paper.text())
+	if r.ranged() {
+		cells = append(cells, row.Range)
+	}
+	return cells
 }
 
 // remarks lists the lines below the table: reasons, notes and claims.
@@ -323,12 +336,15 @@ func (r *Report) remarks() []string {
 func (r *Report) reasons() []string {
 	count := map[string]int{}
 	var order []string
-	out, compared := 0, 0
+	out, compared, printed := 0, 0, 0
 	for _, row := range r.Rows {
 		if row.Range == "" {
 			continue
 		}
 		compared++
+		if row.Quantity == quantityCount {
+			printed++
+		}
 		if row.Range == "in" {
 			continue
 		}
@@ -341,9 +357,13 @@ func (r *Report) reasons() []string {
 	if compared == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%d of %d numbers are within the paper's range: its mean ± twice the standard error of the difference, with the paper's ± as a standard error", compared-out, compared)}
+	in, others := "are within the paper's range: its mean ± twice the standard error of the difference, with the paper's ± as a standard error", "out of range"
+	if printed == compared {
+		in, others = "equal the paper's to the last digit that it prints", "different"
+	}
+	lines := []string{fmt.Sprintf("%d of %d numbers %s", compared-out, compared, in)}
 	for _, why := range order {
-		lines = append(lines, fmt.Sprintf("%d out of range: %s", count[why], why))
+		lines = append(lines, fmt.Sprintf("%d %s: %s", count[why], others, why))
 	}
 	return lines
 }

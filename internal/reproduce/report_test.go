@@ -41,3 +41,34 @@ func TestRecipesLink(t *testing.T) {
 		}
 	}
 }
+
+// TestRemarks checks the lines below tables: counts that the paper prints otherwise, and
+// scores that are the same in all runs.
+func TestRemarks(t *testing.T) {
+	counts := Report{}
+	for _, c := range []struct {
+		data, label string
+		ours, paper float64
+	}{
+		{"mag", "Edges", 5396336, 5396336}, {"mag", "Degree", 14.66, 7.3}, {"arxiv", "Nodes", 169343, 160343},
+		{"arxiv", "Test nodes, %", 28.7, 28}, {"proteins", "Nodes", 5, 132534},
+	} {
+		row := Row{Dataset: twinOf(c.data), Label: c.label, Quantity: quantityCount, N: 1, Mean: c.ours, Paper: &PaperValue{Mean: c.paper}}
+		row.comparePrinted()
+		counts.Rows = append(counts.Rows, row)
+	}
+	text := strings.Join(counts.remarks(), "\n")
+	for _, want := range []string{"1 of 5 numbers equal", "1 different: degree: for Reddit and ogbn-mag", "1 different: nodes: ogbn-arxiv", "1 different: the paper cuts off", "1 different: the data differ"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	scores := []Row{
+		{Dataset: "a", Label: "LADIES", N: 5, Mean: 12.06}, {Dataset: "a", Label: "Full-batch", N: 5, Mean: 29, Std: 0.2},
+		{Dataset: "b", Label: "LADIES", N: 1, Mean: 12}, {Dataset: "c", Label: "LADIES", N: 3, Mean: 7}, {Dataset: "c", Label: "FastGCN", N: 3, Mean: 7},
+	}
+	notes := constantScores(scores)
+	if len(notes) != 2 || !strings.HasPrefix(notes[0], "a: LADIES: the same score") || !strings.HasPrefix(notes[1], "c: LADIES, FastGCN: the same score") {
+		t.Errorf("notes %q", notes)
+	}
+}

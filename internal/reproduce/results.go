@@ -54,8 +54,9 @@ func (a *Results) writeMarkdown(w io.Writer, recipes bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The paper's tables and figures\n\n")
 	fmt.Fprintf(&b, "Every table and figure of %s, made by this program. Numbers in brackets are the paper's. "+
-		"Each caption says whether the data are the original or a generated twin: on a twin, sizes and costs are comparable, "+
-		"and the order of the methods, but not the metrics themselves. ± is the standard deviation over the runs, if the caption does not say otherwise.\n\n", a.Source)
+		"Each caption says whether the data are the original or a generated twin. On a twin, sizes and costs are comparable. "+
+		"The scores of methods that sample, and their order, are not: a twin is fitted to the scores of full batch and of the features alone. "+
+		"± is the standard deviation over the runs, if the caption does not say otherwise; in the list of claims it is the standard error of a difference.\n\n", a.Source)
 	if recipes {
 		fmt.Fprintf(&b, "The models here are the paper's. [%s](%[1]s) has results of tuned models, the recipes of `gcn train`, beside the published ones, with the differences.\n\n", recipesPage)
 	}
