@@ -241,6 +241,11 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
+	for _, c := range p.judge([]*Report{{Experiment: "table1"}, {Experiment: "table8"}}) {
+		if c.Where == "Section 5.6" && (c.Verdict != Seen || c.Paper != NotMeasured) {
+			t.Errorf("%+v: no number of the paper can decide it", c)
+		}
+	}
 	for _, c := range claims() {
 		for _, name := range c.from {
 			if !slices.ContainsFunc(Experiments(), func(e Experiment) bool { return e.Name == name }) {

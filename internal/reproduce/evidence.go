@@ -62,7 +62,10 @@ func (n *Numbers) judge(reports []*Report) []Claim {
 		}
 		out := Claim{Where: c.where, Text: c.text}
 		out.Verdict, out.Numbers = c.check(e)
-		out.Paper, _ = c.check(printed)
+		out.Paper = NotMeasured
+		if len(c.from) > 0 {
+			out.Paper, _ = c.check(printed)
+		}
 		judged = append(judged, out)
 	}
 	return judged

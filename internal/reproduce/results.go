@@ -102,18 +102,20 @@ func (a *Results) tally() string {
 	for _, c := range a.Claims {
 		count[c.Verdict]++
 	}
-	undecided := ""
+	others := ""
 	if n := count[Undecided]; n > 0 {
-		undecided = fmt.Sprintf("%d are undecided, because cells that could decide are missing, ", n)
+		others = fmt.Sprintf(", %d are undecided, because cells that could decide are missing", n)
 	}
-	unmeasured := ""
-	if a.There < a.Cells && count[NotMeasured] > 0 {
-		unmeasured = fmt.Sprintf(" (%s/claims.csv lists them)", FiguresDir)
+	if n := count[NotMeasured]; n > 0 {
+		others += fmt.Sprintf(", %d are not measured", n)
+		if a.There < a.Cells {
+			others += fmt.Sprintf(" (%s/claims.csv lists them)", FiguresDir)
+		}
 	}
-	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not seen, %sand %d are not measured%s. "+
+	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not seen%s. "+
 		"A metric is better if the difference is more than twice its standard error, and the limits of words such as small or comparable are ours. "+
 		"The fourth column judges the numbers that the paper prints in the same way; – means that it prints none.",
-		len(a.Claims), count[Seen], count[NotSeen], undecided, count[NotMeasured], unmeasured)
+		len(a.Claims), count[Seen], count[NotSeen], others)
 }
 
 // claimTable is the list of claims as files.

@@ -397,7 +397,7 @@ func (r *runner) provenance(jobs []job) []string {
 	for _, o := range order {
 		s := spans[o]
 		if s.first == "" {
-			lines = append(lines, fmt.Sprintf("%d cells, earlier program", s.n))
+			lines = append(lines, cellsText(s.n)+", earlier program")
 			continue
 		}
 		days := s.first
@@ -408,9 +408,17 @@ func (r *runner) provenance(jobs []job) []string {
 		if o.program != "" {
 			program = ", program " + o.program
 		}
-		lines = append(lines, fmt.Sprintf("%d cells, %s%s, %s", s.n, days, program, o.machine))
+		lines = append(lines, fmt.Sprintf("%s, %s%s, %s", cellsText(s.n), days, program, o.machine))
 	}
 	return lines
+}
+
+// cellsText is a number of cells in words.
+func cellsText(n int) string {
+	if n == 1 {
+		return "1 cell"
+	}
+	return fmt.Sprintf("%d cells", n)
 }
 
 // settings are the options that the report shows.
