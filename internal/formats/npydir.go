@@ -79,7 +79,7 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 
 // readEdges reads the rows of the adjacency matrix.
 func (dir folder) readEdges(ctx context.Context, p *pattern) (err error) {
-	if !exists(dir.path("indptr")) && !exists(dir.path("indices")) {
+	if exists(dir.path("feat")) && !exists(dir.path("indptr")) && !exists(dir.path("indices")) {
 		return fmt.Errorf("datasets: %s: no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph", p.name)
 	}
 	if p.ptr, err = readInt64s(ctx, dir, "indptr"); err != nil {
