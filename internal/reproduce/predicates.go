@@ -262,9 +262,6 @@ func (e evidence) littleAbove(experiment, data, label string, others []string, p
 	return &finding{holds: diff < points, numbers: signed(diff, se)}
 }
 
-// regressionBatches is the number of mini-batches Q behind a regression on ‖QP^[i]‖.
-const regressionBatches = 500
-
 // emptyColumns compares the numbers of columns that are not empty: the pairs of a
 // regression, in one mini-batch Q and in P.
 func emptyColumns(e evidence, data string) *finding {

@@ -27,6 +27,9 @@ const (
 // scatter plot of 1000.
 const pointsPerRun = 200
 
+// regressionBatches is the number of mini-batches Q behind a regression on ‖QP^[i]‖.
+const regressionBatches = 500
+
 // regressionResult holds one trained model's regressions and norms.
 type regressionResult struct {
 	Test   study.Number      `json:"test"`
@@ -86,7 +89,7 @@ func (r *runner) regress(ctx context.Context, j job) (any, error) {
 		}
 		*result = regressionResult{Test: study.Number(history.Test), Layers: make([]regressionLayer, len(norms))}
 		for over, nodes := range map[string][]int32{overTrain: train, overAll: nil} {
-			a := study.Assumption{Laplacian: p, Layers: norms, Nodes: train, Within: nodes, Batch: r.Batch, Points: pointsPerRun, Seed: settings.Seed}
+			a := study.Assumption{Laplacian: p, Layers: norms, Nodes: train, Within: nodes, Batch: r.Batch, Batches: regressionBatches, Points: pointsPerRun, Seed: settings.Seed}
 			t, err := a.Run(ctx)
 			if err != nil {
 				return err
@@ -153,7 +156,7 @@ func captionOfRegression(r *runner) string {
 	if len(r.Samples) > 0 {
 		sizes = sizesText(atLayers(r.Samples, 3)) + " nodes"
 	}
-	return sizes + ", all runs pooled, a validation score every " + fmt.Sprint(regressionEvalEvery) + " mini-batches or more; Q is 500 mini-batches a run. ± is the coefficient's standard error over the pairs. " +
+	return sizes + ", all runs pooled, a validation score every " + fmt.Sprint(regressionEvalEvery) + " mini-batches or more; Q is " + fmt.Sprint(regressionBatches) + " mini-batches a run. ± is the coefficient's standard error over the pairs. " +
 		"The regression over the training nodes stands beside the paper's. Coefficients scale with features and weights: " +
 		"on other data compare signs and R²."
 }
