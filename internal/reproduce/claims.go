@@ -102,7 +102,7 @@ func claimsOfDebiasing() []claim {
 			})),
 		}, {
 			"Section 5.4", "on top of flat probabilities, debiasing improves the error only marginally (up to 10 %) on the sparse graphs", []string{"figure2"},
-			legend("error of both over that of flat alone", on("figure2", []string{"arxiv", "mag"}, every, func(e evidence, data string) *finding {
+			legend("error of both over the error of flat alone", on("figure2", []string{"arxiv", "mag"}, every, func(e evidence, data string) *finding {
 				return marginal(e.curve(data, "ladies-flat-debiased", largestPaperSize), e.curve(data, "ladies-flat", largestPaperSize))
 			})),
 		}, {
@@ -110,7 +110,7 @@ func claimsOfDebiasing() []claim {
 			legend("error of debiased LADIES over LADIES'", gainsMost),
 		}, {
 			"Section 5.4", "flat probabilities imply a smaller bias: debiasing changes the error less than with LADIES' probabilities, at every size", []string{"figure2"},
-			legend("error with debiased weights over that without, with flat probabilities and with LADIES'", on("figure2", nil, every, flatHasLessBias)),
+			legend("error with debiased weights over the error without, for flat probabilities and for LADIES'", on("figure2", nil, every, flatHasLessBias)),
 		}, {
 			"Section 5.5", "the extra time of debiasing is acceptable: at 512 nodes at most half of LADIES' sampling time", []string{"table3"},
 			legend("time of LADIES+d over LADIES'", on("table3", nil, every, func(e evidence, data string) *finding {

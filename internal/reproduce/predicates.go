@@ -18,7 +18,7 @@ type finding struct {
 	cannotTell string // reason why the numbers say neither yes nor no, or ""
 }
 
-// legend returns a predicate that also says what the numbers of check are.
+// legend returns check with a description before its numbers.
 func legend(numbers string, check predicate) predicate {
 	return func(e evidence) (Verdict, string) {
 		verdict, text := check(e)

@@ -9,8 +9,8 @@ import (
 )
 
 // sumAndSampleVaries compares the mean variance and the mean size of the covariances of
-// stochastic sum-and-sample weights with those of debiased ones. It enumerates all draws of
-// 2 to 5 of 8 candidates.
+// stochastic sum-and-sample weights and of debiased weights. It enumerates all draws of 2 to
+// 5 of 8 candidates.
 func sumAndSampleVaries(evidence) (Verdict, string) {
 	const candidates = 8
 	larger, n := 0, 0
