@@ -153,8 +153,7 @@ func readNPYFolder(ctx context.Context, spec *Spec, o formats.Options) (*formats
 	if err != nil {
 		return nil, err
 	}
-	o.NoEdges = edges == "none"
-	return formats.NPYFolder(ctx, spec.Path, o)
+	return formats.NPYFolder(ctx, spec.Path, o, edges == "none")
 }
 
 // readEdgeList reads an edge list:

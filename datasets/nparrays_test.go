@@ -182,8 +182,8 @@ func TestClassMapNames(t *testing.T) {
 	}
 }
 
-// Features without a graph are nodes without edges. Files of edges are refused then, and
-// missing ones otherwise.
+// With edges=none features are nodes without edges, and a file of edges is an error. Without
+// edges=none a missing file of edges is one.
 func TestFeaturesWithoutEdges(t *testing.T) {
 	d := made(t, 20, 1)
 	files, dir := npyFiles(t, d), t.TempDir()

@@ -94,20 +94,20 @@ func readIDs(ctx context.Context, dir folder, key string, n int, names *graph.Na
 }
 
 // readMatrix reads a dense matrix of finite features with the given number of
-// rows.
+// rows, or with any if that is negative.
 func readMatrix(ctx context.Context, source arraySource, key string, rows int) (x *graph.Features, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if len(r.Shape) != 2 || r.Shape[1] == 0 {
 			return fmt.Errorf("datasets: %s: shape %v, want (nodes, features)", r.Name(), r.Shape)
 		}
-		if r.Shape[0] != rows {
+		if rows >= 0 && r.Shape[0] != rows {
 			return fmt.Errorf("datasets: %s: %d rows for %d nodes", r.Name(), r.Shape[0], rows)
 		}
 		data, err := r.Float32s(ctx)
 		if err != nil {
 			return err
 		}
-		x = &graph.Features{Rows: rows, Cols: r.Shape[1], Data: data}
+		x = &graph.Features{Rows: r.Shape[0], Cols: r.Shape[1], Data: data}
 		return checkFinite(r.Name(), x)
 	})
 	return x, err

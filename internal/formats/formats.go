@@ -38,7 +38,6 @@ type Options struct {
 	Split     bool      // read the split of the files, if they have one
 	Direction Direction // of the graph
 	Weights   bool      // read the values of a sparse matrix as the edges' weights
-	NoEdges   bool      // the nodes of a NumPy folder have no edges
 }
 
 // Split holds node ids in the order of the source. Only their range is checked.

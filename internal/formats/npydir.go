@@ -25,14 +25,14 @@ import (
 //	train, valid, test  numbers or names of nodes, or masks of N booleans
 //
 // The split is read if o.Split is true. If all three of its files are missing, the set has no
-// split. With o.NoEdges the nodes are the rows of feat.npy, without edges: indptr, indices and
+// split. With noEdges the nodes are the rows of feat.npy, without edges: indptr, indices and
 // data must be missing.
-func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
+func NPYFolder(ctx context.Context, path string, o Options, noEdges bool) (*Set, error) {
 	dir := folder(path)
 	d := &Set{Direction: o.Direction}
 	p := pattern{name: path, files: dir.path}
 	var err error
-	if o.NoEdges {
+	if noEdges {
 		err = dir.withoutEdges(ctx, &p, d)
 	} else {
 		err = dir.readEdges(ctx, &p)
@@ -96,27 +96,16 @@ func (dir folder) readEdges(ctx context.Context, p *pattern) (err error) {
 
 // withoutEdges reads the features, whose rows are the nodes, and makes empty rows of the
 // adjacency matrix.
-func (dir folder) withoutEdges(ctx context.Context, p *pattern, d *Set) error {
+func (dir folder) withoutEdges(ctx context.Context, p *pattern, d *Set) (err error) {
 	for _, key := range []string{"indptr", "indices", "data"} {
 		if exists(dir.path(key)) {
 			return fmt.Errorf("datasets: %s: edges=none, but the folder has %s.npy", p.name, key)
 		}
 	}
-	n := 0
-	err := withArray(dir, "feat", func(r *npy.Reader) error {
-		if len(r.Shape) != 2 || r.Shape[1] < 1 {
-			return fmt.Errorf("datasets: %s: shape %v, want (nodes, features)", r.Name(), r.Shape)
-		}
-		n = r.Shape[0]
-		return nil
-	})
-	if err != nil {
+	if d.Features, err = readMatrix(ctx, dir, "feat", -1); err != nil {
 		return err
 	}
-	if d.Features, err = readMatrix(ctx, dir, "feat", n); err != nil {
-		return err
-	}
-	p.ptr = make([]int64, n+1)
+	p.ptr = make([]int64, d.Features.Rows+1)
 	return nil
 }
 

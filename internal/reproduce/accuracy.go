@@ -85,7 +85,7 @@ func constantScores(rows []Row) []string {
 			}
 		}
 		if len(labels) > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %s: the same score in all runs, as if every node had one class", columnName(spec), strings.Join(labels, ", ")))
+			notes = append(notes, fmt.Sprintf("%s: %s: the same score in all runs, as if the model gave every node the same class", columnName(spec), strings.Join(labels, ", ")))
 		}
 	}
 	return notes

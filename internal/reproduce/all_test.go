@@ -353,7 +353,12 @@ func TestCaption(t *testing.T) {
 			t.Errorf("the caption does not say %q: %s", words, caption)
 		}
 	}
-	c.data, c.jobs = []string{"synth:arxiv"}, nil
+	r.MaxBatches = 1000
+	c.data, c.jobs = []string{"synth:arxiv"}, []job{{kind: regressing}}
+	if caption := r.caption(c); !strings.Contains(caption, "every 50 mini-batches;") {
+		t.Errorf("the caption of a regression says %q, want a score every 50 mini-batches", caption)
+	}
+	c.jobs = nil
 	if caption := r.caption(c); strings.Contains(caption, "runs") {
 		t.Errorf("a table without runs has the caption %q", caption)
 	}

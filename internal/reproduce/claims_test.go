@@ -104,7 +104,7 @@ func notInThePaper() []string {
 		"flat & debias (2) is better than flat and than debias alone",
 		"on ogbn-proteins LADIES and its variants are better",
 		"a step of the three variants takes about as long",
-		"with 3 layers too, a step of the three variants",
+		"with 3 layers a step of the three variants",
 		"FastGCN with flat & debias improves over FastGCN on most",
 		"a 3-layer GCN cannot be trained by full batch", // but the paper has its time
 	}
@@ -251,33 +251,6 @@ func TestJudge(t *testing.T) {
 			if !slices.ContainsFunc(Experiments(), func(e Experiment) bool { return e.Name == name }) {
 				t.Errorf("%q reads %s, which is no experiment", c.text, name)
 			}
-		}
-	}
-}
-
-// TestCannotTell checks that a data set does not count whose runs all reach the target at
-// their first score.
-func TestCannotTell(t *testing.T) {
-	rows := func(data string, needed ...float64) []Row {
-		var rows []Row
-		for k, label := range append([]string{"LADIES (2)"}, variantsOf("LADIES (2)")...) {
-			rows = append(rows, Row{Dataset: twinOf(data), Label: label, Quantity: quantityNeeded, N: 5, Mean: needed[k]})
-		}
-		return rows
-	}
-	at := slices.IndexFunc(claims(), func(c claim) bool { return strings.HasPrefix(c.text, "the same on all data sets") })
-	check := claims()[at].check
-	first := rows("mag", 20, 20, 20, 20)
-	if verdict, numbers := check(evidence{"figure4": first}); verdict != NotMeasured || !strings.Contains(numbers, "mag: cannot tell") {
-		t.Errorf("%s (%s)", verdict, numbers)
-	}
-	for _, test := range []struct {
-		flat float64
-		want Verdict
-	}{{40, Seen}, {100, NotSeen}} {
-		both := slices.Concat(first, rows("arxiv", 100, test.flat, 40, 40))
-		if verdict, numbers := check(evidence{"figure4": both}); verdict != test.want {
-			t.Errorf("flat after %v: %s (%s), want %s", test.flat, verdict, numbers, test.want)
 		}
 	}
 }

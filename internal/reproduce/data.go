@@ -133,6 +133,13 @@ func (r *runner) specOf(ctx context.Context, name string) (string, error) {
 func (r *runner) caption(c task) string {
 	var originals, twins, others []string
 	runs, every := map[int][]string{}, map[int][]string{}
+	has := func(kinds ...kind) bool {
+		return slices.ContainsFunc(c.jobs, func(j job) bool { return slices.Contains(kinds, j.kind) })
+	}
+	trains := training
+	if has(regressing) {
+		trains = regressing
+	}
 	for _, spec := range c.data {
 		switch name, twin := paperDataset(spec); {
 		case twin:
@@ -143,7 +150,8 @@ func (r *runner) caption(c task) string {
 			others = append(others, spec)
 		}
 		runs[r.Runs.of(spec)] = append(runs[r.Runs.of(spec)], columnName(spec))
-		every[r.EvalEvery.of(spec)] = append(every[r.EvalEvery.of(spec)], columnName(spec))
+		stride := r.evalEvery(job{kind: trains, spec: spec})
+		every[stride] = append(every[stride], columnName(spec))
 	}
 	var sentences []string
 	for _, s := range []struct {
@@ -153,9 +161,6 @@ func (r *runner) caption(c task) string {
 		if len(s.specs) > 0 {
 			sentences = append(sentences, s.words+strings.Join(s.specs, ", ")+".")
 		}
-	}
-	has := func(kinds ...kind) bool {
-		return slices.ContainsFunc(c.jobs, func(j job) bool { return slices.Contains(kinds, j.kind) })
 	}
 	if has(training, regressing) && !has(erring) { // the errors need one run only
 		sentences = append(sentences, grouped(runs, "%s runs", r.Runs.Each)+"; a validation score every "+grouped(every, "%s mini-batches", r.EvalEvery.Each)+

@@ -14,8 +14,6 @@ type predicate func(e evidence) (Verdict, string)
 type finding struct {
 	holds   bool
 	numbers string
-
-	cannotTell string // reason why the numbers say neither yes nor no, or ""
 }
 
 // legend returns check with a description before its numbers.
@@ -40,7 +38,7 @@ const (
 
 // on returns a predicate that holds on each of the data sets named, or on most or
 // several of them; nil means all data sets of the experiment. per returns nil for a
-// data set that was not measured. A data set that cannot tell does not count.
+// data set that was not measured.
 func on(experiment string, data []string, need quantifier, per func(e evidence, data string) *finding) predicate {
 	return func(e evidence) (Verdict, string) {
 		names := data
@@ -58,11 +56,7 @@ func on(experiment string, data []string, need quantifier, per func(e evidence, 
 				continue
 			}
 			answer := "no"
-			switch {
-			case f.cannotTell != "":
-				words = append(words, fmt.Sprintf("%s: cannot tell, %s", lastName(name), f.cannotTell))
-				continue
-			case f.holds:
+			if f.holds {
 				holds++
 				answer = "yes"
 			}
@@ -70,7 +64,7 @@ func on(experiment string, data []string, need quantifier, per func(e evidence, 
 			words = append(words, fmt.Sprintf("%s: %s, %s", lastName(name), answer, f.numbers))
 		}
 		if measured == 0 {
-			return NotMeasured, strings.Join(words, "; ")
+			return NotMeasured, ""
 		}
 		return need.verdict(holds, measured, open), strings.Join(words, "; ")
 	}
@@ -163,7 +157,7 @@ func below(low, high []Row) (is bool, numbers string, ok bool) {
 		is = is && above(&high[k], &low[k])
 	}
 	least, largest := ratios(low, high)
-	return is, fmt.Sprintf("ratio %.2f to %.2f", least, largest), true
+	return is, fmt.Sprintf("%.2f to %.2f", least, largest), true
 }
 
 // ratios returns the smallest and the largest ratio of two curves of the same sizes.
@@ -194,18 +188,6 @@ func uShape(curve []Row) *finding {
 	}
 }
 
-// alike reports whether rows have the same number in every run.
-func (e evidence) alike(experiment, data, quantity, label string, others []string) bool {
-	first := e.row(experiment, data, label, quantity)
-	if first == nil || first.N < 2 || first.Std != 0 {
-		return false
-	}
-	return !slices.ContainsFunc(others, func(other string) bool {
-		row := e.row(experiment, data, other, quantity)
-		return row == nil || row.Std != 0 || row.Mean != first.Mean
-	})
-}
-
 // sameSigns checks that the slopes of table 2 under LADIES and under full batch have the
 // same sign in two of three layers or more.
 func sameSigns(e evidence, data string) *finding {
@@ -234,7 +216,7 @@ func flatHasLessBias(e evidence, data string) *finding {
 	}
 	f := &finding{holds: true}
 	for k := range plain {
-		f.holds = f.holds && both[k].Mean/flat[k].Mean > debiased[k].Mean/plain[k].Mean
+		f.holds = f.holds && math.Abs(1-both[k].Mean/flat[k].Mean) < math.Abs(1-debiased[k].Mean/plain[k].Mean)
 	}
 	flatLeast, flatMost := ratios(both, flat)
 	least, most := ratios(debiased, plain)
@@ -265,8 +247,8 @@ func (e evidence) littleAbove(experiment, data, label string, others []string, p
 // emptyColumns compares the numbers of columns that are not empty: the pairs of a
 // regression, in one mini-batch Q and in P.
 func emptyColumns(e evidence, data string) *finding {
-	pairs := func(experiment, on string, batches int) float64 {
-		row := e.row(experiment, data, "LADIES", coefficient("β1", on, overAll, 1))
+	pairs := func(experiment, norm string, batches int) float64 {
+		row := e.row(experiment, data, "LADIES", coefficient("β1", norm, overAll, 1))
 		if row == nil || row.Runs == 0 {
 			return math.NaN()
 		}
@@ -290,7 +272,7 @@ func (e evidence) slopes(data string, labels []string, layers []int, holds func(
 				return nil
 			}
 			f.holds = f.holds && holds(row.Mean)
-			words = append(words, fmt.Sprintf("%s layer %d %s", label, layer, signed(row.Mean, 0)))
+			words = append(words, fmt.Sprintf("%s layer %d %s", label, layer, signed(row.Mean, row.SEM)))
 		}
 	}
 	f.numbers = strings.Join(words, ", ")
@@ -332,7 +314,7 @@ func marginal(low, high []Row) *finding {
 		return nil
 	}
 	least, largest := ratios(low, high)
-	return &finding{holds: least >= 0.9 && largest <= 1.02, numbers: fmt.Sprintf("ratio %.3f to %.3f", least, largest)}
+	return &finding{holds: least >= 0.9 && largest <= 1.02, numbers: fmt.Sprintf("%.3f to %.3f", least, largest)}
 }
 
 // gainsMost checks that debiasing lowers the error most on the sparse graphs.
@@ -355,7 +337,7 @@ func gainsMost(e evidence) (Verdict, string) {
 		default:
 			continue
 		}
-		words = append(words, fmt.Sprintf("%s: ratio %.2f", data, ratio))
+		words = append(words, fmt.Sprintf("%s: %.2f", data, ratio))
 	}
 	switch {
 	case math.IsInf(sparse, 0) || math.IsInf(dense, 0):

@@ -156,9 +156,8 @@ func captionOfRegression(r *runner) string {
 	if len(r.Samples) > 0 {
 		sizes = sizesText(atLayers(r.Samples, 3)) + " nodes"
 	}
-	return sizes + ", all runs pooled, a validation score every " + fmt.Sprint(regressionEvalEvery) + " mini-batches or more; Q is " + fmt.Sprint(regressionBatches) + " mini-batches a run. ± is the coefficient's standard error over the pairs. " +
-		"The regression over the training nodes stands beside the paper's. Coefficients scale with features and weights: " +
-		"on other data compare signs and R²."
+	return sizes + ", all runs pooled; Q is " + fmt.Sprint(regressionBatches) + " mini-batches a run. ± is the coefficient's standard error over the pairs. " +
+		"The regression over the training nodes stands beside the paper's."
 }
 
 // fillRegression adds the coefficients of methods, over training nodes and over all.
@@ -201,7 +200,7 @@ func (r *runner) coefficients(spec, method string, layer int, on, over string, l
 			c.compare()
 			c.explain("")
 			if c.Why != "" {
-				c.Why += "; coefficients scale with features and weights"
+				c.Why += "; coefficients scale with features and weights: compare signs and R²"
 			}
 		}
 		return c

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -112,10 +113,24 @@ func (a *Results) tally() string {
 			others += fmt.Sprintf(" (%s/claims.csv lists them)", FiguresDir)
 		}
 	}
-	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not seen%s. "+
-		"A metric is better if the difference is more than twice its standard error, and the limits of words such as small or comparable are ours. "+
+	text := fmt.Sprintf("Of %d claims, %d are seen here and %d are not%s. "+
+		"A metric is better if the difference is more than twice its standard error. Slopes are judged by their sign alone. The limits of words such as small or comparable are ours. "+
 		"The fourth column judges the numbers that the paper prints in the same way; – means that it prints none.",
 		len(a.Claims), count[Seen], count[NotSeen], others)
+	if a.onTwins() {
+		text += " On a twin, a verdict on scores of methods that sample is about the twin: it says nothing for or against the paper."
+	}
+	return text
+}
+
+// onTwins reports whether some data are generated twins.
+func (a *Results) onTwins() bool {
+	return slices.ContainsFunc(a.Reports, func(r *Report) bool {
+		return slices.ContainsFunc(r.Rows, func(row Row) bool {
+			_, twin := paperDataset(row.Dataset)
+			return twin
+		})
+	})
 }
 
 // claimTable is the list of claims as files.
