@@ -103,7 +103,7 @@ func (r *runDir) resume(config map[string]any, restore func(path string, last *c
 	}
 	last, err := decodeCheckpoint(text)
 	if err != nil {
-		return nil, fmt.Errorf("train: %s: %w; if you remove this file, the run starts from the beginning", path, err)
+		return nil, fmt.Errorf("train: %s: %w; %s", path, err, r.startAgain())
 	}
 	if err := sameConfig(path, last.Config, config); err != nil {
 		return nil, err
@@ -199,10 +199,12 @@ func (r *runDir) evaluations(size int64) ([]byte, []Evaluation, error) {
 	switch {
 	case errors.Is(err, os.ErrNotExist) && size == 0:
 		return nil, nil, nil
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil, fmt.Errorf("train: %s is missing; %s", path, r.startAgain())
 	case err != nil:
 		return nil, nil, fmt.Errorf("train: %w", err)
 	case size < 0 || int64(len(text)) < size:
-		return nil, nil, fmt.Errorf("train: %s: truncated: %d bytes, %d when the checkpoint was written", path, len(text), size)
+		return nil, nil, fmt.Errorf("train: %s: truncated: %d bytes, %d when the checkpoint was written; %s", path, len(text), size, r.startAgain())
 	}
 	text = text[:size]
 	var list []Evaluation
@@ -212,11 +214,16 @@ func (r *runDir) evaluations(size int64) ([]byte, []Evaluation, error) {
 		}
 		var m metricsLine
 		if err := json.Unmarshal(line, &m); err != nil {
-			return nil, nil, fmt.Errorf("train: %s:%d: %w", path, k+1, err)
+			return nil, nil, fmt.Errorf("train: %s:%d: %w; %s", path, k+1, rundir.JSONError(err), r.startAgain())
 		}
 		list = append(list, Evaluation{m.Batch, m.Epoch, float64(m.Loss), float64(m.Valid), m.Best, m.Seconds, float64(m.SE)})
 	}
 	return text, list, nil
+}
+
+// startAgain says what to do with a folder that is damaged.
+func (r *runDir) startAgain() string {
+	return fmt.Sprintf("if you remove %s, the run starts from the beginning", r.folder.Path(lastFile))
 }
 
 // dropResult removes result.json if there is one.

@@ -124,6 +124,12 @@ func (r *reproduction) check() error {
 	if err := within("hidden", r.Hidden, 1, mostHidden); err != nil {
 		return err
 	}
+	switch {
+	case r.out == "":
+		return usagef("--out: want a folder")
+	case r.Seed == 0:
+		return usagef("--seed 0: want a number from 1 up")
+	}
 	return r.samples.check()
 }
 

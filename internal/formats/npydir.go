@@ -102,6 +102,9 @@ func (dir folder) withoutEdges(ctx context.Context, p *pattern, d *Set) (err err
 			return fmt.Errorf("datasets: %s: edges=none, but the folder has %s.npy", p.name, key)
 		}
 	}
+	if sparse := filepath.Join(p.name, "feat.npz"); exists(sparse) && !exists(dir.path("feat")) {
+		return fmt.Errorf("datasets: %s: edges=none needs feat.npy, not feat.npz", p.name)
+	}
 	if d.Features, err = readMatrix(ctx, dir, "feat", -1); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/filelock"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
 // cells is a folder of results: one file for each data set, with a cell in JSON on each
@@ -23,13 +26,14 @@ import (
 type cells struct {
 	dir     string
 	program string                // version of the program that computes new cells
-	files   map[string]*cellsFile // by name; read at first use
+	files   map[string]*cellsFile // by name
 }
 
 // cellsFile is the content of a file. A cell that comes later in the file takes the place
 // of an equal one.
 type cellsFile struct {
 	path   string
+	size   int64 // when it was read
 	byName map[string]*cell
 	loose  map[string]*cell // by settings without the machine
 }
@@ -41,6 +45,8 @@ type cell struct {
 	Seconds  float64         `json:"seconds"`  // that it took to compute the result
 	Settings json.RawMessage `json:"settings"` // everything that the result depends on
 	Result   json.RawMessage `json:"result"`
+
+	at string // FILE:LINE
 }
 
 // made says where a result comes from.
@@ -71,31 +77,36 @@ func (c *cells) name(kind string, settings any, words ...string) (string, error)
 	return fmt.Sprintf("%s_%016x", slug, h.Sum64()), nil
 }
 
-// file returns the cells of a data set. The error names the line that is damaged. A last
-// line without its end, which a crash may leave, does not count.
+// file returns the cells of a data set. It reads the file again if another process has added
+// cells. The error names the line that is damaged. A last line that a crash has cut off does
+// not count.
 func (c *cells) file(spec string) (*cellsFile, error) {
 	name := slug(spec)
 	if len(name) > 100 {
 		name = name[:100]
 	}
-	if f := c.files[name]; f != nil {
-		return f, nil
-	}
 	f := &cellsFile{path: filepath.Join(c.dir, name+".jsonl"), byName: map[string]*cell{}, loose: map[string]*cell{}}
-	text, err := os.ReadFile(f.path)
+	if known, info := c.files[name], f.info(); known != nil && info != nil && info.Size() == known.size {
+		return known, nil
+	}
+	text, err := regularfile.Read(f.path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("reproduce: %w", err)
 	}
-	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	f.size = int64(len(text))
+	if !lastIsWhole(text) {
+		text = text[:bytes.LastIndexByte(text, '\n')+1]
+	}
 	number := 0
 	for line := range bytes.Lines(text) {
 		number++
-		one := new(cell)
-		if err := json.Unmarshal(line, one); err != nil {
-			return nil, fmt.Errorf("reproduce: %s:%d is damaged: %w; remove the line to compute its cell again", f.path, number, err)
+		one := &cell{at: fmt.Sprintf("%s:%d", f.path, number)}
+		err := rundir.JSONError(json.Unmarshal(line, one))
+		if err == nil {
+			err = f.add(one)
 		}
-		if err := f.add(one); err != nil {
-			return nil, fmt.Errorf("reproduce: %s:%d is damaged: %w; remove the line to compute its cell again", f.path, number, err)
+		if err != nil {
+			return nil, one.damaged(err)
 		}
 	}
 	if c.files == nil {
@@ -105,9 +116,28 @@ func (c *cells) file(spec string) (*cellsFile, error) {
 	return f, nil
 }
 
+// lastIsWhole reports whether the last line is whole, with the end of a line or without it.
+func lastIsWhole(text []byte) bool {
+	return json.Valid(text[bytes.LastIndexByte(text, '\n')+1:]) || bytes.HasSuffix(text, []byte("\n"))
+}
+
+// info describes the file, or is nil.
+func (f *cellsFile) info() os.FileInfo {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+// damaged is the error of a cell that cannot be used.
+func (one *cell) damaged(err error) error {
+	return fmt.Errorf("reproduce: %s is damaged: %w; remove the line to compute its cell again", one.at, err)
+}
+
 // add makes a cell known.
 func (f *cellsFile) add(one *cell) error {
-	key, err := withoutMachine(one.Settings)
+	key, err := canonical(one.Settings, true)
 	if err != nil {
 		return err
 	}
@@ -115,14 +145,17 @@ func (f *cellsFile) add(one *cell) error {
 	return nil
 }
 
-// withoutMachine returns settings without the machine and its BLAS library.
-func withoutMachine(settings []byte) (string, error) {
+// canonical returns settings in one form for equal settings. It can leave out the machine and
+// its BLAS library.
+func canonical(settings []byte, anyMachine bool) (string, error) {
+	decoder := json.NewDecoder(bytes.NewReader(settings))
+	decoder.UseNumber() // seeds have 64 bits
 	var values map[string]any
-	if err := json.Unmarshal(settings, &values); err != nil {
-		return "", fmt.Errorf("settings: %w", err)
+	if err := decoder.Decode(&values); err != nil {
+		return "", fmt.Errorf("settings: %w", rundir.JSONError(err))
 	}
 	for _, part := range []any{values, values["training"]} {
-		if part, ok := part.(map[string]any); ok {
+		if part, ok := part.(map[string]any); ok && anyMachine {
 			delete(part, "machine")
 			delete(part, "blas")
 		}
@@ -139,31 +172,36 @@ func (c *cells) load(spec, name string, settings, result any, elsewhere bool) (*
 	if err != nil {
 		return nil, err
 	}
-	want, err := json.Marshal(settings)
+	text, err := json.Marshal(settings)
+	if err != nil {
+		return nil, fmt.Errorf("reproduce: %w", err)
+	}
+	want, err := canonical(text, false)
 	if err != nil {
 		return nil, fmt.Errorf("reproduce: %w", err)
 	}
 	one := f.byName[name]
 	if one == nil && elsewhere {
-		key, err := withoutMachine(want)
+		key, err := canonical(text, true)
 		if err != nil {
 			return nil, fmt.Errorf("reproduce: %w", err)
 		}
 		one = f.loose[key]
 	}
 	if one == nil {
-		if one, err = c.loadFile(name); err != nil {
+		if one, err = c.loadFile(name); one == nil || err != nil {
 			return nil, err
 		}
 	}
-	if one != nil && one.Name == name && !bytes.Equal(one.Settings, want) {
-		return nil, fmt.Errorf("reproduce: %s: cell %s has other settings; remove its line to compute it again", f.path, name)
+	if has, err := canonical(one.Settings, false); err != nil || one.Name == name && has != want {
+		return nil, one.damaged(cmp.Or(err, errors.New("other settings than the cell's name says")))
 	}
-	if one == nil {
-		return nil, nil
+	err = rundir.JSONError(finite.Unmarshal(one.Result, result))
+	if err == nil {
+		err = checkResult(result)
 	}
-	if err := finite.Unmarshal(one.Result, result); err != nil {
-		return nil, fmt.Errorf("reproduce: %s: cell %s is damaged: %w; remove its line to compute it again", f.path, one.Name, err)
+	if err != nil {
+		return nil, one.damaged(err)
 	}
 	return one, nil
 }
@@ -175,7 +213,7 @@ func (c *cells) loadFile(name string) (*cell, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	one := &cell{Name: name}
+	one := &cell{Name: name, at: path}
 	var settings bytes.Buffer
 	if err == nil {
 		err = json.Unmarshal(text, one)
@@ -216,8 +254,8 @@ func (c *cells) save(spec, name string, settings any, seconds float64, result an
 	return one, nil
 }
 
-// append writes a line at the end of the file. It removes a last line without its end, which
-// a crash has left. The file is locked meanwhile, because other processes, also on other
+// append writes a line at the end of the file. It removes a last line that a crash has cut
+// off. The file is locked meanwhile, because other processes, also on other
 // machines, may add their cells.
 func (f *cellsFile) append(line []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o777); err != nil {
@@ -231,14 +269,16 @@ func (f *cellsFile) append(line []byte) (err error) {
 	if err := waitForLock(file); err != nil {
 		return err
 	}
-	if whole, err := endsLine(file); err != nil {
+	if ended, err := endsLine(file); err != nil {
 		return err
-	} else if !whole {
+	} else if !ended {
 		text, err := os.ReadFile(f.path)
 		if err != nil {
 			return err
 		}
-		if err := file.Truncate(int64(bytes.LastIndexByte(text, '\n') + 1)); err != nil {
+		if lastIsWhole(text) {
+			line = append([]byte{'\n'}, line...)
+		} else if err := file.Truncate(int64(bytes.LastIndexByte(text, '\n') + 1)); err != nil {
 			return err
 		}
 	}

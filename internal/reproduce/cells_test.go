@@ -8,10 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
@@ -90,9 +93,9 @@ func TestOtherOptions(t *testing.T) {
 func TestCellsOfNaN(t *testing.T) {
 	nan, c := math.NaN(), cells{dir: t.TempDir()}
 	for name, result := range map[string]any{
-		"train":      &trainResult{Test: study.Number(nan), Curve: []curvePoint{{Loss: study.Number(nan), Valid: study.Number(nan)}}},
+		"train":      &trainResult{Metric: "accuracy", Test: study.Number(nan), Curve: []curvePoint{{Loss: study.Number(nan), Valid: study.Number(nan)}}},
 		"time":       &timeResult{N: 3, Mean: nan, SD: nan, Median: nan},
-		"regression": &regressionResult{Test: study.Number(nan), Layers: []regressionLayer{{"P": {Sums: study.Regression{N: 2, MeanX: nan, SXY: nan}, Points: [][2]float64{{nan, 1}}}}}},
+		"regression": &regressionResult{Test: study.Number(nan), Layers: []regressionLayer{{"P": {Sums: study.Regression{N: 2, MeanX: nan, SXY: nan}, Points: [][2]float64{{nan, 1}}}}}, Norms: new(study.NormsTable)},
 		"error":      &study.ErrorTable{Rows: []study.ErrorRow{{Method: "ladies", Mean: nan, Relative: nan}}, Norm: nan, Signal: nan},
 	} {
 		settings := struct{ Kind string }{name}
@@ -105,6 +108,9 @@ func TestCellsOfNaN(t *testing.T) {
 		if there, err := again.load("d", name, settings, back, false); there == nil || err != nil || there.Seconds != 2 {
 			t.Errorf("%s: %v, %v", name, there, err)
 			continue
+		}
+		if r, ok := back.(*regressionResult); ok {
+			r.Norms = result.(*regressionResult).Norms // whose address is printed
 		}
 		if got, want := fmt.Sprintf("%+v", back), fmt.Sprintf("%+v", result); got != want { // NaN is not equal to itself
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -166,5 +172,168 @@ func TestDegenerateReport(t *testing.T) {
 	}
 	if text, err = os.ReadFile(filepath.Join(dir, "accuracy.csv")); err != nil || strings.Contains(string(text), "NaN") || strings.Contains(string(text), "Inf") {
 		t.Errorf("%v in %s", err, text)
+	}
+}
+
+// TestFinishedRun stops after training and before the cell is saved: the next run takes the
+// trained model, with the same weights and scores.
+func TestFinishedRun(t *testing.T) {
+	o := small(t)
+	o.Methods = []string{"ladies"}
+	r, err := newRunner(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := r.regressionJobs(smallData, "ladies")[0]
+	if _, err := r.open(t.Context(), smallData); err != nil {
+		t.Fatal(err)
+	}
+	settings := r.trainSettings(j)
+	first, before, err := r.fit(t.Context(), j, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := r.runFolder(settings)
+	if _, statErr := os.Stat(dir); err != nil || statErr != nil {
+		t.Fatal("the trained model is gone before its cell is saved:", err, statErr)
+	}
+	second, after, err := r.fit(t.Context(), j, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range first.Convolutions {
+		if !reflect.DeepEqual(first.Convolutions[l].W.Value().Data(), second.Convolutions[l].W.Value().Data()) {
+			t.Errorf("layer %d has other weights", l+1)
+		}
+	}
+	if !reflect.DeepEqual(newTrainResult(r.data, before), newTrainResult(r.data, after)) {
+		t.Errorf("%+v, then %+v", before, after)
+	}
+	if _, err := r.do(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the checkpoints are there after the cell is saved: %v", err)
+	}
+}
+
+// TestTakenCell computes a cell that another process is computing: it waits for the other's
+// cell, or computes the cell when the other has stopped.
+func TestTakenCell(t *testing.T) {
+	o := small(t)
+	o.Methods, o.Runs.Each, o.Samples = []string{"ladies"}, 1, []int{8, 8}
+	r, err := newRunner(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(Experiments(), func(e Experiment) bool { return e.Name == "table7" })
+	work, err := r.plan(t.Context(), Experiments()[at:at+1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.open(t.Context(), smallData); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := r.runFolder(r.trainSettings(work[0].jobs[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := rundir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := false
+	o.Log = func(line string) {
+		if strings.Contains(line, "another process computes this cell") {
+			waited = true
+			time.AfterFunc(100*time.Millisecond, func() { _ = other.Close() })
+		}
+	}
+	if report := run(t, "table7", o); !waited || len(report.Rows) == 0 || report.missing != nil {
+		t.Errorf("waited %v, %d rows, missing %v", waited, len(report.Rows), report.missing)
+	}
+}
+
+// TestDamagedResults reads cells whose results lack a number, or have an impossible one.
+func TestDamagedResults(t *testing.T) {
+	c := cells{dir: t.TempDir()}
+	settings := struct{ Kind string }{"any"}
+	n := 0
+	for text, result := range map[string]any{
+		`{}`: new(trainResult), `null`: new(trainResult), `{"metric":"accuracy","test":7,"curve":[{}]}`: new(trainResult),
+		`{"metric":"accuracy","test":0.5}`: new(trainResult), `{"n":3,"ms_mean":2}`: new(timeResult), `{"n":3,"ms_mean":2,"ms_median":0}`: new(timeResult),
+		`{"max_degree":3}`: new(scalingResult), `{"layers":null}`: new(regressionResult), `{"rows":[]}`: new(study.ErrorTable), `{"metric":"x"}`: new(study.FeaturesTable),
+		`{"name":"x"}`: new(datasets.Info), `[]`: new([]datasets.Comparison), `[1]`: new(trainResult), `{"metric":[]}`: new(trainResult),
+	} {
+		name := fmt.Sprint("cell", n)
+		n++
+		if _, err := c.save("d", name, settings, 1, json.RawMessage(text)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.load("d", name, settings, result, false)
+		if want := fmt.Sprintf("d.jsonl:%d is damaged", n); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "struct") {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestLastLine reads and extends files whose last line has no end: a whole line stays, and one
+// that was cut off goes.
+func TestLastLine(t *testing.T) {
+	for cut, there := range map[int]bool{0: true, 1: true, 2: false, 40: false} {
+		dir := t.TempDir()
+		c := cells{dir: dir}
+		for _, name := range []string{"a", "b"} {
+			if _, err := c.save("d", name, settingsOf(name), 1, &timeResult{N: 1, Mean: 2, Median: 2}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(dir, "d.jsonl")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text[:len(text)-cut], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		c = cells{dir: dir}
+		has := func(name string) bool {
+			one, err := c.load("d", name, settingsOf(name), new(timeResult), false)
+			if err != nil {
+				t.Error(err)
+			}
+			return one != nil
+		}
+		if has("b") != there {
+			t.Errorf("without the last %d bytes: a whole line %v, want %v", cut, !there, there)
+		}
+		if _, err := c.save("d", "c", settingsOf("c"), 1, &timeResult{N: 1, Mean: 2, Median: 2}); err != nil {
+			t.Fatal(err)
+		}
+		if c = (cells{dir: dir}); !has("a") || has("b") != there || !has("c") {
+			t.Errorf("without the last %d bytes, and a cell after it: %v, %v, %v", cut, has("a"), has("b"), has("c"))
+		}
+	}
+}
+
+func settingsOf(name string) any { return map[string]string{"kind": name} }
+
+// TestOneRunDecidesNothing checks that scores of one run and NaN are no evidence.
+func TestOneRunDecidesNothing(t *testing.T) {
+	r := Report{Rows: []Row{
+		{Quantity: "test accuracy, %", N: 1, Mean: 50}, {Quantity: quantityNeeded, N: 1, Mean: 50}, {Quantity: "test accuracy, %", N: 3, Mean: math.NaN()},
+		{Quantity: "test accuracy, %", N: 2, Mean: 40}, {Quantity: "ms a step", N: 1, Mean: 5},
+	}}
+	if rows := r.evidence(); len(rows) != 2 || rows[0].Mean != 40 || rows[1].Mean != 5 {
+		t.Errorf("evidence %+v", rows)
+	}
+}
+
+// TestNotTheOriginal refuses data with the name of one of the paper's data sets and other nodes.
+func TestNotTheOriginal(t *testing.T) {
+	behind, o := smallData, small(t)
+	o.Data, o.Open = []string{"npy:x/ogbn-arxiv-sample"}, openAs(&behind)
+	if _, err := Run(t.Context(), "table1", o); err == nil || !strings.Contains(err.Error(), "name of ogbn-arxiv, but 500 nodes, not 169343; rename it") {
+		t.Error(err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -36,28 +37,46 @@ func fiveNames() []string { return []string{"reddit", "arxiv", "mag", "proteins"
 func fourNames() []string { return []string{"reddit", "arxiv", "proteins", "mag"} }
 
 // paperDataset returns the name of the paper's data set that a SPEC means, or "", and
-// whether the SPEC is its generated twin, as synth:arxiv is for ogbn-arxiv. A twin must
-// have the size of the real data set. Reddit must be GraphSAINT's graph, standardised.
+// whether the SPEC is its generated twin, as synth:arxiv is for ogbn-arxiv. A twin has no key
+// but its seed. A file or folder must have the data set's name, and isOriginal checks its
+// nodes. Reddit must be GraphSAINT's graph, standardised.
 func paperDataset(spec string) (name string, twin bool) {
-	scheme, path, _ := strings.Cut(spec, ":")
-	path, keys, _ := strings.Cut(path, "?")
+	where, keys, _ := strings.Cut(strings.ToLower(spec), "?")
+	scheme, path, found := strings.Cut(where, ":")
+	if !found {
+		scheme, path = "", where
+	}
 	if scheme == "synth" {
-		if slices.Contains(fiveNames(), path) && !strings.Contains(keys, "nodes=") && !strings.Contains(keys, "edges=") {
+		if slices.Contains(fiveNames(), path) && (keys == "" || strings.HasPrefix(keys, "seed=") && !strings.Contains(keys, "&")) {
 			return path, true
 		}
 		return "", false
 	}
-	lower := strings.ToLower(spec)
+	base := filepath.Base(path)
 	for _, name := range []string{"arxiv", "proteins", "products", "mag"} {
-		if strings.Contains(lower, "ogbn-"+name) || strings.Contains(lower, "ogbn_"+name) || scheme == "ogb" && strings.Contains(lower, name) {
+		if strings.HasPrefix(base, "ogbn-"+name) || strings.HasPrefix(base, "ogbn_"+name) || scheme == "ogb" && base == name {
 			return name, false
 		}
 	}
-	standardised := !strings.Contains(lower, "normalize=") || strings.Contains(lower, "normalize=standardize")
-	if standardised && (strings.HasPrefix(lower, "reddit-saint") || scheme == "saint" && strings.Contains(lower, "reddit")) {
+	standardised := !strings.Contains(keys, "normalize=") || strings.Contains(keys, "normalize=standardize")
+	if standardised && (strings.HasPrefix(base, "reddit-saint") || scheme == "saint" && base == "reddit") {
 		return "reddit", false
 	}
 	return "", false
+}
+
+// isOriginal returns an error if a SPEC names one of the paper's data sets, and its data have
+// another number of nodes: they would be shown beside the paper's numbers.
+func isOriginal(spec string, data *datasets.Data) error {
+	name, twin := paperDataset(spec)
+	if name == "" || twin {
+		return nil
+	}
+	published, _ := datasets.FindPublished("synth:" + name)
+	if published == nil || published.Nodes.Agrees(float64(data.Nodes())) {
+		return nil
+	}
+	return fmt.Errorf("reproduce: %s has the name of %s, but %d nodes, not %.0f; rename it", spec, published.Name, data.Nodes(), published.Nodes.Value)
 }
 
 // columnName heads the column of a SPEC: the data set as the paper names it, with a
@@ -163,7 +182,7 @@ func (r *runner) caption(c task) string {
 		}
 	}
 	if has(training, regressing) && !has(erring) { // the errors need one run only
-		sentences = append(sentences, grouped(runs, "%s runs", r.Runs.Each)+"; a validation score every "+grouped(every, "%s mini-batches", r.EvalEvery.Each)+
+		sentences = append(sentences, grouped(runs, runsText, r.Runs.Each)+"; a validation score every "+grouped(every, func(n int) string { return fmt.Sprintf("%d mini-batches", n) }, r.EvalEvery.Each)+
 			fmt.Sprintf("; at most %d mini-batches of %d; a run stops after %d without a better score.", r.MaxBatches, r.Batch, r.Patience))
 		full := slices.ContainsFunc(c.jobs, func(j job) bool { return j.method == fullMethod && !j.kind.timed() })
 		if full {
@@ -178,7 +197,7 @@ func (r *runner) caption(c task) string {
 
 // grouped writes numbers with their data sets; usual, which needs no data sets if it
 // is the only one, comes first.
-func grouped(of map[int][]string, format string, usual int) string {
+func grouped(of map[int][]string, text func(n int) string, usual int) string {
 	var numbers []int
 	for n := range of {
 		numbers = append(numbers, n)
@@ -191,11 +210,19 @@ func grouped(of map[int][]string, format string, usual int) string {
 	})
 	var words []string
 	for _, n := range numbers {
-		word := fmt.Sprintf(format, fmt.Sprint(n))
+		word := text(n)
 		if len(numbers) > 1 {
 			word += " on " + strings.Join(of[n], ", ")
 		}
 		words = append(words, word)
 	}
 	return strings.Join(words, ", ")
+}
+
+// runsText is a number of runs in words.
+func runsText(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
 }

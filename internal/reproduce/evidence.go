@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -76,13 +77,16 @@ func (n *Numbers) judge(reports []*Report) []Claim {
 type evidence map[string][]Row
 
 // evidence returns the rows that can decide claims. Scores of a data set whose runs are not
-// all there decide nothing.
+// all there decide nothing, nor do the scores of one run, which have no standard error.
 func (r *Report) evidence() []Row {
 	var rows []Row
 	for _, row := range r.Rows {
-		if !slices.Contains(r.unfinished, row.Dataset) || strings.HasPrefix(row.Quantity, "ms ") {
-			rows = append(rows, row)
+		unfinished := slices.Contains(r.unfinished, row.Dataset) && !strings.HasPrefix(row.Quantity, "ms ")
+		single := row.N == 1 && (strings.HasPrefix(row.Quantity, "test ") || row.Quantity == quantityNeeded)
+		if unfinished || single || row.N > 0 && math.IsNaN(row.Mean) {
+			continue
 		}
+		rows = append(rows, row)
 	}
 	for _, spec := range r.missing {
 		rows = append(rows, Row{Dataset: spec, pending: true})

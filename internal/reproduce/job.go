@@ -3,8 +3,12 @@ package reproduce
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/study"
 )
 
 // kind is the kind of a cell's result.
@@ -97,6 +101,33 @@ func (r *runner) do(ctx context.Context, j job) (any, error) {
 		return r.featuresAlone(ctx, j)
 	}
 	return nil, fmt.Errorf("reproduce: no such kind of cell: %q", j.kind)
+}
+
+// checkResult reports a cell's result with numbers missing or out of range.
+func checkResult(result any) error {
+	complete := true
+	switch result := result.(type) { // scores and times may be NaN
+	case *datasets.Info:
+		complete = result.Nodes > 0
+	case *trainResult:
+		complete = result.Metric != "" && !(result.Test < 0) && !(result.Test > 1) && len(result.Curve) > 0
+	case *regressionResult:
+		complete = len(result.Layers) > 0 && result.Norms != nil
+	case *study.ErrorTable:
+		complete = len(result.Rows) > 0
+	case *timeResult:
+		complete = result.N > 0 && !(result.Mean <= 0) && !(result.Median <= 0)
+	case *scalingResult:
+		complete = len(result.Sizes) > 0 && len(result.Depths) > 0 && len(result.Graphs) > 0
+	case *[]datasets.Comparison:
+		complete = len(*result) > 0
+	case *study.FeaturesTable:
+		complete = len(result.Rows) > 0
+	}
+	if !complete {
+		return errors.New("a number of the result is missing or out of range")
+	}
+	return nil
 }
 
 // resultOf returns the result of a cell, or nil if the cell was too large for the

@@ -31,8 +31,8 @@ func TestCompute(t *testing.T) {
 		return rows
 	}
 	o.Compute = ComputeNone
-	if none := all(t, o); computed != 0 || none.There != 0 || none.Cells == 0 {
-		t.Errorf("%d cells computed, %d of %d there", computed, none.There, none.Cells)
+	if none, err := All(t.Context(), o); none != nil || err == nil || !strings.Contains(err.Error(), filepath.Join(o.Dir, "cells")+" has no cell") || computed != 0 {
+		t.Errorf("no cell is there: %v, %v, %d computed", none, err, computed)
 	}
 	o.Compute = ComputeScores
 	scores := all(t, o)

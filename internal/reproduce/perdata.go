@@ -60,7 +60,7 @@ func (p PerData) String() string {
 
 // Set implements pflag.Value. The number without a name may be left out.
 func (p *PerData) Set(text string) error {
-	set := PerData{Each: p.Each, Other: map[string]int{}}
+	set, each := PerData{Each: p.Each, Other: map[string]int{}}, false
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
 		name, number := "", word
@@ -72,7 +72,10 @@ func (p *PerData) Set(text string) error {
 			return fmt.Errorf("%q: want a number from 1 up, or NAME=NUMBER", word)
 		}
 		if name == "" {
-			set.Each = n
+			if each {
+				return fmt.Errorf("%q: a second number for all data sets", word)
+			}
+			set.Each, each = n, true
 			continue
 		}
 		if _, again := set.Other[name]; again {

@@ -149,7 +149,7 @@ func (e evidence) curve(data, method string, most int) []Row {
 // below returns whether one curve is below another at every size, and the range of
 // their ratio. Two curves of different sizes cannot be compared.
 func below(low, high []Row) (is bool, numbers string, ok bool) {
-	if len(low) == 0 || len(low) != len(high) {
+	if !comparableCurves(low, high) {
 		return false, "", false
 	}
 	is = true
@@ -158,6 +158,11 @@ func below(low, high []Row) (is bool, numbers string, ok bool) {
 	}
 	least, largest := ratios(low, high)
 	return is, fmt.Sprintf("%.2f to %.2f", least, largest), true
+}
+
+// comparableCurves reports whether a curve can be divided by another one.
+func comparableCurves(low, high []Row) bool {
+	return len(low) > 0 && len(low) == len(high) && !slices.ContainsFunc(high, func(row Row) bool { return !(row.Mean > 0) })
 }
 
 // ratios returns the smallest and the largest ratio of two curves of the same sizes.
@@ -198,7 +203,7 @@ func sameSigns(e evidence, data string) *finding {
 		if ladies == nil || full == nil {
 			return nil
 		}
-		if math.Signbit(ladies.Mean) == math.Signbit(full.Mean) {
+		if ladies.Mean*full.Mean > 0 {
 			n++
 		}
 	}
@@ -211,7 +216,7 @@ func flatHasLessBias(e evidence, data string) *finding {
 	curve := func(method string) []Row { return e.curve(data, method, largestPaperSize) }
 	plain, debiased := curve("ladies"), curve("ladies-debiased")
 	flat, both := curve("ladies-flat"), curve("ladies-flat-debiased")
-	if len(plain) == 0 || len(debiased) != len(plain) || len(flat) != len(plain) || len(both) != len(plain) {
+	if !comparableCurves(debiased, plain) || !comparableCurves(both, flat) || len(flat) != len(plain) {
 		return nil
 	}
 	f := &finding{holds: true}
@@ -310,7 +315,7 @@ func notProportional(experiment, norm, over string) func(e evidence, data string
 
 // marginal checks that a curve is at or just below another: by 10 % at most.
 func marginal(low, high []Row) *finding {
-	if len(low) == 0 || len(low) != len(high) {
+	if !comparableCurves(low, high) {
 		return nil
 	}
 	least, largest := ratios(low, high)
@@ -323,7 +328,7 @@ func gainsMost(e evidence) (Verdict, string) {
 	var words []string
 	for _, data := range e.data("figure2") {
 		plain, debiased := e.curve(data, "ladies", largestPaperSize), e.curve(data, "ladies-debiased", largestPaperSize)
-		if len(plain) == 0 || len(plain) != len(debiased) {
+		if !comparableCurves(debiased, plain) {
 			open = open || e.pending(data)
 			continue
 		}
@@ -416,14 +421,21 @@ func someAboveFull(e evidence, data string) *finding {
 		return nil
 	}
 	f := &finding{numbers: "none"}
-	largest := 0.0
+	largest, others := 0.0, 0
 	for _, row := range e["table4"] {
-		if dataKey(row.Dataset) != data || !strings.HasPrefix(row.Quantity, "test ") || !above(&row, full) {
+		if dataKey(row.Dataset) != data || !strings.HasPrefix(row.Quantity, "test ") || row.Label == full.Label {
+			continue
+		}
+		others++
+		if !above(&row, full) {
 			continue
 		}
 		if diff, se := difference(&row, full); diff > largest {
 			largest, f.holds, f.numbers = diff, true, row.labelled()+" "+signed(diff, se)
 		}
+	}
+	if others == 0 {
+		return nil
 	}
 	return f
 }

@@ -48,12 +48,6 @@ func (r *runner) turns(ctx context.Context, all []job, failed *error) iter.Seq[j
 			if *failed = r.Ranks.Barrier(ctx); *failed != nil || r.follows() {
 				return
 			}
-			again, err := newRunner(r.Options) // which reads the others' cells
-			if err != nil {
-				*failed = err
-				return
-			}
-			r.cells = again.cells
 		}
 		through(all)
 	}

@@ -75,7 +75,7 @@ func (r *runner) regress(ctx context.Context, j job) (any, error) {
 	settings := r.trainSettings(j)
 	result := new(regressionResult)
 	words := []string{j.spec, j.method, sizesText(j.samples), fmt.Sprintf("seed-%d", settings.Seed)}
-	return result, r.cell(ctx, j, settings, result, words, func() error {
+	return result, r.trainedCell(ctx, j, settings, result, words, func() error {
 		model, history, err := r.fit(ctx, j, settings)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -124,6 +126,9 @@ func All(ctx context.Context, o Options) (*Results, error) {
 	if err := r.compute(ctx, work); err != nil || r.follows() {
 		return nil, err
 	}
+	if len(r.made) == 0 && r.Compute == ComputeNone {
+		return nil, fmt.Errorf("reproduce: %s has no cell of this command, so results.md is not written; --compute all computes the cells", r.Options.Cells)
+	}
 	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine.Describe(), Source: r.paper.Source}
 	var jobs []job
 	for _, w := range work {
@@ -173,6 +178,14 @@ func newRunner(o Options) (*runner, error) {
 		return nil, fmt.Errorf("reproduce: setting %q: want fixed, increasing or both", o.Setting)
 	case o.Runs.least() < 1 || o.EvalEvery.least() < 1 || o.Batch < 1 || o.Repeats < 2:
 		return nil, fmt.Errorf("reproduce: %d runs scored every %d batches of %d, %d repeats: want at least 1, 1, 1 and 2", o.Runs.least(), o.EvalEvery.least(), o.Batch, o.Repeats)
+	}
+	for k, spec := range o.Data {
+		if slices.Contains(o.Data[:k], spec) {
+			return nil, fmt.Errorf("reproduce: data set %s is given twice", spec)
+		}
+	}
+	if err := os.MkdirAll(o.Dir, 0o777); err != nil { // before long work
+		return nil, fmt.Errorf("reproduce: the folder of the results: %w", err)
 	}
 	for _, p := range []PerData{o.Runs, o.EvalEvery} {
 		if err := p.check(o.Data); err != nil {
@@ -246,10 +259,14 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 		return cmp.Or(a.last()-b.last(), slices.Index(specs, a.spec)-slices.Index(specs, b.spec), a.run-b.run)
 	})
 	var failed error
+	var taken []job // by other processes
 	for j := range r.turns(ctx, all, &failed) {
 		result, err := r.do(ctx, j)
 		switch {
 		case errors.Is(err, errMissing):
+		case errors.Is(err, rundir.ErrLocked):
+			taken = append(taken, j)
+			r.log(fmt.Sprintf("%s: another process computes this cell", j))
 		case errors.Is(err, memory.ErrTooLarge):
 			r.failed[j.key()] = err
 			r.log(fmt.Sprintf("%s: left out: %v", j, err))
@@ -260,7 +277,29 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 		}
 		r.pace.next()
 	}
+	for k := 0; k < len(taken) && failed == nil; {
+		result, err := r.do(ctx, taken[k])
+		switch {
+		case errors.Is(err, rundir.ErrLocked):
+			failed = sleep(ctx, time.Second)
+		case err != nil:
+			failed = err
+		default:
+			r.results[taken[k].key()] = result
+			k++
+		}
+	}
 	return cmp.Or(failed, r.close())
+}
+
+// sleep waits until a time has passed or ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // log reports a line, after the number of cells done and the time left.
@@ -441,6 +480,9 @@ func (r *runner) open(ctx context.Context, spec string) (*datasets.Data, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := isOriginal(spec, data); err != nil {
+		return nil, errors.Join(err, data.Close())
+	}
 	r.spec, r.data, r.fingerprint = spec, data, train.Fingerprint(data)
 	return data, nil
 }
@@ -476,7 +518,7 @@ func (r *runner) cell(ctx context.Context, j job, settings, result any, words []
 		}
 		start := time.Now()
 		if err := compute(); err != nil {
-			return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
+			return fmt.Errorf("%s: %w", strings.Join(strings.Fields(strings.Join(words, " ")), " "), err)
 		}
 		if there, err = r.cells.save(j.spec, name, settings, time.Since(start).Seconds(), result); err != nil {
 			return err

@@ -106,7 +106,7 @@ func (r *runner) train(ctx context.Context, j job) (any, error) {
 	settings := r.trainSettings(j)
 	result := new(trainResult)
 	words := []string{j.spec, j.method, sizesText(j.samples), fmt.Sprintf("seed-%d", settings.Seed)}
-	return result, r.cell(ctx, j, settings, result, words, func() error {
+	return result, r.trainedCell(ctx, j, settings, result, words, func() error {
 		model, history, err := r.fit(ctx, j, settings)
 		if err != nil {
 			return err
@@ -131,8 +131,33 @@ func firstWeight(model *layers.GCN) ([]byte, error) {
 	return binary.Append(nil, binary.LittleEndian, values)
 }
 
-// fit trains a model. The run's checkpoints are in the cells' folder, so that a
-// stopped run goes on. They are removed when the run is done.
+// trainedCell is cell for a result of a training run. It removes the run's checkpoints once
+// the cell is saved, so that a stop before that loses nothing.
+func (r *runner) trainedCell(ctx context.Context, j job, settings trainSettings, result any, words []string, compute func() error) error {
+	dir := ""
+	err := r.cell(ctx, j, settings, result, words, func() (err error) {
+		if dir, err = r.runFolder(settings); err != nil {
+			return err
+		}
+		return compute()
+	})
+	if err != nil || dir == "" {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("reproduce: %w", err)
+	}
+	return nil
+}
+
+// runFolder returns the folder of a run's checkpoints, among the cells.
+func (r *runner) runFolder(settings trainSettings) (string, error) {
+	name, err := r.cells.name("run", settings)
+	return filepath.Join(r.cells.dir, name), err
+}
+
+// fit trains a model. A stopped run goes on from its checkpoints, and a finished one gives
+// its model again.
 func (r *runner) fit(ctx context.Context, j job, settings trainSettings) (*layers.GCN, *train.Result, error) {
 	if err := r.propagate(ctx); err != nil {
 		return nil, nil, err
@@ -142,16 +167,15 @@ func (r *runner) fit(ctx context.Context, j job, settings trainSettings) (*layer
 		return nil, nil, err
 	}
 	model.ReadPropagated(r.exact)
-	name, err := r.cells.name("run", settings)
+	dir, err := r.runFolder(settings)
 	if err != nil {
 		return nil, nil, err
 	}
-	dir := filepath.Join(r.cells.dir, name)
 	start := time.Now()
 	history, err := train.Fit(ctx, model, r.data, train.Options{
 		Batch: r.Batch, MaxBatches: r.MaxBatches, EvalEvery: settings.EvalEvery, Patience: r.Patience, Seed: settings.Seed, Dir: dir, Resume: true,
 		CheckpointInterval: time.Minute,
-		Config:             map[string]any{"cell": name},
+		Config:             map[string]any{"cell": filepath.Base(dir)},
 		Progress: func(p train.Progress) {
 			if p.Evaluated && time.Since(start) > 30*time.Second {
 				start = time.Now()
@@ -161,9 +185,6 @@ func (r *runner) fit(ctx context.Context, j job, settings trainSettings) (*layer
 	})
 	if err != nil {
 		return nil, nil, err
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, nil, fmt.Errorf("reproduce: %w", err)
 	}
 	return model, history, nil
 }
