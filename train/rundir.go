@@ -103,7 +103,7 @@ func (r *runDir) resume(config map[string]any, restore func(path string, last *c
 	}
 	last, err := decodeCheckpoint(text)
 	if err != nil {
-		return nil, fmt.Errorf("train: %s: %w; %s", path, err, r.startAgain())
+		return nil, fmt.Errorf("train: %s: %w; if you remove this file, the run starts from the beginning", path, err)
 	}
 	if err := sameConfig(path, last.Config, config); err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (r *runDir) evaluations(size int64) ([]byte, []Evaluation, error) {
 	return text, list, nil
 }
 
-// startAgain says what to do with a folder that is damaged.
+// startAgain says what to do if the metrics before the checkpoint are lost.
 func (r *runDir) startAgain() string {
 	return fmt.Sprintf("if you remove %s, the run starts from the beginning", r.folder.Path(lastFile))
 }

@@ -179,6 +179,7 @@ func TestResumeDamaged(t *testing.T) {
 		"foreign":         {lastFile, func(s string) string { return "\x93NUMPY" + s }, "some other kind"},
 		"metrics cut":     {metricsFile, func(s string) string { return s[:10] }, "truncated: 10 bytes"},
 		"metrics garbled": {metricsFile, func(s string) string { return strings.Repeat("x", len(s)) }, metricsFile + ":1: "},
+		"metrics hint":    {metricsFile, func(s string) string { return s[:10] }, "last.ckpt, the run starts from the beginning"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for file, text := range good {
