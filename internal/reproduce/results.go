@@ -105,10 +105,10 @@ func (a *Results) tally() string {
 	}
 	others := ""
 	if n := count[Undecided]; n > 0 {
-		others = fmt.Sprintf(", %d are undecided, because cells that could decide are missing", n)
+		others = fmt.Sprintf("; undecided, because cells that could decide are missing: %d", n)
 	}
 	if n := count[NotMeasured]; n > 0 {
-		others += fmt.Sprintf(", %d are not measured", n)
+		others += fmt.Sprintf("; not measured: %d", n)
 		if a.There < a.Cells {
 			others += fmt.Sprintf(" (%s/claims.csv lists them)", FiguresDir)
 		}
