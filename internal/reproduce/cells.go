@@ -248,9 +248,6 @@ func (c *cells) save(spec, name string, settings any, seconds float64, result an
 	if err := f.append(append(line, '\n')); err != nil {
 		return nil, fmt.Errorf("reproduce: %w", err)
 	}
-	if err := f.add(one); err != nil {
-		return nil, fmt.Errorf("reproduce: cell %s: %w", name, err)
-	}
 	return one, nil
 }
 

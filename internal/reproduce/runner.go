@@ -259,37 +259,46 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 		return cmp.Or(a.last()-b.last(), slices.Index(specs, a.spec)-slices.Index(specs, b.spec), a.run-b.run)
 	})
 	var failed error
-	var taken []job // by other processes
+	var taken []job
 	for j := range r.turns(ctx, all, &failed) {
-		result, err := r.do(ctx, j)
+		err := r.settle(ctx, j)
 		switch {
-		case errors.Is(err, errMissing):
 		case errors.Is(err, rundir.ErrLocked):
 			taken = append(taken, j)
 			r.log(fmt.Sprintf("%s: another process computes this cell", j))
-		case errors.Is(err, memory.ErrTooLarge):
-			r.failed[j.key()] = err
-			r.log(fmt.Sprintf("%s: left out: %v", j, err))
 		case err != nil:
 			return cmp.Or(err, r.close())
-		default:
-			r.results[j.key()] = result
 		}
 		r.pace.next()
 	}
 	for k := 0; k < len(taken) && failed == nil; {
-		result, err := r.do(ctx, taken[k])
-		switch {
+		switch err := r.settle(ctx, taken[k]); {
 		case errors.Is(err, rundir.ErrLocked):
 			failed = sleep(ctx, time.Second)
 		case err != nil:
 			failed = err
 		default:
-			r.results[taken[k].key()] = result
 			k++
 		}
 	}
 	return cmp.Or(failed, r.close())
+}
+
+// settle keeps the result of a cell, or the reason why it has none. The error is
+// rundir.ErrLocked if another process computes the cell.
+func (r *runner) settle(ctx context.Context, j job) error {
+	result, err := r.do(ctx, j)
+	switch {
+	case errors.Is(err, errMissing):
+	case errors.Is(err, memory.ErrTooLarge):
+		r.failed[j.key()] = err
+		r.log(fmt.Sprintf("%s: left out: %v", j, err))
+	case err != nil:
+		return err
+	default:
+		r.results[j.key()] = result
+	}
+	return nil
 }
 
 // sleep waits until a time has passed or ctx ends.
