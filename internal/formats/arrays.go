@@ -94,7 +94,7 @@ func readIDs(ctx context.Context, dir folder, key string, n int, names *graph.Na
 }
 
 // readMatrix reads a dense matrix of finite features with the given number of
-// rows, or with any if that is negative.
+// rows. A negative number of rows means any number.
 func readMatrix(ctx context.Context, source arraySource, key string, rows int) (x *graph.Features, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if len(r.Shape) != 2 || r.Shape[1] == 0 {

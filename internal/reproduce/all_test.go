@@ -378,7 +378,7 @@ func TestPerData(t *testing.T) {
 	if text := p.String(); text != "7,products=3,synth:demo?nodes=2&seed=1=2" || p.least() != 2 {
 		t.Errorf("%s, at least %d", text, p.least())
 	}
-	for _, wrong := range []string{"", "0", "a=", "a=x", "a=1,a=2", "-1", "products=0"} {
+	for _, wrong := range []string{"", "0", "a=", "a=x", "a=1,a=2", "-1", "products=0", "5,6"} {
 		if err := new(PerData).Set(wrong); err == nil {
 			t.Errorf("%q is accepted", wrong)
 		}

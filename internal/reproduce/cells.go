@@ -123,7 +123,12 @@ func lastIsWhole(text []byte) bool {
 
 // info describes the file, or is nil.
 func (f *cellsFile) info() os.FileInfo {
-	info, err := os.Stat(f.path)
+	file, err := os.Open(f.path) // a network file system tells the true size of an open file
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	info, err := file.Stat()
 	if err != nil {
 		return nil
 	}

@@ -76,7 +76,7 @@ func isOriginal(spec string, data *datasets.Data) error {
 	if published == nil || published.Nodes.Agrees(float64(data.Nodes())) {
 		return nil
 	}
-	return fmt.Errorf("reproduce: %s has the name of %s, but %d nodes, not %.0f; rename it", spec, published.Name, data.Nodes(), published.Nodes.Value)
+	return fmt.Errorf("reproduce: %s is named like %s, but has %d nodes, not %.0f; give the file or folder another name", spec, published.Name, data.Nodes(), published.Nodes.Value)
 }
 
 // columnName heads the column of a SPEC: the data set as the paper names it, with a

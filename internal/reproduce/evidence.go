@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -83,7 +82,7 @@ func (r *Report) evidence() []Row {
 	for _, row := range r.Rows {
 		unfinished := slices.Contains(r.unfinished, row.Dataset) && !strings.HasPrefix(row.Quantity, "ms ")
 		single := row.N == 1 && (strings.HasPrefix(row.Quantity, "test ") || row.Quantity == quantityNeeded)
-		if unfinished || single || row.N > 0 && math.IsNaN(row.Mean) {
+		if unfinished || single {
 			continue
 		}
 		rows = append(rows, row)

@@ -118,7 +118,7 @@ func checkResult(result any) error {
 	case *timeResult:
 		complete = result.N > 0 && !(result.Mean <= 0) && !(result.Median <= 0)
 	case *scalingResult:
-		complete = len(result.Sizes) > 0 && len(result.Depths) > 0 && len(result.Graphs) > 0
+		complete = result.MaxDegree > 0 && len(result.Depths) > 0 && len(result.Graphs) > 0 // a small graph has no sizes
 	case *[]datasets.Comparison:
 		complete = len(*result) > 0
 	case *study.FeaturesTable:

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
@@ -72,6 +73,9 @@ func (r *runner) errors(ctx context.Context, j job) (any, error) {
 	table := new(study.ErrorTable)
 	return table, r.cell(ctx, j, settings, table, []string{j.spec}, func() error {
 		run := resultOf[trainResult](r, errorWeights(j.spec))
+		if slices.ContainsFunc(r.taken, func(t job) bool { return run == nil && t.key() == errorWeights(j.spec).key() }) {
+			return rundir.ErrLocked
+		}
 		if run == nil && r.failed[errorWeights(j.spec).key()] == nil {
 			return errMissing
 		}

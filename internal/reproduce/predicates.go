@@ -52,6 +52,8 @@ func on(experiment string, data []string, need quantifier, per func(e evidence, 
 			if f == nil {
 				if e.pending(name) {
 					open++
+				} else {
+					words = append(words, lastName(name)+": not judged")
 				}
 				continue
 			}
@@ -162,7 +164,8 @@ func below(low, high []Row) (is bool, numbers string, ok bool) {
 
 // comparableCurves reports whether a curve can be divided by another one.
 func comparableCurves(low, high []Row) bool {
-	return len(low) > 0 && len(low) == len(high) && !slices.ContainsFunc(high, func(row Row) bool { return !(row.Mean > 0) })
+	sameSizes := slices.EqualFunc(low, high, func(a, b Row) bool { return slices.Equal(a.Samples, b.Samples) })
+	return len(low) > 0 && sameSizes && !slices.ContainsFunc(high, func(row Row) bool { return !(row.Mean > 0) })
 }
 
 // ratios returns the smallest and the largest ratio of two curves of the same sizes.
@@ -246,7 +249,7 @@ func (e evidence) littleAbove(experiment, data, label string, others []string, p
 		return nil
 	}
 	diff, se := difference(own, best)
-	return &finding{holds: diff < points, numbers: signed(diff, se)}
+	return &finding{holds: diff <= points, numbers: signed(diff, se)}
 }
 
 // emptyColumns compares the numbers of columns that are not empty: the pairs of a
@@ -347,7 +350,7 @@ func gainsMost(e evidence) (Verdict, string) {
 	switch {
 	case math.IsInf(sparse, 0) || math.IsInf(dense, 0):
 		return NotMeasured, ""
-	case sparse >= dense:
+	case sparse >= min(dense, 1):
 		return NotSeen, strings.Join(words, "; ")
 	case open:
 		return Undecided, strings.Join(words, "; ")
@@ -404,11 +407,18 @@ func (e evidence) best(experiment, data, label string) *finding {
 	if own == nil {
 		return nil
 	}
-	highest := own
+	highest, others := own, 0
 	for k, row := range e[experiment] {
-		if dataKey(row.Dataset) == data && strings.HasPrefix(row.Quantity, "test ") && row.Mean > highest.Mean {
+		if dataKey(row.Dataset) != data || !strings.HasPrefix(row.Quantity, "test ") || row.Label == label {
+			continue
+		}
+		others++
+		if row.Mean > highest.Mean {
 			highest = &e[experiment][k]
 		}
+	}
+	if others == 0 {
+		return nil
 	}
 	return &finding{holds: highest == own, numbers: fmt.Sprintf("%s; best %s, %s", short(own.Mean), highest.labelled(), short(highest.Mean))}
 }

@@ -114,7 +114,7 @@ func (a *Results) tally() string {
 		}
 	}
 	text := fmt.Sprintf("Of %d claims, %d are seen here and %d are not%s. "+
-		"A metric is better if the difference is more than twice its standard error, so a comparison needs two runs. Slopes are judged by their sign alone. The limits of words such as small or comparable are ours. "+
+		"A metric is better if the difference is more than twice its standard error, so a comparison needs two runs. The best metric and distances in points are judged by the means alone, slopes by their sign. The limits of words such as small or comparable are ours. "+
 		"The fourth column judges the numbers that the paper prints in the same way; – means that it prints none.",
 		len(a.Claims), count[Seen], count[NotSeen], others)
 	if a.onTwins() {

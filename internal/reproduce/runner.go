@@ -155,6 +155,7 @@ type runner struct {
 	results map[string]any    // of the cells, by key
 	made    map[string]made   // of the cells, by key
 	failed  map[string]error  // cells too large for the memory
+	taken   []job             // cells that other processes compute
 	pace    pace
 }
 
@@ -184,13 +185,13 @@ func newRunner(o Options) (*runner, error) {
 			return nil, fmt.Errorf("reproduce: data set %s is given twice", spec)
 		}
 	}
-	if err := os.MkdirAll(o.Dir, 0o777); err != nil { // before long work
-		return nil, fmt.Errorf("reproduce: the folder of the results: %w", err)
-	}
 	for _, p := range []PerData{o.Runs, o.EvalEvery} {
 		if err := p.check(o.Data); err != nil {
 			return nil, err
 		}
+	}
+	if err := os.MkdirAll(o.Dir, 0o777); err != nil { // before long work
+		return nil, fmt.Errorf("reproduce: the folder of the results: %w", err)
 	}
 	if o.Open == nil {
 		o.Open = func(ctx context.Context, spec string) (*datasets.Data, error) {
@@ -259,25 +260,32 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 		return cmp.Or(a.last()-b.last(), slices.Index(specs, a.spec)-slices.Index(specs, b.spec), a.run-b.run)
 	})
 	var failed error
-	var taken []job
 	for j := range r.turns(ctx, all, &failed) {
 		err := r.settle(ctx, j)
 		switch {
 		case errors.Is(err, rundir.ErrLocked):
-			taken = append(taken, j)
+			r.taken = append(r.taken, j)
 			r.log(fmt.Sprintf("%s: another process computes this cell", j))
 		case err != nil:
 			return cmp.Or(err, r.close())
 		}
 		r.pace.next()
 	}
-	for k := 0; k < len(taken) && failed == nil; {
-		switch err := r.settle(ctx, taken[k]); {
+	if r.follows() { // rank 0 goes through all cells
+		r.taken = nil
+	}
+	if len(r.taken) > 0 && failed == nil {
+		r.pace.start(r.taken)
+		r.log(fmt.Sprintf("waiting for the cells of other processes: %d", len(r.taken)))
+	}
+	for k := 0; k < len(r.taken) && failed == nil; {
+		switch err := r.settle(ctx, r.taken[k]); {
 		case errors.Is(err, rundir.ErrLocked):
 			failed = sleep(ctx, time.Second)
 		case err != nil:
 			failed = err
 		default:
+			r.pace.next()
 			k++
 		}
 	}
@@ -526,7 +534,11 @@ func (r *runner) cell(ctx context.Context, j job, settings, result any, words []
 			return errMissing
 		}
 		start := time.Now()
-		if err := compute(); err != nil {
+		err := compute()
+		if err == nil {
+			err = checkResult(result)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", strings.Join(strings.Fields(strings.Join(words, " ")), " "), err)
 		}
 		if there, err = r.cells.save(j.spec, name, settings, time.Since(start).Seconds(), result); err != nil {
