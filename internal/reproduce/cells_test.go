@@ -370,9 +370,13 @@ func TestOneRunDecidesNothing(t *testing.T) {
 	}
 }
 
-// TestNotTheOriginal refuses data with the name of one of the paper's data sets and other nodes.
-func TestNotTheOriginal(t *testing.T) {
+// TestRefusedData refuses data that are given twice, and data with the name of one of the paper's data sets and other nodes.
+func TestRefusedData(t *testing.T) {
 	behind, o := smallData, small(t)
+	o.Data = []string{smallData, smallData}
+	if _, err := Run(t.Context(), "table1", o); err == nil || !strings.Contains(err.Error(), "given twice") {
+		t.Error(err)
+	}
 	o.Data, o.Open = []string{"npy:x/ogbn-arxiv-sample"}, openAs(&behind)
 	if _, err := Run(t.Context(), "table1", o); err == nil || !strings.Contains(err.Error(), "is named like ogbn-arxiv, but has 500 nodes, not 169343; give") {
 		t.Error(err)
