@@ -13,7 +13,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/blas"
-	"github.com/gcn-layerwise/gcn/internal/filelock"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -135,7 +134,7 @@ func firstWeight(model *layers.GCN) ([]byte, error) {
 }
 
 // trainedCell is cell for a result of a training run. It removes the run's checkpoints once
-// the cell is saved, so that a stop before that loses nothing. A lock keeps other processes
+// the cell is saved, so that a stop before that loses nothing. A locked folder keeps other processes
 // away meanwhile; the error is rundir.ErrLocked if another process has it.
 func (r *runner) trainedCell(ctx context.Context, j job, settings trainSettings, result any, words []string, compute func() error) error {
 	absent := errors.New("the cell is absent")
@@ -147,11 +146,18 @@ func (r *runner) trainedCell(ctx context.Context, j job, settings trainSettings,
 	if err != nil {
 		return err
 	}
-	unlock, err := lock(dir + ".lock")
-	if err != nil {
-		return err
+	claim := dir + ".claim"
+	held, err := rundir.Open(claim)
+	switch {
+	case errors.Is(err, os.ErrNotExist): // the process that had it has just removed it
+		return fmt.Errorf("reproduce: %s: %w", claim, rundir.ErrLocked)
+	case err != nil:
+		return fmt.Errorf("reproduce: %w", err)
 	}
-	defer unlock()
+	defer func() {
+		_ = os.RemoveAll(claim) // before others can lock it
+		_ = held.Close()
+	}()
 	// The process that had the lock before may have saved the cell.
 	if err := r.cell(ctx, j, settings, result, words, compute); err != nil {
 		return err
@@ -160,40 +166,6 @@ func (r *runner) trainedCell(ctx context.Context, j job, settings trainSettings,
 		return fmt.Errorf("reproduce: %w", err)
 	}
 	return nil
-}
-
-// lock makes and locks a file, which unlock removes. The error is rundir.ErrLocked if another
-// process has it.
-func lock(path string) (unlock func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return nil, fmt.Errorf("reproduce: %w", err)
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
-		return nil, fmt.Errorf("reproduce: %w", err)
-	}
-	err = filelock.Try(file)
-	switch {
-	case errors.Is(err, filelock.ErrLocked):
-		err = rundir.ErrLocked
-	case errors.Is(err, errors.ErrUnsupported): // such a file system serves one process
-		err = nil
-	}
-	if err == nil {
-		// Another process may have removed the file between our opening and locking it.
-		ours, ourErr := file.Stat()
-		now, nowErr := os.Stat(path)
-		if ourErr != nil || nowErr != nil || !os.SameFile(ours, now) {
-			err = rundir.ErrLocked
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reproduce: %s: %w", path, errors.Join(err, file.Close()))
-	}
-	return func() {
-		_ = os.Remove(path)
-		_ = file.Close()
-	}, nil
 }
 
 // runFolder returns the folder of a run's checkpoints, among the cells.
