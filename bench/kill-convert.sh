@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Converts a data set to a store, kills the conversion at random with kill -9, goes on, and
+# Converts a data set to a store, kills conversions at random with kill -9, and then
 # compares the result with the store of an undisturbed conversion, byte for byte.
 #
 #   bench/kill-convert.sh GCN SPEC FOLDER [KILLS] [OPTION…]
@@ -14,29 +14,29 @@ mkdir -p "$folder"
 export GCN_DATA=$folder/cache
 
 SECONDS=0
-"$gcn" datasets convert "$spec" "$folder/whole.store" "$@" 2>/dev/null
+"$gcn" datasets convert "$spec" "$folder/whole.safetensors" "$@" 2>/dev/null
 took=$((SECONDS > 1 ? SECONDS : 1))
 echo "undisturbed: $took s"
 
 RANDOM=1
 killed=0 finished=no
 while [ $killed -lt "$kills" ]; do
-	"$gcn" datasets convert "$spec" "$folder/killed.store" "$@" >/dev/null 2>&1 &
+	"$gcn" datasets convert "$spec" "$folder/killed.safetensors" "$@" >/dev/null 2>&1 &
 	child=$!
-	# A twentieth of the time of a whole conversion on average, so that all stages are hit.
-	sleep "$(awk -v r=$RANDOM -v t=$took 'BEGIN { printf "%.2f", 0.2 + r / 32768 * t / 10 }')"
+	# Half the time of a whole conversion on average, so that all stages are hit.
+	sleep "$(awk -v r=$RANDOM -v t=$took 'BEGIN { printf "%.2f", 0.2 + r / 32768 * t }')"
 	if kill -9 $child 2>/dev/null; then killed=$((killed + 1)); fi
 	if wait $child 2>/dev/null; then
 		finished=yes
-		cmp "$folder/whole.store" "$folder/killed.store"
-		rm "$folder/killed.store"
+		cmp "$folder/whole.safetensors" "$folder/killed.safetensors"
+		rm "$folder/killed.safetensors"
 	fi
-	[ -d "$folder/.killed.store.convert" ] && stage=$(ls "$folder/.killed.store.convert" | sed 's/^[0-9]*\.//' | sort | uniq -c | awk '{printf "%s %s, ", $1, $2}') || stage='nothing, '
-	echo "killed $killed: ${stage%, }"
+	[ ! -e "$folder/killed.safetensors" ] || { echo "a killed conversion left a store" >&2; exit 1; }
+	echo "killed $killed"
 done
-"$gcn" datasets convert "$spec" "$folder/killed.store" "$@" >/dev/null 2>&1
-cmp "$folder/whole.store" "$folder/killed.store"
-left=$(find "$folder" -maxdepth 1 -name '.*.convert')
+"$gcn" datasets convert "$spec" "$folder/killed.safetensors" "$@" >/dev/null 2>&1
+cmp "$folder/whole.safetensors" "$folder/killed.safetensors"
+left=$(find "$folder" -maxdepth 1 -name '.*.part*')
 [ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }
-echo "killed $killed times, finished in between: $finished; the store is the same, $(stat -c %s "$folder/whole.store") bytes"
-rm "$folder/whole.store" "$folder/killed.store"
+echo "killed $killed times, finished in between: $finished; the store is the same, $(stat -c %s "$folder/whole.safetensors") bytes"
+rm "$folder/whole.safetensors" "$folder/killed.safetensors"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Measures two ranks of one core each in two network namespaces of this machine, over links of given speeds, with
-# gcn's model for the measured link beside it. Needs root, iproute2, util-linux, Go, and Open MPI or MPICH.
+# Trains on two ranks of one core each in two network namespaces of this machine, over links of given speeds, after a
+# process alone. Each prints the JSON object of its run: train_ms_per_batch, comm_ms_per_step, imbalance. Needs root,
+# iproute2, util-linux, Go, and Open MPI or MPICH.
 #
 #   bench/ranks.sh [RATE…]     rates as tc writes them; "none" is a link without a limit
 #
-# Variables and their defaults: LAUNCHER=mpirun.openmpi, or mpirun.mpich; DATA=synth:arxiv, MICRO=8, UPDATES=20;
-# COMMAND, to run in place of "gcn bench ranks", with $gcn for the program.
+# Variables and their defaults: LAUNCHER=mpirun.openmpi, or mpirun.mpich; DATA=synth:arxiv, MICRO=8, UPDATES=60;
+# COMMAND, to run in place of "gcn train", with $gcn for the program.
 set -euo pipefail
 [ $# -gt 0 ] || set -- none 10gbit 1gbit 100mbit
 launcher=${LAUNCHER:-mpirun.openmpi}
@@ -52,8 +53,10 @@ case $launcher in
 		--mca btl tcp,self --mca btl_tcp_if_include 10.99.0.0/24 --mca oob_tcp_if_include 10.99.0.0/24 -x gcn)
 	;;
 esac
-run=${COMMAND:-"\$gcn bench ranks --data ${DATA:-synth:arxiv} --micro ${MICRO:-8} --updates ${UPDATES:-20} --ranks 1,2"}
+run=${COMMAND:-"\$gcn train --recipe paper --data '${DATA:-synth:arxiv}' --micro ${MICRO:-8} --max-batches ${UPDATES:-60} --eval-every ${UPDATES:-60} --out $work/run --overwrite --json"}
 printf '%s, %s, %s\n' "$(date +%F)" "$(git describe --always --dirty)" "$(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)"
+printf '\n== alone\n'
+taskset -c 0 sh -c "$run"
 for rate in "$@"; do
 	for k in 1 2; do
 		tc -n gcn$k qdisc delete dev gcn$k root 2>/dev/null || true

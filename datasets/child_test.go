@@ -17,9 +17,9 @@ func child(task string) int {
 	case "convert":
 		_, err = Convert(context.Background(), fields[1], fields[2], Options{})
 	case "stream":
-		err = streamed(context.Background(), fields[1], fields[2], Options{checkpoint: 1 << 20})
+		_, err = Convert(context.Background(), fields[1], fields[2], Options{window: 1 << 20})
 	case "propagate":
-		_, err = Convert(context.Background(), fields[1], fields[2], Options{Propagated: true, Memory: streamMemory, block: 200000, checkpoint: 1 << 20})
+		_, err = Convert(context.Background(), fields[1], fields[2], Options{Propagated: true, Memory: streamMemory, block: 200000})
 	case "open":
 		var limit uint64
 		if limit, err = strconv.ParseUint(fields[1], 10, 64); err == nil {

@@ -35,31 +35,32 @@ func writeTables(t *testing.T) {
 // TestColumns checks that columns picked by name are read as a file that has only these.
 func TestColumns(t *testing.T) {
 	writeTables(t)
-	const split = "&split=34/33/33"
+	const split = "&split=34/33/33&normalize=none"
 	want := open(t, "edges:plain.csv?weights=1&labels=kinds.csv&features=ages.csv"+split)
 	got := open(t, "edges:friends.csv?columns=from_user,to_user,strength&weights=1&labels=people.csv&labels-columns=userId,team&features=people.csv&features-columns=userId,age"+split)
 	sameData(t, got, want)
 	if diff := cmp.Diff(namesOf(want), namesOf(got)); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	if notes := strings.Join(got.Notes, "; "); !strings.Contains(notes, `header in line 2: "from_user, to_user, strength"`) {
+	if notes := strings.Join(got.Notes, "; "); !strings.Contains(notes, `ids in from_user and to_user, weights in strength, left out: since (such as "2020-01-01"); header in line 2`) {
 		t.Errorf("notes %s", notes)
 	}
 	write(t, "short.csv", []byte("a,b,c\n0,x,1\n2,x\n"))
+	write(t, "three.csv", []byte("a,b,c,d\n0,1,5,6\n1,2,5,6\n"))
 	write(t, "twice.csv", []byte("a,b,a\n0,x,1\n2,x,1\n"))
 	for spec, says := range map[string]string{
 		"edges:friends.csv?columns=from,to_user":                                     `friends.csv: no column "from"; the first line has "since, to_user, strength, from_user"`,
 		"edges:friends.csv?columns=to_user,to_user":                                  `column "to_user" is named twice`,
 		"edges:plain.csv?weights=1&labels-columns=userId,team":                       "give labels=FILE too",
 		"edges:plain.csv?weights=1&features=x.npy&features-columns=a":                "x.npy: it has no columns with names",
-		"edges:friends.csv?columns=from_user,to_user&header=0":                       "need a header",
+		"edges:friends.csv?columns=from_user,to_user&header=0":                       `"from_user" needs a header`,
 		"edges:twice.csv?columns=a,b":                                                `two columns "a"`,
-		"edges:short.csv?columns=a,c":                                                `short.csv:3: "2" is not two node ids`,
-		"edges:plain.csv?weights=1&labels=people.csv&labels-columns=userId,age,team": `people.csv:2: column 3, "red", is not a finite number`,
-		"edges:plain.csv?weights=1&labels=people.csv&labels-columns=team":            "labels without node ids",
-		"edges:plain.csv?weights=1&labels=people.csv&labels-header=1":                "labels-columns=ID,LABEL reads one label",
-		"edges:friends.csv?header=1&weights=1":                                       "columns=FROM,TO,WEIGHT",
-		"edges:plain.csv?weights=1&features=people.csv&features-columns=userId,team": `"red", is not a finite number`,
+		"edges:short.csv?columns=a,c":                                                `short.csv:3: "2,x" has 2 fields, and the first line of data has 3`,
+		"edges:plain.csv?weights=1&labels=people.csv&labels-columns=userId,age,team": `people.csv:2: column 1 (age), node "ann": "30", want 0, 1 or nothing`,
+		"edges:plain.csv?weights=1&labels=people.csv&labels-columns=team":            "labels-columns=team names the ids only",
+		"edges:plain.csv?weights=1&labels=people.csv&labels-header=1":                "name the column of the ids by labels-columns=ID",
+		"edges:three.csv?header=1&weights=1":                                         "columns=FROM,TO,WEIGHT",
+		"edges:plain.csv?weights=1&features=people.csv&features-columns=userId,shoe": `no column "shoe"`,
 	} {
 		expectError(t, spec, says)
 	}
@@ -75,7 +76,7 @@ func TestColumnsOfIDs(t *testing.T) {
 	write(t, "names.csv", []byte("user_id,friend_id\nann,bob\nbob,carol\n"))
 	write(t, "kinds.csv", []byte("user_id,team\nann,red\nbob,blue\ncarol,red\n"))
 	write(t, "ends.csv", []byte("a_id,b_id\nb_id,c_id\nc_id,d_id\n"))
-	d := open(t, "edges:numbers.csv?features=x.csv&labels=y.csv&split=34/33/33")
+	d := open(t, "edges:numbers.csv?features=x.csv&labels=y.csv&split=34/33/33&normalize=none")
 	if d.Features.Cols != 2 || d.Features.Data[0] != 1 || d.Features.Data[4] != 5 {
 		t.Errorf("features %v", d.Features)
 	}
@@ -96,9 +97,10 @@ func TestSpelling(t *testing.T) {
 	write(t, "e.csv", []byte("source,target\nann,bob\nbob,carol\ncarol,ann\n"))
 	write(t, "upper.csv", []byte("id,team\nANN,red\nBOB,blue\n"))
 	write(t, "more.csv", []byte("id,score\nann,0.5\nbob,1\ncarol,0.25\neve,1\n"))
-	expectError(t, "edges:e.csv?labels=upper.csv", `upper.csv: none of its names has an edge in e.csv: it has "ANN", and the edges "ann"`)
+	expectError(t, "edges:e.csv?labels=upper.csv", `e.csv:1: "source, target" is a header, or data`, `no other file has its ids "ann"`)
+	expectError(t, "edges:e.csv?header=1&labels=upper.csv&labels-columns=id,team", `upper.csv: none of its ids has an edge in e.csv: it has "ANN", "BOB", and the edges "`)
 	notes := strings.Join(open(t, "edges:e.csv?labels=more.csv&split=34/33/33").Notes, "; ")
-	for _, want := range []string{`1 of the 4 names in more.csv have no edge, such as "eve"`, "each number in more.csv is a class of its own, such as 0.25; there is no regression"} {
+	for _, want := range []string{`1 of the 4 ids in more.csv have no edge: "eve"`, "warning: more.csv: 3 classes for 4 nodes: each value is a class of its own, there is no regression"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("%s\nlacks %s", notes, want)
 		}

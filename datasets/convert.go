@@ -1,18 +1,23 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/fetch"
+	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/store"
+	"github.com/gcn-layerwise/gcn/internal/synth"
 )
 
 // Convert writes the data set of a SPEC to a store. If the path ends in a slash, it writes
@@ -20,10 +25,11 @@ import (
 // See WriteStore, o.Precision, o.Propagated, WriteNumPy and WriteOGB. It returns the SPEC of
 // the result.
 //
-// P·X is never held in memory whole. Features of generated data are not either, on their way
-// to a store without P·X. Three conversions run in pieces, within o.Memory: of a folder in
-// OGB's binary layout, of generated data that do not fit in memory, and of a store whose P·X
-// does not fit. If the first two round the features to float16, P·X is of the rounded features.
+// Convert never holds P·X, or the features of generated data, in memory whole. It builds two
+// kinds of graphs in nameless files: one of OGB's binary layout, and a generated one that does
+// not fit in o.Memory. The files lie in o.Scratch, or in the folder of the store. P·X is of the
+// features as the store holds them. A conversion that is killed leaves a hidden file, which the
+// next one to the same path removes.
 //
 // ogbn-papers100M is downloaded first if it is not in the cache; its unpacked files then stay in
 // the cache. Convert replaces a store by a store and a folder by a folder; anything else at the
@@ -32,26 +38,24 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	if err := checkContext(ctx); err != nil {
 		return "", err
 	}
-	folder := strings.HasSuffix(path, "/") || strings.HasSuffix(path, string(filepath.Separator))
 	if err := o.Precision.check(); err != nil {
 		return "", err
 	}
-	if strings.HasPrefix(path, "ogb:") && (o.Precision == Float16 || o.Propagated) {
+	dir, toOGB := strings.CutPrefix(path, "ogb:")
+	folder := !toOGB && (strings.HasSuffix(path, "/") || strings.HasSuffix(path, string(filepath.Separator)))
+	switch isHalf := o.Precision == Float16; {
+	case toOGB && (isHalf || o.Propagated):
 		return "", fmt.Errorf("datasets: %s: OGB's layout holds features as float32, and not P·X; float16 and P·X are for a store", path)
-	}
-	if folder && o.Precision == Float16 {
+	case folder && isHalf:
 		return "", fmt.Errorf("datasets: %s: NumPy files hold features as float32; float16 is for a store", path)
-	}
-	if folder && o.Propagated {
+	case folder && o.Propagated:
 		return "", fmt.Errorf("datasets: %s: NumPy files have no place for propagated features; a store has", path)
+	case !toOGB:
+		if err := replaceable(path, folder); err != nil {
+			return "", err
+		}
 	}
-	if dir, found := strings.CutPrefix(path, "ogb:"); found {
-		return convertToOGB(ctx, spec, dir, o)
-	}
-	if err := replaceable(path, folder); err != nil {
-		return "", err
-	}
-	if !folder {
+	if !toOGB && !folder {
 		if err := convertToStore(ctx, spec, path, o); err != nil {
 			return "", err
 		}
@@ -66,10 +70,10 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 		return "", err
 	}
 	defer d.Close() // it was only read
-	if err := WriteNumPy(ctx, path, d); err != nil {
-		return "", err
+	if toOGB {
+		return d.writtenSpec("ogb", dir), WriteOGB(ctx, dir, d)
 	}
-	return d.writtenSpec("npy", path), nil
+	return d.writtenSpec("npy", dir), WriteNumPy(ctx, dir, d)
 }
 
 // writtenSpec returns the SPEC that reads d from the folder to which it was written.
@@ -80,6 +84,9 @@ func (d *Data) writtenSpec(scheme, dir string) string {
 	}
 	if d.Directed {
 		keys = append(keys, "directed=out") // rows of the graph as they are
+	}
+	if scheme == "npy" && formats.OneHot(d.Labels.Multi, d.Labels.Tasks) != nil {
+		keys = append(keys, "lists=tasks")
 	}
 	spec := scheme + ":" + filepath.Clean(dir)
 	if len(keys) > 0 {
@@ -109,13 +116,9 @@ func replaceable(path string, folder bool) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("datasets: %s: there already, and not a file; a path that ends in a slash is a folder of NumPy files", path)
 	}
-	f, err := os.Open(path)
-	if err != nil {
+	if is, err := store.Is(path); err != nil {
 		return fmt.Errorf("datasets: %w", err)
-	}
-	defer f.Close()
-	head := make([]byte, len(storeMagic))
-	if n, _ := f.ReadAt(head, 0); n > 0 && string(head[:n]) != storeMagic {
+	} else if !is {
 		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced", path)
 	}
 	return nil
@@ -129,83 +132,174 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 	if done, err := newFetcher(o).convertMissing(ctx, spec, path); done || err != nil {
 		return err
 	}
-	source, err := findStream(ctx, spec, scheme, o)
-	if err != nil {
-		return err
-	}
-	if source != nil {
-		if c, ok := source.(io.Closer); ok {
-			defer c.Close() // it was only read
+	switch {
+	case !scheme.builtin:
+	case scheme.Name == "synth":
+		m, err := synthFromSpec(spec)
+		if err != nil {
+			return err
 		}
-		return streamToStore(ctx, source, text, path, o)
+		return convertSynth(ctx, m, text, path, &o)
+	case scheme.Name == "ogb" && len(spec.Values) == 0:
+		folder, err := formats.OpenOGBBinary(ctx, spec.Path, formats.Options{Split: true})
+		if err != nil {
+			return err
+		}
+		if folder != nil {
+			return convertOGB(ctx, folder, &Data{Name: text}, path, &o)
+		}
 	}
-	if scheme.Name == "synth" && scheme.builtin && !o.Propagated {
-		return synthToStore(ctx, spec, path, synthBuffer, o.Precision)
+	if !o.Propagated && (o.Memory > 0 || o.Scratch != "") {
+		return fmt.Errorf("datasets: %q is converted in memory: only synth:, OGB's binary folders without keys, and P·X are converted within a number of bytes", spec)
 	}
-	d, err := Open(ctx, text, o)
+	d, err := scheme.open(ctx, spec)
 	if err != nil {
 		return err
 	}
 	defer d.Close() // it was only read
-	var propagated func(*storeWriter) error
-	if o.Propagated {
-		propagated = func(w *storeWriter) error { return w.propagate(d, o.Progress) }
-	}
-	return writeStoreAs(ctx, path, d, o.Precision, propagated)
+	return writeStore(ctx, path, d, nil, &o)
 }
 
-// findStream returns the source of a conversion that does not hold the data in memory, or
-// nil for the usual one. Both write the same store. A folder in OGB's binary layout is
-// always streamed; a synthetic data set if it does not fit in memory otherwise, or if
-// o.Memory says that it may not.
-func findStream(ctx context.Context, spec *Spec, scheme *Scheme, o Options) (streamSource, error) {
-	if !scheme.builtin || scheme.Name == "store" && !o.Propagated { // a mapping takes no memory
-		return nil, nil
-	}
-	if scheme.Name == "synth" {
-		m, err := synthFromSpec(spec)
+// synthBuffer is the number of features in memory at a time: 64 MB.
+const synthBuffer = 1 << 24
+
+// convertSynth draws data straight into a store. The store equals, byte for byte, a store of the
+// data drawn in memory.
+func convertSynth(ctx context.Context, m *synth.Model, spec, path string, o *Options) error {
+	s := m.Source()
+	return o.convertLarge(ctx, path, largeGraph{
+		name: spec, nodes: m.Nodes, edges: m.Edges, memory: m.TableBytes(), width: m.Features,
+		put: func(b *graph.Builder) error {
+			return s.Edges(ctx, b.AddEdges, func(share float64) {
+				o.progress(FetchProgress{Name: spec, Stage: "edges", Done: int64(share * 8 * float64(m.Edges)), Total: 8 * m.Edges})
+			})
+		},
+	}, func(a *graph.CSR, _ graph.Report) error {
+		d, err := synthNodes(ctx, s)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		rows := synthBuffer / int64(m.features)
-		if o.Propagated {
-			rows = int64(m.nodes)
-		}
-		limit := int64(min(memory.Limit(), math.MaxInt64))
-		if o.Memory > 0 {
-			limit = o.Memory
-		}
-		if bytes := m.bytes(rows); bytes >= 0 && bytes <= limit {
-			return nil, nil
-		}
-		return &synthStream{spec: spec.String(), m: m}, nil
-	}
-	if s, err := newOGBStream(ctx, spec); err != nil || s != nil && !(o.Propagated && o.Memory == 0 && o.Scratch == "" && s.sizes().fit()) {
-		return s, err
-	}
-	if s, err := newStoreStream(ctx, spec, o); s != nil || err != nil {
-		return s, err
-	}
-	return nil, o.checkStreamed(spec)
-}
-
-// checkStreamed reports options of a conversion that does not hold the data in memory, for
-// one that does.
-func (o *Options) checkStreamed(spec *Spec) error {
-	if o.Memory == 0 && o.Scratch == "" {
-		return nil
-	}
-	return fmt.Errorf("datasets: %q is converted in memory: only synth:, OGB's binary folders without keys, and with P·X stores of dense features without keys, are converted within a number of bytes", spec)
-}
-
-// propagate computes and writes P·X of d, a part at a time.
-func (w *storeWriter) propagate(d *Data, progress func(FetchProgress)) error {
-	p, x := d.Laplacian(), d.Features
-	total := 4 * int64(x.Rows) * int64(x.Cols)
-	return kernel.PropagateFeatures(w.ctx, p, x, func(lo int, rows []float32) error {
-		if progress != nil {
-			progress(FetchProgress{Name: d.title(), Stage: "propagate", Done: 4 * int64(lo*x.Cols+len(rows)), Total: total})
-		}
-		return w.floats(rows, lo*x.Cols)
+		d.Name, d.Graph = spec, a
+		return o.convert(ctx, path, d, func(put func([]float32) error) error { return s.Features(ctx, synthBuffer, put) })
 	})
+}
+
+// convertOGB converts a folder in OGB's binary layout. d has its name, source and first notes.
+func convertOGB(ctx context.Context, f *formats.OGBBinary, d *Data, path string, o *Options) error {
+	return o.convertLarge(ctx, path, largeGraph{
+		name: d.Name, nodes: f.Nodes, edges: f.Edges, memory: int64(f.Nodes) * int64(4*max(f.Labels.Tasks, 1)+4), width: f.Width,
+		put: func(b *graph.Builder) error {
+			done := int64(0)
+			return f.EachEdges(ctx, func(edges []graph.Edge) error {
+				done += int64(len(edges))
+				o.progress(FetchProgress{Name: d.Name, Stage: "edges", Done: 8 * done, Total: 8 * f.Edges})
+				return b.AddEdges(edges)
+			})
+		},
+	}, func(a *graph.CSR, report graph.Report) error {
+		d.Graph, d.Report, d.Features = a, report, &graph.Features{Rows: f.Nodes, Cols: f.Width}
+		d.Labels, d.Split, d.Metric = f.Labels, Split(*f.Split), metricFor(f.Labels)
+		d.Notes = slices.Concat(d.Notes, []string{formats.Symmetrised}, f.Notes)
+		return o.convert(ctx, path, d, func(put func([]float32) error) error { return f.EachFeatures(ctx, put) })
+	})
+}
+
+// convert writes data whose features come from a source, and reports the progress.
+func (o *Options) convert(ctx context.Context, path string, d *Data, features func(put func([]float32) error) error) error {
+	d.simple = true
+	if err := d.validateLabels(); err != nil {
+		return err
+	}
+	done, total := int64(0), 4*int64(d.Nodes())*int64(d.Features.Cols)
+	return writeStore(ctx, path, d, func(put func([]float32) error) error {
+		return features(func(rows []float32) error {
+			done += 4 * int64(len(rows))
+			o.progress(FetchProgress{Name: d.Name, Stage: "features", Done: done, Total: total})
+			return put(rows)
+		})
+	}, o)
+}
+
+// largeGraph is a graph that need not fit in memory.
+type largeGraph struct {
+	name         string
+	nodes, width int   // width counts the features
+	edges        int64 // at most
+	memory       int64 // bytes that the source takes itself
+	put          func(*graph.Builder) error
+}
+
+// convertLarge builds an undirected graph, with its edges and its rows in files unless they fit in
+// memory and no folder for them is given, and calls write with it.
+func (o *Options) convertLarge(ctx context.Context, path string, g largeGraph, write func(*graph.CSR, graph.Report) error) (err error) {
+	fail := func(err error) error {
+		if err == nil || ctx.Err() != nil {
+			return cmp.Or(ctx.Err(), err)
+		}
+		return fmt.Errorf("datasets: %s: %w", path, err)
+	}
+	const buffers, least = 4 * synthBuffer, 16 << 20
+	budget, fixed := o.memoryBudget(), g.memory+8*int64(g.nodes)+buffers
+	b, err := graph.NewBuilder(g.nodes)
+	if err != nil {
+		return fail(err)
+	}
+	const edge = 16 // bytes in the builder, and in both rows
+	if o.window == 0 && o.Scratch == "" && g.edges < math.MaxInt64/edge && fixed+8*int64(g.nodes)+edge*g.edges+least <= budget {
+		if err := g.put(b); err != nil {
+			return fail(err)
+		}
+		return write(b.Build())
+	}
+	window := budget - fixed
+	if window < least {
+		return fail(fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w", memory.Text(uint64(fixed+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge))
+	}
+	dir := cmp.Or(o.Scratch, filepath.Dir(path))
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fail(err)
+	}
+	if err := o.checkSpace(dir, filepath.Dir(path), g); err != nil {
+		return fail(err)
+	}
+	if err := b.Spill(dir, g.edges); err != nil {
+		return fail(err)
+	}
+	if err := g.put(b); err != nil {
+		return fail(errors.Join(err, b.Discard()))
+	}
+	a, report, free, err := b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
+		o.progress(FetchProgress{Name: g.name, Stage: "rows", Done: 4 * done, Total: 4 * all})
+	})
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	return write(a, report)
+}
+
+// checkSpace reports a disk that cannot hold the store and, while it is written, the rows of
+// the graph.
+func (o *Options) checkSpace(scratch, dir string, g largeGraph) error {
+	value, rows := int64(4), int64(8) // bytes of a feature, and of both directions of an edge
+	if o.Precision == Float16 {
+		value = 2
+	}
+	if o.Propagated {
+		value *= 2
+	}
+	if scratch == dir {
+		rows *= 2
+	}
+	const node = 8 + 4 + 4 // offset, class, split
+	return fetch.CheckSpace(dir, rows*g.edges+int64(g.nodes)*(node+value*int64(g.width)), "the conversion")
+}
+
+// memoryBudget returns the bytes that a conversion may take.
+func (o *Options) memoryBudget() int64 {
+	if o.Memory > 0 {
+		return o.Memory
+	}
+	const usual = 8 << 30
+	return int64(min(memory.Limit()/2, usual))
 }

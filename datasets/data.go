@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/formats"
+	"github.com/gcn-layerwise/gcn/internal/store"
 )
 
 // Metric names the score of a data set. Higher is better.
@@ -57,12 +59,15 @@ type Data struct {
 	Notes  []string     // changes to the source, a sentence each
 	Report graph.Report // edges dropped while the graph was built; zero for synthetic graphs
 
+	encoding Schema // of the features; the rest is empty
+
+	table *formats.Table // features in tables until finish joins them; nil: there are none
+
 	simple     bool // the graph is valid: it was checked, or built so
 	unlabelled bool // Options.Unlabelled allowed them
 
-	source string       // SPEC of the stored data; "" unless they come from a store
-	unmap  func() error // nil unless the data come from a store; see Close
-	pages  func()       // gives the store's memory back to the system; nil: nothing to give
+	source string      // SPEC of the stored data; "" unless they come from a store
+	file   *store.File // nil unless the data come from a store; see Close
 
 	indexOnce sync.Once
 	index     map[string]int32 // of NodeNames

@@ -49,7 +49,7 @@ func TestBadSpec(t *testing.T) {
 		"npy:x?split=%zz":              "invalid URL escape",
 		"ogb2:x":                       `unknown scheme "ogb2"; want one of synth:NAME, npy:DIR`,
 		"wikipedia":                    "unknown data set; want one of synth:NAME",
-		"npy:x?sed=1":                  `unknown key "sed"; npy: takes edges, split, seed`,
+		"npy:x?sed=1":                  `unknown key "sed"; npy: takes edges, lists, split, seed`,
 		"cora?sed=1":                   `unknown key "sed"; cora takes split, seed`,
 		"synth:arxiv?split=1/1/1":      `unknown key "split"; synth: takes nodes, edges`,
 		"synth:demi":                   `unknown synthetic data set "demi"; want one of demo, arxiv`,

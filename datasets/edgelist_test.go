@@ -20,13 +20,15 @@ func edgeListFiles(t *testing.T, files map[string]string) func(spec string) stri
 	for name, text := range files {
 		write(t, dir+"/"+name, []byte(text))
 	}
-	return func(spec string) string { return "edges:" + strings.ReplaceAll(spec, "D", dir) + "&split=1/1/1" }
+	return func(spec string) string {
+		return "edges:" + strings.ReplaceAll(spec, "D", dir) + "&normalize=none&split=1/1/1"
+	}
 }
 
 // Each file has its own header and separator.
 func TestHeadersOfEachFile(t *testing.T) {
 	edges := map[string]string{
-		"none": pathEdges, "header": "from,to\n" + pathEdges, "tab": strings.ReplaceAll("a,b\n"+pathEdges, ",", "\t"),
+		"none": pathEdges, "header": "from,to\n" + pathEdges, "tab": strings.ReplaceAll("p,q\n"+pathEdges, ",", "\t"),
 		"space": strings.ReplaceAll(pathEdges, ",", " "), "semicolon": "# so\n\nfrom;to\n" + strings.ReplaceAll(pathEdges, ",", ";"),
 		"blanks": strings.ReplaceAll(pathEdges, ",", ", "),
 	}
@@ -37,7 +39,7 @@ func TestHeadersOfEachFile(t *testing.T) {
 		"by id, space": "3 9\n0 4\n1 7\n2 4\n",
 	}
 	features := map[string]string{
-		"none": "1,2\n3,4\n5,6\n7,8\n", "header": "a,b\n1,2\n3,4\n5,6\n7,8\n", "tab": "a\tb\n1\t2\n3\t4\n5\t6\n7\t8\n",
+		"none": "1,2\n3,4\n5,6\n7,8\n", "header": "f,g\n1,2\n3,4\n5,6\n7,8\n", "tab": "f\tg\n1\t2\n3\t4\n5\t6\n7\t8\n",
 		"by id": "id;0;1\n3;7;8\n0;1;2\n1;3;4\n2;5;6\n",
 	}
 	for e, edgeText := range edges {
@@ -64,9 +66,11 @@ func TestNotesOfAnEdgeList(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{"e": "from\tto\n0\t1\n1\t2\n", "l": "# so\nid,kind\n0,a\n1,\n2,b\n", "f": "1\n2\n3\n"})
 	notes := strings.Join(open(t, in("D/e?labels=D/l&features=D/f")).Notes, "\n")
 	for _, want := range []string{
-		`/e: two node ids a line; header in line 1: "from, to", separator tab`,
-		`/l: node id, label; 2 nodes with one of 2 labels, 1 without; header in line 2: "id, kind", separator comma`,
-		`/f: 1 numbers a line, in node order; no header`,
+		`/e: ids in from and to; header in line 1: "from, to", separator tab`,
+		`/l: ids in id, labels in kind; header in line 2: "id, kind", separator comma, 1 lines of comments`,
+		`labels: nodes of each class: "a" 1, "b" 1, none 1`,
+		`/f: rows in node order; column 1 numbers; no header, the first line is "1"`,
+		`3 nodes, whose ids are numbers: 0 to 2`,
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes\n%s\nlack %q", notes, want)
@@ -78,21 +82,25 @@ func TestNotesOfAnEdgeList(t *testing.T) {
 func TestAmbiguousHeader(t *testing.T) {
 	for name, c := range map[string]struct {
 		labels    string
-		zero, one []int32 // classes with labels-header=0 and =1
+		zero, one []int32 // classes with labels-header=0 and =1; nil: an error
 		unasked   []int32 // nil: an error
 	}{
-		"name that fits nowhere": {"x\nb\nc\nb\nd\n", []int32{3, 0, 1, 0, 2}, []int32{0, 1, 0, 2}, nil},
-		"name, one label short":  {"x\nb\nc\n", []int32{2, 0, 1, -1}, []int32{0, 1, -1, -1}, nil},
-		"name, as many as nodes": {"x\nb\nc\nb\n", []int32{2, 0, 1, 0}, []int32{0, 1, 0, -1}, []int32{2, 0, 1, 0}},
+		"name that fits nowhere": {"x\nb\nc\nb\nd\n", []int32{3, 0, 1, 0, 2}, []int32{0, 1, 0, 2}, []int32{0, 1, 0, 2}},
+		"name, one label short":  {"x\nb\nc\n", nil, nil, nil},
+		"name, as many as nodes": {"x\nb\nc\nb\n", []int32{2, 0, 1, 0}, nil, []int32{2, 0, 1, 0}},
 		"a 0 too much":           {"0\n1\n2\n1\n3\n", []int32{0, 1, 2, 1, 3}, []int32{0, 1, 0, 2}, nil},
-		"a 0 as a class":         {"0\n1\n2\n1\n", []int32{0, 1, 2, 1}, []int32{0, 1, 0, -1}, []int32{0, 1, 2, 1}},
-		"a 0 before names":       {"0\nb\nc\nb\nd\n", []int32{0, 1, 2, 1, 3}, []int32{0, 1, 0, 2}, []int32{0, 1, 0, 2}},
+		"a 0 as a class":         {"0\n1\n2\n1\n", []int32{0, 1, 2, 1}, nil, []int32{0, 1, 2, 1}},
+		"a 0 before names":       {"0\nb\nc\nb\nd\n", []int32{0, 1, 2, 1, 3}, []int32{0, 1, 0, 2}, nil},
 	} {
 		in := edgeListFiles(t, map[string]string{"e": pathEdges, "l": c.labels})
 		for key, want := range map[string][]int32{"": c.unasked, "&labels-header=0": c.zero, "&labels-header=1": c.one} {
 			spec := in("D/e?labels=D/l" + key)
-			if want == nil {
-				expectError(t, spec, "l:1:", "is a header, or the label of node 0", "labels-header=1", "labels-header=0")
+			switch {
+			case want == nil && key == "":
+				expectError(t, spec, "l:1:", "is a header, or data", "labels-header=1", "labels-header=0")
+				continue
+			case want == nil:
+				expectError(t, spec, "l: ", "rows for 4 nodes", "labels-columns=ID")
 				continue
 			}
 			if got := open(t, spec).Labels.Class; !cmp.Equal(got, want) {
@@ -105,9 +113,9 @@ func TestAmbiguousHeader(t *testing.T) {
 // A first line of features 0, 1, 2, … is a header without names, or a row.
 func TestNumberedFeatureHeader(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{"e": pathEdges, "l": "1\n0\n1\n0\n", "five": "0,1\n1,2\n3,4\n5,6\n7,8\n", "four": "0,1\n3,4\n5,6\n7,8\n"})
-	expectError(t, in("D/e?labels=D/l&features=D/five"), "five: the first line", "features-header=1")
+	expectError(t, in("D/e?labels=D/l&features=D/five"), "five:1:", "is a header, or data", "features-header=1")
 	for key, want := range map[string][]float32{
-		"five&features-header=1": {1, 2, 3, 4, 5, 6, 7, 8}, "five&features-header=0": {0, 1, 1, 2, 3, 4, 5, 6, 7, 8}, "four": {0, 1, 3, 4, 5, 6, 7, 8},
+		"five&features-header=1": {1, 2, 3, 4, 5, 6, 7, 8}, "four": {0, 1, 3, 4, 5, 6, 7, 8},
 	} {
 		if got := open(t, in("D/e?labels=D/l&features=D/"+key)).Features.Data; !cmp.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", key, got, want)
@@ -115,14 +123,15 @@ func TestNumberedFeatureHeader(t *testing.T) {
 	}
 }
 
-// nan in any case, an empty field and −1 are no label. Numbers are sorted as numbers.
+// nan in any case, an empty cell and what unlabelled= names are no label. Labels that are
+// numbers are sorted as numbers.
 func TestMissingAndFractionalLabels(t *testing.T) {
 	nan := float32(math.NaN())
 	for name, labels := range map[string]string{
-		"column": "10.0\nnan\n2.5\nNaN\n\"\"\n2.5\n", "by id": "0,10\n1,nan\n2,2.50\n3,NAN\n4,\n5,2.5\n", "minus one": "0,1e1\n1,-1.0\n2,2.5\n3,-1\n4, \n5,2.5\n",
+		"column": "10.0\nnan\n2.5\nNaN\n\"\"\n2.5\n", "by id": "0,10\n1,nan\n2,2.5\n3,NAN\n4,\n5,2.5\n", "minus one": "0,10\n1,-1\n2,2.5\n3,-1\n4, \n5,2.5\n",
 	} {
 		in := edgeListFiles(t, map[string]string{"e": "0,1\n1,2\n2,3\n3,4\n4,5\n", "l": labels})
-		if got := open(t, in("D/e?labels=D/l")).Labels; got.Classes != 2 || !cmp.Equal(got.Class, []int32{1, -1, 0, -1, -1, 0}) {
+		if got := open(t, in("D/e?unlabelled=-1&labels=D/l")).Labels; got.Classes != 2 || !cmp.Equal(got.Class, []int32{1, -1, 0, -1, -1, 0}) {
 			t.Errorf("%s: %d classes, %v", name, got.Classes, got.Class)
 		}
 	}
@@ -186,14 +195,14 @@ func TestFirstErrorOfAFile(t *testing.T) {
 	for i := range 400_000 { // several blocks
 		fmt.Fprintf(&text, "%d,%d\n", i, i+1)
 		if i%60_000 == 50_000 {
-			fmt.Fprintf(&text, "%d,x\n", i)
+			fmt.Fprintf(&text, "%d\n", i)
 		}
 	}
 	cut := zipped(t, text.String())
 	in := edgeListFiles(t, map[string]string{"e": text.String(), "cut.gz": string(cut[:len(cut)-9]), "l": "0\n1\n"})
 	for range 20 {
-		expectError(t, in("D/e?labels=D/l"), `e:50002: "50000,x" is not two node ids`)
-		expectError(t, in("D/cut.gz?labels=D/l"), `cut.gz:50002: "50000,x" is not two node ids`)
+		expectError(t, in("D/e?labels=D/l"), `e:50002: "50000" has 1 fields, and the first line of data has 2; line 110003: "110000"`)
+		expectError(t, in("D/cut.gz?labels=D/l"), `cut.gz:50002: "50000" has 1 fields`)
 	}
 }
 
@@ -219,17 +228,17 @@ func TestLongComments(t *testing.T) {
 func TestErrorsNameIDs(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{
 		"e": "1,2\n2,3\n", "names": "ann,bob\nbob,cat\n", "one": "1 2\n", "gap": "9000000,9000001\n",
-		"twice": "id,label\n1,0\n2,1\n2,0\n", "rows": "id,x\n1,5\n3,5\n3,6\n", "tasks": "id,a,b\n2,0,2\n0,0,1\n1,1,0\n",
+		"twice": "id,label\n1,0\n2,1\n2,0\n", "rows": "id,x\n1,5\n3,5\n3,6\n", "tasks": "id,a,b\n2,0,2\n3,0,1\n1,1,0\n",
 		"names twice": "id,label\nann,0\nbob,1\nbob,0\n", "mixed.json": `{"1": 1, "3": [1]}`, "null.json": `{"bob": null}`,
 	})
 	for spec, want := range map[string]string{
-		"D/e?ids=from-1&labels=D/twice":      "twice: node 2 is there twice",
-		"D/e?ids=from-1&features=D/rows":     "rows: node 3 is there twice",
-		"D/names?labels=D/names twice":       `names twice: node "bob" is there twice`,
-		"D/e?ids=from-1&labels=D/mixed.json": "node 3: labels must all be lists or none",
-		"D/names?labels=D/null.json":         `node "bob": label null`,
-		"D/e?ids=from-0&labels=D/tasks":      "tasks: label of node 2, task 1 is 2",
-		"D/gap?ids=from-1&labels=D/twice":    "gap: node 9000001, but the files have only 4 lines",
+		"D/e?ids=from-1&labels=D/twice":              "twice:4: node 2 is there again",
+		"D/e?ids=from-1&features=D/rows":             "rows:4: node 3 is there again",
+		"D/e?labels=D/twice&labels-columns=id,label": "twice:4: id: node 2 is there twice",
+		"D/names?labels=D/names twice":               `names twice:`,
+		"D/e?ids=from-1&labels=D/mixed.json":         "node 3: labels must all be lists or none",
+		"D/names?labels=D/null.json":                 `node "bob": label null`,
+		"D/e?labels=D/tasks":                         `tasks:2: column 3 (b), node 2: "2", want 0, 1 or nothing`,
 	} {
 		expectError(t, in(spec), want)
 	}

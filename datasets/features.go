@@ -28,7 +28,7 @@ func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, byDegr
 	if how != "" && !madeOfGraph(how) && spec.Scheme != "edges" {
 		return fmt.Errorf("datasets: %q: features=%s: want %s, %s or %s", spec, how, degreeKey, oneHotKey, positionKey)
 	}
-	if d.Features == nil && !madeOfGraph(how) {
+	if d.Features == nil && d.table == nil && !madeOfGraph(how) {
 		if !byDegree {
 			return fmt.Errorf("datasets: %q: no features%s: say features=degree, features=onehot or features=position", spec, hint)
 		}
@@ -47,6 +47,9 @@ func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, byDegr
 	}
 	if err != nil {
 		return fmt.Errorf("datasets: %q: %w", spec, err)
+	}
+	if how == oneHotKey || how == positionKey {
+		d.encoding.Made = how
 	}
 	return nil
 }

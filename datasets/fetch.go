@@ -2,25 +2,25 @@ package datasets
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/filelock"
+	"github.com/gcn-layerwise/gcn/internal/fetch"
+	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // ErrOffline is wrapped by the error about a data set that is not in the cache when
 // downloading is forbidden.
-var ErrOffline = errors.New("downloading is forbidden")
+var ErrOffline = fetch.ErrOffline
+
+// Names returns the names of the data sets that can be downloaded.
+func Names() []string { return fetch.Names() }
 
 // FetchProgress reports the progress of fetching a named data set, of computing P·X, or of
 // a conversion that does not hold the data in memory.
@@ -39,8 +39,8 @@ func namedScheme(o Options) *Scheme {
 		Path: "NAME", Summary: "downloaded once, verified and kept as a store",
 		Keys: fileKeys(),
 		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
-			_, d, err := newFetcher(o).open(ctx, spec.Path, false)
-			return adjusted(ctx, d, spec, err)
+			d, err := newFetcher(o).open(ctx, spec.Path, false)
+			return adjusted(ctx, d, spec, o.Schema, err)
 		},
 	}
 }
@@ -48,8 +48,8 @@ func namedScheme(o Options) *Scheme {
 // Fetch makes sure that a named data set is in the cache, and returns the path of
 // its store there. It downloads the files of a missing data set over HTTPS, resuming
 // the download of an earlier call, and then checks, unpacks, reads, stores and
-// removes them. Sizes and SHA-256 sums that are not published are written to the
-// cache's checksums.json by the first download, and checked by later ones.
+// removes them. SHA-256 sums that are not published are written to NAME.sha256 in the cache
+// by the first download, and checked by later ones.
 //
 // Files that cannot be used are removed, and the next call downloads them again. If
 // this machine is at fault, as with a full disk, they are kept.
@@ -59,90 +59,161 @@ func namedScheme(o Options) *Scheme {
 // data set is missing and o.Offline is set. Cost beside the download: the memory of
 // the data set while it is prepared, and on disk up to three times its archive.
 //
-// ogbn-papers100M is converted within o.Memory, as Convert does it, and the disk space is
-// checked before the download. Its files are never removed before the store is there. Open
+// ogbn-papers100M is converted within o.Memory, as Convert does it, and the disk space of its
+// files is checked before the download. They are never removed before the store is there. Open
 // does not fetch it.
 func Fetch(ctx context.Context, name string, o Options) (path string, err error) {
 	return newFetcher(o).fetch(ctx, name)
 }
 
 type fetcher struct {
-	options    Options
-	sets       func(name string) (*namedSet, error)
-	downloader *downloader
+	options Options
+	sets    func(name string) (*fetch.Set, error)
+	client  fetch.Client
 }
 
 func newFetcher(o Options) *fetcher {
-	return &fetcher{options: o, sets: findNamed, downloader: newDownloader(o)}
+	return &fetcher{options: o, sets: fetch.Find, client: fetch.Client{
+		Mirror: o.mirror(), Offline: o.Offline, Pause: time.Second, Stall: time.Minute,
+	}}
 }
 
 func (f *fetcher) fetch(ctx context.Context, name string) (string, error) {
-	path, d, err := f.open(ctx, name, true)
+	d, err := f.open(ctx, name, true)
 	if err != nil {
 		return "", err
 	}
+	path := d.file.Path
 	return path, d.Close()
+}
+
+// find returns a data set and the path of its store in the cache.
+func (f *fetcher) find(name string) (set *fetch.Set, path string, err error) {
+	if set, err = f.sets(name); err == nil {
+		f.client.Cache, err = f.options.cacheDir()
+	}
+	f.client.Progress = func(p fetch.Progress) {
+		f.options.progress(FetchProgress{Name: name, Stage: p.Stage, File: p.File, Text: p.Text, Address: p.Address, Done: p.Done, Total: p.Total})
+	}
+	return set, filepath.Join(f.client.Cache, name+storeExtension), err
 }
 
 // open makes sure that a named data set is in the cache, and opens its store. It fetches a
 // large one only if asked is true.
-func (f *fetcher) open(ctx context.Context, name string, asked bool) (path string, d *Data, err error) {
-	set, err := f.sets(name)
+func (f *fetcher) open(ctx context.Context, name string, asked bool) (*Data, error) {
+	set, path, err := f.find(name)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	cache, err := f.options.cacheDir()
-	if err != nil {
-		return "", nil, err
-	}
-	path = filepath.Join(cache, name+".store")
 	if d, err := f.openCached(ctx, path); d != nil || err != nil {
-		return path, d, err
+		return d, err
 	}
-	if set.large != nil && !asked && !f.options.Offline {
-		return "", nil, set.unasked(cache)
+	if set.Large() && !asked && !f.options.Offline {
+		archive, both := memory.Text(uint64(set.Archive)), memory.Text(uint64(set.Archive+set.Unpacked))
+		return nil, fmt.Errorf("datasets: %s is not in the cache %s, and a download of %s does not start by itself: "+
+			"'gcn datasets convert %s FILE --features float16' makes a store for --data store:FILE, and 'gcn datasets fetch %s' one in the cache; both need up to %s of disk space",
+			name, f.client.Cache, archive, name, name, both)
 	}
-	downloads, lock, err := f.lockDownloads(ctx, cache, name)
+	files, err := f.client.Open(ctx, set)
 	if err != nil {
-		return "", nil, err
+		return nil, fmt.Errorf("datasets: %s: %w", name, err)
 	}
-	defer lock.Close()
+	defer files.Close()
 	// Another process may have fetched it in the meantime.
 	if d, err := f.openCached(ctx, path); d != nil || err != nil {
-		return path, d, err
+		return d, err
 	}
-	if err := os.MkdirAll(downloads, 0o755); err != nil {
-		return "", nil, fmt.Errorf("datasets: %w", err)
+	if err := f.store(ctx, set, files, path); err != nil {
+		return nil, err
 	}
-	d, err = f.make(ctx, set, cache, downloads, path)
-	return path, d, err
+	if err := files.Done(); err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	return openStore(ctx, path, f.options, true)
 }
 
-// lockDownloads makes the folder of a data set's downloads, and waits until this process has
-// its lock. The caller closes the lock.
-func (f *fetcher) lockDownloads(ctx context.Context, cache, name string) (downloads string, lock *os.File, err error) {
-	downloads = filepath.Join(cache, "downloads", name)
-	if f.options.Offline && isMissing(filepath.Join(downloads, "unpacked")) {
-		return "", nil, fmt.Errorf("datasets: %s is not in the cache %s: %w", name, cache, ErrOffline)
+// store makes a store of the files, which it downloads.
+func (f *fetcher) store(ctx context.Context, set *fetch.Set, files *fetch.Files, path string) error {
+	dir, notes, err := files.Get(ctx)
+	if err == nil {
+		if err = f.read(ctx, set, dir, notes, path); err != nil {
+			err = files.Failed(ctx, err)
+		}
 	}
-	if strings.ContainsRune(cache, '?') {
-		return "", nil, fmt.Errorf("datasets: the cache's path %s must not hold a question mark, which begins a SPEC's keys", cache)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("datasets: %s: %w", set.Name, err)
 	}
-	if err := os.MkdirAll(downloads, 0o755); err != nil {
-		return "", nil, fmt.Errorf("datasets: %w", err)
+	return err
+}
+
+// read makes a store of the files in dir, a large one in pieces.
+func (f *fetcher) read(ctx context.Context, set *fetch.Set, dir string, notes []string, path string) error {
+	text, err := set.Spec(dir)
+	if err != nil {
+		return err
 	}
-	lock, err = waitForLock(ctx, filepath.Join(cache, "downloads", name+".lock"))
-	return downloads, lock, err
+	if set.Large() {
+		folder, err := formats.OpenOGBBinary(ctx, strings.TrimPrefix(text, "ogb:"), formats.Options{Split: true})
+		if err == nil && folder == nil {
+			err = fmt.Errorf("%s: no folder in OGB's binary layout", dir)
+		}
+		if err != nil {
+			return err
+		}
+		return convertOGB(ctx, folder, &Data{Name: set.Name, source: set.Name, Notes: notes}, path, &f.options)
+	}
+	f.options.progress(FetchProgress{Name: set.Name, Stage: "prepare"})
+	d, err := Open(ctx, text, Options{})
+	if err != nil {
+		return err
+	}
+	d.Name, d.source = set.Name, set.Name
+	d.Notes = append(notes, d.Notes...)
+	return WriteStore(ctx, path, d)
+}
+
+// convertMissing converts a large named data set that is not in the cache to a store at path.
+// It downloads and unpacks the files first, unless an earlier call did. It returns false for
+// all other data.
+func (f *fetcher) convertMissing(ctx context.Context, spec *Spec, path string) (done bool, err error) {
+	set, cached, err := f.find(spec.Path)
+	if spec.Scheme != "" || set == nil || !set.Large() {
+		return false, nil // also another scheme without a name
+	}
+	if err != nil {
+		return false, err
+	}
+	if d, err := f.openCached(ctx, cached); d != nil || err != nil {
+		return false, errors.Join(err, d.Close())
+	}
+	if len(spec.Values) > 0 || f.options.Propagated {
+		return false, fmt.Errorf("datasets: %q is converted in pieces, without keys and without P·X: give split= and the like when you open the store", spec)
+	}
+	files, err := f.client.Open(ctx, set)
+	if err != nil {
+		return false, fmt.Errorf("datasets: %s: %w", set.Name, err)
+	}
+	defer files.Close()
+	if err := f.store(ctx, set, files, path); err != nil {
+		return false, err
+	}
+	f.options.progress(FetchProgress{Name: set.Name, Stage: "note",
+		Text: fmt.Sprintf("the unpacked files stay in %s for other conversions: delete the folder if there will be none", files.Folder)})
+	return true, nil
 }
 
 // openCached opens the store at path. It returns nil where there is none, or a
-// damaged one that may be replaced.
+// damaged one that may be replaced: it then says so.
 func (f *fetcher) openCached(ctx context.Context, path string) (*Data, error) {
 	if isMissing(path) {
 		return nil, nil
 	}
 	d, err := openStore(ctx, path, f.options, false)
 	if errors.Is(err, ErrFormat) && !f.options.verify {
+		if f.options.Offline {
+			return nil, fmt.Errorf("%w; it cannot be made again: %w", err, ErrOffline)
+		}
+		f.options.progress(FetchProgress{Name: strings.TrimSuffix(filepath.Base(path), storeExtension), Stage: "note", Text: fmt.Sprintf("%v; it is made again", err)})
 		return nil, nil
 	}
 	return d, err
@@ -152,225 +223,4 @@ func (f *fetcher) openCached(ctx context.Context, path string) (*Data, error) {
 func isMissing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
-}
-
-// make downloads and stores a data set, and opens the store.
-func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, path string) (*Data, error) {
-	makeStore := f.makeSmall
-	if set.large != nil {
-		makeStore = f.makeLarge
-	}
-	if err := makeStore(ctx, set, cache, downloads, path); err != nil {
-		return nil, err
-	}
-	if err := os.RemoveAll(downloads); err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
-	}
-	return openStore(ctx, path, f.options, true)
-}
-
-// makeSmall downloads a data set and reads it into memory.
-func (f *fetcher) makeSmall(ctx context.Context, set *namedSet, cache, downloads, path string) error {
-	seen, err := f.download(ctx, set, cache, downloads)
-	if err != nil {
-		return err
-	}
-	var notes []string
-	for _, file := range set.files {
-		address, err := f.downloader.address(set.name, file)
-		if err != nil {
-			return err
-		}
-		notes = append(notes, origin(address, seen[set.name+"/"+file.name].SHA256))
-	}
-	dir := downloads
-	if set.zipped {
-		dir = filepath.Join(downloads, "unpacked")
-		if err := os.RemoveAll(dir); err != nil { // left by a killed process
-			return fmt.Errorf("datasets: %w", err)
-		}
-		defer os.RemoveAll(dir) // if that fails, the next call removes it
-		f.progress(FetchProgress{Name: set.name, Stage: "unpack"})
-		if err := unpack(ctx, filepath.Join(downloads, set.files[0].name), dir, nil); err != nil {
-			return f.discard(ctx, set, downloads, err)
-		}
-	}
-	f.progress(FetchProgress{Name: set.name, Stage: "prepare"})
-	if err := prepare(ctx, set, dir, path, notes); err != nil {
-		return f.discard(ctx, set, downloads, err)
-	}
-	return addChecksums(ctx, cache, seen)
-}
-
-// download downloads the files that are not there, and checks all of them. It returns their
-// checksums by NAME/FILE.
-func (f *fetcher) download(ctx context.Context, set *namedSet, cache, downloads string) (map[string]checksum, error) {
-	known, err := readChecksums(cache)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]checksum{}
-	for _, file := range set.files {
-		address, err := f.downloader.address(set.name, file)
-		if err != nil {
-			return nil, err
-		}
-		f.downloader.report = func(stage, file string, done, total int64) {
-			f.progress(FetchProgress{Name: set.name, Stage: stage, File: file, Address: redacted(address), Done: done, Total: total})
-		}
-		key := set.name + "/" + file.name
-		earlier, found := known[key]
-		if found && file.sha256 == "" {
-			file.size, file.sha256 = earlier.Size, earlier.SHA256
-		}
-		size, sum, err := f.downloader.get(ctx, address, downloads, file)
-		if err != nil {
-			if found && ctx.Err() == nil {
-				err = fmt.Errorf("%w (%s has the checksum of an earlier download)", err, checksumsPath(cache))
-			}
-			return nil, err
-		}
-		seen[key] = checksum{size, sum}
-	}
-	return seen, nil
-}
-
-// origin is the note about a downloaded file.
-func origin(address, sum string) string {
-	return fmt.Sprintf("from %s, SHA-256 %s", redacted(address), sum)
-}
-
-// discard removes files that cannot be used, so that the next call downloads them
-// again. It keeps them if the call was cancelled or this machine is at fault. It
-// returns the error to report.
-func (f *fetcher) discard(ctx context.Context, set *namedSet, downloads string, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if isLocal(err) {
-		return fmt.Errorf("%w (the downloaded files are kept in %s)", err, downloads)
-	}
-	for _, file := range set.files {
-		os.Remove(filepath.Join(downloads, file.name)) // if that fails, it stays
-	}
-	return fmt.Errorf("datasets: %s: the downloaded files cannot be used: %w", set.name, err)
-}
-
-// isLocal tells whether the cause of an error is this machine, such as a full disk,
-// rather than the files. That is so for errors of the system, except those about a
-// missing file or folder, or one of the wrong kind or in the wrong place.
-func isLocal(err error) bool {
-	if errors.Is(err, memory.ErrTooLarge) {
-		return true
-	}
-	var system syscall.Errno
-	if !errors.As(err, &system) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
-		return false
-	}
-	switch system {
-	case syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.EILSEQ:
-		return false
-	}
-	return true
-}
-
-func (f *fetcher) progress(p FetchProgress) {
-	if f.options.Progress != nil {
-		f.options.Progress(p)
-	}
-}
-
-// prepare reads the files and writes the store.
-func prepare(ctx context.Context, set *namedSet, dir, path string, notes []string) error {
-	spec, err := set.spec(dir)
-	if err != nil {
-		return err
-	}
-	d, err := Open(ctx, spec, Options{})
-	if err != nil {
-		return err
-	}
-	d.Name, d.source = set.name, set.name
-	d.Notes = append(notes, d.Notes...)
-	return WriteStore(ctx, path, d)
-}
-
-// waitForLock opens a lock file, and waits until this process has the lock.
-func waitForLock(ctx context.Context, path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
-	}
-	for {
-		err := filelock.Try(f)
-		if err == nil || errors.Is(err, errors.ErrUnsupported) {
-			return f, nil // without locks, calls of several processes repeat each other's work
-		}
-		if !errors.Is(err, filelock.ErrLocked) {
-			f.Close()
-			return nil, fmt.Errorf("datasets: %w", err)
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-// checksum is the size and SHA-256 of the first download of a file. All later
-// downloads must have them.
-type checksum struct {
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
-}
-
-func checksumsPath(cache string) string { return filepath.Join(cache, "checksums.json") }
-
-// readChecksums returns the checksums of earlier downloads by NAME/FILE.
-func readChecksums(cache string) (map[string]checksum, error) {
-	text, err := os.ReadFile(checksumsPath(cache))
-	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]checksum{}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
-	}
-	var known map[string]checksum
-	if err := json.Unmarshal(text, &known); err != nil {
-		return nil, fmt.Errorf("datasets: %s: %w", checksumsPath(cache), err)
-	}
-	return known, nil
-}
-
-// addChecksums adds checksums to checksums.json.
-func addChecksums(ctx context.Context, cache string, seen map[string]checksum) error {
-	lock, err := waitForLock(ctx, checksumsPath(cache)+".lock")
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	known, err := readChecksums(cache)
-	if err != nil {
-		return err
-	}
-	if known == nil {
-		known = map[string]checksum{}
-	}
-	for key, sum := range seen {
-		known[key] = sum
-	}
-	text, err := json.MarshalIndent(known, "", "  ")
-	if err != nil {
-		return fmt.Errorf("datasets: %w", err)
-	}
-	err = atomicfile.Write(checksumsPath(cache), func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("datasets: %w", err)
-	}
-	return nil
 }

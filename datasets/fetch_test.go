@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gcn-layerwise/gcn/internal/fetch"
 	"github.com/gcn-layerwise/gcn/internal/filelock"
 )
 
@@ -62,15 +63,15 @@ func (p *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // checksums, so that made files may stand in for the real ones.
 func fetcherOf(p *mirror, cache string) *fetcher {
 	f := newFetcher(Options{Cache: cache, Mirror: p.URL})
-	f.downloader.pause = time.Millisecond
-	f.sets = func(name string) (*namedSet, error) {
-		set, err := findNamed(name)
+	f.client.Pause = time.Millisecond
+	f.sets = func(name string) (*fetch.Set, error) {
+		set, err := fetch.Find(name)
 		if err == nil {
-			for k := range set.files {
-				set.files[k].size, set.files[k].sha256 = 0, ""
+			for k := range set.Files {
+				set.Files[k].SHA256 = ""
 			}
-			if set.large != nil {
-				set.large = &largeSet{archive: 1000, unpacked: 10000, sizes: streamSizes{nodes: 40, width: 4, edges: 100}}
+			if set.Large() {
+				set.Archive, set.Unpacked = 1000, 10000
 			}
 		}
 		return set, err
@@ -110,20 +111,20 @@ func compressed(t testing.TB, texts map[string]string) map[string][]byte {
 // data set.
 func provide(t testing.TB, p *mirror, name string) *Data {
 	d := made(t, 40, 3)
-	set, err := findNamed(name)
+	set, err := fetch.Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := map[string][]byte{}
 	switch {
-	case set.large != nil:
+	case set.Large():
 		dir := binaryFolder(t, d, arcsOf(d, 3), zip.Deflate, false)
 		content := map[string][]byte{}
 		for _, name := range []string{"raw/data.npz", "raw/node-label.npz", "split/time/train.csv.gz", "split/time/valid.csv.gz", "split/time/test.csv.gz"} {
 			content[name] = readBytes(t, filepath.Join(dir, filepath.FromSlash(name)))
 		}
-		files[set.files[0].name] = zipOf(t, "papers100M-bin/", content)
-	case set.scheme == "ogb":
+		files[set.Files[0].Name] = zipOf(t, "papers100M-bin/", content)
+	case set.Scheme == "ogb":
 		texts := ogbTexts(d)
 		switch name {
 		case "ogbn-proteins":
@@ -160,15 +161,16 @@ func provide(t testing.TB, p *mirror, name string) *Data {
 				"split/time/paper/test":                    column(d.Split.Test),
 			}
 		}
-		files[set.files[0].name] = zipOf(t, strings.TrimSuffix(set.files[0].name, ".zip")+"/", compressed(t, texts))
-	case set.scheme == "dgl-reddit":
+		files[set.Files[0].Name] = zipOf(t, strings.TrimSuffix(set.Files[0].Name, ".zip")+"/", compressed(t, texts))
+	case set.Scheme == "dgl-reddit":
 		d.Metric = MicroF1
 		files["reddit.zip"] = zipOf(t, "", dglRedditFiles(t, d))
-	case set.scheme == "saint":
+	case set.Scheme == "saint":
 		d.Metric = MicroF1
 		files = saintFiles(t, d)
-		standardize(d)
-	case set.scheme == "planetoid":
+		d.encoding.Columns = standardizing(d)
+		d.scale()
+	case set.Scheme == "planetoid":
 		for file, content := range planetoidFiles(t, d) {
 			files[strings.Replace(file, "made", name, 1)] = content
 		}
@@ -281,7 +283,7 @@ func TestFetchStartsAgain(t *testing.T) {
 		cache := t.TempDir()
 		part := filepath.Join(cache, "downloads", "ogbn-arxiv", "arxiv.zip.part")
 		write(t, part, []byte("bytes of last year"))
-		write(t, versionPath(part), fmt.Appendf(nil, `{"address":"%s/ogbn-arxiv/arxiv.zip","etag":"\"last year\""}`, p.URL))
+		write(t, part+".etag", []byte(`"last year"`))
 		if !ranges {
 			p.disturb = func(w http.ResponseWriter, _ *http.Request) bool {
 				w.Write(p.files["/ogbn-arxiv/arxiv.zip"])
@@ -324,23 +326,28 @@ func TestFetchFails(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		disturb  func(http.ResponseWriter, *http.Request) bool
-		spoil    func(set *namedSet, p *mirror)
+		spoil    func(set *fetch.Set, p *mirror)
 		want     string
 		requests int
 	}{
 		{"web page", html, nil, "web page", 1},
 		{"not found", status(404), nil, "404", 1},
-		{"server down", status(503), nil, "503", mostAttempts},
-		{"wrong checksum", nil, func(set *namedSet, _ *mirror) { set.files[0].sha256 = strings.Repeat("0", 64) }, "SHA-256", 1},
-		{"wrong size", nil, func(set *namedSet, _ *mirror) { set.files[0].size = 10 }, "want 10", 1},
-		{"no archive", nil, func(_ *namedSet, p *mirror) { p.files["/ogbn-arxiv/arxiv.zip"] = []byte("nonsense") }, "zip", 1},
-		{"cut short", nil, func(_ *namedSet, p *mirror) {
+		{"server down", status(503), nil, "503", 4},
+		{"wrong checksum", nil, func(set *fetch.Set, _ *mirror) { set.Files[0].SHA256 = strings.Repeat("0", 64) }, "SHA-256", 1},
+		{"no archive", nil, func(_ *fetch.Set, p *mirror) { p.files["/ogbn-arxiv/arxiv.zip"] = []byte("nonsense") }, "zip", 1},
+		{"cut short", nil, func(_ *fetch.Set, p *mirror) {
 			p.files["/ogbn-arxiv/arxiv.zip"] = p.files["/ogbn-arxiv/arxiv.zip"][:500]
 		}, "zip", 1},
-		{"another layout", nil, func(_ *namedSet, p *mirror) {
+		{"another layout", nil, func(_ *fetch.Set, p *mirror) {
 			p.files["/ogbn-arxiv/arxiv.zip"] = zipOf(t, "x/", map[string][]byte{"y": nil})
 		}, "holds no raw", 1},
-		{"incomplete", nil, func(_ *namedSet, p *mirror) {
+		{"marker is a file", nil, func(_ *fetch.Set, p *mirror) {
+			p.files["/ogbn-arxiv/arxiv.zip"] = zipOf(t, "arxiv/", map[string][]byte{"raw": []byte("x")})
+		}, "incomplete OGB folder", 1},
+		{"files are folders", nil, func(_ *fetch.Set, p *mirror) {
+			p.files["/ogbn-arxiv/arxiv.zip"] = zipOf(t, "arxiv/raw/", map[string][]byte{"edge.csv.gz/x": nil, "num-node-list.csv.gz/x": nil})
+		}, "raw", 1},
+		{"incomplete", nil, func(_ *fetch.Set, p *mirror) {
 			p.files["/ogbn-arxiv/arxiv.zip"] = zipOf(t, "arxiv/", map[string][]byte{"raw/edge.csv.gz": nil})
 		}, "missing", 1},
 	} {
@@ -352,7 +359,7 @@ func TestFetchFails(t *testing.T) {
 			f := fetcherOf(p, cache)
 			plain := f.sets
 			if c.spoil != nil {
-				f.sets = func(name string) (*namedSet, error) {
+				f.sets = func(name string) (*fetch.Set, error) {
 					set, err := plain(name)
 					c.spoil(set, p)
 					return set, err
@@ -365,7 +372,7 @@ func TestFetchFails(t *testing.T) {
 			if len(p.asked) != c.requests {
 				t.Errorf("%d requests, want %d", len(p.asked), c.requests)
 			}
-			if !isMissing(filepath.Join(cache, "ogbn-arxiv.store")) {
+			if !isMissing(filepath.Join(cache, "ogbn-arxiv.safetensors")) {
 				t.Error("a store was left")
 			}
 			// Once the mirror answers again, the next call succeeds.
@@ -386,13 +393,13 @@ func TestFetchRemembersChecksums(t *testing.T) {
 	if _, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(cache, "pubmed.store")); err != nil {
+	if err := os.Remove(filepath.Join(cache, "pubmed.safetensors")); err != nil {
 		t.Fatal(err)
 	}
 	good := p.files["/pubmed/ind.pubmed.y"]
 	p.files["/pubmed/ind.pubmed.y"] = append([]byte("#"), good...)
 	_, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed")
-	if err == nil || !strings.Contains(err.Error(), "want") || !strings.Contains(err.Error(), "checksums.json") {
+	if err == nil || !strings.Contains(err.Error(), "want") || !strings.Contains(err.Error(), "pubmed.sha256") {
 		t.Errorf("a changed file: %v", err)
 	}
 	p.files["/pubmed/ind.pubmed.y"] = good
@@ -400,7 +407,7 @@ func TestFetchRemembersChecksums(t *testing.T) {
 		t.Error(err)
 	}
 	// A damaged store in the cache is replaced.
-	path := filepath.Join(cache, "pubmed.store")
+	path := filepath.Join(cache, "pubmed.safetensors")
 	b := readBytes(t, path)
 	write(t, path, b[:len(b)/2])
 	if _, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed"); err != nil || len(readBytes(t, path)) != len(b) {
@@ -426,6 +433,31 @@ func TestFetchStopsWhenCancelled(t *testing.T) {
 	}
 }
 
+// A mirror's password is written nowhere.
+func TestMirrorsPasswordIsNotShown(t *testing.T) {
+	p := newMirror(t)
+	provide(t, p, "pubmed")
+	cache := t.TempDir()
+	f := fetcherOf(p, cache)
+	f.client.Mirror = strings.Replace(p.URL, "://", "://me:secret@", 1)
+	f.options.Progress = func(s FetchProgress) {
+		if strings.Contains(s.Address, "secret") {
+			t.Errorf("shown: %s", s.Address)
+		}
+	}
+	if _, err := f.fetch(context.Background(), "pubmed"); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(context.Background(), "pubmed", Options{Cache: cache, Offline: true})
+	if err != nil || strings.Contains(strings.Join(d.Notes, "\n"), "secret") {
+		t.Errorf("%v, notes %q", err, d.Notes)
+	}
+	p.files = nil
+	if _, err := fetcherOf(p, t.TempDir()).fetch(context.Background(), "pubmed"); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A connection without data counts as broken.
 func TestFetchStalls(t *testing.T) {
 	p := newMirror(t)
@@ -443,7 +475,7 @@ func TestFetchStalls(t *testing.T) {
 		return true
 	}
 	f := fetcherOf(p, t.TempDir())
-	f.downloader.stall = 50 * time.Millisecond
+	f.client.Stall = 50 * time.Millisecond
 	if _, err := f.fetch(context.Background(), "ogbn-arxiv"); err != nil {
 		t.Error(err)
 	}
@@ -476,38 +508,15 @@ func TestFetchConcurrently(t *testing.T) {
 	}
 }
 
-// The table has the checksums of the real files, where those are available.
-func TestNamedChecksums(t *testing.T) {
-	for _, name := range []string{"cora", "citeseer"} {
-		dir := filepath.Join(filepath.FromSlash(shared), name+"-planetoid")
-		if isMissing(dir) {
-			t.Skipf("%s is not there", dir)
-		}
-		set, err := findNamed(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range set.files {
-			size, sum, err := hashFile(context.Background(), filepath.Join(dir, file.name), nil)
-			if err == nil {
-				err = file.check(size, sum)
-			}
-			if err != nil || file.sha256 == "" {
-				t.Errorf("%s: %v", file.name, err)
-			}
-		}
-	}
-}
-
 // The archives of OGB with built-in checksums are refused if they are others.
 func TestBuiltInChecksums(t *testing.T) {
-	for name, want := range map[string]string{"ogbn-arxiv": "want 83058288", "ogbn-mag": "want 2afe62ead87f2c30"} {
+	for name, want := range map[string]string{"ogbn-arxiv": "want 49f85c801589ecdc", "ogbn-mag": "want 2afe62ead87f2c30"} {
 		p, cache := newMirror(t), t.TempDir()
 		provide(t, p, name)
 		if _, err := Fetch(t.Context(), name, Options{Cache: cache, Mirror: p.URL}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
-		if !isMissing(filepath.Join(cache, name+".store")) {
+		if !isMissing(filepath.Join(cache, name+".safetensors")) {
 			t.Errorf("%s: another archive was stored", name)
 		}
 	}
@@ -532,7 +541,7 @@ func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ task, path string }{
 		{"convert synth:arxiv?nodes=60000&features=64 ", filepath.Join(dir, "x.store")},
-		{"fetch ogbn-products", filepath.Join(dir, "ogbn-products.store")},
+		{"fetch ogbn-products", filepath.Join(dir, "ogbn-products.safetensors")},
 	} {
 		task := c.task
 		if strings.HasPrefix(task, "convert") {

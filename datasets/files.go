@@ -3,8 +3,9 @@ package datasets
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
-	"strconv"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/formats"
@@ -37,7 +38,7 @@ func fileSchemes(o Options) []Scheme {
 	all := []fileScheme{
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
-			keys: []string{"edges"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: readNPYFolder,
+			keys: []string{"edges", "lists"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: readNPYFolder,
 		},
 		{
 			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
@@ -48,8 +49,11 @@ func fileSchemes(o Options) []Scheme {
 			read: atPath(formats.OGB),
 		},
 		{
-			name: "edges", path: "FILE", summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON, .npy, SciPy's .npz)",
-			keys:      []string{"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "columns", "labels-columns", "features-columns", "sep", "lists"},
+			name: "edges", path: "FILE", summary: "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)",
+			keys: []string{
+				"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "nodes-header", "columns", "labels-columns", "features-columns", "nodes-columns",
+				"sep", "comments", "decimal", "missing", "unlabelled", "lists",
+			},
 			labelHint: " (labels=FILE)", byDegree: true, read: readEdgeList,
 		},
 		{
@@ -59,7 +63,7 @@ func fileSchemes(o Options) []Scheme {
 		},
 		{
 			name: "sage", path: "PREFIX", summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
-			metric: MicroF1, normalize: "standardize", byDegree: true,
+			keys: []string{"links"}, metric: MicroF1, normalize: "standardize", byDegree: true,
 			twoWay: true, read: atPath(formats.SAGE),
 		},
 		{
@@ -69,7 +73,7 @@ func fileSchemes(o Options) []Scheme {
 		},
 		{
 			name: "npz", path: "FILE", summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
-			matrix: true, labelHint: " (labels)", read: readArchive,
+			keys: []string{"lists"}, matrix: true, labelHint: " (labels)", read: readArchive,
 		},
 	}
 	schemes := make([]Scheme, len(all))
@@ -100,13 +104,16 @@ func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, err
 	if direction == "0" {
 		direction = string(formats.Undirected)
 	}
-	read := formats.Options{Split: !splitAsked(spec), Direction: formats.Direction(direction)}
+	read := formats.Options{Split: !splitAsked(spec), Direction: formats.Direction(direction), Lists: spec.Text("lists", ""), Links: spec.Text("links", "")}
 	if f.matrix {
 		weights, err := spec.Choice("weights", "0", "1")
 		if err != nil {
 			return nil, err
 		}
 		read.Weights = weights == "1"
+	}
+	if o.Schema != nil && o.Schema.columnNames() != nil {
+		read.Columns = o.Schema.Columns
 	}
 	set, err := f.read(ctx, spec, read)
 	if err != nil {
@@ -118,12 +125,13 @@ func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, err
 	d := &Data{
 		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
 		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: f.metric, simple: true,
+		table: set.Table,
 	}
 	if err := d.makeFeatures(ctx, spec, f.featureHint, f.byDegree); err != nil {
 		return nil, err
 	}
 	if d.Labels == nil {
-		return d, d.withoutLabels(ctx, spec, f.normalize)
+		return d, d.withoutLabels(ctx, spec, f.normalize, o.Schema)
 	}
 	if d.Metric == "" {
 		d.Metric = metricFor(d.Labels)
@@ -136,7 +144,7 @@ func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, err
 	} else if err := splitFromSpec(ctx, d, spec); err != nil {
 		return nil, err
 	}
-	return d, finish(ctx, d, spec, f.normalize)
+	return d, finish(ctx, d, spec, f.normalize, o.Schema)
 }
 
 // metricFor returns the usual metric of labels whose source names none.
@@ -156,51 +164,37 @@ func readNPYFolder(ctx context.Context, spec *Spec, o formats.Options) (*formats
 	return formats.NPYFolder(ctx, spec.Path, o, edges == "none")
 }
 
-// readEdgeList reads an edge list:
-//
-//	labels=FILE, features=FILE  see formats.EdgeList; features=degree|onehot|position is makeFeatures'
-//	ids=from-0|from-1|names     the kind of node ids
-//	nodes=FILE                  the names of all nodes, in the order of files without ids
-//	weights=1                   a column or an attribute holds the edges' weights, 0: left out
-//	header=1                    the edge list starts with a line of names, 0: it does not
-//	labels-header=, features-header=  the same for the other CSV files
-//	columns=FROM,TO             the columns to read by their names, with labels-columns= and features-columns=
-//	sep=tab                     comma, tab, space or semicolon, tried first
-//	lists=multi-hot             how JSON lists are read, or sets
-//
-// Without the keys, headers, separators and the form of lists are found in each file.
+// readEdgeList reads an edge list. docs/data.md describes the keys.
 func readEdgeList(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-	if _, err := spec.Choice("ids", formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames); err != nil {
-		return nil, err
-	}
-	for _, key := range []string{"header", "labels-header", "features-header", "weights"} {
-		if _, err := spec.Choice(key, "0", "1"); err != nil {
+	for _, choice := range []struct {
+		key     string
+		allowed []string
+	}{
+		{"ids", []string{formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames}},
+		{"sep", []string{"comma", "tab", "space", "semicolon"}},
+		{"decimal", []string{"comma", "point"}},
+		{"lists", []string{"sets", "multi-hot", "tasks"}},
+		{"header", nil}, {"labels-header", nil}, {"features-header", nil}, {"nodes-header", nil}, {"weights", nil}, {"comments", nil},
+	} {
+		if choice.allowed == nil {
+			choice.allowed = []string{"0", "1"}
+		}
+		if _, err := spec.Choice(choice.key, choice.allowed...); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := spec.Choice("sep", "comma", "tab", "space", "semicolon"); err != nil {
-		return nil, err
+	keys := spec.Values
+	if madeOfGraph(keys["features"]) {
+		keys = maps.Clone(keys)
+		delete(keys, "features")
 	}
-	if _, err := spec.Choice("lists", "sets", "multi-hot"); err != nil {
-		return nil, err
-	}
-	features := spec.Text("features", "")
-	if madeOfGraph(features) {
-		features = ""
-	}
-	return formats.EdgeList{
-		Edges: spec.Path, Labels: spec.Text("labels", ""), Features: features,
-		Direction: o.Direction, IDs: spec.Text("ids", ""), Nodes: spec.Text("nodes", ""),
-		Weights: spec.Text("weights", ""), Separator: spec.Text("sep", ""), Lists: spec.Text("lists", ""),
-		Header: spec.Text("header", ""), LabelsHeader: spec.Text("labels-header", ""), FeaturesHeader: spec.Text("features-header", ""),
-		Columns: spec.Text("columns", ""), LabelsColumns: spec.Text("labels-columns", ""), FeaturesColumns: spec.Text("features-columns", ""),
-	}.Read(ctx)
+	return formats.EdgeList(ctx, spec.Path, keys, o)
 }
 
 // readArchive reads an .npz archive. split=K is the number of one of its own
 // splits, from 0; split=60/20/20 asks for a random one.
 func readArchive(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-	if text, given := spec.Values["split"]; splitAsked(spec) && (!given || !isWhole(text)) {
+	if text, given := spec.Values["split"]; splitAsked(spec) && (!given || strings.Trim(text, "+-0123456789") != "") {
 		return formats.NPZ(ctx, spec.Path, -1, o)
 	}
 	k, err := spec.Int("split", 0, 0, math.MaxInt32)
@@ -208,10 +202,4 @@ func readArchive(ctx context.Context, spec *Spec, o formats.Options) (*formats.S
 		return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
 	}
 	return formats.NPZ(ctx, spec.Path, int(k), o)
-}
-
-// isWhole tells whether a text is a whole number, of either sign.
-func isWhole(text string) bool {
-	_, err := strconv.ParseInt(text, 10, 64)
-	return err == nil
 }

@@ -235,7 +235,7 @@ func FuzzSpec(f *testing.F) {
 			return
 		}
 		if spec.Scheme == "synth" {
-			if m, err := synthFromSpec(spec); err == nil && (m.nodes < 1 || m.train < 1 || m.train+m.valid > m.nodes || m.edges > int64(m.nodes)*int64(m.nodes-1)/2) {
+			if m, err := synthFromSpec(spec); err == nil && (m.Nodes < 1 || m.Train < 1 || m.Train+m.Valid > m.Nodes || m.Edges > int64(m.Nodes)*int64(m.Nodes-1)/2) {
 				t.Errorf("%q: model %+v", text, m)
 			}
 		}

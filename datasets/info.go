@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/fetch"
+	"github.com/gcn-layerwise/gcn/internal/synth"
 )
 
 // Entry is one line of List.
@@ -25,11 +27,11 @@ func List() []Entry {
 	for _, s := range Schemes() {
 		keys := strings.Join(s.Keys, ", ")
 		if s.Name == "synth" {
-			for _, m := range synthModels() {
-				entries = append(entries, Entry{Spec: "synth:" + m.name, Summary: m.summary, Keys: keys})
+			for _, m := range synth.Models() {
+				entries = append(entries, Entry{Spec: "synth:" + m.Name, Summary: m.Summary, Keys: keys})
 			}
-			for _, set := range namedSets() {
-				entries = append(entries, Entry{Spec: set.name, Summary: set.summary, Keys: strings.Join(fileKeys(), ", ")})
+			for _, set := range fetch.Sets() {
+				entries = append(entries, Entry{Spec: set.Name, Summary: set.Summary, Keys: strings.Join(fileKeys(), ", ")})
 			}
 			continue
 		}
@@ -113,26 +115,20 @@ func Describe(d *Data) Info {
 		Degree:        degreeStats(g),
 		Dropped:       Dropped{d.Report.Given, d.Report.SelfLoops, d.Report.Duplicates},
 		Preprocessing: append([]string{}, d.Notes...),
+		Directed:      d.Directed, ClassNames: y.Names, NodeNames: d.NodeNames != nil, Unlabelled: d.unlabelledNodes(),
 	}
-	info.Directed = d.Directed
-	info.ClassNames, info.NodeNames, info.Unlabelled = y.Names, d.NodeNames != nil, d.unlabelledNodes()
 	if x.Half != nil {
 		info.Precision = Float16
 	}
 	if x.Sparse != nil {
 		info.Entries = x.Sparse.NNZ()
 	}
+	split := int64(info.Split.Train + info.Split.Valid + info.Split.Test)
+	info.Bytes = MemorySize{Graph: g.Bytes(), Features: x.Bytes(), Labels: 4 * int64(len(y.Class)+len(y.Multi)), Split: 4 * split, Names: d.NodeNames.Bytes()}
 	b := &info.Bytes
-	b.Graph = g.Bytes()
-	b.Features = x.Bytes()
-	b.Labels = 4 * int64(len(y.Class)+len(y.Multi))
-	for _, part := range d.Split.parts() {
-		b.Split += 4 * int64(len(part))
-	}
 	if d.Propagated != nil {
 		b.Propagated = d.Propagated.Bytes()
 	}
-	b.Names = d.NodeNames.Bytes()
 	b.Total = b.Graph + b.Features + b.Propagated + b.Labels + b.Split + b.Names
 	return info
 }

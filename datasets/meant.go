@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/store"
 )
 
 // meant returns the SPEC that was probably meant by one without a scheme that names no data
@@ -41,12 +43,13 @@ func meantPath(path string) string {
 		}
 		return ""
 	}
-	switch filepath.Ext(strings.TrimSuffix(strings.ToLower(path), ".gz")) {
-	case ".csv", ".tsv", ".txt", ".json", ".edgelist", ".edges":
+	switch filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(path), ".gz"), ".zst")) {
+	case ".csv", ".tsv", ".txt", ".parquet", ".edgelist", ".edges":
 		return "edges:" + path
 	case ".npz":
 		return "npz:" + path
-	case ".store":
+	}
+	if is, err := store.Is(path); is && err == nil && info.Size() > 0 {
 		return "store:" + path
 	}
 	return ""

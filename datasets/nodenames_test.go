@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,21 +75,21 @@ func TestNodeNames(t *testing.T) {
 // words say so, and else an error that asks.
 func TestHeaderOfNames(t *testing.T) {
 	labels := "id,kind\nann,x\nbob,y\ncyd,x\n"
-	for edges, want := range map[string]int{"ann,bob\nbob,cyd\n": 3, "from,to\nann,bob\nbob,cyd\n": 3, "dan,ann\nann,bob\nbob,cyd\n": 4} {
+	for edges, want := range map[string]int{"ann,bob\nbob,cyd\n": 3, "from,to\nann,bob\nbob,cyd\n": 3, "dan,ann\nann,bob\nbob,cyd\n": 4, "citer,paper\nann,bob\nbob,cyd\n": 3} {
 		in := edgeListFiles(t, map[string]string{"e": edges, "l": labels})
 		if d := open(t, in("D/e?labels=D/l")); d.Nodes() != want || d.NodeNames.Len() != want {
 			t.Errorf("%q: %q", edges, namesOf(d))
 		}
 	}
-	in := edgeListFiles(t, map[string]string{"e": "citer,paper\nann,bob\nbob,cyd\n", "l": labels, "m": "who,what\nann,x\nbob,y\n"})
-	expectError(t, in("D/e?labels=D/l"), `e: its first line, "citer,paper", is a header, or an edge`, "header=1", "header=0")
+	in := edgeListFiles(t, map[string]string{"e": "citer,paper\nann,bob\nbob,cyd\n", "l": labels, "m": "who,what\nann,x\nbob,y\neve,x\n"})
+	expectError(t, in("D/e?labels=D/m"), `e:1: "citer, paper" is a header, or data`, "header=1", "header=0")
 	if d := open(t, in("D/e?labels=D/l&header=1")); d.Nodes() != 3 {
 		t.Errorf("header=1: %q", namesOf(d))
 	}
 	if d := open(t, in("D/e?labels=D/l&header=0")); d.Nodes() != 5 {
 		t.Errorf("header=0: %q", namesOf(d))
 	}
-	expectError(t, in("D/e?labels=D/m&header=1"), `"who,what", is a header, or labels "who"`, "labels-header=1")
+	expectError(t, in("D/e?labels=D/m&header=1"), `m:1: "who, what" is a header, or data`, "labels-header=1", `no other file has its ids "eve"`)
 }
 
 // nodes=FILE gives names the order of files without ids.
@@ -103,40 +104,41 @@ func TestNodesFile(t *testing.T) {
 	if d = open(t, in("D/e?nodes=D/n.csv&labels=D/l")); !cmp.Equal(d.Labels.Class, []int32{0, 1, 0}) {
 		t.Errorf("classes %v", d.Labels.Class)
 	}
-	expectError(t, in("D/e?labels=D/l"), "labels without node ids", "nodes=FILE")
-	expectError(t, in("D/e?labels=D/n.csv&features=D/f"), "features without node ids", "nodes=FILE")
-	expectError(t, in("D/e?nodes=D/n.csv&labels=D/l&features=D/short"), "short: 2 rows in node order for 3 names")
-	expectError(t, in("D/e?nodes=D/less&labels=D/l"), `node "bob" is not in `)
+	expectError(t, in("D/e?labels=D/l"), "l: rows without node ids", "nodes=FILE")
+	expectError(t, in("D/e?labels=D/n.csv&features=D/f"), "f: rows without node ids", "nodes=FILE")
+	expectError(t, in("D/e?nodes=D/n.csv&labels=D/l&features=D/short"), "short: 2 rows for 3 nodes")
+	expectError(t, in("D/e?nodes=D/less&labels=D/l"), `less: 1 ids of the files are not in it: node "bob"`)
 }
 
-// Numbers far apart are names, if the key says so.
+// Numbers far apart are sorted as numbers, or as texts if the key says so.
 func TestNumbersAsNames(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{"e": "900000000001,7\n7,12345\n", "l": "id,kind\n7,1\n12345,0\n900000000001,1\n"})
 	d := open(t, in("D/e?labels=D/l&ids=names"))
-	if !cmp.Equal(namesOf(d), []string{"900000000001", "7", "12345"}) || !cmp.Equal(d.Labels.Class, []int32{1, 1, 0}) {
+	if !cmp.Equal(namesOf(d), []string{"12345", "7", "900000000001"}) || !cmp.Equal(d.Labels.Class, []int32{0, 1, 1}) {
 		t.Errorf("nodes %q, classes %v", namesOf(d), d.Labels.Class)
 	}
-	expectError(t, in("D/e?labels=D/l"), "e:1:", "ids=names")
+	d = open(t, in("D/e?labels=D/l"))
+	if !cmp.Equal(namesOf(d), []string{"7", "12345", "900000000001"}) || !cmp.Equal(d.Labels.Class, []int32{1, 0, 1}) {
+		t.Errorf("nodes %q, classes %v", namesOf(d), d.Labels.Class)
+	}
 }
 
-// Ids that count from 1 leave node 0 empty: a note or an error says so, and the key
-// decides.
+// Ids can count from 1. Where rows could go to a node 0 that no file names, an error asks.
 func TestIDsFromOne(t *testing.T) {
-	in := edgeListFiles(t, map[string]string{"e": "1,2\n2,3\n", "by id": "id,y\n1,5\n2,6\n3,5\n", "column": "5\n6\n5\n", "zero": "0,1\n1,2\n"})
-	if d := open(t, in("D/e?labels=D/by id")); d.Nodes() != 4 || !strings.Contains(strings.Join(d.Notes, "\n"), "ids=from-1") {
-		t.Errorf("%d nodes, notes %q", d.Nodes(), d.Notes)
-	}
-	for _, labels := range []string{"by id", "column"} {
-		d := open(t, in("D/e?ids=from-1&labels=D/"+labels))
+	in := edgeListFiles(t, map[string]string{"e": "1,2\n2,3\n", "by id": "id,y\n1,5\n2,6\n3,5\n", "column": "5\n6\n5\n", "four": "5\n6\n5\n6\n", "zero": "0,1\n1,2\n"})
+	for _, labels := range []string{"by id", "column", "by id&ids=from-1", "column&ids=from-1"} {
+		d := open(t, in("D/e?labels=D/"+labels))
 		if d.Nodes() != 3 || !cmp.Equal(d.Labels.Class, []int32{0, 1, 0}) || !cmp.Equal(namesOf(d), []string{"1", "2", "3"}) {
 			t.Errorf("%s: %d nodes %q, classes %v", labels, d.Nodes(), namesOf(d), d.Labels.Class)
 		}
 	}
-	expectError(t, in("D/e?labels=D/column"), "3 rows in node order", "ids=from-1", "ids=from-0")
-	if d := open(t, in("D/e?labels=D/column&ids=from-0")); d.Nodes() != 4 {
-		t.Errorf("from-0: %d nodes", d.Nodes())
+	expectError(t, in("D/e?labels=D/four"), "4 rows in node order", "ids=from-1", "ids=from-0")
+	for key, first := range map[string]string{"from-0": "0", "from-1": "1"} {
+		if d := open(t, in("D/e?labels=D/four&ids="+key)); d.Nodes() != 4 || d.NodeNames.At(0) != first {
+			t.Errorf("%s: %d nodes", key, d.Nodes())
+		}
 	}
-	expectError(t, in("D/zero?labels=D/column&ids=from-1"), "zero:1:", "node id 0, but ids count from 1")
+	expectError(t, in("D/zero?labels=D/column&ids=from-1"), "ids=from-1: the files name node 0")
 }
 
 // Arrays lie beside an edge list: features, and classes or tasks.
@@ -155,11 +157,18 @@ func TestArraysBesideEdges(t *testing.T) {
 	expectError(t, in("D/e?features=D/three.npy&labels=D/y.npy"), "three.npy: 3 rows for 4 nodes")
 }
 
-// A third column is an error that names both keys; networkx's empty attributes are none.
+// A third column without a header is an error that names both keys; networkx's weights are
+// read, and its empty attributes are none.
 func TestWeightsAsked(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{"e": "0 1 3\n1 2 4\n", "nx": "0 1 {}\n1 2 {}\n", "nxw": "0 1 {'weight': 3}\n1 2 {'weight': 4.0}\n", "half": "0 1 {'weight': 3}\n1 2 {}\n", "l": "1\n0\n1\n"})
+	expectError(t, in("D/e?labels=D/l"), "weights=1", "weights=0")
+	if d := open(t, in("D/nxw?labels=D/l")); !cmp.Equal(d.Graph.Val, []float32{3, 3, 4, 4}) {
+		t.Errorf("attributes: %v", d.Graph)
+	}
+	if d := open(t, in("D/half?labels=D/l")); d.Graph.Val != nil {
+		t.Errorf("a weight of some edges: %v", d.Graph)
+	}
 	for _, file := range []string{"e", "nxw"} {
-		expectError(t, in("D/"+file+"?labels=D/l"), "weights=1", "weights=0")
 		if d := open(t, in("D/"+file+"?labels=D/l&weights=0")); d.Graph.Val != nil || d.Edges() != 2 {
 			t.Errorf("%s, weights=0: %v", file, d.Graph)
 		}
@@ -170,7 +179,7 @@ func TestWeightsAsked(t *testing.T) {
 	if d := open(t, in("D/nx?labels=D/l")); d.Graph.Val != nil || d.Edges() != 2 {
 		t.Errorf("attributes: %v", d.Graph)
 	}
-	expectError(t, in("D/half?labels=D/l&weights=1"), "half:2:", "not two node ids and a weight")
+	expectError(t, in("D/half?labels=D/l&weights=1"), "half:2:", `"{}" has no weight`)
 }
 
 // Features come from the graph, by the key: also in place of those in files.
@@ -194,7 +203,9 @@ func TestFeaturesFromTheGraph(t *testing.T) {
 	expectError(t, "npy:"+dir+"?features=x", "features=x: want degree, onehot or position")
 }
 
-// Any names without quotes and control characters come back from CSV in double quotes.
+// Any names without quotes and control characters come back from CSV in double quotes. The
+// columns are named, since a node may be called as a column is. A node may be called as a
+// missing value, a class may not.
 func TestNamesComeBack(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -211,16 +222,23 @@ func TestNamesComeBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		d, err := Open(context.Background(), "edges:"+dir+"/e?labels="+dir+"/l&split=1/1/1", Options{})
+		d, err := Open(context.Background(), "edges:"+dir+"/e?columns=source,target&labels="+dir+"/l&labels-columns=id,label&split=1/1/1", Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !cmp.Equal(namesOf(d), names) {
+		if !cmp.Equal(namesOf(d), slices.Sorted(slices.Values(names))) {
 			t.Fatalf("%q became %q", names, namesOf(d))
 		}
-		for i, c := range d.Labels.Class {
-			if d.Labels.Names[c] != names[i%2] {
-				t.Fatalf("node %d of %q has the label %q", i, names, d.Labels.Names[c])
+		for i, name := range namesOf(d) {
+			got, want := "", names[slices.Index(names, name)%2]
+			if c := d.Labels.Class[i]; c >= 0 {
+				got = d.Labels.Names[c]
+			}
+			if slices.Contains([]string{"nan", "na", "none", "null"}, want) { // missing
+				want = ""
+			}
+			if got != want {
+				t.Fatalf("node %d of %q has the label %q", i, names, got)
 			}
 		}
 	})

@@ -138,7 +138,7 @@ func TestTextArraysBesideEdges(t *testing.T) {
 	if d := open(t, in("D/z.csv?labels=D/y.npy")); !cmp.Equal(d.Labels, want) {
 		t.Errorf("numbered nodes: labels %+v", d.Labels)
 	}
-	expectError(t, strings.TrimSuffix(in("D/e?nodes=D/n.csv&labels=D/y.npy&train=D/bad.npy"), "&split=1/1/1"), `bad.npy: element 0: "eve" is not a node`)
+	expectError(t, strings.TrimSuffix(in("D/e?nodes=D/n.csv&labels=D/y.npy&train=D/bad.npy"), "&split=1/1/1"), `bad.npy: element 0 is node "eve", which`)
 	expectError(t, in("D/e?nodes=D/n.csv&labels=D/o.npy"), "o.npy", "Python objects")
 	expectError(t, in("D/e?nodes=D/twice.npy&labels=D/y.npy"), `twice.npy: element 1: node "ann" is there twice`)
 }
@@ -178,7 +178,7 @@ func TestClassMapNames(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(mixed), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		expectError(t, plain, name, "as before")
+		expectError(t, plain, name, "as the first node has")
 	}
 }
 

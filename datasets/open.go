@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/fetch"
 )
 
 // Scheme is one way to get a data set. Its name is the part of a SPEC before the
@@ -52,27 +55,38 @@ type Options struct {
 	Propagated bool
 
 	// Memory is the number of bytes that Convert may take for a data set that it converts
-	// without holding it in memory. 0 means half of the memory, at most 8 GiB. A mapped store
-	// does not count.
+	// without holding it in memory, and for P·X. 0 means half of the memory, at most 8 GiB.
+	// Mapped files do not count.
 	Memory int64
 
-	// Scratch is the folder of the temporary files of such a conversion. "" means a folder
-	// beside the store.
+	// Scratch is the folder of the temporary files of such a conversion. "" means the folder
+	// of the store.
 	Scratch string
 
 	// Unlabelled allows data without labels, for predictions of a trained model. Labels
-	// then holds the class -1 of each node, and Classes is 0, until the caller sets the
-	// model's labels. There is no split. Without Unlabelled such data are an error.
+	// then holds the class -1 of each node, and Classes is 0 without Schema. There is no split.
+	// Without Unlabelled such data are an error.
 	Unlabelled bool
+
+	// Schema, if not nil, is the schema of a model's data. Open then makes features that the model
+	// understands: it finds columns of tables by their names, and scales them with the model's
+	// means. It finds classes and tasks by their names. A node of a class that the model does not
+	// know becomes unlabelled. What does not fit is an error that names it.
+	Schema *Schema
 
 	// Progress, if not nil, is called often while a named data set is fetched, or P·X
 	// computed, from one goroutine.
 	Progress func(FetchProgress)
 
-	checkpoint int64 // bytes between two checkpoints of a conversion; 0: the usual number
-	block      int64 // bytes of P·X that a conversion computes at a time; 0: as many as fit in memory
+	block  int64 // bytes of P·X that a conversion computes at a time; 0: as many as fit in memory
+	window int64 // bytes of a graph that it sorts at a time, in files; 0: as many as fit in memory
+	verify bool  // read stores whole, even if they were found valid before
+}
 
-	verify bool // read stores whole, even if they were found valid before
+func (o *Options) progress(p FetchProgress) {
+	if o.Progress != nil {
+		o.Progress(p)
+	}
 }
 
 func (o *Options) mirror() string {
@@ -117,30 +131,41 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
+	d, err := scheme.open(ctx, s)
+	if err != nil || o.Schema == nil {
+		return d, err
+	}
+	if err := o.Schema.fit(d); err != nil {
+		d.Close() // it was only read
+		return nil, err
+	}
+	return d, nil
+}
+
+// open is Open for a parsed SPEC of the scheme.
+func (s *Scheme) open(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if scheme.Open == nil {
-		return nil, fmt.Errorf("datasets: %s: the scheme %s has no function Open", spec, scheme.Name)
+	if s.Open == nil {
+		return nil, fmt.Errorf("datasets: %s: the scheme %s has no function Open", spec, s.Name)
 	}
-	d, err := scheme.Open(ctx, s)
+	d, err := s.Open(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
 	if d == nil {
-		return nil, fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, scheme.Name)
+		return nil, fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.Name)
 	}
-	if d.Name == "" {
-		d.Name = spec
+	d.Name = cmp.Or(d.Name, spec.String())
+	switch {
+	case d.file != nil: // openStore has checked it
+	case d.simple:
+		err = d.validateNodes(ctx) // the structure can take longer to check than to read
+	default:
+		err = d.validate(ctx)
 	}
-	if d.unmap != nil {
-		return d, nil // openStore has checked it
-	}
-	validate := d.validate
-	if d.simple {
-		validate = d.validateNodes // the structure can take longer to check than to read
-	}
-	if err := validate(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -181,7 +206,7 @@ func parse(text string, o Options) (*Spec, *Scheme, error) {
 // Verify opens a data set and checks all of it. It reads the whole store of a named
 // data set or of store:FILE, even if the store was found valid before: first its
 // checksums, then everything that Data.Validate checks. The error about a store wraps
-// ErrFormat, ErrVersion or graph.ErrInvalid, or is one of reading. A named data set
+// ErrFormat or graph.ErrInvalid, or is one of reading. A named data set
 // with a damaged store is downloaded again by the next Open.
 func Verify(ctx context.Context, spec string, o Options) error {
 	o.verify = true
@@ -194,7 +219,7 @@ func Verify(ctx context.Context, spec string, o Options) error {
 
 func findScheme(s *Spec, o Options) (*Scheme, error) {
 	if s.Scheme == "" {
-		if _, err := findNamed(s.Path); err == nil {
+		if _, err := fetch.Find(s.Path); err == nil {
 			return namedScheme(o), nil
 		}
 	}
@@ -207,15 +232,11 @@ func findScheme(s *Spec, o Options) (*Scheme, error) {
 			known = append(known, scheme.Name+":"+scheme.Path)
 		}
 	}
-	list := strings.Join(known, ", ")
 	if s.Scheme == "" {
 		if spec := meant(s); spec != "" {
 			return nil, fmt.Errorf("datasets: %q: unknown data set, did you mean %s?", s.text, spec)
 		}
-		for _, set := range namedSets() {
-			list += ", " + set.name
-		}
-		return nil, fmt.Errorf("datasets: %q: unknown data set; want one of %s", s.text, list)
+		return nil, fmt.Errorf("datasets: %q: unknown data set; want one of %s", s.text, strings.Join(append(known, Names()...), ", "))
 	}
-	return nil, fmt.Errorf("datasets: %q: unknown scheme %q; want one of %s", s.text, s.Scheme, list)
+	return nil, fmt.Errorf("datasets: %q: unknown scheme %q; want one of %s", s.text, s.Scheme, strings.Join(known, ", "))
 }

@@ -57,7 +57,7 @@ func TestStoreIsOpenedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if path != filepath.Join(o.Cache, "pubmed.store") {
+	if path != filepath.Join(o.Cache, "pubmed.safetensors") {
 		t.Fatalf("the store is at %s", path)
 	}
 	for _, spec := range []string{"pubmed", "store:" + path, "pubmed?split=1/1/1"} {

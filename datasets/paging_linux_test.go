@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/internal/store"
 )
 
 // TestLargeStore reads rows of a store that counts as larger than memory. Prefetching
@@ -14,12 +16,12 @@ func TestLargeStore(t *testing.T) {
 	if d := open(t, "store:"+path); d.Features.Prefetch != nil {
 		t.Error("a store of 16 MB counts as larger than memory")
 	}
-	s, err := loadStore(path, true)
+	s, err := store.Open(path, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.large = true
-	d, err := s.data(context.Background())
+	s.Large = true
+	d, err := storedData(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/internal/longtest"
+	"github.com/gcn-layerwise/gcn/internal/synth"
 )
 
 // The paper's summary of its data sets prints the split in per cent, and the number
@@ -44,9 +47,9 @@ func TestPublishedFiguresAgree(t *testing.T) {
 }
 
 func TestTwinsHaveThePublishedCounts(t *testing.T) {
-	models := make(map[string]synthModel)
-	for _, m := range synthModels() {
-		models["synth:"+m.name] = m
+	models := make(map[string]synth.Model)
+	for _, m := range synth.Models() {
+		models["synth:"+m.Name] = m
 	}
 	for _, p := range PublishedFigures() {
 		m, ok := models[p.Twin]
@@ -54,10 +57,10 @@ func TestTwinsHaveThePublishedCounts(t *testing.T) {
 			t.Errorf("%s: no generated data set is called %s", p.Name, p.Twin)
 			continue
 		}
-		got := []float64{float64(m.nodes), float64(m.edges), float64(m.features), float64(m.classes), float64(m.train), float64(m.valid)}
+		got := []float64{float64(m.Nodes), float64(m.Edges), float64(m.Features), float64(m.Classes), float64(m.Train), float64(m.Valid)}
 		want := []float64{p.Nodes.Value, p.Edges.Value, p.Features.Value, p.Classes.Value + p.Tasks.Value, p.Train.Value, p.Valid.Value}
-		if !slices.Equal(got, want) || m.metric != p.Metric {
-			t.Errorf("%s has nodes, edges, features, classes, training and validation nodes %v and %s; published %v and %s", p.Twin, got, m.metric, want, p.Metric)
+		if !slices.Equal(got, want) || Metric(m.Metric) != p.Metric {
+			t.Errorf("%s has nodes, edges, features, classes, training and validation nodes %v and %s; published %v and %s", p.Twin, got, m.Metric, want, p.Metric)
 		}
 	}
 }
@@ -210,8 +213,8 @@ func TestCompareArxiv(t *testing.T) {
 func TestTwinsAgree(t *testing.T) {
 	for _, p := range PublishedFigures() {
 		t.Run(p.Twin, func(t *testing.T) {
-			if p.Twin != "synth:arxiv" && os.Getenv("GCN_TEST_LARGE") == "" {
-				t.Skip("takes up to a minute; set GCN_TEST_LARGE=1")
+			if p.Twin != "synth:arxiv" {
+				longtest.Skip(t)
 			}
 			d := open(t, p.Twin)
 			all, err := p.Compare(t.Context(), d)

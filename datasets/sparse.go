@@ -39,7 +39,7 @@ func (d *Data) chooseForm(spec *Spec) error {
 		if dense := denseBytes(x); dense < leastDense || dense < sparseFactor*x.Bytes() {
 			form = "0"
 		}
-		if d.unmap != nil || x.Sparse == nil {
+		if d.file != nil || x.Sparse == nil {
 			return nil
 		}
 	}

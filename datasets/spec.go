@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -123,12 +124,7 @@ func (s *Spec) Choice(key string, allowed ...string) (string, error) {
 
 // checkKeys reports the first key that is not allowed, in alphabetical order.
 func (s *Spec) checkKeys(allowed []string) error {
-	keys := make([]string, 0, len(s.Values))
-	for key := range s.Values {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
 		if slices.Contains(allowed, key) {
 			continue
 		}

@@ -13,53 +13,8 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
+	"github.com/gcn-layerwise/gcn/internal/synth"
 )
-
-// dealSplit draws a random split of the n nodes, or of the nodes that eligible
-// accepts if it is not nil: train nodes, valid nodes, and the rest for testing. Ids
-// increase within a part. The error is the context's.
-func dealSplit(ctx context.Context, n, train, valid int, random *rand.Rand, eligible func(int) bool) (Split, error) {
-	ids := make([]int32, 0, n)
-	for i := range n {
-		if i%(1<<20) == 0 && ctx.Err() != nil {
-			return Split{}, ctx.Err()
-		}
-		if eligible == nil || eligible(i) {
-			ids = append(ids, int32(i))
-		}
-	}
-	part := make([]uint8, len(ids))
-	for k := range part {
-		switch {
-		case k < train:
-			part[k] = 0
-		case k < train+valid:
-			part[k] = 1
-		default:
-			part[k] = 2
-		}
-	}
-	stopped := false
-	random.Shuffle(len(part), func(i, j int) {
-		if i%(1<<16) == 0 {
-			stopped = ctx.Err() != nil
-		}
-		if !stopped {
-			part[i], part[j] = part[j], part[i]
-		}
-	})
-	if err := ctx.Err(); err != nil {
-		return Split{}, err
-	}
-	var parts [3][]int32
-	for p, size := range [...]int{min(train, len(ids)), max(min(valid, len(ids)-train), 0), max(len(ids)-train-valid, 0)} {
-		parts[p] = slices.Grow(parts[p], size)
-	}
-	for k, p := range part {
-		parts[p] = append(parts[p], ids[k])
-	}
-	return Split{Train: parts[0], Valid: parts[1], Test: parts[2]}, nil
-}
 
 // defaultSplit is used where neither the source nor the SPEC has a split.
 const defaultSplit = "60/20/20"
@@ -104,22 +59,19 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec) error {
 	if err != nil {
 		return err
 	}
-	labelled := 0
-	for i := range d.Nodes() {
-		if d.labelled(i) {
-			labelled++
-		}
-	}
+	labelled := d.Nodes() - d.unlabelledNodes()
 	total := shares[0] + shares[1] + shares[2]
 	train := int(math.Round(float64(labelled) * shares[0] / total))
 	valid := min(int(math.Round(float64(labelled)*shares[1]/total)), labelled-train)
-	random := rand.New(rand.NewPCG(splitmix.Hash(seed), splitmix.Hash(streamSplit)))
+	const purpose = 12 // the purpose of the split in internal/synth
+	random := rand.New(rand.NewPCG(splitmix.Hash(seed), splitmix.Hash(purpose)))
 	origin := ""
 	if stratify == "1" {
 		origin = ", stratified by class"
 		err = d.dealStratified(ctx, shares, random)
 	} else {
-		d.Split, err = dealSplit(ctx, d.Nodes(), train, valid, random, d.labelled)
+		parts := synth.RandomSplit(d.Nodes(), train, valid, random, d.labelled)
+		d.Split, err = Split{parts[0], parts[1], parts[2]}, ctx.Err()
 	}
 	if err != nil {
 		return err
@@ -136,8 +88,8 @@ func isSplitFile(text string) bool {
 	if _, err := os.Stat(text); err == nil {
 		return true
 	}
-	name := strings.TrimSuffix(text, ".gz")
-	return slices.Contains([]string{".csv", ".tsv", ".txt"}, strings.ToLower(filepath.Ext(name)))
+	name := strings.TrimSuffix(strings.TrimSuffix(text, ".gz"), ".zst")
+	return slices.Contains([]string{".csv", ".tsv", ".txt", ".parquet"}, strings.ToLower(filepath.Ext(name)))
 }
 
 // splitFromFiles reads the split from the file of the key split, or from the files of the
@@ -150,7 +102,8 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 	}
 	nodes := formats.NodeList{Nodes: d.Nodes(), Names: d.NodeNames}
 	_, listed := spec.Values["nodes"]
-	nodes.Unordered = d.NodeNames != nil && !listed && spec.Scheme == "edges" && spec.Text("ids", "") != formats.IDsFrom1
+	nodes.Unordered = d.NodeNames != nil && !listed && spec.Scheme == "edges"
+	defer func() { d.Notes = append(d.Notes, nodes.Notes...) }()
 	if whole {
 		s, err := nodes.Parts(ctx, spec.Values["split"])
 		if err != nil {
@@ -165,7 +118,7 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 	}
 	d.Split = Split{}
 	for k, part := range []*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test} {
-		key := [...]string{"train", "valid", "test"}[k]
+		key := partNames()[k]
 		path, given := spec.Values[key]
 		if !given {
 			continue
@@ -223,15 +176,6 @@ func (d *Data) dealStratified(ctx context.Context, shares [3]float64, random *ra
 	}
 	d.Split = Split{Train: parts[0], Valid: parts[1], Test: parts[2]}
 	return nil
-}
-
-// ownSplit tells whether the SPEC leaves the source's own split as it is. It reports
-// a seed given with that.
-func ownSplit(spec *Spec) (bool, error) {
-	if splitAsked(spec) {
-		return false, nil
-	}
-	return true, checkNoSeed(spec)
 }
 
 // checkNoSeed reports a seed given for a split that is not random.

@@ -49,7 +49,7 @@ func TestSplitFiles(t *testing.T) {
 	for spec, words := range map[string]string{
 		"D/named?labels=D/ny&split=D/column.csv":                          "nodes=FILE",
 		"D/named?labels=D/ny&train=D/tm":                                  "nodes=FILE",
-		"D/e?labels=D/y&train=D/nva":                                      `nva:2: "bob" is not a node`,
+		"D/e?labels=D/y&train=D/nva":                                      `nva:1: "name" is not a node of the graph of 4 nodes; line 2: "bob"`,
 		"D/e?labels=D/y&valid=D/va":                                       "need train=FILE",
 		"D/e?labels=D/y&split=1/1/1&train=D/tr":                           "both split and train",
 		"D/e?labels=D/y&split=D/ids.csv&seed=1":                           "seed does not go",

@@ -1,339 +1,508 @@
 package datasets
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
+	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"math"
-	"unsafe"
+	"os"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/formats"
+	"github.com/gcn-layerwise/gcn/internal/half"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/store"
 )
 
-// The store is the project's own file format for one data set. It is opened by
-// mapping it: its arrays are little-endian, as in memory, and each begins at a
-// multiple of 64 bytes.
-//
-//	 0  "GCNSTORE"      magic
-//	 8  uint32          version: 5 if the features are sparse, else 4 if there are
-//	                    names of nodes or the graph is directed, else 3 if there are
-//	                    propagated features, else 2 if the features are float16, else 1
-//	12  uint32          number of sections, n
-//	16  uint64          size of the file in bytes
-//	24  32 bytes        zero
-//	56  uint32          CRC-32C of the header, this field as zero, and the table
-//	60  uint32          zero
-//	64  n × 48 bytes    table: uint32 kind, uint32 element type, uint64 rows,
-//	                    uint64 columns, uint64 offset, uint64 bytes, uint32 CRC-32C
-//	                    of the section, uint32 zero
-//	 …  sections        in the order of the table, zeros between them
-//
-// The header is written last, so that an incomplete file does not open.
-
+// The arrays of a store. Empty ones are left out.
 const (
-	storeMagic   = "GCNSTORE"
-	storeVersion = 5 // the newest that is read
-	storeAlign   = 64
-	headerBytes  = 64
-	entryBytes   = 48
-	mostSections = 64
-	mostMeta     = 1 << 24 // bytes of the section that is JSON
+	arrayPtr        = "indptr"     // int64, row offsets: nodes+1
+	arrayIdx        = "indices"    // int32, columns
+	arrayVal        = "data"       // float32, weights; absent where all are 1
+	arrayFeatures   = "feat"       // float32 or float16, nodes × features
+	arrayLabels     = "labels"     // int32, class of each node; or float32, nodes × tasks
+	arrayTrain      = "train"      // int32, node ids
+	arrayValid      = "valid"      //
+	arrayTest       = "test"       //
+	arrayPropagated = "propagated" // P·X, as feat
+	arrayNames      = "names"      // bytes, text of the nodes' names
+	arrayNameEnds   = "name_ends"  // int64, the end of each name in the text
+
+	// Sparse features, in place of feat, as the graph.
+	arraySparsePtr = "feat_indptr"
+	arraySparseIdx = "feat_indices"
+	arraySparseVal = "feat_data"
 )
 
-// ErrFormat is wrapped by errors about a file that is a damaged or incomplete store,
-// or not a store. ErrVersion is wrapped by errors about a store of a newer version
-// of this package.
-var (
-	ErrFormat  = errors.New("not a valid store")
-	ErrVersion = errors.New("newer than this program")
-)
-
-// sectionKind names the content of a section. The numbers are part of the format.
-type sectionKind uint32
-
-const (
-	sectionMeta     sectionKind = 1  // storeMeta as JSON
-	sectionPtr      sectionKind = 2  // row offsets, nodes+1
-	sectionIdx      sectionKind = 3  // columns
-	sectionVal      sectionKind = 4  // values; absent where all are 1
-	sectionFeatures sectionKind = 5  // nodes × features
-	sectionClass    sectionKind = 6  // class of each node
-	sectionTasks    sectionKind = 7  // nodes × binary tasks
-	sectionTrain    sectionKind = 8  // node ids
-	sectionValid    sectionKind = 9  //
-	sectionTest     sectionKind = 10 //
-
-	sectionPropagated sectionKind = 11 // P·X, nodes × features; since version 3
-
-	sectionNames    sectionKind = 12 // text of the nodes' names; since version 4
-	sectionNameEnds sectionKind = 13 // the end of each name in the text; since version 4
-
-	// Sparse features, in place of sectionFeatures; since version 5.
-	sectionSparsePtr sectionKind = 14 // row offsets, nodes+1
-	sectionSparseIdx sectionKind = 15 // columns
-	sectionSparseVal sectionKind = 16 // values; absent where all are 1
-)
-
-// sectionKinds holds the name of each kind, and the type of its numbers. Features,
-// propagated or not, may be float16 instead.
-var sectionKinds = [...]struct {
-	name    string
-	element elementType
-}{
-	sectionMeta:     {"description", elementByte},
-	sectionPtr:      {"row offsets", elementInt64},
-	sectionIdx:      {"columns", elementInt32},
-	sectionVal:      {"edge values", elementFloat32},
-	sectionFeatures: {"features", elementFloat32},
-	sectionClass:    {"classes", elementInt32},
-	sectionTasks:    {"tasks", elementFloat32},
-	sectionTrain:    {"training nodes", elementInt32},
-	sectionValid:    {"validation nodes", elementInt32},
-	sectionTest:     {"test nodes", elementInt32},
-
-	sectionPropagated: {"propagated features", elementFloat32},
-
-	sectionNames:    {"names of nodes", elementByte},
-	sectionNameEnds: {"ends of names", elementInt64},
-
-	sectionSparsePtr: {"row offsets of the features", elementInt64},
-	sectionSparseIdx: {"columns of the features", elementInt32},
-	sectionSparseVal: {"values of the features", elementFloat32},
-}
-
-// since returns the first version of the format that has sections of a kind.
-func (k sectionKind) since() uint32 {
-	switch k {
-	case sectionPropagated:
-		return 3
-	case sectionNames, sectionNameEnds:
-		return 4
-	case sectionSparsePtr, sectionSparseIdx, sectionSparseVal:
-		return 5
-	}
-	return 1
-}
-
-func (k sectionKind) String() string {
-	if k.element() == 0 {
-		return fmt.Sprintf("section of kind %d", uint32(k))
-	}
-	return sectionKinds[k].name
-}
-
-// elementType is the type of a section's numbers.
-type elementType uint32
-
-const (
-	elementByte    elementType = 1
-	elementInt32   elementType = 2
-	elementInt64   elementType = 3
-	elementFloat32 elementType = 4
-	elementFloat16 elementType = 5 // IEEE 754 half precision; since version 2
-)
-
-func (e elementType) size() uint64 {
-	switch e {
-	case elementByte:
-		return 1
-	case elementFloat16:
-		return 2
-	case elementInt32, elementFloat32:
-		return 4
-	case elementInt64:
-		return 8
-	}
-	return 0
-}
-
-// element returns the type of the numbers in sections of a kind, or 0 for an unknown
-// kind.
-func (k sectionKind) element() elementType {
-	if int64(k) >= int64(len(sectionKinds)) {
-		return 0
-	}
-	return sectionKinds[k].element
-}
-
-// allows tells whether sections of a kind may hold numbers of type e in a store of
-// the given version.
-func (k sectionKind) allows(e elementType, version uint32) bool {
-	if version < k.since() {
-		return false
-	}
-	return e == k.element() || k.features() && e == elementFloat16 && version >= 2
-}
-
-// features tells whether sections of a kind hold a matrix of features.
-func (k sectionKind) features() bool { return k == sectionFeatures || k == sectionPropagated }
-
-// section is an entry of the table.
-type section struct {
-	kind          sectionKind
-	element       elementType
-	rows, cols    uint64
-	offset, bytes uint64
-	checksum      uint32
-}
+// ErrFormat is wrapped by errors about a file that is a damaged or incomplete store, or not a
+// store.
+var ErrFormat = store.ErrFormat
 
 // storeMeta is the part of a store that is not arrays.
 type storeMeta struct {
 	Source     string   `json:"source"` // SPEC of the stored data
+	Schema     *Schema  `json:"schema"`
 	Metric     Metric   `json:"metric"`
-	Classes    int      `json:"classes"`
-	Tasks      int      `json:"tasks"`
 	Notes      []string `json:"notes"`
 	Given      int64    `json:"given"`
 	SelfLoops  int64    `json:"self_loops"`
 	Duplicates int64    `json:"duplicates"`
 	Edges      int64    `json:"edges"`
-
-	ClassNames []string `json:"class_names,omitempty"` // of tasks too
-	Directed   bool     `json:"directed,omitempty"`    // since version 4
-
-	Columns int `json:"columns,omitempty"` // of sparse features; since version 5
+	Directed   bool     `json:"directed,omitempty"`
 }
 
-func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+// storeExtension ends the names of stores in the cache. Elsewhere the content decides.
+const storeExtension = ".safetensors"
 
-// encodeHeader returns header and table. The version is the oldest that can hold the
-// sections, so that older programs can read the store.
-func encodeHeader(size uint64, sections []section, directed bool) []byte {
-	le := binary.LittleEndian
-	version := uint32(1)
-	if directed {
-		version = 4
+const mostMeta = 1 << 24 // bytes of it as JSON
+
+// Precision is the number format of features.
+type Precision string
+
+// The precisions. Float16 is IEEE 754 half precision: half the bytes, about three
+// decimal digits, magnitudes up to 65,504.
+const (
+	Float32 Precision = "float32"
+	Float16 Precision = "float16"
+)
+
+// check reports a text that is neither a precision nor "", which changes nothing.
+func (p Precision) check() error {
+	if p != "" && p != Float32 && p != Float16 {
+		return fmt.Errorf("datasets: features as %q: want %s or %s", string(p), Float32, Float16)
 	}
-	for _, s := range sections {
-		version = max(version, s.kind.since())
-		if s.element == elementFloat16 {
-			version = max(version, 2)
+	return nil
+}
+
+// WriteStore validates a data set and writes it as a store, without changing the
+// precision of the features. The file appears whole or not at all: an existing file
+// is replaced only once the new one is complete, and processes that have the old one
+// open keep it. Data without labels are an error. Cost: one pass over the data to check
+// them, one to write them, and 8 bytes of memory a node.
+func WriteStore(ctx context.Context, path string, d *Data) error {
+	if err := d.checkWritable(ctx); err != nil {
+		return err
+	}
+	return writeStore(ctx, path, d, nil, &Options{})
+}
+
+// writeStore writes valid data as a store, with the precision and P·X of the options. It
+// takes the features from the given source, or from d if that is nil.
+func writeStore(ctx context.Context, path string, d *Data, features func(put func([]float32) error) error, o *Options) error {
+	if err := d.checkLabelled(); err != nil {
+		return err
+	}
+	x := d.Features
+	if o.Precision == Float16 && x.Sparse != nil {
+		return fmt.Errorf("datasets: %s: float16 is for dense features, and these are sparse: leave it out, or add sparse=0 to the SPEC", path)
+	}
+	meta := storeMeta{
+		Source: cmp.Or(d.source, d.Name), Schema: d.Schema(), Metric: d.Metric, Notes: d.notesWithSource(),
+		Given: d.Report.Given, SelfLoops: d.Report.SelfLoops, Duplicates: d.Report.Duplicates, Edges: d.Report.Edges,
+		Directed: d.Directed,
+	}
+	asHalf := o.Precision == Float16 || o.Precision == "" && x.Half != nil
+	if asHalf && x.Half == nil {
+		meta.Notes = append(slices.Clone(meta.Notes), "features rounded to float16")
+	}
+	names, labels := cmp.Or(d.NodeNames, &graph.Names{}), store.Of(arrayLabels, d.Labels.Class)
+	if tasks := d.Labels.Tasks; tasks > 0 {
+		labels = store.Of(arrayLabels, d.Labels.Multi, len(d.Labels.Multi)/tasks, tasks)
+	}
+	arrays := []store.Output{
+		store.Of(arrayPtr, d.Graph.Ptr), store.Of(arrayNameEnds, names.Ends),
+		{}, // features
+		store.Of(arrayIdx, d.Graph.Idx[:d.Graph.NNZ()]), store.Of(arrayVal, d.Graph.Val), labels,
+		store.Of(arrayTrain, d.Split.Train), store.Of(arrayValid, d.Split.Valid), store.Of(arrayTest, d.Split.Test),
+	}
+	matrix := func(name string, write func(w *store.Writer, put func([]float32) error) error) store.Output {
+		m := store.Output{Name: name, Type: "F32", Shape: []int{d.Nodes(), x.Cols}}
+		if asHalf {
+			m.Type = "F16"
+		}
+		m.Write = func(w *store.Writer) error {
+			at, halves := 0, []uint16(nil)
+			return write(w, func(values []float32) error {
+				first := at
+				at += len(values)
+				if !asHalf {
+					return store.Put(w, values)
+				}
+				halves = slices.Grow(halves[:0], len(values))[:len(values)]
+				if k := graph.Narrow(halves, values); k >= 0 {
+					return fmt.Errorf("feature %d of node %d is %v, beyond the ±%d of float16: %w", (first+k)%x.Cols, (first+k)/x.Cols, values[k], half.Most, graph.ErrInvalid)
+				}
+				return store.Put(w, halves)
+			})
+		}
+		return m
+	}
+	if x.Sparse != nil {
+		arrays[2] = store.Of(arraySparsePtr, x.Sparse.Ptr)
+		arrays = append(arrays, store.Of(arraySparseIdx, x.Sparse.Idx[:x.Sparse.NNZ()]), store.Of(arraySparseVal, x.Sparse.Val))
+	} else {
+		arrays[2] = matrix(arrayFeatures, func(_ *store.Writer, put func([]float32) error) error {
+			if features != nil {
+				return features(put)
+			}
+			return eachPiece(x, put)
+		})
+	}
+	if o.Propagated {
+		arrays = append(arrays, matrix(arrayPropagated, func(w *store.Writer, put func([]float32) error) error { return propagate(ctx, w, d, put, o) }))
+	}
+	arrays = append(arrays, store.Of(arrayNames, names.Text))
+	arrays = slices.DeleteFunc(arrays, func(a store.Output) bool { return slices.Contains(a.Shape, 0) })
+	text, err := json.Marshal(meta)
+	if err == nil && len(text) > mostMeta {
+		err = fmt.Errorf("datasets: %s: notes and names of classes of %d bytes, at most %d are stored", path, len(text), mostMeta)
+	}
+	if err != nil {
+		return err
+	}
+	err = atomicfile.WriteFile(path, func(f *os.File) error { return store.Write(ctx, f, string(text), arrays) })
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	return nil
+}
+
+const featurePiece = 1 << 20 // features converted at a time
+
+// eachPiece calls put for the values of features, row by row with the zeros of sparse ones, a piece
+// at a time.
+func eachPiece(x *graph.Features, put func([]float32) error) error {
+	rows := max(featurePiece/x.Cols, 1)
+	var wide []float32
+	for lo := 0; lo < x.Rows; lo += rows {
+		hi := min(lo+rows, x.Rows)
+		var part []float32
+		switch m := x.Sparse; {
+		case m != nil:
+			dense := graph.Features{Rows: hi - lo, Cols: x.Cols, Sparse: &graph.CSR{Rows: hi - lo, Cols: x.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}}
+			part = dense.Float32s()
+		case x.Half != nil:
+			wide = slices.Grow(wide[:0], (hi-lo)*x.Cols)[:(hi-lo)*x.Cols]
+			kernel.Widen(wide, x.Half[lo*x.Cols:hi*x.Cols])
+			part = wide
+		default:
+			part = x.Data[lo*x.Cols : hi*x.Cols]
+		}
+		if err := put(part); err != nil {
+			return err
 		}
 	}
-	b := make([]byte, headerBytes, headerBytes+entryBytes*len(sections))
-	copy(b, storeMagic)
-	le.PutUint32(b[8:], version)
-	le.PutUint32(b[12:], uint32(len(sections)))
-	le.PutUint64(b[16:], size)
-	for _, s := range sections {
-		b = le.AppendUint32(b, uint32(s.kind))
-		b = le.AppendUint32(b, uint32(s.element))
-		b = le.AppendUint64(b, s.rows)
-		b = le.AppendUint64(b, s.cols)
-		b = le.AppendUint64(b, s.offset)
-		b = le.AppendUint64(b, s.bytes)
-		b = le.AppendUint32(b, s.checksum)
-		b = le.AppendUint32(b, 0)
-	}
-	le.PutUint32(b[56:], crc32.Checksum(b, castagnoli()))
-	return b
+	return nil
 }
 
-// decodeHeader checks header and table of a file of size bytes. b is its beginning,
-// and long enough for the largest table. The sections come in the file's order. They
-// have known kinds, each at most once, and lie inside the file without overlap.
-func decodeHeader(b []byte, size uint64) ([]section, error) {
-	le := binary.LittleEndian
-	if len(b) < headerBytes || string(b[:8]) != storeMagic {
-		return nil, fmt.Errorf("does not begin like a store: %w", ErrFormat)
+// leastBlock is the least memory for a block of P·X.
+const leastBlock = 16 << 20
+
+// propagate computes P·X of the features that a growing store holds, and so of rounded ones if
+// it rounds them. It computes as many rows at a time as fit in memory, and reads dense features
+// once for each such block: see kernel.InOrder.
+func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32) error, o *Options) error {
+	p, x, n, cols := d.Laplacian(), d.Features, d.Nodes(), d.Features.Cols
+	total := 4 * int64(n) * int64(cols)
+	report := func(done int64) {
+		o.progress(FetchProgress{Name: d.title(), Stage: "propagate", Done: done, Total: total})
 	}
-	version := le.Uint32(b[8:])
-	if version > storeVersion {
-		return nil, fmt.Errorf("store of version %d, this program reads up to %d: %w", version, storeVersion, ErrVersion)
+	if x.Sparse != nil {
+		return kernel.PropagateFeatures(ctx, p, x, func(lo int, rows []float32) error {
+			report(4 * int64(lo*cols+len(rows)))
+			return put(rows)
+		})
 	}
-	if version == 0 {
-		return nil, fmt.Errorf("version 0: %w", ErrFormat)
+	written, err := w.Written()
+	if err != nil {
+		return fmt.Errorf("P·X needs a mapped file: %w", err)
 	}
-	if recorded := le.Uint64(b[16:]); recorded != size {
-		return nil, fmt.Errorf("is %d bytes long, was written with %d: %w", size, recorded, ErrFormat)
+	defer written.Close() // it was only read
+	if x, err = written.Matrix(arrayFeatures); err != nil {
+		return err
 	}
-	count := le.Uint32(b[12:])
-	end := uint64(headerBytes) + entryBytes*uint64(count)
-	if count > mostSections || end > uint64(len(b)) {
-		return nil, fmt.Errorf("table of %d sections does not fit: %w", count, ErrFormat)
-	}
-	head := bytes.Clone(b[:end])
-	le.PutUint32(head[56:], 0)
-	if crc32.Checksum(head, castagnoli()) != le.Uint32(b[56:]) {
-		return nil, fmt.Errorf("header and its checksum differ: %w", ErrFormat)
-	}
-	var sections []section
-	seen := map[sectionKind]bool{}
-	for k := range count {
-		e := b[headerBytes+entryBytes*k:]
-		s := section{
-			kind: sectionKind(le.Uint32(e)), element: elementType(le.Uint32(e[4:])),
-			rows: le.Uint64(e[8:]), cols: le.Uint64(e[16:]),
-			offset: le.Uint64(e[24:]), bytes: le.Uint64(e[32:]), checksum: le.Uint32(e[40:]),
+	block := o.block
+	if block == 0 {
+		// An eighth is left to the collector, and to blocks that are larger than the first.
+		budget, fixed := o.memoryBudget(), 8*int64(n)+leastBlock
+		if block = (budget - fixed) / 8 * 7; block < leastBlock {
+			return fmt.Errorf("P·X takes at least %s of memory, and may take %s: %w",
+				memory.Text(uint64(fixed+leastBlock/7*8)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
 		}
-		switch {
-		case s.kind.element() == 0 || seen[s.kind]:
-			return nil, fmt.Errorf("section %d: %v is unknown or there twice: %w", k, s.kind, ErrFormat)
-		case !s.kind.allows(s.element, version):
-			return nil, fmt.Errorf("%v: element type %d, want %d: %w", s.kind, s.element, s.kind.element(), ErrFormat)
-		case s.rows > math.MaxInt || s.cols == 0 || s.rows > math.MaxInt/s.element.size()/s.cols || s.rows*s.cols*s.element.size() != s.bytes:
-			return nil, fmt.Errorf("%v: %d×%d elements in %d bytes: %w", s.kind, s.rows, s.cols, s.bytes, ErrFormat)
-		case s.offset%storeAlign != 0 || s.offset < end || s.offset > size || s.bytes > size-s.offset:
-			return nil, fmt.Errorf("%v: %d bytes at %d of a file of %d: %w", s.kind, s.bytes, s.offset, size, ErrFormat)
+	}
+	var product kernel.InOrder
+	var ids []int32
+	var values []float32
+	for row := 0; row < n; row += len(ids) {
+		ids = ids[:0]
+		bytes := int64(0)
+		for i := row; i < n; i++ {
+			if bytes += kernel.InOrderBytes(p.Adjacency.Degree(i)) + 4*int64(cols); i > row && bytes > block {
+				break
+			}
+			ids = append(ids, int32(i))
 		}
-		seen[s.kind] = true
-		end = s.offset + s.bytes
-		sections = append(sections, s)
+		if len(values) < len(ids)*cols { // a later block has about as many rows
+			values = nil
+			values = memory.Large(min(len(ids)+len(ids)/16, n-row) * cols)
+		}
+		result := values[:len(ids)*cols]
+		err := product.Propagate(ctx, result, p, ids, x, func(share float64) {
+			report(int64(4 * float64(cols) * (float64(row) + float64(len(ids))*share)))
+		})
+		if err == nil {
+			err = put(result)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if end != size {
-		return nil, fmt.Errorf("sections end at %d of %d bytes: %w", end, size, ErrFormat)
-	}
-	return sections, nil
+	return nil
 }
 
-// number is the type of the numbers in a section, or in a temporary file.
-type number interface {
-	byte | uint16 | int32 | int64 | float32 | graph.Edge
+// notesWithSource returns the notes for a copy in another format.
+func (d *Data) notesWithSource() []string {
+	if d.source != "" || d.Name == "" {
+		return d.Notes
+	}
+	return append([]string{"made from " + d.Name}, d.Notes...)
 }
 
-// littleEndian tells whether this machine has the byte order of stores.
-func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
-
-// view returns the numbers of a section without copying them. b holds the section's
-// bytes in this machine's byte order.
-func view[T number](b []byte) ([]T, error) {
-	var zero T
-	size := int(unsafe.Sizeof(zero))
-	if len(b) == 0 {
-		return nil, nil
+// storeScheme opens a store. A store that was found valid before, or was written
+// here, is mapped in milliseconds; see docs/adr/0009-store.md.
+func storeScheme(o Options) Scheme {
+	return Scheme{
+		Name: "store", Path: "FILE", builtin: true,
+		Summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
+		Keys:    fileKeys(),
+		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
+			d, err := openStore(ctx, spec.Path, o, false)
+			return adjusted(ctx, d, spec, o.Schema, err)
+		},
 	}
-	start := unsafe.Pointer(unsafe.SliceData(b))
-	if len(b)%size != 0 || uintptr(start)%uintptr(size) != 0 {
-		return nil, fmt.Errorf("%d bytes not aligned to %d: %w", len(b), size, ErrFormat)
-	}
-	return unsafe.Slice((*T)(start), len(b)/size), nil
 }
 
-// byteView is the inverse of view.
-func byteView[T number](values []T) []byte {
-	if len(values) == 0 {
+// adjusted applies the keys of a SPEC to data from a store, unless opening it
+// failed. On an error it closes the data.
+func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*Data, error) {
+	if err != nil {
+		return nil, err
+	}
+	if err := adjust(ctx, d, spec, s); err != nil {
+		d.Close() // the SPEC is wrong, not the store
+		return nil, err
+	}
+	return d, nil
+}
+
+func adjust(ctx context.Context, d *Data, spec *Spec, s *Schema) error {
+	err := error(nil)
+	d.Name = spec.String()
+	if splitAsked(spec) {
+		err = splitFromSpec(ctx, d, spec)
+	} else {
+		err = checkNoSeed(spec)
+	}
+	if err != nil {
+		return err
+	}
+	if how, given := spec.Values["normalize"]; s == nil && given && how != "none" {
+		// The mapping cannot be written to.
+		if err := d.copyFeatures(); err != nil {
+			return err
+		}
+	}
+	if err := finish(ctx, d, spec, "none", s); err != nil {
+		return err
+	}
+	if len(spec.Values) > 0 {
+		return d.validateNodes(ctx)
+	}
+	return nil
+}
+
+// copyFeatures makes the features d's own, in single precision.
+func (d *Data) copyFeatures() error {
+	x := d.Features
+	d.Propagated = nil // it is of the features as they were
+	if m := x.Sparse; m != nil {
+		own := *m // Ptr and Idx do not change
+		own.Val = slices.Clone(m.Val)
+		d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Sparse: &own}
 		return nil
 	}
-	var zero T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(zero)))
+	what := fmt.Sprintf("datasets: %s: a copy of the features", d.title())
+	if err := memory.Check(what, memory.Product(int64(x.Rows), int64(x.Cols), 4)); err != nil {
+		return err
+	}
+	data := x.Float32s()
+	if x.Half == nil {
+		data = slices.Clone(data)
+	}
+	d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: data}
+	return nil
 }
 
-// swapBytes reverses the bytes of each number of the given size, in place.
-func swapBytes(b []byte, size uint64) {
-	switch size {
-	case 2:
-		for ; len(b) >= 2; b = b[2:] {
-			binary.BigEndian.PutUint16(b, binary.LittleEndian.Uint16(b))
-		}
-	case 4:
-		for ; len(b) >= 4; b = b[4:] {
-			binary.BigEndian.PutUint32(b, binary.LittleEndian.Uint32(b))
-		}
-	case 8:
-		for ; len(b) >= 8; b = b[8:] {
-			binary.BigEndian.PutUint64(b, binary.LittleEndian.Uint64(b))
-		}
+// Close unmaps the store of d. The arrays of d, and slices of them, must not be used
+// afterwards. Without Close they last as long as the process. Close does nothing
+// for data that do not come from a store, or the second time.
+//
+// The file of an open store must not be changed or shortened: reading a lost page
+// ends the process. It may be removed, or replaced by another file, as WriteStore
+// does.
+func (d *Data) Close() error {
+	if d == nil || d.file == nil {
+		return nil
 	}
+	file := d.file
+	d.file = nil
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("datasets: %s: %w", d.title(), err)
+	}
+	return nil
+}
+
+// Release gives the memory of a mapped store back to the system; the next reads load it
+// from the file again. It is for a program that will read only few of the data for a
+// while. For data that do not come from a store it does nothing.
+func (d *Data) Release() {
+	if d.file != nil {
+		d.file.Release()
+	}
+}
+
+// openStore opens a store. It reads all of it, unless a record says that the store
+// was found valid before, or this process has just written it: the data were validated
+// before.
+func openStore(ctx context.Context, path string, o Options, written bool) (*Data, error) {
+	f, err := store.Open(path, true)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	cache, noCache := o.cacheDir() // without a cache, stores are read whole each time
+	d, err := storedData(ctx, f)
+	if err == nil && !written && (o.verify || noCache != nil || !f.Recorded(cache)) {
+		if err = f.Check(ctx, math.MaxInt64); err != nil {
+			err = fmt.Errorf("datasets: %w", err)
+		}
+		err = cmp.Or(err, d.validate(ctx))
+	}
+	if err != nil {
+		if noCache == nil && ctx.Err() == nil {
+			os.Remove(store.RecordPath(cache, path)) // there may be none
+		}
+		f.Close() // nothing was written
+		return nil, cmp.Or(ctx.Err(), err)
+	}
+	if noCache == nil && !f.Recorded(cache) {
+		f.Record(cache)
+	}
+	return d, nil
+}
+
+// smallArray is the largest size in bytes of arrays that are checked at every opening.
+const smallArray = 1 << 16
+
+// storedData returns the data set in a store. It checks that the sizes of the arrays agree, and
+// the contents of small ones.
+func storedData(ctx context.Context, f *store.File) (*Data, error) {
+	if err := f.Check(ctx, smallArray); err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	var meta storeMeta
+	d := &Data{Name: "store:" + f.Path, Graph: &graph.CSR{}, Labels: &graph.Labels{}, simple: true, file: f}
+	fail := func(format string, args ...any) (*Data, error) {
+		return nil, fmt.Errorf("datasets: %s: %w: %w", f.Path, fmt.Errorf(format, args...), ErrFormat)
+	}
+	names, sparse, y := &graph.Names{}, &graph.CSR{}, d.Labels
+	var err error
+	if len(f.Data) > mostMeta {
+		return fail("description of %d bytes, at most %d are read", len(f.Data), mostMeta)
+	}
+	if err := json.Unmarshal([]byte(f.Data), &meta); err != nil {
+		return fail("description: %w", err)
+	}
+	if meta.Schema == nil {
+		return fail("no schema: convert the data again")
+	}
+	d.Features, err = f.Matrix(arrayFeatures)
+	px, pxErr := f.Matrix(arrayPropagated)
+	d.Propagated = px
+	if labels, _ := f.Array(arrayLabels); labels.Type == "F32" {
+		err = cmp.Or(err, take(f, arrayLabels, &y.Multi))
+	} else {
+		err = cmp.Or(err, take(f, arrayLabels, &y.Class))
+	}
+	err = cmp.Or(err, pxErr,
+		take(f, arrayPtr, &d.Graph.Ptr), take(f, arrayIdx, &d.Graph.Idx), take(f, arrayVal, &d.Graph.Val),
+		take(f, arrayTrain, &d.Split.Train), take(f, arrayValid, &d.Split.Valid), take(f, arrayTest, &d.Split.Test),
+		take(f, arrayNames, &names.Text), take(f, arrayNameEnds, &names.Ends),
+		take(f, arraySparsePtr, &sparse.Ptr), take(f, arraySparseIdx, &sparse.Idx), take(f, arraySparseVal, &sparse.Val))
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	schema, n := meta.Schema, len(d.Graph.Ptr)-1
+	if n < 1 || n > math.MaxInt32 {
+		return fail("no graph, or one of more than %d nodes", math.MaxInt32)
+	}
+	if sparse.Ptr != nil {
+		if d.Features != nil || schema.Features < 1 || schema.Features > math.MaxInt32 {
+			return fail("sparse features with %d columns, or dense features too", schema.Features)
+		}
+		sparse.Rows, sparse.Cols = n, schema.Features
+		if text := wrongSizes(sparse); text != "" {
+			return fail("sparse features: %s", text)
+		}
+		d.Features = &graph.Features{Rows: n, Cols: schema.Features, Sparse: sparse}
+		d.Features.Release, d.Features.Prefetch = f.Rows(sparse, arraySparseIdx, arraySparseVal)
+	}
+	labels := len(y.Class)
+	if schema.Tasks > 0 {
+		labels = len(y.Multi) / schema.Tasks
+	}
+	d.Graph.Rows, d.Graph.Cols = n, n
+	switch {
+	case wrongSizes(d.Graph) != "":
+		return fail("graph: %s", wrongSizes(d.Graph))
+	case d.Features == nil || d.Features.Rows != n || labels != n || (y.Class == nil) == (y.Multi == nil) || labels*schema.Tasks != len(y.Multi):
+		return fail("%d nodes, labels of %d, or features of another number", n, labels)
+	case px != nil && (px.Rows != n || px.Cols != d.Features.Cols):
+		return fail("propagated features of %d nodes × %d, want %d × %d", px.Rows, px.Cols, n, d.Features.Cols)
+	case schema.Classes > formats.MostClasses(n):
+		return fail("%d classes for %d nodes", schema.Classes, n)
+	case len(d.Split.Train) == 0:
+		return fail("the training set is empty")
+	case len(names.Text)+len(names.Ends) > 0 && len(names.Ends) != n:
+		return fail("%d names of %d nodes", len(names.Ends), n)
+	}
+	if len(names.Ends) > 0 {
+		d.NodeNames = names
+	}
+	_, d.Graph.Prefetch = f.Rows(d.Graph, arrayIdx, arrayVal)
+	y.Classes, y.Tasks, y.Names = schema.Classes, schema.Tasks, schema.Names
+	d.encoding = *schema
+	d.Directed, d.Metric, d.Notes, d.source = meta.Directed, meta.Metric, meta.Notes, meta.Source
+	d.Report = graph.Report{Given: meta.Given, SelfLoops: meta.SelfLoops, Duplicates: meta.Duplicates, Edges: meta.Edges}
+	return d, nil
+}
+
+// take sets values to an array of a store.
+func take[T store.Number](f *store.File, name string, values *[]T) (err error) {
+	*values, err = store.Values[T](f, name)
+	return err
+}
+
+// wrongSizes says how the parts of a matrix disagree, "" if they agree.
+func wrongSizes(m *graph.CSR) string {
+	if len(m.Ptr) == m.Rows+1 && m.Ptr[0] == 0 && m.Ptr[m.Rows] == int64(len(m.Idx)) && (m.Val == nil || len(m.Val) == len(m.Idx)) {
+		return ""
+	}
+	return fmt.Sprintf("%d row offsets from %d to %d, %d columns, %d values of %d rows", len(m.Ptr), m.Ptr[0], m.Ptr[len(m.Ptr)-1], len(m.Idx), len(m.Val), m.Rows)
 }

@@ -15,35 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/half"
 )
 
 const streamMemory = 1 << 30 // of the tests
 
-// streamed converts a SPEC without holding it in memory.
-func streamed(ctx context.Context, text, path string, o Options) error {
-	spec, scheme, err := parse(text, o)
-	if err != nil {
-		return err
-	}
-	var source streamSource
-	if scheme.Name == "synth" {
-		m, err := synthFromSpec(spec)
-		if err != nil {
-			return err
-		}
-		source = &synthStream{spec: text, m: m}
-	} else if source, err = findStream(ctx, spec, scheme, o); err != nil {
-		return err
-	}
-	return streamToStore(ctx, source, text, path, o)
-}
-
-// A streamed store equals the store of the data in memory, byte for byte, however often
-// the conversion is cancelled.
+// A store whose graph is built in files equals the store of the data in memory, byte for byte.
+// A conversion that is cancelled at any time leaves nothing.
 func TestStreamedSynthetic(t *testing.T) {
 	ctx := t.Context()
 	for _, text := range []string{
@@ -54,11 +33,15 @@ func TestStreamedSynthetic(t *testing.T) {
 		for _, p := range []Precision{"", Float16} {
 			dir := t.TempDir()
 			inMemory, path := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-			if err := writeStoreAs(ctx, inMemory, d, p, nil); err != nil {
+			if err := writeStore(ctx, inMemory, d, nil, &Options{Precision: p}); err != nil {
 				t.Fatal(err)
 			}
-			o := Options{Precision: p, Memory: streamMemory, checkpoint: 1}
-			if err := streamed(ctx, text, path, o); err != nil {
+			if _, err := Convert(ctx, text, path, Options{Precision: p}); err != nil {
+				t.Fatal(err)
+			}
+			sameStores(t, text, path, inMemory)
+			o := Options{Precision: p, Memory: streamMemory, window: 1000}
+			if _, err := Convert(ctx, text, path, o); err != nil {
 				t.Fatal(err)
 			}
 			sameStores(t, text, path, inMemory)
@@ -77,45 +60,35 @@ func sameStores(t *testing.T, title, path, want string) {
 	}
 }
 
-// cancelledOften converts a SPEC. It cancels at every report of progress once, and before
-// it goes on, it adds bytes to the files, as a killed process may have done.
+// cancelledOften converts a SPEC. It cancels at one report of progress after the other.
 func cancelledOften(t *testing.T, text, path string, o Options) string {
 	t.Helper()
 	for stop := 1; ; stop++ {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := 0
 		o.Progress = func(FetchProgress) {
-			if seen++; seen == 2+stop%5 || stop == 1 { // a block of P·X reports thrice or more
+			if seen++; seen == stop {
 				cancel()
 			}
 		}
-		err := streamed(ctx, text, path, o)
+		_, err := Convert(ctx, text, path, o)
 		cancel()
-		if err == nil {
+		if err == nil && seen < stop {
 			return path
 		}
-		if !errors.Is(err, context.Canceled) || stop > 1000 {
-			t.Fatal(err)
-		}
-		if !isMissing(path) {
-			t.Fatal("an incomplete store is there")
-		}
-		work := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".convert")
-		files, err := os.ReadDir(work)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range files {
-			if name := f.Name(); strings.HasSuffix(name, ".edges") || name == "store" {
-				half, err := os.OpenFile(filepath.Join(work, name), os.O_WRONLY|os.O_APPEND, 0)
-				if err == nil {
-					_, err = half.WriteString("written by halves")
-				}
-				if err := errors.Join(err, half.Close()); err != nil {
-					t.Fatal(err)
-				}
+		if err == nil { // cancelled at the last report
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
 			}
+			continue
 		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if files, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); err != nil || len(files) > 0 || !isMissing(path) {
+			t.Fatalf("left behind: %q, %v", files, err)
+		}
+		stop += stop / 8
 	}
 }
 
@@ -170,7 +143,7 @@ func TestOGBBinary(t *testing.T) {
 		}
 		for _, p := range []Precision{"", Float16} {
 			inMemory, path := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-			if err := writeStoreAs(t.Context(), inMemory, got, p, nil); err != nil {
+			if err := writeStore(t.Context(), inMemory, got, nil, &Options{Precision: p}); err != nil {
 				t.Fatal(err)
 			}
 			spec, err := Convert(t.Context(), "ogb:"+dir, path, Options{Precision: p, Scratch: filepath.Join(dir, "scratch")})
@@ -181,7 +154,7 @@ func TestOGBBinary(t *testing.T) {
 			if left, err := os.ReadDir(filepath.Join(dir, "scratch")); err != nil || len(left) > 0 {
 				t.Errorf("scratch files are left: %v, %v", left, err)
 			}
-			sameStores(t, spec, cancelledOften(t, "ogb:"+dir, filepath.Join(dir, "c"+string(p)), Options{Precision: p, checkpoint: 1}), inMemory)
+			sameStores(t, spec, cancelledOften(t, "ogb:"+dir, filepath.Join(dir, "c"+string(p)), Options{Precision: p, window: 1000}), inMemory)
 		}
 	}
 }
@@ -226,56 +199,14 @@ func TestOGBBinaryFaults(t *testing.T) {
 	if _, err := Open(t.Context(), "ogb:"+dir, Options{}); err == nil || !strings.Contains(err.Error(), "test.csv.gz") {
 		t.Errorf("without a file: %v", err)
 	}
-	// An unfinished conversion of other data stays.
 	dir = binaryFolder(t, d, arcs, zip.Store, false)
-	path := filepath.Join(dir, "x")
-	ctx, cancel := context.WithCancel(t.Context())
-	o := Options{checkpoint: 1, Progress: func(FetchProgress) { cancel() }}
-	if err := streamed(ctx, "ogb:"+dir, path, o); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	if err := streamed(t.Context(), "synth:demo?nodes=100", path, Options{}); err == nil || !strings.Contains(err.Error(), "unfinished") {
-		t.Errorf("over another conversion: %v", err)
-	}
-	if err := streamed(t.Context(), "ogb:"+dir, path, Options{}); err != nil {
-		t.Error(err)
-	}
-	if err := streamed(t.Context(), "ogb:"+dir, path, Options{Memory: 1 << 20}); err == nil || !strings.Contains(err.Error(), "of memory") {
+	if _, err := Convert(t.Context(), "ogb:"+dir, filepath.Join(dir, "x"), Options{Memory: 1 << 20}); err == nil || !strings.Contains(err.Error(), "of memory") {
 		t.Errorf("within 1 MB: %v", err)
 	}
 }
 
-// An unfinished conversion keeps its scratch folder, with or without the option, and refuses
-// another one. At the end nothing is left in it.
-func TestStreamScratch(t *testing.T) {
-	d := made(t, 300, 7)
-	spec := "ogb:" + binaryFolder(t, d, arcsOf(d, 3), zip.Store, false)
-	dir := t.TempDir()
-	path, scratch := filepath.Join(dir, "x"), filepath.Join(dir, "scratch")
-	for _, stage := range []string{"edges", "rows"} {
-		ctx, cancel := context.WithCancel(t.Context())
-		o := Options{checkpoint: 1, Scratch: scratch, Progress: func(p FetchProgress) {
-			if p.Stage == stage {
-				cancel()
-			}
-		}}
-		if err := streamed(ctx, spec, path, o); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
-		if err := streamed(t.Context(), spec, path, Options{Scratch: dir}); err == nil || !strings.Contains(err.Error(), scratch) {
-			t.Errorf("%s: with another scratch folder: %v", stage, err)
-		}
-		if err := streamed(t.Context(), spec, path, Options{}); err != nil {
-			t.Errorf("%s: without the option: %v", stage, err)
-		}
-		if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
-			t.Errorf("%s: scratch files are left: %v, %v", stage, left, err)
-		}
-	}
-}
-
-// A process that is killed at random leaves files from which the next goes on. The result
-// equals the store of the data in memory.
+// A process that is killed at random leaves no store, and at most a hidden file that the next
+// one removes. The result equals the store of the data in memory.
 func TestStreamKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes")
@@ -286,113 +217,42 @@ func TestStreamKilled(t *testing.T) {
 	if _, err := Convert(t.Context(), text, inMemory, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	killOften(t, "stream "+text+" "+path, 20, 400)
-	sameStores(t, text, path, inMemory)
+	killOften(t, "stream "+text+" "+path, path, inMemory, 12, 400)
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
 }
 
-// killOften starts a child process with some work again and again, and kills it after 30 to
-// 30+longest milliseconds, until it ends by itself or was killed most times. The last child is
-// not killed.
-func killOften(t *testing.T, work string, most, longest int) {
-	child := func() *exec.Cmd {
+// killOften starts a child process with some work, and kills it after 30 to 30+longest
+// milliseconds, so many times. Then it lets one end. path must be missing, or equal want.
+func killOften(t *testing.T, work, path, want string, times, longest int) {
+	random := rand.New(rand.NewPCG(1, 2))
+	killed := 0
+	for k := range times + 1 {
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), "DATASETS_TEST_CHILD="+work)
-		return c
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	kills := 0
-	for ; kills < most; kills++ {
-		c := child()
+		c.Stderr = os.Stderr
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(time.Duration(30+random.IntN(longest))*time.Millisecond, func() { c.Process.Kill() }) // it may have ended
-		err := c.Wait()
-		timer.Stop()
-		if err == nil {
-			break
+		if k < times {
+			timer := time.AfterFunc(time.Duration(30+random.IntN(longest))*time.Millisecond, func() { c.Process.Kill() }) // it may have ended
+			defer timer.Stop()
 		}
-	}
-	if kills == most {
-		if out, err := child().CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	t.Logf("killed %d times", kills)
-}
-
-// TestEdgeBuckets compares with graph.Builder, also where a bucket does not fit in memory.
-func TestEdgeBuckets(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(1, 60).Draw(rt, "nodes")
-		node := rapid.Int32Range(0, int32(n-1))
-		edges := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) graph.Edge {
-			return graph.Edge{U: node.Draw(rt, "u"), V: node.Draw(rt, "v")}
-		}), 0, 200).Draw(rt, "edges")
-		builder, err := graph.NewBuilder(n)
-		if err != nil {
-			rt.Fatal(err)
-		}
-		if err := builder.AddEdges(edges); err != nil {
-			rt.Fatal(err)
-		}
-		want, report := builder.Build()
-		dir, err := os.MkdirTemp(t.TempDir(), "")
-		if err != nil {
-			rt.Fatal(err)
-		}
-		state := &bucketState{Shift: 4, Edges: make([]int64, (n-1)>>4+1)} // up to 4 buckets
-		state.Rows = make([]int64, len(state.Edges))
-		b := edgeBuckets{dir: dir, nodes: n, state: state}
-		half := len(edges) / 2
-		err = errors.Join(b.open(), b.put(edges[:half]), b.put(edges[half:]), b.sync(), b.close())
-		if err != nil {
-			rt.Fatal(err)
-		}
-		s := &rowScratch{most: int64(rapid.IntRange(1, 20).Draw(rt, "columns in memory"))}
-		got := &graph.CSR{Rows: n, Cols: n, Ptr: []int64{0}}
-		for k := range b.state.Rows {
-			if b.state.Rows[k], err = b.buildOne(t.Context(), k, s); err != nil {
-				rt.Fatal(err)
-			}
-			lo, hi := b.span(k)
-			err := errors.Join(
-				b.eachPiece(t.Context(), b.path(k, "rows"), 0, int64(hi-lo)*4, func(piece []byte) error {
-					counts, err := view[int32](piece)
-					for _, c := range counts {
-						got.Ptr = append(got.Ptr, got.NNZ()+int64(c))
-					}
-					return err
-				}),
-				b.eachPiece(t.Context(), b.path(k, "rows"), int64(hi-lo)*4, b.state.Rows[k]*4, func(piece []byte) error {
-					columns, err := view[int32](piece)
-					got.Idx = append(got.Idx, columns...)
-					return err
-				}))
-			if err != nil {
-				rt.Fatal(err)
+		if err := c.Wait(); err != nil {
+			killed++
+			if k == times {
+				t.Fatal(err)
 			}
 		}
-		if fmt.Sprint(got.Ptr, got.Idx) != fmt.Sprint(want.Ptr, want.Idx) {
-			rt.Fatalf("rows %v %v, want %v %v", got.Ptr, got.Idx, want.Ptr, want.Idx)
-		}
-		if b.report() != report {
-			rt.Fatalf("report %+v, want %+v", b.report(), report)
-		}
-	})
-}
-
-// A killed conversion repeats at most a sixteenth of a stage: of a stage of a few gigabytes
-// too, which a save each 2 GiB would leave to begin again.
-func TestCheckpoint(t *testing.T) {
-	for _, c := range []struct{ total, want int64 }{
-		{0, 64 << 20}, {1 << 30, 64 << 20}, {4 << 30, 256 << 20}, {32 << 30, 2 << 30}, {1 << 40, 2 << 30},
-	} {
-		if got := new(streamer).checkpoint(c.total); got != c.want {
-			t.Errorf("checkpoint(%d) = %d, want %d", c.total, got, c.want)
+		if !isMissing(path) {
+			sameStores(t, work, path, want)
+			if k < times {
+				os.Remove(path)
+			}
 		}
 	}
-	if got := (&streamer{options: Options{checkpoint: 5}}).checkpoint(1 << 40); got != 5 {
-		t.Errorf("with an option: %d, want 5", got)
+	if isMissing(path) || killed == 0 {
+		t.Errorf("killed %d times, and the store is missing: %v", killed, isMissing(path))
 	}
 }

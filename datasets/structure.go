@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -22,31 +23,25 @@ func EdgeHomophily(ctx context.Context, d *Data) (float64, error) {
 	if class == nil {
 		return math.NaN(), nil
 	}
-	chunks := (g.Rows + rows - 1) / rows
-	same, all := make([]int64, chunks), make([]int64, chunks)
-	err := parallel.Chunks(ctx, chunks, func(chunk int) error {
+	var same, all atomic.Int64
+	err := parallel.Chunks(ctx, (g.Rows+rows-1)/rows, func(chunk int) error {
 		for i := chunk * rows; i < min((chunk+1)*rows, g.Rows); i++ {
+			of := [2]int64{} // edges to other classes, and to the own
 			for _, j := range g.Row(i) {
-				if class[i] < 0 || class[j] < 0 {
-					continue
-				}
-				all[chunk]++
-				if class[i] == class[j] {
-					same[chunk]++
+				switch {
+				case class[i] < 0 || class[j] < 0:
+				case class[i] == class[j]:
+					of[1]++
+				default:
+					of[0]++
 				}
 			}
+			same.Add(of[1])
+			all.Add(of[0] + of[1])
 		}
 		return nil
 	})
-	return float64(sum(same)) / float64(sum(all)), err
-}
-
-func sum(counts []int64) int64 {
-	var total int64
-	for _, n := range counts {
-		total += n
-	}
-	return total
+	return float64(same.Load()) / float64(all.Load()), err
 }
 
 // clusteringNodes is the number of nodes that Clustering looks at.

@@ -1,12 +1,14 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
@@ -25,10 +27,25 @@ func (d *Data) validate(ctx context.Context) error {
 	if err := d.complete(); err != nil {
 		return err
 	}
-	if err := d.validateStructure(ctx); err != nil {
-		return err
+	validate := d.Graph.ValidateAdjacency
+	if d.Directed {
+		validate = d.Graph.ValidateDirected
+	}
+	if err := validate(ctx); err != nil {
+		return cmp.Or(ctx.Err(), d.named(err))
 	}
 	return d.validateNodes(ctx)
+}
+
+// named begins an error with the name of d.
+func (d *Data) named(err error) error { return fmt.Errorf("datasets: %s: %w", d.title(), err) }
+
+// check is an error about d, unless it is good.
+func (d *Data) check(good bool, format string, args ...any) error {
+	if good {
+		return nil
+	}
+	return d.named(fmt.Errorf("%w: %w", fmt.Errorf(format, args...), graph.ErrInvalid))
 }
 
 // complete reports nil data, or a nil part of them.
@@ -36,39 +53,19 @@ func (d *Data) complete() error {
 	if d == nil {
 		return fmt.Errorf("datasets: no data: %w", graph.ErrInvalid)
 	}
-	if d.Graph == nil || d.Features == nil || d.Labels == nil {
-		return fmt.Errorf("datasets: %s: graph, features or labels missing: %w", d.title(), graph.ErrInvalid)
-	}
-	return nil
-}
-
-// validateStructure checks the graph.
-func (d *Data) validateStructure(ctx context.Context) error {
-	check := d.Graph.ValidateAdjacency
-	if d.Directed {
-		check = d.Graph.ValidateDirected
-	}
-	err := check(ctx)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return fmt.Errorf("datasets: %s: %w", d.title(), err)
+	return d.check(d.Graph != nil && d.Features != nil && d.Labels != nil, "graph, features or labels missing")
 }
 
 // validateNodes is Validate without the graph's structure.
 func (d *Data) validateNodes(ctx context.Context) error {
-	if err := d.validateFeatures(ctx, d.Features); err != nil {
-		return err
-	}
-	if px := d.Propagated; px != nil {
-		if px.Rows != d.Features.Rows || px.Cols != d.Features.Cols {
-			return fmt.Errorf("datasets: %s: propagated features %d×%d of features %d×%d: %w", d.title(), px.Rows, px.Cols, d.Features.Rows, d.Features.Cols, graph.ErrInvalid)
-		}
-		if err := d.validateFeatures(ctx, px); err != nil {
-			return err
+	x, px := d.Features, d.Propagated
+	err := d.validateFeatures(ctx, x)
+	if err == nil && px != nil {
+		if err = d.check(px.Rows == x.Rows && px.Cols == x.Cols, "propagated features %d×%d of features %d×%d", px.Rows, px.Cols, x.Rows, x.Cols); err == nil {
+			err = d.validateFeatures(ctx, px)
 		}
 	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
 	return d.validateLabels()
@@ -76,60 +73,43 @@ func (d *Data) validateNodes(ctx context.Context) error {
 
 // validateLabels is validateNodes without the values of the features.
 func (d *Data) validateLabels() error {
-	n := d.Nodes()
-	if err := d.Labels.Validate(); err != nil && !d.validUnlabelled() {
-		return fmt.Errorf("datasets: %s: %w", d.title(), err)
+	n, y, names := d.Nodes(), d.Labels, d.NodeNames
+	if err := y.Validate(); err != nil && !d.validUnlabelled() {
+		return d.named(err)
 	}
-	if d.NodeNames != nil {
-		if err := d.NodeNames.Validate(); err != nil {
-			return fmt.Errorf("datasets: %s: %w", d.title(), err)
-		}
-		if d.NodeNames.Len() != n {
-			return fmt.Errorf("datasets: %s: %d names of %d nodes: %w", d.title(), d.NodeNames.Len(), n, graph.ErrInvalid)
-		}
+	if err := names.Validate(); err != nil {
+		return d.named(err)
 	}
-	if d.Features.Rows != n || d.Labels.Nodes() != n {
-		return fmt.Errorf("datasets: %s: graph of %d nodes, features of %d, labels of %d: %w", d.title(), n, d.Features.Rows, d.Labels.Nodes(), graph.ErrInvalid)
-	}
-	if !plausibleClasses(d.Labels.Classes, n) {
-		return fmt.Errorf("datasets: %s: %d classes for %d nodes: %w", d.title(), d.Labels.Classes, n, graph.ErrInvalid)
-	}
-	switch multi := d.Labels.Multi != nil; {
-	case d.Metric != Accuracy && d.Metric != MicroF1 && d.Metric != ROCAUC:
-		return fmt.Errorf("datasets: %s: metric %q: want %s, %s or %s: %w", d.title(), d.Metric, Accuracy, MicroF1, ROCAUC, graph.ErrInvalid)
-	case d.Metric == Accuracy && multi || d.Metric == ROCAUC && !multi:
-		return fmt.Errorf("datasets: %s: metric %s does not fit labels of %d classes and %d tasks: %w", d.title(), d.Metric, d.Labels.Classes, d.Labels.Tasks, graph.ErrInvalid)
-	}
-	if d.validUnlabelled() {
-		return nil
+	isMulti := y.Multi != nil
+	err := cmp.Or(
+		d.check(names == nil || names.Len() == n, "%d names of %d nodes", names.Len(), n),
+		d.check(d.Features.Rows == n && y.Nodes() == n, "graph of %d nodes, features of %d, labels of %d", n, d.Features.Rows, y.Nodes()),
+		d.check(y.Classes <= formats.MostClasses(n), "%d classes for %d nodes", y.Classes, n),
+		d.check(slices.Contains([]Metric{Accuracy, MicroF1, ROCAUC}, d.Metric), "metric %q: want %s, %s or %s", d.Metric, Accuracy, MicroF1, ROCAUC),
+		d.check((d.Metric != Accuracy || !isMulti) && (d.Metric != ROCAUC || isMulti), "metric %s does not fit labels of %d classes and %d tasks", d.Metric, y.Classes, y.Tasks),
+	)
+	if err != nil || d.validUnlabelled() {
+		return err
 	}
 	return d.validateSplit()
 }
 
-// plausibleClasses tells whether n nodes may have so many classes. Far more classes
-// than nodes mean a damaged file.
-func plausibleClasses(classes, n int) bool { return classes <= max(n, 1<<16) }
-
 // validUnlabelled tells whether d are data that Options.Unlabelled allowed.
 func (d *Data) validUnlabelled() bool {
 	known := func(class int32) bool { return class != -1 }
-	return d.unlabelled && d.Unlabelled() && !slices.ContainsFunc(d.Labels.Class, known) && len(d.Split.Train)+len(d.Split.Valid)+len(d.Split.Test) == 0
+	return d.unlabelled && !slices.ContainsFunc(d.Labels.Class, known) && len(d.Split.Train)+len(d.Split.Valid)+len(d.Split.Test) == 0
 }
 
 // validateFeatures is graph.Features.Validate on all cores, until ctx is done.
 func (d *Data) validateFeatures(ctx context.Context, x *graph.Features) error {
-	fail := func(err error) error { return fmt.Errorf("datasets: %s: %w", d.title(), err) }
 	if x.Sparse != nil {
 		if err := x.Validate(); err != nil {
-			return fail(err)
+			return d.named(err)
 		}
-		if !plausibleColumns(x) {
-			return fail(fmt.Errorf("%d columns of features with %d entries: too sparse to learn from: %w", x.Cols, x.Len(), graph.ErrInvalid))
-		}
-		return ctx.Err()
+		return cmp.Or(d.check(plausibleColumns(x), "%d columns of features with %d entries: too sparse to learn from", x.Cols, x.Len()), ctx.Err())
 	}
 	if x.Cols <= 0 || x.Rows < 0 || x.Rows > math.MaxInt/x.Cols || x.Len() != x.Rows*x.Cols || x.Data != nil && x.Half != nil {
-		return fail(x.Validate())
+		return d.named(x.Validate())
 	}
 	rows := max(1<<20/x.Cols, 1)
 	return parallel.Chunks(ctx, (x.Rows+rows-1)/rows, func(chunk int) error {
@@ -143,39 +123,31 @@ func (d *Data) validateFeatures(ctx context.Context, x *graph.Features) error {
 		if part.Validate() == nil {
 			return nil
 		}
-		for k, v := range part.Float32s() {
-			if v-v != 0 { // NaN or infinite
-				return fail(fmt.Errorf("feature %d of node %d is %v, want finite: %w", k%x.Cols, lo+k/x.Cols, v, graph.ErrInvalid))
-			}
-		}
-		return nil
+		values := part.Float32s()
+		k := slices.IndexFunc(values, func(v float32) bool { return v-v != 0 }) // NaN or infinite
+		return d.check(false, "feature %d of node %d is %v, want finite", k%x.Cols, lo+k/x.Cols, values[k])
 	})
 }
 
 func (d *Data) validateSplit() error {
-	if len(d.Split.Train) == 0 {
-		return fmt.Errorf("datasets: %s: the training set is empty: %w", d.title(), graph.ErrInvalid)
-	}
-	const unused = 0
 	n := d.Nodes()
-	part := make([]uint8, n) // of each node: the index of its part, plus 1
-	names := [...]string{"", "train", "valid", "test"}
+	part := make([]uint8, n) // of each node: the number of its part, from 1
 	for p, ids := range d.Split.parts() {
+		name := partNames()[p]
 		for k, id := range ids {
 			if id < 0 || int(id) >= n {
-				return fmt.Errorf("datasets: %s: %s node %d is %d, outside [0, %d): %w", d.title(), names[p+1], k, id, n, graph.ErrInvalid)
+				return d.check(false, "%s node %d is %d, outside [0, %d)", name, k, id, n)
 			}
-			switch before := part[id]; {
-			case int(before) == p+1:
-				return fmt.Errorf("datasets: %s: %s node %d (id %d) is there twice: %w", d.title(), names[p+1], k, id, graph.ErrInvalid)
-			case before != unused:
-				return fmt.Errorf("datasets: %s: %s node %d (id %d) is in the %s set too: %w", d.title(), names[p+1], k, id, names[before], graph.ErrInvalid)
+			switch before := int(part[id]); {
+			case before == p+1:
+				return d.check(false, "%s node %d (id %d) is there twice", name, k, id)
+			case before > 0:
+				return d.check(false, "%s node %d (id %d) is in the %s set too", name, k, id, partNames()[before-1])
+			case !d.labelled(int(id)):
+				return d.check(false, "%s node %d (id %d) has no label", name, k, id)
 			}
 			part[id] = uint8(p + 1)
-			if !d.labelled(int(id)) {
-				return fmt.Errorf("datasets: %s: %s node %d (id %d) has no label: %w", d.title(), names[p+1], k, id, graph.ErrInvalid)
-			}
 		}
 	}
-	return nil
+	return d.check(len(d.Split.Train) > 0, "the training set is empty")
 }

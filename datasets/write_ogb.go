@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,24 +14,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
-
-	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/kernel"
-	"github.com/gcn-layerwise/gcn/internal/npy"
 )
-
-func convertToOGB(ctx context.Context, spec, dir string, o Options) (string, error) {
-	d, err := Open(ctx, spec, o)
-	if err != nil {
-		return "", err
-	}
-	defer d.Close() // it was only read
-	if err := WriteOGB(ctx, dir, d); err != nil {
-		return "", err
-	}
-	return d.writtenSpec("ogb", dir), nil
-}
 
 // WriteOGB writes a data set as a folder in the binary layout of the Open Graph Benchmark,
 // as ogbn-papers100M has it: raw/data.npz, raw/node-label.npz and split/given/*.csv.gz. An
@@ -42,30 +26,20 @@ func convertToOGB(ctx context.Context, spec, dir string, o Options) (string, err
 // validated before the first file is replaced. The folder opens only once all files are
 // there. Memory: a few MB.
 func WriteOGB(ctx context.Context, dir string, d *Data) error {
-	if err := checkContext(ctx); err != nil {
+	if err := d.checkWritable(ctx); err != nil {
 		return err
-	}
-	if err := d.complete(); err != nil {
-		return err
-	}
-	if d.unmap == nil { // else opening the store has checked it
-		if err := d.validate(ctx); err != nil {
-			return err
-		}
-	}
-	if err := d.checkLabelled(); err != nil {
-		return err
-	}
-	fail := func(part string) error {
-		return fmt.Errorf("datasets: %s: OGB's binary layout has no place for %s; want a store, or NumPy files", d.title(), part)
-	}
-	switch {
-	case d.Graph.Val != nil:
-		return fail("weights of edges")
-	case d.Labels.Tasks == 1:
-		return fail("a single binary task")
 	}
 	at := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
+	part := ""
+	switch {
+	case d.Graph.Val != nil:
+		part = "weights of edges"
+	case d.Labels.Tasks == 1:
+		part = "a single binary task"
+	}
+	if part != "" {
+		return fmt.Errorf("datasets: %s: OGB's binary layout has no place for %s; want a store, or NumPy files", d.title(), part)
+	}
 	if _, err := os.Stat(at("raw", "edge.csv.gz")); err == nil {
 		return fmt.Errorf("datasets: %s: holds another data set, in OGB's text layout: not replaced", dir)
 	}
@@ -78,42 +52,27 @@ func WriteOGB(ctx context.Context, dir string, d *Data) error {
 			return fmt.Errorf("datasets: %s: holds another data set, with a split %s: not replaced", dir, e.Name())
 		}
 	}
-	for _, folder := range []string{at("raw"), at("split", "given")} {
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return fmt.Errorf("datasets: %w", err)
-		}
-	}
-	// Without data.npz the folder cannot be opened.
-	if err := os.Remove(at("raw", "data.npz")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("datasets: %w", err)
-	}
-	type file struct {
-		path  string
-		write func(io.Writer) error
-	}
-	var files []file
-	modified := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) // the first date of a zip file
+	var files []output
 	for k, ids := range d.Split.parts() {
-		name := [...]string{"train", "valid", "test"}[k] + ".csv.gz"
-		files = append(files, file{at("split", "given", name), func(w io.Writer) error { return writeIDLines(w, ids) }})
+		files = append(files, output{at("split", "given", partNames()[k]+".csv.gz"), func(w io.Writer) error { return writeIDLines(w, ids) }})
 	}
-	files = append(files,
-		file{at("raw", "node-label.npz"), func(w io.Writer) error {
-			return writeArchive(w, modified, []member{{"node_label", func(w io.Writer) error { return writeLabels(w, d.Labels) }}})
-		}},
-		file{at("raw", "data.npz"), func(w io.Writer) error { return writeArchive(w, modified, ogbMembers(ctx, d)) }})
-	for _, file := range files {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := atomicfile.Write(file.path, file.write); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return fmt.Errorf("datasets: %w", err)
-		}
+	modified := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) // the first date of a zip file
+	x, y, edges := d.Features, d.Labels, int(d.Edges())
+	label := func(w io.Writer) error { return writeMade(ctx, w, d.ogbClasses(), d.Nodes(), 1) }
+	if y.Tasks > 0 {
+		label = arrayOf(y.Multi, d.Nodes(), y.Tasks)
 	}
-	return nil
+	files = append(files, output{at("raw", "node-label.npz"), func(w io.Writer) error {
+		return writeArchive(w, modified, []output{{"node_label", label}})
+	}}, output{at("raw", "data.npz"), func(w io.Writer) error {
+		return writeArchive(w, modified, []output{
+			{"edge_index", func(w io.Writer) error { return writeMade(ctx, w, d.ends(), 2, edges) }},
+			{"node_feat", func(w io.Writer) error { return writeFeatures(ctx, w, x) }},
+			{"num_nodes_list", arrayOf([]int64{int64(d.Nodes())}, 1)},
+			{"num_edges_list", arrayOf([]int64{int64(edges)}, 1)},
+		})
+	}})
+	return writeFolder(ctx, dir, []string{filepath.Join("raw", "data.npz")}, files)
 }
 
 func writeIDLines(w io.Writer, ids []int32) error {
@@ -128,106 +87,33 @@ func writeIDLines(w io.Writer, ids []int32) error {
 	return z.Close()
 }
 
-// writeLabels writes classes as a matrix of one column, or tasks.
-func writeLabels(w io.Writer, y *graph.Labels) error {
-	if y.Tasks > 0 {
-		return npy.Write(w, y.Multi, y.Nodes(), y.Tasks)
-	}
-	if err := npy.WriteHeader[float32](w, len(y.Class), 1); err != nil {
-		return err
-	}
-	values := make([]float32, 0, 1<<13)
-	for i, class := range y.Class {
-		if class < 0 {
-			values = append(values, float32(math.NaN()))
-		} else {
-			values = append(values, float32(class))
+// ogbClasses yields the class of each node, NaN for none.
+func (d *Data) ogbClasses() iter.Seq[float32] {
+	return func(yield func(float32) bool) {
+		for _, class := range d.Labels.Class {
+			v := float32(class)
+			if class < 0 {
+				v = float32(math.NaN())
+			}
+			if !yield(v) {
+				return
+			}
 		}
-		if len(values) == cap(values) || i == len(y.Class)-1 {
-			if err := npy.WriteValues(w, values); err != nil {
-				return err
-			}
-			values = values[:0]
-		}
-	}
-	return nil
-}
-
-// ogbMembers returns the arrays of data.npz.
-func ogbMembers(ctx context.Context, d *Data) []member {
-	n, x := d.Nodes(), d.Features
-	edges := d.Edges()
-	return []member{
-		{"edge_index", func(w io.Writer) error {
-			if err := npy.WriteHeader[int64](w, 2, int(edges)); err != nil {
-				return err
-			}
-			if err := d.writeEnds(ctx, w, func(i, _ int32) int64 { return int64(i) }); err != nil {
-				return err
-			}
-			return d.writeEnds(ctx, w, func(_, j int32) int64 { return int64(j) })
-		}},
-		{"node_feat", func(w io.Writer) error {
-			if err := npy.WriteHeader[float32](w, n, x.Cols); err != nil {
-				return err
-			}
-			if m := x.Sparse; m != nil { // a few dense rows at a time
-				rows := max(featurePiece/x.Cols, 1)
-				for lo := 0; lo < n; lo += rows {
-					if err := ctx.Err(); err != nil {
-						return err
-					}
-					hi := min(lo+rows, n)
-					part := &graph.Features{Rows: hi - lo, Cols: x.Cols, Sparse: &graph.CSR{Rows: hi - lo, Cols: x.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}}
-					if err := npy.WriteValues(w, part.Float32s()); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			values := make([]float32, 0, featurePiece)
-			for lo := 0; lo < x.Len(); lo += featurePiece {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				hi := min(lo+featurePiece, x.Len())
-				if x.Half != nil {
-					values = values[:hi-lo]
-					kernel.Widen(values, x.Half[lo:hi])
-				} else {
-					values = x.Data[lo:hi]
-				}
-				if err := npy.WriteValues(w, values); err != nil {
-					return err
-				}
-			}
-			return nil
-		}},
-		{"num_nodes_list", func(w io.Writer) error { return npy.Write(w, []int64{int64(n)}, 1) }},
-		{"num_edges_list", func(w io.Writer) error { return npy.Write(w, []int64{edges}, 1) }},
 	}
 }
 
-// writeEnds writes one end of each edge, in the order of the rows. An undirected edge counts
-// in the row of its smaller node.
-func (d *Data) writeEnds(ctx context.Context, w io.Writer, end func(i, j int32) int64) error {
-	ends := make([]int64, 0, 1<<16)
-	for i := range d.Nodes() {
-		for _, j := range d.Graph.Row(i) {
-			if !d.Directed && j < int32(i) {
-				continue
+// ends yields the first end of each edge in the order of the rows, then the second ends. An
+// undirected edge counts in the row of its smaller node.
+func (d *Data) ends() iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		for end := range 2 {
+			for i := range d.Nodes() {
+				for _, j := range d.Graph.Row(i) {
+					if (d.Directed || j >= int32(i)) && !yield([...]int64{int64(i), int64(j)}[end]) {
+						return
+					}
+				}
 			}
-			if ends = append(ends, end(int32(i), j)); len(ends) < cap(ends) {
-				continue
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := npy.WriteValues(w, ends); err != nil {
-				return err
-			}
-			ends = ends[:0]
 		}
 	}
-	return npy.WriteValues(w, ends)
 }

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Block is one layer of one mini-batch: the matrix P̃ that propagates rows of the
@@ -99,6 +100,17 @@ func (m *CSR) sumRow(i int, sum, size float64) (float64, float64) {
 	return sum, size
 }
 
+// validatePart is Validate of a matrix of a block, which has values.
+func (m *CSR) validatePart(part string) error {
+	if err := m.Validate(); err != nil {
+		return fmt.Errorf("graph: block's %s: %w", part, err)
+	}
+	if m.Val == nil && m.NNZ() > 0 {
+		return fmt.Errorf("graph: block's %s has no values: %w", part, ErrInvalid)
+	}
+	return nil
+}
+
 // Validate returns an error about the first fault of b, for a graph of the given
 // number of nodes: sizes that disagree, node ids out of range or repeated, values
 // missing or not finite, a transpose or row sums that do not match the matrix.
@@ -107,11 +119,8 @@ func (b *Block) Validate(nodes int) error {
 	if b.Matrix.Rows != len(b.Dst) || b.Matrix.Cols != len(b.Src) {
 		return fmt.Errorf("graph: block of %d output and %d input nodes has a %d×%d matrix: %w", len(b.Dst), len(b.Src), b.Matrix.Rows, b.Matrix.Cols, ErrInvalid)
 	}
-	if err := b.Matrix.Validate(); err != nil {
+	if err := b.Matrix.validatePart("matrix"); err != nil {
 		return err
-	}
-	if b.Matrix.Val == nil && b.Matrix.NNZ() > 0 {
-		return fmt.Errorf("graph: block matrix has no values: %w", ErrInvalid)
 	}
 	for side, ids := range [][]int32{b.Dst, b.Src} {
 		seen := make([]bool, nodes)
@@ -122,21 +131,12 @@ func (b *Block) Validate(nodes int) error {
 			seen[id] = true
 		}
 	}
-	want := b.Matrix.Transpose()
-	t := &b.Transposed
-	if err := t.Validate(); err != nil {
-		return fmt.Errorf("graph: block's transpose: %w", err)
+	want, t := b.Matrix.Transpose(), &b.Transposed
+	if err := t.validatePart("transpose"); err != nil {
+		return err
 	}
-	if t.Val == nil && t.NNZ() > 0 {
-		return fmt.Errorf("graph: block's transpose has no values: %w", ErrInvalid)
-	}
-	if t.Rows != want.Rows || t.Cols != want.Cols || t.NNZ() != want.NNZ() {
-		return fmt.Errorf("graph: block's transpose is %d×%d with %d entries, want %d×%d with %d: %w", t.Rows, t.Cols, t.NNZ(), want.Rows, want.Cols, want.NNZ(), ErrInvalid)
-	}
-	for k := range want.Idx {
-		if t.Idx[k] != want.Idx[k] || t.Val[k] != want.Val[k] {
-			return fmt.Errorf("graph: block's transpose differs from the matrix at entry %d: %w", k, ErrInvalid)
-		}
+	if t.Rows != want.Rows || t.Cols != want.Cols || !slices.Equal(t.Ptr, want.Ptr) || !slices.Equal(t.Idx, want.Idx) || !slices.Equal(t.Val, want.Val) {
+		return fmt.Errorf("graph: block's transpose differs from the matrix: %w", ErrInvalid)
 	}
 	if len(b.ColScale) != 0 && len(b.ColScale) != len(b.Src) {
 		return fmt.Errorf("graph: block of %d input nodes has %d column scales: %w", len(b.Src), len(b.ColScale), ErrInvalid)
@@ -154,11 +154,8 @@ func (b *Block) Validate(nodes int) error {
 		if c.Rows != len(b.Dst) || c.Cols != nodes {
 			return fmt.Errorf("graph: block's control is %d×%d, want %d×%d: %w", c.Rows, c.Cols, len(b.Dst), nodes, ErrInvalid)
 		}
-		if err := c.Validate(); err != nil {
-			return fmt.Errorf("graph: block's control: %w", err)
-		}
-		if c.Val == nil && c.NNZ() > 0 {
-			return fmt.Errorf("graph: block's control has no values: %w", ErrInvalid)
+		if err := c.validatePart("control"); err != nil {
+			return err
 		}
 	}
 	if len(b.RowSums) != len(b.Dst) {

@@ -54,7 +54,7 @@ func TestBlockValidate(t *testing.T) {
 		{"node repeated", "input node 2 is 7", func(b *Block) { b.Src[2] = 7 }},
 		{"no values", "no values", func(b *Block) { b.Matrix.Val = nil }},
 		{"matrix", "column 3", func(b *Block) { b.Matrix.Idx[0] = 3 }},
-		{"transposed shape", "transpose is", func(b *Block) { b.Transposed = *b.Transposed.Transpose() }},
+		{"transposed shape", "transpose differs", func(b *Block) { b.Transposed = *b.Transposed.Transpose() }},
 		{"transposed value", "transpose differs", func(b *Block) { b.Transposed.Val[0]++ }},
 		{"row sums missing", "row sums", func(b *Block) { b.RowSums = nil }},
 		{"transposed values missing", "transpose has no values", func(b *Block) { b.Transposed.Val = nil }},

@@ -27,6 +27,9 @@ type Builder struct {
 	weights  [][]float32
 	degree   []int64 // degree[i+1] is the degree of node i, duplicates included; nil before the first edge
 	report   Report  // Given and SelfLoops
+
+	spilled string       // folder of the files of Spill; "": none
+	free    func() error // of the edges' file
 }
 
 // Edge is an edge between two nodes, in either direction.
@@ -172,7 +175,7 @@ func (b *Builder) Build() (*CSR, Report) {
 		m.Val = make([]float32, nnz)
 	}
 	next := slices.Clone(m.Ptr[:b.nodes])
-	b.scatter(m, next)
+	b.scatter(m, next, 0)
 	report := b.report
 	*b = Builder{nodes: b.nodes}
 	m.sortRows(next)
@@ -254,42 +257,42 @@ func (m *CSR) sortRows(scratch []int64) {
 	}
 }
 
-// scatter puts every edge into its two rows; next[i] is the position of the next
-// entry of row i. Each stripe of rows has a goroutine, which reads all edges and
+// scatter puts every edge into its two rows; row i of m is row base+i of the graph, and
+// next[i] is the position of its next entry. Each stripe of rows has a goroutine, which reads all edges and
 // writes the entries of its rows. The entries of a row are therefore in the order of
 // the edges for any number of stripes, and each goroutine's random writes stay within
 // a part of the matrix.
-func (b *Builder) scatter(m *CSR, next []int64) {
+func (b *Builder) scatter(m *CSR, next []int64, base int) {
 	stripes := min(runtime.GOMAXPROCS(0), 16)
-	if len(b.chunks) <= 1 {
+	if b.report.Given <= builderChunk {
 		stripes = 1
 	}
 	var group sync.WaitGroup
 	lo := 0
 	for s := range stripes {
-		share := m.Ptr[b.nodes] / int64(stripes) * int64(s+1)
-		hi := sort.Search(b.nodes, func(i int) bool { return m.Ptr[i] >= share })
+		share := m.Ptr[m.Rows] / int64(stripes) * int64(s+1)
+		hi := sort.Search(m.Rows, func(i int) bool { return m.Ptr[i] >= share })
 		if s == stripes-1 {
-			hi = b.nodes
+			hi = m.Rows
 		}
 		from := lo
-		group.Go(func() { b.scatterRows(m, next, from, hi) })
+		group.Go(func() { b.scatterRows(m, next, base, from, hi) })
 		lo = max(lo, hi)
 	}
 	group.Wait()
 }
 
-// scatterRows is scatter for the entries of rows lo to hi.
-func (b *Builder) scatterRows(m *CSR, next []int64, lo, hi int) {
-	first, rows := int32(lo), uint32(max(hi-lo, 0))
+// scatterRows is scatter for the entries of rows lo to hi of m.
+func (b *Builder) scatterRows(m *CSR, next []int64, base, lo, hi int) {
+	offset, first, rows := int32(base), int32(base+lo), uint32(max(hi-lo, 0))
 	for c, edges := range b.chunks {
 		var weights []float32
 		if b.weighted {
 			weights = b.weights[c]
 		}
 		put := func(k int, row, column int32) {
-			at := next[row]
-			next[row]++
+			at := next[row-offset]
+			next[row-offset]++
 			m.Idx[at] = column
 			if weights != nil {
 				m.Val[at] = weights[k]

@@ -1,8 +1,10 @@
 package graph
 
 import (
+	"context"
 	"errors"
 	"math"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -173,5 +175,44 @@ func TestBuilderErrors(t *testing.T) {
 	}
 	if m, report := b.Build(); m.NNZ() != 0 || report.Given != 0 {
 		t.Errorf("refused edges were kept: %+v", report)
+	}
+}
+
+// TestBuilderSpilled compares with the matrix made in memory, for any number of rows that are
+// sorted at a time.
+func TestBuilderSpilled(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 60).Draw(t, "nodes")
+		node := rapid.Int32Range(0, int32(n-1))
+		edges := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Edge { return Edge{node.Draw(t, "u"), node.Draw(t, "v")} }), 0, 200).Draw(t, "edges")
+		var builders [2]*Builder
+		for k := range builders {
+			b, err := NewBuilder(n)
+			if err == nil && k == 1 {
+				err = b.Spill(dir, int64(len(edges)))
+			}
+			if err == nil {
+				err = b.AddEdges(edges)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			builders[k] = b
+		}
+		want, wantReport := builders[0].Build()
+		got, report, free, err := builders[1].BuildSpilled(context.Background(), rapid.Int64Range(1, 900).Draw(t, "bytes"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report != wantReport || !slices.Equal(got.Ptr, want.Ptr) || !slices.Equal(got.Idx, want.Idx) {
+			t.Fatalf("rows %v %v, %+v; want %v %v, %+v", got.Ptr, got.Idx, report, want.Ptr, want.Idx, wantReport)
+		}
+		if err := free(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

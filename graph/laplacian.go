@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -55,10 +57,9 @@ func NewRowLaplacian(adjacency *CSR) *Laplacian {
 	if adjacency == nil {
 		return &Laplacian{}
 	}
-	rows, cols := make([]float32, adjacency.Rows), make([]float32, adjacency.Rows)
+	rows, cols := make([]float32, adjacency.Rows), slices.Repeat([]float32{1}, adjacency.Rows)
 	for i := range rows {
 		rows[i] = float32(1 / selfLoopedDegree(adjacency, i))
-		cols[i] = 1
 	}
 	return &Laplacian{Adjacency: adjacency, RowScale: rows, ColScale: cols}
 }
@@ -92,6 +93,27 @@ func (p *Laplacian) Nodes() int {
 		return 0
 	}
 	return p.Adjacency.Rows
+}
+
+// Row returns the columns of row i of P and their entries: node i itself first, then its
+// neighbours in the order of A. It reads only row i of A. Cost: O(degree of i).
+func (p *Laplacian) Row(i int) iter.Seq2[int32, float64] {
+	return func(yield func(column int32, entry float64) bool) {
+		scale := float64(p.RowScale[i])
+		if !yield(int32(i), scale*float64(p.ColScale[i])) {
+			return
+		}
+		values := p.Adjacency.RowValues(i)
+		for k, j := range p.Adjacency.Row(i) {
+			entry := scale * float64(p.ColScale[j])
+			if values != nil {
+				entry *= float64(values[k])
+			}
+			if !yield(j, entry) {
+				return
+			}
+		}
+	}
 }
 
 // RowNNZ returns the number of entries of row i of P, the self-loop included.
@@ -135,8 +157,7 @@ func (p *Laplacian) RowSums(ctx context.Context) ([]float32, error) {
 	sums := make([]float32, p.Nodes())
 	first, last := p.own()
 	err := parallel.Chunks(ctx, (last-first+rowRange-1)/rowRange, func(chunk int) error {
-		lo := first + chunk*rowRange
-		for v := lo; v < min(lo+rowRange, last); v++ {
+		for v := first + chunk*rowRange; v < min(first+(chunk+1)*rowRange, last); v++ {
 			sums[v] = float32(p.RowSum(v))
 		}
 		return nil

@@ -1,6 +1,9 @@
 package graph
 
-import "context"
+import (
+	"context"
+	"sync"
+)
 
 // prefetchedRows is the number of rows that EachPart reads ahead: many requests for the disk
 // at a time, and few of the pages of memory.
@@ -13,30 +16,20 @@ const prefetchedRows = 1 << 14
 // on a goroutine of its own, since the call that starts to read many rows takes time. It may
 // be nil. ctx is checked at each part. The first error of f ends the calls.
 func EachPart(ctx context.Context, rows []int32, prefetch func(rows []int32), f func(lo, hi int) error) error {
-	var ended chan struct{} // of the prefetch of a part; nil: there is none
+	var prefetching sync.WaitGroup // of one part at a time
 	start := func(hi int) {
-		if ended = nil; prefetch == nil || hi == 0 {
-			return
-		}
-		ended = make(chan struct{})
-		go func(ended chan struct{}) {
-			defer close(ended)
-			prefetch(rows[max(hi-prefetchedRows, 0):hi])
-		}(ended)
-	}
-	wait := func() {
-		if ended != nil {
-			<-ended
+		if prefetch != nil && hi > 0 {
+			prefetching.Go(func() { prefetch(rows[max(hi-prefetchedRows, 0):hi]) })
 		}
 	}
-	defer wait()
+	defer prefetching.Wait()
 	start(len(rows))
 	for hi := len(rows); hi > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		lo := max(hi-prefetchedRows, 0)
-		wait()
+		prefetching.Wait()
 		start(lo)
 		if err := f(lo, hi); err != nil {
 			return err

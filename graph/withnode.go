@@ -33,14 +33,11 @@ func (p *Laplacian) WithNode(neighbors []int32, weights []float32, hops int) (lo
 			a.Val = append(a.Val, weight)
 		}
 	}
-	weight := func(k int) float32 {
-		if weights == nil {
-			return 1
-		}
-		return weights[k]
+	if weights == nil {
+		weights = slices.Repeat([]float32{1}, len(neighbors))
 	}
-	for k := range neighbors {
-		add(int32(k+1), weight(k))
+	for k, weight := range weights {
+		add(int32(k+1), weight)
 	}
 	a.Ptr = append(a.Ptr, int64(len(a.Idx)))
 	inside, from := 0, 0 // nodes[:inside] have rows; nodes[from:] are the last hop's
@@ -48,7 +45,7 @@ func (p *Laplacian) WithNode(neighbors []int32, weights []float32, hops int) (lo
 		inside = len(nodes)
 		for k := from; k < inside; k++ {
 			if k < len(neighbors) && !p.Directed {
-				add(0, weight(k))
+				add(0, weights[k])
 			}
 			values := p.Adjacency.RowValues(int(nodes[k]))
 			for e, u := range p.Adjacency.Row(int(nodes[k])) {
@@ -58,11 +55,11 @@ func (p *Laplacian) WithNode(neighbors []int32, weights []float32, hops int) (lo
 					at = int32(len(nodes))
 					place[u] = at
 				}
+				edge := float32(1)
 				if values != nil {
-					add(at, values[e])
-				} else {
-					add(at, 1)
+					edge = values[e]
 				}
+				add(at, edge)
 			}
 			a.Ptr = append(a.Ptr, int64(len(a.Idx)))
 		}
@@ -72,7 +69,7 @@ func (p *Laplacian) WithNode(neighbors []int32, weights []float32, hops int) (lo
 		a.Ptr = append(a.Ptr, int64(len(a.Idx)))
 	}
 	a.Rows, a.Cols = len(nodes)+1, len(nodes)+1
-	return p.scaled(a, nodes, neighbors, weight), nodes, nil
+	return p.scaled(a, nodes, neighbors, weights), nodes, nil
 }
 
 // checkNewNode checks the arguments of WithNode, and returns the place of each neighbour in
@@ -115,7 +112,7 @@ func (p *Laplacian) symmetric() bool {
 }
 
 // scaled returns the Laplacian of WithNode over its adjacency matrix.
-func (p *Laplacian) scaled(a *CSR, nodes, neighbors []int32, weight func(k int) float32) *Laplacian {
+func (p *Laplacian) scaled(a *CSR, nodes, neighbors []int32, weights []float32) *Laplacian {
 	scale := func(degree float64) float32 { return float32(1 / degree) }
 	if p.symmetric() {
 		scale = func(degree float64) float32 { return float32(1 / math.Sqrt(degree)) }
@@ -124,17 +121,14 @@ func (p *Laplacian) scaled(a *CSR, nodes, neighbors []int32, weight func(k int) 
 	rows[0] = scale(selfLoopedDegree(a, 0))
 	for k, v := range nodes {
 		if k < len(neighbors) && !p.Directed {
-			rows[k+1] = scale(selfLoopedDegree(p.Adjacency, int(v)) + float64(weight(k)))
+			rows[k+1] = scale(selfLoopedDegree(p.Adjacency, int(v)) + float64(weights[k]))
 		} else {
 			rows[k+1] = p.RowScale[v]
 		}
 	}
 	local := &Laplacian{Adjacency: a, RowScale: rows, ColScale: rows, Directed: p.Directed}
 	if !p.symmetric() {
-		local.ColScale = make([]float32, len(rows))
-		for k := range local.ColScale {
-			local.ColScale[k] = 1
-		}
+		local.ColScale = slices.Repeat([]float32{1}, len(rows))
 	}
 	return local
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 	G "gorgonia.org/gorgonia"
@@ -39,6 +40,7 @@ type Batch struct {
 	slots     []*ops.Slot
 	input     *inputSlot // below slots[0]; nil without exact input
 	refresher *refresher // nil: no refreshed histories
+	spare     full.Spare // of the passes over full neighbourhoods
 	mode      *ops.Mode
 	targets   *ops.Targets
 	labels    *labelInputs // of the model; nil: none

@@ -1,10 +1,6 @@
 package layers
 
 import (
-	"fmt"
-	"math"
-
-	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -56,25 +52,3 @@ func (l *BatchNorm) Forward(x *G.Node) (*G.Node, error) {
 
 // Parameters returns the gain and the shift.
 func (l *BatchNorm) Parameters() G.Nodes { return G.Nodes{l.Gain, l.Shift} }
-
-// values returns the norm as one factor and one summand a column.
-func (l *BatchNorm) values() (*inferenceNorm, error) {
-	var values [4][]float32
-	for k, n := range []*G.Node{l.Gain, l.Shift, l.Mean, l.Variance} {
-		var err error
-		if values[k], err = valueOf(n); err != nil {
-			return nil, err
-		}
-	}
-	width := len(values[0])
-	v := &inferenceNorm{gain: make([]float32, width), shift: make([]float32, width), columns: true}
-	for j := range width {
-		variance := float64(values[3][j])
-		if !(variance >= 0) {
-			return nil, fmt.Errorf("layers: inference: %q at %d is %v, want a variance", l.Variance.Name(), j, variance)
-		}
-		gain := float64(values[0][j]) / math.Sqrt(variance+kernel.LayerNormEpsilon)
-		v.gain[j], v.shift[j] = float32(gain), float32(float64(values[1][j])-gain*float64(values[2][j]))
-	}
-	return v, nil
-}

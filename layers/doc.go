@@ -20,7 +20,7 @@
 //
 // # Full neighbourhoods
 //
-// GCN.Infer computes logits outside the expression graph, layer by layer in chunks of
-// rows. It holds the outputs of at most two layers at a time. Other models run their
-// compiled graph over the batches of samplers.Full.
+// GCN.Infer runs the expression graph that training uses, layer by layer in chunks of rows:
+// each row of a layer is computed once. It holds the outputs of at most two layers at a time.
+// Package train does the same with other models.
 package layers

@@ -2,10 +2,11 @@ package layers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -51,58 +52,16 @@ func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Feature
 	if px != nil {
 		return e, nil
 	}
-	if x.Share != nil {
-		return e, e.propagateShared(ctx)
-	}
-	what := fmt.Sprintf("layers: exact input: P·X of %d nodes with %d features", n, x.Cols)
-	if err := memory.Check(what, memory.Product(int64(n), int64(x.Cols), 4)); err != nil {
-		return nil, fmt.Errorf("%w; a store made with --propagated keeps it on disk", err)
-	}
-	e.px = &graph.Features{Rows: n, Cols: x.Cols, Data: memory.Large(n * x.Cols)}
-	err = kernel.PropagateFeatures(ctx, p, x, func(lo int, rows []float32) error {
-		copy(e.px.Data[lo*x.Cols:], rows)
-		if progress != nil {
-			progress(lo+len(rows)/x.Cols, n)
+	if e.px, err = full.Propagate(ctx, p, x, progress); err != nil {
+		if errors.Is(err, memory.ErrTooLarge) {
+			err = fmt.Errorf("%w; a store made with --propagated keeps it on disk", err)
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("layers: exact input: %w", err)
 	}
 	if x.Release != nil {
 		x.Release() // only residual layers read the features again
 	}
 	return e, nil
-}
-
-// propagateShared computes P·X of the rows that this rank holds of x.
-func (e *ExactInput) propagateShared(ctx context.Context) error {
-	lo, hi := e.x.Share.Own()
-	if err := checkShared(e.x, hi-lo); err != nil {
-		return fmt.Errorf("layers: exact input: %w", err)
-	}
-	rows := make([]int32, hi-lo)
-	for i := range rows {
-		rows[i] = int32(lo + i)
-	}
-	e.px = &graph.Features{Rows: e.x.Rows, Cols: e.x.Cols, Data: make([]float32, len(rows)*e.x.Cols)}
-	const chunk = 4096
-	mixed := make([]float32, chunk*panelWidth)
-	err := panels(ctx, e.x, func(from, width int, panel []float32) error {
-		for at := 0; at < len(rows); at += chunk {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			part := rows[at:min(at+chunk, len(rows))]
-			propagatePanel(e.px.Data[at*e.x.Cols:], e.p, part, panel, mixed, e.x.Cols, from, width)
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("layers: exact input: %w", err)
-	}
-	e.x.Share.Attach(e.px)
-	return nil
 }
 
 // Bytes returns the size of P·X and of the row sums.

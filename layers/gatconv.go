@@ -3,8 +3,6 @@ package layers
 import (
 	"fmt"
 
-	"github.com/gcn-layerwise/gcn/internal/kernel"
-	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -81,49 +79,4 @@ func (l *GraphConv) attend(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	return ops.Attention(slot, z, a.Source, a.Target, l.B, ops.AttentionOptions{
 		Heads: a.Heads, Average: a.Average, Plain: a.Plain, Dropout: a.Dropout.Rate, Mode: a.Dropout.Mode,
 	})
-}
-
-// inferenceAttention holds an attention's parameters.
-type inferenceAttention struct {
-	source, target []float32
-	sizes          kernel.Attention // without edges
-	plain          bool
-
-	// On the processor: the same vectors, and the scores of this call.
-	on struct{ source, target, s, t plan.Span }
-}
-
-// values returns the parameters, for H·W of the given columns.
-func (a *Attention) values(columns int) (v *inferenceAttention, err error) {
-	v = &inferenceAttention{plain: a.Plain}
-	if v.source, err = valueOf(a.Source); err != nil {
-		return nil, err
-	}
-	if v.target, err = valueOf(a.Target); err != nil {
-		return nil, err
-	}
-	v.sizes = kernel.Attention{Heads: a.Heads, Average: a.Average}
-	if a.Heads < 1 || columns%a.Heads != 0 || len(v.source) != columns || len(v.target) != columns {
-		return nil, fmt.Errorf("layers: inference: attention of %d heads with vectors of %d and %d numbers over %d columns", a.Heads, len(v.source), len(v.target), columns)
-	}
-	v.sizes.Width = columns / a.Heads
-	return v, nil
-}
-
-// scores computes the scores of all rows of z.
-func (r *inference) scores(a *inferenceAttention, z plan.Rows) error {
-	for _, v := range []struct {
-		name     plan.Scratch
-		vector   plan.Span
-		computed *plan.Span
-	}{{plan.SourceScores, a.on.source, &a.on.s}, {plan.TargetScores, a.on.target, &a.on.t}} {
-		var err error
-		if *v.computed, err = r.Scratch(v.name, z.Count*a.sizes.Heads); err != nil {
-			return err
-		}
-		if err := r.Scores(*v.computed, z.Span, v.vector, z.Count, a.sizes.Heads, a.sizes.Width); err != nil {
-			return err
-		}
-	}
-	return nil
 }

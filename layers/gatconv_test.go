@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/reference"
 	"github.com/gcn-layerwise/gcn/samplers"
 	G "gorgonia.org/gorgonia"
 )
@@ -17,12 +18,12 @@ import (
 // denseAttention is an attention over z and full neighbourhoods, without the bias.
 func denseAttention(p *graph.Laplacian, a *Attention, z matrix) matrix {
 	source, target := parameterOf(a.Source), parameterOf(a.Target)
-	n, width := p.Nodes(), z.cols/a.Heads
-	out := matrix{n, z.cols, make([]float64, n*z.cols)}
+	n, width := p.Nodes(), len(z[0])/a.Heads
+	out := z.Each(func(int, int) float64 { return 0 })
 	for h := range a.Heads {
 		score := func(v matrix, i int) (sum float64) {
 			for c := h * width; c < (h+1)*width; c++ {
-				sum += v.data[c] * z.at(i, c)
+				sum += v[0][c] * z[i][c]
 			}
 			return sum
 		}
@@ -39,7 +40,7 @@ func denseAttention(p *graph.Laplacian, a *Attention, z matrix) matrix {
 			}
 			for k, j := range row {
 				for c := h * width; c < (h+1)*width; c++ {
-					out.data[i*z.cols+c] += weights[k] / total * z.at(int(j), c)
+					out[i][c] += weights[k] / total * z[int(j)][c]
 				}
 			}
 		}
@@ -47,10 +48,9 @@ func denseAttention(p *graph.Laplacian, a *Attention, z matrix) matrix {
 	if !a.Average {
 		return out
 	}
-	mean := matrix{n, width, make([]float64, n*width)}
-	return mean.each(func(i, j int) (sum float64) {
+	return reference.NewMatrix(n, width, func(i, j int) (sum float64) {
 		for h := range a.Heads {
-			sum += out.at(i, h*width+j) / float64(a.Heads)
+			sum += out[i][h*width+j] / float64(a.Heads)
 		}
 		return sum
 	})

@@ -3,9 +3,9 @@ package layers
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
@@ -47,18 +47,14 @@ type GCN struct {
 	// number of rows of all layers. The calls of one Infer do not overlap.
 	Progress func(done, total int)
 
+	x        *graph.Features
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
 	labels   *labelInputs
-	residual Residual
-	largest  bool    // JumpingMax
-	preNorm  bool    // residuals are added last
-	filled   float64 // share of the features that is stored
-
+	hidden   G.Nodes // outputs of the convolutions
 	averages G.Nodes // of the norms
 
-	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
-	few    freeMemories                    // of inferences for a few nodes
+	full *full.Model // the logits over full neighbourhoods
 }
 
 // NewGCN builds over batch a model that predicts y from x, and its loss. If the batch has
@@ -98,7 +94,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if o.ControlLinear && batch.refresher == nil {
 		return nil, fmt.Errorf("layers: GCN with ControlLinear needs a sampler with ControlRefresh")
 	}
-	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, largest: o.Jumping == JumpingMax, preNorm: o.PreNorm, filled: filledShare(x)}
+	m := &GCN{Model: Model{Batch: batch}, x: x, exact: o.ExactInput}
 	m.Inference = m
 	if batch.refresher != nil {
 		if o.InputLayer {
@@ -134,6 +130,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 		if h, err = m.convolution(batch, x, l, slot, o.reader(slots, l+1), h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
 		}
+		m.hidden = append(m.hidden, h)
 	}
 	m.Logits = h
 	if o.Jumping == JumpingMax {
@@ -153,6 +150,12 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	m.Parameters, m.Averages = append(m.Parameters, m.averages...), len(m.averages)
 	if batch.refresher != nil {
 		batch.refresher.params = make([]float32, m.size())
+		if err := batch.refresher.compile(m); err != nil {
+			return nil, err
+		}
+	}
+	if m.full, err = batch.compile(m.Logits, len(slots)); err != nil {
+		return nil, fmt.Errorf("layers: compiling the model for full neighbourhoods: %w", err)
 	}
 	m.Loss, err = ops.Loss(m.Logits, targets)
 	return m, err

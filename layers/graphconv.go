@@ -45,6 +45,8 @@ type GraphConv struct {
 	Order      Order          // zero: by cost
 
 	order  Order          // in use; zero before convolve
+	input  *G.Node        // H
+	mixed  *G.Node        // P̃·H, with PropagateFirst
 	linear *linearControl // nil: none
 }
 
@@ -122,6 +124,7 @@ func (l *GraphConv) mix(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 		return ops.Propagate(slot, z)
 	}
 	z, err := ops.Propagate(slot, h)
+	l.input, l.mixed = h, z
 	if err == nil && l.linear != nil {
 		z, err = ops.AddLinearControl(l.linear.LinearControl, z, l.linear.x, l.linear.w, l.linear.b)
 	}

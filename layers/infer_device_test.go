@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 )
 
@@ -94,25 +93,10 @@ func inferInChunks(m *GCN, p *graph.Laplacian, x *graph.Features, nodes []int32,
 	if rows == 0 {
 		return m.Infer(context.Background(), p, x, nodes)
 	}
-	model, err := m.inference(p, x, nodes)
-	if err != nil {
-		return nil, err
-	}
-	k, err := plan.NewKernels(m.Device, p, nil)
-	if err != nil {
-		return nil, err
-	}
-	memory := new(inferenceMemory)
-	memory.kept.use(context.Background(), p, nodes, len(model.layers))
-	return model.run(context.Background(), smallChunks{k, rows}, p, x, memory, false)
+	m.full.Chunk = rows
+	defer func() { m.full.Chunk = 0 }()
+	return m.Infer(context.Background(), p, x, nodes)
 }
-
-type smallChunks struct {
-	plan.Kernels
-	rows int
-}
-
-func (s smallChunks) ChunkRows(int) int { return s.rows }
 
 // nearly reports whether a and b agree to 1e-5 of the largest value.
 func nearly(a, b []float32) bool {
@@ -122,6 +106,55 @@ func nearly(a, b []float32) bool {
 		worst = math.Max(worst, math.Abs(float64(v)-float64(a[k])))
 	}
 	return len(a) == len(b) && worst <= 1e-5*largest
+}
+
+// Calls on the CPU between those on the device change nothing, and calls that fail or keep nothing
+// leave no memory there.
+func TestInferOnDeviceAgain(t *testing.T) {
+	d := testDevice(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n = 1500
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 2000, false))
+	x := randomFeatures(rng, n, 4)
+	nodes := nodesOf(rng, n, 400)
+	for _, o := range []GCNOptions{{Hidden: 8, Heads: 2}, {Hidden: 8}} {
+		_, m := testModel(t, p, x, randomLabels(rng, n, 3), 2, o)
+		var want []float32
+		for range 3 {
+			var err error
+			if want, err = m.Infer(t.Context(), p, x, nodes); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hidden, _, err := m.InferHidden(t.Context(), p, x, nodes, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var held int64
+		for k := range 4 {
+			m.Device = d
+			got, err := m.Infer(t.Context(), p, x, nodes)
+			if err != nil || !nearly(got, want) {
+				t.Fatalf("call %d: %v, or other logits", k, err)
+			}
+			if got, _, err := m.InferHidden(t.Context(), p, x, nodes, 1); err != nil || !nearly(got, hidden) {
+				t.Fatalf("call %d: %v, or other hidden outputs", k, err)
+			}
+			if _, err := m.Infer(newCountdown(1), p, x, nodes[:300]); !errors.Is(err, context.Canceled) {
+				t.Errorf("a cancelled call gives %v", err)
+			}
+			m.Device = nil
+			if _, err := m.Infer(t.Context(), p, x, nodes); err != nil {
+				t.Fatal(err)
+			}
+			if k == 0 {
+				held = d.Usage().Bytes
+			}
+			if d.Usage().Bytes != held {
+				t.Errorf("call %d: %d bytes on the device, after %d", k, d.Usage().Bytes, held)
+			}
+		}
+	}
 }
 
 func TestInferOnDeviceErrors(t *testing.T) {

@@ -13,8 +13,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/plan"
+	"github.com/gcn-layerwise/gcn/internal/reference"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 	G "gorgonia.org/gorgonia"
@@ -80,19 +79,19 @@ func testModel(t testing.TB, p *graph.Laplacian, x *graph.Features, y *graph.Lab
 	return batch, m
 }
 
-// denseLogits is the model in float64 over the dense matrix P.
-func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) matrix {
+// denseLogits is the model of o in float64 over the dense matrix P.
+func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o GCNOptions) matrix {
 	t.Helper()
 	n := p.Nodes()
-	dense := matrix{n, n, p.Dense()}
+	dense := matrixOf(n, n, p.Dense())
 	features := matrixOf(x.Rows, x.Cols, x.Data)
 	h := features
 	activated := func(act ops.Activation, z matrix) matrix {
-		return z.each(func(i, j int) float64 {
-			v := z.at(i, j)
+		return z.Each(func(i, j int) float64 {
+			v := z[i][j]
 			switch {
-			case act == ops.ActivationELU && v < 0:
-				return math.Exp(v) - 1
+			case act == ops.ActivationELU:
+				return reference.ELU(v)
 			case act == ops.ActivationReLU:
 				return math.Max(v, 0)
 			case act == ops.ActivationGELU:
@@ -107,28 +106,27 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		}
 		if n, is := norm.(*BatchNorm); is {
 			gain, shift, mean, variance := parameterOf(n.Gain), parameterOf(n.Shift), parameterOf(n.Mean), parameterOf(n.Variance)
-			return z.each(func(i, j int) float64 {
-				return gain.data[j]*(z.at(i, j)-mean.data[j])/math.Sqrt(variance.data[j]+1e-5) + shift.data[j]
+			return z.Each(func(i, j int) float64 {
+				return gain[0][j]*(z[i][j]-mean[0][j])/math.Sqrt(variance[0][j]+1e-5) + shift[0][j]
 			})
 		}
 		n := norm.(*LayerNorm)
-		return z.normalised(parameterOf(n.Gain), parameterOf(n.Shift))
+		return normalisedRows(z, parameterOf(n.Gain), parameterOf(n.Shift))
 	}
 	affine := func(l *Linear, h matrix) matrix {
-		b, z := parameterOf(l.B), h.times(parameterOf(l.W))
-		return z.each(func(i, j int) float64 { return z.at(i, j) + b.data[j] })
+		return h.Times(parameterOf(l.W)).PlusRow(parameterOf(l.B))
 	}
 	if m.Input != nil {
 		z := affine(m.Input, h)
 		if m.Labels != nil {
-			y := m.labels.all
-			given := matrixOf(y.Rows, y.Cols, y.Float32s()).times(parameterOf(m.Labels))
+			y := labelRows(m.labels.targets.Labels(), m.labels.known)
+			given := matrixOf(y.Rows, y.Cols, y.Float32s()).Times(parameterOf(m.Labels))
 			last := z
-			z = z.each(func(i, j int) float64 {
+			z = z.Each(func(i, j int) float64 {
 				if i >= y.Rows { // a node that the model's graph has not
-					return last.at(i, j)
+					return last[i][j]
 				}
-				return last.at(i, j) + given.at(i, j)
+				return last[i][j] + given[i][j]
 			})
 		}
 		h = activated(m.Convolutions[0].Activation, z)
@@ -144,38 +142,37 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 			}
 			return z
 		}
-		z := h.times(parameterOf(conv.W))
+		z := h.Times(parameterOf(conv.W))
 		if conv.Attention != nil {
 			z = denseAttention(p, conv.Attention, z)
 		}
 		if conv.BiasAfter {
-			z = dense.times(z)
+			z = dense.Times(z)
 		}
 		if conv.B != nil {
-			b := parameterOf(conv.B)
-			z = z.each(func(i, j int) float64 { return z.at(i, j) + b.data[j] })
+			z = z.PlusRow(parameterOf(conv.B))
 		}
 		if conv.Attention == nil && !conv.BiasAfter {
-			z = dense.times(z)
+			z = dense.Times(z)
 		}
 		if conv.OwnState != nil {
-			state := h.times(parameterOf(conv.OwnState))
-			z = z.each(func(i, j int) float64 { return z.at(i, j) + state.at(i, j) })
+			state := h.Times(parameterOf(conv.OwnState))
+			z = z.Each(func(i, j int) float64 { return z[i][j] + state[i][j] })
 		}
-		if m.preNorm {
+		if o.PreNorm {
 			z = finish(z)
 		}
 		if l < len(m.Skips) {
-			skip := features.times(parameterOf(m.Skips[l]))
-			z = z.each(func(i, j int) float64 { return z.at(i, j) + skip.at(i, j) })
+			skip := features.Times(parameterOf(m.Skips[l]))
+			z = z.Each(func(i, j int) float64 { return z[i][j] + skip[i][j] })
 		}
 		if l < len(m.Owns) {
-			own = own.times(parameterOf(m.Owns[l]))
+			own = own.Times(parameterOf(m.Owns[l]))
 		}
-		if m.residual != ResidualNone && own.cols == z.cols {
-			z = z.each(func(i, j int) float64 { return z.at(i, j) + own.at(i, j) })
+		if o.HiddenResidual != ResidualNone && len(own[0]) == len(z[0]) {
+			z = z.Each(func(i, j int) float64 { return z[i][j] + own[i][j] })
 		}
-		if h = z; !m.preNorm {
+		if h = z; !o.PreNorm {
 			h = finish(z)
 		}
 		outputs = append(outputs, h)
@@ -184,17 +181,39 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		return h
 	}
 	for l := range len(outputs) - 1 {
-		if last, below := h, outputs[l]; m.largest {
-			h = h.each(func(i, j int) float64 { return math.Max(last.at(i, j), below.at(i, j)) })
+		if last, below := h, outputs[l]; o.Jumping == JumpingMax {
+			h = h.Each(func(i, j int) float64 { return math.Max(last[i][j], below[i][j]) })
 		}
 	}
 	z := affine(m.Classifier, normalised(m.Norm, h))
 	for l, w := range m.Jumps {
-		part := outputs[l].times(parameterOf(w))
+		part := outputs[l].Times(parameterOf(w))
 		last := z
-		z = z.each(func(i, j int) float64 { return last.at(i, j) + part.at(i, j) })
+		z = z.Each(func(i, j int) float64 { return last[i][j] + part[i][j] })
 	}
 	return z
+}
+
+// labelRows returns Y of all nodes, with the labels of the known ones.
+func labelRows(y *graph.Labels, known []bool) *graph.Features {
+	rows := &graph.Features{Rows: y.Nodes(), Cols: y.Outputs(), Data: make([]float32, y.Nodes()*y.Outputs())}
+	for v := range rows.Rows {
+		row := rows.Row(v)
+		switch {
+		case !known[v]:
+		case y.Tasks == 0:
+			if y.Class[v] >= 0 {
+				row[y.Class[v]] = 1
+			}
+		default:
+			for k, label := range y.Multi[v*y.Tasks : (v+1)*y.Tasks] {
+				if label == label {
+					row[k] = 2*label - 1
+				}
+			}
+		}
+	}
+	return rows
 }
 
 // everyThird gives the labels of every third of the first n nodes.
@@ -271,7 +290,7 @@ func TestInferAgrees(t *testing.T) {
 			x, y := randomFeatures(rng, n, c.features), randomLabels(rng, n, c.classes)
 			c.options.Hidden = c.hidden
 			batch, m := testModel(t, p, x, y, c.depth, c.options)
-			want := denseLogits(t, p, x, m)
+			want := denseLogits(t, p, x, m, c.options)
 			machine := G.NewTapeMachine(batch.Graph())
 			defer machine.Close()
 			all, err := m.Infer(context.Background(), p, x, nil)
@@ -310,54 +329,21 @@ func TestInferAgrees(t *testing.T) {
 	}
 }
 
-// Convolutions of different widths compute their products in different orders.
-func TestInferWithDifferentWidths(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	const n = 80
-	p := graph.NewLaplacian(randomGraph(t, rng, n, 60, false))
-	x := randomFeatures(rng, n, 9)
-	g := G.NewGraph()
-	m := new(GCN)
-	widths := []int{9, 20, 2, 15, 3}
-	for l := range len(widths) - 1 {
-		conv, err := NewGraphConv(g, fmt.Sprint("conv", l), widths[l], widths[l+1], ParameterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		conv.Activation = ops.ActivationELU
-		if l == 2 {
-			conv.B = nil
-		}
-		m.Convolutions = append(m.Convolutions, conv)
-	}
-	var err error
-	if m.Classifier, err = NewLinear(g, "classifier", 3, 4, ParameterOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	want := denseLogits(t, p, x, m)
-	for _, nodes := range [][]int32{nil, {3}, {7, 0, 9}} {
-		got, err := m.Infer(context.Background(), p, x, nodes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkClose(t, fmt.Sprint("nodes ", nodes), got, want, nodes)
-	}
-}
-
 // checkClose compares row i of got with row nodes[i] of want.
 func checkClose(t *testing.T, what string, got []float32, want matrix, nodes []int32) {
 	t.Helper()
 	if nodes == nil {
-		for v := range want.rows {
+		for v := range want {
 			nodes = append(nodes, int32(v))
 		}
 	}
-	if len(got) != len(nodes)*want.cols {
-		t.Fatalf("%s: %d logits, want %d×%d", what, len(got), len(nodes), want.cols)
+	cols := len(want[0])
+	if len(got) != len(nodes)*cols {
+		t.Fatalf("%s: %d logits, want %d×%d", what, len(got), len(nodes), cols)
 	}
 	for i, v := range nodes {
-		for j := range want.cols {
-			g, w := float64(got[i*want.cols+j]), want.at(int(v), j)
+		for j := range cols {
+			g, w := float64(got[i*cols+j]), want[int(v)][j]
 			if math.Abs(g-w) > 1e-5*math.Max(1, math.Abs(w)) {
 				t.Fatalf("%s: logit %d of node %d is %v, want %v", what, j, v, g, w)
 			}
@@ -490,7 +476,7 @@ func TestInferStops(t *testing.T) {
 	const n = 20000
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 20000, false))
 	x, y := randomFeatures(rng, n, 8), randomLabels(rng, n, 3)
-	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: 8})
+	batch, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: 8})
 	full := newCountdown(math.MaxInt64)
 	if _, err := m.Infer(full, p, x, nil); err != nil {
 		t.Fatal(err)
@@ -500,7 +486,7 @@ func TestInferStops(t *testing.T) {
 		t.Errorf("Err is called %d times over two layers of five chunks", calls)
 	}
 	for k := range calls {
-		m.memory.Store(nil) // kept rows need fewer checks
+		m.full, _ = batch.Full(m.Logits) // kept rows need fewer checks
 		if _, err := m.Infer(newCountdown(k), p, x, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled at call %d, inference returns %v", k, err)
 		}
@@ -519,17 +505,8 @@ func TestInferErrors(t *testing.T) {
 		"other node count": func() ([]float32, error) { return m.Infer(context.Background(), p, randomFeatures(rng, 21, 4), nil) },
 		"unknown node":     func() ([]float32, error) { return m.Infer(context.Background(), p, x, []int32{0, 20}) },
 		"negative node":    func() ([]float32, error) { return m.Infer(context.Background(), p, x, []int32{-1}) },
-		"no layers": func() ([]float32, error) {
-			return (&GCN{Classifier: &Linear{W: m.Convolutions[0].W}}).Infer(context.Background(), p, x, nil)
-		},
-		"no weight": func() ([]float32, error) {
-			return (&GCN{Convolutions: []*GraphConv{{}}, Classifier: m.Classifier}).Infer(context.Background(), p, x, nil)
-		},
-		"classifier without a weight": func() ([]float32, error) {
-			return (&GCN{Convolutions: m.Convolutions, Classifier: &Linear{}}).Infer(context.Background(), p, x, nil)
-		},
-		"classifier of another width": func() ([]float32, error) {
-			return (&GCN{Convolutions: m.Convolutions[:1], Classifier: &Linear{W: m.Convolutions[0].W}}).Infer(context.Background(), p, x, nil)
+		"not of NewGCN": func() ([]float32, error) {
+			return (&GCN{Convolutions: m.Convolutions}).Infer(context.Background(), p, x, nil)
 		},
 	} {
 		if _, err := try(); err == nil {
@@ -538,85 +515,5 @@ func TestInferErrors(t *testing.T) {
 	}
 	if got, err := m.Infer(context.Background(), p, x, []int32{}); err != nil || len(got) != 0 {
 		t.Errorf("no nodes give %v, %v", got, err)
-	}
-}
-
-// Beside the result, memory holds the rows between two convolutions, one chunk's rows, and
-// P·X with the row sums of P. The next call uses the same memory.
-func TestInferMemory(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	const n, features, hidden, classes = 20000, 16, 64, 10
-	p := graph.NewLaplacian(randomGraph(t, rng, n, n, false))
-	x, y := randomFeatures(rng, n, features), randomLabels(rng, n, classes)
-	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: hidden})
-	var first *inferenceMemory
-	for range 3 {
-		if _, err := m.Infer(context.Background(), p, x, nil); err != nil {
-			t.Fatal(err)
-		}
-		kept := m.memory.Swap(nil)
-		if first == nil {
-			first = kept
-		}
-		if kept != first {
-			t.Error("a call does not reuse the memory of the call before")
-		}
-		const chunk = 4096 // rows of this width
-		if held, most := kept.Bytes(), int64(4*(n*hidden+chunk*(2*hidden+1)+n*(features+1))); held > most {
-			t.Errorf("%d bytes are held, want at most %d", held, most)
-		}
-		m.memory.Store(kept)
-	}
-}
-
-// A layer's output that does not fit in memory is an error.
-func TestInferenceTooLarge(t *testing.T) {
-	if memory.Limit() == math.MaxUint64 {
-		t.Skip("this system does not tell its memory")
-	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	k, err := plan.NewKernels(nil, graph.NewLaplacian(randomGraph(t, rng, 5, 5, false)), new(plan.InferenceMemory))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := k.Scratch(plan.Hidden0, 40); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := k.Scratch(plan.Hidden0, math.MaxInt32<<20); !errors.Is(err, memory.ErrTooLarge) {
-		t.Error(err)
-	}
-}
-
-// Later calls for the same nodes use rows of P that are written out, and give the same bits.
-func TestInferAgain(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	const n = 2000
-	p := graph.NewLaplacian(randomGraph(t, rng, n, 3000, true))
-	x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 5)
-	var nodes []int32
-	for v := range int32(n) {
-		if v%5 == 0 {
-			nodes = append(nodes, v)
-		}
-	}
-	for _, hidden := range []int{3, 17, 40} {
-		m, err := NewGCN(NewBatch(G.NewGraph(), &samplers.Full{Laplacian: p, Depth: 3}), x, y, GCNOptions{Hidden: hidden})
-		if err != nil {
-			t.Fatal(err)
-		}
-		first, err := m.Infer(t.Context(), p, x, nodes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			again, err := m.Infer(t.Context(), p, x, nodes)
-			if err != nil || !slices.Equal(again, first) {
-				t.Fatalf("hidden %d: %v; other bits", hidden, err)
-			}
-		}
-		memory := m.memory.Load()
-		if kept := memory.kept.matrices; kept[0] != nil || kept[1] == nil || kept[2] == nil {
-			t.Errorf("hidden %d: rows of P written out: %v", hidden, kept)
-		}
 	}
 }

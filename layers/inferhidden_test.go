@@ -21,12 +21,12 @@ func TestInferHidden(t *testing.T) {
 			c.options.Hidden = c.hidden
 			_, m := testModel(t, p, x, y, c.depth, c.options)
 			for layer := 1; layer <= c.depth; layer++ {
-				below := &GCN{Input: m.Input, Labels: m.Labels, labels: m.labels, Convolutions: m.Convolutions[:layer], Skips: m.Skips, Owns: m.Owns, residual: m.residual, preNorm: m.preNorm}
-				want := denseLogits(t, p, x, below)
+				below := &GCN{Input: m.Input, Labels: m.Labels, labels: m.labels, Convolutions: m.Convolutions[:layer], Skips: m.Skips, Owns: m.Owns}
+				want := denseLogits(t, p, x, below, c.options)
 				for _, nodes := range [][]int32{nil, {5}, {17, 3, 149, 17}} {
 					got, width, err := m.InferHidden(context.Background(), p, x, nodes, layer)
-					if err != nil || width != want.cols {
-						t.Fatalf("%d columns, want %d: %v", width, want.cols, err)
+					if err != nil || width != len(want[0]) {
+						t.Fatalf("%d columns, want %d: %v", width, len(want[0]), err)
 					}
 					checkClose(t, name, got, want, nodes)
 				}
@@ -50,7 +50,7 @@ func TestInferHidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkClose(t, "exact input", got, denseLogits(t, p, x, &GCN{Convolutions: m.Convolutions[:1]}), nil)
+	checkClose(t, "exact input", got, denseLogits(t, p, x, &GCN{Convolutions: m.Convolutions[:1]}, GCNOptions{}), nil)
 }
 
 // InferHidden reports its progress, as Infer does.
@@ -69,5 +69,9 @@ func TestInferHiddenProgress(t *testing.T) {
 	}
 	if _, _, err := m.InferHidden(t.Context(), p, x, nil, 2); err != nil || calls < 2 || last != 2*n {
 		t.Errorf("%v; %d calls, the last of %d rows", err, calls, last)
+	}
+	calls = 0
+	if _, err := m.Infer(t.Context(), p, x, []int32{1, 2}); err != nil || calls > 0 {
+		t.Errorf("%v; %d calls about a few nodes", err, calls)
 	}
 }

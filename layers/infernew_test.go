@@ -33,7 +33,7 @@ func TestInferNewAgrees(t *testing.T) {
 				c.options.Hidden = c.hidden
 				rest := &graph.Features{Rows: n - 1, Cols: x.Cols, Data: x.Data[:(n-1)*x.Cols]}
 				_, m := testModel(t, small, rest, &graph.Labels{Classes: y.Classes, Class: y.Class[:n-1]}, c.depth, c.options)
-				want := denseLogits(t, p, x, m)
+				want := denseLogits(t, p, x, m, c.options)
 				for range 2 {
 					got, err := m.InferNew(context.Background(), small, rest, NewNode{Features: x.Row(n - 1), Neighbors: neighbors, Weights: weights})
 					if err != nil {

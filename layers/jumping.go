@@ -3,8 +3,6 @@ package layers
 import (
 	"fmt"
 
-	"github.com/gcn-layerwise/gcn/internal/kernel"
-	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
@@ -73,50 +71,4 @@ func largest(h, below *G.Node, slot *ops.Slot) (*G.Node, error) {
 		return nil, err
 	}
 	return ops.Max(own, h)
-}
-
-// jumps reports whether the classifier reads the output of the layer by jumping knowledge: it
-// is not the last convolution.
-func (l *inferenceLayer) jumps() bool { return l.jump != nil || l.largest }
-
-// jump adds the part of the logits from h, the output of layer l, to the parts from below,
-// or keeps the largest outputs.
-func (r *inference) jump(l int, h plan.Rows, kept *keptRows) error {
-	layer, outputs, top := r.model.layers[l], r.model.outputs, len(r.model.layers)-1
-	if layer.largest {
-		outputs = layer.out
-	}
-	rows := kept.rows[top]
-	if err := r.Needed(rows, kept.whole(top)); err != nil {
-		return err
-	}
-	sum, err := r.Scratch(plan.Jumped, len(rows)*outputs)
-	if err != nil {
-		return err
-	}
-	first := !r.jumped
-	r.jumped = true
-	shares := r.even(len(rows), layer.out)
-	err = r.chunks(shares, layer.out, nil, func(part *inference, lo, n int) error {
-		own, err := part.Own(h, lo, n)
-		if err != nil {
-			return err
-		}
-		to := sum.From(lo * outputs)
-		switch {
-		case layer.largest && first:
-			return part.Activate(to, own, kernel.Identity, n, outputs)
-		case layer.largest:
-			return part.Max(to, own, n*outputs)
-		}
-		if first {
-			return part.Affine(to, own, layer.on.jump, plan.Span{}, plan.Span{}, n, layer.out, outputs)
-		}
-		return part.Add(to, own, layer.on.jump, n, layer.out, outputs)
-	})
-	if err == nil {
-		err = r.gather(sum.Host(), outputs, shares)
-	}
-	r.jumps = sum
-	return err
 }

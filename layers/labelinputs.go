@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 
@@ -38,8 +39,7 @@ const labelSeed = 0x6c6162656c730001
 type labelInputs struct {
 	targets *ops.Targets // of the input nodes
 	share   float64
-	known   []bool          // by node: it may give its label
-	all     *graph.Features // Y of inference
+	known   []bool // by node: it may give its label
 
 	// Memory of set:
 	given  []float32
@@ -63,33 +63,18 @@ func newLabelInputs(o *LabelInputs, y *graph.Labels) (*labelInputs, error) {
 		}
 		l.known[v] = true
 	}
-	l.all = labelRows(y, l.known)
-	if l.all.Len() == 0 {
+	if !slices.ContainsFunc(o.Nodes, func(v int32) bool { return hasLabel(y, int(v)) }) {
 		return nil, fmt.Errorf("layers: label inputs: the data have no training node with a label, which the model reads")
 	}
 	return l, nil
 }
 
-// labelRows returns Y of all nodes, with the labels of the known ones.
-func labelRows(y *graph.Labels, known []bool) *graph.Features {
-	m := &graph.CSR{Rows: y.Nodes(), Cols: y.Outputs(), Ptr: make([]int64, 1, y.Nodes()+1)}
-	for v := range m.Rows {
-		switch {
-		case !known[v]:
-		case y.Tasks == 0:
-			if c := y.Class[v]; c >= 0 {
-				m.Idx, m.Val = append(m.Idx, c), append(m.Val, 1)
-			}
-		default:
-			for k, label := range y.Multi[v*y.Tasks : (v+1)*y.Tasks] {
-				if label == label {
-					m.Idx, m.Val = append(m.Idx, int32(k)), append(m.Val, 2*label-1)
-				}
-			}
-		}
-		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+// hasLabel reports whether a label of node v is known.
+func hasLabel(y *graph.Labels, v int) bool {
+	if y.Tasks == 0 {
+		return y.Class[v] >= 0
 	}
-	return &graph.Features{Rows: m.Rows, Cols: m.Cols, Sparse: m}
+	return slices.ContainsFunc(y.Multi[v*y.Tasks:(v+1)*y.Tasks], func(label float32) bool { return label == label })
 }
 
 // gives reports whether node v gives its label in the step of a seed.
@@ -156,16 +141,4 @@ func (m *GCN) addLabels(z *G.Node, y *graph.Labels, o GCNOptions, start Paramete
 		return nil, err
 	}
 	return ops.Add(z, product)
-}
-
-// of returns Y of the given nodes, below a first row without a label.
-func (l *labelInputs) of(nodes []int32) *graph.Features {
-	all := l.all.Sparse
-	m := &graph.CSR{Rows: len(nodes) + 1, Cols: all.Cols, Ptr: make([]int64, 2, len(nodes)+2)}
-	for _, v := range nodes {
-		lo, hi := all.Ptr[v], all.Ptr[v+1]
-		m.Idx, m.Val = append(m.Idx, all.Idx[lo:hi]...), append(m.Val, all.Val[lo:hi]...)
-		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
-	}
-	return &graph.Features{Rows: m.Rows, Cols: m.Cols, Sparse: m}
 }

@@ -158,10 +158,10 @@ func TestLabelInputsStep(t *testing.T) {
 					t.Fatalf("node %d, which is no training node, gives its label", v)
 				}
 			}
-			all := l.m.labels.all
-			l.m.labels.all = labelRows(l.y, gave)
-			dense := denseLogits(t, l.p, l.x, l.m)
-			l.m.labels.all = all
+			known := l.m.labels.known
+			l.m.labels.known = gave
+			dense := denseLogits(t, l.p, l.x, l.m, GCNOptions{InputLayer: true})
+			l.m.labels.known = known
 			checkClose(t, "logits", logits, dense, outputs)
 			sum, count := 0.0, 0.0
 			for i, v := range outputs {
@@ -172,16 +172,16 @@ func TestLabelInputsStep(t *testing.T) {
 				if tasks {
 					for k := range l.y.Tasks {
 						if y := float64(l.y.Multi[int(v)*l.y.Tasks+k]); y == y {
-							z := dense.at(int(v), k)
+							z := dense[int(v)][k]
 							row, entries = row+math.Log1p(math.Exp(z))-y*z, entries+1
 						}
 					}
 				} else if c := l.y.Class[v]; c >= 0 {
 					total := 0.0
 					for k := range l.y.Classes {
-						total += math.Exp(dense.at(int(v), k))
+						total += math.Exp(dense[int(v)][k])
 					}
-					row, entries = math.Log(total)-dense.at(int(v), int(c)), 1
+					row, entries = math.Log(total)-dense[int(v)][int(c)], 1
 				}
 				if weighted && entries > 0 {
 					row, entries = float64(l.drawn.LossWeights[i])/0.4*row/entries, 0

@@ -39,12 +39,3 @@ func (l *LayerNorm) Forward(x *G.Node) (*G.Node, error) { return ops.LayerNorm(x
 
 // Parameters returns the gain and the shift.
 func (l *LayerNorm) Parameters() G.Nodes { return G.Nodes{l.Gain, l.Shift} }
-
-func (l *LayerNorm) values() (_ *inferenceNorm, err error) {
-	v := new(inferenceNorm)
-	if v.gain, err = valueOf(l.Gain); err != nil {
-		return v, err
-	}
-	v.shift, err = valueOf(l.Shift)
-	return v, err
-}

@@ -1,13 +1,13 @@
 package layers
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
@@ -63,7 +63,7 @@ func (r *refresher) useLinear(slots []*ops.Slot, o GCNOptions) error {
 	case excluded != "":
 		return fmt.Errorf("layers: ControlLinear excludes %s: %s; leave one of them out", excluded, reason)
 	}
-	rows, features := len(r.kept.rows[1]), o.ExactInput.px.Cols
+	rows, features := len(r.rows[1]), o.ExactInput.px.Cols
 	if err := memory.Check(fmt.Sprintf("layers: P·(P·X) of %d nodes with %d features", rows, features), memory.Product(int64(rows), int64(features), 4)); err != nil {
 		return fmt.Errorf("%w; leave out the linear control (--control-linear=false)", err)
 	}
@@ -94,61 +94,23 @@ func (c *linearControl) set(block *graph.Block, rows []int32) error {
 }
 
 // propagate sets P·(P·X) at the rows of the second convolution, at the first call.
-func (c *linearControl) propagate(in *inference, kept *keptRows) error {
+func (c *linearControl) propagate(ctx context.Context, p *graph.Laplacian, rows []int32, ranks full.Ranks) error {
 	if c.known {
 		return nil
 	}
-	px, rows := c.exact.px, kept.rows[1]
-	var err error
-	if px.Share != nil {
-		err = c.propagateShared(in, rows)
-	} else {
-		err = kernel.PropagateFeatureRows(in.ctx, in.p, rows, px, func(lo int, values []float32) error {
-			c.SetPropagated(lo, values)
+	err := full.PropagateAt(ctx, p, rows, c.exact.px, ranks, func(first int, values []float32) error {
+		c.SetPropagated(first, values)
+		return nil
+	})
+	if err == nil {
+		r := &graph.Features{Rows: p.Nodes(), Cols: 1, Data: c.r}
+		err = full.PropagateAt(ctx, p, rows, r, ranks, func(first int, values []float32) error {
+			copy(c.pr[first:], values)
 			return nil
 		})
-		kernel.PropagateRows(c.pr, in.p, rows, c.r, 1, nil)
 	}
 	c.known = err == nil
 	return err
-}
-
-// propagateShared is propagate for a P·X that several ranks hold together. Each rank computes
-// its part of the rows, and gets the others.
-func (c *linearControl) propagateShared(in *inference, rows []int32) error {
-	px := c.exact.px
-	width := px.Cols
-	if err := checkShared(px, len(rows)); err != nil {
-		return err
-	}
-	all, bring, shares := make([]float32, len(rows)*width), in.bringRows(rows), in.even(len(rows), width)
-	err := panels(in.ctx, px, func(from, columns int, panel []float32) error {
-		return in.chunks(shares, width, bring, func(part *inference, at, n int) error {
-			mixed, err := part.Scratch(plan.Mixed, n*columns)
-			if err != nil {
-				return err
-			}
-			propagatePanel(all[at*width:], in.p, rows[at:at+n], panel, mixed.Host(), width, from, columns)
-			return nil
-		})
-	})
-	if err == nil {
-		err = in.gather(all, width, shares)
-	}
-	if err == nil {
-		err = in.chunks(shares, width, bring, func(_ *inference, at, n int) error {
-			kernel.PropagateRows(c.pr[at:at+n], in.p, rows[at:at+n], c.r, 1, nil)
-			return nil
-		})
-	}
-	if err == nil {
-		err = in.gather(c.pr, 1, shares)
-	}
-	if err != nil {
-		return err
-	}
-	c.SetPropagated(0, all)
-	return nil
 }
 
 // slopeRows is the most rows of H̄ whose slopes are averaged.

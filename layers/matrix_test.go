@@ -3,21 +3,16 @@ package layers
 import (
 	"math"
 
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/reference"
 	G "gorgonia.org/gorgonia"
 )
 
-// matrix is plain float64 arithmetic, the reference of the tests.
-type matrix struct {
-	rows, cols int
-	data       []float64
-}
+// matrix is the reference's arithmetic in float64.
+type matrix = reference.Matrix
 
-func matrixOf(rows, cols int, data []float32) matrix {
-	m := matrix{rows, cols, make([]float64, rows*cols)}
-	for k, v := range data {
-		m.data[k] = float64(v)
-	}
-	return m
+func matrixOf[F float32 | float64](rows, cols int, data []F) matrix {
+	return reference.NewMatrix(rows, cols, func(i, j int) float64 { return float64(data[i*cols+j]) })
 }
 
 // parameterOf returns a parameter's value; a vector is one row.
@@ -29,46 +24,27 @@ func parameterOf(n *G.Node) matrix {
 	return matrixOf(n.Shape()[0], n.Shape()[1], data)
 }
 
-func (m matrix) at(i, j int) float64 { return m.data[i*m.cols+j] }
-
-func (m matrix) each(f func(i, j int) float64) matrix {
-	out := matrix{m.rows, m.cols, make([]float64, len(m.data))}
-	for i := range m.rows {
-		for j := range m.cols {
-			out.data[i*m.cols+j] = f(i, j)
+func matrixOfCSR(a *graph.CSR) matrix {
+	m := reference.NewMatrix(a.Rows, a.Cols, func(int, int) float64 { return 0 })
+	for i := range m {
+		for k, j := range a.Row(i) {
+			m[i][j] = float64(a.RowValues(i)[k])
 		}
 	}
-	return out
+	return m
 }
 
-func (m matrix) times(b matrix) matrix {
-	out := matrix{m.rows, b.cols, make([]float64, m.rows*b.cols)}
-	for i := range m.rows {
-		for k := range m.cols {
-			if v := m.at(i, k); v != 0 {
-				for j := range b.cols {
-					out.data[i*b.cols+j] += v * b.at(k, j)
-				}
-			}
-		}
-	}
-	return out
-}
-
-func (m matrix) transposed() matrix {
-	out := matrix{m.cols, m.rows, make([]float64, len(m.data))}
-	return out.each(func(i, j int) float64 { return m.at(j, i) })
-}
-
-func (m matrix) normalised(gain, shift matrix) matrix {
-	return m.each(func(i, j int) float64 {
+// normalisedRows is the layer norm of m.
+func normalisedRows(m, gain, shift matrix) matrix {
+	n := float64(len(m[0]))
+	return m.Each(func(i, j int) float64 {
 		var mean, variance float64
-		for k := range m.cols {
-			mean += m.at(i, k) / float64(m.cols)
+		for _, v := range m[i] {
+			mean += v / n
 		}
-		for k := range m.cols {
-			variance += math.Pow(m.at(i, k)-mean, 2) / float64(m.cols)
+		for _, v := range m[i] {
+			variance += math.Pow(v-mean, 2) / n
 		}
-		return gain.data[j]*(m.at(i, j)-mean)/math.Sqrt(variance+1e-5) + shift.data[j]
+		return gain[0][j]*(m[i][j]-mean)/math.Sqrt(variance+1e-5) + shift[0][j]
 	})
 }

@@ -26,10 +26,9 @@ type Model struct {
 	// optimiser does not change them. They are saved and exported as all parameters.
 	Averages int
 
-	// Inference computes logits over full neighbourhoods for evaluation, from the
-	// values of Parameters. Nil means the expression graph itself, over chunks of
-	// nodes with all their neighbours: that works for any model, but needs much time
-	// and memory if neighbourhoods are large.
+	// Inference computes logits over full neighbourhoods for evaluation, from the values of
+	// Parameters. Nil means the expression graph itself, layer by layer, on the CPU. Logits
+	// must then not read the labels, nor Gorgonia's own Dropout.
 	Inference Inferencer
 
 	// Ranks share the rows of Inference, if it is a GCN's and Device is nil. Nil means that

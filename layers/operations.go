@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -44,7 +45,7 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 	blocks := batch.Blocks
 	if m.Input != nil {
 		in, out := float64(m.Input.W.Shape()[0]), float64(m.Input.W.Shape()[1])
-		in *= m.filled
+		in *= filledShare(m.x)
 		sum += float64(len(batch.Inputs())) * (2*in*out + gatherCost*in + 2*activationCost*out)
 		if m.Labels != nil {
 			sum += 2 * float64(len(batch.Inputs())) * float64(m.Labels.Shape()[0]) * out
@@ -53,7 +54,7 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 	for l, conv := range m.Convolutions {
 		in, out := float64(conv.W.Shape()[0]), float64(conv.W.Shape()[1])
 		if l == 0 && m.exact == nil && m.Input == nil {
-			in *= m.filled
+			in *= filledShare(m.x)
 		}
 		products, passes := 3.0, 2.0 // as in cheaper
 		if l == 0 {
@@ -105,25 +106,19 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 	return sum + 3*float64(len(batch.Outputs()))*float64(w[0])*float64(w[1])
 }
 
-// InferOperations implements OperationCounter. It lists the rows that inference needs, and
-// keeps the list for it.
+// InferOperations implements OperationCounter.
 func (m *GCN) InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int32) (float64, error) {
-	model, err := m.inference(p, x, nodes)
-	if err != nil {
-		return 0, err
-	}
-	memory := m.takeMemory()
-	defer m.memory.Store(memory)
 	if p.Share != nil {
 		return 0, fmt.Errorf("layers: several ranks hold the graph together: one alone cannot count the operations of an inference")
 	}
-	if err := memory.kept.use(context.Background(), p, nodes, len(model.layers)); err != nil {
+	convolutions := len(m.Convolutions)
+	rows, err := full.Rows(context.Background(), p, nodes, convolutions)
+	if err != nil {
 		return 0, err
 	}
-	top := len(model.layers) - 1
-	sum := model.operations(&memory.kept, top+1)
-	if c := model.classifier; c != nil {
-		sum += float64(len(memory.kept.rows[top])) * float64(c.in) * float64(c.out)
+	sum := m.passOperations(p, x, rows, convolutions)
+	if c := m.Classifier; c != nil {
+		sum += float64(len(rows[convolutions-1])) * float64(c.W.Shape().TotalSize())
 	}
 	return sum, nil
 }
@@ -134,64 +129,76 @@ func (m *GCN) RefreshOperations() (float64, error) {
 	if r == nil {
 		return 0, nil
 	}
-	model, err := m.inference(r.p, r.x, nil)
-	if err != nil {
-		return 0, err
-	}
-	top := len(model.layers) - 1
-	sum := model.operations(&r.kept, top)
+	top := len(m.Convolutions) - 1
+	sum := m.passOperations(r.p, r.x, r.rows, top)
 	for l := 1; l <= top; l++ { // P·H; a hidden layer may need it too, and then computes it again
-		for _, v := range r.kept.rows[l] {
-			sum += farSparseCost * float64(r.p.RowNNZ(int(v))) * float64(model.layers[l].in)
-		}
+		sum += farSparseCost * entries(r.p, r.rows[l]) * float64(m.Convolutions[l].W.Shape()[0])
 	}
 	return sum, nil
 }
 
-// operations counts the operations of the first layers at the rows of kept.
-func (m *inferenceModel) operations(kept *keptRows, layers int) float64 {
+// entries returns the number of entries of the given rows of P.
+func entries(p *graph.Laplacian, rows []int32) float64 {
+	n := 0
+	for _, v := range rows {
+		n += p.RowNNZ(int(v))
+	}
+	return float64(n)
+}
+
+// passOperations counts the operations of the input layer and of the first convolutions, at
+// rows of each convolution.
+func (m *GCN) passOperations(p *graph.Laplacian, x *graph.Features, rows [][]int32, convolutions int) float64 {
 	var sum float64
-	inputs, p := kept.p.Nodes(), kept.p
-	for l, layer := range m.layers[:layers] {
-		rows := kept.rows[l]
-		count, in, out := float64(len(rows)), float64(layer.in), float64(layer.out)
-		var nnz float64
-		for _, v := range rows {
-			nnz += farSparseCost * float64(p.RowNNZ(int(v)))
+	inputs, filled := float64(p.Nodes()), filledShare(x)
+	if m.Input != nil {
+		lists, _ := full.Rows(context.Background(), p, rows[0], 2)
+		inputs = float64(len(lists[0]))
+		in, out := float64(m.Input.W.Shape()[0]), float64(m.Input.W.Shape()[1])
+		sum += inputs*in*filled*out + activationCost*inputs*out
+		filled = 1
+	}
+	last := float64(len(rows[len(rows)-1]))
+	for l, conv := range m.Convolutions[:convolutions] {
+		in, columns := float64(conv.W.Shape()[0]), float64(conv.W.Shape()[1])
+		count, nnz, out := float64(len(rows[l])), farSparseCost*entries(p, rows[l]), columns
+		if a := conv.Attention; a != nil && a.Average {
+			out /= float64(a.Heads)
 		}
-		exact := l == 0 && m.exact != nil
+		reads := l == 0 && m.Input == nil
+		exact := reads && conv.Attention == nil && (m.exact.of(p, x) || m.known.of(p, x))
+		near := sparseCost / farSparseCost * nnz
+		transform := conv.Attention != nil || !conv.biasAfter() && inputs*in*out+near*out < count*in*out+near*in
 		switch {
-		case layer.dense:
-			sum += count * in * m.filled * out
-		case !exact && transformFirst(p, layer, inputs, rows):
-			if l == 0 {
-				in *= m.filled
+		case !exact && transform:
+			if reads {
+				in *= filled
 			}
-			sum += float64(inputs)*in*out + nnz*out
-		case l == 0 && !exact && m.filled < 1:
-			sum += min(count*in*out, sparseCost*nnz/farSparseCost*in*m.filled*out)
-		case l == 0: // P·X is kept
+			sum += inputs*in*out + nnz*out
+		case reads && !exact && filled < 1:
+			sum += min(count*in*out, near*in*filled*out)
+		case reads: // P·X is kept
 			sum += count * in * out
 		default:
 			sum += count*in*out + nnz*in
 		}
-		if layer.skip != nil {
-			sum += float64(len(layer.skip)) * count
+		if l < len(m.Skips) {
+			sum += float64(m.Skips[l].Shape().TotalSize()) * count
 		}
-		if layer.own != nil {
+		if l < len(m.Owns) {
 			sum += count * in * out
 		}
-		if layer.jump != nil {
-			sum += float64(len(layer.jump)) * float64(len(kept.rows[len(kept.rows)-1]))
+		if l < len(m.Jumps) {
+			sum += float64(m.Jumps[l].Shape().TotalSize()) * last
 		}
-		if layer.state != nil {
+		if conv.OwnState != nil {
 			sum += count * in * out
 		}
-		if layer.second != nil {
+		if conv.Second != nil {
 			sum += count * out * out
 		}
 		sum += activationCost * count * out
-		inputs = len(rows)
+		inputs = count
 	}
 	return sum
 }

@@ -2,7 +2,6 @@ package layers
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -28,20 +27,6 @@ func (r rank) Gather(_ context.Context, parts [][]float32) error {
 	}
 	for from := range r.channels {
 		copy(parts[from], <-r.channels[from][r.number])
-	}
-	return nil
-}
-
-func (r rank) Exchange(_ context.Context, send, receive [][]float32) error {
-	for to := range r.channels {
-		r.channels[r.number][to] <- slices.Clone(send[to])
-	}
-	for from := range r.channels {
-		got := <-r.channels[from][r.number]
-		if len(got) != len(receive[from]) {
-			return fmt.Errorf("rank %d sent %d values to rank %d, which expects %d", from, len(got), r.number, len(receive[from]))
-		}
-		copy(receive[from], got)
 	}
 	return nil
 }
@@ -123,78 +108,101 @@ func TestInferOnRanks(t *testing.T) {
 	}
 }
 
-// The shares of the rows follow from the order of the products. So a rank that keeps the shares
-// of an earlier order divides as one that keeps none. A rank that divides differently is an
-// error on every rank.
-func TestSharesOfRanksFollowOrders(t *testing.T) {
+// A model may be another rank of other ranks in its next call.
+func TestInferOnOtherRanks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	const n, size = 9000, 3
+	const n = 3000
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 3*n, true))
 	x, y := randomFeatures(rng, n, 40), randomLabels(rng, n, 3)
-	o := GCNOptions{Hidden: 16}
-	_, alone := testModel(t, p, x, y, 2, o)
-	want, err := alone.Infer(t.Context(), p, x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	models := make([]*GCN, size)
-	for k := range models {
-		_, models[k] = testModel(t, p, x, y, 2, o)
-	}
-	infer := func() [size]error {
-		var all errgroup.Group
-		var errs [size]error
-		for k, r := range newRanks(size) {
-			models[k].Ranks = r
-			all.Go(func() error {
-				got, err := models[k].Infer(t.Context(), p, x, nil)
-				if errs[k] = err; err == nil && !slices.Equal(got, want) {
-					t.Errorf("rank %d: other logits", k)
-				}
-				return nil
-			})
+	for _, nodes := range [][]int32{nil, nodesOf(rng, n, 700)} {
+		_, alone := testModel(t, p, x, y, 2, GCNOptions{Hidden: 48})
+		want, err := alone.Infer(t.Context(), p, x, nodes)
+		if err != nil {
+			t.Fatal(err)
 		}
-		all.Wait()
-		return errs
-	}
-	if errs := infer(); errs != [size]error{} { // P·(X·W)
-		t.Fatal(errs)
-	}
-	before := models[1].memory.Load().kept.parts[0].digest
-	exact := exactInput(t, p, x)
-	if want, err = func() ([]float32, error) {
-		alone.ReadPropagated(exact)
-		return alone.Infer(t.Context(), p, x, nil)
-	}(); err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range models {
-		m.ReadPropagated(exact)
-	}
-	models[0].memory.Store(nil)                 // as after two calls at the same time
-	if errs := infer(); errs != [size]error{} { // (P·X)·W
-		t.Fatal(errs)
-	}
-	kept := &models[1].memory.Load().kept
-	if before == kept.parts[0].digest {
-		t.Error("both orders divide alike, so the test shows nothing")
-	}
-	for _, change := range []func(by int){
-		func(by int) { kept.parts[0].digest += uint32(by) },
-		func(by int) { kept.parts[0].shares[1] += by },
-		func(by int) { kept.divided[1][1] += by },
-	} {
-		change(1)
-		for k, err := range infer() {
-			if err == nil || !strings.Contains(err.Error(), "all ranks need the same") {
-				t.Errorf("rank 1 divides differently: rank %d returns %v", k, err)
+		models := make([]*GCN, 3)
+		for k := range models {
+			_, models[k] = testModel(t, p, x, y, 2, GCNOptions{Hidden: 48})
+		}
+		for _, as := range [][]int{{0, 1, 2}, {0, 1, 2}, {0, 1, 2}, {1, 0}, {1, 0}, {1, 0}, {2, 0, 1}} { // the rank of each model
+			var all errgroup.Group
+			ranks := newRanks(len(as))
+			for k, number := range as {
+				models[k].Ranks = ranks[number]
+				all.Go(func() error {
+					got, err := models[k].Infer(t.Context(), p, x, nodes)
+					if err == nil && !slices.Equal(got, want) {
+						t.Errorf("rank %d of %d: other logits", number, len(as))
+					}
+					return err
+				})
+			}
+			if err := all.Wait(); err != nil {
+				t.Fatal(err)
 			}
 		}
-		change(-1)
 	}
-	if errs := infer(); errs != [size]error{} {
-		t.Error(errs)
+}
+
+// A rank without rows of a level gives its features to the others.
+func TestInferOnRankWithoutRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 900
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 3*n, true))
+	x, y := randomFeatures(rng, n, 40), randomLabels(rng, n, 3)
+	_, alone := testModel(t, p, x, y, 1, GCNOptions{Hidden: 48})
+	var all errgroup.Group
+	for k, r := range newRanks(3) {
+		part := &graph.Features{Rows: n, Cols: 40, Data: x.Data[k*300*40 : (k+1)*300*40], Place: make([]int32, n)}
+		for v := range part.Place {
+			part.Place[v] = -1
+			if v/300 == k {
+				part.Place[v] = int32(v - 300*k)
+			}
+		}
+		part.Share = &graph.Share{Rank: k, Bounds: []int{0, 300, 600, 900}, Gather: r.Gather}
+		_, m := testModel(t, p, x, y, 1, GCNOptions{Hidden: 48})
+		m.Ranks = r
+		all.Go(func() error {
+			for _, nodes := range [][]int32{{5, 3}, {5, 3}, {700, 5}, {700, 5}, {}, nil} {
+				want, err := alone.Infer(t.Context(), p, x, nodes)
+				if err != nil {
+					return err
+				}
+				got, err := m.Infer(t.Context(), p, part, nodes)
+				if err != nil {
+					return err
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("rank %d, nodes %v: other logits", k, nodes)
+				}
+			}
+			return nil
+		})
 	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A rank that infers for other nodes is an error on every rank.
+func TestRanksAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n, size = 900, 3
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 3*n, true))
+	x, y := randomFeatures(rng, n, 40), randomLabels(rng, n, 3)
+	var all errgroup.Group
+	for k, r := range newRanks(size) {
+		_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: 16})
+		m.Ranks = r
+		all.Go(func() error {
+			if _, err := m.Infer(t.Context(), p, x, nodesOf(rand.New(rand.NewPCG(1, 2)), n, 300+k/2)); err == nil || !strings.Contains(err.Error(), "all ranks need the same") {
+				t.Errorf("rank %d returns %v", k, err)
+			}
+			return nil
+		})
+	}
+	all.Wait()
 }
 
 // Each call for a few nodes has rows of its own, and the ranks share these.

@@ -3,14 +3,13 @@ package layers
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
+	G "gorgonia.org/gorgonia"
 )
 
 // Refreshed is a sampler whose model keeps H̄ and P·H̄ and refreshes them at some batches,
@@ -29,10 +28,6 @@ type Refresher interface {
 	// Refresh computes the histories from the current parameters.
 	Refresh(ctx context.Context) error
 
-	// RefreshInfer is Refresh, and then Infer of nodes over the matrix and the features of
-	// the histories. Rows that both need are computed once.
-	RefreshInfer(ctx context.Context, nodes []int32) ([]float32, error)
-
 	// Restore computes them from the parameters of the last Refresh, which are in
 	// Batch.State: a resumed run calls it after it has restored the state.
 	Restore(ctx context.Context) error
@@ -42,18 +37,29 @@ type Refresher interface {
 // read: H̄ of the neighbours of the convolution's outputs, and P·H̄ of the outputs. The
 // needed rows of a convolution are its possible outputs.
 type refresher struct {
-	p    *graph.Laplacian
-	x    *graph.Features
-	kept keptRows  // of the nodes that batches are made of
-	sums []float32 // P·1
+	p     *graph.Laplacian
+	x     *graph.Features
+	nodes []int32   // that batches are made of
+	rows  [][]int32 // of each convolution, the needed ones
+	sums  []float32 // P·1
 
 	index    [][]int32      // of each convolution: a node's position in its needed rows, or −1
 	slots    []*ops.Slot    // of the convolutions
 	controls []*slotControl // of the convolutions; nil for the first one
 	params   []float32      // of the last Refresh
 	filled   bool           // the histories were computed from params
-	joint    keptRows       // below the last layer, the rows of the last RefreshInfer
 	linear   *linearControl // nil: none
+
+	full *full.Model // P·H of the last convolution, with wanted
+	kept map[*G.Node]keptValue
+}
+
+// keptValue says which rows of a history are the rows of a value: that of node v is row
+// first + index[v], if index[v] is not negative.
+type keptValue struct {
+	history *ops.History
+	index   []int32
+	first   int
 }
 
 // slotControl makes the control of a slot's blocks.
@@ -85,14 +91,14 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 	if p == nil || p.Nodes() != x.Rows {
 		return fmt.Errorf("layers: control: the sampler's Laplacian does not fit features of %d nodes", x.Rows)
 	}
-	r := &refresher{p: p, x: x, slots: slots, index: make([][]int32, len(slots)), controls: make([]*slotControl, len(slots))}
-	if err := r.kept.use(context.Background(), p, outputs, len(slots)); err != nil {
+	r := &refresher{p: p, x: x, nodes: outputs, slots: slots, index: make([][]int32, len(slots)), controls: make([]*slotControl, len(slots))}
+	var err error
+	if r.rows, err = full.Rows(context.Background(), p, outputs, len(slots)); err != nil {
 		return fmt.Errorf("layers: control: %w", err)
 	}
-	r.kept.histories = true
 	var rows int64
 	for l := 1; l < len(slots); l++ {
-		rows += int64(len(r.kept.rows[l-1])) + int64(len(r.kept.rows[l]))
+		rows += int64(len(r.rows[l-1])) + int64(len(r.rows[l]))
 	}
 	size := int64(4)
 	if o.ControlHalf {
@@ -110,16 +116,15 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		for v := range r.index[l] {
 			r.index[l][v] = -1
 		}
-		for i, v := range r.kept.rows[l] {
+		for i, v := range r.rows[l] {
 			r.index[l][v] = int32(i)
 		}
 		if l == 0 {
 			continue
 		}
-		slots[l].KeepRefreshed(len(r.kept.rows[l-1])+len(r.kept.rows[l]), o.ControlHalf)
+		slots[l].KeepRefreshed(len(r.rows[l-1])+len(r.rows[l]), o.ControlHalf)
 		r.controls[l] = &slotControl{r: r, layer: l, top: l == len(slots)-1}
 	}
-	var err error
 	if r.sums, err = p.RowSums(context.Background()); err != nil {
 		return fmt.Errorf("layers: control: %w", err)
 	}
@@ -180,9 +185,9 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 	for _, v := range b.Dst {
 		c.sums = append(c.sums, c.r.sums[v])
 	}
-	below := int32(len(c.r.kept.rows[c.layer-1]))
+	below := int32(len(c.r.rows[c.layer-1]))
 	m, from := &c.control.Matrix, c.from
-	m.Rows, m.Cols = len(b.Dst), int(below)+len(c.r.kept.rows[c.layer])
+	m.Rows, m.Cols = len(b.Dst), int(below)+len(c.r.rows[c.layer])
 	m.Ptr, m.Idx, m.Val = append(m.Ptr[:0], 0), m.Idx[:0], m.Val[:0]
 	for i, at := range c.to {
 		if at < 0 && c.top {
@@ -234,35 +239,84 @@ func (m *GCN) Refresh(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	_, err := r.refresh(ctx, m, nil)
-	return err
-}
-
-// RefreshInfer implements Refresher. On the CPU of one process it is one pass, with the same
-// bits as Refresh and Infer.
-func (m *GCN) RefreshInfer(ctx context.Context, nodes []int32) ([]float32, error) {
-	r := m.Batch.refresher
-	if r == nil {
-		return nil, fmt.Errorf("layers: the model has no histories to refresh")
-	}
-	if m.Device == nil && (m.Ranks == nil || m.Ranks.Size() == 1) && len(nodes) > 0 {
-		return r.refresh(ctx, m, nodes)
-	}
-	if err := m.Refresh(ctx); err != nil {
-		return nil, err
-	}
-	return m.Infer(ctx, r.p, r.x, nodes)
-}
-
-// refresh fills the histories, and returns the logits of nodes if there are any.
-func (r *refresher) refresh(ctx context.Context, m *GCN, nodes []int32) ([]float32, error) {
-	logits, err := r.fill(ctx, m, nodes)
-	if err != nil {
+	if err := r.fill(ctx, m); err != nil {
 		r.filled = false
-		return nil, fmt.Errorf("layers: refreshing the histories: %w", err)
+		return fmt.Errorf("layers: refreshing the histories: %w", err)
 	}
 	r.filled = true
-	return logits, m.eachValue(func(at int, values []float32) { copy(r.params[at:], values) })
+	return m.eachValue(func(at int, values []float32) { copy(r.params[at:], values) })
+}
+
+// compile compiles the pass that fills the histories.
+func (r *refresher) compile(m *GCN) error {
+	var wanted G.Nodes
+	r.kept = make(map[*G.Node]keptValue)
+	for l, conv := range m.Convolutions[1:] {
+		all := r.slots[l+1].Histories()
+		if len(all) != 1 {
+			return fmt.Errorf("layers: control: convolution %d has %d histories, want 1", l+1, len(all))
+		}
+		wanted = append(wanted, conv.input, conv.mixed)
+		r.kept[conv.input] = keptValue{all[0], r.index[l], 0}
+		r.kept[conv.mixed] = keptValue{all[0], r.index[l+1], len(r.rows[l])}
+	}
+	var err error
+	if r.full, err = m.Batch.compile(wanted[len(wanted)-1], len(r.slots), wanted...); err != nil {
+		return fmt.Errorf("layers: control: %w", err)
+	}
+	return nil
+}
+
+// fill fills the histories by a pass over the rows that they need.
+func (r *refresher) fill(ctx context.Context, m *GCN) error {
+	if ctx == nil {
+		return fmt.Errorf("the context is nil")
+	}
+	c, err := m.call(r.p, r.x, r.nodes)
+	if err != nil {
+		return err
+	}
+	if r.linear != nil {
+		if err := r.linear.propagate(ctx, r.p, r.rows[1], c.Ranks); err != nil {
+			return err
+		}
+	}
+	for _, v := range r.kept {
+		v.history.SetRows(0, nil) // allocates: parts are written at the same time
+	}
+	c.Bound, c.Progress, c.Wanted = full.Bound{}, nil, r.take
+	if _, err := r.full.Infer(ctx, c); err != nil || r.linear == nil {
+		return err
+	}
+	first := m.Convolutions[0]
+	w, err := valueOf(first.W)
+	if err != nil {
+		return err
+	}
+	b, err := valueOf(first.B)
+	if err != nil {
+		return err
+	}
+	return r.linear.linearise(w, b, r.slots[1].Histories()[0], len(r.rows[0]))
+}
+
+// take writes rows of the value n, of the given nodes, to its history. Calls for other rows may
+// be concurrent.
+func (r *refresher) take(n *G.Node, nodes []int32, rows []float32) error {
+	to := r.kept[n]
+	width := to.history.Width()
+	for lo := 0; lo < len(nodes); {
+		at := to.index[nodes[lo]]
+		hi := lo + 1
+		for hi < len(nodes) && at >= 0 && to.index[nodes[hi]] == at+int32(hi-lo) {
+			hi++
+		}
+		if at >= 0 {
+			to.history.SetRows(to.first+int(at), rows[lo*width:hi*width])
+		}
+		lo = hi
+	}
+	return nil
 }
 
 // Restore implements Refresher.
@@ -299,187 +353,4 @@ func (m *GCN) eachValue(f func(at int, values []float32)) error {
 		at += len(values)
 	}
 	return nil
-}
-
-// fill computes all histories with the current parameters of m, and the logits of nodes if
-// there are any.
-func (r *refresher) fill(ctx context.Context, m *GCN, nodes []int32) ([]float32, error) {
-	if ctx == nil {
-		return nil, fmt.Errorf("the context is nil")
-	}
-	model, err := m.inference(r.p, r.x, nodes)
-	if err != nil {
-		return nil, err
-	}
-	memory := m.takeMemory()
-	defer m.memory.Store(memory)
-	k, err := plan.NewKernels(m.Device, r.p, &memory.InferenceMemory)
-	if err != nil {
-		return nil, err
-	}
-	if r.x.Share != nil || r.p.Share != nil {
-		model.ranks = m.sharing()
-	}
-	kept := &r.kept // rows of the hidden layers
-	if len(nodes) > 0 {
-		if err := memory.kept.use(ctx, r.p, nodes, len(model.layers)); err != nil {
-			return nil, err
-		}
-		kept = r.union(&memory.kept)
-	}
-	in, err := model.begin(ctx, k, r.p, r.x, memory, kept, m.Device == nil)
-	if err != nil {
-		return nil, err
-	}
-	if r.linear != nil {
-		if err := r.linear.propagate(in, &r.kept); err != nil {
-			return nil, err
-		}
-	}
-	// The order of a layer's products depends on its rows. Each row has the bits that it has
-	// alone only if all three lists have the same order.
-	top := len(model.layers) - 1
-	if kept != &r.kept {
-		own, others := model.orders(&r.kept), model.orders(&memory.kept)
-		if !slices.Equal(own[:top], others[:top]) {
-			if _, err := r.run(in, &r.kept, own); err != nil {
-				return nil, err
-			}
-			return model.run(ctx, k, r.p, r.x, memory, m.Device == nil)
-		}
-		h, err := r.run(in, kept, others)
-		if err != nil {
-			return nil, err
-		}
-		return in.top(h, &memory.kept)
-	}
-	_, err = r.run(in, kept, in.orders)
-	return nil, err
-}
-
-// union returns the rows of both the histories and the given pass, for all but the last
-// layer.
-func (r *refresher) union(with *keptRows) *keptRows {
-	u, top := &r.joint, len(r.kept.rows)-1
-	if u.p == r.p && slices.Equal(u.nodes, with.nodes) {
-		return u
-	}
-	*u = keptRows{p: r.p, nodes: with.nodes, rows: make([][]int32, top+1), sums: make([][]float32, top+1)}
-	u.rows[top] = with.rows[top]
-	needed := make([]bool, r.p.Nodes())
-	for l := range top {
-		clear(needed)
-		for _, rows := range [][]int32{r.kept.rows[l], with.rows[l]} {
-			for _, v := range rows {
-				needed[v] = true
-			}
-		}
-		for v, is := range needed {
-			if is {
-				u.rows[l] = append(u.rows[l], int32(v))
-			}
-		}
-	}
-	return u
-}
-
-// run computes the hidden layers at the rows of kept, which include the rows of the histories,
-// and fills the histories. It returns the last hidden layer.
-func (r *refresher) run(in *inference, kept *keptRows, orders []bool) (h plan.Rows, err error) {
-	in.orders = orders
-	h = in.x
-	for l := range in.model.layers {
-		if l > 0 {
-			if err := r.history(in, l, h, kept); err != nil {
-				return h, err
-			}
-		}
-		if l == len(in.model.layers)-1 {
-			return h, nil
-		}
-		if h, err = in.hidden(l, h, kept); err != nil {
-			return h, err
-		}
-	}
-	return h, nil
-}
-
-// history fills the history of convolution l from h, the output of the layer below at the
-// rows of kept.
-func (r *refresher) history(in *inference, l int, h plan.Rows, kept *keptRows) error {
-	all := r.slots[l].Histories()
-	if len(all) != 1 {
-		return fmt.Errorf("convolution %d has %d histories, want 1", l, len(all))
-	}
-	history, rows := all[0], r.kept.rows[l-1]
-	history.SetRows(0, nil) // allocates: parts are written at the same time
-	var err error
-	if len(rows) == len(kept.rows[l-1]) {
-		err = in.toHistory(history, 0, h.Span, h.Count*h.Width)
-	} else {
-		at, ids := 0, make([]int32, len(rows)) // both lists ascend
-		for i, v := range rows {
-			for kept.rows[l-1][at] < v {
-				at++
-			}
-			ids[i] = int32(at)
-		}
-		err = in.chunks(in.even(len(rows), h.Width), h.Width, nil, func(part *inference, lo, n int) error {
-			own, err := part.Scratch(plan.Mixed, n*h.Width)
-			if err != nil {
-				return err
-			}
-			kernel.Gather(own.Host(), h.Host(), ids[lo:lo+n], h.Width)
-			return part.toHistory(history, lo, own, n*h.Width)
-		})
-	}
-	if err == nil && r.linear != nil {
-		err = r.linear.linearise(in.model.layers[0].w, in.model.layers[0].b, history, len(rows))
-	}
-	if err == nil {
-		err = in.need(&r.kept, l)
-	}
-	if err != nil {
-		return err
-	}
-	return r.propagated(in, l, h, history)
-}
-
-// toHistory sets rows of a history, from the first one on, to the first n values of x.
-func (r *inference) toHistory(history *ops.History, first int, x plan.Span, n int) error {
-	if rows := x.Host(); rows != nil {
-		history.SetRows(first, rows[:n])
-		return nil
-	}
-	at := first * history.Width()
-	return r.Copy(history.Values()[at:at+n], x)
-}
-
-// propagated writes P·H at the needed rows of convolution l to the history, after H̄.
-func (r *refresher) propagated(in *inference, l int, h plan.Rows, history *ops.History) error {
-	below, rows := len(r.kept.rows[l-1]), len(r.kept.rows[l])
-	if in.ranks != nil {
-		all, err := in.Scratch(plan.Transformed, rows*h.Width)
-		if err != nil {
-			return err
-		}
-		shares := in.even(rows, h.Width)
-		err = in.chunks(shares, h.Width, in.bringRows(in.rows), func(part *inference, lo, n int) error {
-			return part.Propagate(all.From(lo*h.Width), h, lo, n)
-		})
-		if err == nil {
-			err = in.gather(all.Host(), h.Width, shares)
-		}
-		if err != nil {
-			return err
-		}
-		return in.toHistory(history, below, all, rows*h.Width)
-	}
-	return in.chunks(in.even(rows, h.Width), h.Width, nil, func(part *inference, lo, n int) error {
-		mixed, err := part.Propagated(h, lo, n)
-		if err != nil {
-			return err
-		}
-		return part.toHistory(history, below+lo, mixed, n*h.Width)
-	})
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/full"
+	"github.com/gcn-layerwise/gcn/internal/reference"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 	G "gorgonia.org/gorgonia"
@@ -88,6 +90,28 @@ func TestRefreshedControlIsExact(t *testing.T) {
 	}
 }
 
+// A refresh keeps the values before a dropout, also of a second layer without an activation.
+func TestRefreshBeforeDropout(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 600
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 700, true))
+	x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 6)
+	var want []float32
+	for _, dropout := range []float64{NoDropout, 0.5} {
+		m := newStepped(t, NewBatch(G.NewGraph(), controlled(p, false, 8, 11)), x, y, GCNOptions{Hidden: 17, Dropout: dropout, PreNorm: true, FeedForward: true}).model
+		if err := m.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := m.Batch.Slot(1).Histories()[0].Float32s()
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Error("a dropout changes the history")
+		}
+	}
+}
+
 // disturb changes all parameters.
 func disturb(m *GCN, rng *rand.Rand) {
 	for _, p := range m.Parameters {
@@ -147,11 +171,11 @@ func checkRefreshed(t *testing.T, b *Batch, nodes []int32, draws int, h, history
 		draws = 50
 	}
 	r := b.refresher
-	kept := make([]float64, 0, len(r.kept.rows[0])+len(r.kept.rows[1])) // H̄, then PH̄
-	for _, v := range r.kept.rows[0] {
+	kept := make([]float64, 0, len(r.rows[0])+len(r.rows[1])) // H̄, then PH̄
+	for _, v := range r.rows[0] {
 		kept = append(kept, history[v])
 	}
-	for _, v := range r.kept.rows[1] {
+	for _, v := range r.rows[1] {
 		kept = append(kept, propagated[v])
 	}
 	sums, squares := make([]float64, len(nodes)), make([]float64, len(nodes))
@@ -204,16 +228,16 @@ func TestRefreshedControlAgainstReference(t *testing.T) {
 	s := controlled(p, true, 20)
 	m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, GCNOptions{Hidden: hidden, Dropout: 0.4, ClassifierDropout: NoDropout, ExactInput: exactInput(t, p, x)})
 	activations := func() matrix { // of the first convolution, at all nodes
-		dense := matrix{n, n, p.Dense()}
-		z := dense.times(matrixOf(n, x.Cols, x.Data).times(parameterOf(m.model.Parameters[0])).plusRow(parameterOf(m.model.Parameters[1])))
-		return z.each(func(i, j int) float64 { return elu(z.at(i, j)) })
+		dense := matrixOf(n, n, p.Dense())
+		z := dense.Times(matrixOf(n, x.Cols, x.Data).Times(parameterOf(m.model.Parameters[0])).PlusRow(parameterOf(m.model.Parameters[1])))
+		return z.Each(func(i, j int) float64 { return reference.ELU(z[i][j]) })
 	}
 	disturb(m.model, rng)
 	if err := m.model.Refresh(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	old := activations()
-	propagatedOld := matrix{n, n, p.Dense()}.times(old)
+	propagatedOld := matrixOf(n, n, p.Dense()).Times(old)
 	disturb(m.model, rng)
 	now := activations()
 	for k, training := range []bool{false, true} {
@@ -227,22 +251,23 @@ func TestRefreshedControlAgainstReference(t *testing.T) {
 			t.Fatal(err)
 		}
 		masks := masksOf(t, 77, training, []float64{0.4, 0.4}, []int{len(block.Src), len(block.Dst)}, hidden)
-		change := masks[0].each(func(i, j int) float64 {
+		change := masks[0].Each(func(i, j int) float64 {
 			v := int(block.Src[i])
-			return masks[0].at(i, j)*now.at(v, j) - old.at(v, j)
+			return masks[0][i][j]*now[v][j] - old[v][j]
 		})
-		estimate := matrixOfCSR(&block.Matrix).times(change)
-		estimate = estimate.each(func(i, j int) float64 { return estimate.at(i, j) + propagatedOld.at(int(block.Dst[i]), j) })
-		z := estimate.times(parameterOf(m.model.Parameters[2]))
+		estimate := matrixOfCSR(&block.Matrix).Times(change)
+		estimate = estimate.Each(func(i, j int) float64 { return estimate[i][j] + propagatedOld[int(block.Dst[i])][j] })
+		z := estimate.Times(parameterOf(m.model.Parameters[2]))
 		bias := parameterOf(m.model.Parameters[3])
-		h := z.each(func(i, j int) float64 {
-			return masks[1].at(i, j) * elu(z.at(i, j)+p.RowSum(int(block.Dst[i]))*bias.at(0, j))
+		h := z.Each(func(i, j int) float64 {
+			return masks[1][i][j] * reference.ELU(z[i][j]+p.RowSum(int(block.Dst[i]))*bias[0][j])
 		})
-		want := h.times(parameterOf(m.model.Parameters[4])).plusRow(parameterOf(m.model.Parameters[5]))
+		want := h.Times(parameterOf(m.model.Parameters[4])).PlusRow(parameterOf(m.model.Parameters[5]))
 		got := m.model.Logits.Value().Data().([]float32)
-		for i, w := range want.data {
-			if math.Abs(float64(got[i])-w) > 1e-4*math.Max(1, math.Abs(w)) {
-				t.Fatalf("training %v: logit %d is %v, want %v", training, i, got[i], w)
+		for i, g := range got {
+			w := want[i/len(want[0])][i%len(want[0])]
+			if math.Abs(float64(g)-w) > 1e-4*math.Max(1, math.Abs(w)) {
+				t.Fatalf("training %v: logit %d is %v, want %v", training, i, g, w)
 			}
 		}
 	}
@@ -288,7 +313,7 @@ func TestRefreshedState(t *testing.T) {
 	}
 	// H̄ of the neighbours of training nodes, and P·H̄ of the training nodes.
 	two := build(controlled(p, true, 20))
-	lists, err := new(nodeSet).neededRows(t.Context(), nil, p, controlled(p, true, 20).Train, 2)
+	lists, err := full.Rows(t.Context(), p, controlled(p, true, 20).Train, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,9 +373,8 @@ func TestRefreshedErrors(t *testing.T) {
 	}
 }
 
-// RefreshInfer gives the histories and the logits, to the bit, of a refresh and an
-// inference one after the other.
-func TestRefreshInfer(t *testing.T) {
+// Refresh and Infer, which share memory, and Restore do not disturb each other.
+func TestRefreshThenInfer(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	const n = 900
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 1500, true))
@@ -391,14 +415,17 @@ func TestRefreshInfer(t *testing.T) {
 				return all
 			}
 			for round := range 3 {
-				got, err := m.RefreshInfer(context.Background(), nodes)
-				if err != nil {
+				if err := m.Refresh(context.Background()); err != nil {
 					t.Fatal(err)
 				}
 				filled := histories()
+				got, err := m.Infer(context.Background(), p, x, nodes)
+				if err != nil {
+					t.Fatal(err)
+				}
 				disturb(m, rand.New(rand.NewPCG(1, uint64(round))))
 				before := slices.Clone(m.Parameters[0].Value().Data().([]float32))
-				if err := m.Restore(context.Background()); err != nil { // by Refresh, from the parameters of RefreshInfer
+				if err := m.Restore(context.Background()); err != nil {
 					t.Fatal(err)
 				}
 				if !slices.Equal(histories(), filled) {
@@ -407,17 +434,16 @@ func TestRefreshInfer(t *testing.T) {
 				if !slices.Equal(before, m.Parameters[0].Value().Data().([]float32)) {
 					t.Fatal("Restore changed the parameters")
 				}
-				// The logits of the parameters before. The next round compares them with a separate refresh.
-				if err := m.Refresh(context.Background()); err != nil {
-					t.Fatal(err)
-				}
 				want, err := m.Infer(context.Background(), p, x, nodes)
 				if err != nil {
 					t.Fatal(err)
 				}
-				again, err := m.RefreshInfer(context.Background(), nodes)
+				if err := m.Refresh(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				again, err := m.Infer(context.Background(), p, x, nodes)
 				if err != nil || !slices.Equal(again, want) {
-					t.Fatalf("round %d: %v; other logits than Infer", round, err)
+					t.Fatalf("round %d: %v; other logits after a refresh", round, err)
 				}
 				if slices.Equal(got, again) {
 					t.Fatal("the parameters have no effect")

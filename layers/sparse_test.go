@@ -88,7 +88,7 @@ func checkSparseInference(t *testing.T, c inferenceCase, share float64) {
 	sparse := x.ToSparse()
 	c.options.Hidden = c.hidden
 	_, m := testModel(t, p, sparse, y, c.depth, c.options)
-	want := denseLogits(t, p, x, m)
+	want := denseLogits(t, p, x, m, c.options)
 	some := make([]int32, 300) // more than a few
 	for k := range some {
 		some[k] = int32(rng.IntN(n))
@@ -142,7 +142,7 @@ func TestSparseFeaturesOnDevice(t *testing.T) {
 	x, y := thinned(rng, 150, 9, 0.2), randomLabels(rng, 150, 5)
 	sparse := x.ToSparse()
 	_, m := testModel(t, p, sparse, y, 2, GCNOptions{Hidden: 16, Residual: true})
-	want := denseLogits(t, p, x, m)
+	want := denseLogits(t, p, x, m, GCNOptions{Residual: true})
 	m.Device = d
 	got, err := m.Infer(context.Background(), p, sparse, nil)
 	if err != nil {

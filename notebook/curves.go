@@ -103,20 +103,17 @@ func (c *Comparison) Chart() *Chart {
 // mean averages the validation curves of a method's runs batch by batch, up to the
 // end of the shortest run.
 func (c *Comparison) mean(name string) figure.Series {
+	var runs [][]study.CurvePoint
+	for _, r := range c.runs[name] {
+		var points []study.CurvePoint
+		for _, e := range r.Evaluations {
+			points = append(points, study.CurvePoint{Batch: e.Batch, X: float64(e.Batch), Y: e.Valid})
+		}
+		runs = append(runs, points)
+	}
 	s := figure.Series{Name: name}
-	runs := c.runs[name]
-	for k, e := range runs[0].Evaluations {
-		var values []float64
-		for _, r := range runs {
-			if k < len(r.Evaluations) && r.Evaluations[k].Batch == e.Batch {
-				values = append(values, r.Evaluations[k].Valid)
-			}
-		}
-		if len(values) < len(runs) {
-			break
-		}
-		spread := study.NewSpread(values)
-		s.X, s.Y, s.Error = append(s.X, float64(e.Batch)), append(s.Y, spread.Mean), append(s.Error, spread.SEM)
+	for _, p := range study.MeanCurve(runs) {
+		s.X, s.Y, s.Error = append(s.X, p.X), append(s.Y, p.Y.Mean), append(s.Error, p.Y.SEM)
 	}
 	return s
 }

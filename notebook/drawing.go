@@ -3,14 +3,9 @@ package notebook
 import (
 	"cmp"
 	"fmt"
-	"html"
-	"image/color"
-	"io"
 	"slices"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/markup"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
@@ -24,71 +19,61 @@ type Drawing struct {
 	Nodes []int32
 
 	Class []int32  // one a node of the graph, -1 for none; nil draws all alike
-	Truth []int32  // likewise; a node is a diamond if its truth is known and differs from Class
+	Truth []int32  // likewise; a node has a black edge if its truth is known and differs from Class
 	Names []string // names of the classes; nil means their numbers
 }
 
 const (
-	drawingWidth, drawingHeight = 760, 460
-	drawingTop, drawingEdge     = 40, 14
-	legendColumn                = 150
-	mostDrawn                   = 1000
-	discRadius                  = 5
-	diamondRadius               = 6.5
+	mostDrawn = 1000
+	mostNamed = 9 // classes with a colour of their own
+
+	nodeRadius = 4 // points
 )
 
 // Chart lays the nodes out and draws them. Equal drawings give equal pictures. The
-// six most frequent classes have colours of their own. The error names the field
+// nine most frequent classes have colours of their own. The error names the field
 // that does not fit. Cost: quadratic in the number of nodes; 0.1 s for 200.
 func (d Drawing) Chart() (*Chart, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	edges := d.edges()
-	at := layout(len(d.Nodes), edges)
-	for k := range at {
-		at[k][0] = drawingEdge + at[k][0]*(drawingWidth-legendColumn-2*drawingEdge)
-		at[k][1] = drawingTop + at[k][1]*(drawingHeight-drawingTop-drawingEdge)
+	pairs := d.edges()
+	at := layout(len(d.Nodes), pairs)
+	panel := figure.Panel{Bare: true}
+	for _, e := range pairs {
+		p, q := at[e[0]], at[e[1]]
+		panel.Edges = append(panel.Edges, [2]figure.XY{{X: p[0], Y: p[1]}, {X: q[0], Y: q[1]}})
 	}
 	classes := d.byNumber()
-	legend := d.legend(classes)
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" style="max-width:100%%" font-family="%s" font-size="13">`,
-		drawingWidth, drawingHeight, drawingWidth, drawingHeight, figure.Fonts)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/><text %sx="%d" y="22" font-size="15" fill="black">%s</text>`,
-		drawingWidth, drawingHeight, figure.TextLength(d.Title, 15, drawingWidth-2*drawingEdge), drawingEdge, html.EscapeString(d.Title))
-	b.WriteString(`<path stroke="#888" stroke-opacity="0.45" fill="none" d="`)
-	for _, e := range edges {
-		p, q := at[e[0]], at[e[1]]
-		fmt.Fprintf(&b, "M%.1f %.1fL%.1f %.1f", p[0], p[1], q[0], q[1])
-	}
-	b.WriteString(`"/>`)
+	series := make([]figure.Series, 2+len(classes)) // wrong ones, a black edge below the node's mark; without a class; by class
+	known, wrong := 0, 0
 	for k, node := range d.Nodes {
-		d.node(&b, node, at[k], hex(colour(classes, d.class(node))))
-	}
-	for _, l := range legend {
-		l.writeSVG(&b)
-	}
-	b.WriteString("</svg>")
-	paint := func(p *painter) {
-		p.text(d.Title, drawingEdge, 22, 15, drawingWidth-2*drawingEdge)
-		for _, e := range edges {
-			p.line(at[e[0]], at[e[1]], color.NRGBA{0x88, 0x88, 0x88, 0x73})
+		of := &series[2+slices.Index(classes, d.class(node))] // -1: without a class
+		of.X, of.Y = append(of.X, at[k][0]), append(of.Y, at[k][1])
+		if d.Class != nil && d.Truth != nil && d.Truth[node] >= 0 {
+			known++
 		}
-		for k, node := range d.Nodes {
-			if fill := colour(classes, d.class(node)); d.wrong(node) {
-				p.diamond(at[k], fill)
-			} else {
-				p.disc(at[k], discRadius, fill)
-			}
-		}
-		for _, l := range legend {
-			l.paint(p)
+		if d.wrong(node) {
+			wrong++
+			series[0].X, series[0].Y = append(series[0].X, at[k][0]), append(series[0].Y, at[k][1])
 		}
 	}
-	return &Chart{title: d.Title, svg: string(markup.Clean([]byte(b.String()))), png: func(w io.Writer) error {
-		return writePNG(w, drawingWidth, drawingHeight, paint)
-	}}, nil
+	for k := range series {
+		series[k].Disc = nodeRadius
+	}
+	if series[0].Disc *= 1.5; known > 0 {
+		series[0].Name = fmt.Sprintf("wrong: %d of %d", wrong, known)
+	}
+	for n, c := range classes {
+		if series[2+n].Name = d.name(c); n >= mostNamed {
+			series[2+n].Name = "other classes"
+		}
+	}
+	if len(series[1].X) == 0 {
+		series = slices.Delete(series, 1, 2)
+	}
+	panel.Points = series
+	return Draw(&figure.Figure{Title: d.Title, Panels: []figure.Panel{panel}}), nil
 }
 
 func (d Drawing) check() error {
@@ -166,97 +151,6 @@ func (d Drawing) byNumber() []int32 {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
 	})
 	return classes
-}
-
-func otherColour() color.RGBA { return color.RGBA{0xbb, 0xbb, 0xbb, 0xff} }
-
-// colour returns the colour of a class. The first classes have their own.
-func colour(classes []int32, class int32) color.RGBA {
-	palette := figure.Palette()[1:] // black is for outlines
-	k := slices.Index(classes, class)
-	if k < 0 || k >= len(palette) {
-		return otherColour()
-	}
-	return palette[k]
-}
-
-func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
-
-// node draws a node: a disc, or an outlined diamond if its class is wrong.
-func (d Drawing) node(b *strings.Builder, node int32, at [2]float64, fill string) {
-	title := fmt.Sprintf("node %d", node)
-	if c := d.class(node); c >= 0 {
-		title += ": " + d.name(c)
-	}
-	if d.wrong(node) {
-		title += ", not " + d.name(d.Truth[node])
-		fmt.Fprintf(b, `<path d="%s" fill="%s" stroke="black" stroke-width="1.5"><title>%s</title></path>`, diamond(at), fill, html.EscapeString(title))
-		return
-	}
-	fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="%d" fill="%s" stroke="white" stroke-width="0.7"><title>%s</title></circle>`,
-		at[0], at[1], discRadius, fill, html.EscapeString(title))
-}
-
-func diamond(at [2]float64) string {
-	return fmt.Sprintf("M%.1f %.1fl6.5 6.5l-6.5 6.5l-6.5 -6.5z", at[0], at[1]-diamondRadius)
-}
-
-// legendLine is a mark with its meaning, beside the drawing.
-type legendLine struct {
-	at      [2]float64
-	fill    color.RGBA
-	diamond bool
-	text    string
-}
-
-const legendRoom = legendColumn - 8 - 14 - 4 // of a text
-
-func (l legendLine) writeSVG(b *strings.Builder) {
-	if l.diamond {
-		fmt.Fprintf(b, `<path d="%s" fill="white" stroke="black" stroke-width="1.5"/>`, diamond(l.at))
-	} else {
-		fmt.Fprintf(b, `<circle cx="%.0f" cy="%.0f" r="%d" fill="%s"/>`, l.at[0], l.at[1], discRadius, hex(l.fill))
-	}
-	fmt.Fprintf(b, `<text %sx="%.0f" y="%.0f" fill="black">%s</text>`, figure.TextLength(l.text, 13, legendRoom), l.at[0]+14, l.at[1]+4.5, html.EscapeString(l.text))
-}
-
-func (l legendLine) paint(p *painter) {
-	if l.diamond {
-		p.diamond(l.at, color.White)
-	} else {
-		p.disc(l.at, discRadius, l.fill)
-	}
-	p.text(l.text, l.at[0]+14, l.at[1]+4.5, 13, legendRoom)
-}
-
-// legend lists the colours.
-func (d Drawing) legend(classes []int32) []legendLine {
-	var lines []legendLine
-	line := func(l legendLine) {
-		l.at = [2]float64{drawingWidth - legendColumn + 8, float64(drawingTop + 12 + 22*len(lines))}
-		lines = append(lines, l)
-	}
-	own := min(len(classes), len(figure.Palette())-1)
-	for _, c := range classes[:own] {
-		line(legendLine{fill: colour(classes, c), text: d.name(c)})
-	}
-	if len(classes) > own {
-		line(legendLine{fill: otherColour(), text: "other classes"})
-	}
-	known, wrong := 0, 0
-	for _, node := range d.Nodes {
-		if d.Class == nil || d.Truth == nil || d.Truth[node] < 0 {
-			continue
-		}
-		known++
-		if d.wrong(node) {
-			wrong++
-		}
-	}
-	if known > 0 {
-		line(legendLine{diamond: true, text: fmt.Sprintf("wrong: %d of %d", wrong, known)})
-	}
-	return lines
 }
 
 // Neighborhood returns up to most nodes around start, breadth first, beginning with

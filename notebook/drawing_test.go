@@ -41,12 +41,15 @@ func TestDrawing(t *testing.T) {
 	svg := chart.SVG()
 	wellFormed(t, svg, "svg")
 	for part, want := range map[string]int{
-		"a &lt;path&gt;":        1,
-		"M":                     2 + 1 + 1, // edges 0–1 and 1–2; a diamond, and the legend's
-		"node 2: one, not zero": 1,
-		"<circle":               3 + 2, // the right ones and the legend
-		">wrong: 1 of 3<":       1,
-		"class 7":               0,
+		"a &lt;path&gt;":  1,
+		"stroke:#CCCCCC":  2,           // edges 0–1 and 1–2
+		"A6,6 0 1 1":      2 * (1 + 1), // the edge of the wrong node, and in the legend
+		"fill:#0072B2":    2 + 1,       // nodes 1 and 2 of the most frequent class
+		"fill:#D55E00":    1,           // node 4, without a class
+		">zero<":          1,
+		">one<":           1,
+		">wrong: 1 of 3<": 1,
+		"class 7":         0,
 	} {
 		if got := strings.Count(svg, part); got != want {
 			t.Errorf("%q %d times, want %d", part, got, want)

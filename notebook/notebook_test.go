@@ -125,30 +125,6 @@ func TestSheet(t *testing.T) {
 	}
 }
 
-func TestDecimal(t *testing.T) {
-	for v, want := range map[float64]string{
-		0: "0", 3: "3", -2: "-2", 512: "512", 123456: "123456", 1234.5: "1234", 0.5: "0.5", 2.0 / 3: "0.6667",
-		1e-7: "1e-07", 1.5e9: "1.5e+09", math.Inf(1): "+Inf",
-	} {
-		if got := decimal(v); got != want {
-			t.Errorf("decimal(%v) = %q, want %q", v, got, want)
-		}
-	}
-	for _, c := range []struct {
-		s    study.Spread
-		want string
-	}{
-		{study.Spread{N: 5, Mean: 71.238, SEM: 0.31}, "71.24 ± 0.31"},
-		{study.Spread{N: 5, Mean: 7123.8, SEM: 31}, "7124 ± 31"},
-		{study.Spread{N: 1, Mean: 0.25}, "0.25"},
-		{study.Spread{N: 3, Mean: 0.25}, "0.25"},
-	} {
-		if got := spread(c.s); got != c.want {
-			t.Errorf("spread(%+v) = %q, want %q", c.s, got, c.want)
-		}
-	}
-}
-
 // fakeTable is a study.Table.
 type fakeTable struct{ figure *figure.Figure }
 

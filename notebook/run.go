@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -129,7 +130,7 @@ func (r *Run) Summary() *Sheet {
 	metric := r.metric()
 	s.Add("batches", fmt.Sprint(h.Batches)+r.stopText())
 	s.Add("parameters", h.Parameters)
-	s.Add("best validation "+metric, fmt.Sprintf("%s, after %d batches", decimal(h.Best), h.BestBatch))
+	s.Add("best validation "+metric, fmt.Sprintf("%s, after %d batches", study.Text(h.Best), h.BestBatch))
 	s.Add("test "+metric, h.Test)
 	s.Add("milliseconds a batch", fmt.Sprintf("%.1f training, %.1f sampling on one worker", h.TrainMS, h.SamplingMS))
 	return s
@@ -187,10 +188,10 @@ func (r *Run) status() string {
 	}
 	text := fmt.Sprintf("%d batches%s", h.Batches, r.stopText())
 	if !math.IsNaN(h.Best) {
-		text += fmt.Sprintf("; best validation %s %s at %d", r.metric(), decimal(h.Best), h.BestBatch)
+		text += fmt.Sprintf("; best validation %s %s at %d", r.metric(), study.Text(h.Best), h.BestBatch)
 	}
 	if !math.IsNaN(h.Test) {
-		text += fmt.Sprintf("; test %s", decimal(h.Test))
+		text += fmt.Sprintf("; test %s", study.Text(h.Test))
 	}
 	return text
 }
@@ -264,10 +265,10 @@ func progressText(p train.Progress) string {
 		text = fmt.Sprintf("batch %d of %d", p.Batch, p.MaxBatches)
 	}
 	if !math.IsNaN(p.Loss) {
-		text += fmt.Sprintf(", loss %s", decimal(p.Loss))
+		text += fmt.Sprintf(", loss %s", study.Text(p.Loss))
 	}
 	if !math.IsNaN(p.Valid) {
-		text += fmt.Sprintf(", validation %s (best %s)", decimal(p.Valid), decimal(p.Best))
+		text += fmt.Sprintf(", validation %s (best %s)", study.Text(p.Valid), study.Text(p.Best))
 	}
 	if p.Left > 0 {
 		text += fmt.Sprintf(", %v left", p.Left.Round(time.Second))

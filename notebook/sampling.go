@@ -215,11 +215,9 @@ func (r *SamplingReport) Records() [][]string {
 func (r *SamplingReport) Figure() *figure.Figure {
 	f := &figure.Figure{Title: "Factors of the kept edges"}
 	for _, l := range r.Layers {
-		h := l.Factors
-		f.Panels = append(f.Panels, figure.Panel{
-			Title: fmt.Sprintf("layer %d, counted from the input", l.Layer), X: "log₁₀ of the factor", Y: "edges", FromZero: true,
-			Bars: &figure.Bars{Low: h.Low, High: h.High, Counts: h.Counts},
-		})
+		panel := l.Factors.Panel(fmt.Sprintf("layer %d, counted from the input", l.Layer), "log₁₀ of the factor", "edges")
+		panel.Caption = "" // the mean of logarithms says little
+		f.Panels = append(f.Panels, panel)
 	}
 	return f
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"math"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -160,42 +159,17 @@ func (s *Sheet) String() string {
 func format(cell any) (text string, number bool) {
 	switch v := cell.(type) {
 	case float64:
-		return decimal(v), true
+		return study.Text(v), true
 	case float32:
-		return decimal(float64(v)), true
+		return study.Text(float64(v)), true
 	case study.Number:
-		return decimal(float64(v)), true
+		return study.Text(float64(v)), true
 	case study.Spread:
-		return spread(v), true
+		return v.String(), true
 	case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
 		return fmt.Sprint(v), true
 	case nil:
 		return "", true
 	}
 	return fmt.Sprint(cell), false
-}
-
-// decimal writes v with four significant digits, whole numbers below a million in
-// full, and NaN as a dash.
-func decimal(v float64) string {
-	switch {
-	case math.IsNaN(v):
-		return "–"
-	case v == math.Trunc(v) && math.Abs(v) < 1e6:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	case math.Abs(v) >= 1000 && math.Abs(v) < 1e6:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
-}
-
-// spread writes mean ± standard error, both to the place of the error's second
-// digit, or the mean alone if there is no error.
-func spread(s study.Spread) string {
-	if s.N < 2 || !(s.SEM > 0) || math.IsInf(s.SEM, 0) {
-		return decimal(s.Mean)
-	}
-	places := int(1 - math.Floor(math.Log10(s.SEM)))
-	places = max(0, min(places, 9))
-	return fmt.Sprintf("%.*f ± %.*f", places, s.Mean, places, s.SEM)
 }

@@ -2,13 +2,12 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Activation names an elementwise function.
@@ -78,11 +77,11 @@ func ActivateSources(slot *Slot, x *G.Node, act Activation, rate float64, mode *
 	if act == ActivationNone && rate == 0 {
 		return x, nil
 	}
-	op := &activate{base: newBase(x.Graph(), "activate", 1), act: kernel.Activation(act), rate: float32(rate), wanted: variable(x), below: sparseOf(x)}
+	op := &activate{base: base{name: "activate"}, act: kernel.Activation(act), rate: float32(rate), below: sparseOf(x)}
 	if rate > 0 {
 		op.mode, op.ordinal, op.reader = mode, mode.ordinal(), slot
 	}
-	return apply(op, x)
+	return apply(op, x.Shape(), x)
 }
 
 type activate struct {
@@ -91,93 +90,102 @@ type activate struct {
 	rate    float32
 	mode    *Mode // nil: no dropout
 	ordinal uint64
-	reader  *Slot // with dropout, the slot whose blocks may scale its noise; or nil
-	wanted  bool
+	reader  *Slot  // with dropout, the slot whose blocks may scale its noise; or nil
 	below   sparse // the op of x, if it is sparse; or nil
+}
 
-	// slope is ∂out/∂x of the last run, in the rows that may differ from zero.
-	// It is not read from out, which a plain node may overwrite in place.
-	slope       []float32
-	slopeMemory []float32 // its memory, unless slope overwrites x
-	keepSlope   bool
+// activateRun is the state of an activation in a run.
+type activateRun struct {
 	rows, width int
 
-	// activations is act(x) of the last run, before dropout, for a history.
-	activations     []float32
-	undropped       []float32 // its memory in a run with dropout
-	keepActivations bool
-}
+	// slope is ∂out/∂x, in the rows that may differ from zero, for the gradient. It is
+	// not read from out, which a plain node may overwrite in place.
+	keepsSlope  bool
+	slope       []float32
+	slopeMemory []float32 // its memory, unless slope overwrites x
 
-func (op *activate) Type() hm.Type { return hm.NewFnType(matrixType(), matrixType()) }
+	// whole is act(x), before dropout, for a history.
+	keepsWhole  bool
+	whole       []float32
+	wholeMemory []float32 // its memory in a run with dropout
 
-func (op *activate) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
-
-func sameShape(in []G.DimSizer, input int) (tensor.Shape, error) {
-	rows, err := nominal(in, input, 0)
-	if err != nil {
-		return nil, err
+	placed struct { // the same on a device
+		slopeMemory, wholeMemory *device.Buffer
+		slope, whole             device.Pointer
 	}
-	cols, err := nominal(in, input, 1)
-	return tensor.Shape{rows, cols}, err
 }
 
-func (op *activate) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+func (op *activate) of(r *plan.Run) *activateRun {
+	return plan.StateOf(r, op, func(s *activateRun) {
+		s.keepsSlope, s.keepsWhole = readBy[*activateBack](r.Plan, op.node), op.keepsWhole(r.Plan)
+	})
+}
+
+// OnlyTraining reports whether op is dropout alone.
+func (op *activate) OnlyTraining() bool { return op.act == kernel.Identity }
+
+// keepsWhole reports whether a history of p takes the rows before dropout.
+func (op *activate) keepsWhole(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Readers(op.node), func(r *G.Node) bool {
+		above, ok := r.Op().(*propagate)
+		return ok && above.commits()
+	})
+}
 
 // Memory: the slope may overwrite x, and a history may read the result after the run.
-func (op *activate) Memory() plan.Memory {
+func (op *activate) Memory(p *plan.Plan) plan.Memory {
 	m := plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 0, By: plan.ByState}}
-	if op.keepActivations {
+	if op.keepsWhole(p) {
 		m.Result = plan.InBufferKept
 	}
 	return m
 }
 
-func (op *activate) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value, error) {
+func (op *activate) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	x, err := matrixOf("Activate", in[0])
 	if err != nil {
 		return nil, err
 	}
-	var dropout kernel.Dropout
-	if op.mode != nil && op.mode.Training {
-		dropout = kernel.Dropout{Rate: op.rate, Seed: op.mode.seed(op.ordinal)}
-		if dropout.Noise, err = op.noise(x.rows); err != nil {
+	dropout := op.mode.dropout(r, op.rate, op.ordinal)
+	if dropout.Rate > 0 {
+		if dropout.Noise, err = op.noise(r, x.rows); err != nil {
 			return nil, err
 		}
 	}
 	value, data := out.Matrix(x.rows, x.cols)
-	op.rows, op.width = x.rows, x.cols
-	if op.keepActivations {
-		op.activations = data
+	s := op.of(r)
+	s.rows, s.width = x.rows, x.cols
+	if s.keepsWhole {
+		s.whole = data
 		if dropout.Rate > 0 {
-			op.undropped = scratch(op.undropped, len(data))
-			kernel.Activate(op.act, op.undropped, nil, x.data, x.rows, x.cols, kernel.Dropout{})
-			op.activations = op.undropped
+			s.wholeMemory = scratch(s.wholeMemory, len(data))
+			kernel.Activate(op.act, s.wholeMemory, nil, x.data, x.rows, x.cols, kernel.Dropout{})
+			s.whole = s.wholeMemory
 		}
 	}
 	switch {
-	case !op.keepSlope:
-		op.slope = nil
-	case over:
-		op.slope = x.data
+	case !s.keepsSlope:
+	case out.Over:
+		s.slope = x.data
 	default:
-		op.slopeMemory = scratch(op.slopeMemory, len(data))
-		op.slope = op.slopeMemory
+		s.slopeMemory = scratch(s.slopeMemory, len(data))
+		s.slope = s.slopeMemory
 	}
-	if rows := rowsToCompute(op.below, x.rows); rows != nil {
+	if rows := rowsToCompute(r, op.below, x.rows); rows != nil {
 		fillOthers(data, rows, x.rows, x.cols, nil, nil)
-		kernel.ActivateRows(op.act, data, op.slope, x.data, rows, x.cols, dropout)
+		kernel.ActivateRows(op.act, data, s.slope, x.data, rows, x.cols, dropout)
 	} else {
-		kernel.Activate(op.act, data, op.slope, x.data, x.rows, x.cols, dropout)
+		kernel.Activate(op.act, data, s.slope, x.data, x.rows, x.cols, dropout)
 	}
 	return value, nil
 }
 
 // noise returns the scale of each row's noise, or nil.
-func (op *activate) noise(rows int) ([]float32, error) {
+func (op *activate) noise(r *plan.Run, rows int) ([]float32, error) {
 	if op.reader == nil {
 		return nil, nil
 	}
-	b, err := op.reader.current("Activate")
+	b, err := plan.In(r, op.reader).current("Activate")
 	if err != nil || len(b.NoiseScale) == 0 {
 		return nil, err
 	}
@@ -187,28 +195,17 @@ func (op *activate) noise(rows int) ([]float32, error) {
 	return b.NoiseScale, nil
 }
 
-// placedActivate is the state that an activation shares with its gradient.
-type placedActivate struct {
-	gradientPlaced bool // it needs the slope
-	memory         *device.Buffer
-	slope          device.Pointer
-	rows, width    int
-
-	// whole is the output before dropout, for a history.
-	wholeMemory *device.Buffer
-	whole       device.Pointer
-}
-
-// Place fuses the bias of the product below, if nothing else reads that product.
-func (op *activate) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
-	state, _ := plan.StateOf[placedActivate](p, op)
-	state.memory, state.wholeMemory = p.Buffer(), p.Buffer()
-	below := biasedProduct(p, plan.Children(n)[0])
-	if below != nil {
-		below.biasAbove = true
+// Place fuses the bias of the product below, if that product leaves it to its reader.
+func (op *activate) Place(p *plan.Placement) (plan.Kernel, error) {
+	s := op.of(p.Run)
+	state := &s.placed
+	state.slopeMemory, state.wholeMemory = p.Buffer(), p.Buffer()
+	var below *productRun
+	if product, ok := op.inputs[0].Op().(*product); ok && product.biasAbove(p.Plan) {
+		below = product.of(p.Run)
 	}
 	var reader *placedSlot
-	if op.reader != nil {
+	if op.reader != nil && !p.Plan.Inference {
 		reader = slotOf(p, op.reader)
 		reader.needs.noise = true
 	}
@@ -221,18 +218,20 @@ func (op *activate) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 		if err != nil {
 			return nil, err
 		}
-		state.rows, state.width, state.slope = rows, width, 0
+		s.rows, s.width = rows, width
 		switch {
-		case !state.gradientPlaced:
+		case !s.keepsSlope:
 		case out.Over:
 			state.slope = z
 		default:
-			if state.slope, err = state.memory.Floats(rows * width); err != nil {
+			if state.slope, err = state.slopeMemory.Floats(rows * width); err != nil {
 				return nil, err
 			}
 		}
-		activation, whole := op.onDevice(), device.Pointer(0)
-		if state.whole = to; op.keepActivations && activation.Threshold != 0 {
+		dropout, whole := op.mode.dropout(p.Run, op.rate, op.ordinal), device.Pointer(0)
+		activation := device.Activation{Act: int(op.act), Seed: dropout.Seed}
+		activation.Threshold, activation.Keep = dropout.Threshold()
+		if state.whole = to; s.keepsWhole && activation.Threshold != 0 {
 			if whole, err = state.wholeMemory.Floats(rows * width); err != nil {
 				return nil, err
 			}
@@ -240,11 +239,11 @@ func (op *activate) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 		}
 		var bias, scale device.Pointer
 		if below != nil {
-			bias, scale = below.bias, below.scale
+			bias, scale = below.placedBias, below.scale
 		}
 		var noise device.Pointer
 		if reader != nil && activation.Threshold != 0 {
-			if _, err := op.noise(rows); err != nil {
+			if _, err := op.noise(p.Run, rows); err != nil {
 				return nil, err
 			}
 			noise = reader.noise
@@ -253,33 +252,20 @@ func (op *activate) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 	}, nil
 }
 
-// onDevice returns the activation and the dropout of this run.
-func (op *activate) onDevice() device.Activation {
-	a := device.Activation{Act: int(op.act), Keep: 1}
-	if op.mode != nil && op.mode.Training {
-		a.Seed = op.mode.seed(op.ordinal)
-		a.Threshold, a.Keep = kernel.Dropout{Rate: op.rate}.Threshold()
-	}
-	return a
-}
-
 // nonzero returns the rows of x, since every activation of 0 is 0.
-func (op *activate) nonzero() []int32 {
+func (op *activate) nonzero(r *plan.Run) []int32 {
 	if op.below == nil {
 		return nil
 	}
-	return op.below.nonzero()
+	return op.below.nonzero(r)
 }
-
-func (op *activate) DiffWRT(int) []bool { return []bool{op.wanted} }
 
 // SymDiff makes the output an input of the gradient, only for the order: the upstream
 // gradient may be known before the forward op has run.
 func (op *activate) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	op.keepSlope = true
-	back := &activateBack{base: newBase(grad.Graph(), "activateBack", 2), forward: op}
-	dx, err := apply(back, out, grad)
-	return G.Nodes{dx}, err
+	d := op.gradients()
+	d.add(0, &activateBack{base: base{name: "activateBack"}, forward: op}, out, grad)
+	return d.nodes, d.err
 }
 
 type activateBack struct {
@@ -287,59 +273,58 @@ type activateBack struct {
 	forward *activate
 }
 
-func (op *activateBack) Type() hm.Type {
-	return hm.NewFnType(matrixType(), matrixType(), matrixType())
+// check returns an error if a gradient has other sizes than the run's output.
+func (s *activateRun) check(rows, width int) error {
+	if rows != s.rows || width != s.width {
+		return fmt.Errorf("ops: Activate: gradient is %d×%d, its output %d×%d: %w", rows, width, s.rows, s.width, ErrShape)
+	}
+	return nil
 }
 
-func (op *activateBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
-
-func (op *activateBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
 // Memory: the product may overwrite the upstream gradient.
-func (op *activateBack) Memory() plan.Memory {
+func (op *activateBack) Memory(*plan.Plan) plan.Memory {
 	return plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 1, By: plan.ByResult}}
 }
 
-func (op *activateBack) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value, error) {
+func (op *activateBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	grad, err := matrixOf("Activate", in[1])
 	if err != nil {
 		return nil, err
 	}
-	f := op.forward
-	if grad.rows != f.rows || grad.cols != f.width || len(f.slope) != len(grad.data) {
-		return nil, fmt.Errorf("ops: Activate: gradient is %d×%d, its output %d×%d: %w", grad.rows, grad.cols, f.rows, f.width, ErrShape)
+	f := op.forward.of(r)
+	if err := f.check(grad.rows, grad.cols); err != nil {
+		return nil, err
 	}
 	value, data := in[1], grad.data
-	if !over {
+	if !out.Over {
 		value, data = out.Matrix(grad.rows, grad.cols)
 	}
-	rows := rowsToCompute(f.below, grad.rows)
+	rows := rowsToCompute(r, op.forward.below, grad.rows)
 	if rows == nil {
 		kernel.Multiply(data, grad.data, f.slope)
 		return value, nil
 	}
-	if !over {
+	if !out.Over {
 		fillOthers(data, rows, grad.rows, grad.cols, nil, nil)
 	}
 	kernel.MultiplyRows(data, grad.data, f.slope, rows, grad.cols)
 	return value, nil
 }
 
-func (op *activateBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	state, _ := plan.StateOf[placedActivate](p, op.forward)
-	state.gradientPlaced = true
+func (op *activateBack) Place(p *plan.Placement) (plan.Kernel, error) {
+	f := op.forward.of(p.Run)
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, grad, err := in[1].Matrix("Activate")
 		if err != nil {
 			return nil, err
 		}
-		if rows != state.rows || width != state.width {
-			return nil, fmt.Errorf("ops: Activate: gradient is %d×%d, its output %d×%d: %w", rows, width, state.rows, state.width, ErrShape)
+		if err := f.check(rows, width); err != nil {
+			return nil, err
 		}
 		a, to, err := out.Matrix(rows, width)
 		if err != nil {
 			return nil, err
 		}
-		return a, p.Device().Multiply(to, grad, state.slope, rows*width)
+		return a, p.Device().Multiply(to, grad, f.placed.slope, rows*width)
 	}, nil
 }

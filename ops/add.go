@@ -12,9 +12,8 @@ func Add(a, b *G.Node) (*G.Node, error) {
 	if err := checkEqual(name, a, b); err != nil {
 		return nil, err
 	}
-	op := &add{wanted: []bool{variable(a), variable(b)}}
-	op.elementwise = elementwise{
-		base: newBase(a.Graph(), name, 2),
+	op := &add{elementwise{
+		base: base{name: name},
 		compute: func(to []float32, in [3]matrix) {
 			for k, v := range in[0].data {
 				to[k] = v + in[1].data[k]
@@ -23,24 +22,16 @@ func Add(a, b *G.Node) (*G.Node, error) {
 		place: func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error {
 			return d.Add(to, in[0], in[1], n)
 		},
-	}
-	return apply(op, a, b)
+	}}
+	return apply(op, a.Shape(), a, b)
 }
 
-type add struct {
-	elementwise
-	wanted []bool
-}
-
-func (op *add) DiffWRT(int) []bool { return op.wanted }
+type add struct{ elementwise }
 
 // SymDiff returns the upstream gradient for both inputs, without a copy.
 func (op *add) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-	d := make(G.Nodes, 2)
-	for k, wanted := range op.wanted {
-		if wanted {
-			d[k] = grad
-		}
-	}
-	return d, nil
+	d := op.gradients()
+	d.pass(0, grad)
+	d.pass(1, grad)
+	return d.nodes, nil
 }

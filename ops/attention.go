@@ -2,8 +2,8 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -64,7 +64,7 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 		return nil, err
 	}
 	slot.otherReader = "Attention"
-	op := &attention{base: newBase(z.Graph(), "Attention", len(inputs)), slot: slot, average: o.Average, plain: o.Plain, heads: max(o.Heads, 1)}
+	op := &attention{base: base{name: "Attention"}, slot: slot, average: o.Average, plain: o.Plain, heads: max(o.Heads, 1)}
 	rows, columns := z.Shape()[0], z.Shape()[1]
 	if rows != slot.src || o.Heads < 0 || columns%op.heads != 0 {
 		return nil, fmt.Errorf("ops: Attention: %d heads over %d rows of %d columns, its slot %d input nodes: %w", o.Heads, rows, columns, slot.src, ErrShape)
@@ -81,10 +81,7 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 	if o.Dropout > 0 {
 		op.rate, op.mode, op.ordinal = float32(o.Dropout), o.Mode, o.Mode.ordinal()
 	}
-	for _, v := range inputs {
-		op.wanted = append(op.wanted, variable(v))
-	}
-	return apply(op, inputs...)
+	return apply(op, tensor.Shape{slot.dst, op.out(columns)}, inputs...)
 }
 
 type attention struct {
@@ -95,13 +92,26 @@ type attention struct {
 	rate           float32
 	mode           *Mode // nil: no dropout
 	ordinal        uint64
-	wanted         []bool
-
-	// Of the last run, for the gradients: the scores of all columns and the
-	// coefficients, as in kernel.Attention.
-	last        kernel.Attention
-	s, t, alpha []float32
 }
+
+// attentionRun is the state of an attention in a run, for its gradients.
+type attentionRun struct {
+	kernel.Attention
+	s, t, alpha []float32 // the scores of all columns and the coefficients, as in kernel.Attention
+	dq, ds, dt  []float32 // their gradients
+
+	placed struct { // the same on a device
+		memory      [6]*device.Buffer
+		s, t, alpha device.Pointer
+		dq, ds, dt  device.Pointer
+		attention   device.Attention
+	}
+}
+
+func (op *attention) of(r *plan.Run) *attentionRun { return plan.StateOf[attentionRun](r, op, nil) }
+
+// Rows says that op reads the input rows of its slot, and gives the output rows.
+func (op *attention) Rows() (any, plan.RowKind) { return op.slot, plan.CrossingRows }
 
 // out returns the width of the result for z of the given columns.
 func (op *attention) out(columns int) int {
@@ -111,40 +121,21 @@ func (op *attention) out(columns int) int {
 	return columns
 }
 
-func (op *attention) Type() hm.Type {
-	types := []hm.Type{matrixType(), vectorType(), vectorType()}
-	if op.arity == 4 {
-		types = append(types, vectorType())
-	}
-	return hm.NewFnType(append(types, matrixType())...)
-}
-
-func (op *attention) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
-	columns, err := nominal(in, 0, 1)
-	return tensor.Shape{op.slot.dst, op.out(columns)}, err
-}
-
-func (op *attention) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *attention) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-// begin sets the sizes and the dropout of this run, for z of the given sizes.
-func (op *attention) begin(rows, columns int) error {
-	edges, err := op.slot.attend(op.plain)
+// begin returns the state of r with the sizes and the dropout, for z of the given sizes.
+func (op *attention) begin(r *plan.Run, rows, columns int) (*attentionRun, error) {
+	edges, err := plan.In(r, op.slot).attend(op.plain)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if rows != edges.Cols {
-		return fmt.Errorf("ops: Attention: input has %d rows, its block %d input nodes: %w", rows, edges.Cols, ErrShape)
+		return nil, fmt.Errorf("ops: Attention: input has %d rows, its block %d input nodes: %w", rows, edges.Cols, ErrShape)
 	}
-	op.last = kernel.Attention{Edges: edges, Heads: op.heads, Width: columns / op.heads, Average: op.average}
-	if op.mode != nil && op.mode.Training {
-		op.last.Dropout = kernel.Dropout{Rate: op.rate, Seed: op.mode.seed(op.ordinal)}
-	}
-	return nil
+	a := op.of(r)
+	a.Attention = kernel.Attention{Edges: edges, Heads: op.heads, Width: columns / op.heads, Average: op.average, Dropout: op.mode.dropout(r, op.rate, op.ordinal)}
+	return a, nil
 }
 
-func (op *attention) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *attention) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	z, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -159,47 +150,33 @@ func (op *attention) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 			return nil, err
 		}
 	}
-	if err := op.begin(z.rows, z.cols); err != nil {
+	a, err := op.begin(r, z.rows, z.cols)
+	if err != nil {
 		return nil, err
 	}
-	a := &op.last
-	if coefficients := len(a.Idx) * a.Heads; coefficients > cap(op.alpha) { // and as many for the gradient
+	if coefficients := len(a.Idx) * a.Heads; coefficients > cap(a.alpha) { // and as many for the gradient
 		what := fmt.Sprintf("ops: Attention: coefficients of %d edges and %d heads", len(a.Idx), a.Heads)
 		if err := memory.Check(what, memory.Product(2, 4, int64(coefficients))); err != nil {
 			return nil, fmt.Errorf("%w; draw fewer neighbours", err)
 		}
 	}
-	op.s, op.t = scratch(op.s, z.rows*a.Heads), scratch(op.t, z.rows*a.Heads)
-	op.alpha = scratch(op.alpha, len(a.Idx)*a.Heads)
-	kernel.AttentionScores(op.s, z.data, vectors[0], z.rows, a.Heads, a.Width)
-	kernel.AttentionScores(op.t, z.data, vectors[1], z.rows, a.Heads, a.Width)
-	a.Coefficients(op.alpha, op.s, op.t)
+	a.s, a.t = scratch(a.s, z.rows*a.Heads), scratch(a.t, z.rows*a.Heads)
+	a.alpha = scratch(a.alpha, len(a.Idx)*a.Heads)
+	if !plan.In(r, op.slot).again {
+		kernel.AttentionScores(a.s, z.data, vectors[0], z.rows, a.Heads, a.Width)
+		kernel.AttentionScores(a.t, z.data, vectors[1], z.rows, a.Heads, a.Width)
+	}
+	a.Coefficients(a.alpha, a.s, a.t)
 	value, data := out.Matrix(a.Rows(), a.Out())
-	a.Attend(data, op.alpha, z.data, vectors[2])
+	a.Attend(data, a.alpha, z.data, vectors[2])
 	return value, nil
 }
 
-// placedAttention is the state that an attention shares with its gradients.
-type placedAttention struct {
-	memory      [6]*device.Buffer
-	s, t, alpha device.Pointer
-	dq, ds, dt  device.Pointer
-	attention   device.Attention // of this run
-}
-
-// place returns the state, whose buffers exist.
-func (op *attention) place(p *plan.Placement) *placedAttention {
-	state, made := plan.StateOf[placedAttention](p, op)
-	if made {
-		for k := range state.memory {
-			state.memory[k] = p.Buffer()
-		}
+func (op *attention) Place(p *plan.Placement) (plan.Kernel, error) {
+	state, q := &op.of(p.Run).placed, slotOf(p, op.slot)
+	for k := range state.memory {
+		state.memory[k] = p.Buffer()
 	}
-	return state
-}
-
-func (op *attention) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	state, q := op.place(p), slotOf(p, op.slot)
 	q.needs.edges = true
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, columns, z, err := in[0].Matrix(op.name)
@@ -216,10 +193,10 @@ func (op *attention) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 				return nil, err
 			}
 		}
-		if err := op.begin(rows, columns); err != nil {
+		last, err := op.begin(p.Run, rows, columns)
+		if err != nil {
 			return nil, err
 		}
-		last := &op.last
 		a := device.Attention{
 			Edges: q.edges, Heads: last.Heads, Width: last.Width, Average: last.Average, Slope: kernel.LeakySlope, Seed: last.Dropout.Seed,
 		}
@@ -240,74 +217,52 @@ func (op *attention) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		if err != nil {
 			return nil, err
 		}
+		if plan.In(p.Run, op.slot).again {
+			return value, p.Device().AttendScored(a, to, state.alpha, state.s, state.t, z, vectors[2])
+		}
 		return value, p.Device().Attend(a, to, state.alpha, state.s, state.t, z, vectors[0], vectors[1], vectors[2])
 	}, nil
 }
 
-func (op *attention) DiffWRT(int) []bool { return op.wanted }
-
 // SymDiff makes the output an input of the first gradient, only for the order. The
 // gradients of the vectors read data that it leaves.
 func (op *attention) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	g, d := grad.Graph(), make(G.Nodes, len(in))
-	if op.arity == 4 && op.wanted[3] {
-		var err error
-		if d[3], err = apply(&columnSums{base: newBase(g, "AttentionBackBias", 1)}, grad); err != nil {
-			return nil, err
-		}
+	d := op.gradients()
+	if len(in) == 4 {
+		d.add(3, &columnSums{base: base{name: "AttentionBackBias"}}, grad)
 	}
-	if !op.wanted[0] && !op.wanted[1] && !op.wanted[2] {
-		return d, nil
+	if d.err != nil || !slices.Contains(op.wanted[:3], true) {
+		return d.nodes, d.err
 	}
-	back := &attentionBack{base: newBase(g, "AttentionBackZ", 5), forward: op}
-	dz, err := apply(back, out, in[0], in[1], in[2], grad)
+	back := &attentionBack{base: base{name: "AttentionBackZ"}, forward: op}
+	dz, err := applyConstant(back, in[0].Shape(), out, in[0], in[1], in[2], grad)
 	if err != nil {
 		return nil, err
 	}
-	if op.wanted[0] {
-		d[0] = dz
-	}
+	d.pass(0, dz)
 	for k := 1; k <= 2; k++ {
-		if !op.wanted[k] {
-			continue
-		}
-		vector := &attentionBackVector{base: newBase(g, "AttentionBackVector", 2), back: back, target: k == 2}
-		if d[k], err = apply(vector, dz, in[0]); err != nil {
-			return nil, err
-		}
+		d.add(k, &attentionBackVector{base: base{name: "AttentionBackVector"}, forward: op, target: k == 2}, dz, in[0])
 	}
-	return d, nil
+	return d.nodes, d.err
 }
 
 // attentionBack is the gradient with respect to z. It leaves the gradients of the scores
 // for attentionBackVector.
 type attentionBack struct {
 	base
-	forward    *attention
-	dq, ds, dt []float32 // as in kernel.Attention
+	forward *attention
 }
 
-func (op *attentionBack) Type() hm.Type {
-	return hm.NewFnType(matrixType(), matrixType(), vectorType(), vectorType(), matrixType(), matrixType())
-}
-
-func (op *attentionBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 1) }
-
-func (op *attentionBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *attentionBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-// check returns an error unless the gradient has the sizes of the last output, and z has
-// the sizes of the last input.
-func (op *attentionBack) check(rows, cols, zRows, zCols int) error {
-	a := &op.forward.last
+// check returns an error unless the gradient has the sizes of the run's output, and z has
+// the sizes of its input.
+func (a *attentionRun) check(rows, cols, zRows, zCols int) error {
 	if rows != a.Rows() || cols != a.Out() || zRows != a.Cols || zCols != a.Heads*a.Width {
 		return fmt.Errorf("ops: Attention: gradient is %d×%d for an input of %d×%d, its output %d×%d: %w", rows, cols, zRows, zCols, a.Rows(), a.Out(), ErrShape)
 	}
 	return nil
 }
 
-func (op *attentionBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *attentionBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	z, err := matrixOf(op.name, in[1])
 	if err != nil {
 		return nil, err
@@ -324,20 +279,20 @@ func (op *attentionBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Val
 	if err != nil {
 		return nil, err
 	}
-	if err := op.check(grad.rows, grad.cols, z.rows, z.cols); err != nil {
+	a := op.forward.of(r)
+	if err := a.check(grad.rows, grad.cols, z.rows, z.cols); err != nil {
 		return nil, err
 	}
-	f := op.forward
-	a := &f.last
-	op.dq, op.ds, op.dt = scratch(op.dq, len(f.alpha)), scratch(op.ds, len(f.s)), scratch(op.dt, len(f.t))
-	a.Slopes(op.dq, op.dt, grad.data, f.alpha, f.s, f.t, z.data)
+	a.dq, a.ds, a.dt = scratch(a.dq, len(a.alpha)), scratch(a.ds, len(a.s)), scratch(a.dt, len(a.t))
+	a.Slopes(a.dq, a.dt, grad.data, a.alpha, a.s, a.t, z.data)
 	value, data := out.Matrix(z.rows, z.cols)
-	a.Gradient(data, op.ds, grad.data, f.alpha, op.dq, op.dt, source, target)
+	a.Gradient(data, a.ds, grad.data, a.alpha, a.dq, a.dt, source, target)
 	return value, nil
 }
 
-func (op *attentionBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	state := op.forward.place(p)
+func (op *attentionBack) Place(p *plan.Placement) (plan.Kernel, error) {
+	f := op.forward.of(p.Run)
+	state := &f.placed
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		zRows, zCols, z, err := in[1].Matrix(op.name)
 		if err != nil {
@@ -355,14 +310,14 @@ func (op *attentionBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 		if err != nil {
 			return nil, err
 		}
-		if err := op.check(rows, cols, zRows, zCols); err != nil {
+		if err := f.check(rows, cols, zRows, zCols); err != nil {
 			return nil, err
 		}
 		a := state.attention
 		for k, n := range []struct {
 			at    *device.Pointer
 			count int
-		}{{&state.dq, len(op.forward.last.Idx) * a.Heads}, {&state.ds, zRows * a.Heads}, {&state.dt, zRows * a.Heads}} {
+		}{{&state.dq, len(f.Idx) * a.Heads}, {&state.ds, zRows * a.Heads}, {&state.dt, zRows * a.Heads}} {
 			if *n.at, err = state.memory[3+k].Floats(n.count); err != nil {
 				return nil, err
 			}
@@ -379,35 +334,20 @@ func (op *attentionBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 // the result of back, is for the order.
 type attentionBackVector struct {
 	base
-	back   *attentionBack
-	target bool
+	forward *attention
+	target  bool
 }
 
-func (op *attentionBackVector) Type() hm.Type {
-	return hm.NewFnType(matrixType(), matrixType(), vectorType())
-}
-
-func (op *attentionBackVector) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
-	cols, err := nominal(in, 1, 1)
-	return tensor.Shape{cols}, err
-}
-
-func (op *attentionBackVector) Do(in ...G.Value) (G.Value, error) {
-	return op.Compute(&op.own, false, in...)
-}
-
-func (op *attentionBackVector) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *attentionBackVector) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *attentionBackVector) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	z, err := matrixOf(op.name, in[1])
 	if err != nil {
 		return nil, err
 	}
-	scores := op.back.ds
+	a := op.forward.of(r)
+	scores := a.ds
 	if op.target {
-		scores = op.back.dt
+		scores = a.dt
 	}
-	a := &op.back.forward.last
 	if len(scores) != z.rows*a.Heads {
 		return nil, fmt.Errorf("ops: Attention: gradient of %d scores for an input of %d rows: %w", len(scores), z.rows, ErrShape)
 	}
@@ -416,8 +356,8 @@ func (op *attentionBackVector) Compute(out *plan.Buffer, _ bool, in ...G.Value) 
 	return value, nil
 }
 
-func (op *attentionBackVector) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	state := op.back.forward.place(p)
+func (op *attentionBackVector) Place(p *plan.Placement) (plan.Kernel, error) {
+	state := &op.forward.of(p.Run).placed
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, cols, z, err := in[1].Matrix(op.name)
 		if err != nil {

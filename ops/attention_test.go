@@ -8,6 +8,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 	G "gorgonia.org/gorgonia"
@@ -51,7 +52,7 @@ func attentionExpression(rng *rand.Rand, slot *Slot, width int, o AttentionOptio
 		func(v []dense) float64 {
 			var drop kernel.Dropout
 			if o.Mode != nil {
-				drop = kernel.Dropout{Rate: float32(o.Dropout), Seed: o.Mode.seed(ordinal)}
+				drop = o.Mode.dropout(plan.NewRun(nil), float32(o.Dropout), ordinal)
 			}
 			return refProbe(refAttention(b, v, heads, o, drop), c)
 		},

@@ -3,12 +3,10 @@ package ops
 import (
 	"fmt"
 
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // BatchNorm normalises each column of a float32 matrix of shape (n, width) to mean 0 and
@@ -30,41 +28,46 @@ func BatchNorm(x, gain, shift, mean, variance *G.Node, mode *Mode) (*G.Node, err
 	if mode == nil {
 		return nil, fmt.Errorf("ops: BatchNorm needs a Mode")
 	}
-	op := &batchNorm{base: newBase(x.Graph(), "BatchNorm", 5), mode: mode}
+	op := &batchNorm{base: base{name: "BatchNorm"}, mode: mode}
 	for _, v := range []*G.Node{gain, shift, mean, variance} {
 		if err := checkVector("BatchNorm", v, x.Shape()[1]); err != nil {
 			return nil, err
 		}
 	}
-	for _, n := range []*G.Node{x, gain, shift, mean, variance} {
-		op.wanted = append(op.wanted, variable(n))
-	}
-	return apply(op, x, gain, shift, mean, variance)
+	return apply(op, x.Shape(), x, gain, shift, mean, variance)
 }
 
 type batchNorm struct {
 	base
-	mode   *Mode
-	wanted []bool
+	mode *Mode
+}
 
-	// Of the last run: the normalised rows, the moments, and 1/deviation.
-	normalized              []float32
-	mean, variance, inverse []float64
+// batchNormRun is the state of a BatchNorm in a run.
+type batchNormRun struct {
+	normRun
 	ofBatch                 bool // the moments are of the rows
-	rows, width             int
+	mean, variance, inverse []float64
+
+	placed struct { // the same on a device
+		memory, momentMemory, sumMemory *device.Buffer
+		moments, sums                   device.Pointer
+	}
 }
 
-func (op *batchNorm) Type() hm.Type {
-	return hm.NewFnType(matrixType(), vectorType(), vectorType(), vectorType(), vectorType(), matrixType())
+func (op *batchNorm) of(r *plan.Run) *batchNormRun {
+	return plan.StateOf(r, op, func(s *batchNormRun) { s.keeps = keepsNormalized(r.Plan, op.node) })
 }
 
-func (op *batchNorm) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
+func (op *batchNorm) normOf(r *plan.Run) *normRun { return &op.of(r).normRun }
 
-func (op *batchNorm) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+// begin returns the state of r for x of the given sizes.
+func (op *batchNorm) begin(r *plan.Run, rows, width int) *batchNormRun {
+	s := op.of(r)
+	s.rows, s.width, s.ofBatch = rows, width, plan.In(r, op.mode).Training && rows > 0
+	return s
+}
 
-func (op *batchNorm) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *batchNorm) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *batchNorm) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	x, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -76,70 +79,45 @@ func (op *batchNorm) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 		}
 	}
 	value, data := out.Matrix(x.rows, x.cols)
-	op.compute(data, x.data, x.rows, x.cols, vectors)
+	s := op.begin(r, x.rows, x.cols)
+	if s.keeps {
+		s.normalized = scratch(s.normalized, len(x.data))
+	}
+	s.mean, s.variance, s.inverse = scratch(s.mean, x.cols), scratch(s.variance, x.cols), scratch(s.inverse, x.cols)
+	if s.ofBatch {
+		kernel.BatchMoments(s.mean, s.variance, x.data, x.rows, x.cols)
+	} else {
+		for j := range x.cols {
+			s.mean[j], s.variance[j] = float64(vectors[2][j]), float64(vectors[3][j])
+		}
+	}
+	kernel.BatchNorm(data, s.normalized, s.inverse, s.mean, s.variance, x.data, vectors[0], vectors[1], x.rows, x.cols)
 	return value, nil
 }
 
-// compute sets y to the norm of x on the CPU. vectors are gain, shift, mean and variance.
-func (op *batchNorm) compute(y, x []float32, rows, width int, vectors [4][]float32) {
-	op.rows, op.width = rows, width
-	op.normalized = scratch(op.normalized, rows*width)
-	op.mean, op.variance, op.inverse = scratch(op.mean, width), scratch(op.variance, width), scratch(op.inverse, width)
-	if op.ofBatch = op.mode.Training && rows > 0; op.ofBatch {
-		kernel.BatchMoments(op.mean, op.variance, x, rows, width)
-	} else {
-		for j := range width {
-			op.mean[j], op.variance[j] = float64(vectors[2][j]), float64(vectors[3][j])
-		}
-	}
-	kernel.BatchNorm(y, op.normalized, op.inverse, op.mean, op.variance, x, vectors[0], vectors[1], rows, width)
-}
-
-func (op *batchNorm) gradient(dx, grad, gain []float32) {
-	if op.ofBatch {
-		kernel.BatchNormGradient(dx, grad, op.normalized, op.inverse, gain, op.rows, op.width)
+func (op *batchNorm) gradient(r *plan.Run, dx, grad, gain []float32) {
+	s := op.of(r)
+	if s.ofBatch {
+		kernel.BatchNormGradient(dx, grad, s.normalized, s.inverse, gain, s.rows, s.width)
 		return
 	}
 	for k, g := range grad {
-		j := k % op.width
-		dx[k] = float32(float64(gain[j]) * op.inverse[j] * float64(g))
+		j := k % s.width
+		dx[k] = float32(float64(gain[j]) * s.inverse[j] * float64(g))
 	}
 }
 
-// moment sets values to the mean of the last run, or to its variance for an average.
-func (op *batchNorm) moment(values []float32, variance bool) {
-	from, factor := op.mean, 1.0
-	if variance {
-		from, factor = op.variance, op.bessel()
-	}
-	for j, v := range from {
-		values[j] = float32(factor * v)
-	}
-}
-
-// bessel returns Bessel's correction of the last run's variance.
-func (op *batchNorm) bessel() float64 {
-	if op.ofBatch && op.rows > 1 {
-		return float64(op.rows) / float64(op.rows-1)
+// bessel returns Bessel's correction of the variance.
+func (s *batchNormRun) bessel() float64 {
+	if s.ofBatch && s.rows > 1 {
+		return float64(s.rows) / float64(s.rows-1)
 	}
 	return 1
 }
 
-func (op *batchNorm) lastRun() (normalized []float32, rows, width int) {
-	return op.normalized, op.rows, op.width
-}
-
-// placedBatchNorm is the state that a BatchNorm on a device shares with its gradients.
-type placedBatchNorm struct {
-	gradientPlaced bool // it needs the normalised rows and memory for sums
-
-	memory, momentMemory, sumMemory *device.Buffer
-	normalized, moments, sums       device.Pointer
-}
-
-func (op *batchNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	s, _ := plan.StateOf[placedBatchNorm](p, op)
-	s.memory, s.momentMemory, s.sumMemory = p.Buffer(), p.Buffer(), p.Buffer()
+func (op *batchNorm) Place(p *plan.Placement) (plan.Kernel, error) {
+	placed := &op.of(p.Run).placed
+	placed.memory, placed.momentMemory, placed.sumMemory = p.Buffer(), p.Buffer(), p.Buffer()
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, x, err := in[0].Matrix(op.name)
 		if err != nil {
@@ -155,57 +133,41 @@ func (op *batchNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.moments, err = s.momentMemory.Bytes(3 * 8 * int64(width)); err != nil {
+		if placed.moments, err = placed.momentMemory.Bytes(3 * 8 * int64(width)); err != nil {
 			return nil, err
 		}
-		if s.gradientPlaced {
-			if s.normalized, err = s.memory.Floats(rows * width); err != nil {
+		s := op.begin(p.Run, rows, width)
+		if s.keeps {
+			if s.placedNormalized, err = placed.memory.Floats(rows * width); err != nil {
 				return nil, err
 			}
 		}
-		op.rows, op.width, op.ofBatch = rows, width, op.mode.Training && rows > 0
-		s.sums = 0
+		placed.sums = 0
 		from := device.Pointer(0)
-		if op.ofBatch {
+		if s.ofBatch {
 			from = x
-			if s.sums, err = s.sumMemory.Bytes(2 * 8 * int64(width)); err != nil {
+			if placed.sums, err = placed.sumMemory.Bytes(2 * 8 * int64(width)); err != nil {
 				return nil, err
 			}
 		}
-		if err := p.Device().BatchMoments(s.moments, from, vectors[2], vectors[3], rows, width); err != nil {
+		if err := p.Device().BatchMoments(placed.moments, from, vectors[2], vectors[3], rows, width); err != nil {
 			return nil, err
 		}
-		return a, p.Device().BatchNorm(to, s.normalized, s.moments, x, vectors[0], vectors[1], rows, width)
+		return a, p.Device().BatchNorm(to, s.placedNormalized, placed.moments, x, vectors[0], vectors[1], rows, width)
 	}, nil
 }
 
-func (op *batchNorm) placeGradient(p *plan.Placement) placedGradient {
-	s, _ := plan.StateOf[placedBatchNorm](p, op)
-	s.gradientPlaced = true
-	return placedGradient{
-		normalized: &s.normalized,
-		gradient: func(to, grad, gain device.Pointer) error {
-			return p.Device().BatchNormGradient(to, grad, s.normalized, s.moments, s.sums, gain, op.rows, op.width)
-		},
-	}
+func (op *batchNorm) placedGradient(p *plan.Placement, dx, grad, gain device.Pointer) error {
+	s := op.of(p.Run)
+	return p.Device().BatchNormGradient(dx, grad, s.placedNormalized, s.placed.moments, s.placed.sums, gain, s.rows, s.width)
 }
 
-func (op *batchNorm) DiffWRT(int) []bool { return op.wanted }
-
 func (op *batchNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d, err := normGradients(op.name, op, op.wanted, in, out, grad)
-	if err != nil {
-		return nil, err
-	}
+	d := normGradients(&op.base, op, in, out, grad)
 	for k := 3; k < 5; k++ {
-		if op.wanted[k] {
-			moment := &batchMoment{base: newBase(grad.Graph(), "BatchMoment", 2), forward: op, variance: k == 4}
-			if d[k], err = apply(moment, out, grad); err != nil {
-				return nil, err
-			}
-		}
+		d.add(k, &batchMoment{base: base{name: "BatchMoment"}, forward: op, variance: k == 4}, out, grad)
 	}
-	return d, nil
+	return d.nodes, d.err
 }
 
 // batchMoment is a moment of the last run, in the place of a gradient.
@@ -215,36 +177,32 @@ type batchMoment struct {
 	variance bool
 }
 
-func (op *batchMoment) Type() hm.Type {
-	return hm.NewFnType(matrixType(), matrixType(), vectorType())
-}
-
-func (op *batchMoment) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
-	cols, err := nominal(in, 1, 1)
-	return tensor.Shape{cols}, err
-}
-
-func (op *batchMoment) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *batchMoment) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *batchMoment) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
-	value, data := out.Vector(op.forward.width)
-	op.forward.moment(data, op.variance)
+func (op *batchMoment) Compute(r *plan.Run, out *plan.Buffer, _ ...G.Value) (G.Value, error) {
+	s := op.forward.of(r)
+	from, factor, _ := op.of(s)
+	value, data := out.Vector(s.width)
+	for j, v := range from {
+		data[j] = float32(factor * v)
+	}
 	return value, nil
 }
 
-func (op *batchMoment) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	s, _ := plan.StateOf[placedBatchNorm](p, op.forward)
+// of returns the moment of s on the CPU, its factor for an average, and its row on a device.
+func (op *batchMoment) of(s *batchNormRun) (from []float64, factor float64, row int) {
+	if op.variance {
+		return s.variance, s.bessel(), 1
+	}
+	return s.mean, 1, 0
+}
+
+func (op *batchMoment) Place(p *plan.Placement) (plan.Kernel, error) {
+	s := op.forward.of(p.Run)
 	return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		a, to, err := out.Vector(op.forward.width)
+		a, to, err := out.Vector(s.width)
 		if err != nil {
 			return nil, err
 		}
-		factor, row := 1.0, 0
-		if op.variance {
-			factor, row = op.forward.bessel(), 1
-		}
-		return a, p.Device().BatchMoment(to, s.moments, factor, row, op.forward.width)
+		_, factor, row := op.of(s)
+		return a, p.Device().BatchMoment(to, s.placed.moments, factor, row, s.width)
 	}, nil
 }

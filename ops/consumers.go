@@ -1,7 +1,10 @@
 package ops
 
 import (
+	"slices"
+
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 )
 
@@ -12,7 +15,7 @@ type gatherer interface{ gathers(source G.Op) bool }
 // sparseSource is an op whose value on the CPU can be a sparse matrix too.
 type sparseSource interface {
 	G.Op
-	sparseRows() *graph.CSR // of the last run; nil: the value is only dense
+	sparseRows(r *plan.Run) *graph.CSR // nil: the value is only dense
 }
 
 // sparseSourceOf returns n's op if its value can be a sparse matrix too, or nil.
@@ -30,47 +33,14 @@ func sparseSourceOf(n *G.Node) sparseSource {
 	return nil
 }
 
-// consumers tells whether the ops that read a node's value gather its rows by themselves.
-type consumers struct {
-	node  *G.Node
-	whole bool // the value is needed always
-	skip  bool // every consumer gathers
-	known int  // nodes in the graph when skip was computed
-}
-
-// MakeWhole makes the op compute its value also if every consumer gathers: the value is read
-// beside the graph.
-func (c *consumers) MakeWhole() { c.whole = true }
-
-// skipped reports whether all consumers of op, the node's op, gather by themselves on the CPU.
-func (c *consumers) skipped(op G.Op) bool {
-	if c.whole || c.node == nil {
-		return false
-	}
-	if n := len(c.node.Graph().AllNodes()); n != c.known {
-		c.known = n
-		c.skip = c.all(func(reader G.Op) bool {
-			g, ok := reader.(gatherer)
-			return ok && g.gathers(op)
-		})
-	}
-	return c.skip
-}
-
-// skippedOnDevice is skipped for a GPU, where only Propagate gathers.
-func (c *consumers) skippedOnDevice(op G.Op) bool {
-	return !c.whole && c.all(func(reader G.Op) bool {
-		p, ok := reader.(*propagate)
-		return ok && p.gathers(op)
+// gathered reports whether all readers of n in p gather its rows by themselves, and p is not
+// given them. On a device only Propagate does.
+func gathered(p *plan.Plan, n *G.Node, onDevice bool) bool {
+	return !slices.Contains(p.Given, n) && p.ReadOnlyBy(n, func(reader *G.Node) bool {
+		g, ok := reader.Op().(gatherer)
+		if _, propagates := g.(*propagate); onDevice && !propagates {
+			return false
+		}
+		return ok && g.gathers(n.Op())
 	})
-}
-
-// all reports whether the node has consumers, and f holds for the ops of all.
-func (c *consumers) all(f func(reader G.Op) bool) bool {
-	nodes := c.node.Graph().To(c.node.ID())
-	all := nodes.Len() > 0
-	for nodes.Next() {
-		all = all && f(nodes.Node().(*G.Node).Op())
-	}
-	return all
 }

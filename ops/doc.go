@@ -28,16 +28,16 @@
 // together when the graph is built, but do not limit a batch.
 //
 // In Gorgonia's machines each op owns the memory of its output: the value of a node is
-// valid until the next run. An op belongs to one graph. A graph belongs to one machine
-// and one goroutine at a time.
+// valid until the next run. An op belongs to one graph. A graph belongs to one of these
+// machines and one goroutine at a time. Runs of a plan may work side by side over one
+// graph, if each has its own batch: see Slot.For and Targets.For.
 //
 // # Adding an op
 //
-// An op embeds base and implements plan.Op in one file: Do and Compute for the CPU,
-// Place for a GPU, and Memory, which describes its use of memory. The function apply
-// takes a plan.Op, so the compiler asks for every method. The tests fail until
-// TestGradients has an expression with the op. TestGradients compares the gradient on
-// each backend, and detects a wrong Memory.
+// An op embeds base and implements plan.Op in one file: Compute for the CPU, Place for a
+// GPU, and Memory if it differs from base's. What a run changes is in plan.StateOf, not in
+// the op's fields. The tests fail until TestGradients has an expression with the op.
+// TestGradients compares the gradient on each backend, and detects a wrong Memory.
 //
 // # Between plain Gorgonia nodes
 //
@@ -47,16 +47,21 @@
 // along the columns; Transpose of a weight. They allocate their result in every run.
 // Parameters and the scalar loss have fixed shapes, so any node may follow them.
 //
-// Other nodes fix the number of rows when the graph is built, and return an error for a
-// batch of another size: Mul of matrices (use MatMul), BroadcastAdd (use Affine), the
-// gradients of Sum and Mean (use Sum and Mean of this package), Slice, Reshape. Let on a
-// matrix node checks the shape too (use Features).
+// Package train also runs these with any number of rows: Mul of matrices, BroadcastAdd,
+// Slice of columns, and Sum and Mean with their gradients. Gorgonia's TapeMachine returns
+// an error for a batch of another size; MatMul, Affine, Sum and Mean of this package run
+// on both.
+//
+// Reshape fixes the number of rows, and Let on a matrix node checks it (use Features).
+// Constants are scalars: a matrix of constants is a node of gorgonia.NewMatrix with
+// WithShape and WithValue, which is not among the parameters.
 //
 // In Gorgonia v0.9.18 these nodes give wrong numbers: Dropout (the gradient is divided by
 // p in place of 1−p), SoftMax and LogSoftMax (they overflow if the rows' magnitudes
-// differ), and the initialiser GlorotU (it draws from a normal distribution). Tests here
-// tell when that changes. Use Dropout and Loss of this package, and the initialisers of
-// package layers.
+// differ), and the initialiser GlorotU (it draws from a normal distribution). Gorgonia's
+// random initialisers, such as GlorotN, take no seed, so each process draws other values.
+// Tests here tell when that changes. Use Dropout and Loss of this package, and the
+// initialisers of package layers.
 //
 // # Gradients
 //

@@ -63,7 +63,9 @@ func (e *blockEdges) fill(b *graph.Block) error {
 		}
 		e.weight[k] = w
 	}
-	e.transpose(len(b.Src))
+	if e.Cols = len(b.Src); b.Transposed.Rows == e.Cols { // a block of Slot.SetFull has no gradient
+		e.transpose(e.Cols)
+	}
 	return nil
 }
 

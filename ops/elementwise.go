@@ -3,11 +3,9 @@ package ops
 import (
 	"fmt"
 
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // checkEqual returns an error if a and b are not float32 matrices of equal shape.
@@ -34,21 +32,7 @@ type elementwise struct {
 	place   func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error
 }
 
-func (op *elementwise) Type() hm.Type {
-	types := []hm.Type{matrixType()}
-	for range op.arity {
-		types = append(types, matrixType())
-	}
-	return hm.NewFnType(types...)
-}
-
-func (op *elementwise) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
-
-func (op *elementwise) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *elementwise) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *elementwise) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *elementwise) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	var m [3]matrix
 	for k, v := range in {
 		var err error
@@ -68,7 +52,7 @@ func (op *elementwise) sizeError(rows, cols, otherRows, otherCols int) error {
 	return fmt.Errorf("ops: %s: %d×%d and %d×%d: %w", op.name, rows, cols, otherRows, otherCols, ErrShape)
 }
 
-func (op *elementwise) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+func (op *elementwise) Place(p *plan.Placement) (plan.Kernel, error) {
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		var at [3]device.Pointer
 		var rows, cols int

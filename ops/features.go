@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
@@ -42,104 +41,116 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 	}
 	// Gorgonia's ops need an input: this constant is ignored.
 	source := g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source")))
-	op := &features{base: newBase(g, "features", 1), x: x, slot: slot, outputs: outputs}
-	n, err := apply(op, source)
-	if err != nil {
-		return nil, err
+	op := &features{base: base{name: "features"}, x: x, slot: slot, outputs: outputs}
+	rows := slot.src
+	if outputs {
+		rows = slot.dst
 	}
-	op.node = n
-	return n, nil
+	return applyConstant(op, tensor.Shape{rows, x.Cols}, source)
 }
 
 type features struct {
 	base
-	consumers
 	x       *graph.Features
 	slot    *Slot
 	outputs bool
-
-	places []int32   // memory of rows
-	rows   graph.CSR // of the last run on the CPU, if x is sparse
 }
 
-func (op *features) sparseRows() *graph.CSR { return &op.rows }
-
-func (op *features) Type() hm.Type { return hm.NewFnType(scalarType(), matrixType()) }
-
-func (op *features) InferShape(...G.DimSizer) (tensor.Shape, error) {
-	if op.outputs {
-		return tensor.Shape{op.slot.dst, op.x.Cols}, nil
-	}
-	return tensor.Shape{op.slot.src, op.x.Cols}, nil
+// featuresRun is the state of Features in a run on the CPU.
+type featuresRun struct {
+	gathered   bool      // by all readers
+	propagated bool      // by Propagate alone, which selects sparse rows by itself
+	places     []int32   // memory of the rows' places, if x is shared by ranks
+	rows       graph.CSR // the rows, if x is sparse
 }
 
-func (op *features) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+func (op *features) of(r *plan.Run) *featuresRun {
+	return plan.StateOf(r, op, func(s *featuresRun) {
+		s.gathered, s.propagated = gathered(r.Plan, op.node, false), gathered(r.Plan, op.node, true)
+	})
+}
 
-func (op *features) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+// in returns the features that r reads.
+func (op *features) in(r *plan.Run) *graph.Features { return plan.In(r, op.x) }
 
-func (op *features) Compute(out *plan.Buffer, _ bool, _ ...G.Value) (G.Value, error) {
-	b, err := op.slot.current("Features")
+func (op *features) sparseRows(r *plan.Run) *graph.CSR { return &op.of(r).rows }
+
+func (op *features) Compute(r *plan.Run, out *plan.Buffer, _ ...G.Value) (G.Value, error) {
+	slot, s, x := plan.In(r, op.slot), op.of(r), op.in(r)
+	b, err := slot.current("Features")
 	if err != nil {
 		return nil, err
 	}
-	ids, err := op.ids(b)
+	ids, err := op.ids(b, x)
 	if err != nil {
 		return nil, err
 	}
-	if op.x.Prefetch != nil && !op.slot.prefetched {
-		op.x.Prefetch(ids)
+	if x.Prefetch != nil && !slot.prefetched {
+		x.Prefetch(ids)
 	}
-	if ids, err = op.x.Places(op.places, ids); err != nil {
+	if ids, err = x.Places(s.places, ids); err != nil {
 		return nil, fmt.Errorf("ops: Features: %w", err)
 	}
-	if op.x.Share != nil {
-		op.places = ids // also for a Propagate that gathers
+	if x.Share != nil {
+		s.places = ids // also for a Propagate that gathers
 	}
-	if op.x.Sparse != nil {
-		kernel.SelectRows(&op.rows, op.x.Sparse, ids)
+	if x.Sparse != nil && !s.propagated {
+		kernel.SelectRows(&s.rows, x.Sparse, ids)
 	}
-	if op.skipped(op) {
-		value, _ := out.Matrix(1, op.x.Cols) // a machine needs some value
+	if s.gathered {
+		value, _ := out.Matrix(1, x.Cols) // a machine needs some value
 		return value, nil
 	}
-	value, data := out.Matrix(len(ids), op.x.Cols)
-	if op.x.Sparse != nil {
-		kernel.GatherSparse(data, op.x.Sparse, ids)
-	} else if op.x.Half != nil {
-		kernel.GatherHalf(data, op.x.Half, ids, op.x.Cols)
+	value, data := out.Matrix(len(ids), x.Cols)
+	if x.Sparse != nil {
+		kernel.GatherSparse(data, x.Sparse, ids)
+	} else if x.Half != nil {
+		kernel.GatherHalf(data, x.Half, ids, x.Cols)
 	} else {
-		kernel.Gather(data, op.x.Data, ids, op.x.Cols)
+		kernel.Gather(data, x.Data, ids, x.Cols)
 	}
 	return value, nil
 }
 
 // ids returns the nodes to gather. The error wraps ErrShape if one has no features.
-func (op *features) ids(b *graph.Block) ([]int32, error) {
+func (op *features) ids(b *graph.Block, x *graph.Features) ([]int32, error) {
 	ids := b.Src
 	if op.outputs {
 		ids = b.Dst
 	}
 	for k, v := range ids {
-		if v < 0 || int(v) >= op.x.Rows {
-			return nil, fmt.Errorf("ops: Features: node %d of the block is %d, outside the %d rows of features: %w", k, v, op.x.Rows, ErrShape)
+		if v < 0 || int(v) >= x.Rows {
+			return nil, fmt.Errorf("ops: Features: node %d of the block is %d, outside the %d rows of features: %w", k, v, x.Rows, ErrShape)
 		}
 	}
 	return ids, nil
 }
 
-// Place gathers the rows, unless every consumer does so by itself.
-func (op *features) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	x, err := p.Device().Features(op.x)
-	if err != nil {
-		return nil, err
+// Rows says which nodes' rows op gives.
+func (op *features) Rows() (slot any, rows plan.RowKind) {
+	if op.outputs {
+		return op.slot, plan.OutputRows
 	}
-	q, skipped := slotOf(p, op.slot), op.skippedOnDevice(op)
+	return op.slot, plan.InputRows
+}
+
+// Table returns the features.
+func (op *features) Table() *graph.Features { return op.x }
+
+// Place gathers the rows, unless every consumer does so by itself.
+func (op *features) Place(p *plan.Placement) (plan.Kernel, error) {
+	q, skipped := slotOf(p, op.slot), gathered(p.Plan, op.node, true)
 	if !skipped {
 		q.needs.dst = q.needs.dst || op.outputs
 		q.needs.src = q.needs.src || !op.outputs
 	}
 	return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		ids, err := op.ids(q.block)
+		source := op.in(p.Run)
+		ids, err := op.ids(q.block, source)
+		if err != nil {
+			return nil, err
+		}
+		x, err := p.Device().Features(source)
 		if err != nil {
 			return nil, err
 		}

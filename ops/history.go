@@ -30,7 +30,8 @@ import (
 // not change it. It may be in half precision: the estimate then uses the rounded
 // rows.
 //
-// A history belongs to one op and to the goroutine that runs its machine.
+// A history belongs to one op. Runs side by side may read it after a first call of Values, if
+// nothing changes it meanwhile.
 type History struct {
 	nodes, width int
 	refreshed    bool      // filled by its owner: Commit changes nothing
@@ -144,21 +145,22 @@ func (h *History) Commit() {
 	h.ids = h.ids[:0]
 }
 
-// propagate sets out to P̃·H + (P−P̃)·H̄ of block b, and keeps a copy of rows for Commit.
-func (h *History) propagate(b *graph.Block, out, x, rows []float32, width int) error {
-	if width != h.width || len(rows) != len(b.Src)*width {
-		return fmt.Errorf("ops: Propagate: %d values of width %d for a history of width %d and %d nodes: %w", len(rows), width, h.width, len(b.Src), ErrShape)
+// propagate sets out to P̃·H + (P−P̃)·H̄ of block b, for H = x.
+func (h *History) propagate(b *graph.Block, out, x []float32, width int) error {
+	if width != h.width {
+		return fmt.Errorf("ops: Propagate: values of width %d for a history of width %d: %w", width, h.width, ErrShape)
 	}
 	if h.half && h.halves == nil {
 		h.halves = make([]uint16, h.nodes*h.width)
 	}
 	c := kernel.Control{Matrix: &b.Control.Matrix, Rows: h.Values(), Half: h.halves}
 	kernel.SpMMControl(out, &b.Matrix, x, c, width)
-	if !h.refreshed {
-		h.ids = append(h.ids[:0], b.Src...)
-		h.rows = append(h.rows[:0], rows...)
-	}
 	return nil
+}
+
+// keep copies the rows of nodes for Commit.
+func (h *History) keep(nodes []int32, rows []float32) {
+	h.ids, h.rows = append(h.ids[:0], nodes...), append(h.rows[:0], rows...)
 }
 
 // KeepHistory makes the slot accept blocks with a Control, in a graph of the given

@@ -1,12 +1,10 @@
 package ops
 
 import (
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // LayerNorm normalises each row of a float32 matrix of shape (n, width) to mean 0 and
@@ -25,33 +23,30 @@ func LayerNorm(x, gain, shift *G.Node) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	op := &layerNorm{base: newBase(x.Graph(), "LayerNorm", 3)}
-	op.wanted = []bool{variable(x), variable(gain), variable(shift)}
-	return apply(op, x, gain, shift)
+	op := &layerNorm{base: base{name: "LayerNorm"}}
+	return apply(op, x.Shape(), x, gain, shift)
 }
 
 type layerNorm struct {
 	base
-	wanted []bool
-
-	// The rows of the last run before gain and shift, and their 1/deviation, for
-	// the gradients.
-	keep                bool
-	normalized, inverse []float32
-	rows, width         int
 }
 
-func (op *layerNorm) Type() hm.Type {
-	return hm.NewFnType(matrixType(), vectorType(), vectorType(), matrixType())
+// layerNormRun is the state of a LayerNorm in a run.
+type layerNormRun struct {
+	normRun
+	inverse []float32 // 1/deviation of each row
+
+	placed struct { // the same on a device
+		inverseMemory, memory *device.Buffer
+		inverse               device.Pointer
+	}
 }
 
-func (op *layerNorm) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
+func (op *layerNorm) of(r *plan.Run) *layerNormRun {
+	return plan.StateOf(r, op, func(s *layerNormRun) { s.keeps = keepsNormalized(r.Plan, op.node) })
+}
 
-func (op *layerNorm) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *layerNorm) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *layerNorm) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *layerNorm) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	x, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -64,26 +59,20 @@ func (op *layerNorm) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	if err != nil {
 		return nil, err
 	}
-	op.rows, op.width = x.rows, x.cols
-	if op.keep {
-		op.normalized = scratch(op.normalized, len(x.data))
-		op.inverse = scratch(op.inverse, x.rows)
+	s := op.of(r)
+	s.rows, s.width = x.rows, x.cols
+	if s.keeps {
+		s.normalized = scratch(s.normalized, len(x.data))
+		s.inverse = scratch(s.inverse, x.rows)
 	}
 	value, data := out.Matrix(x.rows, x.cols)
-	kernel.LayerNorm(data, op.normalized, op.inverse, x.data, gain, shift, x.rows, x.cols)
+	kernel.LayerNorm(data, s.normalized, s.inverse, x.data, gain, shift, x.rows, x.cols)
 	return value, nil
 }
 
-// placedLayerNorm is the state that a LayerNorm on a device shares with its gradients.
-type placedLayerNorm struct {
-	gradientPlaced      bool // it needs the normalised rows
-	rowMemory, memory   *device.Buffer
-	normalized, inverse device.Pointer
-}
-
-func (op *layerNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	s, _ := plan.StateOf[placedLayerNorm](p, op)
-	s.memory, s.rowMemory = p.Buffer(), p.Buffer()
+func (op *layerNorm) Place(p *plan.Placement) (plan.Kernel, error) {
+	s := op.of(p.Run)
+	s.placed.memory, s.placed.inverseMemory = p.Buffer(), p.Buffer()
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, x, err := in[0].Matrix(op.name)
 		if err != nil {
@@ -101,41 +90,32 @@ func (op *layerNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		if err != nil {
 			return nil, err
 		}
-		op.rows, op.width = rows, width
-		if s.gradientPlaced {
-			if s.normalized, err = s.memory.Floats(rows * width); err != nil {
+		s.rows, s.width = rows, width
+		if s.keeps {
+			if s.placedNormalized, err = s.placed.memory.Floats(rows * width); err != nil {
 				return nil, err
 			}
-			if s.inverse, err = s.rowMemory.Floats(rows); err != nil {
+			if s.placed.inverse, err = s.placed.inverseMemory.Floats(rows); err != nil {
 				return nil, err
 			}
 		}
-		return a, p.Device().LayerNorm(to, s.normalized, s.inverse, x, gain, shift, rows, width)
+		return a, p.Device().LayerNorm(to, s.placedNormalized, s.placed.inverse, x, gain, shift, rows, width)
 	}, nil
 }
 
-func (op *layerNorm) lastRun() (normalized []float32, rows, width int) {
-	return op.normalized, op.rows, op.width
+func (op *layerNorm) normOf(r *plan.Run) *normRun { return &op.of(r).normRun }
+
+func (op *layerNorm) gradient(r *plan.Run, dx, grad, gain []float32) {
+	s := op.of(r)
+	kernel.LayerNormGradient(dx, grad, s.normalized, s.inverse, gain, s.rows, s.width)
 }
 
-func (op *layerNorm) gradient(dx, grad, gain []float32) {
-	kernel.LayerNormGradient(dx, grad, op.normalized, op.inverse, gain, op.rows, op.width)
+func (op *layerNorm) placedGradient(p *plan.Placement, dx, grad, gain device.Pointer) error {
+	s := op.of(p.Run)
+	return p.Device().LayerNormGradient(dx, grad, s.placedNormalized, s.placed.inverse, gain, s.rows, s.width)
 }
-
-func (op *layerNorm) placeGradient(p *plan.Placement) placedGradient {
-	s, _ := plan.StateOf[placedLayerNorm](p, op)
-	s.gradientPlaced = true
-	return placedGradient{
-		normalized: &s.normalized,
-		gradient: func(to, grad, gain device.Pointer) error {
-			return p.Device().LayerNormGradient(to, grad, s.normalized, s.inverse, gain, op.rows, op.width)
-		},
-	}
-}
-
-func (op *layerNorm) DiffWRT(int) []bool { return op.wanted }
 
 func (op *layerNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	op.keep = true
-	return normGradients(op.name, op, op.wanted, in, out, grad)
+	d := normGradients(&op.base, op, in, out, grad)
+	return d.nodes, d.err
 }

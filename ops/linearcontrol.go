@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/device"
@@ -115,9 +114,9 @@ func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ops: %s: %w", name, err)
 	}
-	op := &linearControl{base: newBase(z.Graph(), name, 3), of: c, blas: backend, wanted: []bool{variable(z), false, variable(w)}}
+	op := &linearControl{base: base{name: name}, control: c, blas: backend}
 	if b == nil {
-		return apply(op, z, x, w)
+		return apply(op, z.Shape(), z, x, w)
 	}
 	if err := checkNodes(name, z, b); err != nil {
 		return nil, err
@@ -125,62 +124,61 @@ func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 	if err := checkVector(name, b, c.out); err != nil {
 		return nil, err
 	}
-	op.arity, op.bias, op.wanted = 4, true, append(op.wanted, variable(b))
-	return apply(op, z, x, w, b)
+	op.bias = true
+	return apply(op, z.Shape(), z, x, w, b)
 }
 
 type linearControl struct {
 	base
-	of     *LinearControl
-	blas   blas.BLAS
-	wanted []bool
-	bias   bool
-	last   plan.Product
+	control *LinearControl
+	blas    blas.BLAS
+	bias    bool
+}
 
-	rest   []float32 // PX − P̃X of the last run
+// linearControlRun is the state of a linear control in a run.
+type linearControlRun struct {
+	size   plan.Product
+	rest   []float32 // PX − P̃X, for the gradient
 	rows   int       // of it
 	change []float32 // (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
-}
 
-func (op *linearControl) Type() hm.Type {
-	if op.bias {
-		return hm.NewFnType(matrixType(), matrixType(), matrixType(), vectorType(), matrixType())
+	placed struct { // on a device
+		about *placedHistory
+		rest  device.Pointer
 	}
-	return hm.NewFnType(matrixType(), matrixType(), matrixType(), matrixType())
 }
 
-func (op *linearControl) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
+// OnlyTraining says that op leaves z as it is in inference.
+func (op *linearControl) OnlyTraining() bool { return true }
 
-func (op *linearControl) Do(in ...G.Value) (G.Value, error) {
-	return op.Compute(&op.own, false, in...)
+func (op *linearControl) of(r *plan.Run) *linearControlRun {
+	return plan.StateOf[linearControlRun](r, op, nil)
 }
 
-func (op *linearControl) Memory() plan.Memory {
+func (op *linearControl) Memory(*plan.Plan) plan.Memory {
 	return plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 0, By: plan.ByResult}}
 }
 
-// Product returns the dense product of the last run, for benchmarks.
-func (op *linearControl) Product() plan.Product { return op.last }
+// Product returns the dense product of r, for benchmarks.
+func (op *linearControl) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
-// check returns the current block, if inputs of these rows fit it.
-func (op *linearControl) check(zRows, zCols, xRows, xCols, wRows, wCols int) (*graph.Block, error) {
-	c := op.of
-	b, err := c.slot.current(op.name)
-	if err != nil {
-		return nil, err
+// check returns the current block and the rows of P·X, if inputs of these sizes fit them.
+func (op *linearControl) check(r *plan.Run, zRows, zCols, xRows, xCols, wRows, wCols int) (b, rows *graph.Block, err error) {
+	c := op.control
+	if b, err = plan.In(r, c.slot).current(op.name); err != nil {
+		return nil, nil, err
 	}
-	rows, err := c.rows.current(op.name)
-	if err != nil {
-		return nil, err
+	if rows, err = plan.In(r, c.rows).current(op.name); err != nil {
+		return nil, nil, err
 	}
 	if len(rows.Dst) != len(b.Dst) || zRows != len(b.Dst) || xRows != len(b.Src) || zCols != c.out || xCols != c.in || wRows != c.in || wCols != c.out {
-		return nil, fmt.Errorf("ops: %s: Z is %d×%d, X %d×%d and W %d×%d, with %d rows of P·X, for a block of %d output and %d input nodes and weights of %d×%d: %w",
+		return nil, nil, fmt.Errorf("ops: %s: Z is %d×%d, X %d×%d and W %d×%d, with %d rows of P·X, for a block of %d output and %d input nodes and weights of %d×%d: %w",
 			op.name, zRows, zCols, xRows, xCols, wRows, wCols, len(rows.Dst), len(b.Dst), len(b.Src), c.in, c.out, ErrShape)
 	}
-	return b, nil
+	return b, rows, nil
 }
 
-func (op *linearControl) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value, error) {
+func (op *linearControl) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	var m [3]matrix
 	for k := range m {
 		var err error
@@ -188,31 +186,32 @@ func (op *linearControl) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.
 			return nil, err
 		}
 	}
-	z, x, w, c := m[0], m[1], m[2], op.of
-	b, err := op.check(z.rows, z.cols, x.rows, x.cols, w.rows, w.cols)
+	z, x, w, c := m[0], m[1], m[2], op.control
+	b, of, err := op.check(r, z.rows, z.cols, x.rows, x.cols, w.rows, w.cols)
 	if err != nil {
 		return nil, err
 	}
-	op.rows, op.rest = z.rows, scratch(op.rest, z.rows*c.in)
-	kernel.SpMM(op.rest, &b.Matrix, x.data, c.in)
+	s := op.of(r)
+	s.rows, s.rest = z.rows, scratch(s.rest, z.rows*c.in)
+	kernel.SpMM(s.rest, &b.Matrix, x.data, c.in)
 	px := c.px.Values()
-	for i, r := range c.rows.block.Dst {
-		subtract(op.rest[i*c.in:(i+1)*c.in], px[int(r)*c.in:(int(r)+1)*c.in])
+	for i, row := range of.Dst {
+		subtract(s.rest[i*c.in:(i+1)*c.in], px[int(row)*c.in:(int(row)+1)*c.in])
 	}
 	about, slopes := c.about.Values(), c.slopes()
-	op.change = scratch(op.change, len(w.data)+c.out)
+	s.change = scratch(s.change, len(w.data)+c.out)
 	for i := 0; i < len(w.data); i += c.out {
-		scaleDifference(op.change[i:i+c.out], w.data[i:i+c.out], about[i:i+c.out], slopes)
+		scaleDifference(s.change[i:i+c.out], w.data[i:i+c.out], about[i:i+c.out], slopes)
 	}
 	value, data := in[0], z.data
-	if !over {
+	if !out.Over {
 		var own []float32
 		value, own = out.Matrix(z.rows, z.cols)
 		copy(own, data)
 		data = own
 	}
-	op.last = plan.Product{M: z.rows, N: c.out, K: c.in}
-	op.blas.Sgemm(false, false, z.rows, c.out, c.in, 1, op.rest, c.in, op.change, c.out, 1, data, c.out)
+	s.size = plan.Product{M: z.rows, N: c.out, K: c.in}
+	op.blas.Sgemm(false, false, z.rows, c.out, c.in, 1, s.rest, c.in, s.change, c.out, 1, data, c.out)
 	if !op.bias {
 		return value, nil
 	}
@@ -220,9 +219,9 @@ func (op *linearControl) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.
 	if err != nil {
 		return nil, err
 	}
-	last := op.change[len(w.data):]
+	last := s.change[len(w.data):]
 	scaleDifference(last, bias, about[c.in*c.out:], slopes)
-	op.blas.Sgemm(false, false, z.rows, c.out, 1, 1, c.rows.block.RowSums, 1, last, c.out, 1, data, c.out)
+	op.blas.Sgemm(false, false, z.rows, c.out, 1, 1, of.RowSums, 1, last, c.out, 1, data, c.out)
 	return value, nil
 }
 
@@ -241,16 +240,9 @@ func subtract(x, y []float32) {
 	}
 }
 
-// placedLinear is the state that a linear control shares with its gradient.
-type placedLinear struct {
-	about *placedHistory
-	rest  device.Pointer
-	rows  int
-}
-
-func (op *linearControl) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	c, d := op.of, p.Device()
-	state, _ := plan.StateOf[placedLinear](p, op)
+func (op *linearControl) Place(p *plan.Placement) (plan.Kernel, error) {
+	c, d, s := op.control, p.Device(), op.of(p.Run)
+	state := &s.placed
 	q, rows := slotOf(p, c.slot), slotOf(p, c.rows)
 	q.needs.matrix, rows.needs.dst, rows.needs.sums = true, true, rows.needs.sums || op.bias
 	px, err := placeHistory(p, c.px)
@@ -274,7 +266,7 @@ func (op *linearControl) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 		if err != nil {
 			return nil, err
 		}
-		if _, err := op.check(zRows, zCols, xRows, xCols, wRows, wCols); err != nil {
+		if _, _, err := op.check(p.Run, zRows, zCols, xRows, xCols, wRows, wCols); err != nil {
 			return nil, err
 		}
 		for _, h := range []*placedHistory{px, state.about} {
@@ -290,14 +282,14 @@ func (op *linearControl) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 		if err != nil {
 			return nil, err
 		}
-		state.rest, state.rows = rest, zRows
+		state.rest, s.rows = rest, zRows
 		if err := d.SpMM(rest, q.matrix, 0, x, c.in); err != nil {
 			return nil, err
 		}
 		if err := d.ScaledDifference(rest, px.at, rows.dst, rest, 0, zRows, c.in); err != nil {
 			return nil, err
 		}
-		if err := d.ScaledDifference(change, w, 0, state.about.at, state.slopes(c), c.in, c.out); err != nil {
+		if err := d.ScaledDifference(change, w, 0, state.about.at, state.about.slopes(c), c.in, c.out); err != nil {
 			return nil, err
 		}
 		value, to, err := out.Matrix(zRows, zCols)
@@ -309,7 +301,7 @@ func (op *linearControl) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 				return nil, err
 			}
 		}
-		op.last = plan.Product{M: zRows, N: c.out, K: c.in}
+		s.size = plan.Product{M: zRows, N: c.out, K: c.in}
 		if err := d.Sgemm(false, false, zRows, c.out, c.in, rest, c.in, change, c.out, 1, to); err != nil || !op.bias {
 			return value, err
 		}
@@ -318,89 +310,62 @@ func (op *linearControl) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 			return nil, err
 		}
 		last := device.Floats(change, c.in*c.out)
-		if err := d.ScaledDifference(last, bias, 0, device.Floats(state.about.at, c.in*c.out), state.slopes(c), 1, c.out); err != nil {
+		if err := d.ScaledDifference(last, bias, 0, device.Floats(state.about.at, c.in*c.out), state.about.slopes(c), 1, c.out); err != nil {
 			return nil, err
 		}
 		return value, d.Sgemm(false, false, zRows, c.out, 1, rows.sums, 1, last, c.out, 1, to)
 	}, nil
 }
 
-// slopes returns the address of s.
-func (s *placedLinear) slopes(c *LinearControl) device.Pointer {
-	return device.Floats(s.about.at, (c.in+1)*c.out)
+// slopes returns the address of s, of the constants of c.
+func (s *placedHistory) slopes(c *LinearControl) device.Pointer {
+	return device.Floats(s.at, (c.in+1)*c.out)
 }
-
-func (op *linearControl) DiffWRT(int) []bool { return op.wanted }
 
 // SymDiff returns the upstream gradient for Z, without a copy. The output is an input of W's
 // gradient only for the order, as in activate.
 func (op *linearControl) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d := make(G.Nodes, op.arity)
-	if op.wanted[0] {
-		d[0] = grad
+	d := op.gradients()
+	d.pass(0, grad)
+	d.add(2, &linearControlBack{base: base{name: op.name + "BackW"}, forward: op}, out, grad)
+	if op.bias {
+		d.add(3, &linearControlBackB{base: base{name: op.name + "BackB"}, control: op.control}, grad)
 	}
-	var err error
-	if op.wanted[2] {
-		back := &linearControlBack{base: newBase(grad.Graph(), op.name+"BackW", 2), forward: op, products: rowProducts{blas: op.blas}}
-		if d[2], err = apply(back, out, grad); err != nil {
-			return nil, err
-		}
-	}
-	if op.bias && op.wanted[3] {
-		back := &linearControlBackB{base: newBase(grad.Graph(), op.name+"BackB", 1), of: op.of}
-		if d[3], err = apply(back, grad); err != nil {
-			return nil, err
-		}
-	}
-	return d, nil
+	return d.nodes, d.err
 }
 
 // linearControlBack is the gradient of W.
 type linearControlBack struct {
 	base
-	forward  *linearControl
-	products rowProducts
-	last     plan.Product
+	forward *linearControl
 }
 
-func (op *linearControlBack) Type() hm.Type {
-	return hm.NewFnType(matrixType(), matrixType(), matrixType())
-}
+func (op *linearControlBack) of(r *plan.Run) *productRun { return plan.StateOf[productRun](r, op, nil) }
 
-func (op *linearControlBack) InferShape(...G.DimSizer) (tensor.Shape, error) {
-	return tensor.Shape{op.forward.of.in, op.forward.of.out}, nil
-}
+// Product returns the dense product of r, for benchmarks.
+func (op *linearControlBack) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
-func (op *linearControlBack) Do(in ...G.Value) (G.Value, error) {
-	return op.Compute(&op.own, false, in...)
-}
-
-func (op *linearControlBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-// Product returns the dense product of the last run, for benchmarks.
-func (op *linearControlBack) Product() plan.Product { return op.last }
-
-// check returns an error if a gradient of these sizes does not fit the last run.
-func (op *linearControlBack) check(rows, cols, last int) error {
-	if rows != last || cols != op.forward.of.out {
-		return fmt.Errorf("ops: AddLinearControl: gradient is %d×%d, its output %d×%d: %w", rows, cols, last, op.forward.of.out, ErrShape)
+// check returns an error if a gradient of these sizes does not fit the run's output.
+func (op *linearControlBack) check(r *plan.Run, rows, cols int) error {
+	c, want := op.forward.control, op.forward.of(r).rows
+	if rows != want || cols != c.out {
+		return fmt.Errorf("ops: AddLinearControl: gradient is %d×%d, its output %d×%d: %w", rows, cols, want, c.out, ErrShape)
 	}
-	c := op.forward.of
-	op.last = plan.Product{TransA: true, M: c.in, N: c.out, K: rows}
+	op.of(r).size = plan.Product{TransA: true, M: c.in, N: c.out, K: rows}
 	return nil
 }
 
-func (op *linearControlBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *linearControlBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	grad, err := matrixOf(op.forward.name, in[1])
 	if err != nil {
 		return nil, err
 	}
-	if err := op.check(grad.rows, grad.cols, op.forward.rows); err != nil {
+	if err := op.check(r, grad.rows, grad.cols); err != nil {
 		return nil, err
 	}
-	c := op.forward.of
+	c := op.forward.control
 	value, data := out.Matrix(c.in, c.out)
-	op.products.multiplyOver(nil, matrix{grad.rows, c.in, op.forward.rest}, grad, data)
+	op.of(r).products.multiplyOver(op.forward.blas, nil, matrix{grad.rows, c.in, op.forward.of(r).rest}, grad, data)
 	slopes := c.slopes()
 	for i := 0; i < len(data); i += c.out {
 		row := data[i : i+c.out]
@@ -411,55 +376,43 @@ func (op *linearControlBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G
 	return value, nil
 }
 
-func (op *linearControlBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	state, _ := plan.StateOf[placedLinear](p, op.forward)
-	d, c := p.Device(), op.forward.of
+func (op *linearControlBack) Place(p *plan.Placement) (plan.Kernel, error) {
+	state := &op.forward.of(p.Run).placed
+	d, c := p.Device(), op.forward.control
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, cols, grad, err := in[1].Matrix(op.forward.name)
 		if err != nil {
 			return nil, err
 		}
-		if err := op.check(rows, cols, state.rows); err != nil {
+		if err := op.check(p.Run, rows, cols); err != nil {
 			return nil, err
 		}
 		value, to, err := out.Matrix(c.in, c.out)
 		if err != nil {
 			return nil, err
 		}
-		s := op.last
+		s := op.of(p.Run).size
 		if err := d.Sgemm(true, false, s.M, s.N, s.K, state.rest, s.Lda(), grad, s.Ldb(), 0, to); err != nil {
 			return nil, err
 		}
-		return value, d.ScaledDifference(to, to, 0, 0, state.slopes(c), c.in, c.out)
+		return value, d.ScaledDifference(to, to, 0, 0, state.about.slopes(c), c.in, c.out)
 	}, nil
 }
 
 // linearControlBackB is the gradient of b.
 type linearControlBackB struct {
 	base
-	of *LinearControl
+	control *LinearControl
 }
-
-func (op *linearControlBackB) Type() hm.Type { return hm.NewFnType(matrixType(), vectorType()) }
-
-func (op *linearControlBackB) InferShape(...G.DimSizer) (tensor.Shape, error) {
-	return tensor.Shape{op.of.out}, nil
-}
-
-func (op *linearControlBackB) Do(in ...G.Value) (G.Value, error) {
-	return op.Compute(&op.own, false, in...)
-}
-
-func (op *linearControlBackB) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
 
 func (op *linearControlBackB) check(cols int) error {
-	if cols != op.of.out {
-		return fmt.Errorf("ops: AddLinearControl: gradient has %d columns, its output %d: %w", cols, op.of.out, ErrShape)
+	if cols != op.control.out {
+		return fmt.Errorf("ops: AddLinearControl: gradient has %d columns, its output %d: %w", cols, op.control.out, ErrShape)
 	}
 	return nil
 }
 
-func (op *linearControlBackB) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *linearControlBackB) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	grad, err := matrixOf(op.name, in[0])
 	if err == nil {
 		err = op.check(grad.cols)
@@ -467,22 +420,22 @@ func (op *linearControlBackB) Compute(out *plan.Buffer, _ bool, in ...G.Value) (
 	if err != nil {
 		return nil, err
 	}
-	rho, err := rowSums(op.name, op.of.rows, grad.rows)
+	rho, err := rowSums(r, op.name, op.control.rows, grad.rows)
 	if err != nil {
 		return nil, err
 	}
 	value, data := out.Vector(grad.cols)
 	kernel.ColumnSums(data, grad.data, rho, grad.rows, grad.cols)
-	for j, s := range op.of.slopes() {
+	for j, s := range op.control.slopes() {
 		data[j] *= s
 	}
 	return value, nil
 }
 
-func (op *linearControlBackB) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	d, rows := p.Device(), slotOf(p, op.of.rows)
+func (op *linearControlBackB) Place(p *plan.Placement) (plan.Kernel, error) {
+	d, rows := p.Device(), slotOf(p, op.control.rows)
 	rows.needs.sums = true
-	about, err := placeHistory(p, op.of.about)
+	about, err := placeHistory(p, op.control.about)
 	if err != nil {
 		return nil, err
 	}
@@ -508,6 +461,6 @@ func (op *linearControlBackB) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, 
 		if err := d.ColumnSums(to, grad, 0, rho, n, cols); err != nil {
 			return nil, err
 		}
-		return value, d.ScaledDifference(to, to, 0, 0, (&placedLinear{about: about}).slopes(op.of), 1, cols)
+		return value, d.ScaledDifference(to, to, 0, 0, about.slopes(op.control), 1, cols)
 	}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
@@ -37,102 +36,103 @@ func Loss(logits *G.Node, targets *Targets) (*G.Node, error) {
 	if logits.Shape()[1] != y.Outputs() {
 		return nil, fmt.Errorf("ops: %s: logits have %d columns for %d outputs: %w", name, logits.Shape()[1], y.Outputs(), ErrShape)
 	}
-	return apply(&loss{base: newBase(logits.Graph(), name, 1), targets: targets, binary: binary, wanted: variable(logits)}, logits)
+	return apply(&loss{base: base{name: name}, targets: targets, binary: binary}, tensor.ScalarShape(), logits)
 }
 
 type loss struct {
 	base
 	targets *Targets
 	binary  bool
-	wanted  bool
-
-	// probs is the softmax of the last run, for the gradient; for binary tasks a
-	// copy of the logits, since a plain node may overwrite them in place.
-	probs      []float32
-	rows, cols int
 }
 
-func (op *loss) Type() hm.Type { return hm.NewFnType(matrixType(), scalarType()) }
+// lossRun is the state of a loss in a run.
+type lossRun struct {
+	rows, cols int
 
-func (op *loss) InferShape(...G.DimSizer) (tensor.Shape, error) { return tensor.ScalarShape(), nil }
+	// probs is the softmax, for the gradient; for binary tasks a copy of the logits,
+	// since a plain node may overwrite them in place.
+	probs []float32
 
-func (op *loss) Do(in ...G.Value) (G.Value, error) { return op.Compute(nil, false, in...) }
+	placed struct { // on a device
+		rowMemory, memory *device.Buffer
+		probs             device.Pointer // for binary tasks the logits themselves
+		gradient          device.Pointer // if fused
+	}
+}
 
-func (op *loss) Memory() plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
+func (op *loss) of(r *plan.Run) *lossRun { return plan.StateOf[lossRun](r, op, nil) }
 
-func (op *loss) Compute(_ *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *loss) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
+
+func (op *loss) Compute(r *plan.Run, _ *plan.Buffer, in ...G.Value) (G.Value, error) {
 	z, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
 	}
-	t := op.targets
+	t, s := plan.In(r, op.targets), op.of(r)
 	if t.rows == 0 || z.rows != t.rows || z.cols != t.labels.Outputs() {
 		return nil, fmt.Errorf("ops: %s: logits are %d×%d, targets %d×%d: %w", op.name, z.rows, z.cols, t.rows, t.labels.Outputs(), ErrShape)
 	}
-	op.rows, op.cols = z.rows, z.cols
+	s.rows, s.cols = z.rows, z.cols
 	if t.score != NoScore {
 		t.observe(z.data, z.cols)
 	}
-	op.probs = scratch(op.probs, len(z.data))
+	s.probs = scratch(s.probs, len(z.data))
 	var value float64
 	if op.binary {
-		copy(op.probs, z.data)
+		copy(s.probs, z.data)
 		value = kernel.BCEWithLogits(z.data, t.multi, z.cols, t.weights)
 	} else {
-		value = kernel.SoftmaxCrossEntropy(op.probs, z.data, z.cols, t.class, t.weights, t.smoothing)
+		value = kernel.SoftmaxCrossEntropy(s.probs, z.data, z.cols, t.class, t.weights, t.smoothing)
 	}
 	return G.NewF32(float32(value)), nil
 }
 
-// placedLoss is the state that a loss shares with its gradient.
-type placedLoss struct {
-	gradientPlaced bool
-	fused          bool // the upstream gradient is 1, so the loss's kernel computes the gradient
-
-	rowMemory, memory *device.Buffer
-	probs             device.Pointer // softmax; for binary tasks the logits
-	gradient          device.Pointer // if fused
-	rows, cols        int
-}
-
-func (op *loss) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	s, _ := plan.StateOf[placedLoss](p, op)
-	s.rowMemory, s.memory = p.Buffer(), p.Buffer()
+func (op *loss) Place(p *plan.Placement) (plan.Kernel, error) {
+	s := op.of(p.Run)
+	state := &s.placed
+	state.rowMemory, state.memory = p.Buffer(), p.Buffer()
 	t, d := targetsOf(p, op.targets), p.Device()
+	wanted, fused := false, false
+	for _, reader := range p.Readers(op.node) {
+		if back, ok := reader.Op().(*lossBack); ok {
+			wanted, fused = true, fused || back.fused()
+		}
+	}
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, cols, z, err := in[0].Matrix(op.name)
 		if err != nil {
 			return nil, err
 		}
-		if rows != op.targets.rows || cols != op.targets.labels.Outputs() {
-			return nil, fmt.Errorf("ops: %s: logits are %d×%d, targets %d×%d: %w", op.name, rows, cols, op.targets.rows, op.targets.labels.Outputs(), ErrShape)
+		targets := plan.In(p.Run, op.targets)
+		if rows != targets.rows || cols != targets.labels.Outputs() {
+			return nil, fmt.Errorf("ops: %s: logits are %d×%d, targets %d×%d: %w", op.name, rows, cols, targets.rows, targets.labels.Outputs(), ErrShape)
 		}
 		s.rows, s.cols = rows, cols
-		if op.targets.score != NoScore {
-			if err := op.targets.observePlaced(d, z, cols); err != nil {
+		if targets.score != NoScore {
+			if err := targets.observePlaced(d, z, cols); err != nil {
 				return nil, err
 			}
 		}
-		rowLoss, err := s.rowMemory.Bytes(8 * int64(rows))
+		rowLoss, err := state.rowMemory.Bytes(8 * int64(rows))
 		if err != nil {
 			return nil, err
 		}
-		s.probs, s.gradient = 0, 0
 		switch {
-		case s.fused:
-			s.gradient, err = s.memory.Floats(rows * cols)
-		case s.gradientPlaced && op.binary:
-			s.probs = z
-		case s.gradientPlaced:
-			s.probs, err = s.memory.Floats(rows * cols)
+		case fused:
+			state.gradient, err = state.memory.Floats(rows * cols)
+		case wanted && op.binary:
+			state.probs = z
+		case wanted:
+			state.probs, err = state.memory.Floats(rows * cols)
 		}
 		if err != nil {
 			return nil, err
 		}
 		if op.binary {
-			err = d.BCELoss(s.gradient, rowLoss, z, t.multi, t.weight, 0, rows, cols)
+			err = d.BCELoss(state.gradient, rowLoss, z, t.multi, t.weight, 0, rows, cols)
 		} else {
-			err = d.SoftmaxLoss(s.probs, s.gradient, rowLoss, z, t.class, t.weight, op.targets.smoothing, rows, cols)
+			err = d.SoftmaxLoss(state.probs, state.gradient, rowLoss, z, t.class, t.weight, targets.smoothing, rows, cols)
 		}
 		if err != nil {
 			return nil, err
@@ -145,14 +145,12 @@ func (op *loss) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	}, nil
 }
 
-func (op *loss) DiffWRT(int) []bool { return []bool{op.wanted} }
-
 // SymDiff makes the logits and the loss inputs of the gradient, for the shape and for the
 // order: the upstream gradient is usually the constant 1.
 func (op *loss) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	back := &lossBack{base: newBase(out.Graph(), op.name+"Back", 3), forward: op}
-	dz, err := apply(back, in[0], out, grad)
-	return G.Nodes{dz}, err
+	d := op.gradients()
+	d.add(0, &lossBack{base: base{name: op.name + "Back"}, forward: op}, in[0], out, grad)
+	return d.nodes, d.err
 }
 
 type lossBack struct {
@@ -160,42 +158,34 @@ type lossBack struct {
 	forward *loss
 }
 
-func (op *lossBack) Type() hm.Type {
-	return hm.NewFnType(matrixType(), scalarType(), scalarType(), matrixType())
-}
-
-func (op *lossBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
-
-func (op *lossBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *lossBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *lossBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
-	f := op.forward
+func (op *lossBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
+	f, s := op.forward, op.forward.of(r)
 	upstream, err := scalarOf(f.name, in[2])
 	if err != nil {
 		return nil, err
 	}
-	t := f.targets
-	if f.rows != t.rows || len(f.probs) != f.rows*f.cols {
+	t := plan.In(r, f.targets)
+	if s.rows != t.rows || len(s.probs) != s.rows*s.cols {
 		return nil, fmt.Errorf("ops: %s: targets changed during the run: %w", f.name, ErrShape)
 	}
-	value, data := out.Matrix(f.rows, f.cols)
+	value, data := out.Matrix(s.rows, s.cols)
 	if f.binary {
-		kernel.BCEWithLogitsGradient(data, f.probs, t.multi, f.cols, t.weights, upstream)
+		kernel.BCEWithLogitsGradient(data, s.probs, t.multi, s.cols, t.weights, upstream)
 	} else {
-		kernel.SoftmaxCrossEntropyGradient(data, f.probs, t.class, t.weights, upstream, f.cols, t.smoothing)
+		kernel.SoftmaxCrossEntropyGradient(data, s.probs, t.class, t.weights, upstream, s.cols, t.smoothing)
 	}
 	return value, nil
 }
 
-func (op *lossBack) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
-	s, _ := plan.StateOf[placedLoss](p, op.forward)
-	s.gradientPlaced = true
-	if isOne(plan.Children(n)[2]) {
-		s.fused = true
+// fused reports whether, on a device, the loss's kernel computes the gradient: the upstream
+// gradient is 1.
+func (op *lossBack) fused() bool { return isOne(op.inputs[2]) }
+
+func (op *lossBack) Place(p *plan.Placement) (plan.Kernel, error) {
+	s := op.forward.of(p.Run)
+	if op.fused() {
 		return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
-			return out.At(s.gradient, s.rows, s.cols), nil
+			return out.At(s.placed.gradient, s.rows, s.cols), nil
 		}, nil
 	}
 	t, d := targetsOf(p, op.forward.targets), p.Device()
@@ -209,9 +199,9 @@ func (op *lossBack) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 			return nil, err
 		}
 		if op.forward.binary {
-			return a, d.BCELoss(to, 0, s.probs, t.multi, t.weight, upstream, s.rows, s.cols)
+			return a, d.BCELoss(to, 0, s.placed.probs, t.multi, t.weight, upstream, s.rows, s.cols)
 		}
-		return a, d.SoftmaxGradient(to, s.probs, t.class, t.weight, upstream, op.forward.targets.smoothing, s.rows, s.cols)
+		return a, d.SoftmaxGradient(to, s.placed.probs, t.class, t.weight, upstream, plan.In(p.Run, op.forward.targets).smoothing, s.rows, s.cols)
 	}, nil
 }
 

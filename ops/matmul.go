@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/device"
@@ -47,11 +46,11 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ops: %s: %w", name, err)
 	}
-	op := &product{base: newBase(x.Graph(), name, 2), products: rowProducts{blas: backend}, slot: slot}
-	op.wanted = append(op.wanted, variable(x), variable(w))
+	op := &product{base: base{name: name}, blas: backend, slot: slot}
+	shape := tensor.Shape{x.Shape()[0], out}
 	op.below, op.source = sparseOf(x), sparseSourceOf(x)
 	if b == nil {
-		return apply(op, x, w)
+		return apply(op, shape, x, w)
 	}
 	if err := checkVector(name, b, out); err != nil {
 		return nil, err
@@ -59,67 +58,45 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	if slot != nil && x.Shape()[0] != slot.dst {
 		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot %d output nodes: %w", name, x.Shape()[0], slot.dst, ErrShape)
 	}
-	op.arity, op.bias = 3, true
-	op.wanted = append(op.wanted, variable(b))
-	return apply(op, x, w, b)
+	op.bias = true
+	return apply(op, shape, x, w, b)
 }
 
 // product is A·B, with a bias for each row or without, or one of its gradients A·Bᵀ and
 // Aᵀ·B.
 type product struct {
 	base
-	products       rowProducts
+	blas           blas.BLAS
 	transA, transB bool
 	bias           bool
 	slot           *Slot        // its row sums scale the bias; nil: they are 1
-	wanted         []bool       // inputs that get a gradient
-	last           plan.Product // of the last run
-
-	below sparse // the op of the forward product's X, if it is sparse; or nil
-	set   rowSet // rows of the forward product's output that may differ from zero
-
-	source     sparseSource // the op of A, if its value can be a sparse matrix too; or nil
-	transposed graph.CSR    // memory of its transpose
+	below          sparse       // the op of the forward product's X, if it is sparse; or nil
+	source         sparseSource // the op of A, if its value can be a sparse matrix too; or nil
 }
+
+// productRun is the state of a product in a run.
+type productRun struct {
+	size       plan.Product
+	products   rowProducts
+	set        rowSet         // rows of the forward product's output that may differ from zero
+	transposed graph.CSR      // memory of the transpose of a sparse A
+	placedBias device.Pointer // on a device
+	scale      device.Pointer // of the bias, on a device
+}
+
+func (op *product) of(r *plan.Run) *productRun { return plan.StateOf[productRun](r, op, nil) }
 
 var _ gatherer = (*product)(nil)
 
 func (op *product) gathers(source G.Op) bool { return op.source != nil && source == G.Op(op.source) }
 
-func (op *product) Type() hm.Type {
-	if op.bias {
-		return hm.NewFnType(matrixType(), matrixType(), vectorType(), matrixType())
-	}
-	return hm.NewFnType(matrixType(), matrixType(), matrixType())
-}
+// Product returns the dense product of r, for benchmarks.
+func (op *product) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
-func (op *product) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
-	rowsAt, colsAt := 0, 1
-	if op.transA {
-		rowsAt = 1
-	}
-	if op.transB {
-		colsAt = 0
-	}
-	rows, err := nominal(in, 0, rowsAt)
-	if err != nil {
-		return nil, err
-	}
-	cols, err := nominal(in, 1, colsAt)
-	return tensor.Shape{rows, cols}, err
-}
-
-func (op *product) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *product) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-// Product returns the dense product of the last run, for benchmarks.
-func (op *product) Product() plan.Product { return op.last }
-
-func (op *product) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *product) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	if op.source != nil {
-		if rows := op.source.sparseRows(); rows != nil {
-			return op.computeSparse(out, rows, in)
+		if rows := op.source.sparseRows(r); rows != nil {
+			return op.computeSparse(r, out, rows, in)
 		}
 	}
 	a, err := matrixOf(op.name, in[0])
@@ -143,7 +120,7 @@ func (op *product) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, er
 	}
 	value, data := out.Matrix(rows, cols)
 	if op.transA {
-		op.backW(a, b, data)
+		op.backW(r, a, b, data)
 		return value, nil
 	}
 	var bias, scale []float32
@@ -151,28 +128,29 @@ func (op *product) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, er
 		if bias, err = vectorOf(op.name, in[2], cols); err != nil {
 			return nil, err
 		}
-		if scale, err = rowSums(op.name, op.slot, rows); err != nil {
+		if scale, err = rowSums(r, op.name, op.slot, rows); err != nil {
 			return nil, err
 		}
 	}
-	op.byRows(a, b, cols, bias, scale, data)
+	op.byRows(r, a, b, cols, bias, scale, data)
 	return value, nil
 }
 
 // computeSparse is Compute for a sparse A: A·B with its bias, or Aᵀ·B.
-func (op *product) computeSparse(out *plan.Buffer, a *graph.CSR, in []G.Value) (G.Value, error) {
+func (op *product) computeSparse(r *plan.Run, out *plan.Buffer, a *graph.CSR, in []G.Value) (G.Value, error) {
 	b, err := matrixOf(op.name, in[1])
 	if err != nil {
 		return nil, err
 	}
-	op.last = plan.Product{} // no dense product
+	s := op.of(r)
+	s.size = plan.Product{} // no dense product
 	if op.transA {
 		if a.Rows != b.rows {
 			return nil, fmt.Errorf("ops: %s: (%d, %d) times (%d, %d): %w", op.name, a.Cols, a.Rows, b.rows, b.cols, ErrShape)
 		}
-		a.TransposeInto(&op.transposed)
+		a.TransposeInto(&s.transposed)
 		value, data := out.Matrix(a.Cols, b.cols)
-		kernel.SpMM(data, &op.transposed, b.data, b.cols)
+		kernel.SpMM(data, &s.transposed, b.data, b.cols)
 		return value, nil
 	}
 	if a.Cols != b.rows {
@@ -183,44 +161,45 @@ func (op *product) computeSparse(out *plan.Buffer, a *graph.CSR, in []G.Value) (
 		if bias, err = vectorOf(op.name, in[2], b.cols); err != nil {
 			return nil, err
 		}
-		if scale, err = rowSums(op.name, op.slot, a.Rows); err != nil {
+		if scale, err = rowSums(r, op.name, op.slot, a.Rows); err != nil {
 			return nil, err
 		}
 	}
-	op.keepRows(a.Rows, bias, scale)
+	op.keepRows(r, a.Rows, bias, scale)
 	value, data := out.Matrix(a.Rows, b.cols)
 	kernel.SpMMBias(data, a, b.data, b.cols, bias, scale)
 	return value, nil
 }
 
 // byRows sets c to A·op(B) + scale⊗bias. It leaves out rows of A that are zero.
-func (op *product) byRows(a, b matrix, cols int, bias, scale, c []float32) {
+func (op *product) byRows(r *plan.Run, a, b matrix, cols int, bias, scale, c []float32) {
 	if !op.transB {
-		op.keepRows(a.rows, bias, scale)
+		op.keepRows(r, a.rows, bias, scale)
 	}
-	rows := rowsToCompute(op.below, a.rows)
-	op.last = plan.Product{TransB: op.transB, M: a.rows, N: cols, K: a.cols}
+	rows, s := rowsToCompute(r, op.below, a.rows), op.of(r)
+	s.size = plan.Product{TransB: op.transB, M: a.rows, N: cols, K: a.cols}
 	if rows != nil {
-		op.last.M = len(rows)
+		s.size.M = len(rows)
 		fillOthers(c, rows, a.rows, cols, bias, scale)
 	}
-	op.products.multiplyRows(rows, op.transB, a, b, bias, scale, c, cols)
+	s.products.multiplyRows(op.blas, rows, op.transB, a, b, bias, scale, c, cols)
 }
 
 // keepRows finds the rows of the output that may differ from zero: the rows of A that may,
 // and those with a scaled bias.
-func (op *product) keepRows(rows int, bias, scale []float32) {
+func (op *product) keepRows(r *plan.Run, rows int, bias, scale []float32) {
 	var below []int32
 	if op.below != nil {
-		below = op.below.nonzero()
+		below = op.below.nonzero(r)
 	}
+	set := &op.of(r).set
 	switch {
 	case below == nil || bias != nil && scale == nil:
-		op.set.all = true
+		set.all = true
 	case bias == nil:
-		op.set.rows, op.set.all = append(op.set.rows[:0], below...), false
+		set.rows, set.all = append(set.rows[:0], below...), false
 	default:
-		op.set.collect(rows, func(i int) bool {
+		set.collect(rows, func(i int) bool {
 			for len(below) > 0 && int(below[0]) < i {
 				below = below[1:]
 			}
@@ -229,30 +208,30 @@ func (op *product) keepRows(rows int, bias, scale []float32) {
 	}
 }
 
-func (op *product) nonzero() []int32 {
+func (op *product) nonzero(r *plan.Run) []int32 {
 	if op.transA || op.transB {
 		return nil
 	}
-	return op.set.nonzero()
+	return op.of(r).set.nonzero()
 }
 
 // backW sets c to Aᵀ·B. It leaves out rows of A that are zero.
-func (op *product) backW(a, b matrix, c []float32) {
-	over := rowsToCompute(op.below, a.rows)
-	op.last = plan.Product{TransA: true, M: a.cols, N: b.cols, K: a.rows}
+func (op *product) backW(r *plan.Run, a, b matrix, c []float32) {
+	over, s := rowsToCompute(r, op.below, a.rows), op.of(r)
+	s.size = plan.Product{TransA: true, M: a.cols, N: b.cols, K: a.rows}
 	if over != nil {
-		op.last.K = len(over)
+		s.size.K = len(over)
 	}
-	op.products.multiplyOver(over, a, b, c)
+	s.products.multiplyOver(op.blas, over, a, b, c)
 }
 
-// rowSums returns the row sums of slot's block, or nil without a slot. what names the op
+// rowSums returns the row sums of slot's block in r, or nil without a slot. what names the op
 // in the error.
-func rowSums(what string, slot *Slot, rows int) ([]float32, error) {
+func rowSums(r *plan.Run, what string, slot *Slot, rows int) ([]float32, error) {
 	if slot == nil {
 		return nil, nil
 	}
-	b, err := slot.current(what)
+	b, err := plan.In(r, slot).current(what)
 	if err != nil {
 		return nil, err
 	}
@@ -262,52 +241,27 @@ func rowSums(what string, slot *Slot, rows int) ([]float32, error) {
 	return b.RowSums, nil
 }
 
-func (op *product) DiffWRT(int) []bool { return op.wanted }
-
 func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-	g := grad.Graph()
-	d := make(G.Nodes, len(in))
-	var err error
-	if op.wanted[0] {
-		dx := &product{base: newBase(g, op.name+"BackX", 2), products: rowProducts{blas: op.products.blas}, transB: true, below: gradientOf(in[0])}
-		if d[0], err = apply(dx, grad, in[1]); err != nil {
-			return nil, err
-		}
+	d := op.gradients()
+	d.add(0, &product{base: base{name: op.name + "BackX"}, blas: op.blas, transB: true, below: gradientOf(in[0])}, grad, in[1])
+	d.add(1, &product{base: base{name: op.name + "BackW"}, blas: op.blas, transA: true, below: op.below, source: op.source}, in[0], grad)
+	if op.bias {
+		d.add(2, &columnSums{base: base{name: op.name + "BackB"}, slot: op.slot}, grad)
 	}
-	if op.wanted[1] {
-		dw := &product{base: newBase(g, op.name+"BackW", 2), products: rowProducts{blas: op.products.blas}, transA: true, below: op.below, source: op.source}
-		if d[1], err = apply(dw, in[0], grad); err != nil {
-			return nil, err
-		}
-	}
-	if op.bias && op.wanted[2] {
-		db := &columnSums{base: newBase(g, op.name+"BackB", 1), slot: op.slot}
-		if d[2], err = apply(db, grad); err != nil {
-			return nil, err
-		}
-	}
-	return d, nil
+	return d.nodes, d.err
 }
 
-// placedProduct is the state of a product that the activation above it reads.
-type placedProduct struct {
-	biasAbove   bool           // the activation adds the bias
-	bias, scale device.Pointer // of this run
+// biasAbove reports whether, on a device, the activation above adds the bias: nothing else
+// reads the product in p, and the bias is an input of the graph.
+func (op *product) biasAbove(p *plan.Plan) bool {
+	return op.bias && op.inputs[2].Op() == nil && len(p.Readers(op.node)) == 1 && p.ReadOnlyBy(op.node, func(reader *G.Node) bool {
+		_, ok := reader.Op().(*activate)
+		return ok
+	})
 }
 
-// biasedProduct returns the state of n's product if the activation above can add its bias:
-// nothing else reads n, and the bias is an input of the graph. Otherwise it returns nil.
-func biasedProduct(p *plan.Placement, n *G.Node) *placedProduct {
-	op, ok := n.Op().(*product)
-	if !ok || !op.bias || !p.OnlyReader(n) || plan.Children(n)[2].Op() != nil {
-		return nil
-	}
-	state, _ := plan.StateOf[placedProduct](p, op)
-	return state
-}
-
-func (op *product) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	state, _ := plan.StateOf[placedProduct](p, op)
+func (op *product) Place(p *plan.Placement) (plan.Kernel, error) {
+	state, biasAbove := op.of(p.Run), op.biasAbove(p.Plan)
 	d := p.Device()
 	var q *placedSlot
 	if op.slot != nil {
@@ -325,20 +279,20 @@ func (op *product) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		}
 		var beta float32
 		if op.bias {
-			if state.bias, err = in[2].Vector(op.name, s.N); err != nil {
+			if state.placedBias, err = in[2].Vector(op.name, s.N); err != nil {
 				return nil, err
 			}
 			if state.scale, err = q.rowSums(op.name, s.M); err != nil {
 				return nil, err
 			}
-			if !state.biasAbove {
-				if err := d.BiasRows(to, state.bias, state.scale, s.M, s.N); err != nil {
+			if !biasAbove {
+				if err := d.BiasRows(to, state.placedBias, state.scale, s.M, s.N); err != nil {
 					return nil, err
 				}
 				beta = 1
 			}
 		}
-		op.last = s
+		state.size = s
 		return value, d.Sgemm(s.TransA, s.TransB, s.M, s.N, s.K, x, s.Lda(), y, s.Ldb(), beta, to)
 	}, nil
 }
@@ -373,23 +327,12 @@ type columnSums struct {
 	slot *Slot
 }
 
-func (op *columnSums) Type() hm.Type { return hm.NewFnType(matrixType(), vectorType()) }
-
-func (op *columnSums) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
-	cols, err := nominal(in, 0, 1)
-	return tensor.Shape{cols}, err
-}
-
-func (op *columnSums) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *columnSums) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *columnSums) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *columnSums) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	x, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
 	}
-	scale, err := rowSums(op.name, op.slot, x.rows)
+	scale, err := rowSums(r, op.name, op.slot, x.rows)
 	if err != nil {
 		return nil, err
 	}
@@ -398,7 +341,7 @@ func (op *columnSums) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value,
 	return value, nil
 }
 
-func (op *columnSums) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+func (op *columnSums) Place(p *plan.Placement) (plan.Kernel, error) {
 	var q *placedSlot
 	if op.slot != nil {
 		q = slotOf(p, op.slot)

@@ -12,9 +12,8 @@ func Max(a, b *G.Node) (*G.Node, error) {
 	if err := checkEqual(name, a, b); err != nil {
 		return nil, err
 	}
-	op := &maximum{wanted: []bool{variable(a), variable(b)}}
-	op.elementwise = elementwise{
-		base: newBase(a.Graph(), name, 2),
+	op := &maximum{elementwise{
+		base: base{name: name},
 		compute: func(to []float32, in [3]matrix) {
 			for k, v := range in[0].data {
 				to[k] = max(v, in[1].data[k])
@@ -23,36 +22,24 @@ func Max(a, b *G.Node) (*G.Node, error) {
 		place: func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error {
 			return d.Max(to, in[0], in[1], n)
 		},
-	}
-	return apply(op, a, b)
+	}}
+	return apply(op, a.Shape(), a, b)
 }
 
-type maximum struct {
-	elementwise
-	wanted []bool
-}
-
-func (op *maximum) DiffWRT(int) []bool { return op.wanted }
+type maximum struct{ elementwise }
 
 func (op *maximum) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-	d := make(G.Nodes, 2)
-	for k, wanted := range op.wanted {
-		if !wanted {
-			continue
-		}
-		var err error
-		if d[k], err = apply(maximumBack(grad.Graph(), k == 1), in[0], in[1], grad); err != nil {
-			return nil, err
-		}
-	}
-	return d, nil
+	d := op.gradients()
+	d.add(0, maximumBack(false), in[0], in[1], grad)
+	d.add(1, maximumBack(true), in[0], in[1], grad)
+	return d.nodes, d.err
 }
 
 // maximumBack returns the op of A, B and the upstream gradient that computes the gradient of A, or
 // of B if second is true: the upstream gradient where this input is the result, and 0 elsewhere.
-func maximumBack(g *G.ExprGraph, second bool) *elementwise {
+func maximumBack(second bool) *elementwise {
 	return &elementwise{
-		base: newBase(g, "MaxBack", 3),
+		base: base{name: "MaxBack"},
 		compute: func(to []float32, in [3]matrix) {
 			for k, v := range in[0].data {
 				to[k] = 0

@@ -3,6 +3,8 @@ package ops
 import (
 	"fmt"
 
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
@@ -25,8 +27,14 @@ func (m *Mode) ordinal() uint64 {
 	return m.made
 }
 
-// seed returns the seed of the masks of the op with the given ordinal.
-func (m *Mode) seed(ordinal uint64) uint64 { return splitmix.Output(m.Seed, ordinal) }
+// dropout returns the dropout of r, without noise, of the op with the given ordinal. A nil m
+// drops nothing.
+func (m *Mode) dropout(r *plan.Run, rate float32, ordinal uint64) kernel.Dropout {
+	if m = plan.In(r, m); m == nil || !m.Training {
+		return kernel.Dropout{}
+	}
+	return kernel.Dropout{Rate: rate, Seed: splitmix.Output(m.Seed, ordinal)}
+}
 
 // checkRate returns an error if rate is outside [0, 1), or above 0 without a mode.
 func checkRate(what string, rate float64, mode *Mode) error {

@@ -3,6 +3,7 @@ package ops
 import (
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 )
 
@@ -13,9 +14,9 @@ import (
 
 // sparse is an op that knows which rows of its output may differ from zero.
 type sparse interface {
-	// nonzero returns these rows of the last output in ascending order, or nil for
+	// nonzero returns these rows of the output in r in ascending order, or nil for
 	// all rows. They are valid until the next run.
-	nonzero() []int32
+	nonzero(r *plan.Run) []int32
 }
 
 // sparseOf returns n's op if it is sparse, or nil.
@@ -59,11 +60,11 @@ func (s *rowSet) collect(n int, belongs func(i int) bool) {
 
 // rowsToCompute returns the nonzero rows of below's n rows. It returns nil if they are more than
 // 7/8 of all: leaving the others out of a product is then not faster.
-func rowsToCompute(below sparse, n int) []int32 {
+func rowsToCompute(r *plan.Run, below sparse, n int) []int32 {
 	if below == nil {
 		return nil
 	}
-	rows := below.nonzero()
+	rows := below.nonzero(r)
 	if rows == nil || 8*len(rows) > 7*n {
 		return nil
 	}
@@ -92,17 +93,16 @@ func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
 	fill(next, n)
 }
 
-// rowProducts multiplies selected rows of matrices: in place if the BLAS is a RowBLAS,
-// otherwise it gathers and scatters them.
+// rowProducts is memory to multiply selected rows of matrices: in place if the BLAS is a
+// RowBLAS, otherwise it gathers and scatters them.
 type rowProducts struct {
-	blas           blas.BLAS
 	a, b, c, scale []float32 // rows moved together
 }
 
 // multiplyRows sets the given rows of C to scale⊗bias + A·op(B), and leaves the others
 // unchanged. Nil rows are all rows, a nil bias is 0, a nil scale 1.
-func (p *rowProducts) multiplyRows(rows []int32, transB bool, a, b matrix, bias, scale, c []float32, cols int) {
-	if with, ok := p.blas.(blas.RowBLAS); ok {
+func (p *rowProducts) multiplyRows(on blas.BLAS, rows []int32, transB bool, a, b matrix, bias, scale, c []float32, cols int) {
+	if with, ok := on.(blas.RowBLAS); ok {
 		with.SgemmRows(rows, transB, a.rows, cols, a.cols, a.data, a.cols, b.data, b.cols, bias, scale, c, cols)
 		return
 	}
@@ -124,17 +124,17 @@ func (p *rowProducts) multiplyRows(rows []int32, transB bool, a, b matrix, bias,
 		kernel.BiasRows(to, bias, scale, n, cols)
 		beta = 1
 	}
-	p.blas.Sgemm(false, transB, n, cols, a.cols, 1, from, a.cols, b.data, b.cols, beta, to, cols)
+	on.Sgemm(false, transB, n, cols, a.cols, 1, from, a.cols, b.data, b.cols, beta, to, cols)
 	if rows != nil {
 		kernel.Scatter(c, to, rows, cols)
 	}
 }
 
 // multiplyOver sets C to Aᵀ·B, summed over the given rows of A and B; nil is all rows.
-func (p *rowProducts) multiplyOver(over []int32, a, b matrix, c []float32) {
+func (p *rowProducts) multiplyOver(on blas.BLAS, over []int32, a, b matrix, c []float32) {
 	n, from, with := a.rows, a.data, b.data
 	if over != nil {
-		if rows, ok := p.blas.(blas.RowBLAS); ok {
+		if rows, ok := on.(blas.RowBLAS); ok {
 			rows.SgemmOver(over, a.rows, a.cols, b.cols, a.data, a.cols, b.data, b.cols, c, b.cols)
 			return
 		}
@@ -144,5 +144,5 @@ func (p *rowProducts) multiplyOver(over []int32, a, b matrix, c []float32) {
 		kernel.Gather(from, a.data, over, a.cols)
 		kernel.Gather(with, b.data, over, b.cols)
 	}
-	p.blas.Sgemm(true, false, a.cols, b.cols, n, 1, from, a.cols, with, b.cols, 0, c, b.cols)
+	on.Sgemm(true, false, a.cols, b.cols, n, 1, from, a.cols, with, b.cols, 0, c, b.cols)
 }

@@ -66,7 +66,7 @@ func TestProductsLeaveOutZeroRows(t *testing.T) {
 				if !ok {
 					continue
 				}
-				p := op.last
+				p := op.Product(op.own.run)
 				if k == 0 && (!p.TransA && p.M != sizes[1] && p.M != sizes[2] || p.TransA && p.K != sizes[1] && p.K != sizes[2]) {
 					cut++
 				}
@@ -124,12 +124,12 @@ func TestRowsLeftOutAreZero(t *testing.T) {
 		}
 		values[node] = v
 		s := sparseOf(node)
-		if s == nil || s.nonzero() == nil {
+		if s == nil || s.nonzero(node.Op().(graphOp).common().own.run) == nil {
 			return v
 		}
 		sets++
 		matters := map[int]bool{}
-		for _, i := range s.nonzero() {
+		for _, i := range s.nonzero(node.Op().(graphOp).common().own.run) {
 			matters[int(i)] = true
 		}
 		m, err := matrixOf("test", v)

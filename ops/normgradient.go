@@ -3,59 +3,47 @@ package ops
 import (
 	"fmt"
 
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // norm is LayerNorm or BatchNorm, for its gradients.
 type norm interface {
-	// lastRun returns the rows and the width of the last run's output and, on the CPU, its
-	// rows before gain and shift, which the norm owns.
-	lastRun() (normalized []float32, rows, width int)
+	normOf(r *plan.Run) *normRun
 	// gradient sets dx to the gradient with respect to x, of the shape of grad.
-	gradient(dx, grad, gain []float32)
-	// placeGradient makes the runs on a device keep the gradient's inputs.
-	placeGradient(p *plan.Placement) placedGradient
+	gradient(r *plan.Run, dx, grad, gain []float32)
+	placedGradient(p *plan.Placement, dx, grad, gain device.Pointer) error
 }
 
-// placedGradient is the gradient of a norm on a device.
-type placedGradient struct {
-	normalized *device.Pointer // the last run's rows before gain and shift
-	gradient   func(to, grad, gain device.Pointer) error
+// normRun is the state of a norm in a run, for its gradients.
+type normRun struct {
+	rows, width      int
+	keeps            bool           // a gradient reads the normalised rows
+	normalized       []float32      // the rows before gain and shift
+	placedNormalized device.Pointer // the same on a device
 }
 
-// normGradients returns the nodes of the wanted gradients of a norm with respect to x, gain and
-// shift, which are the first of its inputs in. out is its output: an input of the gradients, only
-// for the order.
-func normGradients(name string, of norm, wanted []bool, in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d, g := make(G.Nodes, len(in)), grad.Graph()
-	var err error
-	if wanted[0] {
-		if d[0], err = apply(&normBack{newBase(g, name+"BackX", 3), of}, out, in[1], grad); err != nil {
-			return nil, err
-		}
-	}
-	if wanted[1] {
-		if d[1], err = apply(&normBackGain{newBase(g, name+"BackGain", 2), of}, out, grad); err != nil {
-			return nil, err
-		}
-	}
-	if wanted[2] {
-		if d[2], err = apply(&columnSums{base: newBase(g, name+"BackShift", 1)}, grad); err != nil {
-			return nil, err
-		}
-	}
-	return d, nil
+// keepsNormalized reports whether a gradient of the norm n reads the normalised rows in p.
+func keepsNormalized(p *plan.Plan, n *G.Node) bool {
+	return readBy[*normBack](p, n) || readBy[*normBackGain](p, n)
 }
 
-// checkGradient returns an error if a gradient has other sizes than the norm's last output.
-func checkGradient(name string, of norm, rows, width int) error {
-	if _, r, w := of.lastRun(); rows != r || width != w {
-		return fmt.Errorf("ops: %s: gradient is %d×%d, its output %d×%d: %w", name, rows, width, r, w, ErrShape)
+// normGradients returns the gradients of a norm with respect to x, gain and shift, which are the
+// first of its inputs in. out is its output: an input of the gradients, only for the order.
+func normGradients(b *base, of norm, in G.Nodes, out, grad *G.Node) *gradients {
+	d := b.gradients()
+	d.add(0, &normBack{base{name: b.name + "BackX"}, of}, out, in[1], grad)
+	d.add(1, &normBackGain{base{name: b.name + "BackGain"}, of}, out, grad)
+	d.add(2, &columnSums{base: base{name: b.name + "BackShift"}}, grad)
+	return d
+}
+
+// check returns an error if a gradient has other sizes than the norm's output.
+func (s *normRun) check(name string, rows, width int) error {
+	if rows != s.rows || width != s.width {
+		return fmt.Errorf("ops: %s: gradient is %d×%d, its output %d×%d: %w", name, rows, width, s.rows, s.width, ErrShape)
 	}
 	return nil
 }
@@ -66,20 +54,10 @@ type normBack struct {
 	forward norm
 }
 
-func (op *normBack) Type() hm.Type {
-	return hm.NewFnType(matrixType(), vectorType(), matrixType(), matrixType())
-}
-
-func (op *normBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
-
-func (op *normBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *normBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *normBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *normBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	grad, err := matrixOf(op.name, in[2])
 	if err == nil {
-		err = checkGradient(op.name, op.forward, grad.rows, grad.cols)
+		err = op.forward.normOf(r).check(op.name, grad.rows, grad.cols)
 	}
 	if err != nil {
 		return nil, err
@@ -89,16 +67,16 @@ func (op *normBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, e
 		return nil, err
 	}
 	value, data := out.Matrix(grad.rows, grad.cols)
-	op.forward.gradient(data, grad.data, gain)
+	op.forward.gradient(r, data, grad.data, gain)
 	return value, nil
 }
 
-func (op *normBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	placed := op.forward.placeGradient(p)
+func (op *normBack) Place(p *plan.Placement) (plan.Kernel, error) {
+	s := op.forward.normOf(p.Run)
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, grad, err := in[2].Matrix(op.name)
 		if err == nil {
-			err = checkGradient(op.name, op.forward, rows, width)
+			err = s.check(op.name, rows, width)
 		}
 		if err != nil {
 			return nil, err
@@ -111,7 +89,7 @@ func (op *normBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		if err != nil {
 			return nil, err
 		}
-		return a, placed.gradient(to, grad, gain)
+		return a, op.forward.placedGradient(p, to, grad, gain)
 	}, nil
 }
 
@@ -122,39 +100,25 @@ type normBackGain struct {
 	forward norm
 }
 
-func (op *normBackGain) Type() hm.Type {
-	return hm.NewFnType(matrixType(), matrixType(), vectorType())
-}
-
-func (op *normBackGain) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
-	cols, err := nominal(in, 1, 1)
-	return tensor.Shape{cols}, err
-}
-
-func (op *normBackGain) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *normBackGain) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *normBackGain) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *normBackGain) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	grad, err := matrixOf(op.name, in[1])
 	if err == nil {
-		err = checkGradient(op.name, op.forward, grad.rows, grad.cols)
+		err = op.forward.normOf(r).check(op.name, grad.rows, grad.cols)
 	}
 	if err != nil {
 		return nil, err
 	}
-	normalized, rows, width := op.forward.lastRun()
-	value, data := out.Vector(width)
-	kernel.ColumnProducts(data, grad.data, normalized, rows, width)
+	value, data := out.Vector(grad.cols)
+	kernel.ColumnProducts(data, grad.data, op.forward.normOf(r).normalized, grad.rows, grad.cols)
 	return value, nil
 }
 
-func (op *normBackGain) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	placed := op.forward.placeGradient(p)
+func (op *normBackGain) Place(p *plan.Placement) (plan.Kernel, error) {
+	s := op.forward.normOf(p.Run)
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, grad, err := in[1].Matrix(op.name)
 		if err == nil {
-			err = checkGradient(op.name, op.forward, rows, width)
+			err = s.check(op.name, rows, width)
 		}
 		if err != nil {
 			return nil, err
@@ -163,6 +127,6 @@ func (op *normBackGain) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error)
 		if err != nil {
 			return nil, err
 		}
-		return a, p.Device().ColumnSums(to, grad, *placed.normalized, 0, rows, width)
+		return a, p.Device().ColumnSums(to, grad, s.placedNormalized, 0, rows, width)
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
+	"slices"
 
 	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/plan"
@@ -14,34 +15,59 @@ import (
 // ErrShape is wrapped by errors about values, blocks or labels whose sizes do not match.
 var ErrShape = plan.ErrShape
 
-// base implements the methods that are equal for all ops of this package: a fixed number
-// of inputs, a unique identity, and no gradient. An op adds the rest of plan.Op, which is
-// Type, InferShape, Do, Compute, Memory and Place. If it has a gradient, it overrides
-// DiffWRT and SymDiff.
+// base implements the methods that are equal for most ops of this package: a unique
+// identity, the types and nominal shapes that apply is given, and a result in the plan's
+// buffer. An op adds the rest of plan.Op, which is Compute and Place. It overrides Memory if
+// the result does not lie in the buffer or if it can overwrite an input, and SymDiff if it
+// has a gradient.
+//
+// The fields of an op do not change after apply. The data of a run is in plan.StateOf.
 type base struct {
-	name  string
-	arity int
-	id    int64
-	own   plan.Buffer // of the result in Gorgonia's own machines
+	name   string
+	id     int64
+	inputs G.Nodes
+	shape  tensor.Shape // nominal, of the result
+	wanted []bool       // inputs that get a gradient
+	op     graphOp      // that embeds this base
+	node   *G.Node      // of op
+	own    *ownRun
+	value  plan.Buffer // of the result in Gorgonia's own machines
 }
 
-// newBase returns the base of an op for the next node of g. Gorgonia merges nodes whose
-// ops have equal hashes; two dropouts of one input would become one. The id of the next
-// node makes the hash unique, and is the same in every process that builds the graph.
-func newBase(g *G.ExprGraph, name string, arity int) base {
-	var id int64
-	if all := g.AllNodes(); len(all) > 0 {
-		id = all[len(all)-1].ID() + 1
+// graphOp is an op of this package.
+type graphOp interface {
+	plan.Op
+	common() *base
+}
+
+// ownRun is the run of Gorgonia's own machines. All ops of a graph share it.
+type ownRun struct {
+	run   *plan.Run
+	nodes int // of the graph at that time
+}
+
+func (b *base) common() *base { return b }
+
+// Memory says that the result lies in the buffer, and that the op overwrites no input.
+func (b *base) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+// Do computes the op in Gorgonia's own machines. A graph that has grown may read more of an
+// op's data than the run has kept: it gets a new run.
+func (b *base) Do(in ...G.Value) (G.Value, error) {
+	g := b.node.Graph()
+	if n := len(g.AllNodes()); n != b.own.nodes {
+		b.own.run, b.own.nodes = plan.NewRun(plan.Whole(g)), n
 	}
-	return base{name: name, arity: arity, id: id}
+	return b.op.Compute(b.own.run, &b.value, in...)
 }
 
-func (b *base) Arity() int            { return b.arity }
+func (b *base) Arity() int            { return len(b.inputs) }
 func (b *base) ReturnsPtr() bool      { return false }
 func (b *base) CallsExtern() bool     { return false }
 func (b *base) OverwritesInput() int  { return -1 }
 func (b *base) String() string        { return fmt.Sprintf("%s#%d", b.name, b.id) }
 func (b *base) WriteHash(h hash.Hash) { fmt.Fprintf(h, "gcn/ops.%s#%d", b.name, b.id) }
+func (b *base) DiffWRT(int) []bool    { return b.wanted }
 
 func (b *base) Hashcode() uint32 {
 	h := fnv.New32a()
@@ -49,24 +75,37 @@ func (b *base) Hashcode() uint32 {
 	return h.Sum32()
 }
 
-func (b *base) DiffWRT(inputs int) []bool { return make([]bool, inputs) }
+// Type returns a new function type at every call, since Gorgonia recycles it.
+func (b *base) Type() hm.Type {
+	var types []hm.Type
+	for _, n := range b.inputs {
+		types = append(types, typeOf(n.Dims()))
+	}
+	return hm.NewFnType(append(types, typeOf(b.shape.Dims()))...)
+}
+
+func typeOf(dims int) hm.Type {
+	if dims == 0 {
+		return tensor.Float32
+	}
+	return G.TensorType{Dims: dims, Of: tensor.Float32}
+}
+
+func (b *base) InferShape(...G.DimSizer) (tensor.Shape, error) { return b.shape.Clone(), nil }
 
 func (b *base) SymDiff(G.Nodes, *G.Node, *G.Node) (G.Nodes, error) {
 	return nil, fmt.Errorf("ops: %s has no derivative", b.name)
 }
 
-// matrixType, vectorType and scalarType build op signatures. Type must return a new
-// function type at every call, since Gorgonia recycles it.
-func matrixType() hm.Type { return G.TensorType{Dims: 2, Of: tensor.Float32} }
-func vectorType() hm.Type { return G.TensorType{Dims: 1, Of: tensor.Float32} }
-func scalarType() hm.Type { return tensor.Float32 }
-
 // checkNodes returns an error if a node is nil, in no graph, or in another graph than the
 // first. Gorgonia would panic.
 func checkNodes(what string, nodes ...*G.Node) error {
 	for k, n := range nodes {
-		if n == nil || n.Graph() == nil {
-			return fmt.Errorf("ops: %s: input %d is nil or in no graph", what, k)
+		if n == nil {
+			return fmt.Errorf("ops: %s: an input is nil", what)
+		}
+		if n.Graph() == nil {
+			return fmt.Errorf("ops: %s: input %q is in no graph: write a constant as gorgonia.NewMatrix or NewVector with WithShape and WithValue", what, n.Name())
 		}
 		if n.Graph() != nodes[0].Graph() {
 			return fmt.Errorf("ops: %s: input %d is in another graph than input 0", what, k)
@@ -94,13 +133,69 @@ func checkVector(what string, n *G.Node, length int) error {
 	return nil
 }
 
-// apply adds op to the graph of its inputs.
-func apply(op plan.Op, inputs ...*G.Node) (*G.Node, error) {
-	n, err := G.ApplyOp(op, inputs...)
-	if err != nil {
+// apply adds op to the graph of its inputs. shape is the nominal shape of the result. The
+// caller has checked the inputs. The op gives its variable inputs a gradient.
+func apply(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, error) {
+	wanted := make([]bool, len(inputs))
+	for k, n := range inputs {
+		wanted[k] = variable(n)
+	}
+	op.common().wanted = wanted
+	return applyConstant(op, shape, inputs...)
+}
+
+// applyConstant is apply for an op without a gradient. Gorgonia merges nodes whose ops have
+// equal hashes; two dropouts of one input would become one. The id of the next node makes the
+// hash unique, and is the same in every process that builds the graph.
+func applyConstant(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, error) {
+	b, all := op.common(), inputs[0].Graph().AllNodes()
+	b.op, b.shape, b.inputs, b.own, b.id = op, shape, inputs, new(ownRun), all[len(all)-1].ID()+1
+	if b.wanted == nil {
+		b.wanted = make([]bool, len(inputs))
+	}
+	for _, n := range slices.Backward(all) {
+		if of, ok := n.Op().(graphOp); ok {
+			b.own = of.common().own
+			break
+		}
+	}
+	var err error
+	if b.node, err = G.ApplyOp(op, inputs...); err != nil {
 		return nil, fmt.Errorf("ops: %v: %w", op, err)
 	}
-	return n, nil
+	return b.node, nil
+}
+
+// gradients are the nodes that SymDiff returns, one for each input of its op, and the first
+// error.
+type gradients struct {
+	of    *base
+	nodes G.Nodes
+	err   error
+}
+
+func (b *base) gradients() *gradients { return &gradients{of: b, nodes: make(G.Nodes, len(b.inputs))} }
+
+// add makes op's result the gradient of input k, if that gets one.
+func (d *gradients) add(k int, op graphOp, inputs ...*G.Node) {
+	if d.err == nil && d.of.wanted[k] {
+		d.nodes[k], d.err = applyConstant(op, d.of.inputs[k].Shape(), inputs...)
+	}
+}
+
+// pass makes n the gradient of input k, if that gets one.
+func (d *gradients) pass(k int, n *G.Node) {
+	if d.of.wanted[k] {
+		d.nodes[k] = n
+	}
+}
+
+// readBy reports whether an op of type T reads n's value in p.
+func readBy[T G.Op](p *plan.Plan, n *G.Node) bool {
+	return slices.ContainsFunc(p.Readers(n), func(r *G.Node) bool {
+		_, ok := r.Op().(T)
+		return ok
+	})
 }
 
 // Constant reports whether n depends on features alone, and on no input node of the graph.
@@ -191,12 +286,4 @@ func shapeOf(v G.Value) tensor.Shape {
 		return nil
 	}
 	return v.Shape()
-}
-
-// nominal returns the nominal size of one dimension of an input.
-func nominal(in []G.DimSizer, input, dimension int) (int, error) {
-	if input >= len(in) || in[input] == nil {
-		return 0, fmt.Errorf("ops: input %d has no shape: %w", input, ErrShape)
-	}
-	return in[input].DimSize(dimension)
 }

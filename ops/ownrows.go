@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
@@ -24,7 +23,7 @@ func OwnRows(slot *Slot, h *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	slot.otherReader = "OwnRows"
-	return apply(&ownRows{base: newBase(h.Graph(), "OwnRows", 1), slot: slot, wanted: variable(h)}, h)
+	return apply(&ownRows{base: base{name: "OwnRows"}, slot: slot}, tensor.Shape{slot.dst, h.Shape()[1]}, h)
 }
 
 // own returns the row of the block's input that belongs to each output node. what names the
@@ -62,37 +61,29 @@ func (s *Slot) own(what string) ([]int32, error) {
 
 type ownRows struct {
 	base
-	slot   *Slot
-	wanted bool
+	slot *Slot
 }
 
-func (op *ownRows) Type() hm.Type { return hm.NewFnType(matrixType(), matrixType()) }
-
-func (op *ownRows) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
-	width, err := nominal(in, 0, 1)
-	return tensor.Shape{op.slot.dst, width}, err
-}
-
-func (op *ownRows) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *ownRows) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *ownRows) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *ownRows) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	x, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
 	}
-	own, err := op.slot.own(op.name)
+	slot := plan.In(r, op.slot)
+	own, err := slot.own(op.name)
 	if err != nil {
 		return nil, err
 	}
-	if err := op.checkRows(x.rows, len(op.slot.block.Src)); err != nil {
+	if err := op.checkRows(x.rows, len(slot.block.Src)); err != nil {
 		return nil, err
 	}
 	value, data := out.Matrix(len(own), x.cols)
 	kernel.Gather(data, x.data, own, x.cols)
 	return value, nil
 }
+
+// Rows says that op reads the input rows of its slot, and gives the output rows.
+func (op *ownRows) Rows() (any, plan.RowKind) { return op.slot, plan.OwnRows }
 
 func (op *ownRows) checkRows(got, want int) error {
 	if got != want {
@@ -101,7 +92,7 @@ func (op *ownRows) checkRows(got, want int) error {
 	return nil
 }
 
-func (op *ownRows) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+func (op *ownRows) Place(p *plan.Placement) (plan.Kernel, error) {
 	q := slotOf(p, op.slot)
 	q.needs.own = true
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
@@ -121,13 +112,11 @@ func (op *ownRows) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	}, nil
 }
 
-func (op *ownRows) DiffWRT(int) []bool { return []bool{op.wanted} }
-
 // SymDiff gives the gradient's op h too, for the shape.
 func (op *ownRows) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-	back := &ownRowsBack{base: newBase(grad.Graph(), "OwnRowsBack", 2), forward: op}
-	dh, err := apply(back, in[0], grad)
-	return G.Nodes{dh}, err
+	d := op.gradients()
+	d.add(0, &ownRowsBack{base: base{name: "OwnRowsBack"}, forward: op}, in[0], grad)
+	return d.nodes, d.err
 }
 
 // ownRowsBack puts the gradient's rows where they belong. All other rows are zero.
@@ -136,29 +125,20 @@ type ownRowsBack struct {
 	forward *ownRows
 }
 
-func (op *ownRowsBack) Type() hm.Type {
-	return hm.NewFnType(matrixType(), matrixType(), matrixType())
-}
-
-func (op *ownRowsBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
-
-func (op *ownRowsBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *ownRowsBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *ownRowsBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *ownRowsBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	grad, err := matrixOf(op.forward.name, in[1])
 	if err != nil {
 		return nil, err
 	}
-	own, err := op.forward.slot.own(op.forward.name)
+	slot := plan.In(r, op.forward.slot)
+	own, err := slot.own(op.forward.name)
 	if err != nil {
 		return nil, err
 	}
 	if err := op.forward.checkRows(grad.rows, len(own)); err != nil {
 		return nil, err
 	}
-	value, data := out.Matrix(len(op.forward.slot.block.Src), grad.cols)
+	value, data := out.Matrix(len(slot.block.Src), grad.cols)
 	clear(data)
 	for i, row := range own {
 		copy(data[int(row)*grad.cols:(int(row)+1)*grad.cols], grad.data[i*grad.cols:(i+1)*grad.cols])
@@ -166,7 +146,7 @@ func (op *ownRowsBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value
 	return value, nil
 }
 
-func (op *ownRowsBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+func (op *ownRowsBack) Place(p *plan.Placement) (plan.Kernel, error) {
 	q := slotOf(p, op.forward.slot)
 	q.needs.own = true
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {

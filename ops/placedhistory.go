@@ -80,7 +80,7 @@ func (s *placedHistory) add(p *plan.Placement, q *placedSlot, out, rows device.P
 	if err := s.d.AddSpMM(out, q.control, s.at, width); err != nil {
 		return err
 	}
-	if !s.of.refreshed {
+	if !s.of.refreshed && plan.In(p.Run, q.slot) == q.slot { // see propagate.Compute
 		s.rows, s.ids, s.count, s.by, s.sent = rows, q.src, len(q.block.Src), p, p.Uploader().Sent()
 	}
 	return nil

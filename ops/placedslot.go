@@ -14,6 +14,7 @@ type placedSlot struct {
 	slot  *Slot
 	needs blockParts
 	block *graph.Block // the block on the device
+	rows  RowsOf       // of the slot
 
 	matrix, transposed, control device.Sparse
 	src, dst, sums, own, noise  device.Pointer
@@ -25,17 +26,20 @@ type blockParts struct{ matrix, transposed, control, src, dst, sums, own, noise,
 
 // placedSlots are the slots of a placement. Layers of one sampled subgraph share a block,
 // which is sent once.
-type placedSlots struct{ all []*placedSlot }
+type placedSlots struct {
+	run *plan.Run
+	all []*placedSlot
+}
 
 // placedSlotsKey is the key of placedSlots in a placement's states.
 type placedSlotsKey struct{}
 
 // slotOf returns s on the device of p.
 func slotOf(p *plan.Placement, s *Slot) *placedSlot {
-	slots, made := plan.StateOf[placedSlots](p, placedSlotsKey{})
-	if made {
-		p.AddInput(slots)
-	}
+	slots := plan.StateOf(p.Run, placedSlotsKey{}, func(s *placedSlots) {
+		s.run = p.Run
+		p.AddInput(s)
+	})
 	for _, q := range slots.all {
 		if q.slot == s {
 			return q
@@ -49,7 +53,7 @@ func slotOf(p *plan.Placement, s *Slot) *placedSlot {
 // Send adds the current blocks to the upload.
 func (s *placedSlots) Send(u *device.Uploader) error {
 	for k, q := range s.all {
-		b, err := q.slot.current("Placement")
+		b, err := plan.In(s.run, q.slot).current("Placement")
 		if err != nil {
 			return err
 		}
@@ -60,7 +64,7 @@ func (s *placedSlots) Send(u *device.Uploader) error {
 		if s.sharedWith(k) != nil {
 			continue
 		}
-		if err := q.send(u); err != nil {
+		if err := q.send(u, plan.In(s.run, q.slot)); err != nil {
 			return err
 		}
 	}
@@ -100,7 +104,8 @@ func checkEntries(b *graph.Block) error {
 	return nil
 }
 
-func (q *placedSlot) send(u *device.Uploader) error {
+// send adds the parts of slot's block that ops read to the upload.
+func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 	sparse := func(to *device.Sparse, a *graph.CSR) {
 		to.Rows, to.Cols = a.Rows, a.Cols
 		device.AddNarrow(u, &to.Ptr, a.Ptr)
@@ -108,6 +113,14 @@ func (q *placedSlot) send(u *device.Uploader) error {
 		device.Add(u, &to.Val, a.Val)
 	}
 	b := q.block
+	q.rows = slot.rowsOf
+	if q.rows.Laplacian != nil {
+		q.dst, q.sums = q.rows.Nodes, q.rows.Sums
+		if q.needs.own {
+			device.Add(u, &q.own, slot.ownRows)
+		}
+		return nil
+	}
 	if q.needs.matrix {
 		sparse(&q.matrix, &b.Matrix)
 	}
@@ -131,7 +144,7 @@ func (q *placedSlot) send(u *device.Uploader) error {
 		device.Add(u, &q.noise, b.NoiseScale)
 	}
 	if q.needs.own {
-		own, err := q.slot.own("OwnRows")
+		own, err := slot.own("OwnRows")
 		if err != nil {
 			return err
 		}
@@ -140,7 +153,7 @@ func (q *placedSlot) send(u *device.Uploader) error {
 	if !q.needs.edges {
 		return nil
 	}
-	e, err := q.slot.attend(false)
+	e, err := slot.attend(false)
 	if err != nil {
 		return err
 	}
@@ -161,8 +174,12 @@ func (q *placedSlot) rowSums(what string, rows int) (device.Pointer, error) {
 	if q == nil {
 		return 0, nil
 	}
-	if len(q.block.RowSums) != rows {
-		return 0, fmt.Errorf("ops: %s: input has %d rows, its block %d output nodes: %w", what, rows, len(q.block.RowSums), ErrShape)
+	sums := len(q.block.RowSums)
+	if q.rows.Laplacian != nil {
+		sums = len(q.block.Dst)
+	}
+	if sums != rows {
+		return 0, fmt.Errorf("ops: %s: input has %d rows, its block %d output nodes: %w", what, rows, sums, ErrShape)
 	}
 	return q.sums, nil
 }

@@ -7,6 +7,7 @@ import (
 
 // placedTargets holds the labels and weights of the current batch on the device.
 type placedTargets struct {
+	run     *plan.Run
 	of      *Targets
 	weights []float32 // of each row's loss; for binary tasks, of each label of the row
 
@@ -15,17 +16,15 @@ type placedTargets struct {
 
 // targetsOf returns t on the device of p.
 func targetsOf(p *plan.Placement, t *Targets) *placedTargets {
-	q, made := plan.StateOf[placedTargets](p, t)
-	if made {
-		q.of = t
+	return plan.StateOf(p.Run, t, func(q *placedTargets) {
+		q.run, q.of = p.Run, t
 		p.AddInput(q)
-	}
-	return q
+	})
 }
 
 // Send adds the labels and the weights to the upload.
 func (q *placedTargets) Send(u *device.Uploader) error {
-	t := q.of
+	t := plan.In(q.run, q.of)
 	if t.rows == 0 {
 		return errNoTargets
 	}

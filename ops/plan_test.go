@@ -238,49 +238,77 @@ func near(a, b []float32) bool {
 	return len(a) == len(b) && worst <= 1e-5*largest
 }
 
-// A planned graph runs batches of any size, plain Gorgonia nodes included. Its values
-// equal the values of a graph built for that size.
+// A planned graph runs batches of any size, plain Gorgonia nodes included.
 func TestPlannedBetweenPlainNodes(t *testing.T) {
 	for name, middle := range middles {
-		t.Run(name, func(t *testing.T) {
-			onBackends(t, func(t *testing.T, d *Device) {
-				x, y := networkData()
-				rng := rand.New(rand.NewPCG(1, 2))
-				n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, middle)
-				if err != nil {
-					t.Fatal(err)
-				}
-				p := newPlanned(t, d, n.loss, n.params, n.grads)
-				resized.add(n.graph)
-				for range 4 {
-					size := []int{1 + rng.IntN(30), 1 + rng.IntN(30), 1 + rng.IntN(30)}
-					blocks, seed := randomChain(rng, networkNodes, size...), rng.Uint64()
-					if err := n.set(blocks, seed); err != nil {
-						t.Fatal(err)
-					}
-					got, err := p.run()
-					if err != nil {
-						t.Fatal(err)
-					}
-					fresh, err := newNetworkGraph(x, y, [3]int(size), middle)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := fresh.set(blocks, seed); err != nil {
-						t.Fatal(err)
-					}
-					want := evaluate(t, append(G.Nodes{fresh.loss}, fresh.grads...)...)
-					if !near(got, want) {
-						t.Fatalf("sizes %v: backend gives\n%v, reference\n%v", size, got, want)
-					}
-					again, err := p.run()
-					if err != nil || !sameBits(got, again) {
-						t.Fatalf("sizes %v: a second run gives\n%v (%v), the first\n%v", size, again, err, got)
-					}
-				}
-			})
-		})
+		t.Run(name, func(t *testing.T) { checkPlanned(t, middle) })
 	}
+}
+
+// checkPlanned compares the values of a planned graph with those of graphs built for the sizes
+// of its batches.
+func checkPlanned(t *testing.T, middle between) {
+	onBackends(t, func(t *testing.T, d *Device) {
+		x, y := networkData()
+		rng := rand.New(rand.NewPCG(1, 2))
+		n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, middle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newPlanned(t, d, n.loss, n.params, n.grads)
+		resized.add(n.graph)
+		for range 4 {
+			size := []int{1 + rng.IntN(30), 1 + rng.IntN(30), 1 + rng.IntN(30)}
+			blocks, seed := randomChain(rng, networkNodes, size...), rng.Uint64()
+			if err := n.set(blocks, seed); err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fresh, err := newNetworkGraph(x, y, [3]int(size), middle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := fresh.set(blocks, seed); err != nil {
+				t.Fatal(err)
+			}
+			want := evaluate(t, append(G.Nodes{fresh.loss}, fresh.grads...)...)
+			if !near(got, want) {
+				t.Fatalf("sizes %v: backend gives\n%v, reference\n%v", size, got, want)
+			}
+			again, err := p.run()
+			if err != nil || !sameBits(got, again) {
+				t.Fatalf("sizes %v: a second run gives\n%v (%v), the first\n%v", size, again, err, got)
+			}
+		}
+	})
+}
+
+// A constant that is no scalar is refused, with what to write in its place.
+func TestConstantMatrices(t *testing.T) {
+	x, y := networkData()
+	values := tensor.New(tensor.WithShape(networkWidth, networkWidth), tensor.WithBacking(make([]float32, networkWidth*networkWidth)))
+	plain := func(right func(g *G.ExprGraph) *G.Node) between {
+		return func(h, _ *G.Node) (*G.Node, error) { return G.Mul(h, right(h.Graph())) }
+	}
+	constant := func(*G.ExprGraph) *G.Node { return G.NewConstant(values) }
+	for name, middle := range map[string]between{
+		"ours":  func(h, _ *G.Node) (*G.Node, error) { return MatMul(h, constant(nil)) },
+		"plain": plain(constant),
+	} {
+		n, err := newNetworkGraph(x, y, [3]int{12, 8, 5}, middle)
+		if err == nil {
+			_, err = plan.NewBackend(nil, plan.Model{Loss: n.loss, Logits: n.loss, Parameters: n.params, Gradients: n.grads})
+		}
+		if err == nil || !strings.Contains(err.Error(), "write") || !strings.Contains(err.Error(), "gorgonia.NewMatrix") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	checkPlanned(t, plain(func(g *G.ExprGraph) *G.Node {
+		return G.NewMatrix(g, tensor.Float32, G.WithShape(networkWidth, networkWidth), G.WithValue(values))
+	}))
 }
 
 // Covers a parameter that only a plain node reads, an input whose value changes between

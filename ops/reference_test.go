@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/reference"
 )
 
 // The forward ops again, in float64, written as their formulas.
@@ -73,12 +74,7 @@ func refAffine(x, w, b dense, scale []float32) dense {
 }
 
 func refELU(x dense) dense {
-	return x.each(func(i, j int) float64 {
-		if v := x.at(i, j); v > 0 {
-			return v
-		}
-		return math.Exp(x.at(i, j)) - 1
-	})
+	return x.each(func(i, j int) float64 { return reference.ELU(x.at(i, j)) })
 }
 
 func refGELU(x dense) dense {

@@ -4,35 +4,56 @@ import (
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 // Slot holds one layer's block of the current mini-batch. The ops of that layer share it.
 // A graph is built and compiled once over its slots; each step sets the next blocks and
 // runs the graph.
 //
-// A slot belongs to one graph and, like the machine that runs it, to one goroutine.
+// A slot belongs to one graph and, like the machine that runs it, to one goroutine. A run
+// that works beside others has a slot of its own: see For.
 type Slot struct {
 	dst, src int // nominal sizes
-	block    *graph.Block
-
-	prefetched bool // see SetPrefetched
-
-	rows graph.Block // of SetRows
 
 	nodes     int  // rows of a history if the slot keeps histories, or 0
 	refreshed bool // their owner fills them
 	half      bool // in half precision
 	histories []*History
-	edges     blockEdges // of block, for attention
-	ownRows   []int32    // of block, for OwnRows and attention
-	ownFound  bool
 
 	scalesNoise bool   // the dropout of its input obeys Block.NoiseScale
 	otherReader string // an op that reads the input otherwise than Propagate; or ""
+	observed    bool   // see ObserveNorms
 
-	observed bool      // see ObserveNorms
-	squares  []float32 // of the last run
-	read     []float32 // memory for a copy from the device
+	slotBatch
+}
+
+// slotBatch is a slot's part of the batch, and what is computed of it.
+type slotBatch struct {
+	block      *graph.Block
+	rows       graph.Block      // of SetRows
+	prefetched bool             // see SetPrefetched
+	again      bool             // see SetFull
+	full       *graph.Laplacian // see SetFull
+	rowsOf     RowsOf           // see SetRowsOf
+
+	edges    blockEdges // of block, for attention
+	ownRows  []int32    // of block, for OwnRows and attention
+	ownFound bool
+
+	squares []float32 // of the last run
+	read    []float32 // memory for a copy from the device
+}
+
+// For returns a slot for r alone, without a block: r reads it in place of s. Its options are
+// those of s at this time. A run over it reads the histories of s, and leaves no rows for
+// History.Commit.
+func (s *Slot) For(r *plan.Run) *Slot {
+	own := *s
+	own.slotBatch = slotBatch{}
+	plan.Use(r, s, &own)
+	return &own
 }
 
 // SetPrefetched says whether the rows of features of the next block were requested from the
@@ -105,7 +126,33 @@ func (s *Slot) checkNoiseScale(b *graph.Block) error {
 }
 
 // use makes b the current block.
-func (s *Slot) use(b *graph.Block) { s.block, s.edges.filled, s.ownFound = b, false, false }
+func (s *Slot) use(b *graph.Block) {
+	s.block, s.edges.filled, s.ownFound, s.again, s.full, s.rowsOf = b, false, false, false, nil, RowsOf{}
+}
+
+// SetFull is Set without checks, for rows of p over full neighbourhoods. b has no transpose;
+// own is the row of the input that belongs to each output node. again says that all values
+// that the slot's ops read are those of the last run.
+func (s *Slot) SetFull(p *graph.Laplacian, b *graph.Block, own []int32, again bool) {
+	s.use(b)
+	s.full, s.ownRows, s.ownFound, s.again = p, own, true, again
+}
+
+// RowsOf are rows of P over full neighbourhoods, in place of a block's entries.
+type RowsOf struct {
+	P     *graph.Laplacian
+	Place []int32 // by node, its row of the input; nil: row v is node v
+
+	// The same on a device, with the output nodes and the row sums of P there; or nil and 0.
+	Laplacian          *device.Laplacian
+	Nodes, Local, Sums device.Pointer
+}
+
+// SetRowsOf is SetFull for a b without entries.
+func (s *Slot) SetRowsOf(b *graph.Block, own []int32, rows RowsOf) {
+	s.SetFull(rows.P, b, own, false)
+	s.rowsOf = rows
+}
 
 // SetRows makes nodes the output nodes of the next runs, with their row sums of P. It is
 // for a layer whose propagation is known already: OutputFeatures and Affine read the slot,

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -19,24 +18,20 @@ func newSum(name string, x *G.Node, mean bool) (*G.Node, error) {
 	if err := checkMatrix(name, x); err != nil {
 		return nil, err
 	}
-	return apply(&sum{base: newBase(x.Graph(), name, 1), mean: mean, wanted: variable(x)}, x)
+	return apply(&sum{base: base{name: name}, mean: mean}, tensor.ScalarShape(), x)
 }
 
 type sum struct {
 	base
-	mean   bool
-	wanted bool
+	mean bool
 }
 
-func (op *sum) Type() hm.Type { return hm.NewFnType(matrixType(), scalarType()) }
+// Rows says that the sum mixes rows.
+func (op *sum) Rows() (any, plan.RowKind) { return nil, plan.MixedRows }
 
-func (op *sum) InferShape(...G.DimSizer) (tensor.Shape, error) { return tensor.ScalarShape(), nil }
+func (op *sum) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
 
-func (op *sum) Do(in ...G.Value) (G.Value, error) { return op.Compute(nil, false, in...) }
-
-func (op *sum) Memory() plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
-
-func (op *sum) Compute(_ *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *sum) Compute(r *plan.Run, _ *plan.Buffer, in ...G.Value) (G.Value, error) {
 	x, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -48,7 +43,7 @@ func (op *sum) Compute(_ *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	return G.NewF32(float32(total * op.share(len(x.data)))), nil
 }
 
-func (op *sum) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+func (op *sum) Place(p *plan.Placement) (plan.Kernel, error) {
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, cols, x, err := in[0].Matrix(op.name)
 		if err != nil {
@@ -70,12 +65,10 @@ func (op *sum) share(n int) float64 {
 	return 1
 }
 
-func (op *sum) DiffWRT(int) []bool { return []bool{op.wanted} }
-
 func (op *sum) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-	back := &sumBack{base: newBase(grad.Graph(), op.name+"Back", 2), forward: op}
-	dx, err := apply(back, in[0], grad)
-	return G.Nodes{dx}, err
+	d := op.gradients()
+	d.add(0, &sumBack{base: base{name: op.name + "Back"}, forward: op}, in[0], grad)
+	return d.nodes, d.err
 }
 
 // sumBack fills a matrix of its first input's shape with the upstream gradient.
@@ -84,15 +77,7 @@ type sumBack struct {
 	forward *sum
 }
 
-func (op *sumBack) Type() hm.Type { return hm.NewFnType(matrixType(), scalarType(), matrixType()) }
-
-func (op *sumBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
-
-func (op *sumBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *sumBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *sumBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+func (op *sumBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	x, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -109,7 +94,7 @@ func (op *sumBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, er
 	return value, nil
 }
 
-func (op *sumBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+func (op *sumBack) Place(p *plan.Placement) (plan.Kernel, error) {
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, cols, _, err := in[0].Matrix(op.name)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 var errNoTargets = errors.New("ops: targets have no nodes: call Targets.Set before the run")
@@ -15,20 +16,34 @@ var errNoTargets = errors.New("ops: targets have no nodes: call Targets.Set befo
 //
 // Like a Slot it belongs to one graph and to one goroutine.
 type Targets struct {
-	labels  *graph.Labels
+	labels       *graph.Labels
+	smoothing    float64
+	classWeights []float32 // nil: all 1
+	score        Score
+
+	targetBatch
+}
+
+// targetBatch is the part of the targets that belongs to one batch.
+type targetBatch struct {
+	rows    int       // number of current nodes
 	class   []int32   // the current nodes' classes, if labels are classes
 	multi   []float32 // the current nodes' tasks, if labels are binary tasks
 	weights []float32 // nil: the loss is the mean
 
-	smoothing    float64
-	classWeights []float32 // nil: all 1
 	weighted     []float32 // memory of weights, with classWeights
-	rows         int       // number of current nodes
 	entryWeights []float32 // memory of fillWeights
 
-	score  Score
 	scores []float32 // of the last run, if score is not NoScore
 	logits []float32 // memory for a copy from the device
+}
+
+// For returns targets for r alone, without nodes: r reads them in place of t. See Slot.For.
+func (t *Targets) For(r *plan.Run) *Targets {
+	own := *t
+	own.targetBatch = targetBatch{}
+	plan.Use(r, t, &own)
+	return &own
 }
 
 // NewTargets returns targets over y without current nodes. y must not change while the

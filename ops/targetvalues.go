@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 
-	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
@@ -53,30 +52,17 @@ func newTargetValues(name string, g *G.ExprGraph, targets *Targets, rows int, fi
 	}
 	// Gorgonia's ops need an input: this constant is ignored.
 	source := g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source")))
-	return apply(&targetValues{base: newBase(g, name, 1), targets: targets, rows: rows, fill: fill}, source)
+	return applyConstant(&targetValues{base: base{name: name}, targets: targets, fill: fill}, tensor.Shape{rows, targets.labels.Outputs()}, source)
 }
 
 type targetValues struct {
 	base
 	targets *Targets
-	rows    int // nominal
 	fill    func(t *Targets, to []float32)
 }
 
-func (op *targetValues) Type() hm.Type { return hm.NewFnType(scalarType(), matrixType()) }
-
-func (op *targetValues) InferShape(...G.DimSizer) (tensor.Shape, error) {
-	return tensor.Shape{op.rows, op.targets.labels.Outputs()}, nil
-}
-
-func (op *targetValues) Do(in ...G.Value) (G.Value, error) {
-	return op.Compute(&op.own, false, in...)
-}
-
-func (op *targetValues) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *targetValues) Compute(out *plan.Buffer, _ bool, _ ...G.Value) (G.Value, error) {
-	t := op.targets
+func (op *targetValues) Compute(r *plan.Run, out *plan.Buffer, _ ...G.Value) (G.Value, error) {
+	t := plan.In(r, op.targets)
 	if t.rows == 0 {
 		return nil, errNoTargets
 	}
@@ -85,15 +71,19 @@ func (op *targetValues) Compute(out *plan.Buffer, _ bool, _ ...G.Value) (G.Value
 	return value, nil
 }
 
+// Rows says that the rows are those of the targets.
+func (op *targetValues) Rows() (any, plan.RowKind) { return op.targets, plan.TargetRows }
+
 // placedValues holds the values of a targetValues, which each run sends to the device.
 type placedValues struct {
+	run    *plan.Run
 	op     *targetValues
 	values []float32
 	at     device.Pointer
 }
 
 func (q *placedValues) Send(u *device.Uploader) error {
-	t := q.op.targets
+	t := plan.In(q.run, q.op.targets)
 	if t.rows == 0 {
 		return errNoTargets
 	}
@@ -106,11 +96,11 @@ func (q *placedValues) Send(u *device.Uploader) error {
 // Sent does nothing.
 func (q *placedValues) Sent() {}
 
-func (op *targetValues) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	q := &placedValues{op: op}
+func (op *targetValues) Place(p *plan.Placement) (plan.Kernel, error) {
+	q := &placedValues{run: p.Run, op: op}
 	p.AddInput(q)
 	return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols := op.targets.rows, op.targets.labels.Outputs()
+		rows, cols := plan.In(p.Run, op.targets).rows, op.targets.labels.Outputs()
 		value, to, err := out.Matrix(rows, cols)
 		if err != nil {
 			return nil, err

@@ -97,3 +97,11 @@ func TestUpstreamGlorotU(t *testing.T) {
 	}
 	t.Errorf("gorgonia.GlorotU(1) keeps within ±√(6/(in+out)) = ±%.3f now: layers.GlorotUniform need only differ in its seed", bound)
 }
+
+// GlorotN takes a gain and no seed.
+func TestUpstreamGlorotN(t *testing.T) {
+	draw := func() []float32 { return G.GlorotN(1)(tensor.Float32, 3, 3).([]float32) }
+	if slices.Equal(draw(), draw()) {
+		t.Error("gorgonia.GlorotN gives the same values twice now: its warning in doc.go can go")
+	}
+}

@@ -72,15 +72,6 @@ func TestContractFullDropoutNoise(t *testing.T) {
 	}
 }
 
-// TestContractLabor runs it over the options of LABOR.
-func TestContractLabor(t *testing.T) {
-	for name, s := range laborVariants() {
-		samplertest.Run(t, name, func(p *graph.Laplacian, _ []int32) samplers.Sampler {
-			return s(p, 2, 3)
-		})
-	}
-}
-
 // allParts returns all combinations of parts that go together. Their options differ
 // so that every option occurs.
 func allParts() []samplers.Parts {
@@ -127,24 +118,4 @@ func fromParts(t testing.TB, p *graph.Laplacian, parts samplers.Parts, sizes ...
 		t.Fatal(err)
 	}
 	return s
-}
-
-func laborVariants() map[string]func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
-	return map[string]func(p *graph.Laplacian, sizes ...int) samplers.Sampler{
-		"labor-0": func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
-			return &samplers.Labor{Laplacian: p, Sizes: sizes}
-		},
-		"labor-1": func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
-			return &samplers.Labor{Laplacian: p, Sizes: sizes, Iterations: 1}
-		},
-		"labor-*": func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
-			return &samplers.Labor{Laplacian: p, Sizes: sizes, Iterations: -1}
-		},
-		"labor-0 self drawn": func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
-			return &samplers.Labor{Laplacian: p, Sizes: sizes, DrawSelf: true}
-		},
-		"labor-* self drawn": func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
-			return &samplers.Labor{Laplacian: p, Sizes: sizes, DrawSelf: true, Iterations: -1}
-		},
-	}
 }

@@ -1,8 +1,8 @@
 package samplers
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -25,30 +25,18 @@ const (
 	ControlRolling         // H̄ holds the last activations of each node; P·H̄ is summed in each batch
 )
 
-// controlNames are the names of the controls on the command line, in the order of the
-// constants.
-var controlNames = [...]string{"none", "refresh", "rolling"}
-
 // ControlNames returns the names that ParseControl knows.
-func ControlNames() []string { return slices.Clone(controlNames[:]) }
+func ControlNames() []string { return names(controls) }
 
 // ParseControl returns the named control; "" means none. The error lists the known names.
 func ParseControl(name string) (Control, error) {
-	if name == "" {
-		return ControlNone, nil
-	}
-	for k, known := range controlNames {
-		if name == known {
-			return Control(k), nil
-		}
-	}
-	return ControlNone, unknownPart("control", name, ControlNames())
+	return find("control", cmp.Or(name, "none"), controls)
 }
 
 // String returns the name.
 func (c Control) String() string {
-	if int(c) < len(controlNames) {
-		return controlNames[c]
+	if int(c) < len(controls) {
+		return controls[c].name
 	}
 	return fmt.Sprintf("Control(%d)", uint8(c))
 }
@@ -58,7 +46,7 @@ func (s *LayerWise) checkControl() error {
 	switch {
 	case s.Control == ControlNone:
 		return nil
-	case int(s.Control) >= len(controlNames):
+	case int(s.Control) >= len(controls):
 		return fmt.Errorf("samplers: unknown control %v", s.Control)
 	case s.biasedPart() != "":
 		return fmt.Errorf("samplers: control %v with %s: E[P̃] is not P, so the estimate would have the bias of P̃ on H − H̄; use unbiased weights", s.Control, s.biasedPart())
@@ -116,20 +104,10 @@ func (s *LayerWise) addControl(block *graph.Block, control *graph.Control, drawn
 		for k, c := range columns {
 			drawn[block.Src[c]] = values[k]
 		}
-		add := func(j int32, entry float64) {
+		for j, entry := range p.Row(int(r)) {
 			if left := float32(entry - float64(drawn[j])); left != 0 {
 				rest.Idx, rest.Val = append(rest.Idx, j), append(rest.Val, left)
 			}
-		}
-		scale := float64(p.RowScale[r])
-		add(r, scale*float64(p.ColScale[r]))
-		weights := p.Adjacency.RowValues(int(r))
-		for k, j := range p.Adjacency.Row(int(r)) {
-			entry := scale * float64(p.ColScale[j])
-			if weights != nil {
-				entry *= float64(weights[k])
-			}
-			add(j, entry)
 		}
 		for _, c := range columns {
 			drawn[block.Src[c]] = 0

@@ -86,8 +86,16 @@ func (s *DropEdges) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	if err := s.Sampler.Sample(ctx, seeds, rng, batch); err != nil || s.Rate == 0 {
+	if err := s.Sampler.Sample(ctx, seeds, rng, batch); err != nil {
 		return err
+	}
+	return s.drop(rng, batch)
+}
+
+// drop drops entries of batch.
+func (s *DropEdges) drop(rng *rand.Rand, batch *MiniBatch) error {
+	if s.Rate == 0 {
+		return nil
 	}
 	keep := func() bool { return rng.Float64() >= s.Rate }
 	for l, block := range batch.Blocks {

@@ -115,7 +115,7 @@ func TestDropEdgesRate(t *testing.T) {
 	if !slices.Equal(all.Src, kept.Src) {
 		t.Error("the input nodes have changed")
 	}
-	if text := s.String(); text != "DropEdges{Sampler:Full{Depth:2} Rate:0.25}" {
+	if text := Text(s); text != "DropEdges{Sampler:Full{Depth:2} Rate:0.25}" {
 		t.Errorf("the text is %s", text)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gcn-layerwise/gcn/internal/reference"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 	"pgregory.net/rapid"
@@ -151,22 +152,6 @@ func TestExactAtExhaustion(t *testing.T) {
 	}
 }
 
-// debiasLoop is Algorithm 1 of Chen et al. (2023) as printed, in O(s²).
-func debiasLoop(n, total float64, drawn []float64) []float64 {
-	beta := make([]float64, len(drawn))
-	mass := 0.0 // p_S
-	for k, w := range drawn {
-		p := w / total
-		alpha := n / ((n - float64(k)) * float64(k+1))
-		beta[k] = alpha * (1 - mass) / p
-		for j := range k {
-			beta[j] = (1-alpha)*beta[j] + alpha
-		}
-		mass += p
-	}
-	return beta
-}
-
 // TestDebiasedClosedForm compares the closed form with the algorithm as printed, to
 // 1e-12 of each weight, for s up to 200 of up to 400 candidates, and n at least the
 // number of candidates.
@@ -189,7 +174,11 @@ func TestDebiasedClosedForm(t *testing.T) {
 		// not. The tolerance follows the loop.
 		left := sample.Remaining[s-1] / population.Total
 		tolerance := max(1e-12, 2e-15/left)
-		for j, want := range debiasLoop(float64(m+extra), population.Total, sample.Weight) {
+		p := make([]float64, m)
+		for i, w := range weights {
+			p[i] = w / population.Total
+		}
+		for j, want := range reference.Debias(p, sample.Index, m+extra) {
 			if math.Abs(beta[j]-want) > tolerance*want {
 				t.Fatalf("m = %d, s = %d, n = %d: β_%d = %v, want %v", m, s, m+extra, j+1, beta[j], want)
 			}

@@ -20,7 +20,7 @@ type Full struct {
 	scratch scratchPool[fullScratch]
 }
 
-var _ Sampler = (*Full)(nil)
+var _ LayerSampler = (*Full)(nil)
 
 type fullScratch struct {
 	neighborhood neighborhood
@@ -39,12 +39,13 @@ func (s *Full) Validate() error {
 // Sample implements Sampler; it does not use rng. Cost: O(nonzeros of the rows) per
 // layer.
 func (s *Full) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
+	return SampleLayers(ctx, s, seeds, rng, batch, nil)
 }
 
-func (s *Full) matrix() *graph.Laplacian { return s.Laplacian }
-
-func (s *Full) sampleLayer(scratch *fullScratch, batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {
+// SampleLayer implements LayerSampler.
+func (s *Full) SampleLayer(batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
 	return fillFull(scratch, s.Laplacian, rows, batch.Blocks[at])
 }
 
@@ -76,6 +77,7 @@ func fillFull(scratch *fullScratch, p *graph.Laplacian, rows []int32, block *gra
 			scratch.local[c], scratch.factor[c] = int32(c), float64(scale)
 		}
 	}
+	block.SetColScale(p)
 	h.fill(block, rows, scratch.local, nil, scratch.factor)
 	return nil
 }

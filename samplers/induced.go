@@ -28,22 +28,38 @@ type subgraphScratch struct {
 	seeds     numbering // of the whole graph, to check the seeds
 	numbering numbering // of the nodes drawn
 	inside    nodeSet   // the nodes drawn, while the block is filled
-	locals    []int32
 }
 
-// square begins the block among the nodes drawn: its nodes and column scales. The caller
-// clears s.inside.
-func (s *subgraphScratch) square(g *subgraph, block *graph.Block) *graph.CSR {
-	drawn := s.numbering.nodes
-	block.Src = resize(block.Src, len(drawn))
-	block.ColScale = resize(block.ColScale, len(drawn))
+// induce fills block, but for Finish, with the subgraph among the nodes drawn, which are its
+// input and its output nodes. entry returns entry (k, l) of its matrix for an edge of
+// weight a, at a place in the adjacency matrix; a node's own entry comes first in its row,
+// with weight 1.
+func (s *subgraphScratch) induce(g *subgraph, block *graph.Block, entry func(k, l int32, a float64, place int64) float64) {
+	p, drawn, adjacency := g.laplacian, s.numbering.nodes, g.laplacian.Adjacency
+	block.Src, block.ColScale = resize(block.Src, len(drawn)), resize(block.ColScale, len(drawn))
 	for k, v := range drawn {
-		block.Src[k], block.ColScale[k] = g.node(v), g.laplacian.ColScale[v]
+		block.Src[k], block.ColScale[k] = g.node(v), p.ColScale[v]
 	}
-	s.inside.fill(g.laplacian.Nodes(), drawn)
+	s.inside.fill(p.Nodes(), drawn)
+	defer s.inside.clear(drawn)
 	m := startBlock(block, block.Src)
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
-	return m
+	for k, v := range drawn {
+		k := int32(k)
+		m.Idx, m.Val = append(m.Idx, k), append(m.Val, float32(entry(k, k, 1, -1)))
+		values, first := adjacency.RowValues(int(v)), adjacency.Ptr[v]
+		for c, u := range adjacency.Row(int(v)) {
+			if !s.inside.has(u) {
+				continue
+			}
+			l, a := s.numbering.number(u), 1.0
+			if values != nil {
+				a = float64(values[c])
+			}
+			m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(entry(k, l, a, first+int64(c))))
+		}
+		m.Ptr[k+1] = int64(len(m.Idx))
+	}
 }
 
 // newSubgraph returns the subgraph induced by the training nodes, with a Laplacian

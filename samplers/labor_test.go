@@ -15,15 +15,11 @@ import (
 
 // laborReference computes p[i][t], the probability that row i keeps node t, from the
 // formulas, with dense matrices and bisection.
-func laborReference(p *graph.Laplacian, rows []int32, k, iterations int, drawSelf bool) [][]float64 {
+func laborReference(p *graph.Laplacian, rows []int32, k int) [][]float64 {
 	n := p.Nodes()
 	dense := p.Dense()
 	candidate := func(r int32, t int) bool {
-		return dense[int(r)*n+t] != 0 && (drawSelf || t != int(r))
-	}
-	pi := make([]float64, n)
-	for t := range pi {
-		pi[t] = 1
+		return dense[int(r)*n+t] != 0 && t != int(r)
 	}
 	solve := func(r int32) float64 {
 		d, squares := 0, 0.0
@@ -39,7 +35,7 @@ func laborReference(p *graph.Laplacian, rows []int32, k, iterations int, drawSel
 		variance := func(c float64) (sum float64) {
 			for t := range n {
 				if candidate(r, t) {
-					sum += dense[int(r)*n+t] * dense[int(r)*n+t] / min(1, c*pi[t])
+					sum += dense[int(r)*n+t] * dense[int(r)*n+t] / min(1, c)
 				}
 			}
 			return sum
@@ -55,32 +51,13 @@ func laborReference(p *graph.Laplacian, rows []int32, k, iterations int, drawSel
 		}
 		return high
 	}
-	scales := make([]float64, len(rows))
-	for step := 0; ; step++ {
-		for i, r := range rows {
-			scales[i] = solve(r)
-		}
-		if step == iterations {
-			break
-		}
-		reach := make([]float64, n)
-		for i, r := range rows {
-			for t := range n {
-				if candidate(r, t) {
-					reach[t] = max(reach[t], scales[i])
-				}
-			}
-		}
-		for t := range pi {
-			pi[t] *= reach[t]
-		}
-	}
 	keep := make([][]float64, len(rows))
 	for i, r := range rows {
 		keep[i] = make([]float64, n)
+		scale := solve(r)
 		for t := range n {
 			if candidate(r, t) {
-				keep[i][t] = min(1, scales[i]*pi[t])
+				keep[i][t] = min(1, scale)
 			}
 		}
 	}
@@ -99,14 +76,12 @@ func TestLaborEntries(t *testing.T) {
 			p = graph.NewRowLaplacian(adjacency)
 		}
 		k := rapid.IntRange(1, 6).Draw(rt, "k")
-		iterations := rapid.IntRange(0, 3).Draw(rt, "iterations")
-		drawSelf := rapid.Bool().Draw(rt, "draw self")
 		rng := rand.New(samplers.NewSource(rapid.Uint64().Draw(rt, "stream"), 0, 0))
 		var rows []int32
 		for _, i := range rng.Perm(n)[:1+rng.IntN(n)] {
 			rows = append(rows, int32(i))
 		}
-		s := &samplers.Labor{Laplacian: p, Sizes: []int{k}, Iterations: iterations, DrawSelf: drawSelf}
+		s := &samplers.Labor{Laplacian: p, Sizes: []int{k}}
 		var batch samplers.MiniBatch
 		if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
 			rt.Fatal(err)
@@ -115,19 +90,8 @@ func TestLaborEntries(t *testing.T) {
 		if err := block.Validate(n); err != nil {
 			rt.Fatal(err)
 		}
-		keep := laborReference(p, rows, k, iterations, drawSelf)
-		some := 1.0
-		if drawSelf {
-			none := 1.0
-			for t := range n {
-				most := 0.0
-				for i := range rows {
-					most = max(most, keep[i][t])
-				}
-				none *= 1 - most
-			}
-			some -= none
-		} else if !slices.Equal(block.Src[:len(rows)], rows) {
+		keep := laborReference(p, rows, k)
+		if !slices.Equal(block.Src[:len(rows)], rows) {
 			rt.Fatalf("inputs %v do not begin with the rows %v", block.Src, rows)
 		}
 		kept := make([][]bool, len(rows))
@@ -137,15 +101,15 @@ func TestLaborEntries(t *testing.T) {
 				t := block.Src[c]
 				kept[i][t] = true
 				want := float64(p.At(int(r), int(t)))
-				if drawSelf || t != r {
-					want *= some / keep[i][t]
+				if t != r {
+					want /= keep[i][t]
 				}
 				if got := float64(block.Matrix.RowValues(i)[e]); math.Abs(got-want) > 1e-6*want {
 					rt.Fatalf("P̃[%d][%d] = %v, want %v", r, t, got, want)
 				}
 			}
 			for t := range n {
-				if self := t == int(r) && !drawSelf; !kept[i][t] && (self || keep[i][t] == 1) {
+				if self := t == int(r); !kept[i][t] && (self || keep[i][t] == 1) {
 					rt.Fatalf("row %d left node %d out, which it keeps for certain", r, t)
 				}
 			}
@@ -164,8 +128,7 @@ func TestLaborEntries(t *testing.T) {
 }
 
 // TestLaborSizes checks that rows keep k neighbours on average under LABOR-0, that
-// iterations lower the number of input nodes, and that it is always lower than with
-// independent rows.
+// the number of input nodes is lower than with independent rows.
 func TestLaborSizes(t *testing.T) {
 	const n, k, batches = 2000, 4, 300
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, n, 20000, false, 6))
@@ -203,110 +166,12 @@ func TestLaborSizes(t *testing.T) {
 		independent += 1 - m
 	}
 	inputs0, entries0 := measure(&samplers.Labor{})
-	inputs1, _ := measure(&samplers.Labor{Iterations: 1})
-	inputsStar, _ := measure(&samplers.Labor{Iterations: -1})
-	t.Logf("inputs: independent rows %.0f, LABOR-0 %.0f, LABOR-1 %.0f, LABOR-* %.0f", independent, inputs0, inputs1, inputsStar)
+	t.Logf("inputs: independent rows %.0f, LABOR-0 %.0f", independent, inputs0)
 	if math.Abs(entries0-wantEntries) > 0.02*wantEntries {
 		t.Errorf("LABOR-0 keeps %.1f entries, want %.1f", entries0, wantEntries)
 	}
-	if !(inputsStar <= inputs1 && inputs1 < 0.99*inputs0 && inputs0 < 0.99*independent) {
+	if !(inputs0 < 0.99*independent) {
 		t.Errorf("inputs do not decrease")
-	}
-}
-
-// TestLaborSelfNormalizeBias pins the bias of SelfNormalize on the middle row of a
-// path of three nodes, k = 1. Each of its two equal neighbours is kept with
-// probability 1/2. If both are kept, the entries are P's; if one is kept, its entry
-// is doubled; if none is kept, there are no entries. Hence
-// E[P̃] = (1/4 + 2/4)·P = 3/4·P; the unbiased form has E[P̃] = P.
-func TestLaborSelfNormalizeBias(t *testing.T) {
-	b, err := graph.NewBuilder(3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range int32(2) {
-		if err := b.Add(i, i+1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	adjacency, _ := b.Build()
-	p := graph.NewLaplacian(adjacency)
-	entry := float64(p.At(1, 0))
-	for _, normalize := range []bool{false, true} {
-		s := &samplers.Labor{Laplacian: p, Sizes: []int{1}, SelfNormalize: normalize}
-		rng := rand.New(samplers.NewSource(8, 0, 0))
-		counts := map[int]int{} // P̃[1][0] in units of P[1][0]
-		const batches = 40000
-		var batch samplers.MiniBatch
-		for range batches {
-			if err := s.Sample(context.Background(), []int32{1}, rng, &batch); err != nil {
-				t.Fatal(err)
-			}
-			value := 0.0
-			block := batch.Blocks[0]
-			for e, c := range block.Matrix.Row(0) {
-				if block.Src[c] == 0 {
-					value = float64(block.Matrix.RowValues(0)[e])
-				}
-			}
-			counts[int(math.Round(value/entry))]++
-		}
-		want := map[int]float64{0: 0.5, 2: 0.5} // mean 1
-		if normalize {
-			want = map[int]float64{0: 0.5, 1: 0.25, 2: 0.25} // mean 3/4
-		}
-		for value := range 4 {
-			share := float64(counts[value]) / batches
-			if math.Abs(share-want[value]) > 5*math.Sqrt(0.25/batches) {
-				t.Errorf("normalize %v: P̃ = %d·P with probability %.4f, want %.4f", normalize, value, share, want[value])
-			}
-		}
-	}
-}
-
-// TestLaborSelfNormalize checks that the kept entries of each row have the sum of all
-// its entries, in the proportions of the form without SelfNormalize.
-func TestLaborSelfNormalize(t *testing.T) {
-	p := graph.NewLaplacian(samplertest.RandomGraph(t, 200, 1500, true, 3))
-	var rows []int32
-	for i := range int32(40) {
-		rows = append(rows, 5*i)
-	}
-	for _, drawSelf := range []bool{false, true} {
-		sample := func(normalize bool) *graph.Block {
-			s := &samplers.Labor{Laplacian: p, Sizes: []int{2}, Iterations: 1, DrawSelf: drawSelf, SelfNormalize: normalize}
-			var batch samplers.MiniBatch
-			if err := s.Sample(context.Background(), rows, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
-				t.Fatal(err)
-			}
-			return batch.Blocks[0]
-		}
-		plain, normal := sample(false), sample(true)
-		if !slices.Equal(plain.Matrix.Idx, normal.Matrix.Idx) {
-			t.Fatal("the option changes the nodes drawn")
-		}
-		for i, r := range rows {
-			var all, drawn float64
-			for _, j := range append([]int32{r}, p.Adjacency.Row(int(r))...) {
-				if drawSelf || j != r {
-					all += float64(p.At(int(r), int(j)))
-				}
-			}
-			for e, c := range plain.Matrix.Row(i) {
-				if drawSelf || plain.Src[c] != r {
-					drawn += float64(plain.Matrix.RowValues(i)[e])
-				}
-			}
-			for e, c := range plain.Matrix.Row(i) {
-				want := float64(plain.Matrix.RowValues(i)[e])
-				if drawSelf || plain.Src[c] != r {
-					want *= all / drawn
-				}
-				if got := float64(normal.Matrix.RowValues(i)[e]); math.Abs(got-want) > 1e-6*want {
-					t.Fatalf("row %d: entry %v, want %v", r, got, want)
-				}
-			}
-		}
 	}
 }
 

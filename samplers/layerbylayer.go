@@ -2,39 +2,45 @@ package samplers
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
-
-	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// layered is a sampler that draws layer by layer, the output layer first. S is
-// the scratch memory of one call.
-type layered[S any] interface {
-	Layers() int
+// LayerSampler is a sampler that draws layer by layer, the output layer first. Its Sample is
+// SampleLayers.
+type LayerSampler interface {
+	Sampler
 	Validate() error
 
-	// sampleLayer draws the input nodes of block number at of batch, whose
-	// output nodes are rows, and fills the block.
-	sampleLayer(scratch *S, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error
-
-	// matrix returns P.
-	matrix() *graph.Laplacian
+	// SampleLayer draws the input nodes of block number at of batch, counted from the input,
+	// whose output nodes are rows, and fills the block. It reads the given rows of P, and no
+	// others. The error names a row that is no node of the graph, or is there twice.
+	SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error
 }
 
-// sampleLayers is Sample of a layered sampler. The rows of the output layer are
-// the seeds, the rows of any other layer the input nodes of the layer above it.
-func sampleLayers[S any](ctx context.Context, s layered[S], pool *scratchPool[S], seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if err := s.Validate(); err != nil {
+// SampleLayers is Sample of a LayerSampler, or of DropEdges of one. Before each layer it calls
+// fetch, unless that is nil, with the layer's output nodes. fetch returns when these rows of P
+// can be read: ranks that hold parts of P exchange them. With fetch, the seeds must be nodes of
+// the graph.
+func SampleLayers(ctx context.Context, s Sampler, seeds []int32, rng *rand.Rand, batch *MiniBatch, fetch func(rows []int32) error) error {
+	if d, is := s.(*DropEdges); is {
+		if err := SampleLayers(ctx, d.Sampler, seeds, rng, batch, fetch); err != nil {
+			return err
+		}
+		return d.drop(rng, batch)
+	}
+	layered, is := s.(LayerSampler)
+	if !is {
+		return fmt.Errorf("samplers: %T does not draw layer by layer", s)
+	}
+	if err := layered.Validate(); err != nil {
 		return err
 	}
 	if len(seeds) == 0 {
 		return errNoSeeds
 	}
-	scratch := pool.get()
-	defer pool.put(scratch)
 	batch.Reset(s.Layers())
-	rows := seeds
-	fetch, _ := ctx.Value(rowsKey{}).(func([]int32) error)
+	rows := seeds // of the output layer; of any other layer the input nodes of the layer above it
 	for at := s.Layers() - 1; at >= 0; at-- {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -44,33 +50,21 @@ func sampleLayers[S any](ctx context.Context, s layered[S], pool *scratchPool[S]
 				return err
 			}
 		}
-		if err := s.sampleLayer(scratch, batch, at, rows, rng); err != nil {
+		if err := layered.SampleLayer(batch, at, rows, rng); err != nil {
 			return err
 		}
-		block := batch.Blocks[at]
-		block.SetColScale(s.matrix())
-		rows = block.Src
+		rows = batch.Blocks[at].Src
 	}
 	return nil
 }
 
-type rowsKey struct{}
-
-// WithRows returns a context that makes Sample of a sampler that draws layer by layer call
-// fetch before each layer, the output layer first. fetch returns when the given rows of P
-// can be read. Such a call needs seeds that are nodes of the graph.
-func WithRows(ctx context.Context, fetch func(rows []int32) error) context.Context {
-	return context.WithValue(ctx, rowsKey{}, fetch)
-}
-
-// DrawsByLayer reports whether Sample of s calls the function of WithRows, and reads no
-// other rows of P than those that it names.
+// DrawsByLayer reports whether s goes with SampleLayers.
 func DrawsByLayer(s Sampler) bool {
 	if d, is := s.(*DropEdges); is {
 		s = d.Sampler
 	}
-	_, ok := s.(interface{ matrix() *graph.Laplacian })
-	return ok
+	_, is := s.(LayerSampler)
+	return is
 }
 
 // sizeAt returns the size of block number at: sizes start at the output layer,

@@ -72,7 +72,7 @@ type LayerWise struct {
 	scratch   scratchPool[layerScratch]
 }
 
-var _ Sampler = (*LayerWise)(nil)
+var _ LayerSampler = (*LayerWise)(nil)
 
 // layerScratch is the memory of one call.
 type layerScratch struct {
@@ -128,12 +128,13 @@ func (s *LayerWise) drawsGlobally() bool {
 // Sample implements Sampler. A layer draws its size, or all candidates of
 // positive probability if these are fewer.
 func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
+	return SampleLayers(ctx, s, seeds, rng, batch, nil)
 }
 
-func (s *LayerWise) matrix() *graph.Laplacian { return s.Laplacian }
-
-func (s *LayerWise) sampleLayer(scratch *layerScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
+// SampleLayer implements LayerSampler.
+func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
 	block, size := batch.Blocks[at], sizeAt(s.Sizes, at)
 	var err error
 	if s.drawsGlobally() && !s.IncludeRows && !s.KeepSelf {
@@ -141,16 +142,20 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, batch *MiniBatch, at int,
 	} else {
 		err = s.sampleLocally(scratch, rows, size, rng, block)
 	}
-	if err == nil && s.NormalizeRows {
+	if err != nil {
+		return err
+	}
+	if s.NormalizeRows {
 		s.normalizeRows(rows, block)
 	}
-	if err == nil && s.HistoryNodes(at) > 0 {
+	block.SetColScale(s.Laplacian)
+	if s.HistoryNodes(at) > 0 {
 		if scratch.entries == nil {
 			scratch.entries = make([]float32, s.Laplacian.Nodes())
 		}
 		s.addControl(block, batch.control(at), scratch.entries)
 	}
-	return err
+	return nil
 }
 
 // sampleLocally draws among the neighborhood of rows, or, with IncludeRows or KeepSelf,

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/reference"
 	"pgregory.net/rapid"
 )
 
@@ -89,99 +90,117 @@ func scatter(block *graph.Block, n int) []float64 {
 	return dense
 }
 
-// TestLayerWiseBlock compares every entry of a block with P[i][j]·β_j, where β comes
-// from the paper's formulas in plain arithmetic.
+// layerCase is a graph, P as the sampler and as the reference have it, and the rows of a
+// layer.
+type layerCase struct {
+	p         *graph.Laplacian
+	dense     reference.Matrix
+	rows, all []int32 // all: every node
+	rng       *rand.Rand
+}
+
+func drawLayer(t *rapid.T) layerCase {
+	n := rapid.IntRange(2, 60).Draw(t, "nodes")
+	adjacency := randomGraph(n, rapid.IntRange(0, 200).Draw(t, "edges"), rapid.Bool().Draw(t, "weighted"), rapid.Uint64().Draw(t, "seed"))
+	p := graph.NewLaplacian(adjacency)
+	if rapid.Bool().Draw(t, "row-stochastic") {
+		p = graph.NewRowLaplacian(adjacency)
+	}
+	dense := p.Dense()
+	c := layerCase{p: p, dense: reference.NewMatrix(n, n, func(i, j int) float64 { return dense[i*n+j] })}
+	c.rng = rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
+	c.rows = seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), c.rng)
+	for i := range int32(n) {
+		c.all = append(c.all, i)
+	}
+	return c
+}
+
+// TestProbabilities compares the probabilities of LADIES and of FastGCN, squared and flat,
+// with the reference's. FastGCN's are LADIES' for the rows of all nodes.
+func TestProbabilities(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawLayer(t)
+		flat := rapid.Bool().Draw(t, "flat")
+		for name, s := range map[string]*LayerWise{
+			"LADIES":  {Importance: LADIES{Flat: flat}},
+			"FastGCN": {Importance: FastGCN{Flat: flat}},
+		} {
+			s.Laplacian, s.Sizes = c.p, []int{1}
+			if err := s.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			var scratch layerScratch
+			if err := scratch.neighborhood.walk(c.p, c.rows); err != nil {
+				t.Fatal(err)
+			}
+			population, everyNode, err := s.population(&scratch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes, rows := scratch.neighborhood.nodes, c.rows
+			if everyNode {
+				nodes, rows = c.all, c.all
+			}
+			got, want := make([]float64, len(c.all)), reference.Probabilities(c.dense, rows, flat)
+			for k, w := range population.Weights {
+				got[nodes[k]] = w / population.Total
+			}
+			for i := range want {
+				if !(math.Abs(got[i]-want[i]) <= 1e-6*want[i]) {
+					t.Fatalf("%s: p_%d = %v, want %v", name, i, got[i], want[i])
+				}
+			}
+			if m := reference.Candidates(want); population.Positive != m {
+				t.Fatalf("%s: %d candidates, want %d", name, population.Positive, m)
+			}
+		}
+	})
+}
+
+// TestLayerWiseBlock compares every entry of a block with the reference's block of the same
+// nodes drawn.
 func TestLayerWiseBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(2, 60).Draw(t, "nodes")
-		adjacency := randomGraph(n, rapid.IntRange(0, 200).Draw(t, "edges"), rapid.Bool().Draw(t, "weighted"), rapid.Uint64().Draw(t, "seed"))
-		p := graph.NewLaplacian(adjacency)
-		if rapid.Bool().Draw(t, "row-stochastic") {
-			p = graph.NewRowLaplacian(adjacency)
-		}
-		dense := p.Dense()
+		c := drawLayer(t)
+		n := len(c.all)
 		size := rapid.IntRange(1, n).Draw(t, "size")
 		flat := rapid.Bool().Draw(t, "flat")
-		fast := rapid.Bool().Draw(t, "fastgcn")
-		s := &LayerWise{Laplacian: p, Sizes: []int{size}, Importance: LADIES{Flat: flat}}
-		if fast {
-			s.Importance = FastGCN{Flat: flat}
+		s := &LayerWise{Laplacian: c.p, Sizes: []int{size}, Importance: LADIES{Flat: flat}}
+		rows := c.rows
+		if rapid.Bool().Draw(t, "fastgcn") {
+			s.Importance, rows = FastGCN{Flat: flat}, c.all
 		}
 		debiased := rapid.Bool().Draw(t, "debiased")
 		if !debiased {
 			s.Weight = Naive{}
 		}
-		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
-		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
 		var batch MiniBatch
-		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
+		if err := s.Sample(context.Background(), c.rows, c.rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		block := batch.Blocks[0]
 		if err := block.Validate(n); err != nil {
 			t.Fatal(err)
 		}
-		rows := seeds
-		if fast {
-			rows = nil
-			for i := range int32(n) {
-				rows = append(rows, i)
-			}
-		}
-		weights := make([]float64, n)
-		m, total := 0, 0.0
-		for j := range n {
-			for _, r := range rows {
-				weights[j] += dense[int(r)*n+j] * dense[int(r)*n+j]
-			}
-			if flat {
-				weights[j] = math.Sqrt(weights[j])
-			}
-			if weights[j] > 0 {
-				m++
-			}
-			total += weights[j]
-		}
+		probabilities := reference.Probabilities(c.dense, rows, flat)
+		m := reference.Candidates(probabilities)
 		if len(block.Src) != min(size, m) {
 			t.Fatalf("%d nodes drawn, want %d", len(block.Src), min(size, m))
 		}
-		beta := make([]float64, len(block.Src))
-		for k, j := range block.Src {
-			beta[k] = total / (float64(len(block.Src)) * weights[j])
-		}
+		beta := reference.Naive(probabilities, block.Src)
 		if debiased {
-			probabilities := make([]float64, n)
-			for j, w := range weights {
-				probabilities[j] = w / total
-			}
-			beta = algorithm1(probabilities, block.Src, m)
+			beta = reference.Debias(probabilities, block.Src, m)
 		}
 		got := scatter(block, n)
-		for i, r := range seeds {
-			for k, j := range block.Src {
-				want := dense[int(r)*n+int(j)] * beta[k]
-				if math.Abs(got[i*n+int(j)]-want) > 1e-5*math.Abs(want)+1e-9 {
-					t.Fatalf("P̃[%d][%d] = %v, want %v", r, j, got[i*n+int(j)], want)
+		for i, row := range reference.NewBlock(c.dense, c.rows, block.Src, beta).P {
+			for k, want := range row {
+				if j := int(block.Src[k]); math.Abs(got[i*n+j]-want) > 1e-5*math.Abs(want)+1e-9 {
+					t.Fatalf("P̃[%d][%d] = %v, want %v", c.rows[i], j, got[i*n+j], want)
 				}
 			}
 		}
 	})
-}
-
-// algorithm1 is Algorithm 1 of Chen et al. (2023) as printed, for a population of n.
-// At s = n its last α is n/(1·n) = 1, and all factors are 1.
-func algorithm1(p []float64, drawn []int32, n int) []float64 {
-	beta := make([]float64, len(drawn))
-	sum := 0.0
-	for k, i := range drawn {
-		alpha := float64(n) / (float64(n-k) * float64(k+1))
-		beta[k] = alpha * (1 - sum) / p[i]
-		for j := range k {
-			beta[j] = (1-alpha)*beta[j] + alpha
-		}
-		sum += p[i]
-	}
-	return beta
 }
 
 // TestApproximationErrorShape checks the paper's figure of matrix approximation

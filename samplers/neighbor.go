@@ -39,11 +39,6 @@ type Neighbor struct {
 	Draw       Draw             // nil means WithoutReplacement{}
 	Weight     Weight           // nil means DefaultWeight of the draw
 
-	// DrawSelf makes the node itself one of d_i+1 candidates, as GraphSAGE's
-	// program does on a graph with self-loops; its own term is then not exact. A
-	// row has one entry less, and a larger variance.
-	DrawSelf bool
-
 	prepare   preparation
 	estimator *estimator
 	uniform   bool // simple random sampling, with weights d/k: O(k) a row
@@ -51,14 +46,13 @@ type Neighbor struct {
 	scratch   scratchPool[neighborScratch]
 }
 
-var _ Sampler = (*Neighbor)(nil)
+var _ LayerSampler = (*Neighbor)(nil)
 
 // neighborScratch is the memory of one call.
 type neighborScratch struct {
 	numbering  numbering
 	picks      picks
 	positions  []int64
-	candidates []int32
 	population Population
 	weights    []float64
 	sample     Sample
@@ -98,20 +92,18 @@ func (s *Neighbor) setUp() (err error) {
 
 // Sample implements Sampler.
 func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
+	return SampleLayers(ctx, s, seeds, rng, batch, nil)
 }
 
-func (s *Neighbor) matrix() *graph.Laplacian { return s.Laplacian }
-
-func (s *Neighbor) sampleLayer(scratch *neighborScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
+// SampleLayer implements LayerSampler.
+func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	ids := &scratch.numbering
 	ids.begin(s.Laplacian, block.Src)
 	if err := ids.addDistinct(rows); err != nil {
 		return err
-	}
-	if s.DrawSelf { // a row is an input node only if it is drawn
-		ids.begin(s.Laplacian, ids.nodes)
 	}
 	startBlock(block, rows)
 	if s.uniform {
@@ -121,6 +113,7 @@ func (s *Neighbor) sampleLayer(scratch *neighborScratch, batch *MiniBatch, at in
 	}
 	block.Src = ids.nodes
 	block.Matrix.Cols = len(block.Src)
+	block.SetColScale(s.Laplacian)
 	block.Finish()
 	return nil
 }
@@ -136,7 +129,7 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 	adjacency := s.Laplacian.Adjacency
 	entries := 0
 	for _, r := range rows {
-		entries += 1 + min(k, adjacency.Degree(int(r))+1)
+		entries += 1 + min(k, adjacency.Degree(int(r)))
 	}
 	m.Idx, m.Val = resize(m.Idx, entries), resize(m.Val, entries)
 	scratch.positions, scratch.entries = resize(scratch.positions, entries), resize(scratch.entries, entries)
@@ -145,21 +138,12 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 	picks := &scratch.picks
 	at := 0
 	for i, r := range rows {
-		if !s.DrawSelf {
-			positions[at], val[at] = self, 1
-			at++
-		}
-		from, candidates := adjacency.First(int(r)), adjacency.Degree(int(r))
-		own := int32(candidates) // with DrawSelf, the last candidate is r itself
-		if s.DrawSelf {
-			candidates++
-		}
-		picks.draw(rng, candidates, k, s.replace)
+		positions[at], val[at] = self, 1
+		at++
+		from := adjacency.First(int(r))
+		picks.draw(rng, adjacency.Degree(int(r)), k, s.replace)
 		for n, c := range picks.index {
 			positions[at], val[at] = from+int64(c), 1
-			if c == own {
-				positions[at] = self
-			}
 			if picks.count != nil {
 				val[at] = float32(picks.count[n])
 			}
@@ -176,23 +160,17 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 		}
 	}
 	for i, r := range rows {
-		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
-			if positions[k] == self {
-				nodes[k] = r
-			}
-		}
+		nodes[m.Ptr[i]] = r
 	}
 	ids := &scratch.numbering
 	scratch.scales = resize(scratch.scales, at)
 	ids.numberEach(nodes, idx, scratch.scales)
 	for i, r := range rows {
-		scale := float64(ids.rowScale(r))
-		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
-			v := scale
-			if s.DrawSelf || positions[k] != self {
-				v *= scratch.factor[i]
-			}
-			if adjacency.Val != nil && positions[k] != self {
+		scale, own := float64(ids.rowScale(r)), m.Ptr[i]
+		val[own] = float32(scale * float64(scratch.scales[own]))
+		for k := own + 1; k < m.Ptr[i+1]; k++ {
+			v := scale * scratch.factor[i]
+			if adjacency.Val != nil {
 				v *= float64(adjacency.Val[positions[k]])
 			}
 			val[k] = float32(v * float64(val[k]) * float64(scratch.scales[k]))
@@ -208,23 +186,17 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, r
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
 	for i, r := range rows {
 		scale := float64(p.RowScale[r])
-		if !s.DrawSelf {
-			m.Idx = append(m.Idx, int32(i))
-			m.Val = append(m.Val, float32(scale*float64(p.ColScale[r])))
-		}
+		m.Idx = append(m.Idx, int32(i))
+		m.Val = append(m.Val, float32(scale*float64(p.ColScale[r])))
 		row := adjacency.Row(int(r))
 		values := adjacency.RowValues(int(r))
 		if err := s.drawRow(scratch, r, k, rng); err != nil {
 			return fmt.Errorf("samplers: neighbours of node %d: %w", r, err)
 		}
 		for n, c := range scratch.sample.Index {
-			j := r
-			v := scale * scratch.factor[n]
-			if int(c) < len(row) {
-				j = row[c]
-				if values != nil {
-					v *= float64(values[c])
-				}
+			j, v := row[c], scale*scratch.factor[n]
+			if values != nil {
+				v *= float64(values[c])
 			}
 			m.Idx = append(m.Idx, ids.numberOrAdd(j))
 			m.Val = append(m.Val, float32(v*float64(p.ColScale[j])))
@@ -235,16 +207,11 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, r
 }
 
 // drawRow draws k candidates of node r into scratch.sample, with their factors in
-// scratch.factor. The candidates are the stored entries of the row, then r itself
-// with DrawSelf.
+// scratch.factor. The candidates are the stored entries of the row.
 func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.Rand) error {
 	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
 	candidates := adjacency.Row(int(r))
 	values := adjacency.RowValues(int(r))
-	if s.DrawSelf {
-		scratch.candidates = append(append(scratch.candidates[:0], candidates...), r)
-		candidates = scratch.candidates
-	}
 	weights := resize(scratch.weights, len(candidates))
 	scratch.weights = weights
 	if global := s.estimator.global; global != nil {
@@ -255,7 +222,7 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 		row2 := square(p.RowScale[r])
 		for c, j := range candidates {
 			weights[c] = row2 * square(p.ColScale[j])
-			if values != nil && c < len(values) {
+			if values != nil {
 				weights[c] *= square(values[c])
 			}
 		}

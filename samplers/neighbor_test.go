@@ -133,7 +133,7 @@ func TestNeighborBlock(t *testing.T) {
 		}
 		k := rapid.IntRange(1, 40).Draw(t, "k")
 		replace := rapid.Bool().Draw(t, "replace")
-		s := &Neighbor{Laplacian: p, Sizes: []int{k, 2}, DrawSelf: rapid.Bool().Draw(t, "draw self")}
+		s := &Neighbor{Laplacian: p, Sizes: []int{k, 2}}
 		if replace {
 			s.Draw = WithReplacement{}
 		}
@@ -150,16 +150,13 @@ func TestNeighborBlock(t *testing.T) {
 		got, dense := scatter(block, n), p.Dense()
 		for i, r := range seeds {
 			candidates, drawn := adjacency.Degree(int(r)), 0.0
-			if s.DrawSelf {
-				candidates++
-			}
 			factor := float64(candidates) / float64(k)
 			if k >= candidates && !replace {
 				factor = 1
 			}
 			for j := range n {
 				entry, v := dense[int(r)*n+j], got[i*n+j]
-				if int(r) == j && !s.DrawSelf {
+				if int(r) == j {
 					if math.Abs(v-entry) > 1e-6 {
 						t.Fatalf("own term of node %d is %v, want %v", r, v, entry)
 					}
@@ -182,7 +179,7 @@ func TestNeighborBlock(t *testing.T) {
 				t.Fatalf("node %d has %v draws, want %d", r, drawn, want)
 			}
 		}
-		if !s.DrawSelf && !slices.Equal(block.Src[:len(seeds)], seeds) {
+		if !slices.Equal(block.Src[:len(seeds)], seeds) {
 			t.Fatal("the input does not begin with the output nodes")
 		}
 	})
@@ -196,9 +193,8 @@ func TestNeighborExact(t *testing.T) {
 	dense := p.Dense()
 	for _, s := range []*Neighbor{
 		{},
-		{DrawSelf: true},
 		{Importance: LADIES{}},
-		{Importance: LADIES{Flat: true}, DrawSelf: true},
+		{Importance: LADIES{Flat: true}},
 		{Importance: FastGCN{Flat: true}},
 		{Importance: Uniform{}, Draw: Systematic{}},
 	} {
@@ -213,7 +209,7 @@ func TestNeighborExact(t *testing.T) {
 		for i, r := range seeds {
 			for j := range 60 {
 				if want := dense[int(r)*60+j]; math.Abs(got[i*60+j]-want) > 1e-6 {
-					t.Fatalf("%T, drawing self %v: entry (%d, %d) is %v, want %v", s.Importance, s.DrawSelf, r, j, got[i*60+j], want)
+					t.Fatalf("%T: entry (%d, %d) is %v, want %v", s.Importance, r, j, got[i*60+j], want)
 				}
 			}
 		}

@@ -16,7 +16,7 @@ import (
 func nodeWise(k int) []simulated {
 	form := func(name string, unbiased bool, s *samplers.Neighbor) simulated {
 		return simulated{name, unbiased, func(p *graph.Laplacian) samplers.Sampler {
-			fresh := &samplers.Neighbor{Laplacian: p, Sizes: s.Sizes, Importance: s.Importance, Draw: s.Draw, Weight: s.Weight, DrawSelf: s.DrawSelf}
+			fresh := &samplers.Neighbor{Laplacian: p, Sizes: s.Sizes, Importance: s.Importance, Draw: s.Draw, Weight: s.Weight}
 			if fresh.Sizes == nil {
 				fresh.Sizes = []int{k}
 			}
@@ -26,12 +26,9 @@ func nodeWise(k int) []simulated {
 	return []simulated{
 		form("uniform", true, &samplers.Neighbor{}),
 		form("uniform, two layers", true, &samplers.Neighbor{Sizes: []int{k, 2}}),
-		form("uniform, self drawn", true, &samplers.Neighbor{DrawSelf: true}),
 		form("uniform with replacement", true, &samplers.Neighbor{Draw: samplers.WithReplacement{}}),
-		form("uniform with replacement, self drawn", true, &samplers.Neighbor{Draw: samplers.WithReplacement{}, DrawSelf: true}),
 		form("P²", true, &samplers.Neighbor{Importance: samplers.LADIES{}}),
 		form("|P|", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}}),
-		form("|P|, self drawn", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, DrawSelf: true}),
 		form("|P| with replacement", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, Draw: samplers.WithReplacement{}}),
 		form("|P|, systematic", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, Draw: samplers.Systematic{}}),
 		form("|P|, Poisson", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, Draw: samplers.Poisson{}}),

@@ -9,24 +9,17 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/reference"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 	"pgregory.net/rapid"
 )
 
-// ladiesWeights returns ‖QP^[i]‖² of every node, from the dense P.
-func ladiesWeights(p *graph.Laplacian, rows []int32) (weights []float64, total float64) {
-	n := p.Nodes()
-	dense := p.Dense()
-	weights = make([]float64, n)
-	for _, r := range rows {
-		for j := range n {
-			v := dense[int(r)*n+j]
-			weights[j] += v * v
-			total += v * v
-		}
-	}
-	return weights, total
+// ladiesProbabilities returns the reference's p_i of every node.
+func ladiesProbabilities(p *graph.Laplacian, rows []int32) []float64 {
+	n, dense := p.Nodes(), p.Dense()
+	matrix := reference.NewMatrix(n, n, func(i, j int) float64 { return dense[i*n+j] })
+	return reference.Probabilities(matrix, rows, false)
 }
 
 // TestOriginalLADIES compares IncludeRows and NormalizeRows together with the
@@ -66,12 +59,12 @@ func TestOriginalLADIES(t *testing.T) {
 		if !slices.Equal(block.Src, want) {
 			rt.Fatalf("inputs %v, want %v", block.Src, want)
 		}
-		weights, total := ladiesWeights(p, rows)
+		probabilities := ladiesProbabilities(p, rows)
 		dense := p.Dense()
 		for i, r := range rows {
 			row, sum := make([]float64, n), 0.0
 			for _, j := range want {
-				row[j] = dense[int(r)*n+int(j)] * total / weights[j]
+				row[j] = dense[int(r)*n+int(j)] / probabilities[j]
 				sum += row[j]
 			}
 			for e, c := range block.Matrix.Row(i) {
@@ -97,10 +90,10 @@ func TestOriginalLADIES(t *testing.T) {
 func TestIncludeRowsBias(t *testing.T) {
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, 6, 9, false, 3))
 	rows := []int32{0, 4}
-	weights, total := ladiesWeights(p, rows)
+	probabilities := ladiesProbabilities(p, rows)
 	const size, batches = 2, 100000
-	pi := make([]float64, len(weights))
-	if err := samplertest.Enumerate(samplers.WithoutReplacement{}, weights, size, func(probability float64, sample *samplers.Sample) {
+	pi := make([]float64, len(probabilities))
+	if err := samplertest.Enumerate(samplers.WithoutReplacement{}, probabilities, size, func(probability float64, sample *samplers.Sample) {
 		for _, i := range sample.Index {
 			pi[i] += probability
 		}
@@ -127,7 +120,7 @@ func TestIncludeRowsBias(t *testing.T) {
 		}
 	}
 	for i, r := range rows {
-		want := 1 + (1-pi[r])*total/(size*weights[r])
+		want := 1 + (1-pi[r])/(size*probabilities[r])
 		se := math.Sqrt((squares[i] - mean[i]*mean[i]) / batches)
 		t.Logf("row %d: E[β] = %.4f ± %.4f, want %.4f", r, mean[i], se, want)
 		if math.Abs(mean[i]-want) > 4*se {
@@ -151,7 +144,7 @@ func TestNormalizeRowsBias(t *testing.T) {
 	}
 	adjacency, _ := b.Build()
 	p := graph.NewLaplacian(adjacency)
-	weights, total := ladiesWeights(p, []int32{1})
+	probabilities := ladiesProbabilities(p, []int32{1})
 	rowSum := float64(p.At(1, 0)) + float64(p.At(1, 1)) + float64(p.At(1, 2))
 	s := &samplers.LayerWise{Laplacian: p, Sizes: []int{1}, Importance: samplers.LADIES{}, NormalizeRows: true}
 	rng := rand.New(samplers.NewSource(4, 0, 0))
@@ -169,7 +162,7 @@ func TestNormalizeRowsBias(t *testing.T) {
 		counts[block.Src[0]]++
 	}
 	for i, count := range counts {
-		mean, want := count/batches*rowSum, weights[i]/total*rowSum
+		mean, want := count/batches*rowSum, probabilities[i]*rowSum
 		if math.Abs(mean-want) > 5*math.Sqrt(0.25/batches)*rowSum {
 			t.Errorf("E[P̃[1][%d]] = %v, want %v", i, mean, want)
 		}

@@ -8,8 +8,7 @@ import (
 // Partitioner splits a graph into parts of about equal size with few edges
 // between them.
 type Partitioner interface {
-	// Name names the partitioner in Cluster.Describe, and in the configuration
-	// of a run: a run resumes only with a partitioner of the same name.
+	// Name names the partitioner in Cluster.Describe.
 	Name() string
 
 	// Partition returns the part of each node, in [0, parts). Parts may be

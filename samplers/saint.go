@@ -49,11 +49,6 @@ type SAINT struct {
 	Depth     int              // number of layers; required
 	Units     Units            // nil means RandomNodes{}
 
-	// NormalizeRows rescales each row of P̃ to the sum of the same row of P. Biased,
-	// but of much lower variance for small subgraphs, where 1/α is large. Chen et
-	// al. (2023) compare with another form of it, NormalizedSAINT.
-	NormalizeRows bool
-
 	prepare preparation
 	graph   *subgraph
 	law     *UnitLaw
@@ -161,14 +156,13 @@ func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 
 	units := max(1, len(seeds)/s.law.Size)
 	ids := &scratch.numbering
-	ids.begin(s.graph.laplacian, scratch.locals)
+	ids.begin(s.graph.laplacian, ids.nodes)
 	for range units {
 		scratch.unit = s.law.Draw(rng, scratch.unit[:0])
 		for _, v := range scratch.unit {
 			ids.numberOrAdd(v)
 		}
 	}
-	scratch.locals = ids.nodes
 	batch.LossWeights = s.fill(scratch, float64(units), block, batch.LossWeights)
 	return nil
 }
@@ -185,46 +179,16 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 		scratch.absent[k] = absent
 		weights = append(weights, float32(-1/(n*absent)))
 	}
-	m, inside := scratch.square(s.graph, block), &scratch.inside
-	defer inside.clear(ids.nodes)
-	adjacency := p.Adjacency
-	for k, v := range ids.nodes {
-		scale := float64(p.RowScale[v])
-		m.Idx = append(m.Idx, int32(k))
-		m.Val = append(m.Val, float32(scale*float64(p.ColScale[v])))
-		values := adjacency.RowValues(int(v))
-		first := adjacency.Ptr[v]
-		for c, u := range adjacency.Row(int(v)) {
-			if !inside.has(u) {
-				continue
-			}
-			l := ids.number(u)
-			either := s.law.Node[v] + s.law.Node[u] - s.law.Pair(v, u, first+int64(c))
-			both := math.Expm1(units*math.Log1p(-min(either, 1))) - scratch.absent[k] - scratch.absent[l]
-			e := scale * float64(p.ColScale[u]) * -scratch.absent[k] / both
-			if values != nil {
-				e *= float64(values[c])
-			}
-			m.Idx = append(m.Idx, l)
-			m.Val = append(m.Val, float32(e))
+	scratch.induce(s.graph, block, func(k, l int32, a float64, place int64) float64 {
+		v, u := ids.nodes[k], ids.nodes[l]
+		e := float64(p.RowScale[v]) * float64(p.ColScale[u])
+		if k == l {
+			return e
 		}
-		m.Ptr[k+1] = int64(len(m.Idx))
-		if s.NormalizeRows {
-			scaleToRow(p, v, m.Val[m.Ptr[k]:])
-		}
-	}
+		either := s.law.Node[v] + s.law.Node[u] - s.law.Pair(v, u, place)
+		both := math.Expm1(units*math.Log1p(-min(either, 1))) - scratch.absent[k] - scratch.absent[l]
+		return e * -scratch.absent[k] / both * a // P_vu/α_uv
+	})
 	block.Finish()
 	return weights
-}
-
-// scaleToRow rescales entries, which are positive, to the sum of row v of p.
-func scaleToRow(p *graph.Laplacian, v int32, entries []float32) {
-	want := p.RowSum(int(v))
-	sum := 0.0
-	for _, e := range entries {
-		sum += float64(e)
-	}
-	for k := range entries {
-		entries[k] = float32(float64(entries[k]) * want / sum)
-	}
 }

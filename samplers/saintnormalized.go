@@ -38,10 +38,16 @@ type NormalizedSAINT struct {
 	prepare     preparation
 	graph       *subgraph
 	probability []float64 // p of each node of the training graph
-	scratch     scratchPool[subgraphScratch]
+	scratch     scratchPool[normalizedScratch]
 }
 
 var _ Sampler = (*NormalizedSAINT)(nil)
+
+// normalizedScratch is the memory of one call.
+type normalizedScratch struct {
+	subgraphScratch
+	sums []float64 // r of each node of S
+}
 
 // Layers returns Depth.
 func (s *NormalizedSAINT) Layers() int { return s.Depth }
@@ -88,7 +94,7 @@ func (s *NormalizedSAINT) Sample(ctx context.Context, seeds []int32, rng *rand.R
 	}
 	block := batch.oneBlock(s.Depth)
 	ids := &scratch.numbering
-	ids.begin(s.graph.laplacian, scratch.locals)
+	ids.begin(s.graph.laplacian, ids.nodes)
 	budget := float64(len(seeds))
 	for len(ids.nodes) == 0 {
 		for v, p := range s.probability {
@@ -97,43 +103,30 @@ func (s *NormalizedSAINT) Sample(ctx context.Context, seeds []int32, rng *rand.R
 			}
 		}
 	}
-	scratch.locals = ids.nodes
 	batch.LossWeights = s.fill(scratch, budget, block, batch.LossWeights)
 	return nil
 }
 
 // fill fills block, whose input and output nodes are the nodes drawn, and returns
 // weights with the loss weights appended.
-func (s *NormalizedSAINT) fill(scratch *subgraphScratch, budget float64, block *graph.Block, weights []float32) []float32 {
+func (s *NormalizedSAINT) fill(scratch *normalizedScratch, budget float64, block *graph.Block, weights []float32) []float32 {
 	ids, p := &scratch.numbering, s.graph.laplacian
 	n := float64(p.Nodes())
 	for _, v := range ids.nodes {
 		weights = append(weights, float32(1/(n*s.inclusion(v, budget))))
 	}
-	m, inside := scratch.square(s.graph, block), &scratch.inside
-	defer inside.clear(ids.nodes)
-	for k, v := range ids.nodes {
-		scale := float64(p.RowScale[v])
-		own := scale * float64(p.ColScale[v]) / s.inclusion(v, budget)
-		m.Idx, m.Val = append(m.Idx, int32(k)), append(m.Val, float32(own))
-		sum := own
-		values := p.Adjacency.RowValues(int(v))
-		for c, u := range p.Adjacency.Row(int(v)) {
-			if !inside.has(u) {
-				continue
-			}
-			e := scale * float64(p.ColScale[u]) / s.inclusion(u, budget)
-			if values != nil {
-				e *= float64(values[c])
-			}
-			m.Idx, m.Val = append(m.Idx, ids.number(u)), append(m.Val, float32(e))
-			sum += e
-		}
-		m.Ptr[k+1] = int64(len(m.Idx))
-		if sum > 1 {
-			for c := m.Ptr[k]; c < m.Ptr[k+1]; c++ {
-				m.Val[c] = float32(float64(m.Val[c]) / sum)
-			}
+	sums := resize(scratch.sums, len(ids.nodes))
+	scratch.sums = sums
+	clear(sums)
+	scratch.induce(s.graph, block, func(k, l int32, a float64, _ int64) float64 {
+		v, u := ids.nodes[k], ids.nodes[l]
+		e := float64(p.RowScale[v]) * float64(p.ColScale[u]) / s.inclusion(u, budget) * a
+		sums[k] += e
+		return e
+	})
+	for k, sum := range sums {
+		for c, e := range block.Matrix.RowValues(k) {
+			block.Matrix.RowValues(k)[c] = float32(float64(e) / max(1, sum))
 		}
 	}
 	block.Finish()

@@ -8,65 +8,48 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/reference"
 )
 
 // normalizedReference is the batch of the nodes drawn, from dense matrices and the
 // definition.
 type normalizedReference struct {
 	inclusion map[int32]float64 // of each training node
-	dense     map[[2]int32]float64
-	train     int
+	p         reference.Matrix  // of the graph of the training nodes
+	number    map[int32]int     // of each training node
 }
 
 func newNormalizedReference(adjacency *graph.CSR, train []int32, budget int) *normalizedReference {
-	is := map[int32]bool{}
-	for _, v := range train {
-		is[v] = true
+	r := &normalizedReference{inclusion: map[int32]float64{}, number: map[int32]int{}}
+	all := make([]int32, len(train))
+	for k, v := range train {
+		r.number[v], all[k] = k, int32(k)
 	}
-	degree := map[int32]float64{}
-	weight := func(v, u int32) float64 {
-		if v == u {
-			return 1
-		}
-		for c, w := range adjacency.Row(int(v)) {
-			if w == u {
+	a := reference.NewMatrix(len(train), len(train), func(int, int) float64 { return 0 })
+	for k, v := range train {
+		for c, u := range adjacency.Row(int(v)) {
+			if j, is := r.number[u]; is {
+				a[k][j] = 1
 				if values := adjacency.RowValues(int(v)); values != nil {
-					return float64(values[c])
+					a[k][j] = float64(values[c])
 				}
-				return 1
 			}
 		}
-		return 0
 	}
-	for _, v := range train {
-		for _, u := range train {
-			degree[v] += weight(v, u)
-		}
-	}
-	r := &normalizedReference{inclusion: map[int32]float64{}, dense: map[[2]int32]float64{}, train: len(train)}
-	total := 0.0
-	norm := map[int32]float64{}
-	for _, v := range train {
-		for _, u := range train {
-			e := weight(v, u) / math.Sqrt(degree[v]*degree[u])
-			r.dense[[2]int32{v, u}] = e
-			norm[u] += e * e
-			total += e * e
-		}
-	}
-	for _, v := range train {
-		r.inclusion[v] = min(1, float64(budget)*norm[v]/total)
+	r.p = reference.Laplacian(a)
+	for k, p := range reference.Probabilities(r.p, all, false) {
+		r.inclusion[train[k]] = min(1, float64(budget)*p)
 	}
 	return r
 }
 
 // entry returns P̃_vu for the set S.
 func (r *normalizedReference) entry(set []int32, v, u int32) float64 {
-	sum := 0.0
+	sum, row := 0.0, r.p[r.number[v]]
 	for _, w := range set {
-		sum += r.dense[[2]int32{v, w}] / r.inclusion[w]
+		sum += row[r.number[w]] / r.inclusion[w]
 	}
-	return r.dense[[2]int32{v, u}] / r.inclusion[u] / max(1, sum)
+	return row[r.number[u]] / r.inclusion[u] / max(1, sum)
 }
 
 // TestNormalizedSAINT compares 300 batches, entry by entry, with the definition on
@@ -77,7 +60,7 @@ func TestNormalizedSAINT(t *testing.T) {
 		adjacency := randomGraph(nodes, 240, weighted, 3)
 		rng := rand.New(NewSource(4, 0, 0))
 		train := seedNodes(nodes, 40, rng)
-		reference := newNormalizedReference(adjacency, train, budget)
+		exact := newNormalizedReference(adjacency, train, budget)
 		s := &NormalizedSAINT{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: layers}
 		var batch MiniBatch
 		scaled, kept := 0, 0
@@ -94,12 +77,12 @@ func TestNormalizedSAINT(t *testing.T) {
 			}
 			entries := scatter(block, nodes)
 			for i, v := range block.Dst {
-				if want := 1 / (reference.inclusion[v] * float64(len(train))); math.Abs(float64(batch.LossWeights[i])-want) > 1e-5*want {
+				if want := 1 / (exact.inclusion[v] * float64(len(train))); math.Abs(float64(batch.LossWeights[i])-want) > 1e-5*want {
 					t.Fatalf("loss weight %v of node %d, want %v", batch.LossWeights[i], v, want)
 				}
 				sum := 0.0
 				for _, u := range block.Src {
-					want := reference.entry(block.Src, v, u)
+					want := exact.entry(block.Src, v, u)
 					if got := entries[i*nodes+int(u)]; math.Abs(got-want) > 1e-5 {
 						t.Fatalf("entry (%d, %d) is %v, want %v", v, u, got, want)
 					}
@@ -125,7 +108,7 @@ func TestNormalizedSAINTDraws(t *testing.T) {
 	const nodes, budget, batches = 40, 15, 20000
 	adjacency := randomGraph(nodes, 120, false, 5)
 	train := seedNodes(nodes, 30, rand.New(NewSource(1, 0, 0)))
-	reference := newNormalizedReference(adjacency, train, budget)
+	exact := newNormalizedReference(adjacency, train, budget)
 	s := &NormalizedSAINT{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: 1}
 	count := map[[2]int32]float64{}
 	rng := rand.New(NewSource(2, 0, 0))
@@ -147,9 +130,9 @@ func TestNormalizedSAINTDraws(t *testing.T) {
 	bound := math.Sqrt2 * math.Erfcinv(math.Erfc(4/math.Sqrt2)/float64(pairs))
 	for k, v := range train {
 		for _, u := range train[k:] {
-			want := reference.inclusion[v]
+			want := exact.inclusion[v]
 			if u != v {
-				want *= reference.inclusion[u]
+				want *= exact.inclusion[u]
 			}
 			got := count[[2]int32{min(u, v), max(u, v)}] / batches
 			if math.Abs(got-want) > bound*math.Sqrt(want*(1-want)/batches)+1e-12 {

@@ -2,7 +2,10 @@ package samplers
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"reflect"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -10,15 +13,18 @@ import (
 // Sampler draws the blocks of one mini-batch.
 //
 // Sample fills batch with one block per layer. The seeds are distinct nodes, the
-// outputs of the mini-batch; Sample reads them and does not keep the slice. It
+// outputs of the mini-batch; Sample reads them and does not keep the slice. No seeds,
+// a seed outside the graph and a seed that is there twice are errors that name it. It
 // reuses the memory of batch. Every random decision comes from rng, so equal
 // random streams give equal batches. If ctx ends first, Sample returns ctx's
-// error. After any error the contents of batch are unspecified.
+// error. After any error the contents of batch are unspecified, and the next call works.
 //
 // A sampler is read-only in use: calls may run concurrently, each with its own
 // batch and rng. A subgraph sampler draws its output nodes itself, and uses only
 // the number of seeds, as the size to aim for. The output nodes are always
 // batch.Outputs().
+//
+// Package samplertest checks all this for a sampler of your own.
 type Sampler interface {
 	// Layers returns the number of blocks in a batch.
 	Layers() int
@@ -92,4 +98,43 @@ func (b *MiniBatch) control(l int) *graph.Control {
 	}
 	b.Blocks[l].Control = b.controls[l]
 	return b.controls[l]
+}
+
+// Text returns the name and the settings of a sampler or of a part of one, such as
+// "Neighbor{Sizes:[2 2] Draw:Poisson{}}". config.json holds it, and a run is resumed only
+// with the same text. A type of a user may have a String method for it. Else the text is made
+// of the exported fields. Left out are fields of value zero, and data: pointers, such as the
+// graph, and lists of nodes. Of a long list the first 16 elements and the length are there.
+func Text(part any) string {
+	value := reflect.Indirect(reflect.ValueOf(part))
+	if !value.IsValid() {
+		return "_"
+	}
+	if s, ok := part.(fmt.Stringer); ok {
+		return s.String()
+	}
+	switch value.Kind() {
+	case reflect.Struct:
+		var settings []string
+		for k := range value.NumField() {
+			field, v := value.Type().Field(k), value.Field(k)
+			if !field.IsExported() {
+				continue
+			}
+			_, nodes := v.Interface().([]int32)
+			if v.Kind() != reflect.Pointer && !nodes && !v.IsZero() {
+				settings = append(settings, field.Name+":"+Text(v.Interface()))
+			}
+		}
+		return value.Type().Name() + "{" + strings.Join(settings, " ") + "}"
+	case reflect.Slice:
+		text, n := fmt.Sprint(value.Slice(0, min(value.Len(), 16))), value.Len()
+		if n > 16 {
+			text = fmt.Sprintf("%s … %d]", strings.TrimSuffix(text, "]"), n)
+		}
+		return text
+	case reflect.Func, reflect.Chan, reflect.Map:
+		return "_" // two of them cannot be compared
+	}
+	return fmt.Sprint(value)
 }

@@ -70,12 +70,9 @@ func simulations(t *testing.T) []simulated {
 			return fromParts(t, p, c.parts, c.size)
 		}})
 	}
-	for name, s := range laborVariants() {
-		all = append(all, simulated{name, true, func(p *graph.Laplacian) samplers.Sampler { return s(p, 3) }})
-	}
 	return append(all,
-		simulated{"labor-0 self-normalized", false, func(p *graph.Laplacian) samplers.Sampler {
-			return &samplers.Labor{Laplacian: p, Sizes: []int{3}, SelfNormalize: true}
+		simulated{"labor", true, func(p *graph.Laplacian) samplers.Sampler {
+			return &samplers.Labor{Laplacian: p, Sizes: []int{3}}
 		}},
 		simulated{"ladies-flat-debiased, two layers", true, func(p *graph.Laplacian) samplers.Sampler {
 			return fromParts(t, p, samplers.Parts{Flat: true}, 32, 64)

@@ -1,18 +1,32 @@
 package samplers
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
+
+type withText struct{ Hidden int }
+
+func (withText) String() string { return "my own" }
+
+type part struct{ Rate float64 }
+
+type withoutText struct {
+	Graph *part // data
+	Sizes []int
+	Part  any
+	Flag  bool
+	Same  part
+	note  string
+}
 
 // TestText has the texts that are in config.json of saved runs: with another text
 // they could not be resumed.
 func TestText(t *testing.T) {
 	p := &graph.Laplacian{}
 	for _, c := range []struct {
-		part fmt.Stringer
+		part any
 		want string
 	}{
 		{&LayerWise{}, "LayerWise{}"},
@@ -33,21 +47,30 @@ func TestText(t *testing.T) {
 			"LayerWise{Sizes:[3] Importance:FastGCN{Flat:true Neighborhood:true} Draw:WithReplacement{} Weight:HorvitzThompson{}}",
 		},
 		{
-			&Neighbor{Laplacian: p, Sizes: []int{2}, Importance: Uniform{}, Draw: Systematic{}, Weight: Rank{}, DrawSelf: true},
-			"Neighbor{Sizes:[2] Importance:Uniform{} Draw:Systematic{} Weight:Rank{} DrawSelf:true}",
+			&Neighbor{Laplacian: p, Sizes: []int{2}, Importance: Uniform{}, Draw: Systematic{}, Weight: Rank{}},
+			"Neighbor{Sizes:[2] Importance:Uniform{} Draw:Systematic{} Weight:Rank{}}",
 		},
 		{&Neighbor{Sizes: []int{2}, Draw: Poisson{}, Weight: SumAndSample{}}, "Neighbor{Sizes:[2] Draw:Poisson{} Weight:SumAndSample{}}"},
 		{&Neighbor{Sizes: []int{2}, Weight: RaoBlackwellised{}}, "Neighbor{Sizes:[2] Weight:RaoBlackwellised{}}"},
 		{&VRGCN{Laplacian: p, Sizes: []int{2, 3}}, "VRGCN{Sizes:[2 3]}"},
 		{&ASGCN{Laplacian: p, Sizes: []int{2, 3}}, "ASGCN{Sizes:[2 3]}"},
-		{&Labor{Laplacian: p, Sizes: []int{2}, Iterations: -1, DrawSelf: true, SelfNormalize: true}, "Labor{Sizes:[2] Iterations:-1 DrawSelf:true SelfNormalize:true}"},
+		{&Labor{Laplacian: p, Sizes: []int{2}}, "Labor{Sizes:[2]}"},
 		{&Full{Laplacian: p, Depth: 3}, "Full{Depth:3}"},
-		{&SAINT{Laplacian: p, Train: []int32{1, 2}, Depth: 2, Units: RandomEdges{}, NormalizeRows: true}, "SAINT{Train:[1 2] Depth:2 Units:RandomEdges{} NormalizeRows:true}"},
-		{&NormalizedSAINT{Laplacian: p, Train: []int32{1, 2}, Depth: 2}, "NormalizedSAINT{Train:[1 2] Depth:2}"},
+		{&SAINT{Laplacian: p, Train: []int32{1, 2}, Depth: 2, Units: RandomEdges{}}, "SAINT{Depth:2 Units:RandomEdges{}}"},
+		{&NormalizedSAINT{Laplacian: p, Train: []int32{1, 2}, Depth: 2}, "NormalizedSAINT{Depth:2}"},
 		{&SAINT{Depth: 2, Units: RandomNodes{}}, "SAINT{Depth:2 Units:RandomNodes{}}"},
 		{&SAINT{Depth: 2, Units: RandomWalks{Length: 3, Presampled: 9, Seed: 1}}, "SAINT{Depth:2 Units:RandomWalks{Length:3 Presampled:9 Seed:1}}"},
+		{withText{3}, "my own"},
+		{&withText{3}, "my own"},
+		{(*withText)(nil), "_"},
+		{nil, "_"},
+		{withoutText{}, "withoutText{}"},
+		{&withoutText{&part{}, []int{512, 1024}, part{}, true, part{0.5}, "x"}, "withoutText{Sizes:[512 1024] Part:part{} Flag:true Same:part{Rate:0.5}}"},
+		{withoutText{Part: &withText{}}, "withoutText{Part:my own}"},
+		{withoutText{Part: func() {}}, "withoutText{Part:_}"},
+		{make([]int, 20), "[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 … 20]"},
 	} {
-		if got := c.part.String(); got != c.want {
+		if got := Text(c.part); got != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
 		}
 	}

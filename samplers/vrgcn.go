@@ -45,7 +45,7 @@ type VRGCN struct {
 	scratch scratchPool[vrgcnScratch]
 }
 
-var _ Sampler = (*VRGCN)(nil)
+var _ LayerSampler = (*VRGCN)(nil)
 
 // vrgcnScratch is the memory of one call.
 type vrgcnScratch struct {
@@ -86,12 +86,13 @@ func (s *VRGCN) Validate() error {
 
 // Sample implements Sampler.
 func (s *VRGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
+	return SampleLayers(ctx, s, seeds, rng, batch, nil)
 }
 
-func (s *VRGCN) matrix() *graph.Laplacian { return s.Laplacian }
-
-func (s *VRGCN) sampleLayer(scratch *vrgcnScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
+// SampleLayer implements LayerSampler.
+func (s *VRGCN) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
 	block := batch.Blocks[at]
 	if at == 0 && !s.ExactInput {
 		return fillFull(&scratch.full, s.Laplacian, rows, block)
@@ -156,6 +157,7 @@ func (s *VRGCN) drawLayer(scratch *vrgcnScratch, rows []int32, k int, rng *rand.
 	}
 	block.Src = ids.nodes
 	drawn.Cols = len(block.Src)
+	block.SetColScale(p)
 	block.Finish()
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gcn-layerwise/gcn/internal/reference"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 )
@@ -23,23 +24,8 @@ func newPopulation(t interface{ Fatal(...any) }, weights []float64, global bool)
 	return p
 }
 
-// orderProbability returns the probability of an ordered sample: the product, over
-// the draws, of the weight drawn divided by the weight left.
-func orderProbability(weights []float64, order []int32) float64 {
-	left := 0.0
-	for _, w := range weights {
-		left += w
-	}
-	p := 1.0
-	for _, i := range order {
-		p *= weights[i] / left
-		left -= weights[i]
-	}
-	return p
-}
-
-// TestWithoutReplacementLaw compares the ordered samples drawn with their exact
-// probabilities by Pearson's χ², at level 1e-4 per case: by keys, by an alias
+// TestWithoutReplacementLaw compares the ordered samples drawn with the exact
+// probabilities of the reference's draw by Pearson's χ², at level 1e-4 per case: by keys, by an alias
 // table, and by inversion.
 func TestWithoutReplacementLaw(t *testing.T) {
 	weights := []float64{0.5, 3, 1, 0, 2.5, 0.2}
@@ -63,7 +49,7 @@ func TestWithoutReplacementLaw(t *testing.T) {
 			chi2, cells, total := 0.0, 0, 0.0
 			rareObserved, rareExpected := 0.0, 0.0
 			eachOrder(len(weights), s, func(order []int32) {
-				p := orderProbability(weights, order)
+				p := reference.OrderProbability(weights, order)
 				total += p
 				key := [6]int32{-1, -1, -1, -1, -1, -1}
 				copy(key[:], order)

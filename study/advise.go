@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -92,11 +91,12 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 	advice := &Advice{Target: a.Target, Seed: a.Seed}
 	var above []samplers.Sampler
 	for l := range a.Layers {
-		layer, err := a.layer(ctx, l, above)
+		table, rows, err := a.measure(ctx, l, above, nil)
 		if err != nil {
 			return nil, err
 		}
-		advice.Layers = append(advice.Layers, *layer)
+		layer := LayerAdvice{Rows: rows, Candidates: table.Candidates, Samples: a.size(table), Errors: table}
+		advice.Layers = append(advice.Layers, layer)
 		next, err := a.sampler(best(layer.Errors, layer.Samples), layer.Samples)
 		if err != nil {
 			return nil, err
@@ -114,9 +114,14 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 		layer.Met = layer.Relative <= 1.1*a.Target
 		advice.Samples = append(advice.Samples, layer.Samples)
 	}
-	if err := a.judgeFlat(ctx, advice); err != nil {
+	norms, err := Norms{ // the verdict on flat probabilities in the first layer
+		Laplacian: a.Laplacian, Nodes: a.Nodes, Batches: 8, Batch: a.Batch, Seed: a.Seed,
+		Layers: []LayerNorms{{Name: "next to the output", Norms: RowNorms(a.Products[0])}},
+	}.Run(ctx)
+	if err != nil {
 		return nil, err
 	}
+	advice.Moment, advice.C1 = norms.Rows[0].MomentRatio, norms.Rows[0].C1
 	a.explain(advice)
 	return advice, nil
 }
@@ -155,7 +160,7 @@ func (a Advise) Errors(ctx context.Context, method string, samples []int, produc
 		for k, v := range nodes {
 			a.places[v] = int32(k)
 		}
-		table, err := a.measure(ctx, l, above, []int{size})
+		table, _, err := a.measure(ctx, l, above, []int{size})
 		if err != nil {
 			return nil, err
 		}
@@ -235,31 +240,17 @@ func (a *Advise) sampler(method string, size int) (samplers.Sampler, error) {
 	return c.New(size)
 }
 
-// layer measures layer l from the output, whose rows the samplers above draw,
-// and picks its size.
-func (a *Advise) layer(ctx context.Context, l int, above []samplers.Sampler) (*LayerAdvice, error) {
-	table, err := a.measure(ctx, l, above, nil)
+// measure measures the errors of all methods in layer l from the output, whose rows the
+// samplers above draw, at the given sizes; nil means sizes up to the number of candidates.
+func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (table *ErrorTable, rows int, err error) {
+	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, Below: above, Batch: a.Batch, Seed: a.Seed})
+	seeds, err := w.begin(ctx, 0) // one mini-batch, for its size
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return &LayerAdvice{Rows: table.rows, Candidates: table.Candidates, Samples: a.size(table.ErrorTable), Errors: table.ErrorTable}, nil
-}
-
-// measured is the errors of a layer, and its number of rows.
-type measured struct {
-	*ErrorTable
-	rows int
-}
-
-// measure measures the errors of all methods in layer l, at the given sizes; nil means
-// sizes up to the number of candidates.
-func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (*measured, error) {
-	rows, candidates, nnz, err := a.neighborhood(ctx, above)
-	if err != nil {
-		return nil, err
-	}
+	block := w.exact.Blocks[0]
 	if sizes == nil {
-		sizes = sizesUpTo(min(a.Most, candidates))
+		sizes = sizesUpTo(min(a.Most, len(block.Src)))
 	}
 	e := ApproxError{
 		Laplacian: a.Laplacian, Product: a.Products[min(l, len(a.Products)-1)], Nodes: a.Nodes, Below: above,
@@ -268,40 +259,17 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 	for _, name := range a.Methods {
 		c, err := ContenderByName(name, a.Laplacian, a.Nodes)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		e.Methods = append(e.Methods, c)
 	}
-	if e.Repeats == 0 {
-		e.Repeats = affordableRepeats(float64(nnz) * float64(e.Product.Cols) * float64(len(e.Methods)*len(e.Sizes)))
+	if e.Repeats == 0 { // a layer takes seconds
+		const budget = 2e11
+		work := float64(block.Matrix.NNZ()) * float64(e.Product.Cols) * float64(len(e.Methods)*len(e.Sizes)) // of one mini-batch, in multiplications
+		e.Repeats = int(min(max(budget/(2*work), 4), 16))
 	}
-	table, err := e.Run(ctx)
-	return &measured{table, rows}, err
-}
-
-// neighborhood counts the rows, candidates and entries of the layer on one
-// mini-batch.
-func (a *Advise) neighborhood(ctx context.Context, above []samplers.Sampler) (rows, candidates int, nnz int64, err error) {
-	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, Seed: a.Seed})
-	seeds := drawBatch(w.rng, a.Nodes, a.Batch, w.scratch)
-	for _, s := range above {
-		if err := s.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
-			return 0, 0, 0, err
-		}
-		seeds = slices.Clone(w.batch.Inputs())
-	}
-	if err := w.full.Sample(ctx, seeds, nil, &w.exact); err != nil {
-		return 0, 0, 0, err
-	}
-	block := w.exact.Blocks[0]
-	return len(seeds), len(block.Src), block.Matrix.NNZ(), nil
-}
-
-// affordableRepeats returns the number of mini-batches to measure, so that a layer
-// takes seconds. work is the largest number of multiplications of one.
-func affordableRepeats(work float64) int {
-	const budget = 2e11
-	return int(min(max(budget/(2*work), 4), 16))
+	table, err = e.Run(ctx)
+	return table, len(seeds), err
 }
 
 // size returns the smallest size at which some method reaches the target, or the
@@ -392,19 +360,6 @@ func preference(method string) int {
 		rank++
 	}
 	return rank
-}
-
-// judgeFlat adds the norms' verdict on flat probabilities in the first layer.
-func (a *Advise) judgeFlat(ctx context.Context, advice *Advice) error {
-	norms, err := Norms{
-		Laplacian: a.Laplacian, Nodes: a.Nodes, Batches: 8, Batch: a.Batch, Seed: a.Seed,
-		Layers: []LayerNorms{{Name: "next to the output", Norms: RowNorms(a.Products[0])}},
-	}.Run(ctx)
-	if err != nil {
-		return err
-	}
-	advice.Moment, advice.C1 = norms.Rows[0].MomentRatio, norms.Rows[0].C1
-	return nil
 }
 
 // explain writes the reasons.

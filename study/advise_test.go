@@ -279,7 +279,7 @@ func TestAdviseErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Methods = []string{method}
-		want, err := a.measure(t.Context(), 0, nil, []int{30})
+		want, _, err := a.measure(t.Context(), 0, nil, []int{30})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,25 +69,25 @@ type ApproxError struct {
 
 // ErrorRow is the error of one method at one sample size.
 type ErrorRow struct {
-	Method  string `json:"method"`
-	Samples int    `json:"samples"`
+	Method  string `json:"method" show:"method"`
+	Samples int    `json:"samples" show:"samples"`
 
-	Mean float64 `json:"mean"` // of ‖D‖_F over the repeats
-	SEM  float64 `json:"sem"`  // standard error of Mean
+	Mean float64 `json:"mean" show:"error|%.4g"` // of ‖D‖_F over the repeats
+	SEM  float64 `json:"sem" show:"± sem|%.2g"`  // standard error of Mean
 
 	// Bias² + SD² is the mean of ‖D‖²_F. Bias² estimates ‖E D‖²_F, and SD²
 	// estimates the variance E‖D − E D‖²_F; expectations are over the draws of one
 	// batch, and both are averaged over the batches. The estimate of Bias² is
 	// unbiased, so it may be negative if there is no bias; Bias is 0 then.
-	Bias float64 `json:"bias"`
-	SD   float64 `json:"sd"`
+	Bias float64 `json:"bias" show:"bias|%.4g"`
+	SD   float64 `json:"sd" show:"sd|%.4g"`
 
-	Bias2    float64 `json:"bias2"`     // estimate of ‖E D‖²_F, of either sign
-	Bias2SEM float64 `json:"bias2_sem"` // its standard error
-	Variance float64 `json:"variance"`  // estimate of E‖D − E D‖²_F
-	ErrorSD  float64 `json:"error_sd"`  // standard deviation of ‖D‖_F over the repeats
-	Relative float64 `json:"relative"`  // Mean / mean of ‖QPHW‖_F
-	Drawn    float64 `json:"drawn"`     // mean number of distinct nodes drawn
+	Bias2    float64 `json:"bias2"`                         // estimate of ‖E D‖²_F, of either sign
+	Bias2SEM float64 `json:"bias2_sem"`                     // its standard error
+	Variance float64 `json:"variance"`                      // estimate of E‖D − E D‖²_F
+	ErrorSD  float64 `json:"error_sd"`                      // standard deviation of ‖D‖_F over the repeats
+	Relative float64 `json:"relative" show:"relative|%.3f"` // Mean / mean of ‖QPHW‖_F
+	Drawn    float64 `json:"drawn"`                         // mean number of distinct nodes drawn
 
 	method string // Method without the age
 	age    int    // of the history; −1 without a control
@@ -135,7 +135,9 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.changes = s.subtractHistories()
+	for _, past := range s.Histories {
+		s.changes = append(s.changes, difference(s.Product, past.Product))
+	}
 	if s.Undropped != nil {
 		s.noise = difference(s.Product, s.Undropped)
 	}
@@ -150,7 +152,8 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeatOutcome, error) {
 	outcomes := make([]repeatOutcome, s.Repeats)
 	var next atomic.Int64
-	done := s.countDone()
+	var lock sync.Mutex
+	done := 0
 	group, ctx := errgroup.WithContext(ctx)
 	for range min(s.Workers, s.Repeats) {
 		group.Go(func() error {
@@ -163,7 +166,12 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeat
 				if err := w.repeat(ctx, r, contests, &outcomes[r]); err != nil {
 					return err
 				}
-				done()
+				if s.Progress != nil {
+					lock.Lock()
+					done++
+					s.Progress(done, s.Repeats)
+					lock.Unlock()
+				}
 			}
 		})
 	}
@@ -171,22 +179,6 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeat
 		return nil, err
 	}
 	return outcomes, nil
-}
-
-// countDone returns a function that counts its calls and reports them to
-// Progress.
-func (s *ApproxError) countDone() func() {
-	var lock sync.Mutex
-	done := 0
-	return func() {
-		if s.Progress == nil {
-			return
-		}
-		lock.Lock()
-		defer lock.Unlock()
-		done++
-		s.Progress(done, s.Repeats)
-	}
 }
 
 // setDefaults fills in defaults and reports the first invalid field.
@@ -229,19 +221,13 @@ func (s *ApproxError) check(ctx context.Context) error {
 		}
 	}
 	for _, h := range s.Histories {
-		if err := checkProduct(h.Product, s.Laplacian.Nodes()); err != nil {
-			return fmt.Errorf("%w (history of age %d)", err, h.Age)
-		}
-		if h.Product.Cols != s.Product.Cols {
-			return fmt.Errorf("study: H̄W of age %d has %d columns, HW has %d", h.Age, h.Product.Cols, s.Product.Cols)
+		if err := s.checkLike(h.Product, fmt.Sprintf("history of age %d", h.Age)); err != nil {
+			return err
 		}
 	}
 	if s.Undropped != nil {
-		if err := checkProduct(s.Undropped, s.Laplacian.Nodes()); err != nil {
-			return fmt.Errorf("%w (without dropout)", err)
-		}
-		if s.Undropped.Cols != s.Product.Cols {
-			return fmt.Errorf("study: HW without dropout has %d columns, with it %d", s.Undropped.Cols, s.Product.Cols)
+		if err := s.checkLike(s.Undropped, "without dropout"); err != nil {
+			return err
 		}
 	}
 	if s.places != nil {
@@ -250,13 +236,15 @@ func (s *ApproxError) check(ctx context.Context) error {
 	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
 
-// subtractHistories returns (H − H̄)W of each history.
-func (s *ApproxError) subtractHistories() []*graph.Features {
-	var changes []*graph.Features
-	for _, past := range s.Histories {
-		changes = append(changes, difference(s.Product, past.Product))
+// checkLike reports the first fault of a product that must have the size of Product.
+func (s *ApproxError) checkLike(hw *graph.Features, what string) error {
+	if err := checkProduct(hw, s.Laplacian.Nodes()); err != nil {
+		return fmt.Errorf("%w (%s)", err, what)
 	}
-	return changes
+	if hw.Cols != s.Product.Cols {
+		return fmt.Errorf("study: HW has %d columns, and %d (%s)", s.Product.Cols, hw.Cols, what)
+	}
+	return nil
 }
 
 // difference returns a − b, of equal sizes.

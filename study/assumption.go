@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,9 +38,9 @@ type Assumption struct {
 
 // AssumptionRow is one regression.
 type AssumptionRow struct {
-	Layer    string `json:"layer"`
-	Response string `json:"response"` // y, the explained quantity
-	On       string `json:"on"`       // x, the explaining quantity
+	Layer    string `json:"layer" show:"layer"`
+	Response string `json:"response" show:"y"` // y, the explained quantity
+	On       string `json:"on" show:"on x"`    // x, the explaining quantity
 	Line
 }
 
@@ -106,15 +107,8 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 			}
 		}
 	}
-	walk, scratch := newColumnWalk(a.Laplacian), newBatchScratch(a.Nodes)
-	source := samplers.NewSource(a.Seed, 0, 0)
-	rng := rand.New(source)
-	for b := range a.Batches {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		samplers.Seed(source, a.Seed, 0, uint64(b))
-		walk.walk(a.Laplacian, drawBatch(rng, a.Nodes, a.Batch, scratch))
+	walk := newColumnWalk(a.Laplacian)
+	err := walk.batches(ctx, a.Laplacian, a.Nodes, a.Batch, a.Batches, a.Seed, a.Progress, func(int) {
 		for k, i := range walk.nodes {
 			if within != nil && !within[i] {
 				continue
@@ -123,9 +117,9 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 				onQP[l].add(walk.norms[k], layer.Norms[i])
 			}
 		}
-		if a.Progress != nil {
-			a.Progress(b+1, a.Batches)
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed, fits: map[[2]string]Regression{}}
 	for _, p := range append(pool(onP), pool(onQP)...) {
@@ -135,16 +129,9 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 }
 
 func (a *Assumption) setDefaults() error {
-	if a.Batches == 0 {
-		a.Batches = 500
-	}
-	a.Batches = max(a.Batches, 0)
-	if a.Batch == 0 {
-		a.Batch = 512
-	}
-	if a.Points == 0 {
-		a.Points = 1000
-	}
+	a.Batches = max(cmp.Or(a.Batches, 500), 0)
+	a.Batch = cmp.Or(a.Batch, 512)
+	a.Points = cmp.Or(a.Points, 1000)
 	switch {
 	case a.Laplacian == nil || len(a.Layers) == 0:
 		return errors.New("study: the assumption needs a Laplacian and the row norms of at least one layer")
@@ -159,7 +146,7 @@ func (a *Assumption) setDefaults() error {
 func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
 	all := make([]*pairs, len(a.Layers))
 	for l, layer := range a.Layers {
-		all[l] = &pairs{layer: layer.Name, on: on, points: newReservoir(a.Points, samplers.NewSource(a.Seed, stream, uint64(l)))}
+		all[l] = &pairs{layer: layer.Name, on: on, points: reservoir{size: a.Points, rng: rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))}}
 	}
 	return all
 }
@@ -227,10 +214,6 @@ type reservoir struct {
 	size int
 	seen int
 	rng  *rand.Rand
-}
-
-func newReservoir(size int, source rand.Source) reservoir {
-	return reservoir{size: size, rng: rand.New(source)}
 }
 
 func (r *reservoir) add(p Point) {

@@ -89,7 +89,7 @@ func TestReservoir(t *testing.T) {
 	var counts [10]int
 	const repeats = 20_000
 	for r := range repeats {
-		kept := newReservoir(3, samplers.NewSource(uint64(r), 0, 0))
+		kept := reservoir{size: 3, rng: rand.New(samplers.NewSource(uint64(r), 0, 0))}
 		for i := range 10 {
 			kept.add(Point{X: float64(i)})
 		}

@@ -6,39 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // Claims compares the paper's statements on variance with exact enumeration where the
-// number of outcomes is small, and else with simulation:
-//
-//   - the theorem on variance and covariance of the debiased factors β (Chen et al.
-//     2023, §5.6), corrected and as printed, its bounds, and the finite population
-//     correction (§5, remark), for the given weights;
-//   - with a Laplacian: the variance of approximate products and the comparison of flat
-//     and LADIES probabilities (appendix, lemmas), the bound of Drineas, Kannan &
-//     Mahoney (2006) (appendix, theorem), and the remark on low rank (§6.2), for random
-//     mini-batches Q and a fixed product HW.
+// number of outcomes is small, and else with simulation: the theorem on variance and
+// covariance of the debiased factors β (Chen et al. 2023, §5.6), corrected and as printed,
+// its bounds, and the finite population correction (§5, remark), for the given weights.
 type Claims struct {
 	Weights     []float64 // unnormalised probabilities of the candidates, positive; required
 	Sizes       []int     // numbers of draws; required
 	Populations []float64 // n of the debiased weights, +Inf for α = 1/k; nil means the number of candidates and +Inf
 	Watch       int       // candidates compared, spread evenly over the weights' order; 0 means 16
 	Repeats     int       // simulated draws; 0 means 20,000; at least 200
-	Seed        uint64    // of draws and batches
-
-	Laplacian *graph.Laplacian // nil: only the claims on β
-	Product   *graph.Features  // HW, one row a node; required with a Laplacian
-	Nodes     []int32          // batches are drawn from these; required with a Laplacian
-	Batch     int              // nodes in a batch; 0 means 512
-	Batches   int              // number of batches; 0 means 100; at least 2
-	Rank      int              // principal components in the claims on low rank; 0 means 8
+	Seed        uint64
 
 	Progress func(done, total int) // called after each of Sizes, if not nil
 }
@@ -46,17 +29,17 @@ type Claims struct {
 // ClaimRow compares one statement with the measured value. Over several candidates,
 // values are means.
 type ClaimRow struct {
-	Claim    string `json:"claim"`
-	Case     string `json:"case"` // the n of the weights, or the probabilities
-	Samples  int    `json:"samples"`
-	Relation string `json:"relation"` // of Measured to Predicted, as claimed: "=", "≤" or "≥"
+	Claim    string `json:"claim" show:"claim"`
+	Case     string `json:"case" show:"case"` // the n of the weights, or the probabilities
+	Samples  int    `json:"samples" show:"draws"`
+	Relation string `json:"relation" show:" "` // of Measured to Predicted, as claimed: "=", "≤" or "≥"
 
-	Predicted Number `json:"predicted"`
-	Measured  Number `json:"measured"`
-	Exact     bool   `json:"exact"`     // Measured is exact
-	SE        Number `json:"se"`        // standard error of Measured
-	Deviation Number `json:"deviation"` // largest |measured − predicted| over the candidates, in standard errors
-	Agrees    bool   `json:"agrees"`
+	Predicted Number `json:"predicted" show:"predicted|%.4g"`
+	Measured  Number `json:"measured" show:"measured|%.4g"`
+	Exact     bool   `json:"exact"`                           // Measured is exact
+	SE        Number `json:"se" show:"± se|%.2g"`             // standard error of Measured
+	Deviation Number `json:"deviation" show:"worst, se|%.2g"` // largest |measured − predicted| over the candidates, in standard errors
+	Agrees    bool   `json:"agrees" show:"agrees"`
 }
 
 // ClaimTable is the outcome of Claims.
@@ -65,8 +48,6 @@ type ClaimTable struct {
 	Points     []Claimed  `json:"points"`     // of each watched candidate
 	Candidates int        `json:"candidates"` // m
 	Repeats    int        `json:"repeats"`
-	Batch      int        `json:"batch"`   // 0 without a Laplacian
-	Batches    int        `json:"batches"` // 0 without a Laplacian
 	Seed       uint64     `json:"seed"`
 }
 
@@ -90,12 +71,15 @@ const (
 	exactness     = 1e-7 // largest relative difference of exact values
 )
 
+// claimCorrected is the claim about the variance of each candidate.
+const claimCorrected = "Var β, corrected recursion"
+
 // simulationGroups is the number of groups of draws that standard errors come from:
 // with few of them, a right value is too often far off by its standard error.
 const simulationGroups = 100
 
-// Run checks the claims. It costs as much as Theorem for the largest size. For each size and
-// population it makes Repeats draws, and for each batch and size a few calls of samplers.
+// Run checks the claims. It costs, for each of about 30·√s points in time, O(m·s) operations, with s the largest size. For each size and
+// population it makes Repeats draws.
 func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 	if err := c.setDefaults(ctx); err != nil {
 		return nil, err
@@ -106,15 +90,16 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 	if err != nil {
 		return nil, err
 	}
+	wrs := samplers.WithoutReplacement{}
 	for k, s := range c.Sizes {
-		measured, err := c.measure(ctx, c.Weights, watch, s, samplers.Debiased{})
+		measured, err := measureMoments(ctx, c.Weights, s, wrs, samplers.Debiased{}, watch, c.Repeats, simulationGroups, c.Seed)
 		if err != nil {
 			return nil, err
 		}
 		for _, n := range c.Populations {
 			of := measured
 			if n != float64(len(c.Weights)) {
-				if of, err = c.measure(ctx, c.Weights, watch, s, samplers.Debiased{Population: populationCount(n)}); err != nil {
+				if of, err = measureMoments(ctx, c.Weights, s, wrs, samplers.Debiased{Population: populationCount(n)}, watch, c.Repeats, simulationGroups, c.Seed); err != nil {
 					return nil, err
 				}
 			}
@@ -127,33 +112,23 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 			c.Progress(k+1, len(c.Sizes))
 		}
 	}
-	if c.Laplacian == nil {
-		return t, nil
-	}
-	t.Batch, t.Batches = min(c.Batch, len(c.Nodes)), c.Batches
-	return t, c.products(ctx, t)
+	return t, nil
 }
 
 func (c *Claims) setDefaults(ctx context.Context) error {
 	c.Watch = cmp.Or(c.Watch, 16)
 	c.Repeats = cmp.Or(c.Repeats, 20_000)
-	c.Batch = cmp.Or(c.Batch, 512)
-	c.Batches = cmp.Or(c.Batches, 100)
-	c.Rank = cmp.Or(c.Rank, 8)
 	m := len(c.Weights)
 	if c.Populations == nil {
 		c.Populations = []float64{float64(m), math.Inf(1)}
 	}
 	switch {
-	case ctx == nil:
-		return errors.New("study: the context is nil")
-	case m == 0 || len(c.Sizes) == 0:
-		return errors.New("study: claims need candidates and numbers of draws")
+	case ctx == nil || m == 0 || len(c.Sizes) == 0:
+		return errors.New("study: claims need candidates, numbers of draws and a context")
 	case slices.Min(c.Sizes) < 1 || slices.Max(c.Sizes) > m:
 		return fmt.Errorf("study: %d to %d draws from %d candidates, want 1 to %d", slices.Min(c.Sizes), slices.Max(c.Sizes), m, m)
-	case c.Watch < 1 || c.Repeats < 2*simulationGroups || c.Batch < 1 || c.Batches < 2 || c.Rank < 1:
-		return fmt.Errorf("study: claims about %d candidates from %d draws, %d batches of %d nodes and %d principal components: want at least 1, %d, 2, 1 and 1",
-			c.Watch, c.Repeats, c.Batches, c.Batch, c.Rank, 2*simulationGroups)
+	case c.Watch < 1 || c.Repeats < 2*simulationGroups:
+		return fmt.Errorf("study: claims about %d candidates from %d draws: want at least 1 and %d", c.Watch, c.Repeats, 2*simulationGroups)
 	}
 	for _, n := range c.Populations {
 		if !(n >= float64(m)) {
@@ -161,25 +136,14 @@ func (c *Claims) setDefaults(ctx context.Context) error {
 		}
 	}
 	var err error
-	if c.Weights, err = drawableWeights(c.Weights); err != nil {
-		return err
-	}
-	if c.Laplacian == nil {
-		return nil
-	}
-	if len(c.Nodes) == 0 {
-		return errors.New("study: no nodes to draw batches from")
-	}
-	if err := checkGraph(ctx, c.Laplacian, c.Nodes); err != nil {
-		return err
-	}
-	return checkProduct(c.Product, c.Laplacian.Nodes())
+	c.Weights, err = drawableWeights(c.Weights)
+	return err
 }
 
 // factors checks the theorem on variance for s draws and the population n.
 func (c *Claims) factors(t *ClaimTable, law *missingLaw, measured *measuredMoments, s int, n float64) {
 	name := "n = " + populationText(n, len(c.Weights))
-	predicted, printed := law.moments(s, AlphaPopulation(n), false), law.moments(s, AlphaPopulation(n), true)
+	predicted, printed := law.moments(s, alphaOf(n), false), law.moments(s, alphaOf(n), true)
 	var mean, corrected, slipped, covariance []claimedValue
 	after := &law.after[s]
 	for i, p := range law.p {
@@ -196,7 +160,7 @@ func (c *Claims) factors(t *ClaimTable, law *missingLaw, measured *measuredMomen
 		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted.Var(i), Printed: printed.Var(i), Measured: v, SE: se})
 	}
 	t.add(measured.compare("E β = 1", mean), name, s)
-	t.add(measured.compare("Var β, corrected recursion", corrected), name, s)
+	t.add(measured.compare(claimCorrected, corrected), name, s)
 	t.add(measured.compare("Var β, recursion as printed", slipped), name, s)
 	if len(covariance) > 0 {
 		t.add(measured.compare("Cov β", covariance), name, s)
@@ -221,7 +185,7 @@ func (c *Claims) finitePopulation(ctx context.Context, t *ClaimTable, law *missi
 	for i := range equal {
 		equal[i] = 1
 	}
-	measured, err := c.measure(ctx, equal, watch, s, samplers.Debiased{})
+	measured, err := measureMoments(ctx, equal, s, samplers.WithoutReplacement{}, samplers.Debiased{}, watch, c.Repeats, simulationGroups, c.Seed)
 	if err != nil {
 		return err
 	}
@@ -240,7 +204,7 @@ func (c *Claims) finitePopulation(ctx context.Context, t *ClaimTable, law *missi
 		t.add(measured.compare("finite population: Var β ratio", []claimedValue{value}), name, s)
 	}
 	ratio(measured, float64(m-s)/float64(m-1), float64(len(watch)*(m-1))/float64(s), "equal p")
-	ratio(given, sumVar(law.moments(s, AlphaPopulation(float64(m)), false))/replaced, replaced, "given p")
+	ratio(given, sumVar(law.moments(s, alphaOf(float64(m)), false))/replaced, replaced, "given p")
 	return nil
 }
 
@@ -264,50 +228,11 @@ func atMost(claim string, bound, value float64) ClaimRow {
 	return ClaimRow{Claim: claim, Relation: "≤", Predicted: Number(bound), Measured: Number(value), Exact: true, Agrees: value <= bound+exactness}
 }
 
-// measuredMoments are exact moments, or independent estimates of them.
-type measuredMoments struct {
-	groups []*Moments
-	exact  bool
-}
-
 // claimedValue is a predicted value, and the same value of measured moments.
 type claimedValue struct {
 	predicted float64
 	of        func(*Moments) float64
 	rare      bool // the candidate is drawn too rarely to compare it alone
-}
-
-// measure enumerates or simulates s draws without replacement. watch lists the
-// candidates of the moments.
-func (c *Claims) measure(ctx context.Context, weights []float64, watch []int32, s int, weight samplers.Weight) (*measuredMoments, error) {
-	draw := samplers.WithoutReplacement{}
-	exact, err := Enumerate(weights, s, draw, weight)
-	if err == nil {
-		return &measuredMoments{[]*Moments{exact.subset(watch)}, true}, nil
-	}
-	if !errors.Is(err, ErrNoLaw) {
-		return nil, err
-	}
-	measured := &measuredMoments{groups: make([]*Moments, simulationGroups)}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for g := range measured.groups {
-		group.Go(func() (err error) {
-			measured.groups[g], err = MonteCarlo(ctx, weights, s, draw, weight, watch, c.Repeats/simulationGroups, c.Seed+uint64(g))
-			return err
-		})
-	}
-	return measured, group.Wait()
-}
-
-// estimate returns a value of the moments and its standard error.
-func (m *measuredMoments) estimate(of func(*Moments) float64) (value, se float64) {
-	values := make([]float64, len(m.groups))
-	for g := range m.groups {
-		values[g] = of(m.groups[g])
-	}
-	spread := NewSpread(values)
-	return spread.Mean, spread.SEM
 }
 
 // compare compares every value, and their mean.

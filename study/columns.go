@@ -1,9 +1,12 @@
 package study
 
 import (
+	"context"
 	"math"
+	"math/rand/v2"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // ColumnNorms returns ‖P^[i]‖ of every node; nil for nil. Cost: O(edges).
@@ -30,25 +33,34 @@ func newColumnWalk(p *graph.Laplacian) *columnWalk {
 	return &columnWalk{squares: make([]float64, p.Nodes())}
 }
 
+// batches walks the rows of mini-batches drawn from nodes, one after another, and calls visit
+// and then progress, if it is not nil, after each.
+func (w *columnWalk) batches(ctx context.Context, p *graph.Laplacian, nodes []int32, batch, batches int, seed uint64, progress func(done, total int), visit func(b int)) error {
+	scratch, source := newBatchScratch(nodes), samplers.NewSource(seed, 0, 0)
+	rng := rand.New(source)
+	for b := range batches {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		samplers.Seed(source, seed, 0, uint64(b))
+		w.walk(p, drawBatch(rng, nodes, batch, scratch))
+		visit(b)
+		if progress != nil {
+			progress(b+1, batches)
+		}
+	}
+	return nil
+}
+
 // walk sets nodes and norms for the rows Q. Cost: O(nonzeros of the rows).
 func (w *columnWalk) walk(p *graph.Laplacian, rows []int32) {
 	w.nodes, w.norms = w.nodes[:0], w.norms[:0]
-	add := func(i int32, v float64) {
-		if w.squares[i] == 0 {
-			w.nodes = append(w.nodes, i)
-		}
-		w.squares[i] += v * v
-	}
 	for _, r := range rows {
-		scale := float64(p.RowScale[r])
-		add(r, scale*float64(p.ColScale[r]))
-		values := p.Adjacency.RowValues(int(r))
-		for k, j := range p.Adjacency.Row(int(r)) {
-			v := scale * float64(p.ColScale[j])
-			if values != nil {
-				v *= float64(values[k])
+		for i, v := range p.Row(int(r)) {
+			if w.squares[i] == 0 {
+				w.nodes = append(w.nodes, i)
 			}
-			add(j, v)
+			w.squares[i] += v * v
 		}
 	}
 	for _, i := range w.nodes {

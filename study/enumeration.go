@@ -24,14 +24,8 @@ const mostOutcomes = 2_000_000
 // outcomes, or about rank-conditioned weights, which depend on the keys behind a
 // draw, wraps ErrNoLaw.
 func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Weight) (*Moments, error) {
-	population, err := newPopulation(weights, s)
+	population, err := newPopulation(weights, s, draw, weight)
 	if err != nil {
-		return nil, err
-	}
-	if argument.Nil(draw) || argument.Nil(weight) {
-		return nil, errors.New("study: moments need a draw and a weight")
-	}
-	if err := weight.Check(draw); err != nil {
 		return nil, err
 	}
 	e := enumeration{population: population, weight: weight, draws: s}
@@ -59,8 +53,14 @@ func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Wei
 	return e.moments, nil
 }
 
-// newPopulation returns the candidates as a population to draw from.
-func newPopulation(weights []float64, s int) (*samplers.Population, error) {
+// newPopulation returns the candidates as a population to draw s from.
+func newPopulation(weights []float64, s int, draw samplers.Draw, weight samplers.Weight) (*samplers.Population, error) {
+	if argument.Nil(draw) || argument.Nil(weight) {
+		return nil, errors.New("study: moments need a draw and a weight")
+	}
+	if err := weight.Check(draw); err != nil {
+		return nil, err
+	}
 	p := &samplers.Population{Weights: weights, Positive: len(weights)}
 	for i, w := range weights {
 		if !(w > 0) || math.IsInf(w, 1) {
@@ -72,6 +72,18 @@ func newPopulation(weights []float64, s int) (*samplers.Population, error) {
 		return nil, fmt.Errorf("study: %d draws from %d candidates, want 1 to %d", s, len(weights), len(weights))
 	}
 	return p, nil
+}
+
+// placesOf returns, for each of m candidates, 1 + its index in watch, or 0.
+func placesOf(watch []int32, m int) ([]int32, error) {
+	places := make([]int32, m)
+	for k, i := range watch {
+		if i < 0 || int(i) >= m || places[i] != 0 {
+			return nil, fmt.Errorf("study: candidate %d to watch is outside [0, %d) or listed twice", i, m)
+		}
+		places[i] = int32(k) + 1
+	}
+	return places, nil
 }
 
 // enumeration visits the sequences of draws.

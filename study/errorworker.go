@@ -63,16 +63,8 @@ func newErrorWorker(s *ApproxError) *errorWorker {
 	}
 }
 
-// resize makes room for the given number of output rows.
-func (w *errorWorker) resize(rows int) {
-	size := rows * w.study.Product.Cols
-	for _, buffer := range []*[]float32{&w.truth, &w.guess, &w.sum} {
-		if cap(*buffer) < size {
-			*buffer = make([]float32, size)
-		}
-		*buffer = (*buffer)[:size]
-	}
-}
+// sized returns a buffer of n values, in the memory of x if it is large enough.
+func sized(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
 
 // seeds draws batch number r.
 func (w *errorWorker) seeds(r int) []int32 {
@@ -98,7 +90,8 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 	if err != nil {
 		return err
 	}
-	w.resize(len(seeds))
+	size := len(seeds) * w.study.Product.Cols
+	w.truth, w.guess, w.sum = sized(w.truth, size), sized(w.guess, size), sized(w.sum, size)
 	w.propagate(w.truth, w.exact.Blocks[0], w.study.Product)
 	for k := range w.changes {
 		w.propagateChange(&w.changes[k])
@@ -121,7 +114,7 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 
 // propagateChange sets c.truth to QP times c.product.
 func (w *errorWorker) propagateChange(c *change) {
-	c.truth = slices.Grow(c.truth[:0], len(w.truth))[:len(w.truth)]
+	c.truth = sized(c.truth, len(w.truth))
 	w.propagate(c.truth, w.exact.Blocks[0], c.product)
 }
 
@@ -129,7 +122,7 @@ func (w *errorWorker) propagateChange(c *change) {
 // P̃(product + (c − 1)⊙noise). It returns truth, which is QP times product, without the noise.
 func (w *errorWorker) rescaled(block *graph.Block, product *graph.Features, truth []float32) []float32 {
 	cols := product.Cols
-	w.rows = slices.Grow(w.rows[:0], len(block.Src)*cols)[:len(block.Src)*cols]
+	w.rows = sized(w.rows, len(block.Src)*cols)
 	for k, v := range block.Src {
 		noise, row := w.noise.product.Data[int(v)*cols:][:cols], w.rows[k*cols:][:cols]
 		for j, x := range product.Data[int(v)*cols:][:cols] {

@@ -3,17 +3,10 @@ package study
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strconv"
-
-	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/samplers"
-	"github.com/gcn-layerwise/gcn/study/figure"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -40,10 +33,10 @@ type FeaturesTable struct {
 
 // FeaturesRow is one run.
 type FeaturesRow struct {
-	Seed      uint64 `json:"seed"`
-	BestValid Number `json:"best_valid"`
-	Test      Number `json:"test"` // with the weights of the best validation score
-	Batches   int    `json:"batches"`
+	Seed      uint64 `json:"seed" show:"seed"`
+	BestValid Number `json:"best_valid" show:"best valid|%.4f"`
+	Test      Number `json:"test" show:"test|%.4f"` // with the weights of the best validation score
+	Batches   int    `json:"batches" show:"batches"`
 	BestBatch int    `json:"best_batch"`
 	Stop      string `json:"stop"`
 }
@@ -59,11 +52,7 @@ func (f FeaturesAlone) Run(ctx context.Context) (*FeaturesTable, error) {
 	for run := range max(f.Runs, 1) {
 		o := f.Options
 		o.Seed += uint64(run)
-		sampler, err := samplers.ByName("full", samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: 2})
-		if err != nil {
-			return nil, err
-		}
-		model, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), data.Features, data.Labels, layers.GCNOptions{Hidden: f.Hidden, Seed: o.Seed})
+		model, err := Candidate{Method: "full"}.model(data, nil, 2, layers.GCNOptions{Hidden: f.Hidden, Seed: o.Seed})
 		if err != nil {
 			return nil, err
 		}
@@ -92,23 +81,3 @@ func withoutEdges(d *datasets.Data) *datasets.Data {
 		Split: d.Split, Metric: d.Metric,
 	}
 }
-
-var _ Table = (*FeaturesTable)(nil)
-
-// Header implements Table.
-func (t *FeaturesTable) Header() []string {
-	return []string{"seed", "best_valid", "test", "batches", "best_batch", "stop"}
-}
-
-// Records implements Table.
-func (t *FeaturesTable) Records() [][]string {
-	var records [][]string
-	for _, r := range t.Rows {
-		records = append(records, []string{strconv.FormatUint(r.Seed, 10), finite.Text(float64(r.BestValid)), finite.Text(float64(r.Test)),
-			fmt.Sprint(r.Batches), fmt.Sprint(r.BestBatch), r.Stop})
-	}
-	return records
-}
-
-// Figure implements Table. There is nothing to draw.
-func (t *FeaturesTable) Figure() *figure.Figure { return nil }

@@ -1,8 +1,11 @@
 package study
 
 import (
+	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 // Histogram counts values in bins of equal width, outliers left out.
@@ -63,4 +66,12 @@ func NewHistogram(values []float64, bins int, cut float64) Histogram {
 		}
 	}
 	return h
+}
+
+// Panel draws the histogram. y names the values that are counted.
+func (h Histogram) Panel(title, x, y string) figure.Panel {
+	return figure.Panel{
+		Title: title, X: x, Y: y, FromZero: true, Caption: fmt.Sprintf("mean %.3g, largest %.3g", h.Mean, h.Max),
+		Bars: &figure.Bars{Low: h.Low, High: h.High, Counts: h.Counts},
+	}
 }

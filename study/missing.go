@@ -2,11 +2,11 @@ package study
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // missingLaw is the law of the watched candidates that weighted random sampling has
@@ -38,10 +38,7 @@ func pair(i, j int) int { return i*(i-1)/2 + j }
 
 // newMissingLaw computes the law up to s draws.
 func newMissingLaw(ctx context.Context, weights []float64, s int, watch []int32) (*missingLaw, error) {
-	if ctx == nil {
-		return nil, errors.New("study: the context is nil")
-	}
-	population, err := newPopulation(weights, s)
+	population, err := newPopulation(weights, s, samplers.WithoutReplacement{}, samplers.Debiased{})
 	if err != nil {
 		return nil, err
 	}
@@ -59,12 +56,11 @@ func newMissingLaw(ctx context.Context, weights []float64, s int, watch []int32)
 	for k := 1; k <= s; k++ {
 		l.after[k] = missingAfter{make([]float64, n), make([]float64, n*(n-1)/2), make([]float64, n)}
 	}
-	watched := make([]bool, len(weights))
+	watched, err := placesOf(watch, len(weights))
+	if err != nil {
+		return nil, err
+	}
 	for _, i := range watch {
-		if i < 0 || int(i) >= len(weights) || watched[i] {
-			return nil, fmt.Errorf("study: candidate %d to watch is outside [0, %d) or listed twice", i, len(weights))
-		}
-		watched[i] = true
 		l.p = append(l.p, weights[i]/population.Total)
 	}
 	var others []float64
@@ -72,7 +68,7 @@ func newMissingLaw(ctx context.Context, weights []float64, s int, watch []int32)
 	for i, w := range weights {
 		p := w / population.Total
 		least = min(least, p)
-		if !watched[i] {
+		if watched[i] == 0 {
 			others = append(others, p)
 		}
 	}

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
-
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 )
@@ -58,12 +55,11 @@ func ProductRows(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *grap
 			return nil, fmt.Errorf("study: layer %d of the model has no weight", l+1)
 		}
 	}
-	w := m.Convolutions[layer].W
+	values, ok := m.Convolutions[layer].W.Value().Data().([]float32)
+	if !ok {
+		return nil, fmt.Errorf("study: the weight of layer %d is no float32 matrix", layer+1)
+	}
 	if layer == 0 {
-		values, ok := w.Value().Data().([]float32)
-		if !ok {
-			return nil, fmt.Errorf("study: the weight of layer 1 is %T, want float32 values", w.Value().Data())
-		}
 		if nodes == nil {
 			return Product(x, values)
 		}
@@ -76,18 +72,11 @@ func ProductRows(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *grap
 		}
 		return Product(rows, values)
 	}
-	width := w.Shape()[1]
-	zero := G.NewVector(G.NewGraph(), tensor.Float32, G.WithShape(width), G.WithName("zero"),
-		G.WithValue(tensor.New(tensor.WithShape(width), tensor.WithBacking(make([]float32, width)))))
-	below := &layers.GCN{Convolutions: m.Convolutions[:layer], Classifier: &layers.Linear{W: w, B: zero}}
-	if len(m.Skips) > 0 {
-		below.Skips = m.Skips[:layer]
-	}
-	values, err := below.Infer(ctx, p, x, nodes)
+	h, width, err := m.InferHidden(ctx, p, x, nodes, layer)
 	if err != nil {
 		return nil, err
 	}
-	return &graph.Features{Rows: len(values) / width, Cols: width, Data: values}, nil
+	return Product(&graph.Features{Rows: len(h) / width, Cols: width, Data: h}, values)
 }
 
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained

@@ -1,6 +1,15 @@
 package study
 
-import "math"
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gcn-layerwise/gcn/samplers"
+)
 
 // Moments are the mean, variances and covariances of the factors β that an
 // estimator gives its candidates, β_i counting as 0 where i is not drawn.
@@ -107,4 +116,43 @@ func (s *Moments) subset(watch []int32) *Moments {
 // estimate of the mean.
 func (s *Moments) aboutOne(i, j int) float64 {
 	return s.Cov[i][j] + (s.Mean[i]-1)*(s.Mean[j]-1)
+}
+
+// measuredMoments are exact moments, or independent estimates of them.
+type measuredMoments struct {
+	groups []*Moments
+	exact  bool
+}
+
+// measureMoments enumerates the moments of the watched candidates, or estimates them if there
+// are too many outcomes. It then shares the repeats between groups of draws, which are
+// independent: one a core at a time.
+func measureMoments(ctx context.Context, weights []float64, s int, draw samplers.Draw, weight samplers.Weight, watch []int32, repeats, groups int, seed uint64) (*measuredMoments, error) {
+	exact, err := Enumerate(weights, s, draw, weight)
+	if err == nil {
+		return &measuredMoments{[]*Moments{exact.subset(watch)}, true}, nil
+	}
+	if !errors.Is(err, ErrNoLaw) {
+		return nil, err
+	}
+	measured := &measuredMoments{groups: make([]*Moments, groups)}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for g := range measured.groups {
+		group.Go(func() (err error) {
+			measured.groups[g], err = MonteCarlo(ctx, weights, s, draw, weight, watch, repeats/groups, seed+uint64(g))
+			return err
+		})
+	}
+	return measured, group.Wait()
+}
+
+// estimate returns a value of the moments and its standard error.
+func (m *measuredMoments) estimate(of func(*Moments) float64) (value, se float64) {
+	values := make([]float64, len(m.groups))
+	for g := range m.groups {
+		values[g] = of(m.groups[g])
+	}
+	spread := NewSpread(values)
+	return spread.Mean, spread.SEM
 }

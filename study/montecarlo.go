@@ -2,11 +2,10 @@ package study
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
-	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -15,25 +14,16 @@ import (
 // candidate watch[k]. It takes any draw and weight. Cost: repeats draws, and memory
 // quadratic in len(watch).
 func MonteCarlo(ctx context.Context, weights []float64, s int, draw samplers.Draw, weight samplers.Weight, watch []int32, repeats int, seed uint64) (*Moments, error) {
-	population, err := newPopulation(weights, s)
+	population, err := newPopulation(weights, s, draw, weight)
 	if err != nil {
 		return nil, err
 	}
-	if ctx == nil || argument.Nil(draw) || argument.Nil(weight) {
-		return nil, errors.New("study: moments need a context, a draw and a weight")
+	if ctx == nil || repeats < 2 {
+		return nil, fmt.Errorf("study: %d Monte-Carlo repeats, want a context and at least 2", repeats)
 	}
-	if err := weight.Check(draw); err != nil {
+	at, err := placesOf(watch, len(weights))
+	if err != nil {
 		return nil, err
-	}
-	if repeats < 2 {
-		return nil, fmt.Errorf("study: %d Monte-Carlo repeats, want at least 2", repeats)
-	}
-	at := make([]int32, len(weights)) // 1 + index in watch
-	for k, i := range watch {
-		if i < 0 || int(i) >= len(weights) || at[i] != 0 {
-			return nil, fmt.Errorf("study: candidate %d to watch is outside [0, %d) or listed twice", i, len(weights))
-		}
-		at[i] = int32(k) + 1
 	}
 	moments := newMoments(len(watch))
 	source := samplers.NewSource(seed, 0, 0)
@@ -47,10 +37,7 @@ func MonteCarlo(ctx context.Context, weights []float64, s int, draw samplers.Dra
 		}
 		samplers.Seed(source, seed, 0, uint64(r))
 		draw.Draw(rng, population, s, &sample)
-		if cap(beta) < len(sample.Index) {
-			beta = make([]float64, len(sample.Index)+s)
-		}
-		beta = beta[:len(sample.Index)]
+		beta = slices.Grow(beta[:0], len(sample.Index))[:len(sample.Index)]
 		weight.Weigh(population, &sample, beta)
 		index, seen = index[:0], seen[:0]
 		for k, i := range sample.Index {

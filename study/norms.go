@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // Norms studies how the norms of columns of P and rows of HW are distributed,
@@ -46,23 +44,23 @@ type Norms struct {
 
 // NormsRow is the verdict on one layer.
 type NormsRow struct {
-	Layer string  `json:"layer"`
-	C1    float64 `json:"c1"`     // mean over the batches
-	C1SEM float64 `json:"c1_sem"` // its standard error
-	C1P   float64 `json:"c1_p"`   // of P in the place of QP, as the paper's histograms show
+	Layer string  `json:"layer" show:"layer"`
+	C1    float64 `json:"c1" show:"C1|%.4g"` // mean over the batches
+	C1SEM float64 `json:"c1_sem"`            // its standard error
+	C1P   float64 `json:"c1_p"`              // of P in the place of QP, as the paper's histograms show
 
 	// C₂ over all rows of HW, and with the tails cut off; infinite if a row is
 	// zero.
-	C2    Number `json:"c2"`
-	C2Cut Number `json:"c2_cut"`
+	C2    Number `json:"c2" show:"C2|%.4g"`
+	C2Cut Number `json:"c2_cut" show:"C2, tails cut|%.4g"`
 
-	Ratio    float64 `json:"c1_over_c2_squared"`     // C1/C2², 0 where C2 is infinite
-	RatioCut float64 `json:"c1_over_c2_squared_cut"` // C1/C2Cut²
-	Holds    bool    `json:"holds"`                  // Ratio ≥ 1: flat is proven better
+	Ratio    float64 `json:"c1_over_c2_squared" show:"C1/C2²|%.2g"`        // C1/C2², 0 where C2 is infinite
+	RatioCut float64 `json:"c1_over_c2_squared_cut" show:"tails cut|%.2g"` // C1/C2Cut²
+	Holds    bool    `json:"holds"`                                        // Ratio ≥ 1: flat is proven better
 
 	// MomentRatio is the left side of the condition above divided by the right
 	// one, summed over the batches. Below 1 flat is better, above 1 LADIES.
-	MomentRatio float64 `json:"moment_ratio"`
+	MomentRatio float64 `json:"moment_ratio" show:"moment ratio|%.3f"`
 	FlatBetter  bool    `json:"flat_better"` // MomentRatio < 1
 
 	HW Histogram `json:"hw"`
@@ -75,6 +73,24 @@ type NormsTable struct {
 	Batches int        `json:"batches"`
 	Batch   int        `json:"batch"`
 	Seed    uint64     `json:"seed"`
+}
+
+// Verdict says which probabilities have the lower variance.
+func (r *NormsRow) Verdict() string {
+	assumption := "the paper's assumption does not hold, so it proves nothing"
+	if r.Holds {
+		assumption = "the paper's assumption holds"
+	}
+	if math.IsNaN(r.MomentRatio) {
+		return assumption + "; the second moments are 0 or not numbers, and tell nothing"
+	}
+	if math.Abs(r.MomentRatio-1) < 0.005 {
+		return assumption + "; flat probabilities and LADIES have equal second moments, to within half a per cent"
+	}
+	if r.FlatBetter {
+		return fmt.Sprintf("%s; flat probabilities have the lower second moment, %.0f %% below LADIES", assumption, 100*(1-r.MomentRatio))
+	}
+	return fmt.Sprintf("%s; LADIES has the lower second moment, flat is %.0f %% above", assumption, 100*math.Abs(r.MomentRatio-1))
 }
 
 // Run computes the table. Cost: O(edges), O(nodes log nodes) for each layer, and
@@ -93,24 +109,17 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	t := &NormsTable{P: NewHistogram(columns, s.Bins, s.Cut), Batches: s.Batches, Batch: s.Batch, Seed: s.Seed}
 	c1 := make([]float64, s.Batches)
 	flat, ladies := make([]float64, len(s.Layers)), make([]float64, len(s.Layers))
-	walk, scratch := newColumnWalk(s.Laplacian), newBatchScratch(s.Nodes)
-	source := samplers.NewSource(s.Seed, 0, 0)
-	rng := rand.New(source)
-	for b := range s.Batches {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		samplers.Seed(source, s.Seed, 0, uint64(b))
-		walk.walk(s.Laplacian, drawBatch(rng, s.Nodes, s.Batch, scratch))
+	walk := newColumnWalk(s.Laplacian)
+	err := walk.batches(ctx, s.Laplacian, s.Nodes, s.Batch, s.Batches, s.Seed, s.Progress, func(b int) {
 		c1[b] = unevenness(walk.norms)
 		for l, layer := range s.Layers {
 			f, q := secondMoments(walk.nodes, walk.norms, layer.Norms)
 			flat[l] += f
 			ladies[l] += q
 		}
-		if s.Progress != nil {
-			s.Progress(b+1, s.Batches)
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	spread := NewSpread(c1)
 	for l, layer := range s.Layers {

@@ -137,8 +137,7 @@ func (s *Pilot) train(ctx context.Context, d *datasets.Data) (*layers.GCN, [][]f
 
 // activations returns the input H of the convolution, of all nodes.
 func (s *Pilot) activations(ctx context.Context, m *layers.GCN, d *datasets.Data) (*graph.Features, error) {
-	below := &layers.GCN{Convolutions: m.Convolutions[:s.Layer-1]} // without a classifier, H takes the place of the logits
-	values, err := below.Infer(ctx, d.Laplacian(), d.Features, nil)
+	values, _, err := m.InferHidden(ctx, d.Laplacian(), d.Features, nil, s.Layer-1)
 	if err != nil {
 		return nil, err
 	}

@@ -54,12 +54,12 @@ func (r Regression) Swapped() Regression {
 
 // Line is a fitted line y = Intercept + Slope·x.
 type Line struct {
-	N           int     `json:"n"`
-	Intercept   float64 `json:"beta0"`
-	InterceptSE float64 `json:"beta0_se"` // standard error
-	Slope       float64 `json:"beta1"`
-	SlopeSE     float64 `json:"beta1_se"` // standard error
-	R2          float64 `json:"r2"`       // share of y's variance that the line explains
+	N           int     `json:"n" show:"pairs"`
+	Intercept   float64 `json:"beta0" show:"β0|%.4g"`
+	InterceptSE float64 `json:"beta0_se" show:"± se|%.2g"` // standard error
+	Slope       float64 `json:"beta1" show:"β1|%.4g"`
+	SlopeSE     float64 `json:"beta1_se" show:"± se|%.2g"` // standard error
+	R2          float64 `json:"r2" show:"R²|%.4f"`         // share of y's variance that the line explains
 }
 
 // Line returns the least-squares line:

@@ -1,8 +1,10 @@
 package study
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Spread is the mean of several measurements, and their spread.
@@ -61,4 +63,27 @@ func Median(values []float64) float64 {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// String writes mean ± standard error, both to the place of the error's second digit, or the
+// mean alone if there is no error.
+func (s Spread) String() string {
+	if s.N < 2 || !(s.SEM > 0) || math.IsInf(s.SEM, 0) {
+		return Text(s.Mean)
+	}
+	places := max(0, min(int(1-math.Floor(math.Log10(s.SEM))), 9))
+	return fmt.Sprintf("%.*f ± %.*f", places, s.Mean, places, s.SEM)
+}
+
+// Text writes v with four significant digits, numbers below a million without an exponent, and
+// NaN as a dash.
+func Text(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case a < 1e6 && (v == math.Trunc(v) || a >= 1000):
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }

@@ -47,3 +47,44 @@ func TestSpreadOfEqual(t *testing.T) {
 		}
 	}
 }
+
+func TestText(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 3: "3", -2: "-2", 512: "512", 123456: "123456", 1234.5: "1234", 0.5: "0.5", 2.0 / 3: "0.6667",
+		1e-7: "1e-07", 1.5e9: "1.5e+09", math.Inf(1): "+Inf",
+	} {
+		if got := Text(v); got != want {
+			t.Errorf("Text(%v) = %q, want %q", v, got, want)
+		}
+	}
+	if got := Text(math.NaN()); got != "–" {
+		t.Errorf("NaN is written %s", got)
+	}
+	for _, c := range []struct {
+		s    Spread
+		want string
+	}{
+		{Spread{N: 5, Mean: 71.238, SEM: 0.31}, "71.24 ± 0.31"},
+		{Spread{N: 5, Mean: 7123.8, SEM: 31}, "7124 ± 31"},
+		{Spread{N: 1, Mean: 0.25}, "0.25"},
+		{Spread{N: 3, Mean: 0.25}, "0.25"},
+	} {
+		if got := c.s.String(); got != c.want {
+			t.Errorf("%v ± %v is written %q, want %q", c.s.Mean, c.s.SEM, got, c.want)
+		}
+	}
+}
+
+// TestMeanCurve averages two runs, of which the second is shorter, with a value that is not
+// finite.
+func TestMeanCurve(t *testing.T) {
+	at := func(batch int, y float64) CurvePoint { return CurvePoint{batch, 10 * y, y} }
+	runs := [][]CurvePoint{{at(1, 1), at(2, 2), at(3, 3), at(4, 4)}, {at(1, 3), at(3, 4), at(2, math.NaN())}}
+	got := MeanCurve(runs)
+	if len(got) != 2 || got[0].Batch != 1 || got[0].X != 20 || got[0].Y.Mean != 2 || got[0].Y.N != 2 || got[1].Batch != 3 || got[1].Y.Mean != 3.5 || got[1].X != 35 {
+		t.Errorf("%+v", got)
+	}
+	if MeanCurve(nil) != nil || MeanCurve([][]CurvePoint{{at(1, 1)}, {at(2, 1)}}) != nil {
+		t.Error("a mean of nothing")
+	}
+}

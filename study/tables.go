@@ -2,51 +2,67 @@ package study
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// Header implements Table.
-func (t *ErrorTable) Header() []string {
-	return []string{"method", "samples", "mean", "sem", "bias", "sd", "bias2", "bias2_sem", "variance", "error_sd", "relative", "drawn"}
+// Shown is a Table that a terminal can show.
+type Shown interface {
+	Table
+
+	// Lines returns headings and rows of cells, and lines of text below them.
+	Lines() (head []string, rows [][]string, below []string)
 }
 
+var _ = []Shown{(*ErrorTable)(nil), (*AssumptionTable)(nil), (*NormsTable)(nil), (*VarianceTable)(nil), (*ClaimTable)(nil), (*FeaturesTable)(nil)}
+
+// Header implements Table.
+func (t *ErrorTable) Header() []string { return header[ErrorRow]() }
+
 // Records implements Table.
-func (t *ErrorTable) Records() [][]string {
-	var records [][]string
-	for _, r := range t.Rows {
-		record := []string{r.Method, strconv.Itoa(r.Samples)}
-		for _, v := range []float64{r.Mean, r.SEM, r.Bias, r.SD, r.Bias2, r.Bias2SEM, r.Variance, r.ErrorSD, r.Relative, r.Drawn} {
-			record = append(record, finite.Text(v))
-		}
-		records = append(records, record)
+func (t *ErrorTable) Records() [][]string { return records(t.Rows) }
+
+// Lines implements Shown.
+func (t *ErrorTable) Lines() (head []string, rows [][]string, below []string) {
+	head, rows = shown(t.Rows)
+	if t.Noise > 0 {
+		below = append(below, fmt.Sprintf("noise of dropout over all neighbours: %.4g, relative %.3f, a part of the error of ladies-cv", t.Noise, t.Noise/t.Norm))
 	}
-	return records
+	return head, rows, append(below, fmt.Sprintf("‖QPHW‖ = %.4g, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
+		t.Norm, t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed))
+}
+
+func (r ErrorRow) cell(name, text string) string {
+	if name == "bias" && r.Bias2 < 2*r.Bias2SEM {
+		return "(noise)"
+	}
+	return text
 }
 
 // Figure implements Table: the error, its bias part and its standard deviation
 // over the sample size, one curve for each method, like the paper's figure of
 // matrix approximation errors.
 func (t *ErrorTable) Figure() *figure.Figure {
-	axes := figure.Panel{X: "nodes drawn", LogX: true, LogY: true}
 	f := &figure.Figure{Title: fmt.Sprintf("Matrix approximation error, batch %d, %d repeats", t.Batch, t.Repeats)}
 	for _, p := range []struct {
-		title, y string
-		value    func(ErrorRow) (value, bar float64)
+		title, caption, y string
+		value             func(ErrorRow) (value, bar float64)
 	}{
-		{"error (bars: standard error)", "mean ‖QPHW − QPSHW‖", func(r ErrorRow) (float64, float64) { return r.Mean, r.SEM }},
-		{"bias part", "‖E QPSHW − QPHW‖", func(r ErrorRow) (float64, float64) { return r.significantBias(), 0 }},
-		{"variance part", "root of the variance", func(r ErrorRow) (float64, float64) { return r.SD, 0 }},
+		{"error (bars: standard error)", "", "mean ‖QPHW − QPSHW‖", func(r ErrorRow) (float64, float64) { return r.Mean, r.SEM }},
+		{"bias part", "(where above two standard errors)", "‖E QPSHW − QPHW‖", func(r ErrorRow) (float64, float64) { return r.significantBias(), 0 }},
+		{"variance part", "", "root of the variance", func(r ErrorRow) (float64, float64) { return r.SD, 0 }},
 	} {
-		panel := axes
-		panel.Title, panel.Y = p.title, p.y
-		panel.Lines = t.curves(p.value)
-		f.Panels = append(f.Panels, panel)
+		f.Panels = append(f.Panels, figure.Panel{
+			Title: p.title, Caption: p.caption, X: "nodes drawn", Y: p.y, LogX: true, LogY: true,
+			Lines: figure.Curves(t.Rows, func(r ErrorRow) (string, float64, float64, float64) {
+				v, bar := p.value(r)
+				return r.Method, float64(r.Samples), v, bar
+			}),
+		})
 	}
-	f.Panels[1].Caption = "(where above two standard errors)"
 	return f
 }
 
@@ -58,32 +74,16 @@ func (r *ErrorRow) significantBias() float64 {
 	return 0
 }
 
-func (t *ErrorTable) curves(value func(ErrorRow) (value, bar float64)) []figure.Series {
-	var curves []figure.Series
-	for _, r := range t.Rows {
-		if len(curves) == 0 || curves[len(curves)-1].Name != r.Method {
-			curves = append(curves, figure.Series{Name: r.Method})
-		}
-		c := &curves[len(curves)-1]
-		v, bar := value(r)
-		c.X, c.Y, c.Error = append(c.X, float64(r.Samples)), append(c.Y, v), append(c.Error, bar)
-	}
-	return curves
-}
-
 // Header implements Table.
-func (t *AssumptionTable) Header() []string {
-	return []string{"layer", "response", "on", "n", "beta0", "beta0_se", "beta1", "beta1_se", "r2"}
-}
+func (t *AssumptionTable) Header() []string { return header[AssumptionRow]() }
 
 // Records implements Table.
-func (t *AssumptionTable) Records() [][]string {
-	var records [][]string
-	for _, r := range t.Rows {
-		records = append(records, []string{r.Layer, r.Response, r.On, strconv.Itoa(r.N),
-			finite.Text(r.Intercept), finite.Text(r.InterceptSE), finite.Text(r.Slope), finite.Text(r.SlopeSE), finite.Text(r.R2)})
-	}
-	return records
+func (t *AssumptionTable) Records() [][]string { return records(t.Rows) }
+
+// Lines implements Shown.
+func (t *AssumptionTable) Lines() (head []string, rows [][]string, below []string) {
+	head, rows = shown(t.Rows)
+	return head, rows, nil
 }
 
 // Figure implements Table: for each layer the points of ‖(HW)_[i]‖ over ‖P^[i]‖
@@ -113,33 +113,26 @@ func (t *AssumptionTable) Figure() *figure.Figure {
 }
 
 // Header implements Table.
-func (t *NormsTable) Header() []string {
-	return []string{"layer", "c1", "c1_sem", "c1_p", "c2", "c2_cut", "c1_over_c2_squared", "c1_over_c2_squared_cut", "holds", "moment_ratio", "flat_better"}
-}
+func (t *NormsTable) Header() []string { return header[NormsRow]() }
 
 // Records implements Table.
-func (t *NormsTable) Records() [][]string {
-	var records [][]string
+func (t *NormsTable) Records() [][]string { return records(t.Rows) }
+
+// Lines implements Shown.
+func (t *NormsTable) Lines() (head []string, rows [][]string, below []string) {
+	head, rows = shown(t.Rows)
 	for _, r := range t.Rows {
-		records = append(records, []string{r.Layer, finite.Text(r.C1), finite.Text(r.C1SEM), finite.Text(r.C1P), finite.Text(float64(r.C2)), finite.Text(float64(r.C2Cut)),
-			finite.Text(r.Ratio), finite.Text(r.RatioCut), strconv.FormatBool(r.Holds), finite.Text(r.MomentRatio), strconv.FormatBool(r.FlatBetter)})
+		below = append(below, r.Layer+": "+r.Verdict())
 	}
-	return records
+	return head, rows, below
 }
 
 // Figure implements Table: the histograms.
 func (t *NormsTable) Figure() *figure.Figure {
-	panel := func(title, x string, h Histogram) figure.Panel {
-		return figure.Panel{
-			Title: title, X: x, Y: "nodes", FromZero: true,
-			Caption: fmt.Sprintf("mean %.3g, largest %.3g", h.Mean, h.Max),
-			Bars:    &figure.Bars{Low: h.Low, High: h.High, Counts: h.Counts},
-		}
-	}
 	f := &figure.Figure{Title: "Norms of the columns of P and of the rows of HW, tails cut off"}
-	f.Panels = append(f.Panels, panel("columns of P", "‖P^[i]‖", t.P))
+	f.Panels = append(f.Panels, t.P.Panel("columns of P", "‖P^[i]‖", "nodes"))
 	for _, r := range t.Rows {
-		f.Panels = append(f.Panels, panel("rows of HW, "+r.Layer, "‖(HW)_[i]‖", r.HW))
+		f.Panels = append(f.Panels, r.HW.Panel("rows of HW, "+r.Layer, "‖(HW)_[i]‖", "nodes"))
 	}
 	if len(f.Panels) == 4 {
 		f.Columns = 2
@@ -149,15 +142,15 @@ func (t *NormsTable) Figure() *figure.Figure {
 
 // Header implements Table.
 func (t *VarianceTable) Header() []string {
-	header := []string{"estimator", "samples", "exact", "bias", "var_over_bound", "cov_over_bound", "largest_cov", "mean_var", "mean_square", "mean_var_bound", "within_theorem"}
+	names := header[VarianceRow]()
 	for _, age := range t.Ages() {
 		if age < 0 {
-			header = append(header, "relative")
+			names = append(names, "relative")
 		} else {
-			header = append(header, fmt.Sprintf("relative_age_%d", age))
+			names = append(names, fmt.Sprintf("relative_age_%d", age))
 		}
 	}
-	return header
+	return names
 }
 
 // Ages returns the ages of the histories with which the layer's output was measured, −1 for
@@ -175,53 +168,81 @@ func (t *VarianceTable) Ages() []int {
 	return ages
 }
 
-// Records implements Table.
-func (t *VarianceTable) Records() [][]string {
-	var records [][]string
-	ages := t.Ages()
-	for _, r := range t.Rows {
-		record := []string{r.Estimator, strconv.Itoa(r.Samples), strconv.FormatBool(r.Exact), finite.Text(r.Bias), finite.Text(r.VarOverBound),
-			finite.Text(r.CovOverBound), finite.Text(float64(r.LargestCov)), finite.Text(r.MeanVar), finite.Text(r.MeanSquare), finite.Text(r.MeanVarBound), strconv.FormatBool(r.WithinTheorem)}
-		for k := range ages {
-			field := ""
-			if k < len(r.Output) {
-				field = finite.Text(r.Output[k].Relative)
+// withOutputs appends the errors of the layer's output to the cells of each row.
+func (t *VarianceTable) withOutputs(rows [][]string, none string, text func(float64) string) [][]string {
+	for k := range rows {
+		for j := range t.Ages() {
+			cell := none
+			if j < len(t.Rows[k].Output) {
+				cell = text(t.Rows[k].Output[j].Relative)
 			}
-			record = append(record, field)
+			rows[k] = append(rows[k], cell)
 		}
-		records = append(records, record)
 	}
-	return records
+	return rows
+}
+
+// Records implements Table.
+func (t *VarianceTable) Records() [][]string { return t.withOutputs(records(t.Rows), "", finite.Text) }
+
+// Lines implements Shown.
+func (t *VarianceTable) Lines() (head []string, rows [][]string, below []string) {
+	head, rows = shown(t.Rows)
+	for _, age := range t.Ages() {
+		if age < 0 {
+			head = append(head, "error")
+		} else {
+			head = append(head, fmt.Sprintf("age %d", age))
+		}
+	}
+	rows = t.withOutputs(rows, "(biased)", func(x float64) string { return fmt.Sprintf("%.3f", x) })
+	how := "exact, by enumeration"
+	if slices.ContainsFunc(t.Rows, func(r VarianceRow) bool { return !r.Exact }) {
+		how = fmt.Sprintf("moments that are not exact are from %d draws, and in bounds to within 5 standard errors", t.Repeats)
+	}
+	return head, rows, []string{fmt.Sprintf("%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)}
+}
+
+func (r VarianceRow) cell(name, text string) string {
+	switch {
+	case name == "within_theorem":
+		return yesOrNo(r.WithinTheorem)
+	case name == "cov_over_bound" && !r.Exact && r.CovWithin: // an estimate that is not above its noise
+		return "(noise)"
+	}
+	return text
 }
 
 // Figure implements Table. The left panel has the mean squared error of β over the
 // number of draws, the right panel each candidate's error over its probability at
-// one number of draws. Both are divided by the theorem's bound on the variance.
+// the middle number of draws. Both are divided by the theorem's bound on the variance.
 // Estimators far above the bound are left out, and the caption names them.
 func (t *VarianceTable) Figure() *figure.Figure {
 	if len(t.Rows) == 0 {
 		return nil
 	}
 	const most = 3
-	size := t.middleSize()
+	lines := figure.Curves(t.Rows, func(r VarianceRow) (string, float64, float64, float64) {
+		return r.Estimator, float64(r.Samples), r.MeanSquare / r.MeanVarBound, 0
+	})
+	size := int(lines[0].X[len(lines[0].X)/2])
 	mean := figure.Panel{Title: "mean over the candidates", X: "draws", Y: "E(β − 1)² / bound", LogX: true, FromZero: true}
 	each := figure.Panel{Title: fmt.Sprintf("each candidate, %d draws", size), X: "probability p", Y: "E(β − 1)² / bound", LogX: true, Decades: true, FromZero: true}
 	var outside []string
-	for from := 0; from < len(t.Rows); {
-		rows := t.Rows[from:]
-		for k := range rows {
-			if rows[k].Estimator != rows[0].Estimator {
-				rows = rows[:k]
-				break
-			}
-		}
-		from += len(rows)
-		line, points, highest := rows[0].curves(rows, size)
-		if highest > most {
-			outside = append(outside, rows[0].Estimator)
+	for _, line := range lines {
+		if slices.Max(line.Y) > most {
+			outside = append(outside, line.Name)
 			continue
 		}
 		mean.Lines = append(mean.Lines, line)
+		points := figure.Series{Name: line.Name}
+		for _, r := range t.Rows {
+			for _, c := range r.Candidates {
+				if r.Estimator == line.Name && r.Samples == size {
+					points.X, points.Y = append(points.X, c.P), append(points.Y, (c.Var+(c.Mean-1)*(c.Mean-1))/c.Bound)
+				}
+			}
+		}
 		each.Points = append(each.Points, points)
 	}
 	if len(outside) > 0 {
@@ -230,38 +251,77 @@ func (t *VarianceTable) Figure() *figure.Figure {
 	return &figure.Figure{Title: "Squared error of the factors β of one layer over the bound (1/p − 1)/s", Panels: []figure.Panel{mean, each}}
 }
 
-// middleSize returns the middle number of draws.
-func (t *VarianceTable) middleSize() int {
-	sizes := 0
-	for _, r := range t.Rows {
-		if r.Estimator == t.Rows[0].Estimator {
-			sizes++
-		}
-	}
-	return t.Rows[sizes/2].Samples
+// Header implements Table.
+func (t *ClaimTable) Header() []string { return header[ClaimRow]() }
+
+// Records implements Table.
+func (t *ClaimTable) Records() [][]string { return records(t.Rows) }
+
+// Lines implements Shown.
+func (t *ClaimTable) Lines() (head []string, rows [][]string, below []string) {
+	head, rows = shown(t.Rows)
+	return head, rows, []string{fmt.Sprintf("%d candidates; values that are not exact are from %d draws; the recursion as printed has a slip", t.Candidates, t.Repeats)}
 }
 
-// curves returns the line and the points of one estimator's rows, and the highest
-// mean.
-func (r *VarianceRow) curves(rows []VarianceRow, size int) (line, points figure.Series, highest float64) {
-	line.Name, points.Name = r.Estimator, r.Estimator
-	for _, r := range rows {
-		ratio := r.MeanSquare / r.MeanVarBound
-		highest = max(highest, ratio)
-		line.X, line.Y = append(line.X, float64(r.Samples)), append(line.Y, ratio)
-		if r.Samples != size {
-			continue
-		}
-		for _, c := range r.Candidates {
-			points.X, points.Y = append(points.X, c.P), append(points.Y, (c.Var+(c.Mean-1)*(c.Mean-1))/c.Bound)
-		}
+func (r ClaimRow) cell(name, text string) string {
+	switch {
+	case name == "agrees":
+		return strings.Replace(yesOrNo(r.Agrees), "no", "NO", 1)
+	case name == "se" && r.Exact:
+		return "exact"
+	case name == "deviation" && r.Deviation == 0:
+		return ""
 	}
-	return line, points, highest
+	return text
 }
 
-var (
-	_ Table = (*ErrorTable)(nil)
-	_ Table = (*AssumptionTable)(nil)
-	_ Table = (*NormsTable)(nil)
-	_ Table = (*VarianceTable)(nil)
-)
+// Figure implements Table. The left panel has Var(β) of each watched candidate over
+// its prediction, by the corrected and by the printed recursion: points of a right
+// prediction are on the diagonal. The right panel has the mean of Var(β) over the number of
+// draws.
+func (t *ClaimTable) Figure() *figure.Figure {
+	each := figure.Panel{Title: "Var β of each candidate", X: "predicted", Y: "measured", LogX: true, LogY: true, Decades: true}
+	each.Points = append(
+		figure.Curves(t.Points, func(p Claimed) (string, float64, float64, float64) {
+			return "corrected recursion", p.Predicted, p.Measured, p.SE
+		}),
+		figure.Curves(t.Points, func(p Claimed) (string, float64, float64, float64) { return "as printed", p.Printed, p.Measured, p.SE })...)
+	rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r ClaimRow) bool { return r.Claim != claimCorrected })
+	mean := figure.Panel{Title: "mean Var β", X: "draws", Y: "Var β", LogX: true, LogY: true}
+	mean.Lines = figure.Curves(rows, func(r ClaimRow) (string, float64, float64, float64) {
+		return r.Case + ", predicted", float64(r.Samples), float64(r.Predicted), 0
+	})
+	mean.Points = figure.Curves(rows, func(r ClaimRow) (string, float64, float64, float64) {
+		return r.Case + ", measured", float64(r.Samples), float64(r.Measured), float64(r.SE)
+	})
+	return &figure.Figure{Title: "Predicted and measured variances", Panels: []figure.Panel{each, mean}}
+}
+
+// Header implements Table.
+func (t *FeaturesTable) Header() []string { return header[FeaturesRow]() }
+
+// Records implements Table.
+func (t *FeaturesTable) Records() [][]string { return records(t.Rows) }
+
+// Lines implements Shown.
+func (t *FeaturesTable) Lines() (head []string, rows [][]string, below []string) {
+	head, rows = shown(t.Rows)
+	head[slices.Index(head, "test")] += " " + t.Metric
+	if len(t.Rows) > 1 {
+		below = append(below, fmt.Sprintf("mean %s ± %s (standard deviation of the runs)", orUnknown(fmt.Sprintf("%.4f", t.TestMean)), orUnknown(fmt.Sprintf("%.4f", t.TestStd))))
+	}
+	return head, rows, below
+}
+
+func (FeaturesRow) cell(_, text string) string { return orUnknown(text) }
+
+// orUnknown replaces the text of NaN.
+func orUnknown(text string) string {
+	if text == "NaN" {
+		return "unknown"
+	}
+	return text
+}
+
+// Figure implements Table. There is nothing to draw.
+func (t *FeaturesTable) Figure() *figure.Figure { return nil }

@@ -1,18 +1,10 @@
 package study
 
-import (
-	"context"
-	"errors"
-	"math"
-)
+import "math"
 
-// Alpha is the step of the recursive average Y_{k} = (1−α_k)Y_{k−1} + α_kΠ_k for
-// k = 1, 2, …; Alpha(1) is 1.
-type Alpha func(k int) float64
-
-// AlphaPopulation returns α_k = n/((n−k+1)k) of Algorithm 1. With n = +Inf it is
-// 1/k, as in the theorem's proof.
-func AlphaPopulation(n float64) Alpha {
+// alphaOf returns the step α_k = n/((n−k+1)k) of Algorithm 1's recursive average
+// Y_k = (1−α_k)Y_{k−1} + α_kΠ_k. With n = +Inf it is 1/k, as in the theorem's proof.
+func alphaOf(n float64) func(k int) float64 {
 	return func(k int) float64 {
 		if math.IsInf(n, 1) {
 			return 1 / float64(k)
@@ -21,7 +13,7 @@ func AlphaPopulation(n float64) Alpha {
 	}
 }
 
-// Theorem returns the moments of the debiased factors β of the watched candidates
+// moments returns the moments of the debiased factors β of the watched candidates
 // after s draws, by the recursion of the paper's theorem on variance (Chen et al.
 // 2023, §5.6):
 //
@@ -31,26 +23,9 @@ func AlphaPopulation(n float64) Alpha {
 // q̄_i and q̄_ij are the probabilities that i, or both i and j, are not among the
 // first k. r_i is the mean over {i not among the first k} of the probability not
 // yet drawn. The paper prints the bracket as r_i/p_i − α²q̄_i, without the factor
-// α² before the bracket. Its own proof has the factor, and enumeration agrees with
-// the proof.
-//
-// Weights are the candidates' probabilities, positive, up to a factor. watch lists
-// the candidates of the result, in its order; nil means all. The result has an error
-// of about 1e-10 of its size. Cost: for each of about 30·√s points in time, O(m·s)
-// operations; memory O(s·len(watch)²).
-func Theorem(ctx context.Context, weights []float64, s int, alpha Alpha, watch []int32) (*Moments, error) {
-	if alpha == nil {
-		return nil, errors.New("study: the theorem needs the steps α")
-	}
-	law, err := newMissingLaw(ctx, weights, s, watch)
-	if err != nil {
-		return nil, err
-	}
-	return law.moments(s, alpha, false), nil
-}
-
-// moments follows the recursion to s draws: as corrected, or as printed.
-func (l *missingLaw) moments(s int, alpha Alpha, printed bool) *Moments {
+// α² before the bracket: the result with printed. Its own proof has the factor, and
+// enumeration agrees with the proof. The result has an error of about 1e-10 of its size.
+func (l *missingLaw) moments(s int, alpha func(k int) float64, printed bool) *Moments {
 	t := newMoments(len(l.p))
 	for i, p := range l.p {
 		t.Mean[i] = 1

@@ -69,18 +69,19 @@ type Variance struct {
 // VarianceRow is one estimator at one number of draws. Maxima are over the watched
 // candidates.
 type VarianceRow struct {
-	Estimator string `json:"estimator"`
-	Samples   int    `json:"samples"`
+	Estimator string `json:"estimator" show:"draw, weight"`
+	Samples   int    `json:"samples" show:"draws"`
 	Exact     bool   `json:"exact"` // by enumeration, not from draws
 
-	Bias          float64 `json:"bias"`           // max |E β_i − 1|
-	VarOverBound  float64 `json:"var_over_bound"` // max Var(β_i) / bound
-	CovOverBound  float64 `json:"cov_over_bound"` // max |Cov(β_i, β_j)| / bound
-	LargestCov    Number  `json:"largest_cov"`    // max Cov(β_i, β_j); at most 0 in the theorem
-	MeanVar       float64 `json:"mean_var"`       // mean of Var(β_i)
-	MeanSquare    float64 `json:"mean_square"`    // mean of E(β_i − 1)², bias included
-	MeanVarBound  float64 `json:"mean_var_bound"` // mean of the bounds
-	WithinTheorem bool    `json:"within_theorem"` // all bounds hold; estimates to within five standard errors
+	Bias          float64 `json:"bias" show:"bias|%.2g"`                // max |E β_i − 1|
+	VarOverBound  float64 `json:"var_over_bound" show:"Var/bound|%.3f"` // max Var(β_i) / bound
+	CovOverBound  float64 `json:"cov_over_bound" show:"Cov/bound|%.3f"` // max |Cov(β_i, β_j)| / bound
+	LargestCov    Number  `json:"largest_cov"`                          // max Cov(β_i, β_j); at most 0 in the theorem
+	MeanVar       float64 `json:"mean_var" show:"mean Var|%.4g"`        // mean of Var(β_i)
+	MeanSquare    float64 `json:"mean_square" show:"mean E(β−1)²|%.4g"` // mean of E(β_i − 1)², bias included
+	MeanVarBound  float64 `json:"mean_var_bound"`                       // mean of the bounds
+	CovWithin     bool    `json:"cov_within"`                           // all bounds of covariances hold; estimates to within five standard errors
+	WithinTheorem bool    `json:"within_theorem" show:"in bounds"`      // these, and all bounds of variances
 
 	Candidates []CandidateMoments `json:"candidates"`
 
@@ -113,11 +114,8 @@ type VarianceTable struct {
 // returns an error if weights are not positive, or so far apart that their shares
 // or the squares of these round to 0.
 func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
-	if ctx == nil {
-		return nil, errors.New("study: the context is nil")
-	}
-	if len(v.Weights) == 0 || len(v.Sizes) == 0 {
-		return nil, errors.New("study: variance needs candidates and numbers of draws")
+	if ctx == nil || len(v.Weights) == 0 || len(v.Sizes) == 0 {
+		return nil, errors.New("study: variance needs a context, candidates and numbers of draws")
 	}
 	var err error
 	if v.Weights, err = drawableWeights(v.Weights); err != nil {
@@ -126,12 +124,7 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	if v.Estimators == nil {
 		v.Estimators = Estimators(0)
 	}
-	if v.Watch == 0 {
-		v.Watch = 32
-	}
-	if v.Repeats == 0 {
-		v.Repeats = 20_000
-	}
+	v.Watch, v.Repeats = cmp.Or(v.Watch, 32), cmp.Or(v.Repeats, 20_000)
 	if v.Watch < 0 {
 		return nil, fmt.Errorf("study: %d candidates to watch, want at least 1", v.Watch)
 	}
@@ -156,23 +149,21 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 			if err != nil {
 				return nil, err
 			}
-			row.Output = outputs[outputKey{e.Name, s}]
+			for _, r := range outputs.Rows {
+				if r.method == e.Name && r.Samples == s {
+					row.Output = append(row.Output, OutputError{Age: r.age, Relative: r.Relative})
+				}
+			}
 			t.Rows = append(t.Rows, *row)
 		}
 	}
 	return t, nil
 }
 
-// outputKey is an estimator and a number of draws.
-type outputKey struct {
-	estimator string
-	samples   int
-}
-
 // outputs measures the errors of the layer's output.
-func (v *Variance) outputs(ctx context.Context) (map[outputKey][]OutputError, error) {
+func (v *Variance) outputs(ctx context.Context) (*ErrorTable, error) {
 	if v.Output == nil {
-		return nil, nil
+		return new(ErrorTable), nil
 	}
 	what := *v.Output
 	what.Sizes, what.Methods = v.Sizes, nil
@@ -192,16 +183,7 @@ func (v *Variance) outputs(ctx context.Context) (map[outputKey][]OutputError, er
 			what.Methods = append(what.Methods, c)
 		}
 	}
-	table, err := what.Run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	outputs := map[outputKey][]OutputError{}
-	for _, r := range table.Rows {
-		key := outputKey{r.method, r.Samples}
-		outputs[key] = append(outputs[key], OutputError{Age: r.age, Relative: r.Relative})
-	}
-	return outputs, nil
+	return what.Run(ctx)
 }
 
 // drawableWeights returns weights that can be drawn by keys: the given ones, or if these
@@ -224,23 +206,18 @@ func drawableWeights(weights []float64) ([]float64, error) {
 }
 
 func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (*VarianceRow, error) {
-	row := &VarianceRow{Estimator: e.Name, Samples: s, Exact: true}
-	moments, err := Enumerate(v.Weights, s, e.Draw, e.Weight)
-	if errors.Is(err, ErrNoLaw) {
-		row.Exact = false
-		moments, err = MonteCarlo(ctx, v.Weights, s, e.Draw, e.Weight, watch, v.Repeats, v.Seed)
-	} else if err == nil {
-		moments = moments.subset(watch)
-	}
+	measured, err := measureMoments(ctx, v.Weights, s, e.Draw, e.Weight, watch, v.Repeats, 1, v.Seed)
 	if err != nil {
 		return nil, err
 	}
-	row.fill(moments, v.probabilities(watch), s)
-	repeats := v.Repeats
+	row := &VarianceRow{Estimator: e.Name, Samples: s, Exact: measured.exact}
+	moments, p, repeats := measured.groups[0], v.probabilities(watch), v.Repeats
+	row.fill(moments, p, s)
 	if row.Exact {
 		repeats = math.MaxInt
 	}
-	row.WithinTheorem = withinTheorem(moments, v.probabilities(watch), s, repeats)
+	variances, covariances := withinTheorem(moments, p, s, repeats)
+	row.CovWithin, row.WithinTheorem = covariances, variances && covariances
 	return row, nil
 }
 
@@ -259,27 +236,28 @@ func (r *VarianceRow) fill(moments *Moments, p []float64, s int) {
 	}
 }
 
-// withinTheorem reports whether the moments, estimated from the given number of
-// draws, keep the bounds of the theorem to within five standard errors. A variance
+// withinTheorem reports whether the variances and the covariances, estimated from the given
+// number of draws, keep the bounds of the theorem to within five standard errors. A variance
 // has a standard error of about Var·√(1/(π·repeats)), with π ≤ s·p the share of
 // draws that contain the candidate. A covariance has a standard error of about
 // √(Var_i·Var_j/repeats).
-func withinTheorem(m *Moments, p []float64, s, repeats int) bool {
+func withinTheorem(m *Moments, p []float64, s, repeats int) (variances, covariances bool) {
 	const rounding = 1e-9
+	variances, covariances = true, true
 	n, draws := float64(s), float64(repeats)
 	for i := range p {
 		noise := 5 * m.Var(i) / math.Sqrt(min(1, n*p[i])*draws)
 		if m.Var(i)-noise > (1/p[i]-1)/n+rounding {
-			return false
+			variances = false
 		}
 		for j := range p {
 			noise := 5 * math.Sqrt(math.Abs(m.Var(i)*m.Var(j))/draws)
 			if i != j && math.Abs(m.Cov[i][j])-noise > 1/n+rounding {
-				return false
+				covariances = false
 			}
 		}
 	}
-	return true
+	return variances, covariances
 }
 
 // probabilities returns the normalised weights of the watched candidates.

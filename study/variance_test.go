@@ -63,6 +63,21 @@ func TestVarianceEstimated(t *testing.T) {
 	}
 }
 
+// A covariance above its bound is told apart from a variance above its bound.
+func TestWithinTheorem(t *testing.T) {
+	p := []float64{0.25, 0.75}
+	for _, c := range []struct {
+		variance, covariance float64
+		variances, within    bool
+	}{{1.5, 0.5, true, true}, {1.5, 0.6, true, false}, {1.6, 0.5, false, true}} {
+		m := &Moments{Mean: []float64{1, 1}, Cov: [][]float64{{c.variance, c.covariance}, {c.covariance, 0.1}}}
+		variances, covariances := withinTheorem(m, p, 2, math.MaxInt)
+		if variances != c.variances || covariances != c.within {
+			t.Errorf("variance %v, covariance %v: within the bounds: %v, %v", c.variance, c.covariance, variances, covariances)
+		}
+	}
+}
+
 // TestTablesSave writes every kind of table.
 func TestTablesSave(t *testing.T) {
 	p := randomLaplacian(t, 80, 200, false, 41)

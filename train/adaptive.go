@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
@@ -38,14 +37,12 @@ const samplerEvery = 10
 
 // samplerSchedule trains an Adaptive and publishes it.
 type samplerSchedule struct {
-	published[Adaptive]
-	base Adaptive
-	slot *ops.Slot // of the top layer
-	adam Adam
-
-	w, grad []float32
-	moments AdamState
-	used    [2][]float32 // parameters of the law of each period of the same parity
+	published[Adaptive] // of the parameters w
+	base                Adaptive
+	slot                *ops.Slot // of the top layer
+	adam                Adam
+	grad                []float32
+	moments             AdamState
 }
 
 // newSamplerSchedule returns the schedule of a run before its first batch, or nil if the
@@ -60,27 +57,29 @@ func newSamplerSchedule(m *layers.Model, o Options) (*samplerSchedule, error) {
 	}
 	n := base.Parameters()
 	s := &samplerSchedule{
-		published: publishEvery[Adaptive](samplerEvery), base: base, slot: m.Batch.Slot(m.Batch.Layers() - 1), adam: o.Adam,
-		w: make([]float32, n), grad: make([]float32, n),
+		base: base, slot: m.Batch.Slot(m.Batch.Layers() - 1), adam: o.Adam, grad: make([]float32, n),
 		moments: AdamState{M: make([]float32, n), V: make([]float32, n)},
 	}
 	s.adam.WeightDecay = 0
 	const start = ^uint64(1) // no epoch has this number
 	rng, most := rand.New(samplers.NewSource(o.Seed, start, 0)), math.Sqrt(6/float64(n+1))
-	for k := range s.w {
-		s.w[k] = float32(most * (2*rng.Float64() - 1))
+	w := make([]float32, n)
+	for k := range w {
+		w[k] = float32(most * (2*rng.Float64() - 1))
 	}
-	s.used = [2][]float32{slices.Clone(s.w), slices.Clone(s.w)}
-	return s, s.resume(0)
+	if err := s.begin(samplerEvery, w, s.lawOf); err != nil {
+		return nil, err
+	}
+	s.slot.ObserveNorms(true)
+	return s, nil
 }
 
-// resume makes the laws of a run that has done the given number of batches, from used.
 func (s *samplerSchedule) resume(batches int) error {
 	s.moments.Steps = batches
-	return s.restart(batches, func(parity int) (Adaptive, error) { return s.law(s.used[parity]) })
+	return s.published.resume(batches)
 }
 
-func (s *samplerSchedule) law(w []float32) (Adaptive, error) {
+func (s *samplerSchedule) lawOf(w []float32) (Adaptive, error) {
 	law, err := s.base.With(w)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
@@ -92,14 +91,12 @@ func (s *samplerSchedule) law(w []float32) (Adaptive, error) {
 	return adaptive, nil
 }
 
-// observe updates the parameters after batch number batches−1, which has been trained, and
-// publishes a law if it ends a period.
-func (s *samplerSchedule) observe(batch *samplers.MiniBatch, batches int) error {
-	squares, nodes := s.slot.SquaredNorms(), len(batch.Blocks[len(batch.Blocks)-1].Src)
+func (s *samplerSchedule) observe(item *Item, batches int) error {
+	squares, nodes := s.slot.SquaredNorms(), len(item.Blocks.Blocks[len(item.Blocks.Blocks)-1].Src)
 	if len(squares) != nodes {
 		return fmt.Errorf("train: %T learns from the rows that the top layer propagates; the model reports %d rows for %d nodes", s.base, len(squares), nodes)
 	}
-	return s.learn(batch, squares, batches)
+	return s.learn(item.Blocks, squares, batches)
 }
 
 // learn is observe with the squared norms of the input rows of the top layer.
@@ -108,29 +105,17 @@ func (s *samplerSchedule) learn(batch *samplers.MiniBatch, squares []float32, ba
 	if err := law.Gradient(batch.Blocks[len(batch.Blocks)-1], squares, s.grad); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	if err := s.adam.Step(s.w, s.grad, &s.moments); err != nil {
+	if err := s.adam.Step(s.values, s.grad, &s.moments); err != nil {
 		return err
 	}
-	period, ends := s.ends(batches)
-	if !ends {
-		return nil
-	}
-	copy(s.used[period%2], s.w)
-	next, err := s.law(s.used[period%2])
-	if err != nil {
-		return err
-	}
-	s.publish(period, next)
-	return nil
+	return s.publish(batches)
 }
 
-// state returns the state that a checkpoint holds, in its own memory.
+func (s *samplerSchedule) release() { s.slot.ObserveNorms(false) }
+
 func (s *samplerSchedule) state() []layers.State {
-	if s == nil {
-		return nil
-	}
 	return []layers.State{
-		{Name: "sampler.w", Values: s.w}, {Name: "sampler.m", Values: s.moments.M}, {Name: "sampler.v", Values: s.moments.V},
+		{Name: "sampler.w", Values: s.values}, {Name: "sampler.m", Values: s.moments.M}, {Name: "sampler.v", Values: s.moments.V},
 		{Name: "sampler.even", Values: s.used[0]}, {Name: "sampler.odd", Values: s.used[1]},
 	}
 }

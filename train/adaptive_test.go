@@ -125,7 +125,7 @@ func TestSamplerLearns(t *testing.T) {
 		}
 	}
 	after := terms(s.laws[0])
-	t.Logf("squared terms %.4g, then %.4g; w %.3v", before, after, s.w)
+	t.Logf("squared terms %.4g, then %.4g; w %.3v", before, after, s.values)
 	if !(after < 0.9*before) {
 		t.Errorf("the squared terms of an estimate are %v before training and %v after it", before, after)
 	}

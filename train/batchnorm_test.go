@@ -22,7 +22,6 @@ func TestBatchNormAverages(t *testing.T) {
 	}
 	n := len(d.Split.Train)
 	mean, variance := make([]float64, width), []float64{1, 1, 1, 1, 1}
-	dense := d.Laplacian().Dense()
 	for batches := range steps {
 		m := model()
 		if batches > 0 { // the parameters before this update
@@ -43,30 +42,13 @@ func TestBatchNormAverages(t *testing.T) {
 			}
 		}
 		check()
-		// z = P(XW + b) at the training nodes.
-		nodes := d.Nodes()
-		h := make([]float64, nodes*width)
-		for v := range nodes {
-			for j := range width {
-				h[v*width+j] = float64(named["conv0.bias"][j])
-				for k, x := range d.Features.Row(v) {
-					h[v*width+j] += float64(x) * float64(named["conv0.weight"][k*width+j])
-				}
-			}
-		}
+		h := matrixOf(d.Features.Cols, d.Features.Data).Times(matrixOf(width, named["conv0.weight"])).PlusRow(matrixOf(width, named["conv0.bias"]))
+		z := matrixOf(d.Nodes(), d.Laplacian().Dense()).Rows(d.Split.Train).Times(h) // P(XW + b) at the training nodes
+		sums := z.ColumnSums()[0]
 		for j := range width {
-			var z []float64
-			sum := 0.0
-			for _, v := range d.Split.Train {
-				value := 0.0
-				for u := range nodes {
-					value += dense[int(v)*nodes+u] * h[u*width+j]
-				}
-				z, sum = append(z, value), sum+value
-			}
-			centre, square := sum/float64(n), 0.0
-			for _, value := range z {
-				square += (value - centre) * (value - centre)
+			centre, square := sums[j]/float64(n), 0.0
+			for _, row := range z {
+				square += (row[j] - centre) * (row[j] - centre)
 			}
 			mean[j] += 0.1 * (centre - mean[j])
 			variance[j] += 0.1 * (square/float64(n-1) - variance[j])

@@ -8,6 +8,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 // arxivTwin returns the data and model of the standard step: a graph with the size of
@@ -77,14 +78,14 @@ func BenchmarkScore(b *testing.B) {
 	}
 	b.Run("accuracy", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Score(datasets.Accuracy, scores, d.Labels, nodes); err != nil {
+			if _, err := score.Of(datasets.Accuracy, scores, d.Labels, nodes); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("rocauc", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Score(datasets.ROCAUC, scores, &tasks, nodes); err != nil {
+			if _, err := score.Of(datasets.ROCAUC, scores, &tasks, nodes); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 // checkData returns an error if d cannot be trained on. It checks less than
@@ -27,7 +28,7 @@ func checkData(d *datasets.Data) error {
 			}
 		}
 		if part.scored && len(part.nodes) > 0 {
-			if err := scorable(d.Metric, d.Labels, part.nodes); err != nil {
+			if err := score.Scorable(d.Metric, d.Labels, part.nodes); err != nil {
 				return fmt.Errorf("%w: the %s nodes need another split or metric", err, part.name)
 			}
 		}

@@ -1,10 +1,9 @@
 package train
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,133 +12,90 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/internal/weights"
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
-// A checkpoint file is, little-endian throughout:
+// A checkpoint is a safetensors file. Its metadata are texts:
 //
-//	magic      8 bytes  "GCNCKPT\n"
-//	version    uint32   1
-//	meta       uint32   length of the JSON that follows
-//	total      uint64   length of the file
-//	JSON       checkpointMeta: names, shapes, state, configuration
-//	sections   float32s, in the order of the JSON's list
-//	states     float32s, in the order of the JSON's list; a model may have none
-//	SHA-256    32 bytes, of everything before
-const (
-	checkpointMagic   = "GCNCKPT\n"
-	checkpointVersion = 1
-	checkpointHeader  = 24
-)
+//	format   checkpointFormat
+//	run      JSON: the state of the run, and its configuration
+//	schema   rundir.Schema
+//	sha256   of the text of the run, and the names, shapes and values of the tensors
+//
+// A tensor is named by its section and its own name, such as best/conv0.weight.
+const checkpointFormat = "gcn checkpoint"
 
 // ErrCheckpoint is wrapped by errors about the contents of a checkpoint file.
 var ErrCheckpoint = errors.New("not a usable checkpoint")
 
-// The names of sections.
+// The sections. All but the last hold a tensor for each parameter.
 const (
-	sectionParameters = "parameters"
-	sectionBest       = "best"
-	sectionMoment1    = "adam-m"
-	sectionMoment2    = "adam-v"
+	sectionParameters = "parameters/"
+	sectionBest       = "best/"
+	sectionMoment1    = "adam-m/"
+	sectionMoment2    = "adam-v/"
+	sectionStates     = "states/"
 )
-
-type parameterMeta struct {
-	Name  string `json:"name"`
-	Shape []int  `json:"shape"`
-}
-
-func (p parameterMeta) size() int {
-	n := 1
-	for _, d := range p.Shape {
-		n *= d
-	}
-	return n
-}
-
-type checkpointMeta struct {
-	Parameters []parameterMeta `json:"parameters"`
-	Sections   []string        `json:"sections"` // each as long as all parameters together
-	States     []stateMeta     `json:"states,omitempty"`
-	State      runState        `json:"state"`
-	Config     map[string]any  `json:"config"`
-}
-
-// stateMeta describes a layers.State.
-type stateMeta struct {
-	Name   string `json:"name"`
-	Values int    `json:"values"`
-}
 
 // checkpoint is a checkpoint file in memory.
 type checkpoint struct {
-	checkpointMeta
-	sections map[string][]float32
-	states   [][]float32 // in the order of States
+	State   runState       `json:"state"`
+	Config  map[string]any `json:"config"`
+	tensors []weights.Tensor
 }
 
 // number is a float64 that is null in JSON if it is not finite.
 type number = finite.Number
 
+// sectionOf returns a section of values of all parameters, one after the other; nil means the
+// parameters themselves. The tensors share the memory of the values.
+func sectionOf(section string, params []parameter, values []float32) (tensors []weights.Tensor) {
+	for _, p := range params {
+		if values != nil {
+			p.values, values = values[:len(p.values)], values[len(p.values):]
+		}
+		tensors = append(tensors, weights.Tensor{Name: section + p.Name, Shape: p.Shape, Values: p.values})
+	}
+	return tensors
+}
+
+// statesOf returns the section of states.
+func statesOf(states []layers.State) (tensors []weights.Tensor) {
+	for _, s := range states {
+		tensors = append(tensors, weights.Tensor{Name: sectionStates + s.Name, Shape: []int{len(s.Values)}, Values: s.Values})
+	}
+	return tensors
+}
+
 // write writes c in the format above.
 func (c *checkpoint) write(w io.Writer) error {
-	meta, err := json.Marshal(&c.checkpointMeta)
+	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	size := 0
-	for _, p := range c.Parameters {
-		size += p.size()
-	}
-	values := size * len(c.Sections)
-	for _, state := range c.States {
-		values += state.Values
-	}
-	total := checkpointHeader + len(meta) + 4*values + sha256.Size
-	sum := sha256.New()
-	buffered := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)
-	header := make([]byte, 0, checkpointHeader)
-	header = append(header, checkpointMagic...)
-	header = binary.LittleEndian.AppendUint32(header, checkpointVersion)
-	header = binary.LittleEndian.AppendUint32(header, uint32(len(meta)))
-	header = binary.LittleEndian.AppendUint64(header, uint64(total))
-	buffered.Write(header)
-	buffered.Write(meta)
-	for _, name := range c.Sections {
-		if len(c.sections[name]) != size {
-			return fmt.Errorf("section %s holds %d values, want %d", name, len(c.sections[name]), size)
-		}
-		writeFloats(buffered, c.sections[name])
-	}
-	for k, state := range c.States {
-		if len(c.states[k]) != state.Values {
-			return fmt.Errorf("state %s holds %d values, want %d", state.Name, len(c.states[k]), state.Values)
-		}
-		writeFloats(buffered, c.states[k])
-	}
-	if err := buffered.Flush(); err != nil { // the first error of all writes
-		return err
-	}
-	_, err = w.Write(sum.Sum(nil))
-	return err
+	metadata := map[string]string{"format": checkpointFormat, "run": string(text), "schema": strconv.Itoa(rundir.Schema), "sha256": c.digest(string(text))}
+	return weights.Encode(w, metadata, c.tensors)
 }
 
-// writeFloats writes values to w. Flush returns the errors of w's writes.
-func writeFloats(w *bufio.Writer, values []float32) {
-	var chunk [4096]byte
-	for len(values) > 0 {
-		n := min(len(values), len(chunk)/4)
-		for i, v := range values[:n] {
-			binary.LittleEndian.PutUint32(chunk[4*i:], math.Float32bits(v))
-		}
-		w.Write(chunk[:4*n])
-		values = values[n:]
+// digest returns the checksum of c; text is the JSON of the run.
+func (c *checkpoint) digest(text string) string {
+	sum := sha256.New()
+	io.WriteString(sum, text)
+	for _, t := range c.tensors {
+		fmt.Fprintf(sum, "%q %v", t.Name, t.Shape)
+		npy.WriteValues(sum, t.Values)
 	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // decodeCheckpoint reads the format of write. Errors wrap ErrCheckpoint.
@@ -147,92 +103,30 @@ func decodeCheckpoint(data []byte) (*checkpoint, error) {
 	bad := func(format string, args ...any) (*checkpoint, error) {
 		return nil, fmt.Errorf("%w: %s", ErrCheckpoint, fmt.Sprintf(format, args...))
 	}
-	magic := data[:min(len(data), len(checkpointMagic))]
-	if !bytes.Equal(magic, []byte(checkpointMagic)[:len(magic)]) {
+	const begin = "12345678" + `{"__metadata__":{"format":"` + checkpointFormat + `",` // after a length
+	if n := min(len(data), len(begin)); n > 8 && string(data[8:n]) != begin[8:n] {
 		return bad("it is some other kind of file")
 	}
-	if len(data) < checkpointHeader+sha256.Size {
-		return bad("truncated: %d bytes", len(data))
+	tensors, metadata, err := weights.Decode(data)
+	if err != nil {
+		return bad("truncated or damaged: %v", err)
 	}
-	version := binary.LittleEndian.Uint32(data[8:])
-	metaLen := uint64(binary.LittleEndian.Uint32(data[12:]))
-	total := binary.LittleEndian.Uint64(data[16:])
-	switch size := uint64(len(data)); {
-	case version > checkpointVersion:
-		return bad("it has format version %d, written by a newer program; this one reads version %d", version, checkpointVersion)
-	case version < checkpointVersion:
-		return bad("damaged: format version %d", version)
-	case size < total:
-		return bad("truncated: %d of %d bytes", size, total)
-	case size > total:
-		return bad("damaged: %d bytes, want %d", size, total)
-	case metaLen > size-checkpointHeader-sha256.Size:
-		return bad("damaged: a description of %d bytes in a file of %d", metaLen, size)
+	if schema := metadata["schema"]; schema != strconv.Itoa(rundir.Schema) {
+		return bad("%v", rundir.SchemaError(schema))
 	}
-	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
-	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
+	c := &checkpoint{tensors: tensors}
+	if metadata["sha256"] != c.digest(metadata["run"]) {
 		return bad("damaged: the checksum does not match")
 	}
-	c := &checkpoint{sections: map[string][]float32{}}
-	decoder := json.NewDecoder(bytes.NewReader(body[checkpointHeader : checkpointHeader+metaLen]))
+	decoder := json.NewDecoder(strings.NewReader(metadata["run"]))
 	decoder.UseNumber() // in the configuration, where seeds have 64 bits
-	if err := decoder.Decode(&c.checkpointMeta); err != nil {
+	if err := decoder.Decode(c); err != nil {
 		return bad("damaged description: %v", err)
 	}
-	c.Config = rundir.Upgrade(c.Config)
-	body = body[checkpointHeader+metaLen:]
-	return c, c.readSections(body)
-}
-
-// readSections decodes c.sections and c.states from body, which must hold exactly
-// these values.
-func (c *checkpoint) readSections(body []byte) error {
-	size := 0
-	for k, p := range c.Parameters {
-		// One dimension at a time, so that no product overflows.
-		n := 1
-		for _, d := range p.Shape {
-			if d < 0 || n > 0 && d > len(body)/n {
-				return fmt.Errorf("%w: parameter %d, %q, has shape %v in a file with %d bytes of values", ErrCheckpoint, k, p.Name, p.Shape, len(body))
-			}
-			n *= d
-		}
-		size += n
+	if !c.has(sectionParameters) {
+		return bad("it has no parameters")
 	}
-	states := 0
-	for k, s := range c.States {
-		if s.Values < 0 || s.Values > len(body)/4-states {
-			return fmt.Errorf("%w: state %d, %q, has %d values in a file with %d bytes of values", ErrCheckpoint, k, s.Name, s.Values, len(body))
-		}
-		states += s.Values
-	}
-	if len(c.Sections) == 0 || size > len(body)/4/len(c.Sections) || 4*(size*len(c.Sections)+states) != len(body) {
-		return fmt.Errorf("%w: %d bytes of values for %d sections of %d parameters and states of %d values", ErrCheckpoint, len(body), len(c.Sections), size, states)
-	}
-	for _, name := range c.Sections {
-		if c.sections[name] != nil {
-			return fmt.Errorf("%w: section %q occurs twice", ErrCheckpoint, name)
-		}
-		c.sections[name], body = readFloats(body, size)
-	}
-	for _, s := range c.States {
-		var values []float32
-		values, body = readFloats(body, s.Values)
-		c.states = append(c.states, values)
-	}
-	if c.sections[sectionParameters] == nil {
-		return fmt.Errorf("%w: it has no parameters", ErrCheckpoint)
-	}
-	return nil
-}
-
-// readFloats returns the first n values of body, and the rest of body.
-func readFloats(body []byte, n int) ([]float32, []byte) {
-	values := make([]float32, n)
-	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(body[4*i:]))
-	}
-	return values, body[4*n:]
+	return c, nil
 }
 
 // readCheckpoint reads a checkpoint file. Errors name the file.
@@ -248,37 +142,55 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	return c, nil
 }
 
-// checkParameters returns an error for the first parameter of the checkpoint whose name
-// or shape is not the model's.
-func (c *checkpoint) checkParameters(want []parameterMeta) error {
-	for k, w := range want {
-		if k >= len(c.Parameters) {
-			return fmt.Errorf("it holds %d parameters, the model has %d: %q is missing", len(c.Parameters), len(want), w.Name)
-		}
-		switch got := c.Parameters[k]; {
-		case got.Name != w.Name:
-			return fmt.Errorf("parameter %d is %q, the model's is %q", k, got.Name, w.Name)
-		case !slices.Equal(got.Shape, w.Shape):
-			return fmt.Errorf("parameter %q has shape %v, the model's has %v", w.Name, got.Shape, w.Shape)
+// section returns the tensors of a section.
+func (c *checkpoint) section(section string) (tensors []weights.Tensor) {
+	for _, t := range c.tensors {
+		if strings.HasPrefix(t.Name, section) {
+			tensors = append(tensors, t)
 		}
 	}
-	if len(c.Parameters) > len(want) {
-		return fmt.Errorf("it holds %d parameters, the model has %d: %q is too many", len(c.Parameters), len(want), c.Parameters[len(want)].Name)
+	return tensors
+}
+
+// has reports whether c has the section.
+func (c *checkpoint) has(section string) bool { return len(c.section(section)) > 0 }
+
+// sameTensors returns an error unless the tensors of a checkpoint have the names and shapes of a
+// model's.
+func sameTensors(tensors, model []weights.Tensor) error {
+	text := func(t weights.Tensor) string {
+		section, name, _ := strings.Cut(t.Name, "/")
+		return fmt.Sprintf("in its %s, %q", section, name)
+	}
+	for k := range max(len(tensors), len(model)) {
+		switch {
+		case k >= len(tensors):
+			return fmt.Errorf("%s is missing: it holds %d tensors, the model has %d", text(model[k]), len(tensors), len(model))
+		case k >= len(model):
+			return fmt.Errorf("%s is too many: it holds %d tensors, the model has %d", text(tensors[k]), len(tensors), len(model))
+		case tensors[k].Name != model[k].Name:
+			return fmt.Errorf("%s is in the place of the model's %q", text(tensors[k]), model[k].Name)
+		case !slices.Equal(tensors[k].Shape, model[k].Shape):
+			return fmt.Errorf("%s has shape %v, the model's has %v", text(tensors[k]), tensors[k].Shape, model[k].Shape)
+		}
 	}
 	return nil
 }
 
+// copyTensors copies the values of the same tensors.
+func copyTensors(to, from []weights.Tensor) {
+	for k, t := range from {
+		copy(to[k].Values, t.Values)
+	}
+}
+
 // checkFinite returns an error for the first value of a section that is not finite.
 func (c *checkpoint) checkFinite(section string) error {
-	values := c.sections[section]
-	for _, p := range c.Parameters {
-		of := values[:p.size()]
-		values = values[len(of):]
-		if kernel.Finite(of) {
-			continue
+	for _, t := range c.section(section) {
+		if !kernel.Finite(t.Values) {
+			k := slices.IndexFunc(t.Values, func(v float32) bool { return !kernel.Finite([]float32{v}) })
+			return fmt.Errorf("value %d of parameter %q is %v", k, strings.TrimPrefix(t.Name, section), t.Values[k])
 		}
-		k := slices.IndexFunc(of, func(v float32) bool { return !kernel.Finite([]float32{v}) })
-		return fmt.Errorf("value %d of parameter %q is %v", k, p.Name, of[k])
 	}
 	return nil
 }
@@ -299,28 +211,6 @@ func (c *checkpoint) checkConfig(dir string) error {
 	return nil
 }
 
-// addStates puts the model's states into c, without copying them.
-func (c *checkpoint) addStates(states []layers.State) {
-	for _, s := range states {
-		c.States = append(c.States, stateMeta{Name: s.Name, Values: len(s.Values)})
-		c.states = append(c.states, s.Values)
-	}
-}
-
-// checkStates returns an error for the first state of the checkpoint that differs from
-// the model's in name or size.
-func (c *checkpoint) checkStates(want []layers.State) error {
-	if len(c.States) != len(want) {
-		return fmt.Errorf("it holds %d states, the model has %d", len(c.States), len(want))
-	}
-	for k, w := range want {
-		if got := c.States[k]; got.Name != w.Name || got.Values != len(w.Values) {
-			return fmt.Errorf("state %d is %q of %d values, the model's is %q of %d", k, got.Name, got.Values, w.Name, len(w.Values))
-		}
-	}
-	return nil
-}
-
 // CheckpointInfo describes a checkpoint.
 type CheckpointInfo struct {
 	Batch  int            // number of steps that led to the parameters
@@ -335,11 +225,7 @@ type CheckpointInfo struct {
 // model's, and the values finite. An error names the file, and leaves the model
 // unchanged.
 func LoadParameters(path string, m Model) (CheckpointInfo, error) {
-	parts, err := partsOf(m)
-	if err != nil {
-		return CheckpointInfo{}, err
-	}
-	params, err := parametersOf(parts)
+	params, err := parametersOf(m)
 	if err != nil {
 		return CheckpointInfo{}, err
 	}
@@ -360,45 +246,16 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 			return CheckpointInfo{}, fmt.Errorf("train: %s: %w: %w", path, ErrCheckpoint, err)
 		}
 	}
-	metas := make([]parameterMeta, len(params))
-	for k, p := range params {
-		metas[k] = p.parameterMeta
+	batch := c.State.BestBatch
+	if section != sectionBest || !c.has(section) { // the run may have no evaluation yet
+		section, batch = sectionParameters, c.State.Batch
 	}
-	if err := c.checkParameters(metas); err != nil {
+	tensors, model := c.section(section), sectionOf(section, params, nil)
+	if err := cmp.Or(sameTensors(tensors, model), c.checkFinite(section)); err != nil {
 		return CheckpointInfo{}, fmt.Errorf("train: %s: %w: %w", path, ErrCheckpoint, err)
 	}
-	values, batch := c.sections[section], c.State.Batch
-	if section == sectionBest {
-		batch = c.State.BestBatch
-		if values == nil { // the run has no evaluation yet
-			section, batch = sectionParameters, c.State.Batch
-			values = c.sections[section]
-		}
-	}
-	if err := c.checkFinite(section); err != nil {
-		return CheckpointInfo{}, fmt.Errorf("train: %s: %w: %w", path, ErrCheckpoint, err)
-	}
-	for _, p := range params {
-		copy(p.values, values)
-		values = values[len(p.values):]
-	}
+	copyTensors(model, tensors)
 	return CheckpointInfo{Batch: batch, Best: float64(c.State.Best), Seed: c.State.Seed, Config: c.Config}, nil
-}
-
-// parameterCheckpoint returns a checkpoint of parameters alone, for the given folder.
-func parameterCheckpoint(dir string, params []parameter) (*checkpoint, error) {
-	c := &checkpoint{
-		checkpointMeta: checkpointMeta{Sections: []string{sectionParameters}, State: runState{Best: number(math.NaN()), Valid: number(math.NaN())}},
-		sections:       map[string][]float32{},
-	}
-	for _, p := range params {
-		c.Parameters = append(c.Parameters, p.parameterMeta)
-		c.sections[sectionParameters] = append(c.sections[sectionParameters], p.values...)
-	}
-	if err := c.checkFinite(sectionParameters); err != nil {
-		return nil, fmt.Errorf("train: %s: %w", dir, err)
-	}
-	return c, nil
 }
 
 // SaveRun makes the folder of a run whose parameters were not trained by Fit, such as
@@ -408,25 +265,22 @@ func SaveRun(dir string, m Model, d *datasets.Data, config map[string]any) (err 
 	if err := checkParts(d); err != nil {
 		return err
 	}
-	parts, err := partsOf(m)
+	params, err := parametersOf(m)
 	if err != nil {
 		return err
 	}
-	params, err := parametersOf(parts)
-	if err != nil {
-		return err
-	}
-	c, err := parameterCheckpoint(dir, params)
-	if err != nil {
-		return err
+	nan := number(math.NaN())
+	c := &checkpoint{State: runState{Best: nan, Valid: nan}, tensors: sectionOf(sectionParameters, params, nil)}
+	if err := c.checkFinite(sectionParameters); err != nil {
+		return fmt.Errorf("train: %s: %w", dir, err)
 	}
 	if c.Config, err = withConfig(derivedConfiguration(params, d, Fingerprint(d)), config); err != nil {
 		return err
 	}
-	r, err := openRunDir(dir, Options{}, c.Config, nil)
+	r, err := openRunDir(dir, Options{}, c.Config, d, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = join(err, r.close()) }()
-	return r.saveCheckpoint(bestFile, c)
+	return named(r.folder.Write(bestFile, c.write))
 }

@@ -2,9 +2,7 @@ package train
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/internal/weights"
 )
 
 // sampleCheckpoint returns a checkpoint with every section, and values that a careless
@@ -24,11 +23,11 @@ func sampleCheckpoint() *checkpoint {
 	values := func(k float32) []float32 {
 		return []float32{k, -k, 0, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32, math.MaxFloat32, float32(math.Inf(1)), k / 3}
 	}
-	c := &checkpoint{sections: map[string][]float32{
-		sectionParameters: values(1), sectionBest: values(2), sectionMoment1: values(3), sectionMoment2: values(4),
-	}}
-	c.Parameters = []parameterMeta{{"w", []int{2, 3}}, {"b", []int{2}}}
-	c.Sections = []string{sectionParameters, sectionMoment1, sectionMoment2, sectionBest}
+	params := []parameter{{Name: "w", Shape: []int{2, 3}, values: make([]float32, 6)}, {Name: "b", Shape: []int{2}, values: make([]float32, 2)}}
+	c := new(checkpoint)
+	for k, section := range []string{sectionParameters, sectionMoment1, sectionMoment2, sectionBest} {
+		c.tensors = append(c.tensors, sectionOf(section, params, values(float32(k+1)))...)
+	}
 	c.State = runState{
 		Seed: math.MaxUint64, Batch: 37, AdamSteps: 37, Evaluated: 30, LossSum: 1.0 / 3, Valid: 0.1, Best: number(math.Nextafter(0.7, 1)),
 		BestBatch: 20, MetricsBytes: 123, Seconds: 1.5,
@@ -46,16 +45,14 @@ func encoded(t testing.TB, c *checkpoint) []byte {
 	return b.Bytes()
 }
 
-// sealed returns data with the right length and checksum.
+// sealed returns data with the right checksum.
 func sealed(data []byte) []byte {
-	if len(data) < checkpointHeader+sha256.Size {
+	tensors, metadata, err := weights.Decode(data)
+	if err != nil || metadata["sha256"] == "" {
 		return data
 	}
-	data = slices.Clone(data)
-	binary.LittleEndian.PutUint64(data[16:], uint64(len(data)))
-	sum := sha256.Sum256(data[:len(data)-sha256.Size])
-	copy(data[len(data)-sha256.Size:], sum[:])
-	return data
+	c := checkpoint{tensors: tensors}
+	return bytes.Replace(data, []byte(metadata["sha256"]), []byte(c.digest(metadata["run"])), 1)
 }
 
 func TestCheckpointRoundTrip(t *testing.T) {
@@ -67,10 +64,10 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read back\n%+v\nwrote\n%+v", got, want)
 	}
-	for name, values := range want.sections {
-		for i, v := range values {
-			if math.Float32bits(got.sections[name][i]) != math.Float32bits(v) {
-				t.Errorf("%s[%d] is %v, wrote %v", name, i, got.sections[name][i], v)
+	for k, tensor := range want.tensors {
+		for i, v := range tensor.Values {
+			if math.Float32bits(got.tensors[k].Values[i]) != math.Float32bits(v) {
+				t.Errorf("%s[%d] is %v, wrote %v", tensor.Name, i, got.tensors[k].Values[i], v)
 			}
 		}
 	}
@@ -78,9 +75,14 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	if got, err = decodeCheckpoint(encoded(t, want)); err != nil || !math.IsNaN(float64(got.State.Best)) {
 		t.Errorf("a best score of NaN reads as %v, %v", got.State.Best, err)
 	}
-	want.sections[sectionBest] = want.sections[sectionBest][1:]
-	if err := want.write(new(bytes.Buffer)); err == nil {
-		t.Error("a section too short was written")
+	// Any program that knows safetensors can read the values by their names.
+	path := filepath.Join(t.TempDir(), "best.safetensors")
+	if err := os.WriteFile(path, encoded(t, want), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	tensors, err := weights.Read(t.Context(), path)
+	if err != nil || len(tensors) != 8 || tensors[0].Name != "parameters/w" || !slices.Equal(tensors[0].Shape, []int{2, 3}) || tensors[7].Name != "best/b" {
+		t.Errorf("as safetensors: %v, %v", tensors, err)
 	}
 }
 
@@ -108,42 +110,48 @@ func TestCheckpointDamage(t *testing.T) {
 	for i := range good {
 		bad := slices.Clone(good)
 		bad[i] ^= 1
-		check(bad, "flipped", "damaged", "some other kind", "newer program", "truncated")
+		check(bad, "flipped", "damaged", "some other kind", "its schema is", "truncated")
 	}
-	newer := slices.Clone(good)
-	newer[8] = 2
-	check(sealed(newer), "version 2", "format version 2, written by a newer program; this one reads version 1")
+	for _, schema := range []int{0, rundir.Schema - 1, rundir.Schema + 1} {
+		other := bytes.Replace(good, fmt.Appendf(nil, `"schema":"%d"`, rundir.Schema), fmt.Appendf(nil, `"schema":"%d"`, schema), 1)
+		check(other, "another schema", fmt.Sprintf("its schema is %d and this program's is %d: train again", schema, rundir.Schema))
+	}
 	check([]byte("PK\x03\x04 a zip"), "zip", "some other kind of file")
-	check(nil, "empty", "truncated: 0 bytes")
+	check(nil, "empty", "truncated or damaged: not a usable file of weights: its 0 bytes")
 }
 
 // TestCheckpointWrongDescription reads files with a right checksum whose description
 // does not fit their contents.
 func TestCheckpointWrongDescription(t *testing.T) {
-	for want, change := range map[string]func(*checkpointMeta){
-		"shape [-2 -3]": func(m *checkpointMeta) { m.Parameters[0].Shape = []int{-2, -3} },
-		fmt.Sprintf("has shape [%d", math.MaxInt/2): func(m *checkpointMeta) { m.Parameters[0].Shape = []int{math.MaxInt / 2, 4} },
-
-		"of 9 parameters": func(m *checkpointMeta) { m.Parameters[1].Shape = []int{3} },
-		"for 3 sections":  func(m *checkpointMeta) { m.Sections = m.Sections[1:] },
-		"for 0 sections":  func(m *checkpointMeta) { m.Sections = nil },
-		"occurs twice":    func(m *checkpointMeta) { m.Sections[1] = m.Sections[0] },
-		"no parameters":   func(m *checkpointMeta) { m.Sections[0] = "other" },
+	data := encoded(t, sampleCheckpoint())
+	for change, want := range map[[2]string]string{
+		{`"shape":[2,3]`, `"shape":[3,3]`}:                   "shape [3 3]",
+		{`"shape":[2,3]`, `"shape":[-2,-3]`}:                 "shape [-2 -3]",
+		{`"shape":[2,3]`, `"shape":[4611686018427387904,4]`}: "shape [4611686018427387904 4]",
+		{`[0,24]`, `[0,28]`}:                                 "the bytes 0 to 28",
+		{`"best/b"`, `"best/w"`}:                             "the tensors before it end at",
+		{`"F32"`, `"U32"`}:                                   `is of type "U32"`,
+		{`\"batch\":37`, `\"batch\":38`}:                     "checksum",
+		{`"parameters/`, `"other/`}:                          "no parameters",
 	} {
-		c := sampleCheckpoint()
-		data := encoded(t, c)
-		meta := binary.LittleEndian.Uint32(data[12:])
-		body := data[checkpointHeader+meta : len(data)-sha256.Size]
-		change(&c.checkpointMeta)
-		text, err := json.Marshal(c.checkpointMeta)
-		if err != nil {
-			t.Fatal(err)
+		header := data[8 : 8+binary.LittleEndian.Uint64(data)]
+		text := bytes.ReplaceAll(header, []byte(change[0]), []byte(change[1]))
+		if bytes.Equal(text, header) {
+			t.Fatalf("%s is not in %s", change[0], header)
 		}
-		binary.LittleEndian.PutUint32(data[12:], uint32(len(text)))
-		data = slices.Concat(data[:checkpointHeader], text, body, make([]byte, sha256.Size))
-		data = sealed(data)
-		if _, err := decodeCheckpoint(data); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), want) {
+		wrong := slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text, data[8+len(header):])
+		if want != "checksum" {
+			wrong = sealed(wrong)
+		}
+		if _, err := decodeCheckpoint(wrong); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	c := sampleCheckpoint()
+	c.tensors = append(c.tensors, c.tensors[0])
+	if err := c.write(new(bytes.Buffer)); err == nil {
+		if _, err := decodeCheckpoint(encoded(t, c)); !errors.Is(err, ErrCheckpoint) {
+			t.Errorf("a name twice: error %v", err)
 		}
 	}
 }
@@ -201,7 +209,7 @@ func FuzzCheckpoint(f *testing.F) {
 	good := encoded(f, sampleCheckpoint())
 	f.Add(good)
 	f.Add(good[:40])
-	f.Add([]byte(checkpointMagic))
+	f.Add([]byte(checkpointFormat))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, data := range [][]byte{data, sealed(data)} {
 			c, err := decodeCheckpoint(data)
@@ -220,4 +228,12 @@ func FuzzCheckpoint(f *testing.F) {
 			}
 		}
 	})
+}
+
+// valuesOf returns a section's values, one tensor after the other.
+func valuesOf(c *checkpoint, section string) (values []float32) {
+	for _, t := range c.section(section) {
+		values = append(values, t.Values...)
+	}
+	return values
 }

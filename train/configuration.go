@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/internal/describe"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // configuration returns the contents of config.json. Its names are the flags' names, and
@@ -30,10 +30,10 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"eval_every": o.EvalEvery, "seed": o.Seed,
 		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
 		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
-		"sampler": describe.Value(r.stream.Sampler),
+		"sampler": samplers.Text(r.stream.Sampler),
 	}
 	maps.Copy(config, derivedConfiguration(r.program.params, r.data, r.fingerprint()))
-	if o.Adam.DecoupledDecay { // absent from the runs of earlier programs, as the next
+	if o.Adam.DecoupledDecay {
 		config["decoupled_decay"] = true
 	}
 	r.describeSchedule(config)
@@ -43,8 +43,8 @@ func (r *run) configuration() (config map[string]any, err error) {
 	if o.Micro > 1 {
 		config["micro"] = o.Micro
 	}
-	if o.Seeds != nil { // runs without it have no such field
-		config["seeds"], config["seeds_every"] = describe.Value(o.Seeds), o.SeedsEvery
+	if o.Seeds != nil {
+		config["seeds"], config["seeds_every"] = samplers.Text(o.Seeds), o.SeedsEvery
 	}
 	if r.model.Refresher != nil {
 		config["control_every"] = o.ControlEvery
@@ -67,14 +67,11 @@ func derivedConfiguration(params []parameter, d *datasets.Data, fingerprint stri
 	for k, p := range params {
 		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
 	}
-	config := map[string]any{"parameters": strings.Join(shapes, ", "), "metric": string(d.Metric), "fingerprint": fingerprint}
+	config := map[string]any{rundir.SchemaField: rundir.Schema, "parameters": strings.Join(shapes, ", "), "metric": string(d.Metric), "fingerprint": fingerprint}
 	if y := d.Labels; y.Tasks > 0 {
 		config["tasks"] = y.Tasks
 	} else {
 		config["classes"] = y.Classes
-	}
-	if names := d.Labels.Names; names != nil && len(strings.Join(names, "")) <= mostNames {
-		config["class_names"] = names
 	}
 	return config
 }
@@ -82,9 +79,8 @@ func derivedConfiguration(params []parameter, d *datasets.Data, fingerprint stri
 // withConfig adds the caller's fields to config.
 func withConfig(config, more map[string]any) (map[string]any, error) {
 	for name, v := range more {
-		_, taken := config[name]
-		if today, _, kept := rundir.Field(more, name); taken || !kept || today != name {
-			return nil, fmt.Errorf("train: field %q of Options.Config is, or was, one of Fit's own", name)
+		if _, taken := config[name]; taken {
+			return nil, fmt.Errorf("train: field %q of Options.Config is one of Fit's own", name)
 		}
 		config[name] = v
 	}
@@ -94,6 +90,3 @@ func withConfig(config, more map[string]any) (map[string]any, error) {
 	}
 	return config, nil
 }
-
-// mostNames is the greatest number of bytes of names of classes in a configuration.
-const mostNames = 1 << 17

@@ -31,7 +31,7 @@
 //	config.json     Fit's settings and the caller's, compared on resume
 //	metrics.jsonl   one JSON object per evaluation
 //	last.ckpt       the state to resume from: parameters, Adam's moments, counters, and
-//	                the best parameters so far
+//	                the best parameters so far; a safetensors file, as is the next
 //	best.ckpt       parameters of the best validation score
 //	result.json     the outcome of a run that is done
 //

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 // drawEvalSamples chooses the nodes to score.
 func (r *run) drawEvalSamples() (err error) {
 	d, o := r.data, r.options
-	if r.validSample, err = NewEvalSample(d.Metric, d.Labels, d.Split.Valid, o.EvalSamples, o.Seed, ValidPart); err == nil {
-		r.testSample, err = NewEvalSample(d.Metric, d.Labels, d.Split.Test, o.EvalSamples, o.Seed, TestPart)
+	if r.validSample, err = score.NewSample(d.Metric, d.Labels, d.Split.Valid, o.EvalSamples, o.Seed, score.ValidPart); err == nil {
+		r.testSample, err = score.NewSample(d.Metric, d.Labels, d.Split.Test, o.EvalSamples, o.Seed, score.TestPart)
 	}
 	return err
 }
@@ -25,7 +26,7 @@ func (r *run) checkBound() error {
 	if !ok {
 		return nil
 	}
-	for _, s := range []*EvalSample{r.validSample, r.testSample} {
+	for _, s := range []*score.Sample{r.validSample, r.testSample} {
 		if len(s.Nodes) == 0 {
 			continue
 		}
@@ -47,17 +48,13 @@ func (r *run) evaluate(ctx context.Context) error {
 		return err
 	}
 	s := &r.state
-	if err := r.ranks.sameParameters(ctx, r.program.Parameters(), s.Batch); err != nil {
+	if err := r.sameParameters(ctx); err != nil {
 		return err
 	}
 	e := Evaluation{Batch: s.Batch, Loss: float64(s.LossSum) / float64(s.Batch-s.Evaluated), Valid: math.NaN()}
 	e.Epoch = r.epoch()
 	if valid := r.validSample; len(valid.Nodes) > 0 {
-		score := r.score
-		if end, _ := r.end(); r.refreshes() && s.Batch < end {
-			score = r.refreshAndScore
-		}
-		estimate, err := score(ctx, valid)
+		estimate, err := r.score(ctx, valid)
 		if err != nil {
 			err = fmt.Errorf("train: validation after batch %d: %w", s.Batch, err)
 			if errors.Is(err, ErrNotFinite) {
@@ -67,7 +64,7 @@ func (r *run) evaluate(ctx context.Context) error {
 		}
 		e.Valid, e.StandardError = estimate.Score, estimate.StandardError
 	}
-	e.Best = better(e.Valid, float64(s.Best))
+	e.Best = !math.IsNaN(e.Valid) && !(e.Valid <= float64(s.Best)) // the first Best is NaN
 	e.Seconds = r.seconds()
 	if err := r.dir.appendMetrics(e); err != nil {
 		return err
@@ -80,27 +77,18 @@ func (r *run) evaluate(ctx context.Context) error {
 	if r.dir != nil {
 		s.MetricsBytes = r.dir.bytes
 	}
-	r.evaluations = append(r.evaluations, e)
+	r.out.Evaluations = append(r.out.Evaluations, e)
 	r.options.Schedule.fall(s)
 	r.dirty = true
 	s.EvalSeconds += time.Since(start).Seconds()
 	return nil
 }
 
-func (r *run) score(ctx context.Context, s *EvalSample) (Estimate, error) {
-	logits, err := predict(ctx, r.model, r.program, r.data, s.Nodes)
+// score scores the model on nodes.
+func (r *run) score(ctx context.Context, s *score.Sample) (score.Estimate, error) {
+	logits, err := predict(ctx, r.model, r.full, r.data, s.Nodes)
 	if err != nil {
-		return Estimate{}, err
+		return score.Estimate{}, err
 	}
-	return s.Score(r.data.Metric, logits, r.data.Labels)
-}
-
-// refreshAndScore is score together with the refresh that the next batch needs.
-func (r *run) refreshAndScore(ctx context.Context, s *EvalSample) (Estimate, error) {
-	logits, err := r.model.Refresher.RefreshInfer(ctx, s.Nodes)
-	if err != nil {
-		return Estimate{}, err
-	}
-	r.refreshed = r.state.Batch
 	return s.Score(r.data.Metric, logits, r.data.Labels)
 }

@@ -161,21 +161,6 @@ func ExampleProgram() {
 	// the loss fell: true
 }
 
-// Two binary tasks over three nodes, one label unknown.
-func ExampleScore() {
-	unknown := float32(0)
-	unknown /= unknown
-	labels := &graph.Labels{Tasks: 2, Multi: []float32{1, 0, 0, 1, 1, unknown}}
-	scores := []float32{2, -1, 1, 3, -1, 5}
-	auc, err := train.Score(datasets.ROCAUC, scores, labels, []int32{0, 1, 2})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(auc) // (½ + 1) / 2
-	// Output:
-	// 0.75
-}
-
 // A loss of one's own: focal loss (Lin et al. 2017, arXiv:1708.02002) of each class against the
 // others, Σ w·(y−σ(z))²·(log(1+exp(z)) − y·z), from the labels y and weights w of the batch.
 func Example_ownLoss() {

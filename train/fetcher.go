@@ -3,7 +3,10 @@ package train
 import (
 	"context"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // fetcher draws the mini-batches of the next update and fetches the rows that they read from other
@@ -24,11 +27,9 @@ type fetcher struct {
 	end       int // after the last one
 	layers    int // fetches of rows of the Laplacian in an update
 
-	fetched chan error // of the fetch under way; nil: none
-	items   []*Item    // that it drew
-	sent    int64      // bytes that it sent
-
-	done int64 // sent, of the mini-batches that next returned last
+	last  *errgroup.Group // the fetch that was started last; nil: none
+	items []*Item         // that it drew
+	sent  int64           // bytes of all fetches
 }
 
 // start begins the fetch of the next update, if there is one.
@@ -36,72 +37,52 @@ func (f *fetcher) start(ctx context.Context) {
 	if f.next >= f.end {
 		return
 	}
-	done, update := make(chan error, 1), f.next
-	f.fetched = done
+	update := f.next
 	f.next++
-	go func() { done <- f.fetch(ctx, update) }()
+	f.last = new(errgroup.Group)
+	f.last.Go(func() error { return f.fetch(ctx, update) })
 }
 
 func (f *fetcher) fetch(ctx context.Context, update int) error {
 	before := f.partition.Sent()
 	for range f.layers {
-		if err := f.rows(ctx, update); err != nil {
+		if err := f.loader.stream.rows.Fetch(ctx, f.partition.Partition, update); err != nil {
 			return err
 		}
 	}
-	f.items = f.items[:0]
+	var batches []*samplers.MiniBatch
+	f.items = nil
 	for range f.own {
 		item, err := f.loader.Next()
 		if err != nil {
 			return err
 		}
-		f.items = append(f.items, item)
+		f.items, batches = append(f.items, item), append(batches, item.Blocks)
 	}
-	err := f.partition.stage(ctx, f.batch, f.items)
-	f.sent = f.partition.Sent() - before
+	err := f.partition.Stage(ctx, f.batch, batches)
+	f.sent += f.partition.Sent() - before
 	return err
-}
-
-// rows fetches the rows of the Laplacian that the update's mini-batches read in a layer.
-func (f *fetcher) rows(ctx context.Context, update int) error {
-	requests, err := f.loader.stream.rows.gather(ctx, update)
-	if err != nil {
-		return err
-	}
-	var rows []int32
-	for _, request := range requests {
-		rows = append(rows, request.rows...)
-	}
-	if err := f.partition.adjacency.fetch(ctx, rows); err != nil {
-		return err
-	}
-	for _, request := range requests {
-		close(request.done)
-	}
-	return nil
 }
 
 // wait returns when no fetch is under way, with the error of the last one.
 func (f *fetcher) wait() error {
-	if f.fetched == nil {
+	if f == nil || f.last == nil {
 		return nil
 	}
-	err := <-f.fetched
-	f.fetched <- err // also for the next call
-	return err
+	return f.last.Wait()
 }
 
 // take returns the mini-batches of the next update, with their rows in place.
-func (f *fetcher) take(ctx context.Context, items []*Item) ([]*Item, error) {
-	if f.fetched == nil {
+func (f *fetcher) take(ctx context.Context) ([]*Item, error) {
+	if f.last == nil {
 		f.start(ctx)
 	}
 	if err := f.wait(); err != nil {
 		return nil, err
 	}
-	items, f.done = append(items[:0], f.items...), f.sent
-	f.partition.install()
-	f.fetched = nil
+	items := f.items
+	f.partition.Install()
+	f.last = nil
 	f.start(ctx)
 	return items, nil
 }

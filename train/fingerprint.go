@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
-	"math"
+	"fmt"
+	"io"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -22,29 +22,30 @@ func Fingerprint(d *datasets.Data) string {
 		d = &datasets.Data{}
 	}
 	a, x, y := cmp.Or(d.Graph, &graph.CSR{}), cmp.Or(d.Features, &graph.Features{}), cmp.Or(d.Labels, &graph.Labels{})
-	f := fingerprint{Hash: sha256.New()}
-	f.text(string(d.Metric))
-	if d.Directed { // an undirected graph with the same matrix has another P
-		f.text("directed")
-	}
-	f.numbers(a.Rows, int(a.NNZ()), x.Rows, x.Cols, y.Classes, y.Tasks)
-	f.blocks(len(a.Ptr), func(k int) uint64 { return uint64(a.Ptr[k]) })
-	f.ids(a.Idx)
-	f.floats(a.Val)
+	sum := sha256.New()
+	// An undirected graph with the same matrix as a directed one has another P.
+	fmt.Fprintf(sum, "%q %v %v", d.Metric, d.Directed, []int{a.Rows, int(a.NNZ()), x.Rows, x.Cols, y.Classes, y.Tasks})
+	addBlocks(sum, a.Ptr)
+	addBlocks(sum, a.Idx)
+	addBlocks(sum, a.Val)
 	if x.Sparse != nil { // as if it were dense
-		f.blocks(x.Rows*x.Cols, func(k int) uint64 { return uint64(math.Float32bits(sparseValue(x.Sparse, k))) })
+		eachBlock(sum, x.Rows*x.Cols, func(lo, hi int) any {
+			values := make([]float32, hi-lo)
+			for k := range values {
+				values[k] = sparseValue(x.Sparse, lo+k)
+			}
+			return values
+		})
 	} else {
-		f.floats(x.Data)
+		addBlocks(sum, x.Data)
 	}
-	if x.Half != nil {
-		f.blocks(len(x.Half), func(k int) uint64 { return uint64(x.Half[k]) })
+	addBlocks(sum, x.Half)
+	addBlocks(sum, y.Class)
+	addBlocks(sum, y.Multi)
+	for _, nodes := range [][]int32{d.Split.Train, d.Split.Valid, d.Split.Test} {
+		addBlocks(sum, nodes)
 	}
-	f.ids(y.Class)
-	f.floats(y.Multi)
-	f.ids(d.Split.Train)
-	f.ids(d.Split.Valid)
-	f.ids(d.Split.Test)
-	return hex.EncodeToString(f.Sum(nil)[:8])
+	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // sparseValue returns value k of m, row-major, zeros counted.
@@ -60,45 +61,22 @@ func sparseValue(m *graph.CSR, k int) float32 {
 	return m.RowValues(i)[at]
 }
 
-type fingerprint struct {
-	hash.Hash
-	buffer []byte
+func addBlocks[T int64 | int32 | uint16 | float32](w io.Writer, values []T) {
+	eachBlock(w, len(values), func(lo, hi int) any { return values[lo:hi] })
 }
 
-func (f *fingerprint) text(s string) {
-	f.numbers(len(s))
-	f.Write([]byte(s))
-}
-
-func (f *fingerprint) numbers(values ...int) {
-	f.blocks(len(values), func(k int) uint64 { return uint64(values[k]) })
-}
-
-func (f *fingerprint) ids(values []int32) {
-	f.blocks(len(values), func(k int) uint64 { return uint64(uint32(values[k])) })
-}
-
-func (f *fingerprint) floats(values []float32) {
-	f.blocks(len(values), func(k int) uint64 { return uint64(math.Float32bits(values[k])) })
-}
-
-// blocks hashes n and the values of up to 128 blocks of 1024 values, the first and the
+// eachBlock writes n and the values of up to 128 blocks of 1024 values, the first and the
 // last block among them. Few pages of a mapped file are read, because blocks are
 // contiguous.
-func (f *fingerprint) blocks(n int, value func(k int) uint64) {
+func eachBlock(w io.Writer, n int, values func(lo, hi int) any) {
 	const block, most = 1024, 128
 	count := (n + block - 1) / block
-	f.buffer = binary.LittleEndian.AppendUint64(f.buffer[:0], uint64(n))
+	binary.Write(w, binary.LittleEndian, uint64(n))
 	for b := range min(count, most) {
 		at := b
 		if count > most {
 			at = b * (count - 1) / (most - 1)
 		}
-		for k := at * block; k < min((at+1)*block, n); k++ {
-			f.buffer = binary.LittleEndian.AppendUint64(f.buffer, value(k))
-		}
-		f.Write(f.buffer)
-		f.buffer = f.buffer[:0]
+		binary.Write(w, binary.LittleEndian, values(at*block, min((at+1)*block, n)))
 	}
-	f.Write(f.buffer)
 }

@@ -10,10 +10,13 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/ranks"
 	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 // Fit trains m on d. It leaves the parameters with the best validation score in m, and
@@ -40,17 +43,7 @@ import (
 // Fit needs memory for five values per parameter, beside the model and the batches. All
 // goroutines have ended when Fit returns.
 func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, error) {
-	if ctx == nil {
-		return nil, errNoContext
-	}
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
-		return nil, err
-	}
-	if err := checkData(d); err != nil {
-		return nil, err
-	}
-	model, err := partsOf(m)
+	model, o, err := checked(ctx, m, d, o)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +51,7 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		return nil, err
 	}
 	defer model.Batch.Unlock()
-	params, err := parametersOf(model)
+	params, err := parametersIn(model)
 	if err != nil {
 		return nil, err
 	}
@@ -71,15 +64,18 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		return nil, err
 	}
 	defer program.Close()
-	r := &run{
-		model: model, data: d, options: o, program: program,
-		stream: o.stream(model, d), ranks: ranks{group: o.Group}, start: time.Now(),
+	compiled, err := compileFull(model)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{model: model, data: d, options: o, program: program, full: compiled, stream: o.stream(model, d), start: time.Now()}
+	defer r.release()
+	if err := r.prepareSum(); err != nil {
+		return nil, err
 	}
 	if o.Group != nil {
 		r.stream.Rank, r.stream.Ranks = o.Group.Rank(), o.Group.Size()
-	}
-	if err := r.ranks.prepare(r); err != nil {
-		return nil, err
+		model.Ranks = o.Group
 	}
 	if o.Partition != nil {
 		if err := o.Partition.check(r); err != nil {
@@ -87,28 +83,21 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		}
 		lo, hi := r.stream.Share()
 		r.stream.held = 2 * (hi - lo) // of the update that computes, and of the next one
-		if o.Partition.adjacency != nil {
-			r.stream.rows = newRowRounds(hi - lo)
+		if o.Partition.HasGraph() {
+			r.stream.rows = ranks.NewRounds(hi - lo)
 			r.options.Workers = max(o.Workers, hi-lo) // all of an update wait for a layer's rows together
 		}
-	}
-	if o.Group != nil {
-		model.Ranks = o.Group
-		defer func() { model.Ranks = nil }()
 	}
 	if o.Seeds != nil {
 		if err := r.preferSeeds(ctx); err != nil {
 			return nil, err
 		}
-		defer r.targets.Observe(ops.NoScore)
 	}
-	if r.sampler, err = newSamplerSchedule(model, o); err != nil {
+	if r.stream.sampler, err = newSamplerSchedule(model, o); err != nil {
 		return nil, err
 	}
-	if r.sampler != nil {
-		r.stream.sampler = r.sampler
-		r.sampler.slot.ObserveNorms(true)
-		defer r.sampler.slot.ObserveNorms(false)
+	if s := r.stream.sampler; s != nil {
+		r.learners = append(r.learners, s)
 	}
 	if err := r.stream.Validate(); err != nil {
 		return nil, err
@@ -125,31 +114,42 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	return r.result(), err
 }
 
+// checked returns the model, and the options with their defaults, or an error if a run cannot
+// use its arguments.
+func checked(ctx context.Context, m Model, d *datasets.Data, o Options) (*layers.Model, Options, error) {
+	if ctx == nil {
+		return nil, o, errNoContext
+	}
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, o, err
+	}
+	if err := checkData(d); err != nil {
+		return nil, o, err
+	}
+	model, err := partsOf(m)
+	return model, o, err
+}
+
 // run is one call of Fit.
 type run struct {
 	model   *layers.Model
 	data    *datasets.Data
 	options Options
 	program *Program
+	full    *full.Model // nil: the model has Inference
 	stream  Stream
-	ranks   ranks
-	seeds   *seedSchedule    // nil: uniform batches
-	targets *ops.Targets     // nil with uniform batches
-	sampler *samplerSchedule // nil: the sampler does not learn
-	config  map[string]any
-	dir     *runDir
+	update
+	learners []learner
+	config   map[string]any
+	dir      *runDir
 
-	state        runState
-	adam         AdamState
-	best         []float32 // parameters of the best score; nil before the first
-	evaluations  []Evaluation
-	resumed      int // batch that this call started from
-	test, testSE float64
-	stop         string
+	state runState
+	adam  AdamState
+	best  []float32 // parameters of the best score; nil before the first
+	out   Result    // without what follows from state
 
-	validSample, testSample *EvalSample // the nodes to score
-
-	refreshed int // the batch of a refresh that joined an evaluation
+	validSample, testSample *score.Sample // the nodes to score
 
 	start     time.Time // of this call
 	before    float64   // seconds of the run before this call
@@ -159,18 +159,29 @@ type run struct {
 	unsettled int       // batches whose losses Settle has not returned
 }
 
+// release ends what the run asked of the model.
+func (r *run) release() {
+	for _, l := range r.learners {
+		l.release()
+	}
+	if r.options.Group != nil {
+		r.model.Ranks = nil
+	}
+}
+
 // preferSeeds prepares batches by importance. It draws one, because some samplers do not go
 // with them.
-func (r *run) preferSeeds(ctx context.Context) (err error) {
-	if r.targets, err = r.model.Batch.Targets(r.data.Labels); err != nil {
+func (r *run) preferSeeds(ctx context.Context) error {
+	targets, err := r.model.Batch.Targets(r.data.Labels)
+	if err != nil {
 		return fmt.Errorf("train: Options.Seeds: %w", err)
 	}
-	r.seeds, err = newSeedSchedule(r.options.Seeds, r.data.Split.Train, r.data.Labels, r.options.SeedsEvery)
+	seeds, err := newSeedSchedule(r.options.Seeds, r.data.Split.Train, targets, r.options.SeedsEvery)
 	if err != nil {
 		return err
 	}
-	r.targets.Observe(r.options.Seeds.Score())
-	r.stream.Train, r.stream.seeds = r.seeds.nodes, r.seeds
+	r.learners = append(r.learners, seeds)
+	r.stream.Train, r.stream.seeds = seeds.nodes, seeds
 	if err := r.stream.Validate(); err != nil {
 		return err
 	}
@@ -185,8 +196,8 @@ func (r *run) begin() {
 	r.state = runState{Seed: r.options.Seed, Valid: nan, Best: nan}
 	size := len(r.program.Parameters())
 	r.adam = AdamState{M: make([]float32, size), V: make([]float32, size)}
-	r.test = math.NaN()
-	r.saved, r.dirty, r.bestSaved, r.refreshed = time.Now(), true, -1, -1
+	r.out.Test = math.NaN()
+	r.saved, r.dirty, r.bestSaved = time.Now(), true, -1
 }
 
 // open makes the run's folder, if the options name one, and restores the state saved in
@@ -203,13 +214,13 @@ func (r *run) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := r.ranks.agree(ctx, r.config); err != nil {
+	if err := r.agree(ctx); err != nil {
 		return err
 	}
 	switch {
-	case !r.ranks.leads():
+	case !r.leads():
 	case r.options.Dir != "":
-		r.dir, err = openRunDir(r.options.Dir, r.options, r.config, r.restore)
+		r.dir, err = openRunDir(r.options.Dir, r.options, r.config, r.data, r.restore)
 	case r.options.Begin != nil:
 		err = r.options.Begin()
 	}
@@ -256,24 +267,26 @@ func (r *run) train(ctx context.Context) error {
 	if end <= Unlimited/own {
 		last = end * own
 	}
-	loader, err := NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch*own, last)
-	if err != nil {
+	var err error
+	if r.loader, err = NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch*own, last); err != nil {
 		return err
 	}
-	defer loader.Close()
+	defer r.loader.Close()
 	s := &r.state
 	if r.options.Partition != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
-		r.ranks.fetcher = &fetcher{partition: r.options.Partition, batch: r.model.Batch, loader: loader, own: own, next: s.Batch, end: end}
+		r.fetcher = &fetcher{partition: r.options.Partition, batch: r.model.Batch, loader: r.loader, own: own, next: s.Batch, end: end}
 		if r.stream.rows != nil {
-			r.ranks.fetcher.layers = r.stream.Sampler.Layers()
+			r.fetcher.layers = r.stream.Sampler.Layers()
 		}
-		defer r.ranks.fetcher.wait()
+		defer r.fetcher.wait()
 		defer cancel()
 	}
-	if err := r.restoreHistories(ctx); err != nil {
-		return err
+	if r.model.Refresher != nil && !r.refreshes() { // as the last refresh before the run was stopped
+		if err := r.refresh(ctx, r.model.Refresher.Restore); err != nil {
+			return err
+		}
 	}
 	for {
 		evaluated := s.Batch > s.Evaluated && (s.Batch%r.options.EvalEvery == 0 || s.Batch >= end)
@@ -287,102 +300,26 @@ func (r *run) train(ctx context.Context) error {
 				}
 			}
 		}
-		if s.Batch > r.resumed {
+		if s.Batch > r.out.Resumed {
 			r.progress(end, evaluated)
 		}
 		switch {
 		case s.Batch >= end:
-			r.stop = limit
+			r.out.Stop = limit
 			return nil
-		case s.Evaluated == s.Batch && len(r.data.Split.Valid) > 0 && s.Batch-s.BestBatch >= r.options.Patience:
-			r.stop = "patience"
+		case s.Evaluated == s.Batch && len(r.data.Split.Valid) > 0 && s.Batch-r.since() >= r.options.Patience:
+			r.out.Stop = "patience"
 			return nil
 		}
-		if err := r.refresh(ctx); err != nil {
-			return err
+		if r.refreshes() {
+			if err := r.refresh(ctx, r.model.Refresher.Refresh); err != nil {
+				return err
+			}
 		}
-		step := r.step
-		if r.ranks.values != nil {
-			step = r.accumulate
-		}
-		if err := step(ctx, loader); err != nil {
-			return err
-		}
-	}
-}
-
-// step trains on the next batch.
-func (r *run) step(_ context.Context, loader *Loader) error {
-	s := &r.state
-	r.dirty = true
-	start := time.Now()
-	item, err := loader.Next()
-	if err != nil {
-		return err
-	}
-	ready := time.Now()
-	if err := r.program.advance(item.Blocks, item.Dropout, r.scheduled(), &r.adam); err != nil {
-		return r.failed(s.Batch, err)
-	}
-	s.Batch++
-	s.AdamSteps = r.adam.Steps
-	s.WaitSeconds += ready.Sub(start).Seconds()
-	s.TrainSeconds += time.Since(ready).Seconds()
-	s.SamplingSeconds += item.Sampling.Seconds()
-	if r.unsettled++; r.unsettled == r.program.Depth() || r.seeds != nil || r.sampler != nil {
-		if err := r.settle(); err != nil {
+		if err := r.step(ctx); err != nil {
 			return err
 		}
 	}
-	if r.seeds != nil {
-		if err := r.seeds.observe(item.drawn.Index, r.targets.Scores(), s.Batch); err != nil {
-			return err
-		}
-	}
-	if r.sampler != nil {
-		if err := r.sampler.observe(item.Blocks, s.Batch); err != nil {
-			return err
-		}
-	}
-	r.model.Batch.Commit() // a queued step may still fail: settle then returns the error
-	return nil
-}
-
-// failed adds the number of the update to err, and advice if numbers overflowed.
-func (r *run) failed(update int, err error) error {
-	name := "batch"
-	if r.options.Micro > 1 {
-		name = "update"
-	}
-	err = fmt.Errorf("train: %s %d (epoch %d): %w", name, update, r.epochOf(update), err)
-	switch {
-	case errors.Is(err, ErrNotFinite) && update == 0: // before any step, so the step size is not the cause
-		err = fmt.Errorf("%w; features or starting parameters are too large: scale them, as normalize=standardize does", err)
-	case errors.Is(err, ErrNotFinite):
-		err = fmt.Errorf("%w; try a smaller step size than %v", err, r.options.Adam.LR)
-	}
-	return err
-}
-
-// settle waits for the queued steps, and adds their losses to the state.
-func (r *run) settle() error {
-	if r.unsettled == 0 {
-		return nil
-	}
-	start := time.Now()
-	s := &r.state
-	losses, err := r.program.Settle(&r.adam)
-	for _, loss := range losses {
-		s.LossSum += number(loss)
-	}
-	first := s.Batch - r.unsettled
-	r.unsettled = 0
-	s.TrainSeconds += time.Since(start).Seconds()
-	if err != nil {
-		s.Batch, s.AdamSteps = first+len(losses), r.adam.Steps
-		return r.failed(s.Batch, err)
-	}
-	return nil
 }
 
 // conclude puts the best parameters into the model, tests them and writes the
@@ -394,26 +331,40 @@ func (r *run) conclude(ctx context.Context) error {
 	if r.best != nil {
 		copy(params, r.best)
 	}
-	if err := r.ranks.balance(ctx); err != nil {
+	if err := r.test(ctx); err != nil {
 		copy(params, last)
 		return err
-	}
-	if len(r.testSample.Nodes) > 0 {
-		estimate, err := r.score(ctx, r.testSample)
-		if err != nil {
-			copy(params, last)
-			return fmt.Errorf("train: test: %w", err)
-		}
-		r.test, r.testSE = estimate.Score, estimate.StandardError
 	}
 	if r.dir == nil {
 		return nil
 	}
 	result := r.result()
+	var contents any = finite.JSON(struct {
+		*Result
+		Seed uint64 `json:"seed"`
+	}{result, r.options.Seed})
 	if r.options.Result != nil {
-		return r.dir.writeJSON(resultFile, r.options.Result(result))
+		contents = r.options.Result(result)
 	}
-	return r.dir.writeJSON(resultFile, result.json(r.options.Seed))
+	return named(r.dir.folder.WriteJSON(resultFile, contents))
+}
+
+// test scores the test nodes, and compares the ranks' times.
+func (r *run) test(ctx context.Context) (err error) {
+	if g := r.options.Group; g != nil && g.Size() > 1 {
+		if r.out.Imbalance, err = ranks.Imbalance(ctx, g, r.busy); err != nil {
+			return err
+		}
+	}
+	if len(r.testSample.Nodes) == 0 {
+		return nil
+	}
+	e, err := r.score(ctx, r.testSample)
+	if err != nil {
+		return fmt.Errorf("train: test: %w", err)
+	}
+	r.out.Test, r.out.TestSE, r.out.Predicted = e.Score, e.StandardError, e.Predicted
+	return nil
 }
 
 // epoch returns the epoch of the last update's first batch.
@@ -426,7 +377,7 @@ func (r *run) epochOf(update int) int { return update * r.options.Micro / r.stre
 func (r *run) seconds() float64 { return r.before + time.Since(r.start).Seconds() }
 
 func (r *run) progress(end int, evaluated bool) {
-	if r.options.Progress == nil || !r.ranks.leads() {
+	if r.options.Progress == nil || !r.leads() {
 		return
 	}
 	s := &r.state
@@ -438,14 +389,14 @@ func (r *run) progress(end int, evaluated bool) {
 	switch since := s.Batch - r.unsettled - s.Evaluated; {
 	case since > 0:
 		p.Loss = float64(s.LossSum) / float64(since)
-	case len(r.evaluations) > 0:
-		p.Loss = r.evaluations[len(r.evaluations)-1].Loss
+	case len(r.out.Evaluations) > 0:
+		p.Loss = r.out.Evaluations[len(r.out.Evaluations)-1].Loss
 	default:
 		p.Loss = math.NaN() // the first steps are still queued on the GPU
 	}
 	if end != Unlimited {
 		p.MaxBatches = end
-		perBatch := time.Since(r.start) / time.Duration(s.Batch-r.resumed)
+		perBatch := time.Since(r.start) / time.Duration(s.Batch-r.out.Resumed)
 		p.Left = perBatch * time.Duration(end-s.Batch)
 	}
 	r.options.Progress(p)

@@ -131,9 +131,9 @@ func runFiles(t testing.TB, dir string) string {
 		s.Seconds, s.TrainSeconds, s.SamplingSeconds, s.WaitSeconds, s.EvalSeconds = 0, 0, 0, 0, 0
 		s.MetricsBytes = 0 // the number of digits of a time varies
 		fmt.Fprintf(&b, "%s %+v", name, s)
-		for _, section := range c.Sections {
-			fmt.Fprintf(&b, " %s", section)
-			for _, v := range c.sections[section] {
+		for _, tensor := range c.tensors {
+			fmt.Fprintf(&b, " %s", tensor.Name)
+			for _, v := range tensor.Values {
 				fmt.Fprintf(&b, " %x", math.Float32bits(v))
 			}
 		}
@@ -191,7 +191,7 @@ func TestResume(t *testing.T) {
 					t.Errorf("error %q does not say where it stopped", err)
 				}
 				last, err := readCheckpoint(filepath.Join(o.Dir, lastFile))
-				if err != nil || !slices.Equal(last.sections[sectionParameters], weightsOf(t, m)) {
+				if err != nil || !slices.Equal(valuesOf(last, sectionParameters), weightsOf(t, m)) {
 					t.Fatalf("the model does not hold the last step's parameters (%v)", err)
 				}
 				done = cut
@@ -251,6 +251,73 @@ func TestResumeFurther(t *testing.T) {
 	}
 }
 
+// TestResumeCosine raises the limit of a run whose cosine has ended: another one begins at
+// half of the step size, with the same bits if that part is stopped, too. A cosine that has
+// not ended keeps its limit.
+func TestResumeCosine(t *testing.T) {
+	d := smallData(t, 300, 3)
+	first := short()
+	first.Schedule = Schedule{Decay: DecayCosine, WarmUp: 5}
+	first.MaxBatches, first.Dir, first.Resume = 28, t.TempDir(), true
+	mustFit(t, smallModel(t, d), d, first)
+	second := first
+	second.MaxBatches = 63
+	folder := func() string { // a copy of the first run
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(first.Dir)); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	second.Dir = folder()
+	want := smallModel(t, d)
+	mustFit(t, want, d, second)
+	whole := second.Dir
+	last, err := readCheckpoint(filepath.Join(whole, lastFile))
+	if err != nil || last.State.Falls != 1 || last.State.FallBatch != 28 {
+		t.Fatalf("state %+v, %v, want a fall after batch 28", last.State, err)
+	}
+	if f := second.Schedule.factor(&last.State, 63); f > 1e-12 {
+		t.Errorf("the last step has the factor %v, want 0", f)
+	}
+
+	second.Dir = folder()
+	for _, call := range []int{1, 3} { // before the first new checkpoint, and after it
+		ctx, cancel := context.WithCancel(context.Background())
+		m := smallModel(t, d)
+		m.Inference = &cancelling{Inferencer: m.Inference, call: call, cancel: cancel}
+		if _, err := Fit(ctx, m, d, second); !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v, want %v", err, context.Canceled)
+		}
+	}
+	wrong := second
+	wrong.MaxBatches = 70
+	if _, err := Fit(t.Context(), smallModel(t, d), d, wrong); err == nil || !strings.Contains(err.Error(), "falls to 0 at batch 63") {
+		t.Errorf("another limit within the cosine: error %v", err)
+	}
+	got := smallModel(t, d)
+	mustFit(t, got, d, second)
+	if !slices.Equal(weightsOf(t, got), weightsOf(t, want)) || runFiles(t, second.Dir) != runFiles(t, whole) {
+		t.Error("the second part, stopped twice, gives other weights or files")
+	}
+	if config, err := ReadConfig(whole); err != nil || fmt.Sprint(config["falls"]) != "1" {
+		t.Errorf("config.json has falls %v, %v", config["falls"], err)
+	}
+
+	// A run that patience has ended within its cosine has another one, with patience anew.
+	patient := short()
+	patient.Schedule = first.Schedule
+	patient.MaxBatches, patient.Patience, patient.Dir, patient.Resume = 700, 35, t.TempDir(), true
+	h := mustFit(t, smallModel(t, d), d, patient)
+	if h.Stop != "patience" || h.Batches >= 700 {
+		t.Fatalf("%+v", h)
+	}
+	patient.MaxBatches = 1400
+	if more := mustFit(t, smallModel(t, d), d, patient); more.Falls != 1 || more.Batches < h.Batches+35 {
+		t.Errorf("after patience: %d falls, %d batches after %d, want one and at least 35 more", more.Falls, more.Batches, h.Batches)
+	}
+}
+
 // TestResultIsOfTheEnd checks that a finished run that trains further has no result.json
 // until its new end, and that resuming without further training keeps result.json.
 func TestResultIsOfTheEnd(t *testing.T) {
@@ -302,7 +369,7 @@ func TestCancelDuringEvaluation(t *testing.T) {
 			t.Fatalf("error %v, want %v", err, context.Canceled)
 		}
 		last, err := readCheckpoint(filepath.Join(o.Dir, lastFile))
-		if err != nil || !slices.Equal(last.sections[sectionParameters], weightsOf(t, m)) {
+		if err != nil || !slices.Equal(valuesOf(last, sectionParameters), weightsOf(t, m)) {
 			t.Fatalf("the model does not hold the last step's parameters (%v)", err)
 		}
 	}
@@ -392,7 +459,11 @@ func TestCancelIsPrompt(t *testing.T) {
 	o.MaxBatches, o.Patience = math.MaxInt-1, Unlimited
 	before := runtime.NumGoroutine()
 	var at time.Time
-	time.AfterFunc(50*time.Millisecond, func() { at = time.Now(); cancel() })
+	o.Progress = func(p Progress) {
+		if p.Batch == 1 { // a slow machine has begun too
+			time.AfterFunc(50*time.Millisecond, func() { at = time.Now(); cancel() })
+		}
+	}
 	h, err := Fit(ctx, smallModel(t, d), d, o)
 	if took := time.Since(at); took > 5*time.Second {
 		t.Errorf("stopping took %v", took)
@@ -444,8 +515,6 @@ func TestFitErrors(t *testing.T) {
 		"but not Options.Dir":         {d, Options{Resume: true}},
 		"LR is -1":                    {d, Options{Adam: Adam{LR: -1}}},
 		`"seed" of Options.Config is`: {d, Options{Config: map[string]any{"seed": 1}}},
-		`"rate" of Options.Config is`: {d, Options{Config: map[string]any{"rate": 1}}},
-		`"permute" of Options.Config`: {d, Options{Config: map[string]any{"permute": true}}},
 		"unsupported type":            {d, Options{Config: map[string]any{"f": func() {}}}},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
@@ -476,7 +545,7 @@ func TestSamplerFails(t *testing.T) {
 		t.Errorf("error %q, want %q in it", err, want)
 	}
 	last, err := readCheckpoint(filepath.Join(o.Dir, lastFile))
-	if err != nil || last.State.Batch != h.Batches || !slices.Equal(last.sections[sectionParameters], weightsOf(t, m)) {
+	if err != nil || last.State.Batch != h.Batches || !slices.Equal(valuesOf(last, sectionParameters), weightsOf(t, m)) {
 		t.Errorf("no checkpoint of batch %d (%v)", h.Batches, err)
 	}
 }

@@ -2,44 +2,117 @@ package train
 
 import (
 	"context"
-	"unsafe"
+	"fmt"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/ranks"
+	"github.com/gcn-layerwise/gcn/layers"
 )
 
 // Group is the processes, or goroutines, that train one model together. They are called
-// ranks. All ranks call Exchange and Gather in the same order, with sizes that fit. After
-// an error the group cannot be used any more. A Group is for one goroutine.
+// ranks. It has the methods
 //
-// A World of MPI is a Group, and so are the members of NewLocalGroup.
-type Group interface {
-	Rank() int // of this process, from 0
-	Size() int // number of ranks
+//	Rank() int // of this process, from 0
+//	Size() int // number of ranks
+//	Exchange(ctx context.Context, send, receive [][]float32) error
+//	Gather(ctx context.Context, parts [][]float32) error
+//
+// Exchange sends send[r] to each rank r, and fills receive[r] with the values of rank r, whose
+// length it has. Gather fills parts[r] with parts[r] of each rank r. Both return soon when ctx
+// ends. All ranks call them in the same order, with sizes that fit. After an error the group
+// cannot be used any more. A Group is for one goroutine.
+//
+// The command's ranks of an MPI launcher are a Group, and so are the members of NewLocalGroup.
+type Group = ranks.Group
 
-	// Exchange sends send[r] to each rank r, and fills receive[r] with the values of
-	// rank r. receive[r] has the length of the sent part. It returns soon when ctx ends.
-	Exchange(ctx context.Context, send, receive [][]float32) error
-	// Gather fills parts[r] with parts[r] of each rank r.
-	Gather(ctx context.Context, parts [][]float32) error
-}
-
-// share returns the range [lo, hi) of n things that belong to rank r of size.
-func share(n, r, size int) (lo, hi int) { return n * r / size, n * (r + 1) / size }
+// NewLocalGroup returns the ranks of a group of goroutines in this process. Each goroutine
+// trains a model of its own.
+func NewLocalGroup(size int) []Group { return ranks.NewLocal(size) }
 
 // Broadcast returns rank 0's data on every rank of g. The other ranks' data are not used.
 func Broadcast(ctx context.Context, g Group, data []byte) ([]byte, error) {
-	// The ranks must know how much they gather, so the length comes first.
-	length := make([]float32, 2)
-	n := (*uint64)(unsafe.Pointer(&length[0]))
-	*n = uint64(len(data))
-	parts := make([][]float32, g.Size())
-	parts[0] = length
-	if err := g.Gather(ctx, parts); err != nil {
+	return ranks.Broadcast(ctx, g, data)
+}
+
+// RanksError is an error that every rank of a group returns in the same update, such as a loss
+// that is not finite on one of them. So one rank can report it for all. Its field Err is the error.
+type RanksError = ranks.Error
+
+// Partition is a data set that the ranks of a group hold together: each holds the features
+// of a range of nodes, and fetches the rows that its mini-batches read. The next update's
+// rows travel while this update computes. No bit of a result depends on it.
+//
+// Bytes returns the size of the graph and the features that this rank holds now, MostBytes the
+// largest such size in training and the size of the whole, and Sent the bytes that this rank has
+// sent in fetches. A Partition is for one goroutine, as its Group is.
+type Partition struct {
+	*ranks.Partition
+	fingerprint string // of the whole data
+}
+
+// Parts names the data that the ranks of a Partition hold together.
+type Parts uint8
+
+const (
+	PartsFeatures Parts = iota // the features; each rank holds the graph
+	PartsAll                   // the features and the graph
+)
+
+// NewPartition takes the rows of d away that other ranks of g hold. All ranks call it with
+// equal data, before they build models, samplers or Laplacians over d. Memory: the rank's
+// own rows in a copy, and 4 bytes a node. A mapped store keeps none of its features in
+// memory afterwards. It returns nil for a group of one rank.
+func NewPartition(g Group, d *datasets.Data, parts Parts) (*Partition, error) {
+	if g == nil || g.Size() == 1 {
+		return nil, nil
+	}
+	if err := checkParts(d); err != nil {
 		return nil, err
 	}
-	values := make([]float32, (*n+3)/4)
-	if g.Rank() == 0 {
-		copy(asBytes(values), data)
+	p := &Partition{fingerprint: Fingerprint(d)}
+	var err error
+	if p.Partition, err = ranks.NewPartition(g, d, parts == PartsAll); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
 	}
-	parts[0] = values
-	err := g.Gather(ctx, parts)
-	return asBytes(values)[:*n], err
+	return p, nil
+}
+
+// UpdateBytes estimates the number of bytes that a rank sends in an update of m: its share of
+// the gradients, and rows for the other ranks. The estimate of the rows follows from the sizes of
+// the sampler and, with PartsAll, from mean degrees; docs/distributed.md has the formula. All
+// ranks call it.
+func (p *Partition) UpdateBytes(ctx context.Context, m Model, o Options) (gradients, rows float64, err error) {
+	model, err := partsOf(m)
+	if err != nil {
+		return 0, 0, err
+	}
+	params, err := parametersIn(model)
+	if err != nil {
+		return 0, 0, err
+	}
+	o = o.withDefaults()
+	if rows, err = p.RowBytes(ctx, model.Batch, o.Batch, o.Micro, o.Seed); err != nil {
+		return 0, 0, fmt.Errorf("train: %w", err)
+	}
+	ranks := float64(p.Group.Size())
+	return 8 * (ranks - 1) / ranks * float64(parameterCount(params)+1), rows, nil
+}
+
+// check returns an error if a run cannot use p.
+func (p *Partition) check(r *run) error {
+	switch {
+	case r.options.Group != p.Group:
+		return fmt.Errorf("train: Options.Partition belongs to another group of ranks")
+	case r.data != p.Data:
+		return fmt.Errorf("train: Options.Partition belongs to other data")
+	case r.model.Device != nil:
+		return fmt.Errorf("train: a GPU keeps the whole features in its memory: with a partition train on the CPU, or let each rank hold all data")
+	}
+	if _, ok := r.model.Inference.(*layers.GCN); !ok {
+		return fmt.Errorf("train: Options.Partition needs a model whose inference shares its rows over the ranks, such as GCN")
+	}
+	if err := p.CheckSampler(r.stream.Sampler); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
 }

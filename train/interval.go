@@ -8,6 +8,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 // evaluationShare is the part of a run's operations that EvaluationInterval aims at.
@@ -23,17 +24,7 @@ const evaluationShare = 0.25
 // evaluation, but no seconds. So it gives the same number on every machine and for every
 // seed. The model's Inference must be a layers.OperationCounter.
 func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Options) (interval int, share float64, err error) {
-	if ctx == nil {
-		return 0, 0, errNoContext
-	}
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
-		return 0, 0, err
-	}
-	if err := checkData(d); err != nil {
-		return 0, 0, err
-	}
-	model, err := partsOf(m)
+	model, o, err := checked(ctx, m, d, o)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -60,7 +51,7 @@ func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Option
 		step += refresh / float64(o.ControlEvery)
 	}
 	var evaluation float64
-	valid, err := NewEvalSample(d.Metric, d.Labels, d.Split.Valid, o.EvalSamples, 0, ValidPart)
+	valid, err := score.NewSample(d.Metric, d.Labels, d.Split.Valid, o.EvalSamples, 0, score.ValidPart)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -176,7 +176,7 @@ func (l *Loader) work() error {
 		l.drawn[index%len(l.drawn)] <- item // from here on the item is the trainer's
 		if failed {
 			if l.stream.rows != nil {
-				l.stream.rows.send(l.ctx, rowRequest{index: index, failed: item.err})
+				l.stream.rows.Fail(l.ctx, index, item.err)
 			}
 			return nil // Next returns the error in its turn
 		}

@@ -46,13 +46,23 @@ func lock(m *layers.Model) error {
 
 // parameter is a named float32 tensor of a model.
 type parameter struct {
-	parameterMeta
+	Name   string
+	Shape  []int
 	node   *G.Node
 	values []float32 // memory of the node's value
 }
 
 // parametersOf returns m's parameters with their values.
-func parametersOf(m *layers.Model) ([]parameter, error) {
+func parametersOf(m Model) ([]parameter, error) {
+	parts, err := partsOf(m)
+	if err != nil {
+		return nil, err
+	}
+	return parametersIn(parts)
+}
+
+// parametersIn is parametersOf for a model that is complete.
+func parametersIn(m *layers.Model) ([]parameter, error) {
 	nodes := m.Parameters
 	if nodes == nil {
 		nodes = learnable(m.Loss)
@@ -72,9 +82,10 @@ func parametersOf(m *layers.Model) ([]parameter, error) {
 		}
 		seen[n.Name()] = true
 		params = append(params, parameter{
-			parameterMeta: parameterMeta{Name: n.Name(), Shape: append([]int(nil), dense.Shape()...)},
-			node:          n,
-			values:        dense.Float32s(),
+			Name:   n.Name(),
+			Shape:  append([]int(nil), dense.Shape()...),
+			node:   n,
+			values: dense.Float32s(),
 		})
 	}
 	if len(params) == 0 {

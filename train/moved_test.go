@@ -171,7 +171,7 @@ func TestLoadNotFinite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.sections[sectionParameters][c.Parameters[0].size()+5] = float32(math.NaN())
+		c.section(sectionParameters)[1].Values[5] = float32(math.NaN())
 		if err := os.WriteFile(path, encoded(t, c), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,11 @@ func OpenRun(ctx context.Context, dir string) (*layers.GCN, *datasets.Data, erro
 	if !ok {
 		return nil, nil, fmt.Errorf("train: %s: the run's config.json names no data: open them yourself, and call OpenGCN", dir)
 	}
-	data, err := datasets.Open(ctx, spec, datasets.Options{})
+	schema, err := ReadSchema(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := datasets.Open(ctx, spec, datasets.Options{Schema: schema})
 	if err != nil {
 		return nil, nil, fmt.Errorf("train: the data of %s: %w", dir, err)
 	}
@@ -44,6 +48,13 @@ func OpenRun(ctx context.Context, dir string) (*layers.GCN, *datasets.Data, erro
 func OpenGCN(dir string, data *datasets.Data) (*layers.GCN, error) {
 	if err := checkParts(data); err != nil {
 		return nil, err
+	}
+	schema, err := ReadSchema(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := schema.Check(data); err != nil {
+		return nil, fmt.Errorf("train: %s: %w", dir, err)
 	}
 	config, err := ReadConfig(dir)
 	if err != nil {

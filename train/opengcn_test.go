@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -74,6 +76,18 @@ func TestOpenGCN(t *testing.T) {
 	}
 }
 
+// writeSchema writes the schema of data into the folder of a run.
+func writeSchema(t *testing.T, dir string, d *datasets.Data) {
+	t.Helper()
+	text, err := json.Marshal(d.Schema())
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "schema.json"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A run of a model that OpenGCN cannot build is refused.
 func TestOpenUnknownGCN(t *testing.T) {
 	data, err := datasets.Open(context.Background(), "synth:demo?nodes=100&edges=300", datasets.Options{})
@@ -93,9 +107,10 @@ func TestOpenUnknownGCN(t *testing.T) {
 		`{"layers": 2, "hidden": -1, "model": "program"}`: "-1",
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "config.json"), withSchema(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		writeSchema(t, dir, data)
 		if _, err := OpenGCN(dir, data); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want an error about %s", config, err, want)
 		}
@@ -104,7 +119,7 @@ func TestOpenUnknownGCN(t *testing.T) {
 		t.Error("an empty folder opened")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"layers": 2, "hidden": 8}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), withSchema(`{"layers": 2, "hidden": 8}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, none := range []*datasets.Data{nil, {Graph: data.Graph}} {
@@ -114,11 +129,16 @@ func TestOpenUnknownGCN(t *testing.T) {
 	}
 }
 
+// withSchema adds this program's schema to a configuration with fields.
+func withSchema(config string) []byte {
+	return fmt.Appendf(nil, `{"schema": %d, %s`, rundir.Schema, config[1:])
+}
+
 // A run whose config.json does not name its data is an error that says so.
 func TestOpenRunWithoutData(t *testing.T) {
 	dir := t.TempDir()
 	for _, config := range []string{`{"layers": 2}`, `{"data": null}`, `{"data": 3}`} {
-		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "config.json"), withSchema(config), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := OpenRun(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "names no data") {

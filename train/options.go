@@ -54,7 +54,7 @@ type Options struct {
 	Patience   int // stop after this many batches without a better validation score, or Unlimited; 0 means 200
 
 	// EvalSamples is the number of labelled validation nodes to score, and of test nodes,
-	// drawn once by the seed: see EvalSample. Patience and the best parameters then follow
+	// drawn once by the seed: see score.Sample. Patience and the best parameters then follow
 	// the estimate. 0 means all nodes.
 	EvalSamples int
 
@@ -95,7 +95,7 @@ type Options struct {
 	// are stored in config.json beside Fit's own settings, and compared on resume.
 	// A field named data may give the location of the data: it is not compared, the
 	// Fingerprint is. encoding/json must be able to write the values; keys must not
-	// be Fit's own, or names that Fit used earlier.
+	// be Fit's own.
 	Config map[string]any
 }
 

@@ -15,10 +15,11 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 // ErrNotFinite is wrapped by errors about a loss, a gradient or scores that overflowed.
-var ErrNotFinite = errors.New("not finite")
+var ErrNotFinite = score.ErrNotFinite
 
 var (
 	errClosed   = errors.New("train: the program is closed")
@@ -68,7 +69,7 @@ func compile(parts *layers.Model) (p *Program, err error) {
 			p, err = nil, fmt.Errorf("train: compiling the model: %v%s", r, crash.Place())
 		}
 	}()
-	params, err := parametersOf(parts)
+	params, err := parametersIn(parts)
 	if err != nil {
 		return nil, err
 	}
@@ -303,34 +304,32 @@ func (p *Program) Forward(batch *samplers.MiniBatch) (logits []float32, err erro
 	if err := p.usable(); err != nil {
 		return nil, err
 	}
-	defer func() { // Gorgonia may panic, as in compile
-		if r := recover(); r != nil {
-			err = fmt.Errorf("train: compiling the model's logits: %v%s", r, crash.Place())
+	defer func() {
+		if r := recover(); r != nil { // Gorgonia may panic, as in compile
+			err = fmt.Errorf("compiling the model's logits: %v%s", r, crash.Place())
 		}
+		err = named(err)
 	}()
 	if err := p.model.Batch.Set(batch, false, 0); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, err
 	}
 	if p.ahead {
 		err = p.Pull(nil)
 	} else {
 		err = p.backend.Push(nil, nil)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+	if err == nil {
+		p.logits, err = p.backend.Forward(p.logits[:0])
 	}
-	if p.logits, err = p.backend.Forward(p.logits[:0]); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	return p.logits, nil
+	return p.logits, err
 }
 
-// Nodes returns the nodes that a step computes, in the order of computation.
-func (p *Program) Nodes() G.Nodes {
+// Products returns the sizes of the dense products of the last step, for benchmarks.
+func (p *Program) Products() []plan.Product {
 	if p.backend == nil {
 		return nil
 	}
-	return p.backend.Nodes()
+	return p.backend.Products()
 }
 
 // Parameters returns the parameters' values, in the order of the model's

@@ -307,7 +307,7 @@ func TestStepNotFinite(t *testing.T) {
 	p := compiled(t, m)
 	batch := sampled(t, m, d.Split.Train[:9], 0)
 	last := len(p.Parameters()) - 1
-	p.Parameters()[last] = nan32
+	p.Parameters()[last] = float32(math.NaN())
 	if _, err := p.Step(batch, 1); !errors.Is(err, ErrNotFinite) || !strings.HasPrefix(err.Error(), "train: the loss") {
 		t.Errorf("error %v, want %v", err, ErrNotFinite)
 	}
@@ -508,5 +508,47 @@ func TestLogitsAreFeatures(t *testing.T) {
 	}
 	if !slices.Equal(logits, want) {
 		t.Errorf("%d logits, want the %d features of the input nodes", len(logits), len(want))
+	}
+}
+
+// An own model is refused before training if it has noise in its scores, or its scores would
+// have no meaning. Otherwise its scores are those of the whole graph.
+func TestOwnModelOverFullNeighborhoods(t *testing.T) {
+	ctx := context.Background()
+	d := smallData(t, 300, 3)
+	m := ownModel(t, d)
+	if _, err := Fit(ctx, m, d, Options{MaxBatches: 20, Batch: 64, EvalEvery: 7}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Predict(ctx, m, d, d.Split.Valid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var batch samplers.MiniBatch
+	if err := (&samplers.Full{Laplacian: d.Laplacian(), Depth: 1}).Sample(ctx, d.Split.Valid, nil, &batch); err != nil {
+		t.Fatal(err)
+	}
+	want, err := compiled(t, m).Forward(&batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range want {
+		if math.Abs(float64(got[k]-want[k])) > 1e-6*(1+math.Abs(float64(want[k]))) {
+			t.Fatalf("logit %d is %v, %v over the whole graph", k, got[k], want[k])
+		}
+	}
+
+	noisy := ownModel(t, d)
+	if noisy.Logits, err = G.Dropout(noisy.Logits, 0.5); err != nil {
+		t.Fatal(err)
+	}
+	for name, call := range map[string]func() error{
+		"Fit":     func() error { _, err := Fit(ctx, noisy, d, Options{MaxBatches: 20, Batch: 64}); return err },
+		"Predict": func() error { _, err := Predict(ctx, noisy, d, d.Split.Valid); return err },
+	} {
+		err := call()
+		if err == nil || !strings.Contains(err.Error(), "use ops.Dropout") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one line about Gorgonia's Dropout", name, err)
+		}
 	}
 }

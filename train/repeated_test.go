@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 // Repeated nodes give a row each, equal to the node's, wherever nodes are given: few and many
@@ -73,14 +74,14 @@ func TestRepeatedNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	score, err := Score(d.Metric, logits, d.Labels, []int32{5, 5, 7})
+	want, err := score.Of(d.Metric, logits, d.Labels, []int32{5, 5, 7})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if evaluated, err := Evaluate(ctx, m, d, []int32{5, 5, 7}); err != nil || evaluated != score {
-		t.Errorf("Evaluate %v, %v; Score %v", evaluated, err, score)
+	if evaluated, err := Evaluate(ctx, m, d, []int32{5, 5, 7}); err != nil || evaluated != want {
+		t.Errorf("Evaluate %v, %v; score.Of %v", evaluated, err, want)
 	}
-	if a, err := Assess(slices.Repeat([]float32{0.25}, 12), d.Labels, []int32{5, 5, 7}); err != nil || a == nil {
+	if a, err := score.Assess(slices.Repeat([]float32{0.25}, 12), d.Labels, []int32{5, 5, 7}); err != nil || a == nil {
 		t.Errorf("Assess: %v", err)
 	}
 }

@@ -1,111 +1,86 @@
 package train
 
-import "slices"
+import (
+	"github.com/gcn-layerwise/gcn/score"
+)
 
 // Evaluation is one line of metrics.jsonl.
 type Evaluation struct {
-	Batch, Epoch int     // batches done; epoch of the last, from 0
-	Loss         float64 // mean training loss since the evaluation before
-	Valid        float64 // validation score; NaN if there are no validation nodes
-	Best         bool    // better than all before
-	Seconds      float64 // wall clock since the run began
+	Batch   int     `json:"batch"`   // batches done
+	Epoch   int     `json:"epoch"`   // of the last batch, from 0
+	Loss    float64 `json:"loss"`    // mean training loss since the evaluation before
+	Valid   float64 `json:"valid"`   // validation score; NaN if there are no validation nodes
+	Best    bool    `json:"best"`    // better than all before
+	Seconds float64 `json:"seconds"` // wall clock since the run began
 
-	StandardError float64 // of Valid, if a sample of the nodes was scored; else 0
+	StandardError float64 `json:"valid_se,omitempty"` // of Valid, if a sample of the nodes was scored; else 0
 }
 
-// Result is the outcome of a run. Scores are NaN if there was nothing to score.
+// Result is the outcome of a run. Scores are NaN if there was nothing to score. result.json holds
+// the fields that do not follow from metrics.jsonl or from this call alone.
 type Result struct {
-	Batches     int     // batches done
-	Best        float64 // best validation score
-	BestBatch   int     // batches done at the best
-	Test        float64 // test score of the parameters with the best validation score; NaN until the run is done
-	Evaluations []Evaluation
-	Parameters  int    // number of trained values
-	StateBytes  int64  // memory of the other state that the model keeps between steps, such as histories
-	Stop        string // the limit that ended the run: "patience", "max-batches", "epochs"; "" if none did
-	Resumed     int    // batches done before this call
+	Batches     int          `json:"batches"`    // batches done
+	Best        float64      `json:"best_valid"` // best validation score
+	BestBatch   int          `json:"best_batch"` // batches done at the best
+	Test        float64      `json:"test"`       // test score of the parameters with the best validation score; NaN until the run is done
+	Evaluations []Evaluation `json:"-"`
+	Parameters  int          `json:"parameters"`            // number of trained values
+	StateBytes  int64        `json:"state_bytes,omitempty"` // memory of the other state that the model keeps between steps, such as histories
+	Stop        string       `json:"stop"`                  // the limit that ended the run: "patience", "max-batches", "epochs"; "" if none did
+	Resumed     int          `json:"-"`                     // batches done before this call
+	Falls       int          `json:"-"`                     // falls of the step size: of DecayPlateau, or cosines that ended before this one
+	Predicted   []int        `json:"-"`                     // test nodes predicted as each class; nil for binary tasks, and until the run is done
 
-	TrainMS    float64 // mean milliseconds per batch of the step and Adam, without waiting for the sampler
-	SamplingMS float64 // mean milliseconds per batch of one sampling worker
-	WaitMS     float64 // mean milliseconds per batch that the trainer waited for the workers
-	CommMS     float64 // mean milliseconds per batch in sums over ranks, in this call
-	Imbalance  float64 // of several ranks: the time that the slowest spent on its own mini-batches, over the mean of all, in this call; else 0
-	EvalS      float64 // seconds in evaluations
-	RefreshS   float64 // seconds in refreshes of histories
-	WallS      float64 // seconds of the whole run, earlier calls included
+	TrainMS    float64 `json:"train_ms_per_batch"`    // mean milliseconds per batch of the step and Adam, without waiting for the sampler
+	SamplingMS float64 `json:"sampling_ms_per_batch"` // mean milliseconds per batch of one sampling worker
+	WaitMS     float64 `json:"wait_ms_per_batch"`     // mean milliseconds per batch that the trainer waited for the workers
+	CommMS     float64 `json:"-"`                     // mean milliseconds per batch in sums over ranks, in this call
+	Imbalance  float64 `json:"-"`                     // of several ranks: the time that the slowest spent on its own mini-batches, over the mean of all, in this call; else 0
+	EvalS      float64 `json:"eval_s"`                // seconds in evaluations
+	RefreshS   float64 `json:"refresh_s,omitempty"`   // seconds in refreshes of histories
+	WallS      float64 `json:"wall_s"`                // seconds of the whole run, earlier calls included
 
 	// If samples of the nodes were scored, their numbers and the standard errors of Best and
 	// Test. With no such sample all are 0.
-	ValidSample, TestSample int
-	BestSE, TestSE          float64
+	ValidSample int     `json:"valid_sample,omitempty"`
+	TestSample  int     `json:"test_sample,omitempty"`
+	BestSE      float64 `json:"best_valid_se,omitempty"`
+	TestSE      float64 `json:"test_se,omitempty"`
 
-	ExchangeBytes float64 // mean bytes per batch that this rank sent to others in this call: gradients, and rows of a Partition
-}
-
-// resultJSON is a Result in result.json, without the evaluations.
-type resultJSON struct {
-	Batches    int     `json:"batches"`
-	Best       number  `json:"best_valid"`
-	BestBatch  int     `json:"best_batch"`
-	Test       number  `json:"test"`
-	Stop       string  `json:"stop"`
-	Seed       uint64  `json:"seed"`
-	Parameters int     `json:"parameters"`
-	StateBytes int64   `json:"state_bytes,omitempty"`
-	TrainMS    float64 `json:"train_ms_per_batch"`
-	SamplingMS float64 `json:"sampling_ms_per_batch"`
-	WaitMS     float64 `json:"wait_ms_per_batch"`
-	EvalS      float64 `json:"eval_s"`
-	RefreshS   float64 `json:"refresh_s,omitempty"`
-	WallS      float64 `json:"wall_s"`
-
-	ValidSample int    `json:"valid_sample,omitempty"`
-	TestSample  int    `json:"test_sample,omitempty"`
-	BestSE      number `json:"best_valid_se,omitempty"`
-	TestSE      number `json:"test_se,omitempty"`
-}
-
-func (r *Result) json(seed uint64) resultJSON {
-	return resultJSON{
-		Batches: r.Batches, Best: number(r.Best), BestBatch: r.BestBatch, Test: number(r.Test),
-		Stop: r.Stop, Seed: seed, Parameters: r.Parameters, StateBytes: r.StateBytes,
-		TrainMS: r.TrainMS, SamplingMS: r.SamplingMS, WaitMS: r.WaitMS, EvalS: r.EvalS, RefreshS: r.RefreshS, WallS: r.WallS,
-		ValidSample: r.ValidSample, TestSample: r.TestSample, BestSE: number(r.BestSE), TestSE: number(r.TestSE),
-	}
+	ExchangeBytes float64 `json:"-"` // mean bytes per batch that this rank sent to others in this call: gradients, and rows of a Partition
 }
 
 // result returns the Result so far.
 func (r *run) result() *Result {
-	s := &r.state
-	state := r.model.Batch.StateBytes()
-	for _, part := range slices.Concat(r.seeds.state(), r.sampler.state()) {
-		state += 4 * int64(len(part.Values))
-	}
-	h := &Result{
-		Batches: s.Batch, Best: float64(s.Best), BestBatch: s.BestBatch, Test: r.test,
-		Evaluations: r.evaluations, Parameters: len(r.program.Parameters()), Stop: r.stop, Resumed: r.resumed,
-		StateBytes: state,
-		EvalS:      s.EvalSeconds, RefreshS: s.RefreshSeconds, WallS: r.seconds(),
-	}
-	if v := r.validSample; v != nil && v.Sampled() {
-		h.ValidSample = len(v.Nodes)
-		for _, e := range r.evaluations {
-			if e.Batch == s.BestBatch {
-				h.BestSE = e.StandardError
-			}
+	s, h := &r.state, r.out
+	h.Batches, h.Best, h.BestBatch, h.Falls = s.Batch, float64(s.Best), s.BestBatch, s.Falls
+	h.EvalS, h.RefreshS, h.WallS = s.EvalSeconds, s.RefreshSeconds, r.seconds()
+	h.Parameters, h.StateBytes = len(r.program.Parameters()), r.model.Batch.StateBytes()
+	for _, l := range r.learners {
+		for _, part := range l.state() {
+			h.StateBytes += 4 * int64(len(part.Values))
 		}
 	}
-	if t := r.testSample; t != nil && t.Sampled() {
-		h.TestSample, h.TestSE = len(t.Nodes), r.testSE
+	h.ValidSample, h.TestSample = sampleSize(r.validSample), sampleSize(r.testSample)
+	for _, e := range h.Evaluations {
+		if e.Batch == s.BestBatch {
+			h.BestSE = e.StandardError
+		}
 	}
 	if s.Batch > 0 {
 		perBatch := 1000 / float64(s.Batch)
 		h.TrainMS, h.SamplingMS, h.WaitMS = s.TrainSeconds*perBatch, s.SamplingSeconds*perBatch, s.WaitSeconds*perBatch
 	}
-	if n := s.Batch - r.resumed; n > 0 {
-		h.CommMS = 1000 * r.ranks.seconds / float64(n)
-		h.ExchangeBytes = float64(r.ranks.sent()) / float64(n)
+	if n := float64(s.Batch - h.Resumed); n > 0 {
+		h.CommMS, h.ExchangeBytes = 1000*r.adding/n, float64(r.sent())/n
 	}
-	h.Imbalance = r.ranks.imbalance
-	return h
+	return &h
+}
+
+// sampleSize returns the number of nodes of s, 0 if they are not a sample.
+func sampleSize(s *score.Sample) int {
+	if !s.Sampled() {
+		return 0
+	}
+	return len(s.Nodes)
 }

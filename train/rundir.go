@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
@@ -45,7 +47,7 @@ type runDir struct {
 // restore with the checkpoint to resume from, if there is one, and the evaluations
 // before it; then it calls o.Begin. If openRunDir, restore or Begin returns an error,
 // the files in the folder are unchanged.
-func openRunDir(path string, o Options, config map[string]any, restore func(path string, last *checkpoint, before []Evaluation) error) (r *runDir, err error) {
+func openRunDir(path string, o Options, config map[string]any, d *datasets.Data, restore func(path string, last *checkpoint, before []Evaluation) error) (r *runDir, err error) {
 	folder, err := rundir.Open(path)
 	if errors.Is(err, rundir.ErrLocked) {
 		return nil, fmt.Errorf("train: %s: %w: %w", path, ErrRunExists, rundir.ErrLocked)
@@ -69,6 +71,9 @@ func openRunDir(path string, o Options, config map[string]any, restore func(path
 		if !o.Resume {
 			return nil, fmt.Errorf("train: %s: %w: it holds %s; resume the run, overwrite it, or name another folder", path, ErrRunExists, present[0])
 		}
+		if err := r.checkSchema(d); err != nil {
+			return nil, err
+		}
 		if metrics, err = r.resume(config, restore); err != nil {
 			return nil, err
 		}
@@ -87,7 +92,14 @@ func openRunDir(path string, o Options, config map[string]any, restore func(path
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	r.bytes = int64(len(metrics))
-	return r, r.writeJSON(configFile, config)
+	schema := d.Schema()
+	if o.Partition != nil {
+		schema.Graph = 0 // of a part
+	}
+	if err := folder.WriteJSON(rundir.SchemaFile, schema); err != nil {
+		return nil, named(err)
+	}
+	return r, named(folder.WriteJSON(configFile, config))
 }
 
 // resume restores the last checkpoint, if there is one. It must be of the same
@@ -103,6 +115,9 @@ func (r *runDir) resume(config map[string]any, restore func(path string, last *c
 	}
 	last, err := decodeCheckpoint(text)
 	if err != nil {
+		if err := r.sameConfig(config); err != nil { // then the file is not all that is wrong
+			return nil, err
+		}
 		return nil, fmt.Errorf("train: %s: %w; if you remove this file, the run starts from the beginning", path, err)
 	}
 	if err := sameConfig(path, last.Config, config); err != nil {
@@ -117,25 +132,20 @@ func (r *runDir) resume(config map[string]any, restore func(path string, last *c
 
 // sameConfig returns an error if the folder has another configuration.
 func (r *runDir) sameConfig(config map[string]any) error {
-	text, err := r.folder.Read(configFile)
+	before, err := ReadConfig(r.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("train: %w", err)
+		return err
 	}
-	path := r.folder.Path(configFile)
-	before, err := rundir.DecodeConfig(text)
-	if err != nil {
-		return fmt.Errorf("train: %s: damaged: %w", path, err)
-	}
-	return sameConfig(path, before, config)
+	return sameConfig(r.folder.Path(configFile), before, config)
 }
 
 // mayChange lists the settings that may differ in a resumed run. The limits do not
 // change a batch; data is a location, and the fingerprint shows whether the data are the
-// same. Earlier programs did not write the classes.
-var mayChange = []string{"max_batches", "epochs", "patience", "data", "classes", "tasks", "class_names"}
+// same, apart from names.
+var mayChange = []string{"max_batches", "epochs", "patience", "schedule_end", "falls", "data"}
 
 // sameConfig returns an error for the first field in which two configurations differ.
 func sameConfig(path string, before, now map[string]any) error {
@@ -146,8 +156,8 @@ func sameConfig(path string, before, now map[string]any) error {
 }
 
 // ReadConfig returns the configuration of the run in a folder: Fit's settings and
-// Options.Config. Numbers are json.Number, because seeds have 64 bits. Fields of earlier
-// versions get today's names. The error names the file.
+// Options.Config. Numbers are json.Number, because seeds have 64 bits. The error names
+// the file, also of a run of another schema.
 func ReadConfig(dir string) (map[string]any, error) {
 	path := filepath.Join(dir, configFile)
 	text, err := regularfile.Read(path)
@@ -159,27 +169,17 @@ func ReadConfig(dir string) (map[string]any, error) {
 	}
 	m, err := rundir.DecodeConfig(text)
 	if err != nil {
-		return nil, fmt.Errorf("train: %s: damaged: %w", path, err)
+		return nil, fmt.Errorf("train: %s: %w", path, err)
 	}
 	return m, nil
-}
-
-// metricsLine is an Evaluation in metrics.jsonl.
-type metricsLine struct {
-	Batch   int     `json:"batch"`
-	Epoch   int     `json:"epoch"`
-	Loss    number  `json:"loss"`
-	Valid   number  `json:"valid"`
-	Best    bool    `json:"best"`
-	Seconds float64 `json:"seconds"`
-	SE      number  `json:"valid_se,omitempty"` // of a sample of the validation nodes
 }
 
 func (r *runDir) appendMetrics(e Evaluation) error {
 	if r == nil {
 		return nil
 	}
-	text, err := json.Marshal(metricsLine{e.Batch, e.Epoch, number(e.Loss), number(e.Valid), e.Best, math.Round(e.Seconds*1e3) / 1e3, number(e.StandardError)})
+	e.Seconds = math.Round(e.Seconds*1e3) / 1e3
+	text, err := json.Marshal(finite.JSON(e))
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -212,11 +212,11 @@ func (r *runDir) evaluations(size int64) ([]byte, []Evaluation, error) {
 		if size == 0 {
 			break
 		}
-		var m metricsLine
-		if err := json.Unmarshal(line, &m); err != nil {
+		var e Evaluation
+		if err := finite.Unmarshal(line, &e); err != nil {
 			return nil, nil, fmt.Errorf("train: %s:%d: %w; %s", path, k+1, rundir.JSONError(err), r.startAgain())
 		}
-		list = append(list, Evaluation{m.Batch, m.Epoch, float64(m.Loss), float64(m.Valid), m.Best, m.Seconds, float64(m.SE)})
+		list = append(list, e)
 	}
 	return text, list, nil
 }
@@ -224,37 +224,6 @@ func (r *runDir) evaluations(size int64) ([]byte, []Evaluation, error) {
 // startAgain says what to do if the metrics before the checkpoint are lost.
 func (r *runDir) startAgain() string {
 	return fmt.Sprintf("if you remove %s, the run starts from the beginning", r.folder.Path(lastFile))
-}
-
-// dropResult removes result.json if there is one.
-func (r *runDir) dropResult() error {
-	if err := r.folder.Remove(resultFile); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return nil
-}
-
-// saveLast makes last the checkpoint to resume from, after the metrics before it are on
-// disk.
-func (r *runDir) saveLast(last *checkpoint) error {
-	if err := r.metrics.Sync(); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return r.saveCheckpoint(lastFile, last)
-}
-
-func (r *runDir) saveCheckpoint(name string, c *checkpoint) error {
-	if err := r.folder.Write(name, c.write); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return nil
-}
-
-func (r *runDir) writeJSON(name string, v any) error {
-	if err := r.folder.WriteJSON(name, v); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return nil
 }
 
 func (r *runDir) close() error {

@@ -66,6 +66,46 @@ func TestRunFolder(t *testing.T) {
 	}
 }
 
+// A run of another schema is not resumed. While config.json fits, a new start needs only the
+// checkpoint removed, and the error says so.
+func TestResumeOtherSchema(t *testing.T) {
+	d := smallData(t, 300, 3)
+	o := short()
+	o.Dir, o.MaxBatches = t.TempDir(), 14
+	mustFit(t, smallModel(t, d), d, o)
+	o.Resume = true
+	files := contents(t, o.Dir)
+	check := func(words ...string) {
+		t.Helper()
+		before := contents(t, o.Dir)
+		_, err := Fit(t.Context(), smallModel(t, d), d, o)
+		for _, word := range append(words, "train again") {
+			if err == nil || !strings.Contains(err.Error(), word) {
+				t.Errorf("error %v, want %q in it", err, word)
+			}
+		}
+		if !equalFiles(before, contents(t, o.Dir)) {
+			t.Error("the refused run changed the folder")
+		}
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(o.Dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(lastFile, strings.Replace(files[lastFile], `"schema":"3"`, `"schema":"1"`, 1))
+	check(lastFile+": not a usable checkpoint: its schema is 1 and", "if you remove this file")
+	write(configFile, strings.Replace(files[configFile], `"schema": 3`, `"schema": 1`, 1))
+	check(configFile + ": its schema is 1 and")
+	if err := os.Remove(filepath.Join(o.Dir, lastFile)); err != nil {
+		t.Fatal(err)
+	}
+	check(configFile + ": its schema is 1 and")
+	if _, err := LoadParameters(o.Dir, smallModel(t, d)); err == nil || !strings.Contains(err.Error(), configFile+": its schema is 1 and") {
+		t.Errorf("LoadParameters: %v", err)
+	}
+}
+
 func equalFiles(a, b map[string]string) bool {
 	if len(a) != len(b) {
 		return false
@@ -174,7 +214,7 @@ func TestResumeDamaged(t *testing.T) {
 	}{
 		"cut":             {lastFile, func(s string) string { return s[:len(s)/2] }, "truncated"},
 		"hint":            {lastFile, func(s string) string { return s[1:] }, "; if you remove this file, the run starts from the beginning"},
-		"flipped":         {lastFile, func(s string) string { return s[:500] + "\x00" + s[501:] }, "checksum"},
+		"flipped":         {lastFile, func(s string) string { return s[:len(s)-100] + "\x01" + s[len(s)-99:] }, "checksum"},
 		"emptied":         {lastFile, func(string) string { return "" }, "truncated"},
 		"foreign":         {lastFile, func(s string) string { return "\x93NUMPY" + s }, "some other kind"},
 		"metrics cut":     {metricsFile, func(s string) string { return s[:10] }, "truncated: 10 bytes"},

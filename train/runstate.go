@@ -1,10 +1,12 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/internal/weights"
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
@@ -19,7 +21,7 @@ type runState struct {
 	Valid     number `json:"valid"`                // last score
 	Best      number `json:"best"`                 // best score
 	BestBatch int    `json:"best_batch"`           // steps done at the best score
-	Falls     int    `json:"falls,omitempty"`      // of the step size, by DecayPlateau
+	Falls     int    `json:"falls,omitempty"`      // of the step size: by DecayPlateau, or whole cosines
 	FallBatch int    `json:"fall_batch,omitempty"` // steps done at the last one
 
 	MetricsBytes int64 `json:"metrics_bytes"` // length of metrics.jsonl up to this state
@@ -32,10 +34,13 @@ type runState struct {
 	RefreshSeconds  float64 `json:"refresh_seconds,omitempty"`
 }
 
-// states returns the state of the run beside the parameters: the model's, the seeds' and the
-// sampler's.
+// states returns the state of the run beside the parameters: the model's and the learners'.
 func (r *run) states() []layers.State {
-	return slices.Concat(r.model.Batch.State(), r.seeds.state(), r.sampler.state())
+	states := slices.Clone(r.model.Batch.State())
+	for _, l := range r.learners {
+		states = append(states, l.state()...)
+	}
+	return states
 }
 
 // restore sets the run's state from a checkpoint of the same configuration. path is for
@@ -44,44 +49,27 @@ func (r *run) restore(path string, last *checkpoint, evaluations []Evaluation) e
 	bad := func(reason string) error {
 		return fmt.Errorf("train: %s: %w: %s", path, ErrCheckpoint, reason)
 	}
-	metas := make([]parameterMeta, len(r.program.params))
-	for k, p := range r.program.params {
-		metas[k] = p.parameterMeta
+	if r.best = nil; last.has(sectionBest) {
+		r.best = make([]float32, len(r.program.Parameters()))
 	}
-	if err := last.checkParameters(metas); err != nil {
-		return bad(err.Error())
-	}
-	if err := last.checkFinite(sectionParameters); err != nil {
-		return bad(err.Error())
-	}
-	states := r.states()
-	if err := last.checkStates(states); err != nil {
+	if err := cmp.Or(sameTensors(last.tensors, r.tensors()), last.checkFinite(sectionParameters)); err != nil {
 		return bad(err.Error())
 	}
 	s := last.State
-	m, v := last.sections[sectionMoment1], last.sections[sectionMoment2]
 	switch {
-	case m == nil || v == nil:
-		return bad("Adam's state is missing")
 	case s.Batch < 0 || s.Evaluated < 0 || s.Evaluated > s.Batch || s.BestBatch < 0 || s.BestBatch > s.Evaluated || s.AdamSteps < 0:
 		return bad(fmt.Sprintf("its counts contradict each other: batch %d, evaluated %d, best %d", s.Batch, s.Evaluated, s.BestBatch))
 	case s.Seed != r.options.Seed:
 		return bad(fmt.Sprintf("its seed is %d, want %d", s.Seed, r.options.Seed))
 	}
-	copy(r.program.Parameters(), last.sections[sectionParameters])
-	for k, state := range states {
-		copy(state.Values, last.states[k])
+	copyTensors(r.tensors(), last.tensors)
+	r.state, r.out.Evaluations, r.adam.Steps = s, evaluations, s.AdamSteps
+	r.out.Resumed, r.before = s.Batch, s.Seconds
+	if err := r.resumeCosine(last.Config); err != nil {
+		return fmt.Errorf("train: %s: cannot resume: %w", path, err)
 	}
-	r.state, r.best, r.evaluations = s, last.sections[sectionBest], evaluations
-	r.adam = AdamState{Steps: s.AdamSteps, M: m, V: v}
-	r.resumed, r.before = s.Batch, s.Seconds
-	if r.seeds != nil {
-		if err := r.seeds.resume(s.Batch); err != nil {
-			return bad(err.Error())
-		}
-	}
-	if r.sampler != nil {
-		if err := r.sampler.resume(s.Batch); err != nil {
+	for _, l := range r.learners {
+		if err := l.resume(s.Batch); err != nil {
 			return bad(err.Error())
 		}
 	}
@@ -90,7 +78,8 @@ func (r *run) restore(path string, last *checkpoint, evaluations []Evaluation) e
 
 // save writes last.ckpt, and best.ckpt if the best score is new. It writes nothing if
 // there is no folder, or if the state did not change.
-func (r *run) save() error {
+func (r *run) save() (err error) {
+	defer func() { err = named(err) }()
 	r.saved = time.Now()
 	if r.dir == nil || !r.dirty {
 		return nil
@@ -103,12 +92,16 @@ func (r *run) save() error {
 	}
 	last := r.last()
 	s := last.State
-	if s.Batch > r.resumed { // an old result.json describes an earlier end of the run
-		if err := r.dir.dropResult(); err != nil {
+	if s.Batch > r.out.Resumed { // an old result.json describes an earlier end of the run
+		if err := r.dir.folder.Remove(resultFile); err != nil {
 			return err
 		}
 	}
-	if err := r.dir.saveLast(last); err != nil {
+	// The metrics before the checkpoint must be on disk with it.
+	if err := r.dir.metrics.Sync(); err != nil {
+		return err
+	}
+	if err := r.dir.folder.Write(lastFile, last.write); err != nil {
 		return err
 	}
 	r.dirty = false
@@ -120,8 +113,8 @@ func (r *run) save() error {
 	// The state at the best score, not now: the file does not depend on when it is
 	// written.
 	s = runState{Seed: s.Seed, Batch: s.BestBatch, Evaluated: s.BestBatch, Valid: s.Best, Best: s.Best, BestBatch: s.BestBatch}
-	best := r.checkpoint(s, map[string][]float32{sectionParameters: r.best})
-	if err := r.dir.saveCheckpoint(bestFile, best); err != nil {
+	best := &checkpoint{State: s, Config: r.config, tensors: sectionOf(sectionParameters, r.program.params, r.best)}
+	if err := r.dir.folder.Write(bestFile, best.write); err != nil {
 		return err
 	}
 	r.bestSaved = s.BestBatch
@@ -132,31 +125,16 @@ func (r *run) save() error {
 func (r *run) last() *checkpoint {
 	s := r.state
 	s.Seconds = r.seconds()
-	last := r.checkpoint(s, map[string][]float32{
-		sectionParameters: r.program.Parameters(),
-		sectionMoment1:    r.adam.M,
-		sectionMoment2:    r.adam.V,
-	})
-	if r.best != nil {
-		last.sections[sectionBest] = r.best
-		last.Sections = append(last.Sections, sectionBest)
-	}
-	last.addStates(r.states())
-	return last
+	return &checkpoint{State: s, Config: r.config, tensors: r.tensors()}
 }
 
-// checkpoint returns a checkpoint of the run's parameters with the given
-// sections.
-func (r *run) checkpoint(s runState, sections map[string][]float32) *checkpoint {
-	c := &checkpoint{sections: sections}
-	c.State, c.Config = s, r.config
-	for _, p := range r.program.params {
-		c.Parameters = append(c.Parameters, p.parameterMeta)
+// tensors returns the tensors of last.ckpt, in the run's own memory.
+func (r *run) tensors() []weights.Tensor {
+	params := r.program.params
+	var best []weights.Tensor
+	if r.best != nil {
+		best = sectionOf(sectionBest, params, r.best)
 	}
-	for _, name := range []string{sectionParameters, sectionMoment1, sectionMoment2} {
-		if sections[name] != nil {
-			c.Sections = append(c.Sections, name)
-		}
-	}
-	return c
+	return slices.Concat(sectionOf(sectionParameters, params, nil), sectionOf(sectionMoment1, params, r.adam.M),
+		sectionOf(sectionMoment2, params, r.adam.V), best, statesOf(r.states()))
 }

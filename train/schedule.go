@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // Decay names how the step size falls during a run.
@@ -31,8 +32,12 @@ func DecayNames() []string { return append([]string(nil), decayNames[:]...) }
 // Schedule changes Adam's step size during a run. The zero value changes nothing. The
 // step size depends on the number of batches done and, with DecayPlateau, on the
 // validation scores before, so a resumed run has the same.
+//
+// A run that has ended can be resumed with a larger limit. The step size then falls along
+// another cosine, which begins at half of the step size of the one before, and patience
+// counts from there.
 type Schedule struct {
-	WarmUp int     // batches in which the step size grows linearly to Adam.LR
+	WarmUp int     // batches in which the step size grows linearly to Adam.LR; before a cosine, at most half of the limit
 	Decay  Decay   // after them
 	Every  int     // see Decay; 0 means 100
 	Factor float64 // see Decay; between 0 and 1, 0 means 0.5
@@ -61,25 +66,30 @@ func (s Schedule) validate(limit int) error {
 		return fmt.Errorf("train: Schedule.Factor is %v, want a number between 0 and 1", s.Factor)
 	case s.Decay == DecayCosine && limit == Unlimited:
 		return fmt.Errorf("train: a cosine schedule ends at the limit of batches: it needs MaxBatches or Epochs")
-	case s.Decay == DecayCosine && s.WarmUp >= limit:
-		return fmt.Errorf("train: Schedule.WarmUp of %d batches leaves none of %d for the cosine", s.WarmUp, limit)
 	}
 	return nil
 }
 
-// factor returns the factor of the step size after the given number of batches. limit is
-// the largest number of batches, falls the number of falls of DecayPlateau so far.
-func (s Schedule) factor(batch, limit, falls int) float64 {
-	if batch < s.WarmUp {
-		return float64(batch+1) / float64(s.WarmUp)
+// factor returns the factor of the step size of the next batch. limit is the largest number
+// of batches.
+func (s Schedule) factor(state *runState, limit int) float64 {
+	batch, warmUp := state.Batch, s.WarmUp
+	if s.Decay == DecayCosine {
+		if warmUp = min(warmUp, limit/2); state.Falls > 0 {
+			warmUp = 0 // before the first cosine only
+		}
+	}
+	if batch < warmUp {
+		return float64(batch+1) / float64(warmUp)
 	}
 	switch s.Decay {
 	case DecayCosine:
-		return 0.5 * (1 + math.Cos(math.Pi*float64(batch-s.WarmUp)/float64(limit-s.WarmUp)))
+		from := max(warmUp, state.FallBatch)
+		return math.Pow(0.5, float64(state.Falls+1)) * (1 + math.Cos(math.Pi*float64(batch-from)/float64(limit-from)))
 	case DecayStep:
-		return math.Pow(s.Factor, float64((batch-s.WarmUp)/s.Every))
+		return math.Pow(s.Factor, float64((batch-warmUp)/s.Every))
 	case DecayPlateau:
-		return math.Pow(s.Factor, float64(falls))
+		return math.Pow(s.Factor, float64(state.Falls))
 	}
 	return 1
 }
@@ -97,25 +107,52 @@ func (r *run) scheduled() Adam {
 	a, s := r.options.Adam, r.options.Schedule
 	if s.WarmUp > 0 || s.Decay != DecayNone {
 		limit, _ := r.end()
-		a.LR *= s.factor(r.state.Batch, limit, r.state.Falls)
+		a.LR *= s.factor(&r.state, limit)
 	}
 	return a
 }
 
-// describeSchedule adds the schedule to config.json, if there is one. A cosine depends on
-// the limit, so a resumed run must have the same.
+// resumeCosine begins another cosine in a resumed run that had ended, at its limit or by its
+// patience, if the limit is larger now. before is the configuration in the checkpoint.
+func (r *run) resumeCosine(before map[string]any) error {
+	s := &r.state
+	if now := r.config["schedule_end"]; now != nil && before["schedule_end"] != now { // nil: no cosine
+		number := func(name string) int {
+			n, _ := strconv.Atoi(fmt.Sprint(before[name]))
+			return n
+		}
+		patience := number("patience")
+		if s.Batch < number("schedule_end") && (patience == 0 || s.Batch-r.since() < patience) {
+			return fmt.Errorf("the step size falls to 0 at batch %v, and batch %d is done: let the run end before you change its limit", before["schedule_end"], s.Batch)
+		}
+		if limit, _ := r.end(); limit <= s.Batch {
+			return fmt.Errorf("batch %d is done, and the limit is %d now", s.Batch, limit)
+		}
+		s.Falls, s.FallBatch = s.Falls+1, s.Batch
+	}
+	if r.options.Schedule.Decay == DecayCosine && s.Falls > 0 {
+		r.config["falls"] = s.Falls
+	}
+	return nil
+}
+
+// since returns the batch from which patience counts: that of the best score, or the
+// beginning of a later cosine.
+func (r *run) since() int {
+	if r.options.Schedule.Decay == DecayCosine {
+		return max(r.state.BestBatch, r.state.FallBatch)
+	}
+	return r.state.BestBatch
+}
+
+// describeSchedule adds the schedule to config.json.
 func (r *run) describeSchedule(config map[string]any) {
 	s := r.options.Schedule
-	if s.WarmUp > 0 {
-		config["warm_up"] = s.WarmUp
-	}
+	config["schedule"], config["warm_up"] = s.Decay.String(), s.WarmUp
 	switch s.Decay {
-	case DecayNone:
-		return
 	case DecayCosine:
 		config["schedule_end"], _ = r.end()
-	default:
+	case DecayStep, DecayPlateau:
 		config["schedule_every"], config["schedule_factor"] = s.Every, s.Factor
 	}
-	config["schedule"] = s.Decay.String()
 }

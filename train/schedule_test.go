@@ -19,11 +19,20 @@ func TestScheduleFactor(t *testing.T) {
 		{Schedule{Decay: DecayCosine}, 0, 100, 0, 1},
 		{Schedule{Decay: DecayCosine}, 50, 100, 0, 0.5},
 		{Schedule{Decay: DecayCosine, WarmUp: 20}, 60, 100, 0, 0.5},
+		{Schedule{Decay: DecayCosine, WarmUp: 200}, 24, 100, 0, 0.5},
+		{Schedule{Decay: DecayCosine, WarmUp: 200}, 50, 100, 0, 1},
+		{Schedule{Decay: DecayCosine, WarmUp: 20}, 40, 80, 1, 0.5}, // the first ended at 40
+		{Schedule{Decay: DecayCosine}, 60, 80, 1, 0.25},
+		{Schedule{Decay: DecayCosine, WarmUp: 100}, 40, 400, 1, 0.5}, // the warm-up does not begin again
 		{Schedule{Decay: DecayStep, Every: 10, Factor: 0.1}, 9, 100, 0, 1},
 		{Schedule{Decay: DecayStep, Every: 10, Factor: 0.1}, 25, 100, 0, 0.01},
 		{Schedule{Decay: DecayPlateau, Every: 10, Factor: 0.5}, 25, 100, 2, 0.25},
 	} {
-		if got := c.s.withDefaults().factor(c.batch, c.limit, c.falls); math.Abs(got-c.want) > 1e-12 {
+		state := runState{Batch: c.batch, Falls: c.falls}
+		if c.falls > 0 {
+			state.FallBatch = 40
+		}
+		if got := c.s.withDefaults().factor(&state, c.limit); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%+v after %d batches: %v, want %v", c.s, c.batch, got, c.want)
 		}
 	}

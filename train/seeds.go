@@ -6,11 +6,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 // Seeds decides which training nodes the mini-batches prefer. It must not change while it
@@ -82,19 +82,17 @@ func (s ImportantSeeds) Weights(scores []float32, weights []float64) {
 // follows from the scores of the batches before the period before it. The first two periods
 // are uniform.
 type seedSchedule struct {
-	published[*samplers.SeedLaw]
-	seeds Seeds
-	nodes []int32 // the candidates: labelled training nodes
-
-	last   []float32    // score of each candidate; NaN: none yet
-	scores [2][]float32 // of the law of each period of the same parity
+	published[*samplers.SeedLaw] // of the last score of each candidate; NaN: none yet
+	seeds                        Seeds
+	nodes                        []int32      // the candidates: labelled training nodes
+	targets                      *ops.Targets // of the loss that reports the scores
 }
 
 // newSeedSchedule returns the schedule of a run before its first batch.
-func newSeedSchedule(seeds Seeds, train []int32, y *graph.Labels, every int) (*seedSchedule, error) {
-	s := &seedSchedule{seeds: seeds, published: publishEvery[*samplers.SeedLaw](every)}
+func newSeedSchedule(seeds Seeds, train []int32, targets *ops.Targets, every int) (*seedSchedule, error) {
+	s := &seedSchedule{seeds: seeds, targets: targets}
 	for _, node := range train {
-		if labelled(y, node) {
+		if score.Labelled(targets.Labels(), node) {
 			s.nodes = append(s.nodes, node)
 		}
 	}
@@ -102,26 +100,14 @@ func newSeedSchedule(seeds Seeds, train []int32, y *graph.Labels, every int) (*s
 	if err := memory.Check("train: scores of the training nodes", bytes*int64(len(s.nodes))); err != nil {
 		return nil, err
 	}
-	s.last = slices.Repeat([]float32{float32(math.NaN())}, len(s.nodes))
-	s.scores = [2][]float32{slices.Clone(s.last), slices.Clone(s.last)}
-	return s, s.resume(0)
-}
-
-// labelled tells whether a node has a label.
-func labelled(y *graph.Labels, node int32) bool {
-	if y.Tasks == 0 {
-		return y.Class[node] >= 0
+	if err := s.begin(every, slices.Repeat([]float32{float32(math.NaN())}, len(s.nodes)), s.lawOf); err != nil {
+		return nil, err
 	}
-	tasks := y.Multi[int(node)*y.Tasks : (int(node)+1)*y.Tasks]
-	return slices.ContainsFunc(tasks, func(v float32) bool { return v == v })
+	targets.Observe(seeds.Score())
+	return s, nil
 }
 
-// resume makes the laws of a run that has done the given number of batches, from scores.
-func (s *seedSchedule) resume(batches int) error {
-	return s.restart(batches, func(parity int) (*samplers.SeedLaw, error) { return s.law(s.scores[parity]) })
-}
-
-func (s *seedSchedule) law(scores []float32) (*samplers.SeedLaw, error) {
+func (s *seedSchedule) lawOf(scores []float32) (*samplers.SeedLaw, error) {
 	weights := make([]float64, len(scores))
 	s.seeds.Weights(scores, weights)
 	for k, w := range weights {
@@ -136,32 +122,23 @@ func (s *seedSchedule) law(scores []float32) (*samplers.SeedLaw, error) {
 	return law, nil
 }
 
-// observe stores the scores of batch number batches−1, which has been trained, and
-// publishes a law if it ends a period. candidates are the positions of its nodes.
-func (s *seedSchedule) observe(candidates []int32, scores []float32, batches int) error {
+func (s *seedSchedule) observe(item *Item, batches int) error {
+	return s.learn(item.drawn.Index, s.targets.Scores(), batches)
+}
+
+// learn stores the scores of a batch. candidates are the positions of its nodes.
+func (s *seedSchedule) learn(candidates []int32, scores []float32, batches int) error {
 	if len(scores) != len(candidates) {
 		return fmt.Errorf("train: the loss reports %d scores for %d nodes: Options.Seeds needs an ops.Loss over the batch's Targets", len(scores), len(candidates))
 	}
 	for k, c := range candidates {
-		s.last[c] = scores[k]
+		s.values[c] = scores[k]
 	}
-	period, ends := s.ends(batches)
-	if !ends {
-		return nil
-	}
-	copy(s.scores[period%2], s.last) // no batch of the period before last is left to draw
-	law, err := s.law(s.scores[period%2])
-	if err != nil {
-		return err
-	}
-	s.publish(period, law)
-	return nil
+	return s.publish(batches)
 }
 
-// state returns the state that a checkpoint holds, in its own memory.
+func (s *seedSchedule) release() { s.targets.Observe(ops.NoScore) }
+
 func (s *seedSchedule) state() []layers.State {
-	if s == nil {
-		return nil
-	}
-	return []layers.State{{Name: "seeds.last", Values: s.last}, {Name: "seeds.even", Values: s.scores[0]}, {Name: "seeds.odd", Values: s.scores[1]}}
+	return []layers.State{{Name: "seeds.last", Values: s.values}, {Name: "seeds.even", Values: s.used[0]}, {Name: "seeds.odd", Values: s.used[1]}}
 }

@@ -86,7 +86,7 @@ func TestSeedSchedule(t *testing.T) {
 		train[k] = int32(n - 1 - k)
 	}
 	known := &recordedSeeds{}
-	s, err := newSeedSchedule(known, train, y, every)
+	s, err := newSeedSchedule(known, train, ops.NewTargets(y), every)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestSeedSchedule(t *testing.T) {
 		}
 		sum += estimate
 		squares += estimate * estimate
-		if err := s.observe(item.drawn.Index, scores, k+1); err != nil {
+		if err := s.learn(item.drawn.Index, scores, k+1); err != nil {
 			t.Fatal(err)
 		}
 		if period := (k+1)/every + 1; (k+1)%every == 0 && k < 100 {

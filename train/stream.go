@@ -9,6 +9,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/crash"
+	"github.com/gcn-layerwise/gcn/internal/ranks"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -40,7 +41,7 @@ type Stream struct {
 	seeds   *seedSchedule    // nil: uniform
 	sampler *samplerSchedule // nil: Sampler draws all batches
 	held    int              // batches of a Loader that stay the caller's, beside the last one
-	rows    *rowRounds       // nil: all rows of the Laplacian are here
+	rows    *ranks.Rounds    // nil: all rows of the Laplacian are here
 }
 
 // PerEpoch returns the number of batches in an epoch of a valid stream.
@@ -52,7 +53,7 @@ func (s *Stream) PerEpoch() int {
 }
 
 // Share returns the range [lo, hi) of each update's batches that this rank draws.
-func (s *Stream) Share() (lo, hi int) { return share(max(s.Micro, 1), s.Rank, max(s.Ranks, 1)) }
+func (s *Stream) Share() (lo, hi int) { return ranks.Range(max(s.Micro, 1), s.Rank, max(s.Ranks, 1)) }
 
 // Place returns the epoch, and the number in the epoch, of batch number index of this
 // rank. All numbers start at 0; the stream must be valid.
@@ -160,11 +161,11 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	} else {
 		d.important(item, law)
 	}
-	sampling := ctx
-	if s.rows != nil {
-		sampling = samplers.WithRows(ctx, func(rows []int32) error { return s.rows.ask(ctx, index, rows) })
+	if s.rows == nil {
+		item.err = sampler.Sample(ctx, item.Seeds, d.rng, item.Blocks)
+	} else {
+		item.err = samplers.SampleLayers(ctx, sampler, item.Seeds, d.rng, item.Blocks, func(rows []int32) error { return s.rows.Ask(ctx, index, rows) })
 	}
-	item.err = sampler.Sample(sampling, item.Seeds, d.rng, item.Blocks)
 	if item.err == nil && s.seeds != nil {
 		item.err = item.weigh()
 	}

@@ -53,7 +53,7 @@ func (o *attentionOptions) check(fs *pflag.FlagSet, hidden int, model string) er
 }
 
 // addTo adds the options that have an effect to a run's config.json. A run without
-// attention has none, as runs of earlier programs.
+// attention has none.
 func (o *attentionOptions) addTo(config map[string]any) {
 	if o.Conv == convGCN {
 		return

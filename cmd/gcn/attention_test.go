@@ -83,7 +83,7 @@ func TestAttentionOnCora(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := object(t, succeed(t, "train", "--data", "planetoid:"+data+"/cora?normalize=row", "--conv", "gat", "--model", "equation", "--method", "full",
 		"--hidden", "64", "--heads", "8", "--dropout", "0.6", "--input-dropout", "0.6", "--attention-dropout", "0.6",
-		"--lr", "0.005", "--weight-decay", "5e-4", "--batch", "140", "--batches-per-epoch", "1", "--max-batches", "120", "--eval-every", "5",
+		"--lr", "0.005", "--weight-decay", "5e-4", "--batch", "140", "--batches-per-epoch", "1", "--max-batches", "120", "--eval-every", "5", "--schedule", "none", "--warm-up", "0",
 		"--out", "a", "--json", "-q"))
 	if score := m["test"].(float64); score < 0.81 {
 		t.Errorf("test accuracy %v", score)

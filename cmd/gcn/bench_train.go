@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/bench"
@@ -39,7 +38,11 @@ the step's dense products alone, with the same BLAS in the same process.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	benchModelFlags(fs, &o)
+	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; see gcn datasets list")
+	o.samplingOptions.flags(fs, paperMethod)
+	o.modelFlags(fs)
+	fs.Uint64Var(&o.Seed, "seed", 1, "seed of all random decisions")
+	fs.StringVar(&o.Device, "device", "cpu", "cpu, or cuda in a build with CUDA")
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&batches, "batches", 150, "mini-batches; the first and last 20 do not count")
 	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead, for the pipelined measurement; 0: one per core")
@@ -47,7 +50,7 @@ the step's dense products alone, with the same BLAS in the same process.`,
 	complete(cmd, "method", methodNames)
 	complete(cmd, "data", dataSpecs)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := atLeast("batches", batches, 41); err != nil {
+		if err := cmp.Or(atLeast("batches", batches, 41), atLeast("workers", o.Workers, 0)); err != nil {
 			return err
 		}
 		data, model, err := o.benchModel(cmd)
@@ -82,16 +85,7 @@ the step's dense products alone, with the same BLAS in the same process.`,
 	return cmd
 }
 
-func benchModelFlags(fs *pflag.FlagSet, o *trainOptions) {
-	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; see gcn datasets list")
-	o.samplingOptions.flags(fs)
-	o.modelFlags(fs)
-	fs.Uint64Var(&o.Seed, "seed", 1, "seed of all random decisions")
-	fs.StringVar(&o.Device, "device", "cpu", "cpu, or cuda in a build with CUDA")
-}
-
-// benchModel checks the options that benchModelFlags registered, opens the data
-// and builds the model.
+// benchModel checks the options, opens the data and builds the model.
 func (o *trainOptions) benchModel(cmd *cobra.Command) (*datasets.Data, *layers.GCN, error) {
 	if cmd.Flags().Lookup("batch") != nil {
 		if err := atLeast("batch", o.Batch, 1); err != nil {

@@ -49,7 +49,13 @@ func readConfig(ctx context.Context, path string) (*config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("config: %s:%w", path, err)
 	}
-	return &config{path, values}, nil
+	c := &config{path, values}
+	if c.has(fingerprintField) {
+		if _, err := rundir.DecodeConfig(data); err != nil {
+			return nil, fmt.Errorf("config: %s: %w", path, err)
+		}
+	}
+	return c, nil
 }
 
 // apply gives the flags of fs that were not set on the command line the values in
@@ -61,7 +67,7 @@ func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
 	for _, name := range more {
 		allowed.AddFlag(fs.Lookup(name))
 	}
-	ofRun := slices.ContainsFunc(c.values, func(v configValue) bool { return v.name == fingerprintField })
+	ofRun := c.has(fingerprintField)
 	set := map[string]configValue{}
 	for _, v := range c.values {
 		flag := fs.Lookup(v.flag)
@@ -88,15 +94,6 @@ func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
 		if err := fs.Set(v.flag, v.text); err != nil {
 			return wrong("%s: %w", v.name, flagValueError(err))
 		}
-	}
-	const noise = "dropout-noise" // a run without it was made with the noise of the sample, also by ladies-cv
-	if _, there := set[noise]; ofRun && !there && !fs.Changed(noise) {
-		if err := fs.Set(noise, samplers.DropoutNoiseSampled); err != nil {
-			return err
-		}
-	}
-	if _, there := set[controlLinear]; ofRun && !there && !fs.Changed(controlLinear) { // as the noise
-		return fs.Set(controlLinear, "false")
 	}
 	return nil
 }
@@ -127,6 +124,7 @@ func (c *config) check(more ...string) error {
 		return err
 	}
 	options.Auto = false
+	options.chooseMethod(fs)
 	if err := options.check(fs); err != nil {
 		return usagef("config: %s: %w", c.path, noUsage(err))
 	}
@@ -173,7 +171,7 @@ func unlessDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
 
 // derivedFields are the fields of a run's config.json that follow from its options
 // and data.
-var derivedFields = []string{"sampler", "parameters", "metric", "schedule_end", "classes", "tasks", "class_names", fingerprintField}
+var derivedFields = []string{"sampler", "parameters", "metric", "schedule_end", "falls", "classes", "tasks", fingerprintField, rundir.SchemaField}
 
 // fingerprintField is a field of every run's config.json, and of no other file.
 const fingerprintField = "fingerprint"
@@ -203,8 +201,7 @@ func parseConfig(data []byte) ([]configValue, error) {
 	if _, err := decoder.Token(); err != nil { // the opening brace
 		return nil, err
 	}
-	fields := make([]configValue, 0, len(whole))
-	config := map[string]any{}
+	values := make([]configValue, 0, len(whole))
 	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
@@ -215,21 +212,14 @@ func parseConfig(data []byte) ([]configValue, error) {
 		if err := decoder.Decode(&v); err != nil {
 			return nil, err
 		}
-		fields = append(fields, configValue{name: name, line: line})
-		config[configName(name)] = v
-	}
-	values := fields[:0]
-	for _, field := range fields {
-		today, v, kept := rundir.Field(config, configName(field.name))
-		if list, ok := v.([]any); !kept || ok && len(list) == 0 {
+		if list, ok := v.([]any); ok && len(list) == 0 {
 			continue // no samples: the method takes none
 		}
-		var err error
-		if field.text, err = flagText(v); err != nil {
-			return nil, fmt.Errorf("%d: %s: %w", field.line, field.name, err)
+		text, err := flagText(v)
+		if err != nil {
+			return nil, fmt.Errorf("%d: %s: %w", line, name, err)
 		}
-		field.flag = flagName(today)
-		values = append(values, field)
+		values = append(values, configValue{name: name, flag: flagName(name), text: text, line: line})
 	}
 	return values, nil
 }
@@ -287,25 +277,28 @@ func (o *trainOptions) runConfig() map[string]any {
 		"model": o.Model, "layers": o.Layers, "hidden": o.Hidden, "dropout": o.Dropout, "classifier_dropout": o.ClassifierDropout,
 		"activation": o.Activation, "layer_norm": o.LayerNorm, "residual": o.Residual,
 	}
+	// The method's own parts are left out, so that --config goes with another method or model.
+	own := *o
+	own.DropoutNoise, own.ControlLinear = "", false
+	if err := own.fillOwnParts(pflag.NewFlagSet("", pflag.ContinueOnError)); err != nil || own.DropoutNoise != o.DropoutNoise {
+		config["dropout_noise"] = cmp.Or(o.DropoutNoise, samplers.DropoutNoiseSampled)
+	}
+	if own.ControlLinear != o.ControlLinear {
+		config["control_linear"] = o.ControlLinear
+	}
 	if o.InputDropout > 0 {
 		config["input_dropout"] = o.InputDropout
 	}
 	if o.BiasAfter {
 		config["bias_after"] = true
 	}
-	if o.DropoutNoise == samplers.DropoutNoiseFull {
-		config["dropout_noise"] = o.DropoutNoise
-	}
 	o.attentionOptions.addTo(config)
 	o.partOptions.addTo(config)
-	if o.ExactInput { // earlier programs do not know the option
+	if o.ExactInput && (o.namesParts() || !methodNamed(o.Method).ExactInput) {
 		config["exact_input"] = true
 	}
 	if o.ControlHalf {
 		config["control_half"] = true
-	}
-	if o.ControlLinear {
-		config["control_linear"] = true
 	}
 	if !o.namesParts() {
 		config["method"] = o.Method

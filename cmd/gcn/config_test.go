@@ -27,30 +27,33 @@ func TestConfigFile(t *testing.T) {
 	succeed(t, trainArgs("--out", "good", "-q", "--max-batches", "4")...)
 	before := weightsOf(t, "good")
 	for text, want := range map[string]string{
-		`"overwrite": true`:            `c.json:3: "overwrite" is an option of the command line only`,
-		`"resume": true`:               `c.json:3: "resume" is`,
-		`"offline": true`:              `c.json:3: "offline" is`,
-		`"mirror": "http://127.0.0.1"`: `c.json:3: "mirror" is`,
-		`"cache": "x"`:                 `c.json:3: "cache" is`,
-		`"config": "x"`:                `c.json:3: "config" is`,
-		`"help": true`:                 `c.json:3: "help" is`,
-		`"json": true`:                 `c.json:3: "json" is`,
-		`"out": "good"`:                "good holds a run already",
-		`"batch_size": 2, "batch": 3`:  `c.json:3: "batch" sets --batch again, after line 3`,
-		`"metric": "accuracy"`:         `c.json:3: "metric" is no option`,
-		`"permute": 1`:                 `c.json:3: unknown option "permute"`,
-		`"beta1": 1`:                   "c.json: --beta1 1: want a number between 0 and 1",
-		`"epsilon": 0`:                 "c.json: --epsilon 0: want a positive number",
-		`"clip": -1`:                   "c.json: --clip -1: want a positive number or 0",
-		"\"seed\": 1,\n\"seed\": 2":    `c.json:4: "seed" sets --seed again, after line 3`,
-		`"hidden": null`:               "c.json:3: hidden: want a string",
-		`"samples": [null]`:            "c.json:3: samples: want a string",
-		`"lr": {}`:                     "c.json:3: lr: want a string",
-		`"dropout": "much"`:            "c.json:3: dropout: ",
-		`"lr": 1e999`:                  "c.json:3: number 1e999 is too large",
-		`"checkpoint-interval": "-1s"`: "--checkpoint-interval -1s",
-		`"hidden": 0`:                  "c.json: --hidden 0: want at least 1",
-		`"seed": 1} {`:                 "c.json:3: invalid character",
+		`"overwrite": true`:                `c.json:3: "overwrite" is an option of the command line only`,
+		`"resume": true`:                   `c.json:3: "resume" is`,
+		`"offline": true`:                  `c.json:3: "offline" is`,
+		`"mirror": "http://127.0.0.1"`:     `c.json:3: "mirror" is`,
+		`"cache": "x"`:                     `c.json:3: "cache" is`,
+		`"config": "x"`:                    `c.json:3: "config" is`,
+		`"help": true`:                     `c.json:3: "help" is`,
+		`"json": true`:                     `c.json:3: "json" is`,
+		`"out": "good"`:                    "good holds a run already",
+		`"batch": 2, "batch": 3`:           `c.json:3: "batch" sets --batch again, after line 3`,
+		`"eval_every": 2, "eval-every": 3`: `c.json:3: "eval-every" sets --eval-every again, after line 3`,
+		`"schema": 3`:                      `c.json:3: "schema" is no option`,
+		`"metric": "accuracy"`:             `c.json:3: "metric" is no option`,
+		`"permute": true`:                  `c.json:3: unknown option "permute"`,
+		`"batch_size": 2`:                  `c.json:3: unknown option "batch_size"`,
+		`"beta1": 1`:                       "c.json: --beta1 1: want a number between 0 and 1",
+		`"epsilon": 0`:                     "c.json: --epsilon 0: want a positive number",
+		`"clip": -1`:                       "c.json: --clip -1: want a positive number or 0",
+		"\"seed\": 1,\n\"seed\": 2":        `c.json:4: "seed" sets --seed again, after line 3`,
+		`"hidden": null`:                   "c.json:3: hidden: want a string",
+		`"samples": [null]`:                "c.json:3: samples: want a string",
+		`"lr": {}`:                         "c.json:3: lr: want a string",
+		`"dropout": "much"`:                "c.json:3: dropout: ",
+		`"lr": 1e999`:                      "c.json:3: number 1e999 is too large",
+		`"checkpoint-interval": "-1s"`:     "--checkpoint-interval -1s",
+		`"hidden": 0`:                      "c.json: --hidden 0: want at least 1",
+		`"seed": 1} {`:                     "c.json:3: invalid character",
 	} {
 		writeFile(t, "c.json", []byte("{\n\"data\": \""+smallData+"\",\n"+text+"\n}"))
 		out := gcn(t, "train", "--config", "c.json", "-q", "--max-batches", "2")
@@ -61,7 +64,7 @@ func TestConfigFile(t *testing.T) {
 	if !bytes.Equal(before, weightsOf(t, "good")) {
 		t.Error("a file of options removed a run")
 	}
-	writeFile(t, "c.json", []byte(`{"out": "there", "checkpoint_interval": "1s", "max_epochs": null, "data": "`+smallData+`", "samples": 32, "hidden": 8}`))
+	writeFile(t, "c.json", []byte(`{"out": "there", "checkpoint_interval": "1s", "epochs": 0, "data": "`+smallData+`", "samples": 32, "hidden": 8}`))
 	succeed(t, "train", "--config", "c.json", "-q", "--max-batches", "2")
 	readFile(t, "there/result.json")
 	writeFile(t, "long.json", bytes.Repeat([]byte(" "), mostConfig+1))
@@ -72,10 +75,10 @@ func TestConfigFile(t *testing.T) {
 // must give the same weights, and other ones than the default.
 func TestConfigCounts(t *testing.T) {
 	t.Chdir(t.TempDir())
-	line := trainArgs("-q", "--max-batches", "4", "--out")
+	line := slices.Concat([]string{"train"}, quick, []string{"-q", "--max-batches", "4", "--out"})
 	succeed(t, append(line, "default")...)
 	for name, value := range map[string]string{
-		"label-smoothing": "0.1", "warm-up": "3", "schedule": `"cosine"`,
+		"label-smoothing": "0.1", "warm-up": "1", "schedule": `"none"`,
 		"lr": "0.01", "beta1": "0.5", "beta2": "0.9", "epsilon": "0.01", "weight-decay": "0.1", "clip": "0.001",
 	} {
 		succeed(t, append(line, name+"-flag", "--"+name, strings.Trim(value, `"`))...)
@@ -91,12 +94,17 @@ func TestConfigCounts(t *testing.T) {
 	}
 }
 
-// TestWarmUpOfEpochs warms up for more mini-batches than there are epochs of one pass each.
+// TestWarmUpOfEpochs warms up for more mini-batches than two epochs of one pass each have: half
+// of the 76 are left for the cosine.
 func TestWarmUpOfEpochs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := trainArgs("-q", "--schedule", "cosine", "--epochs", "2", "--batches-per-epoch", "0", "--batch", "8")
-	succeed(t, append(line, "--warm-up", "3")...)
-	fail(t, exitFailed, []string{"5000 batches", "cosine"}, append(line, "--warm-up", "5000", "--max-batches", "0")...)
+	for dir, n := range map[string]string{"long": "5000", "half": "38", "less": "37"} {
+		succeed(t, append(line, "--warm-up", n, "--max-batches", "0", "--out", dir)...)
+	}
+	if long := weightsOf(t, "long"); !bytes.Equal(long, weightsOf(t, "half")) || bytes.Equal(long, weightsOf(t, "less")) {
+		t.Error("--warm-up 5000 of 76 mini-batches: want the weights of 38, and not of 37")
+	}
 	fail(t, exitUsage, []string{"--schedule cosine", "--epochs"}, append(line, "--epochs", "0", "--max-batches", "0", "--patience", "3")...)
 }
 
@@ -105,8 +113,8 @@ func TestWarmUpOfEpochs(t *testing.T) {
 func TestEpochsOfUpdates(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := object(t, succeed(t, "train", "--data", smallData, "--samples", "8", "--hidden", "8", "--batch", "8",
-		"--epochs", "101", "--micro", "8", "--patience", "0", "-q", "--json"))
-	if m["batches"] != 127.0 || m["stop"] != "epochs" {
+		"--epochs", "201", "--micro", "8", "--patience", "0", "-q", "--json"))
+	if m["batches"] != 252.0 || m["stop"] != "epochs" {
 		t.Errorf("%v updates, ended by %v", m["batches"], m["stop"])
 	}
 }
@@ -251,6 +259,30 @@ func TestDamagedConfig(t *testing.T) {
 	writeFile(t, "a/config.json", []byte(good))
 	succeed(t, "train", "--out", "a", "--resume", "-q")
 	fail(t, exitUsage, []string{"--hidden 0"}, "train", "--out", "a", "--resume", "--hidden", "0")
+}
+
+// A run of another schema is refused in one line, whatever reads it.
+func TestOtherSchema(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, trainArgs("--out", "a", "-q", "--max-batches", "4")...)
+	succeed(t, trainArgs("--out", "two", "-q", "--max-batches", "4", "--runs", "2")...)
+	for other, words := range map[string]string{`"schema": 1`: "its schema is 1 and", `"fields": 2`: "its schema is not set and"} {
+		for _, dir := range []string{"a", "two"} {
+			text := strings.Replace(string(readFile(t, dir+"/config.json")), `"schema": 3`, other, 1)
+			writeFile(t, dir+"/config.json", []byte(text))
+		}
+		for _, args := range [][]string{
+			{"train", "--resume", "--out", "a"}, {"train", "--resume", "--out", "two", "--runs", "3"}, {"train", "--config", "a"}, {"train", "--recipe", "a/config.json"},
+			{"eval", "--run", "a"}, {"predict", "--run", "a", "--out", "s.csv"}, {"export", "--run", "a", "--out", "a.safetensors"}, {"report", "a", "--out", "page.html"},
+		} {
+			fail(t, exitFailed, []string{"config.json: ", words, "this program's is 3: train again, or use the program that wrote it"}, args...)
+		}
+		for _, dir := range []string{"a", "two"} {
+			text := strings.Replace(string(readFile(t, dir+"/config.json")), other, `"schema": 3`, 1)
+			writeFile(t, dir+"/config.json", []byte(text))
+		}
+	}
+	succeed(t, "train", "--resume", "--out", "a", "-q")
 }
 
 // A run of train.Fit in Go may have a config.json without data. Its scores on the default data

@@ -62,7 +62,7 @@ func TestCorrectAndSmoothRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "e", []byte("0,1\n1,2\n2,3\n3,4\n4,5\n5,0\n"))
 	writeFile(t, "l", []byte("0\n1\n0\n1\n0\n1\n"))
-	succeed(t, "train", "--data", "edges:e?labels=l&features=onehot&directed=out&split=2/2/2", "--out", "r", "-q", "--method", "full", "--max-batches", "2")
+	succeed(t, "train", "--data", "edges:e?labels=l&features=degree&directed=out&split=2/2/2", "--out", "r", "-q", "--method", "full", "--max-batches", "2")
 	fail(t, exitFailed, []string{"undirected", "directed=0"}, "predict", "--run", "r", "--correct-and-smooth", "--out", "x.npy")
-	fail(t, exitFailed, []string{"labelled training nodes"}, "predict", "--run", "r", "--correct-and-smooth", "--out", "x.npy", "--data", "edges:e?features=onehot")
+	fail(t, exitFailed, []string{"labelled training nodes"}, "predict", "--run", "r", "--correct-and-smooth", "--out", "x.npy", "--data", "edges:e?features=degree")
 }

@@ -62,11 +62,10 @@ func newDatasetsInfoCommand() *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), info)
 			}
 			info.Name = escape(info.Name, "")
-			for k, name := range info.ClassNames {
-				info.ClassNames[k] = escape(name, "")
-			}
-			for k, note := range info.Preprocessing {
-				info.Preprocessing[k] = escape(note, "") // each stays on its line
+			for _, texts := range [][]string{info.ClassNames, info.Preprocessing} {
+				for k, text := range texts {
+					texts[k] = escape(text, "") // each stays on its line
+				}
 			}
 			return info.WriteText(cmd.OutOrStdout())
 		},

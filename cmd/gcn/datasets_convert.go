@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -29,10 +26,9 @@ type conversion struct {
 }
 
 func newDatasetsConvertCommand() *cobra.Command {
-	var asJSON bool
-	var precision string
-	var propagated bool
-	var memory, scratch string
+	var asJSON, propagated bool
+	var precision, memory, scratch string
+	precisions := []string{string(datasets.Float32), string(datasets.Float16)}
 	cmd := &cobra.Command{
 		Use:   "convert SPEC FILE|DIR/|ogb:DIR",
 		Short: "Write a data set as a store, or as NumPy files if the path ends in a slash",
@@ -48,21 +44,20 @@ With --propagated the store also holds P·X, the features after one propagation,
 the same format. Training with --exact-input then reads it from the file.
 
 ogbn-papers100M, a folder in OGB's binary layout, and generated data that does not fit
-are converted without holding them in memory. --memory bounds this conversion. It
-also bounds --propagated of these and of a store, which computes P·X in blocks of rows.
-Its temporary files lie in the folder .FILE.convert beside the store, or with --scratch
-elsewhere, and are removed at the end. If it is interrupted or killed, the same command
-goes on where it stopped. The free disk space is checked beforehand.`,
-		Example: `  gcn datasets convert synth:products products.store
-  gcn datasets convert ogbn-products small.store --features float16
-  gcn datasets convert synth:products products.store --propagated --features float16
+are converted without holding them in memory. --memory bounds this conversion, and
+P·X of any data, which is computed in blocks of rows. The rows of the graph lie in
+temporary files beside the store, or with --scratch elsewhere. The free disk space is
+checked beforehand. A conversion that is interrupted or killed starts again.`,
+		Example: `  gcn datasets convert synth:products products.safetensors
+  gcn datasets convert ogbn-products small.safetensors --features float16
+  gcn datasets convert synth:products products.safetensors --propagated --features float16
   gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
-  gcn datasets convert store:papers.store ogb:papers
-  gcn datasets convert synth:papers100M papers.store --features float16 --memory 9GiB
-  gcn datasets convert ogbn-papers100M papers.store --features float16 --memory 8GiB
-  gcn datasets convert ogb:papers100M-bin papers.store --memory 8GiB --scratch /fast/disk
-  gcn datasets convert store:papers.store papers-px.store --propagated --memory 8GiB
-  gcn train --data store:products.store`,
+  gcn datasets convert store:papers.safetensors ogb:papers
+  gcn datasets convert synth:papers100M papers.safetensors --features float16 --memory 9GiB
+  gcn datasets convert ogbn-papers100M papers.safetensors --features float16 --memory 8GiB
+  gcn datasets convert ogb:papers100M-bin papers.safetensors --memory 8GiB --scratch /fast/disk
+  gcn datasets convert store:papers.safetensors papers-px.safetensors --propagated --memory 8GiB
+  gcn train --data store:products.safetensors`,
 		Args: exactly(2, "datasets convert needs a SPEC and a path to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {
@@ -70,12 +65,10 @@ goes on where it stopped. The free disk space is checked beforehand.`,
 			}
 			start := time.Now()
 			o := dataOptions(cmd.Context())
-			switch o.Precision = datasets.Precision(precision); o.Precision {
-			case "", datasets.Float32, datasets.Float16:
-			default:
-				return usagef("--features %s: want %s or %s", precision, datasets.Float32, datasets.Float16)
+			if err := oneOf("features", cmp.Or(precision, precisions[0]), precisions); err != nil {
+				return err
 			}
-			o.Propagated, o.Scratch = propagated, scratch
+			o.Precision, o.Propagated, o.Scratch = datasets.Precision(precision), propagated, scratch
 			if cmd.Flags().Changed("memory") {
 				bytes, err := parseBytes(memory)
 				if err != nil {
@@ -86,20 +79,16 @@ goes on where it stopped. The free disk space is checked beforehand.`,
 			}
 			spec, err := datasets.Convert(cmd.Context(), args[0], args[1], o)
 			if err != nil {
-				work := filepath.Join(filepath.Dir(args[1]), "."+filepath.Base(args[1])+".convert")
-				if _, left := os.Stat(work); left == nil && errors.Is(err, context.Canceled) {
-					return interrupted{err, fmt.Sprintf("interrupted: the same command goes on from the files in %s", work)}
-				}
 				return err
 			}
-			return printConversion(cmd, args[0], spec, start, asJSON)
+			return printConversion(cmd, args[0], spec, "", start, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&precision, "features", "", "`PRECISION` of the features in the store, float32 or float16 (default: unchanged)")
 	cmd.Flags().BoolVar(&propagated, "propagated", false, "write the features after one propagation too, for --exact-input")
-	cmd.Flags().StringVar(&memory, "memory", "", "memory of a conversion that does not hold the data in memory, such as `8GiB` (default: half of the memory, at most 8GiB)")
+	cmd.Flags().StringVar(&memory, "memory", "", "memory of a conversion that does not hold the data in memory, and of P·X, such as `8GiB`; mapped files do not count (default: half of the memory, at most 8GiB)")
 	cmd.Flags().StringVar(&scratch, "scratch", "", "`DIR` of its temporary files (default: beside the store)")
-	complete(cmd, "features", func() []string { return []string{string(datasets.Float32), string(datasets.Float16)} })
+	complete(cmd, "features", func() []string { return precisions })
 	addJSONFlag(cmd, &asJSON)
 	return cmd
 }
@@ -126,9 +115,11 @@ func parseBytes(text string) (int64, error) {
 }
 
 // printConversion opens the written data set and describes it. Instead of a folder of OGB,
-// which may not fit in memory, it opens the source.
-func printConversion(cmd *cobra.Command, from, spec string, start time.Time, asJSON bool) error {
+// which may not fit in memory, it opens the source. done is the text about the work; "" gives the
+// time since start.
+func printConversion(cmd *cobra.Command, from, spec, done string, start time.Time, asJSON bool) error {
 	took := time.Since(start)
+	done = cmp.Or(done, fmt.Sprintf("from %s; written in %.1f s", from, took.Seconds()))
 	start = time.Now()
 	open, exported := spec, strings.HasPrefix(spec, "ogb:")
 	if exported {
@@ -145,14 +136,11 @@ func printConversion(cmd *cobra.Command, from, spec string, start time.Time, asJ
 	}
 	if exported {
 		c.OpenMS = measured(math.NaN())
+	} else {
+		done += fmt.Sprintf(", opens in %.1f ms", float64(c.OpenMS))
 	}
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), c)
 	}
-	if exported {
-		return printLine(cmd.OutOrStdout(), "%s: %s nodes, %s edges, from %s; written in %.1f s, at most %.0f MB of memory",
-			spec, thousands(int64(c.Nodes)), thousands(c.Edges), from, float64(c.WallS), float64(c.PeakRSSMB))
-	}
-	return printLine(cmd.OutOrStdout(), "%s: %s nodes, %s edges, from %s; written in %.1f s, opens in %.1f ms, at most %.0f MB of memory",
-		spec, thousands(int64(c.Nodes)), thousands(c.Edges), from, float64(c.WallS), float64(c.OpenMS), float64(c.PeakRSSMB))
+	return printLine(cmd.OutOrStdout(), "%s: %s nodes, %s edges, %s, at most %.0f MB of memory", spec, thousands(int64(c.Nodes)), thousands(c.Edges), done, float64(c.PeakRSSMB))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -27,6 +28,14 @@ func (c *cacheOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.dir, "cache", "", "`FOLDER` of downloaded data sets (default $GCN_DATA, or gcn in the user's cache folder)")
 	fs.StringVar(&c.mirror, "mirror", "", "download `URL`/NAME/FILE instead of the data sets' own addresses (default $GCN_MIRROR)")
 	fs.BoolVar(&c.offline, "offline", false, "never download: a named data set must be in the cache")
+}
+
+// check reports a mirror that is no address.
+func (c *cacheOptions) check() error {
+	if u, err := url.Parse(c.mirror); c.mirror == "" || err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") {
+		return nil
+	}
+	return usagef("--mirror %s: want an address, such as https://example.org/data", c.mirror)
 }
 
 type dataOptionsKey struct{}
@@ -59,38 +68,28 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 	f.last = p
 	if !same {
 		f.clear()
-		switch p.Stage {
-		case "download":
-			size := ""
-			if p.Total > 0 {
-				size = fmt.Sprintf(", %.1f MB", float64(p.Total)/1e6)
-			}
-			if p.Done > 0 {
-				size += fmt.Sprintf(", %.1f of them are here", float64(p.Done)/1e6)
-			}
-			say(f.w, "%s: downloading %s%s", p.Name, p.Address, size)
-		case "note":
-			say(f.w, "%s: %s", p.Name, p.Text)
-		case "check":
-			say(f.w, "%s: checking %s", p.Name, p.File)
-		case "unpack":
-			say(f.w, "%s: unpacking", p.Name)
-		case "prepare":
-			say(f.w, "%s: reading it and writing the store", p.Name)
-		case "propagate":
-			say(f.w, "%s: propagating the features once", p.Name)
-		case "edges":
-			say(f.w, "%s: putting the edges into buckets", p.Name)
-		case "rows":
-			say(f.w, "%s: sorting the buckets", p.Name)
-		case "features":
-			say(f.w, "%s: writing the features", p.Name)
-		case stageCorrect:
-			say(f.w, "%s: spreading errors and labels over the graph, at most %d times", p.Name, p.Total)
+		size := ""
+		if p.Total > 0 {
+			size = fmt.Sprintf(", %.1f MB", float64(p.Total)/1e6)
 		}
+		if p.Done > 0 {
+			size += fmt.Sprintf(", %.1f of them are here", float64(p.Done)/1e6)
+		}
+		say(f.w, "%s: %s", p.Name, map[string]string{
+			"download":   "downloading " + p.Address + size,
+			"note":       p.Text,
+			"check":      "checking " + p.File,
+			"unpack":     "unpacking",
+			"prepare":    "reading it and writing the store",
+			"propagate":  "propagating the features once",
+			"edges":      "collecting the edges",
+			"rows":       "sorting the edges into rows",
+			"features":   "writing the features",
+			stageCorrect: fmt.Sprintf("spreading errors and labels over the graph, at most %d times", p.Total),
+		}[p.Stage])
 	}
 	terminal := terminal(f.w)
-	if terminal == nil || p.Stage == "prepare" || p.Stage == "note" || p.Stage == "unpack" && p.Total == 0 {
+	if terminal == nil || p.Stage == "prepare" || p.Stage == "note" {
 		return
 	}
 	if f.bar == nil {
@@ -134,14 +133,20 @@ of it in another place, or in half precision.`,
 				return usagef("unknown data set %q%s; there are: %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
 			}
 			start := time.Now()
-			path, err := datasets.Fetch(cmd.Context(), args[0], dataOptions(cmd.Context()))
+			o, done := dataOptions(cmd.Context()), "in the cache already"
+			show := o.Progress
+			o.Progress = func(p datasets.FetchProgress) {
+				done = ""
+				show(p)
+			}
+			path, err := datasets.Fetch(cmd.Context(), args[0], o)
 			if err != nil {
 				return err
 			}
 			if info, err := os.Stat(path); err == nil {
 				say(cmd.ErrOrStderr(), "%s: %s, %.1f MB", args[0], path, float64(info.Size())/1e6)
 			}
-			return printConversion(cmd, args[0], args[0], start, asJSON)
+			return printConversion(cmd, args[0], args[0], done, start, asJSON)
 		},
 	}
 	addJSONFlag(cmd, &asJSON)

@@ -77,7 +77,7 @@ func TestConvertInPieces(t *testing.T) {
 	succeed(t, "datasets", "convert", papers, "papers.store", "--features", "float16")
 	succeed(t, "datasets", "convert", "store:papers.store", "ogb:folder/")
 	out := succeed(t, "datasets", "convert", "ogb:folder", "again.store", "--features", "float16", "--memory", "0.5GiB", "--scratch", "scratch")
-	if !strings.Contains(out.stderr, "putting the edges into buckets") || !strings.Contains(out.stdout, "store:again.store: 2,000 nodes") {
+	if !strings.Contains(out.stderr, "collecting the edges") || !strings.Contains(out.stdout, "store:again.store: 2,000 nodes") {
 		t.Errorf("convert says %q and %q", out.stdout, out.stderr)
 	}
 	for _, spec := range []string{"store:papers.store", "store:again.store"} {
@@ -133,5 +133,11 @@ func TestFetch(t *testing.T) {
 	done := object(t, succeed(t, "datasets", "fetch", "cora", "--cache", cache, "--offline", "--json"))
 	if done["spec"] != "cora" || done["nodes"] != 2708.0 || requests != 8 {
 		t.Errorf("fetch again says %v after %d requests", done, requests)
+	}
+	if again := succeed(t, "datasets", "fetch", "cora", "--cache", cache, "--offline").stdout; !strings.Contains(again, "5,278 edges, in the cache already, opens in") {
+		t.Errorf("fetch again says %q", again)
+	}
+	for _, mirror := range []string{"foo", "ftp://example.org", "http://", "//example.org/x", "https:/x"} {
+		fail(t, exitUsage, []string{"--mirror " + mirror, "want an address"}, "datasets", "fetch", "cora", "--cache", cache, "--mirror", mirror)
 	}
 }

@@ -23,7 +23,7 @@ The counts, degrees, clustering and labels of ogbn-arxiv, ogbn-mag, ogbn-product
 ogbn-proteins, reddit and reddit-saint are compared with published figures: the
 command says that this is the original, or fails and names the figures that differ.
 For a generated data set of the same size it prints the comparison only.`,
-		Example: `  gcn datasets verify store:products.store
+		Example: `  gcn datasets verify store:products.safetensors
   gcn datasets verify npy:mygraph
   gcn datasets verify ogbn-arxiv`,
 		Args: exactly(1, "datasets verify needs one SPEC, such as store:FILE"),
@@ -35,16 +35,14 @@ For a generated data set of the same size it prints the comparison only.`,
 			if err := v.check(cmd.Context()); err != nil {
 				return err
 			}
-			var err error
+			write := v.print
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), v)
-			} else {
-				err = v.print(cmd.OutOrStdout())
+				write = func(w io.Writer) error { return printJSON(w, v) }
 			}
-			if err == nil {
-				err = v.difference()
+			if err := write(cmd.OutOrStdout()); err != nil {
+				return err
 			}
-			return err
+			return v.difference()
 		},
 	}
 	addJSONFlag(cmd, &asJSON)

@@ -24,7 +24,7 @@ func TestVerifyTwin(t *testing.T) {
 	// Another data set under the name of an original.
 	cache := t.TempDir()
 	t.Setenv("GCN_DATA", cache)
-	succeed(t, "datasets", "convert", smallData, filepath.Join(cache, "ogbn-arxiv.store"))
+	succeed(t, "datasets", "convert", smallData, filepath.Join(cache, "ogbn-arxiv.safetensors"))
 	fail(t, exitFailed, []string{"ogbn-arxiv", "not the original", "nodes, edges"}, "datasets", "verify", "ogbn-arxiv")
 	m := object(t, gcn(t, "datasets", "verify", "ogbn-arxiv", "--json"))
 	if m["original"] != false || m["valid"] != true || len(m["published"].([]any)) != 11 {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/score"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -35,8 +36,15 @@ func (rs savedRuns) several() []string {
 }
 
 func (rs savedRuns) noteOtherData(w io.Writer) {
+	other := false
 	for _, r := range rs {
-		r.noteOtherData(w)
+		other = r.noteOtherData(w) || other
+	}
+	if !other {
+		return
+	}
+	for _, note := range rs[0].data.Notes { // what of the data the runs do not know is among these
+		say(w, "  %s", note)
 	}
 }
 
@@ -69,7 +77,7 @@ func (r *savedRun) checkFinite(what string, values []float32, columns int, nodes
 // toProbabilities turns logits into the probabilities of classes or of tasks, in place.
 func (r *savedRun) toProbabilities(logits []float32) {
 	if y := r.data.Labels; y.Tasks == 0 {
-		train.Softmax(logits, y.Classes)
+		score.Softmax(logits, y.Classes)
 		return
 	}
 	for i, s := range logits {
@@ -104,9 +112,9 @@ func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) ([]float32
 }
 
 // corrected is probabilities after correct and smooth, with the setting that it chose.
-func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *train.CorrectSmooth, error) {
+func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *score.CorrectSmooth, error) {
 	r := rs[0]
-	var options train.CorrectSmoothOptions
+	var options score.CorrectSmoothOptions
 	if err := options.Check(r.data); err != nil { // before inference
 		return nil, nil, err
 	}
@@ -119,7 +127,7 @@ func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *t
 			show(datasets.FetchProgress{Name: r.options.Data, Stage: stageCorrect, Done: int64(done), Total: int64(total)})
 		}
 	}
-	p, chosen, err := train.CorrectAndSmooth(ctx, p, r.data, options)
+	p, chosen, err := score.CorrectAndSmooth(ctx, p, r.data, options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,7 +140,7 @@ func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *t
 }
 
 // correctSmoothText says which setting correct and smooth took.
-func correctSmoothText(c *train.CorrectSmooth) string {
+func correctSmoothText(c *score.CorrectSmooth) string {
 	scale := "autoscale"
 	if c.Scale > 0 {
 		scale = fmt.Sprintf("scale %g", float64(c.Scale))
@@ -142,7 +150,7 @@ func correctSmoothText(c *train.CorrectSmooth) string {
 
 // assess returns the metric of the models on the nodes of s, and the assessment of their
 // probabilities. chosen is nil unless correct is true: correct and smooth then comes before.
-func (rs savedRuns) assess(ctx context.Context, s *train.EvalSample, correct bool) (score train.Estimate, a *train.Assessment, chosen *train.CorrectSmooth, err error) {
+func (rs savedRuns) assess(ctx context.Context, s *score.Sample, correct bool) (estimate score.Estimate, a *score.Assessment, chosen *score.CorrectSmooth, err error) {
 	r, nodes := rs[0], s.Nodes
 	var scores, p []float32
 	if correct {
@@ -162,11 +170,11 @@ func (rs savedRuns) assess(ctx context.Context, s *train.EvalSample, correct boo
 		}
 	}
 	if err != nil {
-		return score, nil, nil, err
+		return estimate, nil, nil, err
 	}
-	if score, err = s.Score(r.data.Metric, scores, r.data.Labels); err != nil {
-		return score, nil, nil, err
+	if estimate, err = s.Score(r.data.Metric, scores, r.data.Labels); err != nil {
+		return estimate, nil, nil, err
 	}
-	a, err = train.Assess(p, r.data.Labels, nodes)
-	return score, a, chosen, err
+	a, err = score.Assess(p, r.data.Labels, nodes)
+	return estimate, a, chosen, err
 }

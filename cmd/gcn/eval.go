@@ -16,6 +16,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/score"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -73,6 +74,13 @@ func loadRun(ctx context.Context, dir, spec, device string, first *savedRun) (*s
 	case r.options.Data != first.options.Data:
 		return nil, fmt.Errorf("%s was trained on %s, %s on %s: name the data for all runs by --data", dir, r.options.Data, first.dir, first.options.Data)
 	default:
+		schema, err := train.ReadSchema(dir)
+		if err != nil {
+			return nil, err
+		}
+		if err := schema.Check(first.data); err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
 		r.data, r.options.device, r.options.exact = first.data, first.options.device, first.options.exact
 	}
 	if r.model, err = r.options.newModel(ctx, r.data); err != nil {
@@ -85,15 +93,17 @@ func loadRun(ctx context.Context, dir, spec, device string, first *savedRun) (*s
 	return r, err
 }
 
-// noteOtherData prints a note if the run was trained on other data.
-func (r *savedRun) noteOtherData(w io.Writer) {
+// noteOtherData prints a note if the run was trained on other data, and reports whether it was.
+func (r *savedRun) noteOtherData(w io.Writer) bool {
 	config, err := train.ReadConfig(r.dir)
 	if err != nil {
-		return // loadRun has read it
+		return false // loadRun has read it
 	}
 	if trained, ok := config["fingerprint"].(string); ok && trained != train.Fingerprint(r.data) {
 		say(w, "note: %s differs from the training data of %s in graph, features, labels, split or metric", r.options.Data, r.dir)
+		return true
 	}
+	return false
 }
 
 // noUsage returns an error in a file that gcn wrote itself. It is not a usage
@@ -122,11 +132,11 @@ type evalResult struct {
 	BLAS    string   `json:"blas"`
 	Device  string   `json:"device"`
 
-	CorrectSmooth *train.CorrectSmooth `json:"correct_and_smooth,omitempty"`
+	CorrectSmooth *score.CorrectSmooth `json:"correct_and_smooth,omitempty"`
 
 	Sample *evalSample `json:"sample,omitempty"` // of the nodes; nil: all were scored
 
-	*train.Assessment
+	*score.Assessment
 }
 
 // evalSample says how good an estimate from a sample of the nodes is.
@@ -137,7 +147,7 @@ type evalSample struct {
 }
 
 // sampleText says that a score is an estimate.
-func sampleText(e train.Estimate, nodes, of int) string {
+func sampleText(e score.Estimate, nodes, of int) string {
 	kind := "unbiased"
 	if !e.Unbiased {
 		kind = "consistent, not unbiased"
@@ -228,11 +238,11 @@ standard error. The other numbers are of the sample too. ROC AUC needs all nodes
 			}
 			t.row("dataset", result.Dataset)
 			t.row("method", result.Method)
-			score := formatScore(result.Score)
+			text := formatScore(result.Score)
 			if e := result.Sample; e != nil {
-				score = sampleText(train.Estimate{Score: float64(result.Score), StandardError: float64(e.StandardError), Unbiased: e.Unbiased}, result.Nodes, e.Of)
+				text = sampleText(score.Estimate{Score: float64(result.Score), StandardError: float64(e.StandardError), Unbiased: e.Unbiased}, result.Nodes, e.Of)
 			}
-			t.row(split+" "+result.Metric, score)
+			t.row(split+" "+result.Metric, text)
 			nodes := thousands(int64(result.Nodes))
 			if result.Sample != nil {
 				nodes += ", a sample; so are the numbers below"
@@ -317,8 +327,8 @@ func (rs savedRuns) evaluate(ctx context.Context, split string, correct bool, sa
 		return nil, fmt.Errorf("%s has no %s nodes; gcn predict needs no labels", r.options.Data, split)
 	}
 	start := time.Now()
-	part := map[string]uint64{"train": train.TrainPart, "valid": train.ValidPart, "test": train.TestPart}[split]
-	sample, err := train.NewEvalSample(r.data.Metric, r.data.Labels, nodes, samples, r.checkpoint.Seed, part)
+	part := map[string]uint64{"train": score.TrainPart, "valid": score.ValidPart, "test": score.TestPart}[split]
+	sample, err := score.NewSample(r.data.Metric, r.data.Labels, nodes, samples, r.checkpoint.Seed, part)
 	if err != nil {
 		return nil, fmt.Errorf("--eval-samples: %w", err)
 	}

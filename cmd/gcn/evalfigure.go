@@ -10,8 +10,9 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/report"
+	"github.com/gcn-layerwise/gcn/score"
 	"github.com/gcn-layerwise/gcn/study/figure"
-	"github.com/gcn-layerwise/gcn/train"
 )
 
 // Files of gcn eval --out.
@@ -67,20 +68,13 @@ func (r *evalResult) figure() *figure.Figure {
 		}
 		f.Panels = append(f.Panels, figure.Panel{Title: "Confusion: share of each class's nodes", X: "predicted", Y: "label", Heat: heat})
 	}
-	measured := figure.Series{Name: "measured"}
-	for _, b := range r.Calibration.Bins {
-		measured.X, measured.Y = append(measured.X, float64(b.Probability)), append(measured.Y, float64(b.Frequency))
-	}
-	f.Panels = append(f.Panels, figure.Panel{
-		Title: fmt.Sprintf("Calibration: expected error %.3f", float64(r.Calibration.Error)), X: "probability", Y: "frequency", FromZero: true,
-		Lines: []figure.Series{{Name: "calibrated", X: []float64{0, 1}, Y: []float64{0, 1}}, measured},
-	})
+	f.Panels = append(f.Panels, report.Calibration(fmt.Sprintf("Calibration: expected error %.3f", float64(r.Calibration.Error)), r.Assessment))
 	return f
 }
 
 // printAssessment prints the classes and the confusion matrix. Of many classes it prints
 // the most frequent confusions.
-func printAssessment(w io.Writer, a *train.Assessment) error {
+func printAssessment(w io.Writer, a *score.Assessment) error {
 	if err := printLine(w, ""); err != nil {
 		return err
 	}

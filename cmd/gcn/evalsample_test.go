@@ -11,7 +11,7 @@ import (
 // The run, its files, gcn eval and the report say that a score is of a sample of the nodes.
 func TestEvalSamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	line := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--eval-samples", "20", "-q", "--out", "run"}
+	line := append([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--eval-samples", "20", "-q", "--out", "run"}, paperSteps...)
 	succeed(t, append(line, "--max-batches", "10")...)
 	resumed := succeed(t, "train", "--out", "run", "--resume", "--max-batches", "20", "--json", "-q")
 	r := object(t, resumed)

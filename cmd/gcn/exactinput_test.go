@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,7 +13,7 @@ import (
 // alone.
 func TestExactInputOfEveryMethod(t *testing.T) {
 	t.Chdir(t.TempDir())
-	line := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--exact-input", "-q"}
+	line := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--exact-input", "-q"}, paperSteps)
 	for k, method := range methodNames() {
 		options := []string{"--method", method, "--layers", fmt.Sprint(2 + k%2)}
 		if k%3 == 0 {
@@ -56,7 +57,7 @@ func TestExactInput(t *testing.T) {
 		t.Errorf("a list: %v", m["samples"])
 	}
 	fail(t, exitUsage, []string{"--layers 1", "nothing is left"}, args("--layers", "1")...)
-	fail(t, exitUsage, []string{"--samples 1,2,3 has 3 numbers", "2 layers need 1"}, args("--samples", "1,2,3")...)
+	fail(t, exitUsage, []string{"--samples 1,2,3 has 3 numbers", "2 layers need 1"}, args("--samples", "1,2,3", "--layers", "2")...)
 
 	// P·X from a store gives the same weights, and a table that says so.
 	succeed(t, "datasets", "convert", smallData, "px.store", "--propagated")
@@ -95,7 +96,7 @@ func TestControls(t *testing.T) {
 		"fastgcn-systematic-horvitz-thompson-refresh":    "--importance fastgcn --draw systematic --control refresh --samples 48 --exact-input",
 		"ladies-flat-debiased-nodes-refresh":             "--flat --population nodes --control refresh --samples 48,48",
 	} {
-		line := append([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--out", name}, strings.Fields(options)...)
+		line := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--out", name}, paperSteps, strings.Fields(options))
 		if !strings.Contains(name, "rolling") {
 			line = append(line, "--control-every", "7")
 		}
@@ -112,17 +113,16 @@ func TestControls(t *testing.T) {
 			t.Errorf("%s: eval gives %v, training gave %v", name, e["score"], trained["test"])
 		}
 	}
-	// ladies-cv is made of parts; its folder without dropout_noise and control_linear is of the noise
-	// of the sample, without the linear control.
-	parts := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--flat", "--control", "refresh", "--control-every", "7", "--exact-input", "--samples", "48", "--max-batches", "20"}
+	// ladies-cv is made of parts: it can have the noise of the sample, and be without the linear control.
+	parts := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--flat", "--control", "refresh", "--control-every", "7", "--exact-input", "--samples", "48", "--max-batches", "20"}, paperSteps)
 	succeed(t, append(parts, "--out", "sampled")...)
-	if config := string(readFile(t, "ladies-cv-sampled-noise-without-linear/config.json")); strings.Contains(config, "oise") || strings.Contains(config, "linear") {
-		t.Errorf("the configuration names the noise of the sample, or the linear control:\n%s", config)
+	if config := string(readFile(t, "ladies-cv-sampled-noise-without-linear/config.json")); !strings.Contains(config, `"dropout_noise": "sampled"`) || !strings.Contains(config, `"control_linear": false`) {
+		t.Errorf("the configuration lacks the noise of the sample, or the linear control:\n%s", config)
 	}
 	if !bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "ladies-cv-sampled-noise-without-linear")) {
 		t.Error("the parts of ladies-cv with the noise of the sample and without the linear control give other weights")
 	}
-	succeed(t, "train", "-q", "--method", "ladies-cv", "--data", smallData, "--hidden", "8", "--batch", "32", "--control-every", "7", "--samples", "48", "--max-batches", "20", "--out", "linear")
+	succeed(t, append([]string{"train", "-q", "--data", smallData, "--hidden", "8", "--batch", "32", "--control-every", "7", "--samples", "48", "--max-batches", "20", "--out", "linear"}, paperSteps...)...)
 	if linear := weightsOf(t, "linear"); !bytes.Equal(linear, weightsOf(t, "ladies-flat-debiased-refresh-full-noise-linear")) || bytes.Equal(linear, weightsOf(t, "ladies-cv-without-linear")) {
 		t.Error("ladies-cv of two layers has other weights than its parts, or those without the linear control")
 	}
@@ -131,7 +131,7 @@ func TestControls(t *testing.T) {
 		t.Error("--dropout-noise changes nothing")
 	}
 	// The folder of several runs holds the interval too.
-	several := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--method", "ladies-cv", "--samples", "48", "--control-every", "7", "--runs", "2", "--out", "two"}
+	several := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--schedule", "none", "--warm-up", "0", "--eval-every", "10", "--method", "ladies-cv", "--samples", "48", "--control-every", "7", "--runs", "2", "--out", "two"}
 	succeed(t, append(several, "--max-batches", "10")...)
 	succeed(t, "train", "-q", "--out", "two", "--resume", "--max-batches", "20")
 	succeed(t, "train", "-q", "--config", "two/config.json", "--out", "again", "--max-batches", "20")
@@ -164,7 +164,7 @@ func TestControls(t *testing.T) {
 	fail(t, exitFailed, []string{"control_half"}, "train", "--out", "whole", "--resume", "--max-batches", "20", "--control-half")
 	for options, want := range map[string]string{
 		"--control rolling --control-half":                                   "is for --control refresh",
-		"--control-half":                                                     "is for --control refresh",
+		"--control-half --flat":                                              "is for --control refresh",
 		"--control refresh --weight naive":                                   "biased",
 		"--control rolling --normalize-rows":                                 "biased",
 		"--control rolling --include-rows":                                   "biased",
@@ -174,7 +174,7 @@ func TestControls(t *testing.T) {
 		"--method mvs --seeds uniform":                                       "ladies-cv",
 		"--method mvs --micro 2":                                             "does not go with --micro 2",
 		"--method ladies-cv --layers 1":                                      "nothing is left",
-		"--method ladies-cv --samples 1,2,3":                                 "2 layers need 1",
+		"--method ladies-cv --layers 2 --samples 1,2,3":                      "2 layers need 1",
 		"--method ladies-cv --control-every 0":                               "--control-every 0",
 		"--dropout-noise loud":                                               "there are: sampled, full",
 		"--dropout-noise full --conv gat":                                    "excludes --conv gat",
@@ -184,7 +184,7 @@ func TestControls(t *testing.T) {
 		"--include-rows --dropout-noise full":                                "excludes --include-rows",
 		"--normalize-rows --dropout-noise full":                              "excludes --normalize-rows",
 		"--weight naive --dropout-noise full":                                "excludes --weight naive",
-		"--dropout-noise full --dropout 0":                                   "--dropout above 0",
+		"--dropout-noise full --dropout 0 --method ladies-flat-debiased":     "--dropout above 0",
 		"--dropout-noise full --layers 1":                                    "2 layers or more",
 		"--method ladies-cv --dropout-noise full --hidden-residual identity": "excludes --hidden-residual identity",
 		"--method ladies-cv --control-linear --layers 3":                     "not for --layers 3",
@@ -194,11 +194,11 @@ func TestControls(t *testing.T) {
 		"--method ladies-cv --control-linear --hidden-residual linear":       "--hidden-residual excludes it",
 		"--method ladies-cv --control-linear --jumping sum":                  "--jumping excludes it",
 		"--method ladies-cv --control-linear --activation gelu":              "--activation excludes it",
-		"--control-linear":                                                   "it needs --control refresh with --exact-input",
+		"--control-linear --flat":                                            "it needs --control refresh with --exact-input",
 		"--method vrgcn --control-linear":                                    "it needs --control refresh with --exact-input",
 		"--control refresh --control-linear":                                 "it needs --control refresh with --exact-input",
 		"--control rolling --exact-input --control-linear":                   "it needs --control refresh with --exact-input",
-		"--control-every 5":                                                  "is for --control refresh",
+		"--control-every 5 --flat":                                           "is for --control refresh",
 		"--control rolling --control-every 5":                                "is for --control refresh",
 	} {
 		fail(t, exitUsage, []string{want}, append([]string{"train", "--data", smallData}, strings.Fields(options)...)...)

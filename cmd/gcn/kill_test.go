@@ -46,6 +46,7 @@ func TestProcess(t *testing.T) {
 	t.Run("moved", func(t *testing.T) { testMoved(t, gcn) })
 	t.Run("ranks", func(t *testing.T) { testRanks(t, gcn) })
 	t.Run("refused", func(t *testing.T) { testRefused(t, gcn) })
+	t.Run("hostile files", func(t *testing.T) { testHostileFiles(t, gcn) })
 }
 
 // testKill kills training processes at random moments, and repeats the same
@@ -158,7 +159,7 @@ func metrics(t *testing.T, dir string) string {
 // prints how to go on, and exits with 130.
 func testSignal(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	for _, sent := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		if signal.Ignored(sent.(syscall.Signal)) { // as under nohup: the command ignores it too
@@ -170,12 +171,7 @@ func testSignal(t *testing.T, gcn string) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for range 1000 { // until it trains
-			if _, err := os.Stat("run/last.ckpt"); err == nil {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		waitForFile(t, "run/last.ckpt", nil) // it trains
 		if err := cmd.Process.Signal(sent); err != nil {
 			t.Fatal(err)
 		}
@@ -315,12 +311,12 @@ func testKillPredict(t *testing.T, gcn string) {
 	}
 }
 
-// waitForFile waits until a file exists that is newer than old, which may be nil.
-// It fails the test if none appears.
+// waitForFile waits until a file that is not empty exists and is newer than old, which may be
+// nil. It fails the test if none appears in a minute.
 func waitForFile(t *testing.T, path string, old os.FileInfo) {
 	t.Helper()
-	for range 10000 {
-		if now, err := os.Stat(path); err == nil && (old == nil || !now.ModTime().Equal(old.ModTime())) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if now, err := os.Stat(path); err == nil && now.Size() > 0 && (old == nil || !now.ModTime().Equal(old.ModTime())) {
 			return
 		}
 		time.Sleep(time.Millisecond)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -154,6 +155,69 @@ func (o *trainOptions) fillDropoutNoise() error {
 	return nil
 }
 
+// mostHistoryBytes is the size of P·X and of the histories above which the default method is
+// the paper's, which keeps neither. It is a number, not a part of the memory, so that a command
+// line trains the same model on every machine. ogbn-products with 256 hidden units takes 3.5 GB.
+const mostHistoryBytes = 4 << 30
+
+// excludesHistories returns the first option with which the model keeps no histories, or "".
+func (o *trainOptions) excludesHistories() string {
+	switch {
+	case o.Conv == convGAT:
+		return "--conv gat"
+	case o.Layers == 1:
+		return "--layers 1"
+	case o.InputLayer:
+		return "--input-layer"
+	case o.PreNorm:
+		return "--pre-norm"
+	case o.InputDropout > 0:
+		return "--input-dropout"
+	case o.EdgeDropout > 0:
+		return "--edge-dropout"
+	case o.LabelInputs > 0:
+		return "--label-inputs"
+	}
+	return ""
+}
+
+// chooseMethod takes the paper's method, if none was given and the model keeps no histories for
+// the default one. It returns the option to blame, or "".
+func (o *trainOptions) chooseMethod(fs *pflag.FlagSet) string {
+	if option := o.excludesHistories(); option != "" && o.methodIsDefault(fs) {
+		o.Method = paperMethod
+		return option
+	}
+	return ""
+}
+
+// methodIsDefault reports whether no method, no part of one and no option of its histories was given.
+func (o *trainOptions) methodIsDefault(fs *pflag.FlagSet) bool {
+	return !o.namesParts() && !slices.ContainsFunc([]string{"method", "control-every", "control-half", controlLinear}, fs.Changed)
+}
+
+// leaveHistories takes the paper's method, if none was given and the default one would keep
+// more than the given number of bytes of P·X and of histories.
+func (j *trainJob) leaveHistories(data *datasets.Data, most int64) error {
+	bytes := 4 * int64(data.Nodes()) * int64(data.Features.Cols+(j.Layers-1)*j.Hidden)
+	if j.Method != defaultMethod || bytes <= most || !j.methodIsDefault(j.fs) {
+		return nil
+	}
+	j.say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
+		defaultMethod, megabytes(bytes), paperMethod, defaultMethod)
+	j.Method, j.ExactInput = paperMethod, j.fs.Changed("exact-input") && j.ExactInput
+	if !j.fs.Changed("dropout-noise") {
+		j.DropoutNoise = ""
+	}
+	if !j.ExactInput { // the input is sampled, too
+		if len(j.unused) == 0 {
+			j.unused = j.Samples[len(j.Samples)-1:]
+		}
+		j.Samples, j.unused = slices.Concat(j.Samples, j.unused), nil
+	}
+	return j.fillOwnParts(j.fs)
+}
+
 // fillOwnParts sets the method's own noise of dropout and linear control where the options are
 // not given.
 func (o *trainOptions) fillOwnParts(fs *pflag.FlagSet) error {
@@ -206,7 +270,7 @@ func flagOf(option string) string {
 }
 
 // checkEffects refuses options of a new run that change nothing, or that do the same as another
-// option. A run of an earlier program may have them.
+// option.
 func (o *trainOptions) checkEffects() error {
 	dropped := o.InputDropout > 0 && !o.InputLayer || o.Dropout > 0 && (o.Layers > 1 || len(o.Samples) > 1 || o.InputLayer)
 	own := !o.namesParts() && methodNamed(o.Method).FullDropoutNoise

@@ -88,11 +88,17 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.Samples.check(); err != nil {
 		return err
 	}
+	if len(o.Samples) > 1 && !fs.Changed("layers") {
+		o.Layers = len(o.Samples)
+	}
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
 	if !o.namesParts() {
 		method := methodNamed(o.Method)
+		if method.ExactInput && fs.Changed("exact-input") && !o.ExactInput {
+			return usagef("--exact-input=false: --method %s has exact input; use another method, such as %s", o.Method, paperMethod)
+		}
 		o.ExactInput = o.ExactInput || method.ExactInput
 		if method.Controlled && !method.ExactInput && o.Conv == convGAT {
 			return usagef("--method %s excludes --conv gat: attention keeps no history of activations; use another method", o.Method)
@@ -128,12 +134,16 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if o.PreNorm && o.keepsHistories() {
 		return usagef("--pre-norm excludes control variates, which keep activations and not their norms: use another method than %s", o.methodName())
 	}
+	if o.Micro > 1 && o.Layers > 1 && o.keepsHistories() && !o.refreshes() {
+		this, other := "method "+o.Method, "method ladies-cv"
+		if o.controls() {
+			this, other = "control "+o.Control, "control refresh"
+		}
+		return usagef("--%s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --%s, or --micro 1", this, o.Micro, other)
+	}
 	if !o.ExactInput {
 		if o.controls() && o.Layers == 1 && len(o.Samples) < 2 {
 			return usagef("--control %s with --layers 1: the only layer reads features, so there are no activations to keep", o.Control)
-		}
-		if len(o.Samples) > 1 && !fs.Changed("layers") {
-			o.Layers = len(o.Samples)
 		}
 		return o.fillSamples(o.Layers)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,9 +13,10 @@ import (
 // seed gives both the same losses.
 func TestOneModel(t *testing.T) {
 	t.Chdir(t.TempDir())
-	flags := []string{"--data", smallData, "--samples", "32,32", "--batch", "32", "--hidden", "8", "--max-batches", "20", "-q"}
-	succeed(t, append([]string{"train", "--method", "ladies", "--out", "a"}, flags...)...)
-	succeed(t, append([]string{"reproduce", "accuracy", "--methods", "ladies", "--runs", "1"}, flags...)...)
+	flags := []string{"--data", smallData, "--samples", "32,32", "-q"}
+	succeed(t, append([]string{"train", "--recipe", "paper", "--method", "ladies", "--out", "a", "--batch", "32", "--hidden", "8", "--max-batches", "20"}, flags...)...)
+	writeFile(t, "short.json", []byte(`{"batch": 32, "hidden": 8, "max-batches": 20}`))
+	succeed(t, append([]string{"reproduce", "accuracy", "--methods", "ladies", "--runs", "1", "--config", "short.json"}, flags...)...)
 	cells, err := filepath.Glob("reproduced/cells/*.jsonl")
 	if err != nil || len(cells) != 1 {
 		t.Fatalf("files of cells %v, error %v", cells, err)
@@ -38,23 +38,9 @@ func TestOneModel(t *testing.T) {
 	}
 }
 
-// TestOldDropout resumes runs of the program whose default had no dropout before the
-// classifier. Their config.json holds this rate.
-func TestOldDropout(t *testing.T) {
-	inOldRuns(t)
-	for _, name := range []string{"m-ladies", "pass"} {
-		if config := string(readFile(t, name+"/config.json")); !strings.Contains(config, `"classifier_dropout": 0,`) {
-			t.Fatalf("%s has another rate: %s", name, config)
-		}
-		before := losses(t, name)
-		succeed(t, "train", "--config", name+"/config.json", "--out", name+"-again", "-q")
-		for k, loss := range losses(t, name+"-again") {
-			if math.Abs(loss-before[k]) > 1e-5 { // one machine rounds differently from another
-				t.Errorf("%s: loss %v at evaluation %d, the earlier program had %v", name, loss, k, before[k])
-			}
-		}
-	}
-
+// TestClassifierDropout trains without dropout before the classifier.
+func TestClassifierDropout(t *testing.T) {
+	t.Chdir(t.TempDir())
 	// The same bits with and without an interruption.
 	flags := trainArgs("-q", "--eval-every", "4", "--max-batches")
 	succeed(t, append(flags, "8", "--out", "whole", "--classifier-dropout", "0")...)

@@ -68,9 +68,10 @@ type trainOptions struct {
 
 const (
 	defaultData    = "synth:demo"
-	defaultMethod  = "ladies-flat-debiased"
-	nodeWiseMethod = "neighbor" // the method that takes parts
-	defaultSamples = 512        // a layer
+	defaultMethod  = "ladies-cv"
+	paperMethod    = "ladies-flat-debiased" // the default where a model keeps no histories
+	nodeWiseMethod = "neighbor"             // the method that takes parts
+	defaultSamples = 512                    // a layer
 
 	mostHidden = 1 << 16
 	mostLayers = 1000
@@ -89,7 +90,8 @@ const (
 // flags registers the options of a training run, with their defaults.
 func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; gcn datasets list shows all kinds")
-	o.samplingOptions.flags(fs)
+	o.samplingOptions.flags(fs, defaultMethod)
+	fs.Lookup("method").Usage += "; " + paperMethod + " where the model keeps no histories, or too large ones"
 	fs.Lookup("samples").Usage += "; auto: as gcn study advise recommends"
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&o.Micro, "micro", 1, "mini-batches of an update, shared by MPI ranks; limits and intervals then count updates")
@@ -97,14 +99,14 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "probabilities of the training nodes: uniform, or by their last loss or gradient, with debiased weights; mvs: gradient unless given")
 	fs.IntVar(&o.SeedsEvery, "seeds-every", 50, "with --seeds loss or gradient: mini-batches between two updates")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs of --batches-per-epoch mini-batches; 0: no limit")
-	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
-	o.EvalEvery = 10
+	fs.IntVar(&o.MaxBatches, "max-batches", 2000, "stop after this many mini-batches; 0: no limit")
+	o.EvalEvery = autoInterval
 	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two validation scores; auto: the scores are about a quarter of the work")
 	fs.IntVar(&o.EvalSamples, "eval-samples", 0, "score a sample of `N` validation and N test nodes, drawn once, in place of all: the scores, and the choice of the best weights, are then estimates, printed with their standard errors (0: all nodes)")
-	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: no limit")
+	fs.IntVar(&o.Patience, "patience", 500, "stop after this many mini-batches without a better validation score; 0: no limit")
 	fs.IntVar(&o.ControlEvery, "control-every", 50, "with --control refresh, ladies-cv or mvs: mini-batches between two refreshes")
 	o.modelFlags(fs)
-	fs.Float64Var(&o.LR, "lr", 0.001, "Adam's step size")
+	fs.Float64Var(&o.LR, "lr", 0.03, "Adam's step size")
 	fs.Float64Var(&o.Beta1, "beta1", 0.9, "decay of Adam's mean of the gradients")
 	fs.Float64Var(&o.Beta2, "beta2", 0.999, "decay of Adam's mean of their squares")
 	fs.Float64Var(&o.Epsilon, "epsilon", 1e-8, "Adam's constant against division by zero")

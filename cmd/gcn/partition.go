@@ -24,7 +24,7 @@ func (o *trainOptions) checkPartition() error {
 	case o.Device != "cpu":
 		return usagef("--partition %s excludes --device %s: a GPU keeps the whole features in its memory; take --device cpu, or --partition none", o.Partition, o.Device)
 	case o.Partition == partitionAll && o.EvalEvery == autoInterval:
-		return usagef("--partition all excludes --eval-every auto: one rank alone cannot count the operations of an evaluation; say a number of updates")
+		return usagef("--partition all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates")
 	case o.Runs > 1 && o.Micro == 1:
 		return usagef("--partition %s needs --micro: without it, each rank trains whole runs of --runs by itself", o.Partition)
 	}

@@ -109,8 +109,7 @@ func (o *partOptions) ownRowsOption() string {
 	return "--hidden-residual " + o.HiddenResidual
 }
 
-// addTo adds the options that have an effect to a run's config.json. A run without them has
-// none, as runs of earlier programs.
+// addTo adds the options that have an effect to a run's config.json.
 func (o *partOptions) addTo(config map[string]any) {
 	if o.HiddenResidual != noPart {
 		config["hidden_residual"] = o.HiddenResidual

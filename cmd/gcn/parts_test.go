@@ -48,11 +48,11 @@ func TestPartsRefused(t *testing.T) {
 	} {
 		fail(t, exitUsage, []string{want}, append([]string{"train", "--data", smallData, "--out", "x"}, strings.Fields(options)...)...)
 	}
-	// A search may combine options so that one has no effect, and a run of an earlier program may have one.
-	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "old", "--pre-norm", "--layer-norm")...)
-	config := bytes.Replace(readFile(t, "old/config.json"), []byte(`"layer_norm": true`), []byte(`"layer_norm": false`), 1)
-	writeFile(t, "old/config.json", config)
-	fail(t, exitFailed, []string{"cannot resume", "layer_norm"}, "train", "--out", "old", "--resume", "--max-batches", "3")
+	// A search may combine options so that one has no effect, and its runs are resumed.
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "run", "--pre-norm", "--layer-norm")...)
+	config := bytes.Replace(readFile(t, "run/config.json"), []byte(`"layer_norm": true`), []byte(`"layer_norm": false`), 1)
+	writeFile(t, "run/config.json", config)
+	fail(t, exitFailed, []string{"cannot resume", "layer_norm"}, "train", "--out", "run", "--resume", "--max-batches", "3")
 	succeed(t, "tune", "--data", smallData, "--hidden", "8", "--batch", "32", "--samples", "32", "--max-batches", "6", "--eval-every", "1", "--search", "pre-norm=true", "--search", "layer-norm=true,false", "--out", "search", "-q")
 }
 

@@ -21,7 +21,7 @@ func gcnInTime(ctx context.Context, t *testing.T, args ...string) output {
 	select {
 	case out := <-ended:
 		return out
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("gcn %s does not end", strings.Join(args, " "))
 	}
 	return output{}

@@ -19,7 +19,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
-	"github.com/gcn-layerwise/gcn/train"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 type predictResult struct {
@@ -34,7 +34,7 @@ type predictResult struct {
 	WallS   number   `json:"wall_s"`
 	PeakRSS number   `json:"peak_rss_mb"`
 
-	CorrectSmooth *train.CorrectSmooth `json:"correct_and_smooth,omitempty"`
+	CorrectSmooth *score.CorrectSmooth `json:"correct_and_smooth,omitempty"`
 }
 
 // prediction is one execution of "gcn predict".
@@ -154,7 +154,7 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	start := time.Now()
 	t := &predictionTable{data: r.data, nodes: nodes, top: p.top, columns: r.data.Labels.Outputs()}
 	kind := "logits"
-	var chosen *train.CorrectSmooth
+	var chosen *score.CorrectSmooth
 	switch {
 	case p.layer > 0:
 		kind, t.hidden = "hidden", true

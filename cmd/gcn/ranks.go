@@ -153,11 +153,11 @@ func (j *trainJob) agreeOnOptions(ctx context.Context) error {
 	return j.check(j.fs)
 }
 
-// agreeOnSamples chooses the samples if they are auto. Rank 0 measures, and the others take
-// its method, samples and control.
+// agreeOnSamples chooses the samples if they are auto, and leaves a default method that keeps
+// too much. Rank 0 does so, and the others take its method, samples and control.
 func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) error {
 	var chosen struct {
-		Auto          bool
+		Chosen        bool
 		Method        string
 		Samples       intList
 		ExactInput    bool
@@ -165,6 +165,7 @@ func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) erro
 		ControlLinear bool
 	}
 	if !j.follows() {
+		method := j.Method
 		if j.auto {
 			if err := j.adviseSamples(ctx, data); err != nil {
 				return err
@@ -172,11 +173,13 @@ func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) erro
 			if err := j.fillOwnParts(j.fs); err != nil { // of the method chosen
 				return err
 			}
+		} else if err := j.leaveHistories(data, mostHistoryBytes); err != nil {
+			return err
 		}
 		if j.world == nil || j.world.Size() == 1 {
 			return nil
 		}
-		chosen.Auto, chosen.Method, chosen.Samples, chosen.ExactInput = j.auto, j.Method, j.Samples, j.ExactInput
+		chosen.Chosen, chosen.Method, chosen.Samples, chosen.ExactInput = j.auto || j.Method != method, j.Method, j.Samples, j.ExactInput
 		chosen.DropoutNoise, chosen.ControlLinear = j.DropoutNoise, j.ControlLinear
 	}
 	text, err := json.Marshal(chosen)
@@ -189,7 +192,7 @@ func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) erro
 	if err := json.Unmarshal(text, &chosen); err != nil {
 		return fmt.Errorf("the samples from rank 0: %w", err)
 	}
-	if chosen.Auto || j.auto { // rank 0 may have taken them from the run to resume
+	if chosen.Chosen || j.auto { // rank 0 may have taken them from the run to resume
 		j.Method, j.Samples, j.ExactInput = chosen.Method, chosen.Samples, chosen.ExactInput
 		j.DropoutNoise, j.ControlLinear = chosen.DropoutNoise, chosen.ControlLinear
 	}

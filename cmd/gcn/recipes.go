@@ -37,7 +37,7 @@ func recipes() []recipe {
 	const own = "searched here by validation scores on tolokers (Platonov et al. 2023, arXiv:2302.11640), see docs/recipes.md"
 	list := []recipe{
 		{Name: "paper", Source: "Chen et al., TMLR 2023: the paper's experiments, and its program",
-			Differs: "these are the defaults, and docs/paper.md lists the differences; the paper also trains with other methods and samples"},
+			Differs: "docs/paper.md lists the differences; the paper also trains with other methods and samples"},
 		{Name: "ogb-arxiv-gcn", Source: ogb,
 			Differs: "BatchNorm's moments are of the nodes that the training nodes read, there of all; a score every 10 updates"},
 		{Name: "ogb-arxiv-gcn-sampled", Source: ogb,
@@ -106,8 +106,9 @@ func (j *trainJob) applyRecipe(ctx context.Context, inFiles ...string) (*config,
 	return r, nil
 }
 
-// keepMethod removes the recipe's method if the options name parts of one, and its samples
-// if the options name a method that counts its samples otherwise.
+// keepMethod removes the file's method if the options name parts of one, its samples if the
+// options name a method that counts its samples otherwise, and its interval of refreshes if
+// they name a method without.
 func (j *trainJob) keepMethod(r *config) {
 	method := defaultMethod
 	for _, v := range r.values {
@@ -116,9 +117,10 @@ func (j *trainJob) keepMethod(r *config) {
 		}
 	}
 	parts := j.namesParts()
-	recount := j.fs.Changed("method") && methodNamed(j.Method).Sizes != methodNamed(method).Sizes
+	other := j.fs.Changed("method")
+	recount := other && methodNamed(j.Method).Sizes != methodNamed(method).Sizes
 	r.values = slices.DeleteFunc(r.values, func(v configValue) bool {
-		return v.flag == "method" && parts || v.flag == "samples" && recount
+		return v.flag == "method" && parts || v.flag == "samples" && recount || v.flag == "control-every" && (parts || other) && !j.refreshes()
 	})
 }
 

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/spf13/pflag"
 )
 
 // TestRecipes reads each shipped recipe, and trains with it: its options are in the run's
@@ -61,24 +61,48 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// TestPaperRecipe checks that the paper's recipe holds the defaults.
+// TestPaperRecipe checks that the paper's recipe alone gives the paper's protocol: it sets every
+// option whose default is another one, and the other options have the paper's values.
 func TestPaperRecipe(t *testing.T) {
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-	new(trainOptions).flags(fs)
+	protocol := map[string]string{
+		"method": "ladies-flat-debiased", "samples": "512", "batch": "512", "batches_per_epoch": "10", "max_batches": "1000", "eval_every": "10",
+		"patience": "200", "model": "program", "layers": "2", "hidden": "256", "activation": "elu", "dropout": "0.2", "classifier_dropout": "0.2",
+		"lr": "0.001", "schedule": "none", "warm_up": "0",
+	}
 	file, err := readRecipe(t.Context(), "paper")
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := map[string]string{}
 	for _, v := range file.values {
-		if flag := fs.Lookup(v.flag); v.flag != "samples" && flag.DefValue != v.text {
-			t.Errorf("%s is %s, the default is %s", v.name, v.text, flag.DefValue)
-		}
+		got[v.name] = v.text
 	}
+	if !maps.Equal(got, protocol) {
+		t.Errorf("the recipe is %v, want %v", got, protocol)
+	}
+	// These options are not in the recipe.
+	maps.Copy(protocol, map[string]string{
+		"data": smallData, "samples": "512,512", "epochs": "0", "beta1": "0.9", "beta2": "0.999", "epsilon": "1e-8", "weight_decay": "0", "clip": "0",
+		"residual": "false", "layer_norm": "false", "device": "cpu", "seed": "1",
+	})
 	t.Chdir(t.TempDir())
-	succeed(t, trainArgs("-q", "--max-batches", "4", "--out", "default")...)
-	succeed(t, trainArgs("-q", "--max-batches", "4", "--out", "recipe", "--recipe", "paper")...)
-	if string(weightsOf(t, "default")) != string(weightsOf(t, "recipe")) {
-		t.Error("the paper's recipe gives other weights than the defaults")
+	succeed(t, "train", "-q", "--data", smallData, "--out", "recipe", "--recipe", "paper")
+	saved, err := readConfig(t.Context(), "recipe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range saved.values {
+		if want := protocol[v.name]; v.text != want && !slices.Contains(derivedFields, v.name) {
+			t.Errorf("config.json has %s %s, want %q", v.name, v.text, want)
+		}
+		delete(protocol, v.name)
+	}
+	if len(protocol) > 0 {
+		t.Errorf("config.json lacks %v", protocol)
+	}
+	succeed(t, "train", "-q", "--config", "recipe/config.json", "--out", "again")
+	if !bytes.Equal(weightsOf(t, "recipe"), weightsOf(t, "again")) {
+		t.Error("config.json gives other weights than the recipe")
 	}
 }
 
@@ -93,13 +117,13 @@ func TestRecipeOrder(t *testing.T) {
 		more, prints string
 		want         []string // in config.json
 	}{
-		{"--recipe r.json", "sets --lr 0.03 --dropout 0.4 --hidden 24 --layers 3 --samples 4096\n", []string{"lr 0.03", "dropout 0.4", "hidden 24", "layers 3", "samples 4096,4096,4096"}},
+		{"--recipe r.json", "sets --lr 0.03 --dropout 0.4 --hidden 24 --layers 3 --samples 4096\n", []string{"lr 0.03", "dropout 0.4", "hidden 24", "layers 3", "method ladies-cv", "samples 4096,4096"}},
 		{"--recipe r.json --config c.json --dropout 0.1", "sets --hidden 24 --layers 3 --samples 4096\n", []string{"lr 0.02", "dropout 0.1", "hidden 24"}},
 		{"--recipe r.json --method neighbor", "sets --lr 0.03 --dropout 0.4 --hidden 24 --layers 3\n", []string{"method neighbor", "samples 2,2,2"}},
 		{"--recipe r.json --method ladies", "--samples 4096\n", []string{"method ladies", "samples 4096,4096,4096"}},
 		{"--recipe ogb-arxiv-gcn-sampled --draw poisson --hidden 8", "sets --samples 4096 ", []string{"draw poisson", "layers 3", "samples 4096,4096,4096"}},
 		{"--recipe tuned-arxiv-gcn --method full --hidden 8", "sets --batches-per-epoch 0 ", []string{"method full", "layers 5"}},
-		{"--recipe r.json --lr 0.1 --dropout 0.1 --hidden 8 --layers 1 --samples 8", "sets no option that is not set already\n", []string{"lr 0.1"}},
+		{"--recipe r.json --lr 0.1 --dropout 0.1 --hidden 8 --layers 1 --samples 8", "sets no option that is not set already\n", []string{"lr 0.1", "method ladies-flat-debiased"}},
 	} {
 		out := succeed(t, append(append(slices.Clone(args), "--out", "run", "--resume"), strings.Fields(c.more)...)...)
 		if !strings.Contains(out.stderr, c.prints) {

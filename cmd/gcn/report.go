@@ -26,9 +26,9 @@ func newReportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report DIR…",
 		Short: "Make one HTML page of training runs",
-		Long: `Make one self-contained HTML page of training runs: curves of loss and validation
-score over batches and seconds, a comparison of methods with error bars, settings
-and machine. DIR is a run's folder, or a folder above some. Runs that differ only in
+		Long: `Make one self-contained HTML page of training runs: for each data set the scores of
+methods, curves of loss and validation score over batches and seconds; settings and
+machine. DIR is a run's folder, or a folder above some. Runs that differ only in
 their seed count as one method; the command prints the mean scores of each.
 
 With --tensorboard it also writes the curves as event files, a folder for each run.

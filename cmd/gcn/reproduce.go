@@ -20,7 +20,7 @@ type reproduction struct {
 	data, methods wordList
 	samples       intList
 	compute       string
-	cells, out    string
+	config        string
 	asJSON, quiet bool
 }
 
@@ -78,20 +78,14 @@ func (r *reproduction) flags(fs *pflag.FlagSet) {
 	r.Runs.Each, r.EvalEvery.Each = 5, 10
 	fs.Var(&r.data, "data", "data SPECs (default: the paper's data sets, or their generated twins)")
 	fs.Var(&r.methods, "methods", "methods to run (default: all of the paper's table)")
-	fs.StringVar(&r.Setting, "setting", "both", "the paper's sample sizes: fixed (512 a layer), increasing (doubling) or both")
 	fs.Var(&r.samples, "samples", "sample sizes instead of the paper's, next to the output first")
 	fs.Var(&r.Runs, "runs", "training runs, with seeds seed, seed+1, …; for some data sets another number: 5,products=3")
 	fs.Var(&r.EvalEvery, "eval-every", "mini-batches between two scores of the validation nodes; 10,products=100 as for --runs")
 	fs.Uint64Var(&r.Seed, "seed", 1, "first seed")
-	fs.IntVar(&r.Batch, "batch", 512, "training nodes per mini-batch")
-	fs.IntVar(&r.Hidden, "hidden", 256, "width of the hidden layers")
-	fs.IntVar(&r.MaxBatches, "max-batches", 1000, "limit of a training run")
-	fs.IntVar(&r.Patience, "patience", 200, "stop a run after this many mini-batches without a better validation score")
-	fs.IntVar(&r.Batches, "batches", 0, "mini-batches to time (default 200 for sampling, 150 for training)")
-	fs.IntVar(&r.Repeats, "repeats", 200, "mini-batches of figure2")
+	fs.StringVar(&r.config, "config", "", "JSON `FILE` of batch, hidden, max-batches, patience, setting, batches and repeats (default: the paper's)")
 	fs.StringVar(&r.compute, "compute", string(reproduce.ComputeAll), "missing cells to compute: all, scores (not the times), times (they need a machine without other work) or none")
-	fs.StringVar(&r.out, "out", "reproduced", "folder `DIR` of the CSV, JSON, Markdown, SVG and PNG files")
-	fs.StringVar(&r.cells, "cells", "", "folder `DIR` of the cells (default: cells in --out)")
+	fs.StringVar(&r.Dir, "out", "reproduced", "folder `DIR` of the CSV, JSON, Markdown, SVG and PNG files")
+	fs.StringVar(&r.Cells, "cells", "", "folder `DIR` of the cells (default: cells in --out)")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "print no progress")
 }
 
@@ -107,25 +101,14 @@ func (r *reproduction) check() error {
 	if err := oneOf("compute", r.compute, reproduce.Selections()); err != nil {
 		return err
 	}
-	if err := oneOf("setting", r.Setting, []string{"fixed", "increasing", "both"}); err != nil {
-		return err
-	}
-	for _, c := range []struct {
-		name         string
-		value, least int
-	}{
-		{"batch", r.Batch, 1}, {"max-batches", r.MaxBatches, 1},
-		{"patience", r.Patience, 1}, {"batches", r.Batches, 0}, {"repeats", r.Repeats, 2},
-	} {
-		if err := atLeast(c.name, c.value, c.least); err != nil {
-			return err
+	if r.config != "" {
+		var err error
+		if r.Config, err = reproduce.LoadConfig(r.config); err != nil {
+			return usagef("--config: %w", err)
 		}
 	}
-	if err := within("hidden", r.Hidden, 1, mostHidden); err != nil {
-		return err
-	}
 	switch {
-	case r.out == "":
+	case r.Dir == "":
 		return usagef("--out: want a folder")
 	case r.Seed == 0:
 		return usagef("--seed 0: want a number from 1 up")
@@ -143,7 +126,7 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	if version.Modified {
 		r.Program += ", with changes"
 	}
-	r.Data, r.Methods, r.Samples, r.Dir, r.Cells, r.Compute = r.data, r.methods, r.samples, r.out, r.cells, reproduce.Compute(r.compute)
+	r.Data, r.Methods, r.Samples, r.Compute = r.data, r.methods, r.samples, reproduce.Compute(r.compute)
 	r.Open, r.DataOptions = openData, dataOptions(cmd.Context())
 	if w := worldOf(cmd.Context()); w != nil {
 		r.Ranks = w
@@ -161,7 +144,7 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	if report == nil { // only rank 0 has it
 		return nil
 	}
-	if err := report.Save(r.out); err != nil {
+	if err := report.Save(r.Dir); err != nil {
 		return err
 	}
 	w := cmd.OutOrStdout()
@@ -171,7 +154,7 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	if err := report.WriteText(w); err != nil {
 		return err
 	}
-	return printLine(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.out, report.Experiment))
+	return printLine(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.Dir, report.Experiment))
 }
 
 func (r *reproduction) doAll(cmd *cobra.Command) error {
@@ -183,7 +166,7 @@ func (r *reproduction) doAll(cmd *cobra.Command) error {
 		return nil
 	}
 	all.Commit, all.Command = r.Program, r.commandLine(cmd)
-	if err := all.Save(r.out); err != nil {
+	if err := all.Save(r.Dir); err != nil {
 		return err
 	}
 	w := cmd.OutOrStdout()
@@ -195,7 +178,7 @@ func (r *reproduction) doAll(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	return printLine(w, "saved in %s and %s", filepath.Join(r.out, "results.md"), filepath.Join(r.out, reproduce.FiguresDir))
+	return printLine(w, "saved in %s and %s", filepath.Join(r.Dir, "results.md"), filepath.Join(r.Dir, reproduce.FiguresDir))
 }
 
 // stopped adds to the error of an interrupted command how to go on.
@@ -203,7 +186,7 @@ func (r *reproduction) stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.cells, r.out))}
+	return interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Dir))}
 }
 
 // commandLine is the command with the flags that were set, without those that do not

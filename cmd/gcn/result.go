@@ -21,7 +21,8 @@ type result struct {
 	Test       number  `json:"test"` // of the weights that did best on the validation nodes
 	Batches    int     `json:"batches"`
 	BestBatch  int     `json:"best_batch"`
-	Stop       string  `json:"stop,omitempty"` // why the run ended; empty for several runs
+	Falls      int     `json:"falls,omitempty"` // of the step size: of --schedule plateau, or whole cosines
+	Stop       string  `json:"stop,omitempty"`  // why the run ended; empty for several runs
 	Seed       uint64  `json:"seed"`
 	Micro      int     `json:"micro"` // mini-batches of an update
 	Parameters int     `json:"parameters"`

@@ -134,6 +134,9 @@ done in seconds.`,
 		if rankTimeout < 0 {
 			return usagef("--rank-timeout %v: want at least 0", rankTimeout)
 		}
+		if err := cache.check(); err != nil {
+			return err
+		}
 		j.started = true
 		cmd.SetContext(cache.in(cmd.Context(), stderr))
 		j.world, err = joinRanks(cmd, rankTimeout, stdout, stderr)

@@ -5,17 +5,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 	"time"
-	"unicode"
+
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
 // newRunDir makes a folder for a run under runs/ and returns its path. The name
 // holds the time, the data and the method. An existing folder is left alone.
 func newRunDir(o *trainOptions, method string, now time.Time) (string, error) {
-	name := fmt.Sprintf("%s-%s-%s-%d", now.Format("20060102-150405"), specSlug(o.Data), method, o.Seed)
+	name := fmt.Sprintf("%s-%s-%s-%d", now.Format("20060102-150405"), rundir.Slug(o.Data), method, o.Seed)
 	if err := os.MkdirAll("runs", 0o777); err != nil {
 		return "", fmt.Errorf("no folder for the run: %w", err)
 	}
@@ -32,27 +31,6 @@ func newRunDir(o *trainOptions, method string, now time.Time) (string, error) {
 			return "", fmt.Errorf("no folder for the run: %w", err)
 		}
 	}
-}
-
-// specSlug shortens a data SPEC to a valid file name: the scheme, the path's last
-// element and the keys.
-func specSlug(spec string) string {
-	location, query, _ := strings.Cut(spec, "?")
-	scheme, location, found := strings.Cut(location, ":")
-	if !found {
-		scheme, location = "", scheme
-	}
-	words := strings.FieldsFunc(scheme+" "+path.Base(filepath.ToSlash(location))+" "+query, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	slug := strings.ToLower(strings.Join(words, "-"))
-	if len(slug) > 60 {
-		slug = strings.TrimRight(slug[:60], "-")
-	}
-	if slug == "" {
-		slug = "data"
-	}
-	return slug
 }
 
 // holdsRun reports whether a folder holds a run already; "" does not.

@@ -46,6 +46,9 @@ func (j *trainJob) checkAuto() error {
 		return nil
 	}
 	j.Auto = false
+	if !j.fs.Changed("method") && !j.namesParts() {
+		j.Method = paperMethod // until the advice
+	}
 	if j.namesParts() {
 		return usagef("--samples auto chooses for a method by its name: give numbers with --importance, --draw and the other parts of a method")
 	}

@@ -29,8 +29,8 @@ type samplingOptions struct {
 	DropoutNoise string // of the sampled layers; empty means the method's own
 }
 
-func (o *samplingOptions) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Method, "method", defaultMethod, "sampling method `NAME`; gcn methods lists them")
+func (o *samplingOptions) flags(fs *pflag.FlagSet, method string) {
+	fs.StringVar(&o.Method, "method", method, "sampling method `NAME`; gcn methods lists them")
 	fs.Var(samplesFlag{o}, "samples", "nodes drawn per layer, next to the output first, or one number for all (default 512; node-wise methods: 2 neighbours per node)")
 	fs.StringVar(&o.Importance, "importance", "", "in place of --method, or with neighbor: `NAME` of the probabilities: "+strings.Join(samplers.ImportanceNames(), ", ")+" (default ladies; uniform with neighbor)")
 	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to the norms of columns instead of their squares")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -19,8 +20,8 @@ type scheduleOptions struct {
 
 func (o *scheduleOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.DecoupledDecay, "decoupled-decay", false, "AdamW: --weight-decay shrinks the weights, and not by way of the gradient")
-	fs.IntVar(&o.WarmUp, "warm-up", 0, "mini-batches in which the step size grows to --lr")
-	fs.StringVar(&o.Schedule, "schedule", train.DecayNone.String(), "fall of the step size: none, cosine (to 0 at --max-batches), step, or plateau (after scores without a better one)")
+	fs.IntVar(&o.WarmUp, "warm-up", 100, "mini-batches in which the step size grows to --lr; with --schedule cosine at most half of the run")
+	fs.StringVar(&o.Schedule, "schedule", train.DecayCosine.String(), "fall of the step size: none, cosine (to 0 at --max-batches), step, or plateau (after scores without a better one)")
 	fs.IntVar(&o.ScheduleEvery, "schedule-every", 100, "with --schedule step or plateau: mini-batches until the next fall")
 	fs.Float64Var(&o.ScheduleFactor, "schedule-factor", 0.5, "with --schedule step or plateau: factor of the step size at a fall")
 }
@@ -52,17 +53,8 @@ func (o *scheduleOptions) check(fs *pflag.FlagSet, decay float64, limits ...int)
 	if o.DecoupledDecay && decay == 0 {
 		return usagef("--decoupled-decay without --weight-decay changes nothing")
 	}
-	limit, limited := math.MaxInt, false
-	for _, n := range limits {
-		if n > 0 {
-			limit, limited = min(limit, n), true
-		}
-	}
-	switch {
-	case s.Decay == train.DecayCosine && !limited:
-		return usagef("--schedule cosine ends at the last mini-batch: it needs --max-batches or --epochs")
-	case s.Decay == train.DecayCosine && o.WarmUp >= limit:
-		return usagef("--warm-up %d leaves no mini-batch of %d for the cosine", o.WarmUp, limit)
+	if s.Decay == train.DecayCosine && !slices.ContainsFunc(limits, func(n int) bool { return n > 0 }) {
+		return usagef("--schedule cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none")
 	}
 	return nil
 }
@@ -78,20 +70,39 @@ func (o *scheduleOptions) schedule() train.Schedule {
 	return s
 }
 
-// addTo adds the options that have an effect to the configuration of several runs, as Fit
-// does for one.
+// tellCosine says that a run with a larger limit than the saved one has another cosine.
+func (j *trainJob) tellCosine(saved *config) error {
+	var before trainOptions
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	before.flags(fs)
+	if err := saved.apply(fs); err != nil {
+		return noUsage(err)
+	}
+	if from, to := before.limit(), j.limit(); j.Schedule == train.DecayCosine.String() && from < to && to < math.MaxInt {
+		j.say("the run had the limit of %d mini-batches: the step size falls once more, from half of the rate before to 0 at batch %d", from, to)
+	}
+	return nil
+}
+
+// limit returns the largest number of updates, math.MaxInt without a limit. It does not count
+// epochs of one pass, whose length depends on the data.
+func (o *trainOptions) limit() int {
+	limit := math.MaxInt
+	for _, n := range []int{o.MaxBatches, o.epochUpdates()} {
+		if n > 0 {
+			limit = min(limit, n)
+		}
+	}
+	return limit
+}
+
+// addTo adds the options to the configuration of several runs, as Fit does for one.
 func (o *scheduleOptions) addTo(config map[string]any) {
 	if o.DecoupledDecay {
 		config["decoupled_decay"] = true
 	}
-	if o.WarmUp > 0 {
-		config["warm_up"] = o.WarmUp
-	}
-	switch s := o.schedule(); s.Decay {
-	case train.DecayNone:
-		return
-	case train.DecayStep, train.DecayPlateau:
+	config["schedule"], config["warm_up"] = o.Schedule, o.WarmUp
+	if s := o.schedule(); s.Decay == train.DecayStep || s.Decay == train.DecayPlateau {
 		config["schedule_every"], config["schedule_factor"] = s.Every, s.Factor
 	}
-	config["schedule"] = o.Schedule
 }

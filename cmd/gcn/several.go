@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
@@ -31,7 +29,7 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 	}
 	defer folder.Close()
 	options := j.severalConfig()
-	options[fingerprintField] = train.Fingerprint(data)
+	options[fingerprintField], options[rundir.SchemaField] = train.Fingerprint(data), rundir.Schema
 	config, err := rundir.ThroughJSON(options)
 	if err != nil {
 		return nil, err
@@ -167,33 +165,12 @@ func (j *trainJob) checkSeveral(folder *rundir.Folder, config map[string]any) (s
 	}
 	before, err := rundir.DecodeConfig(text)
 	if err != nil {
-		return false, fmt.Errorf("%s: damaged: %w", folder.Path(configFile), err)
-	}
-	if err := addLaterFields(before, config); err != nil {
-		return false, err
+		return false, fmt.Errorf("%s: %w", folder.Path(configFile), err)
 	}
 	if err := rundir.SameConfig(before, config, "data", "max_batches", "epochs", "patience", "runs"); err != nil {
 		return false, fmt.Errorf("%s: cannot resume: %w", folder.Path(configFile), err)
 	}
 	return rundir.SameConfig(before, config) == nil, nil
-}
-
-// addLaterFields adds the fields that earlier programs did not save to their
-// configuration of several runs: Adam's options, which had no flags and so had their
-// defaults, and the fingerprint.
-func addLaterFields(before, now map[string]any) error {
-	var defaults trainOptions
-	defaults.flags(pflag.NewFlagSet("", pflag.ContinueOnError))
-	later, err := rundir.ThroughJSON(map[string]any{
-		"beta1": defaults.Beta1, "beta2": defaults.Beta2, "epsilon": defaults.Epsilon, "clip": defaults.Clip,
-		fingerprintField: now[fingerprintField],
-	})
-	for name, value := range later {
-		if _, there := before[name]; !there {
-			before[name] = value
-		}
-	}
-	return err
 }
 
 // removeOthers removes the runs in dir, which --resume would continue otherwise, except

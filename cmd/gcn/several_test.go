@@ -51,7 +51,7 @@ func wantTree(t *testing.T, dir string, want map[string]string, after string) {
 // on.
 func TestRefusedRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
-	line := trainArgs("--runs", "2", "--out", "r", "-q")
+	line := trainArgs("--runs", "2", "--out", "r", "-q", "--method", "ladies-flat-debiased")
 	succeed(t, append(line, "--max-batches", "10")...)
 	before := tree(t, "r")
 	refuse := func(code int, words string, args ...string) {

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"path/filepath"
@@ -15,6 +15,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
@@ -26,7 +27,7 @@ func newStudyCommand() *cobra.Command {
   gcn study approx-error --data synth:arxiv --methods ladies,ladies-flat-debiased
   gcn study assumption --run runs/first`,
 		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(),
-		newStudyKernelRidgeCommand(), newStudyFeaturesCommand(), newStudyAdviseCommand())
+		newStudyFeaturesCommand(), newStudyAdviseCommand())
 }
 
 type studyOptions struct {
@@ -72,13 +73,7 @@ func (o *studyOptions) resultFlags(cmd *cobra.Command) {
 }
 
 func (o *studyOptions) check() error {
-	if err := atLeast("batch", o.batch, 1); err != nil {
-		return err
-	}
-	if err := within("hidden", o.hidden, 1, mostHidden); err != nil {
-		return err
-	}
-	if err := atLeast("layer", o.layer, 1); err != nil {
+	if err := cmp.Or(atLeast("batch", o.batch, 1), within("hidden", o.hidden, 1, mostHidden), atLeast("layer", o.layer, 1)); err != nil {
 		return err
 	}
 	if o.layer > 1 && o.run == "" && !o.pilots {
@@ -139,11 +134,11 @@ func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorm
 }
 
 // finish saves a study's table and prints it: as JSON with the fields of the
-// subject, or as text by show.
-func (o *studyOptions) finish(cmd *cobra.Command, s *subject, name string, t study.Table, show func(io.Writer) error) error {
+// subject, or as text.
+func (o *studyOptions) finish(cmd *cobra.Command, s *subject, name string, t study.Shown) error {
 	dir := o.out
 	if dir == "" {
-		dir = filepath.Join("studies", specSlug(s.spec))
+		dir = filepath.Join("studies", rundir.Slug(s.spec))
 	}
 	if err := study.Save(dir, name, t); err != nil {
 		return err
@@ -152,7 +147,7 @@ func (o *studyOptions) finish(cmd *cobra.Command, s *subject, name string, t stu
 	if o.asJSON {
 		return s.printJSON(w, t, map[string]any{"run_dir": o.run, "saved": filepath.Join(dir, name)})
 	}
-	if err := show(w); err != nil {
+	if err := printStudy(w, t); err != nil {
 		return err
 	}
 	files := "csv,json,svg,png"
@@ -194,5 +189,24 @@ func (s *subject) weights() string {
 	return "glorot"
 }
 
-// fourDigits writes a number with about four digits.
-func fourDigits(x float64) string { return fmt.Sprintf("%.4g", x) }
+// printStudy prints a study's table, and the lines below it.
+func printStudy(w io.Writer, t study.Shown) error {
+	table := newTable(true)
+	head, rows, below := t.Lines()
+	for _, cells := range append([][]string{head}, rows...) {
+		row := make([]any, len(cells)+1) // the last column is not aligned
+		for k, cell := range append(cells, "") {
+			row[k] = cell
+		}
+		table.row(row...)
+	}
+	if err := table.print(w); err != nil {
+		return err
+	}
+	for _, line := range below {
+		if err := printLine(w, "%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

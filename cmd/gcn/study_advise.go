@@ -76,16 +76,7 @@ P·X and P·(P·X).`,
 }
 
 func (a *adviseStudy) check() error {
-	if err := within("layers", a.depth, 1, mostLayers); err != nil {
-		return err
-	}
-	if err := atLeast("batch", a.batch, 1); err != nil {
-		return err
-	}
-	if err := atLeast("max-samples", a.most, 1); err != nil {
-		return err
-	}
-	if err := atLeast("batches", a.batches, 0); err != nil {
+	if err := cmp.Or(within("layers", a.depth, 1, mostLayers), atLeast("batch", a.batch, 1), atLeast("max-samples", a.most, 1), atLeast("batches", a.batches, 0)); err != nil {
 		return err
 	}
 	if !(a.target > 0) || math.IsInf(a.target, 0) {

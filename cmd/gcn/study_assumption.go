@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"io"
-
+	"cmp"
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/study"
@@ -38,16 +36,7 @@ that they are proportional: a slope above 0 and an R² near 1.`,
 }
 
 func (a *assumptionStudy) check() error {
-	if err := a.studyOptions.check(); err != nil {
-		return err
-	}
-	if err := atLeast("batches", a.batches, 0); err != nil {
-		return err
-	}
-	if err := atLeast("points", a.points, 1); err != nil {
-		return err
-	}
-	return oneOf("nodes", a.nodes, []string{"all", "train"})
+	return cmp.Or(a.studyOptions.check(), atLeast("batches", a.batches, 0), atLeast("points", a.points, 1), oneOf("nodes", a.nodes, []string{"all", "train"}))
 }
 
 func (a *assumptionStudy) do(cmd *cobra.Command, _ []string) error {
@@ -73,15 +62,5 @@ func (a *assumptionStudy) do(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return a.finish(cmd, s, "assumption", t, func(w io.Writer) error { return printAssumption(w, t) })
-}
-
-func printAssumption(w io.Writer, t *study.AssumptionTable) error {
-	table := newTable(true)
-	table.row("layer", "y", "on x", "pairs", "β0", "± se", "β1", "± se", "R²", "")
-	for _, r := range t.Rows {
-		table.row(r.Layer, r.Response, r.On, r.N, fourDigits(r.Intercept), fmt.Sprintf("%.2g", r.InterceptSE),
-			fourDigits(r.Slope), fmt.Sprintf("%.2g", r.SlopeSE), fmt.Sprintf("%.4f", r.R2), "")
-	}
-	return table.print(w)
+	return a.finish(cmd, s, "assumption", t)
 }

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"io"
+	"cmp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -68,10 +67,7 @@ noise of the mask as over all neighbours: its error is from QPHW without a mask.
 
 func (e *errorStudy) check() error {
 	e.pilots = e.given()
-	if err := e.studyOptions.check(); err != nil {
-		return err
-	}
-	if err := e.pilotOptions.check(e.fs, &e.studyOptions); err != nil {
+	if err := cmp.Or(e.studyOptions.check(), e.pilotOptions.check(e.fs, &e.studyOptions)); err != nil {
 		return err
 	}
 	if e.given() && !e.fs.Changed("methods") {
@@ -85,13 +81,7 @@ func (e *errorStudy) check() error {
 			return usagef("--methods %s: it samples the change since earlier activations: add --ages, such as --ages 0,10,50", name)
 		}
 	}
-	if err := e.sizes.check(); err != nil {
-		return err
-	}
-	if err := atLeast("repeats", e.repeats, 2); err != nil {
-		return err
-	}
-	return atLeast("draws", e.draws, 2)
+	return cmp.Or(e.sizes.check(), atLeast("repeats", e.repeats, 2), atLeast("draws", e.draws, 2))
 }
 
 func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
@@ -130,7 +120,7 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return e.finish(cmd, s, "approx-error", t, func(w io.Writer) error { return printErrors(w, t) })
+	return e.finish(cmd, s, "approx-error", t)
 }
 
 func contenders(names []string, p *graph.Laplacian, train []int32) ([]study.Contender, error) {
@@ -167,26 +157,4 @@ func checkContenders(names []string) error {
 		}
 	}
 	return nil
-}
-
-func printErrors(w io.Writer, t *study.ErrorTable) error {
-	table := newTable(true)
-	table.row("method", "samples", "error", "± sem", "relative", "bias", "sd", "")
-	for _, r := range t.Rows {
-		bias := fourDigits(r.Bias)
-		if r.Bias2 < 2*r.Bias2SEM {
-			bias = "(noise)"
-		}
-		table.row(r.Method, r.Samples, fourDigits(r.Mean), fmt.Sprintf("%.2g", r.SEM), fmt.Sprintf("%.3f", r.Relative), bias, fourDigits(r.SD), "")
-	}
-	if err := table.print(w); err != nil {
-		return err
-	}
-	if t.Noise > 0 {
-		if err := printLine(w, "noise of dropout over all neighbours: %s, relative %.3f, a part of the error of ladies-cv", fourDigits(t.Noise), t.Noise/t.Norm); err != nil {
-			return err
-		}
-	}
-	return printLine(w, "‖QPHW‖ = %s, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
-		fourDigits(t.Norm), t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -64,20 +63,5 @@ func (f *featuresStudy) do(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return f.finish(cmd, s, "features", t, func(w io.Writer) error { return printFeatures(w, t) })
-}
-
-func printFeatures(w io.Writer, t *study.FeaturesTable) error {
-	table := newTable(true)
-	table.row("seed", "best valid", "test "+t.Metric, "batches", "")
-	for _, r := range t.Rows {
-		table.row(r.Seed, formatScore(number(r.BestValid)), formatScore(number(r.Test)), r.Batches, "")
-	}
-	if err := table.print(w); err != nil {
-		return err
-	}
-	if len(t.Rows) == 1 {
-		return nil
-	}
-	return printLine(w, "mean %s ± %s (standard deviation of the runs)", formatScore(number(t.TestMean)), formatScore(number(t.TestStd)))
+	return f.finish(cmd, s, "features", t)
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"math"
-
+	"cmp"
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/study"
@@ -39,13 +36,7 @@ directly: below 1, flat is better.`,
 }
 
 func (n *normsStudy) check() error {
-	if err := n.studyOptions.check(); err != nil {
-		return err
-	}
-	if err := atLeast("batches", n.batches, 1); err != nil {
-		return err
-	}
-	return atLeast("bins", n.bins, 1)
+	return cmp.Or(n.studyOptions.check(), atLeast("batches", n.batches, 1), atLeast("bins", n.bins, 1))
 }
 
 func (n *normsStudy) do(cmd *cobra.Command, _ []string) error {
@@ -61,41 +52,5 @@ func (n *normsStudy) do(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return n.finish(cmd, s, "norms", t, func(w io.Writer) error { return printNorms(w, t) })
-}
-
-func printNorms(w io.Writer, t *study.NormsTable) error {
-	table := newTable(true)
-	table.row("layer", "C1", "C2", "C1/C2²", "C2, tails cut", "C1/C2²", "moment ratio", "")
-	for _, r := range t.Rows {
-		table.row(r.Layer, fourDigits(r.C1), fourDigits(float64(r.C2)), fmt.Sprintf("%.2g", r.Ratio), fourDigits(float64(r.C2Cut)),
-			fmt.Sprintf("%.2g", r.RatioCut), fmt.Sprintf("%.3f", r.MomentRatio), "")
-	}
-	if err := table.print(w); err != nil {
-		return err
-	}
-	for _, r := range t.Rows {
-		if err := printLine(w, "%s: %s", r.Layer, normsVerdict(r)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// normsVerdict explains a row: which probabilities have the lower variance.
-func normsVerdict(r study.NormsRow) string {
-	assumption := "the paper's assumption does not hold, so it proves nothing"
-	if r.Holds {
-		assumption = "the paper's assumption holds"
-	}
-	if math.IsNaN(r.MomentRatio) {
-		return assumption + "; the second moments are 0 or not numbers, and tell nothing"
-	}
-	if math.Abs(r.MomentRatio-1) < 0.005 {
-		return assumption + "; flat probabilities and LADIES have equal second moments, to within half a per cent"
-	}
-	if r.FlatBetter {
-		return fmt.Sprintf("%s; flat probabilities have the lower second moment, %.0f %% below LADIES", assumption, 100*(1-r.MomentRatio))
-	}
-	return fmt.Sprintf("%s; LADIES has the lower second moment, flat is %.0f %% above", assumption, 100*math.Abs(r.MomentRatio-1))
+	return n.finish(cmd, s, "norms", t)
 }

@@ -132,6 +132,19 @@ func TestStudyVariance(t *testing.T) {
 	succeed(t, "study", "variance", "--data", smallData, "--batch", "16", "--samples", "8", "--repeats", "50", "--watch", "4")
 }
 
+// An estimated covariance is printed if the verdict hangs on it.
+func TestPrintVariance(t *testing.T) {
+	var out strings.Builder
+	err := printStudy(&out, &study.VarianceTable{Rows: []study.VarianceRow{
+		{Estimator: "inside", CovOverBound: 2, CovWithin: true, WithinTheorem: true},
+		{Estimator: "outside", CovOverBound: 3},
+	}})
+	text := strings.Join(strings.Fields(out.String()), " ")
+	if err != nil || !strings.Contains(text, "0.000 (noise) 0 0 yes") || !strings.Contains(text, "0.000 3.000 0 0 no") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
 // TestStudyTheorem checks the theorem on given weights, which are a list, a law or a
 // file, and on a mini-batch of data.
 func TestStudyTheorem(t *testing.T) {
@@ -159,37 +172,14 @@ func TestStudyTheorem(t *testing.T) {
 			t.Errorf("the table does not say %q: %s", words, text)
 		}
 	}
-	m := object(t, succeed(t, "study", "theorem", "--data", smallData, "--batch", "16", "--hidden", "8", "--samples", "8", "--repeats", "400", "--batches", "5", "--out", "out", "--json"))
-	claims := map[any]bool{}
-	for _, row := range rowsOf(t, m) {
-		claims[row["claim"]] = true
-	}
-	for _, claim := range []string{"Var β, corrected recursion", "E‖BSC − BC‖²", "bound of ‖BSC − BC‖²", "rank of BSC"} {
-		if !claims[claim] {
-			t.Errorf("no row on %q", claim)
-		}
+	m := object(t, succeed(t, "study", "theorem", "--data", smallData, "--batch", "16", "--samples", "8", "--repeats", "400", "--out", "out", "--json"))
+	if claims := rowsOf(t, m); len(claims) == 0 || m["candidates"].(float64) < 16 {
+		t.Errorf("%d claims on the %v candidates of a mini-batch", len(claims), m["candidates"])
 	}
 	succeed(t, "study", "variance", "--weights", "uniform:4", "--repeats", "100", "--out", "out")
 	writeFile(t, "bad.txt", []byte("1\n-2\n"))
 	fail(t, exitFailed, []string{"bad.txt:2", "-2"}, "study", "theorem", "--weights", "bad.txt")
 	fail(t, exitFailed, []string{"missing.txt"}, "study", "theorem", "--weights", "missing.txt")
-}
-
-func TestStudyKernelRidge(t *testing.T) {
-	t.Chdir(t.TempDir())
-	args := []string{"study", "kernel-ridge", "--data", smallData, "--nodes", "40", "--repeats", "4", "--out", "out"}
-	m := object(t, succeed(t, append(args, "--json")...))
-	for _, row := range rowsOf(t, m) {
-		wantFields(t, row, "method", "samples", "product", "product_sem", "product_bias2", "weighted", "weighted_risk", "sketched", "sketched_risk")
-	}
-	wantFields(t, m, "dataset", "bandwidth", "risk", "mean_risk", "saved", "seed")
-	wantFiles(t, "out", "kernel-ridge", ".csv", ".json", ".svg", ".png")
-	text := succeed(t, append(args, "--samples", "5,5000")...).stdout
-	for _, words := range []string{"flat-debiased", "risk of the exact regression", "saved in"} {
-		if !strings.Contains(text, words) {
-			t.Errorf("the table does not say %q: %s", words, text)
-		}
-	}
 }
 
 func TestStudyAdvise(t *testing.T) {
@@ -208,9 +198,36 @@ func TestStudyAdvise(t *testing.T) {
 	}
 }
 
+// smallReproduction writes a file of options for short runs, with more options.
+func smallReproduction(t *testing.T, more string) string {
+	t.Helper()
+	writeFile(t, "small.json", []byte(`{"batch": 32, "hidden": 8, "max-batches": 5`+more+"}"))
+	return "small.json"
+}
+
+// TestReproduceConfig refuses files of options with a line that names file and line.
+func TestReproduceConfig(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for text, words := range map[string]string{
+		"{\n\"batch\": 3,\n\"hiden\": 4}": `wrong.json:3: there is no option "hiden"`,
+		"{\n\n\"batch\": \"many\"}":       `wrong.json:3: "batch" has a value that does not fit`,
+		"{\n\"batch\": 3,}":               "wrong.json:2: ",
+		"{\"batch\": 3, \"batch\": 4}":    "wrong.json:1: ",
+		"":                                "wrong.json:1: ",
+		"{\"hidden\": 100000000000}":      "hidden 100000000000: want a number from 1 to 65536",
+		"{\"batch\": -1}":                 "batch -1: want a number from 1",
+		"{\"repeats\": 1}":                "repeats 1: want a number from 2",
+		"{\"setting\": \"odd\"}":          `setting "odd": want fixed, increasing or both`,
+	} {
+		writeFile(t, "wrong.json", []byte(text))
+		fail(t, exitUsage, []string{"--config", words}, "reproduce", "accuracy", "--config", "wrong.json")
+	}
+	fail(t, exitUsage, []string{"--config", "missing.json"}, "reproduce", "accuracy", "--config", "missing.json")
+}
+
 func TestReproduce(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := []string{"reproduce", "accuracy", "--data", smallData, "--methods", "ladies,full", "--samples", "32,32", "--runs", "2", "--batch", "32", "--hidden", "8", "--max-batches", "20"}
+	args := []string{"reproduce", "accuracy", "--data", smallData, "--methods", "ladies,full", "--samples", "32,32", "--runs", "2", "--config", smallReproduction(t, "")}
 	first := object(t, succeed(t, append(args, "--json")...))
 	for _, row := range rowsOf(t, first) {
 		wantFields(t, row, "dataset", "method", "quantity", "n", "mean", "std", "sem")
@@ -236,7 +253,7 @@ func TestReproduce(t *testing.T) {
 // TestReproduceTwins compares a data set that has no published figures: it has two scores.
 func TestReproduceTwins(t *testing.T) {
 	t.Chdir(t.TempDir())
-	out := succeed(t, "reproduce", "twins", "--data", smallData, "--runs", "1", "--eval-every", "5", "--batch", "32", "--hidden", "8", "--max-batches", "5", "-q")
+	out := succeed(t, "reproduce", "twins", "--data", smallData, "--runs", "1", "--eval-every", "5", "--config", smallReproduction(t, ""), "-q")
 	for _, words := range []string{"Twins. ", "features alone", "full batch", "saved in reproduced/twins."} {
 		if !strings.Contains(out.stdout, words) {
 			t.Errorf("the output lacks %q: %s", words, out.stdout)
@@ -249,7 +266,7 @@ func TestReproduceTwins(t *testing.T) {
 // cells: the second time nothing is computed, and the text is the same.
 func TestReproduceAll(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := []string{"reproduce", "all", "--data", smallData, "--runs", "1", "--eval-every", "5", "--batch", "32", "--hidden", "8", "--max-batches", "5", "--repeats", "2", "--batches", "5"}
+	args := []string{"reproduce", "all", "--data", smallData, "--runs", "1", "--eval-every", "5", "--config", smallReproduction(t, `, "repeats": 2, "batches": 5`)}
 	first := succeed(t, args...)
 	for _, words := range []string{"Section 4.1: ", ": not measured", "saved in reproduced/results.md"} {
 		if !strings.Contains(first.stdout, words) {
@@ -263,7 +280,7 @@ func TestReproduceAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if words := "`gcn reproduce all --data '" + smallData + "' --runs 1 --eval-every 5 --batch 32"; !strings.Contains(string(text), words) {
+	if words := "`gcn reproduce all --data '" + smallData + "' --runs 1 --eval-every 5 --config small.json`"; !strings.Contains(string(text), words) {
 		t.Errorf("the text lacks %q", words)
 	}
 	again := succeed(t, append(args, "--json", "--out", "reproduced")...)
@@ -288,7 +305,7 @@ func (w *cancelling) Write(p []byte) (int, error) {
 // on, and goes on.
 func TestReproduceInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := []string{"reproduce", "table7", "--data", smallData, "--samples", "16,16", "--runs", "1", "--batch", "16", "--hidden", "8", "--max-batches", "3"}
+	args := []string{"reproduce", "table7", "--data", smallData, "--samples", "16,16", "--runs", "1", "--config", smallReproduction(t, "")}
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := &cancelling{cancel: cancel}
 	if code := run(ctx, args, io.Discard, stderr); code != exitInterrupted {
@@ -315,7 +332,7 @@ func TestDegenerateStudies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"}, {"theorem", "--batches", "2", "--samples", "4", "--repeats", "200", "--hidden", "8"},
+		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"}, {"theorem", "--samples", "4", "--repeats", "200"},
 	} {
 		all := append([]string{"study", args[0], "--data", "npy:zero", "--batch", "16", "--out", "out"}, args[1:]...)
 		rowsOf(t, object(t, succeed(t, append(all, "--json")...)))
@@ -332,7 +349,7 @@ func TestDegenerateStudies(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, text := range map[string]string{
-			"config.json": `{"method":"ladies","seed":` + seed + `}`, "metrics.jsonl": `{"batch":10,"loss":0.1,"valid":0.1,"seconds":1}`, "result.json": `{"test":0.1}`,
+			"config.json": `{"schema":3,"method":"ladies","seed":` + seed + `}`, "metrics.jsonl": `{"batch":10,"loss":0.1,"valid":0.1,"seconds":1}`, "result.json": `{"test":0.1}`,
 		} {
 			if err := os.WriteFile(filepath.Join("runs", seed, name), []byte(text), 0o666); err != nil {
 				t.Fatal(err)
@@ -373,10 +390,6 @@ func TestStudyUsage(t *testing.T) {
 		{"study theorem --weights 1,2 --population some", "some,candidates"},
 		{"study theorem --weights 1,2,3 --population 2", "3 candidates"},
 		{"study theorem --weights 1,2 --repeats 3", "--repeats"},
-		{"study kernel-ridge --nodes 1", "--nodes"},
-		{"study kernel-ridge --ridge 0", "--ridge"},
-		{"study kernel-ridge --bandwidth -1", "--bandwidth"},
-		{"study kernel-ridge --run x", "--run"},
 		{"study advise a b", "one SPEC"},
 		{"study advise --target 0", "--target"},
 		{"reproduce", "table1,all"},
@@ -388,7 +401,6 @@ func TestStudyUsage(t *testing.T) {
 		{"reproduce table4 --seed 0", "--seed 0,from 1 up"},
 		{"reproduce table4 --out=", "--out,folder"},
 		{"reproduce table4 --data nothing:x", "nothing"},
-		{"reproduce accuracy --setting odd", "odd,fixed"},
 		{"reproduce accuracy --methods ladys", "did you mean ladies?"},
 		{"report", "DIR"},
 	} {
@@ -404,7 +416,7 @@ func TestNormsVerdictOfEqualMoments(t *testing.T) {
 		1: "equal second moments", 1.004: "equal second moments", 0.996: "equal second moments",
 		1.2: "LADIES has the lower second moment, flat is 20 % above", 0.8: "flat probabilities have the lower second moment, 20 % below",
 	} {
-		if got := normsVerdict(study.NormsRow{MomentRatio: ratio, FlatBetter: ratio < 1}); !strings.Contains(got, want) {
+		if got := (&study.NormsRow{MomentRatio: ratio, FlatBetter: ratio < 1}).Verdict(); !strings.Contains(got, want) {
 			t.Errorf("ratio %v: %s", ratio, got)
 		}
 	}
@@ -414,7 +426,7 @@ func TestNormsVerdictOfEqualMoments(t *testing.T) {
 func TestFeaturesWithoutTestNodes(t *testing.T) {
 	var b strings.Builder
 	row := study.FeaturesRow{Seed: 1, BestValid: 0.5, Test: study.Number(math.NaN())}
-	if err := printFeatures(&b, &study.FeaturesTable{Metric: "accuracy", Rows: []study.FeaturesRow{row, row}}); err != nil {
+	if err := printStudy(&b, &study.FeaturesTable{Metric: "accuracy", Rows: []study.FeaturesRow{row, row}}); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); strings.Contains(text, "NaN") || !strings.Contains(text, "unknown") || !strings.Contains(text, "0.5000") {

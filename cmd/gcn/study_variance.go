@@ -1,9 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,13 +13,9 @@ import (
 
 // varianceStudy is one execution of "gcn study variance".
 type varianceStudy struct {
-	studyOptions
+	factorOptions
 	pilotOptions
-	fs             *pflag.FlagSet
-	weights        candidateWeights
-	sizes          intList
-	squared        bool
-	repeats, watch int
+	fs *pflag.FlagSet
 }
 
 func newStudyVarianceCommand() *cobra.Command {
@@ -44,47 +39,31 @@ histories of each age (see gcn study approx-error).`,
 		Args: noArguments,
 		RunE: checked(v.check, v.do),
 	}
-	v.studyOptions.flags(cmd, false)
-	fs := cmd.Flags()
-	fs.Var(&v.weights, "weights", weightsUsage)
-	fs.Var(&v.sizes, "samples", "numbers of draws (default with --weights: all possible ones; else 256,512,1024)")
-	fs.BoolVar(&v.squared, "squared", false, "probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖")
-	fs.IntVar(&v.repeats, "repeats", 20_000, "draws, if moments are estimated")
-	fs.IntVar(&v.watch, "watch", 32, "watched candidates, spread over the probabilities")
+	v.factorOptions.flags(cmd, 32)
 	v.pilotOptions.flags(cmd)
-	v.fs = fs
+	v.fs = cmd.Flags()
 	return cmd
 }
 
 func (v *varianceStudy) check() error {
-	if err := v.studyOptions.check(); err != nil {
-		return err
-	}
-	if err := v.pilotOptions.check(v.fs, &v.studyOptions); err != nil {
+	if err := cmp.Or(v.factorOptions.check(), v.pilotOptions.check(v.fs, &v.studyOptions)); err != nil {
 		return err
 	}
 	if v.given() && v.weights != "" {
 		return usagef("--ages trains a model: it needs --data, not --weights")
 	}
-	if err := atLeast("repeats", v.repeats, 2); err != nil {
-		return err
-	}
-	if err := atLeast("watch", v.watch, 2); err != nil {
-		return err
-	}
-	return v.sizes.check()
+	return cmp.Or(atLeast("repeats", v.repeats, 2), atLeast("watch", v.watch, 2))
 }
 
 func (v *varianceStudy) do(cmd *cobra.Command, _ []string) error {
 	what := study.Variance{Watch: v.watch, Repeats: v.repeats, Seed: v.seed, Progress: everySeconds(cmd.ErrOrStderr(), "rows")}
-	s, err := v.candidates(cmd, v.weights, v.squared, &what.Weights)
+	s, err := v.candidates(cmd, &what.Weights, &what.Sizes)
 	if err != nil {
 		return err
 	}
 	if s.data != nil {
 		what.Estimators = study.Estimators(s.data.Nodes())
 	}
-	what.Sizes = defaultDraws(v.sizes, len(what.Weights), s.data == nil && len(what.Weights) <= fewCandidates)
 	if v.given() {
 		if what.Output, err = v.output(cmd.Context(), s); err != nil {
 			return err
@@ -95,7 +74,7 @@ func (v *varianceStudy) do(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return v.finish(cmd, s, "variance", t, func(w io.Writer) error { return printVariance(w, t) })
+	return v.finish(cmd, s, "variance", t)
 }
 
 // output returns the measurement of the layer's output.
@@ -109,75 +88,4 @@ func (v *varianceStudy) output(ctx context.Context, s *subject) (*study.ApproxEr
 		Laplacian: s.data.Laplacian(), Product: hw, Histories: histories, Nodes: s.data.Split.Train,
 		Batch: v.batch, Repeats: repeats, Seed: v.seed,
 	}, nil
-}
-
-// fewCandidates is the largest number of candidates of --weights for which every number
-// of draws is studied by default.
-const fewCandidates = 16
-
-// defaultDraws returns the numbers of draws to study: those in sizes that the
-// candidates allow, or all possible ones.
-func defaultDraws(sizes []int, candidates int, all bool) []int {
-	if len(sizes) == 0 && all {
-		for s := 1; s <= candidates; s++ {
-			sizes = append(sizes, s)
-		}
-	}
-	if len(sizes) == 0 {
-		sizes = []int{256, 512, 1024}
-	}
-	var possible []int
-	for _, s := range sizes {
-		if s <= candidates {
-			possible = append(possible, s)
-		}
-	}
-	if len(possible) == 0 {
-		possible = []int{candidates}
-	}
-	return possible
-}
-
-func printVariance(w io.Writer, t *study.VarianceTable) error {
-	table := newTable(true)
-	ages := t.Ages()
-	header := []any{"draw, weight", "draws", "bias", "mean Var", "mean E(β−1)²", "Var/bound", "Cov/bound", "in bounds"}
-	for _, age := range ages {
-		if age < 0 {
-			header = append(header, "error")
-		} else {
-			header = append(header, fmt.Sprintf("age %d", age))
-		}
-	}
-	table.row(append(header, "")...)
-	for _, r := range t.Rows {
-		within := "yes"
-		if !r.WithinTheorem {
-			within = "no"
-		}
-		cov := fmt.Sprintf("%.3f", r.CovOverBound)
-		if !r.Exact {
-			cov = "(noise)"
-		}
-		row := []any{r.Estimator, r.Samples, fmt.Sprintf("%.2g", r.Bias), fourDigits(r.MeanVar), fourDigits(r.MeanSquare),
-			fmt.Sprintf("%.3f", r.VarOverBound), cov, within}
-		for k := range ages {
-			text := "(biased)"
-			if k < len(r.Output) {
-				text = fmt.Sprintf("%.3f", r.Output[k].Relative)
-			}
-			row = append(row, text)
-		}
-		table.row(append(row, "")...)
-	}
-	if err := table.print(w); err != nil {
-		return err
-	}
-	how := "exact, by enumeration"
-	for _, r := range t.Rows {
-		if !r.Exact {
-			how = fmt.Sprintf("moments that are not exact are from %d draws", t.Repeats)
-		}
-	}
-	return printLine(w, "%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)
 }

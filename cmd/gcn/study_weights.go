@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -124,18 +126,60 @@ func parseWeight(word string) (float64, error) {
 	return x, nil
 }
 
+// factorOptions are the options of a study of the factors β of a layer's candidates.
+type factorOptions struct {
+	studyOptions
+	weights        candidateWeights
+	sizes          intList
+	squared        bool
+	repeats, watch int
+}
+
+func (o *factorOptions) flags(cmd *cobra.Command, watch int) {
+	o.studyOptions.flags(cmd, false)
+	fs := cmd.Flags()
+	fs.Var(&o.weights, "weights", weightsUsage)
+	fs.Var(&o.sizes, "samples", "numbers of draws (default with few --weights: all possible ones; else 256,512,1024)")
+	fs.BoolVar(&o.squared, "squared", false, "with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖")
+	fs.IntVar(&o.repeats, "repeats", 20_000, "draws, where moments are estimated")
+	fs.IntVar(&o.watch, "watch", watch, "watched candidates, spread over the probabilities")
+}
+
+func (o *factorOptions) check() error { return cmp.Or(o.studyOptions.check(), o.sizes.check()) }
+
+// fewCandidates is the largest number of candidates of --weights for which every number
+// of draws is studied by default.
+const fewCandidates = 16
+
 // candidates sets weights from the flag, or to the probabilities of a random mini-batch
-// of the data. The subject has data in the second case only.
-func (o *studyOptions) candidates(cmd *cobra.Command, flag candidateWeights, squared bool, weights *[]float64) (s *subject, err error) {
-	if flag != "" {
-		*weights, err = flag.values(cmd.Context())
-		return &subject{spec: "weights:" + string(flag)}, err
+// of the data, and sizes to the numbers of draws that the candidates allow. The subject has
+// data in the second case only.
+func (o *factorOptions) candidates(cmd *cobra.Command, weights *[]float64, sizes *[]int) (s *subject, err error) {
+	*sizes = []int{256, 512, 1024}
+	if o.weights != "" {
+		s = &subject{spec: "weights:" + string(o.weights)}
+		if *weights, err = o.weights.values(cmd.Context()); err != nil {
+			return nil, err
+		}
+		if m := len(*weights); m <= fewCandidates {
+			*sizes = nil
+			for k := range m {
+				*sizes = append(*sizes, k+1)
+			}
+		}
+	} else {
+		if s, err = o.open(cmd.Context(), cmd.Flags()); err != nil {
+			return nil, err
+		}
+		rng := rand.New(samplers.NewSource(o.seed, 0, 0))
+		*weights = study.LayerWeights(s.data.Laplacian(), study.RandomBatch(rng, s.data.Split.Train, o.batch), o.squared)
 	}
-	if s, err = o.open(cmd.Context(), cmd.Flags()); err != nil {
-		return nil, err
+	if len(o.sizes) > 0 {
+		*sizes = slices.Clone(o.sizes)
 	}
-	rng := rand.New(samplers.NewSource(o.seed, 0, 0))
-	rows := study.RandomBatch(rng, s.data.Split.Train, o.batch)
-	*weights = study.LayerWeights(s.data.Laplacian(), rows, squared)
+	m := len(*weights)
+	if *sizes = slices.DeleteFunc(*sizes, func(size int) bool { return size > m }); len(*sizes) == 0 {
+		*sizes = []int{m}
+	}
 	return s, nil
 }

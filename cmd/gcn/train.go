@@ -70,7 +70,7 @@ interruption.`,
   gcn train --data synth:arxiv --out runs/a --resume      # repeat until it is done
   gcn train --config runs/a/config.json --seed 2
   gcn train --recipe tuned-arxiv-gcn --data synth:arxiv
-  gcn train --data store:papers.store --eval-samples 5000 --memory 8GiB --scratch /fast/disk`,
+  gcn train --data store:papers.safetensors --eval-samples 5000 --memory 8GiB --scratch /fast/disk`,
 		Args:        noArguments,
 		Annotations: shared(),
 	}
@@ -151,6 +151,7 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 		if given, err = readConfig(ctx, j.Config); err != nil {
 			return err
 		}
+		j.keepMethod(given)
 		if err := given.apply(j.fs, inFiles...); err != nil {
 			return err
 		}
@@ -172,6 +173,9 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 		if err := saved.apply(j.fs); err != nil {
 			return noUsage(err)
 		}
+		if err := j.tellCosine(saved); err != nil {
+			return err
+		}
 		// The run has chosen values in place of auto.
 		if j.EvalEvery == autoInterval {
 			err = saved.set(j.fs, "eval-every")
@@ -183,6 +187,9 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 		if err != nil {
 			return noUsage(err)
 		}
+	}
+	if option := j.chooseMethod(j.fs); option != "" && !j.Auto {
+		j.say("%s: %s keeps no histories of activations with it, so the method is %s", option, defaultMethod, paperMethod)
 	}
 	if err := j.checkAuto(); err != nil {
 		return err
@@ -208,7 +215,8 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 }
 
 // fillAndWeigh is fillOptions for a command line of its own: the options of a new run must
-// have an effect. A search may combine options so that one has none.
+// have an effect. A search may combine options so that one has none, and its runs may be
+// resumed.
 func (j *trainJob) fillAndWeigh(ctx context.Context) error {
 	if err := j.fillOptions(ctx); err != nil || j.Resume && holdsRun(j.Out) {
 		return err
@@ -250,7 +258,11 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 	}
 	j.say("%s, %s, in %s", methodText(method, j.Samples), seeds, dir)
 	if len(j.unused) > 0 {
-		j.say("--exact-input: the input is not sampled, so the last number of --samples, %s, is not used", j.unused.String())
+		why := "--method " + j.Method
+		if j.fs.Changed("exact-input") {
+			why = "--exact-input"
+		}
+		j.say("%s: the input is not sampled, so the last number of --samples, %s, is not used", why, j.unused.String())
 	}
 	if advice := blasAdvice(blasName()); advice != "" {
 		j.say("%s", advice)
@@ -333,6 +345,9 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	display.finish()
 	if err == nil && seed == j.Seed+uint64(j.Runs-1) && j.partition == nil {
 		j.warnOfFewSamples(ctx, model, data)
+		for _, hint := range o.hints(history, data, j.resumable(dir)) {
+			j.say("%s", hint)
+		}
 	}
 	if err != nil {
 		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -359,6 +374,14 @@ func (j *trainJob) chooseInterval(ctx context.Context, model *layers.GCN, data *
 	return nil
 }
 
+// resumable returns the folder to resume for a run in dir: of several runs, the folder of all.
+func (j *trainJob) resumable(dir string) string {
+	if j.Runs > 1 {
+		return filepath.Dir(dir)
+	}
+	return dir
+}
+
 // interruption returns the error of a run that was interrupted after the given number of
 // batches, with the command that continues it.
 func (j *trainJob) interruption(err error, dir string, batches int) error {
@@ -373,9 +396,7 @@ func (j *trainJob) interruption(err error, dir string, batches int) error {
 	if batches > 0 {
 		when += ", saved"
 	}
-	if j.Runs > 1 {
-		dir = filepath.Dir(dir)
-	}
+	dir = j.resumable(dir)
 	if errors.Is(err, train.ErrRunMoved) {
 		return interrupted{err, fmt.Sprintf("interrupted %s; %s was moved or replaced: to go on, name its new place: gcn train --out DIR --resume", when, dir)}
 	}
@@ -395,7 +416,7 @@ func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir st
 	return &result{
 		Conv: conv, Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, ExactInput: o.ExactInput, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
-		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
+		Batches: history.Batches, BestBatch: history.BestBatch, Falls: history.Falls, Stop: history.Stop,
 		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes, InputBytes: input,
 		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
 		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), RefreshS: measured(history.RefreshS), WallS: measured(history.WallS),

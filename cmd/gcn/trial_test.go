@@ -127,9 +127,9 @@ var trials = map[string]trial{
 
 // trialWords are words that gcn train prints about each graph.
 var trialWords = map[string][]string{
-	"Citations": {"directed=out", "graphs, sparse, vision", "split from split.csv", "weights in column 3"},
+	"Citations": {"directed=out", "graphs, sparse, vision", "split from split.csv", "weights in weight"},
 	"Arrays":    {"2 kinds of labels", "edges weighted by data.npy"},
-	"Pages":     {"features sparse: 150 of 50×935", "weights in the attribute weight", "stratified by class"},
+	"Pages":     {"features sparse: 150 of 50×935", "weights in networkx's attribute weight", "stratified by class"},
 }
 
 // TestTrials makes the raw files of docs/trials.md and runs its commands, at most three for

@@ -274,7 +274,12 @@ func (j *tuneJob) openData(ctx context.Context) error {
 		return fmt.Errorf("%s has no validation nodes; gcn tune compares settings by their score", j.Data)
 	}
 	var first *trainJob
-	for _, job := range j.jobs {
+	for k, job := range j.jobs {
+		job.Quiet = j.Quiet || k > 0
+		if err := job.leaveHistories(j.data, mostHistoryBytes); err != nil {
+			return err
+		}
+		job.Quiet = true
 		switch {
 		case !job.ExactInput:
 		case first != nil:

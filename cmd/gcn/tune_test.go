@@ -14,9 +14,10 @@ import (
 	"time"
 )
 
-// searchArgs is a search of six settings that takes under a second.
+// searchArgs is a search of six settings that takes under a second. Without a schedule, a rung
+// trains as a run that ends there.
 func searchArgs(args ...string) []string {
-	return append([]string{"tune", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16", "--max-batches", "40", "--eval-every", "5",
+	return append([]string{"tune", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16", "--max-batches", "40", "--eval-every", "5", "--schedule", "none",
 		"--rungs", "2", "--reduce", "3", "--runs", "2", "--search", "lr=0.03,0.01,0.003", "--search", "dropout=0,0.5"}, args...)
 }
 
@@ -85,7 +86,7 @@ func TestTune(t *testing.T) {
 	// Scores of a rung equal the scores of training without a search.
 	last := rows[5] // of the first rung
 	options := last["options"].(map[string]any)
-	line := []string{"train", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16", "--max-batches", "15", "--eval-every", "5", "--runs", "2",
+	line := []string{"train", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16", "--max-batches", "15", "--eval-every", "5", "--schedule", "none", "--runs", "2",
 		"--out", "alone", "--json", "-q", "--lr", jsonText(t, options["lr"]), "--dropout", jsonText(t, options["dropout"])}
 	if r := object(t, succeed(t, line...)); r["best_valid"] != last["valid"] {
 		t.Errorf("valid %v without a search, %v in it", r["best_valid"], last["valid"])
@@ -206,7 +207,8 @@ func TestTuneFewEvaluations(t *testing.T) {
 		"--max-batches 9 --eval-every 1":   {1, 3, 9},
 		"--max-batches 10 --eval-every 2":  {2, 4, 10},
 		"--max-batches 30 --eval-every 20": {10, 30},
-		"--max-batches 6":                  {6}, // with the default of 10
+		"--max-batches 6 --eval-every 10":  {6},
+		"--max-batches 6":                  {1, 2, 6}, // auto: after each
 		"--max-batches 1":                  {1},
 	} {
 		line := append(strings.Fields("tune --data "+smallData+" --batch 64 --samples 64 --hidden 8 --runs 1 --search lr=0.03,0.01 --json --out"), options)
@@ -278,7 +280,7 @@ func TestTuneErrors(t *testing.T) {
 		"how many settings,--trials":                 {"--search", "lr=0.1..1"},
 		"space.json:2,smaller number":                {"--space", "space.json"},
 		"recipe.json,--layers 0":                     {"--search", "lr=1,2", "--recipe", "recipe.json"},
-		"--max-batches 0":                            {"--search", "lr=1,2", "--max-batches", "0"},
+		"--max-batches 0":                            {"--search", "lr=1,2", "--max-batches", "0", "--schedule", "none"},
 		"--max-batches,--epochs 3":                   {"--search", "lr=1,2", "--epochs", "3"},
 		"--max-batches,--epochs 2":                   {"--search", "lr=1,2", "--recipe", "epochs.json"},
 		"too few for 9 rungs":                        {"--search", "lr=1,2", "--max-batches", "3", "--rungs", "9"},

@@ -5,12 +5,12 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/internal/longtest"
 )
 
 func TestRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it may build the emulator")
-	}
+	longtest.Skip(t) // it builds the emulator
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip(err)
 	}

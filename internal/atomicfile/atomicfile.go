@@ -162,9 +162,6 @@ func removeStale(root *os.Root, part string) bool {
 
 func sameFile(root *os.Root, name string, file *os.File) bool {
 	open, err := file.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := root.Lstat(name)
-	return err == nil && os.SameFile(open, there)
+	there, missing := root.Lstat(name)
+	return err == nil && missing == nil && os.SameFile(open, there)
 }

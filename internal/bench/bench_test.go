@@ -56,32 +56,31 @@ func TestStep(t *testing.T) {
 	}
 }
 
+func TestSampling(t *testing.T) {
+	d := data(t)
+	layerWise := func(importance samplers.Importance) samplers.Sampler {
+		return &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{16}, Importance: importance}
+	}
+	all := []samplers.Sampler{&samplers.Full{Laplacian: d.Laplacian(), Depth: 1}, layerWise(samplers.LADIES{}), layerWise(samplers.FastGCN{})}
+	rows, err := bench.Sampling(context.Background(), all, d, 32, 25, 1)
+	if err != nil || len(rows) != 3 {
+		t.Fatal(rows, err)
+	}
+	for k, r := range rows {
+		if !(r.MedianMS > 0) || !(r.MeanMS > 0) || !(r.SDMS > 0) || !(r.NNZ > 0) || r.Allocs < 0 {
+			t.Errorf("row %d: %+v", k, r)
+		}
+	}
+	// FastGCN draws from all nodes, LADIES from the neighbourhood.
+	if full := rows[0].Candidates; !(full > 32) || !(full < 1000) || rows[1].Candidates != full || rows[2].Candidates != 1000 || !(rows[1].NNZ < rows[0].NNZ) {
+		t.Errorf("%+v", rows)
+	}
+}
+
 func TestInfer(t *testing.T) {
 	d := data(t)
 	r, err := bench.Infer(context.Background(), modelOver(t, d), d, 2)
 	if err != nil || r.Nodes != 1000 || !(r.MS > 0) || !(r.NodesPerS > 0) || r.Repetitions != 2 {
 		t.Errorf("%+v, %v", r, err)
-	}
-}
-
-func TestScale(t *testing.T) {
-	d := data(t)
-	evicted := false
-	o := bench.ScaleOptions{Batches: 6, BatchSize: 64, Workers: 2, Evaluate: true, Evict: func() error { evicted = true; return nil }}
-	r, err := bench.Scale(context.Background(), modelOver(t, d), d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%+v", r)
-	if !evicted || r.BatchSize != 64 || !(r.SamplingMS > 0) || !(r.StepMS > 0) || !(r.PipelinedMS > 0) || !(r.FirstMS > 0) || !(r.OwnMB > 1) || !(r.EvalMS > 0) || !(r.EvalMB > 1) {
-		t.Errorf("%+v", r)
-	}
-	if mean := r.Entries / (64 + 128); r.Inputs > 128 || mean < 5 || mean > 40 { // rows of 11 entries on average, and better connected ones more often
-		t.Errorf("%v inputs, %v entries a row", r.Inputs, mean)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := bench.Scale(ctx, modelOver(t, d), d, o); err != context.Canceled {
-		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }

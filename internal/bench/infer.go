@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"runtime/metrics"
+	"sync"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -35,66 +36,49 @@ func Infer(ctx context.Context, m train.Model, d *datasets.Data, repetitions int
 	}
 	runtime.GC()
 	before := heapBytes()
-	watch := watchMemory(heapBytes, time.Millisecond)
-	defer watch.end()
-	var first float64
+	end := watchHeap()
+	defer end()
 	var times []float64
-	for k := range repetitions + 1 {
+	for range repetitions + 1 {
 		runtime.GC() // so that the heap holds at most one call's garbage
 		start := time.Now()
 		if _, err := train.Predict(ctx, m, d, nodes); err != nil {
 			return InferReport{}, err
 		}
-		if k == 0 {
-			first = milliseconds(time.Since(start))
-			continue
-		}
 		times = append(times, milliseconds(time.Since(start)))
 	}
-	ms := study.Median(times)
+	ms := study.Median(times[1:])
 	return InferReport{
-		MS: ms, FirstMS: first, NodesPerS: float64(len(nodes)) / ms * 1000, HeapMB: float64(watch.end()-before) / 1e6,
+		MS: ms, FirstMS: times[0], NodesPerS: float64(len(nodes)) / ms * 1000, HeapMB: float64(end()-before) / 1e6,
 		Nodes: len(nodes), Repetitions: repetitions,
 	}, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// memoryWatch reads an amount of memory every few milliseconds until end is called.
-type memoryWatch struct {
-	most       uint64
-	stop, done chan struct{}
-}
-
-func watchMemory(bytes func() uint64, every time.Duration) *memoryWatch {
-	w := &memoryWatch{most: bytes(), stop: make(chan struct{}), done: make(chan struct{})}
+// watchHeap reads the heap's size every millisecond until end is called. end returns the
+// largest size; later calls return the same.
+func watchHeap() (end func() uint64) {
+	most := heapBytes()
+	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(w.done)
-		tick := time.NewTicker(every)
+		defer close(done)
+		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				w.most = max(w.most, bytes())
-			case <-w.stop:
-				w.most = max(w.most, bytes())
+				most = max(most, heapBytes())
+			case <-stop:
 				return
 			}
 		}
 	}()
-	return w
-}
-
-// end stops the watch, waits for it, and returns the largest amount. Later calls return the
-// same.
-func (w *memoryWatch) end() uint64 {
-	select {
-	case <-w.done:
-	default:
-		close(w.stop)
-		<-w.done
-	}
-	return w.most
+	return sync.OnceValue(func() uint64 {
+		close(stop)
+		<-done
+		return max(most, heapBytes())
+	})
 }
 
 func heapBytes() uint64 {

@@ -7,13 +7,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/device"
-	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
@@ -23,11 +20,10 @@ import (
 // of 512 nodes, without the first and last 20.
 type StepOptions struct {
 	Batches   int    // 0 means 150
-	Discard   int    // batches to leave out at each end; 0 means 20, negative none
+	Discard   int    // batches to leave out at each end; 0 means 20
 	BatchSize int    // 0 means 512
 	Workers   int    // sampling goroutines of the pipelined passes; 0 means GOMAXPROCS
 	Seed      uint64 // of the batches
-	Adam      train.Adam
 }
 
 // StepReport is the cost of a training step. Fields with MS are milliseconds a batch. "gcn
@@ -66,93 +62,74 @@ type StepReport struct {
 
 // Step measures training steps of m on d. They change m's parameters. If ctx ends first,
 // the error is ctx's.
-func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (StepReport, error) {
-	if err := o.fill(); err != nil {
-		return StepReport{}, err
+func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (r StepReport, err error) {
+	o.Batches, o.Discard, o.BatchSize = cmp.Or(o.Batches, 150), cmp.Or(o.Discard, 20), cmp.Or(o.BatchSize, 512)
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	if o.Batches <= 2*o.Discard {
+		return r, fmt.Errorf("bench: %d batches, but the first and last %d do not count", o.Batches, o.Discard)
 	}
 	program, err := train.NewProgram(m)
 	if err != nil {
-		return StepReport{}, err
+		return r, err
 	}
 	defer program.Close()
 	parts := m.Parts()
 	floor, err := newFloor(parts.Device)
 	if err != nil {
-		return StepReport{}, err
+		return r, err
 	}
 	defer floor.close()
 	b := &stepBench{
-		options: o, program: program, batch: parts.Batch, device: parts.Device, floor: floor,
+		StepOptions: o, program: program, commit: parts.Batch.Commit,
 		stream: train.Stream{Sampler: parts.Batch.Sampler(), Train: d.Split.Train, BatchSize: o.BatchSize, BatchesPerEpoch: 10, Seed: o.Seed, Prefetch: parts.Batch.Prefetch},
 	}
 	if err := b.stream.Validate(); err != nil {
-		return StepReport{}, err
+		return r, err
 	}
 	if parts.Refresher != nil { // once: a step does not
 		if err := parts.Refresher.Refresh(ctx); err != nil {
-			return StepReport{}, err
+			return r, err
 		}
 	}
-	report := StepReport{BLAS: floor.name(), Threads: floor.threads(), Workers: o.Workers, Parameters: len(program.Parameters())}
-	if err := b.inTurn(ctx, &report); err != nil {
-		return StepReport{}, err
+	r.BLAS, r.Threads, r.Workers, r.Parameters = floor.name(), floor.blas.Threads(), o.Workers, len(program.Parameters())
+	if err := b.inTurn(ctx, floor, &r); err != nil {
+		return r, err
 	}
-	const passes = 3 // take the median: another load on the machine may spoil a pass
 	var pipelined []float64
-	for range passes {
-		before := b.counts()
+	for range 3 { // the median counts: another load on the machine may spoil a pass
+		var before device.Counts
+		if parts.Device != nil {
+			before = parts.Device.Counts()
+		}
 		ms, err := b.pipelined(ctx)
 		if err != nil {
-			return StepReport{}, err
+			return r, err
 		}
 		pipelined = append(pipelined, ms)
-		report.count(b.counts().Since(before), o.Batches)
+		if parts.Device == nil {
+			continue
+		}
+		c, each := parts.Device.Counts().Since(before), func(n int64) float64 { return float64(n) / float64(o.Batches) }
+		r.Launches, r.Products = each(c.Launches), each(c.Products)
+		r.Copies, r.BytesIn, r.Syncs = each(c.CopiesIn+c.CopiesOut+c.Copies), each(c.BytesIn), each(c.Syncs)
+		r.DeviceBytes = parts.Device.Usage().Peak
 	}
-	report.PipelinedMS = study.Median(pipelined)
-	if b.device != nil {
-		report.DeviceBytes = b.device.Usage().Peak
-	}
-	return report, nil
-}
-
-// fill sets o's zero fields to their defaults.
-func (o *StepOptions) fill() error {
-	o.Batches = cmp.Or(o.Batches, 150)
-	o.Discard = cmp.Or(o.Discard, 20)
-	o.BatchSize = cmp.Or(o.BatchSize, 512)
-	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
-	o.Discard = max(o.Discard, 0)
-	if o.Batches <= 2*o.Discard {
-		return fmt.Errorf("bench: %d batches, but the first and last %d do not count", o.Batches, o.Discard)
-	}
-	if o.Workers < 0 {
-		return fmt.Errorf("bench: %d workers, want positive", o.Workers)
-	}
-	return o.Adam.Validate()
+	r.PipelinedMS = study.Median(pipelined)
+	return r, nil
 }
 
 type stepBench struct {
-	options StepOptions
+	StepOptions
 	program *train.Program
-	batch   *layers.Batch
-	device  *ops.Device // nil: the CPU
+	commit  func() // keeps the histories of the last batch
 	stream  train.Stream
 	adam    train.AdamState
-	floor   floor
 
 	unsettled int // steps since the last call of Settle
 }
 
-// counts returns the device's counts, zero on the CPU.
-func (b *stepBench) counts() device.Counts {
-	if b.device == nil {
-		return device.Counts{}
-	}
-	return b.device.Counts()
-}
-
 func (b *stepBench) step(batch *samplers.MiniBatch, seed uint64) error {
-	if err := b.program.Advance(batch, seed, b.options.Adam, &b.adam); err != nil {
+	if err := b.program.Advance(batch, seed, train.Adam{}, &b.adam); err != nil {
 		return err
 	}
 	if b.unsettled++; b.unsettled == b.program.Depth() {
@@ -160,7 +137,7 @@ func (b *stepBench) step(batch *samplers.MiniBatch, seed uint64) error {
 			return err
 		}
 	}
-	b.batch.Commit()
+	b.commit()
 	return nil
 }
 
@@ -172,46 +149,43 @@ func (b *stepBench) settle() error {
 }
 
 // inTurn measures sampling, step and floor in turn, and then the allocations of a step.
-func (b *stepBench) inTurn(ctx context.Context, report *StepReport) error {
+func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) error {
 	var source rand.PCG
 	rng := rand.New(&source)
-	nodes := slices.Clone(b.stream.Train)
 	var batch samplers.MiniBatch
 	var steps, floors, sampling []float64
-	for k := range b.options.Batches {
+	for k := range b.Batches {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		samplers.Seed(&source, b.Seed, 0, uint64(k))
+		seeds := study.RandomBatch(rng, b.stream.Train, b.BatchSize)
 		start := time.Now()
-		samplers.Seed(&source, b.options.Seed, 0, uint64(k))
-		if err := b.stream.Sampler.Sample(ctx, Seeds(rng, nodes, b.options.BatchSize), rng, &batch); err != nil {
+		if err := b.stream.Sampler.Sample(ctx, seeds, rng, &batch); err != nil {
 			return fmt.Errorf("bench: batch %d: %w", k, err)
 		}
 		drawn := time.Since(start)
 		start = time.Now()
-		if err := b.step(&batch, uint64(k)); err != nil {
-			return fmt.Errorf("bench: batch %d: %w", k, err)
+		err := b.step(&batch, uint64(k))
+		if err == nil {
+			err = b.settle()
 		}
-		if err := b.settle(); err != nil {
+		if err != nil {
 			return fmt.Errorf("bench: batch %d: %w", k, err)
 		}
 		step := time.Since(start)
-		least, err := b.floor.time(productsOf(b.program.Nodes()))
+		least, err := floor.time(b.program.Products())
 		if err != nil {
 			return err
 		}
-		if k < b.options.Discard || k >= b.options.Batches-b.options.Discard {
-			continue
+		if k >= b.Discard && k < b.Batches-b.Discard {
+			sampling, steps, floors = append(sampling, milliseconds(drawn)), append(steps, milliseconds(step)), append(floors, milliseconds(least))
 		}
-		sampling = append(sampling, milliseconds(drawn))
-		steps = append(steps, milliseconds(step))
-		floors = append(floors, milliseconds(least))
 	}
-	report.Batches = len(steps)
-	report.MedianMS, report.FloorMS, report.SamplingMedianMS = study.Median(steps), study.Median(floors), study.Median(sampling)
 	spread := study.NewSpread(steps)
-	report.MeanMS, report.SDMS = spread.Mean, spread.SD
-	report.RatioToFloor = report.MedianMS / report.FloorMS
+	r.Batches, r.MeanMS, r.SDMS = spread.N, spread.Mean, spread.SD
+	r.MedianMS, r.FloorMS, r.SamplingMedianMS = study.Median(steps), study.Median(floors), study.Median(sampling)
+	r.RatioToFloor = r.MedianMS / r.FloorMS
 
 	const repeats = 20
 	var before, after runtime.MemStats
@@ -222,41 +196,25 @@ func (b *stepBench) inTurn(ctx context.Context, report *StepReport) error {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	report.BytesPerStep = float64(after.TotalAlloc-before.TotalAlloc) / repeats
-	report.AllocsPerStep = float64(after.Mallocs-before.Mallocs) / repeats
+	r.BytesPerStep = float64(after.TotalAlloc-before.TotalAlloc) / repeats
+	r.AllocsPerStep = float64(after.Mallocs-before.Mallocs) / repeats
 	return nil
-}
-
-// Seeds draws n distinct nodes by the first n steps of a shuffle. If there are fewer than n
-// nodes, it takes all.
-func Seeds(rng *rand.Rand, nodes []int32, n int) []int32 {
-	n = min(n, len(nodes))
-	for i := range n {
-		j := i + rng.IntN(len(nodes)-i)
-		nodes[i], nodes[j] = nodes[j], nodes[i]
-	}
-	return nodes[:n]
 }
 
 // pipelined returns the wall-clock time a batch in one pass, with workers that sample ahead.
 func (b *stepBench) pipelined(ctx context.Context) (ms float64, err error) {
-	loader, err := train.NewLoader(ctx, b.stream, b.options.Workers, 0, b.options.Batches)
+	loader, err := train.NewLoader(ctx, b.stream, b.Workers, 0, b.Batches)
 	if err != nil {
 		return 0, err
 	}
 	defer loader.Close()
 	var start time.Time
 	for k := 0; ; k++ {
-		if k == b.options.Discard || k == b.options.Batches-b.options.Discard {
+		if k == b.Discard || k == b.Batches-b.Discard {
 			if err := b.settle(); err != nil {
 				return 0, err
 			}
-		}
-		switch k {
-		case b.options.Discard:
-			start = time.Now()
-		case b.options.Batches - b.options.Discard:
-			ms = milliseconds(time.Since(start)) / float64(k-b.options.Discard)
+			ms, start = milliseconds(time.Since(start))/float64(b.Batches-2*b.Discard), time.Now()
 		}
 		item, err := loader.Next()
 		if err == io.EOF {
@@ -269,11 +227,4 @@ func (b *stepBench) pipelined(ctx context.Context) (ms float64, err error) {
 			return 0, fmt.Errorf("bench: batch %d: %w", item.Index, err)
 		}
 	}
-}
-
-// count sets the device's counts a batch from the counts of one pass.
-func (r *StepReport) count(c device.Counts, batches int) {
-	each := func(n int64) float64 { return float64(n) / float64(batches) }
-	r.Launches, r.Products = each(c.Launches), each(c.Products)
-	r.Copies, r.BytesIn, r.Syncs = each(c.CopiesIn+c.CopiesOut+c.Copies), each(c.BytesIn), each(c.Syncs)
 }

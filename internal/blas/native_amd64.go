@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/simd"
 )
@@ -161,21 +160,6 @@ func (n *native) SgemmRows(rows []int32, transB bool, m, cols, k int, a []float3
 	})
 }
 
-func (n *native) SgemmBias(m, cols, k int, a []float32, lda int, b []float32, ldb int, bias, scale, c []float32, ldc int) {
-	checkRows(nil, false, m, cols, k, a, lda, b, ldb, bias, scale, c, ldc)
-	if m == 0 || cols == 0 {
-		return
-	}
-	if k == 0 {
-		biasOnly(nil, m, cols, bias, scale, c, ldc)
-		return
-	}
-	n.multiplyBands(&band{
-		m: m, cols: cols, k: k, alpha: 1, bias: bias, scale: scale, apart: scale != nil,
-		a: a, lda: lda, b: b, ldb: ldb, c: c, ldc: ldc,
-	})
-}
-
 func (n *native) SgemmOver(over []int32, stored, m, cols int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	checkOver(over, stored, m, cols, a, lda, b, ldb, c, ldc)
 	if m == 0 || cols == 0 {
@@ -248,7 +232,6 @@ type band struct {
 	rows  []int32   // the m rows of A and C that are meant; nil: the first m
 	bias  []float32 // in place of beta·C, scale⊗bias; nil: none
 	scale []float32 // of a row's bias, by its number; nil: 1
-	apart bool      // scale⊗bias is rounded before it is added; without rows
 	over  []int32   // with transA, the k rows of A and B that are meant; nil: the first k
 }
 
@@ -339,13 +322,6 @@ func (g *band) task(i0, i1, j0, j1 int) {
 	ap := buffer(&buffersA, strips*g.tileRows*g.step+packSlack)
 	defer buffersA.Put(ap)
 	t := tile{ldc: g.ldc, alpha: g.alpha}
-	var scaled []float32 // scale⊗bias of the task
-	if g.apart && g.bias != nil {
-		d := buffer(&buffersA, (i1-i0)*(j1-j0))
-		defer buffersA.Put(d)
-		scaled = *d
-		kernel.BiasRows(scaled, g.bias[j0:j1], g.scale[i0:i1], i1-i0, j1-j0)
-	}
 	for p0 := 0; p0 < g.k; p0 += g.step {
 		t.k = min(g.step, g.k-p0)
 		g.packStrips(*ap, i0, i1, p0, t.k)
@@ -362,9 +338,6 @@ func (g *band) task(i0, i1, j0, j1 int) {
 				}
 				t.c = &g.c[first*g.ldc+j]
 				g.added(&t, p0, first, j)
-				if scaled != nil && p0 == 0 {
-					t.in, t.ldin, t.beta, t.betaStep = &scaled[(i-i0)*(j1-j0)+j-j0], j1-j0, &one, 0
-				}
 				g.native.multiply(width, &t)
 			}
 		}

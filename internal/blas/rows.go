@@ -15,11 +15,6 @@ type RowBLAS interface {
 	// as Sgemm does.
 	SgemmRows(rows []int32, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, bias, scale, c []float32, ldc int)
 
-	// SgemmBias sets C, m×n, to A·B + D with D = scale⊗bias, for A of m×k and B of k×n. The
-	// elements of D are rounded before they are added: the bits are the same as of Sgemm with
-	// beta 1 over a C that holds D. scale may be nil for 1. It panics as Sgemm does.
-	SgemmBias(m, n, k int, a []float32, lda int, b []float32, ldb int, bias, scale, c []float32, ldc int)
-
 	// SgemmOver sets C, m×n, to Aᵀ·B summed over the given rows, each in
 	// [0, stored), of A, stored×m, and B, stored×n. It panics as Sgemm does.
 	SgemmOver(over []int32, stored, m, n int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)

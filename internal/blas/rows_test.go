@@ -117,41 +117,6 @@ func TestSgemmRows(t *testing.T) {
 	}
 }
 
-// TestSgemmBias compares with Sgemm over a C that holds scale⊗bias, to the bit.
-func TestSgemmBias(t *testing.T) {
-	for _, b := range rowImplementations(t) {
-		for _, size := range []*rapid.Generator[int]{rapid.IntRange(0, 30), rapid.IntRange(1, 150)} {
-			rapid.Check(t, func(t *rapid.T) {
-				m, n, k := size.Draw(t, "m"), size.Draw(t, "n"), size.Draw(t, "k")
-				if rapid.IntRange(0, 5).Draw(t, "deep") == 0 {
-					k = rapid.IntRange(257, 600).Draw(t, "k of several steps")
-				}
-				a, x := newMatrix(m, k, false, rapid.IntRange(0, 3).Draw(t, "padA"), 1), newMatrix(k, n, false, rapid.IntRange(0, 3).Draw(t, "padB"), 2)
-				want := newMatrix(m, n, false, rapid.IntRange(0, 20).Draw(t, "padC"), 3)
-				got, bias := slices.Clone(want.x), random(n, 4)
-				var scale []float32
-				if rapid.Bool().Draw(t, "scale") {
-					scale = random(m, 5)
-				}
-				for i := range m {
-					for j := range n {
-						want.x[i*want.ld+j] = bias[j]
-						if scale != nil {
-							want.x[i*want.ld+j] *= scale[i]
-						}
-					}
-				}
-				b.Sgemm(false, false, m, n, k, 1, a.x, a.ld, x.x, x.ld, 1, want.x, want.ld)
-				b.SgemmBias(m, n, k, a.x, a.ld, x.x, x.ld, bias, scale, got, want.ld)
-				same := func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) } // the padding is NaN
-				if !slices.EqualFunc(got, want.x, same) {
-					t.Fatalf("%d×%d×%d, scale %v: other bits than Sgemm", m, n, k, scale != nil)
-				}
-			})
-		}
-	}
-}
-
 func TestSgemmOver(t *testing.T) {
 	largest := 160
 	if raceDetector {

@@ -17,6 +17,7 @@ type Device struct {
 
 	// resident holds copies, by their source, and scratch memory, by its name.
 	resident map[any]*Buffer
+	closers  []func() error
 }
 
 // Usage is the memory that a Device holds, in bytes, without the memory of the driver
@@ -49,12 +50,19 @@ func (d *Device) Usage() Usage { return d.usage }
 // pointers of d must not be used afterwards.
 func (d *Device) Close() error {
 	var err error
+	for _, c := range d.closers {
+		err = first(err, c())
+	}
+	d.closers = nil
 	for key, b := range d.resident {
 		err = first(err, b.Free())
 		delete(d.resident, key)
 	}
 	return first(err, d.driver.close())
 }
+
+// OnClose makes Close call f first.
+func (d *Device) OnClose(f func() error) { d.closers = append(d.closers, f) }
 
 // keep returns the resident copy of x under key, made at the first call.
 func keep[T number](d *Device, key any, x []T) (Pointer, error) {

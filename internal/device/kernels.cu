@@ -728,10 +728,4 @@ __global__ void __launch_bounds__(256) gcn_batch_moment(float *dst, const double
 	if (c < width) dst[c] = (float)(doubleOf(factorBits) * moments[row * width + c]);
 }
 
-// dst = scale*x + shift, column by column. dst may be x. A thread an element.
-__global__ void __launch_bounds__(256) gcn_scale_columns(float *dst, const float *x, const float *scale, const float *shift, i64 rows, i64 width) {
-	i64 k = globalThread(), c = k % width;
-	if (k < rows * width) dst[k] = scale[c] * x[k] + shift[c];
-}
-
 } // extern "C"

@@ -370,8 +370,3 @@ func (d *Device) BatchNormGradient(dst, grad, normalized, moments, sums, gain Po
 func (d *Device) BatchMoment(dst, moments Pointer, factor float64, row, width int) error {
 	return d.elements("gcn_batch_moment", width, arg(dst), arg(moments), f64(factor), arg(row), arg(width))
 }
-
-// ScaleColumns sets dst to x·scale + shift, column by column. dst may be x.
-func (d *Device) ScaleColumns(dst, x, scale, shift Pointer, rows, width int) error {
-	return d.elements("gcn_scale_columns", rows*width, arg(dst), arg(x), arg(scale), arg(shift), arg(rows), arg(width))
-}

@@ -1,116 +1,166 @@
 package formats
 
 import (
-	"context"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"unique"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// Arrays of NumPy-based layouts: read from a file or a member of an archive, checked, and
-// turned into the parts of a Set.
-
-// arraySource opens a named array: a member of an archive or a file of a folder.
-type arraySource interface {
-	Open(key string) (*npy.Reader, error)
+// source has arrays by their names: the members of an archive, the files of a folder, or the
+// attributes of a pickled object.
+type source struct {
+	*reader
+	name     string
+	has      func(key string) bool
+	open     func(key string) (*npy.Reader, error)
+	isFolder bool
 }
 
-type folder string
+// folder is the source of the .npy files of a folder.
+func (r *reader) folder(dir string) *source {
+	path := func(key string) string { return filepath.Join(dir, key+".npy") }
+	return &source{r, dir, func(key string) bool { return exists(path(key)) }, func(key string) (*npy.Reader, error) { return npy.Open(path(key)) }, true}
+}
 
-func (dir folder) path(key string) string { return filepath.Join(string(dir), key+".npy") }
+// file is the source of one .npy file.
+func (r *reader) file(path string) *source {
+	return &source{r, path, nil, func(string) (*npy.Reader, error) { return npy.Open(path) }, false}
+}
 
-func (dir folder) Open(key string) (*npy.Reader, error) { return npy.Open(dir.path(key)) }
+// archive opens an .npz file.
+func (r *reader) archive(path string) *source {
+	a := new(npy.Archive)
+	if r.err == nil {
+		if a, r.err = npy.OpenArchive(path); r.err != nil {
+			a = new(npy.Archive)
+		} else {
+			r.files = append(r.files, a)
+		}
+	}
+	return &source{r, path, a.Has, a.Open, false}
+}
 
-// npyFile is the source of one array.
-type npyFile string
-
-func (f npyFile) Open(string) (*npy.Reader, error) { return npy.Open(string(f)) }
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
 
 func isNPY(path string) bool { return strings.EqualFold(filepath.Ext(path), ".npy") }
 
 func isNPZ(path string) bool { return strings.EqualFold(filepath.Ext(path), ".npz") }
 
-func withArray(source arraySource, key string, read func(r *npy.Reader) error) error {
-	r, err := source.Open(key)
-	if err != nil {
-		return err
+// place names a matrix of several arrays, or one of them.
+func (s *source) place(prefix, key string) string {
+	if s.isFolder {
+		return filepath.Join(s.name, key+".npy")
 	}
-	defer r.Close()
-	return read(r)
+	return strings.TrimSuffix(s.name+": "+strings.TrimSuffix(prefix, "_"), ": ")
 }
 
-// vector checks that an array has one dimension, or is a matrix of one column.
-func vector(r *npy.Reader) error {
-	if len(r.Shape) == 1 || len(r.Shape) == 2 && r.Shape[1] == 1 {
+// array calls read with an array.
+func (s *source) array(key string, read func(a *npy.Reader) error) {
+	if s.err != nil {
+		return
+	}
+	a, err := s.open(key)
+	if s.ok(err) {
+		s.ok(read(a))
+		a.Close()
+	}
+}
+
+// checkShape compares the shape of an array with numbers, and with names of any number, which
+// is above 0 behind the first. One name stands for a vector, or a matrix of one column.
+func checkShape(a *npy.Reader, want []any) error {
+	shape := a.Shape
+	if _, isText := want[0].(string); isText && len(want) == 1 {
+		if len(shape) == 1 || len(shape) == 2 && shape[1] == 1 {
+			return nil
+		}
+		return fmt.Errorf("datasets: %s: shape %v, want one dimension", a.Name(), shape)
+	}
+	good, texts := len(shape) == len(want), make([]string, len(want))
+	for k, n := range want {
+		exact, isNumber := n.(int)
+		good = good && (isNumber && shape[k] == exact || !isNumber && (k == 0 || shape[k] > 0))
+		texts[k] = fmt.Sprint(n)
+	}
+	if good {
 		return nil
 	}
-	return fmt.Errorf("datasets: %s: shape %v, want one dimension", r.Name(), r.Shape)
+	return fmt.Errorf("datasets: %s: shape %v, want (%s)", a.Name(), shape, strings.Join(texts, ", "))
 }
 
-func readInt32s(ctx context.Context, source arraySource, key string) ([]int32, error) {
-	return readVector(ctx, source, key, (*npy.Reader).Int32s)
-}
-
-func readInt64s(ctx context.Context, source arraySource, key string) ([]int64, error) {
-	return readVector(ctx, source, key, (*npy.Reader).Int64s)
-}
-
-func readVector[T any](ctx context.Context, source arraySource, key string, read func(*npy.Reader, context.Context) ([]T, error)) (values []T, err error) {
-	err = withArray(source, key, func(r *npy.Reader) error {
-		if err := vector(r); err != nil {
-			return err
+// numbers returns the numbers of an array of some shape, see checkShape, and the array.
+func numbers[T int32 | int64 | float32](s *source, key string, shape ...any) (values []T, array *npy.Reader) {
+	s.array(key, func(a *npy.Reader) (err error) {
+		if array, err = a, checkShape(a, shape); err == nil {
+			values, err = npy.All[T](s.ctx, a)
 		}
-		values, err = read(r, ctx)
 		return err
 	})
-	return values, err
+	return values, array
 }
 
-// readIDs reads nodes in [0, n): their numbers, their names, or a mask of n booleans.
-func readIDs(ctx context.Context, dir folder, key string, n int, names *graph.Names) ([]int32, error) {
-	return readVector(ctx, dir, key, func(r *npy.Reader, ctx context.Context) ([]int32, error) {
-		if r.Text() {
-			if names == nil {
-				return nil, fmt.Errorf("datasets: %s: names of nodes, but the folder has no names.npy", r.Name())
-			}
-			return (&NodeList{Nodes: n, Names: names}).named(ctx, r)
-		}
-		values, err := r.Int32s(ctx)
+func vector[T int32 | int64 | float32](s *source, key string) []T {
+	values, _ := numbers[T](s, key, "elements")
+	return values
+}
+
+// texts returns the elements of a vector of texts, or of whole numbers as texts.
+func (s *source) texts(key string) (texts []string) {
+	s.array(key, func(a *npy.Reader) error {
+		err := checkShape(a, []any{"elements"})
 		switch {
 		case err != nil:
-			return nil, err
-		case !r.Mask():
-			return values, checkIDs(r.Name(), values, n)
-		case len(values) != n:
-			return nil, fmt.Errorf("datasets: %s: a mask of %d booleans for %d nodes", r.Name(), len(values), n)
+			return err
+		case a.Text():
+			return a.EachText(s.ctx, func(element []byte) error {
+				texts = append(texts, unique.Make(string(element)).Value()) // equal texts lie in memory once
+				return nil
+			})
+		case a.Mask():
+			return fmt.Errorf("datasets: %s: booleans where names should be", a.Name())
 		}
-		return maskedNodes(values), nil
+		values, err := a.Int64s(s.ctx)
+		for _, v := range values {
+			texts = append(texts, strconv.FormatInt(v, 10))
+		}
+		return err
 	})
+	return texts
 }
 
-// readMatrix reads a dense matrix of finite features with the given number of
-// rows. A negative number of rows means any number.
-func readMatrix(ctx context.Context, source arraySource, key string, rows int) (x *graph.Features, err error) {
-	err = withArray(source, key, func(r *npy.Reader) error {
-		if len(r.Shape) != 2 || r.Shape[1] == 0 {
-			return fmt.Errorf("datasets: %s: shape %v, want (nodes, features)", r.Name(), r.Shape)
+// header returns an array that is closed, for its name, shape and element type.
+func (s *source) header(key string) (array *npy.Reader) {
+	array = new(npy.Reader)
+	s.array(key, func(a *npy.Reader) error { array = a; return nil })
+	return array
+}
+
+// isMask tells whether numbers of n nodes are a mask. A list of nodes has none twice, so 0
+// and 1 for every node are no list.
+func isMask(values []int64, n int) bool {
+	return len(values) == n && n > 2 && !slices.ContainsFunc(values, func(v int64) bool { return v != 0 && v != 1 })
+}
+
+// masked returns the nodes whose entry is not 0.
+func masked[T int32 | int64](mask []T) (nodes []int32) {
+	for i, in := range mask {
+		if in != 0 {
+			nodes = append(nodes, int32(i))
 		}
-		if rows >= 0 && r.Shape[0] != rows {
-			return fmt.Errorf("datasets: %s: %d rows for %d nodes", r.Name(), r.Shape[0], rows)
-		}
-		data, err := r.Float32s(ctx)
-		if err != nil {
-			return err
-		}
-		x = &graph.Features{Rows: r.Shape[0], Cols: r.Shape[1], Data: data}
-		return checkFinite(r.Name(), x)
-	})
-	return x, err
+	}
+	return nodes
 }
 
 // So that a few bytes cannot claim gigabytes, a matrix that is made of entries is small, or
@@ -129,142 +179,32 @@ func zeros(what string, rows, cols int) ([]float32, error) {
 	return make([]float32, rows*cols), nil
 }
 
-func checkFinite(name string, x *graph.Features) error {
-	for k, v := range x.Data {
+// dense reads a matrix of finite features. rows is their number, or a name if it may be any.
+func (s *source) dense(key string, rows any) *graph.Features {
+	data, a := numbers[float32](s, key, rows, "features")
+	if s.err != nil {
+		return nil
+	}
+	s.ok(checkFinite(a.Name(), 0, a.Shape[1], data))
+	return &graph.Features{Rows: a.Shape[0], Cols: a.Shape[1], Data: data}
+}
+
+// checkFinite checks rows of features, from that of node first on.
+func checkFinite(name string, first, cols int, rows []float32) error {
+	for k, v := range rows {
 		if v-v != 0 { // NaN or infinite
-			return fmt.Errorf("datasets: %s: feature %d of node %d is %v, want finite", name, k%x.Cols, k/x.Cols, v)
+			return fmt.Errorf("datasets: %s: feature %d of node %d is %v, want finite", name, k%cols, first+k/cols, v)
 		}
 	}
 	return nil
 }
 
-// readLabels reads labels: classes from a vector of integers, where −1 is unknown, or of
-// names, where "" and nan are; or binary tasks from a matrix of 0, 1 and, in floats, NaN. A
-// matrix of one column counts as a vector if it holds names, or integers of more than a byte.
-func readLabels(ctx context.Context, source arraySource, key string, nodes int) (y *graph.Labels, err error) {
-	err = withArray(source, key, func(r *npy.Reader) error {
-		if len(r.Shape) == 0 || len(r.Shape) > 2 || r.Shape[0] != nodes || len(r.Shape) == 2 && r.Shape[1] == 0 {
-			return fmt.Errorf("datasets: %s: shape %v, want (%d) or (%d, tasks)", r.Name(), r.Shape, nodes, nodes)
-		}
-		if r.Text() {
-			y, err = readClassNames(ctx, r)
-			return err
-		}
-		if len(r.Shape) == 1 || r.Shape[1] == 1 && strings.HasPrefix(r.Descr, "<i") {
-			classes, err := r.Int32s(ctx)
-			if err != nil {
-				return err
-			}
-			y, err = classLabels(r.Name(), classes)
-			return err
-		}
-		values, err := r.Float32s(ctx)
-		if err != nil {
-			return err
-		}
-		y, err = taskLabels(r.Name(), values, r.Shape[1])
-		return err
-	})
-	return y, err
-}
-
-// readClassNames reads the class of each node by its name.
-func readClassNames(ctx context.Context, r *npy.Reader) (*graph.Labels, error) {
-	if err := vector(r); err != nil {
-		return nil, err
+// matrixSize returns the shape of a SciPy matrix.
+func (s *source) matrixSize(prefix string) (rows, cols int) {
+	dims := vector[int64](s, prefix+"shape")
+	good := len(dims) == 2 && min(dims[0], dims[1]) >= 0 && max(dims[0], dims[1]) <= math.MaxInt32
+	if !s.check(good, s.name, "%sshape %v, want two dimensions in [0, %d]", prefix, dims, math.MaxInt32) {
+		return 0, 0
 	}
-	l := newNodeLabels(r.Name())
-	l.inOrder = true
-	known := make(map[string]category)
-	node := int32(0)
-	err := r.EachText(ctx, func(element []byte) error {
-		v, seen := known[string(element)]
-		if !seen {
-			v = parseCategory(strings.TrimSpace(string(element)))
-			known[string(element)] = v
-		}
-		node++
-		return l.add(node-1, v)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return l.namedLabels(r.Shape[0])
-}
-
-// readNodeNames reads the id of each node: a text or a whole number.
-func readNodeNames(ctx context.Context, source arraySource, key string, nodes int) (names *graph.Names, err error) {
-	err = withArray(source, key, func(r *npy.Reader) error {
-		if err := vector(r); err != nil {
-			return err
-		}
-		if r.Shape[0] != nodes {
-			return fmt.Errorf("datasets: %s: %d names for %d nodes", r.Name(), r.Shape[0], nodes)
-		}
-		ids := nodeIDs{index: make(map[string]int32), tally: newTally(r.Name())}
-		err := eachName(ctx, r, ids.addNew)
-		names = &ids.names
-		return err
-	})
-	return names, err
-}
-
-// classLabels checks classes and counts them. A class far above the number of nodes
-// means a damaged file.
-func classLabels(name string, classes []int32) (*graph.Labels, error) {
-	most := int32(min(max(len(classes), 1<<16), math.MaxInt32))
-	count := int32(0)
-	for i, c := range classes {
-		if c < -1 || c >= most {
-			return nil, fmt.Errorf("datasets: %s: label of node %d is %d, outside [0, %d) and not -1 for unknown", name, i, c, most)
-		}
-		count = max(count, c+1)
-	}
-	if count == 0 {
-		return nil, fmt.Errorf("datasets: %s: no node has a label", name)
-	}
-	return &graph.Labels{Classes: int(count), Class: classes}, nil
-}
-
-// taskLabels checks binary labels.
-func taskLabels(name string, values []float32, tasks int) (*graph.Labels, error) {
-	for k, v := range values {
-		if v != 0 && v != 1 && v == v {
-			return nil, fmt.Errorf("datasets: %s: label of node %d, task %d is %v, want 0, 1 or NaN for unknown", name, k/tasks, k%tasks, v)
-		}
-	}
-	if len(values) == 0 {
-		return nil, fmt.Errorf("datasets: %s: no labels", name)
-	}
-	return &graph.Labels{Tasks: tasks, Multi: values}, nil
-}
-
-// maskedNodes returns the nodes whose entry is not 0.
-func maskedNodes(mask []int32) []int32 {
-	nodes := make([]int32, 0, len(mask)-countZeros(mask))
-	for i, in := range mask {
-		if in != 0 {
-			nodes = append(nodes, int32(i))
-		}
-	}
-	return nodes
-}
-
-func countZeros(mask []int32) int {
-	zeros := 0
-	for _, v := range mask {
-		if v == 0 {
-			zeros++
-		}
-	}
-	return zeros
-}
-
-func checkIDs(name string, ids []int32, n int) error {
-	for k, id := range ids {
-		if id < 0 || int(id) >= n {
-			return fmt.Errorf("datasets: %s: element %d is node %d, outside [0, %d)", name, k, id, n)
-		}
-	}
-	return nil
+	return int(dims[0]), int(dims[1])
 }

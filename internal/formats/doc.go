@@ -1,11 +1,14 @@
 // Package formats reads the files in which other programs keep data sets.
 //
 //	OGB, Planetoid, SAINT, SAGE, DGLReddit, NPZ, NPYFolder, EdgeList
-//	      │
-//	      ├─ text.go, json.go ─────── text in blocks of lines, JSON of any length
-//	      ├─ pickle.go ────────────── Python's pickles, of a few classes
-//	      ├─ arrays.go ────────────── NumPy arrays
-//	      └─ adjacency.go, sparsefeatures.go, nodelabels.go ─ the parts of a Set
+//	      │                                                     ├─ tables.go ── tables, in memory; package table cuts them
+//	      │                                                     ├─ header.go ── first lines
+//	      │                                                     ├─ order.go ─── ids of rows, order of nodes
+//	      │                                                     └─ labels.go, features.go, lists.go ── what the columns and JSON hold
+//	      ├─ formats.go ───────────── reader: the Set, and the first error
+//	      ├─ text.go, json.go ─────── numbers in lines, JSON of any length
+//	      ├─ arrays.go ────────────── source: named arrays of NumPy, in files, archives and pickles
+//	      └─ matrix.go, classes.go ── sparse matrices, graphs and labels of the arrays
 //	      ▼
 //	Set{Graph, Features, Labels, Split, Notes} ─▶ datasets
 //

@@ -1,7 +1,9 @@
 package formats
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,365 +11,460 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
-// EdgeList says where the parts of an edge list are and how they are written. Any
-// of the files may be gzipped.
-type EdgeList struct {
-	// Edges is a file of two node ids a line. In all files but JSON, lines that start
-	// with # are comments, and fields may be in double quotes. A dictionary of attributes
-	// may follow, as networkx writes it. Required.
-	Edges string
+// The values of the key ids.
+const (
+	IDsFrom0 = "from-0" // numbers from 0
+	IDsFrom1 = "from-1" // numbers from 1
+	IDsNames = "names"  // texts, also those that are numbers
+)
 
-	// IDs is the kind of node ids: IDsFrom0, IDsFrom1 or IDsNames. "" finds it: names, if
-	// both ids of the first edge are not numbers, or else numbers from 0. Names get
-	// their numbers in the order of Nodes, or else as they appear in the edges, the
-	// features and the labels.
-	IDs string
-
-	// Nodes is a file whose first column lists the names of all nodes, in the order of
-	// files without ids. "" means that any file may name a node. It needs names.
-	Nodes string
-
-	// Labels is a file of labels, "" for none:
-	//
-	//	.csv   "label", in node order, or "id,label": a class, by number or name; −1, nan
-	//	       and an empty field stand for none
-	//	       "id,0,1,1": binary tasks; nan and an empty field stand for unknown
-	//	.json  {"id": label}: a class; {"id": [label, …]}: a binary task for each label;
-	//	       {"id": [0, 1, 1]}: binary tasks (see Lists)
-	//	.npy   classes, by number or name, or binary tasks, in node order
-	Labels string
-
-	// Features is a file of features, "" for none:
-	//
-	//	.csv   numbers, in node order; after the id if the header's first name is
-	//	       id or node_id, or if ids are names
-	//	.json  {"id": [k, …]}: the features that are 1, the others are 0; or
-	//	       {"id": [0, 1, 1]}: the features (see Lists)
-	//	.npy   a matrix, in node order
-	//	.npz   a SciPy CSR matrix, in node order
-	Features string
-
-	// Weights says whether the edges have positive weights, "1", or not, "0". They are in
-	// the column that the header names weight, or else in the third, or in the attribute
-	// weight. Of several edges between the same two nodes, in either direction, the first
-	// counts. "" means no weights, and is an error where there can be some.
-	Weights string
-
-	// Direction is the graph's. An edge goes from its first node to its second.
-	Direction Direction
-
-	// Each file has its own header, a line of names, and its own separator. Both are
-	// found in the file. "1" says that there is a header, "0" that there is none; a
-	// separator by name, "comma", "tab", "space" or "semicolon", is tried first.
-	Header, LabelsHeader, FeaturesHeader string
-	Separator                            string
-
-	// Columns, LabelsColumns and FeaturesColumns name the columns of a file to read, in
-	// their order, separated by commas; the file then has a header. "" means all columns.
-	Columns, LabelsColumns, FeaturesColumns string
-
-	// Lists says how JSON lists are read: "sets" of labels or of feature numbers, or
-	// "multi-hot", a 0 or 1 for each. "" finds it, and is an error where both fit.
-	Lists string
+// EdgeList reads a table of edges and the files beside it, as docs/data.md describes them. The
+// keys are those of a SPEC: labels, features and nodes name the files. An edge list has no
+// split.
+func EdgeList(ctx context.Context, path string, keys map[string]string, o Options) (*Set, error) {
+	e := &edgeList{reader: newReader(ctx, o), keys: keys, ids: newNodeIDs(path), edges: new(part)}
+	e.checkKeys()
+	for _, step := range []func(){func() { e.readEdges(path) }, e.readBeside, e.findHeaders, e.findWeights, e.findKeys, e.findOrder, e.makeSet, e.makeLabels, e.makeFeatures} {
+		if e.ok(ctx.Err()) {
+			step()
+		}
+	}
+	return e.end()
 }
 
-// edgeList holds the contents of the files before the number of nodes is known.
+// edgeList holds the contents of the files before the nodes are known.
 type edgeList struct {
-	EdgeList
-	ids      nodeIDs
-	saidIDs  bool // the key ids was given
-	chunks   []weightedArcs
-	unsure   *layout // of the edges, if the first line can be a header or an edge
-	column   int     // of the weights, from 0; 0: none
-	lowest   int32   // least node id in the edges
-	named    int     // nodes that the edges name
-	ordered  []orderedFile
-	lines    int64  // of all files
-	maxID    int32  // greatest node id so far
-	maxIn    string // the file that has it
-	classes  *nodeLabels
-	tasks    *rowTable   // labels given as binary tasks
-	rows     *rowTable   // of features
-	multiHot *nodeLabels // features given as lists
-	notes    []string
+	*reader
+	keys map[string]string
+	ids  nodeIDs
+
+	parts  []*part // all tables: the edges, then the others
+	edges  *part   // without First where the file has no data
+	chunks []arcs
+	dots   [2]bool // the ids of the column end in .0
+
+	weight    int  // the column of the weights; −1: none
+	lacking   int  // edges whose attributes have no weight
+	attribute bool // the weights are networkx's attributes
+
+	inOrder      []ordered
+	nodeCount    int        // nodes=N; 0 without
+	labelLists   *jsonLists // labels in JSON
+	featureLists *jsonLists // features in JSON
+
+	labelColumns []int // of the table of labels
+
+	order *nodeOrder
 }
 
-// orderedFile is a file with a row for each node, in node order.
-type orderedFile struct {
-	path string
-	rows int
+// ordered is a file with a row for each node, in node order.
+type ordered struct {
+	path, role string // the role of a table; "" for an array
+	rows       int
 }
 
-// Read reads the files. An edge list has no split.
-func (l EdgeList) Read(ctx context.Context) (*Set, error) {
-	for _, file := range []struct{ key, path, columns string }{{"labels-columns", l.Labels, l.LabelsColumns}, {"features-columns", l.Features, l.FeaturesColumns}} {
-		switch {
-		case file.columns == "":
-		case file.path == "":
-			return nil, fmt.Errorf("datasets: %s without the file: give %s=FILE too", file.key, strings.TrimSuffix(file.key, "-columns"))
-		case isNPY(file.path) || isNPZ(file.path) || isJSON(file.path):
-			return nil, fmt.Errorf("datasets: %s: it has no columns with names: %s is for CSV and TSV", file.path, file.key)
+// arcs holds the edges of some lines, by the handles of their ids; weights is nil if all are 1.
+type arcs struct {
+	arcs    []graph.Edge
+	weights []float32
+	ids     []localID // by their handles in the block
+	lacking int
+}
+
+func (e *edgeList) checkKeys() {
+	for _, role := range []string{"labels", "features", "nodes"} {
+		if path, key := e.keys[role], role+"-columns"; e.keys[key] != "" {
+			e.check(path != "", key, "there is no file: give %s=FILE too", role)
+			e.check(!isNPY(path) && !isNPZ(path) && !isJSON(path), path, "it has no columns with names: %s is for tables", key)
 		}
 	}
-	e := &edgeList{EdgeList: l, maxID: -1, lowest: math.MaxInt32, ids: nodeIDs{tally: newTally(l.Edges)}}
-	if err := e.readEdges(ctx, l.Edges); err != nil {
-		return nil, err
-	}
-	if l.Features != "" {
-		if err := e.readFeatures(ctx, l.Features); err != nil {
-			return nil, err
-		}
-	}
-	if l.Labels != "" {
-		if err := e.readLabels(ctx, l.Labels); err != nil {
-			return nil, err
-		}
-	}
-	return e.data(ctx)
 }
 
-// nodesSoFar returns the number of nodes that the files named so far.
-func (e *edgeList) nodesSoFar() int {
-	if e.ids.named() {
-		return max(e.ids.names.Len(), int(e.maxID)+1)
+// readEdges reads the table of edges, without its first line.
+func (e *edgeList) readEdges(path string) {
+	p := e.openPart("edges", path)
+	if errors.Is(e.err, table.ErrNoData) {
+		e.err = nil
+		e.note("no edges in %s", path)
+		return
 	}
-	return int(e.maxID) + 1
+	if e.err != nil {
+		return
+	}
+	e.edges, e.parts = p, append(e.parts, p)
+	e.sample(p)
+	if state := p.ownHeader(0); p.header == unsure && state != unsure {
+		p.header = state
+	}
+	if e.findWeightColumn(); e.err != nil {
+		return
+	}
+	for k, j := range p.ends {
+		_, number := parseNumber(p.First[j])
+		dot := bytes.HasSuffix(p.First[j], []byte(".0"))
+		e.dots[k] = p.counts[j].isWhole(p.rows) && (dot || !number) || p.rows == 0 && dot
+	}
+	plain := p.Width == 2 && slices.Equal(p.ends, []int{0, 1}) && !p.Parquet && e.dots == [2]bool{}
+	tally := table.NewTally(path)
+	e.ok(table.EachRows(e.ctx, p.File, func(r *table.Rows) (part arcs, err error) {
+		part.arcs = make([]graph.Edge, 0, len(r.Data)/8)
+		ids := localIDs{room: len(r.Data) / 8}
+		handle := func(end int, id []byte) int32 { return ids.handle(&e.ids, end, id) }
+		for {
+			if plain {
+				part.arcs = plainArcs(r, smallNumbers, part.arcs)
+			}
+			if !r.NextRow() {
+				part.ids = ids.ids
+				return part, nil
+			}
+			if a, ok := e.endsOf(r.Cells, r.Fault, &part, handle); ok {
+				part.arcs = append(part.arcs, a)
+			}
+		}
+	}, func(part arcs) error {
+		if err := tally.Add(edgeBytes*int64(len(part.arcs)) + 4*int64(len(part.weights))); err != nil {
+			return err
+		}
+		return e.addArcs(part)
+	}))
 }
 
-// nodeNames returns the ids of the nodes in the files, nil for numbers from 0.
-func (e *edgeList) nodeNames(n int) *graph.Names {
-	if e.ids.named() {
-		return &e.ids.names
+// endsOf reads the ids and the weight of a row.
+func (e *edgeList) endsOf(cells [][]byte, fault func(format string, args ...any), part *arcs, handle func(end int, id []byte) int32) (a graph.Edge, ok bool) {
+	p := e.edges
+	for k, to := range []*int32{&a.U, &a.V} {
+		id := cells[p.ends[k]]
+		if len(id) == 0 {
+			fault("%s: an empty id", p.title(p.ends[k]))
+			return a, false
+		}
+		if e.dots[k] {
+			if !bytes.HasSuffix(id, []byte(".0")) {
+				fault("%s: id %s, where the first ones end in .0", p.title(p.ends[k]), table.Quote(id))
+				return a, false
+			}
+			id = wholeID(id, true)
+		}
+		*to = handle(k, id)
 	}
-	if e.ids.first == 0 {
+	if e.weight < 0 {
+		return a, true
+	}
+	cell, there := cells[e.weight], true
+	if e.attribute {
+		cell, there = attributeWeight(cell)
+	}
+	if !there {
+		if part.lacking++; e.keys["weights"] == "1" {
+			fault("%s has no weight", table.Quote(cells[e.weight]))
+		}
+		part.weights = append(part.weights, 1)
+		return a, true
+	}
+	v, number := p.forms.number(cell)
+	if weight := float32(v); number && weight > 0 && weight <= math.MaxFloat32 {
+		part.weights = append(part.weights, weight)
+		return a, true
+	}
+	fault("weight %s, want a positive number (weights=0 leaves the weights out)", table.Quote(cell))
+	return a, false
+}
+
+// addArcs adds the edges of a block.
+func (e *edgeList) addArcs(part arcs) error {
+	if len(part.arcs) == 0 {
 		return nil
 	}
-	names := new(graph.Names)
-	for i := range n {
-		names.Append(strconv.Itoa(i + int(e.ids.first)))
-	}
-	return names
-}
-
-// checkFirst reports ids that seem to count from 1, unless the key ids says how they
-// count, and files in node order with another number of rows than nodes with names.
-func (e *edgeList) checkFirst(n int) error {
-	for _, f := range e.ordered {
-		switch {
-		case e.ids.named() && f.rows != n:
-			return fmt.Errorf("datasets: %s: %d rows in node order for %d names of nodes", f.path, f.rows, n)
-		case !e.saidIDs && e.firstUnseen() && f.rows == n-1:
-			return fmt.Errorf("datasets: %s: %d rows in node order, and the node ids in %s go from 1 to %d: say ids=from-1, or ids=from-0 if node 0 exists", f.path, f.rows, e.Edges, n-1)
+	if len(part.ids) > 0 {
+		handles := make([]int32, len(part.ids))
+		for k, id := range part.ids {
+			var err error
+			if handles[k], err = e.ids.hashed(id.text, id.hash); err != nil {
+				return err
+			}
+		}
+		for k, a := range part.arcs {
+			if a.U < 0 {
+				a.U = handles[^a.U]
+			}
+			if a.V < 0 {
+				a.V = handles[^a.V]
+			}
+			part.arcs[k] = a
 		}
 	}
-	if !e.saidIDs && e.firstUnseen() && len(e.ordered) == 0 {
-		e.note("no line names node 0, which is there: if ids count from 1, say ids=from-1")
-	}
+	e.edges.set.addEnds(part.arcs)
+	e.lacking += part.lacking
+	part.ids = nil
+	e.chunks = append(e.chunks, part)
 	return nil
 }
 
-// firstUnseen tells whether the ids are numbers and no file names node 0.
-func (e *edgeList) firstUnseen() bool {
-	if e.ids.named() || e.lowest < 1 || e.lowest == math.MaxInt32 {
+// addFirstEdge adds the first line of the edges, before all others.
+func (e *edgeList) addFirstEdge(p *part) {
+	faults, first := &table.Faults{Path: p.Path}, arcs{}
+	a, ok := e.endsOf(p.First, func(format string, args ...any) { faults.Add(p.Line, format, args...) }, &first, func(end int, id []byte) int32 {
+		handle, err := e.ids.handle(id)
+		e.ok(err)
+		p.set.add(handle)
+		return handle
+	})
+	if !e.ok(faults.Err()) || !ok {
+		return
+	}
+	first.arcs = append(first.arcs, a)
+	e.lacking += first.lacking
+	e.chunks = slices.Insert(e.chunks, 0, first)
+}
+
+// findWeightColumn finds the column of the weights, or of attributes that can hold some.
+func (e *edgeList) findWeightColumn() {
+	p, key := e.edges, e.keys["weights"]
+	e.weight = -1
+	last := p.example[p.Width-1]
+	dictionary := len(last) > 1 && last[0] == '{' && last[len(last)-1] == '}'
+	if dictionary && p.Sep == ' ' && p.Width > 3 {
+		e.ask(p, `: names with blanks, which separate: write the edges with nx.write_edgelist(g, "edges.txt", delimiter="\t")`)
+	}
+	rest := p.others()
+	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool {
+		_, number := p.forms.number(p.First[j])
+		return !p.counts[j].numeric(p.rows) && !(p.rows == 0 && number)
+	})
+	named := slices.IndexFunc(numeric, func(j int) bool { return strings.EqualFold(string(p.First[j]), "weight") && p.header != isData })
+	switch {
+	case key == "0":
+	case len(p.wanted) > 2 && !p.inOrder:
+		e.weight = e.column(p, p.wanted[2])
+	case dictionary && len(rest) == 1:
+		e.weight, e.attribute = rest[0], true
+	case named >= 0:
+		e.weight = numeric[named]
+	case key != "1":
+	case len(rest) == 1:
+		e.weight = rest[0]
+	case len(numeric) == 1:
+		e.weight = numeric[0]
+	case len(rest) == 0:
+		e.check(false, p.Path, "weights=1, but %s has no third column", table.Quote(p.firstLine()))
+	default:
+		e.check(false, p.Path, "weights=1, but %s has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", table.Quote(p.firstLine()), len(numeric))
+	}
+}
+
+// ask reports the first line of a table that can be read in two ways.
+func (e *edgeList) ask(p *part, format string, args ...any) {
+	e.check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%s"+format, append([]any{table.Quote(p.firstLine())}, args...)...)
+}
+
+// others returns the columns of the edges beside the ids and pandas' index.
+func (p *part) others() (rest []int) {
+	for j := range p.Width {
+		if !slices.Contains(p.ends, j) && !(p.index && j == 0) {
+			rest = append(rest, j)
+		}
+	}
+	return rest
+}
+
+// findWeights asks whether a column holds weights, where nothing tells.
+func (e *edgeList) findWeights() {
+	p := e.edges
+	if p.File == nil {
+		return
+	}
+	rest := p.others()
+	numbers := func(j int) bool { return p.counts[j].numbers > 0 }
+	switch {
+	case e.weight >= 0 && e.attribute && e.lacking > 0:
+		e.weight, e.lacking = -1, 0
+		for k := range e.chunks {
+			e.chunks[k].weights = nil
+		}
+	case e.weight >= 0 || e.keys["weights"] != "" || p.header != isData || len(p.wanted) > 0:
+	case len(rest) == 1 && p.counts[rest[0]].numeric(p.number()):
+		e.ask(p, ": column %d can be weights: weights=1 reads them, weights=0 leaves them out", rest[0]+1)
+	case len(rest) > 1 && !slices.ContainsFunc(rest, numbers) && p.Sep == ' ':
+		e.ask(p, ": names with blanks, or more columns: say columns=1,2 to read the first two")
+	}
+	what := fmt.Sprintf("ids in %s and %s", p.title(p.ends[0]), p.title(p.ends[1]))
+	switch {
+	case e.weight >= 0 && e.attribute:
+		what += ", weights in networkx's attribute weight"
+	case e.weight >= 0:
+		what += ", weights in " + p.title(e.weight)
+	}
+	before := ", left out: "
+	for _, j := range rest {
+		if j != e.weight {
+			what += fmt.Sprintf("%s%s (such as %s)", before, p.title(j), table.Quote(p.example[j]))
+			before = ", "
+		}
+	}
+	e.describe(p, what)
+}
+
+// attributeWeight returns the value of weight in a dictionary of Python.
+func attributeWeight(cell []byte) (value []byte, there bool) {
+	for _, key := range []string{"'weight':", "\"weight\":"} {
+		if _, after, found := bytes.Cut(cell, []byte(key)); found {
+			if end := bytes.IndexAny(after, ",}"); end >= 0 {
+				after = after[:end]
+			}
+			return bytes.TrimSpace(after), true
+		}
+	}
+	return cell, false
+}
+
+// readBeside reads the files beside the edges.
+func (e *edgeList) readBeside() {
+	if text := e.keys["nodes"]; isNumber(text) {
+		n, err := strconv.ParseInt(text, 10, 32)
+		e.check(err == nil && n > 0, "nodes="+text, "want a file, or a number of nodes in [1, 2³¹)")
+		e.nodeCount = int(n)
+	} else if isNPY(text) {
+		p := e.keyed("nodes", text, e.file(text).nodeNames(""))
+		e.note("nodes from %s: an array of %d ids, in the order of the nodes", text, len(p.ids))
+	} else {
+		e.readTable("nodes", text, false)
+	}
+	features := list(e.keys["features"])
+	if exists(e.keys["features"]) {
+		features = []string{e.keys["features"]}
+	}
+	for _, path := range features {
+		several := len(features) > 1
+		e.check(!several || !isNPY(path) && !isNPZ(path) && !isJSON(path), path, "several files of features must be tables")
+		switch {
+		case isNPY(path):
+			e.Features = e.file(path).dense("", "nodes")
+		case isNPZ(path):
+			e.Features = e.sparseFile(path).sparse("", -1)
+		case isJSON(path):
+			e.readFeatureLists(path)
+		default:
+			e.readTable("features", path, several)
+		}
+		if e.err == nil && e.Features != nil {
+			e.addArray(path, "features", e.Features.Rows)
+		}
+	}
+	e.checkSeveral(e.tables("features"))
+	switch path := e.keys["labels"]; {
+	case isNPY(path):
+		e.o.Lists = e.keys["lists"]
+		e.addArray(path, "labels", e.file(path).labels("", "nodes", false))
+	case isJSON(path):
+		if e.labelLists = e.readLists("labels", path); e.labelLists.multi && e.err == nil {
+			e.labelLists.kinds = e.sets(e.labelLists, "labels")
+		}
+	default:
+		e.readTable("labels", path, false)
+	}
+}
+
+// readTable reads a table of nodes, and the ids in the column that can hold them. Of several
+// tables, each has some of the columns that the SPEC picks.
+func (e *edgeList) readTable(role, path string, several bool) {
+	if path == "" {
+		return
+	}
+	p := e.openPart(role, path)
+	if e.err != nil {
+		return
+	}
+	if several {
+		p.wanted = slices.DeleteFunc(p.wanted, func(name string) bool { return p.named(name) < 0 })
+	}
+	if k := slices.IndexFunc(e.parts, func(o *part) bool { return o.File == p.File }); k >= 0 {
+		same := e.parts[k]
+		p.blocks, p.counts, p.rows, p.empty, p.last, p.index = same.blocks, slices.Clone(same.counts), same.rows, same.empty, same.last, same.index
+		e.findEnds(p)
+	} else {
+		e.hold(p)
+	}
+	e.parts = append(e.parts, p)
+	if e.hasValues(p) {
+		p.ends = nil
+	}
+	if len(p.ends) > 0 {
+		e.cellIDs(p, p.ends[0])
+	}
+}
+
+// hasValues tells early that the first column of features holds values and no ids, so that
+// these need no handles: the edges have numbers, and some cells have none of their form.
+func (e *edgeList) hasValues(p *part) bool {
+	if p.role != "features" || len(p.ends) == 0 || len(p.wanted) > 0 || p.index || e.keys["nodes"] != "" || e.ids.names.Len() > 0 || p.ownHeader(-1) == unsure {
 		return false
 	}
-	for _, ids := range e.idLists() {
-		if slices.Contains(ids, 0) {
-			return false
-		}
-	}
-	return true
+	c := &p.counts[p.ends[0]]
+	return c.ids < p.rows && c.ids < e.edges.set.count && !c.isWhole(p.number())
 }
 
-// idLists returns the ids of the files beside the edges.
-func (e *edgeList) idLists() (lists [][]int32) {
-	for _, l := range []*nodeLabels{e.classes, e.multiHot} {
-		if l != nil && !l.inOrder {
-			lists = append(lists, l.ids, l.unlabelled)
+// tables returns the tables of a role.
+func (e *edgeList) tables(role string) (found []*part) {
+	for _, p := range e.parts {
+		if p.role == role {
+			found = append(found, p)
 		}
 	}
-	for _, t := range []*rowTable{e.tasks, e.rows} {
-		if t != nil {
-			lists = append(lists, t.ids)
-		}
-	}
-	return lists
+	return found
 }
 
-// addOrdered records the number of rows of an array in node order.
-func (e *edgeList) addOrdered(path, what string) error {
-	return withArray(npyFile(path), "", func(r *npy.Reader) error {
-		return e.addShape(path, what+" from "+path+": an array", r.Shape)
-	})
+// addArray records an array with a row for each node.
+func (e *edgeList) addArray(path, role string, rows int) {
+	e.inOrder = append(e.inOrder, ordered{path, "", rows})
+	e.note("%s from %s: an array of %d rows, in node order", role, path, rows)
 }
 
-// addShape is addOrdered for an array of a known shape. text names the array in the notes.
-func (e *edgeList) addShape(path, text string, shape []int) error {
-	if e.ids.named() && e.Nodes == "" {
-		return fmt.Errorf("datasets: %s: an array has no node ids, and the ids are names: say nodes=FILE with the names in the order of the rows", path)
+// keyed returns a part of the ids of a file that is no table.
+func (e *edgeList) keyed(role, path string, ids []string) *part {
+	p := &part{File: &table.File{Path: path}, role: role, header: isHeader}
+	for _, id := range ids {
+		handle, err := e.ids.handle([]byte(id))
+		e.ok(err)
+		p.set.add(handle)
+		p.ids = append(p.ids, handle)
 	}
-	if len(shape) == 0 || shape[0] == 0 || shape[0] > math.MaxInt32 {
-		return fmt.Errorf("datasets: %s: shape %v, want a row for each node", path, shape)
-	}
-	rows := shape[0]
-	e.ordered = append(e.ordered, orderedFile{path, rows})
-	e.record(int32(rows-1), path)
-	e.lines += int64(rows)
-	e.note(fmt.Sprintf("%s of shape %v, in node order", text, shape))
-	return nil
+	e.parts = append(e.parts, p)
+	return p
 }
 
-// addSparse records the number of rows of a SciPy matrix in node order.
-func (e *edgeList) addSparse(ctx context.Context, path, what string) error {
-	a, err := openSparseFile(ctx, path)
-	if err != nil {
-		return err
+// makeSet makes the graph and the names of the nodes.
+func (e *edgeList) makeSet() {
+	n, path := e.order.nodes, e.keys["labels"]
+	if e.edges.File != nil {
+		path = e.edges.Path
 	}
-	defer a.Close()
-	shape, err := readShape(ctx, a, "shape")
-	if err != nil {
-		return err
-	}
-	// The matrix has an offset for each row, which takes bytes.
-	if err := withArray(a, "indptr", func(r *npy.Reader) error {
-		if r.Len() != shape[0]+1 {
-			return fmt.Errorf("datasets: %s: %d row offsets for %d rows, want %d", path, r.Len(), shape[0], shape[0]+1)
-		}
-		return nil
-	}); err != nil {
-		return err
-	}
-	return e.addShape(path, what+" from "+path+": a sparse matrix", shape[:])
-}
-
-func (e *edgeList) note(text string) { e.notes = append(e.notes, text) }
-
-// record updates the greatest node id.
-func (e *edgeList) record(id int32, path string) {
-	if id > e.maxID {
-		e.maxID, e.maxIn = id, path
-	}
-}
-
-// checkSpelling reports a file without one of the names in the edges, and notes a file with
-// names that have no edge. With a file of all names, other names are errors already.
-func (e *edgeList) checkSpelling() error {
-	if e.named == 0 || e.Nodes != "" {
-		return nil
-	}
-	check := func(path string, lists ...[]int32) error {
-		all, without, example := 0, 0, ""
-		for _, ids := range lists {
-			for _, id := range ids {
-				if all++; int(id) >= e.named {
-					if without++; example == "" {
-						example = e.ids.names.At(int(id))
-					}
-				}
-			}
-		}
-		if without == all && all > 0 {
-			return fmt.Errorf("datasets: %s: none of its names has an edge in %s: it has %.40q, and the edges %.40q", path, e.Edges, example, e.ids.names.At(0))
-		}
-		if without > 0 {
-			e.note(fmt.Sprintf("%d of the %d names in %s have no edge, such as %.40q", without, all, path, example))
-		}
-		return nil
-	}
-	for _, l := range []*nodeLabels{e.classes, e.multiHot} {
-		if l != nil && !l.inOrder {
-			if err := check(l.path, l.ids, l.unlabelled); err != nil {
-				return err
-			}
-		}
-	}
-	for _, t := range []*rowTable{e.tasks, e.rows} {
-		if t != nil {
-			if err := check(t.path, t.ids); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// data makes the set of all parts.
-func (e *edgeList) data(ctx context.Context) (*Set, error) {
-	if err := e.checkFirstLine(); err != nil {
-		return nil, err
-	}
-	if err := e.checkSpelling(); err != nil {
-		return nil, err
-	}
-	n := e.nodesSoFar()
-	if err := e.checkFirst(n); err != nil {
-		return nil, err
-	}
-	// Ids far above the number of lines would claim memory for nothing.
-	if int64(n) > 1<<20+64*e.lines {
-		return nil, fmt.Errorf("datasets: %s: node %s, but the files have only %d lines; number the nodes from 0, or say ids=names", e.maxIn, e.ids.text(e.maxID), e.lines)
-	}
-	if err := checkGraph(e.maxIn, n, 0); err != nil { // a tally has counted the edges
-		return nil, err
-	}
-	b, err := newBuilder(e.maxIn, n)
-	if err != nil {
-		return nil, err
-	}
+	b := e.builder(path, n, 0) // a tally has counted the edges
+	same := e.order.ids == nil && e.order.first == 0
 	for k, part := range e.chunks {
-		if part.weights == nil {
-			err = addArcs(b, e.maxIn, part.arcs)
+		if !e.ok(e.ctx.Err()) {
+			return
 		}
-		for i, w := range part.weights {
-			if err = b.AddWeighted(part.arcs[i].U, part.arcs[i].V, w); err != nil {
-				err = fmt.Errorf("datasets: %s: %w", e.maxIn, err)
+		for i, a := range part.arcs {
+			if same {
 				break
 			}
+			part.arcs[i] = graph.Edge{U: e.order.node(a.U), V: e.order.node(a.V)}
 		}
-		if err != nil {
-			return nil, err
+		if part.weights == nil {
+			e.ok(b.AddEdges(part.arcs))
 		}
-		e.chunks[k] = weightedArcs{}
-	}
-	d := &Set{Notes: e.notes, NodeNames: e.nodeNames(n), Direction: e.Direction}
-	d.build(b)
-	if e.column != 0 {
-		d.Notes = append(d.Notes, "edges weighted; of repeated ones the first counts")
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if e.classes != nil {
-		if d.Labels, err = e.classes.namedLabels(n); err != nil {
-			return nil, err
+		for i, w := range part.weights {
+			e.ok(b.AddWeighted(part.arcs[i].U, part.arcs[i].V, w))
 		}
-		d.noteNames()
-	} else if e.tasks != nil {
-		if d.Labels, err = e.tasks.labels(n); err != nil {
-			return nil, err
-		}
-		d.Labels.Names = e.tasks.names
-	} else if isNPY(e.Labels) {
-		if d.Labels, err = readLabels(ctx, npyFile(e.Labels), "", n); err != nil {
-			return nil, err
-		}
-		d.noteNames()
+		e.chunks[k] = arcs{}
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	e.NodeNames = e.order.nodeNames(&e.ids)
+	e.build(b)
+	if e.weight >= 0 && e.edges.File != nil {
+		e.note("edges weighted; of repeated ones the first counts")
 	}
-	switch {
-	case e.rows != nil:
-		d.Features, err = e.rows.matrix(n)
-	case e.multiHot != nil:
-		d.Features, err = e.multiHot.matrix(ctx, n)
-	case isNPY(e.Features):
-		d.Features, err = readMatrix(ctx, npyFile(e.Features), "", n)
-	case isNPZ(e.Features):
-		d.Features, err = readSparseFile(ctx, e.Features, n)
-	}
-	return d, err
 }

@@ -1,7 +1,10 @@
 package formats
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -10,7 +13,8 @@ import (
 type Set struct {
 	Graph    *graph.CSR      // symmetric, no self-loops, values nil where all are 1
 	Report   graph.Report    // edges dropped while the graph was built
-	Features *graph.Features // one row a node, finite; nil: the files have none
+	Features *graph.Features // one row a node, finite; nil: the files have none, or tables
+	Table    *Table          // features in tables, in place of Features
 	Labels   *graph.Labels   // one entry or row a node; nil: the files have none
 	Split    *Split          // nil: the files have none, or the caller did not ask for it
 	Notes    []string        // changes to the source, a sentence each
@@ -38,6 +42,60 @@ type Options struct {
 	Split     bool      // read the split of the files, if they have one
 	Direction Direction // of the graph
 	Weights   bool      // read the values of a sparse matrix as the edges' weights
+	Lists     string    // "tasks": labels with one 1 a row are tasks, not classes
+	Columns   []Column  // of the features of tables, in order: other columns are left out, and one that lacks is an error. nil: as the tables have them
+	Links     string    // what the links of a SAGE file name: "ids", "order", or "" for what the file tells
+}
+
+// reader reads the files of one data set into its Set. err is the first error: after it, the
+// methods do nothing, and the values that they return are empty.
+type reader struct {
+	Set
+	ctx   context.Context
+	o     Options
+	err   error
+	files []io.Closer
+}
+
+func newReader(ctx context.Context, o Options) *reader {
+	return &reader{ctx: ctx, o: o, Set: Set{Direction: o.Direction}}
+}
+
+// ok keeps the first error, and tells whether there is none.
+func (r *reader) ok(err error) bool {
+	if r.err == nil {
+		r.err = err
+	}
+	return r.err == nil
+}
+
+// check is ok for a fault of a file, unless it is good.
+func (r *reader) check(good bool, name, format string, args ...any) bool {
+	if good || r.err != nil {
+		return r.err == nil
+	}
+	return r.ok(fmt.Errorf("datasets: %s: %w", name, fmt.Errorf(format, args...)))
+}
+
+// done tells, now and then while i counts up, whether the reader must stop.
+func (r *reader) done(i int) bool { return r.err != nil || i%4096 == 0 && !r.ok(r.ctx.Err()) }
+
+// note adds a note, once.
+func (r *reader) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, text) {
+		r.Notes = append(r.Notes, text)
+	}
+}
+
+// end closes the files and returns the set.
+func (r *reader) end() (*Set, error) {
+	for _, file := range r.files {
+		file.Close()
+	}
+	if r.ok(r.ctx.Err()) {
+		return &r.Set, nil
+	}
+	return nil, r.err
 }
 
 // Split holds node ids in the order of the source. Only their range is checked.
@@ -52,10 +110,3 @@ var partNames = [3]string{"train", "valid", "test"}
 func (s *Split) parts() [3]*[]int32 { return [3]*[]int32{&s.Train, &s.Valid, &s.Test} }
 
 func (d *Set) nodes() int { return d.Graph.Rows }
-
-// noteNames says how labels with names were numbered.
-func (d *Set) noteNames() {
-	if d.Labels.Names != nil {
-		d.Notes = append(d.Notes, fmt.Sprintf("%d kinds of labels, numbered in the order of their names", d.Labels.Outputs()))
-	}
-}

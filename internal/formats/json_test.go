@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,20 +16,17 @@ import (
 func TestLabelsFarApart(t *testing.T) {
 	numbers := []int64{math.MinInt64, -1 << 62, -7, 0, 5, 1 << 62, math.MaxInt64}
 	for range 20 { // the order of a map varies
-		c := newCategories()
+		c := make(map[string]int32)
 		for _, k := range rand.Perm(len(numbers)) {
-			c.add(category{number: float64(numbers[k]), isNumber: true})
+			c[strconv.FormatInt(numbers[k], 10)] = 0
 		}
-		c.add(category{name: "b"})
-		c.add(category{name: "a"})
-		final := c.order()
-		for k, number := range numbers {
-			if got := final[c.index[category{number: float64(number), isNumber: true}]]; int(got) != k {
-				t.Fatalf("label %d is class %d, want %d", number, got, k)
-			}
+		c["b"], c["a"] = 0, 0
+		var want []string
+		for _, number := range numbers {
+			want = append(want, strconv.FormatInt(number, 10))
 		}
-		if a, b := final[c.index[category{name: "a"}]], final[c.index[category{name: "b"}]]; a != 7 || b != 8 {
-			t.Fatalf("names are classes %d and %d, want 7 and 8", a, b)
+		if got := numberKinds(c); !slices.Equal(got, append(want, "a", "b")) {
+			t.Fatalf("the classes are %q, want %q, a, b", got, want)
 		}
 	}
 }
@@ -45,10 +43,15 @@ func TestManyTasks(t *testing.T) {
 	}
 	b[len(b)-1] = '}'
 	write(t, path, b)
-	y, err := readClassMap(context.Background(), path, n, new(nodeIDs).key)
-	if err != nil {
-		t.Fatal(err)
+	d := newReader(context.Background(), Options{})
+	d.readClassMap(path, n, func(key string) (int32, error) {
+		id, err := strconv.Atoi(key)
+		return int32(id), err
+	})
+	if d.err != nil {
+		t.Fatal(d.err)
 	}
+	y := d.Labels
 	if y.Tasks != tasks || y.Nodes() != n || y.Multi[tasks-1] != 1 || y.Multi[0] != 0 || y.Multi[listed*tasks] == 0 {
 		t.Errorf("%d tasks of %d nodes", y.Tasks, y.Nodes())
 	}

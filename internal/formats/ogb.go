@@ -1,10 +1,10 @@
 package formats
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // OGB reads an unzipped node-property folder of the Open Graph Benchmark
@@ -24,60 +25,46 @@ import (
 // (add_inverse_edge), or a directed graph. Without node features, a node gets the
 // mean of the features of its edges, as in OGB's own baseline for ogbn-proteins. A
 // heterogeneous folder (ogbn-mag) is reduced to the node type with labels and the
-// relations from it to itself. The split is read, and must exist, only if options.Split is
+// relations from it to itself. The split is read, and must exist, only if o.Split is
 // true.
 //
 // A folder in the binary layout has raw/data.npz instead: see OGBBinary.
-func OGB(ctx context.Context, dir string, options Options) (*Set, error) {
-	if b, err := OpenOGBBinary(ctx, dir, options); b != nil || err != nil {
+func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
+	if b, err := OpenOGBBinary(ctx, dir, o); b != nil || err != nil {
 		if err != nil {
 			return nil, err
 		}
 		return b.inMemory(ctx)
 	}
-	o, err := findOGB(ctx, dir, options.Split)
-	if err != nil {
-		return nil, err
+	f := &ogbFolder{reader: newReader(ctx, o), dir: dir}
+	f.find()
+	n := f.countNodes()
+	f.readLabels(n)
+	arcs := f.readEdges(n)
+	if f.err != nil {
+		return f.end()
 	}
-	n, err := o.countNodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	d := &Set{Direction: options.Direction}
-	if d.Labels, err = o.readLabels(ctx, n); err != nil {
-		return nil, err
-	}
-	if err := o.readClassNames(ctx, d); err != nil {
-		return nil, err
-	}
-	arcs, err := o.readEdges(ctx, n, d)
-	if err != nil {
-		return nil, err
-	}
-	if o.nodeFeat != "" {
-		d.Features, err = readNumberLines(ctx, o.nodeFeat, n, false)
+	if f.nodeFeat != "" {
+		f.Features = f.matrixLines(f.nodeFeat, n, featureCell)
 	} else {
-		d.Features, err = meanEdgeFeatures(ctx, o.edgeFeat, arcs, n)
-		d.Notes = append(d.Notes, "features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
+		f.Features = f.meanEdgeFeatures(arcs, n)
+		f.note("features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
 	}
-	if err != nil {
-		return nil, err
+	if f.nodeType != "" {
+		f.note("of several node types only %q, and its relations to itself: %s", f.nodeType, strings.Join(f.edgeTypes, ", "))
 	}
-	if o.nodeType != "" {
-		d.Notes = append(d.Notes, fmt.Sprintf("of several node types only %q, and its relations to itself: %s", o.nodeType, strings.Join(o.edgeTypes, ", ")))
+	if o.Split {
+		f.readSplit(n)
 	}
-	if options.Split {
-		err = o.readSplit(ctx, d, n)
-	}
-	return d, err
+	return f.end()
 }
 
 // ogbFolder holds the paths of the files of one folder.
 type ogbFolder struct {
+	*reader
 	dir       string
 	edges     []string // edge.csv.gz of each relation
 	nodeFeat  string
-	edgeFeat  string // "" in a heterogeneous folder
 	label     string
 	splitDir  string // folder of the split's type; "" without a split
 	nodeType  string // in a heterogeneous folder
@@ -85,463 +72,282 @@ type ogbFolder struct {
 	missing   []string // needed files that are not there
 }
 
-// findOGB finds the files. One error names all that are missing.
-func findOGB(ctx context.Context, dir string, split bool) (*ogbFolder, error) {
-	o := &ogbFolder{dir: dir}
-	if _, err := os.Stat(o.raw("")); err != nil {
-		return nil, fmt.Errorf("datasets: %s: no raw folder in it; want an unzipped OGB folder: %w", o.dir, err)
-	}
-	var err error
-	if exists(o.raw("num-node-dict.csv.gz")) {
-		err = o.findHeterogeneous(ctx)
-	} else {
-		o.need(o.raw("num-node-list.csv.gz"))
-		o.edges = []string{o.need(o.raw("edge.csv.gz"))}
-		o.label = o.need(o.raw("node-label.csv.gz"))
-		o.nodeFeat, o.edgeFeat = o.raw("node-feat.csv.gz"), o.raw("edge-feat.csv.gz")
-		switch {
-		case exists(o.nodeFeat):
-		case exists(o.edgeFeat):
-			o.nodeFeat = ""
-		default:
-			o.need(o.nodeFeat)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if split {
-		if err := o.findSplit(); err != nil {
-			return nil, err
-		}
-	}
-	return o, o.checkMissing()
+func (f *ogbFolder) raw(names ...string) string {
+	return filepath.Join(append([]string{f.dir, "raw"}, names...)...)
 }
 
-func (o *ogbFolder) raw(name string) string { return filepath.Join(o.dir, "raw", name) }
-
 // need returns a path, and notes it for checkMissing if nothing is there.
-func (o *ogbFolder) need(path string) string {
+func (f *ogbFolder) need(path string) string {
 	if !exists(path) {
-		relative, err := filepath.Rel(o.dir, path)
-		if err != nil {
-			relative = path
-		}
-		o.missing = append(o.missing, relative)
+		f.missing = append(f.missing, strings.TrimPrefix(path, filepath.Clean(f.dir)+string(filepath.Separator)))
 	}
 	return path
 }
 
-// checkMissing reports all missing files at once.
-func (o *ogbFolder) checkMissing() error {
-	if len(o.missing) == 0 {
-		return nil
+// find finds the files. One error names all that are missing.
+func (f *ogbFolder) find() {
+	if _, err := os.Stat(f.raw()); err != nil {
+		f.check(false, f.dir, "no raw folder in it; want an unzipped OGB folder: %w", err)
+		return
 	}
-	return fmt.Errorf("datasets: %s: incomplete OGB folder: missing %s: %w", o.dir, strings.Join(o.missing, ", "), fs.ErrNotExist)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+	if exists(f.raw("num-node-dict.csv.gz")) {
+		f.findHeterogeneous()
+	} else {
+		f.need(f.raw("num-node-list.csv.gz"))
+		f.edges = []string{f.need(f.raw("edge.csv.gz"))}
+		f.label = f.need(f.raw("node-label.csv.gz"))
+		if path := f.raw("node-feat.csv.gz"); exists(path) || !exists(f.raw("edge-feat.csv.gz")) {
+			f.nodeFeat = f.need(path)
+		}
+	}
+	f.findSplit()
 }
 
 // findHeterogeneous finds the node type with labels and its relations to itself.
-func (o *ogbFolder) findHeterogeneous(ctx context.Context) error {
-	path := o.raw("nodetype-has-label.csv.gz")
-	if !exists(o.need(path)) || !exists(o.need(o.raw("triplet-type-list.csv.gz"))) {
-		return nil // reported as missing
+func (f *ogbFolder) findHeterogeneous() {
+	path, triplets := f.need(f.raw("nodetype-has-label.csv.gz")), f.need(f.raw("triplet-type-list.csv.gz"))
+	if len(f.missing) > 0 {
+		return
 	}
-	types, flags, err := readHeadedRow(ctx, path)
-	if err != nil {
-		return err
-	}
-	for k, flag := range flags {
-		if !strings.EqualFold(flag, "true") {
-			continue
-		}
-		if o.nodeType != "" {
-			return fmt.Errorf("datasets: %s: several node types have labels; one is read", path)
-		}
-		o.nodeType = types[k]
-	}
-	if o.nodeType == "" || strings.ContainsAny(o.nodeType, `/\`) {
-		return fmt.Errorf("datasets: %s: no node type has labels", path)
-	}
-	triplets, err := readFields(ctx, o.raw("triplet-type-list.csv.gz"))
-	if err != nil {
-		return err
-	}
-	for _, t := range triplets {
-		if len(t) == 3 && t[0] == o.nodeType && t[2] == o.nodeType && !strings.ContainsAny(t[1], `/\`) {
-			name := strings.Join(t, "___")
-			o.edges = append(o.edges, o.need(filepath.Join(o.raw("relations"), name, "edge.csv.gz")))
-			o.edgeTypes = append(o.edgeTypes, t[1])
+	for kind, flag := range f.named(path) {
+		if strings.EqualFold(flag, "true") {
+			f.check(f.nodeType == "", path, "several node types have labels; one is read")
+			f.nodeType = kind
 		}
 	}
-	if len(o.edges) == 0 {
-		return fmt.Errorf("datasets: %s: no relation from %q to itself", o.raw("triplet-type-list.csv.gz"), o.nodeType)
+	f.check(f.nodeType != "" && !strings.ContainsAny(f.nodeType, `/\`), path, "no node type has labels")
+	for _, t := range f.records(triplets) {
+		if len(t) == 3 && t[0] == f.nodeType && t[2] == f.nodeType && !strings.ContainsAny(t[1], `/\`) {
+			f.edges = append(f.edges, f.need(f.raw("relations", strings.Join(t, "___"), "edge.csv.gz")))
+			f.edgeTypes = append(f.edgeTypes, t[1])
+		}
 	}
-	o.label = o.need(filepath.Join(o.raw("node-label"), o.nodeType, "node-label.csv.gz"))
-	o.nodeFeat = o.need(filepath.Join(o.raw("node-feat"), o.nodeType, "node-feat.csv.gz"))
-	return nil
+	f.check(len(f.edges) > 0, triplets, "no relation from %q to itself", f.nodeType)
+	f.label = f.need(f.raw("node-label", f.nodeType, "node-label.csv.gz"))
+	f.nodeFeat = f.need(f.raw("node-feat", f.nodeType, "node-feat.csv.gz"))
 }
 
-// findSplit finds the folder of the only split type. It does not read split_dict.pt, a
-// PyTorch file that OGB's own loader prefers.
-func (o *ogbFolder) findSplit() error {
-	root := filepath.Join(o.dir, "split")
-	entries, err := os.ReadDir(root)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("datasets: %w", err)
-	}
-	var kinds []string
-	for _, e := range entries {
-		if e.IsDir() {
-			kinds = append(kinds, e.Name())
+// findSplit finds the folder of the only split type, if the split is read, and reports all missing
+// files. It does not read split_dict.pt, a PyTorch file that OGB's own loader prefers.
+func (f *ogbFolder) findSplit() {
+	if f.o.Split {
+		root := filepath.Join(f.dir, "split")
+		entries, err := os.ReadDir(root)
+		f.check(err == nil || errors.Is(err, fs.ErrNotExist), root, "%w", err)
+		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
+		kind := filepath.Join(root, "TYPE")
+		if len(entries) > 0 {
+			kind = filepath.Join(root, entries[0].Name())
+		}
+		f.check(len(entries) < 2, root, "several splits, such as %s; want one, or ?split=60/20/20", entries)
+		f.splitDir = filepath.Join(kind, f.nodeType)
+		torch := filepath.Join(kind, "split_dict.pt")
+		f.check(!exists(torch) || exists(filepath.Join(f.splitDir, "train.csv.gz")), torch, "this PyTorch file is not read, and train.csv.gz, valid.csv.gz and test.csv.gz are not beside it")
+		for _, part := range partNames {
+			f.need(filepath.Join(f.splitDir, part+".csv.gz"))
 		}
 	}
-	switch len(kinds) {
-	case 0:
-		o.need(filepath.Join(root, "TYPE", "train.csv.gz"))
-		return nil
-	case 1:
-	default:
-		return fmt.Errorf("datasets: %s: several splits (%s); want one, or ?split=60/20/20", root, strings.Join(kinds, ", "))
-	}
-	kind := filepath.Join(root, kinds[0])
-	o.splitDir = filepath.Join(kind, o.nodeType)
-	if torch := filepath.Join(kind, "split_dict.pt"); exists(torch) && !exists(filepath.Join(o.splitDir, "train.csv.gz")) {
-		return fmt.Errorf("datasets: %s: this PyTorch file is not read, and train.csv.gz, valid.csv.gz and test.csv.gz are not beside it", torch)
-	}
-	for _, part := range partNames {
-		o.need(filepath.Join(o.splitDir, part+".csv.gz"))
-	}
-	return nil
+	f.check(len(f.missing) == 0, f.dir, "incomplete OGB folder: missing %s: %w", strings.Join(f.missing, ", "), fs.ErrNotExist)
 }
 
 // countNodes reads the number of nodes of the graph, or of the node type.
-func (o *ogbFolder) countNodes(ctx context.Context) (int, error) {
-	path := o.raw("num-node-list.csv.gz")
-	var field string
-	if o.nodeType != "" {
-		path = o.raw("num-node-dict.csv.gz")
-		types, counts, err := readHeadedRow(ctx, path)
-		if err != nil {
-			return 0, err
-		}
-		k := slices.Index(types, o.nodeType)
-		if k < 0 {
-			return 0, fmt.Errorf("datasets: %s: no node type %q", path, o.nodeType)
-		}
-		field = counts[k]
+func (f *ogbFolder) countNodes() (n int) {
+	path := f.raw("num-node-list.csv.gz")
+	if f.nodeType == "" {
+		n = f.count(path)
 	} else {
-		rows, err := readFields(ctx, path)
-		if err != nil {
-			return 0, err
+		path = f.raw("num-node-dict.csv.gz")
+		for kind, number := range f.named(path) {
+			if kind == f.nodeType {
+				n, _ = strconv.Atoi(number)
+			}
 		}
-		if len(rows) != 1 || len(rows[0]) != 1 {
-			return 0, fmt.Errorf("datasets: %s: %d lines, want one number: a single graph", path, len(rows))
-		}
-		field = rows[0][0]
 	}
-	n, err := strconv.ParseInt(field, 10, 64)
-	if err != nil || n < 1 || n > math.MaxInt32 {
-		return 0, fmt.Errorf("datasets: %s: %.40q is not a number of nodes in [1, %d]", path, field, math.MaxInt32)
-	}
-	return int(n), ctx.Err()
+	f.check(n > 0 && n <= math.MaxInt32, path, "not a number of nodes in [1, %d]", math.MaxInt32)
+	return n
 }
 
-// readFields reads the comma-separated fields of all lines of a small file.
-func readFields(ctx context.Context, path string) ([][]string, error) {
-	var rows [][]string
-	const most = 10_000
-	err := readLines(ctx, path, func(b lines) ([][]string, error) {
-		var part [][]string
-		for {
-			line, found := b.next()
-			if !found {
-				return part, nil
-			}
-			if len(line) == 0 {
-				continue
-			}
-			if len(part) == most || bytes.Count(line, []byte{','}) >= most {
-				return nil, b.fail("more than %d lines, or fields in one", most)
-			}
-			part = append(part, strings.Split(string(line), ","))
+// count reads the only number of a file.
+func (f *ogbFolder) count(path string) int {
+	rows := f.records(path)
+	if !f.check(len(rows) == 1 && len(rows[0]) == 1, path, "%d lines, want one number: a single graph", len(rows)) {
+		return 0
+	}
+	n, err := strconv.Atoi(rows[0][0])
+	f.check(err == nil, path, "%.40q is not a number of nodes or edges", rows[0][0])
+	return n
+}
+
+// named reads two lines, of names and of as many values.
+func (f *ogbFolder) named(path string) map[string]string {
+	values, rows := make(map[string]string), f.records(path)
+	if f.check(len(rows) == 2 && len(rows[0]) == len(rows[1]), path, "want two lines, names and as many values") {
+		for k, name := range rows[0] {
+			values[name] = rows[1][k]
 		}
-	}, func(part [][]string) error {
-		if rows = append(rows, part...); len(rows) > most {
-			return fmt.Errorf("datasets: %s: more than %d lines", path, most)
-		}
+	}
+	return values
+}
+
+// records reads the comma-separated fields of all lines of a small file.
+func (f *ogbFolder) records(path string) (rows [][]string) {
+	if f.err != nil {
 		return nil
-	})
-	return rows, err
-}
-
-// readHeadedRow reads a file of two lines: names, and one value for each.
-func readHeadedRow(ctx context.Context, path string) (names, values []string, err error) {
-	rows, err := readFields(ctx, path)
-	if err != nil {
-		return nil, nil, err
 	}
-	if len(rows) != 2 || len(rows[0]) != len(rows[1]) {
-		return nil, nil, fmt.Errorf("datasets: %s: want two lines, names and as many values", path)
+	file, err := table.Open(path)
+	if !f.ok(err) {
+		return nil
 	}
-	return rows[0], rows[1], nil
-}
-
-// readLabels reads lines of one class, or of 0, 1 or nan for each task. An empty field
-// stands for nan.
-func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error) {
-	m, err := readNumberLines(ctx, o.label, n, true)
-	if err != nil {
-		return nil, err
-	}
-	if m.Cols > 1 {
-		return taskLabels(o.label, m.Data, m.Cols)
-	}
-	classes := make([]int32, n)
-	for i, v := range m.Data {
-		switch {
-		case v != v:
-			classes[i] = -1
-		case v != float32(int32(v)) || v < -1 || v > 1<<24:
-			return nil, fmt.Errorf("datasets: %s:%d: %v is not a class", o.label, i+1, v)
-		default:
-			classes[i] = int32(v)
+	defer file.Close()
+	const most = 1 << 20
+	text, err := io.ReadAll(io.LimitReader(file, most))
+	f.check(err == nil, path, "%w", err)
+	f.check(len(text) < most, path, "more than %d bytes of text", most-1)
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" {
+			rows = append(rows, strings.Split(line, ","))
 		}
 	}
-	return classLabels(o.label, classes)
+	return rows
+}
+
+// readLabels reads lines of one class, or of 0, 1 or nan for each task, and the names of classes. An
+// empty field stands for nan.
+func (f *ogbFolder) readLabels(n int) {
+	m := f.matrixLines(f.label, n, func(width int) (func(cell []byte) (float32, bool), string) {
+		most, want := float32(MostClasses(n)), fmt.Sprintf("a class, a whole number in [0, %d), or -1 or nan for unknown", MostClasses(n))
+		if width > 1 {
+			most, want = 2, "0, 1 or nan for unknown"
+		}
+		return func(cell []byte) (float32, bool) {
+			v, ok := numberOrNaN(cell)
+			return v, ok && (v != v || v < most && v == float32(int32(v)) && (v >= 0 || v == -1 && width == 1))
+		}, want
+	})
+	f.makeLabels(f.label, m.Data, m.Cols)
+}
+
+// makeLabels makes classes of a column, and tasks of several.
+func (f *ogbFolder) makeLabels(name string, values []float32, cols int) {
+	var err error
+	switch {
+	case f.err != nil:
+		return
+	case cols > 1:
+		f.Labels, err = rowLabels(name, values, cols, "tasks")
+	default:
+		f.Labels, err = numberLabels(name, values, false)
+	}
+	if f.ok(err) {
+		f.readClassNames()
+	}
 }
 
 // readClassNames reads mapping/labelidx2….csv.gz: a header, then the number and the name of
 // each class. A folder may lack the file. If it does not hold the names of all classes, a
 // note says why they are not read.
-func (o *ogbFolder) readClassNames(ctx context.Context, d *Set) error {
-	found, err := filepath.Glob(filepath.Join(o.dir, "mapping", "labelidx2*.csv.gz"))
+func (f *ogbFolder) readClassNames() {
+	found, err := filepath.Glob(filepath.Join(f.dir, "mapping", "labelidx2*.csv.gz"))
 	if err != nil || len(found) != 1 { // an error: the folder's own name is not a pattern
-		return nil
+		return
 	}
-	path := found[0]
-	l, err := findLayout(path, "comma", "1", "", false, nil)
-	if err != nil {
-		return err
-	}
-	lines, err := readFieldLines(ctx, l)
-	if err != nil {
-		return err
-	}
-	names := make([]string, d.Labels.Outputs())
-	unread := func(reason string) error {
-		d.Notes = append(d.Notes, fmt.Sprintf("names of classes in %s not read: %s", path, reason))
-		return nil
-	}
-	for _, line := range lines {
-		k, ok := parseID([]byte(line.fields[0]))
-		if !ok || len(line.fields) < 2 {
-			return unread(fmt.Sprintf("line %d is not a number and a name", line.number))
+	rows, names, reason := f.records(found[0]), make([]string, f.Labels.Outputs()), ""
+	for line, fields := range rows[min(len(rows), 1):] {
+		k, err := strconv.ParseUint(fields[0], 10, 31)
+		if err != nil || len(fields) < 2 {
+			reason = fmt.Sprintf("line %d is not a number and a name", line+2)
+			break
 		}
 		if int(k) < len(names) { // there may be classes that no node has
-			names[k] = strings.Join(line.fields[1:], ",")
+			names[k] = strings.Trim(strings.Join(fields[1:], ","), `"`)
 		}
 	}
-	if k := slices.Index(names, ""); k >= 0 {
-		return unread(fmt.Sprintf("class %d has none", k))
+	if k := slices.Index(names, ""); k >= 0 && reason == "" {
+		reason = fmt.Sprintf("class %d has none", k)
 	}
-	d.Labels.Names = names
-	return nil
+	if reason == "" {
+		f.Labels.Names = names
+	} else {
+		f.note("names of classes in %s not read: %s", found[0], reason)
+	}
 }
 
-// readEdges reads the edges into d's graph. It also returns them if there are no node
-// features, since node features are then made of the features of edges.
-func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Set) ([]graph.Edge, error) {
-	if err := checkGraph(o.dir, n, 0); err != nil { // tallies count the edges
-		return nil, err
-	}
-	b, err := newBuilder(o.dir, n)
-	if err != nil {
-		return nil, err
-	}
-	var kept []graph.Edge
-	for _, path := range o.edges {
-		tally, found := newTally(path), 0
-		err := readLines(ctx, path, func(block lines) ([]graph.Edge, error) {
-			return parseArcs(block, ',', n)
-		}, func(arcs []graph.Edge) error {
-			edge := int64(edgeBytes)
-			if o.nodeFeat == "" {
-				edge += appendGrowth * 8
-			}
-			if err := tally.Add(edge * int64(len(arcs))); err != nil {
-				return err
-			}
-			if o.nodeFeat == "" {
-				kept = append(kept, arcs...)
-			}
-			found += len(arcs)
-			return addArcs(b, path, arcs)
-		})
-		if err != nil {
-			return nil, err
+// readEdges reads the edges into the graph. It also returns them if there are no node
+// features, since node features are then made of the features of edges. A file with another
+// number of edges than num-edge-list.csv.gz beside it says, if this is there, was cut short.
+func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
+	b := f.builder(f.dir, n, 0)
+	for _, path := range f.edges {
+		found, want := 0, -1
+		if list := filepath.Join(filepath.Dir(path), "num-edge-list.csv.gz"); exists(list) {
+			want = f.count(list)
+			f.builder(path, n, int64(want))
 		}
-		if err := checkEdges(ctx, path, found); err != nil {
-			return nil, err
+		if file := f.plain(path); file != nil && f.err == nil {
+			f.ok(table.EachRows(f.ctx, file, func(t *table.Rows) ([]graph.Edge, error) { return arcLines(t, n) }, func(arcs []graph.Edge) error {
+				if f.nodeFeat == "" {
+					kept = append(kept, arcs...)
+				}
+				found += len(arcs)
+				return b.AddEdges(arcs)
+			}))
 		}
+		f.check(want < 0 || found == want, path, "%d edges, and num-edge-list.csv.gz says %d: unpack the data set again", found, want)
 	}
-	d.build(b)
-	return kept, nil
-}
-
-// checkEdges compares the number of edges in a file with the number in num-edge-list.csv.gz
-// beside it, if this is there. A file that was cut short would be another graph.
-func checkEdges(ctx context.Context, edges string, found int) error {
-	path := filepath.Join(filepath.Dir(edges), "num-edge-list.csv.gz")
-	if !exists(path) {
-		return nil
-	}
-	rows, err := readFields(ctx, path)
-	switch {
-	case err != nil:
-		return err
-	case len(rows) != 1 || len(rows[0]) != 1:
-		return fmt.Errorf("datasets: %s: %d lines, want one number: a single graph", path, len(rows))
-	case rows[0][0] != strconv.Itoa(found):
-		return fmt.Errorf("datasets: %s: %d edges, and num-edge-list.csv.gz says %.40q: unpack the data set again", edges, found, rows[0][0])
-	}
-	return nil
-}
-
-// readNumberLines reads n lines of equally many finite numbers. If missing, a field may
-// be nan, or empty, which stands for nan.
-func readNumberLines(ctx context.Context, path string, n int, missing bool) (*graph.Features, error) {
-	width, err := countFields(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := plausible(path, float64(n)*float64(width)); err != nil {
-		return nil, err
-	}
-	values, err := zeros(path, n, width)
-	if err != nil {
-		return nil, err
-	}
-	x := &graph.Features{Rows: n, Cols: width, Data: values}
-	var read int64
-	err = readLines(ctx, path, func(b lines) (int64, error) {
-		first := b.number
-		for {
-			line, found := b.next()
-			if !found {
-				return b.number - first, nil
-			}
-			row := b.number - 2
-			if row >= int64(n) {
-				return 0, b.fail("more lines than the %d nodes", n)
-			}
-			count, err := parseFloats(&b, line, numbers{sep: ',', column: 1, missing: missing}, x.Row(int(row)))
-			if err != nil {
-				return 0, err
-			}
-			if count != width {
-				return 0, b.fail("%d numbers, want %d as in line 1", count, width)
-			}
-		}
-	}, func(count int64) error {
-		read += count
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if read != int64(n) {
-		return nil, fmt.Errorf("datasets: %s: %d lines for %d nodes", path, read, n)
-	}
-	return x, nil
+	f.build(b)
+	return kept
 }
 
 // meanEdgeFeatures gives each node the mean of the features of its edges. Line k of
 // the file has the features of arcs[k]. Nodes without edges get zeros.
-func meanEdgeFeatures(ctx context.Context, path string, arcs []graph.Edge, n int) (*graph.Features, error) {
-	width, err := countFields(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := plausible(path, float64(len(arcs))*float64(width)); err != nil {
-		return nil, err
-	}
-	what := fmt.Sprintf("datasets: %s: the means of %d features for %d nodes", path, width, n)
-	if err := memory.Check(what, memory.Product(int64(n), int64(width), 8+4)); err != nil {
-		return nil, err
-	}
-	sums := make([]float64, n*width)
-	count := make([]int, n)
-	type rows struct {
-		first  int64
-		values []float32
-	}
-	read := 0
-	err = readLines(ctx, path, func(b lines) (rows, error) {
-		part := rows{first: b.number - 1}
-		row := make([]float32, width)
-		for {
-			line, found := b.next()
-			if !found {
-				return part, nil
-			}
-			got, err := parseFloats(&b, line, numbers{sep: ',', column: 1}, row)
-			if err != nil {
-				return part, err
-			}
-			if got != width {
-				return part, b.fail("%d numbers, want %d as in line 1", got, width)
-			}
-			part.values = append(part.values, row...)
-		}
-	}, func(part rows) error { // in order: the sums are the same on any machine
-		for k := 0; k < len(part.values); k += width {
-			line := int(part.first) + k/width
-			if line >= len(arcs) {
-				return fmt.Errorf("datasets: %s:%d: more lines than the %d edges", path, line+1, len(arcs))
-			}
-			read++
-			for _, node := range [...]int32{arcs[line].U, arcs[line].V} {
-				count[node]++
-				sum := sums[int(node)*width:]
-				for j, v := range part.values[k : k+width] {
-					sum[j] += float64(v)
-				}
-			}
-		}
+func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
+	path := f.raw("edge-feat.csv.gz")
+	file := f.plain(path)
+	if file == nil {
+		f.check(len(arcs) == 0, path, "%w", table.ErrNoData)
 		return nil
+	}
+	width := file.Width
+	what := fmt.Sprintf("datasets: %s: the means of %d features for %d nodes", path, width, n)
+	if !f.ok(memory.Check(what, memory.Product(int64(n), int64(width), 8+4))) {
+		return nil
+	}
+	sums, count := make([]float64, n*width), make([]int, n)
+	parse, want := featureCell(width)
+	read := eachRow(f.reader, file, len(arcs), parse, want, func(line int, row []float32) { // in order: the sums are the same on any machine
+		for _, node := range [...]int32{arcs[line].U, arcs[line].V} {
+			count[node]++
+			sum := sums[int(node)*width:]
+			for j, v := range row {
+				sum[j] += float64(v)
+			}
+		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	if read != len(arcs) {
-		return nil, fmt.Errorf("datasets: %s: %d lines for %d edges", path, read, len(arcs))
-	}
+	f.check(read == len(arcs), path, "%d lines for %d edges", read, len(arcs))
 	x := &graph.Features{Rows: n, Cols: width, Data: make([]float32, n*width)}
 	for k, sum := range sums {
-		if edges := count[k/width]; edges > 0 {
-			x.Data[k] = float32(sum / float64(edges))
-		}
+		x.Data[k] = float32(sum / float64(max(count[k/width], 1)))
 	}
-	return x, checkFinite(path, x)
+	return x
 }
 
 // readSplit reads the three id files.
-func (o *ogbFolder) readSplit(ctx context.Context, d *Set, nodes int) error {
-	d.Split = &Split{}
-	if exists(filepath.Join(filepath.Dir(o.splitDir), "split_dict.pt")) || exists(filepath.Join(o.splitDir, "split_dict.pt")) {
-		d.Notes = append(d.Notes, "split read from csv.gz; the split_dict.pt beside it was not")
+func (f *ogbFolder) readSplit(nodes int) {
+	f.Split = &Split{}
+	if exists(filepath.Join(filepath.Dir(f.splitDir), "split_dict.pt")) || exists(filepath.Join(f.splitDir, "split_dict.pt")) {
+		f.note("split read from csv.gz; the split_dict.pt beside it was not")
 	}
-	for k, part := range d.Split.parts() {
-		var err error
-		if *part, err = readIDLines(ctx, filepath.Join(o.splitDir, partNames[k]+".csv.gz"), nodes); err != nil {
-			return err
-		}
+	for k, part := range f.Split.parts() {
+		*part = f.ids(filepath.Join(f.splitDir, partNames[k]+".csv.gz"), nodes)
 	}
-	d.Notes = append(d.Notes, "split "+filepath.Base(strings.TrimSuffix(o.splitDir, string(filepath.Separator)+o.nodeType)))
-	return nil
+	f.note("split %s", filepath.Base(strings.TrimSuffix(f.splitDir, string(filepath.Separator)+f.nodeType)))
+}
+
+// one reads an array of one number.
+func (s *source) one(key string, least, most int64) int64 {
+	list := vector[int64](s, key)
+	if !s.check(len(list) == 1 && list[0] >= least && list[0] <= most, s.name, "%s %.40v, want one number in [%d, %d]: a single graph", key, list, least, most) {
+		return 0
+	}
+	return list[0]
 }

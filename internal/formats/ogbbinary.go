@@ -1,10 +1,10 @@
 package formats
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -34,282 +34,134 @@ type OGBBinary struct {
 // the other arrays. It returns nil without an error if dir is not such a folder. Memory: 8
 // bytes a node, or 4 bytes a node and task.
 func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, error) {
-	folder := &ogbFolder{dir: dir}
-	if !exists(folder.raw("data.npz")) || exists(folder.raw("edge.csv.gz")) {
+	folder := &ogbFolder{reader: newReader(ctx, o), dir: dir}
+	b := &OGBBinary{data: folder.raw("data.npz")}
+	if !exists(b.data) || exists(folder.raw("edge.csv.gz")) {
 		return nil, nil
 	}
-	b := &OGBBinary{data: folder.raw("data.npz")}
-	b.Direction = o.Direction
 	folder.label = folder.need(folder.raw("node-label.npz"))
-	if o.Split {
-		if err := folder.findSplit(); err != nil {
-			return nil, err
-		}
+	folder.findSplit()
+	s := folder.archive(b.data)
+	b.Nodes, b.Edges = int(s.one("num_nodes_list", 1, math.MaxInt32)), s.one("num_edges_list", 0, math.MaxInt64/64)
+	sized := func(key string, shape ...any) {
+		s.array(key, func(a *npy.Reader) error {
+			s.check(!a.Fortran, a.Name(), "columns first, want rows first")
+			b.Width = a.Shape[len(a.Shape)-1]
+			return checkShape(a, shape)
+		})
 	}
-	if err := folder.checkMissing(); err != nil {
-		return nil, err
+	sized("edge_index", 2, int(b.Edges))
+	sized("node_feat", b.Nodes, "features")
+	labels, shape := folder.archive(folder.label), []any{b.Nodes, "tasks"}
+	if len(labels.header("node_label").Shape) == 1 {
+		shape = shape[:1]
 	}
-	a, err := npy.OpenArchive(b.data)
-	if err != nil {
-		return nil, err
-	}
-	defer a.Close()
-	if err := b.readSizes(ctx, a); err != nil {
-		return nil, err
-	}
-	if b.Labels, err = b.readLabels(ctx, folder.label); err != nil {
-		return nil, err
-	}
-	if err := folder.readClassNames(ctx, &b.Set); err != nil {
-		return nil, err
+	if values, a := numbers[float32](labels, "node_label", shape...); folder.err == nil {
+		folder.makeLabels(a.Name(), values, len(values)/b.Nodes)
 	}
 	if o.Split {
-		err = folder.readSplit(ctx, &b.Set, b.Nodes)
+		folder.readSplit(b.Nodes)
 	}
-	return b, err
-}
-
-// readSizes reads the numbers of nodes and edges and compares them with the shapes of the
-// arrays.
-func (b *OGBBinary) readSizes(ctx context.Context, a *npy.Archive) error {
-	one := func(key string, most int64) (int64, error) {
-		list, err := readInt64s(ctx, a, key)
-		if err != nil {
-			return 0, err
-		}
-		if len(list) != 1 || list[0] < 0 || list[0] > most {
-			return 0, fmt.Errorf("datasets: %s: %s %v, want one number in [0, %d]: a single graph", b.data, key, list, most)
-		}
-		return list[0], nil
-	}
-	nodes, err := one("num_nodes_list", math.MaxInt32)
-	if err != nil {
-		return err
-	}
-	if nodes == 0 {
-		return fmt.Errorf("datasets: %s: no nodes", b.data)
-	}
-	if b.Edges, err = one("num_edges_list", math.MaxInt64/64); err != nil {
-		return err
-	}
-	b.Nodes = int(nodes)
-	err = withArray(a, "edge_index", func(r *npy.Reader) error {
-		if len(r.Shape) != 2 || r.Shape[0] != 2 || int64(r.Shape[1]) != b.Edges || r.Fortran {
-			return fmt.Errorf("datasets: %s: shape %v, want (2, %d), rows first", r.Name(), r.Shape, b.Edges)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if !a.Has("node_feat") {
-		return fmt.Errorf("datasets: %s: no array node_feat; it holds %s", b.data, strings.Join(a.Keys(), ", "))
-	}
-	return withArray(a, "node_feat", func(r *npy.Reader) error {
-		if len(r.Shape) != 2 || r.Shape[0] != b.Nodes || r.Shape[1] == 0 || r.Fortran {
-			return fmt.Errorf("datasets: %s: shape %v, want (%d, features), rows first", r.Name(), r.Shape, b.Nodes)
-		}
-		b.Width = r.Shape[1]
-		return nil
-	})
-}
-
-// readLabels reads classes, which may be floats, or binary tasks.
-func (b *OGBBinary) readLabels(ctx context.Context, path string) (y *graph.Labels, err error) {
-	a, err := npy.OpenArchive(path)
+	set, err := folder.end()
 	if err != nil {
 		return nil, err
 	}
-	defer a.Close()
-	err = withArray(a, "node_label", func(r *npy.Reader) error {
-		if len(r.Shape) == 0 || len(r.Shape) > 2 || r.Shape[0] != b.Nodes || len(r.Shape) == 2 && r.Shape[1] == 0 {
-			return fmt.Errorf("datasets: %s: shape %v, want (%d, tasks)", r.Name(), r.Shape, b.Nodes)
-		}
-		values, err := r.Float32s(ctx)
-		if err != nil {
-			return err
-		}
-		if len(r.Shape) == 2 && r.Shape[1] > 1 {
-			y, err = taskLabels(r.Name(), values, r.Shape[1])
-			return err
-		}
-		classes := make([]int32, len(values))
-		for i, v := range values {
-			switch {
-			case v != v:
-				classes[i] = -1
-			case v != float32(int32(v)) || v < -1 || v > 1<<24:
-				return fmt.Errorf("datasets: %s: label of node %d is %v, not a class", r.Name(), i, v)
-			default:
-				classes[i] = int32(v)
-			}
-		}
-		y, err = classLabels(r.Name(), classes)
-		return err
-	})
-	return y, err
+	b.Set = *set
+	return b, nil
 }
 
-// binaryPiece is the number of edges read at a time.
-const binaryPiece = 1 << 18
-
-// EachEdges calls f for the edges from number first on, in order, a piece at a time. f must
-// not keep the slice. An edge outside the nodes is an error. Cost: it reads the array twice,
-// since the two ends of an edge lie far from each other, and from its start, since it may be
-// compressed.
-func (b *OGBBinary) EachEdges(ctx context.Context, first int64, f func([]graph.Edge) error) error {
-	if first >= b.Edges {
-		return ctx.Err()
-	}
-	group, running := errgroup.WithContext(ctx)
-	sources := b.eachEnd(running, group, first, b.Edges, false)
-	targets := b.eachEnd(running, group, b.Edges+first, 2*b.Edges, true)
-	group.Go(func() error {
-		edges := make([]graph.Edge, 0, binaryPiece)
-		for at := first; at < b.Edges; {
-			if err := running.Err(); err != nil {
-				return err
-			}
-			u, err := receive(running, sources)
-			if err != nil {
-				return err
-			}
-			v, err := receive(running, targets)
-			if err != nil {
-				return err
-			}
-			edges = edges[:len(u)]
-			for k := range u {
-				edges[k] = graph.Edge{U: u[k], V: v[k]}
-				if uint(u[k]) >= uint(b.Nodes) || uint(v[k]) >= uint(b.Nodes) {
-					return fmt.Errorf("datasets: %s: edge_index: edge %d joins %d and %d, outside [0, %d)", b.data, at+int64(k), u[k], v[k], b.Nodes)
+// EachEdges calls f for the edges, in order, a piece at a time. f must not keep the slice. An
+// edge outside the nodes is an error. Cost: it reads the array twice at a time, since the two
+// ends of an edge lie far from each other, and from its start, since it may be compressed.
+func (b *OGBBinary) EachEdges(ctx context.Context, f func([]graph.Edge) error) error {
+	const piece = 1 << 18 // edges
+	return b.array(ctx, "edge_index", func(sources *npy.Reader) error {
+		return b.array(ctx, "edge_index", func(targets *npy.Reader) error {
+			skip := [2]int64{0, b.Edges}
+			buffers := [2][]int32{make([]int32, piece), make([]int32, piece)}
+			edges := make([]graph.Edge, 0, piece)
+			for at := int64(0); at < b.Edges || len(edges) > 0; at += int64(len(edges)) { // f takes a piece while the next one is read
+				n := min(piece, b.Edges-at)
+				group, running := errgroup.WithContext(ctx)
+				for end, r := range []*npy.Reader{sources, targets} {
+					group.Go(func() error {
+						err := r.Skip(running, skip[end])
+						skip[end] = 0
+						return cmp.Or(err, npy.Read(running, r, buffers[end][:n]))
+					})
 				}
-			}
-			if err := f(edges); err != nil {
-				return err
-			}
-			at += int64(len(u))
-		}
-		return nil
-	})
-	return group.Wait()
-}
-
-func receive(ctx context.Context, pieces <-chan []int32) ([]int32, error) {
-	select {
-	case piece := <-pieces:
-		return piece, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// eachEnd sends the elements from first to last of edge_index, in pieces of the size of
-// EachEdges. check says that the array ends there: its checksum is compared.
-func (b *OGBBinary) eachEnd(ctx context.Context, group *errgroup.Group, first, last int64, check bool) <-chan []int32 {
-	pieces := make(chan []int32, 2)
-	group.Go(func() error {
-		return b.array("edge_index", func(r *npy.Reader) error {
-			if err := r.Skip(ctx, first); err != nil {
-				return err
-			}
-			var buffers [5][]int32 // two wait, one each is written and read, one is left
-			for k, at := 0, first; at < last; k++ {
-				buffer := buffers[k%len(buffers)]
-				if buffer == nil {
-					buffer = make([]int32, binaryPiece)
-					buffers[k%len(buffers)] = buffer
+				err := error(nil)
+				if len(edges) > 0 {
+					err = f(edges)
 				}
-				buffer = buffer[:min(binaryPiece, last-at)]
-				if err := r.ReadInt32s(buffer); err != nil {
+				if err := cmp.Or(err, group.Wait()); err != nil {
 					return err
 				}
-				select {
-				case pieces <- buffer:
-				case <-ctx.Done():
-					return ctx.Err()
+				edges = edges[:n]
+				for k := range edges {
+					u, v := buffers[0][k], buffers[1][k]
+					if uint(u) >= uint(b.Nodes) || uint(v) >= uint(b.Nodes) {
+						return fmt.Errorf("datasets: %s: edge_index: edge %d joins %d and %d, outside [0, %d)", b.data, at+int64(k), u, v, b.Nodes)
+					}
+					edges[k] = graph.Edge{U: u, V: v}
 				}
-				at += int64(len(buffer))
-			}
-			if check {
-				return r.End()
 			}
 			return nil
 		})
 	})
-	return pieces
 }
 
-// EachFeatures calls f for the rows of the features from node first on, in order, a piece
-// of whole rows at a time. f must not keep the slice. A feature that is not finite is an
-// error.
-func (b *OGBBinary) EachFeatures(ctx context.Context, first int, f func(rows []float32) error) error {
-	return b.array("node_feat", func(r *npy.Reader) error {
-		if err := r.Skip(ctx, int64(first)*int64(b.Width)); err != nil {
-			return err
-		}
+// EachFeatures calls f for the rows of the features, in order, a piece of whole rows at a
+// time. f must not keep the slice. A feature that is not finite is an error.
+func (b *OGBBinary) EachFeatures(ctx context.Context, f func(rows []float32) error) error {
+	return b.array(ctx, "node_feat", func(r *npy.Reader) error {
 		count := max(1<<20/b.Width, 1)
 		buffer := make([]float32, count*b.Width)
-		for at := first; at < b.Nodes; {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+		for at := 0; at < b.Nodes; {
 			rows := buffer[:min(count, b.Nodes-at)*b.Width]
-			if err := r.ReadFloat32s(rows); err != nil {
+			if err := npy.Read(ctx, r, rows); err != nil {
 				return err
 			}
-			for k, v := range rows {
-				if v-v != 0 { // NaN or infinite
-					return fmt.Errorf("datasets: %s: feature %d of node %d is %v, want finite", r.Name(), k%b.Width, at+k/b.Width, v)
-				}
+			if err := checkFinite(r.Name(), at, b.Width, rows); err != nil {
+				return err
 			}
 			if err := f(rows); err != nil {
 				return err
 			}
 			at += len(rows) / b.Width
 		}
-		return r.End()
+		return nil
 	})
 }
 
-// array opens an array of data.npz.
-func (b *OGBBinary) array(key string, read func(*npy.Reader) error) error {
-	a, err := npy.OpenArchive(b.data)
-	if err != nil {
-		return err
-	}
-	defer a.Close()
-	return withArray(a, key, read)
+// array calls read with an array of data.npz.
+func (b *OGBBinary) array(ctx context.Context, key string, read func(*npy.Reader) error) error {
+	r := newReader(ctx, Options{})
+	r.archive(b.data).array(key, read)
+	_, err := r.end()
+	return err
 }
-
-// Files returns the paths of the large files.
-func (b *OGBBinary) Files() []string { return []string{b.data} }
 
 // inMemory reads the edges and the features too.
 func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
-	if err := checkGraph(b.data, b.Nodes, b.Edges); err != nil {
-		return nil, err
+	r := newReader(ctx, Options{Direction: b.Direction})
+	builder := r.builder(b.data, b.Nodes, b.Edges)
+	if r.err == nil {
+		r.ok(b.EachEdges(ctx, builder.AddEdges))
 	}
-	builder, err := newBuilder(b.data, b.Nodes)
-	if err != nil {
-		return nil, err
+	if r.build(builder); r.err != nil {
+		return nil, r.err
 	}
-	if err := b.EachEdges(ctx, 0, builder.AddEdges); err != nil {
-		return nil, err
-	}
-	d := &b.Set
-	notes := d.Notes
-	d.Notes = nil
-	d.build(builder)
-	d.Notes = append(d.Notes, notes...)
 	values, err := zeros(b.data, b.Nodes, b.Width)
 	if err != nil {
 		return nil, err
 	}
-	d.Features = &graph.Features{Rows: b.Nodes, Cols: b.Width, Data: values}
 	at := 0
-	return d, b.EachFeatures(ctx, 0, func(rows []float32) error {
+	err = b.EachFeatures(ctx, func(rows []float32) error {
 		at += copy(values[at:], rows)
 		return nil
 	})
+	b.Graph, b.Report, b.Notes = r.Graph, r.Report, append(r.Notes, b.Notes...)
+	b.Features = &graph.Features{Rows: b.Nodes, Cols: b.Width, Data: values}
+	return &b.Set, err
 }

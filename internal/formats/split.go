@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // NodeList says how the files of a split name nodes.
@@ -16,9 +16,12 @@ type NodeList struct {
 	Nodes int          // number of nodes of the graph
 	Names *graph.Names // ids of the source; nil: numbers from 0
 
-	// Unordered says that the user does not know the order of the nodes, so that a row
-	// for each node in order has no meaning.
+	// Unordered says that the order of the nodes is the reader's own, so that a row for
+	// each node in order has no meaning, unless the ids count from 1.
 	Unordered bool
+
+	// Notes says which first lines are headers.
+	Notes []string
 
 	index map[string]int32 // of Names
 }
@@ -38,8 +41,10 @@ func (l *NodeList) find(id string) (int32, bool) {
 
 // checkOrder reports rows in node order that do not fit the nodes.
 func (l *NodeList) checkOrder(path string, rows int) error {
-	if l.Unordered {
-		return fmt.Errorf("datasets: %s: a row for each node, without ids, but the nodes have names: write the names, or say nodes=FILE with the names in the order of the rows", path)
+	for i := 0; l.Unordered && i < l.Names.Len(); i++ {
+		if l.Names.At(i) != strconv.Itoa(i+1) {
+			return fmt.Errorf("datasets: %s: a row for each node, without ids, but the nodes have names: write the names, or say nodes=FILE with the names in the order of the rows", path)
+		}
 	}
 	if rows != l.Nodes {
 		return fmt.Errorf("datasets: %s: %d rows in node order for %d nodes", path, rows, l.Nodes)
@@ -47,177 +52,130 @@ func (l *NodeList) checkOrder(path string, rows int) error {
 	return nil
 }
 
-// named reads an array of ids as texts.
-func (l *NodeList) named(ctx context.Context, r *npy.Reader) (nodes []int32, err error) {
-	err = r.EachText(ctx, func(element []byte) error {
-		node, found := l.find(string(element))
+// array reads an array of ids, or a mask.
+func (l *NodeList) array(s *source, key string) (nodes []int32) {
+	a := s.header(key)
+	if s.err != nil {
+		return nil
+	}
+	if !a.Text() {
+		if mask := vector[int64](s, key); a.Mask() || isMask(mask, l.Nodes) {
+			s.ok(l.checkOrder(a.Name(), len(mask)))
+			return masked(mask)
+		}
+	}
+	for k, id := range s.texts(key) {
+		node, found := l.find(id)
 		if !found {
-			return fmt.Errorf("%s is not a node of the graph of %d nodes", quoteField(element), l.Nodes)
+			s.check(false, a.Name(), "element %d is node %s, which is not in the graph of %d nodes", k, quotedID(id), l.Nodes)
+			break
 		}
 		nodes = append(nodes, node)
-		return nil
-	})
-	return nodes, err
+	}
+	return nodes
 }
 
-// Part reads one part of a split: an array of ids or a mask of booleans (.npy), or a text
-// file of an id, or of true or false for each node, a line.
+// readLines reads all lines of data of a table: at most a header, and a line for each node.
+func (l *NodeList) readLines(ctx context.Context, path string) (*part, error) {
+	e := &edgeList{reader: newReader(ctx, Options{})}
+	p := e.openPart("nodes", path)
+	if e.err == nil {
+		p.header = isData
+		e.hold(p)
+		e.check(p.rows <= l.Nodes, path, "more lines than the %d nodes", l.Nodes)
+	}
+	_, err := e.end()
+	return p, err
+}
+
+// partWords are the words for the parts of a split, and for none; maskWords are those of a part
+// alone.
+var (
+	partWords = [][]string{{"train", "training", "tr"}, {"valid", "validation", "val", "va", "dev"}, {"test", "testing", "te"}, {"", "none", "nan", "-", "unused"}}
+	maskWords = [][]string{{"true"}, {}, {}, {"false"}}
+)
+
+// Part reads one part of a split: an array of ids or a mask (.npy), or a table of
+// an id, or of true or false for each node, a line.
 func (l *NodeList) Part(ctx context.Context, path string) (nodes []int32, err error) {
-	if !isNPY(path) {
-		return l.partLines(ctx, path)
+	if isNPY(path) {
+		r := newReader(ctx, Options{})
+		nodes = l.array(r.file(path), "")
+		return nodes, r.err
 	}
-	err = withArray(npyFile(path), "", func(r *npy.Reader) error {
-		if err := vector(r); err != nil {
-			return err
-		}
-		if r.Text() {
-			nodes, err = l.named(ctx, r)
-			return err
-		}
-		ids, err := r.Int64s(ctx)
-		if err != nil {
-			return err
-		}
-		if r.Mask() {
-			for i, in := range ids {
-				if in != 0 {
-					nodes = append(nodes, int32(i))
-				}
-			}
-			return l.checkOrder(path, len(ids))
-		}
-		for k, id := range ids {
-			node, found := l.find(strconv.FormatInt(id, 10))
-			if !found {
-				return fmt.Errorf("datasets: %s: element %d is node %d, which is not in the graph of %d nodes", path, k, id, l.Nodes)
-			}
-			nodes = append(nodes, node)
-		}
-		return nil
-	})
-	return nodes, err
-}
-
-// fieldLine is the fields of one line of data.
-type fieldLine struct {
-	number int64
-	fields []string
-}
-
-// readFieldLines reads the lines of data of a file, after its header.
-func readFieldLines(ctx context.Context, l *layout) (all []fieldLine, err error) {
-	tally := newTally(l.path)
-	err = readLines(ctx, l.path, func(b lines) (part []fieldLine, err error) {
-		l.skipHeader(&b)
-		for {
-			line, found := b.nextData()
-			if !found {
-				return part, nil
-			}
-			if len(line) > 0 {
-				part = append(part, fieldLine{b.number - 1, l.split(line)})
-			}
-		}
-	}, func(part []fieldLine) error {
-		const entry = 96 // bytes of a line's slice and text
-		all = append(all, part...)
-		return tally.Add(entry * int64(len(part)))
-	})
-	return all, err
-}
-
-func (l *NodeList) partLines(ctx context.Context, path string) (nodes []int32, err error) {
-	layout, err := findLayout(path, "", "", "", false, func(first, _ []string) bool {
-		_, node := l.find(first[0])
-		return !node && (namesID(first[0]) || isHeaderWord(first[0]))
-	})
+	lines, err := l.readLines(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	mask := isBoolean(layout.sample[0])
-	if _, node := l.find(layout.sample[0]); node {
-		mask = false
-	}
-	lines, err := readFieldLines(ctx, layout)
-	if err != nil {
-		return nil, err
-	}
-	for k, line := range lines {
-		field := line.fields[0]
-		if l.Names != nil && layout.sep == ',' && len(line.fields) > 1 {
-			field = strings.Join(line.fields, ",") // a name with commas and without quotes
-			if _, node := l.find(field); !node {
-				field = line.fields[0]
-			}
+	id, word := 0, -1
+	lines.data(func(_ int, _ int64, cells [][]byte) bool { // the last line decides
+		id, word = 0, -1
+		if _, isNode := l.find(string(cells[0])); !isNode && wordOf(cells[0], maskWords) >= 0 {
+			id, word = -1, 0
 		}
-		if mask {
-			if !isBoolean(field) {
-				return nil, fmt.Errorf("datasets: %s:%d: %s where true or false should be", path, line.number, quoteField([]byte(field)))
-			}
-			if strings.EqualFold(field, "true") {
-				nodes = append(nodes, int32(k))
-			}
-			continue
-		}
-		node, found := l.find(field)
-		if !found {
-			return nil, fmt.Errorf("datasets: %s:%d: %s is not a node of the graph of %d nodes", path, line.number, quoteField([]byte(field)), l.Nodes)
-		}
-		nodes = append(nodes, node)
-	}
-	if mask {
-		err = l.checkOrder(path, len(lines))
-	}
-	return nodes, err
+		return true
+	})
+	s, err := l.split(lines, id, word, maskWords, "true or false")
+	return s.Train, err
 }
 
-func isBoolean(field string) bool {
-	return strings.EqualFold(field, "true") || strings.EqualFold(field, "false")
-}
-
-// partWords are the words for the parts of a split, and for none.
-var partWords = [4][]string{{"train", "training", "tr"}, {"valid", "validation", "val", "va", "dev"}, {"test", "testing", "te"}, {"", "none", "nan", "-", "unused"}}
-
-// partOf returns the number of the part that a word stands for: 0, 1, 2, or 3 for none, and
-// −1 for any other word.
-func partOf(word string) int {
-	return slices.IndexFunc(partWords[:], func(words []string) bool { return slices.Contains(words, strings.ToLower(word)) })
-}
-
-// Parts reads a file of an id and a part a line, or of a part a line in node order: train,
+// Parts reads a table of an id and a part a line, or of a part a line in node order: train,
 // valid, test or none.
 func (l *NodeList) Parts(ctx context.Context, path string) (*Split, error) {
-	layout, err := findLayout(path, "", "", "", l.Names != nil, func(first, _ []string) bool {
-		return partOf(first[len(first)-1]) < 0
-	})
+	lines, err := l.readLines(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	lines, err := readFieldLines(ctx, layout)
-	if err != nil {
-		return nil, err
+	if lines.Width > 2 {
+		return nil, fmt.Errorf("datasets: %s:%d: %d fields, want a node id and its part, or a part", path, lines.Line, lines.Width)
 	}
-	s := &Split{}
-	for k, line := range lines {
-		node, found := int32(k), true
-		if layout.fields > 1 {
-			node, found = l.find(line.fields[0])
+	return l.split(lines, lines.Width-2, lines.Width-1, partWords, "train, valid, test or none")
+}
+
+// wordOf returns the number of the part that a word stands for, or −1.
+func wordOf(word []byte, words [][]string) int {
+	return slices.IndexFunc(words, func(words []string) bool { return slices.Contains(words, strings.ToLower(string(word))) })
+}
+
+// split reads lines with a node's id in a column, or in node order if that is −1, and with a word
+// for a part in another column, or of the first part if that is −1. A first line that is unlike
+// all lines below it is a header.
+func (l *NodeList) split(p *part, id, word int, words [][]string, want string) (*Split, error) {
+	read := func(row int, cells [][]byte) (node int32, found bool, part int) {
+		node, found = int32(row), true
+		if id >= 0 {
+			node, found = l.find(string(cells[id]))
 		}
-		part := partOf(line.fields[len(line.fields)-1])
-		switch {
-		case len(line.fields) != min(layout.fields, 2):
-			return nil, fmt.Errorf("datasets: %s:%d: %d fields, want a node id and its part, or a part", path, line.number, len(line.fields))
+		if word >= 0 {
+			part = wordOf(cells[word], words)
+		}
+		return node, found, part
+	}
+	fits := func(cells [][]byte) bool {
+		_, found, part := read(0, cells)
+		return part >= 0 && (found || word >= 0)
+	}
+	odd := p.rows == 0 || fits(p.First) || isNumber(p.First[0])
+	p.each(func(_ int, r *table.Rows) bool { odd = odd || !fits(r.Cells); return !odd })
+	if !odd {
+		p.header = isHeader
+		l.Notes = append(l.Notes, fmt.Sprintf("%s: the first line, %.60q, is a header", p.Path, p.firstLine()))
+	}
+	s, faults := &Split{}, &table.Faults{Path: p.Path}
+	p.data(func(row int, line int64, cells [][]byte) bool {
+		switch node, found, part := read(row, cells); {
 		case !found:
-			return nil, fmt.Errorf("datasets: %s:%d: %s is not a node of the graph of %d nodes", path, line.number, quoteField([]byte(line.fields[0])), l.Nodes)
+			return faults.Add(line, "%s is not a node of the graph of %d nodes", table.Quote(cells[id]), l.Nodes)
 		case part < 0:
-			return nil, fmt.Errorf("datasets: %s:%d: %s, want train, valid, test or none", path, line.number, quoteField([]byte(line.fields[len(line.fields)-1])))
+			return faults.Add(line, "%s, want %s", table.Quote(cells[word]), want)
 		case part < 3:
 			to := s.parts()[part]
 			*to = append(*to, node)
 		}
+		return true
+	})
+	if err := faults.Err(); err != nil || id >= 0 {
+		return s, err
 	}
-	if layout.fields == 1 {
-		return s, l.checkOrder(path, len(lines))
-	}
-	return s, nil
+	return s, l.checkOrder(p.Path, p.number())
 }

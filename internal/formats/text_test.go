@@ -2,8 +2,8 @@ package formats
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,96 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/table"
 )
-
-// numbered collects every line with its number.
-func numbered(t *testing.T, path string) (texts []string, err error) {
-	t.Helper()
-	type line struct {
-		number int64
-		text   string
-	}
-	next := int64(1)
-	err = readLines(context.Background(), path, func(b lines) ([]line, error) {
-		var part []line
-		for {
-			text, found := b.next()
-			if !found {
-				return part, nil
-			}
-			part = append(part, line{b.number - 1, string(text)})
-		}
-	}, func(part []line) error {
-		for _, l := range part {
-			if l.number != next {
-				return fmt.Errorf("line %d is numbered %d", next, l.number)
-			}
-			next++
-			texts = append(texts, l.text)
-		}
-		return nil
-	})
-	return texts, err
-}
-
-// Lines come whole, in order and with their numbers, over many blocks, and also if a
-// line is longer than a block.
-func TestLinesOfManyBlocks(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 1))
-	var want []string
-	for k := range 60_000 {
-		length := random.IntN(150)
-		if k == 20_000 {
-			length = 5*textBlock/2 + 17
-		}
-		want = append(want, strings.Repeat(string(rune('a'+k%26)), length))
-	}
-	text := strings.Join(want, "\n")
-	for _, c := range []struct{ name, content string }{{"plain", text}, {"ended", text + "\n"}, {"zipped", string(zipped(t, text))}} {
-		path := filepath.Join(t.TempDir(), c.name)
-		write(t, path, []byte(c.content))
-		got, err := numbered(t, path)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
-		if len(got) != len(want) {
-			t.Fatalf("%s: %d lines, want %d", c.name, len(got), len(want))
-		}
-		for k := range want {
-			if got[k] != want[k] {
-				t.Fatalf("%s: line %d has %d bytes, want %d", c.name, k+1, len(got[k]), len(want[k]))
-			}
-		}
-	}
-}
-
-func TestLineTooLong(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "long")
-	write(t, path, append([]byte("a\nb\n"), bytes.Repeat([]byte{'x'}, longestLine+2*textBlock)...))
-	if _, err := numbered(t, path); err == nil || !strings.Contains(err.Error(), "long:3: line of more than") {
-		t.Errorf("got %v", err)
-	}
-}
-
-// The first error of parse or consume stops reading.
-func TestLinesStop(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "text")
-	write(t, path, bytes.Repeat([]byte("line\n"), 3*textBlock))
-	stop := errors.New("stop")
-	if err := readLines(context.Background(), path, func(lines) (int, error) { return 0, stop }, nil); !errors.Is(err, stop) {
-		t.Errorf("parse's error: %v", err)
-	}
-	calls := 0
-	err := readLines(context.Background(), path, func(lines) (int, error) { return 0, nil }, func(int) error { calls++; return stop })
-	if !errors.Is(err, stop) || calls != 1 {
-		t.Errorf("consume's error: %v after %d calls", err, calls)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	err = readLines(ctx, path, func(lines) (int, error) { cancel(); return 0, nil }, nil)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-}
 
 func TestParseID(t *testing.T) {
 	for text, want := range map[string]int32{"0": 0, "7": 7, "0012": 12, "2147483646": 1<<31 - 2} {
@@ -134,7 +46,7 @@ func TestParseArcs(t *testing.T) {
 			if rapid.Bool().Draw(t, "usual") {
 				from, to = "12345", "987654"
 			}
-			line := rapid.SampledFrom([]string{from + "," + to, from + "," + to, from + "," + to, "", "# " + from, from + ",", from + "," + to + ","}).Draw(t, "line")
+			line := rapid.SampledFrom([]string{from + "," + to, from + "," + to, from + "," + to, "", from + ",", from + "," + to + ","}).Draw(t, "line")
 			text.WriteString(line)
 			if rapid.Bool().Draw(t, "carriage return") {
 				text.WriteString("\r")
@@ -142,7 +54,7 @@ func TestParseArcs(t *testing.T) {
 			if k < number-1 || rapid.Bool().Draw(t, "last line ended") {
 				text.WriteString("\n")
 			}
-			if line == "" || line[0] == '#' || bad {
+			if line == "" || bad {
 				continue
 			}
 			fields := strings.Split(line, ",")
@@ -156,7 +68,10 @@ func TestParseArcs(t *testing.T) {
 				want = append(want, graph.Edge{U: u, V: v})
 			}
 		}
-		got, err := parseArcs(lines{path: "f", number: 1, data: []byte(text.String())}, ',', n)
+		f := &table.File{Path: "f", Sep: ',', Width: 2}
+		rows := f.Rows(table.Block{Path: "f", Number: 1, Data: []byte(text.String())})
+		got, err := arcLines(rows, n)
+		err = cmp.Or(err, rows.Err())
 		if (err != nil) != bad {
 			t.Fatalf("%q: error %v, want one: %v", text.String(), err, bad)
 		}
@@ -177,9 +92,12 @@ func BenchmarkEdgeLines(b *testing.B) {
 	write(b, path, zipped(b, text.String()))
 	b.ResetTimer()
 	for b.Loop() {
-		err := readLines(context.Background(), path, func(block lines) ([]graph.Edge, error) { return parseArcs(block, ',', 2_449_029) }, nil)
-		if err != nil {
-			b.Fatal(err)
+		r := newReader(context.Background(), Options{})
+		if r.ok(table.EachRows(r.ctx, r.plain(path), func(t *table.Rows) ([]graph.Edge, error) { return arcLines(t, 2_449_029) }, nil)) {
+			_, r.err = r.end()
+		}
+		if r.err != nil {
+			b.Fatal(r.err)
 		}
 	}
 	b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Medges/s")
@@ -203,4 +121,26 @@ func zipped(t testing.TB, text string) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// BenchmarkEdgeList reads edge lists of 400,000 nodes, whose ids are numbers or texts.
+func BenchmarkEdgeList(b *testing.B) {
+	for _, format := range []string{"%d,%d\n", "user%d,user%d\n"} {
+		random := rand.New(rand.NewPCG(1, 1))
+		var text strings.Builder
+		const edges, nodes = 2_000_000, 400_000
+		for k := range edges {
+			fmt.Fprintf(&text, format, k%nodes, random.IntN(nodes))
+		}
+		path := filepath.Join(b.TempDir(), "edges.csv")
+		write(b, path, []byte(text.String()))
+		b.Run(format[:4], func(b *testing.B) {
+			for b.Loop() {
+				if _, err := EdgeList(context.Background(), path, nil, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Medges/s")
+		})
+	}
 }

@@ -76,17 +76,6 @@ func BatchNormGradient(dst, grad, normalized []float32, inverse []float64, gain 
 	})
 }
 
-// ScaleColumns sets dst to scale[j]·x + shift[j]. dst may be x.
-func ScaleColumns(dst, x, scale, shift []float32, rows, width int) {
-	checkLen("ScaleColumns", "dst", len(dst), rows*width)
-	checkLen("ScaleColumns", "x", len(x), rows*width)
-	parallel.For(rows, grain(width), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			scaleColumns(dst[i*width:(i+1)*width], x[i*width:(i+1)*width], scale, shift)
-		}
-	})
-}
-
 // The portable forms compute the elements from number k on.
 
 func normalizeColumnsGo(y, kept, x, gain, shift []float32, mean, factor []float64, k int) {
@@ -100,11 +89,5 @@ func normalizeColumnsGo(y, kept, x, gain, shift []float32, mean, factor []float6
 func batchNormBackGo(d, g, x []float32, factor, mean, dot []float64, rows float64, k int) {
 	for j := k; j < len(g); j++ {
 		d[j] = float32(factor[j] * (float64(g[j]) - mean[j] - float64(x[j])*dot[j]/rows))
-	}
-}
-
-func scaleColumnsGo(y, x, scale, shift []float32, k int) {
-	for j := k; j < len(x); j++ {
-		y[j] = scale[j]*x[j] + shift[j]
 	}
 }

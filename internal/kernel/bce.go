@@ -94,7 +94,8 @@ func labelledTasks(target []float32) int {
 
 // BCEWithLogitsGradient sets dst to the gradient of BCEWithLogits with respect
 // to the logits, times upstream: (sigmoid(x) − t) times the entry's share of
-// the mean, and zero where the target is NaN. dst may be logits.
+// the mean, and zero where the target is NaN. Values of a magnitude below 1e-20 become 0. dst
+// may be logits.
 func BCEWithLogitsGradient(dst, logits, target []float32, tasks int, weight []float32, upstream float32) {
 	if tasks == 0 {
 		return
@@ -109,6 +110,7 @@ func BCEWithLogitsGradient(dst, logits, target []float32, tasks int, weight []fl
 	parallel.For(rows, grain(4*tasks), func(lo, hi int) {
 		if weight == nil {
 			bceGradient(dst[lo*tasks:hi*tasks], logits[lo*tasks:hi*tasks], target[lo*tasks:hi*tasks], float32(float64(upstream)*mean))
+			flushSmall(dst[lo*tasks : hi*tasks])
 			return
 		}
 		for i := lo; i < hi; i++ {
@@ -116,6 +118,7 @@ func BCEWithLogitsGradient(dst, logits, target []float32, tasks int, weight []fl
 			share := float64(upstream) * float64(weight[i]) / float64(max(labelledTasks(t), 1))
 			bceGradient(dst[i*tasks:(i+1)*tasks], logits[i*tasks:(i+1)*tasks], t, float32(share))
 		}
+		flushSmall(dst[lo*tasks : hi*tasks])
 	})
 }
 

@@ -182,22 +182,6 @@ func TestPropagateRows(t *testing.T) {
 			if !slices.Equal(again, some) {
 				t.Fatal("local rows differ")
 			}
-			slices.Reverse(all)
-			first := rapid.IntRange(0, len(rows)).Draw(t, "first")
-			last := rapid.IntRange(first, len(rows)).Draw(t, "last")
-			w := NewLaplacianRows(p, rows, first, last, all)
-			if len(rows) > 0 {
-				if !w.Of(rows) || w.Of(slices.Clone(rows)) || (*LaplacianRows)(nil).Of(rows) {
-					t.Fatal("Of does not know its list")
-				}
-				lo := rapid.IntRange(first, last).Draw(t, "lo")
-				hi := rapid.IntRange(lo, last).Draw(t, "hi")
-				part, intact := guarded((hi - lo) * width)
-				w.Multiply(part, lo, hi, reversed, width)
-				if !slices.Equal(part, some[lo*width:hi*width]) || !intact() {
-					t.Fatalf("rows %d to %d written out differ", lo, hi)
-				}
-			}
 			if !intact() || !intact2() {
 				t.Fatal("wrote outside dst")
 			}

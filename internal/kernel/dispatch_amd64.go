@@ -486,17 +486,3 @@ func layerNormBack(d, g, x, gain []float32, inverse, sum, along float64) {
 	}
 	layerNormBackGo(d, g, x, gain, inverse, sum, along, n)
 }
-
-// scaleColumns sets y = scale·x + shift over the length of x.
-func scaleColumns(y, x, scale, shift []float32) {
-	y, scale, shift = y[:len(x)], scale[:len(x)], shift[:len(x)]
-	n := whole(len(x), lanes)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		scaleColumnsAVX512(&y[0], &x[0], &scale[0], &shift[0], n)
-	default:
-		scaleColumnsAVX2(&y[0], &x[0], &scale[0], &shift[0], n)
-	}
-	scaleColumnsGo(y, x, scale, shift, n)
-}

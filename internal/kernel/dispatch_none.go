@@ -83,5 +83,3 @@ func batchNormBack(d, g, x []float32, factor, mean, dot []float64, rows float64)
 func layerNormBack(d, g, x, gain []float32, inverse, sum, along float64) {
 	layerNormBackGo(d, g, x, gain, inverse, sum, along, 0)
 }
-
-func scaleColumns(y, x, scale, shift []float32) { scaleColumnsGo(y, x, scale, shift, 0) }

@@ -36,16 +36,22 @@ func PropagateFeatureRows(ctx context.Context, p *graph.Laplacian, rows []int32,
 			}
 		}
 		part := values[:count*x.Cols]
-		if x.Sparse != nil {
-			PropagateRowsSparse(part, p, ids[:count], x.Sparse)
-		} else if x.Half != nil {
-			PropagateRowsHalf(part, p, ids[:count], x.Half, x.Cols)
-		} else {
-			PropagateRows(part, p, ids[:count], x.Data, x.Cols, nil)
-		}
+		PropagateFeaturesInto(part, p, ids[:count], x)
 		if err := f(lo, part); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// PropagateFeaturesInto sets dst, len(rows)×x.Cols, to the given rows of P·X.
+func PropagateFeaturesInto(dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features) {
+	switch {
+	case x.Sparse != nil:
+		PropagateRowsSparse(dst, p, rows, x.Sparse)
+	case x.Half != nil:
+		PropagateRowsHalf(dst, p, rows, x.Half, x.Cols)
+	default:
+		PropagateRows(dst, p, rows, x.Data, x.Cols, nil)
+	}
 }

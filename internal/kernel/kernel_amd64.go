@@ -104,9 +104,6 @@ func batchNormBackAVX2(d *float32, grad *float32, x *float32, factor *float64, m
 func layerNormBackAVX2(d *float32, grad *float32, x *float32, gain *float32, inverse float64, sum float64, along float64, n int)
 
 //go:noescape
-func scaleColumnsAVX2(y *float32, x *float32, scale *float32, shift *float32, n int)
-
-//go:noescape
 func headDotsAVX2(dst *float32, x *float32, xStep int, y *float32, heads int, width int)
 
 //go:noescape
@@ -204,9 +201,6 @@ func batchNormBackAVX512(d *float32, grad *float32, x *float32, factor *float64,
 
 //go:noescape
 func layerNormBackAVX512(d *float32, grad *float32, x *float32, gain *float32, inverse float64, sum float64, along float64, n int)
-
-//go:noescape
-func scaleColumnsAVX512(y *float32, x *float32, scale *float32, shift *float32, n int)
 
 //go:noescape
 func headDotsAVX512(dst *float32, x *float32, xStep int, y *float32, heads int, width int)

@@ -4809,33 +4809,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func scaleColumnsAVX2(y *float32, x *float32, scale *float32, shift *float32, n int)
-// Requires: AVX
-TEXT ·scaleColumnsAVX2(SB), NOSPLIT, $0-40
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ scale+16(FP), DX
-	MOVQ shift+24(FP), BX
-	MOVQ n+32(FP), SI
-
-one:
-	TESTQ   SI, SI
-	JEQ     done
-	VMOVUPS (CX), Y0
-	VMULPS  (DX), Y0, Y0
-	VADDPS  (BX), Y0, Y0
-	VMOVUPS Y0, (AX)
-	ADDQ    $+32, AX
-	ADDQ    $+32, CX
-	ADDQ    $+32, DX
-	ADDQ    $+32, BX
-	SUBQ    $+8, SI
-	JMP     one
-
-done:
-	VZEROUPPER
-	RET
-
 // func headDotsAVX2(dst *float32, x *float32, xStep int, y *float32, heads int, width int)
 // Requires: AVX, FMA3
 TEXT ·headDotsAVX2(SB), NOSPLIT, $0-48
@@ -8383,33 +8356,6 @@ one:
 	ADDQ      $+32, BX
 	SUBQ      $+8, SI
 	JMP       one
-
-done:
-	VZEROUPPER
-	RET
-
-// func scaleColumnsAVX512(y *float32, x *float32, scale *float32, shift *float32, n int)
-// Requires: AVX, AVX512F
-TEXT ·scaleColumnsAVX512(SB), NOSPLIT, $0-40
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ scale+16(FP), DX
-	MOVQ shift+24(FP), BX
-	MOVQ n+32(FP), SI
-
-one:
-	TESTQ   SI, SI
-	JEQ     done
-	VMOVUPS (CX), Z0
-	VMULPS  (DX), Z0, Z0
-	VADDPS  (BX), Z0, Z0
-	VMOVUPS Z0, (AX)
-	ADDQ    $+64, AX
-	ADDQ    $+64, CX
-	ADDQ    $+64, DX
-	ADDQ    $+64, BX
-	SUBQ    $+16, SI
-	JMP     one
 
 done:
 	VZEROUPPER

@@ -80,8 +80,6 @@ func TestBatchNorm(t *testing.T) {
 			exactly(t, "products", sums, products)
 			BatchNormGradient(grad, grad, kept, inverse, gain, rows, width)
 			exactly(t, "gradient in place", grad, dz)
-			ScaleColumns(dst, kept, gain, shift, rows, width)
-			exactly(t, "scaled", dst, y)
 			if !intact() || !intact2() || !intact3() {
 				t.Fatal("wrote outside a matrix")
 			}
@@ -169,7 +167,6 @@ func BenchmarkNorms(b *testing.B) {
 		{"BatchMoments", func() { BatchMoments(mean, variance, z, rows, width) }},
 		{"BatchNorm", func() { BatchNorm(dst, kept, factor, mean, variance, z, gain, gain, rows, width) }},
 		{"BatchNormGradient", func() { BatchNormGradient(dst, grad, kept, factor, gain, rows, width) }},
-		{"ScaleColumns", func() { ScaleColumns(dst, z, gain, gain, rows, width) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(4 * rows * width)

@@ -115,11 +115,6 @@ func TestPropagateRowsBySegments(t *testing.T) {
 	for i := range all {
 		all[i] = int32(i)
 	}
-	written := make([]float32, n*width)
-	NewLaplacianRows(p, all, 0, n, all).Multiply(written, 0, n, x, width)
-	if !slices.Equal(written, got) {
-		t.Fatal("rows of P that are written out: other bits")
-	}
 	row := make([]float32, width)
 	for i := 0; i < n; i += 97 {
 		PropagateRows(row, p, all[i:i+1], x, width, nil)

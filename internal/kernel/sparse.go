@@ -185,11 +185,6 @@ func PropagateRowsSparse(dst []float32, p *graph.Laplacian, rows []int32, x *gra
 	})
 }
 
-// MultiplyLaplacian sets dst to the given rows of P·X: see Multiply.
-func (s *SparseProduct) MultiplyLaplacian(dst *graph.CSR, p *graph.Laplacian, rows []int32, x *graph.CSR) {
-	withExplicit(p, rows, func(a *graph.CSR) { s.Multiply(dst, a, nil, x) })
-}
-
 // withExplicit calls f with rows of P, their values written out.
 func withExplicit(p *graph.Laplacian, rows []int32, f func(a *graph.CSR)) {
 	e := explicits.Get().(*explicit)

@@ -1,8 +1,7 @@
 package memory
 
 import (
-	"bufio"
-	"bytes"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -28,17 +27,16 @@ func addressSpace() uint64 {
 	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
 		return math.MaxUint64
 	}
-	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return limit.Cur
+	return limit.Cur - min(taken(), limit.Cur)
+}
+
+// taken returns the bytes of this process's address space, 0 if the system does not tell.
+func taken() (pages uint64) {
+	statm, _ := os.ReadFile("/proc/self/statm")
+	if _, err := fmt.Sscan(string(statm), &pages); err != nil {
+		return 0
 	}
-	pages, _, _ := strings.Cut(string(statm), " ")
-	taken, err := strconv.ParseUint(pages, 10, 64)
-	if err != nil {
-		return limit.Cur
-	}
-	taken *= uint64(os.Getpagesize())
-	return limit.Cur - min(taken, limit.Cur)
+	return pages * uint64(os.Getpagesize())
 }
 
 // groupLimit returns the smallest limit of this process's control groups, of version 1 or
@@ -50,8 +48,8 @@ func groupLimit(root fs.FS) uint64 {
 		return limit
 	}
 	// A line is number:controllers:path. In version 2 controllers is empty.
-	for lines := bufio.NewScanner(bytes.NewReader(groups)); lines.Scan(); {
-		fields := strings.SplitN(lines.Text(), ":", 3)
+	for line := range strings.Lines(string(groups)) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
 		if len(fields) < 3 {
 			continue
 		}

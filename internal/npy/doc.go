@@ -4,14 +4,14 @@
 //	file ─▶ npy.Open, npy.OpenArchive ─▶ Reader{Header} ─▶ Float32s, Int32s, Int64s … ─▶ internal/formats
 //	scores ─▶ npy.Write ─▶ file
 //
-// The format is NEP 1 (https://numpy.org/neps/nep-0001-npy-format.html):
-// versions 1 to 3, little-endian or one-byte element types, C or Fortran order.
-// Arrays of Python objects, which are pickles, are refused.
+// The format is NEP 1 (https://numpy.org/neps/nep-0001-npy-format.html): versions 1 to 3,
+// either byte order, C or Fortran order. Arrays of Python objects, which are pickles, are
+// refused.
 //
-// Files may come from anywhere. The header is parsed strictly, and the size that it
-// claims is compared with the file's before memory is allocated. Values are converted
-// to the requested type in pieces, so that there is no second copy of a large array.
-// An integer that does not fit is an error that names the element. Package
-// github.com/sbinet/npyio does not serve: damaged headers make it panic, it accepts
-// incomplete files, and it reads element by element.
+// Files may come from anywhere. The size that a header claims is compared with the file's
+// and with the memory before memory is allocated. Values are converted to the requested
+// type in pieces, so that there is no second copy of a large array. An integer that does
+// not fit is an error that names the element. Package github.com/sbinet/npyio does not
+// serve: damaged headers make it panic, it accepts incomplete files, and it reads element
+// by element.
 package npy

@@ -1,355 +1,326 @@
 package npy
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
+// ErrFormat is wrapped by every error about a damaged file. Errors of reading, and of
+// another kind of array than wanted, do not wrap it.
+var ErrFormat = errors.New("not a valid NumPy file")
+
+// Header describes the array of a file.
+type Header struct {
+	Descr   string // element type in NumPy's notation, such as "<f4"
+	Fortran bool   // columns first
+	Shape   []int  // empty for a scalar
+}
+
+// Len returns the number of elements.
+func (h *Header) Len() int {
+	n := 1
+	for _, d := range h.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Mask tells whether the elements are booleans.
+func (h *Header) Mask() bool { return h.Descr[1] == 'b' }
+
+// Float tells whether the elements are floating-point numbers.
+func (h *Header) Float() bool { return h.Descr[1] == 'f' }
+
+// Text tells whether the elements are texts: Python's str, such as "<U8", or bytes, such as
+// "|S8".
+func (h *Header) Text() bool { return h.Descr[1] == 'U' || h.Descr[1] == 'S' }
+
 // Reader reads the values of one array, once. It is not safe for concurrent
-// use.
+// use. Close it after use.
 type Reader struct {
 	Header
 
-	name     string // file, and member of an archive
-	r        io.Reader
-	capacity int // elements to allocate before the first is read
-	close    func() error
-
-	read  int64  // elements read by ReadFloat32s, ReadInt32s and Skip
-	piece []byte // their buffer
+	name  string // file, and member of an archive
+	file  io.Reader
+	width int // bytes of an element
+	read  int // elements read
+	piece []byte
 }
 
 // Open opens a .npy file. The error names the file. It wraps ErrFormat if the file is
-// not a .npy file, or has another size than its header claims. Close the reader after
-// use.
+// not a .npy file, or has another size than its header claims.
 func Open(path string) (*Reader, error) {
-	return openFile(path, func(f *os.File, size int64) (*Reader, error) {
-		r, err := newReader(path, f, size, size)
-		if err == nil {
-			r.close = f.Close
-		}
-		return r, err
-	})
+	return open(path, func(f *os.File, size int64) (*Reader, error) { return NewReader(path, f, size) })
 }
 
-// NewReader reads an array from r, which holds size bytes. Errors start with
+// NewReader reads an array from a file of size bytes, which it owns. Errors start with
 // the name.
-func NewReader(name string, r io.Reader, size int64) (*Reader, error) {
-	return newReader(name, r, size, size)
+func NewReader(name string, file io.Reader, size int64) (*Reader, error) {
+	h, read, err := readHeader(file)
+	if err != nil {
+		return nil, closing(file, fmt.Errorf("npy: %s: %w", name, err))
+	}
+	return NewValues(name, h, file, size-read)
 }
 
-// mostRatio is the greatest compression ratio of deflate, the method of archives.
-const mostRatio = 1032
+// NewValues is NewReader for an array whose header lies elsewhere.
+func NewValues(name string, h Header, file io.Reader, size int64) (r *Reader, err error) {
+	r = &Reader{Header: h, name: name, file: file}
+	if !regexp.MustCompile(`^([<>|](f[248]|[iu][1248]|b1)|[<|]U[1-9]\d{0,5}|\|S[1-9]\d{0,5})$`).MatchString(h.Descr) {
+		reason := "is not one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1 <U |S"
+		if strings.Contains(h.Descr, "O") {
+			reason = `is of Python objects, which are not read: save numbers, or names as np.array(["" if v is None else str(v) for v in y])`
+		}
+		return nil, closing(file, fmt.Errorf("npy: %s: element type %q %s", name, h.Descr, reason))
+	}
+	r.width, _ = strconv.Atoi(h.Descr[2:]) // of digits
+	if h.Descr[1] == 'U' {
+		r.width *= 4
+	}
+	want := int64(r.width)
+	for _, d := range h.Shape {
+		want = memory.Product(want, int64(d))
+	}
+	switch {
+	case want < 0:
+		err = fmt.Errorf("npy: %s: shape %v is too large: %w", name, h.Shape, ErrFormat)
+	case want != size:
+		err = fmt.Errorf("npy: %s: holds %d bytes of data, but %s of shape %v takes %d: %w", name, size, h.Descr, h.Shape, want, ErrFormat)
+	default:
+		return r, nil
+	}
+	return nil, closing(file, err)
+}
 
-// newReader returns a reader of size bytes, which take stored bytes in the file. It
-// allocates at once only a size that is usual for that many stored bytes.
-func newReader(name string, r io.Reader, size, stored int64) (*Reader, error) {
-	h, read, err := readHeader(r)
-	if err != nil {
-		return nil, fmt.Errorf("npy: %s: %w", name, err)
+const magic = "\x93NUMPY"
+
+// readHeader reads magic, version, length, and the Python dictionary. It has the keys descr,
+// fortran_order and shape, once each, in any order. Python 2 wrote an L after large numbers.
+func readHeader(file io.Reader) (h Header, size int64, err error) {
+	start := make([]byte, 12)
+	if err := fill(file, start, "the first 12 bytes"); err != nil {
+		return h, 0, err
 	}
-	width, err := h.numbers()
-	if err != nil {
-		return nil, fmt.Errorf("npy: %s: %w", name, err)
+	from, length := 10, uint32(binary.LittleEndian.Uint16(start[8:]))
+	if start[6] > 1 {
+		from, length = 12, binary.LittleEndian.Uint32(start[8:])
 	}
-	want, have := int64(h.Len())*int64(width), size-read
-	if want != have {
-		return nil, fmt.Errorf("npy: %s: holds %d bytes of data, but %s of shape %v takes %d: %w", name, have, h.Descr, h.Shape, want, ErrFormat)
+	if string(start[:6]) != magic || start[6] < 1 || start[6] > 3 || length < 2 || length > 1<<20 {
+		return h, 0, fmt.Errorf("starts with %q, want %q and a version from 1 to 3: %w", start[:8], magic, ErrFormat)
 	}
-	if want/mostRatio > stored {
-		return nil, fmt.Errorf("npy: %s: %d bytes cannot hold the %d of shape %v: %w", name, stored, want, h.Shape, ErrFormat)
+	text := append(start, make([]byte, from+int(length)-len(start))...)
+	if err := fill(file, text[len(start):], "the header"); err != nil {
+		return h, 0, err
 	}
-	const usualRatio = 64 // of compression
-	capacity := min(want, usualRatio*stored+1<<20) / int64(width)
-	return &Reader{Header: h, name: name, r: r, capacity: int(capacity), close: func() error { return nil }}, nil
+	entries, dict := regexp.MustCompile(`^\s*\{(?:\s*(?:['"]descr['"]\s*:\s*['"]([^'"]*)['"]|['"]fortran_order['"]\s*:\s*(True|False)|['"]shape['"]\s*:\s*\(((?:\s*\d+L?\s*,)*(?:\s*\d+L?)?)\s*\))\s*,?){3}\s*\}\s*$`), string(text[from:])
+	at := entries.FindStringSubmatchIndex(dict)
+	if at == nil || slices.Contains(at, -1) { // −1: a key is missing, and another is there twice
+		return h, 0, fmt.Errorf("header %.100q: want the keys descr, of one element type, fortran_order and shape: %w", dict, ErrFormat)
+	}
+	h = Header{Descr: dict[at[2]:at[3]], Fortran: dict[at[4]:at[5]] == "True"}
+	for _, field := range strings.FieldsFunc(dict[at[6]:at[7]], func(c rune) bool { return c < '0' || c > '9' }) {
+		d, err := strconv.Atoi(field)
+		if err != nil || len(h.Shape) == 32 {
+			return h, 0, fmt.Errorf("shape (%.100s) is too large: %w", dict[at[6]:at[7]], ErrFormat)
+		}
+		h.Shape = append(h.Shape, d)
+	}
+	return h, int64(len(text)), nil
+}
+
+// fill reads as many bytes as b has. what names them in an error.
+func fill(file io.Reader, b []byte, what string) error {
+	_, err := io.ReadFull(file, b)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = fmt.Errorf("ends within %s: %w", what, ErrFormat)
+	} else if err != nil {
+		err = fmt.Errorf("reading %s: %w", what, err)
+	}
+	return err
 }
 
 // Name returns the name of the file, and of the member in an archive.
 func (r *Reader) Name() string { return r.name }
 
 // Close closes the file or member.
-func (r *Reader) Close() error { return r.close() }
+func (r *Reader) Close() error { return closing(r.file, nil) }
 
 // Float32s returns the values of a numeric or boolean array, in C order. Values
 // beyond float32's range become infinite; NaNs stay. The caller owns the values. When
 // ctx is done, the error is the context's. It wraps memory.ErrTooLarge, and nothing is
 // allocated, if the values do not fit in memory.
-func (r *Reader) Float32s(ctx context.Context) ([]float32, error) {
-	decode, err := r.floatDecoder()
-	if err != nil {
-		return nil, err
-	}
-	return readAll(ctx, r, func(b []byte) (float32, bool) { return float32(decode(b)), true })
-}
+func (r *Reader) Float32s(ctx context.Context) ([]float32, error) { return All[float32](ctx, r) }
 
 // Int64s returns the values of an integer or boolean array, in C order. Beside the
 // errors of Float32s, it reports an element that does not fit.
-func (r *Reader) Int64s(ctx context.Context) ([]int64, error) {
-	return integers[int64](ctx, r, math.MinInt64, math.MaxInt64)
-}
+func (r *Reader) Int64s(ctx context.Context) ([]int64, error) { return All[int64](ctx, r) }
 
 // Int32s is Int64s for int32.
-func (r *Reader) Int32s(ctx context.Context) ([]int32, error) {
-	return integers[int32](ctx, r, math.MinInt32, math.MaxInt32)
+func (r *Reader) Int32s(ctx context.Context) ([]int32, error) { return All[int32](ctx, r) }
+
+type number interface {
+	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
-// Mask tells whether the elements are booleans. Callers that read numbers of nodes would
-// take them for nodes 0 and 1.
-func (r *Reader) Mask() bool {
-	kind, _, err := r.element()
-	return err == nil && kind == boolean
-}
-
-func integers[T int32 | int64](ctx context.Context, r *Reader, least, most int64) ([]T, error) {
-	kind, size, err := r.element()
-	if err != nil {
-		return nil, err
-	}
-	if kind != signed && kind != unsigned && kind != boolean {
-		return nil, fmt.Errorf("npy: %s: elements are %s, want integers: %w", r.name, r.Descr, ErrFormat)
-	}
-	// The common widths have their own decoders, since a file often has hundreds of
-	// millions of indices.
-	var decode func(b []byte) (T, bool)
-	switch {
-	case kind == signed && size == 4:
-		decode = func(b []byte) (T, bool) { return T(int32(binary.LittleEndian.Uint32(b))), true }
-	case kind == signed && size == 8:
-		decode = func(b []byte) (T, bool) {
-			v := int64(binary.LittleEndian.Uint64(b))
-			return T(v), v >= least && v <= most
-		}
-	default:
-		decode = func(b []byte) (T, bool) {
-			v, fits := integer(kind, b)
-			return T(v), fits && v >= least && v <= most
-		}
-	}
-	return readAll(ctx, r, decode)
-}
-
-// integer decodes a little-endian integer of len(b) bytes; fits is false beyond
-// int64.
-func integer(k kind, b []byte) (v int64, fits bool) {
-	var u uint64
-	for i := len(b) - 1; i >= 0; i-- {
-		u = u<<8 | uint64(b[i])
-	}
-	if k == signed {
-		shift := 64 - 8*len(b)
-		return int64(u<<shift) >> shift, true
-	}
-	return int64(u), u <= math.MaxInt64
-}
-
-func (r *Reader) floatDecoder() (func(b []byte) float64, error) {
-	kind, size, err := r.element()
-	switch {
-	case err != nil:
-		return nil, err
-	case kind == float && size == 4:
-		return func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }, nil
-	case kind == float && size == 2:
-		return func(b []byte) float64 { return float64(half.Float32(binary.LittleEndian.Uint16(b))) }, nil
-	case kind == float:
-		return func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }, nil
-	case kind == unsigned && size == 8:
-		return func(b []byte) float64 { return float64(binary.LittleEndian.Uint64(b)) }, nil
-	case kind == signed || kind == unsigned || kind == boolean:
-		return func(b []byte) float64 {
-			v, _ := integer(kind, b)
-			return float64(v)
-		}, nil
-	}
-	return nil, fmt.Errorf("npy: %s: elements are %s, want numbers: %w", r.name, r.Descr, ErrFormat)
-}
-
-// readAll decodes all elements and returns them in C order. It allocates memory for
-// at most r.capacity elements before it has read that many.
-func readAll[T any](ctx context.Context, r *Reader, decode func(b []byte) (T, bool)) ([]T, error) {
-	_, size, err := r.element()
-	if err != nil {
-		return nil, err
-	}
-	n, copies := r.Len(), 1
-	if r.Fortran && len(r.Shape) > 1 {
-		if copies = 2; len(r.Shape) > 2 {
-			return nil, fmt.Errorf("npy: %s: Fortran order of %d dimensions, at most 2 are read: %w", r.name, len(r.Shape), ErrFormat)
-		}
-	}
+// All is Float32s, Int64s or Int32s for a type of numbers.
+func All[T number](ctx context.Context, r *Reader) ([]T, error) {
 	var zero T
-	if err := memory.Check(fmt.Sprintf("npy: %s: shape %v", r.name, r.Shape), memory.Product(int64(n), int64(binary.Size(zero)), int64(copies))); err != nil {
+	if err := memory.Check(fmt.Sprintf("npy: %s: shape %v", r.name, r.Shape), memory.Product(int64(r.Len()), int64(binary.Size(zero)))); err != nil {
 		return nil, err
 	}
-	values := make([]T, 0, min(n, r.capacity))
-	buffer := make([]byte, min(n, 1<<13)*size)
-	for len(values) < n {
-		if err := ctx.Err(); err != nil {
+	values := make([]T, r.Len())
+	if !r.Fortran || len(r.Shape) < 2 || len(values) == 0 {
+		return values, Read(ctx, r, values)
+	}
+	if len(r.Shape) > 2 {
+		return nil, fmt.Errorf("npy: %s: Fortran order of %d dimensions, at most 2 are read", r.name, len(r.Shape))
+	}
+	i, j := 0, 0
+	for part := range slices.Chunk(make([]T, len(values)), 1<<13) {
+		if err := Read(ctx, r, part); err != nil {
 			return nil, err
 		}
-		if len(values) == r.capacity {
-			values = slices.Grow(values, n-len(values))
-		}
-		piece := buffer[:min(n-len(values), 1<<13)*size]
-		if _, err := io.ReadFull(r.r, piece); err != nil {
-			return nil, fmt.Errorf("npy: %s: element %d: %w", r.name, len(values), cutShort(err, "the data"))
-		}
-		for k := 0; k < len(piece); k += size {
-			v, fits := decode(piece[k : k+size])
-			if !fits {
-				return nil, fmt.Errorf("npy: %s: element %d is too large: %w", r.name, len(values), ErrFormat)
-			}
-			values = append(values, v)
-		}
-	}
-	if err := r.End(); err != nil {
-		return nil, err
-	}
-	if copies == 1 || n == 0 {
-		return values, nil
-	}
-	return transposed(ctx, values, r.Shape[0], r.Shape[1])
-}
-
-// End reports data after the array, or in an archive a wrong checksum. Call it after the
-// last element that ReadFloat32s, ReadInt32s or Skip has read.
-func (r *Reader) End() error {
-	var one [1]byte
-	switch n, err := r.r.Read(one[:]); {
-	case n > 0:
-		return fmt.Errorf("npy: %s: data goes on after the array: %w", r.name, ErrFormat)
-	case err != nil && err != io.EOF:
-		return fmt.Errorf("npy: %s: %w", r.name, err)
-	}
-	return nil
-}
-
-// transposed returns a matrix in C order from values in Fortran order. rows and cols
-// are positive.
-func transposed[T any](ctx context.Context, values []T, rows, cols int) ([]T, error) {
-	ordered := make([]T, len(values))
-	stride := max(1<<16/rows, 1)
-	for j := range cols {
-		if j%stride == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		for i, v := range values[j*rows : (j+1)*rows] {
-			ordered[i*cols+j] = v
-		}
-	}
-	return ordered, nil
-}
-
-// ReadFloat32s fills dst with the next values of a numeric array, in the order of the
-// file. Use it, ReadInt32s and Skip instead of Float32s for an array that is larger than
-// memory, and End after the last value. The error wraps ErrFormat if the data end before.
-func (r *Reader) ReadFloat32s(dst []float32) error {
-	decode, err := r.floatDecoder()
-	if err != nil {
-		return err
-	}
-	if r.Descr == "<f4" {
-		return readPieces(r, dst, func(dst []float32, b []byte) int {
-			for k := range dst {
-				dst[k] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*k:]))
-			}
-			return -1
-		})
-	}
-	return readPieces(r, dst, func(dst []float32, b []byte) int {
-		size := len(b) / len(dst)
-		for k := range dst {
-			dst[k] = float32(decode(b[k*size : (k+1)*size]))
-		}
-		return -1
-	})
-}
-
-// ReadInt32s is ReadFloat32s for an array of integers. It reports an element that does not
-// fit.
-func (r *Reader) ReadInt32s(dst []int32) error {
-	kind, _, err := r.element()
-	if err != nil {
-		return err
-	}
-	if kind != signed && kind != unsigned {
-		return fmt.Errorf("npy: %s: elements are %s, want integers: %w", r.name, r.Descr, ErrFormat)
-	}
-	if r.Descr == "<i8" {
-		return readPieces(r, dst, func(dst []int32, b []byte) int {
-			for k := range dst {
-				v := int64(binary.LittleEndian.Uint64(b[8*k:]))
-				if dst[k] = int32(v); int64(dst[k]) != v {
-					return k
-				}
-			}
-			return -1
-		})
-	}
-	return readPieces(r, dst, func(dst []int32, b []byte) int {
-		size := len(b) / len(dst)
-		for k := range dst {
-			v, fits := integer(kind, b[k*size:(k+1)*size])
-			if dst[k] = int32(v); !fits || int64(dst[k]) != v {
-				return k
+		for _, v := range part {
+			values[i*r.Shape[1]+j] = v
+			if i++; i == r.Shape[0] {
+				i, j = 0, j+1
 			}
 		}
-		return -1
-	})
+	}
+	return values, nil
 }
 
-// readPieces decodes the next len(dst) elements. decode returns the index of an element
-// that does not fit, or −1.
-func readPieces[T any](r *Reader, dst []T, decode func(dst []T, b []byte) int) error {
-	_, size, err := r.element()
-	if err != nil {
-		return err
+// Read fills dst with the next values of an array of numbers, in the order of the file. Use it
+// and Skip for an array that is larger than memory. Its errors are those of Float32s and
+// Int64s.
+func Read[T number](ctx context.Context, r *Reader, dst []T) error {
+	var zero T
+	_, isFloat := any(zero).(float32)
+	if r.Text() || r.Float() && !isFloat {
+		return fmt.Errorf("npy: %s: elements are %s, want %s", r.name, r.Descr, map[bool]string{true: "numbers", false: "integers"}[isFloat])
 	}
-	const piece = 1 << 13
+	return map[string]func(context.Context, *Reader, []T, bool) error{
+		"f2": read[uint16, T], "f4": read[float32, T], "f8": read[float64, T], "b1": read[uint8, T],
+		"i1": read[int8, T], "i2": read[int16, T], "i4": read[int32, T], "i8": read[int64, T],
+		"u1": read[uint8, T], "u2": read[uint16, T], "u4": read[uint32, T], "u8": read[uint64, T],
+	}[r.Descr[1:]](ctx, r, dst, isFloat)
+}
+
+// read is Read for numbers of type F in the file. Half-precision numbers are read as uint16.
+func read[F, T number](ctx context.Context, r *Reader, dst []T, isFloat bool) error {
+	isHalf := r.Descr[1:] == "f2"
+	here := "><"[binary.NativeEndian.Uint16([]byte{1, 0})&1] // the order of this machine
 	for len(dst) > 0 {
-		part := dst[:min(len(dst), piece)]
-		dst = dst[len(part):]
-		if r.piece == nil {
-			r.piece = make([]byte, piece*size)
-		}
-		b := r.piece[:len(part)*size]
-		if _, err := io.ReadFull(r.r, b); err != nil {
-			return fmt.Errorf("npy: %s: after element %d: %w", r.name, r.read, cutShort(err, "the data"))
-		}
-		if k := decode(part, b); k >= 0 {
-			return fmt.Errorf("npy: %s: element %d is too large: %w", r.name, r.read+int64(k), ErrFormat)
-		}
-		r.read += int64(len(part))
-	}
-	return nil
-}
-
-// Skip reads over the next n elements. It decompresses them, so that End can compare the
-// checksum of an archive.
-func (r *Reader) Skip(ctx context.Context, n int64) error {
-	_, size, err := r.element()
-	if err != nil {
-		return err
-	}
-	const piece = 1 << 22
-	for n > 0 {
-		if err := ctx.Err(); err != nil {
+		b, err := r.next(ctx, int64(len(dst)))
+		if err != nil {
 			return err
 		}
-		part := min(n, piece)
-		if _, err := io.CopyN(io.Discard, r.r, part*int64(size)); err != nil {
-			return fmt.Errorf("npy: %s: after element %d: %w", r.name, r.read, cutShort(err, "the data"))
+		if r.Descr[0] != '|' && r.Descr[0] != here {
+			for element := range slices.Chunk(b, r.width) {
+				slices.Reverse(element)
+			}
 		}
-		r.read += part
-		n -= part
+		from := unsafe.Slice((*F)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/r.width)
+		for k, v := range from {
+			x := T(v)
+			if isHalf {
+				x = T(half.Float32(uint16(v)))
+			} else if !isFloat && (F(x) != v || (x < 0) != (v < 0)) {
+				return fmt.Errorf("npy: %s: element %d is too large: %w", r.name, r.read-len(from)+k, ErrFormat)
+			}
+			dst[k] = x
+		}
+		dst = dst[len(from):]
+	}
+	return nil
+}
+
+// next returns the bytes of the next elements, n at most. They are valid until the next call.
+func (r *Reader) next(ctx context.Context, n int64) ([]byte, error) {
+	if r.piece == nil {
+		r.piece = make([]byte, min(max(1<<16/r.width, 1), max(r.Len(), 1))*r.width)
+	}
+	b := r.piece[:min(n, int64(len(r.piece)/r.width))*int64(r.width)]
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := fill(r.file, b, "the data"); err != nil {
+		return nil, fmt.Errorf("npy: %s: after element %d: %w", r.name, r.read, err)
+	}
+	if r.read += len(b) / r.width; r.read == r.Len() { // an archive compares its checksum
+		if n, err := r.file.Read(make([]byte, 1)); n > 0 || err != io.EOF {
+			return nil, fmt.Errorf("npy: %s: after the array: %w", r.name, cmp.Or(err, ErrFormat))
+		}
+	}
+	return b, nil
+}
+
+// EachText calls visit with each element of an array of texts, in the order of the file, as
+// UTF-8 without the zeros at its end. An element is valid until visit returns. Errors name
+// the element: of visit, and of elements that are not Unicode, which wrap ErrFormat. When
+// ctx is done, the error is the context's.
+func (r *Reader) EachText(ctx context.Context, visit func(element []byte) error) error {
+	if !r.Text() {
+		return fmt.Errorf("npy: %s: elements are %s, want texts", r.name, r.Descr)
+	}
+	var text []byte
+	for k := 0; k < r.Len(); {
+		part, err := r.next(ctx, int64(r.Len()-k))
+		if err != nil {
+			return err
+		}
+		for element := range slices.Chunk(part, r.width) {
+			if r.Descr[1] == 'U' {
+				text = appendUTF8(text[:0], element)
+				element = text
+			}
+			err := fmt.Errorf("not Unicode text: %w", ErrFormat)
+			if element = bytes.TrimRight(element, "\x00"); utf8.Valid(element) {
+				err = visit(element)
+			}
+			if err != nil {
+				return fmt.Errorf("npy: %s: element %d: %w", r.name, k, err)
+			}
+			k++
+		}
+	}
+	return nil
+}
+
+// appendUTF8 appends UTF-32 to text. A code that is no letter becomes a byte that is no UTF-8.
+func appendUTF8(text, codes []byte) []byte {
+	for ; len(codes) > 0; codes = codes[4:] {
+		letter := rune(binary.LittleEndian.Uint32(codes))
+		if text = utf8.AppendRune(text, letter); !utf8.ValidRune(letter) {
+			text = append(text, 0xff)
+		}
+	}
+	return text
+}
+
+// Skip reads over the next n elements.
+func (r *Reader) Skip(ctx context.Context, n int64) error {
+	for n > 0 {
+		b, err := r.next(ctx, n)
+		if err != nil {
+			return err
+		}
+		n -= int64(len(b) / r.width)
 	}
 	return nil
 }

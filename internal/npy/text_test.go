@@ -75,15 +75,21 @@ func TestBadTexts(t *testing.T) {
 	}
 	for name, file := range map[string][]byte{
 		"beyond Unicode": raw(dict("<U1"), 0, 0, 0x11, 0), "half a pair": raw(dict("<U1"), 0, 0xd8, 0, 0), "Latin-1": raw(dict("|S1"), 0xe9),
-		"big-endian": raw(dict(">U1"), 0, 0, 0, 'a'), "no letters": raw(dict("<U0")), "objects": raw(dict("|O")), "too long": raw(dict("<U1048577")),
-		"cut short": raw(dict("<U2"), 'a', 0, 0, 0), "numbers": encode(t, []int32{1}), "too many": raw(dict("|S1"), 'a', 'b'),
+		"cut short": raw(dict("<U2"), 'a', 0, 0, 0), "too many": raw(dict("|S1"), 'a', 'b'),
 	} {
 		if got, err := texts(t, file); !errors.Is(err, ErrFormat) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
+	for name, file := range map[string][]byte{
+		"big-endian": raw(dict(">U1"), 0, 0, 0, 'a'), "no letters": raw(dict("<U0")), "objects": raw(dict("|O")), "too long": raw(dict("<U1048577")), "numbers": encode(t, []int32{1}),
+	} {
+		if got, err := texts(t, file); err == nil || errors.Is(err, ErrFormat) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
 	r := reader(t, raw(dict("<U1"), 'a', 0, 0, 0))
-	if _, err := r.Int64s(context.Background()); !errors.Is(err, ErrFormat) {
+	if _, err := r.Int64s(context.Background()); err == nil || !strings.Contains(err.Error(), "want integers") {
 		t.Errorf("texts as integers: %v", err)
 	}
 	stop := errors.New("stop")

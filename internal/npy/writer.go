@@ -4,9 +4,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Element is an element type of written arrays.
@@ -18,11 +19,7 @@ type Element interface {
 // the format. The error is w's, or says that the shape does not have len(values)
 // elements. It needs a buffer of 64 KB.
 func Write[T Element](w io.Writer, values []T, shape ...int) error {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	if n != len(values) {
+	if n := (&Header{Shape: shape}).Len(); n != len(values) {
 		return fmt.Errorf("npy: %d values do not fill shape %v", len(values), shape)
 	}
 	if err := WriteHeader[T](w, shape...); err != nil {
@@ -34,20 +31,22 @@ func Write[T Element](w io.Writer, values []T, shape ...int) error {
 // WriteHeader begins an array of the given shape. As many values must follow, by
 // WriteValues.
 func WriteHeader[T Element](w io.Writer, shape ...int) error {
-	_, err := w.Write(header(descr[T](), shape))
-	return err
+	var zero T
+	order, size := "<", binary.Size(zero)
+	if size == 1 {
+		order = "|"
+	}
+	letter := fmt.Sprintf("%T", zero)[:1] // f, i, u or b: NumPy's letter, too
+	return writeHeader(w, order+letter+strconv.Itoa(size), shape)
 }
 
 // WriteValues writes the next values of an array, in C order.
 func WriteValues[T Element](w io.Writer, values []T) error {
-	const piece = 1 << 13
-	buffer := make([]byte, 0, 8*min(piece, len(values)))
-	for len(values) > 0 {
-		part := values[:min(piece, len(values))]
-		values = values[len(part):]
-		buffer = buffer[:0]
-		for _, v := range part {
-			buffer = appendValue(buffer, v)
+	var buffer []byte
+	for part := range slices.Chunk(values, 1<<13) {
+		var err error
+		if buffer, err = binary.Append(buffer[:0], binary.LittleEndian, part); err != nil {
+			return err
 		}
 		if _, err := w.Write(buffer); err != nil {
 			return err
@@ -58,59 +57,39 @@ func WriteValues[T Element](w io.Writer, values []T) error {
 
 // WriteText writes one string as NumPy's bytes, an array without dimensions.
 func WriteText(w io.Writer, text string) error {
-	if _, err := w.Write(header(fmt.Sprintf("|S%d", len(text)), nil)); err != nil {
+	if err := writeHeader(w, fmt.Sprintf("|S%d", len(text)), nil); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, text)
 	return err
 }
 
-func descr[T Element]() string {
-	var zero T
-	switch any(zero).(type) {
-	case float32:
-		return "<f4"
-	case float64:
-		return "<f8"
-	case int32:
-		return "<i4"
-	case int64:
-		return "<i8"
-	case uint8:
-		return "|u1"
-	default:
-		return "|b1"
+// WriteTexts writes n texts as a vector of NumPy's str, each padded with zeros to the
+// longest. Text k, in UTF-8, is text(k), which is called twice.
+func WriteTexts(w io.Writer, n int, text func(k int) string) error {
+	longest := 1
+	for k := range n {
+		longest = max(longest, utf8.RuneCountInString(text(k)))
 	}
-}
-
-func appendValue[T Element](b []byte, value T) []byte {
-	switch v := any(value).(type) {
-	case float32:
-		return binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	case float64:
-		return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-	case int32:
-		return binary.LittleEndian.AppendUint32(b, uint32(v))
-	case int64:
-		return binary.LittleEndian.AppendUint64(b, uint64(v))
-	case uint8:
-		return append(b, v)
-	case bool:
-		if v {
-			return append(b, 1)
+	if err := writeHeader(w, fmt.Sprintf("<U%d", longest), []int{n}); err != nil {
+		return err
+	}
+	for k := range n {
+		element := make([]byte, 0, 4*longest)
+		for _, letter := range text(k) {
+			element = binary.LittleEndian.AppendUint32(element, uint32(letter))
+		}
+		if _, err := w.Write(element[:4*longest]); err != nil {
+			return err
 		}
 	}
-	return append(b, 0)
+	return nil
 }
 
-// header returns magic, version, length and dictionary. Padding makes the data start
+// writeHeader writes magic, version, length and dictionary. Padding makes the data start
 // at a multiple of 64 bytes.
-func header(descr string, shape []int) []byte {
-	dims := make([]string, len(shape))
-	for k, d := range shape {
-		dims[k] = strconv.Itoa(d)
-	}
-	tuple := strings.Join(dims, ", ")
+func writeHeader(w io.Writer, descr string, shape []int) error {
+	tuple := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(shape)), ", "), "[]")
 	if len(shape) == 1 {
 		tuple += ","
 	}
@@ -118,7 +97,7 @@ func header(descr string, shape []int) []byte {
 	const before = 10
 	padded := (before + len(dict) + 1 + 63) / 64 * 64
 	dict += strings.Repeat(" ", padded-before-len(dict)-1) + "\n"
-	b := append([]byte(magic), 1, 0)
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(dict)))
-	return append(b, dict...)
+	b := binary.LittleEndian.AppendUint16([]byte(magic+"\x01\x00"), uint16(len(dict)))
+	_, err := w.Write(append(b, dict...))
+	return err
 }

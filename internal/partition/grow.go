@@ -1,5 +1,7 @@
 package partition
 
+import "container/heap"
+
 // grow grows the parts one after the other, and returns the part of each node. A part
 // starts at the border of earlier parts if there is one. It takes, among its
 // neighbours, the node that leaves the fewest edges to the outside, until it has its
@@ -29,7 +31,7 @@ func (g *level) grow(parts int, limit int64) []int32 {
 		for remaining > parts-p-1 && (weight < share || p == parts-1) {
 			v := int32(-1)
 			for len(frontier) > 0 {
-				c := frontier.pop()
+				c := heap.Pop(&frontier).(candidate)
 				if part[c.node] < 0 && c.score == 2*inside[c.node]-outside[c.node] {
 					v = c.node
 					break
@@ -67,7 +69,7 @@ func (g *level) grow(parts int, limit int64) []int32 {
 					met[u] = clock
 				}
 				inside[u] += e
-				frontier.push(candidate{2*inside[u] - outside[u], met[u], u})
+				heap.Push(&frontier, candidate{2*inside[u] - outside[u], met[u], u})
 			}
 		}
 		left -= weight
@@ -102,43 +104,19 @@ type candidate struct {
 	node  int32
 }
 
-func (a candidate) before(b candidate) bool {
-	return a.score > b.score || a.score == b.score && a.met < b.met
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	return q[i].score > q[j].score || q[i].score == q[j].score && q[i].met < q[j].met
 }
 
-func (q *queue) push(c candidate) {
-	*q = append(*q, c)
-	h := *q
-	for i := len(h) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !h[i].before(h[up]) {
-			break
-		}
-		h[i], h[up] = h[up], h[i]
-		i = up
-	}
-}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
-func (q *queue) pop() candidate {
-	h := *q
-	top := h[0]
-	last := len(h) - 1
-	h[0] = h[last]
-	h = h[:last]
-	*q = h
-	for i := 0; ; {
-		down := 2*i + 1
-		if down >= last {
-			break
-		}
-		if right := down + 1; right < last && h[right].before(h[down]) {
-			down = right
-		}
-		if !h[down].before(h[i]) {
-			break
-		}
-		h[i], h[down] = h[down], h[i]
-		i = down
-	}
-	return top
+func (q *queue) Push(c any) { *q = append(*q, c.(candidate)) }
+
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	c := (*q)[last]
+	*q = (*q)[:last]
+	return c
 }

@@ -1,8 +1,10 @@
 package partition
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -26,8 +28,8 @@ const imbalance = 0.05
 // about 8 bytes per stored entry and 30 per node, beside the graph.
 func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 	n := a.Rows
-	if err := check(a, parts); err != nil {
-		return nil, err
+	if parts < 1 || parts > n {
+		return nil, fmt.Errorf("partition: %d parts of %d nodes, want between 1 and the number of nodes", parts, n)
 	}
 	part := make([]int32, n)
 	if parts == 1 {
@@ -43,7 +45,10 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 		if fine.nodes() <= coarsest*parts || len(levels) > 20 {
 			break
 		}
-		cluster, count := fine.cluster(clusterLimit(n, parts, fine.nodes()), scratch)
+		// A cluster has up to eight times the mean weight of a node, and at most a quarter of
+		// the weight of a part, so that parts can be balanced.
+		most := max(2, min(8*float64(n)/float64(fine.nodes()), float64(n)/float64(parts)/4))
+		cluster, count := fine.cluster(int64(most), scratch)
 		if float64(count) > 0.95*float64(fine.nodes()) {
 			break
 		}
@@ -69,21 +74,6 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 
 // coarsest is the approximate number of nodes per part in the coarsest graph.
 const coarsest = 12
-
-// clusterLimit returns the largest weight of a cluster on a level of now nodes, for a
-// graph of n nodes. A cluster has up to eight times the mean weight of a node, and at
-// most a quarter of the weight of a part, so that parts can be balanced.
-func clusterLimit(n, parts, now int) int64 {
-	mean := float64(n) / float64(now)
-	return int64(math.Max(2, math.Min(8*mean, float64(n)/float64(parts)/4)))
-}
-
-func check(a *graph.CSR, parts int) error {
-	if parts < 1 || parts > a.Rows {
-		return fmt.Errorf("partition: %d parts of %d nodes, want between 1 and the number of nodes", parts, a.Rows)
-	}
-	return nil
-}
 
 // level is one of the graphs, finest to coarsest. The weight of a coarse node or edge
 // is the sum of the weights contracted into it.
@@ -123,9 +113,6 @@ func (c *connections) collect(g *level, v int, label []int32) {
 	c.labels = c.labels[:0]
 	for k := g.ptr[v]; k < g.ptr[v+1]; k++ {
 		l := label[g.idx[k]]
-		if l < 0 {
-			continue
-		}
 		if c.weight[l] == 0 {
 			c.labels = append(c.labels, l)
 		}
@@ -153,27 +140,7 @@ func (g *level) cluster(limit int64, scratch *connections) (label []int32, count
 	order := g.byDegree()
 	const rounds = 3
 	for range rounds {
-		moved := 0
-		for _, v := range order {
-			scratch.collect(g, int(v), label)
-			own, w := label[v], g.nodeWeight(int(v))
-			best, most := own, scratch.weight[own]
-			for _, l := range scratch.labels {
-				// Ties go to the lighter cluster, so that clusters grow evenly.
-				c := scratch.weight[l]
-				if l != own && (c > most || c == most && weight[l] < weight[best]) && weight[l]+w <= limit {
-					best, most = l, c
-				}
-			}
-			scratch.forget()
-			if best != own {
-				weight[own] -= w
-				weight[best] += w
-				label[v] = best
-				moved++
-			}
-		}
-		if moved < n/50 {
+		if g.move(order, label, weight, 0, limit, 0, scratch) < n/50 {
 			break
 		}
 	}
@@ -190,27 +157,47 @@ func (g *level) cluster(limit int64, scratch *connections) (label []int32, count
 	return label, count
 }
 
+// move moves the nodes, in turn, each to the label with most edges to it whose weight stays within
+// limit, unless the own label would fall below least. Ties go to the lighter label, if it is lighter
+// by so many times the node's weight. It returns the number of nodes that moved.
+func (g *level) move(order, label []int32, weight []int64, least, limit, lighter int64, scratch *connections) (moved int) {
+	for _, v := range order {
+		own, w := label[v], g.nodeWeight(int(v))
+		if weight[own]-w < least {
+			continue
+		}
+		scratch.collect(g, int(v), label)
+		best, most := own, scratch.weight[own]
+		for _, l := range scratch.labels {
+			c := scratch.weight[l]
+			if l != own && weight[l]+w <= limit && (c > most || c == most && weight[l]+lighter*w < weight[best]) {
+				best, most = l, c
+			}
+		}
+		scratch.forget()
+		if best != own {
+			weight[own] -= w
+			weight[best] += w
+			label[v] = best
+			moved++
+		}
+	}
+	return moved
+}
+
 // byDegree returns the nodes by increasing degree, then by number: hubs choose last,
 // when clusters have formed.
 func (g *level) byDegree() []int32 {
-	n := g.nodes()
-	highest := int64(0)
-	for v := range n {
-		highest = max(highest, g.ptr[v+1]-g.ptr[v])
-	}
-	start := make([]int32, highest+2)
-	for v := range n {
-		start[g.ptr[v+1]-g.ptr[v]+1]++
-	}
-	for d := range highest {
-		start[d+1] += start[d]
-	}
+	return sorted(g.nodes(), func(v int32) int64 { return g.ptr[v+1] - g.ptr[v] })
+}
+
+// sorted returns n nodes by increasing key, then by number.
+func sorted(n int, key func(v int32) int64) []int32 {
 	order := make([]int32, n)
-	for v := range n {
-		d := g.ptr[v+1] - g.ptr[v]
-		order[start[d]] = int32(v)
-		start[d]++
+	for v := range order {
+		order[v] = int32(v)
 	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a, b)) })
 	return order
 }
 
@@ -218,28 +205,14 @@ func (g *level) byDegree() []int32 {
 func (g *level) contract(cluster []int32, count int, scratch *connections) *level {
 	scratch.reset(count)
 	c := &level{ptr: make([]int64, count+1), node: make([]int32, count)}
-	members, ends := make([]int32, len(cluster)), make([]int32, count)
-	for v, l := range cluster {
-		ends[l]++
-		c.node[l] += int32(g.nodeWeight(v))
-	}
-	for l := 1; l < count; l++ {
-		ends[l] += ends[l-1]
-	}
-	for v := len(cluster) - 1; v >= 0; v-- {
-		l := cluster[v]
-		ends[l]--
-		members[ends[l]] = int32(v)
-	}
+	members := sorted(len(cluster), func(v int32) int64 { return int64(cluster[v]) })
 	var touched []int32
 	for l := range count {
-		last := len(members)
-		if l+1 < count {
-			last = int(ends[l+1])
-		}
 		touched = touched[:0]
-		for _, v := range members[ends[l]:last] {
-			scratch.collect(g, int(v), cluster)
+		for ; len(members) > 0 && cluster[members[0]] == int32(l); members = members[1:] {
+			v := int(members[0])
+			c.node[l] += int32(g.nodeWeight(v))
+			scratch.collect(g, v, cluster)
 			// collect lists a label only while its weight is 0, so once per cluster.
 			touched = append(touched, scratch.labels...)
 		}

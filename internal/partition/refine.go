@@ -11,34 +11,10 @@ func (g *level) refine(part []int32, parts int, limit int64, rounds int, scratch
 	for _, w := range weight {
 		total += w
 	}
-	least := 3 * total / (4 * int64(parts))
+	least := max(3*total/(4*int64(parts)), 1)
+	order := sorted(len(part), func(int32) int64 { return 0 })
 	for range rounds {
-		moved := 0
-		for v := range part {
-			own, w := part[v], g.nodeWeight(v)
-			if weight[own]-w < max(least, 1) {
-				continue
-			}
-			scratch.collect(g, v, part)
-			best, most := own, scratch.weight[own]
-			for _, p := range scratch.labels {
-				c := scratch.weight[p]
-				if p == own || weight[p]+w > limit {
-					continue
-				}
-				if c > most || c == most && weight[p]+w < weight[best] && (best != own || weight[p]+w < weight[own]) {
-					best, most = p, c
-				}
-			}
-			scratch.forget()
-			if best != own {
-				weight[own] -= w
-				weight[best] += w
-				part[v] = best
-				moved++
-			}
-		}
-		if moved <= len(part)/200 {
+		if g.move(order, part, weight, least, limit, 1, scratch) <= len(part)/200 {
 			break
 		}
 	}

@@ -44,8 +44,8 @@ type Backend interface {
 	// row-major.
 	Forward(dst []float32) ([]float32, error)
 
-	// Nodes returns the nodes that Run computes, in execution order.
-	Nodes() G.Nodes
+	// Products returns the sizes of the dense products of the last Run.
+	Products() []Product
 
 	// Close waits and frees the backend's memory.
 	Close() error
@@ -87,21 +87,19 @@ type Model struct {
 	Check bool
 }
 
-func (m *Model) step() (*Plan, error) {
-	return New(Spec{Output: m.Loss, Parameters: m.Parameters, Gradients: m.Gradients})
-}
-
-func (m *Model) logits() (*Plan, error) {
-	return New(Spec{Output: m.Logits, Parameters: m.Parameters})
-}
-
 // NewBackend plans m's training step for d; a nil d is the CPU. Forward is planned
 // at its first call. A GPU's backend allocates its parameters, gradients and moments
 // here, all 0 until Push. Like Gorgonia's compiler, NewBackend may panic on an
 // ill-formed graph.
 func NewBackend(d *device.Device, m Model) (Backend, error) {
-	if d == nil {
-		return newCPU(m)
+	p, err := New(Spec{Output: m.Loss, Parameters: m.Parameters, Gradients: m.Gradients})
+	if err != nil {
+		return nil, err
 	}
-	return newCUDA(d, m)
+	if d != nil {
+		return newCUDA(d, m, p)
+	}
+	c := &cpu{model: m, step: NewCPURun(p, m.Grads, nil)}
+	c.step.check = m.Check
+	return c, nil
 }

@@ -10,7 +10,10 @@ import (
 type memory struct{ data []float32 }
 
 func (m *memory) grow(n int) []float32 {
-	m.data = resize(m.data, n)
+	if cap(m.data) < n {
+		m.data = make([]float32, n)
+	}
+	m.data = m.data[:n]
 	return m.data
 }
 
@@ -19,8 +22,8 @@ func (m *memory) grow(n int) []float32 {
 // memory. Matrix and Vector make a new tensor only when address or shape changes,
 // so steps over batches of equal size allocate nothing.
 type Buffer struct {
-	own    memory
-	shared *memory // nil: own
+	Over   bool    // the op may overwrite the input that its Memory names
+	memory *memory // nil before the first value, for memory of its own
 	header *tensor.Dense
 	at     *float32 // address of the header's data
 }
@@ -46,11 +49,10 @@ func (b *Buffer) Vector(n int) (*tensor.Dense, []float32) {
 }
 
 func (b *Buffer) grow(n int) []float32 {
-	m := b.shared
-	if m == nil {
-		m = &b.own
+	if b.memory == nil {
+		b.memory = new(memory)
 	}
-	data := m.grow(n)
+	data := b.memory.grow(n)
 	if at := unsafe.SliceData(data); at != b.at {
 		b.at, b.header = at, nil
 	}

@@ -18,10 +18,9 @@ import (
 // goroutine. Gorgonia's TapeMachine would use a second goroutine, locked to a
 // thread: two thread switches a run, and a panic there ends the process.
 type cpu struct {
-	model    Model
-	memories []*memory // shared by both plans: no value outlives a run
-	step     *cpuRun
-	forward  *cpuRun // nil before the first Forward
+	model   Model
+	step    *CPURun
+	forward *CPURun // nil before the first Forward
 
 	loss   float32
 	m, v   []float32 // the moments; the caller owns them
@@ -29,18 +28,8 @@ type cpu struct {
 	failed int       // the first update that was not finite; 0: none
 }
 
-func newCPU(m Model) (Backend, error) {
-	c := &cpu{model: m}
-	p, err := m.step()
-	if err != nil {
-		return nil, err
-	}
-	c.step = c.newRun(p)
-	return c, nil
-}
-
 func (c *cpu) Run() error {
-	v, err := c.step.run()
+	v, err := c.step.Compute()
 	if err != nil {
 		return err
 	}
@@ -93,13 +82,13 @@ func (c *cpu) Pull(_, _ []float32) error { return nil }
 
 func (c *cpu) Forward(dst []float32) ([]float32, error) {
 	if c.forward == nil {
-		p, err := c.model.logits()
+		p, err := New(Spec{Output: c.model.Logits, Parameters: c.model.Parameters})
 		if err != nil {
 			return dst, err
 		}
-		c.forward = c.newRun(p)
+		c.forward = NewCPURun(p, nil, c.step)
 	}
-	v, err := c.forward.run()
+	v, err := c.forward.Compute()
 	if err != nil {
 		return dst, err
 	}
@@ -110,60 +99,108 @@ func (c *cpu) Forward(dst []float32) ([]float32, error) {
 	return append(dst, logits...), nil
 }
 
-func (c *cpu) Nodes() G.Nodes { return c.step.plan.Nodes() }
+func (c *cpu) Products() []Product { return c.step.products() }
 
 func (c *cpu) Close() error { return nil }
 
-type cpuRun struct {
-	plan      *Plan
+// CPURun runs a plan on the CPU, op by op on the caller's goroutine.
+type CPURun struct {
+	*Run
 	values    []G.Value
 	in        [][]G.Value // of each step
 	buffers   []*Buffer   // of each step; nil for plain ops
 	gradients [][]float32 // of each parameter; empty if the plan has none
-	check     []*memory   // the memories to check; nil: no check
+	memories  []*memory
+	into      []memory  // of the plan's results
+	given     []G.Value // of each of the plan's inputs; nil: the value of its node
+	check     bool      // as in Model
 }
 
-func (c *cpu) newRun(p *Plan) *cpuRun {
-	for len(c.memories) < p.memories {
-		c.memories = append(c.memories, new(memory))
+// NewCPURun returns a run of p. It writes p's gradients to grads, flat as in Model; grads may
+// be nil if p has none. The run has memory of its own, or takes the memory of beside, if that
+// is not nil: the two then never run at the same time.
+func NewCPURun(p *Plan, grads []float32, beside *CPURun) *CPURun {
+	r := &CPURun{Run: NewRun(p), values: make([]G.Value, p.values), given: make([]G.Value, len(p.inputs))}
+	if beside != nil {
+		r.memories, r.check = beside.memories, beside.check
 	}
-	r := &cpuRun{plan: p, values: make([]G.Value, p.values), in: make([][]G.Value, len(p.steps)), buffers: make([]*Buffer, len(p.steps))}
-	if c.model.Check {
-		r.check = c.memories
+	for len(r.memories) < p.memories {
+		r.memories = append(r.memories, new(memory))
 	}
-	at := 0
+	r.into = make([]memory, len(p.results))
 	for k := range p.Gradients {
 		n := p.Parameters[k].Shape().TotalSize()
-		r.gradients = append(r.gradients, c.model.Grads[at:at+n:at+n])
-		at += n
+		r.gradients = append(r.gradients, grads[:n:n])
+		grads = grads[n:]
 	}
+	r.in, r.buffers = make([][]G.Value, len(p.steps)), make([]*Buffer, len(p.steps))
 	for k, s := range p.steps {
 		r.in[k] = make([]G.Value, len(s.from))
 		if s.op == nil {
 			continue
 		}
-		r.buffers[k] = new(Buffer)
+		r.buffers[k] = &Buffer{Over: s.over}
 		switch {
 		case len(s.gradients) > 0:
-			r.buffers[k].shared = &memory{data: r.gradients[s.gradients[0]]}
+			r.buffers[k].memory = &memory{data: r.gradients[s.gradients[0]]}
 		case s.memory >= 0:
-			r.buffers[k].shared = c.memories[s.memory]
+			r.buffers[k].memory = r.memories[s.memory]
+			if at := slices.Index(p.results, k); at >= 0 {
+				r.buffers[k].memory = &r.into[at]
+			}
 		}
 	}
 	return r
 }
 
-// run runs all ops and returns the output's value. A panic of an op becomes an
-// error.
-func (r *cpuRun) run() (output G.Value, err error) {
+// Give sets the value of n, if it is one of the plan's Given, for the next runs.
+func (r *CPURun) Give(n *G.Node, v G.Value) {
+	for k, in := range r.inputs {
+		if in.node == n {
+			r.given[k] = v
+		}
+	}
+}
+
+// Into makes the next run write the output, if k is 0, or value k−1 of the plan's Also to data,
+// if it has as many values and the op that computes it can. Otherwise, and without Into, it is
+// in memory of the run. Call it before each run, or never.
+func (r *CPURun) Into(k int, data []float32) {
+	r.into[k].data = data
+}
+
+// Forget drops the values of the last run, and what Give and Into were given.
+func (r *CPURun) Forget() {
+	clear(r.values)
+	clear(r.given)
+	clear(r.into)
+	for _, in := range r.in {
+		clear(in)
+	}
+	for _, k := range r.results {
+		if k >= 0 {
+			r.buffers[k].at, r.buffers[k].header = nil, nil
+		}
+	}
+}
+
+// Also returns value k of the plan's Also after a run. It is valid until the next one.
+func (r *CPURun) Also(k int) G.Value { return r.values[r.also[k]] }
+
+// Compute runs all ops over the current batch and returns the output's value, which is
+// valid until the next call. A panic of an op becomes an error.
+func (r *CPURun) Compute() (output G.Value, err error) {
 	var current G.Op
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("op %v panicked: %v%s", current, p, crash.Place())
 		}
 	}()
-	for _, in := range r.plan.inputs {
-		v := in.node.Value()
+	for k, in := range r.inputs {
+		v := r.given[k]
+		if v == nil {
+			v = in.node.Value()
+		}
 		if v == nil {
 			return nil, fmt.Errorf("input %q of the model has no value", in.node.Name())
 		}
@@ -172,20 +209,20 @@ func (r *cpuRun) run() (output G.Value, err error) {
 			return nil, err
 		}
 	}
-	for k := range r.plan.steps {
-		s := &r.plan.steps[k]
+	for k := range r.steps {
+		s := &r.steps[k]
 		in := r.in[k]
 		for i, at := range s.from {
 			in[i] = r.values[at]
 		}
 		current = s.node.Op()
-		var before [][]float32
-		if r.check != nil {
-			before = inputsOf(s, in)
+		var before []uint64
+		if r.check {
+			before = checksums(s, in)
 		}
 		var v G.Value
 		if s.op != nil {
-			v, err = s.op.Compute(r.buffers[k], s.over, in...)
+			v, err = s.op.Compute(r.Run, r.buffers[k], in...)
 		} else {
 			v, err = current.Do(in...)
 		}
@@ -193,19 +230,19 @@ func (r *cpuRun) run() (output G.Value, err error) {
 			r.values[s.to] = v
 			err = r.keepGradients(s.gradients, v)
 		}
-		if err == nil && r.check != nil {
-			err = errors.Join(checkInputs(before, in), r.checkMemory(k, v))
+		if err == nil && r.check {
+			err = errors.Join(checkInputs(before, checksums(s, in)), r.checkMemory(k, v))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("op %v: %w", current, err)
 		}
 	}
-	return r.values[r.plan.output], nil
+	return r.values[r.output], nil
 }
 
 // keepGradients copies v to the gradients of the given parameters, unless the op
 // wrote it there. It copies at once, since a user's op may overwrite v later.
-func (r *cpuRun) keepGradients(parameters []int, v G.Value) error {
+func (r *CPURun) keepGradients(parameters []int, v G.Value) error {
 	for _, k := range parameters {
 		dst := r.gradients[k]
 		src, err := FloatsOf(v)
@@ -213,7 +250,7 @@ func (r *cpuRun) keepGradients(parameters []int, v G.Value) error {
 			err = fmt.Errorf("%d values", len(src))
 		}
 		if err != nil {
-			return fmt.Errorf("gradient of parameter %q, which has %d values: %w", r.plan.Parameters[k].Name(), len(dst), err)
+			return fmt.Errorf("gradient of parameter %q, which has %d values: %w", r.Parameters[k].Name(), len(dst), err)
 		}
 		if unsafe.SliceData(src) != unsafe.SliceData(dst) {
 			copy(dst, src)
@@ -222,43 +259,33 @@ func (r *cpuRun) keepGradients(parameters []int, v G.Value) error {
 	return nil
 }
 
-// inputsOf returns copies of the inputs of s that it may not overwrite.
-func inputsOf(s *step, in []G.Value) [][]float32 {
-	before := make([][]float32, len(in))
+// checksums returns a checksum of each input of s that it may not overwrite.
+func checksums(s *step, in []G.Value) []uint64 {
+	sums := make([]uint64, len(in))
 	for i, v := range in {
-		if s.over && i == s.op.Memory().Over.Input {
-			continue
-		}
-		if data, err := FloatsOf(v); err == nil {
-			before[i] = slices.Clone(data)
+		if data, err := FloatsOf(v); err == nil && !(s.over && i == s.use.Over.Input) {
+			for _, x := range data {
+				sums[i] = (sums[i] ^ uint64(math.Float32bits(x))) * 1099511628211 // as FNV
+			}
 		}
 	}
-	return before
+	return sums
 }
 
-// checkInputs returns an error if an input differs from its copy in before.
-func checkInputs(before [][]float32, in []G.Value) error {
-	for i, want := range before {
-		if want == nil {
-			continue
-		}
-		got, err := FloatsOf(in[i])
-		if err != nil {
-			return err
-		}
-		if !slices.EqualFunc(got, want, sameBits) {
+// checkInputs returns an error if the checksum of an input has changed.
+func checkInputs(before, after []uint64) error {
+	for i, sum := range after {
+		if sum != before[i] {
 			return fmt.Errorf("it has written to its input %d, which its Memory does not say", i)
 		}
 	}
 	return nil
 }
 
-func sameBits(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
-
 // checkMemory returns an error if the result of step k is not in the memory that
 // the op states, and fills dead memory with NaN.
-func (r *cpuRun) checkMemory(k int, v G.Value) error {
-	s := &r.plan.steps[k]
+func (r *CPURun) checkMemory(k int, v G.Value) error {
+	s := &r.steps[k]
 	if s.op != nil {
 		data, err := FloatsOf(v)
 		if err != nil {
@@ -280,7 +307,7 @@ func (r *cpuRun) checkMemory(k int, v G.Value) error {
 		}
 	}
 	for _, m := range s.dead {
-		data := r.check[m].data[:cap(r.check[m].data)]
+		data := r.memories[m].data[:cap(r.memories[m].data)]
 		for i := range data {
 			data[i] = float32(math.NaN())
 		}

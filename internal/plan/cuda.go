@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	G "gorgonia.org/gorgonia"
-
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
 
@@ -27,12 +25,9 @@ type cuda struct {
 	step, logits *Placement
 }
 
-func newCUDA(d *device.Device, m Model) (Backend, error) {
+func newCUDA(d *device.Device, m Model, p *Plan) (Backend, error) {
 	c := &cuda{d: d, model: m, n: len(m.Values)}
-	if err := c.allocate(); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	p, err := m.step()
+	err := c.allocate()
 	if err == nil {
 		c.step, err = place(p, d, m.Check, c.values, c.grads, c.status)
 	}
@@ -154,7 +149,7 @@ func (c *cuda) Pull(m, v []float32) error {
 
 func (c *cuda) Forward(dst []float32) ([]float32, error) {
 	if c.logits == nil {
-		p, err := c.model.logits()
+		p, err := New(Spec{Output: c.model.Logits, Parameters: c.model.Parameters})
 		if err == nil {
 			c.logits, err = place(p, c.d, c.model.Check, c.values, 0, c.status)
 		}
@@ -168,7 +163,7 @@ func (c *cuda) Forward(dst []float32) ([]float32, error) {
 	return c.logits.readOutput(dst)
 }
 
-func (c *cuda) Nodes() G.Nodes { return c.step.plan.Nodes() }
+func (c *cuda) Products() []Product { return c.step.products() }
 
 func (c *cuda) Close() error {
 	var errs []error

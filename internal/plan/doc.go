@@ -6,14 +6,14 @@
 //	or logits                value, its memory      └─▶ CUDA: Gorgonia's CUDA backend
 //
 // A plan is made once. It alone decides the order of the ops, the lifetime of
-// each value, which values share memory, and which ops overwrite an input. A run
-// uses the batch that the model's slots and targets hold at that time. Batches may
-// differ in size.
+// each value, which values share memory, which ops overwrite an input, and what an op
+// keeps for others. A Run owns all that changes while the ops compute. It uses the
+// batch that the model's slots and targets hold at that time, or one of its own.
+// Batches may differ in size.
 //
 // An op of this project implements Op: one file holds its CPU form, its GPU form
 // and a description of its memory use. Other ops, Gorgonia's own or a user's, run
 // on the host with either backend. The plan assumes that they keep their inputs.
 //
-// Full-neighbour inference works outside the expression graph. It runs on the same
-// two processors through Kernels.
+// Cut cuts a model at its slots, for full neighbourhoods (package full).
 package plan

@@ -8,13 +8,13 @@ func Value(output *G.Node) (G.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return new(cpu).newRun(p).run()
+	return NewCPURun(p, nil, nil).Compute()
 }
 
 // Sharing returns how many memories b's step releases on the CPU, and how many inputs
 // it overwrites.
 func Sharing(b Backend) (dead, over int) {
-	for _, s := range b.(*cpu).step.plan.steps {
+	for _, s := range b.(*cpu).step.steps {
 		dead += len(s.dead)
 		if s.over {
 			over++
@@ -37,6 +37,3 @@ func FreeListTake(sizes []int, n int) (size, left int) {
 	}
 	return sizes[k], len(f.free)
 }
-
-// Run runs p on the CPU and returns its output's value.
-func Run(p *Plan, m Model) (G.Value, error) { return (&cpu{model: m}).newRun(p).run() }

@@ -9,22 +9,23 @@ import (
 // ErrShape is wrapped by errors about values whose sizes do not match.
 var ErrShape = errors.New("sizes do not fit")
 
-// Op is an op with a CPU form and a GPU form. Gorgonia's own machines call Do,
-// which runs Compute on a buffer that belongs to the op.
+// Op is an op with a CPU form and a GPU form. Gorgonia's own machines call Do, which calls
+// Compute with a run that all ops of the graph share.
 type Op interface {
 	G.Op
 
-	// Memory describes the op's memory use. A plan calls it once.
-	Memory() Memory
+	// Memory describes the op's memory use in p. A plan calls it once.
+	Memory(p *Plan) Memory
 
-	// Compute computes the op's result on the CPU, in out. If over is true, it may
-	// overwrite the input that Memory().Over names; with ByResult it returns that
-	// input and leaves out alone. in and the result belong to the executor.
-	Compute(out *Buffer, over bool, in ...G.Value) (G.Value, error)
+	// Compute computes the op's result on the CPU, in out. If out.Over is true, it
+	// may overwrite the input that its Memory names; with ByResult it returns that
+	// input and leaves out alone. in and the result belong to the executor. The op
+	// changes nothing but its state of r.
+	Compute(r *Run, out *Buffer, in ...G.Value) (G.Value, error)
 
-	// Place returns the op's GPU form for its node n. It may allocate on p's
-	// device.
-	Place(p *Placement, n *G.Node) (Kernel, error)
+	// Place returns the op's GPU form. It may allocate on p's device. Its kernels
+	// change nothing but the op's state of p.Run.
+	Place(p *Placement) (Kernel, error)
 }
 
 // Memory describes how an op uses memory. A plan relies on it: a wrong
@@ -72,11 +73,3 @@ const (
 	ByResult               // the op's result
 	ByState                // data that the op keeps for its gradient
 )
-
-// memoryOf returns the memory use of n's op, and the op if it is an Op.
-func memoryOf(n *G.Node) (Memory, Op) {
-	if op, ok := n.Op().(Op); ok {
-		return op.Memory(), op
-	}
-	return Memory{KeepsInputs: true}, nil
-}

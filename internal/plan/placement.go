@@ -29,7 +29,7 @@ type Kernel func(in []*Array, out *Result) (*Array, error)
 // A run only queues work. A plain op runs on the host: the host then waits for the
 // op's inputs and sends its result.
 type Placement struct {
-	plan    *Plan
+	*Run
 	d       *device.Device
 	values  []*Array
 	results []*Result // of each step
@@ -39,10 +39,12 @@ type Placement struct {
 
 	inputs   []batchInput   // parts of the batch to send in each run
 	resident []residentRows // state of ops that stays on the device
-	states   map[any]any    // see StateOf
 	buffers  []*device.Buffer
 	memories []*device.Buffer // that results share, among buffers
 	held     []int            // elements of the last value in each
+
+	given []bool // of the plan's inputs: see Give
+	bound bool   // the other inputs have their values
 
 	params, grads device.Pointer
 	status        device.Pointer
@@ -80,13 +82,54 @@ type residentRows interface {
 // unchanged. With check, dead memory is filled with NaN.
 func place(p *Plan, d *device.Device, check bool, params, grads, status device.Pointer) (*Placement, error) {
 	q := &Placement{
-		plan: p, d: d, check: check, values: make([]*Array, p.values), states: make(map[any]any),
+		Run: NewRun(p), d: d, check: check, values: make([]*Array, p.values), given: make([]bool, len(p.inputs)),
 		params: params, grads: grads, status: status,
 	}
 	if err := q.build(); err != nil {
 		return nil, errors.Join(err, q.Close())
 	}
 	return q, nil
+}
+
+// Place compiles p, a part of a graph, for d. It has no gradients.
+func Place(p *Plan, d *device.Device) (*Placement, error) { return place(p, d, false, 0, 0, 0) }
+
+// Begin makes the next run read the parameters anew. Later runs do not.
+func (p *Placement) Begin() { p.bound = false }
+
+// Give sets the value of n, if it is one of the plan's Given, for the next runs: v, or, if v is
+// nil, a rows×cols matrix at an address on the device.
+func (p *Placement) Give(n *G.Node, v G.Value, at device.Pointer, rows, cols int) {
+	for k, in := range p.Plan.inputs {
+		switch a := p.values[in.at]; {
+		case in.node != n:
+			continue
+		case v != nil:
+			a.setHost(v)
+		default:
+			a.host, a.at, a.sizes = nil, at, append(a.sizes[:0], rows, cols)
+		}
+		p.given[k] = true
+	}
+}
+
+// Into makes the next run write a result to an address on the device: see CPURun.Into.
+func (p *Placement) Into(k int, at device.Pointer) {
+	if step := p.Plan.results[k]; step >= 0 {
+		p.results[step].fixed = at
+	}
+}
+
+// Compute queues a run.
+func (p *Placement) Compute() error { return p.run(0) }
+
+// Also returns the output, if k is 0, or value k−1 of the plan's Also, after a run.
+func (p *Placement) Also(k int) (rows, cols int, at device.Pointer, err error) {
+	from := p.Plan.output
+	if k > 0 {
+		from = p.Plan.also[k-1]
+	}
+	return p.values[from].Matrix("Placement")
 }
 
 // Device returns the GPU.
@@ -106,31 +149,6 @@ func (p *Placement) Buffer() *device.Buffer {
 	return b
 }
 
-// OnlyReader reports whether n's value is read exactly once: by one op, neither as
-// the output nor as a gradient.
-func (p *Placement) OnlyReader(n *G.Node) bool {
-	if n == p.plan.Output || p.plan.readers[n] != 1 {
-		return false
-	}
-	for _, gradient := range p.plan.Gradients {
-		if gradient == n {
-			return false
-		}
-	}
-	return true
-}
-
-// StateOf returns p's state of type T under key, made at the first call; made reports
-// that. An op and its gradient share state: the key is then the forward op.
-func StateOf[T any](p *Placement, key any) (state *T, made bool) {
-	if s, ok := p.states[key]; ok {
-		return s.(*T), false
-	}
-	s := new(T)
-	p.states[key] = s
-	return s, true
-}
-
 // AddInput makes each run of p send in.
 func (p *Placement) AddInput(in batchInput) { p.inputs = append(p.inputs, in) }
 
@@ -148,12 +166,12 @@ func (p *Placement) build() error {
 	if err := G.Let(before, &Array{d: p.d}); err != nil {
 		return err
 	}
-	p.memories, p.held = make([]*device.Buffer, p.plan.memories), make([]int, p.plan.memories)
+	p.memories, p.held = make([]*device.Buffer, p.Plan.memories), make([]int, p.Plan.memories)
 	for k := range p.memories {
 		p.memories[k] = p.Buffer()
 	}
-	for k := range p.plan.steps {
-		s := &p.plan.steps[k]
+	for k := range p.Plan.steps {
+		s := &p.Plan.steps[k]
 		r := p.result(s)
 		p.results = append(p.results, r)
 		run, err := p.kernel(s, r)
@@ -171,7 +189,7 @@ func (p *Placement) build() error {
 
 // placeInputs makes the values of nodes without an op.
 func (p *Placement) placeInputs() {
-	for _, in := range p.plan.inputs {
+	for _, in := range p.Plan.inputs {
 		a := &Array{d: p.d}
 		if in.parameter >= 0 {
 			a.sizes, a.at = in.node.Shape().Clone(), p.parameterPlace(p.params, in.parameter)
@@ -192,7 +210,7 @@ func (p *Placement) result(s *step) *Result {
 	case s.inPlace < 0:
 		r.buffer = p.Buffer()
 	}
-	if s.to == p.plan.output {
+	if s.to == p.Plan.output {
 		r.scalar = &p.scalar
 	}
 	return r
@@ -200,7 +218,7 @@ func (p *Placement) result(s *step) *Result {
 
 // parameterPlace returns the place of a parameter, or of its gradient, in a flat array.
 func (p *Placement) parameterPlace(at device.Pointer, parameter int) device.Pointer {
-	for _, n := range p.plan.Parameters[:parameter] {
+	for _, n := range p.Plan.Parameters[:parameter] {
 		at = device.Floats(at, n.Shape().TotalSize())
 	}
 	return at
@@ -209,7 +227,7 @@ func (p *Placement) parameterPlace(at device.Pointer, parameter int) device.Poin
 // kernel returns the kernel of s. A plain op runs on the host.
 func (p *Placement) kernel(s *step, r *Result) (Kernel, error) {
 	if s.op != nil {
-		return s.op.Place(p, s.node)
+		return s.op.Place(p)
 	}
 	r.copied = p.Buffer()
 	op := s.node.Op()
@@ -262,9 +280,9 @@ func (p *Placement) run(scalar device.Pointer) error {
 
 // bind takes the current values of the graph's inputs.
 func (p *Placement) bind() error {
-	for _, in := range p.plan.inputs {
+	for k, in := range p.Plan.inputs {
 		a := p.values[in.at]
-		if in.parameter < 0 {
+		if in.parameter < 0 && !p.given[k] && !p.bound {
 			v := in.node.Value()
 			if v == nil {
 				return fmt.Errorf("input %q of the model has no value", in.node.Name())
@@ -275,6 +293,7 @@ func (p *Placement) bind() error {
 			return err
 		}
 	}
+	p.bound = p.Plan.Inference
 	return nil
 }
 
@@ -297,8 +316,8 @@ func (p *Placement) send() error {
 // a lies there.
 func (p *Placement) keepGradients(parameters []int, a *Array) error {
 	for _, k := range parameters {
-		if want := p.plan.Parameters[k].Shape().TotalSize(); a.Elements() != want {
-			return fmt.Errorf("gradient of parameter %q has %d values, want %d", p.plan.Parameters[k].Name(), a.Elements(), want)
+		if want := p.Plan.Parameters[k].Shape().TotalSize(); a.Elements() != want {
+			return fmt.Errorf("gradient of parameter %q has %d values, want %d", p.Plan.Parameters[k].Name(), a.Elements(), want)
 		}
 		from, err := a.pointer()
 		if err == nil {
@@ -333,7 +352,7 @@ func (p *Placement) fillDead(s *step, result *Array) error {
 
 // copyOutput queues a copy of the scalar output, unless it is there already.
 func (p *Placement) copyOutput(to device.Pointer) error {
-	from, err := p.values[p.plan.output].Scalar("output")
+	from, err := p.values[p.Plan.output].Scalar("output")
 	if err != nil {
 		return err
 	}
@@ -342,7 +361,7 @@ func (p *Placement) copyOutput(to device.Pointer) error {
 
 // readOutput waits for the last run and appends its output's elements to dst.
 func (p *Placement) readOutput(dst []float32) ([]float32, error) {
-	v, err := p.values[p.plan.output].value()
+	v, err := p.values[p.Plan.output].value()
 	if err != nil {
 		return dst, err
 	}

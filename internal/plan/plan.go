@@ -13,6 +13,11 @@ type Spec struct {
 	Output     *G.Node // a scalar loss, or a matrix such as logits; required
 	Parameters G.Nodes // inputs of the graph; a backend holds them in one flat array
 	Gradients  G.Nodes // one for each of Parameters, in a second flat array; nil: none
+
+	// For a part of a graph: see Cut.
+	Also      G.Nodes // more values to read after a run
+	Given     G.Nodes // values that a run is given, in place of computing them
+	Inference bool    // see withoutTraining
 }
 
 // Plan is the part of an expression graph that the output and the gradients
@@ -22,10 +27,12 @@ type Plan struct {
 	Spec
 	steps    []step
 	inputs   []input
-	values   int             // number of values
-	memories int             // number of memories that results share
-	output   int             // number of the output's value
-	readers  map[*G.Node]int // ops that read a node's value; an op counts once an input
+	values   int                 // number of values
+	memories int                 // number of memories that results share
+	output   int                 // number of the output's value
+	also     []int               // numbers of the values of Also
+	results  []int               // the steps in whose memory the output and Also lie; −1: none
+	readers  map[*G.Node]G.Nodes // see Readers
 }
 
 // step is one op with the numbers of its input values and of its result.
@@ -34,6 +41,8 @@ type step struct {
 	op   Op // nil: a plain op
 	from []int
 	to   int
+
+	use Memory // of the op
 
 	memory    int   // of the result; −1: the op's own memory, a gradient's or an input's
 	over      bool  // the op may overwrite an input
@@ -63,15 +72,18 @@ func New(s Spec) (*Plan, error) {
 	if s.Gradients != nil && len(s.Gradients) != len(s.Parameters) {
 		return nil, fmt.Errorf("%d gradients of %d parameters", len(s.Gradients), len(s.Parameters))
 	}
-	p := &Plan{Spec: s, readers: make(map[*G.Node]int)}
+	p := &Plan{Spec: s, readers: make(map[*G.Node]G.Nodes)}
 	b := builder{plan: p, place: make(map[*G.Node]int)}
-	// Features may leave their rows to their readers. The caller reads the output.
-	if op, ok := s.Output.Op().(interface{ MakeWhole() }); ok {
-		op.MakeWhole()
-	}
 	var err error
 	if p.output, err = b.visit(s.Output); err != nil {
 		return nil, err
+	}
+	for _, n := range s.Also {
+		at, err := b.visit(n)
+		if err != nil {
+			return nil, err
+		}
+		p.also = append(p.also, at)
 	}
 	for k := len(s.Gradients) - 1; k >= 0; k-- {
 		if s.Gradients[k] == nil {
@@ -81,29 +93,29 @@ func New(s Spec) (*Plan, error) {
 			return nil, err
 		}
 	}
+	for k := range p.steps { // all readers are known
+		if s := &p.steps[k]; s.op != nil {
+			if s.use = s.op.Memory(p); s.use.Result == unknown {
+				return nil, fmt.Errorf("op %v states no Result in its Memory", s.op)
+			}
+		}
+	}
 	b.share()
 	return p, nil
 }
 
-// Nodes returns the nodes with an op, in execution order.
-func (p *Plan) Nodes() G.Nodes {
-	nodes := make(G.Nodes, len(p.steps))
-	for k, s := range p.steps {
-		nodes[k] = s.node
-	}
-	return nodes
-}
-
 type builder struct {
-	plan   *Plan
-	place  map[*G.Node]int // number of each node's value
-	stated []Memory        // of each step's op
+	plan  *Plan
+	place map[*G.Node]int // number of each node's value
 }
 
 const visiting = -1
 
 // visit adds n after its ancestors, and returns the number of its value.
 func (b *builder) visit(n *G.Node) (int, error) {
+	if b.plan.Inference {
+		n = withoutTraining(n)
+	}
 	if at, seen := b.place[n]; seen {
 		if at == visiting {
 			return 0, fmt.Errorf("node %v depends on itself", n)
@@ -111,31 +123,33 @@ func (b *builder) visit(n *G.Node) (int, error) {
 		return at, nil
 	}
 	p := b.plan
-	if n.Op() == nil {
+	if n.Op() == nil || slices.Contains(p.Given, n) {
 		in := input{node: n, at: b.add(n), parameter: slices.Index(p.Parameters, n), gradients: b.gradients(n)}
 		p.inputs = append(p.inputs, in)
 		return in.at, nil
 	}
 	b.place[n] = visiting
-	m, op := memoryOf(n)
-	if op != nil && m.Result == unknown {
-		return 0, fmt.Errorf("op %v states no Result in its Memory", op)
-	}
-	s := step{node: n, op: op, memory: -1, inPlace: -1, gradients: b.gradients(n)}
+	op, _ := n.Op().(Op)
+	s := step{node: n, op: op, use: Memory{KeepsInputs: true}, memory: -1, inPlace: -1, gradients: b.gradients(n)}
 	for _, child := range Children(n) {
 		at, err := b.visit(child)
 		if err != nil {
 			return 0, err
 		}
-		p.readers[child]++
+		if p.Inference {
+			child = withoutTraining(child)
+		}
+		p.readers[child] = append(p.readers[child], n)
 		s.from = append(s.from, at)
+	}
+	if len(s.from) == 0 && !n.IsScalar() && n.Op().Arity() == 1 { // Gorgonia's constants of tensors
+		return 0, fmt.Errorf("the constant %q is no scalar: write gorgonia.NewMatrix or NewVector with WithShape and WithValue", n.Name())
 	}
 	if want := n.Op().Arity(); want >= 0 && want != len(s.from) {
 		return 0, fmt.Errorf("op %v of %d inputs has %d", n.Op(), want, len(s.from))
 	}
 	s.to = b.add(n)
 	p.steps = append(p.steps, s)
-	b.stated = append(b.stated, m)
 	return s.to, nil
 }
 
@@ -161,7 +175,10 @@ func (b *builder) gradients(n *G.Node) []int {
 func (b *builder) share() {
 	p := b.plan
 	readers := make([]int, p.values)
-	readers[p.output]++
+	outputs := append([]int{p.output}, p.also...)
+	for _, at := range outputs {
+		readers[at]++
+	}
 	for k := range p.steps {
 		s := &p.steps[k]
 		readers[s.to] += len(s.gradients)
@@ -178,7 +195,7 @@ func (b *builder) share() {
 	}
 	for k := range p.steps {
 		s := &p.steps[k]
-		m := b.stated[k]
+		m := s.use
 		buffer[s.to] = m.Result == InBuffer
 		last[s.to] = k
 		for _, at := range s.from {
@@ -202,7 +219,9 @@ func (b *builder) share() {
 			kept[home[over]] = kept[home[over]] || m.Result == InBufferKept
 		}
 	}
-	kept[home[p.output]] = true // the output is read after the run
+	for _, at := range outputs { // they are read after the run
+		kept[home[at]] = true
+	}
 	b.assign(home, last, kept)
 }
 
@@ -213,7 +232,7 @@ func (b *builder) assign(home, last []int, kept []bool) {
 	var free freeList
 	for k := range p.steps {
 		s := &p.steps[k]
-		result := b.stated[k].Result
+		result := s.use.Result
 		switch {
 		case result != InBuffer && result != InBufferKept || len(s.gradients) > 0 || s.inPlace >= 0:
 		case kept[s.to] || result == InBufferKept:
@@ -228,6 +247,10 @@ func (b *builder) assign(home, last []int, kept []bool) {
 		}
 	}
 	p.memories = len(free.sizes)
+	for _, at := range append([]int{p.output}, p.also...) {
+		step := slices.IndexFunc(p.steps, func(s step) bool { return s.to == home[at] && s.memory >= 0 })
+		p.results = append(p.results, step)
+	}
 }
 
 // freeList hands out memories, by number, for values of given nominal sizes.
@@ -271,4 +294,16 @@ func Children(n *G.Node) G.Nodes {
 		children = append(children, it.Node().(*G.Node))
 	}
 	return children
+}
+
+// withoutTraining returns the node whose value n has in inference: n, or the first input of an
+// op that only does something in training, such as dropout.
+func withoutTraining(n *G.Node) *G.Node {
+	for {
+		op, ok := n.Op().(interface{ OnlyTraining() bool })
+		if !ok || !op.OnlyTraining() {
+			return n
+		}
+		n = Children(n)[0]
+	}
 }

@@ -237,7 +237,7 @@ func TestKeptValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			v, err := plan.Run(p, m)
+			v, err := plan.NewCPURun(p, m.Grads, nil).Compute()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,11 +255,11 @@ type stating struct {
 	result G.Value // of the last run
 }
 
-func (s *stating) Memory() plan.Memory { return s.memory }
+func (s *stating) Memory(*plan.Plan) plan.Memory { return s.memory }
 
-func (s *stating) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value, error) {
+func (s *stating) Compute(_ *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
 	s.result = in[0]
-	if !over {
+	if !out.Over {
 		value, data := out.Matrix(2, 2)
 		copy(data, in[0].Data().([]float32))
 		s.result = value
@@ -267,7 +267,7 @@ func (s *stating) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value, 
 	return s.result, nil
 }
 
-func (*stating) Place(*plan.Placement, *G.Node) (plan.Kernel, error) { return nil, nil }
+func (*stating) Place(*plan.Placement) (plan.Kernel, error) { return nil, nil }
 
 // A result that outlives the run stays as it was, also in its input's memory.
 func TestKeptInPlace(t *testing.T) {

@@ -27,7 +27,7 @@ func TestCompare(t *testing.T) {
 	if s := ladies.StepMS; s.N != 1 || s.Mean != 2.5 {
 		t.Errorf("milliseconds %+v", s)
 	}
-	if full.Runs != 1 || full.Test.N != 0 || full.BestValid.N != 0 {
+	if full.Runs != 1 || full.Test.N != 0 || full.BestValid.N != 1 || full.BestValid.Mean != 0.5 {
 		t.Errorf("without a result: %+v", full)
 	}
 }
@@ -53,7 +53,7 @@ func TestManySettings(t *testing.T) {
 		run(`{"method":"full","seed":1,"lr":0.01,"hidden":16,"layers":3,"dropout":0.5,"activation":"relu","patience":0}`),
 	}
 	names, of := groups(runs)
-	want := []string{"full", "full · lr 0.01", "full · exact_input true", "full · activation relu · dropout 0.5 · hidden 16 · layers 3 · lr 0.01 · patience 0"}
+	want := []string{"full", "full · lr 0.01", "full · exact input", "full · activation relu · dropout 0.5 · hidden 16 · layers 3 · lr 0.01 · patience 0"}
 	if !slices.Equal(names, want) || !slices.Equal(of, []int{0, 0, 1, 2, 3}) {
 		t.Errorf("%q, %v", names, of)
 	}

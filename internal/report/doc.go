@@ -1,11 +1,10 @@
-// Package report makes one self-contained HTML page of training runs: curves of
-// loss and validation score over batches and over seconds, a comparison of
-// methods with error bars, settings and machine.
+// Package report makes one self-contained HTML page of training runs: for each data
+// set the scores of methods, and curves of loss and validation score over batches and
+// over seconds; settings and machine.
 //
 //	run folders (config.json, metrics.jsonl, result.json) ─▶ Load ─▶ Page.Write ─▶ one .html
 //	                                                             └▶ WriteEvents ─▶ TensorBoard
 //
-// The page needs no network and no script. Charts are inline SVG; their colours
-// follow the reader's light or dark setting and stay apart for colour-blind
-// readers.
+// The page needs no network and no script. Its charts are those of package
+// study/figure, inline.
 package report

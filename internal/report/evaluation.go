@@ -10,8 +10,9 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/score"
 	"github.com/gcn-layerwise/gcn/study"
-	"github.com/gcn-layerwise/gcn/train"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 // Evaluation is the part of eval.json that the page shows.
@@ -27,7 +28,7 @@ type Evaluation struct {
 		StandardError study.Number `json:"standard_error"`
 	} `json:"sample"`
 
-	train.Assessment
+	score.Assessment
 }
 
 // loadEvaluation reads an evaluation of the run's best weights. It returns nil if there is
@@ -64,76 +65,42 @@ func (e *Evaluation) check(path string) error {
 	return nil
 }
 
-// evaluationView is a run's evaluation in the template.
-type evaluationView struct {
-	Name, Text  string
-	Kind        string // class or task
-	Classes     [][]cell
-	Names       []string
-	Confusion   [][]shaded
-	Calibration template.HTML
-}
-
-// shaded is a cell with a background: Shade percent of a colour.
-type shaded struct {
-	Text  string
-	Shade int
+// Text describes the scored nodes.
+func (e *Evaluation) Text() string {
+	text := fmt.Sprintf("%d %s nodes, weights of batch %d; expected calibration error %.4f", e.Nodes, e.Split, e.Batch, float64(e.Calibration.Error))
+	if e.Sample != nil {
+		text += fmt.Sprintf("; the nodes are a sample of %d, and the score's standard error is %.4f", e.Sample.Of, float64(e.Sample.StandardError))
+	}
+	return text
 }
 
 // mostConfusion is the largest number of classes whose confusion matrix the page shows.
 const mostConfusion = 50
 
-// evaluations returns the evaluations of all runs that have one.
-func (p *Page) evaluations(of []int) []evaluationView {
-	var views []evaluationView
-	for k := range p.Runs {
-		e := p.Runs[k].Eval
-		if e == nil {
-			continue
-		}
-		v := evaluationView{
-			Name: p.Runs[k].Name, Kind: "class",
-			Text: fmt.Sprintf("%d %s nodes, weights of batch %d; expected calibration error %.4f", e.Nodes, e.Split, e.Batch, float64(e.Calibration.Error)),
-		}
-		if e.Sample != nil {
-			v.Text += fmt.Sprintf("; the nodes are a sample of %d, and the score's standard error is %.4f", e.Sample.Of, float64(e.Sample.StandardError))
-		}
-		if e.Confusion == nil {
-			v.Kind = "task"
-		}
-		for _, r := range e.Rows {
-			v.Names = append(v.Names, r.Name)
-			row := []cell{{Text: r.Name}}
-			for _, n := range []int{r.Nodes, r.Predicted, r.Right} {
-				row = append(row, cell{fmt.Sprint(n), true})
-			}
-			for _, x := range []float64{float64(r.Precision), float64(r.Recall), float64(r.F1)} {
-				text := "–"
-				if !math.IsNaN(x) {
-					text = fmt.Sprintf("%.4f", x)
-				}
-				row = append(row, cell{text, true})
-			}
-			v.Classes = append(v.Classes, row)
-		}
-		if len(e.Rows) <= mostConfusion {
-			for i, counts := range e.Confusion {
-				var row []shaded
-				for _, n := range counts {
-					row = append(row, shaded{fmt.Sprint(n), 100 * max(n, 0) / max(e.Rows[i].Nodes, n, 1)})
-				}
-				v.Confusion = append(v.Confusion, row)
-			}
-		}
-		drawing := chart{Title: "Calibration", X: "probability", Y: "frequency", Lines: []line{
-			{Name: "calibrated", Group: of[k] + 3, X: []float64{0, 1}, Y: []float64{0, 1}}, {Name: "measured", Group: of[k]},
-		}}
-		for _, b := range e.Calibration.Bins {
-			l := &drawing.Lines[1]
-			l.X, l.Y = append(l.X, float64(b.Probability)), append(l.Y, float64(b.Frequency))
-		}
-		v.Calibration = drawing.SVG()
-		views = append(views, v)
+// Matrix returns the confusion matrix, unless it is too large for the page.
+func (e *Evaluation) Matrix() [][]int {
+	if len(e.Rows) > mostConfusion {
+		return nil
 	}
-	return views
+	return e.Confusion
+}
+
+// Shade returns the share of the nodes of class i that n of them are, in per cent.
+func (e *Evaluation) Shade(i, n int) int { return 100 * max(n, 0) / max(e.Rows[i].Nodes, n, 1) }
+
+// Chart draws the calibration.
+func (e *Evaluation) Chart() template.HTML {
+	return inline(&figure.Figure{Panels: []figure.Panel{Calibration("Calibration", &e.Assessment)}})
+}
+
+// Calibration draws the frequencies of predictions over their probabilities.
+func Calibration(title string, a *score.Assessment) figure.Panel {
+	measured := figure.Series{Name: "measured"}
+	for _, b := range a.Calibration.Bins {
+		measured.X, measured.Y = append(measured.X, float64(b.Probability)), append(measured.Y, float64(b.Frequency))
+	}
+	return figure.Panel{
+		Title: title, X: "probability", Y: "frequency", FromZero: true,
+		Lines: []figure.Series{{Name: "calibrated", X: []float64{0, 1}, Y: []float64{0, 1}}, measured},
+	}
 }

@@ -3,11 +3,10 @@ package report
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/gcn-layerwise/gcn/train"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 // TestEvaluation shows an evaluation of the run's best weights, and no other.
@@ -50,20 +49,14 @@ func TestEvaluation(t *testing.T) {
 	}
 }
 
-// TestCalibrationStyles checks that the two lines of a calibration differ in every group.
-func TestCalibrationStyles(t *testing.T) {
-	bins := []train.CalibrationBin{{Probability: 0.5, Frequency: 0.7}, {Probability: 0.9, Frequency: 0.8}}
-	p := Page{Runs: make([]Run, styles+1)}
-	of := make([]int, len(p.Runs))
-	for k := range p.Runs {
-		p.Runs[k].Eval = &Evaluation{}
-		p.Runs[k].Eval.Calibration.Bins = bins
-		of[k] = k
-	}
-	style := regexp.MustCompile(`class="curve (s\d)"`)
-	for k, v := range p.evaluations(of) {
-		if found := style.FindAllStringSubmatch(string(v.Calibration), -1); len(found) != 2 || found[0][1] == found[1][1] {
-			t.Errorf("group %d: lines in the styles %v", k, found)
+// TestCalibrationLegend checks that the two lines of a calibration are named, and differ.
+func TestCalibrationLegend(t *testing.T) {
+	p := Page{Runs: []Run{{Eval: &Evaluation{}}}}
+	p.Runs[0].Eval.Calibration.Bins = []score.CalibrationBin{{Probability: 0.5, Frequency: 0.7}, {Probability: 0.9, Frequency: 0.8}}
+	chart := string(p.Runs[0].Eval.Chart())
+	for _, words := range []string{">measured<", ">calibrated<", "stroke:#D55E00"} {
+		if !strings.Contains(chart, words) {
+			t.Errorf("the chart does not hold %q", words)
 		}
 	}
 }

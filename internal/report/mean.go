@@ -1,17 +1,9 @@
 package report
 
 import (
-	"fmt"
-	"math"
-
 	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
-
-// curveOf is the curve of one run: its evaluations by batch.
-type curveOf struct {
-	name   string
-	points []Point
-}
 
 // groupLines returns the lines of the runs of one group. A single run is one line. Of
 // several runs there is one line of means with a band of one standard deviation, up to the
@@ -19,16 +11,25 @@ type curveOf struct {
 // that is longer.
 //
 // The x of a mean is the mean of the runs' x at that batch.
-func groupLines(name string, group int, runs []curveOf, x, y func(Point) float64) []line {
-	mean, last := meanLine(runs, x, y)
-	mean.Group = group
-	mean.Name = fmt.Sprintf("%s: mean of %d runs", name, len(runs))
-	var lines []line
-	for _, run := range runs {
-		l := line{Name: name + ", " + run.name, Group: group, Thin: last >= 0}
-		for _, q := range run.points {
-			if q.Batch >= last {
-				l.X, l.Y = append(l.X, x(q)), append(l.Y, y(q))
+func groupLines(name string, runs [][]Point, x, y func(Point) float64) []figure.Series {
+	curves := make([][]study.CurvePoint, len(runs))
+	for k, points := range runs {
+		for _, q := range points {
+			curves[k] = append(curves[k], study.CurvePoint{Batch: q.Batch, X: x(q), Y: y(q)})
+		}
+	}
+	mean, last := figure.Series{Name: name, Band: true}, -1
+	if len(runs) > 1 {
+		for _, p := range study.MeanCurve(curves) {
+			mean.X, mean.Y, mean.Error, last = append(mean.X, p.X), append(mean.Y, p.Y.Mean), append(mean.Error, p.Y.SD), p.Batch
+		}
+	}
+	var lines []figure.Series
+	for _, points := range curves {
+		l := figure.Series{Name: name, Thin: last >= 0}
+		for _, p := range points {
+			if p.Batch >= last {
+				l.X, l.Y = append(l.X, p.X), append(l.Y, p.Y)
 			}
 		}
 		if last < 0 || len(l.X) > 1 {
@@ -39,36 +40,4 @@ func groupLines(name string, group int, runs []curveOf, x, y func(Point) float64
 		lines = append(lines, mean)
 	}
 	return lines
-}
-
-// meanLine returns the means over the runs, and the last batch that has one: -1 for a
-// single run, or if no batch has a value in every run.
-func meanLine(runs []curveOf, x, y func(Point) float64) (mean line, last int) {
-	last = -1
-	if len(runs) < 2 {
-		return mean, last
-	}
-	byBatch := make([]map[int]Point, len(runs))
-	for k, run := range runs {
-		byBatch[k] = map[int]Point{}
-		for _, q := range run.points {
-			byBatch[k][q.Batch] = q
-		}
-	}
-	for _, q := range runs[0].points {
-		var xs, ys []float64
-		for _, points := range byBatch {
-			if p, there := points[q.Batch]; there && drawable(x(p), y(p)) {
-				xs, ys = append(xs, x(p)), append(ys, y(p))
-			}
-		}
-		at, spread := study.NewSpread(xs), study.NewSpread(ys)
-		if len(ys) < len(runs) {
-			spread.Mean = math.NaN() // breaks the line
-		} else {
-			last = q.Batch
-		}
-		mean.X, mean.Y, mean.SD = append(mean.X, at.Mean), append(mean.Y, spread.Mean), append(mean.SD, spread.SD)
-	}
-	return mean, last
 }

@@ -32,17 +32,17 @@ func TestMeanOfRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var members []curveOf
+	var members [][]Point
 	for _, run := range runs[:3] {
-		members = append(members, curveOf{run.Name, run.Points})
+		members = append(members, run.Points)
 	}
-	lines := groupLines("ladies", 2, members, func(q Point) float64 { return q.Seconds }, func(q Point) float64 { return float64(q.Valid) })
-	if len(lines) != 3 || !lines[0].Thin || !lines[1].Thin || lines[2].Thin || lines[2].Name != "ladies: mean of 3 runs" {
+	lines := groupLines("ladies", members, func(q Point) float64 { return q.Seconds }, func(q Point) float64 { return float64(q.Valid) })
+	if len(lines) != 3 || !lines[0].Thin || !lines[1].Thin || lines[2].Thin || !lines[2].Band || lines[2].Name != "ladies" {
 		t.Fatalf("lines %+v", lines)
 	}
 	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
 	mean := lines[2]
-	if !near(mean.Y[0], 0.2) || !near(mean.Y[1], 0.5) || !math.IsNaN(mean.Y[2]) || !near(mean.SD[0], 0.1) || !near(mean.X[1], 2*1.5) {
+	if !near(mean.Y[0], 0.2) || !near(mean.Y[1], 0.5) || len(mean.Y) != 2 || !near(mean.Error[0], 0.1) || !near(mean.X[1], 2*1.5) {
 		t.Errorf("mean %+v", mean)
 	}
 	if want := []float64{0.4, 0.5, 0.6}; !slices.Equal(lines[0].Y, want) {
@@ -57,7 +57,7 @@ func TestMeanOfRuns(t *testing.T) {
 	if texts, widths := strings.Count(text, "<text "), strings.Count(text, "<text textLength="); texts < 40 || widths != texts {
 		t.Errorf("%d of %d texts have a width, so that another font is not cut off", widths, texts)
 	}
-	for word, want := range map[string]int{`class="band s`: 4, `class="curve thin s`: 8, "standard deviation (divided by N − 1)": 1, "mean of 3 runs": 4} {
+	for word, want := range map[string]int{"fill-opacity:0.18824": 4, "stroke-width:0.8\"": 8, "standard deviation (divided by N − 1)": 1} {
 		if got := strings.Count(text, word); got != want {
 			t.Errorf("%s is on the page %d times, want %d", word, got, want)
 		}
@@ -67,8 +67,8 @@ func TestMeanOfRuns(t *testing.T) {
 // TestMeanWithoutCommonBatch checks that runs without a common batch stay lines of their own.
 func TestMeanWithoutCommonBatch(t *testing.T) {
 	value := func(q Point) float64 { return float64(q.Valid) }
-	lines := groupLines("a", 0, []curveOf{{"one", []Point{{Batch: 1, Valid: 1}}}, {"two", []Point{{Batch: 2, Valid: 1}}}}, value, value)
-	if len(lines) != 2 || lines[0].Thin || lines[1].Thin || lines[0].SD != nil {
+	lines := groupLines("a", [][]Point{{{Batch: 1, Valid: 1}}, {{Batch: 2, Valid: 1}}}, value, value)
+	if len(lines) != 2 || lines[0].Thin || lines[1].Thin || lines[0].Error != nil {
 		t.Errorf("lines %+v", lines)
 	}
 }

@@ -2,9 +2,11 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
+	"html"
 	"html/template"
 	"io"
 	"math"
@@ -14,6 +16,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/markup"
 	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 //go:embed page.html
@@ -31,7 +34,7 @@ func (p *Page) Write(w io.Writer) error {
 	if len(p.Runs) == 0 {
 		return errors.New("report: a page needs at least one run")
 	}
-	t, err := template.New("page").Parse(pageText)
+	t, err := template.New("page").Funcs(template.FuncMap{"spread": spreadText, "ratio": ratioText, "text": study.Text}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -47,25 +50,30 @@ func (p *Page) Write(w io.Writer) error {
 
 // view is the data of the template.
 type view struct {
-	Title    string
-	Groups   []group
-	Charts   []template.HTML
-	Means    bool // some curves are means over runs
-	Compare  []template.HTML
-	Evals    []evaluationView
-	Head     []string // headings of the table of runs
+	*Page
+	Sections []section // one a data set
+	Means    bool      // some curves are means over runs
+	Head     []string  // headings of the table of runs
 	Rows     [][]cell
-	Settings []setting // shared by all runs
-	Differ   []string  // names of the settings that differ
-	Differs  [][]string
-	Machine  string
+	Settings map[string]string // shared by all runs
+	Differ   []string          // names of the settings that differ
 }
 
+// section holds the scores and curves on one data set.
+type section struct {
+	Data   string
+	Metric string
+	Note   string // about the scores
+	Groups []group
+	Charts []template.HTML
+}
+
+// group is a row of the table of scores.
 type group struct {
-	Name    string
-	Style   int
-	Runs    int
-	Repeats int // runs with the settings and the seed of another one, not in Runs
+	Number int
+	Colour string
+	Label  string // the name without the data set
+	Method
 }
 
 type cell struct {
@@ -73,119 +81,123 @@ type cell struct {
 	Numeric bool
 }
 
-// setting is a setting that all runs share.
-type setting struct{ Name, Value string }
-
 func (p *Page) view() view {
-	v := view{Title: p.Title, Machine: p.Machine.String()}
-	names, of := groups(p.Runs)
-	standIn := repeats(p.Runs, of)
-	groups := make([]group, len(names))
-	for k, g := range of {
-		if standIn[k] < 0 {
-			groups[g].Runs++
-		} else {
-			groups[g].Repeats++
+	v := view{Page: p}
+	_, of := groups(p.Runs)
+	methods := Compare(p.Runs)
+	var all []string // data sets
+	for _, m := range methods {
+		v.Means = v.Means || m.Runs > 1
+		if !slices.Contains(all, m.data) {
+			all = append(all, m.data)
 		}
 	}
-	for g, name := range names {
-		groups[g].Name, groups[g].Style = name, g%styles
+	for _, data := range all {
+		v.Sections = append(v.Sections, p.section(data, methods))
 	}
-	v.Groups = groups
-	v.Means = slices.ContainsFunc(groups, func(g group) bool { return g.Runs > 1 })
-	v.Charts = p.curves(names, of, standIn)
-	v.Compare = p.comparison(names, of, standIn)
-	v.Evals = p.evaluations(of)
-	v.Head, v.Rows = p.table(standIn)
-	v.Settings, v.Differ, v.Differs = p.settings()
+	v.Head, v.Rows = p.table(repeats(p.Runs, of))
+	v.Settings, v.Differ = p.settings()
 	return v
 }
 
-// curves draws loss and validation score of each group over batches and over seconds. A run
-// for which another stands in does not count.
-func (p *Page) curves(names []string, of, standIn []int) []template.HTML {
-	metric := p.metric()
-	members := make([][]curveOf, len(names))
-	for k, run := range p.Runs {
-		if standIn[k] < 0 {
-			members[of[k]] = append(members[of[k]], curveOf{run.Name, run.Points})
+// section makes the table of scores of the methods on one data set, and their charts: test
+// scores, and loss and validation score over batches and over seconds.
+func (p *Page) section(data string, methods []Method) section {
+	on := Page{Runs: slices.DeleteFunc(slices.Clone(p.Runs), func(r Run) bool { return r.text("data") != data })}
+	s := section{Data: data, Metric: on.metric(), Note: on.ofSamples()}
+	tests, tested := figure.Panel{Title: "Test " + s.Metric + s.Note, X: "number in the table", Y: s.Metric}, false
+	for _, m := range methods {
+		if m.data != data {
+			continue
 		}
+		n := len(s.Groups)
+		c := figure.Color(n)
+		s.Groups = append(s.Groups, group{n + 1, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), strings.TrimPrefix(m.Name, data+" · "), m})
+		bar := figure.Series{Name: m.Name}
+		if m.Test.N > 0 {
+			tested = true
+			bar.X, bar.Y, bar.Error = []float64{float64(n)}, []float64{m.Test.Mean}, []float64{m.Test.SD}
+		}
+		tests.Points, tests.Names = append(tests.Points, bar), append(tests.Names, fmt.Sprint(n+1))
 	}
-	var charts []template.HTML
+	var panels []figure.Panel
+	if len(s.Groups) > 1 && tested {
+		panels = append(panels, tests)
+	}
+	valid, loss := func(q Point) float64 { return float64(q.Valid) }, func(q Point) float64 { return float64(q.Loss) }
+	batches, seconds := func(q Point) float64 { return float64(q.Batch) }, func(q Point) float64 { return q.Seconds }
 	for _, c := range []struct {
-		title, y string
-		value    func(Point) float64
+		title, x, y string
+		of, over    func(Point) float64
 	}{
-		{"Validation " + metric + p.ofSamples(), metric, func(q Point) float64 { return float64(q.Valid) }},
-		{"Training loss", "loss", func(q Point) float64 { return float64(q.Loss) }},
+		{"Validation " + s.Metric + s.Note, "batches", s.Metric, valid, batches},
+		{"Validation " + s.Metric + s.Note, "seconds", s.Metric, valid, seconds},
+		{"Training loss", "batches", "loss", loss, batches},
+		{"Training loss", "seconds", "loss", loss, seconds},
 	} {
-		for _, x := range []struct {
-			name  string
-			value func(Point) float64
-		}{
-			{"batches", func(q Point) float64 { return float64(q.Batch) }},
-			{"seconds", func(q Point) float64 { return q.Seconds }},
-		} {
-			drawing := chart{Title: c.title + " over " + x.name, X: x.name, Y: c.y}
-			for g, runs := range members {
-				drawing.Lines = append(drawing.Lines, groupLines(names[g], g, runs, x.value, c.value)...)
-			}
-			charts = append(charts, drawing.SVG())
+		panel := figure.Panel{Title: c.title + " over " + c.x, X: c.x, Y: c.y}
+		for _, g := range s.Groups {
+			panel.Lines = append(panel.Lines, groupLines(g.Name, g.curves, c.over, c.of)...)
 		}
+		panels = append(panels, panel)
 	}
-	return charts
+	for _, panel := range panels {
+		s.Charts = append(s.Charts, inline(&figure.Figure{Panels: []figure.Panel{panel}, NoLegend: true}))
+	}
+	return s
+}
+
+// spreadText writes a mean ± the standard deviation over runs.
+func spreadText(s study.Spread) string {
+	switch {
+	case s.N == 0:
+		return "–"
+	case s.N == 1 || !drawable(s.SD):
+		return study.Text(s.Mean)
+	}
+	return fmt.Sprintf("%s ± %.2g", study.Text(s.Mean), s.SD)
+}
+
+// ratioText writes a ratio with four decimals.
+func ratioText(x study.Number) string {
+	if math.IsNaN(float64(x)) {
+		return "–"
+	}
+	return fmt.Sprintf("%.4f", x)
+}
+
+// inline returns a figure as an element of the page, or the reason why it cannot be drawn.
+func inline(f *figure.Figure) template.HTML {
+	text, err := f.Element(`role="img" aria-label="` + html.EscapeString(f.Panels[0].Title) + `"`)
+	if err != nil {
+		return template.HTML(html.EscapeString(err.Error()))
+	}
+	return template.HTML(text) // every text in it is escaped
+}
+
+// drawable reports whether a chart can show all the values.
+func drawable(values ...float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return !(math.Abs(v) <= 1e290) })
 }
 
 // ofSamples says in a title that runs scored samples of the nodes, or returns "".
 func (p *Page) ofSamples() string {
-	switch {
+	switch sampled := func(r Run) bool { return r.sampled() }; {
 	case !slices.ContainsFunc(p.Runs, sampled):
 		return ""
-	case !slices.ContainsFunc(p.Runs, func(r Run) bool { return !sampled(r) }):
-		return ", estimated from a sample"
+	case slices.ContainsFunc(p.Runs, func(r Run) bool { return !r.sampled() }):
+		return ", of some runs estimated from a sample"
 	}
-	return ", of some runs estimated from a sample"
+	return ", estimated from a sample"
 }
-
-// sampled reports whether a run's scores are of samples of the nodes.
-func sampled(r Run) bool { return r.text("eval_samples") != "" }
 
 // metric returns the runs' metric, or "score" if they differ.
 func (p *Page) metric() string {
 	metric := p.Runs[0].text("metric")
-	for k := range p.Runs {
-		if p.Runs[k].text("metric") != metric {
-			return "score"
-		}
-	}
-	if metric == "" {
+	if slices.ContainsFunc(p.Runs, func(r Run) bool { return r.text("metric") != metric }) {
 		return "score"
 	}
-	return metric
-}
-
-// comparison draws the test metric, the best validation metric and the time a
-// batch of each group that has them. A run for which another stands in does not count.
-func (p *Page) comparison(names []string, of, standIn []int) []template.HTML {
-	metric := p.metric()
-	var charts []template.HTML
-	for _, c := range []struct{ field, title, x string }{
-		{"test", "Test " + metric + p.ofSamples() + ": mean and standard deviation over runs", metric},
-		{"best_valid", "Best validation " + metric + p.ofSamples() + ": mean and standard deviation over runs", metric},
-		{"train_ms_per_batch", "Training step, sampling left out", "ms a batch"},
-	} {
-		drawing := chart{Title: c.title, X: c.x}
-		for g, values := range numbersOf(p.Runs, names, of, standIn, c.field) {
-			if len(values) > 0 {
-				s := study.NewSpread(values)
-				drawing.Bars = append(drawing.Bars, bar{Name: names[g], Group: g, Values: values, Mean: s.Mean, SD: s.SD})
-			}
-		}
-		if len(drawing.Bars) > 0 {
-			charts = append(charts, drawing.SVG())
-		}
-	}
-	return charts
+	return cmp.Or(metric, "score")
 }
 
 // table is the table of runs.
@@ -199,6 +211,9 @@ func (p *Page) table(standIn []int) (head []string, rows [][]cell) {
 		{"ms a step", "train_ms_per_batch", true}, {"ms to sample", "sampling_ms_per_batch", true}, {"seconds", "wall_s", true},
 		{"peak MB", "peak_rss_mb", true}, {"BLAS", "blas", false}, {"device", "device", false},
 	}
+	if !slices.Contains(differingSettings(p.Runs), "data") {
+		columns = columns[1:] // a heading
+	}
 	head = append(head, "run")
 	for _, c := range columns {
 		head = append(head, c.title)
@@ -210,26 +225,19 @@ func (p *Page) table(standIn []int) (head []string, rows [][]cell) {
 			row[0].Text += " (the same run as " + p.Runs[standIn[k]].Name + ")"
 		}
 		for _, c := range columns {
-			text, numeric := run.text(c.field), c.score || c.field == "seed" || c.field == "batches"
-			v := run.number(c.field)
-			if math.IsNaN(v) {
-				if v = run.partialResult(c.field); !math.IsNaN(v) {
-					text = fmt.Sprint(v)
-				}
-			}
-			if c.score && !math.IsNaN(v) {
-				text = fmt.Sprintf("%.4g", v)
-			}
-			if text != "" {
-				text += run.estimated(c.field)
+			text := run.text(c.field)
+			if v := run.number(c.field); c.score && !math.IsNaN(v) {
+				text = study.Text(v)
 			}
 			switch {
-			case text == "" && c.field == "stop" && run.Result == nil:
+			case text != "":
+				text += run.estimated(c.field)
+			case c.field == "stop" && run.Result == nil:
 				text = "not done"
-			case text == "":
+			default:
 				text = "–"
 			}
-			row = append(row, cell{text, numeric})
+			row = append(row, cell{text, c.score || c.field == "seed" || c.field == "batches"})
 		}
 		rows = append(rows, row)
 	}
@@ -248,28 +256,15 @@ func (r *Run) estimated(field string) string {
 	return fmt.Sprintf(" ± %.2g (sample of %s nodes)", r.number(field+"_se"), r.text(sample))
 }
 
-// settings returns the settings that all runs share. It also returns the names of
-// the other settings, and for each run a row of its name and their values.
-func (p *Page) settings() (shared []setting, names []string, rows [][]string) {
-	names = differingSettings(p.Runs)
-	if known := slices.IndexFunc(p.Runs, func(r Run) bool { return r.Config != nil }); known >= 0 {
-		for name, value := range p.Runs[known].Config {
-			if !slices.Contains(names, name) {
-				shared = append(shared, setting{name, valueText(value)})
-			}
-		}
-	}
-	slices.SortFunc(shared, func(a, b setting) int { return strings.Compare(a.Name, b.Name) })
+// settings returns the settings that all runs share, and the names of the others.
+func (p *Page) settings() (shared map[string]string, differing []string) {
+	shared, differing = map[string]string{}, differingSettings(p.Runs)
 	for _, run := range p.Runs {
-		row := []string{run.Name}
-		for _, name := range names {
-			text := "–"
-			if v, there := run.Config[name]; there {
-				text = valueText(v)
+		for name, value := range run.Config {
+			if !slices.Contains(differing, name) {
+				shared[name] = valueText(value)
 			}
-			row = append(row, text)
 		}
-		rows = append(rows, row)
 	}
-	return shared, names, rows
+	return shared, differing
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -14,15 +15,18 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// writeRun makes a run's folder.
+// writeRun makes a run's folder. It adds this program's schema to a config.
 func writeRun(t *testing.T, dir, config, metrics, result string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{configFile: config, metricsFile: metrics, resultFile: result} {
+	config = strings.Replace(config, `{"`, fmt.Sprintf(`{"schema":%d,"`, rundir.Schema), 1)
+	for name, text := range map[string]string{rundir.ConfigFile: config, rundir.MetricsFile: metrics, rundir.ResultFile: result} {
 		if text == "" {
 			continue
 		}
@@ -41,7 +45,7 @@ const curve = `{"batch":10,"epoch":0,"loss":2.5,"valid":0.25,"best":true,"second
 func threeRuns(t *testing.T) string {
 	dir := t.TempDir()
 	config := func(method, seed string) string {
-		return `{"data":"synth:demo","method":"` + method + `","samples":[512,1024],"seed":` + seed + `,"rate":0.001,"metric":"accuracy"}`
+		return `{"data":"synth:demo","method":"` + method + `","samples":[512,1024],"seed":` + seed + `,"lr":0.001,"metric":"accuracy"}`
 	}
 	writeRun(t, filepath.Join(dir, "a", "seed-1"), config("ladies", "18446744073709551615"), curve, `{"test":0.5,"best_valid":0.5,"metric":"accuracy","train_ms_per_batch":2.5,"blas":"gonum"}`)
 	writeRun(t, filepath.Join(dir, "a", "seed-2"), config("ladies", "2"), curve, `{"test":0.75,"best_valid":0.5,"metric":"accuracy"}`)
@@ -86,18 +90,20 @@ func TestLoadErrors(t *testing.T) {
 	}
 	const config = `{"seed": 1}`
 	for words, broken := range map[string][3]string{
-		metricsFile + ":2: cut short":                           {config, "{\"batch\":1}\n{\"batch\":\n", ""},
-		metricsFile + ":1: want a JSON object, got array":       {config, "[]\n" + curve, ""},
-		metricsFile + `:1: "batch" has a value of kind string`:  {config, "{\"batch\":\"1\"}\n" + curve, ""},
-		configFile + ": damaged: cut short":                     {"{", curve, ""},
-		configFile + ": damaged: empty":                         {"\n", curve, ""},
-		configFile + ": damaged: want a JSON object, got array": {"[]", curve, ""},
-		configFile + ": damaged: want a JSON object, got null":  {"null", curve, ""},
-		configFile + ": damaged: an object without fields":      {"{}", curve, ""},
-		configFile + ": damaged: byte 2: invalid character":     {"{]", curve, ""},
-		configFile + ": damaged: something follows the object":  {config + "}", curve, ""},
-		resultFile + ": damaged: want a JSON object, got array": {config, curve, "[1]"},
-		resultFile + ": damaged: an object without fields":      {config, curve, "{}"},
+		rundir.MetricsFile + ":2: cut short":                           {config, "{\"batch\":1}\n{\"batch\":\n", ""},
+		rundir.MetricsFile + ":1: want a JSON object, got array":       {config, "[]\n" + curve, ""},
+		rundir.MetricsFile + `:1: "batch" has a value of kind string`:  {config, "{\"batch\":\"1\"}\n" + curve, ""},
+		rundir.ConfigFile + ": damaged: cut short":                     {"{", curve, ""},
+		rundir.ConfigFile + ": damaged: empty":                         {"\n", curve, ""},
+		rundir.ConfigFile + ": damaged: want a JSON object, got array": {"[]", curve, ""},
+		rundir.ConfigFile + ": damaged: want a JSON object, got null":  {"null", curve, ""},
+		rundir.ConfigFile + ": damaged: an object without fields":      {"{}", curve, ""},
+		rundir.ConfigFile + ": damaged: byte 2: invalid character":     {"{]", curve, ""},
+		rundir.ConfigFile + ": its schema is 1 and this":               {`{ "schema": 1}`, curve, ""},
+		rundir.ConfigFile + ": its schema is not set and this":         {`{ "seed": 1}`, curve, ""},
+		rundir.ConfigFile + ": damaged: something follows the object":  {config + "}", curve, ""},
+		rundir.ResultFile + ": damaged: want a JSON object, got array": {config, curve, "[1]"},
+		rundir.ResultFile + ": damaged: an object without fields":      {config, curve, "{}"},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		writeRun(t, dir, broken[0], broken[1], broken[2])
@@ -113,7 +119,7 @@ func TestDevices(t *testing.T) {
 	if _, err := os.Stat(os.DevNull); err != nil || runtime.GOOS == "windows" {
 		t.Skip("no devices here")
 	}
-	for _, name := range []string{configFile, metricsFile, resultFile} {
+	for _, name := range []string{rundir.ConfigFile, rundir.MetricsFile, rundir.ResultFile} {
 		dir := t.TempDir()
 		writeRun(t, dir, `{"seed": 1}`, curve, `{"batches": 1}`)
 		path := filepath.Join(dir, name)
@@ -130,7 +136,7 @@ func TestDevices(t *testing.T) {
 // settings does not make the settings of all others differ.
 func TestUnfinished(t *testing.T) {
 	dir := threeRuns(t)
-	writeRun(t, filepath.Join(dir, "c"), `{"data":"synth:demo","method":"full","samples":null,"seed":1,"rate":0.001,"metric":"accuracy"}`,
+	writeRun(t, filepath.Join(dir, "c"), `{"data":"synth:demo","method":"full","samples":null,"seed":1,"lr":0.001,"metric":"accuracy"}`,
 		curve+`{"batch":40,"ep`, "")
 	writeRun(t, filepath.Join(dir, "d"), "", strings.TrimSuffix(curve, "\n"), `{"method":"ladies","samples":[512,1024],"test":0.25}`)
 	runs, err := Load(dir)
@@ -153,12 +159,12 @@ func TestUnfinished(t *testing.T) {
 			t.Errorf("%s of a run that is not done: %s, want %s", name, got, want)
 		}
 	}
-	shared, _, _ := (&Page{Runs: []Run{runs[4], runs[0]}}).settings()
+	shared, _ := (&Page{Runs: []Run{runs[4], runs[0]}}).settings()
 	if len(shared) != 6 {
 		t.Errorf("shared settings %v", shared)
 	}
-	if text := (&chart{Lines: []line{{X: []float64{1}, Y: []float64{math.NaN()}}}}).SVG(); !strings.Contains(string(text), "no evaluation yet") {
-		t.Error("an empty chart does not say so")
+	if text := inline(&figure.Figure{Panels: []figure.Panel{{Lines: []figure.Series{{X: []float64{1}, Y: []float64{math.NaN()}}}}}}); !strings.HasPrefix(string(text), "<svg role=") {
+		t.Errorf("an empty chart is %s", text)
 	}
 }
 
@@ -193,27 +199,8 @@ func TestPage(t *testing.T) {
 	if found := regexp.MustCompile(`(?i)(src|href)=|url\(|<script|https?://`).FindString(text); found != "" {
 		t.Errorf("the page is not self-contained: %s", found)
 	}
-	if strings.Count(text, "<svg") != strings.Count(text, "</svg>") || strings.Count(text, "<svg ") < 6 {
+	if strings.Count(text, "<svg") != strings.Count(text, "</svg>") || strings.Count(text, "<svg ") < 5 {
 		t.Errorf("%d charts", strings.Count(text, "<svg "))
-	}
-}
-
-// TestLinePath pins the coordinates of points by hand: x from 0 to 30 over 64 …
-// 544, broken at a missing value.
-func TestLinePath(t *testing.T) {
-	x, y := newScale(64, 544), newScale(294, 36)
-	for _, v := range []float64{0, 30} {
-		x.Include(v)
-	}
-	for _, v := range []float64{1, 3} {
-		y.Include(v)
-	}
-	x.widen(0)
-	y.widen(0)
-	l := line{X: []float64{0, 15, 20, 30}, Y: []float64{1, 2, math.NaN(), 3}}
-	path, points := l.path(x, y)
-	if path != "M64.0,294.0L304.0,165.0M544.0,36.0" || points != 3 {
-		t.Errorf("path %s of %d points", path, points)
 	}
 }
 
@@ -241,11 +228,8 @@ func TestOneSeedTwice(t *testing.T) {
 		t.Errorf("runs that stand in: %v", got)
 	}
 	v := (&Page{Runs: runs}).view()
-	if v.Groups[0].Runs != 2 || v.Groups[0].Repeats != 2 {
-		t.Errorf("group %+v", v.Groups[0])
-	}
-	if !strings.Contains(string(v.Compare[0]), "full: 0.625 ± 0.176777, 2 runs") {
-		t.Errorf("comparison %s", v.Compare[0])
+	if g := v.Sections[0].Groups[0]; g.Runs != 2 || g.Repeats != 2 || g.Label != "full" || spreadText(g.Test) != "0.625 ± 0.18" {
+		t.Errorf("group %+v", g)
 	}
 	if !strings.Contains(v.Rows[3][0].Text, "the same run as "+runs[1].Name) {
 		t.Errorf("row %v", v.Rows[3])
@@ -269,25 +253,24 @@ func TestNamesOfGroups(t *testing.T) {
 	if names, of := groups(runs); len(names) != 2 || !slices.Equal(of, []int{0, 1}) {
 		t.Errorf("names %q", names)
 	}
-	c := chart{}
-	for _, name := range []string{"lr 0.1", "lr 0.2"} {
-		c.Bars = append(c.Bars, bar{Name: "ladies-flat-debiased · 512, 1024 · " + name + " · some setting of the value 1"})
-	}
-	if got := c.barLabels(44); !slices.Equal(got, []string{"lr 0.1", "lr 0.2"}) {
-		t.Errorf("labels %q", got)
-	}
-	for k, middle := range []string{"a", "b", "c"} {
-		c.Bars = append(c.Bars[:k], bar{Name: strings.Repeat("x", 40) + middle + strings.Repeat("y", 40)})
-	}
-	labels := c.barLabels(44)
-	if slices.Sort(labels); len(slices.Compact(labels)) != 3 {
-		t.Errorf("labels %q", labels)
-	}
 }
 
-func TestShorten(t *testing.T) {
-	if s := shorten("a long name of many words", 11); s != "a lon…words" {
-		t.Errorf("shortened to %q", s)
+// TestDataSets checks that runs on two data sets are in two sections, with colours of their own.
+func TestDataSets(t *testing.T) {
+	var runs []Run
+	for k := range 16 {
+		runs = append(runs, Run{Config: map[string]any{"method": fmt.Sprint("m", k/2), "data": fmt.Sprint("data", k%2), "seed": "1"}})
+	}
+	v := (&Page{Runs: runs}).view()
+	if len(v.Sections) != 2 || len(v.Sections[0].Groups) != 8 || len(v.Sections[1].Groups) != 8 {
+		t.Fatalf("sections %+v", v.Sections)
+	}
+	seen := map[string]bool{}
+	for k, g := range v.Sections[1].Groups {
+		if g.Label != fmt.Sprint("m", k) || seen[g.Colour] {
+			t.Errorf("group %+v", g)
+		}
+		seen[g.Colour] = true
 	}
 }
 

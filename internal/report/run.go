@@ -10,8 +10,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,13 +19,8 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// The files of a run's folder, as training writes them.
-const (
-	configFile  = "config.json"
-	metricsFile = "metrics.jsonl"
-	resultFile  = "result.json"
-	evalFile    = "eval.json" // of gcn eval --out
-)
+// evalFile is the file of gcn eval --out in a run's folder.
+const evalFile = "eval.json"
 
 // Run is a training run, read from its folder.
 type Run struct {
@@ -38,6 +31,8 @@ type Run struct {
 	Points []Point        // evaluations
 	Eval   *Evaluation    // by class; nil if there is none of the run's best weights
 	Ended  time.Time      // when the last evaluation was written
+
+	partial map[string]any // results so far of a run that is not done
 }
 
 // Point is one evaluation. Unknown numbers are NaN.
@@ -57,19 +52,19 @@ const maxDepth = 4
 func Load(dirs ...string) ([]Run, error) {
 	var runs []Run
 	loaded := map[string]bool{} // by the real path of metrics.jsonl
+	depth := func(path string) int { return strings.Count(filepath.Clean(path), string(filepath.Separator)) }
 	for _, dir := range dirs {
-		found := 0
+		found := false
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if entry.IsDir() && strings.Count(filepath.Clean(path), string(filepath.Separator))-strings.Count(filepath.Clean(dir), string(filepath.Separator)) > maxDepth {
+			case entry.IsDir() && depth(path)-depth(dir) > maxDepth:
 				return filepath.SkipDir
-			}
-			if entry.IsDir() || entry.Name() != metricsFile {
+			case entry.IsDir() || entry.Name() != rundir.MetricsFile:
 				return nil
 			}
-			found++
+			found = true
 			if real, err := filepath.EvalSymlinks(path); err == nil {
 				if real, err = filepath.Abs(real); err == nil && loaded[real] {
 					return nil
@@ -85,8 +80,8 @@ func Load(dirs ...string) ([]Run, error) {
 		if err != nil {
 			return nil, fmt.Errorf("report: %w", err)
 		}
-		if found == 0 {
-			return nil, fmt.Errorf("report: %s: it holds no run (no %s)", dir, metricsFile)
+		if !found {
+			return nil, fmt.Errorf("report: %s: it holds no run (no %s)", dir, rundir.MetricsFile)
 		}
 	}
 	return runs, nil
@@ -94,7 +89,7 @@ func Load(dirs ...string) ([]Run, error) {
 
 func load(dir string) (*Run, error) {
 	run := &Run{Name: filepath.ToSlash(filepath.Clean(dir))}
-	path := filepath.Join(dir, metricsFile)
+	path := filepath.Join(dir, rundir.MetricsFile)
 	text, err := regularfile.Read(path)
 	if err != nil {
 		return nil, err
@@ -116,20 +111,21 @@ func load(dir string) (*Run, error) {
 	if info, err := os.Stat(path); err == nil {
 		run.Ended = info.ModTime()
 	}
-	if run.Config, err = readObject(filepath.Join(dir, configFile)); err != nil {
+	if run.Config, err = readObject(filepath.Join(dir, rundir.ConfigFile), rundir.DecodeConfig); err != nil {
 		return nil, err
 	}
-	run.Config = rundir.Upgrade(run.Config)
-	if run.Result, err = readObject(filepath.Join(dir, resultFile)); err != nil {
+	delete(run.Config, rundir.SchemaField) // no setting: it is the same in all runs
+	if run.Result, err = readObject(filepath.Join(dir, rundir.ResultFile), rundir.DecodeObject); err != nil {
 		return nil, err
 	}
+	run.setPartial()
 	run.Eval, err = loadEvaluation(filepath.Join(dir, evalFile), run)
 	return run, err
 }
 
 // readObject reads a JSON object, or returns nil if the file does not exist.
 // Numbers are json.Number, since seeds have 64 bits.
-func readObject(path string) (map[string]any, error) {
+func readObject(path string, decode func(text []byte) (map[string]any, error)) (map[string]any, error) {
 	text, err := regularfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -137,21 +133,46 @@ func readObject(path string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	object, err := rundir.DecodeObject(text)
+	object, err := decode(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: damaged: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return object, nil
 }
 
+// setPartial sets the results of a run that is not done, from its evaluations.
+func (r *Run) setPartial() {
+	if r.Result != nil || len(r.Points) == 0 {
+		return
+	}
+	last, best := r.Points[len(r.Points)-1], math.NaN()
+	for _, p := range r.Points {
+		if valid := float64(p.Valid); math.IsNaN(best) || valid > best {
+			best = valid
+		}
+	}
+	r.partial = map[string]any{"batches": last.Batch, "wall_s": last.Seconds}
+	if !math.IsNaN(best) {
+		r.partial["best_valid"] = best
+	}
+}
+
 // text returns a result, or else a setting, as text, or "" if there is neither.
 func (r *Run) text(name string) string {
-	for _, object := range []map[string]any{r.Result, r.Config} {
+	for _, object := range []map[string]any{r.Result, r.partial, r.Config} {
 		if v, there := object[name]; there && v != nil {
 			return valueText(v)
 		}
 	}
 	return ""
+}
+
+// Setting returns a setting as text.
+func (r Run) Setting(name string) string {
+	if v, there := r.Config[name]; there {
+		return valueText(v)
+	}
+	return "–"
 }
 
 // number returns a result, or else a setting, as a number, or NaN if there is
@@ -164,27 +185,8 @@ func (r *Run) number(name string) float64 {
 	return v
 }
 
-// partialResult returns a result of an unfinished run, computed from its evaluations. It
-// returns NaN for other results, and without evaluations.
-func (r *Run) partialResult(name string) float64 {
-	v := math.NaN()
-	if r.Result != nil || len(r.Points) == 0 {
-		return v
-	}
-	switch last := r.Points[len(r.Points)-1]; name {
-	case "batches":
-		v = float64(last.Batch)
-	case "wall_s":
-		v = last.Seconds
-	case "best_valid":
-		for _, p := range r.Points {
-			if valid := float64(p.Valid); math.IsNaN(v) || valid > v {
-				v = valid
-			}
-		}
-	}
-	return v
-}
+// sampled reports whether a run's scores are of samples of the nodes.
+func (r *Run) sampled() bool { return r.text("eval_samples") != "" }
 
 // valueText writes a JSON value for a reader.
 func valueText(v any) string {
@@ -201,146 +203,4 @@ func valueText(v any) string {
 		return strings.Join(words, ", ")
 	}
 	return fmt.Sprint(v)
-}
-
-// groups names the groups of runs that differ only in the seed, after the settings
-// that differ between groups. The shapes of the parameters, a long text, are in a name
-// only if no other setting tells two runs apart.
-func groups(runs []Run) (names []string, of []int) {
-	const shapes = "parameters"
-	differing := differingSettings(runs)
-	short := slices.DeleteFunc(slices.Clone(differing), func(name string) bool { return name == shapes })
-	if names, of = groupsBy(runs, short); !slices.Contains(differing, shapes) {
-		return names, of
-	}
-	first := map[int]string{}
-	for k := range runs {
-		text := valueText(runs[k].Config[shapes])
-		if known, there := first[of[k]]; there && known != text {
-			return groupsBy(runs, differing)
-		}
-		first[of[k]] = text
-	}
-	return names, of
-}
-
-// repeats returns, for each run, the number of another run that stands for it, because
-// all their settings and the seed are equal, or -1. A finished run stands for others.
-func repeats(runs []Run, of []int) []int {
-	standIn := slices.Repeat([]int{-1}, len(runs))
-	for k := range runs {
-		for j := range k {
-			if standIn[j] >= 0 || of[j] != of[k] || runs[j].Config == nil || runs[k].text("seed") == "" || !reflect.DeepEqual(runs[j].Config, runs[k].Config) {
-				continue
-			}
-			standIn[k] = j
-			if runs[j].Result != nil || runs[k].Result == nil {
-				break
-			}
-			for i := range k {
-				if i == j || standIn[i] == j {
-					standIn[i] = k
-				}
-			}
-			standIn[k] = -1
-			break
-		}
-	}
-	return standIn
-}
-
-// mostSettings is the largest number of settings that the name of every group has.
-const mostSettings = 4
-
-// groupsBy groups runs by their method, samples and the given settings. If many settings
-// differ, a name has only those in which the group differs from most runs.
-func groupsBy(runs []Run, differing []string) (names []string, of []int) {
-	named := slices.DeleteFunc(slices.Clone(differing), func(name string) bool {
-		return slices.Contains([]string{"seed", "method", "samples", "data", "sampler", "fingerprint", "classes", "tasks", "class_names"}, name)
-	})
-	usual := map[string]string{} // value of a setting that is left out
-	if len(named) > mostSettings {
-		for _, name := range named {
-			usual[name] = usualText(runs, name)
-		}
-	}
-	number := map[string]int{}
-	for k := range runs {
-		words := []string{runs[k].text("method")}
-		if s := runs[k].text("samples"); s != "" {
-			words = append(words, s)
-		}
-		if runs[k].Config == nil {
-			words = append(words, runs[k].Name+" (settings not known)")
-		}
-		for _, name := range named {
-			if runs[k].Config == nil {
-				continue
-			}
-			if text := settingText(runs, k, name); len(usual) == 0 || text != usual[name] {
-				words = append(words, name+" "+text)
-			}
-		}
-		name := strings.Join(words, " · ")
-		if data := runs[k].text("data"); data != "" && slices.Contains(differing, "data") {
-			name = data + " · " + name
-		}
-		if name == "" {
-			name = runs[k].Name
-		}
-		if _, there := number[name]; !there {
-			number[name] = len(names)
-			names = append(names, name)
-		}
-		of = append(of, number[name])
-	}
-	return names, of
-}
-
-// usualText returns the value of a setting that most runs have, of equal numbers the first.
-func usualText(runs []Run, name string) (usual string) {
-	count := map[string]int{}
-	for k := range runs {
-		if runs[k].Config != nil {
-			count[settingText(runs, k, name)]++
-		}
-	}
-	most := 0
-	for k := range runs {
-		if text := settingText(runs, k, name); runs[k].Config != nil && count[text] > most {
-			usual, most = text, count[text]
-		}
-	}
-	return usual
-}
-
-// settingText writes a setting of run k. A setting that is on in other runs is false in a run
-// without it.
-func settingText(runs []Run, k int, name string) string {
-	v := runs[k].Config[name]
-	if v == nil && slices.ContainsFunc(runs, func(r Run) bool { return r.Config[name] == true }) {
-		return "false"
-	}
-	return valueText(v)
-}
-
-// differingSettings lists the settings that differ between runs, in alphabetical
-// order. Runs without known settings do not count.
-func differingSettings(runs []Run) []string {
-	runs = slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Config == nil })
-	all := map[string]bool{}
-	for _, r := range runs {
-		for name := range r.Config {
-			all[name] = true
-		}
-	}
-	var differing []string
-	for name := range all {
-		first := valueText(runs[0].Config[name])
-		if slices.ContainsFunc(runs, func(r Run) bool { return valueText(r.Config[name]) != first }) {
-			differing = append(differing, name)
-		}
-	}
-	slices.Sort(differing)
-	return differing
 }

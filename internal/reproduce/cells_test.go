@@ -18,6 +18,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 // openAs opens the data set spec, whatever SPEC is asked for.
@@ -94,28 +95,28 @@ func TestOtherOptions(t *testing.T) {
 // the same.
 func TestCellsOfNaN(t *testing.T) {
 	nan, c := math.NaN(), cells{dir: t.TempDir()}
-	for name, result := range map[string]any{
-		"train":      &trainResult{Metric: "accuracy", Test: study.Number(nan), Curve: []curvePoint{{Loss: study.Number(nan), Valid: study.Number(nan)}}},
-		"time":       &timeResult{N: 3, Mean: nan, SD: nan, Median: nan},
-		"regression": &regressionResult{Test: study.Number(nan), Layers: []regressionLayer{{"P": {Sums: study.Regression{N: 2, MeanX: nan, SXY: nan}, Points: [][2]float64{{nan, 1}}}}}, Norms: new(study.NormsTable)},
-		"error":      &study.ErrorTable{Rows: []study.ErrorRow{{Method: "ladies", Mean: nan, Relative: nan}}, Norm: nan, Signal: nan},
+	for kind, result := range map[kind]any{
+		training:   &trainResult{Metric: "accuracy", Test: study.Number(nan), Curve: []curvePoint{{Loss: study.Number(nan), Valid: study.Number(nan)}}},
+		stepping:   &timeResult{N: 3, Mean: nan, SD: nan, Median: nan},
+		regressing: &regressionResult{Test: study.Number(nan), Layers: []regressionLayer{{"P": {Sums: study.Regression{N: 2, MeanX: nan, SXY: nan}, Points: [][2]float64{{nan, 1}}}}}, Norms: new(study.NormsTable)},
+		erring:     &study.ErrorTable{Rows: []study.ErrorRow{{Method: "ladies", Mean: nan, Relative: nan}}, Norm: nan, Signal: nan},
 	} {
-		settings := struct{ Kind string }{name}
-		if _, err := c.save("d", name, settings, 2, result); err != nil {
+		if _, err := c.save(key{Kind: kind}, 2, result); err != nil {
 			t.Error(err)
 			continue
 		}
-		back := reflect.New(reflect.TypeOf(result).Elem()).Interface()
 		again := cells{dir: c.dir} // reads the file
-		if there, err := again.load("d", name, settings, back, false); there == nil || err != nil || there.Seconds != 2 {
-			t.Errorf("%s: %v, %v", name, there, err)
+		there, err := again.load(key{Kind: kind}, false)
+		if there == nil || err != nil || there.Seconds != 2 {
+			t.Errorf("%s: %v, %v", kind, there, err)
 			continue
 		}
+		back := there.result
 		if r, ok := back.(*regressionResult); ok {
 			r.Norms = result.(*regressionResult).Norms // whose address is printed
 		}
 		if got, want := fmt.Sprintf("%+v", back), fmt.Sprintf("%+v", result); got != want { // NaN is not equal to itself
-			t.Errorf("%s: %s, want %s", name, got, want)
+			t.Errorf("%s: %s, want %s", kind, got, want)
 		}
 	}
 }
@@ -163,7 +164,8 @@ func TestDegenerateReport(t *testing.T) {
 		}
 		r.Rows = append(r.Rows, row)
 	}
-	r.figure = compareFigure("scores", r.Rows, []string{"synth:arxiv"})
+	r.figure = &figure.Figure{Title: "scores"}
+	compareFigure(r, []string{"synth:arxiv"})
 	dir := t.TempDir()
 	if err := r.Save(dir); err != nil {
 		t.Fatal(err)
@@ -186,20 +188,20 @@ func TestFinishedRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := r.regressionJobs(smallData, "ladies")[0]
-	if _, err := r.open(t.Context(), smallData); err != nil {
+	if err := r.open(t.Context(), smallData); err != nil {
 		t.Fatal(err)
 	}
-	settings := r.trainSettings(j)
-	first, before, err := r.fit(t.Context(), j, settings)
+	k := r.regressionKeys(smallData, "ladies")[0]
+	k.Fingerprint = r.fingerprint
+	first, before, err := r.fit(t.Context(), k, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := r.runFolder(settings)
-	if _, statErr := os.Stat(dir); err != nil || statErr != nil {
-		t.Fatal("the trained model is gone before its cell is saved:", err, statErr)
+	dir := r.cells.folder(k)
+	if _, err := os.Stat(dir); err != nil {
+		t.Fatal("the trained model is gone before its cell is saved:", err)
 	}
-	second, after, err := r.fit(t.Context(), j, settings)
+	second, after, err := r.fit(t.Context(), k, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +213,7 @@ func TestFinishedRun(t *testing.T) {
 	if !reflect.DeepEqual(newTrainResult(r.data, before), newTrainResult(r.data, after)) {
 		t.Errorf("%+v, then %+v", before, after)
 	}
-	if _, err := r.do(t.Context(), j); err != nil {
+	if _, err := r.cell(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
@@ -233,20 +235,18 @@ func TestTakenCell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.open(t.Context(), smallData); err != nil {
+	if err := r.open(t.Context(), smallData); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := r.runFolder(r.trainSettings(work[0].jobs[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := rundir.Open(dir)
+	taken := work[0].keys[0]
+	taken.Fingerprint = r.fingerprint
+	other, err := rundir.Open(r.cells.folder(taken))
 	if err != nil {
 		t.Fatal(err)
 	}
 	waited := false
 	o.Log = func(line string) {
-		if strings.Contains(line, "another process computes this cell") {
+		if strings.Contains(line, "cells that other processes compute: 1") {
 			waited = true
 			time.AfterFunc(100*time.Millisecond, func() { _ = other.Close() })
 		}
@@ -281,13 +281,13 @@ func TestProcessesShareCells(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%v in the folder of cells; %v", entries, err)
 	}
-	text, err := os.ReadFile(filepath.Join(o.Dir, "cells", slug(smallData)+".jsonl"))
+	text, err := os.ReadFile(filepath.Join(o.Dir, "cells", cellsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
-		name, _, _ := strings.Cut(line, ",")
+		name, _, _ := strings.Cut(line, `,"made"`)
 		if known[name] {
 			t.Errorf("computed twice: %s", name)
 		}
@@ -298,21 +298,27 @@ func TestProcessesShareCells(t *testing.T) {
 // TestDamagedResults reads cells whose results lack a number, or have an impossible one.
 func TestDamagedResults(t *testing.T) {
 	c := cells{dir: t.TempDir()}
-	settings := struct{ Kind string }{"any"}
 	n := 0
-	for text, result := range map[string]any{
-		`{}`: new(trainResult), `null`: new(trainResult), `{"metric":"accuracy","test":7,"curve":[{}]}`: new(trainResult),
-		`{"metric":"accuracy","test":0.5}`: new(trainResult), `{"n":3,"ms_mean":2}`: new(timeResult), `{"n":3,"ms_mean":2,"ms_median":0}`: new(timeResult),
-		`{"max_degree":3}`: new(scalingResult), `{"layers":null}`: new(regressionResult), `{"rows":[]}`: new(study.ErrorTable), `{"metric":"x"}`: new(study.FeaturesTable),
-		`{"name":"x"}`: new(datasets.Info), `[]`: new([]datasets.Comparison), `[1]`: new(trainResult), `{"metric":[]}`: new(trainResult),
+	for text, kind := range map[string]kind{
+		`{}`: training, `null`: training, `{"metric":"accuracy","test":7,"curve":[{}]}`: training,
+		`{"metric":"accuracy","test":0.5}`: training, `{"n":3,"ms_mean":2}`: sampling, `{"n":3,"ms_mean":2,"ms_median":0}`: stepping,
+		`{"max_degree":3}`: scaling, `{"layers":null}`: regressing, `{"rows":[]}`: erring, `{"metric":"x"}`: featuring,
+		`{"name":"x"}`: describing, `[]`: comparing, `[1]`: training, `{"metric":[]}`: training, `{"x":1}`: "other",
 	} {
-		name := fmt.Sprint("cell", n)
 		n++
-		if _, err := c.save("d", name, settings, 1, json.RawMessage(text)); err != nil {
+		k := key{Kind: kind, Seed: uint64(n)}
+		if _, err := c.save(k, 1, json.RawMessage(text)); err == nil {
+			t.Errorf("%s is saved", text)
+		}
+		line, err := json.Marshal(cell{Key: k, Result: json.RawMessage(text)})
+		if err == nil {
+			err = c.append(append(line, '\n'))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		_, err := c.load("d", name, settings, result, false)
-		if want := fmt.Sprintf("d.jsonl:%d is damaged", n); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "struct") {
+		_, err = c.load(k, false)
+		if want := fmt.Sprintf("cells.jsonl:%d is damaged", n); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "struct") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -325,11 +331,11 @@ func TestLastLine(t *testing.T) {
 		dir := t.TempDir()
 		c := cells{dir: dir}
 		for _, name := range []string{"a", "b"} {
-			if _, err := c.save("d", name, settingsOf(name), 1, &timeResult{N: 1, Mean: 2, Median: 2}); err != nil {
+			if _, err := c.save(keyOf(name), 1, &timeResult{N: 1, Mean: 2, Median: 2}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		path := filepath.Join(dir, "d.jsonl")
+		path := filepath.Join(dir, cellsFile)
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -339,7 +345,7 @@ func TestLastLine(t *testing.T) {
 		}
 		c = cells{dir: dir}
 		has := func(name string) bool {
-			one, err := c.load("d", name, settingsOf(name), new(timeResult), false)
+			one, err := c.load(keyOf(name), false)
 			if err != nil {
 				t.Error(err)
 			}
@@ -348,7 +354,7 @@ func TestLastLine(t *testing.T) {
 		if has("b") != there {
 			t.Errorf("without the last %d bytes: a whole line %v, want %v", cut, !there, there)
 		}
-		if _, err := c.save("d", "c", settingsOf("c"), 1, &timeResult{N: 1, Mean: 2, Median: 2}); err != nil {
+		if _, err := c.save(keyOf("c"), 1, &timeResult{N: 1, Mean: 2, Median: 2}); err != nil {
 			t.Fatal(err)
 		}
 		if c = (cells{dir: dir}); !has("a") || has("b") != there || !has("c") {
@@ -357,13 +363,12 @@ func TestLastLine(t *testing.T) {
 	}
 }
 
-func settingsOf(name string) any { return map[string]string{"kind": name} }
+func keyOf(name string) key { return key{Kind: stepping, Data: name} }
 
 // TestOneRunDecidesNothing checks that scores of one run are no evidence.
 func TestOneRunDecidesNothing(t *testing.T) {
 	r := Report{Rows: []Row{
-		{Quantity: "test accuracy, %", N: 1, Mean: 50}, {Quantity: quantityNeeded, N: 1, Mean: 50},
-		{Quantity: "test accuracy, %", N: 2, Mean: 40}, {Quantity: "ms a step", N: 1, Mean: 5},
+		{is: is{Of: score}, N: 1, Mean: 50}, {is: is{Of: needed}, N: 1, Mean: 50}, {is: is{Of: score}, N: 2, Mean: 40}, {is: is{Of: aTime}, N: 1, Mean: 5},
 	}}
 	if rows := r.evidence(); len(rows) != 2 || rows[0].Mean != 40 || rows[1].Mean != 5 {
 		t.Errorf("evidence %+v", rows)

@@ -5,13 +5,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
-	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -23,96 +21,54 @@ const (
 	scalingMethod    = "ladies-flat-debiased"
 )
 
-// scalingSettings is everything that the measurements depend on, also the machine.
-type scalingSettings struct {
-	Kind    string `json:"kind"`
-	Data    string `json:"data"`
-	Batch   int    `json:"batch"`
-	Batches int    `json:"batches"`
-	Seed    uint64 `json:"seed"`
-
-	Fingerprint string          `json:"fingerprint"`
-	Machine     machine.Machine `json:"machine"`
-}
-
-// scalingResult holds the costs of a layer over s, of models over their layers, and of
-// sampling over the nodes of the graph.
+// scalingResult holds columns of costs: of one layer of s rows that draws s nodes, means over
+// the mini-batches and medians of times; of all layers of models over their number of layers;
+// and the time to sample one layer of graphs of the same mean degree over their nodes.
 type scalingResult struct {
-	MaxDegree int         `json:"max_degree"` // c, the node itself included
-	Sizes     []sizeCost  `json:"sizes"`
-	Depths    []depthCost `json:"depths"`
-	Graphs    []graphCost `json:"graphs"`
+	MaxDegree int                  `json:"max_degree"` // c, the node itself included
+	Columns   map[string][]float64 `json:"columns"`
 }
 
-// sizeCost is the cost of one layer of s rows that draws s nodes: means over the
-// mini-batches, medians of times.
-type sizeCost struct {
-	S           int     `json:"s"`
-	NNZ         float64 `json:"nnz"`      // of P̃
-	RowsNNZ     float64 `json:"rows_nnz"` // of the rows of P
-	Sampling    float64 `json:"sampling_ms"`
-	Aggregation float64 `json:"aggregation_ms"`
-	Linear      float64 `json:"linear_ms"`
+// add adds a number at the end of a column.
+func (r *scalingResult) add(column string, v float64) {
+	r.Columns[column] = append(r.Columns[column], v)
 }
 
-// depthCost counts the entries of P̃ and the rows that are multiplied by a weight, of
-// all layers.
-type depthCost struct {
-	Layers                      int
-	LayerWiseNNZ, LayerWiseRows float64
-	NodeWiseNNZ, NodeWiseRows   float64
-}
-
-// graphCost is the time to sample one layer on a graph of some nodes, of the same
-// mean degree.
-type graphCost struct {
-	Nodes    int     `json:"nodes"`
-	Sampling float64 `json:"sampling_ms"`
+// scalingKey is the measurement of how costs grow.
+func (r *runner) scalingKey(spec string) key {
+	return key{Kind: scaling, Data: spec, Batch: r.Batch, Batches: cmp.Or(r.Batches, 50), Seed: r.Seed}
 }
 
 // scale measures how costs grow.
-func (r *runner) scale(ctx context.Context, j job) (any, error) {
-	s := scalingSettings{Kind: string(j.kind), Data: j.spec, Batch: r.Batch, Batches: r.Batches, Seed: r.Seed, Fingerprint: r.fingerprint, Machine: machine.Describe()}
-	if s.Batches == 0 {
-		s.Batches = 50
+func (r *runner) scale(ctx context.Context, k key) (*scalingResult, error) {
+	result := &scalingResult{Columns: map[string][]float64{}}
+	for i := range r.data.Nodes() {
+		result.MaxDegree = max(result.MaxDegree, r.data.Graph.Degree(i)+1)
 	}
-	result := new(scalingResult)
-	return result, r.cell(ctx, j, s, result, []string{j.spec}, func() error {
-		for i := range r.data.Nodes() {
-			result.MaxDegree = max(result.MaxDegree, r.data.Graph.Degree(i)+1)
+	for size := 128; size <= 4096 && size <= len(r.data.Split.Train); size *= 2 {
+		if err := r.costOfSize(ctx, k, size, result); err != nil {
+			return nil, err
 		}
-		for size := 128; size <= 4096 && size <= len(r.data.Split.Train); size *= 2 {
-			cost, err := r.costOfSize(ctx, s, size)
-			if err != nil {
-				return err
-			}
-			result.Sizes = append(result.Sizes, cost)
+	}
+	for layers := 1; layers <= scalingDepth; layers++ {
+		result.add("layers", float64(layers))
+		if err := r.costOfDepth(ctx, k, scalingMethod, k.Batch, layers, result, "layer-wise"); err != nil {
+			return nil, err
 		}
-		for layers := 1; layers <= scalingDepth; layers++ {
-			cost, err := r.costOfDepth(ctx, s, layers)
-			if err != nil {
-				return err
-			}
-			result.Depths = append(result.Depths, cost)
+		if err := r.costOfDepth(ctx, k, "neighbor", scalingNeighbors, layers, result, "node-wise"); err != nil {
+			return nil, err
 		}
-		for _, nodes := range []int{r.data.Nodes() / 8, r.data.Nodes() / 4, r.data.Nodes() / 2, r.data.Nodes()} {
-			cost, err := r.costOfGraph(ctx, s, nodes)
-			if err != nil {
-				return err
-			}
-			result.Graphs = append(result.Graphs, cost)
+	}
+	for share := 8; share >= 1; share /= 2 {
+		if err := r.costOfGraph(ctx, k, r.data.Nodes()/share, result); err != nil {
+			return nil, err
 		}
-		r.log(fmt.Sprintf("%s: costs at %d sizes, %d depths and %d graphs", j.spec, len(result.Sizes), len(result.Depths), len(result.Graphs)))
-		return nil
-	})
+	}
+	return result, nil
 }
 
 // costOfSize measures one layer of size rows that draws as many nodes.
-func (r *runner) costOfSize(ctx context.Context, s scalingSettings, size int) (sizeCost, error) {
-	b, err := blas.Default()
-	if err != nil {
-		return sizeCost{}, err
-	}
+func (r *runner) costOfSize(ctx context.Context, k key, size int, result *scalingResult) error {
 	const p = scalingWidth
 	h, w := make([]float32, size*p), make([]float32, p*p)
 	hw, out := make([]float32, size*p), make([]float32, size*p)
@@ -122,86 +78,106 @@ func (r *runner) costOfSize(ctx context.Context, s scalingSettings, size int) (s
 	for k := range w {
 		w[k] = float32(k%5) / 5
 	}
-	cost := sizeCost{S: size}
+	b, err := blas.Default()
+	if err != nil {
+		return err
+	}
 	sampler, err := r.sampler(scalingMethod, []int{size}, 1, false)
 	if err != nil {
-		return cost, err
+		return err
 	}
 	var sampling, aggregation, linear []float64
-	for d, err := range draw(ctx, sampler, r.data.Split.Train, size, s.Batches, s.Seed) {
+	var nnz, rowsNNZ float64
+	k.Batch = size
+	for d, err := range draw(ctx, sampler, r.data.Split.Train, k) {
 		if err != nil {
-			return cost, err
+			return err
 		}
 		block := d.batch.Blocks[0]
 		start := time.Now()
 		b.Sgemm(false, false, len(block.Src), p, p, 1, h, p, w, p, 0, hw, p)
-		middle := time.Now()
+		linear = append(linear, milliseconds(start))
+		start = time.Now()
 		kernel.SpMM(out[:block.Matrix.Rows*p], &block.Matrix, hw, p)
-		aggregation = append(aggregation, time.Since(middle).Seconds()*1e3)
-		linear = append(linear, middle.Sub(start).Seconds()*1e3)
+		aggregation = append(aggregation, milliseconds(start))
 		sampling = append(sampling, d.ms)
-		cost.NNZ += float64(block.Matrix.NNZ()) / float64(s.Batches)
+		nnz += float64(block.Matrix.NNZ()) / float64(k.Batches)
 		for _, v := range d.seeds {
-			cost.RowsNNZ += float64(r.data.Graph.Degree(int(v))+1) / float64(s.Batches)
+			rowsNNZ += float64(r.data.Graph.Degree(int(v))+1) / float64(k.Batches)
 		}
 	}
-	cost.Sampling, cost.Aggregation, cost.Linear = study.Median(sampling), study.Median(aggregation), study.Median(linear)
-	return cost, nil
+	result.add("s", float64(size))
+	result.add("nnz", nnz)          // of P̃
+	result.add("rows nnz", rowsNNZ) // of the rows of P
+	result.add("sampling ms", study.Median(sampling))
+	result.add("aggregation ms", study.Median(aggregation))
+	result.add("linear ms", study.Median(linear))
+	return nil
 }
 
-// costOfDepth counts entries and rows of models of some layers.
-func (r *runner) costOfDepth(ctx context.Context, s scalingSettings, layers int) (depthCost, error) {
-	cost := depthCost{Layers: layers}
-	for _, c := range []struct {
-		method    string
-		size      int
-		nnz, rows *float64
-	}{{scalingMethod, s.Batch, &cost.LayerWiseNNZ, &cost.LayerWiseRows}, {"neighbor", scalingNeighbors, &cost.NodeWiseNNZ, &cost.NodeWiseRows}} {
-		sampler, err := r.sampler(c.method, []int{c.size}, layers, false)
+// costOfDepth counts the entries of P̃ and the rows that are multiplied by a weight, of all
+// layers of a model.
+func (r *runner) costOfDepth(ctx context.Context, k key, method string, size, layers int, result *scalingResult, name string) error {
+	sampler, err := r.sampler(method, []int{size}, layers, false)
+	if err != nil {
+		return err
+	}
+	var nnz, rows float64
+	for d, err := range draw(ctx, sampler, r.data.Split.Train, k) {
 		if err != nil {
-			return cost, err
+			return err
 		}
-		for d, err := range draw(ctx, sampler, r.data.Split.Train, s.Batch, s.Batches, s.Seed) {
-			if err != nil {
-				return cost, err
-			}
-			for _, block := range d.batch.Blocks {
-				*c.nnz += float64(block.Matrix.NNZ()) / float64(s.Batches)
-				*c.rows += float64(len(block.Src)) / float64(s.Batches)
-			}
+		for _, block := range d.batch.Blocks {
+			nnz += float64(block.Matrix.NNZ()) / float64(k.Batches)
+			rows += float64(len(block.Src)) / float64(k.Batches)
 		}
 	}
-	return cost, nil
+	result.add(name+" nnz", nnz)
+	result.add(name+" rows", rows)
+	return nil
 }
 
 // costOfGraph times the sampling of one layer on a generated graph of the same mean
 // degree.
-func (r *runner) costOfGraph(ctx context.Context, s scalingSettings, nodes int) (cost graphCost, err error) {
-	kind := "demo"
-	if name, _ := paperDataset(s.Data); name != "" {
-		kind = name
-	} else if path, synthetic := strings.CutPrefix(s.Data, "synth:"); synthetic {
-		kind, _, _ = strings.Cut(path, "?")
+func (r *runner) costOfGraph(ctx context.Context, k key, nodes int, result *scalingResult) (err error) {
+	twin := "demo"
+	if name, _ := paperDataset(k.Data); name != "" {
+		twin = name
+	} else if path, synthetic := strings.CutPrefix(k.Data, "synth:"); synthetic {
+		twin, _, _ = strings.Cut(path, "?")
 	}
-	data, err := r.Options.Open(ctx, fmt.Sprintf("synth:%s?nodes=%d&features=1", kind, max(nodes, 16)))
+	data, err := r.Options.Open(ctx, fmt.Sprintf("synth:%s?nodes=%d&features=1", twin, max(nodes, 16)))
 	if err != nil {
-		return graphCost{}, err
+		return err
 	}
 	defer func() { err = cmp.Or(err, data.Close()) }()
-	sampler, err := samplers.ByName(scalingMethod, samplers.Config{Laplacian: data.Laplacian(), Layers: 1, Sizes: []int{s.Batch}})
+	sampler, err := samplers.ByName(scalingMethod, samplers.Config{Laplacian: data.Laplacian(), Layers: 1, Sizes: []int{k.Batch}})
 	if err != nil {
-		return graphCost{}, err
+		return err
 	}
-	times, err := sampleTimes(ctx, sampler, data.Split.Train, s.Batch, s.Batches, s.Seed)
-	return graphCost{data.Nodes(), study.Median(times)}, err
+	times, err := sampleTimes(ctx, sampler, data.Split.Train, k)
+	result.add("nodes", float64(data.Nodes()))
+	result.add("one layer ms", study.Median(times))
+	return err
 }
 
-func captionOfScaling(r *runner) string {
-	return fmt.Sprintf("The paper's table holds bounds: O(scpL) and O(sp²L) layer-wise, O(sb^L p) and O(sb^(L−1)p²) node-wise. The numbers in brackets follow from them. "+
-		"An exponent is the slope of a line through the logarithms, with its standard error; s = 128, 256, … 4096 rows and nodes drawn of %s, p = %d, b = %d, "+
-		"L up to %d with mini-batches of %d. N: generated graphs of the same mean degree, an eighth of the nodes to all. "+
-		"Where neighbourhoods overlap, node-wise layers grow more slowly than the bound; node-wise rows keep the node itself, so the bound's b is b + 1 = %d here.",
-		scalingMethod, scalingWidth, scalingNeighbors, scalingDepth, r.Batch, scalingNeighbors+1)
+// scalingTable is the table of measured exponents.
+func scalingTable(name string) Experiment {
+	return Experiment{
+		Name: name, Title: "Time complexity: measured exponents", Data: []string{"arxiv"},
+		caption: func(r *runner) string {
+			return fmt.Sprintf("The paper's table holds bounds: O(scpL) and O(sp²L) layer-wise, O(sb^L p) and O(sb^(L−1)p²) node-wise. The numbers in brackets follow from them. "+
+				"An exponent is the slope of a line through the logarithms, with its standard error; s = 128, 256, … 4096 rows and nodes drawn of %s, p = %d, b = %d, "+
+				"L up to %d with mini-batches of %d. N: generated graphs of the same mean degree, an eighth of the nodes to all. "+
+				"Where neighbourhoods overlap, node-wise layers grow more slowly than the bound; node-wise rows keep the node itself, so the bound's b is b + 1 = %d here.",
+				scalingMethod, scalingWidth, scalingNeighbors, scalingDepth, r.Batch, scalingNeighbors+1)
+		},
+		fill: []filler{func(r *runner, spec string, report *Report) {
+			if result := resultOf[scalingResult](r, r.scalingKey(spec)); result != nil {
+				addScaling(report, spec, result)
+			}
+		}},
+	}
 }
 
 // exponent fits y ∝ x^e.
@@ -215,57 +191,39 @@ func exponent(x, y []float64) study.Line {
 	return fit.Line()
 }
 
-// fillScaling makes the table of exponents.
-func fillScaling(r *runner, c task, report *Report) {
-	for _, spec := range c.data {
-		result := resultOf[scalingResult](r, job{kind: scaling, spec: spec})
-		if result == nil {
-			continue
-		}
-		add := func(label, quantity string, n int, value, se, theory float64) {
-			report.Rows = append(report.Rows, Row{
-				Dataset: spec, Label: label, Quantity: quantity, N: n, Mean: value, SEM: se, Paper: &PaperValue{Mean: theory},
-				line: label + ": " + quantity, column: columnName(spec), bySEM: true,
-			})
-		}
-		fit := func(label, quantity string, x, y []float64, theory float64) {
-			line := exponent(x, y)
-			if line.N < 3 {
-				return // too few sizes on a small graph
-			}
-			add(label, quantity, line.N, line.Slope, line.SlopeSE, theory)
-		}
-		var s, nnz, rowsNNZ, sampled, aggregated, linear, share []float64
-		for _, z := range result.Sizes {
-			s, nnz, rowsNNZ = append(s, float64(z.S)), append(nnz, z.NNZ), append(rowsNNZ, z.RowsNNZ)
-			sampled, aggregated, linear = append(sampled, z.Sampling), append(aggregated, z.Aggregation), append(linear, z.Linear)
-			share = append(share, z.NNZ/float64(z.S)/float64(result.MaxDegree))
-		}
-		if len(s) > 0 {
-			fit("layer-wise aggregation", "exponent of the time in nnz", nnz, aggregated, 1)
-			fit("layer-wise aggregation", "exponent of nnz in s", s, nnz, 1)
-			add("layer-wise aggregation", "largest nnz over its bound sc", len(share), slices.Max(share), 0, 1)
-			fit("layer-wise linear transformation", "exponent of the time in s", s, linear, 1)
-			last := len(s) - 1
-			add("layer-wise", fmt.Sprintf("time of aggregation over linear transformation, s = %.0f", s[last]), 1, aggregated[last]/linear[last], 0, 1)
-			fit("sampling", "exponent of the time in nnz of the rows", rowsNNZ, sampled, 1)
-		}
-		var depth, layerNNZ, layerRows, nodeNNZ, nodeRows []float64
-		for _, d := range result.Depths {
-			depth = append(depth, float64(d.Layers))
-			layerNNZ, layerRows = append(layerNNZ, d.LayerWiseNNZ), append(layerRows, d.LayerWiseRows)
-			nodeNNZ, nodeRows = append(nodeNNZ, d.NodeWiseNNZ), append(nodeRows, d.NodeWiseRows)
-		}
-		fit("layer-wise aggregation", "exponent of nnz in L", depth, layerNNZ, 1)
-		fit("layer-wise linear transformation", "exponent of the rows in L", depth, layerRows, 1)
-		add("node-wise aggregation", "largest growth of nnz with one more layer", len(depth), growth(nodeNNZ), 0, scalingNeighbors+1)
-		add("node-wise linear transformation", "largest growth of the rows with one more layer", len(depth), growth(nodeRows), 0, scalingNeighbors+1)
-		var nodes, times []float64
-		for _, g := range result.Graphs {
-			nodes, times = append(nodes, float64(g.Nodes)), append(times, g.Sampling)
-		}
-		fit("sampling", "exponent of the time in N", nodes, times, 0)
+// addScaling adds the exponents of one data set.
+func addScaling(report *Report, spec string, result *scalingResult) {
+	add := func(label string, of measure, more string, n int, value, se, theory float64) {
+		quantity := string(of) + more
+		report.Rows = append(report.Rows, Row{
+			Dataset: spec, Label: label, Quantity: quantity, is: is{Of: of}, N: n, Mean: value, SEM: se, Paper: &PaperValue{Mean: theory},
+			line: label + ": " + quantity, column: columnName(spec), bySEM: true,
+		})
 	}
+	c := result.Columns
+	fit := func(label string, of measure, x, y string, theory float64) {
+		if line := exponent(c[x], c[y]); line.N >= 3 { // a small graph has too few sizes
+			add(label, of, "", line.N, line.Slope, line.SlopeSE, theory)
+		}
+	}
+	const aggregation, linear = "layer-wise aggregation", "layer-wise linear transformation"
+	if n := len(c["s"]); n > 0 {
+		fit(aggregation, "exponent of the time in nnz", "nnz", "aggregation ms", 1)
+		fit(aggregation, "exponent of nnz in s", "s", "nnz", 1)
+		share := 0.0
+		for k, s := range c["s"] {
+			share = max(share, c["nnz"][k]/s/float64(result.MaxDegree))
+		}
+		add(aggregation, "largest nnz over its bound sc", "", n, share, 0, 1)
+		fit(linear, "exponent of the time in s", "s", "linear ms", 1)
+		add("layer-wise", "time of aggregation over linear transformation", fmt.Sprintf(", s = %.0f", c["s"][n-1]), 1, c["aggregation ms"][n-1]/c["linear ms"][n-1], 0, 1)
+		fit("sampling", "exponent of the time in nnz of the rows", "rows nnz", "sampling ms", 1)
+	}
+	fit(aggregation, "exponent of nnz in L", "layers", "layer-wise nnz", 1)
+	fit(linear, "exponent of the rows in L", "layers", "layer-wise rows", 1)
+	add("node-wise aggregation", "largest growth of nnz with one more layer", "", scalingDepth, growth(c["node-wise nnz"]), 0, scalingNeighbors+1)
+	add("node-wise linear transformation", "largest growth of the rows with one more layer", "", scalingDepth, growth(c["node-wise rows"]), 0, scalingNeighbors+1)
+	fit("sampling", "exponent of the time in N", "nodes", "one layer ms", 0)
 }
 
 // growth returns the largest ratio of the own costs of two successive layers.

@@ -4,37 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 )
 
-// dataset is one of the paper's data sets.
-type dataset struct {
-	name     string // here and in paper.json
-	printed  string // in the paper
-	original string // SPEC of the graph that the paper used
-}
-
-// paperData returns the paper's data sets in the order of its tables. Its Reddit is
-// the graph of GraphSAINT, with a tenth of the edges of GraphSAGE's, and features
-// standardised over the training nodes.
-func paperData() []dataset {
-	return []dataset{
-		{"reddit", "Reddit", "reddit-saint"},
-		{"arxiv", "ogbn-arxiv", "ogbn-arxiv"},
-		{"mag", "ogbn-mag", "ogbn-mag"},
-		{"proteins", "ogbn-proteins", "ogbn-proteins"},
-		{"products", "ogbn-products", "ogbn-products"},
-	}
-}
-
-// fiveNames and fourNames are the columns of most tables: the paper has no
-// regressions on ogbn-products.
+// fiveNames and fourNames are the columns of most tables: the paper has no regressions on
+// ogbn-products. Its Reddit is the graph of GraphSAINT, with a tenth of the edges of
+// GraphSAGE's, and features standardised over the training nodes.
 func fiveNames() []string { return []string{"reddit", "arxiv", "mag", "proteins", "products"} }
 func fourNames() []string { return []string{"reddit", "arxiv", "proteins", "mag"} }
+
+// published returns the published figures of one of the paper's data sets, or nil.
+func published(name string) *datasets.Published {
+	p, _ := datasets.FindPublished("synth:" + name)
+	return p
+}
 
 // paperDataset returns the name of the paper's data set that a SPEC means, or "", and
 // whether the SPEC is its generated twin, as synth:arxiv is for ogbn-arxiv. A twin has no key
@@ -72,49 +61,46 @@ func isOriginal(spec string, data *datasets.Data) error {
 	if name == "" || twin {
 		return nil
 	}
-	published, _ := datasets.FindPublished("synth:" + name)
-	if published == nil || published.Nodes.Agrees(float64(data.Nodes())) {
+	p := published(name)
+	if p.Nodes.Agrees(float64(data.Nodes())) {
 		return nil
 	}
-	return fmt.Errorf("reproduce: %s is named like %s, but has %d nodes, not %.0f; give the file or folder another name", spec, published.Name, data.Nodes(), published.Nodes.Value)
+	return fmt.Errorf("reproduce: %s is named like %s, but has %d nodes, not %.0f; give the file or folder another name", spec, p.Name, data.Nodes(), p.Nodes.Value)
 }
 
 // columnName heads the column of a SPEC: the data set as the paper names it, with a
 // mark for a twin, or the SPEC.
 func columnName(spec string) string {
 	name, twin := paperDataset(spec)
-	for _, d := range paperData() {
-		if d.name == name {
-			if twin {
-				return d.printed + " (twin)"
-			}
-			return d.printed
-		}
+	switch {
+	case name == "":
+		return lastName(spec)
+	case twin:
+		return published(name).Name + " (twin)"
 	}
-	return lastName(spec)
+	return published(name).Name
 }
 
 // dataOf returns the SPECs of an experiment's columns.
 func (r *runner) dataOf(ctx context.Context, e Experiment) ([]string, error) {
 	var specs []string
-	if len(r.Data) == 0 {
-		for _, name := range e.Data {
-			if e.twins {
-				specs = append(specs, "synth:"+name)
-				continue
-			}
-			spec, err := r.specOf(ctx, name)
-			if err != nil {
-				return nil, err
-			}
-			specs = append(specs, spec)
-		}
-		return specs, nil
-	}
 	for _, spec := range r.Data {
 		if name, _ := paperDataset(spec); name == "" || slices.Contains(e.Data, name) {
 			specs = append(specs, spec)
 		}
+	}
+	if len(r.Data) > 0 {
+		return specs, nil
+	}
+	for _, name := range e.Data {
+		spec := "synth:" + name
+		if !e.twins {
+			var err error
+			if spec, err = r.specOf(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+		specs = append(specs, spec)
 	}
 	return specs, nil
 }
@@ -125,41 +111,51 @@ func (r *runner) specOf(ctx context.Context, name string) (string, error) {
 	if spec, there := r.chosen[name]; there {
 		return spec, nil
 	}
-	for _, d := range paperData() {
-		if d.name != name {
-			continue
-		}
-		offline := r.DataOptions
-		offline.Offline = true
-		data, err := datasets.Open(ctx, d.original, offline)
-		switch {
-		case errors.Is(err, datasets.ErrOffline):
-			r.chosen[name] = "synth:" + name
-		case err != nil:
-			return "", err
-		default:
-			if err := data.Close(); err != nil {
-				return "", err
-			}
-			r.chosen[name] = d.original
-		}
-		return r.chosen[name], nil
+	spec := published(name).Original
+	offline := r.DataOptions
+	offline.Offline = true
+	data, err := datasets.Open(ctx, spec, offline)
+	if err == nil {
+		err = data.Close()
 	}
-	return "", fmt.Errorf("reproduce: the paper has no data set %q", name)
+	if errors.Is(err, datasets.ErrOffline) {
+		spec, err = "synth:"+name, nil
+	}
+	r.chosen[name] = spec
+	return spec, err
+}
+
+// lastName returns a SPEC without the folders of its path, as the heading of a
+// panel.
+func lastName(spec string) string {
+	location, keys, found := strings.Cut(spec, "?")
+	location = location[strings.LastIndexByte(location, '/')+1:]
+	if found {
+		location += "?" + keys
+	}
+	return location
+}
+
+// slug turns a SPEC into a file name.
+func slug(spec string) string {
+	words := strings.FieldsFunc(spec, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return strings.ToLower(strings.Join(words, "-"))
 }
 
 // caption names the data sets and settings of a table or figure.
-func (r *runner) caption(c task) string {
+func (r *runner) caption(t task) string {
 	var originals, twins, others []string
 	runs, every := map[int][]string{}, map[int][]string{}
 	has := func(kinds ...kind) bool {
-		return slices.ContainsFunc(c.jobs, func(j job) bool { return slices.Contains(kinds, j.kind) })
+		return slices.ContainsFunc(t.keys, func(k key) bool { return slices.Contains(kinds, k.Kind) })
 	}
 	trains := training
 	if has(regressing) {
 		trains = regressing
 	}
-	for _, spec := range c.data {
+	for _, spec := range t.data {
 		switch name, twin := paperDataset(spec); {
 		case twin:
 			twins = append(twins, spec)
@@ -168,9 +164,8 @@ func (r *runner) caption(c task) string {
 		default:
 			others = append(others, spec)
 		}
-		runs[r.Runs.of(spec)] = append(runs[r.Runs.of(spec)], columnName(spec))
-		stride := r.evalEvery(job{kind: trains, spec: spec})
-		every[stride] = append(every[stride], columnName(spec))
+		n, stride := r.Runs.of(spec), r.evalEvery(trains, spec)
+		runs[n], every[stride] = append(runs[n], columnName(spec)), append(every[stride], columnName(spec))
 	}
 	var sentences []string
 	for _, s := range []struct {
@@ -182,15 +177,15 @@ func (r *runner) caption(c task) string {
 		}
 	}
 	if has(training, regressing) && !has(erring) { // the errors need one run only
-		sentences = append(sentences, grouped(runs, runsText, r.Runs.Each)+"; a validation score every "+grouped(every, func(n int) string { return fmt.Sprintf("%d mini-batches", n) }, r.EvalEvery.Each)+
+		sentences = append(sentences, grouped(runs, func(n int) string { return counted(n, "run") }, r.Runs.Each)+
+			"; a validation score every "+grouped(every, func(n int) string { return fmt.Sprintf("%d mini-batches", n) }, r.EvalEvery.Each)+
 			fmt.Sprintf("; at most %d mini-batches of %d; a run stops after %d without a better score.", r.MaxBatches, r.Batch, r.Patience))
-		full := slices.ContainsFunc(c.jobs, func(j job) bool { return j.method == fullMethod && !j.kind.timed() })
-		if full {
+		if slices.ContainsFunc(t.keys, func(k key) bool { return k.Method == fullMethod && !k.Kind.timed() }) {
 			sentences = append(sentences, "The runs of full batch read P·X, computed once before training. The model and the distribution of its dropout are the same.")
 		}
 	}
-	if c.Caption != nil {
-		sentences = append(sentences, c.Caption(r))
+	if t.caption != nil {
+		sentences = append(sentences, t.caption(r))
 	}
 	return strings.Join(sentences, " ")
 }
@@ -198,16 +193,10 @@ func (r *runner) caption(c task) string {
 // grouped writes numbers with their data sets; usual, which needs no data sets if it
 // is the only one, comes first.
 func grouped(of map[int][]string, text func(n int) string, usual int) string {
-	var numbers []int
-	for n := range of {
-		numbers = append(numbers, n)
+	numbers := slices.Sorted(maps.Keys(of))
+	if at := slices.Index(numbers, usual); at > 0 {
+		numbers = slices.Insert(slices.Delete(numbers, at, at+1), 0, usual)
 	}
-	slices.SortFunc(numbers, func(a, b int) int {
-		if (a == usual) != (b == usual) {
-			return map[bool]int{true: -1, false: 1}[a == usual]
-		}
-		return a - b
-	})
 	var words []string
 	for _, n := range numbers {
 		word := text(n)
@@ -217,12 +206,4 @@ func grouped(of map[int][]string, text func(n int) string, usual int) string {
 		words = append(words, word)
 	}
 	return strings.Join(words, ", ")
-}
-
-// runsText is a number of runs in words.
-func runsText(n int) string {
-	if n == 1 {
-		return "1 run"
-	}
-	return fmt.Sprintf("%d runs", n)
 }

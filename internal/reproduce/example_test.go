@@ -18,7 +18,7 @@ func ExampleRun() {
 	defer os.RemoveAll(dir)
 	report, err := reproduce.Run(context.Background(), "table4", reproduce.Options{
 		Data: []string{"synth:demo?nodes=1000&edges=6000"}, Methods: []string{"full", "ladies-flat-debiased"}, Samples: []int{64, 128},
-		Runs: reproduce.PerData{Each: 2}, Batch: 64, Hidden: 16, MaxBatches: 60, Dir: dir,
+		Config: reproduce.Config{Batch: 64, Hidden: 16, MaxBatches: 60}, Runs: reproduce.PerData{Each: 2}, Dir: dir,
 	})
 	if err != nil {
 		panic(err)

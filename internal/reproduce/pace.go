@@ -3,66 +3,54 @@ package reproduce
 import (
 	"fmt"
 	"time"
+
+	"github.com/gcn-layerwise/gcn/study"
 )
 
 // pace counts cells and estimates the time that the rest will take, from the cells
 // of the same kind, data set and method, or else of the same kind and data set, or of
 // the same kind.
 type pace struct {
-	jobs []job
-	done int
-	mean map[string]*meanSeconds
+	keys    []key
+	done    int
+	seconds map[string][]float64 // of computed cells, by likeness
 }
 
-type meanSeconds struct {
-	n   int
-	sum float64
-}
-
-func (p *pace) start(jobs []job) { p.jobs, p.done, p.mean = jobs, 0, map[string]*meanSeconds{} }
+func (p *pace) start(keys []key) { *p = pace{keys: keys, seconds: map[string][]float64{}} }
 
 // next counts the current cell as done.
 func (p *pace) next() { p.done++ }
 
 // took records the time that the current cell took when it was computed.
 func (p *pace) took(seconds float64) {
-	if p.done >= len(p.jobs) {
-		return
-	}
-	for _, likeness := range p.jobs[p.done].likeness() {
-		m := p.mean[likeness]
-		if m == nil {
-			m = new(meanSeconds)
-			p.mean[likeness] = m
-		}
-		m.n++
-		m.sum += seconds
+	for _, likeness := range p.keys[p.done].likeness() {
+		p.seconds[likeness] = append(p.seconds[likeness], seconds)
 	}
 }
 
 // left estimates the time for all cells from the current one on. It is 0 before the
 // first is done.
 func (p *pace) left() time.Duration {
-	var seconds float64
-	for _, j := range p.jobs[min(p.done, len(p.jobs)):] {
-		for _, likeness := range j.likeness() {
-			if m := p.mean[likeness]; m != nil {
-				seconds += m.sum / float64(m.n)
+	var sum float64
+	for _, k := range p.keys[p.done:] {
+		for _, likeness := range k.likeness() {
+			if seconds := p.seconds[likeness]; seconds != nil {
+				sum += study.NewSpread(seconds).Mean
 				break
 			}
 		}
 	}
-	return time.Duration(seconds * float64(time.Second))
+	return time.Duration(sum * float64(time.Second))
 }
 
 // String says how many cells are done, and how long the rest may take.
 func (p *pace) String() string {
-	if len(p.jobs) == 0 {
+	if p.done >= len(p.keys) {
 		return ""
 	}
 	left := ""
 	if d := p.left(); d > 0 {
 		left = fmt.Sprintf(", about %v left", d.Round(time.Second))
 	}
-	return fmt.Sprintf("[cell %d of %d%s] ", min(p.done+1, len(p.jobs)), len(p.jobs), left)
+	return fmt.Sprintf("[cell %d of %d%s] ", p.done+1, len(p.keys), left)
 }

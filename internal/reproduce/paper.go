@@ -2,18 +2,25 @@ package reproduce
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
+
+	"github.com/go-json-experiment/json"
 )
 
 //go:embed paper.json
 var paperText []byte
 
-// Numbers holds the paper's numbers that the experiments need. Data sets are named
-// reddit, arxiv, mag, proteins, products.
+//go:embed claims.json
+var claimsText []byte
+
+// Numbers holds the paper's numbers that the experiments need, and the claims of its text.
+// Data sets are named reddit, arxiv, mag, proteins, products.
 type Numbers struct {
 	Source string `json:"source"`
+	Note   string `json:"note"`
 
 	Datasets        []PaperRow            `json:"datasets"`         // counts, and per cent of the nodes
 	Accuracy        []PaperRow            `json:"accuracy"`         // per cent
@@ -21,6 +28,8 @@ type Numbers struct {
 	SamplingTime    []PaperRow            `json:"sampling_time"`    // milliseconds a batch, one layer
 	TrainingTime    map[string][]PaperRow `json:"training_time"`    // by number of layers; milliseconds a batch
 	Regression      []PaperRegression     `json:"regression"`
+
+	claims []claim
 }
 
 // PaperRow is one line of a table: a method with its sample sizes, next to the
@@ -34,14 +43,14 @@ type PaperRow struct {
 
 // PaperRegression is one regression of ‖(HW)_[i]‖ on ‖P^[i]‖ or ‖QP^[i]‖.
 type PaperRegression struct {
-	Label   string     `json:"label"`
-	Method  string     `json:"method"`
-	On      string     `json:"on"` // "P" or "QP"
-	Dataset string     `json:"dataset"`
-	Layer   int        `json:"layer"` // from 1
-	Beta0   PaperValue `json:"beta0"`
-	Beta1   PaperValue `json:"beta1"`
-	R2      PaperValue `json:"r2"`
+	Label   string      `json:"label"`
+	Method  string      `json:"method"`
+	On      string      `json:"on"` // "P" or "QP"
+	Dataset string      `json:"dataset"`
+	Layer   int         `json:"layer"` // from 1
+	Beta0   *PaperValue `json:"beta0"`
+	Beta1   *PaperValue `json:"beta1"`
+	R2      *PaperValue `json:"r2"`
 }
 
 // PaperValue is one number as printed.
@@ -53,8 +62,11 @@ type PaperValue struct {
 
 var paper = sync.OnceValues(func() (*Numbers, error) {
 	p := new(Numbers)
-	if err := json.Unmarshal(paperText, p); err != nil {
+	if err := json.Unmarshal(paperText, p, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("reproduce: paper.json: %w", err)
+	}
+	if err := json.Unmarshal(claimsText, &p.claims, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("reproduce: claims.json: %w", err)
 	}
 	return p, nil
 })
@@ -62,3 +74,83 @@ var paper = sync.OnceValues(func() (*Numbers, error) {
 // PaperNumbers returns the paper's numbers. Callers share them and must not change
 // them.
 func PaperNumbers() (*Numbers, error) { return paper() }
+
+// layerWise reports whether the row's method draws a number of nodes a layer.
+func (row *PaperRow) layerWise() bool {
+	return strings.HasPrefix(row.Method, "ladies") || strings.HasPrefix(row.Method, "fastgcn") || row.Method == "poisson-ladies"
+}
+
+// increasing reports whether the row has sample sizes that double.
+func (row *PaperRow) increasing() bool { return strings.Contains(row.Label, "(2)") && row.layerWise() }
+
+// value returns the paper's value of a row for a SPEC, or nil.
+func (row *PaperRow) value(spec string) *PaperValue {
+	name, _ := paperDataset(spec)
+	if v, there := row.Values[name]; there {
+		return &v
+	}
+	return nil
+}
+
+// rowsOf returns the rows of a table of the paper that the options select, with the
+// sample sizes of the options, for models of some layers. With sizes of the options, a
+// layer-wise method has one row, without the paper's values, which are for other sizes.
+func (r *runner) rowsOf(table []PaperRow, layers int) []PaperRow {
+	var chosen []PaperRow
+	sized := map[string]bool{}
+	for _, row := range table {
+		switch {
+		case len(r.Methods) > 0 && !slices.Contains(r.Methods, row.Method):
+			continue
+		case row.layerWise() && (r.Setting == "fixed" && row.increasing() || r.Setting == "increasing" && !row.increasing()):
+			continue
+		case len(r.Samples) > 0 && row.layerWise() && sized[row.Method]:
+			continue
+		}
+		row.Samples = atLayers(row.Samples, layers)
+		if len(r.Samples) > 0 && row.layerWise() {
+			sized[row.Method] = true
+			row.Samples, row.Values = atLayers(r.Samples, layers), nil
+			if before, rest, found := strings.Cut(row.Label, " ("); found {
+				_, after, _ := strings.Cut(rest, ")")
+				row.Label = before + after // "LADIES (2) w/ flat" is now "LADIES w/ flat"
+			}
+		}
+		chosen = append(chosen, row)
+	}
+	for _, name := range r.Methods { // methods that the table lacks
+		inTable := slices.ContainsFunc(table, func(row PaperRow) bool { return row.Method == name })
+		m := methodNamed(name)
+		if inTable || m.Name == "" {
+			continue
+		}
+		row := PaperRow{Label: name, Method: name}
+		size := 2 // a node
+		if strings.Contains(m.Sizes, "layer") {
+			size = 512
+		}
+		if m.Sizes != "" {
+			row.Samples = slices.Repeat([]int{size}, layers)
+		}
+		if len(r.Samples) > 0 && row.layerWise() {
+			row.Samples = atLayers(r.Samples, layers)
+		}
+		chosen = append(chosen, row)
+	}
+	return chosen
+}
+
+// atLayers returns one size for each of n layers. It cuts sizes short, or extends
+// them by the factor between the last two. Methods without sizes keep none, and
+// tables of one layer keep their one size.
+func atLayers(sizes []int, n int) []int {
+	if len(sizes) < 2 {
+		return sizes
+	}
+	fitted := slices.Clone(sizes[:min(n, len(sizes))])
+	for len(fitted) < n {
+		last := len(fitted) - 1
+		fitted = append(fitted, fitted[last]*sizes[1]/sizes[0])
+	}
+	return fitted
+}

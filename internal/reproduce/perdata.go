@@ -18,32 +18,25 @@ type PerData struct {
 
 // of returns the number for a SPEC.
 func (p PerData) of(spec string) int {
-	if n, there := p.Other[spec]; there {
-		return n
-	}
 	name, _ := paperDataset(spec)
-	if n, there := p.Other[name]; there {
-		return n
+	for _, name := range []string{spec, name} {
+		if n, there := p.Other[name]; there {
+			return n
+		}
 	}
 	return p.Each
 }
 
-// least returns the smallest of the numbers.
-func (p PerData) least() int {
-	least := p.Each
-	for _, n := range p.Other {
-		least = min(least, n)
-	}
-	return least
-}
-
-// check reports a name that means no data set of the paper and none of data, SPECs: its
-// number would have no effect.
+// check reports a number below 1, and a name that means no data set of the paper and none of
+// data, SPECs: its number would have no effect.
 func (p PerData) check(data []string) error {
+	if least := slices.Min(append(slices.Collect(maps.Values(p.Other)), p.Each)); least < 1 {
+		return fmt.Errorf("%d: want a number from 1 up", least)
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Other)) {
 		stands, _ := paperDataset(name)
-		if stands == "" && !slices.Contains(fiveNames(), name) && !slices.Contains(data, name) {
-			return fmt.Errorf("reproduce: %s=%d names no data set; there are: %s", name, p.Other[name], strings.Join(append(fiveNames(), data...), ", "))
+		if known := append(fiveNames(), data...); stands == "" && !slices.Contains(known, name) {
+			return fmt.Errorf("%s=%d names no data set; there are: %s", name, p.Other[name], strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -63,26 +56,22 @@ func (p *PerData) Set(text string) error {
 	set, each := PerData{Each: p.Each, Other: map[string]int{}}, false
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
-		name, number := "", word
-		if at := strings.LastIndexByte(word, '='); at >= 0 { // a SPEC may hold = too
-			name, number = word[:at], word[at+1:]
-		}
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 1 {
+		at := strings.LastIndexByte(word, '=') // a SPEC may hold = too
+		name := word[:max(at, 0)]
+		n, err := strconv.Atoi(word[at+1:])
+		_, again := set.Other[name]
+		switch {
+		case err != nil || n < 1:
 			return fmt.Errorf("%q: want a number from 1 up, or NAME=NUMBER", word)
-		}
-		if name == "" {
-			if each {
-				return fmt.Errorf("%q: a second number for all data sets", word)
-			}
-			set.Each, each = n, true
-			continue
-		}
-		if _, again := set.Other[name]; again {
+		case again:
 			return fmt.Errorf("%q: %s has a number already", word, name)
+		case name == "" && each:
+			return fmt.Errorf("%q: a second number for all data sets", word)
+		case name == "":
+			set.Each, each = n, true
+		default:
+			set.Other[name], set.order = n, append(set.order, name)
 		}
-		set.Other[name] = n
-		set.order = append(set.order, name)
 	}
 	*p = set
 	return nil

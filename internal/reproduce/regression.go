@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -46,84 +45,70 @@ type scatter struct {
 	Points [][2]float64     `json:"points"` // x, y
 }
 
-// regressionKey names a regression of a layer.
-func regressionKey(on, over string) string { return on + ", " + over }
-
-// regressionJobs lists the runs of a method, of 3 layers at the fixed sizes.
-func (r *runner) regressionJobs(spec, method string) []job {
+// regressionKeys lists the runs of a method, of 3 layers at the fixed sizes.
+func (r *runner) regressionKeys(spec, method string) []key {
 	if len(r.Methods) > 0 && !slices.Contains(r.Methods, method) {
 		return nil
 	}
-	row := PaperRow{Method: method}
-	j := job{kind: regressing, spec: spec, method: method, layers: 3}
-	if row.layerWise() {
-		j.samples = []int{512, 512, 512}
-		if len(r.Samples) > 0 {
-			j.samples = atLayers(r.Samples, 3)
-		}
+	k := key{Kind: regressing, Data: spec, Method: method, Layers: 3}
+	if row := (PaperRow{Method: method}); row.layerWise() {
+		k.Samples = r.regressionSizes()
 	}
-	return r.runsOf(j)
+	return r.runs(k)
+}
+
+// regressionSizes are the sample sizes of the regressions.
+func (r *runner) regressionSizes() []int {
+	if len(r.Samples) > 0 {
+		return atLayers(r.Samples, 3)
+	}
+	return []int{512, 512, 512}
 }
 
 // regressed returns the results of a method's runs.
 func (r *runner) regressed(spec, method string) []*regressionResult {
-	return resultsOf[regressionResult](r, r.regressionJobs(spec, method))
+	return resultsOf[regressionResult](r, r.regressionKeys(spec, method))
 }
 
 // regress trains one model, and regresses its norms.
-func (r *runner) regress(ctx context.Context, j job) (any, error) {
-	settings := r.trainSettings(j)
-	result := new(regressionResult)
-	words := []string{j.spec, j.method, sizesText(j.samples), fmt.Sprintf("seed-%d", settings.Seed)}
-	return result, r.trainedCell(ctx, j, settings, result, words, func() error {
-		model, history, err := r.fit(ctx, j, settings)
+func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) {
+	model, history, err := r.fit(ctx, k, k.Method == fullMethod)
+	if err != nil {
+		return nil, err
+	}
+	p, train := r.data.Laplacian(), r.data.Split.Train
+	norms, err := study.ModelNorms(ctx, model, p, r.data.Features)
+	if err != nil {
+		return nil, err
+	}
+	result := &regressionResult{Test: study.Number(history.Test)}
+	for range norms {
+		result.Layers = append(result.Layers, regressionLayer{})
+	}
+	for over, nodes := range map[string][]int32{overTrain: train, overAll: nil} {
+		t, err := study.Assumption{
+			Laplacian: p, Layers: norms, Nodes: train, Within: nodes, Batch: k.Batch, Batches: regressionBatches, Points: pointsPerRun, Seed: k.Seed,
+		}.Run(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		// Without the memory of the inference in training, which is as large as two layers.
-		model = &layers.GCN{Convolutions: model.Convolutions, Skips: model.Skips}
-		p, train := r.data.Laplacian(), r.data.Split.Train
-		norms, err := study.ModelNorms(ctx, model, p, r.data.Features)
-		if err != nil {
-			return err
-		}
-		*result = regressionResult{Test: study.Number(history.Test), Layers: make([]regressionLayer, len(norms))}
-		for over, nodes := range map[string][]int32{overTrain: train, overAll: nil} {
-			a := study.Assumption{Laplacian: p, Layers: norms, Nodes: train, Within: nodes, Batch: r.Batch, Batches: regressionBatches, Points: pointsPerRun, Seed: settings.Seed}
-			t, err := a.Run(ctx)
-			if err != nil {
-				return err
-			}
-			result.add(t, norms, over)
-		}
-		result.Norms, err = study.Norms{Laplacian: p, Layers: norms, Nodes: train, Batch: r.Batch, Seed: settings.Seed}.Run(ctx)
-		if err != nil {
-			return err
-		}
-		r.log(fmt.Sprintf("%s, seed %d: regressed %d layers", j, settings.Seed, len(norms)))
-		return nil
-	})
-}
-
-// add adds the regressions over some nodes.
-func (result *regressionResult) add(t *study.AssumptionTable, norms []study.LayerNorms, over string) {
-	for l, layer := range norms {
-		if result.Layers[l] == nil {
-			result.Layers[l] = regressionLayer{}
-		}
-		for on, norm := range map[string]string{onP: study.NormP, onQP: study.NormQP} {
-			s := scatter{Sums: t.Regression(layer.Name, norm)}
-			for _, drawn := range t.Scatters {
-				if drawn.Layer != layer.Name || drawn.On != norm {
-					continue
+		for l, layer := range norms {
+			for on, norm := range map[string]string{onP: study.NormP, onQP: study.NormQP} {
+				s := scatter{Sums: t.Regression(layer.Name, norm)}
+				for _, drawn := range t.Scatters {
+					if drawn.Layer != layer.Name || drawn.On != norm {
+						continue
+					}
+					for _, p := range drawn.Points {
+						s.Points = append(s.Points, [2]float64{rounded(p.X), rounded(p.Y)})
+					}
 				}
-				for _, p := range drawn.Points {
-					s.Points = append(s.Points, [2]float64{rounded(p.X), rounded(p.Y)})
-				}
+				result.Layers[l][on+", "+over] = s
 			}
-			result.Layers[l][regressionKey(on, over)] = s
 		}
 	}
+	result.Norms, err = study.Norms{Laplacian: p, Layers: norms, Nodes: train, Batch: k.Batch, Seed: k.Seed}.Run(ctx)
+	return result, err
 }
 
 // rounded returns x to five digits, which is enough for a point of a plot.
@@ -143,7 +128,7 @@ func (r *runner) pooled(spec, method, on, over string) []scatter {
 			layers = append(layers, scatter{})
 		}
 		for l := range result.Layers {
-			s := result.Layers[l][regressionKey(on, over)]
+			s := result.Layers[l][on+", "+over]
 			layers[l].Sums.Merge(s.Sums)
 			layers[l].Points = append(layers[l].Points, s.Points...)
 		}
@@ -151,80 +136,82 @@ func (r *runner) pooled(spec, method, on, over string) []scatter {
 	return layers
 }
 
-func captionOfRegression(r *runner) string {
-	sizes := "512 nodes a layer"
-	if len(r.Samples) > 0 {
-		sizes = sizesText(atLayers(r.Samples, 3)) + " nodes"
+// regressionTable is a table of coefficients of methods.
+func regressionTable(name, alias, on, title string, methods ...string) Experiment {
+	e := Experiment{
+		Name: name, Alias: alias, Title: title, Data: fourNames(),
+		caption: func(r *runner) string {
+			sizes := "512 nodes a layer"
+			if len(r.Samples) > 0 {
+				sizes = sizesText(r.regressionSizes()) + " nodes"
+			}
+			return sizes + ", all runs pooled; Q is " + fmt.Sprint(regressionBatches) + " mini-batches a run. ± is the coefficient's standard error over the pairs. " +
+				"The regression over the training nodes stands beside the paper's."
+		},
 	}
-	return sizes + ", all runs pooled; Q is " + fmt.Sprint(regressionBatches) + " mini-batches a run. ± is the coefficient's standard error over the pairs. " +
-		"The regression over the training nodes stands beside the paper's."
+	for _, method := range methods {
+		e.fill = append(e.fill, func(r *runner, spec string, report *Report) { r.addRegressions(report, spec, method, on) })
+	}
+	return e
 }
 
-// fillRegression adds the coefficients of methods, over training nodes and over all.
-func (r *runner) fillRegression(c task, report *Report, methods []string, on string) {
-	for _, method := range methods {
-		for _, spec := range c.data {
-			first := len(report.Rows)
-			for _, over := range []string{overTrain, overAll} {
-				for l, s := range r.pooled(spec, method, on, over) {
-					report.Rows = append(report.Rows, r.coefficients(spec, method, l+1, on, over, s.Sums.Line())...)
-					if over == overAll {
-						label := r.regressionLabel(method)
-						report.Rows = append(report.Rows, Row{
-							Dataset: spec, Label: label, Method: method, Quantity: leverage(on, l+1), N: len(s.Points), Mean: 100 * s.highLeverage(),
-							line: regressionLine(label, spec, l+1), column: "high leverage, %, " + over,
-						})
-					}
+// regressionFigure is a figure of scatter plots of one method.
+func regressionFigure(name, on, method string, data []string) Experiment {
+	e := regressionTable(name, "", on, fmt.Sprintf("‖(HW)_[i]‖ over ‖%s^[i]‖ in 3-layer models, `%s`", on, method), method)
+	e.Data, e.chart, e.columns = data, fmt.Sprintf("‖(HW)_[i]‖ over ‖%s^[i]‖, %s, 3 layers", on, method), 3
+	e.fill = append(e.fill, func(r *runner, spec string, report *Report) {
+		report.figureOnly = true
+		r.addScatters(report, spec, method, on)
+	})
+	return e
+}
+
+// addRegressions adds the coefficients of a method over training nodes and over all.
+func (r *runner) addRegressions(report *Report, spec, method, on string) {
+	label := method
+	if at := slices.IndexFunc(r.paper.Regression, func(c PaperRegression) bool { return c.Method == method }); at >= 0 {
+		label = r.paper.Regression[at].Label
+	}
+	runs := len(r.regressed(spec, method))
+	for _, over := range []string{overTrain, overAll} {
+		for l, s := range r.pooled(spec, method, on, over) {
+			fit := s.Sums.Line()
+			add := func(of measure, quantity, column string, n int, mean, se float64, paper *PaperValue) {
+				row := report.add("", Row{
+					Dataset: spec, Label: label, Method: method, Quantity: quantity, is: is{of, l + 1, on, over}, N: n, Mean: mean, SEM: se, Runs: runs, Paper: paper,
+					line: fmt.Sprintf("%s, %s, layer %d", label, columnName(spec), l+1), column: column + ", " + over,
+				})
+				if row.Why != "" {
+					row.Why += "; coefficients scale with features and weights: compare signs and R²"
 				}
 			}
-			for k := range report.Rows[first:] {
-				report.Rows[first+k].Runs = len(r.regressed(spec, method))
+			printed := new(PaperRegression)
+			if found := r.printed(spec, method, on, l+1); found != nil && over == overTrain {
+				printed = found
+			}
+			for _, c := range []struct {
+				of       measure
+				mean, se float64
+				paper    *PaperValue
+			}{{intercept, fit.Intercept, fit.InterceptSE, printed.Beta0}, {slope, fit.Slope, fit.SlopeSE, printed.Beta1}, {r2, fit.R2, 0, printed.R2}} {
+				add(c.of, fmt.Sprintf("%s of |HW| on |%s|, layer %d, %s", c.of, on, l+1, over), string(c.of), fit.N, c.mean, c.se, c.paper)
+			}
+			if over == overAll {
+				add(leverage, fmt.Sprintf("pairs of high leverage on |%s|, layer %d, %%", on, l+1), string(leverage), len(s.Points), 100*s.highLeverage(), 0, nil)
 			}
 		}
 	}
 }
 
-// coefficients are the three rows of one regression.
-func (r *runner) coefficients(spec, method string, layer int, on, over string, line study.Line) []Row {
-	printed := r.printed(spec, method, layer, on)
-	label := r.regressionLabel(method)
-	row := func(name string, mean, se float64, of func(PaperRegression) PaperValue) Row {
-		c := Row{
-			Dataset: spec, Label: label, Method: method,
-			Quantity: coefficient(name, on, over, layer), N: line.N, Mean: mean, SEM: se,
-			line: regressionLine(label, spec, layer), column: name + ", " + over,
-		}
-		if printed != nil && over == overTrain {
-			v := of(*printed)
-			c.Paper = &v
-			c.compare()
-			c.explain("")
-			if c.Why != "" {
-				c.Why += "; coefficients scale with features and weights: compare signs and R²"
-			}
-		}
-		return c
-	}
-	return []Row{
-		row("β0", line.Intercept, line.InterceptSE, func(p PaperRegression) PaperValue { return p.Beta0 }),
-		row("β1", line.Slope, line.SlopeSE, func(p PaperRegression) PaperValue { return p.Beta1 }),
-		row("R²", line.R2, 0, func(p PaperRegression) PaperValue { return p.R2 }),
-	}
-}
-
-// regressionLabel is a method's name in the paper's tables of coefficients.
-func (r *runner) regressionLabel(method string) string {
-	for _, c := range r.paper.Regression {
-		if c.Method == method {
-			return c.Label
+// printed returns the paper's coefficients, or nil if it has none.
+func (r *runner) printed(spec, method, on string, layer int) *PaperRegression {
+	name, _ := paperDataset(spec)
+	for k, c := range r.paper.Regression {
+		if c.Dataset == name && c.Method == method && c.Layer == layer && c.On == on {
+			return &r.paper.Regression[k]
 		}
 	}
-	return method
-}
-
-// regressionLine names a line of a table of coefficients.
-func regressionLine(label, spec string, layer int) string {
-	return fmt.Sprintf("%s, %s, layer %d", label, columnName(spec), layer)
+	return nil
 }
 
 // highLeverage returns the share of the sampled pairs with a high leverage: 1/n +
@@ -240,56 +227,79 @@ func (s *scatter) highLeverage() float64 {
 	return float64(high) / float64(max(len(s.Points), 1))
 }
 
-// leverage is the quantity of a share of pairs with a high leverage.
-func leverage(on string, layer int) string {
-	return fmt.Sprintf("pairs of high leverage on |%s|, layer %d, %%", on, layer)
+// addScatters draws, for each layer, pairs of all runs over all nodes, the line through them,
+// and the line over the training nodes.
+func (r *runner) addScatters(report *Report, spec, method, on string) {
+	all, train := r.pooled(spec, method, on, overAll), r.pooled(spec, method, on, overTrain)
+	for l := range all {
+		line, trained := all[l].Sums.Line(), train[l].Sums.Line()
+		panel := figure.Panel{
+			Title: fmt.Sprintf("%s, layer %d", columnName(spec), l+1), X: "‖" + on + "^[i]‖", Y: "‖(HW)_[i]‖",
+			Caption: fmt.Sprintf("β1 %.3g, R² %.3f; training nodes %.3g, %.3f", line.Slope, line.R2, trained.Slope, trained.R2),
+			Fit:     &figure.Straight{Name: "all nodes", Intercept: line.Intercept, Slope: line.Slope},
+		}
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, p := range all[l].Points {
+			panel.Cloud = append(panel.Cloud, figure.XY{X: p[0], Y: p[1]})
+			low, high = min(low, p[0]), max(high, p[0])
+		}
+		if low <= high {
+			panel.Lines = []figure.Series{{
+				Name: overTrain, X: []float64{low, high},
+				Y: []float64{trained.Intercept + trained.Slope*low, trained.Intercept + trained.Slope*high},
+			}}
+		}
+		report.figure.Panels = append(report.figure.Panels, panel)
+	}
 }
 
-// coefficient is the quantity of a row of a regression.
-func coefficient(name, on, over string, layer int) string {
-	return fmt.Sprintf("%s of |HW| on |%s|, layer %d, %s", name, on, layer, over)
+// normsFigure is the figure of the norms, and the constants of the paper's assumption.
+func normsFigure(name, alias string) Experiment {
+	return Experiment{
+		Name: name, Alias: alias, Title: "Histograms of ‖P^[i]‖ and ‖(HW)_[i]‖, and the constants C₁ and C₂", Data: fiveNames(),
+		caption: func(*runner) string {
+			return "LADIES models of 3 layers, as in the regressions; histograms of the first run, 0.1 % of the nodes cut off at each end. " +
+				"C₁ of QP is a mean over 100 mini-batches Q. C₁/C₂² ≥ 1 is the paper's assumption, with C₂ over all rows of HW, " +
+				"or with 0.1 % of them cut off at each end. The moment ratio compares the variances of flat probabilities and of LADIES: below 1, flat is better."
+		},
+		chart: "Norms of the columns of P and of the rows of HW, tails cut off", columns: 4,
+		fill: []filler{func(r *runner, spec string, report *Report) {
+			if results := r.regressed(spec, "ladies"); len(results) > 0 {
+				addNorms(report, spec, results)
+			}
+		}},
+	}
 }
 
-// printed returns the paper's coefficients, or nil if it has none.
-func (r *runner) printed(spec, method string, layer int, on string) *PaperRegression {
-	name, _ := paperDataset(spec)
-	for k, c := range r.paper.Regression {
-		if c.Dataset == name && c.Method == method && c.Layer == layer && c.On == on {
-			return &r.paper.Regression[k]
+// addNorms adds the rows and panels of one data set.
+func addNorms(report *Report, spec string, results []*regressionResult) {
+	first := results[0].Norms
+	for _, panel := range first.Figure().Panels {
+		panel.Title = columnName(spec) + ", " + panel.Title
+		report.figure.Panels = append(report.figure.Panels, panel)
+	}
+	for l := range first.Rows {
+		for _, q := range []struct {
+			is    measure
+			value func(study.NormsRow) float64
+		}{
+			{"C₁ of QP", func(n study.NormsRow) float64 { return n.C1 }},
+			{"C₁ of P", func(n study.NormsRow) float64 { return n.C1P }},
+			{"C₂", func(n study.NormsRow) float64 { return float64(n.C2) }},
+			{"C₂, tails cut", func(n study.NormsRow) float64 { return float64(n.C2Cut) }},
+			{"C₁/C₂²", func(n study.NormsRow) float64 { return n.Ratio }},
+			{"C₁/C₂², tails cut", func(n study.NormsRow) float64 { return n.RatioCut }},
+			{"moment ratio", func(n study.NormsRow) float64 { return n.MomentRatio }},
+		} {
+			label := fmt.Sprintf("layer %d", l+1)
+			row := add(report, spec, PaperRow{Label: label, Method: "ladies"}, q.is, string(q.is), results, func(result *regressionResult) float64 {
+				return q.value(result.Norms.Rows[l])
+			})
+			row.is.Layer, row.line, row.column = l+1, columnName(spec)+", "+label, row.Quantity
 		}
 	}
-	return nil
-}
-
-// scatters draws, for each data set and layer, pairs of all runs over all nodes, the
-// line through them, and the line over the training nodes.
-func (r *runner) scatters(c task, method, on string) *figure.Figure {
-	f := &figure.Figure{Title: fmt.Sprintf("‖(HW)_[i]‖ over ‖%s^[i]‖, %s, 3 layers", on, method), Columns: 3}
-	for _, spec := range c.data {
-		all, train := r.pooled(spec, method, on, overAll), r.pooled(spec, method, on, overTrain)
-		for l := range all {
-			line, trained := all[l].Sums.Line(), train[l].Sums.Line()
-			panel := figure.Panel{
-				Title: fmt.Sprintf("%s, layer %d", columnName(spec), l+1), X: "‖" + on + "^[i]‖", Y: "‖(HW)_[i]‖",
-				Caption: fmt.Sprintf("β1 %.3g, R² %.3f; training nodes %.3g, %.3f", line.Slope, line.R2, trained.Slope, trained.R2),
-				Fit:     &figure.Straight{Name: "all nodes", Intercept: line.Intercept, Slope: line.Slope},
-			}
-			low, high := math.Inf(1), math.Inf(-1)
-			for _, p := range all[l].Points {
-				panel.Cloud = append(panel.Cloud, figure.XY{X: p[0], Y: p[1]})
-				low, high = min(low, p[0]), max(high, p[0])
-			}
-			if low <= high {
-				panel.Lines = []figure.Series{{
-					Name: overTrain, X: []float64{low, high},
-					Y: []float64{trained.Intercept + trained.Slope*low, trained.Intercept + trained.Slope*high},
-				}}
-			}
-			f.Panels = append(f.Panels, panel)
-		}
-	}
-	if len(f.Panels) == 0 {
-		return nil
-	}
-	return f
+	report.Rows = append(report.Rows, Row{
+		Dataset: spec, Label: "all layers", Quantity: string(largestNorm), is: is{Of: largestNorm}, N: 1, Mean: first.P.Max / first.P.Mean,
+		line: columnName(spec) + ", all layers", column: string(largestNorm),
+	})
 }

@@ -53,7 +53,7 @@ func TestRemarks(t *testing.T) {
 		{"mag", "Edges", 5396336, 5396336}, {"mag", "Degree", 14.66, 7.3}, {"arxiv", "Nodes", 169343, 160343},
 		{"arxiv", "Test nodes, %", 28.7, 28}, {"arxiv", "Degree", 7, 13.7}, {"proteins", "Nodes", 5, 132534},
 	} {
-		row := Row{Dataset: twinOf(c.data), Label: c.label, Quantity: quantityCount, N: 1, Mean: c.ours, Paper: &PaperValue{Mean: c.paper}}
+		row := Row{Dataset: twinOf(c.data), Label: c.label, is: is{Of: aCount}, N: 1, Mean: c.ours, Paper: &PaperValue{Mean: c.paper}}
 		row.comparePrinted()
 		counts.Rows = append(counts.Rows, row)
 	}
@@ -64,8 +64,8 @@ func TestRemarks(t *testing.T) {
 		}
 	}
 	scores := []Row{
-		{Dataset: "a", Label: "LADIES", N: 5, Mean: 12.06}, {Dataset: "a", Label: "Full-batch", N: 5, Mean: 29, Std: 0.2},
-		{Dataset: "b", Label: "LADIES", N: 1, Mean: 12}, {Dataset: "c", Label: "LADIES", N: 3, Mean: 7}, {Dataset: "c", Label: "FastGCN", N: 3, Mean: 7},
+		{Dataset: "a", is: is{Of: score}, Label: "LADIES", N: 5, Mean: 12.06}, {Dataset: "a", is: is{Of: score}, Label: "Full-batch", N: 5, Mean: 29, Std: 0.2},
+		{Dataset: "b", is: is{Of: score}, Label: "LADIES", N: 1, Mean: 12}, {Dataset: "c", is: is{Of: score}, Label: "LADIES", N: 3, Mean: 7}, {Dataset: "c", is: is{Of: score}, Label: "FastGCN", N: 3, Mean: 7},
 	}
 	notes := constantScores(scores)
 	if len(notes) != 2 || !strings.HasPrefix(notes[0], "a: LADIES: the same score") || !strings.HasPrefix(notes[1], "c: LADIES, FastGCN: the same score") {

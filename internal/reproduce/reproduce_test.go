@@ -21,7 +21,7 @@ const smallData = "synth:demo?nodes=500&edges=2500&features=8"
 // small are options with which an experiment takes well under a second.
 func small(t *testing.T) Options {
 	return Options{
-		Data: []string{smallData}, Samples: []int{32, 32}, Runs: PerData{Each: 2}, Batch: 32, Hidden: 8, MaxBatches: 20, Repeats: 4, Batches: 6,
+		Config: Config{Batch: 32, Hidden: 8, MaxBatches: 20, Repeats: 4, Batches: 6}, Data: []string{smallData}, Samples: []int{32, 32}, Runs: PerData{Each: 2},
 		Methods: []string{"ladies", "full"}, Dir: t.TempDir(),
 	}
 }
@@ -232,7 +232,7 @@ func countCells(t *testing.T, dir string) int {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, "cells"))
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("%d files in the cells' folder, want the file of one data set; %v", len(entries), err)
+		t.Fatalf("%d files in the cells' folder, want one; %v", len(entries), err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "cells", entries[0].Name()))
 	if err != nil {
@@ -246,13 +246,13 @@ func countCells(t *testing.T, dir string) int {
 func TestDamagedCell(t *testing.T) {
 	o, computed := small(t), 0
 	whole := run(t, "table7", o)
-	path := filepath.Join(o.Dir, "cells", slug(smallData)+".jsonl")
+	path := filepath.Join(o.Dir, "cells", cellsFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
-	for _, line := range []string{"\n", "{\n", `{"settings": 1, "result": {}}` + "\n"} {
+	for _, line := range []string{"\n", "{\n", "{}\n", `{"key": 1, "result": {}}` + "\n"} {
 		spoilt := slices.Concat(lines[:1], []string{line}, lines[2:], []string{"\n"})
 		if err := os.WriteFile(path, []byte(strings.Join(spoilt, "")), 0o666); err != nil {
 			t.Fatal(err)

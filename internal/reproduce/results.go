@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
@@ -44,7 +45,7 @@ func (a *Results) Save(dir string) error {
 		return err
 	}
 	_, err := os.Stat(filepath.Join(dir, recipesPage))
-	return saveText(dir, "results.md", func(w io.Writer) error { return a.writeMarkdown(w, err == nil) })
+	return atomicfile.Write(filepath.Join(dir, "results.md"), func(w io.Writer) error { return a.writeMarkdown(w, err == nil) })
 }
 
 // recipesPage is the page of results of recipes, if the folder is the manual's.
@@ -117,20 +118,16 @@ func (a *Results) tally() string {
 		"A metric is better if the difference is more than twice its standard error, so a comparison needs two runs. The best metric and distances in points are judged by the means alone, slopes by their sign. The limits of words such as small or comparable are ours. "+
 		"The fourth column judges the numbers that the paper prints in the same way; – means that it prints none.",
 		len(a.Claims), count[Seen], count[NotSeen], others)
-	if a.onTwins() {
-		text += " On a twin, a verdict on scores of methods that sample is about the twin: it says nothing for or against the paper."
-	}
-	return text
-}
-
-// onTwins reports whether some data are generated twins.
-func (a *Results) onTwins() bool {
-	return slices.ContainsFunc(a.Reports, func(r *Report) bool {
+	// Whether some data are generated twins.
+	if slices.ContainsFunc(a.Reports, func(r *Report) bool {
 		return slices.ContainsFunc(r.Rows, func(row Row) bool {
 			_, twin := paperDataset(row.Dataset)
 			return twin
 		})
-	})
+	}) {
+		text += " On a twin, a verdict on scores of methods that sample is about the twin: it says nothing for or against the paper."
+	}
+	return text
 }
 
 // claimTable is the list of claims as files.

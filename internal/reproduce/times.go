@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -8,27 +9,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
-
-// timeSettings is everything that a timing depends on, also the machine.
-type timeSettings struct {
-	Kind    string `json:"kind"`
-	Data    string `json:"data"`
-	Method  string `json:"method"`
-	Samples []int  `json:"samples"`
-	Batch   int    `json:"batch"`
-	Batches int    `json:"batches"`
-	Layers  int    `json:"layers"`
-	Hidden  int    `json:"hidden"`
-	Seed    uint64 `json:"seed"`
-
-	Fingerprint string          `json:"fingerprint"` // of the data
-	Machine     machine.Machine `json:"machine"`
-}
 
 // timeResult holds milliseconds a batch.
 type timeResult struct {
@@ -38,47 +22,58 @@ type timeResult struct {
 	Median float64 `json:"ms_median"`
 }
 
-// samplingJob is the timing of a row of the table of sampling times: one layer.
-func samplingJob(spec string, row PaperRow) job {
+// String is the outcome for a line of progress.
+func (t *timeResult) String() string { return fmt.Sprintf("%.3f ms", t.Mean) }
+
+func newTimeResult(times []float64) *timeResult {
+	s := study.NewSpread(times)
+	return &timeResult{s.N, s.Mean, s.SD, study.Median(times)}
+}
+
+// samplingKey is the timing of a row of the table of sampling times: one layer.
+func (r *runner) samplingKey(spec string, row PaperRow) key {
 	samples := row.Samples
 	if len(samples) == 0 {
 		samples = []int{1} // a method without sizes ignores it
 	}
-	return job{kind: sampling, spec: spec, method: row.Method, samples: samples[:1], layers: 1}
+	return key{Kind: sampling, Data: spec, Method: row.Method, Samples: samples[:1], Layers: 1, Batch: r.Batch, Batches: cmp.Or(r.Batches, 200), Seed: r.Seed}
 }
 
-// stepJob is the timing of training steps.
-func stepJob(spec string, row PaperRow, layers int) job {
-	return job{kind: stepping, spec: spec, method: row.Method, samples: row.Samples, layers: layers}
+// stepKey is the timing of training steps.
+func (r *runner) stepKey(spec string, row PaperRow, layers int) key {
+	return key{
+		Kind: stepping, Data: spec, Method: row.Method, Samples: row.Samples, Layers: layers,
+		Hidden: r.Hidden, Batch: r.Batch, Batches: cmp.Or(r.Batches, 150), Seed: r.Seed,
+	}
 }
 
-// time returns the result of a timing.
-func (r *runner) time(ctx context.Context, j job) (any, error) {
-	s := timeSettings{
-		Kind: string(j.kind), Data: j.spec, Method: j.method, Samples: j.samples, Batch: r.Batch, Batches: r.Batches, Layers: j.layers, Seed: r.Seed,
-		Fingerprint: r.fingerprint, Machine: machine.Describe(),
+// timeTable is a table of times.
+func timeTable(name, alias, title, quantity, timedBy string, caption func(*runner) string, rows func(*runner) []PaperRow, of func(*runner, string, PaperRow) key) Experiment {
+	return Experiment{
+		Name: name, Alias: alias, Title: title, Data: fiveNames(), caption: caption, finish: compareFigure,
+		fill: []filler{func(r *runner, spec string, report *Report) {
+			for _, row := range rows(r) {
+				r.addTime(report, of(r, spec, row), row, quantity, timedBy)
+			}
+		}},
 	}
-	measure := r.timeSampling
-	if s.Batches == 0 {
-		s.Batches = 200
-	}
-	if j.kind == stepping {
-		s.Hidden, measure = r.Hidden, r.timeSteps
-		if r.Batches == 0 {
-			s.Batches = 150
-		}
-	}
-	result := new(timeResult)
-	words := []string{j.spec, j.method, sizesText(j.samples), fmt.Sprintf("%d-layers", j.layers)}
-	return result, r.cell(ctx, j, s, result, words, func() error {
-		times, err := measure(ctx, j, s)
-		if err != nil {
-			return err
-		}
-		spread := study.NewSpread(times)
-		*result = timeResult{N: spread.N, Mean: spread.Mean, SD: spread.SD, Median: study.Median(times)}
-		r.log(fmt.Sprintf("%s, %d layers: %.3f ms", j, j.layers, result.Mean))
-		return nil
+}
+
+// samplingTable is the table of sampling times.
+func samplingTable(name, alias string) Experiment {
+	return timeTable(name, alias, "Milliseconds to sample one layer for a mini-batch", "ms to sample a layer", paperSampling, func(r *runner) string {
+		return fmt.Sprintf("One goroutine, mini-batches of %d; the time includes the block's transpose. Our number is the median, the paper's a mean; our mean decides whether it is in the paper's range. "+
+			"The paper's program probably reads single rows of a matrix stored by columns for its node-wise times: we claim no speed-up over them.", r.Batch)
+	}, func(r *runner) []PaperRow { return r.rowsOf(r.paper.SamplingTime, 1) }, (*runner).samplingKey)
+}
+
+// stepTable is a table of training times of models of some layers.
+func stepTable(name, alias string, layers int) Experiment {
+	return timeTable(name, alias, fmt.Sprintf("Milliseconds of a training step of a %d-layer model", layers), fmt.Sprintf("ms a training step, %d layers", layers), paperTraining, func(*runner) string {
+		return "A step is forward, backward and Adam, sampling left out. Our number is the median, the paper's a mean; our mean decides whether it is in the paper's range. The paper's step ran on a GPU, and includes copying the batch there. " +
+			"On a large graph a cell ends after 90 s, with the steps done."
+	}, func(r *runner) []PaperRow { return r.rowsOf(r.paper.TrainingTime[fmt.Sprint(layers)], layers) }, func(r *runner, spec string, row PaperRow) key {
+		return r.stepKey(spec, row, layers)
 	})
 }
 
@@ -86,48 +81,37 @@ func (r *runner) time(ctx context.Context, j job) (any, error) {
 // the row has no measurements. After ± the paper prints a standard deviation over the
 // batches, which is far above the error of the mean. A number within twice the ± is in
 // range.
-func (r *runner) addTime(report *Report, j job, paper PaperRow, quantity, timedBy string) {
-	t := resultOf[timeResult](r, j)
-	if t == nil && r.failed[j.key()] == nil {
+func (r *runner) addTime(report *Report, k key, paper PaperRow, quantity, timedBy string) {
+	t := resultOf[timeResult](r, k)
+	if t == nil && r.failed(k) == nil {
 		return // missing
 	}
 	if t == nil {
 		t = &timeResult{Mean: math.NaN()}
 	}
-	row := Row{
-		Dataset: j.spec, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity,
-		N: t.N, Mean: t.Mean, Std: t.SD, SEM: study.StandardError(t.SD, t.N), Median: t.Median, Paper: paper.value(j.spec),
-	}
-	row.compare()
-	row.explain(timedBy)
-	report.Rows = append(report.Rows, row)
+	report.add(timedBy, Row{
+		Dataset: k.Data, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity, is: is{Of: aTime},
+		N: t.N, Mean: t.Mean, Std: t.SD, SEM: study.StandardError(t.SD, t.N), Median: t.Median, Paper: paper.value(k.Data),
+	})
 }
 
-func captionOfSampling(r *runner) string {
-	return fmt.Sprintf("One goroutine, mini-batches of %d; the time includes the block's transpose. Our number is the median, the paper's a mean; our mean decides whether it is in the paper's range. "+
-		"The paper's program probably reads single rows of a matrix stored by columns for its node-wise times: we claim no speed-up over them.", r.Batch)
-}
-
-func captionOfSteps(*runner) string {
-	return "A step is forward, backward and Adam, sampling left out. Our number is the median, the paper's a mean; our mean decides whether it is in the paper's range. The paper's step ran on a GPU, and includes copying the batch there. " +
-		"On a large graph a cell ends after 90 s, with the steps done."
-}
-
-// timeSampling returns the sampling times of s.Batches batches in milliseconds.
-func (r *runner) timeSampling(ctx context.Context, j job, s timeSettings) ([]float64, error) {
-	sampler, err := r.sampler(j.method, j.samples, 1, false)
+// timeSampling times the sampling of mini-batches.
+func (r *runner) timeSampling(ctx context.Context, k key) (*timeResult, error) {
+	sampler, err := r.sampler(k.Method, k.Samples, 1, false)
 	if err != nil {
 		return nil, err
 	}
-	return sampleTimes(ctx, sampler, r.data.Split.Train, s.Batch, s.Batches, s.Seed)
+	times, err := sampleTimes(ctx, sampler, r.data.Split.Train, k)
+	return newTimeResult(times), err
 }
 
 // sampleTimes returns the milliseconds to draw mini-batches of some nodes, after ten
 // that do not count.
-func sampleTimes(ctx context.Context, sampler samplers.Sampler, nodes []int32, size, batches int, seed uint64) ([]float64, error) {
+func sampleTimes(ctx context.Context, sampler samplers.Sampler, nodes []int32, k key) ([]float64, error) {
 	const warmup = 10
+	k.Batches += warmup
 	var times []float64
-	for d, err := range draw(ctx, sampler, nodes, size, warmup+batches, seed) {
+	for d, err := range draw(ctx, sampler, nodes, k) {
 		if err != nil {
 			return nil, err
 		}
@@ -143,23 +127,25 @@ type drawn struct {
 	ms    float64 // to sample it
 }
 
-// draw samples mini-batches of some nodes. It ends after an error.
-func draw(ctx context.Context, sampler samplers.Sampler, nodes []int32, size, batches int, seed uint64) iter.Seq2[drawn, error] {
+// draw samples a cell's mini-batches from some nodes. It ends after an error.
+func draw(ctx context.Context, sampler samplers.Sampler, nodes []int32, of key) iter.Seq2[drawn, error] {
 	return func(yield func(drawn, error) bool) {
 		source := new(rand.PCG)
 		rng := rand.New(source)
 		var batch samplers.MiniBatch
-		for k := range batches {
-			samplers.Seed(source, seed, 0, uint64(k))
-			seeds := study.RandomBatch(rng, nodes, size)
+		for k := range of.Batches {
+			samplers.Seed(source, of.Seed, 0, uint64(k))
+			seeds := study.RandomBatch(rng, nodes, of.Batch)
 			start := time.Now()
 			err := sampler.Sample(ctx, seeds, rng, &batch)
-			if !yield(drawn{&batch, seeds, time.Since(start).Seconds() * 1e3}, err) || err != nil {
+			if !yield(drawn{&batch, seeds, milliseconds(start)}, err) || err != nil {
 				return
 			}
 		}
 	}
 }
+
+func milliseconds(since time.Time) float64 { return time.Since(since).Seconds() * 1e3 }
 
 // longest bounds the time of one cell: on a large graph full neighbourhoods take
 // seconds a step, and a few steps are enough.
@@ -167,8 +153,8 @@ const longest = 90 * time.Second
 
 // timeSteps times steps one by one, each on a batch sampled before. The first and the
 // last 20 of n steps do not count, or a fifth each if n is less than 100.
-func (r *runner) timeSteps(ctx context.Context, j job, s timeSettings) ([]float64, error) {
-	model, err := r.model(j, s.Seed, false)
+func (r *runner) timeSteps(ctx context.Context, k key) (*timeResult, error) {
+	model, err := r.model(k, false)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +166,7 @@ func (r *runner) timeSteps(ctx context.Context, j job, s timeSettings) ([]float6
 	var times []float64
 	var adam train.AdamState
 	start := time.Now()
-	for d, err := range draw(ctx, model.Batch.Sampler(), r.data.Split.Train, s.Batch, s.Batches, s.Seed) {
+	for d, err := range draw(ctx, model.Batch.Sampler(), r.data.Split.Train, k) {
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +177,7 @@ func (r *runner) timeSteps(ctx context.Context, j job, s timeSettings) ([]float6
 		if err := (train.Adam{LR: 0.001}).Step(program.Parameters(), program.Gradients(), &adam); err != nil {
 			return nil, err
 		}
-		times = append(times, time.Since(before).Seconds()*1e3)
+		times = append(times, milliseconds(before))
 		if time.Since(start) > longest && len(times) >= 5 {
 			break
 		}
@@ -200,5 +186,5 @@ func (r *runner) timeSteps(ctx context.Context, j job, s timeSettings) ([]float6
 	if len(times) < 100 {
 		discard = len(times) / 5
 	}
-	return times[discard : len(times)-discard], nil
+	return newTimeResult(times[discard : len(times)-discard]), nil
 }

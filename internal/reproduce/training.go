@@ -3,44 +3,19 @@ package reproduce
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"os"
+	"math"
 	"path/filepath"
 	"time"
 
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/internal/blas"
-	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
-
-// trainSettings is everything that a training run depends on.
-type trainSettings struct {
-	Kind       string  `json:"kind"` // the kind of result
-	Data       string  `json:"data"`
-	Method     string  `json:"method"`
-	Samples    []int   `json:"samples"`
-	Layers     int     `json:"layers"`
-	Hidden     int     `json:"hidden"`
-	Dropout    float64 `json:"classifier_dropout"` // of the classifier's inputs
-	Batch      int     `json:"batch"`
-	MaxBatches int     `json:"max_batches"`
-	EvalEvery  int     `json:"eval_every"`
-	Patience   int     `json:"patience"`
-	Seed       uint64  `json:"seed"`
-	BLAS       string  `json:"blas"`
-
-	// ExactInput says that training reads P·X computed once.
-	ExactInput bool `json:"exact_input,omitempty"`
-
-	Fingerprint string `json:"fingerprint"` // of the data: the data of one SPEC may change
-}
 
 // trainResult is the part of a training run's result that a cell holds.
 type trainResult struct {
@@ -64,16 +39,39 @@ type curvePoint struct {
 	Valid study.Number `json:"valid"`
 }
 
-// trainSettings returns the settings of a run.
-func (r *runner) trainSettings(j job) trainSettings {
-	s := trainSettings{
-		Kind: string(j.kind), Data: j.spec, Method: j.method, Samples: j.samples, Layers: j.layers, Hidden: r.Hidden, Dropout: classifierDropout, Batch: r.Batch,
-		MaxBatches: r.MaxBatches, EvalEvery: r.evalEvery(j), ExactInput: j.method == fullMethod, Patience: r.Patience, Seed: r.Seed + uint64(j.run), Fingerprint: r.fingerprint,
+// String is the outcome for a line of progress.
+func (t *trainResult) String() string {
+	return fmt.Sprintf("test %s %.4f after %d batches", t.Metric, float64(t.Test), t.Batches)
+}
+
+// best returns the best validation metric of the run.
+func (t *trainResult) best() float64 {
+	best := math.Inf(-1)
+	for _, p := range t.Curve {
+		best = max(best, float64(p.Valid))
 	}
-	if b, err := blas.Default(); err == nil {
-		s.BLAS = b.Name()
+	return best
+}
+
+// reaches returns the mini-batch of the first score that is at least goal, or of the
+// end.
+func (t *trainResult) reaches(goal float64) int {
+	for _, p := range t.Curve {
+		if float64(p.Valid) >= goal {
+			return p.Batch
+		}
 	}
-	return s
+	return t.Batches
+}
+
+func newTrainResult(data *datasets.Data, h *train.Result) *trainResult {
+	t := &trainResult{
+		Metric: string(data.Metric), Test: study.Number(h.Test), Valid: study.Number(h.Best), Batches: h.Batches, BestBatch: h.BestBatch, Stop: h.Stop,
+	}
+	for _, e := range h.Evaluations {
+		t.Curve = append(t.Curve, curvePoint{e.Batch, study.Number(e.Loss), study.Number(e.Valid)})
+	}
+	return t
 }
 
 // fullMethod is full batch. Its runs read P·X computed once: the same model and the same
@@ -85,172 +83,106 @@ const fullMethod = "full"
 const regressionEvalEvery = 50
 
 // evalEvery returns the number of mini-batches between two scores of a run.
-func (r *runner) evalEvery(j job) int {
-	every := r.EvalEvery.of(j.spec)
-	if j.kind == regressing {
+func (r *runner) evalEvery(of kind, spec string) int {
+	every := r.EvalEvery.of(spec)
+	if of == regressing {
 		every = max(every, min(regressionEvalEvery, r.MaxBatches))
 	}
 	return every
 }
 
-// trainJobs lists the training runs of one row.
-func (r *runner) trainJobs(spec string, row PaperRow, layers int) []job {
-	return r.runsOf(job{kind: training, spec: spec, method: row.Method, samples: row.Samples, layers: layers})
+// runs lists training runs that differ in their seeds.
+func (r *runner) runs(k key) []key {
+	k.Hidden, k.Batch, k.MaxBatches, k.Patience = r.Hidden, r.Batch, r.MaxBatches, r.Patience
+	k.EvalEvery = r.evalEvery(k.Kind, k.Data)
+	var keys []key
+	for run := range r.Runs.of(k.Data) {
+		k.Seed = r.Seed + uint64(run)
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+// trainKeys lists the training runs of one row of a table of 2-layer models.
+func (r *runner) trainKeys(spec string, row PaperRow) []key {
+	return r.runs(key{Kind: training, Data: spec, Method: row.Method, Samples: row.Samples, Layers: 2})
 }
 
 // trained returns the results of the training runs of one row.
-func (r *runner) trained(spec string, row PaperRow, layers int) []*trainResult {
-	return resultsOf[trainResult](r, r.trainJobs(spec, row, layers))
+func (r *runner) trained(spec string, row PaperRow) []*trainResult {
+	return resultsOf[trainResult](r, r.trainKeys(spec, row))
 }
 
 // train returns the result of one training run.
-func (r *runner) train(ctx context.Context, j job) (any, error) {
-	settings := r.trainSettings(j)
-	result := new(trainResult)
-	words := []string{j.spec, j.method, sizesText(j.samples), fmt.Sprintf("seed-%d", settings.Seed)}
-	return result, r.trainedCell(ctx, j, settings, result, words, func() error {
-		model, history, err := r.fit(ctx, j, settings)
-		if err != nil {
-			return err
-		}
-		*result = *newTrainResult(r.data, history)
-		if j.key() == errorWeights(j.spec).key() {
-			if result.Weight, err = firstWeight(model); err != nil {
-				return err
-			}
-		}
-		r.log(fmt.Sprintf("%s, seed %d: test %s %.4f after %d batches, %.0f s", j, settings.Seed, result.Metric, float64(result.Test), result.Batches, history.WallS))
-		return nil
-	})
-}
-
-// firstWeight returns the weight of the first convolution, little-endian float32.
-func firstWeight(model *layers.GCN) ([]byte, error) {
-	values, ok := model.Convolutions[0].W.Value().Data().([]float32)
-	if !ok {
-		return nil, fmt.Errorf("reproduce: the weight of layer 1 is %T, want float32 values", model.Convolutions[0].W.Value().Data())
-	}
-	return binary.Append(nil, binary.LittleEndian, values)
-}
-
-// trainedCell is cell for a result of a training run. It removes the run's checkpoints once
-// the cell is saved, so that a stop before that loses nothing. A locked folder keeps other processes
-// away meanwhile; the error is rundir.ErrLocked if another process has it.
-func (r *runner) trainedCell(ctx context.Context, j job, settings trainSettings, result any, words []string, compute func() error) error {
-	absent := errors.New("the cell is absent")
-	err := r.cell(ctx, j, settings, result, words, func() error { return absent })
-	if !errors.Is(err, absent) {
-		return err
-	}
-	dir, err := r.runFolder(settings)
+func (r *runner) train(ctx context.Context, k key) (*trainResult, error) {
+	model, h, err := r.fit(ctx, k, k.Method == fullMethod)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	claim := dir + ".claim"
-	held, err := rundir.Open(claim)
-	switch {
-	case errors.Is(err, os.ErrNotExist): // the process that had it has just removed it
-		return fmt.Errorf("reproduce: %s: %w", claim, rundir.ErrLocked)
-	case err != nil:
-		return fmt.Errorf("reproduce: %w", err)
+	t := newTrainResult(r.data, h)
+	w := r.errorWeights(k.Data)
+	if w.Fingerprint = k.Fingerprint; w.id() == k.id() {
+		values, ok := model.Convolutions[0].W.Value().Data().([]float32)
+		if !ok {
+			return nil, fmt.Errorf("reproduce: the weight of layer 1 is %T, want float32 values", model.Convolutions[0].W.Value().Data())
+		}
+		t.Weight, err = binary.Append(nil, binary.LittleEndian, values)
 	}
-	defer func() {
-		_ = os.RemoveAll(claim) // before others can lock it
-		_ = held.Close()
-	}()
-	// The process that had the lock before may have saved the cell.
-	if err := r.cell(ctx, j, settings, result, words, compute); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("reproduce: %w", err)
-	}
-	return nil
+	return t, err
 }
 
-// runFolder returns the folder of a run's checkpoints, among the cells.
-func (r *runner) runFolder(settings trainSettings) (string, error) {
-	name, err := r.cells.name("run", settings)
-	return filepath.Join(r.cells.dir, name), err
-}
-
-// fit trains a model. A stopped run goes on from its checkpoints, and a finished one gives
-// its model again.
-func (r *runner) fit(ctx context.Context, j job, settings trainSettings) (*layers.GCN, *train.Result, error) {
-	if err := r.propagate(ctx); err != nil {
-		return nil, nil, err
+// fit trains the paper's model, with exact input or without. A stopped run goes on from its
+// checkpoints, and a finished one gives its model again.
+func (r *runner) fit(ctx context.Context, k key, exact bool) (*layers.GCN, *train.Result, error) {
+	if r.exact == nil {
+		var err error
+		if r.exact, err = layers.NewExactInput(ctx, r.data.Laplacian(), r.data.Features, r.data.Propagated, nil); err != nil {
+			return nil, nil, err
+		}
 	}
-	model, err := r.model(j, settings.Seed, settings.ExactInput)
+	model, err := r.model(k, exact)
 	if err != nil {
 		return nil, nil, err
 	}
 	model.ReadPropagated(r.exact)
-	dir, err := r.runFolder(settings)
-	if err != nil {
-		return nil, nil, err
-	}
-	start := time.Now()
-	history, err := train.Fit(ctx, model, r.data, train.Options{
-		Batch: r.Batch, MaxBatches: r.MaxBatches, EvalEvery: settings.EvalEvery, Patience: r.Patience, Seed: settings.Seed, Dir: dir, Resume: true,
+	dir, start := r.cells.folder(k), time.Now()
+	result, err := train.Fit(ctx, model, r.data, train.Options{
+		Batch: k.Batch, MaxBatches: k.MaxBatches, EvalEvery: k.EvalEvery, Patience: k.Patience, Seed: k.Seed, Dir: dir, Resume: true,
 		CheckpointInterval: time.Minute,
 		Config:             map[string]any{"cell": filepath.Base(dir)},
 		Progress: func(p train.Progress) {
 			if p.Evaluated && time.Since(start) > 30*time.Second {
 				start = time.Now()
-				r.log(fmt.Sprintf("%s, seed %d: batch %d, best %.4f", j, settings.Seed, p.Batch, p.Best))
+				r.log(fmt.Sprintf("%s, seed %d: batch %d, best %.4f", k, k.Seed, p.Batch, p.Best))
 			}
 		},
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return model, history, nil
+	return model, result, err
 }
 
 // classifierDropout is the rate of the further dropout that the paper's program has
 // before the classifier.
 const classifierDropout = 0.2
 
-// propagate computes P·X of the open data, for all runs on them.
-func (r *runner) propagate(ctx context.Context) (err error) {
-	if r.exact == nil {
-		r.exact, err = layers.NewExactInput(ctx, r.data.Laplacian(), r.data.Features, r.data.Propagated, nil)
-	}
-	return err
-}
-
-// sampler makes a sampler of the open data.
-func (r *runner) sampler(method string, sizes []int, layers int, exact bool) (samplers.Sampler, error) {
+// model builds the paper's model over a sampler of the open data, with exact input or without.
+func (r *runner) model(k key, exact bool) (*layers.GCN, error) {
+	o := layers.GCNOptions{Hidden: k.Hidden, ClassifierDropout: classifierDropout, Seed: k.Seed}
+	sampled := k.Layers
 	if exact {
-		layers--
+		o.ExactInput, sampled = r.exact, sampled-1
 	}
-	return samplers.ByName(method, samplers.Config{Laplacian: r.data.Laplacian(), Train: r.data.Split.Train, Layers: layers, Sizes: sizes, ExactInput: exact})
-}
-
-// model builds the paper's model over a job's sampler, with exact input or without.
-func (r *runner) model(j job, seed uint64, exact bool) (*layers.GCN, error) {
-	sizes := j.samples
+	sizes := k.Samples
 	if len(sizes) == 0 {
-		sizes = []int{r.Batch}
+		sizes = []int{k.Batch}
 	}
-	sampler, err := r.sampler(j.method, sizes, j.layers, exact)
+	sampler, err := r.sampler(k.Method, sizes, sampled, exact)
 	if err != nil {
 		return nil, err
-	}
-	o := layers.GCNOptions{Hidden: r.Hidden, ClassifierDropout: classifierDropout, Seed: seed}
-	if exact {
-		o.ExactInput = r.exact
 	}
 	return layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), r.data.Features, r.data.Labels, o)
 }
 
-func newTrainResult(data *datasets.Data, h *train.Result) *trainResult {
-	t := &trainResult{
-		Metric: string(data.Metric), Test: study.Number(h.Test), Valid: study.Number(h.Best), Batches: h.Batches, BestBatch: h.BestBatch,
-		Stop: h.Stop,
-	}
-	for _, e := range h.Evaluations {
-		t.Curve = append(t.Curve, curvePoint{e.Batch, study.Number(e.Loss), study.Number(e.Valid)})
-	}
-	return t
+// sampler makes a sampler of some layers of the open data.
+func (r *runner) sampler(method string, sizes []int, layers int, exact bool) (samplers.Sampler, error) {
+	return samplers.ByName(method, samplers.Config{Laplacian: r.data.Laplacian(), Train: r.data.Split.Train, Layers: layers, Sizes: sizes, ExactInput: exact})
 }

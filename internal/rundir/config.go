@@ -13,10 +13,28 @@ import (
 	"strings"
 )
 
-// DecodeConfig is DecodeObject for a configuration. It gives the fields today's names.
+// Schema is the number of the form of config.json and of checkpoints. It changes with the
+// form: this program reads no files of another number.
+const Schema = 3
+
+// SchemaField is the field of config.json that holds Schema.
+const SchemaField = "schema"
+
+// SchemaError is the error of a file with another number.
+func SchemaError(number any) error {
+	return fmt.Errorf("its schema is %v and this program's is %d: train again, or use the program that wrote it", number, Schema)
+}
+
+// DecodeConfig is DecodeObject for a configuration. It must have this program's schema.
 func DecodeConfig(text []byte) (map[string]any, error) {
 	m, err := DecodeObject(text)
-	return Upgrade(m), err
+	if err != nil {
+		return nil, err
+	}
+	if number, there := m[SchemaField]; number != json.Number(strconv.Itoa(Schema)) {
+		return nil, SchemaError(jsonText(number, there))
+	}
+	return m, nil
 }
 
 // DecodeObject reads the contents of a run's file, one JSON object with fields. Numbers
@@ -24,9 +42,12 @@ func DecodeConfig(text []byte) (map[string]any, error) {
 func DecodeObject(text []byte) (map[string]any, error) {
 	m, err := decode(text)
 	if err == nil && len(m) == 0 {
-		return nil, errors.New("an object without fields")
+		err = errors.New("an object without fields")
 	}
-	return m, err
+	if err != nil {
+		return nil, fmt.Errorf("damaged: %w", err)
+	}
+	return m, nil
 }
 
 // JSONError puts an error of reading a JSON object into words about the text, instead of
@@ -65,52 +86,6 @@ func decode(text []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// Upgrade returns a configuration in which Field has renamed all fields. A renamed field
-// replaces one that has its name already.
-func Upgrade(config map[string]any) map[string]any {
-	if config == nil {
-		return nil
-	}
-	upgraded := make(map[string]any, len(config))
-	for name := range config {
-		today, value, kept := Field(config, name)
-		if _, there := upgraded[today]; kept && !(there && today == name) {
-			upgraded[today] = value
-		}
-	}
-	return upgraded
-}
-
-// Field returns the name and the value that a field of a configuration has today, or
-// false if today's configurations do not hold it. Earlier programs wrote batch_size
-// for batch, rate for lr, max_epochs for epochs, null for a limit that is off (today
-// 0), and for epochs of one pass permute beside the number of batches in a pass
-// (today a batches_per_epoch of 0).
-func Field(config map[string]any, name string) (today string, value any, kept bool) {
-	today, value = name, config[name]
-	if renamed, ok := map[string]string{"batch_size": "batch", "rate": "lr", "max_epochs": "epochs"}[name]; ok {
-		today = renamed
-	}
-	switch today {
-	case "max_batches", "epochs", "patience":
-		if value == nil {
-			value = json.Number("0")
-		}
-	case "batches_per_epoch":
-		if config["permute"] == true {
-			return "", nil, false
-		}
-	case "permute":
-		switch value {
-		case true:
-			return "batches_per_epoch", json.Number("0"), true
-		case false:
-			return "", nil, false
-		}
-	}
-	return today, value, true
-}
-
 // ThroughJSON returns m as it is read once it is written.
 func ThroughJSON(m map[string]any) (map[string]any, error) {
 	text, err := json.Marshal(m)
@@ -132,8 +107,8 @@ func SameConfig(before, now map[string]any, mayChange ...string) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		was, hadIt := fieldOf(before, name)
-		is, hasIt := fieldOf(now, name)
+		was, hadIt := before[name]
+		is, hasIt := now[name]
 		if slices.Contains(mayChange, name) || hadIt == hasIt && same(was, is) {
 			continue
 		}
@@ -168,15 +143,6 @@ func sameNumber(a, b string) bool {
 	x, err := strconv.ParseFloat(a, 64)
 	y, wrong := strconv.ParseFloat(b, 64)
 	return err == nil && wrong == nil && x == y
-}
-
-// fieldOf returns the value of a field. Earlier programs had one model, and did not write
-// which.
-func fieldOf(config map[string]any, name string) (v any, there bool) {
-	if v, there = config[name]; !there && name == "model" {
-		return "program", true
-	}
-	return v, there
 }
 
 func jsonText(v any, there bool) string {

@@ -17,6 +17,7 @@ import (
 // The files of a run.
 const (
 	ConfigFile  = "config.json"
+	SchemaFile  = "schema.json" // of the data
 	MetricsFile = "metrics.jsonl"
 	LastFile    = "last.ckpt"
 	BestFile    = "best.ckpt"
@@ -92,21 +93,15 @@ func (f *Folder) named(name string, err error) error {
 // holdsLock reports whether the lock's file still has its name.
 func (f *Folder) holdsLock() bool {
 	ours, err := f.lock.Stat()
-	if err != nil {
-		return false
-	}
-	there, err := f.root.Lstat(lockFile)
-	return err == nil && os.SameFile(ours, there)
+	there, missing := f.root.Lstat(lockFile)
+	return err == nil && missing == nil && os.SameFile(ours, there)
 }
 
 // InPlace reports whether the folder is still the one at its path.
 func (f *Folder) InPlace() bool {
 	ours, err := f.root.Stat(".")
-	if err != nil {
-		return false
-	}
-	there, err := os.Stat(f.path)
-	return err == nil && os.SameFile(ours, there)
+	there, missing := os.Stat(f.path)
+	return err == nil && missing == nil && os.SameFile(ours, there)
 }
 
 // Has reports whether the folder has a file of that name.
@@ -122,7 +117,7 @@ func (f *Folder) Has(name string) (bool, error) {
 // to remove them: a run without its last checkpoint begins again.
 func (f *Folder) Present() ([]string, error) {
 	var names []string
-	for _, name := range []string{LastFile, BestFile, MetricsFile, ResultFile, ConfigFile} {
+	for _, name := range []string{LastFile, BestFile, MetricsFile, ResultFile, SchemaFile, ConfigFile} {
 		has, err := f.Has(name)
 		if err != nil {
 			return nil, err

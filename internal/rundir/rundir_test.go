@@ -1,7 +1,6 @@
 package rundir_test
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -170,21 +169,18 @@ func TestFolderFollowsNoLink(t *testing.T) {
 	check(t, outside, "kept")
 }
 
-func TestUpgrade(t *testing.T) {
-	for old, want := range map[string]string{
-		`{"batch_size": 2, "rate": 0.1, "max_epochs": 3, "patience": 4, "permute": false, "batches_per_epoch": 5}`: `{"batch":2,"batches_per_epoch":5,"epochs":3,"lr":0.1,"patience":4}`,
-		`{"max_epochs": null, "max_batches": null, "patience": null, "metric": null}`:                              `{"epochs":0,"max_batches":0,"metric":null,"patience":0}`,
-		`{"permute": true, "batches_per_epoch": 5}`:                                                                `{"batches_per_epoch":0}`,
-		`{"epochs": 0, "permute": 1}`:                                                                              `{"epochs":0,"permute":1}`,
-		`{"rate": 0.1, "lr": "mine"}`:                                                                              `{"lr":0.1}`,
-		`{"seed": 18446744073709551615}`:                                                                           `{"seed":18446744073709551615}`,
+// A configuration of another schema, or of none, is refused.
+func TestSchema(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a": 1, "schema": 3}`:   "",
+		`{"a": 1, "schema": 1}`:   "its schema is 1 and this program's is 3: train again, or use the program that wrote it",
+		`{"a": 1, "schema": 4}`:   "its schema is 4 and",
+		`{"a": 1, "schema": "3"}`: `its schema is "3" and`,
+		`{"a": 1}`:                "its schema is not set and",
 	} {
-		m, err := rundir.DecodeConfig([]byte(old))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := json.Marshal(m); err != nil || string(got) != want {
-			t.Errorf("%s becomes %s, %v, want %s", old, got, err, want)
+		m, err := rundir.DecodeConfig([]byte(text))
+		if want == "" && (err != nil || len(m) != 2) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, %v, want %q", text, m, err, want)
 		}
 	}
 }
@@ -227,7 +223,7 @@ func TestSameConfig(t *testing.T) {
 		{"9007199254740992", "9007199254740993", false}, // equal as float64
 	} {
 		read := func(value string) map[string]any {
-			m, err := rundir.DecodeConfig([]byte(`{"v": ` + value + `}`))
+			m, err := rundir.DecodeObject([]byte(`{"v": ` + value + `}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -235,16 +231,6 @@ func TestSameConfig(t *testing.T) {
 		}
 		if got := rundir.SameConfig(read(c.before), read(c.now)) == nil; got != c.same {
 			t.Errorf("%s and %s: same %v, want %v", c.before, c.now, got, c.same)
-		}
-	}
-	// Earlier programs wrote configurations without a model.
-	for model, same := range map[string]bool{"program": true, "equation": false} {
-		now := map[string]any{"model": model}
-		if got := rundir.SameConfig(map[string]any{}, now) == nil; got != same {
-			t.Errorf("no model is the same as %s: %v", model, got)
-		}
-		if got := rundir.SameConfig(now, map[string]any{}) == nil; got != same {
-			t.Errorf("%s is the same as no model: %v", model, got)
 		}
 	}
 	for _, text := range []string{"", "null", "[]", "{} {}", "{", "{}"} {

@@ -24,18 +24,16 @@ func Figure(space []Dimension, settings []Setting, rows []Row, score string) *fi
 			best = r.Setting // the last one is of the last rung
 		}
 	}
-	for k := range settings {
-		line := figure.Series{}
-		if k == best {
+	first.Lines = figure.Curves(rows, func(r Row) (string, float64, float64, float64) {
+		return strconv.Itoa(r.Setting), float64(r.Batches), float64(r.Valid), known(r.SEM)
+	})
+	for k := range first.Lines {
+		line := &first.Lines[k]
+		if line.Name == strconv.Itoa(best) {
 			line.Name = "the best setting"
+		} else {
+			line.Name = ""
 		}
-		for _, r := range rows {
-			if r.Setting == k {
-				line.X, line.Y = append(line.X, float64(r.Batches)), append(line.Y, float64(r.Valid))
-				line.Error = append(line.Error, known(r.SEM))
-			}
-		}
-		first.Lines = append(first.Lines, line)
 	}
 	// The line of the best setting is drawn over the others.
 	slices.SortStableFunc(first.Lines, func(a, b figure.Series) int { return len(a.Name) - len(b.Name) })
@@ -58,17 +56,9 @@ func panel(d *Dimension, k int, settings []Setting, rows []Row, score string) fi
 		p.LogX = d.Log
 		p.Decades = d.Log && d.High >= 100*d.Low
 	}
-	for _, r := range rows {
-		name := fmt.Sprintf("after %d mini-batches", r.Batches)
-		s := slices.IndexFunc(p.Points, func(s figure.Series) bool { return s.Name == name })
-		if s < 0 {
-			s = len(p.Points)
-			p.Points = append(p.Points, figure.Series{Name: name})
-		}
-		of := &p.Points[s]
-		of.X, of.Y = append(of.X, at(settings[r.Setting])), append(of.Y, float64(r.Valid))
-		of.Error = append(of.Error, known(r.SEM))
-	}
+	p.Points = figure.Curves(rows, func(r Row) (string, float64, float64, float64) {
+		return fmt.Sprintf("after %d mini-batches", r.Batches), at(settings[r.Setting]), float64(r.Valid), known(r.SEM)
+	})
 	return p
 }
 

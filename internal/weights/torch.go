@@ -5,24 +5,22 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
+	"math"
 	"path"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/regularfile"
+	"github.com/gcn-layerwise/gcn/internal/pickle"
 )
 
-// maxProgram is the largest pickle that is read: a state_dict's takes about 100 bytes a
-// tensor.
-const maxProgram = 1 << 24
-
-func readTorch(ctx context.Context, file string) ([]Tensor, error) {
-	data, err := regularfile.Read(file)
-	if err != nil {
-		return nil, err
+// torchClasses returns the classes of a state_dict. Numbers of the last six are refused with
+// the tensor's name.
+func torchClasses() []pickle.Class {
+	return []pickle.Class{
+		"collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter", pickle.Persistent,
+		"torch FloatStorage", "torch DoubleStorage", "torch HalfStorage", "torch BFloat16Storage",
+		"torch LongStorage", "torch IntStorage", "torch ShortStorage", "torch CharStorage", "torch ByteStorage", "torch BoolStorage",
 	}
-	return decodeTorch(ctx, data)
 }
 
 // decodeTorch reads the zip archive of torch.save: NAME/data.pkl, and a member NAME/data/KEY
@@ -32,149 +30,169 @@ func decodeTorch(ctx context.Context, data []byte) ([]Tensor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: not a zip archive: save it by torch.save of PyTorch 1.6 or later", ErrFormat)
 	}
-	var folder string
-	var program []byte
+	folder, total := "", uint64(0)
 	for _, f := range archive.File {
-		if path.Base(f.Name) == "data.pkl" && strings.Count(f.Name, "/") == 1 {
+		if total += min(f.UncompressedSize64, 1<<47); path.Base(f.Name) == "data.pkl" && strings.Count(f.Name, "/") == 1 {
 			folder = path.Dir(f.Name)
-			if program, err = member(f, maxProgram); err != nil {
-				return nil, err
-			}
 		}
 	}
-	if program == nil {
-		return nil, fmt.Errorf("%w: no data.pkl: save the model's state_dict by torch.save", ErrFormat)
+	if err := memory.Check("its contents", int64(min(total, 1<<62))); err != nil {
+		return nil, err
 	}
-	members := map[string]*zip.File{}
-	for _, f := range archive.File {
-		members[f.Name] = f
-	}
-	if f := members[folder+"/byteorder"]; f != nil {
-		if order, err := member(f, 16); err != nil || string(order) != "little" {
-			return nil, fmt.Errorf("%w: byte order %.16q, want little", ErrFormat, order)
+	read := func(name string, most int64) ([]byte, error) {
+		f, err := archive.Open(folder + "/" + name)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %.100v: save the model's state_dict by torch.save", ErrFormat, err)
 		}
+		defer f.Close()
+		var text bytes.Buffer
+		info, err := f.Stat()
+		if err == nil && info.Size() > most {
+			err = fmt.Errorf("%d bytes, at most %d are read", info.Size(), most)
+		}
+		if err == nil {
+			text.Grow(int(info.Size()) + bytes.MinRead)
+			_, err = text.ReadFrom(f) // no more than the archive says
+		}
+		if err != nil {
+			err = fmt.Errorf("%w: %.100s: %w", ErrFormat, name, err)
+		}
+		return text.Bytes(), err
 	}
-	object, err := (&machine{program: program, memo: map[uint32]any{}}).run(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%w: data.pkl: %w", ErrFormat, err)
-	}
-	entries, err := stateDict(object)
+	const mostProgram = 1 << 26 // bytes, far above those of a model of many layers
+	program, err := read("data.pkl", mostProgram)
 	if err != nil {
 		return nil, err
 	}
-	var tensors []Tensor
-	contents := map[string][]byte{}
-	for _, e := range entries {
-		t := e.value.(*pickledTensor)
-		raw, there := contents[t.storage.key]
-		if !there {
-			f := members[folder+"/data/"+t.storage.key]
-			if f == nil {
-				return nil, fmt.Errorf("%w: tensor %q: no member data/%.40s", ErrFormat, e.key, t.storage.key)
-			}
-			if raw, err = member(f, int64(len(data))); err != nil {
-				return nil, err
-			}
-			contents[t.storage.key] = raw
+	if order, err := read("byteorder", mostProgram); err == nil && string(order) != "little" { // old versions have none
+		return nil, fmt.Errorf("%w: byte order %.16q, want little", ErrFormat, order)
+	}
+	object, err := pickle.Load(ctx, string(program), torchClasses())
+	if err != nil {
+		return nil, fmt.Errorf("%w: data.pkl: %w", ErrFormat, err)
+	}
+	tensors, views, err := stateDict(object)
+	if err != nil {
+		return nil, err
+	}
+	storages := map[string][]byte{}
+	for k, v := range views {
+		raw, there := storages[v.key]
+		kind, err := v.check(tensors[k].Shape)
+		if err == nil && !there {
+			raw, err = read("data/"+v.key, int64(v.count*kind.bytes))
+			storages[v.key] = raw
 		}
-		values, err := t.values(raw)
+		if err == nil {
+			tensors[k].Values, err = v.values(raw, tensors[k].Shape)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", e.key, err)
+			return nil, fmt.Errorf("tensor %q: %w", tensors[k].Name, err)
 		}
-		tensors = append(tensors, Tensor{e.key.(string), t.shape, values})
 	}
 	return tensors, nil
 }
 
-// member returns the contents of a member of at most so many bytes.
-func member(f *zip.File, most int64) ([]byte, error) {
-	if f.UncompressedSize64 > uint64(most) {
-		return nil, fmt.Errorf("%w: member %.60s of %d bytes", ErrFormat, f.Name, f.UncompressedSize64)
-	}
-	r, err := f.Open()
-	if err != nil {
-		return nil, fmt.Errorf("%w: member %.60s: %w", ErrFormat, f.Name, err)
-	}
-	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err != nil {
-		return nil, fmt.Errorf("%w: member %.60s: %w", ErrFormat, f.Name, err)
-	}
-	return text, nil
+// view is the place of a tensor in a storage.
+type view struct {
+	key    string // of the storage
+	kind   pickle.Class
+	count  int // numbers of the storage
+	offset int
+	stride []int
 }
 
-// stateDict returns the entries of a dictionary of tensors, or of the dictionary "state_dict"
-// or "model_state_dict" in it.
-func stateDict(object any) ([]pair, error) {
-	d, ok := object.(*dict)
+// stateDict returns the tensors of a dictionary, or of the dictionary "state_dict" or
+// "model_state_dict" in it, without their values. Tensors may share a storage, so the file
+// can be smaller than the values.
+func stateDict(object any) (tensors []Tensor, views []view, err error) {
+	d, ok := object.(*pickle.Dict)
 	if !ok {
-		return nil, fmt.Errorf("%w: it holds no state_dict: save model.state_dict()", ErrFormat)
+		return nil, nil, fmt.Errorf("%w: it holds no state_dict: save model.state_dict()", ErrFormat)
 	}
-	for _, e := range d.pairs {
-		if inner, is := e.value.(*dict); is && (e.key == "state_dict" || e.key == "model_state_dict") {
+	for _, key := range []string{"model_state_dict", "state_dict"} {
+		if inner, is := d.Get(key).(*pickle.Dict); is {
 			d = inner
-			break
 		}
 	}
-	var bytes int64
-	for i, e := range d.pairs {
-		name, named := e.key.(string)
-		t, is := e.value.(*pickledTensor)
-		if !named { // other keys may be as deep as the file is long
-			return nil, fmt.Errorf("%w: the key of entry %d is no text: save model.state_dict()", ErrFormat, i+1)
+	for k, key := range d.Keys {
+		name, named := key.(string) // other keys may be as deep as the file is long
+		v, shape, is := tensor(d.Values[k])
+		if !named || !is {
+			return nil, nil, fmt.Errorf("%w: entry %d, %.60q, is no tensor with a name: save model.state_dict()", ErrFormat, k+1, name)
 		}
-		if !is {
-			return nil, fmt.Errorf("%w: entry %.60q is no tensor: save model.state_dict()", ErrFormat, name)
-		}
-		n, err := size(t.shape)
-		if err != nil {
-			return nil, err
-		}
-		bytes += 4 * int64(n)
+		tensors, views = append(tensors, Tensor{Name: name, Shape: shape}), append(views, v)
 	}
-	// Tensors may share a storage, so the file can be smaller.
-	return d.pairs, memory.Check("its values", bytes)
+	return tensors, views, checkSize(tensors)
 }
 
-// values returns the tensor's values, row-major.
-func (t *pickledTensor) values(raw []byte) ([]float32, error) {
-	kind, known := elements(t.storage.kind)
-	if !known {
-		return nil, fmt.Errorf("%w: it holds %s numbers, want float32, float64, float16 or bfloat16", ErrFormat, t.storage.kind)
+// tensor returns the place and the shape of a tensor.
+func tensor(value any) (v view, shape []int, is bool) {
+	if parameter := arguments(value, "torch._utils _rebuild_parameter", 3); parameter[0] != nil {
+		value = parameter[0]
 	}
-	n, err := size(t.shape)
+	call := arguments(value, "torch._utils _rebuild_tensor_v2", 4)      // storage, offset, shape, strides, …
+	id, _ := arguments(call[0], pickle.Persistent, 1)[0].(pickle.Tuple) // "storage", class, key, device, count
+	v.offset, is = call[1].(int)
+	if !is || v.offset < 0 || len(id) != 5 || id[0] != "storage" {
+		return v, nil, false
+	}
+	var isKey, isKind, isCount bool
+	v.kind, isKind = id[1].(pickle.Class)
+	v.key, isKey = id[2].(string)
+	v.count, isCount = id[4].(int)
+	shape, err := pickle.Ints(call[2])
+	v.stride, _ = pickle.Ints(call[3])
+	isCount = isCount && v.count >= 0 && v.count <= math.MaxInt32
+	return v, shape, isKind && isKey && isCount && err == nil && len(shape) == len(v.stride)
+}
+
+// arguments returns those of a call of a class, n at least; if there is no such call, they are nil.
+func arguments(v any, class pickle.Class, n int) pickle.Tuple {
+	if o, is := v.(*pickle.Object); is && o.Class == class && len(o.Arguments) >= n {
+		return o.Arguments
+	}
+	return make(pickle.Tuple, n)
+}
+
+// check returns the type of a tensor's numbers. It reports a tensor that is not inside its storage.
+func (v *view) check(shape []int) (kind element, err error) {
+	names := map[pickle.Class]string{"torch FloatStorage": "F32", "torch DoubleStorage": "F64", "torch HalfStorage": "F16", "torch BFloat16Storage": "BF16"}
+	kind, known := elements()[names[v.kind]]
+	n, err := size(shape)
+	last := min(v.offset, v.count)
+	for k, d := range shape {
+		last += max(d-1, 0) * min(v.stride[k], v.count) // d and the numbers of a storage are below 2³¹
+		last = min(last, v.count)
+	}
+	switch {
+	case !known:
+		err = fmt.Errorf("%w: it is a %s, want float32, float64, float16 or bfloat16", ErrFormat, v.kind)
+	case err != nil || n > v.count:
+		err = fmt.Errorf("%w: shape %v in a storage of %d numbers", ErrFormat, shape, v.count)
+	case n > 0 && last >= v.count:
+		err = fmt.Errorf("%w: shape %v, strides %v and offset %d in a storage of %d numbers", ErrFormat, shape, v.stride, v.offset, v.count)
+	}
+	return kind, err
+}
+
+// values returns the values of a tensor, row-major, from its storage.
+func (v *view) values(raw []byte, shape []int) ([]float32, error) {
+	kind, err := v.check(shape)
+	if want := v.count * kind.bytes; err == nil && len(raw) != want {
+		err = fmt.Errorf("%w: a storage of %d bytes, want %d", ErrFormat, len(raw), want)
+	}
 	if err != nil {
 		return nil, err
 	}
-	count := len(raw) / kind.bytes
-	last := int64(min(t.offset, count)) // so that no sum overflows
-	for k, d := range t.shape {
-		if d > 0 {
-			step := memory.Product(int64(d-1), int64(t.stride[k]))
-			if step < 0 || step > int64(count) {
-				last = int64(count)
-				break
-			}
-			last += step
-		}
-	}
-	if n > count || n > 0 && last >= int64(count) {
-		return nil, fmt.Errorf("%w: shape %v, strides %v and offset %d in a storage of %d numbers", ErrFormat, t.shape, t.stride, t.offset, count)
-	}
+	n, _ := size(shape) // checked
 	out := make([]float32, n)
-	place := make([]int, len(t.shape))
-	at := t.offset
 	for i := range out {
-		out[i] = kind.decode(raw[at*kind.bytes:])
-		for k := len(place) - 1; k >= 0; k-- {
-			place[k]++
-			at += t.stride[k]
-			if place[k] < t.shape[k] {
-				break
-			}
-			at -= place[k] * t.stride[k]
-			place[k] = 0
+		at, rest := v.offset, i
+		for k := len(shape) - 1; k >= 0; k-- {
+			at, rest = at+rest%shape[k]*v.stride[k], rest/shape[k]
 		}
+		out[i] = kind.decode(raw[at*kind.bytes:])
 	}
 	return out, nil
 }

@@ -1,7 +1,10 @@
 package weights
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +15,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
 // Tensor is a named row-major tensor.
@@ -27,13 +32,17 @@ var ErrFormat = errors.New("not a usable file of weights")
 // Read reads the tensors of a .safetensors, .npz, .pt or .pth file, in the order of the
 // file. Values are converted to float32. Errors name the file. Cost: the file's size.
 func Read(ctx context.Context, path string) ([]Tensor, error) {
-	read := map[string]func(context.Context, string) ([]Tensor, error){
-		".safetensors": readSafetensors, ".npz": readNPZ, ".pt": readTorch, ".pth": readTorch,
+	decode := map[string]func(context.Context, []byte) ([]Tensor, error){
+		".safetensors": decodeSafetensors, ".npz": decodeNPZ, ".pt": decodeTorch, ".pth": decodeTorch,
 	}[strings.ToLower(filepath.Ext(path))]
-	if read == nil {
+	if decode == nil {
 		return nil, fmt.Errorf("%s: want a file ending in .safetensors, .npz, .pt or .pth", path)
 	}
-	tensors, err := read(ctx, path)
+	data, err := regularfile.Read(path)
+	var tensors []Tensor
+	if err == nil {
+		tensors, err = decode(ctx, data)
+	}
 	if err == nil && len(tensors) == 0 {
 		err = fmt.Errorf("%w: it holds no tensor", ErrFormat)
 	}
@@ -43,20 +52,56 @@ func Read(ctx context.Context, path string) ([]Tensor, error) {
 	return tensors, nil
 }
 
+func decodeNPZ(ctx context.Context, data []byte) (tensors []Tensor, err error) {
+	archive, err := npy.NewArchive("archive", bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	var readers []*npy.Reader
+	for _, key := range archive.Keys() {
+		r, err := archive.Open(key)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		readers, tensors = append(readers, r), append(tensors, Tensor{Name: key, Shape: r.Shape})
+	}
+	err = checkSize(tensors)
+	for k, r := range readers {
+		if err == nil {
+			tensors[k].Values, err = r.Float32s(ctx)
+		}
+	}
+	return tensors, err
+}
+
+// checkSize checks that the values fit in memory together.
+func checkSize(tensors []Tensor) error {
+	var bytes int64
+	for _, t := range tensors {
+		n, err := size(t.Shape)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+		bytes += 4 * int64(n)
+	}
+	return memory.Check("its values", bytes)
+}
+
 // CheckName returns an error if Write cannot write a file of that name.
 func CheckName(path string) error {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".safetensors", ".npz":
-		return nil
+	if extension := strings.ToLower(filepath.Ext(path)); extension != ".safetensors" && extension != ".npz" {
+		return fmt.Errorf("%q: want a file ending in .safetensors or .npz", path)
 	}
-	return fmt.Errorf("%q: want a file ending in .safetensors or .npz", path)
+	return nil
 }
 
 // Write writes tensors to a .safetensors or .npz file, which it replaces whole. Names must
 // differ, and shapes agree with the numbers of values.
 func Write(path string, tensors []Tensor) error {
-	if err := CheckName(path); err != nil {
-		return err
+	write := map[string]func(io.Writer, []Tensor) error{".safetensors": writeSafetensors, ".npz": writeNPZ}[strings.ToLower(filepath.Ext(path))]
+	if write == nil {
+		return CheckName(path)
 	}
 	seen := map[string]bool{}
 	for _, t := range tensors {
@@ -65,23 +110,31 @@ func Write(path string, tensors []Tensor) error {
 		}
 		seen[t.Name] = true
 	}
-	write := writeSafetensors
-	if strings.EqualFold(filepath.Ext(path), ".npz") {
-		write = writeNPZ
-	}
 	return atomicfile.Write(path, func(w io.Writer) error { return write(w, tensors) })
+}
+
+func writeNPZ(w io.Writer, tensors []Tensor) error {
+	archive := zip.NewWriter(w)
+	for _, t := range tensors {
+		member, err := archive.CreateHeader(&zip.FileHeader{Name: t.Name + ".npy", Method: zip.Store})
+		if err != nil {
+			return err
+		}
+		if err := npy.Write(member, t.Values, t.Shape...); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
 }
 
 // size returns the number of values of a shape.
 func size(shape []int) (int, error) {
 	n := int64(1)
 	for _, d := range shape {
-		if n = memory.Product(n, int64(d)); n < 0 {
-			return 0, fmt.Errorf("%w: a tensor of shape %v", ErrFormat, shape)
-		}
+		n = memory.Product(n, int64(d))
 	}
-	if n > math.MaxInt32 {
-		return 0, fmt.Errorf("%w: a tensor of shape %v: more than 2³¹−1 values", ErrFormat, shape)
+	if n < 0 || n > math.MaxInt32 {
+		return 0, fmt.Errorf("%w: shape %v: want 0 to 2³¹−1 values", ErrFormat, shape)
 	}
 	return int(n), nil
 }
@@ -92,32 +145,13 @@ type element struct {
 	decode func(b []byte) float32
 }
 
-// elements returns the type with a name in safetensors.
-func elements(name string) (element, bool) {
-	switch name {
-	case "F32":
-		return element{4, func(b []byte) float32 { return math.Float32frombits(little32(b)) }}, true
-	case "F64":
-		return element{8, func(b []byte) float32 {
-			return float32(math.Float64frombits(uint64(little32(b)) | uint64(little32(b[4:]))<<32))
-		}}, true
-	case "F16":
-		return element{2, func(b []byte) float32 { return half.Float32(uint16(b[0]) | uint16(b[1])<<8) }}, true
-	case "BF16":
-		return element{2, func(b []byte) float32 { return math.Float32frombits(uint32(b[0])<<16 | uint32(b[1])<<24) }}, true
+// elements returns the types by their names in safetensors.
+func elements() map[string]element {
+	order := binary.LittleEndian
+	return map[string]element{
+		"F32":  {4, func(b []byte) float32 { return math.Float32frombits(order.Uint32(b)) }},
+		"F64":  {8, func(b []byte) float32 { return float32(math.Float64frombits(order.Uint64(b))) }},
+		"F16":  {2, func(b []byte) float32 { return half.Float32(order.Uint16(b)) }},
+		"BF16": {2, func(b []byte) float32 { return math.Float32frombits(uint32(order.Uint16(b)) << 16) }},
 	}
-	return element{}, false
-}
-
-func little32(b []byte) uint32 {
-	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
-}
-
-// values decodes n numbers of data.
-func (e element) values(data []byte, n int) []float32 {
-	out := make([]float32, n)
-	for i := range out {
-		out[i] = e.decode(data[i*e.bytes:])
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -9,11 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"pgregory.net/rapid"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/pickle"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -65,7 +69,7 @@ func TestSafetensorsBytes(t *testing.T) {
 	header := `{"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2],"data_offsets":[12,16]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"d":{"dtype":"F64","shape":[],"data_offsets":[4,12]},"h":{"dtype":"F16","shape":[1],"data_offsets":[16,18]}}`
 	file := append([]byte{byte(len(header)), byte(len(header) >> 8), 0, 0, 0, 0, 0, 0}, header...)
 	file = append(file, 0, 0, 0xc0, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0xc0, 0x80, 0x3f, 0, 0x40, 0, 0x3c)
-	got, err := decodeSafetensors(file)
+	got, err := decodeSafetensors(context.Background(), file)
 	want := []Tensor{{"a", []int{1}, []float32{1.5}}, {"d", []int{}, []float32{-2}}, {"b", []int{2}, []float32{1, 2}}, {"h", []int{1}, []float32{1}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v", got, err)
@@ -73,7 +77,7 @@ func TestSafetensorsBytes(t *testing.T) {
 	for _, change := range [][2]string{{"F64", "I64"}, {"[4,12]", "[4,99]"}, {"[4,12]", "[12,4]"}, {`"shape":[2]`, `"shape":[3]`}, {`"shape":[2]`, `"shape":[-2]`}, {`[1]`, `x`}} {
 		bad := bytes.Replace(file, []byte(change[0]), []byte(change[1]), 1)
 		bad[0] = byte(len(header) + len(change[1]) - len(change[0]))
-		if _, err := decodeSafetensors(bad); !errors.Is(err, ErrFormat) {
+		if _, err := decodeSafetensors(context.Background(), bad); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: error %v", change[1], err)
 		}
 	}
@@ -97,52 +101,134 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestMachineRefuses runs programs that are no state_dict.
-func TestMachineRefuses(t *testing.T) {
-	for name, program := range map[string]string{
-		"a call":         "\x80\x02cos\nsystem\nX\x02\x00\x00\x00ls\x85R.",
-		"protocol 4":     "\x80\x04}.",
-		"cut short":      "\x80\x02X\xff\xff\xff\xff",
-		"empty":          "",
-		"empty stack":    "\x80\x02.",
-		"no mark":        "\x80\x02u.",
-		"below the mark": "\x80\x02}(sR.",
-		"unknown memo":   "\x80\x02h\x07.",
-		"wrong reduce":   "\x80\x02ccollections\nOrderedDict\n}R.",
-		"odd items":      "\x80\x02}(K\x01u.",
-		"wrong storage":  "\x80\x02K\x01Q.",
+// torchFile makes a file of torch.save from its members.
+func torchFile(t testing.TB, method uint16, members map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, content := range members {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
+		if err == nil {
+			_, err = w.Write([]byte(content))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+const (
+	head    = "\x80\x02ccollections\nOrderedDict\n)R"
+	tensor0 = "ctorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x02tQK\x00K\x02\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR"
+	good    = head + "(X\x01\x00\x00\x00a" + tensor0 + "u."
+)
+
+// TestStateDict reads programs that are a state_dict, and programs that are none.
+func TestStateDict(t *testing.T) {
+	for name, c := range map[string]struct{ program, want string }{
+		"a tensor":            {good, ""},
+		"a parameter":         {head + "(X\x01\x00\x00\x00actorch._utils\n_rebuild_parameter\n(" + tensor0 + "\x89ccollections\nOrderedDict\n)RtRu.", ""},
+		"protocol 4":          {strings.Replace(good, "\x80\x02", "\x80\x04", 1), ""},
+		"in a checkpoint":     {"\x80\x02}X\x10\x00\x00\x00model_state_dict" + strings.TrimSuffix(good[2:], ".") + "s.", ""},
+		"a call":              {"\x80\x02cos\nsystem\nX\x02\x00\x00\x00ls\x85R.", `data.pkl: byte 2: class "system" of module "os" is not read`},
+		"cut short":           {good[:60], "data.pkl: byte"},
+		"no dictionary":       {"\x80\x02K\x01.", "holds no state_dict"},
+		"a number as value":   {head + "X\x01\x00\x00\x00aK\x01s.", `entry 1, "a", is no tensor`},
+		"a class as value":    {head + "X\x01\x00\x00\x00actorch\nFloatStorage\ns.", `entry 1, "a", is no tensor`},
+		"a number as key":     {head + "K\x01" + tensor0 + "s.", `entry 1, "", is no tensor with a name`},
+		"a deep key":          {"]q\x00" + strings.Repeat("h\x00h\x00\x86q\x00", 200) + "}h\x00" + tensor0 + "s.", `entry 1, "", is no tensor with a name`},
+		"another id":          {strings.Replace(good, "storage", "garbage", 1), "is no tensor"},
+		"another offset":      {strings.Replace(good, "QK\x00", "QN", 1), "is no tensor"},
+		"beyond the storage":  {strings.Replace(good, "QK\x00", "QK\x01", 1), "offset 1 in a storage of 2 numbers"},
+		"a far offset":        {strings.Replace(good, "QK\x00", "Q\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f", 1), "in a storage of 2 numbers"},
+		"a negative stride":   {strings.Replace(good, "K\x02\x85K\x01\x85", "K\x02\x85J\xff\xff\xff\xff\x85", 1), "is no tensor"},
+		"strides too few":     {strings.Replace(good, "K\x02\x85K\x01\x85", "K\x02\x85)", 1), "is no tensor"},
+		"larger than storage": {strings.Replace(good, "K\x02\x85K\x01\x85", "K\x03\x85K\x00\x85", 1), "shape [3] in a storage of 2 numbers"},
+		"integers":            {strings.Replace(good, "FloatStorage", "LongStorage", 1), `tensor "a": not a usable file of weights: it is a torch LongStorage, want float32`},
+		"no storage":          {strings.Replace(good, "\x01\x00\x00\x000", "\x01\x00\x00\x007", 1), `tensor "a": not a usable file of weights: open archive/data/7`},
+		"a storage above":     {strings.Replace(good, "\x01\x00\x00\x000", "\x02\x00\x00\x00..", 1), `tensor "a": `},
 	} {
-		if _, err := (&machine{program: []byte(program), memo: map[uint32]any{}}).run(context.Background()); err == nil {
-			t.Errorf("%s: no error", name)
+		for _, method := range []uint16{zip.Store, zip.Deflate} {
+			file := torchFile(t, method, map[string]string{"archive/data.pkl": c.program, "archive/byteorder": "little", "archive/data/0": "\x00\x00\x80\x3f\x00\x00\x00\x40"})
+			got, err := decodeTorch(context.Background(), file)
+			if c.want == "" {
+				if err != nil || !reflect.DeepEqual(got, []Tensor{{"a", []int{2}, []float32{1, 2}}}) {
+					t.Errorf("%s: %v, %v", name, got, err)
+				}
+			} else if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v, %v; want %s", name, got, err, c.want)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		members map[string]string
+		want    string
+	}{
+		"big-endian":  {map[string]string{"archive/data.pkl": good, "archive/byteorder": "big", "archive/data/0": "12345678"}, `byte order "big"`},
+		"no data.pkl": {map[string]string{"archive/data/0": "12345678"}, "data.pkl"},
+		"twice":       {map[string]string{"a/data.pkl": good, "a/data/0": "12345678", "a/data/../data/0": "12345678"}, ""},
+	} {
+		if _, err := decodeTorch(context.Background(), torchFile(t, zip.Store, c.members)); c.want != "" && (!errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// TestHostileTensors reads tensors at an offset that overflows, tensors of one storage that
-// together are larger than the memory, and a key that is too deep to print.
+// TestHostileTensors reads tensors of one storage that together are larger than the memory,
+// members that claim more than the memory, and tensors that share their bytes.
 func TestHostileTensors(t *testing.T) {
-	tensor := pickledTensor{storage{"F32", "0"}, math.MaxInt, []int{2}, []int{1}}
-	if values, err := tensor.values(make([]byte, 64)); !errors.Is(err, ErrFormat) {
-		t.Errorf("an offset that overflows: %v, error %v", values, err)
-	}
-	shared := &pickledTensor{storage{"F32", "0"}, 0, []int{1 << 30}, []int{1}}
-	many := new(dict)
+	var many []Tensor
 	for k := range 1 << 14 { // 64 TiB
-		many.pairs = append(many.pairs, pair{fmt.Sprint(k), shared})
+		many = append(many, Tensor{Name: fmt.Sprint(k), Shape: []int{1 << 30}})
 	}
-	if _, err := stateDict(many); !errors.Is(err, memory.ErrTooLarge) {
+	if err := checkSize(many); !errors.Is(err, memory.ErrTooLarge) {
 		t.Errorf("64 TiB of tensors: error %v", err)
 	}
-	var deep any = tuple{}
-	for range 30 { // text of 4 GiB
-		deep = tuple{deep, deep}
+	shared := head + "(" + strings.Repeat("X\x01\x00\x00\x00a"+strings.Replace(tensor0, "K\x02\x85K\x01\x85", "J\xff\xff\xff\x7f\x85K\x00\x85", 1), 1<<13) + "u."
+	object, err := pickle.Load(context.Background(), shared, torchClasses())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := stateDict(&dict{[]pair{{deep, nil}}}); !errors.Is(err, ErrFormat) {
-		t.Errorf("a deep key: error %v", err)
+	if _, _, err := stateDict(object); !errors.Is(err, memory.ErrTooLarge) {
+		t.Errorf("64 TiB of views: error %v", err)
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for k := range 1 << 10 {
+		if _, err := z.CreateRaw(&zip.FileHeader{Name: fmt.Sprint("archive/data/", k), Method: zip.Deflate, UncompressedSize64: 1 << 40}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeTorch(context.Background(), b.Bytes()); !errors.Is(err, memory.ErrTooLarge) {
+		t.Errorf("an archive that claims a petabyte: error %v", err)
+	}
+	arrays := zip.NewWriter(&b)
+	b.Reset()
+	for k := range 1 << 13 {
+		w, err := arrays.CreateRaw(&zip.FileHeader{Name: fmt.Sprint(k, ".npy"), Method: zip.Store, CompressedSize64: 128, UncompressedSize64: 128 + 4<<30, CRC32: 1})
+		if err == nil {
+			_, err = fmt.Fprintf(w, "\x93NUMPY\x01\x00\x76\x00%-117s\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (1073741824,)}")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := arrays.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeNPZ(context.Background(), b.Bytes()); !errors.Is(err, memory.ErrTooLarge) {
+		t.Errorf("arrays that claim 32 TiB: error %v", err)
 	}
 	header := `{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
 	file := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header+"\x00\x00\x00\x00"...)
-	if got, err := decodeSafetensors(file); !errors.Is(err, ErrFormat) {
+	if got, err := decodeSafetensors(context.Background(), file); !errors.Is(err, ErrFormat) {
 		t.Errorf("tensors of the same bytes: %v, error %v", got, err)
 	}
 	for _, c := range []struct {
@@ -159,9 +245,33 @@ func TestHostileTensors(t *testing.T) {
 	} {
 		header := `{"a":{"dtype":"F32","shape":[1],"data_offsets":` + c.a + `},"b":{"dtype":"F32","shape":[1],"data_offsets":` + c.b + `}}`
 		file := append(append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...), make([]byte, c.bytes)...)
-		got, err := decodeSafetensors(file)
+		got, err := decodeSafetensors(context.Background(), file)
 		if (err == nil) != c.valid || err != nil && (!errors.Is(err, ErrFormat) || strings.Contains(err.Error(), "Go ")) {
 			t.Errorf("%s: %v, error %v", c.name, got, err)
+		}
+	}
+}
+
+// TestSmallBomb reads small archives with members of 100 MB and more, which no tensor needs. They are
+// refused before the members are unpacked.
+func TestSmallBomb(t *testing.T) {
+	zeros := strings.Repeat("\x00", 100_000_000)                                                                             // 97 kB
+	beyond := strings.Replace(strings.Replace(good, "K\x02tQ", "J\x40\x78\x7d\x01tQ", 1), "QK\x00", "QJ\x3f\x78\x7d\x01", 1) // of 25,000,000 numbers the last and one more
+	for _, c := range []struct{ program, storage, want string }{
+		{good, zeros, "data/0: 100000000 bytes, at most 8 are read"},
+		{good + zeros, "12345678", "data.pkl: 100000161 bytes, at most 67108864 are read"},
+		{beyond, zeros, "offset 24999999 in a storage of 25000000 numbers"},
+		{strings.Replace(good, "K\x02tQ", "J\xff\xff\xff\x7ftQ", 1), "12345678", "a storage of 8 bytes, want 8589934588"},
+	} {
+		file := torchFile(t, zip.Deflate, map[string]string{"archive/data.pkl": c.program, "archive/data/0": c.storage})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := decodeTorch(context.Background(), file)
+		if runtime.ReadMemStats(&after); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 1<<20 {
+			t.Errorf("%s: %d bytes of memory for a file of %d", c.want, taken, len(file))
 		}
 	}
 }
@@ -182,24 +292,37 @@ func FuzzTorch(f *testing.F) {
 	})
 }
 
-// FuzzProgram runs programs in place of the data.pkl of a recorded file.
+// FuzzProgram runs programs in place of the data.pkl of a file.
 func FuzzProgram(f *testing.F) {
-	f.Add([]byte("\x80\x02ccollections\nOrderedDict\n)R(X\x01\x00\x00\x00actorch._utils\n_rebuild_tensor_v2\n((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x02tQK\x00K\x02\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtRu."))
+	f.Add([]byte(good))
 	f.Fuzz(func(t *testing.T, program []byte) {
-		object, err := (&machine{program: program, memo: map[uint32]any{}}).run(context.Background())
+		object, err := pickle.Load(context.Background(), string(program), torchClasses())
 		if err != nil {
 			return
 		}
-		entries, err := stateDict(object)
+		tensors, views, err := stateDict(object)
 		if err != nil {
 			return
 		}
-		for _, e := range entries {
-			values, err := e.value.(*pickledTensor).values(make([]byte, 64))
+		for k, v := range views {
+			values, err := v.values(make([]byte, 64), tensors[k].Shape)
 			if err == nil && len(values) > 64 {
 				t.Errorf("%d values of 64 bytes", len(values))
 			}
 		}
+	})
+}
+
+// FuzzNPZ reads archives of arrays.
+func FuzzNPZ(f *testing.F) {
+	var b bytes.Buffer
+	if err := writeNPZ(&b, []Tensor{{"a.weight", []int{2, 1}, []float32{1, 2}}, {"a.bias", []int{1}, []float32{3}}}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tensors, err := decodeNPZ(context.Background(), data)
+		checkTensors(t, tensors, err)
 	})
 }
 
@@ -210,7 +333,7 @@ func FuzzSafetensors(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tensors, err := decodeSafetensors(data)
+		tensors, err := decodeSafetensors(context.Background(), data)
 		checkTensors(t, tensors, err)
 	})
 }

@@ -77,20 +77,10 @@ func exactRows(p *graph.Laplacian, layers int, seeds []int32, h []float64, width
 	for range layers {
 		next := make([]float64, n*width)
 		for i := range n {
-			values := p.Adjacency.RowValues(i)
-			add := func(j int32, a float64) {
-				a *= float64(p.RowScale[i]) * float64(p.ColScale[j])
+			for j, entry := range p.Row(i) {
 				for f := range width {
-					next[i*width+f] += a * h[int(j)*width+f]
+					next[i*width+f] += entry * h[int(j)*width+f]
 				}
-			}
-			add(int32(i), 1)
-			for k, j := range p.Adjacency.Row(i) {
-				a := 1.0
-				if values != nil {
-					a = float64(values[k])
-				}
-				add(j, a)
 			}
 		}
 		h = next

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"regexp"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -18,12 +20,14 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/markup"
 )
 
-// Figure is one or more panels side by side, with one legend. Series of the same
+// Figure is panels side by side, with one legend, or a title alone. Series of the same
 // name look the same in all panels.
 type Figure struct {
 	Title   string
 	Panels  []Panel
 	Columns int // panels in a row; 0 means up to 3
+
+	NoLegend bool // the names of the series stand elsewhere
 }
 
 // Panel is one pair of axes and the marks between them.
@@ -40,6 +44,8 @@ type Panel struct {
 	Fit     *Straight // a straight line over the panel
 	Bars    *Bars     // a histogram
 	Heat    *Heat     // a matrix of cells; it gives both axes names
+	Edges   [][2]XY   // thin lines below the points
+	Bare    bool      // no axes
 	Caption string    // small text below the title
 }
 
@@ -52,6 +58,9 @@ type Series struct {
 	Name  string
 	X, Y  []float64
 	Error []float64 // half the length of each error bar; nil for none
+	Band  bool      // Error is drawn as a band around the line
+	Thin  bool      // without markers, and a thin line
+	Disc  float64   // markers are discs of this radius in points; 0: markers by the series
 }
 
 // Straight is the line y = Intercept + Slope·x, named in the legend.
@@ -78,17 +87,10 @@ const (
 // numbers, or beyond 1e290. The error is w's, or names the panel that cannot be
 // drawn.
 func (f *Figure) WriteSVG(w io.Writer) error {
-	if f == nil || len(f.Panels) == 0 {
-		return errors.New("figure: no panels")
-	}
-	if w == nil {
-		return errors.New("figure: no writer")
-	}
-	width, height, err := f.size()
-	if err != nil {
+	if err := f.check(w); err != nil {
 		return err
 	}
-	svg := &measured{Canvas: vgsvg.New(width, height)}
+	svg := &measured{Canvas: vgsvg.New(f.Size())}
 	if err := f.draw(draw.New(svg)); err != nil {
 		return err
 	}
@@ -100,6 +102,31 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 		return fmt.Errorf("figure: %w", err)
 	}
 	return nil
+}
+
+// check returns an error about a missing argument.
+func (f *Figure) check(w io.Writer) error {
+	if f == nil || len(f.Panels) == 0 && f.Title == "" {
+		return errors.New("figure: no panels")
+	}
+	if w == nil {
+		return errors.New("figure: no writer")
+	}
+	return nil
+}
+
+// svgTag is the start of a document, with the view box.
+var svgTag = regexp.MustCompile(`(?s)^.*?<svg [^>]*(viewBox="[^"]*")[^>]*>`)
+
+// Element returns the figure as an svg element of a page. attributes, escaped, stand in the
+// place of its size and name space.
+func (f *Figure) Element(attributes string) (string, error) {
+	var text strings.Builder
+	if err := f.WriteSVG(&text); err != nil {
+		return "", err
+	}
+	at := svgTag.FindStringSubmatchIndex(text.String())
+	return fmt.Sprintf("<svg %s %s>%s", attributes, text.String()[at[2]:at[3]], text.String()[at[1]:]), nil
 }
 
 // Save writes the figure to base.svg and base.png, 150 dots an inch.
@@ -121,11 +148,8 @@ func (f *Figure) Save(base string) error {
 
 // WritePNG writes the figure as a PNG picture, about width pixels wide.
 func (f *Figure) WritePNG(w io.Writer, width int) error {
-	if f == nil || len(f.Panels) == 0 {
-		return errors.New("figure: no panels")
-	}
-	if w == nil {
-		return errors.New("figure: no writer")
+	if err := f.check(w); err != nil {
+		return err
 	}
 	if width < 1 || width > 1<<14 {
 		return fmt.Errorf("figure: a picture %d pixels wide, want 1 to %d", width, 1<<14)
@@ -135,10 +159,7 @@ func (f *Figure) WritePNG(w io.Writer, width int) error {
 
 // writePNG writes the figure with dots(its width) dots an inch.
 func (f *Figure) writePNG(w io.Writer, dots func(width vg.Length) int) error {
-	width, height, err := f.size()
-	if err != nil {
-		return err
-	}
+	width, height := f.Size()
 	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dots(width)), vgimg.UseBackgroundColor(color.White))
 	if err := f.draw(draw.New(img)); err != nil {
 		return err
@@ -163,25 +184,31 @@ func save(path string, from io.WriterTo) error {
 func (f *Figure) grid() (columns, rows int) {
 	columns = f.Columns
 	if columns <= 0 {
-		columns = min(len(f.Panels), 3)
+		columns = max(1, min(len(f.Panels), 3))
 	}
 	return columns, (len(f.Panels) + columns - 1) / columns
 }
 
-func (f *Figure) size() (width, height vg.Length, err error) {
+// Size returns the size of the figure in points.
+func (f *Figure) Size() (width, height vg.Length) {
 	columns, rows := f.grid()
-	legend, err := f.legend()
-	if err != nil {
-		return 0, 0, err
-	}
 	width, height = vg.Length(columns)*panelWidth, vg.Length(rows)*panelHeight
-	if w := legendWidth(legend); w > 0 {
+	if w := legendWidth(f.legend()); w > 0 {
 		width += w + 2*legendMargin
 	}
 	if f.Title != "" {
 		height += titleHeight
+		width = max(width, f.titleStyle().Width(f.Title)+2*legendMargin)
 	}
-	return width, height, nil
+	return width, height
+}
+
+func (f *Figure) titleStyle() draw.TextStyle {
+	text := plot.New().Title.TextStyle
+	sans(&text)
+	text.Font.Size = font.Points(textSize + 2)
+	text.XAlign, text.YAlign = draw.XCenter, draw.YCenter
+	return text
 }
 
 // draw draws the title, the panels row by row and the legend to their right.
@@ -189,18 +216,12 @@ func (f *Figure) draw(c draw.Canvas) error {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	if f.Title != "" {
-		text := plot.New().Title.TextStyle
-		sans(&text)
-		text.Font.Size = font.Points(textSize + 2)
-		text.XAlign, text.YAlign = draw.XCenter, draw.YCenter
+		text := f.titleStyle()
 		at := vg.Point{X: c.Center().X, Y: c.Max.Y - titleHeight/2}
 		c.FillText(text, at, f.Title)
 		c = draw.Crop(c, 0, 0, 0, -titleHeight)
 	}
-	legend, err := f.legend()
-	if err != nil {
-		return err
-	}
+	legend := f.legend()
 	if w := legendWidth(legend); w > 0 {
 		strip := draw.Crop(c, c.Max.X-c.Min.X-w-legendMargin, -legendMargin, 0, -legendMargin)
 		legend.Top, legend.Left = true, true
@@ -225,5 +246,5 @@ func (f *Figure) draw(c draw.Canvas) error {
 // withFallbacks adds fonts for readers without the font that the widths were
 // computed with.
 func withFallbacks(svg []byte) []byte {
-	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:"+Fonts))
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:"+fonts))
 }

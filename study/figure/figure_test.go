@@ -76,17 +76,18 @@ func TestTextWidths(t *testing.T) {
 	}
 }
 
-// TestTextLength checks the widths of digits, 0.556 of the size in Liberation Sans, and of a
-// text that has less room.
+// TestTextLength checks the width of digits, 0.556 of the size in Liberation Sans, in a figure
+// that is a title alone, and that an empty text has none.
 func TestTextLength(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		most float64
-		want string
-	}{{"1234", 100, `textLength="22.246"`}, {"1234", 20, `textLength="20"`}, {"", 20, ""}} {
-		if got, _, _ := strings.Cut(TextLength(c.text, 10, c.most), " "); got != c.want {
-			t.Errorf("%q: %s, want %s", c.text, got, c.want)
-		}
+	var b strings.Builder
+	if err := (&Figure{Title: "1234"}).WriteSVG(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), `textLength="28.92"`) {
+		t.Errorf("no width in %s", b.String())
+	}
+	if got := lengthAttributes(0); got != "" {
+		t.Errorf("an empty text has the attributes %s", got)
 	}
 }
 
@@ -112,14 +113,8 @@ func TestHeat(t *testing.T) {
 // TestLegendBesidePanels checks that the legend begins to the right of the panels.
 func TestLegendBesidePanels(t *testing.T) {
 	f := sample()
-	legend, err := f.legend()
-	if err != nil {
-		t.Fatal(err)
-	}
-	width, height, err := f.size()
-	if err != nil {
-		t.Fatal(err)
-	}
+	legend := f.legend()
+	width, height := f.Size()
 	columns, _ := f.grid()
 	need := legend.Rectangle(draw.New(vgimg.New(width, height))).Size().X
 	if room := width - panelWidth*vg.Length(columns); room < need {
@@ -206,16 +201,27 @@ func TestPalette(t *testing.T) {
 func TestUnnamedSeries(t *testing.T) {
 	line := Series{X: []float64{1, 2}, Y: []float64{3, 4}}
 	f := &Figure{Panels: []Panel{{Lines: []Series{line}}}}
-	bare, _, err := f.size()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bare, _ := f.Size()
 	if bare != panelWidth {
 		t.Errorf("%v wide without a name, want a panel's %v", bare, panelWidth)
 	}
 	line.Name = "named"
 	f.Panels[0].Lines = append(f.Panels[0].Lines, line)
-	if named, _, err := f.size(); err != nil || named <= bare {
-		t.Errorf("%v wide with a name (%v)", named, err)
+	if named, _ := f.Size(); named <= bare {
+		t.Errorf("%v wide with a name", named)
+	}
+}
+
+// TestColorsApart checks that no two of the first eleven colours, as many as a drawing has,
+// look alike.
+func TestColorsApart(t *testing.T) {
+	for k := range 11 {
+		for j := range k {
+			a, b := Color(k), Color(j)
+			square := func(x, y uint8) float64 { return math.Pow(float64(x)-float64(y), 2) }
+			if distance := math.Sqrt(square(a.R, b.R) + square(a.G, b.G) + square(a.B, b.B)); distance < 60 {
+				t.Errorf("colours %d and %d are %v and %v", j, k, b, a)
+			}
+		}
 	}
 }

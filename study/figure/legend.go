@@ -1,83 +1,65 @@
 package figure
 
 import (
+	"slices"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// numbers numbers the series over all panels.
-func (f *Figure) numbers() (names []string, number map[string]int) {
+// numbers numbers the names of series over all panels. It returns the first series of each.
+func (f *Figure) numbers() (first []Series, number map[string]int) {
 	number = map[string]int{}
 	for _, p := range f.Panels {
-		for _, s := range append(append([]Series{}, p.Lines...), p.Points...) {
+		for _, s := range slices.Concat(p.Lines, p.Points) {
 			if _, seen := number[s.Name]; !seen {
-				number[s.Name] = len(names)
-				names = append(names, s.Name)
+				number[s.Name] = len(first)
+				first = append(first, s)
 			}
 		}
 	}
-	return names, number
+	return first, number
 }
 
 // legend lists every named series and fitted line once.
-func (f *Figure) legend() (*plot.Legend, error) {
+func (f *Figure) legend() *plot.Legend {
 	l := plot.NewLegend()
 	sans(&l.TextStyle)
 	l.TextStyle.Font.Size = font.Points(textSize - 1)
 	l.ThumbnailWidth = 1.2 * vg.Centimeter
 	l.Padding = vg.Millimeter
-	names, number := f.numbers()
-	for _, name := range names {
-		if name == "" {
+	first, _ := f.numbers()
+	for k, s := range first {
+		if s.Name == "" || f.NoLegend {
 			continue
 		}
-		line, err := plotter.NewLine(plotter.XYs{{}})
-		if err != nil {
-			return nil, err
-		}
-		points, err := plotter.NewScatter(plotter.XYs{{}})
-		if err != nil {
-			return nil, err
-		}
-		line.LineStyle, points.GlyphStyle = style(number[name])
-		if f.onlyPoints(name) {
-			l.Add(name, points)
+		line, points := new(plotter.Line), new(plotter.Scatter)
+		if line.LineStyle, points.GlyphStyle = s.style(k); f.onlyPoints(s.Name) {
+			l.Add(s.Name, points)
 		} else {
-			l.Add(name, line, points)
+			l.Add(s.Name, line, points)
 		}
 	}
 	seen := map[string]bool{}
 	for _, p := range f.Panels {
 		if p.Fit != nil && !seen[p.Fit.Name] {
 			seen[p.Fit.Name] = true
-			line, err := plotter.NewLine(plotter.XYs{{}})
-			if err != nil {
-				return nil, err
-			}
-			line.LineStyle = fitStyle()
-			l.Add(p.Fit.Name, line)
+			l.Add(p.Fit.Name, &plotter.Line{LineStyle: fitStyle()})
 		}
 	}
-	return &l, nil
+	return &l
 }
 
 func (f *Figure) onlyPoints(name string) bool {
-	for _, p := range f.Panels {
-		for _, s := range p.Lines {
-			if s.Name == name {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.Panels, func(p Panel) bool {
+		return slices.ContainsFunc(p.Lines, func(s Series) bool { return s.Name == name })
+	})
 }
 
 // legendWidth returns the width of a legend, 0 for an empty one.
 func legendWidth(l *plot.Legend) vg.Length {
-	c := vgimg.New(50*vg.Centimeter, 50*vg.Centimeter)
-	return l.Rectangle(draw.New(c)).Size().X
+	return l.Rectangle(draw.Canvas{}).Size().X // it reads the corners only
 }

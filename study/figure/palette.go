@@ -2,6 +2,7 @@ package figure
 
 import (
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -22,9 +23,32 @@ func Palette() []color.RGBA {
 	}
 }
 
-// style returns the look of series number k: all colours, then the next dashes.
+// Color returns the colour of series number k: those of Palette, then violet, brown and
+// crimson, then dark colours a golden angle apart.
+func Color(k int) color.RGBA {
+	colors := append(Palette(), color.RGBA{0x6a, 0x1f, 0xb2, 0xff}, color.RGBA{0x6b, 0x3e, 0x14, 0xff}, color.RGBA{0xb0, 0x10, 0x3a, 0xff})
+	if k < len(colors) {
+		return colors[k]
+	}
+	_, hue := math.Modf(float64(k) * (math.Phi - 1))
+	part := func(shift float64) uint8 {
+		return uint8(20 + 170*(0.5+0.5*math.Cos(2*math.Pi*(hue-shift))))
+	}
+	return color.RGBA{part(0), part(1.0 / 3), part(2.0 / 3), 0xff}
+}
+
+// style returns the look of series number k.
+func (s Series) style(k int) (draw.LineStyle, draw.GlyphStyle) {
+	line, glyph := style(k)
+	if s.Disc > 0 {
+		glyph.Radius, glyph.Shape = vg.Points(s.Disc), draw.CircleGlyph{}
+	}
+	return line, glyph
+}
+
+// style returns the usual look of series number k: a colour of its own, and dashes in turn.
 func style(k int) (draw.LineStyle, draw.GlyphStyle) {
-	colors := Palette()
+	colors, c := len(Palette()), Color(k)
 	shapes := []draw.GlyphDrawer{
 		draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{},
 		draw.RingGlyph{}, draw.PyramidGlyph{}, draw.PlusGlyph{}, draw.BoxGlyph{},
@@ -35,7 +59,6 @@ func style(k int) (draw.LineStyle, draw.GlyphStyle) {
 		{vg.Points(1.5), vg.Points(2)},
 		{vg.Points(6), vg.Points(2), vg.Points(1.5), vg.Points(2)},
 	}
-	c := colors[k%len(colors)]
-	line := draw.LineStyle{Color: c, Width: vg.Points(1.6), Dashes: dashes[(k%len(colors)+k/len(colors))%len(dashes)]}
+	line := draw.LineStyle{Color: c, Width: vg.Points(1.6), Dashes: dashes[(k%colors+k/colors)%len(dashes)]}
 	return line, draw.GlyphStyle{Color: c, Radius: vg.Points(2.8), Shape: shapes[k%len(shapes)]}
 }

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-
-	"github.com/gcn-layerwise/gcn/internal/axis"
 )
 
 // sans makes a text style sans-serif, which is easier to read at small sizes.
@@ -28,22 +27,19 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 	if bars := newBars(p.Bars); bars != nil {
 		out.Add(bars)
 	}
-	if len(p.Cloud) > 0 {
-		if err := addCloud(out, p); err != nil {
-			return nil, err
-		}
-	}
+	addCloud(out, p)
 	if p.Fit != nil && !p.LogX && !p.LogY {
 		addFit(out, p.Fit)
 	}
-	_, number := f.numbers()
-	for _, s := range p.Lines {
-		if err := addSeries(out, p, s, number[s.Name], true); err != nil {
-			return nil, err
-		}
+	if p.Bare {
+		out.HideAxes()
 	}
-	for _, s := range p.Points {
-		if err := addSeries(out, p, s, number[s.Name], false); err != nil {
+	if len(p.Edges) > 0 {
+		out.Add(edges(p.Edges))
+	}
+	_, number := f.numbers()
+	for k, s := range slices.Concat(p.Lines, p.Points) {
+		if err := addSeries(out, p, s, number[s.Name], k < len(p.Lines)); err != nil {
 			return nil, err
 		}
 	}
@@ -72,18 +68,18 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 // widen gives an axis a range that can be drawn. A logarithmic axis without data
 // becomes linear, and a single value gets room around it.
 func widen(a *plot.Axis) {
-	r := axis.Range{Low: a.Min, High: a.Max}
+	r := span{a.Min, a.Max}
 	_, log := a.Scale.(plot.LogScale)
 	switch {
 	case !log:
-		r = r.Widened()
-	case !(r.Low <= r.High) || !(r.Low > 0):
+		r = r.widened()
+	case !(r.low <= r.high) || !(r.low > 0):
 		a.Scale, a.Tick.Marker = plot.LinearScale{}, plot.ConstantTicks(nil)
-		r = axis.Range{Low: 0, High: 1}
-	case r.Narrow():
-		r = axis.Range{Low: r.Low / 2, High: r.High * 2}
+		r = span{0, 1}
+	case r.narrow():
+		r = span{r.low / 2, r.high * 2}
 	}
-	a.Min, a.Max = r.Low, r.High
+	a.Min, a.Max = r.low, r.high
 }
 
 func (f *Figure) axes(out *plot.Plot, p *Panel) {
@@ -124,7 +120,7 @@ func (f *Figure) axes(out *plot.Plot, p *Panel) {
 	if len(p.Names) > 0 {
 		grid.Vertical.Width = 0
 	}
-	if p.Heat == nil {
+	if p.Heat == nil && !p.Bare {
 		out.Add(grid)
 	}
 }
@@ -132,9 +128,9 @@ func (f *Figure) axes(out *plot.Plot, p *Panel) {
 // drawable reports whether an axis, logarithmic or not, can show v.
 func drawable(v float64, log bool) bool {
 	if log {
-		return axis.Positive(v)
+		return shownOnLog(v)
 	}
-	return axis.Drawable(v)
+	return shown(v)
 }
 
 // addSeries draws one series. It leaves out points that an axis cannot show, and
@@ -163,40 +159,55 @@ func addSeries(out *plot.Plot, p *Panel, s Series, number int, joined bool) erro
 	if len(points) == 0 {
 		return nil
 	}
-	line, err := plotter.NewLine(points)
-	if err != nil {
-		return err
+	line, marks := &plotter.Line{XYs: points}, &plotter.Scatter{XYs: points}
+	line.LineStyle, marks.GlyphStyle = s.style(number)
+	if s.Thin {
+		line.Width /= 2
 	}
-	marks, err := plotter.NewScatter(points)
-	if err != nil {
-		return err
+	if s.Band {
+		out.Add(band(points, errs, line.Color), line)
+		return nil
 	}
-	line.LineStyle, marks.GlyphStyle = style(number)
 	if s.Error != nil {
-		bars, err := plotter.NewYErrorBars(struct {
-			plotter.XYs
-			plotter.YErrors
-		}{points, errs})
-		if err != nil {
-			return err
-		}
-		bars.LineStyle = draw.LineStyle{Color: line.Color, Width: vg.Points(1)}
-		out.Add(bars)
+		out.Add(&plotter.YErrorBars{XYs: points, YErrors: errs, LineStyle: draw.LineStyle{Color: line.Color, Width: vg.Points(1)}, CapWidth: plotter.DefaultCapWidth})
 	}
 	if joined {
 		out.Add(line)
 	}
-	if len(points) <= 40 { // beyond, markers would hide the line
+	if !joined || len(points) <= 40 && !(s.Thin && len(points) > 1) { // beyond, markers would hide the line
 		out.Add(marks)
 	}
 	return nil
 }
 
+// edges draws thin lines.
+type edges [][2]XY
+
+// Plot implements plot.Plotter.
+func (e edges) Plot(c draw.Canvas, out *plot.Plot) {
+	x, y := out.Transforms(&c)
+	style := draw.LineStyle{Color: color.Gray{0xcc}, Width: vg.Points(0.7)}
+	for _, ends := range e {
+		c.StrokeLine2(style, x(ends[0].X), y(ends[0].Y), x(ends[1].X), y(ends[1].Y))
+	}
+}
+
+// band fills the area between the ends of the errors.
+func band(points plotter.XYs, errs plotter.YErrors, c color.Color) *plotter.Polygon {
+	outline := make(plotter.XYs, 2*len(points))
+	for k, at := range points {
+		outline[k] = plotter.XY{X: at.X, Y: at.Y + errs[k].High}
+		outline[len(outline)-1-k] = plotter.XY{X: at.X, Y: at.Y - errs[k].Low}
+	}
+	solid := c.(color.RGBA)
+	return &plotter.Polygon{XYs: []plotter.XYs{outline}, Color: color.NRGBA{solid.R, solid.G, solid.B, 0x30}}
+}
+
 // addFit draws the line over the panel, unless a part of it cannot be drawn.
 func addFit(out *plot.Plot, fit *Straight) {
 	at := func(x float64) float64 { return fit.Intercept + fit.Slope*x }
-	x := axis.Range{Low: out.X.Min, High: out.X.Max}.Widened()
-	if !axis.Drawable(at(x.Low)) || !axis.Drawable(at(x.High)) {
+	x := span{out.X.Min, out.X.Max}.widened()
+	if !shown(at(x.low)) || !shown(at(x.high)) {
 		return
 	}
 	line := plotter.NewFunction(at)
@@ -204,7 +215,7 @@ func addFit(out *plot.Plot, fit *Straight) {
 	out.Add(line)
 }
 
-func addCloud(out *plot.Plot, p *Panel) error {
+func addCloud(out *plot.Plot, p *Panel) {
 	var points plotter.XYs
 	for _, at := range p.Cloud {
 		if drawable(at.X, p.LogX) && drawable(at.Y, p.LogY) {
@@ -212,24 +223,18 @@ func addCloud(out *plot.Plot, p *Panel) error {
 		}
 	}
 	if len(points) == 0 {
-		return nil
-	}
-	scatter, err := plotter.NewScatter(points)
-	if err != nil {
-		return err
+		return
 	}
 	blue := Palette()[2]
-	scatter.GlyphStyle = draw.GlyphStyle{
+	out.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{
 		Color: color.NRGBA{blue.R, blue.G, blue.B, 0x70}, Radius: vg.Points(1.6), Shape: draw.CircleGlyph{},
-	}
-	out.Add(scatter)
-	return nil
+	}})
 }
 
 // newBars returns the histogram for gonum, or nil if there is nothing to draw. If
 // Low and High count as one value there is one bar, with room around it.
 func newBars(b *Bars) *plotter.Histogram {
-	if b == nil || len(b.Counts) == 0 || !axis.Drawable(b.Low) || !axis.Drawable(b.High) {
+	if b == nil || len(b.Counts) == 0 || !shown(b.Low) || !shown(b.High) {
 		return nil
 	}
 	width := (b.High - b.Low) / float64(len(b.Counts))
@@ -240,11 +245,11 @@ func newBars(b *Bars) *plotter.Histogram {
 		bins[k] = plotter.HistogramBin{Min: from, Max: from + width, Weight: float64(n)}
 		total += n
 	}
-	if r := (axis.Range{Low: b.Low, High: b.High}); r.Narrow() {
-		around := r.Widened()
-		width = (around.High - around.Low) / float64(max(len(bins), 3))
+	if r := (span{b.Low, b.High}); r.narrow() {
+		around := r.widened()
+		width = (around.high - around.low) / float64(max(len(bins), 3))
 		from, to := b.Low-width/2, b.Low+width/2
-		bins = []plotter.HistogramBin{{Min: around.Low, Max: from}, {Min: from, Max: to, Weight: float64(total)}, {Min: to, Max: around.High}}
+		bins = []plotter.HistogramBin{{Min: around.low, Max: from}, {Min: from, Max: to, Weight: float64(total)}, {Min: to, Max: around.high}}
 	}
 	blue := Palette()[2]
 	return &plotter.Histogram{Bins: bins, Width: width, FillColor: blue, LineStyle: draw.LineStyle{Color: color.White, Width: vg.Points(0.3)}}

@@ -9,20 +9,13 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Fonts are the font families of a chart's text, as CSS names. The first is the font that
+// fonts are the font families of a chart's text, as CSS names. The first is the font that
 // widths are computed with; the others are close to it.
-const Fonts = "Liberation Sans,Arimo,Arial,Helvetica,sans-serif"
+const fonts = "Liberation Sans,Arimo,Arial,Helvetica,sans-serif"
 
-// TextLength returns attributes of an SVG text element, with a space behind them, that give
-// the text its width in Liberation Sans of the given size, or the width most if that is
-// less. A reader with another font then fits the text into the same place. Units are those
-// of the drawing.
-func TextLength(text string, size, most float64) string {
-	face := font.DefaultCache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, font.Points(size))
-	width := face.Width(text).Points()
-	return lengthAttributes(min(width, most))
-}
-
+// lengthAttributes returns attributes of an SVG text element that give the text its width,
+// with a space behind them. A reader with another font then fits the text into the same
+// place.
 func lengthAttributes(width float64) string {
 	if !(width > 0) {
 		return ""

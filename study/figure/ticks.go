@@ -4,14 +4,12 @@ import (
 	"math"
 
 	"gonum.org/v1/plot"
-
-	"github.com/gcn-layerwise/gcn/internal/axis"
 )
 
 // numberTicks are labelled ticks at round numbers, up to seven of them, with
 // smaller ones between.
 func numberTicks(low, high float64) []plot.Tick {
-	return axis.Range{Low: low, High: high}.Ticks(6)
+	return span{low, high}.ticks(6)
 }
 
 // powerTicks are the ticks of a logarithmic axis: powers of two, or 1, 2 and 5 times
@@ -25,14 +23,17 @@ func (t powerTicks) Ticks(low, high float64) []plot.Tick {
 		return nil
 	}
 	var best []plot.Tick
-	if t.two {
-		if best = twos(low, high); labelled(best) >= 2 {
+	if t.two && low >= 1.0/(1<<6) && high <= 1<<19 { // of more powers, or of more digits, those of ten are read better
+		var every int
+		if best, every = powers(low, high, 2, math.Log2, 1); labelled(best) >= 2 && every <= 3 {
 			return best
 		}
 	}
-	for _, ticks := range [][]plot.Tick{
-		tens(low, high, 1, 2, 5), tens(low, high, 1, 2, 3, 5, 7), numberTicks(low, high),
-	} {
+	for _, multiples := range [][]float64{{1, 2, 5}, {1, 2, 3, 5, 7}, nil} {
+		ticks, _ := powers(low, high, 10, math.Log10, multiples...)
+		if multiples == nil {
+			ticks = numberTicks(low, high)
+		}
 		if n := labelled(ticks); n > labelled(best) {
 			best = ticks
 			if n >= 3 {
@@ -43,56 +44,28 @@ func (t powerTicks) Ticks(low, high float64) []plot.Tick {
 	return best
 }
 
-// mostPowers is the largest number of labelled powers on an axis.
-const mostPowers = 7
-
-// twos are the powers of two in [low, high], on a long axis every second or third
-// of them. An axis over many powers of ten, or with powers of more than six digits, has
-// none.
-func twos(low, high float64) []plot.Tick {
-	var ticks []plot.Tick
-	first, last := int(math.Floor(math.Log2(low))), int(math.Ceil(math.Log2(high)))
-	every := 1 + (last-first)/mostPowers
-	if every > 3 || low < 1.0/(1<<6) || high > 1<<19 {
-		return nil
-	}
-	for e := first; e <= last; e++ {
-		if e%every == 0 {
-			ticks = addTick(ticks, low, high, math.Exp2(float64(e)), true)
-		}
-	}
-	return ticks
-}
-
-// tens are the given multiples of the powers of ten in [low, high]. If there are
-// many, only the powers have labels. A long axis has only every second, third …
-// power.
-func tens(low, high float64, multiples ...float64) []plot.Tick {
-	var ticks []plot.Tick
+// powers are the given multiples of the powers of base in [low, high]. If they are of more
+// than three decades, only the powers have labels. A long axis has only every second,
+// third … power.
+func powers(low, high, base float64, log func(float64) float64, multiples ...float64) (ticks []plot.Tick, every int) {
+	const most = 7 // labelled powers on an axis
 	decades := math.Log10(high) - math.Log10(low)
-	first, last := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
-	every := 1 + (last-first)/mostPowers
+	first, last := int(math.Floor(log(low))), int(math.Ceil(log(high)))
+	every = 1 + (last-first)/most
 	for e := first; e <= last; e++ {
 		for _, m := range multiples {
-			if every > 1 && (m > 1 || e%every != 0) {
+			v := m * math.Pow(base, float64(e))
+			if every > 1 && (m > 1 || e%every != 0) || v < low*(1-1e-9) || v > high*(1+1e-9) {
 				continue
 			}
-			ticks = addTick(ticks, low, high, m*math.Pow(10, float64(e)), m == 1 || decades <= 3)
+			tick := plot.Tick{Value: v}
+			if m == 1 || decades <= 3 {
+				tick.Label = numberText(v, 6)
+			}
+			ticks = append(ticks, tick)
 		}
 	}
-	return ticks
-}
-
-// addTick adds a tick at v if that is in [low, high].
-func addTick(ticks []plot.Tick, low, high, v float64, label bool) []plot.Tick {
-	if v < low*(1-1e-9) || v > high*(1+1e-9) {
-		return ticks
-	}
-	tick := plot.Tick{Value: v}
-	if label {
-		tick.Label = axis.Text(v)
-	}
-	return append(ticks, tick)
+	return ticks, every
 }
 
 // labelled counts the ticks with labels.

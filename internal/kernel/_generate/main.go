@@ -59,7 +59,6 @@ func main() {
 		normalize(v, true)
 		batchNormBack(v)
 		layerNormBack(v)
-		scaleColumns(v)
 		headDots(v)
 		headSum(v)
 	}

@@ -236,17 +236,3 @@ func layerNormBack(v vectors) {
 		VMOVUPS(v.narrow(a), Mem{Base: d})
 	})
 }
-
-// scaleColumns generates y = scale·x + shift; n is a multiple of 16.
-func scaleColumns(v vectors) {
-	function("scaleColumns"+v.suffix, "func(y, x, scale, shift *float32, n int)")
-	y, x, scale, shift := Load(Param("y"), GP64()), Load(Param("x"), GP64()), Load(Param("scale"), GP64()), Load(Param("shift"), GP64())
-	n := Load(Param("n"), GP64())
-	v.eachVector(n, 1, []reg.Register{y, x, scale, shift}, func(o int) {
-		a := v.reg()
-		VMOVUPS(Mem{Base: x, Disp: o}, a)
-		VMULPS(Mem{Base: scale, Disp: o}, a, a)
-		VADDPS(Mem{Base: shift, Disp: o}, a, a)
-		VMOVUPS(a, Mem{Base: y, Disp: o})
-	})
-}

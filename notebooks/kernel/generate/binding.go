@@ -178,46 +178,13 @@ func isGeneric(t types.Type) bool {
 // promotedMethods lists the methods that a struct has only from its embedded fields.
 // Reflection cannot distinguish them from the struct's own methods.
 func promotedMethods(t *types.Named) []string {
-	own, promoted := map[string]bool{}, map[string]bool{}
-	for m := range t.Methods() {
-		own[m.Name()] = true
-	}
-	collectPromoted(t, promoted, map[*types.Named]bool{t: true})
 	var names []string
-	for name := range promoted {
-		if !own[name] {
-			names = append(names, name)
+	for method := range types.NewMethodSet(types.NewPointer(t)).Methods() {
+		if method.Obj().Exported() && len(method.Index()) > 1 {
+			names = append(names, method.Obj().Name())
 		}
 	}
-	sort.Strings(names)
 	return names
-}
-
-func collectPromoted(t *types.Named, promoted map[string]bool, seen map[*types.Named]bool) {
-	u, ok := t.Underlying().(*types.Struct)
-	if !ok {
-		return
-	}
-	for f := range u.Fields() {
-		if !f.Embedded() {
-			continue
-		}
-		ft := types.Unalias(f.Type())
-		if p, ok := ft.(*types.Pointer); ok {
-			ft = types.Unalias(p.Elem())
-		}
-		embedded, ok := ft.(*types.Named)
-		if !ok || seen[embedded] {
-			continue
-		}
-		seen[embedded] = true
-		for m := range embedded.Methods() {
-			if m.Exported() {
-				promoted[m.Name()] = true
-			}
-		}
-		collectPromoted(embedded, promoted, seen)
-	}
 }
 
 // proxy declares the type that lets interpreted types implement an interface: a

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// defaultArgs trains with the default protocol, on small data.
+func defaultArgs(args ...string) []string {
+	return append([]string{"train", "--data", smallData, "--batch", "64", "--hidden", "16", "--max-batches", "20"}, args...)
+}
+
+// TestFallback trains models that keep no histories: a line names the option and the method
+// taken, and config.json repeats the run. A method that was given stays.
+func TestFallback(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for options, blamed := range map[string]string{
+		"":                                 "",
+		"--conv gat":                       "--conv gat",
+		"--layers 1":                       "--layers 1",
+		"--input-layer":                    "--input-layer",
+		"--pre-norm --layer-norm":          "--pre-norm",
+		"--input-dropout 0.1":              "--input-dropout",
+		"--edge-dropout 0.1":               "--edge-dropout",
+		"--label-inputs 0.5 --input-layer": "--input-layer",
+		"--layers 1 --method ladies":       "",
+		"--layers 1 --flat":                "",
+	} {
+		dir := "run " + options
+		out := succeed(t, defaultArgs(append(strings.Fields(options), "--out", dir, "--json")...)...)
+		said := blamed + ": ladies-cv keeps no histories of activations with it, so the method is ladies-flat-debiased\n"
+		if n := strings.Count(out.stderr, "so the method is"); n > 1 || n == 1 != (blamed != "") || n == 1 && !strings.HasPrefix(out.stderr, said) {
+			t.Errorf("%q: %s", options, out.stderr)
+		}
+		method := object(t, out)["method"]
+		if given := strings.Contains(options, "--method") || strings.Contains(options, "--flat"); !given && (method == defaultMethod) != (blamed == "") {
+			t.Errorf("%q: the method is %v", options, method)
+		}
+		again := succeed(t, "train", "--config", dir, "--out", dir+" again", "--json")
+		if !bytes.Equal(weightsOf(t, dir), weightsOf(t, dir+" again")) || object(t, again)["method"] != method || strings.Contains(again.stderr, "so the method is") {
+			t.Errorf("%q: config.json gives another run: %s", options, again.stderr)
+		}
+	}
+	// A wrong value elsewhere does not put the blame on a file without a method.
+	writeFile(t, "c.json", []byte(`{"conv": "gat"}`))
+	fail(t, exitUsage, []string{"gcn: --lr 0"}, defaultArgs("--config", "c.json", "--lr", "0")...)
+	succeed(t, "tune", "--data", smallData, "--batch", "64", "--hidden", "8", "--max-batches", "4", "--runs", "1", "--search", "layers=1,2", "--out", "search", "-q")
+}
+
+// TestLargeHistories bounds the histories: a run that would keep more of them has the method and
+// the samples that the same options have with the paper's method.
+func TestLargeHistories(t *testing.T) {
+	t.Chdir(t.TempDir())
+	data, err := openData(t.Context(), smallData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, c := range []struct{ options, same string }{
+		{"", ""},
+		{"--samples 64", "--samples 64"},
+		{"--samples 64,32", "--samples 64,32"},
+		{"--samples 64,32 --layers 3", "--samples 64,32,32"},
+		{"--samples 48,64,32", "--samples 48,64,32"},
+		{"--layers 3 --exact-input --samples 64", "--layers 3 --exact-input --samples 64"},
+		{"--exact-input --samples 64,32", "--exact-input --samples 64"},
+		{"--samples 48 --dropout-noise full", "--samples 48 --dropout-noise full"},
+	} {
+		dir := fmt.Sprint("left", k)
+		var messages bytes.Buffer
+		job := &trainJob{
+			trainOptions: new(trainOptions), outputOptions: new(outputOptions), fs: pflag.NewFlagSet("", pflag.ContinueOnError),
+			stdout: io.Discard, stderr: &messages,
+		}
+		job.trainOptions.flags(job.fs)
+		job.outputOptions.flags(job.fs)
+		if err := job.fs.Parse(defaultArgs(append(strings.Fields(c.options), "--out", dir)...)[1:]); err != nil {
+			t.Fatal(err)
+		}
+		if err := job.fillAndWeigh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		bytesKept := 4 * int64(data.Nodes()) * int64(data.Features.Cols+(job.Layers-1)*16)
+		if err := job.leaveHistories(data, bytesKept); err != nil || job.Method != defaultMethod {
+			t.Errorf("%s: as many bytes as may be: %v, method %s", c.options, err, job.Method)
+		}
+		if err := job.leaveHistories(data, bytesKept-1); err != nil || job.Method != paperMethod {
+			t.Errorf("%s: too many bytes: %v, method %s", c.options, err, job.Method)
+		}
+		if !strings.Contains(messages.String(), "so the method is ladies-flat-debiased; --method ladies-cv") {
+			t.Errorf("%s: %s", c.options, &messages)
+		}
+		if _, err := job.trainAll(t.Context(), data); err != nil {
+			t.Fatal(err)
+		}
+		succeed(t, defaultArgs(append(strings.Fields(c.same), "--method", paperMethod, "--out", dir+"same", "-q")...)...)
+		if !bytes.Equal(weightsOf(t, dir), weightsOf(t, dir+"same")) {
+			t.Errorf("%s: other weights than %s --method %s", c.options, c.same, paperMethod)
+		}
+	}
+}
+
+// TestDefaultSamples gives a number for the input, which the default method does not sample.
+func TestDefaultSamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := succeed(t, defaultArgs("--samples", "64,32", "--out", "two", "--json")...)
+	if m := object(t, out); fmt.Sprint(m["samples"]) != "[64]" || m["method"] != defaultMethod {
+		t.Errorf("%v", m)
+	}
+	if !strings.Contains(out.stderr, "--method ladies-cv: the input is not sampled, so the last number of --samples, 32, is not used") {
+		t.Errorf("standard error: %s", out.stderr)
+	}
+}
+
+// TestRisingHint runs short: a line says so, with a command that trains on.
+func TestRisingHint(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := []string{"train", "--data", "synth:demo?nodes=3000&edges=20000", "--batch", "64", "--hidden", "32", "--out"}
+	for name, c := range map[string]struct{ options, resume string }{
+		"one":     {"--max-batches 20", "--max-batches 40"},
+		"several": {"--max-batches 20 --runs 2", "--max-batches 40"},
+		"epochs":  {"--epochs 2", "--epochs 4"},
+	} {
+		out := succeed(t, append(append(line, name), strings.Fields(c.options)...)...)
+		said := "in the second half of the run: more may help: gcn train --out " + name + " --resume " + c.resume + "\n"
+		if !strings.Contains(out.stderr, said) || strings.Count(out.stderr, "more may help") != 1 {
+			t.Errorf("%s: %s", name, out.stderr)
+		}
+		more := succeed(t, append([]string{"train", "--out", name, "--resume"}, strings.Fields(c.resume)...)...)
+		if n := strings.Count(more.stderr, "the run had the limit of 20 mini-batches: the step size falls once more, from half of the rate before to 0 at batch 40\n"); n != 1 {
+			t.Errorf("%s: resumed: %s", name, more.stderr)
+		}
+		dir := name
+		if name == "several" {
+			dir = "several/seed-2"
+		}
+		if result := string(readFile(t, dir+"/result.json")); !strings.Contains(result, `"falls": 1,`) || !strings.Contains(result, `"batches": 40,`) {
+			t.Errorf("%s: %s", name, result)
+		}
+	}
+	long := &train.Result{Batches: 100, Stop: "max-batches", Best: 0.9, Evaluations: []train.Evaluation{{Batch: 50, Valid: 0.7}, {Batch: 90, Valid: 0.9}}}
+	if from, to, rose := rising(long, 400); from != 0.7 || to != 0.9 || !rose {
+		t.Errorf("from %v to %v: %v", from, to, rose)
+	}
+	if _, _, rose := rising(long, 10); rose {
+		t.Error("a rise within three standard errors is one")
+	}
+	stopped := *long
+	stopped.Stop = "patience"
+	if _, _, rose := rising(&stopped, 400); rose {
+		t.Error("a run that stopped by itself rises")
+	}
+	early := *long
+	early.Evaluations = long.Evaluations[1:]
+	if _, _, rose := rising(&early, 400); rose {
+		t.Error("a run without a score in its first half rises")
+	}
+}
+
+// TestResumeWithinCosine changes the limit of a run whose step size is falling, and lowers the
+// limit of one that has ended: both are errors.
+func TestResumeWithinCosine(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan output, 1)
+	go func() {
+		ended <- gcnContext(ctx, defaultArgs("-q", "--out", "run", "--max-batches", "1000000", "--patience", "0", "--checkpoint-interval", "0")...)
+	}()
+	for len(ended) == 0 {
+		if _, err := os.Stat("run/last.ckpt"); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if out := <-ended; out.code != exitInterrupted {
+		t.Fatalf("exit code %d: %s", out.code, out.stderr)
+	}
+	for _, limit := range []string{"900000", "1100000"} {
+		fail(t, exitFailed, []string{"cannot resume: the step size falls to 0 at batch 1000000"}, "train", "--out", "run", "--resume", "--max-batches", limit)
+	}
+	succeed(t, defaultArgs("-q", "--out", "done")...)
+	before := readFile(t, "done/config.json")
+	fail(t, exitFailed, []string{"cannot resume: batch 20 is done, and the limit is 10"}, "train", "--out", "done", "--resume", "--max-batches", "10")
+	if !bytes.Equal(before, readFile(t, "done/config.json")) {
+		t.Error("a refused limit is in config.json")
+	}
+}
+
+// TestClassHints checks the lines about classes that the model does not know.
+func TestClassHints(t *testing.T) {
+	y := &graph.Labels{Classes: 4, Class: []int32{0, 1, 2, 0, 1, 2, 0, 1, 2, 2}, Names: []string{"a", "b", "c", "d"}}
+	split := datasets.Split{Train: []int32{0, 1, 2}, Test: []int32{3, 4, 5, 6, 7, 8, 9}}
+	alike := datasets.Split{Train: []int32{0, 3, 6}, Test: split.Test}
+	for _, c := range []struct {
+		predicted []int
+		split     datasets.Split
+		balanced  bool
+		want      string // comma-separated
+	}{
+		{[]int{3, 2, 2, 0}, split, false, ""}, // d has no nodes
+		{[]int{4, 0, 3, 0}, split, false, "never predicted: 1 of 4 classes,test nodes: b (2); --class-weights balanced"},
+		{[]int{4, 0, 3, 0}, split, true, "never predicted: 1 of 4 classes,b (2)"},
+		{[]int{0, 0, 7, 0}, split, false, "all test nodes are predicted as c: try a smaller --lr,normalize=standardize"},
+		{[]int{7, 0, 0, 0}, alike, false, "all training nodes with a label have the class a,gcn datasets info"},
+	} {
+		o := &trainOptions{}
+		if c.balanced {
+			o.ClassWeights = classWeightsBalanced
+		}
+		got := o.hints(&train.Result{Predicted: c.predicted, Best: math.NaN()}, &datasets.Data{Labels: y, Split: c.split}, "dir")
+		if len(got) > 1 || len(got) == 0 != (c.want == "") {
+			t.Errorf("%v: %q, want %q", c.predicted, got, c.want)
+			continue
+		}
+		for _, want := range strings.Split(c.want, ",") {
+			if line := strings.Join(got, ""); !strings.Contains(line, want) || c.balanced && strings.Contains(line, "--class-weights") {
+				t.Errorf("%v: %q, want %q", c.predicted, line, want)
+			}
+		}
+	}
+	t.Chdir(t.TempDir())
+	out := succeed(t, defaultArgs("--out", "stuck", "--lr", "1e-9")...)
+	if !strings.Contains(out.stderr, "never predicted: ") && !strings.Contains(out.stderr, "all test nodes are predicted as") {
+		t.Errorf("weights as they began: %s", out.stderr)
+	}
+	if out := succeed(t, defaultArgs("--out", "quiet", "--lr", "1e-9", "-q")...); slices.Contains(strings.Fields(out.stderr), "predicted") {
+		t.Errorf("with -q: %s", out.stderr)
+	}
+}
+
+// TestConfigOfAnotherMethod changes the method or the model of a default run's config.json:
+// it does not hold the parts that follow from them.
+func TestConfigOfAnotherMethod(t *testing.T) {
+	t.Chdir(t.TempDir())
+	small := []string{"train", "-q", "--data", smallData, "--max-batches", "2", "--batch", "32"}
+	succeed(t, append(small, "--out", "first")...)
+	for option, method := range map[string]string{
+		"--method ladies-flat-debiased": "ladies-flat-debiased", "--method full": "full", "--method neighbor": "neighbor",
+		"--draw poisson": "ladies-poisson-horvitz-thompson", "--layers 3": "ladies-cv", "--layer-norm": "ladies-cv", "--jumping sum": "ladies-cv", "": "ladies-cv",
+	} {
+		out := succeed(t, append([]string{"train", "-q", "--config", "first/config.json", "--out", "next", "--overwrite", "--json"}, strings.Fields(option)...)...)
+		if got := object(t, out)["method"]; got != method {
+			t.Errorf("%s: method %v, want %s", option, got, method)
+		}
+	}
+	succeed(t, "train", "-q", "--config", "first/config.json", "--out", "next", "--overwrite")
+	if !bytes.Equal(weightsOf(t, "first"), weightsOf(t, "next")) {
+		t.Error("config.json alone gives other weights")
+	}
+}

@@ -1,0 +1,300 @@
+package datasets
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc64"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/formats"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+)
+
+// Schema describes the features and the classes of data. A model keeps the schema of its training
+// data, and needs other data in the same form. Options.Schema gives them this form.
+type Schema struct {
+	Features int `json:"features"` // columns of the matrix
+
+	// Columns has an entry for each column of the tables. For a scaled array it has an entry
+	// without a name for each feature. For an array that was not scaled it is nil.
+	Columns []Column `json:"columns,omitempty"`
+
+	// Normalize is the value of the key normalize: none, row or standardize.
+	Normalize string `json:"normalize"`
+
+	// Made is onehot or position if the features were made of the graph. Another graph cannot
+	// have them. Graph is the checksum of the graph's edges; 0 if nobody computed it.
+	Made  string `json:"made,omitempty"`
+	Graph uint64 `json:"graph,omitempty"`
+
+	Classes int      `json:"classes,omitempty"` // 0: the outputs are tasks
+	Tasks   int      `json:"tasks,omitempty"`
+	Names   []string `json:"names,omitempty"` // of the classes or tasks; nil: they are called by their numbers
+}
+
+// Column is a column of a table, with its values or its scaling.
+type Column = formats.Column
+
+// Schema returns the schema of d. It shares memory with d. Cost: O(1), but O(edges) for features
+// that were made of the graph.
+func (d *Data) Schema() *Schema {
+	s := d.encoding
+	s.Features, s.Classes, s.Tasks, s.Names = d.Features.Cols, d.Labels.Classes, d.Labels.Tasks, d.Labels.Names
+	if s.Normalize == "" {
+		s.Normalize = "none"
+	}
+	if s.Made != "" && s.Graph == 0 {
+		s.Graph = checksum(d.Graph)
+	}
+	return &s
+}
+
+// checksum returns a checksum of the edges.
+func checksum(a *graph.CSR) uint64 {
+	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
+	binary.Write(sum, binary.LittleEndian, a.Ptr) // a hash has no errors
+	binary.Write(sum, binary.LittleEndian, a.Idx)
+	return sum.Sum64()
+}
+
+// outputs names the classes or tasks.
+func (s *Schema) outputs() []string {
+	names := s.Names
+	for k := len(names); k < max(s.Classes, s.Tasks); k++ {
+		names = append(names, strconv.Itoa(k))
+	}
+	return names
+}
+
+// columnNames are the names of the columns of tables.
+func (s *Schema) columnNames() (names []string) {
+	for _, c := range s.Columns {
+		if c.Name != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Check compares d with s. The error names the first difference in the features, classes or
+// tasks. Data that were opened with s as Options.Schema have none. Cost: as for Data.Schema.
+func (s *Schema) Check(d *Data) error {
+	if err := s.checkFeatures(d); err != nil {
+		return err
+	}
+	if got := d.Schema(); got.Classes != s.Classes || got.Tasks != s.Tasks || !slices.Equal(got.outputs(), s.outputs()) {
+		return fmt.Errorf("datasets: %s: the outputs are %s, and the model's %s", d.title(), got.outputsText(), s.outputsText())
+	}
+	return nil
+}
+
+// fit checks the features of d, and maps its labels.
+func (s *Schema) fit(d *Data) error {
+	if err := s.checkFeatures(d); err != nil {
+		return err
+	}
+	return s.mapOutputs(d)
+}
+
+// checkFeatures is Check of the features.
+func (s *Schema) checkFeatures(d *Data) error {
+	if err := s.compareFeatures(d.Schema()); err != nil {
+		return fmt.Errorf("datasets: %s: %w", d.title(), err)
+	}
+	return nil
+}
+
+func (s *Schema) compareFeatures(got *Schema) error {
+	named, want := got.columnNames(), s.columnNames()
+	switch {
+	case got.Made != s.Made && s.Made != "":
+		return fmt.Errorf("the model's features are made of its graph (features=%s), and these are not", s.Made)
+	case s.Made != "" && s.Graph != 0 && got.Graph != s.Graph:
+		return fmt.Errorf("features=%s has no meaning for another graph than the model's: train with features=%s, which has", s.Made, degreeKey)
+	case want == nil && named != nil:
+		return fmt.Errorf("the features are the columns %s of tables, and the model's have no names: give them as the model's were", quoted(named))
+	case want != nil && named == nil:
+		return fmt.Errorf("the features have no names, and the model's are the columns %s of tables", quoted(want))
+	case !slices.Equal(named, want):
+		return fmt.Errorf("the features are the columns %s, and the model's %s", quoted(named), quoted(want))
+	case got.Features != s.Features:
+		return fmt.Errorf("%d features, and the model's data have %d", got.Features, s.Features)
+	case got.Normalize != s.Normalize:
+		return fmt.Errorf("the features are normalize=%s, and the model's normalize=%s", got.Normalize, s.Normalize)
+	}
+	for k := range s.Columns {
+		a, b := got.Columns[k], s.Columns[k]
+		switch {
+		case !slices.Equal(a.Values, b.Values):
+			return fmt.Errorf("column %s became the values %s, and in the model's data %s: name the source of a store, or to resume, the run's own data", columnText(k, a), quoted(a.Values), quoted(b.Values))
+		case a.Mean != b.Mean || a.Deviation != b.Deviation:
+			return fmt.Errorf("column %s was scaled by the mean %.6g and the deviation %.6g, and in the model's data by %.6g and %.6g: name the source of a store, or to resume, the run's own data",
+				columnText(k, a), a.Mean, a.Deviation, b.Mean, b.Deviation)
+		case a.Missing != b.Missing:
+			return fmt.Errorf("column %s has a column of its missing values in one of the data and the model's, and not in the other: name the source of a store, or to resume, the run's own data", columnText(k, a))
+		}
+	}
+	return nil
+}
+
+// columnText names a column in an error.
+func columnText(k int, c Column) string {
+	if c.Name == "" {
+		return strconv.Itoa(k)
+	}
+	return strconv.Quote(c.Name)
+}
+
+// outputsText describes the outputs.
+func (s *Schema) outputsText() string {
+	kind := "classes"
+	if s.Tasks > 0 {
+		kind = "tasks"
+	}
+	return fmt.Sprintf("%d %s: %s", max(s.Classes, s.Tasks), kind, quoted(s.outputs()))
+}
+
+// quoted lists names, up to 10.
+func quoted(names []string) string {
+	const most = 10
+	var text []string
+	for _, name := range names[:min(len(names), most)] {
+		text = append(text, strconv.Quote(name))
+	}
+	if len(names) > most {
+		text = append(text, fmt.Sprintf("… (%d)", len(names)))
+	}
+	return strings.Join(text, ", ")
+}
+
+// encode gives the features the form that the schema says.
+func (s *Schema) encode(ctx context.Context, d *Data, spec *Spec) error {
+	if how, given := spec.Values["normalize"]; given && how != s.Normalize {
+		return fmt.Errorf("datasets: %q: normalize=%s, and the model's data had normalize=%s: leave it out", spec, how, s.Normalize)
+	}
+	if d.table != nil {
+		var notes []string
+		var err error
+		d.Features, notes, err = d.table.Features(ctx, nil, false)
+		d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), s.Normalize
+		d.table, d.Notes = nil, append(d.Notes, notes...)
+		if err == nil && s.Normalize == "row" {
+			normalizeRows(d)
+		}
+		return err
+	}
+	if d.encoding.Normalize != "" && d.encoding.Normalize != "none" {
+		return nil // in a store
+	}
+	array := s.columnNames() == nil && d.encoding.Columns == nil && s.Features == d.Features.Cols
+	if !array || s.Normalize == "none" {
+		return nil // Check names a difference
+	}
+	if d.file != nil || d.Features.Half != nil { // a mapping cannot be written to
+		if err := d.copyFeatures(); err != nil {
+			return err
+		}
+	}
+	d.encoding.Normalize = s.Normalize
+	if s.Normalize == "row" {
+		normalizeRows(d)
+		return nil
+	}
+	if d.Features.Sparse != nil {
+		if err := d.makeDense(); err != nil {
+			return err
+		}
+	}
+	d.encoding.Columns = s.Columns
+	d.scale()
+	return nil
+}
+
+// mapOutputs numbers the classes or tasks of d as s does. Their names decide.
+func (s *Schema) mapOutputs(d *Data) error {
+	if d.Unlabelled() {
+		return s.unknownLabels(d)
+	}
+	own := d.Schema()
+	if (own.Tasks > 0) != (s.Tasks > 0) || own.Names == nil && s.Names == nil && own.Classes > s.Classes {
+		return fmt.Errorf("datasets: %s: the labels are %s, and the model's %s", d.title(), own.outputsText(), s.outputsText())
+	}
+	from, to := own.outputs(), s.outputs()
+	if slices.Equal(from, to) {
+		d.Labels.Names = s.Names
+		return nil
+	}
+	number := make(map[string]int, len(from))
+	for k, name := range from {
+		number[name] = k
+	}
+	place := make([]int, len(to)) // of each of the model's outputs in d; −1: none
+	var lacking []string
+	for k, name := range to {
+		at, known := number[name]
+		if place[k] = at; !known {
+			place[k], lacking = -1, append(lacking, name)
+		}
+	}
+	if s.Tasks > 0 && lacking != nil || len(lacking) == len(to) {
+		return fmt.Errorf("datasets: %s: the labels are %s, and lack the model's %s", d.title(), own.outputsText(), quoted(lacking))
+	}
+	if s.Tasks > 0 {
+		n := d.Nodes()
+		multi := make([]float32, n*s.Tasks)
+		for i := range n {
+			for k, from := range place {
+				multi[i*s.Tasks+k] = d.Labels.Multi[i*own.Tasks+from]
+			}
+		}
+		d.Labels = &graph.Labels{Tasks: s.Tasks, Names: s.Names, Multi: multi}
+		d.Notes = append(d.Notes, fmt.Sprintf("tasks in the order of the model; %d others left out", own.Tasks-s.Tasks))
+		return nil
+	}
+	back := slices.Repeat([]int32{-1}, len(from))
+	for k, from := range place {
+		if from >= 0 {
+			back[from] = int32(k)
+		}
+	}
+	unknown := make([]int, len(from)) // nodes of classes that the model does not know
+	class := make([]int32, len(d.Labels.Class))
+	for i, c := range d.Labels.Class {
+		if class[i] = c; c >= 0 {
+			if class[i] = back[c]; class[i] < 0 {
+				unknown[c]++
+			}
+		}
+	}
+	d.Labels = &graph.Labels{Classes: s.Classes, Names: s.Names, Class: class}
+	for c, nodes := range unknown {
+		if nodes > 0 {
+			d.Notes = append(d.Notes, fmt.Sprintf("%d nodes of class %s are not scored: the model does not know it", nodes, from[c]))
+		}
+	}
+	scored := func(nodes []int32) []int32 {
+		return slices.DeleteFunc(slices.Clone(nodes), func(v int32) bool { return class[v] < 0 })
+	}
+	d.Split = Split{Train: scored(d.Split.Train), Valid: scored(d.Split.Valid), Test: scored(d.Split.Test)}
+	return nil
+}
+
+// unknownLabels gives data without labels the outputs of the schema.
+func (s *Schema) unknownLabels(d *Data) error {
+	y := &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names}
+	if s.Tasks == 0 {
+		y.Class = slices.Repeat([]int32{-1}, d.Nodes())
+	} else {
+		if err := memory.Check("labels", memory.Product(int64(d.Nodes()), int64(s.Tasks), 4)); err != nil {
+			return err
+		}
+		y.Multi, d.Metric = slices.Repeat([]float32{float32(math.NaN())}, d.Nodes()*s.Tasks), ROCAUC
+	}
+	d.Labels = y
+	return nil
+}

@@ -1,0 +1,288 @@
+// Package fetch downloads named data sets over HTTP, checks them and unpacks them.
+//
+//	Find ─▶ Client.Open ─▶ Files.Get ─▶ a folder for Set.Spec ─▶ Files.Done
+//	         waits for        downloads, checks          (the caller makes a store)
+//	         other processes  SHA-256, unpacks
+//
+// A file of a data set appears at cache/downloads/NAME/FILE when it is whole; until then
+// FILE.part grows beside its entity tag. A later call goes on there.
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/filelock"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+)
+
+// ErrOffline is wrapped by the error about a data set that is not in the cache when
+// downloading is forbidden.
+var ErrOffline = errors.New("downloading is forbidden")
+
+// Client downloads into a cache.
+type Client struct {
+	Cache    string         // folder
+	Mirror   string         // files are at Mirror/NAME/FILE; "": at their own addresses
+	Offline  bool           // never download
+	Progress func(Progress) // called often, from one goroutine
+	Pause    time.Duration  // before the second attempt; it doubles for each further one in a row
+	Stall    time.Duration  // a connection without a byte for so long counts as broken
+}
+
+// Progress reports the progress of a stage.
+type Progress struct {
+	Stage         string // "download", "check", "unpack" or "note"
+	File, Address string // that is downloaded or checked
+	Text          string // of a note
+	Done, Total   int64  // bytes; Total is 0 if the server does not say
+}
+
+// Files are the files of one data set in the cache, which no other process uses.
+type Files struct {
+	client *Client
+	set    *Set
+	lock   *os.File
+	Folder string // of all files
+}
+
+// Open takes the files of a data set, and waits until no other process has them. The
+// caller closes them.
+func (c *Client) Open(ctx context.Context, set *Set) (*Files, error) {
+	f := &Files{client: c, set: set, Folder: filepath.Join(c.Cache, "downloads", set.Name)}
+	if c.Offline && missing(f.unpacked()) {
+		return nil, fmt.Errorf("not in the cache %s: %w", c.Cache, ErrOffline)
+	}
+	if strings.ContainsRune(c.Cache, '?') {
+		return nil, fmt.Errorf("the cache's path %s must not hold a question mark, which begins a SPEC's keys", c.Cache)
+	}
+	err := os.MkdirAll(filepath.Dir(f.Folder), 0o755)
+	if err != nil {
+		return nil, err
+	}
+	if f.lock, err = os.OpenFile(f.Folder+".lock", os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return nil, err
+	}
+	for waits := false; ; waits = true {
+		err := filelock.Try(f.lock)
+		if err == nil || errors.Is(err, errors.ErrUnsupported) { // without locks, processes repeat each other's work
+			return f, nil
+		}
+		if errors.Is(err, filelock.ErrLocked) {
+			if err = ctx.Err(); err == nil && !waits {
+				c.note("waiting for another process that fetches it")
+			}
+		}
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// Close lets other processes have the files.
+func (f *Files) Close() { f.lock.Close() }
+
+func (f *Files) unpacked() string { return filepath.Join(f.Folder, "unpacked") }
+
+func (f *Files) archive() string { return filepath.Join(f.Folder, f.set.Files[0].Name) }
+
+// Get makes sure that the files are there and are right, and returns the folder that they lie
+// in, and notes about their origin.
+func (f *Files) Get(ctx context.Context) (dir string, notes []string, err error) {
+	sums, err := f.readSums()
+	if err != nil {
+		return "", nil, err
+	}
+	if dir = f.Folder; f.set.zipped {
+		dir = f.unpacked()
+	}
+	if !f.set.zipped || missing(dir) {
+		err := f.download(ctx, sums)
+		if err == nil && f.set.zipped {
+			err = f.unpack(ctx, dir+".part")
+		}
+		if err == nil {
+			err = f.writeSums(sums)
+		}
+		if err == nil && f.set.zipped {
+			err = os.Rename(dir+".part", dir)
+		}
+		if err != nil {
+			return "", nil, err
+		}
+	}
+	if f.set.zipped {
+		os.Remove(f.archive()) // it takes room; a killed process may have left it
+	}
+	for _, file := range f.set.Files {
+		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(f.client.address(f.set, file)), sums[file.Name]))
+	}
+	return dir, notes, nil
+}
+
+// download downloads the files that are not there, and checks all of them. It adds their
+// checksums to sums, which holds the checksums of earlier downloads.
+func (f *Files) download(ctx context.Context, sums map[string]string) error {
+	if err := os.MkdirAll(f.Folder, 0o755); err != nil {
+		return err
+	}
+	if err := f.checkSpace(); err != nil {
+		return err
+	}
+	for _, file := range f.set.Files {
+		address := f.client.address(f.set, file)
+		want := cmp.Or(file.SHA256, sums[file.Name])
+		sum, err := f.client.download(ctx, address, filepath.Join(f.Folder, file.Name), want, func(stage string, done, total int64) {
+			f.client.Progress(Progress{Stage: stage, File: file.Name, Address: redacted(address), Done: done, Total: total})
+		})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && want != file.SHA256:
+			return fmt.Errorf("%s: %w (%s has the checksum of an earlier download)", redacted(address), err, f.sumsPath())
+		case err != nil:
+			return fmt.Errorf("%s: %w", redacted(address), err)
+		}
+		sums[file.Name] = sum
+	}
+	return nil
+}
+
+// checkSpace says how much of a large set will be downloaded and unpacked, and reports a disk
+// that is too small for both.
+func (f *Files) checkSpace() error {
+	if !f.set.Large() {
+		return nil
+	}
+	needed := f.set.Archive + f.set.Unpacked
+	for _, path := range []string{f.archive(), f.archive() + ".part"} {
+		if info, err := os.Stat(path); err == nil {
+			needed -= info.Size()
+		}
+	}
+	what := fmt.Sprintf("%s to download and up to %s to unpack", memory.Text(uint64(f.set.Archive)), memory.Text(uint64(f.set.Unpacked)))
+	if err := CheckSpace(f.Folder, needed, what); err != nil {
+		return fmt.Errorf("%w: --cache names another folder", err)
+	}
+	f.client.note(fmt.Sprintf("%s: %s of disk space in %s", what, memory.Text(uint64(max(needed, 0))), f.Folder))
+	return nil
+}
+
+// CheckSpace returns an error if the disk of a folder has fewer free bytes than that.
+func CheckSpace(dir string, bytes int64, what string) error {
+	if free, known := freeSpace(dir); known && bytes > 0 && uint64(bytes) > free {
+		return fmt.Errorf("%s: %s of disk space are needed in %s, where %s are free", what, memory.Text(uint64(bytes)), dir, memory.Text(free))
+	}
+	return nil
+}
+
+// unpack unpacks the archive to a new folder.
+func (f *Files) unpack(ctx context.Context, dir string) error {
+	err := os.RemoveAll(dir) // left by a killed process
+	if err == nil {
+		err = unpack(ctx, f.archive(), dir, func(done, total int64) {
+			f.client.Progress(Progress{Stage: "unpack", Done: done, Total: total})
+		})
+	}
+	if err != nil {
+		return f.Failed(ctx, fmt.Errorf("%s: %w", f.archive(), err))
+	}
+	return nil
+}
+
+// Done removes the files: there is a store of them.
+func (f *Files) Done() error {
+	os.Rename(f.unpacked(), f.unpacked()+".part") // a process killed here must not leave half of it under this name
+	return os.RemoveAll(f.Folder)
+}
+
+// Failed returns the error to report after err. It removes files that cannot be used, so
+// that the next call downloads them again. It keeps the files of a
+// large set, and all files if the call was cancelled or this machine is at fault.
+func (f *Files) Failed(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case f.set.Large() || isLocal(err):
+		return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder to download them again)", err, f.Folder)
+	}
+	os.RemoveAll(f.Folder) // if that fails, it stays
+	os.Remove(f.sumsPath())
+	return fmt.Errorf("the downloaded files cannot be used: %w", err)
+}
+
+// isLocal tells whether the cause of an error is this machine, such as a full disk,
+// rather than the files. That is so for errors of the system, except those about a
+// missing file or folder, or one of the wrong kind or in the wrong place.
+func isLocal(err error) bool {
+	if errors.Is(err, memory.ErrTooLarge) {
+		return true
+	}
+	var system syscall.Errno
+	if !errors.As(err, &system) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		return false
+	}
+	return !slices.Contains([]syscall.Errno{syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.EILSEQ}, system)
+}
+
+// sumsPath returns the path of the checksums of the first download, as sha256sum writes them.
+func (f *Files) sumsPath() string { return filepath.Join(f.client.Cache, f.set.Name+".sha256") }
+
+// readSums returns the checksums of an earlier download by the names of the files.
+func (f *Files) readSums() (map[string]string, error) {
+	text, err := os.ReadFile(f.sumsPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return parseSums(string(text)), err
+}
+
+func (f *Files) writeSums(sums map[string]string) error {
+	return atomicfile.Write(f.sumsPath(), func(w io.Writer) error {
+		for _, file := range f.set.Files {
+			if _, err := fmt.Fprintf(w, "%s  %s\n", sums[file.Name], file.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// note reports a line for the user.
+func (c *Client) note(text string) { c.Progress(Progress{Stage: "note", Text: text}) }
+
+func (c *Client) address(set *Set, file File) string {
+	if c.Mirror == "" {
+		return file.URL
+	}
+	return strings.TrimRight(c.Mirror, "/") + "/" + set.Name + "/" + file.Name
+}
+
+// redacted returns an address without its password.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Redacted()
+}
+
+// missing tells whether nothing is at path.
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}

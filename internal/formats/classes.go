@@ -1,0 +1,253 @@
+package formats
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// Labels are made in three ways: of names, of numbers, and of rows of 0 and 1.
+
+// labels reads labels, and returns the number of nodes: classes from a vector of numbers or names; or binary
+// tasks from a matrix of 0, 1 and, in floats, NaN. A matrix of one column counts as a vector if
+// it holds names, or integers of more than a byte. numbered says that the classes have names,
+// so that -1 is none.
+func (s *source) labels(key string, nodes any, numbered bool) (rows int) {
+	s.check(s.o.Lists == "" || s.o.Lists == "tasks", "lists="+s.o.Lists, "want tasks")
+	a := s.header(key)
+	shape, want := a.Shape, []any{nodes, "tasks"}
+	if len(shape) == 1 {
+		want = want[:1]
+	}
+	if s.err != nil || !s.ok(checkShape(a, want)) {
+		return 0
+	}
+	isVector := len(shape) == 1 || shape[1] == 1 && a.Descr[1] == 'i' && a.Descr[2] > '1'
+	var err error
+	switch {
+	case a.Text():
+		s.Labels, err = namedLabels(a.Name(), s.labelNames(key), false)
+	case isVector && a.Float():
+		s.Labels, err = numberLabels(a.Name(), vector[float32](s, key), numbered)
+	case isVector:
+		s.Labels, err = numberLabels(a.Name(), vector[int32](s, key), numbered)
+	default:
+		values, _ := numbers[float32](s, key, nodes, "tasks")
+		s.Labels, err = rowLabels(a.Name(), values, shape[1], s.o.Lists)
+	}
+	s.ok(err)
+	if s.noteLabels(a.Name()); s.err == nil && len(shape) == 2 && shape[1] > 1 && s.Labels.Tasks == 0 {
+		s.note("rows of labels with exactly one 1 each taken as classes (lists=tasks keeps them tasks)")
+	}
+	return shape[0]
+}
+
+// labelNames reads an array of names of classes.
+func (s *source) labelNames(key string) []string {
+	names := s.texts(key)
+	for k, name := range names {
+		names[k] = labelName(strings.TrimSpace(name))
+	}
+	return names
+}
+
+// labelName returns the label that a text is, "" for a word that stands for none.
+func labelName(text string) string {
+	if isMissingWord([]byte(text)) {
+		return ""
+	}
+	return text
+}
+
+// namedLabels makes classes of the names of the nodes' classes, numbered in order: numbers by
+// value, then names. "" stands for none, and so does -1, unless it is a class as the caller
+// says, or the only other class is 1. The classes have names unless each is its number.
+func namedLabels(file string, names []string, minus bool) (*graph.Labels, error) {
+	kinds := make(map[string]int32)
+	for _, name := range names {
+		kinds[name] = -1
+	}
+	delete(kinds, "")
+	if _, one := kinds["1"]; !minus && !(one && len(kinds) == 2) {
+		delete(kinds, "-1")
+	}
+	const most = 1 << 20
+	switch {
+	case len(kinds) == 0:
+		return nil, fmt.Errorf("datasets: %s: no labels", file)
+	case len(kinds) > most:
+		return nil, fmt.Errorf("datasets: %s: more than %d different labels, which are too many for classes", file, most)
+	}
+	y := &graph.Labels{Classes: len(kinds), Names: numberKinds(kinds), Class: make([]int32, len(names))}
+	for i, name := range names {
+		class, known := kinds[name]
+		if y.Class[i] = class; !known {
+			y.Class[i] = -1
+		}
+	}
+	return y, nil
+}
+
+// numberKinds numbers names in order: numbers by value, then names. It returns them in order, nil
+// if each is its number.
+func numberKinds(kinds map[string]int32) (names []string) {
+	all := slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
+		v, isNumber := labelNumber(a)
+		w, other := labelNumber(b)
+		switch {
+		case isNumber && !other:
+			return -1
+		case other && !isNumber:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(v, w), cmp.Compare(a, b))
+	})
+	for k, name := range all {
+		if kinds[name] = int32(k); name != strconv.Itoa(k) {
+			names = all
+		}
+	}
+	return names
+}
+
+// labelNumber returns the number that a label is.
+func labelNumber(name string) (float64, bool) {
+	if _, number := parseNumber([]byte(name)); !number {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(name, 64)
+	return v, err == nil
+}
+
+// MostClasses bounds the classes of n nodes. Far more classes than nodes mean a damaged file.
+func MostClasses(n int) int { return min(max(n, 1<<16), math.MaxInt32) }
+
+// numberLabels makes classes of whole numbers from 0; NaN and -1 stand for none, unless 1 is the
+// only other number and the numbers have no names: then both are classes. See MostClasses.
+func numberLabels[T int32 | float32](file string, values []T, numbered bool) (*graph.Labels, error) {
+	y := &graph.Labels{Class: make([]int32, len(values))}
+	most := MostClasses(len(values))
+	for i, v := range values {
+		class := int32(v)
+		switch {
+		case v != v: // NaN
+			class = -1
+		case T(class) != v:
+			return nil, fmt.Errorf("datasets: %s: label of node %d is %v, want a whole number from 0, the class, or -1 for unknown", file, i, v)
+		case class < -1 || int(class) >= most:
+			return nil, fmt.Errorf("datasets: %s: label of node %d is %v, outside [0, %d) and not -1 for unknown", file, i, v, most)
+		}
+		y.Class[i], y.Classes = class, max(y.Classes, int(class)+1)
+	}
+	other := func(c int32) bool { return c != 1 && c != -1 }
+	switch {
+	case y.Classes == 0:
+		return nil, fmt.Errorf("datasets: %s: no node has a label", file)
+	case !numbered && slices.Contains(values, -1) && !slices.ContainsFunc(y.Class, other) && !slices.ContainsFunc(values, func(v T) bool { return v != v }):
+		for i, c := range y.Class {
+			y.Class[i] = (c + 1) / 2
+		}
+		y.Names = []string{"-1", "1"}
+	}
+	return y, nil
+}
+
+// rowLabels makes labels of rows of 0, 1, and NaN for unknown: a class of each column if each row
+// has exactly one 1 and lists is not "tasks", else binary tasks.
+func rowLabels(file string, values []float32, cols int, lists string) (*graph.Labels, error) {
+	if classes := OneHot(values, cols); classes != nil && lists != "tasks" {
+		return &graph.Labels{Classes: cols, Class: classes}, nil
+	}
+	for k, v := range values {
+		if v != 0 && v != 1 && v == v {
+			return nil, fmt.Errorf("datasets: %s: label of node %d, task %d is %v, want 0, 1 or NaN for unknown", file, k/cols, k%cols, v)
+		}
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("datasets: %s: no labels", file)
+	}
+	return &graph.Labels{Tasks: cols, Multi: values}, nil
+}
+
+// unknownRows makes rows of NaN.
+func unknownRows(file string, rows, cols int) ([]float32, error) {
+	values, err := zeros(file+": labels", rows, cols)
+	for k := range values {
+		values[k] = float32(math.NaN())
+	}
+	return values, err
+}
+
+// OneHot returns the column of the 1 of each row, −1 for a row of NaN, or nil if another row has
+// another number than one 1, or more than 0 and 1.
+func OneHot(values []float32, cols int) (classes []int32) {
+	if cols < 2 {
+		return nil
+	}
+	labelled := false
+	for row := range slices.Chunk(values, cols) {
+		one := slices.Index(row, 1)
+		switch {
+		case one < 0 && !slices.ContainsFunc(row, func(v float32) bool { return v == v }):
+		case one < 0 || slices.ContainsFunc(row[:one], notZero) || slices.ContainsFunc(row[one+1:], notZero):
+			return nil
+		default:
+			labelled = true
+		}
+		classes = append(classes, int32(one))
+	}
+	if !labelled {
+		return nil
+	}
+	return classes
+}
+
+func notZero(v float32) bool { return v != 0 }
+
+// noteLabels says how the labels of a file were numbered, and how many nodes each class has. It warns
+// of labels that are hardly classes.
+func (r *reader) noteLabels(name string) {
+	if r.err != nil {
+		return
+	}
+	y := r.Labels
+	if y.Names != nil {
+		r.note("%d kinds of labels, numbered in the order of their names", y.Outputs())
+	}
+	if y.Tasks > 0 {
+		return
+	}
+	counts, without := make([]int, y.Classes), 0
+	for _, c := range y.Class {
+		if c < 0 {
+			without++
+		} else {
+			counts[c]++
+		}
+	}
+	const most = 8
+	text, used := "", 0
+	for c, n := range counts {
+		if used += min(n, 1); c < most {
+			text += fmt.Sprintf("%.40q %d, ", y.Name(c), n)
+		}
+	}
+	if len(counts) > most {
+		text += "…, "
+	}
+	r.note("labels: nodes of each class: %snone %d", text, without)
+	switch {
+	case used == 1:
+		r.note("warning: %s: all labels are of one class: nothing is to be learned", name)
+	case y.Classes > 2*used:
+		r.note("warning: %s: labels up to %d are %d classes, and %d of them have a node", name, y.Classes-1, y.Classes, used)
+	case 10*used > len(y.Class):
+		r.note("warning: %s: %d classes for %d nodes: each value is a class of its own, there is no regression", name, used, len(y.Class))
+	}
+}

@@ -1,0 +1,354 @@
+package formats
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/table"
+)
+
+// mostValues is the greatest number of values of a column of text that become features.
+const mostValues = 1000
+
+// Table holds the features of tables, before they are scaled over the training nodes and
+// joined to one matrix.
+type Table struct {
+	columns []tableColumn
+	nodes   int
+	known   bool // what the columns become is that of Options.Columns
+}
+
+// tableColumn is a column of numbers or of texts.
+type tableColumn struct {
+	Column
+	from   int       // the column of its file
+	number []float32 // of each node, NaN where it is missing; nil for texts
+	code   []int32   // the text of each node, −1 where it is missing
+	index  map[string]int32
+	other  int // cells whose text the schema does not have
+}
+
+// makeFeatures makes the features.
+func (e *edgeList) makeFeatures() {
+	path, n := e.keys["features"], e.order.nodes
+	tables := e.tables("features")
+	switch {
+	case e.featureLists != nil:
+		e.listFeatures(e.featureLists, n)
+	case len(tables) > 0:
+		e.Table = &Table{nodes: n}
+		for _, p := range tables {
+			e.readColumns(p, e.Table)
+		}
+		if e.o.Columns != nil {
+			e.orderColumns(path, e.Table)
+		}
+		e.check(len(e.Table.columns) > 0, path, "no column of features is left")
+	}
+}
+
+// checkSeveral reports a column that none of several tables has, or two of them.
+func (e *edgeList) checkSeveral(tables []*part) {
+	columns := list(e.keys["features-columns"])
+	for k := 1; k < len(columns) && len(tables) > 1; k++ {
+		found := 0
+		for _, p := range tables {
+			if slices.Contains(p.wanted, columns[k]) {
+				found++
+			}
+		}
+		e.check(found == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, columns[k], found, len(tables))
+	}
+}
+
+// isLabel tells whether a column of features is read as the label: it is one of the same
+// table, or, if the SPEC does not pick it, has the label's name.
+func (e *edgeList) isLabel(p *part, column int) bool {
+	for _, l := range e.tables("labels") {
+		same := l.Path == p.Path || l.header == isHeader && p.header == isHeader && l.firstLine() == p.firstLine()
+		for _, j := range e.labelColumns {
+			switch {
+			case same && j == column:
+				return true
+			case !same && len(p.wanted) == 0 && l.header == isHeader && p.header == isHeader && l.title(j) == p.title(column):
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readColumns reads the columns of one table, and says what each is.
+func (e *edgeList) readColumns(p *part, t *Table) {
+	columns := e.valueColumns(p)
+	size := memory.Product(int64(len(columns)), int64(e.order.nodes), 4)
+	if e.err != nil || !e.ok(memory.Check("datasets: "+p.Path+": its columns", size)) {
+		return
+	}
+	var says []string
+	var made []*tableColumn
+	for _, j := range columns {
+		c := &tableColumn{Column: Column{Name: p.title(j)}, from: j}
+		numeric := p.counts[j].numeric(p.number())
+		if e.o.Columns != nil {
+			want := e.wantedColumn(c.Name)
+			if want == nil {
+				says = append(says, c.Name+" left out, since the run has no such column")
+				continue
+			}
+			e.check(!e.isLabel(p, j), p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
+			c.Column, numeric = *want, want.Values == nil
+		}
+		switch counts := &p.counts[j]; {
+		case e.isLabel(p, j):
+			says = append(says, c.Name+" left out, since it is read as the label")
+			continue
+		case !numeric:
+			c.code, c.index = slices.Repeat([]int32{-1}, e.order.nodes), make(map[string]int32)
+			for code, text := range c.Values {
+				c.index[text] = int32(code)
+			}
+		case counts.unsure(&p.forms):
+			e.askDecimal(p, j)
+			return
+		default:
+			c.number = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
+		}
+		made = append(made, c)
+	}
+	faults := &table.Faults{Path: p.Path}
+	p.data(func(row int, line int64, cells [][]byte) bool {
+		node := e.nodeOf(p, row)
+		for _, c := range made {
+			cell := cells[c.from]
+			if p.forms.isMissing(cell) {
+				continue
+			}
+			if c.number == nil {
+				c.addText(node, cell, e.o.Columns != nil)
+			} else if v, number := p.forms.number(cell); number && v-v == 0 {
+				c.number[node] = float32(v)
+			} else if !e.cellFault(p, faults, row, line, c.from, "%s is not a finite number", table.Quote(cell)) {
+				return false
+			}
+		}
+		return true
+	})
+	if !e.ok(faults.Err()) {
+		return
+	}
+	for _, c := range made {
+		switch {
+		case c.number != nil:
+			says = append(says, c.Name+" numbers")
+		case e.o.Columns != nil:
+			says = append(says, fmt.Sprintf("%s one of the run's %d values, %d rows with another", c.Name, len(c.Values), c.other))
+		case len(c.Values) == 0:
+			says = append(says, c.Name+" left out, it is empty")
+			continue
+		case len(c.Values) > mostValues || len(c.Values) >= p.number():
+			says = append(says, fmt.Sprintf("%s left out, text of more than %d values or of one in each row", c.Name, mostValues))
+			continue
+		default:
+			c.sortTexts()
+			says = append(says, fmt.Sprintf("%s one of %d values", c.Name, len(c.Values)))
+		}
+		t.columns = append(t.columns, *c)
+	}
+	const most = 20
+	if len(says) > most {
+		says = append(says[:most], fmt.Sprintf("… (%d columns)", len(columns)))
+	}
+	e.describe(p, e.rowsSay(p)+"; "+strings.Join(says, ", "))
+}
+
+// addText gives a node a text, up to one text more than are read. If no text may be new, another
+// one is missing.
+func (c *tableColumn) addText(node int32, cell []byte, fixed bool) {
+	code, known := c.index[string(cell)]
+	switch {
+	case !known && fixed:
+		code = -1
+		c.other++
+	case !known && len(c.Values) <= mostValues:
+		code = int32(len(c.Values))
+		c.Values = append(c.Values, string(cell))
+		c.index[c.Values[code]] = code
+	}
+	c.code[node] = code
+}
+
+// sortTexts numbers the texts in their order.
+func (c *tableColumn) sortTexts() {
+	slices.Sort(c.Values)
+	place := make([]int32, len(c.Values))
+	for k, value := range c.Values {
+		place[c.index[value]] = int32(k)
+	}
+	for node, code := range c.code {
+		if code >= 0 {
+			c.code[node] = place[code]
+		}
+	}
+	c.index = nil
+}
+
+// askDecimal is the error of a column whose commas can be decimal marks, or can separate
+// thousands.
+func (e *edgeList) askDecimal(p *part, column int) {
+	p.data(func(row int, line int64, cells [][]byte) bool {
+		cell := cells[column]
+		if _, number := p.forms.number(cell); number && strings.Contains(string(cell), ",") {
+			faults := &table.Faults{Path: p.Path}
+			e.cellFault(p, faults, row, line, column, "%s: the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point", table.Quote(cell))
+			return e.ok(faults.Err())
+		}
+		return true
+	})
+}
+
+// Features scales the columns of numbers over the training nodes to mean 0 and deviation 1, if
+// scale is true, except columns of 0 and 1, and joins all columns to a matrix. A missing
+// number becomes 0; a column in which a training node misses one gets a column of 1 for those
+// nodes after it. Without training nodes, any node counts. Options.Columns decide all this
+// instead. notes say how many there are.
+func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *graph.Features, notes []string, err error) {
+	if train == nil {
+		train = make([]int32, t.nodes)
+		for i := range train {
+			train[i] = int32(i)
+		}
+	}
+	width, entries, scaled, masks := 0, 0, 0, 0
+	for k := range t.columns {
+		c := &t.columns[k]
+		if !t.known {
+			c.Missing = slices.ContainsFunc(train, func(i int32) bool { return c.missing(i) })
+			if scale {
+				c.measure(train)
+			}
+		}
+		if c.Deviation > 0 {
+			c.scale()
+			scaled++
+		}
+		for i := range int32(t.nodes) {
+			if c.code != nil || c.Missing || c.number[i] != 0 {
+				entries++
+			}
+		}
+		if width += max(len(c.Values), 1); c.Missing {
+			width++
+			masks++
+		}
+	}
+	if scaled > 0 {
+		notes = append(notes, fmt.Sprintf("features: %d columns of numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them)", scaled))
+	}
+	if masks > 0 {
+		notes = append(notes, fmt.Sprintf("features: %d columns with missing values, which become 0, and a column of 1 for the nodes that miss one", masks))
+	}
+	if 8*entries+8*t.nodes < 4*t.nodes*width {
+		var columns []int32
+		var values []float32
+		r := newReader(ctx, Options{})
+		x = r.sparseFeatures("tables of features", t.nodes, width, entries, func(i int) ([]int32, []float32) {
+			columns, values = columns[:0], values[:0]
+			t.row(int32(i), func(column int32, v float32) {
+				if v != 0 {
+					columns, values = append(columns, column), append(values, v)
+				}
+			})
+			return columns, values
+		})
+		return x, notes, r.err
+	}
+	data, err := zeros("the features of the tables", t.nodes, width)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range t.nodes {
+		row := data[i*width : (i+1)*width]
+		t.row(int32(i), func(column int32, v float32) { row[column] = v })
+	}
+	return &graph.Features{Rows: t.nodes, Cols: width, Data: data}, notes, nil
+}
+
+// row calls set with the values of a node's row that can differ from 0, in order.
+func (t *Table) row(node int32, set func(column int32, v float32)) {
+	at := int32(0)
+	for k := range t.columns {
+		c := &t.columns[k]
+		gone := c.missing(node)
+		switch {
+		case gone:
+		case c.code == nil:
+			set(at, c.number[node])
+		default:
+			set(at+c.code[node], 1)
+		}
+		if at += int32(max(len(c.Values), 1)); c.Missing {
+			if gone {
+				set(at, 1)
+			}
+			at++
+		}
+	}
+}
+
+func (c *tableColumn) missing(node int32) bool {
+	if c.code != nil {
+		return c.code[node] < 0
+	}
+	return c.number[node] != c.number[node]
+}
+
+// Scaled tells whether there is a column that scaling changes.
+func (t *Table) Scaled() bool { return slices.ContainsFunc(t.columns, tableColumn.scales) }
+
+// scales tells whether scaling changes a column.
+func (c tableColumn) scales() bool {
+	return slices.ContainsFunc(c.number, func(v float32) bool { return v == v && v != 0 && v != 1 })
+}
+
+// measure finds the mean and the deviation of a column of numbers, as scikit-learn's
+// StandardScaler: it takes the population deviation, and 1 for a constant column. It leaves a
+// column of 0 and 1, and of texts.
+func (c *tableColumn) measure(train []int32) {
+	if !c.scales() {
+		return
+	}
+	var n, mean, deviation float64
+	for _, i := range train {
+		if !c.missing(i) {
+			n++
+		}
+	}
+	for _, i := range train {
+		if v := c.number[i]; v == v {
+			mean += float64(v) / n
+		}
+	}
+	for _, i := range train {
+		if v := c.number[i]; v == v {
+			e := float64(v) - mean
+			deviation += e * e / n
+		}
+	}
+	if deviation = math.Sqrt(deviation); deviation == 0 {
+		deviation = 1
+	}
+	c.Mean, c.Deviation = mean, deviation
+}
+
+// scale scales a column of numbers.
+func (c *tableColumn) scale() {
+	for i, v := range c.number {
+		c.number[i] = c.Scaled(v)
+	}
+}

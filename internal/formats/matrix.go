@@ -1,0 +1,335 @@
+package formats
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+)
+
+// Approximate memory of a graph while it is read and built. An edge: the edge, a copy
+// in the builder, and both directions in the matrix. A node: its offset, the
+// builder's offset, its label and its entry in the split.
+const (
+	edgeBytes = 24
+	nodeBytes = 40
+)
+
+// builder makes a builder of a graph, if the graph fits in memory while it is built.
+func (r *reader) builder(name string, nodes int, edges int64) *graph.Builder {
+	what := fmt.Sprintf("datasets: %s: a graph of %d nodes", name, nodes)
+	if r.err != nil || !r.ok(memory.Check(what, nodeBytes*int64(nodes)+edgeBytes*edges)) {
+		return nil
+	}
+	b, err := graph.NewBuilder(nodes)
+	r.check(err == nil, name, "%w", err)
+	return b
+}
+
+// build makes the graph of the edges.
+func (r *reader) build(b *graph.Builder) {
+	if r.err != nil {
+		return
+	}
+	if r.Direction == Undirected {
+		r.Graph, r.Report = b.Build()
+		r.note("%s", Symmetrised)
+		return
+	}
+	r.Graph, r.Report = b.BuildDirected()
+	text := "graph directed (directed=out): a node reads the targets of its edges"
+	if r.Direction == In {
+		r.Graph = r.Graph.Transpose()
+		text = "graph directed (directed=in): a node reads the sources of the edges to it"
+	}
+	r.note("%s", text+"; repeated edges and self-loops dropped")
+}
+
+// Symmetrised is the note about a graph that was made undirected.
+const Symmetrised = "graph symmetrised, repeated edges and self-loops dropped"
+
+// pattern is a sparse matrix as a file gives it: row i has the columns
+// idx[ptr[i]:ptr[i+1]].
+type pattern struct {
+	name string // of the file, for errors
+	ptr  []int64
+	idx  []int32
+	val  []float32 // of the entries; nil: all 1
+}
+
+// pattern reads the arrays indptr, indices and, if weighted says so, data of a matrix in CSR
+// form, and checks them. rows and cols are the sizes of the matrix; negative ones stand for
+// the number of offsets.
+func (s *source) pattern(prefix string, rows, cols int, weighted bool) *pattern {
+	p := &pattern{name: s.place(prefix, "indptr")}
+	p.ptr, p.idx = vector[int64](s, prefix+"indptr"), vector[int32](s, prefix+"indices")
+	if weighted {
+		p.val = vector[float32](s, prefix+"data")
+		s.check(len(p.val) == len(p.idx), s.place(prefix, "data"), "%d values for %d indices", len(p.val), len(p.idx))
+	}
+	if rows < 0 {
+		rows = len(p.ptr) - 1
+		cols = rows
+	}
+	s.check(len(p.ptr) == 0 || len(p.ptr) == rows+1, p.name, "%d row offsets for %d rows, want %d", len(p.ptr), rows, rows+1)
+	if !s.check(len(p.ptr) > 0 && p.ptr[0] == 0, p.name, "indptr must start with 0") {
+		return p
+	}
+	for i := range len(p.ptr) - 1 {
+		if p.ptr[i+1] < p.ptr[i] {
+			s.check(false, p.name, "indptr[%d] is %d, below the %d before it", i+1, p.ptr[i+1], p.ptr[i])
+		}
+	}
+	last := p.ptr[len(p.ptr)-1]
+	s.check(last == int64(len(p.idx)), p.name, "indptr ends with %d, but there are %d indices", last, len(p.idx))
+	s.checkIDs(s.place(prefix, "indices"), "indices[%d] is %d, outside [0, %d)", p.idx, cols)
+	if weighted {
+		p.name = s.place(prefix, "data")
+	}
+	return p
+}
+
+// checkIDs checks numbers of nodes, or of columns. The format takes the place, the number and n.
+func (r *reader) checkIDs(name, format string, ids []int32, n int) {
+	if k := slices.IndexFunc(ids, func(id int32) bool { return uint(id) >= uint(n) }); k >= 0 {
+		r.check(false, name, format, k, ids[k], n)
+	}
+}
+
+func (r *reader) checkWeights(name string, weights []float32) {
+	if k := slices.IndexFunc(weights, func(w float32) bool { return !(w > 0) || w > math.MaxFloat32 }); k >= 0 {
+		r.check(false, name, "data[%d] is %v, want positive and finite", k, weights[k])
+	}
+}
+
+// ones tells whether all values are 1.
+func ones(values []float32) bool {
+	return !slices.ContainsFunc(values, func(v float32) bool { return v != 1 })
+}
+
+// adjacency makes p the graph, without self-loops and repeated entries. If p has both
+// directions of every edge, its arrays become the graph's; otherwise a builder makes the
+// graph. p cannot be used afterwards. The first one of several weights of a pair of nodes
+// counts, as in an edge list.
+func (r *reader) adjacency(p *pattern) {
+	if r.err != nil {
+		return
+	}
+	n := len(p.ptr) - 1
+	if r.checkWeights(p.name, p.val); !r.check(n <= math.MaxInt32, p.name, "%d nodes, at most %d are read", n, math.MaxInt32) {
+		return
+	}
+	if ones(p.val) {
+		p.val = nil
+	}
+	given, loops := p.ptr[n], int64(0)
+	if p.val == nil && r.Direction == Undirected {
+		var err error
+		if loops, err = p.tidy(r); err != nil {
+			r.ok(err)
+			return
+		}
+		symmetric, err := parallel.Symmetric(r.ctx, p.ptr, p.idx)
+		if !r.ok(err) {
+			return
+		}
+		if symmetric {
+			kept := p.ptr[n]
+			r.Graph = &graph.CSR{Rows: n, Cols: n, Ptr: p.ptr, Idx: p.idx}
+			r.Report = graph.Report{Given: given, SelfLoops: loops, Edges: kept / 2, Duplicates: given - loops - kept/2}
+			if kept < given {
+				r.note("repeated edges and self-loops dropped")
+			}
+			return
+		}
+	}
+	dropped, row := given-p.ptr[n], 0
+	r.pairs(p.name, n, int(p.ptr[n]), p.val, func(k int) (u, v int32) {
+		for p.ptr[row+1] <= int64(k) {
+			row++
+		}
+		return int32(row), p.idx[k]
+	})
+	r.Report.Given += dropped
+	r.Report.SelfLoops += loops
+	r.Report.Duplicates += dropped - loops
+	if p.val != nil && r.err == nil {
+		r.noteWeights(p)
+	}
+}
+
+// noteWeights counts the entries whose weight is not the graph's.
+func (r *reader) noteWeights(p *pattern) {
+	r.note("edges weighted by %s", filepath.Base(p.name))
+	other := 0
+	for i := 0; i < r.Graph.Rows && r.Direction != In; i++ { // rows of the graph are columns of p
+		row, values := r.Graph.Row(i), r.Graph.RowValues(i)
+		for k := p.ptr[i]; k < p.ptr[i+1]; k++ {
+			at, there := slices.BinarySearch(row, p.idx[k])
+			if there && values != nil && values[at] != p.val[k] {
+				other++
+			}
+		}
+	}
+	if other > 0 {
+		r.note("%d entries have another weight than the first entry of their pair of nodes, which counts", other)
+	}
+}
+
+// tidy sorts the columns of every row and drops self-loops and repeated entries. It
+// returns how many self-loops there were.
+func (p *pattern) tidy(r *reader) (loops int64, err error) {
+	n := len(p.ptr) - 1
+	const rows = 4096
+	kept, looped := make([]int32, n), make([]int32, n)
+	err = parallel.Chunks(r.ctx, (n+rows-1)/rows, func(chunk int) error {
+		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
+			row := p.idx[p.ptr[i]:p.ptr[i+1]]
+			if !slices.IsSorted(row) {
+				slices.Sort(row)
+			}
+			from, _ := slices.BinarySearch(row, int32(i))
+			to, _ := slices.BinarySearch(row, int32(i)+1)
+			looped[i] = int32(to - from)
+			kept[i] = int32(len(slices.Compact(slices.Delete(row, from, to))))
+		}
+		return nil
+	})
+	at := int64(0)
+	for i := range n {
+		loops += int64(looped[i])
+		copy(p.idx[at:], p.idx[p.ptr[i]:][:kept[i]])
+		p.ptr[i] = at
+		at += int64(kept[i])
+	}
+	p.ptr[n], p.idx = at, p.idx[:at]
+	return loops, err
+}
+
+// sciPyGraph reads the graph of a SciPy matrix in CSR or COO form. The names of its arrays
+// start with prefix. Its values are weights if the options say so, else a note says that they
+// are not read.
+func (s *source) sciPyGraph(prefix string) {
+	rows, cols := s.matrixSize(prefix)
+	s.check(rows == cols, s.place(prefix, ""), "adjacency matrix is %d×%d, want square", rows, cols)
+	weighted := s.o.Weights
+	if s.has(prefix+"data") && !weighted {
+		s.note("%sdata not read: all edges have weight 1 (weights=1 reads it)", prefix)
+	}
+	if !s.has(prefix + "row") {
+		s.adjacency(s.pattern(prefix, rows, rows, weighted))
+		return
+	}
+	name, val := s.place(prefix, ""), []float32(nil)
+	u, v := vector[int32](s, prefix+"row"), vector[int32](s, prefix+"col")
+	if s.check(len(u) == len(v), name, "%d rows and %d columns", len(u), len(v)); weighted {
+		val = vector[float32](s, prefix+"data")
+		s.check(len(val) == len(u), name, "%d values for %d indices", len(val), len(u))
+		s.checkWeights(name, val)
+	}
+	s.checkIDs(name, "row[%d] is %d, outside [0, %d)", u, rows)
+	s.checkIDs(name, "col[%d] is %d, outside [0, %d)", v, rows)
+	s.pairs(name, rows, len(u), val, func(k int) (int32, int32) { return u[k], v[k] })
+}
+
+// pairs makes the graph of a list of checked edges; nil weights are all 1.
+func (r *reader) pairs(name string, nodes, edges int, weights []float32, ends func(k int) (u, v int32)) {
+	size := int64(edges)
+	if weights != nil {
+		size = size * 5 / 3 // the weights, in the builder and the matrix
+	}
+	b := r.builder(name, nodes, size)
+	for k := 0; k < edges && !r.done(k); k++ {
+		u, v := ends(k)
+		weight := float32(1)
+		if weights != nil {
+			weight = weights[k]
+		}
+		r.ok(b.AddWeighted(u, v, weight))
+	}
+	r.build(b)
+}
+
+// sparse reads a SciPy CSR matrix of features with a row for each node. The names of its
+// arrays start with prefix. A negative number of nodes stands for any.
+func (s *source) sparse(prefix string, nodes int) *graph.Features {
+	rows, cols := s.matrixSize(prefix)
+	p := s.pattern(prefix, rows, cols, true)
+	s.check(nodes < 0 || rows == nodes, s.place(prefix, ""), "%d rows for %d nodes", rows, nodes)
+	return s.sparseFeatures(s.place(prefix, ""), rows, cols, len(p.idx), p.row)
+}
+
+func (p *pattern) row(i int) ([]int32, []float32) {
+	return p.idx[p.ptr[i]:p.ptr[i+1]], p.val[p.ptr[i]:p.ptr[i+1]]
+}
+
+// sparseFile opens the archive of a SciPy CSR matrix that scipy.sparse.save_npz has written.
+func (r *reader) sparseFile(path string) *source {
+	s := r.archive(path)
+	for _, key := range []string{"indptr", "indices", "data", "shape"} {
+		s.check(s.has(key), path, "no %s: want a SciPy CSR matrix, as scipy.sparse.save_npz(file, matrix.tocsr()) writes it", key)
+	}
+	if s.has("format") {
+		s.array("format", func(a *npy.Reader) error {
+			if len(a.Shape) > 0 {
+				return fmt.Errorf("datasets: %s: shape %v, want one string", a.Name(), a.Shape)
+			}
+			return a.EachText(s.ctx, func(element []byte) error {
+				if string(element) != "csr" {
+					return fmt.Errorf("a matrix of SciPy's format %q, want csr: save matrix.tocsr()", element)
+				}
+				return nil
+			})
+		})
+	}
+	return s
+}
+
+// sparseFeatures makes sparse features of the rows of nodes. row returns the columns and the
+// values of a node's row; nil values are 1. The columns may be in any order. The values of
+// a column that is there more than once add up, as in SciPy. The columns are in [0, cols).
+func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(node int) ([]int32, []float32)) *graph.Features {
+	if !r.check(cols > 0, name, "no features") {
+		return nil
+	}
+	m := &graph.CSR{Rows: nodes, Cols: cols, Ptr: make([]int64, 1, nodes+1), Idx: make([]int32, 0, entries), Val: make([]float32, 0, entries)}
+	var order []int
+	for node := 0; node < nodes && !r.done(node); node++ {
+		columns, values := row(node)
+		order = order[:0]
+		for k := range columns {
+			order = append(order, k)
+		}
+		if !slices.IsSorted(columns) {
+			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(columns[a], columns[b]) })
+		}
+		first := len(m.Idx)
+		for _, k := range order {
+			v := float32(1)
+			if values != nil {
+				v = values[k]
+			}
+			if last := len(m.Idx) - 1; last >= first && m.Idx[last] == columns[k] {
+				m.Val[last] += v
+			} else {
+				m.Idx, m.Val = append(m.Idx, columns[k]), append(m.Val, v)
+			}
+		}
+		for k, v := range m.Val[first:] {
+			if v-v != 0 { // NaN or infinite
+				r.check(false, name, "feature %d of node %d is %v, want finite", m.Idx[first+k], node, v)
+			}
+		}
+		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+	}
+	if ones(m.Val) {
+		m.Val = nil
+	}
+	return &graph.Features{Rows: nodes, Cols: cols, Sparse: m}
+}

@@ -1,0 +1,241 @@
+package full
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+	"github.com/gcn-layerwise/gcn/ops"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Model is a model compiled for full neighbourhoods. It reads the parameters at each call, and
+// changes nothing of the graph: calls may run side by side while no parameter changes, unless
+// an op of a user's own holds state. A call keeps its memory for the next one.
+type Model struct {
+	levels    []*plan.Level
+	constants *plan.Level // nil: none
+	slots     []*ops.Slot
+	mode      *ops.Mode
+	labels    *Labels // nil: the model reads none
+
+	memories memories
+	Spare    *Spare // nil: none
+	Chunk    int    // rows of a chunk, for tests; 0: so many that they stay in cache
+}
+
+// Labels are labels that a model reads.
+type Labels struct {
+	Targets *ops.Targets
+	Level   int       // whose nodes are the nodes of Targets
+	Weights []float32 // of each node of the graph, for Targets.Set
+}
+
+// New compiles logits, of shape (output nodes, outputs). slots are all slots of the model, from
+// the input up, mode the mode of its dropouts, which have no noise here; labels may be nil.
+// wanted are values that a call gives too, which logits depend on. An error names an op that
+// has no meaning over full neighbourhoods, such as Gorgonia's own Dropout.
+func New(logits *G.Node, slots []*ops.Slot, mode *ops.Mode, labels *Labels, wanted ...*G.Node) (*Model, error) {
+	var between []any
+	for _, s := range slots {
+		between = append(between, s)
+	}
+	var targets any
+	level := 0
+	if labels != nil {
+		targets, level = labels.Targets, labels.Level
+	}
+	levels, err := plan.Cut(logits, between, targets, level, wanted...)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{levels: levels.ByRows, constants: levels.Constants, slots: slots, mode: mode, labels: labels}, nil
+}
+
+// Call says what Infer computes, and how.
+type Call struct {
+	P     *graph.Laplacian
+	Nodes []int32 // nodes of P, which may repeat; nil: all
+
+	// Sources are read in place of the data that the model was built over: in an entry, those of
+	// the key are the model's. The others are read as they are. They may belong to another graph.
+	Sources map[plan.Source]plan.Source
+
+	// LabelOf gives the node of the model's labels that each node of P is; −1: none. nil: the
+	// node of the same number.
+	LabelOf []int32
+
+	// Wanted is called for parts of each of the values wanted of New, with the nodes and their
+	// rows, which are valid until the call returns. Calls may be concurrent. An output that is
+	// wanted is not returned.
+	Wanted func(n *G.Node, nodes []int32, rows []float32) error
+
+	Device   *device.Device // nil: the CPU
+	Bound    Bound
+	Ranks    Ranks                 // nil: this process computes all rows
+	Progress func(done, total int) // of the rows of all levels of more than Few nodes; nil: none. Calls do not overlap.
+}
+
+// Few is the largest number of nodes of a call that is made for their neighbourhood alone. It
+// has no bound, and one goroutine computes it, so that many calls may run side by side.
+const Few = 256
+
+// CheckBound returns an error if the bound of c is too small for it.
+func (c *Call) CheckBound() error {
+	switch {
+	case c.few() || c.Bound == (Bound{}):
+		return nil
+	case c.Device != nil:
+		return fmt.Errorf("inference: a bound of memory is for the CPU")
+	}
+	return c.Bound.check(c.P.Nodes())
+}
+
+// few reports whether c is for a few nodes.
+func (c *Call) few() bool {
+	return c.Nodes != nil && len(c.Nodes) <= Few && c.P.Share == nil && c.Ranks == nil
+}
+
+// Infer returns the logits of nodes over all their neighbours, row-major: row i belongs to
+// node i of the call. The row of a node does not depend on the other nodes, nor, with our own
+// BLAS, on the numbers of cores and ranks, unless an op of the model mixes rows.
+//
+// Cost: that of one pass over the rows that the nodes need; memory for the rows of two levels,
+// and for P·X of the rows above the features. A second call for the same nodes finds P·X and
+// the rows of P, if there was memory to keep them. Data must not change between two calls.
+func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error) {
+	if ctx == nil || c.P == nil {
+		return nil, fmt.Errorf("inference needs a context and a Laplacian")
+	}
+	if err := m.check(&c); err != nil {
+		return nil, err
+	}
+	p := m.memories.take(m, &c)
+	defer func() {
+		if freed := p.free(); err == nil && freed != nil {
+			logits, err = nil, freed
+		}
+		if err == nil {
+			m.memories.give(p)
+		} else {
+			err = errors.Join(err, p.close())
+		}
+	}()
+	if err := p.begin(ctx, c); err != nil {
+		return nil, err
+	}
+	given := make(map[*G.Node]G.Value)
+	if m.constants != nil {
+		if err := m.addConstants(given); err != nil {
+			return nil, err
+		}
+	}
+	if c.Device != nil {
+		return p.onDevice(ctx, given)
+	}
+	top := len(m.levels) - 1
+	var held [][]float32 // of the level below
+	for l, level := range m.levels {
+		count := len(p.need[l].nodes)
+		values := make([][]float32, len(level.Out)) // nil: only each chunk has them
+		for k, n := range level.Out {
+			width := n.Shape()[1]
+			result := l == top && k == 0 && p.wants(l, k) == nil
+			switch {
+			case !result && (k >= level.Held || l == top) && (c.Ranks == nil || p.wants(l, k) == nil):
+				continue
+			case result:
+				values[k], err = logitsOf(count, width)
+			default:
+				values[k], err = p.values(l, count*width)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("layer %d: %w", l, err)
+			}
+			given[n] = dense(count, width, values[k])
+		}
+		if level.Plan != nil {
+			if err := p.run(ctx, l, given, values); err != nil {
+				return nil, fmt.Errorf("layer %d: %w", l, err)
+			}
+		}
+		rest := values[level.Held:] // that nothing reads any more
+		switch {
+		case l < top:
+		case p.wants(l, 0) != nil:
+			rest = values
+		default:
+			logits, rest = inPlaces(values[0], p.places), values[1:]
+		}
+		if err := p.release(append(held, rest...)); err != nil {
+			return nil, err
+		}
+		held = values[:level.Held]
+	}
+	return logits, nil
+}
+
+// logitsOf returns memory for the result of a call.
+func logitsOf(count, width int) ([]float32, error) {
+	what := fmt.Sprintf("the output of %d nodes × %d", count, width)
+	if err := memory.Check(what, memory.Product(int64(count), int64(width), 4)); err != nil {
+		return nil, err
+	}
+	return make([]float32, count*width), nil
+}
+
+// dense returns a matrix over data.
+func dense(rows, cols int, data []float32) *tensor.Dense {
+	return tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(data[:rows*cols]))
+}
+
+// addConstants computes the values that depend on no rows.
+func (m *Model) addConstants(given map[*G.Node]G.Value) error {
+	run := plan.NewCPURun(m.constants.Plan, nil, nil)
+	plan.Use(run.Run, m.mode, new(ops.Mode))
+	var err error
+	given[m.constants.Out[0]], err = run.Compute()
+	for k, n := range m.constants.Out[1:] {
+		given[n] = run.Also(k)
+	}
+	return err
+}
+
+// source returns what is read in c in place of s, which the model reads.
+func (c *Call) source(s plan.Source) plan.Source {
+	if other, ok := c.Sources[s]; ok {
+		return other
+	}
+	return s
+}
+
+// check returns an error if the data of c do not fit the model, or its bound is too small.
+func (m *Model) check(c *Call) error {
+	n := c.P.Nodes()
+	for k, v := range c.Nodes {
+		if v < 0 || int(v) >= n {
+			return fmt.Errorf("node %d is %d, outside [0, %d)", k, v, n)
+		}
+	}
+	for _, level := range m.levels {
+		for _, d := range level.Data {
+			x := c.source(d.Source).X
+			if x.Rows != n || !x.Sized() {
+				return fmt.Errorf("%d×%d features hold %d values, for %d nodes: %w", x.Rows, x.Cols, x.Len(), n, ops.ErrShape)
+			}
+			if x.Cols != d.X.Cols {
+				return fmt.Errorf("the model reads %d features of a node, the data have %d: %w", d.X.Cols, x.Cols, ops.ErrShape)
+			}
+		}
+	}
+	return c.CheckBound()
+}
+
+// equalNodes reports whether a and b list the same nodes; nil lists all.
+func equalNodes(a, b []int32) bool { return (a == nil) == (b == nil) && slices.Equal(a, b) }

@@ -1,0 +1,245 @@
+package full
+
+import (
+	"context"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// rows are the nodes whose values a level computes or holds.
+type rows struct {
+	nodes []int32 // row k belongs to nodes[k]; ascending below the last level
+	place []int32 // the row of each node in nodes, the others have no meaning; nil: row v is node v
+	scale []float32
+
+	known bool      // an earlier call has computed the level
+	sums  []float32 // of P
+	kept  []block   // of the chunks of size rows from row first on; nil: not kept
+	first int
+	size  int
+}
+
+// needed finds the rows of each level. They follow from P and the nodes alone.
+func (p *pass) needed(ctx context.Context) error {
+	top := len(p.levels) - 1
+	if p.need == nil {
+		p.need = make([]rows, top+1)
+	}
+	for l := range p.need {
+		r := &p.need[l]
+		*r = rows{nodes: r.nodes[:0], place: r.place}
+	}
+	last := &p.need[top]
+	*last = rows{nodes: p.nodes}
+	switch p.places = nil; {
+	case p.nodes == nil:
+		*last = allRows(p.P)
+	case p.owners() != nil: // the rows of a rank are then one after the other
+		last.nodes, p.places = ascending(p.nodes)
+	}
+	for l := top - 1; l >= 0; l-- {
+		above := &p.need[l+1]
+		switch {
+		case !p.levels[l+1].Reads:
+			p.need[l].place = nil
+		case above.place == nil && len(above.nodes) == p.P.Nodes() && (l+1 < top || p.nodes == nil):
+			p.need[l] = allRows(p.P)
+		default:
+			if err := p.need[l].neighborhood(ctx, p.P, above.nodes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Rows returns the nodes whose output each of some layers must compute for nodes (nil: all):
+// nodes themselves in the last layer, and below each layer its nodes with all their neighbours,
+// in ascending order. Cost: the entries of the rows of P. If several ranks hold P together, all
+// call it.
+func Rows(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) ([][]int32, error) {
+	lists := make([][]int32, layers)
+	if nodes == nil {
+		nodes = allRows(p).nodes
+	}
+	lists[layers-1] = nodes
+	for l := layers - 2; l >= 0; l-- {
+		var r rows
+		if err := r.neighborhood(ctx, p, lists[l+1]); err != nil {
+			return nil, err
+		}
+		lists[l] = r.nodes
+	}
+	return lists, nil
+}
+
+func allRows(p *graph.Laplacian) rows {
+	all := rows{nodes: make([]int32, p.Nodes()), scale: p.ColScale}
+	for v := range all.nodes {
+		all.nodes[v] = int32(v)
+	}
+	return all
+}
+
+// neighborhood makes r the given nodes and all their neighbours, in the memory of r. It is a
+// sparse set (Briggs & Torczon 1993): node v is in it if nodes[place[v]] is v. Cost: the
+// entries of the nodes' rows of P, and O(nodes of P) if r has no memory or is a large part of
+// the graph.
+//
+// If several ranks hold P together, all call it: each follows the edges of its own nodes.
+func (r *rows) neighborhood(ctx context.Context, p *graph.Laplacian, nodes []int32) error {
+	n := p.Nodes()
+	if len(r.place) < n {
+		r.place = make([]int32, n)
+	}
+	if p.Adjacency.Prefetch != nil && !slices.IsSorted(nodes) {
+		nodes = slices.Sorted(slices.Values(nodes))
+	}
+	first, last := 0, n
+	if p.Share != nil {
+		first, last = p.Share.Own()
+	}
+	err := graph.EachPart(ctx, nodes, p.Adjacency.Prefetch, func(lo, hi int) error {
+		for _, v := range nodes[lo:hi] {
+			r.add(v)
+			if int(v) < first || int(v) >= last {
+				continue
+			}
+			for _, u := range p.Adjacency.Row(int(v)) {
+				r.add(u)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if p.Share != nil {
+		if err := r.join(ctx, p.Share, n); err != nil {
+			return err
+		}
+	}
+	if len(r.nodes) == n {
+		*r = allRows(p)
+		return nil
+	}
+	if len(r.nodes) <= n/32 {
+		slices.Sort(r.nodes)
+	} else {
+		all := make([]int32, 0, len(r.nodes))
+		for v := range int32(n) {
+			if r.has(v) {
+				all = append(all, v)
+			}
+		}
+		r.nodes = all
+	}
+	r.scale = make([]float32, len(r.nodes))
+	for k, v := range r.nodes {
+		r.place[v], r.scale[k] = int32(k), p.ColScale[v]
+	}
+	return nil
+}
+
+func (r *rows) has(v int32) bool {
+	k := int(r.place[v])
+	return k < len(r.nodes) && r.nodes[k] == v
+}
+
+// local returns the row of node v, which is there.
+func (r *rows) local(v int32) int32 {
+	if r.place == nil {
+		return v
+	}
+	return r.place[v]
+}
+
+func (r *rows) add(v int32) {
+	if !r.has(v) {
+		r.place[v] = int32(len(r.nodes))
+		r.nodes = append(r.nodes, v)
+	}
+}
+
+// rowSums returns the row sums of P at the rows lo to hi−1.
+func (r *rows) rowSums(p *graph.Laplacian, lo, hi int) []float32 {
+	if !r.known {
+		for k := lo; k < hi; k++ {
+			r.sums[k] = float32(p.RowSum(int(r.nodes[k])))
+		}
+	}
+	return r.sums[lo:hi]
+}
+
+// block is rows of P over the rows of the level below.
+type block struct {
+	graph.Block
+	own []int32 // the row below of each row's own node
+}
+
+// keptShare is the part of the memory that the kept rows of P, or the kept P·X, may take.
+const keptShare = 8
+
+// keep makes room for the blocks of the rows first to last−1, in chunks, if there was a call
+// before and they take a small part of the memory.
+func (r *rows) keep(p *graph.Laplacian, first, last, size int, limit uint64) {
+	if !r.known || r.kept != nil && r.first == first && r.size == size {
+		return
+	}
+	r.kept, r.first, r.size = nil, first, size
+	entries := 0
+	for _, v := range r.nodes[first:last] {
+		entries += p.RowNNZ(int(v))
+	}
+	if 8*uint64(entries) <= limit/(8*keptShare) {
+		r.kept = make([]block, (last-first+size-1)/size)
+	}
+}
+
+// block returns the rows lo to hi−1 over the rows below: kept, or in the memory of b.
+func (r *rows) block(p *graph.Laplacian, b *block, below *rows, lo, hi int) *block {
+	if r.kept != nil {
+		if b = &r.kept[(lo-r.first)/r.size]; len(b.Dst) > 0 {
+			return b
+		}
+	}
+	b.fill(p, r.nodes[lo:hi], below)
+	return b
+}
+
+// fill makes b the rows of p at dst, over the rows below, and own the rows of dst themselves.
+// The entries and their order are those of kernel.PropagateRows: a row's own node comes first.
+func (b *block) fill(p *graph.Laplacian, dst []int32, below *rows) {
+	if p.Adjacency.Prefetch != nil {
+		p.Adjacency.Prefetch(dst)
+	}
+	b.Dst, b.Src, b.ColScale = dst, below.nodes, below.scale
+	m := &b.Matrix
+	m.Rows, m.Cols = len(dst), len(below.nodes)
+	entries := 0
+	for _, v := range dst {
+		entries += p.RowNNZ(int(v))
+	}
+	m.Ptr, m.Idx, m.Val, b.own = append(m.Ptr[:0], 0), slices.Grow(m.Idx[:0], entries), slices.Grow(m.Val[:0], entries), b.own[:0]
+	for _, v := range dst {
+		from := len(m.Idx)
+		m.Idx = append(append(m.Idx, v), p.Adjacency.Row(int(v))...)
+		values, columns, scale := p.Adjacency.RowValues(int(v)), m.Idx[from:], p.RowScale[v]
+		for k, u := range columns {
+			w := scale
+			if values != nil && k > 0 {
+				w *= values[k-1]
+			}
+			w *= p.ColScale[u]
+			m.Val = append(m.Val, w)
+		}
+		if below.place != nil {
+			for k, u := range columns {
+				columns[k] = below.place[u]
+			}
+		}
+		b.own = append(b.own, columns[0])
+		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+	}
+}

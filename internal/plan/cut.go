@@ -1,0 +1,303 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	G "gorgonia.org/gorgonia"
+)
+
+// RowKind says to which nodes the rows of an op's result belong. An op of a model's logits has a
+// method Rows() (slot any, kind RowKind) if they are not simply those of its inputs.
+type RowKind uint8
+
+const (
+	InputRows      RowKind = iota // the input nodes of a slot's block
+	OutputRows                    // its output nodes
+	CrossingRows                  // its output nodes, computed from input 0 at its input nodes
+	OwnRows                       // its output nodes: input 0 at these same nodes
+	PropagatedRows                // its output nodes: P times input 0
+	MixedRows                     // the result depends on all rows; the slot does not count
+	TargetRows                    // the nodes of targets, which are in the place of a slot
+)
+
+// Level is the part of a model between two slots. It computes rows of some nodes from rows of
+// other nodes: level l reads the blocks of slot l−1, and slot l reads its values. The levels
+// of n slots are 0 to n.
+//
+//	features ─▶ level 0 ─▶ slot 0 ─▶ level 1 ─▶ … ─▶ slot n−1 ─▶ level n ─▶ output
+type Level struct {
+	*Plan // nil: nothing is computed
+
+	// Out are its values that slot l reads, or the output, and wanted values: Output and Also of
+	// Plan. Sparse features are not among them: the level above gathers them.
+	Out    G.Nodes
+	Held   int             // so many of Out are given to the level above, or are the output
+	Wanted map[int]*G.Node // by number in Out, the wanted values of Cut
+	Data   []Data          // values that Plan is given in place of computing them
+	Reads  bool            // level l reads the blocks of slot l−1
+	Lists  bool            // an op reads the lists of entries of these blocks, such as attention
+	Sparse bool            // an op reads sparse features across slot l−1
+
+	Mixed bool // an op may mix rows, or hold state: the level's rows need one run
+	Width int  // the largest nominal number of columns of a value
+}
+
+// Data is a value of a level that follows from features alone, and is dense.
+type Data struct {
+	Node *G.Node
+	Source
+}
+
+// Source says what a row of data is, for a node v: row v of X, or of P·X.
+type Source struct {
+	X          *graph.Features
+	Propagated bool
+}
+
+// Levels is a model cut at the ops that read a slot.
+type Levels struct {
+	ByRows []*Level // from the input up
+
+	// Constants computes the values that depend on no rows, such as the product of two
+	// parameters, if ops at rows read any. All levels are given them.
+	Constants *Level
+}
+
+// Cut cuts the part of a graph that output, such as logits, depends on. slots are all slots
+// that the ops read, from the input up. If targets is not nil, the rows of level targetLevel
+// belong to its nodes. wanted are values to read at each of their rows, which output depends on.
+// The error names an op that joins rows of two levels, or Gorgonia's own Dropout, which cannot
+// be turned off.
+func Cut(output *G.Node, slots []any, targets any, targetLevel int, wanted ...*G.Node) (*Levels, error) {
+	if output == nil {
+		return nil, errors.New("there is no output")
+	}
+	output = withoutTraining(output)
+	c := &cutter{slots: slots, targets: targets, targetLevel: targetLevel, at: make(map[*G.Node]int), Levels: new(Levels)}
+	for range len(slots) + 1 {
+		c.ByRows = append(c.ByRows, new(Level))
+	}
+	c.Constants = new(Level)
+	top, err := c.level(output)
+	if err != nil {
+		return nil, err
+	}
+	if top != len(slots) || output.Dims() != 2 {
+		return nil, fmt.Errorf("the output %v is not a matrix with a row for each output node of the last layer", output)
+	}
+	c.ByRows[top].Out = G.Nodes{output}
+	for _, level := range c.ByRows {
+		level.Out = slices.DeleteFunc(level.Out, func(n *G.Node) bool { return isSparse(n) && n != output })
+		level.Held, level.Wanted = len(level.Out), make(map[int]*G.Node)
+	}
+	for _, w := range wanted {
+		n := withoutTraining(w)
+		l, seen := c.at[n]
+		if !seen || l < 0 || isSparse(n) {
+			return nil, fmt.Errorf("the output does not depend on dense rows of %v", n)
+		}
+		level := c.ByRows[l]
+		at := slices.Index(level.Out, n)
+		if at < 0 {
+			at, level.Out = len(level.Out), append(level.Out, n)
+		}
+		level.Wanted[at] = w
+	}
+	for l, level := range c.ByRows {
+		if err := c.plan(l, level); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.Constants.Out) == 0 {
+		c.Constants = nil
+		return c.Levels, nil
+	}
+	c.Constants.Plan, err = New(Spec{Output: c.Constants.Out[0], Also: c.Constants.Out[1:], Inference: true})
+	return c.Levels, err
+}
+
+// everywhere is the level of a value that belongs to no rows, such as a parameter.
+const everywhere = -1
+
+type cutter struct {
+	*Levels
+	slots       []any
+	targets     any
+	targetLevel int
+	at          map[*G.Node]int // the level of each node
+}
+
+// level returns the level of n's rows.
+func (c *cutter) level(n *G.Node) (int, error) {
+	if l, seen := c.at[n]; seen {
+		if l == len(c.ByRows) {
+			return 0, fmt.Errorf("node %v depends on itself", n)
+		}
+		return l, nil
+	}
+	c.at[n] = len(c.ByRows)
+	l, err := c.visit(n)
+	if err != nil {
+		return 0, err
+	}
+	c.at[n] = l
+	if l >= 0 && n.Dims() == 2 {
+		c.ByRows[l].Width = max(c.ByRows[l].Width, n.Shape()[1])
+	}
+	return l, nil
+}
+
+func (c *cutter) visit(n *G.Node) (int, error) {
+	if strings.HasSuffix(fmt.Sprintf("%T", n.Op()), "gorgonia.dropoutOp") {
+		return 0, fmt.Errorf("the model has Gorgonia's Dropout, which drops values in every score too: use ops.Dropout with the batch's Mode")
+	}
+	children := inputs(n)
+	l := everywhere
+	for _, child := range children {
+		below, err := c.level(child)
+		if err != nil {
+			return 0, err
+		}
+		if below >= 0 && l >= 0 && below != l {
+			return 0, fmt.Errorf("op %v joins rows of layers %d and %d", n.Op(), min(l, below), max(l, below))
+		}
+		l = max(l, below)
+	}
+	if op, ok := n.Op().(interface{ Rows() (any, RowKind) }); ok {
+		slot, rows := op.Rows()
+		at := slices.Index(c.slots, slot)
+		switch {
+		case rows == MixedRows:
+		case rows == TargetRows && slot == c.targets:
+			return c.targetLevel, nil
+		case at < 0:
+			return 0, fmt.Errorf("op %v: the nodes of its rows are not known over full neighbourhoods", n.Op())
+		case rows == InputRows || rows == OutputRows:
+			if rows == OutputRows {
+				at++
+			}
+			if x := tableOf(n); x != nil && x.Sparse == nil {
+				c.add(at, n, Source{X: x})
+			}
+			return at, nil
+		default:
+			x := tableOf(children[0])
+			if x != nil && l == at && (rows == OwnRows || rows == PropagatedRows && x.Sparse == nil) {
+				c.add(at+1, n, Source{x, rows == PropagatedRows})
+				return at + 1, nil
+			}
+			c.ByRows[at+1].Lists = c.ByRows[at+1].Lists || rows == CrossingRows
+			return at + 1, c.cross(n, at, l)
+		}
+	}
+	if l == everywhere {
+		return l, nil
+	}
+	var fixed []bool // the children without rows
+	for _, child := range children {
+		fixed = append(fixed, c.at[child] == everywhere)
+		if c.at[child] == everywhere && child.Op() != nil && child.Op().Arity() != 0 && !slices.Contains(c.Constants.Out, child) {
+			c.Constants.Out = append(c.Constants.Out, child)
+		}
+	}
+	if !byRows(n, fixed) {
+		c.ByRows[l].Mixed = true
+	}
+	return l, nil
+}
+
+// add records that n's rows of level l are those of s.
+func (c *cutter) add(l int, n *G.Node, s Source) {
+	c.ByRows[l].Data = append(c.ByRows[l].Data, Data{n, s})
+}
+
+// cross records that n crosses slot at, from values of level l.
+func (c *cutter) cross(n *G.Node, at, l int) error {
+	children := inputs(n)
+	child := children[0]
+	if l != at || c.at[child] != at {
+		return fmt.Errorf("op %v of layer %d reads rows of another layer", n.Op(), at)
+	}
+	for _, vector := range children[1:] {
+		if c.at[vector] != everywhere {
+			return fmt.Errorf("op %v of layer %d reads %v, which depends on rows: want a parameter", n.Op(), at, vector)
+		}
+	}
+	c.ByRows[at+1].Reads = true
+	c.ByRows[at+1].Sparse = c.ByRows[at+1].Sparse || isSparse(child)
+	if below := c.ByRows[at]; !slices.Contains(below.Out, child) {
+		below.Out = append(below.Out, child)
+	}
+	return nil
+}
+
+// byRows reports whether each row of n's value depends on the same row of its inputs alone,
+// and its op holds no state. fixed are the inputs without rows.
+func byRows(n *G.Node, fixed []bool) bool {
+	if _, ok := n.Op().(Op); ok {
+		return n.Dims() == 2 && !fixed[0]
+	}
+	text := fmt.Sprint(n.Op())
+	switch strings.TrimLeft(fmt.Sprintf("%T", n.Op()), "*") {
+	case "gorgonia.elemUnaryOp", "gorgonia.elemBinOp", "gorgonia.sizeOp":
+		return true
+	case "gorgonia.linAlgBinOp":
+		return !fixed[0] && fixed[1] && !strings.HasPrefix(text, "Aᵀ")
+	case "gorgonia.concatOp":
+		return text == "Concat(axis=1)"
+	case "gorgonia.repeatOp":
+		return fixed[0] || text != "Repeat0"
+	case "gorgonia.sliceOp":
+		return strings.HasPrefix(text, "T[:, ") || text == "T[:...]" // columns, or all rows
+	}
+	return false
+}
+
+// plan plans level l. The levels below are planned.
+func (c *cutter) plan(l int, level *Level) error {
+	if len(level.Out) == 0 {
+		return nil // nothing to compute
+	}
+	given := slices.Clone(c.Constants.Out)
+	if l > 0 {
+		given = append(given, c.ByRows[l-1].Out...)
+	}
+	for _, d := range level.Data {
+		given = append(given, d.Node)
+	}
+	var err error
+	if level.Plan, err = New(Spec{Output: level.Out[0], Also: level.Out[1:], Given: given, Inference: true}); err != nil {
+		return err
+	}
+	level.Data = slices.DeleteFunc(level.Data, func(d Data) bool {
+		return !slices.ContainsFunc(level.inputs, func(in input) bool { return in.node == d.Node })
+	})
+	return nil
+}
+
+// isSparse reports whether n's rows are sparse features.
+func isSparse(n *G.Node) bool {
+	x := tableOf(n)
+	return x != nil && x.Sparse != nil
+}
+
+// tableOf returns the features that n's rows are, or nil.
+func tableOf(n *G.Node) *graph.Features {
+	if op, ok := n.Op().(interface{ Table() *graph.Features }); ok {
+		return op.Table()
+	}
+	return nil
+}
+
+// inputs returns the nodes whose values n's op reads in inference.
+func inputs(n *G.Node) G.Nodes {
+	children := Children(n)
+	for k, child := range children {
+		children[k] = withoutTraining(child)
+	}
+	return children
+}

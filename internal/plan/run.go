@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+)
+
+// Run is one use of a plan. It owns everything that changes while the ops compute: the
+// data that an op keeps for its gradient, and scratch memory. The plan, its graph and
+// their ops only change while the graph is built. Several runs of one plan may therefore
+// work side by side, each on one goroutine at a time, if each reads a batch of its own:
+// see Use. Parameters are read-only in a run.
+//
+//	cpu, CPURun, Placement ── Run ── state of each op, by StateOf
+//	                           │
+//	                          Plan ── readers of each value: an op's decisions
+//
+// An op asks the plan what it must do, such as whether a gradient is wanted, when it makes
+// its state for a run. It sets no field of another op.
+type Run struct {
+	*Plan
+	states map[any]any
+	own    map[any]any // see Use
+}
+
+// NewRun returns a run of p without state.
+func NewRun(p *Plan) *Run { return &Run{Plan: p, states: make(map[any]any), own: make(map[any]any)} }
+
+// StateOf returns r's state of type T under key. The first call makes it, and calls start
+// unless that is nil. An op and its gradient share state: the key is then the forward op.
+func StateOf[T any](r *Run, key any, start func(*T)) *T {
+	if s, ok := r.states[key]; ok {
+		return s.(*T)
+	}
+	s := new(T)
+	r.states[key] = s
+	if start != nil {
+		start(s)
+	}
+	return s
+}
+
+// Use makes r read own, a slot, targets or a mode, where the graph has shared.
+func Use[T any](r *Run, shared, own *T) { r.own[shared] = own }
+
+// In returns what r reads where the graph has shared: an argument of Use, or shared.
+func In[T any](r *Run, shared *T) *T {
+	if own, ok := r.own[shared]; ok {
+		return own.(*T)
+	}
+	return shared
+}
+
+// Whole returns a plan without steps that knows the readers of all values of g. Gorgonia's
+// own machines compute all of g.
+func Whole(g *G.ExprGraph) *Plan {
+	p := &Plan{readers: make(map[*G.Node]G.Nodes)}
+	for _, n := range g.AllNodes() {
+		for _, child := range Children(n) {
+			p.readers[child] = append(p.readers[child], n)
+		}
+	}
+	return p
+}
+
+// Readers returns the nodes of p whose ops read n's value. An op counts once an input.
+func (p *Plan) Readers(n *G.Node) G.Nodes { return p.readers[n] }
+
+// ReadOnlyBy reports whether n's value has readers, f holds for all of them, and it is
+// neither an output nor a gradient.
+func (p *Plan) ReadOnlyBy(n *G.Node, f func(reader *G.Node) bool) bool {
+	others := slices.ContainsFunc(p.readers[n], func(r *G.Node) bool { return !f(r) })
+	return len(p.readers[n]) > 0 && !others && n != p.Output && !slices.Contains(p.Gradients, n) && !slices.Contains(p.Also, n)
+}
+
+// products returns the sizes of the dense products of the last run.
+func (r *Run) products() []Product {
+	var products []Product
+	for _, s := range r.steps {
+		if op, ok := s.op.(interface{ Product(*Run) Product }); ok && op.Product(r).K > 0 {
+			products = append(products, op.Product(r))
+		}
+	}
+	return products
+}

@@ -1,0 +1,213 @@
+package ranks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Partition is a data set that the ranks of a group hold together: each holds the features
+// of a range of nodes, and fetches the rows that its mini-batches read. The next update's
+// rows travel while this update computes. No bit of a result depends on it.
+//
+// A Partition is for one goroutine, as its Group is.
+type Partition struct {
+	Group Group
+	Data  *datasets.Data
+
+	bounds    []int // the nodes at which the ranks' ranges begin, and the number of nodes
+	whole     int64
+	most      int64
+	features  []sharedFeatures
+	adjacency *rows // nil: each rank holds the graph
+}
+
+type sharedFeatures struct {
+	x *graph.Features
+	*rows
+}
+
+// NewPartition takes the rows of d away that other ranks of g hold, with those of the graph if
+// all is true. All ranks call it with equal data, before they build models, samplers or
+// Laplacians over d. Memory: the rank's own rows in a copy, and 4 bytes a node. A mapped store
+// keeps none of its features in memory afterwards.
+func NewPartition(g Group, d *datasets.Data, all bool) (*Partition, error) {
+	if d.Features.Sparse != nil {
+		return nil, fmt.Errorf("ranks cannot hold sparse features in parts, which are %.1f MB whole: leave out --partition, or add sparse=0 to the SPEC", float64(d.Features.Bytes())/1e6)
+	}
+	if d.Nodes() < g.Size() {
+		return nil, fmt.Errorf("%d ranks cannot share %d nodes: want at least one for each", g.Size(), d.Nodes())
+	}
+	if all && d.Laplacian().Directed {
+		return nil, fmt.Errorf("ranks cannot hold a directed graph in parts: its columns are not its rows; take PartsFeatures (--partition features)")
+	}
+	p := &Partition{Group: g, Data: d, whole: d.Graph.Bytes()}
+	for rank := range g.Size() + 1 {
+		lo, _ := Range(d.Nodes(), rank, g.Size())
+		p.bounds = append(p.bounds, lo)
+	}
+	p.attach(d.Features)
+	if d.Propagated != nil {
+		p.attach(d.Propagated)
+	}
+	if all {
+		p.attachGraph()
+	}
+	d.Release()
+	p.most = p.Bytes()
+	return p, nil
+}
+
+// HasGraph reports whether the ranks hold the graph together too.
+func (p *Partition) HasGraph() bool { return p.adjacency != nil }
+
+// Bytes returns the size of the graph and the features that this rank holds now.
+func (p *Partition) Bytes() int64 {
+	sum := p.Data.Graph.Bytes()
+	for _, s := range p.features {
+		sum += s.x.Bytes()
+	}
+	return sum
+}
+
+// MostBytes returns the largest size that this rank has held in training, and the size of
+// the whole graph and features, with P·X if a model has exact input.
+func (p *Partition) MostBytes() (most, whole int64) { return p.most, p.whole }
+
+// Sent returns the number of bytes that this rank has sent in fetches.
+func (p *Partition) Sent() int64 {
+	var sum int64
+	for _, s := range p.features {
+		sum += s.sent
+	}
+	if p.adjacency != nil {
+		sum += p.adjacency.sent
+	}
+	return sum
+}
+
+// RowBytes estimates the number of bytes of rows that a rank sends in an update of micro
+// mini-batches. It follows from the sizes of the sampler and, of a shared graph, from mean
+// degrees: of the training nodes for output nodes, and for the others of nodes that the sampler
+// draws below some of this rank's training nodes. A row that several mini-batches of a rank read
+// is sent once, but counts for each of them. docs/distributed.md has the formula. All ranks call
+// it.
+func (p *Partition) RowBytes(ctx context.Context, batch *layers.Batch, size, micro int, seed uint64) (bytes float64, err error) {
+	ranks := float64(p.Group.Size())
+	share := (ranks - 1) / ranks * float64(micro) / ranks
+	outputs := min(size, len(p.Data.Split.Train))
+	for _, s := range p.features {
+		nodes := min(batch.NominalFeatureRows(s.x, outputs), p.Data.Nodes())
+		bytes += share * float64(nodes) * float64(4+s.size(0))
+	}
+	if p.adjacency == nil {
+		return bytes, nil
+	}
+	bytes += share * float64(outputs) * p.rowBytes(p.Data.Split.Train)
+	if batch.Layers() > 1 {
+		drawn, err := p.pilot(ctx, batch.Sampler(), outputs, seed)
+		if err != nil {
+			return 0, err
+		}
+		for l := range batch.Layers() - 1 {
+			nodes, _ := batch.Slot(l).Nominal()
+			bytes += share * float64(nodes) * p.rowBytes(drawn)
+		}
+	}
+	return bytes, nil
+}
+
+// rowBytes returns the mean number of bytes that a fetch of a row of the graph moves, over
+// nodes: the row and its id.
+func (p *Partition) rowBytes(nodes []int32) float64 {
+	sum := 0.0
+	for _, v := range nodes {
+		sum += float64(p.adjacency.size(v))
+	}
+	return 4 + sum/float64(max(len(nodes), 1))
+}
+
+// errPilot ends the draw of a pilot.
+var errPilot = errors.New("enough drawn")
+
+// pilot returns nodes that s draws below some of this rank's training nodes, whose rows are
+// here. It has random numbers of its own.
+func (p *Partition) pilot(ctx context.Context, s samplers.Sampler, outputs int, seed uint64) (drawn []int32, err error) {
+	const draws = 8
+	var own []int32
+	lo, hi := p.adjacency.own()
+	for _, v := range p.Data.Split.Train {
+		if int(v) >= lo && int(v) < hi {
+			own = append(own, v)
+		}
+	}
+	if err := p.CheckSampler(s); err != nil {
+		return nil, err
+	}
+	if len(own) == 0 {
+		return p.Data.Split.Train, nil
+	}
+	var batch samplers.MiniBatch
+	for k := range uint64(draws) {
+		rng := rand.New(samplers.NewSource(^seed, k, k))
+		rng.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
+		layer := 0
+		fetch := func(rows []int32) error {
+			if layer++; layer == 1 {
+				return nil
+			}
+			drawn = append(drawn, rows...)
+			return errPilot
+		}
+		if err := samplers.SampleLayers(ctx, s, own[:min(outputs, len(own))], rng, &batch, fetch); !errors.Is(err, errPilot) {
+			return nil, fmt.Errorf("a pilot draw: %w", err)
+		}
+	}
+	return drawn, nil
+}
+
+// CheckSampler returns an error if s cannot draw from the partition. All ranks call it: s may
+// gather norms of columns, which no worker can.
+func (p *Partition) CheckSampler(s samplers.Sampler) error {
+	if p.adjacency == nil {
+		return nil
+	}
+	if !samplers.DrawsByLayer(s) {
+		return fmt.Errorf("the sampler reads rows of the whole graph: with PartsAll, take one that draws layer by layer, such as LayerWise, Labor, Neighbor or Full, or take PartsFeatures")
+	}
+	if v, ok := s.(interface{ Validate() error }); ok {
+		return v.Validate()
+	}
+	return nil
+}
+
+// Stage fetches the rows of features that mini-batches read. Install makes them readable.
+func (p *Partition) Stage(ctx context.Context, batch *layers.Batch, batches []*samplers.MiniBatch) (err error) {
+	for _, s := range p.features {
+		s.asked, s.staged = s.asked[:0], nil
+		for _, b := range batches {
+			s.asked = batch.FeatureRows(s.x, b, s.asked)
+		}
+		if len(s.asked) == 0 {
+			continue // the model does not read these features; so on all ranks
+		}
+		if s.staged, err = s.get(ctx, s.asked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Install makes the staged rows readable, in the place of the rows before.
+func (p *Partition) Install() {
+	for _, s := range p.features {
+		s.install(s.staged)
+	}
+	p.most = max(p.most, p.Bytes())
+}

@@ -1,0 +1,124 @@
+package reproduce
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study"
+)
+
+// errorSizes are the sizes of the paper's figure, and two beyond, where LADIES' error
+// has turned on more graphs.
+func errorSizes() []int { return append(study.PaperSizes(), 4096, 8192) }
+
+// errorWeights is the training run that W is from: the first of the paper's own
+// method at the increasing sizes.
+func (r *runner) errorWeights(spec string) key {
+	return r.runs(key{Kind: training, Data: spec, Method: "ladies-flat-debiased", Samples: []int{512, 1024}, Layers: 2})[0]
+}
+
+// errorKey is the cell of the errors on a data set: the training of W, and the study.
+func (r *runner) errorKey(spec string) key {
+	k := r.errorWeights(spec)
+	k.Kind, k.Methods, k.Sizes, k.Repeats = erring, r.errorContenders(), r.Samples, r.Repeats
+	if len(k.Sizes) == 0 {
+		k.Sizes = errorSizes()
+	}
+	return k
+}
+
+// errorContenders returns the curves of the paper's figure, and the debiased weights with the
+// population of the released program; or the methods of the options whose error can be
+// measured on given mini-batches: not methods that draw their own output nodes or need a
+// history.
+func (r *runner) errorContenders() []string {
+	if len(r.Methods) == 0 {
+		return []string{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "ladies-debiased" + study.NodesSuffix}
+	}
+	return slices.DeleteFunc(slices.Clone(r.Methods), func(name string) bool {
+		m := methodNamed(name)
+		return m.OwnOutputs || study.SamplesChange(name)
+	})
+}
+
+// methodNamed returns a method, or the zero value.
+func methodNamed(name string) samplers.Method {
+	for _, m := range samplers.Methods() {
+		if m.Name == name {
+			return m
+		}
+	}
+	return samplers.Method{}
+}
+
+// errors measures the error over the sample size, with W of a training run.
+func (r *runner) errors(ctx context.Context, k key) (*study.ErrorTable, error) {
+	weights := r.errorWeights(k.Data)
+	err := r.failed(weights)
+	var run *cell
+	if err == nil {
+		run, err = r.cell(ctx, weights)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no weight from %s: %w", weights, err)
+	}
+	text := run.result.(*trainResult).Weight
+	weight := make([]float32, len(text)/4)
+	if _, err := binary.Decode(text, binary.LittleEndian, weight); err != nil {
+		return nil, fmt.Errorf("the weight of %s: %w", weights, err)
+	}
+	p := r.data.Laplacian()
+	hw, err := study.Product(r.data.Features, weight)
+	if err != nil {
+		return nil, err
+	}
+	e := study.ApproxError{Laplacian: p, Product: hw, Nodes: r.data.Split.Train, Sizes: k.Sizes, Batch: k.Batch, Repeats: k.Repeats, Seed: k.Seed}
+	for _, name := range k.Methods {
+		c, err := study.ContenderByName(name, p, r.data.Split.Train)
+		if err != nil {
+			return nil, err
+		}
+		e.Methods = append(e.Methods, c)
+	}
+	return e.Run(ctx)
+}
+
+// errorsFigure is the figure of the matrix approximation error.
+func errorsFigure(name, alias string) Experiment {
+	return Experiment{
+		Name: name, Alias: alias, Title: "Matrix approximation error ‖QPHW − QPSHW‖_F over the number of nodes drawn", Data: fiveNames(),
+		caption: func(r *runner) string {
+			return fmt.Sprintf("Mini-batches of %d, %d repeats, two draws each; W is the first weight of ladies-flat-debiased 512,1024, seed %d; ± is the standard error. "+
+				"The paper prints curves up to 2048 nodes, no numbers. ladies-debiased-nodes is our addition: the population of the released program.", r.Batch, r.Repeats, r.Seed)
+		},
+		columns: 3,
+		fill: []filler{func(r *runner, spec string, report *Report) {
+			if len(r.errorContenders()) == 0 {
+				return
+			}
+			r.asked = append(r.asked, r.errorWeights(spec))
+			if table := resultOf[study.ErrorTable](r, r.errorKey(spec)); table != nil {
+				addErrors(report, spec, table)
+			}
+		}},
+	}
+}
+
+// addErrors adds the rows and the panel of one data set, and the study's own table.
+func addErrors(report *Report, spec string, t *study.ErrorTable) {
+	for _, e := range t.Rows {
+		report.Rows = append(report.Rows, Row{
+			Dataset: spec, Label: e.Method, Method: e.Method, Samples: []int{e.Samples}, Quantity: "‖QPHW − QPSHW‖", is: is{Of: anError}, N: t.Repeats,
+			Mean: e.Mean, Std: e.ErrorSD, SEM: e.SEM,
+			line: columnName(spec) + ", " + e.Method, column: strconv.Itoa(e.Samples), bySEM: true,
+		})
+	}
+	panel := t.Figure().Panels[0]
+	panel.Title, panel.Y = columnName(spec), "mean error"
+	report.figure.Panels = append(report.figure.Panels, panel)
+	report.more = append(report.more, named{"figure2-" + slug(spec), t})
+}

@@ -1,0 +1,225 @@
+package reproduce
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/study/figure"
+)
+
+func variantRows(r *runner) []PaperRow { return r.rowsOf(r.paper.FastGCNVariants, 2) }
+
+func mainRows(r *runner) []PaperRow {
+	table := slices.Clone(r.paper.Accuracy)
+	if len(r.Methods) > 0 { // named methods may also come from the appendix's table
+		for _, row := range r.paper.FastGCNVariants {
+			if find(table, row.Label) == nil {
+				table = append(table, row)
+			}
+		}
+	}
+	return r.rowsOf(table, 2)
+}
+
+// scoreTable is a table of test metrics of 2-layer models. For the data sets named in
+// timed it also has the time of a training step, which the paper prints beside the
+// metrics.
+func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed ...string) Experiment {
+	hasTime := func(spec string) bool {
+		name, _ := paperDataset(spec)
+		return slices.Contains(timed, name) || name == "" && len(timed) > 0
+	}
+	return Experiment{
+		Name: name, Alias: alias, Title: title, Data: fiveNames(), chart: "Test metric, per cent: mean and standard deviation of the runs",
+		fill: []filler{func(r *runner, spec string, report *Report) {
+			for _, row := range rows(r) {
+				if runs := r.trained(spec, row); len(runs) > 0 {
+					add(report, spec, row, score, "test "+runs[0].Metric+", %", runs, func(run *trainResult) float64 { return 100 * float64(run.Test) })
+				}
+			}
+		}, func(r *runner, spec string, report *Report) {
+			if !hasTime(spec) {
+				return
+			}
+			for _, row := range rows(r) {
+				row.Values = nil
+				if printed := find(r.paper.TrainingTime["2"], row.Label); printed != nil {
+					row.Values = printed.Values
+				}
+				r.addTime(report, r.stepKey(spec, row, 2), row, "ms a step", paperTraining)
+			}
+		}},
+		finish: func(report *Report, data []string) {
+			report.Notes = append(report.Notes, constantScores(report.Rows)...)
+			compareFigure(report, data)
+		},
+	}
+}
+
+// add adds a row of a quantity of runs, beside the paper's. It returns the row, until the next
+// one is added.
+func add[T any](report *Report, spec string, paper PaperRow, of measure, quantity string, runs []T, value func(T) float64) *Row {
+	var values []float64
+	for _, run := range runs {
+		values = append(values, value(run))
+	}
+	s := study.NewSpread(values)
+	return report.add("", Row{
+		Dataset: spec, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity, is: is{Of: of},
+		N: s.N, Mean: s.Mean, Std: s.SD, SEM: s.SEM, Runs: s.N, Paper: paper.value(spec),
+	})
+}
+
+// constantScores names the methods of each data set whose scores are the same in all runs.
+func constantScores(rows []Row) []string {
+	var notes []string
+	for k := 0; k < len(rows); {
+		spec := rows[k].Dataset
+		var labels []string
+		for ; k < len(rows) && rows[k].Dataset == spec; k++ {
+			if row := rows[k]; row.is.Of == score && row.N > 1 && row.Std == 0 {
+				labels = append(labels, row.labelled())
+			}
+		}
+		if len(labels) > 0 {
+			notes = append(notes, fmt.Sprintf("%s: %s: the same score in all runs, as if the model gave every node the same class", columnName(spec), strings.Join(labels, ", ")))
+		}
+	}
+	return notes
+}
+
+// compareFigure draws one panel for each data set: our value and the paper's for each method,
+// with error bars. Times beside scores are left out.
+func compareFigure(report *Report, data []string) {
+	for _, spec := range data {
+		ours, theirs := figure.Series{Name: "here"}, figure.Series{Name: "paper"}
+		panel := figure.Panel{Title: lastName(spec)}
+		for _, row := range report.Rows {
+			if row.Dataset != spec || row.N == 0 || row.is != report.Rows[0].is {
+				continue
+			}
+			x := float64(len(panel.Names))
+			panel.Names = append(panel.Names, row.labelled())
+			panel.Y = row.Quantity
+			ours.X, ours.Y, ours.Error = append(ours.X, x-0.12), append(ours.Y, row.Mean), append(ours.Error, row.Std)
+			if row.Paper != nil && row.Paper.LessThan == 0 {
+				theirs.X, theirs.Y, theirs.Error = append(theirs.X, x+0.12), append(theirs.Y, row.Paper.Mean), append(theirs.Error, row.Paper.PM)
+			}
+		}
+		if len(ours.X) == 0 {
+			continue
+		}
+		panel.Points = append(panel.Points, ours)
+		if len(theirs.X) > 0 {
+			panel.Points = append(panel.Points, theirs)
+		}
+		all := slices.Concat(ours.Y, theirs.Y)
+		panel.LogY = slices.Min(all) > 0 && slices.Max(all) > 20*slices.Min(all)
+		report.figure.Panels = append(report.figure.Panels, panel)
+	}
+}
+
+// allCurves are the curves of the paper's figure of all methods: layer-wise methods
+// have the increasing sizes, others their own.
+func allCurves(r *runner) []PaperRow {
+	var rows []PaperRow
+	for _, row := range r.paper.Accuracy {
+		if !row.layerWise() || row.increasing() {
+			row.Values = nil
+			rows = append(rows, row)
+		}
+	}
+	both := *r
+	both.Setting = "both"
+	return both.rowsOf(rows, 2)
+}
+
+// layerWiseCurves are the curves of the paper's figure of LADIES and its variants. It
+// leaves out FastGCN, whose curve is far below.
+func layerWiseCurves(r *runner) []PaperRow {
+	return slices.DeleteFunc(allCurves(r), func(row PaperRow) bool { return !strings.HasPrefix(row.Method, "ladies") })
+}
+
+// curvesFigure is a figure of validation metrics over mini-batches, and over the seconds
+// of their steps, which are timed apart from the runs. It also counts the mini-batches that
+// each method needs.
+func curvesFigure(name, alias, title string, data []string, rows func(*runner) []PaperRow) Experiment {
+	return Experiment{
+		Name: name, Alias: alias, Title: title, Data: data,
+		caption: func(*runner) string {
+			return "The paper prints curves, no numbers. Seconds are mini-batches times the median step of table 5, without sampling. A curve ends with its shortest run. The table counts mini-batches until the validation metric " +
+				"is 95 % of LADIES' best, or of the method's own best if LADIES was not trained; a run that ends before counts with all its mini-batches."
+		},
+		chart: title + ", mean of the runs", columns: 2,
+		fill: []filler{func(r *runner, spec string, report *Report) { r.addCurves(spec, rows(r), report) }},
+	}
+}
+
+// addCurves adds the panels and rows of one data set.
+func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
+	batches := figure.Panel{Title: columnName(spec), X: "mini-batches", Y: "validation metric"}
+	seconds := batches
+	seconds.X = "seconds of steps"
+	target := 0.0
+	for _, row := range rows {
+		if runs := r.trained(spec, row); row.Method == "ladies" && len(runs) > 0 {
+			target = 0.95 * add(new(Report), spec, row, "", "", runs, (*trainResult).best).Mean
+		}
+	}
+	for _, row := range rows {
+		runs, step := r.trained(spec, row), resultOf[timeResult](r, r.stepKey(spec, row, 2))
+		if len(runs) == 0 {
+			continue
+		}
+		curve := meanCurve(row.Label, runs)
+		batches.Lines = append(batches.Lines, curve)
+		if step != nil {
+			curve.X = slices.Clone(curve.X)
+			for k := range curve.X {
+				curve.X[k] *= step.Median / 1e3
+			}
+			seconds.Lines = append(seconds.Lines, curve)
+		}
+		add(report, spec, row, needed, string(needed), runs, func(run *trainResult) float64 {
+			if target == 0 {
+				return float64(run.reaches(0.95 * run.best()))
+			}
+			return float64(run.reaches(target))
+		})
+		add(report, spec, row, "best", "best validation "+runs[0].Metric+", %", runs, func(run *trainResult) float64 { return 100 * run.best() })
+	}
+	for _, p := range []figure.Panel{batches, seconds} {
+		if len(p.Lines) > 0 {
+			report.figure.Panels = append(report.figure.Panels, p)
+		}
+	}
+}
+
+// meanCurve averages the runs evaluation by evaluation, up to the end of the
+// shortest.
+func meanCurve(name string, runs []*trainResult) figure.Series {
+	curve := figure.Series{Name: name}
+	for k, point := range runs[0].Curve {
+		var valid []float64
+		for _, run := range runs {
+			if k < len(run.Curve) {
+				valid = append(valid, float64(run.Curve[k].Valid))
+			}
+		}
+		if len(valid) < len(runs) {
+			break
+		}
+		curve.X, curve.Y = append(curve.X, float64(point.Batch)), append(curve.Y, study.NewSpread(valid).Mean)
+	}
+	return curve
+}
+
+// find returns the row of a label, or nil.
+func find(rows []PaperRow, label string) *PaperRow {
+	if at := slices.IndexFunc(rows, func(row PaperRow) bool { return row.Label == label }); at >= 0 {
+		return &rows[at]
+	}
+	return nil
+}

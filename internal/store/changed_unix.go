@@ -1,0 +1,20 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package store
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lastChange returns the time of the last change of an open file's content or
+// attributes. Programs can set the time of modification, but not this one.
+func lastChange(f *os.File) (time.Time, error) {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
+		return time.Time{}, &os.PathError{Op: "fstat", Path: f.Name(), Err: err}
+	}
+	return time.Unix(0, stat.Ctim.Nano()), nil
+}

@@ -1,0 +1,439 @@
+// Package synth generates data sets from a seed: graphs of communities, with features,
+// labels and splits that follow them.
+//
+//	Model ─▶ Source ─┬─▶ Graph, or Edges in pieces
+//	                 ├─▶ Features in pieces
+//	                 └─▶ Labels and a split
+//
+// Equal models give equal bits for any number of cores, whole or in pieces.
+package synth
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+	"github.com/gcn-layerwise/gcn/internal/splitmix"
+)
+
+// Model holds the parameters of one generated data set. Its graph is a block
+// two-level Erdős–Rényi graph (Seshadhri, Kolda & Pinar 2012, arXiv:1112.3644) whose
+// second level is a degree-corrected block model (Karrer & Newman 2011, arXiv:1008.3926):
+//
+//   - Every node has an expected degree from a heavy-tailed law. Nodes of like degree
+//     form small communities. Within a community every pair of nodes is joined with
+//     probability density. These edges make the triangles.
+//   - Every community belongs to a group. The other edges join nodes in proportion to
+//     the rest of their expected degrees: a share of them within a group, so that the
+//     graph has the homophily asked for, the others anywhere.
+//   - A group is a class, and all nodes of a community have its label. With binary
+//     tasks a group gives the tasks' probabilities; see taskLabels.
+//   - The features of a node are the mean of its group, plus the offset of its
+//     community, plus noise of its own. A share of the communities (noise) has the
+//     features of a random group instead. So a model without the graph errs by all
+//     three, and averages over neighbours err by the offsets and by that share.
+type Model struct {
+	Name    string
+	Summary string
+
+	Nodes    int
+	Edges    int64 // undirected
+	Features int
+	Classes  int // classes, or binary tasks if groups > 0
+	Train    int // training nodes
+	Valid    int
+	test     int    // 0: all nodes in neither Train nor Valid; else the others have no labels
+	Metric   string // accuracy, micro-f1 or rocauc
+	groups   int    // with binary tasks; 0: one for each class
+
+	degree     degreeLaw
+	inside     float64 // share of a node's expected edges within its community
+	density    float64 // probability of an edge between two nodes of a community
+	Homophily  float64 // share of edges within a group
+	skew       float64 // Zipf exponent of the sizes of the groups
+	Noise      float64 // share of communities with the features of a random group
+	separation float64 // length of a group's mean, in deviations of a node's noise
+	offset     float64 // deviation of a community's offset, in deviations of a node's noise
+	Seed       uint64
+}
+
+// Models returns the data sets of synth:. All but demo are twins: they have the
+// counts of the real data set of that name (Hu et al. 2020, arXiv:2005.00687, and
+// GraphSAINT's Reddit), and its published figures as far as there are any.
+// `gcn reproduce twins` compares them. papers100M has the counts only: it is too large for
+// the trials that fit the scores.
+func Models() []Model {
+	return []Model{
+		{
+			Name: "demo", Summary: "20,000 nodes in 10 classes; trains in seconds",
+			Nodes: 20_000, Edges: 150_000, Features: 64, Classes: 10, Train: 10_000, Valid: 4_000, Metric: "accuracy",
+			degree: degreeLaw{floor: 2, tail: 2.5}, inside: 0.5, density: 0.6, Homophily: 0.75, skew: 0.6,
+			Noise: 0.15, separation: 3, offset: 0.5, Seed: 1,
+		},
+		{
+			Name: "arxiv", Summary: "the size of ogbn-arxiv: 169,343 nodes, 1,166,243 edges, 40 classes",
+			Nodes: 169_343, Edges: 1_166_243, Features: 128, Classes: 40, Train: 90_941, Valid: 29_799, Metric: "accuracy",
+			degree: degreeLaw{floor: 1, tail: 1.77}, inside: 0.61, density: 0.75, Homophily: 0.655, skew: 1,
+			Noise: 0.25, separation: 3.4, offset: 0.8, Seed: 1,
+		},
+		{
+			Name: "reddit", Summary: "the size of GraphSAINT's Reddit: 232,965 nodes, 11,606,919 edges, 41 classes",
+			Nodes: 232_965, Edges: 11_606_919, Features: 602, Classes: 41, Train: 153_431, Valid: 23_831, Metric: "micro-f1",
+			degree: degreeLaw{floor: 1, tail: 2.74}, inside: 0.5, density: 0.6, Homophily: 0.756, skew: 0.8,
+			Noise: 0.12, separation: 3, offset: 0.5, Seed: 1,
+		},
+		{
+			Name: "proteins", Summary: "the size of ogbn-proteins: 132,534 nodes, 39,561,252 edges, 112 binary tasks",
+			Nodes: 132_534, Edges: 39_561_252, Features: 8, Classes: 112, Train: 86_619, Valid: 21_236, Metric: "rocauc", groups: 64,
+			degree: degreeLaw{floor: 1, tail: 130}, inside: 0.605, density: 0.74, Homophily: 0.65, skew: 0.6,
+			Noise: 0.25, separation: 2, offset: 0.5, Seed: 1,
+		},
+		{
+			Name: "mag", Summary: "the size of ogbn-mag's papers and citations: 736,389 nodes, 5,396,336 edges, 349 classes",
+			Nodes: 736_389, Edges: 5_396_336, Features: 128, Classes: 349, Train: 629_571, Valid: 64_879, Metric: "accuracy",
+			degree: degreeLaw{floor: 1, tail: 2.22}, inside: 0.25, density: 0.5, Homophily: 0.3, skew: 0.9,
+			Noise: 0, separation: 1.84, offset: 0.1, Seed: 1,
+		},
+		{
+			Name: "products", Summary: "the size of ogbn-products: 2,449,029 nodes, 61,859,140 edges, 47 classes",
+			Nodes: 2_449_029, Edges: 61_859_140, Features: 100, Classes: 47, Train: 196_615, Valid: 39_323, Metric: "accuracy",
+			degree: degreeLaw{floor: 1, tail: 2.96}, inside: 0.735, density: 0.78, Homophily: 0.808, skew: 1,
+			Noise: 0.31, separation: 5, offset: 1, Seed: 1,
+		},
+		{
+			Name: "papers100M", Summary: "the size of ogbn-papers100M: 111,059,956 nodes, 1,615,685,872 edges, 172 classes, 1.5 M nodes with labels",
+			Nodes: 111_059_956, Edges: 1_615_685_872, Features: 128, Classes: 172, Train: 1_207_179, Valid: 125_265, test: 214_338, Metric: "accuracy",
+			degree: degreeLaw{floor: 1, tail: 2.15}, inside: 0.4, density: 0.55, Homophily: 0.57, skew: 0.9,
+			Noise: 0.25, separation: 3.2, offset: 0.8, Seed: 1,
+		},
+	}
+}
+
+// Resize changes the number of nodes and, in proportion, the numbers of edges and of
+// the nodes of each part of the split.
+func (m *Model) Resize(nodes int) {
+	if nodes == m.Nodes {
+		return
+	}
+	scale := float64(nodes) / float64(m.Nodes)
+	m.Edges = int64(math.Round(float64(m.Edges) * scale))
+	m.Train = max(int(math.Round(float64(m.Train)*scale)), 1)
+	m.Valid = min(int(math.Round(float64(m.Valid)*scale)), nodes-m.Train)
+	if m.test > 0 { // 0 would mean all other nodes
+		m.test = min(max(int(math.Round(float64(m.test)*scale)), 1), nodes-m.Train-m.Valid)
+	}
+	m.Nodes = nodes
+}
+
+// Bytes returns the memory that a graph, labels, a split and features take while they are
+// generated; -1 if an int64 does not hold it.
+func (m *Model) Bytes() int64 {
+	const (
+		least = 2 << 20 // a chunk of the builder
+		node  = 115     // communities, degree, offsets, running sums, class, split
+		edge  = 16      // in the builder, and in both directions
+	)
+	width, groups, tasks := float64(m.Features), float64(m.groupCount()), float64(m.tasks())
+	bytes := least + (node+4*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
+	if bytes >= math.MaxInt64 {
+		return -1
+	}
+	return int64(bytes)
+}
+
+// TableBytes returns the memory that generating in pieces takes, without the pieces.
+func (m *Model) TableBytes() int64 {
+	const node = 72 // communities, degrees, running sums, offsets
+	return int64(m.Nodes) * int64(node+4*m.tasks())
+}
+
+// tasks returns the number of binary tasks, 0 with classes.
+func (m *Model) tasks() int {
+	if m.groups > 0 {
+		return m.Classes
+	}
+	return 0
+}
+
+// Source generates the data set of a model. It holds the communities. Its methods may be
+// called in any order, or not at all.
+type Source struct {
+	Model
+	c *communities
+}
+
+// Source returns the source of a model that does not change any more. Cost: O(nodes), and
+// 12 bytes a node.
+func (m *Model) Source() *Source { return &Source{*m, m.drawCommunities()} }
+
+// Note says in a sentence what was generated.
+func (s *Source) Note() string {
+	return fmt.Sprintf("synthetic: %d communities in %d groups, homophily %v, noise %v, seed %d",
+		s.c.count(), s.groupCount(), s.Homophily, s.Noise, s.Seed)
+}
+
+// Streams of random numbers, one for each purpose: a change in one part's draws does
+// not change the other parts.
+const (
+	streamOrder = iota + 1
+	streamGroups
+	streamInside
+	streamRounding
+	streamEdges
+	streamMeans
+	streamShown
+	streamOffsets
+	streamFeatures
+	streamLabels
+	streamTasks
+	streamSplit
+	streamLabelled
+)
+
+// chunkNodes is the number of nodes that share a stream. Each chunk has its own
+// streams, so that the result does not depend on the number of cores.
+const chunkNodes = 2048
+
+// chunks returns the number of chunks of consecutive nodes.
+func chunks(nodes int) int { return (nodes + chunkNodes - 1) / chunkNodes }
+
+// chunk returns the range [lo, hi) of the nodes of a chunk.
+func (m *Model) chunk(k int) (lo, hi int) {
+	return k * chunkNodes, min((k+1)*chunkNodes, m.Nodes)
+}
+
+// seeds returns the seeds of one purpose and chunk.
+func (m *Model) seeds(purpose, chunk int) (uint64, uint64) {
+	return splitmix.Hash(m.Seed ^ splitmix.Hash(uint64(purpose))), splitmix.Hash(uint64(chunk) + 1)
+}
+
+// random returns the generator of one purpose and chunk.
+func (m *Model) random(purpose, chunk int) *rand.Rand {
+	return rand.New(rand.NewPCG(m.seeds(purpose, chunk)))
+}
+
+// eachNode calls f, on all cores, for ranges [lo, hi) that cover the nodes, with the
+// range's generator.
+func (m *Model) eachNode(ctx context.Context, purpose int, f func(lo, hi int, random *rand.Rand)) error {
+	return parallel.Chunks(ctx, chunks(m.Nodes), func(chunk int) error {
+		lo, hi := m.chunk(chunk)
+		f(lo, hi, m.random(purpose, chunk))
+		return nil
+	})
+}
+
+// groupCount returns the number of groups.
+func (m *Model) groupCount() int {
+	if m.groups > 0 {
+		return m.groups
+	}
+	return m.Classes
+}
+
+// zipf returns the cumulative distribution of the sizes of the groups.
+func (m *Model) zipf() []float64 {
+	cumulative := make([]float64, m.groupCount())
+	var sum float64
+	for c := range cumulative {
+		sum += math.Pow(float64(c+1), -m.skew)
+		cumulative[c] = sum
+	}
+	for c := range cumulative {
+		cumulative[c] /= sum
+	}
+	return cumulative
+}
+
+// pick returns the first index whose cumulative probability exceeds u.
+func pick(cumulative []float64, u float64) int32 {
+	return int32(sort.Search(len(cumulative)-1, func(k int) bool { return cumulative[k] > u }))
+}
+
+// means returns the means of the groups, each a vector of length separation.
+func (m *Model) means() []float32 {
+	width := m.Features
+	means := make([]float32, m.groupCount()*width)
+	random := m.random(streamMeans, 0)
+	for c := range m.groupCount() {
+		mean := means[c*width : (c+1)*width]
+		var norm2 float64
+		for j := range mean {
+			v := random.NormFloat64()
+			mean[j] = float32(v)
+			norm2 += v * v
+		}
+		if scale := float32(m.separation / math.Sqrt(norm2)); norm2 > 0 {
+			for j := range mean {
+				mean[j] *= scale
+			}
+		}
+	}
+	return means
+}
+
+// Features yields the rows of all nodes, about size features at a time, or all at once if size
+// is 0. Each piece is in the memory of the one before it.
+func (s *Source) Features(ctx context.Context, size int, yield func(rows []float32) error) error {
+	width, draw := s.Model.Features, s.featureRows()
+	piece := s.Nodes
+	if size > 0 {
+		piece = min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
+	}
+	buffer := make([]float32, piece*width)
+	for first := 0; first < s.Nodes; first += piece {
+		rows := buffer[:min(piece, s.Nodes-first)*width]
+		err := parallel.Chunks(ctx, chunks(len(rows)/width), func(k int) error {
+			lo := k * chunkNodes
+			own := rows[lo*width : min((lo+chunkNodes)*width, len(rows))]
+			draw(own, first+lo, s.random(streamFeatures, first/chunkNodes+k))
+			return nil
+		})
+		if err == nil {
+			err = yield(rows)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// featureRows returns a function that makes the features of consecutive nodes, from lo on.
+// It is safe for concurrent use.
+func (s *Source) featureRows() func(rows []float32, lo int, random *rand.Rand) {
+	width, means, shown := s.Model.Features, s.means(), s.shownGroups()
+	scale := float32(1 / math.Sqrt(float64(width)*(1+s.offset*s.offset))) // rows have about unit length, like word vectors
+	deviation := float32(s.offset)
+	return func(rows []float32, lo int, random *rand.Rand) {
+		seeded := new(rand.PCG)
+		offset := rand.New(seeded)
+		for i := lo; len(rows) > 0; i++ {
+			k := s.c.of[i]
+			seeded.Seed(s.seeds(streamOffsets, int(k))) // drawn for each node again: no memory for them all
+			row, mean := rows[:width], means[int(shown[k])*width:][:width]
+			for j, v := range mean {
+				row[j] = scale * (v + deviation*float32(offset.NormFloat64()) + float32(random.NormFloat64()))
+			}
+			rows = rows[width:]
+		}
+	}
+}
+
+// shownGroups returns the group whose mean the features of each community have: its
+// own, or for a share of them (Noise) a random one.
+func (s *Source) shownGroups() []int32 {
+	cumulative, random := s.zipf(), s.random(streamShown, 0)
+	shown := make([]int32, s.c.count())
+	for k, own := range s.c.group {
+		other := pick(cumulative, random.Float64())
+		if shown[k] = own; random.Float64() < s.Noise {
+			shown[k] = other
+		}
+	}
+	return shown
+}
+
+// Labels returns the labels, and the training, validation and test nodes.
+func (s *Source) Labels(ctx context.Context) (*graph.Labels, [3][]int32, error) {
+	split := s.drawSplit()
+	if s.groups > 0 {
+		y, err := s.taskLabels(ctx)
+		return y, split, err
+	}
+	y := &graph.Labels{Classes: s.Classes, Class: make([]int32, s.Nodes)}
+	for i, k := range s.c.of {
+		y.Class[i] = s.c.group[k]
+	}
+	if s.test > 0 { // the nodes of the split alone have labels
+		known := slices.Repeat([]int32{-1}, s.Nodes)
+		for _, i := range slices.Concat(split[:]...) {
+			known[i] = y.Class[i]
+		}
+		y.Class = known
+	}
+	return y, split, ctx.Err()
+}
+
+// taskLabels draws binary labels. The logit of task t for a node of group z is
+// base_t + ⟨a_t, u_z⟩ with random normal a_t. u_z is the direction of the group's mean, so
+// the features predict the tasks through it. Bases around −2 make positives rare, as
+// in protein function prediction.
+func (s *Source) taskLabels(ctx context.Context) (*graph.Labels, error) {
+	tasks, groups, width, means := s.Classes, s.groupCount(), s.Model.Features, s.means()
+	positive := make([]float64, groups*tasks) // probabilities
+	random := s.random(streamTasks, 0)
+	direction := make([]float64, width)
+	for t := range tasks {
+		base := -2 + random.NormFloat64()
+		for j := range direction {
+			direction[j] = random.NormFloat64() / s.separation
+		}
+		for z := range groups {
+			logit := base
+			for j, v := range means[z*width : (z+1)*width] {
+				logit += direction[j] * float64(v)
+			}
+			positive[z*tasks+t] = 1 / (1 + math.Exp(-logit))
+		}
+	}
+	y := &graph.Labels{Tasks: tasks, Multi: make([]float32, s.Nodes*tasks)}
+	return y, s.eachNode(ctx, streamLabels, func(lo, hi int, random *rand.Rand) {
+		for i := lo; i < hi; i++ {
+			of := positive[int(s.c.group[s.c.of[i]])*tasks:]
+			row := y.Multi[i*tasks : (i+1)*tasks]
+			for t := range row {
+				if random.Float64() < of[t] {
+					row[t] = 1
+				}
+			}
+		}
+	})
+}
+
+// drawSplit draws a random split of exact sizes. Ids increase within a part.
+func (m *Model) drawSplit() [3][]int32 {
+	if m.test == 0 {
+		return RandomSplit(m.Nodes, m.Train, m.Valid, m.random(streamSplit, 0), nil)
+	}
+	ids := RandomSplit(m.Nodes, m.Train+m.Valid+m.test, 0, m.random(streamLabelled, 0), nil)[0]
+	split := RandomSplit(len(ids), m.Train, m.Valid, m.random(streamSplit, 0), nil)
+	for _, part := range split {
+		for k, at := range part {
+			part[k] = ids[at]
+		}
+	}
+	return split
+}
+
+// RandomSplit draws a random split of the n nodes, or of the nodes that eligible accepts if it is
+// not nil: train nodes, valid nodes, and the rest for testing. Ids increase within a part.
+func RandomSplit(n, train, valid int, random *rand.Rand, eligible func(int) bool) (parts [3][]int32) {
+	ids := make([]int32, 0, n)
+	for i := range n {
+		if eligible == nil || eligible(i) {
+			ids = append(ids, int32(i))
+		}
+	}
+	train = min(train, len(ids))
+	valid = min(valid, len(ids)-train)
+	part := make([]uint8, len(ids))
+	for k := range part[train:] {
+		part[train+k] = 1
+	}
+	for k := range part[train+valid:] {
+		part[train+valid+k] = 2
+	}
+	random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+	for p, size := range [...]int{train, valid, len(ids) - train - valid} {
+		parts[p] = slices.Grow(parts[p], size)
+	}
+	for k, p := range part {
+		parts[p] = append(parts[p], ids[k])
+	}
+	return parts
+}
