@@ -494,6 +494,9 @@ func TestCountsOfAStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newPlannedModel(t, d, plan.Model{Loss: n.loss, Logits: n.loss, Parameters: n.params, Gradients: n.grads})
+	if _, err := d.Features(x); err != nil { // the first reader copies them, and waits
+		t.Fatal(err)
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for k := range 6 { // memory grows in the first steps
 		before := d.Counts()
