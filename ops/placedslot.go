@@ -24,21 +24,21 @@ type placedSlot struct {
 // blockParts selects the parts of a block that ops read.
 type blockParts struct{ matrix, transposed, control, src, dst, sums, own, noise, edges bool }
 
-// placedSlots are the slots of a placement. Layers of one sampled subgraph share a block,
+// placedSlots are the slots of a run. Layers of one sampled subgraph share a block,
 // which is sent once.
 type placedSlots struct {
 	run *plan.Run
 	all []*placedSlot
 }
 
-// placedSlotsKey is the key of placedSlots in a placement's states.
+// placedSlotsKey is the key of placedSlots in a run's states.
 type placedSlotsKey struct{}
 
-// slotOf returns s on the device of p.
-func slotOf(p *plan.Placement, s *Slot) *placedSlot {
-	slots := plan.StateOf(p.Run, placedSlotsKey{}, func(s *placedSlots) {
-		s.run = p.Run
-		p.AddInput(s)
+// slotOf returns s on the device of r.
+func slotOf(r *plan.Run, s *Slot) *placedSlot {
+	slots := plan.StateOf(r, placedSlotsKey{}, func(s *placedSlots) {
+		s.run = r
+		r.AddInput(s)
 	})
 	for _, q := range slots.all {
 		if q.slot == s {
@@ -53,7 +53,7 @@ func slotOf(p *plan.Placement, s *Slot) *placedSlot {
 // Send adds the current blocks to the upload.
 func (s *placedSlots) Send(u *device.Uploader) error {
 	for k, q := range s.all {
-		b, err := plan.In(s.run, q.slot).current("Placement")
+		b, err := plan.In(s.run, q.slot).current()
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 		device.Add(u, &q.noise, b.NoiseScale)
 	}
 	if q.needs.own {
-		own, err := slot.own("OwnRows")
+		own, err := slot.own()
 		if err != nil {
 			return err
 		}
@@ -167,19 +167,4 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 	device.Add(u, &to.Entry, e.Entry)
 	device.Add(u, &to.Row, e.Row)
 	return nil
-}
-
-// rowSums returns the address of the row sums of q's block, or 0 if q is nil.
-func (q *placedSlot) rowSums(what string, rows int) (device.Pointer, error) {
-	if q == nil {
-		return 0, nil
-	}
-	sums := len(q.block.RowSums)
-	if q.rows.Laplacian != nil {
-		sums = len(q.block.Dst)
-	}
-	if sums != rows {
-		return 0, fmt.Errorf("ops: %s: input has %d rows, its block %d output nodes: %w", what, rows, sums, ErrShape)
-	}
-	return q.sums, nil
 }

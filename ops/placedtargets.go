@@ -14,11 +14,11 @@ type placedTargets struct {
 	class, multi, weight device.Pointer
 }
 
-// targetsOf returns t on the device of p.
-func targetsOf(p *plan.Placement, t *Targets) *placedTargets {
-	return plan.StateOf(p.Run, t, func(q *placedTargets) {
-		q.run, q.of = p.Run, t
-		p.AddInput(q)
+// targetsOf returns t on the device of r.
+func targetsOf(r *plan.Run, t *Targets) *placedTargets {
+	return plan.StateOf(r, t, func(q *placedTargets) {
+		q.run, q.of = r, t
+		r.AddInput(q)
 	})
 }
 

@@ -61,16 +61,6 @@ type targetValues struct {
 	fill    func(t *Targets, to []float32)
 }
 
-func (op *targetValues) Compute(r *plan.Run, out *plan.Buffer, _ ...G.Value) (G.Value, error) {
-	t := plan.In(r, op.targets)
-	if t.rows == 0 {
-		return nil, errNoTargets
-	}
-	value, data := out.Matrix(t.rows, t.labels.Outputs())
-	op.fill(t, data)
-	return value, nil
-}
-
 // Rows says that the rows are those of the targets.
 func (op *targetValues) Rows() (any, plan.RowKind) { return op.targets, plan.TargetRows }
 
@@ -80,6 +70,15 @@ type placedValues struct {
 	op     *targetValues
 	values []float32
 	at     device.Pointer
+}
+
+func (op *targetValues) of(r *plan.Run) *placedValues {
+	return plan.StateOf(r, op, func(q *placedValues) { q.run, q.op = r, op })
+}
+
+func (op *targetValues) Place(r *plan.Run) error {
+	r.AddInput(op.of(r))
+	return nil
 }
 
 func (q *placedValues) Send(u *device.Uploader) error {
@@ -96,17 +95,15 @@ func (q *placedValues) Send(u *device.Uploader) error {
 // Sent does nothing.
 func (q *placedValues) Sent() {}
 
-func (op *targetValues) Place(p *plan.Placement) (plan.Kernel, error) {
-	q := &placedValues{run: p.Run, op: op}
-	p.AddInput(q)
-	return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols := plan.In(p.Run, op.targets).rows, op.targets.labels.Outputs()
-		value, to, err := out.Matrix(rows, cols)
-		if err != nil {
-			return nil, err
-		}
-		return value, p.Device().Copy(to, q.at, rows*cols)
-	}, nil
+func (op *targetValues) Compute(c *plan.Call) error {
+	t := plan.In(c.Run, op.targets)
+	if t.rows == 0 {
+		return errNoTargets
+	}
+	to := c.OutMatrix(t.rows, t.labels.Outputs())
+	return c.On(func(d *device.Device) error {
+		return d.Copy(to.At, op.of(c.Run).at, to.Rows*to.Cols)
+	}, func() { op.fill(t, to.Data) })
 }
 
 // fillLabels writes the labels of the current nodes, row-major.
