@@ -36,8 +36,8 @@ var ceilings = map[string]int{
 	"internal/formats":          4611,
 	"internal/full":             1490,
 	"internal/half":             28,
-	"internal/kernel":           2583,
-	"internal/kernel/_generate": 1599,
+	"internal/kernel":           2425,
+	"internal/kernel/_generate": 1678,
 	"internal/longtest":         12,
 	"internal/machine":          49,
 	"internal/markup":           16,
@@ -46,7 +46,7 @@ var ceilings = map[string]int{
 	"internal/npy":              410,
 	"internal/parallel":         202,
 	"internal/partition":        347,
-	"internal/plan":             1619,
+	"internal/plan":             1618,
 	"internal/pickle":           369,
 	"internal/reference":        320,
 	"internal/ranks":            710,
@@ -77,7 +77,7 @@ var ceilings = map[string]int{
 // Ceilings of the whole project.
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
-	generatedLines = 80    // lines of code in generated files
+	generatedLines = 398   // lines of code in generated files
 	wordsOfPages   = 37500 // without CHANGELOG.md, docs/results.md and docs/adr
 	wordsOfADRs    = 10000
 )

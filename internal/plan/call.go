@@ -45,25 +45,6 @@ func (s *Scratch) floats(r *Run, n int) (Floats, error) {
 	return Floats{Data: s.data}, nil
 }
 
-// fill sets all numbers to v.
-func (s *Scratch) fill(r *Run, v float32) error {
-	data := s.data[:cap(s.data)]
-	if r.Device != nil {
-		data = make([]float32, s.n)
-	}
-	for k := range data {
-		data[k] = v
-	}
-	if r.Device == nil || s.n == 0 {
-		return nil
-	}
-	at, err := s.floats(r, s.n)
-	if err != nil {
-		return err
-	}
-	return device.Write(r.Device, at.At, data)
-}
-
 // Call is one computation of an op: its inputs, its result and its run. After the first error
 // all methods do nothing, and On returns that error.
 type Call struct {

@@ -21,7 +21,9 @@ type Executor struct {
 	calls     []Call     // of each step
 	memories  []*Scratch // that results share
 	gradients []Floats   // of each parameter; empty if the plan has none
-	check     bool       // as in Model
+
+	parameters Floats // as in ExecutorOptions
+	check      bool   // as in Model
 
 	given   []bool // of the plan's inputs: see Give
 	bound   bool   // on a device, the other inputs have their values
@@ -45,7 +47,7 @@ type ExecutorOptions struct {
 
 // NewExecutor returns an executor of p. Close frees its memory on a device.
 func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
-	e := &Executor{Run: NewRun(p), check: o.Check, values: make([]*Array, p.values), calls: make([]Call, len(p.steps)), given: make([]bool, len(p.inputs))}
+	e := &Executor{Run: NewRun(p), parameters: o.Parameters, check: o.Check, values: make([]*Array, p.values), calls: make([]Call, len(p.steps)), given: make([]bool, len(p.inputs))}
 	e.Device, e.status = o.Device, o.Status
 	if o.Beside != nil {
 		e.memories = o.Beside.memories
@@ -285,11 +287,28 @@ func (e *Executor) checkMemory(s *step, c *Call, before []uint64) error {
 		}
 	}
 	for _, m := range s.dead {
-		if err := e.memories[m].fill(e.Run, float32(math.NaN())); err != nil {
+		if err := e.fillDead(e.memories[m]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// fillDead fills memory with NaN.
+func (e *Executor) fillDead(s *Scratch) error {
+	nan := float32(math.NaN())
+	if e.Device == nil {
+		data := s.data[:cap(s.data)]
+		for k := range data {
+			data[k] = nan
+		}
+		return nil
+	}
+	at, err := s.floats(e.Run, s.n)
+	if err != nil || s.n == 0 {
+		return err
+	}
+	return e.Device.Fill(at.At, e.parameters.At, nan, s.n)
 }
 
 // Close waits for the device and frees the executor's memory there.

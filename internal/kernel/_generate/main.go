@@ -12,6 +12,8 @@ import (
 
 var part = flag.String("part", "kernel", "the package to generate: kernel or blas")
 
+var dispatch = flag.String("dispatch", "", "the files of functions that choose a level: this with _amd64.go and _none.go; empty for none")
+
 func main() {
 	flag.Parse()
 	build.ConstraintExpr("!noasm")
@@ -63,4 +65,15 @@ func main() {
 		headSum(v)
 	}
 	build.Generate()
+	if *dispatch != "" {
+		writeDispatch(flag.Lookup("stubs").Value.String(), *dispatch)
+	}
+}
+
+// form names the two forms of a function that takes some columns at a time.
+func form(columns int) string {
+	if columns > 8 {
+		return "Wide"
+	}
+	return "Narrow"
 }
