@@ -63,9 +63,9 @@ func (s *placedHistory) current() error {
 	return s.toDevice()
 }
 
-// add queues out += (P−P̃)·H̄ over q's block, and remembers rows, one for each input node
-// of the block, for Commit. If the block has no control, it does nothing.
-func (s *placedHistory) add(r *plan.Run, q *placedSlot, out, rows device.Pointer) error {
+// add queues out += (P−P̃)·H̄ over q's block. If commit is true, it remembers rows, one for each
+// input node of the block, for Commit. If the block has no control, it does nothing.
+func (s *placedHistory) add(r *plan.Run, q *placedSlot, out, rows device.Pointer, commit bool) error {
 	if s.err != nil || q.block.Control == nil {
 		return s.err
 	}
@@ -75,7 +75,7 @@ func (s *placedHistory) add(r *plan.Run, q *placedSlot, out, rows device.Pointer
 	if err := s.d.AddSpMM(out, q.control, s.at, s.of.width); err != nil {
 		return err
 	}
-	if !s.of.refreshed && plan.In(r, q.slot) == q.slot { // see propagate.Compute
+	if commit {
 		s.rows, s.ids, s.count, s.by, s.sent = rows, q.src, len(q.block.Src), r, r.Uploader().Sent()
 	}
 	return nil

@@ -14,6 +14,7 @@ type placedSlot struct {
 	slot  *Slot
 	needs blockParts
 	block *graph.Block // the block on the device
+	same  *placedSlot  // a slot that has sent the same parts of the same block; or nil
 	rows  RowsOf       // of the slot
 
 	matrix, transposed, control device.Sparse
@@ -34,14 +35,17 @@ type placedSlots struct {
 // placedSlotsKey is the key of placedSlots in a run's states.
 type placedSlotsKey struct{}
 
-// slotOf returns s on the device of r.
+// slotOf returns s on the device of r, or a slot with the same block there.
 func slotOf(r *plan.Run, s *Slot) *placedSlot {
 	slots := plan.StateOf(r, placedSlotsKey{}, func(s *placedSlots) {
 		s.run = r
-		r.AddInput(s)
+		r.AddInput(s.send)
 	})
 	for _, q := range slots.all {
 		if q.slot == s {
+			if q.same != nil {
+				return q.same
+			}
 			return q
 		}
 	}
@@ -50,44 +54,23 @@ func slotOf(r *plan.Run, s *Slot) *placedSlot {
 	return q
 }
 
-// Send adds the current blocks to the upload.
-func (s *placedSlots) Send(u *device.Uploader) error {
+// send adds the current blocks to the upload.
+func (s *placedSlots) send(u *device.Uploader) error {
 	for k, q := range s.all {
-		b, err := plan.In(s.run, q.slot).current()
+		slot := plan.In(s.run, q.slot)
+		b, err := slot.current()
+		if err == nil {
+			err = checkEntries(b)
+		}
 		if err != nil {
 			return err
 		}
-		q.block = b
-		if err := checkEntries(b); err != nil {
+		q.block, q.same = b, nil
+		if i := slices.IndexFunc(s.all[:k], func(o *placedSlot) bool { return o.block == b && o.needs == q.needs }); i >= 0 {
+			q.same = s.all[i]
+		} else if err := q.send(u, slot); err != nil {
 			return err
 		}
-		if s.sharedWith(k) != nil {
-			continue
-		}
-		if err := q.send(u, plan.In(s.run, q.slot)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Sent gives slots that share a block the addresses of the first one.
-func (s *placedSlots) Sent() {
-	for k, q := range s.all {
-		if o := s.sharedWith(k); o != nil {
-			slot := q.slot
-			*q = *o
-			q.slot = slot
-		}
-	}
-}
-
-// sharedWith returns the first slot before slot k that needs the same parts of the same
-// block, or nil.
-func (s *placedSlots) sharedWith(k int) *placedSlot {
-	q := s.all[k]
-	if i := slices.IndexFunc(s.all[:k], func(o *placedSlot) bool { return o.block == q.block && o.needs == q.needs }); i >= 0 {
-		return s.all[i]
 	}
 	return nil
 }

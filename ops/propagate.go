@@ -225,7 +225,7 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 	if err := d.SpMM(to.At, m, ids, h.At, to.Cols); err != nil || s.history == nil {
 		return err
 	}
-	return s.history.add(c.Run, q, to.At, op.committed(c.Run, h.Floats).At)
+	return s.history.add(c.Run, q, to.At, op.committed(c.Run, h.Floats).At, op.commits() && slot == op.slot)
 }
 
 // propagateSparse computes P̃·X of sparse features on the CPU. The product is a sparse matrix

@@ -64,36 +64,30 @@ type targetValues struct {
 // Rows says that the rows are those of the targets.
 func (op *targetValues) Rows() (any, plan.RowKind) { return op.targets, plan.TargetRows }
 
-// placedValues holds the values of a targetValues, which each run sends to the device.
-type placedValues struct {
-	run    *plan.Run
-	op     *targetValues
+// targetValuesRun holds the values on the device.
+type targetValuesRun struct {
 	values []float32
 	at     device.Pointer
 }
 
-func (op *targetValues) of(r *plan.Run) *placedValues {
-	return plan.StateOf(r, op, func(q *placedValues) { q.run, q.op = r, op })
+func (op *targetValues) of(r *plan.Run) *targetValuesRun {
+	return plan.StateOf[targetValuesRun](r, op, nil)
 }
 
 func (op *targetValues) Place(r *plan.Run) error {
-	r.AddInput(op.of(r))
+	q := op.of(r)
+	r.AddInput(func(u *device.Uploader) error {
+		t := plan.In(r, op.targets)
+		if t.rows == 0 {
+			return errNoTargets
+		}
+		q.values = scratch(q.values, t.rows*t.labels.Outputs())
+		op.fill(t, q.values)
+		device.Add(u, &q.at, q.values)
+		return nil
+	})
 	return nil
 }
-
-func (q *placedValues) Send(u *device.Uploader) error {
-	t := plan.In(q.run, q.op.targets)
-	if t.rows == 0 {
-		return errNoTargets
-	}
-	q.values = scratch(q.values, t.rows*t.labels.Outputs())
-	q.op.fill(t, q.values)
-	device.Add(u, &q.at, q.values)
-	return nil
-}
-
-// Sent does nothing.
-func (q *placedValues) Sent() {}
 
 func (op *targetValues) Compute(c *plan.Call) error {
 	t := plan.In(c.Run, op.targets)

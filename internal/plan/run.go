@@ -29,18 +29,10 @@ type Run struct {
 
 	// On a device:
 	upload   *device.Uploader
-	sends    []batchInput   // parts of the batch to send in each run
-	resident []residentRows // state of ops that stays on the device
+	sends    []func(*device.Uploader) error // see AddInput
+	resident []residentRows                 // state of ops that stays on the device
 	buffers  []*device.Buffer
 	status   device.Pointer
-}
-
-// batchInput is a part of the batch that ops read on the device.
-type batchInput interface {
-	// Send adds arrays to the upload. Sent is called when the upload is queued:
-	// the arrays have their addresses then.
-	Send(u *device.Uploader) error
-	Sent()
 }
 
 // residentRows is state of an op that stays on the device from run to run.
@@ -60,8 +52,8 @@ func (r *Run) Status() device.Pointer { return r.status }
 // Uploader returns the uploader of the batches.
 func (r *Run) Uploader() *device.Uploader { return r.upload }
 
-// AddInput makes each run on the device send in.
-func (r *Run) AddInput(in batchInput) { r.sends = append(r.sends, in) }
+// AddInput makes each run on the device call send, which adds a part of the batch to the upload.
+func (r *Run) AddInput(send func(*device.Uploader) error) { r.sends = append(r.sends, send) }
 
 // AddResident makes r tell rows of each run, of Pull and of Close.
 func (r *Run) AddResident(rows residentRows) { r.resident = append(r.resident, rows) }
@@ -75,18 +67,12 @@ func (r *Run) newBuffer() *device.Buffer {
 
 // send sends the batch to the device.
 func (r *Run) send() error {
-	for _, in := range r.sends {
-		if err := in.Send(r.upload); err != nil {
+	for _, add := range r.sends {
+		if err := add(r.upload); err != nil {
 			return err
 		}
 	}
-	if err := r.upload.Send(); err != nil {
-		return err
-	}
-	for _, in := range r.sends {
-		in.Sent()
-	}
-	return nil
+	return r.upload.Send()
 }
 
 // pull waits and copies the ops' state to the host.
