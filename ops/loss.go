@@ -146,7 +146,7 @@ func (op *lossBack) fused(r *plan.Run) bool { return r.Device != nil && isOne(op
 
 func (op *lossBack) Compute(c *plan.Call) error {
 	f, s := op.forward, op.forward.of(c.Run)
-	t, upstream := plan.In(c.Run, f.targets), c.Scalar(2)
+	t := plan.In(c.Run, f.targets)
 	if s.rows != t.rows {
 		return c.Sizes("targets changed during the run")
 	}
@@ -154,13 +154,13 @@ func (op *lossBack) Compute(c *plan.Call) error {
 		c.OutAt(plan.Matrix{Rows: s.rows, Cols: s.cols, Floats: s.gradient})
 		return nil
 	}
-	to := c.OutMatrix(s.rows, s.cols)
+	upstream, to := c.Scalar(2), c.OutMatrix(s.rows, s.cols)
 	return c.On(func(d *device.Device) error {
-		if q := targetsOf(c.Run, f.targets); f.binary {
+		q := targetsOf(c.Run, f.targets)
+		if f.binary {
 			return d.BCELoss(to.At, 0, s.probs.At, q.multi, q.weight, upstream.At, s.rows, s.cols)
-		} else {
-			return d.SoftmaxGradient(to.At, s.probs.At, q.class, q.weight, upstream.At, t.smoothing, s.rows, s.cols)
 		}
+		return d.SoftmaxGradient(to.At, s.probs.At, q.class, q.weight, upstream.At, t.smoothing, s.rows, s.cols)
 	}, func() {
 		if f.binary {
 			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, s.cols, t.weights, upstream.Data[0])

@@ -293,8 +293,11 @@ func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf, values []plan.
 	}
 	level, nodes := p.levels[l], p.need[l].nodes[lo:hi]
 	for k, n := range level.Out {
-		at := part(values[k], lo*n.Shape()[1], hi*n.Shape()[1])
-		if size := (hi - lo) * n.Shape()[1]; p.Device == nil && at.Data == nil {
+		at, size := part(values[k], lo*n.Shape()[1], hi*n.Shape()[1]), (hi-lo)*n.Shape()[1]
+		switch {
+		case p.Device != nil:
+			at.Data = nil // the logits are read from the device
+		case at.Data == nil:
 			if cap(r.out[k]) < size {
 				r.out[k] = make([]float32, size)
 			}
