@@ -34,10 +34,10 @@ var ceilings = map[string]int{
 	"internal/fetch":            609,
 	"internal/finite":           52,
 	"internal/formats":          4611,
-	"internal/full":             1490,
+	"internal/full":             1493,
 	"internal/half":             28,
-	"internal/kernel":           2425,
-	"internal/kernel/_generate": 1678,
+	"internal/kernel":           2433,
+	"internal/kernel/_generate": 1663,
 	"internal/longtest":         12,
 	"internal/machine":          49,
 	"internal/markup":           16,
@@ -77,7 +77,7 @@ var ceilings = map[string]int{
 // Ceilings of the whole project.
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
-	generatedLines = 398   // lines of code in generated files
+	generatedLines = 483   // lines of code in generated files
 	wordsOfPages   = 37500 // without CHANGELOG.md, docs/results.md and docs/adr
 	wordsOfADRs    = 10000
 )

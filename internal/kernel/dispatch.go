@@ -8,10 +8,11 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/simd"
 )
 
-//go:generate sh -c "cd _generate && go run . -out ../kernel_amd64.s -stubs ../kernel_amd64.go -pkg kernel -dispatch ../dispatch"
+//go:generate sh -c "cd _generate && go run . -out ../kernel_amd64.s -stubs ../kernel_amd64.go -pkg kernel -levels ../levels.go -none ../kernel_none.go"
 
 // level is which assembly runs. Only tests change it. The generator writes, for each pair of
-// functions of the two levels, the one with the suffix SIMD that calls the right one.
+// functions of the two levels, one with the suffix SIMD that calls the right one. The loops over
+// heads call theirs themselves: a call is a part of their time.
 var level = simd.Available()
 
 // lanes is how many elements most flat assembly loops need a multiple of.
@@ -27,18 +28,18 @@ func whole(n, group int) int {
 }
 
 func prefetch(x unsafe.Pointer, size uintptr, n int, ids []int32) {
-	if assembly {
-		prefetchAt((*byte)(x), int(size), &ids[0], len(ids))
-	} else {
+	if level == simd.Portable {
 		touch(x, size, n, ids)
+	} else {
+		prefetchAt((*byte)(x), int(size), &ids[0], len(ids))
 	}
 }
 
 func prefetchSlice(x unsafe.Pointer, bytes uintptr) {
-	if assembly {
-		prefetchLines((*byte)(x), int(bytes))
-	} else {
+	if level == simd.Portable {
 		touchSlice(x, bytes)
+	} else {
+		prefetchLines((*byte)(x), int(bytes))
 	}
 }
 
@@ -256,7 +257,11 @@ func headDots(dst, x, y []float32, width int) {
 	heads := len(y) / width
 	dst = dst[:heads]
 	step := headStep(x, y, width)
-	headDotsSIMD(&dst[0], &x[0], step, &y[0], heads, width)
+	if level == simd.AVX512 {
+		headDotsAVX512(&dst[0], &x[0], step, &y[0], heads, width)
+	} else {
+		headDotsAVX2(&dst[0], &x[0], step, &y[0], heads, width)
+	}
 }
 
 // headSum adds scale·c[h]·x_h to y_h for each head h with a c[h] that counts. With one
@@ -272,7 +277,11 @@ func headSum(y, c []float32, scale float32, x []float32, width int) {
 	}
 	heads := len(whole) / width
 	c = c[:heads]
-	headSumSIMD(&y[0], headStep(y, whole, width), &c[0], scale, &x[0], headStep(x, whole, width), heads, width)
+	if level == simd.AVX512 {
+		headSumAVX512(&y[0], headStep(y, whole, width), &c[0], scale, &x[0], headStep(x, whole, width), heads, width)
+	} else {
+		headSumAVX2(&y[0], headStep(y, whole, width), &c[0], scale, &x[0], headStep(x, whole, width), heads, width)
+	}
 }
 
 // headStep returns the distance in bytes between the vectors of two heads in x, which has

@@ -12,7 +12,10 @@ import (
 
 var part = flag.String("part", "kernel", "the package to generate: kernel or blas")
 
-var dispatch = flag.String("dispatch", "", "the files of functions that choose a level: this with _amd64.go and _none.go; empty for none")
+var (
+	levels = flag.String("levels", "", "the file of functions that choose a level; empty for none")
+	none   = flag.String("none", "", "the file for processors without assembly, beside levels")
+)
 
 func main() {
 	flag.Parse()
@@ -65,8 +68,8 @@ func main() {
 		headSum(v)
 	}
 	build.Generate()
-	if *dispatch != "" {
-		writeDispatch(flag.Lookup("stubs").Value.String(), *dispatch)
+	if *levels != "" {
+		writeLevels(flag.Lookup("stubs").Value.String(), *levels, *none)
 	}
 }
 
