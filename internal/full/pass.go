@@ -46,7 +46,6 @@ type levelRun struct {
 	weights []float32
 	rows    graph.Block // the level's rows as input nodes of above
 	data    [][]float32 // memory for rows of each of the level's data
-	out     [][]float32 // memory for rows of values that only a chunk has
 }
 
 // begin makes p the pass of c.
@@ -244,7 +243,7 @@ func (w worker) level(p *pass, l int) (*levelRun, error) {
 		if p.Device != nil {
 			p.Device.OnClose(run.Close)
 		}
-		w[l] = &levelRun{Executor: run, data: make([][]float32, len(p.levels[l].Data)), out: make([][]float32, len(p.levels[l].Out))}
+		w[l] = &levelRun{Executor: run, data: make([][]float32, len(p.levels[l].Data))}
 		w[l].begin(p, l)
 	}
 	r := w[l]
@@ -293,15 +292,9 @@ func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf, values []plan.
 	}
 	level, nodes := p.levels[l], p.need[l].nodes[lo:hi]
 	for k, n := range level.Out {
-		at, size := part(values[k], lo*n.Shape()[1], hi*n.Shape()[1]), (hi-lo)*n.Shape()[1]
-		switch {
-		case p.Device != nil:
+		at := part(values[k], lo*n.Shape()[1], hi*n.Shape()[1])
+		if p.Device != nil {
 			at.Data = nil // the logits are read from the device
-		case at.Data == nil:
-			if cap(r.out[k]) < size {
-				r.out[k] = make([]float32, size)
-			}
-			at.Data = r.out[k][:size:size]
 		}
 		r.Into(k, at)
 	}
