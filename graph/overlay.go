@@ -3,8 +3,8 @@ package graph
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
+	"sync"
 )
 
 // Overlay is one version of a graph that changes: a base graph with its features, which stay
@@ -20,6 +20,8 @@ type Overlay struct {
 	pages []*overlayPage // page k has the nodes from 64·k; nil: none differs
 	nodes int
 	edges int64 // without self-loops; both directions count
+
+	scratch *sync.Pool // of *places, for all versions
 }
 
 type overlayPage [64]*overlayRow
@@ -46,7 +48,7 @@ func NewOverlay(p *Laplacian, x *Features) (*Overlay, error) {
 	case x.Rows != p.Nodes() || !x.Sized():
 		return nil, fmt.Errorf("graph: features of %d nodes for a graph of %d: %w", x.Rows, p.Nodes(), ErrInvalid)
 	}
-	return &Overlay{base: p, x: x, pages: make([]*overlayPage, (p.Nodes()+63)/64), nodes: p.Nodes(), edges: p.Adjacency.NNZ()}, nil
+	return &Overlay{base: p, x: x, pages: make([]*overlayPage, (p.Nodes()+63)/64), nodes: p.Nodes(), edges: p.Adjacency.NNZ(), scratch: new(sync.Pool)}, nil
 }
 
 // Change is a batch of changes, in the order of the fields. It states how the graph is
@@ -336,81 +338,85 @@ func (p *Laplacian) scaleOf(degree float64) float32 {
 	return float32(1 / degree)
 }
 
-// Around returns the part of the version that the outputs of nodes depend on in a model of
-// hops graph convolutions: the Laplacian and the features of all nodes within hops edges.
-// Node k of it is ids[k]; ids ascend, so sums over neighbours have the order, and the bits, of
-// the whole graph. The rows of the nodes at hops edges are left out, as no output reads them.
+// Around returns the Laplacian of the part of the version that the outputs of nodes depend on
+// in a model of hops graph convolutions: all nodes within hops edges. Node k of it is ids[k]. The
+// first inside nodes, within hops−1 edges, have their rows, with neighbours in the order of the
+// whole graph, so that sums over them have the same bits. No output reads the rows of the others,
+// which are empty.
 //
 // A node that is not there and less than one hop are errors that wrap ErrInvalid. Cost: the
-// rows and the features that it copies, and O(nodes/64).
-func (o *Overlay) Around(nodes []int32, hops int) (local *Laplacian, x *Features, ids []int32, err error) {
+// rows that it copies, and O(nodes/64).
+func (o *Overlay) Around(nodes []int32, hops int) (local *Laplacian, ids []int32, inside int, err error) {
 	if hops < 1 {
-		return nil, nil, nil, fmt.Errorf("graph: a neighbourhood of %d edges: %w", hops, ErrInvalid)
+		return nil, nil, 0, fmt.Errorf("graph: a neighbourhood of %d edges: %w", hops, ErrInvalid)
 	}
-	set := newNodeSet(o.nodes)
-	var found []int32
+	place := o.places()
+	defer o.back(place)
 	for _, v := range nodes {
 		if !o.Has(v) {
-			return nil, nil, nil, fmt.Errorf("graph: there is no node %d: %w", v, ErrInvalid)
+			return nil, nil, 0, fmt.Errorf("graph: there is no node %d: %w", v, ErrInvalid)
 		}
-		if set.add(v) {
-			found = append(found, v)
-		}
+		place.add(v)
 	}
-	inside, weighted := 0, false // found[:inside] have rows
+	a, weighted := &CSR{Ptr: []int64{0}}, o.base.Adjacency.Val != nil
 	for range hops {
 		from := inside
-		inside = len(found)
-		for _, v := range found[from:inside] {
+		inside = len(place.nodes)
+		for _, v := range place.nodes[from:inside] {
 			neighbors, weights := o.Row(v)
-			weighted = weighted || weights != nil
-			for _, u := range neighbors {
-				if set.add(u) {
-					found = append(found, u)
+			if weights != nil && !weighted { // all before are 1
+				weighted, a.Val = true, slices.Repeat([]float32{1}, len(a.Idx))
+			}
+			for k, u := range neighbors {
+				a.Idx = append(a.Idx, place.add(u))
+				if weighted {
+					weight := float32(1)
+					if weights != nil {
+						weight = weights[k]
+					}
+					a.Val = append(a.Val, weight)
 				}
 			}
+			a.Ptr = append(a.Ptr, int64(len(a.Idx)))
 		}
 	}
-	hasRow := make([]bool, len(found))
-	set.rank()
-	for _, v := range found[:inside] {
-		hasRow[set.place(v)] = true
+	ids = place.nodes
+	for range ids[inside:] {
+		a.Ptr = append(a.Ptr, int64(len(a.Idx)))
 	}
-	ids = slices.Clone(found)
-	slices.Sort(ids)
-	if o.x.Prefetch != nil {
-		o.x.Prefetch(ids[:o.inBase(ids)])
-	}
-	x = &Features{Rows: len(ids), Cols: o.x.Cols, Data: make([]float32, 0, len(ids)*o.x.Cols)}
-	a := &CSR{Rows: len(ids), Cols: len(ids), Ptr: make([]int64, 1, len(ids)+1)}
+	a.Rows, a.Cols = len(ids), len(ids)
 	scales := make([]float32, len(ids))
 	for k, v := range ids {
-		x.Data = append(x.Data, o.Features(v)...)
 		scales[k] = o.scale(v)
-		if hasRow[k] {
-			neighbors, weights := o.Row(v)
-			for _, u := range neighbors {
-				a.Idx = append(a.Idx, set.place(u))
-			}
-			if weighted && weights == nil {
-				weights = slices.Repeat([]float32{1}, len(neighbors))
-			}
-			a.Val = append(a.Val, weights...)
-		}
-		a.Ptr = append(a.Ptr, int64(len(a.Idx)))
 	}
 	local = &Laplacian{Adjacency: a, RowScale: scales, ColScale: scales, Directed: o.base.Directed}
 	if !o.base.symmetric() {
 		local.ColScale = slices.Repeat([]float32{1}, len(ids))
 	}
-	return local, x, ids, nil
+	return local, ids, inside, nil
 }
 
-// inBase returns how many of the ascending ids are nodes of the base.
-func (o *Overlay) inBase(ids []int32) int {
-	n, _ := slices.BinarySearch(ids, int32(o.base.Nodes()))
-	return n
+// Gather returns the features of nodes, row after row.
+func (o *Overlay) Gather(nodes []int32) *Features {
+	if o.x.Prefetch != nil {
+		o.x.Prefetch(slices.DeleteFunc(slices.Clone(nodes), func(v int32) bool { return int(v) >= o.base.Nodes() }))
+	}
+	x := &Features{Rows: len(nodes), Cols: o.x.Cols, Data: make([]float32, 0, len(nodes)*o.x.Cols)}
+	for _, v := range nodes {
+		x.Data = append(x.Data, o.Features(v)...)
+	}
+	return x
 }
+
+// Touched reports whether row v of P·X may differ from the base's: node v or a neighbour has
+// changed. Cost: O(degree of v).
+func (o *Overlay) Touched(v int32) bool {
+	neighbors, _ := o.Row(v)
+	return o.changed(v) != nil || slices.ContainsFunc(neighbors, func(u int32) bool { return o.changed(u) != nil })
+}
+
+// Base returns the Laplacian and the features that o changes.
+func (o *Overlay) Base() (*Laplacian, *Features) { return o.base, o.x }
 
 func (o *Overlay) scale(v int32) float32 {
 	if row := o.changed(v); row != nil {
@@ -419,33 +425,35 @@ func (o *Overlay) scale(v int32) float32 {
 	return o.base.RowScale[v]
 }
 
-// nodeSet is a set of nodes that knows the place of each in ascending order.
-type nodeSet struct {
-	words  []uint64
-	before []int32 // members in earlier words
+// places numbers nodes in the order of their adding.
+type places struct {
+	of    []int32 // the number of a node plus 1; 0: it has none
+	nodes []int32
 }
 
-func newNodeSet(nodes int) *nodeSet { return &nodeSet{words: make([]uint64, (nodes+63)/64)} }
-
-// add reports whether v is new.
-func (s *nodeSet) add(v int32) bool {
-	word, bit := &s.words[v/64], uint64(1)<<(v%64)
-	isNew := *word&bit == 0
-	*word |= bit
-	return isNew
-}
-
-// rank ends the adding.
-func (s *nodeSet) rank() {
-	s.before = make([]int32, len(s.words))
-	n := int32(0)
-	for k, word := range s.words {
-		s.before[k] = n
-		n += int32(bits.OnesCount64(word))
+// places returns empty places. The caller gives them back.
+func (o *Overlay) places() *places {
+	p, _ := o.scratch.Get().(*places)
+	if p == nil || len(p.of) < o.nodes {
+		p = &places{of: make([]int32, o.nodes+o.nodes/8)}
 	}
+	return p
 }
 
-// place returns the number of members below v.
-func (s *nodeSet) place(v int32) int32 {
-	return s.before[v/64] + int32(bits.OnesCount64(s.words[v/64]&(1<<(v%64)-1)))
+// add returns the number of v.
+func (p *places) add(v int32) int32 {
+	if p.of[v] == 0 {
+		p.nodes = append(p.nodes, v)
+		p.of[v] = int32(len(p.nodes))
+	}
+	return p.of[v] - 1
+}
+
+// back empties the places, and gives them back.
+func (o *Overlay) back(p *places) {
+	for _, v := range p.nodes {
+		p.of[v] = 0
+	}
+	p.nodes = nil
+	o.scratch.Put(p)
 }

@@ -63,7 +63,7 @@ func (m *GCN) call(p *graph.Laplacian, x *graph.Features, nodes, labelOf []int32
 	case m.full == nil:
 		return full.Call{}, fmt.Errorf("layers: inference: the GCN is not of NewGCN; put a model of your own into a Model")
 	}
-	if x.Rows != p.Nodes() || x.Cols != m.x.Cols || !x.Sized() {
+	if labelOf == nil && x.Rows != p.Nodes() || x.Cols != m.x.Cols || !x.Sized() {
 		return full.Call{}, fmt.Errorf("layers: inference: %d×%d features hold %d values, for %d nodes and a model that reads %d features",
 			x.Rows, x.Cols, x.Len(), p.Nodes(), m.x.Cols)
 	}
@@ -190,25 +190,67 @@ func (m *GCN) InferNew(ctx context.Context, p *graph.Laplacian, x *graph.Feature
 // changes. Cost, in time and memory: the nodes' neighbourhood of as many edges as the model
 // has convolutions, with its features.
 func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32) ([]float32, error) {
-	p, x, ids, err := o.Around(nodes, len(m.Convolutions))
+	p, ids, inside, err := o.Around(nodes, len(m.Convolutions))
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	places := make([]int32, len(nodes))
-	for k, v := range nodes {
-		at, _ := slices.BinarySearch(ids, v)
-		places[k] = int32(at)
+	held := len(ids)
+	if base, features := o.Base(); m.full != nil && m.exact == nil && m.known.of(base, features) && m.known.px.Data != nil && !m.full.ReadsInputs() {
+		held = inside
 	}
-	added, _ := slices.BinarySearch(ids, int32(o.BaseNodes()))
-	for k := added; k < len(ids); k++ {
-		ids[k] = -1 // a new node has no label
+	x := o.Gather(ids[:held])
+	labelOf := slices.Clone(ids)
+	for k, v := range ids {
+		if base, _ := o.Base(); int(v) >= base.Nodes() { // a new node has no label
+			labelOf[k] = -1
+		}
 	}
-	c, err := m.call(p, x, places, ids)
+	c, err := m.call(p, x, make([]int32, len(nodes)), labelOf)
 	if err != nil {
 		return nil, err
 	}
+	if held < len(ids) {
+		px, err := m.known.propagated(ctx, o, ids[:held])
+		if err != nil {
+			return nil, err
+		}
+		c.Held, c.Sources[plan.Source{X: m.x, Propagated: true}] = held, plan.Source{X: px}
+	}
+	for k, v := range nodes {
+		c.Nodes[k] = int32(slices.Index(ids, v)) // nodes are the first of ids
+	}
 	c.Device, c.Ranks = nil, nil
 	return infer(ctx, m.full, c)
+}
+
+// propagated returns P·X of nodes of a changed graph: rows of e, but for rows that a change
+// has touched.
+func (e *ExactInput) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (*graph.Features, error) {
+	px := &graph.Features{Rows: len(nodes), Cols: e.px.Cols, Data: make([]float32, 0, len(nodes)*e.px.Cols)}
+	var touched, places []int32
+	for k, v := range nodes {
+		if o.Touched(v) {
+			touched, places = append(touched, v), append(places, int32(k))
+			px.Data = px.Data[:len(px.Data)+px.Cols]
+			continue
+		}
+		px.Data = append(px.Data, e.px.Row(int(v))...)
+	}
+	if touched == nil {
+		return px, nil
+	}
+	p, ids, _, err := o.Around(touched, 1) // touched are the first of ids
+	if err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
+	anew, err := full.Propagate(ctx, p, o.Gather(ids), nil)
+	if err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
+	for k, place := range places {
+		copy(px.Row(int(place)), anew.Row(k))
+	}
+	return px, nil
 }
 
 // compile compiles output, at the output nodes of the batch's slot number layers−1, counted

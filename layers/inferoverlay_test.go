@@ -28,6 +28,10 @@ func TestInferOverlay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			exact, err := NewExactInput(context.Background(), p, x, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for range 8 {
 				change := randomChange(rng, o, x.Cols, c.weighted)
 				if o, err = o.Apply(change); err != nil {
@@ -65,8 +69,14 @@ func TestInferOverlay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Equal(got, want) {
-					t.Fatalf("nodes %v: %v, built anew %v", nodes, got, want)
+				m.ReadPropagated(exact)
+				kept, err := m.InferOverlay(context.Background(), o, nodes)
+				m.ReadPropagated(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got, want) || !slices.Equal(kept, want) {
+					t.Fatalf("nodes %v: %v, with P·X kept %v, built anew %v", nodes, got, kept, want)
 				}
 			}
 		})

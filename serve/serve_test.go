@@ -65,7 +65,12 @@ func testModel(t testing.TB, data *datasets.Data) *layers.GCN {
 
 func testServer(t testing.TB, data *datasets.Data, o Options) (*Server, string) {
 	t.Helper()
-	s, err := New(testModel(t, data), data, o)
+	return serverOf(t, testModel(t, data), data, o)
+}
+
+func serverOf(t testing.TB, model *layers.GCN, data *datasets.Data, o Options) (*Server, string) {
+	t.Helper()
+	s, err := New(model, data, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,8 +48,8 @@ type Server struct {
 }
 
 // New returns a server of model, for nodes of data, such as those of run.Open. It applies the
-// changes in Options.Log. Neither model nor data must change, or be closed, before Close. Cost:
-// O(nodes), and the changes in the log.
+// changes in Options.Log. The model reads P·X of data from now on. Neither model nor data must
+// change, or be closed, before Close. Cost: P·X, and the changes in the log.
 func New(model *layers.GCN, data *datasets.Data, o Options) (*Server, error) {
 	if model == nil || data == nil || data.Graph == nil || data.Features == nil || data.Labels == nil {
 		return nil, errors.New("serve: a server needs a model and data")
@@ -63,6 +63,11 @@ func New(model *layers.GCN, data *datasets.Data, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
+	propagated, err := layers.NewExactInput(context.Background(), data.Laplacian(), data.Features, data.Propagated, nil)
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	model.ReadPropagated(propagated)
 	s := &Server{model: model, data: data, options: o, slots: make(chan struct{}, o.Workers), tasks: make(chan task, most), ended: make(chan struct{})}
 	s.now.Store(&version{graph: base})
 	if o.Log != "" {
