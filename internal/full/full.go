@@ -245,7 +245,7 @@ func (m *Model) check(c *Call) error {
 
 // ReadsInputs reports whether the model reads data at the nodes below its first propagation,
 // and not only P·X.
-func (m *Model) ReadsInputs() bool { return len(m.levels[0].Data) > 0 }
+func (m *Model) ReadsInputs() bool { return m.levels[0].Plan != nil || m.levels[1].Sparse }
 
 // equalNodes reports whether a and b list the same nodes; nil lists all.
 func equalNodes(a, b []int32) bool { return (a == nil) == (b == nil) && slices.Equal(a, b) }
