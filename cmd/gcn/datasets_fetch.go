@@ -46,10 +46,12 @@ type dataOptionsKey struct{}
 func (c *cacheOptions) in(ctx context.Context, stderr io.Writer) context.Context {
 	shown := &fetchDisplay{w: stderr}
 	return context.WithValue(ctx, dataOptionsKey{}, datasets.Options{
-		Schemes: []datasets.Scheme{serve.Scheme()},
-		Cache:   c.dir, Mirror: c.mirror, Offline: c.offline, Progress: shown.show,
+		Schemes: schemes(), Cache: c.dir, Mirror: c.mirror, Offline: c.offline, Progress: shown.show,
 	})
 }
+
+// schemes are the command's own, beside those of datasets.
+func schemes() []datasets.Scheme { return []datasets.Scheme{serve.Scheme()} }
 
 // dataOptions returns the options of every command that opens data.
 func dataOptions(ctx context.Context) datasets.Options {
