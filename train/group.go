@@ -17,10 +17,10 @@ import (
 //	Exchange(ctx context.Context, send, receive [][]float32) error
 //	Gather(ctx context.Context, parts [][]float32) error
 //
-// Exchange sends send[r] to each rank r, and fills receive[r] with the values of rank r, whose
-// length it has. Gather fills parts[r] with parts[r] of each rank r. Both return soon when ctx
-// ends. All ranks call them in the same order, with sizes that fit. After an error the group
-// cannot be used any more. A Group is for one goroutine.
+// Exchange sends send[r] to each rank r, and fills receive[r] with the values of rank r;
+// receive[r] has the length of the values that rank r sends. Gather fills parts[r] with parts[r]
+// of each rank r. Both return soon when ctx ends. All ranks call them in the same order. After an
+// error the group cannot be used any more. A Group is for one goroutine.
 //
 // The command's ranks of an MPI launcher are a Group, and so are the members of NewLocalGroup.
 type Group = ranks.Group
