@@ -79,7 +79,7 @@ const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 80    // lines of code in generated files
 	wordsOfPages   = 29903 // without CHANGELOG.md, docs/results.md and docs/adr
-	wordsOfADRs    = 9673
+	wordsOfADRs    = 10000
 )
 
 // size counts the lines and tokens of Go files.
