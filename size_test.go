@@ -19,11 +19,11 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   8314,
+	"cmd/gcn":                   8376,
 	"cuda":                      2515,
-	"datasets":                  3356,
-	"examples":                  254,
-	"graph":                     1461,
+	"datasets":                  3410,
+	"examples":                  201,
+	"graph":                     1719,
 	"internal/argument":         9,
 	"internal/atomicfile":       175,
 	"internal/bench":            423,
@@ -34,7 +34,7 @@ var ceilings = map[string]int{
 	"internal/fetch":            609,
 	"internal/finite":           52,
 	"internal/formats":          4611,
-	"internal/full":             1584,
+	"internal/full":             1588,
 	"internal/half":             28,
 	"internal/kernel":           2583,
 	"internal/kernel/_generate": 1599,
@@ -62,13 +62,14 @@ var ceilings = map[string]int{
 	"internal/tfevents":         68,
 	"internal/tune":             354,
 	"internal/weights":          369,
-	"layers":                    2238,
+	"layers":                    2284,
 	"notebook":                  1101,
 	"notebooks/kernel":          999,
 	"ops":                       4161,
 	"samplers":                  3838,
 	"samplers/samplertest":      696,
 	"score":                     766,
+	"serve":                     871,
 	"study":                     3510,
 	"study/figure":              874,
 	"train":                     3488,
@@ -78,7 +79,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 80    // lines of code in generated files
-	wordsOfPages   = 29036 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 29843 // without CHANGELOG.md, docs/results.md and docs/adr
 	wordsOfADRs    = 10000
 )
 
