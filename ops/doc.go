@@ -34,7 +34,7 @@
 //
 // # Adding an op
 //
-// An op embeds base and implements plan.Op in one file: Compute for the CPU, Place for a
+// An op embeds base and implements plan.Op in one file: Compute for the CPU and a
 // GPU, and Memory if it differs from base's. What a run changes is in plan.StateOf, not in
 // the op's fields. The tests fail until TestGradients has an expression with the op.
 // TestGradients compares the gradient on each backend, and detects a wrong Memory.

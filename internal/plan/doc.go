@@ -11,8 +11,8 @@
 // batch that the model's slots and targets hold at that time, or one of its own.
 // Batches may differ in size.
 //
-// An op of this project implements Op: one file holds its CPU form, its GPU form
-// and a description of its memory use. Other ops, Gorgonia's own or a user's, run
+// An op of this project implements Op: one method computes it, with kernels of the CPU
+// and of a GPU, and one describes its memory use. Other ops, Gorgonia's own or a user's, run
 // on the host with either backend. The plan assumes that they keep their inputs.
 //
 // Cut cuts a model at its slots, for full neighbourhoods (package full).
