@@ -56,7 +56,7 @@ func BenchmarkEstimators(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				k := n % len(batches)
-				if err := sampler.Sample(context.Background(), batches[k], g, &batch); err != nil {
+				if err := samplers.Prepared(sampler).Sample(context.Background(), batches[k], g, &batch); err != nil {
 					b.Fatal(err)
 				}
 				block := batch.Blocks[0]

@@ -51,7 +51,7 @@ func benchmarkLayer(b *testing.B, sampler samplers.Sampler, train []int32) {
 	entries := int64(0)
 	sample := func(k int) {
 		samplers.Seed(source, 1, 0, uint64(k))
-		if err := sampler.Sample(context.Background(), batches[k%len(batches)], rng, &batch); err != nil {
+		if err := samplers.Prepared(sampler).Sample(context.Background(), batches[k%len(batches)], rng, &batch); err != nil {
 			b.Fatal(err)
 		}
 		entries += batch.Blocks[0].Matrix.NNZ()

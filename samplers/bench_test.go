@@ -46,14 +46,14 @@ func BenchmarkSample(b *testing.B) {
 				var batch samplers.MiniBatch
 				entries := int64(0)
 				for _, seeds := range batches {
-					if err := sampler.Sample(context.Background(), seeds, rng, &batch); err != nil {
+					if err := samplers.Prepared(sampler).Sample(context.Background(), seeds, rng, &batch); err != nil {
 						b.Fatal(err)
 					}
 				}
 				b.ReportAllocs()
 				for k := 0; b.Loop(); k++ {
 					samplers.Seed(source, 1, 0, uint64(k))
-					if err := sampler.Sample(context.Background(), batches[k%len(batches)], rng, &batch); err != nil {
+					if err := samplers.Prepared(sampler).Sample(context.Background(), batches[k%len(batches)], rng, &batch); err != nil {
 						b.Fatal(err)
 					}
 					entries += batch.Blocks[0].Matrix.NNZ()
@@ -85,7 +85,7 @@ func BenchmarkWorkers(b *testing.B) {
 		var batch samplers.MiniBatch
 		for k := from; k < to; k++ {
 			samplers.Seed(source, 1, 0, uint64(k))
-			if err := sampler.Sample(context.Background(), seeds[k%len(seeds)], rng, &batch); err != nil {
+			if err := samplers.Prepared(sampler).Sample(context.Background(), seeds[k%len(seeds)], rng, &batch); err != nil {
 				return err
 			}
 		}

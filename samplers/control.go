@@ -93,6 +93,9 @@ func (s *LayerWise) Refreshed() (p *graph.Laplacian, outputs []int32, refreshed 
 	return s.Laplacian, s.Train, s.Control == ControlRefresh
 }
 
+// Controlled reports whether the sampler has a control variate.
+func (s *LayerWise) Controlled() bool { return s.Control != ControlNone }
+
 // addControl puts the remainder P − P̃ of block's rows into control, and P's row sums into
 // block. drawn is scratch, of zeros, one per node.
 func (s *LayerWise) addControl(block *graph.Block, control *graph.Control, drawn []float32) {

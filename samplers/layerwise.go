@@ -14,8 +14,7 @@ import (
 // over the nodes i drawn.
 //
 // The zero values of Importance, Draw and Weight give the method that the paper
-// recommends, ladies-flat-debiased. The fields must not change after the first
-// call of Sample; Sample may be called concurrently.
+// recommends, ladies-flat-debiased.
 //
 // Cost of a layer: O(nonzeros of its rows + candidates + s), for any size of
 // the graph. FastGCN costs O(edges) once, and O(nodes) per layer with Poisson,
@@ -67,9 +66,8 @@ type LayerWise struct {
 	// NormalizeRows.
 	FullDropoutNoise bool
 
-	prepare   preparation
 	estimator *estimator
-	scratch   scratchPool[layerScratch]
+	workspace[layerScratch]
 }
 
 var _ LayerSampler = (*LayerWise)(nil)
@@ -89,11 +87,8 @@ type layerScratch struct {
 // Layers returns the number of layers, len(Sizes).
 func (s *LayerWise) Layers() int { return len(s.Sizes) }
 
-// Validate returns an error if a field is missing or out of range, or if the
-// weight does not go with the draw. Sample calls it.
-func (s *LayerWise) Validate() error {
-	return s.prepare.do(s.setUp)
-}
+// Prepare implements Preparer. FastGCN computes the norms of all columns.
+func (s *LayerWise) Prepare() error { return s.once(s.setUp) }
 
 func (s *LayerWise) setUp() (err error) {
 	if err := checkSized("LayerWise", s.Laplacian, s.Sizes); err != nil {
@@ -133,8 +128,8 @@ func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b
 
 // SampleLayer implements LayerSampler.
 func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
+	scratch := s.get()
+	defer s.put(scratch)
 	block, size := batch.Blocks[at], sizeAt(s.Sizes, at)
 	var err error
 	if s.drawsGlobally() && !s.IncludeRows && !s.KeepSelf {

@@ -29,9 +29,7 @@ import (
 // nodes as its output, and the input of L layers up to (1+k)^L times.
 //
 // Cost of a layer: O(k) per row of any degree for uniform draws, and
-// O(degree) for others. Memory: 8 bytes per node for each concurrent call. The
-// fields must not change after the first call of Sample; Sample may be called
-// concurrently.
+// O(degree) for others. Memory: 8 bytes per node for each concurrent call.
 type Neighbor struct {
 	Laplacian  *graph.Laplacian // required
 	Sizes      []int            // k, neighbours drawn per node, the layer next to the output first; required
@@ -39,11 +37,10 @@ type Neighbor struct {
 	Draw       Draw             // nil means WithoutReplacement{}
 	Weight     Weight           // nil means DefaultWeight of the draw
 
-	prepare   preparation
 	estimator *estimator
 	uniform   bool // simple random sampling, with weights d/k: O(k) a row
 	replace   bool // with replacement
-	scratch   scratchPool[neighborScratch]
+	workspace[neighborScratch]
 }
 
 var _ LayerSampler = (*Neighbor)(nil)
@@ -68,11 +65,8 @@ func (s *Neighbor) Layers() int { return len(s.Sizes) }
 // layer first, and of output nodes, for 512 seeds of high degree.
 func (s *Neighbor) NominalSizes() []int { return fanOut(s.Sizes) }
 
-// Validate returns an error if a field is missing or out of range, or if the
-// weight does not go with the draw. Sample calls it.
-func (s *Neighbor) Validate() error {
-	return s.prepare.do(s.setUp)
-}
+// Prepare implements Preparer.
+func (s *Neighbor) Prepare() error { return s.once(s.setUp) }
 
 func (s *Neighbor) setUp() (err error) {
 	if err := checkSized("Neighbor", s.Laplacian, s.Sizes); err != nil {
@@ -97,8 +91,8 @@ func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, ba
 
 // SampleLayer implements LayerSampler.
 func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
+	scratch := s.get()
+	defer s.put(scratch)
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	ids := &scratch.numbering
 	ids.begin(s.Laplacian, block.Src)

@@ -140,7 +140,6 @@ func (w RandomWalks) Law(p *graph.Laplacian) (*UnitLaw, error) {
 		Pair: func(u, v int32, entry int64) float64 {
 			return firstStep(adjacency, u, v) + float64(pairs[entry])/float64(walks)
 		},
-		Summary: fmt.Sprintf("%d walks of %d steps drawn beforehand", walks, steps),
 	}, nil
 }
 

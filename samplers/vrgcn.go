@@ -30,9 +30,6 @@ import (
 // Cost of a layer: O(k) per row for the draw and O(degree) for the control. The
 // input grows as for Neighbor. Memory: 16 bytes per node for each concurrent call;
 // the model keeps the history, 4 bytes per node and unit of each hidden layer.
-//
-// The fields must not change after the first call of Sample; Sample may be called
-// concurrently.
 type VRGCN struct {
 	Laplacian *graph.Laplacian // required
 	Sizes     []int            // k, neighbours drawn per node, the layer next to the output first; required
@@ -41,8 +38,7 @@ type VRGCN struct {
 	// propagates the features beforehand: it is then drawn, with a control.
 	ExactInput bool
 
-	prepare preparation
-	scratch scratchPool[vrgcnScratch]
+	workspace[vrgcnScratch]
 }
 
 var _ LayerSampler = (*VRGCN)(nil)
@@ -67,6 +63,9 @@ func (s *VRGCN) HistoryNodes(l int) int {
 	return s.Laplacian.Nodes()
 }
 
+// Controlled reports whether a block has a control: a single layer that reads features has none.
+func (s *VRGCN) Controlled() bool { return len(s.Sizes) > 1 || s.ExactInput }
+
 // NominalSizes returns the sizes of Neighbor, but with all neighbours in the input
 // layer.
 func (s *VRGCN) NominalSizes() []int {
@@ -79,9 +78,9 @@ func (s *VRGCN) NominalSizes() []int {
 	return sizes
 }
 
-// Validate returns an error if a field is missing or out of range. Sample calls it.
-func (s *VRGCN) Validate() error {
-	return s.prepare.do(func() error { return checkSized("VRGCN", s.Laplacian, s.Sizes) })
+// Prepare implements Preparer.
+func (s *VRGCN) Prepare() error {
+	return s.once(func() error { return checkSized("VRGCN", s.Laplacian, s.Sizes) })
 }
 
 // Sample implements Sampler.
@@ -91,8 +90,8 @@ func (s *VRGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 
 // SampleLayer implements LayerSampler.
 func (s *VRGCN) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
+	scratch := s.get()
+	defer s.put(scratch)
 	block := batch.Blocks[at]
 	if at == 0 && !s.ExactInput {
 		return fillFull(&scratch.full, s.Laplacian, rows, block)

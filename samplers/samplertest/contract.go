@@ -36,11 +36,18 @@ import (
 func Run(t *testing.T, name string, newSampler func(p *graph.Laplacian, train []int32) samplers.Sampler) {
 	t.Run(name, func(t *testing.T) {
 		for _, g := range contractGraphs(t) {
-			c := contract{p: g.p, newSampler: newSampler}
+			c := contract{p: g.p}
 			for i := 0; i < g.p.Nodes(); i += 2 {
 				c.train = append(c.train, int32(i))
 			}
 			t.Run(g.name, func(t *testing.T) {
+				c.newSampler = func(p *graph.Laplacian, train []int32) samplers.Sampler {
+					s := newSampler(p, train)
+					if err := samplers.Prepare(s); err != nil {
+						t.Fatal(err)
+					}
+					return s
+				}
 				if newSampler(c.p, c.train) == nil {
 					t.Skip("the method does not take this graph")
 				}
