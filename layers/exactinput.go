@@ -82,7 +82,7 @@ type inputSlot struct {
 
 // useExactInput makes the batch feed a convolution below its sampler's lowest layer.
 func (b *Batch) useExactInput(e *ExactInput) error {
-	if len(b.slots) == 0 {
+	if b.err != nil {
 		return b.err
 	}
 	_, rows := b.slots[0].Nominal()

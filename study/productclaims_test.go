@@ -233,7 +233,7 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 		size := len(seeds) * c.Product.Cols
 		w.truth, w.guess = sized(w.truth, size), sized(w.guess, size)
 		if err := samplers.Prepare(&w.full); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		if err := w.full.Sample(ctx, seeds, nil, &w.exact); err != nil {
 			return err
