@@ -55,11 +55,7 @@ func (p *Laplacian) WithNode(neighbors []int32, weights []float32, hops int) (lo
 					at = int32(len(nodes))
 					place[u] = at
 				}
-				edge := float32(1)
-				if values != nil {
-					edge = values[e]
-				}
-				add(at, edge)
+				add(at, float32(Weight(values, e)))
 			}
 			a.Ptr = append(a.Ptr, int64(len(a.Idx)))
 		}

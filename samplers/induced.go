@@ -58,11 +58,8 @@ func (s *subgraphScratch) induce(g *subgraph, block *graph.Block) {
 			if !s.inside.has(u) {
 				continue
 			}
-			a := float32(1)
-			if values != nil {
-				a = values[c]
-			}
-			m.Idx, m.Val, s.entries = append(m.Idx, s.numbering.number(u)), append(m.Val, a), append(s.entries, first+int64(c))
+			m.Idx, m.Val = append(m.Idx, s.numbering.number(u)), append(m.Val, float32(graph.Weight(values, c)))
+			s.entries = append(s.entries, first+int64(c))
 		}
 		m.Ptr[k+1] = int64(len(m.Idx))
 	}

@@ -97,11 +97,7 @@ func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Ra
 				local[t] = int32(len(block.Src))
 				block.Src = append(block.Src, h.nodes[t])
 			}
-			v := scale * float64(h.scales[t])
-			if values != nil {
-				v *= float64(values[e])
-			}
-			idx[kept], val[kept] = local[t], float32(v*(1/p))
+			idx[kept], val[kept] = local[t], float32(scale*float64(h.scales[t])*graph.Weight(values, e)*(1/p))
 			kept++
 		}
 		m.Ptr[i+1] = int64(kept)

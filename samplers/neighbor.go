@@ -188,12 +188,9 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, r
 			return fmt.Errorf("samplers: neighbours of node %d: %w", r, err)
 		}
 		for n, c := range scratch.sample.Index {
-			j, v := row[c], scale*scratch.factor[n]
-			if values != nil {
-				v *= float64(values[c])
-			}
-			m.Idx = append(m.Idx, ids.numberOrAdd(j))
-			m.Val = append(m.Val, float32(v*float64(p.ColScale[j])))
+			v := scale * scratch.factor[n] * graph.Weight(values, int(c))
+			m.Idx = append(m.Idx, ids.numberOrAdd(row[c]))
+			m.Val = append(m.Val, float32(v*float64(p.ColScale[row[c]])))
 		}
 		m.Ptr[i+1] = int64(len(m.Idx))
 	}
@@ -215,10 +212,7 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 	} else {
 		row2 := square(p.RowScale[r])
 		for c, j := range candidates {
-			weights[c] = row2 * square(p.ColScale[j])
-			if values != nil {
-				weights[c] *= square(values[c])
-			}
+			weights[c] = row2 * square(p.ColScale[j]) * square(graph.Weight(values, c))
 		}
 		s.estimator.importance.Local(candidates, weights)
 	}
@@ -240,7 +234,7 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 	return err
 }
 
-func square(x float32) float64 { return float64(x) * float64(x) }
+func square[F float32 | float64](x F) float64 { return float64(x) * float64(x) }
 
 func allZero(weights []float64) bool {
 	for _, w := range weights {

@@ -108,9 +108,7 @@ func (s *VRGCN) drawLayer(scratch *vrgcnScratch, rows []int32, k int, rng *rand.
 		return err
 	}
 	drawn, rest := startBlock(block, rows), &control.Matrix
-	rest.Rows, rest.Cols = len(rows), p.Nodes()
-	rest.Ptr = resize(rest.Ptr, len(rows)+1)
-	rest.Ptr[0] = 0
+	startMatrix(rest, len(rows), p.Nodes())
 	entries, neighbors := 0, 0
 	for _, r := range rows {
 		degree := adjacency.Degree(int(r))
@@ -128,11 +126,7 @@ func (s *VRGCN) drawLayer(scratch *vrgcnScratch, rows []int32, k int, rng *rand.
 		at++
 		row, values := adjacency.Row(int(r)), adjacency.RowValues(int(r))
 		entry := func(c int) float64 {
-			v := scale * float64(p.ColScale[row[c]])
-			if values != nil {
-				v *= float64(values[c])
-			}
-			return v
+			return scale * float64(p.ColScale[row[c]]) * graph.Weight(values, c)
 		}
 		picks := &scratch.picks
 		picks.draw(rng, len(row), k, false)
