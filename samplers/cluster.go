@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/partition"
 )
 
@@ -54,8 +55,9 @@ var (
 // clusterScratch is the memory of one call.
 type clusterScratch struct {
 	subgraphScratch
-	picks  picks
-	scales []float32 // of each row
+	picks    picks
+	scales   []float32 // of each row
+	training []int32   // rows that belong to training nodes
 }
 
 // Layers returns Depth.
@@ -129,7 +131,7 @@ func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, bat
 	if s.train == nil {
 		top = square
 	} else {
-		s.keepTraining(square, top)
+		s.keepTraining(scratch, square, top)
 	}
 	batch.Blocks = batch.Blocks[:0]
 	for range s.Depth - 1 {
@@ -183,19 +185,15 @@ func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 }
 
 // keepTraining fills top with the rows of square that belong to training nodes.
-func (s *Cluster) keepTraining(square, top *graph.Block) {
+func (s *Cluster) keepTraining(scratch *clusterScratch, square, top *graph.Block) {
 	top.Src = append(top.Src[:0], square.Src...)
 	top.ColScale = append(top.ColScale[:0], square.ColScale...)
-	m := &top.Matrix
-	top.Dst, m.Ptr, m.Idx, m.Val = top.Dst[:0], append(m.Ptr[:0], 0), m.Idx[:0], m.Val[:0]
+	top.Dst, scratch.training = top.Dst[:0], scratch.training[:0]
 	for k, v := range square.Src {
 		if s.train[v] {
-			top.Dst = append(top.Dst, v)
-			m.Idx = append(m.Idx, square.Matrix.Row(k)...)
-			m.Val = append(m.Val, square.Matrix.RowValues(k)...)
-			m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+			top.Dst, scratch.training = append(top.Dst, v), append(scratch.training, int32(k))
 		}
 	}
-	m.Rows, m.Cols = len(top.Dst), len(top.Src)
+	kernel.SelectRows(&top.Matrix, &square.Matrix, scratch.training)
 	top.Finish()
 }

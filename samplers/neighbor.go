@@ -94,48 +94,63 @@ func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand
 	scratch := s.get()
 	defer s.put(scratch)
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
-	ids := &scratch.numbering
-	ids.begin(s.Laplacian, block.Src)
-	if err := ids.addDistinct(rows); err != nil {
-		return err
-	}
-	startBlock(block, rows)
+	var err error
 	if s.uniform {
-		s.drawUniform(scratch, rows, k, rng, &block.Matrix)
-	} else if err := s.drawWeighted(scratch, rows, k, rng, &block.Matrix); err != nil {
+		err = scratch.drawUniform(s.Laplacian, rows, k, s.replace, rng, block)
+	} else {
+		err = s.drawWeighted(scratch, rows, k, rng, block)
+	}
+	if err != nil {
 		return err
 	}
-	block.Src = ids.nodes
-	block.Matrix.Cols = len(block.Src)
-	block.SetColScale(s.Laplacian)
 	block.Finish()
 	return nil
+}
+
+// begin begins block with the output nodes rows, which are its first input nodes.
+func (s *neighborScratch) begin(p *graph.Laplacian, rows []int32, block *graph.Block) (*graph.CSR, error) {
+	s.numbering.begin(p, block.Src)
+	if err := s.numbering.addDistinct(rows); err != nil {
+		return nil, err
+	}
+	return startBlock(block, rows), nil
+}
+
+// end sets the input nodes of block.
+func (s *neighborScratch) end(p *graph.Laplacian, block *graph.Block) {
+	block.Src = s.numbering.nodes
+	block.Matrix.Cols = len(block.Src)
+	block.SetColScale(p)
 }
 
 // self takes the place of a position in the adjacency matrix for the row's own
 // node.
 const self = -1
 
-// drawUniform fills the rows of m. It first draws the positions of all entries and
+// drawUniform fills block, but for Finish, by simple random sampling. It first draws the positions of all entries and
 // then reads them: most reads miss the cache, and reads that do not wait for a
 // draw overlap.
-func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, m *graph.CSR) {
-	adjacency := s.Laplacian.Adjacency
+func (s *neighborScratch) drawUniform(p *graph.Laplacian, rows []int32, k int, replace bool, rng *rand.Rand, block *graph.Block) error {
+	m, err := s.begin(p, rows, block)
+	if err != nil {
+		return err
+	}
+	adjacency := p.Adjacency
 	entries := 0
 	for _, r := range rows {
 		entries += 1 + min(k, adjacency.Degree(int(r)))
 	}
 	m.Idx, m.Val = resize(m.Idx, entries), resize(m.Val, entries)
-	scratch.positions, scratch.entries = resize(scratch.positions, entries), resize(scratch.entries, entries)
-	scratch.factor = resize(scratch.factor, len(rows))
-	idx, val, positions := m.Idx, m.Val, scratch.positions
-	picks := &scratch.picks
+	s.positions, s.entries = resize(s.positions, entries), resize(s.entries, entries)
+	s.factor = resize(s.factor, len(rows))
+	idx, val, positions := m.Idx, m.Val, s.positions
+	picks := &s.picks
 	at := 0
 	for i, r := range rows {
 		positions[at], val[at] = self, 1
 		at++
 		from := adjacency.First(int(r))
-		picks.draw(rng, adjacency.Degree(int(r)), k, s.replace)
+		picks.draw(rng, adjacency.Degree(int(r)), k, replace)
 		for n, c := range picks.index {
 			positions[at], val[at] = from+int64(c), 1
 			if picks.count != nil {
@@ -143,11 +158,11 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 			}
 			at++
 		}
-		scratch.factor[i] = picks.factor
+		s.factor[i] = picks.factor
 		m.Ptr[i+1] = int64(at)
 	}
 	idx, val = idx[:at], val[:at]
-	nodes := scratch.entries[:at]
+	nodes := s.entries[:at]
 	for k, position := range positions[:at] {
 		if position != self {
 			nodes[k] = adjacency.Idx[position]
@@ -156,27 +171,32 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 	for i, r := range rows {
 		nodes[m.Ptr[i]] = r
 	}
-	ids := &scratch.numbering
-	scratch.scales = resize(scratch.scales, at)
-	ids.numberEach(nodes, idx, scratch.scales)
+	ids := &s.numbering
+	s.scales = resize(s.scales, at)
+	ids.numberEach(nodes, idx, s.scales)
 	for i, r := range rows {
 		scale, own := float64(ids.rowScale(r)), m.Ptr[i]
-		val[own] = float32(scale * float64(scratch.scales[own]))
+		val[own] = float32(scale * float64(s.scales[own]))
 		for k := own + 1; k < m.Ptr[i+1]; k++ {
-			v := scale * scratch.factor[i]
+			v := scale * s.factor[i]
 			if adjacency.Val != nil {
 				v *= float64(adjacency.Val[positions[k]])
 			}
-			val[k] = float32(v * float64(val[k]) * float64(scratch.scales[k]))
+			val[k] = float32(v * float64(val[k]) * float64(s.scales[k]))
 		}
 	}
 	m.Idx, m.Val = idx, val
+	s.end(p, block)
+	return nil
 }
 
-// drawWeighted fills the rows of m with any estimator.
-func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, m *graph.CSR) error {
-	ids := &scratch.numbering
+// drawWeighted fills block, but for Finish, with any estimator.
+func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block) error {
 	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
+	m, err := scratch.begin(p, rows, block)
+	if err != nil {
+		return err
+	}
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
 	for i, r := range rows {
 		scale := float64(p.RowScale[r])
@@ -189,11 +209,12 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, r
 		}
 		for n, c := range scratch.sample.Index {
 			v := scale * scratch.factor[n] * graph.Weight(values, int(c))
-			m.Idx = append(m.Idx, ids.numberOrAdd(row[c]))
+			m.Idx = append(m.Idx, scratch.numbering.numberOrAdd(row[c]))
 			m.Val = append(m.Val, float32(v*float64(p.ColScale[row[c]])))
 		}
 		m.Ptr[i+1] = int64(len(m.Idx))
 	}
+	scratch.end(p, block)
 	return nil
 }
 

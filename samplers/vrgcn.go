@@ -45,9 +45,8 @@ var _ LayerSampler = (*VRGCN)(nil)
 
 // vrgcnScratch is the memory of one call.
 type vrgcnScratch struct {
-	numbering numbering
-	picks     picks
-	full      fullScratch
+	neighborScratch
+	full fullScratch
 }
 
 // Layers returns the number of layers, len(Sizes).
@@ -96,61 +95,44 @@ func (s *VRGCN) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Ra
 	if at == 0 && !s.ExactInput {
 		return fillFull(&scratch.full, s.Laplacian, rows, block)
 	}
-	return s.drawLayer(scratch, rows, sizeAt(s.Sizes, at), rng, block, batch.control(at))
-}
-
-// drawLayer fills block and its control for the output nodes rows.
-func (s *VRGCN) drawLayer(scratch *vrgcnScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block, control *graph.Control) error {
-	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
-	ids := &scratch.numbering
-	ids.begin(p, block.Src)
-	if err := ids.addDistinct(rows); err != nil {
+	if err := scratch.drawUniform(s.Laplacian, rows, sizeAt(s.Sizes, at), false, rng, block); err != nil {
 		return err
 	}
-	drawn, rest := startBlock(block, rows), &control.Matrix
-	startMatrix(rest, len(rows), p.Nodes())
-	entries, neighbors := 0, 0
-	for _, r := range rows {
-		degree := adjacency.Degree(int(r))
-		entries += 1 + min(k, degree)
-		if degree > k {
+	s.addRemainder(scratch, block, &batch.control(at).Matrix)
+	block.Finish()
+	return nil
+}
+
+// addRemainder sets rest to P − P̃ for the block that scratch has drawn: P_ij for a neighbour j
+// that was not drawn, and P_ij(1 − d/k) for one that was. A row that has all its neighbours is
+// exact.
+func (s *VRGCN) addRemainder(scratch *vrgcnScratch, block *graph.Block, rest *graph.CSR) {
+	p, drawn := s.Laplacian, &block.Matrix
+	startMatrix(rest, len(block.Dst), p.Nodes())
+	neighbors := 0
+	for i, r := range block.Dst {
+		if degree := p.Adjacency.Degree(int(r)); degree >= drawn.Degree(i) {
 			neighbors += degree
 		}
 	}
-	drawn.Idx, drawn.Val = resize(drawn.Idx, entries), resize(drawn.Val, entries)
 	rest.Idx, rest.Val = resize(rest.Idx, neighbors), resize(rest.Val, neighbors)
-	at, left := 0, 0
-	for i, r := range rows {
-		scale := float64(p.RowScale[r])
-		drawn.Idx[at], drawn.Val[at] = int32(i), float32(scale*float64(p.ColScale[r]))
-		at++
-		row, values := adjacency.Row(int(r)), adjacency.RowValues(int(r))
-		entry := func(c int) float64 {
-			return scale * float64(p.ColScale[row[c]]) * graph.Weight(values, c)
-		}
-		picks := &scratch.picks
-		picks.draw(rng, len(row), k, false)
-		for _, c := range picks.index {
-			drawn.Idx[at], drawn.Val[at] = ids.numberOrAdd(row[c]), float32(entry(int(c))*picks.factor)
-			at++
-		}
-		drawn.Ptr[i+1] = int64(at)
-		if len(row) > k { // else P̃ is P, and the remainder 0
-			remainder := rest.Val[left : left+len(row)]
-			for c := range row {
-				remainder[c] = float32(entry(c))
-			}
-			for _, c := range picks.index {
-				remainder[c] = float32(entry(int(c)) * (1 - picks.factor))
+	left := 0
+	for i, r := range block.Dst {
+		if row, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r)); len(row) >= drawn.Degree(i) {
+			scale := float64(p.RowScale[r])
+			entry := func(c int64) float64 {
+				return scale * float64(p.ColScale[row[c]]) * graph.Weight(values, int(c))
 			}
 			copy(rest.Idx[left:], row)
+			remainder, first := rest.Val[left:left+len(row)], p.Adjacency.First(int(r))
+			for c := range remainder {
+				remainder[c] = float32(entry(int64(c)))
+			}
+			for _, position := range scratch.positions[drawn.Ptr[i]+1 : drawn.Ptr[i+1]] { // without the row's own
+				remainder[position-first] = float32(entry(position-first) * (1 - scratch.factor[i]))
+			}
 			left += len(row)
 		}
 		rest.Ptr[i+1] = int64(left)
 	}
-	block.Src = ids.nodes
-	drawn.Cols = len(block.Src)
-	block.SetColScale(p)
-	block.Finish()
-	return nil
 }
