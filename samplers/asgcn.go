@@ -36,7 +36,7 @@ type ASGCN struct {
 	W         []float32        // w, Features.Cols values; nil means 0
 
 	sampler LayerWise // with the probabilities of W
-	scores  []float32 // x·w of every node; nil: 0
+	scores  []float32 // x·w of every node
 	workspace[asgcnScratch]
 }
 
@@ -75,8 +75,8 @@ func (s *ASGCN) setUp() error {
 		return errors.New("samplers: ASGCN: w is not finite")
 	}
 	importance := LADIES{Flat: true}
+	s.scores = make([]float32, s.Laplacian.Nodes())
 	if len(s.W) > 0 {
-		s.scores = make([]float32, s.Laplacian.Nodes())
 		importance.RowNorms = make([]float32, len(s.scores))
 		s.setScores(importance.RowNorms)
 	}
@@ -170,7 +170,7 @@ func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
 		return err
 	}
 	norm := func(c int32) float64 { return math.Sqrt(h.norms2[c]) * float64(h.scales[c]) }
-	g := func(c int32) float64 { return math.Abs(float64(s.score(h.nodes[c]))) + 1 }
+	g := func(c int32) float64 { return math.Abs(float64(s.scores[h.nodes[c]])) + 1 }
 	var total float64 // q_i = norm_i g_i/total
 	for c := range int32(len(h.nodes)) {
 		total += norm(c) * g(c)
@@ -196,20 +196,12 @@ func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
 	}
 	for c, node := range h.nodes {
 		factors[c] += float32(sum * norm(int32(c)) / total)
-		if s.score(node) < 0 {
+		if s.scores[node] < 0 {
 			factors[c] = -factors[c]
 		}
 	}
 	s.combine(scratch, grad)
 	return nil
-}
-
-// score returns x·w of a node.
-func (s *ASGCN) score(node int32) float32 {
-	if s.scores == nil {
-		return 0
-	}
-	return s.scores[node]
 }
 
 // combine sets grad to the sum of the features of the neighborhood's nodes, times their

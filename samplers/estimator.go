@@ -36,7 +36,10 @@ func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight W
 	if err := weight.Check(draw); err != nil {
 		return nil, err
 	}
-	e := &estimator{importance: importance, draw: drawFor(weight, draw), weight: weight}
+	if _, ok := weight.(Rank); ok {
+		draw = WithoutReplacement{Keys: true}
+	}
+	e := &estimator{importance: importance, draw: draw, weight: weight}
 	weights, neighborhood := importance.Global(p)
 	if weights == nil {
 		return e, nil
@@ -60,36 +63,11 @@ func (e *estimator) sample(rng *rand.Rand, population *Population, s int, sample
 	return factor, nil
 }
 
-// usesTable reports whether the draw is faster with an alias table.
-func (e *estimator) usesTable() bool {
-	switch draw := e.draw.(type) {
-	case WithoutReplacement:
-		return !draw.Keys
-	case WithReplacement:
-		return true
-	}
-	return false
-}
-
 // isUniform reports whether the estimator is simple random sampling with weights
 // d/k, which drawUniform does faster. With equal probabilities the weights of
 // Naive and of Debiased are both d/k.
 func (e *estimator) isUniform() bool {
-	if _, ok := e.importance.(Uniform); !ok {
-		return false
-	}
-	switch e.draw.(type) {
-	case WithoutReplacement, WithReplacement:
-		_, naive := e.weight.(Naive)
-		return naive || e.weight == Debiased{}
-	}
-	return false
-}
-
-// drawFor returns the draw to use with weight: Rank needs a draw by keys.
-func drawFor(weight Weight, draw Draw) Draw {
-	if _, ok := weight.(Rank); ok {
-		return WithoutReplacement{Keys: true}
-	}
-	return draw
+	return e.importance == Importance(Uniform{}) &&
+		(e.draw == Draw(WithoutReplacement{}) || e.draw == Draw(WithReplacement{})) &&
+		(e.weight == Weight(Naive{}) || e.weight == Weight(Debiased{}))
 }

@@ -107,7 +107,7 @@ func (s *LayerWise) setUp() (err error) {
 	if s.estimator, err = newEstimator(s.Laplacian, importance, s.Draw, s.Weight); err != nil {
 		return err
 	}
-	if s.drawsGlobally() && s.estimator.usesTable() {
+	if s.drawsGlobally() {
 		global := s.estimator.global
 		global.table = newAliasTable(global.Weights, global.Total)
 	}

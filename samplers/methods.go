@@ -158,16 +158,9 @@ func (c *Config) layerSizes() ([]int, error) {
 }
 
 const (
-	sourceASGCN     = "Huang, Zhang, Rong & Huang, NeurIPS 2018, arXiv:1809.05343"
 	sourceCalibrate = "Chen, Xu, Hakkani-Tur, Jin, Yang & Zhu, TMLR 2023"
-	sourceCluster   = "Chiang, Liu, Si, Li, Bengio & Hsieh, KDD 2019, arXiv:1905.07953"
-	sourceFastGCN   = "Chen, Ma & Xiao, ICLR 2018, arXiv:1801.10247"
-	sourceGCN       = "Kipf & Welling, ICLR 2017, arXiv:1609.02907"
-	sourceGraphSAGE = "Hamilton, Ying & Leskovec, NeurIPS 2017, arXiv:1706.02216"
 	sourceLABOR     = "Balin & Çatalyürek, NeurIPS 2023, arXiv:2210.13339"
-	sourceLADIES    = "Zou, Hu, Wang, Jiang, Sun & Gu, NeurIPS 2019, arXiv:1911.07323"
 	sourceMVS       = "Cong, Forsati, Kandemir & Mahdavi, KDD 2020, arXiv:2006.13866"
-	sourceSAINT     = "Zeng, Zhou, Srivastava, Kannan & Prasanna, ICLR 2020, arXiv:1907.04931"
 	sourceVRGCN     = "Chen, Zhu & Song, ICML 2018, arXiv:1710.10568"
 )
 
@@ -182,14 +175,14 @@ func Methods() []Method {
 		{
 			Name:    "full",
 			Summary: "every neighbour of every node: exact, and as large as the graph allows",
-			Source:  sourceGCN,
+			Source:  "Kipf & Welling, ICLR 2017, arXiv:1609.02907",
 			make:    func(c Config) Sampler { return &Full{Laplacian: c.Laplacian, Depth: c.Layers} },
 		},
-		layerWise("ladies", "‖QP^[i]‖²", sourceLADIES, LADIES{}, Naive{}),
+		layerWise("ladies", "‖QP^[i]‖²", "Zou, Hu, Wang, Jiang, Sun & Gu, NeurIPS 2019, arXiv:1911.07323", LADIES{}, Naive{}),
 		layerWise("ladies-flat", "‖QP^[i]‖", sourceCalibrate, LADIES{Flat: true}, Naive{}),
 		layerWise("ladies-debiased", "‖QP^[i]‖²", sourceCalibrate, LADIES{}, Debiased{}),
 		layerWise("ladies-flat-debiased", "‖QP^[i]‖", sourceCalibrate, LADIES{Flat: true}, Debiased{}),
-		layerWise("fastgcn", "‖P^[i]‖²", sourceFastGCN, FastGCN{}, Naive{}),
+		layerWise("fastgcn", "‖P^[i]‖²", "Chen, Ma & Xiao, ICLR 2018, arXiv:1801.10247", FastGCN{}, Naive{}),
 		layerWise("fastgcn-flat", "‖P^[i]‖", sourceCalibrate, FastGCN{Flat: true}, Naive{}),
 		layerWise("fastgcn-debiased", "‖P^[i]‖²", sourceCalibrate, FastGCN{}, Debiased{}),
 		layerWise("fastgcn-flat-debiased", "‖P^[i]‖", sourceCalibrate, FastGCN{Flat: true}, Debiased{}),
@@ -218,11 +211,11 @@ func Methods() []Method {
 		{
 			Name:    "as-gcn",
 			Summary: "layer-wise with replacement, p ∝ ‖QP^[i]‖·(|x_i·w| + 1), weights 1/(s p); w is learned from the features",
-			Source:  sourceASGCN,
+			Source:  "Huang, Zhang, Rong & Huang, NeurIPS 2018, arXiv:1809.05343",
 			Sizes:   "nodes a layer, repeats counted",
 			make:    func(c Config) Sampler { return &ASGCN{Laplacian: c.Laplacian, Features: c.Features, Sizes: c.Sizes} },
 		},
-		nodeWise("neighbor", "each node k of its d neighbours, uniformly without replacement, weights d/k", sourceGraphSAGE, nil, nil),
+		nodeWise("neighbor", "each node k of its d neighbours, uniformly without replacement, weights d/k", "Hamilton, Ying & Leskovec, NeurIPS 2017, arXiv:1706.02216", nil, nil),
 		nodeWise("neighbor-debiased", "each node k of its neighbours, p ∝ P_ij², without replacement, debiased weights", sourceCalibrate, LADIES{}, Debiased{}),
 		nodeWise("neighbor-flat-debiased", "each node k of its neighbours, p ∝ |P_ij|, without replacement, debiased weights", sourceCalibrate, LADIES{Flat: true}, Debiased{}),
 		{
@@ -249,7 +242,7 @@ func Methods() []Method {
 		{
 			Name:    "cluster",
 			Summary: "random clusters with the edges between them, and the Laplacian of that subgraph",
-			Source:  sourceCluster,
+			Source:  "Chiang, Liu, Si, Li, Bengio & Hsieh, KDD 2019, arXiv:1905.07953",
 			make:    func(c Config) Sampler { return &Cluster{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers} },
 		},
 		{
@@ -313,7 +306,7 @@ func saint(name, units string, law Units) Method {
 	return Method{
 		Name:    "saint-" + name,
 		Summary: "training subgraph " + units + ", entries and loss divided by their probabilities",
-		Source:  sourceSAINT,
+		Source:  "Zeng, Zhou, Srivastava, Kannan & Prasanna, ICLR 2020, arXiv:1907.04931",
 		make: func(c Config) Sampler {
 			return &SAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers, Units: law}
 		},
