@@ -51,16 +51,21 @@ func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight W
 	return e, e.global.sum()
 }
 
-// sample draws s candidates of population into sample, and returns their factors
-// β in the memory of factor.
-func (e *estimator) sample(rng *rand.Rand, population *Population, s int, sample *Sample, factor []float64) ([]float64, error) {
-	e.draw.Draw(rng, population, s, sample)
-	if err := sample.check(e.draw, population); err != nil {
-		return factor, err
+// drawn is a sample and the factors β of its candidates, in memory that is reused.
+type drawn struct {
+	Sample
+	factor []float64
+}
+
+// sample draws s candidates of population into d.
+func (e *estimator) sample(rng *rand.Rand, population *Population, s int, d *drawn) error {
+	e.draw.Draw(rng, population, s, &d.Sample)
+	if err := d.check(e.draw, population); err != nil {
+		return err
 	}
-	factor = resize(factor, len(sample.Index))
-	e.weight.Weigh(population, sample, factor)
-	return factor, nil
+	d.factor = resize(d.factor, len(d.Index))
+	e.weight.Weigh(population, &d.Sample, d.factor)
+	return nil
 }
 
 // isUniform reports whether the estimator is simple random sampling with weights

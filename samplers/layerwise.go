@@ -77,10 +77,9 @@ type layerScratch struct {
 	neighborhood neighborhood
 	weights      []float64
 	population   Population
-	sample       Sample
-	factor       []float64
+	drawn        drawn
 	local, own   []int32
-	drawn        nodeSet   // the nodes drawn, while the block is filled
+	inside       nodeSet   // the nodes drawn, while the block is filled
 	entries      []float32 // of addControl
 }
 
@@ -164,12 +163,11 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	if err != nil {
 		return err
 	}
-	sample := &scratch.sample
-	scratch.factor, err = s.estimator.sample(rng, population, min(size, population.Positive), sample, scratch.factor)
-	if err != nil {
+	drawn := &scratch.drawn
+	if err := s.estimator.sample(rng, population, min(size, population.Positive), drawn); err != nil {
 		return err
 	}
-	factor := scratch.factor
+	factor := drawn.factor
 	s.scaleNoise(block, factor)
 
 	local := resize(scratch.local, len(h.nodes))
@@ -177,8 +175,8 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	for c := range local {
 		local[c] = -1
 	}
-	block.Src = resize(block.Src, len(sample.Index))
-	for l, i := range sample.Index {
+	block.Src = resize(block.Src, len(drawn.Index))
+	for l, i := range drawn.Index {
 		node, c := i, i
 		if everyNode {
 			c = h.number(node)
@@ -198,7 +196,7 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	if s.KeepSelf {
 		own = keepSelf(scratch, rows, block)
 	}
-	h.fill(block, rows, local, own, scratch.factor)
+	h.fill(block, rows, local, own, drawn.factor)
 	return nil
 }
 
@@ -225,23 +223,21 @@ func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int
 	if err := h.addDistinct(rows); err != nil {
 		return err
 	}
-	global, sample := s.estimator.global, &scratch.sample
-	var err error
-	scratch.factor, err = s.estimator.sample(rng, global, min(size, global.Positive), sample, scratch.factor)
-	if err != nil {
+	global, drawn := s.estimator.global, &scratch.drawn
+	if err := s.estimator.sample(rng, global, min(size, global.Positive), drawn); err != nil {
 		return err
 	}
-	factor := scratch.factor
+	factor := drawn.factor
 	s.scaleNoise(block, factor)
-	block.Src = append(block.Src[:0], sample.Index...)
+	block.Src = append(block.Src[:0], drawn.Index...)
 	h.begin(s.Laplacian, h.nodes)
 	for l, node := range block.Src {
 		h.add(node)
 		factor[l] *= float64(h.colScale(node))
 	}
-	scratch.drawn.fill(s.Laplacian.Nodes(), block.Src)
-	defer scratch.drawn.clear(block.Src)
-	h.fillDrawn(block, rows, &scratch.drawn, factor)
+	scratch.inside.fill(s.Laplacian.Nodes(), block.Src)
+	defer scratch.inside.clear(block.Src)
+	h.fillDrawn(block, rows, &scratch.inside, factor)
 	return nil
 }
 
@@ -261,8 +257,8 @@ func (s *LayerWise) includeRows(scratch *layerScratch, rows []int32, population 
 		}
 		local[c] = int32(len(block.Src))
 		block.Src = append(block.Src, r)
-		naive := population.Total / (float64(scratch.sample.Draws) * w)
-		scratch.factor = append(scratch.factor, naive*float64(s.Laplacian.ColScale[r]))
+		naive := population.Total / (float64(scratch.drawn.Draws) * w)
+		scratch.drawn.factor = append(scratch.drawn.factor, naive*float64(s.Laplacian.ColScale[r]))
 	}
 }
 

@@ -52,8 +52,8 @@ type neighborScratch struct {
 	positions  []int64
 	population Population
 	weights    []float64
-	sample     Sample
-	factor     []float64
+	drawn      drawn
+	factor     []float64 // d/k of each row, for uniform draws
 	entries    []int32   // the node of each entry
 	scales     []float32 // its ColScale
 }
@@ -207,8 +207,8 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, r
 		if err := s.drawRow(scratch, r, k, rng); err != nil {
 			return fmt.Errorf("samplers: neighbours of node %d: %w", r, err)
 		}
-		for n, c := range scratch.sample.Index {
-			v := scale * scratch.factor[n] * graph.Weight(values, int(c))
+		for n, c := range scratch.drawn.Index {
+			v := scale * scratch.drawn.factor[n] * graph.Weight(values, int(c))
 			m.Idx = append(m.Idx, scratch.numbering.numberOrAdd(row[c]))
 			m.Val = append(m.Val, float32(v*float64(p.ColScale[row[c]])))
 		}
@@ -218,8 +218,7 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, r
 	return nil
 }
 
-// drawRow draws k candidates of node r into scratch.sample, with their factors in
-// scratch.factor. The candidates are the stored entries of the row.
+// drawRow draws k candidates of node r into scratch.drawn. The candidates are the stored entries of the row.
 func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.Rand) error {
 	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
 	candidates := adjacency.Row(int(r))
@@ -237,11 +236,10 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 		}
 		s.estimator.importance.Local(candidates, weights)
 	}
-	sample := &scratch.sample
 	population := &scratch.population
 	*population = Population{Weights: weights}
 	if len(candidates) == 0 || allZero(weights) { // the sum is 0
-		sample.reset()
+		scratch.drawn.reset()
 		return nil
 	}
 	if err := population.sum(); err != nil {
@@ -250,9 +248,7 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 	if !s.replace {
 		k = min(k, population.Positive)
 	}
-	var err error
-	scratch.factor, err = s.estimator.sample(rng, population, k, sample, scratch.factor)
-	return err
+	return s.estimator.sample(rng, population, k, &scratch.drawn)
 }
 
 func square[F float32 | float64](x F) float64 { return float64(x) * float64(x) }
