@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   8314,
+	"cmd/gcn":                   8330,
 	"cuda":                      2515,
 	"datasets":                  3356,
 	"examples":                  254,
@@ -71,7 +71,7 @@ var ceilings = map[string]int{
 	"score":                     766,
 	"study":                     3510,
 	"study/figure":              874,
-	"train":                     3488,
+	"train":                     3606,
 }
 
 // Ceilings of the whole project.
