@@ -19,10 +19,10 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   8330,
+	"cmd/gcn":                   8333,
 	"cuda":                      2515,
 	"datasets":                  3356,
-	"examples":                  254,
+	"examples":                  292,
 	"graph":                     1461,
 	"internal/argument":         9,
 	"internal/atomicfile":       175,
@@ -68,7 +68,7 @@ var ceilings = map[string]int{
 	"ops":                       4161,
 	"samplers":                  3838,
 	"samplers/samplertest":      696,
-	"score":                     766,
+	"score":                     775,
 	"study":                     3510,
 	"study/figure":              874,
 	"train":                     3606,

@@ -265,7 +265,7 @@ func TestRunRemembersItsData(t *testing.T) {
 					if scores[run] = object(t, succeed(t, "eval", "--run", run, "--json"))["score"]; scores[run] != out["test"] {
 						t.Errorf("%s: eval gives the score %v, the run %v", run, scores[run], out["test"])
 					}
-					succeed(t, "predict", "--run", run, "--out", run+"/own.csv")
+					succeed(t, "predict", "--run", run, "--out", run+"/own.csv", "--logits")
 					trained[form] = run
 				}
 			}
@@ -285,7 +285,7 @@ func TestRunRemembersItsData(t *testing.T) {
 						continue
 					}
 					place := fmt.Sprintf("trained on %s, asked about %s", form, other)
-					args := []string{"predict", "--run", run, "--out", "again.csv", "--data", spec}
+					args := []string{"predict", "--run", run, "--out", "again.csv", "--logits", "--data", spec}
 					if want != bits && want != named {
 						fail(t, exitFailed, []string{want}, args...)
 						continue

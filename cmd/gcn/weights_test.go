@@ -20,11 +20,11 @@ func TestExportAndImport(t *testing.T) {
 		"blocks": {"--input-layer", "--label-inputs", "0.5", "--pre-norm", "--batch-norm", "--feed-forward", "--own-state", "--activation", "gelu"},
 	} {
 		succeed(t, trainArgs(append([]string{"--out", name, "-q", "--method", "ladies-flat-debiased"}, more...)...)...)
-		succeed(t, "predict", "--run", name, "--out", "want.npy")
+		succeed(t, "predict", "--run", name, "--out", "want.npy", "--logits")
 		for _, file := range []string{name + ".npz", name + ".safetensors"} {
 			succeed(t, "export", "--run", name, "--out", file)
 			succeed(t, append([]string{"import", file, "--data", smallData, "--hidden", "16", "--out", file + "-run"}, more...)...)
-			succeed(t, "predict", "--run", file+"-run", "--out", "got.npy")
+			succeed(t, "predict", "--run", file+"-run", "--out", "got.npy", "--logits")
 			if !bytes.Equal(readFile(t, "got.npy"), readFile(t, "want.npy")) {
 				t.Errorf("%s: other predictions", file)
 			}

@@ -11,8 +11,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	neturl "net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,6 +25,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
@@ -50,15 +53,10 @@ func newServer(t testing.TB, data *datasets.Data, options layers.GCNOptions) *se
 		t.Fatal(err)
 	}
 	model.ReadPropagated(propagated)
-	return &server{data, model, make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return &server{data, model, false, make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 var interval = flag.Duration("interval", 5*time.Millisecond, "of the requests of BenchmarkRequests")
-
-type scores struct {
-	Class  string
-	Logits []float32
-}
 
 // ask sends a request and returns the status and the body.
 func ask(t testing.TB, method, url, body string) (int, string) {
@@ -85,8 +83,8 @@ func TestAnswers(t *testing.T) {
 	dir := t.TempDir()
 	var edges, labels strings.Builder
 	for i := range 60 {
-		fmt.Fprintf(&edges, "n%d,n%d\nn%d,n%d\n", i, (i+1)%60, i, (i+7)%60)
-		fmt.Fprintf(&labels, "n%d,%s\n", i, []string{"red", "blue"}[i%2])
+		fmt.Fprintf(&edges, "a/n%d,a/n%d\na/n%d,a/n%d\n", i, (i+1)%60, i, (i+7)%60)
+		fmt.Fprintf(&labels, "a/n%d,%s\n", i, []string{"red", "blue"}[i%2])
 	}
 	for name, text := range map[string]string{"e.csv": edges.String(), "l.csv": labels.String()} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -95,7 +93,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for spec, ids := range map[string][3]string{
 		"synth:demo?nodes=500&edges=2000&features=2":       {"7", "3", "9"},
-		"edges:" + dir + "/e.csv?labels=" + dir + "/l.csv": {"n7", `"n3"`, `"n9"`},
+		"edges:" + dir + "/e.csv?labels=" + dir + "/l.csv": {"a/n7", `"a/n3"`, `"a/n9"`},
 	} {
 		s := testServer(t, spec)
 		folder := filepath.Join(t.TempDir(), "run")
@@ -103,28 +101,42 @@ func TestAnswers(t *testing.T) {
 		if _, err := train.Fit(context.Background(), s.model, s.data, train.Options{Dir: folder, Config: config, MaxBatches: 3, Batch: 50}); err != nil {
 			t.Fatal(err)
 		}
-		want, err := train.Predict(context.Background(), s.model, s.data, []int32{7})
+		node, err := s.data.Node(ids[0])
 		if err != nil {
 			t.Fatal(err)
 		}
+		logits, err := train.Predict(context.Background(), s.model, s.data, []int32{node})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := s.prediction(ids[0], slices.Clone(logits))
 		listener, err := net.Listen("tcp", "localhost:0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error)
-		go func() { ended <- run(ctx, folder, listener) }()
+		go func() { ended <- run(ctx, folder, listener, false) }()
 		url := "http://" + listener.Addr().String() + "/nodes"
-		var got scores
+		var got prediction
 		status, text := ask(t, "GET", url+"/"+ids[0], "")
-		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || !slices.Equal(got.Logits, want) {
+		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || !reflect.DeepEqual(&got, want) {
 			t.Errorf("%s: status %d, %s: want %v", spec, status, text, want)
 		}
-		if name := s.data.Labels.Name(slices.Index(want, slices.Max(want))); got.Class != name {
-			t.Errorf("%s: class %q, want %q", spec, got.Class, name)
+		sum := float32(0)
+		for _, p := range want.Probabilities {
+			sum += p
 		}
+		if name := s.data.Labels.Name(slices.Index(logits, slices.Max(logits))); want.Class != name || len(want.Probabilities) != s.data.Labels.Classes || sum < 0.999 || sum > 1.001 {
+			t.Errorf("%s: %+v, want class %q", spec, want, name)
+		}
+		escaped, _ := ask(t, "GET", url+"/"+neturl.PathEscape(ids[0]), "")
+		if unknown, text := ask(t, "GET", url+"/a/none", ""); escaped != 200 || unknown != 404 || !strings.Contains(text, "none") {
+			t.Errorf("%s: an escaped node has the status %d, an unknown one %d: %s", spec, escaped, unknown, text)
+		}
+		got = prediction{}
 		status, text = ask(t, "POST", url, fmt.Sprintf(`{"features": [1, 2], "neighbors": [%s, %s]}`, ids[1], ids[2]))
-		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || len(got.Logits) != s.data.Labels.Outputs() {
+		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || len(got.Probabilities) != s.data.Labels.Outputs() || got.Node != "" {
 			t.Errorf("%s: a new node: status %d, %s", spec, status, text)
 		}
 		cancel()
@@ -132,18 +144,33 @@ func TestAnswers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := run(context.Background(), t.TempDir(), nil); err == nil {
+	if err := run(context.Background(), t.TempDir(), nil, false); err == nil {
 		t.Error("an empty folder is served")
 	}
 }
 
-// TestMalformedRequests checks that they get the status 400, and that the server goes on.
+// TestTasks names the predicted tasks, with their probabilities or logits.
+func TestTasks(t *testing.T) {
+	s := &server{data: &datasets.Data{Labels: &graph.Labels{Tasks: 3, Names: []string{"a", "b", "c"}}}}
+	for logits, want := range map[bool]string{
+		false: `{"node":"n","tasks":["a","c"],"probabilities":{"a":0.7310586,"b":0.5,"c":0.8807971}}`,
+		true:  `{"node":"n","tasks":["a","c"],"logits":{"a":1,"b":0,"c":2}}`,
+	} {
+		s.logits = logits
+		if got, err := json.Marshal(s.prediction("n", []float32{1, 0, 2})); err != nil || string(got) != want {
+			t.Errorf("%s, want %s; error %v", got, want, err)
+		}
+	}
+}
+
+// TestMalformedRequests checks that they get the status 400, or 404 if they name no node, and that the
+// server goes on.
 func TestMalformedRequests(t *testing.T) {
 	s := testServer(t, "synth:demo?nodes=500&edges=2000&features=2")
 	web := httptest.NewServer(s.handler())
 	defer web.Close()
-	for _, id := range []string{"-1", "500", "x", "1e3", "99999999999999999999", "7.0", "%00", "0x1"} {
-		if status, text := ask(t, "GET", web.URL+"/nodes/"+id, ""); status != 400 {
+	for _, id := range []string{"-1", "500", "x", "1e3", "99999999999999999999", "7.0", "%00", "0x1", "", "7/7", "%2E%2E"} {
+		if status, text := ask(t, "GET", web.URL+"/nodes/"+id, ""); status != 404 {
 			t.Errorf("node %s: status %d, %s", id, status, text)
 		}
 	}
