@@ -71,7 +71,7 @@ var ceilings = map[string]int{
 	"score":                     775,
 	"study":                     3510,
 	"study/figure":              874,
-	"train":                     3606,
+	"train":                     3608,
 }
 
 // Ceilings of the whole project.

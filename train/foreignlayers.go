@@ -242,11 +242,9 @@ func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions
 		} else if l, err = m.next(order); err == nil {
 			order = slices.DeleteFunc(order, func(other *foreignLayer) bool { return other == l })
 		}
-		for _, p := range m.params {
+		for k := 0; err == nil && k < len(m.params); k++ {
 			var one Imported
-			if err == nil {
-				one, err = l.imported(p, o.Square, after)
-			}
+			one, err = l.imported(m.params[k], o.Square, after)
 			found = append(found, one)
 		}
 		if err != nil {
@@ -266,8 +264,12 @@ func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions
 func (l *foreignLayer) imported(p parameter, square Square, after map[string]bool) (Imported, error) {
 	t := l.part(p)
 	late, convolution := after[p.Name]
-	if t == l.bias && convolution && !late && (l.linear && !strings.HasSuffix(t.Name, ".lin.bias") || strings.HasSuffix(t.Name, afterSuffix)) {
+	before := strings.HasSuffix(t.Name, ".lin.bias")
+	switch {
+	case convolution && !late && (l.linear && !before || strings.HasSuffix(t.Name, afterSuffix)):
 		return Imported{}, fmt.Errorf("tensor %q is a bias after the propagation, and the model's %q is before it: build the model with BiasAfter (gcn import: --bias-after)", t.Name, p.Name)
+	case convolution && late && before:
+		return Imported{}, fmt.Errorf("tensor %q is a bias before the propagation, and the model's %q is after it: build the model without BiasAfter (gcn import: without --bias-after)", t.Name, p.Name)
 	}
 	one := Imported{Parameter: p.Name, Tensor: t.Name, Shape: t.Shape, values: t.Values}
 	same, turned := shapes(t, p)

@@ -278,8 +278,10 @@ func TestImportErrors(t *testing.T) {
 		if err := weights.Write(path, append([]weights.Tensor{tensor(last, 4)}, good[1:]...)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ImportParameters(context.Background(), path, inside, ImportOptions{Square: SquareOutputsFirst}); (err != nil && strings.Contains(err.Error(), "BiasAfter")) != refused {
-			t.Errorf("%s before the propagation: error %v", last, err)
+		for after, m := range map[bool]Model{false: inside, true: m} {
+			if _, err := ImportParameters(context.Background(), path, m, ImportOptions{Square: SquareOutputsFirst}); (err != nil && strings.Contains(err.Error(), "BiasAfter")) != (refused != after) {
+				t.Errorf("%s, BiasAfter %v: error %v", last, after, err)
+			}
 		}
 	}
 	good[2].Values[1] = 7 // (0, 1): of output 0, input 1
