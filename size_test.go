@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   8370,
+	"cmd/gcn":                   8389,
 	"cuda":                      2515,
 	"datasets":                  3410,
 	"examples":                  201,
@@ -68,11 +68,11 @@ var ceilings = map[string]int{
 	"ops":                       3370,
 	"samplers":                  3584,
 	"samplers/samplertest":      685,
-	"score":                     766,
+	"score":                     775,
 	"study":                     3519,
 	"serve":                     876,
 	"study/figure":              874,
-	"train":                     3488,
+	"train":                     3608,
 }
 
 // Ceilings of the whole project.
