@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   8314,
+	"cmd/gcn":                   8366,
 	"cuda":                      2515,
 	"datasets":                  3356,
 	"examples":                  254,
@@ -69,7 +69,7 @@ var ceilings = map[string]int{
 	"samplers":                  3838,
 	"samplers/samplertest":      696,
 	"score":                     766,
-	"study":                     3510,
+	"study":                     3602,
 	"study/figure":              874,
 	"train":                     3488,
 }
