@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 )
 
@@ -18,9 +17,11 @@ import (
 //	{"features": {"town": "Bonn", "age": 31}, "neighbors": ["ada"]}
 //
 // Features of tables go by the names of their columns; one that is null or absent is missing.
-// The values are as in the source, and ReadNode scales them as it did for d. Features made of the
-// graph (onehot, position) are an error. It returns the features and the neighbours' numbers. An id is as for Node; a number needs no quotes. It reads r to its end, so
-// the caller limits its length. An error of r is wrapped.
+// The values are as in the source, and ReadNode scales them as it did for d. With features=degree
+// there are none to give: ReadNode makes them of the neighbours. A new node has no features=onehot
+// or position: an error. It returns the features and the neighbours' numbers. An id is as for Node;
+// a number needs no quotes. It reads r to its end, so the caller limits its length. An error of r
+// is wrapped.
 func (d *Data) ReadNode(r io.Reader) (features []float32, neighbors []int32, err error) {
 	var given struct {
 		Features  json.RawMessage
@@ -29,7 +30,16 @@ func (d *Data) ReadNode(r io.Reader) (features []float32, neighbors []int32, err
 	if err := decodeOne(r, &given); err != nil {
 		return nil, nil, fmt.Errorf("datasets: a new node: %w", err)
 	}
-	if given.Features != nil {
+	switch s := &d.encoding; {
+	case s.ofOneGraph():
+		return nil, nil, fmt.Errorf("datasets: a node that the graph does not hold has no features=%s: train with features=%s", s.Made, degreeKey)
+	case s.Made == degreeKey && given.Features != nil:
+		return nil, nil, errors.New("datasets: a new node: leave out the features: features=degree makes them of the neighbors")
+	case s.Made == degreeKey:
+		features = make([]float32, 2)
+		degreeRow(features, len(given.Neighbors))
+		s.scaleRow(features)
+	case given.Features != nil:
 		if features, err = d.encoding.newRow(given.Features); err != nil {
 			return nil, nil, fmt.Errorf("datasets: a new node: %w", err)
 		}
@@ -64,8 +74,6 @@ func decodeOne(r io.Reader, to any) error {
 func (s *Schema) newRow(text []byte) ([]float32, error) {
 	names := s.columnNames()
 	switch object := bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")); {
-	case s.Made != "":
-		return nil, fmt.Errorf("a node that the graph does not hold has no features=%s: train with features=%s", s.Made, degreeKey)
 	case object && names == nil:
 		return nil, errors.New("the features have no names: want an array of numbers")
 	case object:
@@ -79,22 +87,24 @@ func (s *Schema) newRow(text []byte) ([]float32, error) {
 		return nil, fmt.Errorf("want the features by their names: %s", quoted(names))
 	}
 	row := make([]float32, len(values))
-	var sum float64
 	for k, v := range values {
 		if v == nil {
 			return nil, fmt.Errorf("feature %d is null", k)
 		}
-		if row[k] = *v; k < len(s.Columns) {
-			row[k] = s.Columns[k].Scaled(*v)
-		}
-		sum += math.Abs(float64(*v))
+		row[k] = *v
 	}
-	if s.Normalize == "row" && sum > 0 {
-		for k, v := range row {
-			row[k] = float32(float64(v) / sum)
-		}
-	}
+	s.scaleRow(row)
 	return row, nil
+}
+
+// scaleRow scales the features of a new node as those of the data were.
+func (s *Schema) scaleRow(row []float32) {
+	for k, v := range row[:min(len(row), len(s.Columns))] {
+		row[k] = s.Columns[k].Scaled(v)
+	}
+	if s.Normalize == "row" {
+		normalizeRow(row)
+	}
 }
 
 // namedRow returns the features of the columns of tables that a JSON object gives.
@@ -105,25 +115,18 @@ func (s *Schema) namedRow(text []byte) (row []float32, err error) {
 	if err := decoder.Decode(&given); err != nil {
 		return nil, err
 	}
-	var sum float64
 	for _, c := range s.Columns {
 		value := given[c.Name]
 		delete(given, c.Name)
-		first := len(row)
 		if row, err = c.Append(row, value); err != nil {
 			return nil, err
-		}
-		for _, v := range row[first:] {
-			sum += math.Abs(float64(v))
 		}
 	}
 	if len(given) > 0 {
 		return nil, fmt.Errorf("no feature %s: want %s", quoted(slices.Sorted(maps.Keys(given))), quoted(s.columnNames()))
 	}
-	if s.Normalize == "row" && sum > 0 {
-		for k, v := range row {
-			row[k] = float32(float64(v) / sum)
-		}
+	if s.Normalize == "row" {
+		normalizeRow(row)
 	}
 	return row, nil
 }
