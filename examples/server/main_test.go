@@ -93,9 +93,9 @@ func TestAnswers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for spec, ids := range map[string][3]string{
-		"synth:demo?nodes=500&edges=2000&features=2":       {"7", "3", "9"},
-		"edges:" + dir + "/e.csv?labels=" + dir + "/l.csv": {"n7", `"n3"`, `"n9"`},
+	for spec, c := range map[string]struct{ id, node string }{
+		"synth:demo?nodes=500&edges=2000&features=2":                       {"7", `{"features": [1, 2], "neighbors": [3, 9]}`},
+		"edges:" + dir + "/e.csv?features=degree&labels=" + dir + "/l.csv": {"n7", `{"neighbors": ["n3", "n9"]}`},
 	} {
 		s := testServer(t, spec)
 		folder := filepath.Join(t.TempDir(), "run")
@@ -103,7 +103,11 @@ func TestAnswers(t *testing.T) {
 		if _, err := train.Fit(context.Background(), s.model, s.data, train.Options{Dir: folder, Config: config, MaxBatches: 3, Batch: 50}); err != nil {
 			t.Fatal(err)
 		}
-		want, err := train.Predict(context.Background(), s.model, s.data, []int32{7})
+		v, err := s.data.Node(c.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := train.Predict(context.Background(), s.model, s.data, []int32{v})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,14 +120,14 @@ func TestAnswers(t *testing.T) {
 		go func() { ended <- run(ctx, folder, listener) }()
 		url := "http://" + listener.Addr().String() + "/nodes"
 		var got scores
-		status, text := ask(t, "GET", url+"/"+ids[0], "")
+		status, text := ask(t, "GET", url+"/"+c.id, "")
 		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || !slices.Equal(got.Logits, want) {
 			t.Errorf("%s: status %d, %s: want %v", spec, status, text, want)
 		}
 		if name := s.data.Labels.Name(slices.Index(want, slices.Max(want))); got.Class != name {
 			t.Errorf("%s: class %q, want %q", spec, got.Class, name)
 		}
-		status, text = ask(t, "POST", url, fmt.Sprintf(`{"features": [1, 2], "neighbors": [%s, %s]}`, ids[1], ids[2]))
+		status, text = ask(t, "POST", url, c.node)
 		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || len(got.Logits) != s.data.Labels.Outputs() {
 			t.Errorf("%s: a new node: status %d, %s", spec, status, text)
 		}
