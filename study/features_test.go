@@ -3,6 +3,7 @@ package study_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,6 +91,26 @@ func TestFeaturesOfHops(t *testing.T) {
 	want, err := train.Evaluate(t.Context(), f.Trained, d, d.Split.Test)
 	if last := got.Rows[1]; err != nil || last.Input != "GCN" || float64(last.Test) != want {
 		t.Errorf("trained model: %+v, %v; want %v", last, err, want)
+	}
+}
+
+// The advice against a GCN needs a score of the features at least as good as all trials'.
+func TestNeedsNoGCN(t *testing.T) {
+	trials := []study.Trial{{Score: 0.7}, {Score: 0.8}}
+	for _, c := range []struct {
+		advice study.Advice
+		want   bool
+	}{
+		{study.Advice{}, false},
+		{study.Advice{Trials: trials}, false},
+		{study.Advice{Alone: &study.FeaturesMean{Valid: 1}}, false},
+		{study.Advice{Trials: trials, Alone: &study.FeaturesMean{Valid: 0.75}}, false},
+		{study.Advice{Trials: trials, Alone: &study.FeaturesMean{Valid: study.Number(math.NaN())}}, false},
+		{study.Advice{Trials: trials, Alone: &study.FeaturesMean{Valid: 0.8}}, true},
+	} {
+		if got := c.advice.NeedsNoGCN(); got != c.want {
+			t.Errorf("%+v: %v", c.advice, got)
+		}
 	}
 }
 

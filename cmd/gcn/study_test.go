@@ -345,7 +345,7 @@ func TestDegenerateStudies(t *testing.T) {
 		t.Errorf("a verdict of no number: %s", text)
 	}
 	succeed(t, "study", "advise", "npy:zero", "--batch", "16")
-	wantFields(t, object(t, succeed(t, "study", "advise", "npy:zero", "--batch", "16", "--json")), "method", "reasons")
+	wantFields(t, object(t, succeed(t, "study", "advise", "npy:zero", "--batch", "16", "--json")), "method", "reasons", "features_alone")
 	for _, seed := range []string{"1", "2", "3"} {
 		if err := os.MkdirAll("runs/"+seed, 0o777); err != nil {
 			t.Fatal(err)
