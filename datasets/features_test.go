@@ -67,21 +67,19 @@ func TestFeaturesOfASourceWithout(t *testing.T) {
 }
 
 // A new node has the features of its degree, scaled as the others, and no position.
-func TestReadNodeOfMadeFeatures(t *testing.T) {
+func TestNewFeaturesOfTheGraph(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{"e": "0,1\n1,2\n2,3\n", "l": "1\n0\n1\n0\n"})
 	for _, how := range []string{"none", "row", "standardize"} {
 		d := open(t, strings.Replace(in("D/e?labels=D/l&features=degree"), "normalize=none&split=1/1/1", "split=2/1/1&normalize="+how, 1))
-		x, near, err := d.ReadNode(strings.NewReader(`{"neighbors": [0, 3]}`)) // as many as node 1 has
-		if err != nil || len(near) != 2 || !slices.Equal(x, d.Features.Row(1)) {
-			t.Errorf("normalize=%s: %v, %v, %v; want %v", how, x, near, err, d.Features.Row(1))
-		}
-		if _, _, err := d.ReadNode(strings.NewReader(`{"features": [1, 1], "neighbors": [0]}`)); err == nil || !strings.Contains(err.Error(), "leave out the features") {
-			t.Errorf("given degree: %v", err)
+		for _, text := range []string{"", "[1, 1.0986123]"} {
+			if x, err := d.NewFeatures([]byte(text), 2); err != nil || !slices.Equal(x, d.Features.Row(1)) { // 1 has two neighbours
+				t.Errorf("normalize=%s, %q: %v, %v; want %v", how, text, x, err, d.Features.Row(1))
+			}
 		}
 	}
 	for _, how := range []string{"position", "onehot"} {
-		for _, text := range []string{`{"neighbors": [0]}`, `{"features": [1], "neighbors": [0]}`} {
-			if _, _, err := open(t, in("D/e?labels=D/l&features="+how)).ReadNode(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "train with features=degree") {
+		for _, text := range []string{"", "[1]"} {
+			if _, err := open(t, in("D/e?labels=D/l&features="+how)).NewFeatures([]byte(text), 1); err == nil || !strings.Contains(err.Error(), "train with features=degree") {
 				t.Errorf("features=%s: %v", how, err)
 			}
 		}
