@@ -69,7 +69,7 @@ var ceilings = map[string]int{
 	"samplers":                  3838,
 	"samplers/samplertest":      696,
 	"score":                     766,
-	"serve":                     871,
+	"serve":                     876,
 	"study":                     3602,
 	"study/figure":              874,
 	"train":                     3488,
@@ -79,7 +79,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 80    // lines of code in generated files
-	wordsOfPages   = 37500 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 30120 // without CHANGELOG.md, docs/results.md and docs/adr
 	wordsOfADRs    = 10000
 )
 
