@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   8422,
+	"cmd/gcn":                   8441,
 	"cuda":                      2515,
 	"datasets":                  3494,
 	"examples":                  201,
@@ -68,11 +68,11 @@ var ceilings = map[string]int{
 	"ops":                       3370,
 	"samplers":                  3584,
 	"samplers/samplertest":      685,
-	"score":                     766,
+	"score":                     775,
 	"study":                     3611,
 	"serve":                     876,
 	"study/figure":              874,
-	"train":                     3488,
+	"train":                     3608,
 }
 
 // Ceilings of the whole project.
