@@ -79,7 +79,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 29850 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 30143 // without CHANGELOG.md, docs/results.md and docs/adr
 	wordsOfADRs    = 10000
 )
 
