@@ -129,8 +129,8 @@ func (d *Data) Unlabelled() bool {
 	return d != nil && (d.unlabelled || d.Labels != nil && d.Labels.Outputs() == 0)
 }
 
-// checkLabelled reports data without labels: a store and the folders of WriteNumPy and
-// WriteOGB open only with labels and a split.
+// checkLabelled reports data without labels: a store and a folder of WriteNumPy open only with
+// labels and a split.
 func (d *Data) checkLabelled() error {
 	if d.Unlabelled() {
 		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())

@@ -272,12 +272,6 @@ func TestConvertSparse(t *testing.T) {
 		}
 		sameFeatures(t, "dense NumPy files", open(t, spec), want.Features, false)
 	}
-	ogb, err := Convert(ctx, source, "ogb:"+filepath.Join(dir, "ogb"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sameFeatures(t, "OGB folder", open(t, ogb), want.Features, false)
-	sameFeatures(t, "OGB folder, sparse", open(t, ogb+"?sparse=1"), want.Features, true)
 	// P·X is dense.
 	propagated, err := Convert(ctx, source, filepath.Join(dir, "px.store"), Options{Propagated: true})
 	if err != nil {

@@ -176,26 +176,19 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 
 const featurePiece = 1 << 20 // features converted at a time
 
-// eachPiece calls put for the values of features, row by row with the zeros of sparse ones, a piece
-// at a time.
+// eachPiece calls put for the values of dense features, row by row, a piece at a time.
 func eachPiece(x *graph.Features, put func([]float32) error) error {
 	rows := max(featurePiece/x.Cols, 1)
 	var wide []float32
 	for lo := 0; lo < x.Rows; lo += rows {
 		hi := min(lo+rows, x.Rows)
-		var part []float32
-		switch m := x.Sparse; {
-		case m != nil:
-			dense := graph.Features{Rows: hi - lo, Cols: x.Cols, Sparse: &graph.CSR{Rows: hi - lo, Cols: x.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}}
-			part = dense.Float32s()
-		case x.Half != nil:
+		if x.Half == nil {
+			wide = x.Data[lo*x.Cols : hi*x.Cols]
+		} else {
 			wide = slices.Grow(wide[:0], (hi-lo)*x.Cols)[:(hi-lo)*x.Cols]
 			kernel.Widen(wide, x.Half[lo*x.Cols:hi*x.Cols])
-			part = wide
-		default:
-			part = x.Data[lo*x.Cols : hi*x.Cols]
 		}
-		if err := put(part); err != nil {
+		if err := put(wide); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
@@ -118,7 +117,7 @@ func writeSciPy(w io.Writer, m *graph.CSR) error {
 	if values == nil {
 		values = slices.Repeat([]float32{1}, int(m.NNZ()))
 	}
-	return writeArchive(w, time.Time{}, []output{
+	return writeArchive(w, []output{
 		{"indices", arrayOf(m.Idx[:m.NNZ()], int(m.NNZ()))},
 		{"indptr", arrayOf(m.Ptr, len(m.Ptr))},
 		{"format", func(w io.Writer) error { return npy.WriteText(w, "csr") }},
@@ -169,11 +168,11 @@ func writeFeatures(ctx context.Context, w io.Writer, x *graph.Features) error {
 }
 
 // writeArchive writes a .npz file, not compressed. The path of a member is its key. The same
-// arrays and date give the same bytes. With the zero time, the members have no date.
-func writeArchive(w io.Writer, modified time.Time, members []output) error {
+// arrays give the same bytes: the members have no date.
+func writeArchive(w io.Writer, members []output) error {
 	z := zip.NewWriter(w)
 	for _, m := range members {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: m.path + ".npy", Method: zip.Store, Modified: modified})
+		w, err := z.CreateHeader(&zip.FileHeader{Name: m.path + ".npy", Method: zip.Store})
 		if err == nil {
 			err = m.write(w)
 		}
