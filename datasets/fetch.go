@@ -36,7 +36,7 @@ type FetchProgress struct {
 // namedScheme opens named data sets. It downloads those that are not in the cache.
 func namedScheme(o Options) *Scheme {
 	return &Scheme{
-		Path: "NAME", Summary: "downloaded once, verified and kept as a store",
+		Path: "NAME", builtin: true, Summary: "downloaded once, verified and kept as a store",
 		Keys: fileKeys(),
 		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
 			d, err := newFetcher(o).open(ctx, spec.Path, false)

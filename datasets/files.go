@@ -38,7 +38,10 @@ func fileSchemes(o Options) []Scheme {
 	all := []fileScheme{
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
-			keys: []string{"edges", "lists"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: readNPYFolder,
+			keys: []string{"edges", "lists"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)",
+			read: func(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
+				return formats.NPYFolder(ctx, spec.Path, o, spec.Text("edges", "") == "none")
+			},
 		},
 		{
 			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
@@ -97,20 +100,9 @@ func (f fileScheme) allKeys() []string {
 
 // open reads the files, and applies the keys that all file schemes share.
 func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, error) {
-	direction, err := spec.Choice("directed", "0", string(formats.Out), string(formats.In))
-	if err != nil {
-		return nil, err
-	}
-	if direction == "0" {
-		direction = string(formats.Undirected)
-	}
-	read := formats.Options{Split: !splitAsked(spec), Direction: formats.Direction(direction), Lists: spec.Text("lists", ""), Links: spec.Text("links", "")}
-	if f.matrix {
-		weights, err := spec.Choice("weights", "0", "1")
-		if err != nil {
-			return nil, err
-		}
-		read.Weights = weights == "1"
+	read := formats.Options{
+		Split: !splitAsked(spec), Direction: formats.Direction(strings.Trim(spec.Text("directed", ""), "0")), Weights: f.matrix && spec.Text("weights", "") == "1",
+		Lists: spec.Text("lists", ""), Links: spec.Text("links", ""),
 	}
 	if o.Schema != nil && o.Schema.columnNames() != nil {
 		read.Columns = o.Schema.Columns
@@ -137,11 +129,9 @@ func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, err
 		d.Metric = metricFor(d.Labels)
 	}
 	if set.Split != nil {
-		if err := checkNoSeed(spec); err != nil {
-			return nil, err
-		}
 		d.Split = Split(*set.Split)
-	} else if err := splitFromSpec(ctx, d, spec); err != nil {
+	}
+	if err := splitFromSpec(ctx, d, spec, set.Split != nil); err != nil {
 		return nil, err
 	}
 	return d, finish(ctx, d, spec, f.normalize, o.Schema)
@@ -155,34 +145,8 @@ func metricFor(y *graph.Labels) Metric {
 	return Accuracy
 }
 
-// readNPYFolder reads a folder of NumPy files. With edges=none it needs no graph.
-func readNPYFolder(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-	edges, err := spec.Choice("edges", "", "none")
-	if err != nil {
-		return nil, err
-	}
-	return formats.NPYFolder(ctx, spec.Path, o, edges == "none")
-}
-
 // readEdgeList reads an edge list. docs/data.md describes the keys.
 func readEdgeList(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-	for _, choice := range []struct {
-		key     string
-		allowed []string
-	}{
-		{"ids", []string{formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames}},
-		{"sep", []string{"comma", "tab", "space", "semicolon"}},
-		{"decimal", []string{"comma", "point"}},
-		{"lists", []string{"sets", "multi-hot", "tasks"}},
-		{"header", nil}, {"labels-header", nil}, {"features-header", nil}, {"nodes-header", nil}, {"weights", nil}, {"comments", nil},
-	} {
-		if choice.allowed == nil {
-			choice.allowed = []string{"0", "1"}
-		}
-		if _, err := spec.Choice(choice.key, choice.allowed...); err != nil {
-			return nil, err
-		}
-	}
 	keys := spec.Values
 	if madeOfGraph(keys["features"]) {
 		keys = maps.Clone(keys)

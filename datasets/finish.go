@@ -76,13 +76,10 @@ func (d *Data) normalize(ctx context.Context, spec *Spec, how string) error {
 		}
 	}
 	switch how {
-	case "none":
-		return nil
 	case "row":
 		normalizeRows(d)
 		d.encoding.Normalize = how
 		d.Notes = append(d.Notes, "features of each node scaled to sum to 1 (normalize=row)")
-		return nil
 	case "standardize":
 		d.Name = spec.String()
 		if names := d.encoding.columnNames(); names != nil {
@@ -103,9 +100,8 @@ func (d *Data) normalize(ctx context.Context, spec *Spec, how string) error {
 		d.encoding.Columns = standardizing(d)
 		d.scale()
 		d.Notes = append(d.Notes, "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)")
-		return nil
 	}
-	return fmt.Errorf("datasets: %q: normalize=%s: want none, row or standardize", spec, how)
+	return nil
 }
 
 // withoutLabels completes data without labels: see Options.Unlabelled.
@@ -149,16 +145,18 @@ func normalizeRows(d *Data) {
 		} else {
 			row = d.Features.Row(i)
 		}
-		var sum float64
-		for _, v := range row {
-			sum += math.Abs(float64(v))
-		}
-		if sum == 0 {
-			continue
-		}
-		for j := range row {
-			row[j] = float32(float64(row[j]) / sum)
-		}
+		normalizeRow(row)
+	}
+}
+
+// normalizeRow scales a row to sum to 1 in absolute value, unless it is 0.
+func normalizeRow(row []float32) {
+	var sum float64
+	for _, v := range row {
+		sum += math.Abs(float64(v))
+	}
+	for j := 0; j < len(row) && sum > 0; j++ {
+		row[j] = float32(float64(row[j]) / sum)
 	}
 }
 

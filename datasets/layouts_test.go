@@ -343,7 +343,7 @@ func TestBadEdgeList(t *testing.T) {
 		"task of two":       {"labels.csv", "0,1,2\n", "?labels=D/labels.csv", `labels.csv:1: column 3, node 0: "2", want 0, 1 or nothing`},
 		"metric unknown":    {"", "", "?labels=D/labels.csv&metric=f1", `metric "f1"`},
 		"metric misfit":     {"", "", "?labels=D/labels.csv&metric=rocauc", "metric rocauc does not fit"},
-		"normalize unknown": {"", "", "?labels=D/labels.csv&normalize=l2", "normalize=l2: want none, row or standardize"},
+		"normalize unknown": {"", "", "?labels=D/labels.csv&normalize=l2", "normalize=l2: want none, row, standardize"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, d := t.TempDir(), made(t, 14, 1)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 )
 
@@ -32,6 +31,9 @@ func (d *Data) ReadNode(r io.Reader) (features []float32, neighbors []int32, err
 	if given.Features != nil {
 		if features, err = d.encoding.newRow(given.Features); err != nil {
 			return nil, nil, fmt.Errorf("datasets: a new node: %w", err)
+		}
+		if d.encoding.Normalize == "row" {
+			normalizeRow(features)
 		}
 	}
 	for _, id := range given.Neighbors {
@@ -79,19 +81,12 @@ func (s *Schema) newRow(text []byte) ([]float32, error) {
 		return nil, fmt.Errorf("want the features by their names: %s", quoted(names))
 	}
 	row := make([]float32, len(values))
-	var sum float64
 	for k, v := range values {
 		if v == nil {
 			return nil, fmt.Errorf("feature %d is null", k)
 		}
 		if row[k] = *v; k < len(s.Columns) {
 			row[k] = s.Columns[k].Scaled(*v)
-		}
-		sum += math.Abs(float64(*v))
-	}
-	if s.Normalize == "row" && sum > 0 {
-		for k, v := range row {
-			row[k] = float32(float64(v) / sum)
 		}
 	}
 	return row, nil
@@ -105,25 +100,15 @@ func (s *Schema) namedRow(text []byte) (row []float32, err error) {
 	if err := decoder.Decode(&given); err != nil {
 		return nil, err
 	}
-	var sum float64
 	for _, c := range s.Columns {
 		value := given[c.Name]
 		delete(given, c.Name)
-		first := len(row)
 		if row, err = c.Append(row, value); err != nil {
 			return nil, err
-		}
-		for _, v := range row[first:] {
-			sum += math.Abs(float64(v))
 		}
 	}
 	if len(given) > 0 {
 		return nil, fmt.Errorf("no feature %s: want %s", quoted(slices.Sorted(maps.Keys(given))), quoted(s.columnNames()))
-	}
-	if s.Normalize == "row" && sum > 0 {
-		for k, v := range row {
-			row[k] = float32(float64(v) / sum)
-		}
 	}
 	return row, nil
 }

@@ -200,7 +200,11 @@ func parse(text string, o Options) (*Spec, *Scheme, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, scheme, s.checkKeys(scheme.Keys)
+	err = s.checkKeys(scheme.Keys)
+	if err == nil && scheme.builtin && scheme.Name != "synth" {
+		err = s.checkChoices()
+	}
+	return s, scheme, err
 }
 
 // Verify opens a data set and checks all of it. It reads the whole store of a named

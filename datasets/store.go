@@ -296,14 +296,8 @@ func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*
 }
 
 func adjust(ctx context.Context, d *Data, spec *Spec, s *Schema) error {
-	err := error(nil)
 	d.Name = spec.String()
-	if splitAsked(spec) {
-		err = splitFromSpec(ctx, d, spec)
-	} else {
-		err = checkNoSeed(spec)
-	}
-	if err != nil {
+	if err := splitFromSpec(ctx, d, spec, true); err != nil {
 		return err
 	}
 	if how, given := spec.Values["normalize"]; s == nil && given && how != "none" {

@@ -188,7 +188,6 @@ func (g *sageGraph) number(path string) {
 // byID tells whether the links that are numbers are ids, not places.
 func (g *sageGraph) byID() bool {
 	links := g.o.Links
-	g.check(links == "" || links == "ids" || links == "order", "links="+links, "want ids or order")
 	if links != "" || g.edges {
 		return links != "order"
 	}
