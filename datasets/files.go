@@ -23,14 +23,9 @@ type fileScheme struct {
 	matrix bool // the graph is a sparse matrix, whose values can be weights
 	twoWay bool // the source has no directions
 
-	read func(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error)
-}
+	ownSplits bool // split=K is the number of one of the source's own splits, from 0
 
-// atPath adapts a reader that needs nothing of the SPEC but its path.
-func atPath(read func(ctx context.Context, path string, o formats.Options) (*formats.Set, error)) func(context.Context, *Spec, formats.Options) (*formats.Set, error) {
-	return func(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-		return read(ctx, spec.Path, o)
-	}
+	read func(ctx context.Context, path string, o formats.Options) (*formats.Set, error)
 }
 
 // fileSchemes returns the schemes that read files, in the order of the manual.
@@ -38,18 +33,15 @@ func fileSchemes(o Options) []Scheme {
 	all := []fileScheme{
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
-			keys: []string{"edges", "lists"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)",
-			read: func(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-				return formats.NPYFolder(ctx, spec.Path, o, spec.Text("edges", "") == "none")
-			},
+			keys: []string{"edges", "lists"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: formats.NPYFolder,
 		},
 		{
 			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
-			twoWay: true, read: atPath(formats.Planetoid),
+			twoWay: true, read: formats.Planetoid,
 		},
 		{
 			name: "ogb", path: "DIR", summary: "an unzipped OGB node-property folder (raw/, split/)",
-			read: atPath(formats.OGB),
+			read: formats.OGB,
 		},
 		{
 			name: "edges", path: "FILE", summary: "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)",
@@ -57,26 +49,26 @@ func fileSchemes(o Options) []Scheme {
 				"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "nodes-header", "columns", "labels-columns", "features-columns", "nodes-columns",
 				"sep", "comments", "decimal", "missing", "unlabelled", "lists",
 			},
-			labelHint: " (labels=FILE)", byDegree: true, read: readEdgeList,
+			labelHint: " (labels=FILE)", byDegree: true, read: formats.EdgeList,
 		},
 		{
 			name: "saint", path: "DIR", summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
 			metric: MicroF1, normalize: "standardize",
-			matrix: true, labelHint: " (class_map.json)", featureHint: " (feats.npy)", read: atPath(formats.SAINT),
+			matrix: true, labelHint: " (class_map.json)", featureHint: " (feats.npy)", read: formats.SAINT,
 		},
 		{
 			name: "sage", path: "PREFIX", summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
 			keys: []string{"links"}, metric: MicroF1, normalize: "standardize", byDegree: true,
-			twoWay: true, read: atPath(formats.SAGE),
+			twoWay: true, read: formats.SAGE,
 		},
 		{
 			name: "dgl-reddit", path: "DIR", summary: "DGL's reddit_data.npz and reddit_graph.npz",
 			metric: MicroF1,
-			matrix: true, read: atPath(formats.DGLReddit),
+			matrix: true, read: formats.DGLReddit,
 		},
 		{
 			name: "npz", path: "FILE", summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
-			keys: []string{"lists"}, matrix: true, labelHint: " (labels)", read: readArchive,
+			keys: []string{"lists"}, matrix: true, ownSplits: true, labelHint: " (labels)", read: formats.NPZ,
 		},
 	}
 	schemes := make([]Scheme, len(all))
@@ -102,12 +94,23 @@ func (f fileScheme) allKeys() []string {
 func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 	read := formats.Options{
 		Split: !splitAsked(spec), Direction: formats.Direction(strings.Trim(spec.Text("directed", ""), "0")), Weights: f.matrix && spec.Text("weights", "") == "1",
-		Lists: spec.Text("lists", ""), Links: spec.Text("links", ""),
+		Lists: spec.Text("lists", ""), Links: spec.Text("links", ""), NoEdges: spec.Text("edges", "") == "none", Keys: spec.Values,
+	}
+	if madeOfGraph(spec.Text("features", "")) {
+		read.Keys = maps.Clone(spec.Values)
+		delete(read.Keys, "features")
+	}
+	if text, given := spec.Values["split"]; f.ownSplits && given && strings.Trim(text, "+-0123456789") == "" {
+		number, err := spec.Int("split", 0, 0, math.MaxInt32)
+		if err != nil {
+			return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
+		}
+		read.Split, read.Number = true, int(number)
 	}
 	if o.Schema != nil && o.Schema.columnNames() != nil {
 		read.Columns = o.Schema.Columns
 	}
-	set, err := f.read(ctx, spec, read)
+	set, err := f.read(ctx, spec.Path, read)
 	if err != nil {
 		return nil, err
 	}
@@ -143,27 +146,4 @@ func metricFor(y *graph.Labels) Metric {
 		return ROCAUC
 	}
 	return Accuracy
-}
-
-// readEdgeList reads an edge list. docs/data.md describes the keys.
-func readEdgeList(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-	keys := spec.Values
-	if madeOfGraph(keys["features"]) {
-		keys = maps.Clone(keys)
-		delete(keys, "features")
-	}
-	return formats.EdgeList(ctx, spec.Path, keys, o)
-}
-
-// readArchive reads an .npz archive. split=K is the number of one of its own
-// splits, from 0; split=60/20/20 asks for a random one.
-func readArchive(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-	if text, given := spec.Values["split"]; splitAsked(spec) && (!given || strings.Trim(text, "+-0123456789") != "") {
-		return formats.NPZ(ctx, spec.Path, -1, o)
-	}
-	k, err := spec.Int("split", 0, 0, math.MaxInt32)
-	if err != nil {
-		return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
-	}
-	return formats.NPZ(ctx, spec.Path, int(k), o)
 }

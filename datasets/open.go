@@ -111,9 +111,7 @@ func (o *Options) cacheDir() (string, error) {
 	return filepath.Join(dir, "gcn"), nil
 }
 
-// Schemes returns the built-in schemes, in the order of the manual.
-func Schemes() []Scheme { return builtin(Options{}) }
-
+// builtin returns the built-in schemes, in the order of the manual.
 func builtin(o Options) []Scheme {
 	return slices.Concat([]Scheme{synthScheme()}, fileSchemes(o), []Scheme{storeScheme(o)})
 }

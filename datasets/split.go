@@ -36,9 +36,9 @@ func splitAsked(spec *Spec) bool {
 //	split=60/20/20, seed=1             random, of the labelled nodes; the default
 //	stratify=1                         random, with the same shares of each class
 //
-// own says that d has the split of the source, which stays if no key asks for another.
+// own says that d has the split of the source, which stays.
 func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
-	if own && !splitAsked(spec) {
+	if own {
 		for _, key := range []string{"seed", "stratify"} {
 			if _, given := spec.Values[key]; given {
 				return fmt.Errorf("datasets: %q: %s is for random splits; add split=%s", spec, key, defaultSplit)

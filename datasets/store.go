@@ -297,7 +297,7 @@ func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*
 
 func adjust(ctx context.Context, d *Data, spec *Spec, s *Schema) error {
 	d.Name = spec.String()
-	if err := splitFromSpec(ctx, d, spec, true); err != nil {
+	if err := splitFromSpec(ctx, d, spec, !splitAsked(spec)); err != nil {
 		return err
 	}
 	if how, given := spec.Values["normalize"]; s == nil && given && how != "none" {

@@ -21,11 +21,10 @@ const (
 	IDsNames = "names"  // texts, also those that are numbers
 )
 
-// EdgeList reads a table of edges and the files beside it, as docs/data.md describes them. The
-// keys are those of a SPEC: labels, features and nodes name the files. An edge list has no
-// split.
-func EdgeList(ctx context.Context, path string, keys map[string]string, o Options) (*Set, error) {
-	e := &edgeList{reader: newReader(ctx, o), keys: keys, ids: newNodeIDs(path), edges: new(part)}
+// EdgeList reads a table of edges and the files beside it, as docs/data.md describes them. Of
+// o.Keys labels, features and nodes name the files. An edge list has no split.
+func EdgeList(ctx context.Context, path string, o Options) (*Set, error) {
+	e := &edgeList{reader: newReader(ctx, o), keys: o.Keys, ids: newNodeIDs(path), edges: new(part)}
 	e.checkKeys()
 	for _, step := range []func(){func() { e.readEdges(path) }, e.readBeside, e.findHeaders, e.findWeights, e.findKeys, e.findOrder, e.makeSet, e.makeLabels, e.makeFeatures} {
 		if e.ok(ctx.Err()) {
@@ -95,7 +94,9 @@ func (e *edgeList) readEdges(path string) {
 		return
 	}
 	e.edges, e.parts = p, append(e.parts, p)
-	e.sample(p)
+	p.add(p.count(p.Head())) // the beginning
+	p.index = p.isIndex()
+	e.findEnds(p)
 	if state := p.ownHeader(0); p.header == unsure && state != unsure {
 		p.header = state
 	}

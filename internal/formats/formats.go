@@ -45,6 +45,10 @@ type Options struct {
 	Lists     string    // "tasks": labels with one 1 a row are tasks, not classes
 	Columns   []Column  // of the features of tables, in order: other columns are left out, and one that lacks is an error. nil: as the tables have them
 	Links     string    // what the links of a SAGE file name: "ids", "order", or "" for what the file tells
+	NoEdges   bool      // a folder of NumPy files has no graph
+	Number    int       // of the split in an archive with several, from 0
+
+	Keys map[string]string // of an edge list, as in a SPEC
 }
 
 // reader reads the files of one data set into its Set. err is the first error: after it, the

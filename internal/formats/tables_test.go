@@ -43,7 +43,7 @@ func (c *tableCase) read(t testing.TB) (*Set, error) {
 		keys[name] = filepath.Join(dir, name)
 	}
 	delete(keys, "edges")
-	return EdgeList(context.Background(), filepath.Join(dir, "edges"), keys, Options{})
+	return EdgeList(context.Background(), filepath.Join(dir, "edges"), Options{Keys: keys})
 }
 
 // check compares what was read with the case.
