@@ -114,7 +114,7 @@ func replaceable(path string, folder bool) error {
 }
 
 func convertToStore(ctx context.Context, text, path string, o Options) error {
-	spec, scheme, err := parse(text, o)
+	spec, scheme, err := parse(text)
 	if err != nil {
 		return err
 	}
@@ -122,14 +122,13 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 		return err
 	}
 	switch {
-	case !scheme.builtin:
-	case scheme.Name == "synth":
+	case scheme.name == "synth":
 		m, err := synthFromSpec(spec)
 		if err != nil {
 			return err
 		}
 		return convertSynth(ctx, m, text, path, &o)
-	case scheme.Name == "ogb" && len(spec.Values) == 0:
+	case scheme.name == "ogb" && len(spec.Values) == 0:
 		folder, err := formats.OpenOGBBinary(ctx, spec.Path, formats.Options{Split: true})
 		if err != nil {
 			return err
@@ -141,7 +140,7 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 	if !o.Propagated && (o.Memory > 0 || o.Scratch != "") {
 		return fmt.Errorf("datasets: %q is converted in memory: only synth:, OGB's binary folders without keys, and P·X are converted within a number of bytes", spec)
 	}
-	d, err := scheme.open(ctx, spec)
+	d, err := scheme.load(ctx, spec, o)
 	if err != nil {
 		return err
 	}
@@ -195,7 +194,6 @@ func convertOGB(ctx context.Context, f *formats.OGBBinary, d *Data, path string,
 
 // convert writes data whose features come from a source, and reports the progress.
 func (o *Options) convert(ctx context.Context, path string, d *Data, features func(put func([]float32) error) error) error {
-	d.simple = true
 	if err := d.validateLabels(); err != nil {
 		return err
 	}

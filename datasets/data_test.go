@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -15,7 +14,7 @@ import (
 )
 
 func TestParseSpec(t *testing.T) {
-	for text, want := range map[string]*Spec{
+	for text, want := range map[string]*location{
 		"cora":                      {Path: "cora"},
 		"synth:demo":                {Scheme: "synth", Path: "demo"},
 		"npz:/a/b c.npz?split=3":    {Scheme: "npz", Path: "/a/b c.npz", Values: map[string]string{"split": "3"}},
@@ -31,7 +30,7 @@ func TestParseSpec(t *testing.T) {
 			t.Errorf("%q prints as %q", text, got)
 		}
 		want.text = text
-		if !cmp.Equal(got, want, cmp.AllowUnexported(Spec{})) {
+		if !cmp.Equal(got, want, cmp.AllowUnexported(location{})) {
 			t.Errorf("%q: got %+v, want %+v", text, got, want)
 		}
 	}
@@ -64,34 +63,9 @@ func TestBadSpec(t *testing.T) {
 	}
 }
 
-// A program's own scheme comes before the built-in ones, and its data are validated.
-func TestOwnScheme(t *testing.T) {
-	own := Scheme{Name: "own", Path: "N", Keys: []string{"bad"}, Open: func(_ context.Context, s *Spec) (*Data, error) {
-		d := made(t, 30, 1)
-		d.Name = ""
-		if s.Text("bad", "") != "" {
-			d.Split.Train = nil
-		}
-		return d, nil
-	}}
-	d, err := Open(context.Background(), "own:3", Options{Schemes: []Scheme{own}})
-	if err != nil || d.Name != "own:3" {
-		t.Errorf("got %+v, %v", d, err)
-	}
-	for says, open := range map[string]func(context.Context, *Spec) (*Data, error){
-		"no function Open": nil,
-		"no data":          func(context.Context, *Spec) (*Data, error) { return nil, nil },
-	} {
-		none := Scheme{Name: "none", Open: open}
-		if _, err := Open(context.Background(), "none:3", Options{Schemes: []Scheme{none}}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("a scheme that opens nothing: error %v, want one with %q", err, says)
-		}
-	}
+func TestValidateNothing(t *testing.T) {
 	if err := new(Data).Validate(); err == nil || !strings.HasPrefix(err.Error(), "datasets: data without a name: ") {
 		t.Errorf("no data: error %v", err)
-	}
-	if _, err := Open(context.Background(), "own:3?bad=1", Options{Schemes: []Scheme{own}}); !errors.Is(err, graph.ErrInvalid) {
-		t.Errorf("invalid data: %v", err)
 	}
 }
 

@@ -34,11 +34,10 @@ type FetchProgress struct {
 }
 
 // namedScheme opens named data sets. It downloads those that are not in the cache.
-func namedScheme(o Options) *Scheme {
-	return &Scheme{
-		Path: "NAME", builtin: true, Summary: "downloaded once, verified and kept as a store",
-		Keys: fileKeys(),
-		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
+func namedScheme() *scheme {
+	return &scheme{
+		path: "NAME", summary: "downloaded once, verified and kept as a store",
+		open: func(ctx context.Context, spec *location, o Options) (*Data, error) {
 			d, err := newFetcher(o).open(ctx, spec.Path, false)
 			return adjusted(ctx, d, spec, o.Schema, err)
 		},
@@ -175,7 +174,7 @@ func (f *fetcher) read(ctx context.Context, set *fetch.Set, dir string, notes []
 // convertMissing converts a large named data set that is not in the cache to a store at path.
 // It downloads and unpacks the files first, unless an earlier call did. It returns false for
 // all other data.
-func (f *fetcher) convertMissing(ctx context.Context, spec *Spec, path string) (done bool, err error) {
+func (f *fetcher) convertMissing(ctx context.Context, spec *location, path string) (done bool, err error) {
 	set, cached, err := f.find(spec.Path)
 	if spec.Scheme != "" || set == nil || !set.Large() {
 		return false, nil // also another scheme without a name

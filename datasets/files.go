@@ -11,26 +11,32 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/formats"
 )
 
-type fileScheme struct {
-	name, path, summary string
-	keys                []string // besides the keys of all file schemes
-	metric              Metric   // "" is the usual one of the labels
-	normalize           string   // default of the key normalize; "" is none
-	labelHint           string   // how to add labels
-	featureHint         string   // how to add features
-	byDegree            bool     // without features, nodes have their degrees
+// scheme is one way to get a data set. Its name is the part of a SPEC before the colon.
+type scheme struct {
+	name, path, summary string   // path: the part after the colon, in help texts
+	keys                []string // besides the keys of all schemes that read files
 
-	matrix bool // the graph is a sparse matrix, whose values can be weights
-	twoWay bool // the source has no directions
+	open func(ctx context.Context, spec *location, o Options) (*Data, error)
 
-	ownSplits bool // split=K is the number of one of the source's own splits, from 0
-
-	read func(ctx context.Context, path string, o formats.Options) (*formats.Set, error)
+	// read reads files, in place of open. The rest is for it.
+	read        func(ctx context.Context, path string, o formats.Options) (*formats.Set, error)
+	metric      Metric // "" is the usual one of the labels
+	normalize   string // default of the key normalize; "" is none
+	labelHint   string // how to add labels
+	featureHint string // how to add features
+	byDegree    bool   // without features, nodes have their degrees
+	matrix      bool   // the graph is a sparse matrix, whose values can be weights
+	twoWay      bool   // the source has no directions
+	ownSplits   bool   // split=K is the number of one of the source's own splits, from 0
 }
 
-// fileSchemes returns the schemes that read files, in the order of the manual.
-func fileSchemes(o Options) []Scheme {
-	all := []fileScheme{
+// schemes returns all schemes, in the order of the manual.
+func schemes() []scheme {
+	return []scheme{
+		{
+			name: "synth", path: "NAME", summary: "generated from a seed, no files: communities that edges, features and labels follow",
+			keys: []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"}, open: openSynth,
+		},
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
 			keys: []string{"edges", "lists"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: formats.NPYFolder,
@@ -70,28 +76,36 @@ func fileSchemes(o Options) []Scheme {
 			name: "npz", path: "FILE", summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
 			keys: []string{"lists"}, matrix: true, ownSplits: true, labelHint: " (labels)", read: formats.NPZ,
 		},
+		{
+			name: "store", path: "FILE", summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
+			open: func(ctx context.Context, spec *location, o Options) (*Data, error) {
+				d, err := openStore(ctx, spec.Path, o, false)
+				return adjusted(ctx, d, spec, o.Schema, err)
+			},
+		},
 	}
-	schemes := make([]Scheme, len(all))
-	for k, f := range all {
-		schemes[k] = Scheme{builtin: true, Name: f.name, Path: f.path, Summary: f.summary, Keys: f.allKeys(), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
-	}
-	return schemes
 }
 
 // allKeys returns the keys of the scheme.
-func (f fileScheme) allKeys() []string {
-	keys := append(fileKeys(f.keys...), "features")
-	if !f.twoWay {
-		keys = append(keys, "directed")
+func (s *scheme) allKeys() []string {
+	if s.name == "synth" {
+		return s.keys
 	}
-	if f.matrix {
+	keys := append(s.keys, "split", "seed", "stratify", "train", "valid", "test", "normalize", "metric", sparseKey)
+	if s.read != nil {
+		keys = append(keys, "features")
+		if !s.twoWay {
+			keys = append(keys, "directed")
+		}
+	}
+	if s.matrix {
 		keys = append(keys, "weights")
 	}
 	return keys
 }
 
-// open reads the files, and applies the keys that all file schemes share.
-func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, error) {
+// openFiles reads the files, and applies the keys that all schemes of files share.
+func (f *scheme) openFiles(ctx context.Context, spec *location, o Options) (*Data, error) {
 	read := formats.Options{
 		Split: !splitAsked(spec), Direction: formats.Direction(strings.Trim(spec.Text("directed", ""), "0")), Weights: f.matrix && spec.Text("weights", "") == "1",
 		Lists: spec.Text("lists", ""), Links: spec.Text("links", ""), NoEdges: spec.Text("edges", "") == "none", Keys: spec.Values,
@@ -119,7 +133,7 @@ func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, err
 	}
 	d := &Data{
 		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
-		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: f.metric, simple: true,
+		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: f.metric,
 		table: set.Table,
 	}
 	if err := d.makeFeatures(ctx, spec, f.featureHint, f.byDegree); err != nil {

@@ -230,8 +230,8 @@ func FuzzSpec(f *testing.F) {
 		if spec.String() != text || spec.Path == "" {
 			t.Errorf("%q parsed as %+v", text, spec)
 		}
-		scheme, err := findScheme(spec, Options{})
-		if err != nil || spec.checkKeys(scheme.Keys) != nil {
+		scheme, err := findScheme(spec)
+		if err != nil || spec.checkKeys(scheme.allKeys()) != nil {
 			return
 		}
 		if spec.Scheme == "synth" {

@@ -24,18 +24,18 @@ type Entry struct {
 // one, then each scheme that reads files.
 func List() []Entry {
 	var entries []Entry
-	for _, s := range builtin(Options{}) {
-		keys := strings.Join(s.Keys, ", ")
-		if s.Name == "synth" {
+	for _, s := range schemes() {
+		keys := strings.Join(s.allKeys(), ", ")
+		if s.name == "synth" {
 			for _, m := range synth.Models() {
 				entries = append(entries, Entry{Spec: "synth:" + m.Name, Summary: m.Summary, Keys: keys})
 			}
 			for _, set := range fetch.Sets() {
-				entries = append(entries, Entry{Spec: set.Name, Summary: set.Summary, Keys: strings.Join(fileKeys(), ", ")})
+				entries = append(entries, Entry{Spec: set.Name, Summary: set.Summary, Keys: strings.Join(namedScheme().allKeys(), ", ")})
 			}
 			continue
 		}
-		entries = append(entries, Entry{Spec: s.Name + ":" + s.Path, Summary: s.Summary, Keys: keys})
+		entries = append(entries, Entry{Spec: s.name + ":" + s.path, Summary: s.summary, Keys: keys})
 	}
 	return entries
 }

@@ -7,32 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/fetch"
 )
 
-// Scheme is one way to get a data set. Its name is the part of a SPEC before the
-// colon.
-type Scheme struct {
-	Name    string   // "npz"
-	Path    string   // the part after the colon, in help texts: "FILE"
-	Summary string   // one sentence
-	Keys    []string // its keys after the question mark
-
-	// Open reads the data set. It need not call Validate: datasets.Open does.
-	Open func(ctx context.Context, spec *Spec) (*Data, error)
-
-	builtin bool
-}
-
 // Options adjusts Open. The zero value is ready to use.
 type Options struct {
-	// Schemes are a program's own data sets and formats. They come before the
-	// built-in ones.
-	Schemes []Scheme
-
 	// Cache is the folder of downloaded data sets and of the records of valid
 	// stores. "" means $GCN_DATA, or else the folder gcn in the user's cache
 	// folder.
@@ -111,11 +92,6 @@ func (o *Options) cacheDir() (string, error) {
 	return filepath.Join(dir, "gcn"), nil
 }
 
-// builtin returns the built-in schemes, in the order of the manual.
-func builtin(o Options) []Scheme {
-	return slices.Concat([]Scheme{synthScheme()}, fileSchemes(o), []Scheme{storeScheme(o)})
-}
-
 // Open returns the data set of a SPEC, validated. The error names the file and the
 // place in it, or the fault of the SPEC; for an unknown scheme or key it lists the
 // known ones. When ctx is done, reading stops early with the context's error. Cost:
@@ -125,11 +101,11 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, err
 	}
-	s, scheme, err := parse(spec, o)
+	s, scheme, err := parse(spec)
 	if err != nil {
 		return nil, err
 	}
-	d, err := scheme.open(ctx, s)
+	d, err := scheme.load(ctx, s, o)
 	if err != nil || o.Schema == nil {
 		return d, err
 	}
@@ -140,28 +116,21 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	return d, nil
 }
 
-// open is Open for a parsed SPEC of the scheme.
-func (s *Scheme) open(ctx context.Context, spec *Spec) (*Data, error) {
+// load is Open for a parsed SPEC of the scheme.
+func (s *scheme) load(ctx context.Context, spec *location, o Options) (d *Data, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s.Open == nil {
-		return nil, fmt.Errorf("datasets: %s: the scheme %s has no function Open", spec, s.Name)
+	if s.read != nil {
+		d, err = s.openFiles(ctx, spec, o)
+	} else {
+		d, err = s.open(ctx, spec, o)
 	}
-	d, err := s.Open(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	if d == nil {
-		return nil, fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.Name)
-	}
-	d.Name = cmp.Or(d.Name, spec.String())
-	switch {
-	case d.file != nil: // openStore has checked it
-	case d.simple:
-		err = d.validateNodes(ctx) // the structure can take longer to check than to read
-	default:
-		err = d.validate(ctx)
+	if d.Name = cmp.Or(d.Name, spec.String()); d.file == nil { // else openStore has checked it
+		err = d.validateNodes(ctx) // the readers build valid graphs
 	}
 	if err != nil {
 		return nil, err
@@ -179,14 +148,14 @@ func checkContext(ctx context.Context) error {
 
 // CheckSpec reports a SPEC with an unknown scheme, name or key. It does not look
 // for a file at the path.
-func CheckSpec(spec string, o Options) error {
-	_, _, err := parse(spec, o)
+func CheckSpec(spec string) error {
+	_, _, err := parse(spec)
 	return err
 }
 
 // parse returns a SPEC's parts and its scheme. It checks that the scheme has the
 // keys.
-func parse(text string, o Options) (*Spec, *Scheme, error) {
+func parse(text string) (*location, *scheme, error) {
 	s, err := parseSpec(text)
 	if err != nil {
 		return nil, nil, err
@@ -194,12 +163,12 @@ func parse(text string, o Options) (*Spec, *Scheme, error) {
 	if _, err := os.Stat("~"); strings.HasPrefix(s.Path, "~/") && err != nil {
 		return nil, nil, fmt.Errorf("datasets: %q: the shell writes out ~ only at the beginning of a word: write $HOME%s", text, s.Path[1:])
 	}
-	scheme, err := findScheme(s, o)
+	scheme, err := findScheme(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = s.checkKeys(scheme.Keys)
-	if err == nil && scheme.builtin && scheme.Name != "synth" {
+	err = s.checkKeys(scheme.allKeys())
+	if err == nil && scheme.name != "synth" {
 		err = s.checkChoices()
 	}
 	return s, scheme, err
@@ -219,20 +188,18 @@ func Verify(ctx context.Context, spec string, o Options) error {
 	return d.Close()
 }
 
-func findScheme(s *Spec, o Options) (*Scheme, error) {
+func findScheme(s *location) (*scheme, error) {
 	if s.Scheme == "" {
 		if _, err := fetch.Find(s.Path); err == nil {
-			return namedScheme(o), nil
+			return namedScheme(), nil
 		}
 	}
 	var known []string
-	for _, schemes := range [][]Scheme{o.Schemes, builtin(o)} {
-		for _, scheme := range schemes {
-			if scheme.Name == s.Scheme {
-				return &scheme, nil
-			}
-			known = append(known, scheme.Name+":"+scheme.Path)
+	for _, scheme := range schemes() {
+		if scheme.name == s.Scheme {
+			return &scheme, nil
 		}
+		known = append(known, scheme.name+":"+scheme.path)
 	}
 	if s.Scheme == "" {
 		if spec := meant(s); spec != "" {

@@ -268,51 +268,28 @@ func (d *Data) notesWithSource() []string {
 	return append([]string{"made from " + d.Name}, d.Notes...)
 }
 
-// storeScheme opens a store. A store that was found valid before, or was written
-// here, is mapped in milliseconds; see docs/adr/0009-store.md.
-func storeScheme(o Options) Scheme {
-	return Scheme{
-		Name: "store", Path: "FILE", builtin: true,
-		Summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
-		Keys:    fileKeys(),
-		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
-			d, err := openStore(ctx, spec.Path, o, false)
-			return adjusted(ctx, d, spec, o.Schema, err)
-		},
-	}
-}
-
 // adjusted applies the keys of a SPEC to data from a store, unless opening it
 // failed. On an error it closes the data.
-func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*Data, error) {
+func adjusted(ctx context.Context, d *Data, spec *location, s *Schema, err error) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := adjust(ctx, d, spec, s); err != nil {
+	d.Name = spec.String()
+	err = splitFromSpec(ctx, d, spec, !splitAsked(spec))
+	if how := spec.Text("normalize", "none"); err == nil && s == nil && how != "none" {
+		err = d.copyFeatures() // the mapping cannot be written to
+	}
+	if err == nil {
+		err = finish(ctx, d, spec, "none", s)
+	}
+	if err == nil && len(spec.Values) > 0 {
+		err = d.validateNodes(ctx)
+	}
+	if err != nil {
 		d.Close() // the SPEC is wrong, not the store
 		return nil, err
 	}
 	return d, nil
-}
-
-func adjust(ctx context.Context, d *Data, spec *Spec, s *Schema) error {
-	d.Name = spec.String()
-	if err := splitFromSpec(ctx, d, spec, !splitAsked(spec)); err != nil {
-		return err
-	}
-	if how, given := spec.Values["normalize"]; s == nil && given && how != "none" {
-		// The mapping cannot be written to.
-		if err := d.copyFeatures(); err != nil {
-			return err
-		}
-	}
-	if err := finish(ctx, d, spec, "none", s); err != nil {
-		return err
-	}
-	if len(spec.Values) > 0 {
-		return d.validateNodes(ctx)
-	}
-	return nil
 }
 
 // copyFeatures makes the features d's own, in single precision.
@@ -404,7 +381,7 @@ func storedData(ctx context.Context, f *store.File) (*Data, error) {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	var meta storeMeta
-	d := &Data{Name: "store:" + f.Path, Graph: &graph.CSR{}, Labels: &graph.Labels{}, simple: true, file: f}
+	d := &Data{Name: "store:" + f.Path, Graph: &graph.CSR{}, Labels: &graph.Labels{}, file: f}
 	fail := func(format string, args ...any) (*Data, error) {
 		return nil, fmt.Errorf("datasets: %s: %w: %w", f.Path, fmt.Errorf(format, args...), ErrFormat)
 	}
