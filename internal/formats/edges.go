@@ -103,6 +103,9 @@ func (e *edgeList) readEdges(path string) {
 	if e.findWeightColumn(); e.err != nil {
 		return
 	}
+	if from, number := parseID(p.example[0]); number && p.rows > 1 && p.Width > 2 && len(p.wanted) == 0 && !p.index && e.weight < 0 && p.counted(int(from)) {
+		e.ask(p, ": column 1 counts the lines, as the key of a database does: say columns=2,3 to read the ids from these, or columns=1,2 if it holds ids")
+	}
 	for k, j := range p.ends {
 		_, number := parseNumber(p.First[j])
 		dot := bytes.HasSuffix(p.First[j], []byte(".0"))

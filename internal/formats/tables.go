@@ -220,12 +220,17 @@ func (e *edgeList) hold(p *part) {
 // 0, 1, 2, ….
 func (p *part) isIndex() bool {
 	name := string(p.First[0])
-	index := p.rows > 0 && p.Width > 1 && (name == "" || name == "Unnamed: 0")
+	return p.rows > 0 && p.Width > 1 && (name == "" || name == "Unnamed: 0") && p.counted(0)
+}
+
+// counted tells whether the first column counts the rows after the first line from a number on.
+func (p *part) counted(from int) bool {
+	all := true
 	p.each(func(row int, r *table.Rows) bool {
-		index = index && string(r.Cells[0]) == strconv.Itoa(row)
-		return index
+		all = string(r.Cells[0]) == strconv.Itoa(from+row)
+		return all
 	})
-	return index
+	return all
 }
 
 // findEnds sets the columns that can hold ids.
