@@ -106,10 +106,7 @@ func (s *scheme) allKeys() []string {
 
 // openFiles reads the files, and applies the keys that all schemes of files share.
 func (f *scheme) openFiles(ctx context.Context, spec *location, o Options) (*Data, error) {
-	read := formats.Options{
-		Split: !splitAsked(spec), Direction: formats.Direction(strings.Trim(spec.Text("directed", ""), "0")), Weights: f.matrix && spec.Text("weights", "") == "1",
-		Lists: spec.Text("lists", ""), Links: spec.Text("links", ""), NoEdges: spec.Text("edges", "") == "none", Keys: spec.Values,
-	}
+	read := formats.Options{Split: !splitAsked(spec), Keys: spec.Values}
 	if madeOfGraph(spec.Text("features", "")) {
 		read.Keys = maps.Clone(spec.Values)
 		delete(read.Keys, "features")

@@ -24,7 +24,7 @@ const (
 // EdgeList reads a table of edges and the files beside it, as docs/data.md describes them. Of
 // o.Keys labels, features and nodes name the files. An edge list has no split.
 func EdgeList(ctx context.Context, path string, o Options) (*Set, error) {
-	e := &edgeList{reader: newReader(ctx, o), keys: o.Keys, ids: newNodeIDs(path), edges: new(part)}
+	e := &edgeList{reader: newReader(ctx, o), ids: newNodeIDs(path), edges: new(part)}
 	e.checkKeys()
 	for _, step := range []func(){func() { e.readEdges(path) }, e.readBeside, e.findHeaders, e.findWeights, e.findKeys, e.findOrder, e.makeSet, e.makeLabels, e.makeFeatures} {
 		if e.ok(ctx.Err()) {
@@ -37,8 +37,7 @@ func EdgeList(ctx context.Context, path string, o Options) (*Set, error) {
 // edgeList holds the contents of the files before the nodes are known.
 type edgeList struct {
 	*reader
-	keys map[string]string
-	ids  nodeIDs
+	ids nodeIDs
 
 	parts  []*part // all tables: the edges, then the others
 	edges  *part   // without First where the file has no data
@@ -361,7 +360,6 @@ func (e *edgeList) readBeside() {
 	e.checkSeveral(e.tables("features"))
 	switch path := e.keys["labels"]; {
 	case isNPY(path):
-		e.o.Lists = e.keys["lists"]
 		e.addArray(path, "labels", e.file(path).labels("", "nodes", false))
 	case isJSON(path):
 		if e.labelLists = e.readLists("labels", path); e.labelLists.multi && e.err == nil {

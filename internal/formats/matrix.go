@@ -200,7 +200,7 @@ func (p *pattern) tidy(r *reader) (loops int64, err error) {
 func (s *source) sciPyGraph(prefix string) {
 	rows, cols := s.matrixSize(prefix)
 	s.check(rows == cols, s.place(prefix, ""), "adjacency matrix is %d×%d, want square", rows, cols)
-	weighted := s.o.Weights
+	weighted := s.keys["weights"] == "1"
 	if s.has(prefix+"data") && !weighted {
 		s.note("%sdata not read: all edges have weight 1 (weights=1 reads it)", prefix)
 	}

@@ -56,7 +56,7 @@ func (s *source) heterophilous() {
 		s.checkIDs(a.Name(), "element %d is %d, outside [0, %d)", ends, n)
 		s.pairs(a.Name(), n, len(ends)/2, nil, func(k int) (int32, int32) { return ends[2*k], ends[2*k+1] })
 	}
-	s.o.Lists = "tasks"
+	s.lists = "tasks"
 	if s.labels("node_labels", n, false); s.err != nil {
 		return
 	}

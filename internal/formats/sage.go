@@ -21,7 +21,7 @@ import (
 //
 // Links that are numbers are places in the list of nodes, as networkx 1 wrote them, or ids, as
 // networkx 2 does. The file tells which if it has edges in place of links, if only one of the
-// two exists for all links, or if both are the same nodes. Otherwise o.Links must.
+// two exists for all links, or if both are the same nodes. Otherwise the key links must.
 func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 	path := prefix + "-G.json"
 	g := &sageGraph{reader: newReader(ctx, o), path: path, ids: newNodeIDs(path), place: make(map[int32]int32)}
@@ -187,7 +187,7 @@ func (g *sageGraph) number(path string) {
 
 // byID tells whether the links that are numbers are ids, not places.
 func (g *sageGraph) byID() bool {
-	links := g.o.Links
+	links := g.keys["links"]
 	if links != "" || g.edges {
 		return links != "order"
 	}
