@@ -114,7 +114,7 @@ func replaceable(path string, folder bool) error {
 }
 
 func convertToStore(ctx context.Context, text, path string, o Options) error {
-	spec, scheme, err := parse(text)
+	spec, scheme, err := parse(text, o)
 	if err != nil {
 		return err
 	}
@@ -122,6 +122,7 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 		return err
 	}
 	switch {
+	case scheme.own:
 	case scheme.name == "synth":
 		m, err := synthFromSpec(spec)
 		if err != nil {

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"context"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,7 @@ import (
 )
 
 func TestParseSpec(t *testing.T) {
-	for text, want := range map[string]*location{
+	for text, want := range map[string]*Spec{
 		"cora":                      {Path: "cora"},
 		"synth:demo":                {Scheme: "synth", Path: "demo"},
 		"npz:/a/b c.npz?split=3":    {Scheme: "npz", Path: "/a/b c.npz", Values: map[string]string{"split": "3"}},
@@ -30,7 +31,7 @@ func TestParseSpec(t *testing.T) {
 			t.Errorf("%q prints as %q", text, got)
 		}
 		want.text = text
-		if !cmp.Equal(got, want, cmp.AllowUnexported(location{})) {
+		if !cmp.Equal(got, want, cmp.AllowUnexported(Spec{})) {
 			t.Errorf("%q: got %+v, want %+v", text, got, want)
 		}
 	}
@@ -63,9 +64,34 @@ func TestBadSpec(t *testing.T) {
 	}
 }
 
-func TestValidateNothing(t *testing.T) {
+// A program's own scheme comes before the built-in ones, and its data are validated.
+func TestOwnScheme(t *testing.T) {
+	own := Scheme{Name: "own", Path: "N", Keys: []string{"bad"}, Open: func(_ context.Context, s *Spec) (*Data, error) {
+		d := made(t, 30, 1)
+		d.Name = ""
+		if s.Text("bad", "") != "" {
+			d.Split.Train = nil
+		}
+		return d, nil
+	}}
+	d, err := Open(context.Background(), "own:3", Options{Schemes: []Scheme{own}})
+	if err != nil || d.Name != "own:3" {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	for says, open := range map[string]func(context.Context, *Spec) (*Data, error){
+		"gave no data": nil,
+		"no data":          func(context.Context, *Spec) (*Data, error) { return nil, nil },
+	} {
+		none := Scheme{Name: "none", Open: open}
+		if _, err := Open(context.Background(), "none:3", Options{Schemes: []Scheme{none}}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("a scheme that opens nothing: error %v, want one with %q", err, says)
+		}
+	}
 	if err := new(Data).Validate(); err == nil || !strings.HasPrefix(err.Error(), "datasets: data without a name: ") {
 		t.Errorf("no data: error %v", err)
+	}
+	if _, err := Open(context.Background(), "own:3?bad=1", Options{Schemes: []Scheme{own}}); !errors.Is(err, graph.ErrInvalid) {
+		t.Errorf("invalid data: %v", err)
 	}
 }
 

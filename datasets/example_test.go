@@ -28,29 +28,35 @@ func ExampleOpen() {
 }
 
 // A program's own data set: two triangles, told apart by one feature.
-func ExampleData() {
-	b, err := graph.NewBuilder(6)
+func ExampleScheme() {
+	triangles := datasets.Scheme{
+		Name: "triangles", Path: "NAME", Summary: "two triangles",
+		Open: func(context.Context, *datasets.Spec) (*datasets.Data, error) {
+			b, err := graph.NewBuilder(6)
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range [][2]int32{{0, 1}, {1, 2}, {2, 0}, {3, 4}, {4, 5}, {5, 3}} {
+				if err := b.Add(e[0], e[1]); err != nil {
+					return nil, err
+				}
+			}
+			d := &datasets.Data{
+				Features: &graph.Features{Rows: 6, Cols: 1, Data: []float32{1, 0, 0, -1, 0, 0}},
+				Labels:   &graph.Labels{Classes: 2, Class: []int32{0, 0, 0, 1, 1, 1}},
+				Split:    datasets.Split{Train: []int32{0, 3}, Valid: []int32{1, 4}, Test: []int32{2, 5}},
+				Metric:   datasets.Accuracy,
+			}
+			d.Graph, d.Report = b.Build()
+			return d, nil
+		},
+	}
+	data, err := datasets.Open(context.Background(), "triangles:two", datasets.Options{Schemes: []datasets.Scheme{triangles}})
 	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := b.AddEdges([]graph.Edge{{U: 0, V: 1}, {U: 1, V: 2}, {U: 2, V: 0}, {U: 3, V: 4}, {U: 4, V: 5}, {U: 5, V: 3}}); err != nil {
-		fmt.Println(err)
-		return
-	}
-	data := &datasets.Data{
-		Name:     "triangles",
-		Features: &graph.Features{Rows: 6, Cols: 1, Data: []float32{1, 0, 0, -1, 0, 0}},
-		Labels:   &graph.Labels{Classes: 2, Class: []int32{0, 0, 0, 1, 1, 1}},
-		Split:    datasets.Split{Train: []int32{0, 3}, Valid: []int32{1, 4}, Test: []int32{2, 5}},
-		Metric:   datasets.Accuracy,
-	}
-	data.Graph, data.Report = b.Build()
-	if err := data.Validate(); err != nil {
 		fmt.Println(err)
 		return
 	}
 	info := datasets.Describe(data)
 	fmt.Println(info.Name, info.Nodes, info.Edges, info.Degree.Max)
-	// Output: triangles 6 6 2
+	// Output: triangles:two 6 6 2
 }

@@ -22,7 +22,7 @@ const (
 //	features=degree   1, and the logarithm of 1 + the degree
 //	features=onehot   a feature for each node, 1 for the node itself
 //	features=position 64 numbers that are alike for nodes near each other
-func (d *Data) makeFeatures(ctx context.Context, spec *location, hint string, byDegree bool) (err error) {
+func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, byDegree bool) (err error) {
 	how := spec.Text("features", "")
 	origin := ""
 	if how != "" && !madeOfGraph(how) && spec.Scheme != "edges" {

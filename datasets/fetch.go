@@ -37,7 +37,7 @@ type FetchProgress struct {
 func namedScheme() *scheme {
 	return &scheme{
 		path: "NAME", summary: "downloaded once, verified and kept as a store",
-		open: func(ctx context.Context, spec *location, o Options) (*Data, error) {
+		open: func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 			d, err := newFetcher(o).open(ctx, spec.Path, false)
 			return adjusted(ctx, d, spec, o.Schema, err)
 		},
@@ -174,7 +174,7 @@ func (f *fetcher) read(ctx context.Context, set *fetch.Set, dir string, notes []
 // convertMissing converts a large named data set that is not in the cache to a store at path.
 // It downloads and unpacks the files first, unless an earlier call did. It returns false for
 // all other data.
-func (f *fetcher) convertMissing(ctx context.Context, spec *location, path string) (done bool, err error) {
+func (f *fetcher) convertMissing(ctx context.Context, spec *Spec, path string) (done bool, err error) {
 	set, cached, err := f.find(spec.Path)
 	if spec.Scheme != "" || set == nil || !set.Large() {
 		return false, nil // also another scheme without a name

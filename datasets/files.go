@@ -16,7 +16,8 @@ type scheme struct {
 	name, path, summary string   // path: the part after the colon, in help texts
 	keys                []string // besides the keys of all schemes that read files
 
-	open func(ctx context.Context, spec *location, o Options) (*Data, error)
+	open func(ctx context.Context, spec *Spec, o Options) (*Data, error)
+	own  bool // it is one of Options.Schemes
 
 	// read reads files, in place of open. The rest is for it.
 	read        func(ctx context.Context, path string, o formats.Options) (*formats.Set, error)
@@ -78,7 +79,7 @@ func schemes() []scheme {
 		},
 		{
 			name: "store", path: "FILE", summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
-			open: func(ctx context.Context, spec *location, o Options) (*Data, error) {
+			open: func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 				d, err := openStore(ctx, spec.Path, o, false)
 				return adjusted(ctx, d, spec, o.Schema, err)
 			},
@@ -86,9 +87,28 @@ func schemes() []scheme {
 	}
 }
 
+// ownSchemes returns a program's own schemes in the same form.
+func ownSchemes(all []Scheme) (own []scheme) {
+	for _, s := range all {
+		own = append(own, scheme{
+			name: s.Name, path: s.Path, summary: s.Summary, keys: s.Keys, own: true,
+			open: func(ctx context.Context, spec *Spec, _ Options) (d *Data, err error) {
+				if s.Open != nil {
+					d, err = s.Open(ctx, spec)
+				}
+				if d == nil && err == nil {
+					err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.Name)
+				}
+				return d, err
+			},
+		})
+	}
+	return own
+}
+
 // allKeys returns the keys of the scheme.
 func (s *scheme) allKeys() []string {
-	if s.name == "synth" {
+	if s.own || s.name == "synth" {
 		return s.keys
 	}
 	keys := append(s.keys, "split", "seed", "stratify", "train", "valid", "test", "normalize", "metric", sparseKey)
@@ -105,7 +125,7 @@ func (s *scheme) allKeys() []string {
 }
 
 // openFiles reads the files, and applies the keys that all schemes of files share.
-func (f *scheme) openFiles(ctx context.Context, spec *location, o Options) (*Data, error) {
+func (f *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 	read := formats.Options{Split: !splitAsked(spec), Keys: spec.Values}
 	if madeOfGraph(spec.Text("features", "")) {
 		read.Keys = maps.Clone(spec.Values)

@@ -20,7 +20,7 @@ import (
 //	                       tables, numbers except columns of 0 and 1
 //
 // A schema, if not nil, says all this.
-func finish(ctx context.Context, d *Data, spec *location, byDefault string, s *Schema) error {
+func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schema) error {
 	if text, given := spec.Values["metric"]; given {
 		d.Metric = Metric(text) // checked by Validate
 	}
@@ -47,7 +47,7 @@ func finish(ctx context.Context, d *Data, spec *location, byDefault string, s *S
 }
 
 // joinTable makes features of tables.
-func (d *Data) joinTable(ctx context.Context, spec *location, scale bool) (err error) {
+func (d *Data) joinTable(ctx context.Context, spec *Spec, scale bool) (err error) {
 	if scale && d.unlabelled && d.table.Scaled() {
 		return fmt.Errorf("datasets: %q: the numbers of a table are scaled over the training nodes, and there are none without labels: say normalize=none here, and where the model was trained", spec)
 	}
@@ -64,7 +64,7 @@ func (d *Data) joinTable(ctx context.Context, spec *location, scale bool) (err e
 	return cmp.Or(err, ctx.Err())
 }
 
-func (d *Data) normalize(ctx context.Context, spec *location, how string) error {
+func (d *Data) normalize(ctx context.Context, spec *Spec, how string) error {
 	if how != "none" && d.Features.Half != nil {
 		if err := d.copyFeatures(); err != nil {
 			return err
@@ -100,7 +100,7 @@ func (d *Data) normalize(ctx context.Context, spec *location, how string) error 
 }
 
 // withoutLabels completes data without labels: see Options.Unlabelled.
-func (d *Data) withoutLabels(ctx context.Context, spec *location, normalize string, s *Schema) error {
+func (d *Data) withoutLabels(ctx context.Context, spec *Spec, normalize string, s *Schema) error {
 	for _, key := range []string{"split", "seed", "stratify", "train", "valid", "test", "metric"} {
 		if _, given := spec.Values[key]; given {
 			return fmt.Errorf("datasets: %q: %s needs labels, and there are none", spec, key)

@@ -230,7 +230,7 @@ func FuzzSpec(f *testing.F) {
 		if spec.String() != text || spec.Path == "" {
 			t.Errorf("%q parsed as %+v", text, spec)
 		}
-		scheme, err := findScheme(spec)
+		scheme, err := findScheme(spec, Options{})
 		if err != nil || spec.checkKeys(scheme.allKeys()) != nil {
 			return
 		}

@@ -12,7 +12,7 @@ import (
 // meant returns the SPEC that was probably meant by one without a scheme that names no data
 // set: a name in another spelling, such as "Cora" or "ogbn_arxiv", or the path of a file or
 // folder of a known form. It returns "" if there is none.
-func meant(s *location) string {
+func meant(s *Spec) string {
 	if path := meantPath(s.Path); path != "" {
 		return strings.Replace(s.text, s.Path, path, 1)
 	}

@@ -12,8 +12,21 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/fetch"
 )
 
+// Scheme is a data set or a format of a program's own. Open's data are validated.
+type Scheme struct {
+	Name    string   // the part of a SPEC before the colon
+	Path    string   // the part after the colon, in help texts: "FILE"
+	Summary string   // one sentence
+	Keys    []string // its keys after the question mark
+	Open    func(ctx context.Context, spec *Spec) (*Data, error)
+}
+
 // Options adjusts Open. The zero value is ready to use.
 type Options struct {
+	// Schemes are a program's own data sets and formats. They come before the
+	// built-in ones.
+	Schemes []Scheme
+
 	// Cache is the folder of downloaded data sets and of the records of valid
 	// stores. "" means $GCN_DATA, or else the folder gcn in the user's cache
 	// folder.
@@ -101,7 +114,7 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, err
 	}
-	s, scheme, err := parse(spec)
+	s, scheme, err := parse(spec, o)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +130,7 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 }
 
 // load is Open for a parsed SPEC of the scheme.
-func (s *scheme) load(ctx context.Context, spec *location, o Options) (d *Data, err error) {
+func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (d *Data, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -129,7 +142,12 @@ func (s *scheme) load(ctx context.Context, spec *location, o Options) (d *Data, 
 	if err != nil {
 		return nil, err
 	}
-	if d.Name = cmp.Or(d.Name, spec.String()); d.file == nil { // else openStore has checked it
+	d.Name = cmp.Or(d.Name, spec.String())
+	switch {
+	case d.file != nil: // openStore has checked it
+	case s.own:
+		err = d.validate(ctx)
+	default:
 		err = d.validateNodes(ctx) // the readers build valid graphs
 	}
 	if err != nil {
@@ -148,14 +166,14 @@ func checkContext(ctx context.Context) error {
 
 // CheckSpec reports a SPEC with an unknown scheme, name or key. It does not look
 // for a file at the path.
-func CheckSpec(spec string) error {
-	_, _, err := parse(spec)
+func CheckSpec(spec string, o Options) error {
+	_, _, err := parse(spec, o)
 	return err
 }
 
 // parse returns a SPEC's parts and its scheme. It checks that the scheme has the
 // keys.
-func parse(text string) (*location, *scheme, error) {
+func parse(text string, o Options) (*Spec, *scheme, error) {
 	s, err := parseSpec(text)
 	if err != nil {
 		return nil, nil, err
@@ -163,12 +181,12 @@ func parse(text string) (*location, *scheme, error) {
 	if _, err := os.Stat("~"); strings.HasPrefix(s.Path, "~/") && err != nil {
 		return nil, nil, fmt.Errorf("datasets: %q: the shell writes out ~ only at the beginning of a word: write $HOME%s", text, s.Path[1:])
 	}
-	scheme, err := findScheme(s)
+	scheme, err := findScheme(s, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	err = s.checkKeys(scheme.allKeys())
-	if err == nil && scheme.name != "synth" {
+	if err == nil && !scheme.own && scheme.name != "synth" {
 		err = s.checkChoices()
 	}
 	return s, scheme, err
@@ -188,14 +206,14 @@ func Verify(ctx context.Context, spec string, o Options) error {
 	return d.Close()
 }
 
-func findScheme(s *location) (*scheme, error) {
+func findScheme(s *Spec, o Options) (*scheme, error) {
 	if s.Scheme == "" {
 		if _, err := fetch.Find(s.Path); err == nil {
 			return namedScheme(), nil
 		}
 	}
 	var known []string
-	for _, scheme := range schemes() {
+	for _, scheme := range append(ownSchemes(o.Schemes), schemes()...) {
 		if scheme.name == s.Scheme {
 			return &scheme, nil
 		}

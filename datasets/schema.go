@@ -173,7 +173,7 @@ func quoted(names []string) string {
 }
 
 // encode gives the features the form that the schema says.
-func (s *Schema) encode(ctx context.Context, d *Data, spec *location) error {
+func (s *Schema) encode(ctx context.Context, d *Data, spec *Spec) error {
 	if how, given := spec.Values["normalize"]; given && how != s.Normalize {
 		return fmt.Errorf("datasets: %q: normalize=%s, and the model's data had normalize=%s: leave it out", spec, how, s.Normalize)
 	}

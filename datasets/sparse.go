@@ -28,7 +28,7 @@ const (
 )
 
 // chooseForm makes the features sparse or dense, by the key sparse or by their size.
-func (d *Data) chooseForm(spec *location) error {
+func (d *Data) chooseForm(spec *Spec) error {
 	form, x := spec.Text(sparseKey, ""), d.Features
 	if form == "" {
 		form = "1"

@@ -12,9 +12,9 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/formats"
 )
 
-// location is a parsed SPEC: SCHEME:PATH?key=value&key=value. Values may be
+// Spec is a parsed SPEC: SCHEME:PATH?key=value&key=value. Values may be
 // percent-encoded (%26 for &); the path may not.
-type location struct {
+type Spec struct {
 	Scheme string            // "" for a SPEC without a colon, which names a data set
 	Path   string            // up to the first question mark
 	Values map[string]string // nil without a question mark
@@ -24,8 +24,8 @@ type location struct {
 
 // parseSpec splits a SPEC into its parts. It reports an empty path, a pair that is
 // not key=value, and a key given twice.
-func parseSpec(text string) (*location, error) {
-	s := &location{text: text}
+func parseSpec(text string) (*Spec, error) {
+	s := &Spec{text: text}
 	rest, query, hasQuery := strings.Cut(text, "?")
 	if scheme, path, found := strings.Cut(rest, ":"); found {
 		if scheme == "" {
@@ -60,10 +60,10 @@ func parseSpec(text string) (*location, error) {
 }
 
 // String returns the SPEC as it was given.
-func (s *location) String() string { return s.text }
+func (s *Spec) String() string { return s.text }
 
 // Text returns the value of a key, or fallback if it is not given.
-func (s *location) Text(key, fallback string) string {
+func (s *Spec) Text(key, fallback string) string {
 	if v, found := s.Values[key]; found {
 		return v
 	}
@@ -72,7 +72,7 @@ func (s *location) Text(key, fallback string) string {
 
 // Int returns the value of a key as an integer in [least, most], or fallback if it
 // is not given.
-func (s *location) Int(key string, fallback, least, most int64) (int64, error) {
+func (s *Spec) Int(key string, fallback, least, most int64) (int64, error) {
 	v, found := s.Values[key]
 	if !found {
 		return fallback, nil
@@ -85,7 +85,7 @@ func (s *location) Int(key string, fallback, least, most int64) (int64, error) {
 }
 
 // Seed returns the value of a key as a seed, or fallback if it is not given.
-func (s *location) Seed(key string, fallback uint64) (uint64, error) {
+func (s *Spec) Seed(key string, fallback uint64) (uint64, error) {
 	v, found := s.Values[key]
 	if !found {
 		return fallback, nil
@@ -99,7 +99,7 @@ func (s *location) Seed(key string, fallback uint64) (uint64, error) {
 
 // Float returns the value of a key as a finite number in [least, most], or fallback
 // if it is not given.
-func (s *location) Float(key string, fallback, least, most float64) (float64, error) {
+func (s *Spec) Float(key string, fallback, least, most float64) (float64, error) {
 	v, found := s.Values[key]
 	if !found {
 		return fallback, nil
@@ -138,7 +138,7 @@ func choices(key string) []string {
 }
 
 // checkChoices reports the first key whose value is none of its choices.
-func (s *location) checkChoices() error {
+func (s *Spec) checkChoices() error {
 	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
 		if want := choices(key); want != nil && !slices.Contains(want, s.Values[key]) {
 			return fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, s.Values[key], strings.Join(want, ", "))
@@ -148,7 +148,7 @@ func (s *location) checkChoices() error {
 }
 
 // checkKeys reports the first key that is not allowed, in alphabetical order.
-func (s *location) checkKeys(allowed []string) error {
+func (s *Spec) checkKeys(allowed []string) error {
 	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
 		if slices.Contains(allowed, key) {
 			continue

@@ -20,7 +20,7 @@ import (
 const defaultSplit = "60/20/20"
 
 // splitAsked tells whether the SPEC asks for another split than the source's own.
-func splitAsked(spec *location) bool {
+func splitAsked(spec *Spec) bool {
 	for _, key := range []string{"split", "train", "valid", "test"} {
 		if _, given := spec.Values[key]; given {
 			return true
@@ -37,7 +37,7 @@ func splitAsked(spec *location) bool {
 //	stratify=1                         random, with the same shares of each class
 //
 // own says that d has the split of the source, which stays.
-func splitFromSpec(ctx context.Context, d *Data, spec *location, own bool) error {
+func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	if own {
 		for _, key := range []string{"seed", "stratify"} {
 			if _, given := spec.Values[key]; given {
@@ -100,7 +100,7 @@ func isSplitFile(text string) bool {
 
 // splitFromFiles reads the split from the file of the key split, or from the files of the
 // keys train, valid and test.
-func splitFromFiles(ctx context.Context, d *Data, spec *location, whole bool) error {
+func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error {
 	for _, key := range []string{"seed", "stratify", "train", "valid", "test"} {
 		if _, given := spec.Values[key]; given && (whole || key == "seed" || key == "stratify") {
 			return fmt.Errorf("datasets: %q: %s does not go with a split from files", spec, key)

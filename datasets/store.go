@@ -270,7 +270,7 @@ func (d *Data) notesWithSource() []string {
 
 // adjusted applies the keys of a SPEC to data from a store, unless opening it
 // failed. On an error it closes the data.
-func adjusted(ctx context.Context, d *Data, spec *location, s *Schema, err error) (*Data, error) {
+func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/synth"
 )
 
-func openSynth(ctx context.Context, spec *location, _ Options) (*Data, error) {
+func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
 	m, err := synthFromSpec(spec)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func openSynth(ctx context.Context, spec *location, _ Options) (*Data, error) {
 	})
 }
 
-func synthFromSpec(spec *location) (*synth.Model, error) {
+func synthFromSpec(spec *Spec) (*synth.Model, error) {
 	var m *synth.Model
 	var names []string
 	for _, known := range synth.Models() {

@@ -154,7 +154,7 @@ done in seconds.`,
 		return train.RunE(train, nil)
 	}
 	root.AddCommand(train, newTuneCommand(), newEvalCommand(), newPredictCommand(), newExportCommand(), newImportCommand(), newDatasetsCommand(),
-		newMethodsCommand(), newRecipesCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newCompletionCommand())
+		newMethodsCommand(), newRecipesCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newServeCommand(), newCompletionCommand())
 	return root, j
 }
 
@@ -211,7 +211,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		advice = ": separate the numbers of an option by commas"
 	} else if info, err := os.Stat(arg); err == nil && info.IsDir() && cmd.Flags().Lookup("run") != nil {
 		advice = ", did you mean --run " + shellWord(arg) + "?"
-	} else if cmd.Flags().Lookup("data") != nil && datasets.CheckSpec(arg) == nil {
+	} else if cmd.Flags().Lookup("data") != nil && datasets.CheckSpec(arg, datasets.Options{}) == nil {
 		advice = ", did you mean --data " + shellWord(arg) + "?"
 	}
 	return usagef("%s takes no arguments, got %q%s", cmd.CommandPath(), arg, advice)
