@@ -1,8 +1,8 @@
 package datasets
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -80,7 +80,7 @@ func TestOwnScheme(t *testing.T) {
 	}
 	for says, open := range map[string]func(context.Context, *Spec) (*Data, error){
 		"gave no data": nil,
-		"no data":          func(context.Context, *Spec) (*Data, error) { return nil, nil },
+		"no data":      func(context.Context, *Spec) (*Data, error) { return nil, nil },
 	} {
 		none := Scheme{Name: "none", Open: open}
 		if _, err := Open(context.Background(), "none:3", Options{Schemes: []Scheme{none}}); err == nil || !strings.Contains(err.Error(), says) {
