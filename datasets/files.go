@@ -125,13 +125,13 @@ func (s *scheme) allKeys() []string {
 }
 
 // openFiles reads the files, and applies the keys that all schemes of files share.
-func (f *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, error) {
+func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 	read := formats.Options{Split: !splitAsked(spec), Keys: spec.Values}
 	if madeOfGraph(spec.Text("features", "")) {
 		read.Keys = maps.Clone(spec.Values)
 		delete(read.Keys, "features")
 	}
-	if text, given := spec.Values["split"]; f.ownSplits && given && strings.Trim(text, "+-0123456789") == "" {
+	if text, given := spec.Values["split"]; s.ownSplits && given && strings.Trim(text, "+-0123456789") == "" {
 		number, err := spec.Int("split", 0, 0, math.MaxInt32)
 		if err != nil {
 			return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
@@ -141,23 +141,23 @@ func (f *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 	if o.Schema != nil && o.Schema.columnNames() != nil {
 		read.Columns = o.Schema.Columns
 	}
-	set, err := f.read(ctx, spec.Path, read)
+	set, err := s.read(ctx, spec.Path, read)
 	if err != nil {
 		return nil, err
 	}
 	if set.Labels == nil && !o.Unlabelled {
-		return nil, fmt.Errorf("datasets: %q: no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC", spec, f.labelHint)
+		return nil, fmt.Errorf("datasets: %q: no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC", spec, s.labelHint)
 	}
 	d := &Data{
 		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
-		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: f.metric,
+		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: s.metric,
 		table: set.Table,
 	}
-	if err := d.makeFeatures(ctx, spec, f.featureHint, f.byDegree); err != nil {
+	if err := d.makeFeatures(ctx, spec, s.featureHint, s.byDegree); err != nil {
 		return nil, err
 	}
 	if d.Labels == nil {
-		return d, d.withoutLabels(ctx, spec, f.normalize, o.Schema)
+		return d, d.withoutLabels(ctx, spec, s.normalize, o.Schema)
 	}
 	if d.Metric == "" {
 		d.Metric = metricFor(d.Labels)
@@ -168,7 +168,7 @@ func (f *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 	if err := splitFromSpec(ctx, d, spec, set.Split != nil); err != nil {
 		return nil, err
 	}
-	return d, finish(ctx, d, spec, f.normalize, o.Schema)
+	return d, finish(ctx, d, spec, s.normalize, o.Schema)
 }
 
 // metricFor returns the usual metric of labels whose source names none.
