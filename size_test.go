@@ -19,14 +19,14 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   8366,
+	"cmd/gcn":                   8360,
 	"cuda":                      2515,
 	"datasets":                  3072,
 	"examples":                  201,
-	"graph":                     1722,
+	"graph":                     1653,
 	"internal/argument":         9,
 	"internal/atomicfile":       141,
-	"internal/bench":            423,
+	"internal/bench":            428,
 	"internal/blas":             699,
 	"internal/crash":            21,
 	"internal/device":           804,
@@ -49,7 +49,7 @@ var ceilings = map[string]int{
 	"internal/plan":             1632,
 	"internal/pickle":           369,
 	"internal/reference":        320,
-	"internal/ranks":            710,
+	"internal/ranks":            704,
 	"internal/regularfile":      34,
 	"internal/report":           736,
 	"internal/reproduce":        3461,
@@ -62,15 +62,15 @@ var ceilings = map[string]int{
 	"internal/tfevents":         68,
 	"internal/tune":             354,
 	"internal/weights":          369,
-	"layers":                    2284,
-	"notebook":                  1101,
+	"layers":                    2291,
+	"notebook":                  1102,
 	"notebooks/kernel":          999,
 	"ops":                       4161,
-	"samplers":                  3838,
-	"samplers/samplertest":      696,
+	"samplers":                  3584,
+	"samplers/samplertest":      685,
 	"score":                     766,
-	"serve":                     871,
-	"study":                     3510,
+	"study":                     3519,
+	"serve":                     876,
 	"study/figure":              874,
 	"train":                     3488,
 }
@@ -79,7 +79,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 80    // lines of code in generated files
-	wordsOfPages   = 37500 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 29850 // without CHANGELOG.md, docs/results.md and docs/adr
 	wordsOfADRs    = 10000
 )
 

@@ -93,7 +93,7 @@ func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error)
 		return s, err
 	}
 	dropped := &samplers.DropEdges{Sampler: s, Rate: o.EdgeDropout}
-	return dropped, dropped.Validate()
+	return dropped, samplers.Prepare(dropped)
 }
 
 // newMethod builds the sampler that the options name.
@@ -149,7 +149,7 @@ func (o *trainOptions) fillDropoutNoise() error {
 		return usagef("--dropout-noise full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", defaultMethod, o.Method)
 	case excludes != "":
 		o.DropoutNoise = "" // the method then has none of its own
-	case o.DropoutNoise == "" && !o.namesParts() && method.FullDropoutNoise:
+	case o.DropoutNoise == "" && !o.namesParts() && method.FullDropoutNoise():
 		o.DropoutNoise = samplers.DropoutNoiseFull
 	}
 	return nil
@@ -273,7 +273,7 @@ func flagOf(option string) string {
 // option.
 func (o *trainOptions) checkEffects() error {
 	dropped := o.InputDropout > 0 && !o.InputLayer || o.Dropout > 0 && (o.Layers > 1 || len(o.Samples) > 1 || o.InputLayer)
-	own := !o.namesParts() && methodNamed(o.Method).FullDropoutNoise
+	own := !o.namesParts() && methodNamed(o.Method).FullDropoutNoise()
 	normed := o.LayerNorm || o.BatchNorm
 	switch {
 	case o.DropoutNoise == samplers.DropoutNoiseFull && !own && !dropped:

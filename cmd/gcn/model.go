@@ -100,19 +100,19 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 			return usagef("--exact-input=false: --method %s has exact input; use another method, such as %s", o.Method, paperMethod)
 		}
 		o.ExactInput = o.ExactInput || method.ExactInput
-		if method.Controlled && !method.ExactInput && o.Conv == convGAT {
+		if method.Controlled() && !method.ExactInput && o.Conv == convGAT {
 			return usagef("--method %s excludes --conv gat: attention keeps no history of activations; use another method", o.Method)
 		}
-		if method.Learned && o.Conv == convGAT {
+		if method.Learned() && o.Conv == convGAT {
 			return usagef("--method %s excludes --conv gat: its sampler learns from rows that attention does not propagate; use another method", o.Method)
 		}
-		if method.Learned && o.EdgeDropout > 0 {
+		if method.Learned() && o.EdgeDropout > 0 {
 			return usagef("--method %s excludes --edge-dropout: its sampler learns from the edges that it drew", o.Method)
 		}
-		if method.Learned && o.ownRows() {
+		if method.Learned() && o.ownRows() {
 			return usagef("--method %s excludes %s: it is the only method whose layers need not read the nodes that they compute", o.Method, o.ownRowsOption())
 		}
-		if method.Learned && o.Micro > 1 {
+		if method.Learned() && o.Micro > 1 {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", o.Method, o.Micro)
 		}
 	}

@@ -214,7 +214,7 @@ func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 			this, other = "method "+o.Method, "method ladies-cv"
 		}
 		return usagef("--%s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take --%s, or --micro 1", this, o.Micro, other)
-	case o.Seeds != seedsUniform && !o.namesParts() && methodNamed(o.Method).OwnOutputs:
+	case o.Seeds != seedsUniform && !o.namesParts() && methodNamed(o.Method).OwnOutputs():
 		return usagef("--seeds %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", o.Seeds, o.Method)
 	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
 		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)

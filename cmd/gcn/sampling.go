@@ -133,7 +133,7 @@ func (o *samplingOptions) keepsHistories() bool {
 	if o.namesParts() {
 		return o.controls()
 	}
-	return methodNamed(o.Method).Controlled
+	return methodNamed(o.Method).Controlled()
 }
 
 // refreshes reports whether activations are refreshed every --control-every mini-batches.
@@ -141,7 +141,7 @@ func (o *samplingOptions) refreshes() bool {
 	if o.namesParts() {
 		return o.Control == samplers.ControlRefresh.String()
 	}
-	return methodNamed(o.Method).Refreshed
+	return methodNamed(o.Method).Refreshed()
 }
 
 // checkControl reports parts whose estimate is biased, together with a control.
@@ -170,7 +170,7 @@ func (o *samplingOptions) biasedOption() string {
 // methodName returns the method's name, or the names of its parts if no method
 // has these parts.
 func (o *samplingOptions) methodName() string {
-	name, own := o.Method, methodNamed(o.Method).FullDropoutNoise
+	name, own := o.Method, methodNamed(o.Method).FullDropoutNoise()
 	if o.namesParts() {
 		name, own = o.partsName(), false
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/mpi"
 	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -300,11 +299,6 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	}
 	if model.Bound, err = j.bound.bound(o.Device); err != nil {
 		return nil, err
-	}
-	if d, ok := model.Batch.Sampler().(samplers.Describer); ok {
-		if text := d.Describe(); text != "" {
-			j.say("%s", text)
-		}
 	}
 	if o.EvalEvery == autoInterval {
 		if err := j.chooseInterval(ctx, model, data); err != nil {
