@@ -132,7 +132,7 @@ func (s *Schema) compareFeatures(got *Schema) error {
 		switch {
 		case !slices.Equal(a.Values, b.Values):
 			return fmt.Errorf("column %s became the values %s, and in the model's data %s: name the source of a store, or to resume, the run's own data", columnText(k, a), quoted(a.Values), quoted(b.Values))
-		case a.Mean != b.Mean || a.Deviation != b.Deviation:
+		case max(math.Abs(a.Mean-b.Mean), math.Abs(a.Deviation-b.Deviation)) > 1e-9*b.Deviation: // not of another order of the sums
 			return fmt.Errorf("column %s was scaled by the mean %.6g and the deviation %.6g, and in the model's data by %.6g and %.6g: name the source of a store, or to resume, the run's own data",
 				columnText(k, a), a.Mean, a.Deviation, b.Mean, b.Deviation)
 		case a.Missing != b.Missing:
