@@ -19,9 +19,9 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   8379,
+	"cmd/gcn":                   8431,
 	"cuda":                      2515,
-	"datasets":                  3072,
+	"datasets":                  3168,
 	"examples":                  201,
 	"graph":                     1653,
 	"internal/argument":         9,
@@ -69,7 +69,7 @@ var ceilings = map[string]int{
 	"samplers":                  3584,
 	"samplers/samplertest":      685,
 	"score":                     775,
-	"study":                     3519,
+	"study":                     3611,
 	"serve":                     876,
 	"study/figure":              874,
 	"train":                     3608,

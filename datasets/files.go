@@ -25,7 +25,6 @@ type scheme struct {
 	normalize   string // default of the key normalize; "" is none
 	labelHint   string // how to add labels
 	featureHint string // how to add features
-	byDegree    bool   // without features, nodes have their degrees
 	matrix      bool   // the graph is a sparse matrix, whose values can be weights
 	twoWay      bool   // the source has no directions
 	ownSplits   bool   // split=K is the number of one of the source's own splits, from 0
@@ -56,7 +55,7 @@ func schemes() []scheme {
 				"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "nodes-header", "columns", "labels-columns", "features-columns", "nodes-columns",
 				"sep", "comments", "decimal", "missing", "unlabelled", "lists",
 			},
-			labelHint: " (labels=FILE)", byDegree: true, read: formats.EdgeList,
+			labelHint: " (labels=FILE)", featureHint: " (features=FILE)", read: formats.EdgeList,
 		},
 		{
 			name: "saint", path: "DIR", summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
@@ -65,7 +64,7 @@ func schemes() []scheme {
 		},
 		{
 			name: "sage", path: "PREFIX", summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
-			keys: []string{"links"}, metric: MicroF1, normalize: "standardize", byDegree: true,
+			keys: []string{"links"}, metric: MicroF1, normalize: "standardize", featureHint: " (-feats.npy)",
 			twoWay: true, read: formats.SAGE,
 		},
 		{
@@ -153,7 +152,7 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: s.metric,
 		table: set.Table,
 	}
-	if err := d.makeFeatures(ctx, spec, s.featureHint, s.byDegree); err != nil {
+	if err := d.makeFeatures(ctx, spec, s.featureHint, o.Schema); err != nil {
 		return nil, err
 	}
 	if d.Labels == nil {

@@ -19,9 +19,6 @@ import (
 // the graph (onehot, position) are an error.
 func (d *Data) ReadFeatures(text []byte) ([]float32, error) {
 	row, err := d.encoding.newRow(text)
-	if d.encoding.Normalize == "row" {
-		normalizeRow(row)
-	}
 	if err == nil && len(row) != d.Features.Cols {
 		err = fmt.Errorf("%d features, and the nodes of the graph have %d", len(row), d.Features.Cols)
 	}
@@ -31,11 +28,23 @@ func (d *Data) ReadFeatures(text []byte) ([]float32, error) {
 	return row, nil
 }
 
+// NewFeatures is ReadFeatures for a new node with the given number of neighbours. With
+// features=degree the text may be empty: the features are then made of this number.
+func (d *Data) NewFeatures(text []byte, neighbors int) ([]float32, error) {
+	if len(text) > 0 || d.encoding.Made != degreeKey {
+		return d.ReadFeatures(text)
+	}
+	row := make([]float32, 2)
+	degreeRow(row, neighbors)
+	d.encoding.scaleRow(row)
+	return row, nil
+}
+
 // newRow returns the features of a new node that JSON gives.
 func (s *Schema) newRow(text []byte) ([]float32, error) {
 	names := s.columnNames()
 	switch object := bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")); {
-	case s.Made != "":
+	case s.ofOneGraph():
 		return nil, fmt.Errorf("a node that the graph does not hold has no features=%s: train with features=%s", s.Made, degreeKey)
 	case object && names == nil:
 		return nil, errors.New("the features have no names: want an array of numbers")
@@ -54,11 +63,20 @@ func (s *Schema) newRow(text []byte) ([]float32, error) {
 		if v == nil {
 			return nil, fmt.Errorf("feature %d is null", k)
 		}
-		if row[k] = *v; k < len(s.Columns) {
-			row[k] = s.Columns[k].Scaled(*v)
-		}
+		row[k] = *v
 	}
+	s.scaleRow(row)
 	return row, nil
+}
+
+// scaleRow scales the features of a new node as those of the data were.
+func (s *Schema) scaleRow(row []float32) {
+	for k, v := range row[:min(len(row), len(s.Columns))] {
+		row[k] = s.Columns[k].Scaled(v)
+	}
+	if s.Normalize == "row" {
+		normalizeRow(row)
+	}
 }
 
 // namedRow returns the features of the columns of tables that a JSON object gives.
@@ -78,6 +96,9 @@ func (s *Schema) namedRow(text []byte) (row []float32, err error) {
 	}
 	if len(given) > 0 {
 		return nil, fmt.Errorf("no feature %s: want %s", quoted(slices.Sorted(maps.Keys(given))), quoted(s.columnNames()))
+	}
+	if s.Normalize == "row" {
+		normalizeRow(row)
 	}
 	return row, nil
 }
