@@ -30,7 +30,7 @@ func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 		return nil, err
 	}
 	changed := &Data{
-		Name: d.Name, Directed: d.Directed, Metric: d.Metric, encoding: d.encoding, simple: true, unlabelled: d.unlabelled,
+		Name: d.Name, Directed: d.Directed, Metric: d.Metric, encoding: d.encoding, unlabelled: d.unlabelled,
 		Graph:    &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, 1, n+1)},
 		Features: &graph.Features{Rows: n, Cols: cols, Data: make([]float32, 0, n*cols)},
 		Labels:   &graph.Labels{Classes: d.Labels.Classes, Tasks: d.Labels.Tasks, Names: d.Labels.Names},

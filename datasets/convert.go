@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/fetch"
 	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/store"
@@ -21,9 +20,8 @@ import (
 )
 
 // Convert writes the data set of a SPEC to a store. If the path ends in a slash, it writes
-// a folder of NumPy files; if the path begins with ogb:, a folder in OGB's binary layout.
-// See WriteStore, o.Precision, o.Propagated, WriteNumPy and WriteOGB. It returns the SPEC of
-// the result.
+// a folder of NumPy files. See WriteStore, o.Precision, o.Propagated and WriteNumPy. It returns
+// the SPEC of the result.
 //
 // Convert never holds P·X, or the features of generated data, in memory whole. It builds two
 // kinds of graphs in nameless files: one of OGB's binary layout, and a generated one that does
@@ -41,43 +39,36 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	if err := o.Precision.check(); err != nil {
 		return "", err
 	}
-	dir, toOGB := strings.CutPrefix(path, "ogb:")
-	folder := !toOGB && (strings.HasSuffix(path, "/") || strings.HasSuffix(path, string(filepath.Separator)))
-	switch isHalf := o.Precision == Float16; {
-	case toOGB && (isHalf || o.Propagated):
-		return "", fmt.Errorf("datasets: %s: OGB's layout holds features as float32, and not P·X; float16 and P·X are for a store", path)
-	case folder && isHalf:
+	folder := strings.HasSuffix(path, "/") || strings.HasSuffix(path, string(filepath.Separator))
+	switch {
+	case folder && o.Precision == Float16:
 		return "", fmt.Errorf("datasets: %s: NumPy files hold features as float32; float16 is for a store", path)
 	case folder && o.Propagated:
 		return "", fmt.Errorf("datasets: %s: NumPy files have no place for propagated features; a store has", path)
-	case !toOGB:
-		if err := replaceable(path, folder); err != nil {
-			return "", err
-		}
 	}
-	if !toOGB && !folder {
-		if err := convertToStore(ctx, spec, path, o); err != nil {
-			return "", err
-		}
-		d, err := openStore(ctx, path, o, true)
+	if err := replaceable(path, folder); err != nil {
+		return "", err
+	}
+	if folder {
+		d, err := Open(ctx, spec, o)
 		if err != nil {
 			return "", err
 		}
-		return "store:" + path, d.Close()
+		defer d.Close() // it was only read
+		return d.writtenSpec(path), WriteNumPy(ctx, path, d)
 	}
-	d, err := Open(ctx, spec, o)
+	if err := convertToStore(ctx, spec, path, o); err != nil {
+		return "", err
+	}
+	d, err := openStore(ctx, path, o, true)
 	if err != nil {
 		return "", err
 	}
-	defer d.Close() // it was only read
-	if toOGB {
-		return d.writtenSpec("ogb", dir), WriteOGB(ctx, dir, d)
-	}
-	return d.writtenSpec("npy", dir), WriteNumPy(ctx, dir, d)
+	return "store:" + path, d.Close()
 }
 
 // writtenSpec returns the SPEC that reads d from the folder to which it was written.
-func (d *Data) writtenSpec(scheme, dir string) string {
+func (d *Data) writtenSpec(dir string) string {
 	var keys []string
 	if d.Metric != metricFor(d.Labels) {
 		keys = append(keys, "metric="+string(d.Metric))
@@ -85,10 +76,10 @@ func (d *Data) writtenSpec(scheme, dir string) string {
 	if d.Directed {
 		keys = append(keys, "directed=out") // rows of the graph as they are
 	}
-	if scheme == "npy" && formats.OneHot(d.Labels.Multi, d.Labels.Tasks) != nil {
+	if formats.OneHot(d.Labels.Multi, d.Labels.Tasks) != nil {
 		keys = append(keys, "lists=tasks")
 	}
-	spec := scheme + ":" + filepath.Clean(dir)
+	spec := "npy:" + filepath.Clean(dir)
 	if len(keys) > 0 {
 		spec += "?" + strings.Join(keys, "&")
 	}
@@ -98,30 +89,28 @@ func (d *Data) writtenSpec(scheme, dir string) string {
 // replaceable reports something at path that Convert must not replace.
 func replaceable(path string, folder bool) error {
 	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !folder:
-		// Known now, and not after the hours that a large conversion takes.
-		if _, err := os.Stat(filepath.Dir(path)); err != nil {
-			return fmt.Errorf("datasets: the folder of the store: %w", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		if folder {
+			return nil
 		}
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		// Known now, and not after the hours that a large conversion takes.
+		if _, err = os.Stat(filepath.Dir(path)); err == nil {
+			return nil
+		}
+	}
+	is := folder
+	if err == nil && !folder && info.Mode().IsRegular() {
+		is, err = store.Is(path)
+	}
+	switch {
 	case err != nil:
 		return fmt.Errorf("datasets: %w", err)
 	case folder && !info.IsDir():
 		return fmt.Errorf("datasets: %s: there already, and not a folder", path)
-	case folder:
-		return nil // its other files stay
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("datasets: %s: there already, and not a file; a path that ends in a slash is a folder of NumPy files", path)
+	case !is:
+		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced; a path that ends in a slash is a folder of NumPy files", path)
 	}
-	if is, err := store.Is(path); err != nil {
-		return fmt.Errorf("datasets: %w", err)
-	} else if !is {
-		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced", path)
-	}
-	return nil
+	return nil // the other files of a folder stay
 }
 
 func convertToStore(ctx context.Context, text, path string, o Options) error {
@@ -133,14 +122,14 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 		return err
 	}
 	switch {
-	case !scheme.builtin:
-	case scheme.Name == "synth":
+	case scheme.own:
+	case scheme.name == "synth":
 		m, err := synthFromSpec(spec)
 		if err != nil {
 			return err
 		}
 		return convertSynth(ctx, m, text, path, &o)
-	case scheme.Name == "ogb" && len(spec.Values) == 0:
+	case scheme.name == "ogb" && len(spec.Values) == 0:
 		folder, err := formats.OpenOGBBinary(ctx, spec.Path, formats.Options{Split: true})
 		if err != nil {
 			return err
@@ -152,7 +141,7 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 	if !o.Propagated && (o.Memory > 0 || o.Scratch != "") {
 		return fmt.Errorf("datasets: %q is converted in memory: only synth:, OGB's binary folders without keys, and P·X are converted within a number of bytes", spec)
 	}
-	d, err := scheme.open(ctx, spec)
+	d, err := scheme.load(ctx, spec, o)
 	if err != nil {
 		return err
 	}
@@ -168,7 +157,7 @@ const synthBuffer = 1 << 24
 func convertSynth(ctx context.Context, m *synth.Model, spec, path string, o *Options) error {
 	s := m.Source()
 	return o.convertLarge(ctx, path, largeGraph{
-		name: spec, nodes: m.Nodes, edges: m.Edges, memory: m.TableBytes(), width: m.Features,
+		name: spec, nodes: m.Nodes, edges: m.Edges, memory: m.TableBytes(),
 		put: func(b *graph.Builder) error {
 			return s.Edges(ctx, b.AddEdges, func(share float64) {
 				o.progress(FetchProgress{Name: spec, Stage: "edges", Done: int64(share * 8 * float64(m.Edges)), Total: 8 * m.Edges})
@@ -187,7 +176,7 @@ func convertSynth(ctx context.Context, m *synth.Model, spec, path string, o *Opt
 // convertOGB converts a folder in OGB's binary layout. d has its name, source and first notes.
 func convertOGB(ctx context.Context, f *formats.OGBBinary, d *Data, path string, o *Options) error {
 	return o.convertLarge(ctx, path, largeGraph{
-		name: d.Name, nodes: f.Nodes, edges: f.Edges, memory: int64(f.Nodes) * int64(4*max(f.Labels.Tasks, 1)+4), width: f.Width,
+		name: d.Name, nodes: f.Nodes, edges: f.Edges, memory: int64(f.Nodes) * int64(4*max(f.Labels.Tasks, 1)+4),
 		put: func(b *graph.Builder) error {
 			done := int64(0)
 			return f.EachEdges(ctx, func(edges []graph.Edge) error {
@@ -206,7 +195,6 @@ func convertOGB(ctx context.Context, f *formats.OGBBinary, d *Data, path string,
 
 // convert writes data whose features come from a source, and reports the progress.
 func (o *Options) convert(ctx context.Context, path string, d *Data, features func(put func([]float32) error) error) error {
-	d.simple = true
 	if err := d.validateLabels(); err != nil {
 		return err
 	}
@@ -222,11 +210,11 @@ func (o *Options) convert(ctx context.Context, path string, d *Data, features fu
 
 // largeGraph is a graph that need not fit in memory.
 type largeGraph struct {
-	name         string
-	nodes, width int   // width counts the features
-	edges        int64 // at most
-	memory       int64 // bytes that the source takes itself
-	put          func(*graph.Builder) error
+	name   string
+	nodes  int
+	edges  int64 // at most
+	memory int64 // bytes that the source takes itself
+	put    func(*graph.Builder) error
 }
 
 // convertLarge builds an undirected graph, with its edges and its rows in files unless they fit in
@@ -259,9 +247,6 @@ func (o *Options) convertLarge(ctx context.Context, path string, g largeGraph, w
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fail(err)
 	}
-	if err := o.checkSpace(dir, filepath.Dir(path), g); err != nil {
-		return fail(err)
-	}
 	if err := b.Spill(dir, g.edges); err != nil {
 		return fail(err)
 	}
@@ -276,23 +261,6 @@ func (o *Options) convertLarge(ctx context.Context, path string, g largeGraph, w
 	}
 	defer func() { err = errors.Join(err, free()) }()
 	return write(a, report)
-}
-
-// checkSpace reports a disk that cannot hold the store and, while it is written, the rows of
-// the graph.
-func (o *Options) checkSpace(scratch, dir string, g largeGraph) error {
-	value, rows := int64(4), int64(8) // bytes of a feature, and of both directions of an edge
-	if o.Precision == Float16 {
-		value = 2
-	}
-	if o.Propagated {
-		value *= 2
-	}
-	if scratch == dir {
-		rows *= 2
-	}
-	const node = 8 + 4 + 4 // offset, class, split
-	return fetch.CheckSpace(dir, rows*g.edges+int64(g.nodes)*(node+value*int64(g.width)), "the conversion")
 }
 
 // memoryBudget returns the bytes that a conversion may take.

@@ -63,7 +63,6 @@ type Data struct {
 
 	table *formats.Table // features in tables until finish joins them; nil: there are none
 
-	simple     bool // the graph is valid: it was checked, or built so
 	unlabelled bool // Options.Unlabelled allowed them
 
 	source string      // SPEC of the stored data; "" unless they come from a store

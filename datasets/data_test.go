@@ -79,8 +79,8 @@ func TestOwnScheme(t *testing.T) {
 		t.Errorf("got %+v, %v", d, err)
 	}
 	for says, open := range map[string]func(context.Context, *Spec) (*Data, error){
-		"no function Open": nil,
-		"no data":          func(context.Context, *Spec) (*Data, error) { return nil, nil },
+		"gave no data": nil,
+		"no data":      func(context.Context, *Spec) (*Data, error) { return nil, nil },
 	} {
 		none := Scheme{Name: "none", Open: open}
 		if _, err := Open(context.Background(), "none:3", Options{Schemes: []Scheme{none}}); err == nil || !strings.Contains(err.Error(), says) {

@@ -7,10 +7,9 @@
 //	synth:NAME (no files)                         ─┴▶ datasets.Open ─▶ Data{Graph, Features, Labels, Split} ─▶ samplers, train
 //
 // A SPEC names a data set: SCHEME:PATH?key=value&key=value, such as "synth:demo",
-// "npz:tolokers.npz?split=3" or "planetoid:planetoid/cora". Schemes lists the
-// built-in schemes with their keys; Options.Schemes adds a program's own. A SPEC
-// without a scheme is the name of a data set that is downloaded once and kept in a
-// cache; see Fetch.
+// "npz:tolokers.npz?split=3" or "planetoid:planetoid/cora". List has the schemes with
+// their keys. A SPEC without a scheme is the name of a data set that is downloaded once
+// and kept in a cache; see Fetch. Options.Schemes adds a program's own schemes.
 //
 // Convert writes any data set as a store, a file that is mapped into memory when
 // it is opened. See WriteStore, and Data.Close for how long its arrays live.

@@ -34,11 +34,10 @@ type FetchProgress struct {
 }
 
 // namedScheme opens named data sets. It downloads those that are not in the cache.
-func namedScheme(o Options) *Scheme {
-	return &Scheme{
-		Path: "NAME", Summary: "downloaded once, verified and kept as a store",
-		Keys: fileKeys(),
-		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
+func namedScheme() *scheme {
+	return &scheme{
+		path: "NAME", summary: "downloaded once, verified and kept as a store",
+		open: func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 			d, err := newFetcher(o).open(ctx, spec.Path, false)
 			return adjusted(ctx, d, spec, o.Schema, err)
 		},

@@ -11,41 +11,43 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/formats"
 )
 
-type fileScheme struct {
-	name, path, summary string
-	keys                []string // besides the keys of all file schemes
-	metric              Metric   // "" is the usual one of the labels
-	normalize           string   // default of the key normalize; "" is none
-	labelHint           string   // how to add labels
-	featureHint         string   // the same of features
+// scheme is one way to get a data set. Its name is the part of a SPEC before the colon.
+type scheme struct {
+	name, path, summary string   // path: the part after the colon, in help texts
+	keys                []string // besides the keys of all schemes that read files
 
-	matrix bool // the graph is a sparse matrix, whose values can be weights
-	twoWay bool // the source has no directions
+	open func(ctx context.Context, spec *Spec, o Options) (*Data, error)
+	own  bool // it is one of Options.Schemes
 
-	read func(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error)
+	// read reads files, in place of open. The rest is for it.
+	read        func(ctx context.Context, path string, o formats.Options) (*formats.Set, error)
+	metric      Metric // "" is the usual one of the labels
+	normalize   string // default of the key normalize; "" is none
+	labelHint   string // how to add labels
+	featureHint string // how to add features
+	matrix      bool   // the graph is a sparse matrix, whose values can be weights
+	twoWay      bool   // the source has no directions
+	ownSplits   bool   // split=K is the number of one of the source's own splits, from 0
 }
 
-// atPath adapts a reader that needs nothing of the SPEC but its path.
-func atPath(read func(ctx context.Context, path string, o formats.Options) (*formats.Set, error)) func(context.Context, *Spec, formats.Options) (*formats.Set, error) {
-	return func(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-		return read(ctx, spec.Path, o)
-	}
-}
-
-// fileSchemes returns the schemes that read files, in the order of the manual.
-func fileSchemes(o Options) []Scheme {
-	all := []fileScheme{
+// schemes returns all schemes, in the order of the manual.
+func schemes() []scheme {
+	return []scheme{
+		{
+			name: "synth", path: "NAME", summary: "generated from a seed, no files: communities that edges, features and labels follow",
+			keys: []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"}, open: openSynth,
+		},
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
-			keys: []string{"edges", "lists"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: readNPYFolder,
+			keys: []string{"edges", "lists"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: formats.NPYFolder,
 		},
 		{
 			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
-			twoWay: true, read: atPath(formats.Planetoid),
+			twoWay: true, read: formats.Planetoid,
 		},
 		{
 			name: "ogb", path: "DIR", summary: "an unzipped OGB node-property folder (raw/, split/)",
-			read: atPath(formats.OGB),
+			read: formats.OGB,
 		},
 		{
 			name: "edges", path: "FILE", summary: "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)",
@@ -53,97 +55,119 @@ func fileSchemes(o Options) []Scheme {
 				"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "nodes-header", "columns", "labels-columns", "features-columns", "nodes-columns",
 				"sep", "comments", "decimal", "missing", "unlabelled", "lists",
 			},
-			labelHint: " (labels=FILE)", featureHint: " (features=FILE)", read: readEdgeList,
+			labelHint: " (labels=FILE)", featureHint: " (features=FILE)", read: formats.EdgeList,
 		},
 		{
 			name: "saint", path: "DIR", summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
 			metric: MicroF1, normalize: "standardize",
-			matrix: true, labelHint: " (class_map.json)", featureHint: " (feats.npy)", read: atPath(formats.SAINT),
+			matrix: true, labelHint: " (class_map.json)", featureHint: " (feats.npy)", read: formats.SAINT,
 		},
 		{
 			name: "sage", path: "PREFIX", summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
 			keys: []string{"links"}, metric: MicroF1, normalize: "standardize", featureHint: " (-feats.npy)",
-			twoWay: true, read: atPath(formats.SAGE),
+			twoWay: true, read: formats.SAGE,
 		},
 		{
 			name: "dgl-reddit", path: "DIR", summary: "DGL's reddit_data.npz and reddit_graph.npz",
 			metric: MicroF1,
-			matrix: true, read: atPath(formats.DGLReddit),
+			matrix: true, read: formats.DGLReddit,
 		},
 		{
 			name: "npz", path: "FILE", summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
-			keys: []string{"lists"}, matrix: true, labelHint: " (labels)", read: readArchive,
+			keys: []string{"lists"}, matrix: true, ownSplits: true, labelHint: " (labels)", read: formats.NPZ,
+		},
+		{
+			name: "store", path: "FILE", summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
+			open: func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
+				d, err := openStore(ctx, spec.Path, o, false)
+				return adjusted(ctx, d, spec, o.Schema, err)
+			},
 		},
 	}
-	schemes := make([]Scheme, len(all))
-	for k, f := range all {
-		schemes[k] = Scheme{builtin: true, Name: f.name, Path: f.path, Summary: f.summary, Keys: f.allKeys(), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
+}
+
+// ownSchemes returns a program's own schemes in the same form.
+func ownSchemes(all []Scheme) (own []scheme) {
+	for _, s := range all {
+		own = append(own, scheme{
+			name: s.Name, path: s.Path, summary: s.Summary, keys: s.Keys, own: true,
+			open: func(ctx context.Context, spec *Spec, _ Options) (d *Data, err error) {
+				if s.Open != nil {
+					d, err = s.Open(ctx, spec)
+				}
+				if d == nil && err == nil {
+					err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.Name)
+				}
+				return d, err
+			},
+		})
 	}
-	return schemes
+	return own
 }
 
 // allKeys returns the keys of the scheme.
-func (f fileScheme) allKeys() []string {
-	keys := append(fileKeys(f.keys...), "features")
-	if !f.twoWay {
-		keys = append(keys, "directed")
+func (s *scheme) allKeys() []string {
+	if s.own || s.name == "synth" {
+		return s.keys
 	}
-	if f.matrix {
+	keys := append(s.keys, "split", "seed", "stratify", "train", "valid", "test", "normalize", "metric", sparseKey)
+	if s.read != nil {
+		keys = append(keys, "features")
+		if !s.twoWay {
+			keys = append(keys, "directed")
+		}
+	}
+	if s.matrix {
 		keys = append(keys, "weights")
 	}
 	return keys
 }
 
-// open reads the files, and applies the keys that all file schemes share.
-func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, error) {
-	direction, err := spec.Choice("directed", "0", string(formats.Out), string(formats.In))
-	if err != nil {
-		return nil, err
+// openFiles reads the files, and applies the keys that all schemes of files share.
+func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, error) {
+	read := formats.Options{Split: !splitAsked(spec), Keys: spec.Values}
+	if madeOfGraph(spec.Text("features", "")) {
+		read.Keys = maps.Clone(spec.Values)
+		delete(read.Keys, "features")
 	}
-	if direction == "0" {
-		direction = string(formats.Undirected)
-	}
-	read := formats.Options{Split: !splitAsked(spec), Direction: formats.Direction(direction), Lists: spec.Text("lists", ""), Links: spec.Text("links", "")}
-	if f.matrix {
-		weights, err := spec.Choice("weights", "0", "1")
+	if text, given := spec.Values["split"]; s.ownSplits && given && strings.Trim(text, "+-0123456789") == "" {
+		number, err := spec.Int("split", 0, 0, math.MaxInt32)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
 		}
-		read.Weights = weights == "1"
+		read.Split, read.Number = true, int(number)
 	}
 	if o.Schema != nil && o.Schema.columnNames() != nil {
 		read.Columns = o.Schema.Columns
 	}
-	set, err := f.read(ctx, spec, read)
+	set, err := s.read(ctx, spec.Path, read)
 	if err != nil {
 		return nil, err
 	}
 	if set.Labels == nil && !o.Unlabelled {
-		return nil, fmt.Errorf("datasets: %q: no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC", spec, f.labelHint)
+		return nil, fmt.Errorf("datasets: %q: no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC", spec, s.labelHint)
 	}
 	d := &Data{
 		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
-		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: f.metric, simple: true,
+		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: s.metric,
 		table: set.Table,
 	}
-	if err := d.makeFeatures(ctx, spec, f.featureHint, o.Schema); err != nil {
+	if err := d.makeFeatures(ctx, spec, s.featureHint, o.Schema); err != nil {
 		return nil, err
 	}
 	if d.Labels == nil {
-		return d, d.withoutLabels(ctx, spec, f.normalize, o.Schema)
+		return d, d.withoutLabels(ctx, spec, s.normalize, o.Schema)
 	}
 	if d.Metric == "" {
 		d.Metric = metricFor(d.Labels)
 	}
 	if set.Split != nil {
-		if err := checkNoSeed(spec); err != nil {
-			return nil, err
-		}
 		d.Split = Split(*set.Split)
-	} else if err := splitFromSpec(ctx, d, spec); err != nil {
+	}
+	if err := splitFromSpec(ctx, d, spec, set.Split != nil); err != nil {
 		return nil, err
 	}
-	return d, finish(ctx, d, spec, f.normalize, o.Schema)
+	return d, finish(ctx, d, spec, s.normalize, o.Schema)
 }
 
 // metricFor returns the usual metric of labels whose source names none.
@@ -152,53 +176,4 @@ func metricFor(y *graph.Labels) Metric {
 		return ROCAUC
 	}
 	return Accuracy
-}
-
-// readNPYFolder reads a folder of NumPy files. With edges=none it needs no graph.
-func readNPYFolder(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-	edges, err := spec.Choice("edges", "", "none")
-	if err != nil {
-		return nil, err
-	}
-	return formats.NPYFolder(ctx, spec.Path, o, edges == "none")
-}
-
-// readEdgeList reads an edge list. docs/data.md describes the keys.
-func readEdgeList(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-	for _, choice := range []struct {
-		key     string
-		allowed []string
-	}{
-		{"ids", []string{formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames}},
-		{"sep", []string{"comma", "tab", "space", "semicolon"}},
-		{"decimal", []string{"comma", "point"}},
-		{"lists", []string{"sets", "multi-hot", "tasks"}},
-		{"header", nil}, {"labels-header", nil}, {"features-header", nil}, {"nodes-header", nil}, {"weights", nil}, {"comments", nil},
-	} {
-		if choice.allowed == nil {
-			choice.allowed = []string{"0", "1"}
-		}
-		if _, err := spec.Choice(choice.key, choice.allowed...); err != nil {
-			return nil, err
-		}
-	}
-	keys := spec.Values
-	if madeOfGraph(keys["features"]) {
-		keys = maps.Clone(keys)
-		delete(keys, "features")
-	}
-	return formats.EdgeList(ctx, spec.Path, keys, o)
-}
-
-// readArchive reads an .npz archive. split=K is the number of one of its own
-// splits, from 0; split=60/20/20 asks for a random one.
-func readArchive(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
-	if text, given := spec.Values["split"]; splitAsked(spec) && (!given || strings.Trim(text, "+-0123456789") != "") {
-		return formats.NPZ(ctx, spec.Path, -1, o)
-	}
-	k, err := spec.Int("split", 0, 0, math.MaxInt32)
-	if err != nil {
-		return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
-	}
-	return formats.NPZ(ctx, spec.Path, int(k), o)
 }

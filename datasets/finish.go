@@ -10,11 +10,6 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// fileKeys returns a scheme's own keys and the keys of all schemes that read files.
-func fileKeys(own ...string) []string {
-	return append(own, "split", "seed", "stratify", "train", "valid", "test", "normalize", "metric", sparseKey)
-}
-
 // finish applies the keys metric, normalize and sparse, which all schemes that read files
 // have. It makes the only changes to features that there are. Without the key,
 // normalize is byDefault, and if that is "" standardize for tables, and else none.
@@ -76,13 +71,10 @@ func (d *Data) normalize(ctx context.Context, spec *Spec, how string) error {
 		}
 	}
 	switch how {
-	case "none":
-		return nil
 	case "row":
 		normalizeRows(d)
 		d.encoding.Normalize = how
 		d.Notes = append(d.Notes, "features of each node scaled to sum to 1 (normalize=row)")
-		return nil
 	case "standardize":
 		d.Name = spec.String()
 		if names := d.encoding.columnNames(); names != nil {
@@ -103,9 +95,8 @@ func (d *Data) normalize(ctx context.Context, spec *Spec, how string) error {
 		d.encoding.Columns = standardizing(d)
 		d.scale()
 		d.Notes = append(d.Notes, "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)")
-		return nil
 	}
-	return fmt.Errorf("datasets: %q: normalize=%s: want none, row or standardize", spec, how)
+	return nil
 }
 
 // withoutLabels completes data without labels: see Options.Unlabelled.
@@ -129,8 +120,8 @@ func (d *Data) Unlabelled() bool {
 	return d != nil && (d.unlabelled || d.Labels != nil && d.Labels.Outputs() == 0)
 }
 
-// checkLabelled reports data without labels: a store and the folders of WriteNumPy and
-// WriteOGB open only with labels and a split.
+// checkLabelled reports data without labels: a store and a folder of WriteNumPy open only with
+// labels and a split.
 func (d *Data) checkLabelled() error {
 	if d.Unlabelled() {
 		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())
@@ -153,16 +144,13 @@ func normalizeRows(d *Data) {
 	}
 }
 
-// normalizeRow scales a row to sum to 1 in absolute value. A row of zeros stays.
+// normalizeRow scales a row to sum to 1 in absolute value, unless it is 0.
 func normalizeRow(row []float32) {
 	var sum float64
 	for _, v := range row {
 		sum += math.Abs(float64(v))
 	}
-	if sum == 0 {
-		return
-	}
-	for j := range row {
+	for j := 0; j < len(row) && sum > 0; j++ {
 		row[j] = float32(float64(row[j]) / sum)
 	}
 }

@@ -24,18 +24,18 @@ type Entry struct {
 // one, then each scheme that reads files.
 func List() []Entry {
 	var entries []Entry
-	for _, s := range Schemes() {
-		keys := strings.Join(s.Keys, ", ")
-		if s.Name == "synth" {
+	for _, s := range schemes() {
+		keys := strings.Join(s.allKeys(), ", ")
+		if s.name == "synth" {
 			for _, m := range synth.Models() {
 				entries = append(entries, Entry{Spec: "synth:" + m.Name, Summary: m.Summary, Keys: keys})
 			}
 			for _, set := range fetch.Sets() {
-				entries = append(entries, Entry{Spec: set.Name, Summary: set.Summary, Keys: strings.Join(fileKeys(), ", ")})
+				entries = append(entries, Entry{Spec: set.Name, Summary: set.Summary, Keys: strings.Join(namedScheme().allKeys(), ", ")})
 			}
 			continue
 		}
-		entries = append(entries, Entry{Spec: s.Name + ":" + s.Path, Summary: s.Summary, Keys: keys})
+		entries = append(entries, Entry{Spec: s.name + ":" + s.path, Summary: s.summary, Keys: keys})
 	}
 	return entries
 }
@@ -202,53 +202,35 @@ func degreeStats(g *graph.CSR) DegreeStats {
 // WriteText writes the description as aligned lines of text.
 func (info Info) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	outputs := fmt.Sprintf("classes\t%d", info.Classes)
-	if info.Tasks > 0 {
-		outputs = fmt.Sprintf("tasks\t%d (binary)", info.Tasks)
-	}
-	weighted := ""
-	if info.Weighted {
-		weighted = ", weighted"
-	}
-	s, g := info.Split, info.Degree
-	fmt.Fprintf(t, "name\t%s\n", info.Name)
-	fmt.Fprintf(t, "nodes\t%d\n", info.Nodes)
-	kind := "undirected, once each"
-	if info.Directed {
-		kind = "directed"
-	}
-	fmt.Fprintf(t, "edges\t%d (%s%s)\n", info.Edges, kind, weighted)
-	fmt.Fprintf(t, "degree\tmin %d, median %d, mean %.1f, p99 %d, max %d\n", g.Min, g.Median, g.Mean, g.P99, g.Max)
-	precision := ""
-	if info.Precision == Float16 {
-		precision = " (float16)"
-	}
-	if info.Entries > 0 {
-		precision = fmt.Sprintf(" (sparse: %d values; dense they take %.1f MB)", info.Entries, megabytes(4*int64(info.Nodes)*int64(info.Features)))
-	}
-	fmt.Fprintf(t, "features\t%d%s\n", info.Features, precision)
-	if info.ClassNames != nil {
-		outputs += ": " + shortList(info.ClassNames)
-	}
-	if info.Unlabelled > 0 {
-		outputs += fmt.Sprintf("; %d nodes without a label", info.Unlabelled)
-	}
-	fmt.Fprintf(t, "%s\n", outputs)
-	fmt.Fprintf(t, "metric\t%s\n", info.Metric)
-	fmt.Fprintf(t, "split\ttrain %d, valid %d, test %d\n", s.Train, s.Valid, s.Test)
-	propagated := ""
-	if info.Bytes.Propagated > 0 {
-		propagated = fmt.Sprintf(", propagated features %.1f", megabytes(info.Bytes.Propagated))
-	}
-	b := info.Bytes
-	fmt.Fprintf(t, "memory\t%.1f MB (graph %.1f, features %.1f%s, labels %.1f, split and names %.1f)\n", megabytes(b.Total), megabytes(b.Graph), megabytes(b.Features), propagated, megabytes(b.Labels), megabytes(b.Split+b.Names))
+	line := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
+	s, g, b := info.Split, info.Degree, info.Bytes
+	line("name", "%s", info.Name)
+	line("nodes", "%d", info.Nodes)
+	line("edges", "%d (%s%s)", info.Edges, cmp.Or(when(info.Directed, "directed"), "undirected, once each"), when(info.Weighted, ", weighted"))
+	line("degree", "min %d, median %d, mean %.1f, p99 %d, max %d", g.Min, g.Median, g.Mean, g.P99, g.Max)
+	line("features", "%d%s%s", info.Features, when(info.Precision == Float16, " (float16)"),
+		when(info.Entries > 0, " (sparse: %d values; dense they take %.1f MB)", info.Entries, megabytes(4*int64(info.Nodes)*int64(info.Features))))
+	outputs := cmp.Or(when(info.Tasks > 0, "tasks\t%d (binary)", info.Tasks), fmt.Sprintf("classes\t%d", info.Classes))
+	fmt.Fprintf(t, "%s%s%s\n", outputs, when(info.ClassNames != nil, ": %s", shortList(info.ClassNames)), when(info.Unlabelled > 0, "; %d nodes without a label", info.Unlabelled))
+	line("metric", "%s", info.Metric)
+	line("split", "train %d, valid %d, test %d", s.Train, s.Valid, s.Test)
+	line("memory", "%.1f MB (graph %.1f, features %.1f%s, labels %.1f, split and names %.1f)", megabytes(b.Total), megabytes(b.Graph), megabytes(b.Features),
+		when(b.Propagated > 0, ", propagated features %.1f", megabytes(b.Propagated)), megabytes(b.Labels), megabytes(b.Split+b.Names))
 	if info.Dropped.Given > 0 {
-		fmt.Fprintf(t, "read\t%d edges; dropped %d self-loops and %d repeated or reverse edges\n", info.Dropped.Given, info.Dropped.SelfLoops, info.Dropped.Duplicates)
+		line("read", "%d edges; dropped %d self-loops and %d repeated or reverse edges", info.Dropped.Given, info.Dropped.SelfLoops, info.Dropped.Duplicates)
 	}
 	for _, note := range info.Preprocessing {
-		fmt.Fprintf(t, "note\t%s\n", note)
+		line("note", "%s", note)
 	}
 	return t.Flush()
+}
+
+// when returns a text if it is good.
+func when(good bool, format string, args ...any) string {
+	if !good {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 func megabytes(n int64) float64 { return float64(n) / 1e6 }

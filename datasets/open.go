@@ -7,24 +7,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/fetch"
 )
 
-// Scheme is one way to get a data set. Its name is the part of a SPEC before the
-// colon.
+// Scheme is a data set or a format of a program's own. Open's data are validated.
 type Scheme struct {
-	Name    string   // "npz"
+	Name    string   // the part of a SPEC before the colon
 	Path    string   // the part after the colon, in help texts: "FILE"
 	Summary string   // one sentence
 	Keys    []string // its keys after the question mark
-
-	// Open reads the data set. It need not call Validate: datasets.Open does.
-	Open func(ctx context.Context, spec *Spec) (*Data, error)
-
-	builtin bool
+	Open    func(ctx context.Context, spec *Spec) (*Data, error)
 }
 
 // Options adjusts Open. The zero value is ready to use.
@@ -111,13 +105,6 @@ func (o *Options) cacheDir() (string, error) {
 	return filepath.Join(dir, "gcn"), nil
 }
 
-// Schemes returns the built-in schemes, in the order of the manual.
-func Schemes() []Scheme { return builtin(Options{}) }
-
-func builtin(o Options) []Scheme {
-	return slices.Concat([]Scheme{synthScheme()}, fileSchemes(o), []Scheme{storeScheme(o)})
-}
-
 // Open returns the data set of a SPEC, validated. The error names the file and the
 // place in it, or the fault of the SPEC; for an unknown scheme or key it lists the
 // known ones. When ctx is done, reading stops early with the context's error. Cost:
@@ -131,7 +118,7 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := scheme.open(ctx, s)
+	d, err := scheme.load(ctx, s, o)
 	if err != nil || o.Schema == nil {
 		return d, err
 	}
@@ -142,28 +129,26 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	return d, nil
 }
 
-// open is Open for a parsed SPEC of the scheme.
-func (s *Scheme) open(ctx context.Context, spec *Spec) (*Data, error) {
+// load is Open for a parsed SPEC of the scheme.
+func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (d *Data, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if s.Open == nil {
-		return nil, fmt.Errorf("datasets: %s: the scheme %s has no function Open", spec, s.Name)
+	if s.read != nil {
+		d, err = s.openFiles(ctx, spec, o)
+	} else {
+		d, err = s.open(ctx, spec, o)
 	}
-	d, err := s.Open(ctx, spec)
 	if err != nil {
 		return nil, err
-	}
-	if d == nil {
-		return nil, fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.Name)
 	}
 	d.Name = cmp.Or(d.Name, spec.String())
 	switch {
 	case d.file != nil: // openStore has checked it
-	case d.simple:
-		err = d.validateNodes(ctx) // the structure can take longer to check than to read
-	default:
+	case s.own:
 		err = d.validate(ctx)
+	default:
+		err = d.validateNodes(ctx) // the readers build valid graphs
 	}
 	if err != nil {
 		return nil, err
@@ -188,7 +173,7 @@ func CheckSpec(spec string, o Options) error {
 
 // parse returns a SPEC's parts and its scheme. It checks that the scheme has the
 // keys.
-func parse(text string, o Options) (*Spec, *Scheme, error) {
+func parse(text string, o Options) (*Spec, *scheme, error) {
 	s, err := parseSpec(text)
 	if err != nil {
 		return nil, nil, err
@@ -200,7 +185,11 @@ func parse(text string, o Options) (*Spec, *Scheme, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, scheme, s.checkKeys(scheme.Keys)
+	err = s.checkKeys(scheme.allKeys())
+	if err == nil && !scheme.own && scheme.name != "synth" {
+		err = s.checkChoices()
+	}
+	return s, scheme, err
 }
 
 // Verify opens a data set and checks all of it. It reads the whole store of a named
@@ -217,20 +206,18 @@ func Verify(ctx context.Context, spec string, o Options) error {
 	return d.Close()
 }
 
-func findScheme(s *Spec, o Options) (*Scheme, error) {
+func findScheme(s *Spec, o Options) (*scheme, error) {
 	if s.Scheme == "" {
 		if _, err := fetch.Find(s.Path); err == nil {
-			return namedScheme(o), nil
+			return namedScheme(), nil
 		}
 	}
 	var known []string
-	for _, schemes := range [][]Scheme{o.Schemes, builtin(o)} {
-		for _, scheme := range schemes {
-			if scheme.Name == s.Scheme {
-				return &scheme, nil
-			}
-			known = append(known, scheme.Name+":"+scheme.Path)
+	for _, scheme := range append(ownSchemes(o.Schemes), schemes()...) {
+		if scheme.name == s.Scheme {
+			return &scheme, nil
 		}
+		known = append(known, scheme.name+":"+scheme.path)
 	}
 	if s.Scheme == "" {
 		if spec := meant(s); spec != "" {

@@ -29,11 +29,7 @@ const (
 
 // chooseForm makes the features sparse or dense, by the key sparse or by their size.
 func (d *Data) chooseForm(spec *Spec) error {
-	form, err := spec.Choice(sparseKey, "", "0", "1")
-	if err != nil {
-		return err
-	}
-	x := d.Features
+	form, x := spec.Text(sparseKey, ""), d.Features
 	if form == "" {
 		form = "1"
 		if dense := denseBytes(x); dense < leastDense || dense < sparseFactor*x.Bytes() {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/formats"
 )
 
 // Spec is a parsed SPEC: SCHEME:PATH?key=value&key=value. Values may be
@@ -109,17 +111,40 @@ func (s *Spec) Float(key string, fallback, least, most float64) (float64, error)
 	return x, nil
 }
 
-// Choice returns the value of a key, or the first allowed value if the key is not
-// given. Any other value is an error.
-func (s *Spec) Choice(key string, allowed ...string) (string, error) {
-	v := s.Text(key, allowed[0])
-	if !slices.Contains(allowed, v) {
-		if allowed[0] == "" {
-			allowed = allowed[1:]
-		}
-		return "", fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, v, strings.Join(allowed, ", "))
+// choices returns the values that a key of a scheme that reads files may have, nil if it has
+// others too.
+func choices(key string) []string {
+	switch key {
+	case "header", "labels-header", "features-header", "nodes-header", "comments", "weights", "stratify", sparseKey:
+		return []string{"0", "1"}
+	case "directed":
+		return []string{"0", string(formats.Out), string(formats.In)}
+	case "normalize":
+		return []string{"none", "row", "standardize"}
+	case "edges":
+		return []string{"none"}
+	case "ids":
+		return []string{formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames}
+	case "links":
+		return []string{"ids", "order"}
+	case "lists":
+		return []string{"sets", "multi-hot", "tasks"}
+	case "sep":
+		return []string{"comma", "tab", "space", "semicolon"}
+	case "decimal":
+		return []string{"comma", "point"}
 	}
-	return v, nil
+	return nil
+}
+
+// checkChoices reports the first key whose value is none of its choices.
+func (s *Spec) checkChoices() error {
+	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
+		if want := choices(key); want != nil && !slices.Contains(want, s.Values[key]) {
+			return fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, s.Values[key], strings.Join(want, ", "))
+		}
+	}
+	return nil
 }
 
 // checkKeys reports the first key that is not allowed, in alphabetical order.

@@ -35,10 +35,16 @@ func splitAsked(spec *Spec) bool {
 //	split=FILE                         see formats.NodeList.Parts
 //	split=60/20/20, seed=1             random, of the labelled nodes; the default
 //	stratify=1                         random, with the same shares of each class
-func splitFromSpec(ctx context.Context, d *Data, spec *Spec) error {
-	stratify, err := spec.Choice("stratify", "0", "1")
-	if err != nil {
-		return err
+//
+// own says that d has the split of the source, which stays.
+func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
+	if own {
+		for _, key := range []string{"seed", "stratify"} {
+			if _, given := spec.Values[key]; given {
+				return fmt.Errorf("datasets: %q: %s is for random splits; add split=%s", spec, key, defaultSplit)
+			}
+		}
+		return nil
 	}
 	text := spec.Text("split", defaultSplit)
 	shares, err := parseShares(text)
@@ -66,7 +72,7 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec) error {
 	const purpose = 12 // the purpose of the split in internal/synth
 	random := rand.New(rand.NewPCG(splitmix.Hash(seed), splitmix.Hash(purpose)))
 	origin := ""
-	if stratify == "1" {
+	if spec.Text("stratify", "") == "1" {
 		origin = ", stratified by class"
 		err = d.dealStratified(ctx, shares, random)
 	} else {
@@ -175,16 +181,6 @@ func (d *Data) dealStratified(ctx context.Context, shares [3]float64, random *ra
 		slices.Sort(part)
 	}
 	d.Split = Split{Train: parts[0], Valid: parts[1], Test: parts[2]}
-	return nil
-}
-
-// checkNoSeed reports a seed given for a split that is not random.
-func checkNoSeed(spec *Spec) error {
-	for _, key := range []string{"seed", "stratify"} {
-		if _, given := spec.Values[key]; given {
-			return fmt.Errorf("datasets: %q: %s is for random splits; add split=%s", spec, key, defaultSplit)
-		}
-	}
 	return nil
 }
 

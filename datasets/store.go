@@ -176,26 +176,19 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 
 const featurePiece = 1 << 20 // features converted at a time
 
-// eachPiece calls put for the values of features, row by row with the zeros of sparse ones, a piece
-// at a time.
+// eachPiece calls put for the values of dense features, row by row, a piece at a time.
 func eachPiece(x *graph.Features, put func([]float32) error) error {
 	rows := max(featurePiece/x.Cols, 1)
 	var wide []float32
 	for lo := 0; lo < x.Rows; lo += rows {
 		hi := min(lo+rows, x.Rows)
-		var part []float32
-		switch m := x.Sparse; {
-		case m != nil:
-			dense := graph.Features{Rows: hi - lo, Cols: x.Cols, Sparse: &graph.CSR{Rows: hi - lo, Cols: x.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}}
-			part = dense.Float32s()
-		case x.Half != nil:
+		if x.Half == nil {
+			wide = x.Data[lo*x.Cols : hi*x.Cols]
+		} else {
 			wide = slices.Grow(wide[:0], (hi-lo)*x.Cols)[:(hi-lo)*x.Cols]
 			kernel.Widen(wide, x.Half[lo*x.Cols:hi*x.Cols])
-			part = wide
-		default:
-			part = x.Data[lo*x.Cols : hi*x.Cols]
 		}
-		if err := put(part); err != nil {
+		if err := put(wide); err != nil {
 			return err
 		}
 	}
@@ -275,57 +268,28 @@ func (d *Data) notesWithSource() []string {
 	return append([]string{"made from " + d.Name}, d.Notes...)
 }
 
-// storeScheme opens a store. A store that was found valid before, or was written
-// here, is mapped in milliseconds; see docs/adr/0009-store.md.
-func storeScheme(o Options) Scheme {
-	return Scheme{
-		Name: "store", Path: "FILE", builtin: true,
-		Summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
-		Keys:    fileKeys(),
-		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
-			d, err := openStore(ctx, spec.Path, o, false)
-			return adjusted(ctx, d, spec, o.Schema, err)
-		},
-	}
-}
-
 // adjusted applies the keys of a SPEC to data from a store, unless opening it
 // failed. On an error it closes the data.
 func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := adjust(ctx, d, spec, s); err != nil {
+	d.Name = spec.String()
+	err = splitFromSpec(ctx, d, spec, !splitAsked(spec))
+	if how := spec.Text("normalize", "none"); err == nil && s == nil && how != "none" {
+		err = d.copyFeatures() // the mapping cannot be written to
+	}
+	if err == nil {
+		err = finish(ctx, d, spec, "none", s)
+	}
+	if err == nil && len(spec.Values) > 0 {
+		err = d.validateNodes(ctx)
+	}
+	if err != nil {
 		d.Close() // the SPEC is wrong, not the store
 		return nil, err
 	}
 	return d, nil
-}
-
-func adjust(ctx context.Context, d *Data, spec *Spec, s *Schema) error {
-	err := error(nil)
-	d.Name = spec.String()
-	if splitAsked(spec) {
-		err = splitFromSpec(ctx, d, spec)
-	} else {
-		err = checkNoSeed(spec)
-	}
-	if err != nil {
-		return err
-	}
-	if how, given := spec.Values["normalize"]; s == nil && given && how != "none" {
-		// The mapping cannot be written to.
-		if err := d.copyFeatures(); err != nil {
-			return err
-		}
-	}
-	if err := finish(ctx, d, spec, "none", s); err != nil {
-		return err
-	}
-	if len(spec.Values) > 0 {
-		return d.validateNodes(ctx)
-	}
-	return nil
 }
 
 // copyFeatures makes the features d's own, in single precision.
@@ -417,7 +381,7 @@ func storedData(ctx context.Context, f *store.File) (*Data, error) {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	var meta storeMeta
-	d := &Data{Name: "store:" + f.Path, Graph: &graph.CSR{}, Labels: &graph.Labels{}, simple: true, file: f}
+	d := &Data{Name: "store:" + f.Path, Graph: &graph.CSR{}, Labels: &graph.Labels{}, file: f}
 	fail := func(format string, args ...any) (*Data, error) {
 		return nil, fmt.Errorf("datasets: %s: %w: %w", f.Path, fmt.Errorf(format, args...), ErrFormat)
 	}

@@ -12,33 +12,26 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/synth"
 )
 
-func synthScheme() Scheme {
-	return Scheme{
-		Name: "synth", Path: "NAME", builtin: true,
-		Summary: "generated from a seed, no files: communities that edges, features and labels follow",
-		Keys:    []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"},
-		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
-			m, err := synthFromSpec(spec)
-			if err != nil {
-				return nil, err
-			}
-			if err := memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.Name, m.Nodes, m.Edges), m.Bytes()); err != nil {
-				return nil, fmt.Errorf("%w; gcn datasets convert makes a store of it in less", err)
-			}
-			s := m.Source()
-			d, err := synthNodes(ctx, s)
-			if err == nil {
-				d.Graph, err = s.Graph(ctx)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return d, s.Features(ctx, 0, func(rows []float32) error {
-				d.Features.Data = rows
-				return nil
-			})
-		},
+func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
+	m, err := synthFromSpec(spec)
+	if err != nil {
+		return nil, err
 	}
+	if err := memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.Name, m.Nodes, m.Edges), m.Bytes()); err != nil {
+		return nil, fmt.Errorf("%w; gcn datasets convert makes a store of it in less", err)
+	}
+	s := m.Source()
+	d, err := synthNodes(ctx, s)
+	if err == nil {
+		d.Graph, err = s.Graph(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, s.Features(ctx, 0, func(rows []float32) error {
+		d.Features.Data = rows
+		return nil
+	})
 }
 
 func synthFromSpec(spec *Spec) (*synth.Model, error) {
@@ -78,7 +71,6 @@ func synthNodes(ctx context.Context, s *synth.Source) (*Data, error) {
 		return nil, err
 	}
 	return &Data{
-		simple:   true,
 		Features: &graph.Features{Rows: s.Nodes, Cols: s.Model.Features},
 		Labels:   labels,
 		Split:    Split{split[0], split[1], split[2]},

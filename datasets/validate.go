@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/formats"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Validate reports the first fault of d: of the graph's structure, numbers of rows
@@ -100,33 +98,11 @@ func (d *Data) validUnlabelled() bool {
 	return d.unlabelled && !slices.ContainsFunc(d.Labels.Class, known) && len(d.Split.Train)+len(d.Split.Valid)+len(d.Split.Test) == 0
 }
 
-// validateFeatures is graph.Features.Validate on all cores, until ctx is done.
 func (d *Data) validateFeatures(ctx context.Context, x *graph.Features) error {
-	if x.Sparse != nil {
-		if err := x.Validate(); err != nil {
-			return d.named(err)
-		}
-		return cmp.Or(d.check(plausibleColumns(x), "%d columns of features with %d entries: too sparse to learn from", x.Cols, x.Len()), ctx.Err())
+	if err := x.Validate(ctx); err != nil {
+		return cmp.Or(ctx.Err(), d.named(err))
 	}
-	if x.Cols <= 0 || x.Rows < 0 || x.Rows > math.MaxInt/x.Cols || x.Len() != x.Rows*x.Cols || x.Data != nil && x.Half != nil {
-		return d.named(x.Validate())
-	}
-	rows := max(1<<20/x.Cols, 1)
-	return parallel.Chunks(ctx, (x.Rows+rows-1)/rows, func(chunk int) error {
-		lo, hi := chunk*rows, min((chunk+1)*rows, x.Rows)
-		part := &graph.Features{Rows: hi - lo, Cols: x.Cols}
-		if x.Half != nil {
-			part.Half = x.Half[lo*x.Cols : hi*x.Cols]
-		} else {
-			part.Data = x.Data[lo*x.Cols : hi*x.Cols]
-		}
-		if part.Validate() == nil {
-			return nil
-		}
-		values := part.Float32s()
-		k := slices.IndexFunc(values, func(v float32) bool { return v-v != 0 }) // NaN or infinite
-		return d.check(false, "feature %d of node %d is %v, want finite", k%x.Cols, lo+k/x.Cols, values[k])
-	})
+	return d.check(x.Sparse == nil || plausibleColumns(x), "%d columns of features with %d entries: too sparse to learn from", x.Cols, x.Len())
 }
 
 func (d *Data) validateSplit() error {

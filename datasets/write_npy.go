@@ -9,11 +9,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
@@ -48,21 +46,44 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 		add("classes.npy", func(w io.Writer) error { return npy.WriteTexts(w, len(y.Names), y.Name) })
 	}
 	for k, ids := range d.Split.parts() {
-		add(partNames()[k]+".npy", func(w io.Writer) error { return writeMade(ctx, w, widened(ids), len(ids)) })
+		add(partNames()[k]+".npy", arrayOf(int64s(ids), len(ids)))
 	}
 	if y.Tasks > 0 {
 		add("labels.npy", arrayOf(y.Multi, y.Nodes(), y.Tasks))
 	} else {
-		add("labels.npy", func(w io.Writer) error { return writeMade(ctx, w, widened(y.Class), len(y.Class)) })
+		add("labels.npy", arrayOf(int64s(y.Class), len(y.Class)))
 	}
 	if x.Sparse != nil {
 		add("feat.npz", func(w io.Writer) error { return writeSciPy(w, x.Sparse) })
 	} else {
-		add("feat.npy", func(w io.Writer) error { return writeFeatures(ctx, w, x) })
+		add("feat.npy", func(w io.Writer) error {
+			if err := npy.WriteHeader[float32](w, x.Rows, x.Cols); err != nil {
+				return err
+			}
+			return eachPiece(x, func(values []float32) error { return cmp.Or(ctx.Err(), npy.WriteValues(w, values)) })
+		})
 	}
 	add("indices.npy", arrayOf(a.Idx[:a.NNZ()], int(a.NNZ())))
 	add("indptr.npy", arrayOf(a.Ptr, len(a.Ptr)))
-	return writeFolder(ctx, dir, []string{"indptr.npy", "data.npy", "feat.npy", "feat.npz", "names.npy", "classes.npy"}, files)
+	err := os.MkdirAll(dir, 0o755)
+	for _, name := range []string{"indptr.npy", "data.npy", "feat.npy", "feat.npz", "names.npy", "classes.npy"} { // without the first the folder cannot be opened
+		if stale := os.Remove(filepath.Join(dir, name)); err == nil && !errors.Is(stale, fs.ErrNotExist) {
+			err = stale
+		}
+	}
+	for _, file := range files {
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		err = atomicfile.Write(file.path, func(w io.Writer) error {
+			buffered := bufio.NewWriterSize(w, 1<<20)
+			return cmp.Or(file.write(buffered), buffered.Flush())
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("datasets: %w", err)
+	}
+	return cmp.Or(ctx.Err(), err)
 }
 
 func partNames() [3]string { return [...]string{"train", "valid", "test"} }
@@ -83,103 +104,40 @@ type output struct {
 	write func(io.Writer) error
 }
 
-// writeFolder writes files below dir, one after the other. It first removes the stale ones; without the
-// first of them the folder cannot be opened.
-func writeFolder(ctx context.Context, dir string, stale []string, files []output) error {
-	for _, name := range stale {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("datasets: %w", err)
-		}
-	}
-	for _, file := range files {
-		err := cmp.Or(ctx.Err(), os.MkdirAll(filepath.Dir(file.path), 0o755))
-		if err == nil {
-			err = atomicfile.Write(file.path, func(w io.Writer) error {
-				buffered := bufio.NewWriterSize(w, 1<<20)
-				if err := file.write(buffered); err != nil {
-					return err
-				}
-				return buffered.Flush()
-			})
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			return fmt.Errorf("datasets: %w", err)
-		}
-	}
-	return nil
-}
-
 // writeSciPy writes a matrix as scipy.sparse.save_npz does.
 func writeSciPy(w io.Writer, m *graph.CSR) error {
 	values := m.Val
 	if values == nil {
 		values = slices.Repeat([]float32{1}, int(m.NNZ()))
 	}
-	return writeArchive(w, time.Time{}, []output{
+	z := zip.NewWriter(w)
+	for _, member := range []output{
 		{"indices", arrayOf(m.Idx[:m.NNZ()], int(m.NNZ()))},
 		{"indptr", arrayOf(m.Ptr, len(m.Ptr))},
 		{"format", func(w io.Writer) error { return npy.WriteText(w, "csr") }},
 		{"shape", arrayOf([]int64{int64(m.Rows), int64(m.Cols)}, 2)},
 		{"data", arrayOf(values[:m.NNZ()], int(m.NNZ()))},
-	})
-}
-
-// widened yields ids as int64, the type that NumPy programs index with.
-func widened(ids []int32) iter.Seq[int64] {
-	return func(yield func(int64) bool) {
-		for _, id := range ids {
-			if !yield(int64(id)) {
-				return
-			}
-		}
-	}
-}
-
-func arrayOf[T npy.Element](values []T, shape ...int) func(io.Writer) error {
-	return func(w io.Writer) error { return npy.Write(w, values, shape...) }
-}
-
-// writeMade writes an array of values that are made one by one.
-func writeMade[T npy.Element](ctx context.Context, w io.Writer, values iter.Seq[T], shape ...int) error {
-	if err := npy.WriteHeader[T](w, shape...); err != nil {
-		return err
-	}
-	piece := make([]T, 0, 1<<13)
-	for v := range values {
-		if piece = append(piece, v); len(piece) < cap(piece) {
-			continue
-		}
-		if err := cmp.Or(ctx.Err(), npy.WriteValues(w, piece)); err != nil {
-			return err
-		}
-		piece = piece[:0]
-	}
-	return npy.WriteValues(w, piece)
-}
-
-// writeFeatures writes features as a dense array of float32.
-func writeFeatures(ctx context.Context, w io.Writer, x *graph.Features) error {
-	if err := npy.WriteHeader[float32](w, x.Rows, x.Cols); err != nil {
-		return err
-	}
-	return eachPiece(x, func(values []float32) error { return cmp.Or(ctx.Err(), npy.WriteValues(w, values)) })
-}
-
-// writeArchive writes a .npz file, not compressed. The path of a member is its key. The same
-// arrays and date give the same bytes. With the zero time, the members have no date.
-func writeArchive(w io.Writer, modified time.Time, members []output) error {
-	z := zip.NewWriter(w)
-	for _, m := range members {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: m.path + ".npy", Method: zip.Store, Modified: modified})
+	} {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: member.path + ".npy", Method: zip.Store}) // without a date: the same bytes each time
 		if err == nil {
-			err = m.write(w)
+			err = member.write(w)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return z.Close()
+}
+
+// int64s returns ids as int64, the type that NumPy programs index with.
+func int64s(ids []int32) []int64 {
+	wide := make([]int64, len(ids))
+	for k, id := range ids {
+		wide[k] = int64(id)
+	}
+	return wide
+}
+
+func arrayOf[T npy.Element](values []T, shape ...int) func(io.Writer) error {
+	return func(w io.Writer) error { return npy.Write(w, values, shape...) }
 }

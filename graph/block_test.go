@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/bits"
@@ -72,17 +73,22 @@ func TestBlockValidate(t *testing.T) {
 	}
 }
 
+// plain validates features without a context.
+type plain struct{ *Features }
+
+func (p plain) Validate() error { return p.Features.Validate(context.Background()) }
+
 func TestFeaturesAndLabelsValidate(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, c := range []struct {
 		name, says string
 		v          interface{ Validate() error }
 	}{
-		{"features", "", &Features{Rows: 1, Cols: 2, Data: []float32{1, 2}}},
-		{"features without end", "hold 0 values", &Features{Rows: 1 << (bits.UintSize / 2), Cols: 1 << (bits.UintSize / 2)}},
-		{"feature missing", "hold 1 values", &Features{Rows: 1, Cols: 2, Data: []float32{1}}},
-		{"feature NaN", "feature 1 of node 1", &Features{Rows: 2, Cols: 2, Data: []float32{1, 2, 3, nan}}},
-		{"no columns", "features 1×0", &Features{Rows: 1}},
+		{"features", "", plain{&Features{Rows: 1, Cols: 2, Data: []float32{1, 2}}}},
+		{"features without end", "hold 0 values", plain{&Features{Rows: 1 << (bits.UintSize / 2), Cols: 1 << (bits.UintSize / 2)}}},
+		{"feature missing", "hold 1 values", plain{&Features{Rows: 1, Cols: 2, Data: []float32{1}}}},
+		{"feature NaN", "feature 1 of node 1", plain{&Features{Rows: 2, Cols: 2, Data: []float32{1, 2, 3, nan}}}},
+		{"no columns", "features 1×0", plain{&Features{Rows: 1}}},
 		{"classes", "", &Labels{Classes: 2, Class: []int32{0, 1, -1}}},
 		{"tasks", "", &Labels{Tasks: 2, Multi: []float32{0, 1, nan, 0}}},
 		{"class too large", "node 1 is 2", &Labels{Classes: 2, Class: []int32{0, 2}}},

@@ -1,10 +1,12 @@
 package graph
 
 import (
+	"context"
 	"fmt"
 	"math"
 
 	"github.com/gcn-layerwise/gcn/internal/half"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Features is a row-major matrix of node features, one row per node. It holds its values
@@ -168,8 +170,9 @@ func infinite(h uint16) bool { return h&0x7c00 == 0x7c00 }
 
 // Validate returns an error about the first fault of x: values in two forms, a
 // number of values other than Rows·Cols, a value that is not finite, with its row
-// and column, or a sparse matrix that is not valid or has columns that do not ascend.
-func (x *Features) Validate() error {
+// and column, or a sparse matrix that is not valid or has columns that do not ascend. It reads
+// dense features on all cores, until ctx is done.
+func (x *Features) Validate(ctx context.Context) error {
 	if x.Sparse != nil {
 		return x.validateSparse()
 	}
@@ -179,18 +182,19 @@ func (x *Features) Validate() error {
 	if x.Rows < 0 || x.Cols <= 0 || x.Rows > math.MaxInt/x.Cols || x.Len() != x.Rows*x.Cols {
 		return fmt.Errorf("graph: features %d×%d hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrInvalid)
 	}
-	bad := func(k int, v float32) error {
-		return fmt.Errorf("graph: feature %d of node %d is %v, want finite: %w", k%x.Cols, k/x.Cols, v, ErrInvalid)
-	}
-	for k, v := range x.Data {
-		if !finite(v) {
-			return bad(k, v)
+	const piece = 1 << 20
+	return parallel.Chunks(ctx, (x.Len()+piece-1)/piece, func(chunk int) error {
+		for k := chunk * piece; k < min((chunk+1)*piece, x.Len()); k++ {
+			v := float32(0)
+			if x.Half != nil {
+				v = half.Float32(x.Half[k])
+			} else {
+				v = x.Data[k]
+			}
+			if !finite(v) {
+				return fmt.Errorf("graph: feature %d of node %d is %v, want finite: %w", k%x.Cols, k/x.Cols, v, ErrInvalid)
+			}
 		}
-	}
-	for k, h := range x.Half {
-		if infinite(h) {
-			return bad(k, half.Float32(h))
-		}
-	}
-	return nil
+		return nil
+	})
 }

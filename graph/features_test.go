@@ -27,7 +27,7 @@ func TestHalfFeatures(t *testing.T) {
 	if again, err := h.ToHalf(); again != h || err != nil {
 		t.Errorf("halves were converted again: %v", err)
 	}
-	if err := h.Validate(); err != nil {
+	if err := h.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if got := x.Float32s(); &got[0] != &x.Data[0] {
@@ -57,7 +57,7 @@ func TestInvalidFeatures(t *testing.T) {
 		{Features{Rows: 2, Cols: 2, Data: []float32{0, 0, 0, float32(math.NaN())}}, "feature 1 of node 1 is NaN"},
 		{Features{Rows: 2, Cols: 2, Half: []uint16{0, 0, 0xfc00, 0}}, "feature 0 of node 1 is -Inf"},
 	} {
-		if err := c.x.Validate(); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.want) {
+		if err := c.x.Validate(t.Context()); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want … %s …", err, c.want)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 func TestSparseFeatures(t *testing.T) {
 	dense := &Features{Rows: 3, Cols: 4, Data: []float32{0, 2, 0, -1, 0, 0, 0, 0, 3, 0, 0, 0}}
 	x := dense.ToSparse()
-	if err := x.Validate(); err != nil {
+	if err := x.Validate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if x.Len() != 3 || !x.Sized() || x.Bytes() != 4*8+3*4+3*4 || x.ToSparse() != x || x.Data != nil {
@@ -45,7 +45,7 @@ func TestSparseFeaturesValidate(t *testing.T) {
 	} {
 		x := (&Features{Rows: 2, Cols: 3, Data: []float32{2, 3, 0, 0, 0, 4}}).ToSparse()
 		change(x)
-		if err := x.Validate(); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
+		if err := x.Validate(t.Context()); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

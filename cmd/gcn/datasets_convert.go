@@ -30,12 +30,11 @@ func newDatasetsConvertCommand() *cobra.Command {
 	var precision, memory, scratch string
 	precisions := []string{string(datasets.Float32), string(datasets.Float16)}
 	cmd := &cobra.Command{
-		Use:   "convert SPEC FILE|DIR/|ogb:DIR",
+		Use:   "convert SPEC FILE|DIR/",
 		Short: "Write a data set as a store, or as NumPy files if the path ends in a slash",
 		Long: `Write a data set as a store, this program's own file format. A store of any size
 opens in milliseconds, and reads from disk only the parts in use. If the path ends
 in a slash, the command writes a folder of NumPy files, which npy: and Python read.
-ogb:DIR writes a folder in OGB's binary layout.
 
 With --features float16 the features take half the bytes, rounded to about three
 decimal digits. They are widened on use.
@@ -46,13 +45,12 @@ the same format. Training with --exact-input then reads it from the file.
 ogbn-papers100M, a folder in OGB's binary layout, and generated data that does not fit
 are converted without holding them in memory. --memory bounds this conversion, and
 P·X of any data, which is computed in blocks of rows. The rows of the graph lie in
-temporary files beside the store, or with --scratch elsewhere. The free disk space is
-checked beforehand. A conversion that is interrupted or killed starts again.`,
+temporary files beside the store, or with --scratch elsewhere. A conversion that is
+interrupted or killed starts again.`,
 		Example: `  gcn datasets convert synth:products products.safetensors
   gcn datasets convert ogbn-products small.safetensors --features float16
   gcn datasets convert synth:products products.safetensors --propagated --features float16
   gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
-  gcn datasets convert store:papers.safetensors ogb:papers
   gcn datasets convert synth:papers100M papers.safetensors --features float16 --memory 9GiB
   gcn datasets convert ogbn-papers100M papers.safetensors --features float16 --memory 8GiB
   gcn datasets convert ogb:papers100M-bin papers.safetensors --memory 8GiB --scratch /fast/disk
@@ -114,18 +112,13 @@ func parseBytes(text string) (int64, error) {
 	return int64(v), nil
 }
 
-// printConversion opens the written data set and describes it. Instead of a folder of OGB,
-// which may not fit in memory, it opens the source. done is the text about the work; "" gives the
-// time since start.
+// printConversion opens the written data set and describes it. done is the text about the work;
+// "" gives the time since start.
 func printConversion(cmd *cobra.Command, from, spec, done string, start time.Time, asJSON bool) error {
 	took := time.Since(start)
 	done = cmp.Or(done, fmt.Sprintf("from %s; written in %.1f s", from, took.Seconds()))
 	start = time.Now()
-	open, exported := spec, strings.HasPrefix(spec, "ogb:")
-	if exported {
-		open = from
-	}
-	data, err := datasets.Open(cmd.Context(), open, dataOptions(cmd.Context()))
+	data, err := datasets.Open(cmd.Context(), spec, dataOptions(cmd.Context()))
 	if err != nil {
 		return err
 	}
@@ -134,11 +127,7 @@ func printConversion(cmd *cobra.Command, from, spec, done string, start time.Tim
 		Spec: spec, From: from, Nodes: data.Nodes(), Edges: data.Edges(),
 		WallS: measured(took.Seconds()), OpenMS: measured(time.Since(start).Seconds() * 1e3), PeakRSSMB: measured(peakRSS()),
 	}
-	if exported {
-		c.OpenMS = measured(math.NaN())
-	} else {
-		done += fmt.Sprintf(", opens in %.1f ms", float64(c.OpenMS))
-	}
+	done += fmt.Sprintf(", opens in %.1f ms", float64(c.OpenMS))
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), c)
 	}

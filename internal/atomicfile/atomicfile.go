@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -45,23 +44,9 @@ func WriteIn(root *os.Root, name string, write func(io.Writer) error) error {
 	return named(filepath.Join(root.Name(), name), replace(root, name, func(f *os.File) error { return write(f) }))
 }
 
-// named returns err with path in it: in place of a part's name, or before an error
-// that names no file.
+// named returns err with path in it.
 func named(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	part := func(name string) bool {
-		return strings.HasPrefix(filepath.Base(name), partName(filepath.Base(path), 0))
-	}
-	var file *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &file) && part(file.Path):
-		return &fs.PathError{Op: file.Op, Path: path, Err: file.Err}
-	case errors.As(err, &link) && part(link.Old):
-		return &fs.PathError{Op: link.Op, Path: path, Err: link.Err}
-	case file != nil:
+	if err == nil || strings.Contains(err.Error(), path) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", path, err)
@@ -113,51 +98,28 @@ func partName(name string, k int) string {
 	return fmt.Sprintf(".%s.part%d", name, k)
 }
 
-// createPart makes and locks a new part of a file. It removes the parts of
-// processes that have ended.
+// createPart makes and locks a part of a file. It takes over the part of a process that has
+// ended. On a system without locks, two processes must not write one file at once.
 func createPart(root *os.Root, name string) (*os.File, string, error) {
 	const most = 10000 // attempts
 	k := 0
 	for range most {
 		part := partName(name, k)
-		file, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-		if errors.Is(err, fs.ErrExist) {
-			if !removeStale(root, part) {
-				k++
-			}
-			continue
+		if info, err := root.Lstat(part); err == nil && !info.Mode().IsRegular() {
+			root.Remove(part) // a link or a device, not a part
 		}
+		file, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o666)
 		if err != nil {
 			return nil, "", err
 		}
-		// Without locks a stale part cannot be recognised, and none is removed.
-		if err := filelock.Try(file); errors.Is(err, filelock.ErrLocked) || !sameFile(root, part, file) {
-			file.Close() // another writer took it for stale before it was locked
-			continue
-		}
-		for removeStale(root, partName(name, k+1)) {
+		if locked := errors.Is(filelock.Try(file), filelock.ErrLocked); locked {
 			k++
+		} else if sameFile(root, part, file) {
+			return file, part, file.Truncate(0)
 		}
-		return file, part, nil
+		file.Close() // another writer has it, or has renamed it before it was locked
 	}
 	return nil, "", errors.New("too many processes are writing this file")
-}
-
-// removeStale removes a part that is not locked, and reports whether it did.
-func removeStale(root *os.Root, part string) bool {
-	info, err := root.Lstat(part)
-	if err != nil {
-		return false
-	}
-	if !info.Mode().IsRegular() {
-		return root.Remove(part) == nil // a link or a device, not a part
-	}
-	file, err := root.OpenFile(part, os.O_RDWR, 0)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	return filelock.Try(file) == nil && sameFile(root, part, file) && root.Remove(part) == nil
 }
 
 func sameFile(root *os.Root, name string, file *os.File) bool {

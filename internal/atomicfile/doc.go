@@ -7,6 +7,6 @@
 //	                   atomicfile ─▶ filelock
 //
 // Contents are written to a part beside the file, which then takes its name. A
-// part is locked while it is written. The next writer of the same file removes the
-// parts that killed processes left.
+// part is locked while it is written. The next writer of the same file takes over the
+// part that a killed process left.
 package atomicfile

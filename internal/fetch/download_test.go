@@ -331,7 +331,7 @@ func TestLargeNeedsRoom(t *testing.T) {
 	}
 	client := testClient(dir)
 	client.Mirror = "http://127.0.0.1:1" // nobody answers
-	set := &Set{Name: "made", Files: []File{{Name: "a.zip"}}, zipped: true, Archive: 1 << 20, Unpacked: 1 << 60}
+	set := &Set{Name: "made", Files: []File{{Name: "a.zip"}}, Zipped: true, Archive: 1 << 20, Unpacked: 1 << 60}
 	get := func() error {
 		files, err := client.Open(t.Context(), set)
 		if err != nil {

@@ -107,25 +107,25 @@ func (f *Files) Get(ctx context.Context) (dir string, notes []string, err error)
 	if err != nil {
 		return "", nil, err
 	}
-	if dir = f.Folder; f.set.zipped {
+	if dir = f.Folder; f.set.Zipped {
 		dir = f.unpacked()
 	}
-	if !f.set.zipped || missing(dir) {
+	if !f.set.Zipped || missing(dir) {
 		err := f.download(ctx, sums)
-		if err == nil && f.set.zipped {
+		if err == nil && f.set.Zipped {
 			err = f.unpack(ctx, dir+".part")
 		}
 		if err == nil {
 			err = f.writeSums(sums)
 		}
-		if err == nil && f.set.zipped {
+		if err == nil && f.set.Zipped {
 			err = os.Rename(dir+".part", dir)
 		}
 		if err != nil {
 			return "", nil, err
 		}
 	}
-	if f.set.zipped {
+	if f.set.Zipped {
 		os.Remove(f.archive()) // it takes room; a killed process may have left it
 	}
 	for _, file := range f.set.Files {
@@ -163,7 +163,7 @@ func (f *Files) download(ctx context.Context, sums map[string]string) error {
 }
 
 // checkSpace says how much of a large set will be downloaded and unpacked, and reports a disk
-// that is too small for both.
+// that is too small for the sum.
 func (f *Files) checkSpace() error {
 	if !f.set.Large() {
 		return nil
@@ -174,19 +174,11 @@ func (f *Files) checkSpace() error {
 			needed -= info.Size()
 		}
 	}
-	what := fmt.Sprintf("%s to download and up to %s to unpack", memory.Text(uint64(f.set.Archive)), memory.Text(uint64(f.set.Unpacked)))
-	if err := CheckSpace(f.Folder, needed, what); err != nil {
-		return fmt.Errorf("%w: --cache names another folder", err)
+	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s", memory.Text(uint64(f.set.Archive)), memory.Text(uint64(f.set.Unpacked)), memory.Text(uint64(max(needed, 0))), f.Folder)
+	if free, known := freeSpace(f.Folder); known && needed > 0 && uint64(needed) > free {
+		return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
 	}
-	f.client.note(fmt.Sprintf("%s: %s of disk space in %s", what, memory.Text(uint64(max(needed, 0))), f.Folder))
-	return nil
-}
-
-// CheckSpace returns an error if the disk of a folder has fewer free bytes than that.
-func CheckSpace(dir string, bytes int64, what string) error {
-	if free, known := freeSpace(dir); known && bytes > 0 && uint64(bytes) > free {
-		return fmt.Errorf("%s: %s of disk space are needed in %s, where %s are free", what, memory.Text(uint64(bytes)), dir, memory.Text(free))
-	}
+	f.client.note(what)
 	return nil
 }
 
@@ -248,7 +240,11 @@ func (f *Files) readSums() (map[string]string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return parseSums(string(text)), err
+	sums := map[string]string{}
+	for words := strings.Fields(string(text)); len(words) > 1; words = words[2:] {
+		sums[words[1]] = words[0]
+	}
+	return sums, err
 }
 
 func (f *Files) writeSums(sums map[string]string) error {

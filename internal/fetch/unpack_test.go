@@ -155,7 +155,7 @@ func TestGetBadArchives(t *testing.T) {
 			defer server.Close()
 			client := testClient(t.TempDir())
 			client.Mirror = server.URL
-			set := &Set{Name: "made", Files: []File{{Name: "made.zip"}}, Scheme: "ogb", zipped: true, marker: "raw"}
+			set := &Set{Name: "made", Files: []File{{Name: "made.zip"}}, Scheme: "ogb", Zipped: true, Marker: "raw"}
 			get := func() (dir string, notes []string, err error) {
 				files, err := client.Open(t.Context(), set)
 				if err != nil {

@@ -83,7 +83,7 @@ func folderOf(t testing.TB, files map[string][]byte) string {
 func readFolder(t testing.TB, files map[string][]byte, o Options) *Set {
 	t.Helper()
 	o.Split = true
-	d, err := NPYFolder(context.Background(), folderOf(t, files), o, false)
+	d, err := NPYFolder(context.Background(), folderOf(t, files), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestMasks(t *testing.T) {
 		"too few booleans": {npyBytes(t, []bool{true, true}), "train.npy: 2 rows in node order for 6 nodes"},
 		"floats":           {npyBytes(t, []float32{1, 1, 1, 0, 0, 0}), "train.npy: elements are <f4, want integers"},
 	} {
-		_, err := NPYFolder(context.Background(), folderOf(t, map[string][]byte{"train.npy": c.file}), Options{Split: true}, false)
+		_, err := NPYFolder(context.Background(), folderOf(t, map[string][]byte{"train.npy": c.file}), Options{Split: true})
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want … %s", name, err, c.want)
 		}
@@ -178,7 +178,7 @@ func TestLabelArrays(t *testing.T) {
 		"multi-hot":         {npyBytes(t, multi, 6, 3), "", tasks(multi), ""},
 		"one column":        {npyBytes(t, narrow[float32](hot[:6]), 6, 1), "", &graph.Labels{Tasks: 1, Multi: narrow[float32](hot[:6])}, ""},
 	} {
-		d := readFolder(t, map[string][]byte{"labels.npy": c.file}, Options{Lists: c.lists})
+		d := readFolder(t, map[string][]byte{"labels.npy": c.file}, Options{Keys: map[string]string{"lists": c.lists}})
 		notes := strings.Join(d.Notes, "; ")
 		if diff := cmp.Diff(c.want, d.Labels, cmpopts.EquateNaNs()); diff != "" || !strings.Contains(notes, c.note) || c.note == "" && strings.Contains(notes, "taken as") {
 			t.Errorf("%s: notes %q\n%s", name, notes, diff)
@@ -192,7 +192,7 @@ func TestLabelArrays(t *testing.T) {
 	if want := (&graph.Labels{Classes: 2, Class: []int32{-1, 1, 1, -1, 1, -1}, Names: []string{"a", "b"}}); !cmp.Equal(numbered.Labels, want) {
 		t.Errorf("−1 and 1 with names of classes: %+v", numbered.Labels)
 	}
-	if _, err := NPYFolder(context.Background(), folderOf(t, nil), Options{Lists: "sets"}, false); err == nil || !strings.Contains(err.Error(), "lists=sets: want tasks") {
+	if _, err := NPYFolder(context.Background(), folderOf(t, nil), Options{Keys: map[string]string{"lists": "sets"}}); err == nil || !strings.Contains(err.Error(), "lists=sets: want tasks") {
 		t.Errorf("lists=sets: %v", err)
 	}
 	for name, c := range map[string]struct {
@@ -205,7 +205,7 @@ func TestLabelArrays(t *testing.T) {
 		"other tasks": {npyBytes(t, []int64{0, 2, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1}, 6, 3), "label of node 0, task 1 is 2"},
 		"nothing":     {npyBytes(t, []float32{-1, float32(nan), -1, -1, -1, -1}), "no node has a label"},
 	} {
-		if _, err := NPYFolder(context.Background(), folderOf(t, map[string][]byte{"labels.npy": c.file}), Options{}, false); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := NPYFolder(context.Background(), folderOf(t, map[string][]byte{"labels.npy": c.file}), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want … %s", name, err, c.want)
 		}
 	}
@@ -301,7 +301,7 @@ func TestSAGELinks(t *testing.T) {
 		"neither":                   {[]string{"10", "20", "30"}, `"links": [{"source": 10, "target": 1}]`, "", [2]int32{}, "link 0: (10, 1) outside [0, 3)"},
 		"an unknown id":             {[]string{"10", "20", "30"}, path, "ids", [2]int32{}, `link 0: no node has the id "1"`},
 	} {
-		d, err := SAGE(context.Background(), sageSet(t, c.ids, c.links), Options{Links: c.key})
+		d, err := SAGE(context.Background(), sageSet(t, c.ids, c.links), Options{Keys: map[string]string{"links": c.key}})
 		if c.fails != "" {
 			if err == nil || !strings.Contains(err.Error(), c.fails) || !strings.Contains(err.Error(), "g-G.json: ") {
 				t.Errorf("%s: %v, want %s", name, err, c.fails)

@@ -19,7 +19,7 @@ import (
 // it holds names, or integers of more than a byte. numbered says that the classes have names,
 // so that -1 is none.
 func (s *source) labels(key string, nodes any, numbered bool) (rows int) {
-	s.check(s.o.Lists == "" || s.o.Lists == "tasks", "lists="+s.o.Lists, "want tasks")
+	s.check(s.lists == "" || s.lists == "tasks", "lists="+s.lists, "want tasks")
 	a := s.header(key)
 	shape, want := a.Shape, []any{nodes, "tasks"}
 	if len(shape) == 1 {
@@ -39,7 +39,7 @@ func (s *source) labels(key string, nodes any, numbered bool) (rows int) {
 		s.Labels, err = numberLabels(a.Name(), vector[int32](s, key), numbered)
 	default:
 		values, _ := numbers[float32](s, key, nodes, "tasks")
-		s.Labels, err = rowLabels(a.Name(), values, shape[1], s.o.Lists)
+		s.Labels, err = rowLabels(a.Name(), values, shape[1], s.lists)
 	}
 	s.ok(err)
 	if s.noteLabels(a.Name()); s.err == nil && len(shape) == 2 && shape[1] > 1 && s.Labels.Tasks == 0 {

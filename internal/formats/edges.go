@@ -21,11 +21,10 @@ const (
 	IDsNames = "names"  // texts, also those that are numbers
 )
 
-// EdgeList reads a table of edges and the files beside it, as docs/data.md describes them. The
-// keys are those of a SPEC: labels, features and nodes name the files. An edge list has no
-// split.
-func EdgeList(ctx context.Context, path string, keys map[string]string, o Options) (*Set, error) {
-	e := &edgeList{reader: newReader(ctx, o), keys: keys, ids: newNodeIDs(path), edges: new(part)}
+// EdgeList reads a table of edges and the files beside it, as docs/data.md describes them. Of
+// o.Keys labels, features and nodes name the files. An edge list has no split.
+func EdgeList(ctx context.Context, path string, o Options) (*Set, error) {
+	e := &edgeList{reader: newReader(ctx, o), ids: newNodeIDs(path), edges: new(part)}
 	e.checkKeys()
 	for _, step := range []func(){func() { e.readEdges(path) }, e.readBeside, e.findHeaders, e.findWeights, e.findKeys, e.findOrder, e.makeSet, e.makeLabels, e.makeFeatures} {
 		if e.ok(ctx.Err()) {
@@ -38,8 +37,7 @@ func EdgeList(ctx context.Context, path string, keys map[string]string, o Option
 // edgeList holds the contents of the files before the nodes are known.
 type edgeList struct {
 	*reader
-	keys map[string]string
-	ids  nodeIDs
+	ids nodeIDs
 
 	parts  []*part // all tables: the edges, then the others
 	edges  *part   // without First where the file has no data
@@ -95,12 +93,17 @@ func (e *edgeList) readEdges(path string) {
 		return
 	}
 	e.edges, e.parts = p, append(e.parts, p)
-	e.sample(p)
+	p.add(p.count(p.Head())) // the beginning
+	p.index = p.isIndex()
+	e.findEnds(p)
 	if state := p.ownHeader(0); p.header == unsure && state != unsure {
 		p.header = state
 	}
 	if e.findWeightColumn(); e.err != nil {
 		return
+	}
+	if from, number := parseID(p.example[0]); number && p.rows > 1 && p.Width > 2 && len(p.wanted) == 0 && !p.index && e.weight < 0 && p.counted(int(from)) {
+		e.ask(p, ": column 1 counts the lines, as the key of a database does: say columns=2,3 to read the ids from these, or columns=1,2 if it holds ids")
 	}
 	for k, j := range p.ends {
 		_, number := parseNumber(p.First[j])
@@ -357,7 +360,6 @@ func (e *edgeList) readBeside() {
 	e.checkSeveral(e.tables("features"))
 	switch path := e.keys["labels"]; {
 	case isNPY(path):
-		e.o.Lists = e.keys["lists"]
 		e.addArray(path, "labels", e.file(path).labels("", "nodes", false))
 	case isJSON(path):
 		if e.labelLists = e.readLists("labels", path); e.labelLists.multi && e.err == nil {

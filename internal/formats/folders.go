@@ -101,10 +101,10 @@ func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
 //	train, valid, test  numbers or names of nodes, or masks of N booleans, or of N zeros and ones
 //
 // The split is read if o.Split is true. If all three of its files are missing, the set has no
-// split. With noEdges the nodes are the rows of feat.npy, without edges: indptr, indices and
+// split. With edges=none the nodes are the rows of feat.npy, without edges: indptr, indices and
 // data must be missing.
-func NPYFolder(ctx context.Context, path string, o Options, noEdges bool) (*Set, error) {
-	r := newReader(ctx, o)
+func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
+	r, noEdges := newReader(ctx, o), o.Keys["edges"] == "none"
 	files, sparse := r.folder(path), filepath.Join(path, "feat.npz")
 	r.check(!exists(sparse) || !files.has("feat"), path, "features in feat.npy and in feat.npz: remove one of them")
 	r.check(noEdges || !files.has("feat") || files.has("indptr") || files.has("indices"), path, "no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -39,12 +40,13 @@ const (
 
 // Options says which parts of the files are read, and how.
 type Options struct {
-	Split     bool      // read the split of the files, if they have one
-	Direction Direction // of the graph
-	Weights   bool      // read the values of a sparse matrix as the edges' weights
-	Lists     string    // "tasks": labels with one 1 a row are tasks, not classes
-	Columns   []Column  // of the features of tables, in order: other columns are left out, and one that lacks is an error. nil: as the tables have them
-	Links     string    // what the links of a SAGE file name: "ids", "order", or "" for what the file tells
+	Split   bool     // read the split of the files, if they have one
+	Number  int      // of the split in an archive with several, from 0
+	Columns []Column // of the features of tables, in order: other columns are left out, and one that lacks is an error. nil: as the tables have them
+
+	// Keys are those of a SPEC, with values that it may have: directed, weights, lists, links,
+	// edges, and all keys of an edge list.
+	Keys map[string]string
 }
 
 // reader reads the files of one data set into its Set. err is the first error: after it, the
@@ -53,12 +55,14 @@ type reader struct {
 	Set
 	ctx   context.Context
 	o     Options
+	keys  map[string]string
+	lists string // the key; "tasks": labels with one 1 a row are tasks, not classes
 	err   error
 	files []io.Closer
 }
 
 func newReader(ctx context.Context, o Options) *reader {
-	return &reader{ctx: ctx, o: o, Set: Set{Direction: o.Direction}}
+	return &reader{ctx: ctx, o: o, keys: o.Keys, lists: o.Keys["lists"], Set: Set{Direction: Direction(strings.Trim(o.Keys["directed"], "0"))}}
 }
 
 // ok keeps the first error, and tells whether there is none.

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -98,32 +97,6 @@ func elements(d *json.Decoder, start json.Delim, visit func(k int) error) error 
 	return err
 }
 
-// fields reads the members of an object that have these names, and skips the others. A value that is
-// not there is nil, and null is json.RawMessage.
-func fields(d *json.Decoder, names ...string) (values []any, err error) {
-	values = make([]any, len(names))
-	err = elements(d, '{', func(int) error {
-		key, err := d.Token()
-		k := slices.Index(names, fmt.Sprint(key))
-		switch {
-		case err != nil:
-			return err
-		case k < 0:
-			return d.Decode(new(json.RawMessage))
-		case values[k] != nil:
-			return fmt.Errorf("%.40q is there twice", key)
-		}
-		if err := d.Decode(&values[k]); err != nil {
-			return err
-		}
-		if values[k] == nil {
-			values[k] = json.RawMessage("null")
-		}
-		return nil
-	})
-	return values, err
-}
-
 // decodeNode reads the number of a node below n.
 func decodeNode(d *json.Decoder, n int) (int32, error) {
 	token, err := d.Token()
@@ -151,89 +124,76 @@ func isJSON(path string) bool {
 	return strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".json")
 }
 
-// readClassMap reads {"id": class} or {"id": [0, 1, …]} for n nodes; classes are numbers, or all
-// names. The first value decides. The function node returns the node of an id, or a negative
-// number to skip it.
+// decodeLabels reads a label, a text or a whole number, or a list of labels.
+func decodeLabels(d *json.Decoder) (labels []string, isList bool, err error) {
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, false, err
+	}
+	list, isList := value.([]any)
+	if !isList {
+		list = []any{value}
+	}
+	labels = make([]string, len(list))
+	for k, value := range list {
+		number, isNumber := value.(float64)
+		text, isText := value.(string)
+		switch {
+		case isText:
+			labels[k] = labelName(strings.TrimSpace(text))
+		case isNumber && number == math.Trunc(number) && math.Abs(number) <= 1<<52:
+			labels[k] = strconv.FormatInt(int64(number), 10)
+		default:
+			return nil, isList, fmt.Errorf("label %s is neither a name nor an integer", jsonText(value))
+		}
+	}
+	return labels, isList, nil
+}
+
+// readClassMap reads {"id": class}, a number or a name, or {"id": [0, 1, …]} with a 0 or 1 for
+// each task, for n nodes. The function node returns the node of an id, or a negative number to
+// skip it.
 func (r *reader) readClassMap(path string, n int, node func(key string) (int32, error)) {
-	m := classMap{path: path, nodes: n}
+	names, rows, tasks := make([]string, n), []float32(nil), -1
 	r.eachMember(path, func(key string, d *json.Decoder) error {
-		var value any
-		if err := d.Decode(&value); err != nil {
-			return err
+		labels, isList, err := decodeLabels(d)
+		if err == nil && tasks < 0 { // the first value decides
+			if tasks = 0; isList {
+				tasks = len(labels)
+			}
+			rows, err = unknownRows(path, n, tasks)
+		}
+		if err == nil && (isList != (tasks > 0) || isList && len(labels) != tasks) {
+			err = fmt.Errorf("%d labels, unlike the node before it", len(labels))
+		}
+		if err != nil {
+			return fmt.Errorf("node %.40q: %w", key, err)
 		}
 		i, err := node(key)
 		if err == nil && int(i) >= n {
 			err = fmt.Errorf("node %d outside [0, %d)", i, n)
 		}
-		if err == nil && i >= 0 {
-			if err = m.add(int(i), value); err != nil {
-				err = fmt.Errorf("node %.40q: %w", key, err)
+		if err != nil || i < 0 {
+			return err
+		}
+		names[i] = labels[0]
+		for k := range tasks {
+			v, number := parseNumber([]byte(labels[k]))
+			if rows[int(i)*tasks+k] = float32(v); !number {
+				return fmt.Errorf("node %.40q: task %d is %.40q, want 0 or 1", key, k, labels[k])
 			}
 		}
-		return err
+		return nil
 	})
 	if r.err != nil {
 		return
 	}
 	var err error
-	switch {
-	case m.names != nil:
-		r.Labels, err = namedLabels(path, m.names, false)
-	case m.tasks > 0:
-		r.Labels, err = rowLabels(path, m.values, m.tasks, "tasks")
-	default:
-		r.Labels, err = numberLabels(path, m.values, true)
+	if tasks > 0 {
+		r.Labels, err = rowLabels(path, rows, tasks, "tasks")
+	} else {
+		r.Labels, err = namedLabels(path, names, false)
 	}
 	r.ok(err)
 	r.noteLabels(path)
-}
-
-// classMap collects the values of a class map: classes, their names, or tasks.
-type classMap struct {
-	path  string
-	nodes int
-	first any // value
-
-	names  []string
-	tasks  int       // 0: the values are classes
-	values []float32 // NaN for unknown
-}
-
-// add takes the label of node i.
-func (m *classMap) add(i int, value any) (err error) {
-	if m.first == nil {
-		m.first = value
-		list, _ := value.([]any)
-		m.tasks = len(list)
-		if _, isName := value.(string); isName {
-			m.names = make([]string, m.nodes)
-		} else {
-			m.values, err = unknownRows(m.path, m.nodes, max(m.tasks, 1))
-		}
-	}
-	switch v := value.(type) {
-	case string:
-		if m.names != nil {
-			m.names[i] = labelName(strings.TrimSpace(v))
-			return nil
-		}
-	case float64:
-		if m.names == nil && m.tasks == 0 && err == nil && v >= 0 && v < 1<<16 && v == math.Trunc(v) {
-			m.values[i] = float32(v)
-			return nil
-		}
-	case []any:
-		if err != nil || len(v) != m.tasks || m.tasks == 0 {
-			return cmp.Or(err, fmt.Errorf("%d labels, unlike the node before it", len(v)))
-		}
-		for k, task := range v {
-			number, is := task.(float64)
-			if !is {
-				return fmt.Errorf("task %d: %s where a number should be", k, jsonText(task))
-			}
-			m.values[i*m.tasks+k] = float32(number)
-		}
-		return nil
-	}
-	return cmp.Or(err, fmt.Errorf("class %s, want a whole number in [0, 65536), a name or a list, as the first node has", jsonText(value)))
 }

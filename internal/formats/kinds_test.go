@@ -208,7 +208,7 @@ func TestUnlabelled(t *testing.T) {
 		`{"0": "a", "1": "", "2": "NA", "3": "1.0", "4": 1}`: {"a", "", "", "1.0", "1", ""},
 	} {
 		write(t, filepath.Join(dir, "l.json"), []byte(text))
-		d, err := EdgeList(context.Background(), filepath.Join(dir, "edges"), map[string]string{"labels": filepath.Join(dir, "l.json")}, Options{})
+		d, err := EdgeList(context.Background(), filepath.Join(dir, "edges"), Options{Keys: map[string]string{"labels": filepath.Join(dir, "l.json")}})
 		if err != nil || !cmp.Equal(labelTexts(d), want) {
 			t.Errorf("%s: %v, %v", text, labelTexts(d), err)
 		}
@@ -272,7 +272,7 @@ func TestSeveralFeatureFiles(t *testing.T) {
 		if columns != "" {
 			keys["features-columns"] = columns
 		}
-		d, err := EdgeList(context.Background(), dir+"/e", keys, Options{})
+		d, err := EdgeList(context.Background(), dir+"/e", Options{Keys: keys})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestSeveralFeatureFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %v", columns, x.Float32s(), want)
 		}
 	}
-	_, err := EdgeList(context.Background(), dir+"/e", map[string]string{"features": dir + "/x," + dir + "/y", "features-columns": "id,r,s"}, Options{})
+	_, err := EdgeList(context.Background(), dir+"/e", Options{Keys: map[string]string{"features": dir + "/x," + dir + "/y", "features-columns": "id,r,s"}})
 	if err == nil || !strings.Contains(err.Error(), `column 3, "s", is in 0 of the 2 files`) {
 		t.Errorf("an unknown column: %v", err)
 	}
@@ -428,7 +428,7 @@ func TestParquetTables(t *testing.T) {
 	write(t, dir+"/p.csv", []byte("name,team,age,city\ncyd,red,,Wien\nann,red,31.5,Brno\nbob,,31.5,Wien\n"))
 	var sets []*Set
 	for _, kind := range []string{"parquet", "csv"} {
-		d, err := EdgeList(context.Background(), dir+"/e."+kind, map[string]string{"labels": dir + "/p." + kind, "labels-columns": "name,team", "features": dir + "/p." + kind}, Options{})
+		d, err := EdgeList(context.Background(), dir+"/e."+kind, Options{Keys: map[string]string{"labels": dir + "/p." + kind, "labels-columns": "name,team", "features": dir + "/p." + kind}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -450,10 +450,10 @@ func TestDebianPackages(t *testing.T) {
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("real files are not here: %v", err)
 	}
-	d, err := EdgeList(context.Background(), dir+"depends.csv.gz", map[string]string{
+	d, err := EdgeList(context.Background(), dir+"depends.csv.gz", Options{Keys: map[string]string{
 		"labels": dir + "packages.csv.gz", "labels-columns": "package,section",
 		"features": dir + "packages.csv.gz", "features-columns": "package,priority,architecture,multi_arch,installed_size,size,implemented_in,interface",
-	}, Options{})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -493,8 +493,8 @@ func FuzzEdgeList(f *testing.F) {
 		}
 		for _, scale := range []bool{true, false} {
 			x, _, err := d.Table.Features(context.Background(), nil, scale)
-			if err == nil && (x.Rows != n || x.Validate() != nil) {
-				t.Fatalf("%d nodes, features %+v: %v", n, x, x.Validate())
+			if err == nil && (x.Rows != n || x.Validate(t.Context()) != nil) {
+				t.Fatalf("%d nodes, features %+v: %v", n, x, x.Validate(t.Context()))
 			}
 		}
 	})
@@ -505,7 +505,7 @@ func TestOneFileForAll(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/e", []byte("0,1\n1,2\n"))
 	write(t, dir+"/n", []byte("id,size,team\n2,2.5,a\n0,0.5,b\n1,1.5,a\n"))
-	d, err := EdgeList(context.Background(), dir+"/e", map[string]string{"nodes": dir + "/n", "nodes-columns": "id", "features": dir + "/n", "features-columns": "id,size", "labels": dir + "/n", "labels-columns": "id,team"}, Options{})
+	d, err := EdgeList(context.Background(), dir+"/e", Options{Keys: map[string]string{"nodes": dir + "/n", "nodes-columns": "id", "features": dir + "/n", "features-columns": "id,size", "labels": dir + "/n", "labels-columns": "id,team"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 
@@ -24,48 +23,25 @@ type jsonLists struct {
 func (e *edgeList) readLists(role, path string) *jsonLists {
 	l, ids := &jsonLists{}, []string(nil)
 	e.eachMember(path, func(key string, d *json.Decoder) error {
-		var value any
-		err := d.Decode(&value)
-		if err == nil && key == "" {
-			err = errors.New("an empty id")
-		}
-		if err != nil {
-			return err
-		}
-		list, isList := value.([]any)
-		if !isList {
-			list = []any{value}
-		}
+		labels, isList, err := decodeLabels(d)
 		if len(ids) == 0 {
 			l.multi = isList
 		}
-		texts := make([]string, len(list))
-		for k, v := range list {
-			if texts[k], err = jsonLabel(v); err != nil {
-				return fmt.Errorf("node %s: %w", quotedID(key), err)
-			}
+		switch {
+		case err != nil:
+		case key == "":
+			return errors.New("an empty id")
+		case isList != l.multi:
+			err = errors.New("labels must all be lists or none")
 		}
-		if isList != l.multi {
-			return fmt.Errorf("node %s: labels must all be lists or none", quotedID(key))
+		if err != nil {
+			return fmt.Errorf("node %s: %w", quotedID(key), err)
 		}
-		ids, l.values = append(ids, key), append(l.values, texts)
+		ids, l.values = append(ids, key), append(l.values, labels)
 		return nil
 	})
 	l.part = e.keyed(role, path, ids)
 	return l
-}
-
-// jsonLabel reads a label in JSON, a text or a whole number.
-func jsonLabel(value any) (string, error) {
-	switch v := value.(type) {
-	case string:
-		return labelName(v), nil
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) <= 1<<52 {
-			return strconv.FormatInt(int64(v), 10), nil
-		}
-	}
-	return "", fmt.Errorf("label %s is neither a name nor an integer", jsonText(value))
 }
 
 // sets decides whether lists are sets or multi-hot, lists of one length with only 0 and 1, by the

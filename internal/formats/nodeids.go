@@ -3,12 +3,12 @@ package formats
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"hash/maphash"
 	"math/bits"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -65,15 +65,6 @@ func (n *nodeIDs) slot(id []byte, hash uint32) int {
 	}
 }
 
-// name returns the id of handle −1−k.
-func (n *nodeIDs) name(k int) []byte {
-	from := int64(0)
-	if k > 0 {
-		from = n.names.Ends[k-1]
-	}
-	return n.names.Text[from:n.names.Ends[k]]
-}
-
 // find returns the handle of an id, if it has one.
 func (n *nodeIDs) find(id []byte) (handle int32, known bool) {
 	number, ok := numberID(id)
@@ -117,15 +108,13 @@ func (n *nodeIDs) hashed(id []byte, hash uint32) (int32, error) {
 	return s.handle, n.tally.Add(entry + growth*int64(len(id)))
 }
 
-// bytes returns an id as the files write it.
-func (n *nodeIDs) bytes(handle int32) []byte {
+// text returns an id as the files write it.
+func (n *nodeIDs) text(handle int32) string {
 	if handle >= 0 {
-		return strconv.AppendInt(nil, int64(handle), 10)
+		return strconv.Itoa(int(handle))
 	}
-	return n.name(int(^handle))
+	return n.names.At(int(^handle))
 }
-
-func (n *nodeIDs) text(handle int32) string { return string(n.bytes(handle)) }
 
 // quoted returns an id as an error names it.
 func (n *nodeIDs) quoted(handle int32) string { return quotedID(n.text(handle)) }
@@ -264,30 +253,22 @@ type nodeOrder struct {
 	first int32 // the id of node 0, if the ids count from there
 	set   *idSet
 	ids   []int32 // the handle of each node; nil: the ids count from first
-	place []int32 // the node of each number of the set, by its rank
-	names []int32 // the node of each other id
+	place []int32 // the node of each id of the set, by its rank
 }
 
 // newOrder is the order of a list of all handles of a set.
-func (n *nodeIDs) newOrder(set *idSet, handles []int32) *nodeOrder {
-	o := &nodeOrder{nodes: len(handles), set: set, ids: handles, place: make([]int32, set.count), names: make([]int32, n.names.Len())}
+func newOrder(set *idSet, handles []int32) *nodeOrder {
+	o := &nodeOrder{nodes: len(handles), set: set, ids: handles, place: make([]int32, set.count)}
 	for node, h := range handles {
-		if h < 0 {
-			o.names[^h] = int32(node)
-		} else {
-			o.place[set.rank(h)] = int32(node)
-		}
+		o.place[set.rank(h)] = int32(node)
 	}
 	return o
 }
 
 // node returns the node of an id that has one.
 func (o *nodeOrder) node(handle int32) int32 {
-	switch {
-	case o.ids == nil:
+	if o.ids == nil {
 		return handle - o.first
-	case handle < 0:
-		return o.names[^handle]
 	}
 	return o.place[o.set.rank(handle)]
 }
@@ -338,38 +319,38 @@ func (n *nodeIDs) ascending(set *idSet, numbers bool) *nodeOrder {
 	}
 	type named struct {
 		start  [8]byte // the first bytes behind those that all names share: they decide most comparisons
+		text   string
 		handle int32
 	}
-	all, shared := make([]named, len(others)), []byte(nil)
+	all, shared := make([]named, len(others)), 0
 	for k, h := range others {
-		text := n.bytes(h)
-		if k == 0 {
-			shared = text
-		}
-		same := 0
-		for same < min(len(text), len(shared)) && text[same] == shared[same] {
-			same++
-		}
-		shared = shared[:same]
+		all[k] = named{text: n.text(h), handle: h}
 	}
-	for k, h := range others {
-		all[k].handle = h
-		copy(all[k].start[:], n.bytes(h)[len(shared):])
+	byText := func(a, b named) int {
+		if numbers && len(a.text) != len(b.text) {
+			return cmp.Compare(len(a.text), len(b.text))
+		}
+		return strings.Compare(a.text, b.text)
+	}
+	if len(all) > 0 && !numbers {
+		least, most := slices.MinFunc(all, byText).text, slices.MaxFunc(all, byText).text
+		for shared < min(len(least), len(most)) && least[shared] == most[shared] {
+			shared++
+		}
+		for k := range all {
+			copy(all[k].start[:], all[k].text[shared:])
+		}
 	}
 	slices.SortFunc(all, func(a, b named) int {
-		if !numbers && a.start != b.start {
-			return cmp.Compare(binary.BigEndian.Uint64(a.start[:]), binary.BigEndian.Uint64(b.start[:]))
+		if a.start != b.start {
+			return bytes.Compare(a.start[:], b.start[:])
 		}
-		text, other := n.bytes(a.handle), n.bytes(b.handle)
-		if numbers && len(text) != len(other) {
-			return cmp.Compare(len(text), len(other))
-		}
-		return bytes.Compare(text, other)
+		return byText(a, b)
 	})
 	for _, of := range all {
 		handles = append(handles, of.handle)
 	}
-	return n.newOrder(set, handles)
+	return newOrder(set, handles)
 }
 
 // numbersOnly tells whether all ids of a set are numbers.

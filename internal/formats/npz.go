@@ -9,16 +9,16 @@ import (
 
 // NPZ reads an archive in one of two layouts: gnn-benchmark's (Shchur et al.
 // 2018, arXiv:1811.05868), which has no split, or the heterophilous graphs'
-// (Platonov et al. 2023, arXiv:2302.11640), which has several. It reads the split
-// of the given number, from 0, or none if split is negative.
-func NPZ(ctx context.Context, path string, split int, o Options) (*Set, error) {
+// (Platonov et al. 2023, arXiv:2302.11640), which has several. It reads split o.Number
+// if o.Split is true.
+func NPZ(ctx context.Context, path string, o Options) (*Set, error) {
 	r := newReader(ctx, o)
 	a := r.archive(path)
 	switch {
 	case a.has("adj_indptr"):
 		a.benchmark()
 	case a.has("node_features") && a.has("edges"):
-		a.heterophilous(split)
+		a.heterophilous()
 	default:
 		_, err := a.open("adj_indptr")
 		r.check(false, path, "neither gnn-benchmark's layout (adj_indptr …) nor the heterophilous graphs' (node_features, edges …): %w", err)
@@ -46,7 +46,7 @@ func (s *source) benchmark() {
 // heterophilous reads node_features, node_labels, edges (each undirected edge
 // once) and {train,val,test}_masks, which have a row for each split. Two classes
 // become one binary task, as in the paper.
-func (s *source) heterophilous(split int) {
+func (s *source) heterophilous() {
 	if s.Features = s.dense("node_features", "nodes"); s.err != nil {
 		return
 	}
@@ -56,7 +56,7 @@ func (s *source) heterophilous(split int) {
 		s.checkIDs(a.Name(), "element %d is %d, outside [0, %d)", ends, n)
 		s.pairs(a.Name(), n, len(ends)/2, nil, func(k int) (int32, int32) { return ends[2*k], ends[2*k+1] })
 	}
-	s.o.Lists = "tasks"
+	s.lists = "tasks"
 	if s.labels("node_labels", n, false); s.err != nil {
 		return
 	}
@@ -70,7 +70,8 @@ func (s *source) heterophilous(split int) {
 		s.Labels = y
 		s.note("two classes taken as one binary task")
 	}
-	if split < 0 || !s.has("train_masks") {
+	split := s.o.Number
+	if !s.o.Split || !s.has("train_masks") {
 		return
 	}
 	s.Split = &Split{}

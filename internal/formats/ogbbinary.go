@@ -144,7 +144,7 @@ func (b *OGBBinary) array(ctx context.Context, key string, read func(*npy.Reader
 
 // inMemory reads the edges and the features too.
 func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
-	r := newReader(ctx, Options{Direction: b.Direction})
+	r := &reader{ctx: ctx, Set: Set{Direction: b.Direction}}
 	builder := r.builder(b.data, b.Nodes, b.Edges)
 	if r.err == nil {
 		r.ok(b.EachEdges(ctx, builder.AddEdges))

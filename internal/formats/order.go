@@ -155,7 +155,7 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool) {
 	case len(given) > 0:
 		odd := all.without(&given[0].set)
 		if e.check(len(odd) == 0, given[0].Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd)) {
-			e.order = e.ids.newOrder(all, slices.Clone(given[0].ids))
+			e.order = newOrder(all, slices.Clone(given[0].ids))
 		}
 	case numbers && rows > 0 && kind == IDsFrom1 && largest <= int64(rows):
 		e.order = &nodeOrder{nodes: rows, first: 1}

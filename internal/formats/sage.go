@@ -21,7 +21,7 @@ import (
 //
 // Links that are numbers are places in the list of nodes, as networkx 1 wrote them, or ids, as
 // networkx 2 does. The file tells which if it has edges in place of links, if only one of the
-// two exists for all links, or if both are the same nodes. Otherwise o.Links must.
+// two exists for all links, or if both are the same nodes. Otherwise the key links must.
 func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 	path := prefix + "-G.json"
 	g := &sageGraph{reader: newReader(ctx, o), path: path, ids: newNodeIDs(path), place: make(map[int32]int32)}
@@ -88,28 +88,30 @@ func (g *sageGraph) find(id string) (at int32, known bool) {
 }
 
 func (g *sageGraph) readNode(d *json.Decoder, k int) error {
-	values, err := fields(d, "id", "val", "test")
-	if err != nil {
-		return fmt.Errorf("node %d: %w", k, err)
+	var node struct {
+		ID        any
+		Val, Test json.RawMessage
 	}
-	handle, isInt, err := g.id(values[0])
+	handle, isInt, err := int32(0), false, d.Decode(&node)
+	if err == nil {
+		handle, isInt, err = g.id(node.ID)
+	}
 	if err != nil {
 		return fmt.Errorf("node %d: %w", k, err)
 	}
 	if _, twice := g.place[handle]; twice {
 		return fmt.Errorf("node %d: id %.40q is there twice", k, g.ids.text(handle))
 	}
-	val, isVal := values[1].(bool)
-	test, isTest := values[2].(bool)
 	part := int8(0)
-	switch {
-	case values[1] != nil && !isVal || values[2] != nil && !isTest:
+	marks := []string{"", "false", "true"} // "": the node lacks it
+	switch val, test := slices.Index(marks, string(node.Val)), slices.Index(marks, string(node.Test)); {
+	case val < 0 || test < 0:
 		return fmt.Errorf("node %d: val or test is not a boolean", k)
-	case !isVal || !isTest:
+	case val == 0 || test == 0:
 		part = -1
-	case test:
+	case test == 2:
 		part = 2
-	case val:
+	case val == 2:
 		part = 1
 	}
 	g.place[handle] = int32(k)
@@ -118,12 +120,12 @@ func (g *sageGraph) readNode(d *json.Decoder, k int) error {
 }
 
 func (g *sageGraph) readLink(d *json.Decoder, k int) error {
-	ends, err := fields(d, "source", "target")
-	if err != nil {
+	var ends struct{ Source, Target any }
+	if err := d.Decode(&ends); err != nil {
 		return fmt.Errorf("link %d: %w", k, err)
 	}
 	link := sageLink{numbers: true}
-	for end, value := range ends {
+	for end, value := range []any{ends.Source, ends.Target} {
 		handle, isInt, err := g.id(value)
 		if err != nil {
 			return fmt.Errorf("link %d: source or target: %w", k, err)
@@ -185,8 +187,7 @@ func (g *sageGraph) number(path string) {
 
 // byID tells whether the links that are numbers are ids, not places.
 func (g *sageGraph) byID() bool {
-	links := g.o.Links
-	g.check(links == "" || links == "ids" || links == "order", "links="+links, "want ids or order")
+	links := g.keys["links"]
 	if links != "" || g.edges {
 		return links != "order"
 	}

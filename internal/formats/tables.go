@@ -165,53 +165,53 @@ func (p *part) number() int {
 	return p.rows
 }
 
-// hold reads a table of nodes into memory.
-func (e *edgeList) hold(p *part) {
-	type block struct {
-		rows   *table.Rows
-		counts []columnCounts
-		number int   // of rows
-		last   int64 // number of the last line of data
-	}
-	tally := table.NewTally(p.Path)
-	e.ok(table.EachRows(e.ctx, p.File, func(r *table.Rows) (block, error) {
-		b := block{rows: r, counts: make([]columnCounts, p.Width)}
-		for r.NextRow() {
-			b.number++
-			b.last = r.Line
-			for j, cell := range r.Cells {
-				c := &b.counts[j]
-				if !c.count(&p.forms, cell) && !c.again && len(cell) > 0 && string(cell) == string(p.First[j]) {
-					c.again = true
-				}
-			}
-		}
-		return b, nil
-	}, func(b block) error {
-		p.empty, p.last = cmp.Or(p.empty, b.rows.Empty), cmp.Or(b.last, p.last)
-		for j := range b.counts {
-			p.counts[j].add(&b.counts[j])
-		}
-		p.rows += b.number
-		p.blocks = append(p.blocks, b.rows)
-		return tally.Add(b.rows.Bytes())
-	}))
-	p.index = p.isIndex()
-	e.findEnds(p)
+// block holds a block of rows, and what they are like.
+type block struct {
+	rows    *table.Rows
+	counts  []columnCounts
+	number  int      // of rows
+	last    int64    // number of the last line of data
+	example [][]byte // the first row
 }
 
-// sample counts the cells at the beginning of the edges.
-func (e *edgeList) sample(p *part) {
-	p.blocks = []*table.Rows{p.Head()}
-	p.each(func(row int, r *table.Rows) bool {
-		if p.rows++; row == 0 {
-			p.example = slices.Clone(r.Cells)
+// count counts the cells of a block.
+func (p *part) count(r *table.Rows) block {
+	b := block{rows: r, counts: make([]columnCounts, p.Width)}
+	for r.NextRow() {
+		if b.number++; b.number == 1 {
+			b.example = slices.Clone(r.Cells)
 		}
+		b.last = r.Line
 		for j, cell := range r.Cells {
-			p.counts[j].count(&p.forms, cell)
+			c := &b.counts[j]
+			if !c.count(&p.forms, cell) && !c.again && len(cell) > 0 && string(cell) == string(p.First[j]) {
+				c.again = true
+			}
 		}
-		return true
-	})
+	}
+	return b
+}
+
+// add adds a block.
+func (p *part) add(b block) {
+	if p.rows == 0 && b.number > 0 {
+		p.example = b.example
+	}
+	p.empty, p.last = cmp.Or(p.empty, b.rows.Empty), cmp.Or(b.last, p.last)
+	for j := range b.counts {
+		p.counts[j].add(&b.counts[j])
+	}
+	p.rows += b.number
+	p.blocks = append(p.blocks, b.rows)
+}
+
+// hold reads a table of nodes into memory.
+func (e *edgeList) hold(p *part) {
+	tally := table.NewTally(p.Path)
+	e.ok(table.EachRows(e.ctx, p.File, func(r *table.Rows) (block, error) { return p.count(r), nil }, func(b block) error {
+		p.add(b)
+		return tally.Add(b.rows.Bytes())
+	}))
 	p.index = p.isIndex()
 	e.findEnds(p)
 }
@@ -220,12 +220,17 @@ func (e *edgeList) sample(p *part) {
 // 0, 1, 2, ….
 func (p *part) isIndex() bool {
 	name := string(p.First[0])
-	index := p.rows > 0 && p.Width > 1 && (name == "" || name == "Unnamed: 0")
+	return p.rows > 0 && p.Width > 1 && (name == "" || name == "Unnamed: 0") && p.counted(0)
+}
+
+// counted tells whether the first column counts the rows after the first line from a number on.
+func (p *part) counted(from int) bool {
+	all := true
 	p.each(func(row int, r *table.Rows) bool {
-		index = index && string(r.Cells[0]) == strconv.Itoa(row)
-		return index
+		all = string(r.Cells[0]) == strconv.Itoa(from+row)
+		return all
 	})
-	return index
+	return all
 }
 
 // findEnds sets the columns that can hold ids.

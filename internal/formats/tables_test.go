@@ -43,7 +43,7 @@ func (c *tableCase) read(t testing.TB) (*Set, error) {
 		keys[name] = filepath.Join(dir, name)
 	}
 	delete(keys, "edges")
-	return EdgeList(context.Background(), filepath.Join(dir, "edges"), keys, Options{})
+	return EdgeList(context.Background(), filepath.Join(dir, "edges"), Options{Keys: keys})
 }
 
 // check compares what was read with the case.
@@ -151,7 +151,7 @@ func labelTexts(d *Set) (texts []string) {
 	return texts
 }
 
-// TestTables reads 119 sets of files of many kinds.
+// TestTables reads 123 sets of files of many kinds.
 func TestTables(t *testing.T) {
 	f, err := os.Open("testdata/tables.jsonl")
 	if err != nil {
@@ -166,7 +166,7 @@ func TestTables(t *testing.T) {
 		}
 		t.Run(c.Name, c.check)
 	}
-	if cases != 119 {
+	if cases != 123 {
 		t.Errorf("%d cases", cases)
 	}
 }

@@ -136,7 +136,7 @@ func BenchmarkEdgeList(b *testing.B) {
 		write(b, path, []byte(text.String()))
 		b.Run(format[:4], func(b *testing.B) {
 			for b.Loop() {
-				if _, err := EdgeList(context.Background(), path, nil, Options{}); err != nil {
+				if _, err := EdgeList(context.Background(), path, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

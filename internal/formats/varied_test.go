@@ -209,7 +209,7 @@ func TestVariedTables(t *testing.T) {
 			put("labels", []string{choose(r, "name", "id", words[0]), choose(r, "team", "y", "class")}, labels)
 		}
 		put("features", []string{choose(r, "name", "id", words[0]), "size", "color"}, features)
-		d, err := EdgeList(context.Background(), filepath.Join(dir, "edges"), keys, Options{})
+		d, err := EdgeList(context.Background(), filepath.Join(dir, "edges"), Options{Keys: keys})
 		if err != nil {
 			if asked++; !regexp.MustCompile(`say |name the column|weights=1 reads them`).MatchString(err.Error()) {
 				t.Errorf("seed %d: %v", seed, err)

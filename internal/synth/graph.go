@@ -15,8 +15,8 @@ import (
 // degreeLaw is the distribution of the expected degrees: floor plus a Lomax (shifted
 // Pareto) variable with exponent tail. The mean degree determines its scale.
 type degreeLaw struct {
-	floor float64 // least expected degree
-	tail  float64 // P(θ > x) falls like x^-tail; above 1
+	Floor float64 // least expected degree
+	Tail  float64 // P(θ > x) falls like x^-tail; above 1
 }
 
 // quantile returns the expected degree at rank r of n, from the smallest, for a Lomax
@@ -24,7 +24,7 @@ type degreeLaw struct {
 // largest is about the same for every seed.
 func (l degreeLaw) quantile(r, n int, scale float64) float64 {
 	above := (float64(n-r) - 0.5) / float64(n)
-	return l.floor + scale*(math.Pow(above, -1/l.tail)-1)
+	return l.Floor + scale*(math.Pow(above, -1/l.Tail)-1)
 }
 
 // scaleFor returns the Lomax scale of n degrees with the given mean. It sums the
@@ -33,11 +33,11 @@ func (l degreeLaw) scaleFor(n int, mean float64) float64 {
 	summed := min(n, 1024)
 	var sum float64
 	for r := n - summed; r < n; r++ {
-		sum += degreeLaw{tail: l.tail}.quantile(r, n, 1)
+		sum += degreeLaw{Tail: l.Tail}.quantile(r, n, 1)
 	}
-	power, rest := 1-1/l.tail, float64(summed)/float64(n)
+	power, rest := 1-1/l.Tail, float64(summed)/float64(n)
 	unit := sum/float64(n) + (1-math.Pow(rest, power))/power - (1 - rest)
-	return (mean - l.floor) / unit
+	return (mean - l.Floor) / unit
 }
 
 // communities holds small sets of nodes of like expected degree. Nodes are numbered
@@ -66,10 +66,10 @@ func (c *communities) members(k int) []int32 { return c.member[c.start[k]:c.star
 func (m *Model) drawCommunities() *communities {
 	n := m.Nodes
 	mean := 2 * float64(m.Edges) / float64(n)
-	law := m.degree
-	law.floor = min(law.floor, mean/4)
+	law := m.Degree
+	law.Floor = min(law.Floor, mean/4)
 	scale := law.scaleFor(n, mean)
-	c := &communities{of: make([]int32, n), member: make([]int32, n), density: m.density}
+	c := &communities{of: make([]int32, n), member: make([]int32, n), density: m.Density}
 	c.degrees = func(place int) float64 { return law.quantile(place, n, scale) }
 	for i := range c.member {
 		c.member[i] = int32(i)
@@ -77,7 +77,7 @@ func (m *Model) drawCommunities() *communities {
 	m.random(streamOrder, 0).Shuffle(n, func(i, j int) { c.member[i], c.member[j] = c.member[j], c.member[i] })
 	cumulative, random := m.zipf(), m.random(streamGroups, 0)
 	for first := 0; first < n; {
-		size := int(1.5 + m.inside*c.degrees(first)/m.density)
+		size := int(1.5 + m.Inside*c.degrees(first)/m.Density)
 		size = max(min(size, (n-first)/8), 1)
 		members := c.member[first : first+size]
 		slices.Sort(members)
@@ -99,7 +99,7 @@ func (m *Model) thinning(c *communities) float64 {
 	var expected, chance, before float64
 	for k := range c.count() {
 		size := float64(len(c.members(k)))
-		expected += m.density * size * (size - 1) / 2
+		expected += m.Density * size * (size - 1) / 2
 	}
 	for _, sum := range m.zipf() {
 		chance += (sum - before) * (sum - before)

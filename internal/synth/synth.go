@@ -10,6 +10,8 @@ package synth
 
 import (
 	"context"
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -44,21 +46,21 @@ type Model struct {
 	Nodes    int
 	Edges    int64 // undirected
 	Features int
-	Classes  int // classes, or binary tasks if groups > 0
+	Classes  int // classes, or binary tasks if Groups > 0
 	Train    int // training nodes
 	Valid    int
-	test     int    // 0: all nodes in neither Train nor Valid; else the others have no labels
+	Test     int    // 0: all nodes in neither Train nor Valid; else the others have no labels
 	Metric   string // accuracy, micro-f1 or rocauc
-	groups   int    // with binary tasks; 0: one for each class
+	Groups   int    // with binary tasks; 0: one for each class
 
-	degree     degreeLaw
-	inside     float64 // share of a node's expected edges within its community
-	density    float64 // probability of an edge between two nodes of a community
+	Degree     degreeLaw
+	Inside     float64 // share of a node's expected edges within its community
+	Density    float64 // probability of an edge between two nodes of a community
 	Homophily  float64 // share of edges within a group
-	skew       float64 // Zipf exponent of the sizes of the groups
+	Skew       float64 // Zipf exponent of the sizes of the groups
 	Noise      float64 // share of communities with the features of a random group
-	separation float64 // length of a group's mean, in deviations of a node's noise
-	offset     float64 // deviation of a community's offset, in deviations of a node's noise
+	Separation float64 // length of a group's mean, in deviations of a node's noise
+	Offset     float64 // deviation of a community's offset, in deviations of a node's noise
 	Seed       uint64
 }
 
@@ -67,52 +69,15 @@ type Model struct {
 // GraphSAINT's Reddit), and its published figures as far as there are any.
 // `gcn reproduce twins` compares them. papers100M has the counts only: it is too large for
 // the trials that fit the scores.
-func Models() []Model {
-	return []Model{
-		{
-			Name: "demo", Summary: "20,000 nodes in 10 classes; trains in seconds",
-			Nodes: 20_000, Edges: 150_000, Features: 64, Classes: 10, Train: 10_000, Valid: 4_000, Metric: "accuracy",
-			degree: degreeLaw{floor: 2, tail: 2.5}, inside: 0.5, density: 0.6, Homophily: 0.75, skew: 0.6,
-			Noise: 0.15, separation: 3, offset: 0.5, Seed: 1,
-		},
-		{
-			Name: "arxiv", Summary: "the size of ogbn-arxiv: 169,343 nodes, 1,166,243 edges, 40 classes",
-			Nodes: 169_343, Edges: 1_166_243, Features: 128, Classes: 40, Train: 90_941, Valid: 29_799, Metric: "accuracy",
-			degree: degreeLaw{floor: 1, tail: 1.77}, inside: 0.61, density: 0.75, Homophily: 0.655, skew: 1,
-			Noise: 0.25, separation: 3.4, offset: 0.8, Seed: 1,
-		},
-		{
-			Name: "reddit", Summary: "the size of GraphSAINT's Reddit: 232,965 nodes, 11,606,919 edges, 41 classes",
-			Nodes: 232_965, Edges: 11_606_919, Features: 602, Classes: 41, Train: 153_431, Valid: 23_831, Metric: "micro-f1",
-			degree: degreeLaw{floor: 1, tail: 2.74}, inside: 0.5, density: 0.6, Homophily: 0.756, skew: 0.8,
-			Noise: 0.12, separation: 3, offset: 0.5, Seed: 1,
-		},
-		{
-			Name: "proteins", Summary: "the size of ogbn-proteins: 132,534 nodes, 39,561,252 edges, 112 binary tasks",
-			Nodes: 132_534, Edges: 39_561_252, Features: 8, Classes: 112, Train: 86_619, Valid: 21_236, Metric: "rocauc", groups: 64,
-			degree: degreeLaw{floor: 1, tail: 130}, inside: 0.605, density: 0.74, Homophily: 0.65, skew: 0.6,
-			Noise: 0.25, separation: 2, offset: 0.5, Seed: 1,
-		},
-		{
-			Name: "mag", Summary: "the size of ogbn-mag's papers and citations: 736,389 nodes, 5,396,336 edges, 349 classes",
-			Nodes: 736_389, Edges: 5_396_336, Features: 128, Classes: 349, Train: 629_571, Valid: 64_879, Metric: "accuracy",
-			degree: degreeLaw{floor: 1, tail: 2.22}, inside: 0.25, density: 0.5, Homophily: 0.3, skew: 0.9,
-			Noise: 0, separation: 1.84, offset: 0.1, Seed: 1,
-		},
-		{
-			Name: "products", Summary: "the size of ogbn-products: 2,449,029 nodes, 61,859,140 edges, 47 classes",
-			Nodes: 2_449_029, Edges: 61_859_140, Features: 100, Classes: 47, Train: 196_615, Valid: 39_323, Metric: "accuracy",
-			degree: degreeLaw{floor: 1, tail: 2.96}, inside: 0.735, density: 0.78, Homophily: 0.808, skew: 1,
-			Noise: 0.31, separation: 5, offset: 1, Seed: 1,
-		},
-		{
-			Name: "papers100M", Summary: "the size of ogbn-papers100M: 111,059,956 nodes, 1,615,685,872 edges, 172 classes, 1.5 M nodes with labels",
-			Nodes: 111_059_956, Edges: 1_615_685_872, Features: 128, Classes: 172, Train: 1_207_179, Valid: 125_265, test: 214_338, Metric: "accuracy",
-			degree: degreeLaw{floor: 1, tail: 2.15}, inside: 0.4, density: 0.55, Homophily: 0.57, skew: 0.9,
-			Noise: 0.25, separation: 3.2, offset: 0.8, Seed: 1,
-		},
+func Models() (all []Model) {
+	if err := json.Unmarshal(models, &all); err != nil {
+		panic(err) // the file is part of the program
 	}
+	return all
 }
+
+//go:embed models.json
+var models []byte
 
 // Resize changes the number of nodes and, in proportion, the numbers of edges and of
 // the nodes of each part of the split.
@@ -124,8 +89,8 @@ func (m *Model) Resize(nodes int) {
 	m.Edges = int64(math.Round(float64(m.Edges) * scale))
 	m.Train = max(int(math.Round(float64(m.Train)*scale)), 1)
 	m.Valid = min(int(math.Round(float64(m.Valid)*scale)), nodes-m.Train)
-	if m.test > 0 { // 0 would mean all other nodes
-		m.test = min(max(int(math.Round(float64(m.test)*scale)), 1), nodes-m.Train-m.Valid)
+	if m.Test > 0 { // 0 would mean all other nodes
+		m.Test = min(max(int(math.Round(float64(m.Test)*scale)), 1), nodes-m.Train-m.Valid)
 	}
 	m.Nodes = nodes
 }
@@ -154,7 +119,7 @@ func (m *Model) TableBytes() int64 {
 
 // tasks returns the number of binary tasks, 0 with classes.
 func (m *Model) tasks() int {
-	if m.groups > 0 {
+	if m.Groups > 0 {
 		return m.Classes
 	}
 	return 0
@@ -229,8 +194,8 @@ func (m *Model) eachNode(ctx context.Context, purpose int, f func(lo, hi int, ra
 
 // groupCount returns the number of groups.
 func (m *Model) groupCount() int {
-	if m.groups > 0 {
-		return m.groups
+	if m.Groups > 0 {
+		return m.Groups
 	}
 	return m.Classes
 }
@@ -240,7 +205,7 @@ func (m *Model) zipf() []float64 {
 	cumulative := make([]float64, m.groupCount())
 	var sum float64
 	for c := range cumulative {
-		sum += math.Pow(float64(c+1), -m.skew)
+		sum += math.Pow(float64(c+1), -m.Skew)
 		cumulative[c] = sum
 	}
 	for c := range cumulative {
@@ -267,7 +232,7 @@ func (m *Model) means() []float32 {
 			mean[j] = float32(v)
 			norm2 += v * v
 		}
-		if scale := float32(m.separation / math.Sqrt(norm2)); norm2 > 0 {
+		if scale := float32(m.Separation / math.Sqrt(norm2)); norm2 > 0 {
 			for j := range mean {
 				mean[j] *= scale
 			}
@@ -307,8 +272,8 @@ func (s *Source) Features(ctx context.Context, size int, yield func(rows []float
 // It is safe for concurrent use.
 func (s *Source) featureRows() func(rows []float32, lo int, random *rand.Rand) {
 	width, means, shown := s.Model.Features, s.means(), s.shownGroups()
-	scale := float32(1 / math.Sqrt(float64(width)*(1+s.offset*s.offset))) // rows have about unit length, like word vectors
-	deviation := float32(s.offset)
+	scale := float32(1 / math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
+	deviation := float32(s.Offset)
 	return func(rows []float32, lo int, random *rand.Rand) {
 		seeded := new(rand.PCG)
 		offset := rand.New(seeded)
@@ -341,7 +306,7 @@ func (s *Source) shownGroups() []int32 {
 // Labels returns the labels, and the training, validation and test nodes.
 func (s *Source) Labels(ctx context.Context) (*graph.Labels, [3][]int32, error) {
 	split := s.drawSplit()
-	if s.groups > 0 {
+	if s.Groups > 0 {
 		y, err := s.taskLabels(ctx)
 		return y, split, err
 	}
@@ -349,7 +314,7 @@ func (s *Source) Labels(ctx context.Context) (*graph.Labels, [3][]int32, error) 
 	for i, k := range s.c.of {
 		y.Class[i] = s.c.group[k]
 	}
-	if s.test > 0 { // the nodes of the split alone have labels
+	if s.Test > 0 { // the nodes of the split alone have labels
 		known := slices.Repeat([]int32{-1}, s.Nodes)
 		for _, i := range slices.Concat(split[:]...) {
 			known[i] = y.Class[i]
@@ -371,7 +336,7 @@ func (s *Source) taskLabels(ctx context.Context) (*graph.Labels, error) {
 	for t := range tasks {
 		base := -2 + random.NormFloat64()
 		for j := range direction {
-			direction[j] = random.NormFloat64() / s.separation
+			direction[j] = random.NormFloat64() / s.Separation
 		}
 		for z := range groups {
 			logit := base
@@ -397,10 +362,10 @@ func (s *Source) taskLabels(ctx context.Context) (*graph.Labels, error) {
 
 // drawSplit draws a random split of exact sizes. Ids increase within a part.
 func (m *Model) drawSplit() [3][]int32 {
-	if m.test == 0 {
+	if m.Test == 0 {
 		return RandomSplit(m.Nodes, m.Train, m.Valid, m.random(streamSplit, 0), nil)
 	}
-	ids := RandomSplit(m.Nodes, m.Train+m.Valid+m.test, 0, m.random(streamLabelled, 0), nil)[0]
+	ids := RandomSplit(m.Nodes, m.Train+m.Valid+m.Test, 0, m.random(streamLabelled, 0), nil)[0]
 	split := RandomSplit(len(ids), m.Train, m.Valid, m.random(streamSplit, 0), nil)
 	for _, part := range split {
 		for k, at := range part {

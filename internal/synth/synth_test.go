@@ -151,7 +151,7 @@ func TestSynthCommunities(t *testing.T) {
 			seen[i] = true
 		}
 		first := c.degrees(int(c.start[k]))
-		if want := int(1.5 + m.inside*first/m.density); len(members) > want || int(c.start[k]) < m.Nodes*9/10 && len(members) != want {
+		if want := int(1.5 + m.Inside*first/m.Density); len(members) > want || int(c.start[k]) < m.Nodes*9/10 && len(members) != want {
 			t.Errorf("community %d from place %d, degree %v, has %d nodes, want %d", k, c.start[k], first, len(members), want)
 		}
 	}
@@ -222,7 +222,7 @@ func TestDegreeLaw(t *testing.T) {
 		if got := sum / float64(c.n); math.Abs(got/c.mean-1) > 1e-3 {
 			t.Errorf("%+v: mean %v, want %v", c.law, got, c.mean)
 		}
-		if least := c.law.quantile(0, c.n, scale); least < c.law.floor || least > c.law.floor+scale/float64(c.n) {
+		if least := c.law.quantile(0, c.n, scale); least < c.law.Floor || least > c.law.Floor+scale/float64(c.n) {
 			t.Errorf("%+v: smallest degree %v", c.law, least)
 		}
 	}
