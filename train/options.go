@@ -94,8 +94,8 @@ type Options struct {
 	// Config holds other settings that a run depends on, such as the method. They
 	// are stored in config.json beside Fit's own settings, and compared on resume.
 	// A field named data may give the location of the data: it is not compared, the
-	// Fingerprint is. encoding/json must be able to write the values; keys must not
-	// be Fit's own.
+	// Fingerprint is. encoding/json must be able to write the values. A field with the name of
+	// a setting of Fit's takes its place; the derived ones, such as parameters, are Fit's.
 	Config map[string]any
 }
 

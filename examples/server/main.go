@@ -24,7 +24,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/train"
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 func main() {
@@ -35,22 +35,24 @@ func main() {
 	defer stop()
 	listener, err := net.Listen("tcp", *address)
 	if err == nil {
-		err = run(ctx, *dir, listener)
+		err = open(ctx, *dir, listener)
 	}
 	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run loads a run's model with its data and serves it. P·X is computed once.
-func run(ctx context.Context, dir string, listener net.Listener) error {
-	model, data, err := train.OpenRun(ctx, dir)
+// open loads a run's model with its data and serves it. P·X is computed once.
+func open(ctx context.Context, dir string, listener net.Listener) error {
+	opened, err := run.Open(ctx, dir, run.OpenOptions{})
 	if err != nil {
 		return err
 	}
-	propagated, err := layers.NewExactInput(ctx, data.Laplacian(), data.Features, data.Propagated, nil)
-	if err != nil {
-		return err
+	model, data, propagated := opened.Model, opened.Data, opened.Plan.Exact
+	if propagated == nil {
+		if propagated, err = layers.NewExactInput(ctx, data.Laplacian(), data.Features, data.Propagated, nil); err != nil {
+			return err
+		}
 	}
 	model.ReadPropagated(propagated)
 	log.Printf("http://%s/nodes/%s, data: %q", listener.Addr(), data.NodeNames.At(0), data.Notes)

@@ -113,7 +113,7 @@ func TestAnswers(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error)
-		go func() { ended <- run(ctx, folder, listener) }()
+		go func() { ended <- open(ctx, folder, listener) }()
 		url := "http://" + listener.Addr().String() + "/nodes"
 		var got scores
 		status, text := ask(t, "GET", url+"/"+ids[0], "")
@@ -132,7 +132,7 @@ func TestAnswers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := run(context.Background(), t.TempDir(), nil); err == nil {
+	if err := open(context.Background(), t.TempDir(), nil); err == nil {
 		t.Error("an empty folder is served")
 	}
 }
