@@ -87,7 +87,7 @@ func (p *Plan) checkNeeds() error {
 		for _, need := range o.with {
 			name, words, isWord := strings.Cut(need, "=")
 			k := slices.IndexFunc(all, func(o Option) bool { return o.Name == name })
-			value, wanted := all[k].text(&p.Settings), "--"+flagOf(name)
+			value, wanted := all[k].Text(&p.Settings), "--"+flagOf(name)
 			if isWord {
 				wanted += " " + strings.ReplaceAll(words, "|", " or ")
 			}
@@ -97,7 +97,7 @@ func (p *Plan) checkNeeds() error {
 			if o.Name == "seeds_every" && p.Settings.Seeds == "" { // the method may have seeds of its own
 				continue
 			}
-			return p.refuse(o.Name, " %s needs %s", o.text(&p.Settings), wanted)
+			return p.refuse(o.Name, " %s needs %s", o.Text(&p.Settings), wanted)
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ func (f flagValue) String() string {
 	if f.of == nil {
 		return ""
 	}
-	return f.option.text(f.of)
+	return f.option.Text(f.of)
 }
 
 func (f flagValue) Set(text string) error { return f.option.set(f.of, text) }

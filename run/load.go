@@ -50,7 +50,7 @@ func (s *Settings) Set(values ...Value) error {
 			return wrong(unknown(v.Option, Options(s)))
 		}
 		if err := o.set(s, v.Text); err != nil {
-			return wrong(fmt.Errorf("--%s %q: %w", o.Flag(), v.Text, err))
+			return wrong(fmt.Errorf("--%s %s: %w", o.Flag(), ShellWord(v.Text), err))
 		}
 		if v.saved && o.isDefault(s) { // a run's file has all options
 			delete(given, o.Name)
@@ -82,6 +82,9 @@ func (s *Settings) GivenValues() []Value {
 func unknown(name string, all []Option) error {
 	if old := OldFlag(name); old != "" {
 		return fmt.Errorf("unknown option %q: it %s", name, old)
+	}
+	if o, ok := find(&Output{}, name); ok {
+		return fmt.Errorf("%q is an option of the command line only: --%s", name, o.Flag())
 	}
 	return fmt.Errorf("unknown option %q%s", name, DidYouMean(nameOf(name), names(all)))
 }

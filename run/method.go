@@ -227,7 +227,7 @@ func (m *Method) String() string {
 		if o.isDefault(&m.Keys) {
 			continue
 		}
-		value := o.text(&m.Keys)
+		value := o.Text(&m.Keys)
 		switch value {
 		case "true":
 			value = "1"

@@ -92,8 +92,8 @@ func names(list []Option) []string {
 // in returns the option's field of a struct, given by a pointer.
 func (o *Option) in(of any) reflect.Value { return reflect.ValueOf(of).Elem().FieldByIndex(o.field) }
 
-// text returns the option's value in a struct as on the command line.
-func (o *Option) text(of any) string { return valueText(o.in(of)) }
+// Text returns the option's value in a struct as on the command line.
+func (o *Option) Text(of any) string { return valueText(o.in(of)) }
 
 func valueText(v reflect.Value) string {
 	if s, ok := v.Interface().(fmt.Stringer); ok {
@@ -106,7 +106,7 @@ func valueText(v reflect.Value) string {
 func (o *Option) isDefault(of any) bool {
 	fresh := reflect.New(reflect.TypeOf(of).Elem()).Interface()
 	o.setDefault(fresh)
-	return o.text(fresh) == o.text(of)
+	return o.Text(fresh) == o.Text(of)
 }
 
 func (o *Option) setDefault(of any) {

@@ -187,7 +187,7 @@ func (r *reproduction) stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return run.Interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Dir))}
+	return run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Dir))}
 }
 
 // commandLine is the command with the flags that were set, without those that do not

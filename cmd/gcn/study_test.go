@@ -308,7 +308,7 @@ func TestReproduceInterrupted(t *testing.T) {
 	args := []string{"reproduce", "table7", "--data", smallData, "--samples", "16,16", "--runs", "1", "--config", smallReproduction(t, "")}
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := &cancelling{cancel: cancel}
-	if code := run(ctx, args, io.Discard, stderr); code != exitInterrupted {
+	if code := execute(ctx, args, io.Discard, stderr); code != exitInterrupted {
 		t.Fatalf("exit code %d: %s", code, &stderr.text)
 	}
 	if message := lastLine(stderr.text.String()); !strings.Contains(message, "interrupted; to go on, give the same command again: reproduced holds") {

@@ -55,7 +55,7 @@ func flagValueError(err error) error {
 			reason = errors.New("want true or false")
 		}
 	}
-	return fmt.Errorf("--%s %q: %w", flag.Name, value.GetValue(), reason)
+	return fmt.Errorf("--%s %s: %w", flag.Name, run.ShellWord(value.GetValue()), reason)
 }
 
 func flagNames(fs *pflag.FlagSet) []string {

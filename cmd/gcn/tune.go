@@ -161,7 +161,7 @@ func (j *tuneJob) run(ctx context.Context) error {
 		if errors.As(err, &file) { // the last checkpoint could not be written
 			saved = fmt.Sprintf("; not saved: %v", file)
 		}
-		return run.Interrupted{err, fmt.Sprintf("interrupted%s; to go on: gcn tune --out %s --resume", saved, run.ShellWord(dir))}
+		return run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted%s; to go on: gcn tune --out %s --resume", saved, run.ShellWord(dir))}
 	case err != nil:
 		return err
 	}
