@@ -19,8 +19,8 @@ import (
 // Unlimited, and 0 batches per epoch means OnePass. Negative numbers are errors, except
 // OnePass.
 type Options struct {
-	Adam     Adam     // its fields are options of their own: --lr, --beta1, …
-	Schedule Schedule // of the step size; its fields are --warm-up, --schedule, …
+	Adam     Adam     // its fields are options of their own: --lr, beta1, …
+	Schedule Schedule // of the step size: --schedule
 
 	Batch           int // training nodes per batch, at most all of them; 0 means 512
 	BatchesPerEpoch int // independent random batches per epoch, or OnePass; 0 means 10

@@ -1,0 +1,79 @@
+package run
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the table of options in docs/command.md")
+
+// TestOptionsTable compares the table of options in docs/command.md with Settings. With -update
+// it writes the table.
+func TestOptionsTable(t *testing.T) {
+	const page, begin, end = "../docs/command.md", "<!-- options: go test ./run -update -->\n", "<!-- end of options -->\n"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no %q and %q", page, begin, end)
+	}
+	var b strings.Builder
+	row := func(kind string, o Option, name string) {
+		help := strings.ReplaceAll(o.Help, "|", `\|`)
+		value := ""
+		if o.Default != "" {
+			value = "`" + o.Default + "`"
+		}
+		fmt.Fprintf(&b, "| `%s%s` | %s | %s |\n", kind, name, value, help)
+	}
+	table := func(of any, kind string, keep func(Option) bool) {
+		fmt.Fprintf(&b, "\n| option | default | |\n|---|---|---|\n")
+		for _, o := range Options(of) {
+			if keep(o) {
+				name := o.Flag()
+				if o.File {
+					name = o.Name
+				}
+				row(kind, o, name)
+			}
+		}
+	}
+	group := ""
+	for _, o := range append(Options(Settings{}), Options(Output{})...) {
+		if o.Group == group {
+			continue
+		}
+		group = o.Group
+		fmt.Fprintf(&b, "\n**%s**\n", group)
+		var of any = Settings{}
+		if group == "Output" {
+			of = Output{}
+		}
+		table(of, "--", func(o Option) bool { return o.Group == group && !o.File })
+		if group == "Output" {
+			break
+		}
+	}
+	b.WriteString("\n**In files only** (`--config`, `--recipe`)\n")
+	table(Settings{}, "", func(o Option) bool { return o.File })
+	b.WriteString("\n**Keys of `--method`**, of layer-wise methods (`ladies`, `fastgcn`, `uniform`); `neighbor` has `importance`, `flat`, `draw` and `weight`; `ladies-cv` and `mvs` have `every`, `half` and `linear`\n")
+	table(Keys{}, "", func(Option) bool { return true })
+	b.WriteString("\n**Keys of `--schedule`**; `none` and `cosine` have `warm-up` alone\n")
+	table(ScheduleKeys{}, "", func(Option) bool { return true })
+	want := before + begin + b.String() + "\n" + end + after
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(text) != want {
+		t.Errorf("%s: the table of options is not as in the tags of Settings: go test ./run -update", page)
+	}
+}
