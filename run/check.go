@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 
 	"fmt"
 	"math"
@@ -61,6 +60,9 @@ func (s Settings) Plan() (*Plan, error) {
 func (p *Plan) checkValues() error {
 	for _, o := range Options(p.Settings) {
 		field := o.in(&p.Settings)
+		if o.isDefault(&p.Settings) {
+			continue
+		}
 		if err := o.check(field, valueText(field)); err != nil {
 			return p.refuse(o.Name, " %s: %w", valueText(field), err)
 		}
@@ -170,17 +172,17 @@ func (p *Plan) takeSeeds() error {
 		}
 		return nil
 	}
-	this := "seeds"
+	this, name, other := "seeds", p.Seeds, "--seeds uniform"
 	if own {
-		this = "method"
+		this, name, other = "method", p.Method.Name, "--method ladies-cv"
 	}
 	switch {
 	case p.Micro > 1:
-		return p.refuse(this, " %s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take --seeds uniform and a method such as ladies-cv, or --micro 1", cmp.Or(p.Settings.Seeds, p.Method.Name), p.Micro)
+		return p.refuse(this, " %s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take %s, or --micro 1", name, p.Micro, other)
 	case p.Method.OwnOutputs:
 		return p.refuse("seeds", " %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, p.Method.Name)
 	case p.BatchesPerEpoch == 0:
-		return p.refuse(this, " %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", cmp.Or(p.Settings.Seeds, p.Method.Name))
+		return p.refuse(this, " %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", name)
 	}
 	return nil
 }
@@ -204,7 +206,7 @@ func (p *Plan) apply(rules []rule) error {
 // checkModel checks options of the model and of training beside one another.
 func (p *Plan) checkModel() error {
 	if p.Model == equation {
-		if !slices.Contains([]float64{0, 0.2}, p.ClassifierDropout) {
+		if p.Given("classifier_dropout") && p.ClassifierDropout > 0 {
 			return p.refuse("classifier_dropout", " %v: --model equation has no classifier: want 0", p.ClassifierDropout)
 		}
 		p.ClassifierDropout = 0
@@ -213,7 +215,6 @@ func (p *Plan) checkModel() error {
 		{p.Conv == gat && p.Hidden%p.Heads != 0, "hidden", fmt.Sprintf(" %d: want a multiple of --heads %d", p.Hidden, p.Heads)},
 		{p.jumps() && p.PreNorm, "jumping", fmt.Sprintf(" %s excludes --pre-norm, whose residuals carry the outputs of all convolutions already", p.Jumping)},
 		{p.BatchNorm && p.LayerNorm, "batch_norm", " and --layer-norm are both given: leave out one of them"},
-		{p.LabelInputs > 0 && p.Seeds != seedsUniform, "label_inputs", fmt.Sprintf(" excludes --seeds %s: a node whose label is an input has no loss to be chosen by", p.Seeds)},
 		{p.Partition != none && p.Device != "cpu", "partition", fmt.Sprintf(" %s excludes --device %s: a GPU keeps the whole features in its memory; take --device cpu, or --partition none", p.Partition, p.Device)},
 		{p.Partition == "all" && p.EvalEvery == Auto, "partition", " all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates"},
 		{p.Partition != none && p.Runs > 1 && p.Micro == 1, "partition", fmt.Sprintf(" %s needs --micro: without it, each rank trains whole runs of --runs by itself", p.Partition)},
@@ -288,6 +289,7 @@ func (p *Plan) checkMethod() error {
 		{m.Learned && p.Micro > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", name, p.Micro)},
 		{m.Controls && p.EdgeDropout > 0, "edge_dropout", " excludes control variates, which add the edges that are left out: use another method than " + name},
 		{m.Controls && p.LabelInputs > 0, "label_inputs", " excludes control variates, whose kept activations hold labels of the mini-batch's own nodes: use another method than " + name},
+		{p.LabelInputs > 0 && p.Seeds != seedsUniform, "label_inputs", fmt.Sprintf(" excludes --seeds %s: a node whose label is an input has no loss to be chosen by", p.Seeds)},
 		{m.Controls && p.PreNorm, "pre_norm", " excludes control variates, which keep activations and not their norms: use another method than " + name},
 		{p.LabelInputs > 0 && p.ExactInput, "label_inputs", " excludes --exact-input: the input is propagated once, but each mini-batch reads other labels"},
 		{m.Controls && !m.Refreshes && p.Micro > 1 && p.Layers > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --method ladies-cv, or --micro 1", name, p.Micro)},
@@ -405,7 +407,7 @@ func (p *Plan) CheckEffects() error {
 // Saved returns the settings as config.json holds them: with the values that were chosen.
 func (p *Plan) Saved() Settings {
 	s := p.Settings
-	s.Method, s.Layers, s.Schedule = p.Method.String(), p.Layers, p.Schedule.String()
+	s.Method, s.Layers, s.Schedule, s.ClassifierDropout = p.Method.String(), p.Layers, p.Schedule.String(), p.ClassifierDropout
 	if !s.Samples.Auto() {
 		s.Samples = p.Samples
 	}

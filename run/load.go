@@ -52,6 +52,7 @@ func (s *Settings) Set(values ...Value) error {
 		if err := o.set(s, v.Text); err != nil {
 			return wrong(fmt.Errorf("--%s %s: %w", o.Flag(), ShellWord(v.Text), err))
 		}
+		v.Option = o.Name
 		if v.saved && o.isDefault(s) { // a run's file has all options
 			delete(given, o.Name)
 		} else {
@@ -66,6 +67,9 @@ func (s *Settings) Given(option string) bool {
 	_, given := s.given[option]
 	return given
 }
+
+// From returns the value that set an option.
+func (s *Settings) From(option string) Value { return s.given[option] }
 
 // GivenValues returns the options that were set, in the order of the fields.
 func (s *Settings) GivenValues() []Value {
@@ -178,7 +182,7 @@ func UnlessDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
 // with the path and the line.
 func Parse(path string, text []byte) (*File, error) {
 	f := &File{Path: path, Derived: map[string]string{}}
-	d := jsontext.NewDecoder(bytes.NewReader(text))
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
 	place := func(offset int64) string {
 		return fmt.Sprintf("config: %s:%d", path, 1+bytes.Count(text[:min(offset, int64(len(text)))], []byte("\n")))
 	}

@@ -14,7 +14,7 @@ type Settings struct {
 	ExactInput   bool   `json:"exact_input" group:"Data and sampling" help:"propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples"`
 	DropoutNoise string `json:"dropout_noise" group:"Data and sampling,rare" choice:"sampled|full" help:"noise of dropout in sampled layers: sampled, multiplied by the weights of the nodes drawn; or full, with the variance that it has over all neighbours (layer-wise methods with unbiased weights; default: sampled; ladies-cv: full)"`
 
-	Layers     int     `json:"layers" group:"Model" range:"[0,1000]" help:"graph convolutions (default: as many as --samples has numbers, else 2)"`
+	Layers     int     `json:"layers" group:"Model" default:"0" range:"[1,1000]" help:"graph convolutions (default: as many as --samples has numbers, else 2)"`
 	Hidden     int     `json:"hidden" group:"Model" default:"256" range:"[1,65536]" help:"width of the hidden layers"`
 	Dropout    float64 `json:"dropout" group:"Model" default:"0.2" range:"[0,1)" help:"share of hidden values dropped while training"`
 	Activation string  `json:"activation" group:"Model" default:"elu" choice:"elu|relu|gelu" help:"elu, relu or gelu"`

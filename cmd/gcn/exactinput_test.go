@@ -98,10 +98,7 @@ func TestControls(t *testing.T) {
 		"fastgcn?draw=systematic&control=refresh&every=7":               "--samples 48 --exact-input",
 		"ladies-flat-debiased?population=nodes&control=refresh&every=7": "--samples 48,48",
 	} {
-		line := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--out", name}, paperSteps, strings.Fields(options))
-		if !strings.Contains(name, "rolling") {
-			line = append(line, "--control-every", "7")
-		}
+		line := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--method", name, "--out", name}, paperSteps, strings.Fields(options))
 		succeed(t, append(line, "--max-batches", "10")...)
 		trained := object(t, succeed(t, "train", "--out", name, "--resume", "--max-batches", "20", "--json", "-q"))
 		if trained["method"] != name || !(trained["state_bytes"].(float64) > 0) || (trained["refresh_s"] != nil) != !strings.Contains(name, "rolling") {

@@ -349,7 +349,7 @@ func TestDegenerateStudies(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, text := range map[string]string{
-			"config.json": `{"schema":3,"method":"ladies","seed":` + seed + `}`, "metrics.jsonl": `{"batch":10,"loss":0.1,"valid":0.1,"seconds":1}`, "result.json": `{"test":0.1}`,
+			"config.json": `{"schema":4,"method":"ladies","seed":` + seed + `}`, "metrics.jsonl": `{"batch":10,"loss":0.1,"valid":0.1,"seconds":1}`, "result.json": `{"test":0.1}`,
 		} {
 			if err := os.WriteFile(filepath.Join("runs", seed, name), []byte(text), 0o666); err != nil {
 				t.Fatal(err)

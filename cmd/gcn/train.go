@@ -186,11 +186,9 @@ func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
 // setBy returns the values in use that come from a file.
 func setBy(s run.Settings, file *run.File) []run.Value {
 	var values []run.Value
-	for _, v := range s.GivenValues() {
-		for _, of := range file.Values {
-			if v == of {
-				values = append(values, v)
-			}
+	for _, v := range file.Values {
+		if s.From(v.Option) == v {
+			values = append(values, v)
 		}
 	}
 	return values

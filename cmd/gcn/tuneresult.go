@@ -55,7 +55,7 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result
 	best := j.best()
 	job := j.jobs[best.Setting]
 	values := slices.DeleteFunc(job.GivenValues(), func(v run.Value) bool {
-		return slices.Contains([]string{"data", "seed", "runs", "workers", "device", "partition"}, v.Option)
+		return slices.Contains([]string{"data", "seed", "runs", "workers", "device", "partition", "checkpoint_interval"}, v.Option)
 	})
 	recipe := map[string]any{}
 	for _, v := range values {
