@@ -245,11 +245,17 @@ func Parse(path string, text []byte) (*File, error) {
 		if _, err := rundir.DecodeConfig(text); err != nil {
 			return nil, fmt.Errorf("config: %s: %w", path, err)
 		}
-		for k := range f.Values {
-			f.Values[k].saved = true
-		}
+		f.Whole()
 	}
 	return f, nil
+}
+
+// Whole makes the values those of a whole Settings, which this program wrote: defaults among
+// them were not given.
+func (f *File) Whole() {
+	for k := range f.Values {
+		f.Values[k].saved = true
+	}
 }
 
 // flagText returns a JSON value as a flag would get it.

@@ -96,13 +96,13 @@ func TestOpenUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for config, want := range map[string]string{
-		`{"layers": 2, "conv": "gin"}`:                    `--conv "gin"`,
+		`{"layers": 2, "conv": "gin"}`:                    "--conv gin",
 		`{"layers": 2, "conv": "gat"}`:                    "ckpt",
-		`{"layers": 2, "model": "other"}`:                 `--model "other"`,
-		`{"layers": 2, "activation": "tanh"}`:             `--activation "tanh"`,
-		`{"layers": 2, "hidden-residual": "highway"}`:     `--hidden-residual "highway"`,
+		`{"layers": 2, "model": "other"}`:                 "--model other",
+		`{"layers": 2, "activation": "tanh"}`:             "--activation tanh",
+		`{"layers": 2, "hidden-residual": "highway"}`:     "--hidden-residual highway",
 		`{"layers": 2, "hidden-residual": true}`:          "hidden-residual",
-		`{"layers": 0}`:                                   "ckpt",
+		`{"layers": 0}`:                                   "--layers 0",
 		`{"layers": 2, "hidden": 8}`:                      "ckpt",
 		`{"layers": 2, "conv": "gat", "heads": 7}`:        "7",
 		`{"layers": 2, "hidden": -1, "model": "program"}`: "-1",

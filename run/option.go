@@ -29,30 +29,35 @@ type Option struct {
 // Options returns the options of a struct, or of the struct that a pointer points to, in the
 // order of its fields.
 func Options(of any) []Option {
+	var list []Option
+	for _, f := range fields(of) {
+		list = append(list, optionOf(f))
+	}
+	return list
+}
+
+// fields returns the fields of a struct that are options.
+func fields(of any) []reflect.StructField {
 	kind := reflect.TypeOf(of)
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
-	var list []Option
-	for _, f := range reflect.VisibleFields(kind) {
-		name := f.Tag.Get("json")
-		if f.Anonymous || name == "" {
-			continue
-		}
-		group, where, _ := strings.Cut(f.Tag.Get("group"), ",")
-		o := Option{
-			Name: name, Group: group, Rare: where == "rare", File: where == "file", Default: f.Tag.Get("default"), Help: f.Tag.Get("help"),
-			bounds: f.Tag.Get("range"), arg: f.Tag.Get("arg"), short: f.Tag.Get("short"), field: f.Index,
-		}
-		if words := f.Tag.Get("choice"); words != "" {
-			o.Choices = strings.Split(words, "|")
-		}
-		if needs := f.Tag.Get("with"); needs != "" {
-			o.with = strings.Split(needs, ",")
-		}
-		list = append(list, o)
+	return slices.DeleteFunc(reflect.VisibleFields(kind), func(f reflect.StructField) bool { return f.Anonymous || f.Tag.Get("json") == "" })
+}
+
+func optionOf(f reflect.StructField) Option {
+	group, where, _ := strings.Cut(f.Tag.Get("group"), ",")
+	o := Option{
+		Name: f.Tag.Get("json"), Group: group, Rare: where == "rare", File: where == "file", Default: f.Tag.Get("default"), Help: f.Tag.Get("help"),
+		bounds: f.Tag.Get("range"), arg: f.Tag.Get("arg"), short: f.Tag.Get("short"), field: f.Index,
 	}
-	return list
+	if words := f.Tag.Get("choice"); words != "" {
+		o.Choices = strings.Split(words, "|")
+	}
+	if needs := f.Tag.Get("with"); needs != "" {
+		o.with = strings.Split(needs, ",")
+	}
+	return o
 }
 
 // Flag returns the flag of the option, without dashes.
@@ -72,12 +77,13 @@ func Find(name string) (*Option, bool) { return find(&Settings{}, name) }
 
 // find returns the option of that name, or flag, of a struct.
 func find(of any, name string) (*Option, bool) {
-	list := Options(of)
-	k := slices.IndexFunc(list, func(o Option) bool { return o.Name == nameOf(name) })
-	if k < 0 {
-		return nil, false
+	for _, f := range fields(of) {
+		if f.Tag.Get("json") == nameOf(name) {
+			o := optionOf(f)
+			return &o, true
+		}
 	}
-	return &list[k], true
+	return nil, false
 }
 
 // names returns the names of options.

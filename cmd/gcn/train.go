@@ -265,6 +265,7 @@ func (j *trainJob) broadcast(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	file.Whole()
 	s, err := run.Load(nil, nil, file, nil)
 	if err != nil {
 		return err

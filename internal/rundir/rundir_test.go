@@ -174,7 +174,7 @@ func TestSchema(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a": 1, "schema": 4}`:   "",
 		`{"a": 1, "schema": 1}`:   "its schema is 1 and this program's is 4: train again, or use the program that wrote it",
-		`{"a": 1, "schema": 4}`:   "its schema is 4 and",
+		`{"a": 1, "schema": 5}`:   "its schema is 5 and",
 		`{"a": 1, "schema": "4"}`: `its schema is "4" and`,
 		`{"a": 1}`:                "its schema is not set and",
 	} {
