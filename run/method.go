@@ -19,7 +19,7 @@ type Keys struct {
 	Flat         bool   `json:"flat" group:"layer,node" help:"probabilities in proportion to the norms of columns instead of their squares"`
 	Neighborhood bool   `json:"neighborhood" group:"layer" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
 	Draw         string `json:"draw" group:"layer,node" choice:"wrs|replacement|poisson|systematic" help:"wrs (weighted, without replacement), replacement, poisson or systematic"`
-	Weight       string `json:"weight" group:"layer,node" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's, if it goes with the draw)"`
+	Weight       string `json:"weight" group:"layer,node" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; with another draw than wrs, unbiased ones for it)"`
 	Population   string `json:"population" group:"layer" choice:"candidates|nodes" help:"n of the debiased weights: candidates, or nodes as in the paper's program"`
 	Rows         bool   `json:"rows" group:"layer" help:"add a layer's own nodes to the nodes drawn, as LADIES' program does"`
 	Normalize    bool   `json:"normalize" group:"layer" help:"rescale each sampled row of the Laplacian to the sum of the whole row"`
@@ -171,11 +171,11 @@ func (m *Method) takeParts(base samplers.Parts) error {
 	if err != nil {
 		return err
 	}
-	if err = weight.Check(draw); err != nil && m.Weight != "" {
-		return err
-	}
-	if err != nil || m.Weight == "" && m.nodeWise {
+	if m.Weight == "" && (m.nodeWise || p.Draw != "wrs") {
 		weight = samplers.DefaultWeight(draw)
+	}
+	if err := weight.Check(draw); err != nil {
+		return err
 	}
 	for _, name := range samplers.WeightNames() {
 		if w, err := samplers.ParseWeight(name); err == nil && w == weight {
