@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -50,12 +51,17 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 	default:
 		j.Say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
 			DefaultMethod, Megabytes(bytes), PaperMethod, DefaultMethod)
-		s.Method = PaperMethod
+		values := []Value{{Option: "method", Text: PaperMethod}}
 		if n := len(s.Samples); n > 1 && n < j.Layers && !s.ExactInput { // the input is sampled, too
-			s.Samples = append(slices.Clone(s.Samples), s.Samples[n-1])
+			values = append(values, Value{Option: "samples", Text: append(slices.Clone(s.Samples), s.Samples[n-1]).String()})
+		}
+		if err := s.Set(values...); err != nil {
+			return err
 		}
 	}
-	s.Layers = j.Layers
+	if err := s.Set(Value{Option: "layers", Text: strconv.Itoa(j.Layers)}); err != nil {
+		return err
+	}
 	p, err := s.Plan()
 	if err != nil {
 		return err
@@ -89,13 +95,20 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, s *Settings, prog
 			return err
 		}
 	}
-	s.Samples = Sizes(advice.Samples)
+	samples := Sizes(advice.Samples)
+	var values []Value
 	if j.Default {
-		s.Method, s.ExactInput = advice.Method, s.ExactInput || advice.ExactInput
-	} else if len(s.Samples) == 0 { // full is as cheap, but the method was given
-		for _, layer := range advice.Layers {
-			s.Samples = append(s.Samples, layer.Samples)
+		values = append(values, Value{Option: "method", Text: advice.Method})
+		if advice.ExactInput && !s.ExactInput {
+			values = append(values, Value{Option: "exact_input", Text: "true"})
 		}
+	} else if len(samples) == 0 { // full is as cheap, but the method was given
+		for _, layer := range advice.Layers {
+			samples = append(samples, layer.Samples)
+		}
+	}
+	if err := s.Set(append(values, Value{Option: "samples", Text: samples.String()})...); err != nil {
+		return err
 	}
 	text := MethodText(s.Method, s.Samples)
 	if m, err := ParseMethod(s.Method); err == nil && s.ExactInput && !m.ExactInput {

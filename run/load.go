@@ -245,14 +245,14 @@ func Parse(path string, text []byte) (*File, error) {
 		if _, err := rundir.DecodeConfig(text); err != nil {
 			return nil, fmt.Errorf("config: %s: %w", path, err)
 		}
-		f.Whole()
+		f.whole()
 	}
 	return f, nil
 }
 
-// Whole makes the values those of a whole Settings, which this program wrote: defaults among
+// whole makes the values those of a whole Settings, which this program wrote: defaults among
 // them were not given.
-func (f *File) Whole() {
+func (f *File) whole() {
 	for k := range f.Values {
 		f.Values[k].saved = true
 	}

@@ -177,7 +177,7 @@ func TestRandomSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file.Whole()
+		file.whole()
 		again, err := Load(nil, nil, file, nil)
 		if err != nil {
 			t.Fatalf("%v: %v", values, err)

@@ -244,34 +244,30 @@ func (j *trainJob) broadcast(ctx context.Context) error {
 	if j.World == nil || j.World.Size() == 1 {
 		return nil
 	}
+	var given struct {
+		Out    string
+		Values []run.Value
+	}
 	var text []byte
 	var err error
 	if !j.follows() {
-		if text, err = json.Marshal(map[string]any{"out": j.Out, "settings": j.Settings}); err != nil {
+		given.Out, given.Values = j.Out, j.GivenValues()
+		if text, err = json.Marshal(given); err != nil {
 			return err
 		}
 	}
 	if text, err = train.Broadcast(ctx, j.World, text); err != nil || !j.follows() {
 		return err
 	}
-	var got struct {
-		Out      string          `json:"out"`
-		Settings json.RawMessage `json:"settings"`
-	}
-	if err := json.Unmarshal(text, &got); err != nil {
+	if err := json.Unmarshal(text, &given); err != nil {
 		return fmt.Errorf("the options from rank 0: %w", err)
 	}
-	file, err := run.Parse("the options from rank 0", got.Settings)
-	if err != nil {
-		return err
-	}
-	file.Whole()
-	s, err := run.Load(nil, nil, file, nil)
+	s, err := run.Load(nil, nil, nil, given.Values)
 	if err != nil {
 		return err
 	}
 	before := j.Plan
-	j.Out = got.Out
+	j.Out = given.Out
 	if j.Plan, err = s.Plan(); err == nil && before != nil {
 		j.GPU, j.Exact = before.GPU, before.Exact
 	}
