@@ -13,8 +13,8 @@ import (
 
 const helpAll = "help-all"
 
-// groupedHelp makes the command print its flags in groups, by their annotations, and the rare
-// ones only with --help-all. Flags without a group are left out.
+// groupedHelp makes the command print its flags in groups, by their annotations. The rare ones,
+// and all of a text, are shown by --help-all only. Flags without a group are left out.
 func groupedHelp(cmd *cobra.Command) {
 	all := cmd.Flags().Bool(helpAll, false, "help with all options")
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
@@ -37,6 +37,11 @@ func groupedHelp(cmd *cobra.Command) {
 				groups[title].SortFlags = false
 				order = append(order, title)
 			}
+			if !*all { // the first clause
+				short := *f
+				short.Usage, _, _ = strings.Cut(strings.Split(f.Usage, " (")[0], ";")
+				f = &short
+			}
 			groups[title].AddFlag(f)
 		})
 		for _, title := range order {
@@ -49,6 +54,16 @@ func groupedHelp(cmd *cobra.Command) {
 		}
 		_, err := fmt.Fprint(cmd.OutOrStderr(), text.String())
 		return err
+	})
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		text := cmd.Short
+		if *all {
+			text = cmd.Long
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n", text)
+		cmd.SetOut(cmd.OutOrStdout())
+		cmd.SetErr(cmd.OutOrStdout())
+		_ = cmd.Usage() // fails only if its writer does
 	})
 	do := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
