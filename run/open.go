@@ -65,7 +65,10 @@ func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
 		return nil, fmt.Errorf("%s has no \"data\": name the data of the run by --data", saved.Path)
 	}
 	if r.Plan, err = s.Plan(); err != nil {
-		return nil, fmt.Errorf("%s: %w", saved.Path, err)
+		if wrong := new(OptionError); errors.As(err, &wrong) && !wrong.Saved {
+			err = fmt.Errorf("%s: %v", saved.Path, err)
+		}
+		return nil, err
 	}
 	r.Plan.Device = cmp.Or(o.Device, "cpu")
 	if r.Data, err = r.open(ctx, o); err != nil {
