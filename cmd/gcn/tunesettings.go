@@ -70,7 +70,10 @@ func (j *tuneJob) addDimension(name, values string) error {
 func (j *tuneJob) job(ctx context.Context, k int) (*trainJob, error) {
 	job := &trainJob{stdout: io.Discard, stderr: j.stderr}
 	job.prepare()
-	values := append([]run.Value{{Option: "runs", Text: strconv.Itoa(j.flags.Runs)}}, run.Values(j.fs)...)
+	values := []run.Value{ // never from a file
+		{Option: "runs", Text: strconv.Itoa(j.flags.Runs)}, {Option: "seed", Text: strconv.FormatUint(j.flags.Seed, 10)}, {Option: "device", Text: j.flags.Device},
+	}
+	values = append(values, run.Values(j.fs)...)
 	for i, d := range j.space {
 		values = append(values, run.Value{Option: d.Option, Text: j.settings[k][i]})
 	}
