@@ -5,59 +5,28 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
 )
 
-// ReadNode reads a node that the graph does not hold, for layers.NewNode: one JSON object such
-// as
+// ReadFeatures returns the features of one node from a JSON value such as
 //
-//	{"features": [0.1, 2], "neighbors": [7, "n12"]}
-//	{"features": {"town": "Bonn", "age": 31}, "neighbors": ["ada"]}
+//	[0.1, 2]
+//	{"town": "Bonn", "age": 31}
 //
 // Features of tables go by the names of their columns; one that is null or absent is missing.
-// The values are as in the source, and ReadNode scales them as it did for d. Features made of the
-// graph (onehot, position) are an error. It returns the features and the neighbours' numbers. An id is as for Node; a number needs no quotes. It reads r to its end, so
-// the caller limits its length. An error of r is wrapped.
-func (d *Data) ReadNode(r io.Reader) (features []float32, neighbors []int32, err error) {
-	var given struct {
-		Features  json.RawMessage
-		Neighbors []any
+// The values are as in the source, and ReadFeatures scales them as it did for d. Features made of
+// the graph (onehot, position) are an error.
+func (d *Data) ReadFeatures(text []byte) ([]float32, error) {
+	row, err := d.encoding.newRow(text)
+	if err == nil && len(row) != d.Features.Cols {
+		err = fmt.Errorf("%d features, and the nodes of the graph have %d", len(row), d.Features.Cols)
 	}
-	if err := decodeOne(r, &given); err != nil {
-		return nil, nil, fmt.Errorf("datasets: a new node: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: the features of a node: %w", err)
 	}
-	if given.Features != nil {
-		if features, err = d.encoding.newRow(given.Features); err != nil {
-			return nil, nil, fmt.Errorf("datasets: a new node: %w", err)
-		}
-	}
-	for _, id := range given.Neighbors {
-		v, err := d.Node(fmt.Sprint(id))
-		if err != nil {
-			return nil, nil, err
-		}
-		neighbors = append(neighbors, v)
-	}
-	return features, neighbors, nil
-}
-
-// decodeOne reads one JSON object and nothing after it.
-func decodeOne(r io.Reader, to any) error {
-	decoder := json.NewDecoder(r)
-	decoder.DisallowUnknownFields()
-	decoder.UseNumber()
-	if err := decoder.Decode(to); err != nil {
-		return fmt.Errorf("want one JSON object with features and neighbors: %w", err)
-	}
-	if err := decoder.Decode(new(any)); err == nil {
-		return errors.New("more than one JSON object")
-	} else if err != io.EOF {
-		return fmt.Errorf("after the JSON object: %w", err)
-	}
-	return nil
+	return row, nil
 }
 
 // newRow returns the features of a new node that JSON gives.
@@ -73,7 +42,7 @@ func (s *Schema) newRow(text []byte) ([]float32, error) {
 	}
 	var values []*float32 // nil for null, which would be read as 0
 	if err := json.Unmarshal(text, &values); err != nil {
-		return nil, fmt.Errorf("want one JSON object with features and neighbors: %w", err)
+		return nil, fmt.Errorf("want an array of numbers: %w", err)
 	}
 	if names != nil {
 		return nil, fmt.Errorf("want the features by their names: %s", quoted(names))

@@ -195,17 +195,17 @@ func TestSchemaRefuses(t *testing.T) {
 	refused("npy:"+folder, where.Schema(), "features=position")
 }
 
-// ReadNode scales the values of a table's row or an array's row as Open did.
-func TestReadNodeEncodes(t *testing.T) {
+// ReadFeatures scales the values of a table's row or an array's row as Open did.
+func TestReadFeaturesEncodes(t *testing.T) {
 	d := open(t, petSpec(t, petColumns, petRows, petKeys+"&split=4/1/1"))
 	for i, row := range petRows {
 		grams := row[2]
 		if grams == "" {
 			grams = "null"
 		}
-		text := fmt.Sprintf(`{"features": {"legs": %s, "colour": %q, "grams": %s}, "neighbors": ["a"]}`, row[3], row[1], grams)
-		x, near, err := d.ReadNode(strings.NewReader(text))
-		if err != nil || !slices.Equal(x, d.Features.Row(i)) || len(near) != 1 {
+		text := fmt.Sprintf(`{"legs": %s, "colour": %q, "grams": %s}`, row[3], row[1], grams)
+		x, err := d.ReadFeatures([]byte(text))
+		if err != nil || !slices.Equal(x, d.Features.Row(i)) {
 			t.Errorf("%s: %v, %v; want %v", text, x, err, d.Features.Row(i))
 		}
 	}
@@ -218,24 +218,23 @@ func TestReadNodeEncodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x, _, err := scaled.ReadNode(strings.NewReader(`{"features": ` + string(text) + `}`)); err != nil || !slices.Equal(x, scaled.Features.Row(7)) {
+		if x, err := scaled.ReadFeatures(text); err != nil || !slices.Equal(x, scaled.Features.Row(7)) {
 			t.Errorf("normalize=%s: %v, %v; want %v", how, x, err, scaled.Features.Row(7))
 		}
 	}
 	for text, want := range map[string]string{
-		`{"features": [1, 2, 3]}`:                 `by their names: "colour", "grams", "legs"`,
-		`{"features": {"tail": 1}}`:               `no feature "tail"`,
-		`{"features": {"grams": "heavy"}}`:        `feature "grams": "heavy" is no number`,
-		`{"features": {"colour": ["red"]}}`:       `feature "colour": want a text`,
-		`{"features": {"grams": 1e99}}`:           "beyond float32",
-		`{"features": {"grams": 1}, "weight": 1}`: "unknown field",
+		`[1, 2, 3]`:           `by their names: "colour", "grams", "legs"`,
+		`{"tail": 1}`:         `no feature "tail"`,
+		`{"grams": "heavy"}`:  `feature "grams": "heavy" is no number`,
+		`{"colour": ["red"]}`: `feature "colour": want a text`,
+		`{"grams": 1e99}`:     "beyond float32",
 	} {
-		if _, _, err := d.ReadNode(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := d.ReadFeatures([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 	where := open(t, "npy:"+folder+"?features=position")
-	if _, _, err := where.ReadNode(strings.NewReader(`{"features": [1]}`)); err == nil || !strings.Contains(err.Error(), "features=position") {
+	if _, err := where.ReadFeatures([]byte("[1]")); err == nil || !strings.Contains(err.Error(), "features=position") {
 		t.Errorf("position: %v", err)
 	}
 }

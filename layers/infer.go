@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/full"
@@ -53,22 +54,23 @@ func (m *GCN) sources(p *graph.Laplacian, x *graph.Features) map[plan.Source]pla
 	return sources
 }
 
-// call returns the call of an inference.
-func (m *GCN) call(p *graph.Laplacian, x *graph.Features, nodes []int32) (full.Call, error) {
+// call returns the call of an inference. labelOf has the node of the model's data for each node
+// of p, −1 for none; nil: they are the same.
+func (m *GCN) call(p *graph.Laplacian, x *graph.Features, nodes, labelOf []int32) (full.Call, error) {
 	switch {
 	case p == nil || x == nil:
 		return full.Call{}, fmt.Errorf("layers: inference needs a Laplacian and features")
 	case m.full == nil:
 		return full.Call{}, fmt.Errorf("layers: inference: the GCN is not of NewGCN; put a model of your own into a Model")
 	}
-	if x.Rows != p.Nodes() || x.Cols != m.x.Cols || !x.Sized() {
+	if labelOf == nil && x.Rows != p.Nodes() || x.Cols != m.x.Cols || !x.Sized() {
 		return full.Call{}, fmt.Errorf("layers: inference: %d×%d features hold %d values, for %d nodes and a model that reads %d features",
 			x.Rows, x.Cols, x.Len(), p.Nodes(), m.x.Cols)
 	}
-	if labels := m.labels; labels != nil && len(labels.known) != p.Nodes() {
+	if labels := m.labels; labels != nil && labelOf == nil && len(labels.known) != p.Nodes() {
 		return full.Call{}, fmt.Errorf("layers: inference: label inputs of %d nodes for a graph of %d", len(labels.known), p.Nodes())
 	}
-	c := full.Call{P: p, Nodes: nodes, Sources: m.sources(p, x), Bound: full.Bound(m.Bound), Progress: m.Progress, Device: m.Device}
+	c := full.Call{P: p, Nodes: nodes, LabelOf: labelOf, Sources: m.sources(p, x), Bound: full.Bound(m.Bound), Progress: m.Progress, Device: m.Device}
 	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
 		c.Ranks, c.Progress = m.Ranks, nil
 	}
@@ -107,7 +109,7 @@ func infer(ctx context.Context, m *full.Model, c full.Call) ([]float32, error) {
 // while no parameter changes; each has memory of its own. ctx is checked at each chunk. An
 // output that does not fit in memory is an error before it is allocated.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
-	c, err := m.call(p, x, nodes)
+	c, err := m.call(p, x, nodes, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +124,7 @@ func (m *GCN) InferHidden(ctx context.Context, p *graph.Laplacian, x *graph.Feat
 	if layer < 1 || layer > len(m.hidden) {
 		return nil, 0, fmt.Errorf("layers: inference: the model has the layers 1 to %d, not %d", len(m.hidden), layer)
 	}
-	c, err := m.call(p, x, nodes)
+	c, err := m.call(p, x, nodes, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -144,7 +146,7 @@ func (m *GCN) ReadPropagated(e *ExactInput) { m.known = e }
 // CheckBound returns an error if Bound is too small for Infer with these arguments. Infer returns
 // the same error, but a caller may want it before other work.
 func (m *GCN) CheckBound(p *graph.Laplacian, x *graph.Features, nodes []int32) error {
-	c, err := m.call(p, x, nodes)
+	c, err := m.call(p, x, nodes, nil)
 	if err != nil {
 		return err
 	}
@@ -157,46 +159,98 @@ func (m *GCN) CheckBound(p *graph.Laplacian, x *graph.Features, nodes []int32) e
 // NewNode is a node that the graph does not hold.
 type NewNode struct {
 	Features  []float32 // as many as the graph's nodes have
-	Neighbors []int32   // nodes of the graph, each once; may be empty
+	Neighbors []int32   // nodes of the graph; may be empty
 	Weights   []float32 // of the edges to them; nil means 1
 }
 
 // InferNew returns the logits of a node that the graph does not hold, as if it were added to
-// the graph with its edges: the result of Infer on that larger graph, up to rounding. p and x
-// do not change. p must be of graph.NewLaplacian, graph.NewRowLaplacian or
-// graph.NewDirectedLaplacian.
-//
-// It works on the CPU. Calls may run concurrently, and with Infer, while no parameter
-// changes. Cost, in time and memory: the node's neighbourhood of as many edges as the model
-// has convolutions, with its features.
+// the graph with its edges: the result of Infer on that larger graph. In a directed graph the
+// new node reads its neighbours. p and x do not change. InferOverlay has the requirements and
+// the cost.
 func (m *GCN) InferNew(ctx context.Context, p *graph.Laplacian, x *graph.Features, node NewNode) ([]float32, error) {
-	c, err := m.call(p, x, nil)
-	if err != nil {
-		return nil, err
-	}
-	if len(node.Features) != x.Cols {
-		return nil, fmt.Errorf("layers: inference: a new node of %d features, the graph's nodes have %d", len(node.Features), x.Cols)
-	}
-	for k, v := range node.Features {
-		if v-v != 0 {
-			return nil, fmt.Errorf("layers: inference: feature %d of the new node is %v", k, v)
-		}
-	}
-	local, nodes, err := p.WithNode(node.Neighbors, node.Weights, len(m.Convolutions))
+	o, err := graph.NewOverlay(p, x)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	features := &graph.Features{Rows: len(nodes) + 1, Cols: x.Cols, Data: make([]float32, (len(nodes)+1)*x.Cols)}
-	copy(features.Data, node.Features)
-	if x.Prefetch != nil {
-		x.Prefetch(nodes)
+	c := graph.Change{AddNodes: [][]float32{node.Features}, Weights: node.Weights}
+	for _, v := range node.Neighbors {
+		c.AddEdges = append(c.AddEdges, graph.Edge{U: int32(o.Nodes()), V: v})
+	}
+	if o, err = o.Apply(&c); err != nil {
+		return nil, fmt.Errorf("layers: inference: a new node: %w", err)
+	}
+	return m.InferOverlay(ctx, o, []int32{int32(o.Nodes() - 1)})
+}
+
+// InferOverlay returns the logits of nodes of a changed graph, row-major: the bits of Infer for
+// these nodes on a graph that is built anew with the changes and numbers its nodes in the same
+// order.
+//
+// It works on the CPU. Calls may run concurrently, and with Infer, while no parameter
+// changes. Cost, in time and memory: the nodes' neighbourhood of as many edges as the model
+// has convolutions, with its features.
+func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32) ([]float32, error) {
+	p, ids, inside, err := o.Around(nodes, len(m.Convolutions))
+	if err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
+	held := len(ids)
+	if base, features := o.Base(); m.full != nil && m.exact == nil && m.known.of(base, features) && m.known.px.Data != nil && !m.full.ReadsInputs() {
+		held = inside
+	}
+	x := o.Gather(ids[:held])
+	labelOf := slices.Clone(ids)
+	for k, v := range ids {
+		if base, _ := o.Base(); int(v) >= base.Nodes() { // a new node has no label
+			labelOf[k] = -1
+		}
+	}
+	c, err := m.call(p, x, make([]int32, len(nodes)), labelOf)
+	if err != nil {
+		return nil, err
+	}
+	if held < len(ids) {
+		px, err := m.known.propagated(ctx, o, ids[:held])
+		if err != nil {
+			return nil, err
+		}
+		c.Held, c.Sources[plan.Source{X: m.x, Propagated: true}] = held, plan.Source{X: px}
 	}
 	for k, v := range nodes {
-		copy(features.Data[(k+1)*x.Cols:], x.Row(int(v)))
+		c.Nodes[k] = int32(slices.Index(ids, v)) // nodes are the first of ids
 	}
-	c.P, c.Nodes, c.Sources, c.Device, c.Ranks = local, []int32{0}, m.sources(local, features), nil, nil
-	c.LabelOf = append([]int32{-1}, nodes...)
+	c.Device, c.Ranks = nil, nil
 	return infer(ctx, m.full, c)
+}
+
+// propagated returns P·X of nodes of a changed graph: rows of e, but for rows that a change
+// has touched.
+func (e *ExactInput) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (*graph.Features, error) {
+	px := &graph.Features{Rows: len(nodes), Cols: e.px.Cols, Data: make([]float32, 0, len(nodes)*e.px.Cols)}
+	var touched, places []int32
+	for k, v := range nodes {
+		if o.Touched(v) {
+			touched, places = append(touched, v), append(places, int32(k))
+			px.Data = px.Data[:len(px.Data)+px.Cols]
+			continue
+		}
+		px.Data = append(px.Data, e.px.Row(int(v))...)
+	}
+	if touched == nil {
+		return px, nil
+	}
+	p, ids, _, err := o.Around(touched, 1) // touched are the first of ids
+	if err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
+	anew, err := full.Propagate(ctx, p, o.Gather(ids), nil)
+	if err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
+	for k, place := range places {
+		copy(px.Row(int(place)), anew.Row(k))
+	}
+	return px, nil
 }
 
 // compile compiles output, at the output nodes of the batch's slot number layers−1, counted

@@ -272,7 +272,7 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 	if ctx == nil {
 		return fmt.Errorf("the context is nil")
 	}
-	c, err := m.call(r.p, r.x, r.nodes)
+	c, err := m.call(r.p, r.x, r.nodes, nil)
 	if err != nil {
 		return err
 	}

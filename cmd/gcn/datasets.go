@@ -85,7 +85,7 @@ func openData(ctx context.Context, text string) (*datasets.Data, error) {
 
 // checkSpec reports a SPEC that cannot be understood.
 func checkSpec(text string) error {
-	if err := datasets.CheckSpec(text, datasets.Options{}); err != nil {
+	if err := datasets.CheckSpec(text, datasets.Options{Schemes: schemes()}); err != nil {
 		return usageError{err}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/run"
+	"github.com/gcn-layerwise/gcn/serve"
 )
 
 // cacheOptions say where named data sets are kept, and where they are downloaded
@@ -46,9 +47,12 @@ type dataOptionsKey struct{}
 func (c *cacheOptions) in(ctx context.Context, stderr io.Writer) context.Context {
 	shown := &fetchDisplay{w: stderr}
 	return context.WithValue(ctx, dataOptionsKey{}, datasets.Options{
-		Cache: c.dir, Mirror: c.mirror, Offline: c.offline, Progress: shown.show,
+		Schemes: schemes(), Cache: c.dir, Mirror: c.mirror, Offline: c.offline, Progress: shown.show,
 	})
 }
+
+// schemes are the command's own, beside those of datasets.
+func schemes() []datasets.Scheme { return []datasets.Scheme{serve.Scheme()} }
 
 // dataOptions returns the options of every command that opens data.
 func dataOptions(ctx context.Context) datasets.Options {

@@ -156,7 +156,7 @@ done in seconds.`,
 		return train.RunE(train, nil)
 	}
 	root.AddCommand(train, newTuneCommand(), newEvalCommand(), newPredictCommand(), newExportCommand(), newImportCommand(), newDatasetsCommand(),
-		newMethodsCommand(), newRecipesCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newCompletionCommand())
+		newMethodsCommand(), newRecipesCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newServeCommand(), newCompletionCommand())
 	return root, j
 }
 

@@ -1,6 +1,7 @@
 package full
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,10 @@ type Call struct {
 	// rows, which are valid until the call returns. Calls may be concurrent. An output that is
 	// wanted is not returned.
 	Wanted func(n *G.Node, nodes []int32, rows []float32) error
+
+	// Held is the number of nodes, the first ones of P, whose rows the data have; 0: all. A model
+	// for which ReadsInputs is false needs only the rows of the nodes that have a row of P.
+	Held int
 
 	Device   *device.Device // nil: the CPU
 	Bound    Bound
@@ -218,6 +223,7 @@ func (c *Call) source(s plan.Source) plan.Source {
 // check returns an error if the data of c do not fit the model, or its bound is too small.
 func (m *Model) check(c *Call) error {
 	n := c.P.Nodes()
+	held := cmp.Or(c.Held, n)
 	for k, v := range c.Nodes {
 		if v < 0 || int(v) >= n {
 			return fmt.Errorf("node %d is %d, outside [0, %d)", k, v, n)
@@ -226,8 +232,8 @@ func (m *Model) check(c *Call) error {
 	for _, level := range m.levels {
 		for _, d := range level.Data {
 			x := c.source(d.Source).X
-			if x.Rows != n || !x.Sized() {
-				return fmt.Errorf("%d×%d features hold %d values, for %d nodes: %w", x.Rows, x.Cols, x.Len(), n, ops.ErrShape)
+			if x.Rows != held || !x.Sized() {
+				return fmt.Errorf("%d×%d features hold %d values, for %d nodes: %w", x.Rows, x.Cols, x.Len(), held, ops.ErrShape)
 			}
 			if x.Cols != d.X.Cols {
 				return fmt.Errorf("the model reads %d features of a node, the data have %d: %w", d.X.Cols, x.Cols, ops.ErrShape)
@@ -236,6 +242,10 @@ func (m *Model) check(c *Call) error {
 	}
 	return c.CheckBound()
 }
+
+// ReadsInputs reports whether the model reads data at the nodes below its first propagation,
+// and not only P·X.
+func (m *Model) ReadsInputs() bool { return m.levels[0].Plan != nil || m.levels[1].Sparse }
 
 // equalNodes reports whether a and b list the same nodes; nil lists all.
 func equalNodes(a, b []int32) bool { return (a == nil) == (b == nil) && slices.Equal(a, b) }
