@@ -45,19 +45,11 @@ func TestOptionsTable(t *testing.T) {
 		}
 	}
 	group := ""
-	for _, o := range append(Options(Settings{}), Options(Output{})...) {
-		if o.Group == group {
-			continue
-		}
-		group = o.Group
-		fmt.Fprintf(&b, "\n**%s**\n", group)
-		var of any = Settings{}
-		if group == "Output" {
-			of = Output{}
-		}
-		table(of, "--", func(o Option) bool { return o.Group == group && !o.File })
-		if group == "Output" {
-			break
+	for _, o := range Options(Settings{}) {
+		if o.Group != group && !o.File {
+			group = o.Group
+			fmt.Fprintf(&b, "\n**%s**\n", group)
+			table(Settings{}, "--", func(o Option) bool { return o.Group == group && !o.File })
 		}
 	}
 	b.WriteString("\n**In files only** (`--config`, `--recipe`)\n")

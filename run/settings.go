@@ -12,7 +12,7 @@ type Settings struct {
 	Method       string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv; ladies-flat-debiased where the model keeps no histories, or too large ones)"`
 	Samples      Sizes  `json:"samples" group:"Data and sampling" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; node-wise methods: 2 neighbours per node)"`
 	ExactInput   bool   `json:"exact_input" group:"Data and sampling" help:"propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples"`
-	DropoutNoise string `json:"dropout_noise" group:"Data and sampling,rare" choice:"sampled|full" help:"noise of dropout in sampled layers: sampled, multiplied by the weights of the nodes drawn; or full, with the variance that it has over all neighbours (layer-wise methods with unbiased weights; default: sampled; ladies-cv: full)"`
+	DropoutNoise string `json:"dropout_noise" group:"Data and sampling,rare" choice:"sampled|full" help:"noise of dropout in sampled layers: sampled, times the weights of the nodes drawn; or full, with its variance over all neighbours (default: sampled; ladies-cv: full)"`
 
 	Layers     int     `json:"layers" group:"Model" default:"0" range:"[1,1000]" help:"graph convolutions (default: as many as --samples has numbers, else 2)"`
 	Hidden     int     `json:"hidden" group:"Model" default:"256" range:"[1,65536]" help:"width of the hidden layers"`
@@ -22,7 +22,7 @@ type Settings struct {
 	Residual   bool    `json:"residual" group:"Model" help:"add a linear map of a node's own features to each convolution"`
 
 	Model             string  `json:"model" group:"Model,rare" default:"program" choice:"program|equation" help:"program: as in the paper's program; equation: convolutions alone, as in the paper's equation 1"`
-	Conv              string  `json:"conv" group:"Model,rare" default:"gcn" choice:"gcn|gat" help:"gcn: weights of the Laplacian; gat: graph attention, which learns them"`
+	Conv              string  `json:"conv" group:"Model,rare" default:"gcn" choice:"gcn|gat" help:"gcn: weights of the Laplacian; gat: attention, which learns them"`
 	Heads             int     `json:"heads" group:"Model,rare" default:"8" range:"[1,65536]" with:"conv=gat" help:"with gat: heads of a hidden layer, which share --hidden"`
 	OutputHeads       int     `json:"output_heads" group:"Model,rare" default:"1" range:"[1,65536]" with:"conv=gat,model=equation" help:"with gat and --model equation: heads of the last layer; their mean is the output"`
 	AttentionDropout  float64 `json:"attention_dropout" group:"Model,rare" default:"0" range:"[0,1)" with:"conv=gat" help:"with gat: share of the coefficients dropped while training"`
@@ -49,14 +49,14 @@ type Settings struct {
 	Runs        int      `json:"runs" group:"Training" default:"1" range:"[1," help:"train this many times, with seeds seed, seed+1, …"`
 	Device      string   `json:"device" group:"Training" default:"cpu" choice:"cpu|cuda" help:"cpu, or cuda in a build with CUDA"`
 
-	EvalSamples     int     `json:"eval_samples" group:"Training,rare" default:"0" range:"[0," arg:"N" help:"score a sample of N validation and N test nodes, drawn once, in place of all: the scores, and the choice of the best weights, are then estimates, printed with their standard errors (0: all nodes)"`
+	EvalSamples     int     `json:"eval_samples" group:"Training,rare" default:"0" range:"[0," arg:"N" help:"score a sample of N validation and N test nodes, drawn once; scores and the choice of the best weights are then estimates (0: all nodes)"`
 	Epochs          int     `json:"epochs" group:"Training,rare" default:"0" range:"[0," help:"stop after this many epochs of --batches-per-epoch mini-batches; 0: no limit"`
 	BatchesPerEpoch int     `json:"batches_per_epoch" group:"Training,rare" default:"10" range:"[0," help:"mini-batches of random training nodes per epoch; 0: one pass over all training nodes"`
 	Micro           int     `json:"micro" group:"Training,rare" default:"1" range:"[1," help:"mini-batches of an update, shared by MPI ranks; limits and intervals then count updates"`
 	Partition       string  `json:"partition" group:"Training,rare" default:"none" choice:"none|features|all" help:"data that MPI ranks hold in parts, without effect on the results: none, features, or all (the graph too)"`
 	Seeds           string  `json:"seeds" group:"Training,rare" choice:"uniform|loss|gradient" help:"probabilities of the training nodes: uniform, or by their last loss or gradient, with debiased weights (default: uniform; mvs: gradient)"`
 	SeedsEvery      int     `json:"seeds_every" group:"Training,file" default:"50" range:"[1," with:"seeds=loss|gradient" help:"with seeds loss or gradient: mini-batches between two updates"`
-	LabelInputs     float64 `json:"label_inputs" group:"Training,rare" default:"0" range:"[0,1)" with:"input_layer" help:"with --input-layer: share of the training nodes whose labels a mini-batch reads as inputs, and whose loss does not count; 0: none; inference reads all training labels"`
+	LabelInputs     float64 `json:"label_inputs" group:"Training,rare" default:"0" range:"[0,1)" with:"input_layer" help:"with --input-layer: share of the training nodes whose labels are inputs of a mini-batch, and whose loss does not count; inference reads all training labels"`
 	LabelSmoothing  float64 `json:"label_smoothing" group:"Training,rare" default:"0" range:"[0,1)" help:"share of a label's weight that goes to all classes alike"`
 	ClassWeights    string  `json:"class_weights" group:"Training,rare" default:"none" choice:"none|balanced" help:"none, or balanced: each class has the same weight in the loss"`
 	Schedule        string  `json:"schedule" group:"Training,rare" default:"cosine" arg:"NAME" help:"fall of the step size: NAME is none, cosine (to 0 at --max-batches), step, or plateau (after scores without a better one), perhaps with keys: cosine?warm-up=100, step?every=100&factor=0.5"`
@@ -86,6 +86,6 @@ type Output struct {
 
 // Bound are the bounds on the memory of inference. They do not change the results.
 type Bound struct {
-	Memory  string `json:"memory" group:"Output,rare" arg:"8GiB" help:"memory of an evaluation, beside a mapped store and the scores, such as 8GiB; larger hidden layers lie in a file (default: no limit; with --scratch half of the memory, at most 8GiB)"`
+	Memory  string `json:"memory" group:"Output,rare" arg:"8GiB" help:"memory of an evaluation, such as 8GiB, beside a mapped store and the scores; larger hidden layers lie in a file (default: no limit; with --scratch half of the memory, at most 8GiB)"`
 	Scratch string `json:"scratch" group:"Output,rare" arg:"DIR" help:"DIR of the files of hidden layers that do not fit in --memory, on a disk with room for them (default: with --memory the system's folder of temporary files)"`
 }
