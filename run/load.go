@@ -106,16 +106,6 @@ func (f *File) Has(option string) bool {
 	return slices.ContainsFunc(f.Values, func(v Value) bool { return v.Option == option })
 }
 
-// Text returns the value of an option in the file, or "".
-func (f *File) Text(option string) string {
-	for _, v := range f.Values {
-		if v.Option == option {
-			return v.Text
-		}
-	}
-	return ""
-}
-
 // derived are the fields of a run's config.json that follow from its options and data, and
 // control_every, which a run from Go has.
 var derived = [...]string{"control_every", "sampler", "parameters", "metric", "schedule_end", "falls", "classes", "tasks", "fingerprint", rundir.SchemaField}
