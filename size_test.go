@@ -66,11 +66,11 @@ var ceilings = map[string]int{
 	"notebook":                  1101,
 	"notebooks/kernel":          999,
 	"ops":                       4161,
-	"run":                       2356,
+	"run":                       2348,
 	"samplers":                  3838,
 	"samplers/samplertest":      696,
 	"score":                     766,
-	"serve":                     871,
+	"serve":                     876,
 	"study":                     3510,
 	"study/figure":              874,
 	"train":                     3376,
@@ -80,7 +80,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 80    // lines of code in generated files
-	wordsOfPages   = 37800 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 30000 // without CHANGELOG.md, docs/results.md and docs/adr
 	wordsOfADRs    = 10000
 )
 

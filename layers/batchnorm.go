@@ -11,8 +11,8 @@ import (
 // inference they are Mean and Variance, the running averages of these: see Model.Averages.
 //
 // With a sampled mini-batch the rows of a hidden layer are the nodes that the sampler drew,
-// each with the same weight. The averages follow the law of these nodes, and not the mean over
-// the graph: a layer-wise sampler draws nodes of many neighbours more often.
+// each with the same weight. The averages are then of these nodes, and not of the graph: a
+// layer-wise sampler draws nodes of many neighbours more often.
 type BatchNorm struct {
 	Gain     *G.Node   // (width), 1 at first
 	Shift    *G.Node   // (width), 0 at first

@@ -10,8 +10,9 @@ type Dropout struct {
 	Rate float64   // probability of a 0, in [0, 1); a rate of 0 is the identity
 	Mode *ops.Mode // the batch's; required for a rate above 0
 
-	// Reader, if not nil, is the slot whose input nodes have these rows, and no op but its
-	// propagation reads them: its blocks may then scale the noise (graph.Block.NoiseScale).
+	// Reader, if not nil, is the slot whose input nodes have these rows. Its blocks may then
+	// scale the noise (graph.Block.NoiseScale). Only the propagation of this slot may read
+	// the rows.
 	Reader *ops.Slot
 }
 

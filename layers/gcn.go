@@ -42,9 +42,9 @@ type GCN struct {
 
 	Bound InferenceBound // of Infer; it may change between two calls
 
-	// Progress, if not nil, is called by Infer, if it has more than 256 nodes and no Ranks: with
-	// 0 before the first layer, then now and then with the number of rows done. total is the
-	// number of rows of all layers. The calls of one Infer do not overlap.
+	// Progress, if not nil, is called by an Infer of more than 256 nodes without Ranks: with 0
+	// before the first layer, then from time to time with the number of rows done. total is
+	// the number of rows of all layers. The calls of one Infer do not overlap.
 	Progress func(done, total int)
 
 	x        *graph.Features

@@ -12,7 +12,7 @@ import (
 // does the same.
 const NoDropout = -1.0
 
-// Form tells the two forms of the paper's model apart; docs/paper.md compares them.
+// Form is one of the two forms of the paper's model; docs/paper.md compares them.
 type Form uint8
 
 const (
@@ -126,8 +126,9 @@ type GCNOptions struct {
 	average bool // the mean of the heads
 }
 
-// reader returns the slot of convolution l if dropout makes the convolution's input, nothing
-// else stands between, and neither jumping knowledge nor an own state reads it; or nil.
+// reader returns the slot of convolution l, or nil. It returns the slot if dropout makes the
+// convolution's input, and the convolution alone reads this input: no norm, jumping knowledge
+// or own state.
 func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
 	if l == len(slots) || o.OwnState || l > 0 && o.Jumping != JumpingNone || o.PreNorm && (l > 0 || o.InputLayer) {
 		return nil

@@ -35,7 +35,7 @@ type Ranks interface {
 	Gather(ctx context.Context, parts [][]float32) error
 }
 
-// sources returns what a call over p and x reads in place of the data of the model.
+// sources maps the data of the model to the data that a call over p and x reads in their place.
 func (m *GCN) sources(p *graph.Laplacian, x *graph.Features) map[plan.Source]plan.Source {
 	propagated := plan.Source{X: x, Propagated: true}
 	for _, e := range []*ExactInput{m.known, m.exact} {
@@ -253,8 +253,8 @@ func (e *ExactInput) propagated(ctx context.Context, o *graph.Overlay, nodes []i
 	return px, nil
 }
 
-// compile compiles output, at the output nodes of the batch's slot number layers−1, counted
-// with that of exact input, for full neighbourhoods.
+// compile compiles output for full neighbourhoods. Its rows are at the output nodes of the
+// batch's slot number layers−1; the slot of exact input counts too.
 func (b *Batch) compile(output *G.Node, layers int, wanted ...*G.Node) (*full.Model, error) {
 	var slots []*ops.Slot
 	if b.input != nil {

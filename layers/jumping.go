@@ -7,8 +7,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Jumping names a law by which the classifier reads the outputs of all convolutions at its
-// nodes, and not only the last one: jumping knowledge (Xu et al. 2018, arXiv:1806.03536).
+// Jumping is the way in which the classifier reads the outputs of all convolutions, and not
+// of the last one alone: jumping knowledge (Xu et al. 2018, arXiv:1806.03536).
 type Jumping uint8
 
 const (
@@ -18,8 +18,7 @@ const (
 	JumpingMax            // the largest value of each column
 )
 
-// JumpingNames returns the names of the laws in a run's config.json, in the order of the
-// values.
+// JumpingNames returns the names of the values in a run's config.json, in their order.
 func JumpingNames() []string { return []string{"none", "concat", "sum", "max"} }
 
 // jump adds the part of the logits from h, the output of convolution l, to below, the part

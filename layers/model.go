@@ -32,7 +32,7 @@ type Model struct {
 	Inference Inferencer
 
 	// Ranks share the rows of Inference, if it is a GCN's and Device is nil. Nil means that
-	// this process computes all. Training on several ranks sets it for its time.
+	// this process computes all. Training on several ranks sets it, and clears it at its end.
 	Ranks Ranks
 
 	// Refresher fills the histories of a control. Training calls it before the first

@@ -19,11 +19,12 @@ type OperationCounter interface {
 	// multiply-adds that take as long.
 	StepOperations(batch *samplers.MiniBatch) float64
 
-	// InferOperations returns the same of a call of Infer that follows an earlier one
-	// for the same nodes.
+	// InferOperations returns the number of operations of a call of Infer, in the same unit,
+	// if an earlier call had the same nodes.
 	InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int32) (float64, error)
 
-	// RefreshOperations returns the same of a refresh of the histories, 0 without any.
+	// RefreshOperations returns the number of operations of a refresh of the histories; 0 if
+	// there are none.
 	RefreshOperations() (float64, error)
 }
 

@@ -54,8 +54,8 @@ type refresher struct {
 	kept map[*G.Node]keptValue
 }
 
-// keptValue says which rows of a history are the rows of a value: that of node v is row
-// first + index[v], if index[v] is not negative.
+// keptValue maps the nodes of a value to rows of a history: node v has row first + index[v],
+// or none if index[v] is negative.
 type keptValue struct {
 	history *ops.History
 	index   []int32

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of options in docs/command.md")
+var update = flag.Bool("update", false, "write the list of options in docs/command.md")
 
-// TestOptionsTable compares the table of options in docs/command.md with Settings. With -update
-// it writes the table.
+// TestOptionsTable compares the list of options in docs/command.md with Settings. With -update
+// it writes the list.
 func TestOptionsTable(t *testing.T) {
 	const page, begin, end = "../docs/command.md", "<!-- options: go test ./run -update -->\n", "<!-- end of options -->\n"
 	text, err := os.ReadFile(page)
@@ -24,24 +24,20 @@ func TestOptionsTable(t *testing.T) {
 		t.Fatalf("%s has no %q and %q", page, begin, end)
 	}
 	var b strings.Builder
-	row := func(kind string, o Option, name string) {
-		help := strings.ReplaceAll(o.Help, "|", `\|`)
-		value := ""
-		if o.Default != "" {
-			value = "`" + o.Default + "`"
-		}
-		fmt.Fprintf(&b, "| `%s%s` | %s | %s |\n", kind, name, value, help)
-	}
 	table := func(of any, kind string, keep func(Option) bool) {
-		fmt.Fprintf(&b, "\n| option | default | |\n|---|---|---|\n")
+		b.WriteString("\n")
 		for _, o := range Options(of) {
-			if keep(o) {
-				name := o.Flag()
-				if o.File {
-					name = o.Name
-				}
-				row(kind, o, name)
+			if !keep(o) {
+				continue
 			}
+			name, value := o.Flag(), ""
+			if o.File {
+				name = o.Name
+			}
+			if o.Default != "" && o.Name != "layers" {
+				value = "=" + o.Default
+			}
+			fmt.Fprintf(&b, "- `%s%s%s`: %s\n", kind, name, value, o.Help)
 		}
 	}
 	group := ""
@@ -66,6 +62,6 @@ func TestOptionsTable(t *testing.T) {
 		return
 	}
 	if string(text) != want {
-		t.Errorf("%s: the table of options is not as in the tags of Settings: go test ./run -update", page)
+		t.Errorf("%s: the list of options is not as in the tags of Settings: go test ./run -update", page)
 	}
 }

@@ -19,14 +19,14 @@ type Keys struct {
 	Flat         bool   `json:"flat" group:"layer,node" help:"probabilities in proportion to the norms of columns instead of their squares"`
 	Neighborhood bool   `json:"neighborhood" group:"layer" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
 	Draw         string `json:"draw" group:"layer,node" choice:"wrs|replacement|poisson|systematic" help:"wrs (weighted, without replacement), replacement, poisson or systematic"`
-	Weight       string `json:"weight" group:"layer,node" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; with another draw than wrs, unbiased ones for it)"`
+	Weight       string `json:"weight" group:"layer,node" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; unbiased ones for another draw)"`
 	Population   string `json:"population" group:"layer" choice:"candidates|nodes" help:"n of the debiased weights: candidates, or nodes as in the paper's program"`
 	Rows         bool   `json:"rows" group:"layer" help:"add a layer's own nodes to the nodes drawn, as LADIES' program does"`
 	Normalize    bool   `json:"normalize" group:"layer" help:"rescale each sampled row of the Laplacian to the sum of the whole row"`
 	Control      string `json:"control" group:"layer" choice:"none|refresh|rolling" help:"control variate: none, refresh (activations of every so many mini-batches) or rolling (each node's last ones)"`
 	Every        int    `json:"every" group:"refresh" default:"50" range:"[1," help:"mini-batches between two refreshes of kept activations"`
 	Half         bool   `json:"half" group:"refresh" help:"kept activations in float16: half the memory; on the CPU"`
-	Linear       string `json:"linear" group:"refresh" choice:"0|1" help:"the part of the estimate that is linear in the first weights exactly, with exact input, two layers, elu or relu, and neither norms nor residuals (default: 1 for ladies-cv where it applies)"`
+	Linear       string `json:"linear" group:"refresh" choice:"0|1" help:"the linear part of the control exactly, with exact input and two layers (default: 1 for ladies-cv where it applies)"`
 }
 
 // Method is a sampling method with its parts.

@@ -9,7 +9,7 @@ package run
 // 0 is off.
 type Settings struct {
 	Data         string `json:"data" group:"Data and sampling" default:"synth:demo" arg:"SPEC" help:"data SPEC; gcn datasets list shows all kinds"`
-	Method       string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv; ladies-flat-debiased where the model keeps no histories, or too large ones)"`
+	Method       string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv, or ladies-flat-debiased where the model keeps no histories)"`
 	Samples      Sizes  `json:"samples" group:"Data and sampling" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; node-wise methods: 2 neighbours per node)"`
 	ExactInput   bool   `json:"exact_input" group:"Data and sampling" help:"propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples"`
 	DropoutNoise string `json:"dropout_noise" group:"Data and sampling,rare" choice:"sampled|full" help:"noise of dropout in sampled layers: sampled, times the weights of the nodes drawn; or full, with its variance over all neighbours (default: sampled; ladies-cv: full)"`
@@ -27,13 +27,13 @@ type Settings struct {
 	OutputHeads       int     `json:"output_heads" group:"Model,rare" default:"1" range:"[1,65536]" with:"conv=gat,model=equation" help:"with gat and --model equation: heads of the last layer; their mean is the output"`
 	AttentionDropout  float64 `json:"attention_dropout" group:"Model,rare" default:"0" range:"[0,1)" with:"conv=gat" help:"with gat: share of the coefficients dropped while training"`
 	PlainAttention    bool    `json:"plain_attention" group:"Model,file" with:"conv=gat" help:"with gat: leave out the sampler's weights (biased)"`
-	BiasAfter         bool    `json:"bias_after" group:"Model,rare" with:"conv=gcn" help:"biases after the propagation, as in PyTorch Geometric and DGL; --model equation then has biases too"`
+	BiasAfter         bool    `json:"bias_after" group:"Model,rare" with:"conv=gcn" help:"biases after the propagation, as in PyTorch Geometric and DGL, also with --model equation"`
 	BatchNorm         bool    `json:"batch_norm" group:"Model,rare" help:"in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference"`
-	HiddenResidual    string  `json:"hidden_residual" group:"Model,rare" default:"none" choice:"none|identity|linear" help:"add a node's own row of each convolution's input: none, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)"`
+	HiddenResidual    string  `json:"hidden_residual" group:"Model,rare" default:"none" choice:"none|identity|linear" help:"add a node's own row of each convolution's input: none, identity or linear (a map of it, as GraphSAGE has)"`
 	InputLayer        bool    `json:"input_layer" group:"Model,rare" help:"a linear layer with activation and dropout below the first convolution"`
 	PreNorm           bool    `json:"pre_norm" group:"Model,rare" with:"model=program" help:"--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last"`
 	FeedForward       bool    `json:"feed_forward" group:"Model,rare" with:"pre_norm" help:"with --pre-norm: a second linear layer and dropout after each convolution's activation"`
-	OwnState          bool    `json:"own_state" group:"Model,file" with:"input_layer" help:"with input_layer and pre_norm: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE); without pre_norm, take hidden_residual linear"`
+	OwnState          bool    `json:"own_state" group:"Model,file" with:"input_layer" help:"with input_layer and pre_norm: a second weight of each convolution for a node's own row (GraphSAGE)"`
 	Jumping           string  `json:"jumping" group:"Model,rare" default:"none" choice:"none|concat|sum|max" with:"model=program" help:"jumping knowledge, a classifier of all convolutions' outputs: none, concat, sum or max"`
 	InputDropout      float64 `json:"input_dropout" group:"Model,rare" default:"0" range:"[0,1)" help:"share of the features dropped while training"`
 	EdgeDropout       float64 `json:"edge_dropout" group:"Model,rare" default:"0" range:"[0,1)" help:"share of the sampled edges dropped while training; the others are scaled up"`
@@ -49,17 +49,17 @@ type Settings struct {
 	Runs        int      `json:"runs" group:"Training" default:"1" range:"[1," help:"train this many times, with seeds seed, seed+1, …"`
 	Device      string   `json:"device" group:"Training" default:"cpu" choice:"cpu|cuda" help:"cpu, or cuda in a build with CUDA"`
 
-	EvalSamples     int     `json:"eval_samples" group:"Training,rare" default:"0" range:"[0," arg:"N" help:"score a sample of N validation and N test nodes, drawn once; scores and the choice of the best weights are then estimates (0: all nodes)"`
+	EvalSamples     int     `json:"eval_samples" group:"Training,rare" default:"0" range:"[0," arg:"N" help:"score a sample of N validation and N test nodes, drawn once, in place of all (0: all nodes)"`
 	Epochs          int     `json:"epochs" group:"Training,rare" default:"0" range:"[0," help:"stop after this many epochs of --batches-per-epoch mini-batches; 0: no limit"`
 	BatchesPerEpoch int     `json:"batches_per_epoch" group:"Training,rare" default:"10" range:"[0," help:"mini-batches of random training nodes per epoch; 0: one pass over all training nodes"`
 	Micro           int     `json:"micro" group:"Training,rare" default:"1" range:"[1," help:"mini-batches of an update, shared by MPI ranks; limits and intervals then count updates"`
 	Partition       string  `json:"partition" group:"Training,rare" default:"none" choice:"none|features|all" help:"data that MPI ranks hold in parts, without effect on the results: none, features, or all (the graph too)"`
 	Seeds           string  `json:"seeds" group:"Training,rare" choice:"uniform|loss|gradient" help:"probabilities of the training nodes: uniform, or by their last loss or gradient, with debiased weights (default: uniform; mvs: gradient)"`
 	SeedsEvery      int     `json:"seeds_every" group:"Training,file" default:"50" range:"[1," with:"seeds=loss|gradient" help:"with seeds loss or gradient: mini-batches between two updates"`
-	LabelInputs     float64 `json:"label_inputs" group:"Training,rare" default:"0" range:"[0,1)" with:"input_layer" help:"with --input-layer: share of the training nodes whose labels are inputs of a mini-batch, and whose loss does not count; inference reads all training labels"`
+	LabelInputs     float64 `json:"label_inputs" group:"Training,rare" default:"0" range:"[0,1)" with:"input_layer" help:"with --input-layer: share of the training nodes whose labels are inputs of a mini-batch, and whose loss does not count"`
 	LabelSmoothing  float64 `json:"label_smoothing" group:"Training,rare" default:"0" range:"[0,1)" help:"share of a label's weight that goes to all classes alike"`
 	ClassWeights    string  `json:"class_weights" group:"Training,rare" default:"none" choice:"none|balanced" help:"none, or balanced: each class has the same weight in the loss"`
-	Schedule        string  `json:"schedule" group:"Training,rare" default:"cosine" arg:"NAME" help:"fall of the step size: NAME is none, cosine (to 0 at --max-batches), step, or plateau (after scores without a better one), perhaps with keys: cosine?warm-up=100, step?every=100&factor=0.5"`
+	Schedule        string  `json:"schedule" group:"Training,rare" default:"cosine" arg:"NAME" help:"fall of the step size: NAME is none, cosine (to 0 at --max-batches), step, or plateau (after scores without a better one), perhaps with keys: step?every=100"`
 	DecoupledDecay  bool    `json:"decoupled_decay" group:"Training,rare" with:"weight_decay" help:"AdamW: --weight-decay shrinks the weights, and not by way of the gradient"`
 	Beta1           float64 `json:"beta1" group:"Training,file" default:"0.9" range:"(0,1)" help:"decay of Adam's mean of the gradients"`
 	Beta2           float64 `json:"beta2" group:"Training,file" default:"0.999" range:"(0,1)" help:"decay of Adam's mean of their squares"`

@@ -16,15 +16,15 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 )
 
-// estimates returns the last column of README.md's table of methods.
+// estimates returns the last column of docs/methods.md's table of methods.
 func estimates(t *testing.T) map[string]string {
 	t.Helper()
-	readme, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../docs/methods.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	estimate := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?) \\|.*\\| (.*?) \\|$").FindAllStringSubmatch(string(readme), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?) \\|.*\\| (.*?) \\|$").FindAllStringSubmatch(string(page), -1) {
 		for _, name := range strings.Split(row[1], ", ") {
 			estimate[strings.Trim(name, "`")] = row[2]
 		}
@@ -32,7 +32,7 @@ func estimates(t *testing.T) map[string]string {
 	return estimate
 }
 
-// TestClaims compares README.md's column on the estimate of each method with the
+// TestClaims compares docs/methods.md's column on the estimate of each method with the
 // mean of its estimates. Methods that draw their own output nodes have tests of
 // their own.
 func TestClaims(t *testing.T) {
@@ -71,14 +71,14 @@ func TestClaims(t *testing.T) {
 			switch kind {
 			case "unbiased", "exact":
 				if !(worst <= bound) {
-					t.Errorf("README.md says %q, but the mean of P̃H is %.1f standard errors from PH, want at most %.2f", said[m.Name], worst, bound)
+					t.Errorf("docs/methods.md says %q, but the mean of P̃H is %.1f standard errors from PH, want at most %.2f", said[m.Name], worst, bound)
 				}
 			case "biased":
 				if worst < 2*bound {
-					t.Errorf("README.md says %q, but the mean of P̃H is within %.1f standard errors of PH", said[m.Name], worst)
+					t.Errorf("docs/methods.md says %q, but the mean of P̃H is within %.1f standard errors of PH", said[m.Name], worst)
 				}
 			default:
-				t.Errorf("README.md says %q, want exact, unbiased or biased", said[m.Name])
+				t.Errorf("docs/methods.md says %q, want exact, unbiased or biased", said[m.Name])
 			}
 		})
 	}

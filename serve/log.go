@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/filelock"
@@ -70,6 +71,10 @@ func openLog(path string, head logHead, replay func(text []byte) error) (l *chan
 	if size == 0 {
 		text, _ := json.Marshal(head) // numbers only
 		err = l.append(record(nil, text))
+		if folder, failed := os.Open(filepath.Dir(path)); failed == nil { // the name of a new file
+			_ = folder.Sync() // not all systems can
+			_ = folder.Close()
+		}
 	}
 	return l, err
 }

@@ -55,11 +55,11 @@ type ApproxError struct {
 	// rows then ends with the age. It draws the same nodes for every age.
 	Histories []History
 
-	// Undropped is HW of Product without the noise of dropout; nil: Product has none. A
-	// method that rescales the noise of a sample (graph.Block.NoiseScale) is measured as if it
-	// did not, without Undropped. With it, its error is from QPHW without noise, so it has the
-	// noise that full neighbourhoods have too: ErrorTable.Noise. Errors of other methods are
-	// from QPHW with the noise, and have only the noise of the sample.
+	// Undropped is HW of Product without the noise of dropout; nil: Product has no noise. Some
+	// methods rescale the noise of a sample (graph.Block.NoiseScale). Their error is measured
+	// from QPHW without noise, so it contains the noise over full neighbourhoods,
+	// ErrorTable.Noise; without Undropped the scale is not used. The error of other methods is
+	// measured from QPHW with noise, and contains only the noise of the sample.
 	Undropped *graph.Features
 
 	changes []*graph.Features // (H − H̄)W of each history

@@ -159,7 +159,7 @@ type run struct {
 	unsettled int       // batches whose losses Settle has not returned
 }
 
-// release ends what the run asked of the model.
+// release undoes the settings that the run made in the model.
 func (r *run) release() {
 	for _, l := range r.learners {
 		l.release()

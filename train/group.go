@@ -17,10 +17,10 @@ import (
 //	Exchange(ctx context.Context, send, receive [][]float32) error
 //	Gather(ctx context.Context, parts [][]float32) error
 //
-// Exchange sends send[r] to each rank r, and fills receive[r] with the values of rank r, whose
-// length it has. Gather fills parts[r] with parts[r] of each rank r. Both return soon when ctx
-// ends. All ranks call them in the same order, with sizes that fit. After an error the group
-// cannot be used any more. A Group is for one goroutine.
+// Exchange sends send[r] to each rank r, and fills receive[r] with the values of rank r;
+// receive[r] has the length of the values that rank r sends. Gather fills parts[r] with parts[r]
+// of each rank r. Both return soon when ctx ends. All ranks call them in the same order. After an
+// error the group cannot be used any more. A Group is for one goroutine.
 //
 // The command's ranks of an MPI launcher are a Group, and so are the members of NewLocalGroup.
 type Group = ranks.Group
@@ -78,9 +78,17 @@ func NewPartition(g Group, d *datasets.Data, parts Parts) (*Partition, error) {
 }
 
 // UpdateBytes estimates the number of bytes that a rank sends in an update of m: its share of
-// the gradients, and rows for the other ranks. The estimate of the rows follows from the sizes of
-// the sampler and, with PartsAll, from mean degrees; docs/distributed.md has the formula. All
-// ranks call it.
+// the gradients, and rows for the other ranks. With K ranks, M mini-batches an update, B output
+// nodes, s₁ … s_L nodes drawn (next to the output first), d features of w bytes and P parameters,
+// the two are
+//
+//	(K−1)/K · 8(P+1)   and   (K−1)/K · M/K · [s_L·(w·d + 4) + B·(4·D₀ + 4) + Σ s_l·(4·D + 4)].
+//
+// The last two terms are for PartsAll, and the sum is over l = 1 … L−1. D₀ is the mean degree of
+// the training nodes, D of the nodes drawn. Edges with weights take 8 bytes in place of 4. Residual
+// layers read the features of all layers' nodes. With exact input s_L is of the lowest sampled
+// layer. Rows that two mini-batches of a rank share are sent once, but counted twice. All ranks
+// call it.
 func (p *Partition) UpdateBytes(ctx context.Context, m Model, o Options) (gradients, rows float64, err error) {
 	model, err := partsOf(m)
 	if err != nil {

@@ -26,25 +26,24 @@ type Options struct {
 	BatchesPerEpoch int // independent random batches per epoch, or OnePass; 0 means 10
 
 	// Micro is the number of mini-batches whose mean gradient makes one update; 0 means
-	// 1. With more, a batch of the limits and intervals below is an update.
+	// 1. The limits and intervals below count updates.
 	Micro int
 
 	// Group is the ranks that share the Micro mini-batches of each update; nil means
 	// this process alone. The parameters have the same bits for any number of ranks.
 	// All ranks call Fit with equal options. Only rank 0 uses Dir, Begin, Progress and
-	// Result. If Fit fails on one rank, the caller ends the others: they wait for it.
+	// Result. If Fit fails on one rank, the others wait for it: the caller ends them.
 	Group Group
 
 	// Partition is not nil if the ranks of Group hold the data together: see
-	// NewPartition. It does not go with a GPU, nor with a model that has no GCN's
-	// inference.
+	// NewPartition. It excludes a GPU, and models whose Inference is not a GCN's.
 	Partition *Partition
 
 	// Seeds prefers some training nodes to others; nil means uniform batches. The loss is
 	// weighed so that it stays an unbiased estimate of the mean loss of the labelled
 	// training nodes. A batch is drawn by the scores of batches at least SeedsEvery before
-	// it; 0 means 50. Seeds does not go with OnePass, nor with samplers that draw output nodes
-	// of their own.
+	// it; 0 means 50. Seeds excludes OnePass, and samplers that draw output nodes of their
+	// own.
 	Seeds      Seeds
 	SeedsEvery int
 

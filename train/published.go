@@ -17,7 +17,7 @@ type learner interface {
 	resume(batches int) error
 	// state returns the state that a checkpoint holds, in the learner's memory.
 	state() []layers.State
-	// release ends what the learner asked of the model.
+	// release undoes the settings that the learner made in the model.
 	release()
 }
 

@@ -136,8 +136,8 @@ func (r *run) resumeCosine(before map[string]any) error {
 	return nil
 }
 
-// since returns the batch from which patience counts: that of the best score, or the
-// beginning of a later cosine.
+// since returns the batch from which patience counts: the batch of the best score, or the
+// first one of a later cosine.
 func (r *run) since() int {
 	if r.options.Schedule.Decay == DecayCosine {
 		return max(r.state.BestBatch, r.state.FallBatch)

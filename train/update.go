@@ -15,7 +15,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/ranks"
 )
 
-// update is what the updates of a run share.
+// update holds the data and memory that the updates of a run share.
 type update struct {
 	loader  *Loader
 	fetcher *fetcher // nil: each rank has all data

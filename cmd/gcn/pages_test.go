@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/spf13/cobra"
 )
 
@@ -82,4 +84,25 @@ func parseCommands(t *testing.T, page, script string) (count int) {
 		}
 	}
 	return count
+}
+
+// TestPagesAreComplete checks that docs/methods.md names every method, and docs/data.md every
+// form of data and every named data set.
+func TestPagesAreComplete(t *testing.T) {
+	methods, data := string(readFile(t, "../../docs/methods.md")), string(readFile(t, "../../docs/data.md"))
+	for _, m := range samplers.Methods() {
+		if !strings.Contains(methods, "`"+m.Name+"`") {
+			t.Errorf("docs/methods.md does not tell of method %s", m.Name)
+		}
+	}
+	for _, s := range datasets.Schemes() {
+		if !strings.Contains(data, "`"+s.Name+":") {
+			t.Errorf("docs/data.md does not tell of data %s:", s.Name)
+		}
+	}
+	for _, name := range datasets.Names() {
+		if !strings.Contains(data, "`"+name+"`") {
+			t.Errorf("docs/data.md does not tell of data set %s", name)
+		}
+	}
 }

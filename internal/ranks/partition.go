@@ -96,8 +96,8 @@ func (p *Partition) Sent() int64 {
 // mini-batches. It follows from the sizes of the sampler and, of a shared graph, from mean
 // degrees: of the training nodes for output nodes, and for the others of nodes that the sampler
 // draws below some of this rank's training nodes. A row that several mini-batches of a rank read
-// is sent once, but counts for each of them. docs/distributed.md has the formula. All ranks call
-// it.
+// is sent once, but counts for each of them. train.Partition.UpdateBytes has the
+// formula. All ranks call it.
 func (p *Partition) RowBytes(ctx context.Context, batch *layers.Batch, size, micro int, seed uint64) (bytes float64, err error) {
 	ranks := float64(p.Group.Size())
 	share := (ranks - 1) / ranks * float64(micro) / ranks

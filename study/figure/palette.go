@@ -23,7 +23,7 @@ func Palette() []color.RGBA {
 	}
 }
 
-// Color returns the colour of series number k: those of Palette, then violet, brown and
+// Color returns the colour of series number k: the colours of Palette, then violet, brown and
 // crimson, then dark colours a golden angle apart.
 func Color(k int) color.RGBA {
 	colors := append(Palette(), color.RGBA{0x6a, 0x1f, 0xb2, 0xff}, color.RGBA{0x6b, 0x3e, 0x14, 0xff}, color.RGBA{0xb0, 0x10, 0x3a, 0xff})

@@ -23,7 +23,7 @@ func (t powerTicks) Ticks(low, high float64) []plot.Tick {
 		return nil
 	}
 	var best []plot.Tick
-	if t.two && low >= 1.0/(1<<6) && high <= 1<<19 { // of more powers, or of more digits, those of ten are read better
+	if t.two && low >= 1.0/(1<<6) && high <= 1<<19 { // outside, powers of ten are easier to read
 		var every int
 		if best, every = powers(low, high, 2, math.Log2, 1); labelled(best) >= 2 && every <= 3 {
 			return best
