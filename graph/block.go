@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -53,13 +54,16 @@ func (b *Block) SetColScale(p *Laplacian) {
 
 // CheckNoiseScale returns an error unless NoiseScale is empty, or has a number of at least 0
 // for each of Src.
-func (b *Block) CheckNoiseScale() error {
-	if len(b.NoiseScale) != 0 && len(b.NoiseScale) != len(b.Src) {
-		return fmt.Errorf("graph: block of %d input nodes has %d noise scales: %w", len(b.Src), len(b.NoiseScale), ErrInvalid)
+func (b *Block) CheckNoiseScale() error { return b.checkScales("noise", b.NoiseScale) }
+
+// checkScales checks the factors of Src of the given kind.
+func (b *Block) checkScales(kind string, scales []float32) error {
+	if len(scales) != 0 && len(scales) != len(b.Src) {
+		return fmt.Errorf("graph: block of %d input nodes has %d %s scales: %w", len(b.Src), len(scales), kind, ErrInvalid)
 	}
-	for k, c := range b.NoiseScale {
+	for k, c := range scales {
 		if !(c >= 0) || !finite(c) {
-			return fmt.Errorf("graph: block's input node %d has noise scale %v, want a finite number of at least 0: %w", k, c, ErrInvalid)
+			return fmt.Errorf("graph: block's input node %d has %s scale %v, want a finite number of at least 0: %w", k, kind, c, ErrInvalid)
 		}
 	}
 	return nil
@@ -138,16 +142,11 @@ func (b *Block) Validate(nodes int) error {
 	if t.Rows != want.Rows || t.Cols != want.Cols || !slices.Equal(t.Ptr, want.Ptr) || !slices.Equal(t.Idx, want.Idx) || !slices.Equal(t.Val, want.Val) {
 		return fmt.Errorf("graph: block's transpose differs from the matrix: %w", ErrInvalid)
 	}
-	if len(b.ColScale) != 0 && len(b.ColScale) != len(b.Src) {
-		return fmt.Errorf("graph: block of %d input nodes has %d column scales: %w", len(b.Src), len(b.ColScale), ErrInvalid)
-	}
-	for k, c := range b.ColScale {
-		if !(c > 0) || !finite(c) {
-			return fmt.Errorf("graph: block's input node %d has column scale %v, want positive and finite: %w", k, c, ErrInvalid)
-		}
-	}
-	if err := b.CheckNoiseScale(); err != nil {
+	if err := cmp.Or(b.checkScales("column", b.ColScale), b.CheckNoiseScale()); err != nil {
 		return err
+	}
+	if k := slices.Index(b.ColScale, 0); k >= 0 {
+		return fmt.Errorf("graph: block's input node %d has column scale 0: %w", k, ErrInvalid)
 	}
 	if b.Control != nil {
 		c := &b.Control.Matrix

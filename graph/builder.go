@@ -161,68 +161,54 @@ func ones(n, capacity int) []float32 {
 // increase strictly; Val is nil if all weights are 1. Cost: O(E log(max degree))
 // time on all cores. Memory at the peak: 8 bytes per edge more than the builder's,
 // 16 with weights.
-func (b *Builder) Build() (*CSR, Report) {
+func (b *Builder) Build() (*CSR, Report) { return b.build(false) }
+
+// BuildDirected is Build for a directed graph: the columns of row u are the nodes v of the
+// edges added as (u, v). Report.Edges counts directed edges.
+func (b *Builder) BuildDirected() (*CSR, Report) { return b.build(true) }
+
+func (b *Builder) build(directed bool) (*CSR, Report) {
 	m := &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: b.degree}
-	if m.Ptr == nil {
+	if m.Ptr == nil || directed {
 		m.Ptr = make([]int64, b.nodes+1)
 	}
-	for i := range b.nodes {
-		m.Ptr[i+1] += m.Ptr[i]
+	if directed { // degree has both directions
+		for _, edges := range b.chunks {
+			for _, e := range edges {
+				if e.U != e.V {
+					m.Ptr[e.U+1]++
+				}
+			}
+		}
 	}
-	nnz := m.Ptr[b.nodes]
-	m.Idx = make([]int32, nnz)
+	sumDegrees(m.Ptr)
+	m.Idx = make([]int32, m.Ptr[b.nodes])
 	if b.weighted {
-		m.Val = make([]float32, nnz)
+		m.Val = make([]float32, len(m.Idx))
 	}
 	next := slices.Clone(m.Ptr[:b.nodes])
-	b.scatter(m, next, 0)
+	b.scatter(m, next, 0, directed)
 	report := b.report
 	*b = Builder{nodes: b.nodes}
 	m.sortRows(next)
-	report.Edges = m.NNZ() / 2
-	report.Duplicates = report.Given - report.SelfLoops - report.Edges
+	edges := m.NNZ()
+	if !directed {
+		edges /= 2
+	}
+	report.keep(edges)
 	return m, report
 }
 
-// BuildDirected is Build for a directed graph: the columns of row u are the nodes v of the
-// edges added as (u, v). Report.Edges counts directed edges. Cost: O(E log(max degree))
-// time. All but the sorting runs on one core.
-func (b *Builder) BuildDirected() (*CSR, Report) {
-	m := &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: make([]int64, b.nodes+1)}
-	for _, edges := range b.chunks {
-		for _, e := range edges {
-			if e.U != e.V {
-				m.Ptr[e.U+1]++
-			}
-		}
+// sumDegrees makes degrees, of which degrees[i+1] is row i's, the offsets of the rows.
+func sumDegrees(degrees []int64) {
+	for i := 1; i < len(degrees); i++ {
+		degrees[i] += degrees[i-1]
 	}
-	for i := range b.nodes {
-		m.Ptr[i+1] += m.Ptr[i]
-	}
-	m.Idx = make([]int32, m.Ptr[b.nodes])
-	if b.weighted {
-		m.Val = make([]float32, m.Ptr[b.nodes])
-	}
-	next := slices.Clone(m.Ptr[:b.nodes])
-	for c, edges := range b.chunks {
-		for k, e := range edges {
-			if e.U == e.V {
-				continue
-			}
-			at := next[e.U]
-			next[e.U]++
-			m.Idx[at] = e.V
-			if b.weighted {
-				m.Val[at] = b.weights[c][k]
-			}
-		}
-	}
-	report := b.report
-	*b = Builder{nodes: b.nodes}
-	m.sortRows(next)
-	report.Edges = m.NNZ()
-	report.Duplicates = report.Given - report.SelfLoops - report.Edges
-	return m, report
+}
+
+// keep sets the number of edges kept.
+func (r *Report) keep(edges int64) {
+	r.Edges, r.Duplicates = edges, r.Given-r.SelfLoops-edges
 }
 
 // sortRows sorts the columns of each row and keeps the first of equal ones. scratch has
@@ -257,12 +243,12 @@ func (m *CSR) sortRows(scratch []int64) {
 	}
 }
 
-// scatter puts every edge into its two rows; row i of m is row base+i of the graph, and
+// scatter puts every edge into its two rows, or only the first one if directed; row i of m is row base+i of the graph, and
 // next[i] is the position of its next entry. Each stripe of rows has a goroutine, which reads all edges and
 // writes the entries of its rows. The entries of a row are therefore in the order of
 // the edges for any number of stripes, and each goroutine's random writes stay within
 // a part of the matrix.
-func (b *Builder) scatter(m *CSR, next []int64, base int) {
+func (b *Builder) scatter(m *CSR, next []int64, base int, directed bool) {
 	stripes := min(runtime.GOMAXPROCS(0), 16)
 	if b.report.Given <= builderChunk {
 		stripes = 1
@@ -276,14 +262,14 @@ func (b *Builder) scatter(m *CSR, next []int64, base int) {
 			hi = m.Rows
 		}
 		from := lo
-		group.Go(func() { b.scatterRows(m, next, base, from, hi) })
+		group.Go(func() { b.scatterRows(m, next, base, from, hi, directed) })
 		lo = max(lo, hi)
 	}
 	group.Wait()
 }
 
 // scatterRows is scatter for the entries of rows lo to hi of m.
-func (b *Builder) scatterRows(m *CSR, next []int64, base, lo, hi int) {
+func (b *Builder) scatterRows(m *CSR, next []int64, base, lo, hi int, directed bool) {
 	offset, first, rows := int32(base), int32(base+lo), uint32(max(hi-lo, 0))
 	for c, edges := range b.chunks {
 		var weights []float32
@@ -305,7 +291,7 @@ func (b *Builder) scatterRows(m *CSR, next []int64, base, lo, hi int) {
 			if uint32(e.U-first) < rows {
 				put(k, e.U, e.V)
 			}
-			if uint32(e.V-first) < rows {
+			if !directed && uint32(e.V-first) < rows {
 				put(k, e.V, e.U)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -41,9 +42,7 @@ func (b *Builder) Discard() error {
 // so far, of all.
 func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(done, all int64)) (m *CSR, r Report, free func() error, err error) {
 	ptr, report := b.degree, b.report
-	for i := range b.nodes {
-		ptr[i+1] += ptr[i]
-	}
+	sumDegrees(ptr)
 	values, free, err := memory.Spilled(b.spilled, int(ptr[b.nodes]))
 	if err != nil {
 		return nil, Report{}, nil, errors.Join(fmt.Errorf("graph: columns: %w", err), b.Discard())
@@ -68,13 +67,9 @@ func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(d
 			part.Ptr = append(part.Ptr, p-first)
 		}
 		last := ptr[hi]
-		if entries := int(last - first); cap(part.Idx) < entries {
-			part.Idx = make([]int32, entries)
-		} else {
-			part.Idx = part.Idx[:entries]
-		}
+		part.Idx = slices.Grow(part.Idx[:0], int(last-first))[:last-first]
 		next = append(next[:0], part.Ptr[:part.Rows]...)
-		b.scatter(part, next, lo)
+		b.scatter(part, next, lo, false)
 		part.sortRows(next)
 		for i, p := range part.Ptr[:part.Rows] {
 			ptr[lo+i] = at + p
@@ -85,8 +80,7 @@ func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(d
 		}
 	}
 	ptr[b.nodes], m.Idx = at, m.Idx[:at]
-	report.Edges = at / 2
-	report.Duplicates = report.Given - report.SelfLoops - report.Edges
+	report.keep(at / 2)
 	if err := b.Discard(); err != nil {
 		return nil, Report{}, nil, errors.Join(err, free())
 	}

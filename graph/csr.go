@@ -65,6 +65,15 @@ func (m *CSR) RowValues(i int) []float32 {
 	return m.Val[at : at+m.Ptr[i+1]-m.Ptr[i]]
 }
 
+// Weight returns value k of a row's RowValues, 1 if values is nil. It is cheap enough for inner
+// loops.
+func Weight(values []float32, k int) float64 {
+	if values == nil {
+		return 1
+	}
+	return float64(values[k])
+}
+
 // Degree returns the number of entries stored in row i.
 func (m *CSR) Degree(i int) int { return int(m.Ptr[i+1] - m.Ptr[i]) }
 

@@ -75,14 +75,7 @@ func NewDirectedLaplacian(adjacency *CSR) *Laplacian {
 
 // selfLoopedDegree returns d̃_i, the i-th row sum of A+I.
 func selfLoopedDegree(a *CSR, i int) float64 {
-	values := a.RowValues(i)
-	if values == nil {
-		return float64(a.Degree(i)) + 1
-	}
-	sum := 1.0
-	for _, v := range values {
-		sum += float64(v)
-	}
+	sum, _ := a.sumRow(i, 1, 0)
 	return sum
 }
 
@@ -105,11 +98,7 @@ func (p *Laplacian) Row(i int) iter.Seq2[int32, float64] {
 		}
 		values := p.Adjacency.RowValues(i)
 		for k, j := range p.Adjacency.Row(i) {
-			entry := scale * float64(p.ColScale[j])
-			if values != nil {
-				entry *= float64(values[k])
-			}
-			if !yield(j, entry) {
+			if !yield(j, scale*float64(p.ColScale[j])*Weight(values, k)) {
 				return
 			}
 		}
@@ -124,29 +113,17 @@ func (p *Laplacian) RowSum(i int) float64 {
 	sum := float64(p.ColScale[i])
 	values := p.Adjacency.RowValues(i)
 	for k, j := range p.Adjacency.Row(i) {
-		v := float64(p.ColScale[j])
-		if values != nil {
-			v *= float64(values[k])
-		}
-		sum += v
+		sum += float64(p.ColScale[j]) * Weight(values, k)
 	}
 	return float64(p.RowScale[i]) * sum
 }
 
 // At returns P[i][j]. Cost: O(degree of i); meant for tests and small graphs.
 func (p *Laplacian) At(i, j int) float32 {
-	if i == j {
-		return p.RowScale[i] * p.ColScale[i]
-	}
-	values := p.Adjacency.RowValues(i)
-	for k, c := range p.Adjacency.Row(i) {
-		if int(c) != j {
-			continue
+	for c, entry := range p.Row(i) {
+		if int(c) == j {
+			return float32(entry)
 		}
-		if values == nil {
-			return p.RowScale[i] * p.ColScale[j]
-		}
-		return p.RowScale[i] * values[k] * p.ColScale[j]
 	}
 	return 0
 }
@@ -202,11 +179,7 @@ func (p *Laplacian) ColumnNorms2() []float64 {
 			sum := square(p.RowScale[j])
 			values := p.Adjacency.RowValues(j) // A is symmetric: row j is column j
 			for k, i := range p.Adjacency.Row(j) {
-				r := square(p.RowScale[i])
-				if values != nil {
-					r *= square(values[k])
-				}
-				sum += r
+				sum += float64(square(p.RowScale[i]) * square(Weight(values, k)))
 			}
 			norms[j] = sum * square(p.ColScale[j])
 		}
@@ -227,11 +200,7 @@ func (p *Laplacian) addColumnNorms2(norms []float64) {
 		norms[i] += r
 		values := p.Adjacency.RowValues(i)
 		for k, j := range p.Adjacency.Row(i) {
-			if values != nil {
-				norms[j] += r * square(values[k])
-			} else {
-				norms[j] += r
-			}
+			norms[j] += r * square(Weight(values, k))
 		}
 	}
 	for j, scale := range p.ColScale {
@@ -245,15 +214,9 @@ func (p *Laplacian) Dense() []float64 {
 	n := p.Nodes()
 	dense := make([]float64, n*n)
 	for i := range n {
-		values := p.Adjacency.RowValues(i)
-		for k, j := range p.Adjacency.Row(i) {
-			a := 1.0
-			if values != nil {
-				a = float64(values[k])
-			}
-			dense[i*n+int(j)] = float64(p.RowScale[i]) * a * float64(p.ColScale[j])
+		for j, entry := range p.Row(i) {
+			dense[i*n+int(j)] = entry
 		}
-		dense[i*n+i] = float64(p.RowScale[i]) * float64(p.ColScale[i])
 	}
 	return dense
 }
@@ -277,4 +240,4 @@ func (p *Laplacian) Validate() error {
 	return nil
 }
 
-func square(x float32) float64 { return float64(x) * float64(x) }
+func square[F float32 | float64](x F) float64 { return float64(x) * float64(x) }

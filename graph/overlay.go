@@ -148,10 +148,7 @@ func (o *Overlay) Apply(c *Change) (*Overlay, error) {
 		}
 	}
 	for k, edge := range c.AddEdges {
-		weight := float32(1)
-		if c.Weights != nil {
-			weight = c.Weights[k]
-		}
+		weight := float32(Weight(c.Weights, k))
 		if !(weight > 0) || !finite(weight) {
 			return nil, fmt.Errorf("graph: the edge between nodes %d and %d has weight %v, want positive and finite: %w", edge.U, edge.V, weight, ErrInvalid)
 		}
@@ -370,11 +367,7 @@ func (o *Overlay) Around(nodes []int32, hops int) (local *Laplacian, ids []int32
 			for k, u := range neighbors {
 				a.Idx = append(a.Idx, place.add(u))
 				if weighted {
-					weight := float32(1)
-					if weights != nil {
-						weight = weights[k]
-					}
-					a.Val = append(a.Val, weight)
+					a.Val = append(a.Val, float32(Weight(weights, k)))
 				}
 			}
 			a.Ptr = append(a.Ptr, int64(len(a.Idx)))

@@ -29,11 +29,7 @@ func (x *Features) ToSparse() *Features {
 func (m *CSR) expand(row []float32, i int) {
 	values := m.RowValues(i)
 	for k, j := range m.Row(i) {
-		if values == nil {
-			row[j] = 1
-		} else {
-			row[j] = values[k]
-		}
+		row[j] = float32(Weight(values, k))
 	}
 }
 

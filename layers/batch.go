@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -37,6 +38,7 @@ var _ Sized = (*samplers.LayerWise)(nil)
 type Batch struct {
 	g         *G.ExprGraph
 	sampler   samplers.Sampler
+	err       error // of the sampler; nil: it is prepared
 	slots     []*ops.Slot
 	input     *inputSlot // below slots[0]; nil without exact input
 	refresher *refresher // nil: no refreshed histories
@@ -50,14 +52,19 @@ type Batch struct {
 	training sync.Mutex // held while the model is trained
 }
 
-// NewBatch connects sampler to g. If sampler is nil or has no layers, the batch has no
-// slots, and Features, Set and NewGCN return an error.
+// NewBatch prepares sampler (samplers.Prepare) and connects it to g. If that fails, or the
+// sampler is nil or has no layers, Features, Set and NewGCN return the error.
 func NewBatch(g *G.ExprGraph, sampler samplers.Sampler) *Batch {
 	layers := 0
 	if sampler != nil {
 		layers = max(sampler.Layers(), 0)
 	}
 	b := &Batch{g: g, sampler: sampler, slots: make([]*ops.Slot, layers), mode: new(ops.Mode), features: make(map[*graph.Features]*G.Node)}
+	if layers == 0 {
+		b.err = errors.New("layers: the sampler has no layers")
+	} else if err := samplers.Prepare(sampler); err != nil {
+		b.err = fmt.Errorf("layers: %w", err)
+	}
 	var sizes []int
 	if s, ok := sampler.(Sized); ok {
 		sizes = s.NominalSizes()
@@ -97,8 +104,8 @@ func (b *Batch) Features(x *graph.Features) (*G.Node, error) {
 	if n, ok := b.features[x]; ok {
 		return n, nil
 	}
-	if len(b.slots) == 0 {
-		return nil, fmt.Errorf("layers: the sampler has no layers")
+	if b.err != nil {
+		return nil, b.err
 	}
 	n, err := ops.Features(b.g, x, b.slots[0])
 	if err != nil {
@@ -207,8 +214,8 @@ func (b *Batch) LossWeights(y *graph.Labels) (*G.Node, error) {
 }
 
 func (b *Batch) targetValues(y *graph.Labels, values func(*G.ExprGraph, *ops.Targets, int) (*G.Node, error)) (*G.Node, error) {
-	if len(b.slots) == 0 {
-		return nil, fmt.Errorf("layers: the sampler has no layers")
+	if b.err != nil {
+		return nil, b.err
 	}
 	targets, err := b.Targets(y)
 	if err != nil {
@@ -233,8 +240,8 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 	if batch == nil {
 		return fmt.Errorf("layers: no batch to set")
 	}
-	if len(b.slots) == 0 {
-		return fmt.Errorf("layers: the sampler has no layers")
+	if b.err != nil {
+		return b.err
 	}
 	if len(batch.Blocks) != len(b.slots) {
 		return fmt.Errorf("layers: batch of %d blocks for %d layers", len(batch.Blocks), len(b.slots))

@@ -82,8 +82,8 @@ type inputSlot struct {
 
 // useExactInput makes the batch feed a convolution below its sampler's lowest layer.
 func (b *Batch) useExactInput(e *ExactInput) error {
-	if len(b.slots) == 0 {
-		return fmt.Errorf("layers: exact input: the sampler has no layers")
+	if b.err != nil {
+		return b.err
 	}
 	_, rows := b.slots[0].Nominal()
 	b.input = &inputSlot{Slot: ops.NewSlot(rows, rows), exact: e}

@@ -258,15 +258,19 @@ func TestBatchSetErrors(t *testing.T) {
 func TestBatchWithoutLayers(t *testing.T) {
 	x := &graph.Features{Rows: 2, Cols: 1, Data: []float32{1, 2}}
 	y := &graph.Labels{Classes: 2, Class: []int32{0, 1}}
-	for name, sampler := range map[string]samplers.Sampler{"none": nil, "zero": layerless(0), "negative": layerless(-1)} {
+	for name, sampler := range map[string]samplers.Sampler{"none": nil, "zero": layerless(0), "negative": layerless(-1), "not valid": &samplers.LayerWise{Sizes: []int{2}}} {
+		want := "no layers"
+		if name == "not valid" {
+			want = "needs a Laplacian"
+		}
 		b := NewBatch(G.NewGraph(), sampler)
-		if _, err := NewGCN(b, x, y, GCNOptions{}); err == nil || !strings.Contains(err.Error(), "no layers") {
+		if _, err := NewGCN(b, x, y, GCNOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: a model of it: error %v", name, err)
 		}
 		if _, err := b.Targets(y); err != nil {
 			t.Errorf("%s: targets: %v", name, err)
 		}
-		if err := b.Set(new(samplers.MiniBatch), true, 1); err == nil || !strings.Contains(err.Error(), "no layers") {
+		if err := b.Set(new(samplers.MiniBatch), true, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: set: error %v", name, err)
 		}
 	}

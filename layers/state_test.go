@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -39,7 +40,7 @@ func TestHistoryZeroError(t *testing.T) {
 		}
 		run := func(s samplers.Sampler, seeds []int32) []float32 {
 			var drawn samplers.MiniBatch
-			if err := s.Sample(context.Background(), seeds, rng, &drawn); err != nil {
+			if err := cmp.Or(samplers.Prepare(s), s.Sample(context.Background(), seeds, rng, &drawn)); err != nil {
 				t.Fatal(err)
 			}
 			if err := batch.Set(&drawn, false, 0); err != nil {

@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,7 +102,7 @@ func (s *Sampling) check(ctx context.Context) error {
 	if ctx == nil || argument.Nil(s.Sampler) || s.Laplacian == nil || len(s.Nodes) == 0 {
 		return errors.New("notebook: Sampling needs a context, a sampler, a Laplacian and nodes")
 	}
-	if err := s.Laplacian.Validate(); err != nil {
+	if err := cmp.Or(s.Laplacian.Validate(), samplers.Prepare(s.Sampler)); err != nil {
 		return fmt.Errorf("notebook: %w", err)
 	}
 	n := s.Laplacian.Nodes()

@@ -78,7 +78,7 @@ func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 		return s, err
 	}
 	dropped := &samplers.DropEdges{Sampler: s, Rate: p.EdgeDropout}
-	return dropped, dropped.Validate()
+	return dropped, samplers.Prepare(dropped)
 }
 
 // modelOptions returns the options of the model, except those that follow from the data.

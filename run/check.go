@@ -178,7 +178,7 @@ func (p *Plan) takeSeeds() error {
 	switch {
 	case p.Micro > 1:
 		return p.refuse(this, " %s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take %s, or --micro 1", name, p.Micro, other)
-	case p.Method.OwnOutputs:
+	case p.Method.OwnOutputs():
 		return p.refuse("seeds", " %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, p.Method.Name)
 	case p.BatchesPerEpoch == 0:
 		return p.refuse(this, " %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", name)
@@ -282,10 +282,10 @@ func (p *Plan) checkMethod() error {
 	}
 	return p.apply([]rule{
 		{m.Controls && p.Conv == gat, "method", excludes("--conv gat", ": attention keeps no history of activations; use another method")},
-		{m.Learned && p.Conv == gat, "method", excludes("--conv gat", ": its sampler learns from rows that attention does not propagate; use another method")},
-		{m.Learned && p.EdgeDropout > 0, "method", excludes("--edge-dropout", ": its sampler learns from the edges that it drew")},
-		{m.Learned && p.ownRows() != "", "method", excludes(p.ownRows(), ": it is the only method whose layers need not read the nodes that they compute")},
-		{m.Learned && p.Micro > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", name, p.Micro)},
+		{m.Learned() && p.Conv == gat, "method", excludes("--conv gat", ": its sampler learns from rows that attention does not propagate; use another method")},
+		{m.Learned() && p.EdgeDropout > 0, "method", excludes("--edge-dropout", ": its sampler learns from the edges that it drew")},
+		{m.Learned() && p.ownRows() != "", "method", excludes(p.ownRows(), ": it is the only method whose layers need not read the nodes that they compute")},
+		{m.Learned() && p.Micro > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", name, p.Micro)},
 		{m.Controls && p.EdgeDropout > 0, "edge_dropout", " excludes control variates, which add the edges that are left out: use another method than " + name},
 		{m.Controls && p.LabelInputs > 0, "label_inputs", " excludes control variates, whose kept activations hold labels of the mini-batch's own nodes: use another method than " + name},
 		{p.LabelInputs > 0 && p.Seeds != seedsUniform, "label_inputs", fmt.Sprintf(" excludes --seeds %s: a node whose label is an input has no loss to be chosen by", p.Seeds)},
@@ -320,7 +320,7 @@ func (p *Plan) takeNoise() error {
 		return p.refuse("dropout_noise", " full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", DefaultMethod, p.Method.String())
 	case excludes != "":
 		p.DropoutNoise = "" // the method then has none of its own
-	case p.DropoutNoise == "" && p.Method.FullDropoutNoise:
+	case p.DropoutNoise == "" && p.Method.FullDropoutNoise():
 		p.DropoutNoise = samplers.DropoutNoiseFull
 	}
 	return nil
@@ -395,7 +395,7 @@ func (p *Plan) CheckEffects() error {
 	return p.apply([]rule{
 		{p.BatchesPerEpoch > 0 && p.MaxBatches > 0 && late > p.MaxBatches && !limited, "epochs",
 			fmt.Sprintf(" %d are %d updates of %d mini-batches, and --max-batches is %d: add --max-batches 0 for no limit", p.Epochs, late, p.Micro, p.MaxBatches)},
-		{p.Settings.DropoutNoise == samplers.DropoutNoiseFull && !p.Method.FullDropoutNoise && !dropped, "dropout_noise",
+		{p.Settings.DropoutNoise == samplers.DropoutNoiseFull && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
 			" full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more"},
 		{p.OwnState && !p.PreNorm, "own_state", " without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm"},
 		{p.PreNorm && !p.LayerNorm && !p.BatchNorm && !p.Residual && p.HiddenResidual == none && !p.FeedForward, "pre_norm",

@@ -73,7 +73,7 @@ func ParseMethod(text string) (Method, error) {
 		return m, fmt.Errorf("no method %q%s; there are: %s", name, DidYouMean(name, MethodNames()), strings.Join(MethodNames(), ", "))
 	}
 	m.nodeWise = strings.HasPrefix(name, "neighbor")
-	m.Controls, m.Refreshes = m.Method.Controlled, m.Method.Refreshed
+	m.Controls, m.Refreshes = m.Method.Controlled(), m.Method.Refreshed()
 	if query == "" && name != uniform {
 		return m, nil
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -76,11 +75,6 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 		return nil, err
 	}
 	model.Bound = j.Bound
-	if d, ok := model.Batch.Sampler().(samplers.Describer); ok {
-		if text := d.Describe(); text != "" {
-			j.Say("%s", text)
-		}
-	}
 	if p.EvalEvery == Auto {
 		if err := j.chooseInterval(ctx, model, data); err != nil {
 			return nil, err

@@ -27,8 +27,7 @@ import (
 // there, keeps every probability positive. Not here: the paper's attention and skip
 // connections, which change the model.
 //
-// The fields must not change after the first call of Sample; Sample may be called
-// concurrently. Cost of a layer: as for LayerWise. Memory: 8 bytes a node, and 16 a node for
+// Cost of a layer: as for LayerWise. Memory: 8 bytes a node, and 16 a node for
 // each concurrent call.
 type ASGCN struct {
 	Laplacian *graph.Laplacian // required
@@ -36,13 +35,12 @@ type ASGCN struct {
 	Sizes     []int            // draws per layer, the layer next to the output first; required
 	W         []float32        // w, Features.Cols values; nil means 0
 
-	prepare preparation
 	sampler LayerWise // with the probabilities of W
-	scores  []float32 // x·w of every node; nil: 0
-	scratch scratchPool[asgcnScratch]
+	scores  []float32 // x·w of every node
+	workspace[asgcnScratch]
 }
 
-var _ Sampler = (*ASGCN)(nil)
+var _ Preparer = (*ASGCN)(nil)
 
 // asgcnScratch is the memory of one call of Gradient.
 type asgcnScratch struct {
@@ -60,9 +58,8 @@ func (s *ASGCN) NominalSizes() []int {
 	return (&LayerWise{Sizes: s.Sizes}).NominalSizes()
 }
 
-// Validate returns an error if a field is missing or out of range. It computes x·w for all
-// nodes. Sample calls it.
-func (s *ASGCN) Validate() error { return s.prepare.do(s.setUp) }
+// Prepare implements Preparer. It computes x·w for all nodes.
+func (s *ASGCN) Prepare() error { return s.once(s.setUp) }
 
 func (s *ASGCN) setUp() error {
 	if err := checkSized("ASGCN", s.Laplacian, s.Sizes); err != nil {
@@ -78,13 +75,13 @@ func (s *ASGCN) setUp() error {
 		return errors.New("samplers: ASGCN: w is not finite")
 	}
 	importance := LADIES{Flat: true}
+	s.scores = make([]float32, s.Laplacian.Nodes())
 	if len(s.W) > 0 {
-		s.scores = make([]float32, s.Laplacian.Nodes())
 		importance.RowNorms = make([]float32, len(s.scores))
 		s.setScores(importance.RowNorms)
 	}
 	s.sampler.Laplacian, s.sampler.Sizes, s.sampler.Importance, s.sampler.Draw = s.Laplacian, s.Sizes, importance, WithReplacement{}
-	return s.sampler.Validate()
+	return s.sampler.Prepare()
 }
 
 // setScores sets scores to x·w, and g to |x·w| + 1.
@@ -129,9 +126,6 @@ func featureRow(x *graph.Features, i int, wide *[]float32) []float32 {
 
 // Sample implements Sampler.
 func (s *ASGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
 	return s.sampler.Sample(ctx, seeds, rng, batch)
 }
 
@@ -147,7 +141,7 @@ func (s *ASGCN) Parameters() int {
 // over the features.
 func (s *ASGCN) With(w []float32) (Sampler, error) {
 	other := &ASGCN{Laplacian: s.Laplacian, Features: s.Features, Sizes: s.Sizes, W: slices.Clone(w)}
-	return other, other.Validate()
+	return other, other.Prepare()
 }
 
 // Gradient sets grad to an unbiased estimate of ∂V/∂w. V is the mean variance of the rows of
@@ -163,20 +157,20 @@ func (s *ASGCN) With(w []float32) (Sampler, error) {
 // over the nodes drawn. Where x·w is 0, |x·w| counts as increasing. Calls may run
 // concurrently. Cost: O(nonzeros of the rows + candidates·features).
 func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
-	if err := s.Validate(); err != nil {
+	if err := s.checkPrepared(); err != nil {
 		return err
 	}
 	if len(grad) == 0 || len(grad) != s.Parameters() || len(squares) != len(block.Src) || len(block.Dst) == 0 {
 		return fmt.Errorf("samplers: ASGCN: a gradient of %d values for %d parameters, from %d norms for %d nodes", len(grad), s.Parameters(), len(squares), len(block.Src))
 	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
+	scratch := s.get()
+	defer s.put(scratch)
 	h := &scratch.neighborhood
 	if err := h.walk(s.Laplacian, block.Dst); err != nil {
 		return err
 	}
 	norm := func(c int32) float64 { return math.Sqrt(h.norms2[c]) * float64(h.scales[c]) }
-	g := func(c int32) float64 { return math.Abs(float64(s.score(h.nodes[c]))) + 1 }
+	g := func(c int32) float64 { return math.Abs(float64(s.scores[h.nodes[c]])) + 1 }
 	var total float64 // q_i = norm_i g_i/total
 	for c := range int32(len(h.nodes)) {
 		total += norm(c) * g(c)
@@ -202,20 +196,12 @@ func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
 	}
 	for c, node := range h.nodes {
 		factors[c] += float32(sum * norm(int32(c)) / total)
-		if s.score(node) < 0 {
+		if s.scores[node] < 0 {
 			factors[c] = -factors[c]
 		}
 	}
 	s.combine(scratch, grad)
 	return nil
-}
-
-// score returns x·w of a node.
-func (s *ASGCN) score(node int32) float32 {
-	if s.scores == nil {
-		return 0
-	}
-	return s.scores[node]
 }
 
 // combine sets grad to the sum of the features of the neighborhood's nodes, times their

@@ -141,7 +141,7 @@ func TestASGCNGradient(t *testing.T) {
 					for k, node := range b.Src {
 						squares[k] = float32(a.squares[node])
 					}
-					if err := s.Gradient(b, squares, grad); err != nil {
+					if err := samplers.Prepared(s).Gradient(b, squares, grad); err != nil {
 						t.Fatal(err)
 					}
 					for k, v := range grad {
@@ -181,7 +181,7 @@ func TestASGCNLaw(t *testing.T) {
 	counts := make([]float64, a.p.Nodes())
 	var batch samplers.MiniBatch
 	for b := range batches {
-		if err := s.Sample(t.Context(), a.rows, rand.New(samplers.NewSource(1, 0, uint64(b))), &batch); err != nil {
+		if err := samplers.Prepared(s).Sample(t.Context(), a.rows, rand.New(samplers.NewSource(1, 0, uint64(b))), &batch); err != nil {
 			t.Fatal(err)
 		}
 		block := batch.Blocks[0]
@@ -222,7 +222,7 @@ func TestASGCNErrors(t *testing.T) {
 		"7 nodes":        {Laplacian: a.p, Features: &graph.Features{Rows: 3, Cols: 1, Data: make([]float32, 3)}, Sizes: []int{2}},
 		"not finite":     {Laplacian: a.p, Features: a.x, Sizes: []int{2}, W: []float32{1, float32(math.NaN()), 0}},
 	} {
-		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -37,6 +37,7 @@ func BenchmarkEstimators(b *testing.B) {
 		batches = append(batches, seeds)
 	}
 	measure := func(name string, sampler samplers.Sampler) {
+		samplers.Prepared(sampler)
 		b.Run(name, func(b *testing.B) {
 			g := rand.New(samplers.NewSource(2, 0, 0))
 			var batch samplers.MiniBatch

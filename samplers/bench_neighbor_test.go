@@ -39,6 +39,7 @@ func BenchmarkNeighbor(b *testing.B) {
 
 // benchmarkLayer draws batches of 512 of the nodes train.
 func benchmarkLayer(b *testing.B, sampler samplers.Sampler, train []int32) {
+	samplers.Prepared(sampler)
 	source := samplers.NewSource(1, 0, 0)
 	rng := rand.New(source)
 	batches := make([][]int32, 64)

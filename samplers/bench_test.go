@@ -78,7 +78,7 @@ func BenchmarkWorkers(b *testing.B) {
 			seeds[k] = append(seeds[k], data.Split.Train[i])
 		}
 	}
-	sampler := &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{512}}
+	sampler := samplers.Prepared(&samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{512}})
 	draw := func(from, to int) error {
 		source := samplers.NewSource(1, 0, 0)
 		rng := rand.New(source)

@@ -57,7 +57,7 @@ func TestClaims(t *testing.T) {
 				t.Fatal(err)
 			}
 			var batch samplers.MiniBatch
-			if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
+			if err := samplers.Prepared(s).Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(batch.Outputs(), seeds) {
@@ -111,7 +111,7 @@ func TestSizesAreOfTheirLayer(t *testing.T) {
 				t.Fatal(err)
 			}
 			var batch samplers.MiniBatch
-			if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
+			if err := samplers.Prepared(s).Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 				t.Fatal(err)
 			}
 			entries[k] = len(batch.Blocks[1].Matrix.Idx)
@@ -152,7 +152,7 @@ func TestSizesAreMet(t *testing.T) {
 			want++ // the node itself
 		}
 		for k := range batches {
-			if err := s.Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, uint64(k))), &batch); err != nil {
+			if err := samplers.Prepared(s).Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, uint64(k))), &batch); err != nil {
 				t.Fatal(err)
 			}
 			entries += float64(len(batch.Blocks[1].Matrix.Idx)) / batches

@@ -5,27 +5,19 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"pgregory.net/rapid"
 )
 
-// fixedParts is a partitioner that puts node i into part fixedParts[i mod len].
-type fixedParts []int32
-
-func (fixedParts) Name() string { return "fixed" }
-
-func (f fixedParts) Partition(adjacency *graph.CSR, _ int) ([]int32, error) {
-	if len(f) == 2 { // too short: an error
-		return f, nil
+// fourParts prepares s with four parts: node i is in part i mod 4.
+func fourParts(s *Cluster) *Cluster {
+	Prepared(s).parts = make([][]int32, 4)
+	for i := range int32(s.Laplacian.Nodes()) {
+		s.parts[i%4] = append(s.parts[i%4], i)
 	}
-	part := make([]int32, adjacency.Rows)
-	for i := range part {
-		part[i] = f[i%len(f)]
-	}
-	return part, nil
+	return s
 }
 
 // TestClusterAllIsFull checks that a batch of all parts gives the same outputs as
@@ -48,7 +40,7 @@ func TestClusterAllIsFull(t *testing.T) {
 			Laplacian: p, Train: train, Depth: 3, Parts: parts, Clusters: parts,
 		}
 		var batch, full MiniBatch
-		if err := s.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
+		if err := Prepared(s).Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		outputs := slices.Sorted(slices.Values(batch.Outputs()))
@@ -64,7 +56,7 @@ func TestClusterAllIsFull(t *testing.T) {
 		if len(batch.LossWeights) > 0 {
 			t.Fatal("the loss is not the mean over the outputs")
 		}
-		if err := (&Full{Laplacian: p, Depth: 3}).Sample(context.Background(), batch.Outputs(), rng, &full); err != nil {
+		if err := Prepared(&Full{Laplacian: p, Depth: 3}).Sample(context.Background(), batch.Outputs(), rng, &full); err != nil {
 			t.Fatal(err)
 		}
 		for l, block := range batch.Blocks {
@@ -98,11 +90,9 @@ func TestClusterBlock(t *testing.T) {
 		}
 		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		train := seedNodes(n, rapid.IntRange(1, n).Draw(t, "training nodes"), rng)
-		s := &Cluster{
-			Laplacian: whole, Train: train, Depth: 2, Parts: 4, Clusters: 2, Partitioner: fixedParts{0, 1, 2, 3},
-		}
+		s := fourParts(&Cluster{Laplacian: whole, Train: train, Depth: 2, Clusters: 2})
 		var batch MiniBatch
-		if err := s.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
+		if err := Prepared(s).Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		block := batch.Blocks[0]
@@ -148,7 +138,7 @@ func TestClusterBias(t *testing.T) {
 	const n, parts, batches = 24, 4, 20000
 	adjacency := randomGraph(n, 80, false, 2)
 	p := graph.NewLaplacian(adjacency)
-	s := &Cluster{Laplacian: p, Depth: 1, Parts: parts, Clusters: 2, Partitioner: fixedParts{0, 1, 2, 3}}
+	s := fourParts(&Cluster{Laplacian: p, Depth: 1, Clusters: 2})
 	// A batch has two of four parts. Given that a node is in the batch, each of the three
 	// pairs with its part is the batch with probability 1/3.
 	var want, exact [n]float64
@@ -178,7 +168,7 @@ func TestClusterBias(t *testing.T) {
 	rng := rand.New(source)
 	for b := range uint64(batches) {
 		Seed(source, 3, 0, b)
-		if err := s.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
+		if err := Prepared(s).Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		block := batch.Blocks[0]
@@ -225,7 +215,7 @@ func TestClusterSize(t *testing.T) {
 	mean := 0.0
 	const batches = 200
 	for range batches {
-		if err := s.Sample(context.Background(), train[:300], rng, &batch); err != nil {
+		if err := Prepared(s).Sample(context.Background(), train[:300], rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		mean += float64(len(batch.Outputs())) / batches
@@ -235,30 +225,11 @@ func TestClusterSize(t *testing.T) {
 	}
 	lone := &Cluster{Laplacian: p, Train: train[:1], Depth: 2, Clusters: 1}
 	for range 20 {
-		if err := lone.Sample(context.Background(), train[:1], rng, &batch); err != nil {
+		if err := Prepared(lone).Sample(context.Background(), train[:1], rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(batch.Outputs(), train[:1]) {
 			t.Fatalf("outputs %v, want %v", batch.Outputs(), train[:1])
 		}
-	}
-}
-
-// TestDescribe checks the lines about prepared data.
-func TestDescribe(t *testing.T) {
-	p := graph.NewLaplacian(randomGraph(400, 2000, false, 1))
-	cluster := &Cluster{Laplacian: p, Depth: 2}
-	if got := cluster.Describe(); !strings.Contains(got, "4 parts of 400 nodes by built-in multilevel, ") {
-		t.Errorf("Cluster: %q", got)
-	}
-	if got := Text(cluster); !strings.Contains(got, "Depth:2") {
-		t.Errorf("Cluster: %q", got)
-	}
-	saint := &SAINT{Laplacian: p, Train: []int32{1, 2, 3}, Depth: 2, Units: RandomWalks{Presampled: 9}}
-	if got := saint.Describe(); !strings.Contains(got, "training graph of 3 nodes") || !strings.Contains(got, "9 walks of 2 steps drawn beforehand") {
-		t.Errorf("SAINT: %q", got)
-	}
-	if (&Cluster{}).Describe() != "" || (&SAINT{}).Describe() != "" {
-		t.Error("invalid samplers describe prepared data")
 	}
 }

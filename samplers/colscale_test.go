@@ -20,7 +20,7 @@ func TestColScale(t *testing.T) {
 	for _, weighted := range []bool{false, true} {
 		p := graph.NewLaplacian(samplertest.RandomGraph(t, 200, 600, weighted, 4))
 		for _, method := range samplers.Methods() {
-			if method.Refreshed || method.Learned {
+			if method.Refreshed() || method.Learned() {
 				continue // attention does not go with these, so they keep no row's own node
 			}
 			s, err := samplers.ByName(method.Name, samplers.Config{Laplacian: p, Layers: 2, Sizes: []int{9}, KeepSelf: true})
@@ -28,7 +28,7 @@ func TestColScale(t *testing.T) {
 				t.Fatal(err)
 			}
 			var batch samplers.MiniBatch
-			if err := s.Sample(t.Context(), []int32{1, 50, 7, 120}, rand.New(samplers.NewSource(1, 2, 3)), &batch); err != nil {
+			if err := samplers.Prepared(s).Sample(t.Context(), []int32{1, 50, 7, 120}, rand.New(samplers.NewSource(1, 2, 3)), &batch); err != nil {
 				t.Fatal(err)
 			}
 			for l, b := range batch.Blocks {

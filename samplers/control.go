@@ -93,12 +93,15 @@ func (s *LayerWise) Refreshed() (p *graph.Laplacian, outputs []int32, refreshed 
 	return s.Laplacian, s.Train, s.Control == ControlRefresh
 }
 
+// Controlled reports whether the sampler has a control variate.
+func (s *LayerWise) Controlled() bool { return s.Control != ControlNone }
+
 // addControl puts the remainder P − P̃ of block's rows into control, and P's row sums into
 // block. drawn is scratch, of zeros, one per node.
 func (s *LayerWise) addControl(block *graph.Block, control *graph.Control, drawn []float32) {
 	p, rest := s.Laplacian, &control.Matrix
-	rest.Rows, rest.Cols = len(block.Dst), p.Nodes()
-	rest.Ptr, rest.Idx, rest.Val = append(rest.Ptr[:0], 0), rest.Idx[:0], rest.Val[:0]
+	startMatrix(rest, len(block.Dst), p.Nodes())
+	rest.Idx, rest.Val = rest.Idx[:0], rest.Val[:0]
 	for i, r := range block.Dst {
 		columns, values := block.Matrix.Row(i), block.Matrix.RowValues(i)
 		for k, c := range columns {
@@ -112,7 +115,7 @@ func (s *LayerWise) addControl(block *graph.Block, control *graph.Control, drawn
 		for _, c := range columns {
 			drawn[block.Src[c]] = 0
 		}
-		rest.Ptr = append(rest.Ptr, int64(len(rest.Idx)))
+		rest.Ptr[i+1] = int64(len(rest.Idx))
 		block.RowSums[i] = float32(p.RowSum(int(r)))
 	}
 }

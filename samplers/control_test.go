@@ -191,7 +191,7 @@ func TestRollingControl(t *testing.T) {
 			sums, squares := make([]float64, len(seeds)), make([]float64, len(seeds))
 			var batch samplers.MiniBatch
 			for b := range draws {
-				if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, uint64(b))), &batch); err != nil {
+				if err := samplers.Prepared(s).Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, uint64(b))), &batch); err != nil {
 					t.Fatal(err)
 				}
 				block := batch.Blocks[0]
@@ -267,17 +267,17 @@ func TestControlErrors(t *testing.T) {
 				s.Control = control
 			}
 			again := &samplers.LayerWise{Laplacian: p, Sizes: s.Sizes, Weight: s.Weight, NormalizeRows: s.NormalizeRows, IncludeRows: s.IncludeRows, Control: s.Control, Train: s.Train}
-			if err := again.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			if err := again.Prepare(); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, %v: %v", control, want, err)
 			}
 		}
 	}
 	one := &samplers.LayerWise{Laplacian: p, Sizes: []int{5}, Control: samplers.ControlRefresh}
-	if err := one.Validate(); err == nil || !strings.Contains(err.Error(), "exact input") {
+	if err := one.Prepare(); err == nil || !strings.Contains(err.Error(), "exact input") {
 		t.Errorf("one layer: %v", err)
 	}
 	repeats := &samplers.LayerWise{Laplacian: p, Sizes: []int{5, 5}, Draw: samplers.WithReplacement{}, Weight: samplers.Naive{}, Control: samplers.ControlRolling}
-	if err := repeats.Validate(); err != nil {
+	if err := repeats.Prepare(); err != nil {
 		t.Errorf("naive weights with replacement: %v", err)
 	}
 	if repeats.HistoryNodes(0) != 0 || repeats.HistoryNodes(1) != 50 {

@@ -69,7 +69,6 @@ func (s *Sample) check(draw Draw, population *Population) error {
 type drawScratch struct {
 	keys    []float64
 	entries []keyed
-	sorted  []keyed
 	counts  []int32
 	set     indexSet
 	sums    []float64

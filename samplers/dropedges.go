@@ -20,9 +20,11 @@ import (
 type DropEdges struct {
 	Sampler Sampler // required
 	Rate    float64 // probability to drop an entry, in [0, 1)
+
+	workspace[struct{}]
 }
 
-var _ Describer = (*DropEdges)(nil)
+var _ Preparer = (*DropEdges)(nil)
 
 // Layers returns the number of layers of the sampler, 0 without one.
 func (s *DropEdges) Layers() int {
@@ -40,40 +42,20 @@ func (s *DropEdges) NominalSizes() []int {
 	return nil
 }
 
-// Describe implements Describer, with the sampler's line.
-func (s *DropEdges) Describe() string {
-	if d, ok := s.Sampler.(Describer); ok {
-		return d.Describe()
-	}
-	return ""
-}
+// Prepare implements Preparer. It prepares the sampler.
+func (s *DropEdges) Prepare() error { return s.once(s.setUp) }
 
-// Validate returns an error if a field is out of range, or if the sampler needs all entries.
-// Sample calls it.
-func (s *DropEdges) Validate() error {
+func (s *DropEdges) setUp() error {
 	if s.Sampler == nil || !(s.Rate >= 0 && s.Rate < 1) {
 		return fmt.Errorf("samplers: DropEdges of rate %v: want a sampler, and a rate in [0, 1)", s.Rate)
 	}
-	if v, ok := s.Sampler.(validSampler); ok {
-		if err := v.Validate(); err != nil {
-			return err
-		}
+	if err := Prepare(s.Sampler); err != nil {
+		return err
 	}
-	if c, ok := s.Sampler.(interface{ HistoryNodes(l int) int }); ok {
-		for l := range s.Sampler.Layers() {
-			if c.HistoryNodes(l) > 0 {
-				return errDropControl
-			}
-		}
+	if controlled(s.Sampler) {
+		return errDropControl
 	}
-	if r, ok := s.Sampler.(interface {
-		Refreshed() (*graph.Laplacian, []int32, bool)
-	}); ok {
-		if _, _, refreshed := r.Refreshed(); refreshed {
-			return errDropControl
-		}
-	}
-	if learns, ok := s.Sampler.(interface{ Parameters() int }); ok && learns.Parameters() > 0 {
+	if learns, ok := s.Sampler.(learner); ok && learns.Parameters() > 0 {
 		return fmt.Errorf("samplers: DropEdges of a sampler that learns: it needs the entries that it drew")
 	}
 	return nil
@@ -83,7 +65,7 @@ var errDropControl = fmt.Errorf("samplers: DropEdges of a sampler with a control
 
 // Sample implements Sampler. Cost: the sampler's, and O(NNZ) of the blocks.
 func (s *DropEdges) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if err := s.Validate(); err != nil {
+	if err := s.checkPrepared(); err != nil {
 		return err
 	}
 	if err := s.Sampler.Sample(ctx, seeds, rng, batch); err != nil {

@@ -16,13 +16,6 @@ const (
 // DropoutNoiseNames returns the names that Config.DropoutNoise may have.
 func DropoutNoiseNames() []string { return []string{DropoutNoiseSampled, DropoutNoiseFull} }
 
-// TakesFullDropoutNoise reports whether Config.DropoutNoise may be full without KeepSelf: the
-// method is layer-wise and its weights are unbiased.
-func (m *Method) TakesFullDropoutNoise() bool {
-	s, ok := m.make(Config{Layers: 1, Sizes: []int{1}}).(*LayerWise)
-	return ok && s.biasedPart() == ""
-}
-
 // setDropoutNoise sets the noise of s, the sampler of the named method, unless the config
 // leaves it to the method.
 func (c *Config) setDropoutNoise(method string, s Sampler) error {

@@ -132,7 +132,7 @@ func TestFullDropoutNoise(t *testing.T) {
 			var mean, noise [3]moments
 			var batch samplers.MiniBatch
 			for b := range draws {
-				if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, uint64(b))), &batch); err != nil {
+				if err := samplers.Prepared(s).Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, uint64(b))), &batch); err != nil {
 					t.Fatal(err)
 				}
 				block := batch.Blocks[0]
@@ -174,7 +174,7 @@ func TestFullDropoutNoise(t *testing.T) {
 			}
 			config.DropoutNoise = ""
 			if s, err = samplers.FromParts(parts, config); err == nil {
-				err = s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch)
+				err = samplers.Prepared(s).Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch)
 			}
 			if err != nil || len(batch.Blocks[0].NoiseScale) != 0 {
 				t.Errorf("without the option: %d scales, %v", len(batch.Blocks[0].NoiseScale), err)
@@ -223,7 +223,7 @@ func TestFullDropoutNoiseErrors(t *testing.T) {
 		"KeepSelf":      {KeepSelf: true},
 	} {
 		s.Laplacian, s.Sizes, s.FullDropoutNoise = p, []int{5, 5}, true
-		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", want, err)
 		}
 	}

@@ -36,7 +36,10 @@ func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight W
 	if err := weight.Check(draw); err != nil {
 		return nil, err
 	}
-	e := &estimator{importance: importance, draw: drawFor(weight, draw), weight: weight}
+	if _, ok := weight.(Rank); ok {
+		draw = WithoutReplacement{Keys: true}
+	}
+	e := &estimator{importance: importance, draw: draw, weight: weight}
 	weights, neighborhood := importance.Global(p)
 	if weights == nil {
 		return e, nil
@@ -48,48 +51,28 @@ func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight W
 	return e, e.global.sum()
 }
 
-// sample draws s candidates of population into sample, and returns their factors
-// β in the memory of factor.
-func (e *estimator) sample(rng *rand.Rand, population *Population, s int, sample *Sample, factor []float64) ([]float64, error) {
-	e.draw.Draw(rng, population, s, sample)
-	if err := sample.check(e.draw, population); err != nil {
-		return factor, err
-	}
-	factor = resize(factor, len(sample.Index))
-	e.weight.Weigh(population, sample, factor)
-	return factor, nil
+// drawn is a sample and the factors β of its candidates, in memory that is reused.
+type drawn struct {
+	Sample
+	factor []float64
 }
 
-// usesTable reports whether the draw is faster with an alias table.
-func (e *estimator) usesTable() bool {
-	switch draw := e.draw.(type) {
-	case WithoutReplacement:
-		return !draw.Keys
-	case WithReplacement:
-		return true
+// sample draws s candidates of population into d.
+func (e *estimator) sample(rng *rand.Rand, population *Population, s int, d *drawn) error {
+	e.draw.Draw(rng, population, s, &d.Sample)
+	if err := d.check(e.draw, population); err != nil {
+		return err
 	}
-	return false
+	d.factor = resize(d.factor, len(d.Index))
+	e.weight.Weigh(population, &d.Sample, d.factor)
+	return nil
 }
 
 // isUniform reports whether the estimator is simple random sampling with weights
 // d/k, which drawUniform does faster. With equal probabilities the weights of
 // Naive and of Debiased are both d/k.
 func (e *estimator) isUniform() bool {
-	if _, ok := e.importance.(Uniform); !ok {
-		return false
-	}
-	switch e.draw.(type) {
-	case WithoutReplacement, WithReplacement:
-		_, naive := e.weight.(Naive)
-		return naive || e.weight == Debiased{}
-	}
-	return false
-}
-
-// drawFor returns the draw to use with weight: Rank needs a draw by keys.
-func drawFor(weight Weight, draw Draw) Draw {
-	if _, ok := weight.(Rank); ok {
-		return WithoutReplacement{Keys: true}
-	}
-	return draw
+	return e.importance == Importance(Uniform{}) &&
+		(e.draw == Draw(WithoutReplacement{}) || e.draw == Draw(WithReplacement{})) &&
+		(e.weight == Weight(Naive{}) || e.weight == Weight(Debiased{}))
 }

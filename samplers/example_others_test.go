@@ -29,6 +29,9 @@ func twoTriangles() *graph.Laplacian {
 func ExampleNeighbor() {
 	p := twoTriangles()
 	sampler := &samplers.Neighbor{Laplacian: p, Sizes: []int{2}}
+	if err := samplers.Prepare(sampler); err != nil {
+		panic(err)
+	}
 	var batch samplers.MiniBatch
 	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
@@ -48,6 +51,9 @@ func ExampleNeighbor() {
 // The entries drawn and the control add up to the rows of P.
 func ExampleVRGCN() {
 	sampler := &samplers.VRGCN{Laplacian: twoTriangles(), Sizes: []int{1, 1}}
+	if err := samplers.Prepare(sampler); err != nil {
+		panic(err)
+	}
 	var batch samplers.MiniBatch
 	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
@@ -70,32 +76,34 @@ func ExampleVRGCN() {
 // A unit is a node, so a batch of two seeds has one node or two.
 func ExampleSAINT() {
 	sampler := &samplers.SAINT{Laplacian: twoTriangles(), Depth: 2, Units: samplers.RandomNodes{}}
+	if err := samplers.Prepare(sampler); err != nil {
+		panic(err)
+	}
 	var batch samplers.MiniBatch
 	if err := sampler.Sample(context.Background(), []int32{0, 1}, rand.New(samplers.NewSource(2, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
 	fmt.Println("one block for both layers:", batch.Blocks[0] == batch.Blocks[1])
 	fmt.Println("nodes:", len(batch.Outputs()), "loss weights:", len(batch.LossWeights))
-	fmt.Println(sampler.Describe())
 	// Output:
 	// one block for both layers: true
 	// nodes: 2 loss weights: 2
-	// training graph of 6 nodes and 7 edges
 }
 
-// The built-in partitioner finds the triangles; a batch is one of them.
+// The parts are the triangles; a batch is one of them.
 func ExampleCluster() {
 	sampler := &samplers.Cluster{
 		Laplacian: twoTriangles(), Depth: 2,
 		Parts: 2, Clusters: 1,
+	}
+	if err := samplers.Prepare(sampler); err != nil {
+		panic(err)
 	}
 	var batch samplers.MiniBatch
 	if err := sampler.Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
 	fmt.Println("nodes:", batch.Outputs())
-	fmt.Println(sampler.Describe())
 	// Output:
 	// nodes: [3 4 5]
-	// 2 parts of 6 nodes by built-in multilevel, 14.3 % of 7 edges between parts
 }

@@ -31,6 +31,9 @@ func ExampleLayerWise() {
 		Draw:       samplers.WithoutReplacement{},
 		Weight:     samplers.Debiased{},
 	}
+	if err := samplers.Prepare(sampler); err != nil {
+		panic(err)
+	}
 	var batch samplers.MiniBatch
 	rng := rand.New(samplers.NewSource(1, 0, 0))
 	if err := sampler.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {

@@ -10,14 +10,12 @@ import (
 
 // Full takes all neighbours: the outputs of its batch are exactly the outputs of
 // the seeds in the whole graph. The blocks grow with every layer, up to the whole
-// graph. Their input nodes are in no fixed order. The fields must not change after
-// the first call of Sample; Sample may be called concurrently.
+// graph. Their input nodes are in no fixed order.
 type Full struct {
 	Laplacian *graph.Laplacian // required
 	Depth     int              // number of layers; required
 
-	prepare preparation
-	scratch scratchPool[fullScratch]
+	workspace[fullScratch]
 }
 
 var _ LayerSampler = (*Full)(nil)
@@ -31,9 +29,9 @@ type fullScratch struct {
 // Layers returns Depth.
 func (s *Full) Layers() int { return s.Depth }
 
-// Validate returns an error if a field is missing or out of range. Sample calls it.
-func (s *Full) Validate() error {
-	return s.prepare.do(func() error { return checkDeep("Full", s.Laplacian, s.Depth) })
+// Prepare implements Preparer.
+func (s *Full) Prepare() error {
+	return s.once(func() error { return checkDeep("Full", s.Laplacian, s.Depth) })
 }
 
 // Sample implements Sampler; it does not use rng. Cost: O(nonzeros of the rows) per
@@ -44,8 +42,8 @@ func (s *Full) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch 
 
 // SampleLayer implements LayerSampler.
 func (s *Full) SampleLayer(batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
+	scratch := s.get()
+	defer s.put(scratch)
 	return fillFull(scratch, s.Laplacian, rows, batch.Blocks[at])
 }
 

@@ -19,7 +19,7 @@ func TestFullOrdersDenseBlocks(t *testing.T) {
 	for _, p := range []*graph.Laplacian{graph.NewLaplacian(a), graph.NewRowLaplacian(a)} {
 		var batch MiniBatch
 		seeds := seedNodes(n, n-100, rng)
-		if err := (&Full{Laplacian: p, Depth: 1}).Sample(context.Background(), seeds, rng, &batch); err != nil {
+		if err := Prepared(&Full{Laplacian: p, Depth: 1}).Sample(context.Background(), seeds, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		block := batch.Blocks[0]

@@ -1,5 +1,41 @@
 package samplers
 
+import (
+	"errors"
+	"fmt"
+)
+
+var errNoSeeds = errors.New("samplers: a batch needs at least one seed node")
+
+// CheckSeeds returns an error unless seeds are distinct nodes of a graph of that many nodes, and
+// at least one. Every Sampler refuses other seeds. Cost: O(len(seeds)).
+func CheckSeeds(seeds []int32, nodes int) error { return new(indexSet).check(seeds, nodes) }
+
+// check is CheckSeeds in the memory of s.
+func (s *indexSet) check(seeds []int32, nodes int) error {
+	if len(seeds) == 0 {
+		return errNoSeeds
+	}
+	s.reset(len(seeds))
+	for k, v := range seeds {
+		if v < 0 || int(v) >= nodes {
+			return outsideGraph(k, v, nodes)
+		}
+		if _, isNew := s.add(v); !isNew {
+			return seedTwice(k, v)
+		}
+	}
+	return nil
+}
+
+func outsideGraph(k int, v int32, nodes int) error {
+	return fmt.Errorf("samplers: seed %d is node %d, outside [0, %d)", k, v, nodes)
+}
+
+func seedTwice(k int, v int32) error {
+	return fmt.Errorf("samplers: seed %d is node %d, which is a seed already", k, v)
+}
+
 // indexSet numbers distinct indices in the order of their addition. It is a hash
 // table with open addressing. Call reset before use.
 type indexSet struct {

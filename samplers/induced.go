@@ -1,6 +1,8 @@
 package samplers
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,17 +27,22 @@ func (g *subgraph) node(local int32) int32 {
 
 // subgraphScratch is the memory of one draw of nodes of a subgraph.
 type subgraphScratch struct {
-	seeds     numbering // of the whole graph, to check the seeds
+	seeds     indexSet  // to check the seeds
 	numbering numbering // of the nodes drawn
 	inside    nodeSet   // the nodes drawn, while the block is filled
+	entries   []int64   // of the block's entries: their places in the adjacency matrix; −1: a node's own
 }
 
-// induce fills block, but for Finish, with the subgraph among the nodes drawn, which are its
-// input and its output nodes. entry returns entry (k, l) of its matrix for an edge of
-// weight a, at a place in the adjacency matrix; a node's own entry comes first in its row,
-// with weight 1.
-func (s *subgraphScratch) induce(g *subgraph, block *graph.Block, entry func(k, l int32, a float64, place int64) float64) {
-	p, drawn, adjacency := g.laplacian, s.numbering.nodes, g.laplacian.Adjacency
+// begin checks the arguments of Sample, and begins a draw of nodes of g.
+func (s *subgraphScratch) begin(ctx context.Context, p *graph.Laplacian, seeds []int32, g *subgraph) error {
+	s.numbering.begin(g.laplacian, s.numbering.nodes)
+	return cmp.Or(ctx.Err(), s.seeds.check(seeds, p.Nodes()))
+}
+
+// induce fills block, but for Finish, with A+I among the nodes drawn, which are its input and
+// its output nodes. A node's own entry comes first in its row.
+func (s *subgraphScratch) induce(g *subgraph, block *graph.Block) {
+	p, drawn := g.laplacian, s.numbering.nodes
 	block.Src, block.ColScale = resize(block.Src, len(drawn)), resize(block.ColScale, len(drawn))
 	for k, v := range drawn {
 		block.Src[k], block.ColScale[k] = g.node(v), p.ColScale[v]
@@ -43,20 +50,16 @@ func (s *subgraphScratch) induce(g *subgraph, block *graph.Block, entry func(k, 
 	s.inside.fill(p.Nodes(), drawn)
 	defer s.inside.clear(drawn)
 	m := startBlock(block, block.Src)
-	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
+	m.Idx, m.Val, s.entries = m.Idx[:0], m.Val[:0], s.entries[:0]
 	for k, v := range drawn {
-		k := int32(k)
-		m.Idx, m.Val = append(m.Idx, k), append(m.Val, float32(entry(k, k, 1, -1)))
-		values, first := adjacency.RowValues(int(v)), adjacency.Ptr[v]
-		for c, u := range adjacency.Row(int(v)) {
+		m.Idx, m.Val, s.entries = append(m.Idx, int32(k)), append(m.Val, 1), append(s.entries, -1)
+		values, first := p.Adjacency.RowValues(int(v)), p.Adjacency.Ptr[v]
+		for c, u := range p.Adjacency.Row(int(v)) {
 			if !s.inside.has(u) {
 				continue
 			}
-			l, a := s.numbering.number(u), 1.0
-			if values != nil {
-				a = float64(values[c])
-			}
-			m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(entry(k, l, a, first+int64(c))))
+			m.Idx, m.Val = append(m.Idx, s.numbering.number(u)), append(m.Val, float32(graph.Weight(values, c)))
+			s.entries = append(s.entries, first+int64(c))
 		}
 		m.Ptr[k+1] = int64(len(m.Idx))
 	}

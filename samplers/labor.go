@@ -22,14 +22,12 @@ import (
 // then its first input nodes, in their order.
 //
 // Cost of a layer: O(nonzeros of its rows). Memory: 8 bytes per node for each concurrent
-// call. The fields must not change after the first call of Sample; Sample may be called
-// concurrently.
+// call.
 type Labor struct {
 	Laplacian *graph.Laplacian // required
 	Sizes     []int            // k, neighbours per row, the layer next to the output first; required
 
-	prepare preparation
-	scratch scratchPool[laborScratch]
+	workspace[laborScratch]
 }
 
 var _ LayerSampler = (*Labor)(nil)
@@ -49,9 +47,9 @@ func (s *Labor) Layers() int { return len(s.Sizes) }
 // no neighbours.
 func (s *Labor) NominalSizes() []int { return fanOut(s.Sizes) }
 
-// Validate returns an error if a field is missing or out of range. Sample calls it.
-func (s *Labor) Validate() error {
-	return s.prepare.do(func() error { return checkSized("Labor", s.Laplacian, s.Sizes) })
+// Prepare implements Preparer.
+func (s *Labor) Prepare() error {
+	return s.once(func() error { return checkSized("Labor", s.Laplacian, s.Sizes) })
 }
 
 // Sample implements Sampler.
@@ -61,8 +59,8 @@ func (s *Labor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 
 // SampleLayer implements LayerSampler.
 func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
+	scratch := s.get()
+	defer s.put(scratch)
 	h := &scratch.neighborhood
 	if err := h.walk(s.Laplacian, rows); err != nil {
 		return err
@@ -99,11 +97,7 @@ func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Ra
 				local[t] = int32(len(block.Src))
 				block.Src = append(block.Src, h.nodes[t])
 			}
-			v := scale * float64(h.scales[t])
-			if values != nil {
-				v *= float64(values[e])
-			}
-			idx[kept], val[kept] = local[t], float32(v*(1/p))
+			idx[kept], val[kept] = local[t], float32(scale*float64(h.scales[t])*graph.Weight(values, e)*(1/p))
 			kept++
 		}
 		m.Ptr[i+1] = int64(kept)

@@ -1,6 +1,7 @@
 package samplers_test
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -83,7 +84,7 @@ func TestLaborEntries(t *testing.T) {
 		}
 		s := &samplers.Labor{Laplacian: p, Sizes: []int{k}}
 		var batch samplers.MiniBatch
-		if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
+		if err := samplers.Prepared(s).Sample(context.Background(), rows, rng, &batch); err != nil {
 			rt.Fatal(err)
 		}
 		block := batch.Blocks[0]
@@ -141,7 +142,7 @@ func TestLaborSizes(t *testing.T) {
 		s.Laplacian, s.Sizes = p, []int{k}
 		var batch samplers.MiniBatch
 		for range batches {
-			if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
+			if err := samplers.Prepared(s).Sample(context.Background(), rows, rng, &batch); err != nil {
 				t.Fatal(err)
 			}
 			inputs += float64(len(batch.Inputs()))
@@ -183,7 +184,7 @@ func TestLaborErrors(t *testing.T) {
 		"size 0":       {Laplacian: p, Sizes: []int{2, 0}},
 	} {
 		var batch samplers.MiniBatch
-		if err := s.Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err == nil {
+		if err := cmp.Or(samplers.Prepare(s), s.Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, 0)), &batch)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

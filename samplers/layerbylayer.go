@@ -10,7 +10,6 @@ import (
 // SampleLayers.
 type LayerSampler interface {
 	Sampler
-	Validate() error
 
 	// SampleLayer draws the input nodes of block number at of batch, counted from the input,
 	// whose output nodes are rows, and fills the block. It reads the given rows of P, and no
@@ -18,30 +17,38 @@ type LayerSampler interface {
 	SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error
 }
 
+// Layered returns the sampler that draws the layers of s: s itself, or the sampler of a
+// DropEdges. The error says that s does not draw layer by layer.
+func Layered(s Sampler) (LayerSampler, error) {
+	if d, is := s.(*DropEdges); is {
+		s = d.Sampler
+	}
+	if layered, is := s.(LayerSampler); is {
+		return layered, nil
+	}
+	return nil, fmt.Errorf("samplers: %T does not draw layer by layer", s)
+}
+
 // SampleLayers is Sample of a LayerSampler, or of DropEdges of one. Before each layer it calls
 // fetch, unless that is nil, with the layer's output nodes. fetch returns when these rows of P
 // can be read: ranks that hold parts of P exchange them. With fetch, the seeds must be nodes of
 // the graph.
 func SampleLayers(ctx context.Context, s Sampler, seeds []int32, rng *rand.Rand, batch *MiniBatch, fetch func(rows []int32) error) error {
-	if d, is := s.(*DropEdges); is {
-		if err := SampleLayers(ctx, d.Sampler, seeds, rng, batch, fetch); err != nil {
+	layered, err := Layered(s)
+	if err != nil {
+		return err
+	}
+	if p, is := layered.(interface{ checkPrepared() error }); is {
+		if err := p.checkPrepared(); err != nil {
 			return err
 		}
-		return d.drop(rng, batch)
-	}
-	layered, is := s.(LayerSampler)
-	if !is {
-		return fmt.Errorf("samplers: %T does not draw layer by layer", s)
-	}
-	if err := layered.Validate(); err != nil {
-		return err
 	}
 	if len(seeds) == 0 {
 		return errNoSeeds
 	}
-	batch.Reset(s.Layers())
+	batch.Reset(layered.Layers())
 	rows := seeds // of the output layer; of any other layer the input nodes of the layer above it
-	for at := s.Layers() - 1; at >= 0; at-- {
+	for at := layered.Layers() - 1; at >= 0; at-- {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -55,16 +62,10 @@ func SampleLayers(ctx context.Context, s Sampler, seeds []int32, rng *rand.Rand,
 		}
 		rows = batch.Blocks[at].Src
 	}
-	return nil
-}
-
-// DrawsByLayer reports whether s goes with SampleLayers.
-func DrawsByLayer(s Sampler) bool {
 	if d, is := s.(*DropEdges); is {
-		s = d.Sampler
+		return d.drop(rng, batch)
 	}
-	_, is := s.(LayerSampler)
-	return is
+	return nil
 }
 
 // sizeAt returns the size of block number at: sizes start at the output layer,

@@ -14,8 +14,7 @@ import (
 // over the nodes i drawn.
 //
 // The zero values of Importance, Draw and Weight give the method that the paper
-// recommends, ladies-flat-debiased. The fields must not change after the first
-// call of Sample; Sample may be called concurrently.
+// recommends, ladies-flat-debiased.
 //
 // Cost of a layer: O(nonzeros of its rows + candidates + s), for any size of
 // the graph. FastGCN costs O(edges) once, and O(nodes) per layer with Poisson,
@@ -67,9 +66,8 @@ type LayerWise struct {
 	// NormalizeRows.
 	FullDropoutNoise bool
 
-	prepare   preparation
 	estimator *estimator
-	scratch   scratchPool[layerScratch]
+	workspace[layerScratch]
 }
 
 var _ LayerSampler = (*LayerWise)(nil)
@@ -79,21 +77,17 @@ type layerScratch struct {
 	neighborhood neighborhood
 	weights      []float64
 	population   Population
-	sample       Sample
-	factor       []float64
+	drawn        drawn
 	local, own   []int32
-	drawn        nodeSet   // the nodes drawn, while the block is filled
+	inside       nodeSet   // the nodes drawn, while the block is filled
 	entries      []float32 // of addControl
 }
 
 // Layers returns the number of layers, len(Sizes).
 func (s *LayerWise) Layers() int { return len(s.Sizes) }
 
-// Validate returns an error if a field is missing or out of range, or if the
-// weight does not go with the draw. Sample calls it.
-func (s *LayerWise) Validate() error {
-	return s.prepare.do(s.setUp)
-}
+// Prepare implements Preparer. FastGCN computes the norms of all columns.
+func (s *LayerWise) Prepare() error { return s.once(s.setUp) }
 
 func (s *LayerWise) setUp() (err error) {
 	if err := checkSized("LayerWise", s.Laplacian, s.Sizes); err != nil {
@@ -112,7 +106,7 @@ func (s *LayerWise) setUp() (err error) {
 	if s.estimator, err = newEstimator(s.Laplacian, importance, s.Draw, s.Weight); err != nil {
 		return err
 	}
-	if s.drawsGlobally() && s.estimator.usesTable() {
+	if s.drawsGlobally() {
 		global := s.estimator.global
 		global.table = newAliasTable(global.Weights, global.Total)
 	}
@@ -133,8 +127,8 @@ func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b
 
 // SampleLayer implements LayerSampler.
 func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
+	scratch := s.get()
+	defer s.put(scratch)
 	block, size := batch.Blocks[at], sizeAt(s.Sizes, at)
 	var err error
 	if s.drawsGlobally() && !s.IncludeRows && !s.KeepSelf {
@@ -169,12 +163,11 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	if err != nil {
 		return err
 	}
-	sample := &scratch.sample
-	scratch.factor, err = s.estimator.sample(rng, population, min(size, population.Positive), sample, scratch.factor)
-	if err != nil {
+	drawn := &scratch.drawn
+	if err := s.estimator.sample(rng, population, min(size, population.Positive), drawn); err != nil {
 		return err
 	}
-	factor := scratch.factor
+	factor := drawn.factor
 	s.scaleNoise(block, factor)
 
 	local := resize(scratch.local, len(h.nodes))
@@ -182,8 +175,8 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	for c := range local {
 		local[c] = -1
 	}
-	block.Src = resize(block.Src, len(sample.Index))
-	for l, i := range sample.Index {
+	block.Src = resize(block.Src, len(drawn.Index))
+	for l, i := range drawn.Index {
 		node, c := i, i
 		if everyNode {
 			c = h.number(node)
@@ -203,7 +196,7 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	if s.KeepSelf {
 		own = keepSelf(scratch, rows, block)
 	}
-	h.fill(block, rows, local, own, scratch.factor)
+	h.fill(block, rows, local, own, drawn.factor)
 	return nil
 }
 
@@ -230,23 +223,21 @@ func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int
 	if err := h.addDistinct(rows); err != nil {
 		return err
 	}
-	global, sample := s.estimator.global, &scratch.sample
-	var err error
-	scratch.factor, err = s.estimator.sample(rng, global, min(size, global.Positive), sample, scratch.factor)
-	if err != nil {
+	global, drawn := s.estimator.global, &scratch.drawn
+	if err := s.estimator.sample(rng, global, min(size, global.Positive), drawn); err != nil {
 		return err
 	}
-	factor := scratch.factor
+	factor := drawn.factor
 	s.scaleNoise(block, factor)
-	block.Src = append(block.Src[:0], sample.Index...)
+	block.Src = append(block.Src[:0], drawn.Index...)
 	h.begin(s.Laplacian, h.nodes)
 	for l, node := range block.Src {
 		h.add(node)
 		factor[l] *= float64(h.colScale(node))
 	}
-	scratch.drawn.fill(s.Laplacian.Nodes(), block.Src)
-	defer scratch.drawn.clear(block.Src)
-	h.fillDrawn(block, rows, &scratch.drawn, factor)
+	scratch.inside.fill(s.Laplacian.Nodes(), block.Src)
+	defer scratch.inside.clear(block.Src)
+	h.fillDrawn(block, rows, &scratch.inside, factor)
 	return nil
 }
 
@@ -266,8 +257,8 @@ func (s *LayerWise) includeRows(scratch *layerScratch, rows []int32, population 
 		}
 		local[c] = int32(len(block.Src))
 		block.Src = append(block.Src, r)
-		naive := population.Total / (float64(scratch.sample.Draws) * w)
-		scratch.factor = append(scratch.factor, naive*float64(s.Laplacian.ColScale[r]))
+		naive := population.Total / (float64(scratch.drawn.Draws) * w)
+		scratch.drawn.factor = append(scratch.drawn.factor, naive*float64(s.Laplacian.ColScale[r]))
 	}
 }
 

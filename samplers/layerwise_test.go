@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -57,7 +58,7 @@ func TestFullIsP(t *testing.T) {
 		rng := rand.New(NewSource(1, 2, 3))
 		s := &Full{Laplacian: p, Depth: 2}
 		var batch MiniBatch
-		if err := s.Sample(context.Background(), seedNodes(n, 1+n/3, rng), rng, &batch); err != nil {
+		if err := Prepared(s).Sample(context.Background(), seedNodes(n, 1+n/3, rng), rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		for l, block := range batch.Blocks {
@@ -127,7 +128,7 @@ func TestProbabilities(t *testing.T) {
 			"FastGCN": {Importance: FastGCN{Flat: flat}},
 		} {
 			s.Laplacian, s.Sizes = c.p, []int{1}
-			if err := s.Validate(); err != nil {
+			if err := s.Prepare(); err != nil {
 				t.Fatal(err)
 			}
 			var scratch layerScratch
@@ -176,7 +177,7 @@ func TestLayerWiseBlock(t *testing.T) {
 			s.Weight = Naive{}
 		}
 		var batch MiniBatch
-		if err := s.Sample(context.Background(), c.rows, c.rng, &batch); err != nil {
+		if err := Prepared(s).Sample(context.Background(), c.rows, c.rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		block := batch.Blocks[0]
@@ -227,10 +228,10 @@ func TestApproximationErrorShape(t *testing.T) {
 			for r := range uint64(repeats) {
 				rng := rand.New(NewSource(17, r, 0))
 				seeds := seedNodes(n, 200, rng)
-				if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
+				if err := Prepared(s).Sample(context.Background(), seeds, rng, &batch); err != nil {
 					t.Fatal(err)
 				}
-				if err := exact.Sample(context.Background(), seeds, rng, &truth); err != nil {
+				if err := Prepared(exact).Sample(context.Background(), seeds, rng, &truth); err != nil {
 					t.Fatal(err)
 				}
 				a, b := propagate(batch.Blocks[0], h, width), propagate(truth.Blocks[0], h, width)
@@ -286,7 +287,7 @@ func TestSampleReusesMemory(t *testing.T) {
 		}
 		var batch MiniBatch
 		sample := func() {
-			if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
+			if err := Prepared(s).Sample(context.Background(), seeds, rng, &batch); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -325,15 +326,15 @@ func TestLayerWiseErrors(t *testing.T) {
 		"full, scale 0":      {ctx, &Full{Laplacian: &graph.Laplacian{Adjacency: p.Adjacency, RowScale: make([]float32, 10), ColScale: p.ColScale}, Depth: 1}, []int32{0}},
 	} {
 		var batch MiniBatch
-		if err := c.sampler.Sample(c.ctx, c.seeds, rng, &batch); err == nil {
+		if err := cmp.Or(Prepare(c.sampler), c.sampler.Sample(c.ctx, c.seeds, rng, &batch)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	// A failed call does not affect a later one.
 	s := &LayerWise{Laplacian: p, Sizes: []int{3}}
 	var batch MiniBatch
-	_ = s.Sample(ctx, []int32{2, 1, 2}, rng, &batch)
-	if err := s.Sample(ctx, []int32{2, 1}, rng, &batch); err != nil {
+	_ = Prepared(s).Sample(ctx, []int32{2, 1, 2}, rng, &batch)
+	if err := Prepared(s).Sample(ctx, []int32{2, 1}, rng, &batch); err != nil {
 		t.Error(err)
 	}
 }

@@ -29,9 +29,7 @@ import (
 // nodes as its output, and the input of L layers up to (1+k)^L times.
 //
 // Cost of a layer: O(k) per row of any degree for uniform draws, and
-// O(degree) for others. Memory: 8 bytes per node for each concurrent call. The
-// fields must not change after the first call of Sample; Sample may be called
-// concurrently.
+// O(degree) for others. Memory: 8 bytes per node for each concurrent call.
 type Neighbor struct {
 	Laplacian  *graph.Laplacian // required
 	Sizes      []int            // k, neighbours drawn per node, the layer next to the output first; required
@@ -39,11 +37,10 @@ type Neighbor struct {
 	Draw       Draw             // nil means WithoutReplacement{}
 	Weight     Weight           // nil means DefaultWeight of the draw
 
-	prepare   preparation
 	estimator *estimator
 	uniform   bool // simple random sampling, with weights d/k: O(k) a row
 	replace   bool // with replacement
-	scratch   scratchPool[neighborScratch]
+	workspace[neighborScratch]
 }
 
 var _ LayerSampler = (*Neighbor)(nil)
@@ -55,8 +52,8 @@ type neighborScratch struct {
 	positions  []int64
 	population Population
 	weights    []float64
-	sample     Sample
-	factor     []float64
+	drawn      drawn
+	factor     []float64 // d/k of each row, for uniform draws
 	entries    []int32   // the node of each entry
 	scales     []float32 // its ColScale
 }
@@ -68,11 +65,8 @@ func (s *Neighbor) Layers() int { return len(s.Sizes) }
 // layer first, and of output nodes, for 512 seeds of high degree.
 func (s *Neighbor) NominalSizes() []int { return fanOut(s.Sizes) }
 
-// Validate returns an error if a field is missing or out of range, or if the
-// weight does not go with the draw. Sample calls it.
-func (s *Neighbor) Validate() error {
-	return s.prepare.do(s.setUp)
-}
+// Prepare implements Preparer.
+func (s *Neighbor) Prepare() error { return s.once(s.setUp) }
 
 func (s *Neighbor) setUp() (err error) {
 	if err := checkSized("Neighbor", s.Laplacian, s.Sizes); err != nil {
@@ -97,51 +91,66 @@ func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, ba
 
 // SampleLayer implements LayerSampler.
 func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
+	scratch := s.get()
+	defer s.put(scratch)
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
-	ids := &scratch.numbering
-	ids.begin(s.Laplacian, block.Src)
-	if err := ids.addDistinct(rows); err != nil {
-		return err
-	}
-	startBlock(block, rows)
+	var err error
 	if s.uniform {
-		s.drawUniform(scratch, rows, k, rng, &block.Matrix)
-	} else if err := s.drawWeighted(scratch, rows, k, rng, &block.Matrix); err != nil {
+		err = scratch.drawUniform(s.Laplacian, rows, k, s.replace, rng, block)
+	} else {
+		err = s.drawWeighted(scratch, rows, k, rng, block)
+	}
+	if err != nil {
 		return err
 	}
-	block.Src = ids.nodes
-	block.Matrix.Cols = len(block.Src)
-	block.SetColScale(s.Laplacian)
 	block.Finish()
 	return nil
+}
+
+// begin begins block with the output nodes rows, which are its first input nodes.
+func (s *neighborScratch) begin(p *graph.Laplacian, rows []int32, block *graph.Block) (*graph.CSR, error) {
+	s.numbering.begin(p, block.Src)
+	if err := s.numbering.addDistinct(rows); err != nil {
+		return nil, err
+	}
+	return startBlock(block, rows), nil
+}
+
+// end sets the input nodes of block.
+func (s *neighborScratch) end(p *graph.Laplacian, block *graph.Block) {
+	block.Src = s.numbering.nodes
+	block.Matrix.Cols = len(block.Src)
+	block.SetColScale(p)
 }
 
 // self takes the place of a position in the adjacency matrix for the row's own
 // node.
 const self = -1
 
-// drawUniform fills the rows of m. It first draws the positions of all entries and
+// drawUniform fills block, but for Finish, by simple random sampling. It first draws the positions of all entries and
 // then reads them: most reads miss the cache, and reads that do not wait for a
 // draw overlap.
-func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, m *graph.CSR) {
-	adjacency := s.Laplacian.Adjacency
+func (s *neighborScratch) drawUniform(p *graph.Laplacian, rows []int32, k int, replace bool, rng *rand.Rand, block *graph.Block) error {
+	m, err := s.begin(p, rows, block)
+	if err != nil {
+		return err
+	}
+	adjacency := p.Adjacency
 	entries := 0
 	for _, r := range rows {
 		entries += 1 + min(k, adjacency.Degree(int(r)))
 	}
 	m.Idx, m.Val = resize(m.Idx, entries), resize(m.Val, entries)
-	scratch.positions, scratch.entries = resize(scratch.positions, entries), resize(scratch.entries, entries)
-	scratch.factor = resize(scratch.factor, len(rows))
-	idx, val, positions := m.Idx, m.Val, scratch.positions
-	picks := &scratch.picks
+	s.positions, s.entries = resize(s.positions, entries), resize(s.entries, entries)
+	s.factor = resize(s.factor, len(rows))
+	idx, val, positions := m.Idx, m.Val, s.positions
+	picks := &s.picks
 	at := 0
 	for i, r := range rows {
 		positions[at], val[at] = self, 1
 		at++
 		from := adjacency.First(int(r))
-		picks.draw(rng, adjacency.Degree(int(r)), k, s.replace)
+		picks.draw(rng, adjacency.Degree(int(r)), k, replace)
 		for n, c := range picks.index {
 			positions[at], val[at] = from+int64(c), 1
 			if picks.count != nil {
@@ -149,11 +158,11 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 			}
 			at++
 		}
-		scratch.factor[i] = picks.factor
+		s.factor[i] = picks.factor
 		m.Ptr[i+1] = int64(at)
 	}
 	idx, val = idx[:at], val[:at]
-	nodes := scratch.entries[:at]
+	nodes := s.entries[:at]
 	for k, position := range positions[:at] {
 		if position != self {
 			nodes[k] = adjacency.Idx[position]
@@ -162,27 +171,32 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 	for i, r := range rows {
 		nodes[m.Ptr[i]] = r
 	}
-	ids := &scratch.numbering
-	scratch.scales = resize(scratch.scales, at)
-	ids.numberEach(nodes, idx, scratch.scales)
+	ids := &s.numbering
+	s.scales = resize(s.scales, at)
+	ids.numberEach(nodes, idx, s.scales)
 	for i, r := range rows {
 		scale, own := float64(ids.rowScale(r)), m.Ptr[i]
-		val[own] = float32(scale * float64(scratch.scales[own]))
+		val[own] = float32(scale * float64(s.scales[own]))
 		for k := own + 1; k < m.Ptr[i+1]; k++ {
-			v := scale * scratch.factor[i]
+			v := scale * s.factor[i]
 			if adjacency.Val != nil {
 				v *= float64(adjacency.Val[positions[k]])
 			}
-			val[k] = float32(v * float64(val[k]) * float64(scratch.scales[k]))
+			val[k] = float32(v * float64(val[k]) * float64(s.scales[k]))
 		}
 	}
 	m.Idx, m.Val = idx, val
+	s.end(p, block)
+	return nil
 }
 
-// drawWeighted fills the rows of m with any estimator.
-func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, m *graph.CSR) error {
-	ids := &scratch.numbering
+// drawWeighted fills block, but for Finish, with any estimator.
+func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block) error {
 	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
+	m, err := scratch.begin(p, rows, block)
+	if err != nil {
+		return err
+	}
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
 	for i, r := range rows {
 		scale := float64(p.RowScale[r])
@@ -193,21 +207,18 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, r
 		if err := s.drawRow(scratch, r, k, rng); err != nil {
 			return fmt.Errorf("samplers: neighbours of node %d: %w", r, err)
 		}
-		for n, c := range scratch.sample.Index {
-			j, v := row[c], scale*scratch.factor[n]
-			if values != nil {
-				v *= float64(values[c])
-			}
-			m.Idx = append(m.Idx, ids.numberOrAdd(j))
-			m.Val = append(m.Val, float32(v*float64(p.ColScale[j])))
+		for n, c := range scratch.drawn.Index {
+			v := scale * scratch.drawn.factor[n] * graph.Weight(values, int(c))
+			m.Idx = append(m.Idx, scratch.numbering.numberOrAdd(row[c]))
+			m.Val = append(m.Val, float32(v*float64(p.ColScale[row[c]])))
 		}
 		m.Ptr[i+1] = int64(len(m.Idx))
 	}
+	scratch.end(p, block)
 	return nil
 }
 
-// drawRow draws k candidates of node r into scratch.sample, with their factors in
-// scratch.factor. The candidates are the stored entries of the row.
+// drawRow draws k candidates of node r into scratch.drawn. The candidates are the stored entries of the row.
 func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.Rand) error {
 	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
 	candidates := adjacency.Row(int(r))
@@ -221,18 +232,14 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 	} else {
 		row2 := square(p.RowScale[r])
 		for c, j := range candidates {
-			weights[c] = row2 * square(p.ColScale[j])
-			if values != nil {
-				weights[c] *= square(values[c])
-			}
+			weights[c] = row2 * square(p.ColScale[j]) * square(graph.Weight(values, c))
 		}
 		s.estimator.importance.Local(candidates, weights)
 	}
-	sample := &scratch.sample
 	population := &scratch.population
 	*population = Population{Weights: weights}
 	if len(candidates) == 0 || allZero(weights) { // the sum is 0
-		sample.reset()
+		scratch.drawn.reset()
 		return nil
 	}
 	if err := population.sum(); err != nil {
@@ -241,12 +248,10 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 	if !s.replace {
 		k = min(k, population.Positive)
 	}
-	var err error
-	scratch.factor, err = s.estimator.sample(rng, population, k, sample, scratch.factor)
-	return err
+	return s.estimator.sample(rng, population, k, &scratch.drawn)
 }
 
-func square(x float32) float64 { return float64(x) * float64(x) }
+func square[F float32 | float64](x F) float64 { return float64(x) * float64(x) }
 
 func allZero(weights []float64) bool {
 	for _, w := range weights {

@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -140,7 +141,7 @@ func TestNeighborBlock(t *testing.T) {
 		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
 		var batch MiniBatch
-		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
+		if err := Prepared(s).Sample(context.Background(), seeds, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		block := batch.Blocks[1]
@@ -202,7 +203,7 @@ func TestNeighborExact(t *testing.T) {
 		rng := rand.New(NewSource(1, 0, 0))
 		seeds := seedNodes(60, 20, rng)
 		var batch MiniBatch
-		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
+		if err := Prepared(s).Sample(context.Background(), seeds, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		got := scatter(batch.Blocks[0], 60)
@@ -216,7 +217,7 @@ func TestNeighborExact(t *testing.T) {
 	}
 }
 
-// TestNeighborErrors checks the errors of Validate.
+// TestNeighborErrors checks the errors of Prepare.
 func TestNeighborErrors(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(5, 8, false, 1))
 	for name, s := range map[string]*Neighbor{
@@ -227,7 +228,7 @@ func TestNeighborErrors(t *testing.T) {
 		"row norms too few": {Laplacian: p, Sizes: []int{2}, Importance: LADIES{RowNorms: make([]float32, 3)}},
 	} {
 		var batch MiniBatch
-		if err := s.Sample(context.Background(), []int32{0}, rand.New(NewSource(1, 0, 0)), &batch); err == nil {
+		if err := cmp.Or(Prepare(s), s.Sample(context.Background(), []int32{0}, rand.New(NewSource(1, 0, 0)), &batch)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -238,7 +239,7 @@ func TestNeighborZeroNorms(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(40, 150, false, 2))
 	s := &Neighbor{Laplacian: p, Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 40)}}
 	var batch MiniBatch
-	if err := s.Sample(context.Background(), []int32{0, 1, 2}, rand.New(NewSource(1, 0, 0)), &batch); err != nil {
+	if err := Prepared(s).Sample(context.Background(), []int32{0, 1, 2}, rand.New(NewSource(1, 0, 0)), &batch); err != nil {
 		t.Fatal(err)
 	}
 	if got := batch.Blocks[0].Matrix.NNZ(); got != 3 {

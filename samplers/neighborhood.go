@@ -66,11 +66,11 @@ func (h *neighborhood) weigh(rows []int32) {
 		r2 := scale * scale
 		values := h.laplacian.Adjacency.RowValues(int(r))
 		for k, c := range numbers {
+			scales[c] = own[k]
 			e2 := r2
 			if values != nil && k > 0 {
-				e2 *= float64(values[k-1]) * float64(values[k-1])
+				e2 *= square(values[k-1])
 			}
-			scales[c] = own[k]
 			norms2[c] += e2
 		}
 	}
@@ -153,11 +153,7 @@ func (h *neighborhood) fillDrawn(block *graph.Block, rows []int32, drawn *nodeSe
 				continue
 			}
 			l := h.number(j)
-			v := scale * factor[l]
-			if values != nil {
-				v *= float64(values[k])
-			}
-			m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(v))
+			m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(scale*factor[l]*graph.Weight(values, k)))
 		}
 		m.Ptr[i+1] = int64(len(m.Idx))
 	}
@@ -168,9 +164,13 @@ func (h *neighborhood) fillDrawn(block *graph.Block, rows []int32, drawn *nodeSe
 // returns the matrix for its rows to be filled. The caller sets block.Src first.
 func startBlock(block *graph.Block, rows []int32) *graph.CSR {
 	block.Dst = append(block.Dst[:0], rows...)
-	m := &block.Matrix
-	m.Rows, m.Cols = len(rows), len(block.Src)
-	m.Ptr = resize(m.Ptr, len(rows)+1)
+	startMatrix(&block.Matrix, len(rows), len(block.Src))
+	return &block.Matrix
+}
+
+// startMatrix sets the size of m, and makes room for the ends of its rows.
+func startMatrix(m *graph.CSR, rows, cols int) {
+	m.Rows, m.Cols = rows, cols
+	m.Ptr = resize(m.Ptr, rows+1)
 	m.Ptr[0] = 0
-	return m
 }

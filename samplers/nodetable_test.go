@@ -113,10 +113,10 @@ func TestLargeGraphBatches(t *testing.T) {
 		var first, second MiniBatch
 		for k := range 6 {
 			seeds := train[50*k : 50*(k+1)]
-			if err := a.Sample(t.Context(), seeds, rand.New(NewSource(1, 0, uint64(k))), &first); err != nil {
+			if err := Prepared(a).Sample(t.Context(), seeds, rand.New(NewSource(1, 0, uint64(k))), &first); err != nil {
 				t.Fatalf("%s: %v", method.Name, err)
 			}
-			if err := b.Sample(t.Context(), seeds, rand.New(NewSource(1, 0, uint64(k))), &second); err != nil {
+			if err := Prepared(b).Sample(t.Context(), seeds, rand.New(NewSource(1, 0, uint64(k))), &second); err != nil {
 				t.Fatalf("%s: %v", method.Name, err)
 			}
 			for l := range first.Blocks {

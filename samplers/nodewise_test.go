@@ -120,7 +120,7 @@ func TestNodeWiseEnumerated(t *testing.T) {
 				err := samplertest.Enumerate(samplers.WithoutReplacement{}, weights, k, func(probability float64, outcome *samplers.Sample) {
 					s := &samplers.Neighbor{Laplacian: p, Sizes: []int{k}, Importance: law.importance, Draw: replayed{outcome}, Weight: anyDraw{weight}}
 					var batch samplers.MiniBatch
-					if err := s.Sample(t.Context(), []int32{r}, rng, &batch); err != nil {
+					if err := samplers.Prepared(s).Sample(t.Context(), []int32{r}, rng, &batch); err != nil {
 						t.Fatal(err)
 					}
 					block := batch.Blocks[0]
@@ -168,7 +168,7 @@ func TestNodeWiseCost(t *testing.T) {
 	}
 	s := &samplers.Neighbor{Laplacian: p, Sizes: []int{2}, Importance: counted{samplers.LADIES{Flat: true}, &candidates}}
 	var batch samplers.MiniBatch
-	if err := s.Sample(t.Context(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
+	if err := samplers.Prepared(s).Sample(t.Context(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		t.Fatal(err)
 	}
 	if candidates != want {
@@ -211,11 +211,11 @@ func TestOwnDrawOutOfRange(t *testing.T) {
 	} {
 		rng := rand.New(samplers.NewSource(1, 0, 0))
 		var batch samplers.MiniBatch
-		if err := sampler(picks{0}).Sample(t.Context(), []int32{3, 4}, rng, &batch); err != nil {
+		if err := samplers.Prepared(sampler(picks{0})).Sample(t.Context(), []int32{3, 4}, rng, &batch); err != nil {
 			t.Errorf("%s: the first candidate: %v", name, err)
 		}
 		for _, d := range []picks{{0, 50}, {-1}} {
-			if err := sampler(d).Sample(t.Context(), []int32{3, 4}, rng, &batch); err == nil || !strings.Contains(err.Error(), "picked candidate") {
+			if err := samplers.Prepared(sampler(d)).Sample(t.Context(), []int32{3, 4}, rng, &batch); err == nil || !strings.Contains(err.Error(), "picked candidate") {
 				t.Errorf("%s: candidates %v: error %v", name, d, err)
 			}
 		}

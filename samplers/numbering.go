@@ -1,7 +1,6 @@
 package samplers
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -62,24 +61,14 @@ func (g *numbering) begin(p *graph.Laplacian, nodes []int32) {
 func (g *numbering) addDistinct(rows []int32) error {
 	for k, r := range rows {
 		if n := g.laplacian.Nodes(); r < 0 || int(r) >= n {
-			return fmt.Errorf("samplers: seed %d is node %d, outside [0, %d)", k, r, n)
+			return outsideGraph(k, r, n)
 		}
 		if g.number(r) >= 0 {
-			return fmt.Errorf("samplers: seed %d is node %d, which is a seed already", k, r)
+			return seedTwice(k, r)
 		}
 		g.add(r)
 	}
 	return nil
-}
-
-// checkSeeds returns an error unless seeds are distinct nodes of p, at least one. It
-// is for samplers that draw their own output nodes.
-func (g *numbering) checkSeeds(p *graph.Laplacian, seeds []int32) error {
-	if len(seeds) == 0 {
-		return errNoSeeds
-	}
-	g.begin(p, g.nodes)
-	return g.addDistinct(seeds)
 }
 
 // number returns the local number of node, or a negative number if it has none.

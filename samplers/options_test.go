@@ -39,7 +39,7 @@ func TestOriginalLADIES(t *testing.T) {
 		sample := func(s *samplers.LayerWise) *graph.Block {
 			s.Laplacian, s.Sizes, s.Importance, s.Weight = p, []int{size}, samplers.LADIES{}, samplers.Naive{}
 			var batch samplers.MiniBatch
-			if err := s.Sample(context.Background(), rows, rand.New(samplers.NewSource(seed, 1, 0)), &batch); err != nil {
+			if err := samplers.Prepared(s).Sample(context.Background(), rows, rand.New(samplers.NewSource(seed, 1, 0)), &batch); err != nil {
 				rt.Fatal(err)
 			}
 			if err := batch.Blocks[0].Validate(n); err != nil {
@@ -105,7 +105,7 @@ func TestIncludeRowsBias(t *testing.T) {
 	var batch samplers.MiniBatch
 	mean, squares := make([]float64, len(rows)), make([]float64, len(rows))
 	for range batches {
-		if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
+		if err := samplers.Prepared(s).Sample(context.Background(), rows, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		block := batch.Blocks[0]
@@ -152,7 +152,7 @@ func TestNormalizeRowsBias(t *testing.T) {
 	const batches = 40000
 	counts := make([]float64, 3)
 	for range batches {
-		if err := s.Sample(context.Background(), []int32{1}, rng, &batch); err != nil {
+		if err := samplers.Prepared(s).Sample(context.Background(), []int32{1}, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		block := batch.Blocks[0]
@@ -200,7 +200,7 @@ func TestFastGCNReadings(t *testing.T) {
 		counts := make([]float64, n)
 		var batch samplers.MiniBatch
 		for range batches {
-			if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
+			if err := samplers.Prepared(s).Sample(context.Background(), rows, rng, &batch); err != nil {
 				t.Fatal(err)
 			}
 			counts[batch.Inputs()[0]]++

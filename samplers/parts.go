@@ -114,7 +114,7 @@ func FromParts(parts Parts, config Config) (*LayerWise, error) {
 	if err := config.setDropoutNoise("this method", s); err != nil {
 		return nil, err
 	}
-	if err := s.Validate(); err != nil {
+	if err := s.Prepare(); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -139,7 +139,7 @@ func NeighborFromParts(parts Parts, config Config) (*Neighbor, error) {
 	if err := config.setDropoutNoise("neighbor", s); err != nil {
 		return nil, err
 	}
-	if err := s.Validate(); err != nil {
+	if err := s.Prepare(); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -42,40 +42,36 @@ func (RaoBlackwellised) Weigh(population *Population, sample *Sample, beta []flo
 			beta[j] = 1
 		}
 	case len(beta) <= raoBlackwellExact:
-		sample.scratch.sums = leaveOneOutExact(sample.Weight, never, beta, sample.scratch.sums)
+		leaveOneOutExact(sample, never, beta)
 	default:
-		sample.scratch.sums = leaveOneOutIntegral(sample.Weight, never, beta, sample.scratch.sums)
+		leaveOneOutIntegral(sample, never, beta)
 	}
 }
 
 // leaveOneOutExact sets beta[i] to P(S∖i from D∖i) / P(S from D), given the weights
-// of S and the total weight of D∖S. It returns scratch, which may have grown.
+// of S and the total weight of D∖S.
 //
 // Let B(A) be the probability that the next draws complete S, once its subset A is
 // drawn. Then B(S) = 1, B(A) = Σ_{a∈S∖A} w_a/(W−w(A)) · B(A+a),
 // P(S from D) = B(∅) and P(S∖i from D∖i) = B({i}).
-func leaveOneOutExact(weights []float64, never float64, beta, scratch []float64) []float64 {
-	subsets := 1 << len(weights)
-	scratch = resize(scratch, 2*subsets)
-	// A bit mask u stands for the candidates not yet drawn, S∖A.
-	weight, complete := scratch[:subsets], scratch[subsets:]
-	weight[0], complete[0] = 0, 1
+func leaveOneOutExact(sample *Sample, never float64, beta []float64) {
+	subsets := 1 << len(sample.Weight)
+	complete := resize(sample.scratch.sums, subsets)
+	sample.scratch.sums = complete
+	complete[0] = 1 // a bit mask u stands for the candidates not yet drawn, S∖A
 	for u := 1; u < subsets; u++ {
 		var sum, mass float64
-		for a, w := range weights {
+		for a, w := range sample.Weight {
 			if u>>a&1 == 1 {
 				sum += w * complete[u&^(1<<a)]
 				mass += w
 			}
 		}
-		weight[u] = mass
 		complete[u] = sum / (never + mass)
 	}
-	all := subsets - 1
 	for i := range beta {
-		beta[i] = complete[all&^(1<<i)] / complete[all]
+		beta[i] = complete[(subsets-1)&^(1<<i)] / complete[subsets-1]
 	}
-	return scratch
 }
 
 // leaveOneOutIntegral is leaveOneOutExact by quadrature.
@@ -88,10 +84,10 @@ func leaveOneOutExact(weights []float64, never float64, beta, scratch []float64)
 // e^x on the left and doubly exponentially on the right, so the trapezoidal rule
 // converges exponentially. The integrand of P(S∖i from D∖i) is exp(g(x)) divided
 // by 1 − e^{−w_i e^x}.
-func leaveOneOutIntegral(weights []float64, never float64, beta, scratch []float64) []float64 {
-	s := len(weights)
-	scratch = resize(scratch, 2*s)
-	drawn, sums := scratch[:s], scratch[s:] // drawn[a] = 1 − e^{−w_a t} at the point of the last call of logIntegrand
+func leaveOneOutIntegral(sample *Sample, never float64, beta []float64) {
+	weights, s := sample.Weight, len(sample.Weight)
+	sample.scratch.sums = resize(sample.scratch.sums, 2*s)
+	drawn, sums := sample.scratch.sums[:s], sample.scratch.sums[s:] // drawn[a] = 1 − e^{−w_a t} at the point of the last call of logIntegrand
 	logIntegrand := func(x float64) float64 {
 		t := math.Exp(x)
 		g, product := x-never*t, 1.0
@@ -104,8 +100,24 @@ func leaveOneOutIntegral(weights []float64, never float64, beta, scratch []float
 		}
 		return g + math.Log(product)
 	}
-	mode, width := integrandMode(weights, never)
-	top := logIntegrand(mode)
+	// g′ = 1 − R t + Σ y/(e^y−1), y = w_a t, falls from s+1 to −∞. It is positive at t = 1/R
+	// and negative at t = (s+1)/R. A few bisections find a point near the maximum of g.
+	low, high := -math.Log(never), math.Log(float64(s+1)/never)
+	for range 16 {
+		middle := (low + high) / 2
+		t := math.Exp(middle)
+		slope := 1 - never*t
+		for _, w := range weights {
+			y := max(w*t, math.SmallestNonzeroFloat64)
+			slope += y / math.Expm1(y)
+		}
+		if slope > 0 {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	top := logIntegrand(low)
 	total := 0.0
 	clear(sums)
 	add := func(x float64) bool { // reports whether the point changed the sums
@@ -119,17 +131,17 @@ func leaveOneOutIntegral(weights []float64, never float64, beta, scratch []float
 		}
 		return changed
 	}
-	// sweep adds the points mode + (offset + k)·step for all integers k. Each
+	// sweep adds the points low + (offset + k)·step for all integers k. Each
 	// refinement adds the points halfway between the earlier ones.
 	sweep := func(offset, step float64) {
-		for x := mode + offset*step; add(x); x += step {
+		for x := low + offset*step; add(x); x += step {
 		}
-		for x := mode + (offset-1)*step; add(x); x -= step {
+		for x := low + (offset-1)*step; add(x); x -= step {
 		}
 	}
-	step := width
+	step := 1.0
 	sweep(0, step)
-	for range 8 {
+	for range 30 {
 		coarse := total
 		copy(beta, sums)
 		sweep(0.5, step)
@@ -146,49 +158,4 @@ func leaveOneOutIntegral(weights []float64, never float64, beta, scratch []float
 	for a := range beta {
 		beta[a] = sums[a] / total
 	}
-	return scratch
-}
-
-// integrandMode returns the maximiser of g of leaveOneOutIntegral, and 1/√(−g″) at
-// it.
-func integrandMode(weights []float64, never float64) (mode, width float64) {
-	// g′ = 1 − R t + Σ y/(e^y−1), y = w_a t, falls from s+1 to −∞; its derivative
-	// in x is −R t + Σ (y/(e^y−1))·(1 − y e^y/(e^y−1)).
-	slope := func(x float64) (first, second float64) {
-		t := math.Exp(x)
-		first, second = 1-never*t, -never*t
-		for _, w := range weights {
-			y := w * t
-			ratio := 1.0
-			if y > 0 {
-				ratio = y / math.Expm1(y) // 0 where y is large
-			}
-			first += ratio
-			if ratio > 0 {
-				second += ratio * (1 - ratio - y)
-			}
-		}
-		return first, second
-	}
-	// g′ > 0 at t = 1/R at the latest, g′ < 0 at t = (s+1)/R.
-	low, high := -math.Log(never), math.Log(float64(len(weights)+1)/never)
-	mode = low
-	for range 200 {
-		first, second := slope(mode)
-		if first > 0 {
-			low = mode
-		} else {
-			high = mode
-		}
-		next := mode - first/second
-		if !(next > low && next < high) {
-			next = (low + high) / 2
-		}
-		if math.Abs(next-mode) < 1e-3*(1/math.Sqrt(-second)) {
-			return next, 1 / math.Sqrt(-second)
-		}
-		mode = next
-	}
-	_, second := slope(mode)
-	return mode, 1 / math.Sqrt(-second)
 }

@@ -23,8 +23,8 @@ func TestLeaveOneOutIntegral(t *testing.T) {
 		}
 		never := math.Exp(rapid.Float64Range(-12, 12).Draw(t, "log never"))
 		want, got := make([]float64, s), make([]float64, s)
-		leaveOneOutExact(weights, never, want, nil)
-		leaveOneOutIntegral(weights, never, got, nil)
+		leaveOneOutExact(&Sample{Weight: weights}, never, want)
+		leaveOneOutIntegral(&Sample{Weight: weights}, never, got)
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 1e-12*want[i] {
 				t.Fatalf("weights %v, never %v: β_%d = %v, want %v", weights, never, i, got[i], want[i])

@@ -1,7 +1,6 @@
 package samplers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,22 +39,23 @@ import (
 // beforehand for walks, so the formulas hold for any r.
 //
 // Cost of a batch: O(r) to draw, O(degrees of S) to find the edges. Memory: the
-// training graph, 8 bytes per node and the memory of Units; 16 bytes per node for
-// each concurrent call. The fields must not change after the first call of Sample;
-// Sample may be called concurrently.
+// training graph, 8 bytes per node and the memory of Units; 8 bytes per node for
+// each concurrent call.
 type SAINT struct {
 	Laplacian *graph.Laplacian // of the whole graph; required
 	Train     []int32          // training nodes; nil means all nodes, and Laplacian as it is
 	Depth     int              // number of layers; required
 	Units     Units            // nil means RandomNodes{}
 
-	prepare preparation
-	graph   *subgraph
-	law     *UnitLaw
-	scratch scratchPool[saintScratch]
+	graph *subgraph
+	law   *UnitLaw
+	workspace[saintScratch]
 }
 
-var _ Describer = (*SAINT)(nil)
+var (
+	_ Preparer   = (*SAINT)(nil)
+	_ OwnOutputs = (*SAINT)(nil)
+)
 
 // Units is a law of small random sets of nodes: RandomNodes, RandomEdges,
 // RandomWalks.
@@ -78,8 +78,6 @@ type UnitLaw struct {
 	// Pair returns b_uv, the probability that a unit contains both ends of an edge
 	// of row u. The edge is entry number entry of the adjacency matrix.
 	Pair func(u, v int32, entry int64) float64
-
-	Summary string // how the probabilities were found; may be empty
 }
 
 // saintScratch is the memory of one call.
@@ -92,14 +90,15 @@ type saintScratch struct {
 // Layers returns Depth.
 func (s *SAINT) Layers() int { return s.Depth }
 
-// Validate returns an error if a field is missing or out of range. The first call
-// builds the training graph and the law, which takes seconds on a large graph.
-func (s *SAINT) Validate() error {
-	return s.prepare.do(s.setUp)
-}
+// OwnOutputs implements OwnOutputs.
+func (s *SAINT) OwnOutputs() {}
+
+// Prepare implements Preparer. It builds the training graph and the law, which takes seconds
+// on a large graph.
+func (s *SAINT) Prepare() error { return s.once(s.setUp) }
 
 func (s *SAINT) setUp() (err error) {
-	if err := cmp.Or(checkDeep("SAINT", s.Laplacian, s.Depth), checkUndirected("SAINT", s.Laplacian)); err != nil {
+	if err := checkSubgraph("SAINT", s.Laplacian, s.Depth); err != nil {
 		return err
 	}
 	if s.graph, err = newSubgraph(s.Laplacian, s.Train); err != nil {
@@ -124,39 +123,22 @@ func (s *SAINT) setUp() (err error) {
 	return nil
 }
 
-// Describe describes the training graph and the law.
-func (s *SAINT) Describe() string {
-	if s.Validate() != nil {
-		return ""
-	}
-	adjacency := s.graph.laplacian.Adjacency
-	text := fmt.Sprintf("training graph of %d nodes and %d edges", adjacency.Rows, adjacency.NNZ()/2)
-	if s.law.Summary != "" {
-		text += "; " + s.law.Summary
-	}
-	return text
-}
-
 // Sample implements Sampler. It uses only the number of seeds, which must be
 // distinct nodes: as many nodes are drawn, repeats counted. All layers share one
 // block.
 func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if err := s.Validate(); err != nil {
+	if err := s.checkPrepared(); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	if err := scratch.seeds.checkSeeds(s.Laplacian, seeds); err != nil {
+	scratch := s.get()
+	defer s.put(scratch)
+	if err := scratch.begin(ctx, s.Laplacian, seeds, s.graph); err != nil {
 		return err
 	}
 	block := batch.oneBlock(s.Depth)
 
 	units := max(1, len(seeds)/s.law.Size)
 	ids := &scratch.numbering
-	ids.begin(s.graph.laplacian, ids.nodes)
 	for range units {
 		scratch.unit = s.law.Draw(rng, scratch.unit[:0])
 		for _, v := range scratch.unit {
@@ -179,16 +161,22 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 		scratch.absent[k] = absent
 		weights = append(weights, float32(-1/(n*absent)))
 	}
-	scratch.induce(s.graph, block, func(k, l int32, a float64, place int64) float64 {
-		v, u := ids.nodes[k], ids.nodes[l]
-		e := float64(p.RowScale[v]) * float64(p.ColScale[u])
-		if k == l {
-			return e
+	scratch.induce(s.graph, block)
+	m := &block.Matrix
+	for k, v := range ids.nodes {
+		scale, from := float64(p.RowScale[v]), m.Ptr[k]
+		for c, l := range m.Row(k) {
+			at := from + int64(c)
+			u := ids.nodes[l]
+			e := scale * float64(p.ColScale[u])
+			if place := scratch.entries[at]; place >= 0 {
+				either := s.law.Node[v] + s.law.Node[u] - s.law.Pair(v, u, place)
+				both := math.Expm1(units*math.Log1p(-min(either, 1))) - scratch.absent[k] - scratch.absent[l]
+				e = e * -scratch.absent[k] / both * float64(m.Val[at]) // P_vu/α_uv
+			}
+			m.Val[at] = float32(e)
 		}
-		either := s.law.Node[v] + s.law.Node[u] - s.law.Pair(v, u, place)
-		both := math.Expm1(units*math.Log1p(-min(either, 1))) - scratch.absent[k] - scratch.absent[l]
-		return e * -scratch.absent[k] / both * a // P_vu/α_uv
-	})
+	}
 	block.Finish()
 	return weights
 }

@@ -1,7 +1,6 @@
 package samplers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -28,36 +27,34 @@ import (
 // probabilities and keeps the large entries. An empty S is drawn again.
 //
 // Cost of a batch: O(training nodes + degrees of S). Memory: the training graph and
-// 8 bytes per training node; 8 bytes per node for each concurrent call. The fields
-// must not change after the first call of Sample; Sample may be called concurrently.
+// 8 bytes per training node; 8 bytes per node for each concurrent call.
 type NormalizedSAINT struct {
 	Laplacian *graph.Laplacian // of the whole graph; required
 	Train     []int32          // training nodes; nil means all nodes, and Laplacian as it is
 	Depth     int              // number of layers; required
 
-	prepare     preparation
 	graph       *subgraph
 	probability []float64 // p of each node of the training graph
-	scratch     scratchPool[normalizedScratch]
+	workspace[subgraphScratch]
 }
 
-var _ Sampler = (*NormalizedSAINT)(nil)
-
-// normalizedScratch is the memory of one call.
-type normalizedScratch struct {
-	subgraphScratch
-	sums []float64 // r of each node of S
-}
+var (
+	_ Preparer   = (*NormalizedSAINT)(nil)
+	_ OwnOutputs = (*NormalizedSAINT)(nil)
+)
 
 // Layers returns Depth.
 func (s *NormalizedSAINT) Layers() int { return s.Depth }
 
-// Validate returns an error if a field is missing or out of range. The first call
-// builds the training graph, which takes seconds on a large graph.
-func (s *NormalizedSAINT) Validate() error { return s.prepare.do(s.setUp) }
+// OwnOutputs implements OwnOutputs.
+func (s *NormalizedSAINT) OwnOutputs() {}
+
+// Prepare implements Preparer. It builds the training graph, which takes seconds on a large
+// graph.
+func (s *NormalizedSAINT) Prepare() error { return s.once(s.setUp) }
 
 func (s *NormalizedSAINT) setUp() (err error) {
-	if err := cmp.Or(checkDeep("NormalizedSAINT", s.Laplacian, s.Depth), checkUndirected("NormalizedSAINT", s.Laplacian)); err != nil {
+	if err := checkSubgraph("NormalizedSAINT", s.Laplacian, s.Depth); err != nil {
 		return err
 	}
 	if s.graph, err = newSubgraph(s.Laplacian, s.Train); err != nil {
@@ -81,20 +78,16 @@ func (s *NormalizedSAINT) setUp() (err error) {
 // distinct nodes: at most as many nodes are drawn on average. All layers share one
 // block.
 func (s *NormalizedSAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if err := s.Validate(); err != nil {
+	if err := s.checkPrepared(); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	if err := scratch.seeds.checkSeeds(s.Laplacian, seeds); err != nil {
+	scratch := s.get()
+	defer s.put(scratch)
+	if err := scratch.begin(ctx, s.Laplacian, seeds, s.graph); err != nil {
 		return err
 	}
 	block := batch.oneBlock(s.Depth)
 	ids := &scratch.numbering
-	ids.begin(s.graph.laplacian, ids.nodes)
 	budget := float64(len(seeds))
 	for len(ids.nodes) == 0 {
 		for v, p := range s.probability {
@@ -109,24 +102,24 @@ func (s *NormalizedSAINT) Sample(ctx context.Context, seeds []int32, rng *rand.R
 
 // fill fills block, whose input and output nodes are the nodes drawn, and returns
 // weights with the loss weights appended.
-func (s *NormalizedSAINT) fill(scratch *normalizedScratch, budget float64, block *graph.Block, weights []float32) []float32 {
+func (s *NormalizedSAINT) fill(scratch *subgraphScratch, budget float64, block *graph.Block, weights []float32) []float32 {
 	ids, p := &scratch.numbering, s.graph.laplacian
 	n := float64(p.Nodes())
 	for _, v := range ids.nodes {
 		weights = append(weights, float32(1/(n*s.inclusion(v, budget))))
 	}
-	sums := resize(scratch.sums, len(ids.nodes))
-	scratch.sums = sums
-	clear(sums)
-	scratch.induce(s.graph, block, func(k, l int32, a float64, _ int64) float64 {
-		v, u := ids.nodes[k], ids.nodes[l]
-		e := float64(p.RowScale[v]) * float64(p.ColScale[u]) / s.inclusion(u, budget) * a
-		sums[k] += e
-		return e
-	})
-	for k, sum := range sums {
-		for c, e := range block.Matrix.RowValues(k) {
-			block.Matrix.RowValues(k)[c] = float32(float64(e) / max(1, sum))
+	scratch.induce(s.graph, block)
+	for k, v := range ids.nodes {
+		scale, values := float64(p.RowScale[v]), block.Matrix.RowValues(k)
+		sum := 0.0 // r_v
+		for c, l := range block.Matrix.Row(k) {
+			u := ids.nodes[l]
+			e := scale * float64(p.ColScale[u]) / s.inclusion(u, budget) * float64(values[c])
+			values[c] = float32(e)
+			sum += e
+		}
+		for c, e := range values {
+			values[c] = float32(float64(e) / max(1, sum))
 		}
 	}
 	block.Finish()

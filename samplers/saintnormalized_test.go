@@ -65,7 +65,7 @@ func TestNormalizedSAINT(t *testing.T) {
 		var batch MiniBatch
 		scaled, kept := 0, 0
 		for range 300 {
-			if err := s.Sample(context.Background(), train[:budget], rng, &batch); err != nil {
+			if err := Prepared(s).Sample(context.Background(), train[:budget], rng, &batch); err != nil {
 				t.Fatal(err)
 			}
 			block := batch.Blocks[0]
@@ -115,7 +115,7 @@ func TestNormalizedSAINTDraws(t *testing.T) {
 	var batch MiniBatch
 	loss := 0.0
 	for range batches {
-		if err := s.Sample(context.Background(), train[:budget], rng, &batch); err != nil {
+		if err := Prepared(s).Sample(context.Background(), train[:budget], rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		drawn := batch.Outputs()
@@ -152,7 +152,7 @@ func TestNormalizedSAINTBias(t *testing.T) {
 	s := &NormalizedSAINT{Laplacian: p, Depth: 1}
 	var batch MiniBatch
 	// With as many seeds as nodes, and π near 1, S is the whole graph or almost.
-	if err := s.Sample(context.Background(), []int32{0, 1, 2, 3, 4, 5}, rand.New(NewSource(1, 0, 0)), &batch); err != nil {
+	if err := Prepared(s).Sample(context.Background(), []int32{0, 1, 2, 3, 4, 5}, rand.New(NewSource(1, 0, 0)), &batch); err != nil {
 		t.Fatal(err)
 	}
 	above := 0

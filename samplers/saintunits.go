@@ -105,8 +105,6 @@ type RandomWalks struct {
 	// visit each node 50 times on average, as the program of the paper does.
 	// The standard error of a probability q is √(q/Presampled).
 	Presampled int
-
-	Seed uint64 // of the walks drawn beforehand
 }
 
 // presampledVisits is the mean number of visits to a node by the default number of
@@ -128,7 +126,7 @@ func (w RandomWalks) Law(p *graph.Laplacian) (*UnitLaw, error) {
 	if walks == 0 {
 		walks = presampledVisits*n/(steps+1) + 1
 	}
-	visits, pairs := countWalks(adjacency, steps, walks, w.Seed)
+	visits, pairs := countWalks(adjacency, steps, walks)
 	probability := startOrFirstStep(adjacency)
 	for v := range probability {
 		probability[v] = min(probability[v]+float64(visits[v])/float64(walks), 1)
@@ -140,19 +138,18 @@ func (w RandomWalks) Law(p *graph.Laplacian) (*UnitLaw, error) {
 		Pair: func(u, v int32, entry int64) float64 {
 			return firstStep(adjacency, u, v) + float64(pairs[entry])/float64(walks)
 		},
-		Summary: fmt.Sprintf("%d walks of %d steps drawn beforehand", walks, steps),
 	}, nil
 }
 
 // countWalks draws walks and counts, for each node, the walks that reach it only
 // after their first step, and, for each entry of the adjacency matrix, the walks
 // that contain both its nodes, but not as their first two.
-func countWalks(adjacency *graph.CSR, steps, walks int, seed uint64) (visits, pairs []int32) {
+func countWalks(adjacency *graph.CSR, steps, walks int) (visits, pairs []int32) {
 	const grain = 1 << 12 // walks per random stream
 	visits = make([]int32, adjacency.Rows)
 	pairs = make([]int32, adjacency.NNZ())
 	parallel.For(walks, grain, func(lo, hi int) {
-		rng := rand.New(NewSource(seed, 0, uint64(lo/grain)))
+		rng := rand.New(NewSource(0, 0, uint64(lo/grain)))
 		var unit, distinct []int32
 		for range hi - lo {
 			unit = walk(adjacency, steps, rng, unit[:0])

@@ -10,35 +10,36 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// Sampler draws the blocks of one mini-batch.
+// Sampler draws the blocks of one mini-batch. Sample fills batch with one block per layer.
+// Every sampler keeps this contract, which samplertest.Run checks:
 //
-// Sample fills batch with one block per layer. The seeds are distinct nodes, the
-// outputs of the mini-batch; Sample reads them and does not keep the slice. No seeds,
-// a seed outside the graph and a seed that is there twice are errors that name it. It
-// reuses the memory of batch. Every random decision comes from rng, so equal
-// random streams give equal batches. If ctx ends first, Sample returns ctx's
-// error. After any error the contents of batch are unspecified, and the next call works.
+//   - Seeds are the nodes that the mini-batch computes. No seeds, a seed outside the graph and
+//     a seed that is there twice are errors that name it: CheckSeeds. Sample does not change
+//     the seeds, and does not keep them.
+//   - Blocks are valid (graph.Block.Validate) and fit together: the output nodes of a block are
+//     the input nodes of the next one. Entries are at places where P has some. The output nodes
+//     of the last one are the seeds, in their order. A subgraph sampler has OwnOutputs instead:
+//     it uses only the number of seeds, as the size to aim for, and draws its output nodes
+//     from the training nodes. A batch has input nodes and output nodes.
+//   - Every random decision comes from rng: equal random streams give equal batches, whatever
+//     batch held before, and for any number of workers.
+//   - Calls may run at the same time, each with its own batch and rng. They do not change the
+//     sampler or the graph, and reuse the memory of batch.
+//   - If ctx has ended, the error is ctx's. After any error the contents of batch are
+//     unspecified, and the next call works.
 //
-// A sampler is read-only in use: calls may run concurrently, each with its own
-// batch and rng. A subgraph sampler draws its output nodes itself, and uses only
-// the number of seeds, as the size to aim for. The output nodes are always
-// batch.Outputs().
-//
-// Package samplertest checks all this for a sampler of your own.
+// A sampler that must be prepared first is a Preparer.
 type Sampler interface {
 	// Layers returns the number of blocks in a batch.
 	Layers() int
 	Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error
 }
 
-// Describer is a sampler that prepares something large before its first batch: the
-// training graph, parts of the graph, random walks.
-type Describer interface {
+// OwnOutputs is a sampler that draws the output nodes of its batches itself: MiniBatch.Outputs
+// has them.
+type OwnOutputs interface {
 	Sampler
-
-	// Describe describes the prepared data in one line. It prepares them first
-	// if necessary, and returns "" if that fails.
-	Describe() string
+	OwnOutputs()
 }
 
 // MiniBatch is one sampled mini-batch. The zero value is ready to be filled; its

@@ -30,9 +30,6 @@ import (
 // Cost of a layer: O(k) per row for the draw and O(degree) for the control. The
 // input grows as for Neighbor. Memory: 16 bytes per node for each concurrent call;
 // the model keeps the history, 4 bytes per node and unit of each hidden layer.
-//
-// The fields must not change after the first call of Sample; Sample may be called
-// concurrently.
 type VRGCN struct {
 	Laplacian *graph.Laplacian // required
 	Sizes     []int            // k, neighbours drawn per node, the layer next to the output first; required
@@ -41,17 +38,15 @@ type VRGCN struct {
 	// propagates the features beforehand: it is then drawn, with a control.
 	ExactInput bool
 
-	prepare preparation
-	scratch scratchPool[vrgcnScratch]
+	workspace[vrgcnScratch]
 }
 
 var _ LayerSampler = (*VRGCN)(nil)
 
 // vrgcnScratch is the memory of one call.
 type vrgcnScratch struct {
-	numbering numbering
-	picks     picks
-	full      fullScratch
+	neighborScratch
+	full fullScratch
 }
 
 // Layers returns the number of layers, len(Sizes).
@@ -67,6 +62,9 @@ func (s *VRGCN) HistoryNodes(l int) int {
 	return s.Laplacian.Nodes()
 }
 
+// Controlled reports whether a block has a control: a single layer that reads features has none.
+func (s *VRGCN) Controlled() bool { return len(s.Sizes) > 1 || s.ExactInput }
+
 // NominalSizes returns the sizes of Neighbor, but with all neighbours in the input
 // layer.
 func (s *VRGCN) NominalSizes() []int {
@@ -79,9 +77,9 @@ func (s *VRGCN) NominalSizes() []int {
 	return sizes
 }
 
-// Validate returns an error if a field is missing or out of range. Sample calls it.
-func (s *VRGCN) Validate() error {
-	return s.prepare.do(func() error { return checkSized("VRGCN", s.Laplacian, s.Sizes) })
+// Prepare implements Preparer.
+func (s *VRGCN) Prepare() error {
+	return s.once(func() error { return checkSized("VRGCN", s.Laplacian, s.Sizes) })
 }
 
 // Sample implements Sampler.
@@ -91,73 +89,50 @@ func (s *VRGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 
 // SampleLayer implements LayerSampler.
 func (s *VRGCN) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
+	scratch := s.get()
+	defer s.put(scratch)
 	block := batch.Blocks[at]
 	if at == 0 && !s.ExactInput {
 		return fillFull(&scratch.full, s.Laplacian, rows, block)
 	}
-	return s.drawLayer(scratch, rows, sizeAt(s.Sizes, at), rng, block, batch.control(at))
-}
-
-// drawLayer fills block and its control for the output nodes rows.
-func (s *VRGCN) drawLayer(scratch *vrgcnScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block, control *graph.Control) error {
-	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
-	ids := &scratch.numbering
-	ids.begin(p, block.Src)
-	if err := ids.addDistinct(rows); err != nil {
+	if err := scratch.drawUniform(s.Laplacian, rows, sizeAt(s.Sizes, at), false, rng, block); err != nil {
 		return err
 	}
-	drawn, rest := startBlock(block, rows), &control.Matrix
-	rest.Rows, rest.Cols = len(rows), p.Nodes()
-	rest.Ptr = resize(rest.Ptr, len(rows)+1)
-	rest.Ptr[0] = 0
-	entries, neighbors := 0, 0
-	for _, r := range rows {
-		degree := adjacency.Degree(int(r))
-		entries += 1 + min(k, degree)
-		if degree > k {
+	s.addRemainder(scratch, block, &batch.control(at).Matrix)
+	block.Finish()
+	return nil
+}
+
+// addRemainder sets rest to P − P̃ for the block that scratch has drawn: P_ij for a neighbour j
+// that was not drawn, and P_ij(1 − d/k) for one that was. A row that has all its neighbours is
+// exact.
+func (s *VRGCN) addRemainder(scratch *vrgcnScratch, block *graph.Block, rest *graph.CSR) {
+	p, drawn := s.Laplacian, &block.Matrix
+	startMatrix(rest, len(block.Dst), p.Nodes())
+	neighbors := 0
+	for i, r := range block.Dst {
+		if degree := p.Adjacency.Degree(int(r)); degree >= drawn.Degree(i) {
 			neighbors += degree
 		}
 	}
-	drawn.Idx, drawn.Val = resize(drawn.Idx, entries), resize(drawn.Val, entries)
 	rest.Idx, rest.Val = resize(rest.Idx, neighbors), resize(rest.Val, neighbors)
-	at, left := 0, 0
-	for i, r := range rows {
-		scale := float64(p.RowScale[r])
-		drawn.Idx[at], drawn.Val[at] = int32(i), float32(scale*float64(p.ColScale[r]))
-		at++
-		row, values := adjacency.Row(int(r)), adjacency.RowValues(int(r))
-		entry := func(c int) float64 {
-			v := scale * float64(p.ColScale[row[c]])
-			if values != nil {
-				v *= float64(values[c])
-			}
-			return v
-		}
-		picks := &scratch.picks
-		picks.draw(rng, len(row), k, false)
-		for _, c := range picks.index {
-			drawn.Idx[at], drawn.Val[at] = ids.numberOrAdd(row[c]), float32(entry(int(c))*picks.factor)
-			at++
-		}
-		drawn.Ptr[i+1] = int64(at)
-		if len(row) > k { // else P̃ is P, and the remainder 0
-			remainder := rest.Val[left : left+len(row)]
-			for c := range row {
-				remainder[c] = float32(entry(c))
-			}
-			for _, c := range picks.index {
-				remainder[c] = float32(entry(int(c)) * (1 - picks.factor))
+	left := 0
+	for i, r := range block.Dst {
+		if row, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r)); len(row) >= drawn.Degree(i) {
+			scale := float64(p.RowScale[r])
+			entry := func(c int64) float64 {
+				return scale * float64(p.ColScale[row[c]]) * graph.Weight(values, int(c))
 			}
 			copy(rest.Idx[left:], row)
+			remainder, first := rest.Val[left:left+len(row)], p.Adjacency.First(int(r))
+			for c := range remainder {
+				remainder[c] = float32(entry(int64(c)))
+			}
+			for _, position := range scratch.positions[drawn.Ptr[i]+1 : drawn.Ptr[i+1]] { // without the row's own
+				remainder[position-first] = float32(entry(position-first) * (1 - scratch.factor[i]))
+			}
 			left += len(row)
 		}
 		rest.Ptr[i+1] = int64(left)
 	}
-	block.Src = ids.nodes
-	drawn.Cols = len(block.Src)
-	block.SetColScale(p)
-	block.Finish()
-	return nil
 }

@@ -27,7 +27,7 @@ func TestVRGCNBlocks(t *testing.T) {
 		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
 		var batch MiniBatch
-		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
+		if err := Prepared(s).Sample(context.Background(), seeds, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
 		dense := p.Dense()
@@ -79,7 +79,7 @@ func TestVRGCNZeroError(t *testing.T) {
 	s := &VRGCN{Laplacian: p, Sizes: []int{2, 2}}
 	var batch MiniBatch
 	for b := range uint64(50) {
-		if err := s.Sample(context.Background(), seedNodes(n, 20, rng), rand.New(NewSource(7, 0, b)), &batch); err != nil {
+		if err := Prepared(s).Sample(context.Background(), seedNodes(n, 20, rng), rand.New(NewSource(7, 0, b)), &batch); err != nil {
 			t.Fatal(err)
 		}
 		block := batch.Blocks[1]

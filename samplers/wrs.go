@@ -3,6 +3,7 @@ package samplers
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // WithoutReplacement is weighted random sampling: it draws candidates one after the
@@ -92,6 +93,49 @@ func drawByKeys(rng *rand.Rand, population *Population, s int, sample *Sample) (
 		drawn += w
 	}
 	return drawn
+}
+
+// keyed is a candidate with its key.
+type keyed struct {
+	key   float64
+	index int32
+}
+
+func compareKeyed(a, b keyed) int {
+	switch {
+	case a.key < b.key:
+		return -1
+	case a.key > b.key:
+		return 1
+	}
+	return int(a.index - b.index)
+}
+
+// smallestKeys returns the s smallest keys in increasing order (equal keys by
+// index), and the smallest of the other keys, or +Inf if there is none. At least s
+// keys must be finite. The result lies in scratch, and is valid until its next use.
+//
+// It collects the keys below a bound. With twice as many as wanted, it keeps the s+1 smallest,
+// and the largest of these is the new bound. Cost: O(len(keys)), and O(s log s·log(len(keys)/s))
+// expected for keys in random order.
+func smallestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, threshold float64) {
+	entries, bound := scratch.entries[:0], math.Inf(1)
+	for i, k := range keys {
+		if !(k < bound) {
+			continue
+		}
+		if entries = append(entries, keyed{k, int32(i)}); len(entries) == 2*(s+1) {
+			slices.SortFunc(entries, compareKeyed)
+			entries = entries[:s+1]
+			bound = entries[s].key
+		}
+	}
+	slices.SortFunc(entries, compareKeyed)
+	scratch.entries = entries
+	if len(entries) > s {
+		return entries[:s], entries[s].key
+	}
+	return entries, math.Inf(1)
 }
 
 // neverDrawn sums the weights of the candidates that are not in sample.

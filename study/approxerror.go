@@ -219,6 +219,9 @@ func (s *ApproxError) check(ctx context.Context) error {
 		if argument.Nil(above) {
 			return fmt.Errorf("study: sampler %d above the layer is nil", k)
 		}
+		if err := samplers.Prepare(above); err != nil {
+			return fmt.Errorf("study: sampler %d above the layer: %w", k, err)
+		}
 	}
 	for _, h := range s.Histories {
 		if err := s.checkLike(h.Product, fmt.Sprintf("history of age %d", h.Age)); err != nil {
@@ -278,6 +281,9 @@ func (s *ApproxError) contests() ([]contest, error) {
 			}
 			if sampler.Layers() != 1 {
 				return nil, fmt.Errorf("study: method %q has %d layers, want 1", m.Name, sampler.Layers())
+			}
+			if err := samplers.Prepare(sampler); err != nil {
+				return nil, fmt.Errorf("study: method %q: %w", m.Name, err)
 			}
 			h := fnv.New64a()
 			fmt.Fprintf(h, "%s/%d", cmp.Or(m.drawsAs, m.Name), size)

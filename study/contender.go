@@ -49,7 +49,7 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 			Laplacian: p, Sizes: layerWise.Sizes, Importance: layerWise.Importance,
 			Draw: layerWise.Draw, Weight: samplers.Debiased{Population: p.Nodes()},
 		}
-		return counting, counting.Validate()
+		return counting, samplers.Prepare(counting)
 	}}
 	if base == "ladies-cv" {
 		c.drawsAs = "ladies-flat-debiased"

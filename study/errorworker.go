@@ -81,6 +81,9 @@ func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
 		}
 		seeds = slices.Clone(w.batch.Inputs())
 	}
+	if err := samplers.Prepare(&w.full); err != nil { // does nothing from the second batch on
+		return nil, err
+	}
 	return seeds, w.full.Sample(ctx, seeds, nil, &w.exact)
 }
 

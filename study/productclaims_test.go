@@ -232,6 +232,9 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 		seeds := w.seeds(r)
 		size := len(seeds) * c.Product.Cols
 		w.truth, w.guess = sized(w.truth, size), sized(w.guess, size)
+		if err := samplers.Prepare(&w.full); err != nil {
+			return err
+		}
 		if err := w.full.Sample(ctx, seeds, nil, &w.exact); err != nil {
 			return err
 		}

@@ -534,6 +534,9 @@ func TestFitErrors(t *testing.T) {
 func TestSamplerFails(t *testing.T) {
 	d := smallData(t, 100, 3)
 	inner := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}
+	if err := samplers.Prepare(inner); err != nil { // failing hides the Preparer
+		t.Fatal(err)
+	}
 	m := modelOver(t, d, failing{inner}, 16)
 	o := short()
 	o.Dir, o.Workers = t.TempDir(), 1

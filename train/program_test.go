@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -525,7 +526,8 @@ func TestOwnModelOverFullNeighborhoods(t *testing.T) {
 		t.Fatal(err)
 	}
 	var batch samplers.MiniBatch
-	if err := (&samplers.Full{Laplacian: d.Laplacian(), Depth: 1}).Sample(ctx, d.Split.Valid, nil, &batch); err != nil {
+	full := &samplers.Full{Laplacian: d.Laplacian(), Depth: 1}
+	if err := cmp.Or(samplers.Prepare(full), full.Sample(ctx, d.Split.Valid, nil, &batch)); err != nil {
 		t.Fatal(err)
 	}
 	want, err := compiled(t, m).Forward(&batch)

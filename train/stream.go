@@ -63,8 +63,9 @@ func (s *Stream) Place(index int) (epoch, batch int) {
 	return whole / s.PerEpoch(), whole % s.PerEpoch()
 }
 
-// Validate returns an error for settings without batches. It does not check that
-// Train's nodes are distinct nodes of the graph: samplers do.
+// Validate returns an error for settings without batches, and prepares Sampler
+// (samplers.Prepare). It does not check that Train's nodes are distinct nodes of the graph:
+// samplers do.
 func (s *Stream) Validate() error {
 	switch {
 	case s.Sampler == nil:
@@ -84,7 +85,7 @@ func (s *Stream) Validate() error {
 	case s.Ranks > max(s.Micro, 1):
 		return fmt.Errorf("train: %d ranks share %d batches an update: want at least one for each", s.Ranks, max(s.Micro, 1))
 	}
-	return nil
+	return samplers.Prepare(s.Sampler)
 }
 
 // Item is one mini-batch of a stream.

@@ -23,7 +23,7 @@ func TestOwnRowsOfMethods(t *testing.T) {
 		if method.Sizes == "nodes a layer" {
 			flags = append(flags, "--samples", "32")
 		}
-		if method.Learned {
+		if method.Learned() {
 			fail(t, exitUsage, []string{own[0] + " " + own[1]}, flags...)
 			continue
 		}
@@ -63,7 +63,7 @@ func TestLabelInputs(t *testing.T) {
 		if strings.HasPrefix(method.Sizes, "nodes a layer") {
 			flags = append(flags, "--samples", "32")
 		}
-		if method.Controlled {
+		if method.Controlled() {
 			fail(t, exitUsage, []string{"--label-inputs excludes control variates", method.Name}, flags...)
 			continue
 		}

@@ -126,7 +126,7 @@ func TestSeeds(t *testing.T) {
 	}
 	for _, m := range samplers.Methods() { // by its field, and by its sampler
 		args := append(small, "--seeds", "loss", "--config", "every.json", "--max-batches", "2", "--method", m.Name, "--out", "all/"+m.Name)
-		if m.OwnOutputs {
+		if m.OwnOutputs() {
 			fail(t, exitUsage, []string{"--seeds loss", m.Name, "output nodes of its own"}, args...)
 		} else if out := gcn(t, args...); strings.Contains(out.stderr, "output nodes of its own") {
 			t.Errorf("%s: refused only in training: %s", m.Name, out.stderr)

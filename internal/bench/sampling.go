@@ -42,6 +42,12 @@ func Sampling(ctx context.Context, all []samplers.Sampler, d *datasets.Data, siz
 		samplers.Seed(&source, seed, 1, uint64(k))
 		return all[i].Sample(ctx, seeds[k], rng, &blocks[i])
 	}
+	full := &samplers.Full{Laplacian: d.Laplacian(), Depth: 1}
+	for _, s := range append([]samplers.Sampler{full}, all...) {
+		if err := samplers.Prepare(s); err != nil {
+			return nil, err
+		}
+	}
 	reports, times := make([]SamplingReport, len(all)), make([][]float64, len(all))
 	for from := 0; from < batches; from += turn {
 		to := min(from+turn, batches)
@@ -65,7 +71,6 @@ func Sampling(ctx context.Context, all []samplers.Sampler, d *datasets.Data, siz
 			reports[i].Allocs += float64(after.Mallocs-before.Mallocs) / float64(batches)
 		}
 	}
-	full := &samplers.Full{Laplacian: d.Laplacian(), Depth: 1}
 	var batch samplers.MiniBatch
 	var seen float64
 	for k := range seeds {

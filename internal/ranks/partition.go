@@ -2,7 +2,6 @@ package ranks
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -111,7 +110,7 @@ func (p *Partition) RowBytes(ctx context.Context, batch *layers.Batch, size, mic
 	}
 	bytes += share * float64(outputs) * p.rowBytes(p.Data.Split.Train)
 	if batch.Layers() > 1 {
-		drawn, err := p.pilot(ctx, batch.Sampler(), outputs, seed)
+		drawn, err := p.pilot(batch.Sampler(), outputs, seed)
 		if err != nil {
 			return 0, err
 		}
@@ -133,12 +132,9 @@ func (p *Partition) rowBytes(nodes []int32) float64 {
 	return 4 + sum/float64(max(len(nodes), 1))
 }
 
-// errPilot ends the draw of a pilot.
-var errPilot = errors.New("enough drawn")
-
 // pilot returns nodes that s draws below some of this rank's training nodes, whose rows are
 // here. It has random numbers of its own.
-func (p *Partition) pilot(ctx context.Context, s samplers.Sampler, outputs int, seed uint64) (drawn []int32, err error) {
+func (p *Partition) pilot(s samplers.Sampler, outputs int, seed uint64) (drawn []int32, err error) {
 	const draws = 8
 	var own []int32
 	lo, hi := p.adjacency.own()
@@ -150,6 +146,10 @@ func (p *Partition) pilot(ctx context.Context, s samplers.Sampler, outputs int, 
 	if err := p.CheckSampler(s); err != nil {
 		return nil, err
 	}
+	layered, err := samplers.Layered(s)
+	if err != nil {
+		return nil, err
+	}
 	if len(own) == 0 {
 		return p.Data.Split.Train, nil
 	}
@@ -157,17 +157,12 @@ func (p *Partition) pilot(ctx context.Context, s samplers.Sampler, outputs int, 
 	for k := range uint64(draws) {
 		rng := rand.New(samplers.NewSource(^seed, k, k))
 		rng.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
-		layer := 0
-		fetch := func(rows []int32) error {
-			if layer++; layer == 1 {
-				return nil
-			}
-			drawn = append(drawn, rows...)
-			return errPilot
-		}
-		if err := samplers.SampleLayers(ctx, s, own[:min(outputs, len(own))], rng, &batch, fetch); !errors.Is(err, errPilot) {
+		batch.Reset(layered.Layers())
+		top := layered.Layers() - 1
+		if err := layered.SampleLayer(&batch, top, own[:min(outputs, len(own))], rng); err != nil {
 			return nil, fmt.Errorf("a pilot draw: %w", err)
 		}
+		drawn = append(drawn, batch.Blocks[top].Src...)
 	}
 	return drawn, nil
 }
@@ -178,13 +173,10 @@ func (p *Partition) CheckSampler(s samplers.Sampler) error {
 	if p.adjacency == nil {
 		return nil
 	}
-	if !samplers.DrawsByLayer(s) {
+	if _, err := samplers.Layered(s); err != nil {
 		return fmt.Errorf("the sampler reads rows of the whole graph: with PartsAll, take one that draws layer by layer, such as LayerWise, Labor, Neighbor or Full, or take PartsFeatures")
 	}
-	if v, ok := s.(interface{ Validate() error }); ok {
-		return v.Validate()
-	}
-	return nil
+	return samplers.Prepare(s)
 }
 
 // Stage fetches the rows of features that mini-batches read. Install makes them readable.

@@ -41,7 +41,7 @@ func (r *runner) errorContenders() []string {
 	}
 	return slices.DeleteFunc(slices.Clone(r.Methods), func(name string) bool {
 		m := methodNamed(name)
-		return m.OwnOutputs || study.SamplesChange(name)
+		return m.OwnOutputs() || study.SamplesChange(name)
 	})
 }
 

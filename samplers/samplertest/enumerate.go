@@ -1,10 +1,11 @@
 package samplertest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
-	"sort"
 
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -48,8 +49,7 @@ func enumerateOrders(weights []float64, s int, visit func(float64, *samplers.Sam
 				continue
 			}
 			k := len(sample.Index)
-			sample.Index = append(sample.Index, int32(i))
-			sample.Weight = append(sample.Weight, w)
+			add(sample, weights, int32(i))
 			sample.Remaining = append(sample.Remaining, left)
 			extend(probability * w / left)
 			sample.Index, sample.Weight, sample.Remaining = sample.Index[:k], sample.Weight[:k], sample.Remaining[:k]
@@ -80,9 +80,9 @@ func sumBut(weights []float64, indices []int32) float64 {
 // R the weight of the other candidates.
 func EnumerateKeys(weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) {
 	enumerateSets(weights, s, func(indices []int32) {
-		sample := &samplers.Sample{Draws: s, Index: indices}
+		sample := &samplers.Sample{Draws: s}
 		for _, i := range indices {
-			sample.Weight = append(sample.Weight, weights[i])
+			add(sample, weights, i)
 		}
 		rest := sumBut(weights, indices)
 		if rest == 0 {
@@ -114,15 +114,17 @@ func enumerateSets(weights []float64, s int, visit func(indices []int32)) {
 		for i, w := range weights {
 			if mask>>i&1 == 1 && w > 0 {
 				indices = append(indices, int32(i))
-			} else if mask>>i&1 == 1 {
-				indices = nil
-				break
 			}
 		}
-		if len(indices) == s && s > 0 {
+		if len(indices) == s && bits.OnesCount(uint(mask)) == s && s > 0 {
 			visit(indices)
 		}
 	}
+}
+
+// add adds candidate i to a sample of candidates of the given weights.
+func add(sample *samplers.Sample, weights []float64, i int32) {
+	sample.Index, sample.Weight = append(sample.Index, i), append(sample.Weight, weights[i])
 }
 
 // enumerateRepeats visits the sequences of s draws with replacement.
@@ -145,8 +147,7 @@ func enumerateRepeats(weights []float64, s int, visit func(float64, *samplers.Sa
 			at := slices.Index(sample.Index, int32(i))
 			if at < 0 {
 				at = len(sample.Index)
-				sample.Index = append(sample.Index, int32(i))
-				sample.Weight = append(sample.Weight, weights[i])
+				add(sample, weights, int32(i))
 				sample.Count = append(sample.Count, 0)
 			}
 			sample.Count[at]++
@@ -164,7 +165,7 @@ func Inclusion(weights []float64, s int) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	sort.SliceStable(order, func(a, b int) bool { return weights[order[a]] > weights[order[b]] })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
 	pi := make([]float64, len(weights))
 	for certain := 0; ; certain++ {
 		var rest float64
@@ -202,8 +203,7 @@ func enumeratePoisson(weights []float64, s int, visit func(float64, *samplers.Sa
 				continue
 			}
 			probability *= p
-			sample.Index = append(sample.Index, int32(i))
-			sample.Weight = append(sample.Weight, weights[i])
+			add(sample, weights, int32(i))
 			sample.Inclusion = append(sample.Inclusion, p/(1-none))
 		}
 		if mask != 0 && probability > 0 {
@@ -242,18 +242,17 @@ func enumerateSystematic(weights []float64, s int, visit func(float64, *samplers
 				continue
 			}
 			sample := &samplers.Sample{Draws: s}
-			add := func(i int32) {
-				sample.Index = append(sample.Index, i)
-				sample.Weight = append(sample.Weight, weights[i])
+			take := func(i int32) {
+				add(sample, weights, i)
 				sample.Inclusion = append(sample.Inclusion, pi[i])
 			}
 			for _, i := range certain {
-				add(i)
+				take(i)
 			}
 			for a, i := range order {
 				for point := (low + high) / 2; point < ends[a+1]; point++ {
 					if point >= ends[a] {
-						add(i)
+						take(i)
 					}
 				}
 			}

@@ -70,6 +70,9 @@ func TestSimulateExact(t *testing.T) {
 	}
 	seeds := []int32{3, 40, 7}
 	full := &samplers.Full{Laplacian: p, Depth: 2}
+	if err := samplers.Prepare(full); err != nil {
+		t.Fatal(err)
+	}
 	r, err := Simulate(full, p, seeds, h, 2, 1000, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +115,9 @@ func TestContractCanFail(t *testing.T) {
 	p := graph.NewLaplacian(RandomGraph(t, 30, 60, false, 1))
 	c := contract{p: p, train: []int32{1, 2, 3, 4, 5}}
 	full := &samplers.Full{Laplacian: p, Depth: 2}
+	if err := samplers.Prepare(full); err != nil {
+		t.Fatal(err)
+	}
 	var right samplers.MiniBatch
 	if err := c.sample(full, 0, &right); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,9 @@ type Simulation struct {
 // without weights or activations. The output nodes of the sampler must be the seeds.
 // The error is the sampler's.
 func Simulate(sampler samplers.Sampler, p *graph.Laplacian, seeds []int32, h []float64, width, batches int, seed uint64) (*Simulation, error) {
+	if err := samplers.Prepare(sampler); err != nil {
+		return nil, err
+	}
 	r := &Simulation{Batches: batches, Exact: exactRows(p, sampler.Layers(), seeds, h, width)}
 	r.Mean, r.StdError = make([]float64, len(r.Exact)), make([]float64, len(r.Exact))
 	source := samplers.NewSource(seed, 0, 0)

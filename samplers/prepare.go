@@ -1,0 +1,109 @@
+package samplers
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// Preparer is a sampler that is prepared before its first batch.
+type Preparer interface {
+	Sampler
+
+	// Prepare checks the sampler, and makes what all its batches need, such as probabilities
+	// of all nodes. After a call without an error, the fields must not change, and more calls
+	// do nothing. No other call may run at the same time.
+	Prepare() error
+}
+
+// Prepare prepares s if it is a Preparer. A sampler is prepared when it joins a graph
+// (layers.NewBatch) or a stream of batches (train.Stream); ByName and FromParts return
+// prepared ones. Before you call Sample of a sampler of your own making, call Prepare.
+func Prepare(s Sampler) error {
+	if p, is := s.(Preparer); is {
+		return p.Prepare()
+	}
+	return nil
+}
+
+// workspace is the part that the samplers here have in common: whether Prepare has succeeded,
+// and scratch memory, one S for each concurrent call. The zero value is ready.
+type workspace[S any] struct {
+	prepared bool
+	pool     sync.Pool
+}
+
+// once calls work, unless an earlier call of it succeeded.
+func (w *workspace[S]) once(work func() error) error {
+	if w.prepared {
+		return nil
+	}
+	err := work()
+	w.prepared = err == nil
+	return err
+}
+
+var errUnprepared = errors.New("samplers: the sampler is not prepared: call samplers.Prepare before its first batch")
+
+// checkPrepared returns an error before Prepare.
+func (w *workspace[S]) checkPrepared() error {
+	if !w.prepared {
+		return errUnprepared
+	}
+	return nil
+}
+
+// get returns memory that an earlier call put back, or new memory.
+func (w *workspace[S]) get() *S {
+	if scratch, ok := w.pool.Get().(*S); ok {
+		return scratch
+	}
+	return new(S)
+}
+
+func (w *workspace[S]) put(scratch *S) { w.pool.Put(scratch) }
+
+// checkSized checks the Laplacian and the sizes of a sampler.
+func checkSized(sampler string, p *graph.Laplacian, sizes []int) error {
+	if err := checkLaplacian(sampler, p); err != nil {
+		return err
+	}
+	return checkSizes(sizes)
+}
+
+// checkDeep checks the Laplacian and the depth of a sampler.
+func checkDeep(sampler string, p *graph.Laplacian, depth int) error {
+	if depth <= 0 {
+		return fmt.Errorf("samplers: %s with %d layers, want at least 1", sampler, depth)
+	}
+	return checkLaplacian(sampler, p)
+}
+
+func checkLaplacian(sampler string, p *graph.Laplacian) error {
+	if p == nil {
+		return fmt.Errorf("samplers: %s needs a Laplacian", sampler)
+	}
+	return p.Validate()
+}
+
+// checkSubgraph checks a sampler of subgraphs, whose estimates need A to be symmetric.
+func checkSubgraph(sampler string, p *graph.Laplacian, depth int) error {
+	if err := checkDeep(sampler, p, depth); err != nil || !p.Directed {
+		return err
+	}
+	return fmt.Errorf("samplers: %s needs an undirected graph; methods that take nodes or neighbours layer by layer, such as ladies and neighbor, also take a directed one", sampler)
+}
+
+func checkSizes(sizes []int) error {
+	if len(sizes) == 0 {
+		return errors.New("samplers: no sample sizes given, want one per layer")
+	}
+	for l, n := range sizes {
+		if n <= 0 {
+			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, l+1)
+		}
+	}
+	return nil
+}
