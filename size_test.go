@@ -19,9 +19,9 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   5813,
+	"cmd/gcn":                   5884,
 	"cuda":                      2515,
-	"datasets":                  3410,
+	"datasets":                  3494,
 	"examples":                  201,
 	"graph":                     1650,
 	"internal/argument":         9,
@@ -69,11 +69,11 @@ var ceilings = map[string]int{
 	"run":                       2342,
 	"samplers":                  3584,
 	"samplers/samplertest":      685,
-	"score":                     766,
+	"score":                     775,
 	"serve":                     876,
-	"study":                     3519,
+	"study":                     3611,
 	"study/figure":              874,
-	"train":                     3376,
+	"train":                     3496,
 }
 
 // Ceilings of the whole project.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -78,17 +77,6 @@ func checkFinite(r *run.Opened, what string, values []float32, columns int, node
 	return fmt.Errorf("%s: the %s of node %d are not finite (%v): its weights or the features are too large", r.Dir, what, nodes[k/columns], values[k])
 }
 
-// toProbabilities turns logits into the probabilities of classes or of tasks, in place.
-func toProbabilities(r *run.Opened, logits []float32) {
-	if y := r.Data.Labels; y.Tasks == 0 {
-		score.Softmax(logits, y.Classes)
-		return
-	}
-	for i, s := range logits {
-		logits[i] = float32(1 / (1 + math.Exp(-float64(s))))
-	}
-}
-
 // probabilities returns the mean of the models' probabilities for nodes.
 func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) ([]float32, error) {
 	var sum []float64
@@ -97,7 +85,7 @@ func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) ([]float32
 		if err != nil {
 			return nil, err
 		}
-		toProbabilities(r, p)
+		score.Probabilities(p, r.Data.Labels)
 		if len(rs) == 1 {
 			return p, nil
 		}
@@ -163,7 +151,7 @@ func (rs savedRuns) assess(ctx context.Context, s *score.Sample, correct bool) (
 	} else if len(rs) == 1 {
 		if scores, err = logits(ctx, r, nodes); err == nil {
 			p = slices.Clone(scores)
-			toProbabilities(r, p)
+			score.Probabilities(p, r.Data.Labels)
 		}
 	} else if p, err = rs.probabilities(ctx, nodes); err == nil {
 		scores = slices.Clone(p)
