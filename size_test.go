@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   8431,
+	"cmd/gcn":                   5874,
 	"cuda":                      2515,
 	"datasets":                  3168,
 	"examples":                  201,
@@ -32,14 +32,14 @@ var ceilings = map[string]int{
 	"internal/device":           795,
 	"internal/filelock":         47,
 	"internal/fetch":            545,
-	"internal/finite":           52,
+	"internal/finite":           59,
 	"internal/formats":          4525,
 	"internal/full":             1490,
 	"internal/half":             28,
 	"internal/kernel":           2433,
 	"internal/kernel/_generate": 1663,
 	"internal/longtest":         12,
-	"internal/machine":          49,
+	"internal/machine":          75,
 	"internal/markup":           16,
 	"internal/memory":           223,
 	"internal/mpi":              679,
@@ -62,24 +62,25 @@ var ceilings = map[string]int{
 	"internal/tfevents":         68,
 	"internal/tune":             354,
 	"internal/weights":          369,
-	"layers":                    2291,
+	"layers":                    2292,
 	"notebook":                  1102,
 	"notebooks/kernel":          999,
 	"ops":                       3370,
+	"run":                       2342,
 	"samplers":                  3584,
 	"samplers/samplertest":      685,
 	"score":                     775,
-	"study":                     3611,
 	"serve":                     876,
+	"study":                     3611,
 	"study/figure":              874,
-	"train":                     3608,
+	"train":                     3496,
 }
 
 // Ceilings of the whole project.
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 30143 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 30300 // without CHANGELOG.md, docs/results.md and docs/adr
 	wordsOfADRs    = 10000
 )
 

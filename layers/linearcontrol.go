@@ -27,45 +27,49 @@ type linearControl struct {
 	known      bool      // P·(P·X) and pr are there
 }
 
-// ExcludesLinearControl returns the name of the option that excludes ControlLinear, and the
-// reason; or two empty strings. With such an option, the first convolution's output is not
-// act(P·X·W + (P·1)⊗b), its slope is not known, or more than the second propagation reads it.
-func (o GCNOptions) ExcludesLinearControl() (option, reason string) {
+// OptionError says which option of GCNOptions is wrong, and why.
+type OptionError struct {
+	Option string // the name of the field
+	Reason string
+}
+
+func (e *OptionError) Error() string { return fmt.Sprintf("layers: %s: %s", e.Option, e.Reason) }
+
+// CheckLinearControl returns an OptionError for an option that excludes ControlLinear. With
+// such an option, the first convolution's output is not act(P·X·W + (P·1)⊗b), its slope is
+// not known, or more than the second propagation reads it.
+func (o GCNOptions) CheckLinearControl() error {
 	const (
-		slope = "the linear control needs the slope of the activation of P·X·W itself"
-		input = "a part of the activations is then not from P·X·W"
-		reads = "other parts of the model read the activations too"
+		slope = "it excludes the linear control, which needs the slope of the activation of P·X·W itself"
+		input = "it excludes the linear control: a part of the activations is then not from P·X·W"
+		reads = "it excludes the linear control: other parts of the model read the activations too"
 	)
-	switch {
-	case o.LayerNorm:
-		return "LayerNorm", slope
-	case o.BatchNorm:
-		return "BatchNorm", slope
-	case o.Residual:
-		return "Residual", input
-	case o.HiddenResidual != ResidualNone:
-		return "HiddenResidual", reads
-	case o.OwnState:
-		return "OwnState", reads
-	case o.Jumping != JumpingNone:
-		return "Jumping", reads
-	case o.Activation == ops.ActivationGELU:
-		return "Activation", "the slope of GELU does not follow from its value; take ELU or ReLU"
+	for _, c := range []struct {
+		excludes       bool
+		option, reason string
+	}{
+		{o.LayerNorm, "LayerNorm", slope}, {o.BatchNorm, "BatchNorm", slope}, {o.Residual, "Residual", input},
+		{o.HiddenResidual != ResidualNone, "HiddenResidual", reads}, {o.OwnState, "OwnState", reads}, {o.Jumping != JumpingNone, "Jumping", reads},
+		{o.Activation == ops.ActivationGELU, "Activation", "GELU excludes the linear control: its slope does not follow from its value; take ELU or ReLU"},
+	} {
+		if c.excludes {
+			return &OptionError{c.option, c.reason}
+		}
 	}
-	return "", ""
+	return nil
 }
 
 // useLinear adds the linear control to the histories of the second of two convolutions.
 func (r *refresher) useLinear(slots []*ops.Slot, o GCNOptions) error {
-	switch excluded, reason := o.ExcludesLinearControl(); {
-	case o.ExactInput == nil || len(slots) != 2:
+	if o.ExactInput == nil || len(slots) != 2 {
 		return fmt.Errorf("layers: ControlLinear needs exact input and two convolutions, the model has %d; leave it out", len(slots))
-	case excluded != "":
-		return fmt.Errorf("layers: ControlLinear excludes %s: %s; leave one of them out", excluded, reason)
+	}
+	if err := o.CheckLinearControl(); err != nil {
+		return err
 	}
 	rows, features := len(r.rows[1]), o.ExactInput.px.Cols
 	if err := memory.Check(fmt.Sprintf("layers: P·(P·X) of %d nodes with %d features", rows, features), memory.Product(int64(rows), int64(features), 4)); err != nil {
-		return fmt.Errorf("%w; leave out the linear control (--control-linear=false)", err)
+		return fmt.Errorf("%w; leave out the linear control (linear=0)", err)
 	}
 	c, err := ops.NewLinearControl(slots[1], rows, features, o.Hidden)
 	r.linear = &linearControl{LinearControl: c, exact: o.ExactInput, activation: o.Activation, r: r.sums, pr: make([]float32, rows)}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
-	"github.com/gcn-layerwise/gcn/train"
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // LogFile is the name of the log in a run's folder.
@@ -27,12 +27,12 @@ func Scheme() datasets.Scheme {
 }
 
 func openChanged(ctx context.Context, dir string) (*datasets.Data, error) {
-	model, data, err := train.OpenRun(ctx, dir)
+	opened, err := run.Open(ctx, dir, run.OpenOptions{})
 	if err != nil {
 		return nil, err
 	}
-	defer data.Close() // it was only read
-	s, err := New(model, data, Options{})
+	defer opened.Data.Close() // it was only read
+	s, err := New(opened.Model, opened.Data, Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func openChanged(ctx context.Context, dir string) (*datasets.Data, error) {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	defer file.Close()
-	if _, err := readLog(file, path, headOf(data), s.replay); err != nil {
+	if _, err := readLog(file, path, headOf(opened.Data), s.replay); err != nil {
 		return nil, err
 	}
 	return s.Data()

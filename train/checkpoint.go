@@ -205,7 +205,7 @@ func (c *checkpoint) checkConfig(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := rundir.SameConfig(c.Config, config, mayChange...); err != nil {
+	if err := rundir.SameConfig(c.Config, config, MayChange()...); err != nil {
 		return fmt.Errorf("it belongs to another run than %s: %w", filepath.Join(dir, configFile), err)
 	}
 	return nil
@@ -274,7 +274,7 @@ func SaveRun(dir string, m Model, d *datasets.Data, config map[string]any) (err 
 	if err := c.checkFinite(sectionParameters); err != nil {
 		return fmt.Errorf("train: %s: %w", dir, err)
 	}
-	if c.Config, err = withConfig(derivedConfiguration(params, d, Fingerprint(d)), config); err != nil {
+	if c.Config, err = withConfig(map[string]any{}, config, derivedConfiguration(params, d, Fingerprint(d))); err != nil {
 		return err
 	}
 	r, err := openRunDir(dir, Options{}, c.Config, d, nil)

@@ -29,14 +29,11 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"max_batches": limit(o.MaxBatches), "epochs": limit(o.Epochs), "patience": limit(o.Patience),
 		"eval_every": o.EvalEvery, "seed": o.Seed,
 		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
-		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
-		"sampler": samplers.Text(r.stream.Sampler),
+		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip, "schedule": o.Schedule.String(),
 	}
-	maps.Copy(config, derivedConfiguration(r.program.params, r.data, r.fingerprint()))
 	if o.Adam.DecoupledDecay {
 		config["decoupled_decay"] = true
 	}
-	r.describeSchedule(config)
 	if o.EvalSamples > 0 {
 		config["eval_samples"] = o.EvalSamples
 	}
@@ -49,7 +46,12 @@ func (r *run) configuration() (config map[string]any, err error) {
 	if r.model.Refresher != nil {
 		config["control_every"] = o.ControlEvery
 	}
-	return withConfig(config, o.Config)
+	derived := derivedConfiguration(r.program.params, r.data, r.fingerprint())
+	derived["sampler"] = samplers.Text(r.stream.Sampler)
+	if o.Schedule.Decay == DecayCosine {
+		derived["schedule_end"], _ = r.end()
+	}
+	return withConfig(config, o.Config, derived)
 }
 
 // fingerprint returns the fingerprint of the data, of the whole if ranks hold parts of it.
@@ -76,9 +78,11 @@ func derivedConfiguration(params []parameter, d *datasets.Data, fingerprint stri
 	return config
 }
 
-// withConfig adds the caller's fields to config.
-func withConfig(config, more map[string]any) (map[string]any, error) {
-	for name, v := range more {
+// withConfig adds the caller's fields to config, or puts them in the place of Fit's own, and
+// then the derived fields, which a caller cannot give.
+func withConfig(config, more, derived map[string]any) (map[string]any, error) {
+	maps.Copy(config, more)
+	for name, v := range derived {
 		if _, taken := config[name]; taken {
 			return nil, fmt.Errorf("train: field %q of Options.Config is one of Fit's own", name)
 		}

@@ -93,7 +93,7 @@ func Example_ownGraph() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// With Dir in the options the run is kept in a folder, which OpenGCN opens.
+	// With Dir in the options the run is kept in a folder, which run.Open opens.
 	if _, err := train.Fit(ctx, model, data, train.Options{Batch: 64, MaxBatches: 100, Adam: train.Adam{LR: 0.01}}); err != nil {
 		log.Fatal(err)
 	}

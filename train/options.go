@@ -19,8 +19,8 @@ import (
 // Unlimited, and 0 batches per epoch means OnePass. Negative numbers are errors, except
 // OnePass.
 type Options struct {
-	Adam     Adam     // its fields are options of their own: --lr, --beta1, …
-	Schedule Schedule // of the step size; its fields are --warm-up, --schedule, …
+	Adam     Adam     // its fields are options of their own: --lr, beta1, …
+	Schedule Schedule // of the step size: --schedule
 
 	Batch           int // training nodes per batch, at most all of them; 0 means 512
 	BatchesPerEpoch int // independent random batches per epoch, or OnePass; 0 means 10
@@ -93,8 +93,8 @@ type Options struct {
 	// Config holds other settings that a run depends on, such as the method. They
 	// are stored in config.json beside Fit's own settings, and compared on resume.
 	// A field named data may give the location of the data: it is not compared, the
-	// Fingerprint is. encoding/json must be able to write the values; keys must not
-	// be Fit's own.
+	// Fingerprint is. encoding/json must be able to write the values. A field with the name of
+	// a setting of Fit's takes its place; the derived ones, such as parameters, are Fit's.
 	Config map[string]any
 }
 

@@ -142,14 +142,16 @@ func (r *runDir) sameConfig(config map[string]any) error {
 	return sameConfig(r.folder.Path(configFile), before, config)
 }
 
-// mayChange lists the settings that may differ in a resumed run. The limits do not
-// change a batch; data is a location, and the fingerprint shows whether the data are the
-// same, apart from names.
-var mayChange = []string{"max_batches", "epochs", "patience", "schedule_end", "falls", "data"}
+// MayChange lists the settings that may differ in a resumed run. The limits do not change a
+// batch; data is a location, and the fingerprint shows whether the data are the same, apart
+// from names. Workers, ranks and the time between checkpoints change no bit.
+func MayChange() []string {
+	return []string{"max_batches", "epochs", "patience", "schedule_end", "falls", "data", "workers", "partition", "runs", "checkpoint_interval"}
+}
 
 // sameConfig returns an error for the first field in which two configurations differ.
 func sameConfig(path string, before, now map[string]any) error {
-	if err := rundir.SameConfig(before, now, mayChange...); err != nil {
+	if err := rundir.SameConfig(before, now, MayChange()...); err != nil {
 		return fmt.Errorf("train: %s: cannot resume: %w", path, err)
 	}
 	return nil

@@ -95,7 +95,7 @@ func TestResumeOtherSchema(t *testing.T) {
 	}
 	write(lastFile, strings.Replace(files[lastFile], `"schema":"3"`, `"schema":"1"`, 1))
 	check(lastFile+": not a usable checkpoint: its schema is 1 and", "if you remove this file")
-	write(configFile, strings.Replace(files[configFile], `"schema": 3`, `"schema": 1`, 1))
+	write(configFile, strings.Replace(files[configFile], `"schema": 4`, `"schema": 1`, 1))
 	check(configFile + ": its schema is 1 and")
 	if err := os.Remove(filepath.Join(o.Dir, lastFile)); err != nil {
 		t.Fatal(err)

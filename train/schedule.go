@@ -145,14 +145,11 @@ func (r *run) since() int {
 	return r.state.BestBatch
 }
 
-// describeSchedule adds the schedule to config.json.
-func (r *run) describeSchedule(config map[string]any) {
-	s := r.options.Schedule
-	config["schedule"], config["warm_up"] = s.Decay.String(), s.WarmUp
-	switch s.Decay {
-	case DecayCosine:
-		config["schedule_end"], _ = r.end()
-	case DecayStep, DecayPlateau:
-		config["schedule_every"], config["schedule_factor"] = s.Every, s.Factor
+// String returns the schedule as --schedule and config.json have it: cosine?warm-up=100.
+func (s Schedule) String() string {
+	text := fmt.Sprintf("%v?warm-up=%d", s.Decay, s.WarmUp)
+	if s.Decay == DecayStep || s.Decay == DecayPlateau {
+		text += fmt.Sprintf("&every=%d&factor=%v", s.Every, s.Factor)
 	}
+	return text
 }

@@ -50,7 +50,7 @@ func (r *run) prepareSum() error {
 	}
 	// The histories of a Refresher follow from the parameters: all ranks compute the same.
 	if r.model.Refresher == nil && len(r.model.Batch.State()) > 0 {
-		return fmt.Errorf("train: an update of %d mini-batches cannot be combined with a sampler that keeps the histories of each batch (vrgcn, --control rolling): the next batch needs them, and another rank may have it; take --control refresh (--method ladies-cv), whose histories follow from the parameters, or one mini-batch an update", micro)
+		return fmt.Errorf("train: an update of %d mini-batches cannot be combined with a sampler that keeps the histories of each batch (vrgcn, control=rolling): the next batch needs them, and another rank may have it; take control=refresh (--method ladies-cv), whose histories follow from the parameters, or one mini-batch an update", micro)
 	}
 	size := len(r.program.Parameters()) + 1
 	if err := memory.Check(fmt.Sprintf("train: gradients of an update of %d mini-batches", micro), 4*int64(size)*int64(2+bits.Len(uint(micro)))); err != nil {

@@ -26,7 +26,7 @@ work = sys.argv[1]
 here = os.path.dirname(os.path.abspath(__file__))
 threads, every, most = 2, 50, 2000
 times = float(os.environ.get("GCN_PEERS_TIMES", 20))
-runs = ["gcn ladies-cv --samples 512 --control-every 100", "gcn full", "gcn vrgcn --samples 2,2", "gcn neighbor --samples 5,10",
+runs = ["gcn ladies-cv?every=100 --samples 512", "gcn full", "gcn vrgcn --samples 2,2", "gcn neighbor --samples 5,10",
         "gcn labor --samples 5,10", "torch neighbor --samples 5,10", "torch full"]
 os.environ["GOMAXPROCS"] = str(threads)
 

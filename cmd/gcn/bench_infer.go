@@ -6,6 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/internal/bench"
+	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // inferResult is the cost of inference over all nodes.
@@ -20,7 +23,7 @@ type inferResult struct {
 }
 
 func newBenchInferCommand() *cobra.Command {
-	var o trainOptions
+	var s run.Settings
 	var repetitions int
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -32,10 +35,7 @@ func newBenchInferCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; see gcn datasets list")
-	o.modelFlags(fs)
-	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the weights")
-	fs.StringVar(&o.Device, "device", "cpu", "cpu, or cuda in a build with CUDA")
+	run.AddFlags(fs, &s, benchFlags()...)
 	fs.IntVar(&repetitions, "repetitions", 5, "times to measure")
 	addJSONFlag(cmd, &asJSON)
 	complete(cmd, "data", dataSpecs)
@@ -43,8 +43,7 @@ func newBenchInferCommand() *cobra.Command {
 		if err := atLeast("repetitions", repetitions, 1); err != nil {
 			return err
 		}
-		o.Method, o.Population = "full", populationCandidates // inference samples nothing
-		data, model, err := o.benchModel(cmd)
+		o, data, model, err := benchModel(cmd, "full") // inference samples nothing
 		if err != nil {
 			return err
 		}
@@ -52,7 +51,7 @@ func newBenchInferCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r := inferResult{o.Data, o.Layers, o.Hidden, report, o.Device, measured(peakRSS()), blasName()}
+		r := inferResult{o.Data, o.Layers, o.Hidden, report, o.Device, finite.Measured(machine.PeakRSS()), machine.BLAS()}
 		if asJSON {
 			return printJSON(cmd.OutOrStdout(), r)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/bench"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -56,7 +57,7 @@ after some batches to warm up. The methods take turns of 20 batches.`,
 			if b.asJSON {
 				return printJSON(cmd.OutOrStdout(), map[string]any{"dataset": b.data, "rows": rows})
 			}
-			t, width := newTable(true), len(slices.MaxFunc(methodNames(), func(a, b string) int { return len(a) - len(b) }))
+			t, width := newTable(true), len(slices.MaxFunc(run.MethodNames(), func(a, b string) int { return len(a) - len(b) }))
 			t.row(fmt.Sprintf("%-*s", width, "method"), "samples", "median ms", "mean ms", "sd ms", "nnz", "candidates", "allocs", "")
 			for _, r := range rows {
 				t.row(fmt.Sprintf("%-*s", width, r.Method), r.Samples, fmt.Sprintf("%.3f", r.MedianMS), fmt.Sprintf("%.3f", r.MeanMS), fmt.Sprintf("%.3f", r.SDMS),
@@ -67,14 +68,14 @@ after some batches to warm up. The methods take turns of 20 batches.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&b.data, "data", defaultData, "data `SPEC`; see gcn datasets list")
+	fs.StringVar(&b.data, "data", run.New().Data, "data `SPEC`; see gcn datasets list")
 	fs.Var(&b.methods, "methods", "sampling methods")
 	fs.Var(&b.samples, "samples", "nodes to draw, or neighbours per node; one row for each (default 512,1024, or 2)")
 	fs.IntVar(&b.batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&b.batches, "batches", 200, "mini-batches to measure")
 	fs.Uint64Var(&b.seed, "seed", 1, "seed of all random decisions")
 	addJSONFlag(cmd, &b.asJSON)
-	complete(cmd, "methods", methodNames)
+	complete(cmd, "methods", run.MethodNames)
 	complete(cmd, "data", dataSpecs)
 	return cmd
 }

@@ -1,29 +1,30 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/bench"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // stepResult is the cost of a training step.
 type stepResult struct {
-	Dataset string  `json:"dataset"`
-	Method  string  `json:"method"`
-	Samples intList `json:"samples"`
-	Batch   int     `json:"batch"`
-	Hidden  int     `json:"hidden"`
-	Device  string  `json:"device"`
+	Dataset string    `json:"dataset"`
+	Method  string    `json:"method"`
+	Samples run.Sizes `json:"samples"`
+	Batch   int       `json:"batch"`
+	Hidden  int       `json:"hidden"`
+	Device  string    `json:"device"`
 	bench.StepReport
 }
 
 func newBenchTrainCommand() *cobra.Command {
-	var o trainOptions
+	var s run.Settings
 	var batches int
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -38,22 +39,16 @@ the step's dense products alone, with the same BLAS in the same process.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; see gcn datasets list")
-	o.samplingOptions.flags(fs, paperMethod)
-	o.modelFlags(fs)
-	fs.Uint64Var(&o.Seed, "seed", 1, "seed of all random decisions")
-	fs.StringVar(&o.Device, "device", "cpu", "cpu, or cuda in a build with CUDA")
-	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
+	run.AddFlags(fs, &s, slices.Concat(benchFlags(), run.FlagsOf("Data and sampling"), []string{"batch", "workers"})...)
 	fs.IntVar(&batches, "batches", 150, "mini-batches; the first and last 20 do not count")
-	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead, for the pipelined measurement; 0: one per core")
 	addJSONFlag(cmd, &asJSON)
-	complete(cmd, "method", methodNames)
+	complete(cmd, "method", run.MethodNames)
 	complete(cmd, "data", dataSpecs)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := cmp.Or(atLeast("batches", batches, 41), atLeast("workers", o.Workers, 0)); err != nil {
+		if err := atLeast("batches", batches, 41); err != nil {
 			return err
 		}
-		data, model, err := o.benchModel(cmd)
+		o, data, model, err := benchModel(cmd, run.PaperMethod)
 		if err != nil {
 			return err
 		}
@@ -63,21 +58,21 @@ the step's dense products alone, with the same BLAS in the same process.`,
 		if err != nil {
 			return err
 		}
-		r := stepResult{o.Data, o.methodName(), o.Samples, o.Batch, o.Hidden, o.Device, report}
+		r := stepResult{o.Data, o.Method.String(), o.Samples, o.Batch, o.Hidden, o.Device, report}
 		if asJSON {
 			return printJSON(cmd.OutOrStdout(), r)
 		}
 		t := newTable(false)
 		t.row("dataset", r.Dataset)
-		t.row("method", methodText(r.Method, r.Samples))
+		t.row("method", run.MethodText(r.Method, r.Samples))
 		t.row("training step", fmt.Sprintf("%.3f ms median, %.3f mean, %.3f sd", r.MedianMS, r.MeanMS, r.SDMS))
 		t.row("floor", fmt.Sprintf("%.3f ms for its dense products alone; the step takes %.2f times as long", r.FloorMS, r.RatioToFloor))
 		t.row("sampling", fmt.Sprintf("%.3f ms median, on one goroutine", r.SamplingMedianMS))
 		t.row("pipelined", fmt.Sprintf("%.3f ms a batch, sampling included", r.PipelinedMS))
 		t.row("allocated", fmt.Sprintf("%.0f bytes a step", r.BytesPerStep))
-		if o.device != nil {
+		if o.GPU != nil {
 			t.row("device", fmt.Sprintf("%s; a step: %.1f kernels and %.1f products queued, %.1f copies, %.2f waits; %.0f MB",
-				o.device.Name(), r.Launches, r.Products, r.Copies, r.Syncs, float64(r.DeviceBytes)/1e6))
+				o.GPU.Name(), r.Launches, r.Products, r.Copies, r.Syncs, float64(r.DeviceBytes)/1e6))
 		}
 		t.row("BLAS", fmt.Sprintf("%s, %d threads", r.BLAS, r.Threads))
 		return t.print(cmd.OutOrStdout())
@@ -85,20 +80,33 @@ the step's dense products alone, with the same BLAS in the same process.`,
 	return cmd
 }
 
-// benchModel checks the options, opens the data and builds the model.
-func (o *trainOptions) benchModel(cmd *cobra.Command) (*datasets.Data, *layers.GCN, error) {
-	if cmd.Flags().Lookup("batch") != nil {
-		if err := atLeast("batch", o.Batch, 1); err != nil {
-			return nil, nil, err
-		}
-	}
-	if err := cmp.Or(o.checkModel(cmd.Flags()), o.checkHalf()); err != nil {
-		return nil, nil, err
-	}
-	data, err := openData(cmd.Context(), o.Data)
+// benchFlags are the flags of training that a benchmark of a model has.
+func benchFlags() []string {
+	return append(run.FlagsOf("Model"), "data", "seed", "device", "label-inputs", "label-smoothing", "class-weights")
+}
+
+// benchModel checks the options, opens the data and builds the model, with a method of its own
+// if none is given.
+func benchModel(cmd *cobra.Command, method string) (*run.Plan, *datasets.Data, *layers.GCN, error) {
+	values := append([]run.Value{{Option: "method", Text: method}}, run.Values(cmd.Flags())...)
+	s, err := run.Load(nil, nil, nil, values)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	model, err := o.newModel(cmd.Context(), data)
-	return data, model, err
+	if s.Samples.Auto() {
+		return nil, nil, nil, usagef("--samples auto is for gcn train")
+	}
+	p, err := s.Plan()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := p.Open(); err != nil {
+		return nil, nil, nil, err
+	}
+	data, err := openData(cmd.Context(), p.Data)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	model, err := p.NewModel(cmd.Context(), data)
+	return p, data, model, err
 }

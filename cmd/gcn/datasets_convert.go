@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 )
 
 // conversion is the result that gcn datasets convert and fetch print.
@@ -125,7 +127,7 @@ func printConversion(cmd *cobra.Command, from, spec, done string, start time.Tim
 	defer data.Close() // it was only read
 	c := conversion{
 		Spec: spec, From: from, Nodes: data.Nodes(), Edges: data.Edges(),
-		WallS: measured(took.Seconds()), OpenMS: measured(time.Since(start).Seconds() * 1e3), PeakRSSMB: measured(peakRSS()),
+		WallS: finite.Measured(took.Seconds()), OpenMS: finite.Measured(time.Since(start).Seconds() * 1e3), PeakRSSMB: finite.Measured(machine.PeakRSS()),
 	}
 	done += fmt.Sprintf(", opens in %.1f ms", float64(c.OpenMS))
 	if asJSON {

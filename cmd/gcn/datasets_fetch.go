@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/serve"
 )
 
@@ -134,7 +135,7 @@ of it in another place, or in half precision.`,
 		ValidArgs: datasets.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if names := datasets.Names(); !slices.Contains(names, args[0]) {
-				return usagef("unknown data set %q%s; there are: %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
+				return usagef("unknown data set %q%s; there are: %s", args[0], run.DidYouMean(args[0], names), strings.Join(names, ", "))
 			}
 			start := time.Now()
 			o, done := dataOptions(cmd.Context()), "in the cache already"

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/finite"
 )
 
 func newDatasetsVerifyCommand() *cobra.Command {
@@ -81,7 +82,7 @@ func (v *verification) check(ctx context.Context) error {
 		}
 		v.judge(published.Name, twin)
 	}
-	v.Valid, v.WallS = true, measured(time.Since(start).Seconds())
+	v.Valid, v.WallS = true, finite.Measured(time.Since(start).Seconds())
 	return nil
 }
 

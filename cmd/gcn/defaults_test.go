@@ -16,6 +16,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -29,16 +30,16 @@ func defaultArgs(args ...string) []string {
 func TestFallback(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for options, blamed := range map[string]string{
-		"":                                 "",
-		"--conv gat":                       "--conv gat",
-		"--layers 1":                       "--layers 1",
-		"--input-layer":                    "--input-layer",
-		"--pre-norm --layer-norm":          "--pre-norm",
-		"--input-dropout 0.1":              "--input-dropout",
-		"--edge-dropout 0.1":               "--edge-dropout",
-		"--label-inputs 0.5 --input-layer": "--input-layer",
-		"--layers 1 --method ladies":       "",
-		"--layers 1 --flat":                "",
+		"":                                  "",
+		"--conv gat":                        "--conv gat",
+		"--layers 1":                        "--layers 1",
+		"--input-layer":                     "--input-layer",
+		"--pre-norm --layer-norm":           "--pre-norm",
+		"--input-dropout 0.1":               "--input-dropout",
+		"--edge-dropout 0.1":                "--edge-dropout",
+		"--label-inputs 0.5 --input-layer":  "--input-layer",
+		"--layers 1 --method ladies":        "",
+		"--layers 1 --method ladies?flat=1": "",
 	} {
 		dir := "run " + options
 		out := succeed(t, defaultArgs(append(strings.Fields(options), "--out", dir, "--json")...)...)
@@ -47,7 +48,7 @@ func TestFallback(t *testing.T) {
 			t.Errorf("%q: %s", options, out.stderr)
 		}
 		method := object(t, out)["method"]
-		if given := strings.Contains(options, "--method") || strings.Contains(options, "--flat"); !given && (method == defaultMethod) != (blamed == "") {
+		if given := strings.Contains(options, "--method"); !given && (method == run.DefaultMethod) != (blamed == "") {
 			t.Errorf("%q: the method is %v", options, method)
 		}
 		again := succeed(t, "train", "--config", dir, "--out", dir+" again", "--json")
@@ -81,34 +82,35 @@ func TestLargeHistories(t *testing.T) {
 	} {
 		dir := fmt.Sprint("left", k)
 		var messages bytes.Buffer
-		job := &trainJob{
-			trainOptions: new(trainOptions), outputOptions: new(outputOptions), fs: pflag.NewFlagSet("", pflag.ContinueOnError),
-			stdout: io.Discard, stderr: &messages,
-		}
-		job.trainOptions.flags(job.fs)
-		job.outputOptions.flags(job.fs)
-		if err := job.fs.Parse(defaultArgs(append(strings.Fields(c.options), "--out", dir)...)[1:]); err != nil {
+		job := &trainJob{stdout: io.Discard, stderr: &messages}
+		job.prepare()
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		run.AddFlags(fs, new(run.Settings))
+		run.AddFlags(fs, &job.Output)
+		if err := fs.Parse(defaultArgs(append(strings.Fields(c.options), "--out", dir)...)[1:]); err != nil {
 			t.Fatal(err)
 		}
-		if err := job.fillAndWeigh(t.Context()); err != nil {
+		job.line = run.Values(fs)
+		if err := job.load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		bytesKept := 4 * int64(data.Nodes()) * int64(data.Features.Cols+(job.Layers-1)*16)
-		if err := job.leaveHistories(data, bytesKept); err != nil || job.Method != defaultMethod {
-			t.Errorf("%s: as many bytes as may be: %v, method %s", c.options, err, job.Method)
+		if err := job.Resolve(t.Context(), data, bytesKept, nil); err != nil || job.Method.Name != run.DefaultMethod {
+			t.Errorf("%s: as many bytes as may be: %v, method %s", c.options, err, job.Method.Name)
 		}
-		if err := job.leaveHistories(data, bytesKept-1); err != nil || job.Method != paperMethod {
-			t.Errorf("%s: too many bytes: %v, method %s", c.options, err, job.Method)
+		if err := job.Resolve(t.Context(), data, bytesKept-1, nil); err != nil || job.Method.Name != run.PaperMethod {
+			t.Errorf("%s: too many bytes: %v, method %s", c.options, err, job.Method.Name)
 		}
+		job.data = data
 		if !strings.Contains(messages.String(), "so the method is ladies-flat-debiased; --method ladies-cv") {
 			t.Errorf("%s: %s", c.options, &messages)
 		}
 		if _, err := job.trainAll(t.Context(), data); err != nil {
 			t.Fatal(err)
 		}
-		succeed(t, defaultArgs(append(strings.Fields(c.same), "--method", paperMethod, "--out", dir+"same", "-q")...)...)
+		succeed(t, defaultArgs(append(strings.Fields(c.same), "--method", run.PaperMethod, "--out", dir+"same", "-q")...)...)
 		if !bytes.Equal(weightsOf(t, dir), weightsOf(t, dir+"same")) {
-			t.Errorf("%s: other weights than %s --method %s", c.options, c.same, paperMethod)
+			t.Errorf("%s: other weights than %s --method %s", c.options, c.same, run.PaperMethod)
 		}
 	}
 }
@@ -117,7 +119,7 @@ func TestLargeHistories(t *testing.T) {
 func TestDefaultSamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	out := succeed(t, defaultArgs("--samples", "64,32", "--out", "two", "--json")...)
-	if m := object(t, out); fmt.Sprint(m["samples"]) != "[64]" || m["method"] != defaultMethod {
+	if m := object(t, out); fmt.Sprint(m["samples"]) != "[64]" || m["method"] != run.DefaultMethod {
 		t.Errorf("%v", m)
 	}
 	if !strings.Contains(out.stderr, "--method ladies-cv: the input is not sampled, so the last number of --samples, 32, is not used") {
@@ -178,7 +180,7 @@ func TestResumeWithinCosine(t *testing.T) {
 	defer cancel()
 	ended := make(chan output, 1)
 	go func() {
-		ended <- gcnContext(ctx, defaultArgs("-q", "--out", "run", "--max-batches", "1000000", "--patience", "0", "--checkpoint-interval", "0")...)
+		ended <- gcnContext(ctx, defaultArgs("-q", "--out", "run", "--max-batches", "1000000", "--patience", "0", "--config", checkpoints(t, 0))...)
 	}()
 	for len(ended) == 0 {
 		if _, err := os.Stat("run/last.ckpt"); err == nil {
@@ -218,11 +220,11 @@ func TestClassHints(t *testing.T) {
 		{[]int{0, 0, 7, 0}, split, false, "all test nodes are predicted as c: try a smaller --lr,normalize=standardize"},
 		{[]int{7, 0, 0, 0}, alike, false, "all training nodes with a label have the class a,gcn datasets info"},
 	} {
-		o := &trainOptions{}
+		o := &run.Plan{}
 		if c.balanced {
-			o.ClassWeights = classWeightsBalanced
+			o.ClassWeights = "balanced"
 		}
-		got := o.hints(&train.Result{Predicted: c.predicted, Best: math.NaN()}, &datasets.Data{Labels: y, Split: c.split}, "dir")
+		got := hints(o, &train.Result{Predicted: c.predicted, Best: math.NaN()}, &datasets.Data{Labels: y, Split: c.split}, "dir")
 		if len(got) > 1 || len(got) == 0 != (c.want == "") {
 			t.Errorf("%v: %q, want %q", c.predicted, got, c.want)
 			continue
@@ -251,7 +253,7 @@ func TestConfigOfAnotherMethod(t *testing.T) {
 	succeed(t, append(small, "--out", "first")...)
 	for option, method := range map[string]string{
 		"--method ladies-flat-debiased": "ladies-flat-debiased", "--method full": "full", "--method neighbor": "neighbor",
-		"--draw poisson": "ladies-poisson-horvitz-thompson", "--layers 3": "ladies-cv", "--layer-norm": "ladies-cv", "--jumping sum": "ladies-cv", "": "ladies-cv",
+		"--method ladies?draw=poisson": "ladies?draw=poisson", "--layers 3": "ladies-cv", "--layer-norm": "ladies-cv", "--jumping sum": "ladies-cv", "": "ladies-cv",
 	} {
 		out := succeed(t, append([]string{"train", "-q", "--config", "first/config.json", "--out", "next", "--overwrite", "--json"}, strings.Fields(option)...)...)
 		if got := object(t, out)["method"]; got != method {

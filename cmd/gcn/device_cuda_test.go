@@ -55,9 +55,9 @@ func TestDevice(t *testing.T) {
 	if math.Abs(histories["test"].(float64)-onCPU["test"].(float64)) > 0.05 {
 		t.Errorf("vrgcn on the device: %v; on the CPU: %v", histories, onCPU)
 	}
-	half := []string{"--method", "ladies-cv", "--samples", "48", "--control-half"}
-	fail(t, exitUsage, []string{"--control-half is for the CPU"}, trainArgs(append(half, "--out", "half", "--device", "cuda")...)...)
-	fail(t, exitUsage, []string{"--control-half is for the CPU"}, append([]string{"bench", "train", "--data", smallData, "--device", "cuda"}, half...)...)
+	half := []string{"--method", "ladies-cv?half=1", "--samples", "48"}
+	fail(t, exitUsage, []string{"half=1 is for the CPU"}, trainArgs(append(half, "--out", "half", "--device", "cuda")...)...)
+	fail(t, exitUsage, []string{"half=1 is for the CPU"}, append([]string{"bench", "train", "--data", smallData, "--device", "cuda"}, half...)...)
 	succeed(t, trainArgs(append(half, "--out", "half")...)...)
 	succeed(t, "eval", "--run", "half", "--device", "cuda")
 	bench := object(t, succeed(t, "bench", "train", "--data", smallData, "--batch", "64", "--samples", "64,64", "--hidden", "16", "--batches", "60", "--device", "cuda", "--json"))

@@ -7,18 +7,19 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
 // savedRuns are trained models of the same data, at least one. Several answer with the mean
 // of their probabilities.
-type savedRuns []*savedRun
+type savedRuns []*run.Opened
 
 // showProgress prints the progress of each model's inference.
 func (rs savedRuns) showProgress(w io.Writer) {
 	for _, r := range rs {
-		r.model.Progress = everySeconds(w, "rows of all layers")
+		r.Model.Progress = everySeconds(w, "rows of all layers")
 	}
 }
 
@@ -29,7 +30,7 @@ func (rs savedRuns) several() []string {
 	}
 	var dirs []string
 	for _, r := range rs {
-		dirs = append(dirs, r.dir)
+		dirs = append(dirs, r.Dir)
 	}
 	return dirs
 }
@@ -37,51 +38,54 @@ func (rs savedRuns) several() []string {
 func (rs savedRuns) noteOtherData(w io.Writer) {
 	other := false
 	for _, r := range rs {
-		other = r.noteOtherData(w) || other
+		if r.Fingerprint != train.Fingerprint(r.Data) {
+			say(w, "note: %s differs from the training data of %s in graph, features, labels, split or metric", r.Plan.Data, r.Dir)
+			other = true
+		}
 	}
 	if !other {
 		return
 	}
-	for _, note := range rs[0].data.Notes { // what of the data the runs do not know is among these
+	for _, note := range rs[0].Data.Notes { // what of the data the runs do not know is among these
 		say(w, "  %s", note)
 	}
 }
 
 // logits returns the model's logits for nodes, all finite.
-func (r *savedRun) logits(ctx context.Context, nodes []int32) ([]float32, error) {
-	scores, err := train.Predict(ctx, r.model, r.data, nodes)
+func logits(ctx context.Context, r *run.Opened, nodes []int32) ([]float32, error) {
+	scores, err := train.Predict(ctx, r.Model, r.Data, nodes)
 	if err != nil {
 		return nil, err
 	}
-	return scores, r.checkFinite("logits", scores, r.data.Labels.Outputs(), nodes)
+	return scores, checkFinite(r, "logits", scores, r.Data.Labels.Outputs(), nodes)
 }
 
 // hidden returns the output of a convolution for nodes, and its number of columns.
-func (r *savedRun) hidden(ctx context.Context, nodes []int32, layer int) ([]float32, int, error) {
-	values, columns, err := r.model.InferHidden(ctx, r.data.Laplacian(), r.data.Features, nodes, layer)
+func hidden(ctx context.Context, r *run.Opened, nodes []int32, layer int) ([]float32, int, error) {
+	values, columns, err := r.Model.InferHidden(ctx, r.Data.Laplacian(), r.Data.Features, nodes, layer)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", r.dir, err)
+		return nil, 0, fmt.Errorf("%s: %w", r.Dir, err)
 	}
-	return values, columns, r.checkFinite("outputs", values, columns, nodes)
+	return values, columns, checkFinite(r, "outputs", values, columns, nodes)
 }
 
-func (r *savedRun) checkFinite(what string, values []float32, columns int, nodes []int32) error {
+func checkFinite(r *run.Opened, what string, values []float32, columns int, nodes []int32) error {
 	k := slices.IndexFunc(values, func(x float32) bool { return x-x != 0 })
 	if k < 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: the %s of node %d are not finite (%v): its weights or the features are too large", r.dir, what, nodes[k/columns], values[k])
+	return fmt.Errorf("%s: the %s of node %d are not finite (%v): its weights or the features are too large", r.Dir, what, nodes[k/columns], values[k])
 }
 
 // probabilities returns the mean of the models' probabilities for nodes.
 func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) ([]float32, error) {
 	var sum []float64
 	for _, r := range rs {
-		p, err := r.logits(ctx, nodes)
+		p, err := logits(ctx, r, nodes)
 		if err != nil {
 			return nil, err
 		}
-		score.Probabilities(p, r.data.Labels)
+		score.Probabilities(p, r.Data.Labels)
 		if len(rs) == 1 {
 			return p, nil
 		}
@@ -103,23 +107,23 @@ func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) ([]float32
 func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *score.CorrectSmooth, error) {
 	r := rs[0]
 	var options score.CorrectSmoothOptions
-	if err := options.Check(r.data); err != nil { // before inference
+	if err := options.Check(r.Data); err != nil { // before inference
 		return nil, nil, err
 	}
-	p, err := rs.probabilities(ctx, allNodes(r.data))
+	p, err := rs.probabilities(ctx, allNodes(r.Data))
 	if err != nil {
 		return nil, nil, err
 	}
 	if show := dataOptions(ctx).Progress; show != nil {
 		options.Progress = func(done, total int) {
-			show(datasets.FetchProgress{Name: r.options.Data, Stage: stageCorrect, Done: int64(done), Total: int64(total)})
+			show(datasets.FetchProgress{Name: r.Plan.Data, Stage: stageCorrect, Done: int64(done), Total: int64(total)})
 		}
 	}
-	p, chosen, err := score.CorrectAndSmooth(ctx, p, r.data, options)
+	p, chosen, err := score.CorrectAndSmooth(ctx, p, r.Data, options)
 	if err != nil {
 		return nil, nil, err
 	}
-	width := r.data.Labels.Classes
+	width := r.Data.Labels.Classes
 	rows := make([]float32, 0, len(nodes)*width)
 	for _, v := range nodes {
 		rows = append(rows, p[int(v)*width:(int(v)+1)*width]...)
@@ -145,13 +149,13 @@ func (rs savedRuns) assess(ctx context.Context, s *score.Sample, correct bool) (
 		p, chosen, err = rs.corrected(ctx, nodes)
 		scores = p
 	} else if len(rs) == 1 {
-		if scores, err = r.logits(ctx, nodes); err == nil {
+		if scores, err = logits(ctx, r, nodes); err == nil {
 			p = slices.Clone(scores)
-			score.Probabilities(p, r.data.Labels)
+			score.Probabilities(p, r.Data.Labels)
 		}
 	} else if p, err = rs.probabilities(ctx, nodes); err == nil {
 		scores = slices.Clone(p)
-		if r.data.Labels.Tasks > 0 { // a positive score is a predicted task
+		if r.Data.Labels.Tasks > 0 { // a positive score is a predicted task
 			for i := range scores {
 				scores[i] -= 0.5
 			}
@@ -160,9 +164,9 @@ func (rs savedRuns) assess(ctx context.Context, s *score.Sample, correct bool) (
 	if err != nil {
 		return estimate, nil, nil, err
 	}
-	if estimate, err = s.Score(r.data.Metric, scores, r.data.Labels); err != nil {
+	if estimate, err = s.Score(r.Data.Metric, scores, r.Data.Labels); err != nil {
 		return estimate, nil, nil, err
 	}
-	a, err = score.Assess(p, r.data.Labels, nodes)
+	a, err = score.Assess(p, r.Data.Labels, nodes)
 	return estimate, a, chosen, err
 }

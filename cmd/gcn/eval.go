@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,107 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
-	"github.com/gcn-layerwise/gcn/train"
 )
-
-// savedRun is a trained model with the data it was trained on.
-type savedRun struct {
-	dir        string
-	options    trainOptions
-	data       *datasets.Data
-	model      *layers.GCN
-	checkpoint train.CheckpointInfo
-}
-
-// loadRun rebuilds the model of a run's folder from its config.json, on the named
-// device, and sets its best parameters. A spec that is not empty replaces the
-// data in config.json. If first is not nil, the run shares its data, which must be the same.
-func loadRun(ctx context.Context, dir, spec, device string, first *savedRun) (*savedRun, error) {
-	r := &savedRun{dir: dir}
-	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	r.options.flags(fs)
-	saved, err := readConfig(ctx, dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%w; want the folder of a training run, as gcn train --out names it", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := saved.apply(fs); err != nil {
-		return nil, noUsage(err)
-	}
-	r.options.Device = "cpu" // also if it was trained on a GPU
-	if err := r.options.check(fs); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), noUsage(err))
-	}
-	r.options.Device = device
-	if r.options.Runs > 1 {
-		return nil, fmt.Errorf("%s holds several runs: name one or more, such as %s", dir, filepath.Join(dir, seedFolder(r.options.Seed)))
-	}
-	switch {
-	case spec != "":
-		r.options.Data = spec
-	case !saved.has("data"): // a run from Go
-		return nil, fmt.Errorf("%s has no \"data\": name the data of the run by --data", saved.path)
-	}
-	switch {
-	case first == nil:
-		if err := r.options.openDevice(); err != nil {
-			return nil, err
-		}
-		if r.data, err = openDataOfRun(ctx, r.options.Data, dir); err != nil {
-			if spec == "" {
-				err = ifMoved(err)
-			}
-			return nil, err
-		}
-	case r.options.Data != first.options.Data:
-		return nil, fmt.Errorf("%s was trained on %s, %s on %s: name the data for all runs by --data", dir, r.options.Data, first.dir, first.options.Data)
-	default:
-		schema, err := train.ReadSchema(dir)
-		if err != nil {
-			return nil, err
-		}
-		if err := schema.Check(first.data); err != nil {
-			return nil, fmt.Errorf("%s: %w", dir, err)
-		}
-		r.data, r.options.device, r.options.exact = first.data, first.options.device, first.options.exact
-	}
-	if r.model, err = r.options.newModel(ctx, r.data); err != nil {
-		return nil, err
-	}
-	if w := worldOf(ctx); w != nil {
-		r.model.Ranks = w
-	}
-	r.checkpoint, err = train.LoadParameters(dir, r.model)
-	return r, err
-}
-
-// noteOtherData prints a note if the run was trained on other data, and reports whether it was.
-func (r *savedRun) noteOtherData(w io.Writer) bool {
-	config, err := train.ReadConfig(r.dir)
-	if err != nil {
-		return false // loadRun has read it
-	}
-	if trained, ok := config["fingerprint"].(string); ok && trained != train.Fingerprint(r.data) {
-		say(w, "note: %s differs from the training data of %s in graph, features, labels, split or metric", r.options.Data, r.dir)
-		return true
-	}
-	return false
-}
-
-// noUsage returns an error in a file that gcn wrote itself. It is not a usage
-// error: the command line is right.
-func noUsage(err error) error {
-	var usage usageError
-	if errors.As(err, &usage) {
-		return usage.error
-	}
-	return err
-}
 
 type evalResult struct {
 	RunDir  string   `json:"run_dir"`
@@ -157,7 +57,7 @@ func sampleText(e score.Estimate, nodes, of int) string {
 }
 
 func newEvalCommand() *cobra.Command {
-	var run runFlags
+	var flags runFlags
 	var samples int
 	var split, out string
 	var correct, asJSON bool
@@ -204,7 +104,7 @@ standard error. The other numbers are of the sample too. ROC AUC needs all nodes
 			if correct && samples > 0 {
 				return usagef("--correct-and-smooth needs the predictions of all nodes: leave out --eval-samples")
 			}
-			runs, err := run.open(cmd.Context())
+			runs, err := flags.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -213,10 +113,10 @@ standard error. The other numbers are of the sample too. ROC AUC needs all nodes
 					return err
 				}
 			}
-			defer limit(runs[0].model.Bound)()
+			defer limit(runs[0].Model.Bound)()
 			runs.showProgress(cmd.ErrOrStderr())
 			runs.noteOtherData(cmd.ErrOrStderr())
-			if split == "train" && slices.ContainsFunc(runs, func(r *savedRun) bool { return r.options.LabelInputs > 0 }) {
+			if split == "train" && slices.ContainsFunc(runs, func(r *run.Opened) bool { return r.Plan.LabelInputs > 0 }) {
 				say(cmd.ErrOrStderr(), "note: with --label-inputs the scores of training nodes have read their own labels: use --split valid or test")
 			}
 			result, err := runs.evaluate(cmd.Context(), split, correct, samples)
@@ -261,7 +161,7 @@ standard error. The other numbers are of the sample too. ROC AUC needs all nodes
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	run.register(fs)
+	flags.register(fs)
 	fs.StringVar(&split, "split", "test", "train, valid or test")
 	fs.StringVar(&out, "out", "", "folder `DIR` for eval.json, eval.svg and eval.png; such as the run's (default: none)")
 	fs.IntVar(&samples, "eval-samples", 0, "score a sample of `N` nodes, with the score's standard error (0: all nodes)")
@@ -274,23 +174,37 @@ func addCorrectSmoothFlag(fs *pflag.FlagSet, correct *bool) {
 	fs.BoolVar(correct, "correct-and-smooth", false, "spread the training nodes' errors and labels over the graph, with settings chosen on the validation nodes; for classes, not for tasks")
 }
 
+// openRun opens a run for inference, on all ranks.
+func openRun(ctx context.Context, dir, spec, device string, first *run.Opened) (*run.Opened, error) {
+	if spec != "" {
+		if err := checkSpec(spec); err != nil {
+			return nil, err
+		}
+	}
+	r, err := run.Open(ctx, dir, run.OpenOptions{Data: spec, Device: device, Options: dataOptions(ctx), Like: first})
+	if w := worldOf(ctx); err == nil && w != nil {
+		r.Model.Ranks = w
+	}
+	return r, err
+}
+
 // runFlags name trained models and their device.
 type runFlags struct {
 	dirs         []string
 	data, device string
-	bound        boundFlags
+	bound        run.Bound
 }
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.dirs, "run", nil, "the run's folder `DIR`; required; repeated: the mean of several runs")
 	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the run's own, such as after moving the files")
 	fs.StringVar(&f.device, "device", "cpu", "cpu, or cuda in a build with CUDA; the run may have been trained on either")
-	f.bound.register(fs)
+	run.AddFlags(fs, &f.bound)
 }
 
-// open calls loadRun with the flags' values.
+// open calls openRun with the flags' values.
 func (f *runFlags) open(ctx context.Context) (savedRuns, error) {
-	bound, err := f.bound.bound(f.device)
+	bound, err := inferenceBound(f.bound, f.device)
 	if err != nil {
 		return nil, err
 	}
@@ -299,15 +213,15 @@ func (f *runFlags) open(ctx context.Context) (savedRuns, error) {
 		if dir = strings.TrimSuffix(dir, "/"); dir == "" {
 			continue
 		}
-		var first *savedRun
+		var first *run.Opened
 		if len(runs) > 0 {
 			first = runs[0]
 		}
-		r, err := loadRun(ctx, dir, f.data, f.device, first)
+		r, err := openRun(ctx, dir, f.data, f.device, first)
 		if err != nil {
 			return nil, err
 		}
-		r.model.Bound = bound
+		r.Model.Bound = bound
 		runs = append(runs, r)
 	}
 	if len(runs) == 0 {
@@ -321,14 +235,14 @@ func (f *runFlags) open(ctx context.Context) (savedRuns, error) {
 func (rs savedRuns) evaluate(ctx context.Context, split string, correct bool, samples int) (*evalResult, error) {
 	r := rs[0]
 	nodes := map[string][]int32{
-		"train": r.data.Split.Train, "valid": r.data.Split.Valid, "test": r.data.Split.Test,
+		"train": r.Data.Split.Train, "valid": r.Data.Split.Valid, "test": r.Data.Split.Test,
 	}[split]
 	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%s has no %s nodes; gcn predict needs no labels", r.options.Data, split)
+		return nil, fmt.Errorf("%s has no %s nodes; gcn predict needs no labels", r.Plan.Data, split)
 	}
 	start := time.Now()
 	part := map[string]uint64{"train": score.TrainPart, "valid": score.ValidPart, "test": score.TestPart}[split]
-	sample, err := score.NewSample(r.data.Metric, r.data.Labels, nodes, samples, r.checkpoint.Seed, part)
+	sample, err := score.NewSample(r.Data.Metric, r.Data.Labels, nodes, samples, r.Checkpoint.Seed, part)
 	if err != nil {
 		return nil, fmt.Errorf("--eval-samples: %w", err)
 	}
@@ -344,9 +258,9 @@ func (rs savedRuns) evaluate(ctx context.Context, split string, correct bool, sa
 	}
 	return &evalResult{
 		Sample: estimated,
-		RunDir: r.dir, RunDirs: rs.several(), Dataset: r.options.Data, Method: r.options.methodName(), Split: split, Nodes: len(nodes),
-		Metric: string(r.data.Metric), Score: number(score), Batch: r.checkpoint.Batch, Seed: r.checkpoint.Seed,
-		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()),
-		BLAS: blasName(), Device: r.options.Device, CorrectSmooth: chosen, Assessment: assessment,
+		RunDir: r.Dir, RunDirs: rs.several(), Dataset: r.Plan.Data, Method: r.Plan.Method.String(), Split: split, Nodes: len(nodes),
+		Metric: string(r.Data.Metric), Score: number(score), Batch: r.Checkpoint.Batch, Seed: r.Checkpoint.Seed,
+		WallS: finite.Measured(time.Since(start).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()),
+		BLAS: machine.BLAS(), Device: r.Plan.Device, CorrectSmooth: chosen, Assessment: assessment,
 	}, nil
 }

@@ -5,39 +5,29 @@ import (
 	"os"
 	"runtime/debug"
 
-	"github.com/spf13/pflag"
-
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/run"
 )
 
-// boundFlags bound the memory of inference. They do not change the results, and config.json
-// does not hold them.
-type boundFlags struct{ memory, scratch string }
-
-func (f *boundFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.memory, "memory", "", "memory of an evaluation, beside a mapped store and the scores, such as `8GiB`; larger hidden layers lie in a file (default: no limit; with --scratch half of the memory, at most 8GiB)")
-	fs.StringVar(&f.scratch, "scratch", "", "`DIR` of the files of hidden layers that do not fit in --memory, on a disk with room for them (default: with --memory the system's folder of temporary files)")
-}
-
-// bound returns the flags' values.
-func (f *boundFlags) bound(device string) (layers.InferenceBound, error) {
-	b := layers.InferenceBound{Scratch: f.scratch}
-	if f.memory == "" && f.scratch == "" {
+// inferenceBound returns the flags' values.
+func inferenceBound(f run.Bound, device string) (layers.InferenceBound, error) {
+	b := layers.InferenceBound{Scratch: f.Scratch}
+	if f.Memory == "" && f.Scratch == "" {
 		return b, nil
 	}
 	if device != "cpu" {
 		return b, usagef("--memory and --scratch are for --device cpu")
 	}
 	var err error
-	if f.memory != "" {
-		if b.Memory, err = parseBytes(f.memory); err != nil {
-			return b, usagef("--memory %s: %v", f.memory, err)
+	if f.Memory != "" {
+		if b.Memory, err = parseBytes(f.Memory); err != nil {
+			return b, usagef("--memory %s: %v", f.Memory, err)
 		}
 	}
-	if f.scratch != "" { // before the work, not after it
-		info, err := os.Stat(f.scratch)
+	if f.Scratch != "" { // before the work, not after it
+		info, err := os.Stat(f.Scratch)
 		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("stat %s: not a folder", f.scratch)
+			err = fmt.Errorf("stat %s: not a folder", f.Scratch)
 		}
 		if err != nil {
 			return b, fmt.Errorf("--scratch: %w", err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // Every method trains with exact input, and is resumed, scored and repeated by its folder
@@ -14,7 +16,7 @@ import (
 func TestExactInputOfEveryMethod(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--exact-input", "-q"}, paperSteps)
-	for k, method := range methodNames() {
+	for k, method := range run.MethodNames() {
 		options := []string{"--method", method, "--layers", fmt.Sprint(2 + k%2)}
 		if k%3 == 0 {
 			options = append(options, "--residual", "--layer-norm")
@@ -83,23 +85,20 @@ func TestExactInput(t *testing.T) {
 func TestControls(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, options := range map[string]string{
-		"ladies-cv":                              "--method ladies-cv --samples 48,48 --layers 3",
-		"mvs":                                    "--method mvs --samples 48 --seeds-every 4 --control-half",
-		"mvs-full-noise":                         "--method mvs --samples 48 --dropout-noise full",
-		"ladies-cv-sampled-noise":                "--method ladies-cv --samples 48 --dropout-noise sampled",
-		"ladies-cv-without-linear":               "--method ladies-cv --samples 48 --control-linear=false",
-		"mvs-linear":                             "--method mvs --samples 48 --control-linear --control-half",
-		"ladies-cv-sampled-noise-without-linear": "--method ladies-cv --samples 48 --dropout-noise sampled --control-linear=false", // as before there were the options
-		"ladies-flat-debiased-refresh-full-noise-linear": "--flat --control refresh --exact-input --samples 48 --dropout-noise full --control-linear",
-		"ladies-flat-debiased-refresh":                   "--flat --control refresh --samples 48,48",
-		"ladies-debiased-rolling":                        "--control rolling --samples 48,48 --layers 3 --exact-input",
-		"fastgcn-systematic-horvitz-thompson-refresh":    "--importance fastgcn --draw systematic --control refresh --samples 48 --exact-input",
-		"ladies-flat-debiased-nodes-refresh":             "--flat --population nodes --control refresh --samples 48,48",
+		"ladies-cv?every=7":                                             "--samples 48,48 --layers 3",
+		"mvs?every=7&half=1":                                            "--samples 48",
+		"mvs?every=7":                                                   "--samples 48 --dropout-noise full",
+		"ladies-cv?every=8":                                             "--samples 48 --dropout-noise sampled",
+		"ladies-cv?every=7&linear=0":                                    "--samples 48",
+		"mvs?every=7&half=1&linear=1":                                   "--samples 48",
+		"ladies-cv?every=7&half=1&linear=0":                             "--samples 48 --dropout-noise sampled",
+		"ladies-flat-debiased?control=refresh&every=7&linear=1":         "--exact-input --samples 48 --dropout-noise full",
+		"ladies-flat-debiased?control=refresh&every=7":                  "--samples 48,48",
+		"ladies-debiased?control=rolling":                               "--samples 48,48 --layers 3 --exact-input",
+		"fastgcn?draw=systematic&control=refresh&every=7":               "--samples 48 --exact-input",
+		"ladies-flat-debiased?population=nodes&control=refresh&every=7": "--samples 48,48",
 	} {
-		line := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--out", name}, paperSteps, strings.Fields(options))
-		if !strings.Contains(name, "rolling") {
-			line = append(line, "--control-every", "7")
-		}
+		line := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--method", name, "--out", name}, paperSteps, strings.Fields(options))
 		succeed(t, append(line, "--max-batches", "10")...)
 		trained := object(t, succeed(t, "train", "--out", name, "--resume", "--max-batches", "20", "--json", "-q"))
 		if trained["method"] != name || !(trained["state_bytes"].(float64) > 0) || (trained["refresh_s"] != nil) != !strings.Contains(name, "rolling") {
@@ -114,24 +113,25 @@ func TestControls(t *testing.T) {
 		}
 	}
 	// ladies-cv is made of parts: it can have the noise of the sample, and be without the linear control.
-	parts := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--flat", "--control", "refresh", "--control-every", "7", "--exact-input", "--samples", "48", "--max-batches", "20"}, paperSteps)
-	succeed(t, append(parts, "--out", "sampled")...)
-	if config := string(readFile(t, "ladies-cv-sampled-noise-without-linear/config.json")); !strings.Contains(config, `"dropout_noise": "sampled"`) || !strings.Contains(config, `"control_linear": false`) {
-		t.Errorf("the configuration lacks the noise of the sample, or the linear control:\n%s", config)
+	small := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--samples", "48", "--max-batches", "20"}, paperSteps)
+	parts := func(keys string) []string {
+		return append(slices.Clone(small), "--exact-input", "--method", "ladies-flat-debiased?control=refresh&every=7"+keys)
 	}
-	if !bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "ladies-cv-sampled-noise-without-linear")) {
+	succeed(t, append(parts(""), "--out", "sampled")...)
+	succeed(t, append(small, "--method", "ladies-cv?every=7&linear=0", "--dropout-noise", "sampled", "--out", "cv-sampled")...)
+	if !bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "cv-sampled")) {
 		t.Error("the parts of ladies-cv with the noise of the sample and without the linear control give other weights")
 	}
-	succeed(t, append([]string{"train", "-q", "--data", smallData, "--hidden", "8", "--batch", "32", "--control-every", "7", "--samples", "48", "--max-batches", "20", "--out", "linear"}, paperSteps...)...)
-	if linear := weightsOf(t, "linear"); !bytes.Equal(linear, weightsOf(t, "ladies-flat-debiased-refresh-full-noise-linear")) || bytes.Equal(linear, weightsOf(t, "ladies-cv-without-linear")) {
+	succeed(t, append(small, "--method", "ladies-cv?every=7", "--out", "linear")...)
+	if linear := weightsOf(t, "linear"); !bytes.Equal(linear, weightsOf(t, "ladies-flat-debiased?control=refresh&every=7&linear=1")) || bytes.Equal(linear, weightsOf(t, "ladies-cv?every=7&linear=0")) {
 		t.Error("ladies-cv of two layers has other weights than its parts, or those without the linear control")
 	}
-	succeed(t, append(parts, "--out", "full", "--dropout-noise", "full")...)
+	succeed(t, append(parts(""), "--out", "full", "--dropout-noise", "full")...)
 	if bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "full")) {
 		t.Error("--dropout-noise changes nothing")
 	}
 	// The folder of several runs holds the interval too.
-	several := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--schedule", "none", "--warm-up", "0", "--eval-every", "10", "--method", "ladies-cv", "--samples", "48", "--control-every", "7", "--runs", "2", "--out", "two"}
+	several := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--schedule", "none?warm-up=0", "--eval-every", "10", "--method", "ladies-cv?every=7", "--samples", "48", "--runs", "2", "--out", "two"}
 	succeed(t, append(several, "--max-batches", "10")...)
 	succeed(t, "train", "-q", "--out", "two", "--resume", "--max-batches", "20")
 	succeed(t, "train", "-q", "--config", "two/config.json", "--out", "again", "--max-batches", "20")
@@ -139,67 +139,68 @@ func TestControls(t *testing.T) {
 		t.Error("several runs that were stopped have other weights")
 	}
 	// In half precision the histories are half as large. The table names them and P·X.
-	half := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "10", "--method", "ladies-cv", "--samples", "48", "--control-linear=false"}
-	whole := object(t, succeed(t, append(half, "--out", "whole", "--json", "-q")...))
-	half = append(half, "--control-half")
+	by := func(method string) []string {
+		return []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "10", "--samples", "48", "--method", method}
+	}
+	whole := object(t, succeed(t, append(by("ladies-cv?linear=0"), "--out", "whole", "--json", "-q")...))
+	half := by("ladies-cv?half=1&linear=0")
 	table := succeed(t, append(half, "--out", "half", "-q")...)
 	again := object(t, succeed(t, append(half, "--out", "again-half", "--json", "-q")...))
 	if bytes.Equal(weightsOf(t, "half"), weightsOf(t, "whole")) || !bytes.Equal(weightsOf(t, "half"), weightsOf(t, "again-half")) {
-		t.Error("--control-half: want other weights than without it, and the same in each run")
+		t.Error("half=1: want other weights than without it, and the same in each run")
 	}
 	if again["state_bytes"].(float64)*2 != whole["state_bytes"] || again["input_bytes"] != whole["input_bytes"] {
-		t.Errorf("--control-half: %v and %v bytes, without it %v and %v", again["state_bytes"], again["input_bytes"], whole["state_bytes"], whole["input_bytes"])
+		t.Errorf("half=1: %v and %v bytes, without it %v and %v", again["state_bytes"], again["input_bytes"], whole["state_bytes"], whole["input_bytes"])
 	}
 	want := fmt.Sprintf("%.1f MB kept from step to step, P·X of %.1f MB", again["state_bytes"].(float64)/1e6, again["input_bytes"].(float64)/1e6)
 	if !strings.Contains(table.stdout, want) {
 		t.Errorf("the table lacks %q:\n%s", want, table.stdout)
 	}
 	// The linear control keeps P·(P·X) of the training nodes.
-	linear := object(t, succeed(t, append(half[:len(half)-2:len(half)-2], "--out", "whole-linear", "--json", "-q")...))
+	linear := object(t, succeed(t, append(by("ladies-cv"), "--out", "whole-linear", "--json", "-q")...))
 	if more := linear["state_bytes"].(float64) - whole["state_bytes"].(float64); !(more > 0) || math.Mod(more, 4) != 0 {
 		t.Errorf("the linear control keeps %v bytes", more)
 	}
-	fail(t, exitFailed, []string{"control_linear"}, "train", "--out", "whole", "--resume", "--max-batches", "20", "--control-linear")
-	fail(t, exitFailed, []string{"control_linear"}, "train", "--out", "whole-linear", "--resume", "--max-batches", "20", "--control-linear=false")
-	fail(t, exitFailed, []string{"control_half"}, "train", "--out", "whole", "--resume", "--max-batches", "20", "--control-half")
+	for _, method := range []string{"ladies-cv", "ladies-cv?half=1&linear=0"} {
+		fail(t, exitFailed, []string{"cannot resume: method was"}, "train", "--out", "whole", "--resume", "--max-batches", "20", "--method", method)
+	}
+	fail(t, exitFailed, []string{"cannot resume: method was"}, "train", "--out", "whole-linear", "--resume", "--max-batches", "20", "--method", "ladies-cv?linear=0")
 	for options, want := range map[string]string{
-		"--control rolling --control-half":                                   "is for --control refresh",
-		"--control-half --flat":                                              "is for --control refresh",
-		"--control refresh --weight naive":                                   "biased",
-		"--control rolling --normalize-rows":                                 "biased",
-		"--control rolling --include-rows":                                   "biased",
-		"--control refresh --layers 1":                                       "no activations",
-		"--control sometimes":                                                "there are: none, refresh, rolling",
-		"--control refresh --method ladies":                                  "--method ladies and parts",
+		"--method ladies-debiased?control=rolling&half=1":                    "control=refresh",
+		"--method ladies?half=1":                                             "control=refresh",
+		"--method ladies?control=refresh":                                    "biased",
+		"--method ladies-debiased?control=rolling&normalize=1":               "biased",
+		"--method ladies-debiased?control=rolling&rows=1":                    "biased",
+		"--method ladies-debiased?control=refresh --layers 1":                "no activations",
+		"--method ladies?control=sometimes":                                  "want none, refresh or rolling",
 		"--method mvs --seeds uniform":                                       "ladies-cv",
 		"--method mvs --micro 2":                                             "does not go with --micro 2",
 		"--method ladies-cv --layers 1":                                      "nothing is left",
 		"--method ladies-cv --layers 2 --samples 1,2,3":                      "2 layers need 1",
-		"--method ladies-cv --control-every 0":                               "--control-every 0",
-		"--dropout-noise loud":                                               "there are: sampled, full",
+		"--method ladies-cv?every=0":                                         "every=0: want at least 1",
+		"--dropout-noise loud":                                               "want sampled or full",
 		"--dropout-noise full --conv gat":                                    "excludes --conv gat",
 		"--method ladies --dropout-noise full":                               "not for --method ladies",
 		"--method neighbor --dropout-noise full":                             "not for --method neighbor",
-		"--method neighbor --importance ladies --flat --dropout-noise full":  "not for --method neighbor",
-		"--include-rows --dropout-noise full":                                "excludes --include-rows",
-		"--normalize-rows --dropout-noise full":                              "excludes --normalize-rows",
-		"--weight naive --dropout-noise full":                                "excludes --weight naive",
+		"--method neighbor?importance=ladies&flat=1 --dropout-noise full":    "not for --method neighbor",
+		"--method ladies-debiased?rows=1 --dropout-noise full":               "excludes rows=1",
+		"--method ladies-debiased?normalize=1 --dropout-noise full":          "excludes normalize=1",
+		"--method ladies?flat=1 --dropout-noise full":                        "excludes weight=naive",
 		"--dropout-noise full --dropout 0 --method ladies-flat-debiased":     "--dropout above 0",
 		"--dropout-noise full --layers 1":                                    "2 layers or more",
 		"--method ladies-cv --dropout-noise full --hidden-residual identity": "excludes --hidden-residual identity",
-		"--method ladies-cv --control-linear --layers 3":                     "not for --layers 3",
-		"--method ladies-cv --control-linear --layer-norm":                   "--layer-norm excludes it",
-		"--method ladies-cv --control-linear --batch-norm":                   "--batch-norm excludes it",
-		"--method ladies-cv --control-linear --residual":                     "--residual excludes it",
-		"--method ladies-cv --control-linear --hidden-residual linear":       "--hidden-residual excludes it",
-		"--method ladies-cv --control-linear --jumping sum":                  "--jumping excludes it",
-		"--method ladies-cv --control-linear --activation gelu":              "--activation excludes it",
-		"--control-linear --flat":                                            "it needs --control refresh with --exact-input",
-		"--method vrgcn --control-linear":                                    "it needs --control refresh with --exact-input",
-		"--control refresh --control-linear":                                 "it needs --control refresh with --exact-input",
-		"--control rolling --exact-input --control-linear":                   "it needs --control refresh with --exact-input",
-		"--control-every 5 --flat":                                           "is for --control refresh",
-		"--control rolling --control-every 5":                                "is for --control refresh",
+		"--method ladies-cv?linear=1 --layers 3":                             "not for --layers 3",
+		"--method ladies-cv?linear=1 --layer-norm":                           "--layer-norm: it excludes the linear control",
+		"--method ladies-cv?linear=1 --batch-norm":                           "--batch-norm: it excludes the linear control",
+		"--method ladies-cv?linear=1 --residual":                             "--residual: it excludes the linear control",
+		"--method ladies-cv?linear=1 --hidden-residual linear":               "--hidden-residual: it excludes the linear control",
+		"--method ladies-cv?linear=1 --jumping sum":                          "--jumping: it excludes the linear control",
+		"--method ladies-cv?linear=1 --activation gelu":                      "--activation: GELU excludes the linear control",
+		"--method ladies?linear=1":                                           "control=refresh",
+		"--method vrgcn?linear=1":                                            "takes no keys",
+		"--method ladies-debiased?control=refresh&linear=1":                  "linear=1 needs --exact-input",
+		"--method ladies-debiased?control=rolling&linear=1 --exact-input":    "control=refresh",
+		"--method ladies?every=5":                                            "control=refresh",
 	} {
 		fail(t, exitUsage, []string{want}, append([]string{"train", "--data", smallData}, strings.Fields(options)...)...)
 	}

@@ -9,18 +9,19 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
 // hints returns advice for a better run: a line for each reason, with the option to give. dir is the folder to resume.
-func (o *trainOptions) hints(history *train.Result, data *datasets.Data, dir string) []string {
+func hints(o *run.Plan, history *train.Result, data *datasets.Data, dir string) []string {
 	var lines []string
 	if from, to, rose := rising(history, cmp.Or(history.ValidSample, len(data.Split.Valid))); rose {
 		lines = append(lines, fmt.Sprintf("the validation score rose from %.4f to %.4f in the second half of the run: more may help: gcn train --out %s --resume %s",
-			from, to, shellWord(dir), o.twice(history)))
+			from, to, run.ShellWord(dir), twice(o, history)))
 	}
 	if y := data.Labels; y.Classes > 0 && history.Predicted != nil {
-		if line := classHint(history.Predicted, y, data.Split, o.ClassWeights == classWeightsBalanced); line != "" {
+		if line := classHint(history.Predicted, y, data.Split, o.ClassWeights == "balanced"); line != "" {
 			lines = append(lines, line)
 		}
 	}
@@ -28,13 +29,13 @@ func (o *trainOptions) hints(history *train.Result, data *datasets.Data, dir str
 }
 
 // twice returns the options that let a run have twice its mini-batches.
-func (o *trainOptions) twice(history *train.Result) string {
+func twice(o *run.Plan, history *train.Result) string {
 	var options []string
 	want := 2 * history.Batches
 	if o.MaxBatches > 0 && o.MaxBatches < want {
 		options = append(options, fmt.Sprintf("--max-batches %d", want))
 	}
-	if o.Epochs > 0 && (history.Stop == "epochs" || o.epochUpdates() < want) {
+	if o.Epochs > 0 && (history.Stop == "epochs" || o.EpochUpdates() < want) {
 		options = append(options, fmt.Sprintf("--epochs %d", 2*o.Epochs))
 	}
 	return strings.Join(options, " ")

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
 // hostile is a name with control characters: to clear the screen, forge a line,
@@ -136,7 +137,7 @@ func TestHostileConfig(t *testing.T) {
 	hostileStore(t, "a.store")
 	succeed(t, append([]string{"train", "--out", "run"}, quick...)...)
 	var config map[string]any
-	if err := json.Unmarshal(readFile(t, filepath.Join("run", configFile)), &config); err != nil {
+	if err := json.Unmarshal(readFile(t, filepath.Join("run", rundir.ConfigFile)), &config); err != nil {
 		t.Fatal(err)
 	}
 	for key, value := range config {
@@ -149,7 +150,7 @@ func TestHostileConfig(t *testing.T) {
 			t.Fatal(err)
 		}
 		config[key] = value
-		writeFile(t, filepath.Join("run", configFile), changed)
+		writeFile(t, filepath.Join("run", rundir.ConfigFile), changed)
 		for _, args := range [][]string{{"eval", "--run", "run"}, {"eval", "--run", "run", "--data", smallData}, {"train", "--resume", "--out", "run"}, {"report", "run"}} {
 			out := gcn(t, args...)
 			printed(t, out.stdout)
@@ -227,7 +228,7 @@ func TestBrokenOutput(t *testing.T) {
 	help(root, nil)
 	for _, args := range lines {
 		var stderr bytes.Buffer
-		if code := run(t.Context(), args, brokenWriter{}, &stderr); code != exitFailed || !strings.Contains(lastLine(stderr.String()), "no room") {
+		if code := execute(t.Context(), args, brokenWriter{}, &stderr); code != exitFailed || !strings.Contains(lastLine(stderr.String()), "no room") {
 			t.Errorf("gcn %s: exit code %d: %s", strings.Join(args, " "), code, stderr.String())
 		}
 	}

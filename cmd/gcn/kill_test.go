@@ -54,7 +54,7 @@ func TestProcess(t *testing.T) {
 // bit, the result of a run that was not killed.
 func testKill(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
-	line := trainArgs("--max-batches", "3000", "--patience", "0", "--eval-every", "20", "--checkpoint-interval", "0", "--json", "-q", "--resume")
+	line := trainArgs("--max-batches", "3000", "--patience", "0", "--eval-every", "20", "--config", checkpoints(t, 0), "--json", "-q", "--resume")
 	whole := exec.Command(gcn, append(line, "--out", "whole")...)
 	start := time.Now()
 	want, err := whole.Output()
@@ -165,7 +165,7 @@ func testSignal(t *testing.T, gcn string) {
 		if signal.Ignored(sent.(syscall.Signal)) { // as under nohup: the command ignores it too
 			continue
 		}
-		cmd := exec.CommandContext(ctx, gcn, trainArgs("--max-batches", "10000000", "--patience", "0", "--checkpoint-interval", "0", "--out", "run", "--overwrite")...)
+		cmd := exec.CommandContext(ctx, gcn, trainArgs("--max-batches", "10000000", "--patience", "0", "--config", checkpoints(t, 0), "--out", "run", "--overwrite")...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		if err := cmd.Start(); err != nil {
@@ -197,7 +197,7 @@ func testClosedPipe(t *testing.T, gcn string) {
 		t.Fatal(err)
 	}
 	// The only checkpoint is the last one, at the end.
-	cmd := exec.Command(gcn, trainArgs("--max-batches", "10000000", "--patience", "0", "--checkpoint-interval", "1h", "--out", "run")...)
+	cmd := exec.Command(gcn, trainArgs("--max-batches", "10000000", "--patience", "0", "--config", checkpoints(t, 3600), "--out", "run")...)
 	cmd.Stdout, cmd.Stderr = w, w
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -330,7 +330,7 @@ func waitForFile(t *testing.T, path string, old os.FileInfo) {
 func testMoved(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
 	line := func(out, seed string) []string {
-		return trainArgs("--max-batches", "1500", "--patience", "0", "--eval-every", "100", "--checkpoint-interval", "0", "-q", "--out", out, "--seed", seed)
+		return trainArgs("--max-batches", "1500", "--patience", "0", "--eval-every", "100", "--config", checkpoints(t, 0), "-q", "--out", out, "--seed", seed)
 	}
 	succeed(t, line("one", "1")...)
 	succeed(t, line("two", "2")...)
@@ -367,7 +367,7 @@ func testMoved(t *testing.T, gcn string) {
 // the weights of undisturbed runs.
 func testRefused(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
-	line := trainArgs("--runs", "2", "--max-batches", "3000", "--patience", "0", "--eval-every", "100", "--checkpoint-interval", "0", "-q")
+	line := trainArgs("--runs", "2", "--max-batches", "3000", "--patience", "0", "--eval-every", "100", "--config", checkpoints(t, 0), "-q")
 	succeed(t, append(line, "--out", "whole")...)
 	for _, signal := range []os.Signal{os.Kill, os.Interrupt} {
 		old, _ := os.Stat("cut/config.json")

@@ -21,12 +21,12 @@ func main() {
 	// act as usual again: a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
 	// Writing to a pipe without a reader is an error, and does not end the
-	// process: run ends it as a signal does.
+	// process: execute ends it as a signal does.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(heapLimit(memory.Limit()))
 	}
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // heapLimit returns the memory from which on the garbage collector works more, for a process

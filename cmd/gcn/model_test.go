@@ -101,7 +101,7 @@ func TestModelEquation(t *testing.T) {
 	succeed(t, "bench", "train", "--model", "equation", "--data", smallData, "--samples", "32", "--batch", "32", "--batches", "60")
 	succeed(t, "study", "norms", "--run", "a", "--out", "norms")
 
-	fail(t, exitUsage, []string{"--model", "odd", "program, equation"}, "train", "--model", "odd")
+	fail(t, exitUsage, []string{"--model", "odd", "program or equation"}, "train", "--model", "odd")
 	fail(t, exitUsage, []string{"--classifier-dropout 0.1", "no classifier"}, "train", "--model", "equation", "--classifier-dropout", "0.1")
 	for _, method := range []string{"vrgcn", "ladies-cv", "mvs"} {
 		fail(t, exitUsage, []string{"--pre-norm excludes", method}, "train", "--method", method, "--pre-norm")

@@ -16,15 +16,6 @@ import (
 // number is a float64 that JSON shows as null if it is not finite.
 type number = finite.Number
 
-// measured rounds a measurement to six digits.
-func measured(x float64) number {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
-	if err != nil {
-		return number(x)
-	}
-	return number(rounded)
-}
-
 // printJSON writes v as one JSON object on one line. Numbers that are not finite
 // are null.
 func printJSON(w io.Writer, v any) error {

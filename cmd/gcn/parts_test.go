@@ -35,16 +35,14 @@ func TestOwnRowsOfMethods(t *testing.T) {
 func TestPartsRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for options, want := range map[string]string{
-		"--pre-norm":                                         "--pre-norm has no effect",
-		"--pre-norm --input-layer --own-state":               "add --layer-norm",
-		"--input-layer --own-state":                          "is --hidden-residual linear",
-		"--label-inputs 1 --input-layer":                     "[0, 1)",
-		"--label-inputs 0.5":                                 "needs --input-layer",
-		"--label-inputs 0.5 --exact-input":                   "excludes --exact-input",
-		"--label-inputs 0.5 --method ladies-cv":              "than ladies-cv",
-		"--label-inputs 0.5 --input-layer --method vrgcn":    "than vrgcn",
-		"--label-inputs 0.5 --input-layer --control rolling": "excludes control variates",
-		"--label-inputs 0.5 --input-layer --seeds loss":      "excludes --seeds loss",
+		"--pre-norm":                                                                "--pre-norm has no effect",
+		"--label-inputs 1 --input-layer":                                            "[0, 1)",
+		"--label-inputs 0.5":                                                        "needs --input-layer",
+		"--label-inputs 0.5 --input-layer --exact-input":                            "excludes --exact-input",
+		"--label-inputs 0.5 --input-layer --method ladies-cv":                       "than ladies-cv",
+		"--label-inputs 0.5 --input-layer --method vrgcn":                           "than vrgcn",
+		"--label-inputs 0.5 --input-layer --method ladies-debiased?control=rolling": "excludes control variates",
+		"--label-inputs 0.5 --input-layer --seeds loss":                             "excludes --seeds loss",
 	} {
 		fail(t, exitUsage, []string{want}, append([]string{"train", "--data", smallData, "--out", "x"}, strings.Fields(options)...)...)
 	}

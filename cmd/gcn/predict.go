@@ -17,8 +17,11 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
 )
 
@@ -39,7 +42,7 @@ type predictResult struct {
 
 // prediction is one execution of "gcn predict".
 type prediction struct {
-	run            runFlags
+	runs           runFlags
 	out, nodes     string
 	top, layer     int
 	logits, asJSON bool
@@ -93,7 +96,7 @@ validation nodes and prints them.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	p.run.register(fs)
+	p.runs.register(fs)
 	fs.StringVar(&p.out, "out", "", "`FILE` to write, ending in .csv or .npy; required")
 	fs.StringVar(&p.nodes, "nodes", "", "`FILE` of the nodes to score: .npy of numbers, or text with one number or name a line (default: all nodes)")
 	fs.BoolVar(&p.logits, "logits", false, "write logits instead of probabilities (softmax over classes, sigmoid of tasks)")
@@ -120,9 +123,9 @@ func (p *prediction) check() error {
 		return usagef("--top needs --out FILE.csv: a .npy file holds probabilities alone")
 	case p.layer > 0 && (p.top > 0 || p.logits || p.correct):
 		return usagef("--layer writes the output of a layer: leave out --top, --logits and --correct-and-smooth")
-	case p.logits && (p.correct || len(p.run.dirs) > 1):
+	case p.logits && (p.correct || len(p.runs.dirs) > 1):
 		return usagef("--logits needs one --run, and no --correct-and-smooth: both give probabilities")
-	case p.layer > 0 && len(p.run.dirs) > 1:
+	case p.layer > 0 && len(p.runs.dirs) > 1:
 		return usagef("--layer needs one --run: the columns of two runs do not correspond")
 	}
 	return nil
@@ -136,28 +139,28 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	if _, err := os.Stat(filepath.Dir(p.out)); err != nil {
 		return nil, fmt.Errorf("predictions cannot be saved: %w", err)
 	}
-	runs, err := p.run.open(ctx)
+	runs, err := p.runs.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := runs[0]
-	defer limit(r.model.Bound)()
+	defer limit(r.Model.Bound)()
 	runs.showProgress(notes)
-	if n := r.data.Labels.Outputs(); p.top > n {
+	if n := r.Data.Labels.Outputs(); p.top > n {
 		return nil, fmt.Errorf("--top %d: the model has %d classes or tasks", p.top, n)
 	}
 	runs.noteOtherData(notes)
-	nodes, err := p.readNodes(ctx, r.data)
+	nodes, err := p.readNodes(ctx, r.Data)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	t := &predictionTable{data: r.data, nodes: nodes, top: p.top, columns: r.data.Labels.Outputs(), kind: "probabilities"}
+	t := &predictionTable{data: r.Data, nodes: nodes, top: p.top, columns: r.Data.Labels.Outputs(), kind: "probabilities"}
 	var chosen *score.CorrectSmooth
 	switch {
 	case p.layer > 0:
 		t.kind = "hidden"
-		t.scores, t.columns, err = r.hidden(ctx, nodes, p.layer)
+		t.scores, t.columns, err = hidden(ctx, r, nodes, p.layer)
 	case p.correct:
 		t.scores, chosen, err = runs.corrected(ctx, nodes)
 	case len(runs) > 1:
@@ -165,7 +168,7 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		t.scores, err = runs.probabilities(ctx, nodes)
 	default:
 		t.logits = true
-		t.scores, err = r.logits(ctx, nodes)
+		t.scores, err = logits(ctx, r, nodes)
 		if p.logits {
 			t.kind = "logits"
 		}
@@ -185,8 +188,8 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		return nil, fmt.Errorf("predictions could not be saved: %w", err)
 	}
 	return &predictResult{
-		RunDir: r.dir, RunDirs: runs.several(), Dataset: r.options.Data, Out: p.out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, Device: r.options.Device,
-		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()), CorrectSmooth: chosen,
+		RunDir: r.Dir, RunDirs: runs.several(), Dataset: r.Plan.Data, Out: p.out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, Device: r.Plan.Device,
+		WallS: finite.Measured(time.Since(start).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()), CorrectSmooth: chosen,
 	}, nil
 }
 
@@ -203,7 +206,7 @@ func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) ([]int3
 		ids, err = readNodeArray(ctx, p.nodes)
 	} else {
 		var list *nodeLines
-		list, err = unlessDone(ctx, func() (*nodeLines, error) { return readNodeLines(p.nodes, data.NodeNames) })
+		list, err = run.UnlessDone(ctx, func() (*nodeLines, error) { return readNodeLines(p.nodes, data.NodeNames) })
 		if err == nil {
 			ids = list.ids
 		}

@@ -2,19 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/mpi"
-	"github.com/gcn-layerwise/gcn/train"
 )
 
 // sharesWork is the annotation of commands that share their work between MPI's ranks.
@@ -96,143 +91,4 @@ func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, all
 	}
 	w.Abort(code)
 	return code
-}
-
-// follows reports whether this process is a rank other than 0.
-func (j *trainJob) follows() bool { return j.world != nil && j.world.Rank() > 0 }
-
-// dealsRuns reports whether each rank trains whole runs of --runs by itself.
-func (j *trainJob) dealsRuns() bool {
-	return j.world != nil && j.world.Size() > 1 && j.Runs > 1 && j.Micro == 1
-}
-
-// agreeOnOptions fills in the options. Rank 0 does so as a process alone, and the others
-// take its options, because only rank 0 may be able to read the run's folder.
-func (j *trainJob) agreeOnOptions(ctx context.Context) error {
-	if j.world == nil || j.world.Size() == 1 {
-		return j.fillAndWeigh(ctx)
-	}
-	var text []byte
-	if !j.follows() {
-		if err := j.fillAndWeigh(ctx); err != nil {
-			return err
-		}
-		options := j.severalConfig()
-		options["partition"] = j.Partition
-		var err error
-		if j.dealsRuns() {
-			if j.Out == "" {
-				if j.Out, err = newRunDir(j.trainOptions, j.methodName(), time.Now()); err != nil {
-					return err
-				}
-			}
-			options["out"] = j.Out
-		}
-		if text, err = json.Marshal(options); err != nil {
-			return err
-		}
-	}
-	text, err := train.Broadcast(ctx, j.world, text)
-	if err != nil || !j.follows() {
-		return err
-	}
-	values, err := parseConfig(text)
-	if err != nil {
-		return fmt.Errorf("the options from rank 0: %w", err)
-	}
-	options := &config{path: "the options from rank 0", values: values}
-	if err := options.apply(j.fs, "out"); err != nil {
-		return err
-	}
-	if j.EvalEvery == autoInterval { // rank 0 may resume a run that has chosen
-		if err := options.set(j.fs, "eval-every"); err != nil {
-			return err
-		}
-	}
-	j.auto, j.Auto = j.Auto, false
-	return j.check(j.fs)
-}
-
-// agreeOnSamples chooses the samples if they are auto, and leaves a default method that keeps
-// too much. Rank 0 does so, and the others take its method, samples and control.
-func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) error {
-	var chosen struct {
-		Chosen        bool
-		Method        string
-		Samples       intList
-		ExactInput    bool
-		DropoutNoise  string
-		ControlLinear bool
-	}
-	if !j.follows() {
-		method := j.Method
-		if j.auto {
-			if err := j.adviseSamples(ctx, data); err != nil {
-				return err
-			}
-			if err := j.fillOwnParts(j.fs); err != nil { // of the method chosen
-				return err
-			}
-		} else if err := j.leaveHistories(data, mostHistoryBytes); err != nil {
-			return err
-		}
-		if j.world == nil || j.world.Size() == 1 {
-			return nil
-		}
-		chosen.Chosen, chosen.Method, chosen.Samples, chosen.ExactInput = j.auto || j.Method != method, j.Method, j.Samples, j.ExactInput
-		chosen.DropoutNoise, chosen.ControlLinear = j.DropoutNoise, j.ControlLinear
-	}
-	text, err := json.Marshal(chosen)
-	if err != nil {
-		return err
-	}
-	if text, err = train.Broadcast(ctx, j.world, text); err != nil || !j.follows() {
-		return err
-	}
-	if err := json.Unmarshal(text, &chosen); err != nil {
-		return fmt.Errorf("the samples from rank 0: %w", err)
-	}
-	if chosen.Chosen || j.auto { // rank 0 may have taken them from the run to resume
-		j.Method, j.Samples, j.ExactInput = chosen.Method, chosen.Samples, chosen.ExactInput
-		j.DropoutNoise, j.ControlLinear = chosen.DropoutNoise, chosen.ControlLinear
-	}
-	return nil
-}
-
-// follow trains with rank 0, or this rank's share of the runs.
-func (j *trainJob) follow(ctx context.Context, data *datasets.Data) error {
-	if j.dealsRuns() {
-		return j.trainShare(ctx, data)
-	}
-	j.Resume, j.Overwrite = false, false
-	for i := range j.Runs {
-		if _, err := j.trainOnce(ctx, data, "", j.Seed+uint64(i), "", nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// trainShare trains the runs of this rank after rank 0 has prepared their folder.
-func (j *trainJob) trainShare(ctx context.Context, data *datasets.Data) error {
-	if err := j.world.Barrier(ctx); err != nil {
-		return err
-	}
-	for i := j.world.Rank(); i < j.Runs; i += j.world.Size() {
-		seed := j.Seed + uint64(i)
-		if _, err := j.trainOnce(ctx, data, filepath.Join(j.Out, seedFolder(seed)), seed, "", nil); err != nil {
-			return err
-		}
-	}
-	return j.world.Barrier(ctx)
-}
-
-// hosts returns the number of hosts of the ranks.
-func hosts(w *mpi.World) int {
-	var names []string
-	for rank := range w.Size() {
-		names = append(names, w.Host(rank))
-	}
-	slices.Sort(names)
-	return len(slices.Compact(names))
 }

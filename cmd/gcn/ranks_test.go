@@ -85,7 +85,7 @@ func testRanks(t *testing.T, gcn string) {
 
 func ranksLine(more ...string) []string {
 	return append([]string{"train", "--data", "synth:demo?nodes=2000&edges=10000", "--hidden", "16", "--batch", "64", "--micro", "4",
-		"--patience", "0", "--eval-every", "5", "--schedule", "none", "--warm-up", "0"}, more...)
+		"--patience", "0", "--eval-every", "5", "--schedule", "none?warm-up=0"}, more...)
 }
 
 // testRanksBits compares the parameters of 1 to 4 ranks with a process alone, with all data on
@@ -107,14 +107,14 @@ func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
 		"ladies-flat-debiased --samples 64,64",
 		"fastgcn-flat-debiased --samples 64,64",
 		"labor --samples 2,2",
-		"ladies-cv --samples 64 --control-every 3",
+		"ladies-cv?every=3 --samples 64",
 		"full",
 	} {
 		line := append(strings.Fields("train --data store:demo.store --hidden 16 --batch 64 --micro 4 --patience 0 --eval-every 3 --max-batches 5 --method"), strings.Fields(options)...)
 		method, _, _ := strings.Cut(options, " ")
 		want[method] = scores.FindString(succeed(t, append(line, "-q", "--json", "--out", method)...).stdout)
 		for n := 1; n <= 4; n++ {
-			for k, partition := range []string{partitionNone, partitionFeatures, partitionAll} {
+			for k, partition := range []string{"none", "features", "all"} {
 				if n != 1+(m+k)%4 && !longtest.Wanted() {
 					continue // another number of ranks for each method and partition
 				}
@@ -160,7 +160,7 @@ func checkRanksResult(t *testing.T, run string, result []byte, messages string, 
 	var texts []string
 	if n > 1 {
 		fields = append(fields, `"comm_ms_per_step":[0-9.]+,`, `"imbalance":[1-9][0-9.]*[,}]`, `"exchange_bytes_per_step":[1-9]`)
-		if partition != partitionNone {
+		if partition != "none" {
 			fields = append(fields, `"held_share":0\.`, `"partition":"`+partition)
 			texts = []string{"each holds about", "an update: each rank sends"}
 		}
@@ -324,7 +324,7 @@ func testRanksRevision(t *testing.T, gcn, source string, l mpiLauncher) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	for _, partition := range []string{partitionNone, partitionAll} {
+	for _, partition := range []string{"none", "all"} {
 		script := fmt.Sprintf("if [ $%s = 1 ]; then gcn=%s; else gcn=%s; fi; exec $gcn train --data 'synth:demo?nodes=500&edges=1000' --micro 2 --max-batches 1 --eval-every 5 --out %s --partition %s",
 			l.rank, other, gcn, partition, partition)
 		failTogether(t, l, 2, script, "rank 1 on ", "differs from rank 0 in its program")
@@ -394,8 +394,8 @@ func testRanksOverflow(t *testing.T, gcn string, l mpiLauncher) {
 	writeArray(t, "ring/train.npy", train)
 	writeArray(t, "ring/valid.npy", []int64{2950, 2951})
 	writeArray(t, "ring/test.npy", []int64{2960, 2961})
-	for _, partition := range []string{partitionNone, partitionFeatures, partitionAll} {
-		out := failTogether(t, l, 3, gcn+" train --data npy:ring --hidden 8 --samples 4,4 --batch 4 --micro 3 --max-batches 100000 --patience 0 --eval-every 5 --checkpoint-interval 0 --out "+partition+
+	for _, partition := range []string{"none", "features", "all"} {
+		out := failTogether(t, l, 3, gcn+" train --data npy:ring --hidden 8 --samples 4,4 --batch 4 --micro 3 --max-batches 100000 --patience 0 --eval-every 5 --config "+checkpoints(t, 0)+" --out "+partition+
 			" --partition "+partition, "rank 0 on ", "train: update ", "not finite")
 		if strings.Count(out, "not finite") != 1 {
 			t.Errorf("partition %s: more than one line of the loss\n%s", partition, out)
@@ -411,11 +411,11 @@ func testRanksOverflow(t *testing.T, gcn string, l mpiLauncher) {
 func testRanksEnded(t *testing.T, gcn string, l mpiLauncher) {
 	t.Chdir(t.TempDir())
 	random := rand.New(rand.NewPCG(2, 2))
-	for k, partition := range []string{partitionNone, partitionFeatures, partitionAll} {
-		if partition != partitionAll && !longtest.Wanted() {
+	for k, partition := range []string{"none", "features", "all"} {
+		if partition != "all" && !longtest.Wanted() {
 			continue
 		}
-		line := ranksLine("--samples", "64,64", "--checkpoint-interval", "1h", "-q", "--resume", "--partition", partition, "--out", partition)
+		line := ranksLine("--samples", "64,64", "--config", checkpoints(t, 3600), "-q", "--resume", "--partition", partition, "--out", partition)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		cmd := l.command(ctx, 2+k, append(append([]string{gcn}, line...), "--max-batches", "1000000")...)
@@ -455,15 +455,15 @@ func testRanksEnded(t *testing.T, gcn string, l mpiLauncher) {
 func TestRefusedWithMicro(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for options, words := range map[string]string{ // comma-separated
-		"--method vrgcn --samples 2,2 --micro 2":                 "--method vrgcn,another rank may have,--method ladies-cv",
-		"--method vrgcn --exact-input --samples 2 --micro 2":     "--method vrgcn,another rank may have,--method ladies-cv",
-		"--control rolling --samples 16,16 --micro 2":            "--control rolling,another rank may have,--control refresh",
-		"--control rolling --exact-input --samples 16 --micro 2": "--control rolling,another rank may have,--control refresh",
-		"--method mvs --samples 16 --micro 2":                    "--method mvs,another rank may have,--method ladies-cv",
-		"--method as-gcn --samples 16,16 --micro 2":              "learns from each mini-batch,another rank may have,ladies-flat-debiased",
-		"--seeds loss --samples 16,16 --micro 2":                 "--seeds loss,another rank may have,--seeds uniform",
-		"--seeds gradient --samples 16,16 --micro 2":             "--seeds gradient,another rank may have,--seeds uniform",
-		"--partition all --eval-every auto":                      "one rank alone,say a number",
+		"--method vrgcn --samples 2,2 --micro 2":                                        "--method vrgcn,another rank may have,--method ladies-cv",
+		"--method vrgcn --exact-input --samples 2 --micro 2":                            "--method vrgcn,another rank may have,--method ladies-cv",
+		"--method ladies-debiased?control=rolling --samples 16,16 --micro 2":            "control=rolling,another rank may have,--method ladies-cv",
+		"--method ladies-debiased?control=rolling --exact-input --samples 16 --micro 2": "control=rolling,another rank may have,--method ladies-cv",
+		"--method mvs --samples 16 --micro 2":                                           "--method mvs,another rank may have,--method ladies-cv",
+		"--method as-gcn --samples 16,16 --micro 2":                                     "learns from each mini-batch,another rank may have,ladies-flat-debiased",
+		"--seeds loss --samples 16,16 --micro 2":                                        "--seeds loss,another rank may have,--seeds uniform",
+		"--seeds gradient --samples 16,16 --micro 2":                                    "--seeds gradient,another rank may have,--seeds uniform",
+		"--partition all --eval-every auto":                                             "one rank alone,say a number",
 	} {
 		fail(t, exitUsage, strings.Split(words, ","), append(strings.Fields("train --data npy:/no/such/graph --max-batches 1 --out refused"), strings.Fields(options)...)...)
 	}
@@ -471,8 +471,8 @@ func TestRefusedWithMicro(t *testing.T) {
 
 // testRanksStopped stops a rank for good while it trains: the others name it.
 func testRanksStopped(t *testing.T, gcn string, l mpiLauncher) {
-	for _, partition := range []string{partitionNone, partitionAll} {
-		if partition != partitionAll && !longtest.Wanted() {
+	for _, partition := range []string{"none", "all"} {
+		if partition != "all" && !longtest.Wanted() {
 			continue
 		}
 		testRanksStoppedWith(t, gcn, l, partition)
@@ -530,10 +530,10 @@ func testRanksReproduce(t *testing.T, gcn string, l mpiLauncher) {
 func testRanksKilled(t *testing.T, gcn string, l mpiLauncher) {
 	longtest.Skip(t)
 	t.Chdir(t.TempDir())
-	line := ranksLine("--max-batches", "600", "--samples", "64,64", "--checkpoint-interval", "0", "-q", "--resume", "--out")
+	line := ranksLine("--max-batches", "600", "--samples", "64,64", "--config", checkpoints(t, 0), "-q", "--resume", "--out")
 	succeed(t, append(line, "whole")...)
 	random := rand.New(rand.NewPCG(1, 1))
-	partitions := []string{partitionNone, partitionFeatures, partitionAll}
+	partitions := []string{"none", "features", "all"}
 	ranks, kills, done, trained := 1, 0, 0, 0
 	for kills < 20 || done == 0 {
 		ranks = 1 + (ranks+random.IntN(3))%4 // another number

@@ -8,51 +8,46 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // TestRecipes reads each shipped recipe, and trains with it: its options are in the run's
 // config.json, and the run goes on without it.
 func TestRecipes(t *testing.T) {
 	t.Chdir(t.TempDir())
-	files, err := recipeFiles.ReadDir("recipes")
-	if err != nil || len(files) != len(recipes()) {
-		t.Fatalf("%d files for %d recipes, %v", len(files), len(recipes()), err)
-	}
 	small := []string{"--data", smallData, "--max-batches", "2", "--hidden", "16", "--batch", "64"}
-	for _, r := range recipes() {
+	for _, r := range run.Recipes() {
 		t.Run(r.Name, func(t *testing.T) {
 			if r.Source == "" || r.Differs == "" {
 				t.Errorf("source %q, differs %q", r.Source, r.Differs)
 			}
-			file, err := readRecipe(t.Context(), r.Name)
+			file, err := run.ReadRecipe(t.Context(), r.Name)
 			if err != nil {
-				t.Fatal(err)
-			}
-			if err := file.check(); err != nil {
 				t.Fatal(err)
 			}
 			out := succeed(t, append([]string{"train", "--recipe", r.Name, "--out", r.Name}, small...)...)
 			if n := strings.Count(out.stderr, "recipe "+r.Name+" sets --method "); n != 1 {
 				t.Errorf("the recipe is printed %d times:\n%s", n, out.stderr)
 			}
-			saved, err := readConfig(t.Context(), r.Name)
+			saved, err := run.ReadFile(t.Context(), r.Name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, v := range file.values {
-				if slices.Contains(small, "--"+v.flag) {
+			for _, v := range file.Values {
+				if slices.Contains(small, "--"+v.Flag()) {
 					continue
 				}
-				k := slices.IndexFunc(saved.values, func(s configValue) bool { return s.flag == v.flag })
+				k := slices.IndexFunc(saved.Values, func(s run.Value) bool { return s.Flag() == v.Flag() })
 				switch {
 				case k < 0:
-					t.Errorf("config.json has no %s", v.name)
-				case v.flag == "samples": // a number for each layer
-					if !strings.HasPrefix(saved.values[k].text, v.text+",") {
-						t.Errorf("config.json has samples %s", saved.values[k].text)
+					t.Errorf("config.json has no %s", v.Option)
+				case v.Flag() == "samples": // a number for each layer
+					if !strings.HasPrefix(saved.Values[k].Text, v.Text+",") {
+						t.Errorf("config.json has samples %s", saved.Values[k].Text)
 					}
-				case !sameText(saved.values[k].text, v.text):
-					t.Errorf("config.json has %s %s, want %s", v.name, saved.values[k].text, v.text)
+				case !sameText(saved.Values[k].Text, v.Text):
+					t.Errorf("config.json has %s %s, want %s", v.Option, saved.Values[k].Text, v.Text)
 				}
 			}
 			succeed(t, "train", "--out", r.Name, "--resume", "-q")
@@ -67,15 +62,15 @@ func TestPaperRecipe(t *testing.T) {
 	protocol := map[string]string{
 		"method": "ladies-flat-debiased", "samples": "512", "batch": "512", "batches_per_epoch": "10", "max_batches": "1000", "eval_every": "10",
 		"patience": "200", "model": "program", "layers": "2", "hidden": "256", "activation": "elu", "dropout": "0.2", "classifier_dropout": "0.2",
-		"lr": "0.001", "schedule": "none", "warm_up": "0",
+		"lr": "0.001", "schedule": "none?warm-up=0",
 	}
-	file, err := readRecipe(t.Context(), "paper")
+	file, err := run.ReadRecipe(t.Context(), "paper")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, v := range file.values {
-		got[v.name] = v.text
+	for _, v := range file.Values {
+		got[v.Option] = v.Text
 	}
 	if !maps.Equal(got, protocol) {
 		t.Errorf("the recipe is %v, want %v", got, protocol)
@@ -85,17 +80,23 @@ func TestPaperRecipe(t *testing.T) {
 		"data": smallData, "samples": "512,512", "epochs": "0", "beta1": "0.9", "beta2": "0.999", "epsilon": "1e-8", "weight_decay": "0", "clip": "0",
 		"residual": "false", "layer_norm": "false", "device": "cpu", "seed": "1",
 	})
+	defaults := run.New()
+	for _, o := range run.Options(defaults) {
+		if _, there := protocol[o.Name]; !there {
+			protocol[o.Name] = o.Text(&defaults)
+		}
+	}
 	t.Chdir(t.TempDir())
 	succeed(t, "train", "-q", "--data", smallData, "--out", "recipe", "--recipe", "paper")
-	saved, err := readConfig(t.Context(), "recipe")
+	saved, err := run.ReadFile(t.Context(), "recipe")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range saved.values {
-		if want := protocol[v.name]; v.text != want && !slices.Contains(derivedFields, v.name) {
-			t.Errorf("config.json has %s %s, want %q", v.name, v.text, want)
+	for _, v := range saved.Values {
+		if want := protocol[v.Option]; v.Text != want {
+			t.Errorf("config.json has %s %s, want %q", v.Option, v.Text, want)
 		}
-		delete(protocol, v.name)
+		delete(protocol, v.Option)
 	}
 	if len(protocol) > 0 {
 		t.Errorf("config.json lacks %v", protocol)
@@ -121,7 +122,7 @@ func TestRecipeOrder(t *testing.T) {
 		{"--recipe r.json --config c.json --dropout 0.1", "sets --hidden 24 --layers 3 --samples 4096\n", []string{"lr 0.02", "dropout 0.1", "hidden 24"}},
 		{"--recipe r.json --method neighbor", "sets --lr 0.03 --dropout 0.4 --hidden 24 --layers 3\n", []string{"method neighbor", "samples 2,2,2"}},
 		{"--recipe r.json --method ladies", "--samples 4096\n", []string{"method ladies", "samples 4096,4096,4096"}},
-		{"--recipe ogb-arxiv-gcn-sampled --draw poisson --hidden 8", "sets --samples 4096 ", []string{"draw poisson", "layers 3", "samples 4096,4096,4096"}},
+		{"--recipe ogb-arxiv-gcn-sampled --method ladies?draw=poisson --hidden 8", "sets --samples 4096 ", []string{"method ladies?draw=poisson", "layers 3", "samples 4096,4096,4096"}},
 		{"--recipe tuned-arxiv-gcn --method full --hidden 8", "sets --batches-per-epoch 0 ", []string{"method full", "layers 5"}},
 		{"--recipe r.json --lr 0.1 --dropout 0.1 --hidden 8 --layers 1 --samples 8", "sets no option that is not set already\n", []string{"lr 0.1", "method ladies-flat-debiased"}},
 	} {
@@ -129,13 +130,13 @@ func TestRecipeOrder(t *testing.T) {
 		if !strings.Contains(out.stderr, c.prints) {
 			t.Errorf("%s: no %q in\n%s", c.more, c.prints, out.stderr)
 		}
-		saved, err := readConfig(t.Context(), "run")
+		saved, err := run.ReadFile(t.Context(), "run")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var words []string
-		for _, v := range saved.values {
-			words = append(words, v.flag+" "+v.text)
+		for _, v := range saved.Values {
+			words = append(words, v.Flag()+" "+v.Text)
 		}
 		all := "," + strings.Join(words, ",") + ","
 		for _, want := range c.want {
@@ -154,10 +155,10 @@ func TestRecipeNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := succeed(t, "recipes").stdout
 	list := object(t, succeed(t, "recipes", "--json"))["recipes"].([]any)
-	if len(list) != len(recipes()) {
-		t.Errorf("%d recipes, want %d", len(list), len(recipes()))
+	if len(list) != len(run.Recipes()) {
+		t.Errorf("%d recipes, want %d", len(list), len(run.Recipes()))
 	}
-	for k, r := range recipes() {
+	for k, r := range run.Recipes() {
 		for _, want := range []string{r.Name + " ", r.Source + "\n", r.Differs + "\n", " --method "} {
 			if !strings.Contains(text, want) {
 				t.Errorf("no %q in\n%s", want, text)
@@ -170,9 +171,9 @@ func TestRecipeNames(t *testing.T) {
 	writeFile(t, "r.json", []byte("{\n\"hiden\": 3}"))
 	writeFile(t, "wrong.json", []byte(`{"lr": -1}`))
 	writeFile(t, "c.json", []byte(`{"recipe": "paper"}`))
-	fail(t, exitUsage, append(recipeNames(), "did you mean tuned-arxiv-gcn?", "JSON file"), "train", "--recipe", "tuned-arxiv-gnc")
+	fail(t, exitUsage, append(run.RecipeNames(), "did you mean tuned-arxiv-gcn?", "JSON file"), "train", "--recipe", "tuned-arxiv-gnc")
 	fail(t, exitUsage, []string{"r.json:2", "did you mean hidden?"}, "train", "--recipe", "r.json")
-	fail(t, exitUsage, []string{"wrong.json: --lr -1"}, "train", "--recipe", "wrong.json", "--data", smallData)
+	fail(t, exitUsage, []string{"wrong.json:1: --lr -1"}, "train", "--recipe", "wrong.json", "--data", smallData)
 	fail(t, exitUsage, []string{"c.json:1", "option of the command line only"}, "train", "--config", "c.json")
 	fail(t, exitFailed, []string{"missing.json"}, "train", "--recipe", "missing.json")
 }

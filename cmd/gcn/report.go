@@ -12,6 +12,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/report"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
@@ -91,7 +92,7 @@ func (j *reportJob) do(w io.Writer, dirs []string) error {
 	if err := printLine(w, "%s in %s", text, j.out); err != nil || j.tensorboard == "" {
 		return err
 	}
-	return printLine(w, "event files in %s: tensorboard --logdir %s", j.tensorboard, shellWord(j.tensorboard))
+	return printLine(w, "event files in %s: tensorboard --logdir %s", j.tensorboard, run.ShellWord(j.tensorboard))
 }
 
 // comparedRow is a row of the JSON object. Scores and milliseconds are means over the runs.

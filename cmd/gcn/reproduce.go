@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/internal/reproduce"
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // reproduction is one execution of "gcn reproduce".
@@ -69,7 +70,7 @@ launcher share the cells; --cells then needs a file system in common.`,
 	r.flags(cmd.Flags())
 	addJSONFlag(cmd, &r.asJSON)
 	complete(cmd, "data", dataSpecs)
-	complete(cmd, "methods", methodNames)
+	complete(cmd, "methods", run.MethodNames)
 	return cmd
 }
 
@@ -186,7 +187,7 @@ func (r *reproduction) stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Dir))}
+	return run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Dir))}
 }
 
 // commandLine is the command with the flags that were set, without those that do not
@@ -195,7 +196,7 @@ func (r *reproduction) commandLine(cmd *cobra.Command) string {
 	words := []string{"gcn", "reproduce", reproduceAll}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains([]string{"out", "cells", "compute", "json", "quiet", "cache", "mirror", "offline", "rank-timeout"}, f.Name) {
-			words = append(words, "--"+f.Name, shellWord(f.Value.String()))
+			words = append(words, "--"+f.Name, run.ShellWord(f.Value.String()))
 		}
 	})
 	return strings.Join(words, " ")
@@ -230,5 +231,5 @@ func oneOfWords(arg string, words []string) error {
 	if slices.Contains(words, arg) {
 		return nil
 	}
-	return usagef("%q%s; there are: %s", arg, didYouMean(arg, words), strings.Join(words, ", "))
+	return usagef("%q%s; there are: %s", arg, run.DidYouMean(arg, words), strings.Join(words, ", "))
 }

@@ -6,123 +6,15 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/gcn-layerwise/gcn/run"
 )
 
-// result is the result of a training run: --json prints it, and the run's folder
-// holds it in result.json.
-type result struct {
-	Dataset    string  `json:"dataset"`
-	Method     string  `json:"method"`
-	Samples    intList `json:"samples"` // empty if the method has no sample size
-	ExactInput bool    `json:"exact_input,omitempty"`
-	Conv       string  `json:"conv,omitempty"` // gat; empty: gcn
-	Metric     string  `json:"metric"`
-	BestValid  number  `json:"best_valid"`
-	Test       number  `json:"test"` // of the weights that did best on the validation nodes
-	Batches    int     `json:"batches"`
-	BestBatch  int     `json:"best_batch"`
-	Falls      int     `json:"falls,omitempty"` // of the step size: of --schedule plateau, or whole cosines
-	Stop       string  `json:"stop,omitempty"`  // why the run ended; empty for several runs
-	Seed       uint64  `json:"seed"`
-	Micro      int     `json:"micro"` // mini-batches of an update
-	Parameters int     `json:"parameters"`
-	StateBytes int64   `json:"state_bytes,omitempty"` // of activations and scores kept from step to step
-	InputBytes int64   `json:"input_bytes,omitempty"` // of P·X with exact input
-	TrainMS    number  `json:"train_ms_per_batch"`
-	SamplingMS number  `json:"sampling_ms_per_batch"`
-	WaitMS     number  `json:"wait_ms_per_batch"` // of training for the samplers
-	EvalS      number  `json:"eval_s"`
-	RefreshS   number  `json:"refresh_s,omitempty"` // of kept activations
-	WallS      number  `json:"wall_s"`
-	PeakRSS    number  `json:"peak_rss_mb"`
-	BLAS       string  `json:"blas"`
-	Device     string  `json:"device"`
-	RunDir     string  `json:"run_dir"`
-
-	// With --eval-samples: the numbers of nodes that were scored in place of all, and the
-	// standard errors of the two scores. With --runs the errors are of the mean.
-	EvalSamples int    `json:"eval_samples,omitempty"`
-	ValidSample int    `json:"valid_sample,omitempty"` // 0: all nodes
-	TestSample  int    `json:"test_sample,omitempty"`
-	BestSE      number `json:"best_valid_se,omitempty"`
-	TestSE      number `json:"test_se,omitempty"`
-
-	// Of a run on the ranks of an MPI launcher.
-	Ranks     int    `json:"ranks,omitempty"`
-	Hosts     int    `json:"hosts,omitempty"`
-	CommMS    number `json:"comm_ms_per_step,omitempty"` // of an update
-	Imbalance number `json:"imbalance,omitempty"`        // the slowest rank's time for its mini-batches, over the mean
-
-	ExchangeBytes number `json:"exchange_bytes_per_step,omitempty"` // that rank 0 sends in an update
-	Partition     string `json:"partition,omitempty"`
-	HeldShare     number `json:"held_share,omitempty"` // of graph and features, that rank 0 has held at most
-
-	// With --runs, the scores and milliseconds above are means over the runs,
-	// batches and seconds are sums, and the seed is the first run's.
-	Runs     []result `json:"runs,omitempty"`
-	TestMean *number  `json:"test_mean,omitempty"`
-	TestStd  *number  `json:"test_std,omitempty"` // unbiased: divided by runs-1
-	TestSem  *number  `json:"test_sem,omitempty"` // test_std / √runs
-}
-
-// summarize puts several runs into one result.
-func summarize(runs []result, dir string) result {
-	sum := runs[0]
-	sum.RunDir, sum.Runs = dir, runs
-	sum.Batches, sum.WallS, sum.EvalS, sum.RefreshS = 0, 0, 0, 0
-	for _, r := range runs {
-		sum.Batches += r.Batches
-		sum.WallS += r.WallS
-		sum.EvalS += r.EvalS
-		sum.RefreshS += r.RefreshS
-		sum.PeakRSS = max(sum.PeakRSS, r.PeakRSS)
-	}
-	mean := func(of func(result) number) number {
-		m, _ := meanStd(runs, of)
-		return m
-	}
-	sum.BestValid = mean(func(r result) number { return r.BestValid })
-	for _, ms := range []func(*result) *number{
-		func(r *result) *number { return &r.TrainMS },
-		func(r *result) *number { return &r.SamplingMS },
-		func(r *result) *number { return &r.WaitMS },
-		func(r *result) *number { return &r.CommMS },
-		func(r *result) *number { return &r.Imbalance },
-	} {
-		*ms(&sum) = measured(float64(mean(func(r result) number { return *ms(&r) })))
-	}
-	// Each run draws a sample of its own.
-	for _, se := range []func(*result) *number{func(r *result) *number { return &r.BestSE }, func(r *result) *number { return &r.TestSE }} {
-		square := mean(func(r result) number { return *se(&r) * *se(&r) })
-		*se(&sum) = number(math.Sqrt(float64(square) / float64(len(runs))))
-	}
-	testMean, testStd := meanStd(runs, func(r result) number { return r.Test })
-	testSem := testStd / number(math.Sqrt(float64(len(runs))))
-	sum.Test = testMean
-	sum.TestMean, sum.TestStd, sum.TestSem = &testMean, &testStd, &testSem
-	sum.BestBatch = int(math.Round(float64(mean(func(r result) number { return number(r.BestBatch) }))))
-	sum.Stop = ""
-	return sum
-}
-
-// meanStd returns the mean and the unbiased standard deviation, NaN for a single
-// run.
-func meanStd(runs []result, of func(result) number) (mean, std number) {
-	n := number(len(runs))
-	for _, r := range runs {
-		mean += of(r) / n
-	}
-	var squares number
-	for _, r := range runs {
-		squares += (of(r) - mean) * (of(r) - mean)
-	}
-	return mean, number(math.Sqrt(float64(squares / (n - 1))))
-}
-
-func (r *result) print(w io.Writer) error {
+// printResult prints the table of a result.
+func printResult(w io.Writer, r *run.Result) error {
 	t := newTable(false)
 	t.row("dataset", r.Dataset)
-	method := methodText(r.Method, r.Samples)
+	method := run.MethodText(r.Method, r.Samples)
 	if r.ExactInput {
 		method += ", exact input"
 	}
@@ -147,7 +39,7 @@ func (r *result) print(w io.Writer) error {
 		t.row("seeds", fmt.Sprintf("%d to %d", r.Seed, r.Runs[len(r.Runs)-1].Seed))
 	}
 	t.row("parameters", thousands(int64(r.Parameters)))
-	if text := r.kept(); text != "" {
+	if text := keptText(r); text != "" {
 		t.row("state", text)
 	}
 	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
@@ -168,7 +60,7 @@ func (r *result) print(w io.Writer) error {
 		}
 		t.row("ranks", text)
 	}
-	t.row("spent on", r.spent())
+	t.row("spent on", spentText(r))
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
 	t.row("saved in", r.RunDir)
 	return t.print(w)
@@ -182,8 +74,8 @@ func estimated(se number, nodes int) string {
 	return fmt.Sprintf(" ± %s (standard error), estimated from a sample of %s nodes", formatScore(se), thousands(int64(nodes)))
 }
 
-// kept says how much data training reads from step to step beside the parameters.
-func (r *result) kept() string {
+// keptText says how much data training reads from step to step beside the parameters.
+func keptText(r *run.Result) string {
 	var parts []string
 	if r.StateBytes > 0 {
 		parts = append(parts, fmt.Sprintf("%.1f MB kept from step to step", float64(r.StateBytes)/1e6))
@@ -194,8 +86,8 @@ func (r *result) kept() string {
 	return strings.Join(parts, ", ")
 }
 
-// spent says where the wall-clock time went.
-func (r *result) spent() string {
+// spentText says where the wall-clock time went.
+func spentText(r *run.Result) string {
 	steps, wait := float64(r.TrainMS)*float64(r.Batches)/1e3, float64(r.WaitMS)*float64(r.Batches)/1e3
 	rest := max(float64(r.WallS)-steps-wait-float64(r.EvalS)-float64(r.RefreshS), 0)
 	refresh := ""
@@ -205,7 +97,7 @@ func (r *result) spent() string {
 	return fmt.Sprintf("steps %.2f s, waiting for samples %.2f s, evaluation %.2f s%s, test and files %.2f s", steps, wait, r.EvalS, refresh, rest)
 }
 
-func testScores(runs []result) string {
+func testScores(runs []run.Result) string {
 	words := make([]string, len(runs))
 	for i, r := range runs {
 		words[i] = formatScore(r.Test)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/mpi"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -35,11 +36,11 @@ func usagef(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
 
-// run executes one command line and returns the process's exit code. Results go
+// execute runs one command line and returns the process's exit code. Results go
 // to stdout; progress and the error, one line, go to stderr. When ctx ends, or
-// the reader of an output pipe closes it, training saves a checkpoint and run
+// the reader of an output pipe closes it, training saves a checkpoint and execute
 // returns exitInterrupted. Of several MPI ranks only rank 0 prints more than errors.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	output, messages := &stream{w: stdout, closed: stop}, &stream{w: stderr, closed: stop}
@@ -68,7 +69,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // ending returns the exit code and the message of a command that ended with err. failed is
 // the error of writing to standard output.
 func ending(ctx context.Context, command *cobra.Command, err, failed error, started bool) (code int, message string) {
-	var usage usageError
+	var option *run.OptionError
+	usage := errors.As(err, new(usageError)) || errors.As(err, &option) && !option.Saved
 	switch {
 	case err == nil:
 		return exitDone, ""
@@ -77,10 +79,10 @@ func ending(ctx context.Context, command *cobra.Command, err, failed error, star
 			return exitFailed, "" // the reader closed the pipe
 		}
 		return exitFailed, oneLine(fmt.Errorf("standard output: %w", failed))
-	case errors.As(err, &usage) || !started:
+	case usage || !started:
 		return exitUsage, oneLine(fmt.Errorf("%w (see %s --help)", err, command.CommandPath()))
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		if !errors.As(err, new(interrupted)) {
+		if !errors.As(err, new(run.Interrupted)) {
 			return exitInterrupted, "interrupted"
 		}
 		return exitInterrupted, oneLine(err)
@@ -198,7 +200,7 @@ func subcommandOnly(cmd *cobra.Command, args []string) error {
 	if len(names) == 0 {
 		return usagef("%s has no command %q", cmd.CommandPath(), args[0])
 	}
-	return usagef("unknown command %q%s; there are: %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
+	return usagef("unknown command %q%s; there are: %s", args[0], run.DidYouMean(args[0], names), strings.Join(names, ", "))
 }
 
 // noArguments refuses positional arguments, and says where a SPEC or a number belongs.
@@ -210,9 +212,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if _, err := strconv.Atoi(arg); err == nil {
 		advice = ": separate the numbers of an option by commas"
 	} else if info, err := os.Stat(arg); err == nil && info.IsDir() && cmd.Flags().Lookup("run") != nil {
-		advice = ", did you mean --run " + shellWord(arg) + "?"
+		advice = ", did you mean --run " + run.ShellWord(arg) + "?"
 	} else if cmd.Flags().Lookup("data") != nil && datasets.CheckSpec(arg, datasets.Options{}) == nil {
-		advice = ", did you mean --data " + shellWord(arg) + "?"
+		advice = ", did you mean --data " + run.ShellWord(arg) + "?"
 	}
 	return usagef("%s takes no arguments, got %q%s", cmd.CommandPath(), arg, advice)
 }

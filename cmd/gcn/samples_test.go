@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -44,7 +45,7 @@ func TestSamplesAuto(t *testing.T) {
 	if method != advice.Method || !reflect.DeepEqual(samples, advice.Samples) || exact != advice.ExactInput || !exact {
 		t.Errorf("trained with %s %v, exact input %v, the advice is %+v", method, samples, exact, advice)
 	}
-	if !strings.Contains(out.stderr, "--samples auto: "+methodText(method, samples)) || !strings.Contains(out.stderr, "candidates for 200 mini-batches") {
+	if !strings.Contains(out.stderr, "--samples auto: "+run.MethodText(method, samples)) || !strings.Contains(out.stderr, "candidates for 200 mini-batches") {
 		t.Errorf("the command does not say what it took: %s", out.stderr)
 	}
 	if out := succeed(t, append(line, "30")...); strings.Contains(out.stderr, "measuring") || !strings.Contains(out.stdout, "30 (--max-batches)") {
@@ -74,10 +75,10 @@ func TestSamplesAuto(t *testing.T) {
 	succeed(t, append(tiny, "5")...)
 	succeed(t, "eval", "--run", "tiny")
 	for words, args := range map[string][]string{
-		"not for vrgcn":        {"train", "--method", "vrgcn"},
-		"a method by its name": {"train", "--flat"},
-		"is for gcn train":     {"bench", "train"},
-		"not a whole number":   {"bench", "sampling"},
+		"not for vrgcn":      {"train", "--method", "vrgcn"},
+		"without keys":       {"train", "--method", "ladies?flat=1"},
+		"is for gcn train":   {"bench", "train"},
+		"not a whole number": {"bench", "sampling"},
 	} {
 		fail(t, exitUsage, []string{"--samples", words}, append(args, "--samples", "auto")...)
 	}
@@ -100,7 +101,8 @@ func TestFewSamples(t *testing.T) {
 func TestSeeds(t *testing.T) {
 	t.Chdir(t.TempDir())
 	small := []string{"train", "--data", "synth:demo?nodes=1000&edges=5000", "--batch", "64", "--max-batches", "30", "--hidden", "16", "-q"}
-	succeed(t, append(small, "--seeds", "gradient", "--seeds-every", "5", "--out", "a")...)
+	writeFile(t, "every.json", []byte(`{"seeds_every": 5}`))
+	succeed(t, append(small, "--seeds", "gradient", "--config", "every.json", "--out", "a")...)
 	succeed(t, "train", "-q", "--config", "a/config.json", "--out", "b")
 	succeed(t, append(small, "--out", "uniform")...)
 	read := func(path string) string {
@@ -113,22 +115,17 @@ func TestSeeds(t *testing.T) {
 	if read("a/best.ckpt") != read("b/best.ckpt") || !strings.Contains(read("a/config.json"), `"seeds": "gradient"`) {
 		t.Error("the configuration gives another run")
 	}
-	if strings.Contains(read("uniform/config.json"), "seeds") {
-		t.Error("a run with uniform batches has a new field")
-	}
-	succeed(t, append(small, "--seeds", "loss", "--seeds-every", "5", "--runs", "2", "--out", "two", "--resume")...)
-	succeed(t, append(small, "--seeds", "loss", "--seeds-every", "5", "--runs", "2", "--out", "two", "--resume")...)
-	fail(t, exitFailed, []string{"seeds"}, append(small, "--seeds", "gradient", "--seeds-every", "5", "--runs", "2", "--out", "two", "--resume")...)
+	succeed(t, append(small, "--seeds", "loss", "--config", "every.json", "--runs", "2", "--out", "two", "--resume")...)
+	succeed(t, append(small, "--seeds", "loss", "--config", "every.json", "--runs", "2", "--out", "two", "--resume")...)
+	fail(t, exitFailed, []string{"seeds"}, append(small, "--seeds", "gradient", "--config", "every.json", "--runs", "2", "--out", "two", "--resume")...)
 	for words, args := range map[string][]string{
-		"--seeds \"losss\"":              {"--seeds", "losss"},
-		"--seeds-every is for":           {"--seeds-every", "5"},
-		"--seeds-every 0: want at least": {"--seeds", "loss", "--seeds-every", "0"},
-		"one mini-batch of an epoch":     {"--seeds", "loss", "--batches-per-epoch", "0"},
+		"--seeds losss":              {"--seeds", "losss"},
+		"one mini-batch of an epoch": {"--seeds", "loss", "--batches-per-epoch", "0"},
 	} {
 		fail(t, exitUsage, []string{words}, append([]string{"train"}, args...)...)
 	}
 	for _, m := range samplers.Methods() { // by its field, and by its sampler
-		args := append(small, "--seeds", "loss", "--seeds-every", "2", "--max-batches", "2", "--method", m.Name, "--out", "all/"+m.Name)
+		args := append(small, "--seeds", "loss", "--config", "every.json", "--max-batches", "2", "--method", m.Name, "--out", "all/"+m.Name)
 		if m.OwnOutputs() {
 			fail(t, exitUsage, []string{"--seeds loss", m.Name, "output nodes of its own"}, args...)
 		} else if out := gcn(t, args...); strings.Contains(out.stderr, "output nodes of its own") {

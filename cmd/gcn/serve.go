@@ -35,18 +35,18 @@ docs/serving.md describes requests, costs and how to run it as a service.`,
 			if dir == "" {
 				return usagef("--run is needed: the folder of a training run")
 			}
-			run, err := loadRun(cmd.Context(), dir, data, "cpu", nil)
+			opened, err := openRun(cmd.Context(), dir, data, "cpu", nil)
 			if err != nil {
 				return err
 			}
-			defer run.data.Close() // it was only read
-			server, err := serve.New(run.model, run.data, serve.Options{Log: filepath.Join(dir, serve.LogFile)})
+			defer opened.Data.Close() // it was only read
+			server, err := serve.New(opened.Model, opened.Data, serve.Options{Log: filepath.Join(dir, serve.LogFile)})
 			if err != nil {
 				return err
 			}
 			listener, err := net.Listen("tcp", address)
 			if err == nil {
-				say(cmd.ErrOrStderr(), "http://%s/nodes/%s, %d changes so far", listener.Addr(), run.data.NodeNames.At(0), server.Version())
+				say(cmd.ErrOrStderr(), "http://%s/nodes/%s, %d changes so far", listener.Addr(), opened.Data.NodeNames.At(0), server.Version())
 				err = server.Serve(cmd.Context(), listener)
 			}
 			if closed := server.Close(); err == nil {

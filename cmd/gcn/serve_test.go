@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/serve"
-	"github.com/gcn-layerwise/gcn/train"
 )
 
 // TestServe changes the graph of a run, and converts the changed data.
@@ -24,11 +24,11 @@ func TestServe(t *testing.T) {
 	if out := gcn(t, "serve", "--run", "run", "--listen", "localhost:99999"); out.code != 1 || !strings.Contains(out.stderr, "99999") {
 		t.Errorf("no address: %+v", out)
 	}
-	model, data, err := train.OpenRun(context.Background(), "run")
+	opened, err := run.Open(context.Background(), "run", run.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := serve.New(model, data, serve.Options{Log: filepath.Join("run", serve.LogFile)})
+	server, err := serve.New(opened.Model, opened.Data, serve.Options{Log: filepath.Join("run", serve.LogFile)})
 	if err != nil {
 		t.Fatal(err)
 	}

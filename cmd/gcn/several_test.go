@@ -126,7 +126,7 @@ func TestMovedRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ended := make(chan output, 1)
 	go func() {
-		ended <- gcnContext(t.Context(), trainArgs("--runs", "2", "--out", "r", "-q", "--max-batches", "500", "--patience", "0", "--checkpoint-interval", "0")...)
+		ended <- gcnContext(t.Context(), trainArgs("--runs", "2", "--out", "r", "-q", "--max-batches", "500", "--patience", "0", "--config", checkpoints(t, 0))...)
 	}()
 	for len(ended) == 0 {
 		if _, err := os.Stat("r/seed-1/last.ckpt"); err == nil {

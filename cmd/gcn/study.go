@@ -17,6 +17,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -60,7 +61,7 @@ func (o *studyOptions) flags(cmd *cobra.Command, oneLayer bool) {
 
 // dataFlag registers --data.
 func (o *studyOptions) dataFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.data, "data", defaultData, "data `SPEC`; see gcn datasets list")
+	cmd.Flags().StringVar(&o.data, "data", run.New().Data, "data `SPEC`; see gcn datasets list")
 	complete(cmd, "data", dataSpecs)
 }
 
@@ -102,11 +103,11 @@ func (o *studyOptions) open(ctx context.Context, fs *pflag.FlagSet) (*subject, e
 	if fs.Changed("data") {
 		spec = o.data
 	}
-	r, err := loadRun(ctx, strings.TrimSuffix(o.run, "/"), spec, "cpu", nil)
+	r, err := openRun(ctx, strings.TrimSuffix(o.run, "/"), spec, "cpu", nil)
 	if err != nil {
 		return nil, err
 	}
-	return &subject{spec: r.options.Data, data: r.data, model: r.model}, nil
+	return &subject{spec: r.Plan.Data, data: r.Data, model: r.Model}, nil
 }
 
 // product returns HW of the layer in the options: with the trained model, or with

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -71,7 +70,7 @@ P·X and P·(P·X).`,
 	fs.IntVar(&a.batch, "batch", 512, "training nodes per mini-batch")
 	fs.Float64Var(&a.target, "target", 1, "target of the error over the signal; 1 mostly trains about as well as no sampling")
 	fs.IntVar(&a.most, "max-samples", 8192, "largest sample size to consider")
-	fs.IntVar(&a.batches, "batches", adviceBatches, "mini-batches that each candidate is trained for; 0: none")
+	fs.IntVar(&a.batches, "batches", run.AdviceBatches, "mini-batches that each candidate is trained for; 0: none")
 	fs.Uint64Var(&a.seed, "seed", 1, "seed of all random decisions")
 	addJSONFlag(cmd, &a.asJSON)
 	return cmd
@@ -88,7 +87,7 @@ func (a *adviseStudy) check() error {
 }
 
 func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
-	o := studyOptions{data: defaultData, run: a.run, seed: a.seed}
+	o := studyOptions{data: run.New().Data, run: a.run, seed: a.seed}
 	if len(args) == 1 {
 		o.data = args[0]
 	}
@@ -104,7 +103,7 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 		what.Layers = len(s.model.Convolutions)
 		what.Products, err = trainedProducts(cmd.Context(), s.model, s.data)
 	} else {
-		what.Products, err = randomProduct(s.data, a.seed)
+		what.Products, err = run.RandomProduct(s.data, a.seed)
 	}
 	if err != nil {
 		return err
@@ -113,7 +112,7 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if a.batches > 0 && triable(s.data, what.Layers) {
+	if a.batches > 0 && run.Triable(s.data, what.Layers) {
 		trials, err := study.Trials{
 			Data: s.data, Candidates: study.DefaultCandidates(advice, what.Layers, a.batch, false),
 			Layers: what.Layers, Batch: a.batch, Batches: a.batches, Seed: a.seed,
@@ -150,12 +149,6 @@ func (a *adviseStudy) withoutConvolutions(ctx context.Context, data *datasets.Da
 	return err
 }
 
-// adviceBatches is the number of mini-batches of a trial.
-const adviceBatches = 200
-
-// triable reports whether trials can be trained and scored.
-func triable(data *datasets.Data, layers int) bool { return layers > 1 && len(data.Split.Valid) > 0 }
-
 // print writes the advice, its reasons and the command that follows it.
 func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) error {
 	t := newTable(false)
@@ -176,7 +169,7 @@ func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) error
 		}
 	}
 	if advice.NeedsNoGCN() {
-		err := printLine(w, "this graph may need no GCN: a perceptron on %s scores %.2f after as many mini-batches; see gcn study features --data %s", advice.Alone.Input, 100*advice.Alone.Valid, shellWord(s.spec))
+		err := printLine(w, "this graph may need no GCN: a perceptron on %s scores %.2f after as many mini-batches; see gcn study features --data %s", advice.Alone.Input, 100*advice.Alone.Valid, run.ShellWord(s.spec))
 		if err != nil {
 			return err
 		}
@@ -221,12 +214,12 @@ func (a *adviseStudy) printTrials(w io.Writer, s *subject, advice *study.Advice)
 		}
 	}
 	rolling := float64(study.RollingBytes(s.data.Laplacian(), layers, hidden)) / 1e6
-	return printLine(w, "vrgcn and --control rolling would keep histories of %.1f MB with --exact-input", rolling)
+	return printLine(w, "vrgcn and 'ladies-debiased?control=rolling' would keep histories of %.1f MB with --exact-input", rolling)
 }
 
 // trainLine returns the command that follows the advice.
 func trainLine(spec string, advice *study.Advice) string {
-	line := "gcn train --data " + shellWord(spec) + " --method " + advice.Method
+	line := "gcn train --data " + run.ShellWord(spec) + " --method " + advice.Method
 	samples := intList(advice.Samples)
 	if len(samples) > 0 {
 		line += " --samples " + samples.String()
@@ -250,15 +243,4 @@ func trainedProducts(ctx context.Context, model *layers.GCN, data *datasets.Data
 	})
 	slices.Reverse(products)
 	return products, err
-}
-
-// randomProduct returns HW of the features and a random weight. A few columns give
-// the norms to within some per cent.
-func randomProduct(data *datasets.Data, seed uint64) ([]*graph.Features, error) {
-	const columns = 64
-	x := data.Features
-	weight := make([]float32, x.Cols*columns)
-	layers.GlorotUniform(rand.New(samplers.NewSource(seed, 0, 0)), x.Cols, columns, weight, nil)
-	hw, err := study.Product(x, weight)
-	return []*graph.Features{hw}, err
 }

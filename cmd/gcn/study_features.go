@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -61,26 +61,26 @@ func (f *featuresStudy) do(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	s.noWeight = true
-	gcn, fs := new(trainOptions), pflag.NewFlagSet("gcn", pflag.ContinueOnError)
-	gcn.flags(fs)
-	if err := gcn.check(fs); err != nil {
+	gcn, err := run.New().Plan()
+	if err != nil {
 		return err
 	}
-	alone := study.FeaturesAlone{Data: s.data, Hops: f.hops, Runs: f.runs, Options: gcn.fitOptions(), AutoInterval: true, Trained: s.model}
+	alone := study.FeaturesAlone{Data: s.data, Hops: f.hops, Runs: f.runs, Options: gcn.Fit(), AutoInterval: true, Trained: s.model}
+	alone.Options.Config, alone.Options.CheckpointInterval = nil, 0
 	if s.model == nil {
 		alone.Model = func(ctx context.Context, seed uint64) (*layers.GCN, error) {
 			gcn.Seed = seed
-			return gcn.newModel(ctx, s.data)
+			return gcn.NewModel(ctx, s.data)
 		}
 	}
 	var shown progress
-	run := 0
+	count := 0
 	show := func(p train.Progress) {
 		if shown == nil || p.Batch == 1 { // another run
-			run++
+			count++
 			prefix := ""
 			if runs := f.runs * (len(f.hops) + 1); runs > 1 {
-				prefix = fmt.Sprintf("run %d of %d: ", run, runs)
+				prefix = fmt.Sprintf("run %d of %d: ", count, runs)
 			}
 			shown = newProgress(cmd.ErrOrStderr(), false, prefix)
 		}

@@ -310,7 +310,7 @@ func TestReproduceInterrupted(t *testing.T) {
 	args := []string{"reproduce", "table7", "--data", smallData, "--samples", "16,16", "--runs", "1", "--config", smallReproduction(t, "")}
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr := &cancelling{cancel: cancel}
-	if code := run(ctx, args, io.Discard, stderr); code != exitInterrupted {
+	if code := execute(ctx, args, io.Discard, stderr); code != exitInterrupted {
 		t.Fatalf("exit code %d: %s", code, &stderr.text)
 	}
 	if message := lastLine(stderr.text.String()); !strings.Contains(message, "interrupted; to go on, give the same command again: reproduced holds") {
@@ -351,7 +351,7 @@ func TestDegenerateStudies(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, text := range map[string]string{
-			"config.json": `{"schema":3,"method":"ladies","seed":` + seed + `}`, "metrics.jsonl": `{"batch":10,"loss":0.1,"valid":0.1,"seconds":1}`, "result.json": `{"test":0.1}`,
+			"config.json": `{"schema":4,"method":"ladies","seed":` + seed + `}`, "metrics.jsonl": `{"batch":10,"loss":0.1,"valid":0.1,"seconds":1}`, "result.json": `{"test":0.1}`,
 		} {
 			if err := os.WriteFile(filepath.Join("runs", seed, name), []byte(text), 0o666); err != nil {
 				t.Fatal(err)

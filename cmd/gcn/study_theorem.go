@@ -17,7 +17,7 @@ type theoremStudy struct {
 }
 
 func newStudyTheoremCommand() *cobra.Command {
-	o := &theoremStudy{populations: wordList{populationCandidates, populationInfinite}}
+	o := &theoremStudy{populations: wordList{"candidates", populationInfinite}}
 	cmd := &cobra.Command{
 		Use:   "theorem",
 		Short: "Compare the paper's statements on variance with simulation, claim by claim",
@@ -52,7 +52,7 @@ func (o *theoremStudy) parsePopulations(candidates int) ([]float64, error) {
 	var all []float64
 	for _, word := range o.populations {
 		switch word {
-		case populationCandidates:
+		case "candidates":
 			all = append(all, float64(candidates))
 			continue
 		case populationInfinite:
@@ -61,7 +61,7 @@ func (o *theoremStudy) parsePopulations(candidates int) ([]float64, error) {
 		}
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 {
-			return nil, usagef("--population %q: want a positive whole number, %s or %s", word, populationCandidates, populationInfinite)
+			return nil, usagef("--population %q: want a positive whole number, %s or %s", word, "candidates", populationInfinite)
 		}
 		if n < candidates {
 			return nil, usagef("--population %d: there are %d candidates, want at least as many", n, candidates)

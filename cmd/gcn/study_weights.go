@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -95,7 +96,7 @@ func zipf(a float64, m int) []float64 {
 
 // readWeights reads a file of one number on each line. Empty lines do not count.
 func readWeights(ctx context.Context, path string) ([]float64, error) {
-	data, err := readAtMost(ctx, path, mostWeightsFile)
+	data, err := run.ReadAtMost(ctx, path, mostWeightsFile)
 	if err != nil {
 		return nil, fmt.Errorf("--weights: want numbers, uniform:M, zipf:A:M or a file: %w", err)
 	}

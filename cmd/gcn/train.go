@@ -1,57 +1,26 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
+	"math"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/internal/mpi"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// outputOptions are the options of a run's folder and of the messages. A run's
-// config.json does not hold them.
-type outputOptions struct {
-	Out       string
-	Resume    bool
-	Overwrite bool
-	Interval  time.Duration
-	Config    string
-	Recipe    string
-	JSON      bool
-	Quiet     bool
-
-	bound boundFlags
-}
-
-func (o *outputOptions) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Out, "out", "", "the run's folder `DIR` (default: a new folder under runs/)")
-	fs.BoolVar(&o.Resume, "resume", false, "continue the run in --out, or start it if there is none")
-	fs.BoolVar(&o.Overwrite, "overwrite", false, "remove the run in --out, and start another")
-	fs.DurationVar(&o.Interval, "checkpoint-interval", 2*time.Second, "least time between two checkpoints; 0: one after every evaluation")
-	fs.StringVar(&o.Config, "config", "", "JSON `FILE` with defaults for the options above, such as a run's config.json; not for --resume and --overwrite")
-	fs.StringVar(&o.Recipe, "recipe", "", "a published setting by `NAME` (gcn recipes lists them), or a file of options, for all options that neither the command line nor --config sets")
-	fs.BoolVar(&o.JSON, "json", false, "print the result as one JSON object, last on standard output")
-	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
-	o.bound.register(fs)
-}
-
 func newTrainCommand() *cobra.Command {
-	var options trainOptions
-	var output outputOptions
+	var settings run.Settings
+	j := &trainJob{}
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Train a model, test it and save it",
@@ -75,49 +44,50 @@ interruption.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	options.flags(fs)
-	output.flags(fs)
+	run.AddFlags(fs, &settings)
+	run.AddFlags(fs, &j.Output)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		job := &trainJob{
-			trainOptions: &options, outputOptions: &output, fs: fs, world: worldOf(cmd.Context()),
-			stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
-		}
-		return job.run(cmd.Context())
+		j.line, j.World, j.stdout, j.stderr = run.Values(fs), worldOf(cmd.Context()), cmd.OutOrStdout(), cmd.ErrOrStderr()
+		return j.run(cmd.Context())
 	}
-	groupedHelp(cmd, trainGroups())
-	complete(cmd, "method", methodNames)
-	complete(cmd, "data", dataSpecs)
-	complete(cmd, "recipe", recipeNames)
+	groupedHelp(cmd)
+	completeTraining(cmd)
 	return cmd
+}
+
+func completeTraining(cmd *cobra.Command) {
+	complete(cmd, "method", run.MethodNames)
+	complete(cmd, "data", dataSpecs)
+	complete(cmd, "recipe", run.RecipeNames)
 }
 
 // trainJob is one execution of "gcn train".
 type trainJob struct {
-	*trainOptions
-	*outputOptions
-	fs             *pflag.FlagSet // knows the options on the command line
-	world          *mpi.World     // nil: this process alone
-	auto           bool           // --samples is auto
-	partition      *train.Partition
-	display        progress // of a run; nil: newProgress
+	run.Job
+	line           []run.Value // the options on the command line
+	data           *datasets.Data
 	stdout, stderr io.Writer
 }
 
-func (j *trainJob) run(ctx context.Context) error {
-	if err := j.agreeOnOptions(ctx); err != nil {
+func (j *trainJob) run(ctx context.Context) (err error) {
+	j.prepare()
+	if err := j.agree(ctx); err != nil {
 		return err
 	}
-	if _, err := j.bound.bound(j.Device); err != nil { // before the data are read
+	if j.Job.Bound, err = inferenceBound(j.Output.Bound, j.Device); err != nil { // before the data are read
+		return err
+	}
+	if err := j.Open(); err != nil {
 		return err
 	}
 	data, err := openData(ctx, j.Data)
 	if err != nil {
 		if j.Resume {
-			err = ifMoved(err)
+			err = run.IfMoved(err)
 		}
 		return err
 	}
-	if err := j.agreeOnSamples(ctx, data); err != nil {
+	if err := j.resolve(ctx, data); err != nil {
 		return err
 	}
 	if err := j.takePart(data); err != nil {
@@ -130,336 +100,279 @@ func (j *trainJob) run(ctx context.Context) error {
 	if j.JSON {
 		return printJSON(j.stdout, r)
 	}
-	return r.print(j.stdout)
+	return printResult(j.stdout, r)
 }
 
-// fillOptions takes the options that are not on the command line from --config, then from
-// --recipe, then from the run to resume, and checks all options.
-func (j *trainJob) fillOptions(ctx context.Context) error {
+// prepare sets what the job shows.
+func (j *trainJob) prepare() {
+	j.Say = func(format string, args ...any) {
+		if !j.Quiet {
+			say(j.stderr, format, args...)
+		}
+	}
+	j.Show = func(prefix string) (func(train.Progress), func()) {
+		display := newProgress(j.stderr, j.Quiet, prefix)
+		return display.show, display.finish
+	}
+	j.After = func(ctx context.Context, model *layers.GCN, history *train.Result, dir string) {
+		if j.Quiet {
+			return
+		}
+		if text := j.FewSamples(ctx, model, j.data); text != "" {
+			j.Say("%s", text)
+		}
+		for _, hint := range hints(j.Plan, history, j.data, dir) {
+			j.Say("%s", hint)
+		}
+	}
+}
+
+// load takes the options from the recipe, the file, the run to resume and the command line,
+// and checks them.
+func (j *trainJob) load(ctx context.Context) error {
 	switch {
 	case j.Resume && j.Overwrite:
 		return usagef("--resume and --overwrite exclude each other")
 	case (j.Resume || j.Overwrite) && j.Out == "":
 		return usagef("--resume and --overwrite need --out, the run's folder")
 	}
-	// A file may set these too, but not --resume and --overwrite.
-	inFiles := []string{"out", "checkpoint-interval"}
-	var given, saved *config
+	var recipe, file, saved *run.File
 	var err error
-	if j.Config != "" {
-		if given, err = readConfig(ctx, j.Config); err != nil {
-			return err
-		}
-		j.keepMethod(given)
-		if err := given.apply(j.fs, inFiles...); err != nil {
+	if j.Recipe != "" {
+		if recipe, err = run.ReadRecipe(ctx, j.Recipe); err != nil {
 			return err
 		}
 	}
-	recipe, err := j.applyRecipe(ctx, inFiles...)
+	if j.Config != "" {
+		if file, err = run.ReadFile(ctx, j.Config); err != nil {
+			return err
+		}
+	}
+	switch taken := run.Taken(j.Out); {
+	case taken && !j.Resume && !j.Overwrite:
+		return run.TakenError(j.Out)
+	case taken && j.Resume:
+		if saved, err = run.ReadFile(ctx, j.Out); err != nil {
+			return err
+		}
+	}
+	if err := j.plan(recipe, file, saved, j.line); err != nil {
+		return err
+	}
+	if saved != nil {
+		return j.tellCosine(saved)
+	}
+	return j.CheckEffects()
+}
+
+// plan makes the plan of the sources, and says what was chosen.
+func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
+	s, err := run.Load(recipe, file, saved, line)
 	if err != nil {
 		return err
 	}
-	if j.Interval < 0 {
-		return usagef("--checkpoint-interval %v: want at least 0", j.Interval)
+	if recipe != nil {
+		j.Say("recipe %s sets %s", j.Recipe, optionsText(setBy(s, recipe)))
 	}
-	switch taken := holdsRun(j.Out); {
-	case taken && !j.Resume && !j.Overwrite:
-		return takenError(j.Out)
-	case taken && j.Resume:
-		if saved, err = readConfig(ctx, j.Out); err != nil {
-			return err
-		}
-		if err := saved.apply(j.fs); err != nil {
-			return noUsage(err)
-		}
-		if err := j.tellCosine(saved); err != nil {
-			return err
-		}
-		// The run has chosen values in place of auto.
-		if j.EvalEvery == autoInterval {
-			err = saved.set(j.fs, "eval-every")
-		}
-		if j.Auto {
-			j.Auto = false // the method full has no samples
-			err = cmp.Or(err, saved.set(j.fs, "samples"))
-		}
-		if err != nil {
-			return noUsage(err)
-		}
-	}
-	if option := j.chooseMethod(j.fs); option != "" && !j.Auto {
-		j.say("%s: %s keeps no histories of activations with it, so the method is %s", option, defaultMethod, paperMethod)
-	}
-	if err := j.checkAuto(); err != nil {
+	if j.Plan, err = s.Plan(); err != nil {
 		return err
 	}
-	if err = j.check(j.fs); err == nil {
-		return j.checkHalf()
+	if j.Because != "" {
+		j.Say("%s: %s keeps no histories of activations with it, so the method is %s", j.Because, run.DefaultMethod, run.PaperMethod)
 	}
-	// If the wrong value is from a file, name the file.
-	if saved != nil {
-		if wrong := saved.check(); wrong != nil {
-			return noUsage(wrong)
+	return nil
+}
+
+// setBy returns the values in use that come from a file.
+func setBy(s run.Settings, file *run.File) []run.Value {
+	var values []run.Value
+	for _, v := range file.Values {
+		if s.From(v.Option) == v {
+			values = append(values, v)
 		}
 	}
-	for _, file := range []*config{given, recipe} {
-		if file == nil {
-			continue
+	return values
+}
+
+// optionsText returns options as they are on a command line.
+func optionsText(values []run.Value) string {
+	text := ""
+	for _, v := range values {
+		text += " --" + v.Flag()
+		if v.Text != "true" {
+			text += " " + run.ShellWord(v.Text)
 		}
-		if wrong := file.check(inFiles...); wrong != nil {
-			return wrong
+	}
+	if text == "" {
+		return "no option that is not set already"
+	}
+	return text[1:]
+}
+
+// tellCosine says that a run with a larger limit than the saved one has another cosine.
+func (j *trainJob) tellCosine(saved *run.File) error {
+	before, err := run.Load(nil, nil, saved, nil)
+	if err != nil {
+		return err
+	}
+	if from, to := before.Limit(), j.Limit(); j.Schedule.Decay == train.DecayCosine && from < to && to < math.MaxInt {
+		j.Say("the run had the limit of %d mini-batches: the step size falls once more, from half of the rate before to 0 at batch %d", from, to)
+	}
+	return nil
+}
+
+// agree loads the options. Rank 0 does so as a process alone, and the others take its options,
+// because only rank 0 may be able to read the run's folder.
+func (j *trainJob) agree(ctx context.Context) (err error) {
+	if !j.follows() {
+		if err := j.load(ctx); err != nil {
+			return err
 		}
+		if j.DealsRuns() && j.Out == "" {
+			if j.Out, err = j.NewDir(j.Method.String(), time.Now()); err != nil {
+				return err
+			}
+		}
+	}
+	return j.broadcast(ctx)
+}
+
+func (j *trainJob) follows() bool { return j.World != nil && j.World.Rank() > 0 }
+
+// broadcast gives the settings of rank 0 to the others.
+func (j *trainJob) broadcast(ctx context.Context) error {
+	if j.World == nil || j.World.Size() == 1 {
+		return nil
+	}
+	var given struct {
+		Out    string
+		Values []run.Value
+	}
+	var text []byte
+	var err error
+	if !j.follows() {
+		given.Out, given.Values = j.Out, j.GivenValues()
+		if text, err = json.Marshal(given); err != nil {
+			return err
+		}
+	}
+	if text, err = train.Broadcast(ctx, j.World, text); err != nil || !j.follows() {
+		return err
+	}
+	if err := json.Unmarshal(text, &given); err != nil {
+		return fmt.Errorf("the options from rank 0: %w", err)
+	}
+	s, err := run.Load(nil, nil, nil, given.Values)
+	if err != nil {
+		return err
+	}
+	before := j.Plan
+	j.Out = given.Out
+	if j.Plan, err = s.Plan(); err == nil && before != nil {
+		j.GPU, j.Exact = before.GPU, before.Exact
 	}
 	return err
 }
 
-// fillAndWeigh is fillOptions for a command line of its own: the options of a new run must
-// have an effect. A search may combine options so that one has none, and its runs may be
-// resumed.
-func (j *trainJob) fillAndWeigh(ctx context.Context) error {
-	if err := j.fillOptions(ctx); err != nil || j.Resume && holdsRun(j.Out) {
-		return err
+// mostHistoryBytes is the size of P·X and of the histories above which the default method is
+// the paper's, which keeps neither. It is a number, not a part of the memory, so that a command
+// line trains the same model on every machine. ogbn-products with 256 hidden units takes 3.5 GB.
+const mostHistoryBytes = 4 << 30
+
+// resolve chooses the method and the samples that the data ask for, on rank 0 for all.
+func (j *trainJob) resolve(ctx context.Context, data *datasets.Data) error {
+	j.data = data
+	if !j.NeedsData() {
+		return nil
 	}
-	// With a limit that was not asked for, the epochs would not be trained.
-	if n := j.epochUpdates(); j.BatchesPerEpoch > 0 && j.MaxBatches > 0 && n > j.MaxBatches && !j.fs.Changed("max-batches") {
-		unit := "mini-batches"
-		if j.Micro > 1 {
-			unit = fmt.Sprintf("updates of %d mini-batches", j.Micro)
+	if !j.follows() {
+		var progress func(done, total int)
+		if !j.Quiet {
+			progress = everySeconds(j.stderr, "mini-batches of the candidates")
 		}
-		return usagef("--epochs %d are %d %s, %d in an epoch, and --max-batches is %d: add --max-batches 0 for no limit", j.Epochs, n, unit, j.BatchesPerEpoch, j.MaxBatches)
+		if err := j.Resolve(ctx, data, mostHistoryBytes, progress); err != nil {
+			return err
+		}
 	}
-	return j.checkEffects()
+	return j.broadcast(ctx)
 }
 
-// trainAll trains once, or with --runs several times.
-func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, error) {
-	if j.follows() {
-		return nil, j.follow(ctx, data)
+// takePart leaves each rank its part of the data. A process alone keeps all.
+func (j *trainJob) takePart(data *datasets.Data) (err error) {
+	if j.Partition == "none" || j.World == nil {
+		return nil
 	}
-	dir, method := j.Out, j.methodName()
+	parts := train.PartsFeatures
+	if j.Partition == "all" {
+		parts = train.PartsAll
+	}
+	if j.Parts, err = train.NewPartition(j.World, data, parts); err != nil || j.Parts == nil || j.follows() {
+		return err
+	}
+	_, whole := j.Parts.MostBytes()
+	j.Say("--partition %s: %d ranks, each holds about %s of the %s of graph and features",
+		j.Partition, j.World.Size(), run.Megabytes(j.Parts.Bytes()), run.Megabytes(whole))
+	return nil
+}
+
+// trainAll trains once, or with --runs several times, in --out or in a new folder.
+func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*run.Result, error) {
+	if j.follows() {
+		return j.Train(ctx, data, j.Out)
+	}
+	dir := j.Out
 	if dir == "" {
 		var err error
-		if dir, err = newRunDir(j.trainOptions, method, time.Now()); err != nil {
+		if dir, err = j.NewDir(j.Method.String(), time.Now()); err != nil {
 			return nil, err
 		}
 		defer os.Remove(dir) // removes the folder only if it is empty
 	}
-	j.say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, thousands(int64(data.Nodes())),
+	j.announce(data, dir)
+	var progress func(done, rows int)
+	if show := dataOptions(ctx).Progress; show != nil && !j.Quiet {
+		row := 4 * int64(data.Features.Cols)
+		progress = func(done, rows int) {
+			show(datasets.FetchProgress{Name: j.Data, Stage: "propagate", Done: row * int64(done), Total: row * int64(rows)})
+		}
+	}
+	if err := j.Propagate(ctx, data, progress); err != nil {
+		return nil, err
+	}
+	return j.Train(ctx, data, dir)
+}
+
+// announce says what is trained.
+func (j *trainJob) announce(data *datasets.Data, dir string) {
+	j.Say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, thousands(int64(data.Nodes())),
 		thousands(data.Edges()), data.Features.Cols, data.Metric)
-	j.say("split: %s training, %s validation, %s test nodes", thousands(int64(len(data.Split.Train))),
+	j.Say("split: %s training, %s validation, %s test nodes", thousands(int64(len(data.Split.Train))),
 		thousands(int64(len(data.Split.Valid))), thousands(int64(len(data.Split.Test))))
 	for _, change := range data.Changes() {
-		j.say("  %s", escape(change, ""))
+		j.Say("  %s", escape(change, ""))
 	}
 	seeds := fmt.Sprintf("seed %d", j.Seed)
 	if j.Runs > 1 {
 		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))
 	}
-	j.say("%s, %s, in %s", methodText(method, j.Samples), seeds, dir)
-	if len(j.unused) > 0 {
-		why := "--method " + j.Method
-		if j.fs.Changed("exact-input") {
+	j.Say("%s, %s, in %s", run.MethodText(j.Method.String(), j.Samples), seeds, dir)
+	if len(j.Unused) > 0 {
+		why := "--method " + j.Method.Name
+		if j.Given("exact_input") {
 			why = "--exact-input"
 		}
-		j.say("%s: the input is not sampled, so the last number of --samples, %s, is not used", why, j.unused.String())
+		j.Say("%s: the input is not sampled, so the last number of --samples, %s, is not used", why, j.Unused)
 	}
-	if advice := blasAdvice(blasName()); advice != "" {
-		j.say("%s", advice)
+	if advice := blasAdvice(machine.BLAS()); advice != "" {
+		j.Say("%s", advice)
 	}
 	if x := data.Features; x.Sparse != nil {
-		dense := megabytes(4 * int64(x.Rows) * int64(x.Cols))
+		dense := run.Megabytes(4 * int64(x.Rows) * int64(x.Cols))
 		if j.ExactInput && data.Propagated == nil {
-			j.say("--exact-input: P·X of sparse features is dense and takes %s", dense)
+			j.Say("--exact-input: P·X of sparse features is dense and takes %s", dense)
 		}
 		if j.Device != "cpu" {
-			j.say("--device %s: the GPU holds the sparse features dense, in %s", j.Device, dense)
+			j.Say("--device %s: the GPU holds the sparse features dense, in %s", j.Device, dense)
 		}
-	}
-	show := dataOptions(ctx).Progress
-	if j.Quiet {
-		show = nil
-	}
-	if err := j.propagate(ctx, data, show); err != nil {
-		return nil, err
-	}
-	if j.Runs == 1 {
-		return j.trainOnce(ctx, data, dir, j.Seed, "", nil)
-	}
-	return j.trainSeveral(ctx, data, dir)
-}
-
-// trainOnce trains with one seed, in the given folder. It calls begin, if not nil, before
-// it writes anything.
-func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir string, seed uint64, prefix string, begin func() error) (*result, error) {
-	o := *j.trainOptions
-	o.Seed = seed
-	model, err := o.newModel(ctx, data)
-	if err != nil {
-		return nil, err
-	}
-	if model.Bound, err = j.bound.bound(o.Device); err != nil {
-		return nil, err
-	}
-	if o.EvalEvery == autoInterval {
-		if err := j.chooseInterval(ctx, model, data); err != nil {
-			return nil, err
-		}
-		o.EvalEvery = j.EvalEvery
-	}
-	display := j.display
-	if display == nil {
-		display = newProgress(j.stderr, j.Quiet, prefix)
-	}
-	options := o.fitOptions()
-	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
-	options.CheckpointInterval = max(j.Interval, 1) // 0 would mean the default
-	options.Progress = display.show
-	options.Config = o.runConfig()
-	options.Begin = begin
-	if j.world != nil && !j.dealsRuns() {
-		options.Group, options.Partition = j.world, j.partition
-	}
-	if err := j.tellTraffic(ctx, model, options); err != nil {
-		return nil, err
-	}
-	var r *result
-	options.Result = func(history *train.Result) any {
-		r = o.result(history, data, dir)
-		if j.world != nil {
-			r.Ranks, r.Hosts, r.CommMS, r.Imbalance = j.world.Size(), hosts(j.world), measured(history.CommMS), measured(history.Imbalance)
-			r.ExchangeBytes = measured(history.ExchangeBytes)
-			if j.partition != nil {
-				most, whole := j.partition.MostBytes()
-				r.Partition, r.HeldShare = j.Partition, measured(float64(most)/float64(whole))
-			}
-		}
-		return r
-	}
-	history, err := train.Fit(ctx, model, data, options)
-	display.finish()
-	if err == nil && seed == j.Seed+uint64(j.Runs-1) && j.partition == nil {
-		j.warnOfFewSamples(ctx, model, data)
-		for _, hint := range o.hints(history, data, j.resumable(dir)) {
-			j.say("%s", hint)
-		}
-	}
-	if err != nil {
-		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			err = j.interruption(err, dir, history.Batches)
-		}
-		return nil, err
-	}
-	return r, nil
-}
-
-// chooseInterval sets the number of batches between two evaluations, for this run and the
-// runs after it.
-func (j *trainJob) chooseInterval(ctx context.Context, model *layers.GCN, data *datasets.Data) error {
-	interval, share, err := train.EvaluationInterval(ctx, model, data, j.fitOptions())
-	if err != nil {
-		return err
-	}
-	j.EvalEvery = evalInterval(interval)
-	text := fmt.Sprintf("an evaluation every %d batches: about %.0f %% of the work", interval, 100*share)
-	if share > 0.3 {
-		text += ", because --eval-every auto takes at most a tenth of --max-batches and half of --patience"
-	}
-	j.say("%s", text)
-	return nil
-}
-
-// resumable returns the folder to resume for a run in dir: of several runs, the folder of all.
-func (j *trainJob) resumable(dir string) string {
-	if j.Runs > 1 {
-		return filepath.Dir(dir)
-	}
-	return dir
-}
-
-// interruption returns the error of a run that was interrupted after the given number of
-// batches, with the command that continues it.
-func (j *trainJob) interruption(err error, dir string, batches int) error {
-	when := fmt.Sprintf("after %d batches", batches)
-	if batches == 0 {
-		when = "before the first batch"
-	}
-	var file *fs.PathError
-	if errors.As(err, &file) { // the last checkpoint could not be written
-		return interrupted{err, fmt.Sprintf("interrupted %s; not saved: %v", when, file)}
-	}
-	if batches > 0 {
-		when += ", saved"
-	}
-	dir = j.resumable(dir)
-	if errors.Is(err, train.ErrRunMoved) {
-		return interrupted{err, fmt.Sprintf("interrupted %s; %s was moved or replaced: to go on, name its new place: gcn train --out DIR --resume", when, dir)}
-	}
-	return interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", when, shellWord(dir))}
-}
-
-// result returns the result that the command prints and saves.
-func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir string) *result {
-	conv := o.Conv
-	if conv == convGCN {
-		conv = ""
-	}
-	var input int64
-	if o.exact != nil {
-		input = o.exact.Bytes()
-	}
-	return &result{
-		Conv: conv, Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, ExactInput: o.ExactInput, Metric: string(data.Metric),
-		BestValid: number(history.Best), Test: number(history.Test),
-		Batches: history.Batches, BestBatch: history.BestBatch, Falls: history.Falls, Stop: history.Stop,
-		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes, InputBytes: input,
-		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
-		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), RefreshS: measured(history.RefreshS), WallS: measured(history.WallS),
-		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,
-		EvalSamples: o.EvalSamples, ValidSample: history.ValidSample, TestSample: history.TestSample,
-		BestSE: number(history.BestSE), TestSE: number(history.TestSE),
-	}
-}
-
-// interrupted is the error of a run that its context ended, with a message for the user
-// in place of the error's text.
-type interrupted struct {
-	error
-	message string
-}
-
-func (e interrupted) Error() string { return e.message }
-func (e interrupted) Unwrap() error { return e.error }
-
-// shellWord quotes a word for a shell if necessary.
-func shellWord(word string) string {
-	if word != "" && strings.IndexFunc(word, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:=,", r)
-	}) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// fitOptions returns the options of Fit. There 0 means the default, so a flag's 0 becomes
-// Unlimited or OnePass.
-func (o *trainOptions) fitOptions() train.Options {
-	return train.Options{
-		Adam: train.Adam{
-			LR: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay, Clip: o.Clip,
-			DecoupledDecay: o.DecoupledDecay,
-		},
-		Schedule: o.schedule(),
-		Batch:    o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
-		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
-		EvalEvery: max(int(o.EvalEvery), 0), Patience: cmp.Or(o.Patience, train.Unlimited),
-		EvalSamples: o.EvalSamples, ControlEvery: o.ControlEvery, Seeds: o.seeds(), SeedsEvery: o.SeedsEvery,
-		Workers: o.Workers, Seed: o.Seed,
-	}
-}
-
-// say prints a message.
-func (j *trainJob) say(format string, args ...any) {
-	if !j.Quiet {
-		say(j.stderr, format, args...)
 	}
 }

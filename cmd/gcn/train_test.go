@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/score"
 )
@@ -40,7 +42,7 @@ func TestTrain(t *testing.T) {
 	if !strings.Contains(out.stderr, "seed 1") || !strings.Contains(out.stderr, "600 nodes") {
 		t.Errorf("standard error does not name the run: %q", out.stderr)
 	}
-	if m["dataset"] != smallData || m["method"] != defaultMethod || m["batches"] != 40.0 || m["run_dir"] != "a" || m["device"] != "cpu" {
+	if m["dataset"] != smallData || m["method"] != run.DefaultMethod || m["batches"] != 40.0 || m["run_dir"] != "a" || m["device"] != "cpu" {
 		t.Errorf("result is %v", m)
 	}
 	if score := m["test"].(float64); !(score > 0.1 && score <= 1) {
@@ -233,10 +235,10 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	// The same holds for options that are neither numbers nor words.
-	other := []string{"--batches-per-epoch", "0", "--epochs", "2", "--importance", "fastgcn", "--draw", "replacement", "--include-rows",
+	other := []string{"--batches-per-epoch", "0", "--epochs", "2", "--method", "fastgcn?draw=replacement&rows=1",
 		"--layer-norm", "--residual", "--activation", "relu", "--weight-decay", "1e-4", "--max-batches", "0", "--patience", "0"}
 	first := object(t, succeed(t, append(trainArgs("--out", "d", "--json", "-q"), other...)...))
-	if first["method"] != "fastgcn-replacement-naive-rows" {
+	if first["method"] != "fastgcn?draw=replacement&rows=1" {
 		t.Errorf("importance fastgcn, drawn with replacement, rows included, is called %v", first["method"])
 	}
 	second := object(t, succeed(t, "train", "--config", "d", "--out", "e", "--json", "-q"))
@@ -247,46 +249,30 @@ func TestConfig(t *testing.T) {
 
 func TestParts(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for args, want := range map[string]string{
-		"":                                    "ladies-cv",
-		"--flat":                              "ladies-flat-debiased",
-		"--weight naive":                      "ladies",
-		"--flat --weight naive":               "ladies-flat",
-		"--importance ladies":                 "ladies-debiased",
-		"--importance fastgcn --weight naive": "fastgcn",
-		"--importance fastgcn --neighborhood": "fastgcn-neighborhood-debiased",
-		"--draw replacement":                  "ladies-replacement-naive",
-		"--draw poisson":                      "ladies-poisson-horvitz-thompson",
-		"--draw systematic --flat":            "ladies-flat-systematic-horvitz-thompson",
-		"--weight rank":                       "ladies-wrs-rank",
-		"--flat --population nodes":           "ladies-flat-debiased-nodes",
-		"--include-rows --normalize-rows":     "ladies-debiased-rows-normalized",
-		"--importance uniform --weight naive": "uniform",
-		"--method full":                       "full",
-		"--method poisson-ladies":             "poisson-ladies",
-
-		"--method neighbor --importance ladies --flat":         "neighbor-flat-debiased",
-		"--method neighbor --importance fastgcn --weight rank": "neighbor-fastgcn-wrs-rank",
-		"--method neighbor --draw replacement":                 "neighbor-uniform-replacement-naive",
+	for _, method := range []string{
+		"", "ladies?flat=1", "ladies?flat=1&weight=naive", "fastgcn?neighborhood=1", "ladies?draw=replacement", "ladies?draw=poisson",
+		"ladies?flat=1&draw=systematic", "ladies?weight=rank", "ladies-flat-debiased?population=nodes", "ladies-debiased?rows=1&normalize=1",
+		"uniform", "full", "poisson-ladies", "neighbor?importance=ladies&flat=1", "neighbor?importance=fastgcn&weight=rank", "neighbor?draw=replacement",
 	} {
-		line := trainArgs("--max-batches", "2", "-q", "--json", "--out", "x", "--overwrite")
-		m := object(t, succeed(t, append(line, strings.Fields(args)...)...))
-		if m["method"] != want {
-			t.Errorf("%q is called %v, want %s", args, m["method"], want)
+		m := object(t, succeed(t, trainArgs("--max-batches", "2", "-q", "--json", "--out", "x", "--overwrite", "--method", method)...))
+		if want := cmp.Or(method, "ladies-cv"); m["method"] != want {
+			t.Errorf("%q is called %v", method, m["method"])
 		}
-		if samples := m["samples"].([]any); (len(samples) == 0) != (want == "full") {
-			t.Errorf("%q: samples %v", args, samples)
+		if samples := m["samples"].([]any); (len(samples) == 0) != (method == "full") {
+			t.Errorf("%q: samples %v", method, samples)
 		}
 	}
 	// Parts that make up a named method are that method.
 	for named, parts := range map[string]string{
-		"fastgcn-flat":           "--importance fastgcn --flat --weight naive",
-		"neighbor-debiased":      "--method neighbor --importance ladies --samples 2",
-		"neighbor-flat-debiased": "--method neighbor --importance ladies --flat --draw wrs --weight debiased --samples 2",
+		"fastgcn-flat":           "fastgcn?flat=1",
+		"ladies-debiased":        "ladies?weight=debiased",
+		"ladies-flat-debiased":   "ladies-debiased?flat=1",
+		"neighbor-debiased":      "neighbor?importance=ladies",
+		"neighbor-flat-debiased": "neighbor?importance=ladies&flat=1&draw=wrs&weight=debiased",
 	} {
-		line := trainArgs("-q", "--max-batches", "4", "--out")
-		succeed(t, append(line, named, "--method", named, "--samples", "2")...)
-		succeed(t, append(append(line, named+"-parts", "--samples", "2"), strings.Fields(parts)...)...)
+		line := trainArgs("-q", "--max-batches", "4", "--samples", "2", "--out")
+		succeed(t, append(line, named, "--method", named)...)
+		succeed(t, append(line, named+"-parts", "--method", parts)...)
 		if !bytes.Equal(weightsOf(t, named), weightsOf(t, named+"-parts")) {
 			t.Errorf("%s named by its parts trains differently", named)
 		}
@@ -318,7 +304,7 @@ func TestEveryMethod(t *testing.T) {
 
 func TestLayersFollowSamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for method, sampled := range map[string]int{"ladies": 3, defaultMethod: 2} { // the default propagates the input exactly
+	for method, sampled := range map[string]int{"ladies": 3, run.DefaultMethod: 2} { // the default propagates the input exactly
 		m := object(t, succeed(t, trainArgs("-q", "--json", "--method", method, "--samples", "32,48,64", "--max-batches", "2")...))
 		if got := m["samples"].([]any); len(got) != sampled {
 			t.Errorf("%s: samples %v", method, got)
@@ -362,7 +348,7 @@ func testInterrupt(t *testing.T, args []string) {
 	for k := 1; ; k++ {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(k)*40*time.Millisecond)
 		args := append(line, "--out", "cut", "--resume")
-		if k%2 == 0 && holdsRun("cut") { // as the message says
+		if k%2 == 0 && run.Taken("cut") { // as the message says
 			args = []string{"train", "--out", "cut", "--resume"}
 		}
 		out := gcnContext(ctx, args...)
@@ -391,16 +377,9 @@ func testInterrupt(t *testing.T, args []string) {
 func TestEveryMethodResumes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "4", "-q"}
-	options := map[string]string{
-		"ladies-flat-debiased-rows": "--flat --include-rows", "ladies-poisson-horvitz-thompson": "--draw poisson",
-		"ladies-replacement-naive": "--draw replacement", "fastgcn-debiased-nodes": "--importance fastgcn --population nodes",
-		"neighbor-fastgcn-flat-debiased": "--method neighbor --importance fastgcn --flat",
-	}
-	for _, name := range methodNames() {
-		options[name] = "--method " + name
-	}
-	for method, option := range options {
-		succeed(t, append(append(line, strings.Fields(option)...), "--out", method)...)
+	methods := append(run.MethodNames(), "ladies-flat-debiased?rows=1", "ladies?draw=poisson", "ladies?draw=replacement", "fastgcn-debiased?population=nodes", "neighbor?importance=fastgcn&flat=1")
+	for _, method := range methods {
+		succeed(t, append(line, "--method", method, "--out", method)...)
 		before := weightsOf(t, method)
 		trained := object(t, succeed(t, "train", "--out", method, "--resume", "--json", "-q"))
 		e := object(t, succeed(t, "eval", "--run", method, "--json"))

@@ -7,50 +7,45 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 const helpAll = "help-all"
 
-// flagGroup is a part of a help text. The rare flags are shown by --help-all only.
-type flagGroup struct {
-	title        string
-	common, rare string // names of flags, separated by blanks
-}
-
-// trainGroups holds each flag of "gcn train" once.
-func trainGroups() []flagGroup {
-	return []flagGroup{
-		{"Data and sampling", "data method samples exact-input",
-			"importance flat neighborhood draw weight population include-rows normalize-rows control control-every control-half control-linear dropout-noise"},
-		{"Model", "layers hidden dropout activation layer-norm residual",
-			"model conv heads output-heads attention-dropout plain-attention bias-after batch-norm hidden-residual input-layer pre-norm feed-forward own-state jumping input-dropout edge-dropout classifier-dropout"},
-		{"Training", "batch max-batches eval-every patience lr weight-decay seed runs device",
-			"eval-samples epochs batches-per-epoch micro partition seeds seeds-every label-inputs label-smoothing class-weights schedule warm-up schedule-every schedule-factor decoupled-decay beta1 beta2 epsilon clip workers"},
-		{"Output", "out resume recipe config json quiet",
-			"overwrite checkpoint-interval memory scratch"},
-	}
-}
-
-// groupedHelp makes the command print its flags in groups, and the rare ones only with
-// --help-all.
-func groupedHelp(cmd *cobra.Command, groups []flagGroup) {
+// groupedHelp makes the command print its flags in groups, by their annotations. The rare ones,
+// and all of a text, are shown by --help-all only. Flags without a group are left out.
+func groupedHelp(cmd *cobra.Command) {
 	all := cmd.Flags().Bool(helpAll, false, "help with all options")
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		var text strings.Builder
 		fmt.Fprintf(&text, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
 		rare, width := 0, helpWidth(cmd.Root().OutOrStdout())
-		for _, group := range groups {
-			names := strings.Fields(group.common)
-			if *all {
-				names = append(names, strings.Fields(group.rare)...)
+		groups := map[string]*pflag.FlagSet{}
+		var order []string
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			title := strings.Join(f.Annotations[run.GroupAnnotation], "")
+			_, isRare := f.Annotations[run.RareAnnotation]
+			switch {
+			case title == "":
+				return
+			case isRare && !*all:
+				rare++
+				return
+			case groups[title] == nil:
+				groups[title] = pflag.NewFlagSet("", pflag.ContinueOnError)
+				groups[title].SortFlags = false
+				order = append(order, title)
 			}
-			rare += len(strings.Fields(group.rare))
-			part := pflag.NewFlagSet("", pflag.ContinueOnError)
-			part.SortFlags = false
-			for _, name := range names {
-				part.AddFlag(cmd.Flags().Lookup(name))
+			if !*all { // the first clause
+				short := *f
+				short.Usage, _, _ = strings.Cut(strings.Split(f.Usage, " (")[0], ";")
+				f = &short
 			}
-			fmt.Fprintf(&text, "\n%s:\n%s", group.title, part.FlagUsagesWrapped(width))
+			groups[title].AddFlag(f)
+		})
+		for _, title := range order {
+			fmt.Fprintf(&text, "\n%s:\n%s", title, groups[title].FlagUsagesWrapped(width))
 		}
 		if *all {
 			fmt.Fprintf(&text, "\nGlobal Flags:\n%s", cmd.InheritedFlags().FlagUsagesWrapped(width))
@@ -60,12 +55,22 @@ func groupedHelp(cmd *cobra.Command, groups []flagGroup) {
 		_, err := fmt.Fprint(cmd.OutOrStderr(), text.String())
 		return err
 	})
-	run := cmd.RunE
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		text := cmd.Short
+		if *all {
+			text = cmd.Long
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n", text)
+		cmd.SetOut(cmd.OutOrStdout())
+		cmd.SetErr(cmd.OutOrStdout())
+		_ = cmd.Usage() // fails only if its writer does
+	})
+	do := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *all {
 			return cmd.Help()
 		}
-		return run(cmd, args)
+		return do(cmd, args)
 	}
 }
 

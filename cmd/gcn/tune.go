@@ -18,6 +18,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/internal/tune"
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // searchOptions are the options of a search of settings.
@@ -41,20 +42,21 @@ func (o *searchOptions) flags(fs *pflag.FlagSet) {
 
 // tuneJob is one execution of "gcn tune".
 type tuneJob struct {
-	trainOptions
-	outputOptions
+	flags run.Settings // of the command line
+	run.Output
 	searchOptions
 	fs             *pflag.FlagSet
 	stdout, stderr io.Writer
 
-	space    []tune.Dimension
-	settings []tune.Setting
-	jobs     []*trainJob // one for each setting
-	search   tune.Search
-	fewer    error // the reason for fewer rungs than the default; nil: none
-	data     *datasets.Data
-	rows     []tune.Row
-	started  time.Time
+	space        []tune.Dimension
+	settings     []tune.Setting
+	jobs         []*trainJob // one for each setting
+	recipe, file *run.File   // of --recipe and --config; nil: none
+	search       tune.Search
+	fewer        error // the reason for fewer rungs than the default; nil: none
+	data         *datasets.Data
+	rows         []tune.Row
+	started      time.Time
 }
 
 func newTuneCommand() *cobra.Command {
@@ -80,15 +82,11 @@ result.json, and the folders of all runs. An interrupted search goes on with
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	j.searchOptions.flags(fs)
-	j.trainOptions.flags(fs)
+	run.AddFlags(fs, &j.flags)
 	fs.Lookup("runs").Usage = "seeds of each setting: seed, seed+1, …"
 	fs.Lookup("max-batches").Usage = "mini-batches of the last rung"
-	j.Runs, fs.Lookup("runs").DefValue = 3, "3"
-	output := pflag.NewFlagSet("", pflag.ContinueOnError)
-	j.outputOptions.flags(output)
-	for _, name := range []string{"out", "resume", "config", "recipe", "checkpoint-interval", "json", "quiet"} {
-		fs.AddFlag(output.Lookup(name))
-	}
+	j.flags.Runs, fs.Lookup("runs").DefValue = 3, "3"
+	run.AddFlags(fs, &j.Output, "out", "resume", "recipe", "config", "json", "quiet")
 	fs.Lookup("out").Usage = "the search's folder `DIR` (default: a new folder under runs/)"
 	fs.Lookup("resume").Usage = "continue the search in --out, or start it if there is none"
 	j.fs = fs
@@ -96,32 +94,30 @@ result.json, and the folders of all runs. An interrupted search goes on with
 		j.stdout, j.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 		return j.run(cmd.Context())
 	}
-	groupedHelp(cmd, tuneGroups(fs))
-	complete(cmd, "method", methodNames)
-	complete(cmd, "data", dataSpecs)
-	complete(cmd, "recipe", recipeNames)
+	tuneGroups(fs)
+	groupedHelp(cmd)
+	completeTraining(cmd)
 	return cmd
 }
 
-// tuneGroups holds each flag of "gcn tune" once: the options of training are rare ones.
-func tuneGroups(fs *pflag.FlagSet) []flagGroup {
-	groups := []flagGroup{
-		{"Search", "data search space trials rungs reduce max-batches runs seed jobs", ""},
-		{"Training, as for gcn train", "recipe config method samples eval-every patience device", ""},
-		{"Output", "out resume json quiet", "checkpoint-interval"},
-	}
-	var shown []string
-	for _, g := range groups {
-		shown = append(shown, strings.Fields(g.common+" "+g.rare)...)
-	}
-	var rest []string
-	for _, name := range flagNames(fs) {
-		if !slices.Contains(shown, name) {
-			rest = append(rest, name)
+// tuneGroups puts the options of the search in a group of their own, and makes the other
+// options of training rare ones.
+func tuneGroups(fs *pflag.FlagSet) {
+	search := strings.Fields("search space trials rungs reduce jobs data max-batches runs seed")
+	shown := strings.Fields("method samples eval-every patience device")
+	fs.VisitAll(func(f *pflag.Flag) {
+		group := "Training, as for gcn train"
+		switch {
+		case slices.Contains(search, f.Name):
+			group = "Search"
+		case slices.Contains(f.Annotations[run.GroupAnnotation], "Output"):
+			return
 		}
-	}
-	groups[1].rare = strings.Join(rest, " ")
-	return groups
+		f.Annotations = map[string][]string{run.GroupAnnotation: {group}}
+		if group != "Search" && !slices.Contains(shown, f.Name) {
+			f.Annotations[run.RareAnnotation] = nil
+		}
+	})
 }
 
 // run searches, and prints the table and the best setting.
@@ -136,7 +132,7 @@ func (j *tuneJob) run(ctx context.Context) error {
 	dir := j.Out
 	if dir == "" {
 		var err error
-		if dir, err = newRunDir(&j.trainOptions, "tune", time.Now()); err != nil {
+		if dir, err = j.jobs[0].NewDir("tune", time.Now()); err != nil {
 			return err
 		}
 		defer os.Remove(dir) // removes the folder only if it is empty
@@ -154,7 +150,7 @@ func (j *tuneJob) run(ctx context.Context) error {
 	}
 	j.tell(dir)
 	err = j.halve(ctx, folder, dir)
-	var tested *result
+	var tested *run.Result
 	if err == nil {
 		tested, err = j.jobs[j.best().Setting].trainAll(ctx, j.data)
 	}
@@ -165,7 +161,7 @@ func (j *tuneJob) run(ctx context.Context) error {
 		if errors.As(err, &file) { // the last checkpoint could not be written
 			saved = fmt.Sprintf("; not saved: %v", file)
 		}
-		return interrupted{err, fmt.Sprintf("interrupted%s; to go on: gcn tune --out %s --resume", saved, shellWord(dir))}
+		return run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted%s; to go on: gcn tune --out %s --resume", saved, run.ShellWord(dir))}
 	case err != nil:
 		return err
 	}
@@ -182,7 +178,7 @@ func (j *tuneJob) plan(ctx context.Context) error {
 	for _, c := range []struct {
 		name         string
 		value, least int
-	}{{"trials", j.Trials, 0}, {"rungs", j.Rungs, 1}, {"reduce", j.Reduce, 2}, {"jobs", j.Jobs, 0}, {"runs", j.Runs, 1}} {
+	}{{"trials", j.Trials, 0}, {"rungs", j.Rungs, 1}, {"reduce", j.Reduce, 2}, {"jobs", j.Jobs, 0}} {
 		if err := atLeast(c.name, c.value, c.least); err != nil {
 			return err
 		}
@@ -191,19 +187,33 @@ func (j *tuneJob) plan(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if j.settings, err = tune.Draw(j.space, j.Trials, j.Seed); err != nil {
+	if j.settings, err = tune.Draw(j.space, j.Trials, j.flags.Seed); err != nil {
 		return usagef("%w: see --search and --trials", err)
 	}
-	if err := j.trainOptions.openDevice(); err != nil {
-		return err
+	if j.Recipe != "" {
+		if j.recipe, err = run.ReadRecipe(ctx, j.Recipe); err != nil {
+			return err
+		}
+	}
+	if j.Config != "" {
+		if j.file, err = run.ReadFile(ctx, j.Config); err != nil {
+			return err
+		}
 	}
 	for k := range j.settings {
 		job, err := j.job(ctx, k)
 		if err != nil {
-			var usage usageError
-			if errors.As(err, &usage) {
-				return usagef("setting %s: %w", j.settingText(k), noUsage(err))
+			if wrong := new(run.OptionError); errors.As(err, &wrong) && wrong.Place == "" {
+				return usagef("setting %s: %w", j.settingText(k), err)
 			}
+			return err
+		}
+		if k == 0 {
+			err = job.Open()
+		} else {
+			job.GPU = j.jobs[0].GPU
+		}
+		if err != nil {
 			return err
 		}
 		j.jobs = append(j.jobs, job)
@@ -215,16 +225,15 @@ func (j *tuneJob) plan(ctx context.Context) error {
 	if first.MaxBatches == 0 {
 		return usagef("--max-batches 0: gcn tune needs a number, the mini-batches of the last rung")
 	}
-	j.Data = first.Data
 	switch {
-	case j.Jobs > 1 && j.Device != "cpu":
-		return usagef("--jobs %d with --device %s: a GPU trains one setting at a time", j.Jobs, j.Device)
-	case j.Jobs == 0 && j.Device != "cpu":
+	case j.Jobs > 1 && first.Device != "cpu":
+		return usagef("--jobs %d with --device %s: a GPU trains one setting at a time", j.Jobs, first.Device)
+	case j.Jobs == 0 && first.Device != "cpu":
 		j.Jobs = 1
 	case j.Jobs == 0:
 		j.Jobs = runtime.GOMAXPROCS(0)
 	}
-	j.search = tune.Search{Settings: len(j.settings), Seeds: j.Runs, Rungs: j.Rungs, Reduce: j.Reduce, Batches: first.MaxBatches, Jobs: j.Jobs}
+	j.search = tune.Search{Settings: len(j.settings), Seeds: first.Runs, Rungs: j.Rungs, Reduce: j.Reduce, Batches: first.MaxBatches, Jobs: j.Jobs}
 	return j.fitRungs()
 }
 
@@ -241,7 +250,7 @@ func (j *tuneJob) fitRungs() error {
 	if err == nil || j.fs.Changed("rungs") {
 		return err
 	}
-	for j.fewer = noUsage(err); err != nil && j.search.Rungs > 1; err = check() {
+	for j.fewer = err; err != nil && j.search.Rungs > 1; err = check() {
 		j.search.Rungs--
 	}
 	j.Rungs = j.search.Rungs
@@ -254,7 +263,7 @@ func (j *tuneJob) checkEvaluations() error {
 	batches, _ := j.search.Plan()
 	for k, job := range j.jobs {
 		every := int(job.EvalEvery)
-		for r := 1; r < len(batches) && job.EvalEvery != autoInterval && every > 0; r++ {
+		for r := 1; r < len(batches) && job.EvalEvery != run.Auto && every > 0; r++ {
 			if (batches[r-1]-1)/every == (batches[r]-1)/every {
 				return usagef("setting %s: with --eval-every %d the rungs of %d and of %d mini-batches end at the same evaluation; take --eval-every %d or less",
 					j.settingText(k), every, batches[r-1], batches[r], batches[0])
@@ -267,25 +276,25 @@ func (j *tuneJob) checkEvaluations() error {
 // openData opens the data, and propagates the features once for all settings that need it.
 func (j *tuneJob) openData(ctx context.Context) error {
 	var err error
-	if j.data, err = openData(ctx, j.Data); err != nil {
+	if j.data, err = openData(ctx, j.jobs[0].Data); err != nil {
 		return err
 	}
 	if len(j.data.Split.Valid) == 0 {
-		return fmt.Errorf("%s has no validation nodes; gcn tune compares settings by their score", j.Data)
+		return fmt.Errorf("%s has no validation nodes; gcn tune compares settings by their score", j.jobs[0].Data)
 	}
 	var first *trainJob
 	for k, job := range j.jobs {
 		job.Quiet = j.Quiet || k > 0
-		if err := job.leaveHistories(j.data, mostHistoryBytes); err != nil {
+		if err := job.Resolve(ctx, j.data, mostHistoryBytes, nil); err != nil {
 			return err
 		}
 		job.Quiet = true
 		switch {
 		case !job.ExactInput:
 		case first != nil:
-			job.exact = first.exact
+			job.Exact = first.Exact
 		default:
-			if err := job.propagate(ctx, j.data, nil); err != nil {
+			if err := job.Propagate(ctx, j.data, nil); err != nil {
 				return err
 			}
 			first = job
@@ -307,7 +316,7 @@ func (j *tuneJob) tell(dir string) {
 	for r := range batches {
 		words[r] = fmt.Sprintf("%d to mini-batch %d", settings[r], batches[r])
 	}
-	say(j.stderr, "%s: %d settings, %d seeds from %d, in %s", j.Data, len(j.settings), j.Runs, j.Seed, dir)
+	say(j.stderr, "%s: %d settings, %d seeds from %d, in %s", j.jobs[0].Data, len(j.settings), j.jobs[0].Runs, j.jobs[0].Seed, dir)
 	say(j.stderr, "settings in each rung: %s", strings.Join(words, ", "))
 	if j.fewer != nil {
 		say(j.stderr, "fewer rungs than usual: %v", j.fewer)

@@ -120,7 +120,7 @@ func TestTuneResume(t *testing.T) {
 		// Each process lives a little longer than the one before it.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(after)*10*time.Millisecond)
 		var stdout, stderr bytes.Buffer
-		code := run(ctx, args("--out", dir, "--jobs", "2", "--resume", "--checkpoint-interval", "0"), &stdout, &stderr)
+		code := execute(ctx, args("--out", dir, "--jobs", "2", "--resume", "--config", checkpoints(t, 0)), &stdout, &stderr)
 		cancel()
 		if code == exitDone {
 			if a, b := strings.ReplaceAll(stdout.String(), "cut", "whole"), want.stdout; a != b {
@@ -166,7 +166,7 @@ func TestTuneNotSaved(t *testing.T) {
 			}
 		}()
 		var stdout, stderr bytes.Buffer
-		code := run(ctx, searchArgs("--out", dir, "--runs", "1", "--jobs", "1", "--max-batches", "4000", "--eval-every", "50", "--checkpoint-interval", "1h"), &stdout, &stderr)
+		code := execute(ctx, searchArgs("--out", dir, "--runs", "1", "--jobs", "1", "--max-batches", "4000", "--eval-every", "50", "--config", checkpoints(t, 3600)), &stdout, &stderr)
 		want, exit := "gcn: interrupted; not saved: write "+dir+"/setting-1/", exitInterrupted
 		if !stopped {
 			want, exit = "gcn: setting 1 (lr=0.03 dropout=0): write "+dir+"/setting-1/", exitFailed
@@ -275,8 +275,8 @@ func TestTuneErrors(t *testing.T) {
 		"lr is given as --lr too":                    {"--search", "lr=1,2", "--lr", "3"},
 		"lr is searched twice":                       {"--search", "lr=1,2", "--search", "lr=3"},
 		"whole number":                               {"--search", "layers=two"},
-		"setting dropout=1,[0, 1)":                   {"--search", "dropout=0.5,1"},
-		"setting layers=0,--layers 0,at least 1":     {"--search", "layers=0,1"},
+		"--search --dropout 1,[0, 1)":                {"--search", "dropout=0.5,1"},
+		"--search --layers 0,at least 1":             {"--search", "layers=0,1"},
 		"how many settings,--trials":                 {"--search", "lr=0.1..1"},
 		"space.json:2,smaller number":                {"--space", "space.json"},
 		"recipe.json,--layers 0":                     {"--search", "lr=1,2", "--recipe", "recipe.json"},
@@ -312,10 +312,10 @@ func TestTuneErrors(t *testing.T) {
 // --help-all shows each option.
 func TestTuneHelp(t *testing.T) {
 	help := succeed(t, "tune", "--help").stdout
-	if n := strings.Count(help, "\n"); n > 60 || !strings.Contains(help, "--search") || strings.Contains(help, "--beta1") {
+	if n := strings.Count(help, "\n"); n > 60 || !strings.Contains(help, "--search") || strings.Contains(help, "--clip") {
 		t.Errorf("%d lines:\n%s", n, help)
 	}
-	if all := succeed(t, "tune", "--help-all").stdout; !strings.Contains(all, "--beta1 ") || strings.Contains(all, "--overwrite ") {
+	if all := succeed(t, "tune", "--help-all").stdout; !strings.Contains(all, "--clip ") || strings.Contains(all, "--overwrite ") {
 		t.Errorf("--help-all is\n%s", all)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/internal/tune"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -109,7 +110,7 @@ func (j *tuneJob) takeSaved() error {
 	if j.Out == "" {
 		return nil
 	}
-	if holdsRun(j.Out) {
+	if run.Taken(j.Out) {
 		return fmt.Errorf("%s holds a training run: name another folder for a search", j.Out)
 	}
 	saved, err := readSearch(j.Out)

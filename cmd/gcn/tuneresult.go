@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/internal/tune"
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // tuneResult is the result of a search: --json prints it, and result.json holds it.
@@ -51,13 +51,15 @@ type rungResult struct {
 }
 
 // conclude writes and prints the results. tested is the result of the best setting's runs.
-func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *result) error {
+func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result) error {
 	best := j.best()
 	job := j.jobs[best.Setting]
-	values := job.chosen()
+	values := slices.DeleteFunc(job.GivenValues(), func(v run.Value) bool {
+		return slices.Contains([]string{"data", "seed", "runs", "workers", "device", "partition", "checkpoint_interval"}, v.Option)
+	})
 	recipe := map[string]any{}
 	for _, v := range values {
-		recipe[configName(v.flag)] = jsonValue(v.text)
+		recipe[v.Option] = jsonValue(v.Text)
 	}
 	if err := folder.WriteJSON(bestFile, recipe); err != nil {
 		return err
@@ -67,11 +69,11 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *result) er
 		return err
 	}
 	r := &tuneResult{
-		Dataset: j.Data, Metric: string(j.data.Metric), Settings: len(j.settings), Best: recipe,
+		Dataset: job.Data, Metric: string(j.data.Metric), Settings: len(j.settings), Best: recipe,
 		Valid: best.Valid, ValidSem: best.SEM, TestMean: tested.Test, TestStd: number(math.NaN()), TestSem: number(math.NaN()),
-		Runs: j.Runs, Seed: j.Seed, WallS: measured(time.Since(j.started).Seconds()), PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: j.Device,
+		Runs: job.Runs, Seed: job.Seed, WallS: finite.Measured(time.Since(j.started).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()), BLAS: machine.BLAS(), Device: job.Device,
 		Dir: dir, BestDir: job.Out, Recipe: folder.Path(bestFile),
-		Command:    "gcn train --data " + shellWord(j.Data) + " " + optionsText(values) + fmt.Sprintf(" --runs %d --seed %d", j.Runs, j.Seed),
+		Command:    "gcn train --data " + run.ShellWord(job.Data) + " " + optionsText(values) + fmt.Sprintf(" --runs %d --seed %d", job.Runs, job.Seed),
 		TestSample: tested.TestSample, TestSE: tested.TestSE,
 	}
 	if tested.TestStd != nil {
@@ -90,20 +92,6 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *result) er
 	return j.print(r)
 }
 
-// chosen returns the options that a recipe of this setting holds: all that the command line,
-// a file, a recipe or the search has set, but not the data, the seeds and the machine.
-func (j *trainJob) chosen() []configValue {
-	options := pflag.NewFlagSet("", pflag.ContinueOnError)
-	new(trainOptions).flags(options)
-	var values []configValue
-	j.fs.Visit(func(f *pflag.Flag) {
-		if options.Lookup(f.Name) != nil && !slices.Contains([]string{"data", "seed", "runs", "workers", "device", "partition"}, f.Name) {
-			values = append(values, configValue{name: configName(f.Name), flag: f.Name, text: f.Value.String()})
-		}
-	})
-	return values
-}
-
 // jsonValue returns the value of an option as a file of options holds it.
 func jsonValue(text string) any {
 	switch number, err := strconv.ParseFloat(text, 64); {
@@ -114,8 +102,8 @@ func jsonValue(text string) any {
 	case text == "false":
 		return false
 	}
-	if numbers := new(intList); strings.Contains(text, ",") && numbers.Set(text) == nil {
-		return []int(*numbers)
+	if numbers := new(run.Sizes); strings.Contains(text, ",") && numbers.Set(text) == nil {
+		return *numbers
 	}
 	return text
 }
@@ -164,8 +152,8 @@ func (j *tuneJob) print(r *tuneResult) error {
 		}
 	}
 	test := fmt.Sprintf("test %s of the best: %s", r.Metric, formatScore(r.TestMean))
-	if j.Runs > 1 {
-		test += fmt.Sprintf(" ± %s over %d runs (standard deviation; standard error %s)", formatScore(r.TestStd), j.Runs, formatScore(r.TestSem))
+	if r.Runs > 1 {
+		test += fmt.Sprintf(" ± %s over %d runs (standard deviation; standard error %s)", formatScore(r.TestStd), r.Runs, formatScore(r.TestSem))
 	}
 	if r.TestSample > 0 {
 		test += fmt.Sprintf(", estimated from a sample of %s nodes in each run, which adds a standard error of %s", thousands(int64(r.TestSample)), formatScore(r.TestSE))
@@ -173,7 +161,7 @@ func (j *tuneJob) print(r *tuneResult) error {
 	for _, line := range []string{
 		test,
 		"figure: " + filepath.Join(r.Dir, figureBase+".svg"),
-		"recipe: gcn train --data " + shellWord(j.Data) + " --recipe " + shellWord(r.Recipe),
+		"recipe: gcn train --data " + run.ShellWord(r.Dataset) + " --recipe " + run.ShellWord(r.Recipe),
 		"in full: " + r.Command,
 	} {
 		if err := printLine(j.stdout, "%s", line); err != nil {

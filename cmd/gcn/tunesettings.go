@@ -2,14 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/gcn-layerwise/gcn/internal/tune"
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // notSearched are the options of training that are the same for all settings. Scores of
@@ -19,13 +19,13 @@ var notSearched = []string{"data", "seed", "runs", "max-batches", "epochs", "eva
 // readSpace reads the options and their values from --search and --space.
 func (j *tuneJob) readSpace(ctx context.Context) error {
 	if j.Space != "" {
-		file, err := readConfig(ctx, j.Space)
+		file, err := run.ReadFile(ctx, j.Space)
 		if err != nil {
 			return err
 		}
-		for _, v := range file.values {
-			if err := j.addDimension(v.flag, v.text); err != nil {
-				return usagef("space: %s:%d: %w", j.Space, v.line, noUsage(err))
+		for _, v := range file.Values {
+			if err := j.addDimension(v.Flag(), v.Text); err != nil {
+				return usagef("%s: %w", strings.Replace(v.Place, "config: ", "space: ", 1), err)
 			}
 		}
 	}
@@ -34,32 +34,32 @@ func (j *tuneJob) readSpace(ctx context.Context) error {
 		if !found {
 			return usagef("--search %q: want NAME=VALUES, such as lr=0.01,0.003", text)
 		}
-		if err := j.addDimension(flagName(strings.TrimPrefix(name, "--")), values); err != nil {
-			return usagef("--search %w", noUsage(err))
+		if err := j.addDimension(strings.ReplaceAll(strings.TrimPrefix(name, "--"), "_", "-"), values); err != nil {
+			return usagef("--search %w", err)
 		}
 	}
 	return nil
 }
 
 func (j *tuneJob) addDimension(name, values string) error {
-	options := pflag.NewFlagSet("", pflag.ContinueOnError)
-	new(trainOptions).flags(options)
-	flag := options.Lookup(name)
+	option, known := run.Find(name)
 	switch {
-	case flag == nil:
-		return usagef("%s: unknown option%s", name, didYouMean(name, flagNames(options)))
+	case !known:
+		scratch := run.New()
+		return scratch.Set(run.Value{Option: name})
 	case slices.Contains(notSearched, name):
-		return usagef("%s is the same for all settings: give it as --%[1]s", name)
+		return fmt.Errorf("%s is the same for all settings: give it as --%[1]s", name)
 	case j.fs.Changed(name):
-		return usagef("%s is given as --%[1]s too: leave out either", name)
+		return fmt.Errorf("%s is given as --%[1]s too: leave out either", name)
 	}
-	d, err := tune.ParseDimension(name, values, flag.Value.Type() == "int")
+	d, err := tune.ParseDimension(name, values, option.Whole())
 	if err != nil {
 		return err
 	}
 	for _, v := range d.Values {
-		if err := options.Set(name, v); err != nil {
-			return flagValueError(err)
+		scratch := run.New()
+		if err := scratch.Set(run.Value{Option: name, Text: v}); err != nil {
+			return err
 		}
 	}
 	j.space = append(j.space, d)
@@ -68,46 +68,23 @@ func (j *tuneJob) addDimension(name, values string) error {
 
 // job returns the training of setting k, with checked options.
 func (j *tuneJob) job(ctx context.Context, k int) (*trainJob, error) {
-	job := &trainJob{
-		trainOptions: new(trainOptions), outputOptions: &outputOptions{}, fs: pflag.NewFlagSet("", pflag.ContinueOnError),
-		stdout: io.Discard, stderr: j.stderr,
+	job := &trainJob{stdout: io.Discard, stderr: j.stderr}
+	job.prepare()
+	values := []run.Value{ // never from a file
+		{Option: "runs", Text: strconv.Itoa(j.flags.Runs)}, {Option: "seed", Text: strconv.FormatUint(j.flags.Seed, 10)}, {Option: "device", Text: j.flags.Device},
 	}
-	job.trainOptions.flags(job.fs)
-	job.outputOptions.flags(job.fs)
-	set := func(name, value string) (err error) {
-		if err = job.fs.Set(name, value); err != nil {
-			err = usageError{flagValueError(err)}
-		}
-		return err
-	}
-	var failed error
-	j.fs.Visit(func(f *pflag.Flag) {
-		if job.fs.Lookup(f.Name) != nil && !slices.Contains([]string{"out", "resume", "json", "quiet", "device"}, f.Name) && failed == nil {
-			failed = set(f.Name, f.Value.String())
-		}
-	})
+	values = append(values, run.Values(j.fs)...)
 	for i, d := range j.space {
-		if failed == nil {
-			failed = set(d.Option, j.settings[k][i])
-		}
-	}
-	if failed == nil {
-		failed = set("runs", strconv.Itoa(j.Runs))
-	}
-	if failed == nil {
-		failed = set("seed", strconv.FormatUint(j.Seed, 10))
-	}
-	if failed != nil {
-		return nil, failed
+		values = append(values, run.Value{Option: d.Option, Text: j.settings[k][i]})
 	}
 	job.Quiet = j.Quiet || k > 0 // the recipe is printed once
-	if err := job.fillOptions(ctx); err != nil {
+	if err := job.plan(j.recipe, j.file, nil, values); err != nil {
 		return nil, err
 	}
-	if job.auto {
+	if job.Settings.Samples.Auto() {
 		return nil, usagef("--samples auto is for gcn train: give numbers")
 	}
-	job.Quiet, job.Resume, job.Device, job.device = true, true, j.Device, j.device
+	job.Quiet, job.Resume = true, true
 	return job, nil
 }
 

@@ -9,12 +9,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/report"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/internal/tune"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -49,7 +51,7 @@ func (j *tuneJob) writeRows(w io.Writer) error {
 	for _, r := range j.rows {
 		options := map[string]any{}
 		for i, d := range j.space {
-			options[configName(d.Option)] = jsonValue(j.settings[r.Setting][i])
+			options[strings.ReplaceAll(d.Option, "-", "_")] = jsonValue(j.settings[r.Setting][i])
 		}
 		r.Setting++ // as the folders
 		r.Rung++
@@ -68,19 +70,19 @@ func (j *tuneJob) writeRows(w io.Writer) error {
 // shows that it is done, and returns its best validation score.
 func (j *tuneJob) trial(ctx context.Context, t tune.Trial, shown *tuneProgress) (float64, error) {
 	job := *j.jobs[t.Setting]
-	options := *job.trainOptions
-	job.trainOptions = &options
+	options := *job.Plan
+	job.Plan = &options
 	dir, seed := job.Out, options.Seed+uint64(t.Seed)
 	if options.Runs > 1 {
-		dir = filepath.Join(dir, seedFolder(seed))
+		dir = filepath.Join(dir, run.SeedFolder(seed))
 	}
 	score, done, err := scoreAfter(dir, t.Batches, options.Patience)
 	if err == nil && !done {
 		pausing, pause := context.WithCancel(ctx)
 		defer pause()
 		watch := &trialProgress{all: shown, from: t.From, to: t.Batches, patience: options.Patience, pause: pause}
-		job.display = watch
-		_, err = job.trainOnce(pausing, j.data, dir, seed, "", nil)
+		job.Show = func(string) (func(train.Progress), func()) { return watch.show, watch.finish }
+		_, err = job.Once(pausing, j.data, dir, seed, "", nil)
 		var file *fs.PathError
 		switch {
 		case errors.Is(err, train.ErrNotFinite):

@@ -75,15 +75,6 @@ variable GCN_MPI selects: auto, off, or a library's path.`,
 	return cmd
 }
 
-// blasName names the BLAS in use. newModel has loaded one.
-func blasName() string {
-	library, err := blas.Default()
-	if err != nil {
-		return "none"
-	}
-	return library.Name()
-}
-
 // blasAdvice returns the library to install for faster dense products. It returns
 // "" if a library faster than gonum is in use, or if gonum was asked for. The
 // factor is OpenBLAS over gonum on one core, as recorded in bench/.

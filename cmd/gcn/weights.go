@@ -4,10 +4,9 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/internal/weights"
-	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -34,10 +33,10 @@ conv0.bias_after.`,
 			if err != nil {
 				return err
 			}
-			if err := train.ExportParameters(out, runs[0].model); err != nil {
+			if err := train.ExportParameters(out, runs[0].Model); err != nil {
 				return err
 			}
-			return printLine(cmd.OutOrStdout(), "weights of %s written to %s", runs[0].dir, out)
+			return printLine(cmd.OutOrStdout(), "weights of %s written to %s", runs[0].Dir, out)
 		},
 	}
 	fs := cmd.Flags()
@@ -48,14 +47,12 @@ conv0.bias_after.`,
 }
 
 // importOptions are the options of training that describe a model.
-var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "plain-attention", "layers", "hidden", "activation", "bias-after", "layer-norm", "batch-norm", "residual", "hidden-residual", "input-layer", "label-inputs", "pre-norm", "feed-forward", "own-state", "jumping"}
+var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "layers", "hidden", "activation", "bias-after", "layer-norm", "batch-norm", "residual", "hidden-residual", "input-layer", "label-inputs", "pre-norm", "feed-forward", "jumping"}
 
 func newImportCommand() *cobra.Command {
-	var o trainOptions
+	var settings run.Settings
 	var out, square string
 	var layers map[string]string
-	all := pflag.NewFlagSet("import", pflag.ContinueOnError)
-	o.flags(all)
 	cmd := &cobra.Command{
 		Use:   "import FILE --data SPEC --out DIR",
 		Short: "Make a run's folder of weights from another program",
@@ -74,9 +71,7 @@ need --bias-after. Weights are transposed where they are (outputs, inputs).`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	for _, name := range importOptions {
-		fs.AddFlag(all.Lookup(name))
-	}
+	run.AddFlags(fs, &settings, importOptions...)
 	fs.StringVar(&square, "square", "", "the order of square weights if their names do not tell it: outputs-first, as in PyTorch's Linear, or inputs-first, as in DGL's GraphConv (default: an error)")
 	fs.StringToStringVar(&layers, "map", nil, "the model's layers of layers in the file, `FILE-NAME=OUR-NAME,…`, such as convs.0=conv0; or tensors, such as W1=conv0.weight (default: by numbers and shapes)")
 	fs.StringVar(&out, "out", "", "folder `DIR` to make; required")
@@ -88,10 +83,12 @@ need --bias-after. Weights are transposed where they are (outputs, inputs).`,
 		if !known {
 			return usagef("--square %q: want outputs-first or inputs-first", square)
 		}
-		if err := all.Set("method", samplers.Methods()[0].Name); err != nil { // full: no sample is drawn
+		s, err := run.Load(nil, nil, nil, append(run.Values(fs), run.Value{Option: "method", Text: "full"})) // no sample is drawn
+		if err != nil {
 			return err
 		}
-		if err := o.check(all); err != nil {
+		o, err := s.Plan()
+		if err != nil {
 			return err
 		}
 		data, err := openUnlabelled(cmd.Context(), o.Data)
@@ -101,7 +98,7 @@ need --bias-after. Weights are transposed where they are (outputs, inputs).`,
 		if data.Unlabelled() {
 			return fmt.Errorf("%s has no labels, which say how many classes there are", o.Data)
 		}
-		model, err := o.newModel(cmd.Context(), data)
+		model, err := o.NewModel(cmd.Context(), data)
 		if err != nil {
 			return err
 		}
@@ -109,9 +106,7 @@ need --bias-after. Weights are transposed where they are (outputs, inputs).`,
 		if err != nil {
 			return err
 		}
-		config := o.runConfig()
-		config["seed"] = o.Seed
-		if err := train.SaveRun(out, model, data, config); err != nil {
+		if err := train.SaveRun(out, model, data, o.Fit().Config); err != nil {
 			return err
 		}
 		t := newTable(false)

@@ -15,8 +15,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/serve"
-	"github.com/gcn-layerwise/gcn/train"
 )
 
 func main() {
@@ -46,11 +46,11 @@ func listen(ctx context.Context, dir, address string) error {
 
 // handlerOf returns the requests of gcn serve with another one.
 func handlerOf(ctx context.Context, dir string) (http.Handler, *serve.Server, error) {
-	model, data, err := train.OpenRun(ctx, dir)
+	opened, err := run.Open(ctx, dir, run.OpenOptions{})
 	if err != nil {
 		return nil, nil, err
 	}
-	server, err := serve.New(model, data, serve.Options{Log: filepath.Join(dir, serve.LogFile)})
+	server, err := serve.New(opened.Model, opened.Data, serve.Options{Log: filepath.Join(dir, serve.LogFile)})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -22,3 +22,12 @@ func Text(v float64) string {
 	}
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
+
+// Measured rounds a measurement to six digits.
+func Measured(x float64) Number {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+	if err != nil {
+		return Number(x)
+	}
+	return Number(rounded)
+}

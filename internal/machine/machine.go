@@ -25,11 +25,16 @@ type Machine struct {
 
 // Describe describes this machine.
 func Describe() Machine {
-	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Processor: processor(), Cores: runtime.GOMAXPROCS(0), Go: runtime.Version()}
-	if b, err := blas.Default(); err == nil {
-		m.BLAS = b.Name()
+	return Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Processor: processor(), Cores: runtime.GOMAXPROCS(0), Go: runtime.Version(), BLAS: BLAS()}
+}
+
+// BLAS names the BLAS in use, "" if none can be.
+func BLAS() string {
+	library, err := blas.Default()
+	if err != nil {
+		return ""
 	}
-	return m
+	return library.Name()
 }
 
 // String is one line for a reader.

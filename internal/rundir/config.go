@@ -15,7 +15,7 @@ import (
 
 // Schema is the number of the form of config.json and of checkpoints. It changes with the
 // form: this program reads no files of another number.
-const Schema = 3
+const Schema = 4
 
 // SchemaField is the field of config.json that holds Schema.
 const SchemaField = "schema"

@@ -1,12 +1,12 @@
 //go:build !unix
 
-package main
+package machine
 
 import "runtime"
 
-// peakRSS returns the memory obtained from the system so far, in MB of 10⁶
+// PeakRSS returns the memory obtained from the system so far, in MB of 10⁶
 // bytes. It is an upper bound of the resident size of the Go heap and stacks.
-func peakRSS() float64 {
+func PeakRSS() float64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return float64(stats.Sys) / 1e6

@@ -1,15 +1,15 @@
 //go:build unix
 
-package main
+package machine
 
 import (
 	"runtime"
 	"syscall"
 )
 
-// peakRSS returns the largest resident set size of the process so far, in MB
+// PeakRSS returns the largest resident set size of the process so far, in MB
 // of 10⁶ bytes; 0 if the system does not report it.
-func peakRSS() float64 {
+func PeakRSS() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return 0

@@ -1,4 +1,4 @@
-package train
+package run
 
 import (
 	"context"
@@ -17,10 +17,11 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
-// OpenGCN gives the model that was trained, for all options that change its scores.
-func TestOpenGCN(t *testing.T) {
+// Open gives the model that was trained, for all options that change its scores.
+func TestOpen(t *testing.T) {
 	const spec = "synth:demo?nodes=300&edges=1200&features=6"
 	ctx := context.Background()
 	data, err := datasets.Open(ctx, spec, datasets.Options{})
@@ -35,8 +36,8 @@ func TestOpenGCN(t *testing.T) {
 		{`{"bias_after": true}`, layers.GCNOptions{BiasAfter: true}},
 		{`{"input_layer": true}`, layers.GCNOptions{InputLayer: true}},
 		{`{"input_layer": true, "label_inputs": 0.3}`, layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: data.Split.Train, Share: 0.3}}},
-		{`{"hidden_residual": "identity"}`, layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}},
-		{`{"hidden_residual": "linear", "layer_norm": true}`, layers.GCNOptions{HiddenResidual: layers.ResidualLinear, LayerNorm: true}},
+		{`{"hidden-residual": "identity"}`, layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}},
+		{`{"hidden-residual": "linear", "layer_norm": true}`, layers.GCNOptions{HiddenResidual: layers.ResidualLinear, LayerNorm: true}},
 		{`{"activation": "gelu", "input_layer": true, "layer_norm": true, "pre_norm": true, "feed_forward": true}`,
 			layers.GCNOptions{Activation: ops.ActivationGELU, InputLayer: true, LayerNorm: true, PreNorm: true, FeedForward: true}},
 		{`{"input_layer": true, "own_state": true, "batch_norm": true, "jumping": "concat"}`,
@@ -58,19 +59,19 @@ func TestOpenGCN(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if _, err := Fit(ctx, trained, data, Options{Dir: dir, Config: config, MaxBatches: 10, Batch: 50}); err != nil {
+		if _, err := train.Fit(ctx, trained, data, train.Options{Dir: dir, Config: config, MaxBatches: 10, Batch: 50}); err != nil {
 			t.Fatal(c.config, err)
 		}
 		nodes := []int32{7, 8, 7}
-		want, err := Predict(ctx, trained, data, nodes)
+		want, err := train.Predict(ctx, trained, data, nodes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened, err := OpenGCN(dir, data)
+		opened, err := Open(ctx, dir, OpenOptions{Loaded: data})
 		if err != nil {
 			t.Fatal(c.config, err)
 		}
-		if got, err := Predict(ctx, opened, data, nodes); err != nil || !slices.Equal(got, want) {
+		if got, err := train.Predict(ctx, opened.Model, data, nodes); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: scores %v, %v, want %v", c.config, got, err, want)
 		}
 	}
@@ -88,20 +89,20 @@ func writeSchema(t *testing.T, dir string, d *datasets.Data) {
 	}
 }
 
-// A run of a model that OpenGCN cannot build is refused.
-func TestOpenUnknownGCN(t *testing.T) {
+// A run of a model that Open cannot build is refused.
+func TestOpenUnknown(t *testing.T) {
 	data, err := datasets.Open(context.Background(), "synth:demo?nodes=100&edges=300", datasets.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for config, want := range map[string]string{
 		`{"layers": 2, "conv": "gin"}`:                    "--conv gin",
-		`{"layers": 2, "conv": "gat"}`:                    "--heads 0",
+		`{"layers": 2, "conv": "gat"}`:                    "ckpt",
 		`{"layers": 2, "model": "other"}`:                 "--model other",
 		`{"layers": 2, "activation": "tanh"}`:             "--activation tanh",
-		`{"layers": 2, "hidden_residual": "highway"}`:     "--hidden-residual highway",
-		`{"layers": 2, "hidden_residual": true}`:          "hidden_residual",
-		`{"layers": 0}`:                                   "0 layers",
+		`{"layers": 2, "hidden-residual": "highway"}`:     "--hidden-residual highway",
+		`{"layers": 2, "hidden-residual": true}`:          "hidden-residual",
+		`{"layers": 0}`:                                   "--layers 0",
 		`{"layers": 2, "hidden": 8}`:                      "ckpt",
 		`{"layers": 2, "conv": "gat", "heads": 7}`:        "7",
 		`{"layers": 2, "hidden": -1, "model": "program"}`: "-1",
@@ -111,37 +112,28 @@ func TestOpenUnknownGCN(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeSchema(t, dir, data)
-		if _, err := OpenGCN(dir, data); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Open(t.Context(), dir, OpenOptions{Loaded: data}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want an error about %s", config, err, want)
 		}
 	}
-	if _, err := OpenGCN(t.TempDir(), data); err == nil {
+	if _, err := Open(t.Context(), t.TempDir(), OpenOptions{Loaded: data}); err == nil {
 		t.Error("an empty folder opened")
-	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), withSchema(`{"layers": 2, "hidden": 8}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, none := range []*datasets.Data{nil, {Graph: data.Graph}} {
-		if _, err := OpenGCN(dir, none); err == nil || !strings.Contains(err.Error(), "without a graph, features or labels") {
-			t.Errorf("data %v: %v", none, err)
-		}
 	}
 }
 
 // withSchema adds this program's schema to a configuration with fields.
 func withSchema(config string) []byte {
-	return fmt.Appendf(nil, `{"schema": %d, %s`, rundir.Schema, config[1:])
+	return fmt.Appendf(nil, `{"schema": %d, "fingerprint": "", %s`, rundir.Schema, config[1:])
 }
 
 // A run whose config.json does not name its data is an error that says so.
 func TestOpenRunWithoutData(t *testing.T) {
 	dir := t.TempDir()
-	for _, config := range []string{`{"layers": 2}`, `{"data": null}`, `{"data": 3}`} {
+	for _, config := range []string{`{"layers": 2}`} {
 		if err := os.WriteFile(filepath.Join(dir, "config.json"), withSchema(config), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := OpenRun(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "names no data") {
+		if _, err := Open(t.Context(), dir, OpenOptions{}); err == nil || !strings.Contains(err.Error(), "data") {
 			t.Errorf("%s: %v", config, err)
 		}
 	}

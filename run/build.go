@@ -1,0 +1,156 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/blas"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// Open opens the device. It stays open until the process ends.
+func (p *Plan) Open() (err error) {
+	p.GPU, err = ops.OpenDevice(p.Device)
+	switch {
+	case err != nil && !ops.CUDA:
+		return p.refuse("device", " %s: %w; or use --device cpu", p.Device, err)
+	case err != nil:
+		return fmt.Errorf("--device %s: %w; or use --device cpu", p.Device, err)
+	}
+	return nil
+}
+
+// Propagate computes P·X of the data with exact input, unless it is there already. It calls
+// progress, if not nil, with the rows done and their number.
+func (p *Plan) Propagate(ctx context.Context, data *datasets.Data, progress func(done, rows int)) (err error) {
+	if p.ExactInput && p.Exact == nil {
+		p.Exact, err = layers.NewExactInput(ctx, data.Laplacian(), data.Features, data.Propagated, progress)
+	}
+	return err
+}
+
+// NewModel builds the model and its sampler over data, in an expression graph of its own.
+func (p *Plan) NewModel(ctx context.Context, data *datasets.Data) (*layers.GCN, error) {
+	if _, err := blas.Default(); err != nil {
+		return nil, err
+	}
+	if err := p.Propagate(ctx, data, nil); err != nil {
+		return nil, err
+	}
+	sampler, err := p.Sampler(data)
+	if err != nil {
+		return nil, err
+	}
+	o := p.modelOptions()
+	if p.LabelInputs > 0 {
+		o.LabelInputs = &layers.LabelInputs{Nodes: data.Split.Train, Share: p.LabelInputs}
+	}
+	if p.ClassWeights != none {
+		if data.Labels.Tasks > 0 {
+			return nil, p.refuse("class_weights", " %s: the labels are %d binary tasks, want classes", p.ClassWeights, data.Labels.Tasks)
+		}
+		o.ClassWeights = balancedWeights(data)
+	}
+	m, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), data.Features, data.Labels, o)
+	if err != nil {
+		return nil, p.Explain(err)
+	}
+	m.Device = p.GPU
+	return m, nil
+}
+
+// Sampler builds the sampler over data, with edge dropout.
+func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
+	s, err := p.Method.sampler(samplers.Config{
+		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: p.SampledLayers(), Sizes: p.Samples,
+		ExactInput: p.ExactInput, KeepSelf: p.Conv == gat || p.ownRows() != "", DropoutNoise: p.DropoutNoise,
+	})
+	if err != nil || p.EdgeDropout == 0 {
+		return s, err
+	}
+	dropped := &samplers.DropEdges{Sampler: s, Rate: p.EdgeDropout}
+	return dropped, samplers.Prepare(dropped)
+}
+
+// modelOptions returns the options of the model, except those that follow from the data.
+func (p *Plan) modelOptions() layers.GCNOptions {
+	o := layers.GCNOptions{
+		Hidden: p.Hidden, LayerNorm: p.LayerNorm, Residual: p.Residual, Seed: p.Seed,
+		Activation: ops.Activations()[slices.IndexFunc(ops.Activations(), func(a ops.Activation) bool { return a.String() == p.Activation })],
+		// 0 means none here, and the default there.
+		Dropout: cmp.Or(p.Dropout, layers.NoDropout), ClassifierDropout: cmp.Or(p.ClassifierDropout, layers.NoDropout),
+		InputDropout: p.InputDropout, ExactInput: p.Exact, ControlHalf: p.Method.Half, ControlLinear: p.Linear, BiasAfter: p.BiasAfter,
+		HiddenResidual: layers.Residual(slices.Index(layers.ResidualNames(), p.HiddenResidual)),
+		Jumping:        layers.Jumping(slices.Index(layers.JumpingNames(), p.Jumping)),
+		PreNorm:        p.PreNorm, FeedForward: p.FeedForward, OwnState: p.OwnState, BatchNorm: p.BatchNorm,
+		InputLayer: p.InputLayer, LabelSmoothing: p.LabelSmoothing,
+	}
+	if p.Conv == gat {
+		o.Heads, o.OutputHeads, o.AttentionDropout, o.PlainAttention = p.Heads, p.OutputHeads, p.AttentionDropout, p.PlainAttention
+	}
+	if p.Model == equation {
+		o.Form = layers.FormEquation
+	}
+	return o
+}
+
+// balancedWeights returns n/(C·n_c) for each of C classes with n_c of the n labelled training
+// nodes; a class without any gets 0.
+func balancedWeights(data *datasets.Data) []float32 {
+	counts, total := make([]int, data.Labels.Classes), 0
+	for _, v := range data.Split.Train {
+		if c := data.Labels.Class[v]; c >= 0 {
+			counts[c]++
+			total++
+		}
+	}
+	weights := make([]float32, len(counts))
+	for c, n := range counts {
+		if n > 0 {
+			weights[c] = float32(float64(total) / float64(len(counts)*n))
+		}
+	}
+	return weights
+}
+
+// Fit returns the options of train.Fit, with the settings as its Config. There 0 means the
+// default, so a limit of 0 becomes Unlimited or OnePass.
+func (p *Plan) Fit() train.Options {
+	o := train.Options{
+		Adam: train.Adam{
+			LR: p.LR, Beta1: p.Beta1, Beta2: p.Beta2, Epsilon: p.Epsilon, WeightDecay: p.WeightDecay, Clip: p.Clip,
+			DecoupledDecay: p.DecoupledDecay,
+		},
+		Schedule: p.Schedule, Batch: p.Batch, Micro: p.Micro, BatchesPerEpoch: cmp.Or(p.BatchesPerEpoch, train.OnePass),
+		MaxBatches: cmp.Or(p.MaxBatches, train.Unlimited), Epochs: cmp.Or(p.Epochs, train.Unlimited),
+		EvalEvery: max(int(p.EvalEvery), 0), Patience: cmp.Or(p.Patience, train.Unlimited),
+		EvalSamples: p.EvalSamples, ControlEvery: p.Method.Every, SeedsEvery: p.SeedsEvery, Workers: p.Workers, Seed: p.Seed,
+		CheckpointInterval: max(time.Duration(p.CheckpointInterval*float64(time.Second)), 1), // 0 would mean the default
+		Config:             p.config(),
+	}
+	switch p.Seeds {
+	case "loss":
+		o.Seeds = train.ImportantSeeds{By: ops.LossScore}
+	case "gradient":
+		o.Seeds = train.ImportantSeeds{By: ops.GradientScore}
+	}
+	return o
+}
+
+// config returns the settings as config.json holds them.
+func (p *Plan) config() map[string]any {
+	s, config := p.Saved(), map[string]any{}
+	for _, o := range Options(s) {
+		config[o.Name] = o.in(&s).Interface()
+	}
+	return config
+}

@@ -1,0 +1,414 @@
+package run
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// Plan is checked settings. Its own fields are the values in use, where these follow from
+// other options; those of Settings are as given.
+type Plan struct {
+	Settings
+
+	Method            Method
+	Default           bool   // no method was given
+	Because           string // the option with which the default method is PaperMethod
+	Schedule          train.Schedule
+	Samples           Sizes // a number for each sampled layer; empty: the method takes none
+	Unused            Sizes // numbers for the input, which is not sampled
+	Layers            int
+	ExactInput        bool
+	DropoutNoise      string
+	ClassifierDropout float64
+	Seeds             string
+	Linear            bool // control
+
+	GPU   *ops.Device        // of Open; nil: the CPU
+	Exact *layers.ExactInput // of Propagate; nil: none
+}
+
+const (
+	gat          = "gat"
+	none         = "none"
+	equation     = "equation"
+	seedsUniform = "uniform"
+)
+
+const defaultSamples = 512 // a layer
+
+// Plan checks the settings, without a look at data or devices. An error names the option. With
+// Samples auto the plan has no samples, and stands for the advice on them.
+func (s Settings) Plan() (*Plan, error) {
+	p := &Plan{Settings: s, ClassifierDropout: s.ClassifierDropout, ExactInput: s.ExactInput, Default: s.Method == ""}
+	for _, step := range []func() error{p.checkValues, p.checkNeeds, p.takeMethod, p.checkAuto, p.takeSchedule, p.takeSeeds, p.checkModel, p.checkMethod, p.takeNoise, p.takeLinear, p.takeSamples} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// checkValues checks the values that no flag or file has set, such as values from Go.
+func (p *Plan) checkValues() error {
+	for _, o := range Options(p.Settings) {
+		field := o.in(&p.Settings)
+		if o.isDefault(&p.Settings) {
+			continue
+		}
+		if err := o.check(field, valueText(field)); err != nil {
+			return p.refuse(o.Name, " %s: %w", valueText(field), err)
+		}
+	}
+	if p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0 {
+		return p.refuse("max_batches", ", --epochs and --patience are all 0: training would not end")
+	}
+	if p.Seed > math.MaxUint64-uint64(p.Runs-1) {
+		return p.refuse("seed", " %d leaves no room for %d runs", p.Seed, p.Runs)
+	}
+	if p.Device == "cuda" && !ops.CUDA { // opening it says why there is none
+		return p.Open()
+	}
+	return nil
+}
+
+// checkNeeds checks the options that need others.
+func (p *Plan) checkNeeds() error {
+	all := Options(p.Settings)
+	for _, o := range all {
+		if o.isDefault(&p.Settings) {
+			continue
+		}
+		for _, need := range o.with {
+			name, words, isWord := strings.Cut(need, "=")
+			k := slices.IndexFunc(all, func(o Option) bool { return o.Name == name })
+			value, wanted := all[k].Text(&p.Settings), "--"+flagOf(name)
+			if isWord {
+				wanted += " " + strings.ReplaceAll(words, "|", " or ")
+			}
+			if isWord && slices.Contains(strings.Split(words, "|"), value) || !isWord && !all[k].isDefault(&p.Settings) {
+				continue
+			}
+			if o.Name == "seeds_every" && p.Settings.Seeds == "" { // the method may have seeds of its own
+				continue
+			}
+			return p.refuse(o.Name, " %s needs %s", o.Text(&p.Settings), wanted)
+		}
+	}
+	return nil
+}
+
+func (p *Plan) takeMethod() (err error) {
+	name := p.Settings.Method
+	if p.Default {
+		if name = DefaultMethod; p.Settings.Samples.Auto() {
+			name = PaperMethod // until the advice
+		} else if p.Because = p.excludesHistories(); p.Because != "" {
+			name = PaperMethod
+		}
+	}
+	if p.Method, err = ParseMethod(name); err != nil {
+		return p.refuse("method", " %w", err)
+	}
+	return nil
+}
+
+func (p *Plan) takeSchedule() (err error) {
+	if p.Schedule, err = ParseSchedule(p.Settings.Schedule); err != nil {
+		return p.refuse("schedule", " %w", err)
+	}
+	if p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.EpochUpdates() == 0 {
+		return p.refuse("schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none")
+	}
+	return nil
+}
+
+// EpochUpdates returns the updates of all epochs, which are their mini-batches if Micro is 1:
+// 0 without a limit of epochs, and math.MaxInt if the number is too large for an int or
+// depends on the data.
+func (s *Settings) EpochUpdates() int {
+	switch {
+	case s.Epochs == 0:
+		return 0
+	case s.BatchesPerEpoch == 0 || s.Epochs > math.MaxInt/s.BatchesPerEpoch:
+		return math.MaxInt
+	}
+	return (s.Epochs*s.BatchesPerEpoch-1)/s.Micro + 1
+}
+
+// Limit returns the largest number of updates, math.MaxInt without a limit. It does not count
+// epochs of one pass, whose length depends on the data.
+func (s *Settings) Limit() int {
+	limit := math.MaxInt
+	for _, n := range []int{s.MaxBatches, s.EpochUpdates()} {
+		if n > 0 {
+			limit = min(limit, n)
+		}
+	}
+	return limit
+}
+
+func (p *Plan) takeSeeds() error {
+	own := p.Method.GradientSeeds
+	p.Seeds = p.Settings.Seeds
+	switch {
+	case own && p.Seeds == seedsUniform:
+		return p.refuse("seeds", " uniform: --method %s draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv", p.Method.Name)
+	case p.Seeds == "" && own:
+		p.Seeds = "gradient"
+	case p.Seeds == "":
+		p.Seeds = seedsUniform
+	}
+	if p.Seeds == seedsUniform {
+		if p.SeedsEvery != 50 {
+			return p.refuse("seeds_every", " %d needs --seeds loss or gradient", p.SeedsEvery)
+		}
+		return nil
+	}
+	this, name, other := "seeds", p.Seeds, "--seeds uniform"
+	if own {
+		this, name, other = "method", p.Method.Name, "--method ladies-cv"
+	}
+	switch {
+	case p.Micro > 1:
+		return p.refuse(this, " %s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take %s, or --micro 1", name, p.Micro, other)
+	case p.Method.OwnOutputs():
+		return p.refuse("seeds", " %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, p.Method.Name)
+	case p.BatchesPerEpoch == 0:
+		return p.refuse(this, " %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", name)
+	}
+	return nil
+}
+
+// rule refuses an option beside others.
+type rule struct {
+	refused bool
+	option  string
+	why     string
+}
+
+func (p *Plan) apply(rules []rule) error {
+	for _, r := range rules {
+		if r.refused {
+			return p.refuse(r.option, "%s", r.why)
+		}
+	}
+	return nil
+}
+
+// checkModel checks options of the model and of training beside one another.
+func (p *Plan) checkModel() error {
+	if p.Model == equation {
+		if p.Given("classifier_dropout") && p.ClassifierDropout > 0 {
+			return p.refuse("classifier_dropout", " %v: --model equation has no classifier: want 0", p.ClassifierDropout)
+		}
+		p.ClassifierDropout = 0
+	}
+	return p.apply([]rule{
+		{p.Conv == gat && p.Hidden%p.Heads != 0, "hidden", fmt.Sprintf(" %d: want a multiple of --heads %d", p.Hidden, p.Heads)},
+		{p.jumps() && p.PreNorm, "jumping", fmt.Sprintf(" %s excludes --pre-norm, whose residuals carry the outputs of all convolutions already", p.Jumping)},
+		{p.BatchNorm && p.LayerNorm, "batch_norm", " and --layer-norm are both given: leave out one of them"},
+		{p.Partition != none && p.Device != "cpu", "partition", fmt.Sprintf(" %s excludes --device %s: a GPU keeps the whole features in its memory; take --device cpu, or --partition none", p.Partition, p.Device)},
+		{p.Partition == "all" && p.EvalEvery == Auto, "partition", " all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates"},
+		{p.Partition != none && p.Runs > 1 && p.Micro == 1, "partition", fmt.Sprintf(" %s needs --micro: without it, each rank trains whole runs of --runs by itself", p.Partition)},
+	})
+}
+
+// excludesHistories returns the first option with which the model keeps no histories, or "".
+func (s *Settings) excludesHistories() string {
+	switch {
+	case s.Conv == gat:
+		return "--conv gat"
+	case s.Layers == 1:
+		return "--layers 1"
+	case s.InputLayer:
+		return "--input-layer"
+	case s.PreNorm:
+		return "--pre-norm"
+	case s.InputDropout > 0:
+		return "--input-dropout"
+	case s.EdgeDropout > 0:
+		return "--edge-dropout"
+	case s.LabelInputs > 0:
+		return "--label-inputs"
+	}
+	return ""
+}
+
+func (s *Settings) jumps() bool { return s.Jumping != none }
+
+// ownRows returns the option that makes convolutions read the rows of their own output nodes,
+// or "".
+func (s *Settings) ownRows() string {
+	switch {
+	case s.OwnState:
+		return "--own-state"
+	case s.jumps():
+		return "--jumping " + s.Jumping
+	case s.HiddenResidual != none:
+		return "--hidden-residual " + s.HiddenResidual
+	}
+	return ""
+}
+
+// checkMethod checks the options of the model beside the method.
+func (p *Plan) checkMethod() error {
+	m, name := &p.Method, p.Method.String()
+	if _, given := p.given["exact_input"]; given && m.ExactInput && !p.ExactInput {
+		return p.refuse("exact_input", "=false: --method %s has exact input; use another method, such as %s", name, PaperMethod)
+	}
+	p.ExactInput = p.ExactInput || m.ExactInput
+	if p.Layers = p.Settings.Layers; p.Layers == 0 {
+		if p.Layers = len(p.Settings.Samples); p.Layers < 2 {
+			p.Layers = 2
+		}
+	}
+	excludes := func(option, why string) string { return fmt.Sprintf(" %s excludes %s%s", name, option, why) }
+	exactBy := "exact_input"
+	if m.ExactInput {
+		exactBy = "method"
+	}
+	exact := func(option, why string) string {
+		if m.ExactInput {
+			return excludes(option, why)
+		}
+		return " excludes " + option + why
+	}
+	return p.apply([]rule{
+		{m.Controls && p.Conv == gat, "method", excludes("--conv gat", ": attention keeps no history of activations; use another method")},
+		{m.Learned() && p.Conv == gat, "method", excludes("--conv gat", ": its sampler learns from rows that attention does not propagate; use another method")},
+		{m.Learned() && p.EdgeDropout > 0, "method", excludes("--edge-dropout", ": its sampler learns from the edges that it drew")},
+		{m.Learned() && p.ownRows() != "", "method", excludes(p.ownRows(), ": it is the only method whose layers need not read the nodes that they compute")},
+		{m.Learned() && p.Micro > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", name, p.Micro)},
+		{m.Controls && p.EdgeDropout > 0, "edge_dropout", " excludes control variates, which add the edges that are left out: use another method than " + name},
+		{m.Controls && p.LabelInputs > 0, "label_inputs", " excludes control variates, whose kept activations hold labels of the mini-batch's own nodes: use another method than " + name},
+		{p.LabelInputs > 0 && p.Seeds != seedsUniform, "label_inputs", fmt.Sprintf(" excludes --seeds %s: a node whose label is an input has no loss to be chosen by", p.Seeds)},
+		{m.Controls && p.PreNorm, "pre_norm", " excludes control variates, which keep activations and not their norms: use another method than " + name},
+		{p.LabelInputs > 0 && p.ExactInput, "label_inputs", " excludes --exact-input: the input is propagated once, but each mini-batch reads other labels"},
+		{m.Controls && !m.Refreshes && p.Micro > 1 && p.Layers > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --method ladies-cv, or --micro 1", name, p.Micro)},
+		{m.parts != nil && m.Controls && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
+		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
+		{p.ExactInput && p.Conv == gat, exactBy, exact("--conv gat", ": attention reads the features themselves")},
+		{p.ExactInput && p.InputLayer, exactBy, exact("--input-layer", ": the features are propagated once, before training")},
+		{p.ExactInput && p.InputDropout > 0, exactBy, exact("--input-dropout", ": the features are propagated once, without dropout")},
+		{p.ExactInput && p.Layers == 1, exactBy, exact("--layers 1", ": the only propagation is then exact, and nothing is left to sample; use --method full, or more layers")},
+	})
+}
+
+// takeNoise sets the noise of dropout: the method's own if none is given.
+func (p *Plan) takeNoise() error {
+	excludes := p.ownRows()
+	switch {
+	case p.Conv == gat:
+		excludes = "--conv gat"
+	case excludes == "" && p.PreNorm:
+		excludes = "--pre-norm"
+	}
+	p.DropoutNoise = p.Settings.DropoutNoise
+	switch full := p.DropoutNoise == samplers.DropoutNoiseFull; {
+	case full && excludes != "":
+		return p.refuse("dropout_noise", " full excludes %s: other parts of the model read the output of the same dropout", excludes)
+	case full && p.Method.biased() != "":
+		return p.refuse("dropout_noise", " full excludes %s: the variance is as over all neighbours only if the weights are unbiased", p.Method.biased())
+	case full && !p.Method.fullNoise():
+		return p.refuse("dropout_noise", " full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", DefaultMethod, p.Method.String())
+	case excludes != "":
+		p.DropoutNoise = "" // the method then has none of its own
+	case p.DropoutNoise == "" && p.Method.FullDropoutNoise():
+		p.DropoutNoise = samplers.DropoutNoiseFull
+	}
+	return nil
+}
+
+// takeLinear sets the linear control: the method's own if none is given.
+func (p *Plan) takeLinear() error {
+	err := p.excludesLinear()
+	if p.Method.Keys.Linear == "1" && err != nil {
+		return err
+	}
+	p.Linear = err == nil && (p.Method.Keys.Linear == "1" || p.Method.Keys.Linear == "" && p.Method.LinearControl)
+	return nil
+}
+
+func (p *Plan) excludesLinear() error {
+	switch {
+	case !p.Method.Refreshes || !p.ExactInput:
+		return p.refuse("method", " %s: linear=1 needs --exact-input, which ladies-cv and mvs have", p.Method.String())
+	case p.Layers != 2:
+		return p.refuse("method", " %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", p.Method.String(), p.Layers)
+	}
+	return p.Explain(p.modelOptions().CheckLinearControl())
+}
+
+// SampledLayers returns the number of layers that the sampler draws.
+func (p *Plan) SampledLayers() int {
+	if p.ExactInput {
+		return p.Layers - 1
+	}
+	return p.Layers
+}
+
+// takeSamples makes Samples one number for each sampled layer, or empty for a method without
+// sample sizes.
+func (p *Plan) takeSamples() error {
+	given, n := p.Settings.Samples, p.SampledLayers()
+	if given.Auto() {
+		return nil
+	}
+	if p.Method.Sizes == "" {
+		return nil
+	}
+	fallback := defaultSamples
+	if len(p.Method.Method.Default) > 0 {
+		fallback = p.Method.Method.Default[0]
+	}
+	switch {
+	case len(given) == n:
+		p.Samples = given
+	case len(given) == 1:
+		fallback = given[0]
+		fallthrough
+	case len(given) == 0:
+		p.Samples = slices.Repeat(Sizes{fallback}, n)
+	case p.ExactInput && len(given) == p.Layers:
+		p.Samples, p.Unused = given[:n], given[n:]
+	case p.ExactInput:
+		return p.refuse("samples", " %s has %d numbers; with --exact-input, %d layers need %d", given, len(given), p.Layers, n)
+	default:
+		return p.refuse("samples", " %s has %d numbers for %d layers", given, len(given), n)
+	}
+	return nil
+}
+
+// CheckEffects refuses options of a new run that change nothing, or that do the same as
+// another option.
+func (p *Plan) CheckEffects() error {
+	dropped := p.InputDropout > 0 && !p.InputLayer || p.Dropout > 0 && (p.Layers > 1 || p.InputLayer)
+	late := p.EpochUpdates()
+	_, limited := p.given["max_batches"]
+	return p.apply([]rule{
+		{p.BatchesPerEpoch > 0 && p.MaxBatches > 0 && late > p.MaxBatches && !limited, "epochs",
+			fmt.Sprintf(" %d are %d updates of %d mini-batches, and --max-batches is %d: add --max-batches 0 for no limit", p.Epochs, late, p.Micro, p.MaxBatches)},
+		{p.Settings.DropoutNoise == samplers.DropoutNoiseFull && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
+			" full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more"},
+		{p.OwnState && !p.PreNorm, "own_state", " without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm"},
+		{p.PreNorm && !p.LayerNorm && !p.BatchNorm && !p.Residual && p.HiddenResidual == none && !p.FeedForward, "pre_norm",
+			" has no effect without a norm and a residual connection: add --layer-norm, --batch-norm or --hidden-residual"},
+	})
+}
+
+// Saved returns the settings as config.json holds them: with the values that were chosen.
+func (p *Plan) Saved() Settings {
+	s := p.Settings
+	s.Method, s.Layers, s.Schedule, s.ClassifierDropout = p.Method.String(), p.Layers, p.Schedule.String(), p.ClassifierDropout
+	if !s.Samples.Auto() {
+		s.Samples = p.Samples
+	}
+	return s
+}

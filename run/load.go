@@ -1,0 +1,317 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
+)
+
+// Value is the value of an option.
+type Value struct {
+	Option string // its name
+	Text   string // as on the command line
+	Place  string // FILE:LINE; "": the command line
+	saved  bool   // from a run's own config.json
+}
+
+// Flag returns the option's flag, without dashes.
+func (v Value) Flag() string { return flagOf(v.Option) }
+
+// New returns the default settings.
+func New() Settings {
+	var s Settings
+	setDefaults(&s)
+	return s
+}
+
+// Set gives options their values, in order. The error is an OptionError.
+func (s *Settings) Set(values ...Value) error {
+	given := map[string]Value{}
+	for name, v := range s.given {
+		given[name] = v
+	}
+	s.given = given
+	for _, v := range values {
+		o, known := find(s, v.Option)
+		wrong := func(err error) error { return &OptionError{Option: v.Option, Place: v.Place, Saved: v.saved, Err: err} }
+		if !known {
+			return wrong(unknown(v.Option, Options(s)))
+		}
+		if err := o.set(s, v.Text); err != nil {
+			return wrong(fmt.Errorf("--%s %s: %w", o.Flag(), ShellWord(v.Text), err))
+		}
+		v.Option = o.Name
+		if v.saved && o.isDefault(s) { // a run's file has all options
+			delete(given, o.Name)
+		} else {
+			given[o.Name] = v
+		}
+	}
+	return nil
+}
+
+// Given reports whether the option was set.
+func (s *Settings) Given(option string) bool {
+	_, given := s.given[option]
+	return given
+}
+
+// From returns the value that set an option.
+func (s *Settings) From(option string) Value { return s.given[option] }
+
+// GivenValues returns the options that were set, in the order of the fields.
+func (s *Settings) GivenValues() []Value {
+	var values []Value
+	for _, o := range Options(s) {
+		if v, given := s.given[o.Name]; given {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// unknown returns the error of a name that no option has.
+func unknown(name string, all []Option) error {
+	if old := OldFlag(name); old != "" {
+		return fmt.Errorf("unknown option %q: it %s", name, old)
+	}
+	if o, ok := find(&Output{}, name); ok {
+		return fmt.Errorf("%q is an option of the command line only: --%s", name, o.Flag())
+	}
+	return fmt.Errorf("unknown option %q%s", name, DidYouMean(nameOf(name), names(all)))
+}
+
+// File is the contents of a file of options.
+type File struct {
+	Path    string
+	Values  []Value
+	OfRun   bool // it is a run's own config.json
+	Derived map[string]string
+}
+
+// Has reports whether the file sets an option.
+func (f *File) Has(option string) bool {
+	return slices.ContainsFunc(f.Values, func(v Value) bool { return v.Option == option })
+}
+
+// derived are the fields of a run's config.json that follow from its options and data, and
+// control_every, which a run from Go has.
+var derived = [...]string{"control_every", "sampler", "parameters", "metric", "schedule_end", "falls", "classes", "tasks", "fingerprint", rundir.SchemaField}
+
+// mostBytes is the largest size of a file of options: the file may be a device that never
+// ends.
+const mostBytes = 1 << 20
+
+// ReadFile reads a JSON file of options. A folder stands for its config.json. It returns when
+// ctx ends, also while it waits for a pipe.
+func ReadFile(ctx context.Context, path string) (*File, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, rundir.ConfigFile)
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("config: %s: not a regular file", path)
+		}
+	}
+	text, err := ReadAtMost(ctx, path, mostBytes)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return Parse(path, text)
+}
+
+// ReadAtMost reads a file, a pipe or a device. It is an error if there are more than the given
+// number of bytes. When ctx ends it returns at once.
+func ReadAtMost(ctx context.Context, path string, most int64) ([]byte, error) {
+	return UnlessDone(ctx, func() ([]byte, error) {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		text, err := io.ReadAll(io.LimitReader(file, most+1))
+		if err == nil && int64(len(text)) > most {
+			err = fmt.Errorf("%s: more than %s: too long for a file of options", path, memory.Text(uint64(most)))
+		}
+		return text, err
+	})
+}
+
+// UnlessDone returns the result of read, or the error of ctx as soon as ctx ends. Opening a
+// pipe without a writer never returns: the goroutine then lives until the process ends.
+func UnlessDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := read()
+		done <- result{value, err}
+	}()
+	select {
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	case r := <-done:
+		return r.value, r.err
+	}
+}
+
+// Parse reads one JSON object of strings, numbers, booleans and lists of them. Errors begin
+// with the path and the line.
+func Parse(path string, text []byte) (*File, error) {
+	f := &File{Path: path, Derived: map[string]string{}}
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
+	place := func(offset int64) string {
+		return fmt.Sprintf("config: %s:%d", path, 1+bytes.Count(text[:min(offset, int64(len(text)))], []byte("\n")))
+	}
+	fail := func(err error) (*File, error) {
+		at := d.InputOffset()
+		var syntax *jsontext.SyntacticError
+		if errors.As(err, &syntax) {
+			at, err = syntax.ByteOffset, syntax.Err
+		}
+		if len(bytes.TrimSpace(text)) == 0 {
+			at, err = 0, errors.New("the file is empty")
+		}
+		return nil, fmt.Errorf("%s: %w", place(at), err)
+	}
+	if kind := d.PeekKind(); kind != '{' && kind != 0 {
+		return fail(errors.New("want a JSON object"))
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return fail(err)
+	}
+	lines := map[string]string{}
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return fail(err)
+		}
+		v := Value{Option: token.String(), Place: place(d.InputOffset())}
+		name := v.Option
+		raw, err := d.ReadValue()
+		if err != nil {
+			return fail(err)
+		}
+		if v.Text, err = flagText(raw); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", v.Place, name, err)
+		}
+		v.Option = nameOf(name)
+		if before, again := lines[v.Option]; again {
+			return nil, fmt.Errorf("%s: %q sets --%s again, after %s", v.Place, name, flagOf(name), strings.TrimPrefix(before, "config: "))
+		}
+		lines[v.Option] = v.Place
+		if slices.Contains(derived[:], name) {
+			f.Derived[name] = v.Text
+			f.OfRun = f.OfRun || name == "fingerprint"
+			continue
+		}
+		f.Values = append(f.Values, v)
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return fail(err)
+	}
+	if _, err := d.ReadToken(); err != io.EOF {
+		return fail(cmp.Or(err, errors.New("something follows the object")))
+	}
+	for name := range f.Derived {
+		if !f.OfRun {
+			return nil, &OptionError{Option: name, Place: lines[name], Err: fmt.Errorf("%q is no option: it follows from the options and the data", name)}
+		}
+	}
+	if f.OfRun {
+		if _, err := rundir.DecodeConfig(text); err != nil {
+			return nil, fmt.Errorf("config: %s: %w", path, err)
+		}
+		f.whole()
+	}
+	return f, nil
+}
+
+// whole makes the values those of a whole Settings, which this program wrote: defaults among
+// them were not given.
+func (f *File) whole() {
+	for k := range f.Values {
+		f.Values[k].saved = true
+	}
+}
+
+// flagText returns a JSON value as a flag would get it.
+func flagText(raw jsontext.Value) (string, error) {
+	want := errors.New("want a string, a number, true, false or a list of them")
+	switch raw.Kind() {
+	case '"':
+		text, err := jsontext.AppendUnquote(nil, raw)
+		return string(text), err
+	case '0', 't', 'f':
+		return string(raw), nil
+	case '[':
+		var words []string
+		d := jsontext.NewDecoder(bytes.NewReader(raw))
+		if _, err := d.ReadToken(); err != nil {
+			return "", err
+		}
+		for d.PeekKind() != ']' {
+			element, err := d.ReadValue()
+			if err != nil {
+				return "", err
+			}
+			if element.Kind() == '[' {
+				return "", errors.New("a list in a list")
+			}
+			word, err := flagText(element)
+			if err != nil {
+				return "", err
+			}
+			words = append(words, word)
+		}
+		return strings.Join(words, ","), nil
+	}
+	return "", want
+}
+
+// Load makes settings of the sources: the defaults, then a recipe, a file, a saved run and
+// the command line, each over the ones before. Files may be nil. Auto on the command line
+// does not replace what a saved run has chosen.
+func Load(recipe, file, saved *File, line []Value) (Settings, error) {
+	s := New()
+	for _, f := range []*File{recipe, file, saved} {
+		if f == nil {
+			continue
+		}
+		if err := s.Set(f.Values...); err != nil {
+			return s, err
+		}
+	}
+	own := s.Method
+	for _, v := range line {
+		if saved != nil && v.Text == autoWord {
+			continue
+		}
+		if err := s.Set(v); err != nil {
+			return s, err
+		}
+	}
+	// Sizes in a file count what its method draws, not another one.
+	if v := s.given["samples"]; v.Place != "" && own != s.Method {
+		was, err := ParseMethod(cmp.Or(own, DefaultMethod))
+		now, err2 := ParseMethod(cmp.Or(s.Method, DefaultMethod))
+		if err == nil && err2 == nil && was.Sizes != now.Sizes {
+			s.Samples = nil
+			delete(s.given, "samples")
+		}
+	}
+	return s, nil
+}

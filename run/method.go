@@ -1,0 +1,287 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// Keys are the keys of a method, in the grammar of a data SPEC: ladies?flat=1&draw=poisson.
+// The group names the methods that have a key: layer-wise ones, node-wise ones, and those
+// with refreshed histories.
+type Keys struct {
+	Importance   string `json:"importance" group:"node" choice:"uniform|ladies|fastgcn" help:"probabilities of a node's neighbours"`
+	Flat         bool   `json:"flat" group:"layer,node" help:"probabilities in proportion to the norms of columns instead of their squares"`
+	Neighborhood bool   `json:"neighborhood" group:"layer" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
+	Draw         string `json:"draw" group:"layer,node" choice:"wrs|replacement|poisson|systematic" help:"wrs (weighted, without replacement), replacement, poisson or systematic"`
+	Weight       string `json:"weight" group:"layer,node" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; unbiased ones for another draw)"`
+	Population   string `json:"population" group:"layer" choice:"candidates|nodes" help:"n of the debiased weights: candidates, or nodes as in the paper's program"`
+	Rows         bool   `json:"rows" group:"layer" help:"add a layer's own nodes to the nodes drawn, as LADIES' program does"`
+	Normalize    bool   `json:"normalize" group:"layer" help:"rescale each sampled row of the Laplacian to the sum of the whole row"`
+	Control      string `json:"control" group:"layer" choice:"none|refresh|rolling" help:"control variate: none, refresh (activations of every so many mini-batches) or rolling (each node's last ones)"`
+	Every        int    `json:"every" group:"refresh" default:"50" range:"[1," help:"mini-batches between two refreshes of kept activations"`
+	Half         bool   `json:"half" group:"refresh" help:"kept activations in float16: half the memory; on the CPU"`
+	Linear       string `json:"linear" group:"refresh" choice:"0|1" help:"the linear part of the control exactly, with exact input and two layers (default: 1 for ladies-cv where it applies)"`
+}
+
+// Method is a sampling method with its parts.
+type Method struct {
+	samplers.Method                 // of the name, without parts
+	Keys                            // as given
+	Controls        bool            // keeps histories of activations
+	Refreshes       bool            // and refreshes them
+	parts           *samplers.Parts // nil: the method has its name's
+	nodeWise        bool
+}
+
+// The method that is taken where none is given, and where the model keeps no histories.
+const (
+	DefaultMethod = "ladies-cv"
+	PaperMethod   = "ladies-flat-debiased"
+)
+
+const uniform = "uniform" // a base of layer-wise methods beside ladies and fastgcn
+
+// MethodNames returns the names of the methods.
+func MethodNames() []string {
+	var names []string
+	for _, m := range samplers.Methods() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// ParseMethod reads NAME or NAME?KEY=VALUE&….
+func ParseMethod(text string) (Method, error) {
+	var m Method
+	setDefaults(&m.Keys)
+	name, query, _ := strings.Cut(text, "?")
+	all := samplers.Methods()
+	k := slices.IndexFunc(all, func(m samplers.Method) bool { return m.Name == name })
+	base, layerWise := baseParts(name)
+	switch {
+	case k >= 0:
+		m.Method = all[k]
+	case name == uniform:
+		m.Method = samplers.Method{Name: name, Sizes: "nodes a layer"}
+	default:
+		return m, fmt.Errorf("no method %q%s; there are: %s", name, DidYouMean(name, MethodNames()), strings.Join(MethodNames(), ", "))
+	}
+	m.nodeWise = strings.HasPrefix(name, "neighbor")
+	m.Controls, m.Refreshes = m.Method.Controlled(), m.Method.Refreshed()
+	if query == "" && name != uniform {
+		return m, nil
+	}
+	var groups []string
+	switch {
+	case m.nodeWise:
+		groups = []string{"node"}
+	case layerWise:
+		groups = []string{"layer", "refresh"}
+	case m.Refreshes:
+		groups = []string{"refresh"}
+	}
+	if err := parseKeys(&m.Keys, name, query, groups); err != nil {
+		return m, err
+	}
+	if !m.nodeWise && !layerWise {
+		return m, nil
+	}
+	return m, m.takeParts(base)
+}
+
+// parseKeys sets the keys of a query that belong to one of the groups.
+func parseKeys(keys any, name, query string, groups []string) error {
+	var known []string
+	for _, o := range Options(keys) {
+		of := strings.Split(reflect.TypeOf(keys).Elem().FieldByIndex(o.field).Tag.Get("group"), ",")
+		if slices.ContainsFunc(of, func(g string) bool { return slices.Contains(groups, g) }) {
+			known = append(known, o.Flag())
+		}
+	}
+	seen := map[string]bool{}
+	for pair := range strings.SplitSeq(query, "&") {
+		if pair == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(pair, "=")
+		o, _ := find(keys, key)
+		switch {
+		case len(known) == 0:
+			return fmt.Errorf("%s takes no keys, got %q", name, key)
+		case !slices.Contains(known, key):
+			return fmt.Errorf("%s has no key %q%s; there are: %s", name, key, DidYouMean(key, known), strings.Join(known, ", "))
+		case seen[key]:
+			return fmt.Errorf("the key %q is given twice", key)
+		}
+		seen[key] = true
+		if err := o.set(keys, value); err != nil {
+			return fmt.Errorf("%s=%s: %w", key, value, err)
+		}
+	}
+	return nil
+}
+
+// baseParts returns the parts of ladies, fastgcn, uniform and neighbor, each plain, flat,
+// debiased or both, and whether the method is layer-wise.
+func baseParts(name string) (samplers.Parts, bool) {
+	words := strings.Split(name, "-")
+	p := samplers.Parts{Importance: words[0], Weight: "naive"}
+	if p.Importance == "neighbor" {
+		p.Importance, p.Weight = uniform, "debiased"
+		if len(words) > 1 {
+			p.Importance = "ladies"
+		}
+	}
+	for _, word := range words[1:] {
+		switch word {
+		case "flat":
+			p.Flat = true
+		case "debiased":
+			p.Weight = "debiased"
+		default:
+			return p, false
+		}
+	}
+	return p, slices.Contains([]string{"ladies", "fastgcn", uniform}, words[0])
+}
+
+// takeParts sets the parts of a method with keys. base are its name's.
+func (m *Method) takeParts(base samplers.Parts) error {
+	p := base
+	p.Importance, p.Flat = cmp.Or(m.Importance, p.Importance), p.Flat || m.Flat
+	p.Neighborhood, p.IncludeRows, p.NormalizeRows = m.Neighborhood, m.Rows, m.Normalize
+	if p.Control = m.Control; p.Control == samplers.ControlNone.String() {
+		p.Control = ""
+	}
+	if _, err := samplers.ParseImportance(p.Importance, p.Flat, p.Neighborhood); err != nil {
+		return err
+	}
+	p.Draw = cmp.Or(m.Draw, "wrs")
+	draw, err := samplers.ParseDraw(p.Draw)
+	if err != nil {
+		return err
+	}
+	weight, err := samplers.ParseWeight(cmp.Or(m.Weight, p.Weight))
+	if err != nil {
+		return err
+	}
+	if m.Weight == "" && (m.nodeWise || p.Draw != "wrs") {
+		weight = samplers.DefaultWeight(draw)
+	}
+	if err := weight.Check(draw); err != nil {
+		return err
+	}
+	for _, name := range samplers.WeightNames() {
+		if w, err := samplers.ParseWeight(name); err == nil && w == weight {
+			p.Weight = name
+		}
+	}
+	if m.Population == populationNodes && weight != (samplers.Debiased{}) {
+		return fmt.Errorf("population=nodes is for weight=debiased, not for %s", p.Weight)
+	}
+	m.parts = &p
+	m.Controls, m.Refreshes = p.Control != "", p.Control == samplers.ControlRefresh.String()
+	switch biased := m.biased(); {
+	case m.Controls && biased != "":
+		return fmt.Errorf("control=%s with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", p.Control, biased)
+	case !m.Refreshes && (m.Every != 50 || m.Half || m.Linear != ""):
+		return fmt.Errorf("every, half and linear are for control=refresh and the methods ladies-cv and mvs")
+	}
+	return nil
+}
+
+const populationNodes = "nodes"
+
+// biased returns the key that makes the estimate of the parts biased, or "".
+func (m *Method) biased() string {
+	switch {
+	case m.parts == nil || m.nodeWise:
+	case m.parts.Weight == "naive" && m.parts.Draw != "replacement":
+		return "weight=naive"
+	case m.Normalize:
+		return "normalize=1"
+	case m.Rows:
+		return "rows=1"
+	}
+	return ""
+}
+
+// fullNoise reports whether the sampler takes full dropout noise.
+func (m *Method) fullNoise() bool {
+	if m.parts != nil && !m.nodeWise {
+		return m.biased() == ""
+	}
+	return m.TakesFullDropoutNoise()
+}
+
+// String returns the method as --method has it, with the keys that do not have their defaults.
+func (m *Method) String() string {
+	var pairs []string
+	for _, o := range Options(m.Keys) {
+		if o.isDefault(&m.Keys) {
+			continue
+		}
+		value := o.Text(&m.Keys)
+		switch value {
+		case "true":
+			value = "1"
+		case "false":
+			value = "0"
+		}
+		pairs = append(pairs, o.Flag()+"="+value)
+	}
+	if len(pairs) == 0 {
+		return m.Name
+	}
+	return m.Name + "?" + strings.Join(pairs, "&")
+}
+
+// sampler builds the method's sampler.
+func (m *Method) sampler(c samplers.Config) (samplers.Sampler, error) {
+	switch {
+	case m.parts == nil:
+		return samplers.ByName(m.Name, c)
+	case m.nodeWise:
+		return samplers.NeighborFromParts(*m.parts, c)
+	}
+	s, err := samplers.FromParts(*m.parts, c)
+	if err != nil {
+		return nil, err
+	}
+	if m.Population == populationNodes {
+		s = &samplers.LayerWise{
+			Laplacian: s.Laplacian, Sizes: s.Sizes, Importance: s.Importance, Draw: s.Draw, Weight: samplers.Debiased{Population: c.Laplacian.Nodes()},
+			IncludeRows: s.IncludeRows, KeepSelf: s.KeepSelf, NormalizeRows: s.NormalizeRows,
+			Control: s.Control, Train: s.Train, ExactInput: s.ExactInput, FullDropoutNoise: s.FullDropoutNoise,
+		}
+	}
+	return s, nil
+}
+
+// ScheduleKeys are the keys of a schedule: step?every=100&factor=0.5.
+type ScheduleKeys struct {
+	WarmUp int     `json:"warm_up" group:"none,cosine,step,plateau" default:"100" range:"[0," help:"mini-batches in which the step size grows to --lr; of cosine at most half of the run"`
+	Every  int     `json:"every" group:"step,plateau" default:"100" range:"[1," help:"mini-batches until the next fall"`
+	Factor float64 `json:"factor" group:"step,plateau" default:"0.5" range:"(0,1)" help:"factor of the step size at a fall"`
+}
+
+// ParseSchedule reads NAME or NAME?KEY=VALUE&….
+func ParseSchedule(text string) (s train.Schedule, err error) {
+	var keys ScheduleKeys
+	setDefaults(&keys)
+	name, query, _ := strings.Cut(text, "?")
+	k := slices.Index(train.DecayNames(), name)
+	if k < 0 {
+		return s, fmt.Errorf("no schedule %q%s; there are: %s", name, DidYouMean(name, train.DecayNames()), strings.Join(train.DecayNames(), ", "))
+	}
+	if err := parseKeys(&keys, name, query, []string{name}); err != nil {
+		return s, err
+	}
+	return train.Schedule{Decay: train.Decay(k), WarmUp: keys.WarmUp, Every: keys.Every, Factor: keys.Factor}, nil
+}
