@@ -29,15 +29,15 @@ var ceilings = map[string]int{
 	"internal/bench":            428,
 	"internal/blas":             699,
 	"internal/crash":            21,
-	"internal/device":           804,
+	"internal/device":           795,
 	"internal/filelock":         47,
 	"internal/fetch":            609,
 	"internal/finite":           52,
 	"internal/formats":          4611,
-	"internal/full":             1588,
+	"internal/full":             1490,
 	"internal/half":             28,
-	"internal/kernel":           2583,
-	"internal/kernel/_generate": 1599,
+	"internal/kernel":           2433,
+	"internal/kernel/_generate": 1663,
 	"internal/longtest":         12,
 	"internal/machine":          49,
 	"internal/markup":           16,
@@ -46,7 +46,7 @@ var ceilings = map[string]int{
 	"internal/npy":              410,
 	"internal/parallel":         202,
 	"internal/partition":        347,
-	"internal/plan":             1632,
+	"internal/plan":             1608,
 	"internal/pickle":           369,
 	"internal/reference":        320,
 	"internal/ranks":            704,
@@ -65,7 +65,7 @@ var ceilings = map[string]int{
 	"layers":                    2291,
 	"notebook":                  1102,
 	"notebooks/kernel":          999,
-	"ops":                       4161,
+	"ops":                       3370,
 	"samplers":                  3584,
 	"samplers/samplertest":      685,
 	"score":                     766,
@@ -78,7 +78,7 @@ var ceilings = map[string]int{
 // Ceilings of the whole project.
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
-	generatedLines = 80    // lines of code in generated files
+	generatedLines = 483   // lines of code in generated files
 	wordsOfPages   = 29850 // without CHANGELOG.md, docs/results.md and docs/adr
 	wordsOfADRs    = 10000
 )

@@ -101,23 +101,23 @@ type activateRun struct {
 	// slope is ∂out/∂x, in the rows that may differ from zero, for the gradient. It is
 	// not read from out, which a plain node may overwrite in place.
 	keepsSlope  bool
-	slope       []float32
-	slopeMemory []float32 // its memory, unless slope overwrites x
+	slope       plan.Floats
+	slopeMemory plan.Scratch // its memory, unless slope overwrites x
 
 	// whole is act(x), before dropout, for a history.
 	keepsWhole  bool
-	whole       []float32
-	wholeMemory []float32 // its memory in a run with dropout
+	whole       plan.Floats
+	wholeMemory plan.Scratch // its memory in a run with dropout
 
-	placed struct { // the same on a device
-		slopeMemory, wholeMemory *device.Buffer
-		slope, whole             device.Pointer
-	}
+	below *productRun // on a device, of the product that leaves its bias to op; or nil
 }
 
 func (op *activate) of(r *plan.Run) *activateRun {
 	return plan.StateOf(r, op, func(s *activateRun) {
 		s.keepsSlope, s.keepsWhole = readBy[*activateBack](r.Plan, op.node), op.keepsWhole(r.Plan)
+		if below, ok := op.inputs[0].Op().(*product); ok && below.of(r).biasAbove {
+			s.below = below.of(r)
+		}
 	})
 }
 
@@ -141,115 +141,72 @@ func (op *activate) Memory(p *plan.Plan) plan.Memory {
 	return m
 }
 
-func (op *activate) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	x, err := matrixOf("Activate", in[0])
-	if err != nil {
-		return nil, err
+func (op *activate) Place(r *plan.Run) error {
+	if op.reader != nil && !r.Inference {
+		slotOf(r, op.reader).needs.noise = true
 	}
-	dropout := op.mode.dropout(r, op.rate, op.ordinal)
+	return nil
+}
+
+// Compute adds the bias of the product below, if that product leaves it to its reader.
+func (op *activate) Compute(c *plan.Call) error {
+	x, s, dropout := c.Matrix(0), op.of(c.Run), op.mode.dropout(c.Run, op.rate, op.ordinal)
+	var noise, whole plan.Floats
 	if dropout.Rate > 0 {
-		if dropout.Noise, err = op.noise(r, x.rows); err != nil {
-			return nil, err
-		}
+		noise = op.noise(c, x.Rows)
+		dropout.Noise = noise.Data
 	}
-	value, data := out.Matrix(x.rows, x.cols)
-	s := op.of(r)
-	s.rows, s.width = x.rows, x.cols
-	if s.keepsWhole {
-		s.whole = data
-		if dropout.Rate > 0 {
-			s.wholeMemory = scratch(s.wholeMemory, len(data))
-			kernel.Activate(op.act, s.wholeMemory, nil, x.data, x.rows, x.cols, kernel.Dropout{})
-			s.whole = s.wholeMemory
-		}
+	to := c.OutMatrix(x.Rows, x.Cols)
+	n := x.Rows * x.Cols
+	s.rows, s.width, s.whole = x.Rows, x.Cols, to.Floats
+	if s.keepsWhole && dropout.Rate > 0 {
+		whole = c.Scratch(&s.wholeMemory, n)
+		s.whole = whole
 	}
 	switch {
 	case !s.keepsSlope:
-	case out.Over:
-		s.slope = x.data
+	case c.Over:
+		s.slope = x.Floats
 	default:
-		s.slopeMemory = scratch(s.slopeMemory, len(data))
-		s.slope = s.slopeMemory
+		s.slope = c.Scratch(&s.slopeMemory, n)
 	}
-	if rows := rowsToCompute(r, op.below, x.rows); rows != nil {
-		fillOthers(data, rows, x.rows, x.cols, nil, nil)
-		kernel.ActivateRows(op.act, data, s.slope, x.data, rows, x.cols, dropout)
-	} else {
-		kernel.Activate(op.act, data, s.slope, x.data, x.rows, x.cols, dropout)
-	}
-	return value, nil
-}
-
-// noise returns the scale of each row's noise, or nil.
-func (op *activate) noise(r *plan.Run, rows int) ([]float32, error) {
-	if op.reader == nil {
-		return nil, nil
-	}
-	b, err := plan.In(r, op.reader).current("Activate")
-	if err != nil || len(b.NoiseScale) == 0 {
-		return nil, err
-	}
-	if len(b.NoiseScale) != rows {
-		return nil, fmt.Errorf("ops: Activate: input has %d rows, the block that reads it %d noise scales: %w", rows, len(b.NoiseScale), ErrShape)
-	}
-	return b.NoiseScale, nil
-}
-
-// Place fuses the bias of the product below, if that product leaves it to its reader.
-func (op *activate) Place(p *plan.Placement) (plan.Kernel, error) {
-	s := op.of(p.Run)
-	state := &s.placed
-	state.slopeMemory, state.wholeMemory = p.Buffer(), p.Buffer()
-	var below *productRun
-	if product, ok := op.inputs[0].Op().(*product); ok && product.biasAbove(p.Plan) {
-		below = product.of(p.Run)
-	}
-	var reader *placedSlot
-	if op.reader != nil && !p.Plan.Inference {
-		reader = slotOf(p, op.reader)
-		reader.needs.noise = true
-	}
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, width, z, err := in[0].Matrix("Activate")
-		if err != nil {
-			return nil, err
-		}
-		a, to, err := out.Matrix(rows, width)
-		if err != nil {
-			return nil, err
-		}
-		s.rows, s.width = rows, width
-		switch {
-		case !s.keepsSlope:
-		case out.Over:
-			state.slope = z
-		default:
-			if state.slope, err = state.slopeMemory.Floats(rows * width); err != nil {
-				return nil, err
-			}
-		}
-		dropout, whole := op.mode.dropout(p.Run, op.rate, op.ordinal), device.Pointer(0)
+	return c.On(func(d *device.Device) error {
 		activation := device.Activation{Act: int(op.act), Seed: dropout.Seed}
 		activation.Threshold, activation.Keep = dropout.Threshold()
-		if state.whole = to; s.keepsWhole && activation.Threshold != 0 {
-			if whole, err = state.wholeMemory.Floats(rows * width); err != nil {
-				return nil, err
-			}
-			state.whole = whole
-		}
 		var bias, scale device.Pointer
-		if below != nil {
-			bias, scale = below.placedBias, below.scale
+		if s.below != nil {
+			bias, scale = s.below.bias, s.below.scale
 		}
-		var noise device.Pointer
-		if reader != nil && activation.Threshold != 0 {
-			if _, err := op.noise(p.Run, rows); err != nil {
-				return nil, err
-			}
-			noise = reader.noise
+		return d.Activate(to.At, s.slope.At, whole.At, x.At, bias, scale, noise.At, activation, x.Rows, x.Cols)
+	}, func() {
+		if whole.Data != nil {
+			kernel.Activate(op.act, whole.Data, nil, x.Data, x.Rows, x.Cols, kernel.Dropout{})
 		}
-		return a, p.Device().Activate(to, state.slope, whole, z, bias, scale, noise, activation, rows, width)
-	}, nil
+		if rows := rowsToCompute(c.Run, op.below, x.Rows); rows != nil {
+			fillOthers(to.Data, rows, x.Rows, x.Cols, nil, nil)
+			kernel.ActivateRows(op.act, to.Data, s.slope.Data, x.Data, rows, x.Cols, dropout)
+		} else {
+			kernel.Activate(op.act, to.Data, s.slope.Data, x.Data, x.Rows, x.Cols, dropout)
+		}
+	})
+}
+
+// noise returns the scale of each row's noise, or nothing.
+func (op *activate) noise(c *plan.Call, rows int) (scale plan.Floats) {
+	if op.reader == nil {
+		return scale
+	}
+	_, b := op.reader.of(c)
+	switch {
+	case len(b.NoiseScale) == 0:
+		return scale
+	case len(b.NoiseScale) != rows:
+		c.Sizes("input has %d rows, the block that reads it %d noise scales", rows, len(b.NoiseScale))
+	case c.Device != nil:
+		scale.At = slotOf(c.Run, op.reader).noise
+	}
+	scale.Data = b.NoiseScale
+	return scale
 }
 
 // nonzero returns the rows of x, since every activation of 0 is 0.
@@ -273,58 +230,28 @@ type activateBack struct {
 	forward *activate
 }
 
-// check returns an error if a gradient has other sizes than the run's output.
-func (s *activateRun) check(rows, width int) error {
-	if rows != s.rows || width != s.width {
-		return fmt.Errorf("ops: Activate: gradient is %d×%d, its output %d×%d: %w", rows, width, s.rows, s.width, ErrShape)
-	}
-	return nil
-}
-
 // Memory: the product may overwrite the upstream gradient.
 func (op *activateBack) Memory(*plan.Plan) plan.Memory {
 	return plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 1, By: plan.ByResult}}
 }
 
-func (op *activateBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	grad, err := matrixOf("Activate", in[1])
-	if err != nil {
-		return nil, err
+func (op *activateBack) Compute(c *plan.Call) error {
+	grad, f := c.Matrix(1), op.forward.of(c.Run)
+	if grad.Rows != f.rows || grad.Cols != f.width {
+		return c.Sizes("gradient is %d×%d, its output %d×%d", grad.Rows, grad.Cols, f.rows, f.width)
 	}
-	f := op.forward.of(r)
-	if err := f.check(grad.rows, grad.cols); err != nil {
-		return nil, err
-	}
-	value, data := in[1], grad.data
-	if !out.Over {
-		value, data = out.Matrix(grad.rows, grad.cols)
-	}
-	rows := rowsToCompute(r, op.forward.below, grad.rows)
-	if rows == nil {
-		kernel.Multiply(data, grad.data, f.slope)
-		return value, nil
-	}
-	if !out.Over {
-		fillOthers(data, rows, grad.rows, grad.cols, nil, nil)
-	}
-	kernel.MultiplyRows(data, grad.data, f.slope, rows, grad.cols)
-	return value, nil
-}
-
-func (op *activateBack) Place(p *plan.Placement) (plan.Kernel, error) {
-	f := op.forward.of(p.Run)
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, width, grad, err := in[1].Matrix("Activate")
-		if err != nil {
-			return nil, err
+	to := c.OutMatrix(grad.Rows, grad.Cols)
+	return c.On(func(d *device.Device) error {
+		return d.Multiply(to.At, grad.At, f.slope.At, grad.Rows*grad.Cols)
+	}, func() {
+		rows := rowsToCompute(c.Run, op.forward.below, grad.Rows)
+		if rows == nil {
+			kernel.Multiply(to.Data, grad.Data, f.slope.Data)
+			return
 		}
-		if err := f.check(rows, width); err != nil {
-			return nil, err
+		if !c.Over {
+			fillOthers(to.Data, rows, grad.Rows, grad.Cols, nil, nil)
 		}
-		a, to, err := out.Matrix(rows, width)
-		if err != nil {
-			return nil, err
-		}
-		return a, p.Device().Multiply(to, grad, f.placed.slope, rows*width)
-	}, nil
+		kernel.MultiplyRows(to.Data, grad.Data, f.slope.Data, rows, grad.Cols)
+	})
 }

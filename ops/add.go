@@ -14,12 +14,12 @@ func Add(a, b *G.Node) (*G.Node, error) {
 	}
 	op := &add{elementwise{
 		base: base{name: name},
-		compute: func(to []float32, in [3]matrix) {
-			for k, v := range in[0].data {
-				to[k] = v + in[1].data[k]
+		cpu: func(to []float32, in [3][]float32) {
+			for k, v := range in[0] {
+				to[k] = v + in[1][k]
 			}
 		},
-		place: func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error {
+		gpu: func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error {
 			return d.Add(to, in[0], in[1], n)
 		},
 	}}

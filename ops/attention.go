@@ -81,14 +81,41 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 	if o.Dropout > 0 {
 		op.rate, op.mode, op.ordinal = float32(o.Dropout), o.Mode, o.Mode.ordinal()
 	}
+	for _, vector := range inputs[1:3] {
+		scores, err := applyConstant(&attentionScores{base: base{name: "AttentionScores"}, heads: op.heads}, tensor.Shape{rows, op.heads}, z, vector)
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, scores)
+	}
+	op.bias = bias != nil
 	return apply(op, tensor.Shape{slot.dst, op.out(columns)}, inputs...)
 }
 
+// attentionScores is source·z_j or target·z_j of each row and head. It has no gradient: attention
+// computes that of z and of the vectors through the scores too.
+type attentionScores struct {
+	base
+	heads int
+}
+
+func (op *attentionScores) Compute(c *plan.Call) error {
+	z := c.Matrix(0)
+	vector, to := c.Vector(1, z.Cols), c.OutMatrix(z.Rows, op.heads)
+	width := z.Cols / op.heads
+	return c.On(func(d *device.Device) error {
+		return d.AttentionScores(to.At, z.At, vector.At, z.Rows, op.heads, width)
+	}, func() { kernel.AttentionScores(to.Data, z.Data, vector.Data, z.Rows, op.heads, width) })
+}
+
+// attention has the inputs z, source and target, then the bias if there is one, and last the two
+// matrices of scores.
 type attention struct {
 	base
 	slot           *Slot
 	heads          int
 	average, plain bool
+	bias           bool
 	rate           float32
 	mode           *Mode // nil: no dropout
 	ordinal        uint64
@@ -97,15 +124,12 @@ type attention struct {
 // attentionRun is the state of an attention in a run, for its gradients.
 type attentionRun struct {
 	kernel.Attention
-	s, t, alpha []float32 // the scores of all columns and the coefficients, as in kernel.Attention
-	dq, ds, dt  []float32 // their gradients
-
-	placed struct { // the same on a device
-		memory      [6]*device.Buffer
-		s, t, alpha device.Pointer
-		dq, ds, dt  device.Pointer
-		attention   device.Attention
-	}
+	on            device.Attention // the same on a device
+	alpha         plan.Floats      // the coefficients, as in kernel.Attention
+	ds, dt        plan.Floats      // the gradients of the scores
+	memory        plan.Scratch     // of alpha
+	dqs, dss, dts plan.Scratch
+	coefficients  int // the largest number so far
 }
 
 func (op *attention) of(r *plan.Run) *attentionRun { return plan.StateOf[attentionRun](r, op, nil) }
@@ -121,121 +145,62 @@ func (op *attention) out(columns int) int {
 	return columns
 }
 
-// begin returns the state of r with the sizes and the dropout, for z of the given sizes.
-func (op *attention) begin(r *plan.Run, rows, columns int) (*attentionRun, error) {
-	edges, err := plan.In(r, op.slot).attend(op.plain)
-	if err != nil {
-		return nil, err
-	}
-	if rows != edges.Cols {
-		return nil, fmt.Errorf("ops: Attention: input has %d rows, its block %d input nodes: %w", rows, edges.Cols, ErrShape)
-	}
-	a := op.of(r)
-	a.Attention = kernel.Attention{Edges: edges, Heads: op.heads, Width: columns / op.heads, Average: op.average, Dropout: op.mode.dropout(r, op.rate, op.ordinal)}
-	return a, nil
+// scores returns the input that holds the scores of source; those of target are the next.
+func (op *attention) scores() int { return len(op.inputs) - 2 }
+
+func (op *attention) Place(r *plan.Run) error {
+	slotOf(r, op.slot).needs.edges = true
+	return nil
 }
 
-func (op *attention) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	z, err := matrixOf(op.name, in[0])
-	if err != nil {
-		return nil, err
+func (op *attention) Compute(c *plan.Call) error {
+	z := c.Matrix(0)
+	source, target := c.Matrix(op.scores()), c.Matrix(op.scores()+1)
+	edges, err := plan.In(c.Run, op.slot).attend(op.plain)
+	if c.Fail(err); z.Rows != edges.Cols || source.Rows != z.Rows || target.Rows != z.Rows {
+		return c.Sizes("input has %d rows and scores of %d and %d, its block %d input nodes", z.Rows, source.Rows, target.Rows, edges.Cols)
 	}
-	var vectors [3][]float32
-	for k := range in[1:] {
-		want := z.cols
-		if k == 2 {
-			want = op.out(z.cols)
-		}
-		if vectors[k], err = vectorOf(op.name, in[1+k], want); err != nil {
-			return nil, err
-		}
+	a := op.of(c.Run)
+	a.Attention = kernel.Attention{Edges: edges, Heads: op.heads, Width: z.Cols / op.heads, Average: op.average, Dropout: op.mode.dropout(c.Run, op.rate, op.ordinal)}
+	var bias plan.Floats
+	if op.bias {
+		bias = c.Vector(3, a.Out())
 	}
-	a, err := op.begin(r, z.rows, z.cols)
-	if err != nil {
-		return nil, err
-	}
-	if coefficients := len(a.Idx) * a.Heads; coefficients > cap(a.alpha) { // and as many for the gradient
+	n := len(a.Idx) * a.Heads
+	if n > a.coefficients && c.Device == nil { // and as many for the gradient
+		a.coefficients = n
 		what := fmt.Sprintf("ops: Attention: coefficients of %d edges and %d heads", len(a.Idx), a.Heads)
-		if err := memory.Check(what, memory.Product(2, 4, int64(coefficients))); err != nil {
-			return nil, fmt.Errorf("%w; draw fewer neighbours", err)
+		if err := memory.Check(what, memory.Product(2, 4, int64(n))); err != nil {
+			return fmt.Errorf("%w; draw fewer neighbours", err)
 		}
 	}
-	a.s, a.t = scratch(a.s, z.rows*a.Heads), scratch(a.t, z.rows*a.Heads)
-	a.alpha = scratch(a.alpha, len(a.Idx)*a.Heads)
-	if !plan.In(r, op.slot).again {
-		kernel.AttentionScores(a.s, z.data, vectors[0], z.rows, a.Heads, a.Width)
-		kernel.AttentionScores(a.t, z.data, vectors[1], z.rows, a.Heads, a.Width)
-	}
-	a.Coefficients(a.alpha, a.s, a.t)
-	value, data := out.Matrix(a.Rows(), a.Out())
-	a.Attend(data, a.alpha, z.data, vectors[2])
-	return value, nil
-}
-
-func (op *attention) Place(p *plan.Placement) (plan.Kernel, error) {
-	state, q := &op.of(p.Run).placed, slotOf(p, op.slot)
-	for k := range state.memory {
-		state.memory[k] = p.Buffer()
-	}
-	q.needs.edges = true
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, columns, z, err := in[0].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		var vectors [3]device.Pointer
-		for k := range in[1:] {
-			want := columns
-			if k == 2 {
-				want = op.out(columns)
-			}
-			if vectors[k], err = in[1+k].Vector(op.name, want); err != nil {
-				return nil, err
-			}
-		}
-		last, err := op.begin(p.Run, rows, columns)
-		if err != nil {
-			return nil, err
-		}
-		a := device.Attention{
-			Edges: q.edges, Heads: last.Heads, Width: last.Width, Average: last.Average, Slope: kernel.LeakySlope, Seed: last.Dropout.Seed,
-		}
-		a.Threshold, a.Keep = last.Dropout.Threshold()
+	a.alpha = c.Scratch(&a.memory, n)
+	to := c.OutMatrix(a.Rows(), a.Out())
+	return c.On(func(d *device.Device) error {
+		a.on = device.Attention{Edges: slotOf(c.Run, op.slot).edges, Heads: a.Heads, Width: a.Width, Average: a.Average, Slope: kernel.LeakySlope, Seed: a.Dropout.Seed}
+		a.on.Threshold, a.on.Keep = a.Dropout.Threshold()
 		if op.plain {
-			a.Weight = 0
+			a.on.Weight = 0
 		}
-		state.attention = a
-		for k, n := range []struct {
-			at    *device.Pointer
-			count int
-		}{{&state.s, rows * a.Heads}, {&state.t, rows * a.Heads}, {&state.alpha, len(last.Idx) * a.Heads}} {
-			if *n.at, err = state.memory[k].Floats(n.count); err != nil {
-				return nil, err
-			}
-		}
-		value, to, err := out.Matrix(last.Rows(), last.Out())
-		if err != nil {
-			return nil, err
-		}
-		if plan.In(p.Run, op.slot).again {
-			return value, p.Device().AttendScored(a, to, state.alpha, state.s, state.t, z, vectors[2])
-		}
-		return value, p.Device().Attend(a, to, state.alpha, state.s, state.t, z, vectors[0], vectors[1], vectors[2])
-	}, nil
+		return d.Attend(a.on, to.At, a.alpha.At, source.At, target.At, z.At, bias.At)
+	}, func() {
+		a.Coefficients(a.alpha.Data, source.Data, target.Data)
+		a.Attend(to.Data, a.alpha.Data, z.Data, bias.Data)
+	})
 }
 
 // SymDiff makes the output an input of the first gradient, only for the order. The
 // gradients of the vectors read data that it leaves.
 func (op *attention) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	d := op.gradients()
-	if len(in) == 4 {
+	if op.bias {
 		d.add(3, &columnSums{base: base{name: "AttentionBackBias"}}, grad)
 	}
 	if d.err != nil || !slices.Contains(op.wanted[:3], true) {
 		return d.nodes, d.err
 	}
 	back := &attentionBack{base: base{name: "AttentionBackZ"}, forward: op}
-	dz, err := applyConstant(back, in[0].Shape(), out, in[0], in[1], in[2], grad)
+	dz, err := applyConstant(back, in[0].Shape(), out, in[0], in[1], in[2], grad, in[op.scores()], in[op.scores()+1])
 	if err != nil {
 		return nil, err
 	}
@@ -253,81 +218,21 @@ type attentionBack struct {
 	forward *attention
 }
 
-// check returns an error unless the gradient has the sizes of the run's output, and z has
-// the sizes of its input.
-func (a *attentionRun) check(rows, cols, zRows, zCols int) error {
-	if rows != a.Rows() || cols != a.Out() || zRows != a.Cols || zCols != a.Heads*a.Width {
-		return fmt.Errorf("ops: Attention: gradient is %d×%d for an input of %d×%d, its output %d×%d: %w", rows, cols, zRows, zCols, a.Rows(), a.Out(), ErrShape)
+func (op *attentionBack) Compute(c *plan.Call) error {
+	z, grad, s, t := c.Matrix(1), c.Matrix(4), c.Matrix(5), c.Matrix(6)
+	source, target, a := c.Vector(2, z.Cols), c.Vector(3, z.Cols), op.forward.of(c.Run)
+	if grad.Rows != a.Rows() || grad.Cols != a.Out() || z.Rows != a.Cols || z.Cols != a.Heads*a.Width {
+		return c.Sizes("gradient is %d×%d for an input of %d×%d, its output %d×%d", grad.Rows, grad.Cols, z.Rows, z.Cols, a.Rows(), a.Out())
 	}
-	return nil
-}
-
-func (op *attentionBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	z, err := matrixOf(op.name, in[1])
-	if err != nil {
-		return nil, err
-	}
-	source, err := vectorOf(op.name, in[2], z.cols)
-	if err != nil {
-		return nil, err
-	}
-	target, err := vectorOf(op.name, in[3], z.cols)
-	if err != nil {
-		return nil, err
-	}
-	grad, err := matrixOf(op.name, in[4])
-	if err != nil {
-		return nil, err
-	}
-	a := op.forward.of(r)
-	if err := a.check(grad.rows, grad.cols, z.rows, z.cols); err != nil {
-		return nil, err
-	}
-	a.dq, a.ds, a.dt = scratch(a.dq, len(a.alpha)), scratch(a.ds, len(a.s)), scratch(a.dt, len(a.t))
-	a.Slopes(a.dq, a.dt, grad.data, a.alpha, a.s, a.t, z.data)
-	value, data := out.Matrix(z.rows, z.cols)
-	a.Gradient(data, a.ds, grad.data, a.alpha, a.dq, a.dt, source, target)
-	return value, nil
-}
-
-func (op *attentionBack) Place(p *plan.Placement) (plan.Kernel, error) {
-	f := op.forward.of(p.Run)
-	state := &f.placed
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		zRows, zCols, z, err := in[1].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		source, err := in[2].Vector(op.name, zCols)
-		if err != nil {
-			return nil, err
-		}
-		target, err := in[3].Vector(op.name, zCols)
-		if err != nil {
-			return nil, err
-		}
-		rows, cols, grad, err := in[4].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		if err := f.check(rows, cols, zRows, zCols); err != nil {
-			return nil, err
-		}
-		a := state.attention
-		for k, n := range []struct {
-			at    *device.Pointer
-			count int
-		}{{&state.dq, len(f.Idx) * a.Heads}, {&state.ds, zRows * a.Heads}, {&state.dt, zRows * a.Heads}} {
-			if *n.at, err = state.memory[3+k].Floats(n.count); err != nil {
-				return nil, err
-			}
-		}
-		value, to, err := out.Matrix(zRows, zCols)
-		if err != nil {
-			return nil, err
-		}
-		return value, p.Device().AttentionGradient(a, to, state.dq, state.ds, state.dt, grad, state.alpha, state.s, state.t, z, source, target)
-	}, nil
+	dq := c.Scratch(&a.dqs, len(a.Idx)*a.Heads)
+	a.ds, a.dt = c.Scratch(&a.dss, z.Rows*a.Heads), c.Scratch(&a.dts, z.Rows*a.Heads)
+	to := c.OutMatrix(z.Rows, z.Cols)
+	return c.On(func(d *device.Device) error {
+		return d.AttentionGradient(a.on, to.At, dq.At, a.ds.At, a.dt.At, grad.At, a.alpha.At, s.At, t.At, z.At, source.At, target.At)
+	}, func() {
+		a.Slopes(dq.Data, a.dt.Data, grad.Data, a.alpha.Data, s.Data, t.Data, z.Data)
+		a.Gradient(to.Data, a.ds.Data, grad.Data, a.alpha.Data, dq.Data, a.dt.Data, source.Data, target.Data)
+	})
 }
 
 // attentionBackVector is the gradient with respect to source or target. Its first input,
@@ -338,39 +243,16 @@ type attentionBackVector struct {
 	target  bool
 }
 
-func (op *attentionBackVector) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	z, err := matrixOf(op.name, in[1])
-	if err != nil {
-		return nil, err
+func (op *attentionBackVector) Compute(c *plan.Call) error {
+	z, a := c.Matrix(1), op.forward.of(c.Run)
+	if z.Rows != a.Cols || z.Cols != a.Heads*a.Width {
+		return c.Sizes("input is %d×%d, that of the output %d×%d", z.Rows, z.Cols, a.Cols, a.Heads*a.Width)
 	}
-	a := op.forward.of(r)
-	scores := a.ds
+	scores, to := a.ds, c.OutVector(z.Cols)
 	if op.target {
 		scores = a.dt
 	}
-	if len(scores) != z.rows*a.Heads {
-		return nil, fmt.Errorf("ops: Attention: gradient of %d scores for an input of %d rows: %w", len(scores), z.rows, ErrShape)
-	}
-	value, data := out.Vector(z.cols)
-	kernel.HeadSums(data, scores, z.data, z.rows, a.Heads, a.Width)
-	return value, nil
-}
-
-func (op *attentionBackVector) Place(p *plan.Placement) (plan.Kernel, error) {
-	state := &op.forward.of(p.Run).placed
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols, z, err := in[1].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		value, to, err := out.Vector(cols)
-		if err != nil {
-			return nil, err
-		}
-		scores := state.ds
-		if op.target {
-			scores = state.dt
-		}
-		return value, p.Device().HeadSums(to, scores, z, rows, state.attention.Heads, state.attention.Width)
-	}, nil
+	return c.On(func(d *device.Device) error {
+		return d.HeadSums(to.At, scores.At, z.At, z.Rows, a.Heads, a.Width)
+	}, func() { kernel.HeadSums(to.Data, scores.Data, z.Data, z.Rows, a.Heads, a.Width) })
 }

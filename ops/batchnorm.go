@@ -45,13 +45,12 @@ type batchNorm struct {
 // batchNormRun is the state of a BatchNorm in a run.
 type batchNormRun struct {
 	normRun
-	ofBatch                 bool // the moments are of the rows
-	mean, variance, inverse []float64
+	ofBatch                 bool      // the moments are of the rows
+	mean, variance, inverse []float64 // on the CPU
 
-	placed struct { // the same on a device
-		memory, momentMemory, sumMemory *device.Buffer
-		moments, sums                   device.Pointer
-	}
+	// On a device: mean, variance and inverse, and the sums of the gradient, as float64.
+	moments, sums           plan.Floats
+	momentMemory, sumMemory plan.Scratch
 }
 
 func (op *batchNorm) of(r *plan.Run) *batchNormRun {
@@ -60,51 +59,55 @@ func (op *batchNorm) of(r *plan.Run) *batchNormRun {
 
 func (op *batchNorm) normOf(r *plan.Run) *normRun { return &op.of(r).normRun }
 
-// begin returns the state of r for x of the given sizes.
-func (op *batchNorm) begin(r *plan.Run, rows, width int) *batchNormRun {
-	s := op.of(r)
-	s.rows, s.width, s.ofBatch = rows, width, plan.In(r, op.mode).Training && rows > 0
-	return s
-}
-
-func (op *batchNorm) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	x, err := matrixOf(op.name, in[0])
-	if err != nil {
-		return nil, err
-	}
-	var vectors [4][]float32
-	for k := range vectors {
-		if vectors[k], err = vectorOf(op.name, in[k+1], x.cols); err != nil {
-			return nil, err
+func (op *batchNorm) Compute(c *plan.Call) error {
+	x, s := c.Matrix(0), op.of(c.Run)
+	gain, shift := c.Vector(1, x.Cols), c.Vector(2, x.Cols)
+	mean, variance := c.Vector(3, x.Cols), c.Vector(4, x.Cols)
+	s.begin(c, x)
+	s.ofBatch = plan.In(c.Run, op.mode).Training && x.Rows > 0
+	to := c.OutMatrix(x.Rows, x.Cols)
+	if c.Device != nil {
+		s.moments, s.sums = c.Scratch(&s.momentMemory, 6*x.Cols), plan.Floats{}
+		if s.ofBatch {
+			s.sums = c.Scratch(&s.sumMemory, 4*x.Cols)
 		}
 	}
-	value, data := out.Matrix(x.rows, x.cols)
-	s := op.begin(r, x.rows, x.cols)
-	if s.keeps {
-		s.normalized = scratch(s.normalized, len(x.data))
-	}
-	s.mean, s.variance, s.inverse = scratch(s.mean, x.cols), scratch(s.variance, x.cols), scratch(s.inverse, x.cols)
-	if s.ofBatch {
-		kernel.BatchMoments(s.mean, s.variance, x.data, x.rows, x.cols)
-	} else {
-		for j := range x.cols {
-			s.mean[j], s.variance[j] = float64(vectors[2][j]), float64(vectors[3][j])
+	return c.On(func(d *device.Device) error {
+		from := x.At
+		if !s.ofBatch {
+			from = 0
 		}
-	}
-	kernel.BatchNorm(data, s.normalized, s.inverse, s.mean, s.variance, x.data, vectors[0], vectors[1], x.rows, x.cols)
-	return value, nil
+		if err := d.BatchMoments(s.moments.At, from, mean.At, variance.At, x.Rows, x.Cols); err != nil {
+			return err
+		}
+		return d.BatchNorm(to.At, s.normalized.At, s.moments.At, x.At, gain.At, shift.At, x.Rows, x.Cols)
+	}, func() {
+		s.mean, s.variance, s.inverse = scratch(s.mean, x.Cols), scratch(s.variance, x.Cols), scratch(s.inverse, x.Cols)
+		if s.ofBatch {
+			kernel.BatchMoments(s.mean, s.variance, x.Data, x.Rows, x.Cols)
+		} else {
+			for j := range x.Cols {
+				s.mean[j], s.variance[j] = float64(mean.Data[j]), float64(variance.Data[j])
+			}
+		}
+		kernel.BatchNorm(to.Data, s.normalized.Data, s.inverse, s.mean, s.variance, x.Data, gain.Data, shift.Data, x.Rows, x.Cols)
+	})
 }
 
-func (op *batchNorm) gradient(r *plan.Run, dx, grad, gain []float32) {
-	s := op.of(r)
-	if s.ofBatch {
-		kernel.BatchNormGradient(dx, grad, s.normalized, s.inverse, gain, s.rows, s.width)
-		return
-	}
-	for k, g := range grad {
-		j := k % s.width
-		dx[k] = float32(float64(gain[j]) * s.inverse[j] * float64(g))
-	}
+func (op *batchNorm) gradient(c *plan.Call, dx, grad, gain plan.Floats) error {
+	s := op.of(c.Run)
+	return c.On(func(d *device.Device) error {
+		return d.BatchNormGradient(dx.At, grad.At, s.normalized.At, s.moments.At, s.sums.At, gain.At, s.rows, s.width)
+	}, func() {
+		if s.ofBatch {
+			kernel.BatchNormGradient(dx.Data, grad.Data, s.normalized.Data, s.inverse, gain.Data, s.rows, s.width)
+			return
+		}
+		for k, g := range grad.Data {
+			j := k % s.width
+			dx.Data[k] = float32(float64(gain.Data[j]) * s.inverse[j] * float64(g))
+		}
+	})
 }
 
 // bessel returns Bessel's correction of the variance.
@@ -113,53 +116,6 @@ func (s *batchNormRun) bessel() float64 {
 		return float64(s.rows) / float64(s.rows-1)
 	}
 	return 1
-}
-
-func (op *batchNorm) Place(p *plan.Placement) (plan.Kernel, error) {
-	placed := &op.of(p.Run).placed
-	placed.memory, placed.momentMemory, placed.sumMemory = p.Buffer(), p.Buffer(), p.Buffer()
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, width, x, err := in[0].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		var vectors [4]device.Pointer // gain, shift, mean, variance
-		for k := range vectors {
-			if vectors[k], err = in[k+1].Vector(op.name, width); err != nil {
-				return nil, err
-			}
-		}
-		a, to, err := out.Matrix(rows, width)
-		if err != nil {
-			return nil, err
-		}
-		if placed.moments, err = placed.momentMemory.Bytes(3 * 8 * int64(width)); err != nil {
-			return nil, err
-		}
-		s := op.begin(p.Run, rows, width)
-		if s.keeps {
-			if s.placedNormalized, err = placed.memory.Floats(rows * width); err != nil {
-				return nil, err
-			}
-		}
-		placed.sums = 0
-		from := device.Pointer(0)
-		if s.ofBatch {
-			from = x
-			if placed.sums, err = placed.sumMemory.Bytes(2 * 8 * int64(width)); err != nil {
-				return nil, err
-			}
-		}
-		if err := p.Device().BatchMoments(placed.moments, from, vectors[2], vectors[3], rows, width); err != nil {
-			return nil, err
-		}
-		return a, p.Device().BatchNorm(to, s.placedNormalized, placed.moments, x, vectors[0], vectors[1], rows, width)
-	}, nil
-}
-
-func (op *batchNorm) placedGradient(p *plan.Placement, dx, grad, gain device.Pointer) error {
-	s := op.of(p.Run)
-	return p.Device().BatchNormGradient(dx, grad, s.placedNormalized, s.placed.moments, s.placed.sums, gain, s.rows, s.width)
 }
 
 func (op *batchNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
@@ -177,32 +133,18 @@ type batchMoment struct {
 	variance bool
 }
 
-func (op *batchMoment) Compute(r *plan.Run, out *plan.Buffer, _ ...G.Value) (G.Value, error) {
-	s := op.forward.of(r)
-	from, factor, _ := op.of(s)
-	value, data := out.Vector(s.width)
-	for j, v := range from {
-		data[j] = float32(factor * v)
-	}
-	return value, nil
-}
-
-// of returns the moment of s on the CPU, its factor for an average, and its row on a device.
-func (op *batchMoment) of(s *batchNormRun) (from []float64, factor float64, row int) {
+func (op *batchMoment) Compute(c *plan.Call) error {
+	s := op.forward.of(c.Run)
+	from, factor, row := s.mean, 1.0, 0
 	if op.variance {
-		return s.variance, s.bessel(), 1
+		from, factor, row = s.variance, s.bessel(), 1
 	}
-	return s.mean, 1, 0
-}
-
-func (op *batchMoment) Place(p *plan.Placement) (plan.Kernel, error) {
-	s := op.forward.of(p.Run)
-	return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		a, to, err := out.Vector(s.width)
-		if err != nil {
-			return nil, err
+	to := c.OutVector(s.width)
+	return c.On(func(d *device.Device) error {
+		return d.BatchMoment(to.At, s.moments.At, factor, row, s.width)
+	}, func() {
+		for j, v := range from {
+			to.Data[j] = float32(factor * v)
 		}
-		_, factor, row := op.of(s)
-		return a, p.Device().BatchMoment(to, s.placed.moments, factor, row, s.width)
-	}, nil
+	})
 }

@@ -33,12 +33,12 @@ func sparseSourceOf(n *G.Node) sparseSource {
 	return nil
 }
 
-// gathered reports whether all readers of n in p gather its rows by themselves, and p is not
-// given them. On a device only Propagate does.
-func gathered(p *plan.Plan, n *G.Node, onDevice bool) bool {
-	return !slices.Contains(p.Given, n) && p.ReadOnlyBy(n, func(reader *G.Node) bool {
+// gathered reports whether all readers of n in r gather its rows by themselves, and r is not
+// given them. propagated asks whether all of them are Propagate: on a device, only these can.
+func gathered(r *plan.Run, n *G.Node, propagated bool) bool {
+	return !slices.Contains(r.Given, n) && r.ReadOnlyBy(n, func(reader *G.Node) bool {
 		g, ok := reader.Op().(gatherer)
-		if _, propagates := g.(*propagate); onDevice && !propagates {
+		if _, propagates := g.(*propagate); propagated && !propagates {
 			return false
 		}
 		return ok && g.gathers(n.Op())

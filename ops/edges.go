@@ -19,13 +19,13 @@ type blockEdges struct {
 // unless plain. The error names a block without column scales, or one whose output nodes
 // are not all among its input nodes.
 func (s *Slot) attend(plain bool) (kernel.Edges, error) {
-	b, err := s.current("Attention")
+	b, err := s.current()
 	if err != nil {
 		return kernel.Edges{}, err
 	}
 	e := &s.edges
 	if !e.filled {
-		if e.Own, err = s.own("Attention"); err != nil {
+		if e.Own, err = s.own(); err != nil {
 			return kernel.Edges{}, err
 		}
 		if err := e.fill(b); err != nil {

@@ -28,51 +28,23 @@ func checkEqual(what string, a, b *G.Node) error {
 // gradient: an op that embeds it may add one.
 type elementwise struct {
 	base
-	compute func(to []float32, in [3]matrix)
-	place   func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error
+	cpu func(to []float32, in [3][]float32)
+	gpu func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error
 }
 
-func (op *elementwise) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	var m [3]matrix
-	for k, v := range in {
-		var err error
-		if m[k], err = matrixOf(op.name, v); err != nil {
-			return nil, err
+func (op *elementwise) Compute(c *plan.Call) error {
+	var data [3][]float32
+	var at [3]device.Pointer
+	first := c.Matrix(0)
+	for k := range c.Inputs() {
+		m := c.Matrix(k)
+		if m.Rows != first.Rows || m.Cols != first.Cols {
+			return c.Sizes("%d×%d and %d×%d", first.Rows, first.Cols, m.Rows, m.Cols)
 		}
-		if m[k].rows != m[0].rows || m[k].cols != m[0].cols {
-			return nil, op.sizeError(m[0].rows, m[0].cols, m[k].rows, m[k].cols)
-		}
+		data[k], at[k] = m.Data, m.At
 	}
-	value, data := out.Matrix(m[0].rows, m[0].cols)
-	op.compute(data, m)
-	return value, nil
-}
-
-func (op *elementwise) sizeError(rows, cols, otherRows, otherCols int) error {
-	return fmt.Errorf("ops: %s: %d×%d and %d×%d: %w", op.name, rows, cols, otherRows, otherCols, ErrShape)
-}
-
-func (op *elementwise) Place(p *plan.Placement) (plan.Kernel, error) {
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		var at [3]device.Pointer
-		var rows, cols int
-		for k, a := range in {
-			m, n, pointer, err := a.Matrix(op.name)
-			if err != nil {
-				return nil, err
-			}
-			if k == 0 {
-				rows, cols = m, n
-			}
-			if m != rows || n != cols {
-				return nil, op.sizeError(rows, cols, m, n)
-			}
-			at[k] = pointer
-		}
-		value, to, err := out.Matrix(rows, cols)
-		if err != nil {
-			return nil, err
-		}
-		return value, op.place(p.Device(), to, at, rows*cols)
-	}, nil
+	to := c.OutMatrix(first.Rows, first.Cols)
+	return c.On(func(d *device.Device) error {
+		return op.gpu(d, to.At, at, to.Rows*to.Cols)
+	}, func() { op.cpu(to.Data, data) })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
@@ -56,9 +57,9 @@ type features struct {
 	outputs bool
 }
 
-// featuresRun is the state of Features in a run on the CPU.
+// featuresRun is the state of Features in a run.
 type featuresRun struct {
-	gathered   bool      // by all readers
+	gathered   bool      // by all readers, on the run's processor
 	propagated bool      // by Propagate alone, which selects sparse rows by itself
 	places     []int32   // memory of the rows' places, if x is shared by ranks
 	rows       graph.CSR // the rows, if x is sparse
@@ -66,7 +67,7 @@ type featuresRun struct {
 
 func (op *features) of(r *plan.Run) *featuresRun {
 	return plan.StateOf(r, op, func(s *featuresRun) {
-		s.gathered, s.propagated = gathered(r.Plan, op.node, false), gathered(r.Plan, op.node, true)
+		s.gathered, s.propagated = gathered(r, op.node, r.Device != nil), gathered(r, op.node, true)
 	})
 }
 
@@ -75,55 +76,66 @@ func (op *features) in(r *plan.Run) *graph.Features { return plan.In(r, op.x) }
 
 func (op *features) sparseRows(r *plan.Run) *graph.CSR { return &op.of(r).rows }
 
-func (op *features) Compute(r *plan.Run, out *plan.Buffer, _ ...G.Value) (G.Value, error) {
-	slot, s, x := plan.In(r, op.slot), op.of(r), op.in(r)
-	b, err := slot.current("Features")
-	if err != nil {
-		return nil, err
+func (op *features) Place(r *plan.Run) error {
+	if needs := &slotOf(r, op.slot).needs; !op.of(r).gathered {
+		needs.dst, needs.src = needs.dst || op.outputs, needs.src || !op.outputs
 	}
-	ids, err := op.ids(b, x)
-	if err != nil {
-		return nil, err
-	}
-	if x.Prefetch != nil && !slot.prefetched {
-		x.Prefetch(ids)
-	}
-	if ids, err = x.Places(s.places, ids); err != nil {
-		return nil, fmt.Errorf("ops: Features: %w", err)
-	}
-	if x.Share != nil {
-		s.places = ids // also for a Propagate that gathers
-	}
-	if x.Sparse != nil && !s.propagated {
-		kernel.SelectRows(&s.rows, x.Sparse, ids)
-	}
-	if s.gathered {
-		value, _ := out.Matrix(1, x.Cols) // a machine needs some value
-		return value, nil
-	}
-	value, data := out.Matrix(len(ids), x.Cols)
-	if x.Sparse != nil {
-		kernel.GatherSparse(data, x.Sparse, ids)
-	} else if x.Half != nil {
-		kernel.GatherHalf(data, x.Half, ids, x.Cols)
-	} else {
-		kernel.Gather(data, x.Data, ids, x.Cols)
-	}
-	return value, nil
+	return nil
 }
 
-// ids returns the nodes to gather. The error wraps ErrShape if one has no features.
-func (op *features) ids(b *graph.Block, x *graph.Features) ([]int32, error) {
-	ids := b.Src
+func (op *features) Compute(c *plan.Call) error {
+	slot, b := op.slot.of(c)
+	s, x, ids := op.of(c.Run), op.in(c.Run), b.Src
 	if op.outputs {
 		ids = b.Dst
 	}
 	for k, v := range ids {
 		if v < 0 || int(v) >= x.Rows {
-			return nil, fmt.Errorf("ops: Features: node %d of the block is %d, outside the %d rows of features: %w", k, v, x.Rows, ErrShape)
+			return c.Sizes("node %d of the block is %d, outside the %d rows of features", k, v, x.Rows)
 		}
 	}
-	return ids, nil
+	if c.Device == nil {
+		if x.Prefetch != nil && !slot.prefetched {
+			x.Prefetch(ids)
+		}
+		var err error
+		if ids, err = x.Places(s.places, ids); err != nil {
+			return fmt.Errorf("ops: Features: %w", err)
+		}
+		if x.Share != nil {
+			s.places = ids // also for a Propagate that gathers
+		}
+		if x.Sparse != nil && !s.propagated {
+			kernel.SelectRows(&s.rows, x.Sparse, ids)
+		}
+	}
+	var to plan.Matrix
+	if s.gathered {
+		c.OutAbsent(len(ids), x.Cols)
+	} else {
+		to = c.OutMatrix(len(ids), x.Cols)
+	}
+	return c.On(func(d *device.Device) error {
+		table, err := d.Features(x)
+		if err != nil || s.gathered {
+			return err
+		}
+		q := slotOf(c.Run, op.slot)
+		if op.outputs {
+			return d.Gather(to.At, table, q.dst, to.Rows, to.Cols)
+		}
+		return d.Gather(to.At, table, q.src, to.Rows, to.Cols)
+	}, func() {
+		switch {
+		case s.gathered:
+		case x.Sparse != nil:
+			kernel.GatherSparse(to.Data, x.Sparse, ids)
+		case x.Half != nil:
+			kernel.GatherHalf(to.Data, x.Half, ids, x.Cols)
+		default:
+			kernel.Gather(to.Data, x.Data, ids, x.Cols)
+		}
+	})
 }
 
 // Rows says which nodes' rows op gives.
@@ -136,35 +148,3 @@ func (op *features) Rows() (slot any, rows plan.RowKind) {
 
 // Table returns the features.
 func (op *features) Table() *graph.Features { return op.x }
-
-// Place gathers the rows, unless every consumer does so by itself.
-func (op *features) Place(p *plan.Placement) (plan.Kernel, error) {
-	q, skipped := slotOf(p, op.slot), gathered(p.Plan, op.node, true)
-	if !skipped {
-		q.needs.dst = q.needs.dst || op.outputs
-		q.needs.src = q.needs.src || !op.outputs
-	}
-	return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		source := op.in(p.Run)
-		ids, err := op.ids(q.block, source)
-		if err != nil {
-			return nil, err
-		}
-		x, err := p.Device().Features(source)
-		if err != nil {
-			return nil, err
-		}
-		if skipped {
-			return out.Absent(len(ids), op.x.Cols), nil
-		}
-		at := q.src
-		if op.outputs {
-			at = q.dst
-		}
-		value, to, err := out.Matrix(len(ids), op.x.Cols)
-		if err != nil {
-			return nil, err
-		}
-		return value, p.Device().Gather(to, x, at, len(ids), op.x.Cols)
-	}, nil
-}

@@ -43,16 +43,7 @@ type History struct {
 	ids  []int32
 	rows []float32
 
-	placed historyOnDevice // nil: the rows are only on the host
-}
-
-// historyOnDevice holds a history's rows while its op is placed on a device.
-type historyOnDevice interface {
-	// toHost copies the rows to values if the device has newer ones. The host may
-	// write to values afterwards. The next run returns the error.
-	toHost(values []float32)
-	// commit queues a Commit.
-	commit()
+	placed *placedHistory // nil: the rows are only on the host
 }
 
 // Width returns the length of a row.
@@ -145,17 +136,13 @@ func (h *History) Commit() {
 	h.ids = h.ids[:0]
 }
 
-// propagate sets out to P̃·H + (P−P̃)·H̄ of block b, for H = x.
-func (h *History) propagate(b *graph.Block, out, x []float32, width int) error {
-	if width != h.width {
-		return fmt.Errorf("ops: Propagate: values of width %d for a history of width %d: %w", width, h.width, ErrShape)
-	}
+// propagate sets out to P̃·H + (P−P̃)·H̄ of block b, for H = x, of the history's width.
+func (h *History) propagate(b *graph.Block, out, x []float32) {
 	if h.half && h.halves == nil {
 		h.halves = make([]uint16, h.nodes*h.width)
 	}
 	c := kernel.Control{Matrix: &b.Control.Matrix, Rows: h.Values(), Half: h.halves}
-	kernel.SpMMControl(out, &b.Matrix, x, c, width)
-	return nil
+	kernel.SpMMControl(out, &b.Matrix, x, c, h.width)
 }
 
 // keep copies the rows of nodes for Commit.

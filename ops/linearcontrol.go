@@ -137,15 +137,11 @@ type linearControl struct {
 
 // linearControlRun is the state of a linear control in a run.
 type linearControlRun struct {
-	size   plan.Product
-	rest   []float32 // PX − P̃X, for the gradient
-	rows   int       // of it
-	change []float32 // (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
-
-	placed struct { // on a device
-		about *placedHistory
-		rest  device.Pointer
-	}
+	size                     plan.Product
+	rest                     plan.Floats // PX − P̃X, for the gradient
+	rows                     int         // of it
+	restMemory, changeMemory plan.Scratch
+	px, about                *placedHistory // on a device
 }
 
 // OnlyTraining says that op leaves z as it is in inference.
@@ -162,67 +158,89 @@ func (op *linearControl) Memory(*plan.Plan) plan.Memory {
 // Product returns the dense product of r, for benchmarks.
 func (op *linearControl) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
-// check returns the current block and the rows of P·X, if inputs of these sizes fit them.
-func (op *linearControl) check(r *plan.Run, zRows, zCols, xRows, xCols, wRows, wCols int) (b, rows *graph.Block, err error) {
-	c := op.control
-	if b, err = plan.In(r, c.slot).current(op.name); err != nil {
-		return nil, nil, err
+func (op *linearControl) Place(r *plan.Run) (err error) {
+	c, s := op.control, op.of(r)
+	slotOf(r, c.slot).needs.matrix = true
+	rows := slotOf(r, c.rows)
+	rows.needs.dst, rows.needs.sums = true, rows.needs.sums || op.bias
+	if s.px, err = placeHistory(r, c.px); err == nil {
+		s.about, err = placeHistory(r, c.about)
 	}
-	if rows, err = plan.In(r, c.rows).current(op.name); err != nil {
-		return nil, nil, err
-	}
-	if len(rows.Dst) != len(b.Dst) || zRows != len(b.Dst) || xRows != len(b.Src) || zCols != c.out || xCols != c.in || wRows != c.in || wCols != c.out {
-		return nil, nil, fmt.Errorf("ops: %s: Z is %d×%d, X %d×%d and W %d×%d, with %d rows of P·X, for a block of %d output and %d input nodes and weights of %d×%d: %w",
-			op.name, zRows, zCols, xRows, xCols, wRows, wCols, len(rows.Dst), len(b.Dst), len(b.Src), c.in, c.out, ErrShape)
-	}
-	return b, rows, nil
+	return err
 }
 
-func (op *linearControl) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	var m [3]matrix
-	for k := range m {
-		var err error
-		if m[k], err = matrixOf(op.name, in[k]); err != nil {
-			return nil, err
+func (op *linearControl) Compute(call *plan.Call) error {
+	z, x, w, c := call.Matrix(0), call.Matrix(1), call.Matrix(2), op.control
+	_, b := c.slot.of(call)
+	_, of := c.rows.of(call)
+	if len(of.Dst) != len(b.Dst) || z.Rows != len(b.Dst) || x.Rows != len(b.Src) || z.Cols != c.out || x.Cols != c.in || w.Rows != c.in || w.Cols != c.out {
+		return call.Sizes("Z is %d×%d, X %d×%d and W %d×%d, with %d rows of P·X, for a block of %d output and %d input nodes and weights of %d×%d",
+			z.Rows, z.Cols, x.Rows, x.Cols, w.Rows, w.Cols, len(of.Dst), len(b.Dst), len(b.Src), c.in, c.out)
+	}
+	var bias, rho plan.Floats
+	if op.bias {
+		bias, rho = call.Vector(3, c.out), c.rows.rowSums(call, z.Rows)
+	}
+	s, to := op.of(call.Run), call.OutMatrix(z.Rows, z.Cols)
+	s.rows, s.size = z.Rows, plan.Product{M: z.Rows, N: c.out, K: c.in}
+	s.rest = call.Scratch(&s.restMemory, z.Rows*c.in)
+	change := call.Scratch(&s.changeMemory, (c.in+1)*c.out) // (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
+	return call.On(func(d *device.Device) error {
+		return op.onDevice(call, d, [5]device.Pointer{z.At, x.At, w.At, bias.At, rho.At}, change.At, to)
+	}, func() {
+		kernel.SpMM(s.rest.Data, &b.Matrix, x.Data, c.in)
+		px := c.px.Values()
+		for i, row := range of.Dst {
+			subtract(s.rest.Data[i*c.in:(i+1)*c.in], px[int(row)*c.in:(int(row)+1)*c.in])
+		}
+		about, slopes := c.about.Values(), c.slopes()
+		for i := 0; i < len(w.Data); i += c.out {
+			scaleDifference(change.Data[i:i+c.out], w.Data[i:i+c.out], about[i:i+c.out], slopes)
+		}
+		if !call.Over {
+			copy(to.Data, z.Data)
+		}
+		op.blas.Sgemm(false, false, z.Rows, c.out, c.in, 1, s.rest.Data, c.in, change.Data, c.out, 1, to.Data, c.out)
+		if !op.bias {
+			return
+		}
+		last := change.Data[len(w.Data):]
+		scaleDifference(last, bias.Data, about[c.in*c.out:], slopes)
+		op.blas.Sgemm(false, false, z.Rows, c.out, 1, 1, rho.Data, 1, last, c.out, 1, to.Data, c.out)
+	})
+}
+
+// onDevice computes op on d from the inputs Z, X, W, b and ρ.
+func (op *linearControl) onDevice(call *plan.Call, d *device.Device, in [5]device.Pointer, change device.Pointer, to plan.Matrix) error {
+	c, s := op.control, op.of(call.Run)
+	for _, h := range []*placedHistory{s.px, s.about} {
+		if err := h.current(); err != nil {
+			return err
 		}
 	}
-	z, x, w, c := m[0], m[1], m[2], op.control
-	b, of, err := op.check(r, z.rows, z.cols, x.rows, x.cols, w.rows, w.cols)
-	if err != nil {
-		return nil, err
+	rest, slopes := s.rest.At, s.about.slopes(c)
+	if err := d.SpMM(rest, slotOf(call.Run, c.slot).matrix, 0, in[1], c.in); err != nil {
+		return err
 	}
-	s := op.of(r)
-	s.rows, s.rest = z.rows, scratch(s.rest, z.rows*c.in)
-	kernel.SpMM(s.rest, &b.Matrix, x.data, c.in)
-	px := c.px.Values()
-	for i, row := range of.Dst {
-		subtract(s.rest[i*c.in:(i+1)*c.in], px[int(row)*c.in:(int(row)+1)*c.in])
+	if err := d.ScaledDifference(rest, s.px.at, slotOf(call.Run, c.rows).dst, rest, 0, to.Rows, c.in); err != nil {
+		return err
 	}
-	about, slopes := c.about.Values(), c.slopes()
-	s.change = scratch(s.change, len(w.data)+c.out)
-	for i := 0; i < len(w.data); i += c.out {
-		scaleDifference(s.change[i:i+c.out], w.data[i:i+c.out], about[i:i+c.out], slopes)
+	if err := d.ScaledDifference(change, in[2], 0, s.about.at, slopes, c.in, c.out); err != nil {
+		return err
 	}
-	value, data := in[0], z.data
-	if !out.Over {
-		var own []float32
-		value, own = out.Matrix(z.rows, z.cols)
-		copy(own, data)
-		data = own
+	if to.At != in[0] {
+		if err := d.ScaledDifference(to.At, in[0], 0, 0, 0, to.Rows, to.Cols); err != nil {
+			return err
+		}
 	}
-	s.size = plan.Product{M: z.rows, N: c.out, K: c.in}
-	op.blas.Sgemm(false, false, z.rows, c.out, c.in, 1, s.rest, c.in, s.change, c.out, 1, data, c.out)
-	if !op.bias {
-		return value, nil
+	if err := d.Sgemm(false, false, to.Rows, c.out, c.in, rest, c.in, change, c.out, 1, to.At); err != nil || !op.bias {
+		return err
 	}
-	bias, err := vectorOf(op.name, in[3], c.out)
-	if err != nil {
-		return nil, err
+	last := device.Floats(change, c.in*c.out)
+	if err := d.ScaledDifference(last, in[3], 0, device.Floats(s.about.at, c.in*c.out), slopes, 1, c.out); err != nil {
+		return err
 	}
-	last := s.change[len(w.data):]
-	scaleDifference(last, bias, about[c.in*c.out:], slopes)
-	op.blas.Sgemm(false, false, z.rows, c.out, 1, 1, of.RowSums, 1, last, c.out, 1, data, c.out)
-	return value, nil
+	return d.Sgemm(false, false, to.Rows, c.out, 1, in[4], 1, last, c.out, 1, to.At)
 }
 
 // scaleDifference sets dst to (a − b)·scale, element by element.
@@ -238,83 +256,6 @@ func subtract(x, y []float32) {
 	for j, v := range y[:len(x)] {
 		x[j] = v - x[j]
 	}
-}
-
-func (op *linearControl) Place(p *plan.Placement) (plan.Kernel, error) {
-	c, d, s := op.control, p.Device(), op.of(p.Run)
-	state := &s.placed
-	q, rows := slotOf(p, c.slot), slotOf(p, c.rows)
-	q.needs.matrix, rows.needs.dst, rows.needs.sums = true, true, rows.needs.sums || op.bias
-	px, err := placeHistory(p, c.px)
-	if err != nil {
-		return nil, err
-	}
-	if state.about, err = placeHistory(p, c.about); err != nil {
-		return nil, err
-	}
-	restMemory, changeMemory := p.Buffer(), p.Buffer()
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		zRows, zCols, z, err := in[0].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		xRows, xCols, x, err := in[1].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		wRows, wCols, w, err := in[2].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		if _, _, err := op.check(p.Run, zRows, zCols, xRows, xCols, wRows, wCols); err != nil {
-			return nil, err
-		}
-		for _, h := range []*placedHistory{px, state.about} {
-			if err := h.current(); err != nil {
-				return nil, err
-			}
-		}
-		rest, err := restMemory.Floats(zRows * c.in)
-		if err != nil {
-			return nil, err
-		}
-		change, err := changeMemory.Floats((c.in + 1) * c.out)
-		if err != nil {
-			return nil, err
-		}
-		state.rest, s.rows = rest, zRows
-		if err := d.SpMM(rest, q.matrix, 0, x, c.in); err != nil {
-			return nil, err
-		}
-		if err := d.ScaledDifference(rest, px.at, rows.dst, rest, 0, zRows, c.in); err != nil {
-			return nil, err
-		}
-		if err := d.ScaledDifference(change, w, 0, state.about.at, state.about.slopes(c), c.in, c.out); err != nil {
-			return nil, err
-		}
-		value, to, err := out.Matrix(zRows, zCols)
-		if err != nil {
-			return nil, err
-		}
-		if to != z {
-			if err := d.ScaledDifference(to, z, 0, 0, 0, zRows, zCols); err != nil {
-				return nil, err
-			}
-		}
-		s.size = plan.Product{M: zRows, N: c.out, K: c.in}
-		if err := d.Sgemm(false, false, zRows, c.out, c.in, rest, c.in, change, c.out, 1, to); err != nil || !op.bias {
-			return value, err
-		}
-		bias, err := in[3].Vector(op.name, c.out)
-		if err != nil {
-			return nil, err
-		}
-		last := device.Floats(change, c.in*c.out)
-		if err := d.ScaledDifference(last, bias, 0, device.Floats(state.about.at, c.in*c.out), state.about.slopes(c), 1, c.out); err != nil {
-			return nil, err
-		}
-		return value, d.Sgemm(false, false, zRows, c.out, 1, rows.sums, 1, last, c.out, 1, to)
-	}, nil
 }
 
 // slopes returns the address of s, of the constants of c.
@@ -345,58 +286,31 @@ func (op *linearControlBack) of(r *plan.Run) *productRun { return plan.StateOf[p
 // Product returns the dense product of r, for benchmarks.
 func (op *linearControlBack) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
-// check returns an error if a gradient of these sizes does not fit the run's output.
-func (op *linearControlBack) check(r *plan.Run, rows, cols int) error {
-	c, want := op.forward.control, op.forward.of(r).rows
-	if rows != want || cols != c.out {
-		return fmt.Errorf("ops: AddLinearControl: gradient is %d×%d, its output %d×%d: %w", rows, cols, want, c.out, ErrShape)
+func (op *linearControlBack) Compute(call *plan.Call) error {
+	grad, f, s, c := call.Matrix(1), op.forward.of(call.Run), op.of(call.Run), op.forward.control
+	if grad.Rows != f.rows || grad.Cols != c.out {
+		return call.Sizes("gradient is %d×%d, its output %d×%d", grad.Rows, grad.Cols, f.rows, c.out)
 	}
-	op.of(r).size = plan.Product{TransA: true, M: c.in, N: c.out, K: rows}
-	return nil
+	s.size = plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows}
+	to := call.OutMatrix(c.in, c.out)
+	return call.On(func(d *device.Device) error {
+		if err := d.Sgemm(true, false, s.size.M, s.size.N, s.size.K, f.rest.At, s.size.Lda(), grad.At, s.size.Ldb(), 0, to.At); err != nil {
+			return err
+		}
+		return d.ScaledDifference(to.At, to.At, 0, 0, f.about.slopes(c), c.in, c.out)
+	}, func() {
+		s.products.multiplyOver(op.forward.blas, nil, plan.Matrix{Rows: grad.Rows, Cols: c.in, Floats: f.rest}, grad, to.Data)
+		for i := 0; i < len(to.Data); i += c.out {
+			scaleBy(to.Data[i:i+c.out], c.slopes())
+		}
+	})
 }
 
-func (op *linearControlBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	grad, err := matrixOf(op.forward.name, in[1])
-	if err != nil {
-		return nil, err
+// scaleBy multiplies x by scale, element by element.
+func scaleBy(x, scale []float32) {
+	for j, s := range scale {
+		x[j] *= s
 	}
-	if err := op.check(r, grad.rows, grad.cols); err != nil {
-		return nil, err
-	}
-	c := op.forward.control
-	value, data := out.Matrix(c.in, c.out)
-	op.of(r).products.multiplyOver(op.forward.blas, nil, matrix{grad.rows, c.in, op.forward.of(r).rest}, grad, data)
-	slopes := c.slopes()
-	for i := 0; i < len(data); i += c.out {
-		row := data[i : i+c.out]
-		for j, s := range slopes {
-			row[j] *= s
-		}
-	}
-	return value, nil
-}
-
-func (op *linearControlBack) Place(p *plan.Placement) (plan.Kernel, error) {
-	state := &op.forward.of(p.Run).placed
-	d, c := p.Device(), op.forward.control
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols, grad, err := in[1].Matrix(op.forward.name)
-		if err != nil {
-			return nil, err
-		}
-		if err := op.check(p.Run, rows, cols); err != nil {
-			return nil, err
-		}
-		value, to, err := out.Matrix(c.in, c.out)
-		if err != nil {
-			return nil, err
-		}
-		s := op.of(p.Run).size
-		if err := d.Sgemm(true, false, s.M, s.N, s.K, state.rest, s.Lda(), grad, s.Ldb(), 0, to); err != nil {
-			return nil, err
-		}
-		return value, d.ScaledDifference(to, to, 0, 0, state.about.slopes(c), c.in, c.out)
-	}, nil
 }
 
 // linearControlBackB is the gradient of b.
@@ -405,62 +319,33 @@ type linearControlBackB struct {
 	control *LinearControl
 }
 
-func (op *linearControlBackB) check(cols int) error {
-	if cols != op.control.out {
-		return fmt.Errorf("ops: AddLinearControl: gradient has %d columns, its output %d: %w", cols, op.control.out, ErrShape)
-	}
-	return nil
+func (op *linearControlBackB) of(r *plan.Run) *linearControlRun {
+	return plan.StateOf[linearControlRun](r, op, nil)
 }
 
-func (op *linearControlBackB) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	grad, err := matrixOf(op.name, in[0])
-	if err == nil {
-		err = op.check(grad.cols)
-	}
-	if err != nil {
-		return nil, err
-	}
-	rho, err := rowSums(r, op.name, op.control.rows, grad.rows)
-	if err != nil {
-		return nil, err
-	}
-	value, data := out.Vector(grad.cols)
-	kernel.ColumnSums(data, grad.data, rho, grad.rows, grad.cols)
-	for j, s := range op.control.slopes() {
-		data[j] *= s
-	}
-	return value, nil
+func (op *linearControlBackB) Place(r *plan.Run) (err error) {
+	needsSums(r, op.control.rows)
+	op.of(r).about, err = placeHistory(r, op.control.about)
+	return err
 }
 
-func (op *linearControlBackB) Place(p *plan.Placement) (plan.Kernel, error) {
-	d, rows := p.Device(), slotOf(p, op.control.rows)
-	rows.needs.sums = true
-	about, err := placeHistory(p, op.control.about)
-	if err != nil {
-		return nil, err
+func (op *linearControlBackB) Compute(call *plan.Call) error {
+	grad, c := call.Matrix(0), op.control
+	if grad.Cols != c.out {
+		return call.Sizes("gradient has %d columns, its output %d", grad.Cols, c.out)
 	}
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		n, cols, grad, err := in[0].Matrix(op.name)
-		if err == nil {
-			err = op.check(cols)
-		}
-		if err != nil {
-			return nil, err
-		}
-		rho, err := rows.rowSums(op.name, n)
-		if err != nil {
-			return nil, err
-		}
+	rho, to := c.rows.rowSums(call, grad.Rows), call.OutVector(grad.Cols)
+	return call.On(func(d *device.Device) error {
+		about := op.of(call.Run).about
 		if err := about.current(); err != nil {
-			return nil, err
+			return err
 		}
-		value, to, err := out.Vector(cols)
-		if err != nil {
-			return nil, err
+		if err := d.ColumnSums(to.At, grad.At, 0, rho.At, grad.Rows, grad.Cols); err != nil {
+			return err
 		}
-		if err := d.ColumnSums(to, grad, 0, rho, n, cols); err != nil {
-			return nil, err
-		}
-		return value, d.ScaledDifference(to, to, 0, 0, about.slopes(op.control), 1, cols)
-	}, nil
+		return d.ScaledDifference(to.At, to.At, 0, 0, about.slopes(c), 1, grad.Cols)
+	}, func() {
+		kernel.ColumnSums(to.Data, grad.Data, rho.Data, grad.Rows, grad.Cols)
+		scaleBy(to.Data, c.slopes())
+	})
 }

@@ -49,100 +49,82 @@ type loss struct {
 type lossRun struct {
 	rows, cols int
 
-	// probs is the softmax, for the gradient; for binary tasks a copy of the logits,
-	// since a plain node may overwrite them in place.
-	probs []float32
+	// probs is the softmax, for the gradient. For binary tasks it is a copy of the logits,
+	// since a plain node may overwrite them in place; on a device it is the logits.
+	probs  plan.Floats
+	memory plan.Scratch
 
-	placed struct { // on a device
-		rowMemory, memory *device.Buffer
-		probs             device.Pointer // for binary tasks the logits themselves
-		gradient          device.Pointer // if fused
-	}
+	// On a device:
+	wanted, fused bool        // a gradient is read, and this op's kernel computes it
+	gradient      plan.Floats // if fused
+	rowMemory     plan.Scratch
 }
 
-func (op *loss) of(r *plan.Run) *lossRun { return plan.StateOf[lossRun](r, op, nil) }
+func (op *loss) of(r *plan.Run) *lossRun {
+	return plan.StateOf(r, op, func(s *lossRun) {
+		for _, reader := range r.Readers(op.node) {
+			if back, ok := reader.Op().(*lossBack); ok {
+				s.wanted, s.fused = true, s.fused || back.fused(r)
+			}
+		}
+	})
+}
 
 func (op *loss) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
 
-func (op *loss) Compute(r *plan.Run, _ *plan.Buffer, in ...G.Value) (G.Value, error) {
-	z, err := matrixOf(op.name, in[0])
-	if err != nil {
-		return nil, err
-	}
-	t, s := plan.In(r, op.targets), op.of(r)
-	if t.rows == 0 || z.rows != t.rows || z.cols != t.labels.Outputs() {
-		return nil, fmt.Errorf("ops: %s: logits are %d×%d, targets %d×%d: %w", op.name, z.rows, z.cols, t.rows, t.labels.Outputs(), ErrShape)
-	}
-	s.rows, s.cols = z.rows, z.cols
-	if t.score != NoScore {
-		t.observe(z.data, z.cols)
-	}
-	s.probs = scratch(s.probs, len(z.data))
-	var value float64
-	if op.binary {
-		copy(s.probs, z.data)
-		value = kernel.BCEWithLogits(z.data, t.multi, z.cols, t.weights)
-	} else {
-		value = kernel.SoftmaxCrossEntropy(s.probs, z.data, z.cols, t.class, t.weights, t.smoothing)
-	}
-	return G.NewF32(float32(value)), nil
+func (op *loss) Place(r *plan.Run) error {
+	targetsOf(r, op.targets)
+	return nil
 }
 
-func (op *loss) Place(p *plan.Placement) (plan.Kernel, error) {
-	s := op.of(p.Run)
-	state := &s.placed
-	state.rowMemory, state.memory = p.Buffer(), p.Buffer()
-	t, d := targetsOf(p, op.targets), p.Device()
-	wanted, fused := false, false
-	for _, reader := range p.Readers(op.node) {
-		if back, ok := reader.Op().(*lossBack); ok {
-			wanted, fused = true, fused || back.fused()
-		}
+func (op *loss) Compute(c *plan.Call) error {
+	z, t, s := c.Matrix(0), plan.In(c.Run, op.targets), op.of(c.Run)
+	if t.rows == 0 || z.Rows != t.rows || z.Cols != t.labels.Outputs() {
+		return c.Sizes("logits are %d×%d, targets %d×%d", z.Rows, z.Cols, t.rows, t.labels.Outputs())
 	}
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols, z, err := in[0].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		targets := plan.In(p.Run, op.targets)
-		if rows != targets.rows || cols != targets.labels.Outputs() {
-			return nil, fmt.Errorf("ops: %s: logits are %d×%d, targets %d×%d: %w", op.name, rows, cols, targets.rows, targets.labels.Outputs(), ErrShape)
-		}
-		s.rows, s.cols = rows, cols
-		if targets.score != NoScore {
-			if err := targets.observePlaced(d, z, cols); err != nil {
-				return nil, err
+	s.rows, s.cols = z.Rows, z.Cols
+	switch {
+	case s.fused:
+		s.gradient = c.Scratch(&s.memory, z.Rows*z.Cols)
+	case c.Device != nil && op.binary:
+		s.probs = z.Floats
+	case c.Device == nil || s.wanted:
+		s.probs = c.Scratch(&s.memory, z.Rows*z.Cols)
+	}
+	var ofRows plan.Floats
+	if c.Device != nil {
+		ofRows = c.Scratch(&s.rowMemory, 2*z.Rows) // as float64
+	}
+	to := c.OutScalar()
+	return c.On(func(d *device.Device) error {
+		if t.score != NoScore {
+			if err := t.observePlaced(d, z.At, z.Cols); err != nil {
+				return err
 			}
 		}
-		rowLoss, err := state.rowMemory.Bytes(8 * int64(rows))
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case fused:
-			state.gradient, err = state.memory.Floats(rows * cols)
-		case wanted && op.binary:
-			state.probs = z
-		case wanted:
-			state.probs, err = state.memory.Floats(rows * cols)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if op.binary {
-			err = d.BCELoss(state.gradient, rowLoss, z, t.multi, t.weight, 0, rows, cols)
+		var err error
+		if q := targetsOf(c.Run, op.targets); op.binary {
+			err = d.BCELoss(s.gradient.At, ofRows.At, z.At, q.multi, q.weight, 0, z.Rows, z.Cols)
 		} else {
-			err = d.SoftmaxLoss(state.probs, state.gradient, rowLoss, z, t.class, t.weight, targets.smoothing, rows, cols)
+			err = d.SoftmaxLoss(s.probs.At, s.gradient.At, ofRows.At, z.At, q.class, q.weight, t.smoothing, z.Rows, z.Cols)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		a, to, err := out.Scalar()
-		if err != nil {
-			return nil, err
+		return d.Total(to.At, ofRows.At, z.Rows)
+	}, func() {
+		if t.score != NoScore {
+			t.observe(z.Data, z.Cols)
 		}
-		return a, d.Total(to, rowLoss, rows)
-	}, nil
+		var value float64
+		if op.binary {
+			copy(s.probs.Data, z.Data)
+			value = kernel.BCEWithLogits(z.Data, t.multi, z.Cols, t.weights)
+		} else {
+			value = kernel.SoftmaxCrossEntropy(s.probs.Data, z.Data, z.Cols, t.class, t.weights, t.smoothing)
+		}
+		to.Data[0] = float32(value)
+	})
 }
 
 // SymDiff makes the logits and the loss inputs of the gradient, for the shape and for the
@@ -158,51 +140,34 @@ type lossBack struct {
 	forward *loss
 }
 
-func (op *lossBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	f, s := op.forward, op.forward.of(r)
-	upstream, err := scalarOf(f.name, in[2])
-	if err != nil {
-		return nil, err
-	}
-	t := plan.In(r, f.targets)
-	if s.rows != t.rows || len(s.probs) != s.rows*s.cols {
-		return nil, fmt.Errorf("ops: %s: targets changed during the run: %w", f.name, ErrShape)
-	}
-	value, data := out.Matrix(s.rows, s.cols)
-	if f.binary {
-		kernel.BCEWithLogitsGradient(data, s.probs, t.multi, s.cols, t.weights, upstream)
-	} else {
-		kernel.SoftmaxCrossEntropyGradient(data, s.probs, t.class, t.weights, upstream, s.cols, t.smoothing)
-	}
-	return value, nil
-}
-
-// fused reports whether, on a device, the loss's kernel computes the gradient: the upstream
+// fused reports whether, on r's device, the loss's kernel computes the gradient: the upstream
 // gradient is 1.
-func (op *lossBack) fused() bool { return isOne(op.inputs[2]) }
+func (op *lossBack) fused(r *plan.Run) bool { return r.Device != nil && isOne(op.inputs[2]) }
 
-func (op *lossBack) Place(p *plan.Placement) (plan.Kernel, error) {
-	s := op.forward.of(p.Run)
-	if op.fused() {
-		return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
-			return out.At(s.placed.gradient, s.rows, s.cols), nil
-		}, nil
+func (op *lossBack) Compute(c *plan.Call) error {
+	f, s := op.forward, op.forward.of(c.Run)
+	t := plan.In(c.Run, f.targets)
+	if s.rows != t.rows {
+		return c.Sizes("targets changed during the run")
 	}
-	t, d := targetsOf(p, op.forward.targets), p.Device()
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		upstream, err := in[2].Scalar(op.name)
-		if err != nil {
-			return nil, err
+	if op.fused(c.Run) {
+		c.OutAt(plan.Matrix{Rows: s.rows, Cols: s.cols, Floats: s.gradient})
+		return nil
+	}
+	upstream, to := c.Scalar(2), c.OutMatrix(s.rows, s.cols)
+	return c.On(func(d *device.Device) error {
+		q := targetsOf(c.Run, f.targets)
+		if f.binary {
+			return d.BCELoss(to.At, 0, s.probs.At, q.multi, q.weight, upstream.At, s.rows, s.cols)
 		}
-		a, to, err := out.Matrix(s.rows, s.cols)
-		if err != nil {
-			return nil, err
+		return d.SoftmaxGradient(to.At, s.probs.At, q.class, q.weight, upstream.At, t.smoothing, s.rows, s.cols)
+	}, func() {
+		if f.binary {
+			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, s.cols, t.weights, upstream.Data[0])
+		} else {
+			kernel.SoftmaxCrossEntropyGradient(to.Data, s.probs.Data, t.class, t.weights, upstream.Data[0], s.cols, t.smoothing)
 		}
-		if op.forward.binary {
-			return a, d.BCELoss(to, 0, s.placed.probs, t.multi, t.weight, upstream, s.rows, s.cols)
-		}
-		return a, d.SoftmaxGradient(to, s.placed.probs, t.class, t.weight, upstream, plan.In(p.Run, op.forward.targets).smoothing, s.rows, s.cols)
-	}, nil
+	})
 }
 
 // isOne reports whether n is the constant 1, the gradient of a loss with respect to

@@ -78,13 +78,24 @@ type product struct {
 type productRun struct {
 	size       plan.Product
 	products   rowProducts
-	set        rowSet         // rows of the forward product's output that may differ from zero
-	transposed graph.CSR      // memory of the transpose of a sparse A
-	placedBias device.Pointer // on a device
-	scale      device.Pointer // of the bias, on a device
+	set        rowSet    // rows of the forward product's output that may differ from zero
+	transposed graph.CSR // memory of the transpose of a sparse A
+
+	// On a device, the activation above adds the bias: nothing else reads the product, and the
+	// bias is an input of the graph.
+	biasAbove   bool
+	bias, scale device.Pointer
 }
 
-func (op *product) of(r *plan.Run) *productRun { return plan.StateOf[productRun](r, op, nil) }
+func (op *product) of(r *plan.Run) *productRun {
+	return plan.StateOf(r, op, func(s *productRun) {
+		s.biasAbove = r.Device != nil && op.bias && op.inputs[2].Op() == nil && len(r.Readers(op.node)) == 1 &&
+			r.ReadOnlyBy(op.node, func(reader *G.Node) bool {
+				_, ok := reader.Op().(*activate)
+				return ok
+			})
+	})
+}
 
 var _ gatherer = (*product)(nil)
 
@@ -93,96 +104,85 @@ func (op *product) gathers(source G.Op) bool { return op.source != nil && source
 // Product returns the dense product of r, for benchmarks.
 func (op *product) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
-func (op *product) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	if op.source != nil {
-		if rows := op.source.sparseRows(r); rows != nil {
-			return op.computeSparse(r, out, rows, in)
-		}
+func (op *product) Place(r *plan.Run) error {
+	needsSums(r, op.slot)
+	return nil
+}
+
+// needsSums makes r send the row sums of slot's block, unless that is nil.
+func needsSums(r *plan.Run, slot *Slot) {
+	if slot != nil {
+		slotOf(r, slot).needs.sums = true
 	}
-	a, err := matrixOf(op.name, in[0])
-	if err != nil {
-		return nil, err
+}
+
+func (op *product) Compute(c *plan.Call) error {
+	var rows *graph.CSR // A, if it is a sparse matrix
+	if op.source != nil && c.Device == nil {
+		rows = op.source.sparseRows(c.Run)
 	}
-	b, err := matrixOf(op.name, in[1])
-	if err != nil {
-		return nil, err
+	var a plan.Matrix
+	if rows != nil {
+		a.Rows, a.Cols = rows.Rows, rows.Cols
+	} else {
+		a = c.Matrix(0)
 	}
-	rows, inner := a.rows, a.cols
+	b := c.Matrix(1)
+	size, inner := plan.Product{TransA: op.transA, TransB: op.transB, M: a.Rows, N: b.Cols, K: a.Cols}, b.Rows
 	if op.transA {
-		rows, inner = a.cols, a.rows
+		size.M, size.K = size.K, size.M
 	}
-	innerB, cols := b.rows, b.cols
 	if op.transB {
-		innerB, cols = b.cols, b.rows
+		size.N, inner = inner, size.N
 	}
-	if inner != innerB {
-		return nil, fmt.Errorf("ops: %s: (%d, %d) times (%d, %d): %w", op.name, rows, inner, innerB, cols, ErrShape)
+	if inner != size.K {
+		return c.Sizes("(%d, %d) times (%d, %d)", size.M, size.K, inner, size.N)
 	}
-	value, data := out.Matrix(rows, cols)
-	if op.transA {
-		op.backW(r, a, b, data)
-		return value, nil
-	}
-	var bias, scale []float32
+	var bias, scale plan.Floats
 	if op.bias {
-		if bias, err = vectorOf(op.name, in[2], cols); err != nil {
-			return nil, err
-		}
-		if scale, err = rowSums(r, op.name, op.slot, rows); err != nil {
-			return nil, err
-		}
+		bias, scale = c.Vector(2, size.N), op.slot.rowSums(c, size.M)
 	}
-	op.byRows(r, a, b, cols, bias, scale, data)
-	return value, nil
+	to, s := c.OutMatrix(size.M, size.N), op.of(c.Run)
+	s.size = size
+	return c.On(func(d *device.Device) error {
+		var beta float32
+		if s.bias, s.scale = bias.At, scale.At; op.bias && !s.biasAbove {
+			if err := d.BiasRows(to.At, bias.At, scale.At, size.M, size.N); err != nil {
+				return err
+			}
+			beta = 1
+		}
+		return d.Sgemm(size.TransA, size.TransB, size.M, size.N, size.K, a.At, size.Lda(), b.At, size.Ldb(), beta, to.At)
+	}, func() {
+		if rows != nil {
+			s.size = plan.Product{} // no dense product
+		}
+		switch {
+		case rows != nil && op.transA:
+			rows.TransposeInto(&s.transposed)
+			kernel.SpMM(to.Data, &s.transposed, b.Data, b.Cols)
+		case rows != nil:
+			op.keepRows(c.Run, size.M, bias.Data, scale.Data)
+			kernel.SpMMBias(to.Data, rows, b.Data, b.Cols, bias.Data, scale.Data)
+		case op.transA:
+			op.backW(c.Run, a, b, to.Data)
+		default:
+			op.byRows(c.Run, a, b, bias.Data, scale.Data, to)
+		}
+	})
 }
 
-// computeSparse is Compute for a sparse A: A·B with its bias, or Aᵀ·B.
-func (op *product) computeSparse(r *plan.Run, out *plan.Buffer, a *graph.CSR, in []G.Value) (G.Value, error) {
-	b, err := matrixOf(op.name, in[1])
-	if err != nil {
-		return nil, err
-	}
-	s := op.of(r)
-	s.size = plan.Product{} // no dense product
-	if op.transA {
-		if a.Rows != b.rows {
-			return nil, fmt.Errorf("ops: %s: (%d, %d) times (%d, %d): %w", op.name, a.Cols, a.Rows, b.rows, b.cols, ErrShape)
-		}
-		a.TransposeInto(&s.transposed)
-		value, data := out.Matrix(a.Cols, b.cols)
-		kernel.SpMM(data, &s.transposed, b.data, b.cols)
-		return value, nil
-	}
-	if a.Cols != b.rows {
-		return nil, fmt.Errorf("ops: %s: (%d, %d) times (%d, %d): %w", op.name, a.Rows, a.Cols, b.rows, b.cols, ErrShape)
-	}
-	var bias, scale []float32
-	if op.bias {
-		if bias, err = vectorOf(op.name, in[2], b.cols); err != nil {
-			return nil, err
-		}
-		if scale, err = rowSums(r, op.name, op.slot, a.Rows); err != nil {
-			return nil, err
-		}
-	}
-	op.keepRows(r, a.Rows, bias, scale)
-	value, data := out.Matrix(a.Rows, b.cols)
-	kernel.SpMMBias(data, a, b.data, b.cols, bias, scale)
-	return value, nil
-}
-
-// byRows sets c to A·op(B) + scale⊗bias. It leaves out rows of A that are zero.
-func (op *product) byRows(r *plan.Run, a, b matrix, cols int, bias, scale, c []float32) {
+// byRows sets to to A·op(B) + scale⊗bias. It leaves out rows of A that are zero.
+func (op *product) byRows(r *plan.Run, a, b plan.Matrix, bias, scale []float32, to plan.Matrix) {
 	if !op.transB {
-		op.keepRows(r, a.rows, bias, scale)
+		op.keepRows(r, a.Rows, bias, scale)
 	}
-	rows, s := rowsToCompute(r, op.below, a.rows), op.of(r)
-	s.size = plan.Product{TransB: op.transB, M: a.rows, N: cols, K: a.cols}
+	rows, s := rowsToCompute(r, op.below, a.Rows), op.of(r)
 	if rows != nil {
 		s.size.M = len(rows)
-		fillOthers(c, rows, a.rows, cols, bias, scale)
+		fillOthers(to.Data, rows, to.Rows, to.Cols, bias, scale)
 	}
-	s.products.multiplyRows(op.blas, rows, op.transB, a, b, bias, scale, c, cols)
+	s.products.multiplyRows(op.blas, rows, op.transB, a, b, bias, scale, to.Data, to.Cols)
 }
 
 // keepRows finds the rows of the output that may differ from zero: the rows of A that may,
@@ -215,30 +215,13 @@ func (op *product) nonzero(r *plan.Run) []int32 {
 	return op.of(r).set.nonzero()
 }
 
-// backW sets c to Aᵀ·B. It leaves out rows of A that are zero.
-func (op *product) backW(r *plan.Run, a, b matrix, c []float32) {
-	over, s := rowsToCompute(r, op.below, a.rows), op.of(r)
-	s.size = plan.Product{TransA: true, M: a.cols, N: b.cols, K: a.rows}
+// backW sets to to Aᵀ·B. It leaves out rows of A that are zero.
+func (op *product) backW(r *plan.Run, a, b plan.Matrix, to []float32) {
+	over, s := rowsToCompute(r, op.below, a.Rows), op.of(r)
 	if over != nil {
 		s.size.K = len(over)
 	}
-	s.products.multiplyOver(op.blas, over, a, b, c)
-}
-
-// rowSums returns the row sums of slot's block in r, or nil without a slot. what names the op
-// in the error.
-func rowSums(r *plan.Run, what string, slot *Slot, rows int) ([]float32, error) {
-	if slot == nil {
-		return nil, nil
-	}
-	b, err := plan.In(r, slot).current(what)
-	if err != nil {
-		return nil, err
-	}
-	if len(b.RowSums) != rows {
-		return nil, fmt.Errorf("ops: %s: input has %d rows, its block %d output nodes: %w", what, rows, len(b.RowSums), ErrShape)
-	}
-	return b.RowSums, nil
+	s.products.multiplyOver(op.blas, over, a, b, to)
 }
 
 func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
@@ -251,75 +234,6 @@ func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	return d.nodes, d.err
 }
 
-// biasAbove reports whether, on a device, the activation above adds the bias: nothing else
-// reads the product in p, and the bias is an input of the graph.
-func (op *product) biasAbove(p *plan.Plan) bool {
-	return op.bias && op.inputs[2].Op() == nil && len(p.Readers(op.node)) == 1 && p.ReadOnlyBy(op.node, func(reader *G.Node) bool {
-		_, ok := reader.Op().(*activate)
-		return ok
-	})
-}
-
-func (op *product) Place(p *plan.Placement) (plan.Kernel, error) {
-	state, biasAbove := op.of(p.Run), op.biasAbove(p.Plan)
-	d := p.Device()
-	var q *placedSlot
-	if op.slot != nil {
-		q = slotOf(p, op.slot)
-		q.needs.sums = true
-	}
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		s, x, y, err := op.sizes(in)
-		if err != nil {
-			return nil, err
-		}
-		value, to, err := out.Matrix(s.M, s.N)
-		if err != nil {
-			return nil, err
-		}
-		var beta float32
-		if op.bias {
-			if state.placedBias, err = in[2].Vector(op.name, s.N); err != nil {
-				return nil, err
-			}
-			if state.scale, err = q.rowSums(op.name, s.M); err != nil {
-				return nil, err
-			}
-			if !biasAbove {
-				if err := d.BiasRows(to, state.placedBias, state.scale, s.M, s.N); err != nil {
-					return nil, err
-				}
-				beta = 1
-			}
-		}
-		state.size = s
-		return value, d.Sgemm(s.TransA, s.TransB, s.M, s.N, s.K, x, s.Lda(), y, s.Ldb(), beta, to)
-	}, nil
-}
-
-// sizes returns the size of the product and the addresses of its factors. The error wraps
-// ErrShape if they do not fit.
-func (op *product) sizes(in []*plan.Array) (s plan.Product, x, y device.Pointer, err error) {
-	s = plan.Product{TransA: op.transA, TransB: op.transB}
-	var inner int
-	if s.M, s.K, x, err = in[0].Matrix(op.name); err != nil {
-		return s, 0, 0, err
-	}
-	if op.transA {
-		s.M, s.K = s.K, s.M
-	}
-	if inner, s.N, y, err = in[1].Matrix(op.name); err != nil {
-		return s, 0, 0, err
-	}
-	if op.transB {
-		inner, s.N = s.N, inner
-	}
-	if inner != s.K {
-		err = fmt.Errorf("ops: %s: (%d, %d) times (%d, %d): %w", op.name, s.M, s.K, inner, s.N, ErrShape)
-	}
-	return s, x, y, err
-}
-
 // columnSums is Σᵢ rᵢ·Xᵢ over the rows of X. r is the row sums of slot's block, or 1
 // without a slot.
 type columnSums struct {
@@ -327,39 +241,15 @@ type columnSums struct {
 	slot *Slot
 }
 
-func (op *columnSums) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	x, err := matrixOf(op.name, in[0])
-	if err != nil {
-		return nil, err
-	}
-	scale, err := rowSums(r, op.name, op.slot, x.rows)
-	if err != nil {
-		return nil, err
-	}
-	value, data := out.Vector(x.cols)
-	kernel.ColumnSums(data, x.data, scale, x.rows, x.cols)
-	return value, nil
+func (op *columnSums) Place(r *plan.Run) error {
+	needsSums(r, op.slot)
+	return nil
 }
 
-func (op *columnSums) Place(p *plan.Placement) (plan.Kernel, error) {
-	var q *placedSlot
-	if op.slot != nil {
-		q = slotOf(p, op.slot)
-		q.needs.sums = true
-	}
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols, x, err := in[0].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		scale, err := q.rowSums(op.name, rows)
-		if err != nil {
-			return nil, err
-		}
-		value, to, err := out.Vector(cols)
-		if err != nil {
-			return nil, err
-		}
-		return value, p.Device().ColumnSums(to, x, 0, scale, rows, cols)
-	}, nil
+func (op *columnSums) Compute(c *plan.Call) error {
+	x := c.Matrix(0)
+	scale, to := op.slot.rowSums(c, x.Rows), c.OutVector(x.Cols)
+	return c.On(func(d *device.Device) error {
+		return d.ColumnSums(to.At, x.At, 0, scale.At, x.Rows, x.Cols)
+	}, func() { kernel.ColumnSums(to.Data, x.Data, scale.Data, x.Rows, x.Cols) })
 }

@@ -14,12 +14,12 @@ func Max(a, b *G.Node) (*G.Node, error) {
 	}
 	op := &maximum{elementwise{
 		base: base{name: name},
-		compute: func(to []float32, in [3]matrix) {
-			for k, v := range in[0].data {
-				to[k] = max(v, in[1].data[k])
+		cpu: func(to []float32, in [3][]float32) {
+			for k, v := range in[0] {
+				to[k] = max(v, in[1][k])
 			}
 		},
-		place: func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error {
+		gpu: func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error {
 			return d.Max(to, in[0], in[1], n)
 		},
 	}}
@@ -40,15 +40,15 @@ func (op *maximum) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 func maximumBack(second bool) *elementwise {
 	return &elementwise{
 		base: base{name: "MaxBack"},
-		compute: func(to []float32, in [3]matrix) {
-			for k, v := range in[0].data {
+		cpu: func(to []float32, in [3][]float32) {
+			for k, v := range in[0] {
 				to[k] = 0
-				if (v < in[1].data[k]) == second {
-					to[k] = in[2].data[k]
+				if (v < in[1][k]) == second {
+					to[k] = in[2][k]
 				}
 			}
 		},
-		place: func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error {
+		gpu: func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error {
 			return d.MaxGradient(to, in[2], in[0], in[1], second, n)
 		},
 	}

@@ -101,48 +101,48 @@ type rowProducts struct {
 
 // multiplyRows sets the given rows of C to scale⊗bias + A·op(B), and leaves the others
 // unchanged. Nil rows are all rows, a nil bias is 0, a nil scale 1.
-func (p *rowProducts) multiplyRows(on blas.BLAS, rows []int32, transB bool, a, b matrix, bias, scale, c []float32, cols int) {
+func (p *rowProducts) multiplyRows(on blas.BLAS, rows []int32, transB bool, a, b plan.Matrix, bias, scale, c []float32, cols int) {
 	if with, ok := on.(blas.RowBLAS); ok {
-		with.SgemmRows(rows, transB, a.rows, cols, a.cols, a.data, a.cols, b.data, b.cols, bias, scale, c, cols)
+		with.SgemmRows(rows, transB, a.Rows, cols, a.Cols, a.Data, a.Cols, b.Data, b.Cols, bias, scale, c, cols)
 		return
 	}
-	n, from, to := a.rows, a.data, c
+	n, from, to := a.Rows, a.Data, c
 	if rows != nil {
 		n = len(rows)
 		// The largest size: the number of rows changes from run to run.
-		p.a, p.c = scratch(p.a, len(a.data)), scratch(p.c, len(c))
-		from, to = p.a[:n*a.cols], p.c[:n*cols]
-		kernel.Gather(from, a.data, rows, a.cols)
+		p.a, p.c = scratch(p.a, len(a.Data)), scratch(p.c, len(c))
+		from, to = p.a[:n*a.Cols], p.c[:n*cols]
+		kernel.Gather(from, a.Data, rows, a.Cols)
 	}
 	var beta float32
 	if bias != nil {
 		if rows != nil && scale != nil {
-			p.scale = scratch(p.scale, a.rows)
+			p.scale = scratch(p.scale, a.Rows)
 			kernel.Gather(p.scale[:n], scale, rows, 1)
 			scale = p.scale[:n]
 		}
 		kernel.BiasRows(to, bias, scale, n, cols)
 		beta = 1
 	}
-	on.Sgemm(false, transB, n, cols, a.cols, 1, from, a.cols, b.data, b.cols, beta, to, cols)
+	on.Sgemm(false, transB, n, cols, a.Cols, 1, from, a.Cols, b.Data, b.Cols, beta, to, cols)
 	if rows != nil {
 		kernel.Scatter(c, to, rows, cols)
 	}
 }
 
 // multiplyOver sets C to Aᵀ·B, summed over the given rows of A and B; nil is all rows.
-func (p *rowProducts) multiplyOver(on blas.BLAS, over []int32, a, b matrix, c []float32) {
-	n, from, with := a.rows, a.data, b.data
+func (p *rowProducts) multiplyOver(on blas.BLAS, over []int32, a, b plan.Matrix, c []float32) {
+	n, from, with := a.Rows, a.Data, b.Data
 	if over != nil {
 		if rows, ok := on.(blas.RowBLAS); ok {
-			rows.SgemmOver(over, a.rows, a.cols, b.cols, a.data, a.cols, b.data, b.cols, c, b.cols)
+			rows.SgemmOver(over, a.Rows, a.Cols, b.Cols, a.Data, a.Cols, b.Data, b.Cols, c, b.Cols)
 			return
 		}
 		n = len(over)
-		p.a, p.b = scratch(p.a, len(a.data)), scratch(p.b, len(b.data))
-		from, with = p.a[:n*a.cols], p.b[:n*b.cols]
-		kernel.Gather(from, a.data, over, a.cols)
-		kernel.Gather(with, b.data, over, b.cols)
+		p.a, p.b = scratch(p.a, len(a.Data)), scratch(p.b, len(b.Data))
+		from, with = p.a[:n*a.Cols], p.b[:n*b.Cols]
+		kernel.Gather(from, a.Data, over, a.Cols)
+		kernel.Gather(with, b.Data, over, b.Cols)
 	}
-	on.Sgemm(true, false, a.cols, b.cols, n, 1, from, a.cols, with, b.cols, 0, c, b.cols)
+	on.Sgemm(true, false, a.Cols, b.Cols, n, 1, from, a.Cols, with, b.Cols, 0, c, b.Cols)
 }

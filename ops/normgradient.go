@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"fmt"
-
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
@@ -13,16 +11,32 @@ import (
 type norm interface {
 	normOf(r *plan.Run) *normRun
 	// gradient sets dx to the gradient with respect to x, of the shape of grad.
-	gradient(r *plan.Run, dx, grad, gain []float32)
-	placedGradient(p *plan.Placement, dx, grad, gain device.Pointer) error
+	gradient(c *plan.Call, dx, grad, gain plan.Floats) error
 }
 
 // normRun is the state of a norm in a run, for its gradients.
 type normRun struct {
-	rows, width      int
-	keeps            bool           // a gradient reads the normalised rows
-	normalized       []float32      // the rows before gain and shift
-	placedNormalized device.Pointer // the same on a device
+	rows, width int
+	keeps       bool        // a gradient reads the normalised rows
+	normalized  plan.Floats // the rows before gain and shift
+	memory      plan.Scratch
+}
+
+// begin takes the sizes of x, and makes room for its rows.
+func (s *normRun) begin(c *plan.Call, x plan.Matrix) {
+	s.rows, s.width = x.Rows, x.Cols
+	if s.keeps {
+		s.normalized = c.Scratch(&s.memory, x.Rows*x.Cols)
+	}
+}
+
+// upstream returns input k of c, a gradient of the norm's output.
+func (s *normRun) upstream(c *plan.Call, k int) plan.Matrix {
+	grad := c.Matrix(k)
+	if grad.Rows != s.rows || grad.Cols != s.width {
+		c.Sizes("gradient is %d×%d, its output %d×%d", grad.Rows, grad.Cols, s.rows, s.width)
+	}
+	return grad
 }
 
 // keepsNormalized reports whether a gradient of the norm n reads the normalised rows in p.
@@ -40,57 +54,16 @@ func normGradients(b *base, of norm, in G.Nodes, out, grad *G.Node) *gradients {
 	return d
 }
 
-// check returns an error if a gradient has other sizes than the norm's output.
-func (s *normRun) check(name string, rows, width int) error {
-	if rows != s.rows || width != s.width {
-		return fmt.Errorf("ops: %s: gradient is %d×%d, its output %d×%d: %w", name, rows, width, s.rows, s.width, ErrShape)
-	}
-	return nil
-}
-
 // normBack is the gradient of a norm with respect to x, from gain and the upstream gradient.
 type normBack struct {
 	base
 	forward norm
 }
 
-func (op *normBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	grad, err := matrixOf(op.name, in[2])
-	if err == nil {
-		err = op.forward.normOf(r).check(op.name, grad.rows, grad.cols)
-	}
-	if err != nil {
-		return nil, err
-	}
-	gain, err := vectorOf(op.name, in[1], grad.cols)
-	if err != nil {
-		return nil, err
-	}
-	value, data := out.Matrix(grad.rows, grad.cols)
-	op.forward.gradient(r, data, grad.data, gain)
-	return value, nil
-}
-
-func (op *normBack) Place(p *plan.Placement) (plan.Kernel, error) {
-	s := op.forward.normOf(p.Run)
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, width, grad, err := in[2].Matrix(op.name)
-		if err == nil {
-			err = s.check(op.name, rows, width)
-		}
-		if err != nil {
-			return nil, err
-		}
-		gain, err := in[1].Vector(op.name, width)
-		if err != nil {
-			return nil, err
-		}
-		a, to, err := out.Matrix(rows, width)
-		if err != nil {
-			return nil, err
-		}
-		return a, op.forward.placedGradient(p, to, grad, gain)
-	}, nil
+func (op *normBack) Compute(c *plan.Call) error {
+	grad := op.forward.normOf(c.Run).upstream(c, 2)
+	gain, to := c.Vector(1, grad.Cols), c.OutMatrix(grad.Rows, grad.Cols)
+	return op.forward.gradient(c, to.Floats, grad.Floats, gain)
 }
 
 // normBackGain is the gradient of a norm with respect to its gain: the column sums of the
@@ -100,33 +73,11 @@ type normBackGain struct {
 	forward norm
 }
 
-func (op *normBackGain) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	grad, err := matrixOf(op.name, in[1])
-	if err == nil {
-		err = op.forward.normOf(r).check(op.name, grad.rows, grad.cols)
-	}
-	if err != nil {
-		return nil, err
-	}
-	value, data := out.Vector(grad.cols)
-	kernel.ColumnProducts(data, grad.data, op.forward.normOf(r).normalized, grad.rows, grad.cols)
-	return value, nil
-}
-
-func (op *normBackGain) Place(p *plan.Placement) (plan.Kernel, error) {
-	s := op.forward.normOf(p.Run)
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, width, grad, err := in[1].Matrix(op.name)
-		if err == nil {
-			err = s.check(op.name, rows, width)
-		}
-		if err != nil {
-			return nil, err
-		}
-		a, to, err := out.Vector(width)
-		if err != nil {
-			return nil, err
-		}
-		return a, p.Device().ColumnSums(to, grad, s.placedNormalized, 0, rows, width)
-	}, nil
+func (op *normBackGain) Compute(c *plan.Call) error {
+	s := op.forward.normOf(c.Run)
+	grad := s.upstream(c, 1)
+	to := c.OutVector(grad.Cols)
+	return c.On(func(d *device.Device) error {
+		return d.ColumnSums(to.At, grad.At, s.normalized.At, 0, grad.Rows, grad.Cols)
+	}, func() { kernel.ColumnProducts(to.Data, grad.Data, s.normalized.Data, grad.Rows, grad.Cols) })
 }

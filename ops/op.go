@@ -17,7 +17,7 @@ var ErrShape = plan.ErrShape
 
 // base implements the methods that are equal for most ops of this package: a unique
 // identity, the types and nominal shapes that apply is given, and a result in the plan's
-// buffer. An op adds the rest of plan.Op, which is Compute and Place. It overrides Memory if
+// buffer. An op adds the rest of plan.Op, which is Compute. It overrides Memory if
 // the result does not lie in the buffer or if it can overwrite an input, and SymDiff if it
 // has a gradient.
 //
@@ -31,7 +31,7 @@ type base struct {
 	op     graphOp      // that embeds this base
 	node   *G.Node      // of op
 	own    *ownRun
-	value  plan.Buffer // of the result in Gorgonia's own machines
+	call   plan.Call // of Gorgonia's own machines
 }
 
 // graphOp is an op of this package.
@@ -58,7 +58,7 @@ func (b *base) Do(in ...G.Value) (G.Value, error) {
 	if n := len(g.AllNodes()); n != b.own.nodes {
 		b.own.run, b.own.nodes = plan.NewRun(plan.Whole(g)), n
 	}
-	return b.op.Compute(b.own.run, &b.value, in...)
+	return b.call.Do(b.own.run, b.op, in...)
 }
 
 func (b *base) Arity() int            { return len(b.inputs) }
@@ -237,53 +237,4 @@ func scratch[T any](s []T, n int) []T {
 		return make([]T, n)
 	}
 	return s[:n]
-}
-
-// matrix is the value of a matrix input.
-type matrix struct {
-	rows, cols int
-	data       []float32
-}
-
-// matrixOf returns the elements of a float32 matrix, row-major. They are v's own, or a copy
-// if v is a view that is not contiguous. what names the op in the error.
-func matrixOf(what string, v G.Value) (matrix, error) {
-	d, ok := v.(*tensor.Dense)
-	if !ok || d.Dtype() != tensor.Float32 || d.Dims() != 2 {
-		return matrix{}, fmt.Errorf("ops: %s: input is a %T of shape %v, want a float32 matrix: %w", what, v, shapeOf(v), ErrShape)
-	}
-	data, err := plan.FloatsOf(d)
-	if err != nil {
-		return matrix{}, fmt.Errorf("ops: %s: input is %w", what, err)
-	}
-	return matrix{rows: d.Shape()[0], cols: d.Shape()[1], data: data}, nil
-}
-
-// vectorOf returns the elements of a float32 vector of length n.
-func vectorOf(what string, v G.Value, n int) ([]float32, error) {
-	d, ok := v.(*tensor.Dense)
-	if !ok || d.Dtype() != tensor.Float32 || d.Dims() != 1 || d.Shape()[0] != n || len(d.Float32s()) < n || d.RequiresIterator() {
-		return nil, fmt.Errorf("ops: %s: input is a %T of shape %v, want a float32 vector of %d: %w", what, v, shapeOf(v), n, ErrShape)
-	}
-	return d.Float32s()[:n], nil
-}
-
-// scalarOf returns the value of a float32 scalar, such as an upstream gradient.
-func scalarOf(what string, v G.Value) (float32, error) {
-	switch s := v.(type) {
-	case *G.F32:
-		return float32(*s), nil
-	case *tensor.Dense:
-		if s.Dtype() == tensor.Float32 && s.Shape().TotalSize() == 1 && len(s.Float32s()) > 0 {
-			return s.Float32s()[0], nil
-		}
-	}
-	return 0, fmt.Errorf("ops: %s: upstream gradient is a %T of shape %v, want a float32 scalar: %w", what, v, shapeOf(v), ErrShape)
-}
-
-func shapeOf(v G.Value) tensor.Shape {
-	if v == nil {
-		return nil
-	}
-	return v.Shape()
 }

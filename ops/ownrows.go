@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
@@ -26,10 +27,9 @@ func OwnRows(slot *Slot, h *G.Node) (*G.Node, error) {
 	return apply(&ownRows{base: base{name: "OwnRows"}, slot: slot}, tensor.Shape{slot.dst, h.Shape()[1]}, h)
 }
 
-// own returns the row of the block's input that belongs to each output node. what names the
-// op in the error.
-func (s *Slot) own(what string) ([]int32, error) {
-	b, err := s.current(what)
+// own returns the row of the block's input that belongs to each output node.
+func (s *Slot) own() ([]int32, error) {
+	b, err := s.current()
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +49,8 @@ func (s *Slot) own(what string) ([]int32, error) {
 			}
 			var there bool
 			if own, there = at[v]; !there {
-				return nil, fmt.Errorf("ops: %s: output node %d of the block is not among its input nodes, so its row is not known; "+
-					"full, neighbor, labor, cluster and the saint methods keep a row's own node, and so does samplers.LayerWise with KeepSelf: %w", what, v, graph.ErrInvalid)
+				return nil, fmt.Errorf("ops: output node %d of the block is not among its input nodes, so its row is not known; "+
+					"full, neighbor, labor, cluster and the saint methods keep a row's own node, and so does samplers.LayerWise with KeepSelf: %w", v, graph.ErrInvalid)
 			}
 		}
 		s.ownRows[i] = own
@@ -59,57 +59,39 @@ func (s *Slot) own(what string) ([]int32, error) {
 	return s.ownRows, nil
 }
 
+// ownOf returns the block of s for c, and the result of own, also on c's device.
+func (s *Slot) ownOf(c *plan.Call) (b *graph.Block, own []int32, at device.Pointer) {
+	slot, b := s.of(c)
+	own, err := slot.own()
+	if c.Fail(err); c.Device != nil {
+		at = slotOf(c.Run, s).own
+	}
+	return b, own, at
+}
+
 type ownRows struct {
 	base
 	slot *Slot
 }
 
-func (op *ownRows) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	x, err := matrixOf(op.name, in[0])
-	if err != nil {
-		return nil, err
-	}
-	slot := plan.In(r, op.slot)
-	own, err := slot.own(op.name)
-	if err != nil {
-		return nil, err
-	}
-	if err := op.checkRows(x.rows, len(slot.block.Src)); err != nil {
-		return nil, err
-	}
-	value, data := out.Matrix(len(own), x.cols)
-	kernel.Gather(data, x.data, own, x.cols)
-	return value, nil
-}
-
 // Rows says that op reads the input rows of its slot, and gives the output rows.
 func (op *ownRows) Rows() (any, plan.RowKind) { return op.slot, plan.OwnRows }
 
-func (op *ownRows) checkRows(got, want int) error {
-	if got != want {
-		return fmt.Errorf("ops: OwnRows: %d rows, its block has %d: %w", got, want, ErrShape)
-	}
+func (op *ownRows) Place(r *plan.Run) error {
+	slotOf(r, op.slot).needs.own = true
 	return nil
 }
 
-func (op *ownRows) Place(p *plan.Placement) (plan.Kernel, error) {
-	q := slotOf(p, op.slot)
-	q.needs.own = true
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols, x, err := in[0].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		if err := op.checkRows(rows, len(q.block.Src)); err != nil {
-			return nil, err
-		}
-		n := len(q.block.Dst)
-		value, to, err := out.Matrix(n, cols)
-		if err != nil {
-			return nil, err
-		}
-		return value, p.Device().Gather(to, x, q.own, n, cols)
-	}, nil
+func (op *ownRows) Compute(c *plan.Call) error {
+	x := c.Matrix(0)
+	b, own, at := op.slot.ownOf(c)
+	if x.Rows != len(b.Src) {
+		return c.Sizes("%d rows, its block has %d", x.Rows, len(b.Src))
+	}
+	to := c.OutMatrix(len(own), x.Cols)
+	return c.On(func(d *device.Device) error {
+		return d.Gather(to.At, x.At, at, to.Rows, to.Cols)
+	}, func() { kernel.Gather(to.Data, x.Data, own, x.Cols) })
 }
 
 // SymDiff gives the gradient's op h too, for the shape.
@@ -125,46 +107,22 @@ type ownRowsBack struct {
 	forward *ownRows
 }
 
-func (op *ownRowsBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	grad, err := matrixOf(op.forward.name, in[1])
-	if err != nil {
-		return nil, err
-	}
-	slot := plan.In(r, op.forward.slot)
-	own, err := slot.own(op.forward.name)
-	if err != nil {
-		return nil, err
-	}
-	if err := op.forward.checkRows(grad.rows, len(own)); err != nil {
-		return nil, err
-	}
-	value, data := out.Matrix(len(slot.block.Src), grad.cols)
-	clear(data)
-	for i, row := range own {
-		copy(data[int(row)*grad.cols:(int(row)+1)*grad.cols], grad.data[i*grad.cols:(i+1)*grad.cols])
-	}
-	return value, nil
-}
+func (op *ownRowsBack) Place(r *plan.Run) error { return op.forward.Place(r) }
 
-func (op *ownRowsBack) Place(p *plan.Placement) (plan.Kernel, error) {
-	q := slotOf(p, op.forward.slot)
-	q.needs.own = true
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols, grad, err := in[1].Matrix(op.forward.name)
-		if err != nil {
-			return nil, err
+func (op *ownRowsBack) Compute(c *plan.Call) error {
+	grad := c.Matrix(1)
+	b, own, at := op.forward.slot.ownOf(c)
+	if grad.Rows != len(own) {
+		return c.Sizes("gradient of %d rows, its block has %d output nodes", grad.Rows, len(own))
+	}
+	to := c.OutMatrix(len(b.Src), grad.Cols)
+	return c.On(func(d *device.Device) error {
+		if err := d.Clear(to.At, 4*int64(to.Rows)*int64(to.Cols)); err != nil {
+			return err
 		}
-		if err := op.forward.checkRows(rows, len(q.block.Dst)); err != nil {
-			return nil, err
-		}
-		n := len(q.block.Src)
-		value, to, err := out.Matrix(n, cols)
-		if err != nil {
-			return nil, err
-		}
-		if err := p.Device().Clear(to, 4*int64(n)*int64(cols)); err != nil {
-			return nil, err
-		}
-		return value, p.Device().Scatter(to, grad, q.own, 0, rows, cols)
-	}, nil
+		return d.Scatter(to.At, grad.At, at, 0, grad.Rows, grad.Cols)
+	}, func() {
+		clear(to.Data)
+		kernel.Scatter(to.Data, grad.Data, own, grad.Cols)
+	})
 }

@@ -8,40 +8,38 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// placedHistory holds a History's rows on a device. All placements of its op share it. It
+// placedHistory holds a History's rows on a device. All runs of its op on the device share it. It
 // copies rows between host and device when one side needs the other's newer rows.
 type placedHistory struct {
 	d       *device.Device
 	of      *History
 	memory  *device.Buffer
 	at      device.Pointer
-	holders int // placements that use it
+	holders int // runs that use it
 
 	deviceIsStale bool // the host may have written its rows
 	hostIsStale   bool // rows were committed on the device since the last copy to the host
 
 	// The rows of the last run over a control, for Commit.
 	rows, ids device.Pointer
-	count     int             // 0: no rows
-	by        *plan.Placement // whose run it was
-	sent      device.Sent     // holds ids
+	count     int         // 0: no rows
+	by        *plan.Run   // that run
+	sent      device.Sent // holds ids
 
 	err error // of a call that cannot return one
 }
 
-var _ historyOnDevice = (*placedHistory)(nil)
-
-// placeHistory returns h's rows on the device of p. The first call allocates them.
-func placeHistory(p *plan.Placement, h *History) (*placedHistory, error) {
-	d := p.Device()
+// placeHistory returns h's rows on the device of r. The first call allocates them.
+func placeHistory(r *plan.Run, h *History) (*placedHistory, error) {
+	d := r.Device
 	if h.half {
 		return nil, fmt.Errorf("ops: a history in half precision is for the CPU: keep it in single precision on a GPU")
 	}
-	s, ok := h.placed.(*placedHistory)
-	if ok && s.d != d {
+	s := h.placed
+	if s != nil && s.d != d {
 		return nil, fmt.Errorf("ops: a history cannot be on two GPUs")
 	}
-	if !ok {
+	if s == nil {
 		s = &placedHistory{d: d, of: h, memory: d.NewBuffer(), deviceIsStale: h.values != nil}
 		var err error
 		if s.at, err = s.memory.Bytes(max(h.Bytes(), 4)); err != nil {
@@ -53,7 +51,7 @@ func placeHistory(p *plan.Placement, h *History) (*placedHistory, error) {
 		h.placed = s
 	}
 	s.holders++
-	p.AddResident(s)
+	r.AddResident(s)
 	return s, nil
 }
 
@@ -65,34 +63,32 @@ func (s *placedHistory) current() error {
 	return s.toDevice()
 }
 
-// add queues out += (P−P̃)·H̄ over q's block, and remembers rows, one for each input node
-// of the block, for Commit. If the block has no control, it does nothing.
-func (s *placedHistory) add(p *plan.Placement, q *placedSlot, out, rows device.Pointer, width int) error {
+// add queues out += (P−P̃)·H̄ over q's block. If commit is true, it remembers rows, one for each
+// input node of the block, for Commit. If the block has no control, it does nothing.
+func (s *placedHistory) add(r *plan.Run, q *placedSlot, out, rows device.Pointer, commit bool) error {
 	if s.err != nil || q.block.Control == nil {
 		return s.err
-	}
-	if width != s.of.width {
-		return fmt.Errorf("ops: Propagate: values of width %d for a history of width %d: %w", width, s.of.width, ErrShape)
 	}
 	if err := s.current(); err != nil {
 		return err
 	}
-	if err := s.d.AddSpMM(out, q.control, s.at, width); err != nil {
+	if err := s.d.AddSpMM(out, q.control, s.at, s.of.width); err != nil {
 		return err
 	}
-	if !s.of.refreshed && plan.In(p.Run, q.slot) == q.slot { // see propagate.Compute
-		s.rows, s.ids, s.count, s.by, s.sent = rows, q.src, len(q.block.Src), p, p.Uploader().Sent()
+	if commit {
+		s.rows, s.ids, s.count, s.by, s.sent = rows, q.src, len(q.block.Src), r, r.Uploader().Sent()
 	}
 	return nil
 }
 
-// Begin drops the rows of p's last run, which the next run overwrites.
-func (s *placedHistory) Begin(p *plan.Placement) {
-	if s.by == p {
+// Begin drops the rows of r's last computation, which the next one overwrites.
+func (s *placedHistory) Begin(r *plan.Run) {
+	if s.by == r {
 		s.count = 0
 	}
 }
 
+// commit queues a Commit.
 func (s *placedHistory) commit() {
 	if s.count == 0 || s.err != nil {
 		return
@@ -118,6 +114,8 @@ func (s *placedHistory) toDevice() error {
 	return err
 }
 
+// toHost copies the rows to values if the device has newer ones. The host may write to values
+// afterwards. The next run returns the error.
 func (s *placedHistory) toHost(values []float32) {
 	s.deviceIsStale = true
 	if !s.hostIsStale {
@@ -137,9 +135,9 @@ func (s *placedHistory) Pull() error {
 	return s.err
 }
 
-// Release ends p's use of the history. The last call moves the rows back to the host.
-func (s *placedHistory) Release(p *plan.Placement) error {
-	s.Begin(p)
+// Release ends r's use of the history. The last call moves the rows back to the host.
+func (s *placedHistory) Release(r *plan.Run) error {
+	s.Begin(r)
 	if s.holders--; s.holders > 0 {
 		return nil
 	}

@@ -14,6 +14,7 @@ type placedSlot struct {
 	slot  *Slot
 	needs blockParts
 	block *graph.Block // the block on the device
+	same  *placedSlot  // a slot that has sent the same parts of the same block; or nil
 	rows  RowsOf       // of the slot
 
 	matrix, transposed, control device.Sparse
@@ -24,24 +25,27 @@ type placedSlot struct {
 // blockParts selects the parts of a block that ops read.
 type blockParts struct{ matrix, transposed, control, src, dst, sums, own, noise, edges bool }
 
-// placedSlots are the slots of a placement. Layers of one sampled subgraph share a block,
+// placedSlots are the slots of a run. Layers of one sampled subgraph share a block,
 // which is sent once.
 type placedSlots struct {
 	run *plan.Run
 	all []*placedSlot
 }
 
-// placedSlotsKey is the key of placedSlots in a placement's states.
+// placedSlotsKey is the key of placedSlots in a run's states.
 type placedSlotsKey struct{}
 
-// slotOf returns s on the device of p.
-func slotOf(p *plan.Placement, s *Slot) *placedSlot {
-	slots := plan.StateOf(p.Run, placedSlotsKey{}, func(s *placedSlots) {
-		s.run = p.Run
-		p.AddInput(s)
+// slotOf returns s on the device of r, or a slot with the same block there.
+func slotOf(r *plan.Run, s *Slot) *placedSlot {
+	slots := plan.StateOf(r, placedSlotsKey{}, func(s *placedSlots) {
+		s.run = r
+		r.AddInput(s.send)
 	})
 	for _, q := range slots.all {
 		if q.slot == s {
+			if q.same != nil {
+				return q.same
+			}
 			return q
 		}
 	}
@@ -50,44 +54,23 @@ func slotOf(p *plan.Placement, s *Slot) *placedSlot {
 	return q
 }
 
-// Send adds the current blocks to the upload.
-func (s *placedSlots) Send(u *device.Uploader) error {
+// send adds the current blocks to the upload.
+func (s *placedSlots) send(u *device.Uploader) error {
 	for k, q := range s.all {
-		b, err := plan.In(s.run, q.slot).current("Placement")
+		slot := plan.In(s.run, q.slot)
+		b, err := slot.current()
+		if err == nil {
+			err = checkEntries(b)
+		}
 		if err != nil {
 			return err
 		}
-		q.block = b
-		if err := checkEntries(b); err != nil {
+		q.block, q.same = b, nil
+		if i := slices.IndexFunc(s.all[:k], func(o *placedSlot) bool { return o.block == b && o.needs == q.needs }); i >= 0 {
+			q.same = s.all[i]
+		} else if err := q.send(u, slot); err != nil {
 			return err
 		}
-		if s.sharedWith(k) != nil {
-			continue
-		}
-		if err := q.send(u, plan.In(s.run, q.slot)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Sent gives slots that share a block the addresses of the first one.
-func (s *placedSlots) Sent() {
-	for k, q := range s.all {
-		if o := s.sharedWith(k); o != nil {
-			slot := q.slot
-			*q = *o
-			q.slot = slot
-		}
-	}
-}
-
-// sharedWith returns the first slot before slot k that needs the same parts of the same
-// block, or nil.
-func (s *placedSlots) sharedWith(k int) *placedSlot {
-	q := s.all[k]
-	if i := slices.IndexFunc(s.all[:k], func(o *placedSlot) bool { return o.block == q.block && o.needs == q.needs }); i >= 0 {
-		return s.all[i]
 	}
 	return nil
 }
@@ -144,7 +127,7 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 		device.Add(u, &q.noise, b.NoiseScale)
 	}
 	if q.needs.own {
-		own, err := slot.own("OwnRows")
+		own, err := slot.own()
 		if err != nil {
 			return err
 		}
@@ -167,19 +150,4 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 	device.Add(u, &to.Entry, e.Entry)
 	device.Add(u, &to.Row, e.Row)
 	return nil
-}
-
-// rowSums returns the address of the row sums of q's block, or 0 if q is nil.
-func (q *placedSlot) rowSums(what string, rows int) (device.Pointer, error) {
-	if q == nil {
-		return 0, nil
-	}
-	sums := len(q.block.RowSums)
-	if q.rows.Laplacian != nil {
-		sums = len(q.block.Dst)
-	}
-	if sums != rows {
-		return 0, fmt.Errorf("ops: %s: input has %d rows, its block %d output nodes: %w", what, rows, sums, ErrShape)
-	}
-	return q.sums, nil
 }

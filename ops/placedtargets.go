@@ -7,37 +7,27 @@ import (
 
 // placedTargets holds the labels and weights of the current batch on the device.
 type placedTargets struct {
-	run     *plan.Run
-	of      *Targets
-	weights []float32 // of each row's loss; for binary tasks, of each label of the row
-
+	weights              []float32 // of each row's loss; for binary tasks, of each label of the row
 	class, multi, weight device.Pointer
 }
 
-// targetsOf returns t on the device of p.
-func targetsOf(p *plan.Placement, t *Targets) *placedTargets {
-	return plan.StateOf(p.Run, t, func(q *placedTargets) {
-		q.run, q.of = p.Run, t
-		p.AddInput(q)
+// targetsOf returns t on the device of r.
+func targetsOf(r *plan.Run, t *Targets) *placedTargets {
+	return plan.StateOf(r, t, func(q *placedTargets) {
+		r.AddInput(func(u *device.Uploader) error {
+			t := plan.In(r, t)
+			if t.rows == 0 {
+				return errNoTargets
+			}
+			q.weights = scratch(q.weights, t.rows)
+			t.shares(q.weights)
+			if t.labels.Tasks > 0 {
+				device.Add(u, &q.multi, t.multi)
+			} else {
+				device.Add(u, &q.class, t.class)
+			}
+			device.Add(u, &q.weight, q.weights)
+			return nil
+		})
 	})
 }
-
-// Send adds the labels and the weights to the upload.
-func (q *placedTargets) Send(u *device.Uploader) error {
-	t := plan.In(q.run, q.of)
-	if t.rows == 0 {
-		return errNoTargets
-	}
-	q.weights = scratch(q.weights, t.rows)
-	t.shares(q.weights)
-	if t.labels.Tasks > 0 {
-		device.Add(u, &q.multi, t.multi)
-	} else {
-		device.Add(u, &q.class, t.class)
-	}
-	device.Add(u, &q.weight, q.weights)
-	return nil
-}
-
-// Sent does nothing.
-func (q *placedTargets) Sent() {}

@@ -175,7 +175,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// opsOfPackage returns the names of the package's types with a method Place.
+// opsOfPackage returns the names of the package's types with a method Compute.
 func opsOfPackage() []string {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -187,7 +187,7 @@ func opsOfPackage() []string {
 		if err != nil {
 			panic(err)
 		}
-		for _, m := range regexp.MustCompile(`(?m)^func \(op \*(\w+)\) Place\(`).FindAllSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(`(?m)^func \(op \*(\w+)\) Compute\(`).FindAllSubmatch(text, -1) {
 			names = append(names, string(m[1]))
 		}
 	}

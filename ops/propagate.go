@@ -57,12 +57,15 @@ type propagate struct {
 	activations *activate // the op of H, if the history takes its rows before dropout
 }
 
-// propagateRun is the state of a propagation in a run on the CPU.
+// propagateRun is the state of a propagation in a run.
 type propagateRun struct {
-	gathered bool   // by all readers
-	set      rowSet // rows of the output that may differ from zero
-	live     []bool // rows of H that may differ from zero
-	drawn    rowSet // with a history, the rows of the matrix with an entry
+	gathers  bool // the rows of the source, in place of reading H
+	gathered bool // on the CPU, by all readers
+	history  *placedHistory
+
+	set   rowSet // rows of the output that may differ from zero
+	live  []bool // rows of H that may differ from zero
+	drawn rowSet // with a history, the rows of the matrix with an entry
 
 	product kernel.SparseProduct // of sparse features
 	mixed   graph.CSR            // P̃·X, if the features are sparse
@@ -70,7 +73,10 @@ type propagateRun struct {
 }
 
 func (op *propagate) of(r *plan.Run) *propagateRun {
-	return plan.StateOf(r, op, func(s *propagateRun) { s.gathered = gathered(r.Plan, op.node, false) })
+	return plan.StateOf(r, op, func(s *propagateRun) {
+		s.gathered = r.Device == nil && gathered(r, op.node, false)
+		s.gathers = op.source != nil && (op.source.of(r).gathered || r.Device == nil && op.source.x.Sparse != nil)
+	})
 }
 
 // Rows says that op reads the input rows of its slot, and gives the output rows.
@@ -96,98 +102,138 @@ func (op *propagate) Memory(*plan.Plan) plan.Memory {
 	return plan.Memory{Result: plan.InBuffer, KeepsInputs: op.commits()}
 }
 
-func (op *propagate) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	slot := plan.In(r, op.slot)
-	b, err := slot.current("Propagate")
-	if err != nil {
-		return nil, err
-	}
-	if rows := slot.rowsOf; rows.P != nil {
-		return op.propagateRows(out, b, rows, in[0])
-	}
-	if err := op.checkBlock(b); err != nil {
-		return nil, err
-	}
-	a := &b.Matrix
-	if op.transposed {
-		a = &b.Transposed
-	}
-	if f := op.source; f != nil && f.x.Sparse != nil {
-		return op.propagateSparse(r, out, slot), nil
-	}
-	if f := op.source; f != nil && f.of(r).gathered { // f has checked the ids
-		x := f.in(r)
-		value, data := out.Matrix(a.Rows, x.Cols)
-		op.keepRows(r, a)
-		ids := b.Src
-		if x.Share != nil {
-			ids = f.of(r).places
+func (op *propagate) Place(r *plan.Run) (err error) {
+	q, s := slotOf(r, op.slot), op.of(r)
+	if op.history != nil && !r.Inference {
+		if s.history, err = placeHistory(r, op.history); err != nil {
+			return err
 		}
-		kernel.SpMMGather(data, a, ids, x.Data, x.Cols)
-		if slot.observed {
-			slot.observeFeatures(x, ids)
-		}
-		return value, nil
+		q.needs.control, q.needs.src = true, q.needs.src || op.commits()
 	}
-	h, err := matrixOf("Propagate", in[0])
-	if err != nil {
-		return nil, err
-	}
-	if h.rows != a.Cols {
-		return nil, fmt.Errorf("ops: Propagate: %d×%d matrix times %d×%d: %w", a.Rows, a.Cols, h.rows, h.cols, ErrShape)
-	}
-	if !op.transposed {
-		op.keepRows(r, a)
-		if slot.observed {
-			slot.observeRows(h.data, h.cols)
-		}
-	}
-	value, data := out.Matrix(a.Rows, h.cols)
-	if op.history == nil || b.Control == nil {
-		kernel.SpMM(data, a, h.data, h.cols)
-		return value, nil
-	}
-	if err := op.history.propagate(b, data, h.data, h.cols); err != nil {
-		return nil, err
-	}
-	if op.commits() && slot == op.slot { // a slot for one run alone leaves nothing to commit
-		rows := h.data
-		if op.activations != nil {
-			rows = op.activations.of(r).whole
-		}
-		op.history.keep(b.Src, rows)
-	}
-	return value, nil
-}
-
-// propagateRows computes rows of P·H over full neighbourhoods.
-func (op *propagate) propagateRows(out *plan.Buffer, b *graph.Block, rows RowsOf, in G.Value) (G.Value, error) {
-	h, err := matrixOf("Propagate", in)
-	if err != nil {
-		return nil, err
-	}
-	if h.rows != len(b.Src) {
-		return nil, fmt.Errorf("ops: Propagate: %d rows of P times %d×%d, want %d rows: %w", len(b.Dst), h.rows, h.cols, len(b.Src), ErrShape)
-	}
-	value, data := out.Matrix(len(b.Dst), h.cols)
-	kernel.PropagateRows(data, rows.P, b.Dst, h.data, h.cols, rows.Place)
-	return value, nil
-}
-
-// checkBlock returns an error if b has no matrix.
-func (op *propagate) checkBlock(b *graph.Block) error {
-	if b.Matrix.Rows != len(b.Dst) {
-		return fmt.Errorf("ops: Propagate: its slot has the rows of Slot.SetRows and no matrix: call Slot.Set before the run: %w", ErrShape)
-	}
+	q.needs.src = q.needs.src || s.gathers
+	q.needs.matrix = q.needs.matrix || !op.transposed
+	q.needs.transposed = q.needs.transposed || op.transposed
 	return nil
 }
 
-// propagateSparse computes P̃·X of sparse features. The product is a sparse matrix unless it
-// is crowded. It is a dense one too if a consumer cannot read the sparse one.
-func (op *propagate) propagateSparse(r *plan.Run, out *plan.Buffer, slot *Slot) *tensor.Dense {
-	s, b, features := op.of(r), slot.block, op.source.in(r)
-	a, x := &b.Matrix, features.Sparse
-	op.keepRows(r, a)
+func (op *propagate) Compute(c *plan.Call) error {
+	slot, b := op.slot.of(c)
+	s, full := op.of(c.Run), slot.rowsOf.P != nil
+	rows, inner := len(b.Dst), len(b.Src)
+	if !full && b.Matrix.Rows != rows {
+		return c.Sizes("its slot has the rows of Slot.SetRows and no matrix: call Slot.Set before the run")
+	}
+	if op.transposed {
+		rows, inner = inner, rows
+	}
+	var x *graph.Features // whose rows op gathers
+	h := plan.Matrix{Rows: inner}
+	if s.gathers { // the op of H has checked the ids
+		x = op.source.in(c.Run)
+		h.Cols = x.Cols
+	} else {
+		h = c.Matrix(0)
+	}
+	switch {
+	case h.Rows != inner:
+		return c.Sizes("%d×%d matrix times %d×%d", rows, inner, h.Rows, h.Cols)
+	case op.history != nil && b.Control != nil && h.Cols != op.history.width:
+		return c.Sizes("values of width %d for a history of width %d", h.Cols, op.history.width)
+	}
+	var to plan.Matrix
+	sparse := x != nil && x.Sparse != nil && c.Device == nil
+	if !sparse {
+		to = c.OutMatrix(rows, h.Cols)
+	}
+	return c.On(func(d *device.Device) error {
+		return op.onDevice(c, d, slot, x, h, to)
+	}, func() {
+		a := &b.Matrix
+		if op.transposed {
+			a = &b.Transposed
+		}
+		switch {
+		case sparse:
+			op.propagateSparse(c, slot, x)
+			return
+		case full:
+			kernel.PropagateRows(to.Data, slot.rowsOf.P, b.Dst, h.Data, h.Cols, slot.rowsOf.Place)
+			return
+		case x != nil:
+			ids := b.Src
+			if x.Share != nil {
+				ids = op.source.of(c.Run).places
+			}
+			op.keepRows(c.Run, a)
+			kernel.SpMMGather(to.Data, a, ids, x.Data, x.Cols)
+			if slot.observed {
+				slot.observeFeatures(x, ids)
+			}
+			return
+		case !op.transposed:
+			op.keepRows(c.Run, a)
+			if slot.observed {
+				slot.observeRows(h.Data, h.Cols)
+			}
+		}
+		if op.history == nil || b.Control == nil {
+			kernel.SpMM(to.Data, a, h.Data, h.Cols)
+			return
+		}
+		op.history.propagate(b, to.Data, h.Data)
+		if op.commits() && slot == op.slot { // a slot for one run alone leaves nothing to commit
+			op.history.keep(b.Src, op.committed(c.Run, h.Floats).Data)
+		}
+	})
+}
+
+// committed returns the rows that the history takes, for the input h.
+func (op *propagate) committed(r *plan.Run, h plan.Floats) plan.Floats {
+	if op.activations != nil {
+		return op.activations.of(r).whole
+	}
+	return h
+}
+
+// onDevice computes op on d.
+func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *graph.Features, h, to plan.Matrix) error {
+	q, local, ids := slotOf(c.Run, op.slot), slot.rowsOf.Local, device.Pointer(0)
+	var err error
+	if x != nil {
+		local, ids = 0, q.src
+		if h.At, err = d.Features(x); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !slot.observed || op.transposed:
+	case x != nil:
+		slot.observeFeatures(x, slot.block.Src)
+	default:
+		if err := slot.observePlaced(d, h.At, h.Rows, h.Cols); err != nil {
+			return err
+		}
+	}
+	m := q.matrix
+	if op.transposed {
+		m = q.transposed
+	}
+	if l := slot.rowsOf.Laplacian; l != nil {
+		return d.Propagate(to.At, l, slot.rowsOf.Nodes, 0, to.Rows, h.At, local, to.Cols)
+	}
+	s := op.of(c.Run)
+	if err := d.SpMM(to.At, m, ids, h.At, to.Cols); err != nil || s.history == nil {
+		return err
+	}
+	return s.history.add(c.Run, q, to.At, op.committed(c.Run, h.Floats).At, op.commits() && slot == op.slot)
+}
+
+// propagateSparse computes P̃·X of sparse features on the CPU. The product is a sparse matrix
+// unless it is crowded. It is a dense one too if a consumer cannot read the sparse one.
+func (op *propagate) propagateSparse(c *plan.Call, slot *Slot, features *graph.Features) {
+	s, b, x := op.of(c.Run), slot.block, features.Sparse
+	a := &b.Matrix
+	op.keepRows(c.Run, a)
 	if slot.observed {
 		slot.observeFeatures(features, b.Src)
 	}
@@ -198,86 +244,12 @@ func (op *propagate) propagateSparse(r *plan.Run, out *plan.Buffer, slot *Slot) 
 	if s.crowded = kernel.Crowded(rows, entries, x); !s.crowded {
 		s.product.Multiply(&s.mixed, a, b.Src, x)
 		if s.gathered {
-			value, _ := out.Matrix(1, x.Cols) // a machine needs some value
-			return value
+			c.OutAbsent(a.Rows, x.Cols)
+			return
 		}
 	}
-	value, data := out.Matrix(a.Rows, x.Cols)
-	kernel.SpMMSparse(data, a, b.Src, x)
-	return value
-}
-
-func (op *propagate) Place(p *plan.Placement) (plan.Kernel, error) {
-	q, d := slotOf(p, op.slot), p.Device()
-	var history *placedHistory
-	if op.history != nil && !p.Plan.Inference {
-		var err error
-		if history, err = placeHistory(p, op.history); err != nil {
-			return nil, err
-		}
-		q.needs.control, q.needs.src = true, q.needs.src || op.commits()
-	}
-	gathers := op.source != nil && gathered(p.Plan, op.source.node, true)
-	q.needs.src = q.needs.src || gathers
-	q.needs.matrix = q.needs.matrix || !op.transposed
-	q.needs.transposed = q.needs.transposed || op.transposed
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		full := q.rows.Laplacian != nil
-		if !full {
-			if err := op.checkBlock(q.block); err != nil {
-				return nil, err
-			}
-		}
-		m, ids, from, cols := q.matrix, device.Pointer(0), device.Pointer(0), 0
-		if op.transposed {
-			m = q.transposed
-		}
-		if full {
-			m.Rows, m.Cols = len(q.block.Dst), len(q.block.Src)
-		}
-		if gathers {
-			var err error
-			if from, err = d.Features(op.source.in(p.Run)); err != nil {
-				return nil, err
-			}
-			ids, cols = q.src, op.source.x.Cols
-		} else {
-			rows, width, at, err := in[0].Matrix("Propagate")
-			if err != nil {
-				return nil, err
-			}
-			if rows != m.Cols {
-				return nil, fmt.Errorf("ops: Propagate: %d×%d matrix times %d×%d: %w", m.Rows, m.Cols, rows, width, ErrShape)
-			}
-			from, cols = at, width
-		}
-		if slot := plan.In(p.Run, op.slot); slot.observed && !op.transposed {
-			if gathers {
-				slot.observeFeatures(op.source.x, q.block.Src)
-			} else if err := slot.observePlaced(d, from, m.Cols, cols); err != nil {
-				return nil, err
-			}
-		}
-		value, to, err := out.Matrix(m.Rows, cols)
-		if err != nil {
-			return nil, err
-		}
-		if full {
-			local := q.rows.Local
-			if gathers {
-				local = 0
-			}
-			return value, d.Propagate(to, q.rows.Laplacian, q.rows.Nodes, 0, m.Rows, from, local, cols)
-		}
-		if err := d.SpMM(to, m, ids, from, cols); err != nil || history == nil {
-			return value, err
-		}
-		rows := from
-		if op.activations != nil {
-			rows = op.activations.of(p.Run).placed.whole
-		}
-		return value, history.add(p, q, to, rows, cols)
-	}, nil
+	to := c.OutMatrix(a.Rows, x.Cols)
+	kernel.SpMMSparse(to.Data, a, b.Src, x)
 }
 
 // keepRows finds the rows of the output that may differ from zero: the rows of A with an

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/plan"
-	G "gorgonia.org/gorgonia"
 )
 
 // in returns n with slots, targets and a mode for r alone.
@@ -27,6 +26,15 @@ func (n *network) in(r *plan.Run) *network {
 		own.linear = &linear
 	}
 	return own
+}
+
+// newExecutor returns an executor of p on the CPU.
+func newExecutor(t *testing.T, p *plan.Plan, grads []float32) *plan.Executor {
+	e, err := plan.NewExecutor(p, plan.ExecutorOptions{Gradients: plan.Floats{Data: grads}})
+	if err != nil {
+		t.Error(err)
+	}
+	return e
 }
 
 // Runs of one plan work side by side, each on a batch of its own, and give the bits of one
@@ -48,23 +56,22 @@ func TestRunsSideBySide(t *testing.T) {
 			for k := range batches {
 				batches[k] = randomChain(rng, networkNodes, 1+rng.IntN(30), 1+rng.IntN(30), 1+rng.IntN(30))
 			}
-			compute := func(r *plan.CPURun, n *network, k int, grads []float32) ([]float32, error) {
+			compute := func(r *plan.Executor, n *network, k int, grads []float32) ([]float32, error) {
 				if err := n.set(batches[k], uint64(k)); err != nil {
 					return nil, err
 				}
-				v, err := r.Compute()
-				if err != nil {
+				if err := r.Compute(); err != nil {
 					return nil, err
 				}
-				loss, err := plan.FloatsOf(v)
-				return append(slices.Clone(loss), grads...), err
+				loss, err := r.Result(0).Append(nil)
+				return append(loss, grads...), err
 			}
 			total := 0
 			for _, param := range n.params {
 				total += param.Shape().TotalSize()
 			}
 			grads := make([]float32, total)
-			alone := plan.NewCPURun(p, grads, nil)
+			alone := newExecutor(t, p, grads)
 			var want [len(batches)][]float32
 			for k := range batches {
 				if want[k], err = compute(alone, n, k, grads); err != nil {
@@ -75,7 +82,7 @@ func TestRunsSideBySide(t *testing.T) {
 			for first := range 3 {
 				all.Go(func() {
 					grads := make([]float32, total)
-					r := plan.NewCPURun(p, grads, nil)
+					r := newExecutor(t, p, grads)
 					own := n.in(r.Run)
 					for k := range batches {
 						k = (k + first) % len(batches)
@@ -103,15 +110,17 @@ func TestHistoryOfRunsSideBySide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := plan.NewCPURun(p, nil, nil)
+	r := newExecutor(t, p, nil)
 	if err := h.slot.For(r.Run).Set(block); err != nil {
 		t.Fatal(err)
 	}
-	v, err := r.Compute()
+	if err := r.Compute(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Result(0).Append(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := *v.(*G.F32)
 	if of.Commit(); !slices.Equal(of.Values(), before) {
 		t.Error("a run with a slot of its own has left rows for Commit")
 	}
@@ -119,7 +128,7 @@ func TestHistoryOfRunsSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, err := newPlanned(t, nil, h.loss, h.params, h.grads).run()
-	if err != nil || float32(got) != want[0] {
+	if err != nil || got[0] != want[0] {
 		t.Errorf("loss %v, over the shared slot %v (%v)", got, want[0], err)
 	}
 	if of.Commit(); slices.Equal(of.Values(), before) {

@@ -34,7 +34,6 @@ type slotBatch struct {
 	block      *graph.Block
 	rows       graph.Block      // of SetRows
 	prefetched bool             // see SetPrefetched
-	again      bool             // see SetFull
 	full       *graph.Laplacian // see SetFull
 	rowsOf     RowsOf           // see SetRowsOf
 
@@ -127,15 +126,14 @@ func (s *Slot) checkNoiseScale(b *graph.Block) error {
 
 // use makes b the current block.
 func (s *Slot) use(b *graph.Block) {
-	s.block, s.edges.filled, s.ownFound, s.again, s.full, s.rowsOf = b, false, false, false, nil, RowsOf{}
+	s.block, s.edges.filled, s.ownFound, s.full, s.rowsOf = b, false, false, nil, RowsOf{}
 }
 
 // SetFull is Set without checks, for rows of p over full neighbourhoods. b has no transpose;
-// own is the row of the input that belongs to each output node. again says that all values
-// that the slot's ops read are those of the last run.
-func (s *Slot) SetFull(p *graph.Laplacian, b *graph.Block, own []int32, again bool) {
+// own is the row of the input that belongs to each output node.
+func (s *Slot) SetFull(p *graph.Laplacian, b *graph.Block, own []int32) {
 	s.use(b)
-	s.full, s.ownRows, s.ownFound, s.again = p, own, true, again
+	s.full, s.ownRows, s.ownFound = p, own, true
 }
 
 // RowsOf are rows of P over full neighbourhoods, in place of a block's entries.
@@ -150,7 +148,7 @@ type RowsOf struct {
 
 // SetRowsOf is SetFull for a b without entries.
 func (s *Slot) SetRowsOf(b *graph.Block, own []int32, rows RowsOf) {
-	s.SetFull(rows.P, b, own, false)
+	s.SetFull(rows.P, b, own)
 	s.rowsOf = rows
 }
 
@@ -167,10 +165,42 @@ func (s *Slot) SetRows(nodes []int32, sums []float32) error {
 	return nil
 }
 
-// current returns the current block. what names the op in the error.
-func (s *Slot) current(what string) (*graph.Block, error) {
+// current returns the current block.
+func (s *Slot) current() (*graph.Block, error) {
 	if s.block == nil {
-		return nil, fmt.Errorf("ops: %s: its slot has no block: call Slot.Set before the run", what)
+		return nil, fmt.Errorf("ops: a slot has no block: call Slot.Set before the run")
 	}
 	return s.block, nil
+}
+
+// of returns what c reads in place of s, and its block. Without a block c fails, and the block is
+// empty.
+func (s *Slot) of(c *plan.Call) (*Slot, *graph.Block) {
+	own := plan.In(c.Run, s)
+	b, err := own.current()
+	if err != nil {
+		c.Fail(err)
+		b = new(graph.Block)
+	}
+	return own, b
+}
+
+// rowSums returns the row sums of s's block for c, one for each row of an input, or nothing if s
+// is nil.
+func (s *Slot) rowSums(c *plan.Call, rows int) (sums plan.Floats) {
+	if s == nil {
+		return sums
+	}
+	_, b := s.of(c)
+	n := len(b.RowSums)
+	if sums.Data = b.RowSums; c.Device != nil {
+		q := slotOf(c.Run, s)
+		if sums.At = q.sums; q.rows.Laplacian != nil {
+			n = len(b.Dst)
+		}
+	}
+	if n != rows {
+		c.Sizes("input has %d rows, its block %d output nodes", rows, n)
+	}
+	return sums
 }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -31,30 +32,18 @@ func (op *sum) Rows() (any, plan.RowKind) { return nil, plan.MixedRows }
 
 func (op *sum) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
 
-func (op *sum) Compute(r *plan.Run, _ *plan.Buffer, in ...G.Value) (G.Value, error) {
-	x, err := matrixOf(op.name, in[0])
-	if err != nil {
-		return nil, err
-	}
-	var total float64
-	for _, v := range x.data {
-		total += float64(v)
-	}
-	return G.NewF32(float32(total * op.share(len(x.data)))), nil
-}
-
-func (op *sum) Place(p *plan.Placement) (plan.Kernel, error) {
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols, x, err := in[0].Matrix(op.name)
-		if err != nil {
-			return nil, err
+func (op *sum) Compute(c *plan.Call) error {
+	x, to := c.Matrix(0), c.OutScalar()
+	n := x.Rows * x.Cols
+	return c.On(func(d *device.Device) error {
+		return d.Sum(to.At, x.At, op.share(n), n)
+	}, func() {
+		var total float64
+		for _, v := range x.Data {
+			total += float64(v)
 		}
-		value, to, err := out.Scalar()
-		if err != nil {
-			return nil, err
-		}
-		return value, p.Device().Sum(to, x, op.share(rows*cols), rows*cols)
-	}, nil
+		to.Data[0] = float32(total * op.share(n))
+	})
 }
 
 // share is the weight of one of n elements.
@@ -77,37 +66,17 @@ type sumBack struct {
 	forward *sum
 }
 
-func (op *sumBack) Compute(r *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	x, err := matrixOf(op.name, in[0])
-	if err != nil {
-		return nil, err
-	}
-	upstream, err := scalarOf(op.name, in[1])
-	if err != nil {
-		return nil, err
-	}
-	value, data := out.Matrix(x.rows, x.cols)
-	each := upstream * float32(op.forward.share(len(x.data)))
-	for k := range data {
-		data[k] = each
-	}
-	return value, nil
-}
-
-func (op *sumBack) Place(p *plan.Placement) (plan.Kernel, error) {
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols, _, err := in[0].Matrix(op.name)
-		if err != nil {
-			return nil, err
+func (op *sumBack) Compute(c *plan.Call) error {
+	x, upstream := c.Matrix(0), c.Scalar(1)
+	to := c.OutMatrix(x.Rows, x.Cols)
+	n := x.Rows * x.Cols
+	share := float32(op.forward.share(n))
+	return c.On(func(d *device.Device) error {
+		return d.Fill(to.At, upstream.At, share, n)
+	}, func() {
+		each := upstream.Data[0] * share
+		for k := range to.Data {
+			to.Data[k] = each
 		}
-		upstream, err := in[1].Scalar(op.name)
-		if err != nil {
-			return nil, err
-		}
-		value, to, err := out.Matrix(rows, cols)
-		if err != nil {
-			return nil, err
-		}
-		return value, p.Device().Fill(to, upstream, float32(op.forward.share(rows*cols)), rows*cols)
-	}, nil
+	})
 }

@@ -61,52 +61,43 @@ type targetValues struct {
 	fill    func(t *Targets, to []float32)
 }
 
-func (op *targetValues) Compute(r *plan.Run, out *plan.Buffer, _ ...G.Value) (G.Value, error) {
-	t := plan.In(r, op.targets)
-	if t.rows == 0 {
-		return nil, errNoTargets
-	}
-	value, data := out.Matrix(t.rows, t.labels.Outputs())
-	op.fill(t, data)
-	return value, nil
-}
-
 // Rows says that the rows are those of the targets.
 func (op *targetValues) Rows() (any, plan.RowKind) { return op.targets, plan.TargetRows }
 
-// placedValues holds the values of a targetValues, which each run sends to the device.
-type placedValues struct {
-	run    *plan.Run
-	op     *targetValues
+// targetValuesRun holds the values on the device.
+type targetValuesRun struct {
 	values []float32
 	at     device.Pointer
 }
 
-func (q *placedValues) Send(u *device.Uploader) error {
-	t := plan.In(q.run, q.op.targets)
-	if t.rows == 0 {
-		return errNoTargets
-	}
-	q.values = scratch(q.values, t.rows*t.labels.Outputs())
-	q.op.fill(t, q.values)
-	device.Add(u, &q.at, q.values)
+func (op *targetValues) of(r *plan.Run) *targetValuesRun {
+	return plan.StateOf[targetValuesRun](r, op, nil)
+}
+
+func (op *targetValues) Place(r *plan.Run) error {
+	q := op.of(r)
+	r.AddInput(func(u *device.Uploader) error {
+		t := plan.In(r, op.targets)
+		if t.rows == 0 {
+			return errNoTargets
+		}
+		q.values = scratch(q.values, t.rows*t.labels.Outputs())
+		op.fill(t, q.values)
+		device.Add(u, &q.at, q.values)
+		return nil
+	})
 	return nil
 }
 
-// Sent does nothing.
-func (q *placedValues) Sent() {}
-
-func (op *targetValues) Place(p *plan.Placement) (plan.Kernel, error) {
-	q := &placedValues{run: p.Run, op: op}
-	p.AddInput(q)
-	return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols := plan.In(p.Run, op.targets).rows, op.targets.labels.Outputs()
-		value, to, err := out.Matrix(rows, cols)
-		if err != nil {
-			return nil, err
-		}
-		return value, p.Device().Copy(to, q.at, rows*cols)
-	}, nil
+func (op *targetValues) Compute(c *plan.Call) error {
+	t := plan.In(c.Run, op.targets)
+	if t.rows == 0 {
+		return errNoTargets
+	}
+	to := c.OutMatrix(t.rows, t.labels.Outputs())
+	return c.On(func(d *device.Device) error {
+		return d.Copy(to.At, op.of(c.Run).at, to.Rows*to.Cols)
+	}, func() { op.fill(t, to.Data) })
 }
 
 // fillLabels writes the labels of the current nodes, row-major.

@@ -80,7 +80,9 @@ func TestAttention(t *testing.T) {
 		result, slopes, byTarget := b.room(len(out)), b.room(entries), b.room(len(dt))
 		toZ, bySource, toVector := b.room(len(dz)), b.room(len(ds)), b.room(columns)
 		zAt, sourceAt, targetAt, gradAt := put(b, z), put(b, source), put(b, target), put(b, grad)
-		b.must(b.d.Attend(on, result, coefficients, scores, targets, zAt, sourceAt, targetAt, put(b, bias)))
+		b.must(b.d.AttentionScores(scores, zAt, sourceAt, cols, c.heads, c.width))
+		b.must(b.d.AttentionScores(targets, zAt, targetAt, cols, c.heads, c.width))
+		b.must(b.d.Attend(on, result, coefficients, scores, targets, zAt, put(b, bias)))
 		b.must(b.d.AttentionGradient(on, toZ, slopes, bySource, byTarget, gradAt, coefficients, scores, targets, zAt, sourceAt, targetAt))
 		b.must(b.d.HeadSums(toVector, bySource, zAt, cols, c.heads, c.width))
 		for _, v := range []struct {
@@ -94,7 +96,7 @@ func TestAttention(t *testing.T) {
 		} {
 			b.same(v.what, v.at, v.want, 1e-5)
 		}
-		b.must(b.d.AttendScored(on, result, coefficients, scores, targets, zAt, 0))
+		b.must(b.d.Attend(on, result, coefficients, scores, targets, zAt, 0))
 		a.Attend(out, alpha, z, nil)
 		b.same("output without bias", result, out, 1e-5)
 	}

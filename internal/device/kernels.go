@@ -229,20 +229,9 @@ func (d *Device) AttentionScores(dst, z, vector Pointer, rows, heads, width int)
 	return d.elements("gcn_attention_scores", rows*heads, arg(dst), arg(z), arg(vector), arg(rows), arg(heads), arg(width))
 }
 
-// Attend sets dst to the output, s and t to the scores of all columns, and alpha to the
-// coefficients, as kernel.Attention. bias may be 0.
-func (d *Device) Attend(a Attention, dst, alpha, s, t, z, source, target, bias Pointer) error {
-	if err := d.AttentionScores(s, z, source, a.Cols, a.Heads, a.Width); err != nil {
-		return err
-	}
-	if err := d.AttentionScores(t, z, target, a.Cols, a.Heads, a.Width); err != nil {
-		return err
-	}
-	return d.AttendScored(a, dst, alpha, s, t, z, bias)
-}
-
-// AttendScored is Attend for known scores.
-func (d *Device) AttendScored(a Attention, dst, alpha, s, t, z, bias Pointer) error {
+// Attend sets dst to the output, and alpha to the coefficients, as kernel.Attention. s and t are
+// the scores of all columns. bias may be 0.
+func (d *Device) Attend(a Attention, dst, alpha, s, t, z, bias Pointer) error {
 	if err := d.warps("gcn_attention_coefficients", a.Rows*a.Heads, arg(alpha), arg(a.Ptr), arg(a.Idx), arg(a.Weight), arg(a.Own),
 		arg(s), arg(t), f32(a.Slope), arg(a.Threshold), arg(a.Seed), arg(a.Rows), arg(a.Heads)); err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Model is a model compiled for full neighbourhoods. It reads the parameters at each call, and
@@ -135,20 +134,15 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 	if err := p.begin(ctx, c); err != nil {
 		return nil, err
 	}
-	given := make(map[*G.Node]G.Value)
-	if m.constants != nil {
-		if err := m.addConstants(given); err != nil {
-			return nil, err
-		}
-	}
-	if c.Device != nil {
-		return p.onDevice(ctx, given)
+	given := make(map[*G.Node]plan.Matrix) // the values that cross slots
+	if err := p.computeConstants(); err != nil {
+		return nil, err
 	}
 	top := len(m.levels) - 1
-	var held [][]float32 // of the level below
+	var held []plan.Floats // of the level below
 	for l, level := range m.levels {
 		count := len(p.need[l].nodes)
-		values := make([][]float32, len(level.Out)) // nil: only each chunk has them
+		values := make([]plan.Floats, len(level.Out)) // none: only each chunk has them
 		for k, n := range level.Out {
 			width := n.Shape()[1]
 			result := l == top && k == 0 && p.wants(l, k) == nil
@@ -156,14 +150,16 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 			case !result && (k >= level.Held || l == top) && (c.Ranks == nil || p.wants(l, k) == nil):
 				continue
 			case result:
-				values[k], err = logitsOf(count, width)
+				values[k].Data, err = logitsOf(count, width)
+			case c.Device != nil:
+				values[k].At, err = c.Device.Scratch(scratch{"values", l % 2, k}).Floats(count * width)
 			default:
-				values[k], err = p.values(l, count*width)
+				values[k].Data, err = p.values(l, count*width)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("layer %d: %w", l, err)
 			}
-			given[n] = dense(count, width, values[k])
+			given[n] = plan.Matrix{Rows: count, Cols: width, Floats: values[k]}
 		}
 		if level.Plan != nil {
 			if err := p.run(ctx, l, given, values); err != nil {
@@ -176,7 +172,7 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 		case p.wants(l, 0) != nil:
 			rest = values
 		default:
-			logits, rest = inPlaces(values[0], p.places), values[1:]
+			logits, rest = inPlaces(values[0].Data, p.places), values[1:]
 		}
 		if err := p.release(append(held, rest...)); err != nil {
 			return nil, err
@@ -195,21 +191,26 @@ func logitsOf(count, width int) ([]float32, error) {
 	return make([]float32, count*width), nil
 }
 
-// dense returns a matrix over data.
-func dense(rows, cols int, data []float32) *tensor.Dense {
-	return tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(data[:rows*cols]))
-}
-
-// addConstants computes the values that depend on no rows.
-func (m *Model) addConstants(given map[*G.Node]G.Value) error {
-	run := plan.NewCPURun(m.constants.Plan, nil, nil)
-	plan.Use(run.Run, m.mode, new(ops.Mode))
-	var err error
-	given[m.constants.Out[0]], err = run.Compute()
-	for k, n := range m.constants.Out[1:] {
-		given[n] = run.Also(k)
+// computeConstants computes the values that depend on no rows.
+func (p *pass) computeConstants() error {
+	if p.constants == nil {
+		return nil
 	}
-	return err
+	run, err := plan.NewExecutor(p.constants.Plan, plan.ExecutorOptions{})
+	if err != nil {
+		return err
+	}
+	plan.Use(run.Run, p.mode, new(ops.Mode))
+	if err := run.Compute(); err != nil {
+		return err
+	}
+	p.fixed = make(map[*G.Node]G.Value)
+	for k, n := range p.constants.Out {
+		if p.fixed[n], err = run.Result(k).Value(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // source returns what is read in c in place of s, which the model reads.

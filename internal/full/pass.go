@@ -2,6 +2,7 @@ package full
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -26,9 +27,9 @@ type pass struct {
 	ranks   [2]int  // this rank and their number; zero without Ranks
 	places  []int   // the place of row k of the last level in the result; nil: k
 	workers []worker
-	gpu     []*levelRun // of each level, on the device of the last call
-	on      *device.Device
-	data    [][]supply // of each level
+	on      *device.Device      // of the workers
+	fixed   map[*G.Node]G.Value // the values of Model.constants
+	data    [][]supply          // of each level
 	done    progress
 }
 
@@ -36,23 +37,25 @@ type pass struct {
 type worker []*levelRun
 
 type levelRun struct {
-	*plan.Run
-	cpu     *plan.CPURun
-	gpu     *plan.Placement // in the place of cpu
-	below   *ops.Slot       // between this level and the one below
+	*plan.Executor
+	below   *ops.Slot // between this level and the one below
 	above   *ops.Slot
 	block   block
 	targets *ops.Targets // of the model's labels; nil: this level reads none
 	labels  []int32
 	weights []float32
 	rows    graph.Block // the level's rows as input nodes of above
-	again   bool        // it has run since its values were given
 	data    [][]float32 // memory for rows of each of the level's data
-	out     [][]float32 // memory for rows of values that only a chunk has
 }
 
 // begin makes p the pass of c.
 func (p *pass) begin(ctx context.Context, c Call) error {
+	if p.on != c.Device {
+		if err := p.close(); err != nil {
+			return err
+		}
+		p.on, p.need = c.Device, nil
+	}
 	p.bound(c)
 	var ranks [2]int
 	if c.Ranks != nil {
@@ -60,12 +63,6 @@ func (p *pass) begin(ctx context.Context, c Call) error {
 	}
 	p.again = p.need != nil && p.P == c.P && equalNodes(p.nodes, c.Nodes) && p.ranks == ranks
 	p.Call, p.ranks = c, ranks
-	if p.on != c.Device {
-		if err := p.close(); err != nil {
-			return err
-		}
-		p.on = c.Device
-	}
 	if !p.again {
 		p.nodes = slices.Clone(c.Nodes)
 		p.data = make([][]supply, len(p.levels))
@@ -95,7 +92,7 @@ func (p *pass) begin(ctx context.Context, c Call) error {
 }
 
 // run computes the rows of level l, in chunks.
-func (p *pass) run(ctx context.Context, l int, given map[*G.Node]G.Value, values [][]float32) error {
+func (p *pass) run(ctx context.Context, l int, given map[*G.Node]plan.Matrix, values []plan.Floats) error {
 	count := len(p.need[l].nodes)
 	if count == 0 {
 		return nil
@@ -106,22 +103,31 @@ func (p *pass) run(ctx context.Context, l int, given map[*G.Node]G.Value, values
 	if l > 0 && len(p.need[l].sums) != count {
 		p.need[l].sums = make([]float32, count)
 	}
-	if p.levels[l].Reads && !p.few() && p.P.Share == nil && p.need[l-1].place != nil {
+	if p.levels[l].Reads && !p.few() && p.P.Share == nil && p.need[l-1].place != nil && p.Device == nil {
 		p.need[l].keep(p.P, first, last, size, p.limit())
 	}
 	workers := min((last-first+size-1)/size, parallel.Free())
-	if p.few() || p.levels[l].Mixed {
+	if p.few() || p.levels[l].Mixed || p.Device != nil {
 		workers = 1
+	}
+	on, err := p.rowsOf(l)
+	if err != nil {
+		return err
 	}
 	free := make(chan *levelRun, max(workers, 1))
 	for w := range max(workers, 1) {
 		if w == len(p.workers) {
 			p.workers = append(p.workers, make(worker, len(p.levels)))
 		}
-		r := p.workers[w].level(p, l)
-		r.again = false
-		for n, v := range given {
-			r.cpu.Give(n, v)
+		r, err := p.workers[w].level(p, l)
+		if err != nil {
+			return err
+		}
+		for n, m := range given {
+			r.Give(n, m)
+		}
+		for n, v := range p.fixed {
+			r.GiveValue(n, v)
 		}
 		free <- r
 	}
@@ -138,7 +144,7 @@ func (p *pass) run(ctx context.Context, l int, given map[*G.Node]G.Value, values
 			defer func() { free <- r }()
 			at := lo + c*size
 			to := min(at+size, hi)
-			err := p.compute(r, l, at, to, values)
+			err := p.compute(r, l, at, to, on, values)
 			p.done.add(to - at)
 			return err
 		}
@@ -149,7 +155,7 @@ func (p *pass) run(ctx context.Context, l int, given map[*G.Node]G.Value, values
 	}
 	for range max(workers, 1) {
 		r := <-free
-		r.cpu.Forget() // the caller's memory among it
+		r.Forget() // the caller's memory among it
 	}
 	p.need[l].known = true
 	p.supplied(l, first, last)
@@ -157,14 +163,14 @@ func (p *pass) run(ctx context.Context, l int, given map[*G.Node]G.Value, values
 		return nil
 	}
 	for k, n := range p.levels[l].Out {
-		if values[k] == nil {
+		if values[k].Data == nil {
 			continue // only each chunk has it
 		}
-		if err := gather(ctx, p.Ranks, values[k], n.Shape()[1], shares); err != nil {
+		if err := gather(ctx, p.Ranks, values[k].Data, n.Shape()[1], shares); err != nil {
 			return err
 		}
 		if wanted := p.wants(l, k); wanted != nil {
-			if err := p.Wanted(wanted, p.need[l].nodes, values[k]); err != nil {
+			if err := p.Wanted(wanted, p.need[l].nodes, values[k].Data); err != nil {
 				return err
 			}
 		}
@@ -211,6 +217,8 @@ func (p *pass) chunkOf(l, count int) int {
 		return count
 	case p.Chunk > 0:
 		return p.Chunk
+	case p.Device != nil: // few chunks
+		return max(1024, min(1<<17, (1<<24)/max(p.levels[l].Width, 1)))
 	}
 	size := min(max(cached/max(p.levels[l].Width, 1), fewest), segments)
 	if p.levels[l].Reads && int(p.P.Adjacency.NNZ()) >= dense*p.P.Nodes() {
@@ -220,21 +228,45 @@ func (p *pass) chunkOf(l, count int) int {
 }
 
 // level returns the run of level l.
-func (w worker) level(p *pass, l int) *levelRun {
+func (w worker) level(p *pass, l int) (*levelRun, error) {
 	if w[l] == nil {
-		var beside *plan.CPURun
+		o := plan.ExecutorOptions{Device: p.Device}
 		for _, other := range w {
-			if other != nil {
-				beside = other.cpu
+			if other != nil && p.Device == nil {
+				o.Beside = other.Executor
 			}
 		}
-		run := plan.NewCPURun(p.levels[l].Plan, nil, beside)
-		w[l] = &levelRun{Run: run.Run, cpu: run, data: make([][]float32, len(p.levels[l].Data)), out: make([][]float32, len(p.levels[l].Out))}
+		run, err := plan.NewExecutor(p.levels[l].Plan, o)
+		if err != nil {
+			return nil, err
+		}
+		if p.Device != nil {
+			p.Device.OnClose(run.Close)
+		}
+		w[l] = &levelRun{Executor: run, data: make([][]float32, len(p.levels[l].Data))}
 		w[l].begin(p, l)
 	}
 	r := w[l]
-	r.read(p.Sources)
-	return r
+	for model, call := range p.Sources { // ops that read features themselves read those of the call
+		if !model.Propagated {
+			plan.Use(r.Run, model.X, call.X)
+		}
+	}
+	r.Begin()
+	return r, nil
+}
+
+// close frees the memory of p's runs.
+func (p *pass) close() (err error) {
+	for _, w := range p.workers {
+		for _, r := range w {
+			if r != nil {
+				err = errors.Join(err, r.Close())
+			}
+		}
+	}
+	p.workers = nil
+	return err
 }
 
 // begin gives r slots, targets and a mode of its own.
@@ -253,103 +285,74 @@ func (r *levelRun) begin(p *pass, l int) {
 	plan.Use(r.Run, p.mode, new(ops.Mode))
 }
 
-// read makes ops that read features themselves read those of a call.
-func (r *levelRun) read(sources map[plan.Source]plan.Source) {
-	for model, call := range sources {
-		if !model.Propagated {
-			plan.Use(r.Run, model.X, call.X)
+// compute computes the rows lo to hi−1 of level l. on is P on the device.
+func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf, values []plan.Floats) error {
+	if err := p.setRows(r, l, lo, hi, on); err != nil {
+		return err
+	}
+	level, nodes := p.levels[l], p.need[l].nodes[lo:hi]
+	for k, n := range level.Out {
+		at := part(values[k], lo*n.Shape()[1], hi*n.Shape()[1])
+		if p.Device != nil {
+			at.Data = nil // the logits are read from the device
 		}
+		r.Into(k, at)
 	}
-}
-
-// setRowsOf makes the rows lo to hi−1 of level l the output rows of the slot below. They read
-// rows of P in place of a block's entries.
-func (r *levelRun) setRowsOf(p *pass, l, lo, hi int, rows ops.RowsOf) {
-	need, below := &p.need[l], &p.need[l-1]
-	b := &r.block
-	b.own, b.Block = b.own[:0], graph.Block{Dst: need.nodes[lo:hi]}
-	if rows.Laplacian == nil {
-		b.RowSums = need.rowSums(p.P, lo, hi)
+	if err := r.Compute(); err != nil {
+		return err
 	}
-	if p.levels[l].Reads {
-		b.Src, rows.Place = below.nodes, below.place
-		for _, v := range b.Dst {
-			b.own = append(b.own, below.local(v))
+	for k, n := range level.Out {
+		m, err := r.Result(k).Matrix()
+		if err == nil && (m.Rows != hi-lo || m.Cols != n.Shape()[1]) {
+			err = fmt.Errorf("%v has %d×%d values for %d rows: %w", n, m.Rows, m.Cols, hi-lo, ops.ErrShape)
 		}
-	}
-	r.below.SetRowsOf(&b.Block, b.own, rows)
-}
-
-// setRows makes nodes the input nodes of the slot above, and sets their labels.
-func (r *levelRun) setRows(p *pass, nodes []int32) error {
-	if r.above != nil {
-		r.rows.Src = nodes
-		r.above.SetFull(p.P, &r.rows, nil, false)
-	}
-	if r.targets != nil {
-		return p.setLabels(r, nodes)
+		if err == nil {
+			err = p.move(part(values[k], lo*m.Cols, hi*m.Cols), m)
+		}
+		if err != nil {
+			return err
+		}
+		wanted := p.wants(l, k)
+		if wanted == nil || p.Ranks != nil {
+			continue
+		}
+		data := m.Data
+		if p.Device != nil {
+			data = make([]float32, m.Rows*m.Cols)
+			if err := device.Read(p.Device, data, m.At); err != nil {
+				return err
+			}
+		}
+		if err := p.Wanted(wanted, nodes, data); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// compute computes the rows lo to hi−1 of level l.
-func (p *pass) compute(r *levelRun, l, lo, hi int, values [][]float32) error {
-	level, need := p.levels[l], &p.need[l]
-	nodes := need.nodes[lo:hi]
-	if err := r.setRows(p, nodes); err != nil {
-		return err
+// part returns the numbers lo to hi−1 of x, if there are any.
+func part(x plan.Floats, lo, hi int) plan.Floats {
+	if x.Data != nil {
+		x.Data = x.Data[lo:hi:hi]
 	}
+	if x.At != 0 {
+		x.At = device.Floats(x.At, lo)
+	}
+	return x
+}
+
+// move copies m to a place, if there is one and it is not there.
+func (p *pass) move(to plan.Floats, m plan.Matrix) error {
 	switch {
-	case l == 0:
-	case level.Reads && (level.Lists || level.Sparse || need.kept != nil):
-		b := need.block(p.P, &r.block, &p.need[l-1], lo, hi)
-		b.RowSums = need.rowSums(p.P, lo, hi)
-		r.below.SetFull(p.P, &b.Block, b.own, r.again)
-	default:
-		r.setRowsOf(p, l, lo, hi, ops.RowsOf{P: p.P})
+	case to.At != 0:
+		return p.Device.Copy(to.At, m.At, m.Rows*m.Cols)
+	case to.Data == nil:
+	case p.Device != nil:
+		return device.Read(p.Device, to.Data, m.At)
+	case &to.Data[0] != &m.Data[0]:
+		copy(to.Data, m.Data)
 	}
-	for k := range p.data[l] {
-		s := &p.data[l][k]
-		rows, err := s.rows(p.P, &r.data[k], nodes, lo)
-		if err != nil {
-			return err
-		}
-		r.cpu.Give(s.node, dense(hi-lo, s.X.Cols, rows))
-	}
-	for k, n := range level.Out {
-		width := n.Shape()[1]
-		if values[k] != nil {
-			r.cpu.Into(k, values[k][lo*width:hi*width:hi*width])
-			continue
-		}
-		size := (hi - lo) * width
-		if cap(r.out[k]) < size {
-			r.out[k] = make([]float32, size)
-		}
-		r.cpu.Into(k, r.out[k][:size:size])
-	}
-	r.again = true
-	v, err := r.cpu.Compute()
-	for k, n := range level.Out {
-		if err != nil {
-			return err
-		}
-		if k > 0 {
-			v = r.cpu.Also(k - 1)
-		}
-		width := n.Shape()[1]
-		var data []float32
-		if data, err = plan.FloatsOf(v); err == nil && len(data) != (hi-lo)*width {
-			err = fmt.Errorf("%v has %d values for %d rows: %w", n, len(data), hi-lo, ops.ErrShape)
-		}
-		if err == nil && values[k] != nil && &data[0] != &values[k][lo*width] {
-			copy(values[k][lo*width:], data)
-		}
-		if wanted := p.wants(l, k); err == nil && p.Ranks == nil && wanted != nil {
-			err = p.Wanted(wanted, nodes, data)
-		}
-	}
-	return err
+	return nil
 }
 
 // setLabels sets the labels that the nodes give to the model.

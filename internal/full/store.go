@@ -10,6 +10,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 // Bound bounds the memory of a call. The zero value sets no bound. The result has the same
@@ -148,9 +149,10 @@ func (p *pass) reserved(l int) int64 {
 }
 
 // release takes back memory of values.
-func (s *store) release(values [][]float32) error {
+func (s *store) release(values []plan.Floats) error {
 	var err error
-	for _, v := range values {
+	for _, value := range values {
+		v := value.Data
 		if free, ok := s.files[unsafe.SliceData(v)]; ok {
 			delete(s.files, unsafe.SliceData(v))
 			err = errors.Join(err, free())

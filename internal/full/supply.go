@@ -100,7 +100,7 @@ func consecutive(nodes []int32) bool {
 func (p *pass) supply(ctx context.Context, l, lo, last, size int) (hi int, err error) {
 	nodes := p.need[l].nodes
 	hi = last
-	if p.few() {
+	if p.few() || p.Device != nil {
 		return hi, nil // each chunk computes its rows
 	}
 	for k := range p.data[l] {

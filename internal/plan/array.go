@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
+	"unsafe"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -9,18 +11,21 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
 
-// Array is the value of a node on a GPU: float32, row-major. A plain op computes its
-// value on the host. A value moves between host and GPU only when an op on the other
-// side reads it.
+// Array is the value of a node in a run: float32, row-major, on the run's processor. A plain op
+// computes its value on the host. A value moves between host and GPU only when an op on the
+// other side reads it.
 //
-// Gorgonia sees a scalar without memory, so it neither copies nor frees the array.
+// In the graph of a device's run, Gorgonia sees a scalar without memory, so it neither copies
+// nor frees the array.
 type Array struct {
-	d      *device.Device
+	r      *Run
 	sizes  tensor.Shape // of this run; empty for a scalar
-	at     device.Pointer
-	host   G.Value        // nil: the value is only on the device
-	copied *device.Buffer // holds the copy of host on the device
-	absent bool           // see Result.Absent
+	at     Floats
+	there  bool    // the numbers are at at
+	host   G.Value // the value as plain ops read it; nil: not made yet
+	plain  bool    // host is the value, and at a copy
+	copied Scratch // holds the copy of host on a device
+	absent bool    // see Call.OutAbsent
 }
 
 var _ G.Value = (*Array)(nil)
@@ -32,7 +37,7 @@ func (a *Array) Shape() tensor.Shape { return tensor.ScalarShape() }
 func (a *Array) Size() int           { return 1 }
 func (a *Array) Data() any           { return nil }
 func (a *Array) Dtype() tensor.Dtype { return tensor.Float32 }
-func (a *Array) Uintptr() uintptr    { return uintptr(a.at) }
+func (a *Array) Uintptr() uintptr    { return uintptr(a.at.At) }
 func (a *Array) MemSize() uintptr    { return 0 }
 func (a *Array) Format(s fmt.State, _ rune) {
 	fmt.Fprintf(s, "%v on the device", a.sizes)
@@ -47,118 +52,107 @@ func (a *Array) Elements() int {
 	return n
 }
 
-// pointer returns the array's address on the device. It copies a host value there
-// first.
-func (a *Array) pointer() (device.Pointer, error) {
-	if a.at != 0 || a.host == nil {
+// set makes numbers on the processor the value.
+func (a *Array) set(at Floats, sizes ...int) {
+	a.sizes, a.at, a.there, a.plain, a.absent = append(a.sizes[:0], sizes...), at, true, false, false
+}
+
+// setHost makes v, on the host, the value.
+func (a *Array) setHost(v G.Value) {
+	a.host, a.plain, a.there, a.absent, a.sizes = v, true, false, false, append(a.sizes[:0], v.Shape()...)
+}
+
+// forget drops the value.
+func (a *Array) forget() { a.host, a.there, a.at = nil, false, Floats{} }
+
+// floats returns the numbers on the processor. It copies a host value to a device first.
+func (a *Array) floats() (Floats, error) {
+	if a.there {
 		return a.at, nil
 	}
 	data, err := FloatsOf(a.host)
 	if err != nil {
-		return 0, err
+		return Floats{}, err
 	}
-	if a.at, err = a.copied.Floats(len(data)); err != nil {
-		return 0, err
+	a.at = Floats{Data: data}
+	if a.r != nil && a.r.Device != nil {
+		if a.at, err = a.copied.floats(a.r, len(data)); err == nil {
+			err = device.Write(a.r.Device, a.at.At, data)
+		}
 	}
-	return a.at, device.Write(a.d, a.at, data)
+	a.there = err == nil
+	return a.at, err
 }
 
-// value returns the array on the host. It waits for the device if the array is there.
-func (a *Array) value() (G.Value, error) {
-	if a.host != nil {
+// Value returns the value on the host. It waits for a device if it is there. On the CPU it makes
+// a new tensor only when address or shape changes.
+func (a *Array) Value() (G.Value, error) {
+	if a.plain {
 		return a.host, nil
 	}
-	data := make([]float32, a.Elements())
-	if err := device.Read(a.d, data, a.at); err != nil {
-		return nil, err
+	data := a.at.Data
+	if a.r != nil && a.r.Device != nil {
+		data = make([]float32, a.Elements())
+		if err := device.Read(a.r.Device, data, a.at.At); err != nil {
+			return nil, err
+		}
+		if len(a.sizes) == 0 {
+			return G.NewF32(data[0]), nil
+		}
+	} else if h, ok := a.host.(*tensor.Dense); ok && h.Shape().Eq(a.sizes) && // a plain node may have reshaped it in place
+		unsafe.SliceData(h.Float32s()) == unsafe.SliceData(data) {
+		return h, nil
 	}
-	if len(a.sizes) == 0 {
-		return G.NewF32(data[0]), nil
-	}
-	return tensor.New(tensor.WithShape(a.sizes.Clone()...), tensor.WithBacking(data)), nil
+	a.host = tensor.New(tensor.WithShape(a.sizes.Clone()...), tensor.WithBacking(data))
+	return a.host, nil
 }
 
-// setHost makes v, on the host, the array's value.
-func (a *Array) setHost(v G.Value) {
-	a.host, a.at, a.sizes = v, 0, v.Shape().Clone()
+// Append waits for a device and appends the numbers to dst.
+func (a *Array) Append(dst []float32) ([]float32, error) {
+	if a.there && a.r != nil && a.r.Device == nil {
+		return append(dst, a.at.Data...), nil
+	}
+	v, err := a.Value()
+	if err != nil {
+		return dst, err
+	}
+	data, err := FloatsOf(v)
+	return append(dst, data...), err
 }
 
-// Matrix returns the sizes and the address of the array. The error wraps ErrShape if
-// it is not a matrix, and names the op as what.
-func (a *Array) Matrix(what string) (rows, cols int, at device.Pointer, err error) {
+// Matrix returns the value, a matrix on the processor.
+func (a *Array) Matrix() (m Matrix, err error) {
 	if len(a.sizes) != 2 {
-		return 0, 0, 0, fmt.Errorf("ops: %s: input is of shape %v, want a matrix: %w", what, a.sizes, ErrShape)
+		return m, fmt.Errorf("a value of shape %v, want a matrix: %w", a.sizes, ErrShape)
 	}
-	at, err = a.pointer()
-	return a.sizes[0], a.sizes[1], at, err
+	m.Rows, m.Cols = a.sizes[0], a.sizes[1]
+	m.Floats, err = a.floats()
+	return m, err
 }
 
-// Vector returns the address of the array. The error wraps ErrShape if it is not a
-// vector of n values.
-func (a *Array) Vector(what string, n int) (device.Pointer, error) {
-	if len(a.sizes) != 1 || a.sizes[0] != n {
-		return 0, fmt.Errorf("ops: %s: input is of shape %v, want a vector of %d: %w", what, a.sizes, n, ErrShape)
+// FloatsOf returns the elements of a float32 value on the host, in row-major order.
+// They are v's own memory, or a copy where v is a view that is not contiguous. The
+// error wraps ErrShape if v is not float32, or column-major.
+func FloatsOf(v G.Value) ([]float32, error) {
+	switch x := v.(type) {
+	case nil:
+		return nil, errors.New("there is no value")
+	case *G.F32:
+		return unsafe.Slice((*float32)(x), 1), nil
+	case *tensor.Dense:
+		if x.Dtype() != tensor.Float32 {
+			break
+		}
+		if x.RequiresIterator() || x.DataOrder().IsColMajor() {
+			m, ok := x.Materialize().(*tensor.Dense) // a view, such as a slice or a lazy transpose
+			if !ok || m.DataOrder().IsColMajor() {
+				break
+			}
+			x = m
+		}
+		if n := x.Shape().TotalSize(); len(x.Float32s()) >= n {
+			return x.Float32s()[:n], nil
+		}
 	}
-	return a.pointer()
-}
-
-// Scalar returns the address of the array. The error wraps ErrShape if it has more or
-// fewer than one value.
-func (a *Array) Scalar(what string) (device.Pointer, error) {
-	if a.Elements() != 1 {
-		return 0, fmt.Errorf("ops: %s: upstream gradient is of shape %v, want a scalar: %w", what, a.sizes, ErrShape)
-	}
-	return a.pointer()
-}
-
-// Result is the array in which a kernel returns the value of its node.
-type Result struct {
-	Array
-	Over bool // the op may overwrite the input that its Memory names
-
-	buffer *device.Buffer  // nil: fixed is the place
-	fixed  device.Pointer  // place of the gradient, or of the overwritten input; 0: buffer
-	scalar *device.Pointer // place of a scalar output in this run; nil or 0: as any other
-}
-
-// Matrix sets the result's sizes and returns its address. The elements are not
-// initialised; if the result overwrites an input, they are that input's.
-func (r *Result) Matrix(rows, cols int) (*Array, device.Pointer, error) {
-	return r.shaped(append(r.sizes[:0], rows, cols))
-}
-
-// Vector is Matrix for a vector of n elements.
-func (r *Result) Vector(n int) (*Array, device.Pointer, error) {
-	return r.shaped(append(r.sizes[:0], n))
-}
-
-// Scalar is Matrix for one number.
-func (r *Result) Scalar() (*Array, device.Pointer, error) { return r.shaped(r.sizes[:0]) }
-
-// Absent sets the result's sizes but gives it no memory. Use it only if every reader
-// takes the numbers from elsewhere, as Propagate gathers features by itself.
-func (r *Result) Absent(rows, cols int) *Array {
-	r.sizes, r.absent = append(r.sizes[:0], rows, cols), true
-	return &r.Array
-}
-
-// At makes a rows×cols matrix in the op's own memory the result.
-func (r *Result) At(at device.Pointer, rows, cols int) *Array {
-	r.sizes, r.at = append(r.sizes[:0], rows, cols), at
-	return &r.Array
-}
-
-func (r *Result) shaped(sizes tensor.Shape) (*Array, device.Pointer, error) {
-	r.sizes = sizes
-	switch {
-	case r.fixed != 0:
-		r.at = r.fixed
-		return &r.Array, r.at, nil
-	case r.scalar != nil && *r.scalar != 0 && len(sizes) == 0:
-		r.at = *r.scalar
-		return &r.Array, r.at, nil
-	}
-	var err error
-	r.at, err = r.buffer.Floats(max(r.Elements(), 1))
-	return &r.Array, r.at, err
+	return nil, fmt.Errorf("a %T of shape %v, want row-major float32: %w", v, v.Shape(), ErrShape)
 }

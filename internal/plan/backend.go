@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
@@ -99,7 +101,36 @@ func NewBackend(d *device.Device, m Model) (Backend, error) {
 	if d != nil {
 		return newCUDA(d, m, p)
 	}
-	c := &cpu{model: m, step: NewCPURun(p, m.Grads, nil)}
-	c.step.check = m.Check
-	return c, nil
+	c := &cpu{model: m}
+	c.step, err = NewExecutor(p, ExecutorOptions{Gradients: Floats{Data: m.Grads}, Check: m.Check})
+	return c, err
+}
+
+// forward computes the logits of m in e, which it makes at the first call, and appends them to dst.
+func forward(e **Executor, m Model, o ExecutorOptions, dst []float32) ([]float32, error) {
+	if *e == nil {
+		p, err := New(Spec{Output: m.Logits, Parameters: m.Parameters})
+		if err == nil {
+			*e, err = NewExecutor(p, o)
+		}
+		if err != nil {
+			return dst, err
+		}
+	}
+	if err := (*e).Compute(); err != nil {
+		return dst, err
+	}
+	return (*e).Result(0).Append(dst)
+}
+
+// scalarOutput waits for the last run and returns its loss.
+func (e *Executor) scalarOutput() (float32, error) {
+	loss, err := e.Result(0).Append(nil)
+	if err == nil && len(loss) != 1 {
+		err = fmt.Errorf("the loss has %d values, want 1", len(loss))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return loss[0], nil
 }

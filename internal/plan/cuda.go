@@ -22,14 +22,14 @@ type cuda struct {
 	partial, loss, status device.Pointer // loss: lossesKept numbers
 	kept                  int            // losses since the last Settle
 
-	step, logits *Placement
+	step, logits *Executor
 }
 
 func newCUDA(d *device.Device, m Model, p *Plan) (Backend, error) {
 	c := &cuda{d: d, model: m, n: len(m.Values)}
 	err := c.allocate()
 	if err == nil {
-		c.step, err = place(p, d, m.Check, c.values, c.grads, c.status)
+		c.step, err = NewExecutor(p, c.options())
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -56,22 +56,24 @@ func (c *cuda) allocate() error {
 	return c.d.Clear(c.values, total)
 }
 
+func (c *cuda) options() ExecutorOptions {
+	return ExecutorOptions{Device: c.d, Parameters: Floats{At: c.values}, Gradients: Floats{At: c.grads}, Status: c.status, Check: c.model.Check}
+}
+
 func (c *cuda) Run() error {
 	if c.kept == lossesKept {
 		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
-	return c.step.run(device.Floats(c.loss, c.kept))
+	c.step.scalar = device.Floats(c.loss, c.kept)
+	return c.step.Compute()
 }
 
 func (c *cuda) Loss() (float32, error) {
-	loss, err := c.step.readOutput(nil)
+	loss, err := c.step.scalarOutput()
 	if err != nil {
 		return 0, err
 	}
-	if len(loss) != 1 {
-		return 0, fmt.Errorf("the loss has %d values, want 1", len(loss))
-	}
-	return loss[0], device.Read(c.d, c.model.Grads, c.grads)
+	return loss, device.Read(c.d, c.model.Grads, c.grads)
 }
 
 func (c *cuda) Update(a Adam, step int) error {
@@ -148,28 +150,16 @@ func (c *cuda) Pull(m, v []float32) error {
 }
 
 func (c *cuda) Forward(dst []float32) ([]float32, error) {
-	if c.logits == nil {
-		p, err := New(Spec{Output: c.model.Logits, Parameters: c.model.Parameters})
-		if err == nil {
-			c.logits, err = place(p, c.d, c.model.Check, c.values, 0, c.status)
-		}
-		if err != nil {
-			return dst, err
-		}
-	}
-	if err := c.logits.run(0); err != nil {
-		return dst, err
-	}
-	return c.logits.readOutput(dst)
+	return forward(&c.logits, c.model, c.options(), dst)
 }
 
 func (c *cuda) Products() []Product { return c.step.products() }
 
 func (c *cuda) Close() error {
 	var errs []error
-	for _, p := range []*Placement{c.step, c.logits} {
-		if p != nil {
-			errs = append(errs, p.Close())
+	for _, e := range []*Executor{c.step, c.logits} {
+		if e != nil {
+			errs = append(errs, e.Close())
 		}
 	}
 	return errors.Join(append(errs, c.memory.Free())...)

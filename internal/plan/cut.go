@@ -215,22 +215,22 @@ func (c *cutter) add(l int, n *G.Node, s Source) {
 	c.ByRows[l].Data = append(c.ByRows[l].Data, Data{n, s})
 }
 
-// cross records that n crosses slot at, from values of level l.
+// cross records that n crosses slot at, from values of level l: its matrices.
 func (c *cutter) cross(n *G.Node, at, l int) error {
 	children := inputs(n)
-	child := children[0]
-	if l != at || c.at[child] != at {
+	if l != at || c.at[children[0]] != at {
 		return fmt.Errorf("op %v of layer %d reads rows of another layer", n.Op(), at)
 	}
-	for _, vector := range children[1:] {
-		if c.at[vector] != everywhere {
-			return fmt.Errorf("op %v of layer %d reads %v, which depends on rows: want a parameter", n.Op(), at, vector)
-		}
-	}
 	c.ByRows[at+1].Reads = true
-	c.ByRows[at+1].Sparse = c.ByRows[at+1].Sparse || isSparse(child)
-	if below := c.ByRows[at]; !slices.Contains(below.Out, child) {
-		below.Out = append(below.Out, child)
+	c.ByRows[at+1].Sparse = c.ByRows[at+1].Sparse || isSparse(children[0])
+	for _, child := range children {
+		switch below := c.ByRows[at]; {
+		case c.at[child] == everywhere:
+		case child.Dims() != 2:
+			return fmt.Errorf("op %v of layer %d reads %v, which depends on rows: want a parameter", n.Op(), at, child)
+		case !slices.Contains(below.Out, child):
+			below.Out = append(below.Out, child)
+		}
 	}
 	return nil
 }

@@ -8,7 +8,14 @@ func Value(output *G.Node) (G.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewCPURun(p, nil, nil).Compute()
+	e, err := NewExecutor(p, ExecutorOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if err := e.Compute(); err != nil {
+		return nil, err
+	}
+	return e.Result(0).Value()
 }
 
 // Sharing returns how many memories b's step releases on the CPU, and how many inputs

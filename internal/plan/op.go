@@ -9,23 +9,25 @@ import (
 // ErrShape is wrapped by errors about values whose sizes do not match.
 var ErrShape = errors.New("sizes do not fit")
 
-// Op is an op with a CPU form and a GPU form. Gorgonia's own machines call Do, which calls
-// Compute with a run that all ops of the graph share.
+// Op is an op of the CPU and of a GPU. Gorgonia's own machines call Do, which computes it on the
+// CPU, in a run that all ops of the graph share.
 type Op interface {
 	G.Op
 
 	// Memory describes the op's memory use in p. A plan calls it once.
 	Memory(p *Plan) Memory
 
-	// Compute computes the op's result on the CPU, in out. If out.Over is true, it
-	// may overwrite the input that its Memory names; with ByResult it returns that
-	// input and leaves out alone. in and the result belong to the executor. The op
-	// changes nothing but its state of r.
-	Compute(r *Run, out *Buffer, in ...G.Value) (G.Value, error)
+	// Compute takes the inputs of c, checks their sizes, makes the result, and ends in c.On,
+	// which runs kernels of c's processor. If c.Over is true, it may overwrite the input that
+	// its Memory names; with ByResult the result then lies in that input's memory. It changes
+	// nothing but its state of c.Run.
+	Compute(c *Call) error
+}
 
-	// Place returns the op's GPU form. It may allocate on p's device. Its kernels
-	// change nothing but the op's state of p.Run.
-	Place(p *Placement) (Kernel, error)
+// placer is an op that needs more on a device than its inputs, such as parts of the batch.
+type placer interface {
+	// Place is called once for each run on a device.
+	Place(r *Run) error
 }
 
 // Memory describes how an op uses memory. A plan relies on it: a wrong
@@ -48,13 +50,13 @@ type Location uint8
 const (
 	unknown Location = iota // not a plan.Op
 
-	// InBuffer: in the buffer that Compute or the kernel is given. Other values
-	// may use that buffer after the result's last reader.
+	// InBuffer: in the memory that Call gives. Other values may use it after the
+	// result's last reader.
 	InBuffer
-	// InBufferKept: in that buffer, and still valid after the run. No other value
-	// uses the buffer.
+	// InBufferKept: in that memory, and still valid after the run. No other value
+	// uses it.
 	InBufferKept
-	// Elsewhere: in memory that is neither an input's nor a buffer's, such as a
+	// Elsewhere: in memory that is neither an input's nor the Call's, such as a
 	// new scalar.
 	Elsewhere
 )

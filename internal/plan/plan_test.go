@@ -237,37 +237,34 @@ func TestKeptValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			v, err := plan.NewCPURun(p, m.Grads, nil).Compute()
+			e, err := plan.NewExecutor(p, plan.ExecutorOptions{Gradients: plan.Floats{Data: m.Grads}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := v.Data().([]float32); !slices.Equal(got, []float32{1, -2, 3, -4}) {
+			if err := e.Compute(); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := e.Result(0).Append(nil); err != nil || !slices.Equal(got, []float32{1, -2, 3, -4}) {
 				t.Errorf("%s: %v, want 1 -2 3 -4", name, got)
 			}
 		}
 	}
 }
 
-// stating is an op with a given Memory. It returns its input if it may overwrite it.
+// stating is an op with a given Memory. Its result is its input.
 type stating struct {
 	alias
 	memory plan.Memory
-	result G.Value // of the last run
+	result []float32 // of the last run
 }
 
 func (s *stating) Memory(*plan.Plan) plan.Memory { return s.memory }
 
-func (s *stating) Compute(_ *plan.Run, out *plan.Buffer, in ...G.Value) (G.Value, error) {
-	s.result = in[0]
-	if !out.Over {
-		value, data := out.Matrix(2, 2)
-		copy(data, in[0].Data().([]float32))
-		s.result = value
-	}
-	return s.result, nil
+func (s *stating) Compute(c *plan.Call) error {
+	x, to := c.Matrix(0), c.OutMatrix(2, 2)
+	s.result = to.Data
+	return c.On(nil, func() { copy(to.Data, x.Data) })
 }
-
-func (*stating) Place(*plan.Placement) (plan.Kernel, error) { return nil, nil }
 
 // A result that outlives the run stays as it was, also in its input's memory.
 func TestKeptInPlace(t *testing.T) {
@@ -281,7 +278,7 @@ func TestKeptInPlace(t *testing.T) {
 	if _, err := plan.Value(z); err != nil {
 		t.Fatal(err)
 	}
-	if got := op.result.Data().([]float32); !slices.Equal(got, []float32{2, -4, 6, -8}) {
+	if got := op.result; !slices.Equal(got, []float32{2, -4, 6, -8}) {
 		t.Errorf("after the run the result is %v, want 2 -4 6 -8", got)
 	}
 }

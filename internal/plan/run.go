@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"errors"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/internal/device"
 )
 
 // Run is one use of a plan. It owns everything that changes while the ops compute: the
@@ -12,19 +15,93 @@ import (
 // work side by side, each on one goroutine at a time, if each reads a batch of its own:
 // see Use. Parameters are read-only in a run.
 //
-//	cpu, CPURun, Placement ── Run ── state of each op, by StateOf
-//	                           │
-//	                          Plan ── readers of each value: an op's decisions
+//	Executor ── Run ── state of each op, by StateOf
+//	             │
+//	            Plan ── readers of each value: an op's decisions
 //
 // An op asks the plan what it must do, such as whether a gradient is wanted, when it makes
 // its state for a run. It sets no field of another op.
 type Run struct {
 	*Plan
+	Device *device.Device // nil: the CPU
 	states map[any]any
 	own    map[any]any // see Use
+
+	// On a device:
+	upload   *device.Uploader
+	sends    []func(*device.Uploader) error // see AddInput
+	resident []residentRows                 // state of ops that stays on the device
+	buffers  []*device.Buffer
+	status   device.Pointer
 }
 
-// NewRun returns a run of p without state.
+// residentRows is state of an op that stays on the device from run to run.
+type residentRows interface {
+	// Begin is called before each run of r.
+	Begin(r *Run)
+	// Pull waits and brings the host's copy up to date.
+	Pull() error
+	// Release ends r's use of the state.
+	Release(r *Run) error
+}
+
+// Status returns the address of an int64 on the device, or 0. When that number is not 0, an
+// earlier step was not finite, and ops must leave their state unchanged.
+func (r *Run) Status() device.Pointer { return r.status }
+
+// Uploader returns the uploader of the batches.
+func (r *Run) Uploader() *device.Uploader { return r.upload }
+
+// AddInput makes each run on the device call send, which adds a part of the batch to the upload.
+func (r *Run) AddInput(send func(*device.Uploader) error) { r.sends = append(r.sends, send) }
+
+// AddResident makes r tell rows of each run, of Pull and of Close.
+func (r *Run) AddResident(rows residentRows) { r.resident = append(r.resident, rows) }
+
+// newBuffer returns an empty buffer on the device, which release frees.
+func (r *Run) newBuffer() *device.Buffer {
+	b := r.Device.NewBuffer()
+	r.buffers = append(r.buffers, b)
+	return b
+}
+
+// send sends the batch to the device.
+func (r *Run) send() error {
+	for _, add := range r.sends {
+		if err := add(r.upload); err != nil {
+			return err
+		}
+	}
+	return r.upload.Send()
+}
+
+// pull waits and copies the ops' state to the host.
+func (r *Run) pull() error {
+	for _, rows := range r.resident {
+		if err := rows.Pull(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release frees the memory on the device.
+func (r *Run) release() error {
+	var errs []error
+	for _, rows := range r.resident {
+		errs = append(errs, rows.Release(r))
+	}
+	if r.upload != nil {
+		errs = append(errs, r.upload.Close())
+	}
+	for _, b := range r.buffers {
+		errs = append(errs, b.Free())
+	}
+	r.resident, r.upload, r.buffers = nil, nil, nil
+	return errors.Join(errs...)
+}
+
+// NewRun returns a run of p on the CPU, without state.
 func NewRun(p *Plan) *Run { return &Run{Plan: p, states: make(map[any]any), own: make(map[any]any)} }
 
 // StateOf returns r's state of type T under key. The first call makes it, and calls start

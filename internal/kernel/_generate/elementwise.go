@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -168,7 +166,7 @@ func adam(v vectors) {
 // columnSums generates sums over the rows of x, in float64, for some columns. Rows are
 // stride elements apart, and each is multiplied by its scale.
 func columnSums(v vectors, columns int) {
-	function(fmt.Sprintf("columnSums%d%s", columns, v.suffix), "func(dst, x *float32, stride int, scale *float32, scaleStep int, rows int)")
+	function("columnSums"+form(columns)+v.suffix, "func(dst, x *float32, stride int, scale *float32, scaleStep int, rows int)")
 	dst, x, stride, scale, step, rows := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("stride"), GP64()), Load(Param("scale"), GP64()), Load(Param("scaleStep"), GP64()), Load(Param("rows"), GP64())
 	SHLQ(U8(2), stride)
 	doubles := v.lanes / 2

@@ -12,6 +12,11 @@ import (
 
 var part = flag.String("part", "kernel", "the package to generate: kernel or blas")
 
+var (
+	levels = flag.String("levels", "", "the file of functions that choose a level; empty for none")
+	none   = flag.String("none", "", "the file for processors without assembly, beside levels")
+)
+
 func main() {
 	flag.Parse()
 	build.ConstraintExpr("!noasm")
@@ -63,4 +68,15 @@ func main() {
 		headSum(v)
 	}
 	build.Generate()
+	if *levels != "" {
+		writeLevels(flag.Lookup("stubs").Value.String(), *levels, *none)
+	}
+}
+
+// form names the two forms of a function that takes some columns at a time.
+func form(columns int) string {
+	if columns > 8 {
+		return "Wide"
+	}
+	return "Narrow"
 }

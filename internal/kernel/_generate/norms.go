@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -73,7 +71,7 @@ func (v vectors) storeDoubles(dst reg.Register, acc []reg.VecVirtual) {
 
 // columnTotals generates float64 sums over the rows of x.
 func columnTotals(v vectors, columns int) {
-	function(fmt.Sprintf("columnTotals%d%s", columns, v.suffix), "func(dst *float64, x *float32, stride int, rows int)")
+	function("columnTotals"+form(columns)+v.suffix, "func(dst *float64, x *float32, stride int, rows int)")
 	dst, x, stride, rows := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("stride"), GP64()), Load(Param("rows"), GP64())
 	acc := v.zeros(columns / v.doubles())
 	v.overRows(columns, stride, rows, []reg.Register{x}, func(t, o int) {
@@ -87,7 +85,7 @@ func columnTotals(v vectors, columns int) {
 
 // columnSquares generates float64 sums of (x − center)² over the rows of x.
 func columnSquares(v vectors, columns int) {
-	function(fmt.Sprintf("columnSquares%d%s", columns, v.suffix), "func(dst *float64, x *float32, center *float64, stride int, rows int)")
+	function("columnSquares"+form(columns)+v.suffix, "func(dst *float64, x *float32, center *float64, stride int, rows int)")
 	dst, x, center := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("center"), GP64())
 	stride, rows := Load(Param("stride"), GP64()), Load(Param("rows"), GP64())
 	acc := v.zeros(columns / v.doubles())
@@ -104,7 +102,7 @@ func columnSquares(v vectors, columns int) {
 
 // columnProducts generates float64 sums over rows of the float32 products a·b.
 func columnProducts(v vectors, columns int) {
-	function(fmt.Sprintf("columnProducts%d%s", columns, v.suffix), "func(dst *float64, a, b *float32, stride int, rows int)")
+	function("columnProducts"+form(columns)+v.suffix, "func(dst *float64, a, b *float32, stride int, rows int)")
 	dst, a, b := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64())
 	stride, rows := Load(Param("stride"), GP64()), Load(Param("rows"), GP64())
 	acc := v.zeros(columns / v.doubles())
@@ -122,7 +120,7 @@ func columnProducts(v vectors, columns int) {
 
 // columnDots generates float64 sums over rows of g, and of g·x.
 func columnDots(v vectors, columns int) {
-	function(fmt.Sprintf("columnDots%d%s", columns, v.suffix), "func(sums, dots *float64, grad, x *float32, stride int, rows int)")
+	function("columnDots"+form(columns)+v.suffix, "func(sums, dots *float64, grad, x *float32, stride int, rows int)")
 	sums, dots, g, x := Load(Param("sums"), GP64()), Load(Param("dots"), GP64()), Load(Param("grad"), GP64()), Load(Param("x"), GP64())
 	stride, rows := Load(Param("stride"), GP64()), Load(Param("rows"), GP64())
 	total, along := v.zeros(columns/v.doubles()), v.zeros(columns/v.doubles())

@@ -1,5 +1,3 @@
-//go:build amd64 && !noasm
-
 package kernel
 
 import (
@@ -10,9 +8,11 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/simd"
 )
 
-//go:generate sh -c "cd _generate && go run . -out ../kernel_amd64.s -stubs ../kernel_amd64.go -pkg kernel"
+//go:generate sh -c "cd _generate && go run . -out ../kernel_amd64.s -stubs ../kernel_amd64.go -pkg kernel -levels ../levels.go -none ../kernel_none.go"
 
-// level is which assembly runs. Only tests change it.
+// level is which assembly runs. Only tests change it. The generator writes, for each pair of
+// functions of the two levels, one with the suffix SIMD that calls the right one. The loops over
+// heads call theirs themselves: a call is a part of their time.
 var level = simd.Available()
 
 // lanes is how many elements most flat assembly loops need a multiple of.
@@ -27,11 +27,21 @@ func whole(n, group int) int {
 	return n / group * group
 }
 
-func prefetch(x unsafe.Pointer, size uintptr, _ int, ids []int32) {
-	prefetchAt((*byte)(x), int(size), &ids[0], len(ids))
+func prefetch(x unsafe.Pointer, size uintptr, n int, ids []int32) {
+	if level == simd.Portable {
+		touch(x, size, n, ids)
+	} else {
+		prefetchAt((*byte)(x), int(size), &ids[0], len(ids))
+	}
 }
 
-func prefetchSlice(x unsafe.Pointer, bytes uintptr) { prefetchLines((*byte)(x), int(bytes)) }
+func prefetchSlice(x unsafe.Pointer, bytes uintptr) {
+	if level == simd.Portable {
+		touchSlice(x, bytes)
+	} else {
+		prefetchLines((*byte)(x), int(bytes))
+	}
+}
 
 // one stands for the values of a matrix without values, and for absent scales.
 var one = [1]float32{1}
@@ -59,22 +69,14 @@ func spmmEntries(dst []float32, a *graph.CSR, from, to []int64, add bool, ids []
 	far := xRows*width > farValues && width >= farWidth
 	var ok bool
 	switch {
-	case ids == nil && far && level == simd.AVX512:
-		ok = spmmFarAVX512(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
-	case ids == nil && far && level == simd.AVX2:
-		ok = spmmFarAVX2(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
-	case ids == nil && level == simd.AVX512:
-		ok = spmmAVX512(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
+	case ids == nil && far:
+		ok = spmmFarSIMD(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
 	case ids == nil:
-		ok = spmmAVX2(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
-	case far && level == simd.AVX512:
-		ok = spmmGatherFarAVX512(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
+		ok = spmmSIMD(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
 	case far:
-		ok = spmmGatherFarAVX2(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
-	case level == simd.AVX512:
-		ok = spmmGatherAVX512(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
+		ok = spmmGatherFarSIMD(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
 	default:
-		ok = spmmGatherAVX2(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
+		ok = spmmGatherSIMD(&y[0], &from[0], &to[0], more, rows, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
 	}
 	if !ok {
 		panic(fmt.Sprintf("kernel: SpMM: among %d rows of the %d×%d matrix an offset or a column is outside it", rows, a.Rows, a.Cols))
@@ -121,24 +123,15 @@ func activateGroups(act Activation, dst, slope, z []float32, groups int, thresho
 		s = &slope[0]
 	}
 	k0, k1 := uint32(key), uint32(key>>32)
-	wide := level == simd.AVX512
-	switch {
-	case act == ELU && wide:
-		activateELUAVX512(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
-	case act == ELU:
-		activateELUAVX2(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
-	case act == ReLU && wide:
-		activateReLUAVX512(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
-	case act == ReLU:
-		activateReLUAVX2(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
-	case act == GELU && wide:
-		activateGELUAVX512(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
-	case act == GELU:
-		activateGELUAVX2(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
-	case wide:
-		activateIdentityAVX512(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
+	switch act {
+	case ELU:
+		activateELUSIMD(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
+	case ReLU:
+		activateReLUSIMD(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
+	case GELU:
+		activateGELUSIMD(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
 	default:
-		activateIdentityAVX2(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
+		activateIdentitySIMD(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
 	}
 }
 
@@ -146,25 +139,18 @@ func activateGroups(act Activation, dst, slope, z []float32, groups int, thresho
 // largest entry and the sum of e^(z−top).
 func softmaxRow(p, z []float32) (top, total float32) {
 	p = p[:len(z)]
-	switch level {
-	case simd.AVX512:
-		return softmaxRowAVX512(&p[0], &z[0], len(z))
-	case simd.AVX2:
-		return softmaxRowAVX2(&p[0], &z[0], len(z))
+	if level == simd.Portable {
+		return softmaxRowGo(p, z)
 	}
-	return softmaxRowGo(p, z)
+	return softmaxRowSIMD(&p[0], &z[0], len(z))
 }
 
 // expAbs sets dst = e^−|x| over the length of x.
 func expAbs(dst, x []float32) {
 	dst = dst[:len(x)]
 	n := whole(len(x), lanes)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		expAbsAVX512(&dst[0], &x[0], n)
-	default:
-		expAbsAVX2(&dst[0], &x[0], n)
+	if n > 0 {
+		expAbsSIMD(&dst[0], &x[0], n)
 	}
 	expAbsGo(dst[n:], x[n:])
 }
@@ -174,12 +160,8 @@ func expAbs(dst, x []float32) {
 func bceGradient(dst, x, t []float32, share float32) {
 	dst, t = dst[:len(x)], t[:len(x)]
 	n := whole(len(x), lanes)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		bceGradientAVX512(&dst[0], &x[0], &t[0], n, share)
-	default:
-		bceGradientAVX2(&dst[0], &x[0], &t[0], n, share)
+	if n > 0 {
+		bceGradientSIMD(&dst[0], &x[0], &t[0], n, share)
 	}
 	bceGradientGo(dst[n:], x[n:], t[n:], share)
 }
@@ -188,12 +170,8 @@ func bceGradient(dst, x, t []float32, share float32) {
 func multiply(dst, a, b []float32) {
 	dst, b = dst[:len(a)], b[:len(a)]
 	n := whole(len(a), lanes)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		multiplyAVX512(&dst[0], &a[0], &b[0], n)
-	default:
-		multiplyAVX2(&dst[0], &a[0], &b[0], n)
+	if n > 0 {
+		multiplySIMD(&dst[0], &a[0], &b[0], n)
 	}
 	multiplyGo(dst[n:], a[n:], b[n:])
 }
@@ -202,14 +180,10 @@ func multiply(dst, a, b []float32) {
 func timesZero(x []float32) float32 {
 	n := whole(len(x), 64)
 	var sums [16]float32
-	switch {
-	case n == 0:
+	if n == 0 {
 		return timesZeroGo(x)
-	case level == simd.AVX512:
-		timesZeroAVX512(&sums[0], &x[0], n)
-	default:
-		timesZeroAVX2(&sums[0], &x[0], n)
 	}
+	timesZeroSIMD(&sums[0], &x[0], n)
 	return timesZeroGo(sums[:]) + timesZeroGo(x[n:])
 }
 
@@ -217,12 +191,8 @@ func timesZero(x []float32) float32 {
 func scaleTo(dst []float32, alpha float32, x []float32) {
 	dst = dst[:len(x)]
 	n := whole(len(x), lanes)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		scaleToAVX512(&dst[0], alpha, &x[0], n)
-	default:
-		scaleToAVX2(&dst[0], alpha, &x[0], n)
+	if n > 0 {
+		scaleToSIMD(&dst[0], alpha, &x[0], n)
 	}
 	scaleToGo(dst[n:], alpha, x[n:])
 }
@@ -231,12 +201,8 @@ func scaleTo(dst []float32, alpha float32, x []float32) {
 func widen(dst []float32, src []uint16) {
 	dst = dst[:len(src)]
 	n := whole(len(src), lanes)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		widenAVX512(&dst[0], &src[0], n)
-	default:
-		widenAVX2(&dst[0], &src[0], n)
+	if n > 0 {
+		widenSIMD(&dst[0], &src[0], n)
 	}
 	widenGo(dst[n:], src[n:])
 }
@@ -245,40 +211,38 @@ func widen(dst []float32, src []uint16) {
 func (s *adamStep) update(p, g, m, v []float32) {
 	g, m, v = g[:len(p)], m[:len(p)], v[:len(p)]
 	n := whole(len(p), lanes)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		adamAVX512(&p[0], &g[0], &m[0], &v[0], n, &s.beta1)
-	default:
-		adamAVX2(&p[0], &g[0], &m[0], &v[0], n, &s.beta1)
+	if n > 0 {
+		adamSIMD(&p[0], &g[0], &m[0], &v[0], n, &s.beta1)
 	}
 	s.updateGo(p[n:], g[n:], m[n:], v[n:])
+}
+
+// columns returns 0, how many of n columns the assembly takes, and the columns of its wide form,
+// of which AVX2 has avx2.
+func columns(n, rows, avx2 int) (first, last, wide int) {
+	switch {
+	case level == simd.Portable || rows == 0:
+		return 0, 0, avx2
+	case level == simd.AVX512:
+		return 0, n, 64
+	}
+	return 0, n, avx2
 }
 
 // columnSums sums columns j0 to end, at most columnTile. The scales of two rows are stride
 // elements apart.
 func columnSums(dst, x, scale []float32, stride, rows, width, j0, end int) {
+	_, n, wide := columns(end, rows, 32)
+	s, step := &one[0], 0
+	if scale != nil && rows > 0 {
+		s, step = &scale[0], 4*stride
+	}
 	j := j0
-	if level != simd.Portable && rows > 0 {
-		s, step := &one[0], 0
-		if scale != nil {
-			s, step = &scale[0], 4*stride
-		}
-		if level == simd.AVX512 {
-			for ; j+64 <= end; j += 64 {
-				columnSums64AVX512(&dst[j], &x[j], width, s, step, rows)
-			}
-			for ; j+8 <= end; j += 8 {
-				columnSums8AVX512(&dst[j], &x[j], width, s, step, rows)
-			}
-		} else {
-			for ; j+32 <= end; j += 32 {
-				columnSums32AVX2(&dst[j], &x[j], width, s, step, rows)
-			}
-			for ; j+8 <= end; j += 8 {
-				columnSums8AVX2(&dst[j], &x[j], width, s, step, rows)
-			}
-		}
+	for ; j+wide <= n; j += wide {
+		columnSumsWideSIMD(&dst[j], &x[j], width, s, step, rows)
+	}
+	for ; j+8 <= n; j += 8 {
+		columnSumsNarrowSIMD(&dst[j], &x[j], width, s, step, rows)
 	}
 	columnSumsGo(dst, x, scale, stride, rows, width, j, end)
 }
@@ -333,75 +297,44 @@ func headStep(x, whole []float32, width int) int {
 // squareRoot sets the elements of x to their square roots.
 func squareRoot(x []float64) {
 	n := whole(len(x), 8)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		squareRootAVX512(&x[0], n)
-	default:
-		squareRootAVX2(&x[0], n)
+	if n > 0 {
+		squareRootSIMD(&x[0], n)
 	}
 	squareRootGo(x[n:])
 }
 
 // columnTotals sets dst[j] to the sum of column j of x, for len(dst) columns.
 func columnTotals(dst []float64, x []float32, rows, width int) {
-	j := 0
-	if rows > 0 && level == simd.AVX512 {
-		for ; j+64 <= len(dst); j += 64 {
-			columnTotals64AVX512(&dst[j], &x[j], width, rows)
-		}
-		for ; j+8 <= len(dst); j += 8 {
-			columnTotals8AVX512(&dst[j], &x[j], width, rows)
-		}
-	} else if rows > 0 && level == simd.AVX2 {
-		for ; j+16 <= len(dst); j += 16 {
-			columnTotals16AVX2(&dst[j], &x[j], width, rows)
-		}
-		for ; j+8 <= len(dst); j += 8 {
-			columnTotals8AVX2(&dst[j], &x[j], width, rows)
-		}
+	j, n, wide := columns(len(dst), rows, 16)
+	for ; j+wide <= n; j += wide {
+		columnTotalsWideSIMD(&dst[j], &x[j], width, rows)
+	}
+	for ; j+8 <= n; j += 8 {
+		columnTotalsNarrowSIMD(&dst[j], &x[j], width, rows)
 	}
 	columnTotalsGo(dst, x, rows, width, j)
 }
 
 // columnSquares sets dst[j] to the sum of (x − center[j])² over column j of x.
 func columnSquares(dst []float64, x []float32, center []float64, rows, width int) {
-	j := 0
-	if rows > 0 && level == simd.AVX512 {
-		for ; j+64 <= len(dst); j += 64 {
-			columnSquares64AVX512(&dst[j], &x[j], &center[j], width, rows)
-		}
-		for ; j+8 <= len(dst); j += 8 {
-			columnSquares8AVX512(&dst[j], &x[j], &center[j], width, rows)
-		}
-	} else if rows > 0 && level == simd.AVX2 {
-		for ; j+16 <= len(dst); j += 16 {
-			columnSquares16AVX2(&dst[j], &x[j], &center[j], width, rows)
-		}
-		for ; j+8 <= len(dst); j += 8 {
-			columnSquares8AVX2(&dst[j], &x[j], &center[j], width, rows)
-		}
+	j, n, wide := columns(len(dst), rows, 16)
+	for ; j+wide <= n; j += wide {
+		columnSquaresWideSIMD(&dst[j], &x[j], &center[j], width, rows)
+	}
+	for ; j+8 <= n; j += 8 {
+		columnSquaresNarrowSIMD(&dst[j], &x[j], &center[j], width, rows)
 	}
 	columnSquaresGo(dst, x, center, rows, width, j)
 }
 
 // columnProducts sets dst[j] to the sum of the float32 products of column j of a and b.
 func columnProducts(dst []float64, a, b []float32, rows, width int) {
-	j := 0
-	if rows > 0 && level == simd.AVX512 {
-		for ; j+64 <= len(dst); j += 64 {
-			columnProducts64AVX512(&dst[j], &a[j], &b[j], width, rows)
-		}
-		for ; j+8 <= len(dst); j += 8 {
-			columnProducts8AVX512(&dst[j], &a[j], &b[j], width, rows)
-		}
-	} else if rows > 0 && level == simd.AVX2 {
-		for ; j+16 <= len(dst); j += 16 {
-			columnProducts16AVX2(&dst[j], &a[j], &b[j], width, rows)
-		}
-		for ; j+8 <= len(dst); j += 8 {
-			columnProducts8AVX2(&dst[j], &a[j], &b[j], width, rows)
-		}
+	j, n, wide := columns(len(dst), rows, 16)
+	for ; j+wide <= n; j += wide {
+		columnProductsWideSIMD(&dst[j], &a[j], &b[j], width, rows)
+	}
+	for ; j+8 <= n; j += 8 {
+		columnProductsNarrowSIMD(&dst[j], &a[j], &b[j], width, rows)
 	}
 	columnProductsGo(dst, a, b, rows, width, j)
 }
@@ -409,21 +342,12 @@ func columnProducts(dst []float64, a, b []float32, rows, width int) {
 // columnDots sets sums[j] to the sum of column j of g, and dots[j] to its product with
 // column j of x.
 func columnDots(sums, dots []float64, g, x []float32, rows, width int) {
-	j := 0
-	if rows > 0 && level == simd.AVX512 {
-		for ; j+64 <= len(sums); j += 64 {
-			columnDots64AVX512(&sums[j], &dots[j], &g[j], &x[j], width, rows)
-		}
-		for ; j+8 <= len(sums); j += 8 {
-			columnDots8AVX512(&sums[j], &dots[j], &g[j], &x[j], width, rows)
-		}
-	} else if rows > 0 && level == simd.AVX2 {
-		for ; j+16 <= len(sums); j += 16 {
-			columnDots16AVX2(&sums[j], &dots[j], &g[j], &x[j], width, rows)
-		}
-		for ; j+8 <= len(sums); j += 8 {
-			columnDots8AVX2(&sums[j], &dots[j], &g[j], &x[j], width, rows)
-		}
+	j, n, wide := columns(len(sums), rows, 16)
+	for ; j+wide <= n; j += wide {
+		columnDotsWideSIMD(&sums[j], &dots[j], &g[j], &x[j], width, rows)
+	}
+	for ; j+8 <= n; j += 8 {
+		columnDotsNarrowSIMD(&sums[j], &dots[j], &g[j], &x[j], width, rows)
 	}
 	columnDotsGo(sums, dots, g, x, rows, width, j)
 }
@@ -433,12 +357,8 @@ func columnDots(sums, dots []float64, g, x []float32, rows, width int) {
 func normalizeRow(y, kept, x, gain, shift []float32, mean, factor float64) {
 	y, kept, gain, shift = y[:len(x)], kept[:len(x)], gain[:len(x)], shift[:len(x)]
 	n := whole(len(x), 8)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		normalizeRowAVX512(&y[0], &kept[0], &x[0], &gain[0], &shift[0], mean, factor, n)
-	default:
-		normalizeRowAVX2(&y[0], &kept[0], &x[0], &gain[0], &shift[0], mean, factor, n)
+	if n > 0 {
+		normalizeRowSIMD(&y[0], &kept[0], &x[0], &gain[0], &shift[0], mean, factor, n)
 	}
 	normalizeRowGo(y, kept, x, gain, shift, mean, factor, n)
 }
@@ -448,12 +368,8 @@ func normalizeColumns(y, kept, x, gain, shift []float32, mean, factor []float64)
 	y, kept, gain, shift = y[:len(x)], kept[:len(x)], gain[:len(x)], shift[:len(x)]
 	mean, factor = mean[:len(x)], factor[:len(x)]
 	n := whole(len(x), 8)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		normalizeColumnsAVX512(&y[0], &kept[0], &x[0], &gain[0], &shift[0], &mean[0], &factor[0], n)
-	default:
-		normalizeColumnsAVX2(&y[0], &kept[0], &x[0], &gain[0], &shift[0], &mean[0], &factor[0], n)
+	if n > 0 {
+		normalizeColumnsSIMD(&y[0], &kept[0], &x[0], &gain[0], &shift[0], &mean[0], &factor[0], n)
 	}
 	normalizeColumnsGo(y, kept, x, gain, shift, mean, factor, n)
 }
@@ -463,12 +379,8 @@ func batchNormBack(d, g, x []float32, factor, mean, dot []float64, rows float64)
 	d, x = d[:len(g)], x[:len(g)]
 	factor, mean, dot = factor[:len(g)], mean[:len(g)], dot[:len(g)]
 	n := whole(len(g), 8)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		batchNormBackAVX512(&d[0], &g[0], &x[0], &factor[0], &mean[0], &dot[0], rows, n)
-	default:
-		batchNormBackAVX2(&d[0], &g[0], &x[0], &factor[0], &mean[0], &dot[0], rows, n)
+	if n > 0 {
+		batchNormBackSIMD(&d[0], &g[0], &x[0], &factor[0], &mean[0], &dot[0], rows, n)
 	}
 	batchNormBackGo(d, g, x, factor, mean, dot, rows, n)
 }
@@ -477,12 +389,8 @@ func batchNormBack(d, g, x []float32, factor, mean, dot []float64, rows float64)
 func layerNormBack(d, g, x, gain []float32, inverse, sum, along float64) {
 	d, x, gain = d[:len(g)], x[:len(g)], gain[:len(g)]
 	n := whole(len(g), 8)
-	switch {
-	case n == 0:
-	case level == simd.AVX512:
-		layerNormBackAVX512(&d[0], &g[0], &x[0], &gain[0], inverse, sum, along, n)
-	default:
-		layerNormBackAVX2(&d[0], &g[0], &x[0], &gain[0], inverse, sum, along, n)
+	if n > 0 {
+		layerNormBackSIMD(&d[0], &g[0], &x[0], &gain[0], inverse, sum, along, n)
 	}
 	layerNormBackGo(d, g, x, gain, inverse, sum, along, n)
 }

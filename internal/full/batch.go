@@ -1,0 +1,125 @@
+package full
+
+import (
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+	"github.com/gcn-layerwise/gcn/ops"
+)
+
+// scratch names memory on a device: of a level, with the number of a value.
+type scratch struct {
+	what  string
+	level int
+	k     int
+}
+
+// upload writes numbers to the device.
+func upload(d *device.Device, what string, numbers []int32) (device.Pointer, error) {
+	at, err := d.Scratch(scratch{what, 0, 0}).Bytes(4 * int64(max(len(numbers), 1)))
+	if err != nil {
+		return 0, err
+	}
+	return at, device.Write(d, at, numbers)
+}
+
+// rowsOf returns the rows of P of level l. On a device P is there whole.
+func (p *pass) rowsOf(l int) (rows ops.RowsOf, err error) {
+	d, need := p.Device, &p.need[l]
+	if rows.P = p.P; d == nil {
+		return rows, nil
+	}
+	if rows.Laplacian, err = d.Laplacian(p.P); err != nil {
+		return rows, err
+	}
+	if rows.Nodes, err = upload(d, "nodes", need.nodes); err == nil && p.levels[l].Reads && p.need[l-1].place != nil {
+		rows.Local, err = upload(d, "place", p.need[l-1].place[:p.P.Nodes()])
+	}
+	return rows, err
+}
+
+// setRows sets the slots, the labels and the data of the rows lo to hi−1 of level l.
+func (p *pass) setRows(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
+	nodes := p.need[l].nodes[lo:hi]
+	if on.Nodes != 0 {
+		on.Nodes = device.Floats(on.Nodes, lo)
+	}
+	if r.above != nil { // they are its input nodes
+		r.rows.Src = nodes
+		r.above.SetFull(p.P, &r.rows, nil)
+	}
+	if r.targets != nil {
+		if err := p.setLabels(r, nodes); err != nil {
+			return err
+		}
+	}
+	if l > 0 {
+		if err := p.setBelow(r, l, lo, hi, on); err != nil {
+			return err
+		}
+	}
+	for k := range p.data[l] {
+		s := &p.data[l][k]
+		m := plan.Matrix{Rows: hi - lo, Cols: s.X.Cols}
+		var err error
+		if p.Device == nil {
+			m.Data, err = s.rows(p.P, &r.data[k], nodes, lo)
+		} else {
+			m.At, err = s.onDevice(p.Device, k, nodes, on)
+		}
+		if err != nil {
+			return err
+		}
+		r.Give(s.node, m)
+	}
+	return nil
+}
+
+// setBelow makes the rows lo to hi−1 of level l the output rows of the slot below: with a block's
+// entries, or, in their place, rows of P.
+func (p *pass) setBelow(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
+	level, need, below := p.levels[l], &p.need[l], &p.need[l-1]
+	if level.Reads && (level.Lists || p.Device == nil && (level.Sparse || need.kept != nil)) {
+		b := need.block(p.P, &r.block, below, lo, hi)
+		b.RowSums = need.rowSums(p.P, lo, hi)
+		r.below.SetFull(p.P, &b.Block, b.own)
+		return nil
+	}
+	b := &r.block
+	b.own, b.Block = b.own[:0], graph.Block{Dst: need.nodes[lo:hi]}
+	if d := p.Device; d == nil {
+		b.RowSums = need.rowSums(p.P, lo, hi)
+	} else {
+		var err error
+		if on.Sums, err = d.Scratch(scratch{"sums", 0, 0}).Floats(hi - lo); err == nil {
+			err = d.RowSums(on.Sums, on.Laplacian, on.Nodes, 0, hi-lo)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if level.Reads {
+		b.Src, on.Place = below.nodes, below.place
+		for _, v := range b.Dst {
+			b.own = append(b.own, below.local(v))
+		}
+	}
+	r.below.SetRowsOf(&b.Block, b.own, on)
+	return nil
+}
+
+// onDevice returns the rows of nodes, as rows does, on the device. They are data k of a level.
+func (s *supply) onDevice(d *device.Device, k int, nodes []int32, on ops.RowsOf) (device.Pointer, error) {
+	x, err := d.Features(s.X)
+	if err != nil || !s.Propagated && consecutive(nodes) {
+		return device.Floats(x, int(nodes[0])*s.X.Cols), err
+	}
+	at, err := d.Scratch(scratch{"data", 0, k}).Floats(len(nodes) * s.X.Cols)
+	switch {
+	case err != nil:
+		return 0, err
+	case s.Propagated:
+		return at, d.Propagate(at, on.Laplacian, on.Nodes, 0, len(nodes), x, 0, s.X.Cols)
+	}
+	return at, d.Gather(at, x, on.Nodes, len(nodes), s.X.Cols)
+}

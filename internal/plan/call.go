@@ -1,0 +1,229 @@
+package plan
+
+import (
+	"fmt"
+	"unsafe"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/internal/device"
+)
+
+// Floats are float32 numbers on the processor of a run.
+type Floats struct {
+	Data []float32      // on the CPU
+	At   device.Pointer // on a device
+}
+
+// Matrix is a row-major matrix on the processor of a run.
+type Matrix struct {
+	Rows, Cols int
+	Floats
+}
+
+// Scratch is memory on the processor of a run, such as an op's state. It grows to the largest
+// size requested. On a device, the run frees it.
+type Scratch struct {
+	data   []float32
+	buffer *device.Buffer
+	n      int // numbers of the last value in buffer
+}
+
+func (s *Scratch) floats(r *Run, n int) (Floats, error) {
+	if r.Device != nil {
+		if s.buffer == nil {
+			s.buffer = r.newBuffer()
+		}
+		s.n = n
+		at, err := s.buffer.Floats(max(n, 1))
+		return Floats{At: at}, err
+	}
+	if cap(s.data) < n {
+		s.data = make([]float32, n)
+	}
+	s.data = s.data[:n]
+	return Floats{Data: s.data}, nil
+}
+
+// Call is one computation of an op: its inputs, its result and its run. After the first error
+// all methods do nothing, and On returns that error.
+type Call struct {
+	*Run
+	Over bool // the op may overwrite the input that its Memory names
+
+	in      []*Array
+	result  Array
+	inPlace *Array          // the input whose memory the result takes; nil: none
+	fixed   Floats          // the place of the result if it is large enough, such as a gradient's
+	memory  *Scratch        // the place of other results
+	scalar  *device.Pointer // the place of a scalar result of this run; nil or 0: as any other
+	host    []G.Value       // the inputs of a plain op
+	err     error
+}
+
+// Inputs returns the number of inputs.
+func (c *Call) Inputs() int { return len(c.in) }
+
+// Matrix returns input k, a matrix.
+func (c *Call) Matrix(k int) Matrix {
+	f := c.input(k, "a matrix", func(a *Array) bool { return len(a.sizes) == 2 })
+	if c.err != nil {
+		return Matrix{}
+	}
+	return Matrix{c.in[k].sizes[0], c.in[k].sizes[1], f}
+}
+
+// Vector returns input k, a vector of n numbers.
+func (c *Call) Vector(k, n int) Floats {
+	return c.input(k, "a vector of the width", func(a *Array) bool { return len(a.sizes) == 1 && a.sizes[0] == n })
+}
+
+// Scalar returns input k, one number.
+func (c *Call) Scalar(k int) Floats {
+	return c.input(k, "a scalar", func(a *Array) bool { return a.Elements() == 1 })
+}
+
+func (c *Call) input(k int, want string, fits func(*Array) bool) (f Floats) {
+	if c.err != nil {
+		return f
+	}
+	a := c.in[k]
+	switch {
+	case a.absent:
+		c.Fail(fmt.Errorf("input %d is features that were not gathered", k))
+	case !fits(a):
+		c.Sizes("input %d is of shape %v, want %s", k, a.sizes, want)
+	default:
+		f, c.err = a.floats()
+	}
+	return f
+}
+
+// OutMatrix makes the result a matrix. Its elements are not initialised; if it overwrites an
+// input, they are that input's.
+func (c *Call) OutMatrix(rows, cols int) Matrix { return Matrix{rows, cols, c.out(rows, cols)} }
+
+// OutVector makes the result a vector.
+func (c *Call) OutVector(n int) Floats { return c.out(n) }
+
+// OutScalar makes the result one number.
+func (c *Call) OutScalar() Floats {
+	if c.Device != nil {
+		return c.out()
+	}
+	v := G.NewF32(0)
+	c.result.setHost(v)
+	return Floats{Data: unsafe.Slice((*float32)(v), 1)}
+}
+
+// OutAt makes a matrix in memory of the op's state the result.
+func (c *Call) OutAt(m Matrix) {
+	c.result.set(m.Floats, m.Rows, m.Cols)
+}
+
+// OutAbsent sets the sizes of the result, a matrix, and gives it no memory: every reader takes
+// the numbers from elsewhere, as Propagate gathers features by itself.
+func (c *Call) OutAbsent(rows, cols int) {
+	if c.Device == nil {
+		c.out(1, cols) // Gorgonia's own machines need some value
+		return
+	}
+	c.result.set(Floats{}, rows, cols)
+	c.result.absent = true
+}
+
+func (c *Call) out(sizes ...int) (f Floats) {
+	if c.err != nil {
+		return f
+	}
+	n := 1
+	for _, size := range sizes {
+		n *= size
+	}
+	switch {
+	case c.inPlace != nil:
+		f, c.err = c.inPlace.floats()
+	case c.fixed.At != 0:
+		f = c.fixed
+	case c.fixed.Data != nil && cap(c.fixed.Data) >= n:
+		f.Data = c.fixed.Data[:n]
+	case c.scalar != nil && *c.scalar != 0 && len(sizes) == 0:
+		f.At = *c.scalar
+	default:
+		f, c.err = c.memory.floats(c.Run, n)
+	}
+	c.result.set(f, sizes...)
+	return f
+}
+
+// Scratch returns n numbers in the memory of s. They are not initialised.
+func (c *Call) Scratch(s *Scratch, n int) (f Floats) {
+	if c.err == nil {
+		f, c.err = s.floats(c.Run, n)
+	}
+	return f
+}
+
+// Fail makes err the error of c, unless it is nil or there is one.
+func (c *Call) Fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// Sizes fails, and returns the error of c. The error says which sizes do not fit, and wraps
+// ErrShape.
+func (c *Call) Sizes(format string, args ...any) error {
+	c.Fail(fmt.Errorf(format+": %w", append(args, ErrShape)...))
+	return c.err
+}
+
+// On runs the op's kernels on a device, or on the CPU. It returns the first error of c.
+func (c *Call) On(gpu func(d *device.Device) error, cpu func()) error {
+	switch {
+	case c.err != nil:
+		return c.err
+	case c.Device != nil:
+		return gpu(c.Device)
+	}
+	cpu()
+	return c.err
+}
+
+// Do computes op for Gorgonia's own machines, in r, which is on the CPU.
+func (c *Call) Do(r *Run, op Op, in ...G.Value) (G.Value, error) {
+	if c.Run = r; c.memory == nil {
+		c.memory = new(Scratch)
+	}
+	for len(c.in) < len(in) {
+		c.in = append(c.in, new(Array))
+	}
+	for k, v := range in {
+		c.in[k].setHost(v)
+	}
+	c.err = nil
+	if err := op.Compute(c); err != nil {
+		return nil, fmt.Errorf("op %v: %w", op, err)
+	}
+	return c.result.Value()
+}
+
+// plain computes an op that is not of this project, on the host.
+func (c *Call) plain(op G.Op) error {
+	c.host = c.host[:0]
+	for _, a := range c.in {
+		if a.absent {
+			return fmt.Errorf("%v reads features that were not gathered", op)
+		}
+		v, err := a.Value()
+		if err != nil {
+			return err
+		}
+		c.host = append(c.host, v)
+	}
+	v, err := op.Do(c.host...)
+	if err == nil && (len(c.in) > 0 || v != c.result.host) { // a constant is sent once
+		c.result.setHost(v)
+	}
+	return err
+}

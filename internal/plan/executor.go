@@ -1,0 +1,322 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/internal/crash"
+	"github.com/gcn-layerwise/gcn/internal/device"
+)
+
+// Executor runs a plan, op by op: on the CPU in the caller's goroutine, or on a device through
+// Gorgonia's CUDA backend (see machine.go), where a run only queues work. A plain op runs on the
+// host: the host then waits for the op's inputs and sends its result.
+type Executor struct {
+	*Run
+	values    []*Array
+	calls     []Call     // of each step
+	memories  []*Scratch // that results share
+	gradients []Floats   // of each parameter; empty if the plan has none
+
+	parameters Floats // as in ExecutorOptions
+	check      bool   // as in Model
+
+	given   []bool // of the plan's inputs: see Give
+	bound   bool   // on a device, the other inputs have their values
+	machine machine
+	scalar  device.Pointer // place of a scalar output; 0: any
+	failed  error          // the error of an op in this run
+}
+
+// ExecutorOptions are the options of NewExecutor.
+type ExecutorOptions struct {
+	Device *device.Device // nil: the CPU
+
+	// Parameters and Gradients are the places of the parameters and of their gradients, each
+	// flat as in Model. On the CPU the parameters are read from their nodes.
+	Parameters, Gradients Floats
+
+	Status device.Pointer // see Run.Status
+	Check  bool           // as in Model
+	Beside *Executor      // whose memory the executor uses too, on the CPU; the two never run at the same time
+}
+
+// NewExecutor returns an executor of p. Close frees its memory on a device.
+func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
+	e := &Executor{Run: NewRun(p), parameters: o.Parameters, check: o.Check, values: make([]*Array, p.values), calls: make([]Call, len(p.steps)), given: make([]bool, len(p.inputs))}
+	e.Device, e.status = o.Device, o.Status
+	if o.Beside != nil {
+		e.memories = o.Beside.memories
+	}
+	for len(e.memories) < p.memories {
+		e.memories = append(e.memories, new(Scratch))
+	}
+	places := make([]Floats, len(p.Parameters))
+	for k, n := range p.Parameters {
+		size := n.Shape().TotalSize()
+		if places[k] = o.Parameters; o.Parameters.At != 0 {
+			o.Parameters.At = device.Floats(o.Parameters.At, size)
+		}
+		if p.Gradients == nil {
+			continue
+		}
+		if e.gradients = append(e.gradients, o.Gradients); o.Device != nil {
+			o.Gradients.At = device.Floats(o.Gradients.At, size)
+			continue
+		}
+		e.gradients[k].Data, o.Gradients.Data = o.Gradients.Data[:size:size], o.Gradients.Data[size:]
+	}
+	for _, in := range p.inputs {
+		a := &Array{r: e.Run}
+		if in.parameter >= 0 && places[in.parameter].At != 0 {
+			a.set(places[in.parameter], in.node.Shape()...)
+		}
+		e.values[in.at] = a
+	}
+	for k := range p.steps {
+		s, c := &p.steps[k], &e.calls[k]
+		c.Run, c.Over, c.result.r = e.Run, s.over, e.Run
+		if e.values[s.to] = &c.result; s.to == p.output {
+			c.scalar = &e.scalar
+		}
+		for _, at := range s.from {
+			c.in = append(c.in, e.values[at])
+		}
+		if s.inPlace >= 0 {
+			c.inPlace = e.values[s.inPlace]
+		}
+		if len(s.gradients) > 0 {
+			c.fixed = e.gradients[s.gradients[0]]
+		}
+		if c.memory = new(Scratch); s.memory >= 0 {
+			c.memory = e.memories[s.memory]
+		}
+	}
+	if o.Device == nil {
+		return e, nil
+	}
+	if err := e.build(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// Give makes m the value of n, if it is one of the plan's Given, for the next runs.
+func (e *Executor) Give(n *G.Node, m Matrix) {
+	e.give(n, func(a *Array) { a.set(m.Floats, m.Rows, m.Cols) })
+}
+
+// GiveValue is Give for a value on the host.
+func (e *Executor) GiveValue(n *G.Node, v G.Value) {
+	e.give(n, func(a *Array) { a.setHost(v) })
+}
+
+func (e *Executor) give(n *G.Node, set func(*Array)) {
+	for k, in := range e.inputs {
+		if in.node == n {
+			set(e.values[in.at])
+			e.given[k] = true
+		}
+	}
+}
+
+// Into makes the next runs write the output, if k is 0, or value k−1 of the plan's Also to a
+// place, if that is large enough and the op that computes the value can. Otherwise, and without
+// Into, it is in memory of the run.
+func (e *Executor) Into(k int, at Floats) {
+	if step := e.results[k]; step >= 0 {
+		e.calls[step].fixed = at
+	}
+}
+
+// Result returns the output, if k is 0, or value k−1 of the plan's Also, after a run. It is valid
+// until the next one.
+func (e *Executor) Result(k int) *Array {
+	if k == 0 {
+		return e.values[e.output]
+	}
+	return e.values[e.also[k-1]]
+}
+
+// Begin makes the next run on a device read the parameters anew. Later runs do not.
+func (e *Executor) Begin() { e.bound = false }
+
+// Forget drops the values of the last run on the CPU, and what Give and Into were given.
+func (e *Executor) Forget() {
+	for _, a := range e.values {
+		a.forget()
+	}
+	clear(e.given)
+	for _, step := range e.results {
+		if step >= 0 {
+			e.calls[step].fixed = Floats{}
+		}
+	}
+}
+
+// Compute runs all ops over the current batch. On a device it queues them: the slots and targets
+// may be set again when it returns. A panic of an op becomes an error.
+func (e *Executor) Compute() error {
+	for _, r := range e.resident {
+		r.Begin(e.Run)
+	}
+	if err := e.bind(); err != nil {
+		return err
+	}
+	if e.Device != nil {
+		return e.queue()
+	}
+	for k := range e.calls {
+		if err := e.step(k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bind takes the current values of the graph's inputs.
+func (e *Executor) bind() error {
+	for k, in := range e.inputs {
+		a := e.values[in.at]
+		if !e.given[k] && !e.bound && (e.Device == nil || in.parameter < 0) {
+			v := in.node.Value()
+			if v == nil {
+				return fmt.Errorf("input %q of the model has no value", in.node.Name())
+			}
+			a.setHost(v)
+		}
+		if err := e.keepGradients(in.gradients, a); err != nil {
+			return err
+		}
+	}
+	e.bound = e.Device != nil && e.Inference
+	return nil
+}
+
+// step computes step k.
+func (e *Executor) step(k int) (err error) {
+	s, c := &e.steps[k], &e.calls[k]
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("op %v panicked: %v%s", s.node.Op(), p, crash.Place())
+		} else if err != nil {
+			err = fmt.Errorf("op %v: %w", s.node.Op(), err)
+		}
+	}()
+	var before []uint64
+	if e.check && e.Device == nil {
+		before = c.checksums(s)
+	}
+	if c.err = nil; s.op != nil {
+		err = s.op.Compute(c)
+	} else {
+		err = c.plain(s.node.Op())
+	}
+	if err == nil {
+		err = e.keepGradients(s.gradients, &c.result)
+	}
+	if err == nil && e.check {
+		err = e.checkMemory(s, c, before)
+	}
+	return err
+}
+
+// keepGradients copies a to the gradients of the given parameters, unless it lies there. It
+// copies at once, since a user's op may overwrite a later.
+func (e *Executor) keepGradients(parameters []int, a *Array) error {
+	for _, k := range parameters {
+		n, to := e.Parameters[k], e.gradients[k]
+		if want := n.Shape().TotalSize(); a.Elements() != want {
+			return fmt.Errorf("gradient of parameter %q has %d values, want %d", n.Name(), a.Elements(), want)
+		}
+		from, err := a.floats()
+		switch {
+		case err != nil:
+			return fmt.Errorf("gradient of parameter %q: %w", n.Name(), err)
+		case e.Device != nil:
+			err = e.Device.Copy(to.At, from.At, a.Elements())
+		case unsafe.SliceData(from.Data) != unsafe.SliceData(to.Data):
+			copy(to.Data, from.Data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checksums returns a checksum of each input of s that it may not overwrite.
+func (c *Call) checksums(s *step) []uint64 {
+	sums := make([]uint64, len(c.in))
+	for i, a := range c.in {
+		if at, err := a.floats(); err == nil && !(s.over && i == s.use.Over.Input) {
+			for _, x := range at.Data {
+				sums[i] = (sums[i] ^ uint64(math.Float32bits(x))) * 1099511628211 // as FNV
+			}
+		}
+	}
+	return sums
+}
+
+// checkMemory returns an error if step s has changed an input whose checksum is given, or if its
+// result is not in the memory that it states. It fills memory that is dead after s with NaN.
+func (e *Executor) checkMemory(s *step, c *Call, before []uint64) error {
+	if before != nil {
+		for i, sum := range c.checksums(s) {
+			if sum != before[i] {
+				return fmt.Errorf("it has written to its input %d, which its Memory does not say", i)
+			}
+		}
+		at, err := c.result.floats()
+		if err != nil {
+			return err
+		}
+		want := at.Data // elsewhere
+		switch {
+		case s.inPlace >= 0:
+			want = c.inPlace.at.Data
+		case s.memory >= 0 && c.fixed.Data == nil:
+			want = c.memory.data
+		}
+		if s.op != nil && len(at.Data) > 0 && unsafe.SliceData(at.Data) != unsafe.SliceData(want) {
+			return errors.New("its result is not where its Memory says")
+		}
+	}
+	for _, m := range s.dead {
+		if err := e.fillDead(e.memories[m]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillDead fills memory with NaN.
+func (e *Executor) fillDead(s *Scratch) error {
+	nan := float32(math.NaN())
+	if e.Device == nil {
+		data := s.data[:cap(s.data)]
+		for k := range data {
+			data[k] = nan
+		}
+		return nil
+	}
+	at, err := s.floats(e.Run, s.n)
+	if err != nil || s.n == 0 {
+		return err
+	}
+	return e.Device.Fill(at.At, e.parameters.At, nan, s.n)
+}
+
+// Close waits for the device and frees the executor's memory there.
+func (e *Executor) Close() error {
+	errs := []error{e.release()}
+	if e.machine != nil {
+		errs = append(errs, e.machine.Close())
+		e.machine = nil
+	}
+	return errors.Join(errs...)
+}
