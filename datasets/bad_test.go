@@ -44,8 +44,6 @@ func TestBadNPY(t *testing.T) {
 		change func(files map[string][]byte, d *Data)
 		want   []string
 	}{
-		"missing file": {func(f map[string][]byte, d *Data) { delete(f, "feat.npy") },
-			[]string{"no features (feat.npy)", "features=degree"}},
 		"missing part of the split": {func(f map[string][]byte, d *Data) { delete(f, "valid.npy") },
 			[]string{"valid.npy", "no such file"}},
 		"short mask": {func(f map[string][]byte, d *Data) {

@@ -17,22 +17,21 @@ const (
 )
 
 // makeFeatures gives d features made from its graph: by the key features, or, if the
-// source has none and byDegree is true, by degree.
+// source has none, as those of the schema were made, and by position without a schema.
 //
 //	features=degree   1, and the logarithm of 1 + the degree
 //	features=onehot   a feature for each node, 1 for the node itself
-//	features=position 64 numbers that are alike for nodes near each other
-func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, byDegree bool) (err error) {
+//	features=position 64 numbers that are alike for nodes near each other, and those of degree
+func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, s *Schema) (err error) {
 	how := spec.Text("features", "")
 	origin := ""
 	if how != "" && !madeOfGraph(how) && spec.Scheme != "edges" {
 		return fmt.Errorf("datasets: %q: features=%s: want %s, %s or %s", spec, how, degreeKey, oneHotKey, positionKey)
 	}
 	if d.Features == nil && d.table == nil && !madeOfGraph(how) {
-		if !byDegree {
-			return fmt.Errorf("datasets: %q: no features%s: say features=degree, features=onehot or features=position", spec, hint)
+		if how, origin = positionKey, fmt.Sprintf("no features in the source%s: ", hint); s != nil {
+			how = s.Made
 		}
-		how, origin = degreeKey, "no features in the source: "
 	}
 	switch how {
 	case degreeKey:
@@ -40,15 +39,19 @@ func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, byDegr
 		d.Notes = append(d.Notes, origin+"each node has 1 and the logarithm of 1 + its degree")
 	case oneHotKey:
 		d.Features = oneHotFeatures(d.Nodes())
-		d.Notes = append(d.Notes, "one-hot features: one for each node")
+		d.Notes = append(d.Notes, origin+"one-hot features: one for each node")
 	case positionKey:
-		d.Features, err = positionFeatures(ctx, d.Graph)
-		d.Notes = append(d.Notes, fmt.Sprintf("%d features of position: random numbers, averaged over neighbours %d times", positionWidth, positionSteps))
+		d.Features, err = positionFeatures(ctx, d.Graph, d.Directed)
+		d.Notes = append(d.Notes, fmt.Sprintf("%s%d features of a node's position, 1 and the logarithm of 1 + its degree; for other graphs and new nodes take features=%s", origin, positionWidth, degreeKey))
+	case "":
+		if d.Features == nil && d.table == nil {
+			err = fmt.Errorf("no features in the source%s, and the model's were not made of the graph", hint)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("datasets: %q: %w", spec, err)
 	}
-	if how == oneHotKey || how == positionKey {
+	if madeOfGraph(how) {
 		d.encoding.Made = how
 	}
 	return nil
@@ -74,9 +77,13 @@ func degreeFeatures(ctx context.Context, a *graph.CSR) (*graph.Features, error) 
 	x := &graph.Features{Rows: a.Rows, Cols: 2, Data: make([]float32, 2*a.Rows)}
 	return x, parallel.Chunks(ctx, (a.Rows+rows-1)/rows, func(chunk int) error {
 		for i := chunk * rows; i < min((chunk+1)*rows, a.Rows); i++ {
-			x.Data[2*i] = 1
-			x.Data[2*i+1] = float32(math.Log1p(float64(a.Degree(i))))
+			degreeRow(x.Row(i), a.Degree(i))
 		}
 		return nil
 	})
+}
+
+// degreeRow writes the features of a node of the given degree.
+func degreeRow(row []float32, degree int) {
+	row[0], row[1] = 1, float32(math.Log1p(float64(degree)))
 }

@@ -17,8 +17,7 @@ type fileScheme struct {
 	metric              Metric   // "" is the usual one of the labels
 	normalize           string   // default of the key normalize; "" is none
 	labelHint           string   // how to add labels
-	featureHint         string   // how to add features
-	byDegree            bool     // without features, nodes have their degrees
+	featureHint         string   // the same of features
 
 	matrix bool // the graph is a sparse matrix, whose values can be weights
 	twoWay bool // the source has no directions
@@ -54,7 +53,7 @@ func fileSchemes(o Options) []Scheme {
 				"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "nodes-header", "columns", "labels-columns", "features-columns", "nodes-columns",
 				"sep", "comments", "decimal", "missing", "unlabelled", "lists",
 			},
-			labelHint: " (labels=FILE)", byDegree: true, read: readEdgeList,
+			labelHint: " (labels=FILE)", featureHint: " (features=FILE)", read: readEdgeList,
 		},
 		{
 			name: "saint", path: "DIR", summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
@@ -63,7 +62,7 @@ func fileSchemes(o Options) []Scheme {
 		},
 		{
 			name: "sage", path: "PREFIX", summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
-			keys: []string{"links"}, metric: MicroF1, normalize: "standardize", byDegree: true,
+			keys: []string{"links"}, metric: MicroF1, normalize: "standardize", featureHint: " (-feats.npy)",
 			twoWay: true, read: atPath(formats.SAGE),
 		},
 		{
@@ -127,7 +126,7 @@ func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, err
 		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: f.metric, simple: true,
 		table: set.Table,
 	}
-	if err := d.makeFeatures(ctx, spec, f.featureHint, f.byDegree); err != nil {
+	if err := d.makeFeatures(ctx, spec, f.featureHint, o.Schema); err != nil {
 		return nil, err
 	}
 	if d.Labels == nil {

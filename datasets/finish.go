@@ -149,16 +149,21 @@ func normalizeRows(d *Data) {
 		} else {
 			row = d.Features.Row(i)
 		}
-		var sum float64
-		for _, v := range row {
-			sum += math.Abs(float64(v))
-		}
-		if sum == 0 {
-			continue
-		}
-		for j := range row {
-			row[j] = float32(float64(row[j]) / sum)
-		}
+		normalizeRow(row)
+	}
+}
+
+// normalizeRow scales a row to sum to 1 in absolute value. A row of zeros stays.
+func normalizeRow(row []float32) {
+	var sum float64
+	for _, v := range row {
+		sum += math.Abs(float64(v))
+	}
+	if sum == 0 {
+		return
+	}
+	for j := range row {
+		row[j] = float32(float64(row[j]) / sum)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestEdgeListForms(t *testing.T) {
 		}
 		sameNumbers(t, got, d)
 	}
-	got := open(t, "edges:"+dir+"/spaces.txt?sep=space&labels="+dir+"/names.json")
+	got := open(t, "edges:"+dir+"/spaces.txt?sep=space&features=degree&labels="+dir+"/names.json")
 	if !cmp.Equal(got.Graph, d.Graph) {
 		t.Error("edges split by spaces give another graph")
 	}

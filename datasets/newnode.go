@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 )
 
@@ -29,11 +28,23 @@ func (d *Data) ReadFeatures(text []byte) ([]float32, error) {
 	return row, nil
 }
 
+// NewFeatures is ReadFeatures for a new node with the given number of neighbours. With
+// features=degree the text may be empty: the features are then made of this number.
+func (d *Data) NewFeatures(text []byte, neighbors int) ([]float32, error) {
+	if len(text) > 0 || d.encoding.Made != degreeKey {
+		return d.ReadFeatures(text)
+	}
+	row := make([]float32, 2)
+	degreeRow(row, neighbors)
+	d.encoding.scaleRow(row)
+	return row, nil
+}
+
 // newRow returns the features of a new node that JSON gives.
 func (s *Schema) newRow(text []byte) ([]float32, error) {
 	names := s.columnNames()
 	switch object := bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")); {
-	case s.Made != "":
+	case s.ofOneGraph():
 		return nil, fmt.Errorf("a node that the graph does not hold has no features=%s: train with features=%s", s.Made, degreeKey)
 	case object && names == nil:
 		return nil, errors.New("the features have no names: want an array of numbers")
@@ -48,22 +59,24 @@ func (s *Schema) newRow(text []byte) ([]float32, error) {
 		return nil, fmt.Errorf("want the features by their names: %s", quoted(names))
 	}
 	row := make([]float32, len(values))
-	var sum float64
 	for k, v := range values {
 		if v == nil {
 			return nil, fmt.Errorf("feature %d is null", k)
 		}
-		if row[k] = *v; k < len(s.Columns) {
-			row[k] = s.Columns[k].Scaled(*v)
-		}
-		sum += math.Abs(float64(*v))
+		row[k] = *v
 	}
-	if s.Normalize == "row" && sum > 0 {
-		for k, v := range row {
-			row[k] = float32(float64(v) / sum)
-		}
-	}
+	s.scaleRow(row)
 	return row, nil
+}
+
+// scaleRow scales the features of a new node as those of the data were.
+func (s *Schema) scaleRow(row []float32) {
+	for k, v := range row[:min(len(row), len(s.Columns))] {
+		row[k] = s.Columns[k].Scaled(v)
+	}
+	if s.Normalize == "row" {
+		normalizeRow(row)
+	}
 }
 
 // namedRow returns the features of the columns of tables that a JSON object gives.
@@ -74,25 +87,18 @@ func (s *Schema) namedRow(text []byte) (row []float32, err error) {
 	if err := decoder.Decode(&given); err != nil {
 		return nil, err
 	}
-	var sum float64
 	for _, c := range s.Columns {
 		value := given[c.Name]
 		delete(given, c.Name)
-		first := len(row)
 		if row, err = c.Append(row, value); err != nil {
 			return nil, err
-		}
-		for _, v := range row[first:] {
-			sum += math.Abs(float64(v))
 		}
 	}
 	if len(given) > 0 {
 		return nil, fmt.Errorf("no feature %s: want %s", quoted(slices.Sorted(maps.Keys(given))), quoted(s.columnNames()))
 	}
-	if s.Normalize == "row" && sum > 0 {
-		for k, v := range row {
-			row[k] = float32(float64(v) / sum)
-		}
+	if s.Normalize == "row" {
+		normalizeRow(row)
 	}
 	return row, nil
 }

@@ -27,8 +27,9 @@ type Schema struct {
 	// Normalize is the value of the key normalize: none, row or standardize.
 	Normalize string `json:"normalize"`
 
-	// Made is onehot or position if the features were made of the graph. Another graph cannot
-	// have them. Graph is the checksum of the graph's edges; 0 if nobody computed it.
+	// Made is the value of the key features, degree, onehot or position, if the features were
+	// made of the graph. Another graph cannot have the last two. Graph is then the checksum of
+	// the graph's edges; 0 if nobody computed it.
 	Made  string `json:"made,omitempty"`
 	Graph uint64 `json:"graph,omitempty"`
 
@@ -48,17 +49,29 @@ func (d *Data) Schema() *Schema {
 	if s.Normalize == "" {
 		s.Normalize = "none"
 	}
-	if s.Made != "" && s.Graph == 0 {
+	if s.ofOneGraph() && s.Graph == 0 {
 		s.Graph = checksum(d.Graph)
 	}
 	return &s
 }
 
-// checksum returns a checksum of the edges.
+// ofOneGraph reports whether other graphs cannot have the features.
+func (s *Schema) ofOneGraph() bool { return s.Made == oneHotKey || s.Made == positionKey }
+
+// source says in a message where the features come from.
+func (s *Schema) source() string {
+	if s.Made == "" {
+		return "in the source"
+	}
+	return "made of the graph (features=" + s.Made + ")"
+}
+
+// checksum returns a checksum of the edges and their weights.
 func checksum(a *graph.CSR) uint64 {
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	binary.Write(sum, binary.LittleEndian, a.Ptr) // a hash has no errors
 	binary.Write(sum, binary.LittleEndian, a.Idx)
+	binary.Write(sum, binary.LittleEndian, a.Val)
 	return sum.Sum64()
 }
 
@@ -112,10 +125,10 @@ func (s *Schema) checkFeatures(d *Data) error {
 func (s *Schema) compareFeatures(got *Schema) error {
 	named, want := got.columnNames(), s.columnNames()
 	switch {
-	case got.Made != s.Made && s.Made != "":
-		return fmt.Errorf("the model's features are made of its graph (features=%s), and these are not", s.Made)
-	case s.Made != "" && s.Graph != 0 && got.Graph != s.Graph:
-		return fmt.Errorf("features=%s has no meaning for another graph than the model's: train with features=%s, which has", s.Made, degreeKey)
+	case got.Made != s.Made:
+		return fmt.Errorf("the features are %s, and the model's %s", got.source(), s.source())
+	case s.ofOneGraph() && s.Graph != 0 && got.Graph != s.Graph:
+		return fmt.Errorf("features=%s has no meaning for another graph than the model's: train with features=%s, which serves all graphs", s.Made, degreeKey)
 	case want == nil && named != nil:
 		return fmt.Errorf("the features are the columns %s of tables, and the model's have no names: give them as the model's were", quoted(named))
 	case want != nil && named == nil:
@@ -132,7 +145,7 @@ func (s *Schema) compareFeatures(got *Schema) error {
 		switch {
 		case !slices.Equal(a.Values, b.Values):
 			return fmt.Errorf("column %s became the values %s, and in the model's data %s: name the source of a store, or to resume, the run's own data", columnText(k, a), quoted(a.Values), quoted(b.Values))
-		case a.Mean != b.Mean || a.Deviation != b.Deviation:
+		case max(math.Abs(a.Mean-b.Mean), math.Abs(a.Deviation-b.Deviation)) > 1e-9*b.Deviation: // not of another order of the sums
 			return fmt.Errorf("column %s was scaled by the mean %.6g and the deviation %.6g, and in the model's data by %.6g and %.6g: name the source of a store, or to resume, the run's own data",
 				columnText(k, a), a.Mean, a.Deviation, b.Mean, b.Deviation)
 		case a.Missing != b.Missing:

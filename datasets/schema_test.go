@@ -188,11 +188,6 @@ func TestSchemaRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("store:"+store, tables, `column "`)
-
-	where := open(t, "npy:"+folder+"?features=position")
-	mustFit(t, "npy:"+folder+"?features=position", where.Schema())
-	refused("npy:"+other+"?features=position", where.Schema(), "has no meaning for another graph")
-	refused("npy:"+folder, where.Schema(), "features=position")
 }
 
 // ReadFeatures scales the values of a table's row or an array's row as Open did.
@@ -232,10 +227,6 @@ func TestReadFeaturesEncodes(t *testing.T) {
 		if _, err := d.ReadFeatures([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
-	}
-	where := open(t, "npy:"+folder+"?features=position")
-	if _, err := where.ReadFeatures([]byte("[1]")); err == nil || !strings.Contains(err.Error(), "features=position") {
-		t.Errorf("position: %v", err)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestAssessAgrees(t *testing.T) {
 	for i := range p {
 		p[i] = float32(rng.NormFloat64())
 	}
-	Softmax(p, k)
+	softmax(p, k)
 	nodes := make([]int32, n)
 	classes := &graph.Labels{Classes: k, Class: make([]int32, n)}
 	tasks := &graph.Labels{Tasks: k, Multi: make([]float32, n*k)}

@@ -205,7 +205,7 @@ func randomPredictions(a *graph.CSR, classes int, random *rand.Rand) (*datasets.
 	for x := range p {
 		p[x] = random.Float32() * 4
 	}
-	Softmax(p, classes)
+	softmax(p, classes)
 	return d, p
 }
 
@@ -224,7 +224,7 @@ func weakPredictions(t *testing.T) (*datasets.Data, []float32) {
 			p[x]++
 		}
 	}
-	Softmax(p, d.Labels.Classes)
+	softmax(p, d.Labels.Classes)
 	return d, p
 }
 

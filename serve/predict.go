@@ -111,7 +111,7 @@ func (s *Server) predictions(r *http.Request, nodes []nodeID, added []newNode) (
 
 // unstored returns the logits of a node that is not stored.
 func (s *Server) unstored(r *http.Request, v *version, n newNode) ([]float32, error) {
-	features, err := s.data.ReadFeatures(n.Features)
+	features, err := s.data.NewFeatures(n.Features, len(n.Neighbors))
 	if err != nil {
 		return nil, err
 	}

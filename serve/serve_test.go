@@ -183,6 +183,33 @@ func TestTasks(t *testing.T) {
 	}
 }
 
+// A new node has the features of its degree, and no position.
+func TestFeaturesOfTheGraph(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "e.csv")
+	if err := os.WriteFile(file, []byte("0,1\n1,2\n2,3\n3,4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file+".labels", []byte("a\nb\na\nb\na\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []string{"degree", "position"} {
+		data, err := datasets.Open(context.Background(), "edges:"+file+"?labels="+file+".labels&features="+how, datasets.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, url := testServer(t, data, Options{})
+		const made, given = `{"neighbors": [0, 4]}`, `{"features": [1, 1.0986123], "neighbors": [0, 4]}`
+		if how == "degree" {
+			p := get[answers](t, "POST", url+"/predict", `{"new": [`+made+`, `+given+`]}`).Predictions
+			if len(p) != 2 || !sameProbabilities(p[0], p[1]) {
+				t.Errorf("%+v", p)
+			}
+		} else if status, text := ask(t, "POST", url+"/predict", `{"new": [`+made+`]}`); status != 400 || !strings.Contains(text, "train with features=degree") {
+			t.Errorf("status %d, %s", status, text)
+		}
+	}
+}
+
 // TestChangesOutliveServer makes changes, ends the server and starts it again: all answers are the
 // same, and those of the data with the changes too.
 func TestChangesOutliveServer(t *testing.T) {

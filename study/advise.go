@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -66,6 +67,15 @@ type Advice struct {
 
 	ExactInput bool    `json:"exact_input"` // set by Take
 	Trials     []Trial `json:"trials,omitempty"`
+
+	// Alone is the score of FeaturesAlone after the mini-batches of the trials, with as many
+	// hops as the model has convolutions; nil if the caller did not measure it.
+	Alone *FeaturesMean `json:"features_alone,omitempty"`
+}
+
+// NeedsNoGCN reports whether Alone is at least as good as all trials.
+func (a *Advice) NeedsNoGCN() bool {
+	return a.Alone != nil && len(a.Trials) > 0 && !slices.ContainsFunc(a.Trials, func(t Trial) bool { return !(t.Score <= a.Alone.Valid) })
 }
 
 // Take makes the recommended trial the advice. Layers and Reasons stay as the measured errors

@@ -3,36 +3,49 @@ package study
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/full"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
 // FeaturesAlone measures how well the features of a data set predict its labels without
-// the graph. It trains the paper's model on the same data without edges: P is then the
-// identity, and the model is a perceptron with two hidden layers and a classifier.
+// convolutions. It trains the paper's model on the same data without edges: P is then the
+// identity, and the model is a perceptron with two hidden layers and a classifier. With hops,
+// it reads [X, PX, …, P^k·X], as SIGN does (Frasca et al. 2020, arXiv:2004.11198): then the
+// graph is in the features, and training costs what it costs without a graph.
 type FeaturesAlone struct {
 	Data    *datasets.Data
+	Hops    []int         // an input [X, …, P^k·X] for each k; nil means 0, the features alone
 	Hidden  int           // width of the two hidden layers; 0 means 256
-	Runs    int           // with seeds Options.Seed, Options.Seed+1, …; 0 means 1
+	Runs    int           // of each input, with seeds Options.Seed, Options.Seed+1, …; 0 means 1
 	Options train.Options // of each run; the zero value is the paper's protocol
+
+	// AutoInterval takes train.EvaluationInterval in place of Options.EvalEvery.
+	AutoInterval bool
+
+	// Model, if not nil, makes a model of Data with the given seed, to compare with. It is
+	// trained with the same options. Trained is such a model with weights of its own, which is
+	// only scored. Their rows have the input "GCN".
+	Model   func(ctx context.Context, seed uint64) (*layers.GCN, error)
+	Trained *layers.GCN
 }
 
 // FeaturesTable is the outcome of FeaturesAlone.
 type FeaturesTable struct {
-	Metric     string        `json:"metric"`
-	Parameters int           `json:"parameters"`
-	Rows       []FeaturesRow `json:"rows"` // one a run
-
-	TestMean Number `json:"test_mean"`
-	TestStd  Number `json:"test_std"` // unbiased; 0 for one run
-	TestSEM  Number `json:"test_sem"`
+	Metric string         `json:"metric"`
+	Rows   []FeaturesRow  `json:"rows"`  // one a run
+	Means  []FeaturesMean `json:"means"` // one an input
 }
 
 // FeaturesRow is one run.
 type FeaturesRow struct {
+	Input     string `json:"input" show:"input"` // "X", "X PX", "X PX P2X", … or "GCN"
 	Seed      uint64 `json:"seed" show:"seed"`
 	BestValid Number `json:"best_valid" show:"best valid|%.4f"`
 	Test      Number `json:"test" show:"test|%.4f"` // with the weights of the best validation score
@@ -41,43 +54,130 @@ type FeaturesRow struct {
 	Stop      string `json:"stop"`
 }
 
-// Run trains the model. When ctx ends, it returns ctx's error.
+// FeaturesMean is the mean over the runs of an input.
+type FeaturesMean struct {
+	Input      string `json:"input"`
+	Parameters int    `json:"parameters"`
+	Valid      Number `json:"best_valid_mean"`
+	Test       Number `json:"test_mean"`
+	TestStd    Number `json:"test_std"` // unbiased; 0 for one run
+	TestSEM    Number `json:"test_sem"`
+}
+
+// Run trains the models. When ctx ends, it returns ctx's error. Memory: 4 bytes a node,
+// feature and power of P up to the largest of Hops, and as much again while they are joined.
 func (f FeaturesAlone) Run(ctx context.Context) (*FeaturesTable, error) {
-	if ctx == nil || f.Data == nil || f.Runs < 0 {
-		return nil, errors.New("study: features alone need a context, data and a number of runs")
+	if ctx == nil || f.Data == nil || f.Runs < 0 || len(f.Hops) > 0 && slices.Min(f.Hops) < 0 {
+		return nil, errors.New("study: features alone need a context, data, and numbers of runs and hops from 0")
 	}
-	data := withoutEdges(f.Data)
-	t := &FeaturesTable{Metric: string(data.Metric)}
-	var tests []float64
+	t := &FeaturesTable{Metric: string(f.Data.Metric)}
+	powers := []*graph.Features{f.Data.Features} // P^k·X
+	input := "X"
+	for k := range slices.Max(append(f.Hops, 0)) + 1 {
+		if k == 1 {
+			input += " PX"
+		} else if k > 1 {
+			input += fmt.Sprintf(" P%dX", k)
+		}
+		if k > 0 {
+			px, err := full.Propagate(ctx, f.Data.Laplacian(), powers[k-1], nil)
+			if err != nil {
+				return nil, fmt.Errorf("study: %d hops: %w", k, err)
+			}
+			powers = append(powers, px)
+		}
+		if !slices.Contains(f.Hops, k) && len(f.Hops) > 0 {
+			continue
+		}
+		x, err := beside(powers)
+		if err != nil {
+			return nil, err
+		}
+		data := withoutEdges(f.Data, x)
+		err = f.train(ctx, t, input, data, func(_ context.Context, seed uint64) (*layers.GCN, error) {
+			return Candidate{Method: "full"}.model(data, nil, 2, layers.GCNOptions{Hidden: f.Hidden, Seed: seed})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if f.Model != nil {
+		if err := f.train(ctx, t, "GCN", f.Data, f.Model); err != nil {
+			return nil, err
+		}
+	}
+	if f.Trained == nil {
+		return t, nil
+	}
+	valid, err := train.Evaluate(ctx, f.Trained, f.Data, f.Data.Split.Valid)
+	if err != nil {
+		return nil, err
+	}
+	test, err := train.Evaluate(ctx, f.Trained, f.Data, f.Data.Split.Test)
+	t.Rows = append(t.Rows, FeaturesRow{Input: "GCN", BestValid: Number(valid), Test: Number(test)})
+	t.Means = append(t.Means, FeaturesMean{Input: "GCN", Valid: Number(valid), Test: Number(test)})
+	return t, err
+}
+
+// train adds the rows and the mean of one input.
+func (f FeaturesAlone) train(ctx context.Context, t *FeaturesTable, input string, data *datasets.Data, model func(context.Context, uint64) (*layers.GCN, error)) error {
+	mean := FeaturesMean{Input: input}
+	var valids, tests []float64
 	for run := range max(f.Runs, 1) {
 		o := f.Options
 		o.Seed += uint64(run)
-		model, err := Candidate{Method: "full"}.model(data, nil, 2, layers.GCNOptions{Hidden: f.Hidden, Seed: o.Seed})
+		m, err := model(ctx, o.Seed)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		history, err := train.Fit(ctx, model, data, o)
+		if f.AutoInterval {
+			if o.EvalEvery, _, err = train.EvaluationInterval(ctx, m, data, o); err != nil {
+				return err
+			}
+		}
+		history, err := train.Fit(ctx, m, data, o)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		t.Parameters = history.Parameters
+		mean.Parameters = history.Parameters
 		t.Rows = append(t.Rows, FeaturesRow{
-			Seed: o.Seed, BestValid: Number(history.Best), Test: Number(history.Test),
+			Input: input, Seed: o.Seed, BestValid: Number(history.Best), Test: Number(history.Test),
 			Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
 		})
-		tests = append(tests, history.Test)
+		valids, tests = append(valids, history.Best), append(tests, history.Test)
 	}
 	s := NewSpread(tests)
-	t.TestMean, t.TestStd, t.TestSEM = Number(s.Mean), Number(s.SD), Number(s.SEM)
-	return t, nil
+	mean.Valid, mean.Test, mean.TestStd, mean.TestSEM = Number(NewSpread(valids).Mean), Number(s.Mean), Number(s.SD), Number(s.SEM)
+	t.Means = append(t.Means, mean)
+	return nil
 }
 
-// withoutEdges returns the data with a graph without edges. It shares the other parts.
-func withoutEdges(d *datasets.Data) *datasets.Data {
+// beside returns the matrices side by side, the first one itself if it is alone.
+func beside(parts []*graph.Features) (*graph.Features, error) {
+	first := parts[0]
+	if len(parts) == 1 {
+		return first, nil
+	}
+	width := len(parts) * first.Cols
+	if err := memory.Check(fmt.Sprintf("features of %d hops", len(parts)-1), memory.Product(int64(first.Rows), int64(width), 4)); err != nil {
+		return nil, fmt.Errorf("study: %w", err)
+	}
+	joined := &graph.Features{Rows: first.Rows, Cols: width, Data: memory.Large(first.Rows * width)}
+	for k, x := range parts {
+		for i := range x.Rows {
+			copy(joined.Row(i)[k*first.Cols:], x.Row(i))
+		}
+	}
+	return joined, nil
+}
+
+// withoutEdges returns the data with a graph without edges and the given features. It shares
+// the other parts.
+func withoutEdges(d *datasets.Data, x *graph.Features) *datasets.Data {
 	n := d.Nodes()
 	return &datasets.Data{
 		Name:  d.Name + " without edges",
-		Graph: &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, n+1)}, Features: d.Features, Labels: d.Labels,
+		Graph: &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, n+1)}, Features: x, Labels: d.Labels,
 		Split: d.Split, Metric: d.Metric,
 	}
 }

@@ -307,8 +307,10 @@ func (t *FeaturesTable) Records() [][]string { return records(t.Rows) }
 func (t *FeaturesTable) Lines() (head []string, rows [][]string, below []string) {
 	head, rows = shown(t.Rows)
 	head[slices.Index(head, "test")] += " " + t.Metric
-	if len(t.Rows) > 1 {
-		below = append(below, fmt.Sprintf("mean %s ± %s (standard deviation of the runs)", orUnknown(fmt.Sprintf("%.4f", t.TestMean)), orUnknown(fmt.Sprintf("%.4f", t.TestStd))))
+	if len(t.Rows) > len(t.Means) {
+		for _, m := range t.Means {
+			below = append(below, fmt.Sprintf("%s: mean %s ± %s (standard deviation of the runs)", m.Input, orUnknown(fmt.Sprintf("%.4f", m.Test)), orUnknown(fmt.Sprintf("%.4f", m.TestStd))))
+		}
 	}
 	return head, rows, below
 }

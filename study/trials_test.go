@@ -111,7 +111,7 @@ func TestDefaultCandidates(t *testing.T) {
 func TestTrialsRefuse(t *testing.T) {
 	data := openSynth(t, "synth:demo?nodes=300&edges=900&features=4")
 	full := []Candidate{{Method: "full", ExactInput: true}}
-	unscored := withoutEdges(data)
+	unscored := withoutEdges(data, data.Features)
 	unscored.Split.Valid = nil
 	for words, what := range map[string]Trials{
 		"candidates":       {Data: data},

@@ -70,7 +70,7 @@ func TestBatchNormIsExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	imported, loaded := model(), model()
-	if err := ImportParameters(t.Context(), path, imported, SquareRefused); err != nil {
+	if _, err := ImportParameters(t.Context(), path, imported, ImportOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := LoadParameters(filepath.Join(dir, "run"), loaded); err != nil {

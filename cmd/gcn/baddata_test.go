@@ -67,7 +67,7 @@ func TestBadData(t *testing.T) {
 		damage func(dir string)
 		words  string
 	}{
-		"missing": {func(dir string) { os.Remove(filepath.Join(dir, "feat.npy")) }, "feat.npy"},
+		"missing": {func(dir string) { os.Remove(filepath.Join(dir, "indices.npy")) }, "indices.npy"},
 		"truncated": {func(dir string) {
 			path := filepath.Join(dir, "feat.npy")
 			data := readFile(t, path)

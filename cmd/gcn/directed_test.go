@@ -36,10 +36,10 @@ func TestTrainDirected(t *testing.T) {
 		fail(t, exitFailed, []string{"needs an undirected graph"}, append([]string{"train", "--data", spec("e", "out"), "--method", method}, args...)...)
 	}
 	succeed(t, append([]string{"train", "--data", spec("r", "in"), "--method", "full", "--out", "back"}, args...)...)
-	succeed(t, "predict", "--run", "full", "--out", "a.npy")
-	succeed(t, "predict", "--run", "back", "--out", "b.npy")
+	succeed(t, "predict", "--run", "full", "--out", "a.npy", "--logits")
+	succeed(t, "predict", "--run", "back", "--out", "b.npy", "--logits")
 	succeed(t, append([]string{"train", "--data", spec("e", "0"), "--method", "full", "--out", "both"}, args...)...)
-	succeed(t, "predict", "--run", "both", "--out", "c.npy")
+	succeed(t, "predict", "--run", "both", "--out", "c.npy", "--logits")
 	a, b, c := readFile(t, "a.npy"), readFile(t, "b.npy"), readFile(t, "c.npy")
 	if string(a) != string(b) {
 		t.Error("reversed edges, read in the other direction, give other scores")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -74,17 +73,6 @@ func (r *savedRun) checkFinite(what string, values []float32, columns int, nodes
 	return fmt.Errorf("%s: the %s of node %d are not finite (%v): its weights or the features are too large", r.dir, what, nodes[k/columns], values[k])
 }
 
-// toProbabilities turns logits into the probabilities of classes or of tasks, in place.
-func (r *savedRun) toProbabilities(logits []float32) {
-	if y := r.data.Labels; y.Tasks == 0 {
-		score.Softmax(logits, y.Classes)
-		return
-	}
-	for i, s := range logits {
-		logits[i] = float32(1 / (1 + math.Exp(-float64(s))))
-	}
-}
-
 // probabilities returns the mean of the models' probabilities for nodes.
 func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) ([]float32, error) {
 	var sum []float64
@@ -93,7 +81,7 @@ func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) ([]float32
 		if err != nil {
 			return nil, err
 		}
-		r.toProbabilities(p)
+		score.Probabilities(p, r.data.Labels)
 		if len(rs) == 1 {
 			return p, nil
 		}
@@ -159,7 +147,7 @@ func (rs savedRuns) assess(ctx context.Context, s *score.Sample, correct bool) (
 	} else if len(rs) == 1 {
 		if scores, err = r.logits(ctx, nodes); err == nil {
 			p = slices.Clone(scores)
-			r.toProbabilities(p)
+			score.Probabilities(p, r.data.Labels)
 		}
 	} else if p, err = rs.probabilities(ctx, nodes); err == nil {
 		scores = slices.Clone(p)

@@ -72,8 +72,8 @@ func TestEvalWithinMemory(t *testing.T) {
 	if !bytes.Equal(weightsOf(t, "plain"), weightsOf(t, "bounded")) {
 		t.Error("the bound changes the weights")
 	}
-	succeed(t, "predict", "--run", "plain", "--out", "a.npy")
-	succeed(t, append([]string{"predict", "--run", "plain", "--out", "b.npy"}, bound...)...)
+	succeed(t, "predict", "--run", "plain", "--out", "a.npy", "--logits")
+	succeed(t, append([]string{"predict", "--run", "plain", "--out", "b.npy", "--logits"}, bound...)...)
 	succeed(t, "predict", "--run", "plain", "--out", "a1.npy", "--layer", "1")
 	succeed(t, append([]string{"predict", "--run", "plain", "--out", "b1.npy", "--layer", "1"}, bound...)...)
 	for a, b := range map[string]string{"a.npy": "b.npy", "a1.npy": "b1.npy"} {

@@ -29,7 +29,7 @@ type predictResult struct {
 	Out     string   `json:"out"`
 	Nodes   int      `json:"nodes"`
 	Outputs int      `json:"outputs"` // classes, tasks or columns of a layer
-	Kind    string   `json:"kind"`    // logits, probabilities or hidden
+	Kind    string   `json:"kind"`    // probabilities, logits or hidden
 	Device  string   `json:"device"`
 	WallS   number   `json:"wall_s"`
 	PeakRSS number   `json:"peak_rss_mb"`
@@ -39,11 +39,11 @@ type predictResult struct {
 
 // prediction is one execution of "gcn predict".
 type prediction struct {
-	run                   runFlags
-	out, nodes            string
-	top, layer            int
-	probabilities, asJSON bool
-	correct               bool // and smooth
+	run            runFlags
+	out, nodes     string
+	top, layer     int
+	logits, asJSON bool
+	correct        bool // and smooth
 }
 
 func newPredictCommand() *cobra.Command {
@@ -51,25 +51,25 @@ func newPredictCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict --run DIR --out FILE.csv|.npy",
 		Short: "Write a trained model's predictions for all nodes, or for some",
-		Long: `Write the scores of a trained model over full neighbourhoods, with the weights of
+		Long: `Write the probabilities of a trained model over full neighbourhoods, with the weights of
 the best validation score. There is one row for each node in order, or for each line
 of --nodes.
 
-Scores are logits. The class with the largest logit is predicted. A task is
-predicted if its logit is positive. A .csv file has a header and the columns node,
-class, and a score for each class; for tasks the second column lists the predicted
-ones. Nodes and classes have their names if the data have some. A .npy file is a float32
-matrix of the scores alone.
+The class with the largest probability is predicted, and each task with one above 0.5. A
+.csv file has a header and the columns node, class, and the probability of each class; for
+tasks the second column lists the predicted ones. Nodes and classes have their names if the
+data have some. A .npy file is a float32 matrix of the probabilities alone.
 
-With several --run the result is the mean of their probabilities. --layer writes the
-output of a convolution instead, counted from 1.
+--logits writes the scores before softmax (of tasks: before the sigmoid). With several --run
+the result is the mean of their probabilities. --layer writes the output of a convolution
+instead, counted from 1.
 
---correct-and-smooth writes probabilities after the errors and the labels of the training
-nodes have been spread over the graph (arXiv:2010.13993). It chooses its settings on the
+--correct-and-smooth spreads the errors and the labels of the training nodes over the graph
+first (arXiv:2010.13993). It chooses its settings on the
 validation nodes and prints them.`,
 		Example: `  gcn predict --run runs/first --out scores.csv
-  gcn predict --run runs/first --out best.csv --top 3 --probabilities
-  gcn predict --run runs/first --out scores.npy --nodes test.npy --probabilities
+  gcn predict --run runs/first --out best.csv --top 3
+  gcn predict --run runs/first --out scores.npy --nodes test.npy --logits
   gcn predict --run runs/many/seed-1 --run runs/many/seed-2 --out mean.csv
   gcn predict --run runs/first --out embeddings.npy --layer 1`,
 		Args:        noArguments,
@@ -96,9 +96,9 @@ validation nodes and prints them.`,
 	p.run.register(fs)
 	fs.StringVar(&p.out, "out", "", "`FILE` to write, ending in .csv or .npy; required")
 	fs.StringVar(&p.nodes, "nodes", "", "`FILE` of the nodes to score: .npy of numbers, or text with one number or name a line (default: all nodes)")
-	fs.BoolVar(&p.probabilities, "probabilities", false, "write probabilities (softmax over classes, sigmoid of tasks) instead of logits")
-	fs.IntVar(&p.top, "top", 0, "write only the `K` best classes or tasks of each node, with their scores; .csv only (0: all)")
-	fs.IntVar(&p.layer, "layer", 0, "write the output of convolution `L` instead of scores: 1 is the first (0: scores)")
+	fs.BoolVar(&p.logits, "logits", false, "write logits instead of probabilities (softmax over classes, sigmoid of tasks)")
+	fs.IntVar(&p.top, "top", 0, "write only the `K` most probable classes or tasks of each node; .csv only (0: all)")
+	fs.IntVar(&p.layer, "layer", 0, "write the output of convolution `L` instead: 1 is the first (0: probabilities)")
 	addCorrectSmoothFlag(fs, &p.correct)
 	addJSONFlag(cmd, &p.asJSON)
 	return cmd
@@ -117,11 +117,11 @@ func (p *prediction) check() error {
 	case p.layer < 0:
 		return usagef("--layer %d: want a convolution, counted from 1", p.layer)
 	case p.top > 0 && extension != ".csv":
-		return usagef("--top needs --out FILE.csv: a .npy file holds scores alone")
-	case p.layer > 0 && (p.top > 0 || p.probabilities):
-		return usagef("--layer writes no scores: leave out --top and --probabilities")
-	case p.layer > 0 && p.correct:
-		return usagef("--layer writes no probabilities: leave out --correct-and-smooth")
+		return usagef("--top needs --out FILE.csv: a .npy file holds probabilities alone")
+	case p.layer > 0 && (p.top > 0 || p.logits || p.correct):
+		return usagef("--layer writes the output of a layer: leave out --top, --logits and --correct-and-smooth")
+	case p.logits && (p.correct || len(p.run.dirs) > 1):
+		return usagef("--logits needs one --run, and no --correct-and-smooth: both give probabilities")
 	case p.layer > 0 && len(p.run.dirs) > 1:
 		return usagef("--layer needs one --run: the columns of two runs do not correspond")
 	}
@@ -152,21 +152,23 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		return nil, err
 	}
 	start := time.Now()
-	t := &predictionTable{data: r.data, nodes: nodes, top: p.top, columns: r.data.Labels.Outputs()}
-	kind := "logits"
+	t := &predictionTable{data: r.data, nodes: nodes, top: p.top, columns: r.data.Labels.Outputs(), kind: "probabilities"}
 	var chosen *score.CorrectSmooth
 	switch {
 	case p.layer > 0:
-		kind, t.hidden = "hidden", true
+		t.kind = "hidden"
 		t.scores, t.columns, err = r.hidden(ctx, nodes, p.layer)
 	case p.correct:
-		kind = "probabilities"
 		t.scores, chosen, err = runs.corrected(ctx, nodes)
-	case p.probabilities || len(runs) > 1:
-		kind, t.threshold = "probabilities", 0.5
+	case len(runs) > 1:
+		t.threshold = 0.5
 		t.scores, err = runs.probabilities(ctx, nodes)
 	default:
+		t.logits = true
 		t.scores, err = r.logits(ctx, nodes)
+		if p.logits {
+			t.kind = "logits"
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -176,13 +178,14 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	}
 	write := t.writeCSV
 	if strings.EqualFold(filepath.Ext(p.out), ".npy") {
+		t.convert(t.scores)
 		write = func(w io.Writer) error { return npy.Write(w, t.scores, len(nodes), t.columns) }
 	}
 	if err := atomicfile.Write(p.out, write); err != nil {
 		return nil, fmt.Errorf("predictions could not be saved: %w", err)
 	}
 	return &predictResult{
-		RunDir: r.dir, RunDirs: runs.several(), Dataset: r.options.Data, Out: p.out, Nodes: len(nodes), Outputs: t.columns, Kind: kind, Device: r.options.Device,
+		RunDir: r.dir, RunDirs: runs.several(), Dataset: r.options.Data, Out: p.out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, Device: r.options.Device,
 		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()), CorrectSmooth: chosen,
 	}, nil
 }

@@ -10,17 +10,26 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 // predictionTable is a table of predictions for some nodes.
 type predictionTable struct {
 	data      *datasets.Data
 	nodes     []int32
+	kind      string    // of the numbers to write: probabilities, logits, or hidden
 	scores    []float32 // a row for each node
+	logits    bool      // the scores are logits, which become probabilities if kind says so
 	columns   int       // of a row
 	threshold float32   // a task with a higher score is predicted
 	top       int       // number of best classes or tasks to write; 0: all, by their number
-	hidden    bool      // the scores are the output of a layer
+}
+
+// convert turns rows of scores into the kind to write, in place.
+func (t *predictionTable) convert(rows []float32) {
+	if t.logits && t.kind == "probabilities" {
+		score.Probabilities(rows, t.data.Labels)
+	}
 }
 
 // writeCSV writes the table with a header. Each score has the fewest digits that read
@@ -34,17 +43,19 @@ func (t *predictionTable) writeCSV(w io.Writer) error {
 	for i, v := range t.nodes {
 		row := t.scores[i*t.columns : (i+1)*t.columns]
 		line = append(line[:0], csvField(t.data.NodeNames.At(int(v)))...)
-		switch {
-		case t.hidden:
+		switch { // the scores decide before rounding makes two probabilities equal
+		case t.kind == "hidden":
 			line = appendScores(line, row)
 		case t.top == 0:
 			line = append(append(line, ','), csvField(t.predicted(row))...)
+			t.convert(row)
 			line = appendScores(line, row)
 		default:
 			for k := range order {
 				order[k] = k
 			}
 			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(row[b], row[a]) })
+			t.convert(row)
 			for _, k := range order[:t.top] {
 				line = append(append(line, ','), csvField(t.data.Labels.Name(k))...)
 				line = appendScores(line, row[k:k+1])
@@ -63,13 +74,14 @@ func (t *predictionTable) header() []string {
 		kind = "task"
 	}
 	switch {
-	case t.hidden:
+	case t.kind == "hidden":
 		for k := range t.columns {
 			names = append(names, fmt.Sprint("h", k))
 		}
 	case t.top > 0:
+		column := map[string]string{"probabilities": "probability", "logits": "logit"}[t.kind]
 		for k := range t.top {
-			names = append(names, fmt.Sprint(kind, k+1), fmt.Sprint("score", k+1))
+			names = append(names, fmt.Sprint(kind, k+1), fmt.Sprint(column, k+1))
 		}
 	default:
 		if kind == "task" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,16 +21,22 @@ func TestPredictionTable(t *testing.T) {
 	}
 	classes := &datasets.Data{Labels: &graph.Labels{Classes: 3, Names: []string{"cat", "dog, wet", "owl"}}, NodeNames: names}
 	tasks := &datasets.Data{Labels: &graph.Labels{Tasks: 3}}
+	near := &datasets.Data{Labels: &graph.Labels{Classes: 2}}
 	scores := []float32{0.5, 2, 2, -1, -2, -3}
 	for want, table := range map[string]predictionTable{
 		"node,class,cat,\"dog, wet\",owl\nalice,\"dog, wet\",0.5,2,2\n\"b\"\"ob\",cat,-1,-2,-3\n":            {data: classes, columns: 3},
-		"node,class1,score1,class2,score2\nalice,\"dog, wet\",2,owl,2\n\"b\"\"ob\",cat,-1,\"dog, wet\",-2\n": {data: classes, columns: 3, top: 2},
+		"node,class1,logit1,class2,logit2\nalice,\"dog, wet\",2,owl,2\n\"b\"\"ob\",cat,-1,\"dog, wet\",-2\n": {data: classes, columns: 3, top: 2, kind: "logits"},
 		"node,tasks,0,1,2\n0,0;1;2,0.5,2,2\n1,,-1,-2,-3\n":                                                   {data: tasks, columns: 3},
 		"node,tasks,0,1,2\n0,1;2,0.5,2,2\n1,,-1,-2,-3\n":                                                     {data: tasks, columns: 3, threshold: 0.5},
-		"node,task1,score1\n0,1,2\n1,0,-1\n":                                                                 {data: tasks, columns: 3, top: 1},
-		"node,h0,h1,h2\nalice,0.5,2,2\n\"b\"\"ob\",-1,-2,-3\n":                                               {data: classes, columns: 3, hidden: true},
+		"node,task1,logit1\n0,1,2\n1,0,-1\n":                                                                 {data: tasks, columns: 3, top: 1, kind: "logits"},
+		"node,h0,h1,h2\nalice,0.5,2,2\n\"b\"\"ob\",-1,-2,-3\n":                                               {data: classes, columns: 3, kind: "hidden"},
+		"node,tasks,0,1,2\n0,0;1;2,0.62245935,0.8807971,0.8807971\n1,,0.26894143,0.11920292,0.047425874\n":   {data: tasks, columns: 3, kind: "probabilities", logits: true},
+		"node,class1,probability1,class2,probability2\n0,1,1,0,0\n1,0,0.5,1,0.5\n":                           {data: near, columns: 2, top: 2, kind: "probabilities", logits: true, scores: []float32{0, 1e6, 1e-9, 0}},
+		"node,class,0,1\n0,1,0.5,0.5\n1,0,0.5,0.5\n":                                                         {data: near, columns: 2, kind: "probabilities", logits: true, scores: []float32{0, 1e-9, 1e-9, 0}},
 	} {
-		table.nodes, table.scores = []int32{0, 1}, scores
+		if table.nodes = []int32{0, 1}; table.scores == nil {
+			table.scores = slices.Clone(scores)
+		}
 		var b strings.Builder
 		if err := table.writeCSV(&b); err != nil || b.String() != want {
 			t.Errorf("%v\n%swant\n%s", err, b.String(), want)
@@ -48,7 +55,7 @@ func TestPredictSeveralRuns(t *testing.T) {
 	dirs := []string{"--run", "r/seed-1", "--run", "r/seed-2"}
 	p := map[string][]float32{}
 	for name, args := range map[string][]string{"a.npy": dirs[:2], "b.npy": dirs[2:], "mean.npy": dirs} {
-		succeed(t, append([]string{"predict", "--out", name, "--probabilities"}, args...)...)
+		succeed(t, append([]string{"predict", "--out", name}, args...)...)
 		p[name] = readScores(t, name, 600, 10)
 	}
 	for k, got := range p["mean.npy"] {
@@ -107,11 +114,11 @@ func TestPredictSeveralRuns(t *testing.T) {
 	if len(rows) != 601 || !strings.HasPrefix(rows[0], "node,h0,h1,") {
 		t.Errorf("--layer writes %d rows, %.40s", len(rows), rows[0])
 	}
-	succeed(t, "predict", "--run", "r/seed-1", "--out", "top.csv", "--top", "2", "--probabilities")
+	succeed(t, "predict", "--run", "r/seed-1", "--out", "top.csv", "--top", "2")
 	rows = strings.Split(strings.TrimSpace(string(readFile(t, "top.csv"))), "\n")
 	fields := strings.Split(rows[8], ",")
 	class, err := strconv.Atoi(fields[1])
-	if err != nil || rows[0] != "node,class1,score1,class2,score2" || fields[0] != "7" {
+	if err != nil || rows[0] != "node,class1,probability1,class2,probability2" || fields[0] != "7" {
 		t.Errorf("--top writes %q, %q", rows[0], rows[8])
 	}
 	for _, q := range p["a.npy"][70:80] {
@@ -120,11 +127,13 @@ func TestPredictSeveralRuns(t *testing.T) {
 		}
 	}
 	for word, args := range map[string][]string{
-		"--top -1":    {"--out", "x.csv", "--top", "-1"},
-		"--layer -1":  {"--out", "x.csv", "--layer", "-1"},
-		"FILE.csv":    {"--out", "x.npy", "--top", "3"},
-		"leave out":   {"--out", "x.csv", "--layer", "1", "--top", "3"},
-		"do not corr": {"--out", "x.csv", "--layer", "1", "--run", "r/seed-2"},
+		"--top -1":        {"--out", "x.csv", "--top", "-1"},
+		"--layer -1":      {"--out", "x.csv", "--layer", "-1"},
+		"FILE.csv":        {"--out", "x.npy", "--top", "3"},
+		"leave out":       {"--out", "x.csv", "--layer", "1", "--top", "3"},
+		"needs one --run": {"--out", "x.csv", "--logits", "--run", "r/seed-2"},
+		"both give":       {"--out", "x.csv", "--logits", "--correct-and-smooth"},
+		"do not corr":     {"--out", "x.csv", "--layer", "1", "--run", "r/seed-2"},
 	} {
 		fail(t, exitUsage, []string{word}, append([]string{"predict", "--run", "r/seed-1"}, args...)...)
 	}

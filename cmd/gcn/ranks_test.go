@@ -214,7 +214,7 @@ func testRanksScore(t *testing.T, gcn string, l mpiLauncher) {
 	if out, err := exec.Command(gcn, "train", "--data", data, "--max-batches", "5", "--hidden", "16", "-q", "--out", "run").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, args := range [][]string{{"eval", "--run", "run"}, {"predict", "--run", "run", "--out", "scores.npy"}} {
+	for _, args := range [][]string{{"eval", "--run", "run"}, {"predict", "--run", "run", "--out", "scores.npy", "--logits"}} {
 		want, err := exec.Command(gcn, args...).Output()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, stderrOf(err))

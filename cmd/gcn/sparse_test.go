@@ -82,8 +82,8 @@ func TestSparseFeatures(t *testing.T) {
 		succeed(t, "eval", "--run", run)
 	}
 	// The model of one form reads the other.
-	succeed(t, "predict", "--run", "sparse", "--out", "a.npy")
-	succeed(t, "predict", "--run", "sparse", "--data", spec+"&sparse=0", "--out", "b.npy")
+	succeed(t, "predict", "--run", "sparse", "--out", "a.npy", "--logits")
+	succeed(t, "predict", "--run", "sparse", "--data", spec+"&sparse=0", "--out", "b.npy", "--logits")
 	a, b := readScores(t, "a.npy", n, 3), readScores(t, "b.npy", n, 3)
 	for k, v := range a {
 		if d := v - b[k]; d > 1e-5 || d < -1e-5 {

@@ -13,9 +13,11 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // adviseStudy is one execution of "gcn study advise".
@@ -121,6 +123,9 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		advice.Take(trials)
+		if err := a.withoutConvolutions(cmd.Context(), s.data, what.Layers, advice); err != nil {
+			return err
+		}
 	}
 	if a.asJSON {
 		return printJSON(cmd.OutOrStdout(), struct {
@@ -130,6 +135,19 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 		}{s.spec, s.weights(), advice})
 	}
 	return a.print(cmd.OutOrStdout(), s, advice)
+}
+
+// withoutConvolutions trains a perceptron on [X, …, P^k·X] as long as the trials, unless the
+// features would take more than a gigabyte.
+func (a *adviseStudy) withoutConvolutions(ctx context.Context, data *datasets.Data, hops int, advice *study.Advice) error {
+	if memory.Product(4, int64(hops+1), int64(data.Nodes()), int64(data.Features.Cols)) > 1<<30 {
+		return nil
+	}
+	t, err := study.FeaturesAlone{Data: data, Hops: []int{hops}, Options: train.Options{Batch: a.batch, MaxBatches: a.batches, EvalEvery: a.batches, Seed: a.seed}}.Run(ctx)
+	if err == nil {
+		advice.Alone = &t.Means[0]
+	}
+	return err
 }
 
 // adviceBatches is the number of mini-batches of a trial.
@@ -154,6 +172,12 @@ func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) error
 	}
 	if len(advice.Trials) > 0 {
 		if err := a.printTrials(w, s, advice); err != nil {
+			return err
+		}
+	}
+	if advice.NeedsNoGCN() {
+		err := printLine(w, "this graph may need no GCN: a perceptron on %s scores %.2f after as many mini-batches; see gcn study features --data %s", advice.Alone.Input, 100*advice.Alone.Valid, shellWord(s.spec))
+		if err != nil {
 			return err
 		}
 	}

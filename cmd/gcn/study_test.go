@@ -43,18 +43,20 @@ func wantFiles(t *testing.T, dir, base string, extensions ...string) {
 
 func TestStudyFeatures(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := []string{"study", "features", "--data", smallData, "--runs", "2", "--seed", "5", "--out", "alone"}
-	m := object(t, succeed(t, append(args, "--json")...))
+	succeed(t, "train", "--data", smallData, "--out", "run", "-q", "--max-batches", "20")
+	trained := object(t, succeed(t, "eval", "--run", "run", "--json"))
+	m := object(t, succeed(t, "study", "features", "--run", "run", "--hops", "2", "--seed", "5", "--out", "alone", "--json"))
 	rows := rowsOf(t, m)
-	if len(rows) != 2 || rows[1]["seed"] != 6.0 {
-		t.Errorf("rows %v, want seeds 5 and 6", rows)
+	if len(rows) != 2 || rows[0]["input"] != "X PX P2X" || rows[0]["seed"] != 5.0 || rows[1]["input"] != "GCN" || rows[1]["test"] != trained["score"] {
+		t.Errorf("rows %v, want seed 5 of X PX P2X, and a GCN with the run's score %v", rows, trained["score"])
 	}
-	wantFields(t, m, "dataset", "metric", "test_mean", "test_std", "test_sem", "saved")
+	wantFields(t, m, "dataset", "metric", "means", "saved")
 	wantFields(t, rows[0], "best_valid", "test", "batches", "best_batch", "stop")
 	wantFiles(t, "alone", "features", ".csv", ".json")
-	if text := succeed(t, args...).stdout; !strings.Contains(text, "test accuracy") || !strings.Contains(text, "mean 0.") {
+	if text := succeed(t, "study", "features", "--data", smallData, "--hops", "0").stdout; !strings.Contains(text, "test accuracy") || !strings.Contains(text, "GCN") {
 		t.Errorf("text %s", text)
 	}
+	fail(t, exitUsage, []string{"--hops -1"}, "study", "features", "--hops", "-1")
 	fail(t, exitUsage, []string{"--runs"}, "study", "features", "--runs", "0")
 }
 
@@ -343,7 +345,7 @@ func TestDegenerateStudies(t *testing.T) {
 		t.Errorf("a verdict of no number: %s", text)
 	}
 	succeed(t, "study", "advise", "npy:zero", "--batch", "16")
-	wantFields(t, object(t, succeed(t, "study", "advise", "npy:zero", "--batch", "16", "--json")), "method", "reasons")
+	wantFields(t, object(t, succeed(t, "study", "advise", "npy:zero", "--batch", "16", "--json")), "method", "reasons", "features_alone")
 	for _, seed := range []string{"1", "2", "3"} {
 		if err := os.MkdirAll("runs/"+seed, 0o777); err != nil {
 			t.Fatal(err)
@@ -426,7 +428,7 @@ func TestNormsVerdictOfEqualMoments(t *testing.T) {
 func TestFeaturesWithoutTestNodes(t *testing.T) {
 	var b strings.Builder
 	row := study.FeaturesRow{Seed: 1, BestValid: 0.5, Test: study.Number(math.NaN())}
-	if err := printStudy(&b, &study.FeaturesTable{Metric: "accuracy", Rows: []study.FeaturesRow{row, row}}); err != nil {
+	if err := printStudy(&b, &study.FeaturesTable{Metric: "accuracy", Rows: []study.FeaturesRow{row, row}, Means: []study.FeaturesMean{{Input: "X", Test: row.Test}}}); err != nil {
 		t.Fatal(err)
 	}
 	if text := b.String(); strings.Contains(text, "NaN") || !strings.Contains(text, "unknown") || !strings.Contains(text, "0.5000") {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -457,10 +458,10 @@ func TestEvalAndPredict(t *testing.T) {
 		t.Errorf("eval printed:\n%s", out.stdout)
 	}
 
-	succeed(t, "predict", "--run", "a", "--out", "s.npy")
+	succeed(t, "predict", "--run", "a", "--out", "s.npy", "--logits")
 	scores := readScores(t, "s.npy", 600, 10)
-	out := object(t, succeed(t, "predict", "--run", "a", "--out", "s.csv", "--json"))
-	if out["nodes"] != 600.0 || out["outputs"] != 10.0 || out["out"] != "s.csv" {
+	out := object(t, succeed(t, "predict", "--run", "a", "--out", "s.csv", "--json", "--logits"))
+	if out["nodes"] != 600.0 || out["outputs"] != 10.0 || out["out"] != "s.csv" || out["kind"] != "logits" {
 		t.Errorf("predict --json says %v", out)
 	}
 	rows := strings.Split(strings.TrimSpace(string(readFile(t, "s.csv"))), "\n")
@@ -494,7 +495,7 @@ func TestEvalAndPredict(t *testing.T) {
 	}
 	writeFile(t, "test.npy", array.Bytes())
 	for _, list := range []string{"test.txt", "test.npy"} {
-		succeed(t, "predict", "--run", "a", "--out", "t.npy", "--nodes", list)
+		succeed(t, "predict", "--run", "a", "--out", "t.npy", "--nodes", list, "--logits")
 		// A BLAS may round a row of a small product differently.
 		for k, got := range readScores(t, "t.npy", len(data.Split.Test), 10) {
 			if math.Abs(float64(got-ofTest[k])) > 1e-5 {
@@ -503,7 +504,11 @@ func TestEvalAndPredict(t *testing.T) {
 		}
 	}
 
-	succeed(t, "predict", "--run", "a", "--out", "p.npy", "--probabilities")
+	succeed(t, "predict", "--run", "a", "--out", "p.csv")
+	succeed(t, "predict", "--run", "a", "--out", "p.npy")
+	if table := byName(t, "p.csv"); table["17"]["3"] != fmt.Sprint(readScores(t, "p.npy", 600, 10)[173]) {
+		t.Errorf("node 17 has %v", table["17"])
+	}
 	for i, row := range slices.Collect(slices.Chunk(readScores(t, "p.npy", 600, 10), 10)) {
 		var sum, logits float64
 		for c, p := range row {

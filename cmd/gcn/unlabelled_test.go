@@ -24,8 +24,8 @@ func TestPredictWithoutLabels(t *testing.T) {
 		}
 	}
 	succeed(t, "datasets", "info", "npy:bare")
-	succeed(t, "predict", "--run", "run", "--out", "with.npy")
-	succeed(t, "predict", "--run", "run", "--out", "without.npy", "--data", "npy:bare")
+	succeed(t, "predict", "--run", "run", "--out", "with.npy", "--logits")
+	succeed(t, "predict", "--run", "run", "--out", "without.npy", "--logits", "--data", "npy:bare")
 	if !bytes.Equal(readFile(t, "with.npy"), readFile(t, "without.npy")) {
 		t.Error("the labels of the graph change the predictions")
 	}

@@ -53,6 +53,7 @@ var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "
 func newImportCommand() *cobra.Command {
 	var o trainOptions
 	var out, square string
+	var layers map[string]string
 	all := pflag.NewFlagSet("import", pflag.ContinueOnError)
 	o.flags(all)
 	cmd := &cobra.Command{
@@ -62,10 +63,12 @@ func newImportCommand() *cobra.Command {
 .safetensors or .npz file, or a .pt or .pth file with a model's state_dict, as torch.save
 writes it. Nothing in the file is executed.
 
-The layers are matched by the names that gcn export writes, else in their order. The names
-of GCNConv (PyTorch Geometric), GraphConv (DGL) and Linear are known; these need
---bias-after. Weights are transposed where they are (outputs, inputs).`,
+The layers are matched by the names that gcn export writes, else by the numbers in their
+names and by their shapes; the result is printed. Where both leave a choice, --map names the
+layers. The names of GCNConv (PyTorch Geometric), GraphConv (DGL) and Linear are known; these
+need --bias-after. Weights are transposed where they are (outputs, inputs).`,
 		Example: `  gcn import model.pt --data npy:mygraph --model equation --hidden 16 --activation relu --bias-after --out runs/torch
+  gcn import other.pt --data npy:mygraph --hidden 16 --bias-after --map conv_in=conv0,conv_out=conv1 --out runs/other
   gcn eval --run runs/torch`,
 		Args: exactly(1, "import needs one FILE of weights"),
 	}
@@ -75,6 +78,7 @@ of GCNConv (PyTorch Geometric), GraphConv (DGL) and Linear are known; these need
 		fs.AddFlag(all.Lookup(name))
 	}
 	fs.StringVar(&square, "square", "", "the order of square weights if their names do not tell it: outputs-first, as in PyTorch's Linear, or inputs-first, as in DGL's GraphConv (default: an error)")
+	fs.StringToStringVar(&layers, "map", nil, "the model's layers of layers in the file, `FILE-NAME=OUR-NAME,…`, such as convs.0=conv0; or tensors, such as W1=conv0.weight (default: by numbers and shapes)")
 	fs.StringVar(&out, "out", "", "folder `DIR` to make; required")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if out == "" {
@@ -101,7 +105,8 @@ of GCNConv (PyTorch Geometric), GraphConv (DGL) and Linear are known; these need
 		if err != nil {
 			return err
 		}
-		if err := train.ImportParameters(cmd.Context(), args[0], model, how); err != nil {
+		found, err := train.ImportParameters(cmd.Context(), args[0], model, train.ImportOptions{Square: how, Layers: layers, Mean: data.Directed})
+		if err != nil {
 			return err
 		}
 		config := o.runConfig()
@@ -109,7 +114,18 @@ of GCNConv (PyTorch Geometric), GraphConv (DGL) and Linear are known; these need
 		if err := train.SaveRun(out, model, data, config); err != nil {
 			return err
 		}
-		return printLine(cmd.OutOrStdout(), "%d parameters of %s in %s", len(model.Parameters), args[0], out)
+		t := newTable(false)
+		for _, one := range found {
+			how := fmt.Sprint(one.Shape)
+			if one.Transposed {
+				how += " transposed"
+			}
+			t.row(one.Parameter, one.Tensor, how)
+		}
+		if err := t.print(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+		return printLine(cmd.OutOrStdout(), "%d parameters of %s in %s", len(found), args[0], out)
 	}
 	complete(cmd, "data", dataSpecs)
 	return cmd

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/internal/npy"
@@ -19,11 +20,11 @@ func TestExportAndImport(t *testing.T) {
 		"blocks": {"--input-layer", "--label-inputs", "0.5", "--pre-norm", "--batch-norm", "--feed-forward", "--own-state", "--activation", "gelu"},
 	} {
 		succeed(t, trainArgs(append([]string{"--out", name, "-q", "--method", "ladies-flat-debiased"}, more...)...)...)
-		succeed(t, "predict", "--run", name, "--out", "want.npy")
+		succeed(t, "predict", "--run", name, "--out", "want.npy", "--logits")
 		for _, file := range []string{name + ".npz", name + ".safetensors"} {
 			succeed(t, "export", "--run", name, "--out", file)
 			succeed(t, append([]string{"import", file, "--data", smallData, "--hidden", "16", "--out", file + "-run"}, more...)...)
-			succeed(t, "predict", "--run", file+"-run", "--out", "got.npy")
+			succeed(t, "predict", "--run", file+"-run", "--out", "got.npy", "--logits")
 			if !bytes.Equal(readFile(t, "got.npy"), readFile(t, "want.npy")) {
 				t.Errorf("%s: other predictions", file)
 			}
@@ -84,12 +85,34 @@ func TestImportTorch(t *testing.T) {
 	array("labels.npy", func(b *bytes.Buffer) error { return npy.Write(b, y, n) })
 	array("feat.npy", func(b *bytes.Buffer) error { return npy.Write(b, x, n, 5) })
 	args := []string{"import", state, "--data", "npy:g", "--model", "equation", "--hidden", "4", "--activation", "relu", "--out", "r"}
-	fail(t, exitFailed, []string{"gcn.pt", "the model has 2 parameters"}, args...)
-	succeed(t, append(args, "--bias-after")...)
+	fail(t, exitFailed, []string{"gcn.pt", "conv1.bias", "--bias-after"}, args...)
+	out := succeed(t, append(args, "--bias-after")...).stdout
+	if !regexp.MustCompile(`conv1\.weight +conv2\.lin\.weight +\[3 4\] transposed\n`).MatchString(out) {
+		t.Errorf("the mapping is not printed: %s", out)
+	}
 	succeed(t, "predict", "--run", "r", "--out", "p.csv")
 	succeed(t, "export", "--run", "r", "--out", "r.safetensors")
 	tensors, err := weights.Read(t.Context(), "r.safetensors")
 	if err != nil || len(tensors) != 4 || tensors[0].Name != "conv0.weight" {
 		t.Errorf("%v, %v", tensors, err)
 	}
+	// Equal shapes under names without an order need a map.
+	var words []weights.Tensor
+	for k, name := range []string{"last.lin.weight", "last.bias", "first.lin.weight", "first.bias"} {
+		x := weights.Tensor{Name: name, Shape: []int{3}, Values: make([]float32, 9-6*(k%2))}
+		if k%2 == 0 {
+			x.Shape = []int{3, 3}
+		}
+		words = append(words, x)
+	}
+	args = []string{"import", "words.npz", "--data", "npy:g", "--hidden", "3", "--layers", "3", "--model", "equation", "--bias-after", "--out", "w"}
+	first := []weights.Tensor{{Name: "in.lin.weight", Shape: []int{3, 5}, Values: make([]float32, 15)}, {Name: "in.bias", Shape: []int{3}, Values: make([]float32, 3)}}
+	if err := weights.Write("words.npz", append(words, first...)); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, exitFailed, []string{"words.npz", "first, last", "--map first=conv1"}, args...)
+	fail(t, exitFailed, []string{"words.npz", `no layer "second"`}, append(args, "--map", "second=conv1")...)
+	succeed(t, append(args, "--map", "first=conv1,last=conv2")...)
+	succeed(t, append(args[:len(args)-1], "w2", "--map", "first=conv1")...)
+	fail(t, exitFailed, []string{"SAGE", "symmetric"}, "import", filepath.Join(filepath.Dir(state), "sage.pt"), "--data", "npy:g", "--model", "equation", "--hidden", "4", "--bias-after", "--out", "s")
 }

@@ -102,7 +102,7 @@ func (r *runner) addTwin(spec string, report *Report) {
 	var metric string
 	var alone, full []float64
 	for _, run := range resultsOf[study.FeaturesTable](r, r.featuresKeys(spec)) {
-		metric, alone = run.Metric, append(alone, 100*float64(run.TestMean))
+		metric, alone = run.Metric, append(alone, 100*float64(run.Rows[0].Test))
 	}
 	t.score("features alone", metric, target, alone)
 	for _, run := range r.trained(spec, r.fullBatch()) {

@@ -52,6 +52,20 @@ class Model(nn.Module):
         return self.out(torch.relu(x)) if hasattr(self, "out") else x
 
 
+class Deep(nn.Module):
+    """Convolutions in a list: as texts, convs.10 is before convs.2."""
+
+    def __init__(self, layer, p, depth):
+        super().__init__()
+        self.convs = nn.ModuleList(layer(p, HIDDEN if l else FEATURES, HIDDEN) for l in range(depth))
+        self.lin = nn.Linear(HIDDEN, CLASSES)
+
+    def forward(self, x):
+        for conv in self.convs:
+            x = torch.relu(conv(x))
+        return self.lin(x)
+
+
 torch.manual_seed(1)
 rng = np.random.default_rng(1)
 edges = np.unique(np.sort(rng.integers(0, N, (70, 2)), axis=1), axis=0)
@@ -65,6 +79,7 @@ x = torch.randn(N, FEATURES)
 arrays = {"edges": edges.astype(np.int64), "features": x.numpy()}
 for name, model in {
     "gcn": Model(Conv, symmetric, False), "classifier": Model(Conv, symmetric, True), "sage": Model(Sage, mean, False),
+    "deep": Deep(Conv, symmetric, 12),
 }.items():
     torch.save(model.state_dict(), name + ".pt")
     with torch.no_grad():

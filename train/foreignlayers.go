@@ -1,0 +1,290 @@
+package train
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/weights"
+)
+
+// Square says which way round a square weight is whose name does not tell.
+type Square uint8
+
+const (
+	SquareRefused      Square = iota // it is an error
+	SquareInputsFirst                // (inputs, outputs), as in DGL's GraphConv
+	SquareOutputsFirst               // (outputs, inputs), as in PyTorch's Linear
+)
+
+// ImportOptions decide what the names and shapes in a file do not tell. Where the zero value
+// leaves a choice, ImportParameters returns an error.
+type ImportOptions struct {
+	Square Square
+
+	// Layers maps a layer of the file, such as convs.0 of convs.0.lin.weight, to the model's,
+	// such as conv0; or a tensor, such as W1, to the model's, such as conv0.weight. Other
+	// layers are matched as without it.
+	Layers map[string]string
+
+	// Mean says that the model propagates by the mean over a node and its neighbours, as SAGE
+	// layers and graph.NewRowLaplacian do.
+	Mean bool
+}
+
+// Imported is a parameter and the tensor that it was set from.
+type Imported struct {
+	Parameter, Tensor string
+	Shape             []int // of the tensor
+	Transposed        bool
+
+	values []float32 // in the parameter's shape
+}
+
+// foreignLayer is a layer of another library.
+type foreignLayer struct {
+	name         string
+	weight, bias *weights.Tensor
+	linear       bool     // the weight is (outputs, inputs), by its name
+	pattern      string   // the name without its numbers
+	numbers      []string // without leading zeros
+}
+
+// compare orders layers by pattern, and those of a pattern by their numbers.
+func (l *foreignLayer) compare(other *foreignLayer) int {
+	return cmp.Or(cmp.Compare(l.pattern, other.pattern), slices.CompareFunc(l.numbers, other.numbers, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	}))
+}
+
+// addForeign adds a tensor, called name, to the layer that its name says.
+func addForeign(all map[string]*foreignLayer, t *weights.Tensor, name string, mean bool) error {
+	layer := ""
+	cut := func(suffixes ...string) (is bool) {
+		for _, suffix := range suffixes {
+			if layer, is = strings.CutSuffix(name, suffix); is {
+				break
+			}
+		}
+		return is
+	}
+	var bias, linear, sage bool
+	switch {
+	case cut(".lin_r.weight", ".fc_self.weight", ".fc_self.bias", ".lin_r.bias"):
+		return fmt.Errorf("tensor %q maps a node's own row, which this model's layers have no place for", t.Name)
+	case cut(".lin_l.weight", ".fc_neigh.weight"):
+		linear, sage = true, true
+	case cut(".lin_l.bias", ".fc_neigh.bias"):
+		bias, sage = true, true
+	case cut(".lin.weight"):
+		linear = true
+	case cut(".lin.bias", ".bias", ".bias"+afterSuffix):
+		bias = true
+	case !cut(".weight"):
+		return fmt.Errorf("tensor %q is no weight or bias of a layer", t.Name)
+	}
+	switch {
+	case sage && !mean:
+		return fmt.Errorf("tensor %q is of a SAGE layer, which takes a mean over neighbours, and the model's P is symmetric", t.Name)
+	case linear && !sage && mean:
+		return fmt.Errorf("tensor %q is of a GCNConv, whose P is symmetric, and the model takes a mean over neighbours", t.Name)
+	}
+	l := all[layer]
+	if l == nil {
+		l = &foreignLayer{name: layer, pattern: layer, numbers: strings.FieldsFunc(layer, func(r rune) bool { return r < '0' || r > '9' })}
+		for k, n := range l.numbers {
+			l.pattern = strings.Replace(l.pattern, n, "\x00", 1)
+			l.numbers[k] = strings.TrimLeft(n, "0")
+		}
+		all[layer] = l
+	}
+	place := &l.weight
+	if bias {
+		place = &l.bias
+	} else {
+		l.linear = linear
+	}
+	if *place != nil {
+		return fmt.Errorf("tensors %q and %q have the same part in layer %q", (*place).Name, t.Name, layer)
+	}
+	*place = t
+	return nil
+}
+
+// modelLayer is a layer of the model: its weight, and its bias if it has one.
+type modelLayer struct {
+	name   string
+	params []parameter
+}
+
+// part returns the tensor for a parameter, or nil.
+func (l *foreignLayer) part(p parameter) *weights.Tensor {
+	switch {
+	case strings.HasSuffix(p.Name, ".weight"):
+		return l.weight
+	case strings.HasSuffix(p.Name, ".bias"):
+		return l.bias
+	}
+	return nil
+}
+
+// misfit returns an error if l has other tensors or shapes than the model's layer.
+func (m modelLayer) misfit(l *foreignLayer) error {
+	for _, t := range []*weights.Tensor{l.weight, l.bias} {
+		if t != nil && !slices.ContainsFunc(m.params, func(p parameter) bool { return l.part(p) == t }) {
+			return fmt.Errorf("tensor %q has no place in the model's %q; its biases depend on BiasAfter (gcn import: --bias-after)", t.Name, m.name)
+		}
+	}
+	for _, p := range m.params {
+		t := l.part(p)
+		if t == nil {
+			return fmt.Errorf("layer %q has no tensor for %q", l.name, p.Name)
+		}
+		if same, turned := shapes(t, p); !turned && (!same || l.linear && t == l.weight) {
+			return fmt.Errorf("tensor %q has shape %v, and %q has %v", t.Name, t.Shape, p.Name, p.Shape)
+		}
+	}
+	return nil
+}
+
+// shapes compares a tensor's shape with a parameter's, and with its transpose.
+func shapes(t *weights.Tensor, p parameter) (same, turned bool) {
+	back := slices.Clone(t.Shape)
+	slices.Reverse(back)
+	return slices.Equal(t.Shape, p.Shape), len(back) == 2 && slices.Equal(back, p.Shape)
+}
+
+// next returns the layer of the file for m. Of each pattern in order it can be the first one.
+func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
+	for _, beside := range []string{"own", "skip", "state", "second", "jump", "labels"} {
+		if strings.HasPrefix(m.name, beside) {
+			return nil, fmt.Errorf("the model's %q is not in the sequence of layers: name its layer in the file by Layers (gcn import: --map)", m.name)
+		}
+	}
+	if len(order) == 0 {
+		return nil, fmt.Errorf("it has no layer left for %q", m.name)
+	}
+	var fit []*foreignLayer
+	var misfits []string
+	first := order[0]
+	for _, l := range order {
+		if l.pattern != first.pattern {
+			first = l
+		}
+		if l.compare(first) != 0 {
+			continue
+		}
+		if err := m.misfit(l); err == nil {
+			fit = append(fit, l)
+		} else if len(misfits) < 4 {
+			misfits = append(misfits, err.Error())
+		}
+	}
+	switch len(fit) {
+	case 0:
+		return nil, fmt.Errorf("no layer fits the model's %q: %s", m.name, strings.Join(misfits, "; "))
+	case 1:
+		return fit[0], nil
+	}
+	return nil, fmt.Errorf("the model's %q may be each of the layers %s: say which by Layers (gcn import: --map %s=%s)", m.name, layerNames(fit), fit[0].name, m.name)
+}
+
+// layerNames lists the names of layers.
+func layerNames(all []*foreignLayer) string {
+	var names []string
+	for _, l := range all {
+		names = append(names, l.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// matchedLayers matches the layers of another library.
+func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions, after map[string]bool) (found []Imported, err error) {
+	named, rest := map[string]*foreignLayer{}, map[string]*foreignLayer{} // by the model's names, and the others by the file's
+	used := map[string]bool{}                                             // names of the file in o.Layers
+	for k := range tensors {
+		t := &tensors[k]
+		to, name := rest, t.Name
+		if ours, is := o.Layers[name]; is {
+			to, name, used[name] = named, ours, true
+		}
+		if err := addForeign(to, t, name, o.Mean); err != nil {
+			return nil, err
+		}
+	}
+	order := slices.SortedFunc(maps.Values(rest), (*foreignLayer).compare)
+	for _, l := range order {
+		if ours, is := o.Layers[l.name]; is {
+			if named[ours] != nil {
+				return nil, fmt.Errorf("%q is mapped to %q, and so is another layer", l.name, ours)
+			}
+			named[ours], used[l.name] = l, true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Layers)) {
+		if !used[name] {
+			return nil, fmt.Errorf("it holds no layer %q to map to %q: its layers are %s", name, o.Layers[name], layerNames(order))
+		}
+	}
+	order = slices.DeleteFunc(order, func(l *foreignLayer) bool { return used[l.name] })
+	for len(found) < len(params) {
+		m := modelLayer{params: params[len(found):]}
+		m.name, _, _ = strings.Cut(m.params[0].Name, ".")
+		if end := slices.IndexFunc(m.params, func(p parameter) bool { return !strings.HasPrefix(p.Name, m.name+".") }); end > 0 {
+			m.params = m.params[:end]
+		}
+		l, is := named[m.name]
+		if is {
+			delete(named, m.name)
+			err = m.misfit(l)
+		} else if l, err = m.next(order); err == nil {
+			order = slices.DeleteFunc(order, func(other *foreignLayer) bool { return other == l })
+		}
+		for k := 0; err == nil && k < len(m.params); k++ {
+			var one Imported
+			one, err = l.imported(m.params[k], o.Square, after)
+			found = append(found, one)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(order) > 0 {
+		return nil, fmt.Errorf("the model has no layer for %s: it has %d parameters, the file %d tensors", layerNames(order), len(params), len(tensors))
+	}
+	for ours := range named {
+		return nil, fmt.Errorf("the model has no layer %q to map to", ours)
+	}
+	return found, nil
+}
+
+// imported sets a parameter from its tensor in l, whose shape fits.
+func (l *foreignLayer) imported(p parameter, square Square, after map[string]bool) (Imported, error) {
+	t := l.part(p)
+	late, convolution := after[p.Name]
+	before := strings.HasSuffix(t.Name, ".lin.bias")
+	switch {
+	case convolution && !late && (l.linear && !before || strings.HasSuffix(t.Name, afterSuffix)):
+		return Imported{}, fmt.Errorf("tensor %q is a bias after the propagation, and the model's %q is before it: build the model with BiasAfter (gcn import: --bias-after)", t.Name, p.Name)
+	case convolution && late && before:
+		return Imported{}, fmt.Errorf("tensor %q is a bias before the propagation, and the model's %q is after it: build the model without BiasAfter (gcn import: without --bias-after)", t.Name, p.Name)
+	}
+	one := Imported{Parameter: p.Name, Tensor: t.Name, Shape: t.Shape, values: t.Values}
+	same, turned := shapes(t, p)
+	if same && turned && !l.linear && square == SquareRefused {
+		return one, fmt.Errorf("tensor %q is square: it may be (outputs, inputs), as in PyTorch's Linear, or (inputs, outputs), as in DGL's GraphConv; say which", t.Name)
+	}
+	if one.Transposed = turned && (l.linear || !same || square == SquareOutputsFirst); !one.Transposed {
+		return one, nil
+	}
+	rows, cols := t.Shape[0], t.Shape[1]
+	one.values = make([]float32, len(t.Values))
+	for i := range rows {
+		for j := range cols {
+			one.values[j*rows+i] = t.Values[i*cols+j]
+		}
+	}
+	return one, nil
+}
