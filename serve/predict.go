@@ -1,16 +1,17 @@
 package serve
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/score"
 )
 
 // prediction is the answer about one node.
@@ -18,7 +19,7 @@ type prediction struct {
 	Node          string             `json:"node,omitempty"`  // empty for a node that is not stored
 	Class         *string            `json:"class,omitempty"` // the most probable one
 	Tasks         []string           `json:"tasks,omitempty"` // with a probability of more than a half
-	Probabilities map[string]float64 `json:"probabilities"`
+	Probabilities map[string]float32 `json:"probabilities"`
 }
 
 // newNode is a node that is not stored.
@@ -134,35 +135,18 @@ func (s *Server) unstored(r *http.Request, v *version, n newNode) ([]float32, er
 // answer turns logits into probabilities, of the top best outputs; 0: of all.
 func (s *Server) answer(logits []float32, top int) (prediction, error) {
 	labels := s.data.Labels
-	values, sum := make([]float64, len(logits)), 0.0
-	for k, x := range logits {
-		if x != x || math.IsInf(float64(x), 0) {
+	for _, x := range logits {
+		if x-x != 0 {
 			return prediction{}, errors.New("the scores are not finite: the features are too large")
 		}
-		if labels.Tasks > 0 {
-			values[k] = 1 / (1 + math.Exp(-float64(x)))
-		} else {
-			values[k] = math.Exp(float64(x) - float64(slices.Max(logits)))
-			sum += values[k]
-		}
 	}
-	order := make([]int, len(values))
+	values, order := slices.Clone(logits), make([]int, len(logits))
+	score.Probabilities(values, labels)
 	for k := range order {
 		order[k] = k
-		if labels.Tasks == 0 {
-			values[k] /= sum
-		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { // the best first; of equal ones the first
-		switch {
-		case logits[a] > logits[b]:
-			return -1
-		case logits[a] < logits[b]:
-			return 1
-		}
-		return 0
-	})
-	p := prediction{Probabilities: map[string]float64{}}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(logits[b], logits[a]) }) // of equal ones the first
+	p := prediction{Probabilities: map[string]float32{}}
 	if labels.Tasks == 0 {
 		class := labels.Name(order[0])
 		p.Class = &class

@@ -132,9 +132,9 @@ func TestAnswers(t *testing.T) {
 		row := logits[3*v : 3*v+3]
 		best, sum := slices.Index(row, slices.Max(row)), 0.0
 		for _, q := range p.Probabilities {
-			sum += q
+			sum += float64(q)
 		}
-		if p.Node != ids[k] || *p.Class != data.Labels.Name(best) || len(p.Probabilities) != 3 || sum < 1-1e-9 || sum > 1+1e-9 || p.Probabilities[*p.Class] < 1.0/3 {
+		if p.Node != ids[k] || *p.Class != data.Labels.Name(best) || len(p.Probabilities) != 3 || sum < 1-1e-6 || sum > 1+1e-6 || p.Probabilities[*p.Class] < 1.0/3 {
 			t.Errorf("%s: %+v of %v", ids[k], p, row)
 		}
 		one := get[prediction](t, "GET", url+"/nodes/"+ids[k]+"?top=1", "")
