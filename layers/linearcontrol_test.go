@@ -221,16 +221,16 @@ func TestLinearControlModels(t *testing.T) {
 		s *samplers.LayerWise
 		o GCNOptions
 	}{
-		"ControlRefresh":    {plain, GCNOptions{ExactInput: px}},
-		"a sampler with":    {rolling, GCNOptions{ExactInput: px}},
-		"two convolution":   {controlled(p, true, 9, 9), GCNOptions{ExactInput: px}},
-		"exact input":       {controlled(p, false, 9, 9), GCNOptions{}},
-		"LayerNorm":         {controlled(p, true, 9), GCNOptions{ExactInput: px, LayerNorm: true}},
-		"BatchNorm":         {controlled(p, true, 9), GCNOptions{ExactInput: px, BatchNorm: true}},
-		"excludes Residual": {controlled(p, true, 9), GCNOptions{ExactInput: px, Residual: true}},
-		"HiddenResidual":    {kept, GCNOptions{ExactInput: px, HiddenResidual: ResidualLinear}},
-		"Jumping":           {kept, GCNOptions{ExactInput: px, Jumping: JumpingSum}},
-		"GELU":              {controlled(p, true, 9), GCNOptions{ExactInput: px, Activation: ops.ActivationGELU}},
+		"ControlRefresh":   {plain, GCNOptions{ExactInput: px}},
+		"a sampler with":   {rolling, GCNOptions{ExactInput: px}},
+		"two convolution":  {controlled(p, true, 9, 9), GCNOptions{ExactInput: px}},
+		"exact input":      {controlled(p, false, 9, 9), GCNOptions{}},
+		"LayerNorm":        {controlled(p, true, 9), GCNOptions{ExactInput: px, LayerNorm: true}},
+		"BatchNorm":        {controlled(p, true, 9), GCNOptions{ExactInput: px, BatchNorm: true}},
+		"layers: Residual": {controlled(p, true, 9), GCNOptions{ExactInput: px, Residual: true}},
+		"HiddenResidual":   {kept, GCNOptions{ExactInput: px, HiddenResidual: ResidualLinear}},
+		"Jumping":          {kept, GCNOptions{ExactInput: px, Jumping: JumpingSum}},
+		"GELU":             {controlled(p, true, 9), GCNOptions{ExactInput: px, Activation: ops.ActivationGELU}},
 	} {
 		c.o.ControlLinear, c.o.Hidden = true, 5
 		if _, err := NewGCN(NewBatch(G.NewGraph(), c.s), x, y, c.o); err == nil || !strings.Contains(err.Error(), what) {

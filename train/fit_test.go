@@ -514,7 +514,6 @@ func TestFitErrors(t *testing.T) {
 		"exclude each other":          {d, Options{Resume: true, Overwrite: true, Dir: "x"}},
 		"but not Options.Dir":         {d, Options{Resume: true}},
 		"LR is -1":                    {d, Options{Adam: Adam{LR: -1}}},
-		`"seed" of Options.Config is`: {d, Options{Config: map[string]any{"seed": 1}}},
 		"unsupported type":            {d, Options{Config: map[string]any{"f": func() {}}}},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")

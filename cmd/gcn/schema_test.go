@@ -326,5 +326,5 @@ func TestRunRemembersItsData(t *testing.T) {
 			t.Errorf("no %q in %s", want, notes)
 		}
 	}
-	fail(t, exitFailed, []string{"the features have no names"}, "eval", "--run", run, "--data", "edges:words/edges.csv?labels=words/people.csv&labels-columns=name,buys&features=degree")
+	fail(t, exitFailed, []string{"made of the graph (features=degree)"}, "eval", "--run", run, "--data", "edges:words/edges.csv?labels=words/people.csv&labels-columns=name,buys&features=degree")
 }

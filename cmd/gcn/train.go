@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -239,8 +240,9 @@ func (j *trainJob) agree(ctx context.Context) (err error) {
 
 func (j *trainJob) follows() bool { return j.World != nil && j.World.Rank() > 0 }
 
-// broadcast gives the settings of rank 0 to the others.
-func (j *trainJob) broadcast(ctx context.Context) error {
+// broadcast gives the settings of rank 0 to the others. Their own options on the command line
+// stay, but for those that rank 0 has chosen.
+func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 	if j.World == nil || j.World.Size() == 1 {
 		return nil
 	}
@@ -263,6 +265,11 @@ func (j *trainJob) broadcast(ctx context.Context) error {
 		return fmt.Errorf("the options from rank 0: %w", err)
 	}
 	s, err := run.Load(nil, nil, nil, given.Values)
+	for _, v := range j.line { // training refuses ranks of which one has other settings
+		if err == nil && v.Text != "auto" && !slices.Contains(chosen, v.Option) {
+			err = s.Set(v)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -294,7 +301,7 @@ func (j *trainJob) resolve(ctx context.Context, data *datasets.Data) error {
 			return err
 		}
 	}
-	return j.broadcast(ctx)
+	return j.broadcast(ctx, "method", "samples", "exact_input", "dropout_noise")
 }
 
 // takePart leaves each rank its part of the data. A process alone keeps all.
