@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   5874,
+	"cmd/gcn":                   5880,
 	"cuda":                      2515,
 	"datasets":                  3168,
 	"examples":                  201,
@@ -70,7 +70,7 @@ var ceilings = map[string]int{
 	"samplers":                  3584,
 	"samplers/samplertest":      685,
 	"score":                     775,
-	"serve":                     876,
+	"serve":                     860,
 	"study":                     3611,
 	"study/figure":              874,
 	"train":                     3496,
@@ -80,7 +80,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 30300 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 30000 // without CHANGELOG.md, docs/results.md and docs/adr
 	wordsOfADRs    = 10000
 )
 
