@@ -395,7 +395,7 @@ func testRanksOverflow(t *testing.T, gcn string, l mpiLauncher) {
 	writeArray(t, "ring/valid.npy", []int64{2950, 2951})
 	writeArray(t, "ring/test.npy", []int64{2960, 2961})
 	for _, partition := range []string{"none", "features", "all"} {
-		out := failTogether(t, l, 3, gcn+" train --data npy:ring --hidden 8 --samples 4,4 --batch 4 --micro 3 --max-batches 100000 --patience 0 --eval-every 5 --config "+checkpoints(t, 0)+" --out "+partition+
+		out := failTogether(t, l, 3, gcn+" train --data npy:ring --hidden 8 --samples 4,4 --batch 4 --micro 3 --max-batches 100000 --patience 0 --eval-every 5 --lr 1 --config "+checkpoints(t, 0)+" --out "+partition+
 			" --partition "+partition, "rank 0 on ", "train: update ", "not finite")
 		if strings.Count(out, "not finite") != 1 {
 			t.Errorf("partition %s: more than one line of the loss\n%s", partition, out)
