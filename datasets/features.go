@@ -16,12 +16,12 @@ const (
 	positionKey = "position"
 )
 
-// makeFeatures gives d features made from its graph: by the key features, or, if the
-// source has none, as those of the schema were made, and by position without a schema.
+// makeFeatures gives d features made from its graph. The key features decides. If the source has
+// neither the key nor features, the schema decides; without a schema they are position.
 //
 //	features=degree   1, and the logarithm of 1 + the degree
 //	features=onehot   a feature for each node, 1 for the node itself
-//	features=position 64 numbers that are alike for nodes near each other, and those of degree
+//	features=position 64 numbers, similar for nodes near each other; then the two of degree
 func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, s *Schema) (err error) {
 	how := spec.Text("features", "")
 	origin := ""

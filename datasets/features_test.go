@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A source without features gets position and degree, or what the run's data had. Position is
-// refused for another graph, also in a store; degree serves all.
+// A source without features gets position and degree, or the kind of the run's schema. Position
+// is refused for another graph, also in a store. Degree serves every graph.
 func TestFeaturesOfASourceWithout(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{
 		"e": "a,b\nb,c\nc,d\nd,e\ne,f\n", "other": "a,b\nb,c\nc,d\nd,e\nf,a\n", "weighted": "a,b,2\nb,c,1\nc,d,1\nd,e,1\ne,f,1\n",

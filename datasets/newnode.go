@@ -69,7 +69,7 @@ func (s *Schema) newRow(text []byte) ([]float32, error) {
 	return row, nil
 }
 
-// scaleRow scales the features of a new node as those of the data were.
+// scaleRow scales the features of a new node by the means and deviations of the schema.
 func (s *Schema) scaleRow(row []float32) {
 	for k, v := range row[:min(len(row), len(s.Columns))] {
 		row[k] = s.Columns[k].Scaled(v)

@@ -199,7 +199,7 @@ func (b *Builder) build(directed bool) (*CSR, Report) {
 	return m, report
 }
 
-// sumDegrees makes degrees, of which degrees[i+1] is row i's, the offsets of the rows.
+// sumDegrees turns degrees into row offsets. degrees[i+1] is the degree of row i.
 func sumDegrees(degrees []int64) {
 	for i := 1; i < len(degrees); i++ {
 		degrees[i] += degrees[i-1]

@@ -51,7 +51,7 @@ func (c *cacheOptions) in(ctx context.Context, stderr io.Writer) context.Context
 	})
 }
 
-// schemes are the command's own, beside those of datasets.
+// schemes returns the schemes that the command adds to those of package datasets.
 func schemes() []datasets.Scheme { return []datasets.Scheme{serve.Scheme()} }
 
 // dataOptions returns the options of every command that opens data.

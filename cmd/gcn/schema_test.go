@@ -317,7 +317,7 @@ func TestRunRemembersItsData(t *testing.T) {
 			}
 		})
 	}
-	// The run says what it does not know.
+	// eval prints the values that the run does not know.
 	run := runs[fmt.Sprint(shop{})]["text"]
 	spec := shop{rename: map[string]string{"fruit": "bread", "Trier": "Mainz"}}.files(t, "words")["text"]
 	notes := succeed(t, "eval", "--run", run, "--data", spec).stderr

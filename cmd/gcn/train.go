@@ -104,7 +104,7 @@ func (j *trainJob) run(ctx context.Context) (err error) {
 	return printResult(j.stdout, r)
 }
 
-// prepare sets what the job shows.
+// prepare sets the functions that print messages and progress.
 func (j *trainJob) prepare() {
 	j.Say = func(format string, args ...any) {
 		if !j.Quiet {
@@ -166,7 +166,7 @@ func (j *trainJob) load(ctx context.Context) error {
 	return j.CheckEffects()
 }
 
-// plan makes the plan of the sources, and says what was chosen.
+// plan loads the settings from their sources, and prints the choices made.
 func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
 	s, err := run.Load(recipe, file, saved, line)
 	if err != nil {
@@ -265,7 +265,7 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 		return fmt.Errorf("the options from rank 0: %w", err)
 	}
 	s, err := run.Load(nil, nil, nil, given.Values)
-	for _, v := range j.line { // training refuses ranks of which one has other settings
+	for _, v := range j.line { // training compares the settings of all ranks, and refuses other ones
 		if err == nil && v.Text != "auto" && !slices.Contains(chosen, v.Option) {
 			err = s.Set(v)
 		}
@@ -349,7 +349,7 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*run.Resu
 	return j.Train(ctx, data, dir)
 }
 
-// announce says what is trained.
+// announce prints the data, the method and the folder.
 func (j *trainJob) announce(data *datasets.Data, dir string) {
 	j.Say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, thousands(int64(data.Nodes())),
 		thousands(data.Edges()), data.Features.Cols, data.Metric)
