@@ -90,7 +90,7 @@ func TestKills(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
+		time.Sleep(time.Duration(20+rng.IntN(200)) * time.Millisecond)
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

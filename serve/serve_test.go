@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"slices"
@@ -358,7 +359,7 @@ func TestOpenAPI(t *testing.T) {
 
 // TestLateRequests sends requests that find no worker in time: each gets the status 503.
 func TestLateRequests(t *testing.T) {
-	s, url := testServer(t, testData(t, false), Options{Timeout: 50 * time.Millisecond, Workers: 1})
+	s, url := testServer(t, testData(t, false), Options{Timeout: time.Second, Workers: 1})
 	s.slots <- struct{}{}
 	var group sync.WaitGroup
 	for range 20 {
@@ -378,7 +379,7 @@ func TestLateRequests(t *testing.T) {
 // TestGracefulEnd ends the server while a request is at work: the request is answered.
 func TestGracefulEnd(t *testing.T) {
 	data := testData(t, false)
-	s, err := New(testModel(t, data), data, Options{Workers: 1})
+	s, err := New(testModel(t, data), data, Options{Workers: 1, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,18 +391,27 @@ func TestGracefulEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- s.Serve(ctx, listener) }()
-	url := "http://" + listener.Addr().String() + "/nodes/7"
-	ask(t, "GET", url, "")
-	s.slots <- struct{}{} // the next request waits
-	status := make(chan int)
+	s.slots <- struct{}{} // the request waits
+	atWork, status := make(chan struct{}), make(chan int, 1)
 	go func() {
-		code, _ := ask(t, "GET", url, "")
-		status <- code
+		trace := &httptrace.ClientTrace{Got100Continue: func() { close(atWork) }} // the handler reads the body
+		request, err := http.NewRequestWithContext(httptrace.WithClientTrace(context.Background(), trace), "POST",
+			"http://"+listener.Addr().String()+"/predict", strings.NewReader(`{"nodes": [7]}`))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		request.Header.Set("Expect", "100-continue")
+		response, err := (&http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}).Do(request)
+		if err != nil {
+			t.Error(err)
+			status <- 0
+			return
+		}
+		response.Body.Close()
+		status <- response.StatusCode
 	}()
-	for s.options.Workers > 0 { // until the request is there
-		time.Sleep(20 * time.Millisecond)
-		break
-	}
+	<-atWork
 	cancel()
 	<-s.slots
 	if code := <-status; code != 200 {
