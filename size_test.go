@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   5880,
+	"cmd/gcn":                   5042,
 	"cuda":                      2515,
 	"datasets":                  3168,
 	"examples":                  201,
@@ -66,7 +66,7 @@ var ceilings = map[string]int{
 	"notebook":                  1102,
 	"notebooks/kernel":          999,
 	"ops":                       3370,
-	"run":                       2342,
+	"run":                       2341,
 	"samplers":                  3584,
 	"samplers/samplertest":      685,
 	"score":                     775,

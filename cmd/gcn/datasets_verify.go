@@ -14,8 +14,7 @@ import (
 )
 
 func newDatasetsVerifyCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return newCommand(&cobra.Command{
 		Use:   "verify SPEC",
 		Short: "Read a whole data set and check it, including a store's checksums",
 		Long: `Read a whole data set and check it, including a store's checksums.
@@ -36,18 +35,12 @@ For a generated data set of the same size it prints the comparison only.`,
 			if err := v.check(cmd.Context()); err != nil {
 				return err
 			}
-			write := v.print
-			if asJSON {
-				write = func(w io.Writer) error { return printJSON(w, v) }
-			}
-			if err := write(cmd.OutOrStdout()); err != nil {
+			if err := result(cmd, v, v.print); err != nil {
 				return err
 			}
 			return v.difference()
 		},
-	}
-	addJSONFlag(cmd, &asJSON)
-	return cmd
+	}, new(resultOptions))
 }
 
 // verification is the result of "gcn datasets verify".
@@ -115,9 +108,10 @@ func (v *verification) difference() error {
 	return fmt.Errorf("%s: not the original %s: these figures differ: %s", v.Spec, v.Name, strings.Join(v.differing(), ", "))
 }
 
-func (v *verification) print(w io.Writer) error {
-	if err := printLine(w, "%s: valid (%.1f s)", v.Spec, float64(v.WallS)); err != nil || len(v.Published) == 0 {
-		return err
+func (v *verification) print(w io.Writer) {
+	say(w, "%s: valid (%.1f s)", v.Spec, float64(v.WallS))
+	if len(v.Published) == 0 {
+		return
 	}
 	t := newTable(false)
 	t.row(v.Name, "published", "found", "", "source")
@@ -128,10 +122,10 @@ func (v *verification) print(w io.Writer) error {
 		}
 		t.row(c.Name, figureText(c.Published), figureText(c.Found), mark, c.Source)
 	}
-	if err := t.print(w); err != nil || v.Original == nil || !*v.Original {
-		return err
+	t.print(w)
+	if v.Original != nil && *v.Original {
+		say(w, "this is the original %s", v.Name)
 	}
-	return printLine(w, "this is the original %s", v.Name)
 }
 
 // figureText writes counts in full and other numbers with four digits.

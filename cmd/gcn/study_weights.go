@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,42 +9,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// candidateWeights is a flag of unnormalised probabilities: numbers separated by
-// commas, a law, or a file.
-type candidateWeights string
-
 const (
-	weightsUsage = "unnormalised probabilities of the candidates, instead of --data: numbers with commas, uniform:M, zipf:A:M (1, 2^-A, …, M^-A), or a `FILE` with a number on each line"
-
 	mostCandidates  = 1 << 20 // of --weights
 	mostWeightsFile = 64 << 20
 )
 
-// String implements pflag.Value.
-func (w *candidateWeights) String() string { return string(*w) }
-
-// Set implements pflag.Value.
-func (w *candidateWeights) Set(text string) error {
-	if text == "" {
-		return fmt.Errorf("no numbers, law or file")
-	}
-	*w = candidateWeights(text)
-	return nil
-}
-
-// Type implements pflag.Value.
-func (*candidateWeights) Type() string { return "WEIGHTS" }
-
-// values returns the probabilities.
-func (w candidateWeights) values(ctx context.Context) ([]float64, error) {
-	text := string(w)
+// candidateWeights returns the probabilities of --weights: numbers separated by commas, a law,
+// or a file.
+func candidateWeights(ctx context.Context, text string) ([]float64, error) {
 	name, rest, _ := strings.Cut(text, ":")
 	switch name {
 	case "uniform":
@@ -130,23 +106,10 @@ func parseWeight(word string) (float64, error) {
 // factorOptions are the options of a study of the factors β of a layer's candidates.
 type factorOptions struct {
 	studyOptions
-	weights        candidateWeights
-	sizes          intList
-	squared        bool
-	repeats, watch int
+	Weights string `json:"weights" arg:"FILE" help:"unnormalised probabilities of the candidates, instead of --data: numbers with commas, uniform:M, zipf:A:M (1, 2^-A, …, M^-A), or a FILE with a number on each line"`
+	Samples []int  `json:"samples" range:"[1," help:"numbers of draws (default with few --weights: all possible ones; else 256,512,1024)"`
+	Squared bool   `json:"squared" help:"with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖"`
 }
-
-func (o *factorOptions) flags(cmd *cobra.Command, watch int) {
-	o.studyOptions.flags(cmd, false)
-	fs := cmd.Flags()
-	fs.Var(&o.weights, "weights", weightsUsage)
-	fs.Var(&o.sizes, "samples", "numbers of draws (default with few --weights: all possible ones; else 256,512,1024)")
-	fs.BoolVar(&o.squared, "squared", false, "with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖")
-	fs.IntVar(&o.repeats, "repeats", 20_000, "draws, where moments are estimated")
-	fs.IntVar(&o.watch, "watch", watch, "watched candidates, spread over the probabilities")
-}
-
-func (o *factorOptions) check() error { return cmp.Or(o.studyOptions.check(), o.sizes.check()) }
 
 // fewCandidates is the largest number of candidates of --weights for which every number
 // of draws is studied by default.
@@ -155,11 +118,11 @@ const fewCandidates = 16
 // candidates sets weights from the flag, or to the probabilities of a random mini-batch
 // of the data, and sizes to the numbers of draws that the candidates allow. The subject has
 // data in the second case only.
-func (o *factorOptions) candidates(cmd *cobra.Command, weights *[]float64, sizes *[]int) (s *subject, err error) {
+func (o *factorOptions) candidates(ctx context.Context, weights *[]float64, sizes *[]int) (s *subject, err error) {
 	*sizes = []int{256, 512, 1024}
-	if o.weights != "" {
-		s = &subject{spec: "weights:" + string(o.weights)}
-		if *weights, err = o.weights.values(cmd.Context()); err != nil {
+	if o.Weights != "" {
+		s = &subject{spec: "weights:" + o.Weights}
+		if *weights, err = candidateWeights(ctx, o.Weights); err != nil {
 			return nil, err
 		}
 		if m := len(*weights); m <= fewCandidates {
@@ -169,14 +132,14 @@ func (o *factorOptions) candidates(cmd *cobra.Command, weights *[]float64, sizes
 			}
 		}
 	} else {
-		if s, err = o.open(cmd.Context(), cmd.Flags()); err != nil {
+		if s, err = o.open(ctx); err != nil {
 			return nil, err
 		}
-		rng := rand.New(samplers.NewSource(o.seed, 0, 0))
-		*weights = study.LayerWeights(s.data.Laplacian(), study.RandomBatch(rng, s.data.Split.Train, o.batch), o.squared)
+		rng := rand.New(samplers.NewSource(o.Seed, 0, 0))
+		*weights = study.LayerWeights(s.data.Laplacian(), study.RandomBatch(rng, s.data.Split.Train, o.Batch), o.Squared)
 	}
-	if len(o.sizes) > 0 {
-		*sizes = slices.Clone(o.sizes)
+	if len(o.Samples) > 0 {
+		*sizes = slices.Clone(o.Samples)
 	}
 	m := len(*weights)
 	if *sizes = slices.DeleteFunc(*sizes, func(size int) bool { return size > m }); len(*sizes) == 0 {
