@@ -93,6 +93,19 @@ func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorm
 	return []study.LayerNorms{{Name: "layer 1", Norms: study.RowNorms(hw)}}, nil
 }
 
+// study runs a study of the data, saves its table and prints it.
+func (o *subjectOptions) study(cmd *cobra.Command, name string, do func(s *subject) (study.Shown, error)) error {
+	s, err := o.open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	t, err := do(s)
+	if err != nil {
+		return err
+	}
+	return o.finish(cmd, s, name, t)
+}
+
 // finish saves a study's table and prints it: as JSON with the fields of the
 // subject, or as text.
 func (o *subjectOptions) finish(cmd *cobra.Command, s *subject, name string, t study.Shown) error {

@@ -31,24 +31,18 @@ that they are proportional: a slope above 0 and an R² near 1.`,
 }
 
 func (a *assumptionStudy) do(cmd *cobra.Command, _ []string) error {
-	s, err := a.open(cmd.Context())
-	if err != nil {
-		return err
-	}
-	what := study.Assumption{
-		Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train,
-		Batches: cmp.Or(a.Batches, -1), Batch: a.Batch, Points: a.Points, Seed: a.Seed,
-		Progress: everySeconds(cmd.ErrOrStderr(), "batches"),
-	}
-	if a.Nodes == "train" {
-		what.Within = s.data.Split.Train
-	}
-	if what.Layers, err = a.norms(cmd.Context(), s); err != nil {
-		return err
-	}
-	t, err := what.Run(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return a.finish(cmd, s, "assumption", t)
+	return a.study(cmd, "assumption", func(s *subject) (_ study.Shown, err error) {
+		what := study.Assumption{
+			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train,
+			Batches: cmp.Or(a.Batches, -1), Batch: a.Batch, Points: a.Points, Seed: a.Seed,
+			Progress: everySeconds(cmd.ErrOrStderr(), "batches"),
+		}
+		if a.Nodes == "train" {
+			what.Within = s.data.Split.Train
+		}
+		if what.Layers, err = a.norms(cmd.Context(), s); err != nil {
+			return nil, err
+		}
+		return what.Run(cmd.Context())
+	})
 }

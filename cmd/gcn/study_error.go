@@ -72,40 +72,34 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 	if err := e.check(); err != nil {
 		return err
 	}
-	s, err := e.open(cmd.Context())
-	if err != nil {
-		return err
-	}
-	p := s.data.Laplacian()
-	what := study.ApproxError{
-		Laplacian: p, Nodes: s.data.Split.Train, Sizes: e.Samples,
-		Batch: e.Batch, Repeats: e.Repeats, Draws: e.Draws, Seed: e.Seed,
-		Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches"),
-	}
-	if n := len(e.Ages); n > 0 {
-		// Without a mask, the activations of age 0 are the current ones.
-		what.Product, what.Histories, err = e.products(cmd.Context(), s, &e.studyOptions, append(slices.Clip(e.Ages), 0))
-		if err == nil {
-			what.Undropped, what.Histories = what.Histories[n].Product, what.Histories[:n]
+	return e.study(cmd, "approx-error", func(s *subject) (_ study.Shown, err error) {
+		p := s.data.Laplacian()
+		what := study.ApproxError{
+			Laplacian: p, Nodes: s.data.Split.Train, Sizes: e.Samples,
+			Batch: e.Batch, Repeats: e.Repeats, Draws: e.Draws, Seed: e.Seed,
+			Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches"),
 		}
-	} else {
-		what.Product, err = e.product(cmd.Context(), s, e.Layer)
-	}
-	if err != nil {
-		return err
-	}
-	for _, name := range e.Methods {
-		c, err := study.ContenderByName(name, p, s.data.Split.Train)
+		if n := len(e.Ages); n > 0 {
+			// Without a mask, the activations of age 0 are the current ones.
+			what.Product, what.Histories, err = e.products(cmd.Context(), s, &e.studyOptions, append(slices.Clip(e.Ages), 0))
+			if err == nil {
+				what.Undropped, what.Histories = what.Histories[n].Product, what.Histories[:n]
+			}
+		} else {
+			what.Product, err = e.product(cmd.Context(), s, e.Layer)
+		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		what.Methods = append(what.Methods, c)
-	}
-	t, err := what.Run(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return e.finish(cmd, s, "approx-error", t)
+		for _, name := range e.Methods {
+			c, err := study.ContenderByName(name, p, s.data.Split.Train)
+			if err != nil {
+				return nil, err
+			}
+			what.Methods = append(what.Methods, c)
+		}
+		return what.Run(cmd.Context())
+	})
 }
 
 // contenderNames are names that study.ContenderByName knows, separated by commas.

@@ -39,39 +39,34 @@ graph needs no GCN, and a model of another library can read these features.`,
 }
 
 func (f *featuresStudy) do(cmd *cobra.Command, _ []string) error {
-	s, err := f.open(cmd.Context())
-	if err != nil {
-		return err
-	}
-	s.noWeight = true
-	gcn, err := run.New().Plan()
-	if err != nil {
-		return err
-	}
-	alone := study.FeaturesAlone{Data: s.data, Hops: f.Hops, Runs: f.Runs, Options: gcn.Fit(), AutoInterval: true, Trained: s.model}
-	alone.Options.Config, alone.Options.CheckpointInterval = nil, 0
-	if s.model == nil {
-		alone.Model = func(ctx context.Context, seed uint64) (*layers.GCN, error) {
-			gcn.Seed = seed
-			return gcn.NewModel(ctx, s.data)
+	return f.study(cmd, "features", func(s *subject) (_ study.Shown, err error) {
+		s.noWeight = true
+		gcn, err := run.New().Plan()
+		if err != nil {
+			return nil, err
 		}
-	}
-	show, finish := trainingMeter(cmd.ErrOrStderr(), false, "")
-	count, runs := 0, f.Runs*(len(f.Hops)+1)
-	alone.Options.Seed = f.Seed
-	alone.Options.Progress = func(p train.Progress) {
-		if count == 0 || p.Batch == 1 { // another run
-			if count++; runs > 1 {
-				finish()
-				show, finish = trainingMeter(cmd.ErrOrStderr(), false, fmt.Sprintf("run %d of %d: ", count, runs))
+		alone := study.FeaturesAlone{Data: s.data, Hops: f.Hops, Runs: f.Runs, Options: gcn.Fit(), AutoInterval: true, Trained: s.model}
+		alone.Options.Config, alone.Options.CheckpointInterval = nil, 0
+		if s.model == nil {
+			alone.Model = func(ctx context.Context, seed uint64) (*layers.GCN, error) {
+				gcn.Seed = seed
+				return gcn.NewModel(ctx, s.data)
 			}
 		}
-		show(p)
-	}
-	t, err := alone.Run(cmd.Context())
-	finish()
-	if err != nil {
-		return err
-	}
-	return f.finish(cmd, s, "features", t)
+		show, finish := trainingMeter(cmd.ErrOrStderr(), false, "")
+		count, runs := 0, f.Runs*(len(f.Hops)+1)
+		alone.Options.Seed = f.Seed
+		alone.Options.Progress = func(p train.Progress) {
+			if count == 0 || p.Batch == 1 { // another run
+				if count++; runs > 1 {
+					finish()
+					show, finish = trainingMeter(cmd.ErrOrStderr(), false, fmt.Sprintf("run %d of %d: ", count, runs))
+				}
+			}
+			show(p)
+		}
+		t, err := alone.Run(cmd.Context())
+		finish()
+		return t, err
+	})
 }

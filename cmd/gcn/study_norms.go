@@ -30,17 +30,11 @@ directly: below 1, flat is better.`,
 }
 
 func (n *normsStudy) do(cmd *cobra.Command, _ []string) error {
-	s, err := n.open(cmd.Context())
-	if err != nil {
-		return err
-	}
-	what := study.Norms{Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batches: n.Batches, Batch: n.Batch, Bins: n.Bins, Seed: n.Seed, Progress: everySeconds(cmd.ErrOrStderr(), "batches")}
-	if what.Layers, err = n.norms(cmd.Context(), s); err != nil {
-		return err
-	}
-	t, err := what.Run(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return n.finish(cmd, s, "norms", t)
+	return n.study(cmd, "norms", func(s *subject) (_ study.Shown, err error) {
+		what := study.Norms{Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batches: n.Batches, Batch: n.Batch, Bins: n.Bins, Seed: n.Seed, Progress: everySeconds(cmd.ErrOrStderr(), "batches")}
+		if what.Layers, err = n.norms(cmd.Context(), s); err != nil {
+			return nil, err
+		}
+		return what.Run(cmd.Context())
+	})
 }
