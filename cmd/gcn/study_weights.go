@@ -23,51 +23,31 @@ const (
 // or a file.
 func candidateWeights(ctx context.Context, text string) ([]float64, error) {
 	name, rest, _ := strings.Cut(text, ":")
+	power, count, _ := strings.Cut(rest, ":")
 	switch name {
 	case "uniform":
-		m, err := candidateCount(text, rest)
-		return zipf(0, m), err
+		power, count = "0", rest
 	case "zipf":
-		power, count, _ := strings.Cut(rest, ":")
-		a, err := strconv.ParseFloat(power, 64)
-		if err != nil || math.IsInf(a, 0) || math.IsNaN(a) {
-			return nil, usagef("--weights %s: %q is no exponent; want zipf:A:M", text, power)
-		}
-		m, err := candidateCount(text, count)
-		return zipf(a, m), err
-	}
-	if !strings.Contains(text, ",") {
-		if _, err := strconv.ParseFloat(text, 64); err != nil {
+	default:
+		if _, err := strconv.ParseFloat(text, 64); err != nil && !strings.Contains(text, ",") {
 			return readWeights(ctx, text)
 		}
-	}
-	var weights []float64
-	for word := range strings.SplitSeq(text, ",") {
-		x, err := parseWeight(word)
+		weights, err := parseWeights(strings.Split(text, ","), text)
 		if err != nil {
-			return nil, usagef("--weights %s: %w", text, err)
+			err = usagef("%w", err)
 		}
-		weights = append(weights, x)
+		return weights, err
 	}
-	return weights, nil
-}
-
-// candidateCount parses the number of candidates of a law.
-func candidateCount(text, count string) (int, error) {
-	m, err := strconv.Atoi(count)
-	if err != nil || m < 1 || m > mostCandidates {
-		return 0, usagef("--weights %s: %q is no number of candidates from 1 to %d", text, count, mostCandidates)
+	a, err := strconv.ParseFloat(power, 64)
+	m, err2 := strconv.Atoi(count)
+	if err != nil || err2 != nil || math.IsInf(a, 0) || math.IsNaN(a) || m < 1 || m > mostCandidates {
+		return nil, usagef("--weights %s: want uniform:M or zipf:A:M, with a number A, and M from 1 to %d", text, mostCandidates)
 	}
-	return m, nil
-}
-
-// zipf returns 1, 2^-a, …, m^-a.
-func zipf(a float64, m int) []float64 {
 	weights := make([]float64, m)
 	for i := range weights {
 		weights[i] = math.Pow(float64(i+1), -a)
 	}
-	return weights
+	return weights, nil
 }
 
 // readWeights reads a file of one number on each line. Empty lines do not count.
@@ -76,31 +56,27 @@ func readWeights(ctx context.Context, path string) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--weights: want numbers, uniform:M, zipf:A:M or a file: %w", err)
 	}
-	var weights []float64
-	line := 0
-	for text := range strings.Lines(string(data)) {
-		line++
-		if strings.TrimSpace(text) == "" {
+	weights, err := parseWeights(strings.Split(string(data), "\n"), path)
+	if n := len(weights); err == nil && (n == 0 || n > mostCandidates) {
+		err = fmt.Errorf("--weights %s: %d numbers, want 1 to %d", path, n, mostCandidates)
+	}
+	return weights, err
+}
+
+// parseWeights reads positive numbers. Empty words do not count. An error says the number of
+// the word in text.
+func parseWeights(words []string, text string) (weights []float64, err error) {
+	for k, word := range words {
+		if word = strings.TrimSpace(word); word == "" {
 			continue
 		}
-		x, err := parseWeight(text)
-		if err != nil {
-			return nil, fmt.Errorf("--weights: %s:%d: %w", path, line, err)
+		x, err := strconv.ParseFloat(word, 64)
+		if err != nil || !(x > 0) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("--weights %s:%d: %q is not a positive number", text, k+1, word)
 		}
 		weights = append(weights, x)
 	}
-	if len(weights) == 0 || len(weights) > mostCandidates {
-		return nil, fmt.Errorf("--weights: %s: %d numbers, want 1 to %d", path, len(weights), mostCandidates)
-	}
 	return weights, nil
-}
-
-func parseWeight(word string) (float64, error) {
-	x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-	if err != nil || !(x > 0) || math.IsInf(x, 0) {
-		return 0, fmt.Errorf("%q is not a positive number", strings.TrimSpace(word))
-	}
-	return x, nil
 }
 
 // factorOptions are the options of a study of the factors β of a layer's candidates.
