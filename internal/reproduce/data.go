@@ -154,7 +154,7 @@ func (r *runner) caption(t task) string {
 		}
 	}
 	has := func(k kind) bool { return slices.ContainsFunc(t.keys, func(one key) bool { return one.Kind == k }) }
-	if (has(training) || has(regressing)) && !has(erring) { // the errors need one run only
+	if has(training) || has(regressing) {
 		sentences = append(sentences, fmt.Sprintf("%s; %s; at most %d mini-batches of %d; a run stops after %d without a better score.",
 			counted(r.base.Runs, "run"), r.intervals(t), r.base.MaxBatches, r.base.Batch, r.base.Patience))
 		if slices.ContainsFunc(t.keys, func(k key) bool { return k.Method == fullMethod && !k.Kind.timed() }) {

@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,16 +14,11 @@ import (
 // has turned on more graphs.
 func errorSizes() []int { return append(study.PaperSizes(), 4096, 8192) }
 
-// errorWeights is the training run that W is from: the first of the paper's own
-// method at the increasing sizes.
-func (r *runner) errorWeights(spec string) key {
-	return r.runs(key{Kind: training, Data: spec, Method: "ladies-flat-debiased", Samples: []int{512, 1024}, Layers: 2})[0]
-}
-
-// errorKey is the cell of the errors on a data set: the training of W, and the study.
+// errorKey is the cell of the errors on a data set: the training of W, as the first run of the
+// paper's own method at the increasing sizes, and the study.
 func (r *runner) errorKey(spec string) key {
-	k := r.errorWeights(spec)
-	k.Kind, k.Methods, k.Sizes, k.Repeats = erring, r.errorContenders(), r.Samples, r.measured(200)
+	k := r.runs(key{Kind: erring, Data: spec, Method: "ladies-flat-debiased", Samples: []int{512, 1024}, Layers: 2})[0]
+	k.Methods, k.Sizes, k.Repeats = r.errorContenders(), r.Samples, r.measured(200)
 	if len(k.Sizes) == 0 {
 		k.Sizes = errorSizes()
 	}
@@ -57,15 +51,13 @@ func methodNamed(name string) samplers.Method {
 
 // errors measures the error over the sample size, with W of a training run.
 func (r *runner) errors(ctx context.Context, k key) (*study.ErrorTable, error) {
-	weights := r.errorWeights(k.Data)
-	run, err := r.cell(ctx, weights)
+	model, _, err := r.fit(ctx, k, false)
 	if err != nil {
-		return nil, fmt.Errorf("no weight from %s: %w", weights, err)
+		return nil, err
 	}
-	text := run.result.(*trainResult).Weight
-	weight := make([]float32, len(text)/4)
-	if _, err := binary.Decode(text, binary.LittleEndian, weight); err != nil {
-		return nil, fmt.Errorf("the weight of %s: %w", weights, err)
+	weight, ok := model.Convolutions[0].W.Value().Data().([]float32)
+	if !ok {
+		return nil, fmt.Errorf("reproduce: the weight of layer 1 is %T, want float32 values", model.Convolutions[0].W.Value().Data())
 	}
 	p := r.data.Laplacian()
 	hw, err := study.Product(r.data.Features, weight)
@@ -96,7 +88,6 @@ func errorsFigure(name, alias string) Experiment {
 			if len(r.errorContenders()) == 0 {
 				return
 			}
-			r.asked = append(r.asked, r.errorWeights(spec))
 			if table := resultOf[study.ErrorTable](r, r.errorKey(spec)); table != nil {
 				addErrors(report, spec, table)
 			}

@@ -3,7 +3,6 @@ package reproduce
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"time"
@@ -25,10 +24,6 @@ type trainResult struct {
 	Stop      string       `json:"stop"`
 
 	Curve []curvePoint `json:"curve"` // one point for each evaluation
-
-	// Weight is the first weight of the run that errorWeights names, from which
-	// figure 2 takes W.
-	Weight []byte `json:"first_weight,omitempty"`
 }
 
 type curvePoint struct {
@@ -102,7 +97,7 @@ func (r *runner) trained(spec string, row PaperRow) []*trainResult {
 
 // train returns the result of one training run.
 func (r *runner) train(ctx context.Context, k key) (*trainResult, error) {
-	model, h, err := r.fit(ctx, k, k.Method == fullMethod)
+	_, h, err := r.fit(ctx, k, k.Method == fullMethod)
 	if err != nil {
 		return nil, err
 	}
@@ -112,15 +107,7 @@ func (r *runner) train(ctx context.Context, k key) (*trainResult, error) {
 	for _, e := range h.Evaluations {
 		t.Curve = append(t.Curve, curvePoint{e.Batch, study.Number(e.Loss), study.Number(e.Valid)})
 	}
-	w := r.errorWeights(k.Data)
-	if w.Fingerprint = k.Fingerprint; w.id() == k.id() {
-		values, ok := model.Convolutions[0].W.Value().Data().([]float32)
-		if !ok {
-			return nil, fmt.Errorf("reproduce: the weight of layer 1 is %T, want float32 values", model.Convolutions[0].W.Value().Data())
-		}
-		t.Weight, err = binary.Append(nil, binary.LittleEndian, values)
-	}
-	return t, err
+	return t, nil
 }
 
 // fit trains the paper's model, with exact input or without. A stopped run goes on from its
