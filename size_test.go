@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   5008,
+	"cmd/gcn":                   5006,
 	"cuda":                      2515,
 	"datasets":                  3168,
 	"examples":                  201,
@@ -52,7 +52,7 @@ var ceilings = map[string]int{
 	"internal/ranks":            704,
 	"internal/regularfile":      34,
 	"internal/report":           736,
-	"internal/reproduce":        3461,
+	"internal/reproduce":        2698,
 	"internal/rundir":           331,
 	"internal/simd":             30,
 	"internal/splitmix":         9,
@@ -80,7 +80,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 30000 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 30000 // without CHANGELOG.md, the pages of results and docs/adr
 	wordsOfADRs    = 10000
 )
 
@@ -137,7 +137,7 @@ func TestCeilings(t *testing.T) {
 			return err
 		case d.IsDir() && name != "." && (d.Name()[0] == '.' || d.Name() == "testdata"):
 			return fs.SkipDir
-		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && name != "docs/results.md":
+		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && path.Base(name) != "results.md":
 			text, err := os.ReadFile(name)
 			if words := len(strings.Fields(string(text))); path.Dir(name) == "docs/adr" {
 				decisions += words

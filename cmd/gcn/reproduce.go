@@ -16,41 +16,33 @@ import (
 	"github.com/gcn-layerwise/gcn/run"
 )
 
-// reproduction are the options of "gcn reproduce".
+// reproduction are the options of "gcn reproduce", beside some of gcn train.
 type reproduction struct {
-	Data      []string          `json:"data" help:"data SPECs (default: the paper's data sets, or their generated twins)"`
-	Methods   contenderNames    `json:"methods" help:"methods to run (default: all of the paper's table)"`
-	Samples   []int             `json:"samples" range:"[1," help:"sample sizes instead of the paper's, next to the output first"`
-	Runs      reproduce.PerData `json:"runs" default:"5" help:"training runs, with seeds seed, seed+1, …; for some data sets another number: 5,products=3"`
-	EvalEvery reproduce.PerData `json:"eval_every" default:"10" help:"mini-batches between two scores of the validation nodes; 10,products=100 as for --runs"`
-	Seed      uint64            `json:"seed" default:"1" range:"[1," help:"first seed"`
-	Config    string            `json:"config" arg:"FILE" help:"JSON FILE of batch, hidden, max-batches, patience, setting, batches and repeats (default: the paper's)"`
-	Compute   string            `json:"compute" default:"all" choice:"all|scores|times|none" help:"missing cells to compute: all, scores (not the times), times (they need a machine without other work) or none"`
-	Out       string            `json:"out" default:"reproduced" arg:"DIR" need:"a folder" help:"folder DIR of the CSV, JSON, Markdown, SVG and PNG files"`
-	Cells     string            `json:"cells" arg:"DIR" help:"folder DIR of the cells (default: cells in --out)"`
-	Quiet     bool              `json:"quiet" short:"q" help:"print no progress"`
+	Data    []string       `json:"data" help:"data SPECs (default: the paper's data sets, or their generated twins)"`
+	Methods contenderNames `json:"methods" help:"methods to run (default: all of the paper's table)"`
+	Samples []int          `json:"samples" range:"[1," help:"sample sizes instead of the paper's, next to the output first"`
+	Config  string         `json:"config" arg:"FILE" help:"JSON FILE of options of gcn train, over those of its recipe paper; measurements have at most a fifth of max_batches"`
+	Compute string         `json:"compute" default:"all" choice:"all|scores|times|none" help:"missing cells to compute: all, scores (not the times), times (they need a machine without other work) or none"`
+	Out     string         `json:"out" default:"reproduced" arg:"DIR" need:"a folder" help:"folder DIR of the CSV, JSON, Markdown, SVG and PNG files"`
+	Cells   string         `json:"cells" arg:"DIR" help:"folder DIR of the cells (default: cells in --out)"`
+	Quiet   bool           `json:"quiet" short:"q" help:"print no progress"`
 	resultOptions
 }
 
-// reproduceAll names all tables and figures.
-const reproduceAll = "all"
-
 func newReproduceCommand() *cobra.Command {
 	r := new(reproduction)
-	return newCommand(&cobra.Command{
-		Use:   "reproduce TABLE|FIGURE|twins|all",
+	cmd := &cobra.Command{
+		Use:   "reproduce TABLE|FIGURE|all",
 		Short: "Make a table or figure of the paper, and compare the results",
 		Long: `Make a table or figure of the paper, by its number, and print the results beside
-the paper's: mean, standard deviation and standard error. Numbers out of the paper's
-range are marked, with the reason. Without --data each data set of the paper is the
-original if it is in the cache (gcn datasets fetch), else its generated twin.
+the paper's. Files have mean, standard deviation and standard error, and mark numbers out
+of the paper's range. Without --data each data set of the paper is the original if it is
+in the cache (gcn datasets fetch), else its generated twin.
 
 ` + experimentList() + `
-twins is not in the paper: it compares all five generated twins, or the twins in --data,
-with published figures of the originals.
-
 all makes every table and figure of the paper, and one text of all, results.md in --out,
-in which every claim of the paper about its results is marked as seen or not seen.
+in which every claim of the paper about its results is marked as seen or not seen, except
+claims about scores on twins. The text of preface.txt in --cells stands first.
 
 Results are kept cell by cell (one training run, one timing) in --cells, so that a
 stopped command goes on where it was, and tables share cells. With --compute scores,
@@ -60,18 +52,21 @@ launcher share the cells; --cells then needs a file system in common.`,
   gcn reproduce table4 --data synth:arxiv --runs 5 --out reproduced
   gcn reproduce table4 --data npy:mygraph --runs 3      # the paper's methods on a graph of your own
   gcn reproduce figure2 --data synth:arxiv --samples 512,1024,2048,4096
-  gcn reproduce twins --data synth:arxiv --runs 3
-  gcn reproduce all --runs 5,products=3,proteins=3 --eval-every 10,products=100,proteins=50 --out paper
+  gcn reproduce all --runs 5 --out paper
   gcn reproduce all --compute times --out paper      # on a quiet machine
   gcn reproduce all --compute none --cells paper/cells --out docs`,
 		ValidArgs:   experimentNames(),
 		Args:        oneArgument("reproduce needs one of", experimentNames()),
 		Annotations: shared(),
 		RunE:        r.do,
-	}, r)
+	}
+	addFlags(cmd, new(run.Settings), "runs", "eval-every", "seed")
+	cmd.Flags().Lookup("runs").DefValue, cmd.Flags().Lookup("eval-every").DefValue = "5", "10"
+	return newCommand(cmd, r)
 }
 
-// options checks the options that depend on files and data, and returns all.
+// options returns the options: the settings of the paper, the file of options and the command
+// line.
 func (r *reproduction) options(cmd *cobra.Command) (o reproduce.Options, err error) {
 	for _, spec := range r.Data {
 		if err := checkSpec(spec); err != nil {
@@ -79,13 +74,23 @@ func (r *reproduction) options(cmd *cobra.Command) (o reproduce.Options, err err
 		}
 	}
 	o = reproduce.Options{
-		Data: r.Data, Methods: r.Methods, Samples: r.Samples, Runs: r.Runs, EvalEvery: r.EvalEvery, Seed: r.Seed,
-		Compute: reproduce.Compute(r.Compute), Dir: r.Out, Cells: r.Cells, Open: openData, DataOptions: dataOptions(cmd.Context()),
+		Data: r.Data, Methods: r.Methods, Samples: r.Samples, Compute: reproduce.Compute(r.Compute), Dir: r.Out, Cells: r.Cells,
+		Open: openData, DataOptions: dataOptions(cmd.Context()),
 	}
+	s, err := reproduce.Paper(cmd.Context())
+	if err != nil {
+		return o, err
+	}
+	values := run.Values(cmd.Flags())
 	if r.Config != "" {
-		if o.Config, err = reproduce.LoadConfig(r.Config); err != nil {
+		file, err := run.ReadFile(cmd.Context(), r.Config)
+		if err != nil {
 			return o, usagef("--config: %w", err)
 		}
+		values = append(file.Values, values...)
+	}
+	if err := s.Set(values...); err != nil {
+		return o, err
 	}
 	version, err := currentVersion()
 	if o.Program = version.Revision; version.Modified {
@@ -97,6 +102,7 @@ func (r *reproduction) options(cmd *cobra.Command) (o reproduce.Options, err err
 	if !r.Quiet {
 		o.Log = func(line string) { say(cmd.ErrOrStderr(), "%s", line) }
 	}
+	o.Settings = &s
 	return o, err
 }
 
@@ -105,30 +111,20 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if args[0] == reproduceAll {
-		return r.doAll(cmd, o)
-	}
-	report, err := reproduce.Run(cmd.Context(), args[0], o)
-	if err != nil || report == nil { // only rank 0 has it
-		return r.stopped(cmd.Context(), err)
-	}
-	if err := report.Save(r.Out); err != nil {
-		return err
-	}
-	return result(cmd, report, func(w io.Writer) {
-		_ = report.WriteText(w) // the stream keeps its error
-		say(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.Out, report.Experiment))
-	})
-}
-
-func (r *reproduction) doAll(cmd *cobra.Command, o reproduce.Options) error {
-	all, err := reproduce.All(cmd.Context(), o)
+	all, err := reproduce.Run(cmd.Context(), args[0], o)
 	if err != nil || all == nil { // only rank 0 has them
 		return r.stopped(cmd.Context(), err)
 	}
 	all.Commit, all.Command = o.Program, r.commandLine(cmd)
 	if err := all.Save(r.Out); err != nil {
 		return err
+	}
+	if one := all.Reports[0]; args[0] != reproduce.All {
+		return result(cmd, one, func(w io.Writer) {
+			say(w, "%s", one.Heading())
+			printStudy(w, one)
+			say(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.Out, one.Experiment))
+		})
 	}
 	return result(cmd, all, func(w io.Writer) {
 		for _, c := range all.Claims {
@@ -149,7 +145,7 @@ func (r *reproduction) stopped(ctx context.Context, err error) error {
 // commandLine is the command with the flags that were set, without those that do not
 // change the results.
 func (r *reproduction) commandLine(cmd *cobra.Command) string {
-	words := []string{"gcn", "reproduce", reproduceAll}
+	words := []string{"gcn", "reproduce", reproduce.All}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains([]string{"out", "cells", "compute", "json", "quiet", "cache", "mirror", "offline", "rank-timeout"}, f.Name) {
 			words = append(words, "--"+f.Name, run.ShellWord(f.Value.String()))
@@ -161,18 +157,18 @@ func (r *reproduction) commandLine(cmd *cobra.Command) string {
 // experimentNames lists the names of the experiments, then the aliases.
 func experimentNames() []string {
 	var names, aliases []string
-	for _, e := range reproduce.Known() {
+	for _, e := range reproduce.Experiments() {
 		names = append(names, e.Name)
 		if e.Alias != "" {
 			aliases = append(aliases, e.Alias)
 		}
 	}
-	return slices.Concat(names, []string{reproduceAll}, aliases)
+	return slices.Concat(names, []string{reproduce.All}, aliases)
 }
 
 func experimentList() string {
 	var b strings.Builder
-	for _, e := range reproduce.Known() {
+	for _, e := range reproduce.Experiments() {
 		alias := ""
 		if e.Alias != "" {
 			alias = " (" + e.Alias + ")"
