@@ -21,7 +21,7 @@ type globalOptions struct {
 	Cache       string        `json:"cache" arg:"FOLDER" help:"FOLDER of downloaded data sets (default $GCN_DATA, or gcn in the user's cache folder)"`
 	Mirror      address       `json:"mirror" arg:"URL" help:"download URL/NAME/FILE instead of the data sets' own addresses (default $GCN_MIRROR)"`
 	Offline     bool          `json:"offline" help:"never download: a named data set must be in the cache"`
-	RankTimeout time.Duration `json:"rank_timeout" default:"1m" range:"[0," help:"with an MPI launcher: end the job, and name the rank, if a rank gives no sign of life for this long; 0: wait forever"`
+	RankTimeout time.Duration `json:"rank_timeout" default:"1m" range:"[0," arg:"TIME" help:"with an MPI launcher: end the job, and name the rank, if a rank gives no sign of life for TIME; 0: wait forever"`
 }
 
 // address is the address of a mirror.

@@ -53,6 +53,8 @@ type verification struct {
 	Name      string                `json:"name,omitempty"` // of the original
 	Published []datasets.Comparison `json:"published,omitempty"`
 	Original  *bool                 `json:"original,omitempty"` // absent for a twin
+
+	differ []string // names of the figures that differ
 }
 
 // check verifies the data, and compares them with the published figures if there are any.
@@ -82,22 +84,15 @@ func (v *verification) check(ctx context.Context) error {
 // judge decides whether the data are the original of that name. There is no verdict about
 // a twin.
 func (v *verification) judge(name string, twin bool) {
-	v.Name = name
-	if !twin {
-		original := len(v.differing()) == 0
-		v.Original = &original
-	}
-}
-
-// differing returns the names of the figures that differ from the published ones.
-func (v *verification) differing() []string {
-	var names []string
+	v.Name, v.differ = name, nil
 	for _, c := range v.Published {
 		if !c.Agrees {
-			names = append(names, c.Name)
+			v.differ = append(v.differ, c.Name)
 		}
 	}
-	return names
+	if original := len(v.differ) == 0; !twin {
+		v.Original = &original
+	}
 }
 
 // difference is the error about data that are not the original.
@@ -105,7 +100,7 @@ func (v *verification) difference() error {
 	if v.Original == nil || *v.Original {
 		return nil
 	}
-	return fmt.Errorf("%s: not the original %s: these figures differ: %s", v.Spec, v.Name, strings.Join(v.differing(), ", "))
+	return fmt.Errorf("%s: not the original %s: these figures differ: %s", v.Spec, v.Name, strings.Join(v.differ, ", "))
 }
 
 func (v *verification) print(w io.Writer) {

@@ -64,10 +64,15 @@ type trainJob struct {
 
 func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
 	j.prepare()
-	if err := j.agree(ctx); err != nil {
+	if !j.follows() { // only rank 0 may be able to read the run's folder
+		if err := j.load(ctx); err != nil {
+			return nil, err
+		}
+	}
+	err := j.broadcast(ctx)
+	if err != nil {
 		return nil, err
 	}
-	var err error
 	if j.Job.Bound, err = j.Inference(j.Device); err != nil { // before the data are read
 		return nil, err
 	}
@@ -132,9 +137,14 @@ func (j *trainJob) load(ctx context.Context) error {
 		return err
 	}
 	if saved != nil {
-		return j.tellCosine(saved)
+		err = j.tellCosine(saved)
+	} else {
+		err = j.CheckEffects()
 	}
-	return j.CheckEffects()
+	if err == nil && j.DealsRuns() && j.Out == "" {
+		j.Out, err = j.NewDir(j.Method.String(), time.Now())
+	}
+	return err
 }
 
 // plan loads the settings from their sources, and prints the choices made.
@@ -191,22 +201,6 @@ func (j *trainJob) tellCosine(saved *run.File) error {
 		j.Say("the run had the limit of %d mini-batches: the step size falls once more, from half of the rate before to 0 at batch %d", from, to)
 	}
 	return nil
-}
-
-// agree loads the options. Rank 0 does so as a process alone, and the others take its options,
-// because only rank 0 may be able to read the run's folder.
-func (j *trainJob) agree(ctx context.Context) (err error) {
-	if !j.follows() {
-		if err := j.load(ctx); err != nil {
-			return err
-		}
-		if j.DealsRuns() && j.Out == "" {
-			if j.Out, err = j.NewDir(j.Method.String(), time.Now()); err != nil {
-				return err
-			}
-		}
-	}
-	return j.broadcast(ctx)
 }
 
 func (j *trainJob) follows() bool { return j.World != nil && j.World.Rank() > 0 }
