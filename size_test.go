@@ -19,14 +19,14 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   5006,
+	"cmd/gcn":                   4999,
 	"cuda":                      2515,
 	"datasets":                  3168,
 	"examples":                  201,
 	"graph":                     1653,
 	"internal/argument":         9,
 	"internal/atomicfile":       141,
-	"internal/bench":            428,
+	"internal/bench":            427,
 	"internal/blas":             699,
 	"internal/crash":            21,
 	"internal/device":           795,
