@@ -101,7 +101,7 @@ func TestLinearControlUnbiased(t *testing.T) {
 			var models [2]*linearModel
 			var sums, squares [2][]float64
 			for k := range models {
-				m := newLinearModel(t, s, x, y, px, k == 1, c)
+				m := newLinearModel(t, s.(*samplers.LayerWise), x, y, px, k == 1, c)
 				if err := m.Refresh(context.Background()); err != nil {
 					t.Fatal(err)
 				}

@@ -154,7 +154,7 @@ func TestRefreshedControlUnbiased(t *testing.T) {
 				legal++
 				m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, GCNOptions{Hidden: 2, ExactInput: px})
 				t.Run(importance+" "+draw+" "+weight, func(t *testing.T) {
-					checkRefreshed(t, m.model.Batch, s.Train, draws, h, history, propagated, want)
+					checkRefreshed(t, m.model.Batch, s.(*samplers.LayerWise).Train, draws, h, history, propagated, want)
 				})
 			}
 		}

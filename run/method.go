@@ -154,6 +154,7 @@ func baseParts(name string) (samplers.Parts, bool) {
 // takeParts sets the parts of a method with keys. base are its name's.
 func (m *Method) takeParts(base samplers.Parts) error {
 	p := base
+	p.NodeWise, p.AllNodes = m.nodeWise, m.Population == populationNodes
 	p.Importance, p.Flat = cmp.Or(m.Importance, p.Importance), p.Flat || m.Flat
 	p.Neighborhood, p.IncludeRows, p.NormalizeRows = m.Neighborhood, m.Rows, m.Normalize
 	if p.Control = m.Control; p.Control == samplers.ControlNone.String() {
@@ -182,7 +183,7 @@ func (m *Method) takeParts(base samplers.Parts) error {
 			p.Weight = name
 		}
 	}
-	if m.Population == populationNodes && weight != (samplers.Debiased{}) {
+	if p.AllNodes && weight != (samplers.Debiased{}) {
 		return fmt.Errorf("population=nodes is for weight=debiased, not for %s", p.Weight)
 	}
 	m.parts = &p
@@ -244,24 +245,10 @@ func (m *Method) String() string {
 
 // sampler builds the method's sampler.
 func (m *Method) sampler(c samplers.Config) (samplers.Sampler, error) {
-	switch {
-	case m.parts == nil:
+	if m.parts == nil {
 		return samplers.ByName(m.Name, c)
-	case m.nodeWise:
-		return samplers.NeighborFromParts(*m.parts, c)
 	}
-	s, err := samplers.FromParts(*m.parts, c)
-	if err != nil {
-		return nil, err
-	}
-	if m.Population == populationNodes {
-		s = &samplers.LayerWise{
-			Laplacian: s.Laplacian, Sizes: s.Sizes, Importance: s.Importance, Draw: s.Draw, Weight: samplers.Debiased{Population: c.Laplacian.Nodes()},
-			IncludeRows: s.IncludeRows, KeepSelf: s.KeepSelf, NormalizeRows: s.NormalizeRows,
-			Control: s.Control, Train: s.Train, ExactInput: s.ExactInput, FullDropoutNoise: s.FullDropoutNoise,
-		}
-	}
-	return s, nil
+	return samplers.FromParts(*m.parts, c)
 }
 
 // ScheduleKeys are the keys of a schedule: step?every=100&factor=0.5.

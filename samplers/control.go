@@ -80,10 +80,14 @@ func (s *LayerWise) biasedPart() string {
 // l, counted from the input: with ControlRolling all nodes of the graph, for layers that
 // read activations; else 0.
 func (s *LayerWise) HistoryNodes(l int) int {
-	if s.Control != ControlRolling || l == 0 && !s.ExactInput || s.Laplacian == nil {
+	return s.Control.historyNodes(s.Laplacian, l, s.ExactInput)
+}
+
+func (c Control) historyNodes(p *graph.Laplacian, l int, exactInput bool) int {
+	if c != ControlRolling || l == 0 && !exactInput || p == nil {
 		return 0
 	}
-	return s.Laplacian.Nodes()
+	return p.Nodes()
 }
 
 // Refreshed reports whether the sampler has ControlRefresh. The model then keeps, for the

@@ -185,8 +185,8 @@ func TestRollingControl(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.HistoryNodes(0) != nodes {
-				t.Fatalf("a history of %d nodes", s.HistoryNodes(0))
+			if got := s.(*samplers.LayerWise).HistoryNodes(0); got != nodes {
+				t.Fatalf("a history of %d nodes", got)
 			}
 			sums, squares := make([]float64, len(seeds)), make([]float64, len(seeds))
 			var batch samplers.MiniBatch

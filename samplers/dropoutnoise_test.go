@@ -233,7 +233,7 @@ func TestFullDropoutNoiseErrors(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := samplers.NeighborFromParts(samplers.Parts{}, config); err == nil || !strings.Contains(err.Error(), "layer-wise") {
+	if _, err := samplers.FromParts(samplers.Parts{NodeWise: true}, config); err == nil || !strings.Contains(err.Error(), "layer-wise") {
 		t.Errorf("parts of neighbor: %v", err)
 	}
 	for _, name := range []string{"ladies-debiased", "ladies-flat-debiased", "fastgcn-debiased", "fastgcn-flat-debiased", "poisson-ladies", "ladies-cv", "mvs"} {

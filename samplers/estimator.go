@@ -51,6 +51,19 @@ func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight W
 	return e, e.global.sum()
 }
 
+// weigh replaces the weights of population, which are ‖QP^[i]‖² of the given nodes unless all
+// nodes of the graph have weights, by the unnormalised probabilities of the nodes.
+func (e *estimator) weigh(population *Population, nodes []int32) error {
+	if e.global == nil {
+		e.importance.Local(nodes, population.Weights)
+	} else {
+		for k, i := range nodes {
+			population.Weights[k] = e.global.Weights[i]
+		}
+	}
+	return population.sum()
+}
+
 // drawn is a sample and the factors β of its candidates, in memory that is reused.
 type drawn struct {
 	Sample

@@ -24,7 +24,8 @@ func ExampleFromParts() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%T, %T, sizes %v\n", sampler.Importance, sampler.Draw, sampler.Sizes)
+	parts := sampler.(*samplers.LayerWise)
+	fmt.Printf("%T, %T, sizes %v\n", parts.Importance, parts.Draw, parts.Sizes)
 
 	_, err = samplers.FromParts(samplers.Parts{Draw: "systematic", Weight: "rank"}, config)
 	fmt.Println(err)

@@ -128,19 +128,20 @@ func (m Method) sampler(config Config) (Sampler, error) {
 		}
 		config.Sizes = sizes
 	}
-	s := m.make(config)
-	if err := config.setDropoutNoise(m.Name, s); err != nil {
+	return config.finish(m.Name, m.make(config))
+}
+
+// finish returns s, the sampler of the named method, with the config's dropout noise, prepared.
+func (c *Config) finish(method string, s Sampler) (Sampler, error) {
+	if err := c.setDropoutNoise(method, s); err != nil {
 		return nil, err
 	}
-	if p := config.Laplacian; p != nil && p.Share != nil {
+	if p := c.Laplacian; p != nil && p.Share != nil {
 		if _, err := Layered(s); err != nil {
-			return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", m.Name)
+			return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", method)
 		}
 	}
-	if err := Prepare(s); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, Prepare(s)
 }
 
 // layerSizes returns one size per layer.
@@ -225,18 +226,18 @@ func Methods() []Method {
 			Sizes:   neighboursANode,
 			Default: []int{2},
 			make: func(c Config) Sampler {
-				return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes, ExactInput: c.ExactInput}
+				return &Neighbor{Laplacian: c.Laplacian, Sizes: c.Sizes, Control: ControlRolling, ExactInput: c.ExactInput}
 			},
 		},
 		saint("node", "of nodes with p ∝ ‖P^[v]‖²", RandomNodes{}),
-		saint("edge", "of edges with p ∝ 1/d_u + 1/d_v", RandomEdges{}),
+		saint("edge", "of edges with p ∝ 1/d_u + 1/d_v", RandomWalks{Length: 1}),
 		saint("walk", "of random walks of 2 steps", RandomWalks{}),
 		{
 			Name:    "saint-node-normalized",
 			Summary: "training subgraph, each node on its own with π ∝ ‖P^[v]‖², entries divided by π, row sums at most 1",
 			Source:  sourceMVS,
 			make: func(c Config) Sampler {
-				return &NormalizedSAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}
+				return &SAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers, Units: IndependentNodes{}}
 			},
 		},
 		{

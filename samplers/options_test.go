@@ -223,7 +223,8 @@ func TestParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, ok := s.Importance.(samplers.LADIES); !ok || !l.Flat || s.Draw != samplers.Draw(samplers.Poisson{}) || !s.IncludeRows || len(s.Sizes) != 2 {
+	l := s.(*samplers.LayerWise)
+	if i, ok := l.Importance.(samplers.LADIES); !ok || !i.Flat || l.Draw != samplers.Draw(samplers.Poisson{}) || !l.IncludeRows || len(l.Sizes) != 2 {
 		t.Errorf("made %+v", s)
 	}
 	for want, parts := range map[string]samplers.Parts{
@@ -242,15 +243,16 @@ func TestParts(t *testing.T) {
 			t.Errorf("%+v: error %v, want one with %q", parts, err, want)
 		}
 	}
-	n, err := samplers.NeighborFromParts(samplers.Parts{Importance: "fastgcn", Weight: "rank"}, config)
-	if err != nil {
+	if s, err = samplers.FromParts(samplers.Parts{NodeWise: true, Importance: "fastgcn", Weight: "rank"}, config); err != nil {
 		t.Fatal(err)
 	}
+	n := s.(*samplers.Neighbor)
 	if n.Importance != samplers.Importance(samplers.FastGCN{}) || n.Weight != samplers.Weight(samplers.Rank{}) || len(n.Sizes) != 2 {
 		t.Errorf("made %+v", n)
 	}
 	for _, parts := range []samplers.Parts{{Flat: true}, {Importance: "ladies", IncludeRows: true}, {NormalizeRows: true}, {Importance: "fastgcn", Neighborhood: true}, {Draw: "srs"}, {Weight: "one"}, {Draw: "poisson", Weight: "rank"}} {
-		if s, err := samplers.NeighborFromParts(parts, config); err == nil {
+		parts.NodeWise = true
+		if s, err := samplers.FromParts(parts, config); err == nil {
 			t.Errorf("%+v: made %+v, want an error", parts, s)
 		}
 	}

@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // Parts names the choices of a layer-wise or node-wise method, as on the command line.
-// The zero value is the method ladies-debiased, or node-wise the method neighbor.
+// The zero value is the method ladies-debiased, and with NodeWise the method neighbor.
 type Parts struct {
+	NodeWise     bool   // each row draws for itself: see Neighbor
 	Importance   string // one of ImportanceNames; "" means ladies, or node-wise uniform
 	Flat         bool   // norms instead of their squares
 	Neighborhood bool   // with fastgcn: only columns that are not zero on the rows are candidates
 	Draw         string // one of DrawNames; "" means wrs
 	Weight       string // one of WeightNames; "" means DefaultWeight of the draw
+	AllNodes     bool   // with debiased: its Population is the number of nodes of the graph
 
 	IncludeRows   bool // see LayerWise
 	NormalizeRows bool // see LayerWise
@@ -92,63 +96,43 @@ func ParseDraw(name string) (Draw, error) { return find("draw", name, draws) }
 // ParseWeight returns the named weight. The error lists the known names.
 func ParseWeight(name string) (Weight, error) { return find("weight", name, weights) }
 
-// FromParts returns the layer-wise sampler made of the named parts. It uses all fields
-// of config but Features. The error names an unknown name, a weight that does not go with
-// the draw, or a wrong setting of the config.
-func FromParts(parts Parts, config Config) (*LayerWise, error) {
+// FromParts returns the sampler made of the named parts, prepared. It uses all fields of config
+// but Features; a node-wise sampler uses the Laplacian, Layers and Sizes, and refuses full
+// DropoutNoise. The error names an unknown name, an option that node-wise samplers do not have, a
+// weight that does not go with the draw, or a wrong setting of the config.
+func FromParts(parts Parts, config Config) (Sampler, error) {
 	sizes, err := config.layerSizes()
 	if err != nil {
 		return nil, err
 	}
-	s := &LayerWise{
-		Laplacian: config.Laplacian, Sizes: sizes,
+	importance, draw, weight, err := parts.parse(config.Laplacian)
+	if err != nil {
+		return nil, err
+	}
+	if parts.NodeWise {
+		if parts.Neighborhood || parts.AllNodes || parts.IncludeRows || parts.NormalizeRows || parts.Control != "" {
+			return nil, errors.New("samplers: the options neighborhood, population, include-rows, normalize-rows and control are for layer-wise methods")
+		}
+		return config.finish("neighbor", &Neighbor{Laplacian: config.Laplacian, Sizes: sizes, Importance: importance, Draw: draw, Weight: weight})
+	}
+	control, err := ParseControl(parts.Control)
+	if err != nil {
+		return nil, err
+	}
+	return config.finish("this method", &LayerWise{
+		Laplacian: config.Laplacian, Sizes: sizes, Importance: importance, Draw: draw, Weight: weight,
 		IncludeRows: parts.IncludeRows, KeepSelf: config.KeepSelf, NormalizeRows: parts.NormalizeRows,
-		Train: config.Train, ExactInput: config.ExactInput,
-	}
-	if s.Control, err = ParseControl(parts.Control); err != nil {
-		return nil, err
-	}
-	if s.Importance, s.Draw, s.Weight, err = parts.parse("ladies"); err != nil {
-		return nil, err
-	}
-	if err := config.setDropoutNoise("this method", s); err != nil {
-		return nil, err
-	}
-	if err := s.Prepare(); err != nil {
-		return nil, err
-	}
-	return s, nil
+		Control: control, Train: config.Train, ExactInput: config.ExactInput,
+	})
 }
 
-// NeighborFromParts returns the node-wise sampler made of the named parts: each row
-// draws for itself. It uses the config's Laplacian, Layers and Sizes, and refuses full
-// DropoutNoise. The error also names an option that only layer-wise methods have:
-// Neighborhood, IncludeRows, NormalizeRows or Control.
-func NeighborFromParts(parts Parts, config Config) (*Neighbor, error) {
-	if parts.Neighborhood || parts.IncludeRows || parts.NormalizeRows || parts.Control != "" {
-		return nil, errors.New("samplers: the options neighborhood, include-rows, normalize-rows and control are for layer-wise methods")
+// parse returns the named importance, draw and weight. A weight without a name is nil.
+func (p *Parts) parse(laplacian *graph.Laplacian) (i Importance, d Draw, w Weight, err error) {
+	name := "ladies"
+	if p.NodeWise {
+		name = "uniform"
 	}
-	sizes, err := config.layerSizes()
-	if err != nil {
-		return nil, err
-	}
-	s := &Neighbor{Laplacian: config.Laplacian, Sizes: sizes}
-	if s.Importance, s.Draw, s.Weight, err = parts.parse("uniform"); err != nil {
-		return nil, err
-	}
-	if err := config.setDropoutNoise("neighbor", s); err != nil {
-		return nil, err
-	}
-	if err := s.Prepare(); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// parse returns the named importance, draw and weight. A weight without a name is
-// nil. importance is the name that "" stands for.
-func (p *Parts) parse(importance string) (i Importance, d Draw, w Weight, err error) {
-	if i, err = ParseImportance(cmp.Or(p.Importance, importance), p.Flat, p.Neighborhood); err != nil {
+	if i, err = ParseImportance(cmp.Or(p.Importance, name), p.Flat, p.Neighborhood); err != nil {
 		return nil, nil, nil, err
 	}
 	if d, err = ParseDraw(cmp.Or(p.Draw, "wrs")); err != nil {
@@ -156,6 +140,12 @@ func (p *Parts) parse(importance string) (i Importance, d Draw, w Weight, err er
 	}
 	if p.Weight != "" {
 		w, err = ParseWeight(p.Weight)
+	}
+	if p.AllNodes && laplacian != nil {
+		if w != (Debiased{}) {
+			return nil, nil, nil, fmt.Errorf("samplers: the population is for debiased weights, got %q", p.Weight)
+		}
+		w = Debiased{Population: laplacian.Nodes()}
 	}
 	return i, d, w, err
 }

@@ -9,7 +9,7 @@ type picks struct {
 	count  []int32 // with replacement: the number of draws of each; else nil
 	factor float64 // d/k, the weight of one draw
 
-	set    indexSet
+	set    nodeTable
 	counts []int32
 }
 
