@@ -70,7 +70,7 @@ type drawScratch struct {
 	keys    []float64
 	entries []keyed
 	counts  []int32
-	set     nodeTable
+	set     nodeTable // of the candidates drawn
 	sums    []float64
 	law     inversion
 }

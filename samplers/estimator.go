@@ -39,6 +39,9 @@ func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight W
 	if _, ok := weight.(Rank); ok {
 		draw = WithoutReplacement{Keys: true}
 	}
+	if weight == (Debiased{AllNodes}) {
+		weight = Debiased{p.Nodes()}
+	}
 	e := &estimator{importance: importance, draw: draw, weight: weight}
 	weights, neighborhood := importance.Global(p)
 	if weights == nil {

@@ -92,10 +92,7 @@ func (s *LayerWise) setUp() (err error) {
 	if err := checkSized("LayerWise", s.Laplacian, s.Sizes); err != nil {
 		return err
 	}
-	if err := s.checkControl(); err != nil {
-		return err
-	}
-	if err := s.checkNoise(); err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
 	importance := s.Importance

@@ -1,30 +1,9 @@
 package samplers
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/gcn-layerwise/gcn/graph"
 )
-
-// Parts names the choices of a layer-wise or node-wise method, as on the command line.
-// The zero value is the method ladies-debiased, and with NodeWise the method neighbor.
-type Parts struct {
-	NodeWise     bool   // each row draws for itself: see Neighbor
-	Importance   string // one of ImportanceNames; "" means ladies, or node-wise uniform
-	Flat         bool   // norms instead of their squares
-	Neighborhood bool   // with fastgcn: only columns that are not zero on the rows are candidates
-	Draw         string // one of DrawNames; "" means wrs
-	Weight       string // one of WeightNames; "" means DefaultWeight of the draw
-	AllNodes     bool   // with debiased: its Population is the number of nodes of the graph
-
-	IncludeRows   bool // see LayerWise
-	NormalizeRows bool // see LayerWise
-
-	Control string // one of ControlNames; "" means none
-}
 
 // named is a part with its name on the command line.
 type named[T any] struct {
@@ -95,57 +74,3 @@ func ParseDraw(name string) (Draw, error) { return find("draw", name, draws) }
 
 // ParseWeight returns the named weight. The error lists the known names.
 func ParseWeight(name string) (Weight, error) { return find("weight", name, weights) }
-
-// FromParts returns the sampler made of the named parts, prepared. It uses all fields of config
-// but Features; a node-wise sampler uses the Laplacian, Layers and Sizes, and refuses full
-// DropoutNoise. The error names an unknown name, an option that node-wise samplers do not have, a
-// weight that does not go with the draw, or a wrong setting of the config.
-func FromParts(parts Parts, config Config) (Sampler, error) {
-	sizes, err := config.layerSizes()
-	if err != nil {
-		return nil, err
-	}
-	importance, draw, weight, err := parts.parse(config.Laplacian)
-	if err != nil {
-		return nil, err
-	}
-	if parts.NodeWise {
-		if parts.Neighborhood || parts.AllNodes || parts.IncludeRows || parts.NormalizeRows || parts.Control != "" {
-			return nil, errors.New("samplers: the options neighborhood, population, include-rows, normalize-rows and control are for layer-wise methods")
-		}
-		return config.finish("neighbor", &Neighbor{Laplacian: config.Laplacian, Sizes: sizes, Importance: importance, Draw: draw, Weight: weight})
-	}
-	control, err := ParseControl(parts.Control)
-	if err != nil {
-		return nil, err
-	}
-	return config.finish("this method", &LayerWise{
-		Laplacian: config.Laplacian, Sizes: sizes, Importance: importance, Draw: draw, Weight: weight,
-		IncludeRows: parts.IncludeRows, KeepSelf: config.KeepSelf, NormalizeRows: parts.NormalizeRows,
-		Control: control, Train: config.Train, ExactInput: config.ExactInput,
-	})
-}
-
-// parse returns the named importance, draw and weight. A weight without a name is nil.
-func (p *Parts) parse(laplacian *graph.Laplacian) (i Importance, d Draw, w Weight, err error) {
-	name := "ladies"
-	if p.NodeWise {
-		name = "uniform"
-	}
-	if i, err = ParseImportance(cmp.Or(p.Importance, name), p.Flat, p.Neighborhood); err != nil {
-		return nil, nil, nil, err
-	}
-	if d, err = ParseDraw(cmp.Or(p.Draw, "wrs")); err != nil {
-		return nil, nil, nil, err
-	}
-	if p.Weight != "" {
-		w, err = ParseWeight(p.Weight)
-	}
-	if p.AllNodes && laplacian != nil {
-		if w != (Debiased{}) {
-			return nil, nil, nil, fmt.Errorf("samplers: the population is for debiased weights, got %q", p.Weight)
-		}
-		w = Debiased{Population: laplacian.Nodes()}
-	}
-	return i, d, w, err
-}

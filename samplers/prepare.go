@@ -19,7 +19,7 @@ type Preparer interface {
 }
 
 // Prepare prepares s if it is a Preparer. A sampler is prepared when it joins a graph
-// (layers.NewBatch) or a stream of batches (train.Stream); ByName and FromParts return
+// (layers.NewBatch) or a stream of batches (train.Stream); ByName and Configure return
 // prepared ones. Before you call Sample of a sampler of your own making, call Prepare.
 func Prepare(s Sampler) error {
 	if p, is := s.(Preparer); is {
