@@ -68,7 +68,7 @@ var ceilings = map[string]int{
 	"ops":                       3370,
 	"run":                       2327,
 	"samplers":                  3228,
-	"samplers/samplertest":      685,
+	"samplers/samplertest":      662,
 	"score":                     775,
 	"serve":                     860,
 	"study":                     3611,
