@@ -269,6 +269,7 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, k int, rng *rand.Rand,
 // drawRow draws k candidates of node r into scratch.drawn, none if all have weight 0. The
 // candidates are the stored entries of the row.
 func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.Rand) error {
+	scratch.drawn.reset()
 	p := s.Laplacian
 	candidates, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r))
 	population := &scratch.population
@@ -280,13 +281,14 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 			weights[c] = row2 * square(p.ColScale[j]) * square(graph.Weight(values, c))
 		}
 	}
-	err := s.estimator.weigh(population, candidates)
-	if population.Positive == 0 {
-		scratch.drawn.reset()
+	if len(candidates) == 0 {
 		return nil
 	}
-	if err != nil {
+	if err := s.estimator.weigh(population, candidates); err != nil && population.Positive > 0 {
 		return err
+	}
+	if population.Positive == 0 {
+		return nil
 	}
 	if !s.replace {
 		k = min(k, population.Positive)
