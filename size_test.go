@@ -19,11 +19,11 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   5866,
+	"cmd/gcn":                   5880,
 	"cuda":                      2515,
 	"datasets":                  3168,
 	"examples":                  201,
-	"graph":                     1653,
+	"graph":                     1584,
 	"internal/argument":         9,
 	"internal/atomicfile":       141,
 	"internal/bench":            428,
@@ -36,7 +36,7 @@ var ceilings = map[string]int{
 	"internal/formats":          4525,
 	"internal/full":             1524,
 	"internal/half":             28,
-	"internal/kernel":           2351,
+	"internal/kernel":           2420,
 	"internal/kernel/_generate": 1663,
 	"internal/longtest":         12,
 	"internal/machine":          75,
@@ -52,7 +52,7 @@ var ceilings = map[string]int{
 	"internal/ranks":            704,
 	"internal/regularfile":      34,
 	"internal/report":           736,
-	"internal/reproduce":        2700,
+	"internal/reproduce":        3461,
 	"internal/rundir":           331,
 	"internal/simd":             30,
 	"internal/splitmix":         9,
@@ -62,13 +62,13 @@ var ceilings = map[string]int{
 	"internal/tfevents":         68,
 	"internal/tune":             354,
 	"internal/weights":          369,
-	"layers":                    2069,
+	"layers":                    2044,
 	"notebook":                  1102,
 	"notebooks/kernel":          999,
-	"ops":                       3338,
-	"run":                       2348,
-	"samplers":                  3584,
-	"samplers/samplertest":      685,
+	"ops":                       3373,
+	"run":                       2327,
+	"samplers":                  3230,
+	"samplers/samplertest":      662,
 	"score":                     775,
 	"serve":                     860,
 	"study":                     3615,
@@ -80,7 +80,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 30000 // without CHANGELOG.md, the pages of results and docs/adr
+	wordsOfPages   = 30000 // without CHANGELOG.md, docs/results.md and docs/adr
 	wordsOfADRs    = 10000
 )
 
@@ -137,7 +137,7 @@ func TestCeilings(t *testing.T) {
 			return err
 		case d.IsDir() && name != "." && (d.Name()[0] == '.' || d.Name() == "testdata"):
 			return fs.SkipDir
-		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && path.Base(name) != "results.md":
+		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && name != "docs/results.md":
 			text, err := os.ReadFile(name)
 			if words := len(strings.Fields(string(text))); path.Dir(name) == "docs/adr" {
 				decisions += words
