@@ -139,6 +139,9 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (d *Data, err 
 	} else {
 		d, err = s.open(ctx, spec, o)
 	}
+	if d == nil && err == nil {
+		err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.name)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/crc64"
@@ -183,49 +182,6 @@ func quoted(names []string) string {
 		text = append(text, fmt.Sprintf("… (%d)", len(names)))
 	}
 	return strings.Join(text, ", ")
-}
-
-// encode gives the features the form that the schema says.
-func (s *Schema) encode(ctx context.Context, d *Data, spec *Spec) error {
-	if how, given := spec.Values["normalize"]; given && how != s.Normalize {
-		return fmt.Errorf("datasets: %q: normalize=%s, and the model's data had normalize=%s: leave it out", spec, how, s.Normalize)
-	}
-	if d.table != nil {
-		var notes []string
-		var err error
-		d.Features, notes, err = d.table.Features(ctx, nil, false)
-		d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), s.Normalize
-		d.table, d.Notes = nil, append(d.Notes, notes...)
-		if err == nil && s.Normalize == "row" {
-			normalizeRows(d)
-		}
-		return err
-	}
-	if d.encoding.Normalize != "" && d.encoding.Normalize != "none" {
-		return nil // in a store
-	}
-	array := s.columnNames() == nil && d.encoding.Columns == nil && s.Features == d.Features.Cols
-	if !array || s.Normalize == "none" {
-		return nil // Check names a difference
-	}
-	if d.file != nil || d.Features.Half != nil { // a mapping cannot be written to
-		if err := d.copyFeatures(); err != nil {
-			return err
-		}
-	}
-	d.encoding.Normalize = s.Normalize
-	if s.Normalize == "row" {
-		normalizeRows(d)
-		return nil
-	}
-	if d.Features.Sparse != nil {
-		if err := d.makeDense(); err != nil {
-			return err
-		}
-	}
-	d.encoding.Columns = s.Columns
-	d.scale()
-	return nil
 }
 
 // mapOutputs numbers the classes or tasks of d as s does. Their names decide.

@@ -44,15 +44,12 @@ var ErrFormat = store.ErrFormat
 
 // storeMeta is the part of a store that is not arrays.
 type storeMeta struct {
-	Source     string   `json:"source"` // SPEC of the stored data
-	Schema     *Schema  `json:"schema"`
-	Metric     Metric   `json:"metric"`
-	Notes      []string `json:"notes"`
-	Given      int64    `json:"given"`
-	SelfLoops  int64    `json:"self_loops"`
-	Duplicates int64    `json:"duplicates"`
-	Edges      int64    `json:"edges"`
-	Directed   bool     `json:"directed,omitempty"`
+	Source   string   `json:"source"` // SPEC of the stored data
+	Schema   *Schema  `json:"schema"`
+	Metric   Metric   `json:"metric"`
+	Notes    []string `json:"notes"`
+	graph.Report
+	Directed bool `json:"directed,omitempty"`
 }
 
 // storeExtension ends the names of stores in the cache. Elsewhere the content decides.
@@ -101,9 +98,10 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 		return fmt.Errorf("datasets: %s: float16 is for dense features, and these are sparse: leave it out, or add sparse=0 to the SPEC", path)
 	}
 	meta := storeMeta{
-		Source: cmp.Or(d.source, d.Name), Schema: d.Schema(), Metric: d.Metric, Notes: d.notesWithSource(),
-		Given: d.Report.Given, SelfLoops: d.Report.SelfLoops, Duplicates: d.Report.Duplicates, Edges: d.Report.Edges,
-		Directed: d.Directed,
+		Source: cmp.Or(d.source, d.Name), Schema: d.Schema(), Metric: d.Metric, Notes: d.Notes, Report: d.Report, Directed: d.Directed,
+	}
+	if d.source == "" && d.Name != "" {
+		meta.Notes = append([]string{"made from " + d.Name}, d.Notes...)
 	}
 	asHalf := o.Precision == Float16 || o.Precision == "" && x.Half != nil
 	if asHalf && x.Half == nil {
@@ -260,14 +258,6 @@ func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32
 	return nil
 }
 
-// notesWithSource returns the notes for a copy in another format.
-func (d *Data) notesWithSource() []string {
-	if d.source != "" || d.Name == "" {
-		return d.Notes
-	}
-	return append([]string{"made from " + d.Name}, d.Notes...)
-}
-
 // adjusted applies the keys of a SPEC to data from a store, unless opening it
 // failed. On an error it closes the data.
 func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*Data, error) {
@@ -276,9 +266,6 @@ func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*
 	}
 	d.Name = spec.String()
 	err = splitFromSpec(ctx, d, spec, !splitAsked(spec))
-	if how := spec.Text("normalize", "none"); err == nil && s == nil && how != "none" {
-		err = d.copyFeatures() // the mapping cannot be written to
-	}
 	if err == nil {
 		err = finish(ctx, d, spec, "none", s)
 	}
@@ -295,7 +282,6 @@ func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*
 // copyFeatures makes the features d's own, in single precision.
 func (d *Data) copyFeatures() error {
 	x := d.Features
-	d.Propagated = nil // it is of the features as they were
 	if m := x.Sparse; m != nil {
 		own := *m // Ptr and Idx do not change
 		own.Val = slices.Clone(m.Val)
@@ -452,8 +438,7 @@ func storedData(ctx context.Context, f *store.File) (*Data, error) {
 	_, d.Graph.Prefetch = f.Rows(d.Graph, arrayIdx, arrayVal)
 	y.Classes, y.Tasks, y.Names = schema.Classes, schema.Tasks, schema.Names
 	d.encoding = *schema
-	d.Directed, d.Metric, d.Notes, d.source = meta.Directed, meta.Metric, meta.Notes, meta.Source
-	d.Report = graph.Report{Given: meta.Given, SelfLoops: meta.SelfLoops, Duplicates: meta.Duplicates, Edges: meta.Edges}
+	d.Directed, d.Metric, d.Notes, d.source, d.Report = meta.Directed, meta.Metric, meta.Notes, meta.Source, meta.Report
 	return d, nil
 }
 
