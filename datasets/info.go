@@ -42,23 +42,23 @@ func List() []Entry {
 
 // Info describes a data set. `gcn datasets info` prints it.
 type Info struct {
-	Name          string      `json:"name"`
-	Nodes         int         `json:"nodes"`
-	Edges         int64       `json:"edges"` // undirected ones once each
-	Weighted      bool        `json:"weighted"`
-	Directed      bool        `json:"directed,omitempty"`
-	Features      int         `json:"features"`
-	Precision     Precision   `json:"precision"`
-	Entries       int64       `json:"sparse_entries,omitempty"` // of sparse features; 0: dense
-	Classes       int         `json:"classes,omitempty"`        // 0 for binary tasks
-	Tasks         int         `json:"tasks,omitempty"`          // 0 for classes
-	ClassNames    []string    `json:"class_names,omitempty"`
-	Unlabelled    int         `json:"unlabelled,omitempty"` // nodes without a label
-	NodeNames     bool        `json:"node_names,omitempty"` // the source names the nodes
-	Metric        Metric      `json:"metric"`
-	Split         SplitSizes  `json:"split"`
-	Degree        DegreeStats `json:"degree"`
-	Bytes         MemorySize  `json:"bytes"`
+	Name       string      `json:"name"`
+	Nodes      int         `json:"nodes"`
+	Edges      int64       `json:"edges"` // undirected ones once each
+	Weighted   bool        `json:"weighted"`
+	Directed   bool        `json:"directed,omitempty"`
+	Features   int         `json:"features"`
+	Precision  Precision   `json:"precision"`
+	Entries    int64       `json:"sparse_entries,omitempty"` // of sparse features; 0: dense
+	Classes    int         `json:"classes,omitempty"`        // 0 for binary tasks
+	Tasks      int         `json:"tasks,omitempty"`          // 0 for classes
+	ClassNames []string    `json:"class_names,omitempty"`
+	Unlabelled int         `json:"unlabelled,omitempty"` // nodes without a label
+	NodeNames  bool        `json:"node_names,omitempty"` // the source names the nodes
+	Metric     Metric      `json:"metric"`
+	Split      SplitSizes  `json:"split"`
+	Degree     DegreeStats `json:"degree"`
+	Bytes      MemorySize  `json:"bytes"`
 
 	Read          graph.Report `json:"read"` // edges of the source; 0 for synthetic graphs
 	Preprocessing []string     `json:"preprocessing"`
