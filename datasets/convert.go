@@ -31,9 +31,6 @@ import (
 // the cache. Convert replaces a store by a store and a folder by a folder; anything else at the
 // path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
-	if err := checkContext(ctx); err != nil {
-		return "", err
-	}
 	if err := o.Precision.check(); err != nil {
 		return "", err
 	}

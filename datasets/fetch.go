@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ type fetcher struct {
 
 func newFetcher(o Options) *fetcher {
 	return &fetcher{options: o, sets: fetch.Find, client: fetch.Client{
-		Mirror: o.mirror(), Offline: o.Offline, Pause: time.Second, Stall: time.Minute,
+		Mirror: cmp.Or(o.Mirror, os.Getenv("GCN_MIRROR")), Offline: o.Offline, Pause: time.Second, Stall: time.Minute,
 	}}
 }
 

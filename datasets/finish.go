@@ -29,7 +29,7 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schem
 	}
 	how := spec.Text("normalize", cmp.Or(byDefault, "none"))
 	if s != nil {
-		if _, given := spec.Values["normalize"]; given && how != s.Normalize {
+		if spec.given("normalize") != "" && how != s.Normalize {
 			return fmt.Errorf("datasets: %q: normalize=%s, and the model's data had normalize=%s: leave it out", spec, how, s.Normalize)
 		}
 		how = s.Normalize
@@ -149,10 +149,8 @@ func (s *Schema) scaleRow(row []float32) {
 
 // withoutLabels completes data without labels: see Options.Unlabelled.
 func (d *Data) withoutLabels(ctx context.Context, spec *Spec, normalize string, s *Schema) error {
-	for _, key := range []string{"split", "seed", "stratify", "train", "valid", "test", "metric"} {
-		if _, given := spec.Values[key]; given {
-			return fmt.Errorf("datasets: %q: %s needs labels, and there are none", spec, key)
-		}
+	if key := spec.given("split", "seed", "stratify", "train", "valid", "test", "metric"); key != "" {
+		return fmt.Errorf("datasets: %q: %s needs labels, and there are none", spec, key)
 	}
 	if s == nil && (normalize == "standardize" || spec.Text("normalize", "") == "standardize") {
 		return fmt.Errorf("datasets: %q: normalize=standardize needs training nodes, and there are no labels: standardize the features of both graphs before", spec)

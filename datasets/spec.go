@@ -69,6 +69,16 @@ func (s *Spec) Text(key, fallback string) string {
 	return fallback
 }
 
+// given returns the first of the keys that has a value, or "".
+func (s *Spec) given(keys ...string) string {
+	for _, key := range keys {
+		if _, given := s.Values[key]; given {
+			return key
+		}
+	}
+	return ""
+}
+
 // Int returns the value of a key as an integer in [least, most], or fallback if it
 // is not given.
 func (s *Spec) Int(key string, fallback, least, most int64) (int64, error) {

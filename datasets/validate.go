@@ -19,9 +19,6 @@ func (d *Data) Validate() error { return d.validate(context.Background()) }
 
 // validate is Validate on all cores; it stops when ctx is done.
 func (d *Data) validate(ctx context.Context) error {
-	if err := checkContext(ctx); err != nil {
-		return err
-	}
 	if err := d.complete(); err != nil {
 		return err
 	}

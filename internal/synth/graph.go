@@ -384,16 +384,11 @@ func fill(row []int32, kept, rounds int, draw func() int32) int {
 // fillFree completes row with the least numbers that are not in it. The first kept
 // entries are distinct and increasing.
 func fillFree(row []int32, kept int) {
-	candidate, at := int32(0), 0
-	for k := kept; k < len(row); candidate++ {
-		for at < kept && row[at] < candidate {
-			at++
+	free := row[kept:]
+	for j := int32(0); len(free) > 0; j++ {
+		if _, taken := slices.BinarySearch(row[:kept], j); !taken {
+			free[0], free = j, free[1:]
 		}
-		if at < kept && row[at] == candidate {
-			continue
-		}
-		row[k] = candidate
-		k++
 	}
 	slices.Sort(row)
 }
