@@ -141,25 +141,29 @@ func (s *Schema) compareFeatures(got *Schema) error {
 	}
 	for k := range s.Columns {
 		a, b := got.Columns[k], s.Columns[k]
-		switch {
-		case !slices.Equal(a.Values, b.Values):
-			return fmt.Errorf("column %s became the values %s, and in the model's data %s: name the source of a store, or to resume, the run's own data", columnText(k, a), quoted(a.Values), quoted(b.Values))
-		case max(math.Abs(a.Mean-b.Mean), math.Abs(a.Deviation-b.Deviation)) > 1e-9*b.Deviation: // not of another order of the sums
-			return fmt.Errorf("column %s was scaled by the mean %.6g and the deviation %.6g, and in the model's data by %.6g and %.6g: name the source of a store, or to resume, the run's own data",
-				columnText(k, a), a.Mean, a.Deviation, b.Mean, b.Deviation)
-		case a.Missing != b.Missing:
-			return fmt.Errorf("column %s has a column of its missing values in one of the data and the model's, and not in the other: name the source of a store, or to resume, the run's own data", columnText(k, a))
+		// Sums in another order differ a little.
+		moved := max(math.Abs(a.Mean-b.Mean), math.Abs(a.Deviation-b.Deviation)) > 1e-9*b.Deviation
+		if moved || a.Missing != b.Missing || !slices.Equal(a.Values, b.Values) {
+			name := strconv.Itoa(k)
+			if b.Name != "" {
+				name = strconv.Quote(b.Name)
+			}
+			return fmt.Errorf("column %s became %s, and in the model's data %s: name the source of a store, or to resume, the run's own data", name, columnText(a), columnText(b))
 		}
 	}
 	return nil
 }
 
-// columnText names a column in an error.
-func columnText(k int, c Column) string {
-	if c.Name == "" {
-		return strconv.Itoa(k)
+// columnText says in an error what a column became.
+func columnText(c Column) string {
+	text := fmt.Sprintf("numbers scaled by the mean %.6g and the deviation %.6g", c.Mean, c.Deviation)
+	if c.Values != nil {
+		text = "the values " + quoted(c.Values)
 	}
-	return strconv.Quote(c.Name)
+	if c.Missing {
+		text += ", with a column of its missing values"
+	}
+	return text
 }
 
 // outputsText describes the outputs.
