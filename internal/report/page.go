@@ -247,7 +247,7 @@ func (p *Page) table(standIn []int) (head []string, rows [][]cell) {
 // estimated says that a score is of a sample of the nodes, or returns "".
 func (r *Run) estimated(field string) string {
 	sample := map[string]string{"test": "test_sample", "best_valid": "valid_sample"}[field]
-	if sample == "" || r.text("eval_samples") == "" || r.Result != nil && r.text(sample) == "" {
+	if sample == "" || !r.sampled() || r.Result != nil && r.text(sample) == "" {
 		return ""
 	}
 	if r.Result == nil {
