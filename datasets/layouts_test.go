@@ -536,7 +536,7 @@ func TestByteOrderMark(t *testing.T) {
 			}
 			for _, other := range []string{"\xff\xfe1\x00", "\xfe\xff\x001"} {
 				write(t, path, encode(append([]byte(other), text...)))
-				expectError(t, spec, path, "UTF-16", "save it as UTF-8")
+				expectError(t, spec, path, "UTF-16", `encoding="utf-16"`)
 			}
 			write(t, path, content)
 		}

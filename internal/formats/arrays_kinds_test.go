@@ -343,7 +343,7 @@ func TestGiantMatrix(t *testing.T) {
 	if memory.Limit() > 40*math.MaxInt32 {
 		t.Skip("this machine can hold it")
 	}
-	r := newReader(context.Background(), Options{})
+	r := newReader(context.Background(), "", Options{})
 	r.archive(path).sciPyGraph("")
 	if _, err := r.end(); err == nil || !strings.Contains(err.Error(), "a graph of 2147483647 nodes would take") {
 		t.Error(err)
@@ -360,7 +360,7 @@ func TestOGBBinaryByteOrder(t *testing.T) {
 	for k := range feat {
 		feat[k] = float32(k) / 8
 	}
-	label[5] = float32(math.NaN())
+	label[5], label[6] = float32(math.NaN()), 1
 	var sets []*Set
 	for _, big := range []bool{false, true} {
 		dir := t.TempDir()

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // cellForms says what stands for a missing value and for a number in a table.
@@ -33,18 +31,16 @@ func (f *cellForms) number(cell []byte) (v float64, ok bool) {
 	if v, ok := parseNumber(cell); ok {
 		return v, true
 	}
-	comma := bytes.IndexByte(cell, ',')
-	if comma < 0 {
-		return 0, false
-	}
-	var whole []byte
+	whole, fraction, found := bytes.Cut(cell, []byte{','})
 	switch {
+	case !found:
+		return 0, false
 	case f.decimal != "point":
-		whole = append(append(append(whole, cell[:comma]...), '.'), cell[comma+1:]...)
+		return parseNumber(slices.Concat(whole, []byte{'.'}, fraction))
 	case inThousands(cell):
-		whole = bytes.ReplaceAll(cell, []byte{','}, nil)
+		return parseNumber(bytes.ReplaceAll(cell, []byte{','}, nil))
 	}
-	return parseNumber(whole)
+	return 0, false
 }
 
 // inThousands tells whether each comma of a number is before three digits.
@@ -72,73 +68,60 @@ func parseNumber(cell []byte) (float64, bool) {
 	return v, err == nil || v-v != 0 // a number beyond single precision is infinite
 }
 
-// columnCounts counts the cells of a column, after the first line.
-type columnCounts struct {
-	missing   int
-	numbers   int
-	commas    int // numbers with a comma
-	thousands int // of them, those with three digits after it
-	whole     int // cells that end in .0
-	ids       int // numbers in the form of ids
-	again     bool
-}
+// The kinds of cells in a column that are counted. A cell can be of several.
+const (
+	missingCells  = iota
+	numberCells   // in any form
+	idCells       // numbers in the form of ids
+	commaCells    // numbers with a comma
+	thousandCells // of them, those with three digits after it
+	wholeCells    // cells that end in .0
+	againCells    // texts that are in the first line, too
+	cellKinds
+)
 
-// count counts a cell, and tells whether it is a number.
-func (c *columnCounts) count(f *cellForms, cell []byte) (number bool) {
-	if n := len(cell); n > 2 && cell[n-1] == '0' && cell[n-2] == '.' && !f.isMissing(cell) {
-		c.whole++
+// columnCounts counts the cells of a column by kind.
+type columnCounts [cellKinds]int
+
+// count counts a cell. first is the cell of the column in the first line.
+func (c *columnCounts) count(f *cellForms, cell, first []byte) {
+	if isNumber(cell) && !slices.Contains(f.missing, string(cell)) { // most cells
+		c[numberCells]++
+		c[idCells]++
+		return
 	}
+	missing := f.isMissing(cell)
+	_, number := f.number(cell)
 	switch {
-	case len(f.missing) > 0 && f.isMissing(cell):
-		c.missing++
-	case isNumber(cell):
-		c.numbers++
-		c.ids++
-		return true
-	case isMissingWord(cell):
-		c.missing++
-	default:
-		if _, number = f.number(cell); number {
-			c.numbers++
-			if bytes.IndexByte(cell, ',') >= 0 {
-				c.commas++
-				if inThousands(cell) {
-					c.thousands++
-				}
-			}
-		}
+	case missing:
+		c[missingCells]++
+	case number && bytes.IndexByte(cell, ',') >= 0 && inThousands(cell):
+		c[thousandCells]++
+		fallthrough
+	case number && bytes.IndexByte(cell, ',') >= 0:
+		c[commaCells]++
+		fallthrough
+	case number:
+		c[numberCells]++
 	}
-	return number
-}
-
-func (c *columnCounts) add(o *columnCounts) {
-	c.missing += o.missing
-	c.numbers += o.numbers
-	c.commas += o.commas
-	c.thousands += o.thousands
-	c.whole += o.whole
-	c.ids += o.ids
-	c.again = c.again || o.again
+	if !missing && bytes.HasSuffix(cell, []byte(".0")) {
+		c[wholeCells]++
+	}
+	if (missing || !number) && len(cell) > 0 && string(cell) == string(first) {
+		c[againCells]++
+	}
 }
 
 // numeric tells whether more than half of the cells that are there are numbers.
-func (c *columnCounts) numeric(rows int) bool { return 2*c.numbers > rows-c.missing }
+func (c *columnCounts) numeric(rows int) bool { return 2*c[numberCells] > rows-c[missingCells] }
 
 // isWhole tells whether all cells that are there end in .0, as pandas writes whole numbers
 // beside missing ones.
-func (c *columnCounts) isWhole(rows int) bool { return c.whole > 0 && c.whole == rows-c.missing }
+func (c *columnCounts) isWhole(rows int) bool {
+	return c[wholeCells] > 0 && c[wholeCells] == rows-c[missingCells]
+}
 
 // unsure tells whether a comma in the numbers can stand for thousands.
 func (c *columnCounts) unsure(f *cellForms) bool {
-	return f.decimal == "" && c.commas > 0 && (f.sep == ',' || c.thousands == c.commas)
-}
-
-// separatorName returns the name of a file's separator.
-func separatorName(f *table.File) string {
-	for _, s := range table.Separators {
-		if s.Char == f.Sep {
-			return s.Name
-		}
-	}
-	return "none"
+	return f.decimal == "" && c[commaCells] > 0 && (f.sep == ',' || c[thousandCells] == c[commaCells])
 }

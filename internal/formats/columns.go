@@ -72,17 +72,9 @@ func (t *Table) Columns() []Column {
 	return columns
 }
 
-// wantedColumn returns the column of the schema that a column of a table is, or nil.
-func (e *edgeList) wantedColumn(name string) *Column {
-	k := slices.IndexFunc(e.o.Columns, func(c Column) bool { return c.Name == name })
-	if k < 0 {
-		return nil
-	}
-	return &e.o.Columns[k]
-}
-
 // orderColumns puts the columns into the order of the schema. One that no table has is an error.
-func (e *edgeList) orderColumns(path string, t *Table) {
+func (e *edgeList) orderColumns(t *Table) {
+	path := e.keys["features"]
 	var ordered []tableColumn
 	var lacking []string
 	for _, want := range e.o.Columns {

@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // mostValues is the greatest number of values of a column of text that become features.
@@ -26,7 +26,7 @@ type Table struct {
 // tableColumn is a column of numbers or of texts.
 type tableColumn struct {
 	Column
-	from   int       // the column of its file
+	asks   bool      // a comma in its cells can stand for thousands
 	number []float32 // of each node, NaN where it is missing; nil for texts
 	code   []int32   // the text of each node, −1 where it is missing
 	index  map[string]int32
@@ -35,34 +35,19 @@ type tableColumn struct {
 
 // makeFeatures makes the features.
 func (e *edgeList) makeFeatures() {
-	path, n := e.keys["features"], e.order.nodes
 	tables := e.tables("features")
 	switch {
 	case e.featureLists != nil:
-		e.listFeatures(e.featureLists, n)
+		e.listFeatures(e.featureLists)
 	case len(tables) > 0:
-		e.Table = &Table{nodes: n}
+		e.Table = &Table{nodes: e.order.nodes}
 		for _, p := range tables {
 			e.readColumns(p, e.Table)
 		}
 		if e.o.Columns != nil {
-			e.orderColumns(path, e.Table)
+			e.orderColumns(e.Table)
 		}
-		e.check(len(e.Table.columns) > 0, path, "no column of features is left")
-	}
-}
-
-// checkSeveral reports a column that none of several tables has, or two of them.
-func (e *edgeList) checkSeveral(tables []*part) {
-	columns := list(e.keys["features-columns"])
-	for k := 1; k < len(columns) && len(tables) > 1; k++ {
-		found := 0
-		for _, p := range tables {
-			if slices.Contains(p.wanted, columns[k]) {
-				found++
-			}
-		}
-		e.check(found == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, columns[k], found, len(tables))
+		e.check(len(e.Table.columns) > 0, e.keys["features"], "no column of features is left")
 	}
 }
 
@@ -92,56 +77,54 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	}
 	var says []string
 	var made []*tableColumn
+	var from []int
 	for _, j := range columns {
-		c := &tableColumn{Column: Column{Name: p.title(j)}, from: j}
-		numeric := p.counts[j].numeric(p.number())
+		c := &tableColumn{Column: Column{Name: p.title(j)}}
+		numeric := p.numeric(j)
 		if e.o.Columns != nil {
-			want := e.wantedColumn(c.Name)
-			if want == nil {
+			want := slices.IndexFunc(e.o.Columns, func(want Column) bool { return want.Name == c.Name })
+			if want < 0 {
 				says = append(says, c.Name+" left out, since the run has no such column")
 				continue
 			}
 			e.check(!e.isLabel(p, j), p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
-			c.Column, numeric = *want, want.Values == nil
+			c.Column = e.o.Columns[want]
+			numeric = c.Values == nil
 		}
-		switch counts := &p.counts[j]; {
+		switch {
 		case e.isLabel(p, j):
 			says = append(says, c.Name+" left out, since it is read as the label")
 			continue
-		case !numeric:
+		case numeric:
+			c.asks = p.counts[j].unsure(&p.forms)
+			c.number = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
+		default:
 			c.code, c.index = slices.Repeat([]int32{-1}, e.order.nodes), make(map[string]int32)
 			for code, text := range c.Values {
 				c.index[text] = int32(code)
 			}
-		case counts.unsure(&p.forms):
-			e.askDecimal(p, j)
-			return
-		default:
-			c.number = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
 		}
-		made = append(made, c)
+		made, from = append(made, c), append(from, j)
 	}
-	faults := &table.Faults{Path: p.Path}
-	p.data(func(row int, line int64, cells [][]byte) bool {
-		node := e.nodeOf(p, row)
-		for _, c := range made {
-			cell := cells[c.from]
-			if p.forms.isMissing(cell) {
-				continue
-			}
-			if c.number == nil {
-				c.addText(node, cell, e.o.Columns != nil)
-			} else if v, number := p.forms.number(cell); number && v-v == 0 {
-				c.number[node] = float32(v)
-			} else if !e.cellFault(p, faults, row, line, c.from, "%s is not a finite number", table.Quote(cell)) {
-				return false
-			}
+	e.eachCell(p, from, func(node int32, k int, cell []byte) string {
+		c := made[k]
+		if p.forms.isMissing(cell) {
+			return ""
 		}
-		return true
+		if c.number == nil {
+			c.addText(node, cell, e.o.Columns != nil)
+			return ""
+		}
+		v, number := p.forms.number(cell)
+		switch {
+		case !number || v-v != 0:
+			return " is not a finite number"
+		case c.asks && bytes.IndexByte(cell, ',') >= 0:
+			return ": the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point"
+		}
+		c.number[node] = float32(v)
+		return ""
 	})
-	if !e.ok(faults.Err()) {
-		return
-	}
 	for _, c := range made {
 		switch {
 		case c.number != nil:
@@ -151,7 +134,7 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 		case len(c.Values) == 0:
 			says = append(says, c.Name+" left out, it is empty")
 			continue
-		case len(c.Values) > mostValues || len(c.Values) >= p.number():
+		case len(c.Values) > mostValues || len(c.Values) >= p.rows:
 			says = append(says, fmt.Sprintf("%s left out, text of more than %d values or of one in each row", c.Name, mostValues))
 			continue
 		default:
@@ -198,20 +181,6 @@ func (c *tableColumn) sortTexts() {
 	c.index = nil
 }
 
-// askDecimal is the error of a column whose commas can be decimal marks, or can separate
-// thousands.
-func (e *edgeList) askDecimal(p *part, column int) {
-	p.data(func(row int, line int64, cells [][]byte) bool {
-		cell := cells[column]
-		if _, number := p.forms.number(cell); number && strings.Contains(string(cell), ",") {
-			faults := &table.Faults{Path: p.Path}
-			e.cellFault(p, faults, row, line, column, "%s: the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point", table.Quote(cell))
-			return e.ok(faults.Err())
-		}
-		return true
-	})
-}
-
 // Features scales the columns of numbers over the training nodes to mean 0 and deviation 1, if
 // scale is true, except columns of 0 and 1, and joins all columns to a matrix. A missing
 // number becomes 0; a column in which a training node misses one gets a column of 1 for those
@@ -254,29 +223,29 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 		notes = append(notes, fmt.Sprintf("features: %d columns with missing values, which become 0, and a column of 1 for the nodes that miss one", masks))
 	}
 	if 8*entries+8*t.nodes < 4*t.nodes*width {
-		var columns []int32
-		var values []float32
-		r := newReader(ctx, Options{})
-		x = r.sparseFeatures("tables of features", t.nodes, width, entries, func(i int) ([]int32, []float32) {
-			columns, values = columns[:0], values[:0]
-			t.row(int32(i), func(column int32, v float32) {
+		m := &graph.CSR{Rows: t.nodes, Cols: width, Ptr: make([]int64, 1, t.nodes+1)}
+		for i := range int32(t.nodes) {
+			t.row(i, func(column int32, v float32) {
 				if v != 0 {
-					columns, values = append(columns, column), append(values, v)
+					m.Idx, m.Val = append(m.Idx, column), append(m.Val, v)
 				}
 			})
-			return columns, values
-		})
-		return x, notes, r.err
+			m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+		}
+		if ones(m.Val) {
+			m.Val = nil
+		}
+		return &graph.Features{Rows: t.nodes, Cols: width, Sparse: m}, notes, ctx.Err()
 	}
-	data, err := zeros("the features of the tables", t.nodes, width)
-	if err != nil {
+	what := fmt.Sprintf("datasets: the features of the tables: %d×%d numbers", t.nodes, width)
+	if err := memory.Check(what, memory.Product(int64(t.nodes), int64(width), 4)); err != nil {
 		return nil, nil, err
 	}
+	x = &graph.Features{Rows: t.nodes, Cols: width, Data: make([]float32, t.nodes*width)}
 	for i := range t.nodes {
-		row := data[i*width : (i+1)*width]
-		t.row(int32(i), func(column int32, v float32) { row[column] = v })
+		t.row(int32(i), func(column int32, v float32) { x.Data[i*width+int(column)] = v })
 	}
-	return &graph.Features{Rows: t.nodes, Cols: width, Data: data}, notes, nil
+	return x, notes, ctx.Err()
 }
 
 // row calls set with the values of a node's row that can differ from 0, in order.

@@ -16,7 +16,7 @@ import (
 // whole graph: adj_train.npz is not read. role.json is read only if o.Split is
 // true.
 func SAINT(ctx context.Context, dir string, o Options) (*Set, error) {
-	r, file := newReader(ctx, o), func(name string) string { return filepath.Join(dir, name) }
+	r, file := newReader(ctx, dir, o), func(name string) string { return filepath.Join(dir, name) }
 	r.archive(file("adj_full.npz")).sciPyGraph("")
 	if files := r.folder(dir); r.err == nil && files.has("feats") {
 		r.Features = files.dense("feats", r.nodes())
@@ -65,7 +65,7 @@ func (r *reader) readRoles(path string) {
 // matrix. It reads the split only if o.Split is true. DGL and PyG train on the
 // features as they are; GraphSAGE and GraphSAINT standardise them.
 func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
-	r := newReader(ctx, o)
+	r := newReader(ctx, dir, o)
 	r.archive(filepath.Join(dir, "reddit_graph.npz")).sciPyGraph("")
 	a := r.archive(filepath.Join(dir, "reddit_data.npz"))
 	if r.err != nil {
@@ -104,7 +104,7 @@ func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
 // split. With edges=none the nodes are the rows of feat.npy, without edges: indptr, indices and
 // data must be missing.
 func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
-	r, noEdges := newReader(ctx, o), o.Keys["edges"] == "none"
+	r, noEdges := newReader(ctx, path, o), o.Keys["edges"] == "none"
 	files, sparse := r.folder(path), filepath.Join(path, "feat.npz")
 	r.check(!exists(sparse) || !files.has("feat"), path, "features in feat.npy and in feat.npz: remove one of them")
 	r.check(noEdges || !files.has("feat") || files.has("indptr") || files.has("indices"), path, "no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph")
@@ -120,7 +120,10 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	} else {
 		p = files.pattern("", -1, -1, files.has("data"))
 	}
-	if r.adjacency(p); r.err != nil {
+	if r.err == nil {
+		r.adjacency(p)
+	}
+	if r.err != nil {
 		return r.end()
 	}
 	n := r.nodes()
@@ -147,11 +150,12 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 		r.Split = &Split{}
 		for k, to := range r.Split.parts() {
 			nodes := &NodeList{Nodes: n}
-			if a := files.header(partNames[k]); r.err == nil && a.Text() {
+			a := files.array(partNames[k])
+			if a.Text() {
 				r.check(r.NodeNames != nil, a.Name(), "names of nodes, but the folder has no names.npy")
 				nodes.Names = r.NodeNames
 			}
-			*to = nodes.array(files, partNames[k])
+			*to = nodes.array(r, a)
 		}
 	}
 	return r.end()
@@ -159,7 +163,8 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 
 // nodeNames reads the ids of the nodes, each there once: texts or whole numbers.
 func (s *source) nodeNames(key string) []string {
-	a, ids, seen := s.header(key), s.texts(key), make(map[string]bool)
+	a, seen := s.array(key), make(map[string]bool)
+	ids := s.texts(a)
 	for k, id := range ids {
 		if id == "" || seen[id] {
 			s.check(id != "", a.Name(), "element %d: a node's name is empty", k)
@@ -173,7 +178,8 @@ func (s *source) nodeNames(key string) []string {
 
 // classNames reads the names of the classes or tasks. There may be classes that no node has.
 func (s *source) classNames() {
-	a, names := s.header("classes"), s.texts("classes")
+	a := s.array("classes")
+	names := s.texts(a)
 	if s.err != nil {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 // (Platonov et al. 2023, arXiv:2302.11640), which has several. It reads split o.Number
 // if o.Split is true.
 func NPZ(ctx context.Context, path string, o Options) (*Set, error) {
-	r := newReader(ctx, o)
+	r := newReader(ctx, path, o)
 	a := r.archive(path)
 	switch {
 	case a.has("adj_indptr"):
@@ -56,7 +56,7 @@ func (s *source) heterophilous() {
 		s.checkIDs(a.Name(), "element %d is %d, outside [0, %d)", ends, n)
 		s.pairs(a.Name(), n, len(ends)/2, nil, func(k int) (int32, int32) { return ends[2*k], ends[2*k+1] })
 	}
-	s.lists = "tasks"
+	s.keys = map[string]string{"lists": "tasks"}
 	if s.labels("node_labels", n, false); s.err != nil {
 		return
 	}

@@ -36,7 +36,7 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 		}
 		return b.inMemory(ctx)
 	}
-	f := &ogbFolder{reader: newReader(ctx, o), dir: dir}
+	f := &ogbFolder{reader: newReader(ctx, dir, o), dir: dir}
 	f.find()
 	n := f.countNodes()
 	f.readLabels(n)
@@ -194,13 +194,13 @@ func (f *ogbFolder) records(path string) (rows [][]string) {
 	if f.err != nil {
 		return nil
 	}
-	file, err := table.Open(path)
+	file, err := table.Open(path, false)
 	if !f.ok(err) {
 		return nil
 	}
 	defer file.Close()
 	const most = 1 << 20
-	text, err := io.ReadAll(io.LimitReader(file, most))
+	text, err := io.ReadAll(io.LimitReader(file.Text, most))
 	f.check(err == nil, path, "%w", err)
 	f.check(len(text) < most, path, "more than %d bytes of text", most-1)
 	for line := range strings.Lines(string(text)) {
@@ -229,16 +229,15 @@ func (f *ogbFolder) readLabels(n int) {
 
 // makeLabels makes classes of a column, and tasks of several.
 func (f *ogbFolder) makeLabels(name string, values []float32, cols int) {
-	var err error
-	switch {
-	case f.err != nil:
+	if f.err != nil {
 		return
-	case cols > 1:
-		f.Labels, err = rowLabels(name, values, cols, "tasks")
-	default:
-		f.Labels, err = numberLabels(name, values, false)
 	}
-	if f.ok(err) {
+	if cols > 1 {
+		f.rowLabels(name, values, cols, "tasks")
+	} else {
+		numberLabels(f.reader, name, values, false)
+	}
+	if f.err == nil {
 		f.readClassNames()
 	}
 }
@@ -284,7 +283,7 @@ func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
 			f.builder(path, n, int64(want))
 		}
 		if file := f.plain(path); file != nil && f.err == nil {
-			f.ok(table.EachRows(f.ctx, file, func(t *table.Rows) ([]graph.Edge, error) { return arcLines(t, n) }, func(arcs []graph.Edge) error {
+			f.ok(table.EachRows(f.ctx, file, func(t *table.Rows) []graph.Edge { return arcLines(t, n) }, func(arcs []graph.Edge) error {
 				if f.nodeFeat == "" {
 					kept = append(kept, arcs...)
 				}

@@ -34,7 +34,7 @@ type OGBBinary struct {
 // the other arrays. It returns nil without an error if dir is not such a folder. Memory: 8
 // bytes a node, or 4 bytes a node and task.
 func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, error) {
-	folder := &ogbFolder{reader: newReader(ctx, o), dir: dir}
+	folder := &ogbFolder{reader: newReader(ctx, dir, o), dir: dir}
 	b := &OGBBinary{data: folder.raw("data.npz")}
 	if !exists(b.data) || exists(folder.raw("edge.csv.gz")) {
 		return nil, nil
@@ -43,20 +43,17 @@ func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, erro
 	folder.findSplit()
 	s := folder.archive(b.data)
 	b.Nodes, b.Edges = int(s.one("num_nodes_list", 1, math.MaxInt32)), s.one("num_edges_list", 0, math.MaxInt64/64)
-	sized := func(key string, shape ...any) {
-		s.array(key, func(a *npy.Reader) error {
-			s.check(!a.Fortran, a.Name(), "columns first, want rows first")
-			b.Width = a.Shape[len(a.Shape)-1]
-			return checkShape(a, shape)
-		})
+	for _, a := range []*npy.Reader{s.array("edge_index", 2, int(b.Edges)), s.array("node_feat", b.Nodes, "features")} {
+		if s.check(!a.Fortran, a.Name(), "columns first, want rows first") {
+			b.Width = a.Shape[1]
+		}
 	}
-	sized("edge_index", 2, int(b.Edges))
-	sized("node_feat", b.Nodes, "features")
-	labels, shape := folder.archive(folder.label), []any{b.Nodes, "tasks"}
-	if len(labels.header("node_label").Shape) == 1 {
+	a, shape := folder.archive(folder.label).array("node_label"), []any{b.Nodes, "tasks"}
+	if len(a.Shape) == 1 {
 		shape = shape[:1]
 	}
-	if values, a := numbers[float32](labels, "node_label", shape...); folder.err == nil {
+	folder.checkShape(a, shape)
+	if values := values[float32](folder.reader, a); folder.err == nil {
 		folder.makeLabels(a.Name(), values, len(values)/b.Nodes)
 	}
 	if o.Split {
@@ -122,8 +119,9 @@ func (b *OGBBinary) EachFeatures(ctx context.Context, f func(rows []float32) err
 			if err := npy.Read(ctx, r, rows); err != nil {
 				return err
 			}
-			if err := checkFinite(r.Name(), at, b.Width, rows); err != nil {
-				return err
+			check := newReader(ctx, b.data, Options{})
+			if check.checkFinite(r.Name(), at, b.Width, rows); check.err != nil {
+				return check.err
 			}
 			if err := f(rows); err != nil {
 				return err
@@ -136,15 +134,19 @@ func (b *OGBBinary) EachFeatures(ctx context.Context, f func(rows []float32) err
 
 // array calls read with an array of data.npz.
 func (b *OGBBinary) array(ctx context.Context, key string, read func(*npy.Reader) error) error {
-	r := newReader(ctx, Options{})
-	r.archive(b.data).array(key, read)
+	r := newReader(ctx, b.data, Options{})
+	a := r.archive(b.data).array(key)
+	if r.err == nil {
+		r.ok(read(a))
+	}
 	_, err := r.end()
 	return err
 }
 
 // inMemory reads the edges and the features too.
 func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
-	r := &reader{ctx: ctx, Set: Set{Direction: b.Direction}}
+	r := newReader(ctx, b.data, Options{})
+	r.Direction = b.Direction
 	builder := r.builder(b.data, b.Nodes, b.Edges)
 	if r.err == nil {
 		r.ok(b.EachEdges(ctx, builder.AddEdges))
@@ -152,12 +154,11 @@ func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
 	if r.build(builder); r.err != nil {
 		return nil, r.err
 	}
-	values, err := zeros(b.data, b.Nodes, b.Width)
-	if err != nil {
-		return nil, err
+	values, at := r.zeros(b.data, b.Nodes, b.Width), 0
+	if r.err != nil {
+		return nil, r.err
 	}
-	at := 0
-	err = b.EachFeatures(ctx, func(rows []float32) error {
+	err := b.EachFeatures(ctx, func(rows []float32) error {
 		at += copy(values[at:], rows)
 		return nil
 	})

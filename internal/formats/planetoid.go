@@ -30,7 +30,7 @@ func Planetoid(ctx context.Context, path string, o Options) (*Set, error) {
 	if name == "" {
 		return nil, fmt.Errorf("datasets: %q: no name after the folder; want planetoid:DIR/NAME, such as planetoid:data/cora", path)
 	}
-	p := planetoid{reader: newReader(ctx, o), prefix: filepath.Join(dir, "ind."+name+".")}
+	p := planetoid{reader: newReader(ctx, path, o), prefix: filepath.Join(dir, "ind."+name+".")}
 	p.read()
 	p.readGraph()
 	p.place()

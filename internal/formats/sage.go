@@ -24,7 +24,8 @@ import (
 // two exists for all links, or if both are the same nodes. Otherwise the key links must.
 func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 	path := prefix + "-G.json"
-	g := &sageGraph{reader: newReader(ctx, o), path: path, ids: newNodeIDs(path), place: make(map[int32]int32)}
+	g := &sageGraph{reader: newReader(ctx, prefix, o), path: path, place: make(map[int32]int32)}
+	g.ids = newNodeIDs(g.reader)
 	g.eachMember(g.path, func(key string, d *json.Decoder) error {
 		switch key {
 		case "nodes":
@@ -140,12 +141,10 @@ func (g *sageGraph) readLink(d *json.Decoder, k int) error {
 func (g *sageGraph) id(value any) (handle int32, isInt bool, err error) {
 	switch v := value.(type) {
 	case string:
-		handle, err = g.ids.handle([]byte(v))
-		return handle, false, err
+		return g.ids.handle([]byte(v)), false, g.err
 	case float64:
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			handle, err = g.ids.handle(strconv.AppendInt(nil, int64(v), 10))
-			return handle, true, err
+			return g.ids.handle(strconv.AppendInt(nil, int64(v), 10)), true, g.err
 		}
 	}
 	return 0, false, errors.New("an id is neither a name nor a whole number")
@@ -251,7 +250,7 @@ func (g *sageGraph) readFeatures(path string) {
 		copy(x.Row(i), data[int(row)*x.Cols:])
 	}
 	x.Data = data[:x.Rows*x.Cols]
-	g.ok(checkFinite(path, 0, x.Cols, x.Data))
+	g.checkFinite(path, 0, x.Cols, x.Data)
 	g.Features = x
 }
 

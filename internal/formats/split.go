@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
@@ -53,21 +54,25 @@ func (l *NodeList) checkOrder(path string, rows int) error {
 }
 
 // array reads an array of ids, or a mask.
-func (l *NodeList) array(s *source, key string) (nodes []int32) {
-	a := s.header(key)
-	if s.err != nil {
-		return nil
-	}
+func (l *NodeList) array(r *reader, a *npy.Reader) (nodes []int32) {
+	var ids []string
 	if !a.Text() {
-		if mask := vector[int64](s, key); a.Mask() || isMask(mask, l.Nodes) {
-			s.ok(l.checkOrder(a.Name(), len(mask)))
-			return masked(mask)
+		r.checkShape(a, []any{"elements"})
+		numbers := values[int64](r, a)
+		// A list of nodes has none twice, so 0 and 1 for every node are no list.
+		if a.Mask() || len(numbers) == l.Nodes && l.Nodes > 2 && !slices.ContainsFunc(numbers, func(v int64) bool { return v != 0 && v != 1 }) {
+			r.ok(l.checkOrder(a.Name(), len(numbers)))
+			return masked(numbers)
 		}
+		for _, v := range numbers {
+			ids = append(ids, strconv.FormatInt(v, 10))
+		}
+	} else {
+		ids = r.texts(a)
 	}
-	for k, id := range s.texts(key) {
+	for k, id := range ids {
 		node, found := l.find(id)
-		if !found {
-			s.check(false, a.Name(), "element %d is node %s, which is not in the graph of %d nodes", k, quotedID(id), l.Nodes)
+		if !r.check(found, a.Name(), "element %d is node %s, which is not in the graph of %d nodes", k, quotedID(id), l.Nodes) {
 			break
 		}
 		nodes = append(nodes, node)
@@ -77,10 +82,9 @@ func (l *NodeList) array(s *source, key string) (nodes []int32) {
 
 // readLines reads all lines of data of a table: at most a header, and a line for each node.
 func (l *NodeList) readLines(ctx context.Context, path string) (*part, error) {
-	e := &edgeList{reader: newReader(ctx, Options{})}
+	e := &edgeList{reader: newReader(ctx, path, Options{})}
 	p := e.openPart("nodes", path)
 	if e.err == nil {
-		p.header = isData
 		e.hold(p)
 		e.check(p.rows <= l.Nodes, path, "more lines than the %d nodes", l.Nodes)
 	}
@@ -99,22 +103,22 @@ var (
 // an id, or of true or false for each node, a line.
 func (l *NodeList) Part(ctx context.Context, path string) (nodes []int32, err error) {
 	if isNPY(path) {
-		r := newReader(ctx, Options{})
-		nodes = l.array(r.file(path), "")
-		return nodes, r.err
+		r := newReader(ctx, path, Options{})
+		nodes = l.array(r, r.file(path).array(""))
+		_, err := r.end()
+		return nodes, err
 	}
 	lines, err := l.readLines(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	id, word := 0, -1
-	lines.data(func(_ int, _ int64, cells [][]byte) bool { // the last line decides
-		id, word = 0, -1
-		if _, isNode := l.find(string(cells[0])); !isNode && wordOf(cells[0], maskWords) >= 0 {
-			id, word = -1, 0
-		}
-		return true
-	})
+	id, word, last := 0, -1, lines.First // the last line decides
+	for _, r := range lines.data() {
+		last = r.Cells
+	}
+	if _, isNode := l.find(string(last[0])); !isNode && wordOf(last[0], maskWords) >= 0 {
+		id, word = -1, 0
+	}
 	s, err := l.split(lines, id, word, maskWords, "true or false")
 	return s.Train, err
 }
@@ -156,26 +160,28 @@ func (l *NodeList) split(p *part, id, word int, words [][]string, want string) (
 		return part >= 0 && (found || word >= 0)
 	}
 	odd := p.rows == 0 || fits(p.First) || isNumber(p.First[0])
-	p.each(func(_ int, r *table.Rows) bool { odd = odd || !fits(r.Cells); return !odd })
-	if !odd {
-		p.header = isHeader
+	for _, r := range p.data() {
+		odd = odd || !fits(r.Cells)
+	}
+	if odd {
+		p.prepend()
+	} else {
 		l.Notes = append(l.Notes, fmt.Sprintf("%s: the first line, %.60q, is a header", p.Path, p.firstLine()))
 	}
 	s, faults := &Split{}, &table.Faults{Path: p.Path}
-	p.data(func(row int, line int64, cells [][]byte) bool {
-		switch node, found, part := read(row, cells); {
+	for row, r := range p.data() {
+		switch node, found, part := read(row, r.Cells); {
 		case !found:
-			return faults.Add(line, "%s is not a node of the graph of %d nodes", table.Quote(cells[id]), l.Nodes)
+			faults.Add(r.Line, "%s is not a node of the graph of %d nodes", table.Quote(r.Cells[id]), l.Nodes)
 		case part < 0:
-			return faults.Add(line, "%s, want %s", table.Quote(cells[word]), want)
+			faults.Add(r.Line, "%s, want %s", table.Quote(r.Cells[word]), want)
 		case part < 3:
 			to := s.parts()[part]
 			*to = append(*to, node)
 		}
-		return true
-	})
+	}
 	if err := faults.Err(); err != nil || id >= 0 {
 		return s, err
 	}
-	return s, l.checkOrder(p.Path, p.number())
+	return s, l.checkOrder(p.Path, p.rows)
 }

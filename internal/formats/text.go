@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -31,19 +32,17 @@ func (r *reader) plain(path string) *table.File {
 	if r.err != nil {
 		return nil
 	}
-	f, err := table.Open(path)
+	f, err := table.Open(path, false)
 	if !r.ok(err) {
 		return nil
 	}
 	r.files = append(r.files, f)
-	err = f.Scan("comma", "0")
-	if errors.Is(err, table.ErrNoData) {
+	if err = f.Scan("comma", "0"); errors.Is(err, table.ErrNoData) {
 		return nil
 	}
-	if r.ok(err) {
-		r.check(f.Line == 1, path, "%w in line 1", table.ErrNoData)
+	if r.ok(err) && r.check(f.Line == 1, path, "%w in line 1", table.ErrNoData) {
+		f.Unread()
 	}
-	f.Line = 0
 	return f
 }
 
@@ -53,7 +52,7 @@ func eachRow[T any](r *reader, f *table.File, most int, parse func(cell []byte) 
 	if r.err != nil || f == nil {
 		return 0
 	}
-	r.ok(table.EachRows(r.ctx, f, func(t *table.Rows) (part []T, err error) {
+	r.ok(table.EachRows(r.ctx, f, func(t *table.Rows) (part []T) {
 		for t.NextRow() {
 			if t.Line > int64(most) {
 				t.Fault("more lines than the %d expected", most)
@@ -71,10 +70,10 @@ func eachRow[T any](r *reader, f *table.File, most int, parse func(cell []byte) 
 				part = append(part, v)
 			}
 		}
-		return part, nil
+		return part
 	}, func(part []T) error {
-		for ; len(part) > 0; part = part[f.Width:] {
-			visit(read, part[:f.Width])
+		for row := range slices.Chunk(part, f.Width) {
+			visit(read, row)
 			read++
 		}
 		return nil
@@ -85,9 +84,7 @@ func eachRow[T any](r *reader, f *table.File, most int, parse func(cell []byte) 
 // ids reads one node id a line, below n.
 func (r *reader) ids(path string, n int) (ids []int32) {
 	f := r.plain(path)
-	if f != nil {
-		r.check(f.Width == 1, path, "lines of %d fields, want one node", f.Width)
-	}
+	r.check(f == nil || f.Width == 1, path, "lines of several fields, want one node")
 	eachRow(r, f, n, func(cell []byte) (int32, bool) {
 		id, ok := parseID(cell)
 		return id, ok && int(id) < n
@@ -115,25 +112,22 @@ func featureCell(int) (parse func(cell []byte) (float32, bool), want string) {
 // matrixLines reads n lines of equally many numbers. cell says how to read one of so many columns.
 func (r *reader) matrixLines(path string, n int, cell func(width int) (parse func(cell []byte) (float32, bool), want string)) *graph.Features {
 	f := r.plain(path)
-	r.check(f != nil, path, "%w", table.ErrNoData)
-	if r.err != nil {
+	if !r.check(f != nil, path, "%w", table.ErrNoData) {
 		return &graph.Features{}
 	}
-	x := &graph.Features{Rows: n, Cols: f.Width}
-	if x.Data, r.err = zeros(path, n, f.Width); r.err == nil {
-		parse, want := cell(f.Width)
-		read := eachRow(r, f, n, parse, want, func(line int, row []float32) { copy(x.Row(line), row) })
-		r.check(read == n, path, "%d lines for %d nodes", read, n)
-	}
+	x := &graph.Features{Rows: n, Cols: f.Width, Data: r.zeros(path, n, f.Width)}
+	parse, want := cell(f.Width)
+	read := eachRow(r, f, n, parse, want, func(line int, row []float32) { copy(x.Row(line), row) })
+	r.check(read == n, path, "%d lines for %d nodes", read, n)
 	return x
 }
 
 // arcLines parses lines of two ids below n.
-func arcLines(t *table.Rows, n int) (arcs []graph.Edge, err error) {
-	arcs = make([]graph.Edge, 0, len(t.Data)/8)
+func arcLines(t *table.Rows, n int) []graph.Edge {
+	arcs := make([]graph.Edge, 0, len(t.Data)/8)
 	for {
 		if arcs = plainArcs(t, n, arcs); !t.NextRow() {
-			return arcs, nil
+			return arcs
 		}
 		var ends [2]int32
 		ok := len(t.Cells) == 2
@@ -154,7 +148,7 @@ func arcLines(t *table.Rows, n int) (arcs []graph.Edge, err error) {
 // plainArcs appends the edges of the next lines that hold just two ids below n, of up to nine
 // digits.
 func plainArcs(t *table.Rows, n int, arcs []graph.Edge) []graph.Edge {
-	sep, rest, list := t.File.Sep, t.Data, arcs // not in memory: the loop takes half of the time
+	sep, rest, list := t.Sep(), t.Data, arcs // not in memory: the loop takes half of the time
 	for {
 		a, size := plainArc(rest, sep)
 		if size == 0 || int(a.U) >= n || int(a.V) >= n {
