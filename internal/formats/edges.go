@@ -76,7 +76,7 @@ type arcs struct {
 // textID is an id that is no number, with its hash.
 type textID struct {
 	text []byte
-	hash uint64
+	hash uint32
 }
 
 func (e *edgeList) checkKeys() {

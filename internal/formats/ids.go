@@ -18,14 +18,21 @@ import (
 // whole number from 0, in its usual form, is the number; other ids have the handles −1, −2, …
 // as they appear.
 type nodeIDs struct {
-	r       *reader          // of the files
-	texts   []string         // the id of handle −1−k
-	handles map[uint64]int32 // by the hash of the id; a hash that another id has counts up
-	seed    maphash.Seed
+	r     *reader  // of the files
+	texts []string // the id of handle −1−k
+	slots []idSlot // of a hash table with open addressing
+	seed  maphash.Seed
+}
+
+// idSlot holds an id that is no number. In a free slot the handle is 0.
+type idSlot struct {
+	text   string
+	hash   uint32
+	handle int32
 }
 
 func newNodeIDs(r *reader) nodeIDs {
-	return nodeIDs{r: r, handles: make(map[uint64]int32), seed: maphash.MakeSeed()}
+	return nodeIDs{r: r, slots: make([]idSlot, 1<<10), seed: maphash.MakeSeed()}
 }
 
 // smallNumbers bounds the numbers that are their own handles: a set has a bit for each below its
@@ -42,13 +49,13 @@ func numberID(id []byte) (int32, bool) {
 }
 
 // hashOf returns the hash of an id that is no number.
-func (n *nodeIDs) hashOf(id []byte) uint64 { return maphash.Bytes(n.seed, id) }
+func (n *nodeIDs) hashOf(id []byte) uint32 { return uint32(maphash.Bytes(n.seed, id)) }
 
-// lookup returns the handle of an id that is no number, 0 if it has none, and its place in the map.
-func (n *nodeIDs) lookup(id []byte, hash uint64) (handle int32, place uint64) {
-	for ; ; hash++ {
-		if handle = n.handles[hash]; handle == 0 || n.texts[^handle] == string(id) {
-			return handle, hash
+// slot returns the slot of an id, or the free one where it belongs.
+func (n *nodeIDs) slot(id []byte, hash uint32) *idSlot {
+	for k := int(hash); ; k++ {
+		if s := &n.slots[k&(len(n.slots)-1)]; s.handle == 0 || s.hash == hash && s.text == string(id) {
+			return s
 		}
 	}
 }
@@ -58,7 +65,7 @@ func (n *nodeIDs) find(id []byte) (handle int32, known bool) {
 	if number, ok := numberID(id); ok {
 		return number, true
 	}
-	handle, _ = n.lookup(id, n.hashOf(id))
+	handle = n.slot(id, n.hashOf(id)).handle
 	return handle, handle != 0
 }
 
@@ -71,13 +78,23 @@ func (n *nodeIDs) handle(id []byte) int32 {
 }
 
 // hashed is handle for an id that is no number.
-func (n *nodeIDs) hashed(id []byte, hash uint64) int32 {
-	handle, place := n.lookup(id, hash)
-	if handle == 0 {
-		const entry, growth = 160, 3 // bytes in growing slices, and in the order of the names; bytes for each of the text
-		n.r.take(entry + growth*len(id))
-		handle = ^int32(len(n.texts))
-		n.texts, n.handles[place] = append(n.texts, string(id)), handle
+func (n *nodeIDs) hashed(id []byte, hash uint32) int32 {
+	s := n.slot(id, hash)
+	if s.handle != 0 {
+		return s.handle
+	}
+	const entry, growth = 160, 3 // bytes in growing slices, and in the order of the names; bytes for each of the text
+	n.r.take(entry + growth*len(id))
+	handle := ^int32(len(n.texts))
+	*s = idSlot{string(id), hash, handle}
+	if n.texts = append(n.texts, s.text); 2*len(n.texts) > len(n.slots) {
+		old := n.slots
+		n.slots = make([]idSlot, 2*len(old))
+		for _, s := range old {
+			if s.handle != 0 {
+				*n.slot([]byte(s.text), s.hash) = s
+			}
+		}
 	}
 	return handle
 }
