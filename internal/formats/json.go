@@ -181,7 +181,7 @@ func (r *reader) readClassMap(path string, n int, node func(key string) (int32, 
 		case areLists && len(labels) != tasks:
 			return fmt.Errorf("%d labels, unlike the node before it", len(labels))
 		case int(i) >= n:
-			return fmt.Errorf("it is outside [0, %d)", n)
+			return fmt.Errorf("outside [0, %d)", n)
 		case i < 0:
 			return nil
 		case !areLists:

@@ -39,14 +39,20 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 	f := &ogbFolder{reader: newReader(ctx, dir, o), dir: dir}
 	f.find()
 	n := f.countNodes()
-	f.readLabels(n)
+	const want = "a class, a whole number in [0, %d), or -1 or nan for unknown; in several columns 0, 1 or nan"
+	y := f.matrixLines(f.label, n, fmt.Sprintf(want, MostClasses(n)), func(cell []byte, width int) (float32, bool) {
+		v, ok := numberOrNaN(cell)
+		most := float32(2)
+		if width == 1 {
+			most = float32(MostClasses(n))
+		}
+		return v, ok && (v != v || v < most && v == float32(int32(v)) && (v >= 0 || v == -1 && width == 1))
+	})
+	f.makeLabels(f.label, y.Data, y.Cols)
 	arcs := f.readEdges(n)
-	if f.err != nil {
-		return f.end()
-	}
-	if f.nodeFeat != "" {
-		f.Features = f.matrixLines(f.nodeFeat, n, featureCell)
-	} else {
+	if f.err == nil && f.nodeFeat != "" {
+		f.Features = f.matrixLines(f.nodeFeat, n, "a finite number", featureCell)
+	} else if f.err == nil {
 		f.Features = f.meanEdgeFeatures(arcs, n)
 		f.note("features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
 	}
@@ -157,11 +163,7 @@ func (f *ogbFolder) countNodes() (n int) {
 		n = f.count(path)
 	} else {
 		path = f.raw("num-node-dict.csv.gz")
-		for kind, number := range f.named(path) {
-			if kind == f.nodeType {
-				n, _ = strconv.Atoi(number)
-			}
-		}
+		n, _ = strconv.Atoi(f.named(path)[f.nodeType])
 	}
 	f.check(n > 0 && n <= math.MaxInt32, path, "not a number of nodes in [1, %d]", math.MaxInt32)
 	return n
@@ -169,13 +171,11 @@ func (f *ogbFolder) countNodes() (n int) {
 
 // count reads the only number of a file.
 func (f *ogbFolder) count(path string) int {
-	rows := f.records(path)
-	if !f.check(len(rows) == 1 && len(rows[0]) == 1, path, "%d lines, want one number: a single graph", len(rows)) {
+	list := f.ids(path, "a number", math.MaxInt32)
+	if !f.check(len(list) == 1, path, "%d lines, want one number: a single graph", len(list)) {
 		return 0
 	}
-	n, err := strconv.Atoi(rows[0][0])
-	f.check(err == nil, path, "%.40q is not a number of nodes or edges", rows[0][0])
-	return n
+	return int(list[0])
 }
 
 // named reads two lines, of names and of as many values.
@@ -209,22 +209,6 @@ func (f *ogbFolder) records(path string) (rows [][]string) {
 		}
 	}
 	return rows
-}
-
-// readLabels reads lines of one class, or of 0, 1 or nan for each task, and the names of classes. An
-// empty field stands for nan.
-func (f *ogbFolder) readLabels(n int) {
-	m := f.matrixLines(f.label, n, func(width int) (func(cell []byte) (float32, bool), string) {
-		most, want := float32(MostClasses(n)), fmt.Sprintf("a class, a whole number in [0, %d), or -1 or nan for unknown", MostClasses(n))
-		if width > 1 {
-			most, want = 2, "0, 1 or nan for unknown"
-		}
-		return func(cell []byte) (float32, bool) {
-			v, ok := numberOrNaN(cell)
-			return v, ok && (v != v || v < most && v == float32(int32(v)) && (v >= 0 || v == -1 && width == 1))
-		}, want
-	})
-	f.makeLabels(f.label, m.Data, m.Cols)
 }
 
 // makeLabels makes classes of a column, and tasks of several.
@@ -300,32 +284,30 @@ func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
 // meanEdgeFeatures gives each node the mean of the features of its edges. Line k of
 // the file has the features of arcs[k]. Nodes without edges get zeros.
 func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
-	path := f.raw("edge-feat.csv.gz")
-	file := f.plain(path)
-	if file == nil {
-		f.check(len(arcs) == 0, path, "%w", table.ErrNoData)
-		return nil
-	}
-	width := file.Width
-	what := fmt.Sprintf("datasets: %s: the means of %d features for %d nodes", path, width, n)
-	if !f.ok(memory.Check(what, memory.Product(int64(n), int64(width), 8+4))) {
-		return nil
-	}
-	sums, count := make([]float64, n*width), make([]int, n)
-	parse, want := featureCell(width)
-	read := eachRow(f.reader, file, len(arcs), parse, want, func(line int, row []float32) { // in order: the sums are the same on any machine
+	path, x := f.raw("edge-feat.csv.gz"), &graph.Features{Rows: n}
+	var sums []float64
+	count := make([]float64, n)
+	read := eachRow(f.reader, path, len(arcs), "a finite number", featureCell, func(line int, row []float32) { // in order: the sums are the same on any machine
+		if line == 0 {
+			x.Cols = len(row)
+			what := fmt.Sprintf("datasets: %s: the means of %d features for %d nodes", path, x.Cols, n)
+			if !f.ok(memory.Check(what, memory.Product(int64(n), int64(x.Cols), 8+4))) {
+				return
+			}
+			sums = make([]float64, n*x.Cols)
+		}
 		for _, node := range [...]int32{arcs[line].U, arcs[line].V} {
 			count[node]++
-			sum := sums[int(node)*width:]
+			sum := sums[int(node)*x.Cols:]
 			for j, v := range row {
 				sum[j] += float64(v)
 			}
 		}
 	})
 	f.check(read == len(arcs), path, "%d lines for %d edges", read, len(arcs))
-	x := &graph.Features{Rows: n, Cols: width, Data: make([]float32, n*width)}
+	x.Data = make([]float32, len(sums))
 	for k, sum := range sums {
-		x.Data[k] = float32(sum / float64(max(count[k/width], 1)))
+		x.Data[k] = float32(sum / max(count[k/x.Cols], 1))
 	}
 	return x
 }
@@ -337,7 +319,7 @@ func (f *ogbFolder) readSplit(nodes int) {
 		f.note("split read from csv.gz; the split_dict.pt beside it was not")
 	}
 	for k, part := range f.Split.parts() {
-		*part = f.ids(filepath.Join(f.splitDir, partNames[k]+".csv.gz"), nodes)
+		*part = f.ids(filepath.Join(f.splitDir, partNames[k]+".csv.gz"), "a node", nodes)
 	}
 	f.note("split %s", filepath.Base(strings.TrimSuffix(f.splitDir, string(filepath.Separator)+f.nodeType)))
 }

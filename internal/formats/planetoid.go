@@ -57,7 +57,7 @@ type planetoid struct {
 }
 
 func (p *planetoid) read() {
-	p.test = p.ids(p.prefix+"test.index", math.MaxInt32)
+	p.test = p.ids(p.prefix+"test.index", "a node", math.MaxInt32)
 	if errors.Is(p.err, fs.ErrNotExist) {
 		p.err = fmt.Errorf("%w; want planetoid:DIR/NAME, where DIR holds ind.NAME.test.index and seven files more", p.err)
 	}

@@ -46,9 +46,10 @@ func (r *reader) plain(path string) *table.File {
 	return f
 }
 
-// eachRow calls visit with the values of each line, in order, and counts the lines, at most most.
-// want names a cell in an error.
-func eachRow[T any](r *reader, f *table.File, most int, parse func(cell []byte) (T, bool), want string, visit func(line int, row []T)) (read int) {
+// eachRow calls visit with the values of each line of a file, in order, and counts the lines, at
+// most most. parse reads a cell of a line of so many; want names one in an error.
+func eachRow[T any](r *reader, path string, most int, want string, parse func(cell []byte, width int) (T, bool), visit func(line int, row []T)) (read int) {
+	f := r.plain(path)
 	if r.err != nil || f == nil {
 		return 0
 	}
@@ -59,12 +60,8 @@ func eachRow[T any](r *reader, f *table.File, most int, parse func(cell []byte) 
 				break
 			}
 			for k, cell := range t.Cells {
-				v, ok := parse(cell)
-				switch {
-				case ok:
-				case f.Width == 1:
-					t.Fault("%s is not %s", table.Quote(cell), want)
-				default:
+				v, ok := parse(cell, f.Width)
+				if !ok {
 					t.Fault("column %d, %s, is not %s", k+1, table.Quote(cell), want)
 				}
 				part = append(part, v)
@@ -73,22 +70,22 @@ func eachRow[T any](r *reader, f *table.File, most int, parse func(cell []byte) 
 		return part
 	}, func(part []T) error {
 		for row := range slices.Chunk(part, f.Width) {
-			visit(read, row)
+			if visit(read, row); r.err != nil {
+				break
+			}
 			read++
 		}
-		return nil
+		return r.err
 	}))
 	return read
 }
 
-// ids reads one node id a line, below n.
-func (r *reader) ids(path string, n int) (ids []int32) {
-	f := r.plain(path)
-	r.check(f == nil || f.Width == 1, path, "lines of several fields, want one node")
-	eachRow(r, f, n, func(cell []byte) (int32, bool) {
+// ids reads one number below n a line, a node's if what says so.
+func (r *reader) ids(path, what string, n int) (ids []int32) {
+	eachRow(r, path, n, fmt.Sprintf("%s in [0, %d)", what, n), func(cell []byte, width int) (int32, bool) {
 		id, ok := parseID(cell)
-		return id, ok && int(id) < n
-	}, fmt.Sprintf("a node in [0, %d)", n), func(_ int, row []int32) { ids = append(ids, row...) })
+		return id, ok && int(id) < n && width == 1
+	}, func(_ int, row []int32) { ids = append(ids, row...) })
 	return ids
 }
 
@@ -102,22 +99,23 @@ func numberOrNaN(cell []byte) (float32, bool) {
 }
 
 // featureCell reads a feature.
-func featureCell(int) (parse func(cell []byte) (float32, bool), want string) {
-	return func(cell []byte) (float32, bool) {
-		v, ok := numberOrNaN(cell)
-		return v, ok && v-v == 0
-	}, "a finite number"
+func featureCell(cell []byte, _ int) (float32, bool) {
+	v, ok := numberOrNaN(cell)
+	return v, ok && v-v == 0
 }
 
-// matrixLines reads n lines of equally many numbers. cell says how to read one of so many columns.
-func (r *reader) matrixLines(path string, n int, cell func(width int) (parse func(cell []byte) (float32, bool), want string)) *graph.Features {
-	f := r.plain(path)
-	if !r.check(f != nil, path, "%w", table.ErrNoData) {
-		return &graph.Features{}
-	}
-	x := &graph.Features{Rows: n, Cols: f.Width, Data: r.zeros(path, n, f.Width)}
-	parse, want := cell(f.Width)
-	read := eachRow(r, f, n, parse, want, func(line int, row []float32) { copy(x.Row(line), row) })
+// matrixLines reads n lines of equally many numbers.
+func (r *reader) matrixLines(path string, n int, want string, parse func(cell []byte, width int) (float32, bool)) *graph.Features {
+	x := &graph.Features{Rows: n}
+	read := eachRow(r, path, n, want, parse, func(line int, row []float32) {
+		if line == 0 {
+			x.Cols = len(row)
+			x.Data = r.zeros(path, n, x.Cols)
+		}
+		if r.err == nil {
+			copy(x.Row(line), row)
+		}
+	})
 	r.check(read == n, path, "%d lines for %d nodes", read, n)
 	return x
 }
