@@ -40,7 +40,7 @@ type edgeList struct {
 	*reader
 	ids nodeIDs
 
-	parts  []*part // all tables: the edges, then the others
+	parts  []*part // all tables: the edges, then the others; files that are no tables have no First
 	edges  *part   // without First where the file has no data
 	chunks []arcs
 	dots   [2]bool // the ids of the column end in .0
@@ -49,19 +49,12 @@ type edgeList struct {
 	lacking   int  // edges whose attributes have no weight
 	attribute bool // the weights are networkx's attributes
 
-	inOrder      []ordered
 	nodeCount    int        // nodes=N; 0 without
 	labelLists   *jsonLists // labels in JSON
 	featureLists *jsonLists // features in JSON
 	labelColumns []int      // of the table of labels
 
 	order *nodeOrder
-}
-
-// ordered is a file with a row for each node, in node order.
-type ordered struct {
-	path, role string // the role of a table; "" for an array
-	rows       int
 }
 
 // arcs holds the edges of a block, by the handles of their ids; weights is nil if all are 1.
@@ -391,12 +384,12 @@ func (e *edgeList) hasValues(p *part) bool {
 
 // tables returns the tables of a role.
 func (e *edgeList) tables(role string) []*part {
-	return slices.DeleteFunc(slices.Clone(e.parts), func(p *part) bool { return p.role != role })
+	return slices.DeleteFunc(slices.Clone(e.parts), func(p *part) bool { return p.role != role || p.First == nil })
 }
 
-// addArray records an array with a row for each node.
+// addArray adds an array with a row for each node.
 func (e *edgeList) addArray(path, role string, rows int) {
-	e.inOrder = append(e.inOrder, ordered{path, "", rows})
+	e.parts = append(e.parts, &part{File: &table.File{Path: path}, role: role, header: isHeader, content: content{rows: rows}, key: -1})
 	e.note("%s from %s: an array of %d rows, in node order", role, path, rows)
 }
 

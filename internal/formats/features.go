@@ -2,6 +2,7 @@ package formats
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -203,7 +204,9 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 			}
 		}
 		if c.Deviation > 0 {
-			c.scale()
+			for i, v := range c.number {
+				c.number[i] = c.Scaled(v)
+			}
 			scaled++
 		}
 		for i := range int32(t.nodes) {
@@ -292,32 +295,18 @@ func (c *tableColumn) measure(train []int32) {
 	if !c.scales() {
 		return
 	}
-	var n, mean, deviation float64
+	var values []float64 // that are there
 	for _, i := range train {
 		if !c.missing(i) {
-			n++
+			values = append(values, float64(c.number[i]))
 		}
 	}
-	for _, i := range train {
-		if v := c.number[i]; v == v {
-			mean += float64(v) / n
-		}
+	mean, deviation, n := 0.0, 0.0, float64(len(values))
+	for _, v := range values {
+		mean += v / n
 	}
-	for _, i := range train {
-		if v := c.number[i]; v == v {
-			e := float64(v) - mean
-			deviation += e * e / n
-		}
+	for _, v := range values {
+		deviation += (v - mean) * (v - mean) / n
 	}
-	if deviation = math.Sqrt(deviation); deviation == 0 {
-		deviation = 1
-	}
-	c.Mean, c.Deviation = mean, deviation
-}
-
-// scale scales a column of numbers.
-func (c *tableColumn) scale() {
-	for i, v := range c.number {
-		c.number[i] = c.Scaled(v)
-	}
+	c.Mean, c.Deviation = mean, cmp.Or(math.Sqrt(deviation), 1)
 }

@@ -94,9 +94,6 @@ func (e *edgeList) knownNodes() int {
 	}
 	var named []*idSet
 	rows := 0
-	for _, f := range e.inOrder {
-		rows = max(rows, f.rows)
-	}
 	for _, p := range e.parts {
 		if p.role == "edges" || p.role == "nodes" {
 			named = append(named, &p.set)

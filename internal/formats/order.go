@@ -84,13 +84,14 @@ func (e *edgeList) compareIDs(p *part, given *idSet) {
 // findOrder finds the nodes and their order.
 func (e *edgeList) findOrder() {
 	sets := []*idSet{&e.edges.set}
+	var inOrder []*part
 	for _, p := range e.parts {
 		switch {
 		case p.key >= 0:
 			sets = append(sets, &p.set)
 		case p.role != "edges":
 			e.check(p.empty == 0 || p.empty > p.last, fmt.Sprintf("%s:%d", p.Path, p.empty), "an empty line among rows in node order")
-			e.inOrder = append(e.inOrder, ordered{p.Path, p.role, p.rows})
+			inOrder = append(inOrder, p)
 		}
 	}
 	all, kind := union(sets), e.keys["ids"]
@@ -98,7 +99,7 @@ func (e *edgeList) findOrder() {
 	numbers := kind != IDsNames && len(odd) == 0
 	e.check(numbers || kind == "" || kind == IDsNames, "ids="+kind, "these ids are no whole numbers in their usual form: %s", e.ids.some(odd))
 	e.check(kind != IDsFrom1 || !all.has(0), "ids="+kind, "the files name node 0")
-	if e.decideOrder(all, numbers); e.err != nil {
+	if e.decideOrder(all, numbers, inOrder); e.err != nil {
 		return
 	}
 	for _, p := range e.parts {
@@ -110,21 +111,21 @@ func (e *edgeList) findOrder() {
 		asks := p.role == "features" && p.header != isHeader && len(p.wanted) == 0 && p.key >= 0 && numbers && e.order.ids == nil && len(p.ids) == e.order.nodes && !slices.IsSorted(p.ids)
 		e.check(!asks, p.Path, "column %d holds each node's number once, out of order: ids, or values? say features-columns=1,2,… with the column of the ids first, or features-columns=,1,2,… for rows in node order", p.key+1)
 	}
-	for _, f := range e.inOrder {
+	for _, p := range inOrder {
 		hint := ""
-		if f.role != "" {
-			hint = fmt.Sprintf(": name the column of the ids by %s-columns=ID,…", f.role)
+		if p.First != nil {
+			hint = fmt.Sprintf(": name the column of the ids by %s-columns=ID,…", p.role)
 		}
-		e.check(f.rows == e.order.nodes, f.path, "%d rows for %d nodes%s", f.rows, e.order.nodes, hint)
+		e.check(p.rows == e.order.nodes, p.Path, "%d rows for %d nodes%s", p.rows, e.order.nodes, hint)
 	}
 }
 
 // decideOrder sets the order of the nodes.
-func (e *edgeList) decideOrder(all *idSet, numbers bool) {
-	rows, by, given := e.nodeCount, "nodes", e.tables("nodes")
-	for _, f := range e.inOrder {
-		if f.rows > rows {
-			rows, by = f.rows, f.path
+func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
+	rows, by, given := e.nodeCount, "nodes", e.given()
+	for _, p := range inOrder {
+		if p.rows > rows {
+			rows, by = p.rows, p.Path
 		}
 	}
 	kind, text, largest := e.keys["ids"], "texts", -1
@@ -138,10 +139,10 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool) {
 		}
 	}
 	switch {
-	case len(given) > 0:
-		odd := all.without(&given[0].set)
-		if e.check(len(odd) == 0, given[0].Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd)) {
-			e.order = newOrder(all, slices.Clone(given[0].ids))
+	case given != nil:
+		odd := all.without(&given.set)
+		if e.check(len(odd) == 0, given.Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd)) {
+			e.order = newOrder(all, slices.Clone(given.ids))
 		}
 	case numbers && rows > 0 && kind == IDsFrom1 && largest <= rows:
 		e.order = &nodeOrder{nodes: rows, first: 1}
@@ -152,12 +153,12 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool) {
 		e.check(false, "nodes="+e.keys["nodes"], "the ids are not numbers below that: %s", e.ids.some(e.ids.odd(all, numbers)))
 	default:
 		e.order = e.ids.ascending(all, numbers)
-		if len(e.inOrder) > 0 && (e.order.ids != nil || !numbers) {
-			f, hint := e.inOrder[0], ""
-			if f.role != "" {
-				hint = fmt.Sprintf("name the column of the ids by %s-columns=ID,…, or ", f.role)
+		if len(inOrder) > 0 && (e.order.ids != nil || !numbers) {
+			p, hint := inOrder[0], ""
+			if p.First != nil {
+				hint = fmt.Sprintf("name the column of the ids by %s-columns=ID,…, or ", p.role)
 			}
-			e.check(false, f.path, "rows without node ids, and the ids, %s, are %s that give no order: %ssay nodes=FILE with the ids in the order of the rows", e.ids.some(e.ids.odd(all, numbers)), text, hint)
+			e.check(false, p.Path, "rows without node ids, and the ids, %s, are %s that give no order: %ssay nodes=FILE with the ids in the order of the rows", e.ids.some(e.ids.odd(all, numbers)), text, hint)
 		}
 	}
 	if e.err != nil || e.order.nodes == 0 {
@@ -165,14 +166,22 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool) {
 	}
 	n, first := e.order.nodes, e.ids.quoted(e.order.id(0))
 	e.note("%d nodes, whose ids are %s: %s to %s", n, text, first, e.ids.quoted(e.order.id(n-1)))
-	if len(e.inOrder) > 0 && len(given) == 0 {
+	if len(inOrder) > 0 && given == nil {
 		e.note("rows without ids go to the nodes in ascending order, the first row to node %s", first)
 	}
 }
 
+// given returns nodes=FILE, or nil.
+func (e *edgeList) given() *part {
+	if k := slices.IndexFunc(e.parts, func(p *part) bool { return p.role == "nodes" }); k >= 0 {
+		return e.parts[k]
+	}
+	return nil
+}
+
 // givenSet returns the ids of nodes=FILE.
 func (e *edgeList) givenSet() *idSet {
-	for _, p := range e.tables("nodes") {
+	if p := e.given(); p != nil {
 		return &p.set
 	}
 	return new(idSet)
