@@ -167,7 +167,7 @@ func (p *planetoid) node(v any, n int) (int32, error) {
 		if err != nil || len(r.Shape) > 0 {
 			return 0, errors.New("not a number of a node")
 		}
-		ids, err := r.Int32s(p.ctx)
+		ids, err := npy.All[int32](p.ctx, r)
 		if err != nil {
 			return 0, err
 		}
