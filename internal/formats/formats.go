@@ -9,6 +9,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // Set is one data set as its files have it. The caller owns it.
@@ -101,6 +102,18 @@ func (r *reader) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, text) {
 		r.Notes = append(r.Notes, text)
 	}
+}
+
+// open opens a file of text or, if isTable says so, of Parquet.
+func (r *reader) open(path string, isTable bool) *table.File {
+	if r.err != nil {
+		return nil
+	}
+	f, err := table.Open(path, isTable)
+	if r.ok(err) {
+		r.files = append(r.files, f)
+	}
+	return f
 }
 
 // end closes the files and returns the set.

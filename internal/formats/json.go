@@ -11,27 +11,21 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // eachMember reads the members of a file's JSON object one by one, so that the object
 // may be larger than memory. visit must take exactly one value from the decoder. A repeated
 // key is an error.
 func (r *reader) eachMember(path string, visit func(key string, d *json.Decoder) error) {
+	f := r.open(path, false)
 	if r.err != nil {
 		return
 	}
-	text, err := table.Open(path, false)
-	if !r.ok(err) {
-		return
-	}
-	defer text.Close()
-	source := &jsonSource{ctx: r.ctx, text: text.Text}
+	source := &jsonSource{ctx: r.ctx, text: f.Text}
 	d := json.NewDecoder(source)
 	source.decoder = d
 	seen := make(map[string]bool)
-	err = elements(d, '{', func(int) error {
+	err := elements(d, '{', func(int) error {
 		token, err := d.Token()
 		key, _ := token.(string)
 		if err == nil && seen[key] {

@@ -191,14 +191,10 @@ func (f *ogbFolder) named(path string) map[string]string {
 
 // records reads the comma-separated fields of all lines of a small file.
 func (f *ogbFolder) records(path string) (rows [][]string) {
+	file := f.open(path, false)
 	if f.err != nil {
 		return nil
 	}
-	file, err := table.Open(path, false)
-	if !f.ok(err) {
-		return nil
-	}
-	defer file.Close()
 	const most = 1 << 20
 	text, err := io.ReadAll(io.LimitReader(file.Text, most))
 	f.check(err == nil, path, "%w", err)
@@ -228,31 +224,23 @@ func (f *ogbFolder) makeLabels(name string, values []float32, cols int) {
 
 // readClassNames reads mapping/labelidx2….csv.gz: a header, then the number and the name of
 // each class. A folder may lack the file. If it does not hold the names of all classes, a
-// note says why they are not read.
+// note says so, and none is read.
 func (f *ogbFolder) readClassNames() {
 	found, err := filepath.Glob(filepath.Join(f.dir, "mapping", "labelidx2*.csv.gz"))
 	if err != nil || len(found) != 1 { // an error: the folder's own name is not a pattern
 		return
 	}
-	rows, names, reason := f.records(found[0]), make([]string, f.Labels.Outputs()), ""
-	for line, fields := range rows[min(len(rows), 1):] {
-		k, err := strconv.ParseUint(fields[0], 10, 31)
-		if err != nil || len(fields) < 2 {
-			reason = fmt.Sprintf("line %d is not a number and a name", line+2)
-			break
-		}
-		if int(k) < len(names) { // there may be classes that no node has
+	rows, names := f.records(found[0]), make([]string, f.Labels.Outputs())
+	for _, fields := range rows[min(len(rows), 1):] {
+		if k, err := strconv.ParseUint(fields[0], 10, 31); err == nil && int(k) < len(names) { // there may be classes that no node has
 			names[k] = strings.Trim(strings.Join(fields[1:], ","), `"`)
 		}
 	}
-	if k := slices.Index(names, ""); k >= 0 && reason == "" {
-		reason = fmt.Sprintf("class %d has none", k)
+	if k := slices.Index(names, ""); k >= 0 {
+		f.note("names of classes in %s not read: class %d has none", found[0], k)
+		return
 	}
-	if reason == "" {
-		f.Labels.Names = names
-	} else {
-		f.note("names of classes in %s not read: %s", found[0], reason)
-	}
+	f.Labels.Names = names
 }
 
 // readEdges reads the edges into the graph. It also returns them if there are no node

@@ -61,12 +61,8 @@ func (e *edgeList) openPart(role, path string) *part {
 	p := &part{role: role, key: -1}
 	if k := slices.IndexFunc(e.parts, func(o *part) bool { return o.Path == path && o.role != "edges" }); k >= 0 {
 		p.File, p.content = e.parts[k].File, e.parts[k].content
-	} else if e.err == nil {
-		p.File, e.err = table.Open(path, true)
-		if e.err == nil {
-			e.files = append(e.files, p.File)
-			e.ok(p.Scan(e.keys["sep"], e.keys["comments"]))
-		}
+	} else if p.File = e.open(path, true); e.err == nil {
+		e.ok(p.Scan(e.keys["sep"], e.keys["comments"]))
 	}
 	if e.err != nil {
 		return nil

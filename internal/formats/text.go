@@ -29,15 +29,12 @@ func parseID(field []byte) (int32, bool) {
 // plain opens a file of lines of numbers, which commas separate. All lines are rows. A file
 // without a line gives nil.
 func (r *reader) plain(path string) *table.File {
+	f := r.open(path, false)
 	if r.err != nil {
 		return nil
 	}
-	f, err := table.Open(path, false)
-	if !r.ok(err) {
-		return nil
-	}
-	r.files = append(r.files, f)
-	if err = f.Scan("comma", "0"); errors.Is(err, table.ErrNoData) {
+	err := f.Scan("comma", "0")
+	if errors.Is(err, table.ErrNoData) {
 		return nil
 	}
 	if r.ok(err) && r.check(f.Line == 1, path, "%w in line 1", table.ErrNoData) {

@@ -113,8 +113,7 @@ func (f *File) Scan(prefer, comments string) (err error) {
 		}
 		return err
 	}
-	var signs [][]byte // lines that are comments only if they have another number of cells
-	var numbers []int64
+	var signs []Block // lines that are comments only if they have another number of cells
 	for {
 		switch f.head, err = f.source(); {
 		case err == io.EOF:
@@ -132,7 +131,7 @@ func (f *File) Scan(prefer, comments string) (err error) {
 			case isSign(line) && comments != "0":
 				f.Skipped++
 				if comments == "" && !isComment(line) {
-					signs, numbers = append(signs, bytes.Clone(line)), append(numbers, whole.Number)
+					signs = append(signs, Block{whole.Number, bytes.Clone(line)})
 				}
 				continue
 			default:
@@ -142,9 +141,9 @@ func (f *File) Scan(prefer, comments string) (err error) {
 				f.First = split(nil, bytes.Clone(line), f.Sep)
 				f.Width = len(f.First)
 				faults := &Faults{Path: f.Path}
-				for k, line := range signs {
-					if len(split(nil, line, f.Sep)) == f.Width {
-						faults.Add(numbers[k], askComment, Quote(line))
+				for _, b := range signs {
+					if len(split(nil, b.Data, f.Sep)) == f.Width {
+						faults.Add(b.Number, askComment, Quote(b.Data))
 					}
 				}
 				return faults.Err()
