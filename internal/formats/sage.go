@@ -178,6 +178,22 @@ func (g *sageGraph) number(path string) {
 	}
 }
 
+// places returns the places of a link's nodes. Numbers are ids, as byID says, or places.
+func (g *sageGraph) places(link sageLink, byID bool) (at [2]int32, found bool) {
+	found = true
+	for e, end := range link {
+		place, known := g.place[end.handle]
+		if link.isNumbers() && !byID {
+			place, known = end.handle, end.handle >= 0 && int(end.handle) < len(g.nodes)
+		}
+		at[e], found = place, found && known
+	}
+	return at, found
+}
+
+// isNumbers tells whether both ends are numbers.
+func (l sageLink) isNumbers() bool { return l[0].isNumber && l[1].isNumber }
+
 // byID tells whether the links that are numbers are ids, not places.
 func (g *sageGraph) byID() bool {
 	if links := g.keys["links"]; links != "" || g.edges {
@@ -185,20 +201,20 @@ func (g *sageGraph) byID() bool {
 	}
 	places, ids, example := true, true, ""
 	for k, link := range g.links {
-		for _, end := range link {
-			if !link[0].isNumber || !link[1].isNumber {
-				continue
-			}
-			at, known := g.place[end.handle]
-			places = places && end.handle >= 0 && int(end.handle) < len(g.nodes)
-			ids = ids && known && g.nodes[at].isNumber
-			if example == "" && known && at != end.handle {
-				example = fmt.Sprintf("link %d names %s, which is the id of node %d of the list", k, g.ids.text(end.handle), at)
-			}
+		place, isPlace := g.places(link, false)
+		id, isID := g.places(link, true)
+		isID = isID && (!link.isNumbers() || g.nodes[id[0]].isNumber && g.nodes[id[1]].isNumber)
+		if places, ids = places && isPlace, ids && isID; example == "" && place != id {
+			example = fmt.Sprintf("link %d joins nodes %d and %d of the list, or those with the ids %s", k, place[0], place[1], g.text(link))
 		}
 	}
 	g.check(!places || !ids || example == "", g.path, "%s: say links=ids (networkx 2 and later wrote the file) or links=order (links count the nodes in the order of the file, networkx 1)", example)
 	return ids && !places
+}
+
+// text names the ends of a link.
+func (g *sageGraph) text(link sageLink) string {
+	return fmt.Sprintf("%.40q and %.40q", g.ids.text(link[0].handle), g.ids.text(link[1].handle))
 }
 
 // makeGraph makes the graph of the links between kept nodes.
@@ -206,19 +222,11 @@ func (g *sageGraph) makeGraph() {
 	byID := g.byID()
 	var kept [][2]int32
 	for k, link := range g.links {
-		var ends [2]int32
-		for e, end := range link {
-			at, known := g.place[end.handle]
-			if link[0].isNumber && link[1].isNumber && !byID {
-				at, known = end.handle, end.handle >= 0 && int(end.handle) < len(g.nodes)
-				g.check(known, g.path, "link %d: (%s, %s) outside [0, %d)", k, g.ids.text(link[0].handle), g.ids.text(link[1].handle), len(g.nodes))
-			}
-			if !g.check(known, g.path, "link %d: no node has the id %.40q", k, g.ids.text(end.handle)) {
-				return
-			}
-			ends[e] = g.nodes[at].number
+		at, found := g.places(link, byID)
+		if !g.check(found, g.path, "link %d: %s are no two of the %d nodes", k, g.text(link), len(g.nodes)) {
+			return
 		}
-		if ends[0] >= 0 && ends[1] >= 0 {
+		if ends := [2]int32{g.nodes[at[0]].number, g.nodes[at[1]].number}; ends[0] >= 0 && ends[1] >= 0 {
 			kept = append(kept, ends)
 		}
 	}

@@ -122,14 +122,9 @@ func EachRows[T any](ctx context.Context, f *File, parse func(r *Rows) T, consum
 	group.Go(func() error {
 		faults := &Faults{Path: f.Path}
 		for next := range order {
-			var r result
-			select {
-			case r = <-next:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			if r.err != nil {
-				return cmp.Or(faults.Err(), r.err)
+			r := <-next
+			if err := cmp.Or(ctx.Err(), r.err); err != nil {
+				return cmp.Or(faults.Err(), err)
 			}
 			f.Skipped += r.rows.skipped
 			if !faults.add(r.rows.faults.texts...) {
