@@ -140,7 +140,7 @@ func (e *edgeList) makeFeatures() {
 // table, or, if the SPEC does not pick it, has the label's name.
 func (e *edgeList) isLabel(p *part, column int) bool {
 	for _, l := range e.tables("labels") {
-		same := l.Path == p.Path || l.header == isHeader && p.header == isHeader && l.firstLine() == p.firstLine()
+		same := l.File == p.File || l.header == isHeader && p.header == isHeader && l.firstLine() == p.firstLine()
 		for _, j := range e.labelColumns {
 			switch {
 			case same && j == column:

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,7 +61,7 @@ func (e *edgeList) roleKey(role, key string) string {
 // openPart opens a table and finds how it is written. Tables of nodes can share a file.
 func (e *edgeList) openPart(role, path string) *part {
 	p := &part{role: role, key: -1}
-	if k := slices.IndexFunc(e.parts, func(o *part) bool { return o.Path == path && o.role != "edges" }); k >= 0 {
+	if k := slices.IndexFunc(e.parts, func(o *part) bool { return filepath.Clean(o.Path) == filepath.Clean(path) && o.role != "edges" }); k >= 0 {
 		p.File, p.content = e.parts[k].File, e.parts[k].content
 	} else if p.File = e.open(path, true); e.err == nil {
 		e.ok(p.Scan(e.keys["sep"], e.keys["comments"]))
