@@ -169,15 +169,16 @@ func (s *source) dense(key string, rows any) *graph.Features {
 	if s.err != nil {
 		return nil
 	}
-	s.checkFinite(a.Name(), 0, a.Shape[1], data)
+	s.ok(checkFinite(a.Name(), 0, a.Shape[1], data))
 	return &graph.Features{Rows: a.Shape[0], Cols: a.Shape[1], Data: data}
 }
 
 // checkFinite checks rows of features, from that of node first on.
-func (r *reader) checkFinite(name string, first, cols int, rows []float32) {
+func checkFinite(name string, first, cols int, rows []float32) error {
 	if k := slices.IndexFunc(rows, func(v float32) bool { return v-v != 0 }); k >= 0 { // NaN or infinite
-		r.check(false, name, "feature %d of node %d is %v, want finite", k%cols, first+k/cols, rows[k])
+		return fmt.Errorf("datasets: %s: feature %d of node %d is %v, want finite", name, k%cols, first+k/cols, rows[k])
 	}
+	return nil
 }
 
 // matrixSize returns the shape of a SciPy matrix.

@@ -24,7 +24,7 @@ const (
 // EdgeList reads a table of edges and the files beside it, as docs/data.md describes them. Of
 // o.Keys labels, features and nodes name the files. An edge list has no split.
 func EdgeList(ctx context.Context, path string, o Options) (*Set, error) {
-	e := &edgeList{reader: newReader(ctx, path, o), edges: new(part)}
+	e := &edgeList{reader: newReader(ctx, path, o), edges: new(part), given: new(part)}
 	e.ids = newNodeIDs(e.reader)
 	e.checkKeys()
 	for _, step := range []func(){func() { e.readEdges(path) }, e.readBeside, e.findHeaders, e.findWeights, e.findKeys, e.findOrder, e.makeSet, e.makeLabels, e.makeFeatures} {
@@ -41,7 +41,8 @@ type edgeList struct {
 	ids nodeIDs
 
 	parts  []*part // all tables: the edges, then the others; files that are no tables have no First
-	edges  *part   // without First where the file has no data
+	edges  *part   // without File where the file has no data
+	given  *part   // nodes=FILE; without File where there is none
 	chunks []arcs
 	dots   [2]bool // the ids of the column end in .0
 
@@ -302,10 +303,10 @@ func (e *edgeList) readBeside() {
 		e.check(err == nil && n > 0, "nodes="+text, "want a file, or a number of nodes in [1, 2³¹)")
 		e.nodeCount = int(n)
 	} else if isNPY(text) {
-		p := e.keyed("nodes", text, e.file(text).nodeNames(""))
-		e.note("nodes from %s: an array of %d ids, in the order of the nodes", text, len(p.ids))
-	} else {
-		e.readTable("nodes", text, false)
+		e.given = e.keyed("nodes", text, e.file(text).nodeNames(""))
+		e.note("nodes from %s: an array of %d ids, in the order of the nodes", text, len(e.given.ids))
+	} else if p := e.readTable("nodes", text, false); p != nil {
+		e.given = p
 	}
 	features := list(e.keys["features"])
 	if exists(e.keys["features"]) {
@@ -351,13 +352,13 @@ func (e *edgeList) readBeside() {
 
 // readTable reads a table of nodes, and the ids in the column that can hold them. Of several
 // tables, each has some of the columns that the SPEC picks.
-func (e *edgeList) readTable(role, path string, several bool) {
-	if path == "" {
-		return
+func (e *edgeList) readTable(role, path string, several bool) *part {
+	if path == "" || e.err != nil {
+		return nil
 	}
 	p := e.openPart(role, path)
 	if e.err != nil {
-		return
+		return nil
 	}
 	if several {
 		p.wanted = slices.DeleteFunc(p.wanted, func(name string) bool { return p.named(name) < 0 })
@@ -370,6 +371,7 @@ func (e *edgeList) readTable(role, path string, several bool) {
 	if len(p.ends) > 0 {
 		e.cellIDs(p, p.ends[0])
 	}
+	return p
 }
 
 // hasValues tells early that the first column of features holds values and no ids, so that

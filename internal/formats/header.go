@@ -146,10 +146,7 @@ func (e *edgeList) findHeaders() {
 
 // askHeader is the error of a first line that can be a header or data.
 func (e *edgeList) askHeader(p *part) {
-	key, hint := "header", ""
-	if p.role != "edges" {
-		key = p.role + "-header"
-	}
+	key, hint := p.prefix+"header", ""
 	if len(p.ends) > 0 && len(e.parts) > 1 {
 		if odd := p.set.without(e.otherSets(p)...); len(odd) > 0 {
 			hint = fmt.Sprintf("; no other file has its ids %s", e.ids.some(odd))

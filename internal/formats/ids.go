@@ -267,6 +267,15 @@ func (o *nodeOrder) nodeNames(ids *nodeIDs) *graph.Names {
 	return names
 }
 
+// newNames returns names of nodes.
+func newNames(ids []string) *graph.Names {
+	names := new(graph.Names)
+	for _, id := range ids {
+		names.Append(id)
+	}
+	return names
+}
+
 // isNumber tells whether an id is a whole number in its usual form.
 func isNumber[T []byte | string](id T) bool {
 	for k := range len(id) {

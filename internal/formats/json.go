@@ -101,16 +101,12 @@ func decodeNode(d *json.Decoder, n int) (int32, error) {
 }
 
 // jsonText prints a value within a one-line error.
-func jsonText(token any) string {
-	switch v := token.(type) {
-	case nil:
-		return "null"
-	case string:
-		return fmt.Sprintf("%.40q", v)
-	case json.Delim:
-		return strconv.Quote(v.String())
+func jsonText(value any) string {
+	if d, is := value.(json.Delim); is {
+		value = d.String()
 	}
-	return fmt.Sprintf("%.40v", token)
+	text, _ := json.Marshal(value) // what a decoder gives can be written
+	return fmt.Sprintf("%.40s", text)
 }
 
 func isJSON(path string) bool {

@@ -136,10 +136,7 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	if files.has("names") {
 		ids := files.nodeNames("names")
 		r.check(len(ids) == n, path, "names.npy: %d names for %d nodes", len(ids), n)
-		r.NodeNames = new(graph.Names)
-		for _, id := range ids {
-			r.NodeNames.Append(id)
-		}
+		r.NodeNames = newNames(ids)
 	}
 	if files.has("labels") {
 		files.labels("labels", n, files.has("classes"))

@@ -432,9 +432,8 @@ func (b *OGBBinary) EachFeatures(ctx context.Context, f func(rows []float32) err
 			if err := npy.Read(ctx, r, rows); err != nil {
 				return err
 			}
-			check := newReader(ctx, b.data, Options{})
-			if check.checkFinite(r.Name(), at, b.Width, rows); check.err != nil {
-				return check.err
+			if err := checkFinite(r.Name(), at, b.Width, rows); err != nil {
+				return err
 			}
 			if err := f(rows); err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 // findKeys finds the column of the ids of each table of nodes, or that its rows are in node
 // order. It says which ids have no edge, and which nodes no row.
 func (e *edgeList) findKeys() {
-	edges, given := &e.edges.set, e.givenSet()
+	edges, given := &e.edges.set, &e.given.set
 	for _, p := range e.parts {
 		switch {
 		case p.role == "edges":
@@ -43,7 +43,7 @@ func (e *edgeList) findKeys() {
 // isKey tells whether the first column of a table holds ids: they are distinct, and hold all
 // ids of the edges, or lie among those and the ids of nodes=FILE.
 func (e *edgeList) isKey(p *part) bool {
-	return len(p.ids) > 0 && p.set.count == len(p.ids) && (e.edges.set.within(&p.set) || p.set.within(&e.edges.set, e.givenSet()))
+	return len(p.ids) > 0 && p.set.count == len(p.ids) && (e.edges.set.within(&p.set) || p.set.within(&e.edges.set, &e.given.set))
 }
 
 // checkIDs reports ids that are empty or there twice.
@@ -122,7 +122,7 @@ func (e *edgeList) findOrder() {
 
 // decideOrder sets the order of the nodes.
 func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
-	rows, by, given := e.nodeCount, "nodes", e.given()
+	rows, by, given := e.nodeCount, "nodes", e.given.File != nil
 	for _, p := range inOrder {
 		if p.rows > rows {
 			rows, by = p.rows, p.Path
@@ -139,10 +139,10 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 		}
 	}
 	switch {
-	case given != nil:
-		odd := all.without(&given.set)
-		if e.check(len(odd) == 0, given.Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd)) {
-			e.order = newOrder(all, slices.Clone(given.ids))
+	case given:
+		odd := all.without(&e.given.set)
+		if e.check(len(odd) == 0, e.given.Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd)) {
+			e.order = newOrder(all, e.given.ids)
 		}
 	case numbers && rows > 0 && kind == IDsFrom1 && largest <= rows:
 		e.order = &nodeOrder{nodes: rows, first: 1}
@@ -166,25 +166,9 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 	}
 	n, first := e.order.nodes, e.ids.quoted(e.order.id(0))
 	e.note("%d nodes, whose ids are %s: %s to %s", n, text, first, e.ids.quoted(e.order.id(n-1)))
-	if len(inOrder) > 0 && given == nil {
+	if len(inOrder) > 0 && !given {
 		e.note("rows without ids go to the nodes in ascending order, the first row to node %s", first)
 	}
-}
-
-// given returns nodes=FILE, or nil.
-func (e *edgeList) given() *part {
-	if k := slices.IndexFunc(e.parts, func(p *part) bool { return p.role == "nodes" }); k >= 0 {
-		return e.parts[k]
-	}
-	return nil
-}
-
-// givenSet returns the ids of nodes=FILE.
-func (e *edgeList) givenSet() *idSet {
-	if p := e.given(); p != nil {
-		return &p.set
-	}
-	return new(idSet)
 }
 
 // checkInOrder reports a table in node order with a column that looks like ids: its values name

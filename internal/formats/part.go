@@ -19,6 +19,7 @@ type part struct {
 	*table.File
 	content
 	role    string // "edges", "nodes", "labels" or "features"
+	prefix  string // of the keys of the SPEC that belong to the role, such as labels-header
 	forms   cellForms
 	header  headerState
 	wanted  []string // the columns that the SPEC picks, by name or number
@@ -50,17 +51,12 @@ type content struct {
 	last    int64    // number of the last line of data
 }
 
-// roleKey returns the value of the key of a SPEC that belongs to a role, such as labels-header.
-func (e *edgeList) roleKey(role, key string) string {
-	if role != "edges" {
-		key = role + "-" + key
-	}
-	return e.keys[key]
-}
-
 // openPart opens a table and finds how it is written. Tables of nodes can share a file.
 func (e *edgeList) openPart(role, path string) *part {
 	p := &part{role: role, key: -1}
+	if role != "edges" {
+		p.prefix = role + "-"
+	}
 	if k := slices.IndexFunc(e.parts, func(o *part) bool { return filepath.Clean(o.Path) == filepath.Clean(path) && o.role != "edges" }); k >= 0 {
 		p.File, p.content = e.parts[k].File, e.parts[k].content
 	} else if p.File = e.open(path, true); e.err == nil {
@@ -70,12 +66,12 @@ func (e *edgeList) openPart(role, path string) *part {
 		return nil
 	}
 	p.forms = cellForms{sep: p.Sep, decimal: e.keys["decimal"], missing: list(e.keys["missing"])}
-	columns := e.roleKey(role, "columns")
+	columns := e.keys[p.prefix+"columns"]
 	if p.wanted = list(columns); strings.HasPrefix(columns, ",") {
 		p.inOrder, p.wanted = true, p.wanted[1:]
 	}
 	named := slices.ContainsFunc(p.wanted, func(name string) bool { return !isNumber(name) && p.named(name) >= 0 })
-	switch header := e.roleKey(role, "header"); {
+	switch header := e.keys[p.prefix+"header"]; {
 	case p.Parquet || header == "1" || header == "" && named:
 		p.header = isHeader
 	case header == "0":
@@ -135,13 +131,7 @@ func (p *part) title(column int) string {
 	return fmt.Sprintf("column %d", column+1)
 }
 
-func (p *part) firstLine() string {
-	texts := make([]string, len(p.First))
-	for k, cell := range p.First {
-		texts[k] = string(cell)
-	}
-	return strings.Join(texts, ", ")
-}
+func (p *part) firstLine() string { return string(bytes.Join(p.First, []byte(", "))) }
 
 // count returns the content of a block.
 func (p *part) count(r *table.Rows) content {

@@ -252,7 +252,7 @@ func (g *sageGraph) readFeatures(path string) {
 		copy(x.Row(i), data[int(row)*x.Cols:])
 	}
 	x.Data = data[:x.Rows*x.Cols]
-	g.checkFinite(path, 0, x.Cols, x.Data)
+	g.ok(checkFinite(path, 0, x.Cols, x.Data))
 	g.Features = x
 }
 
@@ -277,13 +277,4 @@ func (g *sageGraph) names() {
 	if named {
 		g.NodeNames = newNames(ids)
 	}
-}
-
-// newNames returns names of nodes.
-func newNames(ids []string) *graph.Names {
-	names := new(graph.Names)
-	for _, id := range ids {
-		names.Append(id)
-	}
-	return names
 }

@@ -21,9 +21,13 @@ type parquetSource struct {
 	buffer []parquet.Row
 	number int64
 
-	names    [][]byte
-	place    []int  // among the names, of each leaf column of the file; −1: left out
-	unsigned []bool // of each leaf column
+	names   [][]byte
+	columns []parquetColumn // the leaf columns of the file
+}
+
+type parquetColumn struct {
+	place    int // among the names; −1: left out
+	unsigned bool
 }
 
 // openParquet reads the description of the columns.
@@ -40,24 +44,22 @@ func (f *File) openParquet() (err error) {
 	s := &parquetSource{path: f.Path, rows: parquet.MultiRowGroup(file.RowGroups()...).Rows(), buffer: make([]parquet.Row, 64), number: 1}
 	for _, path := range file.Schema().Columns() {
 		leaf, _ := file.Schema().Lookup(path...)
-		unsigned := false
-		if len(path) > 1 || leaf.Node.Repeated() {
-			if !slices.Contains(f.LeftOut, path[0]) {
-				f.LeftOut = append(f.LeftOut, path[0])
-			}
-			s.place, s.unsigned = append(s.place, -1), append(s.unsigned, false)
-			continue
+		column := parquetColumn{place: -1}
+		if len(path) == 1 && !leaf.Node.Repeated() {
+			column.place = len(s.names)
+			s.names = append(s.names, []byte(path[0]))
+		} else if !slices.Contains(f.LeftOut, path[0]) {
+			f.LeftOut = append(f.LeftOut, path[0])
 		}
-		if logical := leaf.Node.Type().LogicalType(); logical != nil {
+		if logical := leaf.Node.Type().LogicalType(); logical != nil && column.place >= 0 {
 			switch v := logical.Value.(type) {
 			case *format.IntType:
-				unsigned = !v.IsSigned
+				column.unsigned = !v.IsSigned
 			case *format.DecimalType:
 				return fmt.Errorf("column %q holds decimal numbers, which are not read: save it as float64", path[0])
 			}
 		}
-		s.place, s.unsigned = append(s.place, len(s.names)), append(s.unsigned, unsigned)
-		s.names = append(s.names, []byte(path[0]))
+		s.columns = append(s.columns, column)
 	}
 	if len(s.names) == 0 {
 		return fmt.Errorf("a Parquet file without columns of numbers or texts, but with %.200q", strings.Join(f.LeftOut, ", "))
@@ -90,10 +92,12 @@ func (s *parquetSource) next() (b Block, err error) {
 				cells[k] = cells[k][:0]
 			}
 			for _, v := range row {
-				if at := s.place[v.Column()]; at >= 0 && !v.IsNull() {
-					if cells[at], err = appendValue(cells[at], v, s.unsigned[v.Column()]); err != nil {
-						return Block{}, fmt.Errorf("column %q: %w", s.names[at], err)
-					}
+				c := s.columns[v.Column()]
+				if c.place < 0 || v.IsNull() {
+					continue
+				}
+				if cells[c.place], err = appendValue(cells[c.place], v, c.unsigned); err != nil {
+					return Block{}, fmt.Errorf("column %q: %w", s.names[c.place], err)
 				}
 			}
 			b.Data = append(append(b.Data, bytes.Join(cells, []byte{unit})...), '\n')

@@ -114,43 +114,37 @@ func (f *File) Scan(prefer, comments string) (err error) {
 		return err
 	}
 	var signs []Block // lines that are comments only if they have another number of cells
-	for {
-		switch f.head, err = f.source(); {
-		case err == io.EOF:
-			return fmt.Errorf("datasets: %s: %w", f.Path, ErrNoData)
-		case err != nil:
-			return err
-		}
-		for {
-			whole := f.head
-			line, found := f.head.Next()
-			switch {
-			case !found:
-			case len(line) == 0:
-				continue
-			case isSign(line) && comments != "0":
-				f.Skipped++
-				if comments == "" && !isComment(line) {
-					signs = append(signs, Block{whole.Number, bytes.Clone(line)})
-				}
-				continue
-			default:
-				f.Line = whole.Number
-				f.first = Block{f.Line, whole.Data[:len(whole.Data)-len(f.head.Data)]}
-				f.findSeparator(line, prefer)
-				f.First = split(nil, bytes.Clone(line), f.Sep)
-				f.Width = len(f.First)
-				faults := &Faults{Path: f.Path}
-				for _, b := range signs {
-					if len(split(nil, b.Data, f.Sep)) == f.Width {
-						faults.Add(b.Number, askComment, Quote(b.Data))
-					}
-				}
-				return faults.Err()
+	for f.First == nil {
+		whole := f.head
+		line, found := f.head.Next()
+		sign := isSign(line) && comments != "0"
+		switch {
+		case !found:
+			if f.head, err = f.source(); err == io.EOF {
+				return fmt.Errorf("datasets: %s: %w", f.Path, ErrNoData)
+			} else if err != nil {
+				return err
 			}
-			break
+		case sign:
+			f.Skipped++
+			if comments == "" && !isComment(line) {
+				signs = append(signs, Block{whole.Number, bytes.Clone(line)})
+			}
+		case len(line) > 0:
+			f.Line = whole.Number
+			f.first = Block{f.Line, whole.Data[:len(whole.Data)-len(f.head.Data)]}
+			f.findSeparator(line, prefer)
+			f.First = split(nil, bytes.Clone(line), f.Sep)
 		}
 	}
+	f.Width = len(f.First)
+	faults := &Faults{Path: f.Path}
+	for _, b := range signs {
+		if len(split(nil, b.Data, f.Sep)) == f.Width {
+			faults.Add(b.Number, askComment, Quote(b.Data))
+		}
+	}
+	return faults.Err()
 }
 
 // findSeparator sets the separator: the first one that cuts the first lines of data into
