@@ -111,11 +111,9 @@ type Table struct {
 // tableColumn is a column of numbers or of texts.
 type tableColumn struct {
 	Column
-	asks   bool      // a comma in its cells can stand for thousands
-	number []float32 // of each node, NaN where it is missing; nil for texts
-	code   []int32   // the text of each node, −1 where it is missing
-	index  map[string]int32
-	other  int // cells whose text the schema does not have
+	values []float32        // of each node: the number, or the place of its text in Values; NaN where it is missing
+	index  map[string]int32 // the places of texts; nil for numbers
+	other  int              // cells whose text the schema does not have
 }
 
 // makeFeatures makes the features.
@@ -163,10 +161,11 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	var says []string
 	var made []*tableColumn
 	var from []int
+	known := e.o.Columns != nil
 	for _, j := range columns {
 		c := &tableColumn{Column: Column{Name: p.title(j)}}
 		numeric := p.numeric(j)
-		if e.o.Columns != nil {
+		if known {
 			want := slices.IndexFunc(e.o.Columns, func(want Column) bool { return want.Name == c.Name })
 			if want < 0 {
 				says = append(says, c.Name+" left out, since the run has no such column")
@@ -176,17 +175,15 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 			c.Column = e.o.Columns[want]
 			numeric = c.Values == nil
 		}
-		switch {
-		case e.isLabel(p, j):
+		if e.isLabel(p, j) {
 			says = append(says, c.Name+" left out, since it is read as the label")
 			continue
-		case numeric:
-			c.asks = p.counts[j].unsure(&p.forms)
-			c.number = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
-		default:
-			c.code, c.index = slices.Repeat([]int32{-1}, e.order.nodes), make(map[string]int32)
-			for code, text := range c.Values {
-				c.index[text] = int32(code)
+		}
+		c.values = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
+		if !numeric {
+			c.index = make(map[string]int32)
+			for place, text := range c.Values {
+				c.index[text] = int32(place)
 			}
 		}
 		made, from = append(made, c), append(from, j)
@@ -196,37 +193,37 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 		if p.forms.isMissing(cell) {
 			return ""
 		}
-		if c.number == nil {
-			c.addText(node, cell, e.o.Columns != nil)
+		if c.index != nil {
+			c.addText(node, cell, known)
 			return ""
 		}
 		v, number := p.forms.number(cell)
 		switch {
 		case !number || v-v != 0:
 			return " is not a finite number"
-		case c.asks && bytes.IndexByte(cell, ',') >= 0:
+		case bytes.IndexByte(cell, ',') >= 0 && p.counts[from[k]].unsure(&p.forms):
 			return ": the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point"
 		}
-		c.number[node] = float32(v)
+		c.values[node] = float32(v)
 		return ""
 	})
 	for _, c := range made {
+		what, left := fmt.Sprintf("one of %d values", len(c.Values)), false
 		switch {
-		case c.number != nil:
-			says = append(says, c.Name+" numbers")
-		case e.o.Columns != nil:
-			says = append(says, fmt.Sprintf("%s one of the run's %d values, %d rows with another", c.Name, len(c.Values), c.other))
+		case c.index == nil:
+			what = "numbers"
+		case known:
+			what = fmt.Sprintf("one of the run's %d values, %d rows with another", len(c.Values), c.other)
 		case len(c.Values) == 0:
-			says = append(says, c.Name+" left out, it is empty")
-			continue
+			what, left = "left out, it is empty", true
 		case len(c.Values) > mostValues || len(c.Values) >= p.rows:
-			says = append(says, fmt.Sprintf("%s left out, text of more than %d values or of one in each row", c.Name, mostValues))
-			continue
+			what, left = fmt.Sprintf("left out, text of more than %d values or of one in each row", mostValues), true
 		default:
 			c.sortTexts()
-			says = append(says, fmt.Sprintf("%s one of %d values", c.Name, len(c.Values)))
 		}
-		t.columns = append(t.columns, *c)
+		if says = append(says, c.Name+" "+what); !left {
+			t.columns = append(t.columns, *c)
+		}
 	}
 	const most = 20
 	if len(says) > most {
@@ -238,32 +235,31 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 // addText gives a node a text, up to one text more than are read. If no text may be new, another
 // one is missing.
 func (c *tableColumn) addText(node int32, cell []byte, fixed bool) {
-	code, known := c.index[string(cell)]
+	place, known := c.index[string(cell)]
 	switch {
 	case !known && fixed:
-		code = -1
 		c.other++
+		return
 	case !known && len(c.Values) <= mostValues:
-		code = int32(len(c.Values))
+		place = int32(len(c.Values))
 		c.Values = append(c.Values, string(cell))
-		c.index[c.Values[code]] = code
+		c.index[c.Values[place]] = place
 	}
-	c.code[node] = code
+	c.values[node] = float32(place)
 }
 
-// sortTexts numbers the texts in their order.
+// sortTexts puts the texts into their order.
 func (c *tableColumn) sortTexts() {
-	slices.Sort(c.Values)
-	place := make([]int32, len(c.Values))
-	for k, value := range c.Values {
-		place[c.index[value]] = int32(k)
+	sorted := slices.Sorted(slices.Values(c.Values))
+	for place, text := range sorted {
+		c.index[text] = int32(place)
 	}
-	for node, code := range c.code {
-		if code >= 0 {
-			c.code[node] = place[code]
+	for node, v := range c.values {
+		if v == v {
+			c.values[node] = float32(c.index[c.Values[int(v)]])
 		}
 	}
-	c.index = nil
+	c.Values = sorted
 }
 
 // Features scales the columns of numbers over the training nodes to mean 0 and deviation 1, if
@@ -288,13 +284,13 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 			}
 		}
 		if c.Deviation > 0 {
-			for i, v := range c.number {
-				c.number[i] = c.Scaled(v)
+			for i, v := range c.values {
+				c.values[i] = c.Scaled(v)
 			}
 			scaled++
 		}
-		for i := range int32(t.nodes) {
-			if c.code != nil || c.Missing || c.number[i] != 0 {
+		for _, v := range c.values {
+			if c.index != nil || c.Missing || v != 0 {
 				entries++
 			}
 		}
@@ -340,16 +336,15 @@ func (t *Table) row(node int32, set func(column int32, v float32)) {
 	at := int32(0)
 	for k := range t.columns {
 		c := &t.columns[k]
-		gone := c.missing(node)
-		switch {
-		case gone:
-		case c.code == nil:
-			set(at, c.number[node])
+		switch v := c.values[node]; {
+		case v != v:
+		case c.index == nil:
+			set(at, v)
 		default:
-			set(at+c.code[node], 1)
+			set(at+int32(v), 1)
 		}
 		if at += int32(max(len(c.Values), 1)); c.Missing {
-			if gone {
+			if c.missing(node) {
 				set(at, 1)
 			}
 			at++
@@ -357,19 +352,14 @@ func (t *Table) row(node int32, set func(column int32, v float32)) {
 	}
 }
 
-func (c *tableColumn) missing(node int32) bool {
-	if c.code != nil {
-		return c.code[node] < 0
-	}
-	return c.number[node] != c.number[node]
-}
+func (c *tableColumn) missing(node int32) bool { return c.values[node] != c.values[node] }
 
 // Scaled tells whether there is a column that scaling changes.
 func (t *Table) Scaled() bool { return slices.ContainsFunc(t.columns, tableColumn.scales) }
 
 // scales tells whether scaling changes a column.
 func (c tableColumn) scales() bool {
-	return slices.ContainsFunc(c.number, func(v float32) bool { return v == v && v != 0 && v != 1 })
+	return c.index == nil && slices.ContainsFunc(c.values, func(v float32) bool { return v == v && v != 0 && v != 1 })
 }
 
 // measure finds the mean and the deviation of a column of numbers, as scikit-learn's
@@ -382,7 +372,7 @@ func (c *tableColumn) measure(train []int32) {
 	var values []float64 // that are there
 	for _, i := range train {
 		if !c.missing(i) {
-			values = append(values, float64(c.number[i]))
+			values = append(values, float64(c.values[i]))
 		}
 	}
 	mean, deviation, n := 0.0, 0.0, float64(len(values))
