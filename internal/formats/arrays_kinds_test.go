@@ -298,8 +298,8 @@ func TestSAGELinks(t *testing.T) {
 		"texts, places":             {[]string{`"a"`, `"b"`, `"c"`}, path, "", [2]int32{1, 2}, ""},
 		"texts":                     {[]string{`"a"`, `"b"`, `"c"`}, `"links": [{"source": "c", "target": "a"}]`, "", [2]int32{2, 0}, ""},
 		"texts of digits":           {[]string{`"2"`, `"0"`, `"1"`}, path, "", [2]int32{1, 2}, ""},
-		"neither":                   {[]string{"10", "20", "30"}, `"links": [{"source": 10, "target": 1}]`, "", [2]int32{}, `link 0: "10" and "1" are no two of the 3 nodes`},
-		"an unknown id":             {[]string{"10", "20", "30"}, path, "ids", [2]int32{}, `link 0: "1" and "2" are no two of the 3 nodes`},
+		"neither":                   {[]string{"10", "20", "30"}, `"links": [{"source": 10, "target": 1}]`, "", [2]int32{}, `link 0 joins "10" and "1": want two of the 3 nodes`},
+		"an unknown id":             {[]string{"10", "20", "30"}, path, "ids", [2]int32{}, `link 0 joins "1" and "2": want two of the 3 nodes`},
 	} {
 		d, err := SAGE(context.Background(), sageSet(t, c.ids, c.links), Options{Keys: map[string]string{"links": c.key}})
 		if c.fails != "" {

@@ -223,7 +223,7 @@ func (g *sageGraph) makeGraph() {
 	var kept [][2]int32
 	for k, link := range g.links {
 		at, found := g.places(link, byID)
-		if !g.check(found, g.path, "link %d: %s are no two of the %d nodes", k, g.text(link), len(g.nodes)) {
+		if !g.check(found, g.path, "link %d joins %s: want two of the %d nodes", k, g.text(link), len(g.nodes)) {
 			return
 		}
 		if ends := [2]int32{g.nodes[at[0]].number, g.nodes[at[1]].number}; ends[0] >= 0 && ends[1] >= 0 {
