@@ -443,7 +443,7 @@ func TestBadTools(t *testing.T) {
 		"sage: link out of range": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
 			func(f files, d *Data) {
 				f["made-G.json"] = bytes.Replace(f["made-G.json"], []byte(`"links": [`), []byte(`"links": [{"source": 15, "target": 0}, `), 1)
-			}, "link 0 joins "15" and "0": want two of the 15 nodes"},
+			}, `link 0 joins "15" and "0": want two of the 15 nodes`},
 		"sage: link to nobody": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
 			func(f files, d *Data) {
 				f["made-G.json"] = bytes.Replace(f["made-G.json"], []byte(`"links": [`), []byte(`"links": [{"source": "n1", "target": "x"}, `), 1)
