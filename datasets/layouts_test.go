@@ -324,7 +324,7 @@ func TestBadEdgeList(t *testing.T) {
 		"JSON list":         {"l.json", "[1]", "?labels=D/l.json", `l.json: byte 1: "[" where "{" should be`},
 		"JSON cut short":    {"l.json", `{"0": 1, "1"`, "?labels=D/l.json", "l.json: byte 12: the file ends within a value"},
 		"JSON key":          {"l.json", `{"x": 1}`, "?labels=D/l.json", `none of its ids has an edge in `},
-		"JSON label":        {"l.json", `{"0": {}}`, "?labels=D/l.json", "node 0: label map[] is neither"},
+		"JSON label":        {"l.json", `{"0": {}}`, "?labels=D/l.json", "node 0: label {} is neither"},
 		"JSON fraction":     {"l.json", `{"0": 0.5}`, "?labels=D/l.json", "label 0.5 is neither a name nor an integer"},
 		"JSON mixture":      {"l.json", `{"0": 1, "1": [1]}`, "?labels=D/l.json", "node 1: labels must all be lists or none"},
 		"JSON -1, list":     {"l.json", `{"0": -1, "1": [1]}`, "?labels=D/l.json", "node 1: labels must all be lists or none"},
