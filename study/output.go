@@ -15,6 +15,9 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
+// Number is a float64 that JSON shows as null if it is not finite. Null reads as NaN.
+type Number = finite.Number
+
 // Table is the outcome of a study, ready to be saved. The tables of this package
 // implement it. JSON holds all their fields, CSV the rows.
 type Table interface {

@@ -20,10 +20,10 @@ type Shown interface {
 var _ = []Shown{(*ErrorTable)(nil), (*AssumptionTable)(nil), (*NormsTable)(nil), (*VarianceTable)(nil), (*ClaimTable)(nil), (*FeaturesTable)(nil)}
 
 // Header implements Table.
-func (t *ErrorTable) Header() []string { return header[ErrorRow]() }
+func (t *ErrorTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *ErrorTable) Records() [][]string { return records(t.Rows) }
+func (t *ErrorTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *ErrorTable) Lines() (head []string, rows [][]string, below []string) {
@@ -75,10 +75,10 @@ func (r *ErrorRow) significantBias() float64 {
 }
 
 // Header implements Table.
-func (t *AssumptionTable) Header() []string { return header[AssumptionRow]() }
+func (t *AssumptionTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *AssumptionTable) Records() [][]string { return records(t.Rows) }
+func (t *AssumptionTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *AssumptionTable) Lines() (head []string, rows [][]string, below []string) {
@@ -113,10 +113,10 @@ func (t *AssumptionTable) Figure() *figure.Figure {
 }
 
 // Header implements Table.
-func (t *NormsTable) Header() []string { return header[NormsRow]() }
+func (t *NormsTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *NormsTable) Records() [][]string { return records(t.Rows) }
+func (t *NormsTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *NormsTable) Lines() (head []string, rows [][]string, below []string) {
@@ -142,7 +142,7 @@ func (t *NormsTable) Figure() *figure.Figure {
 
 // Header implements Table.
 func (t *VarianceTable) Header() []string {
-	names := header[VarianceRow]()
+	names := Header(t.Rows)
 	for _, age := range t.Ages() {
 		if age < 0 {
 			names = append(names, "relative")
@@ -183,7 +183,7 @@ func (t *VarianceTable) withOutputs(rows [][]string, none string, text func(floa
 }
 
 // Records implements Table.
-func (t *VarianceTable) Records() [][]string { return t.withOutputs(records(t.Rows), "", finite.Text) }
+func (t *VarianceTable) Records() [][]string { return t.withOutputs(Records(t.Rows), "", finite.Text) }
 
 // Lines implements Shown.
 func (t *VarianceTable) Lines() (head []string, rows [][]string, below []string) {
@@ -252,10 +252,10 @@ func (t *VarianceTable) Figure() *figure.Figure {
 }
 
 // Header implements Table.
-func (t *ClaimTable) Header() []string { return header[ClaimRow]() }
+func (t *ClaimTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *ClaimTable) Records() [][]string { return records(t.Rows) }
+func (t *ClaimTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *ClaimTable) Lines() (head []string, rows [][]string, below []string) {
@@ -298,10 +298,10 @@ func (t *ClaimTable) Figure() *figure.Figure {
 }
 
 // Header implements Table.
-func (t *FeaturesTable) Header() []string { return header[FeaturesRow]() }
+func (t *FeaturesTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *FeaturesTable) Records() [][]string { return records(t.Rows) }
+func (t *FeaturesTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *FeaturesTable) Lines() (head []string, rows [][]string, below []string) {
