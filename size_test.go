@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   5880,
+	"cmd/gcn":                   5857,
 	"cuda":                      2515,
 	"datasets":                  3168,
 	"examples":                  201,
@@ -64,14 +64,14 @@ var ceilings = map[string]int{
 	"internal/weights":          369,
 	"layers":                    2292,
 	"notebook":                  917,
-	"notebooks/kernel":          999,
+	"notebooks/kernel":          930,
 	"ops":                       3370,
-	"run":                       2341,
+	"run":                       2343,
 	"samplers":                  3584,
 	"samplers/samplertest":      685,
 	"score":                     775,
 	"serve":                     860,
-	"study":                     3607,
+	"study":                     3431,
 	"study/figure":              638,
 	"train":                     3496,
 }

@@ -63,7 +63,6 @@ type ApproxError struct {
 	Undropped *graph.Features
 
 	changes []*graph.Features // (H − H̄)W of each history
-	places  []int32           // the row of Product of each node that is read; nil: row i is node i
 	noise   *graph.Features   // Product − Undropped, or nil
 }
 
@@ -232,9 +231,6 @@ func (s *ApproxError) check(ctx context.Context) error {
 		if err := s.checkLike(s.Undropped, "without dropout"); err != nil {
 			return err
 		}
-	}
-	if s.places != nil {
-		return nil
 	}
 	return checkProduct(s.Product, s.Laplacian.Nodes())
 }

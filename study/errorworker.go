@@ -42,7 +42,7 @@ type errorWorker struct {
 	study             *ApproxError
 	full              samplers.Full
 	exact, batch      samplers.MiniBatch
-	scratch, ids      []int32
+	scratch           []int32
 	truth, guess, sum []float32
 	changes           []change
 	noise             change    // of Product; product nil: none
@@ -179,15 +179,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 
 // propagate writes P̃C of a block to dst.
 func (w *errorWorker) propagate(dst []float32, block *graph.Block, c *graph.Features) {
-	ids := block.Src
-	if places := w.study.places; places != nil {
-		w.ids = w.ids[:0]
-		for _, v := range ids {
-			w.ids = append(w.ids, places[v])
-		}
-		ids = w.ids
-	}
-	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, ids, c.Data, c.Cols)
+	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, block.Src, c.Data, c.Cols)
 }
 
 // subtract adds D = guess − truth to sum and returns ‖D‖²_F.
