@@ -50,12 +50,19 @@ func widen(a *plot.Axis) {
 	a.Min, a.Max = widened(a.Min, a.Max, log)
 }
 
-// numberTicks are gonum's, with enough digits to tell the labels apart.
+// numberTicks are gonum's, with at most four labels, so that they do not overlap, of enough
+// digits to tell them apart.
 func numberTicks(low, high float64) []plot.Tick {
 	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	var major []*plot.Tick
 	for k := range ticks {
 		if !ticks[k].IsMinor() {
-			ticks[k].Label = tickText(ticks[k].Value)
+			major = append(major, &ticks[k])
+		}
+	}
+	for k, tick := range major {
+		if tick.Label = tickText(tick.Value); k%(1+(len(major)-1)/4) > 0 {
+			tick.Label = ""
 		}
 	}
 	return ticks
