@@ -2,9 +2,7 @@ package layers
 
 import (
 	"fmt"
-	"math"
 
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/ops"
 )
 
@@ -33,11 +31,7 @@ type GCNOptions struct {
 	// rate.
 	ClassifierDropout float64
 
-	LayerNorm bool // normalise before each activation
-
-	// BatchNorm normalises the columns over the mini-batch's rows, in the place of LayerNorm:
-	// see the type BatchNorm.
-	BatchNorm bool
+	Norm NormKind // before each activation
 
 	// PreNorm is the other order of a residual block (Xiong et al. 2020, arXiv:2002.04745):
 	// the norm is of the input of each convolution and of the classifier, and residual
@@ -114,7 +108,7 @@ type GCNOptions struct {
 	// ControlLinear adds the linear part of samplers.ControlRefresh: see ops.AddLinearControl.
 	// It lowers the variance of the gradient of the first convolution's weight, and of the
 	// estimate. The model must have exact input, two convolutions, ELU or ReLU, and none of
-	// LayerNorm, BatchNorm, Residual, HiddenResidual and Jumping. Memory: 4 bytes for each
+	// Norm, Residual, HiddenResidual and Jumping. Memory: 4 bytes for each
 	// training node and feature, for P·(P·X), which the first Refresh computes.
 	ControlLinear bool
 
@@ -144,7 +138,7 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 		o.Dropout = 1 - (1-o.Dropout)*(1-o.ClassifierDropout)
 	}
 	if o.Form == FormEquation && l == layers-1 {
-		o.Hidden, o.Activation, o.Dropout, o.LayerNorm, o.BatchNorm = outputs, ops.ActivationNone, 0, false, false
+		o.Hidden, o.Activation, o.Dropout, o.Norm = outputs, ops.ActivationNone, 0, NormNone
 		if o.Heads > 0 {
 			o.Heads, o.average = o.OutputHeads, true
 		}
@@ -155,64 +149,6 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 // ownClassifierDropout reports whether the classifier has a dropout op of its own. Otherwise
 // the last convolution's dropout stands for both: see convolution.
 func (o GCNOptions) ownClassifierDropout() bool { return o.PreNorm || o.Jumping != JumpingNone }
-
-// checkMemory reports a model that is too large to be trained here.
-func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
-	// In float64, where nothing overflows.
-	values, width := 0.0, float64(features)
-	if o.InputLayer {
-		values, width = (width+1)*float64(o.Hidden), float64(o.Hidden)
-		if o.LabelInputs != nil {
-			values += float64(outputs) * width
-		}
-	}
-	for l := range convolutions {
-		layer := o.convolution(l, convolutions, outputs)
-		each := width // values for each column of the output
-		if layer.Form == FormProgram || layer.BiasAfter || layer.Heads > 0 {
-			each++
-		}
-		if layer.Heads > 0 {
-			each += 2
-		}
-		if layer.average {
-			each *= float64(layer.Heads)
-		}
-		if layer.LayerNorm {
-			each += 2
-		}
-		if layer.BatchNorm {
-			each += 4
-		}
-		if layer.Residual {
-			each += float64(features)
-		}
-		if layer.HiddenResidual == ResidualLinear {
-			each += width
-		}
-		if layer.OwnState {
-			each += width
-		}
-		width = float64(layer.Hidden)
-		if layer.FeedForward {
-			each += width + 1
-		}
-		values += each * width
-	}
-	if o.Form == FormProgram {
-		if o.Jumping == JumpingConcat {
-			values += width * float64(outputs) * float64(convolutions-1)
-		}
-		values += (width + 1) * float64(outputs)
-	}
-	const held = 4 * 4 // a parameter, its gradient and Adam's two moments
-	bytes := int64(-1) // too many to count
-	if values < math.MaxInt64/held {
-		bytes = held * int64(values)
-	}
-	what := fmt.Sprintf("layers: GCN of %d convolutions of width %d: parameters, gradients and optimiser state", convolutions, o.Hidden)
-	return memory.Check(what, bytes)
-}
 
 func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	if o.Hidden == 0 {
@@ -229,8 +165,6 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN with an unknown residual connection %d", o.HiddenResidual)
 	case o.BiasAfter && o.Heads > 0:
 		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
-	case o.BatchNorm && o.LayerNorm:
-		return o, fmt.Errorf("layers: GCN with BatchNorm and LayerNorm: leave out one of them")
 	case o.Jumping > JumpingMax:
 		return o, fmt.Errorf("layers: GCN with an unknown jumping knowledge %d", o.Jumping)
 	case o.Jumping != JumpingNone && (o.Form == FormEquation || o.PreNorm):
