@@ -40,7 +40,7 @@ func (h *Heat) axes(out *plot.Plot) {
 	out.Y.Tick.Marker = nameTicks(h.Rows, func(k int) float64 { return float64(n - 1 - k) })
 	out.X.Min, out.X.Max, out.Y.Min, out.Y.Max = -0.5, float64(len(h.Columns))-0.5, -0.5, float64(n)-0.5
 	for _, a := range []*plot.Axis{&out.X, &out.Y} {
-		a.Tick.Length, a.Width, a.Padding = 0, 0, 0
+		a.Tick.Length, a.Width, a.Padding = 0, 0, 8
 	}
 }
 
