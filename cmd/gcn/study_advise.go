@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
@@ -74,10 +73,7 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 	}
 	if s.model != nil {
 		what.Layers = len(s.model.Convolutions)
-		err = study.Products(cmd.Context(), s.model, s.data.Laplacian(), s.data.Features, func(_ int, hw *graph.Features) error {
-			what.Products = append([]*graph.Features{hw}, what.Products...) // next to the output first
-			return nil
-		})
+		what.Products, err = study.Products(cmd.Context(), s.model, s.data.Laplacian(), s.data.Features)
 	} else {
 		what.Products, err = run.RandomProduct(s.data, a.Seed)
 	}
