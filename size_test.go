@@ -80,7 +80,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 30000 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 30000 // without CHANGELOG.md, docs/adr and the pages named results.md, which a command writes
 	wordsOfADRs    = 10000
 )
 
@@ -137,7 +137,7 @@ func TestCeilings(t *testing.T) {
 			return err
 		case d.IsDir() && name != "." && (d.Name()[0] == '.' || d.Name() == "testdata"):
 			return fs.SkipDir
-		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && name != "docs/results.md":
+		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && path.Base(name) != "results.md":
 			text, err := os.ReadFile(name)
 			if words := len(strings.Fields(string(text))); path.Dir(name) == "docs/adr" {
 				decisions += words
