@@ -24,6 +24,12 @@ func SchemaError(number any) error {
 	return fmt.Errorf("its schema is %v and this program's is %d: train again, or use the program that wrote it", number, Schema)
 }
 
+// Derived reports whether a field of a run's config.json is no setting: it follows from the
+// options and the data, or is control_every, which a run from Go has.
+func Derived(name string) bool {
+	return slices.Contains([]string{"control_every", "sampler", "parameters", "metric", "schedule_end", "falls", "classes", "tasks", "fingerprint", SchemaField}, name)
+}
+
 // DecodeConfig is DecodeObject for a configuration. It must have this program's schema.
 func DecodeConfig(text []byte) (map[string]any, error) {
 	m, err := DecodeObject(text)
