@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   5857,
+	"cmd/gcn":                   5843,
 	"cuda":                      2515,
 	"datasets":                  3168,
 	"examples":                  201,
@@ -51,8 +51,8 @@ var ceilings = map[string]int{
 	"internal/reference":        320,
 	"internal/ranks":            704,
 	"internal/regularfile":      34,
-	"internal/report":           721,
-	"internal/reproduce":        3461,
+	"internal/report":           726,
+	"internal/reproduce":        2700,
 	"internal/rundir":           334,
 	"internal/simd":             30,
 	"internal/splitmix":         9,

@@ -177,7 +177,7 @@ func (r *Run) number(name string) float64 {
 }
 
 // sampled reports whether a run's scores are of samples of the nodes.
-func (r *Run) sampled() bool { return r.text("eval_samples") != "" }
+func (r *Run) sampled() bool { return r.number("eval_samples") > 0 }
 
 // valueText writes a JSON value for a reader.
 func valueText(v any) string {
