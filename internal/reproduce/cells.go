@@ -267,15 +267,11 @@ func (c *cells) save(k key, seconds float64, result any) (one *cell, err error) 
 	return c.load(k, true)
 }
 
-// waitForLock locks a file. Another process has the lock for as long as it writes a line. A
-// file system without locks serves one process.
+// waitForLock locks a file. Another process has the lock for as long as it writes a line.
 func waitForLock(file *os.File) error {
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := filelock.Try(file)
-		if err == nil || errors.Is(err, errors.ErrUnsupported) {
-			return nil
-		}
-		if !errors.Is(err, filelock.ErrLocked) || time.Since(start) > time.Minute {
+		if err == nil || !errors.Is(err, filelock.ErrLocked) || time.Since(start) > time.Minute {
 			return err
 		}
 	}

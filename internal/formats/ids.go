@@ -1,39 +1,38 @@
 package formats
 
 import (
-	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // nodeIDs gives each id in the files of one data set a handle. An id is a text. The handle of a
 // whole number from 0, in its usual form, is the number; other ids have the handles −1, −2, …
 // as they appear.
 type nodeIDs struct {
-	names graph.Names // the id of handle −1−k
-	slots []idSlot    // of a hash table with open addressing
+	r     *reader  // of the files
+	texts []string // the id of handle −1−k
+	slots []idSlot // of a hash table with open addressing
 	seed  maphash.Seed
-	tally memory.Tally
 }
 
-// idSlot holds an id: its hash, its handle, 0 in a free slot, and where its text is.
+// idSlot holds an id that is no number. In a free slot the handle is 0.
 type idSlot struct {
+	text   string
 	hash   uint32
 	handle int32
-	place  uint64 // the beginning in the texts, times 2²⁴, plus the length
 }
 
-func newNodeIDs(path string) nodeIDs {
-	return nodeIDs{seed: maphash.MakeSeed(), tally: table.NewTally(path)}
+func newNodeIDs(r *reader) nodeIDs {
+	return nodeIDs{r: r, slots: make([]idSlot, 1<<10), seed: maphash.MakeSeed()}
 }
 
 // smallNumbers bounds the numbers that are their own handles: a set has a bit for each below its
@@ -52,60 +51,52 @@ func numberID(id []byte) (int32, bool) {
 // hashOf returns the hash of an id that is no number.
 func (n *nodeIDs) hashOf(id []byte) uint32 { return uint32(maphash.Bytes(n.seed, id)) }
 
-// slot returns the place of an id in slots, or of the free slot where it belongs.
-func (n *nodeIDs) slot(id []byte, hash uint32) int {
-	for k := int(hash) & (len(n.slots) - 1); ; k = (k + 1) & (len(n.slots) - 1) {
-		s := &n.slots[k]
-		if s.handle == 0 {
-			return k
-		}
-		if from, length := s.place>>24, s.place&(1<<24-1); s.hash == hash && string(n.names.Text[from:from+length]) == string(id) {
-			return k
+// slot returns the slot of an id, or the free one where it belongs.
+func (n *nodeIDs) slot(id []byte, hash uint32) *idSlot {
+	for k := int(hash); ; k++ {
+		if s := &n.slots[k&(len(n.slots)-1)]; s.handle == 0 || s.hash == hash && s.text == string(id) {
+			return s
 		}
 	}
 }
 
 // find returns the handle of an id, if it has one.
 func (n *nodeIDs) find(id []byte) (handle int32, known bool) {
-	number, ok := numberID(id)
-	if ok || len(n.slots) == 0 {
-		return number, ok
+	if number, ok := numberID(id); ok {
+		return number, true
 	}
-	handle = n.slots[n.slot(id, n.hashOf(id))].handle
+	handle = n.slot(id, n.hashOf(id)).handle
 	return handle, handle != 0
 }
 
 // handle returns the handle of an id, a new one if it has none.
-func (n *nodeIDs) handle(id []byte) (int32, error) {
+func (n *nodeIDs) handle(id []byte) int32 {
 	if number, ok := numberID(id); ok {
-		return number, nil
+		return number
 	}
 	return n.hashed(id, n.hashOf(id))
 }
 
 // hashed is handle for an id that is no number.
-func (n *nodeIDs) hashed(id []byte, hash uint32) (int32, error) {
-	if 2*n.names.Len() >= len(n.slots) {
+func (n *nodeIDs) hashed(id []byte, hash uint32) int32 {
+	s := n.slot(id, hash)
+	if s.handle != 0 {
+		return s.handle
+	}
+	const entry, growth = 160, 3 // bytes in growing slices, and in the order of the names; bytes for each of the text
+	n.r.take(entry + growth*len(id))
+	handle := ^int32(len(n.texts))
+	*s = idSlot{string(id), hash, handle}
+	if n.texts = append(n.texts, s.text); 2*len(n.texts) > len(n.slots) {
 		old := n.slots
-		n.slots = make([]idSlot, max(2*len(old), 1<<10))
+		n.slots = make([]idSlot, 2*len(old))
 		for _, s := range old {
-			k := int(s.hash) & (len(n.slots) - 1)
-			for ; s.handle != 0 && n.slots[k].handle != 0; k = (k + 1) & (len(n.slots) - 1) {
-			}
 			if s.handle != 0 {
-				n.slots[k] = s
+				*n.slot([]byte(s.text), s.hash) = s
 			}
 		}
 	}
-	s := &n.slots[n.slot(id, hash)]
-	if s.handle != 0 {
-		return s.handle, nil
-	}
-	*s = idSlot{hash, ^int32(n.names.Len()), uint64(len(n.names.Text))<<24 | uint64(len(id))}
-	n.names.Text = append(n.names.Text, id...)
-	n.names.Ends = append(n.names.Ends, int64(len(n.names.Text)))
-	const entry, growth = 160, 3 // bytes in growing slices, and in the order of the names; bytes for each of the text
-	return s.handle, n.tally.Add(entry + growth*int64(len(id)))
+	return handle
 }
 
 // text returns an id as the files write it.
@@ -113,7 +104,7 @@ func (n *nodeIDs) text(handle int32) string {
 	if handle >= 0 {
 		return strconv.Itoa(int(handle))
 	}
-	return n.names.At(int(^handle))
+	return n.texts[^handle]
 }
 
 // quoted returns an id as an error names it.
@@ -128,47 +119,14 @@ func quotedID(id string) string {
 
 // some names the first three ids of a list.
 func (n *nodeIDs) some(handles []int32) string {
-	text := ""
-	for k, h := range handles[:min(len(handles), 3)] {
-		if k > 0 {
-			text += ", "
-		}
-		text += n.quoted(h)
+	var texts []string
+	for _, h := range handles[:min(len(handles), 3)] {
+		texts = append(texts, n.quoted(h))
 	}
 	if len(handles) > 3 {
-		text += ", …"
+		texts = append(texts, "…")
 	}
-	return text
-}
-
-// localID is an id that is no number, in a block of lines.
-type localID struct {
-	text []byte
-	hash uint32
-}
-
-// localIDs gives the ids in one block of lines handles of their own, for those that are no
-// numbers. An id that follows itself in its column has one handle.
-type localIDs struct {
-	ids  []localID
-	room int      // ids that the block may have
-	last [2]int32 // the handle of each column's last id that is no number; 0: none
-}
-
-func (l *localIDs) handle(n *nodeIDs, column int, id []byte) int32 {
-	if number, ok := numberID(id); ok {
-		return number
-	}
-	if last := l.last[column]; last < 0 && string(l.ids[^last].text) == string(id) {
-		return last
-	}
-	h := ^int32(len(l.ids))
-	if l.ids == nil {
-		l.ids = make([]localID, 0, l.room)
-	}
-	l.ids = append(l.ids, localID{id, n.hashOf(id)})
-	l.last[column] = h
-	return h
+	return strings.Join(texts, ", ")
 }
 
 // idSet is a set of handles.
@@ -195,20 +153,12 @@ func (s *idSet) add(handle int32) bool {
 	return true
 }
 
-// addEnds adds the ends of edges.
-func (s *idSet) addEnds(arcs []graph.Edge) {
-	for _, a := range arcs {
-		s.add(a.U)
-		s.add(a.V)
-	}
-}
-
 func (s *idSet) has(handle int32) bool {
 	at := place(handle)
 	return int(at/64) < len(s.bits) && s.bits[at/64]>>(at%64)&1 != 0
 }
 
-// rank returns the number of handles of the set that each visits before a handle of it. No handle
+// rank returns the number of handles of the set that all visits before a handle of it. No handle
 // may be added after the first call.
 func (s *idSet) rank(handle int32) int32 {
 	if s.before == nil {
@@ -221,26 +171,42 @@ func (s *idSet) rank(handle int32) int32 {
 	return s.before[at/64] + int32(bits.OnesCount64(s.bits[at/64]&(1<<(at%64)-1)))
 }
 
-// each calls visit with each handle, numbers in ascending order, until visit is false.
-func (s *idSet) each(visit func(handle int32) bool) {
-	for w, word := range s.bits {
-		for ; word != 0; word &= word - 1 {
-			at := uint32(w*64 + bits.TrailingZeros64(word))
-			if !visit(int32(at>>1) ^ -int32(at&1)) {
-				return
+// all visits the handles, numbers in ascending order.
+func (s *idSet) all() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for w, word := range s.bits {
+			for ; word != 0; word &= word - 1 {
+				at := uint32(w*64 + bits.TrailingZeros64(word))
+				if !yield(int32(at>>1) ^ -int32(at&1)) {
+					return
+				}
 			}
 		}
 	}
 }
 
+// union returns the set of the handles of all sets.
+func union(sets []*idSet) *idSet {
+	all := new(idSet)
+	for _, s := range sets {
+		all.bits = append(all.bits, make([]uint64, max(len(s.bits)-len(all.bits), 0))...)
+		for w, word := range s.bits {
+			all.bits[w] |= word
+		}
+	}
+	for _, word := range all.bits {
+		all.count += bits.OnesCount64(word)
+	}
+	return all
+}
+
 // without returns the handles of s that none of the others has.
 func (s *idSet) without(others ...*idSet) (rest []int32) {
-	s.each(func(handle int32) bool {
+	for handle := range s.all() {
 		if !slices.ContainsFunc(others, func(o *idSet) bool { return o.has(handle) }) {
 			rest = append(rest, handle)
 		}
-		return true
-	})
+	}
 	return rest
 }
 
@@ -250,9 +216,9 @@ func (s *idSet) within(others ...*idSet) bool { return len(s.without(others...))
 // nodeOrder is the order of the nodes.
 type nodeOrder struct {
 	nodes int
-	first int32 // the id of node 0, if the ids count from there
-	set   *idSet
+	first int32   // the id of node 0, if the ids count from there
 	ids   []int32 // the handle of each node; nil: the ids count from first
+	set   *idSet  // of ids
 	place []int32 // the node of each id of the set, by its rank
 }
 
@@ -271,6 +237,14 @@ func (o *nodeOrder) node(handle int32) int32 {
 		return handle - o.first
 	}
 	return o.place[o.set.rank(handle)]
+}
+
+// has tells whether an id is a node's.
+func (o *nodeOrder) has(handle int32) bool {
+	if o.ids == nil {
+		return handle >= o.first && int(handle-o.first) < o.nodes
+	}
+	return o.set.has(handle)
 }
 
 // id returns the handle of a node.
@@ -293,6 +267,15 @@ func (o *nodeOrder) nodeNames(ids *nodeIDs) *graph.Names {
 	return names
 }
 
+// newNames returns names of nodes.
+func newNames(ids []string) *graph.Names {
+	names := new(graph.Names)
+	for _, id := range ids {
+		names.Append(id)
+	}
+	return names
+}
+
 // isNumber tells whether an id is a whole number in its usual form.
 func isNumber[T []byte | string](id T) bool {
 	for k := range len(id) {
@@ -305,60 +288,58 @@ func isNumber[T []byte | string](id T) bool {
 
 // ascending is the order of a set's ids: by value if all are numbers, as numbers says, else by text.
 func (n *nodeIDs) ascending(set *idSet, numbers bool) *nodeOrder {
-	var handles, others []int32
-	set.each(func(handle int32) bool {
-		if handle >= 0 && numbers {
-			handles = append(handles, handle)
-		} else {
-			others = append(others, handle)
-		}
-		return true
-	})
-	if n := len(handles); len(others) == 0 && n > 0 && handles[0] <= 1 && int(handles[n-1]-handles[0]) == n-1 {
-		return &nodeOrder{nodes: n, first: handles[0]}
-	}
 	type named struct {
-		start  [8]byte // the first bytes behind those that all names share: they decide most comparisons
+		start  uint64 // the first bytes behind those that all texts share: they decide most comparisons
 		text   string
 		handle int32
 	}
-	all, shared := make([]named, len(others)), 0
-	for k, h := range others {
-		all[k] = named{text: n.text(h), handle: h}
+	var handles []int32
+	var others []named
+	for handle := range set.all() {
+		if handle >= 0 && numbers {
+			handles = append(handles, handle)
+		} else {
+			others = append(others, named{text: n.text(handle), handle: handle})
+		}
+	}
+	if n := len(handles); len(others) == 0 && n > 0 && handles[0] <= 1 && int(handles[n-1]-handles[0]) == n-1 {
+		return &nodeOrder{nodes: n, first: handles[0]}
 	}
 	byText := func(a, b named) int {
-		if numbers && len(a.text) != len(b.text) {
+		switch {
+		case numbers && len(a.text) != len(b.text):
 			return cmp.Compare(len(a.text), len(b.text))
+		case a.start != b.start:
+			return cmp.Compare(a.start, b.start)
 		}
 		return strings.Compare(a.text, b.text)
 	}
-	if len(all) > 0 && !numbers {
-		least, most := slices.MinFunc(all, byText).text, slices.MaxFunc(all, byText).text
+	if len(others) > 0 && !numbers {
+		least, most, shared := slices.MinFunc(others, byText).text, slices.MaxFunc(others, byText).text, 0
 		for shared < min(len(least), len(most)) && least[shared] == most[shared] {
 			shared++
 		}
-		for k := range all {
-			copy(all[k].start[:], all[k].text[shared:])
+		for k := range others {
+			var start [8]byte
+			copy(start[:], others[k].text[shared:])
+			others[k].start = binary.BigEndian.Uint64(start[:])
 		}
 	}
-	slices.SortFunc(all, func(a, b named) int {
-		if a.start != b.start {
-			return bytes.Compare(a.start[:], b.start[:])
-		}
-		return byText(a, b)
-	})
-	for _, of := range all {
+	slices.SortFunc(others, byText)
+	for _, of := range others {
 		handles = append(handles, of.handle)
 	}
 	return newOrder(set, handles)
 }
 
-// numbersOnly tells whether all ids of a set are numbers.
-func (n *nodeIDs) numbersOnly(set *idSet) bool {
-	only := true
-	set.each(func(handle int32) bool {
-		only = only && (handle >= 0 || isNumber(n.text(handle)))
-		return only
-	})
-	return only
+// odd returns up to four ids of a set: those that are no numbers or, as all says, any.
+func (n *nodeIDs) odd(set *idSet, all bool) (ids []int32) {
+	for handle := range set.all() {
+		if all || handle < 0 && !isNumber(n.text(handle)) {
+			if ids = append(ids, handle); len(ids) == 4 {
+				break
+			}
+		}
+	}
+	return ids
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -16,7 +17,7 @@ import (
 // whole graph: adj_train.npz is not read. role.json is read only if o.Split is
 // true.
 func SAINT(ctx context.Context, dir string, o Options) (*Set, error) {
-	r, file := newReader(ctx, o), func(name string) string { return filepath.Join(dir, name) }
+	r, file := newReader(ctx, dir, o), func(name string) string { return filepath.Join(dir, name) }
 	r.archive(file("adj_full.npz")).sciPyGraph("")
 	if files := r.folder(dir); r.err == nil && files.has("feats") {
 		r.Features = files.dense("feats", r.nodes())
@@ -65,7 +66,7 @@ func (r *reader) readRoles(path string) {
 // matrix. It reads the split only if o.Split is true. DGL and PyG train on the
 // features as they are; GraphSAGE and GraphSAINT standardise them.
 func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
-	r := newReader(ctx, o)
+	r := newReader(ctx, dir, o)
 	r.archive(filepath.Join(dir, "reddit_graph.npz")).sciPyGraph("")
 	a := r.archive(filepath.Join(dir, "reddit_data.npz"))
 	if r.err != nil {
@@ -104,7 +105,7 @@ func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
 // split. With edges=none the nodes are the rows of feat.npy, without edges: indptr, indices and
 // data must be missing.
 func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
-	r, noEdges := newReader(ctx, o), o.Keys["edges"] == "none"
+	r, noEdges := newReader(ctx, path, o), o.Keys["edges"] == "none"
 	files, sparse := r.folder(path), filepath.Join(path, "feat.npz")
 	r.check(!exists(sparse) || !files.has("feat"), path, "features in feat.npy and in feat.npz: remove one of them")
 	r.check(noEdges || !files.has("feat") || files.has("indptr") || files.has("indices"), path, "no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph")
@@ -120,7 +121,10 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	} else {
 		p = files.pattern("", -1, -1, files.has("data"))
 	}
-	if r.adjacency(p); r.err != nil {
+	if r.err == nil {
+		r.adjacency(p)
+	}
+	if r.err != nil {
 		return r.end()
 	}
 	n := r.nodes()
@@ -132,10 +136,7 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	if files.has("names") {
 		ids := files.nodeNames("names")
 		r.check(len(ids) == n, path, "names.npy: %d names for %d nodes", len(ids), n)
-		r.NodeNames = new(graph.Names)
-		for _, id := range ids {
-			r.NodeNames.Append(id)
-		}
+		r.NodeNames = newNames(ids)
 	}
 	if files.has("labels") {
 		files.labels("labels", n, files.has("classes"))
@@ -147,11 +148,12 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 		r.Split = &Split{}
 		for k, to := range r.Split.parts() {
 			nodes := &NodeList{Nodes: n}
-			if a := files.header(partNames[k]); r.err == nil && a.Text() {
+			a := files.array(partNames[k])
+			if a.Text() {
 				r.check(r.NodeNames != nil, a.Name(), "names of nodes, but the folder has no names.npy")
 				nodes.Names = r.NodeNames
 			}
-			*to = nodes.array(files, partNames[k])
+			*to = nodes.array(r, a)
 		}
 	}
 	return r.end()
@@ -159,7 +161,8 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 
 // nodeNames reads the ids of the nodes, each there once: texts or whole numbers.
 func (s *source) nodeNames(key string) []string {
-	a, ids, seen := s.header(key), s.texts(key), make(map[string]bool)
+	a, seen := s.array(key), make(map[string]bool)
+	ids := s.texts(a)
 	for k, id := range ids {
 		if id == "" || seen[id] {
 			s.check(id != "", a.Name(), "element %d: a node's name is empty", k)
@@ -173,7 +176,8 @@ func (s *source) nodeNames(key string) []string {
 
 // classNames reads the names of the classes or tasks. There may be classes that no node has.
 func (s *source) classNames() {
-	a, names := s.header("classes"), s.texts("classes")
+	a := s.array("classes")
+	names := s.texts(a)
 	if s.err != nil {
 		return
 	}
@@ -193,4 +197,81 @@ func (s *source) classNames() {
 	if y.Names = names; y.Tasks == 0 {
 		y.Classes = count
 	}
+}
+
+// NPZ reads an archive in one of two layouts: gnn-benchmark's (Shchur et al.
+// 2018, arXiv:1811.05868), which has no split, or the heterophilous graphs'
+// (Platonov et al. 2023, arXiv:2302.11640), which has several. It reads split o.Number
+// if o.Split is true.
+func NPZ(ctx context.Context, path string, o Options) (*Set, error) {
+	r := newReader(ctx, path, o)
+	a := r.archive(path)
+	switch {
+	case a.has("adj_indptr"):
+		a.benchmark()
+	case a.has("node_features") && a.has("edges"):
+		a.heterophilous()
+	default:
+		_, err := a.open("adj_indptr")
+		r.check(false, path, "neither gnn-benchmark's layout (adj_indptr …) nor the heterophilous graphs' (node_features, edges …): %w", err)
+	}
+	return r.end()
+}
+
+// benchmark reads adj_{indptr,indices,shape}, attr_{data,indices,indptr,
+// shape} or attr_matrix, and labels. Edges are stored as found, in one direction
+// or both; there is no split.
+func (s *source) benchmark() {
+	if s.sciPyGraph("adj_"); s.err != nil {
+		return
+	}
+	if s.has("attr_matrix") {
+		s.Features = s.dense("attr_matrix", s.nodes())
+	} else {
+		s.Features = s.sparse("attr_", s.nodes())
+	}
+	if s.has("labels") {
+		s.labels("labels", s.nodes(), false)
+	}
+}
+
+// heterophilous reads node_features, node_labels, edges (each undirected edge
+// once) and {train,val,test}_masks, which have a row for each split. Two classes
+// become one binary task, as in the paper.
+func (s *source) heterophilous() {
+	if s.Features = s.dense("node_features", "nodes"); s.err != nil {
+		return
+	}
+	n := s.Features.Rows
+	ends, a := numbers[int32](s, "edges", "edges", 2)
+	if s.err == nil {
+		s.checkIDs(a.Name(), "element %d is %d, outside [0, %d)", ends, n)
+		s.pairs(a.Name(), n, len(ends)/2, nil, func(k int) (int32, int32) { return ends[2*k], ends[2*k+1] })
+	}
+	s.keys = map[string]string{"lists": "tasks"}
+	if s.labels("node_labels", n, false); s.err != nil {
+		return
+	}
+	if s.Labels.Classes == 2 {
+		y := &graph.Labels{Tasks: 1, Multi: make([]float32, n)}
+		for i, c := range s.Labels.Class {
+			if y.Multi[i] = float32(c); c < 0 {
+				y.Multi[i] = float32(math.NaN())
+			}
+		}
+		s.Labels = y
+		s.note("two classes taken as one binary task")
+	}
+	split := s.o.Number
+	if !s.o.Split || !s.has("train_masks") {
+		return
+	}
+	s.Split = &Split{}
+	for k, key := range []string{"train_masks", "val_masks", "test_masks"} {
+		masks, a := numbers[int32](s, key, "splits", n)
+		if s.err == nil && s.check(split < a.Shape[0], a.Name(), "split=%d: want an integer in [0, %d], or shares such as 60/20/20", split, a.Shape[0]-1) {
+			*s.Split.parts()[k] = masked(masks[split*n : (split+1)*n])
+		}
+	}
+	s.note("split %d of the file", split)
 }

@@ -52,16 +52,16 @@ func (r *normalizedReference) entry(set []int32, v, u int32) float64 {
 	return row[r.number[u]] / r.inclusion[u] / max(1, sum)
 }
 
-// TestNormalizedSAINT compares 300 batches, entry by entry, with the definition on
+// TestIndependentNodes compares 300 batches, entry by entry, with the definition on
 // dense matrices, for graphs with and without weights.
-func TestNormalizedSAINT(t *testing.T) {
+func TestIndependentNodes(t *testing.T) {
 	const nodes, budget, layers = 60, 12, 2
 	for _, weighted := range []bool{false, true} {
 		adjacency := randomGraph(nodes, 240, weighted, 3)
 		rng := rand.New(NewSource(4, 0, 0))
 		train := seedNodes(nodes, 40, rng)
 		exact := newNormalizedReference(adjacency, train, budget)
-		s := &NormalizedSAINT{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: layers}
+		s := &SAINT{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: layers, Units: IndependentNodes{}}
 		var batch MiniBatch
 		scaled, kept := 0, 0
 		for range 300 {
@@ -101,15 +101,15 @@ func TestNormalizedSAINT(t *testing.T) {
 	}
 }
 
-// TestNormalizedSAINTDraws counts, in 20,000 batches, how often each node and each of
+// TestIndependentNodesDraws counts, in 20,000 batches, how often each node and each of
 // some pairs is in S: π_v and π_v·π_u, to 4 standard errors with Bonferroni's
 // correction. The weights of the loss, which are 1/(π n), have mean 1 in sum.
-func TestNormalizedSAINTDraws(t *testing.T) {
+func TestIndependentNodesDraws(t *testing.T) {
 	const nodes, budget, batches = 40, 15, 20000
 	adjacency := randomGraph(nodes, 120, false, 5)
 	train := seedNodes(nodes, 30, rand.New(NewSource(1, 0, 0)))
 	exact := newNormalizedReference(adjacency, train, budget)
-	s := &NormalizedSAINT{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: 1}
+	s := &SAINT{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: 1, Units: IndependentNodes{}}
 	count := map[[2]int32]float64{}
 	rng := rand.New(NewSource(2, 0, 0))
 	var batch MiniBatch
@@ -145,11 +145,11 @@ func TestNormalizedSAINTDraws(t *testing.T) {
 	}
 }
 
-// TestNormalizedSAINTBias pins the bias: rows of P whose sum is above 1 lose the
+// TestIndependentNodesBias pins the bias: rows of P whose sum is above 1 lose the
 // difference.
-func TestNormalizedSAINTBias(t *testing.T) {
+func TestIndependentNodesBias(t *testing.T) {
 	p := graph.NewLaplacian(smallGraph(t))
-	s := &NormalizedSAINT{Laplacian: p, Depth: 1}
+	s := &SAINT{Laplacian: p, Depth: 1, Units: IndependentNodes{}}
 	var batch MiniBatch
 	// With as many seeds as nodes, and π near 1, S is the whole graph or almost.
 	if err := Prepared(s).Sample(context.Background(), []int32{0, 1, 2, 3, 4, 5}, rand.New(NewSource(1, 0, 0)), &batch); err != nil {
