@@ -73,8 +73,9 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	return e.study(cmd, "approx-error", func(s *subject) (_ study.Shown, err error) {
+		p := s.data.Laplacian()
 		what := study.ApproxError{
-			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Sizes: e.Samples,
+			Laplacian: p, Nodes: s.data.Split.Train, Sizes: e.Samples,
 			Batch: e.Batch, Repeats: e.Repeats, Draws: e.Draws, Seed: e.Seed,
 			Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches"),
 		}
@@ -90,7 +91,8 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return nil, err
 		}
-		if what.Methods, err = study.Contenders(e.Methods, what.Laplacian, what.Nodes); err != nil {
+		what.Methods, err = study.Contenders(e.Methods, p, s.data.Split.Train)
+		if err != nil {
 			return nil, err
 		}
 		return what.Run(cmd.Context())
