@@ -255,6 +255,25 @@ func TestPlanetoidProtocols(t *testing.T) {
 	}
 }
 
+// TestPlanetoidWithoutState reads an object of SciPy's type that has no attributes.
+func TestPlanetoidWithoutState(t *testing.T) {
+	z, err := zip.OpenReader("testdata/planetoid.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, z); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "p2", "ind.made.tx"), []byte("\x80\x02cscipy.sparse._csr\ncsr_matrix\n)\x81."), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Planetoid(context.Background(), filepath.Join(dir, "p2", "made"), Options{}); err == nil || !strings.Contains(err.Error(), "ind.made.tx: not a SciPy CSR matrix") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // sageSet writes GraphSAGE's files of three nodes with these ids, and the links 0–1 of the
 // first member of "links" on.
 func sageSet(t testing.TB, ids []string, links string) string {

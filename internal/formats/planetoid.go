@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,11 +100,11 @@ func (p *planetoid) load(part string) (v any) {
 
 // matrix reads a SciPy CSR matrix, and its number of columns.
 func (p *planetoid) matrix(part string) (*pattern, int) {
-	path, attributes := p.prefix+part, new(pickle.Dict)
+	path, attributes := p.prefix+part, (*pickle.Dict)(nil)
 	if o, is := p.load(part).(*pickle.Object); is {
 		attributes, _ = o.State.(*pickle.Dict)
 	}
-	shape, err := pickle.Ints(attributes.Get("_shape"))
+	shape, err := pickle.Ints(cmp.Or(attributes, new(pickle.Dict)).Get("_shape"))
 	if !p.check(err == nil && len(shape) == 2, path, "not a SciPy CSR matrix with a shape") {
 		return new(pattern), 0
 	}
@@ -217,14 +218,12 @@ func (p *planetoid) publicSplit() {
 	p.Split = &Split{}
 	train := len(p.y[2])
 	valid := min(train+planetoidValid, len(p.y[0]))
-	for i := range int32(train) {
-		p.Split.Train = append(p.Split.Train, i)
+	nodes := make([]int32, valid)
+	for i := range nodes {
+		nodes[i] = int32(i)
 	}
 	unlabelled := func(i int32) bool { return p.Labels.Class[i] < 0 }
-	for i := range int32(valid - train) {
-		p.Split.Valid = append(p.Split.Valid, int32(train)+i)
-	}
-	p.Split.Valid = slices.DeleteFunc(p.Split.Valid, unlabelled)
+	p.Split.Train, p.Split.Valid = nodes[:train:train], slices.DeleteFunc(nodes[train:], unlabelled)
 	p.Split.Test = slices.DeleteFunc(slices.Sorted(slices.Values(p.test)), unlabelled)
 	p.note("Planetoid's public split")
 	if left := valid - train + len(p.test) - len(p.Split.Valid) - len(p.Split.Test); left > 0 {
