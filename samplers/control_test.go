@@ -271,6 +271,11 @@ func TestControlErrors(t *testing.T) {
 			}
 		}
 	}
+	for _, control := range []samplers.Control{samplers.ControlRefresh, "often"} {
+		if err := (&samplers.Neighbor{Laplacian: p, Sizes: []int{5, 5}, Control: control}).Prepare(); err == nil || !strings.Contains(err.Error(), "want ControlRolling") {
+			t.Errorf("Neighbor with control %v: %v", control, err)
+		}
+	}
 	one := &samplers.LayerWise{Laplacian: p, Sizes: []int{5}, Control: samplers.ControlRefresh}
 	if err := one.Prepare(); err == nil || !strings.Contains(err.Error(), "exact input") {
 		t.Errorf("one layer: %v", err)

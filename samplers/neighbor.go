@@ -127,7 +127,7 @@ func (s *Neighbor) setUp() (err error) {
 	}
 	_, s.replace = s.estimator.draw.(WithReplacement)
 	s.uniform = s.estimator.isUniform()
-	if s.Control == ControlRefresh || s.Control != ControlNone && (!s.uniform || s.replace) {
+	if s.Control != ControlNone && (s.Control != ControlRolling || !s.uniform || s.replace) {
 		return fmt.Errorf("samplers: Neighbor with control %v: want ControlRolling, and uniform draws without replacement", s.Control)
 	}
 	return nil
