@@ -255,7 +255,7 @@ func (c *cells) save(k key, seconds float64, result any) (one *cell, err error) 
 	if err := c.read(); err != nil {
 		return nil, err
 	}
-	if err := file.Truncate(c.size); err != nil {
+	if err := os.Truncate(c.path(), c.size); err != nil { // Windows cuts no file by an opening for appending
 		return nil, err
 	}
 	if _, err := file.Write(append(line, '\n')); err != nil {
