@@ -333,7 +333,7 @@ func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) (same b
 		}
 	}
 	switch text, err := folder.Read(rundir.ConfigFile); {
-	case len(present) == 0 || j.Overwrite || errors.Is(err, fs.ErrNotExist):
+	case len(present) == 0 || j.Overwrite || j.Resume && errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case !j.Resume: // the run was made after Taken looked
 		return false, TakenError(folder.Path("."))

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -60,6 +61,10 @@ func TestRefusedRuns(t *testing.T) {
 		wantTree(t, "r", before, strings.Join(args, " "))
 	}
 	refuse(exitFailed, "r,--resume", line...)
+	if err := os.CopyFS("half", fstest.MapFS{"result.json": {Data: []byte("{}")}}); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, exitFailed, []string{"half holds a run already"}, trainArgs("--runs", "2", "--out", "half", "-q")...)
 	for _, change := range []string{"--hidden 32", "--seed 2", "--lr 0.5", "--weight-decay 0.1", "--batch 63", "--method ladies", "--data synth:demo?nodes=601&edges=3000"} {
 		words := filepath.Join("r", "config.json") + ": cannot resume"
 		refuse(exitFailed, words, append([]string{"train", "--out", "r", "-q", "--resume"}, strings.Fields(change)...)...)
