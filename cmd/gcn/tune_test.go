@@ -239,6 +239,11 @@ func TestTuneSpace(t *testing.T) {
 	fail(t, exitUsage, []string{"layers=1", "samples=64,48,32", "3 numbers for 1 layers"}, append(line, "--space", "space.json", "--trials", "40", "--out", "a")...)
 	writeFile(t, "space.json", []byte(`{"lr": "0.001..0.1:log", "layers": [1, 2, 3], "layer_norm": [true, false], "samples": [32, 48]}`))
 	line = append(line, "--space", "space.json", "--trials", "4", "--search", "hidden-residual=none,linear")
+	auto := append(slices.Clone(line), "--search", "eval-every=auto", "--out", "auto", "--json")
+	auto = slices.Delete(auto, slices.Index(auto, "--eval-every"), slices.Index(auto, "--eval-every")+2)
+	if got := object(t, succeed(t, auto...))["best"].(map[string]any)["eval_every"]; got != "auto" || searchRows(t, "auto")[0]["options"].(map[string]any)["eval_every"] != "auto" {
+		t.Errorf("the recipe of --search eval-every=auto has eval_every %v", got)
+	}
 	m := object(t, succeed(t, append(line, "--out", "a", "--json")...))
 	wantFields(t, m["best"].(map[string]any), "lr", "layers", "layer_norm", "samples", "hidden_residual", "max_batches")
 	if rows := searchRows(t, "a"); len(rows) != 4 {

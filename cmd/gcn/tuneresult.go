@@ -58,7 +58,9 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result
 	})
 	recipe := map[string]any{}
 	for _, v := range values {
-		recipe[v.Option] = job.Settings.Value(v.Option)
+		if recipe[v.Option] = job.Settings.Value(v.Option); v.Text == "auto" {
+			recipe[v.Option] = v.Text
+		}
 	}
 	if err := folder.WriteJSON(bestFile, recipe); err != nil {
 		return nil, err

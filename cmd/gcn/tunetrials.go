@@ -51,8 +51,11 @@ func (j *tuneJob) halve(ctx context.Context, folder *rundir.Folder, dir string) 
 func (j *tuneJob) writeRows(w io.Writer) error {
 	for _, r := range j.rows {
 		options := map[string]any{}
-		for _, d := range j.space {
-			options[strings.ReplaceAll(d.Option, "-", "_")] = j.jobs[r.Setting].Settings.Value(d.Option)
+		for i, d := range j.space {
+			option, text := strings.ReplaceAll(d.Option, "-", "_"), j.settings[r.Setting][i]
+			if options[option] = j.jobs[r.Setting].Settings.Value(d.Option); text == "auto" {
+				options[option] = text
+			}
 		}
 		r.Setting++ // as the folders
 		r.Rung++
