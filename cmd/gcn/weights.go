@@ -48,7 +48,7 @@ var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "
 func newImportCommand() *cobra.Command {
 	var o struct {
 		Square string   `json:"square" choice:"outputs-first|inputs-first" help:"the order of square weights if their names do not tell it: outputs-first, as in PyTorch's Linear, or inputs-first, as in DGL's GraphConv (default: an error)"`
-		Map    []string `json:"map" arg:"FILE-NAME=OUR-NAME,…" help:"the model's layers of layers in the file, FILE-NAME=OUR-NAME,…, such as convs.0=conv0; or tensors, such as W1=conv0.weight (default: by numbers and shapes)"`
+		Map    repeated `json:"map" arg:"FILE-NAME=OUR-NAME,…" help:"the model's layers of layers in the file, FILE-NAME=OUR-NAME,…, such as convs.0=conv0; or tensors, such as W1=conv0.weight (default: by numbers and shapes)"`
 		Out    string   `json:"out" arg:"DIR" need:"the folder to make" help:"folder DIR to make; required"`
 	}
 	cmd := &cobra.Command{
@@ -71,7 +71,7 @@ need --bias-after. Weights are transposed where they are (outputs, inputs).`,
 				Square: map[string]train.Square{"outputs-first": train.SquareOutputsFirst, "inputs-first": train.SquareInputsFirst}[o.Square],
 				Layers: map[string]string{},
 			}
-			for _, pair := range o.Map {
+			for _, pair := range strings.FieldsFunc(strings.Join(o.Map, ","), func(r rune) bool { return r == ',' }) {
 				theirs, ours, found := strings.Cut(pair, "=")
 				if !found {
 					return usagef("--map %s: want FILE-NAME=OUR-NAME", pair)

@@ -114,5 +114,6 @@ func TestImportTorch(t *testing.T) {
 	fail(t, exitFailed, []string{"words.npz", `no layer "second"`}, append(args, "--map", "second=conv1")...)
 	succeed(t, append(args, "--map", "first=conv1,last=conv2")...)
 	succeed(t, append(args[:len(args)-1], "w2", "--map", "first=conv1")...)
+	fail(t, exitFailed, []string{`no layer "second"`}, append(args[:len(args)-1], "w3", "--map", "second=conv1", "--map", "first=conv1")...)
 	fail(t, exitFailed, []string{"SAGE", "symmetric"}, "import", filepath.Join(filepath.Dir(state), "sage.pt"), "--data", "npy:g", "--model", "equation", "--hidden", "4", "--bias-after", "--out", "s")
 }
