@@ -68,7 +68,7 @@ func (s *Settings) Given(option string) bool {
 	return given
 }
 
-// Value returns the value of an option.
+// Value returns the value of an option. An auto may have become a number since it was set.
 func (s *Settings) Value(option string) any {
 	o, _ := find(s, option)
 	return o.in(s).Interface()

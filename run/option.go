@@ -218,6 +218,8 @@ func (o *Option) check(field reflect.Value, text string) error {
 	switch {
 	case o.auto && text == autoWord:
 		return nil
+	case field.Kind() == reflect.Slice && field.Len() == 0 && o.Default != "":
+		return errors.New("want values, separated by commas")
 	case field.Kind() == reflect.Slice:
 		for k := range field.Len() {
 			if err := o.check(field.Index(k), valueText(field.Index(k))); err != nil {
@@ -284,10 +286,8 @@ func company(of any) (option, wrong string) {
 			}
 		}
 		for _, other := range o.without {
-			if flag, there := has(of, other); there && o.why != "" {
-				return o.Name, text + " excludes " + flag + ": " + o.why
-			} else if there {
-				return o.Name, text + " excludes " + flag
+			if flag, there := has(of, other); there {
+				return o.Name, strings.TrimSuffix(text+" excludes "+flag+": "+o.why, ": ")
 			}
 		}
 	}

@@ -81,10 +81,7 @@ interrupted or killed starts again.`,
 // limit makes the garbage collector keep to the memory of --memory, until the returned
 // function is called.
 func limit(memory run.Bytes) (restore func()) {
-	if memory == 0 {
-		return func() {}
-	}
-	before := debug.SetMemoryLimit(int64(memory))
+	before := debug.SetMemoryLimit(cmp.Or(int64(memory), -1)) // −1 changes nothing
 	return func() { debug.SetMemoryLimit(before) }
 }
 

@@ -256,6 +256,10 @@ func TestWrongValuesOfFlags(t *testing.T) {
 	if count < 150 {
 		t.Errorf("%d flags", count)
 	}
+	for _, line := range []string{"bench sampling --methods=", "study features --hops=", "study theorem --population=", "study variance --weights=,"} {
+		_, flag, _ := strings.Cut(line, " --")
+		fail(t, exitUsage, []string{"--" + strings.Trim(flag, "=,")}, strings.Fields(line)...)
+	}
 }
 
 // TestHelp walks the whole tree of commands. Each prints its help, with an

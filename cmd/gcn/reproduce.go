@@ -93,9 +93,7 @@ func (r *reproduction) options(cmd *cobra.Command) (o reproduce.Options, err err
 		return o, err
 	}
 	version, err := currentVersion()
-	if o.Program = version.Revision; version.Modified {
-		o.Program += ", with changes"
-	}
+	o.Program = version.program()
 	if w := worldOf(cmd.Context()); w != nil {
 		o.Ranks = w
 	}

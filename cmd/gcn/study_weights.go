@@ -56,15 +56,11 @@ func readWeights(ctx context.Context, path string) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--weights: want numbers, uniform:M, zipf:A:M or a file: %w", err)
 	}
-	weights, err := parseWeights(strings.Split(string(data), "\n"), path)
-	if n := len(weights); err == nil && (n == 0 || n > mostCandidates) {
-		err = fmt.Errorf("--weights %s: %d numbers, want 1 to %d", path, n, mostCandidates)
-	}
-	return weights, err
+	return parseWeights(strings.Split(string(data), "\n"), path)
 }
 
-// parseWeights reads positive numbers. Empty words do not count. An error says the number of
-// the word in text.
+// parseWeights reads 1 to mostCandidates positive numbers. Empty words do not count. An error
+// says the number of the word in text.
 func parseWeights(words []string, text string) (weights []float64, err error) {
 	for k, word := range words {
 		if word = strings.TrimSpace(word); word == "" {
@@ -76,7 +72,10 @@ func parseWeights(words []string, text string) (weights []float64, err error) {
 		}
 		weights = append(weights, x)
 	}
-	return weights, nil
+	if n := len(weights); n == 0 || n > mostCandidates {
+		err = fmt.Errorf("--weights %s: %d numbers, want 1 to %d", text, n, mostCandidates)
+	}
+	return weights, err
 }
 
 // factorOptions are the options of a study of the factors β of a layer's candidates.
