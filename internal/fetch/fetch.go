@@ -260,7 +260,9 @@ func (f *Files) writeSums(sums map[string]string) error {
 }
 
 // note reports a line for the user.
-func (f *Files) note(text string) { f.client.Progress(Progress{Name: f.set.Name, Stage: "note", Text: text}) }
+func (f *Files) note(text string) {
+	f.client.Progress(Progress{Name: f.set.Name, Stage: "note", Text: text})
+}
 
 func (c *Client) address(set *Set, file File) string {
 	if c.Mirror == "" {
