@@ -21,7 +21,7 @@ var ceilings = map[string]int{
 	"bench":                     74,
 	"cmd/gcn":                   5843,
 	"cuda":                      2515,
-	"datasets":                  3027,
+	"datasets":                  2999,
 	"examples":                  201,
 	"graph":                     1584,
 	"internal/argument":         9,
@@ -31,7 +31,7 @@ var ceilings = map[string]int{
 	"internal/crash":            21,
 	"internal/device":           795,
 	"internal/filelock":         31,
-	"internal/fetch":            538,
+	"internal/fetch":            542,
 	"internal/finite":           59,
 	"internal/formats":          4134,
 	"internal/full":             1524,
@@ -52,12 +52,12 @@ var ceilings = map[string]int{
 	"internal/ranks":            704,
 	"internal/regularfile":      34,
 	"internal/report":           722,
-	"internal/reproduce":        2694,
+	"internal/reproduce":        2695,
 	"internal/rundir":           268,
 	"internal/simd":             30,
 	"internal/splitmix":         9,
 	"internal/store":            618,
-	"internal/synth":            621,
+	"internal/synth":            610,
 	"internal/table":            614,
 	"internal/tfevents":         68,
 	"internal/tune":             354,
@@ -80,7 +80,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 30000 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 30000 // without CHANGELOG.md, docs/adr and the pages named results.md, which a command writes
 	wordsOfADRs    = 10000
 )
 
@@ -137,7 +137,7 @@ func TestCeilings(t *testing.T) {
 			return err
 		case d.IsDir() && name != "." && (d.Name()[0] == '.' || d.Name() == "testdata"):
 			return fs.SkipDir
-		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && name != "docs/results.md":
+		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && path.Base(name) != "results.md":
 			text, err := os.ReadFile(name)
 			if words := len(strings.Fields(string(text))); path.Dir(name) == "docs/adr" {
 				decisions += words
