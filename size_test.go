@@ -19,27 +19,27 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   4992,
+	"cmd/gcn":                   5843,
 	"cuda":                      2515,
 	"datasets":                  2999,
 	"examples":                  201,
 	"graph":                     1584,
 	"internal/argument":         9,
 	"internal/atomicfile":       118,
-	"internal/bench":            427,
+	"internal/bench":            428,
 	"internal/blas":             699,
 	"internal/crash":            21,
 	"internal/device":           795,
 	"internal/filelock":         31,
 	"internal/fetch":            542,
-	"internal/finite":           56,
+	"internal/finite":           59,
 	"internal/formats":          4134,
 	"internal/full":             1524,
 	"internal/half":             28,
 	"internal/kernel":           2351,
 	"internal/kernel/_generate": 1663,
 	"internal/longtest":         12,
-	"internal/machine":          64,
+	"internal/machine":          75,
 	"internal/markup":           16,
 	"internal/memory":           184,
 	"internal/mpi":              679,
@@ -51,8 +51,8 @@ var ceilings = map[string]int{
 	"internal/reference":        320,
 	"internal/ranks":            704,
 	"internal/regularfile":      34,
-	"internal/report":           721,
-	"internal/reproduce":        2693,
+	"internal/report":           722,
+	"internal/reproduce":        2695,
 	"internal/rundir":           268,
 	"internal/simd":             30,
 	"internal/splitmix":         9,
@@ -60,18 +60,18 @@ var ceilings = map[string]int{
 	"internal/synth":            610,
 	"internal/table":            614,
 	"internal/tfevents":         68,
-	"internal/tune":             345,
+	"internal/tune":             354,
 	"internal/weights":          369,
 	"layers":                    2069,
 	"notebook":                  917,
 	"notebooks/kernel":          930,
 	"ops":                       3338,
-	"run":                       2330,
+	"run":                       2331,
 	"samplers":                  3230,
 	"samplers/samplertest":      662,
 	"score":                     775,
 	"serve":                     860,
-	"study":                     3342,
+	"study":                     3345,
 	"study/figure":              644,
 	"train":                     3520,
 }
@@ -80,7 +80,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 30000 // without CHANGELOG.md, the pages of results and docs/adr
+	wordsOfPages   = 30000 // without CHANGELOG.md, docs/adr and the pages named results.md, which a command writes
 	wordsOfADRs    = 10000
 )
 
