@@ -377,7 +377,7 @@ func (e *edgeList) readTable(role, path string, several bool) *part {
 // hasValues tells early that the first column of features holds values and no ids, so that
 // these need no handles: the edges have numbers, and some cells have none of their form.
 func (e *edgeList) hasValues(p *part) bool {
-	if p.role != "features" || len(p.ends) == 0 || len(p.wanted) > 0 || p.index || e.keys["nodes"] != "" || len(e.ids.texts) > 0 || p.ownHeader(-1) == unsure {
+	if p.role != "features" || len(p.ends) == 0 || len(p.wanted) > 0 || p.index || e.keys["nodes"] != "" || e.ids.names.Len() > 0 || p.ownHeader(-1) == unsure {
 		return false
 	}
 	c := &p.counts[p.ends[0]]
