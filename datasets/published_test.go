@@ -110,11 +110,11 @@ func TestFindPublished(t *testing.T) {
 func TestCompare(t *testing.T) {
 	d := made(t, 60, 4)
 	info := Describe(d)
-	homophily, err := EdgeHomophily(t.Context(), d)
+	homophily, err := edgeHomophily(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	clustering, _, err := Clustering(t.Context(), d.Graph)
+	local, _, err := clustering(t.Context(), d.Graph, 10_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestCompare(t *testing.T) {
 	p := Published{
 		Nodes: figure(60), Edges: figure(float64(info.Edges)), Features: figure(float64(info.Features)), Classes: figure(float64(info.Classes)),
 		Train: figure(float64(info.Split.Train)), Valid: figure(float64(info.Split.Valid)), Test: figure(float64(info.Split.Test)),
-		MeanDegree: figure(info.Degree.Mean), LargestDegree: figure(float64(info.Degree.Max)), Clustering: figure(clustering), Homophily: figure(homophily),
+		MeanDegree: figure(info.Degree.Mean), LargestDegree: figure(float64(info.Degree.Max)), Clustering: figure(local), Homophily: figure(homophily),
 	}
 	differing := func() (names string) {
 		all, err := p.Compare(t.Context(), d)

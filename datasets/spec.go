@@ -3,7 +3,6 @@ package datasets
 import (
 	"fmt"
 	"maps"
-	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -70,45 +69,53 @@ func (s *Spec) Text(key, fallback string) string {
 	return fallback
 }
 
+// given returns the first of the keys that has a value, or "".
+func (s *Spec) given(keys ...string) string {
+	for _, key := range keys {
+		if _, given := s.Values[key]; given {
+			return key
+		}
+	}
+	return ""
+}
+
 // Int returns the value of a key as an integer in [least, most], or fallback if it
 // is not given.
 func (s *Spec) Int(key string, fallback, least, most int64) (int64, error) {
-	v, found := s.Values[key]
-	if !found {
-		return fallback, nil
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("datasets: %q: %s=%s: want an integer in [%d, %d]", s.text, key, v, least, most)
-	}
-	return n, nil
+	return value(s, key, fallback, fmt.Sprintf("an integer in [%d, %d]", least, most), func(v string) (int64, bool) {
+		n, err := strconv.ParseInt(v, 10, 64)
+		return n, err == nil && n >= least && n <= most
+	})
 }
 
 // Seed returns the value of a key as a seed, or fallback if it is not given.
 func (s *Spec) Seed(key string, fallback uint64) (uint64, error) {
-	v, found := s.Values[key]
-	if !found {
-		return fallback, nil
-	}
-	n, err := strconv.ParseUint(v, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("datasets: %q: %s=%s: want an integer in [0, 2⁶⁴)", s.text, key, v)
-	}
-	return n, nil
+	return value(s, key, fallback, "an integer in [0, 2⁶⁴)", func(v string) (uint64, bool) {
+		n, err := strconv.ParseUint(v, 10, 64)
+		return n, err == nil
+	})
 }
 
 // Float returns the value of a key as a finite number in [least, most], or fallback
 // if it is not given.
 func (s *Spec) Float(key string, fallback, least, most float64) (float64, error) {
-	v, found := s.Values[key]
-	if !found {
+	return value(s, key, fallback, fmt.Sprintf("a number in [%v, %v]", least, most), func(v string) (float64, bool) {
+		x, err := strconv.ParseFloat(v, 64)
+		return x, err == nil && x >= least && x <= most // false for NaN
+	})
+}
+
+// value returns the value of a key as parse reads it, or fallback if it is not given.
+func value[T any](s *Spec, key string, fallback T, want string, parse func(string) (T, bool)) (T, error) {
+	text, given := s.Values[key]
+	if !given {
 		return fallback, nil
 	}
-	x, err := strconv.ParseFloat(v, 64)
-	if err != nil || math.IsNaN(x) || x < least || x > most {
-		return 0, fmt.Errorf("datasets: %q: %s=%s: want a number in [%v, %v]", s.text, key, v, least, most)
+	v, ok := parse(text)
+	if !ok {
+		return fallback, fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, text, want)
 	}
-	return x, nil
+	return v, nil
 }
 
 // choices returns the values that a key of a scheme that reads files may have, nil if it has

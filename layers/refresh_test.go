@@ -146,8 +146,11 @@ func TestRefreshedControlUnbiased(t *testing.T) {
 	for _, importance := range samplers.ImportanceNames() {
 		for _, draw := range samplers.DrawNames() {
 			for _, weight := range samplers.WeightNames() {
-				parts := samplers.Parts{Importance: importance, Draw: draw, Weight: weight, Control: "refresh"}
-				s, err := samplers.FromParts(parts, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{18}, Train: []int32{3, 17, 41}, ExactInput: true})
+				s := &samplers.LayerWise{Control: samplers.ControlRefresh}
+				s.Importance, _ = samplers.ParseImportance(importance, false, false)
+				s.Draw, _ = samplers.ParseDraw(draw)
+				s.Weight, _ = samplers.ParseWeight(weight)
+				_, err := samplers.Configure(s, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{18}, Train: []int32{3, 17, 41}, ExactInput: true})
 				if err != nil {
 					continue
 				}

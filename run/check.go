@@ -314,8 +314,8 @@ func (p *Plan) takeNoise() error {
 	switch full := p.DropoutNoise == samplers.DropoutNoiseFull; {
 	case full && excludes != "":
 		return p.refuse("dropout_noise", " full excludes %s: other parts of the model read the output of the same dropout", excludes)
-	case full && p.Method.biased() != "":
-		return p.refuse("dropout_noise", " full excludes %s: the variance is as over all neighbours only if the weights are unbiased", p.Method.biased())
+	case full && p.Method.biasedBy != "":
+		return p.refuse("dropout_noise", " full excludes %s: the variance is as over all neighbours only if the weights are unbiased", p.Method.biasedBy)
 	case full && !p.Method.fullNoise():
 		return p.refuse("dropout_noise", " full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", DefaultMethod, p.Method.String())
 	case excludes != "":

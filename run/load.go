@@ -106,10 +106,6 @@ func (f *File) Has(option string) bool {
 	return slices.ContainsFunc(f.Values, func(v Value) bool { return v.Option == option })
 }
 
-// derived are the fields of a run's config.json that follow from its options and data, and
-// control_every, which a run from Go has.
-var derived = [...]string{"control_every", "sampler", "parameters", "metric", "schedule_end", "falls", "classes", "tasks", "fingerprint", rundir.SchemaField}
-
 // mostBytes is the largest size of a file of options: the file may be a device that never
 // ends.
 const mostBytes = 1 << 20
@@ -213,7 +209,7 @@ func Parse(path string, text []byte) (*File, error) {
 			return nil, fmt.Errorf("%s: %q sets --%s again, after %s", v.Place, name, flagOf(name), strings.TrimPrefix(before, "config: "))
 		}
 		lines[v.Option] = v.Place
-		if slices.Contains(derived[:], name) {
+		if rundir.Derived(name) {
 			f.Derived[name] = v.Text
 			f.OfRun = f.OfRun || name == "fingerprint"
 			continue

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -18,32 +19,25 @@ import (
 // reproduction is one execution of "gcn reproduce".
 type reproduction struct {
 	reproduce.Options
-	data, methods wordList
-	samples       intList
-	compute       string
 	config        string
+	settings      run.Settings
 	asJSON, quiet bool
 }
-
-// reproduceAll names all tables and figures.
-const reproduceAll = "all"
 
 func newReproduceCommand() *cobra.Command {
 	r := new(reproduction)
 	cmd := &cobra.Command{
-		Use:   "reproduce TABLE|FIGURE|twins|all",
+		Use:   "reproduce TABLE|FIGURE|all",
 		Short: "Make a table or figure of the paper, and compare the results",
 		Long: `Make a table or figure of the paper, by its number, and print the results beside
-the paper's: mean, standard deviation and standard error. Numbers out of the paper's
-range are marked, with the reason. Without --data each data set of the paper is the
-original if it is in the cache (gcn datasets fetch), else its generated twin.
+the paper's. Files have mean, standard deviation and standard error, and mark numbers out
+of the paper's range. Without --data each data set of the paper is the original if it is
+in the cache (gcn datasets fetch), else its generated twin.
 
 ` + experimentList() + `
-twins is not in the paper: it compares all five generated twins, or the twins in --data,
-with published figures of the originals.
-
 all makes every table and figure of the paper, and one text of all, results.md in --out,
-in which every claim of the paper about its results is marked as seen or not seen.
+in which every claim of the paper about its results is marked as seen or not seen, except
+claims about scores on twins. The text of preface.txt in --cells stands first.
 
 Results are kept cell by cell (one training run, one timing) in --cells, so that a
 stopped command goes on where it was, and tables share cells. With --compute scores,
@@ -53,8 +47,7 @@ launcher share the cells; --cells then needs a file system in common.`,
   gcn reproduce table4 --data synth:arxiv --runs 5 --out reproduced
   gcn reproduce table4 --data npy:mygraph --runs 3      # the paper's methods on a graph of your own
   gcn reproduce figure2 --data synth:arxiv --samples 512,1024,2048,4096
-  gcn reproduce twins --data synth:arxiv --runs 3
-  gcn reproduce all --runs 5,products=3,proteins=3 --eval-every 10,products=100,proteins=50 --out paper
+  gcn reproduce all --runs 5 --out paper
   gcn reproduce all --compute times --out paper      # on a quiet machine
   gcn reproduce all --compute none --cells paper/cells --out docs`,
 		ValidArgs: experimentNames(),
@@ -76,49 +69,58 @@ launcher share the cells; --cells then needs a file system in common.`,
 
 func (r *reproduction) flags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	r.Runs.Each, r.EvalEvery.Each = 5, 10
-	fs.Var(&r.data, "data", "data SPECs (default: the paper's data sets, or their generated twins)")
-	fs.Var(&r.methods, "methods", "methods to run (default: all of the paper's table)")
-	fs.Var(&r.samples, "samples", "sample sizes instead of the paper's, next to the output first")
-	fs.Var(&r.Runs, "runs", "training runs, with seeds seed, seed+1, …; for some data sets another number: 5,products=3")
-	fs.Var(&r.EvalEvery, "eval-every", "mini-batches between two scores of the validation nodes; 10,products=100 as for --runs")
-	fs.Uint64Var(&r.Seed, "seed", 1, "first seed")
-	fs.StringVar(&r.config, "config", "", "JSON `FILE` of batch, hidden, max-batches, patience, setting, batches and repeats (default: the paper's)")
-	fs.StringVar(&r.compute, "compute", string(reproduce.ComputeAll), "missing cells to compute: all, scores (not the times), times (they need a machine without other work) or none")
+	fs.Var((*wordList)(&r.Data), "data", "data SPECs (default: the paper's data sets, or their generated twins)")
+	fs.Var((*wordList)(&r.Methods), "methods", "methods to run (default: all of the paper's table)")
+	fs.Var((*intList)(&r.Samples), "samples", "sample sizes instead of the paper's, next to the output first")
+	run.AddFlags(fs, &r.settings, "runs", "eval-every", "seed")
+	fs.Lookup("runs").DefValue, fs.Lookup("eval-every").DefValue = "5", "10"
+	fs.StringVar(&r.config, "config", "", "JSON `FILE` of options of gcn train, over those of its recipe paper; measurements have at most a fifth of max_batches")
+	fs.StringVar((*string)(&r.Compute), "compute", string(reproduce.ComputeAll), "missing cells to compute: all, scores (not the times), times (they need a machine without other work) or none")
 	fs.StringVar(&r.Dir, "out", "reproduced", "folder `DIR` of the CSV, JSON, Markdown, SVG and PNG files")
 	fs.StringVar(&r.Cells, "cells", "", "folder `DIR` of the cells (default: cells in --out)")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "print no progress")
 }
 
 func (r *reproduction) check() error {
-	if err := checkContenders(r.methods); err != nil {
+	if err := checkContenders(r.Methods); err != nil {
 		return err
 	}
-	for _, spec := range r.data {
+	for _, spec := range r.Data {
 		if err := checkSpec(spec); err != nil {
 			return err
 		}
 	}
-	if err := oneOf("compute", r.compute, reproduce.Selections()); err != nil {
+	if err := oneOf("compute", string(r.Compute), reproduce.Selections()); err != nil {
 		return err
 	}
+	if r.Dir == "" {
+		return usagef("--out: want a folder")
+	}
+	return (*intList)(&r.Samples).check()
+}
+
+// load makes the settings of the paper, the file of options and the command line.
+func (r *reproduction) load(cmd *cobra.Command) error {
+	s, err := reproduce.Paper(cmd.Context())
+	if err != nil {
+		return err
+	}
+	values := run.Values(cmd.Flags())
 	if r.config != "" {
-		var err error
-		if r.Config, err = reproduce.LoadConfig(r.config); err != nil {
+		file, err := run.ReadFile(cmd.Context(), r.config)
+		if err != nil {
 			return usagef("--config: %w", err)
 		}
+		values = append(file.Values, values...)
 	}
-	switch {
-	case r.Dir == "":
-		return usagef("--out: want a folder")
-	case r.Seed == 0:
-		return usagef("--seed 0: want a number from 1 up")
-	}
-	return r.samples.check()
+	r.Settings = &s
+	return s.Set(values...)
 }
 
 func (r *reproduction) do(cmd *cobra.Command, args []string) error {
-	name := args[0]
+	if err := r.load(cmd); err != nil {
+		return err
+	}
 	version, err := currentVersion()
 	if err != nil {
 		return err
@@ -127,7 +129,6 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	if version.Modified {
 		r.Program += ", with changes"
 	}
-	r.Data, r.Methods, r.Samples, r.Compute = r.data, r.methods, r.samples, reproduce.Compute(r.compute)
 	r.Open, r.DataOptions = openData, dataOptions(cmd.Context())
 	if w := worldOf(cmd.Context()); w != nil {
 		r.Ranks = w
@@ -135,31 +136,7 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	if !r.quiet {
 		r.Log = func(line string) { say(cmd.ErrOrStderr(), "%s", line) }
 	}
-	if name == reproduceAll {
-		return r.doAll(cmd)
-	}
-	report, err := reproduce.Run(cmd.Context(), name, r.Options)
-	if err != nil {
-		return r.stopped(cmd.Context(), err)
-	}
-	if report == nil { // only rank 0 has it
-		return nil
-	}
-	if err := report.Save(r.Dir); err != nil {
-		return err
-	}
-	w := cmd.OutOrStdout()
-	if r.asJSON {
-		return printJSON(w, report)
-	}
-	if err := report.WriteText(w); err != nil {
-		return err
-	}
-	return printLine(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.Dir, report.Experiment))
-}
-
-func (r *reproduction) doAll(cmd *cobra.Command) error {
-	all, err := reproduce.All(cmd.Context(), r.Options)
+	all, err := reproduce.Run(cmd.Context(), args[0], r.Options)
 	if err != nil {
 		return r.stopped(cmd.Context(), err)
 	}
@@ -170,9 +147,17 @@ func (r *reproduction) doAll(cmd *cobra.Command) error {
 	if err := all.Save(r.Dir); err != nil {
 		return err
 	}
-	w := cmd.OutOrStdout()
-	if r.asJSON {
+	w, one := cmd.OutOrStdout(), all.Reports[0]
+	switch single := args[0] != reproduce.All; {
+	case r.asJSON && single:
+		return printJSON(w, one)
+	case r.asJSON:
 		return printJSON(w, all)
+	case single:
+		if err := errors.Join(printLine(w, "%s", one.Heading()), printStudy(w, one)); err != nil {
+			return err
+		}
+		return printLine(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.Dir, one.Experiment))
 	}
 	for _, c := range all.Claims {
 		if err := printLine(w, "%s: %s: %s", c.Where, c.Text, c.Verdict); err != nil {
@@ -193,7 +178,7 @@ func (r *reproduction) stopped(ctx context.Context, err error) error {
 // commandLine is the command with the flags that were set, without those that do not
 // change the results.
 func (r *reproduction) commandLine(cmd *cobra.Command) string {
-	words := []string{"gcn", "reproduce", reproduceAll}
+	words := []string{"gcn", "reproduce", reproduce.All}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains([]string{"out", "cells", "compute", "json", "quiet", "cache", "mirror", "offline", "rank-timeout"}, f.Name) {
 			words = append(words, "--"+f.Name, run.ShellWord(f.Value.String()))
@@ -205,18 +190,18 @@ func (r *reproduction) commandLine(cmd *cobra.Command) string {
 // experimentNames lists the names of the experiments, then the aliases.
 func experimentNames() []string {
 	var names, aliases []string
-	for _, e := range reproduce.Known() {
+	for _, e := range reproduce.Experiments() {
 		names = append(names, e.Name)
 		if e.Alias != "" {
 			aliases = append(aliases, e.Alias)
 		}
 	}
-	return slices.Concat(names, []string{reproduceAll}, aliases)
+	return slices.Concat(names, []string{reproduce.All}, aliases)
 }
 
 func experimentList() string {
 	var b strings.Builder
-	for _, e := range reproduce.Known() {
+	for _, e := range reproduce.Experiments() {
 		alias := ""
 		if e.Alias != "" {
 			alias = " (" + e.Alias + ")"

@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
@@ -101,7 +98,7 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 	}
 	if s.model != nil {
 		what.Layers = len(s.model.Convolutions)
-		what.Products, err = trainedProducts(cmd.Context(), s.model, s.data)
+		what.Products, err = study.Products(cmd.Context(), s.model, s.data.Laplacian(), s.data.Features)
 	} else {
 		what.Products, err = run.RandomProduct(s.data, a.seed)
 	}
@@ -232,15 +229,4 @@ func trainLine(spec string, advice *study.Advice) string {
 		line += fmt.Sprintf(" --layers %d", n)
 	}
 	return line
-}
-
-// trainedProducts returns HW of each layer of a model, next to the output first.
-func trainedProducts(ctx context.Context, model *layers.GCN, data *datasets.Data) ([]*graph.Features, error) {
-	var products []*graph.Features
-	err := study.Products(ctx, model, data.Laplacian(), data.Features, func(_ int, hw *graph.Features) error {
-		products = append(products, hw)
-		return nil
-	})
-	slices.Reverse(products)
-	return products, err
 }

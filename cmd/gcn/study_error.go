@@ -108,7 +108,7 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	p, train := s.data.Laplacian(), s.data.Split.Train
-	methods, err := contenders(e.methods, p, train)
+	methods, err := study.Contenders(e.methods, p, train)
 	if err != nil {
 		return err
 	}
@@ -121,18 +121,6 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	return e.finish(cmd, s, "approx-error", t)
-}
-
-func contenders(names []string, p *graph.Laplacian, train []int32) ([]study.Contender, error) {
-	var all []study.Contender
-	for _, name := range names {
-		c, err := study.ContenderByName(name, p, train)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, c)
-	}
-	return all, nil
 }
 
 // contenderNames lists the names that study.ContenderByName knows.

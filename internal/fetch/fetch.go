@@ -77,17 +77,15 @@ func (c *Client) Open(ctx context.Context, set *Set) (*Files, error) {
 	}
 	for waits := false; ; waits = true {
 		err := filelock.Try(f.lock)
-		if err == nil || errors.Is(err, errors.ErrUnsupported) { // without locks, processes repeat each other's work
+		if err == nil {
 			return f, nil
 		}
-		if errors.Is(err, filelock.ErrLocked) {
-			if err = ctx.Err(); err == nil && !waits {
-				c.note("waiting for another process that fetches it")
-			}
-		}
-		if err != nil {
+		if err = cmp.Or(ctx.Err(), err); !errors.Is(err, filelock.ErrLocked) {
 			f.Close()
 			return nil, err
+		}
+		if !waits {
+			c.note("waiting for another process that fetches it")
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -191,9 +189,9 @@ func (f *Files) unpack(ctx context.Context, dir string) error {
 		})
 	}
 	if err != nil {
-		return f.Failed(ctx, fmt.Errorf("%s: %w", f.archive(), err))
+		err = f.Failed(ctx, fmt.Errorf("%s: %w", f.archive(), err))
 	}
-	return nil
+	return err
 }
 
 // Done removes the files: there is a store of them.
@@ -248,13 +246,13 @@ func (f *Files) readSums() (map[string]string, error) {
 }
 
 func (f *Files) writeSums(sums map[string]string) error {
+	text := ""
+	for _, file := range f.set.Files {
+		text += fmt.Sprintf("%s  %s\n", sums[file.Name], file.Name)
+	}
 	return atomicfile.Write(f.sumsPath(), func(w io.Writer) error {
-		for _, file := range f.set.Files {
-			if _, err := fmt.Fprintf(w, "%s  %s\n", sums[file.Name], file.Name); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err := io.WriteString(w, text)
+		return err
 	})
 }
 
