@@ -55,10 +55,11 @@ func Load(dirs ...string) ([]Run, error) {
 	for _, dir := range dirs {
 		found := false
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			switch depth := strings.Count(strings.TrimPrefix(path, dir), string(filepath.Separator)); {
+			below, _ := filepath.Rel(dir, path)
+			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && depth > maxDepth:
+			case entry.IsDir() && strings.Count(below, string(filepath.Separator)) >= maxDepth:
 				return filepath.SkipDir
 			case entry.IsDir() || entry.Name() != rundir.MetricsFile:
 				return nil

@@ -183,10 +183,7 @@ func meanCurve(name string, runs []*trainResult) figure.Series {
 		}
 		curves = append(curves, points)
 	}
-	curve := figure.Series{Name: name}
-	for _, p := range study.MeanCurve(curves) {
-		curve.X, curve.Y = append(curve.X, p.X), append(curve.Y, p.Y.Mean)
-	}
+	curve, _ := study.MeanCurve(name, curves, nil)
 	return curve
 }
 
