@@ -33,7 +33,7 @@ var ceilings = map[string]int{
 	"internal/filelock":         31,
 	"internal/fetch":            542,
 	"internal/finite":           56,
-	"internal/formats":          4134,
+	"internal/formats":          4139,
 	"internal/full":             1524,
 	"internal/half":             28,
 	"internal/kernel":           2351,
