@@ -43,10 +43,10 @@ const builderChunk = 1 << 18
 
 // Report counts the edges that Build kept and dropped.
 type Report struct {
-	Given      int64 // edges added
-	SelfLoops  int64 // self-loops, dropped
-	Duplicates int64 // edges between two nodes that had one already, in either direction, dropped
-	Edges      int64 // undirected edges kept, each counted once
+	Given      int64 `json:"given"`      // edges added
+	SelfLoops  int64 `json:"self_loops"` // self-loops, dropped
+	Duplicates int64 `json:"duplicates"` // edges between two nodes that had one already, in either direction, dropped
+	Edges      int64 `json:"edges"`      // undirected edges kept, each counted once
 }
 
 // NewBuilder returns a builder of a graph of n nodes. The error wraps

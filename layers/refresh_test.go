@@ -46,7 +46,7 @@ func TestRefreshedControlIsExact(t *testing.T) {
 		sizes      []int
 	}{
 		"two layers":        {sizes: []int{8}},
-		"three layers":      {sizes: []int{8, 11}, options: GCNOptions{LayerNorm: true, Residual: true}},
+		"three layers":      {sizes: []int{8, 11}, options: GCNOptions{Norm: NormLayer, Residual: true}},
 		"four layers":       {sizes: []int{8, 3, 11}},
 		"among all nodes":   {sizes: []int{8, 11}, importance: samplers.FastGCN{Flat: true}},
 		"own state":         {sizes: []int{8, 11}, options: GCNOptions{HiddenResidual: ResidualLinear}},
@@ -394,7 +394,7 @@ func TestRefreshThenInfer(t *testing.T) {
 		sizes   []int
 	}{
 		"two layers":     {sizes: []int{8}},
-		"three layers":   {sizes: []int{8, 11}, options: GCNOptions{LayerNorm: true, Residual: true}},
+		"three layers":   {sizes: []int{8, 11}, options: GCNOptions{Norm: NormLayer, Residual: true}},
 		"four layers":    {sizes: []int{8, 3, 11}},
 		"no exact input": {sizes: []int{8, 11}, plain: true},
 		"narrowing":      {sizes: []int{8, 11}, options: GCNOptions{Form: FormEquation}},

@@ -29,7 +29,7 @@ func TestHistoryZeroError(t *testing.T) {
 		sizes := slices.Repeat([]int{2}, depth)
 		sampler := &samplers.Neighbor{Laplacian: p, Sizes: sizes, Control: samplers.ControlRolling}
 		batch := NewBatch(G.NewGraph(), sampler)
-		m, err := NewGCN(batch, x, y, GCNOptions{Hidden: hidden, Dropout: 0.5, LayerNorm: depth == 3, Seed: 5})
+		m, err := NewGCN(batch, x, y, GCNOptions{Hidden: hidden, Dropout: 0.5, Norm: []NormKind{NormNone, NormNone, NormLayer}[depth-1], Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}

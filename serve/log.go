@@ -57,7 +57,7 @@ func openLog(path string, head logHead, replay func(text []byte) error) (l *chan
 			err = errors.Join(err, file.Close())
 		}
 	}()
-	if err := filelock.Try(file); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := filelock.Try(file); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	size, err := readLog(file, path, head, replay)
