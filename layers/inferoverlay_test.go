@@ -2,6 +2,7 @@ package layers
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -58,7 +59,7 @@ func TestInferOverlay(t *testing.T) {
 					case v < n:
 						labelOf = append(labelOf, v)
 					default:
-						labelOf = append(labelOf, -1)
+						labelOf = append(labelOf, math.MaxInt32)
 					}
 				}
 				whole, err := m.call(laplacian(anew), features, places, labelOf)
@@ -137,8 +138,8 @@ func builtAnew(t *testing.T, o *graph.Overlay) (*graph.CSR, *graph.Features, []i
 	for v := range int32(o.Nodes()) {
 		if number[v] = n; o.Has(v) {
 			n++
-			x.Data = append(x.Data, o.Features(v)...)
-			x.Cols = len(o.Features(v))
+			values, _ := o.Features(v)
+			x.Data, x.Cols = append(x.Data, values...), len(values)
 		}
 	}
 	x.Rows = int(n)
