@@ -47,9 +47,16 @@ type Batch struct {
 	targets   *ops.Targets
 	labels    *labelInputs // of the model; nil: none
 	features  map[*graph.Features]*G.Node
-	skips     []*graph.Features // that residual layers read at their output nodes
+	reads     []featureRead
 
 	training sync.Mutex // held while the model is trained
+}
+
+// featureRead is a use of features by the model: at the input nodes of the batch (layer −1), or at
+// the output nodes of one of the sampler's layers.
+type featureRead struct {
+	x     *graph.Features
+	layer int
 }
 
 // NewBatch prepares sampler (samplers.Prepare) and connects it to g. If that fails, or the
@@ -111,7 +118,7 @@ func (b *Batch) Features(x *graph.Features) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.features[x] = n
+	b.features[x], b.reads = n, append(b.reads, featureRead{x, -1})
 	return n, nil
 }
 
@@ -119,18 +126,14 @@ func (b *Batch) Features(x *graph.Features) (*G.Node, error) {
 // rows; nodes may be there more than once. A rank fetches them from the ranks that have
 // them. It knows the features of Features and of a GCN.
 func (b *Batch) FeatureRows(x *graph.Features, batch *samplers.MiniBatch, rows []int32) []int32 {
-	exact := b.input != nil && b.input.exact.px == x
-	if _, read := b.features[x]; read || exact {
-		rows = append(rows, batch.Inputs()...)
-	}
-	if !slices.Contains(b.skips, x) {
-		return rows
-	}
-	if b.input != nil {
-		rows = append(rows, batch.Inputs()...)
-	}
-	for _, block := range batch.Blocks {
-		rows = append(rows, block.Dst...)
+	for _, r := range b.reads {
+		switch {
+		case r.x != x:
+		case r.layer < 0:
+			rows = append(rows, batch.Inputs()...)
+		default:
+			rows = append(rows, batch.Blocks[r.layer].Dst...)
+		}
 	}
 	return rows
 }
@@ -140,51 +143,44 @@ func (b *Batch) FeatureRows(x *graph.Features, batch *samplers.MiniBatch, rows [
 // batches may be concurrent once the model is built. It knows the features that FeatureRows
 // knows.
 func (b *Batch) Prefetch(batch *samplers.MiniBatch) {
-	prefetch := func(x *graph.Features) {
-		if x != nil && x.Prefetch != nil {
-			rows := b.FeatureRows(x, batch, nil)
-			slices.Sort(rows)
-			x.Prefetch(slices.Compact(rows))
+	for k, r := range b.reads {
+		again := slices.ContainsFunc(b.reads[:k], func(earlier featureRead) bool { return earlier.x == r.x })
+		if again || r.x.Prefetch == nil {
+			continue
 		}
-	}
-	for x := range b.features {
-		prefetch(x)
-	}
-	for _, x := range b.skips {
-		if _, done := b.features[x]; !done {
-			prefetch(x)
-		}
-	}
-	if b.input != nil {
-		if px := b.input.exact.px; b.features[px] == nil && !slices.Contains(b.skips, px) {
-			prefetch(px)
-		}
+		rows := b.FeatureRows(r.x, batch, nil)
+		slices.Sort(rows)
+		r.x.Prefetch(slices.Compact(rows))
 	}
 	batch.Prefetched = true
 }
 
 // NominalFeatureRows returns the length of FeatureRows for a batch of the nominal sizes,
 // with outputs output nodes.
-func (b *Batch) NominalFeatureRows(x *graph.Features, outputs int) int {
-	if len(b.slots) == 0 {
-		return 0
+func (b *Batch) NominalFeatureRows(x *graph.Features, outputs int) (rows int) {
+	for _, r := range b.reads {
+		switch {
+		case r.x != x:
+		case r.layer < 0:
+			_, inputs := b.slots[0].Nominal()
+			rows += inputs
+		case r.layer == len(b.slots)-1:
+			rows += outputs
+		default:
+			dst, _ := b.slots[r.layer].Nominal()
+			rows += dst
+		}
 	}
-	_, inputs := b.slots[0].Nominal()
-	rows := 0
-	if _, read := b.features[x]; read || b.input != nil && b.input.exact.px == x {
-		rows += inputs
-	}
-	if !slices.Contains(b.skips, x) {
-		return rows
-	}
+	return rows
+}
+
+// outputFeatures is ops.OutputFeatures for the output nodes of convolution l.
+func (b *Batch) outputFeatures(x *graph.Features, l int, slot *ops.Slot) (*G.Node, error) {
 	if b.input != nil {
-		rows += inputs
+		l--
 	}
-	for _, slot := range b.slots[:len(b.slots)-1] {
-		dst, _ := slot.Nominal()
-		rows += dst
-	}
-	return rows + outputs
+	b.reads = append(b.reads, featureRead{x, l})
+	return ops.OutputFeatures(b.g, x, slot)
 }
 
 // Targets returns the targets of the batch's output nodes, made at the first call. A later

@@ -3,7 +3,6 @@ package layers
 import (
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // BatchNorm normalises each column to mean 0 and variance 1, then scales and shifts it (Ioffe
@@ -24,21 +23,14 @@ type BatchNorm struct {
 // NewBatchNorm adds name.gain, name.shift, name.mean and name.variance to g. The name must be
 // new in the graph.
 func NewBatchNorm(g *G.ExprGraph, name string, width int, mode *ops.Mode) (*BatchNorm, error) {
-	if err := checkLayer(g, name, width, width); err != nil {
-		return nil, err
-	}
 	l := &BatchNorm{Mode: mode}
 	for _, v := range []struct {
 		name  string
 		node  **G.Node
 		value float32
 	}{{"gain", &l.Gain, 1}, {"shift", &l.Shift, 0}, {"mean", &l.Mean, 0}, {"variance", &l.Variance, 1}} {
-		values := make([]float32, width)
-		for j := range values {
-			values[j] = v.value
-		}
 		var err error
-		if *v.node, err = newParameter(g, name+"."+v.name, tensor.New(tensor.WithShape(width), tensor.WithBacking(values))); err != nil {
+		if *v.node, err = newVector(g, name+"."+v.name, width, v.value); err != nil {
 			return nil, err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Attention makes a GraphConv the graph attention layer of Veličković et al. (2018,
@@ -54,15 +53,16 @@ func NewGATConv(g *G.ExprGraph, name string, in, out, heads int, average bool, o
 		name string
 		node **G.Node
 	}{{"source", &a.Source}, {"target", &a.Target}} {
-		values, width, rng := make([]float32, columns), columns/heads, o.generator(name+"."+v.name)
+		var values []float32
+		if *v.node, values, err = newParameter(g, name+"."+v.name, columns); err != nil {
+			return nil, err
+		}
+		width, rng := columns/heads, o.generator(name+"."+v.name)
 		for h := range heads {
 			o.Init(rng, width, 1, values[h*width:(h+1)*width], nil)
 		}
-		if *v.node, err = newParameter(g, name+"."+v.name, tensor.New(tensor.WithShape(columns), tensor.WithBacking(values))); err != nil {
-			return nil, err
-		}
 	}
-	b, err := newParameter(g, name+".bias", tensor.New(tensor.WithShape(out), tensor.WithBacking(make([]float32, out))))
+	b, err := newVector(g, name+".bias", out, 0)
 	return &GraphConv{W: w, B: b, Attention: a}, err
 }
 

@@ -59,7 +59,7 @@ type GCN struct {
 
 // NewGCN builds over batch a model that predicts y from x, and its loss. If the batch has
 // targets already, they must be y's. A model too large to be trained in the memory of this
-// process is an error before anything is allocated.
+// process is an error.
 func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GCN, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -80,9 +80,6 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	}
 	slots, h, err := o.input(batch, x)
 	if err != nil {
-		return nil, err
-	}
-	if err := o.checkMemory(len(slots), x.Cols, y.Outputs()); err != nil {
 		return nil, err
 	}
 	if o.ExactInput == nil && slots[0].KeepsHistory() {
@@ -228,7 +225,7 @@ func (o GCNOptions) input(batch *Batch, x *graph.Features) ([]*ops.Slot, *G.Node
 	if err := batch.useExactInput(e); err != nil {
 		return nil, nil, err
 	}
-	h, err := ops.OutputFeatures(batch.Graph(), e.px, batch.input.Slot)
+	h, err := batch.outputFeatures(e.px, 0, batch.input.Slot)
 	return append([]*ops.Slot{batch.input.Slot}, batch.slots...), h, err
 }
 

@@ -2,9 +2,7 @@ package layers
 
 import (
 	"fmt"
-	"math"
 
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/ops"
 )
 
@@ -155,64 +153,6 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 // ownClassifierDropout reports whether the classifier has a dropout op of its own. Otherwise
 // the last convolution's dropout stands for both: see convolution.
 func (o GCNOptions) ownClassifierDropout() bool { return o.PreNorm || o.Jumping != JumpingNone }
-
-// checkMemory reports a model that is too large to be trained here.
-func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
-	// In float64, where nothing overflows.
-	values, width := 0.0, float64(features)
-	if o.InputLayer {
-		values, width = (width+1)*float64(o.Hidden), float64(o.Hidden)
-		if o.LabelInputs != nil {
-			values += float64(outputs) * width
-		}
-	}
-	for l := range convolutions {
-		layer := o.convolution(l, convolutions, outputs)
-		each := width // values for each column of the output
-		if layer.Form == FormProgram || layer.BiasAfter || layer.Heads > 0 {
-			each++
-		}
-		if layer.Heads > 0 {
-			each += 2
-		}
-		if layer.average {
-			each *= float64(layer.Heads)
-		}
-		if layer.LayerNorm {
-			each += 2
-		}
-		if layer.BatchNorm {
-			each += 4
-		}
-		if layer.Residual {
-			each += float64(features)
-		}
-		if layer.HiddenResidual == ResidualLinear {
-			each += width
-		}
-		if layer.OwnState {
-			each += width
-		}
-		width = float64(layer.Hidden)
-		if layer.FeedForward {
-			each += width + 1
-		}
-		values += each * width
-	}
-	if o.Form == FormProgram {
-		if o.Jumping == JumpingConcat {
-			values += width * float64(outputs) * float64(convolutions-1)
-		}
-		values += (width + 1) * float64(outputs)
-	}
-	const held = 4 * 4 // a parameter, its gradient and Adam's two moments
-	bytes := int64(-1) // too many to count
-	if values < math.MaxInt64/held {
-		bytes = held * int64(values)
-	}
-	what := fmt.Sprintf("layers: GCN of %d convolutions of width %d: parameters, gradients and optimiser state", convolutions, o.Hidden)
-	return memory.Check(what, bytes)
-}
 
 func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	if o.Hidden == 0 {

@@ -3,7 +3,6 @@ package layers
 import (
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // LayerNorm normalises each row to mean 0 and variance 1, then scales and
@@ -16,22 +15,12 @@ type LayerNorm struct {
 // NewLayerNorm adds the parameters name.gain and name.shift to g. The name must
 // be new in the graph.
 func NewLayerNorm(g *G.ExprGraph, name string, width int) (*LayerNorm, error) {
-	if err := checkLayer(g, name, width, width); err != nil {
-		return nil, err
-	}
-	ones := make([]float32, width)
-	for j := range ones {
-		ones[j] = 1
-	}
-	gain, err := newParameter(g, name+".gain", tensor.New(tensor.WithShape(width), tensor.WithBacking(ones)))
+	gain, err := newVector(g, name+".gain", width, 1)
 	if err != nil {
 		return nil, err
 	}
-	shift, err := newParameter(g, name+".shift", tensor.New(tensor.WithShape(width), tensor.WithBacking(make([]float32, width))))
-	if err != nil {
-		return nil, err
-	}
-	return &LayerNorm{Gain: gain, Shift: shift}, nil
+	shift, err := newVector(g, name+".shift", width, 0)
+	return &LayerNorm{gain, shift}, err
 }
 
 // Forward maps x, of shape (n, width), to the same shape.

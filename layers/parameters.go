@@ -3,8 +3,8 @@ package layers
 import (
 	"fmt"
 	"hash/fnv"
-	"math"
 	"math/rand/v2"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -21,23 +21,22 @@ type ParameterOptions struct {
 // newParameters adds name.weight, (in, out), and with bias name.bias, (out), to g, with
 // their first values.
 func newParameters(g *G.ExprGraph, name string, in, out int, bias bool, o ParameterOptions) (w, b *G.Node, err error) {
-	if err := checkLayer(g, name, in, out); err != nil {
+	w, weights, err := newParameter(g, name+".weight", in, out)
+	if err != nil {
 		return nil, nil, err
 	}
-	weights, biases := make([]float32, in*out), []float32(nil)
+	var biases []float32
 	if bias {
-		biases = make([]float32, out)
+		if b, biases, err = newParameter(g, name+".bias", out); err != nil {
+			return nil, nil, err
+		}
 	}
 	init := o.Init
 	if init == nil {
 		init = PyTorch
 	}
 	init(o.generator(name), in, out, weights, biases)
-	if w, err = newParameter(g, name+".weight", tensor.New(tensor.WithShape(in, out), tensor.WithBacking(weights))); err != nil || !bias {
-		return w, nil, err
-	}
-	b, err = newParameter(g, name+".bias", tensor.New(tensor.WithShape(out), tensor.WithBacking(biases)))
-	return w, b, err
+	return w, b, nil
 }
 
 // generator returns Rand, or a generator seeded by the layer's name.
@@ -50,25 +49,47 @@ func (o ParameterOptions) generator(name string) *rand.Rand {
 	return rand.New(rand.NewPCG(h.Sum64(), 0))
 }
 
-func checkLayer(g *G.ExprGraph, name string, in, out int) error {
-	if g == nil || name == "" || in <= 0 || out <= 0 {
-		return fmt.Errorf("layers: layer %q of %d inputs and %d outputs: want a graph, a name and positive sizes", name, in, out)
+// newParameter adds an input node of zeros to g, and returns its memory too. Its name must be new:
+// Gorgonia would return the existing node of that name. It is an error if the parameters of g
+// with their gradients and Adam's moments do not fit in memory.
+func newParameter(g *G.ExprGraph, name string, shape ...int) (*G.Node, []float32, error) {
+	if g == nil || name[0] == '.' || slices.Min(shape) <= 0 {
+		return nil, nil, fmt.Errorf("layers: parameter %q of shape %v: want a graph, a name and positive sizes", name, shape)
 	}
-	if in > math.MaxInt32/out {
-		return fmt.Errorf("layers: layer %q of %d inputs and %d outputs: more than 2³¹−1 weights", name, in, out)
+	const held = 4 * 4 // bytes: a value, its gradient and Adam's two moments
+	size, others := int64(held), int64(0)
+	for _, d := range shape {
+		size = memory.Product(size, int64(d))
 	}
-	return memory.Check(fmt.Sprintf("layers: layer %q of %d inputs and %d outputs", name, in, out), 4*int64(in)*int64(out))
+	for _, n := range g.AllNodes() {
+		if !n.IsVar() {
+			continue
+		}
+		if n.Name() == name {
+			return nil, nil, fmt.Errorf("layers: the graph already has a parameter %q", name)
+		}
+		others += held * int64(n.Shape().TotalSize())
+	}
+	count := size / held
+	if size > 0 {
+		size += others
+	}
+	what := fmt.Sprintf("layers: the parameters up to %q of shape %v, with gradients and optimiser state", name, shape)
+	if err := memory.Check(what, size); err != nil {
+		return nil, nil, err
+	}
+	values := make([]float32, count)
+	value := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
+	return G.NewTensor(g, tensor.Float32, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value)), values, nil
 }
 
-// newParameter adds an input node. Its name must be new: Gorgonia would return the existing
-// node of that name.
-func newParameter(g *G.ExprGraph, name string, value *tensor.Dense) (*G.Node, error) {
-	for _, n := range g.AllNodes() {
-		if n.IsVar() && n.Name() == name {
-			return nil, fmt.Errorf("layers: the graph already has a parameter %q", name)
-		}
+// newVector adds a parameter of equal values.
+func newVector(g *G.ExprGraph, name string, width int, value float32) (*G.Node, error) {
+	n, values, err := newParameter(g, name, width)
+	for j := range values {
+		values[j] = value
 	}
-	return G.NewTensor(g, tensor.Float32, value.Dims(), G.WithShape(value.Shape()...), G.WithName(name), G.WithValue(value)), nil
+	return n, err
 }
 
 // valueOf returns the current value of a parameter, row-major, or nil for a nil node.

@@ -300,6 +300,16 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 	return r.linear.linearise(w, b, r.slots[1].Histories()[0], len(r.rows[0]))
 }
 
+// RefreshOperations returns about the number of operations of a refresh of the histories, in
+// multiply-adds of a dense product; 0 if there are none.
+func (b *Batch) RefreshOperations(ctx context.Context) (float64, error) {
+	r := b.refresher
+	if r == nil {
+		return 0, nil
+	}
+	return r.full.Operations(ctx, r.p, r.nodes)
+}
+
 // take writes rows of the value n, of the given nodes, to its history. Calls for other rows may
 // be concurrent.
 func (r *refresher) take(n *G.Node, nodes []int32, rows []float32) error {

@@ -29,8 +29,7 @@ func (m *GCN) own(batch *Batch, x *graph.Features, l int, slot *ops.Slot, h, z *
 		return z, nil
 	}
 	if l == 0 && m.Input == nil {
-		batch.skips = append(batch.skips, x)
-		own, err = ops.OutputFeatures(batch.Graph(), x, slot)
+		own, err = batch.outputFeatures(x, l, slot)
 	} else {
 		own, err = ops.OwnRows(slot, h)
 	}
@@ -59,10 +58,7 @@ func (m *GCN) skip(batch *Batch, x *graph.Features, l int, slot *ops.Slot, z *G.
 	}
 	m.Skips = append(m.Skips, w)
 	m.Parameters = append(m.Parameters, w)
-	if l == 0 {
-		batch.skips = append(batch.skips, x)
-	}
-	own, err := ops.OutputFeatures(batch.Graph(), x, slot)
+	own, err := batch.outputFeatures(x, l, slot)
 	if err != nil {
 		return nil, err
 	}

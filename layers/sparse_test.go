@@ -115,9 +115,6 @@ func checkSparseInference(t *testing.T, c inferenceCase, share float64) {
 	if err != nil || !slices.Equal(alone, all) {
 		t.Errorf("one core gives other bits, or %v", err)
 	}
-	if _, err := m.InferOperations(p, sparse, nil); err != nil {
-		t.Error(err)
-	}
 	m.ReadPropagated(exactInput(t, p, sparse))
 	check("P·X known, ")
 	m.ReadPropagated(nil)

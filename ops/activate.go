@@ -121,6 +121,11 @@ func (op *activate) of(r *plan.Run) *activateRun {
 	})
 }
 
+// Operations counts the values and their slopes, once if op is dropout alone.
+func (op *activate) Operations(w plan.Work) float64 {
+	return w.Passes(op.act != kernel.Identity) * plan.ActivationCost * w.Rows * float64(op.shape[1])
+}
+
 // OnlyTraining reports whether op is dropout alone.
 func (op *activate) OnlyTraining() bool { return op.act == kernel.Identity }
 

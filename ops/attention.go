@@ -50,13 +50,6 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 	if slot == nil {
 		return nil, fmt.Errorf("ops: Attention needs a slot")
 	}
-	inputs := G.Nodes{z, source, target}
-	if bias != nil {
-		inputs = append(inputs, bias)
-	}
-	if err := checkNodes("Attention", inputs...); err != nil {
-		return nil, err
-	}
 	if err := checkMatrix("Attention", z); err != nil {
 		return nil, err
 	}
@@ -69,14 +62,15 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 	if rows != slot.src || o.Heads < 0 || columns%op.heads != 0 {
 		return nil, fmt.Errorf("ops: Attention: %d heads over %d rows of %d columns, its slot %d input nodes: %w", o.Heads, rows, columns, slot.src, ErrShape)
 	}
-	for k, v := range inputs[1:] {
-		want := columns
-		if k == 2 {
-			want = op.out(columns)
-		}
-		if err := checkVector("Attention", v, want); err != nil {
+	if err := checkVectors("Attention", z, columns, source, target); err != nil {
+		return nil, err
+	}
+	inputs := G.Nodes{z, source, target}
+	if op.bias = bias != nil; op.bias {
+		if err := checkVectors("Attention", z, op.out(columns), bias); err != nil {
 			return nil, err
 		}
+		inputs = append(inputs, bias)
 	}
 	if o.Dropout > 0 {
 		op.rate, op.mode, op.ordinal = float32(o.Dropout), o.Mode, o.Mode.ordinal()
@@ -88,7 +82,6 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 		}
 		inputs = append(inputs, scores)
 	}
-	op.bias = bias != nil
 	return apply(op, tensor.Shape{slot.dst, op.out(columns)}, inputs...)
 }
 
@@ -136,6 +129,11 @@ func (op *attention) of(r *plan.Run) *attentionRun { return plan.StateOf[attenti
 
 // Rows says that op reads the input rows of its slot, and gives the output rows.
 func (op *attention) Rows() (any, plan.RowKind) { return op.slot, plan.CrossingRows }
+
+// Operations counts the sums over the entries, and those of the gradient.
+func (op *attention) Operations(w plan.Work) float64 {
+	return w.Passes(true) * w.Sparse * float64(op.shape[1])
+}
 
 // out returns the width of the result for z of the given columns.
 func (op *attention) out(columns int) int {

@@ -19,22 +19,10 @@ import (
 // sets these: the gradients that this op returns for them are no derivatives, but the moments
 // of x, with Bessel's correction, for an average (layers.Model.Averages).
 func BatchNorm(x, gain, shift, mean, variance *G.Node, mode *Mode) (*G.Node, error) {
-	if err := checkNodes("BatchNorm", x, gain, shift, mean, variance); err != nil {
-		return nil, err
-	}
-	if err := checkMatrix("BatchNorm", x); err != nil {
-		return nil, err
-	}
 	if mode == nil {
 		return nil, fmt.Errorf("ops: BatchNorm needs a Mode")
 	}
-	op := &batchNorm{base: base{name: "BatchNorm"}, mode: mode}
-	for _, v := range []*G.Node{gain, shift, mean, variance} {
-		if err := checkVector("BatchNorm", v, x.Shape()[1]); err != nil {
-			return nil, err
-		}
-	}
-	return apply(op, x.Shape(), x, gain, shift, mean, variance)
+	return newNorm("BatchNorm", &batchNorm{mode: mode}, x, gain, shift, mean, variance)
 }
 
 type batchNorm struct {

@@ -10,13 +10,8 @@ import (
 
 // checkEqual returns an error if a and b are not float32 matrices of equal shape.
 func checkEqual(what string, a, b *G.Node) error {
-	if err := checkNodes(what, a, b); err != nil {
+	if err := checkMatrix(what, a, b); err != nil {
 		return err
-	}
-	for _, n := range []*G.Node{a, b} {
-		if err := checkMatrix(what, n); err != nil {
-			return err
-		}
 	}
 	if !a.Shape().Eq(b.Shape()) {
 		return fmt.Errorf("ops: %s: %v and %v: %w", what, a.Shape(), b.Shape(), ErrShape)

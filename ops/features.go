@@ -148,3 +148,11 @@ func (op *features) Rows() (slot any, rows plan.RowKind) {
 
 // Table returns the features.
 func (op *features) Table() *graph.Features { return op.x }
+
+// filled returns the share of the values of x that are stored: 1 of dense features.
+func filled(x *graph.Features) float64 {
+	if x.Sparse == nil {
+		return 1
+	}
+	return float64(x.Len()) / max(float64(x.Rows)*float64(x.Cols), 1)
+}

@@ -12,19 +12,7 @@ import (
 // arXiv:1607.06450). gain and shift are vectors of length width. As in PyTorch, 1e-5 is
 // added to the variance.
 func LayerNorm(x, gain, shift *G.Node) (*G.Node, error) {
-	if err := checkNodes("LayerNorm", x, gain, shift); err != nil {
-		return nil, err
-	}
-	if err := checkMatrix("LayerNorm", x); err != nil {
-		return nil, err
-	}
-	for _, v := range []*G.Node{gain, shift} {
-		if err := checkVector("LayerNorm", v, x.Shape()[1]); err != nil {
-			return nil, err
-		}
-	}
-	op := &layerNorm{base: base{name: "LayerNorm"}}
-	return apply(op, x.Shape(), x, gain, shift)
+	return newNorm("LayerNorm", &layerNorm{}, x, gain, shift)
 }
 
 type layerNorm struct {

@@ -95,13 +95,8 @@ func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 	if c == nil {
 		return nil, fmt.Errorf("ops: %s needs a control", name)
 	}
-	if err := checkNodes(name, z, x, w); err != nil {
+	if err := checkMatrix(name, z, x, w); err != nil {
 		return nil, err
-	}
-	for _, n := range []*G.Node{z, x, w} {
-		if err := checkMatrix(name, n); err != nil {
-			return nil, err
-		}
 	}
 	if !Constant(x) {
 		return nil, fmt.Errorf("ops: %s: X is not constant, so it would need a gradient", name)
@@ -118,10 +113,7 @@ func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 	if b == nil {
 		return apply(op, z.Shape(), z, x, w)
 	}
-	if err := checkNodes(name, z, b); err != nil {
-		return nil, err
-	}
-	if err := checkVector(name, b, c.out); err != nil {
+	if err := checkVectors(name, z, c.out, b); err != nil {
 		return nil, err
 	}
 	op.bias = true
@@ -146,6 +138,11 @@ type linearControlRun struct {
 
 // OnlyTraining says that op leaves z as it is in inference.
 func (op *linearControl) OnlyTraining() bool { return true }
+
+// Operations counts the products and P̃X.
+func (op *linearControl) Operations(w plan.Work) float64 {
+	return 2*w.Rows*float64(op.control.in*op.control.out) + w.Sparse*float64(op.control.in)
+}
 
 func (op *linearControl) of(r *plan.Run) *linearControlRun {
 	return plan.StateOf[linearControlRun](r, op, nil)

@@ -33,10 +33,8 @@ func Affine(x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 }
 
 func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
-	for _, n := range []*G.Node{x, w} {
-		if err := checkMatrix(name, n); err != nil {
-			return nil, err
-		}
+	if err := checkMatrix(name, x, w); err != nil {
+		return nil, err
 	}
 	in, out := w.Shape()[0], w.Shape()[1]
 	if x.Shape()[1] != in {
@@ -52,7 +50,7 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	if b == nil {
 		return apply(op, shape, x, w)
 	}
-	if err := checkVector(name, b, out); err != nil {
+	if err := checkVectors(name, x, out, b); err != nil {
 		return nil, err
 	}
 	if slot != nil && x.Shape()[0] != slot.dst {
@@ -103,6 +101,18 @@ func (op *product) gathers(source G.Op) bool { return op.source != nil && source
 
 // Product returns the dense product of r, for benchmarks.
 func (op *product) Product(r *plan.Run) plan.Product { return op.of(r).size }
+
+// Operations counts the product, and those of its gradients.
+func (op *product) Operations(w plan.Work) float64 {
+	share := 1.0
+	switch source := op.source.(type) {
+	case *features:
+		share = filled(source.x)
+	case *propagate:
+		share = min(filled(source.source.x)*w.Entries/max(w.Rows, 1), 1)
+	}
+	return w.Passes(op.wanted[:2]...) * w.Rows * share * float64(op.inputs[1].Shape().TotalSize())
+}
 
 func (op *product) Place(r *plan.Run) error {
 	needsSums(r, op.slot)

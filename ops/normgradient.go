@@ -14,6 +14,18 @@ type norm interface {
 	gradient(c *plan.Call, dx, grad, gain plan.Floats) error
 }
 
+// newNorm adds a norm of the matrix x, with vectors of its width.
+func newNorm(name string, op graphOp, x *G.Node, vectors ...*G.Node) (*G.Node, error) {
+	if err := checkMatrix(name, x); err != nil {
+		return nil, err
+	}
+	if err := checkVectors(name, x, x.Shape()[1], vectors...); err != nil {
+		return nil, err
+	}
+	op.common().name = name
+	return apply(op, x.Shape(), append(G.Nodes{x}, vectors...)...)
+}
+
 // normRun is the state of a norm in a run, for its gradients.
 type normRun struct {
 	rows, width int

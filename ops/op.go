@@ -114,21 +114,29 @@ func checkNodes(what string, nodes ...*G.Node) error {
 	return nil
 }
 
-// checkMatrix returns an error if n is not a float32 matrix.
-func checkMatrix(what string, n *G.Node) error {
-	if err := checkNodes(what, n); err != nil {
+// checkMatrix returns an error if the nodes are not float32 matrices in one graph.
+func checkMatrix(what string, nodes ...*G.Node) error {
+	if err := checkNodes(what, nodes...); err != nil {
 		return err
 	}
-	if n.Dims() != 2 || n.Dtype() != tensor.Float32 {
-		return fmt.Errorf("ops: %s: input %q is a %v of shape %v, want a float32 matrix: %w", what, n.Name(), n.Type(), n.Shape(), ErrShape)
+	for _, n := range nodes {
+		if n.Dims() != 2 || n.Dtype() != tensor.Float32 {
+			return fmt.Errorf("ops: %s: input %q is a %v of shape %v, want a float32 matrix: %w", what, n.Name(), n.Type(), n.Shape(), ErrShape)
+		}
 	}
 	return nil
 }
 
-// checkVector returns an error if n is not a float32 vector of the given length.
-func checkVector(what string, n *G.Node, length int) error {
-	if n.Dims() != 1 || n.Shape()[0] != length || n.Dtype() != tensor.Float32 {
-		return fmt.Errorf("ops: %s: input %q is a %v of shape %v, want a float32 vector of %d: %w", what, n.Name(), n.Type(), n.Shape(), length, ErrShape)
+// checkVectors returns an error if the vectors are not float32 vectors of the given length in x's
+// graph.
+func checkVectors(what string, x *G.Node, length int, vectors ...*G.Node) error {
+	if err := checkNodes(what, append(G.Nodes{x}, vectors...)...); err != nil {
+		return err
+	}
+	for _, n := range vectors {
+		if n.Dims() != 1 || n.Shape()[0] != length || n.Dtype() != tensor.Float32 {
+			return fmt.Errorf("ops: %s: input %q is a %v of shape %v, want a float32 vector of %d: %w", what, n.Name(), n.Type(), n.Shape(), length, ErrShape)
+		}
 	}
 	return nil
 }

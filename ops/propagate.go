@@ -82,6 +82,15 @@ func (op *propagate) of(r *plan.Run) *propagateRun {
 // Rows says that op reads the input rows of its slot, and gives the output rows.
 func (op *propagate) Rows() (any, plan.RowKind) { return op.slot, plan.PropagatedRows }
 
+// Operations counts the product with the block, and that of its gradient.
+func (op *propagate) Operations(w plan.Work) float64 {
+	columns := float64(op.shape[1])
+	if op.source != nil {
+		columns *= filled(op.source.x)
+	}
+	return w.Passes(op.wanted...) * w.Sparse * columns
+}
+
 // commits reports whether steps write to op's history.
 func (op *propagate) commits() bool { return op.history != nil && !op.history.refreshed }
 

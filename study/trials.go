@@ -226,11 +226,15 @@ func (s *Trials) operations(ctx context.Context, m *layers.GCN, d *datasets.Data
 	if err := m.Batch.Sampler().Sample(ctx, RandomBatch(rng, d.Split.Train, s.Batch), rng, batch); err != nil {
 		return 0, err
 	}
-	sum := m.StepOperations(batch)
+	counter, err := train.NewCounter(m)
+	if err != nil {
+		return 0, err
+	}
+	sum := counter.Step(batch)
 	if m.Refresher == nil {
 		return sum, nil
 	}
-	refresh, err := m.InferOperations(d.Laplacian(), d.Features, d.Split.Train)
+	refresh, err := counter.Infer(ctx, d.Laplacian(), d.Split.Train)
 	return sum + refresh/controlEvery, err
 }
 

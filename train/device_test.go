@@ -25,6 +25,9 @@ import (
 // testDevice opens the GPU, emulated or real. It skips the test if there is none.
 func testDevice(t testing.TB) *ops.Device {
 	t.Helper()
+	if !strings.Contains(t.Name(), "Device") {
+		t.Fatal("a test that uses a device has Device in its name: .ci/run selects it by that")
+	}
 	d, err := ops.OpenDevice("cuda")
 	if err != nil {
 		t.Skip(err)

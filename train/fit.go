@@ -64,7 +64,7 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		return nil, err
 	}
 	defer program.Close()
-	compiled, err := compileFull(model)
+	compiled, err := compileWithout(model)
 	if err != nil {
 		return nil, err
 	}

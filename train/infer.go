@@ -26,19 +26,23 @@ func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (log
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := compileFull(parts)
+	compiled, err := compileWithout(parts)
 	if err != nil {
 		return nil, err
 	}
 	return predict(ctx, parts, compiled, d, nodes)
 }
 
-// compileFull compiles a model without Inference of its own for full neighbourhoods. It is nil
-// for other models.
-func compileFull(m *layers.Model) (compiled *full.Model, err error) {
+// compileWithout is compileFull for a model without Inference of its own, and nil for others.
+func compileWithout(m *layers.Model) (*full.Model, error) {
 	if m.Inference != nil {
 		return nil, nil
 	}
+	return compileFull(m)
+}
+
+// compileFull compiles the graph of m for full neighbourhoods.
+func compileFull(m *layers.Model) (compiled *full.Model, err error) {
 	defer func() { // Gorgonia may panic, as in compile
 		if r := recover(); r != nil {
 			err = fmt.Errorf("train: compiling the model for full neighbourhoods: %v%s", r, crash.Place())
@@ -59,7 +63,7 @@ func Evaluate(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (fl
 	return score.Of(d.Metric, logits, d.Labels, nodes)
 }
 
-// predict is Predict with the result of compileFull.
+// predict is Predict with the result of compileWithout.
 func predict(ctx context.Context, m *layers.Model, compiled *full.Model, d *datasets.Data, nodes []int32) (logits []float32, err error) {
 	if len(nodes) == 0 {
 		return nil, nil // for an Inferencer, nil means all nodes

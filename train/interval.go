@@ -6,13 +6,48 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/score"
 )
 
 // evaluationShare is the part of a run's operations that EvaluationInterval aims at.
 const evaluationShare = 0.25
+
+// Counter counts the operations of a model's expression graph, whatever its Inference is. The unit
+// is a multiply-add of a dense product; other operations count as the multiply-adds that take as
+// long.
+type Counter struct {
+	full       *full.Model
+	parameters int
+}
+
+// NewCounter returns a counter of m.
+func NewCounter(m Model) (*Counter, error) {
+	params, err := parametersOf(m)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := compileFull(m.Parts())
+	return &Counter{compiled, parameterCount(params)}, err
+}
+
+// Step returns about the number of operations of a training step on batch.
+func (c *Counter) Step(batch *samplers.MiniBatch) float64 {
+	const adam = 16 // operations of a parameter
+	return c.full.StepOperations(batch.Blocks) + adam*float64(c.parameters)
+}
+
+// Infer returns the number of operations of an inference for nodes (nil: all), if an earlier one
+// had the same nodes.
+func (c *Counter) Infer(ctx context.Context, p *graph.Laplacian, nodes []int32) (float64, error) {
+	sum, err := c.full.Operations(ctx, p, nodes)
+	if err != nil {
+		return 0, fmt.Errorf("train: %w", err)
+	}
+	return sum, nil
+}
 
 // EvaluationInterval returns a value for o.EvalEvery: the number of updates with which
 // evaluations are about a quarter of the run's operations, but at most a tenth of the limit of
@@ -22,15 +57,15 @@ const evaluationShare = 0.25
 //
 // It counts the operations of one batch, of its part of a control's refreshes and of an
 // evaluation, but no seconds. So it gives the same number on every machine and for every
-// seed. The model's Inference must be a layers.OperationCounter.
+// seed.
 func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Options) (interval int, share float64, err error) {
 	model, o, err := checked(ctx, m, d, o)
 	if err != nil {
 		return 0, 0, err
 	}
-	counter, ok := model.Inference.(layers.OperationCounter)
-	if !ok {
-		return 0, 0, fmt.Errorf("train: the model counts no operations: choose the interval of evaluations yourself")
+	counter, err := NewCounter(model)
+	if err != nil {
+		return 0, 0, err
 	}
 	stream := o.stream(model, d)
 	stream.Seed = 0 // the same interval for all seeds
@@ -42,22 +77,19 @@ func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Option
 	if item.err != nil {
 		return 0, 0, item.err
 	}
-	step := float64(o.Micro) * counter.StepOperations(item.Blocks)
-	if model.Refresher != nil {
-		refresh, err := counter.RefreshOperations()
-		if err != nil {
-			return 0, 0, fmt.Errorf("train: %w", err)
-		}
-		step += refresh / float64(o.ControlEvery)
+	refresh, err := model.Batch.RefreshOperations(ctx)
+	if err != nil {
+		return 0, 0, fmt.Errorf("train: %w", err)
 	}
+	step := float64(o.Micro)*counter.Step(item.Blocks) + refresh/float64(o.ControlEvery)
 	var evaluation float64
 	valid, err := score.NewSample(d.Metric, d.Labels, d.Split.Valid, o.EvalSamples, 0, score.ValidPart)
 	if err != nil {
 		return 0, 0, err
 	}
 	if len(valid.Nodes) > 0 {
-		if evaluation, err = counter.InferOperations(d.Laplacian(), d.Features, valid.Nodes); err != nil {
-			return 0, 0, fmt.Errorf("train: %w", err)
+		if evaluation, err = counter.Infer(ctx, d.Laplacian(), valid.Nodes); err != nil {
+			return 0, 0, err
 		}
 	}
 	updates := min(o.MaxBatches, o.epochBatches(stream.PerEpoch()))

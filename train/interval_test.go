@@ -31,6 +31,11 @@ func TestEvaluationInterval(t *testing.T) {
 	if n < 3 || n > 500 || math.Abs(share-0.25) > 0.02 {
 		t.Errorf("%d batches, a share of %v", n, share)
 	}
+	own := modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{512, 512}}, 64)
+	own.Inference = nil // as a model of one's own
+	if of, _, err := EvaluationInterval(context.Background(), own, d, free); err != nil || of != n {
+		t.Errorf("%d batches of the same graph without an inference of its own, not %d: %v", of, n, err)
+	}
 	smaller, _ := interval(64, 64, free)
 	if smaller <= n {
 		t.Errorf("%d batches of smaller samples, %d of larger ones", smaller, n)
@@ -84,11 +89,6 @@ func TestEvaluationInterval(t *testing.T) {
 	if n, share := interval(64, 512, Options{}); n != 1 || share != 0 {
 		t.Errorf("without validation nodes: %d, %v", n, share)
 	}
-	m := modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{20}}, 8)
-	m.Inference = nil
-	if _, _, err := EvaluationInterval(context.Background(), m, d, free); err == nil {
-		t.Error("a model that counts nothing is no error")
-	}
 }
 
 // TestStepOperations compares the counts of a step's dense products with a count by hand.
@@ -100,7 +100,11 @@ func TestStepOperations(t *testing.T) {
 			// The difference of two widths leaves the operations that grow with the width.
 			count := func(hidden int) float64 {
 				m := gcnOver(t, d, sampler, layers.GCNOptions{Hidden: hidden, Order: order, Residual: residual})
-				return m.Inference.(layers.OperationCounter).StepOperations(sampled(t, m, d.Split.Train[:9], 0))
+				counter, err := NewCounter(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return counter.Step(sampled(t, m, d.Split.Train[:9], 0))
 			}
 			const h = 1 << 12 // the square of the width is nearly all of the count
 			return count(h) / h / h

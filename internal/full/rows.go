@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // rows are the nodes whose values a level computes or holds.
@@ -211,37 +212,20 @@ func (r *rows) block(p *graph.Laplacian, b *block, below *rows, lo, hi int) *blo
 }
 
 // fill makes b the rows of p at dst, over the rows below, and own the rows of dst themselves.
-// The entries and their order are those of kernel.PropagateRows: a row's own node comes first.
 func (b *block) fill(p *graph.Laplacian, dst []int32, below *rows) {
 	if p.Adjacency.Prefetch != nil {
 		p.Adjacency.Prefetch(dst)
 	}
 	b.Dst, b.Src, b.ColScale = dst, below.nodes, below.scale
 	m := &b.Matrix
-	m.Rows, m.Cols = len(dst), len(below.nodes)
-	entries := 0
-	for _, v := range dst {
-		entries += p.RowNNZ(int(v))
+	kernel.Rows(m, p, dst)
+	m.Cols, b.own = len(below.nodes), b.own[:0]
+	if below.place != nil {
+		for k, u := range m.Idx {
+			m.Idx[k] = below.place[u]
+		}
 	}
-	m.Ptr, m.Idx, m.Val, b.own = append(m.Ptr[:0], 0), slices.Grow(m.Idx[:0], entries), slices.Grow(m.Val[:0], entries), b.own[:0]
-	for _, v := range dst {
-		from := len(m.Idx)
-		m.Idx = append(append(m.Idx, v), p.Adjacency.Row(int(v))...)
-		values, columns, scale := p.Adjacency.RowValues(int(v)), m.Idx[from:], p.RowScale[v]
-		for k, u := range columns {
-			w := scale
-			if values != nil && k > 0 {
-				w *= values[k-1]
-			}
-			w *= p.ColScale[u]
-			m.Val = append(m.Val, w)
-		}
-		if below.place != nil {
-			for k, u := range columns {
-				columns[k] = below.place[u]
-			}
-		}
-		b.own = append(b.own, columns[0])
-		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+	for _, k := range m.Ptr[:len(dst)] {
+		b.own = append(b.own, m.Idx[k]) // a row's own node comes first
 	}
 }

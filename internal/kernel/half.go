@@ -53,10 +53,8 @@ func GatherHalf(dst []float32, x []uint16, ids []int32, width int) {
 // nodes. The result has the bits of PropagateRows of the widened x.
 // Scratch: some 64 KB for each core.
 func PropagateRowsHalf(dst []float32, p *graph.Laplacian, rows []int32, x []uint16, width int) {
+	rows = orAll(rows, p)
 	n := len(rows)
-	if rows == nil {
-		n = p.Nodes()
-	}
 	checkLen("PropagateRowsHalf", "dst", len(dst), n*width)
 	if n == 0 || width == 0 {
 		return
@@ -66,19 +64,14 @@ func PropagateRowsHalf(dst []float32, p *graph.Laplacian, rows []int32, x []uint
 		defer scratches.Put(s)
 		s.reserve(width)
 		for i := lo; i < hi; i++ {
-			r := int32(i)
-			if rows != nil {
-				r = rows[i]
-			}
-			s.row.Ptr, s.row.Idx, s.row.Val = s.row.Ptr[:0], s.row.Idx[:0], s.row.Val[:0]
-			s.row.append(p, r)
+			Rows(&s.row, p, rows[i:i+1])
 			s.multiply(dst[i*width:(i+1)*width], x, width)
 		}
 	})
 }
 
 type halfScratch struct {
-	row  explicit  // the row of P
+	row  graph.CSR // the row of P
 	wide []float32 // some rows of x
 	part graph.CSR // a row over those
 	tell []int32   // 0, 1, 2, …

@@ -174,7 +174,7 @@ func resize(s *[]int32, n int) {
 
 // next sets row to the entries of row r, number i of the rows, that are not done yet and have
 // columns below end.
-func (e *orderedEntries) next(row *explicit, p *graph.Laplacian, i int, r int32, end int) {
+func (e *orderedEntries) next(row *graph.CSR, p *graph.Laplacian, i int, r int32, end int) {
 	row.Idx, row.Val = row.Idx[:0], row.Val[:0]
 	columns, first := e.columns[e.ptr[i]:e.ptr[i+1]], int(e.done[i])
 	last := first

@@ -18,70 +18,74 @@ import (
 // neighbours. Cost: 2·nnz·width operations, mostly bound by reading X; scratch
 // of 8 bytes for every entry of the rows at work.
 func PropagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32, width int, local []int32) {
+	rows = orAll(rows, p)
 	n := len(rows)
-	if rows == nil {
-		n = p.Nodes()
-	}
 	checkLen("PropagateRows", "dst", len(dst), n*width)
 	if n == 0 || width == 0 {
 		return
 	}
 	entries := p.Adjacency.NNZ() / int64(p.Nodes())
 	g := max(grain(width*int(4+entries)/2), SegmentedRows(n, entries, len(x)/width, width))
-	parallel.For(n, g, func(lo, hi int) {
-		propagateRows(dst[lo*width:hi*width], p, rows, x, width, local, lo, hi)
-	})
+	parallel.For(n, g, func(lo, hi int) { propagateRows(dst[lo*width:hi*width], p, rows[lo:hi], x, width, local) })
 }
 
-// explicit holds rows of P with their values written out.
-type explicit struct{ graph.CSR }
-
-var explicits = sync.Pool{New: func() any { return new(explicit) }}
-
-// propagateRows writes out rows lo to hi of P and multiplies by them. Rows with many more
-// entries than the average are written out in parts, which bounds the scratch memory.
-func propagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32, width int, local []int32, lo, hi int) {
-	e := explicits.Get().(*explicit)
-	defer explicits.Put(e)
-	e.Cols = len(x) / width
-	row := func(i int) int32 {
-		if rows != nil {
-			return rows[i]
+// orAll returns rows, or all nodes of p if rows is nil.
+func orAll(rows []int32, p *graph.Laplacian) []int32 {
+	if rows == nil {
+		rows = make([]int32, p.Nodes())
+		for v := range rows {
+			rows[v] = int32(v)
 		}
-		return int32(i)
 	}
-	for ; lo < hi; dst = dst[e.Rows*width:] {
-		entries, end := 0, lo
-		for ; end < hi && entries < mostPart; end++ {
-			entries += p.RowNNZ(int(row(end)))
+	return rows
+}
+
+// written holds rows of P with their values.
+var written = sync.Pool{New: func() any { return new(graph.CSR) }}
+
+// propagateRows writes out rows of P and multiplies by them. Rows with many more entries than
+// the average are written out in parts, which bounds the scratch memory.
+func propagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32, width int, local []int32) {
+	m := written.Get().(*graph.CSR)
+	defer written.Put(m)
+	for len(rows) > 0 {
+		entries, end := 0, 0
+		for ; end < len(rows) && entries < mostPart; end++ {
+			entries += p.RowNNZ(int(rows[end]))
 		}
-		e.Ptr, e.Idx, e.Val = append(e.Ptr[:0], 0), slices.Grow(e.Idx[:0], entries), slices.Grow(e.Val[:0], entries)
-		for ; lo < end; lo++ {
-			e.append(p, row(lo))
-		}
+		Rows(m, p, rows[:end])
 		if local != nil {
-			for k, j := range e.Idx {
-				e.Idx[k] = local[j]
+			for k, j := range m.Idx {
+				m.Idx[k] = local[j]
 			}
 		}
-		e.Rows = len(e.Ptr) - 1
-		spmmRows(dst, &e.CSR, 0, e.Rows, nil, e.Cols, x, width)
+		m.Cols = len(x) / width
+		spmmRows(dst, m, 0, end, nil, m.Cols, x, width)
+		dst, rows = dst[end*width:], rows[end:]
 	}
 }
 
-func (e *explicit) append(p *graph.Laplacian, r int32) {
-	scale := p.RowScale[r]
-	e.Idx, e.Val = append(e.Idx, r), append(e.Val, scale*p.ColScale[r])
-	columns := p.Adjacency.Row(int(r))
-	e.Idx = append(e.Idx, columns...)
-	if values := p.Adjacency.RowValues(int(r)); values != nil {
-		for k, j := range columns {
-			e.Val = append(e.Val, scale*values[k]*p.ColScale[j])
-		}
-	} else {
-		for _, j := range columns {
-			e.Val = append(e.Val, scale*p.ColScale[j])
-		}
+// Rows sets dst, in its memory, to the given rows of P with their values. A row's own node comes
+// first, then its neighbours in the order they are stored.
+func Rows(dst *graph.CSR, p *graph.Laplacian, rows []int32) {
+	entries := 0
+	for _, r := range rows {
+		entries += p.RowNNZ(int(r))
 	}
-	e.Ptr = append(e.Ptr, int64(len(e.Idx)))
+	dst.Rows, dst.Cols = len(rows), p.Nodes()
+	dst.Ptr, dst.Idx, dst.Val = append(dst.Ptr[:0], 0), slices.Grow(dst.Idx[:0], entries), slices.Grow(dst.Val[:0], entries)
+	for _, r := range rows {
+		scale, columns := p.RowScale[r], p.Adjacency.Row(int(r))
+		dst.Idx, dst.Val = append(append(dst.Idx, r), columns...), append(dst.Val, scale*p.ColScale[r])
+		if values := p.Adjacency.RowValues(int(r)); values != nil {
+			for k, j := range columns {
+				dst.Val = append(dst.Val, scale*values[k]*p.ColScale[j])
+			}
+		} else {
+			for _, j := range columns {
+				dst.Val = append(dst.Val, scale*p.ColScale[j])
+			}
+		}
+		dst.Ptr = append(dst.Ptr, int64(len(dst.Idx)))
+	}
 }

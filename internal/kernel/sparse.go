@@ -181,20 +181,11 @@ func PropagateRowsSparse(dst []float32, p *graph.Laplacian, rows []int32, x *gra
 	width := x.Cols
 	checkLen("PropagateRowsSparse", "dst", len(dst), len(rows)*width)
 	parallel.For(len(rows), grain(width), func(lo, hi int) {
-		withExplicit(p, rows[lo:hi], func(a *graph.CSR) { SpMMSparse(dst[lo*width:hi*width], a, nil, x) })
+		m := written.Get().(*graph.CSR)
+		defer written.Put(m)
+		Rows(m, p, rows[lo:hi])
+		SpMMSparse(dst[lo*width:hi*width], m, nil, x)
 	})
-}
-
-// withExplicit calls f with rows of P, their values written out.
-func withExplicit(p *graph.Laplacian, rows []int32, f func(a *graph.CSR)) {
-	e := explicits.Get().(*explicit)
-	defer explicits.Put(e)
-	e.Rows, e.Cols = len(rows), p.Nodes()
-	e.Ptr, e.Idx, e.Val = append(e.Ptr[:0], 0), e.Idx[:0], e.Val[:0]
-	for _, r := range rows {
-		e.append(p, r)
-	}
-	f(&e.CSR)
 }
 
 // SpMMBias sets dst to A·X + scale⊗bias: SpMM, and a bias added to each row. A nil bias is

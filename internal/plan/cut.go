@@ -44,6 +44,8 @@ type Level struct {
 
 	Mixed bool // an op may mix rows, or hold state: the level's rows need one run
 	Width int  // the largest nominal number of columns of a value
+
+	training G.Nodes // values at its rows that only training computes
 }
 
 // Data is a value of a level that follows from features alone, and is dense.
@@ -152,15 +154,18 @@ func (c *cutter) level(n *G.Node) (int, error) {
 }
 
 func (c *cutter) visit(n *G.Node) (int, error) {
-	if strings.HasSuffix(fmt.Sprintf("%T", n.Op()), "gorgonia.dropoutOp") {
+	if opType(n) == "gorgonia.dropoutOp" {
 		return 0, fmt.Errorf("the model has Gorgonia's Dropout, which drops values in every score too: use ops.Dropout with the batch's Mode")
 	}
-	children := inputs(n)
+	children, all := inputs(n), Children(n)
 	l := everywhere
-	for _, child := range children {
+	for k, child := range children {
 		below, err := c.level(child)
 		if err != nil {
 			return 0, err
+		}
+		if all[k] != child && below >= 0 && !slices.Contains(c.ByRows[below].training, all[k]) {
+			c.ByRows[below].training = append(c.ByRows[below].training, all[k])
 		}
 		if below >= 0 && l >= 0 && below != l {
 			return 0, fmt.Errorf("op %v joins rows of layers %d and %d", n.Op(), min(l, below), max(l, below))
@@ -235,6 +240,9 @@ func (c *cutter) cross(n *G.Node, at, l int) error {
 	return nil
 }
 
+// opType returns the name of the type of n's op.
+func opType(n *G.Node) string { return strings.TrimLeft(fmt.Sprintf("%T", n.Op()), "*") }
+
 // byRows reports whether each row of n's value depends on the same row of its inputs alone,
 // and its op holds no state. fixed are the inputs without rows.
 func byRows(n *G.Node, fixed []bool) bool {
@@ -242,7 +250,7 @@ func byRows(n *G.Node, fixed []bool) bool {
 		return n.Dims() == 2 && !fixed[0]
 	}
 	text := fmt.Sprint(n.Op())
-	switch strings.TrimLeft(fmt.Sprintf("%T", n.Op()), "*") {
+	switch opType(n) {
 	case "gorgonia.elemUnaryOp", "gorgonia.elemBinOp", "gorgonia.sizeOp":
 		return true
 	case "gorgonia.linAlgBinOp":

@@ -1,0 +1,59 @@
+package full
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+)
+
+// A multiply-add of a sparse product waits for memory, so it costs more than one of a dense product.
+const (
+	sparseCost = 4  // over a block
+	farCost    = 24 // over the whole graph
+)
+
+// StepOperations returns about the number of operations of a training step over the blocks of the
+// model's slots, without the optimiser's: see plan.Level.Operations.
+func (m *Model) StepOperations(blocks []*graph.Block) (sum float64) {
+	known := len(m.slots) - len(blocks) // slots of rows of P·X
+	for l, level := range m.levels {
+		w := plan.Work{Rows: float64(len(blocks[0].Src)), Training: true}
+		if l > known {
+			b := blocks[l-known-1]
+			w.Rows, w.Entries = float64(len(b.Dst)), float64(b.Matrix.NNZ())
+			w.Sparse = sparseCost * w.Entries
+			if b.Control != nil {
+				w.Sparse += farCost * float64(b.Control.Matrix.NNZ())
+			}
+		}
+		sum += level.Operations(w)
+	}
+	return sum
+}
+
+// Operations returns the number of operations of a call of Infer, in the unit of StepOperations,
+// if an earlier call had the same nodes.
+func (m *Model) Operations(ctx context.Context, p *graph.Laplacian, nodes []int32) (sum float64, err error) {
+	if p.Share != nil {
+		return 0, fmt.Errorf("several ranks hold the graph together: one alone cannot count the operations of an inference")
+	}
+	levels := m.levels
+	if levels[0].Plan == nil {
+		levels = levels[1:]
+	}
+	rows, err := Rows(ctx, p, nodes, len(levels))
+	if err != nil {
+		return 0, err
+	}
+	for l, level := range levels {
+		w := plan.Work{Rows: float64(len(rows[l]))}
+		for _, v := range rows[l] {
+			w.Entries += float64(p.RowNNZ(int(v)))
+		}
+		w.Sparse = farCost * w.Entries
+		sum += level.Operations(w)
+	}
+	return sum, nil
+}
