@@ -17,12 +17,12 @@ import (
 type Overlay struct {
 	base  *Laplacian
 	x     *Features
-	pages []*overlayPage // page k has the nodes from 64·k; nil: none differs
+	pages []*overlayPage // page k has the nodes from 64·k
 	nodes int
 	edges int64 // without self-loops; undirected ones count once
 }
 
-type overlayPage [64]*overlayRow
+type overlayPage [64]*overlayRow // nil: the base's
 
 // overlayRow replaces a row of the base.
 type overlayRow struct {
@@ -48,7 +48,7 @@ func NewOverlay(p *Laplacian, x *Features) (*Overlay, error) {
 	if !p.Directed {
 		edges /= 2
 	}
-	return &Overlay{base: p, x: x, pages: make([]*overlayPage, (p.Nodes()+63)/64), nodes: p.Nodes(), edges: edges}, nil
+	return &Overlay{base: p, x: x, pages: slices.Repeat([]*overlayPage{{}}, (p.Nodes()+63)/64), nodes: p.Nodes(), edges: edges}, nil
 }
 
 // Change is a batch of changes, in the order of the fields. It states how the graph is
@@ -88,12 +88,7 @@ func (o *Overlay) Has(v int32) bool {
 }
 
 // changed returns the row of v that replaces the base's, or nil.
-func (o *Overlay) changed(v int32) *overlayRow {
-	if page := o.pages[v/64]; page != nil {
-		return page[v%64]
-	}
-	return nil
-}
+func (o *Overlay) changed(v int32) *overlayRow { return o.pages[v/64][v%64] }
 
 // Row returns the neighbours of node v in ascending order, and the weights of the edges, nil
 // if all are 1. Both must not be changed.
@@ -272,17 +267,14 @@ func (e *overlayEdit) remove(nodes []int32) {
 // version returns the version that e makes.
 func (e *overlayEdit) version() *Overlay {
 	next := *e.from
-	next.nodes, next.edges, next.pages = e.nodes, e.edges, make([]*overlayPage, (e.nodes+63)/64)
-	copy(next.pages, e.from.pages)
+	next.nodes, next.edges = e.nodes, e.edges
+	next.pages = append(slices.Clone(next.pages), slices.Repeat([]*overlayPage{{}}, (e.nodes+63)/64-len(next.pages))...)
 	own := map[int32]bool{} // pages that no other version has
 	for v, row := range e.rows {
 		row.scale(next.base)
 		if !own[v/64] {
-			page := new(overlayPage)
-			if old := next.pages[v/64]; old != nil {
-				*page = *old
-			}
-			next.pages[v/64], own[v/64] = page, true
+			page := *next.pages[v/64]
+			next.pages[v/64], own[v/64] = &page, true
 		}
 		next.pages[v/64][v%64] = row
 	}

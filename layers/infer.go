@@ -185,7 +185,9 @@ func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32)
 	}
 	if propagated {
 		px := plan.Source{}
-		px.X, c.Sums = m.propagated(o, ids)
+		if px.X, c.Sums, err = m.propagated(ctx, o, ids); err != nil {
+			return nil, fmt.Errorf("layers: inference: %w", err)
+		}
 		c.Sources[plan.Source{X: m.x, Propagated: true}] = px
 		if m.exact != nil {
 			c.Sources[plan.Source{X: m.exact.px}] = px
@@ -197,10 +199,13 @@ func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32)
 
 // propagated returns P·X and the row sums of P at nodes of a changed graph. It computes only rows
 // that a change has touched, if m reads P·X of the base.
-func (m *GCN) propagated(o *graph.Overlay, nodes []int32) (px *graph.Features, sums []float32) {
+func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (px *graph.Features, sums []float32, err error) {
 	px = &graph.Features{Rows: len(nodes), Cols: m.x.Cols, Data: make([]float32, len(nodes)*m.x.Cols)}
 	kept := m.known.of(o.Base()) && m.known.px.Data != nil
 	for k, v := range nodes {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
 		columns, entries, sum, base := o.Propagation(v)
 		if base && kept {
 			copy(px.Row(k), m.known.px.Row(int(v)))
@@ -209,7 +214,7 @@ func (m *GCN) propagated(o *graph.Overlay, nodes []int32) (px *graph.Features, s
 		}
 		sums = append(sums, sum)
 	}
-	return px, sums
+	return px, sums, nil
 }
 
 // compile compiles output for full neighbourhoods. Its rows are at the output nodes of the

@@ -45,7 +45,7 @@ func TestChild(t *testing.T) {
 func TestKills(t *testing.T) {
 	kills := 3
 	if longtest.Wanted() {
-		kills = 40
+		kills = 200
 	}
 	data := testData(t, false)
 	path := filepath.Join(t.TempDir(), LogFile)

@@ -84,6 +84,7 @@ func unchanged(data *datasets.Data) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
+	_, _ = data.Node("") // makes the index of names
 	s := &Server{data: data, tasks: make(chan *task, most)}
 	s.now.Store(&version{graph: base})
 	return s, nil
