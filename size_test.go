@@ -19,60 +19,60 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   5872,
+	"cmd/gcn":                   4984,
 	"cuda":                      2515,
-	"datasets":                  3159,
+	"datasets":                  2990,
 	"examples":                  191,
-	"graph":                     1593,
+	"graph":                     1524,
 	"internal/argument":         9,
-	"internal/atomicfile":       141,
-	"internal/bench":            428,
+	"internal/atomicfile":       118,
+	"internal/bench":            427,
 	"internal/blas":             699,
 	"internal/crash":            21,
 	"internal/device":           795,
-	"internal/filelock":         47,
-	"internal/fetch":            545,
-	"internal/finite":           59,
-	"internal/formats":          4525,
+	"internal/filelock":         31,
+	"internal/fetch":            542,
+	"internal/finite":           56,
+	"internal/formats":          4134,
 	"internal/full":             1524,
 	"internal/half":             28,
-	"internal/kernel":           2437,
+	"internal/kernel":           2368,
 	"internal/kernel/_generate": 1663,
 	"internal/longtest":         12,
-	"internal/machine":          75,
+	"internal/machine":          64,
 	"internal/markup":           16,
-	"internal/memory":           223,
+	"internal/memory":           184,
 	"internal/mpi":              679,
-	"internal/npy":              410,
+	"internal/npy":              397,
 	"internal/parallel":         202,
-	"internal/partition":        347,
+	"internal/partition":        324,
 	"internal/plan":             1671,
 	"internal/pickle":           369,
 	"internal/reference":        320,
 	"internal/ranks":            704,
 	"internal/regularfile":      34,
-	"internal/report":           736,
-	"internal/reproduce":        3461,
-	"internal/rundir":           331,
+	"internal/report":           722,
+	"internal/reproduce":        2693,
+	"internal/rundir":           268,
 	"internal/simd":             30,
 	"internal/splitmix":         9,
-	"internal/store":            629,
-	"internal/synth":            652,
-	"internal/table":            758,
+	"internal/store":            618,
+	"internal/synth":            610,
+	"internal/table":            614,
 	"internal/tfevents":         68,
-	"internal/tune":             354,
+	"internal/tune":             345,
 	"internal/weights":          369,
-	"layers":                    2014,
-	"notebook":                  1102,
-	"notebooks/kernel":          999,
-	"ops":                       3373,
-	"run":                       2342,
-	"samplers":                  3584,
-	"samplers/samplertest":      685,
+	"layers":                    2039,
+	"notebook":                  917,
+	"notebooks/kernel":          930,
+	"ops":                       3338,
+	"run":                       2330,
+	"samplers":                  3230,
+	"samplers/samplertest":      662,
 	"score":                     775,
 	"serve":                     634,
-	"study":                     3615,
-	"study/figure":              874,
+	"study":                     3345,
+	"study/figure":              644,
 	"train":                     3520,
 }
 
@@ -80,7 +80,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 30000 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 30000 // without CHANGELOG.md, the pages of results and docs/adr
 	wordsOfADRs    = 10000
 )
 
@@ -137,7 +137,7 @@ func TestCeilings(t *testing.T) {
 			return err
 		case d.IsDir() && name != "." && (d.Name()[0] == '.' || d.Name() == "testdata"):
 			return fs.SkipDir
-		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && name != "docs/results.md":
+		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && path.Base(name) != "results.md":
 			text, err := os.ReadFile(name)
 			if words := len(strings.Fields(string(text))); path.Dir(name) == "docs/adr" {
 				decisions += words

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/store"
-	"github.com/gcn-layerwise/gcn/internal/synth"
 )
 
 // Convert writes the data set of a SPEC to a store. If the path ends in a slash, it writes
@@ -33,9 +31,6 @@ import (
 // the cache. Convert replaces a store by a store and a folder by a folder; anything else at the
 // path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
-	if err := checkContext(ctx); err != nil {
-		return "", err
-	}
 	if err := o.Precision.check(); err != nil {
 		return "", err
 	}
@@ -121,21 +116,13 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 	if done, err := newFetcher(o).convertMissing(ctx, spec, path); done || err != nil {
 		return err
 	}
-	switch {
-	case scheme.own:
-	case scheme.name == "synth":
-		m, err := synthFromSpec(spec)
+	if scheme.source != nil {
+		s, err := scheme.source(ctx, spec)
 		if err != nil {
 			return err
 		}
-		return convertSynth(ctx, m, text, path, &o)
-	case scheme.name == "ogb" && len(spec.Values) == 0:
-		folder, err := formats.OpenOGBBinary(ctx, spec.Path, formats.Options{Split: true})
-		if err != nil {
-			return err
-		}
-		if folder != nil {
-			return convertOGB(ctx, folder, &Data{Name: text}, path, &o)
+		if s != nil {
+			return o.convertSource(ctx, path, s)
 		}
 	}
 	if !o.Propagated && (o.Memory > 0 || o.Scratch != "") {
@@ -149,118 +136,115 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 	return writeStore(ctx, path, d, nil, &o)
 }
 
-// synthBuffer is the number of features in memory at a time: 64 MB.
-const synthBuffer = 1 << 24
-
-// convertSynth draws data straight into a store. The store equals, byte for byte, a store of the
-// data drawn in memory.
-func convertSynth(ctx context.Context, m *synth.Model, spec, path string, o *Options) error {
-	s := m.Source()
-	return o.convertLarge(ctx, path, largeGraph{
-		name: spec, nodes: m.Nodes, edges: m.Edges, memory: m.TableBytes(),
-		put: func(b *graph.Builder) error {
-			return s.Edges(ctx, b.AddEdges, func(share float64) {
-				o.progress(FetchProgress{Name: spec, Stage: "edges", Done: int64(share * 8 * float64(m.Edges)), Total: 8 * m.Edges})
-			})
-		},
-	}, func(a *graph.CSR, _ graph.Report) error {
-		d, err := synthNodes(ctx, s)
-		if err != nil {
-			return err
-		}
-		d.Name, d.Graph = spec, a
-		return o.convert(ctx, path, d, func(put func([]float32) error) error { return s.Features(ctx, synthBuffer, put) })
-	})
-}
-
-// convertOGB converts a folder in OGB's binary layout. d has its name, source and first notes.
-func convertOGB(ctx context.Context, f *formats.OGBBinary, d *Data, path string, o *Options) error {
-	return o.convertLarge(ctx, path, largeGraph{
-		name: d.Name, nodes: f.Nodes, edges: f.Edges, memory: int64(f.Nodes) * int64(4*max(f.Labels.Tasks, 1)+4),
-		put: func(b *graph.Builder) error {
-			done := int64(0)
-			return f.EachEdges(ctx, func(edges []graph.Edge) error {
-				done += int64(len(edges))
-				o.progress(FetchProgress{Name: d.Name, Stage: "edges", Done: 8 * done, Total: 8 * f.Edges})
-				return b.AddEdges(edges)
-			})
-		},
-	}, func(a *graph.CSR, report graph.Report) error {
-		d.Graph, d.Report, d.Features = a, report, &graph.Features{Rows: f.Nodes, Cols: f.Width}
-		d.Labels, d.Split, d.Metric = f.Labels, Split(*f.Split), metricFor(f.Labels)
-		d.Notes = slices.Concat(d.Notes, []string{formats.Symmetrised}, f.Notes)
-		return o.convert(ctx, path, d, func(put func([]float32) error) error { return f.EachFeatures(ctx, put) })
-	})
-}
-
-// convert writes data whose features come from a source, and reports the progress.
-func (o *Options) convert(ctx context.Context, path string, d *Data, features func(put func([]float32) error) error) error {
-	if err := d.validateLabels(); err != nil {
-		return err
-	}
-	done, total := int64(0), 4*int64(d.Nodes())*int64(d.Features.Cols)
-	return writeStore(ctx, path, d, func(put func([]float32) error) error {
-		return features(func(rows []float32) error {
-			done += 4 * int64(len(rows))
-			o.progress(FetchProgress{Name: d.Name, Stage: "features", Done: done, Total: total})
-			return put(rows)
-		})
-	}, o)
-}
-
-// largeGraph is a graph that need not fit in memory.
-type largeGraph struct {
+// source is a data set whose edges and features come in pieces, so that it need not fit in
+// memory. Its graph is undirected.
+type source struct {
 	name   string
 	nodes  int
-	edges  int64 // at most
-	memory int64 // bytes that the source takes itself
-	put    func(*graph.Builder) error
+	most   int64 // edges
+	memory int64 // bytes that it takes itself
+
+	edges    func(ctx context.Context, yield func([]graph.Edge) error) error
+	rest     func(ctx context.Context, r graph.Report) (*Data, error) // everything except the graph and the values of the features
+	features func(ctx context.Context, yield func(rows []float32) error) error
 }
 
-// convertLarge builds an undirected graph, with its edges and its rows in files unless they fit in
-// memory and no folder for them is given, and calls write with it.
-func (o *Options) convertLarge(ctx context.Context, path string, g largeGraph, write func(*graph.CSR, graph.Report) error) (err error) {
-	fail := func(err error) error {
-		if err == nil || ctx.Err() != nil {
-			return cmp.Or(ctx.Err(), err)
-		}
-		return fmt.Errorf("datasets: %s: %w", path, err)
+// sourceBuffer is the number of features in memory at a time: 64 MB.
+const sourceBuffer = 1 << 24
+
+// ogbSource returns the source of a folder in OGB's binary layout, or nil if dir is not one. d has
+// its name, source and first notes.
+func ogbSource(ctx context.Context, dir string, d *Data) (*source, error) {
+	f, err := formats.OpenOGBBinary(ctx, dir, formats.Options{Split: true})
+	if f == nil || err != nil {
+		return nil, err
 	}
-	const buffers, least = 4 * synthBuffer, 16 << 20
-	budget, fixed := o.memoryBudget(), g.memory+8*int64(g.nodes)+buffers
-	b, err := graph.NewBuilder(g.nodes)
+	return &source{
+		name: d.Name, nodes: f.Nodes, most: f.Edges, memory: int64(f.Nodes) * int64(4*max(f.Labels.Tasks, 1)+4),
+		edges: f.EachEdges, features: f.EachFeatures,
+		rest: func(_ context.Context, r graph.Report) (*Data, error) {
+			d.Report, d.Features = r, &graph.Features{Rows: f.Nodes, Cols: f.Width}
+			d.Labels, d.Split, d.Metric = f.Labels, Split(*f.Split), metricFor(f.Labels)
+			d.Notes = slices.Concat(d.Notes, []string{formats.Symmetrised}, f.Notes)
+			return d, nil
+		},
+	}, nil
+}
+
+// convertSource writes a store. Its bytes are those of a store of the data in memory.
+func (o *Options) convertSource(ctx context.Context, path string, s *source) error {
+	a, report, free, err := o.buildSource(ctx, path, s)
 	if err != nil {
-		return fail(err)
+		return cmp.Or(ctx.Err(), fmt.Errorf("datasets: %s: %w", path, err))
 	}
+	d, err := s.rest(ctx, report)
+	if err == nil {
+		d.Name, d.Graph = s.name, a
+		err = d.validateLabels()
+	}
+	if err == nil {
+		err = writeStore(ctx, path, d, func(put func([]float32) error) error {
+			show := o.stage(s.name, "features", int64(s.nodes)*int64(d.Features.Cols))
+			return s.features(ctx, func(rows []float32) error {
+				show(len(rows))
+				return put(rows)
+			})
+		}, o)
+	}
+	return errors.Join(err, free())
+}
+
+// stage returns a function that reports so many more of the values of a stage, 4 bytes each.
+func (o *Options) stage(name, stage string, values int64) (show func(more int)) {
+	done, total := int64(0), 4*values
+	return func(more int) {
+		const often = 4 << 20 // bytes
+		before := done
+		if done += 4 * int64(more); done/often > before/often || done == total {
+			o.progress(FetchProgress{Name: name, Stage: stage, Done: done, Total: total})
+		}
+	}
+}
+
+// buildSource builds the graph of a source, with its edges and its rows in files unless they fit
+// in memory and no folder for them is given. The graph is valid until free is called.
+func (o *Options) buildSource(ctx context.Context, path string, s *source) (a *graph.CSR, r graph.Report, free func() error, err error) {
+	const buffers, least = 4 * sourceBuffer, 16 << 20
 	const edge = 16 // bytes in the builder, and in both rows
-	if o.window == 0 && o.Scratch == "" && g.edges < math.MaxInt64/edge && fixed+8*int64(g.nodes)+edge*g.edges+least <= budget {
-		if err := g.put(b); err != nil {
-			return fail(err)
+	nodes, budget := 8*int64(s.nodes), o.memoryBudget()
+	window := budget - (s.memory + nodes + buffers)
+	b, err := graph.NewBuilder(s.nodes)
+	inFiles := o.window > 0 || o.Scratch != "" || s.most > (window-nodes-least)/edge
+	switch {
+	case err != nil:
+	case inFiles && window < least:
+		err = fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w", memory.Text(uint64(budget-window+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
+	case inFiles:
+		dir := cmp.Or(o.Scratch, filepath.Dir(path))
+		if err = os.MkdirAll(dir, 0o777); err == nil {
+			err = b.Spill(dir, s.most)
 		}
-		return write(b.Build())
 	}
-	window := budget - fixed
-	if window < least {
-		return fail(fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w", memory.Text(uint64(fixed+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge))
-	}
-	dir := cmp.Or(o.Scratch, filepath.Dir(path))
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fail(err)
-	}
-	if err := b.Spill(dir, g.edges); err != nil {
-		return fail(err)
-	}
-	if err := g.put(b); err != nil {
-		return fail(errors.Join(err, b.Discard()))
-	}
-	a, report, free, err := b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
-		o.progress(FetchProgress{Name: g.name, Stage: "rows", Done: 4 * done, Total: 4 * all})
-	})
 	if err != nil {
-		return fail(err)
+		return nil, r, nil, err
 	}
-	defer func() { err = errors.Join(err, free()) }()
-	return write(a, report)
+	show := o.stage(s.name, "edges", 2*s.most)
+	err = s.edges(ctx, func(edges []graph.Edge) error {
+		show(2 * len(edges))
+		return b.AddEdges(edges)
+	})
+	switch {
+	case err != nil && inFiles:
+		return nil, r, nil, errors.Join(err, b.Discard())
+	case err != nil:
+		return nil, r, nil, err
+	case inFiles:
+		return b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
+			o.progress(FetchProgress{Name: s.name, Stage: "rows", Done: 4 * done, Total: 4 * all})
+		})
+	}
+	a, r = b.Build()
+	return a, r, func() error { return nil }, nil
 }
 
 // memoryBudget returns the bytes that a conversion may take.

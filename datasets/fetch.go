@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/fetch"
-	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
@@ -24,14 +24,7 @@ func Names() []string { return fetch.Names() }
 
 // FetchProgress reports the progress of fetching a named data set, of computing P·X, or of
 // a conversion that does not hold the data in memory.
-type FetchProgress struct {
-	Name        string // of the data set
-	Stage       string // "download", "check", "unpack", "prepare", "propagate", "edges", "rows", "features" or "note"
-	File        string // that is downloaded or checked
-	Text        string // of a note, a line for the user
-	Address     string // of the file
-	Done, Total int64  // bytes of the file, of P·X, or of the stage; Total is 0 if the server does not say
-}
+type FetchProgress = fetch.Progress
 
 // namedScheme opens named data sets. It downloads those that are not in the cache.
 func namedScheme() *scheme {
@@ -73,7 +66,7 @@ type fetcher struct {
 
 func newFetcher(o Options) *fetcher {
 	return &fetcher{options: o, sets: fetch.Find, client: fetch.Client{
-		Mirror: o.mirror(), Offline: o.Offline, Pause: time.Second, Stall: time.Minute,
+		Mirror: cmp.Or(o.Mirror, os.Getenv("GCN_MIRROR")), Offline: o.Offline, Pause: time.Second, Stall: time.Minute,
 	}}
 }
 
@@ -91,9 +84,7 @@ func (f *fetcher) find(name string) (set *fetch.Set, path string, err error) {
 	if set, err = f.sets(name); err == nil {
 		f.client.Cache, err = f.options.cacheDir()
 	}
-	f.client.Progress = func(p fetch.Progress) {
-		f.options.progress(FetchProgress{Name: name, Stage: p.Stage, File: p.File, Text: p.Text, Address: p.Address, Done: p.Done, Total: p.Total})
-	}
+	f.client.Progress = f.options.progress // the tests change the options
 	return set, filepath.Join(f.client.Cache, name+storeExtension), err
 }
 
@@ -113,32 +104,40 @@ func (f *fetcher) open(ctx context.Context, name string, asked bool) (*Data, err
 			"'gcn datasets convert %s FILE --features float16' makes a store for --data store:FILE, and 'gcn datasets fetch %s' one in the cache; both need up to %s of disk space",
 			name, f.client.Cache, archive, name, name, both)
 	}
-	files, err := f.client.Open(ctx, set)
-	if err != nil {
-		return nil, fmt.Errorf("datasets: %s: %w", name, err)
-	}
-	defer files.Close()
-	// Another process may have fetched it in the meantime.
-	if d, err := f.openCached(ctx, path); d != nil || err != nil {
-		return d, err
-	}
-	if err := f.store(ctx, set, files, path); err != nil {
+	if err := f.make(ctx, set, path, true); err != nil {
 		return nil, err
-	}
-	if err := files.Done(); err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	return openStore(ctx, path, f.options, true)
 }
 
-// store makes a store of the files, which it downloads.
-func (f *fetcher) store(ctx context.Context, set *fetch.Set, files *fetch.Files, path string) error {
-	dir, notes, err := files.Get(ctx)
-	if err == nil {
-		if err = f.read(ctx, set, dir, notes, path); err != nil {
-			err = files.Failed(ctx, err)
+// make makes a store of a data set at path. It downloads and unpacks the files, unless an earlier
+// call did, and removes them if the store is that of the cache.
+func (f *fetcher) make(ctx context.Context, set *fetch.Set, path string, inCache bool) error {
+	err := func() error {
+		files, err := f.client.Open(ctx, set)
+		if err != nil {
+			return err
 		}
-	}
+		defer files.Close()
+		if inCache { // another process may have fetched it in the meantime
+			if d, err := f.openCached(ctx, path); d != nil || err != nil {
+				return errors.Join(err, d.Close())
+			}
+		}
+		dir, notes, err := files.Get(ctx)
+		if err != nil {
+			return err
+		}
+		if err := f.read(ctx, set, dir, notes, path); err != nil {
+			return files.Failed(ctx, err)
+		}
+		if inCache {
+			return files.Done()
+		}
+		f.options.progress(FetchProgress{Name: set.Name, Stage: "note",
+			Text: fmt.Sprintf("the unpacked files stay in %s for other conversions: delete the folder if there will be none", files.Folder)})
+		return nil
+	}()
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("datasets: %s: %w", set.Name, err)
 	}
@@ -152,14 +151,14 @@ func (f *fetcher) read(ctx context.Context, set *fetch.Set, dir string, notes []
 		return err
 	}
 	if set.Large() {
-		folder, err := formats.OpenOGBBinary(ctx, strings.TrimPrefix(text, "ogb:"), formats.Options{Split: true})
-		if err == nil && folder == nil {
+		s, err := ogbSource(ctx, strings.TrimPrefix(text, "ogb:"), &Data{Name: set.Name, source: set.Name, Notes: notes})
+		if err == nil && s == nil {
 			err = fmt.Errorf("%s: no folder in OGB's binary layout", dir)
 		}
 		if err != nil {
 			return err
 		}
-		return convertOGB(ctx, folder, &Data{Name: set.Name, source: set.Name, Notes: notes}, path, &f.options)
+		return f.options.convertSource(ctx, path, s)
 	}
 	f.options.progress(FetchProgress{Name: set.Name, Stage: "prepare"})
 	d, err := Open(ctx, text, Options{})
@@ -168,12 +167,11 @@ func (f *fetcher) read(ctx context.Context, set *fetch.Set, dir string, notes []
 	}
 	d.Name, d.source = set.Name, set.Name
 	d.Notes = append(notes, d.Notes...)
-	return WriteStore(ctx, path, d)
+	return writeStore(ctx, path, d, nil, &Options{})
 }
 
-// convertMissing converts a large named data set that is not in the cache to a store at path.
-// It downloads and unpacks the files first, unless an earlier call did. It returns false for
-// all other data.
+// convertMissing converts a large named data set that is not in the cache to a store at path. It
+// returns false for all other data.
 func (f *fetcher) convertMissing(ctx context.Context, spec *Spec, path string) (done bool, err error) {
 	set, cached, err := f.find(spec.Path)
 	if spec.Scheme != "" || set == nil || !set.Large() {
@@ -188,17 +186,7 @@ func (f *fetcher) convertMissing(ctx context.Context, spec *Spec, path string) (
 	if len(spec.Values) > 0 || f.options.Propagated {
 		return false, fmt.Errorf("datasets: %q is converted in pieces, without keys and without P·X: give split= and the like when you open the store", spec)
 	}
-	files, err := f.client.Open(ctx, set)
-	if err != nil {
-		return false, fmt.Errorf("datasets: %s: %w", set.Name, err)
-	}
-	defer files.Close()
-	if err := f.store(ctx, set, files, path); err != nil {
-		return false, err
-	}
-	f.options.progress(FetchProgress{Name: set.Name, Stage: "note",
-		Text: fmt.Sprintf("the unpacked files stay in %s for other conversions: delete the folder if there will be none", files.Folder)})
-	return true, nil
+	return true, f.make(ctx, set, path, false)
 }
 
 // openCached opens the store at path. It returns nil where there is none, or a

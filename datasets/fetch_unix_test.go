@@ -20,9 +20,9 @@ func TestFetchKeepsADownload(t *testing.T) {
 			provide(t, p, "ogbn-arxiv")
 			cache := t.TempDir()
 			f := fetcherOf(p, cache)
-			restore := func() {}
+			var restore func()
 			f.options.Progress = func(s FetchProgress) {
-				if s.Stage == stage {
+				if s.Stage == stage && restore == nil {
 					restore = limitFiles(t)
 				}
 			}

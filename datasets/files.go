@@ -15,9 +15,11 @@ import (
 type scheme struct {
 	name, path, summary string   // path: the part after the colon, in help texts
 	keys                []string // besides the keys of all schemes that read files
+	typical             []string // patterns of a file of this form, or of the files in a folder, for meant
 
-	open func(ctx context.Context, spec *Spec, o Options) (*Data, error)
-	own  bool // it is one of Options.Schemes
+	open   func(ctx context.Context, spec *Spec, o Options) (*Data, error)
+	source func(ctx context.Context, spec *Spec) (*source, error) // for Convert, beside open or read; it may return nil
+	own    bool                                                   // it is one of Options.Schemes
 
 	// read reads files, in place of open. The rest is for it.
 	read        func(ctx context.Context, path string, o formats.Options) (*formats.Set, error)
@@ -35,19 +37,26 @@ func schemes() []scheme {
 	return []scheme{
 		{
 			name: "synth", path: "NAME", summary: "generated from a seed, no files: communities that edges, features and labels follow",
-			keys: []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"}, open: openSynth,
+			keys: []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"}, open: openSynth, source: synthSource,
 		},
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
 			keys: []string{"edges", "lists"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: formats.NPYFolder,
+			typical: []string{"indptr.npy"},
 		},
 		{
 			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
-			twoWay: true, read: formats.Planetoid,
+			typical: []string{"ind.*.graph", "raw/ind.*.graph"}, twoWay: true, read: formats.Planetoid,
 		},
 		{
 			name: "ogb", path: "DIR", summary: "an unzipped OGB node-property folder (raw/, split/)",
-			read: formats.OGB,
+			typical: []string{"raw"}, read: formats.OGB,
+			source: func(ctx context.Context, spec *Spec) (*source, error) {
+				if len(spec.Values) > 0 {
+					return nil, nil
+				}
+				return ogbSource(ctx, spec.Path, &Data{Name: spec.String()})
+			},
 		},
 		{
 			name: "edges", path: "FILE", summary: "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)",
@@ -56,10 +65,11 @@ func schemes() []scheme {
 				"sep", "comments", "decimal", "missing", "unlabelled", "lists",
 			},
 			labelHint: " (labels=FILE)", featureHint: " (features=FILE)", read: formats.EdgeList,
+			typical: []string{"*.csv", "*.tsv", "*.txt", "*.parquet", "*.edgelist", "*.edges"},
 		},
 		{
 			name: "saint", path: "DIR", summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
-			metric: MicroF1, normalize: "standardize",
+			typical: []string{"adj_full.npz"}, metric: MicroF1, normalize: "standardize",
 			matrix: true, labelHint: " (class_map.json)", featureHint: " (feats.npy)", read: formats.SAINT,
 		},
 		{
@@ -69,12 +79,12 @@ func schemes() []scheme {
 		},
 		{
 			name: "dgl-reddit", path: "DIR", summary: "DGL's reddit_data.npz and reddit_graph.npz",
-			metric: MicroF1,
+			typical: []string{"reddit_graph.npz"}, metric: MicroF1,
 			matrix: true, read: formats.DGLReddit,
 		},
 		{
 			name: "npz", path: "FILE", summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
-			keys: []string{"lists"}, matrix: true, ownSplits: true, labelHint: " (labels)", read: formats.NPZ,
+			keys: []string{"lists"}, typical: []string{"*.npz"}, matrix: true, ownSplits: true, labelHint: " (labels)", read: formats.NPZ,
 		},
 		{
 			name: "store", path: "FILE", summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
@@ -89,18 +99,13 @@ func schemes() []scheme {
 // ownSchemes returns a program's own schemes in the same form.
 func ownSchemes(all []Scheme) (own []scheme) {
 	for _, s := range all {
-		own = append(own, scheme{
-			name: s.Name, path: s.Path, summary: s.Summary, keys: s.Keys, own: true,
-			open: func(ctx context.Context, spec *Spec, _ Options) (d *Data, err error) {
-				if s.Open != nil {
-					d, err = s.Open(ctx, spec)
-				}
-				if d == nil && err == nil {
-					err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.Name)
-				}
-				return d, err
-			},
-		})
+		open := func(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
+			if s.Open == nil {
+				return nil, nil
+			}
+			return s.Open(ctx, spec)
+		}
+		own = append(own, scheme{name: s.Name, path: s.Path, summary: s.Summary, keys: s.Keys, own: true, open: open})
 	}
 	return own
 }

@@ -19,36 +19,48 @@ import (
 //	normalize=standardize  each feature to mean 0, deviation 1 over the training nodes; of
 //	                       tables, numbers except columns of 0 and 1
 //
-// A schema, if not nil, says all this.
+// A schema, if not nil, says all this. It leaves features that a store holds scaled.
 func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schema) error {
 	if text, given := spec.Values["metric"]; given {
 		d.Metric = Metric(text) // checked by Validate
 	}
-	if s != nil {
-		if err := s.encode(ctx, d, spec); err != nil {
-			return err
-		}
-		return d.chooseForm(spec)
+	if d.table != nil {
+		byDefault = "standardize"
 	}
 	how := spec.Text("normalize", cmp.Or(byDefault, "none"))
-	if d.table != nil {
-		how = spec.Text("normalize", "standardize")
-		if err := d.joinTable(ctx, spec, how == "standardize"); err != nil {
-			return err
+	if s != nil {
+		if spec.given("normalize") != "" && how != s.Normalize {
+			return fmt.Errorf("datasets: %q: normalize=%s, and the model's data had normalize=%s: leave it out", spec, how, s.Normalize)
 		}
-		if d.encoding.Normalize = how; how == "standardize" {
-			how = "none"
-		}
+		how = s.Normalize
 	}
-	if err := d.normalize(ctx, spec, how); err != nil {
+	var err error
+	switch {
+	case d.table != nil:
+		if err = d.joinTable(ctx, spec, how, s); err == nil && how == "row" {
+			d.rescale(s == nil)
+		}
+	case how == "none", s != nil && !s.canScale(d):
+	default:
+		err = d.normalize(ctx, spec, how, s)
+	}
+	if err != nil {
 		return err
 	}
 	return d.chooseForm(spec)
 }
 
+// canScale tells whether the features are an array as that of the schema, and not scaled yet.
+// Check names any other difference.
+func (s *Schema) canScale(d *Data) bool {
+	isRaw := d.encoding.Normalize == "" || d.encoding.Normalize == "none"
+	return isRaw && d.encoding.Columns == nil && s.columnNames() == nil && s.Features == d.Features.Cols
+}
+
 // joinTable makes features of tables.
-func (d *Data) joinTable(ctx context.Context, spec *Spec, scale bool) (err error) {
-	if scale && d.unlabelled && d.table.Scaled() {
+func (d *Data) joinTable(ctx context.Context, spec *Spec, how string, s *Schema) (err error) {
+	scale := how == "standardize"
+	if scale && s == nil && d.unlabelled && d.table.Scaled() {
 		return fmt.Errorf("datasets: %q: the numbers of a table are scaled over the training nodes, and there are none without labels: say normalize=none here, and where the model was trained", spec)
 	}
 	d.Name = spec.String()
@@ -59,52 +71,86 @@ func (d *Data) joinTable(ctx context.Context, spec *Spec, scale bool) (err error
 	}
 	var notes []string
 	d.Features, notes, err = d.table.Features(ctx, d.Split.Train, scale)
-	d.encoding.Columns = d.table.Columns()
+	d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), how
 	d.table, d.Notes = nil, append(d.Notes, notes...)
 	return cmp.Or(err, ctx.Err())
 }
 
-func (d *Data) normalize(ctx context.Context, spec *Spec, how string) error {
-	if how != "none" && d.Features.Half != nil {
-		if err := d.copyFeatures(); err != nil {
-			return err
+// normalize scales the rows, or each feature over the training nodes or by the schema.
+func (d *Data) normalize(ctx context.Context, spec *Spec, how string, s *Schema) (err error) {
+	standardize, names, x := how == "standardize", d.encoding.columnNames(), d.Features
+	d.Name = spec.String()
+	switch {
+	case standardize && names != nil:
+		err = fmt.Errorf("datasets: %q: the store holds the columns %s of tables: say normalize=standardize where it is converted", spec, quoted(names))
+	case standardize && x.Sparse != nil && s == nil && spec.Text(sparseKey, "") == "1":
+		err = fmt.Errorf("datasets: %q: normalize=standardize moves the mean to 0, so that few features stay 0: leave out sparse=1, or take normalize=row", spec)
+	case standardize && x.Sparse != nil:
+		err = d.makeDense()
+	case d.file != nil || x.Half != nil: // a mapping cannot be written to
+		err = d.copyFeatures()
+	}
+	if err == nil && standardize && s == nil {
+		err = d.validateNodes(ctx) // standardizing uses the split
+	}
+	if err != nil {
+		return err
+	}
+	d.Propagated = nil // it is of the features as they were
+	d.encoding.Normalize = how
+	switch {
+	case standardize && s != nil:
+		d.encoding.Columns = s.Columns
+	case standardize:
+		d.encoding.Columns = standardizing(d)
+	}
+	d.rescale(s == nil)
+	return nil
+}
+
+// rescale scales the features in place, as the schema says. A note tells the user.
+func (d *Data) rescale(note bool) {
+	x := d.Features
+	if m := x.Sparse; m != nil && m.Val == nil {
+		m.Val = slices.Repeat([]float32{1}, len(m.Idx))
+	}
+	for i := range x.Rows {
+		if x.Sparse != nil {
+			d.encoding.scaleRow(x.Sparse.RowValues(i))
+		} else {
+			d.encoding.scaleRow(x.Row(i))
 		}
 	}
-	switch how {
-	case "row":
-		normalizeRows(d)
-		d.encoding.Normalize = how
+	switch {
+	case note && d.encoding.Normalize == "row":
 		d.Notes = append(d.Notes, "features of each node scaled to sum to 1 (normalize=row)")
-	case "standardize":
-		d.Name = spec.String()
-		if names := d.encoding.columnNames(); names != nil {
-			return fmt.Errorf("datasets: %q: the store holds the columns %s of tables: say normalize=standardize where it is converted", spec, quoted(names))
-		}
-		if d.Features.Sparse != nil {
-			if spec.Text(sparseKey, "") == "1" {
-				return fmt.Errorf("datasets: %q: normalize=standardize moves the mean to 0, so that few features stay 0: leave out sparse=1, or take normalize=row", spec)
-			}
-			if err := d.makeDense(); err != nil {
-				return err
-			}
-		}
-		if err := d.validateNodes(ctx); err != nil { // standardize uses the split
-			return err
-		}
-		d.encoding.Normalize = how
-		d.encoding.Columns = standardizing(d)
-		d.scale()
+	case note:
 		d.Notes = append(d.Notes, "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)")
 	}
-	return nil
+}
+
+// scaleRow scales the numbers of a node, all or those of a sparse row. Columns of texts, and of
+// tables that are scaled by row, have no deviation and stay.
+func (s *Schema) scaleRow(row []float32) {
+	for k, v := range row[:min(len(row), len(s.Columns))] {
+		row[k] = s.Columns[k].Scaled(v)
+	}
+	if s.Normalize != "row" {
+		return
+	}
+	var sum float64
+	for _, v := range row {
+		sum += math.Abs(float64(v))
+	}
+	for j := 0; j < len(row) && sum > 0; j++ {
+		row[j] = float32(float64(row[j]) / sum)
+	}
 }
 
 // withoutLabels completes data without labels: see Options.Unlabelled.
 func (d *Data) withoutLabels(ctx context.Context, spec *Spec, normalize string, s *Schema) error {
-	for _, key := range []string{"split", "seed", "stratify", "train", "valid", "test", "metric"} {
-		if _, given := spec.Values[key]; given {
-			return fmt.Errorf("datasets: %q: %s needs labels, and there are none", spec, key)
-		}
+	if key := spec.given("split", "seed", "stratify", "train", "valid", "test", "metric"); key != "" {
+		return fmt.Errorf("datasets: %q: %s needs labels, and there are none", spec, key)
 	}
 	if s == nil && (normalize == "standardize" || spec.Text("normalize", "") == "standardize") {
 		return fmt.Errorf("datasets: %q: normalize=standardize needs training nodes, and there are no labels: standardize the features of both graphs before", spec)
@@ -127,32 +173,6 @@ func (d *Data) checkLabelled() error {
 		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())
 	}
 	return nil
-}
-
-func normalizeRows(d *Data) {
-	if m := d.Features.Sparse; m != nil && m.Val == nil {
-		m.Val = slices.Repeat([]float32{1}, len(m.Idx))
-	}
-	for i := range d.Features.Rows {
-		var row []float32
-		if m := d.Features.Sparse; m != nil {
-			row = m.RowValues(i)
-		} else {
-			row = d.Features.Row(i)
-		}
-		normalizeRow(row)
-	}
-}
-
-// normalizeRow scales a row to sum to 1 in absolute value, unless it is 0.
-func normalizeRow(row []float32) {
-	var sum float64
-	for _, v := range row {
-		sum += math.Abs(float64(v))
-	}
-	for j := 0; j < len(row) && sum > 0; j++ {
-		row[j] = float32(float64(row[j]) / sum)
-	}
 }
 
 // standardizing returns scikit-learn's StandardScaler, which the loaders of GraphSAGE and
@@ -178,14 +198,4 @@ func standardizing(d *Data) []Column {
 		}
 	}
 	return columns
-}
-
-// scale scales dense features by the columns of the schema.
-func (d *Data) scale() {
-	x := d.Features
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			x.Data[i*x.Cols+j] = d.encoding.Columns[j].Scaled(v)
-		}
-	}
 }

@@ -42,25 +42,26 @@ func List() []Entry {
 
 // Info describes a data set. `gcn datasets info` prints it.
 type Info struct {
-	Name          string      `json:"name"`
-	Nodes         int         `json:"nodes"`
-	Edges         int64       `json:"edges"` // undirected ones once each
-	Weighted      bool        `json:"weighted"`
-	Directed      bool        `json:"directed,omitempty"`
-	Features      int         `json:"features"`
-	Precision     Precision   `json:"precision"`
-	Entries       int64       `json:"sparse_entries,omitempty"` // of sparse features; 0: dense
-	Classes       int         `json:"classes,omitempty"`        // 0 for binary tasks
-	Tasks         int         `json:"tasks,omitempty"`          // 0 for classes
-	ClassNames    []string    `json:"class_names,omitempty"`
-	Unlabelled    int         `json:"unlabelled,omitempty"` // nodes without a label
-	NodeNames     bool        `json:"node_names,omitempty"` // the source names the nodes
-	Metric        Metric      `json:"metric"`
-	Split         SplitSizes  `json:"split"`
-	Degree        DegreeStats `json:"degree"`
-	Bytes         MemorySize  `json:"bytes"`
-	Dropped       Dropped     `json:"dropped"`
-	Preprocessing []string    `json:"preprocessing"`
+	Name       string      `json:"name"`
+	Nodes      int         `json:"nodes"`
+	Edges      int64       `json:"edges"` // undirected ones once each
+	Weighted   bool        `json:"weighted"`
+	Directed   bool        `json:"directed,omitempty"`
+	Features   int         `json:"features"`
+	Precision  Precision   `json:"precision"`
+	Entries    int64       `json:"sparse_entries,omitempty"` // of sparse features; 0: dense
+	Classes    int         `json:"classes,omitempty"`        // 0 for binary tasks
+	Tasks      int         `json:"tasks,omitempty"`          // 0 for classes
+	ClassNames []string    `json:"class_names,omitempty"`
+	Unlabelled int         `json:"unlabelled,omitempty"` // nodes without a label
+	NodeNames  bool        `json:"node_names,omitempty"` // the source names the nodes
+	Metric     Metric      `json:"metric"`
+	Split      SplitSizes  `json:"split"`
+	Degree     DegreeStats `json:"degree"`
+	Bytes      MemorySize  `json:"bytes"`
+
+	Read          graph.Report `json:"read"` // edges of the source; 0 for synthetic graphs
+	Preprocessing []string     `json:"preprocessing"`
 }
 
 // SplitSizes counts the nodes of each part of a split.
@@ -94,13 +95,6 @@ type MemorySize struct {
 	Total  int64 `json:"total"`
 }
 
-// Dropped counts the edges of the source, and the dropped edges among them.
-type Dropped struct {
-	Given      int64 `json:"given"` // edges read, 0 for synthetic graphs
-	SelfLoops  int64 `json:"self_loops"`
-	Duplicates int64 `json:"duplicates"` // reverse directions included
-}
-
 // Describe measures a data set. Nil data, and nil parts, count as empty. Cost:
 // O(nodes log nodes).
 func Describe(d *Data) Info {
@@ -113,7 +107,7 @@ func Describe(d *Data) Info {
 		Features: x.Cols, Precision: Float32, Classes: y.Classes, Tasks: y.Tasks, Metric: d.Metric,
 		Split:         SplitSizes{len(d.Split.Train), len(d.Split.Valid), len(d.Split.Test)},
 		Degree:        degreeStats(g),
-		Dropped:       Dropped{d.Report.Given, d.Report.SelfLoops, d.Report.Duplicates},
+		Read:          d.Report,
 		Preprocessing: append([]string{}, d.Notes...),
 		Directed:      d.Directed, ClassNames: y.Names, NodeNames: d.NodeNames != nil, Unlabelled: d.unlabelledNodes(),
 	}
@@ -216,8 +210,8 @@ func (info Info) WriteText(w io.Writer) error {
 	line("split", "train %d, valid %d, test %d", s.Train, s.Valid, s.Test)
 	line("memory", "%.1f MB (graph %.1f, features %.1f%s, labels %.1f, split and names %.1f)", megabytes(b.Total), megabytes(b.Graph), megabytes(b.Features),
 		when(b.Propagated > 0, ", propagated features %.1f", megabytes(b.Propagated)), megabytes(b.Labels), megabytes(b.Split+b.Names))
-	if info.Dropped.Given > 0 {
-		line("read", "%d edges; dropped %d self-loops and %d repeated or reverse edges", info.Dropped.Given, info.Dropped.SelfLoops, info.Dropped.Duplicates)
+	if r := info.Read; r.Given > 0 {
+		line("read", "%d edges; dropped %d self-loops and %d repeated or reverse edges", r.Given, r.SelfLoops, r.Duplicates)
 	}
 	for _, note := range info.Preprocessing {
 		line("note", "%s", note)

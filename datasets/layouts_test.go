@@ -324,7 +324,7 @@ func TestBadEdgeList(t *testing.T) {
 		"JSON list":         {"l.json", "[1]", "?labels=D/l.json", `l.json: byte 1: "[" where "{" should be`},
 		"JSON cut short":    {"l.json", `{"0": 1, "1"`, "?labels=D/l.json", "l.json: byte 12: the file ends within a value"},
 		"JSON key":          {"l.json", `{"x": 1}`, "?labels=D/l.json", `none of its ids has an edge in `},
-		"JSON label":        {"l.json", `{"0": {}}`, "?labels=D/l.json", "node 0: label map[] is neither"},
+		"JSON label":        {"l.json", `{"0": {}}`, "?labels=D/l.json", "node 0: label {} is neither"},
 		"JSON fraction":     {"l.json", `{"0": 0.5}`, "?labels=D/l.json", "label 0.5 is neither a name nor an integer"},
 		"JSON mixture":      {"l.json", `{"0": 1, "1": [1]}`, "?labels=D/l.json", "node 1: labels must all be lists or none"},
 		"JSON -1, list":     {"l.json", `{"0": -1, "1": [1]}`, "?labels=D/l.json", "node 1: labels must all be lists or none"},
@@ -336,7 +336,7 @@ func TestBadEdgeList(t *testing.T) {
 		"JSON twice, -1":    {"l.json", `{"0": -1, "1": 1, "0": 2}`, "?labels=D/l.json", `l.json: byte 21: "0" is there twice`},
 		"features twice":    {"f.json", `{"0": [1], "3": [0], "0": [2]}`, "?labels=D/labels.csv&features=D/f.json", `f.json: byte 24: "0" is there twice`},
 		"labels twice, -1":  {"labels.csv", "0,-1\n1,1\n0,2\n", "?labels=D/labels.csv", "labels.csv: 3 rows for 14 nodes"},
-		"mark within":       {"labels.csv", "a\nb\n\ufeffa\n" + strings.Repeat("a\n", 11), "?labels=D/labels.csv", "labels.csv:3: a byte-order mark within the file"},
+		"mark within":       {"labels.csv", "a\nb\n\ufeffa\n" + strings.Repeat("a\n", 11), "?labels=D/labels.csv", "a byte-order mark within the file"},
 		"JSON goes on":      {"l.json", `{"0": 1} 3`, "?labels=D/l.json", "more after the object"},
 		"JSON empty":        {"l.json", `{}`, "?labels=D/l.json", "l.json: no labels"},
 		"label id":          {"labels.csv", "0,1\nx,1\n", "?labels=D/labels.csv", `no other file has its ids "x"`},
@@ -376,9 +376,9 @@ func TestBadTools(t *testing.T) {
 		"saint: class out of range": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
 			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": -1}`) }, "class_map.json: no labels"},
 		"saint: lists differ": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
-			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": [1, 0], "1": [1]}`) }, `node "1": 1 labels`},
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": [1, 0], "1": [1]}`) }, `node 1: 1 labels`},
 		"saint: node out of range": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
-			func(f files, d *Data) { f["class_map.json"] = []byte(`{"14": 1}`) }, "node 14 outside [0, 14)"},
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"14": 1}`) }, "node 14: outside [0, 14)"},
 		"saint: not a matrix": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
 			func(f files, d *Data) {
 				f["adj_full.npz"] = archive(t, zip.Store, without(sciPyMembers(t, d), "indices"))
@@ -409,9 +409,9 @@ func TestBadTools(t *testing.T) {
 					"row": array(t, []int64{0}), "col": array(t, []int64{1, 0}), "shape": array(t, []int64{14, 14})})
 			}, "1 rows and 2 columns"},
 		"saint: null class": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
-			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": 1, "1": null}`) }, `class_map.json: byte 18: node "1": label null is neither a name nor an integer`},
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": 1, "1": null}`) }, `class_map.json: byte 18: node 1: label null is neither a name nor an integer`},
 		"saint: null task": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
-			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": [1, null]}`) }, `class_map.json: byte 15: node "0": label null is neither a name nor an integer`},
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": [1, null]}`) }, `class_map.json: byte 15: node 0: label null is neither a name nor an integer`},
 		"saint: class twice": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
 			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": 1, "0": 1}`) }, `byte 12: "0" is there twice`},
 		"saint: null role": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
@@ -443,11 +443,11 @@ func TestBadTools(t *testing.T) {
 		"sage: link out of range": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
 			func(f files, d *Data) {
 				f["made-G.json"] = bytes.Replace(f["made-G.json"], []byte(`"links": [`), []byte(`"links": [{"source": 15, "target": 0}, `), 1)
-			}, "link 0: (15, 0) outside [0, 15)"},
+			}, `link 0 joins "15" and "0": want two of the 15 nodes`},
 		"sage: link to nobody": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
 			func(f files, d *Data) {
 				f["made-G.json"] = bytes.Replace(f["made-G.json"], []byte(`"links": [`), []byte(`"links": [{"source": "n1", "target": "x"}, `), 1)
-			}, `link 0: no node has the id "x"`},
+			}, `link 0 joins "n1" and "x": want two of the 15 nodes`},
 		"sage: node twice": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
 			func(f files, d *Data) {
 				f["made-G.json"] = bytes.Replace(f["made-G.json"], []byte(`"n1"`), []byte(`"n2"`), 1)
@@ -459,7 +459,7 @@ func TestBadTools(t *testing.T) {
 		"sage: features short": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
 			func(f files, d *Data) { f["made-feats.npy"] = array(t, d.Features.Data, 14, 4) }, "no row 14 among 14"},
 		"sage: stranger": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
-			func(f files, d *Data) { f["made-class_map.json"] = []byte(`{"zz": 3}`) }, `node "zz" is not in the graph`},
+			func(f files, d *Data) { f["made-class_map.json"] = []byte(`{"zz": 3}`) }, `node "zz": not in the graph`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, dir := made(t, 14, 1), t.TempDir()
@@ -536,7 +536,7 @@ func TestByteOrderMark(t *testing.T) {
 			}
 			for _, other := range []string{"\xff\xfe1\x00", "\xfe\xff\x001"} {
 				write(t, path, encode(append([]byte(other), text...)))
-				expectError(t, spec, path, "UTF-16", "save it as UTF-8")
+				expectError(t, spec, path, "UTF-16", `encoding="utf-16"`)
 			}
 			write(t, path, content)
 		}

@@ -69,16 +69,6 @@ func (s *Schema) newRow(text []byte) ([]float32, error) {
 	return row, nil
 }
 
-// scaleRow scales the features of a new node by the means and deviations of the schema.
-func (s *Schema) scaleRow(row []float32) {
-	for k, v := range row[:min(len(row), len(s.Columns))] {
-		row[k] = s.Columns[k].Scaled(v)
-	}
-	if s.Normalize == "row" {
-		normalizeRow(row)
-	}
-}
-
 // namedRow returns the features of the columns of tables that a JSON object gives.
 func (s *Schema) namedRow(text []byte) (row []float32, err error) {
 	var given map[string]any
@@ -98,7 +88,7 @@ func (s *Schema) namedRow(text []byte) (row []float32, err error) {
 		return nil, fmt.Errorf("no feature %s: want %s", quoted(slices.Sorted(maps.Keys(given))), quoted(s.columnNames()))
 	}
 	if s.Normalize == "row" {
-		normalizeRow(row)
+		s.scaleRow(row)
 	}
 	return row, nil
 }

@@ -3,7 +3,6 @@ package datasets
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,19 +82,9 @@ func (o *Options) progress(p FetchProgress) {
 	}
 }
 
-func (o *Options) mirror() string {
-	if o.Mirror != "" {
-		return o.Mirror
-	}
-	return os.Getenv("GCN_MIRROR")
-}
-
 // cacheDir returns the cache's folder, which need not exist.
 func (o *Options) cacheDir() (string, error) {
-	if o.Cache != "" {
-		return o.Cache, nil
-	}
-	if dir := os.Getenv("GCN_DATA"); dir != "" {
+	if dir := cmp.Or(o.Cache, os.Getenv("GCN_DATA")); dir != "" {
 		return dir, nil
 	}
 	dir, err := os.UserCacheDir()
@@ -111,9 +100,6 @@ func (o *Options) cacheDir() (string, error) {
 // one pass over the files, and memory for the result plus at most twice the graph
 // while it is built.
 func Open(ctx context.Context, spec string, o Options) (*Data, error) {
-	if err := checkContext(ctx); err != nil {
-		return nil, err
-	}
 	s, scheme, err := parse(spec, o)
 	if err != nil {
 		return nil, err
@@ -139,6 +125,9 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (d *Data, err 
 	} else {
 		d, err = s.open(ctx, spec, o)
 	}
+	if d == nil && err == nil {
+		err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -154,14 +143,6 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (d *Data, err 
 		return nil, err
 	}
 	return d, nil
-}
-
-// checkContext reports a context that is nil, which would panic far from here.
-func checkContext(ctx context.Context) error {
-	if ctx == nil {
-		return errors.New("datasets: nil context; want context.Background()")
-	}
-	return nil
 }
 
 // CheckSpec reports a SPEC with an unknown scheme, name or key. It does not look

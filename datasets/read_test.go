@@ -283,7 +283,7 @@ func TestSharedFiles(t *testing.T) {
 			}
 			d := open(t, c.spec)
 			got := Describe(d)
-			if got.Nodes != c.nodes || got.Edges != c.edges || got.Features != c.features || got.Classes != c.classes || got.Tasks != c.tasks || got.Metric != c.metric || got.Dropped.Given != c.given {
+			if got.Nodes != c.nodes || got.Edges != c.edges || got.Features != c.features || got.Classes != c.classes || got.Tasks != c.tasks || got.Metric != c.metric || got.Read.Given != c.given {
 				t.Errorf("got %+v\nwant %+v", got, c)
 			}
 			if want := (SplitSizes{c.train, c.valid, c.test}); got.Split != want {

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/crc64"
@@ -142,25 +141,29 @@ func (s *Schema) compareFeatures(got *Schema) error {
 	}
 	for k := range s.Columns {
 		a, b := got.Columns[k], s.Columns[k]
-		switch {
-		case !slices.Equal(a.Values, b.Values):
-			return fmt.Errorf("column %s became the values %s, and in the model's data %s: name the source of a store, or to resume, the run's own data", columnText(k, a), quoted(a.Values), quoted(b.Values))
-		case max(math.Abs(a.Mean-b.Mean), math.Abs(a.Deviation-b.Deviation)) > 1e-9*b.Deviation: // not of another order of the sums
-			return fmt.Errorf("column %s was scaled by the mean %.6g and the deviation %.6g, and in the model's data by %.6g and %.6g: name the source of a store, or to resume, the run's own data",
-				columnText(k, a), a.Mean, a.Deviation, b.Mean, b.Deviation)
-		case a.Missing != b.Missing:
-			return fmt.Errorf("column %s has a column of its missing values in one of the data and the model's, and not in the other: name the source of a store, or to resume, the run's own data", columnText(k, a))
+		// Sums in another order differ a little.
+		moved := max(math.Abs(a.Mean-b.Mean), math.Abs(a.Deviation-b.Deviation)) > 1e-9*b.Deviation
+		if moved || a.Missing != b.Missing || !slices.Equal(a.Values, b.Values) {
+			name := strconv.Itoa(k)
+			if b.Name != "" {
+				name = strconv.Quote(b.Name)
+			}
+			return fmt.Errorf("column %s became %s, and in the model's data %s: name the source of a store, or to resume, the run's own data", name, columnText(a), columnText(b))
 		}
 	}
 	return nil
 }
 
-// columnText names a column in an error.
-func columnText(k int, c Column) string {
-	if c.Name == "" {
-		return strconv.Itoa(k)
+// columnText says in an error what a column became.
+func columnText(c Column) string {
+	text := fmt.Sprintf("numbers scaled by the mean %.6g and the deviation %.6g", c.Mean, c.Deviation)
+	if c.Values != nil {
+		text = "the values " + quoted(c.Values)
 	}
-	return strconv.Quote(c.Name)
+	if c.Missing {
+		text += ", with a column of its missing values"
+	}
+	return text
 }
 
 // outputsText describes the outputs.
@@ -183,49 +186,6 @@ func quoted(names []string) string {
 		text = append(text, fmt.Sprintf("… (%d)", len(names)))
 	}
 	return strings.Join(text, ", ")
-}
-
-// encode gives the features the form that the schema says.
-func (s *Schema) encode(ctx context.Context, d *Data, spec *Spec) error {
-	if how, given := spec.Values["normalize"]; given && how != s.Normalize {
-		return fmt.Errorf("datasets: %q: normalize=%s, and the model's data had normalize=%s: leave it out", spec, how, s.Normalize)
-	}
-	if d.table != nil {
-		var notes []string
-		var err error
-		d.Features, notes, err = d.table.Features(ctx, nil, false)
-		d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), s.Normalize
-		d.table, d.Notes = nil, append(d.Notes, notes...)
-		if err == nil && s.Normalize == "row" {
-			normalizeRows(d)
-		}
-		return err
-	}
-	if d.encoding.Normalize != "" && d.encoding.Normalize != "none" {
-		return nil // in a store
-	}
-	array := s.columnNames() == nil && d.encoding.Columns == nil && s.Features == d.Features.Cols
-	if !array || s.Normalize == "none" {
-		return nil // Check names a difference
-	}
-	if d.file != nil || d.Features.Half != nil { // a mapping cannot be written to
-		if err := d.copyFeatures(); err != nil {
-			return err
-		}
-	}
-	d.encoding.Normalize = s.Normalize
-	if s.Normalize == "row" {
-		normalizeRows(d)
-		return nil
-	}
-	if d.Features.Sparse != nil {
-		if err := d.makeDense(); err != nil {
-			return err
-		}
-	}
-	d.encoding.Columns = s.Columns
-	d.scale()
-	return nil
 }
 
 // mapOutputs numbers the classes or tasks of d as s does. Their names decide.
@@ -290,10 +250,12 @@ func (s *Schema) mapOutputs(d *Data) error {
 			d.Notes = append(d.Notes, fmt.Sprintf("%d nodes of class %s are not scored: the model does not know it", nodes, from[c]))
 		}
 	}
-	scored := func(nodes []int32) []int32 {
-		return slices.DeleteFunc(slices.Clone(nodes), func(v int32) bool { return class[v] < 0 })
-	}
-	d.Split = Split{Train: scored(d.Split.Train), Valid: scored(d.Split.Valid), Test: scored(d.Split.Test)}
+	d.Split = d.Split.renumbered(func(v int32) int32 {
+		if class[v] < 0 {
+			return -1
+		}
+		return v
+	})
 	return nil
 }
 

@@ -128,7 +128,7 @@ func TestSciPyFeatures(t *testing.T) {
 	}
 	for want, change := range map[string]func(m map[string][]byte){
 		`SciPy's format "csc"`:       func(m map[string][]byte) { m["format"] = text("csc") },
-		"want texts":                 func(m map[string][]byte) { m["format"] = array(t, []int32{1}) },
+		`format "1", want csr`:       func(m map[string][]byte) { m["format"] = array(t, []int32{1}) },
 		"no indptr":                  func(m map[string][]byte) { delete(m, "indptr") },
 		"11 row offsets for 11 rows": func(m map[string][]byte) { m["shape"] = array(t, []int64{11, 3}) },
 		"4 values for 5 indices":     func(m map[string][]byte) { m["data"] = array(t, make([]float32, 4)) },

@@ -1,9 +1,9 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -70,77 +70,77 @@ func (s *Spec) Text(key, fallback string) string {
 	return fallback
 }
 
+// given returns the first of the keys that has a value, or "".
+func (s *Spec) given(keys ...string) string {
+	for _, key := range keys {
+		if _, given := s.Values[key]; given {
+			return key
+		}
+	}
+	return ""
+}
+
 // Int returns the value of a key as an integer in [least, most], or fallback if it
 // is not given.
 func (s *Spec) Int(key string, fallback, least, most int64) (int64, error) {
-	v, found := s.Values[key]
-	if !found {
-		return fallback, nil
-	}
-	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("datasets: %q: %s=%s: want an integer in [%d, %d]", s.text, key, v, least, most)
-	}
-	return n, nil
+	return value(s, key, fallback, fmt.Sprintf("an integer in [%d, %d]", least, most), func(v string) (int64, bool) {
+		n, err := strconv.ParseInt(v, 10, 64)
+		return n, err == nil && n >= least && n <= most
+	})
 }
 
 // Seed returns the value of a key as a seed, or fallback if it is not given.
 func (s *Spec) Seed(key string, fallback uint64) (uint64, error) {
-	v, found := s.Values[key]
-	if !found {
-		return fallback, nil
-	}
-	n, err := strconv.ParseUint(v, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("datasets: %q: %s=%s: want an integer in [0, 2⁶⁴)", s.text, key, v)
-	}
-	return n, nil
+	return value(s, key, fallback, "an integer in [0, 2⁶⁴)", func(v string) (uint64, bool) {
+		n, err := strconv.ParseUint(v, 10, 64)
+		return n, err == nil
+	})
 }
 
 // Float returns the value of a key as a finite number in [least, most], or fallback
 // if it is not given.
 func (s *Spec) Float(key string, fallback, least, most float64) (float64, error) {
-	v, found := s.Values[key]
-	if !found {
-		return fallback, nil
-	}
-	x, err := strconv.ParseFloat(v, 64)
-	if err != nil || math.IsNaN(x) || x < least || x > most {
-		return 0, fmt.Errorf("datasets: %q: %s=%s: want a number in [%v, %v]", s.text, key, v, least, most)
-	}
-	return x, nil
+	return value(s, key, fallback, fmt.Sprintf("a number in [%v, %v]", least, most), func(v string) (float64, bool) {
+		x, err := strconv.ParseFloat(v, 64)
+		return x, err == nil && x >= least && x <= most // false for NaN
+	})
 }
 
-// choices returns the values that a key of a scheme that reads files may have, nil if it has
-// others too.
-func choices(key string) []string {
-	switch key {
-	case "header", "labels-header", "features-header", "nodes-header", "comments", "weights", "stratify", sparseKey:
-		return []string{"0", "1"}
-	case "directed":
-		return []string{"0", string(formats.Out), string(formats.In)}
-	case "normalize":
-		return []string{"none", "row", "standardize"}
-	case "edges":
-		return []string{"none"}
-	case "ids":
-		return []string{formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames}
-	case "links":
-		return []string{"ids", "order"}
-	case "lists":
-		return []string{"sets", "multi-hot", "tasks"}
-	case "sep":
-		return []string{"comma", "tab", "space", "semicolon"}
-	case "decimal":
-		return []string{"comma", "point"}
+// value returns the value of a key as parse reads it, or fallback if it is not given.
+func value[T any](s *Spec, key string, fallback T, want string, parse func(string) (T, bool)) (T, error) {
+	text, given := s.Values[key]
+	if !given {
+		return fallback, nil
 	}
-	return nil
+	v, ok := parse(text)
+	if !ok {
+		return fallback, fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, text, want)
+	}
+	return v, nil
+}
+
+// choices returns the values of the keys of schemes that read files that have only these.
+func choices() map[string][]string {
+	yes := []string{"0", "1"}
+	return map[string][]string{
+		"header": yes, "labels-header": yes, "features-header": yes, "nodes-header": yes,
+		"comments": yes, "weights": yes, "stratify": yes, sparseKey: yes,
+		"directed":  {"0", string(formats.Out), string(formats.In)},
+		"normalize": {"none", "row", "standardize"},
+		"edges":     {"none"},
+		"ids":       {formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames},
+		"links":     {"ids", "order"},
+		"lists":     {"sets", "multi-hot", "tasks"},
+		"sep":       {"comma", "tab", "space", "semicolon"},
+		"decimal":   {"comma", "point"},
+	}
 }
 
 // checkChoices reports the first key whose value is none of its choices.
 func (s *Spec) checkChoices() error {
+	choices := choices()
 	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
-		if want := choices(key); want != nil && !slices.Contains(want, s.Values[key]) {
+		if want := choices[key]; want != nil && !slices.Contains(want, s.Values[key]) {
 			return fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, s.Values[key], strings.Join(want, ", "))
 		}
 	}
@@ -157,10 +157,7 @@ func (s *Spec) checkKeys(allowed []string) error {
 		if s.Scheme != "" {
 			taker = s.Scheme + ":"
 		}
-		if len(allowed) == 0 {
-			return fmt.Errorf("datasets: %q: unknown key %q; %s takes no keys", s.text, key, taker)
-		}
-		return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, taker, strings.Join(allowed, ", "))
+		return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, taker, cmp.Or(strings.Join(allowed, ", "), "no keys"))
 	}
 	return nil
 }

@@ -21,12 +21,7 @@ const defaultSplit = "60/20/20"
 
 // splitAsked tells whether the SPEC asks for another split than the source's own.
 func splitAsked(spec *Spec) bool {
-	for _, key := range []string{"split", "train", "valid", "test"} {
-		if _, given := spec.Values[key]; given {
-			return true
-		}
-	}
-	return false
+	return spec.given("split", "train", "valid", "test") != ""
 }
 
 // splitFromSpec sets the split of d as the keys say, and adds a note:
@@ -39,10 +34,8 @@ func splitAsked(spec *Spec) bool {
 // own says that d has the split of the source, which stays.
 func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	if own {
-		for _, key := range []string{"seed", "stratify"} {
-			if _, given := spec.Values[key]; given {
-				return fmt.Errorf("datasets: %q: %s is for random splits; add split=%s", spec, key, defaultSplit)
-			}
+		if key := spec.given("seed", "stratify"); key != "" {
+			return fmt.Errorf("datasets: %q: %s is for random splits; add split=%s", spec, key, defaultSplit)
 		}
 		return nil
 	}
@@ -53,10 +46,8 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	if isFile || !asked && splitAsked(spec) {
 		return splitFromFiles(ctx, d, spec, isFile)
 	}
-	for _, key := range []string{"train", "valid", "test"} {
-		if _, given := spec.Values[key]; given {
-			return fmt.Errorf("datasets: %q: both split and %s: want one of them", spec, key)
-		}
+	if key := spec.given("train", "valid", "test"); key != "" {
+		return fmt.Errorf("datasets: %q: both split and %s: want one of them", spec, key)
 	}
 	if err != nil {
 		return fmt.Errorf("datasets: %q: split=%s: %w", spec, text, err)
@@ -101,10 +92,12 @@ func isSplitFile(text string) bool {
 // splitFromFiles reads the split from the file of the key split, or from the files of the
 // keys train, valid and test.
 func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error {
-	for _, key := range []string{"seed", "stratify", "train", "valid", "test"} {
-		if _, given := spec.Values[key]; given && (whole || key == "seed" || key == "stratify") {
-			return fmt.Errorf("datasets: %q: %s does not go with a split from files", spec, key)
-		}
+	key := spec.given("seed", "stratify")
+	if whole {
+		key = spec.given("seed", "stratify", "train", "valid", "test")
+	}
+	if key != "" {
+		return fmt.Errorf("datasets: %q: %s does not go with a split from files", spec, key)
 	}
 	nodes := formats.NodeList{Nodes: d.Nodes(), Names: d.NodeNames}
 	_, listed := spec.Values["nodes"]
@@ -119,7 +112,7 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 		d.Notes = append(d.Notes, "split from "+spec.Values["split"])
 		return nil
 	}
-	if _, given := spec.Values["train"]; !given {
+	if spec.given("train") == "" {
 		return fmt.Errorf("datasets: %q: valid and test need train=FILE", spec)
 	}
 	d.Split = Split{}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -44,21 +44,16 @@ var ErrFormat = store.ErrFormat
 
 // storeMeta is the part of a store that is not arrays.
 type storeMeta struct {
-	Source     string   `json:"source"` // SPEC of the stored data
-	Schema     *Schema  `json:"schema"`
-	Metric     Metric   `json:"metric"`
-	Notes      []string `json:"notes"`
-	Given      int64    `json:"given"`
-	SelfLoops  int64    `json:"self_loops"`
-	Duplicates int64    `json:"duplicates"`
-	Edges      int64    `json:"edges"`
-	Directed   bool     `json:"directed,omitempty"`
+	Source string   `json:"source"` // SPEC of the stored data
+	Schema *Schema  `json:"schema"`
+	Metric Metric   `json:"metric"`
+	Notes  []string `json:"notes"`
+	graph.Report
+	Directed bool `json:"directed,omitempty"`
 }
 
 // storeExtension ends the names of stores in the cache. Elsewhere the content decides.
 const storeExtension = ".safetensors"
-
-const mostMeta = 1 << 24 // bytes of it as JSON
 
 // Precision is the number format of features.
 type Precision string
@@ -101,9 +96,10 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 		return fmt.Errorf("datasets: %s: float16 is for dense features, and these are sparse: leave it out, or add sparse=0 to the SPEC", path)
 	}
 	meta := storeMeta{
-		Source: cmp.Or(d.source, d.Name), Schema: d.Schema(), Metric: d.Metric, Notes: d.notesWithSource(),
-		Given: d.Report.Given, SelfLoops: d.Report.SelfLoops, Duplicates: d.Report.Duplicates, Edges: d.Report.Edges,
-		Directed: d.Directed,
+		Source: cmp.Or(d.source, d.Name), Schema: d.Schema(), Metric: d.Metric, Notes: d.Notes, Report: d.Report, Directed: d.Directed,
+	}
+	if d.source == "" && d.Name != "" {
+		meta.Notes = append([]string{"made from " + d.Name}, d.Notes...)
 	}
 	asHalf := o.Precision == Float16 || o.Precision == "" && x.Half != nil
 	if asHalf && x.Half == nil {
@@ -158,9 +154,6 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 	arrays = append(arrays, store.Of(arrayNames, names.Text))
 	arrays = slices.DeleteFunc(arrays, func(a store.Output) bool { return slices.Contains(a.Shape, 0) })
 	text, err := json.Marshal(meta)
-	if err == nil && len(text) > mostMeta {
-		err = fmt.Errorf("datasets: %s: notes and names of classes of %d bytes, at most %d are stored", path, len(text), mostMeta)
-	}
 	if err != nil {
 		return err
 	}
@@ -260,14 +253,6 @@ func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32
 	return nil
 }
 
-// notesWithSource returns the notes for a copy in another format.
-func (d *Data) notesWithSource() []string {
-	if d.source != "" || d.Name == "" {
-		return d.Notes
-	}
-	return append([]string{"made from " + d.Name}, d.Notes...)
-}
-
 // adjusted applies the keys of a SPEC to data from a store, unless opening it
 // failed. On an error it closes the data.
 func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*Data, error) {
@@ -276,9 +261,6 @@ func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*
 	}
 	d.Name = spec.String()
 	err = splitFromSpec(ctx, d, spec, !splitAsked(spec))
-	if how := spec.Text("normalize", "none"); err == nil && s == nil && how != "none" {
-		err = d.copyFeatures() // the mapping cannot be written to
-	}
 	if err == nil {
 		err = finish(ctx, d, spec, "none", s)
 	}
@@ -295,7 +277,6 @@ func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*
 // copyFeatures makes the features d's own, in single precision.
 func (d *Data) copyFeatures() error {
 	x := d.Features
-	d.Propagated = nil // it is of the features as they were
 	if m := x.Sparse; m != nil {
 		own := *m // Ptr and Idx do not change
 		own.Val = slices.Clone(m.Val)
@@ -380,80 +361,53 @@ func storedData(ctx context.Context, f *store.File) (*Data, error) {
 	if err := f.Check(ctx, smallArray); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
+	fail := func(err error) (*Data, error) { return nil, fmt.Errorf("datasets: %s: %w: %w", f.Path, err, ErrFormat) }
 	var meta storeMeta
-	d := &Data{Name: "store:" + f.Path, Graph: &graph.CSR{}, Labels: &graph.Labels{}, file: f}
-	fail := func(format string, args ...any) (*Data, error) {
-		return nil, fmt.Errorf("datasets: %s: %w: %w", f.Path, fmt.Errorf(format, args...), ErrFormat)
-	}
-	names, sparse, y := &graph.Names{}, &graph.CSR{}, d.Labels
-	var err error
-	if len(f.Data) > mostMeta {
-		return fail("description of %d bytes, at most %d are read", len(f.Data), mostMeta)
-	}
 	if err := json.Unmarshal([]byte(f.Data), &meta); err != nil {
-		return fail("description: %w", err)
+		return fail(fmt.Errorf("description: %w", err))
 	}
 	if meta.Schema == nil {
-		return fail("no schema: convert the data again")
+		return fail(errors.New("no schema: convert the data again"))
 	}
-	d.Features, err = f.Matrix(arrayFeatures)
-	px, pxErr := f.Matrix(arrayPropagated)
-	d.Propagated = px
-	if labels, _ := f.Array(arrayLabels); labels.Type == "F32" {
-		err = cmp.Or(err, take(f, arrayLabels, &y.Multi))
+	a, sparse, names := &graph.CSR{}, &graph.CSR{}, &graph.Names{}
+	y := &graph.Labels{Classes: meta.Schema.Classes, Tasks: meta.Schema.Tasks, Names: meta.Schema.Names}
+	d := &Data{
+		Name: "store:" + f.Path, Graph: a, Labels: y, file: f, encoding: *meta.Schema, source: meta.Source,
+		Directed: meta.Directed, Metric: meta.Metric, Notes: meta.Notes, Report: meta.Report,
+	}
+	var wrong [3]error
+	d.Features, wrong[0] = f.Matrix(arrayFeatures)
+	d.Propagated, wrong[1] = f.Matrix(arrayPropagated)
+	if y.Tasks > 0 {
+		wrong[2] = take(f, arrayLabels, &y.Multi)
 	} else {
-		err = cmp.Or(err, take(f, arrayLabels, &y.Class))
+		wrong[2] = take(f, arrayLabels, &y.Class)
 	}
-	err = cmp.Or(err, pxErr,
-		take(f, arrayPtr, &d.Graph.Ptr), take(f, arrayIdx, &d.Graph.Idx), take(f, arrayVal, &d.Graph.Val),
+	err := cmp.Or(wrong[0], wrong[1], wrong[2],
+		take(f, arrayPtr, &a.Ptr), take(f, arrayIdx, &a.Idx), take(f, arrayVal, &a.Val),
 		take(f, arrayTrain, &d.Split.Train), take(f, arrayValid, &d.Split.Valid), take(f, arrayTest, &d.Split.Test),
 		take(f, arrayNames, &names.Text), take(f, arrayNameEnds, &names.Ends),
 		take(f, arraySparsePtr, &sparse.Ptr), take(f, arraySparseIdx, &sparse.Idx), take(f, arraySparseVal, &sparse.Val))
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	schema, n := meta.Schema, len(d.Graph.Ptr)-1
-	if n < 1 || n > math.MaxInt32 {
-		return fail("no graph, or one of more than %d nodes", math.MaxInt32)
-	}
-	if sparse.Ptr != nil {
-		if d.Features != nil || schema.Features < 1 || schema.Features > math.MaxInt32 {
-			return fail("sparse features with %d columns, or dense features too", schema.Features)
-		}
-		sparse.Rows, sparse.Cols = n, schema.Features
-		if text := wrongSizes(sparse); text != "" {
-			return fail("sparse features: %s", text)
-		}
-		d.Features = &graph.Features{Rows: n, Cols: schema.Features, Sparse: sparse}
-		d.Features.Release, d.Features.Prefetch = f.Rows(sparse, arraySparseIdx, arraySparseVal)
-	}
-	labels := len(y.Class)
-	if schema.Tasks > 0 {
-		labels = len(y.Multi) / schema.Tasks
-	}
-	d.Graph.Rows, d.Graph.Cols = n, n
-	switch {
-	case wrongSizes(d.Graph) != "":
-		return fail("graph: %s", wrongSizes(d.Graph))
-	case d.Features == nil || d.Features.Rows != n || labels != n || (y.Class == nil) == (y.Multi == nil) || labels*schema.Tasks != len(y.Multi):
-		return fail("%d nodes, labels of %d, or features of another number", n, labels)
-	case px != nil && (px.Rows != n || px.Cols != d.Features.Cols):
-		return fail("propagated features of %d nodes × %d, want %d × %d", px.Rows, px.Cols, n, d.Features.Cols)
-	case schema.Classes > formats.MostClasses(n):
-		return fail("%d classes for %d nodes", schema.Classes, n)
-	case len(d.Split.Train) == 0:
-		return fail("the training set is empty")
-	case len(names.Text)+len(names.Ends) > 0 && len(names.Ends) != n:
-		return fail("%d names of %d nodes", len(names.Ends), n)
-	}
-	if len(names.Ends) > 0 {
+	n, cols := len(a.Ptr)-1, meta.Schema.Features
+	if names.Text != nil || names.Ends != nil {
 		d.NodeNames = names
 	}
-	_, d.Graph.Prefetch = f.Rows(d.Graph, arrayIdx, arrayVal)
-	y.Classes, y.Tasks, y.Names = schema.Classes, schema.Tasks, schema.Names
-	d.encoding = *schema
-	d.Directed, d.Metric, d.Notes, d.source = meta.Directed, meta.Metric, meta.Notes, meta.Source
-	d.Report = graph.Report{Given: meta.Given, SelfLoops: meta.SelfLoops, Duplicates: meta.Duplicates, Edges: meta.Edges}
+	_, a.Prefetch = f.Rows(a, arrayIdx, arrayVal)
+	err = cmp.Or(d.sized("graph", a, n, n), d.check(len(d.Split.Train) > 0, "the training set is empty"))
+	if err == nil && sparse.Ptr != nil && d.Features == nil {
+		err = d.sized("sparse features", sparse, n, cols)
+		d.Features = &graph.Features{Rows: n, Cols: cols, Sparse: sparse}
+		d.Features.Release, d.Features.Prefetch = f.Rows(sparse, arraySparseIdx, arraySparseVal)
+	}
+	if err = cmp.Or(err, d.complete()); err == nil {
+		err = d.validateSizes()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, ErrFormat)
+	}
 	return d, nil
 }
 
@@ -463,10 +417,10 @@ func take[T store.Number](f *store.File, name string, values *[]T) (err error) {
 	return err
 }
 
-// wrongSizes says how the parts of a matrix disagree, "" if they agree.
-func wrongSizes(m *graph.CSR) string {
-	if len(m.Ptr) == m.Rows+1 && m.Ptr[0] == 0 && m.Ptr[m.Rows] == int64(len(m.Idx)) && (m.Val == nil || len(m.Val) == len(m.Idx)) {
-		return ""
-	}
-	return fmt.Sprintf("%d row offsets from %d to %d, %d columns, %d values of %d rows", len(m.Ptr), m.Ptr[0], m.Ptr[len(m.Ptr)-1], len(m.Idx), len(m.Val), m.Rows)
+// sized sets the sizes of a matrix. It returns an error if its parts have others.
+func (d *Data) sized(what string, m *graph.CSR, rows, cols int) error {
+	m.Rows, m.Cols = rows, cols
+	good := min(rows, cols) > 0 && max(rows, cols) <= math.MaxInt32 && len(m.Ptr) == rows+1 && m.Ptr[0] == 0 && m.Ptr[rows] == int64(len(m.Idx))
+	return d.check(good && (m.Val == nil || len(m.Val) == len(m.Idx)),
+		"%s of %d×%d: %d row offsets, %d columns, %d values", what, rows, cols, len(m.Ptr), len(m.Idx), len(m.Val))
 }

@@ -551,7 +551,6 @@ func TestNumPyExportIsValidatedFirst(t *testing.T) {
 
 // Nil data, graphs and contexts are errors, or count as empty.
 func TestNilData(t *testing.T) {
-	var none context.Context
 	path := filepath.Join(t.TempDir(), "x.store")
 	for name, d := range map[string]*Data{"data": nil, "parts": {}, "features": {Graph: &graph.CSR{Ptr: []int64{0}}, Labels: &graph.Labels{}}} {
 		for call, err := range map[string]error{
@@ -572,17 +571,6 @@ func TestNilData(t *testing.T) {
 	}
 	if err := (&Data{}).Laplacian().Validate(); !errors.Is(err, graph.ErrInvalid) {
 		t.Errorf("Laplacian without a graph: %v", err)
-	}
-	good := made(t, 30, 1)
-	_, openErr := Open(none, "synth:demo", Options{})
-	_, convertErr := Convert(none, "synth:demo", path, Options{})
-	for call, err := range map[string]error{
-		"Open": openErr, "Convert": convertErr, "Verify": Verify(none, "synth:demo", Options{}),
-		"WriteStore": WriteStore(none, path, good), "WriteNumPy": WriteNumPy(none, path, good),
-	} {
-		if err == nil || !strings.Contains(err.Error(), "nil context") {
-			t.Errorf("%s without a context: %v", call, err)
-		}
 	}
 	if !isMissing(path) {
 		t.Error("a file was left")

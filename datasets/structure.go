@@ -11,13 +11,10 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
-// EdgeHomophily returns the share of edges whose two nodes have the same class. Edges
+// edgeHomophily returns the share of edges whose two nodes have the same class. Edges
 // of a node without a class do not count. It is NaN for binary tasks, and if no edge
 // counts. Cost: O(edges).
-func EdgeHomophily(ctx context.Context, d *Data) (float64, error) {
-	if err := d.complete(); err != nil {
-		return 0, err
-	}
+func edgeHomophily(ctx context.Context, d *Data) (float64, error) {
 	const rows = 4096
 	g, class := d.Graph, d.Labels.Class
 	if class == nil {
@@ -44,25 +41,14 @@ func EdgeHomophily(ctx context.Context, d *Data) (float64, error) {
 	return float64(same.Load()) / float64(all.Load()), err
 }
 
-// clusteringNodes is the number of nodes that Clustering looks at.
-const clusteringNodes = 10_000
-
-// Clustering returns the average local clustering coefficient of a simple undirected
+// clustering returns the average local clustering coefficient of a simple undirected
 // graph (Watts & Strogatz 1998): the mean over nodes of the share of pairs of neighbours
-// that are joined, 0 for a node with fewer than two neighbours. It is exact up to 10,000
-// nodes. In a larger graph it is the mean of 10,000 random nodes, the same in every
+// that are joined, 0 for a node with fewer than two neighbours. It is exact up to the given
+// number of nodes. In a larger graph it is the mean of so many random nodes, the same in every
 // call, and sem is its standard error. Cost: the sum of the degrees of the nodes'
 // neighbours.
-func Clustering(ctx context.Context, g *graph.CSR) (mean, sem float64, err error) {
-	return clustering(ctx, g, clusteringNodes)
-}
-
-// clustering is Clustering with a given number of nodes.
 func clustering(ctx context.Context, g *graph.CSR, most int) (mean, sem float64, err error) {
 	n := g.Rows
-	if n == 0 {
-		return 0, 0, nil
-	}
 	nodes := make([]int32, min(n, most))
 	random := rand.New(rand.NewPCG(splitmix.Hash(1), splitmix.Hash(2)))
 	for k := range nodes {

@@ -21,17 +21,38 @@ func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
 		return nil, fmt.Errorf("%w; gcn datasets convert makes a store of it in less", err)
 	}
 	s := m.Source()
-	d, err := synthNodes(ctx, s)
+	b, err := graph.NewBuilder(m.Nodes)
 	if err == nil {
-		d.Graph, err = s.Graph(ctx)
+		err = s.Edges(ctx, b.AddEdges)
 	}
 	if err != nil {
 		return nil, err
 	}
+	d, err := synthNodes(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	d.Graph, _ = b.Build()
 	return d, s.Features(ctx, 0, func(rows []float32) error {
 		d.Features.Data = rows
 		return nil
 	})
+}
+
+// synthSource returns the data as a source.
+func synthSource(_ context.Context, spec *Spec) (*source, error) {
+	m, err := synthFromSpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	s := m.Source()
+	return &source{
+		name: spec.String(), nodes: m.Nodes, most: m.Edges, memory: m.TableBytes(), edges: s.Edges,
+		rest: func(ctx context.Context, _ graph.Report) (*Data, error) { return synthNodes(ctx, s) },
+		features: func(ctx context.Context, yield func([]float32) error) error {
+			return s.Features(ctx, sourceBuffer, yield)
+		},
+	}, nil
 }
 
 func synthFromSpec(spec *Spec) (*synth.Model, error) {

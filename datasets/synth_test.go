@@ -118,7 +118,7 @@ func TestSynthExactEdges(t *testing.T) {
 func TestSynthHomophily(t *testing.T) {
 	for _, want := range []float64{0, 0.3, 0.6, 0.9} {
 		d := open(t, fmt.Sprintf("synth:demo?homophily=%v", want))
-		got, err := EdgeHomophily(t.Context(), d)
+		got, err := edgeHomophily(t.Context(), d)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,9 +19,6 @@ func (d *Data) Validate() error { return d.validate(context.Background()) }
 
 // validate is Validate on all cores; it stops when ctx is done.
 func (d *Data) validate(ctx context.Context) error {
-	if err := checkContext(ctx); err != nil {
-		return err
-	}
 	if err := d.complete(); err != nil {
 		return err
 	}
@@ -56,53 +53,53 @@ func (d *Data) complete() error {
 
 // validateNodes is Validate without the graph's structure.
 func (d *Data) validateNodes(ctx context.Context) error {
-	x, px := d.Features, d.Propagated
-	err := d.validateFeatures(ctx, x)
-	if err == nil && px != nil {
-		if err = d.check(px.Rows == x.Rows && px.Cols == x.Cols, "propagated features %d×%d of features %d×%d", px.Rows, px.Cols, x.Rows, x.Cols); err == nil {
-			err = d.validateFeatures(ctx, px)
+	for _, x := range []*graph.Features{d.Features, d.Propagated} {
+		if x == nil {
+			continue
 		}
-	}
-	if err := cmp.Or(err, ctx.Err()); err != nil {
-		return err
+		if err := x.Validate(ctx); err != nil {
+			return cmp.Or(ctx.Err(), d.named(err))
+		}
+		if err := d.check(x.Sparse == nil || plausibleColumns(x), "%d columns of features with %d entries: too sparse to learn from", x.Cols, x.Len()); err != nil {
+			return err
+		}
 	}
 	return d.validateLabels()
 }
 
 // validateLabels is validateNodes without the values of the features.
 func (d *Data) validateLabels() error {
-	n, y, names := d.Nodes(), d.Labels, d.NodeNames
-	if err := y.Validate(); err != nil && !d.validUnlabelled() {
+	err := d.Labels.Validate()
+	if d.validUnlabelled() {
+		err = nil
+	}
+	if err = cmp.Or(err, d.NodeNames.Validate()); err != nil {
 		return d.named(err)
 	}
-	if err := names.Validate(); err != nil {
-		return d.named(err)
+	if err = d.validateSizes(); err != nil || d.validUnlabelled() {
+		return err
 	}
+	return d.validateSplit()
+}
+
+// validateSizes reports sizes that disagree.
+func (d *Data) validateSizes() error {
+	n, x, px, y, names := d.Nodes(), d.Features, cmp.Or(d.Propagated, d.Features), d.Labels, d.NodeNames
 	isMulti := y.Multi != nil
-	err := cmp.Or(
+	return cmp.Or(
 		d.check(names == nil || names.Len() == n, "%d names of %d nodes", names.Len(), n),
-		d.check(d.Features.Rows == n && y.Nodes() == n, "graph of %d nodes, features of %d, labels of %d", n, d.Features.Rows, y.Nodes()),
+		d.check(x.Rows == n && len(y.Class)+len(y.Multi) == n*max(y.Tasks, 1), "graph of %d nodes, features of %d, labels of %d", n, x.Rows, y.Nodes()),
+		d.check(px.Rows == x.Rows && px.Cols == x.Cols, "propagated features of %d nodes × %d, want %d × %d", px.Rows, px.Cols, x.Rows, x.Cols),
 		d.check(y.Classes <= formats.MostClasses(n), "%d classes for %d nodes", y.Classes, n),
 		d.check(slices.Contains([]Metric{Accuracy, MicroF1, ROCAUC}, d.Metric), "metric %q: want %s, %s or %s", d.Metric, Accuracy, MicroF1, ROCAUC),
 		d.check((d.Metric != Accuracy || !isMulti) && (d.Metric != ROCAUC || isMulti), "metric %s does not fit labels of %d classes and %d tasks", d.Metric, y.Classes, y.Tasks),
 	)
-	if err != nil || d.validUnlabelled() {
-		return err
-	}
-	return d.validateSplit()
 }
 
 // validUnlabelled tells whether d are data that Options.Unlabelled allowed.
 func (d *Data) validUnlabelled() bool {
 	known := func(class int32) bool { return class != -1 }
 	return d.unlabelled && !slices.ContainsFunc(d.Labels.Class, known) && len(d.Split.Train)+len(d.Split.Valid)+len(d.Split.Test) == 0
-}
-
-func (d *Data) validateFeatures(ctx context.Context, x *graph.Features) error {
-	if err := x.Validate(ctx); err != nil {
-		return cmp.Or(ctx.Err(), d.named(err))
-	}
-	return d.check(x.Sparse == nil || plausibleColumns(x), "%d columns of features with %d entries: too sparse to learn from", x.Cols, x.Len())
 }
 
 func (d *Data) validateSplit() error {

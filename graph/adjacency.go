@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -16,38 +15,18 @@ import (
 // values O(NNZ log(max degree)); 8 bytes per row. Once ctx is done, the error is the
 // context's.
 func (m *CSR) ValidateAdjacency(ctx context.Context) error {
-	if err := m.validateSimple(ctx); err != nil {
+	if err := m.ValidateDirected(ctx); err != nil {
 		return err
 	}
 	symmetric, err := parallel.Symmetric(ctx, m.Ptr, m.Idx)
-	switch {
-	case err != nil:
+	if err != nil || symmetric && m.Val == nil {
 		return err
-	case !symmetric:
-		return m.eachRow(ctx, m.findOneWay)
-	case m.Val != nil:
-		return m.eachRow(ctx, m.validateValues)
 	}
-	return nil
+	return m.eachRow(ctx, m.validateReverse)
 }
 
 // ValidateDirected is ValidateAdjacency for a directed graph: entries need no reverse.
 func (m *CSR) ValidateDirected(ctx context.Context) error {
-	if err := m.validateSimple(ctx); err != nil || m.Val == nil {
-		return err
-	}
-	return m.eachRow(ctx, func(i int) error {
-		for k, v := range m.RowValues(i) {
-			if !(v > 0) || v > math.MaxFloat32 {
-				return fmt.Errorf("graph: adjacency value %v at (%d, %d), want positive and finite: %w", v, i, m.Row(i)[k], ErrInvalid)
-			}
-		}
-		return nil
-	})
-}
-
-// validateSimple checks the structure, but not that the matrix is symmetric.
-func (m *CSR) validateSimple(ctx context.Context) error {
 	if err := m.validateRows(); err != nil {
 		return err
 	}
@@ -69,7 +48,7 @@ func (m *CSR) eachRow(ctx context.Context, check func(i int) error) error {
 	})
 }
 
-// validateRow checks the columns of row i.
+// validateRow checks the columns and values of row i.
 func (m *CSR) validateRow(i int) error {
 	before := int32(-1)
 	for _, j := range m.Row(i) {
@@ -83,25 +62,23 @@ func (m *CSR) validateRow(i int) error {
 		}
 		before = j
 	}
-	return nil
-}
-
-// findOneWay returns an error if an entry of row i lacks its reverse.
-func (m *CSR) findOneWay(i int) error {
-	for _, j := range m.Row(i) {
-		if _, found := slices.BinarySearch(m.Row(int(j)), int32(i)); !found {
-			return fmt.Errorf("graph: adjacency holds (%d, %d) but not (%d, %d): %w", i, j, j, i, ErrInvalid)
+	for k, v := range m.RowValues(i) {
+		if !(v > 0) || !finite(v) {
+			return fmt.Errorf("graph: adjacency value %v at (%d, %d), want positive and finite: %w", v, i, m.Row(i)[k], ErrInvalid)
 		}
 	}
 	return nil
 }
 
-// validateValues compares the values of row i with their reverses.
-func (m *CSR) validateValues(i int) error {
+// validateReverse returns an error if an entry of row i lacks its reverse, or differs from it.
+func (m *CSR) validateReverse(i int) error {
 	for k, j := range m.Row(i) {
-		back, _ := slices.BinarySearch(m.Row(int(j)), int32(i))
-		if v, w := m.RowValues(i)[k], m.RowValues(int(j))[back]; !(v > 0) || v > math.MaxFloat32 || v != w {
-			return fmt.Errorf("graph: adjacency values %v at (%d, %d) and %v at (%d, %d), want positive and equal: %w", v, i, j, w, j, i, ErrInvalid)
+		back, found := slices.BinarySearch(m.Row(int(j)), int32(i))
+		if !found {
+			return fmt.Errorf("graph: adjacency holds (%d, %d) but not (%d, %d): %w", i, j, j, i, ErrInvalid)
+		}
+		if v, w := Weight(m.RowValues(i), k), Weight(m.RowValues(int(j)), back); v != w {
+			return fmt.Errorf("graph: adjacency values %v at (%d, %d) and %v at (%d, %d), want equal: %w", v, i, j, w, j, i, ErrInvalid)
 		}
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"sort"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
@@ -23,13 +22,18 @@ const rowRange = 4096
 type Builder struct {
 	nodes    int
 	weighted bool
-	chunks   [][]Edge // all full but the last
-	weights  [][]float32
-	degree   []int64 // degree[i+1] is the degree of node i, duplicates included; nil before the first edge
-	report   Report  // Given and SelfLoops
+	chunks   []edgeChunk // all full but the last
+	degree   []int64     // degree[i+1] is the degree of node i, duplicates included; nil before the first edge
+	report   Report      // Given and SelfLoops
 
 	spilled string       // folder of the files of Spill; "": none
 	free    func() error // of the edges' file
+}
+
+// edgeChunk holds edges and their weights; nil weights are all 1.
+type edgeChunk struct {
+	edges   []Edge
+	weights []float32
 }
 
 // Edge is an edge between two nodes, in either direction.
@@ -39,10 +43,10 @@ const builderChunk = 1 << 18
 
 // Report counts the edges that Build kept and dropped.
 type Report struct {
-	Given      int64 // edges added
-	SelfLoops  int64 // self-loops, dropped
-	Duplicates int64 // edges between two nodes that had one already, in either direction, dropped
-	Edges      int64 // undirected edges kept, each counted once
+	Given      int64 `json:"given"`      // edges added
+	SelfLoops  int64 `json:"self_loops"` // self-loops, dropped
+	Duplicates int64 `json:"duplicates"` // edges between two nodes that had one already, in either direction, dropped
+	Edges      int64 `json:"edges"`      // undirected edges kept, each counted once
 }
 
 // NewBuilder returns a builder of a graph of n nodes. The error wraps
@@ -56,105 +60,61 @@ func NewBuilder(n int) (*Builder, error) {
 
 // Add adds the edge between u and v, of weight 1. The error wraps ErrInvalid if
 // a node is outside [0, n).
-func (b *Builder) Add(u, v int32) error { return b.AddWeighted(u, v, 1) }
+func (b *Builder) Add(u, v int32) error { return b.AddEdges([]Edge{{u, v}}) }
 
 // AddEdges calls Add for each edge in order, and stops at the first error. It does
 // not keep the slice.
 func (b *Builder) AddEdges(edges []Edge) error {
-	for len(edges) > 0 {
-		last := b.room()
-		part := edges[:min(len(edges), cap(b.chunks[last])-len(b.chunks[last]))]
-		n := uint32(b.nodes)
-		for k, e := range part {
-			if uint32(e.U) >= n || uint32(e.V) >= n {
-				part = part[:k]
-				b.append(last, part)
-				return b.outside(e)
-			}
+	n := uint32(b.nodes)
+	for _, e := range edges {
+		if uint32(e.U) >= n || uint32(e.V) >= n {
+			return fmt.Errorf("graph: edge (%d, %d) outside [0, %d): %w", e.U, e.V, b.nodes, ErrInvalid)
 		}
-		b.append(last, part)
-		edges = edges[len(part):]
+		c := b.room()
+		if c.edges = append(c.edges, e); c.weights != nil {
+			c.weights = append(c.weights, 1)
+		}
+		b.report.Given++
+		if e.U == e.V {
+			b.report.SelfLoops++
+			continue
+		}
+		b.degree[e.U+1]++
+		b.degree[e.V+1]++
 	}
 	return nil
 }
 
-// append adds checked edges of weight 1 to a chunk that has room for them.
-func (b *Builder) append(chunk int, edges []Edge) {
-	b.chunks[chunk] = append(b.chunks[chunk], edges...)
-	for _, e := range edges {
-		b.count(e)
+// room returns the last chunk, after adding a chunk if that is full.
+func (b *Builder) room() *edgeChunk {
+	last := len(b.chunks) - 1
+	if last < 0 || len(b.chunks[last].edges) == cap(b.chunks[last].edges) {
+		b.chunks = append(b.chunks, edgeChunk{edges: make([]Edge, 0, builderChunk)})
+		last++
 	}
-	if b.weighted {
-		for range edges {
-			b.weights[chunk] = append(b.weights[chunk], 1)
-		}
-	}
-}
-
-// count adds an edge to the report and to the degrees.
-func (b *Builder) count(e Edge) {
-	b.report.Given++
-	if e.U == e.V {
-		b.report.SelfLoops++
-		return
-	}
-	b.degree[e.U+1]++
-	b.degree[e.V+1]++
-}
-
-// room returns the number of the last chunk, after adding a chunk if that is full.
-func (b *Builder) room() int {
 	if b.degree == nil {
 		b.degree = make([]int64, b.nodes+1)
 	}
-	last := len(b.chunks) - 1
-	if last < 0 || len(b.chunks[last]) == cap(b.chunks[last]) {
-		b.chunks = append(b.chunks, make([]Edge, 0, builderChunk))
-		if b.weighted {
-			b.weights = append(b.weights, make([]float32, 0, builderChunk))
-		}
-		last++
-	}
-	return last
-}
-
-func (b *Builder) outside(e Edge) error {
-	return fmt.Errorf("graph: edge (%d, %d) outside [0, %d): %w", e.U, e.V, b.nodes, ErrInvalid)
+	return &b.chunks[last]
 }
 
 // AddWeighted adds the edge between u and v with a positive finite weight. The
 // error wraps ErrInvalid if a node is outside [0, n) or the weight is not positive
 // and finite. Cost: O(1). Memory: 8 bytes per node and 8 per edge, or 12 per edge
-// once a weight differs from 1.
+// where weights differ from 1.
 func (b *Builder) AddWeighted(u, v int32, weight float32) error {
-	e := Edge{u, v}
-	if uint(u) >= uint(b.nodes) || uint(v) >= uint(b.nodes) {
-		return b.outside(e)
-	}
 	if !(weight > 0) || !finite(weight) {
 		return fmt.Errorf("graph: edge (%d, %d) has weight %v, want positive and finite: %w", u, v, weight, ErrInvalid)
 	}
-	if weight != 1 && !b.weighted {
-		b.weighted = true
-		for _, c := range b.chunks {
-			b.weights = append(b.weights, ones(len(c), cap(c)))
-		}
+	if err := b.Add(u, v); err != nil || weight == 1 {
+		return err
 	}
-	last := b.room()
-	b.chunks[last] = append(b.chunks[last], e)
-	b.count(e)
-	if b.weighted {
-		b.weights[last] = append(b.weights[last], weight)
+	c := &b.chunks[len(b.chunks)-1]
+	if c.weights == nil {
+		c.weights = slices.Repeat([]float32{1}, len(c.edges))
 	}
+	c.weights[len(c.weights)-1], b.weighted = weight, true
 	return nil
-}
-
-func ones(n, capacity int) []float32 {
-	s := make([]float32, n, capacity)
-	for i := range s {
-		s[i] = 1
-	}
-	return s
 }
 
 // Build returns the adjacency matrix and empties the builder. The columns of a row
@@ -173,8 +133,8 @@ func (b *Builder) build(directed bool) (*CSR, Report) {
 		m.Ptr = make([]int64, b.nodes+1)
 	}
 	if directed { // degree has both directions
-		for _, edges := range b.chunks {
-			for _, e := range edges {
+		for _, c := range b.chunks {
+			for _, e := range c.edges {
 				if e.U != e.V {
 					m.Ptr[e.U+1]++
 				}
@@ -183,20 +143,24 @@ func (b *Builder) build(directed bool) (*CSR, Report) {
 	}
 	sumDegrees(m.Ptr)
 	m.Idx = make([]int32, m.Ptr[b.nodes])
+	b.fill(m, 0, directed, nil)
+	report := b.report
+	*b = Builder{nodes: b.nodes}
+	report.keep(m.NNZ(), directed)
+	return m, report
+}
+
+// fill fills m, of known Ptr, with the edges of the rows from number base on, in the order of
+// columns and without duplicates. It returns scratch, with an element for each row.
+func (b *Builder) fill(m *CSR, base int, directed bool, scratch []int64) []int64 {
+	m.Idx = resize(m.Idx, int(m.Ptr[m.Rows]))
 	if b.weighted {
 		m.Val = make([]float32, len(m.Idx))
 	}
-	next := slices.Clone(m.Ptr[:b.nodes])
-	b.scatter(m, next, 0, directed)
-	report := b.report
-	*b = Builder{nodes: b.nodes}
-	m.sortRows(next)
-	edges := m.NNZ()
-	if !directed {
-		edges /= 2
-	}
-	report.keep(edges)
-	return m, report
+	scratch = append(scratch[:0], m.Ptr[:m.Rows]...)
+	b.scatter(m, scratch, base, directed)
+	m.sortRows(scratch)
+	return scratch
 }
 
 // sumDegrees turns degrees into row offsets. degrees[i+1] is the degree of row i.
@@ -206,9 +170,12 @@ func sumDegrees(degrees []int64) {
 	}
 }
 
-// keep sets the number of edges kept.
-func (r *Report) keep(edges int64) {
-	r.Edges, r.Duplicates = edges, r.Given-r.SelfLoops-edges
+// keep sets the number of edges kept, of so many entries.
+func (r *Report) keep(entries int64, directed bool) {
+	if r.Edges = entries; !directed {
+		r.Edges /= 2
+	}
+	r.Duplicates = r.Given - r.SelfLoops - r.Edges
 }
 
 // sortRows sorts the columns of each row and keeps the first of equal ones. scratch has
@@ -218,11 +185,12 @@ func (m *CSR) sortRows(scratch []int64) {
 	parallel.For(m.Rows, rowRange, func(lo, hi int) {
 		var order []rowEntry
 		for i := lo; i < hi; i++ {
-			if m.Val == nil {
-				kept[i] = int64(sortUnique(m.Row(i)))
-			} else {
-				kept[i] = int64(sortUniqueWeighted(m.Row(i), m.RowValues(i), &order))
+			if m.Val != nil {
+				kept[i] = sortWeighted(m.Row(i), m.RowValues(i), &order)
+				continue
 			}
+			slices.Sort(m.Row(i))
+			kept[i] = int64(len(slices.Compact(m.Row(i))))
 		}
 	})
 	var at int64
@@ -253,38 +221,31 @@ func (b *Builder) scatter(m *CSR, next []int64, base int, directed bool) {
 	if b.report.Given <= builderChunk {
 		stripes = 1
 	}
-	var group sync.WaitGroup
-	lo := 0
-	for s := range stripes {
-		share := m.Ptr[m.Rows] / int64(stripes) * int64(s+1)
-		hi := sort.Search(m.Rows, func(i int) bool { return m.Ptr[i] >= share })
-		if s == stripes-1 {
-			hi = m.Rows
+	first := func(stripe int) int {
+		if stripe == stripes {
+			return m.Rows
 		}
-		from := lo
-		group.Go(func() { b.scatterRows(m, next, base, from, hi, directed) })
-		lo = max(lo, hi)
+		share := m.Ptr[m.Rows] / int64(stripes) * int64(stripe)
+		return sort.Search(m.Rows, func(i int) bool { return m.Ptr[i] >= share })
 	}
-	group.Wait()
+	parallel.For(stripes, 1, func(lo, hi int) {
+		b.scatterRows(m, next, base, first(lo), first(hi), directed)
+	})
 }
 
 // scatterRows is scatter for the entries of rows lo to hi of m.
 func (b *Builder) scatterRows(m *CSR, next []int64, base, lo, hi int, directed bool) {
-	offset, first, rows := int32(base), int32(base+lo), uint32(max(hi-lo, 0))
-	for c, edges := range b.chunks {
-		var weights []float32
-		if b.weighted {
-			weights = b.weights[c]
-		}
+	offset, first, rows := int32(base), int32(base+lo), uint32(hi-lo)
+	for _, c := range b.chunks {
 		put := func(k int, row, column int32) {
 			at := next[row-offset]
 			next[row-offset]++
 			m.Idx[at] = column
-			if weights != nil {
-				m.Val[at] = weights[k]
+			if m.Val != nil {
+				m.Val[at] = float32(Weight(c.weights, k))
 			}
 		}
-		for k, e := range edges {
+		for k, e := range c.edges {
 			if e.U == e.V {
 				continue
 			}
@@ -298,32 +259,24 @@ func (b *Builder) scatterRows(m *CSR, next []int64, base, lo, hi int, directed b
 	}
 }
 
-func sortUnique(row []int32) int {
-	slices.Sort(row)
-	return len(slices.Compact(row))
-}
-
 type rowEntry struct {
 	col   int32
 	value float32
 }
 
-// sortUniqueWeighted keeps the first of the entries with equal columns. Both rows of
+// sortWeighted sorts a row by columns, and keeps the first of the entries with equal columns. It
+// returns the number kept. Both rows of
 // a pair of nodes hold its edges in the same order, so the result is symmetric.
-func sortUniqueWeighted(row []int32, values []float32, scratch *[]rowEntry) int {
+func sortWeighted(row []int32, values []float32, scratch *[]rowEntry) int64 {
 	entries := (*scratch)[:0]
 	for k, j := range row {
 		entries = append(entries, rowEntry{j, values[k]})
 	}
-	*scratch = entries
 	slices.SortStableFunc(entries, func(a, b rowEntry) int { return cmp.Compare(a.col, b.col) })
-	kept := 0
+	*scratch = entries
+	entries = slices.CompactFunc(entries, func(a, b rowEntry) bool { return a.col == b.col })
 	for k, e := range entries {
-		if k > 0 && entries[k-1].col == e.col {
-			continue
-		}
-		row[kept], values[kept] = e.col, e.value
-		kept++
+		row[k], values[k] = e.col, e.value
 	}
-	return kept
+	return int64(len(entries))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -19,7 +18,7 @@ func (b *Builder) Spill(dir string, edges int64) error {
 		return fmt.Errorf("graph: edges: %w", err)
 	}
 	if len(values) > 0 {
-		b.chunks = [][]Edge{unsafe.Slice((*Edge)(unsafe.Pointer(unsafe.SliceData(values))), edges)[:0]}
+		b.chunks = []edgeChunk{{edges: unsafe.Slice((*Edge)(unsafe.Pointer(unsafe.SliceData(values))), edges)[:0]}}
 	}
 	b.spilled, b.free, b.degree = dir, free, make([]int64, b.nodes+1)
 	return nil
@@ -67,10 +66,7 @@ func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(d
 			part.Ptr = append(part.Ptr, p-first)
 		}
 		last := ptr[hi]
-		part.Idx = slices.Grow(part.Idx[:0], int(last-first))[:last-first]
-		next = append(next[:0], part.Ptr[:part.Rows]...)
-		b.scatter(part, next, lo, false)
-		part.sortRows(next)
+		next = b.fill(part, lo, false, next)
 		for i, p := range part.Ptr[:part.Rows] {
 			ptr[lo+i] = at + p
 		}
@@ -80,7 +76,7 @@ func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(d
 		}
 	}
 	ptr[b.nodes], m.Idx = at, m.Idx[:at]
-	report.keep(at / 2)
+	report.keep(at, false)
 	if err := b.Discard(); err != nil {
 		return nil, Report{}, nil, errors.Join(err, free())
 	}

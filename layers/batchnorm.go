@@ -44,3 +44,6 @@ func (l *BatchNorm) Forward(x *G.Node) (*G.Node, error) {
 
 // Parameters returns the gain and the shift.
 func (l *BatchNorm) Parameters() G.Nodes { return G.Nodes{l.Gain, l.Shift} }
+
+// Averages returns the mean and the variance.
+func (l *BatchNorm) Averages() G.Nodes { return G.Nodes{l.Mean, l.Variance} }

@@ -29,7 +29,7 @@ func TestExactInputStep(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n = 300
 	for name, o := range map[string]GCNOptions{
-		"paper": {}, "norm and residual": {LayerNorm: true, Residual: true, Activation: ops.ActivationReLU}, "other order": {Order: TransformFirst},
+		"paper": {}, "norm and residual": {Norm: NormLayer, Residual: true, Activation: ops.ActivationReLU}, "other order": {Order: TransformFirst},
 		"linear": {HiddenResidual: ResidualLinear},
 	} {
 		t.Run(name, func(t *testing.T) {

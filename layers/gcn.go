@@ -295,18 +295,11 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *
 
 // newNorm adds the parameters of norm l, or returns nil if there is none.
 func (m *GCN) newNorm(l, width int, o GCNOptions) (Norm, error) {
-	g, name := m.Batch.Graph(), fmt.Sprintf("norm%d", l)
-	switch {
-	case o.BatchNorm:
-		n, err := NewBatchNorm(g, name, width, m.Batch.Mode())
-		if err == nil {
-			m.averages = append(m.averages, n.Mean, n.Variance)
-		}
-		return n, err
-	case o.LayerNorm:
-		return NewLayerNorm(g, name, width)
+	n, err := newNorm(o.Norm, m.Batch.Graph(), fmt.Sprintf("norm%d", l), width, m.Batch.Mode())
+	if err == nil && n != nil {
+		m.averages = append(m.averages, n.Averages()...)
 	}
-	return nil, nil
+	return n, err
 }
 
 // newConvolution adds the parameters of a convolution.

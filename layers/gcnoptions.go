@@ -31,11 +31,7 @@ type GCNOptions struct {
 	// rate.
 	ClassifierDropout float64
 
-	LayerNorm bool // normalise before each activation
-
-	// BatchNorm normalises the columns over the mini-batch's rows, in the place of LayerNorm:
-	// see the type BatchNorm.
-	BatchNorm bool
+	Norm NormKind // before each activation
 
 	// PreNorm is the other order of a residual block (Xiong et al. 2020, arXiv:2002.04745):
 	// the norm is of the input of each convolution and of the classifier, and residual
@@ -112,7 +108,7 @@ type GCNOptions struct {
 	// ControlLinear adds the linear part of samplers.ControlRefresh: see ops.AddLinearControl.
 	// It lowers the variance of the gradient of the first convolution's weight, and of the
 	// estimate. The model must have exact input, two convolutions, ELU or ReLU, and none of
-	// LayerNorm, BatchNorm, Residual, HiddenResidual and Jumping. Memory: 4 bytes for each
+	// Norm, Residual, HiddenResidual and Jumping. Memory: 4 bytes for each
 	// training node and feature, for P·(P·X), which the first Refresh computes.
 	ControlLinear bool
 
@@ -142,7 +138,7 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 		o.Dropout = 1 - (1-o.Dropout)*(1-o.ClassifierDropout)
 	}
 	if o.Form == FormEquation && l == layers-1 {
-		o.Hidden, o.Activation, o.Dropout, o.LayerNorm, o.BatchNorm = outputs, ops.ActivationNone, 0, false, false
+		o.Hidden, o.Activation, o.Dropout, o.Norm = outputs, ops.ActivationNone, 0, NormNone
 		if o.Heads > 0 {
 			o.Heads, o.average = o.OutputHeads, true
 		}
@@ -169,8 +165,6 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN with an unknown residual connection %d", o.HiddenResidual)
 	case o.BiasAfter && o.Heads > 0:
 		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
-	case o.BatchNorm && o.LayerNorm:
-		return o, fmt.Errorf("layers: GCN with BatchNorm and LayerNorm: leave out one of them")
 	case o.Jumping > JumpingMax:
 		return o, fmt.Errorf("layers: GCN with an unknown jumping knowledge %d", o.Jumping)
 	case o.Jumping != JumpingNone && (o.Form == FormEquation || o.PreNorm):

@@ -46,14 +46,14 @@ func TestInferOnDevice(t *testing.T) {
 			x := randomFeatures(rng, nodes, width)
 			for depth := 1; depth <= 3; depth++ {
 				for name, o := range map[string]GCNOptions{
-					"plain": {}, "norm": {LayerNorm: true}, "residual": {Residual: true, Activation: ops.ActivationReLU},
-					"equation": {Form: FormEquation}, "equation with more": {Form: FormEquation, LayerNorm: true, Residual: true},
+					"plain": {}, "norm": {Norm: NormLayer}, "residual": {Residual: true, Activation: ops.ActivationReLU},
+					"equation": {Form: FormEquation}, "equation with more": {Form: FormEquation, Norm: NormLayer, Residual: true},
 					"identity": {HiddenResidual: ResidualIdentity}, "input layer and linear": {InputLayer: true, HiddenResidual: ResidualLinear},
-					"feed-forward": {PreNorm: true, FeedForward: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU},
-					"own state":    {OwnState: true, PreNorm: true, LayerNorm: true, InputLayer: true},
+					"feed-forward": {PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU},
+					"own state":    {OwnState: true, PreNorm: true, Norm: NormLayer, InputLayer: true},
 					"jumping":      {Jumping: JumpingConcat}, "jumping, largest": {Jumping: JumpingMax}, "jumping, sum": {Jumping: JumpingSum, InputLayer: true},
-					"batch norm": {BatchNorm: true}, "label inputs": {InputLayer: true, LabelInputs: everyThird(nodes)},
-					"pre-norm": {PreNorm: true, LayerNorm: true, InputLayer: true}, "pre-norm of attention": {PreNorm: true, LayerNorm: true, Heads: 2},
+					"batch norm": {Norm: NormBatch}, "label inputs": {InputLayer: true, LabelInputs: everyThird(nodes)},
+					"pre-norm": {PreNorm: true, Norm: NormLayer, InputLayer: true}, "pre-norm of attention": {PreNorm: true, Norm: NormLayer, Heads: 2},
 					"attention": {Heads: 4}, "plain attention of the equation": {Form: FormEquation, Heads: 2, OutputHeads: 3, PlainAttention: true},
 				} {
 					o.Hidden = 16

@@ -28,3 +28,6 @@ func (l *LayerNorm) Forward(x *G.Node) (*G.Node, error) { return ops.LayerNorm(x
 
 // Parameters returns the gain and the shift.
 func (l *LayerNorm) Parameters() G.Nodes { return G.Nodes{l.Gain, l.Shift} }
+
+// Averages returns nil.
+func (l *LayerNorm) Averages() G.Nodes { return nil }

@@ -3,7 +3,6 @@ package layers
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -84,17 +83,25 @@ func TestLinearControlUnbiased(t *testing.T) {
 	for k := range c {
 		c[k] = float32(rng.NormFloat64())
 	}
-	for _, parts := range []samplers.Parts{
-		{Flat: true}, {Draw: "replacement"}, {Draw: "poisson", Flat: true}, {Weight: "rank"},
+	for _, parts := range []func() *samplers.LayerWise{
+		func() *samplers.LayerWise { return &samplers.LayerWise{} },
+		func() *samplers.LayerWise {
+			return &samplers.LayerWise{Importance: samplers.LADIES{}, Draw: samplers.WithReplacement{}}
+		},
+		func() *samplers.LayerWise { return &samplers.LayerWise{Draw: samplers.Poisson{}} },
+		func() *samplers.LayerWise {
+			return &samplers.LayerWise{Importance: samplers.LADIES{}, Weight: samplers.Rank{}}
+		},
 	} {
-		t.Run(fmt.Sprint(parts), func(t *testing.T) {
+		t.Run(samplers.Text(parts()), func(t *testing.T) {
 			t.Parallel()
 			count := draws
 			if testing.Short() {
 				count = 50
 			}
-			parts.Control = "refresh"
-			s, err := samplers.FromParts(parts, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{12}, Train: nodes, ExactInput: true})
+			s := parts()
+			s.Control = samplers.ControlRefresh
+			_, err := samplers.Configure(s, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{12}, Train: nodes, ExactInput: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,8 +232,8 @@ func TestLinearControlModels(t *testing.T) {
 		"a sampler with":   {rolling, GCNOptions{ExactInput: px}},
 		"two convolution":  {controlled(p, true, 9, 9), GCNOptions{ExactInput: px}},
 		"exact input":      {controlled(p, false, 9, 9), GCNOptions{}},
-		"LayerNorm":        {controlled(p, true, 9), GCNOptions{ExactInput: px, LayerNorm: true}},
-		"BatchNorm":        {controlled(p, true, 9), GCNOptions{ExactInput: px, BatchNorm: true}},
+		"LayerNorm":        {controlled(p, true, 9), GCNOptions{ExactInput: px, Norm: NormLayer}},
+		"BatchNorm":        {controlled(p, true, 9), GCNOptions{ExactInput: px, Norm: NormBatch}},
 		"layers: Residual": {controlled(p, true, 9), GCNOptions{ExactInput: px, Residual: true}},
 		"HiddenResidual":   {kept, GCNOptions{ExactInput: px, HiddenResidual: ResidualLinear}},
 		"Jumping":          {kept, GCNOptions{ExactInput: px, Jumping: JumpingSum}},

@@ -57,12 +57,12 @@ func TestInferOnRanks(t *testing.T) {
 		some[k] = rng.Int32N(n / 2)
 	}
 	for name, o := range map[string]GCNOptions{
-		"features first": {Hidden: 48, Residual: true, LayerNorm: true},
+		"features first": {Hidden: 48, Residual: true, Norm: NormLayer},
 		"weights first":  {Hidden: 16},
-		"feed-forward":   {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity, PreNorm: true, LayerNorm: true, FeedForward: true},
+		"feed-forward":   {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity, PreNorm: true, Norm: NormLayer, FeedForward: true},
 		"jumping":        {Hidden: 24, Jumping: JumpingConcat},
 		"largest":        {Hidden: 24, Jumping: JumpingMax},
-		"own state":      {Hidden: 24, InputLayer: true, OwnState: true, BatchNorm: true},
+		"own state":      {Hidden: 24, InputLayer: true, OwnState: true, Norm: NormBatch},
 		"label inputs":   {Hidden: 24, InputLayer: true, LabelInputs: everyThird(n)},
 		"residual":       {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity},
 		"attention":      {Hidden: 16, Heads: 2},

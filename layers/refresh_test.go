@@ -46,7 +46,7 @@ func TestRefreshedControlIsExact(t *testing.T) {
 		sizes      []int
 	}{
 		"two layers":        {sizes: []int{8}},
-		"three layers":      {sizes: []int{8, 11}, options: GCNOptions{LayerNorm: true, Residual: true}},
+		"three layers":      {sizes: []int{8, 11}, options: GCNOptions{Norm: NormLayer, Residual: true}},
 		"four layers":       {sizes: []int{8, 3, 11}},
 		"among all nodes":   {sizes: []int{8, 11}, importance: samplers.FastGCN{Flat: true}},
 		"own state":         {sizes: []int{8, 11}, options: GCNOptions{HiddenResidual: ResidualLinear}},
@@ -146,8 +146,11 @@ func TestRefreshedControlUnbiased(t *testing.T) {
 	for _, importance := range samplers.ImportanceNames() {
 		for _, draw := range samplers.DrawNames() {
 			for _, weight := range samplers.WeightNames() {
-				parts := samplers.Parts{Importance: importance, Draw: draw, Weight: weight, Control: "refresh"}
-				s, err := samplers.FromParts(parts, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{18}, Train: []int32{3, 17, 41}, ExactInput: true})
+				s := &samplers.LayerWise{Control: samplers.ControlRefresh}
+				s.Importance, _ = samplers.ParseImportance(importance, false, false)
+				s.Draw, _ = samplers.ParseDraw(draw)
+				s.Weight, _ = samplers.ParseWeight(weight)
+				_, err := samplers.Configure(s, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{18}, Train: []int32{3, 17, 41}, ExactInput: true})
 				if err != nil {
 					continue
 				}
@@ -391,7 +394,7 @@ func TestRefreshThenInfer(t *testing.T) {
 		sizes   []int
 	}{
 		"two layers":     {sizes: []int{8}},
-		"three layers":   {sizes: []int{8, 11}, options: GCNOptions{LayerNorm: true, Residual: true}},
+		"three layers":   {sizes: []int{8, 11}, options: GCNOptions{Norm: NormLayer, Residual: true}},
 		"four layers":    {sizes: []int{8, 3, 11}},
 		"no exact input": {sizes: []int{8, 11}, plain: true},
 		"narrowing":      {sizes: []int{8, 11}, options: GCNOptions{Form: FormEquation}},

@@ -31,9 +31,9 @@ func TestSparseFeaturesStep(t *testing.T) {
 	const n = 300
 	for name, o := range map[string]GCNOptions{
 		"paper": {Order: PropagateFirst}, "other order": {Order: TransformFirst}, "equation": {Form: FormEquation},
-		"norm and residual": {LayerNorm: true, Residual: true}, "input layer": {InputLayer: true}, "input dropout": {InputDropout: 0.4},
+		"norm and residual": {Norm: NormLayer, Residual: true}, "input layer": {InputLayer: true}, "input dropout": {InputDropout: 0.4},
 		"linear": {HiddenResidual: ResidualLinear}, "identity": {HiddenResidual: ResidualIdentity}, "attention": {Heads: 2}, "bias after": {BiasAfter: true},
-		"pre-norm": {PreNorm: true, LayerNorm: true, HiddenResidual: ResidualIdentity},
+		"pre-norm": {PreNorm: true, Norm: NormLayer, HiddenResidual: ResidualIdentity},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if ops.CUDA && o.HiddenResidual != ResidualNone {

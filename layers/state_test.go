@@ -27,9 +27,9 @@ func TestHistoryZeroError(t *testing.T) {
 	}
 	for _, depth := range []int{1, 2, 3} {
 		sizes := slices.Repeat([]int{2}, depth)
-		sampler := &samplers.VRGCN{Laplacian: p, Sizes: sizes}
+		sampler := &samplers.Neighbor{Laplacian: p, Sizes: sizes, Control: samplers.ControlRolling}
 		batch := NewBatch(G.NewGraph(), sampler)
-		m, err := NewGCN(batch, x, y, GCNOptions{Hidden: hidden, Dropout: 0.5, LayerNorm: depth == 3, Seed: 5})
+		m, err := NewGCN(batch, x, y, GCNOptions{Hidden: hidden, Dropout: 0.5, Norm: []NormKind{NormNone, NormNone, NormLayer}[depth-1], Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestHistoryZeroError(t *testing.T) {
 			t.Errorf("%d layers: with no history the error is only %v", depth, worst)
 		}
 		// With all neighbours drawn the rows are exact, and Commit stores the true history.
-		run(&samplers.VRGCN{Laplacian: p, Sizes: slices.Repeat([]int{n}, depth)}, all)
+		run(&samplers.Neighbor{Laplacian: p, Sizes: slices.Repeat([]int{n}, depth), Control: samplers.ControlRolling}, all)
 		batch.Commit()
 		for range 5 {
 			seeds := slices.Clone(all)

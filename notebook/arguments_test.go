@@ -65,7 +65,7 @@ func TestMissingArguments(t *testing.T) {
 		t.Errorf("features in half precision: %v", err)
 	}
 	empty := NewRun(nil, nil, train.Options{})
-	if empty.String() != "not trained yet" || empty.Summary().Rows() != 1 || empty.Curves() == nil {
+	if empty.String() != "not trained yet" || len(empty.Summary().rows) != 1 || empty.Curves() == nil {
 		t.Error("a run without data does not show itself")
 	}
 	if got := Agreement([]int32{1}, []int32{1, 2}, []int32{0, 1, -1, 9}); got != 0.25 {
@@ -106,7 +106,7 @@ func TestHostileNames(t *testing.T) {
 // TestNotFinite checks that a number that is not finite is an empty field, and that
 // its column still counts as numeric.
 func TestNotFinite(t *testing.T) {
-	r := &SamplingReport{Layers: []SamplingLayer{{Layer: 1, Error: study.Spread{N: 1, Mean: math.NaN()}}, {Layer: 2, Error: study.Spread{N: 1, Mean: 0.5}}}}
+	r := &SamplingReport{Layers: []SamplingLayer{{Layer: 1, Error: math.NaN()}, {Layer: 2, Error: 0.5}}}
 	for _, record := range r.Records() {
 		if text := strings.Join(record, ","); strings.Contains(text, "NaN") {
 			t.Error(text)
@@ -116,7 +116,7 @@ func TestNotFinite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Cell(0, 0) != "" || s.Cell(1, 0) != "0.5" || !strings.Contains(s.HTML(), `<td style="text-align:right">0.5</td>`) {
+	if s.rows[0][0] != "" || s.rows[1][0] != "0.5" || !strings.Contains(s.HTML(), `<td style="text-align:right">0.5</td>`) {
 		t.Errorf("%s", s.HTML())
 	}
 	if err := study.Save(t.TempDir(), "sampling", r); err != nil {

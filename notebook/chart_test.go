@@ -13,7 +13,7 @@ func TestNothingToDraw(t *testing.T) {
 	Curves("run", "accuracy", nil)
 	c := new(Comparison)
 	c.Add("a", nil)
-	if n := c.Sheet().Rows(); n != 0 {
+	if n := len(c.Sheet().rows); n != 0 {
 		t.Errorf("%d rows of no runs", n)
 	}
 	if _, err := Neighborhood(nil, 0, 3, 0); err == nil {

@@ -1,8 +1,6 @@
 package notebook
 
 import (
-	"math"
-
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 	"github.com/gcn-layerwise/gcn/train"
@@ -14,20 +12,20 @@ func Curves(title, metric string, r *train.Result) *Chart {
 	if r == nil {
 		r = new(train.Result)
 	}
-	return Draw(curves(title, metric, r.Evaluations))
+	return curves(title, metric, r.Evaluations)
 }
 
-func curves(title, metric string, evaluations []train.Evaluation) *figure.Figure {
+func curves(title, metric string, evaluations []train.Evaluation) *Chart {
 	var loss, valid figure.Series
 	for _, e := range evaluations {
-		x := float64(e.Batch)
-		loss.X, loss.Y = append(loss.X, x), append(loss.Y, e.Loss)
-		valid.X, valid.Y = append(valid.X, x), append(valid.Y, e.Valid)
+		loss.X, loss.Y = append(loss.X, float64(e.Batch)), append(loss.Y, e.Loss)
+		valid.Y = append(valid.Y, e.Valid)
 	}
-	return &figure.Figure{Title: title, Panels: []figure.Panel{
+	valid.X = loss.X
+	return Draw(&figure.Figure{Title: title, Panels: []figure.Panel{
 		{X: "batch", Y: "training loss", Lines: []figure.Series{loss}},
 		{X: "batch", Y: "validation " + metric, Lines: []figure.Series{valid}},
-	}}
+	}})
 }
 
 // Comparison compares methods by several training runs of each: a table of means
@@ -78,26 +76,22 @@ func (c *Comparison) over(name string, value func(*train.Result) float64) study.
 func (c *Comparison) Sheet() *Sheet {
 	s := NewSheet(c.Title, "method", "runs", "validation "+c.Metric, "test "+c.Metric, "batches", "training ms/batch", "sampling ms/batch")
 	for _, name := range c.names {
-		mean := func(value func(*train.Result) float64) float64 { return c.over(name, value).Mean }
 		s.Add(name, len(c.runs[name]), c.Valid(name), c.Test(name),
-			math.Round(mean(func(r *train.Result) float64 { return float64(r.Batches) })),
-			round(mean(func(r *train.Result) float64 { return r.TrainMS })),
-			round(mean(func(r *train.Result) float64 { return r.SamplingMS })))
+			c.over(name, func(r *train.Result) float64 { return float64(r.Batches) }).Mean,
+			c.over(name, func(r *train.Result) float64 { return r.TrainMS }).Mean,
+			c.over(name, func(r *train.Result) float64 { return r.SamplingMS }).Mean)
 	}
 	return s
 }
 
-// round rounds to one decimal; timings are no more exact.
-func round(v float64) float64 { return math.Round(10*v) / 10 }
-
 // Chart draws each method's mean validation score over the runs, with standard
 // errors, up to the end of its shortest run.
 func (c *Comparison) Chart() *Chart {
-	f := &figure.Figure{Title: c.Title, Panels: []figure.Panel{{X: "batch", Y: "validation " + c.Metric}}}
+	panel := figure.Panel{X: "batch", Y: "validation " + c.Metric}
 	for _, name := range c.names {
-		f.Panels[0].Lines = append(f.Panels[0].Lines, c.mean(name))
+		panel.Lines = append(panel.Lines, c.mean(name))
 	}
-	return Draw(f)
+	return Draw(&figure.Figure{Title: c.Title, Panels: []figure.Panel{panel}})
 }
 
 // mean averages the validation curves of a method's runs batch by batch, up to the
@@ -111,9 +105,6 @@ func (c *Comparison) mean(name string) figure.Series {
 		}
 		runs = append(runs, points)
 	}
-	s := figure.Series{Name: name}
-	for _, p := range study.MeanCurve(runs) {
-		s.X, s.Y, s.Error = append(s.X, p.X), append(s.Y, p.Y.Mean), append(s.Error, p.Y.SEM)
-	}
-	return s
+	mean, _ := study.MeanCurve(name, runs, func(s study.Spread) float64 { return s.SEM })
+	return mean
 }

@@ -2,7 +2,9 @@ package notebook
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -41,32 +43,36 @@ func (d Drawing) Chart() (*Chart, error) {
 	at := layout(len(d.Nodes), pairs)
 	panel := figure.Panel{Bare: true}
 	for _, e := range pairs {
-		p, q := at[e[0]], at[e[1]]
-		panel.Edges = append(panel.Edges, [2]figure.XY{{X: p[0], Y: p[1]}, {X: q[0], Y: q[1]}})
+		panel.Edges = append(panel.Edges, [2]figure.XY{at[e[0]], at[e[1]]})
 	}
-	classes := d.byNumber()
+	classes := d.classes()
 	series := make([]figure.Series, 2+len(classes)) // wrong ones, a black edge below the node's mark; without a class; by class
-	known, wrong := 0, 0
-	for k, node := range d.Nodes {
-		of := &series[2+slices.Index(classes, d.class(node))] // -1: without a class
-		of.X, of.Y = append(of.X, at[k][0]), append(of.Y, at[k][1])
-		if d.Class != nil && d.Truth != nil && d.Truth[node] >= 0 {
-			known++
-		}
-		if d.wrong(node) {
-			wrong++
-			series[0].X, series[0].Y = append(series[0].X, at[k][0]), append(series[0].Y, at[k][1])
-		}
-	}
 	for k := range series {
 		series[k].Disc = nodeRadius
+	}
+	add := func(k int, p figure.XY) {
+		series[k].X, series[k].Y = append(series[k].X, p.X), append(series[k].Y, p.Y)
+	}
+	known, wrong := 0, 0
+	for k, node := range d.Nodes {
+		add(2+slices.Index(classes, d.class(node)), at[k]) // -1: without a class
+		if d.Class == nil || d.Truth == nil || d.Truth[node] < 0 {
+			continue
+		}
+		if known++; d.Class[node] != d.Truth[node] {
+			wrong++
+			add(0, at[k])
+		}
 	}
 	if series[0].Disc *= 1.5; known > 0 {
 		series[0].Name = fmt.Sprintf("wrong: %d of %d", wrong, known)
 	}
 	for n, c := range classes {
-		if series[2+n].Name = d.name(c); n >= mostNamed {
-			series[2+n].Name = "other classes"
+		name := &series[2+n].Name
+		if *name = fmt.Sprintf("class %d", c); n >= mostNamed {
+			*name = "other classes"
+		} else if int(c) < len(d.Names) {
+			*name = d.Names[c]
 		}
 	}
 	if len(series[1].X) == 0 {
@@ -80,18 +86,25 @@ func (d Drawing) check() error {
 	if d.Graph == nil || len(d.Nodes) == 0 || len(d.Nodes) > mostDrawn {
 		return fmt.Errorf("notebook: a drawing needs a graph and 1 to %d nodes, not %d", mostDrawn, len(d.Nodes))
 	}
-	if err := d.Graph.Validate(); err != nil {
-		return fmt.Errorf("notebook: %w", err)
-	}
-	n := d.Graph.Rows
 	for _, classes := range [][]int32{d.Class, d.Truth} {
-		if classes != nil && len(classes) != n {
-			return fmt.Errorf("notebook: classes of %d nodes for a graph of %d", len(classes), n)
+		if classes != nil && len(classes) != d.Graph.Rows {
+			return fmt.Errorf("notebook: classes of %d nodes for a graph of %d", len(classes), d.Graph.Rows)
 		}
 	}
-	for k, node := range d.Nodes {
-		if node < 0 || int(node) >= n {
-			return fmt.Errorf("notebook: node %d of the drawing is %d, outside [0, %d)", k, node, n)
+	return checkNodes(d.Graph, d.Nodes...)
+}
+
+// checkNodes returns an error unless the graph is valid and has the nodes.
+func checkNodes(g *graph.CSR, nodes ...int32) error {
+	if g == nil {
+		return errors.New("notebook: the graph is nil")
+	}
+	if err := g.Validate(); err != nil {
+		return fmt.Errorf("notebook: %w", err)
+	}
+	for k, node := range nodes {
+		if node < 0 || int(node) >= min(g.Rows, g.Cols) || g.Rows != g.Cols {
+			return fmt.Errorf("notebook: node %d of the list is %d, in a matrix of %d×%d", k, node, g.Rows, g.Cols)
 		}
 	}
 	return nil
@@ -121,36 +134,16 @@ func (d Drawing) class(node int32) int32 {
 	return d.Class[node]
 }
 
-// wrong reports whether the true class of a node is known and differs from Class.
-func (d Drawing) wrong(node int32) bool {
-	return d.Class != nil && d.Truth != nil && d.Truth[node] >= 0 && d.Class[node] != d.Truth[node]
-}
-
-func (d Drawing) name(class int32) string {
-	if class >= 0 && int(class) < len(d.Names) {
-		return d.Names[class]
-	}
-	return fmt.Sprintf("class %d", class)
-}
-
-// byNumber returns the drawn classes, the most frequent first.
-func (d Drawing) byNumber() []int32 {
+// classes returns the drawn classes, the most frequent first.
+func (d Drawing) classes() []int32 {
 	count := map[int32]int{}
-	var classes []int32
 	for _, node := range d.Nodes {
-		c := d.class(node)
-		if c < 0 {
-			continue
-		}
-		if count[c] == 0 {
-			classes = append(classes, c)
-		}
-		count[c]++
+		count[d.class(node)]++
 	}
-	slices.SortFunc(classes, func(a, b int32) int {
+	maps.DeleteFunc(count, func(class int32, _ int) bool { return class < 0 })
+	return slices.SortedFunc(maps.Keys(count), func(a, b int32) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
 	})
-	return classes
 }
 
 // Neighborhood returns up to most nodes around start, breadth first, beginning with
@@ -158,17 +151,8 @@ func (d Drawing) byNumber() []int32 {
 // that a hub does not fill the picture. fan 0 means all. The error names the
 // argument that does not fit.
 func Neighborhood(g *graph.CSR, start int32, most, fan int) ([]int32, error) {
-	if g == nil {
-		return nil, fmt.Errorf("notebook: a neighbourhood needs a graph")
-	}
-	if err := g.Validate(); err != nil {
-		return nil, fmt.Errorf("notebook: %w", err)
-	}
-	if g.Rows != g.Cols {
-		return nil, fmt.Errorf("notebook: a neighbourhood needs a square matrix, not %d×%d", g.Rows, g.Cols)
-	}
-	if start < 0 || int(start) >= g.Rows {
-		return nil, fmt.Errorf("notebook: node %d is outside [0, %d)", start, g.Rows)
+	if err := checkNodes(g, start); err != nil {
+		return nil, err
 	}
 	nodes, seen := []int32{start}, map[int32]bool{start: true}
 	for k := 0; k < len(nodes); k++ {

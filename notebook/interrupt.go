@@ -23,27 +23,10 @@ func Interruptible(ctx context.Context, body func(context.Context) error) (inter
 	if ctx == nil || body == nil {
 		return false, errors.New("notebook: Interruptible needs a context and a function")
 	}
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt)
-	defer signal.Stop(signals)
-
-	finished, watched := make(chan struct{}), make(chan bool, 1)
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-			watched <- true
-		case <-finished:
-			watched <- false
-		}
-	}()
-	err = func() error {
-		defer close(finished) // even if body panics
-		return body(inner)
-	}()
-	interrupted = <-watched
+	inner, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	err = body(inner)
+	interrupted = inner.Err() != nil && context.Cause(inner) != context.Cause(ctx) // else the signal
 	if interrupted && errors.Is(err, context.Canceled) && ctx.Err() == nil {
 		err = nil
 	}

@@ -9,14 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Progress is a line that shows the progress of some work, and overwrites itself.
-// It uses only the carriage return, which notebooks and terminals both understand.
-// The zero value is ready to use, by one goroutine at a time.
+// Progress is a line that shows the progress of some work, and overwrites itself, at most
+// every half second. It uses only the carriage return, which notebooks and terminals both
+// understand. The zero value is ready to use, by one goroutine at a time.
 type Progress struct {
 	Name  string
-	Total int           // steps in all; 0 means unknown
-	Every time.Duration // least time between two writes; 0 means half a second
-	Out   io.Writer     // nil means the current os.Stdout; a cell shows standard error in red
+	Total int       // steps in all; 0 means unknown
+	Out   io.Writer // nil means the current os.Stdout; a cell shows standard error in red
 
 	began, wrote time.Time
 	width        int // characters of the current line; 0 if there is none
@@ -31,8 +30,18 @@ func NewProgress(name string, total int) *Progress {
 
 // At reports that done steps are finished. The last step ends the line.
 func (p *Progress) At(done int) {
-	p.at(done, func() string { return p.text(done) })
-	if p.Total > 0 && done >= p.Total {
+	if !p.due(done) {
+		return
+	}
+	text := fmt.Sprintf("%s %d", p.Name, done)
+	if p.Total > 0 {
+		text += fmt.Sprintf("/%d", p.Total)
+	}
+	left := time.Since(p.began) / time.Duration(max(done, 1)) * time.Duration(p.Total-done)
+	if left = left.Round(time.Second); left > 0 && done > 0 {
+		text += fmt.Sprintf(", %v left", left)
+	}
+	if p.Line(text); p.Total > 0 && done >= p.Total {
 		p.End()
 	}
 }
@@ -43,43 +52,15 @@ func (p *Progress) Of(done, total int) {
 	p.At(done)
 }
 
-// at writes the text for done steps if Every has passed, or for the last step.
-func (p *Progress) at(done int, text func() string) {
-	now := time.Now()
+// due reports whether the line is old, or done is the last step.
+func (p *Progress) due(done int) bool {
 	if p.began.IsZero() {
-		p.began = now
+		p.began = time.Now()
 	}
-	every := p.Every
-	if every == 0 {
-		every = 500 * time.Millisecond
-	}
-	last := p.Total > 0 && done >= p.Total
-	if last || p.wrote.IsZero() || now.Sub(p.wrote) >= every {
-		p.Line(text())
-	}
+	return p.Total > 0 && done >= p.Total || time.Since(p.wrote) >= 500*time.Millisecond
 }
 
-func (p *Progress) text(done int) string {
-	if p.Total <= 0 {
-		return fmt.Sprintf("%s %d", p.Name, done)
-	}
-	text := fmt.Sprintf("%s %d/%d", p.Name, done, p.Total)
-	if left := p.left(time.Now(), done); left > 0 {
-		text += fmt.Sprintf(", %v left", left)
-	}
-	return text
-}
-
-// left estimates the remaining time, in whole seconds.
-func (p *Progress) left(now time.Time, done int) time.Duration {
-	if done <= 0 || done >= p.Total {
-		return 0
-	}
-	pace := now.Sub(p.began) / time.Duration(done)
-	return (pace * time.Duration(p.Total-done)).Round(time.Second)
-}
-
-// Line overwrites the current line with text at once, without regard to Every.
+// Line overwrites the current line with text at once.
 func (p *Progress) Line(text string) {
 	n := utf8.RuneCountInString(text)
 	fmt.Fprintf(p.out(), "\r%s%s", text, strings.Repeat(" ", max(0, p.width-n)))

@@ -1,17 +1,30 @@
 package notebook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
+
+// Data is the message by which Jupyter shows a value: contents by MIME type,
+// metadata about them, and transient fields, which the notebook does not keep. It
+// is identical to a type of package display in the gophernotes kernel, so that the
+// kernel's function Display is a func(Data) error.
+type Data = struct {
+	Data      map[string]any
+	Metadata  map[string]any
+	Transient map[string]any
+}
 
 // Run is a training run over several cells. One cell makes it, and one trains it
 // and may be interrupted. Later cells resume it or show it. It trains by train.Fit,
@@ -36,7 +49,6 @@ type Run struct {
 	result      *train.Result
 	dir         string // folder of checkpoints
 	own         bool   // dir is a temporary folder, which Close removes
-	begun       bool   // a Fit has trained
 	interrupted bool   // the last Fit was interrupted
 	closed      bool   // Close was called
 }
@@ -55,31 +67,33 @@ func NewRun(m train.Model, d *datasets.Data, o train.Options) *Run {
 // Fit writes checkpoints to Options.Dir, or to a temporary folder that Close
 // removes. They and Result are also there after an error, such as ctx's.
 func (r *Run) Fit(ctx context.Context) error {
-	if r.closed {
-		return errors.New("notebook: the run is closed and cannot resume; begin another with NewRun and a new model")
+	if r.closed || ctx == nil || r.Data == nil {
+		return errors.New("notebook: a run needs a context and data, and a closed one cannot resume: begin another with NewRun and a new model")
 	}
-	if ctx == nil {
-		return errors.New("notebook: the context is nil")
+	o := r.Options
+	if r.dir = cmp.Or(r.dir, o.Dir); r.dir == "" {
+		dir, err := os.MkdirTemp("", "gcn-run-")
+		if err != nil {
+			return fmt.Errorf("notebook: a folder for checkpoints: %w", err)
+		}
+		r.dir, r.own = dir, true
 	}
-	if r.Data == nil {
-		return errors.New("notebook: the run has no data")
-	}
-	o, err := r.options()
-	if err != nil {
-		return err
+	o.Dir = r.dir
+	if r.result != nil {
+		o.Resume, o.Overwrite = true, false
 	}
 	screen := r.screen()
-	callback := o.Progress
 	o.Progress = func(p train.Progress) {
 		screen.progress(p)
-		if callback != nil {
-			callback(p)
+		if r.Options.Progress != nil {
+			r.Options.Progress(p)
 		}
 	}
+	var err error
 	r.interrupted, err = Interruptible(ctx, func(ctx context.Context) error {
 		result, err := train.Fit(ctx, r.Model, r.Data, o)
 		if result != nil {
-			r.result, r.begun = result, true
+			r.result = result
 		}
 		return err
 	})
@@ -89,26 +103,6 @@ func (r *Run) Fit(ctx context.Context) error {
 	return err
 }
 
-// options returns the options of the next call of train.Fit.
-func (r *Run) options() (train.Options, error) {
-	o := r.Options
-	if r.dir == "" {
-		r.dir = o.Dir
-		if r.dir == "" {
-			dir, err := os.MkdirTemp("", "gcn-run-")
-			if err != nil {
-				return o, fmt.Errorf("notebook: a folder for checkpoints: %w", err)
-			}
-			r.dir, r.own = dir, true
-		}
-	}
-	o.Dir = r.dir
-	if r.begun {
-		o.Resume, o.Overwrite = true, false
-	}
-	return o, nil
-}
-
 // Result returns the result so far, or nil before the first batch.
 func (r *Run) Result() *train.Result { return r.result }
 
@@ -116,9 +110,7 @@ func (r *Run) Result() *train.Result { return r.result }
 func (r *Run) Interrupted() bool { return r.interrupted }
 
 // Curves draws the loss and the validation score so far.
-func (r *Run) Curves() *Chart {
-	return Draw(curves(r.status(), r.metric(), r.evaluations()))
-}
+func (r *Run) Curves() *Chart { return Curves(r.String(), r.metric(), r.result) }
 
 // Summary returns the run in numbers.
 func (r *Run) Summary() *Sheet {
@@ -127,61 +119,27 @@ func (r *Run) Summary() *Sheet {
 	if h == nil {
 		return s.Add("batches", 0)
 	}
-	metric := r.metric()
 	s.Add("batches", fmt.Sprint(h.Batches)+r.stopText())
 	s.Add("parameters", h.Parameters)
-	s.Add("best validation "+metric, fmt.Sprintf("%s, after %d batches", study.Text(h.Best), h.BestBatch))
-	s.Add("test "+metric, h.Test)
-	s.Add("milliseconds a batch", fmt.Sprintf("%.1f training, %.1f sampling on one worker", h.TrainMS, h.SamplingMS))
-	return s
+	s.Add("best validation "+r.metric(), fmt.Sprintf("%s, after %d batches", study.Text(h.Best), h.BestBatch))
+	s.Add("test "+r.metric(), h.Test)
+	return s.Add("milliseconds a batch", fmt.Sprintf("%.1f training, %.1f sampling on one worker", h.TrainMS, h.SamplingMS))
 }
 
 func (r *Run) stopText() string {
-	switch h := r.result; {
+	switch {
 	case r.interrupted:
 		return ", interrupted"
-	case h.Stop == "patience":
+	case r.result.Stop == "patience":
 		return ", no better score for too long"
-	case h.Stop != "":
+	case r.result.Stop != "":
 		return ", the limit"
 	}
 	return ""
 }
 
 // String returns the status of the run in one line.
-func (r *Run) String() string { return r.status() }
-
-// Close removes the run's temporary folder. If there was one, Fit returns an error
-// afterwards. Result stays.
-func (r *Run) Close() error {
-	if !r.own {
-		return nil
-	}
-	dir := r.dir
-	r.dir, r.own, r.closed = "", false, true
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("notebook: %w", err)
-	}
-	return nil
-}
-
-// metric returns the name of the score, or "score" for a run without data.
-func (r *Run) metric() string {
-	if r.Data == nil {
-		return "score"
-	}
-	return string(r.Data.Metric)
-}
-
-func (r *Run) evaluations() []train.Evaluation {
-	if r.result == nil {
-		return nil
-	}
-	return r.result.Evaluations
-}
-
-// status returns the result in one line.
-func (r *Run) status() string {
+func (r *Run) String() string {
 	h := r.result
 	if h == nil {
 		return "not trained yet"
@@ -196,24 +154,42 @@ func (r *Run) status() string {
 	return text
 }
 
-// screen shows the progress of one call of Fit.
+// Close removes the run's temporary folder. If there was one, Fit returns an error
+// afterwards. Result stays.
+func (r *Run) Close() error {
+	if !r.own {
+		return nil
+	}
+	r.own, r.closed = false, true
+	if err := os.RemoveAll(r.dir); err != nil {
+		return fmt.Errorf("notebook: %w", err)
+	}
+	return nil
+}
+
+// metric returns the name of the score, or "score" for a run without data.
+func (r *Run) metric() string {
+	if r.Data == nil {
+		return "score"
+	}
+	return string(r.Data.Metric)
+}
+
+// screen shows the progress of one call of Fit: curves in a display that is replaced, or a
+// line.
 type screen struct {
 	run         *Run
-	live        *live
+	live        func(Data) error // nil: a line
 	line        *Progress
 	evaluations []train.Evaluation // of this call and earlier ones
 	drawn       time.Time
+	id          string // of the display; "" before the first chart
 }
 
 func (r *Run) screen() *screen {
-	s := &screen{run: r, evaluations: append([]train.Evaluation(nil), r.evaluations()...), drawn: time.Now()}
-	if r.Live != nil {
-		s.live = &live{display: r.Live}
-		return s
-	}
-	s.line = r.Progress
-	if s.line == nil {
-		s.line = &Progress{}
+	s := &screen{run: r, live: r.Live, line: cmp.Or(r.Progress, &Progress{}), drawn: time.Now()}
+	if r.result != nil {
+		s.evaluations = slices.Clone(r.result.Evaluations)
 	}
 	return s
 }
@@ -221,48 +197,53 @@ func (r *Run) screen() *screen {
 // progress records a batch, and shows the progress now and then.
 func (s *screen) progress(p train.Progress) {
 	if p.Evaluated {
-		s.evaluations = append(s.evaluations, train.Evaluation{
-			Batch: p.Batch, Epoch: p.Epoch, Loss: p.Loss, Valid: p.Valid, Best: p.BestBatch == p.Batch, Seconds: p.Elapsed.Seconds(),
-		})
+		s.evaluations = append(s.evaluations, train.Evaluation{Batch: p.Batch, Loss: p.Loss, Valid: p.Valid})
 	}
 	if s.live == nil {
-		if p.MaxBatches > 0 {
-			s.line.Total = p.MaxBatches
+		if s.line.Total = cmp.Or(p.MaxBatches, s.line.Total); s.line.due(p.Batch) {
+			s.line.Line(progressText(p))
 		}
-		s.line.at(p.Batch, func() string { return progressText(p) })
-		return
-	}
-	if p.Evaluated && time.Since(s.drawn) >= time.Second {
-		s.show(progressText(p), s.evaluations, false)
+	} else if p.Evaluated && time.Since(s.drawn) >= time.Second {
+		s.show(curves(progressText(p), s.run.metric(), s.evaluations), false)
 	}
 }
 
 // end shows the final status.
 func (s *screen) end() {
-	if s.live == nil {
-		s.line.Line(s.run.status())
-		s.line.End()
+	if s.live != nil {
+		s.show(s.run.Curves(), true)
 		return
 	}
-	s.show(s.run.status(), s.run.evaluations(), true)
+	s.line.Line(s.run.String())
+	s.line.End()
 }
 
-// show draws the curves, for the last time if last. If they cannot be shown, training goes on.
-func (s *screen) show(title string, evaluations []train.Evaluation, last bool) {
-	chart := Draw(curves(title, s.run.metric(), evaluations))
-	if err := s.live.show(chart, last); err != nil {
-		s.live, s.line = nil, &Progress{}
+// show puts a chart into the display, with a PNG if it is the last one. The kernel in
+// notebooks/kernel replaces the earlier display if Transient has the field update. If the
+// chart cannot be shown, training goes on.
+func (s *screen) show(c *Chart, last bool) {
+	d := Data{
+		Data:      map[string]any{"image/svg+xml": c.SVG(), "text/plain": c.String()},
+		Metadata:  map[string]any{},
+		Transient: map[string]any{"update": s.id != ""},
+	}
+	if last {
+		d.Data["image/png"] = c.PNG()
+	}
+	s.id = cmp.Or(s.id, fmt.Sprintf("gcn-%016x", rand.Uint64())) // a name only; no result depends on it
+	d.Transient["display_id"], s.drawn = s.id, time.Now()
+	if err := s.live(d); err != nil {
+		s.live = nil
 		s.line.Line(err.Error())
 		s.line.End()
 	}
-	s.drawn = time.Now()
 }
 
 // progressText returns the progress of training in one line.
 func progressText(p train.Progress) string {
 	text := fmt.Sprintf("batch %d", p.Batch)
 	if p.MaxBatches > 0 {
-		text = fmt.Sprintf("batch %d of %d", p.Batch, p.MaxBatches)
+		text += fmt.Sprintf(" of %d", p.MaxBatches)
 	}
 	if !math.IsNaN(p.Loss) {
 		text += fmt.Sprintf(", loss %s", study.Text(p.Loss))
@@ -274,4 +255,12 @@ func progressText(p train.Progress) string {
 		text += fmt.Sprintf(", %v left", p.Left.Round(time.Second))
 	}
 	return text
+}
+
+// Must panics with err unless it is nil. A cell fails by a panic, as it cannot
+// return an error. Libraries return errors instead.
+func Must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -139,7 +139,7 @@ func TestRunCancelled(t *testing.T) {
 	}
 	run := NewRun(m, data, o)
 	run.Progress = &Progress{Out: &bytes.Buffer{}}
-	if run.String() != "not trained yet" || run.Summary().Rows() != 1 || run.Curves() == nil {
+	if run.String() != "not trained yet" || len(run.Summary().rows) != 1 || run.Curves() == nil {
 		t.Errorf("before the first batch: %s", run)
 	}
 	if err := run.Fit(ctx); !errors.Is(err, context.Canceled) || run.Interrupted() {
@@ -273,7 +273,7 @@ func TestInterruptible(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	p := NewProgress("draws", 3)
-	p.Total, p.Out, p.Every = 0, &out, time.Hour
+	p.Total, p.Out = 0, &out
 	p.Of(1, 3)
 	p.At(2) // too soon to be shown
 	p.Of(3, 3)
@@ -282,12 +282,17 @@ func TestProgress(t *testing.T) {
 		t.Errorf("wrote %q", got)
 	}
 	out.Reset()
-	p = &Progress{Name: "draws", Every: time.Nanosecond, Out: &out}
+	p = &Progress{Name: "draws", Out: &out}
 	p.At(1000)
-	time.Sleep(time.Millisecond)
 	p.Line("ü")
 	p.End()
 	if got := out.String(); got != "\rdraws 1000\rü         \n" {
+		t.Errorf("wrote %q", got)
+	}
+	out.Reset()
+	p = &Progress{Name: "draws", Total: 10, Out: &out, began: time.Now().Add(-time.Minute)}
+	p.At(6)
+	if got := out.String(); got != "\rdraws 6/10, 40s left" {
 		t.Errorf("wrote %q", got)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/argument"
-	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -34,20 +33,23 @@ type Sampling struct {
 
 // SamplingLayer describes one layer by means over the mini-batches.
 type SamplingLayer struct {
-	Layer      int // counted from the input, from 1
-	Rows       float64
-	Candidates float64 // columns of QP that are not zero
-	Drawn      float64 // input nodes of the block
-	Entries    float64 // of P̃
-	Full       float64 // entries of the same rows of P
+	Layer      int     `json:"layer"` // counted from the input, from 1
+	Rows       float64 `json:"rows"`
+	Candidates float64 `json:"candidates"`   // columns of QP that are not zero
+	Drawn      float64 `json:"drawn"`        // input nodes of the block
+	Entries    float64 `json:"entries"`      // of P̃
+	Full       float64 `json:"full_entries"` // entries of the same rows of P
 
-	// Error is ‖P̃H − QPH‖_F / ‖QPH‖_F over the mini-batches, H being the features;
-	// zero without features. It ignores a block's control.
-	Error study.Spread
+	// Error is the mean of ‖P̃H − QPH‖_F / ‖QPH‖_F, H being the features, with its standard
+	// error; zero without features. It ignores a block's control.
+	Error    float64 `json:"error"`
+	ErrorSEM float64 `json:"error_sem"`
 
-	// Factors are log₁₀ of P̃[i][j]/P[i][j] over the entries of P̃. The factor is the
-	// weight of a kept edge: it also counts for edges that were not kept.
-	Factors study.Histogram
+	// The factor P̃[i][j]/P[i][j] is the weight of a kept edge: it also counts for edges that
+	// were not kept. Factors are log₁₀ of it over the entries of P̃.
+	FactorMedian float64 `json:"factor_median"`
+	FactorMax    float64 `json:"factor_max"`
+	Factors      study.Histogram
 }
 
 // SamplingReport is the outcome of a Sampling. It is a study.Table.
@@ -58,10 +60,8 @@ type SamplingReport struct {
 	Seed    uint64
 }
 
-var _ study.Table = (*SamplingReport)(nil)
-
-// Run draws and measures. Cost: for each mini-batch one call of the sampler, and
-// with features two products of each layer's rows with them.
+// Run draws and measures. Cost: for each mini-batch one call of the sampler, its blocks over
+// full neighbourhoods, and with features two products of each layer's rows with them.
 func (s Sampling) Run(ctx context.Context) (*SamplingReport, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -72,27 +72,38 @@ func (s Sampling) Run(ctx context.Context) (*SamplingReport, error) {
 		}
 		s.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: x.Float32s()}
 	}
-	if s.Batch <= 0 {
-		s.Batch = 512
-	}
-	if s.Batches <= 0 {
-		s.Batches = 10
-	}
+	report := &SamplingReport{Batch: cmp.Or(max(s.Batch, 0), 512), Batches: cmp.Or(max(s.Batches, 0), 10), Seed: s.Seed}
 	depth := s.Sampler.Layers()
-	tallies := make([]tally, depth)
-	var batch samplers.MiniBatch
-	for k := range s.Batches {
+	report.Layers = make([]SamplingLayer, depth)
+	errs, factors := make([][]float64, depth), make([][]float64, depth)
+	full := &samplers.Full{Laplacian: s.Laplacian, Depth: 1}
+	if err := samplers.Prepare(full); err != nil {
+		return nil, err
+	}
+	var batch, exact samplers.MiniBatch
+	for k := range report.Batches {
 		rng := rand.New(samplers.NewSource(s.Seed, 0, uint64(k)))
-		if err := s.Sampler.Sample(ctx, study.RandomBatch(rng, s.Nodes, s.Batch), rng, &batch); err != nil {
+		err := s.Sampler.Sample(ctx, study.RandomBatch(rng, s.Nodes, report.Batch), rng, &batch)
+		for l := 0; l < depth && err == nil; l++ {
+			block := batch.Blocks[depth-1-l]
+			if err = full.Sample(ctx, block.Dst, nil, &exact); err != nil {
+				break
+			}
+			report.Layers[l].add(block, exact.Blocks[0], report.Batches)
+			factors[l] = s.appendFactors(factors[l], block)
+			if s.Features != nil {
+				errs[l] = append(errs[l], relativeError(s.Features, block, exact.Blocks[0]))
+			}
+		}
+		if err != nil {
 			return nil, fmt.Errorf("notebook: mini-batch %d: %w", k, err)
 		}
-		for l, block := range batch.Blocks {
-			tallies[l].add(s.Laplacian, s.Features, block)
-		}
 	}
-	report := &SamplingReport{Batch: s.Batch, Batches: s.Batches, Seed: s.Seed}
-	for l := depth - 1; l >= 0; l-- {
-		report.Layers = append(report.Layers, tallies[l].layer(l+1, s.Batches))
+	for l := range report.Layers {
+		layer, spread := &report.Layers[l], study.NewSpread(errs[l])
+		layer.Layer, layer.Error, layer.ErrorSEM = depth-l, spread.Mean, spread.SEM
+		layer.Factors = study.NewHistogram(factors[l], 40, 0.001)
+		layer.FactorMedian, layer.FactorMax = math.Pow(10, layer.Factors.Median), math.Pow(10, layer.Factors.Max)
 	}
 	return report, nil
 }
@@ -117,62 +128,49 @@ func (s *Sampling) check(ctx context.Context) error {
 	return nil
 }
 
-// tally adds up one layer.
-type tally struct {
-	rows, candidates, drawn, entries, full int64
-	errors, factors                        []float64
-
-	seen map[int32]bool
+// add adds the share of one of some mini-batches to the means. exact is the block over full
+// neighbourhoods.
+func (l *SamplingLayer) add(block, exact *graph.Block, batches int) {
+	n := float64(batches)
+	l.Rows += float64(len(block.Dst)) / n
+	l.Candidates += float64(len(exact.Src)) / n
+	l.Drawn += float64(len(block.Src)) / n
+	l.Entries += float64(block.Matrix.NNZ()) / n
+	l.Full += float64(exact.Matrix.NNZ()) / n
 }
 
-func (t *tally) add(p *graph.Laplacian, x *graph.Features, block *graph.Block) {
-	t.rows += int64(len(block.Dst))
-	t.drawn += int64(len(block.Src))
-	t.entries += block.Matrix.NNZ()
-	if t.seen == nil {
-		t.seen = map[int32]bool{}
-	}
-	clear(t.seen)
+// appendFactors appends log₁₀ of the factors of a block's entries.
+func (s *Sampling) appendFactors(factors []float64, block *graph.Block) []float64 {
+	p := s.Laplacian
 	for i, row := range block.Dst {
-		t.full += int64(p.RowNNZ(int(row)))
-		t.seen[row] = true
-		for _, j := range p.Adjacency.Row(int(row)) {
-			t.seen[j] = true
-		}
 		values := block.Matrix.RowValues(i)
 		for k, local := range block.Matrix.Row(i) {
-			v := 1.0
+			v, j := 1.0, block.Src[local]
 			if values != nil {
 				v = float64(values[k])
 			}
-			if exact := float64(entry(p, row, block.Src[local])); exact != 0 && v/exact > 0 {
-				t.factors = append(t.factors, math.Log10(v/exact))
+			exact := p.RowScale[row] * p.ColScale[j] // the sampler draws only edges
+			if p.Adjacency.Val != nil {
+				exact = p.At(int(row), int(j)) // O(degree)
+			}
+			if exact != 0 && v/float64(exact) > 0 {
+				factors = append(factors, math.Log10(v/float64(exact)))
 			}
 		}
 	}
-	t.candidates += int64(len(t.seen))
-	if x != nil {
-		t.errors = append(t.errors, relativeError(p, x, block))
-	}
-}
-
-// entry returns P[i][j] in O(1), or O(degree) on a weighted graph.
-func entry(p *graph.Laplacian, i, j int32) float32 {
-	if p.Adjacency.Val != nil {
-		return p.At(int(i), int(j))
-	}
-	return p.RowScale[i] * p.ColScale[j] // the sampler draws only edges
+	return factors
 }
 
 // relativeError returns ‖P̃X − QPX‖_F / ‖QPX‖_F of one block.
-func relativeError(p *graph.Laplacian, x *graph.Features, block *graph.Block) float64 {
-	exact := make([]float32, len(block.Dst)*x.Cols)
-	kernel.PropagateRows(exact, p, block.Dst, x.Data, x.Cols, nil)
-	estimate := make([]float32, len(exact))
-	kernel.SpMMGather(estimate, &block.Matrix, block.Src, x.Data, x.Cols)
+func relativeError(x *graph.Features, block, exact *graph.Block) float64 {
+	products := [2][]float32{}
+	for k, b := range []*graph.Block{block, exact} {
+		products[k] = make([]float32, len(b.Dst)*x.Cols)
+		kernel.SpMMGather(products[k], &b.Matrix, b.Src, x.Data, x.Cols)
+	}
 	var off, all float64
-	for k, v := range exact {
-		d := float64(estimate[k]) - float64(v)
+	for k, v := range products[1] {
+		d := float64(products[0][k]) - float64(v)
 		off += d * d
 		all += float64(v) * float64(v)
 	}
@@ -182,35 +180,11 @@ func relativeError(p *graph.Laplacian, x *graph.Features, block *graph.Block) fl
 	return math.Sqrt(off / all)
 }
 
-func (t *tally) layer(number, batches int) SamplingLayer {
-	mean := func(n int64) float64 { return float64(n) / float64(batches) }
-	return SamplingLayer{
-		Layer: number, Rows: mean(t.rows), Candidates: mean(t.candidates), Drawn: mean(t.drawn),
-		Entries: mean(t.entries), Full: mean(t.full),
-		Error: study.NewSpread(t.errors), Factors: study.NewHistogram(t.factors, 40, 0.001),
-	}
-}
-
 // Header implements study.Table.
-func (r *SamplingReport) Header() []string {
-	return []string{"layer", "rows", "candidates", "drawn", "entries", "full_entries", "error", "error_sem", "factor_median", "factor_max"}
-}
+func (r *SamplingReport) Header() []string { return study.Header(r.Layers) }
 
 // Records implements study.Table.
-func (r *SamplingReport) Records() [][]string {
-	var records [][]string
-	for _, l := range r.Layers {
-		record := []string{fmt.Sprint(l.Layer)}
-		for _, v := range []float64{
-			l.Rows, l.Candidates, l.Drawn, l.Entries, l.Full, l.Error.Mean, l.Error.SEM,
-			math.Pow(10, l.Factors.Median), math.Pow(10, l.Factors.Max),
-		} {
-			record = append(record, finite.Text(v))
-		}
-		records = append(records, record)
-	}
-	return records
-}
+func (r *SamplingReport) Records() [][]string { return study.Records(r.Layers) }
 
 // Figure implements study.Table: the histogram of the factors, layer by layer.
 func (r *SamplingReport) Figure() *figure.Figure {
@@ -225,12 +199,8 @@ func (r *SamplingReport) Figure() *figure.Figure {
 
 // Sheet returns the report as a table, a row a layer.
 func (r *SamplingReport) Sheet() *Sheet {
-	s := NewSheet(fmt.Sprintf("Means over %d mini-batches of %d nodes", r.Batches, r.Batch),
-		"layer", "rows", "candidates", "nodes drawn", "entries of P̃", "of all", "relative error", "median factor", "largest")
-	for _, l := range r.Layers {
-		s.Add(l.Layer, math.Round(l.Rows), math.Round(l.Candidates), math.Round(l.Drawn), math.Round(l.Entries), math.Round(l.Full),
-			l.Error, math.Pow(10, l.Factors.Median), math.Pow(10, l.Factors.Max))
-	}
+	s, err := Tabulate(fmt.Sprintf("Means over %d mini-batches of %d nodes", r.Batches, r.Batch), r)
+	Must(err) // all columns are there
 	return s
 }
 

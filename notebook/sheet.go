@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -19,8 +20,8 @@ type Sheet struct {
 	Title  string
 	Header []string // names of the columns; no header if all are empty
 
-	rows    [][]string
-	numeric []bool // for each column: all its cells are numbers
+	rows [][]string
+	text map[int]bool // columns with a cell that is no number
 }
 
 // NewSheet returns a table without rows.
@@ -39,30 +40,18 @@ func Tabulate(title string, t study.Table, columns ...string) (*Sheet, error) {
 	if len(columns) == 0 {
 		columns = header
 	}
-	place := make([]int, len(columns))
-	for k, name := range columns {
-		place[k] = -1
-		for j, have := range header {
-			if have == name {
-				place[k] = j
-			}
-		}
-		if place[k] < 0 {
-			return nil, fmt.Errorf("notebook: no column %q; there are %s", name, strings.Join(header, ", "))
-		}
-	}
 	s := NewSheet(title, columns...)
-	for n, record := range t.Records() {
-		if len(record) < len(header) {
-			return nil, fmt.Errorf("notebook: record %d has %d fields under %d headings", n, len(record), len(header))
-		}
-		cells := make([]any, len(place))
-		for k, j := range place {
-			cells[k] = record[j]
+	for _, record := range t.Records() {
+		cells := make([]any, len(columns))
+		for k, name := range columns {
+			j := slices.Index(header, name)
+			if j < 0 || j >= len(record) {
+				return nil, fmt.Errorf("notebook: no column %q in a record of %d fields; there are %s", name, len(record), strings.Join(header, ", "))
+			}
 			if v, err := strconv.ParseFloat(record[j], 64); err == nil {
 				cells[k] = v
-			} else if record[j] == "" { // an empty field is a number that is not finite
-				cells[k] = nil
+			} else if record[j] != "" { // an empty field is a number that is not finite
+				cells[k] = record[j]
 			}
 		}
 		s.Add(cells...)
@@ -75,67 +64,59 @@ func Tabulate(title string, t study.Table, columns ...string) (*Sheet, error) {
 // digits as the error. All else is written as by fmt.Sprint. Missing cells are
 // empty, and extra cells are kept.
 func (s *Sheet) Add(cells ...any) *Sheet {
-	row := make([]string, 0, len(s.Header))
-	for k, cell := range cells {
-		text, number := format(cell)
-		for len(s.numeric) <= k {
-			s.numeric = append(s.numeric, true)
-		}
-		s.numeric[k] = s.numeric[k] && number
-		row = append(row, text)
+	row := make([]string, max(len(cells), len(s.Header)))
+	if s.text == nil {
+		s.text = map[int]bool{}
 	}
-	for len(row) < len(s.Header) {
-		row = append(row, "")
+	for k, cell := range cells {
+		switch v := cell.(type) {
+		case float64:
+			row[k] = study.Text(v)
+		case float32:
+			row[k] = study.Text(float64(v))
+		case study.Number:
+			row[k] = study.Text(float64(v))
+		case study.Spread, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
+			row[k] = fmt.Sprint(v)
+		case nil:
+		default:
+			row[k], s.text[k] = fmt.Sprint(v), true
+		}
 	}
 	s.rows = append(s.rows, row)
 	return s
-}
-
-// Rows returns the number of rows.
-func (s *Sheet) Rows() int { return len(s.rows) }
-
-// Cell returns the text of a cell, "" if there is no such cell.
-func (s *Sheet) Cell(row, column int) string {
-	if row < 0 || row >= len(s.rows) || column < 0 || column >= len(s.rows[row]) {
-		return ""
-	}
-	return s.rows[row][column]
 }
 
 // HTML returns the table as an HTML element without colours, so that it follows the
 // page's light or dark theme.
 func (s *Sheet) HTML() string {
 	var b strings.Builder
+	line := func(element string, cells []string) {
+		b.WriteString("<tr>")
+		for k, cell := range cells {
+			align := "right"
+			if s.text[k] || len(s.rows) == 0 {
+				align = "left"
+			}
+			fmt.Fprintf(&b, `<%s style="text-align:%s">%s</%s>`, element, align, html.EscapeString(cell), element)
+		}
+		b.WriteString("</tr>")
+	}
 	b.WriteString("<table>")
 	if s.Title != "" {
 		fmt.Fprintf(&b, `<caption style="caption-side:top;text-align:left;font-weight:bold;color:inherit;white-space:nowrap">%s</caption>`, html.EscapeString(s.Title))
 	}
-	if s.headed() {
+	if strings.Join(s.Header, "") != "" {
 		b.WriteString("<thead>")
-		s.line(&b, "th", s.Header)
+		line("th", s.Header)
 		b.WriteString("</thead>")
 	}
 	b.WriteString("<tbody>")
 	for _, row := range s.rows {
-		s.line(&b, "td", row)
+		line("td", row)
 	}
 	b.WriteString("</tbody></table>")
 	return string(markup.Clean([]byte(b.String())))
-}
-
-// headed reports whether any column has a name.
-func (s *Sheet) headed() bool { return strings.Join(s.Header, "") != "" }
-
-func (s *Sheet) line(b *strings.Builder, element string, cells []string) {
-	b.WriteString("<tr>")
-	for k, cell := range cells {
-		align := "left"
-		if k < len(s.numeric) && s.numeric[k] {
-			align = "right"
-		}
-		fmt.Fprintf(b, `<%s style="text-align:%s">%s</%s>`, element, align, html.EscapeString(cell), element)
-	}
-	b.WriteString("</tr>")
 }
 
 // String returns the table as aligned lines.
@@ -145,7 +126,7 @@ func (s *Sheet) String() string {
 		fmt.Fprintln(&b, s.Title)
 	}
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	if s.headed() {
+	if strings.Join(s.Header, "") != "" {
 		fmt.Fprintln(w, strings.Join(s.Header, "\t"))
 	}
 	for _, row := range s.rows {
@@ -153,23 +134,4 @@ func (s *Sheet) String() string {
 	}
 	w.Flush() // into a strings.Builder, which cannot fail
 	return b.String()
-}
-
-// format returns the text of a cell, and reports whether it is a number.
-func format(cell any) (text string, number bool) {
-	switch v := cell.(type) {
-	case float64:
-		return study.Text(v), true
-	case float32:
-		return study.Text(float64(v)), true
-	case study.Number:
-		return study.Text(float64(v)), true
-	case study.Spread:
-		return v.String(), true
-	case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
-		return fmt.Sprint(v), true
-	case nil:
-		return "", true
-	}
-	return fmt.Sprint(cell), false
 }

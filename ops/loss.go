@@ -48,6 +48,7 @@ type loss struct {
 // lossRun is the state of a loss in a run.
 type lossRun struct {
 	rows, cols int
+	weights    []float32 // of the targets, on the CPU
 
 	// probs is the softmax, for the gradient. For binary tasks it is a copy of the logits,
 	// since a plain node may overwrite them in place; on a device it is the logits.
@@ -117,11 +118,11 @@ func (op *loss) Compute(c *plan.Call) error {
 			t.observe(z.Data, z.Cols)
 		}
 		var value float64
-		if op.binary {
+		if s.weights = t.shares(); op.binary {
 			copy(s.probs.Data, z.Data)
-			value = kernel.BCEWithLogits(z.Data, t.multi, z.Cols, t.weights)
+			value = kernel.BCEWithLogits(z.Data, t.multi, z.Cols, s.weights)
 		} else {
-			value = kernel.SoftmaxCrossEntropy(s.probs.Data, z.Data, z.Cols, t.class, t.weights, t.smoothing)
+			value = kernel.SoftmaxCrossEntropy(s.probs.Data, z.Data, z.Cols, t.class, s.weights, t.smoothing)
 		}
 		to.Data[0] = float32(value)
 	})
@@ -163,9 +164,9 @@ func (op *lossBack) Compute(c *plan.Call) error {
 		return d.SoftmaxGradient(to.At, s.probs.At, q.class, q.weight, upstream.At, t.smoothing, s.rows, s.cols)
 	}, func() {
 		if f.binary {
-			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, s.cols, t.weights, upstream.Data[0])
+			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, s.cols, s.weights, upstream.Data[0])
 		} else {
-			kernel.SoftmaxCrossEntropyGradient(to.Data, s.probs.Data, t.class, t.weights, upstream.Data[0], s.cols, t.smoothing)
+			kernel.SoftmaxCrossEntropyGradient(to.Data, s.probs.Data, t.class, s.weights, upstream.Data[0], s.cols, t.smoothing)
 		}
 	})
 }

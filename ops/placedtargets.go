@@ -7,7 +7,6 @@ import (
 
 // placedTargets holds the labels and weights of the current batch on the device.
 type placedTargets struct {
-	weights              []float32 // of each row's loss; for binary tasks, of each label of the row
 	class, multi, weight device.Pointer
 }
 
@@ -19,14 +18,12 @@ func targetsOf(r *plan.Run, t *Targets) *placedTargets {
 			if t.rows == 0 {
 				return errNoTargets
 			}
-			q.weights = scratch(q.weights, t.rows)
-			t.shares(q.weights)
 			if t.labels.Tasks > 0 {
 				device.Add(u, &q.multi, t.multi)
 			} else {
 				device.Add(u, &q.class, t.class)
 			}
-			device.Add(u, &q.weight, q.weights)
+			device.Add(u, &q.weight, t.shares())
 			return nil
 		})
 	})

@@ -31,8 +31,7 @@ type targetBatch struct {
 	multi   []float32 // the current nodes' tasks, if labels are binary tasks
 	weights []float32 // nil: the loss is the mean
 
-	weighted     []float32 // memory of weights, with classWeights
-	entryWeights []float32 // memory of fillWeights
+	lossWeights []float32 // memory of shares
 
 	scores []float32 // of the last run, if score is not NoScore
 	logits []float32 // memory for a copy from the device
@@ -152,43 +151,19 @@ func (t *Targets) SetExcept(nodes []int32, weights []float32, except []bool) err
 		t.weights = weights
 	}
 	t.rows = len(nodes)
-	t.weighClasses()
 	return nil
 }
 
-// weighClasses multiplies the weights of the rows by the weights of their classes.
-func (t *Targets) weighClasses() {
-	if t.classWeights == nil {
-		return
-	}
-	labelled := t.labelled()
-	t.weighted = scratch(t.weighted, t.rows)
-	for i, c := range t.class {
-		w := float32(1 / float64(max(labelled, 1)))
-		if t.weights != nil {
-			w = t.weights[i]
-		}
-		if c >= 0 {
-			w *= t.classWeights[c]
-		}
-		t.weighted[i] = w
-	}
-	t.weights = t.weighted
-}
-
-// shares writes the weight that each label of a current node has in the loss, an element a
-// node: the table of TargetWeights, without the zeros of unknown labels.
-func (t *Targets) shares(to []float32) {
-	tasks := t.labels.Tasks
-	if tasks == 0 {
-		if copy(to, t.weights) == 0 {
-			fill(to, t.labelled())
-		}
-		return
-	}
-	total := 0
+// shares returns the weight that each label of a current node has in the loss, an element a node:
+// the table of TargetWeights, without the zeros of unknown labels. It is valid until the next call.
+func (t *Targets) shares() []float32 {
+	t.lossWeights = scratch(t.lossWeights, t.rows)
+	to, tasks, total := t.lossWeights, t.labels.Tasks, 0
 	for i := range to {
-		known := 0
+		known := 0 // labels of the node
+		if tasks == 0 && t.class[i] >= 0 {
+			known = 1
+		}
 		for _, y := range t.multi[i*tasks : (i+1)*tasks] {
 			if y == y {
 				known++
@@ -199,25 +174,13 @@ func (t *Targets) shares(to []float32) {
 			to[i] = float32(float64(t.weights[i]) / float64(max(known, 1)))
 		}
 	}
-	if t.weights == nil {
-		fill(to, total)
-	}
-}
-
-// fill sets each element to 1/count.
-func fill(to []float32, count int) {
 	for i := range to {
-		to[i] = float32(1 / float64(max(count, 1)))
-	}
-}
-
-// labelled returns the number of current nodes with a class.
-func (t *Targets) labelled() int {
-	count := 0
-	for _, c := range t.class {
-		if c >= 0 {
-			count++
+		if t.weights == nil {
+			to[i] = float32(1 / float64(max(total, 1)))
+		}
+		if t.classWeights != nil && t.class[i] >= 0 {
+			to[i] *= t.classWeights[t.class[i]]
 		}
 	}
-	return count
+	return to
 }

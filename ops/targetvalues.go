@@ -151,9 +151,7 @@ func (t *Targets) fillInputs(to []float32) {
 // fillWeights writes the weight of each entry of fillLabels.
 func (t *Targets) fillWeights(to []float32) {
 	cols := t.labels.Outputs()
-	t.entryWeights = scratch(t.entryWeights, t.rows)
-	t.shares(t.entryWeights)
-	for i, w := range t.entryWeights {
+	for i, w := range t.shares() {
 		for j := range cols {
 			k := i*cols + j
 			to[k] = w

@@ -180,11 +180,10 @@ func (p *Plan) FewSamples(ctx context.Context, model *layers.GCN, data *datasets
 		p.Layers*p.Hidden*data.Nodes() > most {
 		return ""
 	}
+	products, _ := study.Products(ctx, model, data.Laplacian(), data.Features) // without them, Errors fails
 	layerErrors, err := study.Advise{
-		Laplacian: data.Laplacian(), Nodes: data.Split.Train, Batch: p.Batch, Seed: p.Seed,
-	}.Errors(ctx, p.Method.Name, p.Samples, func(layer int, nodes []int32) (*graph.Features, error) {
-		return study.ProductRows(ctx, model, data.Laplacian(), data.Features, p.Layers-1-layer, nodes)
-	})
+		Laplacian: data.Laplacian(), Products: products, Nodes: data.Split.Train, Batch: p.Batch, Seed: p.Seed,
+	}.Errors(ctx, p.Method.Name, p.Samples)
 	product := 1.0
 	for _, e := range layerErrors {
 		product *= e

@@ -84,15 +84,21 @@ func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 // modelOptions returns the options of the model, except those that follow from the data.
 func (p *Plan) modelOptions() layers.GCNOptions {
 	o := layers.GCNOptions{
-		Hidden: p.Hidden, LayerNorm: p.LayerNorm, Residual: p.Residual, Seed: p.Seed,
+		Hidden: p.Hidden, Residual: p.Residual, Seed: p.Seed,
 		Activation: ops.Activations()[slices.IndexFunc(ops.Activations(), func(a ops.Activation) bool { return a.String() == p.Activation })],
 		// 0 means none here, and the default there.
 		Dropout: cmp.Or(p.Dropout, layers.NoDropout), ClassifierDropout: cmp.Or(p.ClassifierDropout, layers.NoDropout),
 		InputDropout: p.InputDropout, ExactInput: p.Exact, ControlHalf: p.Method.Half, ControlLinear: p.Linear, BiasAfter: p.BiasAfter,
 		HiddenResidual: layers.Residual(slices.Index(layers.ResidualNames(), p.HiddenResidual)),
 		Jumping:        layers.Jumping(slices.Index(layers.JumpingNames(), p.Jumping)),
-		PreNorm:        p.PreNorm, FeedForward: p.FeedForward, OwnState: p.OwnState, BatchNorm: p.BatchNorm,
+		PreNorm:        p.PreNorm, FeedForward: p.FeedForward, OwnState: p.OwnState,
 		InputLayer: p.InputLayer, LabelSmoothing: p.LabelSmoothing,
+	}
+	switch {
+	case p.LayerNorm:
+		o.Norm = layers.NormLayer
+	case p.BatchNorm:
+		o.Norm = layers.NormBatch
 	}
 	if p.Conv == gat {
 		o.Heads, o.OutputHeads, o.AttentionDropout, o.PlainAttention = p.Heads, p.OutputHeads, p.AttentionDropout, p.PlainAttention
@@ -132,7 +138,7 @@ func (p *Plan) Fit() train.Options {
 		},
 		Schedule: p.Schedule, Batch: p.Batch, Micro: p.Micro, BatchesPerEpoch: cmp.Or(p.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(p.MaxBatches, train.Unlimited), Epochs: cmp.Or(p.Epochs, train.Unlimited),
-		EvalEvery: max(int(p.EvalEvery), 0), Patience: cmp.Or(p.Patience, train.Unlimited),
+		EvalEvery: p.EvalEvery, Patience: cmp.Or(p.Patience, train.Unlimited),
 		EvalSamples: p.EvalSamples, ControlEvery: p.Method.Every, SeedsEvery: p.SeedsEvery, Workers: p.Workers, Seed: p.Seed,
 		CheckpointInterval: max(time.Duration(p.CheckpointInterval*float64(time.Second)), 1), // 0 would mean the default
 		Config:             p.config(),
@@ -150,7 +156,9 @@ func (p *Plan) Fit() train.Options {
 func (p *Plan) config() map[string]any {
 	s, config := p.Saved(), map[string]any{}
 	for _, o := range Options(s) {
-		config[o.Name] = o.in(&s).Interface()
+		if config[o.Name] = o.in(&s).Interface(); o.Text(&s) == autoWord {
+			config[o.Name] = autoWord
+		}
 	}
 	return config
 }

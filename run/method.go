@@ -31,11 +31,12 @@ type Keys struct {
 
 // Method is a sampling method with its parts.
 type Method struct {
-	samplers.Method                 // of the name, without parts
-	Keys                            // as given
-	Controls        bool            // keeps histories of activations
-	Refreshes       bool            // and refreshes them
-	parts           *samplers.Parts // nil: the method has its name's
+	samplers.Method                         // of the name, without parts
+	Keys                                    // as given
+	Controls        bool                    // keeps histories of activations
+	Refreshes       bool                    // and refreshes them
+	parts           func() samplers.Sampler // with the parts of the keys; nil: the method has its name's
+	biasedBy        string                  // the key that makes the estimate of these parts biased, or ""
 	nodeWise        bool
 }
 
@@ -129,9 +130,9 @@ func parseKeys(keys any, name, query string, groups []string) error {
 
 // baseParts returns the parts of ladies, fastgcn, uniform and neighbor, each plain, flat,
 // debiased or both, and whether the method is layer-wise.
-func baseParts(name string) (samplers.Parts, bool) {
+func baseParts(name string) (Keys, bool) {
 	words := strings.Split(name, "-")
-	p := samplers.Parts{Importance: words[0], Weight: "naive"}
+	p := Keys{Importance: words[0], Weight: "naive"}
 	if p.Importance == "neighbor" {
 		p.Importance, p.Weight = uniform, "debiased"
 		if len(words) > 1 {
@@ -152,70 +153,66 @@ func baseParts(name string) (samplers.Parts, bool) {
 }
 
 // takeParts sets the parts of a method with keys. base are its name's.
-func (m *Method) takeParts(base samplers.Parts) error {
-	p := base
-	p.Importance, p.Flat = cmp.Or(m.Importance, p.Importance), p.Flat || m.Flat
-	p.Neighborhood, p.IncludeRows, p.NormalizeRows = m.Neighborhood, m.Rows, m.Normalize
-	if p.Control = m.Control; p.Control == samplers.ControlNone.String() {
-		p.Control = ""
-	}
-	if _, err := samplers.ParseImportance(p.Importance, p.Flat, p.Neighborhood); err != nil {
-		return err
-	}
-	p.Draw = cmp.Or(m.Draw, "wrs")
-	draw, err := samplers.ParseDraw(p.Draw)
+func (m *Method) takeParts(base Keys) error {
+	importance, err := samplers.ParseImportance(cmp.Or(m.Importance, base.Importance), base.Flat || m.Flat, m.Neighborhood)
 	if err != nil {
 		return err
 	}
-	weight, err := samplers.ParseWeight(cmp.Or(m.Weight, p.Weight))
+	draw, err := samplers.ParseDraw(cmp.Or(m.Draw, "wrs"))
 	if err != nil {
 		return err
 	}
-	if m.Weight == "" && (m.nodeWise || p.Draw != "wrs") {
+	weight, err := samplers.ParseWeight(cmp.Or(m.Weight, base.Weight))
+	if err != nil {
+		return err
+	}
+	if m.Weight == "" && (m.nodeWise || draw != (samplers.WithoutReplacement{})) {
 		weight = samplers.DefaultWeight(draw)
 	}
 	if err := weight.Check(draw); err != nil {
 		return err
 	}
-	for _, name := range samplers.WeightNames() {
-		if w, err := samplers.ParseWeight(name); err == nil && w == weight {
-			p.Weight = name
-		}
+	control, err := samplers.ParseControl(m.Control)
+	if err != nil {
+		return err
 	}
-	if m.Population == populationNodes && weight != (samplers.Debiased{}) {
-		return fmt.Errorf("population=nodes is for weight=debiased, not for %s", p.Weight)
+	m.Controls, m.Refreshes = control != samplers.ControlNone, control == samplers.ControlRefresh
+	switch {
+	case m.nodeWise:
+	case weight == (samplers.Naive{}) && draw != (samplers.WithReplacement{}):
+		m.biasedBy = "weight=naive"
+	case m.Normalize:
+		m.biasedBy = "normalize=1"
+	case m.Rows:
+		m.biasedBy = "rows=1"
 	}
-	m.parts = &p
-	m.Controls, m.Refreshes = p.Control != "", p.Control == samplers.ControlRefresh.String()
-	switch biased := m.biased(); {
-	case m.Controls && biased != "":
-		return fmt.Errorf("control=%s with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", p.Control, biased)
+	switch {
+	case m.Population == populationNodes && weight != (samplers.Debiased{}):
+		return fmt.Errorf("population=nodes goes with weight=debiased only")
+	case m.Controls && m.biasedBy != "":
+		return fmt.Errorf("control=%v with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", control, m.biasedBy)
 	case !m.Refreshes && (m.Every != 50 || m.Half || m.Linear != ""):
 		return fmt.Errorf("every, half and linear are for control=refresh and the methods ladies-cv and mvs")
+	case m.Population == populationNodes:
+		weight = samplers.Debiased{Population: samplers.AllNodes}
+	}
+	m.parts = func() samplers.Sampler {
+		if m.nodeWise {
+			return &samplers.Neighbor{Importance: importance, Draw: draw, Weight: weight}
+		}
+		return &samplers.LayerWise{
+			Importance: importance, Draw: draw, Weight: weight, Control: control, IncludeRows: m.Rows, NormalizeRows: m.Normalize,
+		}
 	}
 	return nil
 }
 
 const populationNodes = "nodes"
 
-// biased returns the key that makes the estimate of the parts biased, or "".
-func (m *Method) biased() string {
-	switch {
-	case m.parts == nil || m.nodeWise:
-	case m.parts.Weight == "naive" && m.parts.Draw != "replacement":
-		return "weight=naive"
-	case m.Normalize:
-		return "normalize=1"
-	case m.Rows:
-		return "rows=1"
-	}
-	return ""
-}
-
 // fullNoise reports whether the sampler takes full dropout noise.
 func (m *Method) fullNoise() bool {
 	if m.parts != nil && !m.nodeWise {
-		return m.biased() == ""
+		return m.biasedBy == ""
 	}
 	return m.TakesFullDropoutNoise()
 }
@@ -244,24 +241,10 @@ func (m *Method) String() string {
 
 // sampler builds the method's sampler.
 func (m *Method) sampler(c samplers.Config) (samplers.Sampler, error) {
-	switch {
-	case m.parts == nil:
+	if m.parts == nil {
 		return samplers.ByName(m.Name, c)
-	case m.nodeWise:
-		return samplers.NeighborFromParts(*m.parts, c)
 	}
-	s, err := samplers.FromParts(*m.parts, c)
-	if err != nil {
-		return nil, err
-	}
-	if m.Population == populationNodes {
-		s = &samplers.LayerWise{
-			Laplacian: s.Laplacian, Sizes: s.Sizes, Importance: s.Importance, Draw: s.Draw, Weight: samplers.Debiased{Population: c.Laplacian.Nodes()},
-			IncludeRows: s.IncludeRows, KeepSelf: s.KeepSelf, NormalizeRows: s.NormalizeRows,
-			Control: s.Control, Train: s.Train, ExactInput: s.ExactInput, FullDropoutNoise: s.FullDropoutNoise,
-		}
-	}
-	return s, nil
+	return samplers.Configure(m.parts(), c)
 }
 
 // ScheduleKeys are the keys of a schedule: step?every=100&factor=0.5.

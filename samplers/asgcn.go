@@ -47,7 +47,6 @@ type asgcnScratch struct {
 	neighborhood neighborhood
 	columns      []int32   // 0, 1, …
 	factors      []float32 // of the neighborhood's features
-	wide         []float32
 }
 
 // Layers returns the number of layers, len(Sizes).
@@ -89,9 +88,8 @@ func (s *ASGCN) setScores(g []float32) {
 	x := s.Features
 	const grain = 1024
 	parallel.For(x.Rows, grain, func(lo, hi int) {
-		var wide []float32
 		for i := lo; i < hi; i++ {
-			row := featureRow(x, i, &wide)
+			row := x.Row(i)
 			w := s.W[:len(row)]
 			var s0, s1, s2, s3 float64 // four sums, for instruction-level parallelism
 			k := 0
@@ -108,20 +106,6 @@ func (s *ASGCN) setScores(g []float32) {
 			s.scores[i], g[i] = score, float32(math.Abs(float64(score)))+1
 		}
 	})
-}
-
-// featureRow returns the features of node i, in wide if they are sparse or of half precision.
-func featureRow(x *graph.Features, i int, wide *[]float32) []float32 {
-	if x.Half == nil && x.Sparse == nil {
-		return x.Row(i)
-	}
-	*wide = resize(*wide, x.Cols)
-	if x.Sparse != nil {
-		kernel.GatherSparse(*wide, x.Sparse, []int32{int32(i)})
-		return *wide
-	}
-	kernel.Widen(*wide, x.Half[i*x.Cols:(i+1)*x.Cols])
-	return *wide
 }
 
 // Sample implements Sampler.
@@ -214,7 +198,7 @@ func (s *ASGCN) combine(scratch *asgcnScratch, grad []float32) {
 	if x.Half != nil {
 		clear(grad)
 		for c, node := range nodes {
-			for k, v := range featureRow(x, int(node), &scratch.wide) {
+			for k, v := range x.Row(int(node)) {
 				grad[k] += factors[c] * v
 			}
 		}

@@ -86,7 +86,7 @@ func BenchmarkEstimators(b *testing.B) {
 			{"replacement", "naive"}, {"replacement", "horvitz-thompson"}, {"poisson", "horvitz-thompson"}, {"systematic", "horvitz-thompson"},
 		} {
 			for _, size := range []int{512, 2048} {
-				parts := samplers.Parts{Flat: flat, Draw: e[0], Weight: e[1]}
+				parts := partNames{Flat: flat, Draw: e[0], Weight: e[1]}
 				measure(fmt.Sprintf("%s/s=%d", partsName(parts), size), fromParts(b, p, parts, size))
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
@@ -39,12 +40,11 @@ type Cluster struct {
 	Parts    int // parts of the graph; 0 means one per 100 nodes
 	Clusters int // q; 0 means enough for about as many training nodes as seeds
 
-	whole     *subgraph // the graph
-	symmetric bool      // the form of Laplacian
-	train     []bool    // of each node: whether it is a training node; nil: all are
-	outputs   int       // number of training nodes
+	symmetric bool   // the form of Laplacian
+	train     []bool // of each node: whether it is a training node
+	outputs   int    // number of training nodes
 	parts     [][]int32
-	workspace[clusterScratch]
+	subgraph
 }
 
 var (
@@ -52,44 +52,33 @@ var (
 	_ OwnOutputs = (*Cluster)(nil)
 )
 
-// clusterScratch is the memory of one call.
-type clusterScratch struct {
-	subgraphScratch
-	picks    picks
-	scales   []float32 // of each row
-	training []int32   // rows that belong to training nodes
-}
-
 // Layers returns Depth.
 func (s *Cluster) Layers() int { return s.Depth }
-
-// OwnOutputs implements OwnOutputs.
-func (s *Cluster) OwnOutputs() {}
 
 // Prepare implements Preparer. It splits the graph, which takes seconds on a large one.
 func (s *Cluster) Prepare() error { return s.once(s.setUp) }
 
 func (s *Cluster) setUp() (err error) {
-	if err := checkSubgraph("Cluster", s.Laplacian, s.Depth); err != nil {
+	if err := s.useAll("Cluster", s.Laplacian, s.Depth); err != nil {
 		return err
 	}
-	n := s.Laplacian.Nodes()
+	n := s.all
 	parts := cmp.Or(s.Parts, max(1, n/100))
 	if parts < 0 || parts > n || s.Clusters < 0 {
 		return fmt.Errorf("samplers: Cluster with %d parts of a graph of %d nodes, %d in a batch: want at most one part per node, and none below 0", parts, n, s.Clusters)
 	}
-	s.whole = &subgraph{laplacian: s.Laplacian}
 	if s.symmetric, err = isSymmetric(s.Laplacian); err != nil {
 		return err
 	}
-	if s.outputs = n; s.Train != nil {
-		if _, err := numberNodes(s.Laplacian, s.Train); err != nil {
+	s.train, s.outputs = slices.Repeat([]bool{s.Train == nil}, n), n
+	if s.Train != nil {
+		if err := new(nodeTable).check("training node", s.Train, n); err != nil {
 			return err
 		}
-		s.outputs, s.train = len(s.Train), make([]bool, n)
-		for _, i := range s.Train {
-			s.train[i] = true
-		}
+		s.outputs = len(s.Train)
+	}
+	for _, v := range s.Train {
+		s.train[v] = true
 	}
 	part, err := partition.Multilevel(s.Laplacian.Adjacency, parts)
 	if err != nil {
@@ -106,60 +95,46 @@ func (s *Cluster) setUp() (err error) {
 // distinct nodes, and only if Clusters is 0. It draws again if no part drawn has a
 // training node.
 func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if err := s.checkPrepared(); err != nil {
+	scratch, err := s.begin(ctx, seeds)
+	if err != nil {
 		return err
 	}
-	scratch := s.get()
 	defer s.put(scratch)
-	if err := scratch.seeds.check(seeds, s.Laplacian.Nodes()); err != nil {
-		return err
-	}
 	q := s.Clusters
 	if q == 0 {
 		q = int(math.Round(float64(len(seeds)) * float64(len(s.parts)) / float64(s.outputs)))
 	}
 	q = min(max(q, 1), len(s.parts))
-	for outputs := false; !outputs; {
+	for !s.draw(scratch, q, rng) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		outputs = s.draw(scratch, q, rng)
 	}
 	batch.Reset(2)
 	square, top := batch.Blocks[0], batch.Blocks[1]
 	s.fill(scratch, square)
-	if s.train == nil {
-		top = square
-	} else {
-		s.keepTraining(scratch, square, top)
-	}
-	batch.Blocks = batch.Blocks[:0]
-	for range s.Depth - 1 {
-		batch.Blocks = append(batch.Blocks, square)
-	}
-	batch.Blocks = append(batch.Blocks, top)
+	s.normalize(scratch, square)
+	s.keepTraining(scratch, square, top)
+	batch.stack(s.Depth)
 	return nil
 }
 
 // draw numbers the nodes of q parts, and reports whether one is a training node.
-func (s *Cluster) draw(scratch *clusterScratch, q int, rng *rand.Rand) bool {
+func (s *Cluster) draw(scratch *subgraphScratch, q int, rng *rand.Rand) (outputs bool) {
 	ids := &scratch.numbering
 	ids.begin(s.Laplacian, ids.nodes)
-	outputs := s.train == nil
 	scratch.picks.draw(rng, len(s.parts), q, false)
 	for _, k := range scratch.picks.index {
 		for _, v := range s.parts[k] {
-			ids.numberOrAdd(v)
+			ids.add(v)
 			outputs = outputs || s.train[v]
 		}
 	}
 	return outputs
 }
 
-// fill fills block with the Laplacian of the subgraph of the nodes drawn, which are its
-// input and its output nodes.
-func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
-	scratch.induce(s.whole, block)
+// normalize makes block, which has the entries of A'+I, the Laplacian of A'.
+func (s *Cluster) normalize(scratch *subgraphScratch, block *graph.Block) {
 	m := &block.Matrix
 	scratch.scales = resize(scratch.scales, m.Rows)
 	scales := scratch.scales
@@ -185,7 +160,7 @@ func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 }
 
 // keepTraining fills top with the rows of square that belong to training nodes.
-func (s *Cluster) keepTraining(scratch *clusterScratch, square, top *graph.Block) {
+func (s *Cluster) keepTraining(scratch *subgraphScratch, square, top *graph.Block) {
 	top.Src = append(top.Src[:0], square.Src...)
 	top.ColScale = append(top.ColScale[:0], square.ColScale...)
 	top.Dst, scratch.training = top.Dst[:0], scratch.training[:0]

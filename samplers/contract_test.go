@@ -74,8 +74,8 @@ func TestContractFullDropoutNoise(t *testing.T) {
 
 // allParts returns all combinations of parts that go together. Their options differ
 // so that every option occurs.
-func allParts() []samplers.Parts {
-	var all []samplers.Parts
+func allParts() []partNames {
+	var all []partNames
 	for _, importance := range samplers.ImportanceNames() {
 		for _, drawName := range samplers.DrawNames() {
 			for _, weightName := range samplers.WeightNames() {
@@ -85,7 +85,7 @@ func allParts() []samplers.Parts {
 					continue
 				}
 				k := len(all)
-				all = append(all, samplers.Parts{
+				all = append(all, partNames{
 					Importance: importance, Draw: drawName, Weight: weightName,
 					Flat:          importance != "uniform" && k%2 == 0,
 					Neighborhood:  importance == "fastgcn" && k%3 == 0,
@@ -98,7 +98,7 @@ func allParts() []samplers.Parts {
 	return all
 }
 
-func partsName(p samplers.Parts) string {
+func partsName(p partNames) string {
 	name := cmp.Or(p.Importance, "ladies") + " " + cmp.Or(p.Draw, "wrs") + " " + cmp.Or(p.Weight, "default")
 	for _, option := range []struct {
 		name string
@@ -111,9 +111,40 @@ func partsName(p samplers.Parts) string {
 	return name
 }
 
-func fromParts(t testing.TB, p *graph.Laplacian, parts samplers.Parts, sizes ...int) samplers.Sampler {
+// partNames has the parts of a sampler as the command names them. "" means the default.
+type partNames struct {
+	Importance, Draw, Weight, Control              string
+	NodeWise                                       bool
+	Flat, Neighborhood, IncludeRows, NormalizeRows bool
+}
+
+// sampler returns the sampler of the parts.
+func (p partNames) sampler(c samplers.Config) (samplers.Sampler, error) {
+	base := "ladies"
+	if p.NodeWise {
+		base = "uniform"
+	}
+	importance, err := samplers.ParseImportance(cmp.Or(p.Importance, base), p.Flat, p.Neighborhood)
+	draw, drawErr := samplers.ParseDraw(cmp.Or(p.Draw, "wrs"))
+	weight, weightErr := samplers.ParseWeight(cmp.Or(p.Weight, "debiased"))
+	if p.Weight == "" {
+		weight = nil
+	}
+	control, controlErr := samplers.ParseControl(p.Control)
+	if err := cmp.Or(err, drawErr, weightErr, controlErr); err != nil {
+		return nil, err
+	}
+	if p.NodeWise {
+		return samplers.Configure(&samplers.Neighbor{Importance: importance, Draw: draw, Weight: weight}, c)
+	}
+	return samplers.Configure(&samplers.LayerWise{
+		Importance: importance, Draw: draw, Weight: weight, Control: control, IncludeRows: p.IncludeRows, NormalizeRows: p.NormalizeRows,
+	}, c)
+}
+
+func fromParts(t testing.TB, p *graph.Laplacian, parts partNames, sizes ...int) samplers.Sampler {
 	t.Helper()
-	s, err := samplers.FromParts(parts, samplers.Config{Laplacian: p, Layers: len(sizes), Sizes: sizes})
+	s, err := parts.sampler(samplers.Config{Laplacian: p, Layers: len(sizes), Sizes: sizes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,22 +7,22 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// Control is the control variate of a LayerWise. With one, a layer that reads activations
-// H estimates PH by
+// Control is the control variate of a LayerWise or a Neighbor. With one, a layer that reads
+// activations H estimates PH by
 //
 //	P̃(H − H̄) + P·H̄
 //
-// with a history H̄ of activations, as VRGCN does for neighbours drawn node by node. Given
+// with a history H̄ of activations. Given
 // H and H̄, the estimate is unbiased for every H̄ that does not depend on the draw, since
 // E[P̃] = P. Its variance is the variance of P̃(H − H̄). It falls as activations stop changing,
 // down to the variance of the dropout masks in H, which H̄ does not have; FullDropoutNoise
 // makes this rest as small as over all neighbours. The gradient runs over P̃ᵀ, without a control.
-type Control uint8
+type Control string
 
 const (
-	ControlNone    Control = iota
-	ControlRefresh         // H̄ and P·H̄ are computed at some batches, over full neighbourhoods
-	ControlRolling         // H̄ holds the last activations of each node; P·H̄ is summed in each batch
+	ControlNone    Control = ""
+	ControlRefresh Control = "refresh" // H̄ and P·H̄ are computed at some batches, over full neighbourhoods
+	ControlRolling Control = "rolling" // H̄ holds the last activations of each node; P·H̄ is summed in each batch
 )
 
 // ControlNames returns the names that ParseControl knows.
@@ -33,30 +33,23 @@ func ParseControl(name string) (Control, error) {
 	return find("control", cmp.Or(name, "none"), controls)
 }
 
-// String returns the name.
-func (c Control) String() string {
-	if int(c) < len(controls) {
-		return controls[c].name
-	}
-	return fmt.Sprintf("Control(%d)", uint8(c))
-}
-
-// checkControl returns an error if the sampler's parts do not go with its control.
-func (s *LayerWise) checkControl() error {
+// check returns an error if the sampler's parts do not go with its control or with
+// FullDropoutNoise.
+func (s *LayerWise) check() error {
+	controlled, biased := s.Control != ControlNone, s.biasedPart()
 	switch {
-	case s.Control == ControlNone:
-		return nil
-	case int(s.Control) >= len(controls):
-		return fmt.Errorf("samplers: unknown control %v", s.Control)
-	case s.biasedPart() != "":
-		return fmt.Errorf("samplers: control %v with %s: E[P̃] is not P, so the estimate would have the bias of P̃ on H − H̄; use unbiased weights", s.Control, s.biasedPart())
-	case !s.ExactInput && len(s.Sizes) == 1:
+	case controlled && s.Control != ControlRefresh && s.Control != ControlRolling:
+		return unknownPart("control", string(s.Control), ControlNames())
+	case controlled && biased != "":
+		return fmt.Errorf("samplers: control %v with %s: E[P̃] is not P, so the estimate would have the bias of P̃ on H − H̄; use unbiased weights", s.Control, biased)
+	case controlled && !s.ExactInput && len(s.Sizes) == 1:
 		return fmt.Errorf("samplers: control %v: the only layer reads features, so there are no activations to keep; use exact input or more layers", s.Control)
-	}
-	for _, v := range s.Train {
-		if v < 0 || int(v) >= s.Laplacian.Nodes() {
-			return fmt.Errorf("samplers: training node %d, outside [0, %d)", v, s.Laplacian.Nodes())
-		}
+	case s.FullDropoutNoise && s.KeepSelf:
+		return fmt.Errorf("samplers: the full dropout noise does not go with KeepSelf: a row's own entry and the others in its column have different weights")
+	case s.FullDropoutNoise && biased != "":
+		return fmt.Errorf("samplers: the full dropout noise with %s: its variance is as over full neighbourhoods only if E[P̃] = P; use unbiased weights", biased)
+	case controlled && s.Train != nil:
+		return new(nodeTable).check("training node", s.Train, s.Laplacian.Nodes())
 	}
 	return nil
 }
@@ -80,10 +73,14 @@ func (s *LayerWise) biasedPart() string {
 // l, counted from the input: with ControlRolling all nodes of the graph, for layers that
 // read activations; else 0.
 func (s *LayerWise) HistoryNodes(l int) int {
-	if s.Control != ControlRolling || l == 0 && !s.ExactInput || s.Laplacian == nil {
+	return s.Control.historyNodes(s.Laplacian, l, s.ExactInput)
+}
+
+func (c Control) historyNodes(p *graph.Laplacian, l int, exactInput bool) int {
+	if c != ControlRolling || l == 0 && !exactInput || p == nil {
 		return 0
 	}
-	return s.Laplacian.Nodes()
+	return p.Nodes()
 }
 
 // Refreshed reports whether the sampler has ControlRefresh. The model then keeps, for the

@@ -10,8 +10,8 @@
 //     forms (Chen, Xu, Hakkani-Tur, Jin, Yang & Zhu, "Calibrate and Debias
 //     Layer-wise Sampling for Graph Convolutional Networks", TMLR 2023), and ASGCN learns
 //     its probabilities;
-//   - node-wise: Neighbor, VRGCN with control variates, Labor;
-//   - subgraphs: SAINT, NormalizedSAINT, Cluster;
+//   - node-wise: Neighbor, also with control variates (VR-GCN), and Labor;
+//   - subgraphs: SAINT, Cluster;
 //   - Full: all neighbours;
 //   - DropEdges: another sampler's blocks, with edge dropout.
 //

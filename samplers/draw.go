@@ -70,7 +70,7 @@ type drawScratch struct {
 	keys    []float64
 	entries []keyed
 	counts  []int32
-	set     indexSet
+	set     nodeTable // of the candidates drawn
 	sums    []float64
 	law     inversion
 }
@@ -138,4 +138,12 @@ func (s *Sample) add(index int32, weight, inclusion float64) {
 	s.Index = append(s.Index, index)
 	s.Weight = append(s.Weight, weight)
 	s.Inclusion = append(s.Inclusion, inclusion)
+}
+
+// probabilities divides the weights by their total, and returns them.
+func (p *Population) probabilities() []float64 {
+	for i := range p.Weights {
+		p.Weights[i] /= p.Total
+	}
+	return p.Weights
 }

@@ -125,7 +125,7 @@ func TestDropEdgesRefuses(t *testing.T) {
 	for want, s := range map[string]*DropEdges{
 		"rate":    {Sampler: &Full{Laplacian: p, Depth: 1}, Rate: 1},
 		"want a":  {Rate: 0.5},
-		"control": {Sampler: &VRGCN{Laplacian: p, Sizes: []int{1, 1}}, Rate: 0.5},
+		"control": {Sampler: &Neighbor{Laplacian: p, Sizes: []int{1, 1}, Control: ControlRolling}, Rate: 0.5},
 	} {
 		if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %q", err, want)

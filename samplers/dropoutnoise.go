@@ -34,20 +34,6 @@ func (c *Config) setDropoutNoise(method string, s Sampler) error {
 	return nil
 }
 
-// checkNoise returns an error if the sampler's parts do not go with FullDropoutNoise.
-func (s *LayerWise) checkNoise() error {
-	if !s.FullDropoutNoise {
-		return nil
-	}
-	if s.KeepSelf {
-		return fmt.Errorf("samplers: the full dropout noise does not go with KeepSelf: a row's own entry and the others in its column have different weights")
-	}
-	if biased := s.biasedPart(); biased != "" {
-		return fmt.Errorf("samplers: the full dropout noise with %s: its variance is as over full neighbourhoods only if E[P̃] = P; use unbiased weights", biased)
-	}
-	return nil
-}
-
 // scaleNoise sets block's NoiseScale to β^(−1/2) for the weights β of the nodes drawn, or
 // leaves it empty.
 //

@@ -28,7 +28,7 @@ func TestFullDropoutNoiseByEnumeration(t *testing.T) {
 	for i := range h {
 		h[i], history[i] = 1+rng.NormFloat64(), 5*rng.NormFloat64()
 	}
-	weights := columnWeights(dense, nodes, rows, samplers.Parts{Importance: "ladies", Flat: true})
+	weights := columnWeights(dense, nodes, rows, partNames{Importance: "ladies", Flat: true})
 	population := samplertest.NewPopulation(weights)
 	exact, full := make([]float64, 2), [2][2]float64{}
 	for i, r := range rows {
@@ -124,7 +124,7 @@ func TestFullDropoutNoise(t *testing.T) {
 				draws = 50
 			}
 			config := samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{25}, ExactInput: true, DropoutNoise: samplers.DropoutNoiseFull}
-			s, err := samplers.FromParts(parts, config)
+			s, err := parts.sampler(config)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func TestFullDropoutNoise(t *testing.T) {
 				noise[i].check(t, "the noise's variance", variance)
 			}
 			config.DropoutNoise = ""
-			if s, err = samplers.FromParts(parts, config); err == nil {
+			if s, err = parts.sampler(config); err == nil {
 				err = samplers.Prepared(s).Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch)
 			}
 			if err != nil || len(batch.Blocks[0].NoiseScale) != 0 {
@@ -233,7 +233,7 @@ func TestFullDropoutNoiseErrors(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := samplers.NeighborFromParts(samplers.Parts{}, config); err == nil || !strings.Contains(err.Error(), "layer-wise") {
+	if _, err := (partNames{NodeWise: true}).sampler(config); err == nil || !strings.Contains(err.Error(), "layer-wise") {
 		t.Errorf("parts of neighbor: %v", err)
 	}
 	for _, name := range []string{"ladies-debiased", "ladies-flat-debiased", "fastgcn-debiased", "fastgcn-flat-debiased", "poisson-ladies", "ladies-cv", "mvs"} {

@@ -39,6 +39,9 @@ func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight W
 	if _, ok := weight.(Rank); ok {
 		draw = WithoutReplacement{Keys: true}
 	}
+	if weight == (Debiased{AllNodes}) {
+		weight = Debiased{p.Nodes()}
+	}
 	e := &estimator{importance: importance, draw: draw, weight: weight}
 	weights, neighborhood := importance.Global(p)
 	if weights == nil {
@@ -49,6 +52,19 @@ func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight W
 	}
 	e.global, e.neighborhood = &Population{Weights: weights}, neighborhood
 	return e, e.global.sum()
+}
+
+// weigh replaces the weights of population, which are ‖QP^[i]‖² of the given nodes unless all
+// nodes of the graph have weights, by the unnormalised probabilities of the nodes.
+func (e *estimator) weigh(population *Population, nodes []int32) error {
+	if e.global == nil {
+		e.importance.Local(nodes, population.Weights)
+	} else {
+		for k, i := range nodes {
+			population.Weights[k] = e.global.Weights[i]
+		}
+	}
+	return population.sum()
 }
 
 // drawn is a sample and the factors β of its candidates, in memory that is reused.

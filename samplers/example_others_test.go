@@ -49,8 +49,8 @@ func ExampleNeighbor() {
 }
 
 // The entries drawn and the control add up to the rows of P.
-func ExampleVRGCN() {
-	sampler := &samplers.VRGCN{Laplacian: twoTriangles(), Sizes: []int{1, 1}}
+func ExampleNeighbor_control() {
+	sampler := &samplers.Neighbor{Laplacian: twoTriangles(), Sizes: []int{1, 1}, Control: samplers.ControlRolling}
 	if err := samplers.Prepare(sampler); err != nil {
 		panic(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// The command takes parts by name. A weight that does not go with the draw is an
+// The command finds parts by name. A weight that does not go with the draw is an
 // error.
-func ExampleFromParts() {
+func ExampleConfigure() {
 	b, err := graph.NewBuilder(3)
 	if err != nil {
 		panic(err)
@@ -20,15 +20,19 @@ func ExampleFromParts() {
 	adjacency, _ := b.Build()
 	config := samplers.Config{Laplacian: graph.NewLaplacian(adjacency), Layers: 2, Sizes: []int{512}}
 
-	sampler, err := samplers.FromParts(samplers.Parts{Flat: true, Draw: "systematic"}, config)
+	draw, err := samplers.ParseDraw("systematic")
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%T, %T, sizes %v\n", sampler.Importance, sampler.Draw, sampler.Sizes)
+	sampler, err := samplers.Configure(&samplers.LayerWise{Draw: draw}, config)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(samplers.Text(sampler))
 
-	_, err = samplers.FromParts(samplers.Parts{Draw: "systematic", Weight: "rank"}, config)
+	_, err = samplers.Configure(&samplers.LayerWise{Draw: draw, Weight: samplers.Rank{}}, config)
 	fmt.Println(err)
 	// Output:
-	// samplers.LADIES, samplers.Systematic, sizes [512 512]
+	// LayerWise{Sizes:[512 512] Draw:Systematic{}}
 	// samplers: rank-conditioned weights need weighted random sampling without replacement (WithoutReplacement), got samplers.Systematic
 }

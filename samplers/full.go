@@ -44,7 +44,7 @@ func (s *Full) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch 
 func (s *Full) SampleLayer(batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {
 	scratch := s.get()
 	defer s.put(scratch)
-	return fillFull(scratch, s.Laplacian, rows, batch.Blocks[at])
+	return scratch.fill(s.Laplacian, rows, batch.Blocks[at])
 }
 
 // A block with at least this number of entries for each output node, and for each input
@@ -55,8 +55,8 @@ const (
 	reusedInput = 8
 )
 
-// fillFull fills block with all neighbours of rows.
-func fillFull(scratch *fullScratch, p *graph.Laplacian, rows []int32, block *graph.Block) error {
+// fill fills block with all neighbours of rows.
+func (scratch *fullScratch) fill(p *graph.Laplacian, rows []int32, block *graph.Block) error {
 	h := &scratch.neighborhood
 	if err := h.walk(p, rows); err != nil {
 		return err

@@ -44,7 +44,7 @@ func SampleLayers(ctx context.Context, s Sampler, seeds []int32, rng *rand.Rand,
 		}
 	}
 	if len(seeds) == 0 {
-		return errNoSeeds
+		return none("seed")
 	}
 	batch.Reset(layered.Layers())
 	rows := seeds // of the output layer; of any other layer the input nodes of the layer above it

@@ -75,7 +75,6 @@ var _ LayerSampler = (*LayerWise)(nil)
 // layerScratch is the memory of one call.
 type layerScratch struct {
 	neighborhood neighborhood
-	weights      []float64
 	population   Population
 	drawn        drawn
 	local, own   []int32
@@ -93,10 +92,7 @@ func (s *LayerWise) setUp() (err error) {
 	if err := checkSized("LayerWise", s.Laplacian, s.Sizes); err != nil {
 		return err
 	}
-	if err := s.checkControl(); err != nil {
-		return err
-	}
-	if err := s.checkNoise(); err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
 	importance := s.Importance
@@ -159,60 +155,72 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	if err := h.walk(s.Laplacian, rows); err != nil {
 		return err
 	}
-	population, everyNode, err := s.population(scratch)
-	if err != nil {
-		return err
+	population, everyNode := s.estimator.global, s.drawsGlobally()
+	if !everyNode {
+		population = &scratch.population
+		if err := s.candidates(h, population); err != nil {
+			return err
+		}
 	}
 	drawn := &scratch.drawn
 	if err := s.estimator.sample(rng, population, min(size, population.Positive), drawn); err != nil {
 		return err
 	}
-	factor := drawn.factor
-	s.scaleNoise(block, factor)
-
+	s.scaleNoise(block, drawn.factor)
+	if everyNode {
+		for l, node := range drawn.Index {
+			drawn.Index[l] = h.numberOrAdd(node) // a node that no row sees gets a number too
+		}
+	}
 	local := resize(scratch.local, len(h.nodes))
 	scratch.local = local
 	for c := range local {
 		local[c] = -1
 	}
 	block.Src = resize(block.Src, len(drawn.Index))
-	for l, i := range drawn.Index {
-		node, c := i, i
-		if everyNode {
-			c = h.number(node)
-		} else {
-			node = h.nodes[i]
-		}
-		block.Src[l] = node
-		if c >= 0 { // else no row sees this node
-			local[c] = int32(l)
-			factor[l] *= float64(h.scales[c])
-		}
+	for l, c := range drawn.Index {
+		node := h.nodes[c]
+		block.Src[l], local[c] = node, int32(l)
+		drawn.factor[l] *= float64(s.Laplacian.ColScale[node])
 	}
 	if s.IncludeRows {
-		s.includeRows(scratch, rows, population, everyNode, block)
+		for i, r := range rows { // the rows are numbered first
+			w := population.Weights[i]
+			if everyNode {
+				w = population.Weights[r]
+			}
+			if local[i] >= 0 || w == 0 {
+				continue
+			}
+			local[i] = int32(len(block.Src))
+			block.Src = append(block.Src, r)
+			naive := population.Total / (float64(drawn.Draws) * w)
+			drawn.factor = append(drawn.factor, naive*float64(s.Laplacian.ColScale[r]))
+		}
 	}
-	var own []int32
+	var own []int32 // the column of each row's own node
 	if s.KeepSelf {
-		own = keepSelf(scratch, rows, block)
+		own = append(scratch.own[:0], local[:len(rows)]...)
+		for i, r := range rows {
+			if own[i] < 0 {
+				own[i] = int32(len(block.Src))
+				block.Src = append(block.Src, r)
+			}
+		}
+		scratch.own = own
 	}
 	h.fill(block, rows, local, own, drawn.factor)
 	return nil
 }
 
-// keepSelf appends the rows that were not drawn to the input nodes of block, and returns
-// the column of each row's own node.
-func keepSelf(scratch *layerScratch, rows []int32, block *graph.Block) []int32 {
-	scratch.own = resize(scratch.own, len(rows))
-	for i, r := range rows {
-		c := scratch.local[i] // the rows are numbered first
-		if c < 0 {
-			c = int32(len(block.Src))
-			block.Src = append(block.Src, r)
-		}
-		scratch.own[i] = c
+// candidates makes population the nodes of the neighborhood of a layer's rows.
+func (s *LayerWise) candidates(h *neighborhood, population *Population) error {
+	population.Weights = resize(population.Weights, len(h.nodes))
+	for k, scale := range h.scales {
+		c := float64(scale)
+		population.Weights[k] = h.norms2[k] * c * c
 	}
-	return scratch.own
+	return s.estimator.weigh(population, h.nodes)
 }
 
 // sampleGlobally draws among all nodes, and fills block without collecting the
@@ -227,39 +235,17 @@ func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int
 	if err := s.estimator.sample(rng, global, min(size, global.Positive), drawn); err != nil {
 		return err
 	}
-	factor := drawn.factor
-	s.scaleNoise(block, factor)
+	s.scaleNoise(block, drawn.factor)
 	block.Src = append(block.Src[:0], drawn.Index...)
 	h.begin(s.Laplacian, h.nodes)
 	for l, node := range block.Src {
 		h.add(node)
-		factor[l] *= float64(h.colScale(node))
+		drawn.factor[l] *= float64(h.colScale(node))
 	}
 	scratch.inside.fill(s.Laplacian.Nodes(), block.Src)
 	defer scratch.inside.clear(block.Src)
-	h.fillDrawn(block, rows, &scratch.inside, factor)
+	h.fillDrawn(block, rows, &scratch.inside, drawn.factor)
 	return nil
-}
-
-// includeRows appends the rows that were not drawn to the input nodes of block,
-// with the weights of Naive.
-func (s *LayerWise) includeRows(scratch *layerScratch, rows []int32, population *Population, everyNode bool, block *graph.Block) {
-	local := scratch.local
-	for k, r := range rows {
-		c := int32(k) // the rows are numbered first
-		i := c
-		if everyNode {
-			i = r
-		}
-		w := population.Weights[i]
-		if local[c] >= 0 || w == 0 {
-			continue
-		}
-		local[c] = int32(len(block.Src))
-		block.Src = append(block.Src, r)
-		naive := population.Total / (float64(scratch.drawn.Draws) * w)
-		scratch.drawn.factor = append(scratch.drawn.factor, naive*float64(s.Laplacian.ColScale[r]))
-	}
 }
 
 // normalizeRows rescales the rows of a filled block to the sums of P's rows.
@@ -279,32 +265,6 @@ func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 		}
 	}
 	block.Finish()
-}
-
-// population returns the candidates of a layer, and whether they are all nodes of
-// the graph or, with everyNode false, scratch.neighborhood.
-func (s *LayerWise) population(scratch *layerScratch) (candidates *Population, everyNode bool, err error) {
-	h := &scratch.neighborhood
-	global := s.estimator.global
-	if s.drawsGlobally() {
-		return global, true, nil
-	}
-	weights := resize(scratch.weights, len(h.nodes))
-	scratch.weights = weights
-	if global != nil {
-		for k, i := range h.nodes {
-			weights[k] = global.Weights[i]
-		}
-	} else {
-		for k, scale := range h.scales {
-			c := float64(scale)
-			weights[k] = h.norms2[k] * c * c
-		}
-		s.estimator.importance.Local(h.nodes, weights)
-	}
-	population := &scratch.population
-	population.Weights = weights
-	return population, false, population.sum()
 }
 
 // NominalSizes returns the approximate number of input nodes of each layer, input

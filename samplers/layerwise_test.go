@@ -135,13 +135,12 @@ func TestProbabilities(t *testing.T) {
 			if err := scratch.neighborhood.walk(c.p, c.rows); err != nil {
 				t.Fatal(err)
 			}
-			population, everyNode, err := s.population(&scratch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			nodes, rows := scratch.neighborhood.nodes, c.rows
-			if everyNode {
-				nodes, rows = c.all, c.all
+			population, nodes, rows := s.estimator.global, c.all, c.all
+			if !s.drawsGlobally() {
+				population, nodes, rows = new(Population), scratch.neighborhood.nodes, c.rows
+				if err := s.candidates(&scratch.neighborhood, population); err != nil {
+					t.Fatal(err)
+				}
 			}
 			got, want := make([]float64, len(c.all)), reference.Probabilities(c.dense, rows, flat)
 			for k, w := range population.Weights {

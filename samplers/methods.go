@@ -27,7 +27,7 @@ type Method struct {
 	// (train.ImportantSeeds). A sampler cannot do so: it gets the mini-batch's nodes.
 	GradientSeeds bool
 
-	make func(Config) Sampler // a method with sizes gets one per layer
+	make func() Sampler // without the settings of a Config
 }
 
 // Controlled reports whether the sampler needs histories of activations, which attention does
@@ -82,7 +82,9 @@ func (m Method) example() Sampler {
 	if m.make == nil {
 		return nil
 	}
-	return m.make(Config{Layers: 2, Sizes: []int{1, 1}})
+	s := m.make()
+	(&Config{Layers: 2, Sizes: []int{1, 1}}).apply(s)
+	return s
 }
 
 // Config holds the settings of a named method. A method ignores the fields that
@@ -118,29 +120,62 @@ func ByName(name string, config Config) (Sampler, error) {
 }
 
 func (m Method) sampler(config Config) (Sampler, error) {
-	if m.Sizes != "" {
-		if len(config.Sizes) == 0 {
-			config.Sizes = m.Default
-		}
-		sizes, err := config.layerSizes()
-		if err != nil {
-			return nil, err
-		}
-		config.Sizes = sizes
+	if m.Sizes == "" {
+		return config.configure(m.Name, m.make())
 	}
-	s := m.make(config)
-	if err := config.setDropoutNoise(m.Name, s); err != nil {
+	if len(config.Sizes) == 0 {
+		config.Sizes = m.Default
+	}
+	return configureSized(m.Name, m.make(), config)
+}
+
+// Configure sets the fields of s, a LayerWise or Neighbor, that config has, and prepares it. Its
+// other fields stay, such as Importance, Draw and Weight. The error says which setting of
+// the config is wrong, or names parts that do not go together.
+func Configure(s Sampler, config Config) (Sampler, error) {
+	return configureSized("this method", s, config)
+}
+
+func configureSized(method string, s Sampler, c Config) (_ Sampler, err error) {
+	if c.Sizes, err = c.layerSizes(); err != nil {
 		return nil, err
 	}
-	if p := config.Laplacian; p != nil && p.Share != nil {
+	return c.configure(method, s)
+}
+
+func (c *Config) configure(method string, s Sampler) (Sampler, error) {
+	c.apply(s)
+	if err := c.setDropoutNoise(method, s); err != nil {
+		return nil, err
+	}
+	if p := c.Laplacian; p != nil && p.Share != nil {
 		if _, err := Layered(s); err != nil {
-			return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", m.Name)
+			return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", method)
 		}
 	}
-	if err := Prepare(s); err != nil {
-		return nil, err
+	return s, Prepare(s)
+}
+
+// apply sets the fields of s that c has.
+func (c *Config) apply(s Sampler) {
+	switch s := s.(type) {
+	case *LayerWise:
+		s.Laplacian, s.Sizes, s.Train, s.KeepSelf = c.Laplacian, c.Sizes, c.Train, c.KeepSelf
+		s.ExactInput = s.ExactInput || c.ExactInput
+		s.FullDropoutNoise = s.FullDropoutNoise && !c.KeepSelf
+	case *Neighbor:
+		s.Laplacian, s.Sizes, s.ExactInput = c.Laplacian, c.Sizes, c.ExactInput
+	case *ASGCN:
+		s.Laplacian, s.Sizes, s.Features = c.Laplacian, c.Sizes, c.Features
+	case *Labor:
+		s.Laplacian, s.Sizes = c.Laplacian, c.Sizes
+	case *Full:
+		s.Laplacian, s.Depth = c.Laplacian, c.Layers
+	case *SAINT:
+		s.Laplacian, s.Depth, s.Train = c.Laplacian, c.Layers, c.Train
+	case *Cluster:
+		s.Laplacian, s.Depth, s.Train = c.Laplacian, c.Layers, c.Train
 	}
-	return s, nil
 }
 
 // layerSizes returns one size per layer.
@@ -176,7 +211,7 @@ func Methods() []Method {
 			Name:    "full",
 			Summary: "every neighbour of every node: exact, and as large as the graph allows",
 			Source:  "Kipf & Welling, ICLR 2017, arXiv:1609.02907",
-			make:    func(c Config) Sampler { return &Full{Laplacian: c.Laplacian, Depth: c.Layers} },
+			make:    func() Sampler { return &Full{} },
 		},
 		layerWise("ladies", "‖QP^[i]‖²", "Zou, Hu, Wang, Jiang, Sun & Gu, NeurIPS 2019, arXiv:1911.07323", LADIES{}, Naive{}),
 		layerWise("ladies-flat", "‖QP^[i]‖", sourceCalibrate, LADIES{Flat: true}, Naive{}),
@@ -193,10 +228,8 @@ func Methods() []Method {
 			Sizes:         nodesALayer,
 			ExactInput:    true,
 			LinearControl: true,
-			make: func(c Config) Sampler {
-				s := onChange(c, LADIES{Flat: true})
-				s.FullDropoutNoise = !c.KeepSelf
-				return s
+			make: func() Sampler {
+				return &LayerWise{Weight: Debiased{}, Control: ControlRefresh, ExactInput: true, FullDropoutNoise: true}
 			},
 		},
 		{
@@ -206,14 +239,16 @@ func Methods() []Method {
 			Sizes:         nodesALayer,
 			ExactInput:    true,
 			GradientSeeds: true,
-			make:          func(c Config) Sampler { return onChange(c, LADIES{}) },
+			make: func() Sampler {
+				return &LayerWise{Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh, ExactInput: true}
+			},
 		},
 		{
 			Name:    "as-gcn",
 			Summary: "layer-wise with replacement, p ∝ ‖QP^[i]‖·(|x_i·w| + 1), weights 1/(s p); w is learned from the features",
 			Source:  "Huang, Zhang, Rong & Huang, NeurIPS 2018, arXiv:1809.05343",
 			Sizes:   "nodes a layer, repeats counted",
-			make:    func(c Config) Sampler { return &ASGCN{Laplacian: c.Laplacian, Features: c.Features, Sizes: c.Sizes} },
+			make:    func() Sampler { return &ASGCN{} },
 		},
 		nodeWise("neighbor", "each node k of its d neighbours, uniformly without replacement, weights d/k", "Hamilton, Ying & Leskovec, NeurIPS 2017, arXiv:1706.02216", nil, nil),
 		nodeWise("neighbor-debiased", "each node k of its neighbours, p ∝ P_ij², without replacement, debiased weights", sourceCalibrate, LADIES{}, Debiased{}),
@@ -224,35 +259,29 @@ func Methods() []Method {
 			Source:  sourceVRGCN,
 			Sizes:   neighboursANode,
 			Default: []int{2},
-			make: func(c Config) Sampler {
-				return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes, ExactInput: c.ExactInput}
-			},
+			make:    func() Sampler { return &Neighbor{Control: ControlRolling} },
 		},
 		saint("node", "of nodes with p ∝ ‖P^[v]‖²", RandomNodes{}),
-		saint("edge", "of edges with p ∝ 1/d_u + 1/d_v", RandomEdges{}),
+		saint("edge", "of edges with p ∝ 1/d_u + 1/d_v", RandomWalks{Length: 1}),
 		saint("walk", "of random walks of 2 steps", RandomWalks{}),
 		{
 			Name:    "saint-node-normalized",
 			Summary: "training subgraph, each node on its own with π ∝ ‖P^[v]‖², entries divided by π, row sums at most 1",
 			Source:  sourceMVS,
-			make: func(c Config) Sampler {
-				return &NormalizedSAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}
-			},
+			make:    func() Sampler { return &SAINT{Units: IndependentNodes{}} },
 		},
 		{
 			Name:    "cluster",
 			Summary: "random clusters with the edges between them, and the Laplacian of that subgraph",
 			Source:  "Chiang, Liu, Si, Li, Bengio & Hsieh, KDD 2019, arXiv:1905.07953",
-			make:    func(c Config) Sampler { return &Cluster{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers} },
+			make:    func() Sampler { return &Cluster{} },
 		},
 		{
 			Name:    "poisson-ladies",
 			Summary: "layer-wise, each node on its own with π = min(1, c‖QP^[i]‖²), weights 1/π",
 			Source:  sourceLABOR,
 			Sizes:   "nodes a layer, on average",
-			make: func(c Config) Sampler {
-				return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Draw: Poisson{}, Weight: HorvitzThompson{}, KeepSelf: c.KeepSelf}
-			},
+			make:    func() Sampler { return &LayerWise{Importance: LADIES{}, Draw: Poisson{}} },
 		},
 		{
 			Name:    "labor",
@@ -260,7 +289,7 @@ func Methods() []Method {
 			Source:  sourceLABOR,
 			Sizes:   "neighbours a node, on average",
 			Default: []int{2},
-			make:    func(c Config) Sampler { return &Labor{Laplacian: c.Laplacian, Sizes: c.Sizes} },
+			make:    func() Sampler { return &Labor{} },
 		},
 	}
 }
@@ -276,15 +305,8 @@ func layerWise(name, law, source string, importance Importance, weight Weight) M
 		Summary: fmt.Sprintf("layer-wise, p ∝ %s, without replacement, %s", law, weights),
 		Source:  source,
 		Sizes:   nodesALayer,
-		make: func(c Config) Sampler {
-			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: importance, Weight: weight, KeepSelf: c.KeepSelf}
-		},
+		make:    func() Sampler { return &LayerWise{Importance: importance, Weight: weight} },
 	}
-}
-
-// onChange returns a layer-wise sampler of the change since refreshed activations.
-func onChange(c Config, importance Importance) *LayerWise {
-	return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: importance, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true, KeepSelf: c.KeepSelf}
 }
 
 // nodeWise returns a method in which each row draws for itself. nil parts are Neighbor's own.
@@ -295,9 +317,7 @@ func nodeWise(name, summary, source string, importance Importance, weight Weight
 		Source:  source,
 		Sizes:   neighboursANode,
 		Default: []int{2},
-		make: func(c Config) Sampler {
-			return &Neighbor{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: importance, Weight: weight}
-		},
+		make:    func() Sampler { return &Neighbor{Importance: importance, Weight: weight} },
 	}
 }
 
@@ -307,8 +327,6 @@ func saint(name, units string, law Units) Method {
 		Name:    "saint-" + name,
 		Summary: "training subgraph " + units + ", entries and loss divided by their probabilities",
 		Source:  "Zeng, Zhou, Srivastava, Kannan & Prasanna, ICLR 2020, arXiv:1907.04931",
-		make: func(c Config) Sampler {
-			return &SAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers, Units: law}
-		},
+		make:    func() Sampler { return &SAINT{Units: law} },
 	}
 }

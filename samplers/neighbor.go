@@ -3,7 +3,6 @@ package samplers
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -28,14 +27,38 @@ import (
 // The rows draw independently: the input of a layer has up to 1+k times as many
 // nodes as its output, and the input of L layers up to (1+k)^L times.
 //
+// With ControlRolling it is node-wise sampling with control variates (VR-GCN: Chen, Zhu & Song
+// 2018, "Stochastic Training of Graph Convolutional Networks with Variance Reduction",
+// arXiv:1710.10568, their CV). Layer l ≥ 1 estimates
+//
+//	PH ≈ P̃·(H − H̄) + P·H̄ = P̃·H + (P − P̃)·H̄.
+//
+// The history H̄ holds the last computed activations of each node. The sampler knows no
+// activations: it puts the remainder P − P̃ of each row, over all its neighbours, into
+// Block.Control. The layer keeps the history and multiplies it by the remainder.
+// H̄ holds activations after the nonlinearity, as in the paper, and before dropout.
+// The input layer reads the features, which are known: its block holds all
+// neighbours and is exact, and its size is not used. The paper computes PX
+// beforehand, with the same result: see ExactInput. Unbiased for any history that does not
+// depend on the draw: E[P̃] = P, and the history's terms cancel. The variance comes from the
+// difference H − H̄ only: it falls to 0 as the activations converge.
+//
 // Cost of a layer: O(k) per row of any degree for uniform draws, and
-// O(degree) for others. Memory: 8 bytes per node for each concurrent call.
+// O(degree) for others and for a control. Memory: 8 bytes per node for each concurrent call,
+// and 16 with a control; the model keeps the history, 4 bytes per node and unit of each hidden
+// layer.
 type Neighbor struct {
 	Laplacian  *graph.Laplacian // required
 	Sizes      []int            // k, neighbours drawn per node, the layer next to the output first; required
 	Importance Importance       // nil means Uniform{}
 	Draw       Draw             // nil means WithoutReplacement{}
 	Weight     Weight           // nil means DefaultWeight of the draw
+
+	// Control is ControlNone or, for uniform draws without replacement, ControlRolling.
+	// ExactInput says that the lowest layer reads activations, since the model
+	// propagates the features beforehand: it is then drawn, with a control.
+	Control    Control
+	ExactInput bool
 
 	estimator *estimator
 	uniform   bool // simple random sampling, with weights d/k: O(k) a row
@@ -49,13 +72,13 @@ var _ LayerSampler = (*Neighbor)(nil)
 type neighborScratch struct {
 	numbering  numbering
 	picks      picks
-	positions  []int64
+	positions  []int64 // of each entry in the adjacency matrix, or self
 	population Population
-	weights    []float64
 	drawn      drawn
 	factor     []float64 // d/k of each row, for uniform draws
 	entries    []int32   // the node of each entry
 	scales     []float32 // its ColScale
+	full       fullScratch
 }
 
 // Layers returns the number of layers, len(Sizes).
@@ -63,7 +86,30 @@ func (s *Neighbor) Layers() int { return len(s.Sizes) }
 
 // NominalSizes returns the approximate number of input nodes of each layer, input
 // layer first, and of output nodes, for 512 seeds of high degree.
-func (s *Neighbor) NominalSizes() []int { return fanOut(s.Sizes) }
+func (s *Neighbor) NominalSizes() []int {
+	sizes := fanOut(s.Sizes)
+	if s.full(0) && len(sizes) > 1 && s.Laplacian != nil && s.Laplacian.Nodes() > 0 {
+		adjacency := s.Laplacian.Adjacency
+		mean := 1 + int(adjacency.NNZ())/adjacency.Rows
+		sizes[0] = min(sizes[1]*mean, adjacency.Rows)
+	}
+	return sizes
+}
+
+// full reports whether layer l, counted from the input, has all neighbours.
+func (s *Neighbor) full(l int) bool { return s.Control != ControlNone && l == 0 && !s.ExactInput }
+
+// HistoryNodes returns the number of nodes whose activations the model must keep
+// for layer l, counted from the input: with a control all nodes of the graph, but none for an
+// input layer that reads features.
+func (s *Neighbor) HistoryNodes(l int) int {
+	return s.Control.historyNodes(s.Laplacian, l, s.ExactInput)
+}
+
+// Controlled reports whether a block has a control: a single layer that reads features has none.
+func (s *Neighbor) Controlled() bool {
+	return s.Control != ControlNone && (len(s.Sizes) > 1 || s.ExactInput)
+}
 
 // Prepare implements Preparer.
 func (s *Neighbor) Prepare() error { return s.once(s.setUp) }
@@ -81,6 +127,9 @@ func (s *Neighbor) setUp() (err error) {
 	}
 	_, s.replace = s.estimator.draw.(WithReplacement)
 	s.uniform = s.estimator.isUniform()
+	if s.Control == ControlRefresh || s.Control != ControlNone && (!s.uniform || s.replace) {
+		return fmt.Errorf("samplers: Neighbor with control %v: want ControlRolling, and uniform draws without replacement", s.Control)
+	}
 	return nil
 }
 
@@ -94,116 +143,116 @@ func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand
 	scratch := s.get()
 	defer s.put(scratch)
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
-	var err error
-	if s.uniform {
-		err = scratch.drawUniform(s.Laplacian, rows, k, s.replace, rng, block)
-	} else {
-		err = s.drawWeighted(scratch, rows, k, rng, block)
+	if s.full(at) {
+		return scratch.full.fill(s.Laplacian, rows, block)
 	}
-	if err != nil {
+	ids := &scratch.numbering
+	ids.begin(s.Laplacian, block.Src)
+	if err := ids.addDistinct(rows); err != nil {
 		return err
+	}
+	startBlock(block, rows)
+	if s.uniform {
+		s.drawUniform(scratch, k, rng, block)
+	} else if err := s.drawWeighted(scratch, k, rng, block); err != nil {
+		return err
+	}
+	block.Src = ids.nodes
+	block.Matrix.Cols = len(block.Src)
+	block.SetColScale(s.Laplacian)
+	if s.Control != ControlNone {
+		s.addRemainder(scratch, block, &batch.control(at).Matrix)
 	}
 	block.Finish()
 	return nil
-}
-
-// begin begins block with the output nodes rows, which are its first input nodes.
-func (s *neighborScratch) begin(p *graph.Laplacian, rows []int32, block *graph.Block) (*graph.CSR, error) {
-	s.numbering.begin(p, block.Src)
-	if err := s.numbering.addDistinct(rows); err != nil {
-		return nil, err
-	}
-	return startBlock(block, rows), nil
-}
-
-// end sets the input nodes of block.
-func (s *neighborScratch) end(p *graph.Laplacian, block *graph.Block) {
-	block.Src = s.numbering.nodes
-	block.Matrix.Cols = len(block.Src)
-	block.SetColScale(p)
 }
 
 // self takes the place of a position in the adjacency matrix for the row's own
 // node.
 const self = -1
 
-// drawUniform fills block, but for Finish, by simple random sampling. It first draws the positions of all entries and
-// then reads them: most reads miss the cache, and reads that do not wait for a
+// drawUniform fills the matrix of block by simple random sampling. It first draws the positions
+// of all entries and then reads them: most reads miss the cache, and reads that do not wait for a
 // draw overlap.
-func (s *neighborScratch) drawUniform(p *graph.Laplacian, rows []int32, k int, replace bool, rng *rand.Rand, block *graph.Block) error {
-	m, err := s.begin(p, rows, block)
-	if err != nil {
-		return err
-	}
-	adjacency := p.Adjacency
-	entries := 0
-	for _, r := range rows {
-		entries += 1 + min(k, adjacency.Degree(int(r)))
-	}
-	m.Idx, m.Val = resize(m.Idx, entries), resize(m.Val, entries)
-	s.positions, s.entries = resize(s.positions, entries), resize(s.entries, entries)
-	s.factor = resize(s.factor, len(rows))
-	idx, val, positions := m.Idx, m.Val, s.positions
-	picks := &s.picks
-	at := 0
-	for i, r := range rows {
-		positions[at], val[at] = self, 1
-		at++
-		from := adjacency.First(int(r))
-		picks.draw(rng, adjacency.Degree(int(r)), k, replace)
+func (s *Neighbor) drawUniform(scratch *neighborScratch, k int, rng *rand.Rand, block *graph.Block) {
+	adjacency, m, ids, picks := s.Laplacian.Adjacency, &block.Matrix, &scratch.numbering, &scratch.picks
+	scratch.factor = resize(scratch.factor, len(block.Dst))
+	positions, val := scratch.positions[:0], m.Val[:0]
+	for i, r := range block.Dst {
+		positions, val = append(positions, self), append(val, 1)
+		first := adjacency.First(int(r))
+		picks.draw(rng, adjacency.Degree(int(r)), k, s.replace)
 		for n, c := range picks.index {
-			positions[at], val[at] = from+int64(c), 1
+			count := float32(1)
 			if picks.count != nil {
-				val[at] = float32(picks.count[n])
+				count = float32(picks.count[n])
 			}
-			at++
+			positions, val = append(positions, first+int64(c)), append(val, count)
 		}
-		s.factor[i] = picks.factor
-		m.Ptr[i+1] = int64(at)
+		scratch.factor[i], m.Ptr[i+1] = picks.factor, int64(len(positions))
 	}
-	idx, val = idx[:at], val[:at]
-	nodes := s.entries[:at]
-	for k, position := range positions[:at] {
+	nodes := resize(scratch.entries, len(positions))
+	for k, position := range positions {
 		if position != self {
 			nodes[k] = adjacency.Idx[position]
 		}
 	}
-	for i, r := range rows {
+	for i, r := range block.Dst {
 		nodes[m.Ptr[i]] = r
 	}
-	ids := &s.numbering
-	s.scales = resize(s.scales, at)
-	ids.numberEach(nodes, idx, s.scales)
-	for i, r := range rows {
+	m.Idx, m.Val = resize(m.Idx, len(nodes)), val
+	scales := resize(scratch.scales, len(nodes))
+	ids.numberEach(nodes, m.Idx, scales)
+	for i, r := range block.Dst {
 		scale, own := float64(ids.rowScale(r)), m.Ptr[i]
-		val[own] = float32(scale * float64(s.scales[own]))
+		val[own] = float32(scale * float64(scales[own]))
 		for k := own + 1; k < m.Ptr[i+1]; k++ {
-			v := scale * s.factor[i]
+			v := scale * scratch.factor[i]
 			if adjacency.Val != nil {
 				v *= float64(adjacency.Val[positions[k]])
 			}
-			val[k] = float32(v * float64(val[k]) * float64(s.scales[k]))
+			val[k] = float32(v * float64(val[k]) * float64(scales[k]))
 		}
 	}
-	m.Idx, m.Val = idx, val
-	s.end(p, block)
-	return nil
+	scratch.positions, scratch.entries, scratch.scales = positions, nodes, scales
 }
 
-// drawWeighted fills block, but for Finish, with any estimator.
-func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block) error {
-	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
-	m, err := scratch.begin(p, rows, block)
-	if err != nil {
-		return err
+// addRemainder sets rest to P − P̃ for the block that scratch has drawn: P_ij for a neighbour j
+// that was not drawn, and P_ij(1 − d/k) for one that was. A row that has all its neighbours is
+// exact.
+func (s *Neighbor) addRemainder(scratch *neighborScratch, block *graph.Block, rest *graph.CSR) {
+	p, drawn := s.Laplacian, &block.Matrix
+	startMatrix(rest, len(block.Dst), p.Nodes())
+	rest.Idx, rest.Val = rest.Idx[:0], rest.Val[:0]
+	for i, r := range block.Dst {
+		if row, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r)); len(row) >= drawn.Degree(i) {
+			scale := float64(p.RowScale[r])
+			entry := func(c int) float64 {
+				return scale * float64(p.ColScale[row[c]]) * graph.Weight(values, c)
+			}
+			from, first := len(rest.Idx), p.Adjacency.First(int(r))
+			rest.Idx = append(rest.Idx, row...)
+			for c := range row {
+				rest.Val = append(rest.Val, float32(entry(c)))
+			}
+			for _, position := range scratch.positions[drawn.Ptr[i]+1 : drawn.Ptr[i+1]] { // without the row's own
+				c := int(position - first)
+				rest.Val[from+c] = float32(entry(c) * (1 - scratch.factor[i]))
+			}
+		}
+		rest.Ptr[i+1] = int64(len(rest.Idx))
 	}
+}
+
+// drawWeighted fills the matrix of block with any estimator.
+func (s *Neighbor) drawWeighted(scratch *neighborScratch, k int, rng *rand.Rand, block *graph.Block) error {
+	p, m := s.Laplacian, &block.Matrix
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
-	for i, r := range rows {
+	for i, r := range block.Dst {
 		scale := float64(p.RowScale[r])
 		m.Idx = append(m.Idx, int32(i))
 		m.Val = append(m.Val, float32(scale*float64(p.ColScale[r])))
-		row := adjacency.Row(int(r))
-		values := adjacency.RowValues(int(r))
+		row, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r))
 		if err := s.drawRow(scratch, r, k, rng); err != nil {
 			return fmt.Errorf("samplers: neighbours of node %d: %w", r, err)
 		}
@@ -214,36 +263,32 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, r
 		}
 		m.Ptr[i+1] = int64(len(m.Idx))
 	}
-	scratch.end(p, block)
 	return nil
 }
 
-// drawRow draws k candidates of node r into scratch.drawn. The candidates are the stored entries of the row.
+// drawRow draws k candidates of node r into scratch.drawn, none if all have weight 0. The
+// candidates are the stored entries of the row.
 func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.Rand) error {
-	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
-	candidates := adjacency.Row(int(r))
-	values := adjacency.RowValues(int(r))
-	weights := resize(scratch.weights, len(candidates))
-	scratch.weights = weights
-	if global := s.estimator.global; global != nil {
-		for c, j := range candidates {
-			weights[c] = global.Weights[j]
-		}
-	} else {
+	scratch.drawn.reset()
+	p := s.Laplacian
+	candidates, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r))
+	population := &scratch.population
+	weights := resize(population.Weights, len(candidates))
+	population.Weights = weights
+	if s.estimator.global == nil {
 		row2 := square(p.RowScale[r])
 		for c, j := range candidates {
 			weights[c] = row2 * square(p.ColScale[j]) * square(graph.Weight(values, c))
 		}
-		s.estimator.importance.Local(candidates, weights)
 	}
-	population := &scratch.population
-	*population = Population{Weights: weights}
-	if len(candidates) == 0 || allZero(weights) { // the sum is 0
-		scratch.drawn.reset()
+	if len(candidates) == 0 {
 		return nil
 	}
-	if err := population.sum(); err != nil {
+	if err := s.estimator.weigh(population, candidates); err != nil && population.Positive > 0 {
 		return err
+	}
+	if population.Positive == 0 {
+		return nil
 	}
 	if !s.replace {
 		k = min(k, population.Positive)
@@ -252,12 +297,3 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 }
 
 func square[F float32 | float64](x F) float64 { return float64(x) * float64(x) }
-
-func allZero(weights []float64) bool {
-	for _, w := range weights {
-		if w != 0 || math.IsNaN(w) {
-			return false
-		}
-	}
-	return true
-}

@@ -1,25 +1,39 @@
 package samplers
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
-// nodeTable is a hash table from nodes to numbers, with open addressing. A number below
-// base counts as none, so that a new base empties the table. One call at a time may use it.
-// The zero value is empty.
+// nodeTable numbers distinct nodes, or other indices, 0, 1, … in the order of their addition. It
+// is a hash table with open addressing. One call at a time may use it. Call reset before use.
 type nodeTable struct {
 	slots []nodeSlot // a power of two, at most half of them full
 	shift uint       // 32 − log₂ of their number
+	base  int32      // a slot of a number below base is free, so that a new base empties the table
+	size  int32      // number of nodes
 }
 
+// nodeSlot holds a node and base + its number.
 type nodeSlot struct{ node, number int32 }
 
 const leastSlots = 1 << 10
 
-// reset removes all numbers.
-func (t *nodeTable) reset() { clear(t.slots) }
+// reset empties the table and makes room for count nodes. Cost: O(1), but O(slots) once in
+// about 2³¹ numbers.
+func (t *nodeTable) reset(count int) {
+	t.base += t.size
+	if t.base == 0 || t.base > math.MaxInt32/2 {
+		clear(t.slots)
+		t.base = 1
+	}
+	t.size = 0
+	t.reserve(count, nil)
+}
 
 // place returns the slot of node, or the free slot where it belongs.
-func (t *nodeTable) place(node, base int32) *nodeSlot {
-	slots := t.slots
+func (t *nodeTable) place(node int32) *nodeSlot {
+	slots, base := t.slots, t.base
 	mask := uint32(len(slots) - 1)
 	for at := firstSlot(node, t.shift); ; at++ {
 		slot := &slots[at&mask]
@@ -45,29 +59,30 @@ func (t *nodeTable) firstSlots(slots, nodes []int32) {
 	}
 }
 
-// get returns the number of node, or one below base. The table may be empty.
-func (t *nodeTable) get(node, base int32) int32 {
-	if len(t.slots) == 0 {
-		return base - 1
+// number returns the number of node, or a negative one if it has none.
+func (t *nodeTable) number(node int32) int32 { return t.place(node).number - t.base }
+
+// add gives node the next number if it has none, and returns its number and whether it is new.
+// The table must have room.
+func (t *nodeTable) add(node int32) (number int32, isNew bool) {
+	slot := t.place(node)
+	if number = slot.number - t.base; number >= 0 {
+		return number, false
 	}
-	return t.place(node, base).number
+	*slot = nodeSlot{node, t.base + t.size}
+	t.size++
+	return t.size - 1, true
 }
 
-// set gives node a number of at least base. The caller has reserved a slot.
-func (t *nodeTable) set(node, number, base int32) {
-	*t.place(node, base) = nodeSlot{node, number}
-}
-
-// reserve makes room for count numbers. nodes are those in the table, with the numbers
-// base, base+1, …
-func (t *nodeTable) reserve(count int, nodes []int32, base int32) {
-	if 2*count <= len(t.slots) {
+// reserve makes room for count nodes. nodes are those in the table, in order.
+func (t *nodeTable) reserve(count int, nodes []int32) {
+	if len(t.slots) >= max(2*count, leastSlots) {
 		return
 	}
-	size := max(1<<bits.Len(uint(2*count-1)), leastSlots)
-	t.slots = make([]nodeSlot, size)
-	t.shift = uint(32 - bits.TrailingZeros(uint(size)))
-	for k, node := range nodes {
-		t.set(node, base+int32(k), base)
+	log := bits.Len(uint(max(2*count, leastSlots) - 1))
+	t.slots, t.shift = make([]nodeSlot, 1<<log), uint(32-log)
+	t.size = 0
+	for _, node := range nodes {
+		t.add(node)
 	}
 }

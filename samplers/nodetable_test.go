@@ -18,24 +18,26 @@ import (
 func TestNodeTable(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var table nodeTable
-		base := int32(1)
 		for range rapid.IntRange(1, 4).Draw(rt, "bases") {
+			table.reset(0)
 			want := map[int32]int32{}
 			var nodes []int32
 			for _, node := range rapid.SliceOfN(rapid.Int32Range(0, 3000), 0, 1500).Draw(rt, "nodes") {
-				got := table.get(node, base)
-				if number, found := want[node]; found != (got >= base) || found && number != got {
+				number, found := want[node]
+				if got := table.number(node); found != (got >= 0) || found && number != got {
 					rt.Fatalf("node %d: number %d, want %d, %v", node, got, number, found)
 				}
-				if _, found := want[node]; found {
-					continue
+				if !found {
+					number, want[node] = int32(len(nodes)), int32(len(nodes))
 				}
-				want[node] = base + int32(len(nodes))
-				table.reserve(len(nodes)+1, nodes, base)
-				table.set(node, want[node], base)
-				nodes = append(nodes, node)
+				table.reserve(len(nodes)+1, nodes)
+				if got, isNew := table.add(node); got != number || isNew == found {
+					rt.Fatalf("node %d: added as %d, %v, want %d, %v", node, got, isNew, number, !found)
+				}
+				if !found {
+					nodes = append(nodes, node)
+				}
 			}
-			base += int32(len(nodes))
 		}
 	})
 }

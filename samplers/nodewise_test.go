@@ -35,7 +35,7 @@ func nodeWise(k int) []simulated {
 		form("column norms", true, &samplers.Neighbor{Importance: samplers.FastGCN{}}),
 		form("P², naive weights", false, &samplers.Neighbor{Importance: samplers.LADIES{}, Weight: samplers.Naive{}}),
 		{"vrgcn, two layers", true, func(p *graph.Laplacian) samplers.Sampler {
-			return &samplers.VRGCN{Laplacian: p, Sizes: []int{k, k}}
+			return &samplers.Neighbor{Laplacian: p, Sizes: []int{k, k}, Control: samplers.ControlRolling}
 		}},
 	}
 }

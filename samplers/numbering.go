@@ -43,15 +43,15 @@ func (g *numbering) begin(p *graph.Laplacian, nodes []int32) {
 		g.laplacian, g.base = p, 1
 		g.symmetric = n > 0 && &p.RowScale[0] == &p.ColScale[0]
 		if n > mostCells {
-			g.cells = nil
-			g.table.reset()
-			g.nodes = nodes[:0]
-			return
+			n = 0
 		}
 		g.cells = resize(g.cells, n)
 		for i := range g.cells {
 			g.cells[i] = numberCell{scale: p.ColScale[i]}
 		}
+	}
+	if len(g.cells) == 0 {
+		g.table.reset(0)
 	}
 	g.nodes = nodes[:0]
 }
@@ -61,10 +61,10 @@ func (g *numbering) begin(p *graph.Laplacian, nodes []int32) {
 func (g *numbering) addDistinct(rows []int32) error {
 	for k, r := range rows {
 		if n := g.laplacian.Nodes(); r < 0 || int(r) >= n {
-			return outsideGraph(k, r, n)
+			return outside("seed", k, r, n)
 		}
 		if g.number(r) >= 0 {
-			return seedTwice(k, r)
+			return twice("seed", k, r)
 		}
 		g.add(r)
 	}
@@ -73,7 +73,7 @@ func (g *numbering) addDistinct(rows []int32) error {
 
 // number returns the local number of node, or a negative number if it has none.
 func (g *numbering) number(node int32) int32 {
-	if g.cells == nil {
+	if len(g.cells) == 0 {
 		return g.lookup(node)
 	}
 	return g.cells[node].number - g.base
@@ -82,11 +82,11 @@ func (g *numbering) number(node int32) int32 {
 // lookup is number for a graph with a table. It is not inlined, so that number is.
 //
 //go:noinline
-func (g *numbering) lookup(node int32) int32 { return g.table.get(node, g.base) - g.base }
+func (g *numbering) lookup(node int32) int32 { return g.table.number(node) }
 
 // rowScale returns the node's RowScale, from its cell if the scales are equal.
 func (g *numbering) rowScale(node int32) float32 {
-	if g.symmetric && g.cells != nil {
+	if g.symmetric && len(g.cells) > 0 {
 		return g.cells[node].scale
 	}
 	return g.laplacian.RowScale[node]
@@ -94,7 +94,7 @@ func (g *numbering) rowScale(node int32) float32 {
 
 // colScale returns the node's ColScale.
 func (g *numbering) colScale(node int32) float32 {
-	if g.cells == nil {
+	if len(g.cells) == 0 {
 		return g.laplacian.ColScale[node]
 	}
 	return g.cells[node].scale
@@ -111,7 +111,7 @@ func (g *numbering) numberOrAdd(node int32) int32 {
 
 // add gives node the next number.
 func (g *numbering) add(node int32) int32 {
-	if g.cells == nil {
+	if len(g.cells) == 0 {
 		return g.insert(node)
 	}
 	c := int32(len(g.nodes))
@@ -122,10 +122,9 @@ func (g *numbering) add(node int32) int32 {
 
 // insert is add for a graph with a table.
 func (g *numbering) insert(node int32) int32 {
-	c := int32(len(g.nodes))
-	g.table.reserve(len(g.nodes)+1, g.nodes, g.base)
-	g.table.set(node, g.base+c, g.base)
+	g.table.reserve(len(g.nodes)+1, g.nodes)
 	g.nodes = append(g.nodes, node)
+	c, _ := g.table.add(node)
 	return c
 }
 
@@ -136,15 +135,15 @@ const numberChunk = 256
 // and the ColScale of each node; both have the length of nodes. It goes through a chunk of nodes
 // several times, and prefetches the next chunk's cells or scales.
 func (g *numbering) numberEach(nodes, numbers []int32, scales []float32) {
-	if g.cells == nil {
-		g.table.reserve(len(g.nodes)+len(nodes), g.nodes, g.base)
+	if len(g.cells) == 0 {
+		g.table.reserve(len(g.nodes)+len(nodes), g.nodes)
 	}
 	g.prefetch(nodes[:min(numberChunk, len(nodes))])
 	for len(nodes) > 0 {
 		m := min(numberChunk, len(nodes))
 		g.prefetch(nodes[m:min(m+numberChunk, len(nodes))])
 		var count int
-		if g.cells == nil {
+		if len(g.cells) == 0 {
 			count = g.numberInTable(nodes[:m], numbers[:m], scales[:m])
 		} else {
 			count = g.numberInCells(nodes[:m], numbers[:m], scales[:m])
@@ -161,7 +160,7 @@ func (g *numbering) numberEach(nodes, numbers []int32, scales []float32) {
 
 // prefetch brings what numberEach reads of nodes near.
 func (g *numbering) prefetch(nodes []int32) {
-	if g.cells == nil {
+	if len(g.cells) == 0 {
 		kernel.Prefetch(g.laplacian.ColScale, nodes)
 	} else {
 		kernel.Prefetch(g.cells, nodes)
@@ -187,14 +186,14 @@ func (g *numbering) numberInCells(nodes, numbers []int32, scales []float32) int 
 
 // numberInTable is numberInCells for a graph with a table.
 func (g *numbering) numberInTable(nodes, numbers []int32, scales []float32) int {
-	colScale, base, count := g.laplacian.ColScale, g.base, int32(len(g.nodes))
+	colScale, base, count := g.laplacian.ColScale, g.table.base, int32(len(g.nodes))
 	for k, i := range nodes {
 		scales[k] = colScale[i]
 	}
 	g.table.firstSlots(numbers, nodes)
 	kernel.Prefetch(g.table.slots, numbers)
 	for k, i := range nodes {
-		slot := g.table.place(i, base)
+		slot := g.table.place(i)
 		c := slot.number - base
 		isNew := c >> 31
 		c = c&^isNew | count&isNew
@@ -202,5 +201,6 @@ func (g *numbering) numberInTable(nodes, numbers []int32, scales []float32) int 
 		*slot = nodeSlot{i, base + c}
 		numbers[k] = c
 	}
+	g.table.size = count
 	return int(count)
 }

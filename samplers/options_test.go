@@ -219,14 +219,15 @@ func TestParts(t *testing.T) {
 	config := samplers.Config{
 		Laplacian: graph.NewLaplacian(samplertest.RandomGraph(t, 10, 20, false, 1)), Layers: 2, Sizes: []int{3},
 	}
-	s, err := samplers.FromParts(samplers.Parts{Flat: true, Draw: "poisson", IncludeRows: true}, config)
+	s, err := partNames{Flat: true, Draw: "poisson", IncludeRows: true}.sampler(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, ok := s.Importance.(samplers.LADIES); !ok || !l.Flat || s.Draw != samplers.Draw(samplers.Poisson{}) || !s.IncludeRows || len(s.Sizes) != 2 {
+	l := s.(*samplers.LayerWise)
+	if i, ok := l.Importance.(samplers.LADIES); !ok || !i.Flat || l.Draw != samplers.Draw(samplers.Poisson{}) || !l.IncludeRows || len(l.Sizes) != 2 {
 		t.Errorf("made %+v", s)
 	}
-	for want, parts := range map[string]samplers.Parts{
+	for want, parts := range map[string]partNames{
 		`unknown importance "pagerank"; known: ladies, fastgcn, uniform`:               {Importance: "pagerank"},
 		`unknown draw "srs"; known: wrs, replacement, poisson, systematic`:             {Draw: "srs"},
 		`unknown weight "one"; known: debiased, naive, horvitz-thompson, rank`:         {Weight: "one"},
@@ -238,26 +239,27 @@ func TestParts(t *testing.T) {
 		`Rao-Blackwellised weights need weighted random sampling without replacement`:  {Draw: "replacement", Weight: "rao-blackwell"},
 		`sum-and-sample weights need weighted random sampling without replacement (Wi`: {Draw: "replacement", Weight: "sum-and-sample"},
 	} {
-		if _, err := samplers.FromParts(parts, config); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parts.sampler(config); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want one with %q", parts, err, want)
 		}
 	}
-	n, err := samplers.NeighborFromParts(samplers.Parts{Importance: "fastgcn", Weight: "rank"}, config)
-	if err != nil {
+	if s, err = (partNames{NodeWise: true, Importance: "fastgcn", Weight: "rank"}).sampler(config); err != nil {
 		t.Fatal(err)
 	}
+	n := s.(*samplers.Neighbor)
 	if n.Importance != samplers.Importance(samplers.FastGCN{}) || n.Weight != samplers.Weight(samplers.Rank{}) || len(n.Sizes) != 2 {
 		t.Errorf("made %+v", n)
 	}
-	for _, parts := range []samplers.Parts{{Flat: true}, {Importance: "ladies", IncludeRows: true}, {NormalizeRows: true}, {Importance: "fastgcn", Neighborhood: true}, {Draw: "srs"}, {Weight: "one"}, {Draw: "poisson", Weight: "rank"}} {
-		if s, err := samplers.NeighborFromParts(parts, config); err == nil {
+	for _, parts := range []partNames{{Flat: true}, {Neighborhood: true}, {Draw: "srs"}, {Weight: "one"}, {Draw: "poisson", Weight: "rank"}} {
+		parts.NodeWise = true
+		if s, err := parts.sampler(config); err == nil {
 			t.Errorf("%+v: made %+v, want an error", parts, s)
 		}
 	}
-	if _, err := samplers.FromParts(samplers.Parts{}, samplers.Config{Layers: 1, Sizes: []int{1}}); err == nil {
+	if _, err := (partNames{}).sampler(samplers.Config{Layers: 1, Sizes: []int{1}}); err == nil {
 		t.Error("no Laplacian: no error")
 	}
-	if _, err := samplers.FromParts(samplers.Parts{}, samplers.Config{Laplacian: config.Laplacian, Layers: 3, Sizes: []int{1, 2}}); err == nil {
+	if _, err := (partNames{}).sampler(samplers.Config{Laplacian: config.Laplacian, Layers: 3, Sizes: []int{1, 2}}); err == nil {
 		t.Error("two sizes for three layers: no error")
 	}
 }

@@ -1,6 +1,9 @@
 package samplers
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // picks draws k of d candidates with equal probabilities, in memory that it
 // reuses.
@@ -9,7 +12,7 @@ type picks struct {
 	count  []int32 // with replacement: the number of draws of each; else nil
 	factor float64 // d/k, the weight of one draw
 
-	set    indexSet
+	set    nodeTable
 	counts []int32
 }
 
@@ -46,11 +49,8 @@ func (p *picks) drawDistinct(rng *rand.Rand, d, k int) {
 	for last := d - k; last < d; last++ {
 		c := int32(rng.Uint32N(uint32(last) + 1))
 		if linear {
-			for _, earlier := range p.index {
-				if earlier == c {
-					c = int32(last)
-					break
-				}
+			if slices.Contains(p.index, c) {
+				c = int32(last)
 			}
 		} else if _, isNew := p.set.add(c); !isNew {
 			c = int32(last)

@@ -19,7 +19,7 @@ type Preparer interface {
 }
 
 // Prepare prepares s if it is a Preparer. A sampler is prepared when it joins a graph
-// (layers.NewBatch) or a stream of batches (train.Stream); ByName and FromParts return
+// (layers.NewBatch) or a stream of batches (train.Stream); ByName and Configure return
 // prepared ones. Before you call Sample of a sampler of your own making, call Prepare.
 func Prepare(s Sampler) error {
 	if p, is := s.(Preparer); is {
@@ -88,14 +88,6 @@ func checkLaplacian(sampler string, p *graph.Laplacian) error {
 	return p.Validate()
 }
 
-// checkSubgraph checks a sampler of subgraphs, whose estimates need A to be symmetric.
-func checkSubgraph(sampler string, p *graph.Laplacian, depth int) error {
-	if err := checkDeep(sampler, p, depth); err != nil || !p.Directed {
-		return err
-	}
-	return fmt.Errorf("samplers: %s needs an undirected graph; methods that take nodes or neighbours layer by layer, such as ladies and neighbor, also take a directed one", sampler)
-}
-
 func checkSizes(sizes []int) error {
 	if len(sizes) == 0 {
 		return errors.New("samplers: no sample sizes given, want one per layer")
@@ -106,4 +98,37 @@ func checkSizes(sizes []int) error {
 		}
 	}
 	return nil
+}
+
+// CheckSeeds returns an error unless seeds are distinct nodes of a graph of that many nodes, and
+// at least one. Every Sampler refuses other seeds. Cost: O(len(seeds)).
+func CheckSeeds(seeds []int32, nodes int) error { return new(nodeTable).check("seed", seeds, nodes) }
+
+// check is CheckSeeds for nodes of the given kind, in the memory of t.
+func (t *nodeTable) check(kind string, nodes []int32, all int) error {
+	if len(nodes) == 0 {
+		return none(kind)
+	}
+	t.reset(len(nodes))
+	for k, v := range nodes {
+		if v < 0 || int(v) >= all {
+			return outside(kind, k, v, all)
+		}
+		if _, isNew := t.add(v); !isNew {
+			return twice(kind, k, v)
+		}
+	}
+	return nil
+}
+
+func none(kind string) error {
+	return fmt.Errorf("samplers: there is no %s, want at least one", kind)
+}
+
+func outside(kind string, k int, v int32, all int) error {
+	return fmt.Errorf("samplers: %s %d is node %d, outside [0, %d)", kind, k, v, all)
+}
+
+func twice(kind string, k int, v int32) error {
+	return fmt.Errorf("samplers: %s %d is node %d, which is a %s already", kind, k, v, kind)
 }

@@ -139,13 +139,11 @@ func leaveOneOutIntegral(sample *Sample, never float64, beta []float64) {
 		for x := low + (offset-1)*step; add(x); x -= step {
 		}
 	}
-	step := 1.0
-	sweep(0, step)
-	for range 30 {
+	sweep(0, 1)
+	for step := 1.0; step > 0x1p-30; step /= 2 {
 		coarse := total
 		copy(beta, sums)
 		sweep(0.5, step)
-		step /= 2
 		worst := 0.0
 		for a := range sums {
 			worst = max(worst, math.Abs(2*beta[a]/sums[a]-1), math.Abs(2*coarse/total-1))

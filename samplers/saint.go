@@ -2,8 +2,6 @@ package samplers
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -26,6 +24,7 @@ import (
 // any fixed H, and E[loss] is the mean over the training nodes for any fixed L.
 // All layers use the same subgraph and so depend on each other: the output after
 // two or more layers is biased, and so is the loss after any activation.
+// IndependentNodes are another estimate, and biased.
 //
 // S is the union of r independent units; a unit is a node, an edge or a random
 // walk. With a_v the probability that a unit contains v, and b_uv that it contains
@@ -47,9 +46,8 @@ type SAINT struct {
 	Depth     int              // number of layers; required
 	Units     Units            // nil means RandomNodes{}
 
-	graph *subgraph
-	law   *UnitLaw
-	workspace[saintScratch]
+	law setLaw
+	subgraph
 }
 
 var (
@@ -57,126 +55,104 @@ var (
 	_ OwnOutputs = (*SAINT)(nil)
 )
 
-// Units is a law of small random sets of nodes: RandomNodes, RandomEdges,
-// RandomWalks.
+// Units is a law of random sets of nodes: RandomNodes, RandomWalks or IndependentNodes.
 type Units interface {
-	// Law returns the law of the units of one graph, whose Laplacian is p.
-	Law(p *graph.Laplacian) (*UnitLaw, error)
+	// law returns the law over the training graph, whose Laplacian is p.
+	law(p *graph.Laplacian) (setLaw, error)
 }
 
-// UnitLaw draws units of one graph and knows their probabilities. It is
-// read-only in use.
-type UnitLaw struct {
-	Size int // the largest number of nodes in a unit
+// setLaw is the law of the set S of nodes of a graph. It is read-only in use.
+type setLaw interface {
+	// draw draws S for a batch of so many seeds.
+	draw(s *subgraphScratch, seeds int, rng *rand.Rand)
 
-	// Draw appends the nodes of one unit to unit. A node may occur repeatedly.
-	Draw func(rng *rand.Rand, unit []int32) []int32
-
-	// Node holds a_v, the probability that a unit contains node v.
-	Node []float64
-
-	// Pair returns b_uv, the probability that a unit contains both ends of an edge
-	// of row u. The edge is entry number entry of the adjacency matrix.
-	Pair func(u, v int32, entry int64) float64
-}
-
-// saintScratch is the memory of one call.
-type saintScratch struct {
-	subgraphScratch
-	unit   []int32
-	absent []float64 // P(v ∉ S) − 1 of each node of S
+	// weigh multiplies the entries of m, which are those of A+I among the nodes drawn, by the
+	// scales of p and by their weights. It returns losses with the weights of the nodes'
+	// losses appended.
+	weigh(s *subgraphScratch, seeds int, p *graph.Laplacian, m *graph.CSR, losses []float32) []float32
 }
 
 // Layers returns Depth.
 func (s *SAINT) Layers() int { return s.Depth }
-
-// OwnOutputs implements OwnOutputs.
-func (s *SAINT) OwnOutputs() {}
 
 // Prepare implements Preparer. It builds the training graph and the law, which takes seconds
 // on a large graph.
 func (s *SAINT) Prepare() error { return s.once(s.setUp) }
 
 func (s *SAINT) setUp() (err error) {
-	if err := checkSubgraph("SAINT", s.Laplacian, s.Depth); err != nil {
+	if err := s.useTraining("SAINT", s.Laplacian, s.Depth, s.Train); err != nil {
 		return err
-	}
-	if s.graph, err = newSubgraph(s.Laplacian, s.Train); err != nil {
-		return err
-	}
-	if s.graph.laplacian.Nodes() == 0 {
-		return errors.New("samplers: SAINT on a graph without nodes")
 	}
 	units := s.Units
 	if units == nil {
 		units = RandomNodes{}
 	}
-	if s.law, err = units.Law(s.graph.laplacian); err != nil {
-		return err
-	}
-	if s.law == nil || s.law.Size < 1 {
-		return fmt.Errorf("samplers: %T gives no law, or one of units without nodes", units)
-	}
-	if len(s.law.Node) != s.graph.laplacian.Nodes() {
-		return fmt.Errorf("samplers: %T gives %d probabilities for %d nodes", units, len(s.law.Node), s.graph.laplacian.Nodes())
-	}
-	return nil
+	s.law, err = units.law(s.laplacian)
+	return err
 }
 
 // Sample implements Sampler. It uses only the number of seeds, which must be
 // distinct nodes: as many nodes are drawn, repeats counted. All layers share one
 // block.
 func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if err := s.checkPrepared(); err != nil {
+	scratch, err := s.begin(ctx, seeds)
+	if err != nil {
 		return err
 	}
-	scratch := s.get()
 	defer s.put(scratch)
-	if err := scratch.begin(ctx, s.Laplacian, seeds, s.graph); err != nil {
-		return err
-	}
-	block := batch.oneBlock(s.Depth)
-
-	units := max(1, len(seeds)/s.law.Size)
-	ids := &scratch.numbering
-	for range units {
-		scratch.unit = s.law.Draw(rng, scratch.unit[:0])
-		for _, v := range scratch.unit {
-			ids.numberOrAdd(v)
-		}
-	}
-	batch.LossWeights = s.fill(scratch, float64(units), block, batch.LossWeights)
+	batch.Reset(1)
+	s.law.draw(scratch, len(seeds), rng)
+	block := batch.Blocks[0]
+	s.fill(scratch, block)
+	batch.LossWeights = s.law.weigh(scratch, len(seeds), s.laplacian, &block.Matrix, batch.LossWeights)
+	block.Finish()
+	batch.stack(s.Depth)
 	return nil
 }
 
-// fill fills block, whose input and output nodes are the nodes drawn, and returns
-// weights with the loss weights appended.
-func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, weights []float32) []float32 {
-	ids := &scratch.numbering
-	p := s.graph.laplacian
-	n := float64(p.Nodes())
-	scratch.absent = resize(scratch.absent, len(ids.nodes))
-	for k, v := range ids.nodes {
-		absent := math.Expm1(units * math.Log1p(-s.law.Node[v]))
-		scratch.absent[k] = absent
-		weights = append(weights, float32(-1/(n*absent)))
+// unitLaw is the law of the union of r units.
+type unitLaw struct {
+	size int // the largest number of nodes in a unit
+
+	// unit adds the nodes of one unit to set.
+	unit func(rng *rand.Rand, set *numbering)
+
+	// node holds a_v of each node. pair returns b_uv for the ends of entry number entry of the
+	// adjacency matrix, which is in row u.
+	node []float64
+	pair func(u, v int32, entry int64) float64
+}
+
+// units returns r.
+func (l *unitLaw) units(seeds int) int { return max(1, seeds/l.size) }
+
+func (l *unitLaw) draw(s *subgraphScratch, seeds int, rng *rand.Rand) {
+	for range l.units(seeds) {
+		l.unit(rng, &s.numbering)
 	}
-	scratch.induce(s.graph, block)
-	m := &block.Matrix
-	for k, v := range ids.nodes {
-		scale, from := float64(p.RowScale[v]), m.Ptr[k]
-		for c, l := range m.Row(k) {
-			at := from + int64(c)
-			u := ids.nodes[l]
+}
+
+func (l *unitLaw) weigh(s *subgraphScratch, seeds int, p *graph.Laplacian, m *graph.CSR, losses []float32) []float32 {
+	drawn, r, n := s.numbering.nodes, float64(l.units(seeds)), float64(p.Nodes())
+	s.present = s.present[:0]
+	for _, v := range drawn {
+		present := -math.Expm1(r * math.Log1p(-l.node[v]))
+		s.present = append(s.present, present)
+		losses = append(losses, float32(1/(n*present)))
+	}
+	for k, v := range drawn {
+		scale, columns, values := float64(p.RowScale[v]), m.Row(k), m.RowValues(k)
+		for c, place := range s.entries[m.Ptr[k]:m.Ptr[k+1]] {
+			j := columns[c]
+			u := drawn[j]
 			e := scale * float64(p.ColScale[u])
-			if place := scratch.entries[at]; place >= 0 {
-				either := s.law.Node[v] + s.law.Node[u] - s.law.Pair(v, u, place)
-				both := math.Expm1(units*math.Log1p(-min(either, 1))) - scratch.absent[k] - scratch.absent[l]
-				e = e * -scratch.absent[k] / both * float64(m.Val[at]) // P_vu/α_uv
+			if place >= 0 {
+				either := min(l.node[v]+l.node[u]-l.pair(v, u, place), 1)
+				both := math.Expm1(r*math.Log1p(-either)) + s.present[k] + s.present[j]
+				e = e * s.present[k] / both * float64(values[c]) // P_vu/α_uv
 			}
-			m.Val[at] = float32(e)
+			values[c] = float32(e)
 		}
 	}
-	block.Finish()
-	return weights
+	return losses
 }

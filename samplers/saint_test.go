@@ -47,7 +47,11 @@ func enumerateUnits(units Units, p *graph.Laplacian) []outcome {
 		for v, w := range norms {
 			byNodes[1<<v] += w / total
 		}
-	case RandomEdges:
+	case RandomWalks:
+		if u.Length > 1 {
+			enumerateWalks(u.Length, adjacency, byNodes)
+			break
+		}
 		// ∝ 1/d_u + 1/d_v, which sums to the number of nodes that have
 		// neighbours; an isolated node counts as one of n.
 		for v := range n {
@@ -60,21 +64,6 @@ func enumerateUnits(units Units, p *graph.Laplacian) []outcome {
 				}
 			}
 		}
-	case RandomWalks:
-		var step func(v, left int, nodes uint, probability float64)
-		step = func(v, left int, nodes uint, probability float64) {
-			row := adjacency.Row(v)
-			if left == 0 || len(row) == 0 {
-				byNodes[nodes] += probability
-				return
-			}
-			for _, w := range row {
-				step(int(w), left-1, nodes|1<<w, probability/float64(len(row)))
-			}
-		}
-		for v := range n {
-			step(v, u.Length, 1<<v, 1/float64(n))
-		}
 	}
 	var all []outcome
 	for nodes, probability := range byNodes {
@@ -83,6 +72,24 @@ func enumerateUnits(units Units, p *graph.Laplacian) []outcome {
 		}
 	}
 	return all
+}
+
+// enumerateWalks adds the probabilities of the sets of nodes of walks.
+func enumerateWalks(length int, adjacency *graph.CSR, byNodes []float64) {
+	var step func(v, left int, nodes uint, probability float64)
+	step = func(v, left int, nodes uint, probability float64) {
+		row := adjacency.Row(v)
+		if left == 0 || len(row) == 0 {
+			byNodes[nodes] += probability
+			return
+		}
+		for _, w := range row {
+			step(int(w), left-1, nodes|1<<w, probability/float64(len(row)))
+		}
+	}
+	for v := range adjacency.Rows {
+		step(v, length, 1<<v, 1/float64(adjacency.Rows))
+	}
 }
 
 // subgraphLaw returns the probability of each set of nodes after r units.
@@ -127,8 +134,7 @@ func TestSAINTExact(t *testing.T) {
 			tolerance float64
 		}{
 			{RandomNodes{}, 1e-6},
-			{RandomEdges{}, 1e-6},
-			{RandomWalks{Length: 1, Presampled: 10}, 1e-6},
+			{RandomWalks{Length: 1}, 1e-6},
 			{RandomWalks{Length: 2, Presampled: 2_000_000}, 5e-3},
 			{RandomWalks{Length: 3, Presampled: 2_000_000}, 5e-3},
 		} {
@@ -186,15 +192,17 @@ func impossible(units Units, r, v, u int) bool {
 
 // fillSet returns the block and weights of the subgraph of a set of nodes.
 func (s *SAINT) fillSet(nodes uint, units int) (*graph.Block, []float32) {
-	var scratch saintScratch
-	scratch.numbering.begin(s.graph.laplacian, nil)
-	for v := range int32(s.graph.laplacian.Nodes()) {
+	var scratch subgraphScratch
+	scratch.numbering.begin(s.laplacian, nil)
+	for v := range int32(s.laplacian.Nodes()) {
 		if nodes>>v&1 == 1 {
 			scratch.numbering.numberOrAdd(v)
 		}
 	}
 	block := new(graph.Block)
-	weights := s.fill(&scratch, float64(units), block, nil)
+	s.fill(&scratch, block)
+	weights := s.law.weigh(&scratch, units*s.law.(*unitLaw).size, s.laplacian, &block.Matrix, nil)
+	block.Finish()
 	return block, weights
 }
 
@@ -220,7 +228,7 @@ func TestSAINTUnbiased(t *testing.T) {
 		units Units
 	}{
 		{"node", RandomNodes{}},
-		{"edge", RandomEdges{}},
+		{"edge", RandomWalks{Length: 1}},
 		{"walk", RandomWalks{Presampled: 5_000_000}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -229,12 +237,12 @@ func TestSAINTUnbiased(t *testing.T) {
 			if err := s.Prepare(); err != nil {
 				t.Fatal(err)
 			}
-			full := s.graph.laplacian // of the training graph
+			full := s.laplacian // of the training graph
 			var want []float64
 			for v := range rows {
 				sum := 0.0
 				for u := range full.Nodes() {
-					sum += float64(full.At(v, u)) * h[s.graph.node(int32(u))]
+					sum += float64(full.At(v, u)) * h[s.nodes[u]]
 				}
 				want = append(want, sum)
 			}
@@ -250,7 +258,7 @@ func TestSAINTUnbiased(t *testing.T) {
 				row[i] = -1
 			}
 			for v := range rows {
-				row[s.graph.node(int32(v))] = v
+				row[s.nodes[v]] = v
 			}
 			source := NewSource(1, 0, 0)
 			stream := rand.New(source)
@@ -301,7 +309,7 @@ func TestSAINTSharesBlock(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(100, 500, false, 1))
 	rng := rand.New(NewSource(3, 0, 0))
 	train := seedNodes(100, 50, rng)
-	saint := &SAINT{Laplacian: p, Train: train, Depth: 3, Units: RandomEdges{}}
+	saint := &SAINT{Laplacian: p, Train: train, Depth: 3, Units: RandomWalks{Length: 1}}
 	full := &Full{Laplacian: p, Depth: 3}
 	var batch MiniBatch
 	for range 3 {
@@ -350,13 +358,9 @@ func TestRandomWalksDeterministic(t *testing.T) {
 }
 
 // TestSubgraphErrors checks the errors of the subgraph methods.
-// fixedUnits are units with a given law.
-type fixedUnits struct{ law *UnitLaw }
-
-func (u fixedUnits) Law(*graph.Laplacian) (*UnitLaw, error) { return u.law, nil }
-
 func TestSubgraphErrors(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(20, 60, false, 1))
+	directed := graph.NewDirectedLaplacian(p.Adjacency)
 	odd := &graph.Laplacian{Adjacency: p.Adjacency, RowScale: p.RowScale, ColScale: slices.Repeat([]float32{2}, 20)}
 	for name, s := range map[string]interface {
 		Sampler
@@ -369,8 +373,8 @@ func TestSubgraphErrors(t *testing.T) {
 		"saint: node twice":         &SAINT{Laplacian: p, Depth: 1, Train: []int32{3, 3}},
 		"saint: odd normalisation":  &SAINT{Laplacian: odd, Depth: 1, Train: []int32{3}},
 		"saint: walks":              &SAINT{Laplacian: p, Depth: 1, Units: RandomWalks{Length: -1}},
-		"saint: no law":             &SAINT{Laplacian: p, Depth: 1, Units: fixedUnits{}},
-		"saint: no size":            &SAINT{Laplacian: p, Depth: 1, Units: fixedUnits{&UnitLaw{Node: make([]float64, 20)}}},
+		"saint: directed":           &SAINT{Laplacian: directed, Depth: 1},
+		"cluster: directed":         &Cluster{Laplacian: directed, Depth: 1},
 		"cluster: no Laplacian":     &Cluster{Depth: 1},
 		"cluster: no layers":        &Cluster{Laplacian: p},
 		"cluster: too many parts":   &Cluster{Laplacian: p, Depth: 1, Parts: 21},

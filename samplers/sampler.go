@@ -83,13 +83,15 @@ func (b *MiniBatch) Reset(layers int) {
 	b.LossWeights = b.LossWeights[:0]
 }
 
-// oneBlock is Reset for layers that share one block, and returns it.
-func (b *MiniBatch) oneBlock(layers int) *graph.Block {
-	b.Reset(1)
-	for len(b.Blocks) < layers {
-		b.Blocks = append(b.Blocks, b.Blocks[0])
+// stack makes b a batch of so many layers that share its first block, but for the top one, which
+// has the last block.
+func (b *MiniBatch) stack(layers int) {
+	below, top := b.Blocks[0], b.Blocks[len(b.Blocks)-1]
+	b.Blocks = b.Blocks[:0]
+	for range layers - 1 {
+		b.Blocks = append(b.Blocks, below)
 	}
-	return b.Blocks[0]
+	b.Blocks = append(b.Blocks, top)
 }
 
 // control gives block l a control, in the memory that b has. It follows Reset.

@@ -1,8 +1,6 @@
 package samplers
 
 import (
-	"fmt"
-	"math"
 	"math/rand/v2"
 )
 
@@ -29,17 +27,12 @@ type SeedLaw struct {
 // that none is positive. Cost: O(len(weights)).
 func NewSeedLaw(weights []float64) (*SeedLaw, error) {
 	l := &SeedLaw{population: Population{Weights: weights}}
-	for k, w := range weights {
-		if !(w >= 0) || w > math.MaxFloat64 {
-			return nil, fmt.Errorf("samplers: candidate %d for a batch has weight %v, want positive or 0, and finite", k, w)
-		}
-		if w > 0 {
-			l.population.Positive++
-		}
-		l.population.Total += w
+	if err := l.population.sum(); err != nil {
+		return nil, err
 	}
-	if total := l.population.Total; !(total > 0) || total > math.MaxFloat64 {
-		return nil, fmt.Errorf("samplers: the weights of %d candidates for a batch sum to %v, want positive and finite", len(weights), total)
+	l.population.Total = 0 // summed in order: published results depend on its last bits
+	for _, w := range weights {
+		l.population.Total += w
 	}
 	l.population.table = newAliasTable(weights, l.population.Total)
 	return l, nil

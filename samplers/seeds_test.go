@@ -122,11 +122,11 @@ func TestSeedLawDraw(t *testing.T) {
 
 func TestSeedLawErrors(t *testing.T) {
 	for words, weights := range map[string][]float64{
-		"candidate 1 for a batch has weight -1":  {1, -1},
-		"candidate 0 for a batch has weight NaN": {math.NaN()},
-		"weight +Inf":                            {1, math.Inf(1)},
-		"sum to 0":                               {0, 0},
-		"the weights of 0 candidates":            nil,
+		"candidate 1 has weight -1":   {1, -1},
+		"candidate 0 has weight NaN":  {math.NaN()},
+		"sum to +Inf":                 {1, math.Inf(1)},
+		"sum to 0":                    {0, 0},
+		"the weights of 0 candidates": nil,
 	} {
 		if _, err := NewSeedLaw(weights); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%v: error %v, want %s", weights, err, words)

@@ -44,27 +44,27 @@ func simulations(t *testing.T) []simulated {
 		}})
 	}
 	for _, c := range []struct {
-		parts    samplers.Parts
+		parts    partNames
 		size     int
 		unbiased bool
 	}{
-		{samplers.Parts{Weight: "rank"}, 64, true},
-		{samplers.Parts{Weight: "sum-and-sample"}, 90, true},
-		{samplers.Parts{Weight: "rao-blackwell"}, 8, true},
-		{samplers.Parts{Weight: "rao-blackwell"}, 24, true},
-		{samplers.Parts{Draw: "replacement"}, 64, true},
-		{samplers.Parts{Draw: "replacement", Weight: "horvitz-thompson"}, 64, true},
-		{samplers.Parts{Draw: "poisson"}, 64, true},
-		{samplers.Parts{Draw: "poisson"}, 1, true}, // empty samples are frequent
-		{samplers.Parts{Draw: "systematic"}, 64, true},
-		{samplers.Parts{Draw: "systematic", Flat: true}, 64, true},
-		{samplers.Parts{Importance: "uniform"}, 64, true},
-		{samplers.Parts{Importance: "fastgcn", Weight: "rank"}, 400, true},
-		{samplers.Parts{Importance: "fastgcn", Draw: "systematic"}, 400, true},
-		{samplers.Parts{Importance: "fastgcn", Flat: true, Neighborhood: true}, 64, true},
-		{samplers.Parts{Flat: true, IncludeRows: true}, 64, false},
-		{samplers.Parts{Flat: true, NormalizeRows: true}, 32, false},
-		{samplers.Parts{Weight: "naive", IncludeRows: true, NormalizeRows: true}, 64, false},
+		{partNames{Weight: "rank"}, 64, true},
+		{partNames{Weight: "sum-and-sample"}, 90, true},
+		{partNames{Weight: "rao-blackwell"}, 8, true},
+		{partNames{Weight: "rao-blackwell"}, 24, true},
+		{partNames{Draw: "replacement"}, 64, true},
+		{partNames{Draw: "replacement", Weight: "horvitz-thompson"}, 64, true},
+		{partNames{Draw: "poisson"}, 64, true},
+		{partNames{Draw: "poisson"}, 1, true}, // empty samples are frequent
+		{partNames{Draw: "systematic"}, 64, true},
+		{partNames{Draw: "systematic", Flat: true}, 64, true},
+		{partNames{Importance: "uniform"}, 64, true},
+		{partNames{Importance: "fastgcn", Weight: "rank"}, 400, true},
+		{partNames{Importance: "fastgcn", Draw: "systematic"}, 400, true},
+		{partNames{Importance: "fastgcn", Flat: true, Neighborhood: true}, 64, true},
+		{partNames{Flat: true, IncludeRows: true}, 64, false},
+		{partNames{Flat: true, NormalizeRows: true}, 32, false},
+		{partNames{Weight: "naive", IncludeRows: true, NormalizeRows: true}, 64, false},
 	} {
 		all = append(all, simulated{partsName(c.parts), c.unbiased, func(p *graph.Laplacian) samplers.Sampler {
 			return fromParts(t, p, c.parts, c.size)
@@ -75,7 +75,7 @@ func simulations(t *testing.T) []simulated {
 			return &samplers.Labor{Laplacian: p, Sizes: []int{3}}
 		}},
 		simulated{"ladies-flat-debiased, two layers", true, func(p *graph.Laplacian) samplers.Sampler {
-			return fromParts(t, p, samplers.Parts{Flat: true}, 32, 64)
+			return fromParts(t, p, partNames{Flat: true}, 32, 64)
 		}},
 		simulated{"ladies-flat-debiased, self kept, two layers", true, func(p *graph.Laplacian) samplers.Sampler {
 			return &samplers.LayerWise{Laplacian: p, Sizes: []int{32, 64}, KeepSelf: true}

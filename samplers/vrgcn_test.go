@@ -20,7 +20,7 @@ func TestVRGCNBlocks(t *testing.T) {
 		if rapid.Bool().Draw(t, "row-stochastic") {
 			p = graph.NewRowLaplacian(adjacency)
 		}
-		s := &VRGCN{Laplacian: p, Sizes: make([]int, rapid.IntRange(1, 3).Draw(t, "layers")), ExactInput: rapid.Bool().Draw(t, "exact input")}
+		s := &Neighbor{Laplacian: p, Sizes: make([]int, rapid.IntRange(1, 3).Draw(t, "layers")), Control: ControlRolling, ExactInput: rapid.Bool().Draw(t, "exact input")}
 		for l := range s.Sizes {
 			s.Sizes[l] = rapid.IntRange(1, 6).Draw(t, "k")
 		}
@@ -76,7 +76,7 @@ func TestVRGCNZeroError(t *testing.T) {
 		h[i] = float32(rng.NormFloat64())
 	}
 	dense := p.Dense()
-	s := &VRGCN{Laplacian: p, Sizes: []int{2, 2}}
+	s := &Neighbor{Laplacian: p, Sizes: []int{2, 2}, Control: ControlRolling}
 	var batch MiniBatch
 	for b := range uint64(50) {
 		if err := Prepared(s).Sample(context.Background(), seedNodes(n, 20, rng), rand.New(NewSource(7, 0, b)), &batch); err != nil {

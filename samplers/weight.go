@@ -61,17 +61,20 @@ func (Naive) Weigh(population *Population, sample *Sample, beta []float64) {
 type Debiased struct {
 	// Population is n. 0 means the number of candidates m; the estimate is then
 	// exact at s = m. A number below m counts as m. The program released with the
-	// paper takes the number of nodes of the graph, which is also unbiased, but
+	// paper takes the number of nodes of the graph, AllNodes, which is also unbiased, but
 	// of larger variance.
 	Population int
 }
+
+// AllNodes is the Population of all nodes of a sampler's graph.
+const AllNodes = -1
 
 // Check implements Weight.
 func (d Debiased) Check(draw Draw) error {
 	if err := checkOrdered("debiased", draw); err != nil {
 		return err
 	}
-	if d.Population < 0 {
+	if d.Population < AllNodes {
 		return fmt.Errorf("samplers: debiased weights for a population of %d, want at least 0", d.Population)
 	}
 	return nil

@@ -68,26 +68,21 @@ func drawDistinct(rng *rand.Rand, population *Population, s int, sample *Sample)
 // drawByKeys appends the s candidates of smallest key that are not in sample yet, in
 // increasing order of key, and returns their weight.
 func drawByKeys(rng *rand.Rand, population *Population, s int, sample *Sample) (drawn float64) {
-	weights := population.Weights
-	scratch := &sample.scratch
-	scratch.keys = resize(scratch.keys, len(weights))
-	keys := scratch.keys
-	for i, w := range weights {
+	picked := lowest{entries: sample.scratch.entries[:0], bound: math.Inf(1), count: s}
+	already := len(sample.Index) > 0 // then drawDistinct has them in the set
+	for i, w := range population.Weights {
 		key := rng.ExpFloat64() / w
-		if !(key <= math.MaxFloat64) { // w is 0, or so small that the key overflows
-			if key = math.Inf(1); w > 0 {
-				key = math.MaxFloat64 // last of the candidates that may be drawn
-			}
+		if key > math.MaxFloat64 && w > 0 { // w is so small that the key overflows
+			key = math.MaxFloat64 // last of the candidates that may be drawn
 		}
-		keys[i] = key
+		if key < picked.bound && (!already || sample.scratch.set.number(int32(i)) < 0) {
+			picked.add(keyed{key, int32(i)})
+		}
 	}
-	for _, i := range sample.Index {
-		keys[i] = math.Inf(1)
-	}
-	picked, threshold := smallestKeys(keys, s, scratch)
-	sample.Threshold = threshold
-	for _, p := range picked {
-		w := weights[p.index]
+	picked.sort()
+	sample.scratch.entries, sample.Threshold = picked.entries, picked.bound
+	for _, p := range picked.entries[:min(s, len(picked.entries))] {
+		w := population.Weights[p.index]
 		sample.Index = append(sample.Index, p.index)
 		sample.Weight = append(sample.Weight, w)
 		drawn += w
@@ -111,31 +106,30 @@ func compareKeyed(a, b keyed) int {
 	return int(a.index - b.index)
 }
 
-// smallestKeys returns the s smallest keys in increasing order (equal keys by
-// index), and the smallest of the other keys, or +Inf if there is none. At least s
-// keys must be finite. The result lies in scratch, and is valid until its next use.
+// lowest collects the count+1 candidates of smallest key among those that are added, in
+// increasing order of index. The caller adds only keys below bound.
 //
-// It collects the keys below a bound. With twice as many as wanted, it keeps the s+1 smallest,
-// and the largest of these is the new bound. Cost: O(len(keys)), and O(s log s·log(len(keys)/s))
-// expected for keys in random order.
-func smallestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, threshold float64) {
-	entries, bound := scratch.entries[:0], math.Inf(1)
-	for i, k := range keys {
-		if !(k < bound) {
-			continue
-		}
-		if entries = append(entries, keyed{k, int32(i)}); len(entries) == 2*(s+1) {
-			slices.SortFunc(entries, compareKeyed)
-			entries = entries[:s+1]
-			bound = entries[s].key
-		}
+// With twice as many as wanted, it keeps the smallest ones, and the largest of these is the new
+// bound. Cost for n keys: O(n), and O(count log count·log(n/count)) expected in random order.
+type lowest struct {
+	entries []keyed
+	bound   float64 // +Inf before the first sort of more than count candidates
+	count   int
+}
+
+func (l *lowest) add(k keyed) {
+	if l.entries = append(l.entries, k); len(l.entries) == 2*(l.count+1) {
+		l.sort()
 	}
-	slices.SortFunc(entries, compareKeyed)
-	scratch.entries = entries
-	if len(entries) > s {
-		return entries[:s], entries[s].key
+}
+
+// sort puts the candidates in increasing order of key, equal keys by index, and drops all after
+// the first count+1. The key of the last one is then the bound.
+func (l *lowest) sort() {
+	slices.SortFunc(l.entries, compareKeyed)
+	if len(l.entries) > l.count {
+		l.entries, l.bound = l.entries[:l.count+1], l.entries[l.count].key
 	}
-	return entries, math.Inf(1)
 }
 
 // neverDrawn sums the weights of the candidates that are not in sample.

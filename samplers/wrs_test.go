@@ -166,7 +166,7 @@ func TestTinyWeights(t *testing.T) {
 	}
 }
 
-func TestSmallestKeys(t *testing.T) {
+func TestLowest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6000).Draw(t, "n")
 		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0))
@@ -196,16 +196,22 @@ func TestSmallestKeys(t *testing.T) {
 			want = append(want, keyed{k, int32(i)})
 		}
 		slices.SortFunc(want, compareKeyed)
-		got, threshold := smallestKeys(keys, s, new(drawScratch))
-		if !slices.Equal(got, want[:s]) {
+		got := lowest{bound: math.Inf(1), count: s}
+		for i, k := range keys {
+			if k < got.bound {
+				got.add(keyed{k, int32(i)})
+			}
+		}
+		got.sort()
+		if !slices.Equal(got.entries[:s], want[:s]) {
 			t.Fatalf("the %d smallest of %d keys differ from a full sort", s, n)
 		}
 		wantThreshold := math.Inf(1)
 		if s < n {
 			wantThreshold = want[s].key
 		}
-		if threshold != wantThreshold {
-			t.Fatalf("threshold %v, want %v", threshold, wantThreshold)
+		if got.bound != wantThreshold {
+			t.Fatalf("threshold %v, want %v", got.bound, wantThreshold)
 		}
 	})
 }

@@ -52,7 +52,7 @@ func openLog(path string, head []byte, replay func(text []byte) error) (l change
 		return l, err
 	}
 	l.file = file
-	if err := filelock.Try(file); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := filelock.Try(file); err != nil {
 		return l, err
 	}
 	if l.size, err = readLog(file, path, head, replay); err != nil {

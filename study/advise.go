@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -39,8 +40,6 @@ type Advise struct {
 	Most    int      // largest sample size to consider; 0 means 8192
 	Repeats int      // mini-batches; 0 means 4 to 16, by the work of one
 	Seed    uint64
-
-	places []int32 // of ApproxError
 }
 
 // LayerAdvice is the advice for one layer.
@@ -92,10 +91,7 @@ const fullShare = 0.8
 
 // Run measures and recommends.
 func (a Advise) Run(ctx context.Context) (*Advice, error) {
-	if err := a.setDefaults(); err != nil {
-		return nil, err
-	}
-	if err := a.check(ctx); err != nil {
+	if err := a.setDefaults(ctx); err != nil {
 		return nil, err
 	}
 	advice := &Advice{Target: a.Target, Seed: a.Seed}
@@ -107,11 +103,12 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 		}
 		layer := LayerAdvice{Rows: rows, Candidates: table.Candidates, Samples: a.size(table), Errors: table}
 		advice.Layers = append(advice.Layers, layer)
-		next, err := a.sampler(best(layer.Errors, layer.Samples), layer.Samples)
-		if err != nil {
+		best := slices.MinFunc(a.Methods, func(x, y string) int {
+			return cmp.Compare(interpolate(table, x, float64(layer.Samples)), interpolate(table, y, float64(layer.Samples)))
+		})
+		if above, err = a.extend(above, best, layer.Samples); err != nil {
 			return nil, err
 		}
-		above = append(above, next)
 	}
 	advice.Method = a.method(advice.Layers)
 	for l := range advice.Layers {
@@ -137,76 +134,31 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 }
 
 // Errors measures, for one method with the given sample sizes, the error of each layer
-// over its signal. Sizes, layers and results begin next to the output. product returns HW of
-// a layer at the given nodes, one row a node: the measurement reads the neighbours of a few
-// mini-batches, and no other rows. Products is not used. Repeats of 0 means 4.
-func (a Advise) Errors(ctx context.Context, method string, samples []int, product func(layer int, nodes []int32) (*graph.Features, error)) ([]float64, error) {
-	a.Methods, a.Layers, a.Products = []string{method}, len(samples), make([]*graph.Features, len(samples))
-	a.Repeats = cmp.Or(a.Repeats, 4)
-	if err := a.setDefaults(); err != nil {
-		return nil, err
-	}
-	if err := checkGraph(ctx, a.Laplacian, a.Nodes); err != nil {
+// over its signal. Sizes and results begin next to the output, as Products do. Repeats of 0
+// means 4.
+func (a Advise) Errors(ctx context.Context, method string, samples []int) ([]float64, error) {
+	a.Methods, a.Layers, a.Repeats = []string{method}, len(samples), cmp.Or(a.Repeats, 4)
+	if err := a.setDefaults(ctx); err != nil {
 		return nil, err
 	}
 	var relative []float64
 	var above []samplers.Sampler
 	for l, size := range samples {
-		nodes, err := a.read(ctx, above)
-		if err != nil {
-			return nil, err
-		}
-		hw, err := product(l, nodes)
-		if err != nil {
-			return nil, err
-		}
-		if err := checkProduct(hw, len(nodes)); err != nil {
-			return nil, err
-		}
-		if !kernel.Finite(hw.Data) {
-			return nil, fmt.Errorf("study: errors need products HW of finite numbers; the product of layer %d has other values", l+1)
-		}
-		a.Products[l], a.places = hw, make([]int32, a.Laplacian.Nodes())
-		for k, v := range nodes {
-			a.places[v] = int32(k)
-		}
 		table, _, err := a.measure(ctx, l, above, []int{size})
 		if err != nil {
 			return nil, err
 		}
 		relative = append(relative, table.overSignal(table.Rows[0].Mean))
-		next, err := a.sampler(method, size)
-		if err != nil {
+		if above, err = a.extend(above, method, size); err != nil {
 			return nil, err
 		}
-		above = append(above, next)
 	}
 	return relative, nil
 }
 
-// read returns the nodes whose rows of HW the measurement of a layer reads, below the given
-// samplers.
-func (a *Advise) read(ctx context.Context, above []samplers.Sampler) ([]int32, error) {
-	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, Below: above, Batch: a.Batch, Seed: a.Seed})
-	is := make([]bool, a.Laplacian.Nodes())
-	for r := range a.Repeats {
-		if _, err := w.begin(ctx, r); err != nil {
-			return nil, err
-		}
-		for _, v := range w.exact.Blocks[0].Src {
-			is[v] = true
-		}
-	}
-	var nodes []int32
-	for v, read := range is {
-		if read {
-			nodes = append(nodes, int32(v))
-		}
-	}
-	return nodes, nil
-}
-
-func (a *Advise) setDefaults() error {
+// setDefaults fills in defaults, and reports the first argument that is missing or does not
+// fit the graph.
+func (a *Advise) setDefaults(ctx context.Context) error {
 	if a.Methods == nil {
 		a.Methods = []string{"ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "fastgcn-flat-debiased"}
 	}
@@ -215,18 +167,13 @@ func (a *Advise) setDefaults() error {
 	a.Most = cmp.Or(a.Most, 8192)
 	a.Target = cmp.Or(a.Target, 1)
 	switch {
-	case a.Laplacian == nil || len(a.Nodes) == 0:
-		return errors.New("study: advice needs a Laplacian and training nodes")
+	case len(a.Nodes) == 0:
+		return errors.New("study: advice needs training nodes")
 	case len(a.Products) != 1 && len(a.Products) != a.Layers:
 		return fmt.Errorf("study: %d products HW for %d layers, want one a layer or one for all", len(a.Products), a.Layers)
 	case a.Layers < 1 || a.Batch < 1 || a.Most < 1 || !(a.Target > 0):
 		return fmt.Errorf("study: advice for %d layers, batches of %d, samples up to %d and an error of %v: want positive numbers", a.Layers, a.Batch, a.Most, a.Target)
 	}
-	return nil
-}
-
-// check reports the first argument that is missing or does not fit the graph.
-func (a *Advise) check(ctx context.Context) error {
 	if err := checkGraph(ctx, a.Laplacian, a.Nodes); err != nil {
 		return err
 	}
@@ -241,37 +188,34 @@ func (a *Advise) check(ctx context.Context) error {
 	return nil
 }
 
-// sampler returns the sampler of one layer.
-func (a *Advise) sampler(method string, size int) (samplers.Sampler, error) {
+// extend appends the sampler of one layer.
+func (a *Advise) extend(above []samplers.Sampler, method string, size int) ([]samplers.Sampler, error) {
 	c, err := ContenderByName(method, a.Laplacian, a.Nodes)
 	if err != nil {
 		return nil, err
 	}
-	return c.New(size)
+	next, err := c.New(size)
+	return append(above, next), err
 }
 
 // measure measures the errors of all methods in layer l from the output, whose rows the
 // samplers above draw, at the given sizes; nil means sizes up to the number of candidates.
 func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (table *ErrorTable, rows int, err error) {
-	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, Below: above, Batch: a.Batch, Seed: a.Seed})
+	e := ApproxError{
+		Laplacian: a.Laplacian, Product: a.Products[min(l, len(a.Products)-1)], Nodes: a.Nodes, Below: above,
+		Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
+	}
+	if e.Methods, err = Contenders(a.Methods, a.Laplacian, a.Nodes); err != nil {
+		return nil, 0, err
+	}
+	w := newErrorWorker(&e)
 	seeds, err := w.begin(ctx, 0) // one mini-batch, for its size
 	if err != nil {
 		return nil, 0, err
 	}
 	block := w.exact.Blocks[0]
 	if sizes == nil {
-		sizes = sizesUpTo(min(a.Most, len(block.Src)))
-	}
-	e := ApproxError{
-		Laplacian: a.Laplacian, Product: a.Products[min(l, len(a.Products)-1)], Nodes: a.Nodes, Below: above,
-		Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed, places: a.places,
-	}
-	for _, name := range a.Methods {
-		c, err := ContenderByName(name, a.Laplacian, a.Nodes)
-		if err != nil {
-			return nil, 0, err
-		}
-		e.Methods = append(e.Methods, c)
+		e.Sizes = sizesUpTo(min(a.Most, len(block.Src)))
 	}
 	if e.Repeats == 0 { // a layer takes seconds
 		const budget = 2e11
@@ -285,60 +229,39 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 // size returns the smallest size at which some method reaches the target, or the
 // largest measured size if none does. It considers the sizes of nextSize.
 func (a *Advise) size(t *ErrorTable) int {
-	sizes := t.sizes()
-	most := sizes[len(sizes)-1]
+	most := t.Rows[0].Samples
+	for _, r := range t.Rows {
+		most = max(most, r.Samples)
+	}
 	for s := 32; s < most; s = nextSize(s) {
-		for _, method := range a.Methods {
-			if interpolate(t, method, float64(s)) <= a.Target {
-				return s
-			}
+		if slices.ContainsFunc(a.Methods, func(method string) bool { return interpolate(t, method, float64(s)) <= a.Target }) {
+			return s
 		}
 	}
 	return most
-}
-
-// best returns the method of least error at a size, the first of equal ones.
-func best(t *ErrorTable, size int) string {
-	method, least := "", math.Inf(1)
-	for _, r := range t.Rows {
-		if r.Samples != t.Rows[0].Samples {
-			continue // one row a method
-		}
-		if e := interpolate(t, r.Method, float64(size)); e < least || method == "" {
-			method, least = r.Method, e
-		}
-	}
-	return method
 }
 
 // method chooses one method for all layers, with the least product of the
 // layers' errors. Among methods that the measurement cannot tell apart, it takes
 // the preferred one.
 func (a *Advise) method(layers []LayerAdvice) string {
-	drawn := false
-	for _, l := range layers {
-		drawn = drawn || float64(l.Samples) < fullShare*l.Candidates
-	}
-	if !drawn {
+	if !slices.ContainsFunc(layers, func(l LayerAdvice) bool { return float64(l.Samples) < fullShare*l.Candidates }) {
 		return "full"
 	}
-	score := func(method string) (log, noise float64) {
+	logs, noises := make([]float64, len(a.Methods)), make([]float64, len(a.Methods))
+	least := 0
+	for k, method := range a.Methods {
 		for _, l := range layers {
-			log += math.Log(max(interpolate(l.Errors, method, float64(l.Samples)), 1e-9)) / float64(len(layers))
-			noise += relativeNoise(l.Errors, method, l.Samples) / float64(len(layers))
+			logs[k] += math.Log(max(interpolate(l.Errors, method, float64(l.Samples)), 1e-9)) / float64(len(layers))
+			noises[k] += relativeNoise(l.Errors, method, l.Samples) / float64(len(layers))
 		}
-		return log, noise
-	}
-	least, leastNoise := math.Inf(1), 0.0
-	for _, m := range a.Methods {
-		if log, noise := score(m); log < least {
-			least, leastNoise = log, noise
+		if logs[k] < logs[least] {
+			least = k
 		}
 	}
 	chosen := ""
-	for _, m := range a.Methods {
-		log, noise := score(m)
-		if log <= least+max(0.01, noise+leastNoise) && preference(m) > preference(chosen) {
+	for k, m := range a.Methods {
+		if logs[k] <= logs[least]+max(0.01, noises[k]+noises[least]) && (chosen == "" || preference(m) > preference(chosen)) {
 			chosen = m
 		}
 	}
@@ -359,17 +282,7 @@ func relativeNoise(t *ErrorTable, method string, size int) float64 {
 // preference ranks methods whose errors do not differ: unbiased ones first, then
 // flat ones, whose probabilities are more even.
 func preference(method string) int {
-	if method == "" {
-		return 0
-	}
-	rank := 1
-	if strings.Contains(method, "debiased") {
-		rank += 2
-	}
-	if strings.Contains(method, "flat") {
-		rank++
-	}
-	return rank
+	return 2*strings.Count(method, "debiased") + strings.Count(method, "flat")
 }
 
 // explain writes the reasons.
@@ -389,7 +302,6 @@ func (a *Advise) explain(advice *Advice) {
 		}
 	}
 	if advice.Method == "full" {
-		advice.Samples = nil
 		return
 	}
 	first := advice.Layers[0]
@@ -401,4 +313,64 @@ func (a *Advise) explain(advice *Advice) {
 	if fast := at("fastgcn-flat-debiased"); fast > 0 && first.Relative > 0 && !math.IsInf(first.Relative, 0) {
 		say("drawing from all nodes of the graph, as FastGCN does, makes the error %.1f times as large as with %s", fast/first.Relative, advice.Method)
 	}
+}
+
+// sizesUpTo returns the sizes to measure: most, a half and a quarter of it, where
+// curves bend as the candidates run out. Below them each size is a quarter of the next,
+// down to 32.
+func sizesUpTo(most int) []int {
+	sizes := []int{most}
+	for s := most / 2; s >= 32; s /= 4 {
+		sizes = append(sizes, s)
+		if len(sizes) == 2 && s/2 >= 32 {
+			s /= 2
+			sizes = append(sizes, s)
+		}
+	}
+	slices.Reverse(sizes)
+	return sizes
+}
+
+// nextSize returns the size after s in 32, 40, 48, 56, 64, 80 …: powers of two, and
+// three equal steps between each two.
+func nextSize(s int) int {
+	return s + 1<<(bits.Len(uint(s))-3)
+}
+
+// interpolate returns a method's error over the signal at a size between two
+// measured ones. It interpolates the error's square linearly in 1/s, as the
+// variance of simple random sampling is (1/s − 1/m) times a constant. It returns NaN
+// for a method that was not measured, and +Inf for an error without a signal.
+func interpolate(t *ErrorTable, method string, size float64) float64 {
+	var below, beyond *ErrorRow
+	for k := range t.Rows {
+		r := &t.Rows[k]
+		if r.Method != method {
+			continue
+		}
+		if float64(r.Samples) <= size {
+			below = r
+		} else if beyond == nil {
+			beyond = r
+		}
+	}
+	switch {
+	case below == nil && beyond == nil:
+		return math.NaN()
+	case below == nil: // far fewer draws than candidates: the variance is proportional to 1/s
+		return t.overSignal(beyond.Mean * math.Sqrt(float64(beyond.Samples)/size))
+	case beyond == nil:
+		return t.overSignal(below.Mean)
+	}
+	x0, x1 := 1/float64(below.Samples), 1/float64(beyond.Samples)
+	y0, y1 := below.Mean*below.Mean, beyond.Mean*beyond.Mean
+	return t.overSignal(math.Sqrt(max(y0+(y1-y0)*(1/size-x0)/(x1-x0), 0)))
+}
+
+// overSignal divides an error by the signal.
+func (t *ErrorTable) overSignal(e float64) float64 {
+	if e == 0 {
+		return 0
+	}
+	return e / t.Signal
 }

@@ -249,17 +249,7 @@ func TestAdviseErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hw := a.Products[0]
-	read := 0
-	product := func(_ int, nodes []int32) (*graph.Features, error) {
-		read = len(nodes)
-		rows := &graph.Features{Rows: len(nodes), Cols: hw.Cols}
-		for _, v := range nodes {
-			rows.Data = append(rows.Data, hw.Row(int(v))...)
-		}
-		return rows, nil
-	}
-	got, err := a.Errors(t.Context(), advice.Method, advice.Samples, product)
+	got, err := a.Errors(t.Context(), advice.Method, advice.Samples)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,23 +258,7 @@ func TestAdviseErrors(t *testing.T) {
 			t.Errorf("layer %d: error %v, in the advice %v", l, got[l], layer.Relative)
 		}
 	}
-	if _, err := a.Errors(t.Context(), "none", []int{1}, product); err == nil {
+	if _, err := a.Errors(t.Context(), "none", []int{1}); err == nil {
 		t.Error("no error about an unknown method")
-	}
-	// Few mini-batches read few rows, and give the bits of the whole product.
-	a.Batch, a.Repeats = 2, 2
-	for _, method := range []string{"ladies", "fastgcn-flat-debiased"} {
-		got, err := a.Errors(t.Context(), method, []int{30}, product)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.Methods = []string{method}
-		want, _, err := a.measure(t.Context(), 0, nil, []int{30})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if read > 200 || got[0] != want.overSignal(want.Rows[0].Mean) {
-			t.Errorf("%s reads %d rows, error %v, with the whole product %v", method, read, got[0], want.overSignal(want.Rows[0].Mean))
-		}
 	}
 }

@@ -63,7 +63,6 @@ type ApproxError struct {
 	Undropped *graph.Features
 
 	changes []*graph.Features // (H − H̄)W of each history
-	places  []int32           // the row of Product of each node that is read; nil: row i is node i
 	noise   *graph.Features   // Product − Undropped, or nil
 }
 
@@ -125,9 +124,6 @@ func PaperSizes() []int { return []int{256, 512, 768, 1024, 1536, 2048} }
 // worker, 12 bytes for each output row and column of HW, and 4 more for each history; and
 // as much as HW for each history.
 func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
-	if err := s.setDefaults(); err != nil {
-		return nil, err
-	}
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
@@ -181,8 +177,8 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeat
 	return outcomes, nil
 }
 
-// setDefaults fills in defaults and reports the first invalid field.
-func (s *ApproxError) setDefaults() error {
+// check fills in defaults and reports the first argument that is missing or does not fit.
+func (s *ApproxError) check(ctx context.Context) error {
 	if s.Sizes == nil {
 		s.Sizes = PaperSizes()
 	}
@@ -190,9 +186,10 @@ func (s *ApproxError) setDefaults() error {
 	s.Repeats = cmp.Or(s.Repeats, 200)
 	s.Draws = cmp.Or(s.Draws, 2)
 	s.Workers = cmp.Or(s.Workers, runtime.GOMAXPROCS(0))
+	if err := checkGraph(ctx, s.Laplacian, s.Nodes); err != nil {
+		return err
+	}
 	switch {
-	case s.Laplacian == nil || s.Product == nil:
-		return errors.New("study: approximation error needs a Laplacian and a product HW")
 	case len(s.Nodes) == 0:
 		return errors.New("study: no nodes to draw batches from")
 	case len(s.Methods) == 0 || len(s.Sizes) == 0:
@@ -202,19 +199,6 @@ func (s *ApproxError) setDefaults() error {
 	case s.Repeats < 2 || s.Draws < 2:
 		return fmt.Errorf("study: %d repeats of %d draws, want at least 2 each, to estimate the spread", s.Repeats, s.Draws)
 	}
-	return nil
-}
-
-// check reports the first argument that is missing or does not fit the graph.
-func (s *ApproxError) check(ctx context.Context) error {
-	if err := checkGraph(ctx, s.Laplacian, s.Nodes); err != nil {
-		return err
-	}
-	for k, m := range s.Methods {
-		if m.New == nil {
-			return fmt.Errorf("study: method %d, %q, makes no sampler", k, m.Name)
-		}
-	}
 	for k, above := range s.Below {
 		if argument.Nil(above) {
 			return fmt.Errorf("study: sampler %d above the layer is nil", k)
@@ -223,29 +207,20 @@ func (s *ApproxError) check(ctx context.Context) error {
 			return fmt.Errorf("study: sampler %d above the layer: %w", k, err)
 		}
 	}
+	products := []*graph.Features{s.Product}
 	for _, h := range s.Histories {
-		if err := s.checkLike(h.Product, fmt.Sprintf("history of age %d", h.Age)); err != nil {
-			return err
-		}
+		products = append(products, h.Product)
 	}
 	if s.Undropped != nil {
-		if err := s.checkLike(s.Undropped, "without dropout"); err != nil {
+		products = append(products, s.Undropped)
+	}
+	for _, hw := range products {
+		if err := checkProduct(hw, s.Laplacian.Nodes()); err != nil {
 			return err
 		}
-	}
-	if s.places != nil {
-		return nil
-	}
-	return checkProduct(s.Product, s.Laplacian.Nodes())
-}
-
-// checkLike reports the first fault of a product that must have the size of Product.
-func (s *ApproxError) checkLike(hw *graph.Features, what string) error {
-	if err := checkProduct(hw, s.Laplacian.Nodes()); err != nil {
-		return fmt.Errorf("%w (%s)", err, what)
-	}
-	if hw.Cols != s.Product.Cols {
-		return fmt.Errorf("study: HW has %d columns, and %d (%s)", s.Product.Cols, hw.Cols, what)
+		if hw.Cols != s.Product.Cols {
+			return fmt.Errorf("study: HW has %d columns, and a history of it, or HW without dropout, %d", s.Product.Cols, hw.Cols)
+		}
 	}
 	return nil
 }
@@ -272,15 +247,15 @@ func (s *ApproxError) contests() ([]contest, error) {
 	var all []contest
 	for _, m := range s.Methods {
 		for _, size := range s.Sizes {
+			if m.New == nil {
+				return nil, fmt.Errorf("study: method %q makes no sampler", m.Name)
+			}
 			sampler, err := m.New(size)
 			if err != nil {
 				return nil, err
 			}
-			if argument.Nil(sampler) {
-				return nil, fmt.Errorf("study: method %q makes no sampler of size %d", m.Name, size)
-			}
-			if sampler.Layers() != 1 {
-				return nil, fmt.Errorf("study: method %q has %d layers, want 1", m.Name, sampler.Layers())
+			if argument.Nil(sampler) || sampler.Layers() != 1 {
+				return nil, fmt.Errorf("study: method %q makes no sampler of one layer of %d nodes", m.Name, size)
 			}
 			if err := samplers.Prepare(sampler); err != nil {
 				return nil, fmt.Errorf("study: method %q: %w", m.Name, err)
@@ -309,17 +284,17 @@ func (s *ApproxError) contests() ([]contest, error) {
 
 // table sums up the repeats, in their order.
 func (s *ApproxError) table(contests []contest, outcomes []repeatOutcome) *ErrorTable {
-	t := &ErrorTable{Batch: min(s.Batch, len(s.Nodes)), Repeats: s.Repeats, Draws: s.Draws, Seed: s.Seed}
-	for _, o := range outcomes {
-		t.Norm += o.norm
-		t.Signal += o.signal
-		t.Noise += o.noise
-		t.Candidates += float64(o.candidates)
+	mean := func(of func(repeatOutcome) float64) (sum float64) {
+		for _, o := range outcomes {
+			sum += of(o)
+		}
+		return sum / float64(s.Repeats)
 	}
-	t.Norm /= float64(s.Repeats)
-	t.Signal /= float64(s.Repeats)
-	t.Noise /= float64(s.Repeats)
-	t.Candidates /= float64(s.Repeats)
+	t := &ErrorTable{
+		Batch: min(s.Batch, len(s.Nodes)), Repeats: s.Repeats, Draws: s.Draws, Seed: s.Seed,
+		Norm: mean(func(o repeatOutcome) float64 { return o.norm }), Signal: mean(func(o repeatOutcome) float64 { return o.signal }),
+		Noise: mean(func(o repeatOutcome) float64 { return o.noise }), Candidates: mean(func(o repeatOutcome) float64 { return float64(o.candidates) }),
+	}
 	column := func(c int, of func(contestOutcome) float64) Spread {
 		values := make([]float64, len(outcomes))
 		for r := range outcomes {

@@ -158,11 +158,11 @@ func TestApproxErrorRefuses(t *testing.T) {
 		return ApproxError{Laplacian: p, Product: randomRows(60, 2, 0, 1), Nodes: allNodes(60), Methods: []Contender{c}, Sizes: []int{8}, Batch: 8, Repeats: 2}
 	}
 	for name, spoil := range map[string]func(*ApproxError){
-		"no nodes":    func(s *ApproxError) { s.Nodes = nil },
-		"HW has":      func(s *ApproxError) { s.Product = randomRows(59, 2, 0, 1) },
-		"no methods":  func(s *ApproxError) { s.Methods = nil },
-		"1 repeats":   func(s *ApproxError) { s.Repeats = 1 },
-		"needs a Lap": func(s *ApproxError) { s.Laplacian = nil },
+		"no nodes":         func(s *ApproxError) { s.Nodes = nil },
+		"HW has":           func(s *ApproxError) { s.Product = randomRows(59, 2, 0, 1) },
+		"no methods":       func(s *ApproxError) { s.Methods = nil },
+		"1 repeats":        func(s *ApproxError) { s.Repeats = 1 },
+		"Laplacian is nil": func(s *ApproxError) { s.Laplacian = nil },
 	} {
 		s := good()
 		spoil(&s)

@@ -45,8 +45,15 @@ func checkProduct(hw *graph.Features, n int) error {
 	return nil
 }
 
-// checkNorms reports the first layer without exactly one norm for each node.
-func checkNorms(layers []LayerNorms, p *graph.Laplacian) error {
+// checkNorms checks the arguments of studies of norms: checkGraph's, the mini-batches, and
+// layers with exactly one norm for each node.
+func checkNorms(ctx context.Context, p *graph.Laplacian, layers []LayerNorms, nodes []int32, batch, batches int) error {
+	if err := checkGraph(ctx, p, nodes); err != nil {
+		return err
+	}
+	if len(layers) == 0 || batch < 1 || batches > 0 && len(nodes) == 0 {
+		return fmt.Errorf("study: %d layers, and batches of %d of %d nodes: want at least 1 each", len(layers), batch, len(nodes))
+	}
 	for _, layer := range layers {
 		if len(layer.Norms) != p.Nodes() {
 			return fmt.Errorf("study: %s has %d row norms for %d nodes", layer.Name, len(layer.Norms), p.Nodes())

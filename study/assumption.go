@@ -3,9 +3,9 @@ package study
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -88,34 +88,41 @@ type pairs struct {
 // Run computes the regressions. Cost: O(edges), and for each Q O(nonzeros of its
 // rows) for each layer.
 func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
-	if err := a.setDefaults(); err != nil {
+	a.Batches = max(cmp.Or(a.Batches, 500), 0)
+	a.Batch = cmp.Or(a.Batch, 512)
+	a.Points = cmp.Or(a.Points, 1000)
+	if a.Points < 0 {
+		return nil, fmt.Errorf("study: %d points, want at least 0", a.Points)
+	}
+	if err := checkNorms(ctx, a.Laplacian, a.Layers, a.Nodes, a.Batch, a.Batches); err != nil {
 		return nil, err
 	}
-	if err := checkGraph(ctx, a.Laplacian, a.Nodes, a.Within); err != nil {
+	if err := checkGraph(ctx, a.Laplacian, a.Within); err != nil {
 		return nil, err
 	}
-	if err := checkNorms(a.Layers, a.Laplacian); err != nil {
-		return nil, err
+	within := make([]bool, a.Laplacian.Nodes())
+	for i := range within {
+		within[i] = a.Within == nil
 	}
-	within := nodeMask(a.Laplacian.Nodes(), a.Within)
+	for _, i := range a.Within {
+		within[i] = true
+	}
 	onP, onQP := a.newPairs(NormP, 1), a.newPairs(NormQP, 2)
-	columns := ColumnNorms(a.Laplacian)
-	for l, layer := range a.Layers {
-		for i, x := range columns {
-			if within == nil || within[i] {
-				onP[l].add(x, layer.Norms[i])
+	add := func(to []*pairs, i int, x float64) {
+		for l, layer := range a.Layers {
+			if within[i] {
+				to[l].fit.Add(x, layer.Norms[i])
+				to[l].points.add(Point{x, layer.Norms[i]})
 			}
 		}
+	}
+	for i, x := range ColumnNorms(a.Laplacian) {
+		add(onP, i, x)
 	}
 	walk := newColumnWalk(a.Laplacian)
 	err := walk.batches(ctx, a.Laplacian, a.Nodes, a.Batch, a.Batches, a.Seed, a.Progress, func(int) {
 		for k, i := range walk.nodes {
-			if within != nil && !within[i] {
-				continue
-			}
-			for l, layer := range a.Layers {
-				onQP[l].add(walk.norms[k], layer.Norms[i])
-			}
+			add(onQP, int(i), walk.norms[k])
 		}
 	})
 	if err != nil {
@@ -123,24 +130,14 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	}
 	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed, fits: map[[2]string]Regression{}}
 	for _, p := range append(pool(onP), pool(onQP)...) {
-		t.add(p)
+		if p.fit.N == 0 {
+			continue
+		}
+		t.fits[[2]string{p.layer, p.on}] = p.fit
+		t.Rows = append(t.Rows, AssumptionRow{p.layer, NormHW, p.on, p.fit.Line()}, AssumptionRow{p.layer, p.on, NormHW, p.fit.Swapped().Line()})
+		t.Scatters = append(t.Scatters, Scatter{p.layer, p.on, p.points.kept})
 	}
 	return t, nil
-}
-
-func (a *Assumption) setDefaults() error {
-	a.Batches = max(cmp.Or(a.Batches, 500), 0)
-	a.Batch = cmp.Or(a.Batch, 512)
-	a.Points = cmp.Or(a.Points, 1000)
-	switch {
-	case a.Laplacian == nil || len(a.Layers) == 0:
-		return errors.New("study: the assumption needs a Laplacian and the row norms of at least one layer")
-	case a.Batch < 1 || a.Points < 0:
-		return fmt.Errorf("study: batches of %d nodes and %d points, want at least 1 and 0", a.Batch, a.Points)
-	case a.Batches > 0 && len(a.Nodes) == 0:
-		return errors.New("study: no nodes to draw batches from")
-	}
-	return nil
 }
 
 func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
@@ -151,37 +148,18 @@ func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
 	return all
 }
 
-func (p *pairs) add(x, y float64) {
-	p.fit.Add(x, y)
-	p.points.add(Point{x, y})
-}
-
 // pool merges the regressions of layers with the same name. It keeps the points
 // of the first.
 func pool(all []*pairs) []*pairs {
 	var pooled []*pairs
-	byName := map[string]*pairs{}
 	for _, p := range all {
-		if first := byName[p.layer]; first != nil {
-			first.fit.Merge(p.fit)
-			continue
+		if k := slices.IndexFunc(pooled, func(q *pairs) bool { return q.layer == p.layer }); k >= 0 {
+			pooled[k].fit.Merge(p.fit)
+		} else {
+			pooled = append(pooled, p)
 		}
-		byName[p.layer] = p
-		pooled = append(pooled, p)
 	}
 	return pooled
-}
-
-// add appends the two regressions of p, if p has any pairs.
-func (t *AssumptionTable) add(p *pairs) {
-	if p.fit.N == 0 {
-		return
-	}
-	t.fits[[2]string{p.layer, p.on}] = p.fit
-	t.Rows = append(t.Rows,
-		AssumptionRow{p.layer, NormHW, p.on, p.fit.Line()},
-		AssumptionRow{p.layer, p.on, NormHW, p.fit.Swapped().Line()})
-	t.Scatters = append(t.Scatters, Scatter{p.layer, p.on, p.points.kept})
 }
 
 // Row returns the regression of a layer in one direction, or nil.
@@ -192,19 +170,6 @@ func (t *AssumptionTable) Row(layer, response, on string) *AssumptionRow {
 		}
 	}
 	return nil
-}
-
-// nodeMask reports for each of n nodes whether it is listed. The mask of nil is
-// nil.
-func nodeMask(n int, nodes []int32) []bool {
-	if nodes == nil {
-		return nil
-	}
-	mask := make([]bool, n)
-	for _, i := range nodes {
-		mask[i] = true
-	}
-	return mask
 }
 
 // reservoir keeps a uniform sample of the points added (Vitter 1985, algorithm

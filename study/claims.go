@@ -143,34 +143,36 @@ func (c *Claims) setDefaults(ctx context.Context) error {
 // factors checks the theorem on variance for s draws and the population n.
 func (c *Claims) factors(t *ClaimTable, law *missingLaw, measured *measuredMoments, s int, n float64) {
 	name := "n = " + populationText(n, len(c.Weights))
+	add := func(row ClaimRow) { t.add(row, name, s) }
 	predicted, printed := law.moments(s, alphaOf(n), false), law.moments(s, alphaOf(n), true)
 	var mean, corrected, slipped, covariance []claimedValue
 	after := &law.after[s]
+	rare := func(missing float64) bool { return float64(c.Repeats)*(1-missing) < fewestHits }
 	for i, p := range law.p {
-		rare := float64(c.Repeats)*(1-after.one[i]) < fewestHits
-		mean = append(mean, claimedValue{1, func(m *Moments) float64 { return m.Mean[i] }, rare})
-		corrected = append(corrected, claimedValue{predicted.Var(i), func(m *Moments) float64 { return m.aboutOne(i, i) }, rare})
-		slipped = append(slipped, claimedValue{printed.Var(i), corrected[i].of, rare})
+		few, variance := rare(after.one[i]), func(m *Moments) float64 { return m.aboutOne(i, i) }
+		mean = append(mean, claimedValue{1, func(m *Moments) float64 { return m.Mean[i] }, few})
+		corrected = append(corrected, claimedValue{predicted.Var(i), variance, few})
+		slipped = append(slipped, claimedValue{printed.Var(i), variance, few})
 		for j := range i {
-			both := 1 - after.one[i] - after.one[j] + after.two[pair(i, j)]
-			rare := float64(c.Repeats)*both < fewestHits
-			covariance = append(covariance, claimedValue{predicted.Cov[i][j], func(m *Moments) float64 { return m.aboutOne(i, j) }, rare})
+			both := rare(after.one[i] + after.one[j] - after.two[pair(i, j)])
+			covariance = append(covariance, claimedValue{predicted.Cov[i][j], func(m *Moments) float64 { return m.aboutOne(i, j) }, both})
 		}
-		v, se := measured.estimate(corrected[i].of)
+		v, se := measured.estimate(variance)
 		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted.Var(i), Printed: printed.Var(i), Measured: v, SE: se})
 	}
-	t.add(measured.compare("E β = 1", mean), name, s)
-	t.add(measured.compare(claimCorrected, corrected), name, s)
-	t.add(measured.compare("Var β, recursion as printed", slipped), name, s)
-	if len(covariance) > 0 {
-		t.add(measured.compare("Cov β", covariance), name, s)
-	}
+	add(measured.compare("E β = 1", mean))
+	add(measured.compare(claimCorrected, corrected))
+	add(measured.compare("Var β, recursion as printed", slipped))
 	// The bounds need no simulation: the recursion gives the exact moments.
-	t.add(atMost("Var β / ((1/p − 1)/s)", 1, predicted.VarianceOverBound(law.p, s)), name, s)
-	if len(covariance) > 0 {
-		t.add(atMost("s·|Cov β|", 1, predicted.CovarianceOverBound(s)), name, s)
-		t.add(atMost("largest Cov β", 0, predicted.LargestCovariance()), name, s)
+	bound := atMost("Var β / ((1/p − 1)/s)", 1, predicted.VarianceOverBound(law.p, s))
+	if len(covariance) == 0 {
+		add(bound)
+		return
 	}
+	add(measured.compare("Cov β", covariance))
+	add(bound)
+	add(atMost("s·|Cov β|", 1, predicted.CovarianceOverBound(s)))
+	add(atMost("largest Cov β", 0, predicted.LargestCovariance()))
 }
 
 // finitePopulation compares variances of draws without replacement with those with
@@ -181,17 +183,15 @@ func (c *Claims) finitePopulation(ctx context.Context, t *ClaimTable, law *missi
 	if m < 2 {
 		return nil
 	}
-	equal := make([]float64, m)
-	for i := range equal {
-		equal[i] = 1
-	}
-	measured, err := measureMoments(ctx, equal, s, samplers.WithoutReplacement{}, samplers.Debiased{}, watch, c.Repeats, simulationGroups, c.Seed)
+	equal, err := measureMoments(ctx, slices.Repeat([]float64{1}, m), s, samplers.WithoutReplacement{}, samplers.Debiased{}, watch, c.Repeats, simulationGroups, c.Seed)
 	if err != nil {
 		return err
 	}
-	replaced := 0.0 // ΣVar(β_i) with replacement, for the given weights
-	for _, p := range law.p {
+	replaced, predicted := 0.0, 0.0 // ΣVar(β_i) with and without replacement, for the given weights
+	moments := law.moments(s, alphaOf(float64(m)), false)
+	for i, p := range law.p {
 		replaced += (1/p - 1) / float64(s)
+		predicted += moments.Var(i)
 	}
 	ratio := func(measured *measuredMoments, predicted, replaced float64, name string) {
 		value := claimedValue{predicted, func(moments *Moments) float64 {
@@ -203,18 +203,9 @@ func (c *Claims) finitePopulation(ctx context.Context, t *ClaimTable, law *missi
 		}, false}
 		t.add(measured.compare("finite population: Var β ratio", []claimedValue{value}), name, s)
 	}
-	ratio(measured, float64(m-s)/float64(m-1), float64(len(watch)*(m-1))/float64(s), "equal p")
-	ratio(given, sumVar(law.moments(s, alphaOf(float64(m)), false))/replaced, replaced, "given p")
+	ratio(equal, float64(m-s)/float64(m-1), float64(len(watch)*(m-1))/float64(s), "equal p")
+	ratio(given, predicted/replaced, replaced, "given p")
 	return nil
-}
-
-// sumVar returns Σ Var(β_i).
-func sumVar(m *Moments) float64 {
-	var sum float64
-	for i := range m.Cov {
-		sum += m.Var(i)
-	}
-	return sum
 }
 
 // add appends a row.
@@ -255,19 +246,18 @@ func (m *measuredMoments) compare(claim string, values []claimedValue) ClaimRow 
 	}
 	measured, se := m.estimate(mean.of)
 	row.compare(mean.predicted, measured, se, m.exact)
-	row.Predicted, row.Measured, row.SE = Number(mean.predicted), Number(measured), Number(se)
 	return row
 }
 
-// compare counts one comparison for the row's verdict.
+// compare counts one comparison for the row's verdict, and shows its values.
 func (r *ClaimRow) compare(predicted, measured, se float64, exact bool) {
-	difference := math.Abs(measured - predicted)
-	rounding := exactness * (1 + math.Abs(predicted))
+	difference, rounding := math.Abs(measured-predicted), exactness*(1+math.Abs(predicted))
 	if !exact && difference > rounding {
 		r.Deviation = max(r.Deviation, Number(difference/se))
 		rounding += mostDeviation * se
 	}
 	r.Agrees = r.Agrees && difference <= rounding
+	r.Predicted, r.Measured, r.SE = Number(predicted), Number(measured), Number(se)
 }
 
 // populationCount returns n as the Population of debiased weights. An infinite n is

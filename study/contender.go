@@ -58,6 +58,19 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 	return c, err
 }
 
+// Contenders returns the contenders of some names.
+func Contenders(names []string, p *graph.Laplacian, train []int32) ([]Contender, error) {
+	var all []Contender
+	for _, name := range names {
+		c, err := ContenderByName(name, p, train)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
 // CountsPopulation reports whether a method has debiased weights, which count a
 // population. NodesSuffix may follow the names of these methods.
 func CountsPopulation(method string) bool {

@@ -1,6 +1,9 @@
 package study
 
-import "github.com/gcn-layerwise/gcn/internal/finite"
+import (
+	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/study/figure"
+)
 
 // CurvePoint is a value of one run after some mini-batches. X is its place on an axis.
 type CurvePoint struct {
@@ -8,19 +11,11 @@ type CurvePoint struct {
 	X, Y  float64
 }
 
-// MeanPoint is the mean of several runs after the same number of mini-batches.
-type MeanPoint struct {
-	Batch int
-	X     float64 // mean place
-	Y     Spread
-}
-
 // MeanCurve averages runs. The result has a point for each batch of the first run at which
-// all runs have a value that is finite. Without runs it is nil.
-func MeanCurve(runs [][]CurvePoint) []MeanPoint {
-	if len(runs) == 0 {
-		return nil
-	}
+// all runs have a value that is finite, at their mean place, with the error bar that bar
+// returns; a nil bar means none. last is the last of these batches, or -1.
+func MeanCurve(name string, runs [][]CurvePoint, bar func(Spread) float64) (mean figure.Series, last int) {
+	mean, last = figure.Series{Name: name}, -1
 	byBatch := make([]map[int]CurvePoint, len(runs))
 	for k, points := range runs {
 		byBatch[k] = make(map[int]CurvePoint, len(points))
@@ -28,17 +23,21 @@ func MeanCurve(runs [][]CurvePoint) []MeanPoint {
 			byBatch[k][p.Batch] = p
 		}
 	}
-	var mean []MeanPoint
-	for _, first := range runs[0] {
+	for k := 0; len(runs) > 0 && k < len(runs[0]); k++ {
+		batch := runs[0][k].Batch
 		var x, y []float64
 		for _, points := range byBatch {
-			if p, there := points[first.Batch]; there && finite.Is(p.X) && finite.Is(p.Y) {
+			if p, there := points[batch]; there && finite.Is(p.X) && finite.Is(p.Y) {
 				x, y = append(x, p.X), append(y, p.Y)
 			}
 		}
 		if len(y) == len(runs) {
-			mean = append(mean, MeanPoint{first.Batch, NewSpread(x).Mean, NewSpread(y)})
+			spread := NewSpread(y)
+			mean.X, mean.Y, last = append(mean.X, NewSpread(x).Mean), append(mean.Y, spread.Mean), batch
+			if bar != nil {
+				mean.Error = append(mean.Error, bar(spread))
+			}
 		}
 	}
-	return mean
+	return mean, last
 }

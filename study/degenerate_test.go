@@ -183,7 +183,7 @@ func TestMissingArguments(t *testing.T) {
 		"layer of no Laplacian":             run(LayerProduct(ctx, model, nil, hw, 0)),
 		"layer without weight":              run(LayerProduct(ctx, model, p, hw, 0)),
 		"layer without parts":               run(LayerProduct(ctx, &layers.GCN{Convolutions: []*layers.GraphConv{{}}}, p, hw, 0)),
-		"products without visitor":          Products(ctx, model, p, hw, nil),
+		"products of no model":              run(Products(ctx, nil, p, hw)),
 		"norms of no model":                 run(ModelNorms(ctx, nil, p, hw)),
 		"error without context":             run(ApproxError{Laplacian: p, Product: hw, Nodes: nodes, Methods: methods, Sizes: []int{2}}.Run(none)),
 		"error on no Laplacian":             approx(func(s *ApproxError) { s.Laplacian = nil }),

@@ -31,34 +31,23 @@ type contestOutcome struct {
 	each []float64 // ‖D‖²_F of each draw
 }
 
-// change is (H − H̄)W of one history, and QP times it.
-type change struct {
-	product *graph.Features
-	truth   []float32
-}
-
 // errorWorker is the memory of one goroutine.
 type errorWorker struct {
-	study             *ApproxError
-	full              samplers.Full
-	exact, batch      samplers.MiniBatch
-	scratch, ids      []int32
-	truth, guess, sum []float32
-	changes           []change
-	noise             change    // of Product; product nil: none
-	aim, rows         []float32 // of a sample with rescaled noise: QPHW, and the rows that it reads
-	source            *rand.PCG
-	rng               *rand.Rand
+	study        *ApproxError
+	full         samplers.Full
+	exact, batch samplers.MiniBatch
+	scratch      []int32
+	truths       map[*graph.Features][]float32 // QP times Product, each change and the noise
+	guess, sum   []float32
+	aim, rows    []float32 // of a sample with rescaled noise: QPHW, and the rows that it reads
+	source       *rand.PCG
+	rng          *rand.Rand
 }
 
 func newErrorWorker(s *ApproxError) *errorWorker {
 	source := samplers.NewSource(s.Seed, 0, 0)
-	var changes []change
-	for _, c := range s.changes {
-		changes = append(changes, change{product: c})
-	}
 	return &errorWorker{
-		changes: changes, noise: change{product: s.noise}, study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes),
+		study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes), truths: map[*graph.Features][]float32{},
 		source: source, rng: rand.New(source),
 	}
 }
@@ -66,15 +55,10 @@ func newErrorWorker(s *ApproxError) *errorWorker {
 // sized returns a buffer of n values, in the memory of x if it is large enough.
 func sized(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
 
-// seeds draws batch number r.
-func (w *errorWorker) seeds(r int) []int32 {
-	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
-	return drawBatch(w.rng, w.study.Nodes, w.study.Batch, w.scratch)
-}
-
 // begin returns the rows Q of batch number r, and sets exact to their block of P.
 func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
-	seeds := w.seeds(r)
+	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
+	seeds := drawBatch(w.rng, w.study.Nodes, w.study.Batch, w.scratch)
 	for _, above := range w.study.Below {
 		if err := above.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
 			return nil, err
@@ -93,18 +77,17 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 	if err != nil {
 		return err
 	}
-	size := len(seeds) * w.study.Product.Cols
-	w.truth, w.guess, w.sum = sized(w.truth, size), sized(w.guess, size), sized(w.sum, size)
-	w.propagate(w.truth, w.exact.Blocks[0], w.study.Product)
-	for k := range w.changes {
-		w.propagateChange(&w.changes[k])
+	s, size := w.study, len(seeds)*w.study.Product.Cols
+	w.guess, w.sum = sized(w.guess, size), sized(w.sum, size)
+	for _, product := range slices.Concat(s.changes, []*graph.Features{s.Product, s.noise}) {
+		if product != nil {
+			w.truths[product] = sized(w.truths[product], size)
+			w.propagate(w.truths[product], w.exact.Blocks[0], product)
+		}
 	}
-	if w.noise.product != nil {
-		w.propagateChange(&w.noise)
-		out.noise = math.Sqrt(squaredNorm(w.noise.truth))
-	}
-	out.norm = math.Sqrt(squaredNorm(w.truth))
-	out.signal = math.Sqrt(squaredSpread(w.truth, w.study.Product.Cols))
+	out.noise = math.Sqrt(squaredNorm(w.truths[s.noise]))
+	out.norm = math.Sqrt(squaredNorm(w.truths[s.Product]))
+	out.signal = math.Sqrt(squaredSpread(w.truths[s.Product], s.Product.Cols))
 	out.candidates = len(w.exact.Blocks[0].Src)
 	out.contests = make([]contestOutcome, len(contests))
 	for c := range contests {
@@ -115,26 +98,20 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 	return nil
 }
 
-// propagateChange sets c.truth to QP times c.product.
-func (w *errorWorker) propagateChange(c *change) {
-	c.truth = sized(c.truth, len(w.truth))
-	w.propagate(c.truth, w.exact.Blocks[0], c.product)
-}
-
 // rescaled sets guess to P̃ times product, whose noise it multiplies by block's NoiseScale c:
-// P̃(product + (c − 1)⊙noise). It returns truth, which is QP times product, without the noise.
-func (w *errorWorker) rescaled(block *graph.Block, product *graph.Features, truth []float32) []float32 {
-	cols := product.Cols
+// P̃(product + (c − 1)⊙noise). It returns QP times product, without the noise.
+func (w *errorWorker) rescaled(block *graph.Block, product *graph.Features) []float32 {
+	cols, noise := product.Cols, w.study.noise
 	w.rows = sized(w.rows, len(block.Src)*cols)
 	for k, v := range block.Src {
-		noise, row := w.noise.product.Data[int(v)*cols:][:cols], w.rows[k*cols:][:cols]
-		for j, x := range product.Data[int(v)*cols:][:cols] {
-			row[j] = x + (block.NoiseScale[k]-1)*noise[j]
+		row, noisy := w.rows[k*cols:][:cols], noise.Row(int(v))
+		for j, x := range product.Row(int(v)) {
+			row[j] = x + (block.NoiseScale[k]-1)*noisy[j]
 		}
 	}
 	kernel.SpMM(w.guess[:block.Matrix.Rows*cols], &block.Matrix, w.rows, cols)
-	w.aim = append(w.aim[:0], truth...)
-	for k, v := range w.noise.truth {
+	w.aim = append(w.aim[:0], w.truths[product]...)
+	for k, v := range w.truths[noise] {
 		w.aim[k] -= v
 	}
 	return w.aim
@@ -154,14 +131,15 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 			return fmt.Errorf("study: %s draws its output nodes itself, so its error cannot be compared on given batches", c.method)
 		}
 		// With a control, the error P̃(H − H̄)W + PH̄W − PHW equals the error of the change alone.
-		product, truth := w.study.Product, w.truth
+		product := w.study.Product
 		if c.history >= 0 {
-			product, truth = w.changes[c.history].product, w.changes[c.history].truth
+			product = w.study.changes[c.history]
 		} else if block.Control != nil {
 			return fmt.Errorf("study: %s samples the change since earlier activations: it needs a history of them", c.method)
 		}
-		if len(block.NoiseScale) > 0 && w.noise.product != nil {
-			truth = w.rescaled(block, product, truth)
+		truth := w.truths[product]
+		if len(block.NoiseScale) > 0 && w.study.noise != nil {
+			truth = w.rescaled(block, product)
 		} else {
 			w.propagate(w.guess, block, product)
 		}
@@ -179,15 +157,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 
 // propagate writes P̃C of a block to dst.
 func (w *errorWorker) propagate(dst []float32, block *graph.Block, c *graph.Features) {
-	ids := block.Src
-	if places := w.study.places; places != nil {
-		w.ids = w.ids[:0]
-		for _, v := range ids {
-			w.ids = append(w.ids, places[v])
-		}
-		ids = w.ids
-	}
-	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, ids, c.Data, c.Cols)
+	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, block.Src, c.Data, c.Cols)
 }
 
 // subtract adds D = guess − truth to sum and returns ‖D‖²_F.

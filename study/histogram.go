@@ -49,9 +49,9 @@ func NewHistogram(values []float64, bins int, cut float64) Histogram {
 		return all
 	}
 	slices.Sort(sorted)
-	at := min(max(int(math.Ceil(cut*float64(n)))-1, 0), (n-1)/2)
 	h := all
-	h.Low, h.High, h.Median = sorted[at], sorted[n-1-at], sorted[(n-1)/2]
+	h.Low, h.High = between(sorted, cut)
+	h.Median = sorted[(n-1)/2]
 	width := (h.High - h.Low) / float64(bins)
 	for _, v := range sorted {
 		switch {
@@ -66,6 +66,14 @@ func NewHistogram(values []float64, bins int, cut float64) Histogram {
 		}
 	}
 	return h
+}
+
+// between returns the quantiles cut and 1−cut of sorted values: the ⌈cut·n⌉-th smallest and
+// largest.
+func between(sorted []float64, cut float64) (low, high float64) {
+	n := len(sorted)
+	at := min(max(int(math.Ceil(cut*float64(n)))-1, 0), (n-1)/2)
+	return sorted[at], sorted[n-1-at]
 }
 
 // Panel draws the histogram. y names the values that are counted.

@@ -27,9 +27,12 @@ func TestProducts(t *testing.T) {
 	for k, v := range x.Data {
 		h[k] = float64(v)
 	}
-	visited := 0
-	err = Products(t.Context(), m, p, x, func(l int, hw *graph.Features) error {
-		visited++
+	products, err := Products(t.Context(), m, p, x)
+	if err != nil || len(products) != 3 {
+		t.Fatalf("%d products, %v", len(products), err)
+	}
+	for l := range products {
+		hw := products[2-l]
 		w := m.Convolutions[l].W.Value().Data().([]float32)
 		b := m.Convolutions[l].B.Value().Data().([]float32)
 		want := make([]float64, nodes*hidden)
@@ -59,34 +62,6 @@ func TestProducts(t *testing.T) {
 			}
 		}
 		h, width = next, hidden
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if visited != 3 {
-		t.Errorf("visited %d layers", visited)
-	}
-	some := []int32{3, 17, 4}
-	for l := range 3 {
-		whole, err := LayerProduct(t.Context(), m, p, x, l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows, err := ProductRows(t.Context(), m, p, x, l, some)
-		if err != nil || rows.Rows != len(some) {
-			t.Fatal(rows, err)
-		}
-		for k, v := range some {
-			for j, want := range whole.Row(int(v)) {
-				if got := rows.Row(k)[j]; math.Abs(float64(got-want)) > 1e-5 {
-					t.Fatalf("layer %d, node %d: %v, want %v", l, v, got, want)
-				}
-			}
-		}
-	}
-	if _, err := ProductRows(t.Context(), m, p, x, 0, []int32{some[0], 30}); err == nil {
-		t.Error("no error about node 30 of 30")
 	}
 	norms, err := ModelNorms(t.Context(), m, p, x)
 	if err != nil {

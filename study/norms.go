@@ -3,7 +3,6 @@ package study
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -81,13 +80,12 @@ func (r *NormsRow) Verdict() string {
 	if r.Holds {
 		assumption = "the paper's assumption holds"
 	}
-	if math.IsNaN(r.MomentRatio) {
+	switch {
+	case math.IsNaN(r.MomentRatio):
 		return assumption + "; the second moments are 0 or not numbers, and tell nothing"
-	}
-	if math.Abs(r.MomentRatio-1) < 0.005 {
+	case math.Abs(r.MomentRatio-1) < 0.005:
 		return assumption + "; flat probabilities and LADIES have equal second moments, to within half a per cent"
-	}
-	if r.FlatBetter {
+	case r.FlatBetter:
 		return fmt.Sprintf("%s; flat probabilities have the lower second moment, %.0f %% below LADIES", assumption, 100*(1-r.MomentRatio))
 	}
 	return fmt.Sprintf("%s; LADIES has the lower second moment, flat is %.0f %% above", assumption, 100*math.Abs(r.MomentRatio-1))
@@ -96,13 +94,14 @@ func (r *NormsRow) Verdict() string {
 // Run computes the table. Cost: O(edges), O(nodes log nodes) for each layer, and
 // for each Q O(nonzeros of its rows) for each layer.
 func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
-	if err := s.setDefaults(); err != nil {
-		return nil, err
+	s.Batches = cmp.Or(s.Batches, 100)
+	s.Batch = cmp.Or(s.Batch, 512)
+	s.Bins = cmp.Or(s.Bins, 60)
+	s.Cut = max(cmp.Or(s.Cut, 0.001), 0)
+	if s.Batches < 1 || s.Bins < 1 || s.Cut >= 0.5 {
+		return nil, fmt.Errorf("study: %d batches, %d bins, %v cut off: want at least 1 each and less than 0.5", s.Batches, s.Bins, s.Cut)
 	}
-	if err := checkGraph(ctx, s.Laplacian, s.Nodes); err != nil {
-		return nil, err
-	}
-	if err := checkNorms(s.Layers, s.Laplacian); err != nil {
+	if err := checkNorms(ctx, s.Laplacian, s.Layers, s.Nodes, s.Batch, s.Batches); err != nil {
 		return nil, err
 	}
 	columns := ColumnNorms(s.Laplacian)
@@ -137,21 +136,6 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	return t, nil
 }
 
-func (s *Norms) setDefaults() error {
-	s.Batches = cmp.Or(s.Batches, 100)
-	s.Batch = cmp.Or(s.Batch, 512)
-	s.Bins = cmp.Or(s.Bins, 60)
-	s.Cut = cmp.Or(s.Cut, 0.001)
-	s.Cut = max(s.Cut, 0)
-	switch {
-	case s.Laplacian == nil || len(s.Layers) == 0 || len(s.Nodes) == 0:
-		return errors.New("study: norms need a Laplacian, nodes to draw batches from and the row norms of at least one layer")
-	case s.Batches < 1 || s.Batch < 1 || s.Bins < 1 || s.Cut >= 0.5:
-		return fmt.Errorf("study: %d batches of %d nodes, %d bins, %v cut off: want at least 1 each and less than 0.5", s.Batches, s.Batch, s.Bins, s.Cut)
-	}
-	return nil
-}
-
 // unevenness returns C₁, the mean square of the norms divided by the square of
 // their mean.
 func unevenness(norms []float64) float64 {
@@ -166,19 +150,15 @@ func unevenness(norms []float64) float64 {
 // boundingConstant returns C₂ of the norms between the quantiles cut and 1−cut.
 // The mean square is over all norms. C₂ is +Inf if one of the norms is zero.
 func boundingConstant(norms []float64, cut float64) float64 {
-	sorted := slices.Clone(norms)
-	slices.Sort(sorted)
-	n := len(sorted)
-	at := min(max(int(math.Ceil(cut*float64(n)))-1, 0), (n-1)/2)
-	low, high := sorted[at], sorted[n-1-at]
 	var squares float64
 	for _, v := range norms {
 		squares += v * v
 	}
-	mean := squares / float64(n)
+	mean := squares / float64(len(norms))
 	if mean == 0 {
 		return math.Inf(1)
 	}
+	low, high := between(slices.Sorted(slices.Values(norms)), cut)
 	return max(high*high/mean, mean/(low*low))
 }
 

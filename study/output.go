@@ -15,6 +15,9 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
+// Number is a float64 that JSON shows as null if it is not finite. Null reads as NaN.
+type Number = finite.Number
+
 // Table is the outcome of a study, ready to be saved. The tables of this package
 // implement it. JSON holds all their fields, CSV the rows.
 type Table interface {
@@ -30,27 +33,23 @@ func Save(dir, name string, t Table) error {
 	if argument.Nil(t) {
 		return fmt.Errorf("study: %s: there is no table to save", name)
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("study: %w", err)
-	}
 	base := filepath.Join(dir, name)
-	text, err := json.MarshalIndent(finite.JSON(t), "", "  ")
+	err := os.MkdirAll(dir, 0o777)
+	if err == nil {
+		err = atomicfile.Write(base+".json", func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ")
+			return e.Encode(finite.JSON(t))
+		})
+	}
+	if err == nil {
+		err = atomicfile.Write(base+".csv", func(w io.Writer) error {
+			rows := csv.NewWriter(w)
+			return errors.Join(rows.Write(t.Header()), rows.WriteAll(t.Records()))
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("study: %s: %w", name, err)
-	}
-	err = atomicfile.Write(base+".json", func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("study: %w", err)
-	}
-	err = atomicfile.Write(base+".csv", func(w io.Writer) error {
-		rows := csv.NewWriter(w)
-		return errors.Join(rows.Write(t.Header()), rows.WriteAll(t.Records()))
-	})
-	if err != nil {
-		return fmt.Errorf("study: %w", err)
 	}
 	if f := t.Figure(); f != nil {
 		return f.Save(base)

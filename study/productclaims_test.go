@@ -109,7 +109,7 @@ func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 			return &samplers.LayerWise{Laplacian: c.Laplacian, Sizes: []int{size}, Importance: importance, Draw: samplers.WithReplacement{}}, nil
 		}})
 	}
-	if err := e.setDefaults(); err != nil {
+	if err := e.check(ctx); err != nil {
 		return err
 	}
 	contests, err := e.contests()
@@ -123,7 +123,11 @@ func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 	w, walk := newErrorWorker(&e), newColumnWalk(c.Laplacian)
 	terms := make([][]ammTerms, len(outcomes)) // of each batch and law
 	for r := range outcomes {
-		walk.walk(c.Laplacian, w.seeds(r))
+		seeds, err := w.begin(ctx, r)
+		if err != nil {
+			return err
+		}
+		walk.walk(c.Laplacian, seeds)
 		for _, law := range laws {
 			terms[r] = append(terms[r], law.terms(walk.nodes, walk.norms, rows))
 		}
@@ -229,21 +233,18 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		seeds := w.seeds(r)
-		size := len(seeds) * c.Product.Cols
-		w.truth, w.guess = sized(w.truth, size), sized(w.guess, size)
-		if err := samplers.Prepare(&w.full); err != nil {
+		seeds, err := w.begin(ctx, r)
+		if err != nil {
 			return err
 		}
-		if err := w.full.Sample(ctx, seeds, nil, &w.exact); err != nil {
-			return err
-		}
-		w.propagate(w.truth, w.exact.Blocks[0], c.Product)
+		exactProduct := make([]float32, len(seeds)*c.Product.Cols)
+		w.guess = sized(w.guess, len(exactProduct))
+		w.propagate(exactProduct, w.exact.Blocks[0], c.Product)
 		if err := sampler.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
 			return err
 		}
 		w.propagate(w.guess, w.batch.Blocks[0], c.Product)
-		truth, guess := denseOf(w.truth, columns), denseOf(w.guess, columns)
+		truth, guess := denseOf(exactProduct, columns), denseOf(w.guess, columns)
 		exact, err := spectrumOf(truth)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
@@ -16,10 +17,10 @@ type column struct {
 	name, title, format string
 }
 
-// columns lists the columns of rows of type R.
-func columns[R any]() []column {
+// columns lists the columns of rows, a slice of structs.
+func columns(rows any) []column {
 	var all []column
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[R]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(rows).Elem()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		title, format, _ := strings.Cut(f.Tag.Get("show"), "|")
 		if kind := f.Type.Kind(); name != "" && kind != reflect.Struct && kind != reflect.Slice {
@@ -29,57 +30,57 @@ func columns[R any]() []column {
 	return all
 }
 
-// header lists the names of the columns.
-func header[R any]() []string {
+// cells writes the columns of each row: a number that is not whole by number, all else as fmt
+// does.
+func cells(rows any, columns []column, number func(c column, x float64) string) [][]string {
+	all := make([][]string, reflect.ValueOf(rows).Len())
+	for k := range all {
+		row := reflect.ValueOf(rows).Index(k)
+		for _, c := range columns {
+			v := row.FieldByIndex(c.at)
+			text := fmt.Sprint(v)
+			if v.CanFloat() {
+				text = number(c, v.Float())
+			}
+			all[k] = append(all[k], text)
+		}
+	}
+	return all
+}
+
+// Header lists the names of the columns of rows, a slice of structs: of their fields that hold
+// one value, by the tags json.
+func Header(rows any) []string {
 	var names []string
-	for _, c := range columns[R]() {
+	for _, c := range columns(rows) {
 		names = append(names, c.name)
 	}
 	return names
 }
 
-// records writes the columns of each row as CSV has them.
-func records[R any](rows []R) [][]string {
-	var all [][]string
-	for _, row := range rows {
-		var record []string
-		for _, c := range columns[R]() {
-			v := reflect.ValueOf(row).FieldByIndex(c.at)
-			text := fmt.Sprint(v)
-			if v.CanFloat() {
-				text = finite.Text(v.Float())
-			}
-			record = append(record, text)
-		}
-		all = append(all, record)
-	}
-	return all
+// Records writes the columns of rows, a slice of structs, as CSV has them.
+func Records(rows any) [][]string {
+	return cells(rows, columns(rows), func(_ column, x float64) string { return finite.Text(x) })
 }
 
-// shown writes the columns of each row as a terminal has them, below their headings. A row
-// whose type has a method cell can replace the text of a column.
-func shown[R any](rows []R) (head []string, cells [][]string) {
-	cells = make([][]string, len(rows))
-	for _, c := range columns[R]() {
-		if c.title == "" {
-			continue
-		}
+// special is a row that replaces the text of some columns on a terminal.
+type special interface {
+	cell(name, text string) string
+}
+
+// shown writes rows as a terminal has them, below their headings.
+func shown(rows any) (head []string, texts [][]string) {
+	titled := slices.DeleteFunc(columns(rows), func(c column) bool { return c.title == "" })
+	texts = cells(rows, titled, func(c column, x float64) string { return fmt.Sprintf(c.format, x) })
+	for j, c := range titled {
 		head = append(head, c.title)
-		for k, row := range rows {
-			v := reflect.ValueOf(row).FieldByIndex(c.at)
-			text := fmt.Sprint(v)
-			if v.CanFloat() {
-				text = fmt.Sprintf(c.format, v.Float())
+		for k := range texts {
+			if row, ok := reflect.ValueOf(rows).Index(k).Interface().(special); ok {
+				texts[k][j] = row.cell(c.name, texts[k][j])
 			}
-			if special, ok := any(row).(interface {
-				cell(name, text string) string
-			}); ok {
-				text = special.cell(c.name, text)
-			}
-			cells[k] = append(cells[k], text)
 		}
 	}
-	return head, cells
+	return head, texts
 }
 
 // yesOrNo writes a verdict.

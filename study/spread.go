@@ -67,12 +67,18 @@ func Median(values []float64) float64 {
 
 // String writes mean ± standard error, both to the place of the error's second digit, or the
 // mean alone if there is no error.
-func (s Spread) String() string {
-	if s.N < 2 || !(s.SEM > 0) || math.IsInf(s.SEM, 0) {
+func (s Spread) String() string { return s.With(s.SEM) }
+
+// With writes the mean with an error as String does. Without measurements it writes a dash.
+func (s Spread) With(e float64) string {
+	switch {
+	case s.N == 0:
+		return Text(math.NaN())
+	case s.N == 1 || !(e > 0) || math.IsInf(e, 0):
 		return Text(s.Mean)
 	}
-	places := max(0, min(int(1-math.Floor(math.Log10(s.SEM))), 9))
-	return fmt.Sprintf("%.*f ± %.*f", places, s.Mean, places, s.SEM)
+	places := max(0, min(int(1-math.Floor(math.Log10(e))), 9))
+	return fmt.Sprintf("%.*f ± %.*f", places, s.Mean, places, e)
 }
 
 // Text writes v with four significant digits, numbers below a million without an exponent, and

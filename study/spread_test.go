@@ -2,9 +2,12 @@ package study
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 func TestSpread(t *testing.T) {
@@ -68,6 +71,7 @@ func TestText(t *testing.T) {
 		{Spread{N: 5, Mean: 7123.8, SEM: 31}, "7124 ± 31"},
 		{Spread{N: 1, Mean: 0.25}, "0.25"},
 		{Spread{N: 3, Mean: 0.25}, "0.25"},
+		{Spread{}, "–"},
 	} {
 		if got := c.s.String(); got != c.want {
 			t.Errorf("%v ± %v is written %q, want %q", c.s.Mean, c.s.SEM, got, c.want)
@@ -80,11 +84,14 @@ func TestText(t *testing.T) {
 func TestMeanCurve(t *testing.T) {
 	at := func(batch int, y float64) CurvePoint { return CurvePoint{batch, 10 * y, y} }
 	runs := [][]CurvePoint{{at(1, 1), at(2, 2), at(3, 3), at(4, 4)}, {at(1, 3), at(3, 4), at(2, math.NaN())}}
-	got := MeanCurve(runs)
-	if len(got) != 2 || got[0].Batch != 1 || got[0].X != 20 || got[0].Y.Mean != 2 || got[0].Y.N != 2 || got[1].Batch != 3 || got[1].Y.Mean != 3.5 || got[1].X != 35 {
-		t.Errorf("%+v", got)
+	got, last := MeanCurve("a", runs, func(s Spread) float64 { return float64(s.N) })
+	want := figure.Series{Name: "a", X: []float64{20, 35}, Y: []float64{2, 3.5}, Error: []float64{2, 2}}
+	if last != 3 || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v up to %d", got, last)
 	}
-	if MeanCurve(nil) != nil || MeanCurve([][]CurvePoint{{at(1, 1)}, {at(2, 1)}}) != nil {
-		t.Error("a mean of nothing")
+	for _, runs := range [][][]CurvePoint{nil, {{at(1, 1)}, {at(2, 1)}}} {
+		if got, last := MeanCurve("a", runs, nil); last != -1 || got.X != nil {
+			t.Errorf("a mean of nothing: %+v", got)
+		}
 	}
 }

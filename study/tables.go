@@ -20,10 +20,10 @@ type Shown interface {
 var _ = []Shown{(*ErrorTable)(nil), (*AssumptionTable)(nil), (*NormsTable)(nil), (*VarianceTable)(nil), (*ClaimTable)(nil), (*FeaturesTable)(nil)}
 
 // Header implements Table.
-func (t *ErrorTable) Header() []string { return header[ErrorRow]() }
+func (t *ErrorTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *ErrorTable) Records() [][]string { return records(t.Rows) }
+func (t *ErrorTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *ErrorTable) Lines() (head []string, rows [][]string, below []string) {
@@ -46,24 +46,20 @@ func (r ErrorRow) cell(name, text string) string {
 // over the sample size, one curve for each method, like the paper's figure of
 // matrix approximation errors.
 func (t *ErrorTable) Figure() *figure.Figure {
-	f := &figure.Figure{Title: fmt.Sprintf("Matrix approximation error, batch %d, %d repeats", t.Batch, t.Repeats)}
-	for _, p := range []struct {
-		title, caption, y string
-		value             func(ErrorRow) (value, bar float64)
-	}{
-		{"error (bars: standard error)", "", "mean ‖QPHW − QPSHW‖", func(r ErrorRow) (float64, float64) { return r.Mean, r.SEM }},
-		{"bias part", "(where above two standard errors)", "‖E QPSHW − QPHW‖", func(r ErrorRow) (float64, float64) { return r.significantBias(), 0 }},
-		{"variance part", "", "root of the variance", func(r ErrorRow) (float64, float64) { return r.SD, 0 }},
-	} {
-		f.Panels = append(f.Panels, figure.Panel{
-			Title: p.title, Caption: p.caption, X: "nodes drawn", Y: p.y, LogX: true, LogY: true,
+	panel := func(title, caption, y string, value func(ErrorRow) (value, bar float64)) figure.Panel {
+		return figure.Panel{
+			Title: title, Caption: caption, X: "nodes drawn", Y: y, LogX: true, LogY: true,
 			Lines: figure.Curves(t.Rows, func(r ErrorRow) (string, float64, float64, float64) {
-				v, bar := p.value(r)
+				v, bar := value(r)
 				return r.Method, float64(r.Samples), v, bar
 			}),
-		})
+		}
 	}
-	return f
+	return &figure.Figure{Title: fmt.Sprintf("Matrix approximation error, batch %d, %d repeats", t.Batch, t.Repeats), Panels: []figure.Panel{
+		panel("error (bars: standard error)", "", "mean ‖QPHW − QPSHW‖", func(r ErrorRow) (float64, float64) { return r.Mean, r.SEM }),
+		panel("bias part", "(where above two standard errors)", "‖E QPSHW − QPHW‖", func(r ErrorRow) (float64, float64) { return r.significantBias(), 0 }),
+		panel("variance part", "", "root of the variance", func(r ErrorRow) (float64, float64) { return r.SD, 0 }),
+	}}
 }
 
 // significantBias returns Bias if it is above its noise, else 0.
@@ -75,10 +71,10 @@ func (r *ErrorRow) significantBias() float64 {
 }
 
 // Header implements Table.
-func (t *AssumptionTable) Header() []string { return header[AssumptionRow]() }
+func (t *AssumptionTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *AssumptionTable) Records() [][]string { return records(t.Rows) }
+func (t *AssumptionTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *AssumptionTable) Lines() (head []string, rows [][]string, below []string) {
@@ -113,10 +109,10 @@ func (t *AssumptionTable) Figure() *figure.Figure {
 }
 
 // Header implements Table.
-func (t *NormsTable) Header() []string { return header[NormsRow]() }
+func (t *NormsTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *NormsTable) Records() [][]string { return records(t.Rows) }
+func (t *NormsTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *NormsTable) Lines() (head []string, rows [][]string, below []string) {
@@ -142,65 +138,50 @@ func (t *NormsTable) Figure() *figure.Figure {
 
 // Header implements Table.
 func (t *VarianceTable) Header() []string {
-	names := header[VarianceRow]()
-	for _, age := range t.Ages() {
-		if age < 0 {
-			names = append(names, "relative")
-		} else {
-			names = append(names, fmt.Sprintf("relative_age_%d", age))
+	return append(Header(t.Rows), t.ages("relative", "relative_age_%d")...)
+}
+
+// ages names the errors of the layer's output: without a control, and with histories of each
+// age. It returns nil if the output was not measured.
+func (t *VarianceTable) ages(without, with string) []string {
+	var names []string
+	for _, r := range t.Rows {
+		for _, o := range r.Output[min(len(names), len(r.Output)):] { // biased estimators have no control
+			if o.Age < 0 {
+				names = append(names, without)
+			} else {
+				names = append(names, fmt.Sprintf(with, o.Age))
+			}
 		}
 	}
 	return names
 }
 
-// Ages returns the ages of the histories with which the layer's output was measured, −1 for
-// none first; or nil if it was not measured.
-func (t *VarianceTable) Ages() []int {
-	var ages []int
-	for _, r := range t.Rows {
-		if len(r.Output) > len(ages) { // biased estimators have no control
-			ages = ages[:0]
-			for _, o := range r.Output {
-				ages = append(ages, o.Age)
-			}
-		}
-	}
-	return ages
-}
-
 // withOutputs appends the errors of the layer's output to the cells of each row.
 func (t *VarianceTable) withOutputs(rows [][]string, none string, text func(float64) string) [][]string {
-	for k := range rows {
-		for j := range t.Ages() {
-			cell := none
-			if j < len(t.Rows[k].Output) {
-				cell = text(t.Rows[k].Output[j].Relative)
-			}
-			rows[k] = append(rows[k], cell)
+	for k, r := range t.Rows {
+		for _, o := range r.Output {
+			rows[k] = append(rows[k], text(o.Relative))
+		}
+		for range len(t.ages("", "")) - len(r.Output) {
+			rows[k] = append(rows[k], none)
 		}
 	}
 	return rows
 }
 
 // Records implements Table.
-func (t *VarianceTable) Records() [][]string { return t.withOutputs(records(t.Rows), "", finite.Text) }
+func (t *VarianceTable) Records() [][]string { return t.withOutputs(Records(t.Rows), "", finite.Text) }
 
 // Lines implements Shown.
 func (t *VarianceTable) Lines() (head []string, rows [][]string, below []string) {
 	head, rows = shown(t.Rows)
-	for _, age := range t.Ages() {
-		if age < 0 {
-			head = append(head, "error")
-		} else {
-			head = append(head, fmt.Sprintf("age %d", age))
-		}
-	}
 	rows = t.withOutputs(rows, "(biased)", func(x float64) string { return fmt.Sprintf("%.3f", x) })
 	how := "exact, by enumeration"
 	if slices.ContainsFunc(t.Rows, func(r VarianceRow) bool { return !r.Exact }) {
 		how = fmt.Sprintf("moments that are not exact are from %d draws, and in bounds to within 5 standard errors", t.Repeats)
 	}
-	return head, rows, []string{fmt.Sprintf("%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)}
+	return append(head, t.ages("error", "age %d")...), rows, []string{fmt.Sprintf("%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)}
 }
 
 func (r VarianceRow) cell(name, text string) string {
@@ -252,10 +233,10 @@ func (t *VarianceTable) Figure() *figure.Figure {
 }
 
 // Header implements Table.
-func (t *ClaimTable) Header() []string { return header[ClaimRow]() }
+func (t *ClaimTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *ClaimTable) Records() [][]string { return records(t.Rows) }
+func (t *ClaimTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *ClaimTable) Lines() (head []string, rows [][]string, below []string) {
@@ -298,10 +279,10 @@ func (t *ClaimTable) Figure() *figure.Figure {
 }
 
 // Header implements Table.
-func (t *FeaturesTable) Header() []string { return header[FeaturesRow]() }
+func (t *FeaturesTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *FeaturesTable) Records() [][]string { return records(t.Rows) }
+func (t *FeaturesTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *FeaturesTable) Lines() (head []string, rows [][]string, below []string) {

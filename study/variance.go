@@ -210,22 +210,16 @@ func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (
 	if err != nil {
 		return nil, err
 	}
-	row := &VarianceRow{Estimator: e.Name, Samples: s, Exact: measured.exact}
 	moments, p, repeats := measured.groups[0], v.probabilities(watch), v.Repeats
-	row.fill(moments, p, s)
-	if row.Exact {
+	if measured.exact {
 		repeats = math.MaxInt
 	}
 	variances, covariances := withinTheorem(moments, p, s, repeats)
-	row.CovWithin, row.WithinTheorem = covariances, variances && covariances
-	return row, nil
-}
-
-func (r *VarianceRow) fill(moments *Moments, p []float64, s int) {
-	r.Bias = moments.LargestBias()
-	r.VarOverBound = moments.VarianceOverBound(p, s)
-	r.CovOverBound = moments.CovarianceOverBound(s)
-	r.LargestCov = Number(moments.LargestCovariance())
+	r := &VarianceRow{
+		Estimator: e.Name, Samples: s, Exact: measured.exact, Bias: moments.LargestBias(),
+		VarOverBound: moments.VarianceOverBound(p, s), CovOverBound: moments.CovarianceOverBound(s), LargestCov: Number(moments.LargestCovariance()),
+		CovWithin: covariances, WithinTheorem: variances && covariances,
+	}
 	n := float64(len(p))
 	for k := range p {
 		c := CandidateMoments{P: p[k], Mean: moments.Mean[k], Var: moments.Var(k), Bound: (1/p[k] - 1) / float64(s)}
@@ -234,6 +228,7 @@ func (r *VarianceRow) fill(moments *Moments, p []float64, s int) {
 		r.MeanSquare += (c.Var + (c.Mean-1)*(c.Mean-1)) / n
 		r.Candidates = append(r.Candidates, c)
 	}
+	return r, nil
 }
 
 // withinTheorem reports whether the variances and the covariances, estimated from the given
@@ -281,11 +276,11 @@ func evenlySpaced(weights []float64, n int) []int32 {
 		order[i] = int32(i)
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(weights[a], weights[b]) })
-	if n >= len(order) {
+	switch {
+	case n >= len(order):
 		return order
-	}
-	if n == 1 {
-		return order[len(order)/2 : len(order)/2+1]
+	case n == 1:
+		return order[len(order)/2:][:1]
 	}
 	picked := make([]int32, n)
 	for k := range picked {

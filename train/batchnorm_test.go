@@ -18,7 +18,7 @@ func TestBatchNormAverages(t *testing.T) {
 	const depth, width, steps = 1, 5, 4
 	model := func() *layers.Model {
 		return gcnOver(t, d, &samplers.Full{Laplacian: d.Laplacian(), Depth: depth},
-			layers.GCNOptions{Hidden: width, Seed: 3, BatchNorm: true, Dropout: layers.NoDropout, ClassifierDropout: layers.NoDropout})
+			layers.GCNOptions{Hidden: width, Seed: 3, Norm: layers.NormBatch, Dropout: layers.NoDropout, ClassifierDropout: layers.NoDropout})
 	}
 	n := len(d.Split.Train)
 	mean, variance := make([]float64, width), []float64{1, 1, 1, 1, 1}
@@ -61,7 +61,7 @@ func TestBatchNormAverages(t *testing.T) {
 func TestBatchNormIsExported(t *testing.T) {
 	d := smallData(t, 120, 3)
 	model := func() *layers.Model {
-		return gcnOver(t, d, &samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2}}, layers.GCNOptions{Hidden: 8, Seed: 3, BatchNorm: true})
+		return gcnOver(t, d, &samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2}}, layers.GCNOptions{Hidden: 8, Seed: 3, Norm: layers.NormBatch})
 	}
 	trained, dir := model(), t.TempDir()
 	mustFit(t, trained, d, Options{Batch: 16, MaxBatches: 10, EvalEvery: 10, Dir: filepath.Join(dir, "run"), Seed: 5})

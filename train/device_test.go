@@ -256,9 +256,9 @@ func TestModelsOnDevice(t *testing.T) {
 		options layers.GCNOptions
 		sampler samplers.Sampler
 	}{
-		"layer norm and residual":  {data, layers.GCNOptions{LayerNorm: true, Residual: true}, nil},
+		"layer norm and residual":  {data, layers.GCNOptions{Norm: layers.NormLayer, Residual: true}, nil},
 		"jumping":                  {data, layers.GCNOptions{Jumping: layers.JumpingMax}, &samplers.Full{Laplacian: data.Laplacian(), Depth: 2}},
-		"batch norm":               {data, layers.GCNOptions{BatchNorm: true}, nil},
+		"batch norm":               {data, layers.GCNOptions{Norm: layers.NormBatch}, nil},
 		"label inputs":             {data, layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: data.Split.Train}}, nil},
 		"label inputs, tasks":      {multi, layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: data.Split.Train, Share: 0.8}}, nil},
 		"relu, classifier dropout": {data, layers.GCNOptions{Activation: ops.ActivationReLU, ClassifierDropout: 0.3}, nil},
@@ -266,7 +266,7 @@ func TestModelsOnDevice(t *testing.T) {
 		"propagate first":          {data, layers.GCNOptions{Order: layers.PropagateFirst}, nil},
 		"binary tasks":             {multi, layers.GCNOptions{}, nil},
 		"equation":                 {data, layers.GCNOptions{Form: layers.FormEquation}, nil},
-		"equation, binary tasks":   {multi, layers.GCNOptions{Form: layers.FormEquation, Residual: true, LayerNorm: true}, nil},
+		"equation, binary tasks":   {multi, layers.GCNOptions{Form: layers.FormEquation, Residual: true, Norm: layers.NormLayer}, nil},
 		"full neighbourhoods":      {data, layers.GCNOptions{}, &samplers.Full{Laplacian: data.Laplacian(), Depth: 2}},
 		"full dropout noise":       {data, layers.GCNOptions{InputDropout: 0.3}, &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{24, 40}, FullDropoutNoise: true}},
 		"three layers":             {data, layers.GCNOptions{}, &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{20, 30, 40}}},
@@ -435,7 +435,7 @@ func TestMethodsOnDevice(t *testing.T) {
 	d := testDevice(t)
 	data := smallData(t, 200, 5)
 	multi := multiLabel(data, 3)
-	rich := layers.GCNOptions{Activation: ops.ActivationReLU, LayerNorm: true, Residual: true, ClassifierDropout: 0.3, Dropout: 0.4}
+	rich := layers.GCNOptions{Activation: ops.ActivationReLU, Norm: layers.NormLayer, Residual: true, ClassifierDropout: 0.3, Dropout: 0.4}
 	for _, method := range samplers.Methods() {
 		for name, c := range map[string]struct {
 			data    *datasets.Data

@@ -56,7 +56,7 @@ func TestExactInputOnDevice(t *testing.T) {
 		options layers.GCNOptions
 	}{
 		"layer-wise":        {method: "ladies-flat-debiased", sizes: []int{96}},
-		"norm and residual": {method: "neighbor", sizes: []int{2, 2}, options: layers.GCNOptions{LayerNorm: true, Residual: true}},
+		"norm and residual": {method: "neighbor", sizes: []int{2, 2}, options: layers.GCNOptions{Norm: layers.NormLayer, Residual: true}},
 		"histories":         {method: "vrgcn", sizes: []int{2}},
 		"refreshed":         {method: "ladies-cv", sizes: []int{96, 96}},
 		"half precision":    {method: "ladies", sizes: []int{96}, px: rounded},

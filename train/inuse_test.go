@@ -76,7 +76,7 @@ func TestModelTooLarge(t *testing.T) {
 	}
 	d := smallData(t, 100, 3)
 	for _, o := range []layers.GCNOptions{
-		{Hidden: 40000}, {Hidden: math.MaxInt32, LayerNorm: true, Residual: true}, {Hidden: math.MaxInt},
+		{Hidden: 40000}, {Hidden: math.MaxInt32, Norm: layers.NormLayer, Residual: true}, {Hidden: math.MaxInt},
 	} {
 		batch := layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: d.Laplacian(), Depth: 1000})
 		if _, err := layers.NewGCN(batch, d.Features, d.Labels, o); !errors.Is(err, memory.ErrTooLarge) {

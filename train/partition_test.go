@@ -34,9 +34,9 @@ var partedModels = map[string]partedModel{
 	"labor":                        methodModel("labor", layers.GCNOptions{}, 2, 2),
 	"neighbor":                     methodModel("neighbor", layers.GCNOptions{}, 2, 2),
 	"full":                         methodModel("full", layers.GCNOptions{}),
-	"residual":                     methodModel("ladies", layers.GCNOptions{Residual: true, LayerNorm: true}, 24, 24),
+	"residual":                     methodModel("ladies", layers.GCNOptions{Residual: true, Norm: layers.NormLayer}, 24, 24),
 	"input layer, hidden residual": methodModel("labor", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualLinear}, 2, 2),
-	"feed-forward":                 methodModel("full", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualIdentity, PreNorm: true, LayerNorm: true, FeedForward: true}),
+	"feed-forward":                 methodModel("full", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualIdentity, PreNorm: true, Norm: layers.NormLayer, FeedForward: true}),
 	"label inputs": func(t testing.TB, d *datasets.Data) *layers.Model {
 		return methodModel("labor", layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: d.Split.Train}}, 2, 2)(t, d)
 	},

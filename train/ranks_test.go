@@ -71,7 +71,7 @@ func TestSameBitsOnAnyRanks(t *testing.T) {
 			return gcn(&samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, KeepSelf: true}, layers.GCNOptions{Heads: 4, AttentionDropout: 0.1})
 		},
 		"exact input, residual": func() *layers.Model {
-			return exactModel(t, d, "ladies", layers.GCNOptions{Hidden: 16, Seed: 3, Residual: true, LayerNorm: true}, 24, 24).Parts()
+			return exactModel(t, d, "ladies", layers.GCNOptions{Hidden: 16, Seed: 3, Residual: true, Norm: layers.NormLayer}, 24, 24).Parts()
 		},
 		"ladies-cv": func() *layers.Model {
 			return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts()
@@ -79,7 +79,7 @@ func TestSameBitsOnAnyRanks(t *testing.T) {
 		"linear control": func() *layers.Model { return linearModel(t, d, 16).Parts() },
 		"batch norm, edge dropout": func() *layers.Model {
 			s := &samplers.DropEdges{Sampler: &samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2}}, Rate: 0.2}
-			return gcn(s, layers.GCNOptions{BatchNorm: true, InputLayer: true, Jumping: layers.JumpingSum})
+			return gcn(s, layers.GCNOptions{Norm: layers.NormBatch, InputLayer: true, Jumping: layers.JumpingSum})
 		},
 		"label inputs": func() *layers.Model {
 			s := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}
@@ -170,7 +170,7 @@ func TestResumeOnOtherRanks(t *testing.T) {
 			return modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}, 16)
 		},
 		"batch norm": func() *layers.Model {
-			return gcnOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}, layers.GCNOptions{Hidden: 16, Seed: 3, BatchNorm: true})
+			return gcnOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}, layers.GCNOptions{Hidden: 16, Seed: 3, Norm: layers.NormBatch})
 		},
 		"ladies-cv":      func() *layers.Model { return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts() },
 		"linear control": func() *layers.Model { return linearModel(t, d, 16).Parts() },

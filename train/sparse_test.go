@@ -31,7 +31,7 @@ func TestSparseFeatures(t *testing.T) {
 	for _, o := range []layers.GCNOptions{
 		{Hidden: 16, Seed: 3},
 		{Hidden: 4, Seed: 3}, // narrow, so that H·W is computed first
-		{Hidden: 16, Seed: 3, Residual: true, LayerNorm: true},
+		{Hidden: 16, Seed: 3, Residual: true, Norm: layers.NormLayer},
 		{Hidden: 16, Seed: 3, InputLayer: true},
 	} {
 		dir := t.TempDir()

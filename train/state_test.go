@@ -20,7 +20,7 @@ import (
 
 // historyModel returns a three-layer GCN that keeps two histories.
 func historyModel(t testing.TB, d *datasets.Data) *layers.Model {
-	return modelOver(t, d, &samplers.VRGCN{Laplacian: d.Laplacian(), Sizes: []int{2, 2, 2}}, 16)
+	return modelOver(t, d, &samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2, 2}, Control: samplers.ControlRolling}, 16)
 }
 
 // TestFitKeepsState checks that a model with state gives the same bits for any number of

@@ -86,25 +86,20 @@ func replace(root *os.Root, name string, write func(*os.File) error) (err error)
 	if err != nil {
 		return err
 	}
-	return syncFolder(root)
-}
-
-// partName returns the name of part k of a file. A file has several parts while
-// several processes write it.
-func partName(name string, k int) string {
-	if k == 0 {
-		return "." + name + ".part"
+	if folder, err := root.Open("."); err == nil { // the rename becomes durable, on systems that can sync a folder
+		_ = folder.Sync()
+		_ = folder.Close()
 	}
-	return fmt.Sprintf(".%s.part%d", name, k)
+	return nil
 }
 
-// createPart makes and locks a part of a file. It takes over the part of a process that has
-// ended. On a system without locks, two processes must not write one file at once.
+// createPart makes and locks a part of a file, which has several parts while several processes
+// write it. It takes over the part of a process that has ended. On a file system without locks,
+// two processes must not write one file at once.
 func createPart(root *os.Root, name string) (*os.File, string, error) {
-	const most = 10000 // attempts
-	k := 0
-	for range most {
-		part := partName(name, k)
+	first := "." + name + ".part"
+	part, taken := first, 0
+	for range 10000 {
 		if info, err := root.Lstat(part); err == nil && !info.Mode().IsRegular() {
 			root.Remove(part) // a link or a device, not a part
 		}
@@ -113,8 +108,9 @@ func createPart(root *os.Root, name string) (*os.File, string, error) {
 			return nil, "", err
 		}
 		if locked := errors.Is(filelock.Try(file), filelock.ErrLocked); locked {
-			k++
-		} else if sameFile(root, part, file) {
+			taken++
+			part = fmt.Sprint(first, taken)
+		} else if there, err := root.Lstat(part); err == nil && isFile(file, there) {
 			return file, part, file.Truncate(0)
 		}
 		file.Close() // another writer has it, or has renamed it before it was locked
@@ -122,8 +118,8 @@ func createPart(root *os.Root, name string) (*os.File, string, error) {
 	return nil, "", errors.New("too many processes are writing this file")
 }
 
-func sameFile(root *os.Root, name string, file *os.File) bool {
+// isFile tells whether info describes an open file.
+func isFile(file *os.File, info os.FileInfo) bool {
 	open, err := file.Stat()
-	there, missing := root.Lstat(name)
-	return err == nil && missing == nil && os.SameFile(open, there)
+	return err == nil && os.SameFile(open, info)
 }

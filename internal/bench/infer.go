@@ -24,11 +24,8 @@ type InferReport struct {
 }
 
 // Infer measures inference of m over all nodes of d: one warm-up call, then the given number
-// of calls; 0 means 5.
+// of calls, at least one.
 func Infer(ctx context.Context, m train.Model, d *datasets.Data, repetitions int) (InferReport, error) {
-	if repetitions <= 0 {
-		repetitions = 5
-	}
 	d.Laplacian() // computed at the first call: do not measure it
 	nodes := make([]int32, d.Nodes())
 	for i := range nodes {

@@ -24,14 +24,28 @@ type StepOptions struct {
 	BatchSize int    // 0 means 512
 	Workers   int    // sampling goroutines of the pipelined passes; 0 means GOMAXPROCS
 	Seed      uint64 // of the batches
+
+	// Longest ends the steps in turn after this time, if at least five are done. The report
+	// then has no pipelined passes. 0 means no limit.
+	Longest time.Duration
+}
+
+// Times are the milliseconds of the batches that were measured.
+type Times struct {
+	MedianMS float64 `json:"ms_median"`
+	MeanMS   float64 `json:"ms_mean"`
+	SDMS     float64 `json:"ms_sd"` // sample standard deviation, with n−1
+}
+
+func newTimes(ms []float64) Times {
+	s := study.NewSpread(ms)
+	return Times{study.Median(ms), s.Mean, s.SD}
 }
 
 // StepReport is the cost of a training step. Fields with MS are milliseconds a batch. "gcn
 // bench train" prints the report with these JSON names.
 type StepReport struct {
-	MedianMS float64 `json:"ms_median"` // forward, backward and Adam, without sampling
-	MeanMS   float64 `json:"ms_mean"`
-	SDMS     float64 `json:"ms_sd"` // sample standard deviation, with n−1
+	Times // of forward, backward and Adam, without sampling
 
 	// FloorMS is the median time of the same dense products alone, measured after
 	// each step. RatioToFloor is MedianMS/FloorMS.
@@ -92,7 +106,7 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 		}
 	}
 	r.BLAS, r.Threads, r.Workers, r.Parameters = floor.name(), floor.blas.Threads(), o.Workers, len(program.Parameters())
-	if err := b.inTurn(ctx, floor, &r); err != nil {
+	if err := b.inTurn(ctx, floor, &r); err != nil || o.Longest > 0 {
 		return r, err
 	}
 	var pipelined []float64
@@ -154,7 +168,8 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 	rng := rand.New(&source)
 	var batch samplers.MiniBatch
 	var steps, floors, sampling []float64
-	for k := range b.Batches {
+	begin := time.Now()
+	for k := 0; k < b.Batches && (b.Longest == 0 || k < 5 || time.Since(begin) < b.Longest); k++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -178,15 +193,14 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 		if err != nil {
 			return err
 		}
-		if k >= b.Discard && k < b.Batches-b.Discard {
-			sampling, steps, floors = append(sampling, milliseconds(drawn)), append(steps, milliseconds(step)), append(floors, milliseconds(least))
-		}
+		sampling, steps, floors = append(sampling, milliseconds(drawn)), append(steps, milliseconds(step)), append(floors, milliseconds(least))
 	}
-	spread := study.NewSpread(steps)
-	r.Batches, r.MeanMS, r.SDMS = spread.N, spread.Mean, spread.SD
-	r.MedianMS, r.FloorMS, r.SamplingMedianMS = study.Median(steps), study.Median(floors), study.Median(sampling)
+	from := min(b.Discard, len(steps)/5)
+	to := len(steps) - from
+	sampling, steps, floors = sampling[from:to], steps[from:to], floors[from:to]
+	r.Batches, r.Times = len(steps), newTimes(steps)
+	r.FloorMS, r.SamplingMedianMS = study.Median(floors), study.Median(sampling)
 	r.RatioToFloor = r.MedianMS / r.FloorMS
-
 	const repeats = 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -471,15 +471,15 @@ func TestBCELoss(t *testing.T) {
 			share[i] = weight[i] / float32(max(labelled, 1))
 		}
 		want := make([]float32, n)
-		loss := kernel.BCEWithLogits(z, target, tasks, weight)
-		kernel.BCEWithLogitsGradient(want, z, target, tasks, weight, 1)
+		loss := kernel.BCEWithLogits(z, target, tasks, share)
+		kernel.BCEWithLogitsGradient(want, z, target, tasks, share, 1)
 		g, rowLoss, out := b.room(n), b.room(2*rows), b.room(1)
 		logits, targets, shares := put(b, z), put(b, target), put(b, share)
 		b.must(b.d.BCELoss(g, rowLoss, logits, targets, shares, 0, rows, tasks))
 		b.must(b.d.Total(out, rowLoss, rows))
 		b.same("loss", out, []float32{float32(loss)}, 2e-6)
 		b.same("gradient with the loss", g, want, 2e-6)
-		kernel.BCEWithLogitsGradient(want, z, target, tasks, weight, -2.5)
+		kernel.BCEWithLogitsGradient(want, z, target, tasks, share, -2.5)
 		b.must(b.d.BCELoss(g, 0, logits, targets, shares, put(b, []float32{-2.5}), rows, tasks))
 		b.same("gradient", g, want, 2e-6)
 	}

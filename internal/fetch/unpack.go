@@ -22,18 +22,27 @@ const (
 // unpack unpacks a zip archive into a new folder. An archive comes from the network: a name
 // that leaves the folder or that some systems do not have, an entry that is neither file nor
 // folder, and too many bytes are errors before anything is written. show is called with
-// the number of bytes written. The error names no archive.
+// the number of bytes read. The error names no archive.
 func unpack(ctx context.Context, archive, dir string, show func(done, total int64)) error {
-	info, err := os.Stat(archive)
+	f, err := os.Open(archive)
 	if err != nil {
 		return err
 	}
-	z, err := zip.OpenReader(archive)
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	defer z.Close()
-	most, total := uint64(unpackedSlack+unpackedPerByte*info.Size()), uint64(0)
+	done, size := int64(0), info.Size()
+	z, err := zip.NewReader(progressAt{f, func(n int) error {
+		done += int64(n)
+		show(min(done, size), size) // the directory is read twice
+		return ctx.Err()
+	}}, size)
+	if err != nil {
+		return err
+	}
+	most, total := uint64(unpackedSlack+unpackedPerByte*size), uint64(0)
 	for _, entry := range z.File {
 		name := strings.TrimSuffix(entry.Name, "/")
 		switch {
@@ -42,45 +51,18 @@ func unpack(ctx context.Context, archive, dir string, show func(done, total int6
 		case !entry.Mode().IsRegular() && !entry.Mode().IsDir():
 			return fmt.Errorf("entry %.80q is neither file nor folder", entry.Name)
 		case entry.UncompressedSize64 > most-total:
-			return fmt.Errorf("more than %d bytes unpacked, of %d", most, info.Size())
+			return fmt.Errorf("more than %d bytes unpacked, of %d", most, size)
 		}
 		total += entry.UncompressedSize64 // the reader of an entry with more bytes fails
 	}
-	done := int64(0)
-	show(0, int64(total))
-	return os.CopyFS(dir, progressFS{z, func(n int) error {
-		done += int64(n)
-		show(done, int64(total))
-		return ctx.Err()
-	}})
+	return os.CopyFS(dir, z)
 }
 
 // isOdd tells whether a character is missing in the names of files on some systems, or
 // spoils a line of text.
 func isOdd(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(`\:*?"<>|`, r) }
 
-// progressFS reports the reading of its files.
-type progressFS struct {
-	fs.FS
-	seen func(n int) error
-}
-
-func (p progressFS) Open(name string) (fs.File, error) {
-	f, err := p.FS.Open(name)
-	if _, isDir := f.(fs.ReadDirFile); isDir || err != nil {
-		return f, err
-	}
-	return progressFile{f, progressReader{f, p.seen}}, nil
-}
-
-type progressFile struct {
-	fs.File
-	content io.Reader
-}
-
-func (f progressFile) Read(p []byte) (int, error) { return f.content.Read(p) }
-
-// progressReader calls seen after each read. An error of seen ends the reading.
+// progressReader and progressAt call seen after each read. An error of seen ends the reading.
 type progressReader struct {
 	r    io.Reader
 	seen func(n int) error
@@ -88,5 +70,15 @@ type progressReader struct {
 
 func (p progressReader) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
+	return n, cmp.Or(p.seen(n), err)
+}
+
+type progressAt struct {
+	r    io.ReaderAt
+	seen func(n int) error
+}
+
+func (p progressAt) ReadAt(b []byte, at int64) (int, error) {
+	n, err := p.r.ReadAt(b, at)
 	return n, cmp.Or(p.seen(n), err)
 }

@@ -40,10 +40,9 @@ func (r *reader) file(path string) *source {
 func (r *reader) archive(path string) *source {
 	a := new(npy.Archive)
 	if r.err == nil {
-		if a, r.err = npy.OpenArchive(path); r.err != nil {
-			a = new(npy.Archive)
-		} else {
-			r.files = append(r.files, a)
+		opened, err := npy.OpenArchive(path)
+		if r.ok(err) {
+			a, r.files = opened, append(r.files, opened)
 		}
 	}
 	return &source{r, path, a.Has, a.Open, false}
@@ -66,27 +65,30 @@ func (s *source) place(prefix, key string) string {
 	return strings.TrimSuffix(s.name+": "+strings.TrimSuffix(prefix, "_"), ": ")
 }
 
-// array calls read with an array.
-func (s *source) array(key string, read func(a *npy.Reader) error) {
-	if s.err != nil {
-		return
+// array opens an array, which the reader closes at its end. It has a shape, see checkShape, unless
+// that is empty.
+func (s *source) array(key string, shape ...any) *npy.Reader {
+	if s.err == nil {
+		a, err := s.open(key)
+		if s.ok(err) {
+			s.files = append(s.files, a)
+			if len(shape) > 0 {
+				s.checkShape(a, shape)
+			}
+			return a
+		}
 	}
-	a, err := s.open(key)
-	if s.ok(err) {
-		s.ok(read(a))
-		a.Close()
-	}
+	return &npy.Reader{Header: npy.Header{Descr: "|b1"}}
 }
 
 // checkShape compares the shape of an array with numbers, and with names of any number, which
-// is above 0 behind the first. One name stands for a vector, or a matrix of one column.
-func checkShape(a *npy.Reader, want []any) error {
+// is above 0 behind the first. One name stands for a vector, a matrix of one
+// column or a scalar.
+func (r *reader) checkShape(a *npy.Reader, want []any) {
 	shape := a.Shape
 	if _, isText := want[0].(string); isText && len(want) == 1 {
-		if len(shape) == 1 || len(shape) == 2 && shape[1] == 1 {
-			return nil
-		}
-		return fmt.Errorf("datasets: %s: shape %v, want one dimension", a.Name(), shape)
+		r.check(len(shape) < 2 || len(shape) == 2 && shape[1] == 1, a.Name(), "shape %v, want one dimension", shape)
+		return
 	}
 	good, texts := len(shape) == len(want), make([]string, len(want))
 	for k, n := range want {
@@ -94,63 +96,45 @@ func checkShape(a *npy.Reader, want []any) error {
 		good = good && (isNumber && shape[k] == exact || !isNumber && (k == 0 || shape[k] > 0))
 		texts[k] = fmt.Sprint(n)
 	}
-	if good {
-		return nil
+	r.check(good, a.Name(), "shape %v, want (%s)", shape, strings.Join(texts, ", "))
+}
+
+// values returns the numbers of an array.
+func values[T int32 | int64 | float32](r *reader, a *npy.Reader) (values []T) {
+	if r.err == nil {
+		values, r.err = npy.All[T](r.ctx, a)
 	}
-	return fmt.Errorf("datasets: %s: shape %v, want (%s)", a.Name(), shape, strings.Join(texts, ", "))
-}
-
-// numbers returns the numbers of an array of some shape, see checkShape, and the array.
-func numbers[T int32 | int64 | float32](s *source, key string, shape ...any) (values []T, array *npy.Reader) {
-	s.array(key, func(a *npy.Reader) (err error) {
-		if array, err = a, checkShape(a, shape); err == nil {
-			values, err = npy.All[T](s.ctx, a)
-		}
-		return err
-	})
-	return values, array
-}
-
-func vector[T int32 | int64 | float32](s *source, key string) []T {
-	values, _ := numbers[T](s, key, "elements")
 	return values
 }
 
+// numbers returns the numbers of an array of some shape, and the array.
+func numbers[T int32 | int64 | float32](s *source, key string, shape ...any) ([]T, *npy.Reader) {
+	a := s.array(key, shape...)
+	return values[T](s.reader, a), a
+}
+
+func vector[T int32 | int64 | float32](s *source, key string) []T {
+	return values[T](s.reader, s.array(key, "elements"))
+}
+
 // texts returns the elements of a vector of texts, or of whole numbers as texts.
-func (s *source) texts(key string) (texts []string) {
-	s.array(key, func(a *npy.Reader) error {
-		err := checkShape(a, []any{"elements"})
-		switch {
-		case err != nil:
-			return err
-		case a.Text():
-			return a.EachText(s.ctx, func(element []byte) error {
-				texts = append(texts, unique.Make(string(element)).Value()) // equal texts lie in memory once
-				return nil
-			})
-		case a.Mask():
-			return fmt.Errorf("datasets: %s: booleans where names should be", a.Name())
-		}
-		values, err := a.Int64s(s.ctx)
-		for _, v := range values {
-			texts = append(texts, strconv.FormatInt(v, 10))
-		}
-		return err
-	})
+func (r *reader) texts(a *npy.Reader) (texts []string) {
+	if r.err != nil {
+		return nil
+	}
+	r.checkShape(a, []any{"elements"})
+	if a.Text() && r.err == nil {
+		r.ok(a.EachText(r.ctx, func(element []byte) error {
+			texts = append(texts, unique.Make(string(element)).Value()) // equal texts lie in memory once
+			return nil
+		}))
+		return texts
+	}
+	r.check(!a.Mask(), a.Name(), "booleans where names should be")
+	for _, v := range values[int64](r, a) {
+		texts = append(texts, strconv.FormatInt(v, 10))
+	}
 	return texts
-}
-
-// header returns an array that is closed, for its name, shape and element type.
-func (s *source) header(key string) (array *npy.Reader) {
-	array = new(npy.Reader)
-	s.array(key, func(a *npy.Reader) error { array = a; return nil })
-	return array
-}
-
-// isMask tells whether numbers of n nodes are a mask. A list of nodes has none twice, so 0
-// and 1 for every node are no list.
-func isMask(values []int64, n int) bool {
-	return len(values) == n && n > 2 && !slices.ContainsFunc(values, func(v int64) bool { return v != 0 && v != 1 })
 }
 
 // masked returns the nodes whose entry is not 0.
@@ -171,12 +155,12 @@ const (
 )
 
 // zeros makes a matrix of zeros, if it fits in memory.
-func zeros(what string, rows, cols int) ([]float32, error) {
+func (r *reader) zeros(what string, rows, cols int) []float32 {
 	what = fmt.Sprintf("datasets: %s: %d×%d numbers", what, rows, cols)
-	if err := memory.Check(what, memory.Product(int64(rows), int64(cols), 4)); err != nil {
-		return nil, err
+	if r.err != nil || !r.ok(memory.Check(what, memory.Product(int64(rows), int64(cols), 4))) {
+		return nil
 	}
-	return make([]float32, rows*cols), nil
+	return make([]float32, rows*cols)
 }
 
 // dense reads a matrix of finite features. rows is their number, or a name if it may be any.
@@ -191,10 +175,8 @@ func (s *source) dense(key string, rows any) *graph.Features {
 
 // checkFinite checks rows of features, from that of node first on.
 func checkFinite(name string, first, cols int, rows []float32) error {
-	for k, v := range rows {
-		if v-v != 0 { // NaN or infinite
-			return fmt.Errorf("datasets: %s: feature %d of node %d is %v, want finite", name, k%cols, first+k/cols, v)
-		}
+	if k := slices.IndexFunc(rows, func(v float32) bool { return v-v != 0 }); k >= 0 { // NaN or infinite
+		return fmt.Errorf("datasets: %s: feature %d of node %d is %v, want finite", name, k%cols, first+k/cols, rows[k])
 	}
 	return nil
 }

@@ -14,47 +14,47 @@ import (
 
 // Labels are made in three ways: of names, of numbers, and of rows of 0 and 1.
 
+// setLabels takes labels of a file. They have names only if the labels of the file are numbered here.
+func (r *reader) setLabels(file string, y *graph.Labels) {
+	if r.Labels, r.labelFile = y, file; y.Names != nil {
+		r.note("%d kinds of labels, numbered in the order of their names", y.Outputs())
+	}
+}
+
 // labels reads labels, and returns the number of nodes: classes from a vector of numbers or names; or binary
 // tasks from a matrix of 0, 1 and, in floats, NaN. A matrix of one column counts as a vector if
 // it holds names, or integers of more than a byte. numbered says that the classes have names,
 // so that -1 is none.
 func (s *source) labels(key string, nodes any, numbered bool) (rows int) {
-	s.check(s.lists == "" || s.lists == "tasks", "lists="+s.lists, "want tasks")
-	a := s.header(key)
+	lists := s.keys["lists"]
+	s.check(lists == "" || lists == "tasks", "lists="+lists, "want tasks")
+	a := s.array(key)
 	shape, want := a.Shape, []any{nodes, "tasks"}
 	if len(shape) == 1 {
 		want = want[:1]
 	}
-	if s.err != nil || !s.ok(checkShape(a, want)) {
+	if s.checkShape(a, want); s.err != nil {
 		return 0
 	}
 	isVector := len(shape) == 1 || shape[1] == 1 && a.Descr[1] == 'i' && a.Descr[2] > '1'
-	var err error
 	switch {
 	case a.Text():
-		s.Labels, err = namedLabels(a.Name(), s.labelNames(key), false)
+		names := s.texts(a)
+		for k, name := range names {
+			names[k] = labelName(strings.TrimSpace(name))
+		}
+		s.namedLabels(a.Name(), names, false)
 	case isVector && a.Float():
-		s.Labels, err = numberLabels(a.Name(), vector[float32](s, key), numbered)
+		numberLabels(s.reader, a.Name(), values[float32](s.reader, a), numbered)
 	case isVector:
-		s.Labels, err = numberLabels(a.Name(), vector[int32](s, key), numbered)
+		numberLabels(s.reader, a.Name(), values[int32](s.reader, a), numbered)
 	default:
-		values, _ := numbers[float32](s, key, nodes, "tasks")
-		s.Labels, err = rowLabels(a.Name(), values, shape[1], s.lists)
-	}
-	s.ok(err)
-	if s.noteLabels(a.Name()); s.err == nil && len(shape) == 2 && shape[1] > 1 && s.Labels.Tasks == 0 {
-		s.note("rows of labels with exactly one 1 each taken as classes (lists=tasks keeps them tasks)")
+		s.rowLabels(a.Name(), values[float32](s.reader, a), shape[1], lists)
+		if s.err == nil && shape[1] > 1 && s.Labels.Tasks == 0 {
+			s.note("rows of labels with exactly one 1 each taken as classes (lists=tasks keeps them tasks)")
+		}
 	}
 	return shape[0]
-}
-
-// labelNames reads an array of names of classes.
-func (s *source) labelNames(key string) []string {
-	names := s.texts(key)
-	for k, name := range names {
-		names[k] = labelName(strings.TrimSpace(name))
-	}
-	return names
 }
 
 // labelName returns the label that a text is, "" for a word that stands for none.
@@ -68,7 +68,7 @@ func labelName(text string) string {
 // namedLabels makes classes of the names of the nodes' classes, numbered in order: numbers by
 // value, then names. "" stands for none, and so does -1, unless it is a class as the caller
 // says, or the only other class is 1. The classes have names unless each is its number.
-func namedLabels(file string, names []string, minus bool) (*graph.Labels, error) {
+func (r *reader) namedLabels(file string, names []string, minus bool) {
 	kinds := make(map[string]int32)
 	for _, name := range names {
 		kinds[name] = -1
@@ -78,11 +78,9 @@ func namedLabels(file string, names []string, minus bool) (*graph.Labels, error)
 		delete(kinds, "-1")
 	}
 	const most = 1 << 20
-	switch {
-	case len(kinds) == 0:
-		return nil, fmt.Errorf("datasets: %s: no labels", file)
-	case len(kinds) > most:
-		return nil, fmt.Errorf("datasets: %s: more than %d different labels, which are too many for classes", file, most)
+	r.check(len(kinds) > 0, file, "no labels")
+	if !r.check(len(kinds) <= most, file, "more than %d different labels, which are too many for classes", most) {
+		return
 	}
 	y := &graph.Labels{Classes: len(kinds), Names: numberKinds(kinds), Class: make([]int32, len(names))}
 	for i, name := range names {
@@ -91,7 +89,7 @@ func namedLabels(file string, names []string, minus bool) (*graph.Labels, error)
 			y.Class[i] = -1
 		}
 	}
-	return y, nil
+	r.setLabels(file, y)
 }
 
 // numberKinds numbers names in order: numbers by value, then names. It returns them in order, nil
@@ -130,72 +128,72 @@ func MostClasses(n int) int { return min(max(n, 1<<16), math.MaxInt32) }
 
 // numberLabels makes classes of whole numbers from 0; NaN and -1 stand for none, unless 1 is the
 // only other number and the numbers have no names: then both are classes. See MostClasses.
-func numberLabels[T int32 | float32](file string, values []T, numbered bool) (*graph.Labels, error) {
+func numberLabels[T int32 | float32](r *reader, file string, values []T, numbered bool) {
 	y := &graph.Labels{Class: make([]int32, len(values))}
-	most := MostClasses(len(values))
+	most, signs := MostClasses(len(values)), !numbered && slices.Contains(values, -1)
 	for i, v := range values {
 		class := int32(v)
 		switch {
 		case v != v: // NaN
-			class = -1
+			class, signs = -1, false
 		case T(class) != v:
-			return nil, fmt.Errorf("datasets: %s: label of node %d is %v, want a whole number from 0, the class, or -1 for unknown", file, i, v)
+			r.check(false, file, "label of node %d is %v, want a whole number from 0, the class, or -1 for unknown", i, v)
 		case class < -1 || int(class) >= most:
-			return nil, fmt.Errorf("datasets: %s: label of node %d is %v, outside [0, %d) and not -1 for unknown", file, i, v, most)
+			r.check(false, file, "label of node %d is %v, outside [0, %d) and not -1 for unknown", i, v, most)
+		default:
+			signs = signs && (class == 1 || class == -1)
 		}
 		y.Class[i], y.Classes = class, max(y.Classes, int(class)+1)
 	}
-	other := func(c int32) bool { return c != 1 && c != -1 }
-	switch {
-	case y.Classes == 0:
-		return nil, fmt.Errorf("datasets: %s: no node has a label", file)
-	case !numbered && slices.Contains(values, -1) && !slices.ContainsFunc(y.Class, other) && !slices.ContainsFunc(values, func(v T) bool { return v != v }):
+	if !r.check(y.Classes > 0, file, "no node has a label") {
+		return
+	}
+	if signs {
 		for i, c := range y.Class {
 			y.Class[i] = (c + 1) / 2
 		}
 		y.Names = []string{"-1", "1"}
 	}
-	return y, nil
+	r.setLabels(file, y)
 }
 
 // rowLabels makes labels of rows of 0, 1, and NaN for unknown: a class of each column if each row
 // has exactly one 1 and lists is not "tasks", else binary tasks.
-func rowLabels(file string, values []float32, cols int, lists string) (*graph.Labels, error) {
-	if classes := OneHot(values, cols); classes != nil && lists != "tasks" {
-		return &graph.Labels{Classes: cols, Class: classes}, nil
-	}
+func (r *reader) rowLabels(file string, values []float32, cols int, lists string) {
+	r.check(len(values) > 0, file, "no labels")
 	for k, v := range values {
 		if v != 0 && v != 1 && v == v {
-			return nil, fmt.Errorf("datasets: %s: label of node %d, task %d is %v, want 0, 1 or NaN for unknown", file, k/cols, k%cols, v)
+			r.check(false, file, "label of node %d, task %d is %v, want 0, 1 or NaN for unknown", k/cols, k%cols, v)
+			break
 		}
 	}
-	if len(values) == 0 {
-		return nil, fmt.Errorf("datasets: %s: no labels", file)
+	y := &graph.Labels{Tasks: cols, Multi: values}
+	if classes := OneHot(values, cols); classes != nil && lists != "tasks" {
+		y = &graph.Labels{Classes: cols, Class: classes}
 	}
-	return &graph.Labels{Tasks: cols, Multi: values}, nil
+	if r.err == nil {
+		r.setLabels(file, y)
+	}
 }
 
 // unknownRows makes rows of NaN.
-func unknownRows(file string, rows, cols int) ([]float32, error) {
-	values, err := zeros(file+": labels", rows, cols)
+func (r *reader) unknownRows(file string, rows, cols int) []float32 {
+	values := r.zeros(file+": labels", rows, cols)
 	for k := range values {
 		values[k] = float32(math.NaN())
 	}
-	return values, err
+	return values
 }
 
 // OneHot returns the column of the 1 of each row, −1 for a row of NaN, or nil if another row has
 // another number than one 1, or more than 0 and 1.
 func OneHot(values []float32, cols int) (classes []int32) {
-	if cols < 2 {
-		return nil
-	}
-	labelled := false
-	for row := range slices.Chunk(values, cols) {
+	labelled, notZero := false, func(v float32) bool { return v != 0 }
+	for row := range slices.Chunk(values, max(cols, 1)) {
 		one := slices.Index(row, 1)
 		switch {
 		case one < 0 && !slices.ContainsFunc(row, func(v float32) bool { return v == v }):
-		case one < 0 || slices.ContainsFunc(row[:one], notZero) || slices.ContainsFunc(row[one+1:], notZero):
+		case one < 0 || cols < 2 || slices.ContainsFunc(row[:one], notZero) || slices.ContainsFunc(row[one+1:], notZero):
 			return nil
 		default:
 			labelled = true
@@ -208,19 +206,10 @@ func OneHot(values []float32, cols int) (classes []int32) {
 	return classes
 }
 
-func notZero(v float32) bool { return v != 0 }
-
-// noteLabels says how the labels of a file were numbered, and how many nodes each class has. It warns
-// of labels that are hardly classes.
-func (r *reader) noteLabels(name string) {
-	if r.err != nil {
-		return
-	}
-	y := r.Labels
-	if y.Names != nil {
-		r.note("%d kinds of labels, numbered in the order of their names", y.Outputs())
-	}
-	if y.Tasks > 0 {
+// noteLabels says how many nodes each class has. It warns of labels that are hardly classes.
+func (r *reader) noteLabels() {
+	y, name := r.Labels, r.labelFile
+	if y == nil || y.Tasks > 0 {
 		return
 	}
 	counts, without := make([]int, y.Classes), 0

@@ -1,10 +1,10 @@
 // Package formats reads the files in which other programs keep data sets.
 //
 //	OGB, Planetoid, SAINT, SAGE, DGLReddit, NPZ, NPYFolder, EdgeList
-//	      │                                                     ├─ tables.go ── tables, in memory; package table cuts them
+//	      │                                                     ├─ part.go ──── tables, their columns and cells; package table cuts them
 //	      │                                                     ├─ header.go ── first lines
-//	      │                                                     ├─ order.go ─── ids of rows, order of nodes
-//	      │                                                     └─ labels.go, features.go, lists.go ── what the columns and JSON hold
+//	      │                                                     ├─ ids.go, order.go ── ids of rows, order of nodes
+//	      │                                                     └─ labels.go, features.go ── what the columns and JSON hold
 //	      ├─ formats.go ───────────── reader: the Set, and the first error
 //	      ├─ text.go, json.go ─────── numbers in lines, JSON of any length
 //	      ├─ arrays.go ────────────── source: named arrays of NumPy, in files, archives and pickles

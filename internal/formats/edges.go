@@ -24,7 +24,8 @@ const (
 // EdgeList reads a table of edges and the files beside it, as docs/data.md describes them. Of
 // o.Keys labels, features and nodes name the files. An edge list has no split.
 func EdgeList(ctx context.Context, path string, o Options) (*Set, error) {
-	e := &edgeList{reader: newReader(ctx, o), ids: newNodeIDs(path), edges: new(part)}
+	e := &edgeList{reader: newReader(ctx, path, o), edges: new(part), given: new(part)}
+	e.ids = newNodeIDs(e.reader)
 	e.checkKeys()
 	for _, step := range []func(){func() { e.readEdges(path) }, e.readBeside, e.findHeaders, e.findWeights, e.findKeys, e.findOrder, e.makeSet, e.makeLabels, e.makeFeatures} {
 		if e.ok(ctx.Err()) {
@@ -39,8 +40,9 @@ type edgeList struct {
 	*reader
 	ids nodeIDs
 
-	parts  []*part // all tables: the edges, then the others
-	edges  *part   // without First where the file has no data
+	parts  []*part // all tables: the edges, then the others; files that are no tables have no First
+	edges  *part   // without File where the file has no data
+	given  *part   // nodes=FILE; without File where there is none
 	chunks []arcs
 	dots   [2]bool // the ids of the column end in .0
 
@@ -48,28 +50,27 @@ type edgeList struct {
 	lacking   int  // edges whose attributes have no weight
 	attribute bool // the weights are networkx's attributes
 
-	inOrder      []ordered
 	nodeCount    int        // nodes=N; 0 without
 	labelLists   *jsonLists // labels in JSON
 	featureLists *jsonLists // features in JSON
-
-	labelColumns []int // of the table of labels
+	labelColumns []int      // of the table of labels
 
 	order *nodeOrder
 }
 
-// ordered is a file with a row for each node, in node order.
-type ordered struct {
-	path, role string // the role of a table; "" for an array
-	rows       int
-}
-
-// arcs holds the edges of some lines, by the handles of their ids; weights is nil if all are 1.
+// arcs holds the edges of a block, by the handles of their ids; weights is nil if all are 1.
+// Before addArcs the id number k of ids has the handle −1−k.
 type arcs struct {
 	arcs    []graph.Edge
 	weights []float32
-	ids     []localID // by their handles in the block
+	ids     []textID
 	lacking int
+}
+
+// textID is an id that is no number, with its hash.
+type textID struct {
+	text []byte
+	hash uint32
 }
 
 func (e *edgeList) checkKeys() {
@@ -93,135 +94,108 @@ func (e *edgeList) readEdges(path string) {
 		return
 	}
 	e.edges, e.parts = p, append(e.parts, p)
-	p.add(p.count(p.Head())) // the beginning
-	p.index = p.isIndex()
-	e.findEnds(p)
-	if state := p.ownHeader(0); p.header == unsure && state != unsure {
-		p.header = state
-	}
-	if e.findWeightColumn(); e.err != nil {
+	p.content = p.count(p.Head())
+	if e.findEnds(p); e.err != nil {
 		return
 	}
+	p.header = p.ownHeader(0)
+	e.findWeightColumn()
 	if from, number := parseID(p.example[0]); number && p.rows > 1 && p.Width > 2 && len(p.wanted) == 0 && !p.index && e.weight < 0 && p.counted(int(from)) {
 		e.ask(p, ": column 1 counts the lines, as the key of a database does: say columns=2,3 to read the ids from these, or columns=1,2 if it holds ids")
+	}
+	if e.err != nil {
+		return
 	}
 	for k, j := range p.ends {
 		_, number := parseNumber(p.First[j])
 		dot := bytes.HasSuffix(p.First[j], []byte(".0"))
 		e.dots[k] = p.counts[j].isWhole(p.rows) && (dot || !number) || p.rows == 0 && dot
 	}
-	plain := p.Width == 2 && slices.Equal(p.ends, []int{0, 1}) && !p.Parquet && e.dots == [2]bool{}
-	tally := table.NewTally(path)
-	e.ok(table.EachRows(e.ctx, p.File, func(r *table.Rows) (part arcs, err error) {
-		part.arcs = make([]graph.Edge, 0, len(r.Data)/8)
-		ids := localIDs{room: len(r.Data) / 8}
-		handle := func(end int, id []byte) int32 { return ids.handle(&e.ids, end, id) }
-		for {
-			if plain {
-				part.arcs = plainArcs(r, smallNumbers, part.arcs)
-			}
-			if !r.NextRow() {
-				part.ids = ids.ids
-				return part, nil
-			}
-			if a, ok := e.endsOf(r.Cells, r.Fault, &part, handle); ok {
-				part.arcs = append(part.arcs, a)
-			}
-		}
-	}, func(part arcs) error {
-		if err := tally.Add(edgeBytes*int64(len(part.arcs)) + 4*int64(len(part.weights))); err != nil {
-			return err
-		}
-		return e.addArcs(part)
+	e.ok(table.EachRows(e.ctx, p.File, e.parseArcs, func(part arcs) error {
+		e.addArcs(len(e.chunks), part)
+		return e.err
 	}))
 }
 
-// endsOf reads the ids and the weight of a row.
-func (e *edgeList) endsOf(cells [][]byte, fault func(format string, args ...any), part *arcs, handle func(end int, id []byte) int32) (a graph.Edge, ok bool) {
+// parseArcs reads the edges of a block.
+func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 	p := e.edges
-	for k, to := range []*int32{&a.U, &a.V} {
-		id := cells[p.ends[k]]
-		if len(id) == 0 {
-			fault("%s: an empty id", p.title(p.ends[k]))
-			return a, false
+	plain := p.Width == 2 && slices.Equal(p.ends, []int{0, 1}) && !p.Parquet && e.dots == [2]bool{}
+	part.arcs = make([]graph.Edge, 0, len(r.Data)/8)
+	for {
+		if plain {
+			part.arcs = plainArcs(r, smallNumbers, part.arcs)
 		}
-		if e.dots[k] {
-			if !bytes.HasSuffix(id, []byte(".0")) {
-				fault("%s: id %s, where the first ones end in .0", p.title(p.ends[k]), table.Quote(id))
-				return a, false
+		if !r.NextRow() {
+			return part
+		}
+		var ends [2]int32
+		for k, j := range p.ends {
+			id := r.Cells[j]
+			if e.dots[k] && len(id) > 0 && !bytes.HasSuffix(id, []byte(".0")) {
+				r.Fault("%s: id %s, where the first ones end in .0", p.title(j), table.Quote(id))
+			} else if id = wholeID(id, e.dots[k]); len(id) == 0 {
+				r.Fault("%s: an empty id", p.title(j))
+			} else if number, ok := numberID(id); ok {
+				ends[k] = number
+			} else {
+				if part.ids == nil {
+					part.ids = make([]textID, 0, cap(part.arcs))
+				}
+				part.ids = append(part.ids, textID{id, e.ids.hashOf(id)})
+				ends[k] = -int32(len(part.ids))
 			}
-			id = wholeID(id, true)
 		}
-		*to = handle(k, id)
+		part.arcs = append(part.arcs, graph.Edge{U: ends[0], V: ends[1]})
+		if e.weight >= 0 {
+			e.parseWeight(r, &part)
+		}
 	}
-	if e.weight < 0 {
-		return a, true
-	}
-	cell, there := cells[e.weight], true
+}
+
+// parseWeight reads the weight of a row.
+func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
+	cell, there := r.Cells[e.weight], true
 	if e.attribute {
 		cell, there = attributeWeight(cell)
 	}
-	if !there {
+	v, number := e.edges.forms.number(cell)
+	weight := float32(v)
+	switch {
+	case !there:
+		weight = 1
 		if part.lacking++; e.keys["weights"] == "1" {
-			fault("%s has no weight", table.Quote(cells[e.weight]))
+			r.Fault("%s has no weight", table.Quote(cell))
 		}
-		part.weights = append(part.weights, 1)
-		return a, true
+	case !number || !(weight > 0) || weight > math.MaxFloat32:
+		r.Fault("weight %s, want a positive number (weights=0 leaves the weights out)", table.Quote(cell))
 	}
-	v, number := p.forms.number(cell)
-	if weight := float32(v); number && weight > 0 && weight <= math.MaxFloat32 {
-		part.weights = append(part.weights, weight)
-		return a, true
-	}
-	fault("weight %s, want a positive number (weights=0 leaves the weights out)", table.Quote(cell))
-	return a, false
+	part.weights = append(part.weights, weight)
 }
 
-// addArcs adds the edges of a block.
-func (e *edgeList) addArcs(part arcs) error {
-	if len(part.arcs) == 0 {
-		return nil
-	}
-	if len(part.ids) > 0 {
-		handles := make([]int32, len(part.ids))
-		for k, id := range part.ids {
-			var err error
-			if handles[k], err = e.ids.hashed(id.text, id.hash); err != nil {
-				return err
-			}
-		}
-		for k, a := range part.arcs {
-			if a.U < 0 {
-				a.U = handles[^a.U]
-			}
-			if a.V < 0 {
-				a.V = handles[^a.V]
-			}
-			part.arcs[k] = a
-		}
-	}
-	e.edges.set.addEnds(part.arcs)
-	e.lacking += part.lacking
-	part.ids = nil
-	e.chunks = append(e.chunks, part)
-	return nil
-}
-
-// addFirstEdge adds the first line of the edges, before all others.
-func (e *edgeList) addFirstEdge(p *part) {
-	faults, first := &table.Faults{Path: p.Path}, arcs{}
-	a, ok := e.endsOf(p.First, func(format string, args ...any) { faults.Add(p.Line, format, args...) }, &first, func(end int, id []byte) int32 {
-		handle, err := e.ids.handle(id)
-		e.ok(err)
-		p.set.add(handle)
-		return handle
-	})
-	if !e.ok(faults.Err()) || !ok {
+// addArcs adds the edges of a block as chunk at.
+func (e *edgeList) addArcs(at int, part arcs) {
+	if len(part.arcs) == 0 || !e.take(edgeBytes*len(part.arcs)+4*len(part.weights)) {
 		return
 	}
-	first.arcs = append(first.arcs, a)
-	e.lacking += first.lacking
-	e.chunks = slices.Insert(e.chunks, 0, first)
+	handles := make([]int32, len(part.ids))
+	for k, id := range part.ids {
+		handles[k] = e.ids.hashed(id.text, id.hash)
+	}
+	for k := range part.arcs {
+		a := &part.arcs[k]
+		if a.U < 0 {
+			a.U = handles[^a.U]
+		}
+		if a.V < 0 {
+			a.V = handles[^a.V]
+		}
+		e.edges.set.add(a.U)
+		e.edges.set.add(a.V)
+	}
+	e.lacking += part.lacking
+	part.ids = nil
+	e.chunks = slices.Insert(e.chunks, at, part)
 }
 
 // findWeightColumn finds the column of the weights, or of attributes that can hold some.
@@ -230,16 +204,15 @@ func (e *edgeList) findWeightColumn() {
 	e.weight = -1
 	last := p.example[p.Width-1]
 	dictionary := len(last) > 1 && last[0] == '{' && last[len(last)-1] == '}'
-	if dictionary && p.Sep == ' ' && p.Width > 3 {
-		e.ask(p, `: names with blanks, which separate: write the edges with nx.write_edgelist(g, "edges.txt", delimiter="\t")`)
-	}
 	rest := p.others()
 	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool {
 		_, number := p.forms.number(p.First[j])
-		return !p.counts[j].numeric(p.rows) && !(p.rows == 0 && number)
+		return !p.numeric(j) && !(p.rows == 0 && number)
 	})
 	named := slices.IndexFunc(numeric, func(j int) bool { return strings.EqualFold(string(p.First[j]), "weight") && p.header != isData })
 	switch {
+	case dictionary && p.Sep == ' ' && p.Width > 3:
+		e.ask(p, `: names with blanks, which separate: write the edges with nx.write_edgelist(g, "edges.txt", delimiter="\t")`)
 	case key == "0":
 	case len(p.wanted) > 2 && !p.inOrder:
 		e.weight = e.column(p, p.wanted[2])
@@ -281,17 +254,16 @@ func (e *edgeList) findWeights() {
 		return
 	}
 	rest := p.others()
-	numbers := func(j int) bool { return p.counts[j].numbers > 0 }
 	switch {
 	case e.weight >= 0 && e.attribute && e.lacking > 0:
-		e.weight, e.lacking = -1, 0
+		e.weight = -1
 		for k := range e.chunks {
 			e.chunks[k].weights = nil
 		}
 	case e.weight >= 0 || e.keys["weights"] != "" || p.header != isData || len(p.wanted) > 0:
-	case len(rest) == 1 && p.counts[rest[0]].numeric(p.number()):
+	case len(rest) == 1 && p.numeric(rest[0]):
 		e.ask(p, ": column %d can be weights: weights=1 reads them, weights=0 leaves them out", rest[0]+1)
-	case len(rest) > 1 && !slices.ContainsFunc(rest, numbers) && p.Sep == ' ':
+	case len(rest) > 1 && p.Sep == ' ' && !slices.ContainsFunc(rest, func(j int) bool { return p.counts[j][numberCells] > 0 }):
 		e.ask(p, ": names with blanks, or more columns: say columns=1,2 to read the first two")
 	}
 	what := fmt.Sprintf("ids in %s and %s", p.title(p.ends[0]), p.title(p.ends[1]))
@@ -331,40 +303,48 @@ func (e *edgeList) readBeside() {
 		e.check(err == nil && n > 0, "nodes="+text, "want a file, or a number of nodes in [1, 2³¹)")
 		e.nodeCount = int(n)
 	} else if isNPY(text) {
-		p := e.keyed("nodes", text, e.file(text).nodeNames(""))
-		e.note("nodes from %s: an array of %d ids, in the order of the nodes", text, len(p.ids))
-	} else {
-		e.readTable("nodes", text, false)
+		e.given = e.keyed("nodes", text, e.file(text).nodeNames(""))
+		e.note("nodes from %s: an array of %d ids, in the order of the nodes", text, len(e.given.ids))
+	} else if p := e.readTable("nodes", text, false); p != nil {
+		e.given = p
 	}
 	features := list(e.keys["features"])
 	if exists(e.keys["features"]) {
 		features = []string{e.keys["features"]}
 	}
+	several := len(features) > 1
 	for _, path := range features {
-		several := len(features) > 1
-		e.check(!several || !isNPY(path) && !isNPZ(path) && !isJSON(path), path, "several files of features must be tables")
 		switch {
 		case isNPY(path):
 			e.Features = e.file(path).dense("", "nodes")
 		case isNPZ(path):
 			e.Features = e.sparseFile(path).sparse("", -1)
 		case isJSON(path):
-			e.readFeatureLists(path)
+			e.featureLists = e.readLists("features", path)
+			e.check(e.featureLists.multi, path, "want lists of feature numbers")
 		default:
 			e.readTable("features", path, several)
+			continue
 		}
+		e.check(!several, path, "several files of features must be tables")
 		if e.err == nil && e.Features != nil {
 			e.addArray(path, "features", e.Features.Rows)
 		}
 	}
-	e.checkSeveral(e.tables("features"))
+	for k, name := range list(e.keys["features-columns"]) {
+		found := 0
+		for _, p := range e.tables("features") {
+			if slices.Contains(p.wanted, name) {
+				found++
+			}
+		}
+		e.check(!several || k == 0 || found == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, name, found, len(features))
+	}
 	switch path := e.keys["labels"]; {
 	case isNPY(path):
 		e.addArray(path, "labels", e.file(path).labels("", "nodes", false))
 	case isJSON(path):
-		if e.labelLists = e.readLists("labels", path); e.labelLists.multi && e.err == nil {
-			e.labelLists.kinds = e.sets(e.labelLists, "labels")
-		}
+		e.labelLists = e.readLists("labels", path)
 	default:
 		e.readTable("labels", path, false)
 	}
@@ -372,24 +352,18 @@ func (e *edgeList) readBeside() {
 
 // readTable reads a table of nodes, and the ids in the column that can hold them. Of several
 // tables, each has some of the columns that the SPEC picks.
-func (e *edgeList) readTable(role, path string, several bool) {
-	if path == "" {
-		return
+func (e *edgeList) readTable(role, path string, several bool) *part {
+	if path == "" || e.err != nil {
+		return nil
 	}
 	p := e.openPart(role, path)
 	if e.err != nil {
-		return
+		return nil
 	}
 	if several {
 		p.wanted = slices.DeleteFunc(p.wanted, func(name string) bool { return p.named(name) < 0 })
 	}
-	if k := slices.IndexFunc(e.parts, func(o *part) bool { return o.File == p.File }); k >= 0 {
-		same := e.parts[k]
-		p.blocks, p.counts, p.rows, p.empty, p.last, p.index = same.blocks, slices.Clone(same.counts), same.rows, same.empty, same.last, same.index
-		e.findEnds(p)
-	} else {
-		e.hold(p)
-	}
+	e.hold(p)
 	e.parts = append(e.parts, p)
 	if e.hasValues(p) {
 		p.ends = nil
@@ -397,31 +371,27 @@ func (e *edgeList) readTable(role, path string, several bool) {
 	if len(p.ends) > 0 {
 		e.cellIDs(p, p.ends[0])
 	}
+	return p
 }
 
 // hasValues tells early that the first column of features holds values and no ids, so that
 // these need no handles: the edges have numbers, and some cells have none of their form.
 func (e *edgeList) hasValues(p *part) bool {
-	if p.role != "features" || len(p.ends) == 0 || len(p.wanted) > 0 || p.index || e.keys["nodes"] != "" || e.ids.names.Len() > 0 || p.ownHeader(-1) == unsure {
+	if p.role != "features" || len(p.ends) == 0 || len(p.wanted) > 0 || p.index || e.keys["nodes"] != "" || len(e.ids.texts) > 0 || p.ownHeader(-1) == unsure {
 		return false
 	}
 	c := &p.counts[p.ends[0]]
-	return c.ids < p.rows && c.ids < e.edges.set.count && !c.isWhole(p.number())
+	return c[idCells] < p.rows && c[idCells] < e.edges.set.count && !c.isWhole(p.rows)
 }
 
 // tables returns the tables of a role.
-func (e *edgeList) tables(role string) (found []*part) {
-	for _, p := range e.parts {
-		if p.role == role {
-			found = append(found, p)
-		}
-	}
-	return found
+func (e *edgeList) tables(role string) []*part {
+	return slices.DeleteFunc(slices.Clone(e.parts), func(p *part) bool { return p.role != role || p.First == nil })
 }
 
-// addArray records an array with a row for each node.
+// addArray adds an array with a row for each node.
 func (e *edgeList) addArray(path, role string, rows int) {
-	e.inOrder = append(e.inOrder, ordered{path, "", rows})
+	e.parts = append(e.parts, &part{File: &table.File{Path: path}, role: role, header: isHeader, content: content{rows: rows}, key: -1})
 	e.note("%s from %s: an array of %d rows, in node order", role, path, rows)
 }
 
@@ -429,10 +399,8 @@ func (e *edgeList) addArray(path, role string, rows int) {
 func (e *edgeList) keyed(role, path string, ids []string) *part {
 	p := &part{File: &table.File{Path: path}, role: role, header: isHeader}
 	for _, id := range ids {
-		handle, err := e.ids.handle([]byte(id))
-		e.ok(err)
-		p.set.add(handle)
-		p.ids = append(p.ids, handle)
+		p.ids = append(p.ids, e.ids.handle([]byte(id)))
+		p.set.add(p.ids[len(p.ids)-1])
 	}
 	e.parts = append(e.parts, p)
 	return p
@@ -440,11 +408,11 @@ func (e *edgeList) keyed(role, path string, ids []string) *part {
 
 // makeSet makes the graph and the names of the nodes.
 func (e *edgeList) makeSet() {
-	n, path := e.order.nodes, e.keys["labels"]
+	path := e.keys["labels"]
 	if e.edges.File != nil {
 		path = e.edges.Path
 	}
-	b := e.builder(path, n, 0) // a tally has counted the edges
+	b := e.builder(path, e.order.nodes, 0) // the tally has the edges
 	same := e.order.ids == nil && e.order.first == 0
 	for k, part := range e.chunks {
 		if !e.ok(e.ctx.Err()) {

@@ -1,16 +1,101 @@
 package formats
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/table"
 )
+
+// Column says what a column of a table became: one feature for a number, one of 0 and 1 for
+// each text, and after them one of 1 where a training node misses a value.
+type Column struct {
+	Name   string   `json:"name,omitempty"`
+	Values []string `json:"values,omitempty"` // of texts, in order; nil for numbers
+
+	// A number v becomes (v − Mean) / Deviation; a Deviation of 0 leaves it.
+	Mean      float64 `json:"mean,omitempty"`
+	Deviation float64 `json:"deviation,omitempty"`
+
+	Missing bool `json:"missing,omitempty"` // a feature says where the value is missing
+}
+
+// Scaled returns the feature of a number.
+func (c Column) Scaled(v float32) float32 {
+	if c.Deviation == 0 {
+		return v
+	}
+	return float32((float64(v) - c.Mean) / c.Deviation)
+}
+
+// Append appends the features of a value to row: a string of texts or a json.Number, nil where
+// it is missing. A text that is none of Values is missing.
+func (c Column) Append(row []float32, value any) ([]float32, error) {
+	at, missing := len(row), value == nil
+	row = append(row, make([]float32, max(len(c.Values), 1))...)
+	number, isNumber := value.(json.Number)
+	text, isText := value.(string)
+	wide, err := strconv.ParseFloat(number.String(), 64)
+	v := float32(wide)
+	switch {
+	case missing:
+	case c.Values != nil && (isNumber || isText):
+		k := slices.Index(c.Values, text+number.String())
+		if missing = k < 0; !missing {
+			row[at+k] = 1
+		}
+	case c.Values != nil:
+		return row, fmt.Errorf("feature %q: want a text", c.Name)
+	case !isNumber:
+		return row, fmt.Errorf("feature %q: %.40q is no number", c.Name, fmt.Sprint(value))
+	case err != nil || v-v != 0:
+		return row, fmt.Errorf("feature %q: %s is beyond float32", c.Name, number)
+	default:
+		row[at] = c.Scaled(v)
+	}
+	if c.Missing {
+		if row = append(row, 0); missing {
+			row[len(row)-1] = 1
+		}
+	}
+	return row, nil
+}
+
+// Columns says what the columns became, after Features.
+func (t *Table) Columns() []Column {
+	columns := make([]Column, len(t.columns))
+	for k := range t.columns {
+		columns[k] = t.columns[k].Column
+	}
+	return columns
+}
+
+// orderColumns puts the columns into the order of the schema. One that no table has is an error.
+func (e *edgeList) orderColumns(t *Table) {
+	path := e.keys["features"]
+	var ordered []tableColumn
+	var lacking []string
+	for _, want := range e.o.Columns {
+		k := slices.IndexFunc(t.columns, func(c tableColumn) bool { return c.Name == want.Name })
+		if k < 0 {
+			lacking = append(lacking, fmt.Sprintf("%q", want.Name))
+			continue
+		}
+		again := slices.ContainsFunc(t.columns[k+1:], func(c tableColumn) bool { return c.Name == want.Name })
+		e.check(!again, path, "two columns %q", want.Name)
+		ordered = append(ordered, t.columns[k])
+	}
+	e.check(lacking == nil, path, "the run was trained with columns of features that are missing here: %s", strings.Join(lacking, ", "))
+	t.columns, t.known = ordered, true
+}
 
 // mostValues is the greatest number of values of a column of text that become features.
 const mostValues = 1000
@@ -26,43 +111,26 @@ type Table struct {
 // tableColumn is a column of numbers or of texts.
 type tableColumn struct {
 	Column
-	from   int       // the column of its file
-	number []float32 // of each node, NaN where it is missing; nil for texts
-	code   []int32   // the text of each node, −1 where it is missing
-	index  map[string]int32
-	other  int // cells whose text the schema does not have
+	values []float32        // of each node: the number, or the place of its text in Values; NaN where it is missing
+	index  map[string]int32 // the places of texts; nil for numbers
+	other  int              // cells whose text the schema does not have
 }
 
 // makeFeatures makes the features.
 func (e *edgeList) makeFeatures() {
-	path, n := e.keys["features"], e.order.nodes
 	tables := e.tables("features")
 	switch {
 	case e.featureLists != nil:
-		e.listFeatures(e.featureLists, n)
+		e.listFeatures(e.featureLists)
 	case len(tables) > 0:
-		e.Table = &Table{nodes: n}
+		e.Table = &Table{nodes: e.order.nodes}
 		for _, p := range tables {
 			e.readColumns(p, e.Table)
 		}
 		if e.o.Columns != nil {
-			e.orderColumns(path, e.Table)
+			e.orderColumns(e.Table)
 		}
-		e.check(len(e.Table.columns) > 0, path, "no column of features is left")
-	}
-}
-
-// checkSeveral reports a column that none of several tables has, or two of them.
-func (e *edgeList) checkSeveral(tables []*part) {
-	columns := list(e.keys["features-columns"])
-	for k := 1; k < len(columns) && len(tables) > 1; k++ {
-		found := 0
-		for _, p := range tables {
-			if slices.Contains(p.wanted, columns[k]) {
-				found++
-			}
-		}
-		e.check(found == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, columns[k], found, len(tables))
+		e.check(len(e.Table.columns) > 0, e.keys["features"], "no column of features is left")
 	}
 }
 
@@ -70,7 +138,7 @@ func (e *edgeList) checkSeveral(tables []*part) {
 // table, or, if the SPEC does not pick it, has the label's name.
 func (e *edgeList) isLabel(p *part, column int) bool {
 	for _, l := range e.tables("labels") {
-		same := l.Path == p.Path || l.header == isHeader && p.header == isHeader && l.firstLine() == p.firstLine()
+		same := l.File == p.File || l.header == isHeader && p.header == isHeader && l.firstLine() == p.firstLine()
 		for _, j := range e.labelColumns {
 			switch {
 			case same && j == column:
@@ -92,73 +160,70 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	}
 	var says []string
 	var made []*tableColumn
+	var from []int
+	known := e.o.Columns != nil
 	for _, j := range columns {
-		c := &tableColumn{Column: Column{Name: p.title(j)}, from: j}
-		numeric := p.counts[j].numeric(p.number())
-		if e.o.Columns != nil {
-			want := e.wantedColumn(c.Name)
-			if want == nil {
+		c := &tableColumn{Column: Column{Name: p.title(j)}}
+		numeric := p.numeric(j)
+		if known {
+			want := slices.IndexFunc(e.o.Columns, func(want Column) bool { return want.Name == c.Name })
+			if want < 0 {
 				says = append(says, c.Name+" left out, since the run has no such column")
 				continue
 			}
 			e.check(!e.isLabel(p, j), p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
-			c.Column, numeric = *want, want.Values == nil
+			c.Column = e.o.Columns[want]
+			numeric = c.Values == nil
 		}
-		switch counts := &p.counts[j]; {
-		case e.isLabel(p, j):
+		if e.isLabel(p, j) {
 			says = append(says, c.Name+" left out, since it is read as the label")
 			continue
-		case !numeric:
-			c.code, c.index = slices.Repeat([]int32{-1}, e.order.nodes), make(map[string]int32)
-			for code, text := range c.Values {
-				c.index[text] = int32(code)
-			}
-		case counts.unsure(&p.forms):
-			e.askDecimal(p, j)
-			return
-		default:
-			c.number = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
 		}
-		made = append(made, c)
-	}
-	faults := &table.Faults{Path: p.Path}
-	p.data(func(row int, line int64, cells [][]byte) bool {
-		node := e.nodeOf(p, row)
-		for _, c := range made {
-			cell := cells[c.from]
-			if p.forms.isMissing(cell) {
-				continue
-			}
-			if c.number == nil {
-				c.addText(node, cell, e.o.Columns != nil)
-			} else if v, number := p.forms.number(cell); number && v-v == 0 {
-				c.number[node] = float32(v)
-			} else if !e.cellFault(p, faults, row, line, c.from, "%s is not a finite number", table.Quote(cell)) {
-				return false
+		c.values = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
+		if !numeric {
+			c.index = make(map[string]int32)
+			for place, text := range c.Values {
+				c.index[text] = int32(place)
 			}
 		}
-		return true
-	})
-	if !e.ok(faults.Err()) {
-		return
+		made, from = append(made, c), append(from, j)
 	}
-	for _, c := range made {
+	e.eachCell(p, from, func(node int32, k int, cell []byte) string {
+		c := made[k]
+		if p.forms.isMissing(cell) {
+			return ""
+		}
+		if c.index != nil {
+			c.addText(node, cell, known)
+			return ""
+		}
+		v, number := p.forms.number(cell)
 		switch {
-		case c.number != nil:
-			says = append(says, c.Name+" numbers")
-		case e.o.Columns != nil:
-			says = append(says, fmt.Sprintf("%s one of the run's %d values, %d rows with another", c.Name, len(c.Values), c.other))
+		case !number || v-v != 0:
+			return " is not a finite number"
+		case bytes.IndexByte(cell, ',') >= 0 && p.counts[from[k]].unsure(&p.forms):
+			return ": the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point"
+		}
+		c.values[node] = float32(v)
+		return ""
+	})
+	for _, c := range made {
+		what, left := fmt.Sprintf("one of %d values", len(c.Values)), false
+		switch {
+		case c.index == nil:
+			what = "numbers"
+		case known:
+			what = fmt.Sprintf("one of the run's %d values, %d rows with another", len(c.Values), c.other)
 		case len(c.Values) == 0:
-			says = append(says, c.Name+" left out, it is empty")
-			continue
-		case len(c.Values) > mostValues || len(c.Values) >= p.number():
-			says = append(says, fmt.Sprintf("%s left out, text of more than %d values or of one in each row", c.Name, mostValues))
-			continue
+			what, left = "left out, it is empty", true
+		case len(c.Values) > mostValues || len(c.Values) >= p.rows:
+			what, left = fmt.Sprintf("left out, text of more than %d values or of one in each row", mostValues), true
 		default:
 			c.sortTexts()
-			says = append(says, fmt.Sprintf("%s one of %d values", c.Name, len(c.Values)))
 		}
-		t.columns = append(t.columns, *c)
+		if says = append(says, c.Name+" "+what); !left {
+			t.columns = append(t.columns, *c)
+		}
 	}
 	const most = 20
 	if len(says) > most {
@@ -170,46 +235,31 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 // addText gives a node a text, up to one text more than are read. If no text may be new, another
 // one is missing.
 func (c *tableColumn) addText(node int32, cell []byte, fixed bool) {
-	code, known := c.index[string(cell)]
+	place, known := c.index[string(cell)]
 	switch {
 	case !known && fixed:
-		code = -1
 		c.other++
+		return
 	case !known && len(c.Values) <= mostValues:
-		code = int32(len(c.Values))
+		place = int32(len(c.Values))
 		c.Values = append(c.Values, string(cell))
-		c.index[c.Values[code]] = code
+		c.index[c.Values[place]] = place
 	}
-	c.code[node] = code
+	c.values[node] = float32(place)
 }
 
-// sortTexts numbers the texts in their order.
+// sortTexts puts the texts into their order.
 func (c *tableColumn) sortTexts() {
-	slices.Sort(c.Values)
-	place := make([]int32, len(c.Values))
-	for k, value := range c.Values {
-		place[c.index[value]] = int32(k)
+	sorted := slices.Sorted(slices.Values(c.Values))
+	for place, text := range sorted {
+		c.index[text] = int32(place)
 	}
-	for node, code := range c.code {
-		if code >= 0 {
-			c.code[node] = place[code]
+	for node, v := range c.values {
+		if v == v {
+			c.values[node] = float32(c.index[c.Values[int(v)]])
 		}
 	}
-	c.index = nil
-}
-
-// askDecimal is the error of a column whose commas can be decimal marks, or can separate
-// thousands.
-func (e *edgeList) askDecimal(p *part, column int) {
-	p.data(func(row int, line int64, cells [][]byte) bool {
-		cell := cells[column]
-		if _, number := p.forms.number(cell); number && strings.Contains(string(cell), ",") {
-			faults := &table.Faults{Path: p.Path}
-			e.cellFault(p, faults, row, line, column, "%s: the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point", table.Quote(cell))
-			return e.ok(faults.Err())
-		}
-		return true
-	})
+	c.Values = sorted
 }
 
 // Features scales the columns of numbers over the training nodes to mean 0 and deviation 1, if
@@ -234,11 +284,13 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 			}
 		}
 		if c.Deviation > 0 {
-			c.scale()
+			for i, v := range c.values {
+				c.values[i] = c.Scaled(v)
+			}
 			scaled++
 		}
-		for i := range int32(t.nodes) {
-			if c.code != nil || c.Missing || c.number[i] != 0 {
+		for _, v := range c.values {
+			if c.index != nil || c.Missing || v != 0 {
 				entries++
 			}
 		}
@@ -254,29 +306,29 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 		notes = append(notes, fmt.Sprintf("features: %d columns with missing values, which become 0, and a column of 1 for the nodes that miss one", masks))
 	}
 	if 8*entries+8*t.nodes < 4*t.nodes*width {
-		var columns []int32
-		var values []float32
-		r := newReader(ctx, Options{})
-		x = r.sparseFeatures("tables of features", t.nodes, width, entries, func(i int) ([]int32, []float32) {
-			columns, values = columns[:0], values[:0]
-			t.row(int32(i), func(column int32, v float32) {
+		m := &graph.CSR{Rows: t.nodes, Cols: width, Ptr: make([]int64, 1, t.nodes+1)}
+		for i := range int32(t.nodes) {
+			t.row(i, func(column int32, v float32) {
 				if v != 0 {
-					columns, values = append(columns, column), append(values, v)
+					m.Idx, m.Val = append(m.Idx, column), append(m.Val, v)
 				}
 			})
-			return columns, values
-		})
-		return x, notes, r.err
+			m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+		}
+		if ones(m.Val) {
+			m.Val = nil
+		}
+		return &graph.Features{Rows: t.nodes, Cols: width, Sparse: m}, notes, ctx.Err()
 	}
-	data, err := zeros("the features of the tables", t.nodes, width)
-	if err != nil {
+	what := fmt.Sprintf("datasets: the features of the tables: %d×%d numbers", t.nodes, width)
+	if err := memory.Check(what, memory.Product(int64(t.nodes), int64(width), 4)); err != nil {
 		return nil, nil, err
 	}
+	x = &graph.Features{Rows: t.nodes, Cols: width, Data: make([]float32, t.nodes*width)}
 	for i := range t.nodes {
-		row := data[i*width : (i+1)*width]
-		t.row(int32(i), func(column int32, v float32) { row[column] = v })
+		t.row(int32(i), func(column int32, v float32) { x.Data[i*width+int(column)] = v })
 	}
-	return &graph.Features{Rows: t.nodes, Cols: width, Data: data}, notes, nil
+	return x, notes, ctx.Err()
 }
 
 // row calls set with the values of a node's row that can differ from 0, in order.
@@ -284,16 +336,15 @@ func (t *Table) row(node int32, set func(column int32, v float32)) {
 	at := int32(0)
 	for k := range t.columns {
 		c := &t.columns[k]
-		gone := c.missing(node)
-		switch {
-		case gone:
-		case c.code == nil:
-			set(at, c.number[node])
+		switch v := c.values[node]; {
+		case v != v:
+		case c.index == nil:
+			set(at, v)
 		default:
-			set(at+c.code[node], 1)
+			set(at+int32(v), 1)
 		}
 		if at += int32(max(len(c.Values), 1)); c.Missing {
-			if gone {
+			if c.missing(node) {
 				set(at, 1)
 			}
 			at++
@@ -301,19 +352,14 @@ func (t *Table) row(node int32, set func(column int32, v float32)) {
 	}
 }
 
-func (c *tableColumn) missing(node int32) bool {
-	if c.code != nil {
-		return c.code[node] < 0
-	}
-	return c.number[node] != c.number[node]
-}
+func (c *tableColumn) missing(node int32) bool { return c.values[node] != c.values[node] }
 
 // Scaled tells whether there is a column that scaling changes.
 func (t *Table) Scaled() bool { return slices.ContainsFunc(t.columns, tableColumn.scales) }
 
 // scales tells whether scaling changes a column.
 func (c tableColumn) scales() bool {
-	return slices.ContainsFunc(c.number, func(v float32) bool { return v == v && v != 0 && v != 1 })
+	return c.index == nil && slices.ContainsFunc(c.values, func(v float32) bool { return v == v && v != 0 && v != 1 })
 }
 
 // measure finds the mean and the deviation of a column of numbers, as scikit-learn's
@@ -323,32 +369,18 @@ func (c *tableColumn) measure(train []int32) {
 	if !c.scales() {
 		return
 	}
-	var n, mean, deviation float64
+	var values []float64 // that are there
 	for _, i := range train {
 		if !c.missing(i) {
-			n++
+			values = append(values, float64(c.values[i]))
 		}
 	}
-	for _, i := range train {
-		if v := c.number[i]; v == v {
-			mean += float64(v) / n
-		}
+	mean, deviation, n := 0.0, 0.0, float64(len(values))
+	for _, v := range values {
+		mean += v / n
 	}
-	for _, i := range train {
-		if v := c.number[i]; v == v {
-			e := float64(v) - mean
-			deviation += e * e / n
-		}
+	for _, v := range values {
+		deviation += (v - mean) * (v - mean) / n
 	}
-	if deviation = math.Sqrt(deviation); deviation == 0 {
-		deviation = 1
-	}
-	c.Mean, c.Deviation = mean, deviation
-}
-
-// scale scales a column of numbers.
-func (c *tableColumn) scale() {
-	for i, v := range c.number {
-		c.number[i] = c.Scaled(v)
-	}
+	c.Mean, c.Deviation = mean, cmp.Or(math.Sqrt(deviation), 1)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // Set is one data set as its files have it. The caller owns it.
@@ -56,13 +58,21 @@ type reader struct {
 	ctx   context.Context
 	o     Options
 	keys  map[string]string
-	lists string // the key; "tasks": labels with one 1 a row are tasks, not classes
 	err   error
 	files []io.Closer
+
+	labelFile string // that has the labels
+
+	// tally sums the memory that texts take. The size of a file does not bound it: gzip
+	// shrinks a text by up to a thousand.
+	tally memory.Tally
 }
 
-func newReader(ctx context.Context, o Options) *reader {
-	return &reader{ctx: ctx, o: o, keys: o.Keys, lists: o.Keys["lists"], Set: Set{Direction: Direction(strings.Trim(o.Keys["directed"], "0"))}}
+func newReader(ctx context.Context, path string, o Options) *reader {
+	return &reader{
+		ctx: ctx, o: o, keys: o.Keys, tally: memory.Tally{What: "datasets: " + path + ": reading it"},
+		Set: Set{Direction: Direction(strings.Trim(o.Keys["directed"], "0"))},
+	}
 }
 
 // ok keeps the first error, and tells whether there is none.
@@ -84,6 +94,9 @@ func (r *reader) check(good bool, name, format string, args ...any) bool {
 // done tells, now and then while i counts up, whether the reader must stop.
 func (r *reader) done(i int) bool { return r.err != nil || i%4096 == 0 && !r.ok(r.ctx.Err()) }
 
+// take adds to the tally.
+func (r *reader) take(bytes int) bool { return r.ok(r.tally.Add(int64(bytes))) }
+
 // note adds a note, once.
 func (r *reader) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, text) {
@@ -91,15 +104,28 @@ func (r *reader) note(format string, args ...any) {
 	}
 }
 
+// open opens a file of text or, if isTable says so, of Parquet.
+func (r *reader) open(path string, isTable bool) *table.File {
+	if r.err != nil {
+		return nil
+	}
+	f, err := table.Open(path, isTable)
+	if r.ok(err) {
+		r.files = append(r.files, f)
+	}
+	return f
+}
+
 // end closes the files and returns the set.
 func (r *reader) end() (*Set, error) {
 	for _, file := range r.files {
 		file.Close()
 	}
-	if r.ok(r.ctx.Err()) {
-		return &r.Set, nil
+	if !r.ok(r.ctx.Err()) {
+		return nil, r.err
 	}
-	return nil, r.err
+	r.noteLabels()
+	return &r.Set, nil
 }
 
 // Split holds node ids in the order of the source. Only their range is checked.

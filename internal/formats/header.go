@@ -14,23 +14,21 @@ import (
 func (p *part) ownHeader(nodes int) headerState {
 	numbers, words, all := 0, 0, true // first cells above columns of numbers; all columns are numbers
 	for j := range p.counts {
-		cell := p.First[j]
-		_, number := p.forms.number(cell)
-		switch c := &p.counts[j]; {
-		case p.rows == 0:
-			all = all && number
-			if number {
-				numbers++
-			}
-		case c.numbers == 0 || 10*c.numbers < 9*(p.rows-c.missing): // names may be numbers, too
+		c := &p.counts[j]
+		switch _, number := p.forms.number(p.First[j]); {
+		case p.rows > 0 && (c[numberCells] == 0 || 10*c[numberCells] < 9*(p.rows-c[missingCells])): // names may be numbers, too
 			all = false
 		case number:
 			numbers++
-		case !p.forms.isMissing(cell):
+		case p.rows == 0:
+			all = false
+		case !p.forms.isMissing(p.First[j]):
 			words++
 		}
 	}
 	switch {
+	case p.header != unsure:
+		return p.header
 	case p.index && len(p.First[0]) == 0:
 		return isHeader
 	case p.columnNumbers() && p.role != "edges" && p.role != "nodes" && all && p.rows == nodes:
@@ -54,29 +52,26 @@ func (p *part) columnNumbers() bool {
 	return true
 }
 
-// signsOfData tells whether the first line is like the lines below it.
+// signsOfData tells whether the first line is like the lines below it: a text occurs again in its
+// column, an id is an id of another row of a file, or there is a line for each node.
 func (e *edgeList) signsOfData(p *part) bool {
 	fits := p.role != "edges" && p.rows+1 == e.knownNodes()
 	if p.columnNumbers() {
 		return fits
 	}
-	for j := range p.counts {
-		if c := &p.counts[j]; p.role != "edges" && c.again && !c.numeric(p.rows) {
-			return true
-		}
-	}
-	return fits && len(p.ends) == 0 || slices.ContainsFunc(p.ends, func(j int) bool {
-		handle, known := e.ids.find(p.First[j]) // an id in the rows of a file
+	again := func(c columnCounts) bool { return c[againCells] > 0 && !c.numeric(p.rows) }
+	return p.role != "edges" && slices.ContainsFunc(p.counts, again) || fits && len(p.ends) == 0 || slices.ContainsFunc(p.ends, func(j int) bool {
+		handle, known := e.ids.find(p.First[j])
 		return known && slices.ContainsFunc(e.otherSets(nil), func(s *idSet) bool { return s.has(handle) })
 	})
 }
 
 // signsOfHeader tells whether the first line stands apart from the lines below it.
 func (e *edgeList) signsOfHeader(p *part) bool {
-	if p.columnNumbers() {
+	switch {
+	case p.columnNumbers():
 		return false
-	}
-	if len(p.ends) == 0 {
+	case len(p.ends) == 0:
 		return p.rows == e.knownNodes()
 	}
 	return p.set.count > 0 && p.set.within(e.otherSets(p)...)
@@ -97,23 +92,16 @@ func (e *edgeList) knownNodes() int {
 	if e.nodeCount > 0 {
 		return e.nodeCount
 	}
-	all, inOrder := 0, 0
-	var before []*idSet
+	var named []*idSet
+	rows := 0
 	for _, p := range e.parts {
 		if p.role == "edges" || p.role == "nodes" {
-			all += p.set.count
-			if len(before) > 0 {
-				all -= p.set.count - len(p.set.without(before...))
-			}
-			before = append(before, &p.set)
+			named = append(named, &p.set)
 		} else if p.header != unsure && len(p.wanted) == 0 && !e.isKey(p) {
-			inOrder = max(inOrder, p.number())
+			rows = max(rows, p.rows)
 		}
 	}
-	for _, f := range e.inOrder {
-		inOrder = max(inOrder, f.rows)
-	}
-	return max(all, inOrder)
+	return max(rows, union(named).count)
 }
 
 // sharesHeader tells whether the first line has a cell that heads another table for certain.
@@ -126,22 +114,18 @@ func (e *edgeList) sharesHeader(p *part) bool {
 // findHeaders decides what the first lines are, until nothing changes.
 func (e *edgeList) findHeaders() {
 	for _, p := range e.parts { // the edges come first
-		state := p.header
-		if state == unsure {
-			state = p.ownHeader(e.knownNodes())
-		}
-		if state != unsure && p.First != nil {
-			e.takeFirst(p, state)
+		if p.First != nil && e.err == nil {
+			if state := p.ownHeader(e.knownNodes()); state != unsure {
+				e.takeFirst(p, state)
+			}
 		}
 	}
 	for _, verdict := range []headerState{isData, isHeader} {
 		for range e.parts {
 			for _, p := range e.parts {
-				if p.header != unsure || e.err != nil {
-					continue
-				}
 				shares := e.sharesHeader(p)
 				switch {
+				case p.header != unsure || e.err != nil:
 				case verdict == isData && e.signsOfData(p):
 					if shares {
 						e.askHeader(p)
@@ -162,10 +146,7 @@ func (e *edgeList) findHeaders() {
 
 // askHeader is the error of a first line that can be a header or data.
 func (e *edgeList) askHeader(p *part) {
-	key, hint := "header", ""
-	if p.role != "edges" {
-		key = p.role + "-header"
-	}
+	key, hint := p.prefix+"header", ""
 	if len(p.ends) > 0 && len(e.parts) > 1 {
 		if odd := p.set.without(e.otherSets(p)...); len(odd) > 0 {
 			hint = fmt.Sprintf("; no other file has its ids %s", e.ids.some(odd))

@@ -11,27 +11,21 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // eachMember reads the members of a file's JSON object one by one, so that the object
 // may be larger than memory. visit must take exactly one value from the decoder. A repeated
 // key is an error.
 func (r *reader) eachMember(path string, visit func(key string, d *json.Decoder) error) {
+	f := r.open(path, false)
 	if r.err != nil {
 		return
 	}
-	text, err := table.Open(path)
-	if !r.ok(err) {
-		return
-	}
-	defer text.Close()
-	source := &jsonSource{ctx: r.ctx, text: text}
+	source := &jsonSource{ctx: r.ctx, text: f.Text}
 	d := json.NewDecoder(source)
 	source.decoder = d
 	seen := make(map[string]bool)
-	err = elements(d, '{', func(int) error {
+	err := elements(d, '{', func(int) error {
 		token, err := d.Token()
 		key, _ := token.(string)
 		if err == nil && seen[key] {
@@ -43,11 +37,10 @@ func (r *reader) eachMember(path string, visit func(key string, d *json.Decoder)
 		return err
 	})
 	if err == nil {
-		if _, err = d.Token(); err == nil {
-			err = errors.New("more after the object")
-		} else if err == io.EOF {
+		if _, err = d.Token(); err == io.EOF {
 			return
 		}
+		err = cmp.Or(err, errors.New("more after the object"))
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the file ends within a value")
@@ -108,92 +101,93 @@ func decodeNode(d *json.Decoder, n int) (int32, error) {
 }
 
 // jsonText prints a value within a one-line error.
-func jsonText(token any) string {
-	switch v := token.(type) {
-	case nil:
-		return "null"
-	case string:
-		return fmt.Sprintf("%.40q", v)
-	case json.Delim:
-		return strconv.Quote(v.String())
+func jsonText(value any) string {
+	if d, is := value.(json.Delim); is {
+		value = d.String()
 	}
-	return fmt.Sprintf("%.40v", token)
+	text, _ := json.Marshal(value) // what a decoder gives can be written
+	return fmt.Sprintf("%.40s", text)
 }
 
 func isJSON(path string) bool {
 	return strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".json")
 }
 
-// decodeLabels reads a label, a text or a whole number, or a list of labels.
-func decodeLabels(d *json.Decoder) (labels []string, isList bool, err error) {
-	var value any
-	if err := d.Decode(&value); err != nil {
-		return nil, false, err
-	}
-	list, isList := value.([]any)
-	if !isList {
-		list = []any{value}
-	}
-	labels = make([]string, len(list))
-	for k, value := range list {
-		number, isNumber := value.(float64)
-		text, isText := value.(string)
-		switch {
-		case isText:
-			labels[k] = labelName(strings.TrimSpace(text))
-		case isNumber && number == math.Trunc(number) && math.Abs(number) <= 1<<52:
-			labels[k] = strconv.FormatInt(int64(number), 10)
-		default:
-			return nil, isList, fmt.Errorf("label %s is neither a name nor an integer", jsonText(value))
+// eachLabels reads {"id": label}, where a label is a text or a whole number, or {"id": [label, …]}.
+// It tells which of the two the first value is; the others must be the same.
+func (r *reader) eachLabels(path string, visit func(key string, labels []string, areLists bool) error) (areLists bool) {
+	first := true
+	r.eachMember(path, func(key string, d *json.Decoder) error {
+		var value any
+		if err := d.Decode(&value); err != nil {
+			return fmt.Errorf("node %s: %w", quotedID(key), err)
 		}
-	}
-	return labels, isList, nil
+		list, isList := value.([]any)
+		if areLists = areLists || first && isList; !isList {
+			list = []any{value}
+		}
+		first = false
+		labels, err := make([]string, len(list)), error(nil)
+		if isList != areLists {
+			err = errors.New("labels must all be lists or none")
+		}
+		for k, value := range list {
+			number, isNumber := value.(float64)
+			text, isText := value.(string)
+			switch {
+			case isText:
+				labels[k] = labelName(strings.TrimSpace(text))
+			case isNumber && number == math.Trunc(number) && math.Abs(number) <= 1<<52:
+				labels[k] = strconv.FormatInt(int64(number), 10)
+			default:
+				err = cmp.Or(err, fmt.Errorf("label %s is neither a name nor an integer", jsonText(value)))
+			}
+		}
+		if err == nil {
+			err = visit(key, labels, areLists)
+		}
+		if err != nil {
+			err = fmt.Errorf("node %s: %w", quotedID(key), err)
+		}
+		return err
+	})
+	return areLists
 }
 
 // readClassMap reads {"id": class}, a number or a name, or {"id": [0, 1, …]} with a 0 or 1 for
 // each task, for n nodes. The function node returns the node of an id, or a negative number to
 // skip it.
 func (r *reader) readClassMap(path string, n int, node func(key string) (int32, error)) {
-	names, rows, tasks := make([]string, n), []float32(nil), -1
-	r.eachMember(path, func(key string, d *json.Decoder) error {
-		labels, isList, err := decodeLabels(d)
-		if err == nil && tasks < 0 { // the first value decides
-			if tasks = 0; isList {
-				tasks = len(labels)
-			}
-			rows, err = unknownRows(path, n, tasks)
-		}
-		if err == nil && (isList != (tasks > 0) || isList && len(labels) != tasks) {
-			err = fmt.Errorf("%d labels, unlike the node before it", len(labels))
-		}
-		if err != nil {
-			return fmt.Errorf("node %.40q: %w", key, err)
+	names, rows, tasks := make([]string, n), []float32(nil), 0
+	areLists := r.eachLabels(path, func(key string, labels []string, areLists bool) error {
+		if rows == nil && areLists {
+			tasks = len(labels) // the first value decides
+			rows = r.unknownRows(path, n, tasks)
 		}
 		i, err := node(key)
-		if err == nil && int(i) >= n {
-			err = fmt.Errorf("node %d outside [0, %d)", i, n)
+		switch {
+		case r.err != nil || err != nil:
+			return cmp.Or(r.err, err)
+		case areLists && len(labels) != tasks:
+			return fmt.Errorf("%d labels, unlike the node before it", len(labels))
+		case int(i) >= n:
+			return fmt.Errorf("outside [0, %d)", n)
+		case i < 0:
+			return nil
+		case !areLists:
+			names[i] = labels[0]
 		}
-		if err != nil || i < 0 {
-			return err
-		}
-		names[i] = labels[0]
 		for k := range tasks {
 			v, number := parseNumber([]byte(labels[k]))
 			if rows[int(i)*tasks+k] = float32(v); !number {
-				return fmt.Errorf("node %.40q: task %d is %.40q, want 0 or 1", key, k, labels[k])
+				return fmt.Errorf("task %d is %.40q, want 0 or 1", k, labels[k])
 			}
 		}
 		return nil
 	})
-	if r.err != nil {
-		return
-	}
-	var err error
-	if tasks > 0 {
-		r.Labels, err = rowLabels(path, rows, tasks, "tasks")
+	if areLists {
+		r.rowLabels(path, rows, tasks, "tasks")
 	} else {
-		r.Labels, err = namedLabels(path, names, false)
+		r.namedLabels(path, names, false)
 	}
-	r.ok(err)
-	r.noteLabels(path)
 }

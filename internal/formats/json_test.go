@@ -43,7 +43,7 @@ func TestManyTasks(t *testing.T) {
 	}
 	b[len(b)-1] = '}'
 	write(t, path, b)
-	d := newReader(context.Background(), Options{})
+	d := newReader(context.Background(), "", Options{})
 	d.readClassMap(path, n, func(key string) (int32, error) {
 		id, err := strconv.Atoi(key)
 		return int32(id), err

@@ -523,3 +523,50 @@ func TestLateID(t *testing.T) {
 		t.Errorf("%d nodes, the first is %s", d.Graph.Rows, d.NodeNames.At(0))
 	}
 }
+
+// Of labels and features in one file, or in two with the same header, the label never becomes a
+// feature, whether it is a text or a number, and whether columns are picked or not.
+func TestLabelIsNoFeature(t *testing.T) {
+	for name, labels := range map[string][]string{"texts": {"red", "blue", "red", "blue", "green", "red"}, "numbers": {"3", "1", "3", "1", "2", "3"}, "zeros and ones": {"0", "1", "0", "1", "1", "0"}} {
+		for _, sep := range []string{",", ";", "\t"} {
+			for _, header := range []bool{true, false} {
+				table := ""
+				if header {
+					table = strings.Join([]string{"user", "size", "team", "height"}, sep) + "\n"
+				}
+				for k, label := range labels {
+					table += strings.Join([]string{fmt.Sprint("u", k), fmt.Sprint(10*k + 5), label, fmt.Sprint(k, ".5")}, sep) + "\n"
+				}
+				dir := t.TempDir()
+				write(t, dir+"/e", []byte(ring(numberedIDs("u", 0, 6, 1), sep)))
+				write(t, dir+"/one", []byte(table))
+				write(t, dir+"/two", []byte(table))
+				for _, c := range []struct{ features, label, picked, want string }{
+					{"one", "user,team", "", "size height"}, {"one", "1,3", "", "size height"},
+					{"one", "user,team", "user,size,team", "size"}, {"one", "1,3", "1,3,4", "height"}, {"one", "1,3", "1,4", "height"},
+					{"./one", "1,3", "", "size height"},
+					{"two", "user,team", "", "size height"}, {"two", "1,3", "", "size height"},
+				} {
+					if !header && (strings.Contains(c.label+c.picked, "user") || c.features == "two") {
+						continue
+					}
+					keys := map[string]string{"labels": dir + "/one", "labels-columns": c.label, "features": dir + "/" + c.features, "header": "0"}
+					if c.picked != "" {
+						keys["features-columns"] = c.picked
+					}
+					d, err := EdgeList(context.Background(), dir+"/e", Options{Keys: keys})
+					if err != nil {
+						t.Fatalf("%s %q %v: %v", name, sep, keys, err)
+					}
+					var got []string
+					for _, column := range d.Table.Columns() {
+						got = append(got, strings.NewReplacer("column 2", "size", "column 4", "height").Replace(column.Name))
+					}
+					if strings.Join(got, " ") != c.want || !cmp.Equal(labelTexts(d), labels) {
+						t.Errorf("%s, separator %q, header %v, %v: features %q, want %s; labels %q", name, sep, header, keys, got, c.want, labelTexts(d))
+					}
+				}
+			}
+		}
+	}
+}

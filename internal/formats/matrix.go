@@ -6,10 +6,10 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
@@ -34,21 +34,20 @@ func (r *reader) builder(name string, nodes int, edges int64) *graph.Builder {
 
 // build makes the graph of the edges.
 func (r *reader) build(b *graph.Builder) {
-	if r.err != nil {
-		return
-	}
-	if r.Direction == Undirected {
+	switch {
+	case r.err != nil:
+	case r.Direction == Undirected:
 		r.Graph, r.Report = b.Build()
 		r.note("%s", Symmetrised)
-		return
+	default:
+		r.Graph, r.Report = b.BuildDirected()
+		text := "out): a node reads the targets of its edges"
+		if r.Direction == In {
+			r.Graph = r.Graph.Transpose()
+			text = "in): a node reads the sources of the edges to it"
+		}
+		r.note("graph directed (directed=%s; repeated edges and self-loops dropped", text)
 	}
-	r.Graph, r.Report = b.BuildDirected()
-	text := "graph directed (directed=out): a node reads the targets of its edges"
-	if r.Direction == In {
-		r.Graph = r.Graph.Transpose()
-		text = "graph directed (directed=in): a node reads the sources of the edges to it"
-	}
-	r.note("%s", text+"; repeated edges and self-loops dropped")
 }
 
 // Symmetrised is the note about a graph that was made undirected.
@@ -81,12 +80,13 @@ func (s *source) pattern(prefix string, rows, cols int, weighted bool) *pattern 
 	if !s.check(len(p.ptr) > 0 && p.ptr[0] == 0, p.name, "indptr must start with 0") {
 		return p
 	}
-	for i := range len(p.ptr) - 1 {
-		if p.ptr[i+1] < p.ptr[i] {
-			s.check(false, p.name, "indptr[%d] is %d, below the %d before it", i+1, p.ptr[i+1], p.ptr[i])
+	last := p.ptr[0]
+	for i, at := range p.ptr {
+		if at < last {
+			s.check(false, p.name, "indptr[%d] is %d, below the %d before it", i, at, last)
 		}
+		last = at
 	}
-	last := p.ptr[len(p.ptr)-1]
 	s.check(last == int64(len(p.idx)), p.name, "indptr ends with %d, but there are %d indices", last, len(p.idx))
 	s.checkIDs(s.place(prefix, "indices"), "indices[%d] is %d, outside [0, %d)", p.idx, cols)
 	if weighted {
@@ -118,9 +118,6 @@ func ones(values []float32) bool {
 // graph. p cannot be used afterwards. The first one of several weights of a pair of nodes
 // counts, as in an edge list.
 func (r *reader) adjacency(p *pattern) {
-	if r.err != nil {
-		return
-	}
 	n := len(p.ptr) - 1
 	if r.checkWeights(p.name, p.val); !r.check(n <= math.MaxInt32, p.name, "%d nodes, at most %d are read", n, math.MaxInt32) {
 		return
@@ -130,17 +127,12 @@ func (r *reader) adjacency(p *pattern) {
 	}
 	given, loops := p.ptr[n], int64(0)
 	if p.val == nil && r.Direction == Undirected {
-		var err error
-		if loops, err = p.tidy(r); err != nil {
-			r.ok(err)
+		var symmetric bool
+		loops, symmetric = p.tidy(r)
+		if r.err != nil {
 			return
 		}
-		symmetric, err := parallel.Symmetric(r.ctx, p.ptr, p.idx)
-		if !r.ok(err) {
-			return
-		}
-		if symmetric {
-			kept := p.ptr[n]
+		if kept := p.ptr[n]; symmetric {
 			r.Graph = &graph.CSR{Rows: n, Cols: n, Ptr: p.ptr, Idx: p.idx}
 			r.Report = graph.Report{Given: given, SelfLoops: loops, Edges: kept / 2, Duplicates: given - loops - kept/2}
 			if kept < given {
@@ -165,12 +157,12 @@ func (r *reader) adjacency(p *pattern) {
 }
 
 // tidy sorts the columns of every row and drops self-loops and repeated entries. It
-// returns how many self-loops there were.
-func (p *pattern) tidy(r *reader) (loops int64, err error) {
+// returns how many self-loops there were, and whether p is its own transpose.
+func (p *pattern) tidy(r *reader) (loops int64, symmetric bool) {
 	n := len(p.ptr) - 1
 	const rows = 4096
 	kept, looped := make([]int32, n), make([]int32, n)
-	err = parallel.Chunks(r.ctx, (n+rows-1)/rows, func(chunk int) error {
+	r.ok(parallel.Chunks(r.ctx, (n+rows-1)/rows, func(chunk int) error {
 		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
 			row := p.idx[p.ptr[i]:p.ptr[i+1]]
 			if !slices.IsSorted(row) {
@@ -182,7 +174,7 @@ func (p *pattern) tidy(r *reader) (loops int64, err error) {
 			kept[i] = int32(len(slices.Compact(slices.Delete(row, from, to))))
 		}
 		return nil
-	})
+	}))
 	at := int64(0)
 	for i := range n {
 		loops += int64(looped[i])
@@ -191,7 +183,10 @@ func (p *pattern) tidy(r *reader) (loops int64, err error) {
 		at += int64(kept[i])
 	}
 	p.ptr[n], p.idx = at, p.idx[:at]
-	return loops, err
+	if r.err == nil {
+		symmetric, r.err = parallel.Symmetric(r.ctx, p.ptr, p.idx)
+	}
+	return loops, symmetric
 }
 
 // sciPyGraph reads the graph of a SciPy matrix in CSR or COO form. The names of its arrays
@@ -199,17 +194,18 @@ func (p *pattern) tidy(r *reader) (loops int64, err error) {
 // are not read.
 func (s *source) sciPyGraph(prefix string) {
 	rows, cols := s.matrixSize(prefix)
-	s.check(rows == cols, s.place(prefix, ""), "adjacency matrix is %d×%d, want square", rows, cols)
-	weighted := s.keys["weights"] == "1"
+	name, weighted := s.place(prefix, ""), s.keys["weights"] == "1"
+	s.check(rows == cols, name, "adjacency matrix is %d×%d, want square", rows, cols)
 	if s.has(prefix+"data") && !weighted {
 		s.note("%sdata not read: all edges have weight 1 (weights=1 reads it)", prefix)
 	}
 	if !s.has(prefix + "row") {
-		s.adjacency(s.pattern(prefix, rows, rows, weighted))
+		if p := s.pattern(prefix, rows, rows, weighted); s.err == nil {
+			s.adjacency(p)
+		}
 		return
 	}
-	name, val := s.place(prefix, ""), []float32(nil)
-	u, v := vector[int32](s, prefix+"row"), vector[int32](s, prefix+"col")
+	u, v, val := vector[int32](s, prefix+"row"), vector[int32](s, prefix+"col"), []float32(nil)
 	if s.check(len(u) == len(v), name, "%d rows and %d columns", len(u), len(v)); weighted {
 		val = vector[float32](s, prefix+"data")
 		s.check(len(val) == len(u), name, "%d values for %d indices", len(val), len(u))
@@ -258,14 +254,8 @@ func (r *reader) sparseFile(path string) *source {
 		s.check(s.has(key), path, "no %s: want a SciPy CSR matrix, as scipy.sparse.save_npz(file, matrix.tocsr()) writes it", key)
 	}
 	if s.has("format") {
-		s.array("format", func(a *npy.Reader) error {
-			return a.EachText(s.ctx, func(element []byte) error {
-				if string(element) != "csr" {
-					return fmt.Errorf("a matrix of SciPy's format %q, want csr: save matrix.tocsr()", element)
-				}
-				return nil
-			})
-		})
+		format := s.texts(s.array("format"))
+		s.check(slices.Equal(format, []string{"csr"}), path, "a matrix of SciPy's format %q, want csr: save matrix.tocsr()", strings.Join(format, " "))
 	}
 	return s
 }
@@ -278,26 +268,28 @@ func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(
 		return nil
 	}
 	m := &graph.CSR{Rows: nodes, Cols: cols, Ptr: make([]int64, 1, nodes+1), Idx: make([]int32, 0, entries), Val: make([]float32, 0, entries)}
-	var order []int
+	type entry struct {
+		column int32
+		value  float32
+	}
+	var sorted []entry
 	for node := 0; node < nodes && !r.done(node); node++ {
 		columns, values := row(node)
-		order = order[:0]
-		for k := range columns {
-			order = append(order, k)
-		}
-		if !slices.IsSorted(columns) {
-			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(columns[a], columns[b]) })
-		}
-		first := len(m.Idx)
-		for _, k := range order {
-			v := float32(1)
+		sorted = sorted[:0]
+		for k, column := range columns {
+			e := entry{column, 1}
 			if values != nil {
-				v = values[k]
+				e.value = values[k]
 			}
-			if last := len(m.Idx) - 1; last >= first && m.Idx[last] == columns[k] {
-				m.Val[last] += v
+			sorted = append(sorted, e)
+		}
+		slices.SortStableFunc(sorted, func(a, b entry) int { return cmp.Compare(a.column, b.column) })
+		first := len(m.Idx)
+		for _, e := range sorted {
+			if last := len(m.Idx) - 1; last >= first && m.Idx[last] == e.column {
+				m.Val[last] += e.value
 			} else {
-				m.Idx, m.Val = append(m.Idx, columns[k]), append(m.Val, v)
+				m.Idx, m.Val = append(m.Idx, e.column), append(m.Val, e.value)
 			}
 		}
 		for k, v := range m.Val[first:] {

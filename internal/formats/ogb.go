@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,11 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
@@ -36,17 +40,23 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 		}
 		return b.inMemory(ctx)
 	}
-	f := &ogbFolder{reader: newReader(ctx, o), dir: dir}
+	f := &ogbFolder{reader: newReader(ctx, dir, o), dir: dir}
 	f.find()
 	n := f.countNodes()
-	f.readLabels(n)
+	const want = "a class, a whole number in [0, %d), or -1 or nan for unknown; in several columns 0, 1 or nan"
+	y := f.matrixLines(f.label, n, fmt.Sprintf(want, MostClasses(n)), func(cell []byte, width int) (float32, bool) {
+		v, ok := numberOrNaN(cell)
+		most := float32(2)
+		if width == 1 {
+			most = float32(MostClasses(n))
+		}
+		return v, ok && (v != v || v < most && v == float32(int32(v)) && (v >= 0 || v == -1 && width == 1))
+	})
+	f.makeLabels(f.label, y.Data, y.Cols)
 	arcs := f.readEdges(n)
-	if f.err != nil {
-		return f.end()
-	}
-	if f.nodeFeat != "" {
-		f.Features = f.matrixLines(f.nodeFeat, n, featureCell)
-	} else {
+	if f.err == nil && f.nodeFeat != "" {
+		f.Features = f.matrixLines(f.nodeFeat, n, "a finite number", featureCell)
+	} else if f.err == nil {
 		f.Features = f.meanEdgeFeatures(arcs, n)
 		f.note("features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
 	}
@@ -157,11 +167,7 @@ func (f *ogbFolder) countNodes() (n int) {
 		n = f.count(path)
 	} else {
 		path = f.raw("num-node-dict.csv.gz")
-		for kind, number := range f.named(path) {
-			if kind == f.nodeType {
-				n, _ = strconv.Atoi(number)
-			}
-		}
+		n, _ = strconv.Atoi(f.named(path)[f.nodeType])
 	}
 	f.check(n > 0 && n <= math.MaxInt32, path, "not a number of nodes in [1, %d]", math.MaxInt32)
 	return n
@@ -169,13 +175,11 @@ func (f *ogbFolder) countNodes() (n int) {
 
 // count reads the only number of a file.
 func (f *ogbFolder) count(path string) int {
-	rows := f.records(path)
-	if !f.check(len(rows) == 1 && len(rows[0]) == 1, path, "%d lines, want one number: a single graph", len(rows)) {
+	list := f.ids(path, "a number", math.MaxInt32)
+	if !f.check(len(list) == 1, path, "%d lines, want one number: a single graph", len(list)) {
 		return 0
 	}
-	n, err := strconv.Atoi(rows[0][0])
-	f.check(err == nil, path, "%.40q is not a number of nodes or edges", rows[0][0])
-	return n
+	return int(list[0])
 }
 
 // named reads two lines, of names and of as many values.
@@ -191,16 +195,12 @@ func (f *ogbFolder) named(path string) map[string]string {
 
 // records reads the comma-separated fields of all lines of a small file.
 func (f *ogbFolder) records(path string) (rows [][]string) {
+	file := f.open(path, false)
 	if f.err != nil {
 		return nil
 	}
-	file, err := table.Open(path)
-	if !f.ok(err) {
-		return nil
-	}
-	defer file.Close()
 	const most = 1 << 20
-	text, err := io.ReadAll(io.LimitReader(file, most))
+	text, err := io.ReadAll(io.LimitReader(file.Text, most))
 	f.check(err == nil, path, "%w", err)
 	f.check(len(text) < most, path, "more than %d bytes of text", most-1)
 	for line := range strings.Lines(string(text)) {
@@ -211,65 +211,40 @@ func (f *ogbFolder) records(path string) (rows [][]string) {
 	return rows
 }
 
-// readLabels reads lines of one class, or of 0, 1 or nan for each task, and the names of classes. An
-// empty field stands for nan.
-func (f *ogbFolder) readLabels(n int) {
-	m := f.matrixLines(f.label, n, func(width int) (func(cell []byte) (float32, bool), string) {
-		most, want := float32(MostClasses(n)), fmt.Sprintf("a class, a whole number in [0, %d), or -1 or nan for unknown", MostClasses(n))
-		if width > 1 {
-			most, want = 2, "0, 1 or nan for unknown"
-		}
-		return func(cell []byte) (float32, bool) {
-			v, ok := numberOrNaN(cell)
-			return v, ok && (v != v || v < most && v == float32(int32(v)) && (v >= 0 || v == -1 && width == 1))
-		}, want
-	})
-	f.makeLabels(f.label, m.Data, m.Cols)
-}
-
 // makeLabels makes classes of a column, and tasks of several.
 func (f *ogbFolder) makeLabels(name string, values []float32, cols int) {
-	var err error
-	switch {
-	case f.err != nil:
+	if f.err != nil {
 		return
-	case cols > 1:
-		f.Labels, err = rowLabels(name, values, cols, "tasks")
-	default:
-		f.Labels, err = numberLabels(name, values, false)
 	}
-	if f.ok(err) {
+	if cols > 1 {
+		f.rowLabels(name, values, cols, "tasks")
+	} else {
+		numberLabels(f.reader, name, values, false)
+	}
+	if f.err == nil {
 		f.readClassNames()
 	}
 }
 
 // readClassNames reads mapping/labelidx2….csv.gz: a header, then the number and the name of
 // each class. A folder may lack the file. If it does not hold the names of all classes, a
-// note says why they are not read.
+// note says so, and none is read.
 func (f *ogbFolder) readClassNames() {
 	found, err := filepath.Glob(filepath.Join(f.dir, "mapping", "labelidx2*.csv.gz"))
 	if err != nil || len(found) != 1 { // an error: the folder's own name is not a pattern
 		return
 	}
-	rows, names, reason := f.records(found[0]), make([]string, f.Labels.Outputs()), ""
-	for line, fields := range rows[min(len(rows), 1):] {
-		k, err := strconv.ParseUint(fields[0], 10, 31)
-		if err != nil || len(fields) < 2 {
-			reason = fmt.Sprintf("line %d is not a number and a name", line+2)
-			break
-		}
-		if int(k) < len(names) { // there may be classes that no node has
+	rows, names := f.records(found[0]), make([]string, f.Labels.Outputs())
+	for _, fields := range rows[min(len(rows), 1):] {
+		if k, err := strconv.ParseUint(fields[0], 10, 31); err == nil && int(k) < len(names) { // there may be classes that no node has
 			names[k] = strings.Trim(strings.Join(fields[1:], ","), `"`)
 		}
 	}
-	if k := slices.Index(names, ""); k >= 0 && reason == "" {
-		reason = fmt.Sprintf("class %d has none", k)
+	if k := slices.Index(names, ""); k >= 0 {
+		f.note("names of classes in %s not read: class %d has none", found[0], k)
+		return
 	}
-	if reason == "" {
-		f.Labels.Names = names
-	} else {
-		f.note("names of classes in %s not read: %s", found[0], reason)
-	}
+	f.Labels.Names = names
 }
 
 // readEdges reads the edges into the graph. It also returns them if there are no node
@@ -284,7 +259,7 @@ func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
 			f.builder(path, n, int64(want))
 		}
 		if file := f.plain(path); file != nil && f.err == nil {
-			f.ok(table.EachRows(f.ctx, file, func(t *table.Rows) ([]graph.Edge, error) { return arcLines(t, n) }, func(arcs []graph.Edge) error {
+			f.ok(table.EachRows(f.ctx, file, func(t *table.Rows) []graph.Edge { return arcLines(t, n) }, func(arcs []graph.Edge) error {
 				if f.nodeFeat == "" {
 					kept = append(kept, arcs...)
 				}
@@ -301,32 +276,30 @@ func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
 // meanEdgeFeatures gives each node the mean of the features of its edges. Line k of
 // the file has the features of arcs[k]. Nodes without edges get zeros.
 func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
-	path := f.raw("edge-feat.csv.gz")
-	file := f.plain(path)
-	if file == nil {
-		f.check(len(arcs) == 0, path, "%w", table.ErrNoData)
-		return nil
-	}
-	width := file.Width
-	what := fmt.Sprintf("datasets: %s: the means of %d features for %d nodes", path, width, n)
-	if !f.ok(memory.Check(what, memory.Product(int64(n), int64(width), 8+4))) {
-		return nil
-	}
-	sums, count := make([]float64, n*width), make([]int, n)
-	parse, want := featureCell(width)
-	read := eachRow(f.reader, file, len(arcs), parse, want, func(line int, row []float32) { // in order: the sums are the same on any machine
+	path, x := f.raw("edge-feat.csv.gz"), &graph.Features{Rows: n}
+	var sums []float64
+	count := make([]float64, n)
+	read := eachRow(f.reader, path, len(arcs), "a finite number", featureCell, func(line int, row []float32) { // in order: the sums are the same on any machine
+		if line == 0 {
+			x.Cols = len(row)
+			what := fmt.Sprintf("datasets: %s: the means of %d features for %d nodes", path, x.Cols, n)
+			if !f.ok(memory.Check(what, memory.Product(int64(n), int64(x.Cols), 8+4))) {
+				return
+			}
+			sums = make([]float64, n*x.Cols)
+		}
 		for _, node := range [...]int32{arcs[line].U, arcs[line].V} {
 			count[node]++
-			sum := sums[int(node)*width:]
+			sum := sums[int(node)*x.Cols:]
 			for j, v := range row {
 				sum[j] += float64(v)
 			}
 		}
 	})
 	f.check(read == len(arcs), path, "%d lines for %d edges", read, len(arcs))
-	x := &graph.Features{Rows: n, Cols: width, Data: make([]float32, n*width)}
+	x.Data = make([]float32, len(sums))
 	for k, sum := range sums {
-		x.Data[k] = float32(sum / float64(max(count[k/width], 1)))
+		x.Data[k] = float32(sum / max(count[k/x.Cols], 1))
 	}
 	return x
 }
@@ -338,7 +311,7 @@ func (f *ogbFolder) readSplit(nodes int) {
 		f.note("split read from csv.gz; the split_dict.pt beside it was not")
 	}
 	for k, part := range f.Split.parts() {
-		*part = f.ids(filepath.Join(f.splitDir, partNames[k]+".csv.gz"), nodes)
+		*part = f.ids(filepath.Join(f.splitDir, partNames[k]+".csv.gz"), "a node", nodes)
 	}
 	f.note("split %s", filepath.Base(strings.TrimSuffix(f.splitDir, string(filepath.Separator)+f.nodeType)))
 }
@@ -350,4 +323,158 @@ func (s *source) one(key string, least, most int64) int64 {
 		return 0
 	}
 	return list[0]
+}
+
+// OGBBinary is a node-property folder of the Open Graph Benchmark in its binary layout, in
+// which ogbn-papers100M is published: raw/data.npz, raw/node-label.npz and split/TYPE/*.csv.gz. Its
+// edges and features can be read in pieces.
+//
+//	data.npz        edge_index (2, edges), node_feat (nodes, features),
+//	                num_nodes_list and num_edges_list of one element
+//	node-label.npz  node_label (nodes, tasks), NaN or -1 where unknown
+type OGBBinary struct {
+	// Set holds everything except Graph and Features.
+	Set
+
+	Nodes int
+	Edges int64 // directed, as listed
+	Width int   // features of a node
+
+	data string // path of data.npz
+}
+
+// OpenOGBBinary reads the labels, and the split if o.Split is true, and checks the sizes of
+// the other arrays. It returns nil without an error if dir is not such a folder. Memory: 8
+// bytes a node, or 4 bytes a node and task.
+func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, error) {
+	folder := &ogbFolder{reader: newReader(ctx, dir, o), dir: dir}
+	b := &OGBBinary{data: folder.raw("data.npz")}
+	if !exists(b.data) || exists(folder.raw("edge.csv.gz")) {
+		return nil, nil
+	}
+	folder.label = folder.need(folder.raw("node-label.npz"))
+	folder.findSplit()
+	s := folder.archive(b.data)
+	b.Nodes, b.Edges = int(s.one("num_nodes_list", 1, math.MaxInt32)), s.one("num_edges_list", 0, math.MaxInt64/64)
+	for _, a := range []*npy.Reader{s.array("edge_index", 2, int(b.Edges)), s.array("node_feat", b.Nodes, "features")} {
+		if s.check(!a.Fortran, a.Name(), "columns first, want rows first") {
+			b.Width = a.Shape[1]
+		}
+	}
+	a, shape := folder.archive(folder.label).array("node_label"), []any{b.Nodes, "tasks"}
+	if len(a.Shape) == 1 {
+		shape = shape[:1]
+	}
+	folder.checkShape(a, shape)
+	if values := values[float32](folder.reader, a); folder.err == nil {
+		folder.makeLabels(a.Name(), values, len(values)/b.Nodes)
+	}
+	if o.Split {
+		folder.readSplit(b.Nodes)
+	}
+	set, err := folder.end()
+	if err != nil {
+		return nil, err
+	}
+	b.Set = *set
+	return b, nil
+}
+
+// EachEdges calls f for the edges, in order, a piece at a time. f must not keep the slice. An
+// edge outside the nodes is an error. Cost: it reads the array twice at a time, since the two
+// ends of an edge lie far from each other, and from its start, since it may be compressed.
+func (b *OGBBinary) EachEdges(ctx context.Context, f func([]graph.Edge) error) error {
+	const piece = 1 << 18 // edges
+	return b.array(ctx, "edge_index", func(sources *npy.Reader) error {
+		return b.array(ctx, "edge_index", func(targets *npy.Reader) error {
+			skip := [2]int64{0, b.Edges}
+			buffers := [2][]int32{make([]int32, piece), make([]int32, piece)}
+			edges := make([]graph.Edge, 0, piece)
+			for at := int64(0); at < b.Edges || len(edges) > 0; at += int64(len(edges)) { // f takes a piece while the next one is read
+				n := min(piece, b.Edges-at)
+				group, running := errgroup.WithContext(ctx)
+				for end, r := range []*npy.Reader{sources, targets} {
+					group.Go(func() error {
+						err := r.Skip(running, skip[end])
+						skip[end] = 0
+						return cmp.Or(err, npy.Read(running, r, buffers[end][:n]))
+					})
+				}
+				err := error(nil)
+				if len(edges) > 0 {
+					err = f(edges)
+				}
+				if err := cmp.Or(err, group.Wait()); err != nil {
+					return err
+				}
+				edges = edges[:n]
+				for k := range edges {
+					u, v := buffers[0][k], buffers[1][k]
+					if uint(u) >= uint(b.Nodes) || uint(v) >= uint(b.Nodes) {
+						return fmt.Errorf("datasets: %s: edge_index: edge %d joins %d and %d, outside [0, %d)", b.data, at+int64(k), u, v, b.Nodes)
+					}
+					edges[k] = graph.Edge{U: u, V: v}
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// EachFeatures calls f for the rows of the features, in order, a piece of whole rows at a
+// time. f must not keep the slice. A feature that is not finite is an error.
+func (b *OGBBinary) EachFeatures(ctx context.Context, f func(rows []float32) error) error {
+	return b.array(ctx, "node_feat", func(r *npy.Reader) error {
+		count := max(1<<20/b.Width, 1)
+		buffer := make([]float32, count*b.Width)
+		for at := 0; at < b.Nodes; {
+			rows := buffer[:min(count, b.Nodes-at)*b.Width]
+			if err := npy.Read(ctx, r, rows); err != nil {
+				return err
+			}
+			if err := checkFinite(r.Name(), at, b.Width, rows); err != nil {
+				return err
+			}
+			if err := f(rows); err != nil {
+				return err
+			}
+			at += len(rows) / b.Width
+		}
+		return nil
+	})
+}
+
+// array calls read with an array of data.npz.
+func (b *OGBBinary) array(ctx context.Context, key string, read func(*npy.Reader) error) error {
+	r := newReader(ctx, b.data, Options{})
+	a := r.archive(b.data).array(key)
+	if r.err == nil {
+		r.ok(read(a))
+	}
+	_, err := r.end()
+	return err
+}
+
+// inMemory reads the edges and the features too.
+func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
+	r := newReader(ctx, b.data, Options{})
+	r.Direction = b.Direction
+	builder := r.builder(b.data, b.Nodes, b.Edges)
+	if r.err == nil {
+		r.ok(b.EachEdges(ctx, builder.AddEdges))
+	}
+	if r.build(builder); r.err != nil {
+		return nil, r.err
+	}
+	values, at := r.zeros(b.data, b.Nodes, b.Width), 0
+	if r.err != nil {
+		return nil, r.err
+	}
+	err := b.EachFeatures(ctx, func(rows []float32) error {
+		at += copy(values[at:], rows)
+		return nil
+	})
+	b.Graph, b.Report, b.Notes = r.Graph, r.Report, append(r.Notes, b.Notes...)
+	b.Features = &graph.Features{Rows: b.Nodes, Cols: b.Width, Data: values}
+	return &b.Set, err
 }

@@ -2,6 +2,7 @@ package formats
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/table"
@@ -10,168 +11,154 @@ import (
 // findKeys finds the column of the ids of each table of nodes, or that its rows are in node
 // order. It says which ids have no edge, and which nodes no row.
 func (e *edgeList) findKeys() {
-	for _, p := range e.tables("nodes") {
-		if len(p.ends) == 0 { // an array
-			continue
-		}
-		p.key = p.ends[0]
-		e.checkIDs(p)
-		e.describe(p, fmt.Sprintf("%d ids in %s, in the order of the nodes", len(p.ids), p.title(p.key)))
-	}
-	edges, given := &e.edges.set, e.givenSet()
+	edges, given := &e.edges.set, &e.given.set
 	for _, p := range e.parts {
 		switch {
-		case e.err != nil:
-			return
-		case p.role == "edges" || p.role == "nodes":
+		case p.role == "edges":
 			continue
 		case len(p.ends) == 0:
+		case p.role == "nodes" || e.isKey(p):
+			p.key = p.ends[0]
 		case len(p.wanted) > 0:
 			p.key = p.ends[0]
 			e.valueColumns(p)
-			e.checkIDs(p)
-		case e.isKey(p):
-			p.key = p.ends[0]
 		case p.index:
 			ids, set := p.ids, p.set
-			e.cellIDs(p, 0)
-			if edges.within(&p.set) || p.set.within(edges, given) {
+			if e.cellIDs(p, 0); edges.within(&p.set) || p.set.within(edges, given) {
 				p.key = 0
 			} else {
 				p.ids, p.set = ids, set
 			}
 		}
-		if p.key < 0 {
-			continue
+		switch {
+		case p.key < 0 || !e.checkIDs(p):
+		case p.role != "nodes":
+			e.compareIDs(p, given)
+		case len(p.ends) > 0: // no array
+			e.describe(p, fmt.Sprintf("%d ids in %s, in the order of the nodes", len(p.ids), p.title(p.key)))
 		}
-		if empty, known := e.ids.find(nil); known && p.set.has(empty) {
-			e.checkIDs(p)
-		}
-		e.compareIDs(p.Path, &p.set, given)
 	}
 }
 
 // isKey tells whether the first column of a table holds ids: they are distinct, and hold all
 // ids of the edges, or lie among those and the ids of nodes=FILE.
 func (e *edgeList) isKey(p *part) bool {
-	return len(p.ids) > 0 && p.set.count == len(p.ids) && (e.edges.set.within(&p.set) || p.set.within(&e.edges.set, e.givenSet()))
+	return len(p.ids) > 0 && p.set.count == len(p.ids) && (e.edges.set.within(&p.set) || p.set.within(&e.edges.set, &e.given.set))
 }
 
 // checkIDs reports ids that are empty or there twice.
-func (e *edgeList) checkIDs(p *part) {
+func (e *edgeList) checkIDs(p *part) bool {
+	if empty, known := e.ids.find(nil); p.set.count == len(p.ids) && !(known && p.set.has(empty)) {
+		return e.err == nil
+	}
 	var seen idSet
 	faults := &table.Faults{Path: p.Path}
-	p.data(func(row int, line int64, cells [][]byte) bool {
+	for row, r := range p.data() {
 		switch id := p.ids[row]; {
-		case id < 0 && len(e.ids.text(id)) == 0:
-			return faults.Add(line, "%s: an empty id", p.title(p.key))
+		case len(e.ids.text(id)) == 0:
+			faults.Add(r.Line, "%s: an empty id", p.title(p.key))
 		case !seen.add(id):
-			return faults.Add(line, "%s: node %s is there twice", p.title(p.key), e.ids.quoted(id))
+			faults.Add(r.Line, "%s: node %s is there twice", p.title(p.key), e.ids.quoted(id))
 		}
-		return true
-	})
-	e.ok(faults.Err())
+	}
+	return e.ok(faults.Err())
 }
 
 // compareIDs compares the ids of a file with those of the edges and of nodes=FILE.
-func (e *edgeList) compareIDs(path string, set, given *idSet) {
+func (e *edgeList) compareIDs(p *part, given *idSet) {
 	edges := &e.edges.set
-	without, rest := set.without(edges, given), edges.without(set)
+	without, rest := p.set.without(edges, given), edges.without(&p.set)
 	switch {
 	case edges.count == 0:
 		return
-	case len(without) == set.count && set.count > 0:
-		e.check(false, path, "none of its ids has an edge in %s: it has %s, and the edges %s", e.edges.Path, e.ids.some(without), e.ids.some(rest[:1]))
+	case len(without) == p.set.count && p.set.count > 0:
+		e.check(false, p.Path, "none of its ids has an edge in %s: it has %s, and the edges %s", e.edges.Path, e.ids.some(without), e.ids.some(rest[:1]))
 	case len(without) > 0:
-		e.note("%d of the %d ids in %s have no edge: %s", len(without), set.count, path, e.ids.some(without))
+		e.note("%d of the %d ids in %s have no edge: %s", len(without), p.set.count, p.Path, e.ids.some(without))
 	}
 	if len(rest) > 0 {
-		e.note("%d nodes of the edges have no row in %s: %s", len(rest), path, e.ids.some(rest))
+		e.note("%d nodes of the edges have no row in %s: %s", len(rest), p.Path, e.ids.some(rest))
 	}
 }
 
 // findOrder finds the nodes and their order.
 func (e *edgeList) findOrder() {
-	all := new(idSet)
 	sets := []*idSet{&e.edges.set}
+	var inOrder []*part
 	for _, p := range e.parts {
 		switch {
 		case p.key >= 0:
 			sets = append(sets, &p.set)
 		case p.role != "edges":
 			e.check(p.empty == 0 || p.empty > p.last, fmt.Sprintf("%s:%d", p.Path, p.empty), "an empty line among rows in node order")
-			e.inOrder = append(e.inOrder, ordered{p.Path, p.role, p.number()})
+			inOrder = append(inOrder, p)
 		}
 	}
-	for _, set := range sets {
-		set.each(func(handle int32) bool { all.add(handle); return true })
-	}
-	kind := e.keys["ids"]
-	numbers := kind != IDsNames && e.ids.numbersOnly(all)
-	e.check(numbers || kind == "" || kind == IDsNames, "ids="+kind, "these ids are no whole numbers in their usual form: %s", e.ids.some(e.odd(all)))
+	all, kind := union(sets), e.keys["ids"]
+	odd := e.ids.odd(all, false)
+	numbers := kind != IDsNames && len(odd) == 0
+	e.check(numbers || kind == "" || kind == IDsNames, "ids="+kind, "these ids are no whole numbers in their usual form: %s", e.ids.some(odd))
 	e.check(kind != IDsFrom1 || !all.has(0), "ids="+kind, "the files name node 0")
-	if e.decideOrder(all, numbers); e.err != nil {
+	if e.decideOrder(all, numbers, inOrder); e.err != nil {
 		return
 	}
 	for _, p := range e.parts {
-		if p.role == "edges" {
-			continue
-		}
-		if p.key < 0 {
+		if p.role != "edges" && p.key < 0 && !p.inOrder {
 			e.checkInOrder(p)
 		}
-		e.askValues(p, numbers)
+		// Features without a header whose first column, taken as ids, holds the number of each node
+		// once, out of order, can have a rank there.
+		asks := p.role == "features" && p.header != isHeader && len(p.wanted) == 0 && p.key >= 0 && numbers && e.order.ids == nil && len(p.ids) == e.order.nodes && !slices.IsSorted(p.ids)
+		e.check(!asks, p.Path, "column %d holds each node's number once, out of order: ids, or values? say features-columns=1,2,… with the column of the ids first, or features-columns=,1,2,… for rows in node order", p.key+1)
 	}
-	for _, f := range e.inOrder {
+	for _, p := range inOrder {
 		hint := ""
-		if f.role != "" {
-			hint = fmt.Sprintf(": name the column of the ids by %s-columns=ID,…", f.role)
+		if p.First != nil {
+			hint = fmt.Sprintf(": name the column of the ids by %s-columns=ID,…", p.role)
 		}
-		e.check(f.rows == e.order.nodes, f.path, "%d rows for %d nodes%s", f.rows, e.order.nodes, hint)
+		e.check(p.rows == e.order.nodes, p.Path, "%d rows for %d nodes%s", p.rows, e.order.nodes, hint)
 	}
 }
 
 // decideOrder sets the order of the nodes.
-func (e *edgeList) decideOrder(all *idSet, numbers bool) {
-	rows, by, given := e.nodeCount, "nodes", e.tables("nodes")
-	for _, f := range e.inOrder {
-		if f.rows > rows {
-			rows, by = f.rows, f.path
+func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
+	rows, by, given := e.nodeCount, "nodes", e.given.File != nil
+	for _, p := range inOrder {
+		if p.rows > rows {
+			rows, by = p.rows, p.Path
 		}
 	}
-	kind, largest := e.keys["ids"], int64(-1)
-	all.each(func(handle int32) bool {
-		largest = max(largest, int64(handle))
-		if handle < 0 {
-			largest = 1 << 62
-		}
-		return true
-	})
-	text := "texts"
+	kind, text, largest := e.keys["ids"], "texts", -1
 	if numbers {
 		text = "numbers"
 	}
-	switch {
-	case len(given) > 0:
-		odd := all.without(&given[0].set)
-		if e.check(len(odd) == 0, given[0].Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd)) {
-			e.order = newOrder(all, slices.Clone(given[0].ids))
+	for handle := range all.all() {
+		if largest = max(largest, int(handle)); handle < 0 {
+			largest = math.MaxInt
+			break
 		}
-	case numbers && rows > 0 && kind == IDsFrom1 && largest <= int64(rows):
+	}
+	switch {
+	case given:
+		odd := all.without(&e.given.set)
+		if e.check(len(odd) == 0, e.given.Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd)) {
+			e.order = newOrder(all, e.given.ids)
+		}
+	case numbers && rows > 0 && kind == IDsFrom1 && largest <= rows:
 		e.order = &nodeOrder{nodes: rows, first: 1}
-	case numbers && rows > 0 && int64(rows) > largest && kind != IDsFrom1:
+	case numbers && rows > largest && rows > 0 && kind != IDsFrom1:
 		e.check(all.has(0) || kind == IDsFrom0 || all.count == 0, by, "%d rows in node order, and no file names node 0: say ids=from-1 or ids=from-0", rows)
 		e.order = &nodeOrder{nodes: rows}
-	case e.nodeCount > 0 && (!numbers || largest > int64(rows)):
-		e.check(false, "nodes="+e.keys["nodes"], "the ids are not numbers below that: %s", e.ids.some(e.odd(all)))
+	case e.nodeCount > 0 && (!numbers || largest > rows):
+		e.check(false, "nodes="+e.keys["nodes"], "the ids are not numbers below that: %s", e.ids.some(e.ids.odd(all, numbers)))
 	default:
 		e.order = e.ids.ascending(all, numbers)
-		if len(e.inOrder) > 0 && (e.order.ids != nil || !numbers) {
-			f, hint := e.inOrder[0], ""
-			if f.role != "" {
-				hint = fmt.Sprintf("name the column of the ids by %s-columns=ID,…, or ", f.role)
+		if len(inOrder) > 0 && (e.order.ids != nil || !numbers) {
+			p, hint := inOrder[0], ""
+			if p.First != nil {
+				hint = fmt.Sprintf("name the column of the ids by %s-columns=ID,…, or ", p.role)
 			}
-			e.check(false, f.path, "rows without node ids, and the ids, %s, are %s that give no order: %ssay nodes=FILE with the ids in the order of the rows", e.ids.some(e.odd(all)), text, hint)
+			e.check(false, p.Path, "rows without node ids, and the ids, %s, are %s that give no order: %ssay nodes=FILE with the ids in the order of the rows", e.ids.some(e.ids.odd(all, numbers)), text, hint)
 		}
 	}
 	if e.err != nil || e.order.nodes == 0 {
@@ -179,77 +166,35 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool) {
 	}
 	n, first := e.order.nodes, e.ids.quoted(e.order.id(0))
 	e.note("%d nodes, whose ids are %s: %s to %s", n, text, first, e.ids.quoted(e.order.id(n-1)))
-	if len(e.inOrder) > 0 && len(given) == 0 {
+	if len(inOrder) > 0 && !given {
 		e.note("rows without ids go to the nodes in ascending order, the first row to node %s", first)
 	}
-}
-
-// givenSet returns the ids of nodes=FILE.
-func (e *edgeList) givenSet() *idSet {
-	for _, p := range e.tables("nodes") {
-		return &p.set
-	}
-	return new(idSet)
-}
-
-// odd returns ids that are not numbers, or else the first ones.
-func (e *edgeList) odd(set *idSet) (ids []int32) {
-	const most = 4
-	set.each(func(handle int32) bool {
-		if handle < 0 && !isNumber(e.ids.text(handle)) {
-			ids = append(ids, handle)
-		}
-		return len(ids) < most
-	})
-	if len(ids) == 0 {
-		set.each(func(handle int32) bool { ids = append(ids, handle); return len(ids) < most })
-	}
-	return ids
 }
 
 // checkInOrder reports a table in node order with a column that looks like ids: its values name
 // more than half of the nodes.
 func (e *edgeList) checkInOrder(p *part) {
-	for j := 0; j < p.Width && !p.inOrder && p.Width > 1; j++ {
+	for j := 0; j < p.Width && p.Width > 1; j++ {
 		c := &p.counts[j]
-		if texts := p.number() - c.missing - c.numbers; j == 0 && p.index || 2*(c.ids+c.whole+texts) <= e.order.nodes {
+		if texts := p.rows - c[missingCells] - c[numberCells]; j == 0 && p.index || 2*(c[idCells]+c[wholeCells]+texts) <= e.order.nodes {
 			continue
 		}
 		var named idSet
-		whole, odd := c.isWhole(p.number()), &table.Faults{Path: p.Path}
-		p.data(func(_ int, line int64, row [][]byte) bool {
-			cell := wholeID(row[j], whole)
+		isWhole, odd := c.isWhole(p.rows), &table.Faults{Path: p.Path}
+		for _, r := range p.data() {
+			cell := wholeID(r.Cells[j], isWhole)
 			handle, known := e.ids.find(cell)
 			switch {
-			case !known || !e.has(handle):
-				odd.Add(line, "%s is no node", table.Quote(cell))
+			case !known || !e.order.has(handle):
+				odd.Add(r.Line, "%s is no node", table.Quote(cell))
 			case !named.add(handle):
-				odd.Add(line, "node %s is there again", e.ids.quoted(handle))
+				odd.Add(r.Line, "node %s is there again", e.ids.quoted(handle))
 			}
-			return true
-		})
-		if 2*named.count <= e.order.nodes {
-			continue
 		}
 		text := "each node is there once"
 		if err := odd.Err(); err != nil {
 			text = err.Error()[len("datasets: "):]
 		}
-		e.check(false, p.Path, "%s names more than half of the %d nodes, as ids do, but is not taken as ids: %s: name the columns by %s-columns=ID,…, or begin with a comma for rows in node order", p.title(j), e.order.nodes, text, p.role)
+		e.check(2*named.count <= e.order.nodes, p.Path, "%s names more than half of the %d nodes, as ids do, but is not taken as ids: %s: name the columns by %s-columns=ID,…, or begin with a comma for rows in node order", p.title(j), e.order.nodes, text, p.role)
 	}
-}
-
-// has tells whether an id is a node's.
-func (e *edgeList) has(handle int32) bool {
-	if e.order.ids == nil {
-		return handle >= e.order.first && int(handle-e.order.first) < e.order.nodes
-	}
-	return e.order.set.has(handle)
-}
-
-// askValues reports numeric features without a header whose first column, taken as ids, holds
-// the number of each node once, out of order: it can be a rank.
-func (e *edgeList) askValues(p *part, numbers bool) {
-	asks := p.role == "features" && p.header != isHeader && len(p.wanted) == 0 && p.key >= 0 && numbers && e.order.ids == nil && len(p.ids) == e.order.nodes && !slices.IsSorted(p.ids)
-	e.check(!asks, p.Path, "column %d holds each node's number once, out of order: ids, or values? say features-columns=1,2,… with the column of the ids first, or features-columns=,1,2,… for rows in node order", p.key+1)
 }

@@ -30,7 +30,7 @@ func Planetoid(ctx context.Context, path string, o Options) (*Set, error) {
 	if name == "" {
 		return nil, fmt.Errorf("datasets: %q: no name after the folder; want planetoid:DIR/NAME, such as planetoid:data/cora", path)
 	}
-	p := planetoid{reader: newReader(ctx, o), prefix: filepath.Join(dir, "ind."+name+".")}
+	p := planetoid{reader: newReader(ctx, path, o), prefix: filepath.Join(dir, "ind."+name+".")}
 	p.read()
 	p.readGraph()
 	p.place()
@@ -48,46 +48,37 @@ type planetoid struct {
 	*reader
 	prefix string
 
-	allx, tx *pattern
-	cols     int     // features
-	ally, ty []int32 // class of each row, −1 for a row of zeros
-	classes  int
-	train    int     // rows of y
-	test     []int32 // test.index
+	x       [3]*pattern // allx, tx, x; x repeats the first rows of allx
+	y       [3][]int32  // ally, ty, y: the class of each row, −1 for a row of zeros
+	cols    int         // features
+	classes int
+	test    []int32 // test.index
 }
 
 func (p *planetoid) read() {
-	p.test = p.ids(p.prefix+"test.index", math.MaxInt32)
+	p.test = p.ids(p.prefix+"test.index", "a node", math.MaxInt32)
 	if errors.Is(p.err, fs.ErrNotExist) {
 		p.err = fmt.Errorf("%w; want planetoid:DIR/NAME, where DIR holds ind.NAME.test.index and seven files more", p.err)
 	}
-	var x [3]*pattern // x repeats the first rows of allx: only their number is checked
-	var cols, width, rows [3]int
-	for k, part := range []string{"allx", "tx", "x"} {
-		x[k], cols[k] = p.matrix(part)
-		rows[k] = max(len(x[k].ptr)-1, 0)
+	for k, part := range []string{"all", "t", ""} {
+		x, y := part+"x", part+"y"
+		var cols, classes int
+		p.x[k], cols = p.matrix(x)
+		p.y[k], classes = p.oneHot(y)
+		if k == 0 {
+			p.cols, p.classes = cols, classes
+		}
+		p.compare(x, "features", cols, "allx", p.cols)
+		p.compare(y, "classes", classes, "ally", p.classes)
+		p.compare(y, "rows", len(p.y[k]), x, max(len(p.x[k].ptr)-1, 0))
 	}
-	var y [3][]int32
-	for k, part := range []string{"ally", "ty", "y"} {
-		y[k], width[k] = p.oneHot(part)
-	}
-	p.allx, p.tx, p.cols, p.ally, p.ty, p.classes, p.train = x[0], x[1], cols[0], y[0], y[1], width[0], len(y[2])
-	for _, c := range []struct {
-		part, what string
-		got        int
-		other      string
-		want       int
-	}{
-		{"tx", "features", cols[1], "allx", cols[0]},
-		{"ty", "classes", width[1], "ally", p.classes},
-		{"ally", "rows", len(p.ally), "allx", rows[0]},
-		{"ty", "rows", len(p.ty), "tx", rows[1]},
-		{"test.index", "nodes", len(p.test), "tx", rows[1]},
-		{"y", "rows", p.train, "x", rows[2]},
-		{"y", "rows", max(p.train, len(p.ally)), "ally", len(p.ally)},
-	} {
-		p.check(c.got == c.want, p.prefix+c.part, "%d %s, but %s has %d", c.got, c.what, c.other, c.want)
-	}
+	p.compare("test.index", "nodes", len(p.test), "tx", len(p.y[1]))
+	p.compare("y", "rows", max(len(p.y[2]), len(p.y[0])), "ally", len(p.y[0]))
+}
+
+// compare reports a part that does not fit another one.
+func (p *planetoid) compare(part, what string, got int, other string, want int) {
+	p.check(got == want, p.prefix+part, "%d %s, but %s has %d", got, what, other, want)
 }
 
 // load reads the value of a pickle.
@@ -108,15 +99,12 @@ func (p *planetoid) load(part string) (v any) {
 
 // matrix reads a SciPy CSR matrix, and its number of columns.
 func (p *planetoid) matrix(part string) (*pattern, int) {
-	path, attributes := p.prefix+part, (*pickle.Dict)(nil)
+	path, attributes := p.prefix+part, new(pickle.Dict)
 	if o, is := p.load(part).(*pickle.Object); is {
 		attributes, _ = o.State.(*pickle.Dict)
 	}
-	if !p.check(attributes != nil, path, "not a SciPy CSR matrix") {
-		return new(pattern), 0
-	}
 	shape, err := pickle.Ints(attributes.Get("_shape"))
-	if !p.check(err == nil && len(shape) == 2, path, "a SciPy matrix without a shape") {
+	if !p.check(err == nil && len(shape) == 2, path, "not a SciPy CSR matrix with a shape") {
 		return new(pattern), 0
 	}
 	s := &source{reader: p.reader, name: path, open: func(key string) (*npy.Reader, error) {
@@ -136,9 +124,7 @@ func (p *planetoid) oneHot(part string) (classes []int32, width int) {
 	for row := range slices.Chunk(values, a.Shape[1]) {
 		class := slices.Index(row, 1)
 		for c, v := range row {
-			if v != 0 && c != class {
-				p.check(false, path, "row %d is not one-hot at class %d", len(classes), c)
-			}
+			p.check(v == 0 || c == class, path, "row %d is not one-hot at class %d", len(classes), c)
 		}
 		classes = append(classes, int32(class))
 	}
@@ -153,7 +139,7 @@ func (p *planetoid) readGraph() {
 		return
 	}
 	// Every node is a key, also a node without features.
-	n := max(len(p.ally)+len(p.ty), len(lists.Keys))
+	n := max(len(p.y[0])+len(p.y[1]), len(lists.Keys))
 	b := p.builder(path, n, 0)
 	for k, key := range lists.Keys {
 		from, err := p.node(key, n)
@@ -164,13 +150,10 @@ func (p *planetoid) readGraph() {
 		}
 		for k, v := range neighbours.Items {
 			to, err := p.node(v, n)
-			if err == nil {
-				err = b.Add(from, to)
-			}
-			if err != nil {
-				p.check(false, path, "node %d: neighbour %d: %w", from, k, err)
+			if !p.check(err == nil, path, "node %d: neighbour %d: %w", from, k, err) {
 				return
 			}
+			p.ok(b.Add(from, to))
 		}
 	}
 	p.build(b)
@@ -184,7 +167,7 @@ func (p *planetoid) node(v any, n int) (int32, error) {
 		if err != nil || len(r.Shape) > 0 {
 			return 0, errors.New("not a number of a node")
 		}
-		ids, err := r.Int32s(p.ctx)
+		ids, err := npy.All[int32](p.ctx, r)
 		if err != nil {
 			return 0, err
 		}
@@ -201,31 +184,29 @@ func (p *planetoid) place() {
 	if p.err != nil {
 		return
 	}
-	n, first := p.nodes(), len(p.ally)
+	n, first := p.nodes(), len(p.y[0])
 	rows := make([]int32, n) // of tx, 1 + the row of each test node
+	p.Labels = &graph.Labels{Classes: p.classes, Class: slices.Repeat([]int32{-1}, n)}
+	copy(p.Labels.Class, p.y[0])
 	for row, node := range p.test {
 		p.check(int(node) >= first, p.prefix+"test.index", "node %d is among the %d rows of allx", node, first)
 		if !p.check(int(node) < n, p.prefix+"test.index", "node %d outside [0, %d)", node, n) {
 			return
 		}
 		p.check(rows[node] == 0, p.prefix+"test.index", "node %d is there twice", node)
-		rows[node] = int32(row + 1)
+		rows[node], p.Labels.Class[node] = int32(row+1), p.y[1][row]
 	}
-	p.Features = p.sparseFeatures(p.prefix+"{allx,tx}", n, p.cols, len(p.allx.idx)+len(p.tx.idx), func(node int) ([]int32, []float32) {
+	allx, tx := p.x[0], p.x[1]
+	p.Features = p.sparseFeatures(p.prefix+"{allx,tx}", n, p.cols, len(allx.idx)+len(tx.idx), func(node int) ([]int32, []float32) {
 		switch {
 		case rows[node] > 0:
-			return p.tx.row(int(rows[node] - 1))
+			return tx.row(int(rows[node] - 1))
 		case node < first:
-			return p.allx.row(node)
+			return allx.row(node)
 		}
 		return nil, nil
 	})
-	p.Labels = &graph.Labels{Classes: p.classes, Class: slices.Repeat([]int32{-1}, n)}
-	copy(p.Labels.Class, p.ally)
-	for row, class := range p.ty {
-		p.Labels.Class[p.test[row]] = class
-	}
-	if without := n - first - len(p.ty); without > 0 {
+	if without := n - first - len(p.test); without > 0 {
 		p.note("%d nodes without a row in the files: zero features, no label", without)
 	}
 }
@@ -234,26 +215,19 @@ func (p *planetoid) place() {
 // label out of the validation and test sets: they cannot be scored.
 func (p *planetoid) publicSplit() {
 	p.Split = &Split{}
-	unlabelled := 0
-	add := func(part *[]int32, node int32) {
-		if p.Labels.Class[node] >= 0 {
-			*part = append(*part, node)
-		} else {
-			unlabelled++
-		}
+	train := len(p.y[2])
+	valid := min(train+planetoidValid, len(p.y[0]))
+	for i := range int32(train) {
+		p.Split.Train = append(p.Split.Train, i)
 	}
-	for i := range int32(min(p.train+planetoidValid, len(p.ally))) {
-		if int(i) < p.train {
-			p.Split.Train = append(p.Split.Train, i)
-		} else {
-			add(&p.Split.Valid, i)
-		}
+	unlabelled := func(i int32) bool { return p.Labels.Class[i] < 0 }
+	for i := range int32(valid - train) {
+		p.Split.Valid = append(p.Split.Valid, int32(train)+i)
 	}
-	for _, i := range slices.Sorted(slices.Values(p.test)) {
-		add(&p.Split.Test, i)
-	}
+	p.Split.Valid = slices.DeleteFunc(p.Split.Valid, unlabelled)
+	p.Split.Test = slices.DeleteFunc(slices.Sorted(slices.Values(p.test)), unlabelled)
 	p.note("Planetoid's public split")
-	if unlabelled > 0 {
-		p.note("%d nodes of the public split left out: they have no label", unlabelled)
+	if left := valid - train + len(p.test) - len(p.Split.Valid) - len(p.Split.Test); left > 0 {
+		p.note("%d nodes of the public split left out: they have no label", left)
 	}
 }

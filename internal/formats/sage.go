@@ -23,8 +23,8 @@ import (
 // networkx 2 does. The file tells which if it has edges in place of links, if only one of the
 // two exists for all links, or if both are the same nodes. Otherwise the key links must.
 func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
-	path := prefix + "-G.json"
-	g := &sageGraph{reader: newReader(ctx, o), path: path, ids: newNodeIDs(path), place: make(map[int32]int32)}
+	g := &sageGraph{reader: newReader(ctx, prefix, o), path: prefix + "-G.json", place: make(map[int32]int32)}
+	g.ids = newNodeIDs(g.reader)
 	g.eachMember(g.path, func(key string, d *json.Decoder) error {
 		switch key {
 		case "nodes":
@@ -40,15 +40,16 @@ func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 	})
 	g.number(prefix + "-id_map.json")
 	g.makeGraph()
-	if exists(prefix + "-feats.npy") {
-		g.readFeatures(prefix + "-feats.npy")
+	if path := prefix + "-feats.npy"; exists(path) {
+		g.readFeatures(path)
 	}
 	g.readClassMap(prefix+"-class_map.json", len(g.rows), func(key string) (int32, error) {
-		k, known := g.find(key)
-		if !known {
-			return 0, fmt.Errorf("node %.40q is not in the graph", key)
+		handle, known := g.ids.find([]byte(key))
+		k, there := g.place[handle]
+		if !known || !there {
+			return 0, errors.New("not in the graph")
 		}
-		return g.node[k], nil
+		return g.nodes[k].number, nil
 	})
 	if g.err == nil {
 		g.names()
@@ -56,35 +57,45 @@ func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 	return g.end()
 }
 
-// sageGraph holds the contents of PREFIX-G.json. A node has its place in the file, and a
-// number in the graph if it is kept.
+// sageGraph holds the contents of PREFIX-G.json.
 type sageGraph struct {
 	*reader
 	path  string
 	ids   nodeIDs
-	nodes []int32         // the handles of the nodes' ids, in the order of the file
+	nodes []sageNode      // in the order of the file
 	place map[int32]int32 // of each handle: the place of its node
-	part  []int8          // of each node: 0 train, 1 valid, 2 test, −1 dropped
-	isInt []bool          // of each node: its id is a number
 	links []sageLink
 	edges bool    // the links are called edges, as networkx 3.4 does
-	node  []int32 // number of each node, −1 if dropped
 	rows  []int32 // row of the features of each kept node, increasing
 }
 
-// sageLink has the handles of two ids, or of two places in the list of nodes.
-type sageLink struct {
-	ends    [2]int32
-	numbers bool // both are numbers
+type sageNode struct {
+	sageID
+	part   int8  // 0 train, 1 valid, 2 test, −1 dropped
+	row    int32 // of the features; −1: none
+	number int32 // in the graph, −1 if dropped
 }
 
-// find returns the place of the node with an id.
-func (g *sageGraph) find(id string) (at int32, known bool) {
-	handle, known := g.ids.find([]byte(id))
-	if known {
-		at, known = g.place[handle]
+// sageID is the handle of an id, and whether the id is a number.
+type sageID struct {
+	handle   int32
+	isNumber bool
+}
+
+// sageLink has two ids, or places in the list of nodes.
+type sageLink [2]sageID
+
+// id returns an id, which the other files have as a text.
+func (g *sageGraph) id(value any) (sageID, error) {
+	switch v := value.(type) {
+	case string:
+		return sageID{g.ids.handle([]byte(v)), false}, g.err
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return sageID{g.ids.handle(strconv.AppendInt(nil, int64(v), 10)), true}, g.err
+		}
 	}
-	return at, known
+	return sageID{}, errors.New("an id is neither a name nor a whole number")
 }
 
 func (g *sageGraph) readNode(d *json.Decoder, k int) error {
@@ -92,15 +103,15 @@ func (g *sageGraph) readNode(d *json.Decoder, k int) error {
 		ID        any
 		Val, Test json.RawMessage
 	}
-	handle, isInt, err := int32(0), false, d.Decode(&node)
+	id, err := sageID{}, d.Decode(&node)
 	if err == nil {
-		handle, isInt, err = g.id(node.ID)
+		id, err = g.id(node.ID)
+	}
+	if _, twice := g.place[id.handle]; err == nil && twice {
+		err = fmt.Errorf("id %.40q is there twice", g.ids.text(id.handle))
 	}
 	if err != nil {
 		return fmt.Errorf("node %d: %w", k, err)
-	}
-	if _, twice := g.place[handle]; twice {
-		return fmt.Errorf("node %d: id %.40q is there twice", k, g.ids.text(handle))
 	}
 	part := int8(0)
 	marks := []string{"", "false", "true"} // "": the node lacks it
@@ -114,8 +125,8 @@ func (g *sageGraph) readNode(d *json.Decoder, k int) error {
 	case val == 2:
 		part = 1
 	}
-	g.place[handle] = int32(k)
-	g.nodes, g.part, g.isInt = append(g.nodes, handle), append(g.part, part), append(g.isInt, isInt)
+	g.place[id.handle] = int32(k)
+	g.nodes = append(g.nodes, sageNode{id, part, -1, -1})
 	return nil
 }
 
@@ -124,88 +135,86 @@ func (g *sageGraph) readLink(d *json.Decoder, k int) error {
 	if err := d.Decode(&ends); err != nil {
 		return fmt.Errorf("link %d: %w", k, err)
 	}
-	link := sageLink{numbers: true}
-	for end, value := range []any{ends.Source, ends.Target} {
-		handle, isInt, err := g.id(value)
-		if err != nil {
-			return fmt.Errorf("link %d: source or target: %w", k, err)
-		}
-		link.ends[end], link.numbers = handle, link.numbers && isInt
+	source, err := g.id(ends.Source)
+	target, other := g.id(ends.Target)
+	if err := cmp.Or(err, other); err != nil {
+		return fmt.Errorf("link %d: source or target: %w", k, err)
 	}
-	g.links = append(g.links, link)
+	g.links = append(g.links, sageLink{source, target})
 	return nil
-}
-
-// id returns the handle of an id, which the other files have as a text.
-func (g *sageGraph) id(value any) (handle int32, isInt bool, err error) {
-	switch v := value.(type) {
-	case string:
-		handle, err = g.ids.handle([]byte(v))
-		return handle, false, err
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			handle, err = g.ids.handle(strconv.AppendInt(nil, int64(v), 10))
-			return handle, true, err
-		}
-	}
-	return 0, false, errors.New("an id is neither a name nor a whole number")
 }
 
 // number numbers the kept nodes in the order of their rows.
 func (g *sageGraph) number(path string) {
-	row := slices.Repeat([]int32{-1}, len(g.nodes))
 	seen := make(map[int32]bool)
 	g.eachMember(path, func(key string, d *json.Decoder) error {
-		r, err := decodeNode(d, math.MaxInt32)
-		if err == nil && seen[r] {
-			err = fmt.Errorf("row %d is there twice", r)
+		row, err := decodeNode(d, math.MaxInt32)
+		if err == nil && seen[row] {
+			err = fmt.Errorf("row %d is there twice", row)
 		}
 		if err != nil {
 			return fmt.Errorf("node %.40q: %w", key, err)
 		}
-		seen[r] = true
-		if k, known := g.find(key); known {
-			row[k] = r
+		seen[row] = true
+		if handle, known := g.ids.find([]byte(key)); known {
+			if k, there := g.place[handle]; there {
+				g.nodes[k].row = row
+			}
 		}
 		return nil
 	})
-	var kept []int32
-	for k, part := range g.part {
-		if part >= 0 {
-			g.check(row[k] >= 0, path, "no row for node %.40q", g.ids.text(g.nodes[k]))
-			kept = append(kept, int32(k))
+	var kept []*sageNode
+	for k := range g.nodes {
+		if node := &g.nodes[k]; node.part >= 0 {
+			g.check(node.row >= 0, path, "no row for node %.40q", g.ids.text(node.handle))
+			kept = append(kept, node)
 		}
 	}
 	g.check(len(kept) > 0, g.path, "no node has the marks val and test")
-	slices.SortFunc(kept, func(a, b int32) int { return cmp.Compare(row[a], row[b]) })
-	g.node = slices.Repeat([]int32{-1}, len(g.nodes))
-	for number, k := range kept {
-		g.node[k] = int32(number)
-		g.rows = append(g.rows, row[k])
+	slices.SortFunc(kept, func(a, b *sageNode) int { return cmp.Compare(a.row, b.row) })
+	for number, node := range kept {
+		node.number = int32(number)
+		g.rows = append(g.rows, node.row)
 	}
 }
 
+// places returns the places of a link's nodes. Numbers are ids, as byID says, or places.
+func (g *sageGraph) places(link sageLink, byID bool) (at [2]int32, found bool) {
+	found = true
+	for e, end := range link {
+		place, known := g.place[end.handle]
+		if link.isNumbers() && !byID {
+			place, known = end.handle, end.handle >= 0 && int(end.handle) < len(g.nodes)
+		}
+		at[e], found = place, found && known
+	}
+	return at, found
+}
+
+// isNumbers tells whether both ends are numbers.
+func (l sageLink) isNumbers() bool { return l[0].isNumber && l[1].isNumber }
+
 // byID tells whether the links that are numbers are ids, not places.
 func (g *sageGraph) byID() bool {
-	links := g.keys["links"]
-	if links != "" || g.edges {
+	if links := g.keys["links"]; links != "" || g.edges {
 		return links != "order"
 	}
 	places, ids, example := true, true, ""
 	for k, link := range g.links {
-		for _, v := range link.ends {
-			if !link.numbers {
-				continue
-			}
-			at, known := g.place[v]
-			places, ids = places && v >= 0 && int(v) < len(g.nodes), ids && known && g.isInt[at]
-			if example == "" && known && at != v {
-				example = fmt.Sprintf("link %d names %s, which is the id of node %d of the list", k, g.ids.text(v), at)
-			}
+		place, isPlace := g.places(link, false)
+		id, isID := g.places(link, true)
+		isID = isID && (!link.isNumbers() || g.nodes[id[0]].isNumber && g.nodes[id[1]].isNumber)
+		if places, ids = places && isPlace, ids && isID; example == "" && place != id {
+			example = fmt.Sprintf("link %d joins nodes %d and %d of the list, or those with the ids %s", k, place[0], place[1], g.text(link))
 		}
 	}
 	g.check(!places || !ids || example == "", g.path, "%s: say links=ids (networkx 2 and later wrote the file) or links=order (links count the nodes in the order of the file, networkx 1)", example)
 	return ids && !places
+}
+
+// text names the ends of a link.
+func (g *sageGraph) text(link sageLink) string {
+	return fmt.Sprintf("%.40q and %.40q", g.ids.text(link[0].handle), g.ids.text(link[1].handle))
 }
 
 // makeGraph makes the graph of the links between kept nodes.
@@ -213,19 +222,11 @@ func (g *sageGraph) makeGraph() {
 	byID := g.byID()
 	var kept [][2]int32
 	for k, link := range g.links {
-		var ends [2]int32
-		for end, v := range link.ends {
-			at, known := g.place[v]
-			if link.numbers && !byID {
-				at, known = v, v >= 0 && int(v) < len(g.nodes)
-				g.check(known, g.path, "link %d: (%s, %s) outside [0, %d)", k, g.ids.text(link.ends[0]), g.ids.text(link.ends[1]), len(g.nodes))
-			}
-			if !g.check(known, g.path, "link %d: no node has the id %.40q", k, g.ids.text(v)) {
-				return
-			}
-			ends[end] = g.node[at]
+		at, found := g.places(link, byID)
+		if !g.check(found, g.path, "link %d joins %s: want two of the %d nodes", k, g.text(link), len(g.nodes)) {
+			return
 		}
-		if ends[0] >= 0 && ends[1] >= 0 {
+		if ends := [2]int32{g.nodes[at[0]].number, g.nodes[at[1]].number}; ends[0] >= 0 && ends[1] >= 0 {
 			kept = append(kept, ends)
 		}
 	}
@@ -258,12 +259,13 @@ func (g *sageGraph) readFeatures(path string) {
 // names gives the kept nodes their ids, unless each is its number, and makes the split of the
 // marks.
 func (g *sageGraph) names() {
-	ids, split := make([]string, len(g.rows)), &Split{}
-	for k, i := range g.node {
-		if i >= 0 {
-			ids[i] = g.ids.text(g.nodes[k])
-			to := split.parts()[g.part[k]]
-			*to = append(*to, i)
+	ids, split, named := make([]string, len(g.rows)), &Split{}, false
+	for _, node := range g.nodes {
+		if node.part >= 0 {
+			ids[node.number] = g.ids.text(node.handle)
+			named = named || node.handle != node.number
+			to := split.parts()[node.part]
+			*to = append(*to, node.number)
 		}
 	}
 	for _, part := range split.parts() {
@@ -272,17 +274,7 @@ func (g *sageGraph) names() {
 	if g.o.Split {
 		g.Split = split
 	}
-	g.nameNodes(ids)
-}
-
-// nameNodes gives the nodes their ids, unless each is its number.
-func (r *reader) nameNodes(ids []string) {
-	names, named := new(graph.Names), false
-	for i, id := range ids {
-		names.Append(id)
-		named = named || id != strconv.Itoa(i)
-	}
 	if named {
-		r.NodeNames = names
+		g.NodeNames = newNames(ids)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
@@ -40,52 +41,38 @@ func (l *NodeList) find(id string) (int32, bool) {
 }
 
 // checkOrder reports rows in node order that do not fit the nodes.
-func (l *NodeList) checkOrder(path string, rows int) error {
+func (l *NodeList) checkOrder(r *reader, path string, rows int) {
 	for i := 0; l.Unordered && i < l.Names.Len(); i++ {
-		if l.Names.At(i) != strconv.Itoa(i+1) {
-			return fmt.Errorf("datasets: %s: a row for each node, without ids, but the nodes have names: write the names, or say nodes=FILE with the names in the order of the rows", path)
-		}
+		r.check(l.Names.At(i) == strconv.Itoa(i+1), path, "a row for each node, without ids, but the nodes have names: write the names, or say nodes=FILE with the names in the order of the rows")
 	}
-	if rows != l.Nodes {
-		return fmt.Errorf("datasets: %s: %d rows in node order for %d nodes", path, rows, l.Nodes)
-	}
-	return nil
+	r.check(rows == l.Nodes, path, "%d rows in node order for %d nodes", rows, l.Nodes)
 }
 
 // array reads an array of ids, or a mask.
-func (l *NodeList) array(s *source, key string) (nodes []int32) {
-	a := s.header(key)
-	if s.err != nil {
-		return nil
-	}
-	if !a.Text() {
-		if mask := vector[int64](s, key); a.Mask() || isMask(mask, l.Nodes) {
-			s.ok(l.checkOrder(a.Name(), len(mask)))
-			return masked(mask)
+func (l *NodeList) array(r *reader, a *npy.Reader) (nodes []int32) {
+	var ids []string
+	if a.Text() {
+		ids = r.texts(a)
+	} else {
+		r.checkShape(a, []any{"elements"})
+		numbers := values[int64](r, a)
+		// A list of nodes has none twice, so 0 and 1 for every node are no list.
+		if a.Mask() || len(numbers) == l.Nodes && l.Nodes > 2 && !slices.ContainsFunc(numbers, func(v int64) bool { return v != 0 && v != 1 }) {
+			l.checkOrder(r, a.Name(), len(numbers))
+			return masked(numbers)
+		}
+		for _, v := range numbers {
+			ids = append(ids, strconv.FormatInt(v, 10))
 		}
 	}
-	for k, id := range s.texts(key) {
+	for k, id := range ids {
 		node, found := l.find(id)
-		if !found {
-			s.check(false, a.Name(), "element %d is node %s, which is not in the graph of %d nodes", k, quotedID(id), l.Nodes)
+		if !r.check(found, a.Name(), "element %d is node %s, which is not in the graph of %d nodes", k, quotedID(id), l.Nodes) {
 			break
 		}
 		nodes = append(nodes, node)
 	}
 	return nodes
-}
-
-// readLines reads all lines of data of a table: at most a header, and a line for each node.
-func (l *NodeList) readLines(ctx context.Context, path string) (*part, error) {
-	e := &edgeList{reader: newReader(ctx, Options{})}
-	p := e.openPart("nodes", path)
-	if e.err == nil {
-		p.header = isData
-		e.hold(p)
-		e.check(p.rows <= l.Nodes, path, "more lines than the %d nodes", l.Nodes)
-	}
-	_, err := e.end()
-	return p, err
 }
 
 // partWords are the words for the parts of a split, and for none; maskWords are those of a part
@@ -98,38 +85,20 @@ var (
 // Part reads one part of a split: an array of ids or a mask (.npy), or a table of
 // an id, or of true or false for each node, a line.
 func (l *NodeList) Part(ctx context.Context, path string) (nodes []int32, err error) {
-	if isNPY(path) {
-		r := newReader(ctx, Options{})
-		nodes = l.array(r.file(path), "")
-		return nodes, r.err
+	if !isNPY(path) {
+		s, err := l.read(ctx, path, maskWords, "true or false")
+		return s.Train, err
 	}
-	lines, err := l.readLines(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	id, word := 0, -1
-	lines.data(func(_ int, _ int64, cells [][]byte) bool { // the last line decides
-		id, word = 0, -1
-		if _, isNode := l.find(string(cells[0])); !isNode && wordOf(cells[0], maskWords) >= 0 {
-			id, word = -1, 0
-		}
-		return true
-	})
-	s, err := l.split(lines, id, word, maskWords, "true or false")
-	return s.Train, err
+	r := newReader(ctx, path, Options{})
+	nodes = l.array(r, r.file(path).array(""))
+	_, err = r.end()
+	return nodes, err
 }
 
 // Parts reads a table of an id and a part a line, or of a part a line in node order: train,
 // valid, test or none.
 func (l *NodeList) Parts(ctx context.Context, path string) (*Split, error) {
-	lines, err := l.readLines(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	if lines.Width > 2 {
-		return nil, fmt.Errorf("datasets: %s:%d: %d fields, want a node id and its part, or a part", path, lines.Line, lines.Width)
-	}
-	return l.split(lines, lines.Width-2, lines.Width-1, partWords, "train, valid, test or none")
+	return l.read(ctx, path, partWords, "train, valid, test or none")
 }
 
 // wordOf returns the number of the part that a word stands for, or −1.
@@ -137,10 +106,37 @@ func wordOf(word []byte, words [][]string) int {
 	return slices.IndexFunc(words, func(words []string) bool { return slices.Contains(words, strings.ToLower(string(word))) })
 }
 
-// split reads lines with a node's id in a column, or in node order if that is −1, and with a word
-// for a part in another column, or of the first part if that is −1. A first line that is unlike
-// all lines below it is a header.
-func (l *NodeList) split(p *part, id, word int, words [][]string, want string) (*Split, error) {
+// read reads lines of a node's id, a word for a part, or both. Lines without an id are in node
+// order; lines without a word name the first part. A first line that is unlike all lines below it
+// is a header.
+func (l *NodeList) read(ctx context.Context, path string, words [][]string, want string) (*Split, error) {
+	e, s := &edgeList{reader: newReader(ctx, path, Options{})}, new(Split)
+	p := e.openPart("nodes", path)
+	if e.err == nil {
+		e.hold(p)
+		e.check(p.rows <= l.Nodes, path, "more lines than the %d nodes", l.Nodes)
+	}
+	if e.err == nil {
+		l.readRows(e.reader, p, s, words, want)
+	}
+	_, err := e.end()
+	return s, err
+}
+
+func (l *NodeList) readRows(r *reader, p *part, s *Split, words [][]string, want string) {
+	id, word := p.Width-2, p.Width-1
+	if len(words[1]) == 0 { // one part
+		last := p.First // the last line decides
+		for _, r := range p.data() {
+			last = r.Cells
+		}
+		id, word = 0, -1
+		if _, isNode := l.find(string(last[0])); !isNode && wordOf(last[0], words) >= 0 {
+			id, word = -1, 0
+		}
+	} else if !r.check(p.Width <= 2, p.Path, "%d columns, want a node id and its part, or a part", p.Width) {
+		return
+	}
 	read := func(row int, cells [][]byte) (node int32, found bool, part int) {
 		node, found = int32(row), true
 		if id >= 0 {
@@ -155,27 +151,28 @@ func (l *NodeList) split(p *part, id, word int, words [][]string, want string) (
 		_, found, part := read(0, cells)
 		return part >= 0 && (found || word >= 0)
 	}
-	odd := p.rows == 0 || fits(p.First) || isNumber(p.First[0])
-	p.each(func(_ int, r *table.Rows) bool { odd = odd || !fits(r.Cells); return !odd })
-	if !odd {
-		p.header = isHeader
+	isRow := p.rows == 0 || fits(p.First) || isNumber(p.First[0])
+	for _, r := range p.data() {
+		isRow = isRow || !fits(r.Cells)
+	}
+	if isRow {
+		p.prepend()
+	} else {
 		l.Notes = append(l.Notes, fmt.Sprintf("%s: the first line, %.60q, is a header", p.Path, p.firstLine()))
 	}
-	s, faults := &Split{}, &table.Faults{Path: p.Path}
-	p.data(func(row int, line int64, cells [][]byte) bool {
-		switch node, found, part := read(row, cells); {
+	faults := &table.Faults{Path: p.Path}
+	for row, r := range p.data() {
+		switch node, found, part := read(row, r.Cells); {
 		case !found:
-			return faults.Add(line, "%s is not a node of the graph of %d nodes", table.Quote(cells[id]), l.Nodes)
+			faults.Add(r.Line, "%s is not a node of the graph of %d nodes", table.Quote(r.Cells[id]), l.Nodes)
 		case part < 0:
-			return faults.Add(line, "%s, want %s", table.Quote(cells[word]), want)
+			faults.Add(r.Line, "%s, want %s", table.Quote(r.Cells[word]), want)
 		case part < 3:
 			to := s.parts()[part]
 			*to = append(*to, node)
 		}
-		return true
-	})
-	if err := faults.Err(); err != nil || id >= 0 {
-		return s, err
 	}
-	return s, l.checkOrder(p.Path, p.number())
+	if r.ok(faults.Err()); id < 0 {
+		l.checkOrder(r, p.Path, p.rows)
+	}
 }

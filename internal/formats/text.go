@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -28,70 +29,60 @@ func parseID(field []byte) (int32, bool) {
 // plain opens a file of lines of numbers, which commas separate. All lines are rows. A file
 // without a line gives nil.
 func (r *reader) plain(path string) *table.File {
+	f := r.open(path, false)
 	if r.err != nil {
 		return nil
 	}
-	f, err := table.Open(path)
-	if !r.ok(err) {
-		return nil
-	}
-	r.files = append(r.files, f)
-	err = f.Scan("comma", "0")
+	err := f.Scan("comma", "0")
 	if errors.Is(err, table.ErrNoData) {
 		return nil
 	}
-	if r.ok(err) {
-		r.check(f.Line == 1, path, "%w in line 1", table.ErrNoData)
+	if r.ok(err) && r.check(f.Line == 1, path, "%w in line 1", table.ErrNoData) {
+		f.Unread()
 	}
-	f.Line = 0
 	return f
 }
 
-// eachRow calls visit with the values of each line, in order, and counts the lines, at most most.
-// want names a cell in an error.
-func eachRow[T any](r *reader, f *table.File, most int, parse func(cell []byte) (T, bool), want string, visit func(line int, row []T)) (read int) {
+// eachRow calls visit with the values of each line of a file, in order, and counts the lines, at
+// most most. parse reads a cell of a line of so many; want names one in an error.
+func eachRow[T any](r *reader, path string, most int, want string, parse func(cell []byte, width int) (T, bool), visit func(line int, row []T)) (read int) {
+	f := r.plain(path)
 	if r.err != nil || f == nil {
 		return 0
 	}
-	r.ok(table.EachRows(r.ctx, f, func(t *table.Rows) (part []T, err error) {
+	r.ok(table.EachRows(r.ctx, f, func(t *table.Rows) (part []T) {
 		for t.NextRow() {
 			if t.Line > int64(most) {
 				t.Fault("more lines than the %d expected", most)
 				break
 			}
 			for k, cell := range t.Cells {
-				v, ok := parse(cell)
-				switch {
-				case ok:
-				case f.Width == 1:
-					t.Fault("%s is not %s", table.Quote(cell), want)
-				default:
+				v, ok := parse(cell, f.Width)
+				if !ok {
 					t.Fault("column %d, %s, is not %s", k+1, table.Quote(cell), want)
 				}
 				part = append(part, v)
 			}
 		}
-		return part, nil
+		return part
 	}, func(part []T) error {
-		for ; len(part) > 0; part = part[f.Width:] {
-			visit(read, part[:f.Width])
+		for row := range slices.Chunk(part, f.Width) {
+			if visit(read, row); r.err != nil {
+				break
+			}
 			read++
 		}
-		return nil
+		return r.err
 	}))
 	return read
 }
 
-// ids reads one node id a line, below n.
-func (r *reader) ids(path string, n int) (ids []int32) {
-	f := r.plain(path)
-	if f != nil {
-		r.check(f.Width == 1, path, "lines of %d fields, want one node", f.Width)
-	}
-	eachRow(r, f, n, func(cell []byte) (int32, bool) {
+// ids reads one number below n a line, a node's if what says so.
+func (r *reader) ids(path, what string, n int) (ids []int32) {
+	eachRow(r, path, n, fmt.Sprintf("%s in [0, %d)", what, n), func(cell []byte, width int) (int32, bool) {
 		id, ok := parseID(cell)
-		return id, ok && int(id) < n
-	}, fmt.Sprintf("a node in [0, %d)", n), func(_ int, row []int32) { ids = append(ids, row...) })
+		return id, ok && int(id) < n && width == 1
+	}, func(_ int, row []int32) { ids = append(ids, row...) })
 	return ids
 }
 
@@ -105,35 +96,33 @@ func numberOrNaN(cell []byte) (float32, bool) {
 }
 
 // featureCell reads a feature.
-func featureCell(int) (parse func(cell []byte) (float32, bool), want string) {
-	return func(cell []byte) (float32, bool) {
-		v, ok := numberOrNaN(cell)
-		return v, ok && v-v == 0
-	}, "a finite number"
+func featureCell(cell []byte, _ int) (float32, bool) {
+	v, ok := numberOrNaN(cell)
+	return v, ok && v-v == 0
 }
 
-// matrixLines reads n lines of equally many numbers. cell says how to read one of so many columns.
-func (r *reader) matrixLines(path string, n int, cell func(width int) (parse func(cell []byte) (float32, bool), want string)) *graph.Features {
-	f := r.plain(path)
-	r.check(f != nil, path, "%w", table.ErrNoData)
-	if r.err != nil {
-		return &graph.Features{}
-	}
-	x := &graph.Features{Rows: n, Cols: f.Width}
-	if x.Data, r.err = zeros(path, n, f.Width); r.err == nil {
-		parse, want := cell(f.Width)
-		read := eachRow(r, f, n, parse, want, func(line int, row []float32) { copy(x.Row(line), row) })
-		r.check(read == n, path, "%d lines for %d nodes", read, n)
-	}
+// matrixLines reads n lines of equally many numbers.
+func (r *reader) matrixLines(path string, n int, want string, parse func(cell []byte, width int) (float32, bool)) *graph.Features {
+	x := &graph.Features{Rows: n}
+	read := eachRow(r, path, n, want, parse, func(line int, row []float32) {
+		if line == 0 {
+			x.Cols = len(row)
+			x.Data = r.zeros(path, n, x.Cols)
+		}
+		if r.err == nil {
+			copy(x.Row(line), row)
+		}
+	})
+	r.check(read == n, path, "%d lines for %d nodes", read, n)
 	return x
 }
 
 // arcLines parses lines of two ids below n.
-func arcLines(t *table.Rows, n int) (arcs []graph.Edge, err error) {
-	arcs = make([]graph.Edge, 0, len(t.Data)/8)
+func arcLines(t *table.Rows, n int) []graph.Edge {
+	arcs := make([]graph.Edge, 0, len(t.Data)/8)
 	for {
 		if arcs = plainArcs(t, n, arcs); !t.NextRow() {
-			return arcs, nil
+			return arcs
 		}
 		var ends [2]int32
 		ok := len(t.Cells) == 2
@@ -154,7 +143,7 @@ func arcLines(t *table.Rows, n int) (arcs []graph.Edge, err error) {
 // plainArcs appends the edges of the next lines that hold just two ids below n, of up to nine
 // digits.
 func plainArcs(t *table.Rows, n int, arcs []graph.Edge) []graph.Edge {
-	sep, rest, list := t.File.Sep, t.Data, arcs // not in memory: the loop takes half of the time
+	sep, rest, list := t.Sep(), t.Data, arcs // not in memory: the loop takes half of the time
 	for {
 		a, size := plainArc(rest, sep)
 		if size == 0 || int(a.U) >= n || int(a.V) >= n {

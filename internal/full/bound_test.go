@@ -84,7 +84,7 @@ func TestBound(t *testing.T) {
 		some = append(some, rng.Int32N(n)) // some twice
 	}
 	for _, o := range []layers.GCNOptions{
-		{Hidden: 64}, {Hidden: 64, Residual: true}, {Hidden: 48, PreNorm: true, LayerNorm: true, HiddenResidual: layers.ResidualLinear},
+		{Hidden: 64}, {Hidden: 64, Residual: true}, {Hidden: 48, PreNorm: true, Norm: layers.NormLayer, HiddenResidual: layers.ResidualLinear},
 		{Hidden: 16}, {Hidden: 64, Heads: 4}, {Hidden: 64, Jumping: layers.JumpingConcat}, {Hidden: 40, InputLayer: true},
 	} {
 		for depth := 1; depth <= 3; depth++ {

@@ -217,33 +217,34 @@ func (s *adamStep) update(p, g, m, v []float32) {
 	s.updateGo(p[n:], g[n:], m[n:], v[n:])
 }
 
-// columns returns 0, how many of n columns the assembly takes, and the columns of its wide form,
-// of which AVX2 has avx2.
-func columns(n, rows, avx2 int) (first, last, wide int) {
+// groups calls wide and narrow for groups of the columns j to n−1, each with its first column, and
+// returns the columns' part that is left to the portable code. AVX2's wide form has avx2 columns.
+func groups(j, n, rows, avx2 int, wide, narrow func(j int)) int {
 	switch {
 	case level == simd.Portable || rows == 0:
-		return 0, 0, avx2
+		return j
 	case level == simd.AVX512:
-		return 0, n, 64
+		avx2 = 64
 	}
-	return 0, n, avx2
+	for ; j+avx2 <= n; j += avx2 {
+		wide(j)
+	}
+	for ; j+8 <= n; j += 8 {
+		narrow(j)
+	}
+	return j
 }
 
 // columnSums sums columns j0 to end, at most columnTile. The scales of two rows are stride
 // elements apart.
 func columnSums(dst, x, scale []float32, stride, rows, width, j0, end int) {
-	_, n, wide := columns(end, rows, 32)
 	s, step := &one[0], 0
 	if scale != nil && rows > 0 {
 		s, step = &scale[0], 4*stride
 	}
-	j := j0
-	for ; j+wide <= n; j += wide {
-		columnSumsWideSIMD(&dst[j], &x[j], width, s, step, rows)
-	}
-	for ; j+8 <= n; j += 8 {
-		columnSumsNarrowSIMD(&dst[j], &x[j], width, s, step, rows)
-	}
+	j := groups(j0, end, rows, 32,
+		func(j int) { columnSumsWideSIMD(&dst[j], &x[j], width, s, step, rows) },
+		func(j int) { columnSumsNarrowSIMD(&dst[j], &x[j], width, s, step, rows) })
 	columnSumsGo(dst, x, scale, stride, rows, width, j, end)
 }
 
@@ -305,50 +306,34 @@ func squareRoot(x []float64) {
 
 // columnTotals sets dst[j] to the sum of column j of x, for len(dst) columns.
 func columnTotals(dst []float64, x []float32, rows, width int) {
-	j, n, wide := columns(len(dst), rows, 16)
-	for ; j+wide <= n; j += wide {
-		columnTotalsWideSIMD(&dst[j], &x[j], width, rows)
-	}
-	for ; j+8 <= n; j += 8 {
-		columnTotalsNarrowSIMD(&dst[j], &x[j], width, rows)
-	}
+	j := groups(0, len(dst), rows, 16,
+		func(j int) { columnTotalsWideSIMD(&dst[j], &x[j], width, rows) },
+		func(j int) { columnTotalsNarrowSIMD(&dst[j], &x[j], width, rows) })
 	columnTotalsGo(dst, x, rows, width, j)
 }
 
 // columnSquares sets dst[j] to the sum of (x − center[j])² over column j of x.
 func columnSquares(dst []float64, x []float32, center []float64, rows, width int) {
-	j, n, wide := columns(len(dst), rows, 16)
-	for ; j+wide <= n; j += wide {
-		columnSquaresWideSIMD(&dst[j], &x[j], &center[j], width, rows)
-	}
-	for ; j+8 <= n; j += 8 {
-		columnSquaresNarrowSIMD(&dst[j], &x[j], &center[j], width, rows)
-	}
+	j := groups(0, len(dst), rows, 16,
+		func(j int) { columnSquaresWideSIMD(&dst[j], &x[j], &center[j], width, rows) },
+		func(j int) { columnSquaresNarrowSIMD(&dst[j], &x[j], &center[j], width, rows) })
 	columnSquaresGo(dst, x, center, rows, width, j)
 }
 
 // columnProducts sets dst[j] to the sum of the float32 products of column j of a and b.
 func columnProducts(dst []float64, a, b []float32, rows, width int) {
-	j, n, wide := columns(len(dst), rows, 16)
-	for ; j+wide <= n; j += wide {
-		columnProductsWideSIMD(&dst[j], &a[j], &b[j], width, rows)
-	}
-	for ; j+8 <= n; j += 8 {
-		columnProductsNarrowSIMD(&dst[j], &a[j], &b[j], width, rows)
-	}
+	j := groups(0, len(dst), rows, 16,
+		func(j int) { columnProductsWideSIMD(&dst[j], &a[j], &b[j], width, rows) },
+		func(j int) { columnProductsNarrowSIMD(&dst[j], &a[j], &b[j], width, rows) })
 	columnProductsGo(dst, a, b, rows, width, j)
 }
 
 // columnDots sets sums[j] to the sum of column j of g, and dots[j] to its product with
 // column j of x.
 func columnDots(sums, dots []float64, g, x []float32, rows, width int) {
-	j, n, wide := columns(len(sums), rows, 16)
-	for ; j+wide <= n; j += wide {
-		columnDotsWideSIMD(&sums[j], &dots[j], &g[j], &x[j], width, rows)
-	}
-	for ; j+8 <= n; j += 8 {
-		columnDotsNarrowSIMD(&sums[j], &dots[j], &g[j], &x[j], width, rows)
-	}
+	j := groups(0, len(sums), rows, 16,
+		func(j int) { columnDotsWideSIMD(&sums[j], &dots[j], &g[j], &x[j], width, rows) },
+		func(j int) { columnDotsNarrowSIMD(&sums[j], &dots[j], &g[j], &x[j], width, rows) })
 	columnDotsGo(sums, dots, g, x, rows, width, j)
 }
 

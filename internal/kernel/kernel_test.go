@@ -147,7 +147,7 @@ func TestKernelsAllocateLittle(t *testing.T) {
 	x, y, z := random(rows*width, 1), make([]float32, rows*width), make([]float32, rows*width)
 	a := randomCSR(rows, rows, 8)
 	p := graph.NewLaplacian(ring(rows))
-	target, some := make([]int32, rows), make([]int32, rows)
+	target, some, even := make([]int32, rows), make([]int32, rows), equal(rows)
 	for name, f := range map[string]func(){
 		"SpMM":           func() { SpMM(y, a, x, width) },
 		"SpMMGather":     func() { SpMMGather(y, a, some, x, width) },
@@ -158,11 +158,11 @@ func TestKernelsAllocateLittle(t *testing.T) {
 		"Activate":       func() { Activate(ELU, y, z, x, rows, width, Dropout{Rate: 0.5, Seed: 1}) },
 		"Activate 40":    func() { Activate(ELU, y, z, x, rows, 40, Dropout{Rate: 0.5, Seed: 1}) },
 		"Multiply":       func() { Multiply(y, x, x) },
-		"Softmax":        func() { SoftmaxCrossEntropy(y, x, width, target, nil, 0) },
-		"Softmax, small": func() { SoftmaxCrossEntropy(y, x, width, target[:40], nil, 0) },
-		"SoftmaxGrad":    func() { SoftmaxCrossEntropyGradient(y, x, target, nil, 1, width, 0) },
-		"BCE":            func() { BCEWithLogits(x, x, width, nil) },
-		"BCEGrad":        func() { BCEWithLogitsGradient(y, x, x, width, nil, 1) },
+		"Softmax":        func() { SoftmaxCrossEntropy(y, x, width, target, even, 0) },
+		"Softmax, small": func() { SoftmaxCrossEntropy(y, x, width, target[:40], even, 0) },
+		"SoftmaxGrad":    func() { SoftmaxCrossEntropyGradient(y, x, target, even, 1, width, 0) },
+		"BCE":            func() { BCEWithLogits(x, x, width, even) },
+		"BCEGrad":        func() { BCEWithLogitsGradient(y, x, x, width, even, 1) },
 		"Adam":           func() { AdamStep(y, x, z, z, 1, Adam{0.1, 0.9, 0.999, 1e-8, 0, false}) },
 	} {
 		if n := testing.AllocsPerRun(20, f); n > 3 {

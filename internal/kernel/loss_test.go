@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,12 +13,6 @@ import (
 // sensitivity is the scale of the error of each probability: rounding
 // z − top costs more the larger it is.
 func slowCrossEntropy(logits []float32, classes int, target []int32, weight []float32, smoothing float64) (loss float64, probs, sensitivity, grad []float64) {
-	labelled := 0
-	for _, y := range target {
-		if y >= 0 {
-			labelled++
-		}
-	}
 	for i, y := range target {
 		z := logits[i*classes : (i+1)*classes]
 		top := math.Inf(-1)
@@ -28,10 +23,7 @@ func slowCrossEntropy(logits []float32, classes int, target []int32, weight []fl
 		for _, v := range z {
 			total += math.Exp(float64(v) - top)
 		}
-		w := 1 / float64(max(labelled, 1))
-		if weight != nil {
-			w = float64(weight[i])
-		}
+		w := float64(weight[i])
 		if y < 0 {
 			w = 0
 		} else {
@@ -69,8 +61,11 @@ func drawWeights(t *rapid.T, rows int) []float32 {
 	if rapid.Bool().Draw(t, "weighted") {
 		return rapid.SliceOfN(rapid.Float32Range(0, 2), rows, rows).Draw(t, "weight")
 	}
-	return nil
+	return equal(rows)
 }
+
+// equal returns the weights of a mean over rows.
+func equal(rows int) []float32 { return slices.Repeat([]float32{1 / float32(max(rows, 1))}, rows) }
 
 func TestSoftmaxCrossEntropy(t *testing.T) {
 	levels(t, func(t *testing.T) {
@@ -120,7 +115,7 @@ func TestSoftmaxCrossEntropy(t *testing.T) {
 				target[i] = int32(i % 41)
 				target[i]--
 			}
-			loss := SoftmaxCrossEntropy(logits, logits, 40, target, nil, 0.1)
+			loss := SoftmaxCrossEntropy(logits, logits, 40, target, equal(5000), 0.1)
 			low, high := math.Float64bits(loss), math.Float64bits(loss)>>32
 			return append(logits, math.Float32frombits(uint32(low)), math.Float32frombits(uint32(high)))
 		})
@@ -145,7 +140,7 @@ func TestSoftmaxCrossEntropyExtremes(t *testing.T) {
 			{[]float32{0, 0, nan}, 1, math.NaN()},
 		} {
 			probs := make([]float32, len(c.logits))
-			got := SoftmaxCrossEntropy(probs, c.logits, len(c.logits), []int32{c.target}, nil, 0)
+			got := SoftmaxCrossEntropy(probs, c.logits, len(c.logits), []int32{c.target}, []float32{1}, 0)
 			if !(math.Abs(got-c.loss) <= 1e-6*(1+c.loss)) && !(got != got && c.loss != c.loss) {
 				t.Errorf("loss of %v for class %d is %v, want %v", c.logits, c.target, got, c.loss)
 			}
@@ -155,29 +150,14 @@ func TestSoftmaxCrossEntropyExtremes(t *testing.T) {
 
 // slowBCE is BCEWithLogits and its gradient in float64.
 func slowBCE(logits, target []float32, tasks int, weight []float32) (loss float64, grad []float64) {
-	rows, all := len(target)/tasks, 0
-	for _, y := range target {
-		if y == y {
-			all++
-		}
-	}
-	for i := range rows {
-		labelled := 0
-		for _, y := range target[i*tasks : (i+1)*tasks] {
-			if y == y {
-				labelled++
-			}
-		}
+	for i := range len(target) / tasks {
 		for c := range tasks {
 			x, y := float64(logits[i*tasks+c]), float64(target[i*tasks+c])
 			if y != y {
 				grad = append(grad, 0)
 				continue
 			}
-			w := 1 / float64(all)
-			if weight != nil {
-				w = float64(weight[i]) / float64(labelled)
-			}
+			w := float64(weight[i])
 			loss += w * (max(x, 0) - x*y + math.Log1p(math.Exp(-math.Abs(x))))
 			grad = append(grad, w*(1/(1+math.Exp(-x))-y))
 		}
@@ -216,7 +196,7 @@ func TestBCEWithLogits(t *testing.T) {
 			}
 		})
 	})
-	if loss := BCEWithLogits([]float32{80, -80}, []float32{0, 0}, 1, nil); math.Abs(loss-40) > 1e-6 {
+	if loss := BCEWithLogits([]float32{80, -80}, []float32{0, 0}, 1, []float32{0.5, 0.5}); math.Abs(loss-40) > 1e-6 {
 		t.Errorf("loss %v, want 40", loss)
 	}
 }
@@ -277,8 +257,8 @@ func TestShortSlicesPanic(t *testing.T) {
 		"BiasRows":   func(s []float32) { BiasRows(s, s, nil, 2, 2) },
 		"Activate":   func(s []float32) { Activate(ELU, s, nil, make([]float32, 4), 2, 2, Dropout{}) },
 		"Multiply":   func(s []float32) { Multiply(s, make([]float32, 4), make([]float32, 4)) },
-		"Softmax":    func(s []float32) { SoftmaxCrossEntropy(s, make([]float32, 4), 2, []int32{0, 0}, nil, 0) },
-		"BCE":        func(s []float32) { BCEWithLogits(s, make([]float32, 4), 2, nil) },
+		"Softmax":    func(s []float32) { SoftmaxCrossEntropy(s, make([]float32, 4), 2, []int32{0, 0}, equal(2), 0) },
+		"BCE":        func(s []float32) { BCEWithLogits(s, make([]float32, 4), 2, equal(2)) },
 		"Adam":       func(s []float32) { AdamStep(make([]float32, 4), s, s, s, 1, Adam{}) },
 		"Gather":     func(s []float32) { Gather(s, make([]float32, 4), []int32{0, 1}, 2) },
 	} {
@@ -307,14 +287,14 @@ func BenchmarkSoftmaxCrossEntropy(b *testing.B) {
 		b.Run(fmt.Sprintf("loss/c=%d", classes), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				SoftmaxCrossEntropy(probs, logits, classes, target, nil, 0)
+				SoftmaxCrossEntropy(probs, logits, classes, target, equal(rows), 0)
 			}
 			perSecond(b, len(logits), 8)
 		})
 		b.Run(fmt.Sprintf("gradient/c=%d", classes), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				SoftmaxCrossEntropyGradient(logits, probs, target, nil, 1, classes, 0)
+				SoftmaxCrossEntropyGradient(logits, probs, target, equal(rows), 1, classes, 0)
 			}
 			perSecond(b, len(logits), 8)
 		})
@@ -329,14 +309,14 @@ func BenchmarkBCEWithLogits(b *testing.B) {
 		b.Run(fmt.Sprintf("loss/t=%d", tasks), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				BCEWithLogits(logits, target, tasks, nil)
+				BCEWithLogits(logits, target, tasks, equal(rows))
 			}
 			perSecond(b, len(logits), 8)
 		})
 		b.Run(fmt.Sprintf("gradient/t=%d", tasks), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				BCEWithLogitsGradient(grad, logits, target, tasks, nil, 1)
+				BCEWithLogitsGradient(grad, logits, target, tasks, equal(rows), 1)
 			}
 			perSecond(b, len(logits), 12)
 		})

@@ -33,23 +33,20 @@ func sumRanges(rows int, part func(lo, hi int) float64) float64 {
 //
 //	Σ_i weight[i] · −log probs[i][target[i]]
 //
-// over the rows whose target is not −1; there is one row a target. With nil
-// weight it is the mean over those rows, 0 if there are none. Label smoothing takes
+// over the rows whose target is not −1; there is one row a target. Label smoothing takes
 // (1−smoothing)·onehot + smoothing/classes as the target (Szegedy et al. 2016,
 // arXiv:1512.00567). The logarithm is
 // taken of the softmax's sum in float64, so that a probability that underflows
 // still gives its finite loss. probs may be logits.
-func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, weight []float32, smoothing float64) (loss float64) {
+func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, weight []float32, smoothing float64) float64 {
 	rows := len(target)
 	checkLen("SoftmaxCrossEntropy", "probs", len(probs), rows*classes)
 	checkLen("SoftmaxCrossEntropy", "logits", len(logits), rows*classes)
-	if weight != nil {
-		checkLen("SoftmaxCrossEntropy", "weight", len(weight), rows)
-	}
+	checkLen("SoftmaxCrossEntropy", "weight", len(weight), rows)
 	if rows == 0 || classes == 0 {
 		return 0
 	}
-	loss = sumRanges(rows, func(lo, hi int) float64 {
+	return sumRanges(rows, func(lo, hi int) float64 {
 		var sum float64
 		for i := lo; i < hi; i++ {
 			z := logits[i*classes : (i+1)*classes]
@@ -65,18 +62,10 @@ func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, w
 			if target[i] < 0 {
 				continue
 			}
-			row := math.Log(float64(total)) - (float64(zt) - float64(top)) + smoothed
-			if weight != nil {
-				row *= float64(weight[i])
-			}
-			sum += row
+			sum += float64(weight[i]) * (math.Log(float64(total)) - (float64(zt) - float64(top)) + smoothed)
 		}
 		return sum
 	})
-	if weight == nil {
-		loss *= meanWeight(target)
-	}
-	return loss
 }
 
 // mean returns the mean of x.
@@ -86,17 +75,6 @@ func mean(x []float32) float64 {
 		sum += float64(v)
 	}
 	return sum / float64(len(x))
-}
-
-// meanWeight returns 1 over the number of targets that are not −1.
-func meanWeight(target []int32) float64 {
-	n := 0
-	for _, t := range target {
-		if t >= 0 {
-			n++
-		}
-	}
-	return 1 / float64(max(n, 1))
 }
 
 // softmaxRowGo is the portable form of softmaxRow.
@@ -138,13 +116,7 @@ func SoftmaxCrossEntropyGradient(dst, probs []float32, target []int32, weight []
 	rows := len(target)
 	checkLen("SoftmaxCrossEntropyGradient", "dst", len(dst), rows*classes)
 	checkLen("SoftmaxCrossEntropyGradient", "probs", len(probs), rows*classes)
-	if weight != nil {
-		checkLen("SoftmaxCrossEntropyGradient", "weight", len(weight), rows)
-	}
-	share := float32(1)
-	if weight == nil {
-		share = float32(meanWeight(target))
-	}
+	checkLen("SoftmaxCrossEntropyGradient", "weight", len(weight), rows)
 	even := float32(smoothing / float64(max(classes, 1)))
 	parallel.For(rows, grain(classes), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -153,10 +125,7 @@ func SoftmaxCrossEntropyGradient(dst, probs []float32, target []int32, weight []
 				clear(d)
 				continue
 			}
-			s := upstream * share
-			if weight != nil {
-				s = upstream * weight[i]
-			}
+			s := upstream * weight[i]
 			scaleTo(d, s, probs[i*classes:(i+1)*classes])
 			flushSmall(d)
 			if smoothing == 0 {

@@ -1,29 +1,33 @@
-//go:build darwin || dragonfly || freebsd || linux || openbsd || solaris || netbsd || windows
-
 package memory
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"unsafe"
 
 	"github.com/edsrzf/mmap-go"
 )
 
+// Large returns n zeros, in huge pages where the system has them. It is for rows that are
+// read at random: with small pages a row costs a walk through the page table too. All of
+// it counts as used memory once parts all over it are written.
+func Large(n int) []float32 {
+	values := make([]float32, n)
+	adviseHuge(values)
+	return values
+}
+
 // Spilled returns n zeros that lie in a file in dir instead of in memory: the system writes
 // them to the disk when it needs the memory. "" is the system's folder of temporary files.
-// The disk space is taken at once, so a later write cannot fail for want of it; an error says
-// how much there is. free gives it back.
+// The disk space is taken at once, so a later write cannot fail for want of it. free gives it
+// back.
 //
 // Where the system allows it, the file has no name: nothing is left if the process is killed.
 func Spilled(dir string, n int) (values []float32, free func() error, err error) {
-	bytes := Product(4, int64(n))
 	if n == 0 {
 		return nil, func() error { return nil }, nil
-	}
-	if dir == "" {
-		dir = os.TempDir()
 	}
 	f, err := os.CreateTemp(dir, "gcn-scratch-")
 	if err != nil {
@@ -37,12 +41,12 @@ func Spilled(dir string, n int) (values []float32, free func() error, err error)
 		}
 		return err
 	}
-	if err := reserve(f, dir, bytes); err != nil {
-		return nil, nil, fmt.Errorf("%s of scratch space in %s: %w", Text(uint64(bytes)), dir, done(err))
+	var m mmap.MMap
+	if err = reserve(f, 4*int64(n)); err == nil {
+		m, err = mmap.Map(f, mmap.RDWR, 0)
 	}
-	m, err := mmap.Map(f, mmap.RDWR, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("mapping a scratch file in %s: %w", dir, done(err))
+		return nil, nil, fmt.Errorf("%s of scratch space in %s: %w", Text(4*uint64(n)), filepath.Dir(f.Name()), done(err))
 	}
 	values = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(m))), n)
 	return values, func() error { return done(m.Unmap()) }, nil

@@ -91,7 +91,7 @@ func TestRoundTrip(t *testing.T) {
 		if got, err := open(&i).Int64s(context.Background()); err != nil || !slices.Equal(got, ints) {
 			t.Fatalf("int64: %v", err)
 		}
-		if got, err := open(&s).Int32s(context.Background()); err != nil || !slices.Equal(got, small) {
+		if got, err := All[int32](context.Background(), open(&s)); err != nil || !slices.Equal(got, small) {
 			t.Fatalf("int32: %v", err)
 		}
 	})
@@ -145,7 +145,7 @@ func TestElementTypes(t *testing.T) {
 
 func TestInt32sOutOfRange(t *testing.T) {
 	for _, v := range []int64{math.MaxInt32 + 1, math.MinInt32 - 1} {
-		_, err := reader(t, encode(t, []int64{0, 1, v}, 3)).Int32s(context.Background())
+		_, err := All[int32](context.Background(), reader(t, encode(t, []int64{0, 1, v}, 3)))
 		if err == nil || !strings.Contains(err.Error(), "made.npy: element 2 is too large") {
 			t.Errorf("%d: %v", v, err)
 		}
@@ -154,7 +154,7 @@ func TestInt32sOutOfRange(t *testing.T) {
 
 func TestFortranOrder(t *testing.T) {
 	file := raw("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", 1, 4, 2, 5, 3, 6)
-	got, err := reader(t, file).Int32s(context.Background())
+	got, err := All[int32](context.Background(), reader(t, file))
 	if want := []int32{1, 2, 3, 4, 5, 6}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
@@ -318,7 +318,7 @@ func TestArchive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := r.Int32s(context.Background()); err != nil || len(got) != 100_000 {
+		if got, err := All[int32](context.Background(), r); err != nil || len(got) != 100_000 {
 			t.Errorf("y: %d values, %v", len(got), err)
 		}
 		if _, err := a.Open("z"); err == nil || !strings.Contains(err.Error(), `no array "z"; it holds x, y`) {
@@ -379,7 +379,7 @@ func readEvery(open func() (*Reader, error)) error {
 	for _, read := range []func(*Reader) (int, error){
 		func(r *Reader) (int, error) { v, err := r.Float32s(context.Background()); return len(v), err },
 		func(r *Reader) (int, error) { v, err := r.Int64s(context.Background()); return len(v), err },
-		func(r *Reader) (int, error) { v, err := r.Int32s(context.Background()); return len(v), err },
+		func(r *Reader) (int, error) { v, err := All[int32](context.Background(), r); return len(v), err },
 		func(r *Reader) (n int, err error) {
 			err = r.EachText(context.Background(), func([]byte) error { n++; return nil })
 			return n, err
@@ -439,7 +439,7 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 	floats := func(r *Reader) error { _, err := r.Float32s(context.Background()); return err }
-	ints := func(r *Reader) error { _, err := r.Int32s(context.Background()); return err }
+	ints := func(r *Reader) error { _, err := All[int32](context.Background(), r); return err }
 	read("float32", encode(b, make([]float32, n), n), floats)
 	read("float64", encode(b, make([]float64, n), n), floats)
 	read("int64", encode(b, make([]int64, n), n), ints)

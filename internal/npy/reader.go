@@ -170,39 +170,28 @@ func (r *Reader) Float32s(ctx context.Context) ([]float32, error) { return All[f
 // errors of Float32s, it reports an element that does not fit.
 func (r *Reader) Int64s(ctx context.Context) ([]int64, error) { return All[int64](ctx, r) }
 
-// Int32s is Int64s for int32.
-func (r *Reader) Int32s(ctx context.Context) ([]int32, error) { return All[int32](ctx, r) }
-
 type number interface {
 	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
-// All is Float32s, Int64s or Int32s for a type of numbers.
+// All is Float32s or Int64s for a type of numbers.
 func All[T number](ctx context.Context, r *Reader) ([]T, error) {
 	var zero T
 	if err := memory.Check(fmt.Sprintf("npy: %s: shape %v", r.name, r.Shape), memory.Product(int64(r.Len()), int64(binary.Size(zero)))); err != nil {
 		return nil, err
 	}
 	values := make([]T, r.Len())
-	if !r.Fortran || len(r.Shape) < 2 || len(values) == 0 {
-		return values, Read(ctx, r, values)
+	if err := Read(ctx, r, values); err != nil || !r.Fortran || len(r.Shape) < 2 {
+		return values, err
 	}
 	if len(r.Shape) > 2 {
 		return nil, fmt.Errorf("npy: %s: Fortran order of %d dimensions, at most 2 are read", r.name, len(r.Shape))
 	}
-	i, j := 0, 0
-	for part := range slices.Chunk(make([]T, len(values)), 1<<13) {
-		if err := Read(ctx, r, part); err != nil {
-			return nil, err
-		}
-		for _, v := range part {
-			values[i*r.Shape[1]+j] = v
-			if i++; i == r.Shape[0] {
-				i, j = 0, j+1
-			}
-		}
+	rows, cols, byRows := r.Shape[0], r.Shape[1], make([]T, len(values))
+	for k, v := range values {
+		byRows[k%rows*cols+k/rows] = v
 	}
-	return values, nil
+	return byRows, nil
 }
 
 // Read fills dst with the next values of an array of numbers, in the order of the file. Use it
@@ -286,31 +275,25 @@ func (r *Reader) EachText(ctx context.Context, visit func(element []byte) error)
 		}
 		for element := range slices.Chunk(part, r.width) {
 			if r.Descr[1] == 'U' {
-				text = appendUTF8(text[:0], element)
+				text = text[:0]
+				for code := range slices.Chunk(element, 4) {
+					letter := rune(binary.LittleEndian.Uint32(code))
+					if text = utf8.AppendRune(text, letter); !utf8.ValidRune(letter) {
+						text = append(text, 0xff) // no UTF-8
+					}
+				}
 				element = text
 			}
-			err := fmt.Errorf("not Unicode text: %w", ErrFormat)
-			if element = bytes.TrimRight(element, "\x00"); utf8.Valid(element) {
-				err = visit(element)
+			if element = bytes.TrimRight(element, "\x00"); !utf8.Valid(element) {
+				return fmt.Errorf("npy: %s: element %d: not Unicode text: %w", r.name, k, ErrFormat)
 			}
-			if err != nil {
+			if err := visit(element); err != nil {
 				return fmt.Errorf("npy: %s: element %d: %w", r.name, k, err)
 			}
 			k++
 		}
 	}
 	return nil
-}
-
-// appendUTF8 appends UTF-32 to text. A code that is no letter becomes a byte that is no UTF-8.
-func appendUTF8(text, codes []byte) []byte {
-	for ; len(codes) > 0; codes = codes[4:] {
-		letter := rune(binary.LittleEndian.Uint32(codes))
-		if text = utf8.AppendRune(text, letter); !utf8.ValidRune(letter) {
-			text = append(text, 0xff)
-		}
-	}
-	return text
 }
 
 // Skip reads over the next n elements.

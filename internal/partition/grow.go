@@ -6,8 +6,8 @@ import "container/heap"
 // starts at the border of earlier parts if there is one. It takes, among its
 // neighbours, the node that leaves the fewest edges to the outside, until it has its
 // share; without neighbours it takes the next free node.
-func (g *level) grow(parts int, limit int64) []int32 {
-	n := g.nodes()
+func (g *level) grow(to balanced) []int32 {
+	n, parts := g.nodes(), to.parts
 	part := make([]int32, n)
 	outside := make([]int64, n) // weight of edges to nodes without a part
 	var left int64
@@ -30,11 +30,10 @@ func (g *level) grow(parts int, limit int64) []int32 {
 		frontier = frontier[:0]
 		for remaining > parts-p-1 && (weight < share || p == parts-1) {
 			v := int32(-1)
-			for len(frontier) > 0 {
+			for v < 0 && len(frontier) > 0 {
 				c := heap.Pop(&frontier).(candidate)
 				if part[c.node] < 0 && c.score == 2*inside[c.node]-outside[c.node] {
 					v = c.node
-					break
 				}
 			}
 			for v < 0 && len(border) > 0 {
@@ -51,7 +50,7 @@ func (g *level) grow(parts int, limit int64) []int32 {
 				next++
 			}
 			w := g.nodeWeight(int(v))
-			if weight > 0 && weight+w > limit && p < parts-1 {
+			if weight > 0 && weight+w > to.limit && p < parts-1 {
 				border = append(border, v)
 				break
 			}

@@ -31,45 +31,44 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 	if parts < 1 || parts > n {
 		return nil, fmt.Errorf("partition: %d parts of %d nodes, want between 1 and the number of nodes", parts, n)
 	}
-	part := make([]int32, n)
 	if parts == 1 {
-		return part, nil
+		return make([]int32, n), nil
 	}
-	limit := int64(math.Ceil((1 + imbalance) * math.Ceil(float64(n)/float64(parts))))
-	finest := &level{ptr: a.Ptr, idx: a.Idx}
-	levels := []*level{finest}
-	var maps [][]int32
-	scratch := new(connections)
-	for {
-		fine := levels[len(levels)-1]
-		if fine.nodes() <= coarsest*parts || len(levels) > 20 {
+	mean := float64(n) / float64(parts)
+	to := balanced{parts: parts, least: max(int64(3*n/(4*parts)), 1), limit: int64(math.Ceil((1 + imbalance) * math.Ceil(mean)))}
+	g, scratch := &level{ptr: a.Ptr, idx: a.Idx}, new(connections)
+	for range 20 {
+		if g.nodes() <= coarsest*parts {
 			break
 		}
 		// A cluster has up to eight times the mean weight of a node, and at most a quarter of
 		// the weight of a part, so that parts can be balanced.
-		most := max(2, min(8*float64(n)/float64(fine.nodes()), float64(n)/float64(parts)/4))
-		cluster, count := fine.cluster(int64(most), scratch)
-		if float64(count) > 0.95*float64(fine.nodes()) {
+		most := max(2, min(8*float64(n)/float64(g.nodes()), mean/4))
+		cluster, count := g.cluster(int64(most), scratch)
+		if float64(count) > 0.95*float64(g.nodes()) {
 			break
 		}
-		maps = append(maps, cluster)
-		levels = append(levels, fine.contract(cluster, count, scratch))
+		g = g.contract(cluster, count, scratch)
 	}
-	coarse := levels[len(levels)-1]
-	part = coarse.grow(parts, limit)
-	for l := len(levels) - 1; l > 0; l-- {
-		levels[l].refine(part, parts, limit, 10, scratch)
-		finer := make([]int32, levels[l-1].nodes())
-		for v, c := range maps[l-1] {
+	part := g.grow(to)
+	for ; g.finer != nil; g = g.finer {
+		g.refine(part, to, 10, scratch)
+		finer := make([]int32, len(g.number))
+		for v, c := range g.number {
 			finer[v] = part[c]
 		}
 		part = finer
-		levels[l] = nil
 	}
-	finest.refine(part, parts, limit, 4, scratch)
-	finest.balance(part, parts, limit, scratch)
-	finest.refine(part, parts, limit, 1, scratch)
+	g.refine(part, to, 4, scratch)
+	g.balance(part, to, scratch)
+	g.refine(part, to, 1, scratch)
 	return part, nil
+}
+
+// balanced says what parts are wanted, and their weights.
+type balanced struct {
+	parts        int
+	least, limit int64 // least: a part does not give away nodes below it
 }
 
 // coarsest is the approximate number of nodes per part in the coarsest graph.
@@ -82,6 +81,9 @@ type level struct {
 	idx    []int32
 	weight []int32 // of edges; nil: all 1
 	node   []int32 // weights of nodes; nil: all 1
+
+	finer  *level  // that was contracted into this one; nil: the graph itself
+	number []int32 // of its nodes: the node here
 }
 
 func (g *level) nodes() int { return len(g.ptr) - 1 }
@@ -108,9 +110,8 @@ func (c *connections) reset(n int) {
 	}
 }
 
-// collect adds up the edges of v by label.
+// collect adds the edges of v by label.
 func (c *connections) collect(g *level, v int, label []int32) {
-	c.labels = c.labels[:0]
 	for k := g.ptr[v]; k < g.ptr[v+1]; k++ {
 		l := label[g.idx[k]]
 		if c.weight[l] == 0 {
@@ -124,6 +125,7 @@ func (c *connections) forget() {
 	for _, l := range c.labels {
 		c.weight[l] = 0
 	}
+	c.labels = c.labels[:0]
 }
 
 // cluster groups nodes by label propagation: each node in turn joins the cluster with
@@ -204,25 +206,21 @@ func sorted(n int, key func(v int32) int64) []int32 {
 // contract returns the graph of clusters, without the edges inside a cluster.
 func (g *level) contract(cluster []int32, count int, scratch *connections) *level {
 	scratch.reset(count)
-	c := &level{ptr: make([]int64, count+1), node: make([]int32, count)}
+	c := &level{ptr: make([]int64, count+1), node: make([]int32, count), finer: g, number: cluster}
 	members := sorted(len(cluster), func(v int32) int64 { return int64(cluster[v]) })
-	var touched []int32
 	for l := range count {
-		touched = touched[:0]
 		for ; len(members) > 0 && cluster[members[0]] == int32(l); members = members[1:] {
 			v := int(members[0])
 			c.node[l] += int32(g.nodeWeight(v))
 			scratch.collect(g, v, cluster)
-			// collect lists a label only while its weight is 0, so once per cluster.
-			touched = append(touched, scratch.labels...)
 		}
-		for _, o := range touched {
+		for _, o := range scratch.labels {
 			if int(o) != l {
 				c.idx = append(c.idx, o)
 				c.weight = append(c.weight, int32(min(scratch.weight[o], math.MaxInt32)))
 			}
-			scratch.weight[o] = 0
 		}
+		scratch.forget()
 		c.ptr[l+1] = int64(len(c.idx))
 	}
 	return c

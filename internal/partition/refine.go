@@ -4,17 +4,12 @@ package partition
 // ties go to the lighter part. It stops after the given number of rounds, or after a
 // round that moves at most one node in 200. A part does not fall below three quarters
 // of the average.
-func (g *level) refine(part []int32, parts int, limit int64, rounds int, scratch *connections) {
-	weight := g.weights(part, parts)
-	scratch.reset(parts)
-	var total int64
-	for _, w := range weight {
-		total += w
-	}
-	least := max(3*total/(4*int64(parts)), 1)
+func (g *level) refine(part []int32, to balanced, rounds int, scratch *connections) {
+	weight := g.weights(part, to.parts)
+	scratch.reset(to.parts)
 	order := sorted(len(part), func(int32) int64 { return 0 })
 	for range rounds {
-		if g.move(order, part, weight, least, limit, 1, scratch) <= len(part)/200 {
+		if g.move(order, part, weight, to.least, to.limit, 1, scratch) <= len(part)/200 {
 			break
 		}
 	}
@@ -22,28 +17,28 @@ func (g *level) refine(part []int32, parts int, limit int64, rounds int, scratch
 
 // balance moves nodes out of parts above limit, each to the part with most edges to
 // it that has room, or to any part with room.
-func (g *level) balance(part []int32, parts int, limit int64, scratch *connections) {
-	weight := g.weights(part, parts)
-	scratch.reset(parts)
+func (g *level) balance(part []int32, to balanced, scratch *connections) {
+	weight := g.weights(part, to.parts)
+	scratch.reset(to.parts)
 	next := 0
 	for v := range part {
 		own, w := part[v], g.nodeWeight(v)
-		if weight[own] <= limit {
+		if weight[own] <= to.limit {
 			continue
 		}
 		scratch.collect(g, v, part)
 		best, most := int32(-1), int64(0)
 		for _, p := range scratch.labels {
-			if c := scratch.weight[p]; c > most && weight[p]+w <= limit {
+			if c := scratch.weight[p]; c > most && weight[p]+w <= to.limit {
 				best, most = p, c
 			}
 		}
 		scratch.forget()
 		for best < 0 { // some part has room
-			if weight[next]+w <= limit {
+			if weight[next]+w <= to.limit {
 				best = int32(next)
 			} else {
-				next = (next + 1) % parts
+				next = (next + 1) % to.parts
 			}
 		}
 		weight[own] -= w

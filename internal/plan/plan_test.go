@@ -162,7 +162,7 @@ func TestNoOpReadsDeadMemory(t *testing.T) {
 	}
 	for name, options := range map[string]layers.GCNOptions{
 		"plain":      {},
-		"norm":       {LayerNorm: true},
+		"norm":       {Norm: layers.NormLayer},
 		"residual":   {Residual: true},
 		"no dropout": {Dropout: layers.NoDropout, ClassifierDropout: layers.NoDropout},
 		"equation":   {Form: layers.FormEquation},

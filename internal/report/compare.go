@@ -3,14 +3,16 @@ package report
 import (
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// Method is the group of runs that differ only in the seed.
+// Method is the group of runs on one data set that differ only in the seed.
 type Method struct {
 	Name    string // method, samples, and other settings in which the groups differ
 	Runs    int    // without repeated ones
@@ -22,118 +24,115 @@ type Method struct {
 
 	Sampled bool // the scores of some runs are estimates from a sample of the nodes
 
-	data   string
 	curves [][]Point
 }
 
-// Compare groups runs by their settings, in the order of the first run of each group. Of
-// runs with the same settings and seed one counts.
+// Compare groups runs by their settings, data set by data set, in the order of the first run
+// of each group. Of runs with the same settings and seed one counts. With several data sets, a
+// name begins with its own.
 func Compare(runs []Run) []Method {
-	names, of := groups(runs)
-	standIn := repeats(runs, of)
-	methods, values := make([]Method, len(names)), make([][3][]float64, len(names))
-	for k := range runs {
-		r, m := &runs[k], &methods[of[k]]
-		m.Name, m.data = names[of[k]], r.text("data")
-		if standIn[k] >= 0 {
-			m.Repeats++
-			continue
+	var all []Method
+	sets := split(runs)
+	for _, s := range sets {
+		methods := s.methods()
+		for k := range methods {
+			if len(sets) > 1 && s.data != "" {
+				methods[k].Name = s.data + " · " + methods[k].Name
+			}
 		}
-		m.Runs++
-		m.Sampled = m.Sampled || r.sampled()
-		m.curves = append(m.curves, r.Points)
-		for i, field := range []string{"test", "best_valid", "train_ms_per_batch"} {
-			if v := r.number(field); drawable(v) {
-				values[of[k]][i] = append(values[of[k]][i], v)
+		all = append(all, methods...)
+	}
+	return all
+}
+
+// set holds the runs on one data set, in groups of runs that differ only in the seed.
+type set struct {
+	data    string
+	runs    []Run
+	differ  []string // settings that differ between the runs
+	names   []string // of the groups
+	of      []int    // the group of each run
+	standIn []int    // another run that stands for a run, because all their settings are equal, or -1
+}
+
+// split splits runs by their data sets, in the order of the first run on each.
+func split(runs []Run) []*set {
+	var sets []*set
+	for _, r := range runs {
+		k := slices.IndexFunc(sets, func(s *set) bool { return s.data == r.text("data") })
+		if k < 0 {
+			k = len(sets)
+			sets = append(sets, &set{data: r.text("data")})
+		}
+		sets[k].runs = append(sets[k].runs, r)
+	}
+	for _, s := range sets {
+		s.differ = differing(s.runs)
+		s.group()
+		s.findRepeats()
+	}
+	return sets
+}
+
+// differing lists the settings that differ between runs, in alphabetical order. Runs without
+// known settings do not count.
+func differing(runs []Run) []string {
+	values := map[string]map[string]bool{}
+	for _, r := range runs {
+		for name := range r.Config {
+			values[name] = map[string]bool{}
+		}
+	}
+	for name, seen := range values {
+		for _, r := range runs {
+			if r.Config != nil {
+				seen[valueText(r.Config[name])] = true
 			}
 		}
 	}
-	for g := range methods {
-		m, v := &methods[g], values[g]
-		m.Test, m.BestValid, m.StepMS = study.NewSpread(v[0]), study.NewSpread(v[1]), study.NewSpread(v[2])
-	}
-	return methods
+	maps.DeleteFunc(values, func(name string, seen map[string]bool) bool { return len(seen) < 2 || rundir.Derived(name) })
+	return slices.Sorted(maps.Keys(values))
 }
 
-// repeats returns, for each run, the number of another run that stands for it, because
-// all their settings and the seed are equal, or -1. A finished run stands for others.
-func repeats(runs []Run, of []int) []int {
-	standIn := make([]int, len(runs))
-	for k := range runs {
-		standIn[k] = k
-		for j := range runs {
-			better := j < standIn[k] && (runs[j].Result != nil) == (runs[standIn[k]].Result != nil) || runs[j].Result != nil && runs[standIn[k]].Result == nil
-			if better && of[j] == of[k] && runs[k].Config != nil && runs[k].text("seed") != "" && reflect.DeepEqual(runs[j].Config, runs[k].Config) {
-				standIn[k] = j
-			}
-		}
-		if standIn[k] == k {
-			standIn[k] = -1
-		}
-	}
-	return standIn
-}
+// mostSettings is the largest number of settings that differ in a name. If more differ, a name
+// has those in which the group differs from most runs.
+const mostSettings = 4
 
-// A name lists at most mostSettings settings that differ, without those that follow from
-// others. The shapes of the parameters, a long text, are in a name only if no other setting
-// tells two groups apart.
-const (
-	mostSettings = 4
-	shapes       = "parameters"
-)
-
-var unnamed = []string{"seed", "method", "samples", "data", "sampler", "fingerprint", "classes", "tasks", "schedule_end", shapes}
-
-// groups groups runs that differ only in the seed, and names each group by its method,
-// samples and the settings that differ between runs. If many settings differ, a name has only
-// those in which the group differs from most runs.
-func groups(runs []Run) (names []string, of []int) {
-	differing := differingSettings(runs)
-	named := slices.DeleteFunc(slices.Clone(differing), func(name string) bool { return slices.Contains(unnamed, name) })
-	usual := map[string]string{} // value of a setting that is left out
-	for _, name := range named {
-		if len(named) > mostSettings {
-			usual[name] = usualText(runs, name)
-		}
-	}
+// group groups the runs, and names each group by its method, samples and the settings that
+// differ. Models from Go may differ in the shapes of the parameters alone.
+func (s *set) group() {
+	named := slices.DeleteFunc(slices.Clone(s.differ), func(name string) bool { return name == "seed" || name == "method" || name == "samples" })
 	number := map[string]int{}
-	for k := range runs {
-		r := &runs[k]
+	for k := range s.runs {
+		r := &s.runs[k]
 		words := []string{r.text("method")}
-		if s := r.text("samples"); s != "" {
-			words = append(words, s)
+		if samples := r.text("samples"); samples != "" {
+			words = append(words, samples)
 		}
 		if r.Config == nil {
 			words = append(words, r.Name+" (settings not known)")
 		}
 		for _, name := range named {
-			if text := settingText(runs, k, name); r.Config != nil && (len(usual) == 0 || text != usual[name]) {
+			if text := s.text(k, name); r.Config != nil && (len(named) <= mostSettings || text != s.usual(name)) {
 				words = append(words, settingWords(name, text))
 			}
 		}
-		data, shape := "", ""
-		if slices.Contains(differing, "data") && r.text("data") != "" {
-			data = r.text("data") + " · "
-		}
-		if slices.Contains(differing, shapes) {
-			shape = " · " + valueText(r.Config[shapes])
-		}
-		long := data + strings.Join(words, " · ")
-		if _, there := number[long+shape]; !there {
-			number[long+shape] = len(names)
+		long := strings.Join(words, " · ")
+		shape := long + " · " + valueText(r.Config["parameters"])
+		if _, there := number[shape]; !there {
+			number[shape] = len(s.names)
 			if more := len(words) - 2 - mostSettings; more > 1 { // a recipe's settings, as a rule
 				words = append(words[:2+mostSettings], fmt.Sprintf("and %d more settings", more))
 			}
-			for _, name := range []string{data + strings.Join(words, " · "), long, long + shape, r.Name} {
-				if name != "" && !slices.Contains(names, name) {
-					names = append(names, name)
+			for _, name := range []string{strings.Join(words, " · "), long, shape, r.Name} {
+				if name != "" && !slices.Contains(s.names, name) {
+					s.names = append(s.names, name)
 					break
 				}
 			}
 		}
-		of = append(of, number[long+shape])
+		s.of = append(s.of, number[shape])
 	}
-	return names, of
 }
 
 // settingWords names a setting and its value, as a person says it.
@@ -148,48 +147,71 @@ func settingWords(name, text string) string {
 	return name + " " + text
 }
 
-// usualText returns the value of a setting that most runs have, of equal numbers the first.
-func usualText(runs []Run, name string) (usual string) {
+// usual returns the value of a setting that most runs have, of equal numbers the first.
+func (s *set) usual(name string) (usual string) {
 	count := map[string]int{}
-	for k := range runs {
-		if runs[k].Config != nil {
-			count[settingText(runs, k, name)]++
+	for k := range s.runs {
+		if s.runs[k].Config != nil {
+			count[s.text(k, name)]++
 		}
 	}
-	for k := range runs {
-		if text := settingText(runs, k, name); count[text] > count[usual] {
+	for k := range s.runs {
+		if text := s.text(k, name); count[text] > count[usual] {
 			usual = text
 		}
 	}
 	return usual
 }
 
-// settingText writes a setting of run k. A setting that is on in other runs is false in a run
+// text writes a setting of run k. A setting that is on in other runs is false in a run
 // without it.
-func settingText(runs []Run, k int, name string) string {
-	v := runs[k].Config[name]
-	if v == nil && slices.ContainsFunc(runs, func(r Run) bool { return r.Config[name] == true }) {
+func (s *set) text(k int, name string) string {
+	v := s.runs[k].Config[name]
+	if v == nil && slices.ContainsFunc(s.runs, func(r Run) bool { return r.Config[name] == true }) {
 		return "false"
 	}
 	return valueText(v)
 }
 
-// differingSettings lists the settings that differ between runs, in alphabetical
-// order. Runs without known settings do not count.
-func differingSettings(runs []Run) []string {
-	values := map[string]map[string]bool{}
-	for _, r := range runs {
-		for name := range r.Config {
-			values[name] = map[string]bool{}
+// findRepeats sets standIn. A finished run stands for others.
+func (s *set) findRepeats() {
+	for k, r := range s.runs {
+		best := k
+		for j, other := range s.runs {
+			better := other.done && !s.runs[best].done || j < best && other.done == s.runs[best].done
+			if better && s.of[j] == s.of[k] && r.Config != nil && r.text("seed") != "" && reflect.DeepEqual(other.Config, r.Config) {
+				best = j
+			}
 		}
+		if best == k {
+			best = -1
+		}
+		s.standIn = append(s.standIn, best)
 	}
-	for name, seen := range values {
-		for _, r := range runs {
-			if r.Config != nil {
-				seen[valueText(r.Config[name])] = true
+}
+
+// methods sums up the runs of each group.
+func (s *set) methods() []Method {
+	methods, values := make([]Method, len(s.names)), make([][3][]float64, len(s.names))
+	for k := range s.runs {
+		r, g := &s.runs[k], s.of[k]
+		m := &methods[g]
+		if s.standIn[k] >= 0 {
+			m.Repeats++
+			continue
+		}
+		m.Runs++
+		m.Sampled = m.Sampled || r.sampled()
+		m.curves = append(m.curves, r.Points)
+		for i, field := range []string{"test", "best_valid", "train_ms_per_batch"} {
+			if v := r.number(field); math.Abs(v) <= 1e290 { // a chart can show it
+				values[g][i] = append(values[g][i], v)
 			}
 		}
 	}
-	maps.DeleteFunc(values, func(_ string, seen map[string]bool) bool { return len(seen) < 2 })
-	return slices.Sorted(maps.Keys(values))
+	for g, v := range values {
+		m := &methods[g]
+		m.Name, m.Test, m.BestValid, m.StepMS = s.names[g], study.NewSpread(v[0]), study.NewSpread(v[1]), study.NewSpread(v[2])
+	}
+	return methods
 }

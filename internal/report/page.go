@@ -9,12 +9,13 @@ import (
 	"html"
 	"html/template"
 	"io"
+	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/markup"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -34,7 +35,7 @@ func (p *Page) Write(w io.Writer) error {
 	if len(p.Runs) == 0 {
 		return errors.New("report: a page needs at least one run")
 	}
-	t, err := template.New("page").Funcs(template.FuncMap{"spread": spreadText, "ratio": ratioText, "text": study.Text}).Parse(pageText)
+	t, err := template.New("page").Funcs(template.FuncMap{"number": func(x study.Number) string { return study.Text(float64(x)) }}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -53,26 +54,24 @@ type view struct {
 	*Page
 	Sections []section // one a data set
 	Means    bool      // some curves are means over runs
-	Head     []string  // headings of the table of runs
-	Rows     [][]cell
-	Settings map[string]string // shared by all runs
-	Differ   []string          // names of the settings that differ
+	Settings [][]string
 }
 
-// section holds the scores and curves on one data set.
+// section holds the scores, curves, runs and settings on one data set.
 type section struct {
-	Data   string
-	Metric string
-	Note   string // about the scores
-	Groups []group
-	Charts []template.HTML
+	Data, Metric string
+	Note         string // about the scores
+	Groups       []group
+	Charts       []template.HTML
+	Head         []string // of the table of runs
+	Rows         [][]cell
+	Differ       [][]string // settings that differ between runs: the name, and the value of each group
 }
 
 // group is a row of the table of scores.
 type group struct {
 	Number int
 	Colour string
-	Label  string // the name without the data set
 	Method
 }
 
@@ -83,36 +82,45 @@ type cell struct {
 
 func (p *Page) view() view {
 	v := view{Page: p}
-	_, of := groups(p.Runs)
-	methods := Compare(p.Runs)
-	var all []string // data sets
-	for _, m := range methods {
-		v.Means = v.Means || m.Runs > 1
-		if !slices.Contains(all, m.data) {
-			all = append(all, m.data)
+	differ := differing(p.Runs)
+	shared := map[string]string{}
+	for _, r := range p.Runs {
+		for name, value := range r.Config {
+			shared[name] = valueText(value)
 		}
 	}
-	for _, data := range all {
-		v.Sections = append(v.Sections, p.section(data, methods))
+	for _, name := range slices.Sorted(maps.Keys(shared)) {
+		if !slices.Contains(differ, name) && !rundir.Derived(name) {
+			v.Settings = append(v.Settings, []string{name, shared[name]})
+		}
 	}
-	v.Head, v.Rows = p.table(repeats(p.Runs, of))
-	v.Settings, v.Differ = p.settings()
+	for _, s := range split(p.Runs) {
+		of := s.section()
+		for _, name := range differ {
+			if slices.Contains([]string{"data", "method", "samples", "seed"}, name) { // shown elsewhere
+				continue
+			}
+			row := []string{name}
+			for g := range s.names {
+				row = append(row, s.text(slices.Index(s.of, g), name))
+			}
+			of.Differ = append(of.Differ, row)
+		}
+		v.Means = v.Means || slices.ContainsFunc(of.Groups, func(g group) bool { return g.Runs > 1 })
+		v.Sections = append(v.Sections, of)
+	}
 	return v
 }
 
-// section makes the table of scores of the methods on one data set, and their charts: test
+// section makes the table of scores of the groups, and their charts: test
 // scores, and loss and validation score over batches and over seconds.
-func (p *Page) section(data string, methods []Method) section {
-	on := Page{Runs: slices.DeleteFunc(slices.Clone(p.Runs), func(r Run) bool { return r.text("data") != data })}
-	s := section{Data: data, Metric: on.metric(), Note: on.ofSamples()}
-	tests, tested := figure.Panel{Title: "Test " + s.Metric + s.Note, X: "number in the table", Y: s.Metric}, false
-	for _, m := range methods {
-		if m.data != data {
-			continue
-		}
-		n := len(s.Groups)
+func (s *set) section() section {
+	out := section{Data: s.data, Metric: s.metric(), Note: s.ofSamples()}
+	tests := figure.Panel{Title: "Test " + out.Metric + out.Note, X: "number in the table", Y: out.Metric}
+	tested := false
+	for n, m := range s.methods() {
 		c := figure.Color(n)
-		s.Groups = append(s.Groups, group{n + 1, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), strings.TrimPrefix(m.Name, data+" · "), m})
+		out.Groups = append(out.Groups, group{n + 1, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), m})
 		bar := figure.Series{Name: m.Name}
 		if m.Test.N > 0 {
 			tested = true
@@ -121,49 +129,67 @@ func (p *Page) section(data string, methods []Method) section {
 		tests.Points, tests.Names = append(tests.Points, bar), append(tests.Names, fmt.Sprint(n+1))
 	}
 	var panels []figure.Panel
-	if len(s.Groups) > 1 && tested {
+	if len(out.Groups) > 1 && tested {
 		panels = append(panels, tests)
 	}
-	valid, loss := func(q Point) float64 { return float64(q.Valid) }, func(q Point) float64 { return float64(q.Loss) }
 	batches, seconds := func(q Point) float64 { return float64(q.Batch) }, func(q Point) float64 { return q.Seconds }
+	valid, loss := func(q Point) float64 { return float64(q.Valid) }, func(q Point) float64 { return float64(q.Loss) }
 	for _, c := range []struct {
 		title, x, y string
-		of, over    func(Point) float64
+		over, of    func(Point) float64
 	}{
-		{"Validation " + s.Metric + s.Note, "batches", s.Metric, valid, batches},
-		{"Validation " + s.Metric + s.Note, "seconds", s.Metric, valid, seconds},
-		{"Training loss", "batches", "loss", loss, batches},
-		{"Training loss", "seconds", "loss", loss, seconds},
+		{"Validation " + out.Metric + out.Note, "batches", out.Metric, batches, valid},
+		{"Validation " + out.Metric + out.Note, "seconds", out.Metric, seconds, valid},
+		{"Training loss", "batches", "loss", batches, loss},
+		{"Training loss", "seconds", "loss", seconds, loss},
 	} {
 		panel := figure.Panel{Title: c.title + " over " + c.x, X: c.x, Y: c.y}
-		for _, g := range s.Groups {
+		for _, g := range out.Groups {
 			panel.Lines = append(panel.Lines, groupLines(g.Name, g.curves, c.over, c.of)...)
 		}
 		panels = append(panels, panel)
 	}
 	for _, panel := range panels {
-		s.Charts = append(s.Charts, inline(&figure.Figure{Panels: []figure.Panel{panel}, NoLegend: true}))
+		out.Charts = append(out.Charts, inline(&figure.Figure{Panels: []figure.Panel{panel}, NoLegend: true}))
 	}
-	return s
+	out.table(s)
+	return out
 }
 
-// spreadText writes a mean ± the standard deviation over runs.
-func spreadText(s study.Spread) string {
-	switch {
-	case s.N == 0:
-		return "–"
-	case s.N == 1 || !drawable(s.SD):
-		return study.Text(s.Mean)
+// groupLines returns the lines of the runs of one group. A single run is one line. Of
+// several runs there is one line of means with a band of one standard deviation, up to the
+// last batch at which all of them have a value. Behind it, a thin line continues each run
+// that is longer.
+//
+// The x of a mean is the mean of the runs' x at that batch.
+func groupLines(name string, runs [][]Point, x, y func(Point) float64) []figure.Series {
+	curves := make([][]study.CurvePoint, len(runs))
+	for k, points := range runs {
+		for _, q := range points {
+			curves[k] = append(curves[k], study.CurvePoint{Batch: q.Batch, X: x(q), Y: y(q)})
+		}
 	}
-	return fmt.Sprintf("%s ± %.2g", study.Text(s.Mean), s.SD)
-}
-
-// ratioText writes a ratio with four decimals.
-func ratioText(x study.Number) string {
-	if math.IsNaN(float64(x)) {
-		return "–"
+	mean, last := figure.Series{}, -1
+	if len(runs) > 1 {
+		mean, last = study.MeanCurve(name, curves, func(s study.Spread) float64 { return s.SD })
+		mean.Band = true
 	}
-	return fmt.Sprintf("%.4f", x)
+	var lines []figure.Series
+	for _, points := range curves {
+		l := figure.Series{Name: name, Thin: last >= 0}
+		for _, p := range points {
+			if p.Batch >= last {
+				l.X, l.Y = append(l.X, p.X), append(l.Y, p.Y)
+			}
+		}
+		if last < 0 || len(l.X) > 1 {
+			lines = append(lines, l)
+		}
+	}
+	if last >= 0 {
+		lines = append(lines, mean)
+	}
+	return lines
 }
 
 // inline returns a figure as an element of the page, or the reason why it cannot be drawn.
@@ -175,96 +201,80 @@ func inline(f *figure.Figure) template.HTML {
 	return template.HTML(text) // every text in it is escaped
 }
 
-// drawable reports whether a chart can show all the values.
-func drawable(values ...float64) bool {
-	return !slices.ContainsFunc(values, func(v float64) bool { return !(math.Abs(v) <= 1e290) })
-}
-
 // ofSamples says in a title that runs scored samples of the nodes, or returns "".
-func (p *Page) ofSamples() string {
-	switch sampled := func(r Run) bool { return r.sampled() }; {
-	case !slices.ContainsFunc(p.Runs, sampled):
-		return ""
-	case slices.ContainsFunc(p.Runs, func(r Run) bool { return !r.sampled() }):
-		return ", of some runs estimated from a sample"
+func (s *set) ofSamples() string {
+	sampled := 0
+	for k := range s.runs {
+		if s.runs[k].sampled() {
+			sampled++
+		}
 	}
-	return ", estimated from a sample"
+	switch sampled {
+	case 0:
+		return ""
+	case len(s.runs):
+		return ", estimated from a sample"
+	}
+	return ", of some runs estimated from a sample"
 }
 
 // metric returns the runs' metric, or "score" if they differ.
-func (p *Page) metric() string {
-	metric := p.Runs[0].text("metric")
-	if slices.ContainsFunc(p.Runs, func(r Run) bool { return r.text("metric") != metric }) {
+func (s *set) metric() string {
+	metric := s.runs[0].text("metric")
+	if slices.ContainsFunc(s.runs, func(r Run) bool { return r.text("metric") != metric }) {
 		return "score"
 	}
 	return cmp.Or(metric, "score")
 }
 
-// table is the table of runs.
-func (p *Page) table(standIn []int) (head []string, rows [][]cell) {
+// table makes the table of runs.
+func (out *section) table(s *set) {
 	columns := []struct {
 		title, field string
-		score        bool
+		rounded      bool
 	}{
-		{"data", "data", false}, {"method", "method", false}, {"samples", "samples", false}, {"seed", "seed", false},
-		{"test", "test", true}, {"best valid", "best_valid", true}, {"batches", "batches", false}, {"stopped by", "stop", false},
-		{"ms a step", "train_ms_per_batch", true}, {"ms to sample", "sampling_ms_per_batch", true}, {"seconds", "wall_s", true},
-		{"peak MB", "peak_rss_mb", true}, {"BLAS", "blas", false}, {"device", "device", false},
+		{"seed", "seed", false}, {"test", "test", true}, {"best valid", "best_valid", true}, {"batches", "batches", false},
+		{"stopped by", "stop", false}, {"ms a step", "train_ms_per_batch", true}, {"ms to sample", "sampling_ms_per_batch", true},
+		{"seconds", "wall_s", true}, {"peak MB", "peak_rss_mb", true}, {"BLAS", "blas", false}, {"device", "device", false},
 	}
-	if !slices.Contains(differingSettings(p.Runs), "data") {
-		columns = columns[1:] // a heading
-	}
-	head = append(head, "run")
+	out.Head = []string{"run", "method"}
 	for _, c := range columns {
-		head = append(head, c.title)
+		out.Head = append(out.Head, c.title)
 	}
-	for k := range p.Runs {
-		run := &p.Runs[k]
-		row := []cell{{Text: run.Name}}
-		if standIn[k] >= 0 {
-			row[0].Text += " (the same run as " + p.Runs[standIn[k]].Name + ")"
+	for k := range s.runs {
+		run := &s.runs[k]
+		name := run.Name
+		if stand := s.standIn[k]; stand >= 0 {
+			name += " (the same run as " + s.runs[stand].Name + ")"
 		}
+		row := []cell{{Text: name}, {fmt.Sprint(s.of[k] + 1), true}}
 		for _, c := range columns {
 			text := run.text(c.field)
-			if v := run.number(c.field); c.score && !math.IsNaN(v) {
+			if v := run.number(c.field); c.rounded && !math.IsNaN(v) {
 				text = study.Text(v)
 			}
 			switch {
 			case text != "":
 				text += run.estimated(c.field)
-			case c.field == "stop" && run.Result == nil:
+			case c.field == "stop" && !run.done:
 				text = "not done"
 			default:
 				text = "–"
 			}
-			row = append(row, cell{text, c.score || c.field == "seed" || c.field == "batches"})
+			row = append(row, cell{text, c.rounded || c.field == "seed" || c.field == "batches"})
 		}
-		rows = append(rows, row)
+		out.Rows = append(out.Rows, row)
 	}
-	return head, rows
 }
 
 // estimated says that a score is of a sample of the nodes, or returns "".
 func (r *Run) estimated(field string) string {
 	sample := map[string]string{"test": "test_sample", "best_valid": "valid_sample"}[field]
-	if sample == "" || r.text("eval_samples") == "" || r.Result != nil && r.text(sample) == "" {
+	if sample == "" || !r.sampled() || r.done && r.text(sample) == "" {
 		return ""
 	}
-	if r.Result == nil {
+	if !r.done {
 		return fmt.Sprintf(" (sample of %s nodes)", r.text("eval_samples"))
 	}
 	return fmt.Sprintf(" ± %.2g (sample of %s nodes)", r.number(field+"_se"), r.text(sample))
-}
-
-// settings returns the settings that all runs share, and the names of the others.
-func (p *Page) settings() (shared map[string]string, differing []string) {
-	shared, differing = map[string]string{}, differingSettings(p.Runs)
-	for _, run := range p.Runs {
-		for name, value := range run.Config {
-			if !slices.Contains(differing, name) {
-				shared[name] = valueText(value)
-			}
-		}
-	}
-	return shared, differing
 }

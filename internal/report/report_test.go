@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -68,15 +69,15 @@ func TestLoad(t *testing.T) {
 	if p := run.Points[1]; p.Batch != 20 || !math.IsNaN(float64(p.Loss)) || p.Valid != 0.5 || p.Seconds != 1.25 {
 		t.Errorf("point %+v", p)
 	}
-	if runs[2].Result != nil || !math.IsNaN(runs[2].number("test")) {
+	if runs[2].done || !math.IsNaN(runs[2].number("test")) {
 		t.Errorf("a run that is not done has result %v", runs[2].Result)
 	}
-	names, of := groups(runs)
-	if len(names) != 2 || names[0] != "ladies · 512, 1024" || !slices.Equal(of, []int{0, 0, 1}) {
-		t.Errorf("groups %q of %v", names, of)
+	s := split(runs)[0]
+	if len(s.names) != 2 || s.names[0] != "ladies · 512, 1024" || !slices.Equal(s.of, []int{0, 0, 1}) {
+		t.Errorf("groups %q of %v", s.names, s.of)
 	}
-	if d := differingSettings(runs); !slices.Equal(d, []string{"method", "seed"}) {
-		t.Errorf("settings that differ: %q", d)
+	if !slices.Equal(s.differ, []string{"method", "seed"}) {
+		t.Errorf("settings that differ: %q", s.differ)
 	}
 }
 
@@ -90,20 +91,19 @@ func TestLoadErrors(t *testing.T) {
 	}
 	const config = `{"seed": 1}`
 	for words, broken := range map[string][3]string{
-		rundir.MetricsFile + ":2: cut short":                           {config, "{\"batch\":1}\n{\"batch\":\n", ""},
-		rundir.MetricsFile + ":1: want a JSON object, got array":       {config, "[]\n" + curve, ""},
-		rundir.MetricsFile + `:1: "batch" has a value of kind string`:  {config, "{\"batch\":\"1\"}\n" + curve, ""},
-		rundir.ConfigFile + ": damaged: cut short":                     {"{", curve, ""},
-		rundir.ConfigFile + ": damaged: empty":                         {"\n", curve, ""},
-		rundir.ConfigFile + ": damaged: want a JSON object, got array": {"[]", curve, ""},
-		rundir.ConfigFile + ": damaged: want a JSON object, got null":  {"null", curve, ""},
-		rundir.ConfigFile + ": damaged: an object without fields":      {"{}", curve, ""},
-		rundir.ConfigFile + ": damaged: byte 2: invalid character":     {"{]", curve, ""},
-		rundir.ConfigFile + ": its schema is 1 and this":               {`{ "schema": 1}`, curve, ""},
-		rundir.ConfigFile + ": its schema is not set and this":         {`{ "seed": 1}`, curve, ""},
-		rundir.ConfigFile + ": damaged: something follows the object":  {config + "}", curve, ""},
-		rundir.ResultFile + ": damaged: want a JSON object, got array": {config, curve, "[1]"},
-		rundir.ResultFile + ": damaged: an object without fields":      {config, curve, "{}"},
+		rundir.MetricsFile + ":2: cut short":                            {config, "{\"batch\":1}\n{\"batch\":\n", ""},
+		rundir.MetricsFile + ":1: want a JSON object, got array":        {config, "[]\n" + curve, ""},
+		rundir.MetricsFile + `:1: "batch" has a value of kind string`:   {config, "{\"batch\":\"1\"}\n" + curve, ""},
+		rundir.ConfigFile + ": damaged: cut short":                      {"{", curve, ""},
+		rundir.ConfigFile + ": damaged: empty":                          {"\n", curve, ""},
+		rundir.ConfigFile + ": damaged: want a JSON object, got array":  {"[]", curve, ""},
+		rundir.ConfigFile + ": damaged: want a JSON object with fields": {"null", curve, ""},
+		rundir.ConfigFile + ": damaged: byte 2: invalid character":      {"{]", curve, ""},
+		rundir.ConfigFile + ": its schema is 1 and this":                {`{ "schema": 1}`, curve, ""},
+		rundir.ConfigFile + ": its schema is not set and this":          {`{ "seed": 1}`, curve, ""},
+		rundir.ConfigFile + ": damaged: something follows the object":   {config + "}", curve, ""},
+		rundir.ResultFile + ": damaged: want a JSON object, got array":  {config, curve, "[1]"},
+		rundir.ResultFile + ": damaged: want a JSON object with fields": {config, curve, "{}"},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		writeRun(t, dir, broken[0], broken[1], broken[2])
@@ -146,21 +146,21 @@ func TestUnfinished(t *testing.T) {
 	if len(runs[3].Points) != 3 || len(runs[4].Points) != 3 {
 		t.Errorf("%d and %d points", len(runs[3].Points), len(runs[4].Points))
 	}
-	if d := differingSettings(runs); !slices.Equal(d, []string{"method", "samples", "seed"}) {
+	if d := differing(runs); !slices.Equal(d, []string{"method", "samples", "seed"}) {
 		t.Errorf("settings that differ: %q", d)
 	}
-	names, of := groups(runs)
-	if !slices.Equal(of, []int{0, 0, 1, 2, 3}) || names[0] != "ladies · 512, 1024" || !strings.HasSuffix(names[3], "/d (settings not known)") {
-		t.Errorf("groups %q of %v", names, of)
+	sets := split(runs)
+	if len(sets) != 2 || !slices.Equal(sets[0].of, []int{0, 0, 1, 2}) || sets[0].names[0] != "ladies · 512, 1024" || !strings.HasSuffix(sets[1].names[0], "/d (settings not known)") {
+		t.Errorf("groups %q of %v", sets[0].names, sets[0].of)
 	}
-	head, rows := (&Page{Runs: runs}).table(repeats(runs, of))
+	page := (&Page{Runs: runs}).view()
+	head, rows := page.Sections[0].Head, page.Sections[0].Rows
 	for name, want := range map[string]string{"batches": "30", "best valid": "0.5", "seconds": "2", "stopped by": "not done", "test": "–"} {
 		if got := rows[3][slices.Index(head, name)].Text; got != want {
 			t.Errorf("%s of a run that is not done: %s, want %s", name, got, want)
 		}
 	}
-	shared, _ := (&Page{Runs: []Run{runs[4], runs[0]}}).settings()
-	if len(shared) != 6 {
+	if shared := (&Page{Runs: []Run{runs[4], runs[0]}}).view().Settings; len(shared) != 5 || slices.ContainsFunc(shared, func(s []string) bool { return s[0] == "metric" }) {
 		t.Errorf("shared settings %v", shared)
 	}
 	if text := inline(&figure.Figure{Panels: []figure.Panel{{Lines: []figure.Series{{X: []float64{1}, Y: []float64{math.NaN()}}}}}}); !strings.HasPrefix(string(text), "<svg role=") {
@@ -187,7 +187,7 @@ func TestPage(t *testing.T) {
 	for _, words := range []string{
 		"Ladies &amp; others", "Validation accuracy over batches", "Training loss over seconds", "prefers-color-scheme: dark",
 		"ladies · 512, 1024", "(2 runs)", "(1 run)", "&lt;b&gt;full&lt;/b&gt;", "18446744073709551615", "3 cores", "Test accuracy",
-		"0.625", "0.001",
+		"0.62 ± 0.18", "0.001",
 	} {
 		if !strings.Contains(text, words) {
 			t.Errorf("the page does not say %q", words)
@@ -223,16 +223,15 @@ func TestOneSeedTwice(t *testing.T) {
 	if len(runs) != 4 {
 		t.Fatalf("%d runs, want 4: a folder within another counts once", len(runs))
 	}
-	_, of := groups(runs)
-	if got := repeats(runs, of); !slices.Equal(got, []int{1, -1, -1, 1}) {
+	if got := split(runs)[0].standIn; !slices.Equal(got, []int{1, -1, -1, 1}) {
 		t.Errorf("runs that stand in: %v", got)
 	}
 	v := (&Page{Runs: runs}).view()
-	if g := v.Sections[0].Groups[0]; g.Runs != 2 || g.Repeats != 2 || g.Label != "full" || spreadText(g.Test) != "0.625 ± 0.18" {
+	if g := v.Sections[0].Groups[0]; g.Runs != 2 || g.Repeats != 2 || g.Name != "full" || g.Test.With(g.Test.SD) != "0.62 ± 0.18" {
 		t.Errorf("group %+v", g)
 	}
-	if !strings.Contains(v.Rows[3][0].Text, "the same run as "+runs[1].Name) {
-		t.Errorf("row %v", v.Rows[3])
+	if row := v.Sections[0].Rows[3]; !strings.Contains(row[0].Text, "the same run as "+runs[1].Name) {
+		t.Errorf("row %v", row)
 	}
 }
 
@@ -244,14 +243,14 @@ func TestNamesOfGroups(t *testing.T) {
 	for k, hidden := range []string{"256", "64"} {
 		runs = append(runs, Run{Config: map[string]any{"method": "full", "hidden": hidden, "parameters": shapes[k], "seed": "1"}})
 	}
-	if names, _ := groups(runs); !slices.Equal(names, []string{"full · hidden 256", "full · hidden 64"}) {
+	if names := split(runs)[0].names; !slices.Equal(names, []string{"full · hidden 256", "full · hidden 64"}) {
 		t.Errorf("names %q", names)
 	}
 	for k := range runs { // only the shapes differ
 		delete(runs[k].Config, "hidden")
 	}
-	if names, of := groups(runs); len(names) != 2 || !slices.Equal(of, []int{0, 1}) {
-		t.Errorf("names %q", names)
+	if s := split(runs)[0]; len(s.names) != 2 || !slices.Equal(s.of, []int{0, 1}) {
+		t.Errorf("names %q", s.names)
 	}
 }
 
@@ -267,10 +266,37 @@ func TestDataSets(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for k, g := range v.Sections[1].Groups {
-		if g.Label != fmt.Sprint("m", k) || seen[g.Colour] {
+		if g.Name != fmt.Sprint("m", k) || seen[g.Colour] {
 			t.Errorf("group %+v", g)
 		}
 		seen[g.Colour] = true
+	}
+}
+
+// TestSettingsOfDataSets checks that a setting that differs only between data sets is in no
+// name, but in the tables of settings, and that fields that are no settings are in neither.
+func TestSettingsOfDataSets(t *testing.T) {
+	var runs []Run
+	for k := range 4 {
+		runs = append(runs, Run{Config: map[string]any{
+			"method": fmt.Sprint("m", k/2), "data": fmt.Sprint("data", k%2), "batch": fmt.Sprint(64 + k%2), "lr": "0.1", "fingerprint": fmt.Sprint(k), "sampler": "s", "seed": "1",
+		}})
+	}
+	v := (&Page{Runs: runs}).view()
+	for k, s := range v.Sections {
+		if s.Groups[0].Name != "m0" || s.Groups[1].Name != "m1" {
+			t.Errorf("groups %+v", s.Groups)
+		}
+		batch := fmt.Sprint(64 + k)
+		if want := [][]string{{"batch", batch, batch}}; !reflect.DeepEqual(s.Differ, want) {
+			t.Errorf("settings %q, want %q", s.Differ, want)
+		}
+	}
+	if want := [][]string{{"lr", "0.1"}, {"seed", "1"}}; !reflect.DeepEqual(v.Settings, want) {
+		t.Errorf("shared settings %q, want %q", v.Settings, want)
+	}
+	if m := Compare(runs)[3]; m.Name != "data1 · m1" {
+		t.Errorf("name %s", m.Name)
 	}
 }
 

@@ -27,12 +27,12 @@ type Run struct {
 	Name string // the given path, or a path below it
 
 	Config map[string]any // settings; nil if they are not known
-	Result map[string]any // nil if the run is not done
+	Result map[string]any // of a run that is not done: so far, from its evaluations
 	Points []Point        // evaluations
 	Eval   *Evaluation    // by class; nil if there is none of the run's best weights
 	Ended  time.Time      // when the last evaluation was written
 
-	partial map[string]any // results so far of a run that is not done
+	done bool
 }
 
 // Point is one evaluation. Unknown numbers are NaN.
@@ -51,26 +51,28 @@ const maxDepth = 4
 // error.
 func Load(dirs ...string) ([]Run, error) {
 	var runs []Run
-	loaded := map[string]bool{} // by the real path of metrics.jsonl
-	depth := func(path string) int { return strings.Count(filepath.Clean(path), string(filepath.Separator)) }
+	loaded := map[string]bool{} // by the real path of the folder
 	for _, dir := range dirs {
 		found := false
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			below, _ := filepath.Rel(dir, path)
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && depth(path)-depth(dir) > maxDepth:
+			case entry.IsDir() && strings.Count(below, string(filepath.Separator)) >= maxDepth:
 				return filepath.SkipDir
 			case entry.IsDir() || entry.Name() != rundir.MetricsFile:
 				return nil
 			}
 			found = true
-			if real, err := filepath.EvalSymlinks(path); err == nil {
-				if real, err = filepath.Abs(real); err == nil && loaded[real] {
-					return nil
-				}
-				loaded[real] = true
+			real, err := filepath.EvalSymlinks(path)
+			if err == nil {
+				real, err = filepath.Abs(real)
 			}
+			if err != nil || loaded[real] {
+				return err
+			}
+			loaded[real] = true
 			run, err := load(filepath.Dir(path))
 			if err == nil {
 				runs = append(runs, *run)
@@ -114,11 +116,12 @@ func load(dir string) (*Run, error) {
 	if run.Config, err = readObject(filepath.Join(dir, rundir.ConfigFile), rundir.DecodeConfig); err != nil {
 		return nil, err
 	}
-	delete(run.Config, rundir.SchemaField) // no setting: it is the same in all runs
 	if run.Result, err = readObject(filepath.Join(dir, rundir.ResultFile), rundir.DecodeObject); err != nil {
 		return nil, err
 	}
-	run.setPartial()
+	if run.done = run.Result != nil; !run.done {
+		run.Result = soFar(run.Points)
+	}
 	run.Eval, err = loadEvaluation(filepath.Join(dir, evalFile), run)
 	return run, err
 }
@@ -140,39 +143,27 @@ func readObject(path string, decode func(text []byte) (map[string]any, error)) (
 	return object, nil
 }
 
-// setPartial sets the results of a run that is not done, from its evaluations.
-func (r *Run) setPartial() {
-	if r.Result != nil || len(r.Points) == 0 {
-		return
-	}
-	last, best := r.Points[len(r.Points)-1], math.NaN()
-	for _, p := range r.Points {
-		if valid := float64(p.Valid); math.IsNaN(best) || valid > best {
-			best = valid
+// soFar returns the results of a run that is not done.
+func soFar(points []Point) map[string]any {
+	result := map[string]any{}
+	best := math.Inf(-1)
+	for _, p := range points {
+		result["batches"], result["wall_s"] = p.Batch, p.Seconds
+		if valid := float64(p.Valid); valid > best {
+			best, result["best_valid"] = valid, valid
 		}
 	}
-	r.partial = map[string]any{"batches": last.Batch, "wall_s": last.Seconds}
-	if !math.IsNaN(best) {
-		r.partial["best_valid"] = best
-	}
+	return result
 }
 
 // text returns a result, or else a setting, as text, or "" if there is neither.
 func (r *Run) text(name string) string {
-	for _, object := range []map[string]any{r.Result, r.partial, r.Config} {
-		if v, there := object[name]; there && v != nil {
+	for _, object := range []map[string]any{r.Result, r.Config} {
+		if v := object[name]; v != nil {
 			return valueText(v)
 		}
 	}
 	return ""
-}
-
-// Setting returns a setting as text.
-func (r Run) Setting(name string) string {
-	if v, there := r.Config[name]; there {
-		return valueText(v)
-	}
-	return "–"
 }
 
 // number returns a result, or else a setting, as a number, or NaN if there is
@@ -186,15 +177,13 @@ func (r *Run) number(name string) float64 {
 }
 
 // sampled reports whether a run's scores are of samples of the nodes.
-func (r *Run) sampled() bool { return r.text("eval_samples") != "" }
+func (r *Run) sampled() bool { return r.number("eval_samples") > 0 }
 
 // valueText writes a JSON value for a reader.
 func valueText(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "none"
-	case string:
-		return v
 	case []any:
 		words := make([]string, len(v))
 		for k, e := range v {

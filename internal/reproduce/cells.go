@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,14 +10,110 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/filelock"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
+
+// kind is the kind of a cell's result.
+type kind string
+
+// The kinds; see work.
+const (
+	describing kind = "data"
+	training   kind = "train"
+	regressing kind = "regression"
+	erring     kind = "error"
+	sampling   kind = "sampling"
+	stepping   kind = "step"
+	scaling    kind = "scaling"
+)
+
+// timed reports whether a cell of this kind holds times, and so depends on the machine and
+// its other work.
+func (k kind) timed() bool { return k == sampling || k == stepping || k == scaling }
+
+// work is how the cells of a kind are computed from the open data, and read.
+type work struct {
+	compute func(*runner, context.Context, key) (any, error)
+	read    func(text []byte) (any, error)
+}
+
+func workOf[T any](compute func(*runner, context.Context, key) (*T, error)) work {
+	return work{
+		func(r *runner, ctx context.Context, k key) (any, error) { return compute(r, ctx, k) },
+		func(text []byte) (any, error) {
+			result := new(T)
+			return result, rundir.JSONError(finite.Unmarshal(text, result))
+		},
+	}
+}
+
+// work returns the work of a kind.
+func (k kind) work() work {
+	return map[kind]work{
+		describing: workOf(func(r *runner, _ context.Context, _ key) (*datasets.Info, error) {
+			return new(datasets.Describe(r.data)), nil
+		}),
+		training:   workOf((*runner).train),
+		regressing: workOf((*runner).regress),
+		erring:     workOf((*runner).errors),
+		sampling:   workOf((*runner).timeSampling),
+		stepping:   workOf((*runner).timeSteps),
+		scaling:    workOf((*runner).scale),
+	}[k]
+}
+
+// key names a cell. It has everything that the result depends on but the machine. Fields that
+// its kind does not need are zero.
+type key struct {
+	Kind        kind   `json:"kind"`
+	Data        string `json:"data"`                  // SPEC
+	Fingerprint string `json:"fingerprint,omitempty"` // of the data: the data of one SPEC may change; "" before they are open
+	Method      string `json:"method,omitempty"`
+	Samples     []int  `json:"samples,omitempty"`
+	Layers      int    `json:"layers,omitempty"`
+	Hidden      int    `json:"hidden,omitempty"`
+	Batch       int    `json:"batch,omitempty"`
+	MaxBatches  int    `json:"max_batches,omitempty"`
+	EvalEvery   int    `json:"eval_every,omitempty"`
+	Patience    int    `json:"patience,omitempty"`
+	Batches     int    `json:"batches,omitempty"` // to time
+	Seed        uint64 `json:"seed,omitempty"`
+
+	Other map[string]string `json:"other,omitempty"` // options that are not the paper's
+
+	// Of a cell of errors, beside the training run of W.
+	Methods []string `json:"methods,omitempty"`
+	Sizes   []int    `json:"sizes,omitempty"`
+	Repeats int      `json:"repeats,omitempty"`
+}
+
+// id is a text that only equal keys share.
+func (k key) id() string {
+	text, err := json.Marshal(k)
+	if err != nil {
+		return err.Error() // a key holds nothing that JSON lacks
+	}
+	return string(text)
+}
+
+// loose is a text that only keys share that differ at most in EvalEvery.
+func (k key) loose() string {
+	k.EvalEvery = 0
+	return "every " + k.id()
+}
+
+// String describes the cell for a reader.
+func (k key) String() string {
+	return strings.TrimRight(fmt.Sprint(k.Kind, " ", k.Data, " ", k.Method, " ", sizesText(k.Samples)), " ")
+}
 
 // cellsFile is the file of the cells in their folder: a cell in JSON on each line.
 const cellsFile = "cells.jsonl"
@@ -29,7 +126,7 @@ type cells struct {
 
 	size  int64 // of the lines that were read
 	lines int
-	known map[string]*cell // by key, and by key and machine
+	known map[string]*cell // by id, by id and machine, and by the loose key
 	data  map[string]bool  // SPECs that have cells
 }
 
@@ -52,6 +149,10 @@ type made struct {
 	Machine machine.Machine `json:"machine"`
 }
 
+func newCells(dir, program string) *cells {
+	return &cells{dir: dir, program: program, known: map[string]*cell{}, data: map[string]bool{}}
+}
+
 func (c *cells) path() string { return filepath.Join(c.dir, cellsFile) }
 
 // folder returns the folder of a cell's work, made of its key.
@@ -61,52 +162,37 @@ func (c *cells) folder(k key) string {
 	return filepath.Join(c.dir, fmt.Sprintf("%s-%016x", k.Kind, h.Sum64()))
 }
 
-// read reads the lines that were added since the last call. It returns the rest of a last
-// line without an end, which is whole or was cut off by a crash. The error names the line that
-// is damaged.
-func (c *cells) read() (rest []byte, err error) {
+// read reads the lines that were added since the last call. A last line without an end is of
+// a process that writes it, or has crashed. The error names the line that is damaged.
+func (c *cells) read() error {
 	file, err := regularfile.Open(c.path())
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reproduce: %w", err)
+		return fmt.Errorf("reproduce: %w", err)
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.NewSectionReader(file, c.size, 1<<40))
 	if err != nil {
-		return nil, fmt.Errorf("reproduce: %w", err)
+		return fmt.Errorf("reproduce: %w", err)
 	}
-	end := bytes.LastIndexByte(text, '\n') + 1
-	text, rest = text[:end], text[end:]
-	whole := text
-	if json.Valid(rest) {
-		whole = append(whole[:end:end], rest...)
-	}
-	line := c.lines
-	for text := range bytes.Lines(whole) {
-		line++
-		one := &cell{at: fmt.Sprintf("%s:%d", c.path(), line)}
-		err := rundir.JSONError(json.Unmarshal(text, one))
+	for line := range bytes.Lines(text[:bytes.LastIndexByte(text, '\n')+1]) {
+		one := &cell{at: fmt.Sprintf("%s:%d", c.path(), c.lines+1)}
+		err := rundir.JSONError(json.Unmarshal(line, one))
 		if err == nil && one.Key.Kind == "" {
 			err = errors.New("it has no key")
 		}
 		if err != nil {
-			return nil, one.damaged(err)
+			return one.damaged(err)
 		}
-		c.add(one)
+		for _, id := range []string{one.Key.id(), one.Key.id() + one.Made.Machine.String(), one.Key.loose()} {
+			c.known[id] = one
+		}
+		c.data[one.Key.Data] = true
+		c.size, c.lines = c.size+int64(len(line)), c.lines+1
 	}
-	c.size, c.lines = c.size+int64(end), c.lines+bytes.Count(text, []byte("\n"))
-	return rest, nil
-}
-
-// add makes a cell known.
-func (c *cells) add(one *cell) {
-	if c.known == nil {
-		c.known, c.data = map[string]*cell{}, map[string]bool{}
-	}
-	id := one.Key.id()
-	c.known[id], c.known[id+one.Made.Machine.String()], c.data[one.Key.Data] = one, one, true
+	return nil
 }
 
 // damaged is the error of a cell that cannot be used.
@@ -114,93 +200,78 @@ func (one *cell) damaged(err error) error {
 	return fmt.Errorf("reproduce: %s is damaged: %w; remove the line to compute its cell again", one.at, err)
 }
 
-// has reports whether a data set has cells.
-func (c *cells) has(spec string) (bool, error) {
-	_, err := c.read()
-	return c.data[spec], err
-}
-
-// load returns a cell with its result, or nil if there is none: this machine's, or else
-// another one's unless own is set.
-func (c *cells) load(k key, own bool) (*cell, error) {
-	if _, err := c.read(); err != nil {
+// load returns a cell with its result, or nil if there is none. To compute the missing ones, a
+// timing must be this machine's, and a run have the key's number of mini-batches between two
+// scores.
+func (c *cells) load(k key, compute bool) (*cell, error) {
+	if err := c.read(); err != nil {
 		return nil, err
 	}
 	one := c.known[k.id()+machine.Describe().String()]
-	if one == nil && !own {
+	if one == nil && !(compute && k.Kind.timed()) {
 		one = c.known[k.id()]
+	}
+	if one == nil && !compute {
+		one = c.known[k.loose()]
 	}
 	if one == nil || one.result != nil {
 		return one, nil
 	}
 	var err error
-	if one.result, err = decode(k.Kind, one.Result); err != nil {
+	if one.result, err = k.Kind.work().read(one.Result); err != nil {
 		return nil, one.damaged(err)
 	}
 	return one, nil
 }
 
-// save adds a cell to the file and returns it. After a crash it is whole or absent.
-func (c *cells) save(k key, seconds float64, result any) (*cell, error) {
-	one := &cell{Key: k, Seconds: seconds, Made: made{time.Now().UTC().Format(time.DateOnly), c.program, machine.Describe()}}
-	var line []byte
-	var err error
-	if one.Result, err = json.Marshal(finite.JSON(result)); err == nil {
-		one.result, err = decode(k.Kind, one.Result)
-	}
-	if err == nil {
-		line, err = json.Marshal(one)
-	}
-	if err == nil {
-		err = c.append(append(line, '\n'))
-	}
+// save adds a cell at the end of the file, in place of a last line that a crash has cut off,
+// and loads it. The file is locked meanwhile, because other processes, also on other machines,
+// may add their cells. After a crash the cell is whole or absent.
+func (c *cells) save(k key, seconds float64, result any) (one *cell, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("reproduce: %s: %w", k, err)
+		}
+	}()
+	text, err := json.Marshal(finite.JSON(result))
 	if err != nil {
-		return nil, fmt.Errorf("reproduce: %s: %w", k, err)
+		return nil, err
 	}
-	return one, nil
-}
-
-// append writes a line at the end of the file. It removes a last line that a crash has cut
-// off. The file is locked meanwhile, because other processes, also on other machines, may add
-// their cells.
-func (c *cells) append(line []byte) (err error) {
+	line, err := json.Marshal(cell{Key: k, Seconds: seconds, Made: made{time.Now().UTC().Format(time.DateOnly), c.program, machine.Describe()}, Result: text})
+	if err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(c.dir, 0o777); err != nil {
-		return err
+		return nil, err
 	}
 	file, err := os.OpenFile(c.path(), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if err := waitForLock(file); err != nil {
-		return err
+		return nil, err
 	}
-	rest, err := c.read()
-	switch {
-	case err != nil:
-		return err
-	case json.Valid(rest):
-		line = append([]byte{'\n'}, line...)
-	case len(rest) > 0:
-		if err := file.Truncate(c.size); err != nil {
-			return err
-		}
+	if err := c.read(); err != nil {
+		return nil, err
 	}
-	if _, err := file.Write(line); err != nil {
-		return err
+	if err := file.Truncate(c.size); err != nil {
+		return nil, err
 	}
-	return file.Sync()
+	if _, err := file.Write(append(line, '\n')); err != nil {
+		return nil, err
+	}
+	if err := file.Sync(); err != nil {
+		return nil, err
+	}
+	return c.load(k, true)
 }
 
-// waitForLock locks a file. Another process has the lock for as long as it writes a line. A
-// file system without locks serves one process.
+// waitForLock locks a file. Another process has the lock for as long as it writes a line.
 func waitForLock(file *os.File) error {
 	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := filelock.Try(file)
-		if err == nil || errors.Is(err, errors.ErrUnsupported) {
-			return nil
-		}
-		if !errors.Is(err, filelock.ErrLocked) || time.Since(start) > time.Minute {
+		if err == nil || !errors.Is(err, filelock.ErrLocked) || time.Since(start) > time.Minute {
 			return err
 		}
 	}
@@ -221,4 +292,24 @@ func (c *cells) claim(k key) (release func(), err error) {
 		_ = os.RemoveAll(path) // before others can lock it
 		_ = held.Close()
 	}, nil
+}
+
+// resultOf returns the result of a cell, or nil if it has none.
+func resultOf[T any](r *runner, k key) *T {
+	r.asked = append(r.asked, k)
+	if one := r.settled[k.id()]; one != nil && one.failed == nil {
+		return one.result.(*T)
+	}
+	return nil
+}
+
+// resultsOf returns the results of the cells that have one.
+func resultsOf[T any](r *runner, keys []key) []*T {
+	var results []*T
+	for _, k := range keys {
+		if result := resultOf[T](r, k); result != nil {
+			results = append(results, result)
+		}
+	}
+	return results
 }

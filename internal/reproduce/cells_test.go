@@ -17,6 +17,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -31,7 +32,7 @@ func openAs(spec *string) func(context.Context, string) (*datasets.Data, error) 
 // oneOfEachKind are experiments that together have every kind of cell that small data
 // can have.
 func oneOfEachKind() []string {
-	return []string{"table1", "table2", "table3", "table4", "table5", "table8", "figure2", "figure4", "twins"}
+	return []string{"table1", "table2", "table3", "table4", "table5", "table8", "figure2", "figure4"}
 }
 
 // TestOtherData changes the data behind a SPEC. Each experiment computes new cells
@@ -40,13 +41,13 @@ func TestOtherData(t *testing.T) {
 	for _, name := range oneOfEachKind() {
 		t.Run(name, func(t *testing.T) {
 			o, behind, computed := small(t), smallData, 0
-			o.Methods, o.Runs.Each = []string{"ladies"}, 1
+			o.Methods, o.Settings.Runs = []string{"ladies"}, 1
 			o.Open = openAs(&behind)
 			o.Log = func(string) { computed++ }
-			first := run(t, name, o)
+			first := reproduced(t, name, o)
 			cells := computed
 			behind = "synth:demo?nodes=300&edges=900&features=4"
-			second := run(t, name, o)
+			second := reproduced(t, name, o)
 			if computed != 2*cells || cells == 0 {
 				t.Errorf("%d cells computed after the data have changed, want %d", computed-cells, cells)
 			}
@@ -54,7 +55,7 @@ func TestOtherData(t *testing.T) {
 				t.Error("other data give the same rows")
 			}
 			behind = smallData
-			if again := run(t, name, o); computed != 2*cells || !reflect.DeepEqual(again.Rows, first.Rows) {
+			if again := reproduced(t, name, o); computed != 2*cells || !reflect.DeepEqual(again.Rows, first.Rows) {
 				t.Errorf("%d cells computed for the first data again, or other rows", computed-2*cells)
 			}
 		})
@@ -63,27 +64,36 @@ func TestOtherData(t *testing.T) {
 
 // TestOtherOptions checks that a cell is not used for other options.
 func TestOtherOptions(t *testing.T) {
+	set := func(option string, value any) func(*Options) {
+		return func(o *Options) {
+			s := *o.Settings
+			if err := s.Set(run.Value{Option: option, Text: fmt.Sprint(value)}); err != nil {
+				t.Fatal(err)
+			}
+			o.Settings = &s
+		}
+	}
 	for experiment, changes := range map[string]map[string]func(*Options){
 		"accuracy": {
-			"seed": func(o *Options) { o.Seed = 9 }, "batch": func(o *Options) { o.Batch = 16 }, "eval-every": func(o *Options) { o.EvalEvery.Each = 7 },
-			"hidden": func(o *Options) { o.Hidden = 4 }, "max-batches": func(o *Options) { o.MaxBatches = 10 }, "patience": func(o *Options) { o.Patience = 5 },
+			"seed": set("seed", 9), "batch": set("batch", 16), "eval-every": set("eval_every", 7), "hidden": set("hidden", 4),
+			"max-batches": set("max_batches", 10), "patience": set("patience", 5), "lr": set("lr", 0.1),
 			"samples": func(o *Options) { o.Samples = []int{16, 16} }, "method": func(o *Options) { o.Methods = []string{"ladies-flat"} },
 			"data": func(o *Options) { o.Data = []string{smallData + "&seed=2"} },
 		},
-		"sampling-time": {"batches": func(o *Options) { o.Batches = 7 }, "batch": func(o *Options) { o.Batch = 16 }, "seed": func(o *Options) { o.Seed = 9 }},
-		"training-time": {"batches": func(o *Options) { o.Batches = 7 }, "hidden": func(o *Options) { o.Hidden = 4 }},
+		"sampling-time": {"max-batches": set("max_batches", 30), "batch": set("batch", 16), "seed": set("seed", 9)},
+		"training-time": {"max-batches": set("max_batches", 30), "hidden": set("hidden", 4), "lr": set("lr", 0.1)},
 		"matrix-error": {
-			"repeats": func(o *Options) { o.Repeats = 3 }, "samples": func(o *Options) { o.Samples = []int{16} }, "method": func(o *Options) { o.Methods = []string{"ladies-flat"} },
-			"hidden": func(o *Options) { o.Hidden = 4 },
+			"max-batches": set("max_batches", 30), "samples": func(o *Options) { o.Samples = []int{16} }, "method": func(o *Options) { o.Methods = []string{"ladies-flat"} },
+			"hidden": set("hidden", 4),
 		},
 	} {
 		o, computed := small(t), 0
-		o.Methods, o.Runs.Each, o.Seed, o.Log = []string{"ladies"}, 1, 1, func(string) { computed++ }
-		run(t, experiment, o)
+		o.Methods, o.Settings.Runs, o.Log = []string{"ladies"}, 1, func(string) { computed++ }
+		reproduced(t, experiment, o)
 		for name, change := range changes {
 			other, before := o, computed
 			change(&other)
-			run(t, experiment, other)
+			reproduced(t, experiment, other)
 			if computed == before {
 				t.Errorf("%s: cells used for another %s", experiment, name)
 			}
@@ -94,7 +104,7 @@ func TestOtherOptions(t *testing.T) {
 // TestCellsOfNaN checks that results that are not finite are saved and read back
 // the same.
 func TestCellsOfNaN(t *testing.T) {
-	nan, c := math.NaN(), cells{dir: t.TempDir()}
+	nan, c := math.NaN(), newCells(t.TempDir(), "")
 	for kind, result := range map[kind]any{
 		training:   &trainResult{Metric: "accuracy", Test: study.Number(nan), Curve: []curvePoint{{Loss: study.Number(nan), Valid: study.Number(nan)}}},
 		stepping:   &timeResult{N: 3, Mean: nan, SD: nan, Median: nan},
@@ -105,7 +115,7 @@ func TestCellsOfNaN(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		again := cells{dir: c.dir} // reads the file
+		again := newCells(c.dir, "") // reads the file
 		there, err := again.load(key{Kind: kind}, false)
 		if there == nil || err != nil || there.Seconds != 2 {
 			t.Errorf("%s: %v, %v", kind, there, err)
@@ -136,11 +146,11 @@ func TestDegenerateData(t *testing.T) {
 				}
 				return data, err
 			}
-			if err := run(t, name, o).Save(o.Dir); err != nil {
+			if err := reproduced(t, name, o).save(o.Dir); err != nil {
 				t.Fatal(err)
 			}
 			before := computed
-			if err := run(t, name, o).Save(o.Dir); err != nil || computed != before {
+			if err := reproduced(t, name, o).save(o.Dir); err != nil || computed != before {
 				t.Errorf("%d cells computed again, %v", computed-before, err)
 			}
 			text, err := os.ReadFile(filepath.Join(o.Dir, name+".json"))
@@ -154,27 +164,24 @@ func TestDegenerateData(t *testing.T) {
 // TestDegenerateReport saves a report of numbers that are not finite.
 func TestDegenerateReport(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	r := &Report{Experiment: "accuracy", Settings: map[string]any{}}
+	r := &Report{Experiment: "table4"}
 	for k, v := range []float64{nan, inf, -inf, 1} {
-		row := Row{Dataset: "synth:arxiv", Label: "LADIES", Quantity: "q", N: 2 + k, Mean: v, Std: v, SEM: v, Median: v, Paper: &PaperValue{Mean: 1, PM: 1}}
-		row.compare()
-		row.explain("")
-		if in := row.Range != ""; in != (v == 1) {
+		row := Row{Dataset: "ogbn-arxiv", Label: "LADIES", Quantity: "q", N: 2 + k, Mean: v, Std: v, SEM: v, Median: v, Paper: &PaperValue{Mean: 1, PM: 1}}
+		if in := r.add(row).Range != ""; in != (v == 1) {
 			t.Errorf("a mean of %v is %q the paper's range", v, row.Range)
 		}
-		r.Rows = append(r.Rows, row)
 	}
 	r.figure = &figure.Figure{Title: "scores"}
-	compareFigure(r, []string{"synth:arxiv"})
+	compareFigure(r, []string{"ogbn-arxiv"})
 	dir := t.TempDir()
-	if err := r.Save(dir); err != nil {
+	if err := r.save(dir); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "accuracy.json"))
+	text, err := os.ReadFile(filepath.Join(dir, "table4.json"))
 	if err != nil || !json.Valid(text) || !strings.Contains(string(text), `"mean": null`) {
 		t.Errorf("%v in %s", err, text)
 	}
-	if text, err = os.ReadFile(filepath.Join(dir, "accuracy.csv")); err != nil || strings.Contains(string(text), "NaN") || strings.Contains(string(text), "Inf") {
+	if text, err = os.ReadFile(filepath.Join(dir, "table4.csv")); err != nil || strings.Contains(string(text), "NaN") || strings.Contains(string(text), "Inf") {
 		t.Errorf("%v in %s", err, text)
 	}
 }
@@ -184,7 +191,7 @@ func TestDegenerateReport(t *testing.T) {
 func TestFinishedRun(t *testing.T) {
 	o := small(t)
 	o.Methods = []string{"ladies"}
-	r, err := newRunner(o)
+	r, err := newRunner(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +217,7 @@ func TestFinishedRun(t *testing.T) {
 			t.Errorf("layer %d has other weights", l+1)
 		}
 	}
-	if !reflect.DeepEqual(newTrainResult(r.data, before), newTrainResult(r.data, after)) {
+	if before.Test != after.Test || before.Best != after.Best || before.Batches != after.Batches || after.Resumed != before.Batches {
 		t.Errorf("%+v, then %+v", before, after)
 	}
 	if _, err := r.cell(t.Context(), k); err != nil {
@@ -225,8 +232,8 @@ func TestFinishedRun(t *testing.T) {
 // cell, or computes the cell when the other has stopped.
 func TestTakenCell(t *testing.T) {
 	o := small(t)
-	o.Methods, o.Runs.Each, o.Samples = []string{"ladies"}, 1, []int{8, 8}
-	r, err := newRunner(o)
+	o.Methods, o.Settings.Runs, o.Samples = []string{"ladies"}, 1, []int{8, 8}
+	r, err := newRunner(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,8 +258,8 @@ func TestTakenCell(t *testing.T) {
 			time.AfterFunc(100*time.Millisecond, func() { _ = other.Close() })
 		}
 	}
-	if report := run(t, "table7", o); !waited || len(report.Rows) == 0 || report.missing != nil {
-		t.Errorf("waited %v, %d rows, missing %v", waited, len(report.Rows), report.missing)
+	if report := reproduced(t, "table7", o); !waited || len(report.Rows) == 0 || strings.Contains(report.Caption, "complete") {
+		t.Errorf("waited %v, %d rows, %s", waited, len(report.Rows), report.Caption)
 	}
 }
 
@@ -261,7 +268,7 @@ func TestTakenCell(t *testing.T) {
 func TestProcessesShareCells(t *testing.T) {
 	o := small(t)
 	o.Methods = nil
-	reports := make([]*Report, 3)
+	reports := make([]*Results, 3)
 	var group errgroup.Group
 	for k := range reports {
 		group.Go(func() (err error) {
@@ -272,9 +279,9 @@ func TestProcessesShareCells(t *testing.T) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	for _, report := range reports[1:] {
-		if !reflect.DeepEqual(report.Rows, reports[0].Rows) {
-			t.Errorf("%+v, want %+v", report.Rows, reports[0].Rows)
+	for _, other := range reports[1:] {
+		if !reflect.DeepEqual(other.Reports[0].Rows, reports[0].Reports[0].Rows) {
+			t.Errorf("%+v, want %+v", other.Reports[0].Rows, reports[0].Reports[0].Rows)
 		}
 	}
 	entries, err := os.ReadDir(filepath.Join(o.Dir, "cells"))
@@ -295,46 +302,45 @@ func TestProcessesShareCells(t *testing.T) {
 	}
 }
 
-// TestDamagedResults reads cells whose results lack a number, or have an impossible one.
+// TestDamagedResults reads cells whose results are of another form.
 func TestDamagedResults(t *testing.T) {
-	c := cells{dir: t.TempDir()}
-	n := 0
-	for text, kind := range map[string]kind{
-		`{}`: training, `null`: training, `{"metric":"accuracy","test":7,"curve":[{}]}`: training,
-		`{"metric":"accuracy","test":0.5}`: training, `{"n":3,"ms_mean":2}`: sampling, `{"n":3,"ms_mean":2,"ms_median":0}`: stepping,
-		`{"max_degree":3}`: scaling, `{"layers":null}`: regressing, `{"rows":[]}`: erring, `{"metric":"x"}`: featuring,
-		`{"name":"x"}`: describing, `[]`: comparing, `[1]`: training, `{"metric":[]}`: training, `{"x":1}`: "other",
-	} {
+	dir, n := t.TempDir(), 0
+	for text, kind := range map[string]kind{`[1]`: training, `{"metric":[]}`: training, `{"n":"x"}`: stepping, `{"rows":7}`: erring} {
 		n++
 		k := key{Kind: kind, Seed: uint64(n)}
-		if _, err := c.save(k, 1, json.RawMessage(text)); err == nil {
-			t.Errorf("%s is saved", text)
-		}
 		line, err := json.Marshal(cell{Key: k, Result: json.RawMessage(text)})
-		if err == nil {
-			err = c.append(append(line, '\n'))
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.load(k, false)
+		file, err := os.OpenFile(filepath.Join(dir, cellsFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.Write(append(line, '\n')); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = newCells(dir, "").load(k, false)
 		if want := fmt.Sprintf("cells.jsonl:%d is damaged", n); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "struct") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }
 
-// TestLastLine reads and extends files whose last line has no end: a whole line stays, and one
-// that was cut off goes.
+// TestLastLine reads and extends files whose last line has no end: it does not count.
 func TestLastLine(t *testing.T) {
-	for cut, there := range map[int]bool{0: true, 1: true, 2: false, 40: false} {
+	for _, cut := range []int{0, 1, 40} {
 		dir := t.TempDir()
-		c := cells{dir: dir}
-		for _, name := range []string{"a", "b"} {
-			if _, err := c.save(keyOf(name), 1, &timeResult{N: 1, Mean: 2, Median: 2}); err != nil {
+		c := newCells(dir, "")
+		save := func(name string) {
+			if one, err := c.save(keyOf(name), 1, &timeResult{N: 1, Mean: 2, Median: 2}); err != nil || one.Seconds != 1 {
 				t.Fatal(err)
 			}
 		}
+		save("a")
+		save("b")
 		path := filepath.Join(dir, cellsFile)
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -343,7 +349,7 @@ func TestLastLine(t *testing.T) {
 		if err := os.WriteFile(path, text[:len(text)-cut], 0o666); err != nil {
 			t.Fatal(err)
 		}
-		c = cells{dir: dir}
+		c = newCells(dir, "")
 		has := func(name string) bool {
 			one, err := c.load(keyOf(name), false)
 			if err != nil {
@@ -351,13 +357,11 @@ func TestLastLine(t *testing.T) {
 			}
 			return one != nil
 		}
-		if has("b") != there {
-			t.Errorf("without the last %d bytes: a whole line %v, want %v", cut, !there, there)
+		if has("b") != (cut == 0) {
+			t.Errorf("without the last %d bytes: the line is there: %v", cut, has("b"))
 		}
-		if _, err := c.save(keyOf("c"), 1, &timeResult{N: 1, Mean: 2, Median: 2}); err != nil {
-			t.Fatal(err)
-		}
-		if c = (cells{dir: dir}); !has("a") || has("b") != there || !has("c") {
+		save("c")
+		if c = newCells(dir, ""); !has("a") || has("b") != (cut == 0) || !has("c") {
 			t.Errorf("without the last %d bytes, and a cell after it: %v, %v, %v", cut, has("a"), has("b"), has("c"))
 		}
 	}
@@ -365,10 +369,11 @@ func TestLastLine(t *testing.T) {
 
 func keyOf(name string) key { return key{Kind: stepping, Data: name} }
 
-// TestOneRunDecidesNothing checks that scores of one run are no evidence.
+// TestOneRunDecidesNothing checks that scores of one run, and of a twin, are no evidence.
 func TestOneRunDecidesNothing(t *testing.T) {
 	r := Report{Rows: []Row{
 		{is: is{Of: score}, N: 1, Mean: 50}, {is: is{Of: needed}, N: 1, Mean: 50}, {is: is{Of: score}, N: 2, Mean: 40}, {is: is{Of: aTime}, N: 1, Mean: 5},
+		{is: is{Of: score}, N: 2, Mean: 60, Dataset: "synth:arxiv"},
 	}}
 	if rows := r.evidence(); len(rows) != 2 || rows[0].Mean != 40 || rows[1].Mean != 5 {
 		t.Errorf("evidence %+v", rows)

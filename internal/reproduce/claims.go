@@ -17,17 +17,15 @@ const (
 	Seen        Verdict = "seen"
 	NotSeen     Verdict = "not seen"
 	NotMeasured Verdict = "not measured"
-	Undecided   Verdict = "undecided" // cells that could decide are missing
 )
 
-// Claim is a statement judged by our results: of the paper's text about its own, or that
-// a data set agrees with published figures.
+// Claim is a statement of the paper's text about its results, judged by ours.
 type Claim struct {
-	Where   string  `json:"where"` // section of the paper, or data set
+	Where   string  `json:"where"` // section of the paper
 	Text    string  `json:"text"`
 	Verdict Verdict `json:"verdict"`
 	Numbers string  `json:"numbers"` // behind the verdict
-	Paper   Verdict `json:"paper"`   // by the numbers that the paper itself prints
+	Paper   Verdict `json:"paper"`   // by the numbers that the paper itself prints; "" if it prints none
 }
 
 // claim is a statement of the paper's text, as claims.json has it. It holds on a data set if
@@ -35,10 +33,12 @@ type Claim struct {
 type claim struct {
 	Where  string     `json:"where"`
 	Text   string     `json:"text"`
-	Tables []string   `json:"tables"`         // that have the rows; the first one names the data sets
-	Data   []string   `json:"data,omitempty"` // the data sets it is about, if not all
+	Tables []string   `json:"tables"`           // that have the rows; the first one names the data sets
+	Data   []string   `json:"data,omitempty"`   // the data sets it is about, if not all
+	Sparse bool       `json:"sparse,omitempty"` // it is about sparse graphs: data that are not in the paper count if they are sparse
 	Need   quantifier `json:"need,omitempty"`
-	Not    bool       `json:"not,omitempty"` // it holds where the rules do not
+	Not    bool       `json:"not,omitempty"`   // it holds where the rules do not
+	Paper  Verdict    `json:"paper,omitempty"` // by the numbers that the paper itself prints; "" if it prints none
 	Legend string     `json:"legend,omitempty"`
 	Join   string     `json:"join,omitempty"` // between the numbers of two rules
 	Rules  []rule     `json:"rules,omitempty"`
@@ -53,23 +53,21 @@ const (
 	several quantifier = "several" // two, or one if only one was measured
 )
 
-// verdict decides from three numbers of data sets: holds counts data sets on which a claim
-// holds, measured those on which it was measured, and open those with missing cells.
-func (q quantifier) verdict(holds, measured, open int) Verdict {
-	enough := func(holds, measured int) bool {
-		switch q {
-		case every:
-			return holds == measured
-		case most:
-			return 2*holds > measured
-		}
-		return holds >= min(2, measured)
+// verdict decides from the number of data sets on which a claim holds, of those on which it was
+// measured.
+func (q quantifier) verdict(holds, measured int) Verdict {
+	seen := holds == measured
+	switch q {
+	case most:
+		seen = 2*holds > measured
+	case several:
+		seen = holds >= min(2, measured)
 	}
 	switch {
-	case enough(holds, measured+open):
+	case measured == 0:
+		return NotMeasured
+	case seen:
 		return Seen
-	case enough(holds+open, measured+open):
-		return Undecided
 	}
 	return NotSeen
 }
@@ -77,7 +75,7 @@ func (q quantifier) verdict(holds, measured, open int) Verdict {
 // rule compares rows of one data set. It is of one of six kinds:
 //
 //	difference  of two rows: above twice its standard error, or within the limits
-//	ratio       of two times: within the limits
+//	ratio       of the times of two rows: within the limits
 //	values      of rows: within the limits, all or at least some
 //	weak        regressions: no R² above the limit at a positive slope
 //	curve       of errors: below another one at each size, or their ratio within the limits
@@ -115,7 +113,7 @@ type finding struct {
 // judge returns the outcome of a rule, or nil if a row was not measured.
 func (q rule) judge(e evidence, data string) *finding {
 	f := map[string]func(rule, evidence, string) *finding{
-		"difference": rule.difference, "ratio": rule.ratio, "values": rule.values, "weak": rule.weak, "curve": rule.curve, "shape": rule.shape,
+		"difference": rule.pairs, "ratio": rule.pairs, "values": rule.values, "weak": rule.weak, "curve": rule.curve, "shape": rule.shape,
 	}[q.Kind](q, e, data)
 	if f != nil && q.Format != "" {
 		f.numbers = fmt.Sprintf(q.Format, f.numbers)
@@ -159,15 +157,22 @@ func (q rule) joined(all []finding) *finding {
 	return &finding{n >= cmp.Or(q.Least, len(all)), strings.Join(words, ", ")}
 }
 
-func (q rule) difference(e evidence, data string) *finding {
+func (q rule) pairs(e evidence, data string) *finding {
+	if q.Kind == "ratio" {
+		q.Of = aTime
+	}
 	var all []finding
 	for _, p := range q.Pairs {
-		high, low := q.best(e, data, p[:1], p), q.best(e, data, p[1:], p)
-		if high == nil || low == nil {
+		a, b := q.best(e, data, p[:1], p), q.best(e, data, p[1:], p)
+		switch {
+		case a == nil || b == nil || q.Of == aTime && !(a.Median > 0 && b.Median > 0):
 			return nil
+		case q.Of == aTime:
+			all = append(all, finding{q.within(a.Median / b.Median), short(a.Median / b.Median)})
+		default:
+			diff, se := difference(a, b)
+			all = append(all, finding{q.holds(diff, diff, se), signed(diff, se)})
 		}
-		diff, se := difference(high, low)
-		all = append(all, finding{q.holds(diff, diff, se), signed(diff, se)})
 	}
 	return q.joined(all)
 }
@@ -203,18 +208,6 @@ func signed(diff, se float64) string {
 		text += " ± " + short(se)
 	}
 	return text
-}
-
-func (q rule) ratio(e evidence, data string) *finding {
-	var all []finding
-	for _, p := range q.Pairs {
-		x, y := e.row(q.Table, data, p[0], is{Of: aTime}), e.row(q.Table, data, p[1], is{Of: aTime})
-		if x == nil || y == nil || !(x.Median > 0) || !(y.Median > 0) {
-			return nil
-		}
-		all = append(all, finding{q.within(x.Median / y.Median), short(x.Median / y.Median)})
-	}
-	return q.joined(all)
 }
 
 func (q rule) values(e evidence, data string) *finding {
@@ -327,24 +320,18 @@ func (c *claim) on(e evidence, data string) *finding {
 
 // check judges a claim, and shows its numbers.
 func (c *claim) check(e evidence) (Verdict, string) {
-	names := c.Data
-	if names == nil {
-		for _, row := range e[c.Tables[0]] {
-			if name := dataKey(row.Dataset); !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+	names := slices.Clone(c.Data)
+	for _, row := range e[c.Tables[0]] {
+		if name := dataKey(row.Dataset); (c.Data == nil || c.Sparse && e.sparse(name)) && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	holds, measured, open := 0, 0, 0
+	holds, measured := 0, 0
 	var words []string
 	for _, name := range names {
 		f := c.on(e, name)
-		switch {
-		case f == nil && e.pending(name):
-			open++
-			continue
-		case f == nil:
-			words = append(words, lastName(name)+": not judged")
+		if f == nil {
+			words = append(words, columnName(name)+": not judged")
 			continue
 		}
 		measured++
@@ -353,21 +340,22 @@ func (c *claim) check(e evidence) (Verdict, string) {
 			holds++
 			answer = "yes"
 		}
-		words = append(words, fmt.Sprintf("%s: %s, %s", lastName(name), answer, f.numbers))
+		words = append(words, fmt.Sprintf("%s: %s, %s", columnName(name), answer, f.numbers))
 	}
-	if measured == 0 {
-		return NotMeasured, ""
+	verdict := c.Need.verdict(holds, measured)
+	if verdict == NotMeasured {
+		return verdict, ""
 	}
 	text := strings.Join(words, "; ")
 	if c.Legend != "" {
 		text = c.Legend + ": " + text
 	}
-	return c.Need.verdict(holds, measured, open), text
+	return verdict, text
 }
 
 // judge decides the claims that the reports have all rows for.
 func (n *Numbers) judge(reports []*Report) []Claim {
-	printed, e := n.evidence(), evidence{}
+	e := evidence{}
 	for _, r := range reports {
 		e[r.Experiment] = r.evidence()
 	}
@@ -376,79 +364,34 @@ func (n *Numbers) judge(reports []*Report) []Claim {
 		if c.Rules == nil || slices.ContainsFunc(c.Tables, func(table string) bool { _, there := e[table]; return !there }) {
 			continue
 		}
-		out := Claim{Where: c.Where, Text: c.Text}
+		out := Claim{Where: c.Where, Text: c.Text, Paper: c.Paper}
 		out.Verdict, out.Numbers = c.check(e)
-		out.Paper, _ = c.check(printed)
 		judged = append(judged, out)
 	}
 	return judged
 }
 
-// evidence holds the rows of experiments by name. A data set with missing cells has a row
-// that is pending.
+// evidence holds the rows of experiments by name.
 type evidence map[string][]Row
 
-// evidence returns the rows that can decide claims. Scores of a data set whose runs are not
-// all there decide nothing, nor do the scores of one run, which have no standard error.
+// evidence returns the rows that can decide claims: neither scores of a twin, nor the scores of
+// one run, which have no standard error.
 func (r *Report) evidence() []Row {
-	var rows []Row
-	for _, row := range r.Rows {
-		unfinished := slices.Contains(r.unfinished, row.Dataset) && row.is.Of != aTime
-		if single := row.N == 1 && (row.is.Of == score || row.is.Of == needed); !unfinished && !single {
-			rows = append(rows, row)
-		}
-	}
-	for _, spec := range r.missing {
-		rows = append(rows, Row{Dataset: spec, pending: true})
-	}
-	return rows
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool {
+		_, twin := paperDataset(row.Dataset)
+		return (row.is.Of == score || row.is.Of == needed) && (twin || row.N == 1)
+	})
 }
 
-// evidence returns the paper's own numbers as rows, with its ± as standard errors. The
-// SPEC of a row is the twin's: rows are found by the data set that a SPEC stands for.
-func (n *Numbers) evidence() evidence {
-	e := evidence{}
-	for _, t := range []struct {
-		name string
-		of   measure
-		rows []PaperRow
-	}{
-		{"table3", aTime, n.SamplingTime}, {"table4", score, n.Accuracy}, {"table5", aTime, n.TrainingTime["2"]}, {"table6", aTime, n.TrainingTime["3"]},
-		{"table7", score, n.FastGCNVariants},
-	} {
-		for _, row := range t.rows {
-			for name, v := range row.Values {
-				e[t.name] = append(e[t.name], Row{
-					Dataset: "synth:" + name, Label: row.Label, Method: row.Method, is: is{Of: t.of}, N: paperRuns, Mean: v.Mean, SEM: v.PM, Median: v.Mean,
-				})
-			}
-		}
-	}
-	for _, c := range n.Regression {
-		table := "table2"
-		switch {
-		case c.On == onQP:
-			table = "table10"
-		case strings.HasPrefix(c.Method, "fastgcn"):
-			table = "table9"
-		}
-		for of, v := range map[measure]*PaperValue{intercept: c.Beta0, slope: c.Beta1, r2: c.R2} {
-			e[table] = append(e[table], Row{
-				Dataset: "synth:" + c.Dataset, Label: c.Label, Method: c.Method, is: is{of, c.Layer, c.On, overTrain}, N: paperRuns, Mean: v.Mean,
-			})
-		}
-	}
-	return e
-}
+// sparseDegree is the largest mean degree of a sparse graph: the paper's have up to 13.7, the
+// others from 50 on.
+const sparseDegree = 20
 
-// pending reports whether cells of a data set are missing.
-func (e evidence) pending(data string) bool {
-	for _, rows := range e {
-		if slices.ContainsFunc(rows, func(row Row) bool { return row.pending && dataKey(row.Dataset) == data }) {
-			return true
-		}
-	}
-	return false
+// sparse reports whether data that are not in the paper have a sparse graph.
+func (e evidence) sparse(data string) bool {
+	name, _ := paperDataset(data)
+	degree := e.row("table1", data, "Degree", is{Of: aCount})
+	return name == "" && degree != nil && degree.Mean <= sparseDegree
 }
 
 // row returns the row of a table for a data set, a label and a number, or nil. The label ""
@@ -464,13 +407,5 @@ func (e evidence) row(table, data, label string, of is) *Row {
 
 // of reports whether the row has a number of a data set.
 func (row *Row) of(data string, number is) bool {
-	return !row.pending && row.is == number && dataKey(row.Dataset) == data
-}
-
-// dataKey is the paper's name of a data set, or the SPEC of another one.
-func dataKey(spec string) string {
-	if name, _ := paperDataset(spec); name != "" {
-		return name
-	}
-	return spec
+	return row.is == number && dataKey(row.Dataset) == data
 }

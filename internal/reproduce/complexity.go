@@ -1,13 +1,13 @@
 package reproduce
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"strings"
+	"math/rand/v2"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/internal/bench"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -22,8 +22,7 @@ const (
 )
 
 // scalingResult holds columns of costs: of one layer of s rows that draws s nodes, means over
-// the mini-batches and medians of times; of all layers of models over their number of layers;
-// and the time to sample one layer of graphs of the same mean degree over their nodes.
+// the mini-batches and medians of times, and of all layers of models over their number of layers.
 type scalingResult struct {
 	MaxDegree int                  `json:"max_degree"` // c, the node itself included
 	Columns   map[string][]float64 `json:"columns"`
@@ -36,7 +35,7 @@ func (r *scalingResult) add(column string, v float64) {
 
 // scalingKey is the measurement of how costs grow.
 func (r *runner) scalingKey(spec string) key {
-	return key{Kind: scaling, Data: spec, Batch: r.Batch, Batches: cmp.Or(r.Batches, 50), Seed: r.Seed}
+	return key{Kind: scaling, Data: spec, Batch: r.base.Batch, Batches: r.measured(50), Seed: r.base.Seed, Other: r.other}
 }
 
 // scale measures how costs grow.
@@ -52,19 +51,30 @@ func (r *runner) scale(ctx context.Context, k key) (*scalingResult, error) {
 	}
 	for layers := 1; layers <= scalingDepth; layers++ {
 		result.add("layers", float64(layers))
-		if err := r.costOfDepth(ctx, k, scalingMethod, k.Batch, layers, result, "layer-wise"); err != nil {
-			return nil, err
-		}
-		if err := r.costOfDepth(ctx, k, "neighbor", scalingNeighbors, layers, result, "node-wise"); err != nil {
-			return nil, err
-		}
-	}
-	for share := 8; share >= 1; share /= 2 {
-		if err := r.costOfGraph(ctx, k, r.data.Nodes()/share, result); err != nil {
-			return nil, err
+		for method, size := range map[string]int{scalingMethod: k.Batch, "neighbor": scalingNeighbors} {
+			if err := r.costOfDepth(ctx, k, method, size, layers, result); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return result, nil
+}
+
+// draw calls visit with mini-batches of a cell, of size training nodes. A batch is valid until
+// the next one.
+func (r *runner) draw(ctx context.Context, k key, sampler samplers.Sampler, size int, visit func(nodes []int32, batch *samplers.MiniBatch)) error {
+	source := new(rand.PCG)
+	rng := rand.New(source)
+	var batch samplers.MiniBatch
+	for i := range k.Batches {
+		samplers.Seed(source, k.Seed, 0, uint64(i))
+		nodes := study.RandomBatch(rng, r.data.Split.Train, size)
+		if err := sampler.Sample(ctx, nodes, rng, &batch); err != nil {
+			return err
+		}
+		visit(nodes, &batch)
+	}
+	return nil
 }
 
 // costOfSize measures one layer of size rows that draws as many nodes.
@@ -82,82 +92,56 @@ func (r *runner) costOfSize(ctx context.Context, k key, size int, result *scalin
 	if err != nil {
 		return err
 	}
-	sampler, err := r.sampler(scalingMethod, []int{size}, 1, false)
+	sampler, err := r.sampler(scalingMethod, []int{size}, 1)
 	if err != nil {
 		return err
 	}
-	var sampling, aggregation, linear []float64
-	var nnz, rowsNNZ float64
-	k.Batch = size
-	for d, err := range draw(ctx, sampler, r.data.Split.Train, k) {
-		if err != nil {
-			return err
-		}
-		block := d.batch.Blocks[0]
+	report, err := bench.Sampling(ctx, []samplers.Sampler{sampler}, r.data, size, k.Batches, k.Seed)
+	if err != nil {
+		return err
+	}
+	var aggregation, linear []float64
+	var rows float64
+	err = r.draw(ctx, k, sampler, size, func(nodes []int32, batch *samplers.MiniBatch) {
+		block := batch.Blocks[0]
 		start := time.Now()
 		b.Sgemm(false, false, len(block.Src), p, p, 1, h, p, w, p, 0, hw, p)
-		linear = append(linear, milliseconds(start))
-		start = time.Now()
+		middle := time.Now()
 		kernel.SpMM(out[:block.Matrix.Rows*p], &block.Matrix, hw, p)
-		aggregation = append(aggregation, milliseconds(start))
-		sampling = append(sampling, d.ms)
-		nnz += float64(block.Matrix.NNZ()) / float64(k.Batches)
-		for _, v := range d.seeds {
-			rowsNNZ += float64(r.data.Graph.Degree(int(v))+1) / float64(k.Batches)
+		linear, aggregation = append(linear, middle.Sub(start).Seconds()*1e3), append(aggregation, time.Since(middle).Seconds()*1e3)
+		for _, v := range nodes {
+			rows += float64(r.data.Graph.Degree(int(v))+1) / float64(k.Batches)
 		}
-	}
+	})
 	result.add("s", float64(size))
-	result.add("nnz", nnz)          // of P̃
-	result.add("rows nnz", rowsNNZ) // of the rows of P
-	result.add("sampling ms", study.Median(sampling))
+	result.add("nnz", report[0].NNZ) // of P̃
+	result.add("rows nnz", rows)     // of the rows of P
+	result.add("sampling ms", report[0].MedianMS)
 	result.add("aggregation ms", study.Median(aggregation))
 	result.add("linear ms", study.Median(linear))
-	return nil
+	return err
 }
 
 // costOfDepth counts the entries of P̃ and the rows that are multiplied by a weight, of all
 // layers of a model.
-func (r *runner) costOfDepth(ctx context.Context, k key, method string, size, layers int, result *scalingResult, name string) error {
-	sampler, err := r.sampler(method, []int{size}, layers, false)
+func (r *runner) costOfDepth(ctx context.Context, k key, method string, size, layers int, result *scalingResult) error {
+	sampler, err := r.sampler(method, []int{size}, layers)
 	if err != nil {
 		return err
 	}
 	var nnz, rows float64
-	for d, err := range draw(ctx, sampler, r.data.Split.Train, k) {
-		if err != nil {
-			return err
-		}
-		for _, block := range d.batch.Blocks {
+	err = r.draw(ctx, k, sampler, k.Batch, func(_ []int32, batch *samplers.MiniBatch) {
+		for _, block := range batch.Blocks {
 			nnz += float64(block.Matrix.NNZ()) / float64(k.Batches)
 			rows += float64(len(block.Src)) / float64(k.Batches)
 		}
+	})
+	name := "layer-wise"
+	if method != scalingMethod {
+		name = "node-wise"
 	}
 	result.add(name+" nnz", nnz)
 	result.add(name+" rows", rows)
-	return nil
-}
-
-// costOfGraph times the sampling of one layer on a generated graph of the same mean
-// degree.
-func (r *runner) costOfGraph(ctx context.Context, k key, nodes int, result *scalingResult) (err error) {
-	twin := "demo"
-	if name, _ := paperDataset(k.Data); name != "" {
-		twin = name
-	} else if path, synthetic := strings.CutPrefix(k.Data, "synth:"); synthetic {
-		twin, _, _ = strings.Cut(path, "?")
-	}
-	data, err := r.Options.Open(ctx, fmt.Sprintf("synth:%s?nodes=%d&features=1", twin, max(nodes, 16)))
-	if err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, data.Close()) }()
-	sampler, err := samplers.ByName(scalingMethod, samplers.Config{Laplacian: data.Laplacian(), Layers: 1, Sizes: []int{k.Batch}})
-	if err != nil {
-		return err
-	}
-	times, err := sampleTimes(ctx, sampler, data.Split.Train, k)
-	result.add("nodes", float64(data.Nodes()))
-	result.add("one layer ms", study.Median(times))
 	return err
 }
 
@@ -168,9 +152,9 @@ func scalingTable(name string) Experiment {
 		caption: func(r *runner) string {
 			return fmt.Sprintf("The paper's table holds bounds: O(scpL) and O(sp²L) layer-wise, O(sb^L p) and O(sb^(L−1)p²) node-wise. The numbers in brackets follow from them. "+
 				"An exponent is the slope of a line through the logarithms, with its standard error; s = 128, 256, … 4096 rows and nodes drawn of %s, p = %d, b = %d, "+
-				"L up to %d with mini-batches of %d. N: generated graphs of the same mean degree, an eighth of the nodes to all. "+
+				"L up to %d with mini-batches of %d. "+
 				"Where neighbourhoods overlap, node-wise layers grow more slowly than the bound; node-wise rows keep the node itself, so the bound's b is b + 1 = %d here.",
-				scalingMethod, scalingWidth, scalingNeighbors, scalingDepth, r.Batch, scalingNeighbors+1)
+				scalingMethod, scalingWidth, scalingNeighbors, scalingDepth, r.base.Batch, scalingNeighbors+1)
 		},
 		fill: []filler{func(r *runner, spec string, report *Report) {
 			if result := resultOf[scalingResult](r, r.scalingKey(spec)); result != nil {
@@ -223,7 +207,6 @@ func addScaling(report *Report, spec string, result *scalingResult) {
 	fit(linear, "exponent of the rows in L", "layers", "layer-wise rows", 1)
 	add("node-wise aggregation", "largest growth of nnz with one more layer", "", scalingDepth, growth(c["node-wise nnz"]), 0, scalingNeighbors+1)
 	add("node-wise linear transformation", "largest growth of the rows with one more layer", "", scalingDepth, growth(c["node-wise rows"]), 0, scalingNeighbors+1)
-	fit("sampling", "exponent of the time in N", "nodes", "one layer ms", 0)
 }
 
 // growth returns the largest ratio of the own costs of two successive layers.

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 )
@@ -19,7 +17,7 @@ import (
 func fiveNames() []string { return []string{"reddit", "arxiv", "mag", "proteins", "products"} }
 func fourNames() []string { return []string{"reddit", "arxiv", "proteins", "mag"} }
 
-// published returns the published figures of one of the paper's data sets, or nil.
+// published returns the published figures of one of the paper's data sets.
 func published(name string) *datasets.Published {
 	p, _ := datasets.FindPublished("synth:" + name)
 	return p
@@ -54,6 +52,14 @@ func paperDataset(spec string) (name string, twin bool) {
 	return "", false
 }
 
+// dataKey is the paper's name of a data set, or the SPEC of another one.
+func dataKey(spec string) string {
+	if name, _ := paperDataset(spec); name != "" {
+		return name
+	}
+	return spec
+}
+
 // isOriginal returns an error if a SPEC names one of the paper's data sets, and its data have
 // another number of nodes: they would be shown beside the paper's numbers.
 func isOriginal(spec string, data *datasets.Data) error {
@@ -62,19 +68,25 @@ func isOriginal(spec string, data *datasets.Data) error {
 		return nil
 	}
 	p := published(name)
-	if p.Nodes.Agrees(float64(data.Nodes())) {
+	nodes := p.Figures["nodes"]
+	if nodes.Agrees(float64(data.Nodes())) {
 		return nil
 	}
-	return fmt.Errorf("reproduce: %s is named like %s, but has %d nodes, not %.0f; give the file or folder another name", spec, p.Name, data.Nodes(), p.Nodes.Value)
+	return fmt.Errorf("reproduce: %s is named like %s, but has %d nodes, not %.0f; give the file or folder another name", spec, p.Name, data.Nodes(), nodes.Value)
 }
 
 // columnName heads the column of a SPEC: the data set as the paper names it, with a
-// mark for a twin, or the SPEC.
+// mark for a twin, or the SPEC without the folders of its path.
 func columnName(spec string) string {
 	name, twin := paperDataset(spec)
 	switch {
 	case name == "":
-		return lastName(spec)
+		location, keys, found := strings.Cut(strings.TrimPrefix(spec, "store:"), "?")
+		location = location[strings.LastIndexByte(location, '/')+1:]
+		if found {
+			location += "?" + keys
+		}
+		return location
 	case twin:
 		return published(name).Name + " (twin)"
 	}
@@ -93,12 +105,9 @@ func (r *runner) dataOf(ctx context.Context, e Experiment) ([]string, error) {
 		return specs, nil
 	}
 	for _, name := range e.Data {
-		spec := "synth:" + name
-		if !e.twins {
-			var err error
-			if spec, err = r.specOf(ctx, name); err != nil {
-				return nil, err
-			}
+		spec, err := r.specOf(ctx, name)
+		if err != nil {
+			return nil, err
 		}
 		specs = append(specs, spec)
 	}
@@ -125,61 +134,30 @@ func (r *runner) specOf(ctx context.Context, name string) (string, error) {
 	return spec, err
 }
 
-// lastName returns a SPEC without the folders of its path, as the heading of a
-// panel.
-func lastName(spec string) string {
-	location, keys, found := strings.Cut(spec, "?")
-	location = location[strings.LastIndexByte(location, '/')+1:]
-	if found {
-		location += "?" + keys
-	}
-	return location
-}
-
-// slug turns a SPEC into a file name.
-func slug(spec string) string {
-	words := strings.FieldsFunc(spec, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	return strings.ToLower(strings.Join(words, "-"))
-}
-
 // caption names the data sets and settings of a table or figure.
 func (r *runner) caption(t task) string {
-	var originals, twins, others []string
-	runs, every := map[int][]string{}, map[int][]string{}
-	has := func(kinds ...kind) bool {
-		return slices.ContainsFunc(t.keys, func(k key) bool { return slices.Contains(kinds, k.Kind) })
-	}
-	trains := training
-	if has(regressing) {
-		trains = regressing
-	}
+	groups := []string{"Original data: ", "Generated twins, not the original data: ", "Data that are not in the paper: "}
+	members := make([][]string, len(groups))
 	for _, spec := range t.data {
+		at := 0
 		switch name, twin := paperDataset(spec); {
+		case name == "":
+			at = 2
 		case twin:
-			twins = append(twins, spec)
-		case name != "":
-			originals = append(originals, spec)
-		default:
-			others = append(others, spec)
+			at = 1
 		}
-		n, stride := r.Runs.of(spec), r.evalEvery(trains, spec)
-		runs[n], every[stride] = append(runs[n], columnName(spec)), append(every[stride], columnName(spec))
+		members[at] = append(members[at], columnName(spec))
 	}
 	var sentences []string
-	for _, s := range []struct {
-		words string
-		specs []string
-	}{{"Original data: ", originals}, {"Generated twins, not the original data: ", twins}, {"Data that are not in the paper: ", others}} {
-		if len(s.specs) > 0 {
-			sentences = append(sentences, s.words+strings.Join(s.specs, ", ")+".")
+	for k, names := range members {
+		if len(names) > 0 {
+			sentences = append(sentences, groups[k]+strings.Join(names, ", ")+".")
 		}
 	}
-	if has(training, regressing) && !has(erring) { // the errors need one run only
-		sentences = append(sentences, grouped(runs, func(n int) string { return counted(n, "run") }, r.Runs.Each)+
-			"; a validation score every "+grouped(every, func(n int) string { return fmt.Sprintf("%d mini-batches", n) }, r.EvalEvery.Each)+
-			fmt.Sprintf("; at most %d mini-batches of %d; a run stops after %d without a better score.", r.MaxBatches, r.Batch, r.Patience))
+	has := func(k kind) bool { return slices.ContainsFunc(t.keys, func(one key) bool { return one.Kind == k }) }
+	if has(training) || has(regressing) {
+		sentences = append(sentences, fmt.Sprintf("%s; %s; at most %d mini-batches of %d; a run stops after %d without a better score.",
+			counted(r.base.Runs, "run"), r.intervals(t), r.base.MaxBatches, r.base.Batch, r.base.Patience))
 		if slices.ContainsFunc(t.keys, func(k key) bool { return k.Method == fullMethod && !k.Kind.timed() }) {
 			sentences = append(sentences, "The runs of full batch read P·X, computed once before training. The model and the distribution of its dropout are the same.")
 		}
@@ -190,20 +168,17 @@ func (r *runner) caption(t task) string {
 	return strings.Join(sentences, " ")
 }
 
-// grouped writes numbers with their data sets; usual, which needs no data sets if it
-// is the only one, comes first.
-func grouped(of map[int][]string, text func(n int) string, usual int) string {
-	numbers := slices.Sorted(maps.Keys(of))
-	if at := slices.Index(numbers, usual); at > 0 {
-		numbers = slices.Insert(slices.Delete(numbers, at, at+1), 0, usual)
-	}
+// intervals says after how many mini-batches the runs of a task have validation scores.
+func (r *runner) intervals(t task) string {
 	var words []string
-	for _, n := range numbers {
-		word := text(n)
-		if len(numbers) > 1 {
-			word += " on " + strings.Join(of[n], ", ")
+	for _, k := range t.keys {
+		one := r.settled[k.id()]
+		if one == nil || one.failed != nil || one.Key.EvalEvery == 0 {
+			continue
 		}
-		words = append(words, word)
+		if word := fmt.Sprintf("%d on %s", one.Key.EvalEvery, columnName(k.Data)); !slices.Contains(words, word) {
+			words = append(words, word)
+		}
 	}
-	return strings.Join(words, ", ")
+	return "mini-batches between two validation scores: " + strings.Join(words, ", ")
 }

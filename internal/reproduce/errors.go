@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,16 +14,11 @@ import (
 // has turned on more graphs.
 func errorSizes() []int { return append(study.PaperSizes(), 4096, 8192) }
 
-// errorWeights is the training run that W is from: the first of the paper's own
-// method at the increasing sizes.
-func (r *runner) errorWeights(spec string) key {
-	return r.runs(key{Kind: training, Data: spec, Method: "ladies-flat-debiased", Samples: []int{512, 1024}, Layers: 2})[0]
-}
-
-// errorKey is the cell of the errors on a data set: the training of W, and the study.
+// errorKey is the cell of the errors on a data set: the training of W, as the first run of the
+// paper's own method at the increasing sizes, and the study.
 func (r *runner) errorKey(spec string) key {
-	k := r.errorWeights(spec)
-	k.Kind, k.Methods, k.Sizes, k.Repeats = erring, r.errorContenders(), r.Samples, r.Repeats
+	k := r.runs(key{Kind: erring, Data: spec, Method: "ladies-flat-debiased", Samples: []int{512, 1024}, Layers: 2})[0]
+	k.Methods, k.Sizes, k.Repeats = r.errorContenders(), r.Samples, r.measured(200)
 	if len(k.Sizes) == 0 {
 		k.Sizes = errorSizes()
 	}
@@ -57,19 +51,13 @@ func methodNamed(name string) samplers.Method {
 
 // errors measures the error over the sample size, with W of a training run.
 func (r *runner) errors(ctx context.Context, k key) (*study.ErrorTable, error) {
-	weights := r.errorWeights(k.Data)
-	err := r.failed(weights)
-	var run *cell
-	if err == nil {
-		run, err = r.cell(ctx, weights)
-	}
+	model, _, err := r.fit(ctx, k, false)
 	if err != nil {
-		return nil, fmt.Errorf("no weight from %s: %w", weights, err)
+		return nil, err
 	}
-	text := run.result.(*trainResult).Weight
-	weight := make([]float32, len(text)/4)
-	if _, err := binary.Decode(text, binary.LittleEndian, weight); err != nil {
-		return nil, fmt.Errorf("the weight of %s: %w", weights, err)
+	weight, ok := model.Convolutions[0].W.Value().Data().([]float32)
+	if !ok {
+		return nil, fmt.Errorf("reproduce: the weight of layer 1 is %T, want float32 values", model.Convolutions[0].W.Value().Data())
 	}
 	p := r.data.Laplacian()
 	hw, err := study.Product(r.data.Features, weight)
@@ -93,14 +81,13 @@ func errorsFigure(name, alias string) Experiment {
 		Name: name, Alias: alias, Title: "Matrix approximation error ‖QPHW − QPSHW‖_F over the number of nodes drawn", Data: fiveNames(),
 		caption: func(r *runner) string {
 			return fmt.Sprintf("Mini-batches of %d, %d repeats, two draws each; W is the first weight of ladies-flat-debiased 512,1024, seed %d; ± is the standard error. "+
-				"The paper prints curves up to 2048 nodes, no numbers. ladies-debiased-nodes is our addition: the population of the released program.", r.Batch, r.Repeats, r.Seed)
+				"The paper prints curves up to 2048 nodes, no numbers. ladies-debiased-nodes is our addition: the population of the released program.", r.base.Batch, r.measured(200), r.base.Seed)
 		},
 		columns: 3,
 		fill: []filler{func(r *runner, spec string, report *Report) {
 			if len(r.errorContenders()) == 0 {
 				return
 			}
-			r.asked = append(r.asked, r.errorWeights(spec))
 			if table := resultOf[study.ErrorTable](r, r.errorKey(spec)); table != nil {
 				addErrors(report, spec, table)
 			}
@@ -108,7 +95,7 @@ func errorsFigure(name, alias string) Experiment {
 	}
 }
 
-// addErrors adds the rows and the panel of one data set, and the study's own table.
+// addErrors adds the rows and the panel of one data set.
 func addErrors(report *Report, spec string, t *study.ErrorTable) {
 	for _, e := range t.Rows {
 		report.Rows = append(report.Rows, Row{
@@ -120,5 +107,4 @@ func addErrors(report *Report, spec string, t *study.ErrorTable) {
 	panel := t.Figure().Panels[0]
 	panel.Title, panel.Y = columnName(spec), "mean error"
 	report.figure.Panels = append(report.figure.Panels, panel)
-	report.more = append(report.more, named{"figure2-" + slug(spec), t})
 }

@@ -16,14 +16,18 @@ func ExampleRun() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	report, err := reproduce.Run(context.Background(), "table4", reproduce.Options{
-		Data: []string{"synth:demo?nodes=1000&edges=6000"}, Methods: []string{"full", "ladies-flat-debiased"}, Samples: []int{64, 128},
-		Config: reproduce.Config{Batch: 64, Hidden: 16, MaxBatches: 60}, Runs: reproduce.PerData{Each: 2}, Dir: dir,
+	settings, err := reproduce.Paper(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	settings.Batch, settings.Hidden, settings.MaxBatches, settings.Runs = 64, 16, 60, 2
+	results, err := reproduce.Run(context.Background(), "table4", reproduce.Options{
+		Settings: &settings, Data: []string{"synth:demo?nodes=1000&edges=6000"}, Methods: []string{"full", "ladies-flat-debiased"}, Samples: []int{64, 128}, Dir: dir,
 	})
 	if err != nil {
 		panic(err)
 	}
-	for _, row := range report.Rows {
+	for _, row := range results.Reports[0].Rows {
 		if strings.HasPrefix(row.Quantity, "test") { // the table has times too
 			fmt.Println(row.Label, row.Samples, row.Quantity, row.N, "runs")
 		}

@@ -6,13 +6,12 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// Experiment is one table or figure of the paper, or the comparison of the twins.
+// Experiment is one table or figure of the paper.
 type Experiment struct {
-	Name  string   // as the paper numbers it: table4, figure2; or twins
+	Name  string   // as the paper numbers it: table4, figure2
 	Alias string   // another name, "" if there is none
 	Title string   // names the quantities shown
 	Data  []string // the paper's names of its columns
-	twins bool     // the columns are generated twins, also if the originals are in the cache
 
 	caption func(r *runner) string // more sentences of the caption; may be nil
 	chart   string                 // title of the figure; "" means Title
@@ -82,7 +81,3 @@ func Experiments() []Experiment {
 		regressionFigure("figure11", onQP, "ladies-debiased", fourNames()),
 	}
 }
-
-// Known lists the experiments that Run knows: the paper's, and the comparison of the
-// generated twins with their originals.
-func Known() []Experiment { return append(Experiments(), twins()) }

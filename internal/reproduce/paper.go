@@ -102,8 +102,6 @@ func (r *runner) rowsOf(table []PaperRow, layers int) []PaperRow {
 		switch {
 		case len(r.Methods) > 0 && !slices.Contains(r.Methods, row.Method):
 			continue
-		case row.layerWise() && (r.Setting == "fixed" && row.increasing() || r.Setting == "increasing" && !row.increasing()):
-			continue
 		case len(r.Samples) > 0 && row.layerWise() && sized[row.Method]:
 			continue
 		}

@@ -146,7 +146,7 @@ func regressionTable(name, alias, on, title string, methods ...string) Experimen
 				sizes = sizesText(r.regressionSizes()) + " nodes"
 			}
 			return sizes + ", all runs pooled; Q is " + fmt.Sprint(regressionBatches) + " mini-batches a run. ± is the coefficient's standard error over the pairs. " +
-				"The regression over the training nodes stands beside the paper's."
+				"The regression over the training nodes stands beside the paper's: coefficients scale with features and weights, so compare signs and R²."
 		},
 	}
 	for _, method := range methods {
@@ -168,50 +168,40 @@ func regressionFigure(name, on, method string, data []string) Experiment {
 
 // addRegressions adds the coefficients of a method over training nodes and over all.
 func (r *runner) addRegressions(report *Report, spec, method, on string) {
-	label := method
-	if at := slices.IndexFunc(r.paper.Regression, func(c PaperRegression) bool { return c.Method == method }); at >= 0 {
-		label = r.paper.Regression[at].Label
+	type coefficient struct {
+		of       measure
+		n        int
+		mean, se float64
+		paper    *PaperValue
 	}
 	runs := len(r.regressed(spec, method))
 	for _, over := range []string{overTrain, overAll} {
 		for l, s := range r.pooled(spec, method, on, over) {
-			fit := s.Sums.Line()
-			add := func(of measure, quantity, column string, n int, mean, se float64, paper *PaperValue) {
-				row := report.add("", Row{
-					Dataset: spec, Label: label, Method: method, Quantity: quantity, is: is{of, l + 1, on, over}, N: n, Mean: mean, SEM: se, Runs: runs, Paper: paper,
-					line: fmt.Sprintf("%s, %s, layer %d", label, columnName(spec), l+1), column: column + ", " + over,
-				})
-				if row.Why != "" {
-					row.Why += "; coefficients scale with features and weights: compare signs and R²"
+			fit, label, printed := s.Sums.Line(), method, new(PaperRegression)
+			for _, c := range r.paper.Regression {
+				if c.Method != method {
+					continue
+				}
+				label = c.Label
+				if c.Dataset == dataKey(spec) && c.Layer == l+1 && c.On == on && over == overTrain {
+					printed = &c
 				}
 			}
-			printed := new(PaperRegression)
-			if found := r.printed(spec, method, on, l+1); found != nil && over == overTrain {
-				printed = found
-			}
-			for _, c := range []struct {
-				of       measure
-				mean, se float64
-				paper    *PaperValue
-			}{{intercept, fit.Intercept, fit.InterceptSE, printed.Beta0}, {slope, fit.Slope, fit.SlopeSE, printed.Beta1}, {r2, fit.R2, 0, printed.R2}} {
-				add(c.of, fmt.Sprintf("%s of |HW| on |%s|, layer %d, %s", c.of, on, l+1, over), string(c.of), fit.N, c.mean, c.se, c.paper)
+			numbers := []coefficient{
+				{intercept, fit.N, fit.Intercept, fit.InterceptSE, printed.Beta0}, {slope, fit.N, fit.Slope, fit.SlopeSE, printed.Beta1}, {r2, fit.N, fit.R2, 0, printed.R2},
 			}
 			if over == overAll {
-				add(leverage, fmt.Sprintf("pairs of high leverage on |%s|, layer %d, %%", on, l+1), string(leverage), len(s.Points), 100*s.highLeverage(), 0, nil)
+				numbers = append(numbers, coefficient{leverage, len(s.Points), 100 * s.highLeverage(), 0, nil})
+			}
+			for _, c := range numbers {
+				report.add(Row{
+					Dataset: spec, Label: label, Method: method, Quantity: fmt.Sprintf("%s of |HW| on |%s|, layer %d, %s", c.of, on, l+1, over),
+					is: is{c.of, l + 1, on, over}, N: c.n, Mean: c.mean, SEM: c.se, Runs: runs, Paper: c.paper,
+					line: fmt.Sprintf("%s, %s, layer %d", label, columnName(spec), l+1), column: string(c.of) + ", " + over,
+				})
 			}
 		}
 	}
-}
-
-// printed returns the paper's coefficients, or nil if it has none.
-func (r *runner) printed(spec, method, on string, layer int) *PaperRegression {
-	name, _ := paperDataset(spec)
-	for k, c := range r.paper.Regression {
-		if c.Dataset == name && c.Method == method && c.Layer == layer && c.On == on {
-			return &r.paper.Regression[k]
-		}
-	}
-	return nil
 }
 
 // highLeverage returns the share of the sampled pairs with a high leverage: 1/n +

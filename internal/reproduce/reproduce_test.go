@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -21,18 +22,31 @@ const smallData = "synth:demo?nodes=500&edges=2500&features=8"
 // small are options with which an experiment takes well under a second.
 func small(t *testing.T) Options {
 	return Options{
-		Config: Config{Batch: 32, Hidden: 8, MaxBatches: 20, Repeats: 4, Batches: 6}, Data: []string{smallData}, Samples: []int{32, 32}, Runs: PerData{Each: 2},
+		Settings: settings(t, "batch", 32, "hidden", 8, "max_batches", 20, "runs", 2), Data: []string{smallData}, Samples: []int{32, 32},
 		Methods: []string{"ladies", "full"}, Dir: t.TempDir(),
 	}
 }
 
-func run(t *testing.T, name string, o Options) *Report {
+// settings returns the paper's settings with other values of options.
+func settings(t *testing.T, pairs ...any) *run.Settings {
 	t.Helper()
-	report, err := Run(t.Context(), name, o)
+	s, err := Paper(t.Context())
+	for k := 0; k < len(pairs) && err == nil; k += 2 {
+		err = s.Set(run.Value{Option: pairs[k].(string), Text: fmt.Sprint(pairs[k+1])})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report
+	return &s
+}
+
+func reproduced(t *testing.T, name string, o Options) *Report {
+	t.Helper()
+	results, err := Run(t.Context(), name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results.Reports[0]
 }
 
 // TestPaperNumbers spot-checks the numbers against the paper's tables.
@@ -109,33 +123,19 @@ func TestCompare(t *testing.T) {
 		{Row{Mean: 12.1, SEM: 0.3, Paper: &PaperValue{Mean: 11, PM: 0.4}}, "above"},
 		{Row{Mean: 0.0005, Paper: &PaperValue{LessThan: 0.001}}, "in"},
 		{Row{Mean: 0.01, Paper: &PaperValue{LessThan: 0.001}}, "above"},
+		{Row{Mean: 10, Paper: &PaperValue{Mean: 11}, Dataset: "synth:arxiv"}, ""},
 		{Row{Mean: 1}, ""},
 	} {
-		c.row.compare()
-		if c.row.Range != c.want {
-			t.Errorf("%v against %v: %q, want %q", c.row.Mean, c.row.Paper.text(), c.row.Range, c.want)
+		if row := new(Report).add(c.row); row.Range != c.want {
+			t.Errorf("%v against %v: %q, want %q", c.row.Mean, c.row.Paper.text(), row.Range, c.want)
 		}
-	}
-	row := Row{Dataset: "synth:arxiv", N: 5, Range: "below"}
-	row.explain("")
-	if !strings.Contains(row.Why, "twin of arxiv") {
-		t.Errorf("reason %q", row.Why)
-	}
-	row = Row{Dataset: "ogbn-arxiv", N: 2, Range: "below"}
-	row.explain("")
-	if !strings.Contains(row.Why, "2 runs") {
-		t.Errorf("reason %q", row.Why)
-	}
-	row.explain(paperTraining)
-	if !strings.Contains(row.Why, "machine") {
-		t.Errorf("reason %q", row.Why)
 	}
 }
 
 // TestAccuracyResumes stops after the first cell and runs again. It checks for the
 // result of a run without a stop, with no cell computed twice.
 func TestAccuracyResumes(t *testing.T) {
-	whole := run(t, "table7", small(t))
+	whole := reproduced(t, "table7", small(t))
 	if len(whole.Rows) != 2 || whole.Rows[0].N != 2 || whole.Rows[0].Std < 0 {
 		t.Fatalf("rows %+v", whole.Rows)
 	}
@@ -150,14 +150,14 @@ func TestAccuracyResumes(t *testing.T) {
 		t.Fatalf("error %v, want the context's", err)
 	}
 	o.Log = func(string) { computed++ }
-	rest := run(t, "table7", o)
+	rest := reproduced(t, "table7", o)
 	if computed != 4 {
 		t.Errorf("%d cells computed, want 4", computed)
 	}
 	if !reflect.DeepEqual(rest.Rows, whole.Rows) {
 		t.Errorf("rows after a stop: %+v\nwithout: %+v", rest.Rows, whole.Rows)
 	}
-	again := run(t, "convergence", o) // shares the runs, and times their steps
+	again := reproduced(t, "convergence", o) // shares the runs, and times their steps
 	if computed != 4+2 {
 		t.Errorf("%d cells computed, want 4 runs and 2 times", computed)
 	}
@@ -170,8 +170,7 @@ func TestAccuracyResumes(t *testing.T) {
 }
 
 // TestNumbers checks that the experiments are the tables and figures in the paper's
-// numbering, then the twins; that their names are distinct, and that an alias names the
-// same one.
+// numbering, that their names are distinct, and that an alias names the same one.
 func TestNumbers(t *testing.T) {
 	var want, got []string
 	for k := range 10 {
@@ -180,9 +179,8 @@ func TestNumbers(t *testing.T) {
 	for k := range 11 {
 		want = append(want, fmt.Sprintf("figure%d", k+1))
 	}
-	want = append(want, "twins")
 	seen := map[string]bool{}
-	for _, e := range Known() {
+	for _, e := range Experiments() {
 		got = append(got, e.Name)
 		for _, name := range e.Names() {
 			if seen[name] {
@@ -200,25 +198,25 @@ func TestNumbers(t *testing.T) {
 		t.Errorf("experiments %v, want %v", got, want)
 	}
 	o := small(t)
-	if a, b := run(t, "table7", o), run(t, "fastgcn-variants", o); !reflect.DeepEqual(a, b) {
+	if a, b := reproduced(t, "table7", o), reproduced(t, "fastgcn-variants", o); !reflect.DeepEqual(a, b) {
 		t.Error("the alias gives another report")
 	}
 }
 
-// TestPaperColumns checks that on a twin the paper's numbers stand beside ours, and
-// that a number out of range has a reason. A small graph stands in for the twin.
+// TestPaperColumns checks that on a twin the paper's numbers stand beside ours. A small graph
+// stands in for the twin.
 func TestPaperColumns(t *testing.T) {
 	o := small(t)
 	o.Data, o.Methods, o.Samples = []string{"synth:arxiv", "synth:products"}, []string{"ladies", "fastgcn"}, nil
 	o.Open = func(ctx context.Context, _ string) (*datasets.Data, error) {
 		return datasets.Open(ctx, smallData, datasets.Options{})
 	}
-	report := run(t, "sampling-time", o)
+	report := reproduced(t, "sampling-time", o)
 	if len(report.Rows) != 8 {
 		t.Fatalf("%d rows, want 2 methods at 2 sizes on 2 data sets", len(report.Rows))
 	}
 	for _, row := range report.Rows {
-		if row.Paper == nil || row.Range == "" || row.Range != "in" && row.Why == "" {
+		if row.Paper == nil || row.Range != "" {
 			t.Errorf("row %+v", row)
 		}
 	}
@@ -245,7 +243,7 @@ func countCells(t *testing.T, dir string) int {
 // line that a crash has cut off does not count, and the next cell takes its place.
 func TestDamagedCell(t *testing.T) {
 	o, computed := small(t), 0
-	whole := run(t, "table7", o)
+	whole := reproduced(t, "table7", o)
 	path := filepath.Join(o.Dir, "cells", cellsFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -265,7 +263,7 @@ func TestDamagedCell(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Log = func(string) { computed++ }
-	if again := run(t, "table7", o); !reflect.DeepEqual(again.Rows, whole.Rows) || computed != 1 {
+	if again := reproduced(t, "table7", o); !reflect.DeepEqual(again.Rows, whole.Rows) || computed != 1 {
 		t.Errorf("%d cells computed after a torn line, or other rows", computed)
 	}
 	if n := countCells(t, o.Dir); n != len(lines) {
@@ -277,9 +275,9 @@ func TestRefuses(t *testing.T) {
 	for words, spoil := range map[string]func(*Options, *string){
 		"unknown table or figure": func(_ *Options, name *string) { *name = "tables" },
 		"no folder":               func(o *Options, _ *string) { o.Dir = "" },
-		"runs":                    func(o *Options, _ *string) { o.Runs.Other = map[string]int{"arxiv": 0} },
-		"arxif=3 names no data":   func(o *Options, _ *string) { o.Runs.Other = map[string]int{"arxif": 3} },
-		"setting":                 func(o *Options, _ *string) { o.Setting = "odd" },
+		"from 1 up":               func(o *Options, _ *string) { o.Settings = settings(t, "eval_every", "auto") },
+		"does not take":           func(o *Options, _ *string) { o.Settings = settings(t, "method", "ladies") },
+		"--pre-norm":              func(o *Options, _ *string) { o.Settings = settings(t, "feed_forward", true) },
 		"no method":               func(o *Options, _ *string) { o.Methods = []string{"nothing"} },
 		"unknown synthetic":       func(o *Options, _ *string) { o.Data = []string{"synth:nothing"} },
 	} {
@@ -298,7 +296,7 @@ func TestErrorContenders(t *testing.T) {
 	for _, m := range samplers.Methods() {
 		o.Methods = append(o.Methods, m.Name)
 	}
-	r, err := newRunner(o)
+	r, err := newRunner(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +310,7 @@ func TestErrorContenders(t *testing.T) {
 		t.Errorf("measured are only %v", contenders)
 	}
 	o.Methods = []string{"ladies", "ladies-cv"}
-	run(t, "figure2", o)
+	reproduced(t, "figure2", o)
 }
 
 func TestAtLayers(t *testing.T) {
@@ -333,11 +331,11 @@ func TestAtLayers(t *testing.T) {
 	}
 }
 
-func TestLastName(t *testing.T) {
+func TestColumnName(t *testing.T) {
 	for spec, want := range map[string]string{
-		"synth:demo": "synth:demo", "planetoid:data/planetoid/cora": "cora", "npz:some/graph.npz?split=2": "graph.npz?split=2", "edges:a?features=b/c": "edges:a?features=b/c",
+		"synth:demo": "synth:demo", "planetoid:data/planetoid/cora": "cora", "npz:some/graph.npz?split=2": "graph.npz?split=2", "edges:a?features=b/c": "edges:a?features=b/c", "store:a": "a", "synth:arxiv": "ogbn-arxiv (twin)",
 	} {
-		if got := lastName(spec); got != want {
+		if got := columnName(spec); got != want {
 			t.Errorf("%s is headed %s, want %s", spec, got, want)
 		}
 	}

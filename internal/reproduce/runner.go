@@ -16,125 +16,21 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/run"
+	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// Options selects the work. The zero value of a field means the paper's value.
-type Options struct {
-	Config
+// All is the name of all Experiments together.
+const All = "all"
 
-	// Data are the SPECs of the columns. nil means the paper's data sets: each the
-	// original if it is in the cache, else its generated twin. A data set of the
-	// paper is left out of the tables and figures in which the paper leaves it out.
-	Data    []string
-	Methods []string // nil means all of the paper's table; a method that the table lacks gets sizes of 512 a layer, or 2 a node
-	Samples []int    // sample sizes, next to the output first; nil means the paper's
-
-	Runs      PerData // seeds; 0 means 5
-	EvalEvery PerData // mini-batches between two validation scores; 0 means 10
-	Seed      uint64  // of the first run; 0 means 1
-
-	Dir     string       // folder of the results, made if missing; required
-	Cells   string       // folder of the cells, made if missing; "" means cells in Dir
-	Compute Compute      // the missing cells to compute; "" means all
-	Program string       // version of this program, kept in new cells; may be ""
-	Log     func(string) // called with a line for each cell that is computed; may be nil
-
-	// Ranks share the cells; nil means this process alone. The times are rank 0's. Run and
-	// All return their results on rank 0, and nil on the others.
-	Ranks Ranks
-
-	DataOptions datasets.Options // where named data sets lie
-
-	// Open opens a data set; nil means datasets.Open with DataOptions.
-	Open func(ctx context.Context, spec string) (*datasets.Data, error)
-}
-
-// Ranks are processes that make one report together. They need the same Cells, on a file
-// system in common. A World of MPI is Ranks.
-type Ranks interface {
-	Rank() int
-	Size() int
-	Barrier(ctx context.Context) error // returns when all ranks have called it
-}
-
-// Compute selects the missing cells that are computed. A table or figure is made from the
-// cells that are there, and says how many are missing.
-type Compute string
-
-// The selections.
-const (
-	ComputeAll    Compute = "all"
-	ComputeScores Compute = "scores" // not the times, which need a machine without other work
-	ComputeTimes  Compute = "times"  // only the times
-	ComputeNone   Compute = "none"
-)
-
-// Selections lists the values of Compute.
-func Selections() []string {
-	return []string{string(ComputeAll), string(ComputeScores), string(ComputeTimes), string(ComputeNone)}
-}
-
-// of reports whether missing cells of a kind are computed.
-func (c Compute) of(k kind) bool {
-	switch c {
-	case ComputeScores:
-		return !k.timed()
-	case ComputeTimes:
-		return k.timed()
-	}
-	return c != ComputeNone
-}
-
-// Run makes one of the Known experiments, by its name or its alias. It does not compute
-// the cells that are there already. When ctx ends, Run returns ctx's error, and finished
-// cells are kept.
-func Run(ctx context.Context, name string, o Options) (*Report, error) {
-	known := Known()
-	at := slices.IndexFunc(known, func(e Experiment) bool { return slices.Contains(e.Names(), name) })
-	if at < 0 {
-		var names []string
-		for _, e := range known {
-			names = append(names, e.Names()...)
-		}
-		return nil, fmt.Errorf("reproduce: unknown table or figure %q; known: %s", name, strings.Join(names, ", "))
-	}
-	r, work, err := done(ctx, o, known[at])
-	if err != nil || r.follows() {
-		return nil, err
-	}
-	report := r.report(work[0])
-	report.Claims = append(report.Claims, r.paper.judge([]*Report{report})...)
-	return report, nil
-}
-
-// All makes all tables and figures. Cells that several of them share are computed
-// once, data set by data set, so that each data set is opened once.
-func All(ctx context.Context, o Options) (*Results, error) {
-	r, work, err := done(ctx, o, Experiments()...)
-	if err != nil || r.follows() {
-		return nil, err
-	}
-	if len(r.settled) == 0 && r.Compute == ComputeNone {
-		return nil, fmt.Errorf("reproduce: %s has no cell of this command, so results.md is not written; --compute all computes the cells", r.Options.Cells)
-	}
-	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine.Describe(), Source: r.paper.Source}
-	var keys []key
-	for _, t := range work {
-		all.Reports, keys = append(all.Reports, r.report(t)), append(keys, t.keys...)
-	}
-	keys = distinct(keys)
-	all.Made = r.provenance(keys)
-	all.There, _ = r.count(keys)
-	all.Cells = len(keys)
-	all.Claims = r.paper.judge(all.Reports)
-	return all, nil
-}
-
-// runner is one call of Run or All.
+// runner is one call of Run.
 type runner struct {
 	Options
-	cells cells
+	base  run.Settings      // of all runs
+	other map[string]string // options of base that are not the paper's
+
+	cells *cells
 	paper *Numbers
 
 	spec        string // of data
@@ -145,7 +41,9 @@ type runner struct {
 	chosen  map[string]string // SPEC of each of the paper's data sets
 	settled map[string]*cell  // by the key's id
 	asked   []key             // cells that an experiment has asked for
-	pace    pace
+
+	place   string               // of the current cell among all
+	seconds map[string][]float64 // of settled cells, by data set, kind and method
 }
 
 // task is one experiment on its data sets.
@@ -155,41 +53,61 @@ type task struct {
 	keys []key
 }
 
-// done computes the cells of experiments.
-func done(ctx context.Context, o Options, experiments ...Experiment) (*runner, []task, error) {
-	r, err := newRunner(o)
+// Run makes one of the Experiments, by its name or its alias, or All. It does not compute the
+// cells that are there already. Cells that several tables share are computed once, data set by
+// data set, so that each data set is opened once. When ctx ends, Run returns ctx's error, and
+// finished cells are kept. On a rank other than 0 there are no results.
+func Run(ctx context.Context, name string, o Options) (*Results, error) {
+	experiments := slices.DeleteFunc(Experiments(), func(e Experiment) bool { return name != All && !slices.Contains(e.Names(), name) })
+	if len(experiments) == 0 {
+		return nil, fmt.Errorf("reproduce: unknown table or figure %q", name)
+	}
+	r, err := newRunner(ctx, o)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	work, err := r.plan(ctx, experiments)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return r, work, r.compute(ctx, work)
+	var keys []key
+	for _, t := range work {
+		keys = append(keys, t.keys...)
+	}
+	keys = distinct(keys)
+	if err := errors.Join(r.compute(ctx, keys), r.close()); err != nil || r.follows() {
+		return nil, err
+	}
+	if len(r.settled) == 0 && r.Compute == ComputeNone && name == All {
+		return nil, fmt.Errorf("reproduce: %s has no cell of this command, so results.md is not written; --compute all computes the cells", r.cells.dir)
+	}
+	all := &Results{
+		Date: time.Now().UTC().Format(time.DateOnly), Machine: machine.Describe(), Source: r.paper.Source, Made: r.provenance(keys),
+		There: len(keys) - len(r.missing(keys)), Cells: len(keys),
+	}
+	for _, t := range work {
+		all.Reports = append(all.Reports, r.report(t))
+	}
+	all.Claims = r.paper.judge(all.Reports)
+	if name != All {
+		all.Reports[0].Claims = all.Claims
+		return all, nil
+	}
+	return all, all.readPreface(r.cells.dir)
 }
 
-func newRunner(o Options) (*runner, error) {
+func newRunner(ctx context.Context, o Options) (*runner, error) {
 	if o.Dir == "" {
 		return nil, errors.New("reproduce: no folder for the results")
 	}
-	o.Cells = cmp.Or(o.Cells, filepath.Join(o.Dir, "cells"))
-	o.Runs.Each = cmp.Or(o.Runs.Each, paperRuns)
-	o.EvalEvery.Each = cmp.Or(o.EvalEvery.Each, 10)
-	o.Seed = cmp.Or(o.Seed, 1)
-	if err := o.Config.fill(); err != nil {
-		return nil, fmt.Errorf("reproduce: %w", err)
-	}
-	if o.Compute != "" && !slices.Contains(Selections(), string(o.Compute)) {
-		return nil, fmt.Errorf("reproduce: compute %q: want one of %s", o.Compute, strings.Join(Selections(), ", "))
+	o.Compute = cmp.Or(o.Compute, ComputeAll)
+	settings, other, err := o.settings(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for k, spec := range o.Data {
 		if slices.Contains(o.Data[:k], spec) {
 			return nil, fmt.Errorf("reproduce: data set %s is given twice", spec)
-		}
-	}
-	for name, p := range map[string]PerData{"runs": o.Runs, "mini-batches between two scores": o.EvalEvery} {
-		if err := p.check(o.Data); err != nil {
-			return nil, fmt.Errorf("reproduce: %s: %w", name, err)
 		}
 	}
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil { // before long work
@@ -205,8 +123,8 @@ func newRunner(o Options) (*runner, error) {
 	}
 	p, err := PaperNumbers()
 	return &runner{
-		Options: o, cells: cells{dir: o.Cells, program: o.Program}, paper: p,
-		chosen: map[string]string{}, settled: map[string]*cell{},
+		Options: o, base: settings, other: other, paper: p,
+		cells: newCells(cmp.Or(o.Cells, filepath.Join(o.Dir, "cells")), o.Program), chosen: map[string]string{}, settled: map[string]*cell{}, seconds: map[string][]float64{},
 	}, err
 }
 
@@ -237,27 +155,18 @@ func (r *runner) plan(ctx context.Context, experiments []Experiment) ([]task, er
 // seed by seed, so that a stopped run has something of every table. Runs of full batch with
 // three layers, which take as long as all others together, come last.
 //
-// On several ranks each first computes every K-th cell. Rank 0 then goes through all cells: it
-// computes the times, while no other rank works beside it, and cells that no rank has left.
-func (r *runner) compute(ctx context.Context, work []task) (err error) {
-	defer func() { err = cmp.Or(err, r.close()) }()
-	var keys []key
-	var specs []string
-	for _, t := range work {
-		keys, specs = append(keys, t.keys...), append(specs, t.data...)
+// Ranks take the cells that no other has claimed. When all are done, rank 0 computes the times.
+func (r *runner) compute(ctx context.Context, keys []key) error {
+	var specs []string // in the order of the tables
+	for _, k := range keys {
+		specs = append(specs, k.Data)
 	}
-	keys = distinct(keys)
+	keys = slices.Clone(keys)
 	slices.SortStableFunc(keys, func(a, b key) int {
 		return cmp.Or(a.last()-b.last(), slices.Index(specs, a.Data)-slices.Index(specs, b.Data), cmp.Compare(a.Seed, b.Seed))
 	})
-	if r.Ranks != nil && r.Ranks.Size() > 1 {
-		var mine []key
-		for k, one := range slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return k.Kind.timed() }) {
-			if k%r.Ranks.Size() == r.Ranks.Rank() {
-				mine = append(mine, one)
-			}
-		}
-		if _, err := r.settle(ctx, mine); err != nil {
+	if r.Ranks != nil {
+		if _, err := r.settle(ctx, slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return k.Kind.timed() })); err != nil {
 			return err
 		}
 		if err := r.Ranks.Barrier(ctx); err != nil || r.follows() {
@@ -271,7 +180,7 @@ func (r *runner) compute(ctx context.Context, work []task) (err error) {
 		}
 		if len(taken) != waiting {
 			waiting = len(taken)
-			r.log(fmt.Sprintf("waiting for the cells that other processes compute: %d", waiting))
+			r.Log(fmt.Sprintf("waiting for the cells that other processes compute: %d", waiting))
 		}
 		keys = taken
 		select {
@@ -282,11 +191,19 @@ func (r *runner) compute(ctx context.Context, work []task) (err error) {
 	}
 }
 
+// last orders the cells that take longest after all others.
+func (k key) last() int {
+	if k.Kind == regressing && k.Method == fullMethod {
+		return 1
+	}
+	return 0
+}
+
 // settle keeps the results of cells, or the reason why a cell has none. It returns the cells
 // that other processes compute.
 func (r *runner) settle(ctx context.Context, keys []key) (taken []key, err error) {
-	r.pace.start(keys)
-	for _, k := range keys {
+	for at, k := range keys {
+		r.place = fmt.Sprintf("[cell %d of %d%s] ", at+1, len(keys), r.left(keys[at:]))
 		one, err := r.cell(ctx, k)
 		switch {
 		case errors.Is(err, rundir.ErrLocked):
@@ -298,30 +215,47 @@ func (r *runner) settle(ctx context.Context, keys []key) (taken []key, err error
 			return nil, err
 		case one != nil:
 			r.settled[k.id()] = one
-			r.pace.took(one.Seconds)
+			r.seconds[k.like()] = append(r.seconds[k.like()], one.Seconds)
 		}
-		r.pace.next()
 	}
 	return taken, nil
 }
 
+// like is the same for cells that take about as long.
+func (k key) like() string { return fmt.Sprint(k.Data, k.Kind, k.Method, k.Layers) }
+
+// left estimates the time for cells from those that were like them.
+func (r *runner) left(keys []key) string {
+	var seconds float64
+	for _, k := range keys {
+		seconds += study.NewSpread(r.seconds[k.like()]).Mean
+	}
+	if seconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %v left or more", time.Duration(seconds*float64(time.Second)).Round(time.Second))
+}
+
+// log reports a line, after the number of cells done and the time left.
+func (r *runner) log(line string) { r.Log(r.place + line) }
+
 // cell loads a cell, or else computes and saves it. It is nil if the cell is missing and not
 // selected. The error is rundir.ErrLocked if another process computes the cell. A timing of
-// another machine counts only if nothing is computed.
+// another machine counts only if nothing is computed, and so does a run with another number of
+// mini-batches between two scores.
 func (r *runner) cell(ctx context.Context, k key) (*cell, error) {
-	if err := ctx.Err(); err != nil {
+	if err := errors.Join(ctx.Err(), r.cells.read()); err != nil {
 		return nil, err
 	}
 	compute := r.Compute.of(k.Kind)
-	if there, err := r.cells.has(k.Data); err != nil || !there && !compute { // the data need not be opened
-		return nil, err
+	if !compute && !r.cells.data[k.Data] { // the data need not be opened
+		return nil, nil
 	}
 	if err := r.open(ctx, k.Data); err != nil {
 		return nil, err
 	}
 	k.Fingerprint = r.fingerprint
-	own := compute && k.Kind.timed()
-	one, err := r.cells.load(k, own)
+	one, err := r.cells.load(k, compute)
 	if one != nil || err != nil || !compute {
 		return one, err
 	}
@@ -331,11 +265,11 @@ func (r *runner) cell(ctx context.Context, k key) (*cell, error) {
 	}
 	defer release()
 	// The process that had the claim before may have saved the cell.
-	if one, err = r.cells.load(k, own); one != nil || err != nil {
+	if one, err = r.cells.load(k, compute); one != nil || err != nil {
 		return one, err
 	}
 	start := time.Now()
-	result, err := r.result(ctx, k)
+	result, err := k.Kind.work().compute(r, ctx, k)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k, err)
 	}
@@ -349,32 +283,6 @@ func (r *runner) cell(ctx context.Context, k key) (*cell, error) {
 	r.log(line)
 	return one, os.RemoveAll(r.cells.folder(k)) // a stop before this loses nothing
 }
-
-// result computes a cell from the open data.
-func (r *runner) result(ctx context.Context, k key) (any, error) {
-	switch k.Kind {
-	case describing:
-		return datasets.Describe(r.data), nil
-	case training:
-		return r.train(ctx, k)
-	case regressing:
-		return r.regress(ctx, k)
-	case erring:
-		return r.errors(ctx, k)
-	case sampling:
-		return r.timeSampling(ctx, k)
-	case stepping:
-		return r.timeSteps(ctx, k)
-	case scaling:
-		return r.scale(ctx, k)
-	case comparing:
-		return k.Published.Compare(ctx, r.data)
-	}
-	return r.featuresAlone(ctx, k)
-}
-
-// log reports a line, after the number of cells done and the time left.
-func (r *runner) log(line string) { r.Log(r.pace.String() + line) }
 
 // open opens a data set. Only one is in memory at a time.
 func (r *runner) open(ctx context.Context, spec string) error {
@@ -409,48 +317,28 @@ func (r *runner) close() error {
 func (r *runner) report(t task) *Report {
 	report := &Report{
 		Experiment: t.Name, Title: t.Title, Source: r.paper.Source, Machine: machine.Describe(), Caption: r.caption(t), Made: r.provenance(t.keys),
-		Settings: map[string]any{
-			"data": t.data, "runs": r.Runs.String(), "eval_every": r.EvalEvery.String(), "seed": r.Seed, "batch": r.Batch, "hidden": r.Hidden,
-			"max_batches": r.MaxBatches, "patience": r.Patience, "samples": r.Samples, "setting": r.Setting,
-		},
 	}
 	var words []string
-	partly := ""
 	for _, spec := range t.data {
 		own := slices.DeleteFunc(slices.Clone(t.keys), func(k key) bool { return k.Data != spec })
-		there, missing := r.count(own)
-		words = append(words, fmt.Sprintf("%s %d of %d", columnName(spec), there, len(own)))
-		if there < len(own) {
-			report.missing = append(report.missing, spec)
-		}
-		if slices.ContainsFunc(missing, func(k key) bool { return !k.Kind.timed() }) {
-			report.unfinished = append(report.unfinished, spec)
-			if there > 0 {
-				partly = " [n=K] marks a number from too few runs: K of them."
-			}
-		}
-	}
-	if t.twins {
-		report.Source = "" // their figures have sources
+		missing := r.missing(own)
+		words = append(words, fmt.Sprintf("%s %d of %d", columnName(spec), len(own)-len(missing), len(own)))
 	}
 	t.make(r, t.data, report)
 	for k := range report.Rows {
 		row := &report.Rows[k]
 		if row.Runs > 0 {
-			row.Of = r.Runs.of(row.Dataset)
+			row.Of = r.base.Runs
 		}
 		if row.Runs < row.Of {
-			row.Range, row.Why = "", ""
+			row.Range = ""
 		}
 	}
-	switch there, missing := r.count(t.keys); {
-	case len(missing) == 0:
-	case there == 0 && len(missing) == 1:
-		report.Caption = "**Not complete.** No cell is there yet."
-	case there == 0:
-		report.Caption = fmt.Sprintf("**Not complete.** No cell of %d is there yet.", len(missing))
-	default:
-		report.Caption = "**Not complete.** Cells: " + strings.Join(words, ", ") + "." + partly + " " + report.Caption
+	if missing := r.missing(t.keys); len(missing) > 0 {
+		report.Caption = "**Not complete.** Cells: " + strings.Join(words, ", ") + ". [n=K] marks a number from too few runs: K of them. " + report.Caption
+		if len(missing) == len(t.keys) {
+			report.Caption = fmt.Sprintf("**Not complete.** None of %s is there yet.", counted(len(missing), "cell"))
+		}
 	}
 	for _, c := range r.paper.claims {
 		if c.Rules == nil && c.Tables[0] == t.Name {
@@ -458,8 +346,8 @@ func (r *runner) report(t task) *Report {
 		}
 	}
 	for _, k := range t.keys {
-		if err := r.failed(k); err != nil {
-			note := fmt.Sprintf("%s is left out: %v", k, err)
+		if one := r.settled[k.id()]; one != nil && one.failed != nil {
+			note := fmt.Sprintf("%s is left out: %v", k, one.failed)
 			if !slices.Contains(report.Notes, note) { // once for all runs
 				report.Notes = append(report.Notes, note)
 			}
@@ -479,15 +367,9 @@ func distinct(keys []key) []key {
 	})
 }
 
-// count returns the number of cells that are there or too large for the memory, and the
-// others.
-func (r *runner) count(keys []key) (there int, missing []key) {
-	for _, k := range keys {
-		if r.settled[k.id()] == nil {
-			missing = append(missing, k)
-		}
-	}
-	return len(keys) - len(missing), missing
+// missing returns the keys of cells that are not there, and not too large for the memory.
+func (r *runner) missing(keys []key) []key {
+	return slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return r.settled[k.id()] != nil })
 }
 
 // provenance lists the machines and programs that computed cells, with the days.

@@ -1,7 +1,6 @@
 package reproduce
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -48,13 +47,10 @@ func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed 
 				if printed := find(r.paper.TrainingTime["2"], row.Label); printed != nil {
 					row.Values = printed.Values
 				}
-				r.addTime(report, r.stepKey(spec, row, 2), row, "ms a step", paperTraining)
+				r.addTime(report, r.stepKey(spec, row, 2), row, "ms a step")
 			}
 		}},
-		finish: func(report *Report, data []string) {
-			report.Notes = append(report.Notes, constantScores(report.Rows)...)
-			compareFigure(report, data)
-		},
+		finish: compareFigure,
 	}
 }
 
@@ -66,28 +62,10 @@ func add[T any](report *Report, spec string, paper PaperRow, of measure, quantit
 		values = append(values, value(run))
 	}
 	s := study.NewSpread(values)
-	return report.add("", Row{
+	return report.add(Row{
 		Dataset: spec, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity, is: is{Of: of},
 		N: s.N, Mean: s.Mean, Std: s.SD, SEM: s.SEM, Runs: s.N, Paper: paper.value(spec),
 	})
-}
-
-// constantScores names the methods of each data set whose scores are the same in all runs.
-func constantScores(rows []Row) []string {
-	var notes []string
-	for k := 0; k < len(rows); {
-		spec := rows[k].Dataset
-		var labels []string
-		for ; k < len(rows) && rows[k].Dataset == spec; k++ {
-			if row := rows[k]; row.is.Of == score && row.N > 1 && row.Std == 0 {
-				labels = append(labels, row.labelled())
-			}
-		}
-		if len(labels) > 0 {
-			notes = append(notes, fmt.Sprintf("%s: %s: the same score in all runs, as if the model gave every node the same class", columnName(spec), strings.Join(labels, ", ")))
-		}
-	}
-	return notes
 }
 
 // compareFigure draws one panel for each data set: our value and the paper's for each method,
@@ -95,7 +73,7 @@ func constantScores(rows []Row) []string {
 func compareFigure(report *Report, data []string) {
 	for _, spec := range data {
 		ours, theirs := figure.Series{Name: "here"}, figure.Series{Name: "paper"}
-		panel := figure.Panel{Title: lastName(spec)}
+		panel := figure.Panel{Title: columnName(spec)}
 		for _, row := range report.Rows {
 			if row.Dataset != spec || row.N == 0 || row.is != report.Rows[0].is {
 				continue
@@ -131,9 +109,7 @@ func allCurves(r *runner) []PaperRow {
 			rows = append(rows, row)
 		}
 	}
-	both := *r
-	both.Setting = "both"
-	return both.rowsOf(rows, 2)
+	return r.rowsOf(rows, 2)
 }
 
 // layerWiseCurves are the curves of the paper's figure of LADIES and its variants. It
@@ -197,22 +173,17 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 	}
 }
 
-// meanCurve averages the runs evaluation by evaluation, up to the end of the
-// shortest.
+// meanCurve averages the runs where all have a score.
 func meanCurve(name string, runs []*trainResult) figure.Series {
-	curve := figure.Series{Name: name}
-	for k, point := range runs[0].Curve {
-		var valid []float64
-		for _, run := range runs {
-			if k < len(run.Curve) {
-				valid = append(valid, float64(run.Curve[k].Valid))
-			}
+	var curves [][]study.CurvePoint
+	for _, run := range runs {
+		var points []study.CurvePoint
+		for _, p := range run.Curve {
+			points = append(points, study.CurvePoint{Batch: p.Batch, X: float64(p.Batch), Y: float64(p.Valid)})
 		}
-		if len(valid) < len(runs) {
-			break
-		}
-		curve.X, curve.Y = append(curve.X, float64(point.Batch)), append(curve.Y, study.NewSpread(valid).Mean)
+		curves = append(curves, points)
 	}
+	curve, _ := study.MeanCurve(name, curves, nil)
 	return curve
 }
 

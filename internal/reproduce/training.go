@@ -1,17 +1,14 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
-	"path/filepath"
 	"time"
 
-	G "gorgonia.org/gorgonia"
-
-	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
@@ -27,10 +24,6 @@ type trainResult struct {
 	Stop      string       `json:"stop"`
 
 	Curve []curvePoint `json:"curve"` // one point for each evaluation
-
-	// Weight is the first weight of the run that errorWeights names, from which
-	// figure 2 takes W.
-	Weight []byte `json:"first_weight,omitempty"`
 }
 
 type curvePoint struct {
@@ -64,16 +57,6 @@ func (t *trainResult) reaches(goal float64) int {
 	return t.Batches
 }
 
-func newTrainResult(data *datasets.Data, h *train.Result) *trainResult {
-	t := &trainResult{
-		Metric: string(data.Metric), Test: study.Number(h.Test), Valid: study.Number(h.Best), Batches: h.Batches, BestBatch: h.BestBatch, Stop: h.Stop,
-	}
-	for _, e := range h.Evaluations {
-		t.Curve = append(t.Curve, curvePoint{e.Batch, study.Number(e.Loss), study.Number(e.Valid)})
-	}
-	return t
-}
-
 // fullMethod is full batch. Its runs read P·X computed once: the same model and the same
 // law of dropout, in less time.
 const fullMethod = "full"
@@ -83,52 +66,48 @@ const fullMethod = "full"
 const regressionEvalEvery = 50
 
 // evalEvery returns the number of mini-batches between two scores of a run.
-func (r *runner) evalEvery(of kind, spec string) int {
-	every := r.EvalEvery.of(spec)
+func (r *runner) evalEvery(of kind) int {
+	every := r.base.EvalEvery
 	if of == regressing {
-		every = max(every, min(regressionEvalEvery, r.MaxBatches))
+		every = max(every, min(regressionEvalEvery, r.base.MaxBatches))
 	}
 	return every
 }
 
+// measured returns the number of mini-batches that a measurement has in the paper, or less
+// where the runs are short.
+func (r *runner) measured(n int) int { return min(n, max(cmp.Or(r.base.MaxBatches, 5*n)/5, 3)) }
+
 // runs lists training runs that differ in their seeds.
 func (r *runner) runs(k key) []key {
-	k.Hidden, k.Batch, k.MaxBatches, k.Patience = r.Hidden, r.Batch, r.MaxBatches, r.Patience
-	k.EvalEvery = r.evalEvery(k.Kind, k.Data)
+	k.Hidden, k.Batch, k.MaxBatches, k.Patience, k.Other = r.base.Hidden, r.base.Batch, r.base.MaxBatches, r.base.Patience, r.other
+	k.EvalEvery = r.evalEvery(k.Kind)
 	var keys []key
-	for run := range r.Runs.of(k.Data) {
-		k.Seed = r.Seed + uint64(run)
+	for run := range r.base.Runs {
+		k.Seed = r.base.Seed + uint64(run)
 		keys = append(keys, k)
 	}
 	return keys
 }
 
-// trainKeys lists the training runs of one row of a table of 2-layer models.
-func (r *runner) trainKeys(spec string, row PaperRow) []key {
-	return r.runs(key{Kind: training, Data: spec, Method: row.Method, Samples: row.Samples, Layers: 2})
-}
-
-// trained returns the results of the training runs of one row.
+// trained returns the results of the training runs of one row of a table of 2-layer models.
 func (r *runner) trained(spec string, row PaperRow) []*trainResult {
-	return resultsOf[trainResult](r, r.trainKeys(spec, row))
+	return resultsOf[trainResult](r, r.runs(key{Kind: training, Data: spec, Method: row.Method, Samples: row.Samples, Layers: 2}))
 }
 
 // train returns the result of one training run.
 func (r *runner) train(ctx context.Context, k key) (*trainResult, error) {
-	model, h, err := r.fit(ctx, k, k.Method == fullMethod)
+	_, h, err := r.fit(ctx, k, k.Method == fullMethod)
 	if err != nil {
 		return nil, err
 	}
-	t := newTrainResult(r.data, h)
-	w := r.errorWeights(k.Data)
-	if w.Fingerprint = k.Fingerprint; w.id() == k.id() {
-		values, ok := model.Convolutions[0].W.Value().Data().([]float32)
-		if !ok {
-			return nil, fmt.Errorf("reproduce: the weight of layer 1 is %T, want float32 values", model.Convolutions[0].W.Value().Data())
-		}
-		t.Weight, err = binary.Append(nil, binary.LittleEndian, values)
+	t := &trainResult{
+		Metric: string(r.data.Metric), Test: study.Number(h.Test), Valid: study.Number(h.Best), Batches: h.Batches, BestBatch: h.BestBatch, Stop: h.Stop,
 	}
-	return t, err
+	for _, e := range h.Evaluations {
+		t.Curve = append(t.Curve, curvePoint{e.Batch, study.Number(e.Loss), study.Number(e.Valid)})
+	}
+	return t, nil
 }
 
 // fit trains the paper's model, with exact input or without. A stopped run goes on from its
@@ -140,49 +119,43 @@ func (r *runner) fit(ctx context.Context, k key, exact bool) (*layers.GCN, *trai
 			return nil, nil, err
 		}
 	}
-	model, err := r.model(k, exact)
+	p, err := r.planOf(k, exact)
+	if err != nil {
+		return nil, nil, err
+	}
+	model, err := p.NewModel(ctx, r.data)
 	if err != nil {
 		return nil, nil, err
 	}
 	model.ReadPropagated(r.exact)
-	dir, start := r.cells.folder(k), time.Now()
-	result, err := train.Fit(ctx, model, r.data, train.Options{
-		Batch: k.Batch, MaxBatches: k.MaxBatches, EvalEvery: k.EvalEvery, Patience: k.Patience, Seed: k.Seed, Dir: dir, Resume: true,
-		CheckpointInterval: time.Minute,
-		Config:             map[string]any{"cell": filepath.Base(dir)},
-		Progress: func(p train.Progress) {
-			if p.Evaluated && time.Since(start) > 30*time.Second {
-				start = time.Now()
-				r.log(fmt.Sprintf("%s, seed %d: batch %d, best %.4f", k, k.Seed, p.Batch, p.Best))
-			}
-		},
-	})
+	o, start := p.Fit(), time.Now()
+	o.Dir, o.Resume, o.CheckpointInterval = r.cells.folder(k), true, time.Minute
+	o.Progress = func(p train.Progress) {
+		if p.Evaluated && time.Since(start) > 30*time.Second {
+			start = time.Now()
+			r.log(fmt.Sprintf("%s, seed %d: batch %d, best %.4f", k, k.Seed, p.Batch, p.Best))
+		}
+	}
+	result, err := train.Fit(ctx, model, r.data, o)
 	return model, result, err
 }
 
-// classifierDropout is the rate of the further dropout that the paper's program has
-// before the classifier.
-const classifierDropout = 0.2
-
-// model builds the paper's model over a sampler of the open data, with exact input or without.
-func (r *runner) model(k key, exact bool) (*layers.GCN, error) {
-	o := layers.GCNOptions{Hidden: k.Hidden, ClassifierDropout: classifierDropout, Seed: k.Seed}
-	sampled := k.Layers
-	if exact {
-		o.ExactInput, sampled = r.exact, sampled-1
+// planOf returns the settings of a cell as "gcn train" has them, with exact input or without.
+func (r *runner) planOf(k key, exact bool) (*run.Plan, error) {
+	s := r.base
+	s.Method, s.Samples, s.Layers, s.ExactInput, s.EvalEvery, s.Seed = k.Method, k.Samples, k.Layers, exact, k.EvalEvery, k.Seed
+	p, err := s.Plan()
+	if err == nil && exact {
+		p.Exact = r.exact
 	}
-	sizes := k.Samples
-	if len(sizes) == 0 {
-		sizes = []int{k.Batch}
-	}
-	sampler, err := r.sampler(k.Method, sizes, sampled, exact)
-	if err != nil {
-		return nil, err
-	}
-	return layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), r.data.Features, r.data.Labels, o)
+	return p, err
 }
 
 // sampler makes a sampler of some layers of the open data.
-func (r *runner) sampler(method string, sizes []int, layers int, exact bool) (samplers.Sampler, error) {
-	return samplers.ByName(method, samplers.Config{Laplacian: r.data.Laplacian(), Train: r.data.Split.Train, Layers: layers, Sizes: sizes, ExactInput: exact})
+func (r *runner) sampler(method string, sizes []int, layers int) (samplers.Sampler, error) {
+	p, err := r.planOf(key{Method: method, Samples: sizes, Layers: layers, Seed: r.base.Seed}, false)
+	if err != nil {
+		return nil, err
+	}
+	return p.Sampler(r.data)
 }

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Schema is the number of the form of config.json and of checkpoints. It changes with the
@@ -23,6 +22,12 @@ const SchemaField = "schema"
 // SchemaError is the error of a file with another number.
 func SchemaError(number any) error {
 	return fmt.Errorf("its schema is %v and this program's is %d: train again, or use the program that wrote it", number, Schema)
+}
+
+// Derived reports whether a field of a run's config.json is no setting: it follows from the
+// options and the data, or is control_every, which a run from Go has.
+func Derived(name string) bool {
+	return slices.Contains([]string{"control_every", "sampler", "parameters", "metric", "schedule_end", "falls", "classes", "tasks", "fingerprint", SchemaField}, name)
 }
 
 // DecodeConfig is DecodeObject for a configuration. It must have this program's schema.
@@ -42,7 +47,7 @@ func DecodeConfig(text []byte) (map[string]any, error) {
 func DecodeObject(text []byte) (map[string]any, error) {
 	m, err := decode(text)
 	if err == nil && len(m) == 0 {
-		err = errors.New("an object without fields")
+		err = errors.New("want a JSON object with fields")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)
@@ -77,9 +82,6 @@ func decode(text []byte) (map[string]any, error) {
 	if err := decoder.Decode(&m); err != nil {
 		return nil, JSONError(err)
 	}
-	if m == nil {
-		return nil, errors.New("want a JSON object, got null")
-	}
 	if _, err := decoder.Token(); err != io.EOF {
 		return nil, errors.New("something follows the object")
 	}
@@ -95,63 +97,25 @@ func ThroughJSON(m map[string]any) (map[string]any, error) {
 	return decode(text)
 }
 
-// SameConfig compares two configurations that went through JSON. Numbers are equal if their
-// values are: 0.5 is 0.50. The error names the first field that differs, in alphabetical order.
-// Fields that may change are left out.
+// SameConfig compares two configurations that went through JSON. The error names the first field
+// that differs, in alphabetical order. Fields that may change are left out.
 func SameConfig(before, now map[string]any, mayChange ...string) error {
-	var names []string
-	for _, m := range []map[string]any{before, now} {
-		for name := range m {
-			names = append(names, name)
-		}
-	}
+	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(now)))
 	slices.Sort(names)
 	for _, name := range names {
 		was, hadIt := before[name]
 		is, hasIt := now[name]
-		if slices.Contains(mayChange, name) || hadIt == hasIt && same(was, is) {
-			continue
+		if !slices.Contains(mayChange, name) && (hadIt != hasIt || !reflect.DeepEqual(was, is)) {
+			return fmt.Errorf("%s was %s and is now %s", name, jsonText(was, hadIt), jsonText(is, hasIt))
 		}
-		return fmt.Errorf("%s was %s and is now %s", name, jsonText(was, hadIt), jsonText(is, hasIt))
 	}
 	return nil
-}
-
-// same reports whether two values of JSON are equal.
-func same(a, b any) bool {
-	switch a := a.(type) {
-	case json.Number:
-		b, ok := b.(json.Number)
-		return ok && (a == b || sameNumber(a.String(), b.String()))
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, same)
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, same)
-	}
-	return reflect.DeepEqual(a, b)
-}
-
-// sameNumber reports whether two numbers have the same value. Integers have 64 bits, which a
-// float64 does not hold.
-func sameNumber(a, b string) bool {
-	exact := func(text string) bool { return !strings.ContainsAny(text, ".eE") }
-	if exact(a) && exact(b) {
-		return false // their texts differ, and JSON has one text for an integer
-	}
-	x, err := strconv.ParseFloat(a, 64)
-	y, wrong := strconv.ParseFloat(b, 64)
-	return err == nil && wrong == nil && x == y
 }
 
 func jsonText(v any, there bool) string {
 	if !there {
 		return "not set"
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Sprint(v)
-	}
+	text, _ := json.Marshal(v) // it came from JSON
 	return string(text)
 }

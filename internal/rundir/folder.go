@@ -52,18 +52,12 @@ func Open(path string) (*Folder, error) {
 	const attempts = 100 // another process may remove the lock's file when it closes the folder
 	for range attempts {
 		f.lock, err = root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
-		if err != nil {
-			err = f.named(lockFile, err)
-			break
+		if err == nil {
+			if err = filelock.Try(f.lock); err == nil && f.holdsLock() && f.InPlace() {
+				return f, nil
+			}
+			f.lock.Close()
 		}
-		err = filelock.Try(f.lock)
-		if errors.Is(err, errors.ErrUnsupported) {
-			err = nil // without locks the user must avoid two processes in one folder
-		}
-		if err == nil && f.holdsLock() && f.InPlace() {
-			return f, nil
-		}
-		f.lock.Close()
 		if errors.Is(err, filelock.ErrLocked) {
 			err = fmt.Errorf("%s: %w", path, ErrLocked)
 			break
@@ -104,26 +98,16 @@ func (f *Folder) InPlace() bool {
 	return err == nil && missing == nil && os.SameFile(ours, there)
 }
 
-// Has reports whether the folder has a file of that name.
-func (f *Folder) Has(name string) (bool, error) {
-	_, err := f.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, f.named(name, err)
-}
-
 // Present returns the names of a run's files in the folder, in the order in which
 // to remove them: a run without its last checkpoint begins again.
 func (f *Folder) Present() ([]string, error) {
 	var names []string
 	for _, name := range []string{LastFile, BestFile, MetricsFile, ResultFile, SchemaFile, ConfigFile} {
-		has, err := f.Has(name)
-		if err != nil {
-			return nil, err
-		}
-		if has {
+		_, err := f.root.Lstat(name)
+		if err == nil {
 			names = append(names, name)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, f.named(name, err)
 		}
 	}
 	return names, nil
@@ -205,19 +189,8 @@ func (f *Folder) Remove(names ...string) error {
 
 // Close closes the folder. If it holds no other file, the lock's file is removed.
 func (f *Folder) Close() error {
-	if f.holdsLock() && f.empty() {
+	if names, err := fs.ReadDir(f.root.FS(), "."); err == nil && len(names) == 1 && f.holdsLock() {
 		f.root.Remove(lockFile) // it may stay
 	}
 	return errors.Join(f.lock.Close(), f.root.Close())
-}
-
-// empty reports whether the folder holds only its lock's file.
-func (f *Folder) empty() bool {
-	folder, err := f.root.Open(".")
-	if err != nil {
-		return false
-	}
-	defer folder.Close()
-	names, _ := folder.Readdirnames(2)
-	return len(names) == 1
 }

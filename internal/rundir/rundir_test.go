@@ -63,8 +63,8 @@ func TestFolder(t *testing.T) {
 	if err := f.Remove("lines", "none"); err != nil {
 		t.Fatal(err)
 	}
-	if has, err := f.Has("lines"); has || err != nil {
-		t.Errorf("%v, %v", has, err)
+	if _, err := f.Read("lines"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after it was removed: %v", err)
 	}
 }
 
@@ -206,16 +206,13 @@ func TestSameConfig(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	// Numbers are compared by value, texts and the kinds of values as they are.
+	// Numbers keep all digits of their texts.
 	for _, c := range []struct {
 		before, now string
 		same        bool
 	}{
-		{"0.5", "0.50", true},
-		{"1e-3", "0.001", true},
-		{"512", "512.0", true},
-		{"[1, 0.5]", "[1.0, 0.50]", true},
-		{`{"a": 0.5}`, `{"a": 0.50}`, true},
+		{"[1, 0.5]", "[1,0.5]", true},
+		{`{"a": 0.5}`, `{"a":0.5}`, true},
 		{"0.5", "0.51", false},
 		{"[1, 2]", "[1]", false},
 		{`"0.5"`, `"0.50"`, false},

@@ -1,10 +1,11 @@
 package rundir
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
-	"unicode"
 )
 
 // Slug shortens a data SPEC to a valid file name: the scheme, the path's last
@@ -15,15 +16,7 @@ func Slug(spec string) string {
 	if !found {
 		scheme, location = "", scheme
 	}
-	words := strings.FieldsFunc(scheme+" "+path.Base(filepath.ToSlash(location))+" "+query, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	slug := strings.ToLower(strings.Join(words, "-"))
-	if len(slug) > 60 {
-		slug = strings.TrimRight(slug[:60], "-")
-	}
-	if slug == "" {
-		slug = "data"
-	}
-	return slug
+	words := scheme + " " + path.Base(filepath.ToSlash(location)) + " " + query
+	slug := strings.Trim(regexp.MustCompile("[^a-z0-9]+").ReplaceAllString(strings.ToLower(words), "-"), "-")
+	return cmp.Or(strings.TrimRight(slug[:min(len(slug), 60)], "-"), "data")
 }

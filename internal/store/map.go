@@ -1,5 +1,3 @@
-//go:build darwin || dragonfly || freebsd || linux || openbsd || solaris || netbsd || windows
-
 package store
 
 import (
@@ -11,8 +9,5 @@ import (
 // mapFile maps a file for reading. The bytes are valid until unmap is called.
 func mapFile(f *os.File) (b []byte, unmap func() error, err error) {
 	m, err := mmap.Map(f, mmap.RDONLY, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	return m, m.Unmap, nil
+	return m, m.Unmap, err
 }

@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -144,7 +143,7 @@ type blockModel struct {
 	place   []int32    // place[i] is the index of node i in member
 	start   []int32    // start[z] is the first index of group z in member
 
-	within, across float64 // shares of edges drawn within a group, and anywhere
+	within float64 // share of edges drawn within a group; the others are drawn anywhere
 }
 
 // runningSum holds the sums before each of n entries. A guide table makes inverting
@@ -182,73 +181,43 @@ func (s *runningSum) at(x float64, limit int) int {
 	return min(k, limit-1)
 }
 
-// Graph returns the adjacency matrix. Cost: the work of Edges, and 16 bytes an edge.
-func (s *Source) Graph(ctx context.Context) (*graph.CSR, error) {
-	b, err := graph.NewBuilder(s.Nodes)
-	if err == nil {
-		err = s.Edges(ctx, b.AddEdges, func(float64) {})
-	}
-	if err != nil {
-		return nil, err
-	}
-	a, _ := b.Build()
-	return a, nil
-}
-
 // Edges draws each undirected edge once, on all cores. It calls yield for some edges at a time,
-// in no order; yield must not keep the slice. It calls done, now and then, with the share of the
-// edges that are yielded. The calls come one at a time. Cost: O(edges), and 60 bytes a node.
-func (s *Source) Edges(ctx context.Context, yield func([]graph.Edge) error, done func(share float64)) error {
+// in no order, one call at a time; yield must not keep the slice. Cost: O(edges), and 60 bytes a
+// node.
+func (s *Source) Edges(ctx context.Context, yield func([]graph.Edge) error) error {
 	b, err := s.newBlockModel(ctx)
 	if err != nil {
 		return err
 	}
-	const piece = 1 << 10 // edges
 	var mutex sync.Mutex
-	finished, count := 0, chunks(s.Nodes)
-	return parallel.Chunks(ctx, count, func(chunk int) error {
+	give := func(edges []graph.Edge) error {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return yield(edges)
+	}
+	const piece = 1 << 10 // edges
+	return parallel.Chunks(ctx, chunks(s.Nodes), func(chunk int) error {
+		lo, hi := s.chunk(chunk)
+		random, again := s.random(streamEdges, chunk), s.random(streamInside, chunk)
 		edges := make([]graph.Edge, 0, piece)
-		give := func(least int) error {
-			if len(edges) < least {
-				return nil
-			}
-			mutex.Lock()
-			defer mutex.Unlock()
-			if least == 0 {
-				finished++
-				defer done(float64(finished) / float64(count))
-			}
-			err := yield(edges)
-			edges = edges[:0]
-			return err
-		}
-		err := b.drawRows(chunk, func(i int, row []int32) error {
+		var near, row []int32
+		for i := lo; i < hi; i++ {
+			near = s.c.neighbours(near[:0], i, again)
+			size := int(b.ptr[i+1] - b.ptr[i])
+			row = slices.Grow(row[:0], size)[:size]
+			b.drawRow(row, copy(row, near), i, random)
 			for _, j := range row {
 				edges = append(edges, graph.Edge{U: int32(i), V: j})
 			}
-			return give(piece)
-		})
-		return cmp.Or(err, give(0))
-	})
-}
-
-// drawRows draws the rows of a chunk of nodes, one after the other. It is safe for
-// concurrent use. visit must not keep the row.
-func (b *blockModel) drawRows(chunk int, visit func(i int, row []int32) error) error {
-	s := b.source
-	lo, hi := s.chunk(chunk)
-	var near, row []int32
-	random, again := s.random(streamEdges, chunk), s.random(streamInside, chunk)
-	for i := lo; i < hi; i++ {
-		near = s.c.neighbours(near[:0], i, again)
-		size := int(b.ptr[i+1] - b.ptr[i])
-		row = slices.Grow(row[:0], size)[:size]
-		b.drawRow(row, copy(row, near), i, random)
-		if err := visit(i, row); err != nil {
-			return err
+			if len(edges) >= piece || i == hi-1 {
+				if err := give(edges); err != nil {
+					return err
+				}
+				edges = edges[:0]
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // newBlockModel counts the edges within communities, and makes the tables.
@@ -307,7 +276,6 @@ func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 		wanted := (s.Homophily*float64(s.Model.Edges) - float64(inside)) / beyond
 		b.within = min(max((wanted-chance)/(1-chance), 0), 1)
 	}
-	b.across = 1 - b.within
 	b.countRows()
 	return b, nil
 }
@@ -326,7 +294,7 @@ func (b *blockModel) weights(i int) (within, across float64) {
 	z := b.group[i]
 	before := b.grouped.before[b.place[i]] - b.grouped.before[b.start[z]]
 	within = b.theta[i] * b.within * before / b.groupSum(int(z))
-	across = b.theta[i] * b.across * b.all.before[i] / b.all.before[len(b.theta)]
+	across = b.theta[i] * (1 - b.within) * b.all.before[i] / b.all.before[len(b.theta)]
 	return within, across
 }
 
@@ -415,16 +383,11 @@ func fill(row []int32, kept, rounds int, draw func() int32) int {
 // fillFree completes row with the least numbers that are not in it. The first kept
 // entries are distinct and increasing.
 func fillFree(row []int32, kept int) {
-	candidate, at := int32(0), 0
-	for k := kept; k < len(row); candidate++ {
-		for at < kept && row[at] < candidate {
-			at++
+	free := row[kept:]
+	for j := int32(0); len(free) > 0; j++ {
+		if _, taken := slices.BinarySearch(row[:kept], j); !taken {
+			free[0], free = j, free[1:]
 		}
-		if at < kept && row[at] == candidate {
-			continue
-		}
-		row[k] = candidate
-		k++
 	}
 	slices.Sort(row)
 }

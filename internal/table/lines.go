@@ -2,20 +2,18 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 )
 
 // Block is a block of whole lines.
 type Block struct {
-	Path   string
 	Number int64 // of the next line, from 1
 	Data   []byte
 }
@@ -26,12 +24,7 @@ func (b *Block) Next() (line []byte, found bool) {
 	if len(b.Data) == 0 {
 		return nil, false
 	}
-	end := bytes.IndexByte(b.Data, '\n')
-	if end < 0 {
-		line, b.Data = b.Data, nil
-	} else {
-		line, b.Data = b.Data[:end], b.Data[end+1:]
-	}
+	line, b.Data, _ = bytes.Cut(b.Data, []byte{'\n'})
 	b.Number++
 	return bytes.TrimSuffix(line, []byte{'\r'}), true
 }
@@ -41,45 +34,40 @@ const MostFaults = 5
 
 // Faults is an error that reports the first faults of a file, with their lines.
 type Faults struct {
-	Path string
-	list []fault
-}
-
-type fault struct {
-	line int64
-	text string
+	Path  string
+	texts []string
 }
 
 // Add adds a fault. more says whether the error takes more of them.
 func (f *Faults) Add(line int64, format string, args ...any) (more bool) {
-	if len(f.list) <= MostFaults {
-		f.list = append(f.list, fault{line, fmt.Sprintf(format, args...)})
-	}
-	return len(f.list) <= MostFaults
+	return f.add(fmt.Sprintf("%d: ", line) + fmt.Sprintf(format, args...))
+}
+
+func (f *Faults) add(texts ...string) (more bool) {
+	f.texts = append(f.texts, texts[:min(len(texts), MostFaults+1-len(f.texts))]...)
+	return len(f.texts) <= MostFaults
 }
 
 // Err returns f, or nil if there are no faults.
 func (f *Faults) Err() error {
-	if len(f.list) == 0 {
+	if len(f.texts) == 0 {
 		return nil
 	}
 	return f
 }
 
 func (f *Faults) Error() string {
-	var text strings.Builder
-	for k, fault := range f.list {
+	text := "datasets: " + f.Path + ":"
+	for k, fault := range f.texts {
 		switch {
-		case k == 0:
-			fmt.Fprintf(&text, "datasets: %s:%d: ", f.Path, fault.line)
-		case k < MostFaults:
-			fmt.Fprintf(&text, "; line %d: ", fault.line)
-		default:
-			return text.String() + "; and more"
+		case k == MostFaults:
+			return text + "; and more"
+		case k > 0:
+			text += "; line "
 		}
-		text.WriteString(fault.text)
+		text += fault
 	}
-	return text.String()
+	return text
 }
 
 // Quote quotes a part of a file for a one-line error.
@@ -91,18 +79,18 @@ func Quote[T ~[]byte | ~string](cell T) string {
 	return strconv.Quote(string(cell))
 }
 
-// Lines calls parse on all blocks of the file, concurrently, and consume on the results, in
-// order and one at a time; consume may be nil. It stops at the first error in the order of
-// the file. An error of type *Faults stops it when there are more than MostFaults. parse may
-// keep its block.
+// EachRows calls parse on all blocks of rows of the file, concurrently, and consume on the
+// results, in order and one at a time. It stops at the first error in the order of the file; the
+// faults of rows stop it when there are more than MostFaults. parse may keep its block.
 //
 //	file ─▶ unpack, cut ─▶ parse ┬▶ consume, in order
 //	                    ─▶ parse ┘
 //
 // A large packed file takes as long as one goroutine needs to unpack it.
-func Lines[T any](ctx context.Context, f *File, parse func(b Block) (T, error), consume func(T) error) error {
+func EachRows[T any](ctx context.Context, f *File, parse func(r *Rows) T, consume func(T) error) error {
 	type result struct {
 		value T
+		rows  *Rows
 		err   error
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -125,35 +113,27 @@ func Lines[T any](ctx context.Context, f *File, parse func(b Block) (T, error), 
 				return nil
 			}
 			group.Go(func() error {
-				value, err := parse(block)
-				next <- result{value, err}
+				rows := f.Rows(block)
+				next <- result{value: parse(rows), rows: rows}
 				return nil
 			})
 		}
 	})
-	faults := &Faults{Path: f.Path}
 	group.Go(func() error {
+		faults := &Faults{Path: f.Path}
 		for next := range order {
-			select {
-			case r := <-next:
-				found := new(Faults)
-				switch {
-				case errors.As(r.err, &found):
-					for _, x := range found.list {
-						if !faults.Add(x.line, "%s", x.text) {
-							return faults
-						}
-					}
-				case r.err != nil && faults.Err() == nil:
-					return r.err
-				case faults.Err() != nil || consume == nil:
-				default:
-					if err := consume(r.value); err != nil {
-						return err
-					}
+			r := <-next
+			if err := cmp.Or(ctx.Err(), r.err); err != nil {
+				return cmp.Or(faults.Err(), err)
+			}
+			f.Skipped += r.rows.skipped
+			if !faults.add(r.rows.faults.texts...) {
+				return faults
+			}
+			if len(faults.texts) == 0 {
+				if err := consume(r.value); err != nil {
+					return err
 				}
-			case <-ctx.Done():
-				return ctx.Err()
 			}
 		}
 		return faults.Err()

@@ -15,17 +15,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// eachOf opens a file and calls Lines.
-func eachOf[T any](ctx context.Context, path string, parse func(b Block) (T, error), consume func(T) error) error {
-	f, err := Open(path)
+// eachOf opens a file of text and calls EachRows.
+func eachOf[T any](ctx context.Context, path string, parse func(r *Rows) T, consume func(T) error) error {
+	f, err := Open(path, false)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return Lines(ctx, f, parse, consume)
+	return EachRows(ctx, f, parse, consume)
 }
 
-func each[T any](path string, parse func(b Block) (T, error), consume func(T) error) error {
+func each[T any](path string, parse func(r *Rows) T, consume func(T) error) error {
 	return eachOf(context.Background(), path, parse, consume)
 }
 
@@ -37,14 +37,13 @@ func numbered(t *testing.T, path string) (texts []string, err error) {
 		text   string
 	}
 	next := int64(1)
-	err = each(path, func(b Block) ([]line, error) {
-		var part []line
+	err = each(path, func(r *Rows) (part []line) {
 		for {
-			text, found := b.Next()
+			text, found := r.Next()
 			if !found {
-				return part, nil
+				return part
 			}
-			part = append(part, line{b.Number - 1, string(text)})
+			part = append(part, line{r.Number - 1, string(text)})
 		}
 	}, func(part []line) error {
 		for _, l := range part {
@@ -98,21 +97,18 @@ func TestLineTooLong(t *testing.T) {
 	}
 }
 
-// The first error of parse or consume stops reading.
+// The first error of consume stops reading.
 func TestLinesStop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "text")
 	write(t, path, bytes.Repeat([]byte("line\n"), 3*blockSize))
 	stop := errors.New("stop")
-	if err := each(path, func(Block) (int, error) { return 0, stop }, nil); !errors.Is(err, stop) {
-		t.Errorf("parse's error: %v", err)
-	}
 	calls := 0
-	err := each(path, func(Block) (int, error) { return 0, nil }, func(int) error { calls++; return stop })
+	err := each(path, func(*Rows) int { return 0 }, func(int) error { calls++; return stop })
 	if !errors.Is(err, stop) || calls != 1 {
 		t.Errorf("consume's error: %v after %d calls", err, calls)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	err = eachOf(ctx, path, func(Block) (int, error) { cancel(); return 0, nil }, nil)
+	err = eachOf(ctx, path, func(*Rows) int { cancel(); return 0 }, func(int) error { return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -127,12 +123,11 @@ func FuzzLines(f *testing.F) {
 			t.Fatal(err)
 		}
 		var got [][]byte
-		err := each(path, func(b Block) ([][]byte, error) {
-			var part [][]byte
+		err := each(path, func(r *Rows) (part [][]byte) {
 			for {
-				line, found := b.Next()
+				line, found := r.Next()
 				if !found {
-					return part, nil
+					return part
 				}
 				part = append(part, bytes.Clone(line))
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,64 +16,56 @@ import (
 // form that gives them back, True and False, nothing for a value that is null. Line breaks in
 // texts become blanks. Columns of lists and records are left out.
 type parquetSource struct {
-	f      *File
-	groups []parquet.RowGroup
-	rows   parquet.Rows // of the first group; nil before it is opened
+	path   string
+	rows   parquet.Rows
 	buffer []parquet.Row
 	number int64
 
-	names    [][]byte
-	place    []int  // among the names, of each leaf column of the file; −1: left out
-	unsigned []bool // of each leaf column
+	names   [][]byte
+	columns []parquetColumn // the leaf columns of the file
+}
+
+type parquetColumn struct {
+	place    int // among the names; −1: left out
+	unsigned bool
 }
 
 // openParquet reads the description of the columns.
-func openParquet(f *File) (s *parquetSource, err error) {
+func (f *File) openParquet() (err error) {
 	defer recovered(&err)
 	info, err := f.file.Stat()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	file, err := parquet.OpenFile(f.file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s = &parquetSource{f: f, groups: file.RowGroups(), buffer: make([]parquet.Row, 64), number: 1}
-	for _, column := range file.Root().Columns() {
-		if !column.Leaf() || column.Repeated() {
-			f.LeftOut = append(f.LeftOut, column.Name())
-			for range leaves(column) {
-				s.place, s.unsigned = append(s.place, -1), append(s.unsigned, false)
-			}
-			continue
+	s := &parquetSource{path: f.Path, rows: parquet.MultiRowGroup(file.RowGroups()...).Rows(), buffer: make([]parquet.Row, 64), number: 1}
+	for _, path := range file.Schema().Columns() {
+		leaf, _ := file.Schema().Lookup(path...)
+		column := parquetColumn{place: -1}
+		if len(path) == 1 && !leaf.Node.Repeated() {
+			column.place = len(s.names)
+			s.names = append(s.names, []byte(path[0]))
+		} else if !slices.Contains(f.LeftOut, path[0]) {
+			f.LeftOut = append(f.LeftOut, path[0])
 		}
-		unsigned := false
-		if logical := column.Type().LogicalType(); logical != nil {
+		if logical := leaf.Node.Type().LogicalType(); logical != nil && column.place >= 0 {
 			switch v := logical.Value.(type) {
 			case *format.IntType:
-				unsigned = !v.IsSigned
+				column.unsigned = !v.IsSigned
 			case *format.DecimalType:
-				return nil, fmt.Errorf("column %q holds decimal numbers, which are not read: save it as float64", column.Name())
+				return fmt.Errorf("column %q holds decimal numbers, which are not read: save it as float64", path[0])
 			}
 		}
-		s.place, s.unsigned = append(s.place, len(s.names)), append(s.unsigned, unsigned)
-		s.names = append(s.names, []byte(column.Name()))
+		s.columns = append(s.columns, column)
 	}
 	if len(s.names) == 0 {
-		return nil, fmt.Errorf("a Parquet file without columns of numbers or texts, but with %.200q", strings.Join(f.LeftOut, ", "))
+		return fmt.Errorf("a Parquet file without columns of numbers or texts, but with %.200q", strings.Join(f.LeftOut, ", "))
 	}
-	return s, nil
-}
-
-// leaves counts the leaf columns below a column.
-func leaves(c *parquet.Column) (n int) {
-	if c.Leaf() {
-		return 1
-	}
-	for _, below := range c.Columns() {
-		n += leaves(below)
-	}
-	return n
+	f.Parquet, f.First, f.source = true, s.names, s.next
+	return nil
 }
 
 // recovered turns a panic of the Parquet library, which damaged files cause, into an error.
@@ -85,48 +78,36 @@ func recovered(err *error) {
 func (s *parquetSource) next() (b Block, err error) {
 	defer func() {
 		if err != nil && err != io.EOF {
-			err = fmt.Errorf("datasets: %s: after row %d: %w", s.f.Path, s.number-1, err)
+			err = fmt.Errorf("datasets: %s: after row %d: %w", s.path, s.number-1, err)
 		}
 	}()
 	defer recovered(&err)
-	b = Block{Path: s.f.Path, Number: s.number}
+	b = Block{Number: s.number}
 	cells := make([][]byte, len(s.names))
-	for len(b.Data) < blockSize {
-		if s.rows == nil {
-			if len(s.groups) == 0 {
-				break
-			}
-			s.rows = s.groups[0].Rows()
-		}
-		n, err := s.rows.ReadRows(s.buffer)
+	for len(b.Data) < blockSize && err == nil {
+		var n int
+		n, err = s.rows.ReadRows(s.buffer)
 		for _, row := range s.buffer[:n] {
 			for k := range cells {
 				cells[k] = cells[k][:0]
 			}
 			for _, v := range row {
-				if at := s.place[v.Column()]; at >= 0 && !v.IsNull() {
-					if cells[at], err = appendValue(cells[at], v, s.unsigned[v.Column()]); err != nil {
-						return Block{}, fmt.Errorf("column %q: %w", s.names[at], err)
-					}
+				c := s.columns[v.Column()]
+				if c.place < 0 || v.IsNull() {
+					continue
+				}
+				if cells[c.place], err = appendValue(cells[c.place], v, c.unsigned); err != nil {
+					return Block{}, fmt.Errorf("column %q: %w", s.names[c.place], err)
 				}
 			}
 			b.Data = append(append(b.Data, bytes.Join(cells, []byte{unit})...), '\n')
 			s.number++
 		}
-		switch {
-		case err == io.EOF:
-			if err := s.rows.Close(); err != nil {
-				return Block{}, err
-			}
-			s.rows, s.groups = nil, s.groups[1:]
-		case err != nil:
-			return Block{}, err
-		}
 	}
-	if len(b.Data) == 0 {
-		return Block{}, io.EOF
+	if err == io.EOF && len(b.Data) > 0 {
+		err = nil // it comes again
 	}
-	return b, nil
+	return b, err
 }
 
 func appendValue(cell []byte, v parquet.Value, unsigned bool) ([]byte, error) {

@@ -17,20 +17,20 @@ import (
 
 // rowsOf reads a table: its first line, then the rows after it.
 func rowsOf(path, prefer, comments string) (rows []string, err error) {
-	f, err := OpenTable(path)
+	f, err := Open(path, true)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if err := errors.Join(f.CheckTable(), f.Scan(prefer, comments)); err != nil {
+	if err := f.Scan(prefer, comments); err != nil {
 		return nil, err
 	}
 	rows = append(rows, text(f.First))
-	err = EachRows(context.Background(), f, func(r *Rows) (part []string, err error) {
+	err = EachRows(context.Background(), f, func(r *Rows) (part []string) {
 		for r.NextRow() {
 			part = append(part, text(r.Cells))
 		}
-		return part, nil
+		return part
 	}, func(part []string) error {
 		rows = append(rows, part...)
 		return nil
@@ -125,7 +125,7 @@ func TestForeign(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "t")
 	write(t, path, []byte("PAR1"))
-	if err := each(path, func(Block) (int, error) { return 0, nil }, nil); err == nil || !strings.Contains(err.Error(), "pd.read_parquet(") {
+	if err := each(path, func(*Rows) int { return 0 }, func(int) error { return nil }); err == nil || !strings.Contains(err.Error(), "pd.read_parquet(") {
 		t.Errorf("Parquet where lines are read: %v", err)
 	}
 	write(t, path, []byte("[x],{y}\n{y},z\n"))
@@ -219,22 +219,22 @@ func FuzzRows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, prefer, comments string) {
 		path := filepath.Join(t.TempDir(), "t")
 		write(t, path, content)
-		file, err := OpenTable(path)
+		file, err := Open(path, true)
 		if err != nil {
 			return
 		}
 		defer file.Close()
-		if file.Parquet || errors.Join(file.CheckTable(), file.Scan(prefer, comments)) != nil {
+		if file.Parquet || file.Scan(prefer, comments) != nil {
 			return
 		}
-		err = EachRows(context.Background(), file, func(r *Rows) (int, error) {
+		err = EachRows(context.Background(), file, func(r *Rows) int {
 			for r.NextRow() {
 				if len(r.Cells) != len(file.First) || r.Line <= file.Line {
 					t.Errorf("line %d: %q", r.Line, r.Cells)
 				}
 			}
-			return 0, nil
-		}, nil)
+			return 0
+		}, func(int) error { return nil })
 		if faults := new(Faults); err != nil && errors.As(err, &faults) && strings.Count(err.Error(), "; line ") >= MostFaults {
 			t.Errorf("error %q", err)
 		}

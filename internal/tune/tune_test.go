@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -288,12 +287,12 @@ func TestFigure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var svg bytes.Buffer
-	if err := Figure(space, settings, rows, "accuracy").WriteSVG(&svg); err != nil {
+	svg, err := Figure(space, settings, rows, "accuracy").SVG()
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"the best setting", "after 50 mini-batches", "after 100 mini-batches", "ladies", "validation accuracy"} {
-		if !strings.Contains(svg.String(), want) {
+		if !strings.Contains(string(svg), want) {
 			t.Errorf("no %q in the figure", want)
 		}
 	}

@@ -20,9 +20,9 @@ import (
 func Enumerate(draw samplers.Draw, weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) error {
 	switch draw.(type) {
 	case samplers.WithoutReplacement:
-		enumerateOrders(weights, s, visit)
+		enumerateSequences(weights, s, false, visit)
 	case samplers.WithReplacement:
-		enumerateRepeats(weights, s, visit)
+		enumerateSequences(weights, s, true, visit)
 	case samplers.Poisson:
 		enumeratePoisson(weights, s, visit)
 	case samplers.Systematic:
@@ -33,29 +33,45 @@ func Enumerate(draw samplers.Draw, weights []float64, s int, visit func(probabil
 	return nil
 }
 
-// enumerateOrders visits the ordered samples of weighted random sampling: the
-// probability of each draw is its weight divided by the weight left.
-func enumerateOrders(weights []float64, s int, visit func(float64, *samplers.Sample)) {
-	sample := &samplers.Sample{Draws: s}
-	var extend func(probability float64)
-	extend = func(probability float64) {
-		left := sumBut(weights, sample.Index)
-		if len(sample.Index) == s {
-			visit(probability, sample)
+// enumerateSequences visits the sequences of s draws. The probability of each draw is its weight
+// divided by the weight of all candidates or, without replacement, of those left.
+func enumerateSequences(weights []float64, s int, replace bool, visit func(float64, *samplers.Sample)) {
+	left := func(drawn []int32) float64 {
+		if replace {
+			drawn = nil
+		}
+		return sumBut(weights, drawn)
+	}
+	var extend func(sequence []int32, probability float64)
+	extend = func(sequence []int32, probability float64) {
+		if len(sequence) < s {
+			for i, w := range weights {
+				if w > 0 && (replace || !slices.Contains(sequence, int32(i))) {
+					extend(append(sequence[:len(sequence):len(sequence)], int32(i)), probability*w/left(sequence))
+				}
+			}
 			return
 		}
-		for i, w := range weights {
-			if w == 0 || slices.Contains(sample.Index, int32(i)) {
-				continue
+		sample := &samplers.Sample{Draws: s}
+		for k, i := range sequence {
+			if !replace {
+				sample.Remaining = append(sample.Remaining, left(sequence[:k]))
 			}
-			k := len(sample.Index)
-			add(sample, weights, int32(i))
-			sample.Remaining = append(sample.Remaining, left)
-			extend(probability * w / left)
-			sample.Index, sample.Weight, sample.Remaining = sample.Index[:k], sample.Weight[:k], sample.Remaining[:k]
+			at := slices.Index(sample.Index, i)
+			if at < 0 {
+				at = len(sample.Index)
+				add(sample, weights, i)
+				if replace {
+					sample.Count = append(sample.Count, 0)
+				}
+			}
+			if replace {
+				sample.Count[at]++
+			}
 		}
+		visit(probability, sample)
 	}
-	extend(1)
+	extend(nil, 1)
 }
 
 // sumBut returns the sum of the weights except at the given indices.
@@ -79,7 +95,10 @@ func sumBut(weights []float64, indices []int32) float64 {
 // smallest other key is t. Its density is ∏_{i∈S} (1 − e^{−w_i t}) · R e^{−Rt}, with
 // R the weight of the other candidates.
 func EnumerateKeys(weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) {
-	enumerateSets(weights, s, func(indices []int32) {
+	eachSet(weights, func(indices []int32) {
+		if len(indices) != s {
+			return
+		}
 		sample := &samplers.Sample{Draws: s}
 		for _, i := range indices {
 			add(sample, weights, i)
@@ -107,16 +126,16 @@ func EnumerateKeys(weights []float64, s int, visit func(probability float64, sam
 	})
 }
 
-// enumerateSets visits the sets of s candidates of positive weight.
-func enumerateSets(weights []float64, s int, visit func(indices []int32)) {
-	for mask := range 1 << len(weights) {
+// eachSet calls visit with each set of candidates of positive weight but the empty one.
+func eachSet(weights []float64, visit func(indices []int32)) {
+	for mask := 1; mask < 1<<len(weights); mask++ {
 		var indices []int32
 		for i, w := range weights {
 			if mask>>i&1 == 1 && w > 0 {
 				indices = append(indices, int32(i))
 			}
 		}
-		if len(indices) == s && bits.OnesCount(uint(mask)) == s && s > 0 {
+		if len(indices) == bits.OnesCount(uint(mask)) {
 			visit(indices)
 		}
 	}
@@ -125,36 +144,6 @@ func enumerateSets(weights []float64, s int, visit func(indices []int32)) {
 // add adds candidate i to a sample of candidates of the given weights.
 func add(sample *samplers.Sample, weights []float64, i int32) {
 	sample.Index, sample.Weight = append(sample.Index, i), append(sample.Weight, weights[i])
-}
-
-// enumerateRepeats visits the sequences of s draws with replacement.
-func enumerateRepeats(weights []float64, s int, visit func(float64, *samplers.Sample)) {
-	total := sumBut(weights, nil)
-	sequence := make([]int, s)
-	var extend func(k int, probability float64)
-	extend = func(k int, probability float64) {
-		if k < s {
-			for i, w := range weights {
-				if w > 0 {
-					sequence[k] = i
-					extend(k+1, probability*w/total)
-				}
-			}
-			return
-		}
-		sample := &samplers.Sample{Draws: s}
-		for _, i := range sequence {
-			at := slices.Index(sample.Index, int32(i))
-			if at < 0 {
-				at = len(sample.Index)
-				add(sample, weights, int32(i))
-				sample.Count = append(sample.Count, 0)
-			}
-			sample.Count[at]++
-		}
-		visit(probability, sample)
-	}
-	extend(0, 1)
 }
 
 // Inclusion returns π_i = min(1, c·w_i) with Σ π_i = s, for s up to the number of
@@ -194,11 +183,11 @@ func enumeratePoisson(weights []float64, s int, visit func(float64, *samplers.Sa
 	for _, p := range pi {
 		none *= 1 - p
 	}
-	for mask := range 1 << len(weights) {
+	eachSet(weights, func(indices []int32) {
 		sample := &samplers.Sample{Draws: s}
 		probability := 1 / (1 - none)
 		for i, p := range pi {
-			if mask>>i&1 == 0 {
+			if !slices.Contains(indices, int32(i)) {
 				probability *= 1 - p
 				continue
 			}
@@ -206,10 +195,10 @@ func enumeratePoisson(weights []float64, s int, visit func(float64, *samplers.Sa
 			add(sample, weights, int32(i))
 			sample.Inclusion = append(sample.Inclusion, p/(1-none))
 		}
-		if mask != 0 && probability > 0 {
+		if probability > 0 {
 			visit(probability, sample)
 		}
-	}
+	})
 }
 
 // enumerateSystematic visits the samples of systematic sampling, for every order of

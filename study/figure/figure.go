@@ -7,7 +7,6 @@ import (
 	"image/color"
 	"io"
 	"regexp"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -81,38 +80,55 @@ const (
 	titleHeight  = 1 * vg.Centimeter
 	legendMargin = 0.4 * vg.Centimeter
 	textSize     = 11
+
+	// fonts are the font families of a chart's text. Widths are computed with the first; the
+	// others are close to it.
+	fonts = "Liberation Sans,Arimo,Arial,Helvetica,sans-serif"
 )
 
-// WriteSVG writes the figure as an SVG document. It leaves out values that are not
-// numbers, or beyond 1e290. The error is w's, or names the panel that cannot be
-// drawn.
-func (f *Figure) WriteSVG(w io.Writer) error {
-	if err := f.check(w); err != nil {
-		return err
+// SVG returns the figure as an SVG document. It leaves out values that are not numbers, or
+// beyond 1e290. The error names the panel that cannot be drawn.
+func (f *Figure) SVG() ([]byte, error) {
+	if f == nil || len(f.Panels) == 0 && f.Title == "" {
+		return nil, errors.New("figure: no panels")
 	}
 	svg := &measured{Canvas: vgsvg.New(f.Size())}
 	if err := f.draw(draw.New(svg)); err != nil {
-		return err
+		return nil, err
 	}
 	var text bytes.Buffer
 	if _, err := svg.WriteTo(&text); err != nil {
-		return fmt.Errorf("figure: %w", err)
+		return nil, fmt.Errorf("figure: %w", err)
 	}
-	if _, err := w.Write(markup.Clean(withFallbacks(svg.withWidths(text.Bytes())))); err != nil {
-		return fmt.Errorf("figure: %w", err)
-	}
-	return nil
+	withFonts := bytes.ReplaceAll(svg.withWidths(text.Bytes()), []byte("font-family:Liberation Sans"), []byte("font-family:"+fonts))
+	return markup.Clean(withFonts), nil
 }
 
-// check returns an error about a missing argument.
-func (f *Figure) check(w io.Writer) error {
-	if f == nil || len(f.Panels) == 0 && f.Title == "" {
-		return errors.New("figure: no panels")
-	}
-	if w == nil {
-		return errors.New("figure: no writer")
-	}
-	return nil
+// measured is an SVG canvas that keeps the width of each text, in the font that the layout
+// was computed with.
+type measured struct {
+	*vgsvg.Canvas
+	widths []float64 // in points
+}
+
+// FillString implements vg.Canvas.
+func (m *measured) FillString(face font.Face, at vg.Point, text string) {
+	m.widths = append(m.widths, face.Width(text).Points())
+	m.Canvas.FillString(face, at, text)
+}
+
+var textTag = regexp.MustCompile(`<text `)
+
+// withWidths gives each text of the document its width, so that a reader that has another
+// font fits the text into the same place.
+func (m *measured) withWidths(svg []byte) []byte {
+	next := 0
+	return textTag.ReplaceAllFunc(svg, func(tag []byte) []byte { // a text is escaped, so it holds no tag
+		if next++; m.widths[next-1] > 0 {
+			return fmt.Appendf(nil, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" `, m.widths[next-1])
+		}
+		return tag
+	})
 }
 
 // svgTag is the start of a document, with the view box.
@@ -121,62 +137,50 @@ var svgTag = regexp.MustCompile(`(?s)^.*?<svg [^>]*(viewBox="[^"]*")[^>]*>`)
 // Element returns the figure as an svg element of a page. attributes, escaped, stand in the
 // place of its size and name space.
 func (f *Figure) Element(attributes string) (string, error) {
-	var text strings.Builder
-	if err := f.WriteSVG(&text); err != nil {
+	text, err := f.SVG()
+	if err != nil {
 		return "", err
 	}
-	at := svgTag.FindStringSubmatchIndex(text.String())
-	return fmt.Sprintf("<svg %s %s>%s", attributes, text.String()[at[2]:at[3]], text.String()[at[1]:]), nil
+	at := svgTag.FindSubmatchIndex(text)
+	return fmt.Sprintf("<svg %s %s>%s", attributes, text[at[2]:at[3]], text[at[1]:]), nil
+}
+
+// PNG returns the figure as a PNG picture, about width pixels wide.
+func (f *Figure) PNG(width int) ([]byte, error) {
+	if f == nil || len(f.Panels) == 0 && f.Title == "" || width < 1 || width > 1<<14 {
+		return nil, fmt.Errorf("figure: no panels, or a picture %d pixels wide: want 1 to %d", width, 1<<14)
+	}
+	w, h := f.Size()
+	img := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(max(int(float64(width)*float64(vg.Inch/w)), 1)), vgimg.UseBackgroundColor(color.White))
+	if err := f.draw(draw.New(img)); err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&text); err != nil {
+		return nil, fmt.Errorf("figure: %w", err)
+	}
+	return text.Bytes(), nil
 }
 
 // Save writes the figure to base.svg and base.png, 150 dots an inch.
 func (f *Figure) Save(base string) error {
-	var svg bytes.Buffer
-	if err := f.WriteSVG(&svg); err != nil {
-		return err
-	}
-	if err := save(base+".svg", &svg); err != nil {
-		return err
-	}
-	const dots = 150
-	var png bytes.Buffer
-	if err := f.writePNG(&png, func(vg.Length) int { return dots }); err != nil {
-		return err
-	}
-	return save(base+".png", &png)
-}
-
-// WritePNG writes the figure as a PNG picture, about width pixels wide.
-func (f *Figure) WritePNG(w io.Writer, width int) error {
-	if err := f.check(w); err != nil {
-		return err
-	}
-	if width < 1 || width > 1<<14 {
-		return fmt.Errorf("figure: a picture %d pixels wide, want 1 to %d", width, 1<<14)
-	}
-	return f.writePNG(w, func(size vg.Length) int { return max(int(float64(width)*float64(vg.Inch)/float64(size)), 1) })
-}
-
-// writePNG writes the figure with dots(its width) dots an inch.
-func (f *Figure) writePNG(w io.Writer, dots func(width vg.Length) int) error {
-	width, height := f.Size()
-	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dots(width)), vgimg.UseBackgroundColor(color.White))
-	if err := f.draw(draw.New(img)); err != nil {
-		return err
-	}
-	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(w); err != nil {
-		return fmt.Errorf("figure: %w", err)
-	}
-	return nil
-}
-
-func save(path string, from io.WriterTo) error {
-	err := atomicfile.Write(path, func(w io.Writer) error {
-		_, err := from.WriteTo(w)
-		return err
-	})
+	svg, err := f.SVG()
 	if err != nil {
-		return fmt.Errorf("figure: %w", err)
+		return err
+	}
+	width, _ := f.Size()
+	png, err := f.PNG(min(int(150*width/vg.Inch)+1, 1<<14))
+	if err != nil {
+		return err
+	}
+	for name, text := range map[string][]byte{base + ".svg": svg, base + ".png": png} {
+		err := atomicfile.Write(name, func(w io.Writer) error {
+			_, err := w.Write(text)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("figure: %w", err)
+		}
 	}
 	return nil
 }
@@ -205,10 +209,14 @@ func (f *Figure) Size() (width, height vg.Length) {
 
 func (f *Figure) titleStyle() draw.TextStyle {
 	text := plot.New().Title.TextStyle
-	sans(&text)
-	text.Font.Size = font.Points(textSize + 2)
+	sans(&text, textSize+2)
 	text.XAlign, text.YAlign = draw.XCenter, draw.YCenter
 	return text
+}
+
+// sans makes a text style sans-serif, which is easier to read at small sizes.
+func sans(t *draw.TextStyle, size float64) {
+	t.Font.Variant, t.Font.Size = "Sans", font.Points(size)
 }
 
 // draw draws the title, the panels row by row and the legend to their right.
@@ -216,16 +224,12 @@ func (f *Figure) draw(c draw.Canvas) error {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	if f.Title != "" {
-		text := f.titleStyle()
-		at := vg.Point{X: c.Center().X, Y: c.Max.Y - titleHeight/2}
-		c.FillText(text, at, f.Title)
+		c.FillText(f.titleStyle(), vg.Point{X: c.Center().X, Y: c.Max.Y - titleHeight/2}, f.Title)
 		c = draw.Crop(c, 0, 0, 0, -titleHeight)
 	}
 	legend := f.legend()
 	if w := legendWidth(legend); w > 0 {
-		strip := draw.Crop(c, c.Max.X-c.Min.X-w-legendMargin, -legendMargin, 0, -legendMargin)
-		legend.Top, legend.Left = true, true
-		legend.Draw(strip)
+		legend.Draw(draw.Crop(c, c.Max.X-c.Min.X-w-legendMargin, -legendMargin, 0, -legendMargin))
 		c = draw.Crop(c, 0, -w-2*legendMargin, 0, 0)
 	}
 	columns, rows := f.grid()
@@ -235,16 +239,7 @@ func (f *Figure) draw(c draw.Canvas) error {
 		if err != nil {
 			return fmt.Errorf("figure: panel %q: %w", f.Panels[k].Title, err)
 		}
-		tile := tiles.At(c, k%columns, k/columns)
-		place := draw.Crop(tile, vg.Millimeter, -3*vg.Millimeter, vg.Millimeter, -vg.Millimeter)
-		keepLabelsApart(p, &f.Panels[k], place)
-		p.Draw(place)
+		p.Draw(draw.Crop(tiles.At(c, k%columns, k/columns), vg.Millimeter, -3*vg.Millimeter, vg.Millimeter, -vg.Millimeter))
 	}
 	return nil
-}
-
-// withFallbacks adds fonts for readers without the font that the widths were
-// computed with.
-func withFallbacks(svg []byte) []byte {
-	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:"+fonts))
 }

@@ -66,28 +66,22 @@ func TestSave(t *testing.T) {
 // TestTextWidths checks that every text has the width that the layout gave it, so that
 // another font is not cut off.
 func TestTextWidths(t *testing.T) {
-	var b bytes.Buffer
-	if err := sample().WriteSVG(&b); err != nil {
+	svg, err := sample().SVG()
+	if err != nil {
 		t.Fatal(err)
 	}
-	texts, widths := strings.Count(b.String(), "<text "), strings.Count(b.String(), `<text textLength="`)
+	texts, widths := strings.Count(string(svg), "<text "), strings.Count(string(svg), `<text textLength="`)
 	if texts < 20 || widths != texts {
 		t.Errorf("%d of %d texts have a width", widths, texts)
 	}
 }
 
 // TestTextLength checks the width of digits, 0.556 of the size in Liberation Sans, in a figure
-// that is a title alone, and that an empty text has none.
+// that is a title alone.
 func TestTextLength(t *testing.T) {
-	var b strings.Builder
-	if err := (&Figure{Title: "1234"}).WriteSVG(&b); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(b.String(), `textLength="28.92"`) {
-		t.Errorf("no width in %s", b.String())
-	}
-	if got := lengthAttributes(0); got != "" {
-		t.Errorf("an empty text has the attributes %s", got)
+	svg, err := (&Figure{Title: "1234"}).SVG()
+	if err != nil || !strings.Contains(string(svg), `textLength="28.92"`) {
+		t.Errorf("%v, no width in %s", err, svg)
 	}
 }
 
@@ -98,13 +92,12 @@ func TestHeat(t *testing.T) {
 		names[i], shades[i] = fmt.Sprint("a class with a long name ", i), make([]float64, 60)
 		shades[i][i] = 2
 	}
-	var b bytes.Buffer
 	f := &Figure{Panels: []Panel{{Title: "matrix", Heat: &Heat{Rows: names, Columns: names, Shades: shades}}}}
-	if err := f.WriteSVG(&b); err != nil || !strings.Contains(b.String(), "a class with …") {
+	if svg, err := f.SVG(); err != nil || !strings.Contains(string(svg), "a class with …") {
 		t.Error(err)
 	}
 	for _, bad := range []Heat{{}, {Rows: names, Columns: names[:3], Shades: shades}, {Rows: names, Columns: names, Shades: shades, Texts: [][]string{{"x"}}}} {
-		if err := (&Figure{Panels: []Panel{{Title: "matrix", Heat: &bad}}}).WriteSVG(&b); err == nil {
+		if _, err := (&Figure{Panels: []Panel{{Title: "matrix", Heat: &bad}}}).SVG(); err == nil {
 			t.Error("no error about sizes")
 		}
 	}
@@ -136,55 +129,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestTicks(t *testing.T) {
-	var labels []string
-	for _, tick := range (powerTicks{two: true}).Ticks(256, 2048) {
-		labels = append(labels, tick.Label)
-	}
-	if got := strings.Join(labels, " "); got != "256 512 1024 2048" {
-		t.Errorf("ticks %s", got)
-	}
-	labels = nil
-	for _, tick := range (powerTicks{}).Ticks(0.9, 60) {
-		labels = append(labels, tick.Label)
-	}
-	if got := strings.Join(labels, " "); got != "1 2 5 10 20 50" {
-		t.Errorf("ticks %s", got)
-	}
-	for _, c := range []struct {
-		ticks     powerTicks
-		low, high float64
-		want      string
-	}{
-		{powerTicks{}, 13.4, 76, "20 30 50 70"},
-		{powerTicks{}, 2.2, 5.35, "3 4 5"},
-		{powerTicks{}, 1e-5, 2, "1e-05 0.0001 0.001 0.01 0.1 1"},
-		{powerTicks{two: true}, 256, 512, "256 512"},
-		{powerTicks{two: true}, 300, 500, "300 350 400 450 500"},
-		{powerTicks{two: true}, 256, 256, "256"},
-		{powerTicks{}, 3.3, 3.3, ""},
-		{powerTicks{}, 0, 1, ""},
-		{powerTicks{}, 1e-290, 1e290, "1e-249 1e-166 1e-83 1 1e+83 1e+166 1e+249"},
-		{powerTicks{two: true}, 1, 1 << 16, "1 8 64 512 4096 32768"},
-		{powerTicks{two: true}, 1, 1 << 40, "1 100 10000 1e+06 1e+08 1e+10 1e+12"},
-	} {
-		labels = nil
-		for _, tick := range c.ticks.Ticks(c.low, c.high) {
-			if tick.Label != "" {
-				labels = append(labels, tick.Label)
-			}
-		}
-		if got := strings.Join(labels, " "); got != c.want {
-			t.Errorf("%+v of [%v, %v]: %s, want %s", c.ticks, c.low, c.high, got, c.want)
-		}
-	}
-}
-
 // TestPalette checks that the first dozen series differ in colour or dashes.
 func TestPalette(t *testing.T) {
 	seen := map[string]bool{}
 	for k := range 12 {
-		line, glyph := style(k)
+		line, glyph := Series{}.style(k)
 		r, g, b, _ := line.Color.RGBA()
 		key := fmt.Sprint(r, g, b, line.Dashes)
 		if seen[key] {

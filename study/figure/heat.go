@@ -5,7 +5,6 @@ import (
 	"image/color"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -36,51 +35,45 @@ const mostNames = 24
 
 // axes gives both axes names in the place of numbers.
 func (h *Heat) axes(out *plot.Plot) {
-	out.NominalX(thinned(h.Columns)...)
-	names := make([]string, len(h.Rows))
-	for i, name := range thinned(h.Rows) {
-		names[len(names)-1-i] = name
+	n := len(h.Rows)
+	out.X.Tick.Marker = nameTicks(h.Columns, func(k int) float64 { return float64(k) })
+	out.Y.Tick.Marker = nameTicks(h.Rows, func(k int) float64 { return float64(n - 1 - k) })
+	out.X.Min, out.X.Max, out.Y.Min, out.Y.Max = -0.5, float64(len(h.Columns))-0.5, -0.5, float64(n)-0.5
+	for _, a := range []*plot.Axis{&out.X, &out.Y} {
+		a.Tick.Length, a.Width, a.Padding = 0, 0, 8
 	}
-	out.NominalY(names...)
-	out.X.Min, out.X.Max = -0.5, float64(len(h.Columns))-0.5
-	out.Y.Min, out.Y.Max = -0.5, float64(len(h.Rows))-0.5
 }
 
-// thinned shortens names, and leaves out some of many.
-func thinned(names []string) []string {
-	every := (len(names) + mostNames - 1) / mostNames
-	out := make([]string, len(names))
-	for i, name := range names {
+// nameTicks shortens names, and leaves out some of many.
+func nameTicks(names []string, at func(k int) float64) plot.ConstantTicks {
+	var ticks plot.ConstantTicks
+	for k := 0; k < len(names); k += 1 + (len(names)-1)/mostNames {
+		name := names[k]
 		if letters := []rune(name); len(letters) > 14 {
 			name = string(letters[:13]) + "…"
 		}
-		if every <= 1 || i%every == 0 {
-			out[i] = name
-		}
+		ticks = append(ticks, plot.Tick{Value: at(k), Label: name})
 	}
-	return out
+	return ticks
 }
 
 // Plot implements plot.Plotter.
 func (h *Heat) Plot(c draw.Canvas, out *plot.Plot) {
 	x, y := out.Transforms(&c)
 	dark := Palette()[2]
-	mix := func(from uint8, shade float64) uint8 { return uint8(255 - shade*(255-float64(from)) + 0.5) }
 	style := out.X.Tick.Label
-	style.Rotation = 0
-	style.Font.Size = font.Points(textSize - 2)
-	style.XAlign, style.YAlign = draw.XCenter, draw.YCenter
+	sans(&style, textSize-2)
+	style.Rotation, style.XAlign, style.YAlign = 0, draw.XCenter, draw.YCenter
 	for i := range h.Shades {
+		row := float64(len(h.Rows) - 1 - i)
 		for j, shade := range h.Shades[i] {
 			if !(shade >= 0) {
 				continue
 			}
 			shade = min(shade, 1)
-			left, right := x(float64(j)-0.5), x(float64(j)+0.5)
-			top := float64(len(h.Rows) - 1 - i)
-			low, high := y(top-0.5), y(top+0.5)
-			c.FillPolygon(color.RGBA{mix(dark.R, shade), mix(dark.G, shade), mix(dark.B, shade), 0xff},
-				[]vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}})
+			mix := func(part uint8) uint8 { return uint8(255 - shade*(255-float64(part)) + 0.5) }
+			low, high := vg.Point{X: x(float64(j) - 0.5), Y: y(row - 0.5)}, vg.Point{X: x(float64(j) + 0.5), Y: y(row + 0.5)}
+			c.FillPolygon(color.RGBA{mix(dark.R), mix(dark.G), mix(dark.B), 0xff}, []vg.Point{low, {X: high.X, Y: low.Y}, high, {X: low.X, Y: high.Y}})
 			if h.Texts == nil {
 				continue
 			}
@@ -88,7 +81,7 @@ func (h *Heat) Plot(c draw.Canvas, out *plot.Plot) {
 			if shade > 0.6 {
 				style.Color = color.White
 			}
-			c.FillText(style, vg.Point{X: x(float64(j)), Y: y(top)}, h.Texts[i][j])
+			c.FillText(style, vg.Point{X: x(float64(j)), Y: y(row)}, h.Texts[i][j])
 		}
 	}
 }

@@ -11,19 +11,19 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
 func main() {
+	log.SetFlags(0)
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: patch SOURCE FOLDER")
-		os.Exit(2)
+		log.Fatal("usage: patch SOURCE FOLDER")
 	}
 	if err := run(os.Args[1], os.Args[2]); err != nil {
-		fmt.Fprintln(os.Stderr, "patch:", err)
-		os.Exit(1)
+		log.Fatal("patch: ", err)
 	}
 }
 

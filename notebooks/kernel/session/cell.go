@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"go/types"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,20 +57,11 @@ func hint(path string) string {
 // expression, but not a call of fmt's printing functions, which return byte counts.
 func Shows(node ast.Node) bool {
 	expression, ok := node.(ast.Expr)
-	if !ok {
-		return false
+	if call, isCall := expression.(*ast.CallExpr); isCall {
+		name := types.ExprString(call.Fun)
+		return !strings.HasPrefix(name, "fmt.Print") && !strings.HasPrefix(name, "fmt.Fprint")
 	}
-	call, ok := expression.(*ast.CallExpr)
-	if !ok {
-		return true
-	}
-	function, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return true
-	}
-	pkg, ok := function.X.(*ast.Ident)
-	return !ok || pkg.Name != "fmt" ||
-		!strings.HasPrefix(function.Sel.Name, "Print") && !strings.HasPrefix(function.Sel.Name, "Fprint")
+	return ok
 }
 
 // DisplayMessage returns the type of the message that shows data with these

@@ -100,10 +100,7 @@ func describeValue(word string, t reflect.Type, path []string) string {
 		if t.Kind() != reflect.Struct {
 			return ""
 		}
-		f, ok := t.FieldByName(name)
-		if !ok {
-			f, ok = t.FieldByName(private + name)
-		}
+		f, ok := t.FieldByNameFunc(func(field string) bool { return field == name || field == private+name })
 		if !ok {
 			return ""
 		}
@@ -116,24 +113,20 @@ func describeValue(word string, t reflect.Type, path []string) string {
 func describeType(word string, t reflect.Type) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "type %s %s", word, t.Kind())
-	methods := t
-	switch t.Kind() {
-	case reflect.Struct:
+	if t.Kind() == reflect.Struct {
 		b.WriteString(" {\n")
-		for k := range t.NumField() {
-			if f := t.Field(k); f.IsExported() {
+		for _, f := range reflect.VisibleFields(t) {
+			if f.IsExported() && len(f.Index) == 1 {
 				fmt.Fprintf(&b, "\t%s %s\n", strings.TrimPrefix(f.Name, private), f.Type)
 			}
 		}
 		b.WriteString("}")
-		methods = reflect.PointerTo(t)
-	case reflect.Interface:
-	default:
-		methods = reflect.PointerTo(t)
 	}
-	for k := range methods.NumMethod() {
-		m := methods.Method(k)
-		fmt.Fprintf(&b, "\n%s %s", m.Name, m.Type)
+	if t.Kind() != reflect.Interface {
+		t = reflect.PointerTo(t)
+	}
+	for k := range t.NumMethod() {
+		fmt.Fprintf(&b, "\n%s %s", t.Method(k).Name, t.Method(k).Type)
 	}
 	return b.String()
 }

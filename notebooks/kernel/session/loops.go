@@ -3,6 +3,7 @@ package session
 import (
 	"go/ast"
 	"go/token"
+	"slices"
 )
 
 // LoopVariables gives the loops of a cell one variable for each iteration, as in Go
@@ -39,7 +40,7 @@ func LoopVariables(cell []ast.Node) {
 func identifiers(expressions ...ast.Expr) []string {
 	var names []string
 	for _, e := range expressions {
-		if id, ok := e.(*ast.Ident); ok && id != nil && id.Name != "_" {
+		if id, ok := e.(*ast.Ident); ok && id.Name != "_" {
 			names = append(names, id.Name)
 		}
 	}
@@ -60,12 +61,10 @@ func captured(body *ast.BlockStmt, name string) bool {
 // changed reports whether something in body may assign to a variable of this name.
 func changed(body *ast.BlockStmt, name string) bool {
 	is := func(expressions ...ast.Expr) bool {
-		for _, e := range expressions {
-			if id, ok := ast.Unparen(e).(*ast.Ident); ok && id.Name == name {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(expressions, func(e ast.Expr) bool {
+			id, ok := ast.Unparen(e).(*ast.Ident)
+			return ok && id.Name == name
+		})
 	}
 	return contains(body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -76,7 +75,7 @@ func changed(body *ast.BlockStmt, name string) bool {
 		case *ast.UnaryExpr:
 			return n.Op == token.AND && is(n.X)
 		case *ast.RangeStmt:
-			return n.Key != nil && is(n.Key) || n.Value != nil && is(n.Value)
+			return is(n.Key, n.Value)
 		}
 		return false
 	})

@@ -47,20 +47,14 @@ func fits(v reflect.Value, top bool, left *int) bool {
 		*left -= v.Len() / 10
 		return *left >= 0
 	case reflect.Struct:
-		for k := range v.NumField() {
-			if !fits(v.Field(k), false, left) {
+		for _, field := range v.Fields() {
+			if !fits(field, false, left) {
 				return false
 			}
 		}
-	case reflect.Slice, reflect.Array:
-		for k := range v.Len() {
-			if !fits(v.Index(k), false, left) {
-				return false
-			}
-		}
-	case reflect.Map:
-		for entry := v.MapRange(); entry.Next(); {
-			if !fits(entry.Key(), false, left) || !fits(entry.Value(), false, left) {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		for k, entry := range v.Seq2() {
+			if v.Kind() == reflect.Map && !fits(k, false, left) || !fits(entry, false, left) {
 				return false
 			}
 		}

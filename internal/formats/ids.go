@@ -1,0 +1,345 @@
+package formats
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// nodeIDs gives each id in the files of one data set a handle. An id is a text. The handle of a
+// whole number from 0, in its usual form, is the number; other ids have the handles −1, −2, …
+// as they appear.
+type nodeIDs struct {
+	r     *reader  // of the files
+	texts []string // the id of handle −1−k
+	slots []idSlot // of a hash table with open addressing
+	seed  maphash.Seed
+}
+
+// idSlot holds an id that is no number. In a free slot the handle is 0.
+type idSlot struct {
+	text   string
+	hash   uint32
+	handle int32
+}
+
+func newNodeIDs(r *reader) nodeIDs {
+	return nodeIDs{r: r, slots: make([]idSlot, 1<<10), seed: maphash.MakeSeed()}
+}
+
+// smallNumbers bounds the numbers that are their own handles: a set has a bit for each below its
+// largest one. Larger ones are kept as texts.
+const smallNumbers = 1 << 28
+
+// numberID returns a whole number from 0 below smallNumbers, without leading zeros.
+func numberID(id []byte) (int32, bool) {
+	if len(id) > 1 && id[0] == '0' {
+		return 0, false
+	}
+	number, ok := parseID(id)
+	return number, ok && number < smallNumbers
+}
+
+// hashOf returns the hash of an id that is no number.
+func (n *nodeIDs) hashOf(id []byte) uint32 { return uint32(maphash.Bytes(n.seed, id)) }
+
+// slot returns the slot of an id, or the free one where it belongs.
+func (n *nodeIDs) slot(id []byte, hash uint32) *idSlot {
+	for k := int(hash); ; k++ {
+		if s := &n.slots[k&(len(n.slots)-1)]; s.handle == 0 || s.hash == hash && s.text == string(id) {
+			return s
+		}
+	}
+}
+
+// find returns the handle of an id, if it has one.
+func (n *nodeIDs) find(id []byte) (handle int32, known bool) {
+	if number, ok := numberID(id); ok {
+		return number, true
+	}
+	handle = n.slot(id, n.hashOf(id)).handle
+	return handle, handle != 0
+}
+
+// handle returns the handle of an id, a new one if it has none.
+func (n *nodeIDs) handle(id []byte) int32 {
+	if number, ok := numberID(id); ok {
+		return number
+	}
+	return n.hashed(id, n.hashOf(id))
+}
+
+// hashed is handle for an id that is no number.
+func (n *nodeIDs) hashed(id []byte, hash uint32) int32 {
+	s := n.slot(id, hash)
+	if s.handle != 0 {
+		return s.handle
+	}
+	const entry, growth = 160, 3 // bytes in growing slices, and in the order of the names; bytes for each of the text
+	n.r.take(entry + growth*len(id))
+	handle := ^int32(len(n.texts))
+	*s = idSlot{string(id), hash, handle}
+	if n.texts = append(n.texts, s.text); 2*len(n.texts) > len(n.slots) {
+		old := n.slots
+		n.slots = make([]idSlot, 2*len(old))
+		for _, s := range old {
+			if s.handle != 0 {
+				*n.slot([]byte(s.text), s.hash) = s
+			}
+		}
+	}
+	return handle
+}
+
+// text returns an id as the files write it.
+func (n *nodeIDs) text(handle int32) string {
+	if handle >= 0 {
+		return strconv.Itoa(int(handle))
+	}
+	return n.texts[^handle]
+}
+
+// quoted returns an id as an error names it.
+func (n *nodeIDs) quoted(handle int32) string { return quotedID(n.text(handle)) }
+
+func quotedID(id string) string {
+	if isNumber(id) {
+		return id
+	}
+	return fmt.Sprintf("%.40q", id)
+}
+
+// some names the first three ids of a list.
+func (n *nodeIDs) some(handles []int32) string {
+	var texts []string
+	for _, h := range handles[:min(len(handles), 3)] {
+		texts = append(texts, n.quoted(h))
+	}
+	if len(handles) > 3 {
+		texts = append(texts, "…")
+	}
+	return strings.Join(texts, ", ")
+}
+
+// idSet is a set of handles.
+type idSet struct {
+	bits   []uint64 // of numbers and of other ids in turn, see place
+	before []int32  // handles of the set before each word: see rank
+	count  int
+}
+
+// place returns the bit of a handle: 2k for the number k, 2k+1 for the other id k.
+func place(handle int32) uint32 { return uint32(handle<<1 ^ handle>>31) }
+
+// add adds a handle, and tells whether it is new.
+func (s *idSet) add(handle int32) bool {
+	if s.has(handle) {
+		return false
+	}
+	word := int(place(handle) / 64)
+	if word >= len(s.bits) {
+		s.bits = append(s.bits, make([]uint64, word+1-len(s.bits))...)
+	}
+	s.bits[word] |= 1 << (place(handle) % 64)
+	s.count++
+	return true
+}
+
+func (s *idSet) has(handle int32) bool {
+	at := place(handle)
+	return int(at/64) < len(s.bits) && s.bits[at/64]>>(at%64)&1 != 0
+}
+
+// rank returns the number of handles of the set that all visits before a handle of it. No handle
+// may be added after the first call.
+func (s *idSet) rank(handle int32) int32 {
+	if s.before == nil {
+		s.before = make([]int32, len(s.bits)+1)
+		for w, word := range s.bits {
+			s.before[w+1] = s.before[w] + int32(bits.OnesCount64(word))
+		}
+	}
+	at := place(handle)
+	return s.before[at/64] + int32(bits.OnesCount64(s.bits[at/64]&(1<<(at%64)-1)))
+}
+
+// all visits the handles, numbers in ascending order.
+func (s *idSet) all() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for w, word := range s.bits {
+			for ; word != 0; word &= word - 1 {
+				at := uint32(w*64 + bits.TrailingZeros64(word))
+				if !yield(int32(at>>1) ^ -int32(at&1)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// union returns the set of the handles of all sets.
+func union(sets []*idSet) *idSet {
+	all := new(idSet)
+	for _, s := range sets {
+		all.bits = append(all.bits, make([]uint64, max(len(s.bits)-len(all.bits), 0))...)
+		for w, word := range s.bits {
+			all.bits[w] |= word
+		}
+	}
+	for _, word := range all.bits {
+		all.count += bits.OnesCount64(word)
+	}
+	return all
+}
+
+// without returns the handles of s that none of the others has.
+func (s *idSet) without(others ...*idSet) (rest []int32) {
+	for handle := range s.all() {
+		if !slices.ContainsFunc(others, func(o *idSet) bool { return o.has(handle) }) {
+			rest = append(rest, handle)
+		}
+	}
+	return rest
+}
+
+// within tells whether all of s is in one of the others.
+func (s *idSet) within(others ...*idSet) bool { return len(s.without(others...)) == 0 }
+
+// nodeOrder is the order of the nodes.
+type nodeOrder struct {
+	nodes int
+	first int32   // the id of node 0, if the ids count from there
+	ids   []int32 // the handle of each node; nil: the ids count from first
+	set   *idSet  // of ids
+	place []int32 // the node of each id of the set, by its rank
+}
+
+// newOrder is the order of a list of all handles of a set.
+func newOrder(set *idSet, handles []int32) *nodeOrder {
+	o := &nodeOrder{nodes: len(handles), set: set, ids: handles, place: make([]int32, set.count)}
+	for node, h := range handles {
+		o.place[set.rank(h)] = int32(node)
+	}
+	return o
+}
+
+// node returns the node of an id that has one.
+func (o *nodeOrder) node(handle int32) int32 {
+	if o.ids == nil {
+		return handle - o.first
+	}
+	return o.place[o.set.rank(handle)]
+}
+
+// has tells whether an id is a node's.
+func (o *nodeOrder) has(handle int32) bool {
+	if o.ids == nil {
+		return handle >= o.first && int(handle-o.first) < o.nodes
+	}
+	return o.set.has(handle)
+}
+
+// id returns the handle of a node.
+func (o *nodeOrder) id(node int) int32 {
+	if o.ids == nil {
+		return int32(node) + o.first
+	}
+	return o.ids[node]
+}
+
+// nodeNames returns the ids of the nodes, nil if each is the node's number.
+func (o *nodeOrder) nodeNames(ids *nodeIDs) *graph.Names {
+	if o.ids == nil && o.first == 0 {
+		return nil
+	}
+	names := new(graph.Names)
+	for node := range o.nodes {
+		names.Append(ids.text(o.id(node)))
+	}
+	return names
+}
+
+// newNames returns names of nodes.
+func newNames(ids []string) *graph.Names {
+	names := new(graph.Names)
+	for _, id := range ids {
+		names.Append(id)
+	}
+	return names
+}
+
+// isNumber tells whether an id is a whole number in its usual form.
+func isNumber[T []byte | string](id T) bool {
+	for k := range len(id) {
+		if id[k] < '0' || id[k] > '9' {
+			return false
+		}
+	}
+	return len(id) == 1 || len(id) > 0 && id[0] != '0'
+}
+
+// ascending is the order of a set's ids: by value if all are numbers, as numbers says, else by text.
+func (n *nodeIDs) ascending(set *idSet, numbers bool) *nodeOrder {
+	type named struct {
+		start  uint64 // the first bytes behind those that all texts share: they decide most comparisons
+		text   string
+		handle int32
+	}
+	var handles []int32
+	var others []named
+	for handle := range set.all() {
+		if handle >= 0 && numbers {
+			handles = append(handles, handle)
+		} else {
+			others = append(others, named{text: n.text(handle), handle: handle})
+		}
+	}
+	if n := len(handles); len(others) == 0 && n > 0 && handles[0] <= 1 && int(handles[n-1]-handles[0]) == n-1 {
+		return &nodeOrder{nodes: n, first: handles[0]}
+	}
+	byText := func(a, b named) int {
+		switch {
+		case numbers && len(a.text) != len(b.text):
+			return cmp.Compare(len(a.text), len(b.text))
+		case a.start != b.start:
+			return cmp.Compare(a.start, b.start)
+		}
+		return strings.Compare(a.text, b.text)
+	}
+	if len(others) > 0 && !numbers {
+		least, most, shared := slices.MinFunc(others, byText).text, slices.MaxFunc(others, byText).text, 0
+		for shared < min(len(least), len(most)) && least[shared] == most[shared] {
+			shared++
+		}
+		for k := range others {
+			var start [8]byte
+			copy(start[:], others[k].text[shared:])
+			others[k].start = binary.BigEndian.Uint64(start[:])
+		}
+	}
+	slices.SortFunc(others, byText)
+	for _, of := range others {
+		handles = append(handles, of.handle)
+	}
+	return newOrder(set, handles)
+}
+
+// odd returns up to four ids of a set: those that are no numbers or, as all says, any.
+func (n *nodeIDs) odd(set *idSet, all bool) (ids []int32) {
+	for handle := range set.all() {
+		if all || handle < 0 && !isNumber(n.text(handle)) {
+			if ids = append(ids, handle); len(ids) == 4 {
+				break
+			}
+		}
+	}
+	return ids
+}

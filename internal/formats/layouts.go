@@ -1,0 +1,277 @@
+package formats
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// SAINT reads GraphSAINT's folders (Zeng et al. 2020, arXiv:1907.04931):
+// adj_full.npz, a SciPy CSR matrix, feats.npy, role.json with the split, and
+// class_map.json with a class, or a list of 0 and 1, for each node. Training sees the
+// whole graph: adj_train.npz is not read. role.json is read only if o.Split is
+// true.
+func SAINT(ctx context.Context, dir string, o Options) (*Set, error) {
+	r, file := newReader(ctx, dir, o), func(name string) string { return filepath.Join(dir, name) }
+	r.archive(file("adj_full.npz")).sciPyGraph("")
+	if files := r.folder(dir); r.err == nil && files.has("feats") {
+		r.Features = files.dense("feats", r.nodes())
+	}
+	if r.err != nil || !exists(file("class_map.json")) {
+		return r.end()
+	}
+	r.readClassMap(file("class_map.json"), r.nodes(), func(key string) (int32, error) {
+		id, ok := parseID([]byte(key))
+		if !ok {
+			return 0, fmt.Errorf("key %.40q is not a node id", key)
+		}
+		return id, nil
+	})
+	if o.Split {
+		r.readRoles(file("role.json"))
+	}
+	return r.end()
+}
+
+// readRoles reads {"tr": [id, …], "va": […], "te": […]}.
+func (r *reader) readRoles(path string) {
+	r.Split = &Split{}
+	r.eachMember(path, func(key string, d *json.Decoder) error {
+		part := slices.Index([]string{"tr", "va", "te"}, key)
+		if part < 0 {
+			return fmt.Errorf("key %.40q, want tr, va or te", key)
+		}
+		to := r.Split.parts()[part]
+		return elements(d, '[', func(k int) error {
+			id, err := decodeNode(d, r.nodes())
+			if err == nil && k >= r.nodes() {
+				err = fmt.Errorf("more than the %d nodes", r.nodes())
+			}
+			if err != nil {
+				return fmt.Errorf("%s: element %d: %w", key, k, err)
+			}
+			*to = append(*to, id)
+			return nil
+		})
+	})
+}
+
+// DGLReddit reads Reddit as DGL and PyG ship it: reddit_data.npz with feature,
+// label and node_types (1 train, 2 valid, 3 test), and reddit_graph.npz, a SciPy
+// matrix. It reads the split only if o.Split is true. DGL and PyG train on the
+// features as they are; GraphSAGE and GraphSAINT standardise them.
+func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
+	r := newReader(ctx, dir, o)
+	r.archive(filepath.Join(dir, "reddit_graph.npz")).sciPyGraph("")
+	a := r.archive(filepath.Join(dir, "reddit_data.npz"))
+	if r.err != nil {
+		return r.end()
+	}
+	n := r.nodes()
+	r.Features = a.dense("feature", n)
+	a.labels("label", n, false)
+	if !o.Split {
+		return r.end()
+	}
+	r.Split = &Split{}
+	types, _ := numbers[int32](a, "node_types", n)
+	for i, part := range types {
+		if part < 1 || part > 3 {
+			r.check(false, a.name, "node_types: node %d is of type %d, want 1, 2 or 3", i, part)
+			break
+		}
+		to := r.Split.parts()[part-1]
+		*to = append(*to, int32(i))
+	}
+	return r.end()
+}
+
+// NPYFolder reads a folder of NumPy files, of a graph of N nodes:
+//
+//	indptr, indices     rows of the adjacency matrix: N+1 offsets, and columns
+//	feat                (N, features); or feat.npz, a SciPy CSR matrix
+//	labels              (N) classes, by number or name; (N, classes), one 1 a row; or (N, tasks)
+//	data                weights of the edges, may be missing
+//	names               (N) ids of the nodes, may be missing
+//	classes             names of the classes or tasks that labels numbers, may be missing
+//	train, valid, test  numbers or names of nodes, or masks of N booleans, or of N zeros and ones
+//
+// The split is read if o.Split is true. If all three of its files are missing, the set has no
+// split. With edges=none the nodes are the rows of feat.npy, without edges: indptr, indices and
+// data must be missing.
+func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
+	r, noEdges := newReader(ctx, path, o), o.Keys["edges"] == "none"
+	files, sparse := r.folder(path), filepath.Join(path, "feat.npz")
+	r.check(!exists(sparse) || !files.has("feat"), path, "features in feat.npy and in feat.npz: remove one of them")
+	r.check(noEdges || !files.has("feat") || files.has("indptr") || files.has("indices"), path, "no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph")
+	p := new(pattern)
+	if noEdges {
+		r.check(!exists(sparse), path, "edges=none needs feat.npy, not feat.npz")
+		for _, key := range []string{"indptr", "indices", "data"} {
+			r.check(!files.has(key), path, "edges=none, but the folder has %s.npy", key)
+		}
+		if r.Features = files.dense("feat", "nodes"); r.err == nil {
+			p = &pattern{name: path, ptr: make([]int64, r.Features.Rows+1)}
+		}
+	} else {
+		p = files.pattern("", -1, -1, files.has("data"))
+	}
+	if r.err == nil {
+		r.adjacency(p)
+	}
+	if r.err != nil {
+		return r.end()
+	}
+	n := r.nodes()
+	if exists(sparse) {
+		r.Features = r.sparseFile(sparse).sparse("", n)
+	} else if r.Features == nil && files.has("feat") {
+		r.Features = files.dense("feat", n)
+	}
+	if files.has("names") {
+		ids := files.nodeNames("names")
+		r.check(len(ids) == n, path, "names.npy: %d names for %d nodes", len(ids), n)
+		r.NodeNames = newNames(ids)
+	}
+	if files.has("labels") {
+		files.labels("labels", n, files.has("classes"))
+		if files.has("classes") {
+			files.classNames()
+		}
+	}
+	if o.Split && r.Labels != nil && slices.ContainsFunc(partNames[:], files.has) {
+		r.Split = &Split{}
+		for k, to := range r.Split.parts() {
+			nodes := &NodeList{Nodes: n}
+			a := files.array(partNames[k])
+			if a.Text() {
+				r.check(r.NodeNames != nil, a.Name(), "names of nodes, but the folder has no names.npy")
+				nodes.Names = r.NodeNames
+			}
+			*to = nodes.array(r, a)
+		}
+	}
+	return r.end()
+}
+
+// nodeNames reads the ids of the nodes, each there once: texts or whole numbers.
+func (s *source) nodeNames(key string) []string {
+	a, seen := s.array(key), make(map[string]bool)
+	ids := s.texts(a)
+	for k, id := range ids {
+		if id == "" || seen[id] {
+			s.check(id != "", a.Name(), "element %d: a node's name is empty", k)
+			s.check(false, a.Name(), "element %d: node %.40q is there twice", k, id)
+			break
+		}
+		seen[id] = true
+	}
+	return ids
+}
+
+// classNames reads the names of the classes or tasks. There may be classes that no node has.
+func (s *source) classNames() {
+	a := s.array("classes")
+	names := s.texts(a)
+	if s.err != nil {
+		return
+	}
+	y, count := s.Labels, len(names)
+	s.check(y.Names == nil, a.Name(), "labels.npy holds names already")
+	s.check(a.Text(), a.Name(), "elements are %s, want texts", a.Descr)
+	if !s.check(count >= y.Outputs() && (y.Tasks == 0 || count == y.Tasks) && count <= 1<<20, a.Name(), "%d names for %d classes or tasks", count, y.Outputs()) {
+		return
+	}
+	known := make(map[string]int)
+	for k, name := range names {
+		if first, again := known[name]; again && y.Tasks == 0 {
+			s.check(false, a.Name(), "the classes %d and %d have the same name, %.40q", first, k, name)
+		}
+		known[name] = k
+	}
+	if y.Names = names; y.Tasks == 0 {
+		y.Classes = count
+	}
+}
+
+// NPZ reads an archive in one of two layouts: gnn-benchmark's (Shchur et al.
+// 2018, arXiv:1811.05868), which has no split, or the heterophilous graphs'
+// (Platonov et al. 2023, arXiv:2302.11640), which has several. It reads split o.Number
+// if o.Split is true.
+func NPZ(ctx context.Context, path string, o Options) (*Set, error) {
+	r := newReader(ctx, path, o)
+	a := r.archive(path)
+	switch {
+	case a.has("adj_indptr"):
+		a.benchmark()
+	case a.has("node_features") && a.has("edges"):
+		a.heterophilous()
+	default:
+		_, err := a.open("adj_indptr")
+		r.check(false, path, "neither gnn-benchmark's layout (adj_indptr …) nor the heterophilous graphs' (node_features, edges …): %w", err)
+	}
+	return r.end()
+}
+
+// benchmark reads adj_{indptr,indices,shape}, attr_{data,indices,indptr,
+// shape} or attr_matrix, and labels. Edges are stored as found, in one direction
+// or both; there is no split.
+func (s *source) benchmark() {
+	if s.sciPyGraph("adj_"); s.err != nil {
+		return
+	}
+	if s.has("attr_matrix") {
+		s.Features = s.dense("attr_matrix", s.nodes())
+	} else {
+		s.Features = s.sparse("attr_", s.nodes())
+	}
+	if s.has("labels") {
+		s.labels("labels", s.nodes(), false)
+	}
+}
+
+// heterophilous reads node_features, node_labels, edges (each undirected edge
+// once) and {train,val,test}_masks, which have a row for each split. Two classes
+// become one binary task, as in the paper.
+func (s *source) heterophilous() {
+	if s.Features = s.dense("node_features", "nodes"); s.err != nil {
+		return
+	}
+	n := s.Features.Rows
+	ends, a := numbers[int32](s, "edges", "edges", 2)
+	if s.err == nil {
+		s.checkIDs(a.Name(), "element %d is %d, outside [0, %d)", ends, n)
+		s.pairs(a.Name(), n, len(ends)/2, nil, func(k int) (int32, int32) { return ends[2*k], ends[2*k+1] })
+	}
+	s.keys = map[string]string{"lists": "tasks"}
+	if s.labels("node_labels", n, false); s.err != nil {
+		return
+	}
+	if s.Labels.Classes == 2 {
+		y := &graph.Labels{Tasks: 1, Multi: make([]float32, n)}
+		for i, c := range s.Labels.Class {
+			if y.Multi[i] = float32(c); c < 0 {
+				y.Multi[i] = float32(math.NaN())
+			}
+		}
+		s.Labels = y
+		s.note("two classes taken as one binary task")
+	}
+	split := s.o.Number
+	if !s.o.Split || !s.has("train_masks") {
+		return
+	}
+	s.Split = &Split{}
+	for k, key := range []string{"train_masks", "val_masks", "test_masks"} {
+		masks, a := numbers[int32](s, key, "splits", n)
+		if s.err == nil && s.check(split < a.Shape[0], a.Name(), "split=%d: want an integer in [0, %d], or shares such as 60/20/20", split, a.Shape[0]-1) {
+			*s.Split.parts()[k] = masked(masks[split*n : (split+1)*n])
+		}
+	}
+	s.note("split %d of the file", split)
+}

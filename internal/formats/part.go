@@ -1,0 +1,417 @@
+package formats
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/table"
+)
+
+// part is one table of an edge list: the edges, or a file beside them. The first line of data
+// is kept aside until it is clear whether it is a header.
+type part struct {
+	*table.File
+	content
+	role    string // "edges", "nodes", "labels" or "features"
+	prefix  string // of the keys of the SPEC that belong to the role, such as labels-header
+	forms   cellForms
+	header  headerState
+	wanted  []string // the columns that the SPEC picks, by name or number
+	inOrder bool     // the SPEC says that the rows are in node order
+	index   bool     // the first column is pandas' index
+
+	ends []int // the columns that can hold ids: two of the edges, one of other tables, or none
+	ids  []int32
+	set  idSet // of the ids, without the first line's unless it is data
+	key  int   // the column of the ids of a table of nodes; −1: the rows are in node order
+}
+
+type headerState int
+
+const (
+	unsure headerState = iota
+	isData
+	isHeader
+)
+
+// content is what the rows of a table are like, with the first line once it is data. A table of
+// nodes is held in memory. Of the edges it is the content of the beginning of the file.
+type content struct {
+	blocks  []*table.Rows
+	counts  []columnCounts // of each column
+	rows    int
+	example [][]byte // the first row, or else the first line
+	empty   int64    // number of the first empty line; 0: none
+	last    int64    // number of the last line of data
+}
+
+// openPart opens a table and finds how it is written. Tables of nodes can share a file.
+func (e *edgeList) openPart(role, path string) *part {
+	p := &part{role: role, key: -1}
+	if role != "edges" {
+		p.prefix = role + "-"
+	}
+	if k := slices.IndexFunc(e.parts, func(o *part) bool { return filepath.Clean(o.Path) == filepath.Clean(path) && o.role != "edges" }); k >= 0 {
+		p.File, p.content = e.parts[k].File, e.parts[k].content
+	} else if p.File = e.open(path, true); e.err == nil {
+		e.ok(p.Scan(e.keys["sep"], e.keys["comments"]))
+	}
+	if e.err != nil {
+		return nil
+	}
+	p.forms = cellForms{sep: p.Sep, decimal: e.keys["decimal"], missing: list(e.keys["missing"])}
+	columns := e.keys[p.prefix+"columns"]
+	if p.wanted = list(columns); strings.HasPrefix(columns, ",") {
+		p.inOrder, p.wanted = true, p.wanted[1:]
+	}
+	named := slices.ContainsFunc(p.wanted, func(name string) bool { return !isNumber(name) && p.named(name) >= 0 })
+	switch header := e.keys[p.prefix+"header"]; {
+	case p.Parquet || header == "1" || header == "" && named:
+		p.header = isHeader
+	case header == "0":
+		p.header = isData
+	}
+	return p
+}
+
+// list splits a value of a key at its commas.
+func list(text string) []string {
+	if text == "" {
+		return nil
+	}
+	parts := strings.Split(text, ",")
+	for k := range parts {
+		parts[k] = strings.TrimSpace(parts[k])
+	}
+	return parts
+}
+
+// named returns the column that the first line names, or −1.
+func (p *part) named(name string) int {
+	return slices.IndexFunc(p.First, func(cell []byte) bool { return string(cell) == name })
+}
+
+// column returns a column by its name in the header, or by its number from 1.
+func (e *edgeList) column(p *part, name string) int {
+	j := p.named(name)
+	if j >= 0 && p.header != isData {
+		again := slices.ContainsFunc(p.First[j+1:], func(cell []byte) bool { return string(cell) == name })
+		e.check(!again, p.Path, "two columns %q", name)
+		return j
+	}
+	if k, err := strconv.Atoi(name); err == nil && k >= 1 && k <= p.Width && isNumber(name) {
+		return k - 1
+	}
+	e.check(j < 0, p.Path, "the column %q needs a header, and a key says that there is none", name)
+	e.check(false, p.Path, "no column %q; the first line has %.200q", name, p.firstLine())
+	return 0
+}
+
+// columns returns the columns of names.
+func (e *edgeList) columns(p *part, names []string) (found []int) {
+	for _, name := range names {
+		j := e.column(p, name)
+		e.check(!slices.Contains(found, j), p.Path, "column %q is named twice", name)
+		found = append(found, j)
+	}
+	return found
+}
+
+// title returns the name of a column.
+func (p *part) title(column int) string {
+	if p.header == isHeader {
+		return string(p.First[column])
+	}
+	return fmt.Sprintf("column %d", column+1)
+}
+
+func (p *part) firstLine() string { return string(bytes.Join(p.First, []byte(", "))) }
+
+// count returns the content of a block.
+func (p *part) count(r *table.Rows) content {
+	c := content{blocks: []*table.Rows{r}, counts: make([]columnCounts, p.Width), example: p.First}
+	for r.NextRow() {
+		if c.rows++; c.rows == 1 {
+			c.example = slices.Clone(r.Cells)
+		}
+		c.last = r.Line
+		for j, cell := range r.Cells {
+			c.counts[j].count(&p.forms, cell, p.First[j])
+		}
+	}
+	c.empty = r.Empty
+	return c
+}
+
+// add adds the content of the rows after those of c.
+func (c *content) add(o content) {
+	if c.rows == 0 {
+		c.example = o.example
+	}
+	c.empty, c.last = cmp.Or(c.empty, o.empty), cmp.Or(o.last, c.last)
+	for j := range c.counts {
+		for kind, n := range o.counts[j] {
+			c.counts[j][kind] += n
+		}
+	}
+	c.rows += o.rows
+	c.blocks = append(c.blocks, o.blocks...)
+}
+
+// prepend makes the first line data.
+func (p *part) prepend() {
+	first := p.count(p.FirstRow())
+	first.add(p.content)
+	p.content = first
+}
+
+// hold reads a table of nodes into memory, unless another part has it.
+func (e *edgeList) hold(p *part) {
+	if p.counts == nil {
+		p.counts = make([]columnCounts, p.Width)
+		e.ok(table.EachRows(e.ctx, p.File, p.count, func(c content) error {
+			p.add(c)
+			e.take(int(c.blocks[0].Bytes()))
+			return e.err
+		}))
+	}
+	e.findEnds(p)
+}
+
+// numeric tells whether a column holds numbers.
+func (p *part) numeric(column int) bool { return p.counts[column].numeric(p.rows) }
+
+// counted tells whether the first column counts the rows from a number on.
+func (p *part) counted(from int) bool {
+	for row, r := range p.data() {
+		if string(r.Cells[0]) != strconv.Itoa(from+row) {
+			return false
+		}
+	}
+	return p.rows > 0
+}
+
+// findEnds sets the columns that can hold ids. The first column is the index that pandas writes if
+// it has no name and counts the rows.
+func (e *edgeList) findEnds(p *part) {
+	if e.err != nil {
+		return
+	}
+	name := string(p.First[0])
+	p.index = (name == "" || name == "Unnamed: 0") && p.Width > 1 && p.counted(0)
+	first, number := 0, 1
+	if p.role == "edges" {
+		number = 2
+	}
+	if p.index {
+		first = 1
+	}
+	switch {
+	case len(p.wanted) > 0 && !p.inOrder:
+		e.check(len(p.wanted) > 1 || number < 2, p.Path, "columns=%s names one column: want columns=FROM,TO", p.wanted[0])
+		p.ends = e.columns(p, p.wanted)
+		p.ends = p.ends[:min(number, len(p.ends))]
+	case p.inOrder, p.Width == 1 && p.role != "nodes" && p.role != "edges":
+	case first+number > p.Width:
+		e.ask(p, " is not two node ids")
+	default:
+		p.ends = []int{first, first + 1}[:number]
+	}
+}
+
+// data visits the rows in order.
+func (p *part) data() iter.Seq2[int, *table.Rows] {
+	return func(yield func(int, *table.Rows) bool) {
+		row := 0
+		for _, r := range p.blocks {
+			for r.Rewind(); r.NextRow(); row++ {
+				if !yield(row, r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// cellIDs gives the cells of a column handles.
+func (e *edgeList) cellIDs(p *part, column int) {
+	whole := p.counts[column].isWhole(p.rows)
+	p.ids, p.set = make([]int32, p.rows), idSet{}
+	for row, r := range p.data() {
+		p.ids[row] = e.ids.handle(wholeID(r.Cells[column], whole))
+		p.set.add(p.ids[row])
+	}
+}
+
+// wholeID returns an id without the .0 that all ids of its column end in.
+func wholeID(cell []byte, whole bool) []byte {
+	if whole {
+		return cell[:max(len(cell)-2, 0)]
+	}
+	return cell
+}
+
+// takeFirst decides that the first line is data, or a header.
+func (e *edgeList) takeFirst(p *part, header headerState) {
+	p.header = header
+	if header == isHeader {
+		e.check(p.rows > 0 || p.role == "edges", p.Path, "%w after the header", table.ErrNoData)
+		return
+	}
+	p.prepend()
+	if p.role == "edges" {
+		e.addArcs(0, e.parseArcs(p.FirstRow()))
+	} else if len(p.ends) > 0 {
+		e.cellIDs(p, p.ends[0])
+	}
+}
+
+// describe says how a table was read.
+func (e *edgeList) describe(p *part, what string) {
+	text := fmt.Sprintf("%s from %s: %s; ", p.role, p.Path, what)
+	switch {
+	case p.Parquet:
+		text += "Parquet"
+		if len(p.LeftOut) > 0 {
+			text += fmt.Sprintf(", columns of lists or records left out: %.60q", strings.Join(p.LeftOut, ", "))
+		}
+	case p.header == isHeader:
+		text += fmt.Sprintf("header in line %d: %.60q", p.Line, p.firstLine())
+	default:
+		text += fmt.Sprintf("no header, the first line is %.60q", p.firstLine())
+	}
+	for _, s := range table.Separators {
+		if s.Char == p.Sep && p.Width > 1 && !p.Parquet {
+			text += ", separator " + s.Name
+		}
+	}
+	if p.Skipped > 0 {
+		text += fmt.Sprintf(", %d lines of comments", p.Skipped)
+	}
+	e.note("%s", text)
+}
+
+// cellForms says what stands for a missing value and for a number in a table.
+type cellForms struct {
+	sep     byte
+	decimal string // the key: "comma", "point" or ""
+	missing []string
+}
+
+// missingWords stand for no value, in any case, as an empty cell does.
+var missingWords = []string{"nan", "na", "n/a", "none", "null"}
+
+func isMissingWord(cell []byte) bool {
+	return len(cell) == 0 || len(cell) <= 4 && cell[0]|0x20 == 'n' && slices.ContainsFunc(missingWords, func(word string) bool { return strings.EqualFold(word, string(cell)) })
+}
+
+func (f *cellForms) isMissing(cell []byte) bool {
+	return isMissingWord(cell) || slices.Contains(f.missing, string(cell))
+}
+
+// number reads a number, which may be infinite. With a decimal comma it is read as decimals,
+// or as thousands if the key decimal says so; ok says that it is a number in either way.
+func (f *cellForms) number(cell []byte) (v float64, ok bool) {
+	if v, ok := parseNumber(cell); ok {
+		return v, true
+	}
+	whole, fraction, found := bytes.Cut(cell, []byte{','})
+	switch {
+	case !found:
+		return 0, false
+	case f.decimal != "point":
+		return parseNumber(slices.Concat(whole, []byte{'.'}, fraction))
+	case inThousands(cell):
+		return parseNumber(bytes.ReplaceAll(cell, []byte{','}, nil))
+	}
+	return 0, false
+}
+
+// inThousands tells whether each comma of a number is before three digits.
+func inThousands(cell []byte) bool {
+	groups := bytes.Split(cell, []byte{','})
+	for k, group := range groups {
+		if k > 0 && len(group) != 3 || bytes.IndexByte(group, '.') >= 0 && k < len(groups)-1 {
+			return false
+		}
+	}
+	return true
+}
+
+// parseNumber reads a decimal number in single precision.
+func parseNumber(cell []byte) (float64, bool) {
+	first := 0
+	if len(cell) > 0 && (cell[0] == '-' || cell[0] == '+') {
+		first = 1
+	}
+	if first == len(cell) || (cell[first] < '0' || cell[first] > '9') && cell[first] != '.' || first+1 < len(cell) && cell[first+1]|0x20 == 'x' {
+		return 0, false // also words and hexadecimal numbers, which strconv reads
+	}
+	// The compiler allocates no string here.
+	v, err := strconv.ParseFloat(string(cell), 32)
+	return v, err == nil || v-v != 0 // a number beyond single precision is infinite
+}
+
+// The kinds of cells in a column that are counted. A cell can be of several.
+const (
+	missingCells  = iota
+	numberCells   // in any form
+	idCells       // numbers in the form of ids
+	commaCells    // numbers with a comma
+	thousandCells // of them, those with three digits after it
+	wholeCells    // cells that end in .0
+	againCells    // texts that are in the first line, too
+	cellKinds
+)
+
+// columnCounts counts the cells of a column by kind.
+type columnCounts [cellKinds]int
+
+// count counts a cell. first is the cell of the column in the first line.
+func (c *columnCounts) count(f *cellForms, cell, first []byte) {
+	if isNumber(cell) && !slices.Contains(f.missing, string(cell)) { // most cells
+		c[numberCells]++
+		c[idCells]++
+		return
+	}
+	missing := f.isMissing(cell)
+	_, number := f.number(cell)
+	switch {
+	case missing:
+		c[missingCells]++
+	case number && bytes.IndexByte(cell, ',') >= 0 && inThousands(cell):
+		c[thousandCells]++
+		fallthrough
+	case number && bytes.IndexByte(cell, ',') >= 0:
+		c[commaCells]++
+		fallthrough
+	case number:
+		c[numberCells]++
+	}
+	if !missing && bytes.HasSuffix(cell, []byte(".0")) {
+		c[wholeCells]++
+	}
+	if (missing || !number) && len(cell) > 0 && string(cell) == string(first) {
+		c[againCells]++
+	}
+}
+
+// numeric tells whether more than half of the cells that are there are numbers.
+func (c *columnCounts) numeric(rows int) bool { return 2*c[numberCells] > rows-c[missingCells] }
+
+// isWhole tells whether all cells that are there end in .0, as pandas writes whole numbers
+// beside missing ones.
+func (c *columnCounts) isWhole(rows int) bool {
+	return c[wholeCells] > 0 && c[wholeCells] == rows-c[missingCells]
+}
+
+// unsure tells whether a comma in the numbers can stand for thousands.
+func (c *columnCounts) unsure(f *cellForms) bool {
+	return f.decimal == "" && c[commaCells] > 0 && (f.sep == ',' || c[thousandCells] == c[commaCells])
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package memory
+
+import (
+	"math"
+	"os"
+)
+
+func machineLimit() uint64 { return math.MaxUint64 }
+
+func addressSpace() uint64 { return math.MaxUint64 }
+
+func adviseHuge([]float32) {}
+
+// reserve makes a new file that many bytes long, and takes the disk space for them.
+func reserve(f *os.File, bytes int64) error { return writeZeros(f, bytes) }
