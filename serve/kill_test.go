@@ -37,7 +37,7 @@ func TestChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Printf("listens: %s\n", listener.Addr())
-	t.Fatal(s.Serve(t.Context(), listener))
+	t.Fatal(s.Serve(t.Context(), listener, s.Handler()))
 }
 
 // TestKills kills a server at random moments while clients change its graph: each change that was
@@ -45,7 +45,7 @@ func TestChild(t *testing.T) {
 func TestKills(t *testing.T) {
 	kills := 3
 	if longtest.Wanted() {
-		kills = 40
+		kills = 200
 	}
 	data := testData(t, false)
 	path := filepath.Join(t.TempDir(), LogFile)
