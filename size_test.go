@@ -19,27 +19,27 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   5843,
+	"cmd/gcn":                   4992,
 	"cuda":                      2515,
-	"datasets":                  3027,
+	"datasets":                  2999,
 	"examples":                  201,
 	"graph":                     1584,
 	"internal/argument":         9,
 	"internal/atomicfile":       118,
-	"internal/bench":            428,
+	"internal/bench":            427,
 	"internal/blas":             699,
 	"internal/crash":            21,
 	"internal/device":           795,
 	"internal/filelock":         31,
-	"internal/fetch":            538,
-	"internal/finite":           59,
-	"internal/formats":          4134,
+	"internal/fetch":            536,
+	"internal/finite":           56,
+	"internal/formats":          4139,
 	"internal/full":             1520,
 	"internal/half":             28,
 	"internal/kernel":           2296,
 	"internal/kernel/_generate": 1663,
 	"internal/longtest":         12,
-	"internal/machine":          75,
+	"internal/machine":          64,
 	"internal/markup":           16,
 	"internal/memory":           184,
 	"internal/mpi":              679,
@@ -52,26 +52,26 @@ var ceilings = map[string]int{
 	"internal/ranks":            704,
 	"internal/regularfile":      34,
 	"internal/report":           721,
-	"internal/reproduce":        2695,
+	"internal/reproduce":        2692,
 	"internal/rundir":           268,
 	"internal/simd":             30,
 	"internal/splitmix":         9,
 	"internal/store":            618,
-	"internal/synth":            621,
+	"internal/synth":            610,
 	"internal/table":            614,
 	"internal/tfevents":         68,
-	"internal/tune":             354,
+	"internal/tune":             345,
 	"internal/weights":          369,
 	"layers":                    2069,
 	"notebook":                  917,
 	"notebooks/kernel":          930,
 	"ops":                       3338,
-	"run":                       2331,
+	"run":                       2330,
 	"samplers":                  3230,
 	"samplers/samplertest":      662,
 	"score":                     771,
 	"serve":                     860,
-	"study":                     3343,
+	"study":                     3342,
 	"study/figure":              644,
 	"train":                     3520,
 }
@@ -80,7 +80,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 30000 // without CHANGELOG.md, docs/results.md and docs/adr
+	wordsOfPages   = 30000 // without CHANGELOG.md, the pages of results and docs/adr
 	wordsOfADRs    = 10000
 )
 
@@ -137,7 +137,7 @@ func TestCeilings(t *testing.T) {
 			return err
 		case d.IsDir() && name != "." && (d.Name()[0] == '.' || d.Name() == "testdata"):
 			return fs.SkipDir
-		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && name != "docs/results.md":
+		case strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" && path.Base(name) != "results.md":
 			text, err := os.ReadFile(name)
 			if words := len(strings.Fields(string(text))); path.Dir(name) == "docs/adr" {
 				decisions += words

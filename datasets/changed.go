@@ -49,15 +49,7 @@ func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 			changed.NodeNames.Append(name)
 		}
 	}
-	part := func(nodes []int32) (mapped []int32) {
-		for _, v := range nodes {
-			if number[v] >= 0 {
-				mapped = append(mapped, number[v])
-			}
-		}
-		return mapped
-	}
-	changed.Split = Split{part(d.Split.Train), part(d.Split.Valid), part(d.Split.Test)}
+	changed.Split = d.Split.renumbered(func(v int32) int32 { return number[v] })
 	return changed, nil
 }
 

@@ -236,13 +236,15 @@ func (o *Options) buildSource(ctx context.Context, path string, s *source) (a *g
 	switch {
 	case err != nil && inFiles:
 		return nil, r, nil, errors.Join(err, b.Discard())
-	case err == nil && inFiles:
+	case err != nil:
+		return nil, r, nil, err
+	case inFiles:
 		return b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
 			o.progress(FetchProgress{Name: s.name, Stage: "rows", Done: 4 * done, Total: 4 * all})
 		})
 	}
 	a, r = b.Build()
-	return a, r, func() error { return nil }, err
+	return a, r, func() error { return nil }, nil
 }
 
 // memoryBudget returns the bytes that a conversion may take.

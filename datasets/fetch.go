@@ -24,14 +24,7 @@ func Names() []string { return fetch.Names() }
 
 // FetchProgress reports the progress of fetching a named data set, of computing P·X, or of
 // a conversion that does not hold the data in memory.
-type FetchProgress struct {
-	Name        string // of the data set
-	Stage       string // "download", "check", "unpack", "prepare", "propagate", "edges", "rows", "features" or "note"
-	File        string // that is downloaded or checked
-	Text        string // of a note, a line for the user
-	Address     string // of the file
-	Done, Total int64  // bytes of the file, of P·X, or of the stage; Total is 0 if the server does not say
-}
+type FetchProgress = fetch.Progress
 
 // namedScheme opens named data sets. It downloads those that are not in the cache.
 func namedScheme() *scheme {
@@ -91,9 +84,7 @@ func (f *fetcher) find(name string) (set *fetch.Set, path string, err error) {
 	if set, err = f.sets(name); err == nil {
 		f.client.Cache, err = f.options.cacheDir()
 	}
-	f.client.Progress = func(p fetch.Progress) {
-		f.options.progress(FetchProgress{Name: name, Stage: p.Stage, File: p.File, Text: p.Text, Address: p.Address, Done: p.Done, Total: p.Total})
-	}
+	f.client.Progress = f.options.progress // the tests change the options
 	return set, filepath.Join(f.client.Cache, name+storeExtension), err
 }
 

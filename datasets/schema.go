@@ -250,10 +250,12 @@ func (s *Schema) mapOutputs(d *Data) error {
 			d.Notes = append(d.Notes, fmt.Sprintf("%d nodes of class %s are not scored: the model does not know it", nodes, from[c]))
 		}
 	}
-	scored := func(nodes []int32) []int32 {
-		return slices.DeleteFunc(slices.Clone(nodes), func(v int32) bool { return class[v] < 0 })
-	}
-	d.Split = Split{Train: scored(d.Split.Train), Valid: scored(d.Split.Valid), Test: scored(d.Split.Test)}
+	d.Split = d.Split.renumbered(func(v int32) int32 {
+		if class[v] < 0 {
+			return -1
+		}
+		return v
+	})
 	return nil
 }
 

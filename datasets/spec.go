@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -118,36 +119,28 @@ func value[T any](s *Spec, key string, fallback T, want string, parse func(strin
 	return v, nil
 }
 
-// choices returns the values that a key of a scheme that reads files may have, nil if it has
-// others too.
-func choices(key string) []string {
-	switch key {
-	case "header", "labels-header", "features-header", "nodes-header", "comments", "weights", "stratify", sparseKey:
-		return []string{"0", "1"}
-	case "directed":
-		return []string{"0", string(formats.Out), string(formats.In)}
-	case "normalize":
-		return []string{"none", "row", "standardize"}
-	case "edges":
-		return []string{"none"}
-	case "ids":
-		return []string{formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames}
-	case "links":
-		return []string{"ids", "order"}
-	case "lists":
-		return []string{"sets", "multi-hot", "tasks"}
-	case "sep":
-		return []string{"comma", "tab", "space", "semicolon"}
-	case "decimal":
-		return []string{"comma", "point"}
+// choices returns the values of the keys of schemes that read files that have only these.
+func choices() map[string][]string {
+	yes := []string{"0", "1"}
+	return map[string][]string{
+		"header": yes, "labels-header": yes, "features-header": yes, "nodes-header": yes,
+		"comments": yes, "weights": yes, "stratify": yes, sparseKey: yes,
+		"directed":  {"0", string(formats.Out), string(formats.In)},
+		"normalize": {"none", "row", "standardize"},
+		"edges":     {"none"},
+		"ids":       {formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames},
+		"links":     {"ids", "order"},
+		"lists":     {"sets", "multi-hot", "tasks"},
+		"sep":       {"comma", "tab", "space", "semicolon"},
+		"decimal":   {"comma", "point"},
 	}
-	return nil
 }
 
 // checkChoices reports the first key whose value is none of its choices.
 func (s *Spec) checkChoices() error {
+	choices := choices()
 	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
-		if want := choices(key); want != nil && !slices.Contains(want, s.Values[key]) {
+		if want := choices[key]; want != nil && !slices.Contains(want, s.Values[key]) {
 			return fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, s.Values[key], strings.Join(want, ", "))
 		}
 	}
@@ -164,10 +157,7 @@ func (s *Spec) checkKeys(allowed []string) error {
 		if s.Scheme != "" {
 			taker = s.Scheme + ":"
 		}
-		if len(allowed) == 0 {
-			return fmt.Errorf("datasets: %q: unknown key %q; %s takes no keys", s.text, key, taker)
-		}
-		return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, taker, strings.Join(allowed, ", "))
+		return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, taker, cmp.Or(strings.Join(allowed, ", "), "no keys"))
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ type CurvePoint struct {
 
 // MeanCurve averages runs. The result has a point for each batch of the first run at which
 // all runs have a value that is finite, at their mean place, with the error bar that bar
-// returns. last is the last of these batches, or -1.
+// returns; a nil bar means none. last is the last of these batches, or -1.
 func MeanCurve(name string, runs [][]CurvePoint, bar func(Spread) float64) (mean figure.Series, last int) {
 	mean, last = figure.Series{Name: name}, -1
 	byBatch := make([]map[int]CurvePoint, len(runs))
@@ -33,8 +33,10 @@ func MeanCurve(name string, runs [][]CurvePoint, bar func(Spread) float64) (mean
 		}
 		if len(y) == len(runs) {
 			spread := NewSpread(y)
-			mean.X, mean.Y, mean.Error = append(mean.X, NewSpread(x).Mean), append(mean.Y, spread.Mean), append(mean.Error, bar(spread))
-			last = batch
+			mean.X, mean.Y, last = append(mean.X, NewSpread(x).Mean), append(mean.Y, spread.Mean), batch
+			if bar != nil {
+				mean.Error = append(mean.Error, bar(spread))
+			}
 		}
 	}
 	return mean, last

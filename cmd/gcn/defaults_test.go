@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
@@ -37,7 +36,7 @@ func TestFallback(t *testing.T) {
 		"--pre-norm --layer-norm":           "--pre-norm",
 		"--input-dropout 0.1":               "--input-dropout",
 		"--edge-dropout 0.1":                "--edge-dropout",
-		"--label-inputs 0.5 --input-layer":  "--input-layer",
+		"--label-inputs 0.5 --input-layer":  "--label-inputs",
 		"--layers 1 --method ladies":        "",
 		"--layers 1 --method ladies?flat=1": "",
 	} {
@@ -82,7 +81,7 @@ func TestLargeHistories(t *testing.T) {
 	} {
 		dir := fmt.Sprint("left", k)
 		var messages bytes.Buffer
-		job := &trainJob{stdout: io.Discard, stderr: &messages}
+		job := &trainJob{stderr: &messages}
 		job.prepare()
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 		run.AddFlags(fs, new(run.Settings))

@@ -42,12 +42,15 @@ type Client struct {
 	Stall    time.Duration  // a connection without a byte for so long counts as broken
 }
 
-// Progress reports the progress of a stage.
+// Progress reports the progress of fetching a named data set, of computing P·X, or of
+// a conversion that does not hold the data in memory.
 type Progress struct {
-	Stage         string // "download", "check", "unpack" or "note"
-	File, Address string // that is downloaded or checked
-	Text          string // of a note
-	Done, Total   int64  // bytes; Total is 0 if the server does not say
+	Name        string // of the data set
+	Stage       string // "download", "check", "unpack", "prepare", "propagate", "edges", "rows", "features" or "note"
+	File        string // that is downloaded or checked
+	Text        string // of a note, a line for the user
+	Address     string // of the file
+	Done, Total int64  // bytes of the file, of P·X, or of the stage; Total is 0 if the server does not say
 }
 
 // Files are the files of one data set in the cache, which no other process uses.
@@ -85,7 +88,7 @@ func (c *Client) Open(ctx context.Context, set *Set) (*Files, error) {
 			return nil, err
 		}
 		if !waits {
-			c.note("waiting for another process that fetches it")
+			f.note("waiting for another process that fetches it")
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -145,7 +148,7 @@ func (f *Files) download(ctx context.Context, sums map[string]string) error {
 		address := f.client.address(f.set, file)
 		want := cmp.Or(file.SHA256, sums[file.Name])
 		sum, err := f.client.download(ctx, address, filepath.Join(f.Folder, file.Name), want, func(stage string, done, total int64) {
-			f.client.Progress(Progress{Stage: stage, File: file.Name, Address: redacted(address), Done: done, Total: total})
+			f.client.Progress(Progress{Name: f.set.Name, Stage: stage, File: file.Name, Address: redacted(address), Done: done, Total: total})
 		})
 		switch {
 		case ctx.Err() != nil:
@@ -176,7 +179,7 @@ func (f *Files) checkSpace() error {
 	if free, known := freeSpace(f.Folder); known && needed > 0 && uint64(needed) > free {
 		return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
 	}
-	f.client.note(what)
+	f.note(what)
 	return nil
 }
 
@@ -185,7 +188,7 @@ func (f *Files) unpack(ctx context.Context, dir string) error {
 	err := os.RemoveAll(dir) // left by a killed process
 	if err == nil {
 		err = unpack(ctx, f.archive(), dir, func(done, total int64) {
-			f.client.Progress(Progress{Stage: "unpack", Done: done, Total: total})
+			f.client.Progress(Progress{Name: f.set.Name, Stage: "unpack", Done: done, Total: total})
 		})
 	}
 	if err != nil {
@@ -257,7 +260,9 @@ func (f *Files) writeSums(sums map[string]string) error {
 }
 
 // note reports a line for the user.
-func (c *Client) note(text string) { c.Progress(Progress{Stage: "note", Text: text}) }
+func (f *Files) note(text string) {
+	f.client.Progress(Progress{Name: f.set.Name, Stage: "note", Text: text})
+}
 
 func (c *Client) address(set *Set, file File) string {
 	if c.Mirror == "" {

@@ -55,10 +55,10 @@ func Load(dirs ...string) ([]Run, error) {
 	for _, dir := range dirs {
 		found := false
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			switch depth := strings.Count(strings.TrimPrefix(path, dir), string(filepath.Separator)); {
+			switch depth := func(path string) int { return strings.Count(filepath.Clean(path), string(filepath.Separator)) }; {
 			case err != nil:
 				return err
-			case entry.IsDir() && depth > maxDepth:
+			case entry.IsDir() && depth(path)-depth(dir) > maxDepth:
 				return filepath.SkipDir
 			case entry.IsDir() || entry.Name() != rundir.MetricsFile:
 				return nil

@@ -183,8 +183,7 @@ func meanCurve(name string, runs []*trainResult) figure.Series {
 		}
 		curves = append(curves, points)
 	}
-	curve, _ := study.MeanCurve(name, curves, func(study.Spread) float64 { return 0 })
-	curve.Error = nil
+	curve, _ := study.MeanCurve(name, curves, nil)
 	return curve
 }
 

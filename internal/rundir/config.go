@@ -47,7 +47,7 @@ func DecodeConfig(text []byte) (map[string]any, error) {
 func DecodeObject(text []byte) (map[string]any, error) {
 	m, err := decode(text)
 	if err == nil && len(m) == 0 {
-		err = errors.New("an object without fields")
+		err = errors.New("want a JSON object with fields")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)

@@ -143,7 +143,7 @@ type blockModel struct {
 	place   []int32    // place[i] is the index of node i in member
 	start   []int32    // start[z] is the first index of group z in member
 
-	within, across float64 // shares of edges drawn within a group, and anywhere
+	within float64 // share of edges drawn within a group; the others are drawn anywhere
 }
 
 // runningSum holds the sums before each of n entries. A guide table makes inverting
@@ -276,7 +276,6 @@ func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 		wanted := (s.Homophily*float64(s.Model.Edges) - float64(inside)) / beyond
 		b.within = min(max((wanted-chance)/(1-chance), 0), 1)
 	}
-	b.across = 1 - b.within
 	b.countRows()
 	return b, nil
 }
@@ -295,7 +294,7 @@ func (b *blockModel) weights(i int) (within, across float64) {
 	z := b.group[i]
 	before := b.grouped.before[b.place[i]] - b.grouped.before[b.start[z]]
 	within = b.theta[i] * b.within * before / b.groupSum(int(z))
-	across = b.theta[i] * b.across * b.all.before[i] / b.all.before[len(b.theta)]
+	across = b.theta[i] * (1 - b.within) * b.all.before[i] / b.all.before[len(b.theta)]
 	return within, across
 }
 

@@ -244,49 +244,36 @@ func (m *Model) means() []float32 {
 // Features yields the rows of all nodes, about size features at a time, or all at once if size
 // is 0. Each piece is in the memory of the one before it.
 func (s *Source) Features(ctx context.Context, size int, yield func(rows []float32) error) error {
-	width, draw := s.Model.Features, s.featureRows()
+	width, means, shown := s.Model.Features, s.means(), s.shownGroups()
+	scale := float32(1 / math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
 	piece := s.Nodes
 	if size > 0 {
 		piece = min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
 	}
 	buffer := make([]float32, piece*width)
 	for first := 0; first < s.Nodes; first += piece {
-		rows := buffer[:min(piece, s.Nodes-first)*width]
-		err := parallel.Chunks(ctx, chunks(len(rows)/width), func(k int) error {
-			lo := k * chunkNodes
-			own := rows[lo*width : min((lo+chunkNodes)*width, len(rows))]
-			draw(own, first+lo, s.random(streamFeatures, first/chunkNodes+k))
+		nodes := min(piece, s.Nodes-first)
+		err := parallel.Chunks(ctx, chunks(nodes), func(k int) error {
+			random, seeded := s.random(streamFeatures, first/chunkNodes+k), new(rand.PCG)
+			offset := rand.New(seeded)
+			for i := k * chunkNodes; i < min((k+1)*chunkNodes, nodes); i++ {
+				of := s.c.of[first+i]
+				seeded.Seed(s.seeds(streamOffsets, int(of))) // drawn for each node again: no memory for them all
+				row, mean := buffer[i*width:(i+1)*width], means[int(shown[of])*width:][:width]
+				for j, v := range mean {
+					row[j] = scale * (v + float32(s.Offset)*float32(offset.NormFloat64()) + float32(random.NormFloat64()))
+				}
+			}
 			return nil
 		})
 		if err == nil {
-			err = yield(rows)
+			err = yield(buffer[:nodes*width])
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// featureRows returns a function that makes the features of consecutive nodes, from lo on.
-// It is safe for concurrent use.
-func (s *Source) featureRows() func(rows []float32, lo int, random *rand.Rand) {
-	width, means, shown := s.Model.Features, s.means(), s.shownGroups()
-	scale := float32(1 / math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
-	deviation := float32(s.Offset)
-	return func(rows []float32, lo int, random *rand.Rand) {
-		seeded := new(rand.PCG)
-		offset := rand.New(seeded)
-		for i := lo; len(rows) > 0; i++ {
-			k := s.c.of[i]
-			seeded.Seed(s.seeds(streamOffsets, int(k))) // drawn for each node again: no memory for them all
-			row, mean := rows[:width], means[int(shown[k])*width:][:width]
-			for j, v := range mean {
-				row[j] = scale * (v + deviation*float32(offset.NormFloat64()) + float32(random.NormFloat64()))
-			}
-			rows = rows[width:]
-		}
-	}
 }
 
 // shownGroups returns the group whose mean the features of each community have: its
