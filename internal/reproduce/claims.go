@@ -320,9 +320,9 @@ func (c *claim) on(e evidence, data string) *finding {
 
 // check judges a claim, and shows its numbers.
 func (c *claim) check(e evidence) (Verdict, string) {
-	names := slices.Clone(c.Data)
+	var names []string
 	for _, row := range e[c.Tables[0]] {
-		if name := dataKey(row.Dataset); (c.Data == nil || c.Sparse && e.sparse(name)) && !slices.Contains(names, name) {
+		if name := dataKey(row.Dataset); (c.Data == nil || slices.Contains(c.Data, name) || c.Sparse && e.sparse(name)) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
