@@ -138,7 +138,7 @@ func (p *Plan) Fit() train.Options {
 		},
 		Schedule: p.Schedule, Batch: p.Batch, Micro: p.Micro, BatchesPerEpoch: cmp.Or(p.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(p.MaxBatches, train.Unlimited), Epochs: cmp.Or(p.Epochs, train.Unlimited),
-		EvalEvery: max(int(p.EvalEvery), 0), Patience: cmp.Or(p.Patience, train.Unlimited),
+		EvalEvery: p.EvalEvery, Patience: cmp.Or(p.Patience, train.Unlimited),
 		EvalSamples: p.EvalSamples, ControlEvery: p.Method.Every, SeedsEvery: p.SeedsEvery, Workers: p.Workers, Seed: p.Seed,
 		CheckpointInterval: max(time.Duration(p.CheckpointInterval*float64(time.Second)), 1), // 0 would mean the default
 		Config:             p.config(),
@@ -156,7 +156,9 @@ func (p *Plan) Fit() train.Options {
 func (p *Plan) config() map[string]any {
 	s, config := p.Saved(), map[string]any{}
 	for _, o := range Options(s) {
-		config[o.Name] = o.in(&s).Interface()
+		if config[o.Name] = o.in(&s).Interface(); o.Text(&s) == autoWord {
+			config[o.Name] = autoWord
+		}
 	}
 	return config
 }

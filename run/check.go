@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -58,12 +59,9 @@ func (s Settings) Plan() (*Plan, error) {
 // checkValues checks the values that no flag or file has set, such as values from Go.
 func (p *Plan) checkValues() error {
 	for _, o := range Options(p.Settings) {
-		field := o.in(&p.Settings)
-		if o.isDefault(&p.Settings) {
-			continue
-		}
-		if err := o.check(field, valueText(field)); err != nil {
-			return p.refuse(o.Name, " %s: %w", valueText(field), err)
+		text := o.Text(&p.Settings)
+		if err := o.check(o.in(&p.Settings), text); text != o.Default && err != nil {
+			return p.refuse(o.Name, " %s: %w", text, err)
 		}
 	}
 	if p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0 {
@@ -78,28 +76,10 @@ func (p *Plan) checkValues() error {
 	return nil
 }
 
-// checkNeeds checks the options that need others.
+// checkNeeds checks the options that need or exclude others.
 func (p *Plan) checkNeeds() error {
-	all := Options(p.Settings)
-	for _, o := range all {
-		if o.isDefault(&p.Settings) {
-			continue
-		}
-		for _, need := range o.with {
-			name, words, isWord := strings.Cut(need, "=")
-			k := slices.IndexFunc(all, func(o Option) bool { return o.Name == name })
-			value, wanted := all[k].Text(&p.Settings), "--"+flagOf(name)
-			if isWord {
-				wanted += " " + strings.ReplaceAll(words, "|", " or ")
-			}
-			if isWord && slices.Contains(strings.Split(words, "|"), value) || !isWord && !all[k].isDefault(&p.Settings) {
-				continue
-			}
-			if o.Name == "seeds_every" && p.Settings.Seeds == "" { // the method may have seeds of its own
-				continue
-			}
-			return p.refuse(o.Name, " %s needs %s", o.Text(&p.Settings), wanted)
-		}
+	if option, wrong := company(&p.Settings); wrong != "" {
+		return p.refuse(option, "%s", wrong)
 	}
 	return nil
 }
@@ -109,8 +89,11 @@ func (p *Plan) takeMethod() (err error) {
 	if p.Default {
 		if name = DefaultMethod; p.Settings.Samples.Auto() {
 			name = PaperMethod // until the advice
-		} else if p.Because = p.excludesHistories(); p.Because != "" {
-			name = PaperMethod
+		}
+		for _, o := range opponents() {
+			if flag, there := has(&p.Settings, o.option); there && name == DefaultMethod {
+				p.Because, name = flag, PaperMethod
+			}
 		}
 	}
 	if p.Method, err = ParseMethod(name); err != nil {
@@ -156,34 +139,19 @@ func (s *Settings) Limit() int {
 
 func (p *Plan) takeSeeds() error {
 	own := p.Method.GradientSeeds
-	p.Seeds = p.Settings.Seeds
-	switch {
-	case own && p.Seeds == seedsUniform:
-		return p.refuse("seeds", " uniform: --method %s draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv", p.Method.Name)
-	case p.Seeds == "" && own:
-		p.Seeds = "gradient"
-	case p.Seeds == "":
-		p.Seeds = seedsUniform
-	}
-	if p.Seeds == seedsUniform {
-		if p.SeedsEvery != 50 {
-			return p.refuse("seeds_every", " %d needs --seeds loss or gradient", p.SeedsEvery)
-		}
-		return nil
-	}
-	this, name, other := "seeds", p.Seeds, "--seeds uniform"
-	if own {
+	this, name, other := "seeds", p.Settings.Seeds, "--seeds uniform"
+	if p.Seeds = cmp.Or(p.Settings.Seeds, seedsUniform); own {
+		p.Seeds = cmp.Or(p.Settings.Seeds, "gradient")
 		this, name, other = "method", p.Method.Name, "--method ladies-cv"
 	}
-	switch {
-	case p.Micro > 1:
-		return p.refuse(this, " %s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take %s, or --micro 1", name, p.Micro, other)
-	case p.Method.OwnOutputs():
-		return p.refuse("seeds", " %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, p.Method.Name)
-	case p.BatchesPerEpoch == 0:
-		return p.refuse(this, " %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", name)
-	}
-	return nil
+	important := p.Seeds != seedsUniform
+	return p.apply([]rule{
+		{own && !important, "seeds", " uniform: --method " + name + " draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv"},
+		{!important && p.SeedsEvery != 50, "seeds_every", fmt.Sprintf(" %d needs --seeds loss or gradient", p.SeedsEvery)},
+		{important && p.Micro > 1, this, fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take %s, or --micro 1", name, p.Micro, other)},
+		{important && p.Method.OwnOutputs(), "seeds", fmt.Sprintf(" %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, p.Method.Name)},
+		{important && p.BatchesPerEpoch == 0, this, " " + name + " does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch"},
+	})
 }
 
 // rule refuses an option beside others.
@@ -212,33 +180,46 @@ func (p *Plan) checkModel() error {
 	}
 	return p.apply([]rule{
 		{p.Conv == gat && p.Hidden%p.Heads != 0, "hidden", fmt.Sprintf(" %d: want a multiple of --heads %d", p.Hidden, p.Heads)},
-		{p.jumps() && p.PreNorm, "jumping", fmt.Sprintf(" %s excludes --pre-norm, whose residuals carry the outputs of all convolutions already", p.Jumping)},
-		{p.BatchNorm && p.LayerNorm, "batch_norm", " and --layer-norm are both given: leave out one of them"},
-		{p.Partition != none && p.Device != "cpu", "partition", fmt.Sprintf(" %s excludes --device %s: a GPU keeps the whole features in its memory; take --device cpu, or --partition none", p.Partition, p.Device)},
-		{p.Partition == "all" && p.EvalEvery == Auto, "partition", " all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates"},
+		{p.Partition == "all" && p.EvalEvery == 0, "partition", " all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates"},
 		{p.Partition != none && p.Runs > 1 && p.Micro == 1, "partition", fmt.Sprintf(" %s needs --micro: without it, each rank trains whole runs of --runs by itself", p.Partition)},
 	})
 }
 
-// excludesHistories returns the first option with which the model keeps no histories, or "".
-func (s *Settings) excludesHistories() string {
-	switch {
-	case s.Conv == gat:
-		return "--conv gat"
-	case s.Layers == 1:
-		return "--layers 1"
-	case s.InputLayer:
-		return "--input-layer"
-	case s.PreNorm:
-		return "--pre-norm"
-	case s.InputDropout > 0:
-		return "--input-dropout"
-	case s.EdgeDropout > 0:
-		return "--edge-dropout"
-	case s.LabelInputs > 0:
-		return "--label-inputs"
+// opponent is an option that exact input or a control variate excludes, and the reasons; "": it
+// does not exclude the option.
+type opponent struct{ option, exact, control string }
+
+// opponents returns the options that a method with exact input and histories excludes.
+func opponents() []opponent {
+	return []opponent{
+		{"conv=gat", "attention reads the features themselves", "attention keeps no history of activations"},
+		{"label_inputs", "the input is propagated once, but each mini-batch reads other labels", "kept activations hold labels of the mini-batch's own nodes"},
+		{"layers=1", "the only propagation is then exact, and nothing is left to sample; use --method full, or more layers", ""},
+		{"input_layer", "the features are propagated once, before training", ""},
+		{"pre_norm", "", "they keep activations and not their norms"},
+		{"input_dropout", "the features are propagated once, without dropout", ""},
+		{"edge_dropout", "", "they add the edges that are left out"},
 	}
-	return ""
+}
+
+// refuseOpponents refuses an option that the method's exact input or control variate excludes.
+func (p *Plan) refuseOpponents() error {
+	exact, than := "--exact-input", ""
+	if p.Method.ExactInput {
+		exact, than = "exact input", ": use another method than "+p.Method.String()
+	}
+	for _, o := range opponents() {
+		name, _, _ := strings.Cut(o.option, "=")
+		flag, there := has(&p.Settings, o.option)
+		value := strings.TrimPrefix(flag, "--"+flagOf(name))
+		switch {
+		case there && p.Method.Controls && o.control != "":
+			return p.refuse(name, "%s excludes control variates: %s: use another method than %s", value, o.control, p.Method.String())
+		case there && p.ExactInput && o.exact != "":
+			return p.refuse(name, "%s excludes %s: %s%s", value, exact, o.exact, than)
+		}
+	}
+	return nil
 }
 
 func (s *Settings) jumps() bool { return s.Jumping != none }
@@ -269,35 +250,19 @@ func (p *Plan) checkMethod() error {
 			p.Layers = 2
 		}
 	}
+	if err := p.refuseOpponents(); err != nil {
+		return err
+	}
 	excludes := func(option, why string) string { return fmt.Sprintf(" %s excludes %s%s", name, option, why) }
-	exactBy := "exact_input"
-	if m.ExactInput {
-		exactBy = "method"
-	}
-	exact := func(option, why string) string {
-		if m.ExactInput {
-			return excludes(option, why)
-		}
-		return " excludes " + option + why
-	}
 	return p.apply([]rule{
-		{m.Controls && p.Conv == gat, "method", excludes("--conv gat", ": attention keeps no history of activations; use another method")},
 		{m.Learned() && p.Conv == gat, "method", excludes("--conv gat", ": its sampler learns from rows that attention does not propagate; use another method")},
 		{m.Learned() && p.EdgeDropout > 0, "method", excludes("--edge-dropout", ": its sampler learns from the edges that it drew")},
 		{m.Learned() && p.ownRows() != "", "method", excludes(p.ownRows(), ": it is the only method whose layers need not read the nodes that they compute")},
 		{m.Learned() && p.Micro > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", name, p.Micro)},
-		{m.Controls && p.EdgeDropout > 0, "edge_dropout", " excludes control variates, which add the edges that are left out: use another method than " + name},
-		{m.Controls && p.LabelInputs > 0, "label_inputs", " excludes control variates, whose kept activations hold labels of the mini-batch's own nodes: use another method than " + name},
 		{p.LabelInputs > 0 && p.Seeds != seedsUniform, "label_inputs", fmt.Sprintf(" excludes --seeds %s: a node whose label is an input has no loss to be chosen by", p.Seeds)},
-		{m.Controls && p.PreNorm, "pre_norm", " excludes control variates, which keep activations and not their norms: use another method than " + name},
-		{p.LabelInputs > 0 && p.ExactInput, "label_inputs", " excludes --exact-input: the input is propagated once, but each mini-batch reads other labels"},
 		{m.Controls && !m.Refreshes && p.Micro > 1 && p.Layers > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --method ladies-cv, or --micro 1", name, p.Micro)},
 		{m.parts != nil && m.Controls && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
-		{p.ExactInput && p.Conv == gat, exactBy, exact("--conv gat", ": attention reads the features themselves")},
-		{p.ExactInput && p.InputLayer, exactBy, exact("--input-layer", ": the features are propagated once, before training")},
-		{p.ExactInput && p.InputDropout > 0, exactBy, exact("--input-dropout", ": the features are propagated once, without dropout")},
-		{p.ExactInput && p.Layers == 1, exactBy, exact("--layers 1", ": the only propagation is then exact, and nothing is left to sample; use --method full, or more layers")},
 	})
 }
 
@@ -358,24 +323,12 @@ func (p *Plan) SampledLayers() int {
 // sample sizes.
 func (p *Plan) takeSamples() error {
 	given, n := p.Settings.Samples, p.SampledLayers()
-	if given.Auto() {
-		return nil
-	}
-	if p.Method.Sizes == "" {
-		return nil
-	}
-	fallback := defaultSamples
-	if len(p.Method.Method.Default) > 0 {
-		fallback = p.Method.Method.Default[0]
-	}
 	switch {
+	case given.Auto() || p.Method.Sizes == "":
 	case len(given) == n:
 		p.Samples = given
-	case len(given) == 1:
-		fallback = given[0]
-		fallthrough
-	case len(given) == 0:
-		p.Samples = slices.Repeat(Sizes{fallback}, n)
+	case len(given) <= 1:
+		p.Samples = slices.Repeat(slices.Concat(given, p.Method.Method.Default, Sizes{defaultSamples})[:1], n)
 	case p.ExactInput && len(given) == p.Layers:
 		p.Samples, p.Unused = given[:n], given[n:]
 	case p.ExactInput:

@@ -6,5 +6,6 @@
 //
 // Settings has one field for each option. The tags of a field give its flag, its place in the
 // help, its default, its values and the options that it needs. Flags, files of options, the
-// broadcast to MPI's ranks and the table in docs/command.md are made from them.
+// broadcast to MPI's ranks and the table in docs/command.md are made from them. Structs of
+// other commands' options have the same tags.
 package run

@@ -3,8 +3,8 @@ package run
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/gcn-layerwise/gcn/layers"
 )
@@ -51,12 +51,5 @@ func (s *Settings) Explain(err error) error {
 
 // nameInFile returns the name of an option in Go as files have it: layer_norm for LayerNorm.
 func nameInFile(option string) string {
-	var name strings.Builder
-	for k, r := range option {
-		if k > 0 && unicode.IsUpper(r) {
-			name.WriteByte('_')
-		}
-		name.WriteRune(unicode.ToLower(r))
-	}
-	return name.String()
+	return strings.ToLower(regexp.MustCompile("([a-z])([A-Z])").ReplaceAllString(option, "${1}_$2"))
 }

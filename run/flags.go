@@ -1,6 +1,7 @@
 package run
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -33,15 +34,21 @@ func (f flagValue) Type() string {
 	if v, ok := field.Addr().Interface().(interface{ Type() string }); ok {
 		return v.Type()
 	}
-	return field.Kind().String()
+	switch element := field.Type(); {
+	case element.Kind() != reflect.Slice:
+		return field.Kind().String()
+	case element.Elem().Kind() == reflect.Int:
+		return "N,..." // pflag aligns bytes
+	}
+	return "NAME,..."
 }
 
 // AddFlags gives the options of a struct, a pointer to Settings or Output, their defaults, and
-// registers their flags: those that are named, or all.
+// registers their flags: those that are named or are in a group that is named, or all.
 func AddFlags(fs *pflag.FlagSet, of any, only ...string) {
 	setDefaults(of)
 	for _, o := range Options(of) {
-		if o.File || only != nil && !slices.Contains(only, o.Flag()) {
+		if o.File || only != nil && !slices.Contains(only, o.Flag()) && !slices.Contains(only, o.Group) {
 			continue
 		}
 		usage := o.Help
@@ -70,15 +77,4 @@ func Values(fs *pflag.FlagSet) []Value {
 		}
 	})
 	return values
-}
-
-// FlagsOf returns the flags of the settings in a group of the help.
-func FlagsOf(group string) []string {
-	var flags []string
-	for _, o := range Options(Settings{}) {
-		if o.Group == group && !o.File {
-			flags = append(flags, o.Flag())
-		}
-	}
-	return flags
 }

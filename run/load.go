@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -39,9 +41,7 @@ func New() Settings {
 // Set gives options their values, in order. The error is an OptionError.
 func (s *Settings) Set(values ...Value) error {
 	given := map[string]Value{}
-	for name, v := range s.given {
-		given[name] = v
-	}
+	maps.Copy(given, s.given)
 	s.given = given
 	for _, v := range values {
 		o, known := find(s, v.Option)
@@ -68,6 +68,12 @@ func (s *Settings) Given(option string) bool {
 	return given
 }
 
+// Value returns the value of an option.
+func (s *Settings) Value(option string) any {
+	o, _ := find(s, option)
+	return o.in(s).Interface()
+}
+
 // From returns the value that set an option.
 func (s *Settings) From(option string) Value { return s.given[option] }
 
@@ -90,7 +96,11 @@ func unknown(name string, all []Option) error {
 	if o, ok := find(&Output{}, name); ok {
 		return fmt.Errorf("%q is an option of the command line only: --%s", name, o.Flag())
 	}
-	return fmt.Errorf("unknown option %q%s", name, DidYouMean(nameOf(name), names(all)))
+	var names []string
+	for _, o := range all {
+		names = append(names, o.Name)
+	}
+	return fmt.Errorf("unknown option %q%s", name, DidYouMean(nameOf(name), names))
 }
 
 // File is the contents of a file of options.
@@ -145,22 +155,17 @@ func ReadAtMost(ctx context.Context, path string, most int64) ([]byte, error) {
 
 // UnlessDone returns the result of read, or the error of ctx as soon as ctx ends. Opening a
 // pipe without a writer never returns: the goroutine then lives until the process ends.
-func UnlessDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
+func UnlessDone[T any](ctx context.Context, read func() (T, error)) (none T, err error) {
+	done := make(chan func() (T, error), 1)
 	go func() {
 		value, err := read()
-		done <- result{value, err}
+		done <- func() (T, error) { return value, err }
 	}()
 	select {
 	case <-ctx.Done():
-		var none T
 		return none, ctx.Err()
-	case r := <-done:
-		return r.value, r.err
+	case result := <-done:
+		return result()
 	}
 }
 
@@ -246,7 +251,6 @@ func (f *File) whole() {
 
 // flagText returns a JSON value as a flag would get it.
 func flagText(raw jsontext.Value) (string, error) {
-	want := errors.New("want a string, a number, true, false or a list of them")
 	switch raw.Kind() {
 	case '"':
 		text, err := jsontext.AppendUnquote(nil, raw)
@@ -254,28 +258,18 @@ func flagText(raw jsontext.Value) (string, error) {
 	case '0', 't', 'f':
 		return string(raw), nil
 	case '[':
-		var words []string
-		d := jsontext.NewDecoder(bytes.NewReader(raw))
-		if _, err := d.ReadToken(); err != nil {
-			return "", err
-		}
-		for d.PeekKind() != ']' {
-			element, err := d.ReadValue()
-			if err != nil {
-				return "", err
-			}
-			if element.Kind() == '[' {
+		var list []jsontext.Value
+		err := json.Unmarshal(raw, &list)
+		words := make([]string, len(list))
+		for k := 0; k < len(list) && err == nil; k++ {
+			if list[k].Kind() == '[' {
 				return "", errors.New("a list in a list")
 			}
-			word, err := flagText(element)
-			if err != nil {
-				return "", err
-			}
-			words = append(words, word)
+			words[k], err = flagText(list[k])
 		}
-		return strings.Join(words, ","), nil
+		return strings.Join(words, ","), err
 	}
-	return "", want
+	return "", errors.New("want a string, a number, true, false or a list of them")
 }
 
 // Load makes settings of the sources: the defaults, then a recipe, a file, a saved run and

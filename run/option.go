@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // Option is one field of Settings, or of another struct with the same tags.
@@ -22,7 +25,10 @@ type Option struct {
 	Help    string
 
 	bounds, arg, short string
-	with               []string // options that it needs
+	auto               bool     // it may be "auto", which is 0
+	need               string   // the value to give; "": the option may be left out
+	with, without      []string // options that it needs, and that it excludes
+	why                string   // it excludes them
 	field              []int
 }
 
@@ -30,32 +36,29 @@ type Option struct {
 // order of its fields.
 func Options(of any) []Option {
 	var list []Option
-	for _, f := range fields(of) {
-		list = append(list, optionOf(f))
+	for _, f := range reflect.VisibleFields(reflect.Indirect(reflect.ValueOf(of)).Type()) {
+		if f.Tag.Get("json") != "" {
+			list = append(list, optionOf(f))
+		}
 	}
 	return list
 }
 
-// fields returns the fields of a struct that are options.
-func fields(of any) []reflect.StructField {
-	kind := reflect.TypeOf(of)
-	if kind.Kind() == reflect.Pointer {
-		kind = kind.Elem()
-	}
-	return slices.DeleteFunc(reflect.VisibleFields(kind), func(f reflect.StructField) bool { return f.Anonymous || f.Tag.Get("json") == "" })
-}
-
 func optionOf(f reflect.StructField) Option {
-	group, where, _ := strings.Cut(f.Tag.Get("group"), ",")
+	tag := f.Tag.Get
+	list := func(name, separator string) []string {
+		if tag(name) == "" {
+			return nil
+		}
+		return strings.Split(tag(name), separator)
+	}
+	group, where, _ := strings.Cut(tag("group"), ",")
 	o := Option{
-		Name: f.Tag.Get("json"), Group: group, Rare: where == "rare", File: where == "file", Default: f.Tag.Get("default"), Help: f.Tag.Get("help"),
-		bounds: f.Tag.Get("range"), arg: f.Tag.Get("arg"), short: f.Tag.Get("short"), field: f.Index,
+		Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file", Default: tag("default"), Choices: list("choice", "|"), Help: tag("help"),
+		bounds: tag("range"), arg: tag("arg"), auto: tag("auto") != "", short: tag("short"), need: tag("need"), with: list("with", ","), without: list("without", ","), why: tag("why"), field: f.Index,
 	}
-	if words := f.Tag.Get("choice"); words != "" {
-		o.Choices = strings.Split(words, "|")
-	}
-	if needs := f.Tag.Get("with"); needs != "" {
-		o.with = strings.Split(needs, ",")
+	if of, ok := reflect.Zero(f.Type).Interface().(interface{ Values() []string }); ok {
+		o.Choices = of.Values()
 	}
 	return o
 }
@@ -77,35 +80,40 @@ func Find(name string) (*Option, bool) { return find(&Settings{}, name) }
 
 // find returns the option of that name, or flag, of a struct.
 func find(of any, name string) (*Option, bool) {
-	for _, f := range fields(of) {
-		if f.Tag.Get("json") == nameOf(name) {
-			o := optionOf(f)
-			return &o, true
-		}
+	list := Options(of)
+	k := slices.IndexFunc(list, func(o Option) bool { return o.Name == nameOf(name) })
+	if k < 0 {
+		return nil, false
 	}
-	return nil, false
-}
-
-// names returns the names of options.
-func names(list []Option) []string {
-	var words []string
-	for _, o := range list {
-		words = append(words, o.Name)
-	}
-	return words
+	return &list[k], true
 }
 
 // in returns the option's field of a struct, given by a pointer.
 func (o *Option) in(of any) reflect.Value { return reflect.ValueOf(of).Elem().FieldByIndex(o.field) }
 
 // Text returns the option's value in a struct as on the command line.
-func (o *Option) Text(of any) string { return valueText(o.in(of)) }
+func (o *Option) Text(of any) string {
+	if text := valueText(o.in(of)); text != "0" || !o.auto {
+		return text
+	}
+	return autoWord
+}
+
+// autoWord is the value of an option that follows from the data.
+const autoWord = "auto"
 
 func valueText(v reflect.Value) string {
 	if s, ok := v.Interface().(fmt.Stringer); ok {
 		return s.String()
 	}
-	return fmt.Sprint(v.Interface())
+	if v.Kind() != reflect.Slice {
+		return fmt.Sprint(v.Interface())
+	}
+	words := make([]string, v.Len())
+	for k := range words {
+		words[k] = valueText(v.Index(k))
+	}
+	return strings.Join(words, ",")
 }
 
 // isDefault reports whether a struct has the option's default.
@@ -117,7 +125,7 @@ func (o *Option) isDefault(of any) bool {
 
 func (o *Option) setDefault(of any) {
 	if o.Default != "" {
-		if err := parse(o.in(of), o.Default); err != nil {
+		if err := o.parse(o.in(of), o.Default); err != nil {
 			panic(err) // a tag is wrong: TestDefaults
 		}
 	}
@@ -128,12 +136,27 @@ func (o *Option) set(of any, text string) error {
 	field := o.in(of)
 	before := reflect.New(field.Type()).Elem()
 	before.Set(field)
-	err := parse(field, text)
+	err := o.parse(field, text)
 	if err == nil {
 		err = o.check(field, text)
 	}
 	if err != nil {
 		field.Set(before)
+	}
+	return err
+}
+
+// parse sets a field to the value of a text, which may be "auto" for some options.
+func (o *Option) parse(field reflect.Value, text string) error {
+	if !o.auto {
+		return parse(field, text)
+	}
+	if text == autoWord {
+		text = "0"
+	}
+	err := parse(field, text)
+	if err != nil {
+		err = fmt.Errorf("%w, or auto", err)
 	}
 	return err
 }
@@ -159,58 +182,134 @@ func parse(field reflect.Value, text string) (err error) {
 		if *f, err = strconv.ParseFloat(text, 64); err != nil {
 			return errors.New("want a number")
 		}
+	case *time.Duration:
+		if *f, err = time.ParseDuration(text); err != nil {
+			return errors.New("want a time, such as 30s or 5m")
+		}
 	case interface{ Set(string) error }:
 		return f.Set(text)
 	default:
-		return fmt.Errorf("an option of type %s", field.Type())
+		return parseList(field, text)
 	}
 	return nil
 }
 
-// check returns an error for a value outside the option's range, or that is none of its
-// choices.
-func (o *Option) check(field reflect.Value, text string) error {
-	if o.Choices != nil && text != o.Default && !slices.Contains(o.Choices, text) {
-		return fmt.Errorf("want %s%s", either(o.Choices), DidYouMean(text, o.Choices))
+// parseList sets a slice to the values of a text, which are separated by commas.
+func parseList(field reflect.Value, text string) error {
+	list := reflect.Zero(field.Type())
+	if text == "" {
+		field.Set(list)
+		return nil
 	}
-	if o.bounds == "" {
+	for word := range strings.SplitSeq(text, ",") {
+		element := reflect.New(field.Type().Elem()).Elem()
+		if err := parse(element, strings.TrimSpace(word)); err != nil {
+			return fmt.Errorf("%q: %w", word, err)
+		}
+		list = reflect.Append(list, element)
+	}
+	field.Set(list)
+	return nil
+}
+
+// check returns an error for a value outside the option's range, or that is none of its
+// choices. All elements of a list are checked.
+func (o *Option) check(field reflect.Value, text string) error {
+	switch {
+	case o.auto && text == autoWord:
+		return nil
+	case field.Kind() == reflect.Slice:
+		for k := range field.Len() {
+			if err := o.check(field.Index(k), valueText(field.Index(k))); err != nil {
+				return err
+			}
+		}
+		return nil
+	case o.Choices != nil && text != o.Default && !slices.Contains(o.Choices, text):
+		return fmt.Errorf("want %s%s", either(o.Choices), DidYouMean(text, o.Choices))
+	case o.bounds == "":
 		return nil
 	}
 	var x float64
-	switch v := field.Interface().(type) {
-	case int:
-		x = float64(v)
-	case float64:
-		x = v
+	switch {
+	case field.CanInt():
+		x = float64(field.Int())
+	case field.CanUint():
+		x = float64(field.Uint())
+	default:
+		x = field.Float()
 	}
 	low, high, _ := strings.Cut(o.bounds[1:], ",")
 	least, _ := strconv.ParseFloat(low, 64)
-	open := o.bounds[0] == '('
-	if high == "" {
-		if x > least || x == least && !open {
-			if !math.IsInf(x, 0) {
-				return nil
+	most, closed := math.Inf(1), strings.HasSuffix(high, "]")
+	if high != "" {
+		most, _ = strconv.ParseFloat(high[:len(high)-1], 64)
+	}
+	switch open := o.bounds[0] == '('; {
+	case (x > least || x == least && !open) && (x < most || x == most && closed):
+		return nil
+	case high != "":
+		return fmt.Errorf("want a number in %s, %s", o.bounds[:1]+low, high)
+	case open:
+		return fmt.Errorf("want a number above %s", low)
+	}
+	return fmt.Errorf("want at least %s", low)
+}
+
+// Check checks the options of a struct, given by a pointer, beside one another. The error is
+// an OptionError.
+func Check(of any) error {
+	if option, wrong := company(of); wrong != "" {
+		return &OptionError{Option: option, Err: errors.New("--" + flagOf(option) + wrong)}
+	}
+	return nil
+}
+
+// company returns the first option that is missing, that lacks an option that it needs, or
+// that is beside one that it excludes, and what is wrong; "": all is right.
+func company(of any) (option, wrong string) {
+	for _, o := range Options(of) {
+		text := " " + o.Text(of)
+		switch {
+		case o.need != "" && text == " ":
+			return o.Name, " is needed: " + o.need
+		case o.isDefault(of):
+			continue
+		case text == " true":
+			text = ""
+		}
+		for _, other := range o.with {
+			if flag, there := has(of, other); !there {
+				return o.Name, text + " needs " + flag
 			}
 		}
-		switch {
-		case field.Kind() != reflect.Float64:
-			return fmt.Errorf("want at least %s", low)
-		case open:
-			return errors.New("want a positive number")
+		for _, other := range o.without {
+			if flag, there := has(of, other); there && o.why != "" {
+				return o.Name, text + " excludes " + flag + ": " + o.why
+			} else if there {
+				return o.Name, text + " excludes " + flag
+			}
 		}
-		return errors.New("want a positive number or 0")
 	}
-	most, _ := strconv.ParseFloat(high[:len(high)-1], 64)
-	inside := (x > least || x == least && !open) && (x < most || x == most && high[len(high)-1] == ']')
-	switch {
-	case inside:
-		return nil
-	case field.Kind() == reflect.Int && x < least:
-		return fmt.Errorf("want at least %s", low)
-	case field.Kind() == reflect.Int:
-		return fmt.Errorf("want at most %.0f", most)
+	return "", ""
+}
+
+// has reports whether a struct has an option, given as NAME for any value beside the default,
+// or as NAME=VALUE|…. It returns the option as on the command line.
+func has(of any, option string) (flag string, there bool) {
+	name, words, isWord := strings.Cut(option, "=")
+	flag = "--" + flagOf(name)
+	if isWord {
+		flag += " " + strings.ReplaceAll(strings.TrimSuffix(words, "|"), "|", " or ")
 	}
-	return fmt.Errorf("want a number in %s, %s", o.bounds[:1]+low, high)
+	o, known := find(of, name)
+	if !known {
+		return flag, false
+	}
+	if isWord {
+		return flag, slices.Contains(strings.Split(words, "|"), o.Text(of))
+	}
+	return flag, !o.isDefault(of)
 }
 
 // either joins words to "a, b or c".
@@ -229,101 +328,47 @@ func setDefaults(of any) {
 }
 
 // Sizes are numbers of nodes to sample, one a layer, the layer next to the output first. One
-// number is for all layers, and none means the method's own. Auto is a list of its own.
+// number is for all layers, and none means the method's own. Auto is a list of 0.
 type Sizes []int
-
-const autoWord = "auto"
 
 // Auto reports whether the sizes follow from the data.
 func (s Sizes) Auto() bool { return len(s) == 1 && s[0] == 0 }
 
+func (s Sizes) String() string { return valueText(reflect.ValueOf([]int(s))) }
+
+// MarshalJSON writes a list, also if there are no sizes.
+func (s Sizes) MarshalJSON() ([]byte, error) { return []byte("[" + s.String() + "]"), nil }
+
+// Bytes is a number of bytes, written as 8GiB, 500MB or 1e9; 0 means none was given.
+type Bytes int64
+
 // String implements pflag.Value.
-func (s Sizes) String() string {
-	if s.Auto() {
-		return autoWord
+func (b Bytes) String() string {
+	if b == 0 {
+		return ""
 	}
-	words := make([]string, len(s))
-	for k, n := range s {
-		words[k] = strconv.Itoa(n)
-	}
-	return strings.Join(words, ",")
+	return memory.Text(uint64(b))
 }
 
 // Set implements pflag.Value.
-func (s *Sizes) Set(text string) error {
-	switch text {
-	case autoWord:
-		*s = Sizes{0}
-		return nil
-	case "":
-		*s = nil
-		return nil
-	}
-	var sizes Sizes
-	for word := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(word))
-		switch {
-		case err != nil:
-			return fmt.Errorf("%q is not a whole number in range", word)
-		case n <= 0:
-			return fmt.Errorf("%d: want at least 1", n)
+func (b *Bytes) Set(text string) error {
+	scale := 1.0
+	number := strings.Replace(strings.TrimSuffix(text, "B"), "K", "k", 1) // KiB, and KB for kB
+	for k, unit := range []string{"ki", "Mi", "Gi", "Ti", "k", "M", "G", "T"} {
+		if n, found := strings.CutSuffix(number, unit); found {
+			number, scale = n, math.Pow([]float64{1024, 1000}[k/4], float64(k%4+1))
 		}
-		sizes = append(sizes, n)
 	}
-	*s = sizes
+	v, err := strconv.ParseFloat(number, 64)
+	if v *= scale; err != nil || !(v >= 1) || v > math.MaxInt64/2 {
+		return errors.New("want a number of bytes, such as 8GiB or 500MB")
+	}
+	*b = Bytes(v)
 	return nil
 }
 
 // Type implements pflag.Value.
-func (*Sizes) Type() string { return "N,..." } // pflag aligns bytes
-
-// MarshalJSON writes the numbers as a list, or "auto".
-func (s Sizes) MarshalJSON() ([]byte, error) {
-	if s.Auto() {
-		return []byte(`"auto"`), nil
-	}
-	return []byte("[" + s.String() + "]"), nil
-}
-
-// Interval is a number of mini-batches, or auto.
-type Interval int
-
-// Auto is the interval that follows from the model and the data.
-const Auto Interval = -1
-
-// String implements pflag.Value.
-func (i Interval) String() string {
-	if i == Auto {
-		return autoWord
-	}
-	return strconv.Itoa(int(i))
-}
-
-// Set implements pflag.Value.
-func (i *Interval) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	switch {
-	case text == autoWord:
-		n = int(Auto)
-	case err != nil:
-		return errors.New("want a whole number or auto")
-	case n < 1:
-		return errors.New("want at least 1, or auto")
-	}
-	*i = Interval(n)
-	return nil
-}
-
-// Type implements pflag.Value.
-func (*Interval) Type() string { return "N|auto" }
-
-// MarshalJSON writes the number, or "auto".
-func (i Interval) MarshalJSON() ([]byte, error) {
-	if i == Auto {
-		return []byte(`"auto"`), nil
-	}
-	return []byte(i.String()), nil
-}
+func (*Bytes) Type() string { return "string" }
 
 // ShellWord quotes a word for a shell if necessary.
 func ShellWord(word string) string {

@@ -51,3 +51,14 @@ func ReadRecipe(ctx context.Context, name string) (*File, error) {
 	}
 	return ReadFile(ctx, name)
 }
+
+// Files reads the recipe and the file of options; nil: none.
+func (o *Output) Files(ctx context.Context) (recipe, file *File, err error) {
+	if o.Recipe != "" {
+		recipe, err = ReadRecipe(ctx, o.Recipe)
+	}
+	if err == nil && o.Config != "" {
+		file, err = ReadFile(ctx, o.Config)
+	}
+	return recipe, file, err
+}

@@ -1,16 +1,25 @@
 package run
 
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/gcn-layerwise/gcn/layers"
+)
+
 // Settings are the options of a training run. A run's config.json holds all of them under the
 // names in the tags. A flag has the same name, with - in place of _.
 //
 // The other tags: group is the part of the help; "rare" options are shown by --help-all only,
 // and "file" options have no flag. range is an interval, choice the words that are allowed,
-// arg the word for the value in the help, with the options that the option needs. A limit of
-// 0 is off.
+// arg the word for the value in the help. with names the options that the option needs,
+// without those that it excludes, and why the reason. An option with auto may be "auto", and is
+// then 0. A limit of 0 is off.
 type Settings struct {
 	Data         string `json:"data" group:"Data and sampling" default:"synth:demo" arg:"SPEC" help:"data SPEC; gcn datasets list shows all kinds"`
 	Method       string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv, or ladies-flat-debiased where the model keeps no histories)"`
-	Samples      Sizes  `json:"samples" group:"Data and sampling" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; node-wise methods: 2 neighbours per node)"`
+	Samples      Sizes  `json:"samples" group:"Data and sampling" range:"[1," auto:"from the data" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; node-wise methods: 2 neighbours per node)"`
 	ExactInput   bool   `json:"exact_input" group:"Data and sampling" help:"propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples"`
 	DropoutNoise string `json:"dropout_noise" group:"Data and sampling,rare" choice:"sampled|full" help:"noise of dropout in sampled layers: sampled, times the weights of the nodes drawn; or full, with its variance over all neighbours (default: sampled; ladies-cv: full)"`
 
@@ -28,34 +37,34 @@ type Settings struct {
 	AttentionDropout  float64 `json:"attention_dropout" group:"Model,rare" default:"0" range:"[0,1)" with:"conv=gat" help:"with gat: share of the coefficients dropped while training"`
 	PlainAttention    bool    `json:"plain_attention" group:"Model,file" with:"conv=gat" help:"with gat: leave out the sampler's weights (biased)"`
 	BiasAfter         bool    `json:"bias_after" group:"Model,rare" with:"conv=gcn" help:"biases after the propagation, as in PyTorch Geometric and DGL, also with --model equation"`
-	BatchNorm         bool    `json:"batch_norm" group:"Model,rare" help:"in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference"`
+	BatchNorm         bool    `json:"batch_norm" group:"Model,rare" without:"layer_norm" help:"in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference"`
 	HiddenResidual    string  `json:"hidden_residual" group:"Model,rare" default:"none" choice:"none|identity|linear" help:"add a node's own row of each convolution's input: none, identity or linear (a map of it, as GraphSAGE has)"`
 	InputLayer        bool    `json:"input_layer" group:"Model,rare" help:"a linear layer with activation and dropout below the first convolution"`
 	PreNorm           bool    `json:"pre_norm" group:"Model,rare" with:"model=program" help:"--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last"`
 	FeedForward       bool    `json:"feed_forward" group:"Model,rare" with:"pre_norm" help:"with --pre-norm: a second linear layer and dropout after each convolution's activation"`
 	OwnState          bool    `json:"own_state" group:"Model,file" with:"input_layer" help:"with input_layer and pre_norm: a second weight of each convolution for a node's own row (GraphSAGE)"`
-	Jumping           string  `json:"jumping" group:"Model,rare" default:"none" choice:"none|concat|sum|max" with:"model=program" help:"jumping knowledge, a classifier of all convolutions' outputs: none, concat, sum or max"`
+	Jumping           string  `json:"jumping" group:"Model,rare" default:"none" choice:"none|concat|sum|max" with:"model=program" without:"pre_norm" why:"its residuals carry the outputs of all convolutions already" help:"jumping knowledge, a classifier of all convolutions' outputs: none, concat, sum or max"`
 	InputDropout      float64 `json:"input_dropout" group:"Model,rare" default:"0" range:"[0,1)" help:"share of the features dropped while training"`
 	EdgeDropout       float64 `json:"edge_dropout" group:"Model,rare" default:"0" range:"[0,1)" help:"share of the sampled edges dropped while training; the others are scaled up"`
 	ClassifierDropout float64 `json:"classifier_dropout" group:"Model,rare" default:"0.2" range:"[0,1)" help:"share of the classifier's inputs dropped again; not with --model equation"`
 
-	Batch       int      `json:"batch" group:"Training" default:"512" range:"[1," help:"training nodes per mini-batch"`
-	MaxBatches  int      `json:"max_batches" group:"Training" default:"2000" range:"[0," help:"stop after this many mini-batches; 0: no limit"`
-	EvalEvery   Interval `json:"eval_every" group:"Training" default:"auto" help:"mini-batches between two validation scores; auto: the scores are about a quarter of the work"`
-	Patience    int      `json:"patience" group:"Training" default:"500" range:"[0," help:"stop after this many mini-batches without a better validation score; 0: no limit"`
-	LR          float64  `json:"lr" group:"Training" default:"0.03" range:"(0," help:"Adam's step size"`
-	WeightDecay float64  `json:"weight_decay" group:"Training" default:"0" range:"[0," help:"Adam's L2 coefficient"`
-	Seed        uint64   `json:"seed" group:"Training" default:"1" help:"seed of all random decisions"`
-	Runs        int      `json:"runs" group:"Training" default:"1" range:"[1," help:"train this many times, with seeds seed, seed+1, …"`
-	Device      string   `json:"device" group:"Training" default:"cpu" choice:"cpu|cuda" help:"cpu, or cuda in a build with CUDA"`
+	Batch       int     `json:"batch" group:"Training" default:"512" range:"[1," help:"training nodes per mini-batch"`
+	MaxBatches  int     `json:"max_batches" group:"Training" default:"2000" range:"[0," help:"stop after this many mini-batches; 0: no limit"`
+	EvalEvery   int     `json:"eval_every" group:"Training" default:"auto" range:"[1," auto:"from the data" help:"mini-batches between two validation scores; auto: the scores are about a quarter of the work"`
+	Patience    int     `json:"patience" group:"Training" default:"500" range:"[0," help:"stop after this many mini-batches without a better validation score; 0: no limit"`
+	LR          float64 `json:"lr" group:"Training" default:"0.03" range:"(0," help:"Adam's step size"`
+	WeightDecay float64 `json:"weight_decay" group:"Training" default:"0" range:"[0," help:"Adam's L2 coefficient"`
+	Seed        uint64  `json:"seed" group:"Training" default:"1" help:"seed of all random decisions"`
+	Runs        int     `json:"runs" group:"Training" default:"1" range:"[1," help:"train this many times, with seeds seed, seed+1, …"`
+	Device      string  `json:"device" group:"Training" default:"cpu" choice:"cpu|cuda" help:"cpu, or cuda in a build with CUDA"`
 
 	EvalSamples     int     `json:"eval_samples" group:"Training,rare" default:"0" range:"[0," arg:"N" help:"score a sample of N validation and N test nodes, drawn once, in place of all (0: all nodes)"`
 	Epochs          int     `json:"epochs" group:"Training,rare" default:"0" range:"[0," help:"stop after this many epochs of --batches-per-epoch mini-batches; 0: no limit"`
 	BatchesPerEpoch int     `json:"batches_per_epoch" group:"Training,rare" default:"10" range:"[0," help:"mini-batches of random training nodes per epoch; 0: one pass over all training nodes"`
 	Micro           int     `json:"micro" group:"Training,rare" default:"1" range:"[1," help:"mini-batches of an update, shared by MPI ranks; limits and intervals then count updates"`
-	Partition       string  `json:"partition" group:"Training,rare" default:"none" choice:"none|features|all" help:"data that MPI ranks hold in parts, without effect on the results: none, features, or all (the graph too)"`
+	Partition       string  `json:"partition" group:"Training,rare" default:"none" choice:"none|features|all" without:"device=cuda" why:"a GPU keeps the whole features in its memory" help:"data that MPI ranks hold in parts, without effect on the results: none, features, or all (the graph too)"`
 	Seeds           string  `json:"seeds" group:"Training,rare" choice:"uniform|loss|gradient" help:"probabilities of the training nodes: uniform, or by their last loss or gradient, with debiased weights (default: uniform; mvs: gradient)"`
-	SeedsEvery      int     `json:"seeds_every" group:"Training,file" default:"50" range:"[1," with:"seeds=loss|gradient" help:"with seeds loss or gradient: mini-batches between two updates"`
+	SeedsEvery      int     `json:"seeds_every" group:"Training,file" default:"50" range:"[1," with:"seeds=loss|gradient|" help:"with seeds loss or gradient: mini-batches between two updates"`
 	LabelInputs     float64 `json:"label_inputs" group:"Training,rare" default:"0" range:"[0,1)" with:"input_layer" help:"with --input-layer: share of the training nodes whose labels are inputs of a mini-batch, and whose loss does not count"`
 	LabelSmoothing  float64 `json:"label_smoothing" group:"Training,rare" default:"0" range:"[0,1)" help:"share of a label's weight that goes to all classes alike"`
 	ClassWeights    string  `json:"class_weights" group:"Training,rare" default:"none" choice:"none|balanced" help:"none, or balanced: each class has the same weight in the loss"`
@@ -75,17 +84,34 @@ type Settings struct {
 // Output are the options of a run's folder and of the messages: they are no part of a run.
 type Output struct {
 	Out       string `json:"out" group:"Output" arg:"DIR" help:"the run's folder DIR (default: a new folder under runs/)"`
-	Resume    bool   `json:"resume" group:"Output" help:"continue the run in --out, or start it if there is none"`
+	Resume    bool   `json:"resume" group:"Output" with:"out" without:"overwrite" help:"continue the run in --out, or start it if there is none"`
 	Recipe    string `json:"recipe" group:"Output" arg:"NAME" help:"a published setting by NAME (gcn recipes lists them), or a file of options, for all options that neither the command line nor --config sets"`
 	Config    string `json:"config" group:"Output" arg:"FILE" help:"JSON FILE of options, such as a run's config.json"`
 	JSON      bool   `json:"json" group:"Output" help:"print the result as one JSON object, last on standard output"`
 	Quiet     bool   `json:"quiet" group:"Output" short:"q" help:"print no progress"`
-	Overwrite bool   `json:"overwrite" group:"Output,rare" help:"remove the run in --out, and start another"`
+	Overwrite bool   `json:"overwrite" group:"Output,rare" with:"out" help:"remove the run in --out, and start another"`
 	Bound
 }
 
 // Bound are the bounds on the memory of inference. They do not change the results.
 type Bound struct {
-	Memory  string `json:"memory" group:"Output,rare" arg:"8GiB" help:"memory of an evaluation, such as 8GiB, beside a mapped store and the scores; larger hidden layers lie in a file (default: no limit; with --scratch half of the memory, at most 8GiB)"`
+	Memory  Bytes  `json:"memory" group:"Output,rare" arg:"8GiB" help:"memory of an evaluation, such as 8GiB, beside a mapped store and the scores; larger hidden layers lie in a file (default: no limit; with --scratch half of the memory, at most 8GiB)"`
 	Scratch string `json:"scratch" group:"Output,rare" arg:"DIR" help:"DIR of the files of hidden layers that do not fit in --memory, on a disk with room for them (default: with --memory the system's folder of temporary files)"`
+}
+
+// Inference returns the bounds for inference on a device.
+func (b Bound) Inference(device string) (layers.InferenceBound, error) {
+	if (b != Bound{}) && device != "cpu" {
+		return layers.InferenceBound{}, &OptionError{Option: "memory", Err: errors.New("--memory and --scratch are for --device cpu")}
+	}
+	if b.Scratch != "" { // before the work, not after it
+		info, err := os.Stat(b.Scratch)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("stat %s: not a folder", b.Scratch)
+		}
+		if err != nil {
+			return layers.InferenceBound{}, fmt.Errorf("--scratch: %w", err)
+		}
+	}
+	return layers.InferenceBound{Memory: int64(b.Memory), Scratch: b.Scratch}, nil
 }

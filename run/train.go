@@ -49,20 +49,51 @@ func (j *Job) DealsRuns() bool {
 // Train trains in the folder dir. Ranks other than 0 have no result.
 func (j *Job) Train(ctx context.Context, data *datasets.Data, dir string) (*Result, error) {
 	switch {
-	case j.follows() && j.DealsRuns():
-		return nil, j.trainShare(ctx, data)
+	case j.follows() && j.DealsRuns(): // after rank 0 has prepared the folder
+		err := j.World.Barrier(ctx)
+		if err == nil {
+			err = j.each(ctx, data, j.Out, nil, nil)
+		}
+		if err == nil {
+			err = j.World.Barrier(ctx)
+		}
+		return nil, err
 	case j.follows():
 		j.Resume, j.Overwrite = false, false
-		for i := range j.Runs {
-			if _, err := j.Once(ctx, data, "", j.Seed+uint64(i), "", nil); err != nil {
-				return nil, err
-			}
-		}
-		return nil, nil
+		return nil, j.each(ctx, data, "", nil, nil)
 	case j.Runs == 1:
 		return j.Once(ctx, data, dir, j.Seed, "", nil)
 	}
 	return j.several(ctx, data, dir)
+}
+
+// each trains the runs of this rank, each in its own folder inside dir; "": in none. It calls
+// before, if not nil, before each run, and begin when the first one is ready.
+func (j *Job) each(ctx context.Context, data *datasets.Data, dir string, before, begin func() error) error {
+	first, step := 0, 1
+	if j.DealsRuns() {
+		first, step = j.World.Rank(), j.World.Size()
+	}
+	for i := first; i < j.Runs; i += step {
+		if before != nil {
+			if err := before(); err != nil {
+				return err
+			}
+		}
+		seed, own := j.Seed+uint64(i), ""
+		if dir != "" {
+			own = filepath.Join(dir, SeedFolder(seed))
+		}
+		prefix := ""
+		if j.Runs > 1 {
+			prefix = fmt.Sprintf("run %d/%d  ", i+1, j.Runs)
+		}
+		if _, err := j.Once(ctx, data, own, seed, prefix, begin); err != nil {
+			return err
+		}
+		begin = nil
+	}
+	return nil
 }
 
 // Once trains with one seed, in the given folder. It calls begin, if not nil, before it writes
@@ -75,7 +106,7 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 		return nil, err
 	}
 	model.Bound = j.Bound
-	if p.EvalEvery == Auto {
+	if p.EvalEvery == 0 {
 		if err := j.chooseInterval(ctx, model, data); err != nil {
 			return nil, err
 		}
@@ -118,7 +149,7 @@ func (j *Job) chooseInterval(ctx context.Context, model *layers.GCN, data *datas
 	if err != nil {
 		return err
 	}
-	j.EvalEvery = Interval(interval)
+	j.EvalEvery = interval
 	text := fmt.Sprintf("an evaluation every %d batches: about %.0f %% of the work", interval, 100*share)
 	if share > 0.3 {
 		text += ", because --eval-every auto takes at most a tenth of --max-batches and half of --patience"
@@ -184,25 +215,24 @@ func (j *Job) interruption(err error, dir string, batches int) error {
 
 // result returns the result that the command prints and saves.
 func (p *Plan) result(history *train.Result, data *datasets.Data, dir string) *Result {
-	conv := p.Conv
-	if conv != gat {
-		conv = ""
-	}
-	var input int64
-	if p.Exact != nil {
-		input = p.Exact.Bytes()
-	}
-	return &Result{
-		Conv: conv, Dataset: p.Data, Method: p.Method.String(), Samples: p.Samples, ExactInput: p.ExactInput, Metric: string(data.Metric),
+	r := &Result{
+		Dataset: p.Data, Method: p.Method.String(), Samples: p.Samples, ExactInput: p.ExactInput, Metric: string(data.Metric),
 		BestValid: finite.Number(history.Best), Test: finite.Number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Falls: history.Falls, Stop: history.Stop,
-		Seed: p.Seed, Micro: p.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes, InputBytes: input,
+		Seed: p.Seed, Micro: p.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,
 		TrainMS: finite.Measured(history.TrainMS), SamplingMS: finite.Measured(history.SamplingMS),
 		WaitMS: finite.Measured(history.WaitMS), EvalS: finite.Measured(history.EvalS), RefreshS: finite.Measured(history.RefreshS), WallS: finite.Measured(history.WallS),
 		PeakRSS: finite.Measured(machine.PeakRSS()), BLAS: machine.BLAS(), Device: p.Device, RunDir: dir,
 		EvalSamples: p.EvalSamples, ValidSample: history.ValidSample, TestSample: history.TestSample,
 		BestSE: finite.Number(history.BestSE), TestSE: finite.Number(history.TestSE),
 	}
+	if p.Conv == gat {
+		r.Conv = gat
+	}
+	if p.Exact != nil {
+		r.InputBytes = p.Exact.Bytes()
+	}
+	return r
 }
 
 // addRanks adds the fields of a run on MPI's ranks.
@@ -223,20 +253,6 @@ func (j *Job) addRanks(r *Result, history *train.Result) {
 	}
 }
 
-// trainShare trains the runs of this rank after rank 0 has prepared their folder.
-func (j *Job) trainShare(ctx context.Context, data *datasets.Data) error {
-	if err := j.World.Barrier(ctx); err != nil {
-		return err
-	}
-	for i := j.World.Rank(); i < j.Runs; i += j.World.Size() {
-		seed := j.Seed + uint64(i)
-		if _, err := j.Once(ctx, data, filepath.Join(j.Out, SeedFolder(seed)), seed, "", nil); err != nil {
-			return err
-		}
-	}
-	return j.World.Barrier(ctx)
-}
-
 // several trains several times, each run in its own folder inside dir. dir is locked until all
 // runs are done.
 func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Result, error) {
@@ -255,11 +271,10 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 	if err != nil {
 		return nil, err
 	}
-	// Called when the first run is ready to begin.
 	begin := func() error {
 		if j.Overwrite {
 			if err := j.removeOthers(dir); err != nil {
-				return err
+				return fmt.Errorf("overwriting runs: %w", err)
 			}
 		}
 		if !same { // an old result.json is of other runs
@@ -279,30 +294,23 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 		}
 		return fmt.Errorf("%s: %w; to go on, name its new place: gcn train --out DIR --resume", dir, train.ErrRunMoved)
 	}
-	ranks := 1
+	if err := j.each(ctx, data, dir, moved, begin); err != nil {
+		return nil, err
+	}
 	if j.DealsRuns() {
-		ranks = j.World.Size()
-	}
-	runs := make([]Result, j.Runs)
-	for i := 0; i < j.Runs; i += ranks {
-		if err := moved(); err != nil {
-			return nil, err
-		}
-		seed := j.Seed + uint64(i)
-		r, err := j.Once(ctx, data, filepath.Join(dir, SeedFolder(seed)), seed, fmt.Sprintf("run %d/%d  ", i+1, j.Runs), begin)
-		if err != nil {
-			return nil, err
-		}
-		runs[i], begin = *r, nil
-	}
-	if ranks > 1 {
 		if err := j.World.Barrier(ctx); err != nil {
 			return nil, err
 		}
-		for i := range runs {
-			if err := readResult(filepath.Join(dir, SeedFolder(j.Seed+uint64(i))), &runs[i]); err != nil {
-				return nil, fmt.Errorf("the ranks need a file system in common: %w", err)
-			}
+	}
+	runs := make([]Result, j.Runs)
+	for i := range runs {
+		path := filepath.Join(dir, SeedFolder(j.Seed+uint64(i)), rundir.ResultFile)
+		text, err := regularfile.Read(path)
+		if err == nil {
+			err = json.Unmarshal(text, &runs[i])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w; ranks need a file system in common", path, err)
 		}
 	}
 	r := summarize(runs, dir)
@@ -310,18 +318,6 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 		return nil, fmt.Errorf("the result could not be saved: %w", err)
 	}
 	return &r, moved()
-}
-
-// readResult reads the result.json of a run.
-func readResult(dir string, r *Result) error {
-	path := filepath.Join(dir, rundir.ResultFile)
-	text, err := regularfile.Read(path)
-	if err == nil {
-		if err = json.Unmarshal(text, r); err != nil {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	return err
 }
 
 // checkSeveral returns an error if several runs of the given configuration must not begin
@@ -336,27 +332,26 @@ func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) (same b
 			return false, fmt.Errorf("%s holds a single run: name another folder for several runs", folder.Path("."))
 		}
 	}
-	if len(present) == 0 || j.Overwrite {
+	switch text, err := folder.Read(rundir.ConfigFile); {
+	case len(present) == 0 || j.Overwrite || errors.Is(err, fs.ErrNotExist):
 		return false, nil
-	}
-	if !j.Resume { // the run was made after Taken looked
+	case !j.Resume: // the run was made after Taken looked
 		return false, TakenError(folder.Path("."))
-	}
-	text, err := folder.Read(rundir.ConfigFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, err
+	default:
+		before, err := rundir.DecodeConfig(text)
+		if err == nil {
+			same = rundir.SameConfig(before, config) == nil
+			if err = rundir.SameConfig(before, config, train.MayChange()...); err != nil {
+				err = fmt.Errorf("cannot resume: %w", err)
+			}
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", folder.Path(rundir.ConfigFile), err)
+		}
+		return same, err
 	}
-	before, err := rundir.DecodeConfig(text)
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", folder.Path(rundir.ConfigFile), err)
-	}
-	if err := rundir.SameConfig(before, config, train.MayChange()...); err != nil {
-		return false, fmt.Errorf("%s: cannot resume: %w", folder.Path(rundir.ConfigFile), err)
-	}
-	return rundir.SameConfig(before, config) == nil, nil
 }
 
 // removeOthers removes the runs in dir, which --resume would continue otherwise, except the
@@ -364,7 +359,7 @@ func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) (same b
 func (j *Job) removeOthers(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("overwriting runs: %w", err)
+		return err
 	}
 	var others []*rundir.Folder
 	defer func() {
@@ -380,7 +375,7 @@ func (j *Job) removeOthers(dir string) error {
 		}
 		folder, err := rundir.Open(filepath.Join(dir, e.Name()))
 		if err != nil {
-			return fmt.Errorf("overwriting runs: %w", err)
+			return err
 		}
 		others = append(others, folder)
 	}
@@ -390,7 +385,7 @@ func (j *Job) removeOthers(dir string) error {
 			err = folder.Remove(present...)
 		}
 		if err != nil {
-			return fmt.Errorf("overwriting runs: %w", err)
+			return err
 		}
 	}
 	return nil
@@ -398,22 +393,18 @@ func (j *Job) removeOthers(dir string) error {
 
 // NewDir makes a folder for a run under runs/ and returns its path. The name holds the time,
 // the data and a word, such as the method. An existing folder is left alone.
-func (s *Settings) NewDir(word string, now time.Time) (string, error) {
-	name := fmt.Sprintf("%s-%s-%s-%d", now.Format("20060102-150405"), rundir.Slug(s.Data), rundir.Slug(word), s.Seed)
+func (s *Settings) NewDir(word string, now time.Time) (dir string, err error) {
 	if err := os.MkdirAll("runs", 0o777); err != nil {
 		return "", fmt.Errorf("no folder for the run: %w", err)
 	}
+	name := fmt.Sprintf("%s-%s-%s-%d", now.Format("20060102-150405"), rundir.Slug(s.Data), rundir.Slug(word), s.Seed)
 	for attempt := 1; ; attempt++ {
-		dir := filepath.Join("runs", name)
+		dir = filepath.Join("runs", name)
 		if attempt > 1 {
 			dir += fmt.Sprintf(".%d", attempt)
 		}
-		err := os.Mkdir(dir, 0o777)
-		if err == nil {
-			return dir, nil
-		}
-		if !errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("no folder for the run: %w", err)
+		if err = os.Mkdir(dir, 0o777); !errors.Is(err, fs.ErrExist) {
+			return dir, err
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestAttention(t *testing.T) {
 		}
 	}
 	fail(t, exitFailed, []string{"program", "heads was 4 and is now 8"}, "train", "--out", "program", "--resume", "--heads", "8", "-q")
-	fail(t, exitUsage, []string{"--method vrgcn", "history"}, trainArgs("-q", "--conv", "gat", "--method", "vrgcn", "--samples", "2")...)
+	fail(t, exitUsage, []string{"than vrgcn", "history"}, trainArgs("-q", "--conv", "gat", "--method", "vrgcn", "--samples", "2")...)
 	succeed(t, "bench", "train", "--conv", "gat", "--data", smallData, "--samples", "32", "--batch", "32", "--batches", "60", "--hidden", "16")
 	succeed(t, "bench", "infer", "--conv", "gat", "--data", smallData, "--hidden", "16", "--repetitions", "1")
 }
@@ -54,8 +54,8 @@ func TestAttentionUsage(t *testing.T) {
 		{"--conv gat --hidden 20", "--hidden 20,--heads 8"},
 		{"--conv gat --output-heads 2", "--output-heads,equation"},
 		{"--conv gat --attention-dropout 1", "--attention-dropout 1"},
-		{"--conv gat --method ladies-cv", "--method ladies-cv,--conv gat,another method"},
-		{"--conv gat --method vrgcn --model equation", "--method vrgcn,--conv gat,another method"},
+		{"--conv gat --method ladies-cv", "than ladies-cv,--conv gat,another method"},
+		{"--conv gat --method vrgcn --model equation", "than vrgcn,--conv gat,another method"},
 		{"--conv gat --method ladies-debiased?control=rolling", "control=rolling,--conv gat"},
 		{"--conv gat --bias-after", "--bias-after,--conv gcn"},
 		{"--input-dropout 1", "--input-dropout 1"},

@@ -23,45 +23,34 @@ type inferResult struct {
 }
 
 func newBenchInferCommand() *cobra.Command {
-	var s run.Settings
-	var repetitions int
-	var asJSON bool
+	var o struct {
+		Repetitions int `json:"repetitions" default:"5" range:"[1," help:"times to measure"`
+		resultOptions
+	}
 	cmd := &cobra.Command{
 		Use:   "infer",
 		Short: "Measure full-neighbour inference over all nodes",
 		Example: `  gcn bench infer --data synth:arxiv
   gcn bench infer --data synth:arxiv --layers 3 --json`,
-		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, data, model, err := benchModel(cmd, "full") // inference samples nothing
+			if err != nil {
+				return err
+			}
+			report, err := bench.Infer(cmd.Context(), model, data, o.Repetitions)
+			if err != nil {
+				return err
+			}
+			r := inferResult{p.Data, p.Layers, p.Hidden, report, p.Device, finite.Measured(machine.PeakRSS()), machine.BLAS()}
+			t := newTable(false)
+			t.row("dataset", r.Dataset)
+			t.row("inference", fmt.Sprintf("%.1f ms for %s nodes, median of %d; %s nodes a second; the first call %.1f ms", r.MS,
+				thousands(int64(r.Nodes)), r.Repetitions, thousands(int64(r.NodesPerS)), r.FirstMS))
+			t.row("memory", fmt.Sprintf("%.0f MB of heap above the data; %.0f MB resident at most", r.HeapMB, r.PeakRSS))
+			t.row("BLAS", r.BLAS)
+			return result(cmd, r, t.print)
+		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	run.AddFlags(fs, &s, benchFlags()...)
-	fs.IntVar(&repetitions, "repetitions", 5, "times to measure")
-	addJSONFlag(cmd, &asJSON)
-	complete(cmd, "data", dataSpecs)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := atLeast("repetitions", repetitions, 1); err != nil {
-			return err
-		}
-		o, data, model, err := benchModel(cmd, "full") // inference samples nothing
-		if err != nil {
-			return err
-		}
-		report, err := bench.Infer(cmd.Context(), model, data, repetitions)
-		if err != nil {
-			return err
-		}
-		r := inferResult{o.Data, o.Layers, o.Hidden, report, o.Device, finite.Measured(machine.PeakRSS()), machine.BLAS()}
-		if asJSON {
-			return printJSON(cmd.OutOrStdout(), r)
-		}
-		t := newTable(false)
-		t.row("dataset", r.Dataset)
-		t.row("inference", fmt.Sprintf("%.1f ms for %s nodes, median of %d; %s nodes a second; the first call %.1f ms", r.MS,
-			thousands(int64(r.Nodes)), r.Repetitions, thousands(int64(r.NodesPerS)), r.FirstMS))
-		t.row("memory", fmt.Sprintf("%.0f MB of heap above the data; %.0f MB resident at most", r.HeapMB, r.PeakRSS))
-		t.row("BLAS", r.BLAS)
-		return t.print(cmd.OutOrStdout())
-	}
-	return cmd
+	addFlags(cmd, new(run.Settings), benchFlags()...)
+	return newCommand(cmd, &o)
 }

@@ -22,18 +22,18 @@ type samplingRow struct {
 }
 
 type samplingBench struct {
-	data    string
-	methods wordList
-	samples intList
-	batch   int
-	batches int
-	seed    uint64
-	asJSON  bool
+	Data    string      `json:"data" default:"synth:demo" arg:"SPEC" help:"data SPEC; see gcn datasets list"`
+	Methods methodNames `json:"methods" default:"fastgcn,ladies,ladies-flat,ladies-debiased,ladies-flat-debiased" help:"sampling methods"`
+	Samples []int       `json:"samples" range:"[1," help:"nodes to draw, or neighbours per node; one row for each (default 512,1024, or 2)"`
+	Batch   int         `json:"batch" default:"512" range:"[1," help:"training nodes per mini-batch"`
+	Batches int         `json:"batches" default:"200" range:"[1," help:"mini-batches to measure"`
+	Seed    uint64      `json:"seed" default:"1" help:"seed of all random decisions"`
+	resultOptions
 }
 
 func newBenchSamplingCommand() *cobra.Command {
-	b := &samplingBench{methods: wordList{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased"}}
-	cmd := &cobra.Command{
+	b := new(samplingBench)
+	return newCommand(&cobra.Command{
 		Use:   "sampling",
 		Short: "Measure the time to sample one layer, on one goroutine",
 		Long: `Measure the time to sample one layer, on one goroutine, for mini-batches of random
@@ -41,12 +41,8 @@ training nodes. It covers all work from the batch to the block with its transpos
 after some batches to warm up. The methods take turns of 20 batches.`,
 		Example: `  gcn bench sampling --data synth:arxiv
   gcn bench sampling --data synth:arxiv --methods ladies,fastgcn --samples 256,512 --json`,
-		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := b.check(); err != nil {
-				return err
-			}
-			data, err := openData(cmd.Context(), b.data)
+			data, err := openData(cmd.Context(), b.Data)
 			if err != nil {
 				return err
 			}
@@ -54,51 +50,21 @@ after some batches to warm up. The methods take turns of 20 batches.`,
 			if err != nil {
 				return err
 			}
-			if b.asJSON {
-				return printJSON(cmd.OutOrStdout(), map[string]any{"dataset": b.data, "rows": rows})
-			}
 			t, width := newTable(true), len(slices.MaxFunc(run.MethodNames(), func(a, b string) int { return len(a) - len(b) }))
 			t.row(fmt.Sprintf("%-*s", width, "method"), "samples", "median ms", "mean ms", "sd ms", "nnz", "candidates", "allocs", "")
 			for _, r := range rows {
 				t.row(fmt.Sprintf("%-*s", width, r.Method), r.Samples, fmt.Sprintf("%.3f", r.MedianMS), fmt.Sprintf("%.3f", r.MeanMS), fmt.Sprintf("%.3f", r.SDMS),
 					fmt.Sprintf("%.0f", r.NNZ), fmt.Sprintf("%.0f", r.Candidates), fmt.Sprintf("%.1f", r.Allocs), "")
 			}
-			return t.print(cmd.OutOrStdout())
+			return result(cmd, map[string]any{"dataset": b.Data, "rows": rows}, t.print)
 		},
-	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVar(&b.data, "data", run.New().Data, "data `SPEC`; see gcn datasets list")
-	fs.Var(&b.methods, "methods", "sampling methods")
-	fs.Var(&b.samples, "samples", "nodes to draw, or neighbours per node; one row for each (default 512,1024, or 2)")
-	fs.IntVar(&b.batch, "batch", 512, "training nodes per mini-batch")
-	fs.IntVar(&b.batches, "batches", 200, "mini-batches to measure")
-	fs.Uint64Var(&b.seed, "seed", 1, "seed of all random decisions")
-	addJSONFlag(cmd, &b.asJSON)
-	complete(cmd, "methods", run.MethodNames)
-	complete(cmd, "data", dataSpecs)
-	return cmd
-}
-
-func (b *samplingBench) check() error {
-	for _, m := range b.methods {
-		if err := checkMethod("methods", m); err != nil {
-			return err
-		}
-	}
-	if err := b.samples.check(); err != nil {
-		return err
-	}
-	if err := atLeast("batch", b.batch, 1); err != nil {
-		return err
-	}
-	return atLeast("batches", b.batches, 1)
+	}, b)
 }
 
 func (b *samplingBench) run(ctx context.Context, data *datasets.Data) ([]samplingRow, error) {
 	var all []samplers.Sampler
 	var rows []samplingRow
-	for _, method := range b.methods {
+	for _, method := range b.Methods {
 		for _, size := range b.sizes(method) {
 			sampler, err := samplers.ByName(method, samplers.Config{
 				Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: 1, Sizes: []int{max(size, 1)},
@@ -107,10 +73,10 @@ func (b *samplingBench) run(ctx context.Context, data *datasets.Data) ([]samplin
 				return nil, err
 			}
 			all = append(all, sampler)
-			rows = append(rows, samplingRow{Method: method, Samples: size, Batch: min(b.batch, len(data.Split.Train))})
+			rows = append(rows, samplingRow{Method: method, Samples: size, Batch: min(b.Batch, len(data.Split.Train))})
 		}
 	}
-	reports, err := bench.Sampling(ctx, all, data, b.batch, b.batches, b.seed)
+	reports, err := bench.Sampling(ctx, all, data, b.Batch, b.Batches, b.Seed)
 	for k, r := range reports {
 		rows[k].SamplingReport = r
 	}
@@ -123,8 +89,8 @@ func (b *samplingBench) sizes(method string) []int {
 	switch m := methodNamed(method); {
 	case m.Sizes == "":
 		return []int{0}
-	case len(b.samples) > 0:
-		return b.samples
+	case len(b.Samples) > 0:
+		return b.Samples
 	case len(m.Default) > 0:
 		return m.Default[:1]
 	}

@@ -39,8 +39,8 @@ func TestConfigFile(t *testing.T) {
 		`"permute": true`:                  `c.json:3: unknown option "permute"`,
 		`"batch_size": 2`:                  `c.json:3: unknown option "batch_size"`,
 		`"beta1": 1`:                       "c.json:3: --beta1 1: want a number in (0, 1)",
-		`"epsilon": 0`:                     "c.json:3: --epsilon 0: want a positive number",
-		`"clip": -1`:                       "c.json:3: --clip -1: want a positive number or 0",
+		`"epsilon": 0`:                     "c.json:3: --epsilon 0: want a number above 0",
+		`"clip": -1`:                       "c.json:3: --clip -1: want at least 0",
 		"\"seed\": 1,\n\"seed\": 2":        `c.json:4: "seed" sets --seed again, after c.json:3`,
 		`"hidden": null`:                   "c.json:3: hidden: want a string",
 		`"samples": [null]`:                "c.json:3: samples: want a string",
@@ -48,7 +48,7 @@ func TestConfigFile(t *testing.T) {
 		`"dropout": "much"`:                "c.json:3: --dropout much: want a number",
 		`"lr": 1e999`:                      "c.json:3: --lr 1e999: want a number",
 		`"checkpoint-interval": -1`:        "c.json:3: --checkpoint-interval -1",
-		`"hidden": 0`:                      "c.json:3: --hidden 0: want at least 1",
+		`"hidden": 0`:                      "c.json:3: --hidden 0: want a number in [1, 65536]",
 		`"seed": 1} {`:                     "c.json:3: something follows the object",
 	} {
 		writeFile(t, "c.json", []byte("{\n\"data\": \""+smallData+"\",\n"+text+"\n}"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -15,38 +16,30 @@ func newDatasetsCommand() *cobra.Command {
 }
 
 func newDatasetsListCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return newCommand(&cobra.Command{
 		Use:     "list",
 		Short:   "List the data sets and formats that --data understands",
 		Example: "  gcn datasets list",
-		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			entries := datasets.List()
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), map[string]any{"datasets": entries})
-			}
-			t := newTable(false)
-			for k, e := range entries {
-				t.row(e.Spec, e.Summary)
-				// The data sets from one source have the same keys.
-				if last := k == len(entries)-1 || entries[k+1].Keys != e.Keys; last && e.Keys != "" {
-					t.row("", "?key=value&…: "+e.Keys)
+			return result(cmd, map[string]any{"datasets": entries}, func(w io.Writer) {
+				t := newTable(false)
+				for k, e := range entries {
+					t.row(e.Spec, e.Summary)
+					// The data sets from one source have the same keys.
+					if last := k == len(entries)-1 || entries[k+1].Keys != e.Keys; last && e.Keys != "" {
+						t.row("", "?key=value&…: "+e.Keys)
+					}
 				}
-			}
-			if err := t.print(cmd.OutOrStdout()); err != nil {
-				return err
-			}
-			return printLine(cmd.OutOrStdout(), "keys are for the data sets above them; docs/data.md explains them, and gcn datasets info SPEC says how files were read")
+				t.print(w)
+				say(w, "keys are for the data sets above them; docs/data.md explains them, and gcn datasets info SPEC says how files were read")
+			})
 		},
-	}
-	addJSONFlag(cmd, &asJSON)
-	return cmd
+	}, new(resultOptions))
 }
 
 func newDatasetsInfoCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return newCommand(&cobra.Command{
 		Use:   "info SPEC",
 		Short: "Describe a data set: sizes, split, degrees, memory, preprocessing",
 		Example: `  gcn datasets info synth:demo
@@ -58,34 +51,42 @@ func newDatasetsInfoCommand() *cobra.Command {
 				return err
 			}
 			info := datasets.Describe(data)
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), info)
-			}
-			info.Name = escape(info.Name, "")
-			for _, texts := range [][]string{info.ClassNames, info.Preprocessing} {
-				for k, text := range texts {
-					texts[k] = escape(text, "") // each stays on its line
+			return result(cmd, info, func(w io.Writer) {
+				info.Name = escape(info.Name, "")
+				for _, texts := range [][]string{info.ClassNames, info.Preprocessing} {
+					for k, text := range texts {
+						texts[k] = escape(text, "") // each stays on its line
+					}
 				}
-			}
-			return info.WriteText(cmd.OutOrStdout())
+				_ = info.WriteText(w) // the stream keeps its error
+			})
 		},
-	}
-	addJSONFlag(cmd, &asJSON)
-	return cmd
+	}, new(resultOptions))
 }
 
 // openData opens the data set that --data names. A SPEC that cannot be
 // understood is a usage error, unlike data that cannot be read.
-func openData(ctx context.Context, text string) (*datasets.Data, error) {
-	if err := checkSpec(text); err != nil {
+func openData(ctx context.Context, spec string) (*datasets.Data, error) {
+	return openWith(ctx, spec, dataOptions(ctx))
+}
+
+// openUnlabelled is openData for data that may lack labels.
+func openUnlabelled(ctx context.Context, spec string) (*datasets.Data, error) {
+	o := dataOptions(ctx)
+	o.Unlabelled = true
+	return openWith(ctx, spec, o)
+}
+
+func openWith(ctx context.Context, spec string, o datasets.Options) (*datasets.Data, error) {
+	if err := checkSpec(spec); err != nil {
 		return nil, err
 	}
-	return datasets.Open(ctx, text, dataOptions(ctx))
+	return datasets.Open(ctx, spec, o)
 }
 
 // checkSpec reports a SPEC that cannot be understood.
-func checkSpec(text string) error {
-	if err := datasets.CheckSpec(text, datasets.Options{Schemes: schemes()}); err != nil {
+func checkSpec(spec string) error {
+	if err := datasets.CheckSpec(spec, datasets.Options{Schemes: schemes()}); err != nil {
 		return usageError{err}
 	}
 	return nil

@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
+	"io"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +12,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // conversion is the result that gcn datasets convert and fetch print.
@@ -28,10 +27,14 @@ type conversion struct {
 }
 
 func newDatasetsConvertCommand() *cobra.Command {
-	var asJSON, propagated bool
-	var precision, memory, scratch string
-	precisions := []string{string(datasets.Float32), string(datasets.Float16)}
-	cmd := &cobra.Command{
+	var o struct {
+		Features   string    `json:"features" arg:"PRECISION" choice:"float32|float16" help:"PRECISION of the features in the store, float32 or float16 (default: unchanged)"`
+		Propagated bool      `json:"propagated" help:"write the features after one propagation too, for --exact-input"`
+		Memory     run.Bytes `json:"memory" arg:"8GiB" help:"memory of a conversion that does not hold the data in memory, and of P·X, such as 8GiB; mapped files do not count (default: half of the memory, at most 8GiB)"`
+		Scratch    string    `json:"scratch" arg:"DIR" help:"DIR of its temporary files (default: beside the store)"`
+		resultOptions
+	}
+	return newCommand(&cobra.Command{
 		Use:   "convert SPEC FILE|DIR/",
 		Short: "Write a data set as a store, or as NumPy files if the path ends in a slash",
 		Long: `Write a data set as a store, this program's own file format. A store of any size
@@ -63,62 +66,32 @@ interrupted or killed starts again.`,
 			if err := checkSpec(args[0]); err != nil {
 				return err
 			}
-			start := time.Now()
-			o := dataOptions(cmd.Context())
-			if err := oneOf("features", cmp.Or(precision, precisions[0]), precisions); err != nil {
-				return err
-			}
-			o.Precision, o.Propagated, o.Scratch = datasets.Precision(precision), propagated, scratch
-			if cmd.Flags().Changed("memory") {
-				bytes, err := parseBytes(memory)
-				if err != nil {
-					return usagef("--memory %s: %v", memory, err)
-				}
-				o.Memory = bytes
-				defer debug.SetMemoryLimit(debug.SetMemoryLimit(bytes)) // of the garbage collector
-			}
-			spec, err := datasets.Convert(cmd.Context(), args[0], args[1], o)
+			start, to := time.Now(), dataOptions(cmd.Context())
+			to.Precision, to.Propagated, to.Memory, to.Scratch = datasets.Precision(o.Features), o.Propagated, int64(o.Memory), o.Scratch
+			defer limit(o.Memory)()
+			spec, err := datasets.Convert(cmd.Context(), args[0], args[1], to)
 			if err != nil {
 				return err
 			}
-			return printConversion(cmd, args[0], spec, "", start, asJSON)
+			return printConversion(cmd, args[0], spec, "", start)
 		},
-	}
-	cmd.Flags().StringVar(&precision, "features", "", "`PRECISION` of the features in the store, float32 or float16 (default: unchanged)")
-	cmd.Flags().BoolVar(&propagated, "propagated", false, "write the features after one propagation too, for --exact-input")
-	cmd.Flags().StringVar(&memory, "memory", "", "memory of a conversion that does not hold the data in memory, and of P·X, such as `8GiB`; mapped files do not count (default: half of the memory, at most 8GiB)")
-	cmd.Flags().StringVar(&scratch, "scratch", "", "`DIR` of its temporary files (default: beside the store)")
-	complete(cmd, "features", func() []string { return precisions })
-	addJSONFlag(cmd, &asJSON)
-	return cmd
+	}, &o)
 }
 
-// parseBytes reads a positive number of bytes with a unit: 8GiB, 500MB, 1e9.
-func parseBytes(text string) (int64, error) {
-	scale := 1.0
-	number := strings.Replace(strings.TrimSuffix(text, "B"), "K", "k", 1) // KiB, and KB for kB
-	for k, unit := range []string{"k", "M", "G", "T"} {
-		if n, found := strings.CutSuffix(number, unit+"i"); found {
-			number, scale = n, math.Pow(1024, float64(k+1))
-			break
-		}
-		if n, found := strings.CutSuffix(number, unit); found {
-			number, scale = n, math.Pow(1000, float64(k+1))
-			break
-		}
+// limit makes the garbage collector keep to the memory of --memory, until the returned
+// function is called.
+func limit(memory run.Bytes) (restore func()) {
+	if memory == 0 {
+		return func() {}
 	}
-	v, err := strconv.ParseFloat(number, 64)
-	if v *= scale; err != nil || !(v >= 1) || v > math.MaxInt64/2 {
-		return 0, fmt.Errorf("want a number of bytes, such as 8GiB or 500MB")
-	}
-	return int64(v), nil
+	before := debug.SetMemoryLimit(int64(memory))
+	return func() { debug.SetMemoryLimit(before) }
 }
 
 // printConversion opens the written data set and describes it. done is the text about the work;
 // "" gives the time since start.
-func printConversion(cmd *cobra.Command, from, spec, done string, start time.Time, asJSON bool) error {
+func printConversion(cmd *cobra.Command, from, spec, done string, start time.Time) error {
 	took := time.Since(start)
-	done = cmp.Or(done, fmt.Sprintf("from %s; written in %.1f s", from, took.Seconds()))
 	start = time.Now()
 	data, err := datasets.Open(cmd.Context(), spec, dataOptions(cmd.Context()))
 	if err != nil {
@@ -129,9 +102,8 @@ func printConversion(cmd *cobra.Command, from, spec, done string, start time.Tim
 		Spec: spec, From: from, Nodes: data.Nodes(), Edges: data.Edges(),
 		WallS: finite.Measured(took.Seconds()), OpenMS: finite.Measured(time.Since(start).Seconds() * 1e3), PeakRSSMB: finite.Measured(machine.PeakRSS()),
 	}
-	done += fmt.Sprintf(", opens in %.1f ms", float64(c.OpenMS))
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), c)
-	}
-	return printLine(cmd.OutOrStdout(), "%s: %s nodes, %s edges, %s, at most %.0f MB of memory", spec, thousands(int64(c.Nodes)), thousands(c.Edges), done, float64(c.PeakRSSMB))
+	return result(cmd, c, func(w io.Writer) {
+		say(w, "%s: %s nodes, %s edges, %s, opens in %.1f ms, at most %.0f MB of memory", spec, thousands(int64(c.Nodes)), thousands(c.Edges),
+			cmp.Or(done, fmt.Sprintf("from %s; written in %.1f s", from, took.Seconds())), float64(c.OpenMS), float64(c.PeakRSSMB))
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // TestConvert converts data to a store and back to NumPy files. Training gives
@@ -92,7 +94,8 @@ func TestConvertInPieces(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "8", "1e3", "500MB", "8GiB", "2TiB", "1.5kB", "2KiB", "2KB"} {
-		if v, err := parseBytes(text); (err != nil) != (text == "") || v != map[string]int64{"8": 8, "1e3": 1000, "500MB": 5e8, "8GiB": 8 << 30, "2TiB": 2 << 40, "1.5kB": 1500, "2KiB": 2048, "2KB": 2000}[text] {
+		var v run.Bytes
+		if err := v.Set(text); (err != nil) != (text == "") || v != map[string]run.Bytes{"8": 8, "1e3": 1000, "500MB": 5e8, "8GiB": 8 << 30, "2TiB": 2 << 40, "1.5kB": 1500, "2KiB": 2048, "2KB": 2000}[text] {
 			t.Errorf("%q: %d, %v", text, v, err)
 		}
 	}

@@ -14,8 +14,7 @@ import (
 )
 
 func newDatasetsVerifyCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return newCommand(&cobra.Command{
 		Use:   "verify SPEC",
 		Short: "Read a whole data set and check it, including a store's checksums",
 		Long: `Read a whole data set and check it, including a store's checksums.
@@ -36,18 +35,12 @@ For a generated data set of the same size it prints the comparison only.`,
 			if err := v.check(cmd.Context()); err != nil {
 				return err
 			}
-			write := v.print
-			if asJSON {
-				write = func(w io.Writer) error { return printJSON(w, v) }
-			}
-			if err := write(cmd.OutOrStdout()); err != nil {
+			if err := result(cmd, v, v.print); err != nil {
 				return err
 			}
 			return v.difference()
 		},
-	}
-	addJSONFlag(cmd, &asJSON)
-	return cmd
+	}, new(resultOptions))
 }
 
 // verification is the result of "gcn datasets verify".
@@ -60,6 +53,8 @@ type verification struct {
 	Name      string                `json:"name,omitempty"` // of the original
 	Published []datasets.Comparison `json:"published,omitempty"`
 	Original  *bool                 `json:"original,omitempty"` // absent for a twin
+
+	differ []string // names of the figures that differ
 }
 
 // check verifies the data, and compares them with the published figures if there are any.
@@ -89,22 +84,15 @@ func (v *verification) check(ctx context.Context) error {
 // judge decides whether the data are the original of that name. There is no verdict about
 // a twin.
 func (v *verification) judge(name string, twin bool) {
-	v.Name = name
-	if !twin {
-		original := len(v.differing()) == 0
-		v.Original = &original
-	}
-}
-
-// differing returns the names of the figures that differ from the published ones.
-func (v *verification) differing() []string {
-	var names []string
+	v.Name, v.differ = name, nil
 	for _, c := range v.Published {
 		if !c.Agrees {
-			names = append(names, c.Name)
+			v.differ = append(v.differ, c.Name)
 		}
 	}
-	return names
+	if original := len(v.differ) == 0; !twin {
+		v.Original = &original
+	}
 }
 
 // difference is the error about data that are not the original.
@@ -112,12 +100,13 @@ func (v *verification) difference() error {
 	if v.Original == nil || *v.Original {
 		return nil
 	}
-	return fmt.Errorf("%s: not the original %s: these figures differ: %s", v.Spec, v.Name, strings.Join(v.differing(), ", "))
+	return fmt.Errorf("%s: not the original %s: these figures differ: %s", v.Spec, v.Name, strings.Join(v.differ, ", "))
 }
 
-func (v *verification) print(w io.Writer) error {
-	if err := printLine(w, "%s: valid (%.1f s)", v.Spec, float64(v.WallS)); err != nil || len(v.Published) == 0 {
-		return err
+func (v *verification) print(w io.Writer) {
+	say(w, "%s: valid (%.1f s)", v.Spec, float64(v.WallS))
+	if len(v.Published) == 0 {
+		return
 	}
 	t := newTable(false)
 	t.row(v.Name, "published", "found", "", "source")
@@ -128,10 +117,10 @@ func (v *verification) print(w io.Writer) error {
 		}
 		t.row(c.Name, figureText(c.Published), figureText(c.Found), mark, c.Source)
 	}
-	if err := t.print(w); err != nil || v.Original == nil || !*v.Original {
-		return err
+	t.print(w)
+	if v.Original != nil && *v.Original {
+		say(w, "this is the original %s", v.Name)
 	}
-	return printLine(w, "this is the original %s", v.Name)
 }
 
 // figureText writes counts in full and other numbers with four digits.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
@@ -82,7 +81,7 @@ func TestLargeHistories(t *testing.T) {
 	} {
 		dir := fmt.Sprint("left", k)
 		var messages bytes.Buffer
-		job := &trainJob{stdout: io.Discard, stderr: &messages}
+		job := &trainJob{stderr: &messages}
 		job.prepare()
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 		run.AddFlags(fs, new(run.Settings))

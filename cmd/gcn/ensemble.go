@@ -16,13 +16,6 @@ import (
 // of their probabilities.
 type savedRuns []*run.Opened
 
-// showProgress prints the progress of each model's inference.
-func (rs savedRuns) showProgress(w io.Writer) {
-	for _, r := range rs {
-		r.Model.Progress = everySeconds(w, "rows of all layers")
-	}
-}
-
 // several returns the folders of more than one run, or nil.
 func (rs savedRuns) several() []string {
 	if len(rs) < 2 {

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/machine"
@@ -46,22 +46,19 @@ type evalSample struct {
 	Unbiased      bool   `json:"unbiased"`
 }
 
-// sampleText says that a score is an estimate.
-func sampleText(e score.Estimate, nodes, of int) string {
-	kind := "unbiased"
-	if !e.Unbiased {
-		kind = "consistent, not unbiased"
-	}
-	return fmt.Sprintf("%s ± %s, estimated from a sample of %s of %s nodes (standard error; %s)",
-		formatScore(number(e.Score)), formatScore(number(e.StandardError)), thousands(int64(nodes)), thousands(int64(of)), kind)
+// evalOptions are the options of "gcn eval".
+type evalOptions struct {
+	runOptions
+	Split   string `json:"split" default:"test" choice:"train|valid|test" help:"train, valid or test"`
+	Out     string `json:"out" arg:"DIR" help:"folder DIR for eval.json, eval.svg and eval.png; such as the run's (default: none)"`
+	Samples int    `json:"eval_samples" range:"[0," arg:"N" help:"score a sample of N nodes, with the score's standard error (0: all nodes)"`
+	Correct bool   `json:"correct_and_smooth" without:"split=train,eval_samples" why:"it reads the labels of the training nodes, and needs the predictions of all nodes" help:"spread the training nodes' errors and labels over the graph, with settings chosen on the validation nodes; for classes, not for tasks"`
+	resultOptions
 }
 
 func newEvalCommand() *cobra.Command {
-	var flags runFlags
-	var samples int
-	var split, out string
-	var correct, asJSON bool
-	cmd := &cobra.Command{
+	o := new(evalOptions)
+	return newCommand(&cobra.Command{
 		Use:   "eval --run DIR",
 		Short: "Score a trained model on the test, validation or training nodes",
 		Long: `Score a trained model over full neighbourhoods, with the weights of the best
@@ -89,89 +86,63 @@ standard error. The other numbers are of the sample too. ROC AUC needs all nodes
   gcn eval --run runs/papers --split valid --eval-samples 5000
   gcn eval --run runs/papers --split valid --memory 8GiB --scratch /fast/disk
   gcn eval --run runs/many/seed-1 --run runs/many/seed-2`,
-		Args:        noArguments,
 		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("split", split, []string{"train", "valid", "test"}); err != nil {
-				return err
-			}
-			if correct && split == "train" {
-				return usagef("--correct-and-smooth reads the labels of the training nodes: use --split test or valid")
-			}
-			if err := atLeast("eval-samples", samples, 0); err != nil {
-				return err
-			}
-			if correct && samples > 0 {
-				return usagef("--correct-and-smooth needs the predictions of all nodes: leave out --eval-samples")
-			}
-			runs, err := flags.open(cmd.Context())
+			runs, err := o.open(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			if out != "" { // before the work, not after it
-				if err := makeEvalDir(out); err != nil {
+			if o.Out != "" { // before the work, not after it
+				if err := makeEvalDir(o.Out); err != nil {
 					return err
 				}
 			}
-			defer limit(runs[0].Model.Bound)()
-			runs.showProgress(cmd.ErrOrStderr())
+			defer limit(o.Memory)()
 			runs.noteOtherData(cmd.ErrOrStderr())
-			if split == "train" && slices.ContainsFunc(runs, func(r *run.Opened) bool { return r.Plan.LabelInputs > 0 }) {
+			if o.Split == "train" && slices.ContainsFunc(runs, func(r *run.Opened) bool { return r.Plan.LabelInputs > 0 }) {
 				say(cmd.ErrOrStderr(), "note: with --label-inputs the scores of training nodes have read their own labels: use --split valid or test")
 			}
-			result, err := runs.evaluate(cmd.Context(), split, correct, samples)
+			r, err := runs.evaluate(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			if out != "" {
-				if err := result.save(out); err != nil {
+			if o.Out != "" {
+				if err := r.save(o.Out); err != nil {
 					return err
 				}
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), result)
-			}
-			t := newTable(false)
-			t.row("run", result.RunDir)
-			for _, dir := range result.RunDirs[min(1, len(result.RunDirs)):] {
-				t.row("and run", dir)
-			}
-			t.row("dataset", result.Dataset)
-			t.row("method", result.Method)
-			text := formatScore(result.Score)
-			if e := result.Sample; e != nil {
-				text = sampleText(score.Estimate{Score: float64(result.Score), StandardError: float64(e.StandardError), Unbiased: e.Unbiased}, result.Nodes, e.Of)
-			}
-			t.row(split+" "+result.Metric, text)
-			nodes := thousands(int64(result.Nodes))
-			if result.Sample != nil {
-				nodes += ", a sample; so are the numbers below"
-			}
-			t.row("nodes", nodes)
-			t.row("weights of", fmt.Sprintf("batch %d, seed %d", result.Batch, result.Seed))
-			if result.CorrectSmooth != nil {
-				t.row("correct and smooth", correctSmoothText(result.CorrectSmooth))
-			}
-			t.row("calibration error", fmt.Sprintf("%.4f", float64(result.Calibration.Error)))
-			if err := t.print(cmd.OutOrStdout()); err != nil {
-				return err
-			}
-			return printAssessment(cmd.OutOrStdout(), result.Assessment)
+			return result(cmd, r, r.print)
 		},
-	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	flags.register(fs)
-	fs.StringVar(&split, "split", "test", "train, valid or test")
-	fs.StringVar(&out, "out", "", "folder `DIR` for eval.json, eval.svg and eval.png; such as the run's (default: none)")
-	fs.IntVar(&samples, "eval-samples", 0, "score a sample of `N` nodes, with the score's standard error (0: all nodes)")
-	addCorrectSmoothFlag(fs, &correct)
-	addJSONFlag(cmd, &asJSON)
-	return cmd
+	}, o)
 }
 
-func addCorrectSmoothFlag(fs *pflag.FlagSet, correct *bool) {
-	fs.BoolVar(correct, "correct-and-smooth", false, "spread the training nodes' errors and labels over the graph, with settings chosen on the validation nodes; for classes, not for tasks")
+// print writes the score, the classes and the confusion matrix.
+func (r *evalResult) print(w io.Writer) {
+	t := newTable(false)
+	t.row("run", r.RunDir)
+	for _, dir := range r.RunDirs[min(1, len(r.RunDirs)):] {
+		t.row("and run", dir)
+	}
+	t.row("dataset", r.Dataset)
+	t.row("method", r.Method)
+	text, nodes := formatScore(r.Score), thousands(int64(r.Nodes))
+	if e := r.Sample; e != nil {
+		kind := "unbiased"
+		if !e.Unbiased {
+			kind = "consistent, not unbiased"
+		}
+		text += fmt.Sprintf(" ± %s, estimated from a sample of %s of %s nodes (standard error; %s)", formatScore(e.StandardError), nodes, thousands(int64(e.Of)), kind)
+		nodes += ", a sample; so are the numbers below"
+	}
+	t.row(r.Split+" "+r.Metric, text)
+	t.row("nodes", nodes)
+	t.row("weights of", fmt.Sprintf("batch %d, seed %d", r.Batch, r.Seed))
+	if r.CorrectSmooth != nil {
+		t.row("correct and smooth", correctSmoothText(r.CorrectSmooth))
+	}
+	t.row("calibration error", fmt.Sprintf("%.4f", float64(r.Calibration.Error)))
+	t.print(w)
+	printAssessment(w, r.Assessment)
 }
 
 // openRun opens a run for inference, on all ranks.
@@ -181,86 +152,68 @@ func openRun(ctx context.Context, dir, spec, device string, first *run.Opened) (
 			return nil, err
 		}
 	}
-	r, err := run.Open(ctx, dir, run.OpenOptions{Data: spec, Device: device, Options: dataOptions(ctx), Like: first})
+	r, err := run.Open(ctx, strings.TrimSuffix(dir, "/"), run.OpenOptions{Data: spec, Device: device, Options: dataOptions(ctx), Like: first})
 	if w := worldOf(ctx); err == nil && w != nil {
 		r.Model.Ranks = w
 	}
 	return r, err
 }
 
-// runFlags name trained models and their device.
-type runFlags struct {
-	dirs         []string
-	data, device string
-	bound        run.Bound
+// runOptions name trained models and their device.
+type runOptions struct {
+	Run    repeated `json:"run" arg:"DIR" need:"the folder of a training run" help:"the run's folder DIR; required; repeated: the mean of several runs"`
+	Data   string   `json:"data" arg:"SPEC" help:"data SPEC instead of the run's own, such as after moving the files"`
+	Device string   `json:"device" default:"cpu" choice:"cpu|cuda" help:"cpu, or cuda in a build with CUDA; the run may have been trained on either"`
+	run.Bound
 }
 
-func (f *runFlags) register(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&f.dirs, "run", nil, "the run's folder `DIR`; required; repeated: the mean of several runs")
-	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the run's own, such as after moving the files")
-	fs.StringVar(&f.device, "device", "cpu", "cpu, or cuda in a build with CUDA; the run may have been trained on either")
-	run.AddFlags(fs, &f.bound)
-}
-
-// open calls openRun with the flags' values.
-func (f *runFlags) open(ctx context.Context) (savedRuns, error) {
-	bound, err := inferenceBound(f.bound, f.device)
+// open opens the runs. Their inference shows its progress on w.
+func (o *runOptions) open(ctx context.Context, w io.Writer) (savedRuns, error) {
+	bound, err := o.Inference(o.Device)
 	if err != nil {
 		return nil, err
 	}
 	var runs savedRuns
-	for _, dir := range f.dirs {
-		if dir = strings.TrimSuffix(dir, "/"); dir == "" {
-			continue
-		}
+	for _, dir := range o.Run {
 		var first *run.Opened
 		if len(runs) > 0 {
 			first = runs[0]
 		}
-		r, err := openRun(ctx, dir, f.data, f.device, first)
+		r, err := openRun(ctx, dir, o.Data, o.Device, first)
 		if err != nil {
 			return nil, err
 		}
-		r.Model.Bound = bound
+		r.Model.Bound, r.Model.Progress = bound, everySeconds(w, "rows of all layers")
 		runs = append(runs, r)
-	}
-	if len(runs) == 0 {
-		return nil, usagef("--run is needed: the folder of a training run")
 	}
 	return runs, nil
 }
 
-// evaluate scores the models on the nodes of one part of the split, or if samples is not 0 on
-// so many of them.
-func (rs savedRuns) evaluate(ctx context.Context, split string, correct bool, samples int) (*evalResult, error) {
+// evaluate scores the models on the nodes of one part of the split, or on a sample of them.
+func (rs savedRuns) evaluate(ctx context.Context, o *evalOptions) (*evalResult, error) {
 	r := rs[0]
-	nodes := map[string][]int32{
-		"train": r.Data.Split.Train, "valid": r.Data.Split.Valid, "test": r.Data.Split.Test,
-	}[split]
+	part := slices.Index([]string{"train", "valid", "test"}, o.Split)
+	nodes := [][]int32{r.Data.Split.Train, r.Data.Split.Valid, r.Data.Split.Test}[part]
 	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%s has no %s nodes; gcn predict needs no labels", r.Plan.Data, split)
+		return nil, fmt.Errorf("%s has no %s nodes; gcn predict needs no labels", r.Plan.Data, o.Split)
 	}
 	start := time.Now()
-	part := map[string]uint64{"train": score.TrainPart, "valid": score.ValidPart, "test": score.TestPart}[split]
-	sample, err := score.NewSample(r.Data.Metric, r.Data.Labels, nodes, samples, r.Checkpoint.Seed, part)
+	sample, err := score.NewSample(r.Data.Metric, r.Data.Labels, nodes, o.Samples, r.Checkpoint.Seed, []uint64{score.TrainPart, score.ValidPart, score.TestPart}[part])
 	if err != nil {
 		return nil, fmt.Errorf("--eval-samples: %w", err)
 	}
-	nodes = sample.Nodes
-	estimate, assessment, chosen, err := rs.assess(ctx, sample, correct)
+	estimate, assessment, chosen, err := rs.assess(ctx, sample, o.Correct)
 	if err != nil {
 		return nil, err
 	}
-	score := estimate.Score
-	var estimated *evalSample
-	if sample.Sampled() {
-		estimated = &evalSample{Of: sample.Of, StandardError: number(estimate.StandardError), Unbiased: estimate.Unbiased}
-	}
-	return &evalResult{
-		Sample: estimated,
-		RunDir: r.Dir, RunDirs: rs.several(), Dataset: r.Plan.Data, Method: r.Plan.Method.String(), Split: split, Nodes: len(nodes),
-		Metric: string(r.Data.Metric), Score: number(score), Batch: r.Checkpoint.Batch, Seed: r.Checkpoint.Seed,
+	e := &evalResult{
+		RunDir: r.Dir, RunDirs: rs.several(), Dataset: r.Plan.Data, Method: r.Plan.Method.String(), Split: o.Split, Nodes: len(sample.Nodes),
+		Metric: string(r.Data.Metric), Score: number(estimate.Score), Batch: r.Checkpoint.Batch, Seed: r.Checkpoint.Seed,
 		WallS: finite.Measured(time.Since(start).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()),
 		BLAS: machine.BLAS(), Device: r.Plan.Device, CorrectSmooth: chosen, Assessment: assessment,
-	}, nil
+	}
+	if sample.Sampled() {
+		e.Sample = &evalSample{Of: sample.Of, StandardError: number(estimate.StandardError), Unbiased: estimate.Unbiased}
+	}
+	return e, nil
 }

@@ -74,10 +74,7 @@ func (r *evalResult) figure() *figure.Figure {
 
 // printAssessment prints the classes and the confusion matrix. Of many classes it prints
 // the most frequent confusions.
-func printAssessment(w io.Writer, a *score.Assessment) error {
-	if err := printLine(w, ""); err != nil {
-		return err
-	}
+func printAssessment(w io.Writer, a *score.Assessment) {
 	kind := "class"
 	if a.Confusion == nil {
 		kind = "task"
@@ -87,11 +84,10 @@ func printAssessment(w io.Writer, a *score.Assessment) error {
 	for _, r := range a.Rows {
 		t.row(r.Name, r.Nodes, r.Predicted, r.Right, formatScore(r.Precision), formatScore(r.Recall), formatScore(r.F1))
 	}
-	if err := t.print(w); err != nil || a.Confusion == nil {
-		return err
-	}
-	if err := printLine(w, ""); err != nil {
-		return err
+	say(w, "")
+	t.print(w)
+	if a.Confusion == nil {
+		return
 	}
 	t = newTable(false)
 	if len(a.Rows) <= mostCounts {
@@ -107,21 +103,22 @@ func printAssessment(w io.Writer, a *score.Assessment) error {
 			}
 			t.row(row...)
 		}
-		return t.print(w)
-	}
-	type pair struct{ label, predicted, nodes int }
-	var pairs []pair
-	for i, counts := range a.Confusion {
-		for j, n := range counts {
-			if i != j && n > 0 {
-				pairs = append(pairs, pair{i, j, n})
+	} else {
+		type pair struct{ label, predicted, nodes int }
+		var pairs []pair
+		for i, counts := range a.Confusion {
+			for j, n := range counts {
+				if i != j && n > 0 {
+					pairs = append(pairs, pair{i, j, n})
+				}
 			}
 		}
+		slices.SortStableFunc(pairs, func(a, b pair) int { return b.nodes - a.nodes })
+		t.row("label", "predicted as", "nodes")
+		for _, p := range pairs[:min(len(pairs), 10)] {
+			t.row(a.Rows[p.label].Name, a.Rows[p.predicted].Name, p.nodes)
+		}
 	}
-	slices.SortStableFunc(pairs, func(a, b pair) int { return b.nodes - a.nodes })
-	t.row("label", "predicted as", "nodes")
-	for _, p := range pairs[:min(len(pairs), 10)] {
-		t.row(a.Rows[p.label].Name, a.Rows[p.predicted].Name, p.nodes)
-	}
-	return t.print(w)
+	say(w, "")
+	t.print(w)
 }

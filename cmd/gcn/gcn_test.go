@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
@@ -166,10 +167,10 @@ func TestUsageErrors(t *testing.T) {
 		{"train --max-batches 0 --patience 0", "would not end"},
 		{"train --hidden 0", "--hidden"},
 		{"train --layers 0", "--layers"},
-		{"train --layers 100000000", "--layers,at most 1000"},
-		{"train --hidden 100000000000", "--hidden,at most 65536"},
-		{"bench train --hidden 100000000000", "--hidden,at most 65536"},
-		{"study norms --hidden 100000000000", "--hidden,at most 65536"},
+		{"train --layers 100000000", "--layers,1000]"},
+		{"train --hidden 100000000000", "--hidden,65536]"},
+		{"bench train --hidden 100000000000", "--hidden,65536]"},
+		{"study norms --hidden 100000000000", "--hidden,65536]"},
 		{"study approx-error --layer 0", "--layer 0,at least 1"},
 		{"help nonsense", "nonsense,train"},
 		{"help train nonsense", "train,nonsense"},
@@ -226,6 +227,34 @@ func TestUsageErrors(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir("."); len(entries) > 0 {
 		t.Errorf("wrong usage left %s behind", entries[0].Name())
+	}
+}
+
+// TestWrongValuesOfFlags gives each flag of numbers, or of methods, a word: the error is one
+// line that names the flag, before any work.
+func TestWrongValuesOfFlags(t *testing.T) {
+	t.Chdir(t.TempDir())
+	root, _ := newRoot(&bytes.Buffer{}, &bytes.Buffer{})
+	count := 0
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if kind := f.Value.Type(); kind == "string" || kind == "NAME,..." && f.Name != "methods" || f.Name == "help" || f.Name == helpAll {
+				return
+			}
+			count++
+			args := append(strings.Fields(cmd.CommandPath())[1:], "--"+f.Name+"=vibes")
+			if out := gcn(t, args...); out.code != exitUsage || strings.Count(out.stderr, "\n") != 1 || !strings.Contains(out.stderr, "--"+f.Name+" vibes: ") {
+				t.Errorf("gcn %s: exit code %d: %s", strings.Join(args, " "), out.code, out.stderr)
+			}
+		})
+		for _, c := range cmd.Commands() {
+			walk(c)
+		}
+	}
+	walk(root)
+	if count < 150 {
+		t.Errorf("%d flags", count)
 	}
 }
 

@@ -7,33 +7,7 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-func newMethodsCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:     "methods",
-		Short:   "List the sampling methods, with a description and a source for each",
-		Example: "  gcn methods",
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), map[string]any{"methods": methodRows()})
-			}
-			t := newTable(false)
-			for _, m := range samplers.Methods() {
-				name := m.Name
-				if name == run.DefaultMethod {
-					name += " (default)"
-				}
-				t.row(name, m.Summary)
-				t.row("", m.Source)
-			}
-			return t.print(cmd.OutOrStdout())
-		},
-	}
-	addJSONFlag(cmd, &asJSON)
-	return cmd
-}
-
+// methodRow is a method in the JSON object.
 type methodRow struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
@@ -42,19 +16,56 @@ type methodRow struct {
 	Default bool   `json:"default,omitempty"`
 }
 
-func methodRows() []methodRow {
-	var rows []methodRow
-	for _, m := range samplers.Methods() {
-		rows = append(rows, methodRow{m.Name, m.Summary, m.Source, m.Sizes, m.Name == run.DefaultMethod})
-	}
-	return rows
+func newMethodsCommand() *cobra.Command {
+	return newCommand(&cobra.Command{
+		Use:     "methods",
+		Short:   "List the sampling methods, with a description and a source for each",
+		Example: "  gcn methods",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var rows []methodRow
+			t := newTable(false)
+			for _, m := range samplers.Methods() {
+				rows = append(rows, methodRow{m.Name, m.Summary, m.Source, m.Sizes, m.Name == run.DefaultMethod})
+				name := m.Name
+				if name == run.DefaultMethod {
+					name += " (default)"
+				}
+				t.row(name, m.Summary)
+				t.row("", m.Source)
+			}
+			return result(cmd, map[string]any{"methods": rows}, t.print)
+		},
+	}, new(resultOptions))
 }
 
-// checkMethod returns a usage error that lists the methods, unless name is one.
-func checkMethod(flag, name string) error { return oneOf(flag, name, run.MethodNames()) }
+func newRecipesCommand() *cobra.Command {
+	return newCommand(&cobra.Command{
+		Use:     "recipes",
+		Short:   "List the settings of gcn train --recipe, with their sources and options",
+		Example: "  gcn recipes\n  gcn train --recipe tuned-arxiv-gcn --data ogbn-arxiv",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := newTable(false)
+			for _, r := range run.Recipes() {
+				file, err := run.ReadRecipe(cmd.Context(), r.Name)
+				if err != nil {
+					return err
+				}
+				t.row(r.Name, r.Source)
+				t.row("", "differs: "+r.Differs)
+				t.row("", optionsText(file.Values))
+			}
+			return result(cmd, map[string]any{"recipes": run.Recipes()}, t.print)
+		},
+	}, new(resultOptions))
+}
 
-// methodNamed returns the method of that name, or a method without parts if there
-// is none.
+// methodNames are methods, separated by commas.
+type methodNames []string
+
+// Values returns the words that are allowed.
+func (methodNames) Values() []string { return run.MethodNames() }
+
+// methodNamed returns the method of that name, or a method without parts if there is none.
 func methodNamed(name string) samplers.Method {
 	for _, m := range samplers.Methods() {
 		if m.Name == name {

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
 	"github.com/gcn-layerwise/gcn/internal/finite"
 )
 
@@ -54,12 +52,9 @@ func (t *table) row(cells ...any) {
 	fmt.Fprintf(t.writer, "%s\n", escape(fmt.Sprint(cells[len(cells)-1]), ""))
 }
 
-func (t *table) print(w io.Writer) error {
-	if err := t.writer.Flush(); err != nil {
-		return err
-	}
-	_, err := w.Write(t.buffer.Bytes())
-	return err
+func (t *table) print(w io.Writer) {
+	_ = t.writer.Flush() // to memory
+	_, _ = w.Write(t.buffer.Bytes())
 }
 
 // thousands writes n with a comma between groups of three digits.
@@ -72,8 +67,4 @@ func thousands(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-func addJSONFlag(cmd *cobra.Command, asJSON *bool) {
-	cmd.Flags().BoolVar(asJSON, "json", false, "print the result as one JSON object, last on standard output")
 }

@@ -40,18 +40,21 @@ type predictResult struct {
 	CorrectSmooth *score.CorrectSmooth `json:"correct_and_smooth,omitempty"`
 }
 
-// prediction is one execution of "gcn predict".
+// prediction are the options of "gcn predict".
 type prediction struct {
-	runs           runFlags
-	out, nodes     string
-	top, layer     int
-	logits, asJSON bool
-	correct        bool // and smooth
+	runOptions
+	Out     string `json:"out" arg:"FILE" need:"a file ending in .csv or .npy" help:"FILE to write, ending in .csv or .npy; required"`
+	Nodes   string `json:"nodes" arg:"FILE" help:"FILE of the nodes to score: .npy of numbers, or text with one number or name a line (default: all nodes)"`
+	Logits  bool   `json:"logits" without:"correct_and_smooth" why:"it gives probabilities" help:"write logits instead of probabilities (softmax over classes, sigmoid of tasks)"`
+	Top     int    `json:"top" range:"[0," arg:"K" help:"write only the K most probable classes or tasks of each node; .csv only (0: all)"`
+	Layer   int    `json:"layer" range:"[0," arg:"L" without:"top,logits,correct_and_smooth" why:"the output of a layer holds no classes" help:"write the output of convolution L instead: 1 is the first (0: probabilities)"`
+	Correct bool   `json:"correct_and_smooth" help:"spread the training nodes' errors and labels over the graph, with settings chosen on the validation nodes; for classes, not for tasks"`
+	resultOptions
 }
 
 func newPredictCommand() *cobra.Command {
 	p := new(prediction)
-	cmd := &cobra.Command{
+	return newCommand(&cobra.Command{
 		Use:   "predict --run DIR --out FILE.csv|.npy",
 		Short: "Write a trained model's predictions for all nodes, or for some",
 		Long: `Write the probabilities of a trained model over full neighbourhoods, with the weights of
@@ -75,58 +78,35 @@ validation nodes and prints them.`,
   gcn predict --run runs/first --out scores.npy --nodes test.npy --logits
   gcn predict --run runs/many/seed-1 --run runs/many/seed-2 --out mean.csv
   gcn predict --run runs/first --out embeddings.npy --layer 1`,
-		Args:        noArguments,
 		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			result, err := p.execute(cmd.Context(), cmd.ErrOrStderr())
+			r, err := p.execute(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			if p.asJSON {
-				return printJSON(cmd.OutOrStdout(), result)
-			}
-			if c := result.CorrectSmooth; c != nil {
-				if err := printLine(cmd.OutOrStdout(), "correct and smooth: %s", correctSmoothText(c)); err != nil {
-					return err
+			return result(cmd, r, func(w io.Writer) {
+				if r.CorrectSmooth != nil {
+					say(w, "correct and smooth: %s", correctSmoothText(r.CorrectSmooth))
 				}
-			}
-			return printLine(cmd.OutOrStdout(), "%s of %s nodes, %d each, written to %s",
-				result.Kind, thousands(int64(result.Nodes)), result.Outputs, result.Out)
+				say(w, "%s of %s nodes, %d each, written to %s", r.Kind, thousands(int64(r.Nodes)), r.Outputs, r.Out)
+			})
 		},
-	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	p.runs.register(fs)
-	fs.StringVar(&p.out, "out", "", "`FILE` to write, ending in .csv or .npy; required")
-	fs.StringVar(&p.nodes, "nodes", "", "`FILE` of the nodes to score: .npy of numbers, or text with one number or name a line (default: all nodes)")
-	fs.BoolVar(&p.logits, "logits", false, "write logits instead of probabilities (softmax over classes, sigmoid of tasks)")
-	fs.IntVar(&p.top, "top", 0, "write only the `K` most probable classes or tasks of each node; .csv only (0: all)")
-	fs.IntVar(&p.layer, "layer", 0, "write the output of convolution `L` instead: 1 is the first (0: probabilities)")
-	addCorrectSmoothFlag(fs, &p.correct)
-	addJSONFlag(cmd, &p.asJSON)
-	return cmd
+	}, p)
 }
 
 // check returns an error about options that do not fit together.
 func (p *prediction) check() error {
-	extension := strings.ToLower(filepath.Ext(p.out))
-	switch {
-	case p.out == "":
-		return usagef("--out is needed: a file ending in .csv or .npy")
+	switch extension := strings.ToLower(filepath.Ext(p.Out)); {
 	case extension != ".csv" && extension != ".npy":
-		return usagef("--out %q: want a file ending in .csv or .npy", p.out)
-	case p.top < 0:
-		return usagef("--top %d: want a number of classes, or 0 for all", p.top)
-	case p.layer < 0:
-		return usagef("--layer %d: want a convolution, counted from 1", p.layer)
-	case p.top > 0 && extension != ".csv":
+		return usagef("--out %q: want a file ending in .csv or .npy", p.Out)
+	case p.Top > 0 && extension != ".csv":
 		return usagef("--top needs --out FILE.csv: a .npy file holds probabilities alone")
-	case p.layer > 0 && (p.top > 0 || p.logits || p.correct):
-		return usagef("--layer writes the output of a layer: leave out --top, --logits and --correct-and-smooth")
-	case p.logits && (p.correct || len(p.runs.dirs) > 1):
-		return usagef("--logits needs one --run, and no --correct-and-smooth: both give probabilities")
-	case p.layer > 0 && len(p.runs.dirs) > 1:
-		return usagef("--layer needs one --run: the columns of two runs do not correspond")
+	case len(p.Run) > 1 && (p.Logits || p.Layer > 0):
+		return usagef("--logits and --layer need one --run: the mean of several is of their probabilities")
+	}
+	// Check this before the work, not after it.
+	if _, err := os.Stat(filepath.Dir(p.Out)); err != nil {
+		return fmt.Errorf("predictions cannot be saved: %w", err)
 	}
 	return nil
 }
@@ -135,19 +115,14 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	// Check this before the work, not after it.
-	if _, err := os.Stat(filepath.Dir(p.out)); err != nil {
-		return nil, fmt.Errorf("predictions cannot be saved: %w", err)
-	}
-	runs, err := p.runs.open(ctx)
+	runs, err := p.open(ctx, notes)
 	if err != nil {
 		return nil, err
 	}
 	r := runs[0]
-	defer limit(r.Model.Bound)()
-	runs.showProgress(notes)
-	if n := r.Data.Labels.Outputs(); p.top > n {
-		return nil, fmt.Errorf("--top %d: the model has %d classes or tasks", p.top, n)
+	defer limit(p.Memory)()
+	if n := r.Data.Labels.Outputs(); p.Top > n {
+		return nil, fmt.Errorf("--top %d: the model has %d classes or tasks", p.Top, n)
 	}
 	runs.noteOtherData(notes)
 	nodes, err := p.readNodes(ctx, r.Data)
@@ -155,13 +130,13 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		return nil, err
 	}
 	start := time.Now()
-	t := &predictionTable{data: r.Data, nodes: nodes, top: p.top, columns: r.Data.Labels.Outputs(), kind: "probabilities"}
+	t := &predictionTable{data: r.Data, nodes: nodes, top: p.Top, columns: r.Data.Labels.Outputs(), kind: "probabilities"}
 	var chosen *score.CorrectSmooth
 	switch {
-	case p.layer > 0:
+	case p.Layer > 0:
 		t.kind = "hidden"
-		t.scores, t.columns, err = hidden(ctx, r, nodes, p.layer)
-	case p.correct:
+		t.scores, t.columns, err = hidden(ctx, r, nodes, p.Layer)
+	case p.Correct:
 		t.scores, chosen, err = runs.corrected(ctx, nodes)
 	case len(runs) > 1:
 		t.threshold = 0.5
@@ -169,7 +144,7 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	default:
 		t.logits = true
 		t.scores, err = logits(ctx, r, nodes)
-		if p.logits {
+		if p.Logits {
 			t.kind = "logits"
 		}
 	}
@@ -180,48 +155,44 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		return new(predictResult), nil // rank 0 writes the file, and prints
 	}
 	write := t.writeCSV
-	if strings.EqualFold(filepath.Ext(p.out), ".npy") {
+	if strings.EqualFold(filepath.Ext(p.Out), ".npy") {
 		t.convert(t.scores)
 		write = func(w io.Writer) error { return npy.Write(w, t.scores, len(nodes), t.columns) }
 	}
-	if err := atomicfile.Write(p.out, write); err != nil {
+	if err := atomicfile.Write(p.Out, write); err != nil {
 		return nil, fmt.Errorf("predictions could not be saved: %w", err)
 	}
 	return &predictResult{
-		RunDir: r.Dir, RunDirs: runs.several(), Dataset: r.Plan.Data, Out: p.out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, Device: r.Plan.Device,
+		RunDir: r.Dir, RunDirs: runs.several(), Dataset: r.Plan.Data, Out: p.Out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, Device: r.Plan.Device,
 		WallS: finite.Measured(time.Since(start).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()), CorrectSmooth: chosen,
 	}, nil
 }
 
 // readNodes returns the nodes to score: the nodes in the file of --nodes, or all.
 func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) ([]int32, error) {
-	n := data.Nodes()
-	if p.nodes == "" {
+	if p.Nodes == "" {
 		return allNodes(data), nil
 	}
-	var ids []int64
-	var err error
-	place := func(k int) string { return fmt.Sprintf("%s: node %d of the array", p.nodes, k) }
-	if strings.ToLower(filepath.Ext(p.nodes)) == ".npy" {
-		ids, err = readNodeArray(ctx, p.nodes)
-	} else {
-		var list *nodeLines
-		list, err = run.UnlessDone(ctx, func() (*nodeLines, error) { return readNodeLines(p.nodes, data.NodeNames) })
-		if err == nil {
-			ids = list.ids
+	list, err := run.UnlessDone(ctx, func() (*nodeList, error) {
+		if strings.EqualFold(filepath.Ext(p.Nodes), ".npy") {
+			return readNodeArray(ctx, p.Nodes)
 		}
-		place = func(k int) string { return fmt.Sprintf("%s:%d: the node", p.nodes, list.lines[k]) }
-	}
-	if err != nil {
+		return readNodeLines(p.Nodes, data.NodeNames)
+	})
+	switch {
+	case err != nil:
 		return nil, err
+	case len(list.ids) == 0:
+		return nil, fmt.Errorf("%s: it lists no nodes", p.Nodes)
 	}
-	if len(ids) == 0 {
-		return nil, fmt.Errorf("%s: it lists no nodes", p.nodes)
-	}
-	nodes := make([]int32, len(ids))
-	for k, id := range ids {
-		if id < 0 || id >= int64(n) {
-			return nil, fmt.Errorf("%s is %d, outside [0, %d)", place(k), id, n)
+	nodes := make([]int32, len(list.ids))
+	for k, id := range list.ids {
+		if id < 0 || id >= int64(data.Nodes()) {
+			place := fmt.Sprintf("%s: node %d of the array", p.Nodes, k)
+			if list.lines != nil {
+				place = fmt.Sprintf("%s:%d: the node", p.Nodes, list.lines[k])
+			}
+			return nil, fmt.Errorf("%s is %d, outside [0, %d)", place, id, data.Nodes())
 		}
 		nodes[k] = int32(id)
 	}
@@ -236,39 +207,39 @@ func allNodes(data *datasets.Data) []int32 {
 	return all
 }
 
-func readNodeArray(ctx context.Context, path string) ([]int64, error) {
+// nodeList holds the nodes of a file, and in a text file the lines that they are on.
+type nodeList struct {
+	ids   []int64
+	lines []int
+}
+
+func readNodeArray(ctx context.Context, path string) (*nodeList, error) {
 	r, err := npy.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	if len(r.Shape) != 1 {
+	list := new(nodeList)
+	switch {
+	case len(r.Shape) != 1:
 		err = fmt.Errorf("%s: an array of shape %v: want one dimension, of the nodes' numbers", path, r.Shape)
-		return nil, errors.Join(err, r.Close())
-	}
-	if r.Mask() {
+	case r.Mask():
 		err = fmt.Errorf("%s: a mask of booleans, want the numbers of nodes: numpy.flatnonzero(mask)", path)
-		return nil, errors.Join(err, r.Close())
+	default:
+		list.ids, err = r.Int64s(ctx)
 	}
-	ids, err := r.Int64s(ctx)
-	return ids, errors.Join(err, r.Close())
-}
-
-// nodeLines holds the nodes of a text file, and the lines that they are on.
-type nodeLines struct {
-	ids   []int64
-	lines []int
+	return list, errors.Join(err, r.Close())
 }
 
 // readNodeLines reads one node a line, from a file or a pipe: its name if the graph's nodes
 // have names, else its number. It skips blank lines, and lines that start with # unless that
 // is a name.
-func readNodeLines(path string, names *graph.Names) (*nodeLines, error) {
+func readNodeLines(path string, names *graph.Names) (*nodeList, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	list := new(nodeLines)
+	list := new(nodeList)
 	var index map[string]int32
 	if names != nil {
 		index = names.Index()

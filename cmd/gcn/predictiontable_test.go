@@ -127,13 +127,13 @@ func TestPredictSeveralRuns(t *testing.T) {
 		}
 	}
 	for word, args := range map[string][]string{
-		"--top -1":        {"--out", "x.csv", "--top", "-1"},
-		"--layer -1":      {"--out", "x.csv", "--layer", "-1"},
-		"FILE.csv":        {"--out", "x.npy", "--top", "3"},
-		"leave out":       {"--out", "x.csv", "--layer", "1", "--top", "3"},
-		"needs one --run": {"--out", "x.csv", "--logits", "--run", "r/seed-2"},
-		"both give":       {"--out", "x.csv", "--logits", "--correct-and-smooth"},
-		"do not corr":     {"--out", "x.csv", "--layer", "1", "--run", "r/seed-2"},
+		"--top -1":                          {"--out", "x.csv", "--top", "-1"},
+		"--layer -1":                        {"--out", "x.csv", "--layer", "-1"},
+		"FILE.csv":                          {"--out", "x.npy", "--top", "3"},
+		"--layer 1 excludes --top":          {"--out", "x.csv", "--layer", "1", "--top", "3"},
+		"logits and --layer need one --run": {"--out", "x.csv", "--logits", "--run", "r/seed-2"},
+		"it gives probabilities":            {"--out", "x.csv", "--logits", "--correct-and-smooth"},
+		"need one --run":                    {"--out", "x.csv", "--layer", "1", "--run", "r/seed-2"},
 	} {
 		fail(t, exitUsage, []string{word}, append([]string{"predict", "--run", "r/seed-1"}, args...)...)
 	}

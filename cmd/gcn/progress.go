@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -14,83 +15,62 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// progress shows the state of a run: a bar on a terminal, a line now and then
-// elsewhere.
-type progress interface {
-	show(train.Progress)
-	finish() // clears the line for the next output
+// meter shows how much of some work is done: a bar on a terminal, a line now and then
+// elsewhere. Calls may be concurrent.
+type meter struct {
+	w     io.Writer
+	quiet bool
+	lines bool          // no bar on a terminal either
+	bytes bool          // the bar counts bytes
+	every time.Duration // at most one line in this time
+
+	mu          sync.Mutex
+	bar         *progressbar.ProgressBar
+	begun, last time.Time // of the work, and of the last line
 }
 
-// newProgress returns the progress display for w, each line beginning with
-// prefix.
-func newProgress(w io.Writer, quiet bool, prefix string) progress {
-	if quiet {
-		return noProgress{}
+// at shows that done of total is done; a total of 0 is not known. text is for the bar. If it is
+// time for a line, line returns the text of it; nil: there is none.
+func (m *meter) at(done, total int64, text string, line func() string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	if m.begun.IsZero() {
+		m.begun, m.last = now, now
 	}
-	if terminal := terminal(w); terminal != nil {
-		return &barProgress{w: terminal, prefix: prefix}
-	}
-	return &lineProgress{w: w, prefix: prefix}
-}
-
-type noProgress struct{}
-
-func (noProgress) show(train.Progress) {}
-func (noProgress) finish()             {}
-
-// lineProgress prints a line at an evaluation, at most one in two seconds.
-type lineProgress struct {
-	w      io.Writer
-	prefix string
-	pace   *pace // begins with the first batch
-}
-
-func (l *lineProgress) show(p train.Progress) {
-	if l.pace == nil {
-		l.pace = newPace(2 * time.Second)
-	}
-	if !p.Evaluated || !l.pace.due() {
-		return
-	}
-	batches := fmt.Sprint(p.Batch)
-	if p.MaxBatches > 0 {
-		batches += fmt.Sprintf("/%d", p.MaxBatches)
-	}
-	left := ""
-	if p.Left > 0 {
-		left = ", at most " + p.Left.Round(time.Second).String() + " left"
-	}
-	say(l.w, "%sbatch %s  %s%s", l.prefix, batches, scores(p), left)
-}
-
-func (*lineProgress) finish() {}
-
-// barProgress draws a bar that counts batches, with the loss and the validation
-// score.
-type barProgress struct {
-	w      *os.File
-	prefix string
-	bar    *progressbar.ProgressBar
-}
-
-func (b *barProgress) show(p train.Progress) {
-	if b.bar == nil {
-		b.bar = newBar(b.w, int64(p.MaxBatches), progressbar.OptionShowCount())
-	}
-	// A redraw cannot erase a line that is wider than the terminal: show less on
-	// a narrow one.
-	room := terminalWidth(b.w) - barWidth - barRest - len(b.prefix)
-	text := scores(p)
-	for _, separator := range []string{" (", "  valid", ""} {
-		if len(text) <= room {
-			break
+	screen := terminal(m.w)
+	switch {
+	case m.quiet:
+	case screen != nil && !m.lines:
+		if m.bar == nil {
+			m.bar = newBar(screen, total, m.bytes)
 		}
-		text = text[:strings.Index(text+separator, separator)]
+		// The bar fails only if its writer does. A closed terminal must not end the work.
+		m.bar.Describe(text)
+		_ = m.bar.Set64(done)
+	case line != nil && now.Sub(m.last) >= m.every:
+		m.last = now
+		say(m.w, "%s", line())
 	}
-	b.bar.Describe(b.prefix + text)
-	// The bar fails only if its writer does. A closed terminal must not end the
-	// training.
-	_ = b.bar.Set(p.Batch)
+}
+
+// left estimates the time that rest takes, if done took the time so far. It is for the function
+// that returns a line.
+func (m *meter) left(done, rest int) time.Duration {
+	return time.Duration(float64(time.Since(m.begun)) / float64(done) * float64(rest)).Round(time.Second)
+}
+
+// clear clears the bar's line. Then it says text, unless that is empty.
+func (m *meter) clear(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.bar != nil {
+		_ = m.bar.Clear()
+	}
+	m.bar = nil
+	if text != "" && !m.quiet {
+		say(m.w, "%s", text)
+	}
 }
 
 const (
@@ -99,12 +79,16 @@ const (
 )
 
 // newBar returns a bar that counts up to total, or a spinner if that is not known.
-func newBar(terminal io.Writer, total int64, count progressbar.Option) *progressbar.ProgressBar {
+func newBar(screen io.Writer, total int64, bytes bool) *progressbar.ProgressBar {
+	count := progressbar.OptionShowCount()
+	if bytes {
+		count = progressbar.OptionShowBytes(true)
+	}
 	if total <= 0 {
 		total = -1 // a spinner
 	}
 	return progressbar.NewOptions64(total, count,
-		progressbar.OptionSetWriter(terminal),
+		progressbar.OptionSetWriter(screen),
 		progressbar.OptionSetPredictTime(true),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionSetWidth(barWidth),
@@ -114,17 +98,62 @@ func newBar(terminal io.Writer, total int64, count progressbar.Option) *progress
 }
 
 // terminalWidth returns the columns of a terminal, or 80 if they are unknown.
-func terminalWidth(terminal *os.File) int {
-	if width, _, err := term.GetSize(int(terminal.Fd())); err == nil && width > 0 {
+func terminalWidth(screen *os.File) int {
+	if width, _, err := term.GetSize(int(screen.Fd())); err == nil && width > 0 {
 		return width
 	}
 	return 80
 }
 
-func (b *barProgress) finish() {
-	if b.bar != nil {
-		_ = b.bar.Clear()
+// everySeconds returns a function that takes the number done and the total, and prints them
+// now and then, with the time left. A call with done 0 begins new work.
+func everySeconds(w io.Writer, what string) func(done, total int) {
+	var m *meter
+	return func(done, total int) {
+		if m == nil || done == 0 {
+			m = &meter{w: w, lines: true, every: 5 * time.Second}
+		}
+		if done < total {
+			m.at(int64(done), int64(total), "", func() string {
+				return fmt.Sprintf("%d of %d %s, about %v left", done, total, what, m.left(done, total-done))
+			})
+		}
 	}
+}
+
+// trainingMeter returns functions that show a run's progress on w, with the prefix before each
+// line, and that clear the line for the next output.
+func trainingMeter(w io.Writer, quiet bool, prefix string) (show func(train.Progress), finish func()) {
+	m := &meter{w: w, quiet: quiet, every: 2 * time.Second}
+	return func(p train.Progress) {
+		text := scores(p)
+		line := func() string {
+			batches, left := fmt.Sprint(p.Batch), ""
+			if p.MaxBatches > 0 {
+				batches += fmt.Sprintf("/%d", p.MaxBatches)
+			}
+			if p.Left > 0 {
+				left = ", at most " + p.Left.Round(time.Second).String() + " left"
+			}
+			return prefix + "batch " + batches + "  " + text + left
+		}
+		if !p.Evaluated {
+			line = nil
+		}
+		short := text
+		if screen := terminal(w); screen != nil {
+			// A redraw cannot erase a line that is wider than the terminal: show less on
+			// a narrow one.
+			room := terminalWidth(screen) - barWidth - barRest - len(prefix)
+			for _, separator := range []string{" (", "  valid", ""} {
+				if len(short) <= room {
+					break
+				}
+				short = short[:strings.Index(short+separator, separator)]
+			}
+		}
+		m.at(int64(p.Batch), int64(p.MaxBatches), prefix+short, line)
+	}, func() { m.clear("") }
 }
 
 // scores is the part of a progress line that both displays have.

@@ -19,9 +19,6 @@ const sharesWork = "ranks"
 // shared are the annotations of such a command.
 func shared() map[string]string { return map[string]string{sharesWork: "yes"} }
 
-// defaultRankTimeout is the time after which a silent rank is lost.
-const defaultRankTimeout = time.Minute
-
 type worldKey struct{}
 
 // worldOf returns the ranks that run this command, or nil for this process alone.

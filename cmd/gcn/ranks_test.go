@@ -335,7 +335,7 @@ func testRanksRevision(t *testing.T, gcn, source string, l mpiLauncher) {
 // with a message that holds the words. It returns the output.
 func failTogether(t *testing.T, l mpiLauncher, n int, script string, words ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), defaultRankTimeout-5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute-5*time.Second)
 	defer cancel()
 	out, err := l.command(ctx, n, "sh", "-c", script).CombinedOutput()
 	if _, ended := err.(*exec.ExitError); !ended || ctx.Err() != nil {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -16,15 +18,17 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// reportJob is one execution of "gcn report".
-type reportJob struct {
-	out, title, tensorboard string
-	asJSON                  bool
+// reportOptions are the options of "gcn report".
+type reportOptions struct {
+	Out         string `json:"out" default:"report.html" arg:"FILE" help:"FILE to write"`
+	Title       string `json:"title" default:"Training runs" help:"heading of the page"`
+	TensorBoard string `json:"tensorboard" arg:"DIR" help:"folder DIR for TensorBoard event files (default: none)"`
+	resultOptions
 }
 
 func newReportCommand() *cobra.Command {
-	j := new(reportJob)
-	cmd := &cobra.Command{
+	o := new(reportOptions)
+	return newCommand(&cobra.Command{
 		Use:   "report DIR…",
 		Short: "Make one HTML page of training runs",
 		Long: `Make one self-contained HTML page of training runs: for each data set the scores of
@@ -43,56 +47,45 @@ View them with tensorboard --logdir DIR.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return j.do(cmd.OutOrStdout(), args) },
-	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVar(&j.out, "out", "report.html", "`FILE` to write")
-	fs.StringVar(&j.title, "title", "Training runs", "heading of the page")
-	fs.StringVar(&j.tensorboard, "tensorboard", "", "folder `DIR` for TensorBoard event files (default: none)")
-	addJSONFlag(cmd, &j.asJSON)
-	return cmd
+		RunE: o.do,
+	}, o)
 }
 
-func (j *reportJob) do(w io.Writer, dirs []string) error {
+func (o *reportOptions) do(cmd *cobra.Command, dirs []string) error {
 	runs, err := report.Load(dirs...)
 	if err != nil {
 		return err
 	}
-	page := report.Page{Title: j.title, Runs: runs, Machine: machine.Describe()}
-	if err := atomicfile.Write(j.out, page.Write); err != nil {
+	page := report.Page{Title: o.Title, Runs: runs, Machine: machine.Describe()}
+	if err := atomicfile.Write(o.Out, page.Write); err != nil {
 		return err
 	}
 	events := []string{}
-	if j.tensorboard != "" {
+	if o.TensorBoard != "" {
 		for k := range runs {
-			path, err := runs[k].WriteEvents(filepath.Join(j.tensorboard, eventFolder(runs[k].Name)))
+			path, err := runs[k].WriteEvents(filepath.Join(o.TensorBoard, eventFolder(runs[k].Name)))
 			if err != nil {
 				return err
 			}
 			events = append(events, path)
 		}
 	}
-	methods := report.Compare(runs)
-	if j.asJSON {
-		rows := []comparedRow{}
-		for _, m := range methods {
-			rows = append(rows, comparedRow{m.Name, m.Runs, meanOf(m.BestValid), spreadOf(m.BestValid.N, m.BestValid.SD),
-				meanOf(m.Test), spreadOf(m.Test.N, m.Test.SD), spreadOf(m.Test.N, m.Test.SEM), meanOf(m.StepMS), m.Sampled})
+	rows := []comparedRow{}
+	for _, m := range report.Compare(runs) {
+		rows = append(rows, comparedRow{m.Name, m.Runs, meanOf(m.BestValid), spreadOf(m.BestValid.N, m.BestValid.SD),
+			meanOf(m.Test), spreadOf(m.Test.N, m.Test.SD), spreadOf(m.Test.N, m.Test.SEM), meanOf(m.StepMS), m.Sampled})
+	}
+	return result(cmd, map[string]any{"page": o.Out, "runs": len(runs), "events": events, "methods": rows}, func(w io.Writer) {
+		printMethods(w, rows)
+		if len(runs) == 1 {
+			say(w, "1 run in %s", o.Out)
+		} else {
+			say(w, "%d runs in %s", len(runs), o.Out)
 		}
-		return printJSON(w, map[string]any{"page": j.out, "runs": len(runs), "events": events, "methods": rows})
-	}
-	if err := printMethods(w, methods); err != nil {
-		return err
-	}
-	text := fmt.Sprintf("%d runs", len(runs))
-	if len(runs) == 1 {
-		text = "1 run"
-	}
-	if err := printLine(w, "%s in %s", text, j.out); err != nil || j.tensorboard == "" {
-		return err
-	}
-	return printLine(w, "event files in %s: tensorboard --logdir %s", j.tensorboard, run.ShellWord(j.tensorboard))
+		if o.TensorBoard != "" {
+			say(w, "event files in %s: tensorboard --logdir %s", o.TensorBoard, run.ShellWord(o.TensorBoard))
+		}
+	})
 }
 
 // comparedRow is a row of the JSON object. Scores and milliseconds are means over the runs.
@@ -109,7 +102,7 @@ type comparedRow struct {
 }
 
 // printMethods prints a row for each group of runs that differ only in the seed.
-func printMethods(w io.Writer, methods []report.Method) error {
+func printMethods(w io.Writer, rows []comparedRow) {
 	t := newTable(true)
 	t.row("runs", "best valid", "± std", "test", "± std", "ms a step", "  method")
 	digits := func(x number, format string) string {
@@ -118,15 +111,14 @@ func printMethods(w io.Writer, methods []report.Method) error {
 		}
 		return fmt.Sprintf(format, x)
 	}
-	for _, m := range methods {
-		name := "  " + m.Name
-		if m.Sampled {
+	for _, r := range rows {
+		name := "  " + r.Name
+		if r.Sampled {
 			name += " (scores of a sample of the nodes)"
 		}
-		t.row(m.Runs, digits(meanOf(m.BestValid), "%.4f"), digits(spreadOf(m.BestValid.N, m.BestValid.SD), "%.4f"),
-			digits(meanOf(m.Test), "%.4f"), digits(spreadOf(m.Test.N, m.Test.SD), "%.4f"), digits(meanOf(m.StepMS), "%.3g"), name)
+		t.row(r.Runs, digits(r.BestValid, "%.4f"), digits(r.BestValidStd, "%.4f"), digits(r.Test, "%.4f"), digits(r.TestStd, "%.4f"), digits(r.StepMS, "%.3g"), name)
 	}
-	return t.print(w)
+	t.print(w)
 }
 
 // meanOf returns a mean, or NaN without measurements.
@@ -148,14 +140,5 @@ func spreadOf(n int, spread float64) number {
 // eventFolder returns a run's folder below the folder of event files: the run's
 // path without elements that lead outside.
 func eventFolder(name string) string {
-	var words []string
-	for word := range strings.SplitSeq(name, "/") {
-		if word != "" && word != "." && word != ".." {
-			words = append(words, word)
-		}
-	}
-	if len(words) == 0 {
-		words = []string{"run"}
-	}
-	return filepath.Join(words...)
+	return cmp.Or(strings.TrimPrefix(path.Clean("/"+name), "/"), "run")
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,12 +16,17 @@ import (
 	"github.com/gcn-layerwise/gcn/run"
 )
 
-// reproduction is one execution of "gcn reproduce".
+// reproduction are the options of "gcn reproduce", beside some of gcn train.
 type reproduction struct {
-	reproduce.Options
-	config        string
-	settings      run.Settings
-	asJSON, quiet bool
+	Data    []string       `json:"data" help:"data SPECs (default: the paper's data sets, or their generated twins)"`
+	Methods contenderNames `json:"methods" help:"methods to run (default: all of the paper's table)"`
+	Samples []int          `json:"samples" range:"[1," help:"sample sizes instead of the paper's, next to the output first"`
+	Config  string         `json:"config" arg:"FILE" help:"JSON FILE of options of gcn train, over those of its recipe paper; measurements have at most a fifth of max_batches"`
+	Compute string         `json:"compute" default:"all" choice:"all|scores|times|none" help:"missing cells to compute: all, scores (not the times), times (they need a machine without other work) or none"`
+	Out     string         `json:"out" default:"reproduced" arg:"DIR" need:"a folder" help:"folder DIR of the CSV, JSON, Markdown, SVG and PNG files"`
+	Cells   string         `json:"cells" arg:"DIR" help:"folder DIR of the cells (default: cells in --out)"`
+	Quiet   bool           `json:"quiet" short:"q" help:"print no progress"`
+	resultOptions
 }
 
 func newReproduceCommand() *cobra.Command {
@@ -50,129 +55,91 @@ launcher share the cells; --cells then needs a file system in common.`,
   gcn reproduce all --runs 5 --out paper
   gcn reproduce all --compute times --out paper      # on a quiet machine
   gcn reproduce all --compute none --cells paper/cells --out docs`,
-		ValidArgs: experimentNames(),
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("reproduce needs one of %s", strings.Join(experimentNames(), ", "))
-			}
-			return oneOfWords(args[0], experimentNames())
-		},
+		ValidArgs:   experimentNames(),
+		Args:        oneArgument("reproduce needs one of", experimentNames()),
 		Annotations: shared(),
-		RunE:        checked(r.check, r.do),
+		RunE:        r.do,
 	}
-	r.flags(cmd.Flags())
-	addJSONFlag(cmd, &r.asJSON)
-	complete(cmd, "data", dataSpecs)
-	complete(cmd, "methods", run.MethodNames)
-	return cmd
+	addFlags(cmd, new(run.Settings), "runs", "eval-every", "seed")
+	cmd.Flags().Lookup("runs").DefValue, cmd.Flags().Lookup("eval-every").DefValue = "5", "10"
+	return newCommand(cmd, r)
 }
 
-func (r *reproduction) flags(fs *pflag.FlagSet) {
-	fs.SortFlags = false
-	fs.Var((*wordList)(&r.Data), "data", "data SPECs (default: the paper's data sets, or their generated twins)")
-	fs.Var((*wordList)(&r.Methods), "methods", "methods to run (default: all of the paper's table)")
-	fs.Var((*intList)(&r.Samples), "samples", "sample sizes instead of the paper's, next to the output first")
-	run.AddFlags(fs, &r.settings, "runs", "eval-every", "seed")
-	fs.Lookup("runs").DefValue, fs.Lookup("eval-every").DefValue = "5", "10"
-	fs.StringVar(&r.config, "config", "", "JSON `FILE` of options of gcn train, over those of its recipe paper; measurements have at most a fifth of max_batches")
-	fs.StringVar((*string)(&r.Compute), "compute", string(reproduce.ComputeAll), "missing cells to compute: all, scores (not the times), times (they need a machine without other work) or none")
-	fs.StringVar(&r.Dir, "out", "reproduced", "folder `DIR` of the CSV, JSON, Markdown, SVG and PNG files")
-	fs.StringVar(&r.Cells, "cells", "", "folder `DIR` of the cells (default: cells in --out)")
-	fs.BoolVarP(&r.quiet, "quiet", "q", false, "print no progress")
-}
-
-func (r *reproduction) check() error {
-	if err := checkContenders(r.Methods); err != nil {
-		return err
-	}
+// options returns the options: the settings of the paper, the file of options and the command
+// line.
+func (r *reproduction) options(cmd *cobra.Command) (o reproduce.Options, err error) {
 	for _, spec := range r.Data {
 		if err := checkSpec(spec); err != nil {
-			return err
+			return o, err
 		}
 	}
-	if err := oneOf("compute", string(r.Compute), reproduce.Selections()); err != nil {
-		return err
+	o = reproduce.Options{
+		Data: r.Data, Methods: r.Methods, Samples: r.Samples, Compute: reproduce.Compute(r.Compute), Dir: r.Out, Cells: r.Cells,
+		Open: openData, DataOptions: dataOptions(cmd.Context()),
 	}
-	if r.Dir == "" {
-		return usagef("--out: want a folder")
-	}
-	return (*intList)(&r.Samples).check()
-}
-
-// load makes the settings of the paper, the file of options and the command line.
-func (r *reproduction) load(cmd *cobra.Command) error {
 	s, err := reproduce.Paper(cmd.Context())
 	if err != nil {
-		return err
+		return o, err
 	}
 	values := run.Values(cmd.Flags())
-	if r.config != "" {
-		file, err := run.ReadFile(cmd.Context(), r.config)
+	if r.Config != "" {
+		file, err := run.ReadFile(cmd.Context(), r.Config)
 		if err != nil {
-			return usagef("--config: %w", err)
+			return o, usagef("--config: %w", err)
 		}
 		values = append(file.Values, values...)
 	}
-	r.Settings = &s
-	return s.Set(values...)
+	if err := s.Set(values...); err != nil {
+		return o, err
+	}
+	version, err := currentVersion()
+	if o.Program = version.Revision; version.Modified {
+		o.Program += ", with changes"
+	}
+	if w := worldOf(cmd.Context()); w != nil {
+		o.Ranks = w
+	}
+	if !r.Quiet {
+		o.Log = func(line string) { say(cmd.ErrOrStderr(), "%s", line) }
+	}
+	o.Settings = &s
+	return o, err
 }
 
 func (r *reproduction) do(cmd *cobra.Command, args []string) error {
-	if err := r.load(cmd); err != nil {
-		return err
-	}
-	version, err := currentVersion()
+	o, err := r.options(cmd)
 	if err != nil {
 		return err
 	}
-	r.Program = version.Revision
-	if version.Modified {
-		r.Program += ", with changes"
-	}
-	r.Open, r.DataOptions = openData, dataOptions(cmd.Context())
-	if w := worldOf(cmd.Context()); w != nil {
-		r.Ranks = w
-	}
-	if !r.quiet {
-		r.Log = func(line string) { say(cmd.ErrOrStderr(), "%s", line) }
-	}
-	all, err := reproduce.Run(cmd.Context(), args[0], r.Options)
-	if err != nil {
+	all, err := reproduce.Run(cmd.Context(), args[0], o)
+	if err != nil || all == nil { // only rank 0 has them
 		return r.stopped(cmd.Context(), err)
 	}
-	if all == nil { // only rank 0 has them
-		return nil
-	}
-	all.Commit, all.Command = r.Program, r.commandLine(cmd)
-	if err := all.Save(r.Dir); err != nil {
+	all.Commit, all.Command = o.Program, r.commandLine(cmd)
+	if err := all.Save(r.Out); err != nil {
 		return err
 	}
-	w, one := cmd.OutOrStdout(), all.Reports[0]
-	switch single := args[0] != reproduce.All; {
-	case r.asJSON && single:
-		return printJSON(w, one)
-	case r.asJSON:
-		return printJSON(w, all)
-	case single:
-		if err := errors.Join(printLine(w, "%s", one.Heading()), printStudy(w, one)); err != nil {
-			return err
-		}
-		return printLine(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.Dir, one.Experiment))
+	if one := all.Reports[0]; args[0] != reproduce.All {
+		return result(cmd, one, func(w io.Writer) {
+			say(w, "%s", one.Heading())
+			printStudy(w, one)
+			say(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.Out, one.Experiment))
+		})
 	}
-	for _, c := range all.Claims {
-		if err := printLine(w, "%s: %s: %s", c.Where, c.Text, c.Verdict); err != nil {
-			return err
+	return result(cmd, all, func(w io.Writer) {
+		for _, c := range all.Claims {
+			say(w, "%s: %s: %s", c.Where, c.Text, c.Verdict)
 		}
-	}
-	return printLine(w, "saved in %s and %s", filepath.Join(r.Dir, "results.md"), filepath.Join(r.Dir, reproduce.FiguresDir))
+		say(w, "saved in %s and %s", filepath.Join(r.Out, "results.md"), filepath.Join(r.Out, reproduce.FiguresDir))
+	})
 }
 
 // stopped adds to the error of an interrupted command how to go on.
 func (r *reproduction) stopped(ctx context.Context, err error) error {
-	if ctx.Err() == nil {
+	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	return run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Dir))}
+	return run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Out))}
 }
 
 // commandLine is the command with the flags that were set, without those that do not
@@ -209,12 +176,4 @@ func experimentList() string {
 		fmt.Fprintf(&b, "  %-9s %s%s\n", e.Name, e.Title, alias)
 	}
 	return b.String()
-}
-
-// oneOfWords returns a usage error unless the argument is one of the words.
-func oneOfWords(arg string, words []string) error {
-	if slices.Contains(words, arg) {
-		return nil
-	}
-	return usagef("%q%s; there are: %s", arg, run.DidYouMean(arg, words), strings.Join(words, ", "))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // printResult prints the table of a result.
-func printResult(w io.Writer, r *run.Result) error {
+func printResult(w io.Writer, r *run.Result) {
 	t := newTable(false)
 	t.row("dataset", r.Dataset)
 	method := run.MethodText(r.Method, r.Samples)
@@ -63,7 +63,7 @@ func printResult(w io.Writer, r *run.Result) error {
 	t.row("spent on", spentText(r))
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
 	t.row("saved in", r.RunDir)
-	return t.print(w)
+	t.print(w)
 }
 
 // estimated says that a score is of a sample of the nodes.

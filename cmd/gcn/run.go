@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/mpi"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
@@ -55,7 +53,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if code == exitUsage && !job.started {
 		// All ranks of a launcher may have this command line: together they print one message.
 		// A rank that cannot join prints its own.
-		job.world, _ = mpi.Open(ctx, os.Getenv, defaultRankTimeout)
+		job.world, _ = mpi.Open(ctx, os.Getenv, time.Minute)
 	}
 	if job.world != nil {
 		return leaveRanks(ctx, job.world, code, message, errors.As(err, new(*train.RanksError)), stderr)
@@ -128,20 +126,12 @@ done in seconds.`,
 		Args:          subcommandOnly,
 		Annotations:   shared(), // as gcn train
 	}
-	var cache cacheOptions
-	cache.flags(root.PersistentFlags())
-	var rankTimeout time.Duration
-	root.PersistentFlags().DurationVar(&rankTimeout, "rank-timeout", defaultRankTimeout, "with an MPI launcher: end the job, and name the rank, if a rank gives no sign of life for this long; 0: wait forever")
+	var global globalOptions
+	run.AddFlags(root.PersistentFlags(), &global)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) (err error) {
-		if rankTimeout < 0 {
-			return usagef("--rank-timeout %v: want at least 0", rankTimeout)
-		}
-		if err := cache.check(); err != nil {
-			return err
-		}
 		j.started = true
-		cmd.SetContext(cache.in(cmd.Context(), stderr))
-		j.world, err = joinRanks(cmd, rankTimeout, stdout, stderr)
+		cmd.SetContext(global.in(cmd.Context(), stderr))
+		j.world, err = joinRanks(cmd, global.RankTimeout, stdout, stderr)
 		return err
 	}
 	root.SetOut(stdout)
@@ -158,93 +148,4 @@ done in seconds.`,
 	root.AddCommand(train, newTuneCommand(), newEvalCommand(), newPredictCommand(), newExportCommand(), newImportCommand(), newDatasetsCommand(),
 		newMethodsCommand(), newRecipesCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newServeCommand(), newCompletionCommand())
 	return root, j
-}
-
-// newHelpCommand returns "gcn help", which does the same as --help.
-func newHelpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "help [COMMAND]",
-		Short:   "Print the help of a command",
-		Example: "  gcn help train",
-		Hidden:  true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			asked, rest, err := cmd.Root().Find(args)
-			if err != nil {
-				return usageError{err}
-			}
-			if err := subcommandOnly(asked, rest); err != nil {
-				return err
-			}
-			asked.InitDefaultHelpFlag()
-			return asked.Help()
-		},
-	}
-}
-
-// newGroup returns a command that only holds other commands.
-func newGroup(use, short, example string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{Use: use, Short: short, Example: example, Args: subcommandOnly}
-	group.AddCommand(commands...)
-	group.RunE = func(cmd *cobra.Command, _ []string) error {
-		return usagef("%s needs a command: %s", cmd.CommandPath(), strings.Join(commandNames(cmd), ", "))
-	}
-	return group
-}
-
-// subcommandOnly refuses arguments that do not name a subcommand.
-func subcommandOnly(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	names := commandNames(cmd)
-	if len(names) == 0 {
-		return usagef("%s has no command %q", cmd.CommandPath(), args[0])
-	}
-	return usagef("unknown command %q%s; there are: %s", args[0], run.DidYouMean(args[0], names), strings.Join(names, ", "))
-}
-
-// noArguments refuses positional arguments, and says where a SPEC or a number belongs.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	arg, advice := args[0], ""
-	if _, err := strconv.Atoi(arg); err == nil {
-		advice = ": separate the numbers of an option by commas"
-	} else if info, err := os.Stat(arg); err == nil && info.IsDir() && cmd.Flags().Lookup("run") != nil {
-		advice = ", did you mean --run " + run.ShellWord(arg) + "?"
-	} else if cmd.Flags().Lookup("data") != nil && datasets.CheckSpec(arg, datasets.Options{}) == nil {
-		advice = ", did you mean --data " + run.ShellWord(arg) + "?"
-	}
-	return usagef("%s takes no arguments, got %q%s", cmd.CommandPath(), arg, advice)
-}
-
-// exactly refuses any other number of arguments, with the given message.
-func exactly(n int, format string, args ...any) cobra.PositionalArgs {
-	return func(_ *cobra.Command, given []string) error {
-		if len(given) != n {
-			return usagef(format, args...)
-		}
-		return nil
-	}
-}
-
-// checked returns a command's RunE: it checks the options before it does the work.
-func checked(check func() error, do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(); err != nil {
-			return err
-		}
-		return do(cmd, args)
-	}
-}
-
-func commandNames(cmd *cobra.Command) []string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		if !c.Hidden {
-			names = append(names, c.Name())
-		}
-	}
-	return names
 }

@@ -75,10 +75,10 @@ func TestSamplesAuto(t *testing.T) {
 	succeed(t, append(tiny, "5")...)
 	succeed(t, "eval", "--run", "tiny")
 	for words, args := range map[string][]string{
-		"not for vrgcn":      {"train", "--method", "vrgcn"},
-		"without keys":       {"train", "--method", "ladies?flat=1"},
-		"is for gcn train":   {"bench", "train"},
-		"not a whole number": {"bench", "sampling"},
+		"not for vrgcn":       {"train", "--method", "vrgcn"},
+		"without keys":        {"train", "--method", "ladies?flat=1"},
+		"is for gcn train":    {"bench", "train"},
+		"want a whole number": {"bench", "sampling"},
 	} {
 		fail(t, exitUsage, []string{"--samples", words}, append(args, "--samples", "auto")...)
 	}

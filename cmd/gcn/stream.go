@@ -92,16 +92,10 @@ func terminal(w io.Writer) *os.File {
 	return file
 }
 
-// printLine prints one line, also if the arguments hold line breaks.
-func printLine(w io.Writer, format string, args ...any) error {
-	_, err := io.WriteString(w, escape(fmt.Sprintf(format, args...), "")+"\n")
-	return err
-}
-
-// say prints a line about the progress of the work. It ignores errors, so that
-// the work goes on.
+// say prints one line, also if the arguments hold line breaks. The stream keeps the error: the
+// work goes on, and the command ends with it.
 func say(w io.Writer, format string, args ...any) {
-	_ = printLine(w, format, args...)
+	_, _ = io.WriteString(w, escape(fmt.Sprintf(format, args...), "")+"\n")
 }
 
 // escape returns text with characters that a terminal obeys escaped as in Go:

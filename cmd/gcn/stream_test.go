@@ -3,14 +3,12 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/internal/tune"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -97,15 +95,15 @@ func TestStreamLeavesScripts(t *testing.T) {
 func TestBarsOnATerminal(t *testing.T) {
 	terminal, screen := newTerminal(t)
 	s := &stream{w: terminal}
-	display := newProgress(s, false, "run 1/2  ")
-	display.show(train.Progress{Batch: 1, MaxBatches: 10, Loss: 1})
-	display.finish()
-	search := newTuneProgress(s, false, &tune.Search{Settings: 3, Seeds: 1, Rungs: 1, Reduce: 2, Batches: 10, Jobs: 1})
+	show, finish := trainingMeter(s, false, "run 1/2  ")
+	show(train.Progress{Batch: 1, MaxBatches: 10, Loss: 1})
+	finish()
+	search := &searchMeter{meter: meter{w: s}, total: 30}
 	search.count(7, 7)
-	search.finish()
-	fetch := &fetchDisplay{w: s}
+	search.clear("")
+	fetch := &fetchDisplay{meter: meter{w: s}}
 	fetch.show(datasets.FetchProgress{Name: "evil\x1b[2J", Stage: "download", Done: 1, Total: 10})
-	fetch.clear()
+	fetch.clear("")
 	say(s, "end")
 	var text strings.Builder
 	for buffer := make([]byte, 4096); !strings.Contains(text.String(), "end"); {
@@ -123,7 +121,10 @@ func TestBarsOnATerminal(t *testing.T) {
 	if strings.Contains(text.String(), `\r`) || strings.Contains(text.String(), "evil\x1b") {
 		t.Errorf("%q", text.String())
 	}
-	if got := fmt.Sprintf("%T", newProgress(&stream{w: new(bytes.Buffer)}, false, "")); got != "*main.lineProgress" {
-		t.Errorf("without a terminal: %s", got)
+	var lines bytes.Buffer
+	m := &meter{w: &lines}
+	m.at(1, 2, "bar", func() string { return "line" })
+	if lines.String() != "line\n" {
+		t.Errorf("without a terminal: %q", lines.String())
 	}
 }

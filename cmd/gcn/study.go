@@ -7,10 +7,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
@@ -31,56 +29,20 @@ func newStudyCommand() *cobra.Command {
 		newStudyFeaturesCommand(), newStudyAdviseCommand())
 }
 
+// subjectOptions are the data of a study, and the options of its results.
+type subjectOptions struct {
+	Data string `json:"data" arg:"SPEC" help:"data SPEC; see gcn datasets list (default: of --run, else synth:demo)"`
+	Run  string `json:"run" arg:"DIR" help:"folder DIR of a training run, for its data and trained weights (default: random weights)"`
+	Seed uint64 `json:"seed" default:"1" help:"seed of all random decisions"`
+	Out  string `json:"out" arg:"DIR" help:"folder DIR for the result's files (default: one under studies/)"`
+	resultOptions
+}
+
+// studyOptions are the options of a study of a layer.
 type studyOptions struct {
-	data   string
-	run    string
-	layer  int
-	hidden int
-	batch  int
-	seed   uint64
-	out    string
-	asJSON bool
-	pilots bool // the study trains a model of its own
-}
-
-// flags registers the options of a study of a graph. oneLayer adds the options of
-// studies of a single layer.
-func (o *studyOptions) flags(cmd *cobra.Command, oneLayer bool) {
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	o.dataFlag(cmd)
-	fs.StringVar(&o.run, "run", "", "folder `DIR` of a training run, for its data and trained weights (default: random weights)")
-	o.layer = 1
-	if oneLayer {
-		fs.IntVar(&o.layer, "layer", 1, "convolution to study, counted from the input; above 1 needs --run")
-	}
-	fs.IntVar(&o.hidden, "hidden", 256, "columns of the random weight, without --run")
-	fs.IntVar(&o.batch, "batch", 512, "training nodes per mini-batch")
-	o.resultFlags(cmd)
-}
-
-// dataFlag registers --data.
-func (o *studyOptions) dataFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.data, "data", run.New().Data, "data `SPEC`; see gcn datasets list")
-	complete(cmd, "data", dataSpecs)
-}
-
-// resultFlags registers the seed and the options of the results.
-func (o *studyOptions) resultFlags(cmd *cobra.Command) {
-	fs := cmd.Flags()
-	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random decisions")
-	fs.StringVar(&o.out, "out", "", "folder `DIR` for the result's files (default: one under studies/)")
-	addJSONFlag(cmd, &o.asJSON)
-}
-
-func (o *studyOptions) check() error {
-	if err := cmp.Or(atLeast("batch", o.batch, 1), within("hidden", o.hidden, 1, mostHidden), atLeast("layer", o.layer, 1)); err != nil {
-		return err
-	}
-	if o.layer > 1 && o.run == "" && !o.pilots {
-		return usagef("--layer %d needs --run: the input of a hidden layer is a trained model's", o.layer)
-	}
-	return nil
+	subjectOptions
+	Hidden int `json:"hidden" default:"256" range:"[1,65536]" help:"columns of the random weight, without --run"`
+	Batch  int `json:"batch" default:"512" range:"[1," help:"training nodes per mini-batch"`
 }
 
 // subject is the data and the model that a study examines.
@@ -94,31 +56,28 @@ type subject struct {
 }
 
 // open opens the data, and the model of --run.
-func (o *studyOptions) open(ctx context.Context, fs *pflag.FlagSet) (*subject, error) {
-	if o.run == "" {
-		data, err := openData(ctx, o.data)
-		return &subject{spec: o.data, data: data}, err
+func (o *subjectOptions) open(ctx context.Context) (*subject, error) {
+	if o.Run == "" {
+		spec := cmp.Or(o.Data, run.New().Data)
+		data, err := openData(ctx, spec)
+		return &subject{spec: spec, data: data}, err
 	}
-	spec := ""
-	if fs.Changed("data") {
-		spec = o.data
-	}
-	r, err := openRun(ctx, strings.TrimSuffix(o.run, "/"), spec, "cpu", nil)
+	r, err := openRun(ctx, o.Run, o.Data, "cpu", nil)
 	if err != nil {
 		return nil, err
 	}
 	return &subject{spec: r.Plan.Data, data: r.Data, model: r.Model}, nil
 }
 
-// product returns HW of the layer in the options: with the trained model, or with
-// the features and a random weight.
-func (o *studyOptions) product(ctx context.Context, s *subject) (*graph.Features, error) {
+// product returns HW of a layer, counted from 1: with the trained model, or with the features
+// and a random weight.
+func (o *studyOptions) product(ctx context.Context, s *subject, layer int) (*graph.Features, error) {
 	p, x := s.data.Laplacian(), s.data.Features
 	if s.model != nil {
-		return study.LayerProduct(ctx, s.model, p, x, o.layer-1)
+		return study.LayerProduct(ctx, s.model, p, x, layer-1)
 	}
-	weight := make([]float32, x.Cols*o.hidden)
-	layers.GlorotUniform(rand.New(samplers.NewSource(o.seed, 0, 0)), x.Cols, o.hidden, weight, nil)
+	weight := make([]float32, x.Cols*o.Hidden)
+	layers.GlorotUniform(rand.New(samplers.NewSource(o.Seed, 0, 0)), x.Cols, o.Hidden, weight, nil)
 	return study.Product(x, weight)
 }
 
@@ -127,40 +86,33 @@ func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorm
 	if s.model != nil {
 		return study.ModelNorms(ctx, s.model, s.data.Laplacian(), s.data.Features)
 	}
-	hw, err := o.product(ctx, s)
+	hw, err := o.product(ctx, s, 1)
 	if err != nil {
 		return nil, err
 	}
 	return []study.LayerNorms{{Name: "layer 1", Norms: study.RowNorms(hw)}}, nil
 }
 
+// study runs a study of the data, saves its table and prints it.
+func (o *subjectOptions) study(cmd *cobra.Command, name string, do func(s *subject) (study.Shown, error)) error {
+	s, err := o.open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	t, err := do(s)
+	if err != nil {
+		return err
+	}
+	return o.finish(cmd, s, name, t)
+}
+
 // finish saves a study's table and prints it: as JSON with the fields of the
 // subject, or as text.
-func (o *studyOptions) finish(cmd *cobra.Command, s *subject, name string, t study.Shown) error {
-	dir := o.out
-	if dir == "" {
-		dir = filepath.Join("studies", rundir.Slug(s.spec))
-	}
+func (o *subjectOptions) finish(cmd *cobra.Command, s *subject, name string, t study.Shown) error {
+	dir := cmp.Or(o.Out, filepath.Join("studies", rundir.Slug(s.spec)))
 	if err := study.Save(dir, name, t); err != nil {
 		return err
 	}
-	w := cmd.OutOrStdout()
-	if o.asJSON {
-		return s.printJSON(w, t, map[string]any{"run_dir": o.run, "saved": filepath.Join(dir, name)})
-	}
-	if err := printStudy(w, t); err != nil {
-		return err
-	}
-	files := "csv,json,svg,png"
-	if t.Figure() == nil {
-		files = "csv,json"
-	}
-	return printLine(w, "saved in %s.{%s}", filepath.Join(dir, name), files)
-}
-
-// printJSON prints a table's fields, the subject's and more as one object. Empty
-// strings are left out.
-func (s *subject) printJSON(w io.Writer, t study.Table, more map[string]any) error {
 	text, err := json.Marshal(finite.JSON(t))
 	if err != nil {
 		return err
@@ -169,14 +121,19 @@ func (s *subject) printJSON(w io.Writer, t study.Table, more map[string]any) err
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return err
 	}
-	fields["dataset"] = s.spec
-	more["weights"] = s.weights()
-	for name, v := range more {
+	for name, v := range map[string]string{"dataset": s.spec, "weights": s.weights(), "run_dir": o.Run, "saved": filepath.Join(dir, name)} {
 		if v != "" {
 			fields[name] = v
 		}
 	}
-	return printJSON(w, fields)
+	return result(cmd, fields, func(w io.Writer) {
+		printStudy(w, t)
+		files := "csv,json,svg,png"
+		if t.Figure() == nil {
+			files = "csv,json"
+		}
+		say(w, "saved in %s.{%s}", filepath.Join(dir, name), files)
+	})
 }
 
 // weights returns "trained" or "glorot", for the weight W, or "" if the study has none.
@@ -191,7 +148,7 @@ func (s *subject) weights() string {
 }
 
 // printStudy prints a study's table, and the lines below it.
-func printStudy(w io.Writer, t study.Shown) error {
+func printStudy(w io.Writer, t study.Shown) {
 	table := newTable(true)
 	head, rows, below := t.Lines()
 	for _, cells := range append([][]string{head}, rows...) {
@@ -201,13 +158,8 @@ func printStudy(w io.Writer, t study.Shown) error {
 		}
 		table.row(row...)
 	}
-	if err := table.print(w); err != nil {
-		return err
-	}
+	table.print(w)
 	for _, line := range below {
-		if err := printLine(w, "%s", line); err != nil {
-			return err
-		}
+		say(w, "%s", line)
 	}
-	return nil
 }

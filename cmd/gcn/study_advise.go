@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,19 +16,21 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// adviseStudy is one execution of "gcn study advise".
+// adviseStudy are the options of "gcn study advise".
 type adviseStudy struct {
-	run                string
-	depth, batch, most int
-	batches            int
-	target             float64
-	seed               uint64
-	asJSON             bool
+	Run        string  `json:"run" arg:"DIR" help:"folder DIR of a training run, for its data and trained weights"`
+	Layers     int     `json:"layers" default:"2" range:"[1,1000]" help:"graph convolutions (with --run: the model's)"`
+	Batch      int     `json:"batch" default:"512" range:"[1," help:"training nodes per mini-batch"`
+	Target     float64 `json:"target" default:"1" range:"(0," help:"target of the error over the signal; 1 mostly trains about as well as no sampling"`
+	MaxSamples int     `json:"max_samples" default:"8192" range:"[1," help:"largest sample size to consider"`
+	Batches    int     `json:"batches" default:"200" range:"[0," help:"mini-batches that each candidate is trained for; 0: none"`
+	Seed       uint64  `json:"seed" default:"1" help:"seed of all random decisions"`
+	resultOptions
 }
 
 func newStudyAdviseCommand() *cobra.Command {
 	a := new(adviseStudy)
-	cmd := &cobra.Command{
+	return newCommand(&cobra.Command{
 		Use:   "advise [SPEC]",
 		Short: "Recommend a method and sample sizes for a graph, with the reasons",
 		Long: `Recommend a method and sample sizes for a graph, with the reasons.
@@ -50,57 +52,30 @@ P·X and P·(P·X).`,
   gcn study advise synth:products --batches 0             # compares errors only
   gcn study advise --run runs/first --json`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("study advise takes one SPEC, got %q", args)
-			}
-			if len(args) == 1 && a.run != "" {
-				return usagef("study advise takes a SPEC or --run, not both")
+			if len(args) > 1 || len(args) == 1 && a.Run != "" {
+				return usagef("study advise takes one SPEC, or --run, got %q", args)
 			}
 			return nil
 		},
-		RunE: checked(a.check, a.do),
-	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVar(&a.run, "run", "", "folder `DIR` of a training run, for its data and trained weights")
-	fs.IntVar(&a.depth, "layers", 2, "graph convolutions (with --run: the model's)")
-	fs.IntVar(&a.batch, "batch", 512, "training nodes per mini-batch")
-	fs.Float64Var(&a.target, "target", 1, "target of the error over the signal; 1 mostly trains about as well as no sampling")
-	fs.IntVar(&a.most, "max-samples", 8192, "largest sample size to consider")
-	fs.IntVar(&a.batches, "batches", run.AdviceBatches, "mini-batches that each candidate is trained for; 0: none")
-	fs.Uint64Var(&a.seed, "seed", 1, "seed of all random decisions")
-	addJSONFlag(cmd, &a.asJSON)
-	return cmd
-}
-
-func (a *adviseStudy) check() error {
-	if err := cmp.Or(within("layers", a.depth, 1, mostLayers), atLeast("batch", a.batch, 1), atLeast("max-samples", a.most, 1), atLeast("batches", a.batches, 0)); err != nil {
-		return err
-	}
-	if !(a.target > 0) || math.IsInf(a.target, 0) {
-		return usagef("--target %v: want a positive number", a.target)
-	}
-	return nil
+		RunE: a.do,
+	}, a)
 }
 
 func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
-	o := studyOptions{data: run.New().Data, run: a.run, seed: a.seed}
-	if len(args) == 1 {
-		o.data = args[0]
-	}
-	s, err := o.open(cmd.Context(), cmd.Flags())
+	o := subjectOptions{Data: strings.Join(args, ""), Run: a.Run}
+	s, err := o.open(cmd.Context())
 	if err != nil {
 		return err
 	}
 	what := study.Advise{
-		Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Layers: a.depth, Batch: a.batch,
-		Target: a.target, Most: a.most, Seed: a.seed,
+		Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Layers: a.Layers, Batch: a.Batch,
+		Target: a.Target, Most: a.MaxSamples, Seed: a.Seed,
 	}
 	if s.model != nil {
 		what.Layers = len(s.model.Convolutions)
 		what.Products, err = study.Products(cmd.Context(), s.model, s.data.Laplacian(), s.data.Features)
 	} else {
-		what.Products, err = run.RandomProduct(s.data, a.seed)
+		what.Products, err = run.RandomProduct(s.data, a.Seed)
 	}
 	if err != nil {
 		return err
@@ -109,10 +84,10 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if a.batches > 0 && run.Triable(s.data, what.Layers) {
+	if a.Batches > 0 && run.Triable(s.data, what.Layers) {
 		trials, err := study.Trials{
-			Data: s.data, Candidates: study.DefaultCandidates(advice, what.Layers, a.batch, false),
-			Layers: what.Layers, Batch: a.batch, Batches: a.batches, Seed: a.seed,
+			Data: s.data, Candidates: study.DefaultCandidates(advice, what.Layers, a.Batch, false),
+			Layers: what.Layers, Batch: a.Batch, Batches: a.Batches, Seed: a.Seed,
 			Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches of the trials"),
 		}.Run(cmd.Context())
 		if err != nil {
@@ -123,14 +98,11 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	if a.asJSON {
-		return printJSON(cmd.OutOrStdout(), struct {
-			Dataset string `json:"dataset"`
-			Weights string `json:"weights"`
-			*study.Advice
-		}{s.spec, s.weights(), advice})
-	}
-	return a.print(cmd.OutOrStdout(), s, advice)
+	return result(cmd, struct {
+		Dataset string `json:"dataset"`
+		Weights string `json:"weights"`
+		*study.Advice
+	}{s.spec, s.weights(), advice}, func(w io.Writer) { a.print(w, s, advice) })
 }
 
 // withoutConvolutions trains a perceptron on [X, …, P^k·X] as long as the trials, unless the
@@ -139,7 +111,7 @@ func (a *adviseStudy) withoutConvolutions(ctx context.Context, data *datasets.Da
 	if memory.Product(4, int64(hops+1), int64(data.Nodes()), int64(data.Features.Cols)) > 1<<30 {
 		return nil
 	}
-	t, err := study.FeaturesAlone{Data: data, Hops: []int{hops}, Options: train.Options{Batch: a.batch, MaxBatches: a.batches, EvalEvery: a.batches, Seed: a.seed}}.Run(ctx)
+	t, err := study.FeaturesAlone{Data: data, Hops: []int{hops}, Options: train.Options{Batch: a.Batch, MaxBatches: a.Batches, EvalEvery: a.Batches, Seed: a.Seed}}.Run(ctx)
 	if err == nil {
 		advice.Alone = &t.Means[0]
 	}
@@ -147,77 +119,60 @@ func (a *adviseStudy) withoutConvolutions(ctx context.Context, data *datasets.Da
 }
 
 // print writes the advice, its reasons and the command that follows it.
-func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) error {
+func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) {
 	t := newTable(false)
 	t.row("dataset", s.spec)
 	t.row("method", advice.Method)
-	if samples := intList(advice.Samples); len(samples) > 0 {
-		t.row("samples", samples.String())
+	if samples := run.Sizes(advice.Samples); len(samples) > 0 {
+		t.row("samples", samples)
 	}
 	if advice.ExactInput {
 		t.row("input", "exact")
 	}
-	if err := t.print(w); err != nil {
-		return err
-	}
+	t.print(w)
 	if len(advice.Trials) > 0 {
-		if err := a.printTrials(w, s, advice); err != nil {
-			return err
-		}
+		a.printTrials(w, s, advice)
 	}
 	if advice.NeedsNoGCN() {
-		err := printLine(w, "this graph may need no GCN: a perceptron on %s scores %.2f after as many mini-batches; see gcn study features --data %s", advice.Alone.Input, 100*advice.Alone.Valid, run.ShellWord(s.spec))
-		if err != nil {
-			return err
-		}
+		say(w, "this graph may need no GCN: a perceptron on %s scores %.2f after as many mini-batches; see gcn study features --data %s", advice.Alone.Input, 100*advice.Alone.Valid, run.ShellWord(s.spec))
 	}
-	if err := printLine(w, "because of the errors of one propagation, when all layers are sampled"); err != nil {
-		return err
-	}
+	say(w, "because of the errors of one propagation, when all layers are sampled")
 	for _, reason := range advice.Reasons {
-		if err := printLine(w, "  - %s", reason); err != nil {
-			return err
-		}
+		say(w, "  - %s", reason)
 	}
 	line := trainLine(s.spec, advice)
-	if a.batch != 512 {
-		line += fmt.Sprintf(" --batch %d", a.batch)
+	if a.Batch != 512 {
+		line += fmt.Sprintf(" --batch %d", a.Batch)
 	}
-	return printLine(w, "%s", line)
+	say(w, "%s", line)
 }
 
 // printTrials writes the table of the trials.
-func (a *adviseStudy) printTrials(w io.Writer, s *subject, advice *study.Advice) error {
+func (a *adviseStudy) printTrials(w io.Writer, s *subject, advice *study.Advice) {
 	layers, hidden := len(advice.Layers), 256
-	if err := printLine(w, "after %d mini-batches (score and loss in points of validation %s)", a.batches, s.data.Metric); err != nil {
-		return err
-	}
+	say(w, "after %d mini-batches (score and loss in points of validation %s)", a.Batches, s.data.Metric)
 	t := newTable(true)
 	t.row("method", "samples", "score", "loss", "operations a step", "memory", "")
 	for _, trial := range advice.Trials {
-		name, samples := trial.Method, intList(trial.Samples)
+		name := trial.Method
 		if trial.ExactInput && !methodNamed(name).ExactInput {
 			name += " --exact-input"
 		}
-		t.row(name, cmp.Or(samples.String(), "all"), fmt.Sprintf("%.2f", 100*trial.Score), fmt.Sprintf("%.2f", 100*trial.Loss),
+		t.row(name, cmp.Or(run.Sizes(trial.Samples).String(), "all"), fmt.Sprintf("%.2f", 100*trial.Score), fmt.Sprintf("%.2f", 100*trial.Loss),
 			fmt.Sprintf("%.0f million", trial.Operations/1e6), fmt.Sprintf("%.1f MB", float64(trial.Memory)/1e6), "")
 	}
-	if err := t.print(w); err != nil {
-		return err
-	}
+	t.print(w)
 	if advice.Trials[0].Method != "full" {
-		if err := printLine(w, "full batch is left out: its trial would take too long; the loss is from the best score"); err != nil {
-			return err
-		}
+		say(w, "full batch is left out: its trial would take too long; the loss is from the best score")
 	}
 	rolling := float64(study.RollingBytes(s.data.Laplacian(), layers, hidden)) / 1e6
-	return printLine(w, "vrgcn and 'ladies-debiased?control=rolling' would keep histories of %.1f MB with --exact-input", rolling)
+	say(w, "vrgcn and 'ladies-debiased?control=rolling' would keep histories of %.1f MB with --exact-input", rolling)
 }
 
 // trainLine returns the command that follows the advice.
 func trainLine(spec string, advice *study.Advice) string {
 	line := "gcn train --data " + run.ShellWord(spec) + " --method " + advice.Method
-	samples := intList(advice.Samples)
+	samples := run.Sizes(advice.Samples)
 	if len(samples) > 0 {
 		line += " --samples " + samples.String()
 	}

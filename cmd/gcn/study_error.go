@@ -1,33 +1,28 @@
 package main
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// errorStudy is one execution of "gcn study approx-error".
+// errorStudy are the options of "gcn study approx-error".
 type errorStudy struct {
 	studyOptions
+	Layer   int            `json:"layer" default:"1" range:"[1," with:"run" help:"convolution to study, counted from the input; above 1 needs --run"`
+	Methods contenderNames `json:"methods" help:"sampling methods (default: fastgcn and the variants of ladies; with --ages ladies-flat-debiased and ladies-cv)"`
+	Samples []int          `json:"samples" range:"[1," help:"sample sizes, one point of the curves for each (default: the paper's)"`
+	Repeats int            `json:"repeats" default:"200" range:"[2," help:"mini-batches"`
+	Draws   int            `json:"draws" default:"2" range:"[2," help:"draws from each mini-batch; two are enough to separate bias and variance"`
 	pilotOptions
-	fs             *pflag.FlagSet
-	methods        wordList
-	sizes          intList
-	repeats, draws int
 }
 
 func newStudyErrorCommand() *cobra.Command {
-	e := &errorStudy{
-		methods: wordList{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased"},
-		sizes:   study.PaperSizes(),
-	}
-	cmd := &cobra.Command{
+	e := new(errorStudy)
+	return newCommand(&cobra.Command{
 		Use:   "approx-error",
 		Short: "Measure ‖QPHW − QPSHW‖_F of sampling methods, its bias and its variance",
 		Long: `Measure the error of sampling in one propagation, ‖QPHW − QPSHW‖_F, with Q the rows
@@ -50,81 +45,65 @@ noise of the mask as over all neighbours: its error is from QPHW without a mask.
   gcn study approx-error --run runs/first --samples 512,1024,2048,4096 --methods ladies,ladies-debiased,ladies-debiased-nodes
   gcn study approx-error --data synth:demo --repeats 50 --json
   gcn study approx-error --data synth:arxiv --ages 0,10,50,200 --methods ladies-flat-debiased,ladies-cv`,
-		Args: noArguments,
-		RunE: checked(e.check, e.do),
-	}
-	e.studyOptions.flags(cmd, true)
-	fs := cmd.Flags()
-	fs.Var(&e.methods, "methods", "sampling methods")
-	fs.Var(&e.sizes, "samples", "sample sizes, one point of the curves for each")
-	fs.IntVar(&e.repeats, "repeats", 200, "mini-batches")
-	fs.IntVar(&e.draws, "draws", 2, "draws from each mini-batch; two are enough to separate bias and variance")
-	e.pilotOptions.flags(cmd)
-	e.fs = fs
-	complete(cmd, "methods", contenderNames)
-	return cmd
+		RunE: e.do,
+	}, e)
 }
 
 func (e *errorStudy) check() error {
-	e.pilots = e.given()
-	if err := cmp.Or(e.studyOptions.check(), e.pilotOptions.check(e.fs, &e.studyOptions)); err != nil {
-		return err
+	if e.Samples == nil {
+		e.Samples = study.PaperSizes()
 	}
-	if e.given() && !e.fs.Changed("methods") {
-		e.methods = wordList{"ladies-flat-debiased", "ladies-cv"}
+	switch {
+	case e.Methods != nil:
+	case e.Ages != nil:
+		e.Methods = contenderNames{"ladies-flat-debiased", "ladies-cv"}
+	default:
+		e.Methods = contenderNames{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased"}
 	}
-	if err := checkContenders(e.methods); err != nil {
-		return err
-	}
-	for _, name := range e.methods {
-		if study.SamplesChange(name) && !e.given() {
+	for _, name := range e.Methods {
+		if study.SamplesChange(name) && e.Ages == nil {
 			return usagef("--methods %s: it samples the change since earlier activations: add --ages, such as --ages 0,10,50", name)
 		}
 	}
-	return cmp.Or(e.sizes.check(), atLeast("repeats", e.repeats, 2), atLeast("draws", e.draws, 2))
+	return e.pilotOptions.check()
 }
 
 func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
-	s, err := e.open(cmd.Context(), cmd.Flags())
-	if err != nil {
+	if err := e.check(); err != nil {
 		return err
 	}
-	var hw *graph.Features
-	var undropped *graph.Features
-	var histories []study.History
-	if e.given() {
-		// Without a mask, the activations of age 0 are the current ones.
-		given := e.ages
-		e.ages = append(slices.Clip(given), 0)
-		hw, histories, err = e.products(cmd.Context(), s, &e.studyOptions)
-		e.ages = given
-		if err == nil {
-			undropped, histories = histories[len(given)].Product, histories[:len(given)]
+	return e.study(cmd, "approx-error", func(s *subject) (_ study.Shown, err error) {
+		p := s.data.Laplacian()
+		what := study.ApproxError{
+			Laplacian: p, Nodes: s.data.Split.Train, Sizes: e.Samples,
+			Batch: e.Batch, Repeats: e.Repeats, Draws: e.Draws, Seed: e.Seed,
+			Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches"),
 		}
-	} else {
-		hw, err = e.product(cmd.Context(), s)
-	}
-	if err != nil {
-		return err
-	}
-	p, train := s.data.Laplacian(), s.data.Split.Train
-	methods, err := study.Contenders(e.methods, p, train)
-	if err != nil {
-		return err
-	}
-	t, err := study.ApproxError{
-		Laplacian: p, Product: hw, Nodes: train, Methods: methods, Sizes: e.sizes,
-		Batch: e.batch, Repeats: e.repeats, Draws: e.draws, Seed: e.seed, Histories: histories, Undropped: undropped,
-		Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches"),
-	}.Run(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return e.finish(cmd, s, "approx-error", t)
+		if n := len(e.Ages); n > 0 {
+			// Without a mask, the activations of age 0 are the current ones.
+			what.Product, what.Histories, err = e.products(cmd.Context(), s, &e.studyOptions, append(slices.Clip(e.Ages), 0))
+			if err == nil {
+				what.Undropped, what.Histories = what.Histories[n].Product, what.Histories[:n]
+			}
+		} else {
+			what.Product, err = e.product(cmd.Context(), s, e.Layer)
+		}
+		if err != nil {
+			return nil, err
+		}
+		what.Methods, err = study.Contenders(e.Methods, p, s.data.Split.Train)
+		if err != nil {
+			return nil, err
+		}
+		return what.Run(cmd.Context())
+	})
 }
 
-// contenderNames lists the names that study.ContenderByName knows.
-func contenderNames() []string {
+// contenderNames are names that study.ContenderByName knows, separated by commas.
+type contenderNames []string
+
+// Values returns the words that are allowed.
+func (contenderNames) Values() []string {
 	var names []string
 	for _, m := range samplers.Methods() {
 		names = append(names, m.Name)
@@ -135,14 +114,4 @@ func contenderNames() []string {
 		}
 	}
 	return names
-}
-
-// checkContenders returns a usage error of --methods unless all names are known.
-func checkContenders(names []string) error {
-	for _, name := range names {
-		if err := oneOf("methods", name, contenderNames()); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,16 +12,16 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// featuresStudy is one execution of "gcn study features".
+// featuresStudy are the options of "gcn study features".
 type featuresStudy struct {
-	studyOptions
-	hops intList
-	runs int
+	subjectOptions
+	Hops []int `json:"hops" default:"0,1,2" range:"[0," help:"largest powers of P in the inputs; 0: the features alone"`
+	Runs int   `json:"runs" default:"1" range:"[1," help:"training runs, with seeds seed, seed+1, …"`
 }
 
 func newStudyFeaturesCommand() *cobra.Command {
 	f := new(featuresStudy)
-	cmd := &cobra.Command{
+	return newCommand(&cobra.Command{
 		Use:   "features",
 		Short: "Measure how well a model without convolutions predicts the labels",
 		Long: `Train the model of gcn train on the data without edges: a perceptron with two hidden
@@ -35,64 +34,39 @@ graph needs no GCN, and a model of another library can read these features.`,
 		Example: `  gcn study features
   gcn study features --hops 0,1,2 --data synth:arxiv --runs 3
   gcn study features --run runs/first --json`,
-		Args: noArguments,
-		RunE: checked(f.check, f.do),
-	}
-	cmd.Flags().SortFlags = false
-	f.dataFlag(cmd)
-	cmd.Flags().StringVar(&f.run, "run", "", "folder `DIR` of a training run, for its data and its scores in the row GCN (default: train one)")
-	f.hops = intList{0, 1, 2}
-	cmd.Flags().Var(&f.hops, "hops", "largest powers of P in the inputs; 0: the features alone")
-	cmd.Flags().IntVar(&f.runs, "runs", 1, "training runs, with seeds seed, seed+1, …")
-	f.resultFlags(cmd)
-	return cmd
-}
-
-func (f *featuresStudy) check() error {
-	if len(f.hops) == 0 || slices.Min(f.hops) < 0 {
-		return usagef("--hops %s: want numbers from 0, such as 0,1,2", f.hops.String())
-	}
-	return atLeast("runs", f.runs, 1)
+		RunE: f.do,
+	}, f)
 }
 
 func (f *featuresStudy) do(cmd *cobra.Command, _ []string) error {
-	s, err := f.open(cmd.Context(), cmd.Flags())
-	if err != nil {
-		return err
-	}
-	s.noWeight = true
-	gcn, err := run.New().Plan()
-	if err != nil {
-		return err
-	}
-	alone := study.FeaturesAlone{Data: s.data, Hops: f.hops, Runs: f.runs, Options: gcn.Fit(), AutoInterval: true, Trained: s.model}
-	alone.Options.Config, alone.Options.CheckpointInterval = nil, 0
-	if s.model == nil {
-		alone.Model = func(ctx context.Context, seed uint64) (*layers.GCN, error) {
-			gcn.Seed = seed
-			return gcn.NewModel(ctx, s.data)
+	return f.study(cmd, "features", func(s *subject) (_ study.Shown, err error) {
+		s.noWeight = true
+		gcn, err := run.New().Plan()
+		if err != nil {
+			return nil, err
 		}
-	}
-	var shown progress
-	count := 0
-	show := func(p train.Progress) {
-		if shown == nil || p.Batch == 1 { // another run
-			count++
-			prefix := ""
-			if runs := f.runs * (len(f.hops) + 1); runs > 1 {
-				prefix = fmt.Sprintf("run %d of %d: ", count, runs)
+		alone := study.FeaturesAlone{Data: s.data, Hops: f.Hops, Runs: f.Runs, Options: gcn.Fit(), AutoInterval: true, Trained: s.model}
+		alone.Options.Config, alone.Options.CheckpointInterval = nil, 0
+		if s.model == nil {
+			alone.Model = func(ctx context.Context, seed uint64) (*layers.GCN, error) {
+				gcn.Seed = seed
+				return gcn.NewModel(ctx, s.data)
 			}
-			shown = newProgress(cmd.ErrOrStderr(), false, prefix)
 		}
-		shown.show(p)
-	}
-	alone.Options.Seed, alone.Options.Progress = f.seed, show
-	t, err := alone.Run(cmd.Context())
-	if shown != nil {
-		shown.finish()
-	}
-	if err != nil {
-		return err
-	}
-	return f.finish(cmd, s, "features", t)
+		show, finish := trainingMeter(cmd.ErrOrStderr(), false, "")
+		count, runs := 0, f.Runs*(len(f.Hops)+1)
+		alone.Options.Seed = f.Seed
+		alone.Options.Progress = func(p train.Progress) {
+			if count == 0 || p.Batch == 1 { // another run
+				if count++; runs > 1 {
+					finish()
+					show, finish = trainingMeter(cmd.ErrOrStderr(), false, fmt.Sprintf("run %d of %d: ", count, runs))
+				}
+			}
+			show(p)
+		}
+		t, err := alone.Run(cmd.Context())
+		finish()
+		return t, err
+	})
 }

@@ -1,26 +1,23 @@
 package main
 
 import (
-	"cmp"
-	"context"
-
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// varianceStudy is one execution of "gcn study variance".
+// varianceStudy are the options of "gcn study variance".
 type varianceStudy struct {
 	factorOptions
+	Repeats int `json:"repeats" default:"20000" range:"[2," help:"draws, where moments are estimated"`
+	Watch   int `json:"watch" default:"32" range:"[2," help:"watched candidates, spread over the probabilities"`
 	pilotOptions
-	fs *pflag.FlagSet
 }
 
 func newStudyVarianceCommand() *cobra.Command {
 	v := new(varianceStudy)
-	cmd := &cobra.Command{
+	return newCommand(&cobra.Command{
 		Use:   "variance",
 		Short: "Compute variance and covariance of the factors β of a layer, for each draw and weight",
 		Long: `Compute mean, variance and covariance of the factors β that each draw and weight
@@ -36,56 +33,33 @@ histories of each age (see gcn study approx-error).`,
   gcn study variance --data synth:arxiv --samples 512,1024
   gcn study variance --data synth:demo --squared --json
   gcn study variance --data synth:demo --samples 512 --ages 0,10,50`,
-		Args: noArguments,
-		RunE: checked(v.check, v.do),
-	}
-	v.factorOptions.flags(cmd, 32)
-	v.pilotOptions.flags(cmd)
-	v.fs = cmd.Flags()
-	return cmd
-}
-
-func (v *varianceStudy) check() error {
-	if err := cmp.Or(v.factorOptions.check(), v.pilotOptions.check(v.fs, &v.studyOptions)); err != nil {
-		return err
-	}
-	if v.given() && v.weights != "" {
-		return usagef("--ages trains a model: it needs --data, not --weights")
-	}
-	return cmp.Or(atLeast("repeats", v.repeats, 2), atLeast("watch", v.watch, 2))
+		RunE: v.do,
+	}, v)
 }
 
 func (v *varianceStudy) do(cmd *cobra.Command, _ []string) error {
-	what := study.Variance{Watch: v.watch, Repeats: v.repeats, Seed: v.seed, Progress: everySeconds(cmd.ErrOrStderr(), "rows")}
-	s, err := v.candidates(cmd, &what.Weights, &what.Sizes)
+	if err := v.check(); err != nil {
+		return err
+	}
+	what := study.Variance{Watch: v.Watch, Repeats: v.Repeats, Seed: v.Seed, Progress: everySeconds(cmd.ErrOrStderr(), "rows")}
+	s, err := v.candidates(cmd.Context(), &what.Weights, &what.Sizes)
 	if err != nil {
 		return err
 	}
 	if s.data != nil {
 		what.Estimators = study.Estimators(s.data.Nodes())
 	}
-	if v.given() {
-		if what.Output, err = v.output(cmd.Context(), s); err != nil {
+	if v.Ages != nil {
+		const repeats = 50
+		output := &study.ApproxError{Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batch: v.Batch, Repeats: repeats, Seed: v.Seed}
+		if output.Product, output.Histories, err = v.products(cmd.Context(), s, &v.studyOptions, v.Ages); err != nil {
 			return err
 		}
-		what.Importance = samplers.LADIES{Flat: !v.squared}
+		what.Output, what.Importance = output, samplers.LADIES{Flat: !v.Squared}
 	}
 	t, err := what.Run(cmd.Context())
 	if err != nil {
 		return err
 	}
 	return v.finish(cmd, s, "variance", t)
-}
-
-// output returns the measurement of the layer's output.
-func (v *varianceStudy) output(ctx context.Context, s *subject) (*study.ApproxError, error) {
-	const repeats = 50
-	hw, histories, err := v.products(ctx, s, &v.studyOptions)
-	if err != nil {
-		return nil, err
-	}
-	return &study.ApproxError{
-		Laplacian: s.data.Laplacian(), Product: hw, Histories: histories, Nodes: s.data.Split.Train,
-		Batch: v.batch, Repeats: repeats, Seed: v.seed,
-	}, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,88 +9,45 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// candidateWeights is a flag of unnormalised probabilities: numbers separated by
-// commas, a law, or a file.
-type candidateWeights string
-
 const (
-	weightsUsage = "unnormalised probabilities of the candidates, instead of --data: numbers with commas, uniform:M, zipf:A:M (1, 2^-A, …, M^-A), or a `FILE` with a number on each line"
-
 	mostCandidates  = 1 << 20 // of --weights
 	mostWeightsFile = 64 << 20
 )
 
-// String implements pflag.Value.
-func (w *candidateWeights) String() string { return string(*w) }
-
-// Set implements pflag.Value.
-func (w *candidateWeights) Set(text string) error {
-	if text == "" {
-		return fmt.Errorf("no numbers, law or file")
-	}
-	*w = candidateWeights(text)
-	return nil
-}
-
-// Type implements pflag.Value.
-func (*candidateWeights) Type() string { return "WEIGHTS" }
-
-// values returns the probabilities.
-func (w candidateWeights) values(ctx context.Context) ([]float64, error) {
-	text := string(w)
+// candidateWeights returns the probabilities of --weights: numbers separated by commas, a law,
+// or a file.
+func candidateWeights(ctx context.Context, text string) ([]float64, error) {
 	name, rest, _ := strings.Cut(text, ":")
+	power, count, _ := strings.Cut(rest, ":")
 	switch name {
 	case "uniform":
-		m, err := candidateCount(text, rest)
-		return zipf(0, m), err
+		power, count = "0", rest
 	case "zipf":
-		power, count, _ := strings.Cut(rest, ":")
-		a, err := strconv.ParseFloat(power, 64)
-		if err != nil || math.IsInf(a, 0) || math.IsNaN(a) {
-			return nil, usagef("--weights %s: %q is no exponent; want zipf:A:M", text, power)
-		}
-		m, err := candidateCount(text, count)
-		return zipf(a, m), err
-	}
-	if !strings.Contains(text, ",") {
-		if _, err := strconv.ParseFloat(text, 64); err != nil {
+	default:
+		if _, err := strconv.ParseFloat(text, 64); err != nil && !strings.Contains(text, ",") {
 			return readWeights(ctx, text)
 		}
-	}
-	var weights []float64
-	for word := range strings.SplitSeq(text, ",") {
-		x, err := parseWeight(word)
+		weights, err := parseWeights(strings.Split(text, ","), text)
 		if err != nil {
-			return nil, usagef("--weights %s: %w", text, err)
+			err = usagef("%w", err)
 		}
-		weights = append(weights, x)
+		return weights, err
 	}
-	return weights, nil
-}
-
-// candidateCount parses the number of candidates of a law.
-func candidateCount(text, count string) (int, error) {
-	m, err := strconv.Atoi(count)
-	if err != nil || m < 1 || m > mostCandidates {
-		return 0, usagef("--weights %s: %q is no number of candidates from 1 to %d", text, count, mostCandidates)
+	a, err := strconv.ParseFloat(power, 64)
+	m, err2 := strconv.Atoi(count)
+	if err != nil || err2 != nil || math.IsInf(a, 0) || math.IsNaN(a) || m < 1 || m > mostCandidates {
+		return nil, usagef("--weights %s: want uniform:M or zipf:A:M, with a number A, and M from 1 to %d", text, mostCandidates)
 	}
-	return m, nil
-}
-
-// zipf returns 1, 2^-a, …, m^-a.
-func zipf(a float64, m int) []float64 {
 	weights := make([]float64, m)
 	for i := range weights {
 		weights[i] = math.Pow(float64(i+1), -a)
 	}
-	return weights
+	return weights, nil
 }
 
 // readWeights reads a file of one number on each line. Empty lines do not count.
@@ -100,53 +56,36 @@ func readWeights(ctx context.Context, path string) ([]float64, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--weights: want numbers, uniform:M, zipf:A:M or a file: %w", err)
 	}
-	var weights []float64
-	line := 0
-	for text := range strings.Lines(string(data)) {
-		line++
-		if strings.TrimSpace(text) == "" {
+	weights, err := parseWeights(strings.Split(string(data), "\n"), path)
+	if n := len(weights); err == nil && (n == 0 || n > mostCandidates) {
+		err = fmt.Errorf("--weights %s: %d numbers, want 1 to %d", path, n, mostCandidates)
+	}
+	return weights, err
+}
+
+// parseWeights reads positive numbers. Empty words do not count. An error says the number of
+// the word in text.
+func parseWeights(words []string, text string) (weights []float64, err error) {
+	for k, word := range words {
+		if word = strings.TrimSpace(word); word == "" {
 			continue
 		}
-		x, err := parseWeight(text)
-		if err != nil {
-			return nil, fmt.Errorf("--weights: %s:%d: %w", path, line, err)
+		x, err := strconv.ParseFloat(word, 64)
+		if err != nil || !(x > 0) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("--weights %s:%d: %q is not a positive number", text, k+1, word)
 		}
 		weights = append(weights, x)
 	}
-	if len(weights) == 0 || len(weights) > mostCandidates {
-		return nil, fmt.Errorf("--weights: %s: %d numbers, want 1 to %d", path, len(weights), mostCandidates)
-	}
 	return weights, nil
-}
-
-func parseWeight(word string) (float64, error) {
-	x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-	if err != nil || !(x > 0) || math.IsInf(x, 0) {
-		return 0, fmt.Errorf("%q is not a positive number", strings.TrimSpace(word))
-	}
-	return x, nil
 }
 
 // factorOptions are the options of a study of the factors β of a layer's candidates.
 type factorOptions struct {
 	studyOptions
-	weights        candidateWeights
-	sizes          intList
-	squared        bool
-	repeats, watch int
+	Weights string `json:"weights" arg:"FILE" help:"unnormalised probabilities of the candidates, instead of --data: numbers with commas, uniform:M, zipf:A:M (1, 2^-A, …, M^-A), or a FILE with a number on each line"`
+	Samples []int  `json:"samples" range:"[1," help:"numbers of draws (default with few --weights: all possible ones; else 256,512,1024)"`
+	Squared bool   `json:"squared" help:"with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖"`
 }
-
-func (o *factorOptions) flags(cmd *cobra.Command, watch int) {
-	o.studyOptions.flags(cmd, false)
-	fs := cmd.Flags()
-	fs.Var(&o.weights, "weights", weightsUsage)
-	fs.Var(&o.sizes, "samples", "numbers of draws (default with few --weights: all possible ones; else 256,512,1024)")
-	fs.BoolVar(&o.squared, "squared", false, "with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖")
-	fs.IntVar(&o.repeats, "repeats", 20_000, "draws, where moments are estimated")
-	fs.IntVar(&o.watch, "watch", watch, "watched candidates, spread over the probabilities")
-}
-
-func (o *factorOptions) check() error { return cmp.Or(o.studyOptions.check(), o.sizes.check()) }
 
 // fewCandidates is the largest number of candidates of --weights for which every number
 // of draws is studied by default.
@@ -155,11 +94,11 @@ const fewCandidates = 16
 // candidates sets weights from the flag, or to the probabilities of a random mini-batch
 // of the data, and sizes to the numbers of draws that the candidates allow. The subject has
 // data in the second case only.
-func (o *factorOptions) candidates(cmd *cobra.Command, weights *[]float64, sizes *[]int) (s *subject, err error) {
+func (o *factorOptions) candidates(ctx context.Context, weights *[]float64, sizes *[]int) (s *subject, err error) {
 	*sizes = []int{256, 512, 1024}
-	if o.weights != "" {
-		s = &subject{spec: "weights:" + string(o.weights)}
-		if *weights, err = o.weights.values(cmd.Context()); err != nil {
+	if o.Weights != "" {
+		s = &subject{spec: "weights:" + o.Weights}
+		if *weights, err = candidateWeights(ctx, o.Weights); err != nil {
 			return nil, err
 		}
 		if m := len(*weights); m <= fewCandidates {
@@ -169,14 +108,14 @@ func (o *factorOptions) candidates(cmd *cobra.Command, weights *[]float64, sizes
 			}
 		}
 	} else {
-		if s, err = o.open(cmd.Context(), cmd.Flags()); err != nil {
+		if s, err = o.open(ctx); err != nil {
 			return nil, err
 		}
-		rng := rand.New(samplers.NewSource(o.seed, 0, 0))
-		*weights = study.LayerWeights(s.data.Laplacian(), study.RandomBatch(rng, s.data.Split.Train, o.batch), o.squared)
+		rng := rand.New(samplers.NewSource(o.Seed, 0, 0))
+		*weights = study.LayerWeights(s.data.Laplacian(), study.RandomBatch(rng, s.data.Split.Train, o.Batch), o.Squared)
 	}
-	if len(o.sizes) > 0 {
-		*sizes = slices.Clone(o.sizes)
+	if len(o.Samples) > 0 {
+		*sizes = slices.Clone(o.Samples)
 	}
 	m := len(*weights)
 	if *sizes = slices.DeleteFunc(*sizes, func(size int) bool { return size > m }); len(*sizes) == 0 {

@@ -41,21 +41,7 @@ func flagValueError(err error) error {
 	if !errors.As(err, &value) {
 		return err
 	}
-	flag := value.GetFlag()
-	reason := value.Unwrap()
-	if reason == nil || strings.Contains(reason.Error(), "strconv.") {
-		switch flag.Value.Type() {
-		case "int":
-			reason = errors.New("want a whole number")
-		case "uint64":
-			reason = errors.New("want a whole number, at least 0")
-		case "float64":
-			reason = errors.New("want a number")
-		case "bool":
-			reason = errors.New("want true or false")
-		}
-	}
-	return fmt.Errorf("--%s %s: %w", flag.Name, run.ShellWord(value.GetValue()), reason)
+	return fmt.Errorf("--%s %s: %w", value.GetFlag().Name, run.ShellWord(value.GetValue()), value.Unwrap())
 }
 
 func flagNames(fs *pflag.FlagSet) []string {

@@ -20,8 +20,7 @@ import (
 )
 
 func newTrainCommand() *cobra.Command {
-	var settings run.Settings
-	j := &trainJob{}
+	j := new(trainJob)
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Train a model, test it and save it",
@@ -40,68 +39,59 @@ interruption.`,
   gcn train --config runs/a/config.json --seed 2
   gcn train --recipe tuned-arxiv-gcn --data synth:arxiv
   gcn train --data store:papers.safetensors --eval-samples 5000 --memory 8GiB --scratch /fast/disk`,
-		Args:        noArguments,
 		Annotations: shared(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			j.line, j.World, j.stderr = run.Values(cmd.Flags()), worldOf(cmd.Context()), cmd.ErrOrStderr()
+			r, err := j.run(cmd.Context())
+			if err != nil || r == nil { // only rank 0 has a result
+				return err
+			}
+			return result(cmd, r, func(w io.Writer) { printResult(w, r) })
+		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	run.AddFlags(fs, &settings)
-	run.AddFlags(fs, &j.Output)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		j.line, j.World, j.stdout, j.stderr = run.Values(fs), worldOf(cmd.Context()), cmd.OutOrStdout(), cmd.ErrOrStderr()
-		return j.run(cmd.Context())
-	}
-	groupedHelp(cmd)
-	completeTraining(cmd)
+	addFlags(cmd, new(run.Settings))
+	groupedHelp(newCommand(cmd, &j.Output))
 	return cmd
-}
-
-func completeTraining(cmd *cobra.Command) {
-	complete(cmd, "method", run.MethodNames)
-	complete(cmd, "data", dataSpecs)
-	complete(cmd, "recipe", run.RecipeNames)
 }
 
 // trainJob is one execution of "gcn train".
 type trainJob struct {
 	run.Job
-	line           []run.Value // the options on the command line
-	data           *datasets.Data
-	stdout, stderr io.Writer
+	line   []run.Value // the options on the command line
+	data   *datasets.Data
+	stderr io.Writer
 }
 
-func (j *trainJob) run(ctx context.Context) (err error) {
+func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
 	j.prepare()
-	if err := j.agree(ctx); err != nil {
-		return err
+	if !j.follows() { // only rank 0 may be able to read the run's folder
+		if err := j.load(ctx); err != nil {
+			return nil, err
+		}
 	}
-	if j.Job.Bound, err = inferenceBound(j.Output.Bound, j.Device); err != nil { // before the data are read
-		return err
+	err := j.broadcast(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if j.Job.Bound, err = j.Inference(j.Device); err != nil { // before the data are read
+		return nil, err
 	}
 	if err := j.Open(); err != nil {
-		return err
+		return nil, err
 	}
-	data, err := openData(ctx, j.Data)
-	if err != nil {
+	if j.data, err = openData(ctx, j.Data); err != nil {
 		if j.Resume {
 			err = run.IfMoved(err)
 		}
-		return err
+		return nil, err
 	}
-	if err := j.resolve(ctx, data); err != nil {
-		return err
+	if err := j.resolve(ctx); err != nil {
+		return nil, err
 	}
-	if err := j.takePart(data); err != nil {
-		return err
+	if err := j.takePart(); err != nil {
+		return nil, err
 	}
-	r, err := j.trainAll(ctx, data)
-	if err != nil || r == nil { // only rank 0 has a result
-		return err
-	}
-	if j.JSON {
-		return printJSON(j.stdout, r)
-	}
-	return printResult(j.stdout, r)
+	return j.trainAll(ctx, j.data)
 }
 
 // prepare sets the functions that print messages and progress.
@@ -112,8 +102,7 @@ func (j *trainJob) prepare() {
 		}
 	}
 	j.Show = func(prefix string) (func(train.Progress), func()) {
-		display := newProgress(j.stderr, j.Quiet, prefix)
-		return display.show, display.finish
+		return trainingMeter(j.stderr, j.Quiet, prefix)
 	}
 	j.After = func(ctx context.Context, model *layers.GCN, history *train.Result, dir string) {
 		if j.Quiet {
@@ -131,24 +120,11 @@ func (j *trainJob) prepare() {
 // load takes the options from the recipe, the file, the run to resume and the command line,
 // and checks them.
 func (j *trainJob) load(ctx context.Context) error {
-	switch {
-	case j.Resume && j.Overwrite:
-		return usagef("--resume and --overwrite exclude each other")
-	case (j.Resume || j.Overwrite) && j.Out == "":
-		return usagef("--resume and --overwrite need --out, the run's folder")
+	recipe, file, err := j.Files(ctx)
+	if err != nil {
+		return err
 	}
-	var recipe, file, saved *run.File
-	var err error
-	if j.Recipe != "" {
-		if recipe, err = run.ReadRecipe(ctx, j.Recipe); err != nil {
-			return err
-		}
-	}
-	if j.Config != "" {
-		if file, err = run.ReadFile(ctx, j.Config); err != nil {
-			return err
-		}
-	}
+	var saved *run.File
 	switch taken := run.Taken(j.Out); {
 	case taken && !j.Resume && !j.Overwrite:
 		return run.TakenError(j.Out)
@@ -161,9 +137,14 @@ func (j *trainJob) load(ctx context.Context) error {
 		return err
 	}
 	if saved != nil {
-		return j.tellCosine(saved)
+		err = j.tellCosine(saved)
+	} else {
+		err = j.CheckEffects()
 	}
-	return j.CheckEffects()
+	if err == nil && j.DealsRuns() && j.Out == "" {
+		j.Out, err = j.NewDir(j.Method.String(), time.Now())
+	}
+	return err
 }
 
 // plan loads the settings from their sources, and prints the choices made.
@@ -222,22 +203,6 @@ func (j *trainJob) tellCosine(saved *run.File) error {
 	return nil
 }
 
-// agree loads the options. Rank 0 does so as a process alone, and the others take its options,
-// because only rank 0 may be able to read the run's folder.
-func (j *trainJob) agree(ctx context.Context) (err error) {
-	if !j.follows() {
-		if err := j.load(ctx); err != nil {
-			return err
-		}
-		if j.DealsRuns() && j.Out == "" {
-			if j.Out, err = j.NewDir(j.Method.String(), time.Now()); err != nil {
-				return err
-			}
-		}
-	}
-	return j.broadcast(ctx)
-}
-
 func (j *trainJob) follows() bool { return j.World != nil && j.World.Rank() > 0 }
 
 // broadcast gives the settings of rank 0 to the others. Their own options on the command line
@@ -287,8 +252,7 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 const mostHistoryBytes = 4 << 30
 
 // resolve chooses the method and the samples that the data ask for, on rank 0 for all.
-func (j *trainJob) resolve(ctx context.Context, data *datasets.Data) error {
-	j.data = data
+func (j *trainJob) resolve(ctx context.Context) error {
 	if !j.NeedsData() {
 		return nil
 	}
@@ -297,7 +261,7 @@ func (j *trainJob) resolve(ctx context.Context, data *datasets.Data) error {
 		if !j.Quiet {
 			progress = everySeconds(j.stderr, "mini-batches of the candidates")
 		}
-		if err := j.Resolve(ctx, data, mostHistoryBytes, progress); err != nil {
+		if err := j.Resolve(ctx, j.data, mostHistoryBytes, progress); err != nil {
 			return err
 		}
 	}
@@ -305,7 +269,7 @@ func (j *trainJob) resolve(ctx context.Context, data *datasets.Data) error {
 }
 
 // takePart leaves each rank its part of the data. A process alone keeps all.
-func (j *trainJob) takePart(data *datasets.Data) (err error) {
+func (j *trainJob) takePart() (err error) {
 	if j.Partition == "none" || j.World == nil {
 		return nil
 	}
@@ -313,7 +277,7 @@ func (j *trainJob) takePart(data *datasets.Data) (err error) {
 	if j.Partition == "all" {
 		parts = train.PartsAll
 	}
-	if j.Parts, err = train.NewPartition(j.World, data, parts); err != nil || j.Parts == nil || j.follows() {
+	if j.Parts, err = train.NewPartition(j.World, j.data, parts); err != nil || j.Parts == nil || j.follows() {
 		return err
 	}
 	_, whole := j.Parts.MostBytes()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -295,7 +296,7 @@ func TestEveryMethod(t *testing.T) {
 			t.Errorf("%s: %v: %s", m.Name, r, out.stderr)
 		}
 		if len(m.Default) > 0 {
-			if got := (intList)(m.Default); got[0] > 10 {
+			if got := run.Sizes(m.Default); got[0] > 10 {
 				t.Errorf("%s draws %v by default", m.Name, got)
 			}
 		}
@@ -500,7 +501,7 @@ func TestEvalAndPredict(t *testing.T) {
 	}
 }
 
-func itoa(n int) string { return (&intList{n}).String() }
+func itoa(n int) string { return strconv.Itoa(n) }
 
 func readScores(t *testing.T, path string, rows, columns int) []float32 {
 	t.Helper()

@@ -23,21 +23,12 @@ import (
 
 // searchOptions are the options of a search of settings.
 type searchOptions struct {
-	Search []string
-	Space  string
-	Trials int
-	Rungs  int
-	Reduce int
-	Jobs   int
-}
-
-func (o *searchOptions) flags(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.Search, "search", nil, "an option of gcn train and its values, `NAME=VALUES`: lr=0.01,0.003 or lr=0.0001..0.01:log or dropout=0..0.5; may be repeated")
-	fs.StringVar(&o.Space, "space", "", "JSON `FILE` of options and their values, beside --search: {\"lr\": [0.01, 0.003], \"dropout\": \"0..0.5\"}")
-	fs.IntVar(&o.Trials, "trials", 0, "settings to draw at random; 0: all combinations of the values")
-	fs.IntVar(&o.Rungs, "rungs", 3, "rounds of training: the best settings of each go on to the next, and the last ends at --max-batches; without this option, fewer if there are too few evaluations")
-	fs.IntVar(&o.Reduce, "reduce", 3, "one setting in `N` goes on to the next rung, which has N times the mini-batches")
-	fs.IntVar(&o.Jobs, "jobs", 0, "trainings side by side, without effect on the results; 0: one per core, on a GPU 1")
+	Search repeated `json:"search" arg:"NAME=VALUES" help:"an option of gcn train and its values, NAME=VALUES: lr=0.01,0.003 or lr=0.0001..0.01:log or dropout=0..0.5; may be repeated"`
+	Space  string   `json:"space" arg:"FILE" help:"JSON FILE of options and their values, beside --search: {\"lr\": [0.01, 0.003], \"dropout\": \"0..0.5\"}"`
+	Trials int      `json:"trials" default:"0" range:"[0," help:"settings to draw at random; 0: all combinations of the values"`
+	Rungs  int      `json:"rungs" default:"3" range:"[1," help:"rounds of training: the best settings of each go on to the next, and the last ends at --max-batches; without this option, fewer if there are too few evaluations"`
+	Reduce int      `json:"reduce" default:"3" range:"[2," arg:"N" help:"one setting in N goes on to the next rung, which has N times the mini-batches"`
+	Jobs   int      `json:"jobs" default:"0" range:"[0," help:"trainings side by side, without effect on the results; 0: one per core, on a GPU 1"`
 }
 
 // tuneJob is one execution of "gcn tune".
@@ -45,8 +36,8 @@ type tuneJob struct {
 	flags run.Settings // of the command line
 	run.Output
 	searchOptions
-	fs             *pflag.FlagSet
-	stdout, stderr io.Writer
+	fs     *pflag.FlagSet
+	stderr io.Writer
 
 	space        []tune.Dimension
 	settings     []tune.Setting
@@ -77,26 +68,26 @@ result.json, and the folders of all runs. An interrupted search goes on with
   gcn tune --data npy:mygraph --recipe heterophilous-gcn --trials 20 --search lr=1e-4..1e-2:log --search dropout=0..0.6 --runs 3 --out runs/search
   gcn tune --out runs/search --resume     # goes on with it
   gcn train --data npy:mygraph --recipe runs/search/best.json`,
-		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			j.fs, j.stderr = cmd.Flags(), cmd.ErrOrStderr()
+			r, err := j.run(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return result(cmd, r, func(w io.Writer) { j.print(w, r) })
+		},
 	}
+	newCommand(cmd, &j.searchOptions)
+	addFlags(cmd, &j.flags)
+	addFlags(cmd, &j.Output, "out", "resume", "recipe", "config", "json", "quiet")
 	fs := cmd.Flags()
-	fs.SortFlags = false
-	j.searchOptions.flags(fs)
-	run.AddFlags(fs, &j.flags)
 	fs.Lookup("runs").Usage = "seeds of each setting: seed, seed+1, …"
 	fs.Lookup("max-batches").Usage = "mini-batches of the last rung"
 	j.flags.Runs, fs.Lookup("runs").DefValue = 3, "3"
-	run.AddFlags(fs, &j.Output, "out", "resume", "recipe", "config", "json", "quiet")
 	fs.Lookup("out").Usage = "the search's folder `DIR` (default: a new folder under runs/)"
 	fs.Lookup("resume").Usage = "continue the search in --out, or start it if there is none"
-	j.fs = fs
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		j.stdout, j.stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
-		return j.run(cmd.Context())
-	}
 	tuneGroups(fs)
 	groupedHelp(cmd)
-	completeTraining(cmd)
 	return cmd
 }
 
@@ -121,32 +112,35 @@ func tuneGroups(fs *pflag.FlagSet) {
 }
 
 // run searches, and prints the table and the best setting.
-func (j *tuneJob) run(ctx context.Context) error {
+func (j *tuneJob) run(ctx context.Context) (*tuneResult, error) {
+	if err := run.Check(&j.Output); err != nil {
+		return nil, err
+	}
 	j.started = time.Now()
 	if err := j.takeSaved(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := j.plan(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	dir := j.Out
 	if dir == "" {
 		var err error
 		if dir, err = j.jobs[0].NewDir("tune", time.Now()); err != nil {
-			return err
+			return nil, err
 		}
 		defer os.Remove(dir) // removes the folder only if it is empty
 	}
 	folder, err := rundir.Open(dir)
 	if err != nil {
-		return fmt.Errorf("the search's folder: %w", err)
+		return nil, fmt.Errorf("the search's folder: %w", err)
 	}
 	defer folder.Close()
 	if err := j.openData(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	if err := j.begin(folder); err != nil {
-		return err
+		return nil, err
 	}
 	j.tell(dir)
 	err = j.halve(ctx, folder, dir)
@@ -161,9 +155,9 @@ func (j *tuneJob) run(ctx context.Context) error {
 		if errors.As(err, &file) { // the last checkpoint could not be written
 			saved = fmt.Sprintf("; not saved: %v", file)
 		}
-		return run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted%s; to go on: gcn tune --out %s --resume", saved, run.ShellWord(dir))}
+		return nil, run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted%s; to go on: gcn tune --out %s --resume", saved, run.ShellWord(dir))}
 	case err != nil:
-		return err
+		return nil, err
 	}
 	return j.conclude(folder, dir, tested)
 }
@@ -175,14 +169,6 @@ func (j *tuneJob) best() tune.Row {
 
 // plan draws the settings, and checks each of them.
 func (j *tuneJob) plan(ctx context.Context) error {
-	for _, c := range []struct {
-		name         string
-		value, least int
-	}{{"trials", j.Trials, 0}, {"rungs", j.Rungs, 1}, {"reduce", j.Reduce, 2}, {"jobs", j.Jobs, 0}} {
-		if err := atLeast(c.name, c.value, c.least); err != nil {
-			return err
-		}
-	}
 	if err := j.readSpace(ctx); err != nil {
 		return err
 	}
@@ -190,15 +176,8 @@ func (j *tuneJob) plan(ctx context.Context) error {
 	if j.settings, err = tune.Draw(j.space, j.Trials, j.flags.Seed); err != nil {
 		return usagef("%w: see --search and --trials", err)
 	}
-	if j.Recipe != "" {
-		if j.recipe, err = run.ReadRecipe(ctx, j.Recipe); err != nil {
-			return err
-		}
-	}
-	if j.Config != "" {
-		if j.file, err = run.ReadFile(ctx, j.Config); err != nil {
-			return err
-		}
+	if j.recipe, j.file, err = j.Files(ctx); err != nil {
+		return err
 	}
 	for k := range j.settings {
 		job, err := j.job(ctx, k)
@@ -262,8 +241,8 @@ func (j *tuneJob) fitRungs() error {
 func (j *tuneJob) checkEvaluations() error {
 	batches, _ := j.search.Plan()
 	for k, job := range j.jobs {
-		every := int(job.EvalEvery)
-		for r := 1; r < len(batches) && job.EvalEvery != run.Auto && every > 0; r++ {
+		every := job.EvalEvery
+		for r := 1; r < len(batches) && every > 0; r++ { // 0: auto
 			if (batches[r-1]-1)/every == (batches[r]-1)/every {
 				return usagef("setting %s: with --eval-every %d the rungs of %d and of %d mini-batches end at the same evaluation; take --eval-every %d or less",
 					j.settingText(k), every, batches[r-1], batches[r], batches[0])

@@ -2,11 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
@@ -50,8 +49,8 @@ type rungResult struct {
 	Settings int `json:"settings"`
 }
 
-// conclude writes and prints the results. tested is the result of the best setting's runs.
-func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result) error {
+// conclude writes the results. tested is the result of the best setting's runs.
+func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result) (*tuneResult, error) {
 	best := j.best()
 	job := j.jobs[best.Setting]
 	values := slices.DeleteFunc(job.GivenValues(), func(v run.Value) bool {
@@ -59,14 +58,14 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result
 	})
 	recipe := map[string]any{}
 	for _, v := range values {
-		recipe[v.Option] = jsonValue(v.Text)
+		recipe[v.Option] = job.Settings.Value(v.Option)
 	}
 	if err := folder.WriteJSON(bestFile, recipe); err != nil {
-		return err
+		return nil, err
 	}
 	figure := tune.Figure(j.space, j.settings, j.rows, string(j.data.Metric))
 	if err := figure.Save(filepath.Join(dir, figureBase)); err != nil {
-		return err
+		return nil, err
 	}
 	r := &tuneResult{
 		Dataset: job.Data, Metric: string(j.data.Metric), Settings: len(j.settings), Best: recipe,
@@ -84,33 +83,14 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result
 		r.Rungs = append(r.Rungs, rungResult{batches[k], settings[k]})
 	}
 	if err := folder.WriteJSON(rundir.ResultFile, finite.JSON(r)); err != nil {
-		return fmt.Errorf("the result could not be saved: %w", err)
+		return nil, fmt.Errorf("the result could not be saved: %w", err)
 	}
-	if j.JSON {
-		return printJSON(j.stdout, r)
-	}
-	return j.print(r)
-}
-
-// jsonValue returns the value of an option as a file of options holds it.
-func jsonValue(text string) any {
-	switch number, err := strconv.ParseFloat(text, 64); {
-	case err == nil && finite.Is(number):
-		return number
-	case text == "true":
-		return true
-	case text == "false":
-		return false
-	}
-	if numbers := new(run.Sizes); strings.Contains(text, ",") && numbers.Set(text) == nil {
-		return *numbers
-	}
-	return text
+	return r, nil
 }
 
 // print writes the table of the settings, the test score of the best one, and the command
 // that trains it.
-func (j *tuneJob) print(r *tuneResult) error {
+func (j *tuneJob) print(w io.Writer, r *tuneResult) {
 	const most = 20 // rows
 	t := newTable(true)
 	header := []any{"place", "valid " + r.Metric, "± sem", "mini-batches"}
@@ -143,13 +123,9 @@ func (j *tuneJob) print(r *tuneResult) error {
 			t.row(append(cells, fmt.Sprint(" ", settingBase, row.Setting+1))...)
 		}
 	}
-	if err := t.print(j.stdout); err != nil {
-		return err
-	}
+	t.print(w)
 	if place > most {
-		if err := printLine(j.stdout, "and %d more in %s", place-most, filepath.Join(r.Dir, trialsFile)); err != nil {
-			return err
-		}
+		say(w, "and %d more in %s", place-most, filepath.Join(r.Dir, trialsFile))
 	}
 	test := fmt.Sprintf("test %s of the best: %s", r.Metric, formatScore(r.TestMean))
 	if r.Runs > 1 {
@@ -158,15 +134,8 @@ func (j *tuneJob) print(r *tuneResult) error {
 	if r.TestSample > 0 {
 		test += fmt.Sprintf(", estimated from a sample of %s nodes in each run, which adds a standard error of %s", thousands(int64(r.TestSample)), formatScore(r.TestSE))
 	}
-	for _, line := range []string{
-		test,
-		"figure: " + filepath.Join(r.Dir, figureBase+".svg"),
-		"recipe: gcn train --data " + run.ShellWord(r.Dataset) + " --recipe " + run.ShellWord(r.Recipe),
-		"in full: " + r.Command,
-	} {
-		if err := printLine(j.stdout, "%s", line); err != nil {
-			return err
-		}
-	}
-	return nil
+	say(w, "%s", test)
+	say(w, "figure: %s.svg", filepath.Join(r.Dir, figureBase))
+	say(w, "recipe: gcn train --data %s --recipe %s", run.ShellWord(r.Dataset), run.ShellWord(r.Recipe))
+	say(w, "in full: %s", r.Command)
 }

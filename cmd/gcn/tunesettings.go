@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +67,7 @@ func (j *tuneJob) addDimension(name, values string) error {
 
 // job returns the training of setting k, with checked options.
 func (j *tuneJob) job(ctx context.Context, k int) (*trainJob, error) {
-	job := &trainJob{stdout: io.Discard, stderr: j.stderr}
+	job := &trainJob{stderr: j.stderr}
 	job.prepare()
 	values := []run.Value{ // never from a file
 		{Option: "runs", Text: strconv.Itoa(j.flags.Runs)}, {Option: "seed", Text: strconv.FormatUint(j.flags.Seed, 10)}, {Option: "device", Text: j.flags.Device},

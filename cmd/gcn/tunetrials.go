@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -25,8 +26,8 @@ func (j *tuneJob) halve(ctx context.Context, folder *rundir.Folder, dir string) 
 	for k, job := range j.jobs {
 		job.Out = filepath.Join(dir, fmt.Sprint(settingBase, k+1))
 	}
-	shown := newTuneProgress(j.stderr, j.Quiet, &j.search)
-	defer shown.finish()
+	shown := &searchMeter{meter: meter{w: j.stderr, quiet: j.Quiet, every: 10 * time.Second}, total: j.search.Work()}
+	defer shown.clear("")
 	j.search.Train = func(ctx context.Context, t tune.Trial) (float64, error) {
 		score, err := j.trial(ctx, t, shown)
 		if err != nil && ctx.Err() == nil {
@@ -37,7 +38,7 @@ func (j *tuneJob) halve(ctx context.Context, folder *rundir.Folder, dir string) 
 	j.search.Ranked = func(rows []tune.Row) error {
 		j.rows = append(j.rows, rows...)
 		best := rows[0]
-		shown.ranked(fmt.Sprintf("rung %d/%d: best validation %s %s, %s", best.Rung+1, j.Rungs, j.data.Metric, formatScore(best.Valid), j.settingText(best.Setting)))
+		shown.clear(fmt.Sprintf("rung %d/%d: best validation %s %s, %s", best.Rung+1, j.Rungs, j.data.Metric, formatScore(best.Valid), j.settingText(best.Setting)))
 		return folder.Write(trialsFile, j.writeRows)
 	}
 	parallel.Reserve(j.Jobs - 1) // the trials share the cores
@@ -50,8 +51,8 @@ func (j *tuneJob) halve(ctx context.Context, folder *rundir.Folder, dir string) 
 func (j *tuneJob) writeRows(w io.Writer) error {
 	for _, r := range j.rows {
 		options := map[string]any{}
-		for i, d := range j.space {
-			options[strings.ReplaceAll(d.Option, "-", "_")] = jsonValue(j.settings[r.Setting][i])
+		for _, d := range j.space {
+			options[strings.ReplaceAll(d.Option, "-", "_")] = j.jobs[r.Setting].Settings.Value(d.Option)
 		}
 		r.Setting++ // as the folders
 		r.Rung++
@@ -68,7 +69,7 @@ func (j *tuneJob) writeRows(w io.Writer) error {
 
 // trial trains a setting with one seed up to a number of mini-batches, unless its folder
 // shows that it is done, and returns its best validation score.
-func (j *tuneJob) trial(ctx context.Context, t tune.Trial, shown *tuneProgress) (float64, error) {
+func (j *tuneJob) trial(ctx context.Context, t tune.Trial, shown *searchMeter) (float64, error) {
 	job := *j.jobs[t.Setting]
 	options := *job.Plan
 	job.Plan = &options
@@ -81,12 +82,12 @@ func (j *tuneJob) trial(ctx context.Context, t tune.Trial, shown *tuneProgress) 
 		pausing, pause := context.WithCancel(ctx)
 		defer pause()
 		watch := &trialProgress{all: shown, from: t.From, to: t.Batches, patience: options.Patience, pause: pause}
-		job.Show = func(string) (func(train.Progress), func()) { return watch.show, watch.finish }
+		job.Show = func(string) (func(train.Progress), func()) { return watch.show, func() {} }
 		_, err = job.Once(pausing, j.data, dir, seed, "", nil)
 		var file *fs.PathError
 		switch {
 		case errors.Is(err, train.ErrNotFinite):
-			shown.add(t.Batches - max(t.From, watch.at))
+			shown.count(t.Batches-max(t.From, watch.at), 0)
 			return math.NaN(), nil
 		case errors.As(err, &file): // such as a full disk
 			if ctx.Err() == nil {
@@ -97,7 +98,7 @@ func (j *tuneJob) trial(ctx context.Context, t tune.Trial, shown *tuneProgress) 
 		case watch.paused:
 			err = nil
 		}
-		shown.add(t.Batches - max(t.From, watch.at))
+		shown.count(t.Batches-max(t.From, watch.at), 0)
 		if err == nil {
 			score, done, err = scoreAfter(dir, t.Batches, options.Patience)
 		}
@@ -106,7 +107,7 @@ func (j *tuneJob) trial(ctx context.Context, t tune.Trial, shown *tuneProgress) 
 		}
 		return score, err
 	}
-	shown.add(t.Batches - t.From)
+	shown.count(t.Batches-t.From, 0)
 	return score, err
 }
 

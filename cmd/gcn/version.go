@@ -28,8 +28,7 @@ type versionInfo struct {
 }
 
 func newVersionCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
+	return newCommand(&cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of gcn and Go, and the BLAS, CUDA and MPI in use",
 		Long: `Print the versions of gcn and Go, and the BLAS, CUDA and MPI in use.
@@ -41,7 +40,6 @@ variable GCN_BLAS selects: auto, native, library, gonum, or a library's path.
 An MPI library is loaded only in a process that mpirun or srun started. The environment
 variable GCN_MPI selects: auto, off, or a library's path.`,
 		Example: "  gcn version\n  GCN_BLAS=gonum gcn version --json",
-		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := currentVersion()
 			if err != nil {
@@ -51,28 +49,27 @@ variable GCN_MPI selects: auto, off, or a library's path.`,
 			if w := worldOf(cmd.Context()); w != nil {
 				v.MPI = fmt.Sprintf("%s, %d ranks", w.Library(), w.Size())
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), v)
-			}
-			revision := v.Revision
-			if v.Modified {
-				revision += ", modified"
-			}
 			t := newTable(false)
 			t.row("gcn", v.Version)
-			if revision != "" {
-				t.row("revision", revision)
+			if v.Revision != "" || v.Modified {
+				t.row("revision", v.program())
 			}
 			t.row("Go", v.Go+" "+v.OS+"/"+v.Arch)
 			t.row("CPUs", v.CPUs)
 			t.row("BLAS", v.BLAS)
 			t.row("CUDA", v.CUDA)
 			t.row("MPI", v.MPI)
-			return t.print(cmd.OutOrStdout())
+			return result(cmd, v, t.print)
 		},
+	}, new(resultOptions))
+}
+
+// program returns the revision, and whether it was changed.
+func (v *versionInfo) program() string {
+	if v.Modified {
+		return v.Revision + ", modified"
 	}
-	addJSONFlag(cmd, &asJSON)
-	return cmd
+	return v.Revision
 }
 
 // blasAdvice returns the library to install for faster dense products. It returns

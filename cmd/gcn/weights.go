@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,8 +12,11 @@ import (
 )
 
 func newExportCommand() *cobra.Command {
-	var dir, out string
-	cmd := &cobra.Command{
+	var o struct {
+		Run string `json:"run" arg:"DIR" need:"the folder of a training run" help:"the run's folder DIR; required"`
+		Out string `json:"out" arg:"FILE" need:"a file ending in .safetensors or .npz" help:"FILE to write, ending in .safetensors or .npz; required"`
+	}
+	return newCommand(&cobra.Command{
 		Use:   "export --run DIR --out FILE.safetensors|.npz",
 		Short: "Write a trained model's weights for other programs",
 		Long: `Write the weights of the best validation score, with their names. A weight is a
@@ -21,38 +25,32 @@ inside the propagation, P(XW + b), unless the run has --bias-after: it is then n
 conv0.bias_after.`,
 		Example: `  gcn export --run runs/first --out first.safetensors
   gcn export --run runs/first --out first.npz`,
-		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if out == "" {
-				return usagef("--out is needed: a file ending in .safetensors or .npz")
-			}
-			if err := weights.CheckName(out); err != nil {
+			if err := weights.CheckName(o.Out); err != nil {
 				return usagef("--out %w", err)
 			}
-			runs, err := (&runFlags{dirs: []string{dir}, device: "cpu"}).open(cmd.Context())
+			r, err := openRun(cmd.Context(), o.Run, "", "cpu", nil)
 			if err != nil {
 				return err
 			}
-			if err := train.ExportParameters(out, runs[0].Model); err != nil {
+			if err := train.ExportParameters(o.Out, r.Model); err != nil {
 				return err
 			}
-			return printLine(cmd.OutOrStdout(), "weights of %s written to %s", runs[0].Dir, out)
+			say(cmd.OutOrStdout(), "weights of %s written to %s", r.Dir, o.Out)
+			return nil
 		},
-	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVar(&dir, "run", "", "the run's folder `DIR`; required")
-	fs.StringVar(&out, "out", "", "`FILE` to write, ending in .safetensors or .npz; required")
-	return cmd
+	}, &o)
 }
 
 // importOptions are the options of training that describe a model.
 var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "layers", "hidden", "activation", "bias-after", "layer-norm", "batch-norm", "residual", "hidden-residual", "input-layer", "label-inputs", "pre-norm", "feed-forward", "jumping"}
 
 func newImportCommand() *cobra.Command {
-	var settings run.Settings
-	var out, square string
-	var layers map[string]string
+	var o struct {
+		Square string   `json:"square" choice:"outputs-first|inputs-first" help:"the order of square weights if their names do not tell it: outputs-first, as in PyTorch's Linear, or inputs-first, as in DGL's GraphConv (default: an error)"`
+		Map    []string `json:"map" arg:"FILE-NAME=OUR-NAME,…" help:"the model's layers of layers in the file, FILE-NAME=OUR-NAME,…, such as convs.0=conv0; or tensors, such as W1=conv0.weight (default: by numbers and shapes)"`
+		Out    string   `json:"out" arg:"DIR" need:"the folder to make" help:"folder DIR to make; required"`
+	}
 	cmd := &cobra.Command{
 		Use:   "import FILE --data SPEC --out DIR",
 		Short: "Make a run's folder of weights from another program",
@@ -68,60 +66,58 @@ need --bias-after. Weights are transposed where they are (outputs, inputs).`,
   gcn import other.pt --data npy:mygraph --hidden 16 --bias-after --map conv_in=conv0,conv_out=conv1 --out runs/other
   gcn eval --run runs/torch`,
 		Args: exactly(1, "import needs one FILE of weights"),
-	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	run.AddFlags(fs, &settings, importOptions...)
-	fs.StringVar(&square, "square", "", "the order of square weights if their names do not tell it: outputs-first, as in PyTorch's Linear, or inputs-first, as in DGL's GraphConv (default: an error)")
-	fs.StringToStringVar(&layers, "map", nil, "the model's layers of layers in the file, `FILE-NAME=OUR-NAME,…`, such as convs.0=conv0; or tensors, such as W1=conv0.weight (default: by numbers and shapes)")
-	fs.StringVar(&out, "out", "", "folder `DIR` to make; required")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if out == "" {
-			return usagef("--out is needed: the folder to make")
-		}
-		how, known := map[string]train.Square{"": train.SquareRefused, "outputs-first": train.SquareOutputsFirst, "inputs-first": train.SquareInputsFirst}[square]
-		if !known {
-			return usagef("--square %q: want outputs-first or inputs-first", square)
-		}
-		s, err := run.Load(nil, nil, nil, append(run.Values(fs), run.Value{Option: "method", Text: "full"})) // no sample is drawn
-		if err != nil {
-			return err
-		}
-		o, err := s.Plan()
-		if err != nil {
-			return err
-		}
-		data, err := openUnlabelled(cmd.Context(), o.Data)
-		if err != nil {
-			return err
-		}
-		if data.Unlabelled() {
-			return fmt.Errorf("%s has no labels, which say how many classes there are", o.Data)
-		}
-		model, err := o.NewModel(cmd.Context(), data)
-		if err != nil {
-			return err
-		}
-		found, err := train.ImportParameters(cmd.Context(), args[0], model, train.ImportOptions{Square: how, Layers: layers, Mean: data.Directed})
-		if err != nil {
-			return err
-		}
-		if err := train.SaveRun(out, model, data, o.Fit().Config); err != nil {
-			return err
-		}
-		t := newTable(false)
-		for _, one := range found {
-			how := fmt.Sprint(one.Shape)
-			if one.Transposed {
-				how += " transposed"
+		RunE: func(cmd *cobra.Command, args []string) error {
+			how := train.ImportOptions{
+				Square: map[string]train.Square{"outputs-first": train.SquareOutputsFirst, "inputs-first": train.SquareInputsFirst}[o.Square],
+				Layers: map[string]string{},
 			}
-			t.row(one.Parameter, one.Tensor, how)
-		}
-		if err := t.print(cmd.OutOrStdout()); err != nil {
-			return err
-		}
-		return printLine(cmd.OutOrStdout(), "%d parameters of %s in %s", len(found), args[0], out)
+			for _, pair := range o.Map {
+				theirs, ours, found := strings.Cut(pair, "=")
+				if !found {
+					return usagef("--map %s: want FILE-NAME=OUR-NAME", pair)
+				}
+				how.Layers[theirs] = ours
+			}
+			s, err := run.Load(nil, nil, nil, append(run.Values(cmd.Flags()), run.Value{Option: "method", Text: "full"})) // no sample is drawn
+			if err != nil {
+				return err
+			}
+			p, err := s.Plan()
+			if err != nil {
+				return err
+			}
+			data, err := openUnlabelled(cmd.Context(), p.Data)
+			if err != nil {
+				return err
+			}
+			if data.Unlabelled() {
+				return fmt.Errorf("%s has no labels, which say how many classes there are", p.Data)
+			}
+			model, err := p.NewModel(cmd.Context(), data)
+			if err != nil {
+				return err
+			}
+			how.Mean = data.Directed
+			found, err := train.ImportParameters(cmd.Context(), args[0], model, how)
+			if err != nil {
+				return err
+			}
+			if err := train.SaveRun(o.Out, model, data, p.Fit().Config); err != nil {
+				return err
+			}
+			t := newTable(false)
+			for _, one := range found {
+				shape := fmt.Sprint(one.Shape)
+				if one.Transposed {
+					shape += " transposed"
+				}
+				t.row(one.Parameter, one.Tensor, shape)
+			}
+			t.print(cmd.OutOrStdout())
+			say(cmd.OutOrStdout(), "%d parameters of %s in %s", len(found), args[0], o.Out)
+			return nil
+		},
 	}
-	complete(cmd, "data", dataSpecs)
-	return cmd
+	addFlags(cmd, new(run.Settings), importOptions...)
+	return newCommand(cmd, &o)
 }

@@ -14,9 +14,7 @@ import (
 // SamplingReport is the cost of sampling one layer for a mini-batch. "gcn bench sampling"
 // prints it with these JSON names.
 type SamplingReport struct {
-	MedianMS   float64 `json:"ms_median"`
-	MeanMS     float64 `json:"ms_mean"`
-	SDMS       float64 `json:"ms_sd"`      // sample standard deviation, with n−1
+	Times
 	NNZ        float64 `json:"nnz"`        // of the block, mean
 	Candidates float64 `json:"candidates"` // nodes that could be drawn, mean
 	Allocs     float64 `json:"allocs_per_batch"`
@@ -80,9 +78,7 @@ func Sampling(ctx context.Context, all []samplers.Sampler, d *datasets.Data, siz
 		seen += float64(len(batch.Inputs())) / float64(batches)
 	}
 	for i, s := range all {
-		spread := study.NewSpread(times[i])
-		reports[i].MedianMS, reports[i].MeanMS, reports[i].SDMS = study.Median(times[i]), spread.Mean, spread.SD
-		reports[i].Candidates = seen
+		reports[i].Times, reports[i].Candidates = newTimes(times[i]), seen
 		if layerWise, ok := s.(*samplers.LayerWise); ok {
 			if fast, ok := layerWise.Importance.(samplers.FastGCN); ok && !fast.Neighborhood { // also nodes that no row sees
 				reports[i].Candidates = float64(d.Nodes())

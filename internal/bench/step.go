@@ -30,12 +30,22 @@ type StepOptions struct {
 	Longest time.Duration
 }
 
+// Times are the milliseconds of the batches that were measured.
+type Times struct {
+	MedianMS float64 `json:"ms_median"`
+	MeanMS   float64 `json:"ms_mean"`
+	SDMS     float64 `json:"ms_sd"` // sample standard deviation, with n−1
+}
+
+func newTimes(ms []float64) Times {
+	s := study.NewSpread(ms)
+	return Times{study.Median(ms), s.Mean, s.SD}
+}
+
 // StepReport is the cost of a training step. Fields with MS are milliseconds a batch. "gcn
 // bench train" prints the report with these JSON names.
 type StepReport struct {
-	MedianMS float64 `json:"ms_median"` // forward, backward and Adam, without sampling
-	MeanMS   float64 `json:"ms_mean"`
-	SDMS     float64 `json:"ms_sd"` // sample standard deviation, with n−1
+	Times // of forward, backward and Adam, without sampling
 
 	// FloorMS is the median time of the same dense products alone, measured after
 	// each step. RatioToFloor is MedianMS/FloorMS.
@@ -188,9 +198,8 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 	from := min(b.Discard, len(steps)/5)
 	to := len(steps) - from
 	sampling, steps, floors = sampling[from:to], steps[from:to], floors[from:to]
-	spread := study.NewSpread(steps)
-	r.Batches, r.MeanMS, r.SDMS = spread.N, spread.Mean, spread.SD
-	r.MedianMS, r.FloorMS, r.SamplingMedianMS = study.Median(steps), study.Median(floors), study.Median(sampling)
+	r.Batches, r.Times = len(steps), newTimes(steps)
+	r.FloorMS, r.SamplingMedianMS = study.Median(floors), study.Median(sampling)
 	r.RatioToFloor = r.MedianMS / r.FloorMS
 	const repeats = 20
 	var before, after runtime.MemStats

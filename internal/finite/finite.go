@@ -25,9 +25,6 @@ func Text(v float64) string {
 
 // Measured rounds a measurement to six digits.
 func Measured(x float64) Number {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
-	if err != nil {
-		return Number(x)
-	}
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64) // its own output
 	return Number(rounded)
 }

@@ -4,7 +4,7 @@
 package machine
 
 import (
-	"bufio"
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -39,10 +39,7 @@ func BLAS() string {
 
 // String is one line for a reader.
 func (m Machine) String() string {
-	name := m.Processor
-	if name == "" {
-		name = m.Arch
-	}
+	name := cmp.Or(m.Processor, m.Arch)
 	cores := fmt.Sprintf("%d cores", m.Cores)
 	if m.Cores == 1 {
 		cores = "1 core"
@@ -52,16 +49,8 @@ func (m Machine) String() string {
 
 // processor returns the processor's model as Linux reports it, or "".
 func processor() string {
-	file, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		if name, value, found := strings.Cut(lines.Text(), ":"); found && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
+	text, _ := os.ReadFile("/proc/cpuinfo") // other systems have none
+	_, name, _ := strings.Cut(string(text), "model name\t: ")
+	name, _, _ = strings.Cut(name, "\n")
+	return name
 }

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -58,11 +59,6 @@ const (
 	ComputeNone   Compute = "none"
 )
 
-// Selections lists the values of Compute.
-func Selections() []string {
-	return []string{string(ComputeAll), string(ComputeScores), string(ComputeTimes), string(ComputeNone)}
-}
-
 // of reports whether missing cells of a kind are computed.
 func (c Compute) of(k kind) bool {
 	return c == ComputeAll || c == ComputeScores && !k.timed() || c == ComputeTimes && k.timed()
@@ -90,7 +86,7 @@ func (o *Options) settings(ctx context.Context) (s run.Settings, other map[strin
 	}
 	s = *o.Settings
 	if s.EvalEvery < 1 {
-		return s, nil, &run.OptionError{Option: "eval_every", Place: s.From("eval_every").Place, Err: fmt.Errorf("--eval-every %v: want a number from 1 up", s.EvalEvery)}
+		return s, nil, &run.OptionError{Option: "eval_every", Place: s.From("eval_every").Place, Err: errors.New("--eval-every auto: want a number from 1 up")}
 	}
 	for _, option := range run.Options(s) {
 		text := option.Text(&s)

@@ -67,7 +67,7 @@ const regressionEvalEvery = 50
 
 // evalEvery returns the number of mini-batches between two scores of a run.
 func (r *runner) evalEvery(of kind) int {
-	every := int(r.base.EvalEvery)
+	every := r.base.EvalEvery
 	if of == regressing {
 		every = max(every, min(regressionEvalEvery, r.base.MaxBatches))
 	}
@@ -143,7 +143,7 @@ func (r *runner) fit(ctx context.Context, k key, exact bool) (*layers.GCN, *trai
 // planOf returns the settings of a cell as "gcn train" has them, with exact input or without.
 func (r *runner) planOf(k key, exact bool) (*run.Plan, error) {
 	s := r.base
-	s.Method, s.Samples, s.Layers, s.ExactInput, s.EvalEvery, s.Seed = k.Method, k.Samples, k.Layers, exact, run.Interval(k.EvalEvery), k.Seed
+	s.Method, s.Samples, s.Layers, s.ExactInput, s.EvalEvery, s.Seed = k.Method, k.Samples, k.Layers, exact, k.EvalEvery, k.Seed
 	p, err := s.Plan()
 	if err == nil && exact {
 		p.Exact = r.exact

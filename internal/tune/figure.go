@@ -27,12 +27,9 @@ func Figure(space []Dimension, settings []Setting, rows []Row, score string) *fi
 	first.Lines = figure.Curves(rows, func(r Row) (string, float64, float64, float64) {
 		return strconv.Itoa(r.Setting), float64(r.Batches), float64(r.Valid), known(r.SEM)
 	})
-	for k := range first.Lines {
-		line := &first.Lines[k]
-		if line.Name == strconv.Itoa(best) {
-			line.Name = "the best setting"
-		} else {
-			line.Name = ""
+	for k, line := range first.Lines {
+		if first.Lines[k].Name = ""; line.Name == strconv.Itoa(best) {
+			first.Lines[k].Name = "the best setting"
 		}
 	}
 	// The line of the best setting is drawn over the others.

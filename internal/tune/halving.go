@@ -170,27 +170,19 @@ func (s *Search) rung(ctx context.Context, settings []int, of Trial) ([]Row, err
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	for k := range rows {
-		rows[k].rank()
-	}
-	slices.SortFunc(rows, func(a, b Row) int {
-		if c := cmp.Compare(b.Valid, a.Valid); c != 0 { // NaN is less than all numbers
-			return c
+	for k, r := range rows {
+		scores := make([]float64, len(r.Scores))
+		for i, score := range r.Scores {
+			scores[i] = float64(score)
 		}
-		return a.Setting - b.Setting
+		spread := study.NewSpread(scores)
+		rows[k].Valid, rows[k].SEM = finite.Number(spread.Mean), finite.Number(math.NaN())
+		if len(scores) > 1 {
+			rows[k].SEM = finite.Number(spread.SEM)
+		}
+	}
+	slices.SortFunc(rows, func(a, b Row) int { // NaN is less than all numbers
+		return cmp.Or(cmp.Compare(b.Valid, a.Valid), a.Setting-b.Setting)
 	})
 	return rows, nil
-}
-
-// rank computes the row's mean and standard error.
-func (r *Row) rank() {
-	scores := make([]float64, len(r.Scores))
-	for k, score := range r.Scores {
-		scores[k] = float64(score)
-	}
-	spread := study.NewSpread(scores)
-	r.Valid, r.SEM = finite.Number(spread.Mean), finite.Number(math.NaN())
-	if len(scores) > 1 {
-		r.SEM = finite.Number(spread.SEM)
-	}
 }

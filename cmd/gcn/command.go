@@ -1,0 +1,222 @@
+package main
+
+import (
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/run"
+)
+
+// newCommand registers the flags of options, which are pointers to structs with the tags of
+// package run. The options are checked beside one another before the command's work.
+func newCommand(cmd *cobra.Command, options ...any) *cobra.Command {
+	for _, of := range options {
+		addFlags(cmd, of)
+	}
+	if cmd.Args == nil {
+		cmd.Args = noArguments
+	}
+	do := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, of := range options {
+			if err := run.Check(of); err != nil {
+				return err
+			}
+		}
+		return do(cmd, args)
+	}
+	return cmd
+}
+
+// addFlags registers the flags of a struct of options, those that are named or all, and lets a
+// shell complete their values.
+func addFlags(cmd *cobra.Command, of any, only ...string) {
+	cmd.Flags().SortFlags = false
+	run.AddFlags(cmd.Flags(), of, only...)
+	for _, o := range run.Options(of) {
+		values, known := map[string]func() []string{"data": dataSpecs, "method": run.MethodNames, "recipe": run.RecipeNames}[o.Name]
+		if !known {
+			values = func() []string { return o.Choices }
+		}
+		if cmd.Flags().Lookup(o.Flag()) == nil || !known && o.Choices == nil {
+			continue
+		}
+		err := cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) {
+			var list []string
+			for _, v := range values() {
+				list = append(list, given[:strings.LastIndexByte(given, ',')+1]+v) // the last value of a list
+			}
+			return list, cobra.ShellCompDirectiveNoFileComp
+		})
+		if err != nil {
+			panic(err) // two options have one flag: a mistake in this program
+		}
+	}
+}
+
+// dataSpecs lists the data sets that need no path, and the schemes that do.
+func dataSpecs() []string {
+	var specs []string
+	for _, e := range datasets.List() {
+		spec, path, found := strings.Cut(e.Spec, ":")
+		if found {
+			spec += ":"
+		}
+		if strings.ToLower(path) == path {
+			spec += path
+		}
+		specs = append(specs, spec)
+	}
+	return specs
+}
+
+// resultOptions are the options of a command with a result.
+type resultOptions struct {
+	JSON bool `json:"json" help:"print the result as one JSON object, last on standard output"`
+}
+
+// result prints v as one JSON object if the command line asks for it, else what show prints.
+func result(cmd *cobra.Command, v any, show func(w io.Writer)) error {
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		return printJSON(cmd.OutOrStdout(), v)
+	}
+	show(cmd.OutOrStdout())
+	return nil
+}
+
+// repeated is an option that may be given more than once. Its text has a line for each value.
+type repeated []string
+
+// String implements pflag.Value.
+func (r repeated) String() string { return strings.Join(r, "\n") }
+
+// Set implements pflag.Value.
+func (r *repeated) Set(text string) error {
+	*r = append(*r, strings.Split(text, "\n")...)
+	return nil
+}
+
+// newGroup returns a command that only holds other commands.
+func newGroup(use, short, example string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: use, Short: short, Example: example, Args: subcommandOnly}
+	group.AddCommand(commands...)
+	group.RunE = func(cmd *cobra.Command, _ []string) error {
+		return usagef("%s needs a command: %s", cmd.CommandPath(), strings.Join(commandNames(cmd), ", "))
+	}
+	return group
+}
+
+// newHelpCommand returns "gcn help", which does the same as --help.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Print the help of a command",
+		Example: "  gcn help train",
+		Hidden:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			asked, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return usageError{err}
+			}
+			if err := subcommandOnly(asked, rest); err != nil {
+				return err
+			}
+			asked.InitDefaultHelpFlag()
+			return asked.Help()
+		},
+	}
+}
+
+func newCompletionCommand() *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	return newCommand(&cobra.Command{
+		Use:   "completion " + strings.Join(shells, "|"),
+		Short: "Print a script that completes gcn's command lines in a shell",
+		Example: `  source <(gcn completion bash)
+  gcn completion zsh > "${fpath[1]}/_gcn"
+  gcn completion fish > ~/.config/fish/completions/gcn.fish`,
+		ValidArgs:             shells,
+		DisableFlagsInUseLine: true,
+		Args:                  oneArgument("completion needs one shell", shells),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, w := cmd.Root(), cmd.OutOrStdout()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(w, true)
+			case "zsh":
+				return root.GenZshCompletion(w)
+			case "fish":
+				return root.GenFishCompletion(w, true)
+			}
+			return root.GenPowerShellCompletionWithDesc(w)
+		},
+	})
+}
+
+// subcommandOnly refuses arguments that do not name a subcommand.
+func subcommandOnly(cmd *cobra.Command, args []string) error {
+	names := commandNames(cmd)
+	switch {
+	case len(args) == 0:
+		return nil
+	case len(names) == 0:
+		return usagef("%s has no command %q", cmd.CommandPath(), args[0])
+	}
+	return usagef("unknown command %q%s; there are: %s", args[0], run.DidYouMean(args[0], names), strings.Join(names, ", "))
+}
+
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// noArguments refuses positional arguments, and says where a SPEC or a number belongs.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	arg, advice := args[0], ""
+	if _, err := strconv.Atoi(arg); err == nil {
+		advice = ": separate the numbers of an option by commas"
+	} else if info, err := os.Stat(arg); err == nil && info.IsDir() && cmd.Flags().Lookup("run") != nil {
+		advice = ", did you mean --run " + run.ShellWord(arg) + "?"
+	} else if cmd.Flags().Lookup("data") != nil && datasets.CheckSpec(arg, datasets.Options{}) == nil {
+		advice = ", did you mean --data " + run.ShellWord(arg) + "?"
+	}
+	return usagef("%s takes no arguments, got %q%s", cmd.CommandPath(), arg, advice)
+}
+
+// exactly refuses any other number of arguments, with the given message.
+func exactly(n int, format string, args ...any) cobra.PositionalArgs {
+	return func(_ *cobra.Command, given []string) error {
+		if len(given) != n {
+			return usagef(format, args...)
+		}
+		return nil
+	}
+}
+
+// oneArgument refuses anything but one of the given words.
+func oneArgument(needs string, words []string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, given []string) error {
+		list := strings.Join(words, ", ")
+		switch {
+		case len(given) != 1:
+			return usagef("%s: %s", needs, list)
+		case !slices.Contains(words, given[0]):
+			return usagef("%q%s; there are: %s", given[0], run.DidYouMean(given[0], words), list)
+		}
+		return nil
+	}
+}
