@@ -316,7 +316,7 @@ func (r *runner) close() error {
 // report makes the report of one experiment from the results.
 func (r *runner) report(t task) *Report {
 	report := &Report{
-		Experiment: t.Name, Title: t.Title, Source: r.paper.Source, Machine: machine.Describe(), Caption: r.caption(t), Made: r.provenance(t.keys),
+		Experiment: t.Name, Title: t.Title, Source: r.paper.Source, Machine: machine.Describe(), Caption: r.caption(t), Made: r.provenance(t.keys), data: t.data,
 	}
 	var words []string
 	for _, spec := range t.data {
