@@ -52,7 +52,7 @@ var ceilings = map[string]int{
 	"internal/ranks":            704,
 	"internal/regularfile":      34,
 	"internal/report":           722,
-	"internal/reproduce":        2704,
+	"internal/reproduce":        2690,
 	"internal/rundir":           268,
 	"internal/simd":             30,
 	"internal/splitmix":         9,
