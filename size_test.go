@@ -52,7 +52,7 @@ var ceilings = map[string]int{
 	"internal/ranks":            704,
 	"internal/regularfile":      34,
 	"internal/report":           721,
-	"internal/reproduce":        2692,
+	"internal/reproduce":        2689,
 	"internal/rundir":           268,
 	"internal/simd":             30,
 	"internal/splitmix":         9,
@@ -80,7 +80,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 30000 // without CHANGELOG.md, the pages of results and docs/adr
+	wordsOfPages   = 30000 // without CHANGELOG.md, docs/adr and the pages named results.md, which a command writes
 	wordsOfADRs    = 10000
 )
 
