@@ -36,7 +36,7 @@ func TestFallback(t *testing.T) {
 		"--pre-norm --layer-norm":           "--pre-norm",
 		"--input-dropout 0.1":               "--input-dropout",
 		"--edge-dropout 0.1":                "--edge-dropout",
-		"--label-inputs 0.5 --input-layer":  "--input-layer",
+		"--label-inputs 0.5 --input-layer":  "--label-inputs",
 		"--layers 1 --method ladies":        "",
 		"--layers 1 --method ladies?flat=1": "",
 	} {
