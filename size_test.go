@@ -19,11 +19,11 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   4992,
+	"cmd/gcn":                   4984,
 	"cuda":                      2515,
-	"datasets":                  2999,
-	"examples":                  201,
-	"graph":                     1584,
+	"datasets":                  2990,
+	"examples":                  191,
+	"graph":                     1524,
 	"internal/argument":         9,
 	"internal/atomicfile":       118,
 	"internal/bench":            427,
@@ -36,7 +36,7 @@ var ceilings = map[string]int{
 	"internal/formats":          4139,
 	"internal/full":             1520,
 	"internal/half":             28,
-	"internal/kernel":           2296,
+	"internal/kernel":           2311,
 	"internal/kernel/_generate": 1663,
 	"internal/longtest":         12,
 	"internal/machine":          64,
@@ -52,7 +52,7 @@ var ceilings = map[string]int{
 	"internal/ranks":            704,
 	"internal/regularfile":      34,
 	"internal/report":           721,
-	"internal/reproduce":        2689,
+	"internal/reproduce":        2692,
 	"internal/rundir":           268,
 	"internal/simd":             30,
 	"internal/splitmix":         9,
@@ -62,7 +62,7 @@ var ceilings = map[string]int{
 	"internal/tfevents":         68,
 	"internal/tune":             345,
 	"internal/weights":          369,
-	"layers":                    2069,
+	"layers":                    2039,
 	"notebook":                  917,
 	"notebooks/kernel":          930,
 	"ops":                       3338,
@@ -70,7 +70,7 @@ var ceilings = map[string]int{
 	"samplers":                  3230,
 	"samplers/samplertest":      662,
 	"score":                     771,
-	"serve":                     860,
+	"serve":                     634,
 	"study":                     3342,
 	"study/figure":              644,
 	"train":                     3520,
@@ -80,7 +80,7 @@ var ceilings = map[string]int{
 const (
 	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
-	wordsOfPages   = 30000 // without CHANGELOG.md, docs/adr and the pages named results.md, which a command writes
+	wordsOfPages   = 30000 // without CHANGELOG.md, the pages of results and docs/adr
 	wordsOfADRs    = 10000
 )
 
