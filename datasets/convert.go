@@ -34,7 +34,7 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	if err := o.Precision.check(); err != nil {
 		return "", err
 	}
-	folder := strings.HasSuffix(path, "/") || strings.HasSuffix(path, string(filepath.Separator))
+	folder := path != "" && os.IsPathSeparator(path[len(path)-1])
 	switch {
 	case folder && o.Precision == Float16:
 		return "", fmt.Errorf("datasets: %s: NumPy files hold features as float32; float16 is for a store", path)
@@ -74,11 +74,7 @@ func (d *Data) writtenSpec(dir string) string {
 	if formats.OneHot(d.Labels.Multi, d.Labels.Tasks) != nil {
 		keys = append(keys, "lists=tasks")
 	}
-	spec := "npy:" + filepath.Clean(dir)
-	if len(keys) > 0 {
-		spec += "?" + strings.Join(keys, "&")
-	}
-	return spec
+	return strings.TrimSuffix("npy:"+filepath.Clean(dir)+"?"+strings.Join(keys, "&"), "?")
 }
 
 // replaceable reports something at path that Convert must not replace.

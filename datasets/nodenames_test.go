@@ -251,6 +251,7 @@ func TestOGBClassNames(t *testing.T) {
 	texts := ogbTexts(d)
 	for mapping, want := range map[string][]string{
 		"label idx,category\n0,a\n2,\"c, d\"\n1,b e\n3,unused\n": {"a", "b e", "c, d"}, "": nil, "idx,name\n0,a\n": nil, "idx,name\nx,a\n": nil,
+		"idx,name\n0,a\n1,b\n2,c\nx,d\n": nil,
 	} {
 		delete(texts, "mapping/labelidx2kind")
 		if mapping != "" {

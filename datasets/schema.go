@@ -96,10 +96,11 @@ func (s *Schema) columnNames() (names []string) {
 // Check compares d with s. The error names the first difference in the features, classes or
 // tasks. Data that were opened with s as Options.Schema have none. Cost: as for Data.Schema.
 func (s *Schema) Check(d *Data) error {
-	if err := s.checkFeatures(d); err != nil {
-		return err
+	got := d.Schema()
+	if err := s.compareFeatures(got); err != nil {
+		return d.named(err)
 	}
-	if got := d.Schema(); got.Classes != s.Classes || got.Tasks != s.Tasks || !slices.Equal(got.outputs(), s.outputs()) {
+	if got.Classes != s.Classes || got.Tasks != s.Tasks || !slices.Equal(got.outputs(), s.outputs()) {
 		return fmt.Errorf("datasets: %s: the outputs are %s, and the model's %s", d.title(), got.outputsText(), s.outputsText())
 	}
 	return nil
@@ -107,20 +108,13 @@ func (s *Schema) Check(d *Data) error {
 
 // fit checks the features of d, and maps its labels.
 func (s *Schema) fit(d *Data) error {
-	if err := s.checkFeatures(d); err != nil {
-		return err
+	if err := s.compareFeatures(d.Schema()); err != nil {
+		return d.named(err)
 	}
 	return s.mapOutputs(d)
 }
 
-// checkFeatures is Check of the features.
-func (s *Schema) checkFeatures(d *Data) error {
-	if err := s.compareFeatures(d.Schema()); err != nil {
-		return fmt.Errorf("datasets: %s: %w", d.title(), err)
-	}
-	return nil
-}
-
+// compareFeatures is Check of the features.
 func (s *Schema) compareFeatures(got *Schema) error {
 	named, want := got.columnNames(), s.columnNames()
 	switch {

@@ -211,11 +211,11 @@ func (m *CSR) sortRows(scratch []int64) {
 	}
 }
 
-// scatter puts every edge into its two rows, or only the first one if directed; row i of m is row base+i of the graph, and
-// next[i] is the position of its next entry. Each stripe of rows has a goroutine, which reads all edges and
-// writes the entries of its rows. The entries of a row are therefore in the order of
-// the edges for any number of stripes, and each goroutine's random writes stay within
-// a part of the matrix.
+// scatter puts every edge into its two rows, or only the first one if directed. Row i of m is row
+// base+i of the graph, and next[i] is the position of its next entry. Each stripe of rows has a
+// goroutine, which reads all edges and writes the entries of its rows. The entries of a row are
+// therefore in the order of the edges for any number of stripes, and each goroutine's random
+// writes stay within a part of the matrix.
 func (b *Builder) scatter(m *CSR, next []int64, base int, directed bool) {
 	stripes := min(runtime.GOMAXPROCS(0), 16)
 	if b.report.Given <= builderChunk {
@@ -265,8 +265,8 @@ type rowEntry struct {
 }
 
 // sortWeighted sorts a row by columns, and keeps the first of the entries with equal columns. It
-// returns the number kept. Both rows of
-// a pair of nodes hold its edges in the same order, so the result is symmetric.
+// returns the number kept. Both rows of a pair of nodes hold its edges in the same order, so the
+// result is symmetric.
 func sortWeighted(row []int32, values []float32, scratch *[]rowEntry) int64 {
 	entries := (*scratch)[:0]
 	for k, j := range row {

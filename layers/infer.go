@@ -8,6 +8,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/full"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
@@ -55,7 +56,7 @@ func (m *GCN) sources(p *graph.Laplacian, x *graph.Features) map[plan.Source]pla
 }
 
 // call returns the call of an inference. labelOf has the node of the model's data for each node
-// of p, −1 for none; nil: they are the same.
+// of p, a larger number for none; nil: they are the same.
 func (m *GCN) call(p *graph.Laplacian, x *graph.Features, nodes, labelOf []int32) (full.Call, error) {
 	switch {
 	case p == nil || x == nil:
@@ -156,101 +157,64 @@ func (m *GCN) CheckBound(p *graph.Laplacian, x *graph.Features, nodes []int32) e
 	return nil
 }
 
-// NewNode is a node that the graph does not hold.
-type NewNode struct {
-	Features  []float32 // as many as the graph's nodes have
-	Neighbors []int32   // nodes of the graph; may be empty
-	Weights   []float32 // of the edges to them; nil means 1
-}
-
-// InferNew returns the logits of a node that the graph does not hold, as if it were added to
-// the graph with its edges: the result of Infer on that larger graph. In a directed graph the
-// new node reads its neighbours. p and x do not change. InferOverlay has the requirements and
-// the cost.
-func (m *GCN) InferNew(ctx context.Context, p *graph.Laplacian, x *graph.Features, node NewNode) ([]float32, error) {
-	o, err := graph.NewOverlay(p, x)
-	if err != nil {
-		return nil, fmt.Errorf("layers: inference: %w", err)
-	}
-	c := graph.Change{AddNodes: [][]float32{node.Features}, Weights: node.Weights}
-	for _, v := range node.Neighbors {
-		c.AddEdges = append(c.AddEdges, graph.Edge{U: int32(o.Nodes()), V: v})
-	}
-	if o, err = o.Apply(&c); err != nil {
-		return nil, fmt.Errorf("layers: inference: a new node: %w", err)
-	}
-	return m.InferOverlay(ctx, o, []int32{int32(o.Nodes() - 1)})
-}
-
 // InferOverlay returns the logits of nodes of a changed graph, row-major: the bits of Infer for
 // these nodes on a graph that is built anew with the changes and numbers its nodes in the same
 // order.
 //
 // It works on the CPU. Calls may run concurrently, and with Infer, while no parameter
-// changes. Cost, in time and memory: the nodes' neighbourhood of as many edges as the model
-// has convolutions, with its features.
+// changes. Cost, in time: the nodes' neighbourhood of as many edges as the model has
+// convolutions, with its features. Memory: the same, or of one edge less if the model reads only
+// P·X. ReadPropagated saves the time for rows of P·X that no change has touched.
 func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32) ([]float32, error) {
-	p, ids, inside, err := o.Around(nodes, len(m.Convolutions))
+	hops := len(m.Convolutions)
+	propagated := m.full != nil && !m.full.ReadsInputs()
+	if propagated {
+		hops--
+	}
+	p, ids, err := o.Around(nodes, hops)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	held := len(ids)
-	if base, features := o.Base(); m.full != nil && m.exact == nil && m.known.of(base, features) && m.known.px.Data != nil && !m.full.ReadsInputs() {
-		held = inside
+	local := make([]int32, len(nodes))
+	for k, v := range nodes {
+		local[k] = int32(slices.Index(ids, v)) // nodes are the first of ids
 	}
-	x := o.Gather(ids[:held])
-	labelOf := slices.Clone(ids)
-	for k, v := range ids {
-		if base, _ := o.Base(); int(v) >= base.Nodes() { // a new node has no label
-			labelOf[k] = -1
-		}
-	}
-	c, err := m.call(p, x, make([]int32, len(nodes)), labelOf)
+	c, err := m.call(p, o.Gather(ids), local, ids) // new nodes have no label
 	if err != nil {
 		return nil, err
 	}
-	if held < len(ids) {
-		px, err := m.known.propagated(ctx, o, ids[:held])
-		if err != nil {
-			return nil, err
+	if propagated {
+		px := plan.Source{}
+		if px.X, c.Sums, err = m.propagated(ctx, o, ids); err != nil {
+			return nil, fmt.Errorf("layers: inference: %w", err)
 		}
-		c.Held, c.Sources[plan.Source{X: m.x, Propagated: true}] = held, plan.Source{X: px}
-	}
-	for k, v := range nodes {
-		c.Nodes[k] = int32(slices.Index(ids, v)) // nodes are the first of ids
+		c.Sources[plan.Source{X: m.x, Propagated: true}] = px
+		if m.exact != nil {
+			c.Sources[plan.Source{X: m.exact.px}] = px
+		}
 	}
 	c.Device, c.Ranks = nil, nil
 	return infer(ctx, m.full, c)
 }
 
-// propagated returns P·X of nodes of a changed graph: rows of e, but for rows that a change
-// has touched.
-func (e *ExactInput) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (*graph.Features, error) {
-	px := &graph.Features{Rows: len(nodes), Cols: e.px.Cols, Data: make([]float32, 0, len(nodes)*e.px.Cols)}
-	var touched, places []int32
+// propagated returns P·X and the row sums of P at nodes of a changed graph. It computes only rows
+// that a change has touched, if m reads P·X of the base.
+func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (px *graph.Features, sums []float32, err error) {
+	px = &graph.Features{Rows: len(nodes), Cols: m.x.Cols, Data: make([]float32, len(nodes)*m.x.Cols)}
+	kept := m.known.of(o.Base()) && m.known.px.Data != nil
 	for k, v := range nodes {
-		if o.Touched(v) {
-			touched, places = append(touched, v), append(places, int32(k))
-			px.Data = px.Data[:len(px.Data)+px.Cols]
-			continue
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
 		}
-		px.Data = append(px.Data, e.px.Row(int(v))...)
+		columns, entries, sum, base := o.Propagation(v)
+		if base && kept {
+			copy(px.Row(k), m.known.px.Row(int(v)))
+		} else {
+			kernel.PropagateChanged(px.Row(k), o, columns, entries)
+		}
+		sums = append(sums, sum)
 	}
-	if touched == nil {
-		return px, nil
-	}
-	p, ids, _, err := o.Around(touched, 1) // touched are the first of ids
-	if err != nil {
-		return nil, fmt.Errorf("layers: inference: %w", err)
-	}
-	anew, err := full.Propagate(ctx, p, o.Gather(ids), nil)
-	if err != nil {
-		return nil, fmt.Errorf("layers: inference: %w", err)
-	}
-	for k, place := range places {
-		copy(px.Row(int(place)), anew.Row(k))
-	}
-	return px, nil
+	return px, sums, nil
 }
 
 // compile compiles output for full neighbourhoods. Its rows are at the output nodes of the

@@ -118,15 +118,15 @@ func checkSparseInference(t *testing.T, c inferenceCase, share float64) {
 	m.ReadPropagated(exactInput(t, p, sparse))
 	check("P·X known, ")
 	m.ReadPropagated(nil)
-	node := NewNode{Features: x.Row(3), Neighbors: slices.Clone(p.Adjacency.Row(3))}
+	node := newNode{Features: x.Row(3), Neighbors: slices.Clone(p.Adjacency.Row(3))}
 	if c.weighted {
 		node.Weights = p.Adjacency.RowValues(3)
 	}
-	got, err := m.InferNew(context.Background(), p, sparse, node)
+	got, err := inferNew(m, p, sparse, node)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := m.InferNew(context.Background(), p, x, node)
+	again, err := inferNew(m, p, x, node)
 	if err != nil || !slices.Equal(got, again) {
 		t.Errorf("a new node: %v, of dense features %v: %v", got, again, err)
 	}

@@ -291,7 +291,7 @@ func (op *linearControlBack) Compute(call *plan.Call) error {
 	s.size = plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows}
 	to := call.OutMatrix(c.in, c.out)
 	return call.On(func(d *device.Device) error {
-		if err := d.Sgemm(true, false, s.size.M, s.size.N, s.size.K, f.rest.At, s.size.Lda(), grad.At, s.size.Ldb(), 0, to.At); err != nil {
+		if err := d.Sgemm(true, false, s.size.M, s.size.N, s.size.K, f.rest.At, c.in, grad.At, c.out, 0, to.At); err != nil {
 			return err
 		}
 		return d.ScaledDifference(to.At, to.At, 0, 0, f.about.slopes(c), c.in, c.out)

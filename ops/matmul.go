@@ -162,7 +162,7 @@ func (op *product) Compute(c *plan.Call) error {
 			}
 			beta = 1
 		}
-		return d.Sgemm(size.TransA, size.TransB, size.M, size.N, size.K, a.At, size.Lda(), b.At, size.Ldb(), beta, to.At)
+		return d.Sgemm(size.TransA, size.TransB, size.M, size.N, size.K, a.At, a.Cols, b.At, b.Cols, beta, to.At)
 	}, func() {
 		if rows != nil {
 			s.size = plan.Product{} // no dense product

@@ -21,9 +21,12 @@ type estimator struct {
 	neighborhood bool
 }
 
-// newEstimator checks the parts against each other and against p. A nil draw means
-// WithoutReplacement{}, a nil weight means DefaultWeight of the draw.
-func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight Weight) (*estimator, error) {
+// newEstimator checks the parts against each other and against p. A nil importance means usual, a
+// nil draw WithoutReplacement{}, a nil weight DefaultWeight of the draw.
+func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, weight Weight) (*estimator, error) {
+	if importance == nil {
+		importance = usual
+	}
 	if draw == nil {
 		draw = WithoutReplacement{}
 	}
@@ -57,11 +60,12 @@ func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight W
 // weigh replaces the weights of population, which are ‖QP^[i]‖² of the given nodes unless all
 // nodes of the graph have weights, by the unnormalised probabilities of the nodes.
 func (e *estimator) weigh(population *Population, nodes []int32) error {
+	weights := population.Weights
 	if e.global == nil {
-		e.importance.Local(nodes, population.Weights)
+		e.importance.Local(nodes, weights)
 	} else {
 		for k, i := range nodes {
-			population.Weights[k] = e.global.Weights[i]
+			weights[k] = e.global.Weights[i]
 		}
 	}
 	return population.sum()

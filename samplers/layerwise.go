@@ -95,11 +95,7 @@ func (s *LayerWise) setUp() (err error) {
 	if err := s.check(); err != nil {
 		return err
 	}
-	importance := s.Importance
-	if importance == nil {
-		importance = LADIES{Flat: true}
-	}
-	if s.estimator, err = newEstimator(s.Laplacian, importance, s.Draw, s.Weight); err != nil {
+	if s.estimator, err = newEstimator(s.Laplacian, LADIES{Flat: true}, s.Importance, s.Draw, s.Weight); err != nil {
 		return err
 	}
 	if s.drawsGlobally() {
@@ -177,12 +173,14 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	for c := range local {
 		local[c] = -1
 	}
-	block.Src = resize(block.Src, len(drawn.Index))
+	src, factor, nodes, scales := resize(block.Src, len(drawn.Index)), drawn.factor, h.nodes, h.scales
 	for l, c := range drawn.Index {
-		node := h.nodes[c]
-		block.Src[l], local[c] = node, int32(l)
-		drawn.factor[l] *= float64(s.Laplacian.ColScale[node])
+		src[l], local[c] = nodes[c], int32(l)
+		if int(c) < len(scales) { // else no row sees this node
+			factor[l] *= float64(scales[c])
+		}
 	}
+	block.Src = src
 	if s.IncludeRows {
 		for i, r := range rows { // the rows are numbered first
 			w := population.Weights[i]
@@ -215,11 +213,12 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 
 // candidates makes population the nodes of the neighborhood of a layer's rows.
 func (s *LayerWise) candidates(h *neighborhood, population *Population) error {
-	population.Weights = resize(population.Weights, len(h.nodes))
+	weights, norms2 := resize(population.Weights, len(h.nodes)), h.norms2
 	for k, scale := range h.scales {
 		c := float64(scale)
-		population.Weights[k] = h.norms2[k] * c * c
+		weights[k] = norms2[k] * c * c
 	}
+	population.Weights = weights
 	return s.estimator.weigh(population, h.nodes)
 }
 

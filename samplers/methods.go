@@ -184,10 +184,9 @@ func (c *Config) layerSizes() ([]int, error) {
 	case c.Layers <= 0:
 		return nil, fmt.Errorf("samplers: %d layers, want at least 1", c.Layers)
 	case len(c.Sizes) == c.Layers:
-		return c.Sizes, checkSizes(c.Sizes)
+		return c.Sizes, nil
 	case len(c.Sizes) == 1:
-		sizes := slices.Repeat(c.Sizes, c.Layers)
-		return sizes, checkSizes(sizes)
+		return slices.Repeat(c.Sizes, c.Layers), nil
 	}
 	return nil, fmt.Errorf("samplers: %d sample sizes for %d layers, want one per layer or one for all", len(c.Sizes), c.Layers)
 }

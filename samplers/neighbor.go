@@ -118,11 +118,7 @@ func (s *Neighbor) setUp() (err error) {
 	if err := checkSized("Neighbor", s.Laplacian, s.Sizes); err != nil {
 		return err
 	}
-	importance := s.Importance
-	if importance == nil {
-		importance = Uniform{}
-	}
-	if s.estimator, err = newEstimator(s.Laplacian, importance, s.Draw, s.Weight); err != nil {
+	if s.estimator, err = newEstimator(s.Laplacian, Uniform{}, s.Importance, s.Draw, s.Weight); err != nil {
 		return err
 	}
 	_, s.replace = s.estimator.draw.(WithReplacement)

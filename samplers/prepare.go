@@ -67,37 +67,23 @@ func (w *workspace[S]) put(scratch *S) { w.pool.Put(scratch) }
 
 // checkSized checks the Laplacian and the sizes of a sampler.
 func checkSized(sampler string, p *graph.Laplacian, sizes []int) error {
-	if err := checkLaplacian(sampler, p); err != nil {
-		return err
-	}
-	return checkSizes(sizes)
-}
-
-// checkDeep checks the Laplacian and the depth of a sampler.
-func checkDeep(sampler string, p *graph.Laplacian, depth int) error {
-	if depth <= 0 {
-		return fmt.Errorf("samplers: %s with %d layers, want at least 1", sampler, depth)
-	}
-	return checkLaplacian(sampler, p)
-}
-
-func checkLaplacian(sampler string, p *graph.Laplacian) error {
-	if p == nil {
-		return fmt.Errorf("samplers: %s needs a Laplacian", sampler)
-	}
-	return p.Validate()
-}
-
-func checkSizes(sizes []int) error {
-	if len(sizes) == 0 {
-		return errors.New("samplers: no sample sizes given, want one per layer")
-	}
 	for l, n := range sizes {
 		if n <= 0 {
 			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, l+1)
 		}
 	}
-	return nil
+	return checkDeep(sampler, p, len(sizes))
+}
+
+// checkDeep checks the Laplacian and the number of layers of a sampler.
+func checkDeep(sampler string, p *graph.Laplacian, layers int) error {
+	if layers <= 0 {
+		return fmt.Errorf("samplers: %s with %d layers, want at least 1", sampler, layers)
+	}
+	if p == nil {
+		return fmt.Errorf("samplers: %s needs a Laplacian", sampler)
+	}
+	return p.Validate()
 }
 
 // CheckSeeds returns an error unless seeds are distinct nodes of a graph of that many nodes, and

@@ -107,7 +107,7 @@ func (b *MiniBatch) control(l int) *graph.Control {
 // "Neighbor{Sizes:[2 2] Draw:Poisson{}}". config.json holds it, and a run is resumed only
 // with the same text. A type of a user may have a String method for it. Else the text is made
 // of the exported fields. Left out are fields of value zero, and data: pointers, such as the
-// graph, and lists of nodes. Of a long list the first 16 elements and the length are there.
+// graph, and lists but for sizes.
 func Text(part any) string {
 	value := reflect.Indirect(reflect.ValueOf(part))
 	if !value.IsValid() {
@@ -124,18 +124,12 @@ func Text(part any) string {
 			if !field.IsExported() {
 				continue
 			}
-			_, nodes := v.Interface().([]int32)
-			if v.Kind() != reflect.Pointer && !nodes && !v.IsZero() {
+			_, sizes := v.Interface().([]int)
+			if data := v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice && !sizes; !data && !v.IsZero() {
 				settings = append(settings, field.Name+":"+Text(v.Interface()))
 			}
 		}
 		return value.Type().Name() + "{" + strings.Join(settings, " ") + "}"
-	case reflect.Slice:
-		text, n := fmt.Sprint(value.Slice(0, min(value.Len(), 16))), value.Len()
-		if n > 16 {
-			text = fmt.Sprintf("%s … %d]", strings.TrimSuffix(text, "]"), n)
-		}
-		return text
 	case reflect.Func, reflect.Chan, reflect.Map:
 		return "_" // two of them cannot be compared
 	}

@@ -69,13 +69,9 @@ func Assess(probabilities []float32, labels *graph.Labels, nodes []int32) (*Asse
 		return nil, err
 	}
 	a := &Assessment{Rows: make([]ClassRow, width)}
-	if labels.Tasks == 0 {
-		a.Confusion = make([][]int, width)
-	}
 	for c := range a.Rows {
-		a.Rows[c].Name = labels.Name(c)
-		if labels.Tasks == 0 {
-			a.Confusion[c] = make([]int, width)
+		if a.Rows[c].Name = labels.Name(c); labels.Tasks == 0 {
+			a.Confusion = append(a.Confusion, make([]int, width))
 		}
 	}
 	var bins bins
@@ -133,9 +129,9 @@ func checkProbabilities(probabilities []float32, width int, nodes []int32) error
 func (r *ClassRow) add(predicted, right bool) {
 	if predicted {
 		r.Predicted++
-	}
-	if predicted && right {
-		r.Right++
+		if right {
+			r.Right++
+		}
 	}
 }
 

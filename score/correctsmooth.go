@@ -329,11 +329,11 @@ func (c *corrector) spread(ctx context.Context, x, start []float32, alpha float6
 
 // correct sets c.corrected to G⁰. It uses e for E.
 func (c *corrector) correct(ctx context.Context, alpha, scale float64, e []float32) error {
-	if scale == 0 {
-		if err := c.spread(ctx, e, c.errors, alpha, -1, 1, false); err != nil {
-			return err
-		}
-	} else if err := c.spread(ctx, e, c.errors, alpha, -math.MaxFloat32, math.MaxFloat32, true); err != nil {
+	bound := float32(1)
+	if scale > 0 {
+		bound = math.MaxFloat32
+	}
+	if err := c.spread(ctx, e, c.errors, alpha, -bound, bound, scale > 0); err != nil {
 		return err
 	}
 	c.each(func(i int) {

@@ -27,18 +27,29 @@ var (
 	updates  = flag.Int("updates", 0, "changes a second beside BenchmarkRequests, in batches of 100")
 )
 
-// arxivServer serves an untrained model of the usual size on synth:arxiv.
-func arxivServer(b *testing.B, o Options) (*Server, string) {
+func arxiv(t testing.TB) *datasets.Data {
+	t.Helper()
 	data, err := datasets.Open(context.Background(), "synth:arxiv", datasets.Options{})
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
+	return data
+}
+
+// usualModel returns an untrained model of the usual size.
+func usualModel(t testing.TB, data *datasets.Data) *layers.GCN {
+	t.Helper()
 	batch := layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: data.Laplacian(), Depth: 2})
 	model, err := layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{})
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	return serverOf(b, model, data, o)
+	return model
+}
+
+func arxivServer(b *testing.B, o Options) (*Server, string) {
+	data := arxiv(b)
+	return serverOf(b, usualModel(b, data), data, o)
 }
 
 // BenchmarkRequests sends 200 requests a second, each at its time whether or not the ones

@@ -1,11 +1,15 @@
 package serve
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -14,7 +18,7 @@ import (
 type version struct {
 	number int64 // of changes so far
 	graph  *graph.Overlay
-	added  []string // ids of the nodes that were added
+	added  []string // ids of the nodes after the base's
 }
 
 // nodeID is the id of a node in JSON: a string or a number.
@@ -22,14 +26,13 @@ type nodeID string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (id *nodeID) UnmarshalJSON(text []byte) error {
-	if len(text) > 0 && text[0] == '"' {
+	if text[0] == '"' {
 		return json.Unmarshal(text, (*string)(id))
 	}
-	number, err := strconv.ParseUint(string(text), 10, 64)
-	*id = nodeID(strconv.FormatUint(number, 10))
-	if err != nil {
+	if _, err := strconv.ParseUint(string(text), 10, 64); err != nil {
 		return fmt.Errorf("the id of a node is %.40s: want a string or a whole number", text)
 	}
+	*id = nodeID(text)
 	return nil
 }
 
@@ -41,22 +44,19 @@ type edgeEnds struct {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (e *edgeEnds) UnmarshalJSON(text []byte) error {
-	var parts []json.RawMessage
-	if err := json.Unmarshal(text, &parts); err != nil || len(parts) < 2 || len(parts) > 3 {
-		return fmt.Errorf("an edge is %.60s: want two ids, and perhaps a weight", text)
-	}
 	e.weight = 1
-	err := errors.Join(json.Unmarshal(parts[0], &e.u), json.Unmarshal(parts[1], &e.v))
-	if err == nil && len(parts) == 3 {
-		err = json.Unmarshal(parts[2], &e.weight)
+	parts := []any{&e.u, &e.v, &e.weight}
+	err := json.Unmarshal(text, &parts)
+	if err == nil && (len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, nil)) {
+		err = fmt.Errorf("an edge is %.60s: want two ids, and perhaps a weight", text)
 	}
 	return err
 }
 
 // nodeChange is a node to add, or to give other features.
 type nodeChange struct {
-	ID       nodeID          `json:"id"`
-	Features json.RawMessage `json:"features"`
+	ID       nodeID         `json:"id"`
+	Features jsontext.Value `json:"features"`
 
 	values []float32
 }
@@ -69,12 +69,20 @@ type change struct {
 	SetFeatures []nodeChange `json:"set_features"`
 	RemoveNodes []nodeID     `json:"remove_nodes"`
 
-	text []byte // in one line
+	text jsontext.Value // in one line
+}
+
+// decode reads one JSON object, and nothing but it. A field twice is an error.
+func decode(text []byte, to any) error {
+	if kind := jsontext.Value(text).Kind(); kind != '{' {
+		return errors.New("want a JSON object")
+	}
+	return jsonv2.Unmarshal(text, to, jsonv2.RejectUnknownMembers(true))
 }
 
 // readChange reads a change, and gives its features the form of the model's.
 func (s *Server) readChange(text []byte) (*change, error) {
-	c := new(change)
+	c := &change{text: text}
 	if err := decode(text, c); err != nil {
 		return nil, err
 	}
@@ -86,28 +94,7 @@ func (s *Server) readChange(text []byte) (*change, error) {
 			}
 		}
 	}
-	var line bytes.Buffer
-	if err := json.Compact(&line, text); err != nil {
-		return nil, err
-	}
-	c.text = line.Bytes()
-	return c, nil
-}
-
-// decode reads one JSON object, and nothing but it.
-func decode(text []byte, to any) error {
-	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		return errors.New("want a JSON object")
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(to); err != nil {
-		return err
-	}
-	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
-		return fmt.Errorf("after the JSON object: %.20q", rest)
-	}
-	return nil
+	return c, c.text.Compact()
 }
 
 // errNoNode is wrapped by errors about a node that is not there.
@@ -119,189 +106,144 @@ func (s *Server) find(v *version, id nodeID) (int32, error) {
 	if err == nil && v.graph.Has(node) {
 		return node, nil
 	}
-	if s.data.NodeNames == nil {
-		if number, err := strconv.ParseUint(string(id), 10, 31); err == nil && v.graph.Has(int32(number)) {
-			return int32(number), nil
-		}
-	} else if numbers, known := s.added.Load(string(id)); known {
-		for _, node := range numbers.([]int32) { // later versions may have more of them
-			if v.graph.Has(node) && s.name(v, node) == string(id) {
-				return node, nil
-			}
+	for _, node := range s.numbers(id) { // later versions may have more of them
+		if v.graph.Has(node) && s.name(v, node) == string(id) {
+			return node, nil
 		}
 	}
 	return -1, fmt.Errorf("node %.40q: %w", id, errNoNode)
 }
 
+func (s *Server) findAll(v *version, ids []nodeID) ([]int32, error) {
+	nodes := make([]int32, len(ids))
+	for k, id := range ids {
+		var err error
+		if nodes[k], err = s.find(v, id); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}
+
+// numbers returns the numbers of an id of added nodes, in the order of adding. A number counts in a
+// version where its node has the id.
+func (s *Server) numbers(id nodeID) []int32 {
+	numbers, _ := s.added.Load(id)
+	list, _ := numbers.([]int32)
+	return list
+}
+
 // name returns the id of a node.
 func (s *Server) name(v *version, node int32) string {
-	if base := v.graph.BaseNodes(); int(node) >= base {
-		return v.added[int(node)-base]
+	if k := int(node) - s.data.Nodes(); k >= 0 {
+		return v.added[k]
 	}
 	return s.data.NodeNames.At(int(node))
 }
 
-// apply returns the version after a change.
+// apply returns the version after a change, and makes the ids of its nodes known to find.
 func (s *Server) apply(v *version, c *change) (*version, error) {
+	var g graph.Change
+	first, added := v.graph.Nodes(), map[nodeID]int32{}
 	next := &version{number: v.number + 1, added: v.added}
-	g := new(graph.Change)
-	newNodes := map[nodeID]int32{}
 	for k, n := range c.AddNodes {
-		node := int32(v.graph.Nodes() + k)
+		id, number := n.ID, nodeID(strconv.Itoa(first+k))
 		if s.data.NodeNames == nil {
-			if n.ID != "" && string(n.ID) != strconv.Itoa(int(node)) {
-				return nil, fmt.Errorf("add_nodes: the nodes go by their numbers, and the next one is %d, not %.40q", node, n.ID)
-			}
-			n.ID = nodeID(strconv.Itoa(int(node)))
-		} else {
-			_, err := s.find(v, n.ID)
-			_, twice := newNodes[n.ID]
-			if err == nil || twice || n.ID == "" {
-				return nil, fmt.Errorf("add_nodes: want the id of a new node, not %.40q", n.ID)
+			id = cmp.Or(id, number)
+		}
+		_, err := s.find(v, id)
+		if _, twice := added[id]; err == nil || twice || id == "" || s.data.NodeNames == nil && id != number {
+			return nil, fmt.Errorf("add_nodes: want the id of a new node, not %.40q; the next number is %s", id, number)
+		}
+		added[id] = int32(first + k)
+		next.added, g.AddNodes = append(next.added, string(id)), append(g.AddNodes, n.values)
+	}
+	var failed error
+	find := func(field string, id nodeID) int32 {
+		node, isNew := added[id]
+		if !isNew && failed == nil {
+			if node, failed = s.find(v, id); failed != nil {
+				failed = fmt.Errorf("%s: %w", field, failed)
 			}
 		}
-		newNodes[n.ID] = node
-		next.added = append(next.added, string(n.ID))
-		g.AddNodes = append(g.AddNodes, n.values)
+		return node
 	}
-	find := func(id nodeID) (int32, error) {
-		if node, isNew := newNodes[id]; isNew {
-			return node, nil
-		}
-		return s.find(v, id)
-	}
-	edges := func(what string, ends []edgeEnds) (list []graph.Edge, err error) {
-		for _, e := range ends {
-			u, err := find(e.u)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", what, err)
-			}
-			v, err := find(e.v)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", what, err)
-			}
-			list = append(list, graph.Edge{U: u, V: v})
-		}
-		return list, nil
-	}
-	var err error
-	if g.RemoveEdges, err = edges("remove_edges", c.RemoveEdges); err != nil {
-		return nil, err
-	}
-	if g.AddEdges, err = edges("add_edges", c.AddEdges); err != nil {
-		return nil, err
+	for _, e := range c.RemoveEdges {
+		g.RemoveEdges = append(g.RemoveEdges, graph.Edge{U: find("remove_edges", e.u), V: find("remove_edges", e.v)})
 	}
 	for _, e := range c.AddEdges {
+		g.AddEdges = append(g.AddEdges, graph.Edge{U: find("add_edges", e.u), V: find("add_edges", e.v)})
 		g.Weights = append(g.Weights, e.weight)
 	}
 	for _, n := range c.SetFeatures {
-		node, err := find(n.ID)
-		if err != nil {
-			return nil, fmt.Errorf("set_features: %w", err)
-		}
-		g.SetFeatures = append(g.SetFeatures, graph.NodeFeatures{Node: node, Values: n.values})
+		g.SetFeatures = append(g.SetFeatures, graph.NodeFeatures{Node: find("set_features", n.ID), Values: n.values})
 	}
 	for _, id := range c.RemoveNodes {
-		node, err := find(id)
-		if err != nil {
-			return nil, fmt.Errorf("remove_nodes: %w", err)
-		}
-		g.RemoveNodes = append(g.RemoveNodes, node)
+		g.RemoveNodes = append(g.RemoveNodes, find("remove_nodes", id))
 	}
-	next.graph, err = v.graph.Apply(g)
-	return next, err
+	if failed != nil {
+		return nil, failed
+	}
+	var err error
+	if next.graph, err = v.graph.Apply(&g); err != nil {
+		return nil, err
+	}
+	for id, node := range added {
+		s.added.Store(id, append(s.numbers(id), node))
+	}
+	return next, nil
 }
 
-// register makes the names of nodes that a change added known to find.
-func (s *Server) register(v *version, c *change) {
-	if s.data.NodeNames == nil {
-		return
-	}
-	for k, n := range c.AddNodes {
-		var numbers []int32
-		if had, known := s.added.Load(string(n.ID)); known {
-			numbers = had.([]int32)
-		}
-		node := int32(v.graph.Nodes() - len(c.AddNodes) + k)
-		s.added.Store(string(n.ID), append(numbers[:len(numbers):len(numbers)], node))
-	}
-}
-
-// replay makes a change of the log.
+// replay makes a change of the log, before the log is open.
 func (s *Server) replay(text []byte) error {
 	c, err := s.readChange(text)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = s.commit(c)
 	}
-	next, err := s.apply(s.now.Load(), c)
-	if err != nil {
-		return err
-	}
-	s.register(next, c)
-	s.now.Store(next)
-	return nil
+	return err
 }
 
-// task is a change that waits for the committer.
+// task is a change that waits.
 type task struct {
 	change *change
-	done   chan<- commit
+	made   *version // that shows it
+	err    error
 }
 
-// commit is the outcome of a change.
-type commit struct {
-	version *version
-	err     error // of the change
-	failed  error // of the log
-}
-
-// most is the largest number of changes that one fsync puts on disk.
-const most = 1024
-
-// commitChanges applies changes in the order of their arrival, until s.tasks is closed. Changes
-// that wait at the same time share an fsync. A version is visible only when the log has it.
-func (s *Server) commitChanges() {
-	defer close(s.ended)
-	for first := range s.tasks {
-		group := []task{first}
-		for waiting := true; waiting && len(group) < most; {
-			select {
-			case t, open := <-s.tasks:
-				if waiting = open; open {
-					group = append(group, t)
-				}
-			default:
-				waiting = false
-			}
-		}
-		s.commit(group)
+// commit makes a change and returns the version that shows it. Changes that wait at the same time
+// share an fsync: the first of them makes all. A version is visible only when the log has it.
+func (s *Server) commit(c *change) (*version, error) {
+	t := &task{change: c}
+	s.tasks <- t
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if t.made != nil || t.err != nil {
+		return t.made, t.err
 	}
-}
-
-func (s *Server) commit(group []task) {
-	now := s.now.Load()
+	var group []*task
 	var records []byte
-	var applied []task
-	var versions []*version
-	for _, t := range group {
-		next, err := s.apply(now, t.change)
+	versions := []*version{s.now.Load()}
+	for len(s.tasks) > 0 {
+		t := <-s.tasks
+		next, err := versions[len(group)], s.log.broken
+		if t.err = errUnavailable; err == nil { // should apply panic
+			next, err = s.apply(next, t.change)
+		}
 		if err != nil {
-			t.done <- commit{err: err}
+			t.err = err
 			continue
 		}
-		s.register(next, t.change) // no version that is visible has these nodes
-		now, records = next, record(records, t.change.text)
-		applied, versions = append(applied, t), append(versions, next)
+		records = record(records, t.change.text)
+		group, versions = append(group, t), append(versions, next)
 	}
-	var failed error
-	if s.log != nil && len(applied) > 0 {
-		failed = s.log.append(records)
+	err := s.log.append(records)
+	if err == nil {
+		s.now.Store(versions[len(group)])
 	}
-	if failed == nil {
-		s.now.Store(now)
-		s.metrics.changes.Add(int64(len(applied)))
+	for k, t := range group {
+		if t.err = err; err == nil {
+			t.made = versions[k+1]
+		}
 	}
-	for k, t := range applied {
-		t.done <- commit{version: versions[k], failed: failed}
-	}
+	return t.made, t.err
 }

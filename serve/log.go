@@ -3,7 +3,8 @@ package serve
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -13,143 +14,146 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/filelock"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
+	"github.com/gcn-layerwise/gcn/run"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
+// LogFile is the name of the log in a run's folder.
+const LogFile = "changes.log"
+
 // changeLog is the file of all changes, one a line: the CRC-32C of the text in hexadecimal, a
-// space, and the change as JSON. The first line is a logHead. A line that ends at a line feed
-// was answered, or was about to be.
+// space, and the change as JSON. The first line says which data the changes belong to. A line
+// that ends at a line feed was answered, or was about to be. Without a file nothing is kept.
 type changeLog struct {
 	file   logFile
 	size   int64
-	broken error // what the file holds is not known
+	broken error // what the file holds is not known, or it is closed
 }
 
 // logFile is an *os.File.
 type logFile interface {
-	io.Writer
-	io.Closer
+	io.WriteCloser
 	Sync() error
 	Truncate(size int64) error
 }
 
-// logHead says which data the changes belong to.
-type logHead struct {
-	Schema   int   `json:"schema"`
-	Nodes    int   `json:"nodes"`
-	Edges    int64 `json:"edges"`
-	Features int   `json:"features"`
-}
-
-func headOf(d *datasets.Data) logHead {
-	return logHead{Schema: 1, Nodes: d.Nodes(), Edges: d.Edges(), Features: d.Features.Cols}
+// headOf returns the text of the first line of a log of changes of d.
+func headOf(d *datasets.Data) []byte {
+	return fmt.Appendf(nil, `{"schema":1,"data":%q,"nodes":%d,"edges":%d}`, train.Fingerprint(d), d.Nodes(), d.Edges())
 }
 
 // openLog opens the log at path, or makes it, and calls replay for each change in it. It cuts
 // off a last line without its end: that change was not answered. The error names the file and
-// the line. No other process can open the log until it is closed.
-func openLog(path string, head logHead, replay func(text []byte) error) (l *changeLog, err error) {
+// the line. No other process can open the log until it is closed, also after an error.
+func openLog(path string, head []byte, replay func(text []byte) error) (l changeLog, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+		return l, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, file.Close())
-		}
-	}()
+	l.file = file
 	if err := filelock.Try(file); err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+		return l, err
 	}
-	size, err := readLog(file, path, head, replay)
-	if err != nil {
-		return nil, err
+	if l.size, err = readLog(file, path, head, replay); err != nil {
+		return l, err
 	}
-	if err := file.Truncate(size); err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+	if err := file.Truncate(l.size); err != nil || l.size > 0 {
+		return l, err
 	}
-	l = &changeLog{file: file, size: size}
-	if size == 0 {
-		text, _ := json.Marshal(head) // numbers only
-		err = l.append(record(nil, text))
-		if folder, failed := os.Open(filepath.Dir(path)); failed == nil { // the name of a new file
-			_ = folder.Sync() // not all systems can
-			_ = folder.Close()
-		}
+	if folder, failed := os.Open(filepath.Dir(path)); failed == nil { // the name of a new file
+		_ = folder.Sync() // not all systems can
+		_ = folder.Close()
 	}
-	return l, err
+	return l, l.append(record(nil, head))
 }
 
 // readLog calls replay for each change and returns the size of the whole lines.
-func readLog(file io.Reader, path string, head logHead, replay func(text []byte) error) (size int64, err error) {
+func readLog(file io.Reader, path string, head []byte, replay func(text []byte) error) (size int64, err error) {
 	lines := bufio.NewReaderSize(file, 1<<20)
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
-		if err == io.EOF {
-			return size, nil
-		}
 		if err != nil {
-			return 0, fmt.Errorf("serve: %w", err)
+			if err == io.EOF {
+				err = nil
+			}
+			return size, err
 		}
 		size += int64(len(line))
 		text, err := checked(line)
-		if err == nil && n == 1 {
-			err = head.check(text)
-		} else if err == nil {
+		switch {
+		case err != nil:
+		case n > 1:
 			err = replay(text)
+		case !bytes.Equal(text, head):
+			err = fmt.Errorf("the changes are of other data: of %s, and here are %s", text, head)
 		}
 		if err != nil {
-			return 0, fmt.Errorf("serve: %s:%d: %w", path, n, err)
+			return 0, fmt.Errorf("%s:%d: %w", path, n, err)
 		}
 	}
 }
-
-func (h logHead) check(text []byte) error {
-	var had logHead
-	if err := json.Unmarshal(text, &had); err != nil {
-		return err
-	}
-	if had != h {
-		return fmt.Errorf("the changes are of other data: of %d nodes, %d edges and %d features, schema %d; here are %d, %d and %d, schema %d",
-			had.Nodes, had.Edges, had.Features, had.Schema, h.Nodes, h.Edges, h.Features, h.Schema)
-	}
-	return nil
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // record appends a line to b.
 func record(b, text []byte) []byte {
-	b = fmt.Appendf(b, "%08x ", crc32.Checksum(text, castagnoli))
-	return append(append(b, text...), '\n')
+	return fmt.Appendf(b, "%08x %s\n", crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)), text)
 }
 
 // checked returns the text of a line.
 func checked(line []byte) ([]byte, error) {
-	sum, text, found := bytes.Cut(line[:len(line)-1], []byte(" "))
-	if !found || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli)) {
+	_, text, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+	if !bytes.Equal(line, record(nil, text)) {
 		return nil, errors.New("the line is damaged: its checksum does not fit. Take a copy of the file, cut it before this line to go back to the changes before")
 	}
 	return text, nil
 }
 
-// append writes records and waits until they are on disk. After an error the log is as before;
-// if that fails too, all later calls return the error.
+// append writes records and waits until they are on disk. After an error, which wraps
+// errUnavailable, the log is as before; if that is not known, all later calls return an error too.
 func (l *changeLog) append(records []byte) error {
-	if l.broken != nil {
+	if l.file == nil || l.broken != nil || len(records) == 0 {
 		return l.broken
 	}
 	_, err := l.file.Write(records)
+	written := err == nil
+	if written {
+		err = l.file.Sync()
+	}
 	if err == nil {
-		if err = l.file.Sync(); err != nil { // the system may have dropped what it could not write
-			l.broken = fmt.Errorf("serve: the log failed before, start the server again: %w", err)
-		}
+		l.size += int64(len(records))
+		return nil
 	}
-	if err != nil {
-		if failed := l.file.Truncate(l.size); failed != nil && l.broken == nil {
-			l.broken = fmt.Errorf("serve: the log failed before, start the server again: %w", failed)
-		}
-		return fmt.Errorf("serve: the change is not in the log: %w", err)
+	if failed := l.file.Truncate(l.size); written || failed != nil { // fsync may have dropped what it could not write
+		l.broken = fmt.Errorf("%w: the log failed before, start the server again: %w", errUnavailable, cmp.Or(failed, err))
 	}
-	l.size += int64(len(records))
-	return nil
+	return fmt.Errorf("%w: %w", errUnavailable, err)
+}
+
+// Scheme is the SPEC serve:DIR for datasets.Options.Schemes: the data of the run in the folder DIR
+// with the changes in its log. A server may be at work meanwhile.
+func Scheme() datasets.Scheme {
+	return datasets.Scheme{
+		Name: "serve", Path: "DIR", Summary: "the data of a run, with the changes that gcn serve made",
+		Open: func(ctx context.Context, spec *datasets.Spec) (*datasets.Data, error) {
+			opened, err := run.Open(ctx, spec.Path, run.OpenOptions{})
+			if err != nil {
+				return nil, err
+			}
+			defer opened.Data.Close() // it was only read
+			s, err := unchanged(opened.Data)
+			if err != nil {
+				return nil, err
+			}
+			path := filepath.Join(spec.Path, LogFile)
+			file, err := regularfile.Open(path)
+			if err != nil {
+				return nil, fmt.Errorf("serve: gcn serve has made no changes: %w", err)
+			}
+			defer file.Close()
+			if _, err := readLog(file, path, headOf(opened.Data), s.replay); err != nil {
+				return nil, fmt.Errorf("serve: %w", err)
+			}
+			return s.Data()
+		},
+	}
 }

@@ -3,7 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,9 +11,12 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
@@ -34,17 +37,15 @@ type Server struct {
 	model   *layers.GCN
 	data    *datasets.Data
 	options Options
-	metrics metrics
+	metrics *metrics.Set
+	slots   chan struct{} // of predictions
 
 	now   atomic.Pointer[version] // that requests see
-	added sync.Map                // []int32, the numbers of a name of added nodes, in the order of adding
-	log   *changeLog
-	slots chan struct{}
+	added sync.Map                // see numbers
 
-	closing sync.RWMutex // held for writing to close tasks
-	closed  bool
-	tasks   chan task
-	ended   chan struct{} // the committer has ended
+	tasks   chan *task // that wait
+	writing sync.Mutex // of the log and of now
+	log     changeLog
 }
 
 // New returns a server of model, for nodes of data, such as those of run.Open. It applies the
@@ -54,42 +55,47 @@ func New(model *layers.GCN, data *datasets.Data, o Options) (*Server, error) {
 	if model == nil || data == nil || data.Graph == nil || data.Features == nil || data.Labels == nil {
 		return nil, errors.New("serve: a server needs a model and data")
 	}
-	o.Timeout, o.Body, o.Nodes = cmp.Or(o.Timeout, 2*time.Second), cmp.Or(o.Body, 1<<20), cmp.Or(o.Nodes, 256)
-	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
-	if o.Timeout < 0 || o.Body < 0 || o.Nodes < 0 || o.Workers < 0 {
-		return nil, fmt.Errorf("serve: a timeout of %v, bodies of %d bytes, %d nodes, %d workers: want positive numbers", o.Timeout, o.Body, o.Nodes, o.Workers)
-	}
-	base, err := graph.NewOverlay(data.Laplacian(), data.Features)
+	s, err := unchanged(data)
 	if err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
+		return nil, err
 	}
 	propagated, err := layers.NewExactInput(context.Background(), data.Laplacian(), data.Features, data.Propagated, nil)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	model.ReadPropagated(propagated)
-	s := &Server{model: model, data: data, options: o, slots: make(chan struct{}, o.Workers), tasks: make(chan task, most), ended: make(chan struct{})}
-	s.now.Store(&version{graph: base})
+	o.Timeout, o.Body, o.Nodes = cmp.Or(o.Timeout, 2*time.Second), cmp.Or(o.Body, 1<<20), cmp.Or(o.Nodes, 256)
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	s.model, s.options, s.metrics, s.slots = model, o, metrics.NewSet(), make(chan struct{}, max(o.Workers, 1))
+	s.metrics.NewGauge("gcn_version", func() float64 { return float64(s.Version()) })
+	s.metrics.NewGauge("gcn_nodes", func() float64 { return float64(s.now.Load().graph.Nodes()) })
+	s.metrics.NewGauge("gcn_edges", func() float64 { return float64(s.now.Load().graph.Edges()) })
 	if o.Log != "" {
 		if s.log, err = openLog(o.Log, headOf(data), s.replay); err != nil {
-			return nil, err
+			return nil, errors.Join(fmt.Errorf("serve: %w", err), s.Close())
 		}
 	}
-	go s.commitChanges()
 	return s, nil
 }
 
-// Close waits for the changes that were accepted, and closes the log. Requests for changes then
-// fail.
-func (s *Server) Close() error {
-	s.closing.Lock()
-	if !s.closed {
-		s.closed = true
-		close(s.tasks)
+// unchanged returns a server that has no model and no changes.
+func unchanged(data *datasets.Data) (*Server, error) {
+	base, err := graph.NewOverlay(data.Laplacian(), data.Features)
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
 	}
-	s.closing.Unlock()
-	<-s.ended
-	if s.log == nil {
+	_, _ = data.Node("") // makes the index of names
+	s := &Server{data: data, tasks: make(chan *task, most)}
+	s.now.Store(&version{graph: base})
+	return s, nil
+}
+
+// Close waits for changes at work, and closes the log. Requests for changes then fail.
+func (s *Server) Close() error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	s.log.broken = fmt.Errorf("%w: the server has ended", errUnavailable)
+	if s.log.file == nil {
 		return nil
 	}
 	return s.log.file.Close()
@@ -98,135 +104,145 @@ func (s *Server) Close() error {
 // Version returns the number of changes that requests see.
 func (s *Server) Version() int64 { return s.now.Load().number }
 
-// Serve answers requests until ctx ends, and then for at most ten seconds the requests at work.
-// It closes the listener, and not the server.
-func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	h := &http.Server{Handler: s.Handler(), ReadTimeout: 10 * time.Second, WriteTimeout: s.options.Timeout + 10*time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
-	ended := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		last, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		ended <- h.Shutdown(last)
-	})
-	if err := h.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		stop()
-		return fmt.Errorf("serve: %w", err)
-	}
-	return <-ended
-}
-
-//go:embed openapi.json
-var openAPI []byte
-
-// Handler returns the handler of all requests; openapi.json describes them.
-func (s *Server) Handler() http.Handler {
-	mux := http.NewServeMux()
-	work := func(pattern string, answer func(r *http.Request) (any, error)) {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			began := time.Now()
-			ctx, cancel := context.WithTimeout(r.Context(), s.options.Timeout)
-			defer cancel()
-			r = r.WithContext(ctx)
-			r.Body = http.MaxBytesReader(w, r.Body, s.options.Body)
-			result, err := answer(r)
-			status := respond(w, result, err)
-			s.metrics.observe(pattern, status, time.Since(began))
-		})
-	}
-	work("GET /nodes/{id...}", s.node)
-	work("POST /predict", s.predict)
-	work("POST /changes", s.change)
-	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Write(openAPI)
-	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { s.metrics.write(w, s.now.Load()) })
-	return mux
-}
-
-// errBusy is the error of a request that found no worker in time.
-var errBusy = errors.New("too many requests at once, or too large a neighbourhood")
-
-// respond writes a result, or an error with its status, and returns the status.
-func respond(w http.ResponseWriter, result any, err error) int {
-	status := http.StatusOK
-	var text []byte
-	if err == nil {
-		text, err = json.Marshal(result) // JSON has no infinite numbers: they are an error
-	}
-	if err != nil {
-		var failed *logError
-		switch {
-		case errors.As(err, new(*http.MaxBytesError)):
-			status = http.StatusRequestEntityTooLarge
-		case errors.Is(err, errNoNode):
-			status = http.StatusNotFound
-		case errors.Is(err, errBusy) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.As(err, &failed):
-			status = http.StatusServiceUnavailable
-		default:
-			status = http.StatusBadRequest
-		}
-		text, _ = json.Marshal(map[string]string{"error": err.Error()})
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	w.Write(append(text, '\n'))
-	return status
-}
-
-// logError is an error of the log: the request may be right.
-type logError struct{ error }
-
-func (e *logError) Unwrap() error { return e.error }
-
-// change is POST /changes.
-func (s *Server) change(r *http.Request) (any, error) {
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.readChange(text)
-	if err != nil {
-		return nil, err
-	}
-	done := make(chan commit, 1)
-	if err := s.enqueue(r.Context(), task{c, done}); err != nil {
-		return nil, err
-	}
-	// A change that waits will be made: its answer must say so, also if it is late.
-	outcome := <-done
-	if outcome.err != nil {
-		return nil, outcome.err
-	}
-	if outcome.failed != nil {
-		return nil, &logError{outcome.failed}
-	}
-	answer := struct {
-		Version int64    `json:"version"`
-		Added   []string `json:"added,omitempty"` // the ids of the new nodes
-	}{Version: outcome.version.number}
-	answer.Added = outcome.version.added[len(outcome.version.added)-len(c.AddNodes):]
-	return answer, nil
-}
-
-// enqueue gives a task to the committer.
-func (s *Server) enqueue(ctx context.Context, t task) error {
-	s.closing.RLock()
-	defer s.closing.RUnlock()
-	if s.closed {
-		return &logError{errors.New("the server ends")}
-	}
-	select {
-	case s.tasks <- t:
-		return nil
-	case <-ctx.Done():
-		return errBusy
-	}
-}
-
 // Data returns the data with all changes, such as to train on. Cost: O(nodes + edges).
 func (s *Server) Data() (*datasets.Data, error) {
 	v := s.now.Load()
 	return s.data.Changed(v.graph, v.added)
+}
+
+// Serve answers requests by handler, such as that of Handler, until ctx ends, and then for at
+// most ten seconds the requests at work. It closes the listener, and not the server.
+func (s *Server) Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	h := &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: s.options.Timeout + 10*time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return h.Shutdown(last)
+}
+
+//go:embed openapi.json
+var openAPI embed.FS
+
+// Handler returns the handler of all requests; openapi.json describes them. A caller may add
+// others to it.
+func (s *Server) Handler() *http.ServeMux {
+	mux := http.NewServeMux()
+	work := func(pattern string, slots chan struct{}, answer func(r *http.Request, body []byte) (any, error)) {
+		times := s.metrics.GetOrCreatePrometheusHistogramExt(fmt.Sprintf("gcn_request_seconds{request=%q}", pattern),
+			[]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5})
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			defer times.UpdateDuration(time.Now())
+			r.Body = http.MaxBytesReader(w, r.Body, s.options.Body)
+			result, err := s.work(r, slots, answer)
+			status := respond(w, result, err)
+			s.metrics.GetOrCreateCounter(fmt.Sprintf("gcn_requests_total{request=%q,status=\"%d\"}", pattern, status)).Inc()
+		})
+	}
+	work("GET /nodes/{id...}", s.slots, s.node)
+	work("POST /predict", s.slots, s.nodes)
+	work("POST /changes", make(chan struct{}, most), s.change)
+	mux.Handle("GET /openapi.json", http.FileServerFS(openAPI))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { s.metrics.WritePrometheus(w) })
+	return mux
+}
+
+// most is the largest number of changes that one fsync puts on disk.
+const most = 1024
+
+// errUnavailable is wrapped by the error of a right request that has no answer now.
+var errUnavailable = errors.New("not now")
+
+// work reads the body of a request, waits for a slot, and answers.
+func (s *Server) work(r *http.Request, slots chan struct{}, answer func(r *http.Request, body []byte) (any, error)) (any, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), s.options.Timeout)
+	defer cancel()
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+		return answer(r.WithContext(ctx), body)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: too many requests at once", errUnavailable)
+	}
+}
+
+// respond writes a result, or an error with its status, and returns the status.
+func respond(w http.ResponseWriter, result any, err error) int {
+	status := http.StatusOK
+	switch {
+	case err == nil:
+	case errors.As(err, new(*http.MaxBytesError)):
+		status = http.StatusRequestEntityTooLarge
+	case errors.Is(err, errNoNode):
+		status = http.StatusNotFound
+	case errors.Is(err, errUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		status = http.StatusServiceUnavailable
+	default:
+		status = http.StatusBadRequest
+	}
+	if err != nil {
+		result = map[string]string{"error": err.Error()}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(result) // the client may have left
+	return status
+}
+
+// node is GET /nodes/{id}.
+func (s *Server) node(r *http.Request, _ []byte) (any, error) {
+	all, err := s.ask(r, question{Nodes: []nodeID{nodeID(r.PathValue("id"))}})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// nodes is POST /predict.
+func (s *Server) nodes(r *http.Request, body []byte) (any, error) {
+	var q question
+	if err := decode(body, &q); err != nil {
+		return nil, err
+	}
+	all, err := s.ask(r, q)
+	return map[string][]prediction{"predictions": all}, err
+}
+
+// ask answers q in the version of now.
+func (s *Server) ask(r *http.Request, q question) (all []prediction, err error) {
+	if n := len(q.Nodes) + len(q.New); n == 0 || n > s.options.Nodes {
+		return nil, fmt.Errorf("%d nodes: want 1 to %d of nodes and new", n, s.options.Nodes)
+	}
+	if text := r.URL.Query().Get("top"); text != "" {
+		if q.top, err = strconv.Atoi(text); err != nil || q.top < 1 {
+			return nil, fmt.Errorf("top=%.20s: want a number of classes or tasks from 1", text)
+		}
+	}
+	return s.predict(r.Context(), s.now.Load(), q)
+}
+
+// change is POST /changes. A change that waits will be made: its answer says so, also if it is late.
+func (s *Server) change(_ *http.Request, body []byte) (any, error) {
+	c, err := s.readChange(body)
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.commit(c)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Version int64    `json:"version"`
+		Added   []string `json:"added,omitempty"` // the ids of the new nodes
+	}{made.number, made.added[len(made.added)-len(c.AddNodes):]}, nil
 }

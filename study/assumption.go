@@ -100,10 +100,7 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	if err := checkGraph(ctx, a.Laplacian, a.Within); err != nil {
 		return nil, err
 	}
-	within := make([]bool, a.Laplacian.Nodes())
-	for i := range within {
-		within[i] = a.Within == nil
-	}
+	within := slices.Repeat([]bool{a.Within == nil}, a.Laplacian.Nodes())
 	for _, i := range a.Within {
 		within[i] = true
 	}

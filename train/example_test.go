@@ -104,8 +104,16 @@ func Example_ownGraph() {
 		return data.Labels.Name(slices.Index(logits, slices.Max(logits)))
 	}
 	fmt.Println("user 7:", team(model.Infer(ctx, p, data.Features, []int32{7})))
-	later := layers.NewNode{Features: []float32{0.1, -0.3, 0.2}, Neighbors: []int32{2, 6, 10}}
-	fmt.Println("a later user:", team(model.InferNew(ctx, p, data.Features, later)))
+	// A user who comes later, with the users that they know.
+	overlay, err := graph.NewOverlay(p, data.Features)
+	if err != nil {
+		log.Fatal(err)
+	}
+	later := int32(overlay.Nodes())
+	if overlay, err = overlay.With([]float32{0.1, -0.3, 0.2}, []int32{2, 6, 10}, nil); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("a later user:", team(model.InferOverlay(ctx, overlay, []int32{later})))
 	// Output:
 	// user 7: red
 	// a later user: blue

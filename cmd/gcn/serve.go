@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"path/filepath"
 
@@ -14,17 +15,11 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --run DIR",
 		Short: "Answer predictions over HTTP, for a graph that may change meanwhile",
-		Long: `Answer requests with the predictions of a trained model, as JSON over HTTP. A prediction
-is exact: it has the numbers of the model on the graph as it is at that moment.
-
-  GET  /nodes/{id}    the class and the probabilities of a node; ?top=K: only the K best
-  POST /predict       of several nodes, or of nodes that are not stored
-  POST /changes       add or remove nodes and edges, set features: all of it or nothing
-  GET  /openapi.json, /healthz, /metrics
-
-Changes are written to DIR/changes.log before they are answered, and are there again at
-the next start. gcn datasets convert serve:DIR FILE writes the changed data.
-docs/serving.md describes requests, costs and how to run it as a service.`,
+		Long: `Answer requests with the predictions of a trained model, as JSON over HTTP. A prediction is
+exact: it has the numbers of the model on the graph as it is at that moment. Changes are
+written to DIR/changes.log before they are answered, and are there again at the next start.
+gcn datasets convert serve:DIR FILE writes the changed data. docs/serving.md describes the
+requests, the costs, and how to run it as a service; /openapi.json describes the requests too.`,
 		Example: `  gcn serve --run runs/first
   curl localhost:8080/nodes/7
   curl -d '{"new": [{"features": [0.1, 2], "neighbors": [7, 12]}]}' localhost:8080/predict
@@ -47,12 +42,9 @@ docs/serving.md describes requests, costs and how to run it as a service.`,
 			listener, err := net.Listen("tcp", address)
 			if err == nil {
 				say(cmd.ErrOrStderr(), "http://%s/nodes/%s, %d changes so far", listener.Addr(), opened.Data.NodeNames.At(0), server.Version())
-				err = server.Serve(cmd.Context(), listener)
+				err = server.Serve(cmd.Context(), listener, server.Handler())
 			}
-			if closed := server.Close(); err == nil {
-				err = closed
-			}
-			return err
+			return errors.Join(err, server.Close())
 		},
 	}
 	fs := cmd.Flags()

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"net"
 	"net/http"
 	"os/signal"
 	"path/filepath"
@@ -21,41 +22,29 @@ import (
 
 func main() {
 	dir := flag.String("run", "runs/first", "folder of a training run")
-	address := flag.String("listen", "localhost:8080", "address to listen on")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := listen(ctx, *dir, *address); err != nil {
+	ctx, _ := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	listener, err := net.Listen("tcp", "localhost:8080")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := listen(ctx, *dir, listener); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func listen(ctx context.Context, dir, address string) error {
-	handler, server, err := handlerOf(ctx, dir)
-	if err != nil {
-		return err
-	}
-	defer server.Close() // all changes are in the log already
-	web := &http.Server{Addr: address, Handler: handler}
-	context.AfterFunc(ctx, func() { web.Shutdown(context.Background()) })
-	if err := web.ListenAndServe(); err != http.ErrServerClosed {
-		return err
-	}
-	return nil
-}
-
-// handlerOf returns the requests of gcn serve with another one.
-func handlerOf(ctx context.Context, dir string) (http.Handler, *serve.Server, error) {
+// listen answers the requests of gcn serve, and another one, until ctx ends.
+func listen(ctx context.Context, dir string, listener net.Listener) error {
 	opened, err := run.Open(ctx, dir, run.OpenOptions{})
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	server, err := serve.New(opened.Model, opened.Data, serve.Options{Log: filepath.Join(dir, serve.LogFile)})
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/", server.Handler())
-	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, server.Version()) })
-	return mux, server, nil
+	defer server.Close() // the log has all changes
+	handler := server.Handler()
+	handler.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, server.Version()) })
+	return server.Serve(ctx, listener, handler)
 }

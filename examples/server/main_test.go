@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,15 +34,15 @@ func TestServer(t *testing.T) {
 	if _, err := train.Fit(ctx, model, data, train.Options{Dir: dir, Config: config, MaxBatches: 3, Batch: 50}); err != nil {
 		t.Fatal(err)
 	}
-	handler, server, err := handlerOf(ctx, dir)
+	listener, err := net.Listen("tcp", "localhost:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
-	web := httptest.NewServer(handler)
-	defer web.Close()
+	serving, end := context.WithCancel(ctx)
+	ended := make(chan error)
+	go func() { ended <- listen(serving, dir, listener) }()
 	for path, want := range map[string]string{"/nodes/7": `{"node":"7","class":"`, "/version": "0\n", "/healthz": "ok\n"} {
-		response, err := http.Get(web.URL + path)
+		response, err := http.Get("http://" + listener.Addr().String() + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,11 @@ func TestServer(t *testing.T) {
 			t.Errorf("%s: status %d, %q, %v", path, response.StatusCode, text, err)
 		}
 	}
-	if _, _, err := handlerOf(ctx, t.TempDir()); err == nil {
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if err := listen(ctx, t.TempDir(), listener); err == nil {
 		t.Error("an empty folder is served")
 	}
 }

@@ -58,12 +58,12 @@ func hash(ctx context.Context, path string, show shower) (string, error) {
 		return "", err
 	}
 	h, done := sha256.New(), int64(0)
-	_, err = io.Copy(h, progressReader{f, func(n int) error {
+	_, err = io.Copy(io.MultiWriter(h, progress(func(n int) error {
 		if done += int64(n); info.Size() > longCheck {
 			show("check", done, info.Size())
 		}
 		return ctx.Err()
-	}})
+	})), f)
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
@@ -156,12 +156,12 @@ func (c *Client) attempt(ctx context.Context, address, part string, show shower)
 	}
 	most := cmp.Or(total, mostDownload)
 	show("download", have, total)
-	_, err = io.Copy(io.NewOffsetWriter(f, have), progressReader{io.LimitReader(response.Body, most-have+1), func(n int) error {
+	_, err = io.Copy(io.MultiWriter(io.NewOffsetWriter(f, have), progress(func(n int) error {
 		stalled.Reset(c.Stall)
 		have += int64(n)
 		show("download", have, total)
 		return nil
-	}})
+	})), io.LimitReader(response.Body, most-have+1))
 	switch {
 	case err != nil:
 		return have, true, fmt.Errorf("broken off after %d bytes: %w", have, err)

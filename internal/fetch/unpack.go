@@ -62,20 +62,15 @@ func unpack(ctx context.Context, archive, dir string, show func(done, total int6
 // spoils a line of text.
 func isOdd(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(`\:*?"<>|`, r) }
 
-// progressReader and progressAt call seen after each read. An error of seen ends the reading.
-type progressReader struct {
-	r    io.Reader
-	seen func(n int) error
-}
+// progress is a writer that is called with the number of bytes. Its error ends the copying.
+type progress func(n int) error
 
-func (p progressReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	return n, cmp.Or(p.seen(n), err)
-}
+func (p progress) Write(b []byte) (int, error) { return len(b), p(len(b)) }
 
+// progressAt calls seen after each read.
 type progressAt struct {
 	r    io.ReaderAt
-	seen func(n int) error
+	seen progress
 }
 
 func (p progressAt) ReadAt(b []byte, at int64) (int, error) {

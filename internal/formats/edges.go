@@ -122,6 +122,7 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 	p := e.edges
 	plain := p.Width == 2 && slices.Equal(p.ends, []int{0, 1}) && !p.Parquet && e.dots == [2]bool{}
 	part.arcs = make([]graph.Edge, 0, len(r.Data)/8)
+	var ends [2]int32
 	for {
 		if plain {
 			part.arcs = plainArcs(r, smallNumbers, part.arcs)
@@ -129,7 +130,6 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 		if !r.NextRow() {
 			return part
 		}
-		var ends [2]int32
 		for k, j := range p.ends {
 			id := r.Cells[j]
 			if e.dots[k] && len(id) > 0 && !bytes.HasSuffix(id, []byte(".0")) {
@@ -138,7 +138,7 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 				r.Fault("%s: an empty id", p.title(j))
 			} else if number, ok := numberID(id); ok {
 				ends[k] = number
-			} else {
+			} else if before := ends[k]; before >= 0 || string(part.ids[^before].text) != string(id) { // an id often follows itself
 				if part.ids == nil {
 					part.ids = make([]textID, 0, cap(part.arcs))
 				}
@@ -377,7 +377,7 @@ func (e *edgeList) readTable(role, path string, several bool) *part {
 // hasValues tells early that the first column of features holds values and no ids, so that
 // these need no handles: the edges have numbers, and some cells have none of their form.
 func (e *edgeList) hasValues(p *part) bool {
-	if p.role != "features" || len(p.ends) == 0 || len(p.wanted) > 0 || p.index || e.keys["nodes"] != "" || len(e.ids.texts) > 0 || p.ownHeader(-1) == unsure {
+	if p.role != "features" || len(p.ends) == 0 || len(p.wanted) > 0 || p.index || e.keys["nodes"] != "" || e.ids.names.Len() > 0 || p.ownHeader(-1) == unsure {
 		return false
 	}
 	c := &p.counts[p.ends[0]]

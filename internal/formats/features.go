@@ -114,6 +114,7 @@ type tableColumn struct {
 	values []float32        // of each node: the number, or the place of its text in Values; NaN where it is missing
 	index  map[string]int32 // the places of texts; nil for numbers
 	other  int              // cells whose text the schema does not have
+	asks   bool             // a comma can separate thousands
 }
 
 // makeFeatures makes the features.
@@ -179,6 +180,7 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 			says = append(says, c.Name+" left out, since it is read as the label")
 			continue
 		}
+		c.asks = p.counts[j].unsure(&p.forms)
 		c.values = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
 		if !numeric {
 			c.index = make(map[string]int32)
@@ -201,7 +203,7 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 		switch {
 		case !number || v-v != 0:
 			return " is not a finite number"
-		case bytes.IndexByte(cell, ',') >= 0 && p.counts[from[k]].unsure(&p.forms):
+		case c.asks && bytes.IndexByte(cell, ',') >= 0:
 			return ": the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point"
 		}
 		c.values[node] = float32(v)
@@ -306,7 +308,7 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 		notes = append(notes, fmt.Sprintf("features: %d columns with missing values, which become 0, and a column of 1 for the nodes that miss one", masks))
 	}
 	if 8*entries+8*t.nodes < 4*t.nodes*width {
-		m := &graph.CSR{Rows: t.nodes, Cols: width, Ptr: make([]int64, 1, t.nodes+1)}
+		m := &graph.CSR{Rows: t.nodes, Cols: width, Ptr: make([]int64, 1, t.nodes+1), Idx: make([]int32, 0, entries), Val: make([]float32, 0, entries)}
 		for i := range int32(t.nodes) {
 			t.row(i, func(column int32, v float32) {
 				if v != 0 {

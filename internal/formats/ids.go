@@ -18,17 +18,18 @@ import (
 // whole number from 0, in its usual form, is the number; other ids have the handles −1, −2, …
 // as they appear.
 type nodeIDs struct {
-	r     *reader  // of the files
-	texts []string // the id of handle −1−k
-	slots []idSlot // of a hash table with open addressing
+	r     *reader     // of the files
+	names graph.Names // the id of handle −1−k
+	slots []idSlot    // of a hash table with open addressing
 	seed  maphash.Seed
 }
 
-// idSlot holds an id that is no number. In a free slot the handle is 0.
+// idSlot holds an id that is no number: its hash, its handle, 0 in a free slot, and where its
+// text is in the names: the beginning, times 2²⁴, plus the length.
 type idSlot struct {
-	text   string
 	hash   uint32
 	handle int32
+	place  uint64
 }
 
 func newNodeIDs(r *reader) nodeIDs {
@@ -54,7 +55,9 @@ func (n *nodeIDs) hashOf(id []byte) uint32 { return uint32(maphash.Bytes(n.seed,
 // slot returns the slot of an id, or the free one where it belongs.
 func (n *nodeIDs) slot(id []byte, hash uint32) *idSlot {
 	for k := int(hash); ; k++ {
-		if s := &n.slots[k&(len(n.slots)-1)]; s.handle == 0 || s.hash == hash && s.text == string(id) {
+		s := &n.slots[k&(len(n.slots)-1)]
+		from, length := s.place>>24, s.place&(1<<24-1)
+		if s.handle == 0 || s.hash == hash && string(n.names.Text[from:from+length]) == string(id) {
 			return s
 		}
 	}
@@ -85,14 +88,16 @@ func (n *nodeIDs) hashed(id []byte, hash uint32) int32 {
 	}
 	const entry, growth = 160, 3 // bytes in growing slices, and in the order of the names; bytes for each of the text
 	n.r.take(entry + growth*len(id))
-	handle := ^int32(len(n.texts))
-	*s = idSlot{string(id), hash, handle}
-	if n.texts = append(n.texts, s.text); 2*len(n.texts) > len(n.slots) {
+	handle := ^int32(n.names.Len())
+	*s = idSlot{hash, handle, uint64(len(n.names.Text))<<24 | uint64(len(id))}
+	n.names.Text = append(n.names.Text, id...)
+	n.names.Ends = append(n.names.Ends, int64(len(n.names.Text)))
+	if 2*n.names.Len() > len(n.slots) {
 		old := n.slots
 		n.slots = make([]idSlot, 2*len(old))
 		for _, s := range old {
 			if s.handle != 0 {
-				*n.slot([]byte(s.text), s.hash) = s
+				*n.slot(n.names.Text[s.place>>24:][:s.place&(1<<24-1)], s.hash) = s
 			}
 		}
 	}
@@ -104,7 +109,7 @@ func (n *nodeIDs) text(handle int32) string {
 	if handle >= 0 {
 		return strconv.Itoa(int(handle))
 	}
-	return n.texts[^handle]
+	return n.names.At(int(^handle))
 }
 
 // quoted returns an id as an error names it.

@@ -228,15 +228,20 @@ func (f *ogbFolder) makeLabels(name string, values []float32, cols int) {
 
 // readClassNames reads mapping/labelidx2….csv.gz: a header, then the number and the name of
 // each class. A folder may lack the file. If it does not hold the names of all classes, a
-// note says so, and none is read.
+// note says why, and none is read.
 func (f *ogbFolder) readClassNames() {
 	found, err := filepath.Glob(filepath.Join(f.dir, "mapping", "labelidx2*.csv.gz"))
 	if err != nil || len(found) != 1 { // an error: the folder's own name is not a pattern
 		return
 	}
 	rows, names := f.records(found[0]), make([]string, f.Labels.Outputs())
-	for _, fields := range rows[min(len(rows), 1):] {
-		if k, err := strconv.ParseUint(fields[0], 10, 31); err == nil && int(k) < len(names) { // there may be classes that no node has
+	for line, fields := range rows[min(len(rows), 1):] {
+		k, err := strconv.ParseUint(fields[0], 10, 31)
+		if err != nil || len(fields) < 2 {
+			f.note("names of classes in %s not read: line %d is not a number and a name", found[0], line+2)
+			return
+		}
+		if int(k) < len(names) { // there may be classes that no node has
 			names[k] = strings.Trim(strings.Join(fields[1:], ","), `"`)
 		}
 	}

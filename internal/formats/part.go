@@ -312,7 +312,7 @@ func isMissingWord(cell []byte) bool {
 }
 
 func (f *cellForms) isMissing(cell []byte) bool {
-	return isMissingWord(cell) || slices.Contains(f.missing, string(cell))
+	return isMissingWord(cell) || len(f.missing) > 0 && slices.Contains(f.missing, string(cell))
 }
 
 // number reads a number, which may be infinite. With a decimal comma it is read as decimals,
@@ -375,24 +375,23 @@ type columnCounts [cellKinds]int
 
 // count counts a cell. first is the cell of the column in the first line.
 func (c *columnCounts) count(f *cellForms, cell, first []byte) {
-	if isNumber(cell) && !slices.Contains(f.missing, string(cell)) { // most cells
-		c[numberCells]++
+	missing, number := f.isMissing(cell), isNumber(cell)
+	if number && !missing {
 		c[idCells]++
-		return
+	} else if !missing {
+		_, number = f.number(cell)
 	}
-	missing := f.isMissing(cell)
-	_, number := f.number(cell)
 	switch {
 	case missing:
 		c[missingCells]++
-	case number && bytes.IndexByte(cell, ',') >= 0 && inThousands(cell):
-		c[thousandCells]++
-		fallthrough
-	case number && bytes.IndexByte(cell, ',') >= 0:
-		c[commaCells]++
-		fallthrough
 	case number:
 		c[numberCells]++
+		if bytes.IndexByte(cell, ',') >= 0 {
+			c[commaCells]++
+			if inThousands(cell) {
+				c[thousandCells]++
+			}
+		}
 	}
 	if !missing && bytes.HasSuffix(cell, []byte(".0")) {
 		c[wholeCells]++

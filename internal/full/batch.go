@@ -81,14 +81,14 @@ func (p *pass) setBelow(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 	level, need, below := p.levels[l], &p.need[l], &p.need[l-1]
 	if level.Reads && (level.Lists || p.Device == nil && (level.Sparse || need.kept != nil)) {
 		b := need.block(p.P, &r.block, below, lo, hi)
-		b.RowSums = need.rowSums(p.P, lo, hi)
+		b.RowSums = p.rowSums(need, lo, hi)
 		r.below.SetFull(p.P, &b.Block, b.own)
 		return nil
 	}
 	b := &r.block
 	b.own, b.Block = b.own[:0], graph.Block{Dst: need.nodes[lo:hi]}
 	if d := p.Device; d == nil {
-		b.RowSums = need.rowSums(p.P, lo, hi)
+		b.RowSums = p.rowSums(need, lo, hi)
 	} else {
 		var err error
 		if on.Sums, err = d.Scratch(scratch{"sums", 0, 0}).Floats(hi - lo); err == nil {

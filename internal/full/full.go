@@ -1,7 +1,6 @@
 package full
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,8 +66,8 @@ type Call struct {
 	// the key are the model's. The others are read as they are. They may belong to another graph.
 	Sources map[plan.Source]plan.Source
 
-	// LabelOf gives the node of the model's labels that each node of P is; −1: none. nil: the
-	// node of the same number.
+	// LabelOf gives the node of the model's labels that each node of P is; one that they do not
+	// have: none. nil: the node of the same number.
 	LabelOf []int32
 
 	// Wanted is called for parts of each of the values wanted of New, with the nodes and their
@@ -76,9 +75,9 @@ type Call struct {
 	// wanted is not returned.
 	Wanted func(n *G.Node, nodes []int32, rows []float32) error
 
-	// Held is the number of nodes, the first ones of P, whose rows the data have; 0: all. A model
-	// for which ReadsInputs is false needs only the rows of the nodes that have a row of P.
-	Held int
+	// Sums are the row sums of P; nil: they are computed. With them, and with P·X in Sources, a model
+	// for which ReadsInputs is false does not read the rows of P of its first propagation.
+	Sums []float32
 
 	Device   *device.Device // nil: the CPU
 	Bound    Bound
@@ -224,7 +223,6 @@ func (c *Call) source(s plan.Source) plan.Source {
 // check returns an error if the data of c do not fit the model, or its bound is too small.
 func (m *Model) check(c *Call) error {
 	n := c.P.Nodes()
-	held := cmp.Or(c.Held, n)
 	for k, v := range c.Nodes {
 		if v < 0 || int(v) >= n {
 			return fmt.Errorf("node %d is %d, outside [0, %d)", k, v, n)
@@ -233,8 +231,8 @@ func (m *Model) check(c *Call) error {
 	for _, level := range m.levels {
 		for _, d := range level.Data {
 			x := c.source(d.Source).X
-			if x.Rows != held || !x.Sized() {
-				return fmt.Errorf("%d×%d features hold %d values, for %d nodes: %w", x.Rows, x.Cols, x.Len(), held, ops.ErrShape)
+			if x.Rows != n || !x.Sized() {
+				return fmt.Errorf("%d×%d features hold %d values, for %d nodes: %w", x.Rows, x.Cols, x.Len(), n, ops.ErrShape)
 			}
 			if x.Cols != d.X.Cols {
 				return fmt.Errorf("the model reads %d features of a node, the data have %d: %w", d.X.Cols, x.Cols, ops.ErrShape)

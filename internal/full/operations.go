@@ -39,17 +39,13 @@ func (m *Model) Operations(ctx context.Context, p *graph.Laplacian, nodes []int3
 	if p.Share != nil {
 		return 0, fmt.Errorf("several ranks hold the graph together: one alone cannot count the operations of an inference")
 	}
-	levels := m.levels
-	if levels[0].Plan == nil {
-		levels = levels[1:]
-	}
-	rows, err := Rows(ctx, p, nodes, len(levels))
-	if err != nil {
+	pass := &pass{Model: m, Call: Call{P: p}, nodes: nodes}
+	if err := pass.needed(ctx); err != nil {
 		return 0, err
 	}
-	for l, level := range levels {
-		w := plan.Work{Rows: float64(len(rows[l]))}
-		for _, v := range rows[l] {
+	for l, level := range m.levels {
+		w := plan.Work{Rows: float64(len(pass.need[l].nodes))}
+		for _, v := range pass.need[l].nodes {
 			w.Entries += float64(p.RowNNZ(int(v)))
 		}
 		w.Sparse = farCost * w.Entries

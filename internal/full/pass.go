@@ -362,11 +362,11 @@ func (p *pass) setLabels(r *levelRun, nodes []int32) error {
 		if p.LabelOf != nil {
 			v = p.LabelOf[v]
 		}
-		w := float32(0)
-		if v >= 0 && int(v) < len(p.labels.Weights) { // of other nodes Targets.Set reports an error
-			w = p.labels.Weights[v]
+		y, w := int32(0), float32(0)
+		if int(v) < len(p.labels.Weights) {
+			y, w = v, p.labels.Weights[v]
 		}
-		r.labels, r.weights = append(r.labels, max(v, 0)), append(r.weights, w)
+		r.labels, r.weights = append(r.labels, y), append(r.weights, w)
 	}
 	return r.targets.Set(r.labels, r.weights)
 }

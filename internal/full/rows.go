@@ -163,11 +163,13 @@ func (r *rows) add(v int32) {
 	}
 }
 
-// rowSums returns the row sums of P at the rows lo to hi−1.
-func (r *rows) rowSums(p *graph.Laplacian, lo, hi int) []float32 {
-	if !r.known {
-		for k := lo; k < hi; k++ {
-			r.sums[k] = float32(p.RowSum(int(r.nodes[k])))
+// rowSums returns the row sums of P at the rows lo to hi−1 of r.
+func (p *pass) rowSums(r *rows, lo, hi int) []float32 {
+	for k := lo; k < hi && !r.known; k++ {
+		if v := r.nodes[k]; p.Sums != nil {
+			r.sums[k] = p.Sums[v]
+		} else {
+			r.sums[k] = float32(p.P.RowSum(int(v)))
 		}
 	}
 	return r.sums[lo:hi]

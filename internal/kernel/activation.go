@@ -18,21 +18,6 @@ const (
 	GELU                       // z·Φ(z), Φ the law of a standard normal variable (Hendrycks & Gimpel 2016, arXiv:1606.08415)
 )
 
-// String returns the usual name: identity, elu, relu or gelu.
-func (a Activation) String() string {
-	switch a {
-	case Identity:
-		return "identity"
-	case ELU:
-		return "elu"
-	case ReLU:
-		return "relu"
-	case GELU:
-		return "gelu"
-	}
-	return "unknown"
-}
-
 // Dropout zeroes elements at random and scales the others up so that the
 // expectation stays (Srivastava et al. 2014). The zero value drops nothing.
 //
@@ -89,12 +74,7 @@ func Activate(act Activation, dst, slope, z []float32, rows, width int, drop Dro
 	if rows == 0 || width == 0 {
 		return
 	}
-	g := grain(width)
-	if rows <= g {
-		activateRows(act, dst, slope, z, width, drop, 0, rows)
-		return
-	}
-	parallel.For(rows, g, func(lo, hi int) { activateRows(act, dst, slope, z, width, drop, lo, hi) })
+	parallel.For(rows, grain(width), func(lo, hi int) { activateRows(act, dst, slope, z, width, drop, lo, hi) })
 }
 
 // ActivateRows is Activate for the given rows, each there once, and leaves the

@@ -46,13 +46,8 @@ func AdamStep(params, grads, m, v []float32, step int, cfg Adam) {
 		rootCorrection: float32(1 / math.Sqrt(1-math.Pow(cfg.Beta2, t))),
 		epsilon:        float32(cfg.Epsilon),
 	}
-	decay, shrink := cfg.Split()
-	s.decay = decay
-	if n <= rangeWork {
-		scale(params, shrink)
-		s.update(params, grads, m, v)
-		return
-	}
+	var shrink float32
+	s.decay, shrink = cfg.Split()
 	parallel.For(n, rangeWork, func(lo, hi int) {
 		scale(params[lo:hi], shrink)
 		s.update(params[lo:hi], grads[lo:hi], m[lo:hi], v[lo:hi])

@@ -13,7 +13,7 @@ func BatchMoments(mean, variance []float64, z []float32, rows, width int) {
 	checkLen("BatchMoments", "mean", len(mean), width)
 	checkLen("BatchMoments", "variance", len(variance), width)
 	checkLen("BatchMoments", "z", len(z), rows*width)
-	eachColumns(width, func(lo, hi int) {
+	eachColumns(width, 1, func(lo, hi int) {
 		mean, variance := mean[lo:hi], variance[lo:hi]
 		columnTotals(mean, from(z, lo), rows, width)
 		for j := range mean {
@@ -61,7 +61,7 @@ func BatchNormGradient(dst, grad, normalized []float32, inverse []float64, gain 
 	}
 	n := float64(rows)
 	mean, dots, factor := make([]float64, width), make([]float64, width), make([]float64, width)
-	eachColumns(width, func(lo, hi int) {
+	eachColumns(width, 1, func(lo, hi int) {
 		columnDots(mean[lo:hi], dots[lo:hi], from(grad, lo), from(normalized, lo), rows, width)
 	})
 	for j := range factor {

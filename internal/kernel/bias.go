@@ -10,24 +10,16 @@ func BiasRows(dst, bias, scale []float32, rows, width int) {
 	if scale != nil {
 		checkLen("BiasRows", "scale", len(scale), rows)
 	}
-	g := grain(width / 4) // it only writes
-	if rows <= g {
-		biasRows(dst, bias[:width], scale, 0, rows)
-		return
-	}
-	parallel.For(rows, g, func(lo, hi int) { biasRows(dst, bias[:width], scale, lo, hi) })
-}
-
-func biasRows(dst, bias, scale []float32, lo, hi int) {
-	width := len(bias)
-	for i := lo; i < hi; i++ {
-		y := dst[i*width : (i+1)*width]
-		if scale == nil {
-			copy(y, bias)
-		} else {
-			scaleTo(y, scale[i], bias)
+	parallel.For(rows, grain(width/4), func(lo, hi int) { // it only writes
+		for i := lo; i < hi; i++ {
+			y := dst[i*width : (i+1)*width]
+			if scale == nil {
+				copy(y, bias)
+			} else {
+				scaleTo(y, scale[i], bias[:width])
+			}
 		}
-	}
+	})
 }
 
 // scaleToGo is the portable form of scaleTo.
@@ -51,19 +43,8 @@ func ColumnSums(dst []float32, x []float32, scale []float32, rows, width int) {
 	if scale != nil {
 		checkLen("ColumnSums", "scale", len(scale), rows)
 	}
-	tiles := (width + columnTile - 1) / columnTile
 	g := grain(rows * columnTile / 4) // it only reads
-	if tiles <= g {
-		for t := range tiles {
-			columnSums(dst, x, scale, 1, rows, width, t*columnTile, min((t+1)*columnTile, width))
-		}
-		return
-	}
-	parallel.For(tiles, g, func(lo, hi int) {
-		for t := lo; t < hi; t++ {
-			columnSums(dst, x, scale, 1, rows, width, t*columnTile, min((t+1)*columnTile, width))
-		}
-	})
+	eachColumns(width, g, func(lo, hi int) { columnSums(dst, x, scale, 1, rows, width, lo, hi) })
 }
 
 // columnSumsGo is the portable form of columnSums, for columns j0 to j1.

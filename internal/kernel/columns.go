@@ -2,10 +2,10 @@ package kernel
 
 import "github.com/gcn-layerwise/gcn/internal/parallel"
 
-// eachColumns calls body for tiles of columns, on all cores. A column is summed by one
+// eachColumns calls body for tiles of columns, on all cores, each of which takes g tiles at a time. A column is summed by one
 // core from the first row to the last, so that a sum does not depend on the cores.
-func eachColumns(width int, body func(lo, hi int)) {
-	parallel.For((width+columnTile-1)/columnTile, 1, func(from, to int) {
+func eachColumns(width, g int, body func(lo, hi int)) {
+	parallel.For((width+columnTile-1)/columnTile, g, func(from, to int) {
 		for c := from; c < to; c++ {
 			body(c*columnTile, min((c+1)*columnTile, width))
 		}
@@ -19,7 +19,7 @@ func ColumnProducts(dst, a, b []float32, rows, width int) {
 	checkLen("ColumnProducts", "dst", len(dst), width)
 	checkLen("ColumnProducts", "a", len(a), rows*width)
 	checkLen("ColumnProducts", "b", len(b), rows*width)
-	eachColumns(width, func(lo, hi int) {
+	eachColumns(width, 1, func(lo, hi int) {
 		var memory [columnTile]float64
 		sums := memory[:hi-lo]
 		columnProducts(sums, from(a, lo), from(b, lo), rows, width)

@@ -55,3 +55,24 @@ func PropagateFeaturesInto(dst []float32, p *graph.Laplacian, rows []int32, x *g
 		PropagateRows(dst, p, rows, x.Data, x.Cols, nil)
 	}
 }
+
+// PropagateChanged sets dst to a row of P·X of a changed graph, from the row of P: its columns
+// and entries. It has the bits of PropagateFeaturesInto on a graph that is built anew. Features of
+// the base are read where they are, a run of columns at a time.
+func PropagateChanged(dst []float32, o *graph.Overlay, columns []int32, entries []float32) {
+	_, x := o.Base()
+	clear(dst)
+	for at, end := 0, 0; at < len(columns); at = end {
+		values, base := o.Features(columns[at])
+		run := graph.CSR{Cols: 1, Idx: []int32{0}, Val: entries[at:]}
+		for end = at + 1; base && end < len(columns); end++ {
+			if _, base := o.Features(columns[end]); !base {
+				break
+			}
+		}
+		if base {
+			values, run.Cols, run.Idx = x.Data, x.Rows, columns[at:]
+		}
+		spmmEntries(dst, &run, []int64{0}, []int64{int64(end - at)}, true, nil, run.Cols, values, len(dst))
+	}
+}

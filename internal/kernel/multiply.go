@@ -6,10 +6,6 @@ import "github.com/gcn-layerwise/gcn/internal/parallel"
 func Multiply(dst, a, b []float32) {
 	checkLen("Multiply", "dst", len(dst), len(a))
 	checkLen("Multiply", "b", len(b), len(a))
-	if len(a) <= rangeWork {
-		multiply(dst, a, b)
-		return
-	}
 	parallel.For(len(a), rangeWork, func(lo, hi int) { multiply(dst[lo:hi], a[lo:hi], b[lo:hi]) })
 }
 

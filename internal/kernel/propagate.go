@@ -77,13 +77,15 @@ func Rows(dst *graph.CSR, p *graph.Laplacian, rows []int32) {
 	for _, r := range rows {
 		scale, columns := p.RowScale[r], p.Adjacency.Row(int(r))
 		dst.Idx, dst.Val = append(append(dst.Idx, r), columns...), append(dst.Val, scale*p.ColScale[r])
-		if values := p.Adjacency.RowValues(int(r)); values != nil {
+		at := len(dst.Val)
+		dst.Val = dst.Val[:at+len(columns)]
+		if to, values := dst.Val[at:], p.Adjacency.RowValues(int(r)); values != nil {
 			for k, j := range columns {
-				dst.Val = append(dst.Val, scale*values[k]*p.ColScale[j])
+				to[k] = scale * values[k] * p.ColScale[j]
 			}
 		} else {
-			for _, j := range columns {
-				dst.Val = append(dst.Val, scale*p.ColScale[j])
+			for k, j := range columns {
+				to[k] = scale * p.ColScale[j]
 			}
 		}
 		dst.Ptr = append(dst.Ptr, int64(len(dst.Idx)))

@@ -55,11 +55,10 @@ func Load(dirs ...string) ([]Run, error) {
 	for _, dir := range dirs {
 		found := false
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			below, _ := filepath.Rel(dir, path)
-			switch {
+			switch depth := func(path string) int { return strings.Count(filepath.Clean(path), string(filepath.Separator)) }; {
 			case err != nil:
 				return err
-			case entry.IsDir() && strings.Count(below, string(filepath.Separator)) >= maxDepth:
+			case entry.IsDir() && depth(path)-depth(dir) > maxDepth:
 				return filepath.SkipDir
 			case entry.IsDir() || entry.Name() != rundir.MetricsFile:
 				return nil

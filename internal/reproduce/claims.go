@@ -17,6 +17,7 @@ const (
 	Seen        Verdict = "seen"
 	NotSeen     Verdict = "not seen"
 	NotMeasured Verdict = "not measured"
+	Undecided   Verdict = "undecided" // some data sets are not measured that could decide
 )
 
 // Claim is a statement of the paper's text about its results, judged by ours.
@@ -53,21 +54,26 @@ const (
 	several quantifier = "several" // two, or one if only one was measured
 )
 
-// verdict decides from the number of data sets on which a claim holds, of those on which it was
-// measured.
-func (q quantifier) verdict(holds, measured int) Verdict {
-	seen := holds == measured
-	switch q {
-	case most:
-		seen = 2*holds > measured
-	case several:
-		seen = holds >= min(2, measured)
+// verdict decides from three numbers of data sets: holds counts those on which a claim holds,
+// measured those on which it was measured, and open the others.
+func (q quantifier) verdict(holds, measured, open int) Verdict {
+	all := measured + open
+	enough := func(holds int) bool {
+		switch q {
+		case most:
+			return 2*holds > all
+		case several:
+			return holds >= min(2, all)
+		}
+		return holds == all
 	}
 	switch {
 	case measured == 0:
 		return NotMeasured
-	case seen:
+	case enough(holds):
 		return Seen
+	case enough(holds + open):
+		return Undecided
 	}
 	return NotSeen
 }
@@ -320,9 +326,9 @@ func (c *claim) on(e evidence, data string) *finding {
 
 // check judges a claim, and shows its numbers.
 func (c *claim) check(e evidence) (Verdict, string) {
-	names := slices.Clone(c.Data)
+	var names []string
 	for _, row := range e[c.Tables[0]] {
-		if name := dataKey(row.Dataset); (c.Data == nil || c.Sparse && e.sparse(name)) && !slices.Contains(names, name) {
+		if name := dataKey(row.Dataset); (c.Data == nil || slices.Contains(c.Data, name) || c.Sparse && e.sparse(name)) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -342,7 +348,7 @@ func (c *claim) check(e evidence) (Verdict, string) {
 		}
 		words = append(words, fmt.Sprintf("%s: %s, %s", columnName(name), answer, f.numbers))
 	}
-	verdict := c.Need.verdict(holds, measured)
+	verdict := c.Need.verdict(holds, measured, len(names)-measured)
 	if verdict == NotMeasured {
 		return verdict, ""
 	}
@@ -377,10 +383,14 @@ type evidence map[string][]Row
 // evidence returns the rows that can decide claims: neither scores of a twin, nor the scores of
 // one run, which have no standard error.
 func (r *Report) evidence() []Row {
-	return slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool {
+	rows := slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool {
 		_, twin := paperDataset(row.Dataset)
 		return (row.is.Of == score || row.is.Of == needed) && (twin || row.N == 1)
 	})
+	for _, spec := range r.data { // also those without a number
+		rows = append(rows, Row{Dataset: spec})
+	}
+	return rows
 }
 
 // sparseDegree is the largest mean degree of a sparse graph: the paper's have up to 13.7, the

@@ -68,11 +68,10 @@ func isOriginal(spec string, data *datasets.Data) error {
 		return nil
 	}
 	p := published(name)
-	nodes := p.Figures["nodes"]
-	if nodes.Agrees(float64(data.Nodes())) {
+	if p.Figures["nodes"].Agrees(float64(data.Nodes())) {
 		return nil
 	}
-	return fmt.Errorf("reproduce: %s is named like %s, but has %d nodes, not %.0f; give the file or folder another name", spec, p.Name, data.Nodes(), nodes.Value)
+	return fmt.Errorf("reproduce: %s is named like %s, but has %d nodes, not %.0f; give the file or folder another name", spec, p.Name, data.Nodes(), p.Figures["nodes"].Value)
 }
 
 // columnName heads the column of a SPEC: the data set as the paper names it, with a

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"gorgonia.org/tensor"
+
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -55,12 +57,8 @@ func (r *runner) errors(ctx context.Context, k key) (*study.ErrorTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	weight, ok := model.Convolutions[0].W.Value().Data().([]float32)
-	if !ok {
-		return nil, fmt.Errorf("reproduce: the weight of layer 1 is %T, want float32 values", model.Convolutions[0].W.Value().Data())
-	}
 	p := r.data.Laplacian()
-	hw, err := study.Product(r.data.Features, weight)
+	hw, err := study.Product(r.data.Features, model.Convolutions[0].W.Value().(*tensor.Dense).Float32s())
 	if err != nil {
 		return nil, err
 	}

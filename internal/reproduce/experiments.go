@@ -45,14 +45,6 @@ func (e *Experiment) make(r *runner, data []string, report *Report) []key {
 // filler adds the rows and panels of one data set to a report.
 type filler func(r *runner, spec string, report *Report)
 
-// Names returns the names that Run knows the experiment by.
-func (e *Experiment) Names() []string {
-	if e.Alias == "" {
-		return []string{e.Name}
-	}
-	return []string{e.Name, e.Alias}
-}
-
 // Experiments lists the tables and figures in the paper's numbering, its appendix
 // included.
 func Experiments() []Experiment {

@@ -116,8 +116,8 @@ func (a *Results) tally() string {
 	for _, c := range a.Claims {
 		count[c.Verdict]++
 	}
-	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not, and %d are not judged: they are about other data, or cells are missing. "+
+	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not, %d are undecided, since numbers are missing, and %d are not judged: they are about other data, or all numbers are missing. "+
 		"A metric is better if the difference is more than twice its standard error, so a comparison needs two runs. The best metric and distances in points are judged by the means alone, slopes by their sign. The limits of words such as small or comparable are ours. "+
 		"The fourth column judges the numbers that the paper prints in the same way; – means that it prints none.",
-		len(a.Claims), count[Seen], count[NotSeen], count[NotMeasured])
+		len(a.Claims), count[Seen], count[NotSeen], count[Undecided], count[NotMeasured])
 }

@@ -80,16 +80,16 @@ func TestUnfinishedRuns(t *testing.T) {
 // TestQuantifiers checks verdicts on data sets.
 func TestQuantifiers(t *testing.T) {
 	for _, c := range []struct {
-		need            quantifier
-		holds, measured int
-		want            Verdict
+		need                  quantifier
+		holds, measured, open int
+		want                  Verdict
 	}{
-		{every, 5, 5, Seen}, {every, 4, 5, NotSeen}, {every, 0, 0, NotMeasured},
-		{most, 3, 5, Seen}, {most, 2, 5, NotSeen}, {most, 1, 2, NotSeen},
-		{several, 1, 1, Seen}, {several, 1, 5, NotSeen}, {several, 2, 5, Seen},
+		{every, 5, 5, 0, Seen}, {every, 4, 5, 0, NotSeen}, {every, 3, 3, 2, Undecided}, {every, 2, 3, 2, NotSeen}, {every, 0, 0, 2, NotMeasured},
+		{most, 3, 5, 0, Seen}, {most, 2, 5, 0, NotSeen}, {most, 3, 3, 2, Seen}, {most, 1, 2, 3, Undecided}, {most, 0, 3, 2, NotSeen},
+		{several, 1, 1, 0, Seen}, {several, 1, 5, 0, NotSeen}, {several, 2, 2, 3, Seen}, {several, 1, 3, 2, Undecided}, {several, 0, 4, 1, NotSeen},
 	} {
-		if got := c.need.verdict(c.holds, c.measured); got != c.want {
-			t.Errorf("quantifier %q: %d of %d hold: %s, want %s", c.need, c.holds, c.measured, got, c.want)
+		if got := c.need.verdict(c.holds, c.measured, c.open); got != c.want {
+			t.Errorf("quantifier %q: %d of %d hold, %d are missing: %s, want %s", c.need, c.holds, c.measured, c.open, got, c.want)
 		}
 	}
 }

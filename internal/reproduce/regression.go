@@ -65,11 +65,6 @@ func (r *runner) regressionSizes() []int {
 	return []int{512, 512, 512}
 }
 
-// regressed returns the results of a method's runs.
-func (r *runner) regressed(spec, method string) []*regressionResult {
-	return resultsOf[regressionResult](r, r.regressionKeys(spec, method))
-}
-
 // regress trains one model, and regresses its norms.
 func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) {
 	model, history, err := r.fit(ctx, k, k.Method == fullMethod)
@@ -123,7 +118,7 @@ func rounded(x float64) float64 {
 // pooled merges the regressions of the runs of a method, layer by layer.
 func (r *runner) pooled(spec, method, on, over string) []scatter {
 	var layers []scatter
-	for _, result := range r.regressed(spec, method) {
+	for _, result := range resultsOf[regressionResult](r, r.regressionKeys(spec, method)) {
 		for len(layers) < len(result.Layers) {
 			layers = append(layers, scatter{})
 		}
@@ -174,7 +169,7 @@ func (r *runner) addRegressions(report *Report, spec, method, on string) {
 		mean, se float64
 		paper    *PaperValue
 	}
-	runs := len(r.regressed(spec, method))
+	runs := len(resultsOf[regressionResult](r, r.regressionKeys(spec, method)))
 	for _, over := range []string{overTrain, overAll} {
 		for l, s := range r.pooled(spec, method, on, over) {
 			fit, label, printed := s.Sums.Line(), method, new(PaperRegression)
@@ -254,7 +249,7 @@ func normsFigure(name, alias string) Experiment {
 		},
 		chart: "Norms of the columns of P and of the rows of HW, tails cut off", columns: 4,
 		fill: []filler{func(r *runner, spec string, report *Report) {
-			if results := r.regressed(spec, "ladies"); len(results) > 0 {
+			if results := resultsOf[regressionResult](r, r.regressionKeys(spec, "ladies")); len(results) > 0 {
 				addNorms(report, spec, results)
 			}
 		}},

@@ -84,7 +84,8 @@ type Report struct {
 	Made       []string        `json:"made"`   // days, machines and programs of the cells
 
 	figure     *figure.Figure
-	figureOnly bool // Markdown leaves out the rows: a table has them
+	figureOnly bool     // Markdown leaves out the rows: a table has them
+	data       []string // SPECs
 }
 
 var _ study.Shown = (*Report)(nil)

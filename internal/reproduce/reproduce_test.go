@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,7 +183,7 @@ func TestNumbers(t *testing.T) {
 	seen := map[string]bool{}
 	for _, e := range Experiments() {
 		got = append(got, e.Name)
-		for _, name := range e.Names() {
+		for _, name := range slices.Compact([]string{e.Name, cmp.Or(e.Alias, e.Name)}) {
 			if seen[name] {
 				t.Errorf("two experiments are called %s", name)
 			}

@@ -58,7 +58,7 @@ type task struct {
 // data set, so that each data set is opened once. When ctx ends, Run returns ctx's error, and
 // finished cells are kept. On a rank other than 0 there are no results.
 func Run(ctx context.Context, name string, o Options) (*Results, error) {
-	experiments := slices.DeleteFunc(Experiments(), func(e Experiment) bool { return name != All && !slices.Contains(e.Names(), name) })
+	experiments := slices.DeleteFunc(Experiments(), func(e Experiment) bool { return name != All && name != e.Name && name != cmp.Or(e.Alias, e.Name) })
 	if len(experiments) == 0 {
 		return nil, fmt.Errorf("reproduce: unknown table or figure %q", name)
 	}
@@ -91,7 +91,6 @@ func Run(ctx context.Context, name string, o Options) (*Results, error) {
 	all.Claims = r.paper.judge(all.Reports)
 	if name != All {
 		all.Reports[0].Claims = all.Claims
-		return all, nil
 	}
 	return all, all.readPreface(r.cells.dir)
 }
@@ -316,7 +315,7 @@ func (r *runner) close() error {
 // report makes the report of one experiment from the results.
 func (r *runner) report(t task) *Report {
 	report := &Report{
-		Experiment: t.Name, Title: t.Title, Source: r.paper.Source, Machine: machine.Describe(), Caption: r.caption(t), Made: r.provenance(t.keys),
+		Experiment: t.Name, Title: t.Title, Source: r.paper.Source, Machine: machine.Describe(), Caption: r.caption(t), Made: r.provenance(t.keys), data: t.data,
 	}
 	var words []string
 	for _, spec := range t.data {

@@ -19,9 +19,6 @@ type timeResult struct {
 	Median float64 `json:"ms_median"`
 }
 
-// String is the outcome for a line of progress.
-func (t *timeResult) String() string { return fmt.Sprintf("%.3f ms", t.Mean) }
-
 // samplingKey is the timing of a row of the table of sampling times: one layer.
 func (r *runner) samplingKey(spec string, row PaperRow) key {
 	samples := row.Samples

@@ -44,10 +44,15 @@ func DecodeConfig(text []byte) (map[string]any, error) {
 
 // DecodeObject reads the contents of a run's file, one JSON object with fields. Numbers
 // become json.Number, because seeds have 64 bits.
-func DecodeObject(text []byte) (map[string]any, error) {
-	m, err := decode(text)
-	if err == nil && len(m) == 0 {
-		err = errors.New("want a JSON object with fields")
+func DecodeObject(text []byte) (m map[string]any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err = JSONError(decoder.Decode(&m)); err == nil {
+		if _, more := decoder.Token(); more != io.EOF {
+			err = errors.New("something follows the object")
+		} else if len(m) == 0 {
+			err = errors.New("an object without fields")
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)
@@ -75,26 +80,13 @@ func JSONError(err error) error {
 	return err
 }
 
-func decode(text []byte) (map[string]any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var m map[string]any
-	if err := decoder.Decode(&m); err != nil {
-		return nil, JSONError(err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, errors.New("something follows the object")
-	}
-	return m, nil
-}
-
 // ThroughJSON returns m as it is read once it is written.
 func ThroughJSON(m map[string]any) (map[string]any, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return decode(text)
+	return DecodeObject(text)
 }
 
 // SameConfig compares two configurations that went through JSON. The error names the first field

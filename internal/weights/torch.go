@@ -77,18 +77,20 @@ func decodeTorch(ctx context.Context, data []byte) ([]Tensor, error) {
 	}
 	storages := map[string][]byte{}
 	for k, v := range views {
+		t := &tensors[k]
+		kind, err := v.check(t.Shape)
 		raw, there := storages[v.key]
-		kind, err := v.check(tensors[k].Shape)
 		if err == nil && !there {
 			raw, err = read("data/"+v.key, int64(v.count*kind.bytes))
 			storages[v.key] = raw
 		}
-		if err == nil {
-			tensors[k].Values, err = v.values(raw, tensors[k].Shape)
+		if want := v.count * kind.bytes; err == nil && len(raw) != want {
+			err = fmt.Errorf("%w: a storage of %d bytes, want %d", ErrFormat, len(raw), want)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("tensor %q: %w", tensors[k].Name, err)
+			return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
+		t.Values = v.values(kind, raw, t.Shape)
 	}
 	return tensors, nil
 }
@@ -176,16 +178,9 @@ func (v *view) check(shape []int) (kind element, err error) {
 	return kind, err
 }
 
-// values returns the values of a tensor, row-major, from its storage.
-func (v *view) values(raw []byte, shape []int) ([]float32, error) {
-	kind, err := v.check(shape)
-	if want := v.count * kind.bytes; err == nil && len(raw) != want {
-		err = fmt.Errorf("%w: a storage of %d bytes, want %d", ErrFormat, len(raw), want)
-	}
-	if err != nil {
-		return nil, err
-	}
-	n, _ := size(shape) // checked
+// values returns the values of a tensor of a checked shape, row-major, from its storage.
+func (v *view) values(kind element, raw []byte, shape []int) []float32 {
+	n, _ := size(shape)
 	out := make([]float32, n)
 	for i := range out {
 		at, rest := v.offset, i
@@ -194,5 +189,5 @@ func (v *view) values(raw []byte, shape []int) ([]float32, error) {
 		}
 		out[i] = kind.decode(raw[at*kind.bytes:])
 	}
-	return out, nil
+	return out
 }

@@ -305,8 +305,11 @@ func FuzzProgram(f *testing.F) {
 			return
 		}
 		for k, v := range views {
-			values, err := v.values(make([]byte, 64), tensors[k].Shape)
-			if err == nil && len(values) > 64 {
+			kind, err := v.check(tensors[k].Shape)
+			if err != nil || v.count*kind.bytes != 64 {
+				continue
+			}
+			if values := v.values(kind, make([]byte, 64), tensors[k].Shape); len(values) > 64 {
 				t.Errorf("%d values of 64 bytes", len(values))
 			}
 		}
