@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   4984,
+	"cmd/gcn":                   4983,
 	"cuda":                      2515,
 	"datasets":                  2981,
 	"examples":                  191,
@@ -33,7 +33,7 @@ var ceilings = map[string]int{
 	"internal/filelock":         31,
 	"internal/fetch":            536,
 	"internal/finite":           56,
-	"internal/formats":          4144,
+	"internal/formats":          4143,
 	"internal/full":             1520,
 	"internal/half":             28,
 	"internal/kernel":           2313,
