@@ -44,6 +44,9 @@ func TestCommandsOfPages(t *testing.T) {
 // parseCommands parses the lines of a shell script that call gcn, and returns their number.
 func parseCommands(t *testing.T, page, script string) (count int) {
 	script = strings.ReplaceAll(script, "\\\n", " ")
+	for _, set := range regexp.MustCompile(`(?m)^(\w+)=(\S+)$`).FindAllStringSubmatch(script, -1) {
+		script = strings.ReplaceAll(script, "$"+set[1], set[2])
+	}
 	call := regexp.MustCompile(`(?:^|[ (])(?:\./)?gcn ([^<>|)]*)`)
 	variable := regexp.MustCompile(`\$\w+`)
 	for line := range strings.Lines(script) {
