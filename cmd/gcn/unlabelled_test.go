@@ -24,6 +24,8 @@ func TestPredictWithoutLabels(t *testing.T) {
 		}
 	}
 	succeed(t, "datasets", "info", "npy:bare")
+	writeFile(t, "empty.csv", nil)
+	fail(t, exitFailed, []string{"empty.csv", "no nodes"}, "datasets", "info", "edges:empty.csv")
 	succeed(t, "predict", "--run", "run", "--out", "with.npy", "--logits")
 	succeed(t, "predict", "--run", "run", "--out", "without.npy", "--logits", "--data", "npy:bare")
 	if !bytes.Equal(readFile(t, "with.npy"), readFile(t, "without.npy")) {

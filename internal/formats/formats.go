@@ -121,7 +121,7 @@ func (r *reader) end() (*Set, error) {
 	for _, file := range r.files {
 		file.Close()
 	}
-	if !r.ok(r.ctx.Err()) {
+	if !r.ok(r.ctx.Err()) || !r.check(r.Graph == nil || r.Graph.Rows > 0, strings.TrimPrefix(r.tally.What, "datasets: "), "no nodes") {
 		return nil, r.err
 	}
 	r.noteLabels()
