@@ -67,7 +67,6 @@ func (s *Sample) check(draw Draw, population *Population) error {
 
 // drawScratch is memory for draws to reuse.
 type drawScratch struct {
-	keys    []float64
 	entries []keyed
 	counts  []int32
 	set     nodeTable // of the candidates drawn
