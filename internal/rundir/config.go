@@ -51,7 +51,7 @@ func DecodeObject(text []byte) (m map[string]any, err error) {
 		if _, more := decoder.Token(); more != io.EOF {
 			err = errors.New("something follows the object")
 		} else if len(m) == 0 {
-			err = errors.New("an object without fields")
+			err = errors.New("want a JSON object with fields")
 		}
 	}
 	if err != nil {
