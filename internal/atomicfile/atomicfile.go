@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/gcn-layerwise/gcn/internal/filelock"
 )
@@ -86,11 +87,24 @@ func replace(root *os.Root, name string, write func(*os.File) error) (err error)
 	if err != nil {
 		return err
 	}
-	if folder, err := root.Open("."); err == nil { // the rename becomes durable, on systems that can sync a folder
-		_ = folder.Sync()
-		_ = folder.Close()
+	return syncFolder(root)
+}
+
+// syncFolder makes renames within a folder durable. Windows keeps them in its journal.
+func syncFolder(root *os.Root) error {
+	if runtime.GOOS == "windows" {
+		return nil
 	}
-	return nil
+	folder, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	err = folder.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil // some file systems cannot sync a folder
+	}
+	return err
 }
 
 // createPart makes and locks a part of a file, which has several parts while several processes
