@@ -366,7 +366,9 @@ func TestCallsSideBySide(t *testing.T) {
 	p, x := testLaplacian(t, false, false), testFeatures("dense")
 	for name := range models {
 		b, logits := build(t, name, p, x)
-		want := infer(t, compile(t, b, logits), p, someNodes()["all"])
+		alone := compile(t, b, logits)
+		alone.Chunk = 40 // a row's bits may depend on its chunk, with some BLAS libraries
+		want := infer(t, alone, p, someNodes()["all"])
 		var calls sync.WaitGroup
 		for range 4 {
 			calls.Go(func() {
