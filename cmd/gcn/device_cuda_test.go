@@ -83,5 +83,5 @@ func TestTuneDevice(t *testing.T) {
 		t.Errorf("on the device %v, on the CPU %v", m, onCPU)
 	}
 	fail(t, exitUsage, []string{"--jobs 2", "--device cuda", "one setting at a time"}, searchArgs("--jobs", "2", "--device", "cuda")...)
-	fail(t, exitFailed, []string{"cannot resume", "--device was cuda", "now cpu"}, searchArgs("--runs", "1", "--out", "s", "--resume", "--device", "cpu")...)
+	fail(t, exitFailed, []string{"cannot resume", `device was "cuda"`, `now "cpu"`}, searchArgs("--runs", "1", "--out", "s", "--resume", "--device", "cpu")...)
 }
