@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/longtest"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
@@ -81,6 +82,7 @@ func TestHostileData(t *testing.T) {
 
 // TestHostilePaths checks the same of paths, in results and in errors.
 func TestHostilePaths(t *testing.T) {
+	longtest.Skip(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("GCN_DATA", t.TempDir())
 	name := strings.ReplaceAll(hostile, "/", "")
@@ -210,6 +212,9 @@ func TestBrokenOutput(t *testing.T) {
 		{"reproduce", "sampling-time", "--data", smallData, "--samples", "16", "--config", smallReproduction(t, ""), "-q"},
 	}
 	for k := range len(lines) {
+		if k%4 != 0 && !longtest.Wanted() {
+			continue
+		}
 		lines = append(lines, append(slices.Clone(lines[k]), "--json"))
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
