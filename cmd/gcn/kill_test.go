@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"github.com/gcn-layerwise/gcn/internal/longtest"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -18,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gcn-layerwise/gcn/internal/longtest"
 )
 
 // buildCommand builds gcn into a temporary folder and returns its path.
