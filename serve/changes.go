@@ -47,8 +47,8 @@ func (e *edgeEnds) UnmarshalJSON(text []byte) error {
 	e.weight = 1
 	parts := []any{&e.u, &e.v, &e.weight}
 	err := json.Unmarshal(text, &parts)
-	if err == nil && (len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, nil)) {
-		err = fmt.Errorf("an edge is %.60s: want two ids, and perhaps a weight", text)
+	if err == nil && (len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, nil) || e.u == e.v || !(e.weight > 0)) {
+		err = fmt.Errorf("an edge is %.60s: want two ids that differ, and perhaps a positive weight", text)
 	}
 	return err
 }
@@ -178,8 +178,13 @@ func (s *Server) apply(v *version, c *change) (*version, error) {
 	for _, n := range c.SetFeatures {
 		g.SetFeatures = append(g.SetFeatures, graph.NodeFeatures{Node: find("set_features", n.ID), Values: n.values})
 	}
+	removed := map[int32]bool{}
 	for _, id := range c.RemoveNodes {
-		g.RemoveNodes = append(g.RemoveNodes, find("remove_nodes", id))
+		node := find("remove_nodes", id)
+		if removed[node] {
+			failed = cmp.Or(failed, fmt.Errorf("remove_nodes: node %.40q is there twice", id))
+		}
+		removed[node], g.RemoveNodes = true, append(g.RemoveNodes, node)
 	}
 	if failed != nil {
 		return nil, failed

@@ -294,7 +294,7 @@ func TestMalformedRequests(t *testing.T) {
 	}{
 		{404, "GET", "/nodes/-1", ""}, {404, "GET", "/nodes/400", ""}, {404, "GET", "/nodes/x", ""}, {404, "GET", "/nodes/1e3", ""}, {404, "GET", "/nodes/%00", ""},
 		{404, "GET", "/nodes/99999999999999999999", ""}, {404, "GET", "/nodes/7.0", ""}, {404, "GET", "/nodes/0x1", ""}, {400, "GET", "/nodes/7?top=0", ""}, {400, "GET", "/nodes/7?top=x", ""},
-		{405, "DELETE", "/nodes/7", ""}, {405, "GET", "/changes", ""}, {404, "GET", "/", ""},
+		{405, "DELETE", "/nodes/7", ""}, {405, "GET", "/changes", ""}, {404, "GET", "/nowhere", ""},
 		{400, "POST", "/predict", ""}, {400, "POST", "/predict", "x"}, {400, "POST", "/predict", "[]"}, {400, "POST", "/predict", "{"}, {400, "POST", "/predict", "{}"}, {400, "POST", "/predict", "null"},
 		{400, "POST", "/predict", `{"nodes": [1]} {}`}, {400, "POST", "/predict", `{"nodes": [1], "more": 1}`}, {404, "POST", "/predict", `{"nodes": [1, 400]}`}, {400, "POST", "/predict", `{"nodes": [1.5]}`},
 		{400, "POST", "/predict", `{"nodes": [0,1,2,3,4,5,6,7,8,9,10]}`}, {400, "POST", "/predict", `{"new": [{"features": [1]}]}`}, {400, "POST", "/predict", `{"new": [{"features": [1, 2, "3"]}]}`},
@@ -322,6 +322,9 @@ func TestMalformedRequests(t *testing.T) {
 		if status, text := ask(t, "GET", url+path, ""); status != 200 || text == "" {
 			t.Errorf("%s afterwards: status %d", path, status)
 		}
+	}
+	if status, text := ask(t, "GET", url+"/", ""); status != 200 || !strings.Contains(text, "/openapi.json") {
+		t.Errorf("/: status %d, %s", status, text)
 	}
 	if _, text := ask(t, "GET", url+"/metrics", ""); !strings.Contains(text, `gcn_requests_total{request="GET /nodes/{id...}",status="404"} 8`) {
 		t.Error(text)
@@ -412,6 +415,27 @@ func TestMemory(t *testing.T) {
 }
 
 // TestOpenAPI checks that the description has every path and the fields of the bodies.
+// TestErrorsNameIDs checks that an error about a named node has its id, and not its number.
+func TestErrorsNameIDs(t *testing.T) {
+	_, url := testServer(t, testData(t, true), Options{})
+	for body, want := range map[string]string{
+		`{"add_edges": [["n3", "n3"]]}`:                                   `["n3", "n3"]`,
+		`{"remove_edges": [["n3", "n3"]]}`:                                `["n3", "n3"]`,
+		`{"add_edges": [["n3", "n4", -1]]}`:                               `["n3", "n4", -1]`,
+		`{"add_edges": [["n3", "nobody"]]}`:                               `"nobody"`,
+		`{"remove_nodes": ["n3", "n4", "n3"]}`:                            `"n3"`,
+		`{"add_nodes": [{"id": "n3", "features": {}}]}`:                   `"n3"`,
+		`{"set_features": [{"id": "n3", "features": {"age": "old"}}]}`:    `"n3"`,
+		`{"set_features": [{"id": "n3", "features": {"nothing": true}}]}`: `"n3"`,
+	} {
+		status, text := ask(t, "POST", url+"/changes", body)
+		var answer struct{ Error string }
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || status < 400 || status > 499 || !strings.Contains(answer.Error, want) {
+			t.Errorf("%s: status %d, %s (%v), want %s in it", body, status, text, err, want)
+		}
+	}
+}
+
 func TestOpenAPI(t *testing.T) {
 	var api struct {
 		Paths      map[string]any
