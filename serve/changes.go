@@ -81,14 +81,13 @@ func decode(text []byte, to any) error {
 }
 
 // readChange reads a change, and gives its features the form of the model's.
-func (s *Server) readChange(text []byte) (*change, error) {
-	c := &change{text: text}
+func (s *Server) readChange(text []byte) (c *change, err error) {
+	c = &change{text: text}
 	if err := decode(text, c); err != nil {
 		return nil, err
 	}
 	for _, nodes := range [][]nodeChange{c.AddNodes, c.SetFeatures} {
 		for k := range nodes {
-			var err error
 			if nodes[k].values, err = s.data.ReadFeatures(nodes[k].Features); err != nil {
 				return nil, fmt.Errorf("node %.40q: %w", nodes[k].ID, err)
 			}
@@ -114,10 +113,9 @@ func (s *Server) find(v *version, id nodeID) (int32, error) {
 	return -1, fmt.Errorf("node %.40q: %w", id, errNoNode)
 }
 
-func (s *Server) findAll(v *version, ids []nodeID) ([]int32, error) {
-	nodes := make([]int32, len(ids))
+func (s *Server) findAll(v *version, ids []nodeID) (nodes []int32, err error) {
+	nodes = make([]int32, len(ids))
 	for k, id := range ids {
-		var err error
 		if nodes[k], err = s.find(v, id); err != nil {
 			return nil, err
 		}
@@ -186,12 +184,11 @@ func (s *Server) apply(v *version, c *change) (*version, error) {
 		}
 		removed[node], g.RemoveNodes = true, append(g.RemoveNodes, node)
 	}
+	if failed == nil {
+		next.graph, failed = v.graph.Apply(&g)
+	}
 	if failed != nil {
 		return nil, failed
-	}
-	var err error
-	if next.graph, err = v.graph.Apply(&g); err != nil {
-		return nil, err
 	}
 	for id, node := range added {
 		s.added.Store(id, append(s.numbers(id), node))
@@ -211,7 +208,7 @@ func (s *Server) replay(text []byte) error {
 // task is a change that waits.
 type task struct {
 	change *change
-	made   *version // that shows it
+	made   *version // that shows it, if err is nil
 	err    error
 }
 
@@ -246,9 +243,7 @@ func (s *Server) commit(c *change) (*version, error) {
 		s.now.Store(versions[len(group)])
 	}
 	for k, t := range group {
-		if t.err = err; err == nil {
-			t.made = versions[k+1]
-		}
+		t.made, t.err = versions[k+1], err
 	}
 	return t.made, t.err
 }

@@ -147,9 +147,7 @@ func (s *Server) Handler() *http.ServeMux {
 	work("GET /nodes/{id...}", s.slots, s.node)
 	work("POST /predict", s.slots, s.nodes)
 	work("POST /changes", make(chan struct{}, most), s.change)
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, "GET /openapi.json describes the requests\n")
-	})
+	mux.Handle("GET /{$}", http.RedirectHandler("/openapi.json", http.StatusFound))
 	mux.Handle("GET /openapi.json", http.FileServerFS(openAPI))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { s.metrics.WritePrometheus(w) })
