@@ -414,7 +414,6 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestOpenAPI checks that the description has every path and the fields of the bodies.
 // TestErrorsNameIDs checks that an error about a named node has its id, and not its number.
 func TestErrorsNameIDs(t *testing.T) {
 	_, url := testServer(t, testData(t, true), Options{})
@@ -436,6 +435,7 @@ func TestErrorsNameIDs(t *testing.T) {
 	}
 }
 
+// TestOpenAPI checks that the description has every path and the fields of the bodies.
 func TestOpenAPI(t *testing.T) {
 	var api struct {
 		Paths      map[string]any
