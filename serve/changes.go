@@ -83,7 +83,7 @@ func decode(text []byte, to any) error {
 // readChange reads a change, and gives its features the form of the model's.
 func (s *Server) readChange(text []byte) (c *change, err error) {
 	c = &change{text: text}
-	if err := decode(text, c); err != nil {
+	if err = decode(text, c); err != nil {
 		return nil, err
 	}
 	for _, nodes := range [][]nodeChange{c.AddNodes, c.SetFeatures} {

@@ -18,7 +18,7 @@ func TestExactInputOfEveryMethod(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := slices.Concat([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--exact-input", "-q"}, paperSteps)
 	for k, method := range run.MethodNames() {
-		if k%4 > 1 && !longtest.Wanted() {
+		if k%4 > 1 && !longtest.Wanted() { // half of them always, of both depths
 			continue
 		}
 		options := []string{"--method", method, "--layers", fmt.Sprint(2 + k%2)}

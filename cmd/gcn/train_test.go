@@ -381,7 +381,7 @@ func TestEveryMethodResumes(t *testing.T) {
 	line := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "4", "-q"}
 	methods := append(run.MethodNames(), "ladies-flat-debiased?rows=1", "ladies?draw=poisson", "ladies?draw=replacement", "fastgcn-debiased?population=nodes", "neighbor?importance=fastgcn&flat=1")
 	for k, method := range methods {
-		if k%3 != 0 && !longtest.Wanted() {
+		if k%3 != 0 && !longtest.Wanted() { // a third of them always
 			continue
 		}
 		succeed(t, append(line, "--method", method, "--out", method)...)
