@@ -87,9 +87,6 @@ type ErrorRow struct {
 	ErrorSD  float64 `json:"error_sd"`                      // standard deviation of ‖D‖_F over the repeats
 	Relative float64 `json:"relative" show:"relative|%.3f"` // Mean / mean of ‖QPHW‖_F
 	Drawn    float64 `json:"drawn"`                         // mean number of distinct nodes drawn
-
-	method string // Method without the age
-	age    int    // of the history; −1 without a control
 }
 
 // ErrorTable is the outcome of an ApproxError.
@@ -306,13 +303,11 @@ func (s *ApproxError) table(contests []contest, outcomes []repeatOutcome) *Error
 		norm := column(c, func(o contestOutcome) float64 { return o.norm })
 		cross := column(c, func(o contestOutcome) float64 { return o.cross })
 		variance := column(c, func(o contestOutcome) float64 { return o.squared - o.cross }).Mean
-		name, age := which.method, -1
+		name := which.method
 		if which.history >= 0 {
-			age = s.Histories[which.history].Age
-			name = fmt.Sprintf("%s, age %d", name, age)
+			name = fmt.Sprintf("%s, age %d", name, s.Histories[which.history].Age)
 		}
 		t.Rows = append(t.Rows, ErrorRow{
-			method: which.method, age: age,
 			Method: name, Samples: which.size, Mean: norm.Mean, SEM: norm.SEM,
 			Bias: math.Sqrt(max(cross.Mean, 0)), SD: math.Sqrt(max(variance, 0)),
 			Bias2: cross.Mean, Bias2SEM: cross.SEM, Variance: variance,

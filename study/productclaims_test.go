@@ -161,7 +161,7 @@ func varianceClaim(outcomes []repeatOutcome, at int, predicted func(r int) float
 	}
 	want, d := NewSpread(closed).Mean, NewSpread(difference)
 	row.Predicted, row.Measured, row.SE = Number(want), Number(want+d.Mean), Number(d.SEM)
-	row.compare(want, want+d.Mean, d.SEM, false)
+	row.compare(want, want+d.Mean, d.SEM)
 	return row
 }
 
@@ -207,7 +207,7 @@ func flatClaim(outcomes []repeatOutcome, ladiesAt, flatAt int, variance func(r, 
 	}
 	se := NewSpread(rest).SEM
 	row.Predicted, row.Measured, row.SE = Number(closed), Number(ratio), Number(se)
-	row.compare(closed, ratio, se, false)
+	row.compare(closed, ratio, se)
 	return row
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
@@ -137,51 +136,19 @@ func (t *NormsTable) Figure() *figure.Figure {
 }
 
 // Header implements Table.
-func (t *VarianceTable) Header() []string {
-	return append(Header(t.Rows), t.ages("relative", "relative_age_%d")...)
-}
-
-// ages names the errors of the layer's output: without a control, and with histories of each
-// age. It returns nil if the output was not measured.
-func (t *VarianceTable) ages(without, with string) []string {
-	var names []string
-	for _, r := range t.Rows {
-		for _, o := range r.Output[min(len(names), len(r.Output)):] { // biased estimators have no control
-			if o.Age < 0 {
-				names = append(names, without)
-			} else {
-				names = append(names, fmt.Sprintf(with, o.Age))
-			}
-		}
-	}
-	return names
-}
-
-// withOutputs appends the errors of the layer's output to the cells of each row.
-func (t *VarianceTable) withOutputs(rows [][]string, none string, text func(float64) string) [][]string {
-	for k, r := range t.Rows {
-		for _, o := range r.Output {
-			rows[k] = append(rows[k], text(o.Relative))
-		}
-		for range len(t.ages("", "")) - len(r.Output) {
-			rows[k] = append(rows[k], none)
-		}
-	}
-	return rows
-}
+func (t *VarianceTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *VarianceTable) Records() [][]string { return t.withOutputs(Records(t.Rows), "", finite.Text) }
+func (t *VarianceTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *VarianceTable) Lines() (head []string, rows [][]string, below []string) {
 	head, rows = shown(t.Rows)
-	rows = t.withOutputs(rows, "(biased)", func(x float64) string { return fmt.Sprintf("%.3f", x) })
 	how := "exact, by enumeration"
 	if slices.ContainsFunc(t.Rows, func(r VarianceRow) bool { return !r.Exact }) {
 		how = fmt.Sprintf("moments that are not exact are from %d draws, and in bounds to within 5 standard errors", t.Repeats)
 	}
-	return append(head, t.ages("error", "age %d")...), rows, []string{fmt.Sprintf("%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)}
+	return head, rows, []string{fmt.Sprintf("%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)}
 }
 
 func (r VarianceRow) cell(name, text string) string {
