@@ -51,14 +51,11 @@ const (
 	NormQP = "|QP^i|"
 )
 
-// Point is one pair of a scatter plot.
-type Point struct{ X, Y float64 }
-
 // Scatter holds a random sample of the pairs of one regression of ‖(HW)_[i]‖.
 type Scatter struct {
-	Layer  string
-	On     string
-	Points []Point
+	Layer string
+	On    string
+	X, Y  []float64
 }
 
 // AssumptionTable is the outcome of an Assumption.
@@ -109,7 +106,7 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		for l, layer := range a.Layers {
 			if within[i] {
 				to[l].fit.Add(x, layer.Norms[i])
-				to[l].points.add(Point{x, layer.Norms[i]})
+				to[l].points.add(x, layer.Norms[i])
 			}
 		}
 	}
@@ -132,7 +129,7 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		}
 		t.fits[[2]string{p.layer, p.on}] = p.fit
 		t.Rows = append(t.Rows, AssumptionRow{p.layer, NormHW, p.on, p.fit.Line()}, AssumptionRow{p.layer, p.on, NormHW, p.fit.Swapped().Line()})
-		t.Scatters = append(t.Scatters, Scatter{p.layer, p.on, p.points.kept})
+		t.Scatters = append(t.Scatters, Scatter{p.layer, p.on, p.points.x, p.points.y})
 	}
 	return t, nil
 }
@@ -172,19 +169,19 @@ func (t *AssumptionTable) Row(layer, response, on string) *AssumptionRow {
 // reservoir keeps a uniform sample of the points added (Vitter 1985, algorithm
 // R).
 type reservoir struct {
-	kept []Point
+	x, y []float64
 	size int
 	seen int
 	rng  *rand.Rand
 }
 
-func (r *reservoir) add(p Point) {
+func (r *reservoir) add(x, y float64) {
 	r.seen++
-	if len(r.kept) < r.size {
-		r.kept = append(r.kept, p)
+	if len(r.x) < r.size {
+		r.x, r.y = append(r.x, x), append(r.y, y)
 		return
 	}
 	if at := r.rng.IntN(r.seen); at < r.size {
-		r.kept[at] = p
+		r.x[at], r.y[at] = x, y
 	}
 }

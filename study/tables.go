@@ -88,15 +88,12 @@ func (t *AssumptionTable) Figure() *figure.Figure {
 	f := &figure.Figure{Title: "Row norms of HW over column norms of P and QP"}
 	for _, s := range t.Scatters {
 		row := t.Row(s.Layer, NormHW, s.On)
-		panel := figure.Panel{
+		f.Panels = append(f.Panels, figure.Panel{
 			Title: s.Layer, X: labels[s.On], Y: "‖(HW)_[i]‖",
 			Caption: fmt.Sprintf("slope %.3g ± %.2g, R² = %.3f", row.Slope, row.SlopeSE, row.R2),
-			Fit:     &figure.Straight{Name: "least squares", Intercept: row.Intercept, Slope: row.Slope},
-		}
-		for _, p := range s.Points {
-			panel.Cloud = append(panel.Cloud, figure.XY(p))
-		}
-		f.Panels = append(f.Panels, panel)
+			Points:  []figure.Series{{X: s.X, Y: s.Y, Cloud: true}},
+			Lines:   []figure.Series{figure.Straight("least squares", row.Intercept, row.Slope, s.X)},
+		})
 	}
 	if len(f.Panels) == 0 {
 		return nil

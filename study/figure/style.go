@@ -50,6 +50,10 @@ func (s Series) style(k int) (draw.LineStyle, draw.GlyphStyle) {
 	}
 	dashes := [][]vg.Length{nil, {6, 2.5}, {1.5, 2}, {6, 2, 1.5, 2}} // in points
 	line := draw.LineStyle{Color: c, Width: 1.6, Dashes: dashes[(k%colors+k/colors)%len(dashes)]}
+	if s.Cloud {
+		blue := Palette()[2]
+		return line, draw.GlyphStyle{Color: color.NRGBA{blue.R, blue.G, blue.B, 0x70}, Radius: 1.6, Shape: draw.CircleGlyph{}}
+	}
 	if s.Disc > 0 {
 		return line, draw.GlyphStyle{Color: c, Radius: vg.Points(s.Disc), Shape: draw.CircleGlyph{}}
 	}
@@ -71,7 +75,7 @@ func (f *Figure) numbers() (first []Series, number map[string]int) {
 	return first, number
 }
 
-// legend lists every named series and fitted line once.
+// legend lists every named series once.
 func (f *Figure) legend() *plot.Legend {
 	l := plot.NewLegend()
 	sans(&l.TextStyle, textSize-1)
@@ -91,13 +95,6 @@ func (f *Figure) legend() *plot.Legend {
 			thumbnails = thumbnails[1:]
 		}
 		l.Add(s.Name, thumbnails...)
-	}
-	seen := map[string]bool{}
-	for _, p := range f.Panels {
-		if p.Fit != nil && !seen[p.Fit.Name] {
-			seen[p.Fit.Name] = true
-			l.Add(p.Fit.Name, &plotter.Line{LineStyle: fitStyle()})
-		}
 	}
 	return &l
 }
