@@ -153,22 +153,13 @@ func (c *Comparison) Sheet() *Sheet {
 func (c *Comparison) Chart() *Chart {
 	panel := figure.Panel{X: "batch", Y: "validation " + c.Metric}
 	for _, name := range c.names {
-		panel.Lines = append(panel.Lines, c.mean(name))
+		var runs [][]train.Evaluation
+		for _, r := range c.runs[name] {
+			runs = append(runs, r.Evaluations)
+		}
+		at := func(e train.Evaluation) (int, float64, float64) { return e.Batch, float64(e.Batch), e.Valid }
+		mean, _ := study.MeanCurve(name, runs, at, func(s study.Spread) float64 { return s.SEM })
+		panel.Lines = append(panel.Lines, mean)
 	}
 	return Draw(&figure.Figure{Title: c.Title, Panels: []figure.Panel{panel}})
-}
-
-// mean averages the validation curves of a method's runs batch by batch, up to the
-// end of the shortest run.
-func (c *Comparison) mean(name string) figure.Series {
-	var runs [][]study.CurvePoint
-	for _, r := range c.runs[name] {
-		var points []study.CurvePoint
-		for _, e := range r.Evaluations {
-			points = append(points, study.CurvePoint{Batch: e.Batch, X: float64(e.Batch), Y: e.Valid})
-		}
-		runs = append(runs, points)
-	}
-	mean, _ := study.MeanCurve(name, runs, func(s study.Spread) float64 { return s.SEM })
-	return mean
 }

@@ -81,7 +81,7 @@ func (a *Advice) NeedsNoGCN() bool {
 // gave them. If no trial is recommended, the advice does not change.
 func (a *Advice) Take(trials []Trial) {
 	a.Trials = trials
-	if k := Recommended(trials, 0); k >= 0 {
+	if k := Recommended(trials); k >= 0 {
 		a.Method, a.Samples, a.ExactInput = trials[k].Method, trials[k].Samples, trials[k].ExactInput
 	}
 }

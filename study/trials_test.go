@@ -43,7 +43,7 @@ func TestTrials(t *testing.T) {
 		t.Errorf("the same trials differ: %v", err)
 	}
 
-	what.Most = 1
+	what.most = 1
 	trials, err = what.Run(t.Context())
 	if err != nil || trials[0].Method == "full" {
 		t.Fatalf("full batch was tried beyond the limit: %v", err)
@@ -69,7 +69,7 @@ func TestRecommended(t *testing.T) {
 		{[]Trial{trial(0, 9), trial(0.2, 1), trial(0.006, 3)}, 0},
 		{[]Trial{trial(0, 9), trial(-0.1, 12), trial(0, 9)}, 0},
 	} {
-		if got := Recommended(c.trials, 0); got != c.want {
+		if got := Recommended(c.trials); got != c.want {
 			t.Errorf("trials %+v: %d, want %d", c.trials, got, c.want)
 		}
 	}

@@ -145,23 +145,17 @@ func (s *set) section() section {
 //
 // The x of a mean is the mean of the runs' x at that batch.
 func groupLines(name string, runs [][]Point, x, y func(Point) float64) []figure.Series {
-	curves := make([][]study.CurvePoint, len(runs))
-	for k, points := range runs {
-		for _, q := range points {
-			curves[k] = append(curves[k], study.CurvePoint{Batch: q.Batch, X: x(q), Y: y(q)})
-		}
-	}
 	mean, last := figure.Series{}, -1
 	if len(runs) > 1 {
-		mean, last = study.MeanCurve(name, curves, func(s study.Spread) float64 { return s.SD })
+		mean, last = study.MeanCurve(name, runs, func(q Point) (int, float64, float64) { return q.Batch, x(q), y(q) }, func(s study.Spread) float64 { return s.SD })
 		mean.Band = true
 	}
 	var lines []figure.Series
-	for _, points := range curves {
+	for _, points := range runs {
 		l := figure.Series{Name: name, Thin: last >= 0}
-		for _, p := range points {
-			if p.Batch >= last {
-				l.X, l.Y = append(l.X, p.X), append(l.Y, p.Y)
+		for _, q := range points {
+			if q.Batch >= last {
+				l.X, l.Y = append(l.X, x(q)), append(l.Y, y(q))
 			}
 		}
 		if last < 0 || len(l.X) > 1 {

@@ -38,13 +38,13 @@ type Panel struct {
 	FromZero    bool     // the y axis begins at 0; not with LogY
 	Names       []string // labels of x = 0, 1, 2 …, in the place of numbers
 
-	Points  []Series  // marked only, with error bars
-	Lines   []Series  // joined, with markers and error bars, above the points
-	Bars    *Bars     // a histogram
-	Heat    *Heat     // a matrix of cells; it gives both axes names
-	Edges   [][2]XY   // thin lines below the points
-	Bare    bool      // no axes
-	Caption string    // small text below the title
+	Points  []Series // marked only, with error bars
+	Lines   []Series // joined, with markers and error bars, above the points
+	Bars    *Bars    // a histogram
+	Heat    *Heat    // a matrix of cells; it gives both axes names
+	Edges   [][2]XY  // thin lines below the points
+	Bare    bool     // no axes
+	Caption string   // small text below the title
 }
 
 // XY is a point.
