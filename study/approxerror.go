@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -37,13 +36,13 @@ type ApproxError struct {
 	Product   *graph.Features  // HW, one row a node; required
 	Nodes     []int32          // batches are drawn from these; required
 	Methods   []Contender      // required
-	Sizes     []int            // sample sizes; nil means the paper's 256, 512, 768, 1024, 1536, 2048
+	Sizes     []int            // sample sizes; nil means PaperSizes
 
-	Batch   int    // nodes in a batch; 0 means 512
-	Repeats int    // batches; 0 means 200; at least 2
-	Draws   int    // draws from each batch; 0 means 2; at least 2
+	Batch   int    `default:"512" least:"1"` // nodes in a batch
+	Repeats int    `default:"200" least:"2"` // batches
+	Draws   int    `default:"2" least:"2"`   // draws from each batch
 	Seed    uint64 // of batches and draws
-	Workers int    // goroutines; 0 means GOMAXPROCS; results do not depend on it
+	Workers int    `least:"0"` // goroutines; 0 means GOMAXPROCS; results do not depend on it
 
 	Progress func(done, total int) // called after each batch, if not nil; calls do not overlap
 
@@ -123,7 +122,7 @@ func PaperSizes() []int { return []int{256, 512, 768, 1024, 1536, 2048} }
 // worker, 12 bytes for each output row and column of HW, and 4 more for each history; and
 // as much as HW for each history.
 func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
-	if err := s.check(ctx); err != nil {
+	if err := s.check(); err != nil {
 		return nil, err
 	}
 	contests, err := s.contests()
@@ -146,18 +145,13 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 // measure runs the contests on every batch.
 func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeatOutcome, error) {
 	outcomes := make([]repeatOutcome, s.Repeats)
-	var next atomic.Int64
 	var lock sync.Mutex
 	done := 0
 	group, ctx := errgroup.WithContext(ctx)
-	for range min(s.Workers, s.Repeats) {
+	for first := range min(s.Workers, s.Repeats) {
 		group.Go(func() error {
 			w := newErrorWorker(s)
-			for {
-				r := int(next.Add(1)) - 1
-				if r >= s.Repeats {
-					return nil
-				}
+			for r := first; r < s.Repeats; r += s.Workers {
 				if err := w.repeat(ctx, r, contests, &outcomes[r]); err != nil {
 					return err
 				}
@@ -168,24 +162,19 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeat
 					lock.Unlock()
 				}
 			}
+			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return outcomes, nil
+	return outcomes, group.Wait()
 }
 
 // check fills in defaults and reports the first argument that is missing or does not fit.
-func (s *ApproxError) check(ctx context.Context) error {
+func (s *ApproxError) check() error {
 	if s.Sizes == nil {
 		s.Sizes = PaperSizes()
 	}
-	s.Batch = cmp.Or(s.Batch, 512)
-	s.Repeats = cmp.Or(s.Repeats, 200)
-	s.Draws = cmp.Or(s.Draws, 2)
 	s.Workers = cmp.Or(s.Workers, runtime.GOMAXPROCS(0))
-	if err := checkGraph(ctx, s.Laplacian, s.Nodes); err != nil {
+	if err := cmp.Or(setDefaults(s), checkGraph(s.Laplacian, s.Nodes)); err != nil {
 		return err
 	}
 	switch {
@@ -193,10 +182,6 @@ func (s *ApproxError) check(ctx context.Context) error {
 		return errors.New("study: no nodes to draw batches from")
 	case len(s.Methods) == 0 || len(s.Sizes) == 0:
 		return errors.New("study: no methods or no sample sizes to compare")
-	case s.Batch < 1 || s.Workers < 1:
-		return fmt.Errorf("study: batch of %d nodes on %d workers, want at least 1 each", s.Batch, s.Workers)
-	case s.Repeats < 2 || s.Draws < 2:
-		return fmt.Errorf("study: %d repeats of %d draws, want at least 2 each, to estimate the spread", s.Repeats, s.Draws)
 	}
 	for k, above := range s.Below {
 		if argument.Nil(above) {

@@ -3,7 +3,6 @@ package study
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -28,9 +27,9 @@ type Assumption struct {
 	Nodes     []int32          // the batches Q are drawn from these; required for ‖QP^[i]‖
 	Within    []int32          // nodes to regress over; nil means all
 
-	Batches int    // number of Q's; 0 means 500, negative means none
-	Batch   int    // nodes in each; 0 means 512
-	Points  int    // pairs kept for each scatter plot; 0 means 1000
+	Batches int    `default:"500"`            // number of Q's; negative means none
+	Batch   int    `default:"512" least:"1"`  // nodes in each
+	Points  int    `default:"1000" least:"0"` // pairs kept for each scatter plot
 	Seed    uint64 // of batches and points
 
 	Progress func(done, total int) // called after each batch, if not nil
@@ -85,18 +84,13 @@ type pairs struct {
 // Run computes the regressions. Cost: O(edges), and for each Q O(nonzeros of its
 // rows) for each layer.
 func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
-	a.Batches = max(cmp.Or(a.Batches, 500), 0)
-	a.Batch = cmp.Or(a.Batch, 512)
-	a.Points = cmp.Or(a.Points, 1000)
-	if a.Points < 0 {
-		return nil, fmt.Errorf("study: %d points, want at least 0", a.Points)
-	}
-	if err := checkNorms(ctx, a.Laplacian, a.Layers, a.Nodes, a.Batch, a.Batches); err != nil {
+	if err := setDefaults(&a); err != nil {
 		return nil, err
 	}
-	if err := checkGraph(ctx, a.Laplacian, a.Within); err != nil {
+	if err := cmp.Or(checkNorms(a.Laplacian, a.Layers, a.Nodes, a.Batches), checkGraph(a.Laplacian, a.Within)); err != nil {
 		return nil, err
 	}
+	a.Batches = max(a.Batches, 0)
 	within := slices.Repeat([]bool{a.Within == nil}, a.Laplacian.Nodes())
 	for _, i := range a.Within {
 		within[i] = true
@@ -123,8 +117,9 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		return nil, err
 	}
 	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed, fits: map[[2]string]Regression{}}
-	for _, p := range append(pool(onP), pool(onQP)...) {
-		if p.fit.N == 0 {
+	all := append(onP, onQP...)
+	for k, p := range all {
+		if p.fit.N == 0 || slices.Contains(all[:k], p) {
 			continue
 		}
 		t.fits[[2]string{p.layer, p.on}] = p.fit
@@ -134,26 +129,19 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	return t, nil
 }
 
+// newPairs returns what each layer adds to. Layers of the same name share it.
 func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
-	all := make([]*pairs, len(a.Layers))
+	var all []*pairs
 	for l, layer := range a.Layers {
-		all[l] = &pairs{layer: layer.Name, on: on, points: reservoir{size: a.Points, rng: rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))}}
+		k := slices.IndexFunc(all, func(p *pairs) bool { return p.layer == layer.Name })
+		if k >= 0 {
+			all = append(all, all[k])
+			continue
+		}
+		points := reservoir{size: a.Points, rng: rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))}
+		all = append(all, &pairs{layer: layer.Name, on: on, points: points})
 	}
 	return all
-}
-
-// pool merges the regressions of layers with the same name. It keeps the points
-// of the first.
-func pool(all []*pairs) []*pairs {
-	var pooled []*pairs
-	for _, p := range all {
-		if k := slices.IndexFunc(pooled, func(q *pairs) bool { return q.layer == p.layer }); k >= 0 {
-			pooled[k].fit.Merge(p.fit)
-		} else {
-			pooled = append(pooled, p)
-		}
-	}
-	return pooled
 }
 
 // Row returns the regression of a layer in one direction, or nil.

@@ -19,8 +19,8 @@ type Claims struct {
 	Weights     []float64 // unnormalised probabilities of the candidates, positive; required
 	Sizes       []int     // numbers of draws; required
 	Populations []float64 // n of the debiased weights, +Inf for α = 1/k; nil means the number of candidates and +Inf
-	Watch       int       // candidates compared, spread evenly over the weights' order; 0 means 16
-	Repeats     int       // simulated draws; 0 means 20,000; at least 200
+	Watch       int       `default:"16" least:"1"`      // candidates compared, spread evenly over the weights' order
+	Repeats     int       `default:"20000" least:"200"` // simulated draws
 	Seed        uint64
 
 	Progress func(done, total int) // called after each of Sizes, if not nil
@@ -81,7 +81,7 @@ const simulationGroups = 100
 // Run checks the claims. It costs, for each of about 30·√s points in time, O(m·s) operations, with s the largest size. For each size and
 // population it makes Repeats draws.
 func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
-	if err := c.setDefaults(); err != nil {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
 	t := &ClaimTable{Candidates: len(c.Weights), Repeats: c.Repeats, Seed: c.Seed}
@@ -123,9 +123,7 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 	return t, nil
 }
 
-func (c *Claims) setDefaults() error {
-	c.Watch = cmp.Or(c.Watch, 16)
-	c.Repeats = cmp.Or(c.Repeats, 20_000)
+func (c *Claims) check() error {
 	m := len(c.Weights)
 	if c.Populations == nil {
 		c.Populations = []float64{float64(m), math.Inf(1)}
@@ -135,8 +133,6 @@ func (c *Claims) setDefaults() error {
 		return errors.New("study: claims need candidates and numbers of draws")
 	case slices.Min(c.Sizes) < 1 || slices.Max(c.Sizes) > m:
 		return fmt.Errorf("study: %d to %d draws from %d candidates, want 1 to %d", slices.Min(c.Sizes), slices.Max(c.Sizes), m, m)
-	case c.Watch < 1 || c.Repeats < 2*simulationGroups:
-		return fmt.Errorf("study: claims about %d candidates from %d draws: want at least 1 and %d", c.Watch, c.Repeats, 2*simulationGroups)
 	}
 	for _, n := range c.Populations {
 		if !(n >= float64(m)) {
@@ -145,7 +141,7 @@ func (c *Claims) setDefaults() error {
 	}
 	var err error
 	c.Weights, err = drawableWeights(c.Weights)
-	return err
+	return cmp.Or(err, setDefaults(c))
 }
 
 // factors checks the theorem on variance for s draws and the population n.

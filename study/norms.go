@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -33,10 +32,10 @@ type Norms struct {
 	Layers    []LayerNorms     // required
 	Nodes     []int32          // the batches Q are drawn from these; required
 
-	Batches int     // number of Q's; 0 means 100
-	Batch   int     // nodes in each; 0 means 512
-	Bins    int     // of the histograms; 0 means 60
-	Cut     float64 // tail cut off at each end; 0 means 0.001, negative means none
+	Batches int     `default:"100" least:"1"` // number of Q's
+	Batch   int     `default:"512" least:"1"` // nodes in each
+	Bins    int     `default:"60" least:"1"`  // of the histograms
+	Cut     float64 `default:"0.001"`         // tail cut off at each end, below 0.5; negative means none
 	Seed    uint64
 
 	Progress func(done, total int) // called after each batch, if not nil
@@ -95,15 +94,14 @@ func (r *NormsRow) Verdict() string {
 // Run computes the table. Cost: O(edges), O(nodes log nodes) for each layer, and
 // for each Q O(nonzeros of its rows) for each layer.
 func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
-	s.Batches = cmp.Or(s.Batches, 100)
-	s.Batch = cmp.Or(s.Batch, 512)
-	s.Bins = cmp.Or(s.Bins, 60)
-	s.Cut = max(cmp.Or(s.Cut, 0.001), 0)
-	if s.Batches < 1 || s.Bins < 1 || s.Cut >= 0.5 {
-		return nil, fmt.Errorf("study: %d batches, %d bins, %v cut off: want at least 1 each and less than 0.5", s.Batches, s.Bins, s.Cut)
-	}
-	if err := checkNorms(ctx, s.Laplacian, s.Layers, s.Nodes, s.Batch, s.Batches); err != nil {
+	if err := setDefaults(&s); err != nil {
 		return nil, err
+	}
+	if err := checkNorms(s.Laplacian, s.Layers, s.Nodes, s.Batches); err != nil {
+		return nil, err
+	}
+	if s.Cut = max(s.Cut, 0); s.Cut >= 0.5 {
+		return nil, fmt.Errorf("study: Cut is %v, want less than 0.5", s.Cut)
 	}
 	columns := ColumnNorms(s.Laplacian)
 	t := &NormsTable{P: NewHistogram(columns, s.Bins, s.Cut), Batches: s.Batches, Batch: s.Batch, Seed: s.Seed}
@@ -199,26 +197,25 @@ func NewHistogram(values []float64, bins int, cut float64) Histogram {
 	if len(values) == 0 || bins < 1 {
 		return Histogram{}
 	}
-	all := Histogram{Max: slices.Max(values), Counts: make([]int, bins)}
+	h := Histogram{Max: slices.Max(values), Counts: make([]int, bins)}
 	var sorted []float64
 	for _, v := range values {
-		all.Mean += v / float64(len(values))
+		h.Mean += v / float64(len(values))
 		switch {
 		case math.IsInf(v, -1):
-			all.Below++
+			h.Below++
 		case math.IsInf(v, 1):
-			all.Above++
+			h.Above++
 		case !math.IsNaN(v):
 			sorted = append(sorted, v)
 		}
 	}
 	n := len(sorted)
 	if n == 0 {
-		all.Low, all.High, all.Median = math.NaN(), math.NaN(), math.NaN()
-		return all
+		h.Low, h.High, h.Median = math.NaN(), math.NaN(), math.NaN()
+		return h
 	}
 	slices.Sort(sorted)
-	h := all
 	h.Low, h.High = between(sorted, cut)
 	h.Median = sorted[(n-1)/2]
 	width := (h.High - h.Low) / float64(bins)

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,11 +29,11 @@ type Pilot struct {
 	Data *datasets.Data // required; validation and test nodes are not used
 	Ages []int          // of the histories, in mini-batches, each from 0 to Batches
 
-	Hidden  int     // 0 means 256
-	Dropout float64 // 0 means 0.2, layers.NoDropout none
-	Batch   int     // 0 means 512
-	Samples int     // nodes drawn in each sampled layer; 0 means 512
-	Batches int     // mini-batches trained; 0 means 200
+	Hidden  int     `default:"256" least:"1"`
+	Dropout float64 `default:"0.2"` // layers.NoDropout: none
+	Batch   int     `default:"512" least:"1"`
+	Samples int     `default:"512" least:"1"` // nodes drawn in each sampled layer
+	Batches int     `default:"200" least:"1"` // mini-batches trained
 	Seed    uint64  // of the model, the mini-batches and the mask
 }
 
@@ -48,7 +47,7 @@ type History struct {
 // inference of all nodes up to the convolution for each age. Memory: 4 bytes for each node
 // and hidden unit, for each age and twice more.
 func (s Pilot) Run(ctx context.Context) (hw *graph.Features, histories []History, err error) {
-	if err := s.setDefaults(); err != nil {
+	if err := s.check(); err != nil {
 		return nil, nil, err
 	}
 	d := trainingOnly(s.Data)
@@ -84,17 +83,15 @@ func (s Pilot) Run(ctx context.Context) (hw *graph.Features, histories []History
 	return hw, histories, nil
 }
 
-func (s *Pilot) setDefaults() error {
-	s.Hidden = cmp.Or(s.Hidden, 256)
-	s.Batch = cmp.Or(s.Batch, 512)
-	s.Samples = cmp.Or(s.Samples, 512)
-	s.Batches = cmp.Or(s.Batches, 200)
-	s.Dropout = cmp.Or(s.Dropout, 0.2)
+func (s *Pilot) check() error {
+	if err := setDefaults(s); err != nil {
+		return err
+	}
 	switch {
 	case s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil:
 		return errors.New("study: a pilot run needs data")
-	case s.Hidden < 1 || s.Batch < 1 || s.Samples < 1 || s.Batches < 1 || !(s.Dropout < 1):
-		return fmt.Errorf("study: a pilot run of %d mini-batches of %d nodes, %d samples, width %d and dropout %v: want positive numbers, and a rate below 1", s.Batches, s.Batch, s.Samples, s.Hidden, s.Dropout)
+	case !(s.Dropout < 1):
+		return fmt.Errorf("study: a pilot run of dropout %v: want a rate below 1", s.Dropout)
 	}
 	for _, age := range s.Ages {
 		if age < 0 || age > s.Batches {

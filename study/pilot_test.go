@@ -44,7 +44,7 @@ func TestPilotAges(t *testing.T) {
 	short := pilot
 	short.Batches, short.Ages = 7, []int{0}
 	d := &datasets.Data{Graph: data.Graph, Features: data.Features, Labels: data.Labels, Split: datasets.Split{Train: data.Split.Train}, Metric: data.Metric}
-	if err := short.setDefaults(); err != nil {
+	if err := short.check(); err != nil {
 		t.Fatal(err)
 	}
 	m, _, err := short.train(t.Context(), d)
@@ -55,7 +55,7 @@ func TestPilotAges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pilot.setDefaults(); err != nil {
+	if err := pilot.check(); err != nil {
 		t.Fatal(err)
 	}
 	long, past, err := pilot.train(t.Context(), d)

@@ -88,7 +88,7 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 	if m == nil || x == nil {
 		return nil, errors.New("study: a layer's product needs a model and features")
 	}
-	if err := checkGraph(ctx, p); err != nil {
+	if err := checkGraph(p); err != nil {
 		return nil, err
 	}
 	if layer < 0 || layer >= len(m.Convolutions) {

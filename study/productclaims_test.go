@@ -109,7 +109,7 @@ func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 			return &samplers.LayerWise{Laplacian: c.Laplacian, Sizes: []int{size}, Importance: importance, Draw: samplers.WithReplacement{}}, nil
 		}})
 	}
-	if err := e.check(ctx); err != nil {
+	if err := e.check(); err != nil {
 		return err
 	}
 	contests, err := e.contests()

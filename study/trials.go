@@ -29,11 +29,11 @@ type Trials struct {
 	Data       *datasets.Data // required, with training and validation nodes
 	Candidates []Candidate    // the reference first; required
 
-	Layers  int // convolutions; 0 means 2
-	Hidden  int // 0 means 256
-	Batch   int // 0 means 512
-	Batches int // mini-batches of a trial; 0 means 200
-	Scored  int // validation nodes scored, drawn at random; 0 means 5000
+	Layers  int `default:"2" least:"2"` // convolutions; with exact input, nothing is sampled below 2
+	Hidden  int `default:"256" least:"1"`
+	Batch   int `default:"512" least:"1"`
+	Batches int `default:"200" least:"1"`  // mini-batches of a trial
+	Scored  int `default:"5000" least:"1"` // validation nodes scored, drawn at random
 	Seed    uint64
 
 	most float64 // operations of the longest trial of the method full; 0 means 4e11, some 10 s
@@ -120,7 +120,7 @@ func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidat
 // out the method full if its trial would take more operations than 4e11: the losses are then
 // relative to the best score.
 func (s Trials) Run(ctx context.Context) ([]Trial, error) {
-	if err := s.setDefaults(); err != nil {
+	if err := s.check(); err != nil {
 		return nil, err
 	}
 	d := trainingOnly(s.Data)
@@ -161,23 +161,14 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 	return trials, nil
 }
 
-func (s *Trials) setDefaults() error {
-	s.Layers = cmp.Or(s.Layers, 2)
-	s.Hidden = cmp.Or(s.Hidden, 256)
-	s.Batch = cmp.Or(s.Batch, 512)
-	s.Batches = cmp.Or(s.Batches, 200)
-	s.Scored = cmp.Or(s.Scored, 5000)
+func (s *Trials) check() error {
 	switch {
 	case s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil || len(s.Candidates) == 0:
 		return errors.New("study: trials need data and candidates")
 	case len(s.Data.Split.Valid) == 0:
 		return errors.New("study: trials need validation nodes")
-	case s.Layers < 2:
-		return fmt.Errorf("study: trials of %d layers: with exact input, nothing is sampled below 2", s.Layers)
-	case s.Hidden < 1 || s.Batch < 1 || s.Batches < 1 || s.Scored < 1:
-		return fmt.Errorf("study: trials of %d mini-batches of %d nodes, width %d, scored on %d nodes: want positive numbers", s.Batches, s.Batch, s.Hidden, s.Scored)
 	}
-	return nil
+	return setDefaults(s)
 }
 
 // suffices reports whether an earlier trial makes a trial of c needless.

@@ -115,8 +115,8 @@ func TestTrialsRefuse(t *testing.T) {
 	unscored.Split.Valid = nil
 	for words, what := range map[string]Trials{
 		"candidates":       {Data: data},
-		"nothing is":       {Data: data, Candidates: full, Layers: 1},
-		"positive":         {Data: data, Candidates: full, Batches: -1},
+		"want at least 2":  {Data: data, Candidates: full, Layers: 1},
+		"Batches is -1":    {Data: data, Candidates: full, Batches: -1},
 		"trial of nothing": {Data: data, Candidates: []Candidate{{Method: "nothing"}}},
 		"validation nodes": {Data: unscored, Candidates: full},
 	} {

@@ -53,8 +53,8 @@ type Variance struct {
 	Sizes      []int     // numbers of draws; required
 	Estimators []Estimator
 
-	Watch   int    // candidates watched, spread evenly over the weights' order; 0 means 32
-	Repeats int    // Monte-Carlo draws; 0 means 20,000
+	Watch   int    `default:"32" least:"1"`    // candidates watched, spread evenly over the weights' order
+	Repeats int    `default:"20000" least:"2"` // Monte-Carlo draws
 	Seed    uint64 // of the draws
 
 	Progress func(done, total int) // called before each row, if not nil
@@ -107,12 +107,11 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	if v.Weights, err = drawableWeights(v.Weights); err != nil {
 		return nil, err
 	}
+	if err := setDefaults(&v); err != nil {
+		return nil, err
+	}
 	if v.Estimators == nil {
 		v.Estimators = Estimators(0)
-	}
-	v.Watch, v.Repeats = cmp.Or(v.Watch, 32), cmp.Or(v.Repeats, 20_000)
-	if v.Watch < 0 {
-		return nil, fmt.Errorf("study: %d candidates to watch, want at least 1", v.Watch)
 	}
 	if slices.Min(v.Sizes) > len(v.Weights) {
 		return nil, fmt.Errorf("study: %d draws or more from %d candidates, want at most as many", slices.Min(v.Sizes), len(v.Weights))
