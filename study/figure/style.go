@@ -89,7 +89,9 @@ func (f *Figure) legend() *plot.Legend {
 		line, points := new(plotter.Line), new(plotter.Scatter)
 		line.LineStyle, points.GlyphStyle = s.style(k)
 		thumbnails := []plot.Thumbnailer{line, points}
-		if !slices.ContainsFunc(f.Panels, func(p Panel) bool {
+		if s.Plain {
+			thumbnails = thumbnails[:1]
+		} else if !slices.ContainsFunc(f.Panels, func(p Panel) bool {
 			return slices.ContainsFunc(p.Lines, func(line Series) bool { return line.Name == s.Name })
 		}) {
 			thumbnails = thumbnails[1:]
