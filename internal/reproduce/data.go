@@ -136,24 +136,25 @@ func (r *runner) specOf(ctx context.Context, name string) (string, error) {
 
 // caption names the data sets and settings of a table or figure.
 func (r *runner) caption(t task) string {
-	groups := []string{"Original data: ", "Generated twins, not the original data: ", "Data that are not in the paper: "}
-	members := make([][]string, len(groups))
+	var original, twins, others, sentences []string
 	for _, spec := range t.data {
-		at := 0
 		switch name, twin := paperDataset(spec); {
 		case name == "":
-			at = 2
+			others = append(others, columnName(spec))
 		case twin:
-			at = 1
+			twins = append(twins, columnName(spec))
+		default:
+			original = append(original, columnName(spec))
 		}
-		members[at] = append(members[at], columnName(spec))
 	}
-	var sentences []string
-	for k, names := range members {
+	list := func(words string, names []string) {
 		if len(names) > 0 {
-			sentences = append(sentences, groups[k]+strings.Join(names, ", ")+".")
+			sentences = append(sentences, words+strings.Join(names, ", ")+".")
 		}
 	}
+	list("Original data: ", original)
+	list("Generated twins, not the original data: ", twins)
+	list("Data that are not in the paper: ", others)
 	has := func(k kind) bool { return slices.ContainsFunc(t.keys, func(one key) bool { return one.Kind == k }) }
 	if has(training) || has(regressing) {
 		sentences = append(sentences, fmt.Sprintf("%s; %s; at most %d mini-batches of %d; a run stops after %d without a better score.",

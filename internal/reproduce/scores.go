@@ -158,7 +158,7 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 		if step != nil {
 			curve.X = slices.Clone(curve.X)
 			for k := range curve.X {
-				curve.X[k] *= step.Median / 1e3
+				curve.X[k] *= step.MedianMS / 1e3
 			}
 			seconds.Lines = append(seconds.Lines, curve)
 		}

@@ -12,10 +12,8 @@ import (
 
 // timeResult holds milliseconds a batch.
 type timeResult struct {
-	N      int     `json:"n"`
-	Mean   float64 `json:"ms_mean"`
-	SD     float64 `json:"ms_sd"`
-	Median float64 `json:"ms_median"`
+	N int `json:"n"`
+	bench.Times
 }
 
 // samplingKey is the timing of a row of the table of sampling times: one layer.
@@ -74,11 +72,11 @@ func (r *runner) addTime(report *Report, k key, paper PaperRow, quantity string)
 		return // missing
 	}
 	if t == nil {
-		t = &timeResult{Mean: math.NaN()}
+		t = &timeResult{Times: bench.Times{MeanMS: math.NaN()}}
 	}
 	report.add(Row{
 		Dataset: k.Data, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity, is: is{Of: aTime},
-		N: t.N, Mean: t.Mean, Std: t.SD, SEM: t.SD / math.Sqrt(float64(max(t.N, 1))), Median: t.Median, Paper: paper.value(k.Data),
+		N: t.N, Mean: t.MeanMS, Std: t.SDMS, SEM: t.SDMS / math.Sqrt(float64(max(t.N, 1))), Median: t.MedianMS, Paper: paper.value(k.Data),
 	})
 }
 
@@ -92,7 +90,7 @@ func (r *runner) timeSampling(ctx context.Context, k key) (*timeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &timeResult{k.Batches, reports[0].MeanMS, reports[0].SDMS, reports[0].MedianMS}, nil
+	return &timeResult{k.Batches, reports[0].Times}, nil
 }
 
 // longest bounds the time of one cell: on a large graph full neighbourhoods take
@@ -111,5 +109,5 @@ func (r *runner) timeSteps(ctx context.Context, k key) (*timeResult, error) {
 		return nil, err
 	}
 	s, err := bench.Step(ctx, model, r.data, bench.StepOptions{Batches: k.Batches, Discard: max(1, min(20, k.Batches/5)), BatchSize: k.Batch, Seed: k.Seed, Longest: longest})
-	return &timeResult{s.Batches, s.MeanMS, s.SDMS, s.MedianMS}, err
+	return &timeResult{s.Batches, s.Times}, err
 }
