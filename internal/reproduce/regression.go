@@ -132,17 +132,7 @@ func (r *runner) pooled(spec, method, on, over string) []scatter {
 
 // regressionTable is a table of coefficients of methods.
 func regressionTable(name, alias, on, title string, methods ...string) Experiment {
-	e := Experiment{
-		Name: name, Alias: alias, Title: title, Data: fourNames(),
-		caption: func(r *runner) string {
-			sizes := "512 nodes a layer"
-			if len(r.Samples) > 0 {
-				sizes = sizesText(r.regressionSizes()) + " nodes"
-			}
-			return sizes + ", all runs pooled; Q is " + fmt.Sprint(regressionBatches) + " mini-batches a run. ± is the coefficient's standard error over the pairs. " +
-				"The regression over the training nodes stands beside the paper's: coefficients scale with features and weights, so compare signs and R²."
-		},
-	}
+	e := Experiment{Name: name, Alias: alias, Title: title, Data: fourNames(), caption: "regression"}
 	for _, method := range methods {
 		e.fill = append(e.fill, func(r *runner, spec string, report *Report) { r.addRegressions(report, spec, method, on) })
 	}
@@ -236,12 +226,8 @@ func (r *runner) addScatters(report *Report, spec, method, on string) {
 func normsFigure(name, alias string) Experiment {
 	return Experiment{
 		Name: name, Alias: alias, Title: "Histograms of ‖P^[i]‖ and ‖(HW)_[i]‖, and the constants C₁ and C₂", Data: fiveNames(),
-		caption: func(*runner) string {
-			return "LADIES models of 3 layers, as in the regressions; histograms of the first run, 0.1 % of the nodes cut off at each end. " +
-				"C₁ of QP is a mean over 100 mini-batches Q. C₁/C₂² ≥ 1 is the paper's assumption, with C₂ over all rows of HW, " +
-				"or with 0.1 % of them cut off at each end. The moment ratio compares the variances of flat probabilities and of LADIES: below 1, flat is better."
-		},
-		chart: "Norms of the columns of P and of the rows of HW, tails cut off", columns: 4,
+		caption: "norms",
+		chart:   "Norms of the columns of P and of the rows of HW, tails cut off", columns: 4,
 		fill: []filler{func(r *runner, spec string, report *Report) {
 			if results := resultsOf[regressionResult](r, r.regressionKeys(spec, "ladies")); len(results) > 0 {
 				addNorms(report, spec, results)

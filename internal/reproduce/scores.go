@@ -124,11 +124,8 @@ func layerWiseCurves(r *runner) []PaperRow {
 func curvesFigure(name, alias, title string, data []string, rows func(*runner) []PaperRow) Experiment {
 	return Experiment{
 		Name: name, Alias: alias, Title: title, Data: data,
-		caption: func(*runner) string {
-			return "The paper prints curves, no numbers. Seconds are mini-batches times the median step of table 5, without sampling. A curve ends with its shortest run. The table counts mini-batches until the validation metric " +
-				"is 95 % of LADIES' best, or of the method's own best if LADIES was not trained; a run that ends before counts with all its mini-batches."
-		},
-		chart: title + ", mean of the runs", columns: 2,
+		caption: "curves",
+		chart:   title + ", mean of the runs", columns: 2,
 		fill: []filler{func(r *runner, spec string, report *Report) { r.addCurves(spec, rows(r), report) }},
 	}
 }

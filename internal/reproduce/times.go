@@ -39,8 +39,7 @@ func (r *runner) stepKey(spec string, row PaperRow, layers int) key {
 // timeTable is a table of times.
 func timeTable(name, alias, title, quantity, caption string, rows func(*runner) []PaperRow, of func(*runner, string, PaperRow) key) Experiment {
 	return Experiment{
-		Name: name, Alias: alias, Title: title, Data: fiveNames(), finish: compareFigure,
-		caption: func(*runner) string { return caption + " Our number is the median, the paper's a mean." },
+		Name: name, Alias: alias, Title: title, Data: fiveNames(), caption: caption, finish: compareFigure,
 		fill: []filler{func(r *runner, spec string, report *Report) {
 			for _, row := range rows(r) {
 				r.addTime(report, of(r, spec, row), row, quantity)
@@ -52,14 +51,14 @@ func timeTable(name, alias, title, quantity, caption string, rows func(*runner) 
 // samplingTable is the table of sampling times.
 func samplingTable(name, alias string) Experiment {
 	return timeTable(name, alias, "Milliseconds to sample one layer for a mini-batch", "ms to sample a layer",
-		"One goroutine; the time includes the block's transpose. The paper's program is Python and SciPy on a CPU. It probably reads single rows of a matrix stored by columns for its node-wise times: we claim no speed-up over them.",
+		"sampling",
 		func(r *runner) []PaperRow { return r.rowsOf(r.paper.SamplingTime, 1) }, (*runner).samplingKey)
 }
 
 // stepTable is a table of training times of models of some layers.
 func stepTable(name, alias string, layers int) Experiment {
 	return timeTable(name, alias, fmt.Sprintf("Milliseconds of a training step of a %d-layer model", layers), fmt.Sprintf("ms a training step, %d layers", layers),
-		"A step is forward, backward and Adam, sampling left out. The paper's step ran in PyTorch on a V100, and includes copying the batch there. On a large graph a cell ends after 90 s, with the steps done.",
+		"step",
 		func(r *runner) []PaperRow { return r.rowsOf(r.paper.TrainingTime[fmt.Sprint(layers)], layers) },
 		func(r *runner, spec string, row PaperRow) key { return r.stepKey(spec, row, layers) })
 }
