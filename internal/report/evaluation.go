@@ -65,15 +65,6 @@ func (e *Evaluation) check(path string) error {
 	return nil
 }
 
-// Text describes the scored nodes.
-func (e *Evaluation) Text() string {
-	text := fmt.Sprintf("%d %s nodes, weights of batch %d; expected calibration error %.4f", e.Nodes, e.Split, e.Batch, float64(e.Calibration.Error))
-	if e.Sample != nil {
-		text += fmt.Sprintf("; the nodes are a sample of %d, and the score's standard error is %.4f", e.Sample.Of, float64(e.Sample.StandardError))
-	}
-	return text
-}
-
 // mostConfusion is the largest number of classes whose confusion matrix the page shows.
 const mostConfusion = 50
 
