@@ -191,12 +191,9 @@ func (s *ApproxError) check() error {
 			return fmt.Errorf("study: sampler %d above the layer: %w", k, err)
 		}
 	}
-	products := []*graph.Features{s.Product}
+	products := []*graph.Features{s.Product, cmp.Or(s.Undropped, s.Product)}
 	for _, h := range s.Histories {
 		products = append(products, h.Product)
-	}
-	if s.Undropped != nil {
-		products = append(products, s.Undropped)
 	}
 	for _, hw := range products {
 		if err := checkProduct(hw, s.Laplacian.Nodes()); err != nil {
@@ -227,13 +224,15 @@ type contest struct {
 	history int    // in Histories; −1 without a control
 }
 
+// contests lists the contests: of each method all sizes, for each history.
 func (s *ApproxError) contests() ([]contest, error) {
 	var all []contest
 	for _, m := range s.Methods {
+		if m.New == nil {
+			return nil, fmt.Errorf("study: method %q makes no sampler", m.Name)
+		}
+		var ofMethod []contest
 		for _, size := range s.Sizes {
-			if m.New == nil {
-				return nil, fmt.Errorf("study: method %q makes no sampler", m.Name)
-			}
 			sampler, err := m.New(size)
 			if err != nil {
 				return nil, err
@@ -246,22 +245,20 @@ func (s *ApproxError) contests() ([]contest, error) {
 			}
 			h := fnv.New64a()
 			fmt.Fprintf(h, "%s/%d", cmp.Or(m.drawsAs, m.Name), size)
-			all = append(all, contest{m.Name, size, sampler, h.Sum64(), -1})
+			ofMethod = append(ofMethod, contest{m.Name, size, sampler, h.Sum64(), -1})
 		}
-		if !m.Control {
-			continue
-		}
-		if len(s.Histories) == 0 {
+		switch {
+		case !m.Control:
+			all = append(all, ofMethod...)
+		case len(s.Histories) == 0:
 			return nil, fmt.Errorf("study: %s samples the change since earlier activations: it needs a history of them", m.Name)
 		}
-		plain, withHistories := all[len(all)-len(s.Sizes):], all[:len(all)-len(s.Sizes):len(all)-len(s.Sizes)]
-		for k := range s.Histories {
-			for _, c := range plain {
+		for k := 0; m.Control && k < len(s.Histories); k++ {
+			for _, c := range ofMethod {
 				c.history = k
-				withHistories = append(withHistories, c)
+				all = append(all, c)
 			}
 		}
-		all = withHistories
 	}
 	return all, nil
 }
@@ -329,7 +326,6 @@ type errorWorker struct {
 	study        *ApproxError
 	full         samplers.Full
 	exact, batch samplers.MiniBatch
-	scratch      []int32
 	truths       map[*graph.Features][]float32 // QP times Product, each change and the noise
 	guess, sum   []float32
 	aim, rows    []float32 // of a sample with rescaled noise: QPHW, and the rows that it reads
@@ -340,7 +336,7 @@ type errorWorker struct {
 func newErrorWorker(s *ApproxError) *errorWorker {
 	source := samplers.NewSource(s.Seed, 0, 0)
 	return &errorWorker{
-		study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes), truths: map[*graph.Features][]float32{},
+		study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, truths: map[*graph.Features][]float32{},
 		source: source, rng: rand.New(source),
 	}
 }
@@ -351,7 +347,7 @@ func sized(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
 // begin returns the rows Q of batch number r, and sets exact to their block of P.
 func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
 	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
-	seeds := drawBatch(w.rng, w.study.Nodes, w.study.Batch, w.scratch)
+	seeds := RandomBatch(w.rng, w.study.Nodes, w.study.Batch)
 	for _, above := range w.study.Below {
 		if err := above.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
 			return nil, err

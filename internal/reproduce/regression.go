@@ -3,9 +3,9 @@ package reproduce
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -93,7 +93,7 @@ func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) 
 				for _, drawn := range t.Scatters {
 					for k := range drawn.X {
 						if drawn.Layer == layer.Name && drawn.On == norm {
-							s.Points = append(s.Points, [2]float64{rounded(drawn.X[k]), rounded(drawn.Y[k])})
+							s.Points = append(s.Points, [2]float64{float64(finite.Measured(drawn.X[k])), float64(finite.Measured(drawn.Y[k]))})
 						}
 					}
 				}
@@ -103,15 +103,6 @@ func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) 
 	}
 	result.Norms, err = study.Norms{Laplacian: p, Layers: norms, Nodes: train, Batch: k.Batch, Seed: k.Seed}.Run(ctx)
 	return result, err
-}
-
-// rounded returns x to five digits, which is enough for a point of a plot.
-func rounded(x float64) float64 {
-	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
-		return x
-	}
-	scale := math.Pow(10, 4-math.Floor(math.Log10(math.Abs(x))))
-	return math.Round(x*scale) / scale
 }
 
 // pooled merges the regressions of the runs of a method, layer by layer.

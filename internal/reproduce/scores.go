@@ -138,7 +138,7 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 	target := 0.0
 	for _, row := range rows {
 		if runs := r.trained(spec, row); row.Method == "ladies" && len(runs) > 0 {
-			target = 0.95 * add(new(Report), spec, row, "", "", runs, (*trainResult).best).Mean
+			target = 0.95 * add(new(Report), spec, row, "", "", runs, func(run *trainResult) float64 { return float64(run.Valid) }).Mean
 		}
 	}
 	for _, row := range rows {
@@ -161,11 +161,11 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 		}
 		add(report, spec, row, needed, string(needed), runs, func(run *trainResult) float64 {
 			if target == 0 {
-				return float64(run.reaches(0.95 * run.best()))
+				return float64(run.reaches(0.95 * float64(run.Valid)))
 			}
 			return float64(run.reaches(target))
 		})
-		add(report, spec, row, "best", "best validation "+runs[0].Metric+", %", runs, func(run *trainResult) float64 { return 100 * run.best() })
+		add(report, spec, row, "best", "best validation "+runs[0].Metric+", %", runs, func(run *trainResult) float64 { return 100 * float64(run.Valid) })
 	}
 	for _, p := range []figure.Panel{batches, seconds} {
 		if len(p.Lines) > 0 {
