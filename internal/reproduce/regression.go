@@ -87,18 +87,14 @@ func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) 
 		if err != nil {
 			return nil, err
 		}
-		for l, layer := range norms {
-			for on, norm := range map[string]string{onP: study.NormP, onQP: study.NormQP} {
-				s := scatter{Sums: t.Regression(layer.Name, norm)}
-				for _, drawn := range t.Scatters {
-					for k := range drawn.X {
-						if drawn.Layer == layer.Name && drawn.On == norm {
-							s.Points = append(s.Points, [2]float64{float64(finite.Measured(drawn.X[k])), float64(finite.Measured(drawn.Y[k]))})
-						}
-					}
-				}
-				result.Layers[l][on+", "+over] = s
+		for _, drawn := range t.Scatters {
+			one := scatter{Sums: drawn.Sums}
+			for k := range drawn.X { // six digits are enough for a point of a plot
+				one.Points = append(one.Points, [2]float64{float64(finite.Measured(drawn.X[k])), float64(finite.Measured(drawn.Y[k]))})
 			}
+			l := slices.IndexFunc(norms, func(layer study.LayerNorms) bool { return layer.Name == drawn.Layer })
+			on := map[string]string{study.NormP: onP, study.NormQP: onQP}[drawn.On]
+			result.Layers[l][on+", "+over] = one
 		}
 	}
 	result.Norms, err = study.Norms{Laplacian: p, Layers: norms, Nodes: train, Batch: k.Batch, Seed: k.Seed}.Run(ctx)
