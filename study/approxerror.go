@@ -328,7 +328,6 @@ type errorWorker struct {
 	exact, batch samplers.MiniBatch
 	truths       map[*graph.Features][]float32 // QP times Product, each change and the noise
 	guess, sum   []float32
-	aim, rows    []float32 // of a sample with rescaled noise: QPHW, and the rows that it reads
 	source       *rand.PCG
 	rng          *rand.Rand
 }
@@ -340,9 +339,6 @@ func newErrorWorker(s *ApproxError) *errorWorker {
 		source: source, rng: rand.New(source),
 	}
 }
-
-// sized returns a buffer of n values, in the memory of x if it is large enough.
-func sized(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
 
 // begin returns the rows Q of batch number r, and sets exact to their block of P.
 func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
@@ -367,10 +363,10 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 		return err
 	}
 	s, size := w.study, len(seeds)*w.study.Product.Cols
-	w.guess, w.sum = sized(w.guess, size), sized(w.sum, size)
+	w.guess, w.sum = make([]float32, size), make([]float32, size)
 	for _, product := range slices.Concat(s.changes, []*graph.Features{s.Product, s.noise}) {
 		if product != nil {
-			w.truths[product] = sized(w.truths[product], size)
+			w.truths[product] = make([]float32, size)
 			w.propagate(w.truths[product], w.exact.Blocks[0], product)
 		}
 	}
@@ -391,19 +387,19 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 // P̃(product + (c − 1)⊙noise). It returns QP times product, without the noise.
 func (w *errorWorker) rescaled(block *graph.Block, product *graph.Features) []float32 {
 	cols, noise := product.Cols, w.study.noise
-	w.rows = sized(w.rows, len(block.Src)*cols)
+	rows := make([]float32, len(block.Src)*cols) // that the sample reads
 	for k, v := range block.Src {
-		row, noisy := w.rows[k*cols:][:cols], noise.Row(int(v))
+		row, noisy := rows[k*cols:][:cols], noise.Row(int(v))
 		for j, x := range product.Row(int(v)) {
 			row[j] = x + (block.NoiseScale[k]-1)*noisy[j]
 		}
 	}
-	kernel.SpMM(w.guess[:block.Matrix.Rows*cols], &block.Matrix, w.rows, cols)
-	w.aim = append(w.aim[:0], w.truths[product]...)
+	kernel.SpMM(w.guess[:block.Matrix.Rows*cols], &block.Matrix, rows, cols)
+	aim := slices.Clone(w.truths[product])
 	for k, v := range w.truths[noise] {
-		w.aim[k] -= v
+		aim[k] -= v
 	}
-	return w.aim
+	return aim
 }
 
 func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *contest, out *contestOutcome) error {
