@@ -190,7 +190,11 @@ func (p *pass) run(ctx context.Context, l int, values []plan.Floats) error {
 		if values[k].Data == nil {
 			continue // only each chunk has it
 		}
-		if err := gather(ctx, p.Ranks, values[k].Data, n.Shape()[1], shares); err != nil {
+		parts, width := make([][]float32, p.ranks), n.Shape()[1]
+		for rank := range parts {
+			parts[rank] = values[k].Data[shares[rank]*width : shares[rank+1]*width]
+		}
+		if err := p.Ranks.Gather(ctx, parts); err != nil {
 			return err
 		}
 		if wanted := p.wants(l, k); wanted != nil {

@@ -114,15 +114,6 @@ func ownShares(s *graph.Share, nodes []int32) (shares []int) {
 	return shares
 }
 
-// gather gives every rank all rows of values. Each has computed its share.
-func gather(ctx context.Context, ranks Ranks, values []float32, width int, shares []int) error {
-	parts := make([][]float32, ranks.Size())
-	for rank := range parts {
-		parts[rank] = values[shares[rank]*width : shares[rank+1]*width]
-	}
-	return ranks.Gather(ctx, parts)
-}
-
 // agree returns an error if the ranks would divide the work differently. Without it a rank
 // could wait for rows that no other rank sends. It compares sizes: not edges, features or
 // weights, which package train compares. The digest travels in the bits of a float32.

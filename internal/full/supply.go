@@ -254,11 +254,7 @@ func Propagate(ctx context.Context, p *graph.Laplacian, x *graph.Features, progr
 	}
 	px := &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: memory.Large((hi - lo) * x.Cols)}
 	if x.Share != nil {
-		rows := make([]int32, hi-lo)
-		for i := range rows {
-			rows[i] = int32(lo + i)
-		}
-		err := propagateShared(ctx, px.Data, p, rows, x)
+		err := propagateShared(ctx, px.Data, p, allRows(p).nodes[lo:hi], x)
 		if err == nil {
 			x.Share.Attach(px)
 		}
@@ -271,36 +267,4 @@ func Propagate(ctx context.Context, p *graph.Laplacian, x *graph.Features, progr
 		}
 		return nil
 	})
-}
-
-// PropagateAt calls f for parts of P·X at the given nodes, with the number of a part's first
-// node. f must not keep the rows. If ranks hold parts of p or x, all call it: each computes the
-// rows of its own nodes.
-func PropagateAt(ctx context.Context, p *graph.Laplacian, nodes []int32, x *graph.Features, ranks Ranks, f func(first int, rows []float32) error) error {
-	share := p.Share
-	if share == nil {
-		share = x.Share
-	}
-	if share == nil {
-		return kernel.PropagateFeatureRows(ctx, p, nodes, x, f)
-	}
-	nodes, places := ascending(nodes)
-	shares := ownShares(share, nodes)
-	lo, hi := shares[share.Rank], shares[share.Rank+1]
-	if err := memory.Check(fmt.Sprintf("P·X of %d nodes with %d features", len(nodes), x.Cols), memory.Product(int64(len(nodes)), int64(x.Cols), 4)); err != nil {
-		return err
-	}
-	all := make([]float32, len(nodes)*x.Cols)
-	own := all[lo*x.Cols : hi*x.Cols]
-	if x.Share != nil {
-		if err := propagateShared(ctx, own, p, nodes[lo:hi], x); err != nil {
-			return err
-		}
-	} else {
-		kernel.PropagateFeaturesInto(own, p, nodes[lo:hi], x)
-	}
-	if err := gather(ctx, ranks, all, x.Cols, shares); err != nil {
-		return err
-	}
-	return f(0, inPlaces(all, places))
 }
