@@ -3,6 +3,7 @@ package layers
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/full"
@@ -99,6 +100,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 		}
 		m.Refresher = m
 	}
+	before := len(batch.Graph().AllNodes())
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	dropout := Dropout{Rate: o.InputDropout, Mode: batch.Mode()}
 	if !o.InputLayer {
@@ -144,9 +146,8 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 			return nil, err
 		}
 	}
-	m.Parameters, m.Averages = append(m.Parameters, m.averages...), len(m.averages)
+	m.collect(batch.Graph().AllNodes()[before:])
 	if batch.refresher != nil {
-		batch.refresher.params = make([]float32, m.size())
 		if err := batch.refresher.compile(m); err != nil {
 			return nil, err
 		}
@@ -163,7 +164,6 @@ func (m *GCN) inputLayer(h *G.Node, y *graph.Labels, reader *ops.Slot, o GCNOpti
 	if m.Input, err = NewLinear(m.Batch.Graph(), "input", h.Shape()[1], o.Hidden, start); err != nil {
 		return nil, err
 	}
-	m.Parameters = append(m.Parameters, m.Input.Parameters()...)
 	if h, err = m.Input.Forward(h); err != nil {
 		return nil, err
 	}
@@ -182,7 +182,6 @@ func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOpti
 			return err
 		}
 		if m.Norm != nil {
-			m.Parameters = append(m.Parameters, m.Norm.Parameters()...)
 			if h, err = m.Norm.Forward(h); err != nil {
 				return err
 			}
@@ -198,18 +197,25 @@ func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOpti
 			return err
 		}
 	}
-	m.Parameters = append(m.Parameters, m.Classifier.Parameters()...)
 	m.Logits, err = m.Classifier.Forward(h)
 	return err
 }
 
-// size returns the number of values of all parameters.
-func (m *GCN) size() int {
-	n := 0
-	for _, p := range m.Parameters {
-		n += p.Shape().TotalSize()
+// collect sets the parameters, from the nodes that were added to the graph for m. The classifier's
+// come after those of the layers, and the averages last.
+func (m *GCN) collect(added G.Nodes) {
+	place := func(n *G.Node) int {
+		switch c := m.Classifier; {
+		case slices.Contains(m.averages, n):
+			return 2
+		case c != nil && (n == c.W || n == c.B):
+			return 1
+		}
+		return 0
 	}
-	return n
+	m.Parameters = slices.DeleteFunc(slices.Clone(added), func(n *G.Node) bool { return !n.IsVar() })
+	slices.SortStableFunc(m.Parameters, func(a, b *G.Node) int { return place(a) - place(b) })
+	m.Averages = len(m.averages)
 }
 
 // input returns the slots of the convolutions, and the matrix that the first one reads.
@@ -233,26 +239,29 @@ func (o GCNOptions) input(batch *Batch, x *graph.Features) ([]*ops.Slot, *G.Node
 // output, or nil.
 func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
 	g := batch.Graph()
+	var norm Norm
+	var err error
+	if o.PreNorm && (l > 0 || m.Input != nil) {
+		if norm, err = m.newNorm(l, h.Shape()[1], o); err != nil {
+			return nil, err
+		}
+	}
 	conv, err := o.newConvolution(g, fmt.Sprintf("conv%d", l), h.Shape()[1], start)
 	if err != nil {
 		return nil, err
 	}
-	conv.Activation, conv.Order = o.Activation, o.Order
+	conv.PreNorm, conv.Activation, conv.Order = norm, o.Activation, o.Order
 	if conv.Attention != nil {
 		conv.Attention.Plain, conv.Attention.Dropout = o.PlainAttention, Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
 	}
 	conv.Dropout = Dropout{o.Dropout, batch.Mode(), reader}
-	switch {
-	case !o.PreNorm:
-		conv.Norm, err = m.newNorm(l, o.Hidden, o)
-	case l > 0 || m.Input != nil:
-		conv.PreNorm, err = m.newNorm(l, h.Shape()[1], o)
-	}
-	if err != nil {
-		return nil, err
-	}
 	if o.OwnState {
 		if conv.OwnState, _, err = newParameters(g, fmt.Sprintf("state%d", l), h.Shape()[1], o.Hidden, false, start); err != nil {
+			return nil, err
+		}
+	}
+	if !o.PreNorm {
+		if conv.Norm, err = m.newNorm(l, o.Hidden, o); err != nil {
 			return nil, err
 		}
 	}
@@ -262,7 +271,6 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *
 		}
 	}
 	m.Convolutions = append(m.Convolutions, conv)
-	m.Parameters = append(m.Parameters, conv.Parameters()...)
 	if r := batch.refresher; r != nil && r.linear != nil {
 		if l == 0 {
 			r.linear.x, r.linear.w, r.linear.b = h, conv.W, conv.B

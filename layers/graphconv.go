@@ -170,32 +170,6 @@ func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
 	return ops.Affine(x, w, b, slot)
 }
 
-// Parameters returns, in this order and if they are there, the parameters of PreNorm, the
-// weight, the attention's vectors, the bias, OwnState, and the parameters of Norm and Second.
-func (l *GraphConv) Parameters() G.Nodes {
-	var p G.Nodes
-	if l.PreNorm != nil {
-		p = append(p, l.PreNorm.Parameters()...)
-	}
-	p = append(p, l.W)
-	if l.Attention != nil {
-		p = append(p, l.Attention.Source, l.Attention.Target)
-	}
-	if l.B != nil {
-		p = append(p, l.B)
-	}
-	if l.OwnState != nil {
-		p = append(p, l.OwnState)
-	}
-	if l.Norm != nil {
-		p = append(p, l.Norm.Parameters()...)
-	}
-	if l.Second != nil {
-		p = append(p, l.Second.Parameters()...)
-	}
-	return p
-}
-
 // Costs in multiply-adds of a dense product. A sparse product waits for memory, so its
 // multiply-adds cost more.
 const (

@@ -34,7 +34,6 @@ func (m *GCN) jump(below, h *G.Node, l int, slot *ops.Slot, outputs int, o GCNOp
 		if w, _, err = newParameters(m.Batch.Graph(), fmt.Sprintf("jump%d", l), o.Hidden, outputs, false, start); err != nil {
 			return nil, err
 		}
-		m.Parameters = append(m.Parameters, w)
 	}
 	m.Jumps = append(m.Jumps, w)
 	if h, err = ops.Dropout(h, o.ClassifierDropout, m.Batch.Mode()); err != nil {

@@ -131,7 +131,6 @@ func (m *GCN) addLabels(z *G.Node, y *graph.Labels, o GCNOptions, start Paramete
 		return nil, err
 	}
 	m.Labels, m.labels, m.Batch.labels = w, l, l
-	m.Parameters = append(m.Parameters, w)
 	rows, err := ops.TargetInputs(g, l.targets, z.Shape()[0])
 	if err != nil {
 		return nil, err

@@ -265,6 +265,9 @@ func (m *GCN) Refresh(ctx context.Context) error {
 
 // compile compiles the pass that fills the histories.
 func (r *refresher) compile(m *GCN) error {
+	if err := m.eachValue(func(_ int, values []float32) { r.params = append(r.params, values...) }); err != nil {
+		return err
+	}
 	var wanted G.Nodes
 	r.kept = make(map[*G.Node]rowsOfNodes)
 	for l, conv := range m.Convolutions[1:] {

@@ -42,7 +42,6 @@ func (m *GCN) own(batch *Batch, x *graph.Features, l int, slot *ops.Slot, h, z *
 			return nil, err
 		}
 		m.Owns = append(m.Owns, w)
-		m.Parameters = append(m.Parameters, w)
 		if own, err = ops.MatMul(own, w); err != nil {
 			return nil, err
 		}
@@ -57,7 +56,6 @@ func (m *GCN) skip(batch *Batch, x *graph.Features, l int, slot *ops.Slot, z *G.
 		return nil, err
 	}
 	m.Skips = append(m.Skips, w)
-	m.Parameters = append(m.Parameters, w)
 	own, err := batch.outputFeatures(x, l, slot)
 	if err != nil {
 		return nil, err
