@@ -74,10 +74,24 @@ func Cut(output *G.Node, slots []any, targets any, targetLevel int, wanted ...*G
 	for range len(slots) + 1 {
 		c.levels = append(c.levels, new(Level))
 	}
-	top, err := c.level(output)
+	whole, err := New(Spec{Output: output, Inference: true})
 	if err != nil {
 		return nil, err
 	}
+	for _, in := range whole.inputs {
+		c.at[in.node] = everywhere
+	}
+	for _, s := range whole.steps { // in topological order
+		n := s.node
+		l, err := c.level(n)
+		if err != nil {
+			return nil, err
+		}
+		if c.at[n] = l; l >= 0 && n.Dims() == 2 {
+			c.levels[l].Width = max(c.levels[l].Width, n.Shape()[1])
+		}
+	}
+	top := c.at[output]
 	if top != len(slots) || output.Dims() != 2 {
 		return nil, fmt.Errorf("the output %v is not a matrix with a row for each output node of the last layer", output)
 	}
@@ -118,37 +132,15 @@ type cutter struct {
 	at          map[*G.Node]int // the level of each node
 }
 
-// level returns the level of n's rows.
+// level returns the level of n's rows. The levels of its inputs are known.
 func (c *cutter) level(n *G.Node) (int, error) {
-	if l, seen := c.at[n]; seen {
-		if l == len(c.levels) {
-			return 0, fmt.Errorf("node %v depends on itself", n)
-		}
-		return l, nil
-	}
-	c.at[n] = len(c.levels)
-	l, err := c.visit(n)
-	if err != nil {
-		return 0, err
-	}
-	c.at[n] = l
-	if l >= 0 && n.Dims() == 2 {
-		c.levels[l].Width = max(c.levels[l].Width, n.Shape()[1])
-	}
-	return l, nil
-}
-
-func (c *cutter) visit(n *G.Node) (int, error) {
 	if opType(n) == "gorgonia.dropoutOp" {
 		return 0, fmt.Errorf("the model has Gorgonia's Dropout, which drops values in every score too: use ops.Dropout with the batch's Mode")
 	}
 	children, all := inputs(n), Children(n)
 	l := everywhere
 	for k, child := range children {
-		below, err := c.level(child)
-		if err != nil {
-			return 0, err
-		}
+		below := c.at[child]
 		if all[k] != child && below >= 0 && !slices.Contains(c.levels[below].training, all[k]) {
 			c.levels[below].training = append(c.levels[below].training, all[k])
 		}
@@ -187,13 +179,8 @@ func (c *cutter) visit(n *G.Node) (int, error) {
 	if l == everywhere {
 		return l, nil
 	}
-	var fixed []bool // the children without rows
-	for _, child := range children {
-		fixed = append(fixed, c.at[child] == everywhere)
-	}
-	if !byRows(n, fixed) {
-		c.levels[l].Mixed = true
-	}
+	fixed := func(k int) bool { return c.at[children[k]] == everywhere }
+	c.levels[l].Mixed = c.levels[l].Mixed || !byRows(n, fixed)
 	return l, nil
 }
 
@@ -226,21 +213,21 @@ func (c *cutter) cross(n *G.Node, at, l int) error {
 func opType(n *G.Node) string { return strings.TrimLeft(fmt.Sprintf("%T", n.Op()), "*") }
 
 // byRows reports whether each row of n's value depends on the same row of its inputs alone,
-// and its op holds no state. fixed are the inputs without rows.
-func byRows(n *G.Node, fixed []bool) bool {
+// and its op holds no state. fixed tells which inputs have no rows.
+func byRows(n *G.Node, fixed func(k int) bool) bool {
 	if _, ok := n.Op().(Op); ok {
-		return n.Dims() == 2 && !fixed[0]
+		return n.Dims() == 2 && !fixed(0)
 	}
 	text := fmt.Sprint(n.Op())
 	switch opType(n) {
 	case "gorgonia.elemUnaryOp", "gorgonia.elemBinOp", "gorgonia.sizeOp":
 		return true
 	case "gorgonia.linAlgBinOp":
-		return !fixed[0] && fixed[1] && !strings.HasPrefix(text, "Aᵀ")
+		return !fixed(0) && fixed(1) && !strings.HasPrefix(text, "Aᵀ")
 	case "gorgonia.concatOp":
 		return text == "Concat(axis=1)"
 	case "gorgonia.repeatOp":
-		return fixed[0] || text != "Repeat0"
+		return fixed(0) || text != "Repeat0"
 	case "gorgonia.sliceOp":
 		return strings.HasPrefix(text, "T[:, ") || text == "T[:...]" // columns, or all rows
 	}

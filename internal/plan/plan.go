@@ -15,9 +15,9 @@ type Spec struct {
 	Gradients  G.Nodes // one for each of Parameters, in a second flat array; nil: none
 
 	// For a part of a graph: see Cut.
-	Also      G.Nodes // more values to read after a run
-	Given     G.Nodes // values that a run is given, in place of computing them
-	Inference bool    // see withoutTraining
+	Also      G.Nodes              // more values to read after a run
+	Given     G.Nodes              // values that a run is given, in place of computing them
+	Inference bool                 // see withoutTraining
 	Constant  func(n *G.Node) bool // whether n's value stays from run to run; nil: none does
 }
 
