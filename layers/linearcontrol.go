@@ -139,7 +139,15 @@ const slopeRows = 4096
 
 // linearise sets W̄ and b̄ to the parameters of the first convolution, and the slopes to their
 // means over rows at equal distances of the first n of history, which holds H̄.
-func (c *linearControl) linearise(w, b []float32, history *ops.History, n int) error {
+func (c *linearControl) linearise(history *ops.History, n int) error {
+	w, err := valueOf(c.w)
+	if err != nil {
+		return err
+	}
+	b, err := valueOf(c.b)
+	if err != nil {
+		return err
+	}
 	width := history.Width()
 	sums, row := make([]float64, width), make([]float32, width)
 	step := (n + slopeRows - 1) / slopeRows

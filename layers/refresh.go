@@ -311,16 +311,7 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 	if _, err := r.full.Infer(ctx, c); err != nil || r.linear == nil {
 		return err
 	}
-	first := m.Convolutions[0]
-	w, err := valueOf(first.W)
-	if err != nil {
-		return err
-	}
-	b, err := valueOf(first.B)
-	if err != nil {
-		return err
-	}
-	return r.linear.linearise(w, b, r.slots[1].Histories()[0], len(r.rows[0]))
+	return r.linear.linearise(r.slots[1].Histories()[0], len(r.rows[0]))
 }
 
 // RefreshOperations returns about the number of operations of a refresh of the histories, in
