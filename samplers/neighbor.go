@@ -108,7 +108,7 @@ func (s *Neighbor) HistoryNodes(l int) int {
 
 // Controlled reports whether a block has a control: a single layer that reads features has none.
 func (s *Neighbor) Controlled() bool {
-	return s.Control != ControlNone && (len(s.Sizes) > 1 || s.ExactInput)
+	return s.Control != ControlNone && (len(s.Sizes) != 1 || s.ExactInput)
 }
 
 // Prepare implements Preparer.
