@@ -285,13 +285,7 @@ func (c *contract) reuse(t *testing.T) {
 	s := c.newSampler(c.p, c.train)
 	var reused samplers.MiniBatch
 	for _, b := range []int{0, 1, 2, 3, 2, 1, 0, 7} {
-		var fresh samplers.MiniBatch
-		if err := errors.Join(c.sample(s, b, &reused), c.sample(s, b, &fresh)); err != nil {
-			t.Fatal(err)
-		}
-		if diff := firstDifference(digest(&fresh), digest(&reused)); diff != "" {
-			t.Fatalf("batch %d: %s", b, diff)
-		}
+		c.fillsAlike(t, b, &reused, s, s)
 	}
 }
 
@@ -313,20 +307,20 @@ func (c *contract) errors(t *testing.T) {
 		if err == nil || ctx == ended && !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v", name, err)
 		}
-		c.checkStillWorks(t, s, &batch)
+		c.fillsAlike(t, 4, &batch, s, c.newSampler(c.p, c.train))
 	}
 }
 
-// checkStillWorks checks that after an error s fills batch like a new sampler fills a
-// new batch.
-func (c *contract) checkStillWorks(t *testing.T, s samplers.Sampler, batch *samplers.MiniBatch) {
+// fillsAlike checks that s fills batch, whatever it holds, with batch number b like other fills a
+// new one.
+func (c *contract) fillsAlike(t *testing.T, b int, batch *samplers.MiniBatch, s, other samplers.Sampler) {
 	t.Helper()
 	var fresh samplers.MiniBatch
-	if err := errors.Join(c.sample(s, 4, batch), c.sample(c.newSampler(c.p, c.train), 4, &fresh)); err != nil {
-		t.Fatalf("after a failure: %v", err)
+	if err := errors.Join(c.sample(s, b, batch), c.sample(other, b, &fresh)); err != nil {
+		t.Fatal(err)
 	}
 	if diff := firstDifference(digest(&fresh), digest(batch)); diff != "" {
-		t.Fatalf("after a failure: %s", diff)
+		t.Fatalf("batch %d: %s", b, diff)
 	}
 }
 
