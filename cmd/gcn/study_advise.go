@@ -149,7 +149,6 @@ func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) {
 
 // printTrials writes the table of the trials.
 func (a *adviseStudy) printTrials(w io.Writer, s *subject, advice *study.Advice) {
-	layers, hidden := len(advice.Layers), 256
 	say(w, "after %d mini-batches (score and loss in points of validation %s)", a.Batches, s.data.Metric)
 	t := newTable(true)
 	t.row("method", "samples", "score", "loss", "operations a step", "memory", "")
@@ -165,7 +164,7 @@ func (a *adviseStudy) printTrials(w io.Writer, s *subject, advice *study.Advice)
 	if advice.Trials[0].Method != "full" {
 		say(w, "full batch is left out: its trial would take too long; the loss is from the best score")
 	}
-	rolling := float64(study.RollingBytes(s.data.Laplacian(), layers, hidden)) / 1e6
+	rolling := 4 * float64(s.data.Nodes()) * 256 * float64(len(advice.Layers)-1) / 1e6 // activations of the hidden layers
 	say(w, "vrgcn and 'ladies-debiased?control=rolling' would keep histories of %.1f MB with --exact-input", rolling)
 }
 
