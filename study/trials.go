@@ -12,7 +12,6 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
@@ -248,13 +247,4 @@ func Recommended(trials []Trial, tolerate float64) int {
 		}
 	}
 	return chosen
-}
-
-// RollingBytes returns the memory of the activations that vrgcn, or a rolling control,
-// keeps for a model with exact input: all nodes, for each layer but the first.
-func RollingBytes(p *graph.Laplacian, layers, hidden int) int64 {
-	if p == nil || layers < 2 {
-		return 0
-	}
-	return 4 * int64(p.Nodes()) * int64(hidden) * int64(layers-1)
 }

@@ -62,8 +62,9 @@ P·X and P·(P·X).`,
 }
 
 func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
 	o := subjectOptions{Data: strings.Join(args, ""), Run: a.Run}
-	s, err := o.open(cmd.Context())
+	s, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,14 +74,14 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 	}
 	if s.model != nil {
 		what.Layers = len(s.model.Convolutions)
-		what.Products, err = study.Products(cmd.Context(), s.model, s.data.Laplacian(), s.data.Features)
+		what.Products, err = study.Products(ctx, s.model, s.data.Laplacian(), s.data.Features)
 	} else {
 		what.Products, err = run.RandomProduct(s.data, a.Seed)
 	}
 	if err != nil {
 		return err
 	}
-	advice, err := what.Run(cmd.Context())
+	advice, err := what.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,12 +90,12 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 			Data: s.data, Candidates: study.DefaultCandidates(advice, what.Layers, a.Batch, false),
 			Layers: what.Layers, Batch: a.Batch, Batches: a.Batches, Seed: a.Seed,
 			Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches of the trials"),
-		}.Run(cmd.Context())
+		}.Run(ctx)
 		if err != nil {
 			return err
 		}
 		advice.Take(trials)
-		if err := a.withoutConvolutions(cmd.Context(), s.data, what.Layers, advice); err != nil {
+		if err := a.withoutConvolutions(ctx, s.data, what.Layers, advice); err != nil {
 			return err
 		}
 	}
@@ -102,7 +103,7 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 		Dataset string `json:"dataset"`
 		Weights string `json:"weights"`
 		*study.Advice
-	}{s.spec, s.weights(), advice}, func(w io.Writer) { a.print(w, s, advice) })
+	}{s.spec, s.weights, advice}, func(w io.Writer) { a.print(w, s, advice) })
 }
 
 // withoutConvolutions trains a perceptron on [X, …, P^k·X] as long as the trials, unless the
@@ -118,70 +119,47 @@ func (a *adviseStudy) withoutConvolutions(ctx context.Context, data *datasets.Da
 	return err
 }
 
-// print writes the advice, its reasons and the command that follows it.
+// print writes the trials, the reasons and the command that follows the advice.
 func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) {
-	t := newTable(false)
-	t.row("dataset", s.spec)
-	t.row("method", advice.Method)
-	if samples := run.Sizes(advice.Samples); len(samples) > 0 {
-		t.row("samples", samples)
-	}
-	if advice.ExactInput {
-		t.row("input", "exact")
-	}
-	t.print(w)
-	if len(advice.Trials) > 0 {
-		a.printTrials(w, s, advice)
+	if trials := advice.Trials; len(trials) > 0 {
+		say(w, "after %d mini-batches (score and loss in points of validation %s)", a.Batches, s.data.Metric)
+		t := newTable(true)
+		t.row("method", "samples", "score", "loss", "operations a step", "memory", "")
+		for _, trial := range trials {
+			t.row(trial.Method+exactInput(trial.Method, trial.ExactInput), cmp.Or(run.Sizes(trial.Samples).String(), "all"), fmt.Sprintf("%.2f", 100*trial.Score),
+				fmt.Sprintf("%.2f", 100*trial.Loss), fmt.Sprintf("%.0f million", trial.Operations/1e6), fmt.Sprintf("%.1f MB", float64(trial.Memory)/1e6), "")
+		}
+		t.print(w)
+		if trials[0].Method != "full" {
+			say(w, "full batch is left out: its trial would take too long; the loss is from the best score")
+		}
 	}
 	if advice.NeedsNoGCN() {
 		say(w, "this graph may need no GCN: a perceptron on %s scores %.2f after as many mini-batches; see gcn study features --data %s", advice.Alone.Input, 100*advice.Alone.Valid, run.ShellWord(s.spec))
 	}
-	say(w, "because of the errors of one propagation, when all layers are sampled")
+	say(w, "the method is %s, because of the errors of one propagation, when all layers are sampled", advice.Method)
 	for _, reason := range advice.Reasons {
 		say(w, "  - %s", reason)
 	}
-	line := trainLine(s.spec, advice)
+	line := "gcn train --data " + run.ShellWord(s.spec) + " --method " + advice.Method
+	samples, exact := run.Sizes(advice.Samples), exactInput(advice.Method, advice.ExactInput)
+	if len(samples) > 0 {
+		line += " --samples " + samples.String()
+	}
+	if n := len(advice.Layers); len(samples) == 0 || (advice.ExactInput || methodNamed(advice.Method).ExactInput) && n != 2 {
+		exact += fmt.Sprintf(" --layers %d", n)
+	}
+	line += exact
 	if a.Batch != 512 {
 		line += fmt.Sprintf(" --batch %d", a.Batch)
 	}
 	say(w, "%s", line)
 }
 
-// printTrials writes the table of the trials.
-func (a *adviseStudy) printTrials(w io.Writer, s *subject, advice *study.Advice) {
-	layers, hidden := len(advice.Layers), 256
-	say(w, "after %d mini-batches (score and loss in points of validation %s)", a.Batches, s.data.Metric)
-	t := newTable(true)
-	t.row("method", "samples", "score", "loss", "operations a step", "memory", "")
-	for _, trial := range advice.Trials {
-		name := trial.Method
-		if trial.ExactInput && !methodNamed(name).ExactInput {
-			name += " --exact-input"
-		}
-		t.row(name, cmp.Or(run.Sizes(trial.Samples).String(), "all"), fmt.Sprintf("%.2f", 100*trial.Score), fmt.Sprintf("%.2f", 100*trial.Loss),
-			fmt.Sprintf("%.0f million", trial.Operations/1e6), fmt.Sprintf("%.1f MB", float64(trial.Memory)/1e6), "")
+// exactInput returns the option of exact input, unless the method has it without.
+func exactInput(method string, exact bool) string {
+	if exact && !methodNamed(method).ExactInput {
+		return " --exact-input"
 	}
-	t.print(w)
-	if advice.Trials[0].Method != "full" {
-		say(w, "full batch is left out: its trial would take too long; the loss is from the best score")
-	}
-	rolling := float64(study.RollingBytes(s.data.Laplacian(), layers, hidden)) / 1e6
-	say(w, "vrgcn and 'ladies-debiased?control=rolling' would keep histories of %.1f MB with --exact-input", rolling)
-}
-
-// trainLine returns the command that follows the advice.
-func trainLine(spec string, advice *study.Advice) string {
-	line := "gcn train --data " + run.ShellWord(spec) + " --method " + advice.Method
-	samples := run.Sizes(advice.Samples)
-	if len(samples) > 0 {
-		line += " --samples " + samples.String()
-	}
-	exact := methodNamed(advice.Method).ExactInput
-	if advice.ExactInput && !exact {
-		line += " --exact-input"
-	}
-	if n := len(advice.Layers); len(samples) == 0 || (advice.ExactInput || exact) && n != 2 {
-		line += fmt.Sprintf(" --layers %d", n)
-	}
-	return line
+	return ""
 }

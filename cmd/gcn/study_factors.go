@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/run"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study"
+)
+
+// factorOptions are the options of a study of the factors β of a layer's candidates.
+type factorOptions struct {
+	studyOptions
+	Weights candidateWeights `json:"weights" arg:"FILE" help:"unnormalised probabilities of the candidates, instead of --data: numbers with commas, uniform:M, zipf:A:M (1, 2^-A, …, M^-A), or a FILE with a number on each line"`
+	Samples []int            `json:"samples" range:"[1," help:"numbers of draws (default with few --weights: all possible ones; else 256,512,1024)"`
+	Squared bool             `json:"squared" help:"with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖"`
+
+	probabilities []float64 // of the candidates, unnormalised
+}
+
+// fewCandidates is the largest number of candidates of --weights for which every number
+// of draws is studied by default.
+const fewCandidates = 16
+
+// candidates sets the probabilities from --weights, or to those of a random mini-batch of the
+// data, and Samples to the numbers of draws that the candidates allow. The subject has data in
+// the second case only.
+func (o *factorOptions) candidates(ctx context.Context) (s *subject, err error) {
+	sizes := []int{256, 512, 1024}
+	if o.Weights != "" {
+		s = &subject{spec: "weights:" + string(o.Weights)}
+		if o.probabilities, err = o.Weights.read(ctx); err != nil {
+			return nil, err
+		}
+		if m := len(o.probabilities); m <= fewCandidates {
+			sizes = nil
+			for k := range m {
+				sizes = append(sizes, k+1)
+			}
+		}
+	} else {
+		if s, err = o.open(ctx); err != nil {
+			return nil, err
+		}
+		rng := rand.New(samplers.NewSource(o.Seed, 0, 0))
+		o.probabilities = study.LayerWeights(s.data.Laplacian(), study.RandomBatch(rng, s.data.Split.Train, o.Batch), o.Squared)
+	}
+	if o.Samples == nil {
+		o.Samples = sizes
+	}
+	m := len(o.probabilities)
+	if o.Samples = slices.DeleteFunc(o.Samples, func(size int) bool { return size > m }); len(o.Samples) == 0 {
+		o.Samples = []int{m}
+	}
+	return s, nil
+}
+
+// candidateWeights are numbers with commas between them, a law, or the name of a file.
+type candidateWeights string
+
+const (
+	mostCandidates  = 1 << 20
+	mostWeightsFile = 64 << 20 // bytes
+)
+
+// Set implements pflag.Value.
+func (w *candidateWeights) Set(text string) error {
+	*w = candidateWeights(text)
+	if text == "" {
+		return errors.New("want numbers, uniform:M, zipf:A:M or a file")
+	}
+	_, err := w.listed()
+	return err
+}
+
+// read returns the probabilities.
+func (w candidateWeights) read(ctx context.Context) ([]float64, error) {
+	weights, err := w.listed()
+	if weights != nil || err != nil {
+		return weights, err
+	}
+	text, err := run.ReadAtMost(ctx, string(w), mostWeightsFile)
+	if err != nil {
+		return nil, fmt.Errorf("--weights: want numbers, uniform:M, zipf:A:M or a file: %w", err)
+	}
+	for k, line := range strings.Split(string(text), "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		x, err := positive(line)
+		if err != nil {
+			return nil, fmt.Errorf("--weights %s:%d: %w", w, k+1, err)
+		}
+		weights = append(weights, x)
+	}
+	if n := len(weights); n == 0 || n > mostCandidates {
+		return nil, fmt.Errorf("--weights %s: %d numbers, want 1 to %d", w, n, mostCandidates)
+	}
+	return weights, nil
+}
+
+// listed returns the probabilities of numbers or of a law, or nil if the text names a file.
+func (w candidateWeights) listed() (weights []float64, err error) {
+	words := strings.Split(string(w), ",")
+	if law, rest, _ := strings.Cut(string(w), ":"); law == "uniform" || law == "zipf" {
+		power, count, _ := strings.Cut(rest, ":")
+		if law == "uniform" {
+			power, count = "0", rest
+		}
+		a, err := strconv.ParseFloat(power, 64)
+		m, err2 := strconv.Atoi(count)
+		if err != nil || err2 != nil || math.IsInf(a, 0) || math.IsNaN(a) || m < 1 || m > mostCandidates {
+			return nil, fmt.Errorf("want uniform:M or zipf:A:M, with a number A, and M from 1 to %d", mostCandidates)
+		}
+		for i := range m {
+			weights = append(weights, math.Pow(float64(i+1), -a))
+		}
+		return weights, nil
+	}
+	if _, err := strconv.ParseFloat(words[0], 64); err != nil && len(words) == 1 {
+		return nil, nil
+	}
+	for _, word := range words {
+		x, err := positive(strings.TrimSpace(word))
+		if err != nil {
+			return nil, err
+		}
+		weights = append(weights, x)
+	}
+	return weights, nil
+}
+
+func positive(word string) (float64, error) {
+	x, err := strconv.ParseFloat(word, 64)
+	if err != nil || !(x > 0) || math.IsInf(x, 0) {
+		return 0, fmt.Errorf("%q is not a positive number", word)
+	}
+	return x, nil
+}
+
+func newStudyVarianceCommand() *cobra.Command {
+	var o struct {
+		factorOptions
+		Repeats int `json:"repeats" default:"20000" range:"[2," help:"draws, where moments are estimated"`
+		Watch   int `json:"watch" default:"32" range:"[2," help:"watched candidates, spread over the probabilities"`
+		pilotOptions
+	}
+	return newCommand(&cobra.Command{
+		Use:   "variance",
+		Short: "Compute variance and covariance of the factors β of a layer, for each draw and weight",
+		Long: `Compute mean, variance and covariance of the factors β that each draw and weight
+gives the candidates of a layer, and the bounds of the paper's theorem,
+Var ≤ (1/p − 1)/s and |Cov| ≤ 1/s. For few candidates, as in --weights, the moments
+are exact. For the candidates of a mini-batch they are estimated from repeated
+draws.
+
+With --ages the table also has the error of the layer's output over ‖QPHW‖, for the
+second convolution of a model that the study trains: without a control, and with
+histories of each age (see gcn study approx-error).`,
+		Example: `  gcn study variance --weights 0.5,3,1,2,0.25 --samples 1,2,3,4
+  gcn study variance --data synth:arxiv --samples 512,1024
+  gcn study variance --data synth:demo --squared --json
+  gcn study variance --data synth:demo --samples 512 --ages 0,10,50`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return o.study(cmd, o.candidates, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
+				what := study.Variance{
+					Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
+					Progress: everySeconds(cmd.ErrOrStderr(), "rows"),
+				}
+				if s.data != nil {
+					what.Estimators = study.Estimators(s.data.Nodes())
+				}
+				if o.Ages != nil {
+					const repeats = 50
+					output := &study.ApproxError{Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batch: o.Batch, Repeats: repeats, Seed: o.Seed}
+					if output.Product, output.Histories, err = o.products(ctx, s, &o.studyOptions, o.Ages); err != nil {
+						return nil, err
+					}
+					what.Output, what.Importance = output, samplers.LADIES{Flat: !o.Squared}
+				}
+				return what.Run(ctx)
+			})
+		},
+	}, &o)
+}
+
+func newStudyTheoremCommand() *cobra.Command {
+	var o struct {
+		factorOptions
+		Repeats    int          `json:"repeats" default:"20000" range:"[200," help:"draws, where moments are estimated"`
+		Watch      int          `json:"watch" default:"16" range:"[1," help:"watched candidates, spread over the probabilities"`
+		Population []population `json:"population" default:"candidates,inf" help:"n of the debiased weights: numbers, candidates, or inf for α = 1/k as in the theorem's proof"`
+	}
+	return newCommand(&cobra.Command{
+		Use:   "theorem",
+		Short: "Compare the paper's statements on variance with simulation, claim by claim",
+		Long: `Compute predicted values of the paper's statements on variance, and measure them: by
+enumeration for few candidates, else by simulation. A simulated value agrees if it is
+within 5 standard errors, for every candidate watched.
+
+For the given weights: mean, variance and covariance of the factors β by the theorem's
+recursion, corrected and as printed, which has a slip; the theorem's bounds, which it
+proves for n = ∞; and the finite population correction.`,
+		Example: `  gcn study theorem --weights 0.5,3,1,2,0.25 --samples 1,2,3,4
+  gcn study theorem --weights zipf:1:2000 --samples 64,512 --population candidates,inf,100000
+  gcn study theorem --data synth:arxiv --samples 512`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.study(cmd, o.candidates, func(ctx context.Context, s *subject) (study.Shown, error) {
+				s.weights = ""
+				what := study.Claims{
+					Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
+					Progress: everySeconds(cmd.ErrOrStderr(), "sample sizes"),
+				}
+				for _, n := range o.Population {
+					least := population(len(o.probabilities))
+					if n != ofCandidates && n < least {
+						return nil, usagef("--population %v: there are %v candidates, want at least as many", n, least)
+					}
+					what.Populations = append(what.Populations, float64(max(n, least)))
+				}
+				return what.Run(ctx)
+			})
+		},
+	}, &o)
+}
+
+// population is n of the debiased weights; infinity stands for α = 1/k.
+type population float64
+
+// ofCandidates is the number of candidates.
+const ofCandidates population = 0
+
+// Set implements pflag.Value.
+func (n *population) Set(text string) error {
+	count, err := strconv.Atoi(text)
+	*n = population(count)
+	switch {
+	case text == "candidates":
+		*n = ofCandidates
+	case text == "inf":
+		*n = population(math.Inf(1))
+	case err != nil || count < 1:
+		return errors.New("want a positive whole number, candidates or inf")
+	}
+	return nil
+}
+
+func (n population) String() string {
+	switch {
+	case n == ofCandidates:
+		return "candidates"
+	case math.IsInf(float64(n), 1):
+		return "inf"
+	}
+	return strconv.Itoa(int(n))
+}
