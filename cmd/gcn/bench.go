@@ -8,14 +8,6 @@ import (
 	"github.com/gcn-layerwise/gcn/run"
 )
 
-func newBenchCommand() *cobra.Command {
-	return newGroup("bench", "Measure sampling, training steps or inference",
-		`  gcn bench sampling --data synth:arxiv --methods ladies,ladies-flat-debiased --samples 512,1024
-  gcn bench train --data synth:arxiv
-  gcn bench infer --data synth:arxiv`,
-		newBenchSamplingCommand(), newBenchTrainCommand(), newBenchInferCommand())
-}
-
 // benchFlags returns the flags of training that a benchmark of a model has, and more.
 func benchFlags(more ...string) []string {
 	return append(more, "Model", "data", "seed", "device", "label-inputs", "label-smoothing", "class-weights")

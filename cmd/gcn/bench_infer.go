@@ -28,10 +28,7 @@ func newBenchInferCommand() *cobra.Command {
 		resultOptions
 	}
 	cmd := &cobra.Command{
-		Use:   "infer",
-		Short: "Measure full-neighbour inference over all nodes",
-		Example: `  gcn bench infer --data synth:arxiv
-  gcn bench infer --data synth:arxiv --layers 3 --json`,
+		Use: "infer",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, data, model, err := benchModel(cmd, "full") // inference samples nothing
 			if err != nil {

@@ -34,13 +34,7 @@ type samplingBench struct {
 func newBenchSamplingCommand() *cobra.Command {
 	b := new(samplingBench)
 	return newCommand(&cobra.Command{
-		Use:   "sampling",
-		Short: "Measure the time to sample one layer, on one goroutine",
-		Long: `Measure the time to sample one layer, on one goroutine, for mini-batches of random
-training nodes. It covers all work from the batch to the block with its transpose,
-after some batches to warm up. The methods take turns of 20 batches.`,
-		Example: `  gcn bench sampling --data synth:arxiv
-  gcn bench sampling --data synth:arxiv --methods ladies,fastgcn --samples 256,512 --json`,
+		Use: "sampling",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			data, err := openData(cmd.Context(), b.Data)
 			if err != nil {

@@ -26,13 +26,7 @@ func newBenchTrainCommand() *cobra.Command {
 		resultOptions
 	}
 	cmd := &cobra.Command{
-		Use:   "train",
-		Short: "Measure a training step beside its dense products alone",
-		Long: `Measure a training step: forward, backward and the optimiser, without sampling. As
-in the paper, the first and last 20 batches do not count. The floor is the time of
-the step's dense products alone, with the same BLAS in the same process.`,
-		Example: `  gcn bench train --data synth:arxiv --samples 512,512
-  gcn bench train --data synth:arxiv --method ladies --samples 512,1024 --batches 300 --json`,
+		Use: "train",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, data, model, err := benchModel(cmd, run.PaperMethod)
 			if err != nil {

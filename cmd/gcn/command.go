@@ -103,8 +103,8 @@ func (r *repeated) Set(text string) error {
 }
 
 // newGroup returns a command that only holds other commands.
-func newGroup(use, short, example string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{Use: use, Short: short, Example: example, Args: subcommandOnly}
+func newGroup(name string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: name, Args: subcommandOnly}
 	group.AddCommand(commands...)
 	group.RunE = func(cmd *cobra.Command, _ []string) error {
 		return usagef("%s needs a command: %s", cmd.CommandPath(), strings.Join(commandNames(cmd), ", "))
@@ -115,10 +115,8 @@ func newGroup(use, short, example string, commands ...*cobra.Command) *cobra.Com
 // newHelpCommand returns "gcn help", which does the same as --help.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "help [COMMAND]",
-		Short:   "Print the help of a command",
-		Example: "  gcn help train",
-		Hidden:  true,
+		Use:    "help [COMMAND]",
+		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asked, rest, err := cmd.Root().Find(args)
 			if err != nil {
@@ -136,11 +134,7 @@ func newHelpCommand() *cobra.Command {
 func newCompletionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return newCommand(&cobra.Command{
-		Use:   "completion " + strings.Join(shells, "|"),
-		Short: "Print a script that completes gcn's command lines in a shell",
-		Example: `  source <(gcn completion bash)
-  gcn completion zsh > "${fpath[1]}/_gcn"
-  gcn completion fish > ~/.config/fish/completions/gcn.fish`,
+		Use:                   "completion " + strings.Join(shells, "|"),
 		ValidArgs:             shells,
 		DisableFlagsInUseLine: true,
 		Args:                  oneArgument("completion needs one shell", shells),

@@ -9,17 +9,9 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 )
 
-func newDatasetsCommand() *cobra.Command {
-	return newGroup("datasets", "List, describe, fetch, convert or verify data sets",
-		"  gcn datasets list\n  gcn datasets info synth:arxiv",
-		newDatasetsListCommand(), newDatasetsInfoCommand(), newDatasetsFetchCommand(), newDatasetsConvertCommand(), newDatasetsVerifyCommand())
-}
-
 func newDatasetsListCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
-		Use:     "list",
-		Short:   "List the data sets and formats that --data understands",
-		Example: "  gcn datasets list",
+		Use: "list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			entries := datasets.List()
 			return result(cmd, map[string]any{"datasets": entries}, func(w io.Writer) {
@@ -40,10 +32,7 @@ func newDatasetsListCommand() *cobra.Command {
 
 func newDatasetsInfoCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
-		Use:   "info SPEC",
-		Short: "Describe a data set: sizes, split, degrees, memory, preprocessing",
-		Example: `  gcn datasets info synth:demo
-  gcn datasets info npy:mygraph --json`,
+		Use:  "info SPEC",
 		Args: exactly(1, "datasets info needs one SPEC, such as synth:demo"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := openUnlabelled(cmd.Context(), args[0])

@@ -35,32 +35,7 @@ func newDatasetsConvertCommand() *cobra.Command {
 		resultOptions
 	}
 	return newCommand(&cobra.Command{
-		Use:   "convert SPEC FILE|DIR/",
-		Short: "Write a data set as a store, or as NumPy files if the path ends in a slash",
-		Long: `Write a data set as a store, this program's own file format. A store of any size
-opens in milliseconds, and reads from disk only the parts in use. If the path ends
-in a slash, the command writes a folder of NumPy files, which npy: and Python read.
-
-With --features float16 the features take half the bytes, rounded to about three
-decimal digits. They are widened on use.
-
-With --propagated the store also holds P·X, the features after one propagation, in
-the same format. Training with --exact-input then reads it from the file.
-
-ogbn-papers100M, a folder in OGB's binary layout, and generated data that does not fit
-are converted without holding them in memory. --memory bounds this conversion, and
-P·X of any data, which is computed in blocks of rows. The rows of the graph lie in
-temporary files beside the store, or with --scratch elsewhere. A conversion that is
-interrupted or killed starts again.`,
-		Example: `  gcn datasets convert synth:products products.safetensors
-  gcn datasets convert ogbn-products small.safetensors --features float16
-  gcn datasets convert synth:products products.safetensors --propagated --features float16
-  gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
-  gcn datasets convert synth:papers100M papers.safetensors --features float16 --memory 9GiB
-  gcn datasets convert ogbn-papers100M papers.safetensors --features float16 --memory 8GiB
-  gcn datasets convert ogb:papers100M-bin papers.safetensors --memory 8GiB --scratch /fast/disk
-  gcn datasets convert store:papers.safetensors papers-px.safetensors --propagated --memory 8GiB
-  gcn train --data store:products.safetensors`,
+		Use:  "convert SPEC FILE|DIR/",
 		Args: exactly(2, "datasets convert needs a SPEC and a path to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {

@@ -102,17 +102,7 @@ const stageCorrect = "correct"
 
 func newDatasetsFetchCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
-		Use:   "fetch NAME",
-		Short: "Download a named data set into the cache",
-		Long: `Download a named data set, check it, and keep it in the cache as a store.
-It resumes an interrupted download. A data set already in the cache is not changed.
-
-ogbn-papers100M is a download of 60 GB. The command says how much disk space it needs,
-checks it before it starts, and converts within half of the memory, at most 8 GiB. If it
-is interrupted or killed, the same command goes on. "gcn datasets convert" makes a store
-of it in another place, or in half precision.`,
-		Example: `  gcn datasets fetch ogbn-arxiv
-  gcn datasets fetch cora --cache /data/gcn`,
+		Use:       "fetch NAME",
 		Args:      oneArgument("datasets fetch needs one NAME", datasets.Names()),
 		ValidArgs: datasets.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -15,17 +15,7 @@ import (
 
 func newDatasetsVerifyCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
-		Use:   "verify SPEC",
-		Short: "Read a whole data set and check it, including a store's checksums",
-		Long: `Read a whole data set and check it, including a store's checksums.
-
-The counts, degrees, clustering and labels of ogbn-arxiv, ogbn-mag, ogbn-products,
-ogbn-proteins, reddit and reddit-saint are compared with published figures: the
-command says that this is the original, or fails and names the figures that differ.
-For a generated data set of the same size it prints the comparison only.`,
-		Example: `  gcn datasets verify store:products.safetensors
-  gcn datasets verify npy:mygraph
-  gcn datasets verify ogbn-arxiv`,
+		Use:  "verify SPEC",
 		Args: exactly(1, "datasets verify needs one SPEC, such as store:FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v := verification{Spec: args[0]}

@@ -59,33 +59,7 @@ type evalOptions struct {
 func newEvalCommand() *cobra.Command {
 	o := new(evalOptions)
 	return newCommand(&cobra.Command{
-		Use:   "eval --run DIR",
-		Short: "Score a trained model on the test, validation or training nodes",
-		Long: `Score a trained model over full neighbourhoods, with the weights of the best
-validation score: the metric of the data, precision, recall and F1 of each class or
-task, the confusion matrix, and the expected calibration error in 15 bins. With several
---run the model is the mean of their probabilities.
-
---out writes eval.json with all numbers, and a figure of the confusion matrix and the
-calibration. gcn report shows it if DIR is the run's folder.
-
---correct-and-smooth spreads the errors and the labels of the training nodes over the
-graph first (arXiv:2010.13993). It takes the settings with the best score on the
-validation nodes, and prints them.
-
---eval-samples scores a sample of the labelled nodes, drawn uniformly by the run's seed,
-each over its full neighbourhood. The score is then an unbiased estimate of the score of
-all (of tasks: micro-F1, and accuracy with unknown labels, are consistent only), with its
-standard error. The other numbers are of the sample too. ROC AUC needs all nodes.
-
---memory and --scratch are for graphs larger than memory. The scores keep their bits.`,
-		Example: `  gcn eval --run runs/first
-  gcn eval --run runs/first --split valid --json
-  gcn eval --run runs/first --out runs/first
-  gcn eval --run runs/first --correct-and-smooth
-  gcn eval --run runs/papers --split valid --eval-samples 5000
-  gcn eval --run runs/papers --split valid --memory 8GiB --scratch /fast/disk
-  gcn eval --run runs/many/seed-1 --run runs/many/seed-2`,
+		Use:         "eval --run DIR",
 		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.open(cmd.Context(), cmd.ErrOrStderr())

@@ -55,29 +55,7 @@ type prediction struct {
 func newPredictCommand() *cobra.Command {
 	p := new(prediction)
 	return newCommand(&cobra.Command{
-		Use:   "predict --run DIR --out FILE.csv|.npy",
-		Short: "Write a trained model's predictions for all nodes, or for some",
-		Long: `Write the probabilities of a trained model over full neighbourhoods, with the weights of
-the best validation score. There is one row for each node in order, or for each line
-of --nodes.
-
-The class with the largest probability is predicted, and each task with one above 0.5. A
-.csv file has a header and the columns node, class, and the probability of each class; for
-tasks the second column lists the predicted ones. Nodes and classes have their names if the
-data have some. A .npy file is a float32 matrix of the probabilities alone.
-
---logits writes the scores before softmax (of tasks: before the sigmoid). With several --run
-the result is the mean of their probabilities. --layer writes the output of a convolution
-instead, counted from 1.
-
---correct-and-smooth spreads the errors and the labels of the training nodes over the graph
-first (arXiv:2010.13993). It chooses its settings on the
-validation nodes and prints them.`,
-		Example: `  gcn predict --run runs/first --out scores.csv
-  gcn predict --run runs/first --out best.csv --top 3
-  gcn predict --run runs/first --out scores.npy --nodes test.npy --logits
-  gcn predict --run runs/many/seed-1 --run runs/many/seed-2 --out mean.csv
-  gcn predict --run runs/first --out embeddings.npy --layer 1`,
+		Use:         "predict --run DIR --out FILE.csv|.npy",
 		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := p.execute(cmd.Context(), cmd.ErrOrStderr())

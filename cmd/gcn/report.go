@@ -29,18 +29,7 @@ type reportOptions struct {
 func newReportCommand() *cobra.Command {
 	o := new(reportOptions)
 	return newCommand(&cobra.Command{
-		Use:   "report DIR…",
-		Short: "Make one HTML page of training runs",
-		Long: `Make one self-contained HTML page of training runs: for each data set the scores of
-methods, curves of loss and validation score over batches and seconds; settings and
-machine. DIR is a run's folder, or a folder above some. Runs that differ only in
-their seed count as one method; the command prints the mean scores of each.
-
-With --tensorboard it also writes the curves as event files, a folder for each run.
-View them with tensorboard --logdir DIR.`,
-		Example: `  gcn report runs
-  gcn report runs/ladies runs/flat --out compare.html
-  gcn report runs/first --tensorboard logs`,
+		Use: "report DIR…",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("report needs at least one DIR, the folder of a training run")

@@ -110,17 +110,7 @@ type job struct {
 func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	j := new(job)
 	root := &cobra.Command{
-		Use:   "gcn",
-		Short: "Train graph convolutional networks with layer-wise sampling",
-		Long: `gcn trains graph convolutional networks on graphs too large for full-batch
-training, by layer-wise importance sampling (FastGCN, LADIES) with flat
-probabilities and debiased weights.
-
-Without a command it is "gcn train" with its defaults: a small generated graph,
-done in seconds.`,
-		Example: `  gcn
-  gcn train --data npy:mygraph --out runs/first
-  gcn eval --run runs/first`,
+		Use:           "gcn",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          subcommandOnly,
@@ -139,13 +129,22 @@ done in seconds.`,
 	wrapHelp(root)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true // completion.go has its own
-	root.SetHelpCommand(newHelpCommand())
+	help := newHelpCommand()
+	root.SetHelpCommand(help)
 	train := newTrainCommand()
 	root.RunE = func(_ *cobra.Command, _ []string) error {
 		train.SetContext(root.Context()) // with the cache's options
 		return train.RunE(train, nil)
 	}
-	root.AddCommand(train, newTuneCommand(), newEvalCommand(), newPredictCommand(), newExportCommand(), newImportCommand(), newDatasetsCommand(),
-		newMethodsCommand(), newRecipesCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newServeCommand(), newCompletionCommand())
+	root.AddCommand(
+		train, newTuneCommand(), newEvalCommand(), newPredictCommand(), newExportCommand(), newImportCommand(),
+		newGroup("datasets", newDatasetsListCommand(), newDatasetsInfoCommand(), newDatasetsFetchCommand(), newDatasetsConvertCommand(), newDatasetsVerifyCommand()),
+		newMethodsCommand(), newRecipesCommand(), newVersionCommand(),
+		newGroup("bench", newBenchSamplingCommand(), newBenchTrainCommand(), newBenchInferCommand()),
+		newGroup("study", newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(),
+			newStudyFeaturesCommand(), newStudyAdviseCommand()),
+		newReproduceCommand(), newReportCommand(), newServeCommand(), newCompletionCommand(), help,
+	)
+	describe(root)
 	return root, j
 }

@@ -13,17 +13,7 @@ import (
 func newServeCommand() *cobra.Command {
 	var dir, data, address string
 	cmd := &cobra.Command{
-		Use:   "serve --run DIR",
-		Short: "Answer predictions over HTTP, for a graph that may change meanwhile",
-		Long: `Answer requests with the predictions of a trained model, as JSON over HTTP. A prediction is
-exact: it has the numbers of the model on the graph as it is at that moment. Changes are
-written to DIR/changes.log before they are answered, and are there again at the next start.
-gcn datasets convert serve:DIR FILE writes the changed data. docs/serving.md describes the
-requests, the costs, and how to run it as a service; /openapi.json describes the requests too.`,
-		Example: `  gcn serve --run runs/first
-  curl localhost:8080/nodes/7
-  curl -d '{"new": [{"features": [0.1, 2], "neighbors": [7, 12]}]}' localhost:8080/predict
-  curl -d '{"add_edges": [[7, 12]], "remove_nodes": [3]}' localhost:8080/changes`,
+		Use:         "serve --run DIR",
 		Args:        noArguments,
 		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -20,15 +20,6 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-func newStudyCommand() *cobra.Command {
-	return newGroup("study", "Measure how good a sampler is on a graph, before training",
-		`  gcn study advise synth:arxiv
-  gcn study approx-error --data synth:arxiv --methods ladies,ladies-flat-debiased
-  gcn study assumption --run runs/first`,
-		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(),
-		newStudyFeaturesCommand(), newStudyAdviseCommand())
-}
-
 // subjectOptions are the data of a study, and the options of its results.
 type subjectOptions struct {
 	Data string `json:"data" arg:"SPEC" help:"data SPEC; see gcn datasets list (default: of --run, else synth:demo)"`

@@ -31,26 +31,7 @@ type adviseStudy struct {
 func newStudyAdviseCommand() *cobra.Command {
 	a := new(adviseStudy)
 	return newCommand(&cobra.Command{
-		Use:   "advise [SPEC]",
-		Short: "Recommend a method and sample sizes for a graph, with the reasons",
-		Long: `Recommend a method and sample sizes for a graph, with the reasons.
-
-First the study compares the errors of the layer-wise methods. The size of a layer is
-the smallest with an error of at most --target times the signal, and the method
-has the least error at these sizes. The signal is the difference of a mini-batch's
-rows from their mean. Without --run, the study uses the features as the input of every
-layer, and random weights.
-
-Then it trains the paper's model for --batches mini-batches with this method, with the
-same method and --exact-input, with ladies-cv, and with full batch as the reference. It
-recommends the method with the fewest operations in a step among those that lose at most
-half a point of validation score. The table has the score, the loss, the operations
-of a step (multiply-adds, with a share of the refreshes) and the memory of histories,
-P·X and P·(P·X).`,
-		Example: `  gcn study advise synth:arxiv
-  gcn study advise npy:mygraph --layers 3 --target 0.3
-  gcn study advise synth:products --batches 0             # compares errors only
-  gcn study advise --run runs/first --json`,
+		Use: "advise [SPEC]",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && a.Run != "" {
 				return usagef("study advise takes one SPEC, or --run, got %q", args)

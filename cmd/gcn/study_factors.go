@@ -155,21 +155,7 @@ func newStudyVarianceCommand() *cobra.Command {
 		pilotOptions
 	}
 	return newCommand(&cobra.Command{
-		Use:   "variance",
-		Short: "Compute variance and covariance of the factors β of a layer, for each draw and weight",
-		Long: `Compute mean, variance and covariance of the factors β that each draw and weight
-gives the candidates of a layer, and the bounds of the paper's theorem,
-Var ≤ (1/p − 1)/s and |Cov| ≤ 1/s. For few candidates, as in --weights, the moments
-are exact. For the candidates of a mini-batch they are estimated from repeated
-draws.
-
-With --ages the table also has the error of the layer's output over ‖QPHW‖, for the
-second convolution of a model that the study trains: without a control, and with
-histories of each age (see gcn study approx-error).`,
-		Example: `  gcn study variance --weights 0.5,3,1,2,0.25 --samples 1,2,3,4
-  gcn study variance --data synth:arxiv --samples 512,1024
-  gcn study variance --data synth:demo --squared --json
-  gcn study variance --data synth:demo --samples 512 --ages 0,10,50`,
+		Use: "variance",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -204,18 +190,7 @@ func newStudyTheoremCommand() *cobra.Command {
 		Population []population `json:"population" default:"candidates,inf" help:"n of the debiased weights: numbers, candidates, or inf for α = 1/k as in the theorem's proof"`
 	}
 	return newCommand(&cobra.Command{
-		Use:   "theorem",
-		Short: "Compare the paper's statements on variance with simulation, claim by claim",
-		Long: `Compute predicted values of the paper's statements on variance, and measure them: by
-enumeration for few candidates, else by simulation. A simulated value agrees if it is
-within 5 standard errors, for every candidate watched.
-
-For the given weights: mean, variance and covariance of the factors β by the theorem's
-recursion, corrected and as printed, which has a slip; the theorem's bounds, which it
-proves for n = ∞; and the finite population correction.`,
-		Example: `  gcn study theorem --weights 0.5,3,1,2,0.25 --samples 1,2,3,4
-  gcn study theorem --weights zipf:1:2000 --samples 64,512 --population candidates,inf,100000
-  gcn study theorem --data synth:arxiv --samples 512`,
+		Use: "theorem",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.study(cmd, o.candidates, func(ctx context.Context, s *subject) (study.Shown, error) {
 				s.weights = ""

@@ -19,18 +19,7 @@ func newStudyFeaturesCommand() *cobra.Command {
 		Runs int   `json:"runs" default:"1" range:"[1," help:"training runs, with seeds seed, seed+1, …"`
 	}
 	return newCommand(&cobra.Command{
-		Use:   "features",
-		Short: "Measure how well a model without convolutions predicts the labels",
-		Long: `Train the model of gcn train on the data without edges: a perceptron with two hidden
-layers of 256 and a classifier. For --hops 2 it reads the features X beside PX and P²X,
-which are computed once, as SIGN does (arXiv:2004.11198). The row GCN is the model of
-gcn train, or of --run. All are trained with the defaults of gcn train.
-
-If X alone scores as well as the GCN, the graph adds nothing. If X PX P2X does, this
-graph needs no GCN, and a model of another library can read these features.`,
-		Example: `  gcn study features
-  gcn study features --hops 0,1,2 --data synth:arxiv --runs 3
-  gcn study features --run runs/first --json`,
+		Use: "features",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.study(cmd, o.open, func(ctx context.Context, s *subject) (study.Shown, error) {
 				s.weights = ""

@@ -21,13 +21,7 @@ func newStudyAssumptionCommand() *cobra.Command {
 		Nodes   string `json:"nodes" default:"all" choice:"all|train" help:"nodes to regress over: all, or train"`
 	}
 	return newCommand(&cobra.Command{
-		Use:   "assumption",
-		Short: "Regress ‖(HW)_[i]‖ on ‖P^[i]‖ and ‖QP^[i]‖, to test an assumption of FastGCN and LADIES",
-		Long: `Regress the row norms of HW on the column norms of P and of QP, for every layer
-of a trained model, and the column norms on the row norms. FastGCN and LADIES assume
-that they are proportional: a slope above 0 and an R² near 1.`,
-		Example: `  gcn study assumption --run runs/first
-  gcn study assumption --data synth:demo --json`,
+		Use: "assumption",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.study(cmd, o.open, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
 				what := study.Assumption{
@@ -54,15 +48,7 @@ func newStudyNormsCommand() *cobra.Command {
 		Bins    int `json:"bins" default:"60" range:"[1," help:"bars of each histogram"`
 	}
 	return newCommand(&cobra.Command{
-		Use:   "norms",
-		Short: "Draw histograms of ‖P^[i]‖ and ‖(HW)_[i]‖, and judge whether flat should beat LADIES",
-		Long: `Draw histograms of the column norms of P and the row norms of HW, 0.1 % of the
-nodes cut off at each end, and compute the constants of the paper's assumption:
-C1/C2² ≥ 1 proves that flat probabilities have the lower variance. This is
-sufficient, but far from necessary. The moment ratio compares the two variances
-directly: below 1, flat is better.`,
-		Example: `  gcn study norms --run runs/first
-  gcn study norms --data synth:arxiv --json`,
+		Use: "norms",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.study(cmd, o.open, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
 				what := study.Norms{
@@ -117,28 +103,7 @@ type errorStudy struct {
 func newStudyErrorCommand() *cobra.Command {
 	e := new(errorStudy)
 	return newCommand(&cobra.Command{
-		Use:   "approx-error",
-		Short: "Measure ‖QPHW − QPSHW‖_F of sampling methods, its bias and its variance",
-		Long: `Measure the error of sampling in one propagation, ‖QPHW − QPSHW‖_F, with Q the rows
-of a random mini-batch, H a layer's input, W its weight and S the sampling matrix.
-All methods get the same mini-batches.
-
-In a row, mean is the mean error, and sem its standard error. bias² + sd² is the mean
-squared error. More draws from the same mini-batch average out sd, but not bias.
-
-A debiased method's name followed by "-nodes" counts all nodes of the graph as its
-population, as the program released with the paper does.
-
-With --ages the study is about the second convolution of the paper's model, which it
-trains for --batches mini-batches with ladies-cv. The methods ladies-cv and vrgcn are
-then measured with histories of each age: activations with the parameters
-of so many mini-batches before. H has a dropout mask, the history has none, as in training. ladies-cv scales the
-noise of the mask as over all neighbours: its error is from QPHW without a mask. With
---exact-input the first convolution has no error.`,
-		Example: `  gcn study approx-error --data synth:arxiv
-  gcn study approx-error --run runs/first --samples 512,1024,2048,4096 --methods ladies,ladies-debiased,ladies-debiased-nodes
-  gcn study approx-error --data synth:demo --repeats 50 --json
-  gcn study approx-error --data synth:arxiv --ages 0,10,50,200 --methods ladies-flat-debiased,ladies-cv`,
+		Use: "approx-error",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := e.check(); err != nil {
 				return err

@@ -53,21 +53,7 @@ type tuneJob struct {
 func newTuneCommand() *cobra.Command {
 	j := new(tuneJob)
 	cmd := &cobra.Command{
-		Use:   "tune",
-		Short: "Search for the best setting of a model and its training",
-		Long: `Search for the best setting of options of gcn train by successive halving: all
-settings train for a few mini-batches with each seed, the best ones go on for more,
-and so on. Settings are compared by the mean of their best validation scores. The
-test score is computed once, of the best setting.
-
-The folder of the search holds trials.jsonl (a line for each setting in each rung),
-tune.svg and tune.png, best.json (the best setting, for gcn train --recipe),
-result.json, and the folders of all runs. An interrupted search goes on with
---resume, and ends with the same table.`,
-		Example: `  gcn tune --data synth:demo --search lr=0.01,0.003,0.001 --search layers=2,3
-  gcn tune --data npy:mygraph --recipe heterophilous-gcn --trials 20 --search lr=1e-4..1e-2:log --search dropout=0..0.6 --runs 3 --out runs/search
-  gcn tune --out runs/search --resume     # goes on with it
-  gcn train --data npy:mygraph --recipe runs/search/best.json`,
+		Use: "tune",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			j.fs, j.stderr = cmd.Flags(), cmd.ErrOrStderr()
 			r, err := j.run(cmd.Context())

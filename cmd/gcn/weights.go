@@ -17,14 +17,7 @@ func newExportCommand() *cobra.Command {
 		Out string `json:"out" arg:"FILE" need:"a file ending in .safetensors or .npz" help:"FILE to write, ending in .safetensors or .npz; required"`
 	}
 	return newCommand(&cobra.Command{
-		Use:   "export --run DIR --out FILE.safetensors|.npz",
-		Short: "Write a trained model's weights for other programs",
-		Long: `Write the weights of the best validation score, with their names. A weight is a
-matrix (inputs, outputs): transpose it for PyTorch's Linear. The bias of a convolution is
-inside the propagation, P(XW + b), unless the run has --bias-after: it is then named
-conv0.bias_after.`,
-		Example: `  gcn export --run runs/first --out first.safetensors
-  gcn export --run runs/first --out first.npz`,
+		Use: "export --run DIR --out FILE.safetensors|.npz",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := weights.CheckName(o.Out); err != nil {
 				return usagef("--out %w", err)
@@ -52,19 +45,7 @@ func newImportCommand() *cobra.Command {
 		Out    string   `json:"out" arg:"DIR" need:"the folder to make" help:"folder DIR to make; required"`
 	}
 	cmd := &cobra.Command{
-		Use:   "import FILE --data SPEC --out DIR",
-		Short: "Make a run's folder of weights from another program",
-		Long: `Make a run's folder of weights, for gcn eval, gcn predict and gcn export. FILE is a
-.safetensors or .npz file, or a .pt or .pth file with a model's state_dict, as torch.save
-writes it. Nothing in the file is executed.
-
-The layers are matched by the names that gcn export writes, else by the numbers in their
-names and by their shapes; the result is printed. Where both leave a choice, --map names the
-layers. The names of GCNConv (PyTorch Geometric), GraphConv (DGL) and Linear are known; these
-need --bias-after. Weights are transposed where they are (outputs, inputs).`,
-		Example: `  gcn import model.pt --data npy:mygraph --model equation --hidden 16 --activation relu --bias-after --out runs/torch
-  gcn import other.pt --data npy:mygraph --hidden 16 --bias-after --map conv_in=conv0,conv_out=conv1 --out runs/other
-  gcn eval --run runs/torch`,
+		Use:  "import FILE --data SPEC --out DIR",
 		Args: exactly(1, "import needs one FILE of weights"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			how := train.ImportOptions{
