@@ -19,7 +19,6 @@ import (
 // elsewhere. Calls may be concurrent.
 type meter struct {
 	w     io.Writer
-	quiet bool
 	lines bool          // no bar on a terminal either
 	bytes bool          // the bar counts bytes
 	every time.Duration // at most one line in this time
@@ -40,7 +39,6 @@ func (m *meter) at(done, total int64, text string, line func() string) {
 	}
 	screen := terminal(m.w)
 	switch {
-	case m.quiet:
 	case screen != nil && !m.lines:
 		if m.bar == nil {
 			m.bar = newBar(screen, total, m.bytes)
@@ -68,7 +66,7 @@ func (m *meter) clear(text string) {
 		_ = m.bar.Clear()
 	}
 	m.bar = nil
-	if text != "" && !m.quiet {
+	if text != "" {
 		say(m.w, "%s", text)
 	}
 }
@@ -123,8 +121,8 @@ func everySeconds(w io.Writer, what string) func(done, total int) {
 
 // trainingMeter returns functions that show a run's progress on w, with the prefix before each
 // line, and that clear the line for the next output.
-func trainingMeter(w io.Writer, quiet bool, prefix string) (show func(train.Progress), finish func()) {
-	m := &meter{w: w, quiet: quiet, every: 2 * time.Second}
+func trainingMeter(w io.Writer, prefix string) (show func(train.Progress), finish func()) {
+	m := &meter{w: w, every: 2 * time.Second}
 	return func(p train.Progress) {
 		text := scores(p)
 		line := func() string {

@@ -35,13 +35,13 @@ func newStudyFeaturesCommand() *cobra.Command {
 						return gcn.NewModel(ctx, s.data)
 					}
 				}
-				show, finish := trainingMeter(cmd.ErrOrStderr(), false, "")
+				show, finish := trainingMeter(cmd.ErrOrStderr(), "")
 				count := 0
 				alone.Options.Progress = func(p train.Progress) {
 					if count == 0 || p.Batch == 1 { // another run
 						count++
 						finish()
-						show, finish = trainingMeter(cmd.ErrOrStderr(), false, fmt.Sprintf("run %d of %d: ", count, o.Runs*(len(o.Hops)+1)))
+						show, finish = trainingMeter(cmd.ErrOrStderr(), fmt.Sprintf("run %d of %d: ", count, o.Runs*(len(o.Hops)+1)))
 					}
 					show(p)
 				}

@@ -25,7 +25,7 @@ func newTrainCommand() *cobra.Command {
 		Use:         "train",
 		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			j.line, j.World, j.stderr = run.Values(cmd.Flags()), worldOf(cmd.Context()), cmd.ErrOrStderr()
+			j.line, j.World, j.stderr = run.Values(cmd.Flags()), worldOf(cmd.Context()), unlessQuiet(j.Quiet, cmd.ErrOrStderr())
 			r, err := j.run(cmd.Context())
 			if err != nil || r == nil { // only rank 0 has a result
 				return err
@@ -80,14 +80,8 @@ func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
 
 // prepare sets the functions that print messages and progress.
 func (j *trainJob) prepare() {
-	j.Say = func(format string, args ...any) {
-		if !j.Quiet {
-			say(j.stderr, format, args...)
-		}
-	}
-	j.Show = func(prefix string) (func(train.Progress), func()) {
-		return trainingMeter(j.stderr, j.Quiet, prefix)
-	}
+	j.Say = func(format string, args ...any) { say(j.stderr, format, args...) }
+	j.Show = func(prefix string) (func(train.Progress), func()) { return trainingMeter(j.stderr, prefix) }
 	j.After = func(ctx context.Context, model *layers.GCN, history *train.Result, dir string) {
 		if j.Quiet {
 			return
@@ -241,11 +235,7 @@ func (j *trainJob) resolve(ctx context.Context) error {
 		return nil
 	}
 	if !j.follows() {
-		var progress func(done, total int)
-		if !j.Quiet {
-			progress = everySeconds(j.stderr, "mini-batches of the candidates")
-		}
-		if err := j.Resolve(ctx, j.data, mostHistoryBytes, progress); err != nil {
+		if err := j.Resolve(ctx, j.data, mostHistoryBytes, everySeconds(j.stderr, "mini-batches of the candidates")); err != nil {
 			return err
 		}
 	}

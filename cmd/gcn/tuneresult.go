@@ -20,7 +20,7 @@ type tuneResult struct {
 	Dataset  string         `json:"dataset"`
 	Metric   string         `json:"metric"`
 	Settings int            `json:"settings"`
-	Rungs    []rungResult   `json:"rungs"`
+	Rungs    []tune.Rung    `json:"rungs"`
 	Best     map[string]any `json:"best"` // options
 	Valid    number         `json:"best_valid"`
 	ValidSem number         `json:"best_valid_sem"`
@@ -44,24 +44,14 @@ type tuneResult struct {
 	TestSE     number `json:"test_se,omitempty"`
 }
 
-type rungResult struct {
-	Batches  int `json:"batches"`
-	Settings int `json:"settings"`
-}
-
 // conclude writes the results. tested is the result of the best setting's runs.
 func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result) (*tuneResult, error) {
-	best := j.best()
+	best := tune.Best(j.rows)
 	job := j.jobs[best.Setting]
 	values := slices.DeleteFunc(job.GivenValues(), func(v run.Value) bool {
 		return slices.Contains([]string{"data", "seed", "runs", "workers", "device", "partition", "checkpoint_interval"}, v.Option)
 	})
-	recipe := map[string]any{}
-	for _, v := range values {
-		if recipe[v.Option] = job.Settings.Value(v.Option); v.Text == "auto" {
-			recipe[v.Option] = v.Text
-		}
-	}
+	recipe := optionsInFile(job, values)
 	if err := folder.WriteJSON(bestFile, recipe); err != nil {
 		return nil, err
 	}
@@ -70,7 +60,7 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result
 		return nil, err
 	}
 	r := &tuneResult{
-		Dataset: job.Data, Metric: string(j.data.Metric), Settings: len(j.settings), Best: recipe,
+		Dataset: job.Data, Metric: string(j.data.Metric), Settings: len(j.settings), Rungs: j.search.Plan(), Best: recipe,
 		Valid: best.Valid, ValidSem: best.SEM, TestMean: tested.Test, TestStd: number(math.NaN()), TestSem: number(math.NaN()),
 		Runs: job.Runs, Seed: job.Seed, WallS: finite.Measured(time.Since(j.started).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()), BLAS: machine.BLAS(), Device: job.Device,
 		Dir: dir, BestDir: job.Out, Recipe: folder.Path(bestFile),
@@ -79,10 +69,6 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result
 	}
 	if tested.TestStd != nil {
 		r.TestStd, r.TestSem = *tested.TestStd, *tested.TestSem
-	}
-	batches, settings := j.search.Plan()
-	for k := range batches {
-		r.Rungs = append(r.Rungs, rungResult{batches[k], settings[k]})
 	}
 	if err := folder.WriteJSON(rundir.ResultFile, finite.JSON(r)); err != nil {
 		return nil, fmt.Errorf("the result could not be saved: %w", err)
@@ -93,41 +79,37 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result
 // print writes the table of the settings, the test score of the best one, and the command
 // that trains it.
 func (j *tuneJob) print(w io.Writer, r *tuneResult) {
-	const most = 20 // rows
+	const most = 20              // rows
+	listed := map[int]bool{}     // settings
+	rows := slices.Clone(j.rows) // the last one of each setting, the best first
+	slices.SortStableFunc(rows, func(a, b tune.Row) int { return b.Rung - a.Rung })
+	rows = slices.DeleteFunc(rows, func(r tune.Row) bool {
+		again := listed[r.Setting]
+		listed[r.Setting] = true
+		return again
+	})
 	t := newTable(true)
 	header := []any{"place", "valid " + r.Metric, "± sem", "mini-batches"}
 	for _, d := range j.space {
 		header = append(header, d.Option)
 	}
 	t.row(append(header, " setting")...)
-	place := 0
-	listed := make([]bool, len(j.settings))
-	for rung := j.Rungs - 1; rung >= 0; rung-- {
-		for _, row := range j.rows {
-			if row.Rung != rung || listed[row.Setting] {
-				continue
-			}
-			listed[row.Setting] = true
-			if place++; place > most {
-				continue
-			}
-			score, sem := "diverged", ""
-			if finite.Is(float64(row.Valid)) {
-				score = formatScore(row.Valid)
-			}
-			if finite.Is(float64(row.SEM)) {
-				sem = formatScore(row.SEM)
-			}
-			cells := []any{place, score, sem, row.Batches}
-			for _, v := range j.settings[row.Setting] {
-				cells = append(cells, v)
-			}
-			t.row(append(cells, fmt.Sprint(" ", settingBase, row.Setting+1))...)
+	for k, row := range rows[:min(len(rows), most)] {
+		cells := []any{k + 1, "diverged", "", row.Batches}
+		if finite.Is(float64(row.Valid)) {
+			cells[1] = formatScore(row.Valid)
 		}
+		if finite.Is(float64(row.SEM)) {
+			cells[2] = formatScore(row.SEM)
+		}
+		for _, v := range j.settings[row.Setting] {
+			cells = append(cells, v)
+		}
+		t.row(append(cells, fmt.Sprint(" ", settingBase, row.Setting+1))...)
 	}
 	t.print(w)
-	if place > most {
-		say(w, "and %d more in %s", place-most, filepath.Join(r.Dir, trialsFile))
+	if len(rows) > most {
+		say(w, "and %d more in %s", len(rows)-most, filepath.Join(r.Dir, trialsFile))
 	}
 	test := fmt.Sprintf("test %s of the best: %s", r.Metric, formatScore(r.TestMean))
 	if r.Runs > 1 {

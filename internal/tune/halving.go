@@ -81,23 +81,29 @@ func (s *Search) rungBatches(rung int) int {
 	return batches
 }
 
-// Plan returns the mini-batches and the number of settings of each rung.
-func (s *Search) Plan() (batches, settings []int) {
-	n := s.Settings
+// Rung is one round of training.
+type Rung struct {
+	Batches  int `json:"batches"` // counted from the start of training
+	Settings int `json:"settings"`
+}
+
+// Plan returns the rungs.
+func (s *Search) Plan() []Rung {
+	var plan []Rung
+	settings := s.Settings
 	for r := range s.Rungs {
-		batches, settings = append(batches, s.rungBatches(r)), append(settings, n)
-		n = (n-1)/s.Reduce + 1
+		plan = append(plan, Rung{s.rungBatches(r), settings})
+		settings = (settings-1)/s.Reduce + 1
 	}
-	return batches, settings
+	return plan
 }
 
 // Work returns the mini-batches of all trials.
 func (s *Search) Work() int {
 	sum, before := 0, 0
-	batches, settings := s.Plan()
-	for r := range batches {
-		sum += settings[r] * s.Seeds * (batches[r] - before)
-		before = batches[r]
+	for _, r := range s.Plan() {
+		sum += r.Settings * s.Seeds * (r.Batches - before)
+		before = r.Batches
 	}
 	return sum
 }
@@ -118,15 +124,15 @@ func (s *Search) Run(ctx context.Context) ([]Row, error) {
 	}
 	var all []Row
 	from := 0
-	batches, settings := s.Plan()
-	for rung := range batches {
-		rows, err := s.rung(ctx, alive, Trial{Rung: rung, From: from, Batches: batches[rung]})
+	plan := s.Plan()
+	for k, r := range plan {
+		rows, err := s.rung(ctx, alive, Trial{Rung: k, From: from, Batches: r.Batches})
 		if err != nil {
 			return all, err
 		}
 		next := 1
-		if rung+1 < len(settings) {
-			next = settings[rung+1]
+		if k+1 < len(plan) {
+			next = plan[k+1].Settings
 		}
 		alive = alive[:0]
 		for k := range rows[:next] {
@@ -134,7 +140,7 @@ func (s *Search) Run(ctx context.Context) ([]Row, error) {
 			alive = append(alive, rows[k].Setting)
 		}
 		slices.Sort(alive)
-		all, from = append(all, rows...), batches[rung]
+		all, from = append(all, rows...), r.Batches
 		if s.Ranked != nil {
 			if err := s.Ranked(rows); err != nil {
 				return all, err
@@ -185,4 +191,10 @@ func (s *Search) rung(ctx context.Context, settings []int, of Trial) ([]Row, err
 		return cmp.Or(cmp.Compare(b.Valid, a.Valid), a.Setting-b.Setting)
 	})
 	return rows, nil
+}
+
+// Best returns the row of the best setting in the last rung of the rows that Search.Run returns.
+func Best(rows []Row) Row {
+	last := rows[len(rows)-1].Rung
+	return rows[slices.IndexFunc(rows, func(r Row) bool { return r.Rung == last })]
 }
