@@ -105,7 +105,7 @@ func testScores(runs []run.Result) string {
 	return strings.Join(words, ", ")
 }
 
-func formatScore(x number) string {
+func formatScore[F ~float64](x F) string {
 	if math.IsNaN(float64(x)) {
 		return "unknown"
 	}

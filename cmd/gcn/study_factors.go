@@ -152,29 +152,17 @@ func newStudyVarianceCommand() *cobra.Command {
 		factorOptions
 		Repeats int `json:"repeats" default:"20000" range:"[2," help:"draws, where moments are estimated"`
 		Watch   int `json:"watch" default:"32" range:"[2," help:"watched candidates, spread over the probabilities"`
-		pilotOptions
 	}
 	return newCommand(&cobra.Command{
 		Use: "variance",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			return o.study(cmd, o.candidates, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
+			return o.study(cmd, o.candidates, func(ctx context.Context, s *subject) (study.Shown, error) {
 				what := study.Variance{
 					Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
 					Progress: everySeconds(cmd.ErrOrStderr(), "rows"),
 				}
 				if s.data != nil {
 					what.Estimators = study.Estimators(s.data.Nodes())
-				}
-				if o.Ages != nil {
-					const repeats = 50
-					output := &study.ApproxError{Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batch: o.Batch, Repeats: repeats, Seed: o.Seed}
-					if output.Product, output.Histories, err = o.products(ctx, s, &o.studyOptions, o.Ages); err != nil {
-						return nil, err
-					}
-					what.Output, what.Importance = output, samplers.LADIES{Flat: !o.Squared}
 				}
 				return what.Run(ctx)
 			})

@@ -67,7 +67,7 @@ func newStudyNormsCommand() *cobra.Command {
 // pilotOptions are the options of a study of control variates: it trains a model for some
 // mini-batches, for activations and histories of them.
 type pilotOptions struct {
-	Ages    []int   `json:"ages" range:"[0," without:"run,layer,weights" why:"the study is of the second convolution of a model that it trains on --data" help:"also measure control variates, with activations of so many mini-batches ago; this trains a model"`
+	Ages    []int   `json:"ages" range:"[0," without:"run,layer" why:"the study is of the second convolution of a model that it trains on --data" help:"also measure control variates, with activations of so many mini-batches ago; this trains a model"`
 	Batches int     `json:"batches" default:"200" range:"[1," with:"ages" help:"with --ages: mini-batches that the model is trained for"`
 	Dropout float64 `json:"dropout" default:"0.2" range:"[0,1)" with:"ages" help:"with --ages: share of the activations dropped"`
 }

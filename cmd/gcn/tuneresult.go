@@ -61,7 +61,7 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result
 	}
 	r := &tuneResult{
 		Dataset: job.Data, Metric: string(j.data.Metric), Settings: len(j.settings), Rungs: j.search.Plan(), Best: recipe,
-		Valid: best.Valid, ValidSem: best.SEM, TestMean: tested.Test, TestStd: number(math.NaN()), TestSem: number(math.NaN()),
+		Valid: number(best.Valid), ValidSem: number(best.SEM), TestMean: tested.Test, TestStd: number(math.NaN()), TestSem: number(math.NaN()),
 		Runs: job.Runs, Seed: job.Seed, WallS: finite.Measured(time.Since(j.started).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()), BLAS: machine.BLAS(), Device: job.Device,
 		Dir: dir, BestDir: job.Out, Recipe: folder.Path(bestFile),
 		Command:    "gcn train --data " + run.ShellWord(job.Data) + " " + optionsText(values) + fmt.Sprintf(" --runs %d --seed %d", job.Runs, job.Seed),
@@ -96,10 +96,10 @@ func (j *tuneJob) print(w io.Writer, r *tuneResult) {
 	t.row(append(header, " setting")...)
 	for k, row := range rows[:min(len(rows), most)] {
 		cells := []any{k + 1, "diverged", "", row.Batches}
-		if finite.Is(float64(row.Valid)) {
+		if finite.Is(row.Valid) {
 			cells[1] = formatScore(row.Valid)
 		}
-		if finite.Is(float64(row.SEM)) {
+		if finite.Is(row.SEM) {
 			cells[2] = formatScore(row.SEM)
 		}
 		for _, v := range j.settings[row.Setting] {
