@@ -4,33 +4,26 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gcn-layerwise/gcn/internal/finite"
-	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
 )
 
 type evalResult struct {
-	RunDir  string   `json:"run_dir"`
-	RunDirs []string `json:"run_dirs,omitempty"` // of several runs
-	Dataset string   `json:"dataset"`
-	Method  string   `json:"method"`
-	Split   string   `json:"split"`
-	Nodes   int      `json:"nodes"`
-	Metric  string   `json:"metric"`
-	Score   number   `json:"score"`
-	Batch   int      `json:"batch"` // of the checkpoint
-	Seed    uint64   `json:"seed"`
-	WallS   number   `json:"wall_s"`
-	PeakRSS number   `json:"peak_rss_mb"`
-	BLAS    string   `json:"blas"`
-	Device  string   `json:"device"`
+	opened
+	Method string `json:"method"`
+	Split  string `json:"split"`
+	Nodes  int    `json:"nodes"`
+	Metric string `json:"metric"`
+	Score  number `json:"score"`
+	Batch  int    `json:"batch"` // of the checkpoint
+	Seed   uint64 `json:"seed"`
+	measured
 
 	CorrectSmooth *score.CorrectSmooth `json:"correct_and_smooth,omitempty"`
 
@@ -67,16 +60,15 @@ func newEvalCommand() *cobra.Command {
 				return err
 			}
 			if o.Out != "" { // before the work, not after it
-				if err := makeEvalDir(o.Out); err != nil {
-					return err
+				if err := os.MkdirAll(o.Out, 0o777); err != nil {
+					return notSaved(err)
 				}
 			}
 			defer limit(o.Memory)()
-			runs.noteOtherData(cmd.ErrOrStderr())
 			if o.Split == "train" && slices.ContainsFunc(runs, func(r *run.Opened) bool { return r.Plan.LabelInputs > 0 }) {
 				say(cmd.ErrOrStderr(), "note: with --label-inputs the scores of training nodes have read their own labels: use --split valid or test")
 			}
-			r, err := runs.evaluate(cmd.Context(), o)
+			r, err := o.evaluate(cmd.Context(), runs)
 			if err != nil {
 				return err
 			}
@@ -119,53 +111,9 @@ func (r *evalResult) print(w io.Writer) {
 	printAssessment(w, r.Assessment)
 }
 
-// openRun opens a run for inference, on all ranks.
-func openRun(ctx context.Context, dir, spec, device string, first *run.Opened) (*run.Opened, error) {
-	if spec != "" {
-		if err := checkSpec(spec); err != nil {
-			return nil, err
-		}
-	}
-	r, err := run.Open(ctx, strings.TrimSuffix(dir, "/"), run.OpenOptions{Data: spec, Device: device, Options: dataOptions(ctx), Like: first})
-	if w := worldOf(ctx); err == nil && w != nil {
-		r.Model.Ranks = w
-	}
-	return r, err
-}
-
-// runOptions name trained models and their device.
-type runOptions struct {
-	Run    repeated `json:"run" arg:"DIR" need:"the folder of a training run" help:"the run's folder DIR; required; repeated: the mean of several runs"`
-	Data   string   `json:"data" arg:"SPEC" help:"data SPEC instead of the run's own, such as after moving the files"`
-	Device string   `json:"device" default:"cpu" choice:"cpu|cuda" help:"cpu, or cuda in a build with CUDA; the run may have been trained on either"`
-	run.Bound
-}
-
-// open opens the runs. Their inference shows its progress on w.
-func (o *runOptions) open(ctx context.Context, w io.Writer) (savedRuns, error) {
-	bound, err := o.Inference(o.Device)
-	if err != nil {
-		return nil, err
-	}
-	var runs savedRuns
-	for _, dir := range o.Run {
-		var first *run.Opened
-		if len(runs) > 0 {
-			first = runs[0]
-		}
-		r, err := openRun(ctx, dir, o.Data, o.Device, first)
-		if err != nil {
-			return nil, err
-		}
-		r.Model.Bound, r.Model.Progress = bound, everySeconds(w, "rows of all layers")
-		runs = append(runs, r)
-	}
-	return runs, nil
-}
-
 // evaluate scores the models on the nodes of one part of the split, or on a sample of them.
-func (rs savedRuns) evaluate(ctx context.Context, o *evalOptions) (*evalResult, error) {
-	r := rs[0]
+func (o *evalOptions) evaluate(ctx context.Context, runs savedRuns) (*evalResult, error) {
+	r := runs[0]
 	part := slices.Index([]string{"train", "valid", "test"}, o.Split)
 	nodes := [][]int32{r.Data.Split.Train, r.Data.Split.Valid, r.Data.Split.Test}[part]
 	if len(nodes) == 0 {
@@ -176,16 +124,15 @@ func (rs savedRuns) evaluate(ctx context.Context, o *evalOptions) (*evalResult, 
 	if err != nil {
 		return nil, fmt.Errorf("--eval-samples: %w", err)
 	}
-	estimate, assessment, chosen, err := rs.assess(ctx, sample, o.Correct)
+	e := &evalResult{
+		opened: o.result(runs), Method: r.Plan.Method.String(), Split: o.Split, Nodes: len(sample.Nodes),
+		Metric: string(r.Data.Metric), Batch: r.Checkpoint.Batch, Seed: r.Checkpoint.Seed,
+	}
+	estimate, err := e.assess(ctx, runs, sample, o.Correct)
 	if err != nil {
 		return nil, err
 	}
-	e := &evalResult{
-		RunDir: r.Dir, RunDirs: rs.several(), Dataset: r.Plan.Data, Method: r.Plan.Method.String(), Split: o.Split, Nodes: len(sample.Nodes),
-		Metric: string(r.Data.Metric), Score: number(estimate.Score), Batch: r.Checkpoint.Batch, Seed: r.Checkpoint.Seed,
-		WallS: finite.Measured(time.Since(start).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()),
-		BLAS: machine.BLAS(), Device: r.Plan.Device, CorrectSmooth: chosen, Assessment: assessment,
-	}
+	e.Score, e.measured = number(estimate.Score), measure(start)
 	if sample.Sampled() {
 		e.Sample = &evalSample{Of: sample.Of, StandardError: number(estimate.StandardError), Unbiased: estimate.Unbiased}
 	}

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -18,13 +18,7 @@ import (
 // Files of gcn eval --out.
 const evalName = "eval"
 
-// makeEvalDir makes the folder of --out.
-func makeEvalDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("the evaluation cannot be saved: %w", err)
-	}
-	return nil
-}
+func notSaved(err error) error { return fmt.Errorf("the evaluation cannot be saved: %w", err) }
 
 // save writes the result and its figure to dir.
 func (r *evalResult) save(dir string) error {
@@ -38,9 +32,40 @@ func (r *evalResult) save(dir string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("the evaluation cannot be saved: %w", err)
+		return notSaved(err)
 	}
 	return r.figure().Save(base)
+}
+
+// assess returns the metric of the models on the nodes of s, and sets the assessment of their
+// probabilities. If correct is true, correct and smooth comes before.
+func (r *evalResult) assess(ctx context.Context, runs savedRuns, s *score.Sample, correct bool) (estimate score.Estimate, err error) {
+	first := runs[0]
+	var scores, p []float32
+	if correct {
+		p, r.CorrectSmooth, err = runs.corrected(ctx, s.Nodes)
+		scores = p
+	} else if len(runs) == 1 {
+		if scores, err = logits(ctx, first, s.Nodes); err == nil {
+			p = slices.Clone(scores)
+			score.Probabilities(p, first.Data.Labels)
+		}
+	} else if p, err = runs.probabilities(ctx, s.Nodes); err == nil {
+		scores = slices.Clone(p)
+		for i := range scores {
+			if first.Data.Labels.Tasks > 0 {
+				scores[i] -= 0.5 // a positive score is a predicted task
+			}
+		}
+	}
+	if err != nil {
+		return estimate, err
+	}
+	if estimate, err = s.Score(first.Data.Metric, scores, first.Data.Labels); err != nil {
+		return estimate, err
+	}
+	r.Assessment, err = score.Assess(p, first.Data.Labels, s.Nodes)
+	return estimate, err
 }
 
 // mostCounts is the largest number of classes whose counts are in the figure and in the

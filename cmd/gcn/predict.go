@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,27 +14,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/finite"
-	"github.com/gcn-layerwise/gcn/internal/machine"
-	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
 )
 
 type predictResult struct {
-	RunDir  string   `json:"run_dir"`
-	RunDirs []string `json:"run_dirs,omitempty"` // of several runs
-	Dataset string   `json:"dataset"`
-	Out     string   `json:"out"`
-	Nodes   int      `json:"nodes"`
-	Outputs int      `json:"outputs"` // classes, tasks or columns of a layer
-	Kind    string   `json:"kind"`    // probabilities, logits or hidden
-	Device  string   `json:"device"`
-	WallS   number   `json:"wall_s"`
-	PeakRSS number   `json:"peak_rss_mb"`
+	opened
+	Out     string `json:"out"`
+	Nodes   int    `json:"nodes"`
+	Outputs int    `json:"outputs"` // classes, tasks or columns of a layer
+	Kind    string `json:"kind"`    // probabilities, logits or hidden
+	measured
 
 	CorrectSmooth *score.CorrectSmooth `json:"correct_and_smooth,omitempty"`
 }
@@ -102,7 +94,6 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	if n := r.Data.Labels.Outputs(); p.Top > n {
 		return nil, fmt.Errorf("--top %d: the model has %d classes or tasks", p.Top, n)
 	}
-	runs.noteOtherData(notes)
 	nodes, err := p.readNodes(ctx, r.Data)
 	if err != nil {
 		return nil, err
@@ -141,40 +132,24 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		return nil, fmt.Errorf("predictions could not be saved: %w", err)
 	}
 	return &predictResult{
-		RunDir: r.Dir, RunDirs: runs.several(), Dataset: r.Plan.Data, Out: p.Out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, Device: r.Plan.Device,
-		WallS: finite.Measured(time.Since(start).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()), CorrectSmooth: chosen,
+		opened: p.result(runs), Out: p.Out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, measured: measure(start), CorrectSmooth: chosen,
 	}, nil
 }
 
 // readNodes returns the nodes to score: the nodes in the file of --nodes, or all.
-func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) ([]int32, error) {
-	if p.Nodes == "" {
-		return allNodes(data), nil
-	}
-	list, err := run.UnlessDone(ctx, func() (*nodeList, error) {
-		if strings.EqualFold(filepath.Ext(p.Nodes), ".npy") {
-			return readNodeArray(ctx, p.Nodes)
-		}
-		return readNodeLines(p.Nodes, data.NodeNames)
-	})
+func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) (nodes []int32, err error) {
 	switch {
-	case err != nil:
-		return nil, err
-	case len(list.ids) == 0:
-		return nil, fmt.Errorf("%s: it lists no nodes", p.Nodes)
+	case p.Nodes == "":
+		return allNodes(data), nil
+	case strings.EqualFold(filepath.Ext(p.Nodes), ".npy"):
+		nodes, err = (&formats.NodeList{Nodes: data.Nodes(), Names: data.NodeNames}).Part(ctx, p.Nodes)
+	default:
+		nodes, err = run.UnlessDone(ctx, func() ([]int32, error) { return readNodeLines(p.Nodes, data) })
 	}
-	nodes := make([]int32, len(list.ids))
-	for k, id := range list.ids {
-		if id < 0 || id >= int64(data.Nodes()) {
-			place := fmt.Sprintf("%s: node %d of the array", p.Nodes, k)
-			if list.lines != nil {
-				place = fmt.Sprintf("%s:%d: the node", p.Nodes, list.lines[k])
-			}
-			return nil, fmt.Errorf("%s is %d, outside [0, %d)", place, id, data.Nodes())
-		}
-		nodes[k] = int32(id)
+	if err == nil && len(nodes) == 0 {
+		err = fmt.Errorf("%s: it lists no nodes", p.Nodes)
 	}
-	return nodes, nil
+	return nodes, err
 }
 
 func allNodes(data *datasets.Data) []int32 {
@@ -185,73 +160,41 @@ func allNodes(data *datasets.Data) []int32 {
 	return all
 }
 
-// nodeList holds the nodes of a file, and in a text file the lines that they are on.
-type nodeList struct {
-	ids   []int64
-	lines []int
-}
-
-func readNodeArray(ctx context.Context, path string) (*nodeList, error) {
-	r, err := npy.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	list := new(nodeList)
-	switch {
-	case len(r.Shape) != 1:
-		err = fmt.Errorf("%s: an array of shape %v: want one dimension, of the nodes' numbers", path, r.Shape)
-	case r.Mask():
-		err = fmt.Errorf("%s: a mask of booleans, want the numbers of nodes: numpy.flatnonzero(mask)", path)
-	default:
-		list.ids, err = r.Int64s(ctx)
-	}
-	return list, errors.Join(err, r.Close())
-}
-
 // readNodeLines reads one node a line, from a file or a pipe: its name if the graph's nodes
 // have names, else its number. It skips blank lines, and lines that start with # unless that
 // is a name.
-func readNodeLines(path string, names *graph.Names) (*nodeList, error) {
+func readNodeLines(path string, data *datasets.Data) (nodes []int32, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	list := new(nodeList)
 	var index map[string]int32
-	if names != nil {
-		index = names.Index()
+	if data.NodeNames != nil {
+		index = data.NodeNames.Index()
 	}
 	scanner := bufio.NewScanner(file)
 	for k := 1; scanner.Scan(); k++ {
-		text := scanner.Text()
-		if k == 1 {
-			text = strings.TrimPrefix(text, "\ufeff") // UTF-8's byte-order mark
-		}
-		text = strings.TrimSpace(text)
-		named, known := index[text]
+		text := strings.TrimSpace(strings.TrimPrefix(scanner.Text(), "\ufeff")) // UTF-8's byte-order mark
+		node, known := index[text]
 		if text == "" || text[0] == '#' && !known {
 			continue
 		}
-		id, err := int64(named), error(nil)
-		if names == nil {
-			id, err = strconv.ParseInt(text, 10, 64)
+		if index == nil {
+			number, err := strconv.Atoi(text)
+			node, known = int32(number), err == nil && number >= 0 && number < data.Nodes()
 		}
 		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%s:%d: %q is not a node's number", path, k, text)
-		case names != nil && !known:
+		case known:
+			nodes = append(nodes, node)
+		case index == nil:
+			return nil, fmt.Errorf("%s:%d: %q is not a node's number, from 0 to %d", path, k, text, data.Nodes()-1)
+		default:
 			return nil, fmt.Errorf("%s:%d: no node is named %q", path, k, text)
-		}
-		list.ids, list.lines = append(list.ids, id), append(list.lines, k)
-		if len(list.ids)%(1<<20) == 0 { // a pipe has no length to check before
-			if err := memory.Check(path, 2*2*8*int64(len(list.ids))); err != nil {
-				return nil, err
-			}
 		}
 	}
 	if err := scanner.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return list, nil
+	return nodes, nil
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -35,21 +35,20 @@ func (t *predictionTable) convert(rows []float32) {
 // writeCSV writes the table with a header. Each score has the fewest digits that read
 // back as the same float32.
 func (t *predictionTable) writeCSV(w io.Writer) error {
-	buffered := bufio.NewWriterSize(w, 1<<16)
-	// The writer keeps its first error until Flush.
-	_, _ = buffered.WriteString(strings.Join(t.header(), ",") + "\n")
-	var line []byte
+	out := csv.NewWriter(w)
+	_ = out.Write(t.header()) // out keeps its first error
+	var record []string
 	order := make([]int, t.columns)
 	for i, v := range t.nodes {
 		row := t.scores[i*t.columns : (i+1)*t.columns]
-		line = append(line[:0], csvField(t.data.NodeNames.At(int(v)))...)
+		record = append(record[:0], t.data.NodeNames.At(int(v)))
 		switch { // the scores decide before rounding makes two probabilities equal
 		case t.kind == "hidden":
-			line = appendScores(line, row)
+			record = appendScores(record, row)
 		case t.top == 0:
-			line = append(append(line, ','), csvField(t.predicted(row))...)
+			record = append(record, t.predicted(row))
 			t.convert(row)
-			line = appendScores(line, row)
+			record = appendScores(record, row)
 		default:
 			for k := range order {
 				order[k] = k
@@ -57,13 +56,13 @@ func (t *predictionTable) writeCSV(w io.Writer) error {
 			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(row[b], row[a]) })
 			t.convert(row)
 			for _, k := range order[:t.top] {
-				line = append(append(line, ','), csvField(t.data.Labels.Name(k))...)
-				line = appendScores(line, row[k:k+1])
+				record = appendScores(append(record, t.data.Labels.Name(k)), row[k:k+1])
 			}
 		}
-		_, _ = buffered.Write(append(line, '\n'))
+		_ = out.Write(record)
 	}
-	return buffered.Flush()
+	out.Flush()
+	return out.Error()
 }
 
 // header returns the names of the columns.
@@ -84,12 +83,9 @@ func (t *predictionTable) header() []string {
 			names = append(names, fmt.Sprint(kind, k+1), fmt.Sprint(column, k+1))
 		}
 	default:
-		if kind == "task" {
-			kind = "tasks"
-		}
-		names = append(names, kind)
+		names = append(names, strings.Replace(kind, "task", "tasks", 1))
 		for k := range t.columns {
-			names = append(names, csvField(t.data.Labels.Name(k)))
+			names = append(names, t.data.Labels.Name(k))
 		}
 	}
 	return names
@@ -116,17 +112,9 @@ func (t *predictionTable) predicted(row []float32) string {
 	return strings.Join(tasks, ";")
 }
 
-func appendScores(line []byte, scores []float32) []byte {
+func appendScores(record []string, scores []float32) []string {
 	for _, s := range scores {
-		line = strconv.AppendFloat(append(line, ','), float64(s), 'g', -1, 32)
+		record = append(record, strconv.FormatFloat(float64(s), 'g', -1, 32))
 	}
-	return line
-}
-
-// csvField returns s in quotes if it needs them (RFC 4180).
-func csvField(s string) string {
-	if !strings.ContainsAny(s, "\",\r\n") && strings.TrimSpace(s) == s {
-		return s
-	}
-	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	return record
 }
