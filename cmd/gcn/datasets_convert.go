@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -78,4 +79,29 @@ func printConversion(cmd *cobra.Command, from, spec, done string, start time.Tim
 		say(w, "%s: %s nodes, %s edges, %s, opens in %.1f ms, at most %.0f MB of memory", spec, thousands(int64(c.Nodes)), thousands(c.Edges),
 			cmp.Or(done, fmt.Sprintf("from %s; written in %.1f s", from, took.Seconds())), float64(c.OpenMS), float64(c.PeakRSSMB))
 	})
+}
+
+func newDatasetsFetchCommand() *cobra.Command {
+	return newCommand(&cobra.Command{
+		Use:       "fetch NAME",
+		Args:      oneArgument("datasets fetch needs one NAME", datasets.Names()),
+		ValidArgs: datasets.Names(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			start := time.Now()
+			o, done := dataOptions(cmd.Context()), "in the cache already"
+			show := o.Progress
+			o.Progress = func(p datasets.FetchProgress) {
+				done = ""
+				show(p)
+			}
+			path, err := datasets.Fetch(cmd.Context(), args[0], o)
+			if err != nil {
+				return err
+			}
+			if info, err := os.Stat(path); err == nil {
+				say(cmd.ErrOrStderr(), "%s: %s, %.1f MB", args[0], path, float64(info.Size())/1e6)
+			}
+			return printConversion(cmd, args[0], args[0], done, start)
+		},
+	}, new(resultOptions))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -167,4 +168,47 @@ func scores(p train.Progress) string {
 		text += fmt.Sprintf(" (best %.3f)", p.Best)
 	}
 	return text
+}
+
+// stageCorrect is the stage of correct and smooth in a display of data.
+const stageCorrect = "correct"
+
+// newFetchDisplay returns a function that shows a download, the propagation of the features,
+// correct and smooth, or a long conversion on standard error, with a bar on a terminal.
+func newFetchDisplay(w io.Writer) func(datasets.FetchProgress) {
+	m := &meter{w: w}
+	var last datasets.FetchProgress
+	return func(p datasets.FetchProgress) {
+		same := p.Name == last.Name && p.Stage == last.Stage && p.File == last.File && p.Text == last.Text
+		last = p
+		if !same {
+			size := ""
+			if p.Total > 0 {
+				size = fmt.Sprintf(", %.1f MB", float64(p.Total)/1e6)
+			}
+			if p.Done > 0 {
+				size += fmt.Sprintf(", %.1f of them are here", float64(p.Done)/1e6)
+			}
+			m.clear(p.Name + ": " + map[string]string{
+				"download":   "downloading " + p.Address + size,
+				"note":       p.Text,
+				"check":      "checking " + p.File,
+				"unpack":     "unpacking",
+				"prepare":    "reading it and writing the store",
+				"propagate":  "propagating the features once",
+				"edges":      "collecting the edges",
+				"rows":       "sorting the edges into rows",
+				"features":   "writing the features",
+				stageCorrect: fmt.Sprintf("spreading errors and labels over the graph, at most %d times", p.Total),
+			}[p.Stage])
+		}
+		if p.Stage == "prepare" || p.Stage == "note" {
+			return
+		}
+		m.bytes = p.Stage != stageCorrect
+		m.at(p.Done, p.Total, "", nil)
+		if !m.bytes && p.Done == p.Total {
+			m.clear("")
+		}
+	}
 }

@@ -98,9 +98,7 @@ func TestBarsOnATerminal(t *testing.T) {
 	show, finish := trainingMeter(s, "run 1/2  ")
 	show(train.Progress{Batch: 1, MaxBatches: 10, Loss: 1})
 	finish()
-	fetch := &fetchDisplay{meter: meter{w: s}}
-	fetch.show(datasets.FetchProgress{Name: "evil\x1b[2J", Stage: "download", Done: 1, Total: 10})
-	fetch.clear("")
+	newFetchDisplay(s)(datasets.FetchProgress{Name: "evil\x1b[2J", Stage: "download", Done: 1, Total: 10})
 	say(s, "end")
 	var text strings.Builder
 	for buffer := make([]byte, 4096); !strings.Contains(text.String(), "end"); {

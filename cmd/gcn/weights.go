@@ -67,7 +67,7 @@ func newImportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			data, err := openUnlabelled(cmd.Context(), p.Data)
+			data, err := openData(unlabelled(cmd.Context()), p.Data)
 			if err != nil {
 				return err
 			}
