@@ -39,7 +39,12 @@ func newDatasetsInfoCommand() *cobra.Command {
 		Use:  "info SPEC",
 		Args: exactly(1, "datasets info needs one SPEC, such as synth:demo"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := openData(unlabelled(cmd.Context()), args[0])
+			if err := checkSpec(args[0]); err != nil {
+				return err
+			}
+			options := dataOptions(cmd.Context())
+			options.Unlabelled = true
+			data, err := datasets.Open(cmd.Context(), args[0], options)
 			if err != nil {
 				return err
 			}
@@ -159,13 +164,6 @@ func openData(ctx context.Context, spec string) (*datasets.Data, error) {
 		return nil, err
 	}
 	return datasets.Open(ctx, spec, dataOptions(ctx))
-}
-
-// unlabelled returns a context in which the data may lack labels.
-func unlabelled(ctx context.Context) context.Context {
-	o := dataOptions(ctx)
-	o.Unlabelled = true
-	return context.WithValue(ctx, dataOptionsKey{}, o)
 }
 
 // checkSpec reports a SPEC that cannot be understood.

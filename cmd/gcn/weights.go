@@ -59,31 +59,16 @@ func newImportCommand() *cobra.Command {
 				}
 				how.Layers[theirs] = ours
 			}
-			s, err := run.Load(nil, nil, nil, append(run.Values(cmd.Flags()), run.Value{Option: "method", Text: "full"})) // no sample is drawn
+			r, err := newModel(cmd, "full") // no sample is drawn
 			if err != nil {
 				return err
 			}
-			p, err := s.Plan()
+			how.Mean = r.Data.Directed
+			found, err := train.ImportParameters(cmd.Context(), args[0], r.Model, how)
 			if err != nil {
 				return err
 			}
-			data, err := openData(unlabelled(cmd.Context()), p.Data)
-			if err != nil {
-				return err
-			}
-			if data.Unlabelled() {
-				return fmt.Errorf("%s has no labels, which say how many classes there are", p.Data)
-			}
-			model, err := p.NewModel(cmd.Context(), data)
-			if err != nil {
-				return err
-			}
-			how.Mean = data.Directed
-			found, err := train.ImportParameters(cmd.Context(), args[0], model, how)
-			if err != nil {
-				return err
-			}
-			if err := train.SaveRun(o.Out, model, data, p.Fit().Config); err != nil {
+			if err := train.SaveRun(o.Out, r.Model, r.Data, r.Plan.Fit().Config); err != nil {
 				return err
 			}
 			t := newTable(false)
@@ -101,4 +86,28 @@ func newImportCommand() *cobra.Command {
 	}
 	addFlags(cmd, new(run.Settings), importOptions...)
 	return newCommand(cmd, &o)
+}
+
+// newModel checks the options of training on the command line, opens the data and builds the
+// model, with a method of its own if none is given.
+func newModel(cmd *cobra.Command, method string) (*run.Opened, error) {
+	s, err := run.Load(nil, nil, nil, append([]run.Value{{Option: "method", Text: method}}, run.Values(cmd.Flags())...))
+	if err != nil {
+		return nil, err
+	}
+	if s.Samples.Auto() {
+		return nil, usagef("--samples auto is for gcn train")
+	}
+	r := new(run.Opened)
+	if r.Plan, err = s.Plan(); err != nil {
+		return nil, err
+	}
+	if err := r.Plan.Open(); err != nil {
+		return nil, err
+	}
+	if r.Data, err = openData(cmd.Context(), r.Plan.Data); err != nil {
+		return nil, err
+	}
+	r.Model, err = r.Plan.NewModel(cmd.Context(), r.Data)
+	return r, err
 }
