@@ -246,3 +246,110 @@ func scoreAfter(dir string, batches, patience int) (score float64, done bool, er
 	}
 	return score, false, nil
 }
+
+// tuneResult is the result of a search: --json prints it, and result.json holds it.
+type tuneResult struct {
+	Dataset  string         `json:"dataset"`
+	Metric   string         `json:"metric"`
+	Settings int            `json:"settings"`
+	Rungs    []tune.Rung    `json:"rungs"`
+	Best     map[string]any `json:"best"` // options
+	Valid    number         `json:"best_valid"`
+	ValidSem number         `json:"best_valid_sem"`
+	TestMean number         `json:"test_mean"`
+	TestStd  number         `json:"test_std"`
+	TestSem  number         `json:"test_sem"`
+	Runs     int            `json:"runs"`
+	Seed     uint64         `json:"seed"`
+	measured                // of this process
+	Device   string         `json:"device"`
+	Dir      string         `json:"run_dir"`  // of the search
+	BestDir  string         `json:"best_dir"` // of the runs of the best setting
+	Command  string         `json:"command"`  // that trains the best setting again
+	Recipe   string         `json:"recipe"`   // best.json
+
+	// With --eval-samples: the number of test nodes that each run of the best setting scored
+	// in place of all, and the standard error of TestMean from their choice.
+	TestSample int    `json:"test_sample,omitempty"`
+	TestSE     number `json:"test_se,omitempty"`
+}
+
+// conclude writes the results. tested is the result of the best setting's runs.
+func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result) (*tuneResult, error) {
+	best := tune.Best(j.rows)
+	job := j.jobs[best.Setting]
+	values := slices.DeleteFunc(job.GivenValues(), func(v run.Value) bool {
+		return slices.Contains([]string{"data", "seed", "runs", "workers", "device", "partition", "checkpoint_interval"}, v.Option)
+	})
+	recipe := optionsInFile(job, values)
+	if err := folder.WriteJSON(bestFile, recipe); err != nil {
+		return nil, err
+	}
+	figure := tune.Figure(j.space, j.settings, j.rows, string(j.data.Metric))
+	if err := figure.Save(filepath.Join(dir, figureBase)); err != nil {
+		return nil, err
+	}
+	r := &tuneResult{
+		Dataset: job.Data, Metric: string(j.data.Metric), Settings: len(j.settings), Rungs: j.search.Plan(), Best: recipe,
+		Valid: number(best.Valid), ValidSem: number(best.SEM), TestMean: tested.Test, TestStd: number(math.NaN()), TestSem: number(math.NaN()),
+		Runs: job.Runs, Seed: job.Seed, measured: measure(j.started), Device: job.Device,
+		Dir: dir, BestDir: job.Out, Recipe: folder.Path(bestFile),
+		Command:    "gcn train --data " + run.ShellWord(job.Data) + " " + optionsText(values) + fmt.Sprintf(" --runs %d --seed %d", job.Runs, job.Seed),
+		TestSample: tested.TestSample, TestSE: tested.TestSE,
+	}
+	if tested.TestStd != nil {
+		r.TestStd, r.TestSem = *tested.TestStd, *tested.TestSem
+	}
+	if err := folder.WriteJSON(rundir.ResultFile, finite.JSON(r)); err != nil {
+		return nil, fmt.Errorf("the result could not be saved: %w", err)
+	}
+	return r, nil
+}
+
+// print writes the table of the settings, the test score of the best one, and the command
+// that trains it.
+func (j *tuneJob) print(w io.Writer, r *tuneResult) {
+	const most = 20              // rows
+	listed := map[int]bool{}     // settings
+	rows := slices.Clone(j.rows) // the last one of each setting, the best first
+	slices.SortStableFunc(rows, func(a, b tune.Row) int { return b.Rung - a.Rung })
+	rows = slices.DeleteFunc(rows, func(r tune.Row) bool {
+		again := listed[r.Setting]
+		listed[r.Setting] = true
+		return again
+	})
+	t := newTable(true)
+	header := []any{"place", "valid " + r.Metric, "± sem", "mini-batches"}
+	for _, d := range j.space {
+		header = append(header, d.Option)
+	}
+	t.row(append(header, " setting")...)
+	for k, row := range rows[:min(len(rows), most)] {
+		cells := []any{k + 1, "diverged", "", row.Batches}
+		if finite.Is(row.Valid) {
+			cells[1] = formatScore(row.Valid)
+		}
+		if finite.Is(row.SEM) {
+			cells[2] = formatScore(row.SEM)
+		}
+		for _, v := range j.settings[row.Setting] {
+			cells = append(cells, v)
+		}
+		t.row(append(cells, fmt.Sprint(" ", settingBase, row.Setting+1))...)
+	}
+	t.print(w)
+	if len(rows) > most {
+		say(w, "and %d more in %s", len(rows)-most, filepath.Join(r.Dir, trialsFile))
+	}
+	test := fmt.Sprintf("test %s of the best: %s", r.Metric, formatScore(r.TestMean))
+	if r.Runs > 1 {
+		test += fmt.Sprintf(" ± %s over %d runs (standard deviation; standard error %s)", formatScore(r.TestStd), r.Runs, formatScore(r.TestSem))
+	}
+	if r.TestSample > 0 {
+		test += fmt.Sprintf(", estimated from a sample of %s nodes in each run, which adds a standard error of %s", thousands(int64(r.TestSample)), formatScore(r.TestSE))
+	}
+	say(w, "%s", test)
+	say(w, "figure: %s.svg", filepath.Join(r.Dir, figureBase))
+	say(w, "recipe: gcn train --data %s --recipe %s", run.ShellWord(r.Dataset), run.ShellWord(r.Recipe))
+	say(w, "in full: %s", r.Command)
+}
