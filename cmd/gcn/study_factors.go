@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -20,11 +19,11 @@ import (
 // factorOptions are the options of a study of the factors β of a layer's candidates.
 type factorOptions struct {
 	studyOptions
-	Weights candidateWeights `json:"weights" arg:"FILE" help:"unnormalised probabilities of the candidates, instead of --data: numbers with commas, uniform:M, zipf:A:M (1, 2^-A, …, M^-A), or a FILE with a number on each line"`
+	Weights candidateWeights `json:"weights" arg:"NUMBERS" help:"unnormalised probabilities of the candidates, instead of --data: NUMBERS with commas, uniform:M, or zipf:A:M (1, 2^-A, …, M^-A)"`
 	Samples []int            `json:"samples" range:"[1," help:"numbers of draws (default with few --weights: all possible ones; else 256,512,1024)"`
 	Squared bool             `json:"squared" help:"with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖"`
 
-	probabilities []float64 // of the candidates, unnormalised
+	probabilities []float64 // of the candidates
 }
 
 // fewCandidates is the largest number of candidates of --weights for which every number
@@ -36,11 +35,8 @@ const fewCandidates = 16
 // the second case only.
 func (o *factorOptions) candidates(ctx context.Context) (s *subject, err error) {
 	sizes := []int{256, 512, 1024}
-	if o.Weights != "" {
-		s = &subject{spec: "weights:" + string(o.Weights)}
-		if o.probabilities, err = o.Weights.read(ctx); err != nil {
-			return nil, err
-		}
+	if o.probabilities = o.Weights.values; o.probabilities != nil {
+		s = &subject{spec: "weights:" + o.Weights.text}
 		if m := len(o.probabilities); m <= fewCandidates {
 			sizes = nil
 			for k := range m {
@@ -64,87 +60,45 @@ func (o *factorOptions) candidates(ctx context.Context) (s *subject, err error) 
 	return s, nil
 }
 
-// candidateWeights are numbers with commas between them, a law, or the name of a file.
-type candidateWeights string
+// candidateWeights are positive numbers, given with commas between them or as a law.
+type candidateWeights struct {
+	text   string
+	values []float64
+}
 
-const (
-	mostCandidates  = 1 << 20
-	mostWeightsFile = 64 << 20 // bytes
-)
+func (w candidateWeights) String() string { return w.text }
+
+// mostCandidates is the largest number of candidates of a law.
+const mostCandidates = 1 << 20
 
 // Set implements pflag.Value.
 func (w *candidateWeights) Set(text string) error {
-	*w = candidateWeights(text)
-	if text == "" {
-		return errors.New("want numbers, uniform:M, zipf:A:M or a file")
-	}
-	_, err := w.listed()
-	return err
-}
-
-// read returns the probabilities.
-func (w candidateWeights) read(ctx context.Context) ([]float64, error) {
-	weights, err := w.listed()
-	if weights != nil || err != nil {
-		return weights, err
-	}
-	text, err := run.ReadAtMost(ctx, string(w), mostWeightsFile)
-	if err != nil {
-		return nil, fmt.Errorf("--weights: want numbers, uniform:M, zipf:A:M or a file: %w", err)
-	}
-	for k, line := range strings.Split(string(text), "\n") {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
+	*w = candidateWeights{text: text}
+	law, rest, _ := strings.Cut(text, ":")
+	power, count, _ := strings.Cut(rest, ":")
+	switch law {
+	case "uniform":
+		power, count = "0", rest
+	case "zipf":
+	default:
+		for word := range strings.SplitSeq(text, ",") {
+			x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+			if err != nil || !(x > 0) || math.IsInf(x, 0) {
+				return fmt.Errorf("%q is not a positive number", word)
+			}
+			w.values = append(w.values, x)
 		}
-		x, err := positive(line)
-		if err != nil {
-			return nil, fmt.Errorf("--weights %s:%d: %w", w, k+1, err)
-		}
-		weights = append(weights, x)
+		return nil
 	}
-	if n := len(weights); n == 0 || n > mostCandidates {
-		return nil, fmt.Errorf("--weights %s: %d numbers, want 1 to %d", w, n, mostCandidates)
+	a, err := strconv.ParseFloat(power, 64)
+	m, err2 := strconv.Atoi(count)
+	if err != nil || err2 != nil || math.IsInf(a, 0) || math.IsNaN(a) || m < 1 || m > mostCandidates {
+		return fmt.Errorf("want uniform:M or zipf:A:M, with a number A, and M from 1 to %d", mostCandidates)
 	}
-	return weights, nil
-}
-
-// listed returns the probabilities of numbers or of a law, or nil if the text names a file.
-func (w candidateWeights) listed() (weights []float64, err error) {
-	words := strings.Split(string(w), ",")
-	if law, rest, _ := strings.Cut(string(w), ":"); law == "uniform" || law == "zipf" {
-		power, count, _ := strings.Cut(rest, ":")
-		if law == "uniform" {
-			power, count = "0", rest
-		}
-		a, err := strconv.ParseFloat(power, 64)
-		m, err2 := strconv.Atoi(count)
-		if err != nil || err2 != nil || math.IsInf(a, 0) || math.IsNaN(a) || m < 1 || m > mostCandidates {
-			return nil, fmt.Errorf("want uniform:M or zipf:A:M, with a number A, and M from 1 to %d", mostCandidates)
-		}
-		for i := range m {
-			weights = append(weights, math.Pow(float64(i+1), -a))
-		}
-		return weights, nil
+	for i := range m {
+		w.values = append(w.values, math.Pow(float64(i+1), -a))
 	}
-	if _, err := strconv.ParseFloat(words[0], 64); err != nil && len(words) == 1 {
-		return nil, nil
-	}
-	for _, word := range words {
-		x, err := positive(strings.TrimSpace(word))
-		if err != nil {
-			return nil, err
-		}
-		weights = append(weights, x)
-	}
-	return weights, nil
-}
-
-func positive(word string) (float64, error) {
-	x, err := strconv.ParseFloat(word, 64)
-	if err != nil || !(x > 0) || math.IsInf(x, 0) {
-		return 0, fmt.Errorf("%q is not a positive number", word)
-	}
-	return x, nil
+	return nil
 }
 
 func newStudyVarianceCommand() *cobra.Command {
