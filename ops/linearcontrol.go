@@ -109,7 +109,7 @@ func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ops: %s: %w", name, err)
 	}
-	op := &linearControl{base: base{name: name}, control: c, blas: backend}
+	op := &linearControl{base: base{name: name, slot: c.slot, parts: partMatrix}, control: c, blas: backend}
 	if b == nil {
 		return apply(op, z.Shape(), z, x, w)
 	}
@@ -157,9 +157,10 @@ func (op *linearControl) Product(r *plan.Run) plan.Product { return op.of(r).siz
 
 func (op *linearControl) Place(r *plan.Run) (err error) {
 	c, s := op.control, op.of(r)
-	slotOf(r, c.slot).needs.matrix = true
-	rows := slotOf(r, c.rows)
-	rows.needs.dst, rows.needs.sums = true, rows.needs.sums || op.bias
+	slotOf(r, c.rows).needs |= partDst | partSums
+	if err := op.base.Place(r); err != nil {
+		return err
+	}
 	if s.px, err = placeHistory(r, c.px); err == nil {
 		s.about, err = placeHistory(r, c.about)
 	}
@@ -267,7 +268,7 @@ func (op *linearControl) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) 
 	d.pass(0, grad)
 	d.add(2, &linearControlBack{base: base{name: op.name + "BackW"}, forward: op}, out, grad)
 	if op.bias {
-		d.add(3, &linearControlBackB{base: base{name: op.name + "BackB"}, control: op.control}, grad)
+		d.add(3, &linearControlBackB{base: base{name: op.name + "BackB", slot: op.control.rows, parts: partSums}, control: op.control}, grad)
 	}
 	return d.nodes, d.err
 }
@@ -284,10 +285,8 @@ func (op *linearControlBack) of(r *plan.Run) *productRun { return plan.StateOf[p
 func (op *linearControlBack) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
 func (op *linearControlBack) Compute(call *plan.Call) error {
-	grad, f, s, c := call.Matrix(1), op.forward.of(call.Run), op.of(call.Run), op.forward.control
-	if grad.Rows != f.rows || grad.Cols != c.out {
-		return call.Sizes("gradient is %d×%d, its output %d×%d", grad.Rows, grad.Cols, f.rows, c.out)
-	}
+	f, s, c := op.forward.of(call.Run), op.of(call.Run), op.forward.control
+	grad := upstream(call, 1, f.rows, c.out)
 	s.size = plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows}
 	to := call.OutMatrix(c.in, c.out)
 	return call.On(func(d *device.Device) error {
@@ -321,7 +320,9 @@ func (op *linearControlBackB) of(r *plan.Run) *linearControlRun {
 }
 
 func (op *linearControlBackB) Place(r *plan.Run) (err error) {
-	needsSums(r, op.control.rows)
+	if err := op.base.Place(r); err != nil {
+		return err
+	}
 	op.of(r).about, err = placeHistory(r, op.control.about)
 	return err
 }

@@ -28,6 +28,8 @@ type base struct {
 	inputs G.Nodes
 	shape  tensor.Shape // nominal, of the result
 	wanted []bool       // inputs that get a gradient
+	slot   *Slot        // whose blocks the op reads; or nil
+	parts  blockParts   // of these blocks, that it reads on a device
 	op     graphOp      // that embeds this base
 	node   *G.Node      // of op
 	own    *ownRun
@@ -50,6 +52,23 @@ func (b *base) common() *base { return b }
 
 // Memory says that the result lies in the buffer, and that the op overwrites no input.
 func (b *base) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+// Place makes each run on a device send the parts of the block that the op reads.
+func (b *base) Place(r *plan.Run) error {
+	if b.slot != nil {
+		slotOf(r, b.slot).needs |= b.parts
+	}
+	return nil
+}
+
+// upstream returns input k of c, the gradient of a result of that shape.
+func upstream(c *plan.Call, k, rows, cols int) plan.Matrix {
+	grad := c.Matrix(k)
+	if grad.Rows != rows || grad.Cols != cols {
+		c.Sizes("gradient is %d×%d, its output %d×%d", grad.Rows, grad.Cols, rows, cols)
+	}
+	return grad
+}
 
 // Do computes the op in Gorgonia's own machines. A graph that has grown may read more of an
 // op's data than the run has kept: it gets a new run.

@@ -31,9 +31,13 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 	if h.Shape()[0] != slot.src {
 		return nil, fmt.Errorf("ops: Propagate: H has %d rows, its slot %d input nodes: %w", h.Shape()[0], slot.src, ErrShape)
 	}
-	op := &propagate{base: base{name: "propagate"}, slot: slot}
+	op := &propagate{base: base{name: "propagate", slot: slot, parts: partMatrix}}
 	shape := tensor.Shape{slot.dst, h.Shape()[1]}
 	if op.history = slot.newHistory(h.Shape()[1]); op.history != nil {
+		op.parts |= partControl
+		if op.commits() {
+			op.parts |= partSrc
+		}
 		if below, ok := h.Op().(*activate); ok && op.commits() {
 			op.activations = below
 		}
@@ -49,7 +53,6 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 // propagate multiplies by a block's matrix, or by its transpose.
 type propagate struct {
 	base
-	slot        *Slot
 	transposed  bool
 	source      *features // the op of H, if its rows can be gathered here; or nil
 	below       sparse    // the op of H, if it is sparse; or nil
@@ -112,17 +115,12 @@ func (op *propagate) Memory(*plan.Plan) plan.Memory {
 }
 
 func (op *propagate) Place(r *plan.Run) (err error) {
-	q, s := slotOf(r, op.slot), op.of(r)
 	if op.history != nil && !r.Inference {
-		if s.history, err = placeHistory(r, op.history); err != nil {
+		if op.of(r).history, err = placeHistory(r, op.history); err != nil {
 			return err
 		}
-		q.needs.control, q.needs.src = true, q.needs.src || op.commits()
 	}
-	q.needs.src = q.needs.src || s.gathers
-	q.needs.matrix = q.needs.matrix || !op.transposed
-	q.needs.transposed = q.needs.transposed || op.transposed
-	return nil
+	return op.base.Place(r)
 }
 
 func (op *propagate) Compute(c *plan.Call) error {
@@ -309,6 +307,6 @@ func (p propagatedRows) nonzero(r *plan.Run) []int32 { return p.op.of(r).drawn.n
 
 func (op *propagate) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d := op.gradients()
-	d.add(0, &propagate{base: base{name: "propagateBack"}, slot: op.slot, transposed: !op.transposed}, grad)
+	d.add(0, &propagate{base: base{name: "propagateBack", slot: op.slot, parts: partTransposed}, transposed: true}, grad)
 	return d.nodes, d.err
 }
