@@ -254,7 +254,7 @@ func Propagate(ctx context.Context, p *graph.Laplacian, x *graph.Features, progr
 		}
 		return px, err
 	}
-	return px, kernel.PropagateFeatures(ctx, p, x, func(at int, rows []float32) error {
+	return px, kernel.PropagateFeatures(ctx, p, nil, x, func(at int, rows []float32) error {
 		copy(px.Data[at*x.Cols:], rows)
 		if progress != nil {
 			progress(at+len(rows)/x.Cols, hi)
@@ -272,7 +272,7 @@ func PropagateAt(ctx context.Context, p *graph.Laplacian, nodes []int32, x *grap
 		share = x.Share
 	}
 	if share == nil {
-		return kernel.PropagateFeatureRows(ctx, p, nodes, x, f)
+		return kernel.PropagateFeatures(ctx, p, nodes, x, f)
 	}
 	nodes, places := ascending(nodes)
 	shares := ownShares(share, nodes)
