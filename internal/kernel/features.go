@@ -14,17 +14,24 @@ const propagatedValues = 1 << 22
 // returns. A row has the same bits as from PropagateRows. It returns f's error, or ctx's, which it
 // checks at each chunk.
 func PropagateFeatures(ctx context.Context, p *graph.Laplacian, rows []int32, x *graph.Features, f func(lo int, rows []float32) error) error {
-	rows = orAll(rows, p)
-	n := len(rows)
+	n := p.Nodes()
+	if rows != nil {
+		n = len(rows)
+	}
 	chunk := min(max(propagatedValues/max(x.Cols, 1), 1), max(n, 1))
-	values := make([]float32, chunk*x.Cols)
+	ids, values := make([]int32, chunk), make([]float32, chunk*x.Cols)
 	for lo := 0; lo < n; lo += chunk {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		ids := rows[lo:min(lo+chunk, n)]
-		part := values[:len(ids)*x.Cols]
-		PropagateFeaturesInto(part, p, ids, x)
+		count := min(chunk, n-lo)
+		for k := range ids[:count] {
+			if ids[k] = int32(lo + k); rows != nil {
+				ids[k] = rows[lo+k]
+			}
+		}
+		part := values[:count*x.Cols]
+		PropagateFeaturesInto(part, p, ids[:count], x)
 		if err := f(lo, part); err != nil {
 			return err
 		}
