@@ -24,15 +24,9 @@ const (
 func Activations() []Activation { return []Activation{ActivationELU, ActivationReLU, ActivationGELU} }
 
 func (a Activation) String() string {
-	switch a {
-	case ActivationNone:
-		return "none"
-	case ActivationELU:
-		return "elu"
-	case ActivationReLU:
-		return "relu"
-	case ActivationGELU:
-		return "gelu"
+	names := [...]string{"none", "elu", "relu", "gelu"}
+	if int(a) < len(names) {
+		return names[a]
 	}
 	return fmt.Sprintf("Activation(%d)", uint8(a))
 }

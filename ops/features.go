@@ -40,14 +40,12 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 	if x.Cols <= 0 || !x.Sized() {
 		return nil, fmt.Errorf("ops: Features: %d×%d features hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrShape)
 	}
-	// Gorgonia's ops need an input: this constant is ignored.
-	source := g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source")))
 	op := &features{base: base{name: "features", slot: slot, parts: partSrc}, x: x, outputs: outputs}
 	rows := slot.src
 	if outputs {
 		rows, op.parts = slot.dst, partDst
 	}
-	return applyConstant(op, tensor.Shape{rows, x.Cols}, source)
+	return applySource(g, op, tensor.Shape{rows, x.Cols})
 }
 
 type features struct {

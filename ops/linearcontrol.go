@@ -10,6 +10,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+	"gorgonia.org/vecf32"
 )
 
 // LinearControl holds the constants of AddLinearControl: P·X for the nodes that can be output
@@ -297,16 +298,9 @@ func (op *linearControlBack) Compute(call *plan.Call) error {
 	}, func() {
 		s.products.multiplyOver(op.forward.blas, nil, plan.Matrix{Rows: grad.Rows, Cols: c.in, Floats: f.rest}, grad, to.Data)
 		for i := 0; i < len(to.Data); i += c.out {
-			scaleBy(to.Data[i:i+c.out], c.slopes())
+			vecf32.Mul(to.Data[i:i+c.out], c.slopes())
 		}
 	})
-}
-
-// scaleBy multiplies x by scale, element by element.
-func scaleBy(x, scale []float32) {
-	for j, s := range scale {
-		x[j] *= s
-	}
 }
 
 // linearControlBackB is the gradient of b.
@@ -344,6 +338,6 @@ func (op *linearControlBackB) Compute(call *plan.Call) error {
 		return d.ScaledDifference(to.At, to.At, 0, 0, about.slopes(c), 1, grad.Cols)
 	}, func() {
 		kernel.ColumnSums(to.Data, grad.Data, rho.Data, grad.Rows, grad.Cols)
-		scaleBy(to.Data, c.slopes())
+		vecf32.Mul(to.Data, c.slopes())
 	})
 }

@@ -56,8 +56,9 @@ type lossRun struct {
 	memory plan.Scratch
 
 	// On a device:
-	wanted, fused bool        // a gradient is read, and this op's kernel computes it
-	gradient      plan.Floats // if fused
+	wanted, fused bool           // a gradient is read, and this op's kernel computes it
+	gradient      plan.Floats    // if fused
+	labels, share device.Pointer // of the current batch: the classes or tasks, and the weights
 	rowMemory     plan.Scratch
 }
 
@@ -73,8 +74,22 @@ func (op *loss) of(r *plan.Run) *lossRun {
 
 func (op *loss) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
 
+// Place makes each run send the labels and the weights of the batch.
 func (op *loss) Place(r *plan.Run) error {
-	targetsOf(r, op.targets)
+	s := op.of(r)
+	r.AddInput(func(u *device.Uploader) error {
+		t, err := op.targets.current(r)
+		switch {
+		case err != nil:
+			return err
+		case op.binary:
+			device.Add(u, &s.labels, t.multi)
+		default:
+			device.Add(u, &s.labels, t.class)
+		}
+		device.Add(u, &s.share, t.shares())
+		return nil
+	})
 	return nil
 }
 
@@ -104,10 +119,10 @@ func (op *loss) Compute(c *plan.Call) error {
 			}
 		}
 		var err error
-		if q := targetsOf(c.Run, op.targets); op.binary {
-			err = d.BCELoss(s.gradient.At, ofRows.At, z.At, q.multi, q.weight, 0, z.Rows, z.Cols)
+		if op.binary {
+			err = d.BCELoss(s.gradient.At, ofRows.At, z.At, s.labels, s.share, 0, z.Rows, z.Cols)
 		} else {
-			err = d.SoftmaxLoss(s.probs.At, s.gradient.At, ofRows.At, z.At, q.class, q.weight, t.smoothing, z.Rows, z.Cols)
+			err = d.SoftmaxLoss(s.probs.At, s.gradient.At, ofRows.At, z.At, s.labels, s.share, t.smoothing, z.Rows, z.Cols)
 		}
 		if err != nil {
 			return err
@@ -157,11 +172,10 @@ func (op *lossBack) Compute(c *plan.Call) error {
 	}
 	upstream, to := c.Scalar(2), c.OutMatrix(s.rows, s.cols)
 	return c.On(func(d *device.Device) error {
-		q := targetsOf(c.Run, f.targets)
 		if f.binary {
-			return d.BCELoss(to.At, 0, s.probs.At, q.multi, q.weight, upstream.At, s.rows, s.cols)
+			return d.BCELoss(to.At, 0, s.probs.At, s.labels, s.share, upstream.At, s.rows, s.cols)
 		}
-		return d.SoftmaxGradient(to.At, s.probs.At, q.class, q.weight, upstream.At, t.smoothing, s.rows, s.cols)
+		return d.SoftmaxGradient(to.At, s.probs.At, s.labels, s.share, upstream.At, t.smoothing, s.rows, s.cols)
 	}, func() {
 		if f.binary {
 			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, s.cols, s.weights, upstream.Data[0])

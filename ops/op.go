@@ -193,6 +193,12 @@ func applyConstant(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, 
 	return b.node, nil
 }
 
+// applySource is applyConstant for an op without inputs. Gorgonia's ops need one: the op ignores
+// a constant.
+func applySource(g *G.ExprGraph, op graphOp, shape tensor.Shape) (*G.Node, error) {
+	return applyConstant(op, shape, g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source"))))
+}
+
 // gradients are the nodes that SymDiff returns, one for each input of its op, and the first
 // error.
 type gradients struct {

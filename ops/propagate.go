@@ -134,10 +134,12 @@ func (op *propagate) Compute(c *plan.Call) error {
 		rows, inner = inner, rows
 	}
 	var x *graph.Features // whose rows op gathers
-	h := plan.Matrix{Rows: inner}
+	ids, h := b.Src, plan.Matrix{Rows: inner}
 	if s.gathers { // the op of H has checked the ids
 		x = op.source.in(c.Run)
-		h.Cols = x.Cols
+		if h.Cols = x.Cols; x.Share != nil {
+			ids = op.source.of(c.Run).places
+		}
 	} else {
 		h = c.Matrix(0)
 	}
@@ -147,6 +149,9 @@ func (op *propagate) Compute(c *plan.Call) error {
 	case op.history != nil && b.Control != nil && h.Cols != op.history.width:
 		return c.Sizes("values of width %d for a history of width %d", h.Cols, op.history.width)
 	}
+	if slot.observed && !full && !op.transposed {
+		c.Fail(slot.observe(c.Device, x, ids, h))
+	}
 	var to plan.Matrix
 	sparse := x != nil && x.Sparse != nil && c.Device == nil
 	if !sparse {
@@ -155,41 +160,25 @@ func (op *propagate) Compute(c *plan.Call) error {
 	return c.On(func(d *device.Device) error {
 		return op.onDevice(c, d, slot, x, h, to)
 	}, func() {
-		a := &b.Matrix
-		if op.transposed {
-			a = &b.Transposed
+		if !full && !op.transposed {
+			op.keepRows(c.Run, &b.Matrix)
 		}
 		switch {
+		case op.transposed:
+			kernel.SpMM(to.Data, &b.Transposed, h.Data, h.Cols)
 		case sparse:
-			op.propagateSparse(c, slot, x)
-			return
+			op.propagateSparse(c, slot, x.Sparse)
 		case full:
 			kernel.PropagateRows(to.Data, slot.rowsOf.P, b.Dst, h.Data, h.Cols, slot.rowsOf.Place)
-			return
 		case x != nil:
-			ids := b.Src
-			if x.Share != nil {
-				ids = op.source.of(c.Run).places
+			kernel.SpMMGather(to.Data, &b.Matrix, ids, x.Data, x.Cols)
+		case op.history == nil || b.Control == nil:
+			kernel.SpMM(to.Data, &b.Matrix, h.Data, h.Cols)
+		default:
+			op.history.propagate(b, to.Data, h.Data)
+			if op.commits() && slot == op.slot { // a slot for one run alone leaves nothing to commit
+				op.history.keep(b.Src, op.committed(c.Run, h.Floats).Data)
 			}
-			op.keepRows(c.Run, a)
-			kernel.SpMMGather(to.Data, a, ids, x.Data, x.Cols)
-			if slot.observed {
-				slot.observeFeatures(x, ids)
-			}
-			return
-		case !op.transposed:
-			op.keepRows(c.Run, a)
-			if slot.observed {
-				slot.observeRows(h.Data, h.Cols)
-			}
-		}
-		if op.history == nil || b.Control == nil {
-			kernel.SpMM(to.Data, a, h.Data, h.Cols)
-			return
-		}
-		op.history.propagate(b, to.Data, h.Data)
-		if op.commits() && slot == op.slot { // a slot for one run alone leaves nothing to commit
-			op.history.keep(b.Src, op.committed(c.Run, h.Floats).Data)
 		}
 	})
 }
@@ -212,15 +201,6 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 			return err
 		}
 	}
-	switch {
-	case !slot.observed || op.transposed:
-	case x != nil:
-		slot.observeFeatures(x, slot.block.Src)
-	default:
-		if err := slot.observePlaced(d, h.At, h.Rows, h.Cols); err != nil {
-			return err
-		}
-	}
 	m := q.matrix
 	if op.transposed {
 		m = q.transposed
@@ -237,13 +217,9 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 
 // propagateSparse computes P̃·X of sparse features on the CPU. The product is a sparse matrix
 // unless it is crowded. It is a dense one too if a consumer cannot read the sparse one.
-func (op *propagate) propagateSparse(c *plan.Call, slot *Slot, features *graph.Features) {
-	s, b, x := op.of(c.Run), slot.block, features.Sparse
+func (op *propagate) propagateSparse(c *plan.Call, slot *Slot, x *graph.CSR) {
+	s, b := op.of(c.Run), slot.block
 	a := &b.Matrix
-	op.keepRows(c.Run, a)
-	if slot.observed {
-		slot.observeFeatures(features, b.Src)
-	}
 	rows, entries := a.Rows, a.NNZ()
 	if p := slot.full; p != nil { // one decision for all rows: a row has the same bits in any block
 		rows, entries = p.Nodes(), p.Adjacency.NNZ()+int64(p.Nodes())
