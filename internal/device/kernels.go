@@ -314,10 +314,7 @@ func (d *Device) launch(kernel string, blocks, threads int, args ...arg) error {
 	if blocks > math.MaxInt32 {
 		return fmt.Errorf("device: %s: %d blocks are too many", kernel, blocks)
 	}
-	if err := d.driver.launch(kernel, blocks, threads, d.args[:copy(d.args[:], args)]); err != nil {
-		return fmt.Errorf("device: %s: %w", kernel, err)
-	}
-	return nil
+	return failed(d.driver.launch(kernel, blocks, threads, d.args[:copy(d.args[:], args)]), kernel)
 }
 
 // Sgemm sets C to op(A)·op(B) + beta·C, with op(A) m×k and op(B) k×n. op(X) is X, or Xᵀ
