@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -98,6 +99,9 @@ func (op *loss) Compute(c *plan.Call) error {
 	if t.rows == 0 || z.Rows != t.rows || z.Cols != t.labels.Outputs() {
 		return c.Sizes("logits are %d×%d, targets %d×%d", z.Rows, z.Cols, t.rows, t.labels.Outputs())
 	}
+	if t.score != NoScore {
+		c.Fail(t.observe(c.Device, z))
+	}
 	s.rows, s.cols = z.Rows, z.Cols
 	switch {
 	case s.fused:
@@ -113,25 +117,14 @@ func (op *loss) Compute(c *plan.Call) error {
 	}
 	to := c.OutScalar()
 	return c.On(func(d *device.Device) error {
-		if t.score != NoScore {
-			if err := t.observePlaced(d, z.At, z.Cols); err != nil {
-				return err
-			}
-		}
 		var err error
 		if op.binary {
 			err = d.BCELoss(s.gradient.At, ofRows.At, z.At, s.labels, s.share, 0, z.Rows, z.Cols)
 		} else {
 			err = d.SoftmaxLoss(s.probs.At, s.gradient.At, ofRows.At, z.At, s.labels, s.share, t.smoothing, z.Rows, z.Cols)
 		}
-		if err != nil {
-			return err
-		}
-		return d.Total(to.At, ofRows.At, z.Rows)
+		return cmp.Or(err, d.Total(to.At, ofRows.At, z.Rows))
 	}, func() {
-		if t.score != NoScore {
-			t.observe(z.Data, z.Cols)
-		}
 		var value float64
 		if s.weights = t.shares(); op.binary {
 			copy(s.probs.Data, z.Data)

@@ -23,13 +23,9 @@ func (s *Slot) SquaredNorms() []float32 { return s.squares }
 func (s *Slot) observe(d *device.Device, x *graph.Features, nodes []int32, h plan.Matrix) error {
 	s.squares = scratch(s.squares, h.Rows)
 	if x == nil {
-		data := h.Data
-		if d != nil {
-			s.read = scratch(s.read, h.Rows*h.Cols)
-			if err := device.Read(d, s.read, h.At); err != nil {
-				return err
-			}
-			data = s.read
+		data, err := onHost(d, h, &s.read)
+		if err != nil {
+			return err
 		}
 		for k := range s.squares {
 			s.squares[k] = squaredNorm(data[k*h.Cols : (k+1)*h.Cols])

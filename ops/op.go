@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -261,6 +262,15 @@ func variable(n *G.Node) bool {
 		return false
 	}
 	return visit(n)
+}
+
+// onHost returns the elements of m: a copy in memory if m is on d, and not on the CPU.
+func onHost(d *device.Device, m plan.Matrix, memory *[]float32) ([]float32, error) {
+	if d == nil {
+		return m.Data, nil
+	}
+	*memory = scratch(*memory, m.Rows*m.Cols)
+	return *memory, device.Read(d, *memory, m.At)
 }
 
 // scratch returns a slice of length n, in the memory of s if n fits. The elements are not

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -104,10 +105,10 @@ func (op *ownRowsBack) Compute(c *plan.Call) error {
 	}
 	to := c.OutMatrix(len(b.Src), grad.Cols)
 	return c.On(func(d *device.Device) error {
-		if err := d.Clear(to.At, 4*int64(to.Rows)*int64(to.Cols)); err != nil {
-			return err
-		}
-		return d.Scatter(to.At, grad.At, at, 0, grad.Rows, grad.Cols)
+		return cmp.Or(
+			d.Clear(to.At, 4*int64(to.Rows)*int64(to.Cols)),
+			d.Scatter(to.At, grad.At, at, 0, grad.Rows, grad.Cols),
+		)
 	}, func() {
 		clear(to.Data)
 		kernel.Scatter(to.Data, grad.Data, own, grad.Cols)
