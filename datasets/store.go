@@ -201,7 +201,7 @@ func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32
 		o.progress(FetchProgress{Name: d.title(), Stage: "propagate", Done: done, Total: total})
 	}
 	if x.Sparse != nil {
-		return kernel.PropagateFeatures(ctx, p, nil, x, func(lo int, rows []float32) error {
+		return kernel.PropagateFeatures(ctx, p, x, func(lo int, rows []float32) error {
 			report(4 * int64(lo*cols+len(rows)))
 			return put(rows)
 		})

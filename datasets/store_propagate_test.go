@@ -54,7 +54,7 @@ func TestPropagatedInBlocks(t *testing.T) {
 			}
 			d := open(t, "store:"+inMemory)
 			want := make([]float32, 0, d.Features.Len())
-			err := kernel.PropagateFeatures(t.Context(), d.Laplacian(), nil, d.Features, func(_ int, rows []float32) error {
+			err := kernel.PropagateFeatures(t.Context(), d.Laplacian(), d.Features, func(_ int, rows []float32) error {
 				want = append(want, rows...)
 				return nil
 			})

@@ -9,15 +9,12 @@ import (
 // propagatedValues is the number of values that PropagateFeatures computes at a time: 16 MiB.
 const propagatedValues = 1 << 22
 
-// PropagateFeatures computes the given rows of P·X in chunks; nil means all. It calls f with the
-// first row's number and the values of each chunk, in order. The values are valid until f
-// returns. A row has the same bits as from PropagateRows. It returns f's error, or ctx's, which it
-// checks at each chunk.
-func PropagateFeatures(ctx context.Context, p *graph.Laplacian, rows []int32, x *graph.Features, f func(lo int, rows []float32) error) error {
+// PropagateFeatures computes P·X in chunks of rows. It calls f with the first row's number
+// and the values of each chunk, in order. The values are valid until f returns. A row
+// has the same bits as from PropagateRows. It returns f's error, or ctx's, which it checks at each
+// chunk.
+func PropagateFeatures(ctx context.Context, p *graph.Laplacian, x *graph.Features, f func(lo int, rows []float32) error) error {
 	n := p.Nodes()
-	if rows != nil {
-		n = len(rows)
-	}
 	chunk := min(max(propagatedValues/max(x.Cols, 1), 1), max(n, 1))
 	ids, values := make([]int32, chunk), make([]float32, chunk*x.Cols)
 	for lo := 0; lo < n; lo += chunk {
@@ -26,9 +23,7 @@ func PropagateFeatures(ctx context.Context, p *graph.Laplacian, rows []int32, x 
 		}
 		count := min(chunk, n-lo)
 		for k := range ids[:count] {
-			if ids[k] = int32(lo + k); rows != nil {
-				ids[k] = rows[lo+k]
-			}
+			ids[k] = int32(lo + k)
 		}
 		part := values[:count*x.Cols]
 		PropagateFeaturesInto(part, p, ids[:count], x)

@@ -146,7 +146,7 @@ func TestPropagateSparseFeatures(t *testing.T) {
 	p := graph.NewLaplacian(a)
 	x, s := thinned(rng, n, cols, false)
 	propagated := func(x *graph.Features) (all []float32) {
-		if err := PropagateFeatures(context.Background(), p, nil, x, func(_ int, rows []float32) error {
+		if err := PropagateFeatures(context.Background(), p, x, func(_ int, rows []float32) error {
 			all = append(all, rows...)
 			return nil
 		}); err != nil {
