@@ -31,8 +31,7 @@ func namedScheme() *scheme {
 	return &scheme{
 		path: "NAME", summary: "downloaded once, verified and kept as a store",
 		open: func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
-			d, err := newFetcher(o).open(ctx, spec.Path, false)
-			return adjusted(ctx, d, spec, o.Schema, err)
+			return newFetcher(o).open(ctx, spec.Path, false)
 		},
 	}
 }

@@ -89,8 +89,7 @@ func schemes() []scheme {
 		{
 			name: "store", path: "FILE", summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
 			open: func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
-				d, err := openStore(ctx, spec.Path, o, false)
-				return adjusted(ctx, d, spec, o.Schema, err)
+				return openStore(ctx, spec.Path, o, false)
 			},
 		},
 	}

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -21,7 +20,7 @@ func TestLargeStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Large = true
-	d, err := storedData(context.Background(), s)
+	d, err := storedData(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -215,7 +215,7 @@ func TestSparseStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := storedData(context.Background(), s)
+		read, err := storedData(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,9 +234,9 @@ func TestSparseStoreDamaged(t *testing.T) {
 			for d.Features.Sparse.Degree(i) < 2 {
 				i++
 			}
-			copy(arrayIn(t, b, arraySparseIdx)[4*d.Features.Sparse.Ptr[i]:], []byte{3, 0, 0, 0, 3, 0, 0, 0})
+			copy(arrayIn(t, b, "feat_indices")[4*d.Features.Sparse.Ptr[i]:], []byte{3, 0, 0, 0, 3, 0, 0, 0})
 		},
-		"decrease": func(b []byte) { arrayIn(t, b, arraySparsePtr)[8*5] = 0 },
+		"decrease": func(b []byte) { arrayIn(t, b, "feat_indptr")[8*5] = 0 },
 	} {
 		b := slices.Clone(good)
 		change(b)

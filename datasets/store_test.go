@@ -126,7 +126,7 @@ func TestStoreRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := storedData(context.Background(), s)
+		read, err := storedData(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func testDamage(t *testing.T, good []byte) {
 			t.Errorf("%s: nothing changed", a.Name)
 		}
 		fixSums(b)
-		if err := try(b); err == nil && a.Name != arrayLabels {
+		if err := try(b); err == nil && a.Name != "labels" {
 			t.Errorf("%s of ones: opened", a.Name)
 		}
 	}
@@ -337,7 +337,7 @@ func TestStoreRecord(t *testing.T) {
 		t.Error("not recorded after it was read")
 	}
 	b := readBytes(t, path)
-	arrayIn(t, b, arrayIdx)[at] ^= 0x40
+	arrayIn(t, b, "indices")[at] ^= 0x40
 	write(t, path, b)
 	if recorded() {
 		t.Error("recorded after it changed")
@@ -376,7 +376,7 @@ func TestVerifyReadsNamedStores(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := readBytes(t, path)
-	arrayIn(t, b, arrayFeatures)[0] ^= 1
+	arrayIn(t, b, "feat")[0] ^= 1
 	write(t, path, b)
 	s, err := store.Open(path, true)
 	if err != nil {

@@ -167,15 +167,12 @@ func (s *File) Close() error { return s.unmap() }
 // place returns the first byte of an array, and the byte after its last one.
 func (s *File) place(a Array) (from, to int64) { return s.start + a.Offsets[0], s.start + a.Offsets[1] }
 
-// Check reports an array of at most that many bytes whose content and checksum differ. It
-// reads on all cores, until ctx is done.
-func (s *File) Check(ctx context.Context, most int64) error {
+// Check reports an array whose content and checksum differ. It reads on all cores, until ctx is
+// done.
+func (s *File) Check(ctx context.Context) error {
 	const piece = 1 << 24
 	return parallel.Chunks(ctx, len(s.arrays), func(k int) error {
 		from, to := s.place(s.arrays[k])
-		if to-from > most {
-			return nil
-		}
 		sum := uint32(0)
 		for b := s.bytes[from:to]; len(b) > 0; b = b[min(piece, len(b)):] {
 			if err := ctx.Err(); err != nil {
