@@ -50,13 +50,7 @@ func schemes() []scheme {
 		},
 		{
 			name: "ogb", path: "DIR", summary: "an unzipped OGB node-property folder (raw/, split/)",
-			typical: []string{"raw"}, read: formats.OGB,
-			source: func(ctx context.Context, spec *Spec) (*source, error) {
-				if len(spec.Values) > 0 {
-					return nil, nil
-				}
-				return ogbSource(ctx, spec.Path, &Data{Name: spec.String()})
-			},
+			typical: []string{"raw"}, read: formats.OGB, source: ogbSource,
 		},
 		{
 			name: "edges", path: "FILE", summary: "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)",

@@ -13,28 +13,29 @@ import (
 )
 
 func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
-	m, err := synthFromSpec(spec)
+	s, err := synthSource(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.Name, m.Nodes, m.Edges), m.Bytes()); err != nil {
+	if err := memory.Check(fmt.Sprintf("datasets: %s of %d nodes and %d edges", spec, s.nodes, s.most), s.whole); err != nil {
 		return nil, fmt.Errorf("%w; gcn datasets convert makes a store of it in less", err)
 	}
-	s := m.Source()
-	b, err := graph.NewBuilder(m.Nodes)
+	b, err := graph.NewBuilder(s.nodes)
 	if err == nil {
-		err = s.Edges(ctx, b.AddEdges)
+		err = s.edges(ctx, b.AddEdges)
 	}
 	if err != nil {
 		return nil, err
 	}
-	d, err := synthNodes(ctx, s)
+	a, report := b.Build()
+	d, err := s.rest(ctx, report)
 	if err != nil {
 		return nil, err
 	}
-	d.Graph, _ = b.Build()
-	return d, s.Features(ctx, 0, func(rows []float32) error {
-		d.Features.Data = rows
+	x := d.Features
+	d.Graph, x.Data = a, make([]float32, 0, x.Rows*x.Cols)
+	return d, s.features(ctx, func(rows []float32) error {
+		x.Data = append(x.Data, rows...)
 		return nil
 	})
 }
@@ -47,8 +48,15 @@ func synthSource(_ context.Context, spec *Spec) (*source, error) {
 	}
 	s := m.Source()
 	return &source{
-		name: spec.String(), nodes: m.Nodes, most: m.Edges, memory: m.TableBytes(), edges: s.Edges,
-		rest: func(ctx context.Context, _ graph.Report) (*Data, error) { return synthNodes(ctx, s) },
+		nodes: m.Nodes, most: m.Edges, memory: m.TableBytes(), whole: m.Bytes(), edges: s.Edges,
+		rest: func(ctx context.Context, _ graph.Report) (*Data, error) {
+			labels, split, err := s.Labels(ctx)
+			return &Data{
+				Features: &graph.Features{Rows: s.Nodes, Cols: s.Model.Features},
+				Labels:   labels, Split: Split{split[0], split[1], split[2]},
+				Metric: Metric(s.Metric), Notes: []string{s.Note()},
+			}, err
+		},
 		features: func(ctx context.Context, yield func([]float32) error) error {
 			return s.Features(ctx, sourceBuffer, yield)
 		},
@@ -83,19 +91,4 @@ func synthFromSpec(spec *Spec) (*synth.Model, error) {
 	m.Noise, errs[5] = spec.Float("noise", m.Noise, 0, 1)
 	m.Features, m.Classes = int(features), int(classes)
 	return m, cmp.Or(errs[:]...)
-}
-
-// synthNodes generates everything except the graph and the values of the features.
-func synthNodes(ctx context.Context, s *synth.Source) (*Data, error) {
-	labels, split, err := s.Labels(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &Data{
-		Features: &graph.Features{Rows: s.Nodes, Cols: s.Model.Features},
-		Labels:   labels,
-		Split:    Split{split[0], split[1], split[2]},
-		Metric:   Metric(s.Metric),
-		Notes:    []string{s.Note()},
-	}, nil
 }

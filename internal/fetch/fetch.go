@@ -1,6 +1,6 @@
 // Package fetch downloads named data sets over HTTP, checks them and unpacks them.
 //
-//	Find ─▶ Client.Open ─▶ Files.Get ─▶ a folder for Set.Spec ─▶ Files.Done
+//	Find ─▶ Client.Open ─▶ Files.Get ─▶ a SPEC of the files ─▶ Files.Done
 //	         waits for        downloads, checks          (the caller makes a store)
 //	         other processes  SHA-256, unpacks
 //
@@ -101,14 +101,15 @@ func (f *Files) unpacked() string { return filepath.Join(f.Folder, "unpacked") }
 
 func (f *Files) archive() string { return filepath.Join(f.Folder, f.set.Files[0].Name) }
 
-// Get makes sure that the files are there and are right, and returns the folder that they lie
-// in, and notes about their origin.
-func (f *Files) Get(ctx context.Context) (dir string, notes []string, err error) {
+// Get makes sure that the files are there and are right, and returns the SPEC that reads them,
+// and notes about their origin.
+func (f *Files) Get(ctx context.Context) (spec string, notes []string, err error) {
 	sums, err := f.readSums()
 	if err != nil {
 		return "", nil, err
 	}
-	if dir = f.Folder; f.set.Zipped {
+	dir := f.Folder
+	if f.set.Zipped {
 		dir = f.unpacked()
 	}
 	if !f.set.Zipped || missing(dir) {
@@ -132,7 +133,10 @@ func (f *Files) Get(ctx context.Context) (dir string, notes []string, err error)
 	for _, file := range f.set.Files {
 		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(f.client.address(f.set, file)), sums[file.Name]))
 	}
-	return dir, notes, nil
+	if spec, err = f.set.spec(dir); err != nil {
+		err = f.Failed(ctx, err)
+	}
+	return spec, notes, err
 }
 
 // download downloads the files that are not there, and checks all of them. It adds their
