@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -129,7 +130,7 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		delete(read.Keys, "features")
 	}
 	if text, given := spec.Values["split"]; s.ownSplits && given && strings.Trim(text, "+-0123456789") == "" {
-		number, err := spec.Int("split", 0, 0, math.MaxInt32)
+		number, err := number[int64](spec, "split", 0, 0, math.MaxInt32)
 		if err != nil {
 			return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
 		}
@@ -146,7 +147,7 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		return nil, fmt.Errorf("datasets: %q: no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC", spec, s.labelHint)
 	}
 	d := &Data{
-		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
+		Name: spec.String(), Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
 		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: s.metric,
 		table: set.Table,
 	}
@@ -154,15 +155,15 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		return nil, err
 	}
 	if d.Labels == nil {
-		return d, d.withoutLabels(ctx, spec, s.normalize, o.Schema)
+		err = d.withoutLabels(spec)
+	} else {
+		d.Metric = cmp.Or(d.Metric, metricFor(d.Labels))
+		if set.Split != nil {
+			d.Split = Split(*set.Split)
+		}
+		err = splitFromSpec(ctx, d, spec, set.Split != nil)
 	}
-	if d.Metric == "" {
-		d.Metric = metricFor(d.Labels)
-	}
-	if set.Split != nil {
-		d.Split = Split(*set.Split)
-	}
-	if err := splitFromSpec(ctx, d, spec, set.Split != nil); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return d, finish(ctx, d, spec, s.normalize, o.Schema)

@@ -169,11 +169,7 @@ func parse(text string, o Options) (*Spec, *scheme, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	err = s.checkKeys(scheme.allKeys())
-	if err == nil && !scheme.own && scheme.name != "synth" {
-		err = s.checkChoices()
-	}
-	return s, scheme, err
+	return s, scheme, s.check(scheme.allKeys(), scheme.choices())
 }
 
 // Verify opens a data set and checks all of it. It reads the whole store of a named

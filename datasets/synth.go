@@ -75,7 +75,7 @@ func synthFromSpec(spec *Spec) (*synth.Model, error) {
 	if m == nil {
 		return nil, fmt.Errorf("datasets: %q: unknown synthetic data set %q; want one of %s", spec, spec.Path, strings.Join(names, ", "))
 	}
-	nodes, err := spec.Int("nodes", int64(m.Nodes), 1, math.MaxInt32)
+	nodes, err := number(spec, "nodes", int64(m.Nodes), 1, math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +83,12 @@ func synthFromSpec(spec *Spec) (*synth.Model, error) {
 	var errs [6]error
 	var features, classes int64
 	most := nodes * (nodes - 1) / 2
-	m.Edges, errs[0] = spec.Int("edges", min(m.Edges, most), 0, most)
-	features, errs[1] = spec.Int("features", int64(m.Features), 1, 1<<16)
-	classes, errs[2] = spec.Int("classes", int64(m.Classes), 1, 1<<16)
-	m.Seed, errs[3] = spec.Seed("seed", m.Seed)
-	m.Homophily, errs[4] = spec.Float("homophily", m.Homophily, 0, 1)
-	m.Noise, errs[5] = spec.Float("noise", m.Noise, 0, 1)
+	m.Edges, errs[0] = number(spec, "edges", min(m.Edges, most), 0, most)
+	features, errs[1] = number(spec, "features", int64(m.Features), 1, 1<<16)
+	classes, errs[2] = number(spec, "classes", int64(m.Classes), 1, 1<<16)
+	m.Seed, errs[3] = number(spec, "seed", m.Seed, 0, math.MaxUint64)
+	m.Homophily, errs[4] = number(spec, "homophily", m.Homophily, 0, 1)
+	m.Noise, errs[5] = number(spec, "noise", m.Noise, 0, 1)
 	m.Features, m.Classes = int(features), int(classes)
 	return m, cmp.Or(errs[:]...)
 }
