@@ -48,17 +48,22 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 		defer d.Close() // it was only read
 		return d.writtenSpec(path), WriteNumPy(ctx, path, d)
 	}
-	if err := replaceable(path); err != nil {
-		return "", err
+	from, scheme, err := parse(spec, o)
+	if err == nil {
+		err = replaceable(path)
 	}
-	if err := convertToStore(ctx, spec, path, o); err != nil {
-		return "", err
-	}
-	d, err := openStore(ctx, path, o, true)
 	if err != nil {
 		return "", err
 	}
-	return "store:" + path, d.Close()
+	done, err := newFetcher(o).convertMissing(ctx, from, path)
+	if err == nil && !done {
+		err = scheme.convert(ctx, from, path, o, "", nil)
+	}
+	if err != nil {
+		return "", err
+	}
+	d, err := openStore(ctx, path, o, true)
+	return "store:" + path, cmp.Or(err, d.Close())
 }
 
 // writtenSpec returns the SPEC that reads d from the folder to which it was written.
@@ -91,17 +96,6 @@ func replaceable(path string) error {
 		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced; a path that ends in a slash is a folder of NumPy files", path)
 	}
 	return nil
-}
-
-func convertToStore(ctx context.Context, text, path string, o Options) error {
-	spec, scheme, err := parse(text, o)
-	if err != nil {
-		return err
-	}
-	if done, err := newFetcher(o).convertMissing(ctx, spec, path); done || err != nil {
-		return err
-	}
-	return scheme.convert(ctx, spec, path, o, "", nil)
 }
 
 // convert writes the data of a SPEC to a store. name, unless it is "", is the data set that the
@@ -138,7 +132,6 @@ type source struct {
 	nodes  int
 	most   int64 // edges
 	memory int64 // bytes that it takes itself
-	whole  int64 // bytes of the data in memory, and of making them
 
 	edges    func(ctx context.Context, yield func([]graph.Edge) error) error
 	rest     func(ctx context.Context, r graph.Report) (*Data, error) // everything except the graph and the values of the features

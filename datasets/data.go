@@ -34,6 +34,7 @@ package datasets
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -169,12 +170,8 @@ func (d *Data) labelled(i int) bool {
 	if y.Class != nil {
 		return y.Class[i] >= 0
 	}
-	for _, v := range y.Multi[i*y.Tasks : (i+1)*y.Tasks] {
-		if !math.IsNaN(float64(v)) {
-			return true
-		}
-	}
-	return false
+	known := func(v float32) bool { return !math.IsNaN(float64(v)) }
+	return slices.ContainsFunc(y.Multi[i*y.Tasks:(i+1)*y.Tasks], known)
 }
 
 func (s *Split) parts() [3][]int32 { return [3][]int32{s.Train, s.Valid, s.Test} }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/formats"
+	"github.com/gcn-layerwise/gcn/internal/synth"
 )
 
 // scheme is one way to get a data set. Its name is the part of a SPEC before the colon.
@@ -38,7 +39,10 @@ func schemes() []scheme {
 	return []scheme{
 		{
 			name: "synth", path: "NAME", summary: "generated from a seed, no files: communities that edges, features and labels follow",
-			keys: []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"}, open: openSynth, source: synthSource,
+			keys: []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"}, open: openSynth,
+			source: func(_ context.Context, spec *Spec) (*source, error) {
+				return synthSource(spec, (*synth.Model).TableBytes)
+			},
 		},
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",

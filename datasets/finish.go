@@ -35,26 +35,20 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schem
 		return fmt.Errorf("datasets: %q: normalize=standardize needs training nodes, and there are no labels: say normalize=none here, and where the model was trained", spec)
 	}
 	var err error
+	isRaw := cmp.Or(d.encoding.Normalize, "none") == "none" && d.encoding.Columns == nil // an array, and not scaled yet
 	switch {
 	case d.table != nil:
 		if err = d.joinTable(ctx, how); err == nil && how == "row" {
 			d.rescale(s == nil)
 		}
-	case how == "none", s != nil && !s.canScale(d):
-	default:
+	case how == "none":
+	case s == nil || isRaw && s.columnNames() == nil && s.Features == d.Features.Cols: // Check names any other difference
 		err = d.normalize(ctx, spec, how, s)
 	}
 	if err != nil {
 		return err
 	}
 	return d.chooseForm(spec)
-}
-
-// canScale tells whether the features are an array as that of the schema, and not scaled yet.
-// Check names any other difference.
-func (s *Schema) canScale(d *Data) bool {
-	isRaw := d.encoding.Normalize == "" || d.encoding.Normalize == "none"
-	return isRaw && d.encoding.Columns == nil && s.columnNames() == nil && s.Features == d.Features.Cols
 }
 
 // joinTable makes features of tables.
@@ -79,10 +73,8 @@ func (d *Data) normalize(ctx context.Context, spec *Spec, how string, s *Schema)
 		err = fmt.Errorf("datasets: %q: the store holds the columns %s of tables: say normalize=standardize where it is converted", spec, quoted(names))
 	case standardize && x.Sparse != nil && s == nil && spec.Text(sparseKey, "") == "1":
 		err = fmt.Errorf("datasets: %q: normalize=standardize moves the mean to 0, so that few features stay 0: leave out sparse=1, or take normalize=row", spec)
-	case standardize && x.Sparse != nil:
-		err = d.makeDense()
-	case d.file != nil || x.Half != nil: // a mapping cannot be written to
-		err = d.copyFeatures()
+	case d.file != nil || x.Data == nil: // a mapping cannot be written to
+		err = d.copyFeatures(standardize)
 	}
 	if err == nil && standardize && s == nil {
 		err = d.validateNodes(ctx) // standardizing uses the split

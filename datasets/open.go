@@ -139,7 +139,13 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (d *Data, err 
 	case d.file == nil:
 		err = d.validateNodes(ctx) // the readers build valid graphs
 	case !s.own: // opening a store has checked it
-		err = d.adjust(ctx, spec, o.Schema)
+		err = splitFromSpec(ctx, d, spec, !splitAsked(spec))
+		if err == nil {
+			err = finish(ctx, d, spec, "none", o.Schema)
+		}
+		if err == nil && len(spec.Values) > 0 {
+			err = d.validateNodes(ctx)
+		}
 	}
 	if err != nil {
 		d.Close() // it was only read

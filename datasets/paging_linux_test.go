@@ -15,7 +15,7 @@ func TestLargeStore(t *testing.T) {
 	if d := open(t, "store:"+path); d.Features.Prefetch != nil {
 		t.Error("a store of 16 MB counts as larger than memory")
 	}
-	s, err := store.Open(path, true)
+	s, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -167,19 +167,24 @@ func columnText(c Column) string {
 
 // outputsText describes the outputs.
 func (s *Schema) outputsText() string {
-	kind := "classes"
-	if s.Tasks > 0 {
-		kind = "tasks"
-	}
-	return fmt.Sprintf("%d %s: %s", max(s.Classes, s.Tasks), kind, quoted(s.outputs()))
+	return fmt.Sprintf("%s: %s", countText(s.Classes, s.Tasks), quoted(s.outputs()))
 }
 
-// quoted lists names, up to 10.
-func quoted(names []string) string {
+func countText(classes, tasks int) string {
+	if tasks > 0 {
+		return fmt.Sprintf("%d binary tasks", tasks)
+	}
+	return fmt.Sprintf("%d classes", classes)
+}
+
+func quoted(names []string) string { return listed("%q", names) }
+
+// listed lists names, up to 10.
+func listed(format string, names []string) string {
 	const most = 10
 	var text []string
 	for _, name := range names[:min(len(names), most)] {
-		text = append(text, strconv.Quote(name))
+		text = append(text, fmt.Sprintf(format, name))
 	}
 	if len(names) > most {
 		text = append(text, fmt.Sprintf("… (%d)", len(names)))
@@ -190,7 +195,15 @@ func quoted(names []string) string {
 // mapOutputs numbers the classes or tasks of d as s does. Their names decide.
 func (s *Schema) mapOutputs(d *Data) error {
 	if d.Unlabelled() {
-		return s.unknownLabels(d)
+		y := &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names, Class: d.Labels.Class}
+		if s.Tasks > 0 {
+			if err := memory.Check("labels", memory.Product(int64(d.Nodes()), int64(s.Tasks), 4)); err != nil {
+				return err
+			}
+			y.Class, y.Multi, d.Metric = nil, slices.Repeat([]float32{float32(math.NaN())}, d.Nodes()*s.Tasks), ROCAUC
+		}
+		d.Labels = y
+		return nil
 	}
 	own := d.Schema()
 	if (own.Tasks > 0) != (s.Tasks > 0) || own.Names == nil && s.Names == nil && own.Classes > s.Classes {
@@ -246,20 +259,5 @@ func (s *Schema) mapOutputs(d *Data) error {
 		}
 		return v
 	})
-	return nil
-}
-
-// unknownLabels gives data without labels the outputs of the schema.
-func (s *Schema) unknownLabels(d *Data) error {
-	y := &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names}
-	if s.Tasks == 0 {
-		y.Class = slices.Repeat([]int32{-1}, d.Nodes())
-	} else {
-		if err := memory.Check("labels", memory.Product(int64(d.Nodes()), int64(s.Tasks), 4)); err != nil {
-			return err
-		}
-		y.Multi, d.Metric = slices.Repeat([]float32{float32(math.NaN())}, d.Nodes()*s.Tasks), ROCAUC
-	}
-	d.Labels = y
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/store"
 )
 
 // thinned returns a random data set whose features are sparse, binary or not.
@@ -211,15 +210,6 @@ func TestSparseStore(t *testing.T) {
 		sameFeatures(t, "sparse=0", open(t, "store:"+path+"?sparse=0"), want.Features, false)
 		got.Features.Release()
 		sameData(t, got, want)
-		s, err := store.Open(path, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		read, err := storedData(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sameData(t, read, want)
 	}
 }
 

@@ -248,39 +248,6 @@ func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32
 	return nil
 }
 
-// adjust applies the keys of a SPEC to data from a store.
-func (d *Data) adjust(ctx context.Context, spec *Spec, s *Schema) error {
-	err := splitFromSpec(ctx, d, spec, !splitAsked(spec))
-	if err == nil {
-		err = finish(ctx, d, spec, "none", s)
-	}
-	if err == nil && len(spec.Values) > 0 {
-		err = d.validateNodes(ctx)
-	}
-	return err
-}
-
-// copyFeatures makes the features d's own, in single precision.
-func (d *Data) copyFeatures() error {
-	x := d.Features
-	if m := x.Sparse; m != nil {
-		own := *m // Ptr and Idx do not change
-		own.Val = slices.Clone(m.Val)
-		d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Sparse: &own}
-		return nil
-	}
-	what := fmt.Sprintf("datasets: %s: a copy of the features", d.title())
-	if err := memory.Check(what, memory.Product(int64(x.Rows), int64(x.Cols), 4)); err != nil {
-		return err
-	}
-	data := x.Float32s()
-	if x.Half == nil {
-		data = slices.Clone(data)
-	}
-	d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: data}
-	return nil
-}
-
 // Close unmaps the store of d. The arrays of d, and slices of them, must not be used
 // afterwards. Without Close they last as long as the process. Close does nothing
 // for data that do not come from a store, or the second time.
@@ -313,7 +280,7 @@ func (d *Data) Release() {
 // was found valid before, or this process has just written it: the data were validated
 // before.
 func openStore(ctx context.Context, path string, o Options, written bool) (*Data, error) {
-	f, err := store.Open(path, true)
+	f, err := store.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}

@@ -121,16 +121,6 @@ func TestStoreRoundTrip(t *testing.T) {
 		if err := errors.Join(got.Close(), got.Close()); err != nil {
 			t.Error(err)
 		}
-		// Reading without mmap gives the same.
-		s, err := store.Open(path, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		read, err := storedData(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sameData(t, read, want)
 	}
 }
 
@@ -317,7 +307,7 @@ func TestStoreRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	recorded := func() bool {
-		s, err := store.Open(path, true)
+		s, err := store.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,7 +368,7 @@ func TestVerifyReadsNamedStores(t *testing.T) {
 	b := readBytes(t, path)
 	arrayIn(t, b, "feat")[0] ^= 1
 	write(t, path, b)
-	s, err := store.Open(path, true)
+	s, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

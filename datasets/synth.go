@@ -3,6 +3,7 @@ package datasets
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -13,12 +14,12 @@ import (
 )
 
 func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
-	s, err := synthSource(ctx, spec)
+	s, err := synthSource(spec, (*synth.Model).Bytes)
+	if errors.Is(err, memory.ErrTooLarge) {
+		err = fmt.Errorf("%w; gcn datasets convert makes a store of it in less", err)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if err := memory.Check(fmt.Sprintf("datasets: %s of %d nodes and %d edges", spec, s.nodes, s.most), s.whole); err != nil {
-		return nil, fmt.Errorf("%w; gcn datasets convert makes a store of it in less", err)
 	}
 	b, err := graph.NewBuilder(s.nodes)
 	if err == nil {
@@ -40,15 +41,18 @@ func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
 	})
 }
 
-// synthSource returns the data as a source.
-func synthSource(_ context.Context, spec *Spec) (*source, error) {
+// synthSource returns the data as a source, if the memory that it takes is there.
+func synthSource(spec *Spec, bytes func(*synth.Model) int64) (*source, error) {
 	m, err := synthFromSpec(spec)
+	if err == nil {
+		err = memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.Name, m.Nodes, m.Edges), bytes(m))
+	}
 	if err != nil {
 		return nil, err
 	}
 	s := m.Source()
 	return &source{
-		nodes: m.Nodes, most: m.Edges, memory: m.TableBytes(), whole: m.Bytes(), edges: s.Edges,
+		nodes: m.Nodes, most: m.Edges, memory: m.TableBytes(), edges: s.Edges,
 		rest: func(ctx context.Context, _ graph.Report) (*Data, error) {
 			labels, split, err := s.Labels(ctx)
 			return &Data{

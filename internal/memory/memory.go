@@ -31,13 +31,14 @@ func Check(what string, bytes int64) error {
 		return nil
 	}
 	limit := min(Limit(), addressSpace(), math.MaxInt) // MaxInt bounds the length of a slice
-	if bytes >= 0 && uint64(bytes) <= limit {
+	if uint64(bytes) <= limit {                        // not of a negative number
 		return nil
 	}
+	size := Text(uint64(bytes))
 	if bytes < 0 {
-		return fmt.Errorf("%s would take more than %s of memory, this process may take %s: %w", what, Text(math.MaxInt64), Text(limit), ErrTooLarge)
+		size = "more than " + Text(math.MaxInt64)
 	}
-	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, Text(uint64(bytes)), Text(limit), ErrTooLarge)
+	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, size, Text(limit), ErrTooLarge)
 }
 
 // Product returns the product of the factors, or −1 if a factor is negative or the product

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
+
+	"github.com/edsrzf/mmap-go"
 )
 
 // Number is a type of the numbers of an array. uint16 holds float16.
@@ -173,13 +175,13 @@ func (w *Writer) Written() (*File, error) {
 		return nil, err
 	}
 	defer f.Close() // it was only read
-	s := &File{Path: w.file.Name(), start: w.start, mapped: true, Large: true}
+	s := &File{Path: w.file.Name(), start: w.start, Large: true}
 	for _, a := range w.arrays {
 		if w.start+a.Offsets[1] <= w.at {
 			s.arrays = append(s.arrays, a)
 		}
 	}
-	s.bytes, s.unmap, err = mapFile(f)
+	s.bytes, err = mmap.Map(f, mmap.RDONLY, 0)
 	return s, err
 }
 
