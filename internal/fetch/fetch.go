@@ -155,8 +155,6 @@ func (f *Files) download(ctx context.Context, sums map[string]string) error {
 			f.client.Progress(Progress{Name: f.set.Name, Stage: stage, File: file.Name, Address: redacted(address), Done: done, Total: total})
 		})
 		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
 		case err != nil && want != file.SHA256:
 			return fmt.Errorf("%s: %w (%s has the checksum of an earlier download)", redacted(address), err, f.sumsPath())
 		case err != nil:
@@ -173,14 +171,14 @@ func (f *Files) checkSpace() error {
 	if !f.set.Large() {
 		return nil
 	}
-	needed := f.set.Archive + f.set.Unpacked
+	needed := uint64(f.set.Archive + f.set.Unpacked)
 	for _, path := range []string{f.archive(), f.archive() + ".part"} {
 		if info, err := os.Stat(path); err == nil {
-			needed -= info.Size()
+			needed -= min(uint64(info.Size()), needed)
 		}
 	}
-	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s", memory.Text(uint64(f.set.Archive)), memory.Text(uint64(f.set.Unpacked)), memory.Text(uint64(max(needed, 0))), f.Folder)
-	if free, known := freeSpace(f.Folder); known && needed > 0 && uint64(needed) > free {
+	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s", memory.Text(uint64(f.set.Archive)), memory.Text(uint64(f.set.Unpacked)), memory.Text(needed), f.Folder)
+	if free, known := freeSpace(f.Folder); known && needed > free {
 		return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
 	}
 	f.note(what)
@@ -226,14 +224,10 @@ func (f *Files) Failed(ctx context.Context, err error) error {
 // rather than the files. That is so for errors of the system, except those about a
 // missing file or folder, or one of the wrong kind or in the wrong place.
 func isLocal(err error) bool {
-	if errors.Is(err, memory.ErrTooLarge) {
-		return true
-	}
+	ofFiles := []syscall.Errno{syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.EILSEQ}
 	var system syscall.Errno
-	if !errors.As(err, &system) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
-		return false
-	}
-	return !slices.Contains([]syscall.Errno{syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.EILSEQ}, system)
+	return errors.Is(err, memory.ErrTooLarge) ||
+		errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) && !slices.Contains(ofFiles, system)
 }
 
 // sumsPath returns the path of the checksums of the first download, as sha256sum writes them.

@@ -14,11 +14,6 @@ import (
 // a bound of memory.
 var ErrTooLarge = errors.New("too little memory")
 
-// Limit returns the number of bytes that this process may have in memory, mapped files
-// included: the smallest of the machine's memory and the limits of the process's control
-// groups. It is math.MaxUint64 if the system does not tell.
-func Limit() uint64 { return machineLimit() }
-
 // Check returns an error if bytes is more than Limit, than the address space left to this
 // process (RLIMIT_AS, "ulimit -v"), or than the largest int. Sizes that pass can therefore be
 // multiplied as ints. A negative number means a size that overflowed: it is too large. The
