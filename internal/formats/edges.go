@@ -63,14 +63,8 @@ type edgeList struct {
 type arcs struct {
 	arcs    []graph.Edge
 	weights []float32
-	ids     []textID
+	ids     [][]byte
 	lacking int
-}
-
-// textID is an id that is no number, with its hash.
-type textID struct {
-	text []byte
-	hash uint32
 }
 
 func (e *edgeList) checkKeys() {
@@ -138,11 +132,8 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 				r.Fault("%s: an empty id", p.title(j))
 			} else if number, ok := numberID(id); ok {
 				ends[k] = number
-			} else if before := ends[k]; before >= 0 || string(part.ids[^before].text) != string(id) { // an id often follows itself
-				if part.ids == nil {
-					part.ids = make([]textID, 0, cap(part.arcs))
-				}
-				part.ids = append(part.ids, textID{id, e.ids.hashOf(id)})
+			} else if before := ends[k]; before >= 0 || !bytes.Equal(part.ids[^before], id) { // an id often follows itself
+				part.ids = append(part.ids, id)
 				ends[k] = -int32(len(part.ids))
 			}
 		}
@@ -180,7 +171,7 @@ func (e *edgeList) addArcs(at int, part arcs) {
 	}
 	handles := make([]int32, len(part.ids))
 	for k, id := range part.ids {
-		handles[k] = e.ids.hashed(id.text, id.hash)
+		handles[k] = e.ids.handle(id)
 	}
 	for k := range part.arcs {
 		a := &part.arcs[k]
@@ -377,7 +368,7 @@ func (e *edgeList) readTable(role, path string, several bool) *part {
 // hasValues tells early that the first column of features holds values and no ids, so that
 // these need no handles: the edges have numbers, and some cells have none of their form.
 func (e *edgeList) hasValues(p *part) bool {
-	if p.role != "features" || len(p.ends) == 0 || len(p.wanted) > 0 || p.index || e.keys["nodes"] != "" || e.ids.names.Len() > 0 || p.ownHeader(-1) == unsure {
+	if p.role != "features" || len(p.ends) == 0 || len(p.wanted) > 0 || p.index || e.keys["nodes"] != "" || len(e.ids.texts) > 0 || p.ownHeader(-1) == unsure {
 		return false
 	}
 	c := &p.counts[p.ends[0]]
