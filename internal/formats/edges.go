@@ -311,8 +311,8 @@ func (e *edgeList) readBeside() {
 		case isNPZ(path):
 			e.Features = e.sparseFile(path).sparse("", -1)
 		case isJSON(path):
-			e.featureLists = e.readLists("features", path)
-			e.check(e.featureLists.multi, path, "want lists of feature numbers")
+			e.featureLists = e.readKeyed("features", path)
+			e.check(e.featureLists.areLists, path, "want lists of feature numbers")
 		default:
 			e.readTable("features", path, several)
 			continue
@@ -335,7 +335,7 @@ func (e *edgeList) readBeside() {
 	case isNPY(path):
 		e.addArray(path, "labels", e.file(path).labels("", "nodes", false))
 	case isJSON(path):
-		e.labelLists = e.readLists("labels", path)
+		e.labelLists = e.readKeyed("labels", path)
 	default:
 		e.readTable("labels", path, false)
 	}

@@ -1,14 +1,10 @@
 package formats
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
@@ -70,7 +66,7 @@ func (e *edgeList) rowsSay(p *part) string {
 func (e *edgeList) makeLabels() {
 	switch {
 	case e.labelLists != nil:
-		e.listLabels(e.labelLists)
+		e.listLabels(e.labelLists, e.order.nodes, func(k int) int32 { return e.order.node(e.labelLists.handles[k]) })
 	case e.keys["labels"] != "" && e.Labels == nil:
 		p := e.tables("labels")[0]
 		if e.labelColumns = e.valueColumns(p); e.err != nil {
@@ -143,122 +139,36 @@ func (e *edgeList) manyLabels(p *part, columns []int) {
 	e.describe(p, e.rowsSay(p)+", "+what)
 }
 
-// jsonLists holds {"id": value} or {"id": [value, …]} of a JSON file.
-type jsonLists struct {
-	*part  // of the ids
-	multi  bool
-	values [][]string       // of each id
-	kinds  map[string]int32 // of lists
-}
-
-// readLists reads a JSON file of labels or of features. Of lists, kinds are the labels or
-// features in them.
-func (e *edgeList) readLists(role, path string) *jsonLists {
-	l, ids := &jsonLists{kinds: make(map[string]int32)}, []string(nil)
-	l.multi = e.eachLabels(path, func(key string, labels []string, _ bool) error {
-		if key == "" {
-			return errors.New("an empty id")
-		}
-		ids, l.values = append(ids, key), append(l.values, labels)
-		return nil
-	})
-	if l.part = e.keyed(role, path, ids); l.multi && e.err == nil {
-		e.decideLists(l)
+// readKeyed reads a JSON file of labels or of features beside the edges.
+func (e *edgeList) readKeyed(role, path string) *jsonLists {
+	l := e.readLists(path)
+	e.check(!slices.Contains(l.ids, ""), path, "an empty id")
+	if l.areLists {
+		form := e.decide(l)
+		e.makeColumns(l, form)
+		e.note("%s from %s: lists read with lists=%s", role, path, form)
 	}
+	l.handles = e.keyed(role, path, l.ids).ids
 	return l
-}
-
-// decideLists decides whether lists are sets or multi-hot, lists of one length with only 0 and 1, by
-// the key lists if it is given. It turns multi-hot lists into sets, and finds the kinds in them. A
-// set has no number twice. The error names a file that can be both, or neither.
-func (e *edgeList) decideLists(l *jsonLists) {
-	width, oneLength, twice := len(l.values[0]), true, -1 // twice: a list that has a number twice
-	for k, list := range l.values {
-		seen := make(map[string]bool)
-		for _, v := range list {
-			seen[v], l.kinds[v] = true, 0
-		}
-		if len(seen) < len(list) && twice < 0 {
-			twice = k
-		}
-		oneLength = oneLength && len(list) > 0 && len(list) == width
-	}
-	other := slices.DeleteFunc(slices.Sorted(maps.Keys(l.kinds)), func(c string) bool { return c == "0" || c == "1" })
-	form := e.keys["lists"]
-	if form != "sets" && form != "multi-hot" {
-		switch form = "sets"; {
-		case !oneLength:
-		case len(other) > 0:
-			if _, number := labelNumber(other[0]); twice >= 0 && number && len(l.ids) > 1 {
-				e.check(false, l.Path, "lists of %d numbers each: node %s has a number twice, as in a row of values, but %v is neither 0 nor 1: say lists=sets for sets of labels or features", width, e.ids.quoted(l.ids[twice]), other[0])
-			}
-		case twice < 0:
-			e.check(false, l.Path, "lists of %d numbers, all 0 or 1: say lists=multi-hot (a 0 or 1 for each label or feature) or lists=sets (the labels or features of the node)", width)
-		default:
-			form = "multi-hot"
-		}
-	}
-	if form == "sets" {
-		e.note("%s from %s: lists of the numbers or names that each node has (lists=sets)", l.role, l.Path)
-		return
-	}
-	e.check(len(other) == 0, l.Path, "lists=multi-hot, but the lists hold more than 0 and 1")
-	clear(l.kinds)
-	for k, list := range l.values {
-		e.check(len(list) == width, l.Path, "node %s has %d numbers, the first node %d (lists=multi-hot)", e.ids.quoted(l.ids[k]), len(list), width)
-		l.values[k] = nil
-		for j, v := range list {
-			column := strconv.Itoa(j)
-			if l.kinds[column] = 0; v == "1" {
-				l.values[k] = append(l.values[k], column)
-			}
-		}
-	}
-	e.note("%s from %s: lists of a 0 or 1 for each of %d (lists=multi-hot)", l.role, l.Path, width)
-}
-
-// listLabels makes the labels of nodes: classes, or a task for each kind of label if the source
-// has lists. Nodes that are not in the source have no label.
-func (e *edgeList) listLabels(l *jsonLists) {
-	if !l.multi {
-		names := make([]string, e.order.nodes)
-		for k, id := range l.ids {
-			names[e.order.node(id)] = l.values[k][0]
-		}
-		e.namedLabels(l.Path, names, false)
-		return
-	}
-	y := &graph.Labels{Tasks: len(l.kinds), Names: numberKinds(l.kinds)}
-	e.check(y.Tasks > 0, l.Path, "no labels")
-	if y.Multi = e.unknownRows(l.Path, e.order.nodes, y.Tasks); e.err != nil {
-		return
-	}
-	for k, id := range l.ids {
-		row := y.Multi[int(e.order.node(id))*y.Tasks:][:y.Tasks]
-		clear(row)
-		for _, v := range l.values[k] {
-			row[l.kinds[v]] = 1
-		}
-	}
-	e.Labels = y
 }
 
 // listFeatures makes sparse features of lists of feature numbers.
 func (e *edgeList) listFeatures(l *jsonLists) {
 	rows, width, entries := make([][]int32, e.order.nodes), 0, 0
-	for k, id := range l.ids {
-		var columns []int32
-		for _, v := range l.values[k] {
-			j, number := numberID([]byte(v))
-			if !e.check(number, l.Path, "feature %q, want numbers from 0", v) {
-				return
+	for k, handle := range l.handles {
+		for j, v := range l.values[k] {
+			if l.columns != nil {
+				number, ok := numberID([]byte(l.columns[v]))
+				if !e.check(ok, l.path, "feature %q, want numbers from 0", l.columns[v]) {
+					return
+				}
+				v = number
 			}
-			columns, width = append(columns, j), max(width, int(j)+1)
+			l.values[k][j], width = v, max(width, int(v)+1)
 		}
-		slices.Sort(columns)
-		columns = slices.Compact(columns) // a number that is there twice means 1
-		rows[e.order.node(id)] = columns
+		columns := slices.Compact(slices.Sorted(slices.Values(l.values[k]))) // a number that is there twice means 1
+		rows[e.order.node(handle)] = columns
 		entries += len(columns)
 	}
-	e.Features = e.sparseFeatures(l.Path, e.order.nodes, width, entries, func(i int) ([]int32, []float32) { return rows[i], nil })
+	e.Features = e.sparseFeatures(l.path, e.order.nodes, width, entries, func(i int) ([]int32, []float32) { return rows[i], nil })
 }
