@@ -161,7 +161,7 @@ func ogbSource(ctx context.Context, dir string, d *Data) (*source, error) {
 		rest: func(_ context.Context, r graph.Report) (*Data, error) {
 			d.Report, d.Features = r, &graph.Features{Rows: f.Nodes, Cols: f.Width}
 			d.Labels, d.Split, d.Metric = f.Labels, Split(*f.Split), metricFor(f.Labels)
-			d.Notes = slices.Concat(d.Notes, []string{formats.Symmetrised}, f.Notes)
+			d.Notes = slices.Concat(d.Notes, f.Notes, []string{formats.Symmetrised})
 			return d, nil
 		},
 	}, nil

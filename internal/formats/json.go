@@ -240,7 +240,7 @@ func (r *reader) makeColumns(l *jsonLists, form string) {
 }
 
 // listLabels makes the labels of n nodes: classes, or a task for each column of lists. The function
-// node returns the node of the id at a place; other nodes have no label.
+// node returns the node of the id at a place, a negative number to skip it; other nodes have no label.
 func (r *reader) listLabels(l *jsonLists, n int, node func(k int) int32) {
 	if r.err != nil {
 		return
@@ -248,7 +248,9 @@ func (r *reader) listLabels(l *jsonLists, n int, node func(k int) int32) {
 	if !l.areLists {
 		names := make([]string, n)
 		for k := range l.ids {
-			names[node(k)] = l.kinds[l.values[k][0]]
+			if i := node(k); i >= 0 {
+				names[i] = l.kinds[l.values[k][0]]
+			}
 		}
 		r.namedLabels(l.path, names, false)
 		return
@@ -256,7 +258,11 @@ func (r *reader) listLabels(l *jsonLists, n int, node func(k int) int32) {
 	r.check(l.width > 0, l.path, "no labels")
 	rows := r.unknownRows(l.path, n, l.width)
 	for k := 0; k < len(l.ids) && !r.done(k); k++ {
-		row := rows[int(node(k))*l.width:][:l.width]
+		i := int(node(k))
+		if i < 0 {
+			continue
+		}
+		row := rows[i*l.width:][:l.width]
 		clear(row)
 		for _, column := range l.values[k] {
 			row[column] = 1
@@ -266,7 +272,8 @@ func (r *reader) listLabels(l *jsonLists, n int, node func(k int) int32) {
 }
 
 // readClassMap reads {"id": class}, a number or a name, or {"id": [0, 1, …]} with a 0 or 1 for
-// each task, for n nodes. The function node returns the node of an id.
+// each task, for n nodes. The function node returns the node of an id, or a negative number to
+// skip it.
 func (r *reader) readClassMap(path string, n int, node func(key string) (int32, error)) {
 	l := r.readLists(path)
 	if l.areLists {

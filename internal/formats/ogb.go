@@ -1,11 +1,9 @@
 package formats
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -193,21 +191,10 @@ func (f *ogbFolder) named(path string) map[string]string {
 	return values
 }
 
-// records reads the comma-separated fields of all lines of a small file.
+// records reads the fields of all lines of a small file.
 func (f *ogbFolder) records(path string) (rows [][]string) {
-	file := f.open(path, false)
-	if f.err != nil {
-		return nil
-	}
-	const most = 1 << 20
-	text, err := io.ReadAll(io.LimitReader(file.Text, most))
-	f.check(err == nil, path, "%w", err)
-	f.check(len(text) < most, path, "more than %d bytes of text", most-1)
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimRight(line, "\r\n"); line != "" {
-			rows = append(rows, strings.Split(line, ","))
-		}
-	}
+	field := func(cell []byte, _ int) (string, bool) { return string(cell), true }
+	eachRow(f.reader, path, 1<<20, "a text", field, func(_ int, row []string) { rows = append(rows, row) })
 	return rows
 }
 
@@ -234,19 +221,19 @@ func (f *ogbFolder) readClassNames() {
 	if err != nil || len(found) != 1 { // an error: the folder's own name is not a pattern
 		return
 	}
-	rows, names := f.records(found[0]), make([]string, f.Labels.Outputs())
+	file := &ogbFolder{reader: newReader(f.ctx, found[0], Options{})}
+	names := make([]string, f.Labels.Outputs())
+	rows := file.records(found[0])
 	for line, fields := range rows[min(len(rows), 1):] {
 		k, err := strconv.ParseUint(fields[0], 10, 31)
-		if err != nil || len(fields) < 2 {
-			f.note("names of classes in %s not read: line %d is not a number and a name", found[0], line+2)
-			return
-		}
-		if int(k) < len(names) { // there may be classes that no node has
-			names[k] = strings.Trim(strings.Join(fields[1:], ","), `"`)
+		if file.check(err == nil && len(fields) > 1, found[0], "line %d is not a number and a name", line+2) && int(k) < len(names) { // there may be classes that no node has
+			names[k] = fields[1]
 		}
 	}
-	if k := slices.Index(names, ""); k >= 0 {
-		f.note("names of classes in %s not read: class %d has none", found[0], k)
+	without := slices.Index(names, "")
+	file.check(without < 0, found[0], "class %d has no name", without)
+	if _, err := file.end(); err != nil {
+		f.note("names of classes not read: %v", err)
 		return
 	}
 	f.Labels.Names = names
@@ -345,7 +332,7 @@ type OGBBinary struct {
 	Edges int64 // directed, as listed
 	Width int   // features of a node
 
-	data string // path of data.npz
+	data, label string // paths of data.npz and node-label.npz
 }
 
 // OpenOGBBinary reads the labels, and the split if o.Split is true, and checks the sizes of
@@ -353,11 +340,11 @@ type OGBBinary struct {
 // bytes a node, or 4 bytes a node and task.
 func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, error) {
 	folder := &ogbFolder{reader: newReader(ctx, dir, o), dir: dir}
-	b := &OGBBinary{data: folder.raw("data.npz")}
+	b := &OGBBinary{data: folder.raw("data.npz"), label: folder.raw("node-label.npz")}
 	if !exists(b.data) || exists(folder.raw("edge.csv.gz")) {
 		return nil, nil
 	}
-	folder.label = folder.need(folder.raw("node-label.npz"))
+	folder.need(b.label)
 	folder.findSplit()
 	s := folder.archive(b.data)
 	b.Nodes, b.Edges = int(s.one("num_nodes_list", 1, math.MaxInt32)), s.one("num_edges_list", 0, math.MaxInt64/64)
@@ -366,7 +353,7 @@ func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, erro
 			b.Width = a.Shape[1]
 		}
 	}
-	a, shape := folder.archive(folder.label).array("node_label"), []any{b.Nodes, "tasks"}
+	a, shape := folder.archive(b.label).array("node_label"), []any{b.Nodes, "tasks"}
 	if len(a.Shape) == 1 {
 		shape = shape[:1]
 	}
@@ -392,33 +379,25 @@ func (b *OGBBinary) EachEdges(ctx context.Context, f func([]graph.Edge) error) e
 	const piece = 1 << 18 // edges
 	return b.array(ctx, "edge_index", func(sources *npy.Reader) error {
 		return b.array(ctx, "edge_index", func(targets *npy.Reader) error {
-			skip := [2]int64{0, b.Edges}
-			buffers := [2][]int32{make([]int32, piece), make([]int32, piece)}
-			edges := make([]graph.Edge, 0, piece)
-			for at := int64(0); at < b.Edges || len(edges) > 0; at += int64(len(edges)) { // f takes a piece while the next one is read
-				n := min(piece, b.Edges-at)
+			if err := targets.Skip(ctx, b.Edges); err != nil {
+				return err
+			}
+			u, v, edges := make([]int32, piece), make([]int32, piece), make([]graph.Edge, piece)
+			for at := int64(0); at < b.Edges; at += int64(len(edges)) {
+				edges = edges[:min(piece, b.Edges-at)]
 				group, running := errgroup.WithContext(ctx)
-				for end, r := range []*npy.Reader{sources, targets} {
-					group.Go(func() error {
-						err := r.Skip(running, skip[end])
-						skip[end] = 0
-						return cmp.Or(err, npy.Read(running, r, buffers[end][:n]))
-					})
-				}
-				err := error(nil)
-				if len(edges) > 0 {
-					err = f(edges)
-				}
-				if err := cmp.Or(err, group.Wait()); err != nil {
+				group.Go(func() error { return npy.Read(running, sources, u[:len(edges)]) })
+				group.Go(func() error { return npy.Read(running, targets, v[:len(edges)]) })
+				if err := group.Wait(); err != nil {
 					return err
 				}
-				edges = edges[:n]
 				for k := range edges {
-					u, v := buffers[0][k], buffers[1][k]
-					if uint(u) >= uint(b.Nodes) || uint(v) >= uint(b.Nodes) {
-						return fmt.Errorf("datasets: %s: edge_index: edge %d joins %d and %d, outside [0, %d)", b.data, at+int64(k), u, v, b.Nodes)
+					if edges[k] = (graph.Edge{U: u[k], V: v[k]}); uint(u[k]) >= uint(b.Nodes) || uint(v[k]) >= uint(b.Nodes) {
+						return fmt.Errorf("datasets: %s: edge_index: edge %d joins %d and %d, outside [0, %d)", b.data, at+int64(k), u[k], v[k], b.Nodes)
 					}
-					edges[k] = graph.Edge{U: u, V: v}
+				}
+				if err := f(edges); err != nil {
+					return err
 				}
 			}
 			return nil
@@ -463,23 +442,16 @@ func (b *OGBBinary) array(ctx context.Context, key string, read func(*npy.Reader
 // inMemory reads the edges and the features too.
 func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
 	r := newReader(ctx, b.data, Options{})
-	r.Direction = b.Direction
-	builder := r.builder(b.data, b.Nodes, b.Edges)
-	if r.err == nil {
-		r.ok(b.EachEdges(ctx, builder.AddEdges))
+	r.Set, r.labelFile = b.Set, b.label
+	if builder := r.builder(b.data, b.Nodes, b.Edges); r.err == nil && r.ok(b.EachEdges(ctx, builder.AddEdges)) {
+		r.build(builder)
 	}
-	if r.build(builder); r.err != nil {
-		return nil, r.err
+	if values := r.zeros(b.data, b.Nodes, b.Width)[:0]; r.err == nil {
+		r.ok(b.EachFeatures(ctx, func(rows []float32) error {
+			values = append(values, rows...)
+			return nil
+		}))
+		r.Features = &graph.Features{Rows: b.Nodes, Cols: b.Width, Data: values}
 	}
-	values, at := r.zeros(b.data, b.Nodes, b.Width), 0
-	if r.err != nil {
-		return nil, r.err
-	}
-	err := b.EachFeatures(ctx, func(rows []float32) error {
-		at += copy(values[at:], rows)
-		return nil
-	})
-	b.Graph, b.Report, b.Notes = r.Graph, r.Report, append(r.Notes, b.Notes...)
-	b.Features = &graph.Features{Rows: b.Nodes, Cols: b.Width, Data: values}
-	return &b.Set, err
+	return r.end()
 }
