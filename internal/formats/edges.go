@@ -47,7 +47,6 @@ type edgeList struct {
 	dots   [2]bool // the ids of the column end in .0
 
 	weight    int  // the column of the weights; −1: none
-	lacking   int  // edges whose attributes have no weight
 	attribute bool // the weights are networkx's attributes
 
 	nodeCount    int        // nodes=N; 0 without
@@ -64,7 +63,6 @@ type arcs struct {
 	arcs    []graph.Edge
 	weights []float32
 	ids     [][]byte
-	lacking int
 }
 
 func (e *edgeList) checkKeys() {
@@ -154,10 +152,7 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 	weight := float32(v)
 	switch {
 	case !there:
-		weight = 1
-		if part.lacking++; e.keys["weights"] == "1" {
-			r.Fault("%s has no weight", table.Quote(cell))
-		}
+		r.Fault("%s has no weight (weights=0 leaves the weights out)", table.Quote(cell))
 	case !number || !(weight > 0) || weight > math.MaxFloat32:
 		r.Fault("weight %s, want a positive number (weights=0 leaves the weights out)", table.Quote(cell))
 	}
@@ -184,7 +179,6 @@ func (e *edgeList) addArcs(at int, part arcs) {
 		e.edges.set.add(a.U)
 		e.edges.set.add(a.V)
 	}
-	e.lacking += part.lacking
 	part.ids = nil
 	e.chunks = slices.Insert(e.chunks, at, part)
 }
@@ -208,7 +202,9 @@ func (e *edgeList) findWeightColumn() {
 	case len(p.wanted) > 2 && !p.inOrder:
 		e.weight = e.column(p, p.wanted[2])
 	case dictionary && len(rest) == 1:
-		e.weight, e.attribute = rest[0], true
+		if _, there := attributeWeight(last); there || key == "1" {
+			e.weight, e.attribute = rest[0], true
+		}
 	case named >= 0:
 		e.weight = numeric[named]
 	case key != "1":
@@ -246,11 +242,6 @@ func (e *edgeList) findWeights() {
 	}
 	rest := p.others()
 	switch {
-	case e.weight >= 0 && e.attribute && e.lacking > 0:
-		e.weight = -1
-		for k := range e.chunks {
-			e.chunks[k].weights = nil
-		}
 	case e.weight >= 0 || e.keys["weights"] != "" || p.header != isData || len(p.wanted) > 0:
 	case len(rest) == 1 && p.numeric(rest[0]):
 		e.ask(p, ": column %d can be weights: weights=1 reads them, weights=0 leaves them out", rest[0]+1)

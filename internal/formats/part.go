@@ -375,29 +375,24 @@ type columnCounts [cellKinds]int
 
 // count counts a cell. first is the cell of the column in the first line.
 func (c *columnCounts) count(f *cellForms, cell, first []byte) {
-	missing, number := f.isMissing(cell), isNumber(cell)
-	if number && !missing {
-		c[idCells]++
-	} else if !missing {
+	missing, isID := f.isMissing(cell), isNumber(cell)
+	number := !missing && isID
+	if !missing && !isID {
 		_, number = f.number(cell)
 	}
-	switch {
-	case missing:
-		c[missingCells]++
-	case number:
-		c[numberCells]++
-		if bytes.IndexByte(cell, ',') >= 0 {
-			c[commaCells]++
-			if inThousands(cell) {
-				c[thousandCells]++
-			}
+	comma := number && bytes.IndexByte(cell, ',') >= 0
+	for kind, is := range [cellKinds]bool{
+		missingCells:  missing,
+		numberCells:   number,
+		idCells:       number && isID,
+		commaCells:    comma,
+		thousandCells: comma && inThousands(cell),
+		wholeCells:    !missing && bytes.HasSuffix(cell, []byte(".0")),
+		againCells:    !number && len(cell) > 0 && bytes.Equal(cell, first),
+	} {
+		if is {
+			c[kind]++
 		}
-	}
-	if !missing && bytes.HasSuffix(cell, []byte(".0")) {
-		c[wholeCells]++
-	}
-	if (missing || !number) && len(cell) > 0 && string(cell) == string(first) {
-		c[againCells]++
 	}
 }
 
