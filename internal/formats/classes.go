@@ -96,15 +96,7 @@ func (r *reader) namedLabels(file string, names []string, minus bool) {
 // if each is its number.
 func numberKinds(kinds map[string]int32) (names []string) {
 	all := slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
-		v, isNumber := labelNumber(a)
-		w, other := labelNumber(b)
-		switch {
-		case isNumber && !other:
-			return -1
-		case other && !isNumber:
-			return 1
-		}
-		return cmp.Or(cmp.Compare(v, w), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(labelValue(a), labelValue(b)), cmp.Compare(a, b))
 	})
 	for k, name := range all {
 		if kinds[name] = int32(k); name != strconv.Itoa(k) {
@@ -114,13 +106,13 @@ func numberKinds(kinds map[string]int32) (names []string) {
 	return names
 }
 
-// labelNumber returns the number that a label is.
-func labelNumber(name string) (float64, bool) {
-	if _, number := parseNumber([]byte(name)); !number {
-		return 0, false
+// labelValue returns the number that a label is, +∞ for a name.
+func labelValue(label string) float64 {
+	v, err := strconv.ParseFloat(label, 64)
+	if _, number := parseNumber([]byte(label)); !number || err != nil {
+		return math.Inf(1)
 	}
-	v, err := strconv.ParseFloat(name, 64)
-	return v, err == nil
+	return v
 }
 
 // MostClasses bounds the classes of n nodes. Far more classes than nodes mean a damaged file.
@@ -185,20 +177,21 @@ func (r *reader) unknownRows(file string, rows, cols int) []float32 {
 	return values
 }
 
-// OneHot returns the column of the 1 of each row, −1 for a row of NaN, or nil if another row has
-// another number than one 1, or more than 0 and 1.
+// OneHot returns the column of the 1 of each row of 0, 1 and NaN: −1 for a row of NaN, and nil if
+// another row has another number than one 1, or NaN.
 func OneHot(values []float32, cols int) (classes []int32) {
-	labelled, notZero := false, func(v float32) bool { return v != 0 }
+	labelled := false
 	for row := range slices.Chunk(values, max(cols, 1)) {
-		one := slices.Index(row, 1)
-		switch {
-		case one < 0 && !slices.ContainsFunc(row, func(v float32) bool { return v == v }):
-		case one < 0 || cols < 2 || slices.ContainsFunc(row[:one], notZero) || slices.ContainsFunc(row[one+1:], notZero):
-			return nil
-		default:
-			labelled = true
+		sum, known := float32(0), false
+		for _, v := range row {
+			sum += v
+			known = known || v == v
 		}
-		classes = append(classes, int32(one))
+		if known && (sum != 1 || cols < 2) {
+			return nil
+		}
+		labelled = labelled || known
+		classes = append(classes, int32(slices.Index(row, 1)))
 	}
 	if !labelled {
 		return nil

@@ -189,9 +189,9 @@ func (r *reader) decide(l *jsonLists) (form string) {
 		}
 	}
 	other := l.otherKind()
-	_, number := labelNumber(other)
+	isName := math.IsInf(labelValue(other), 1)
 	switch {
-	case !oneLength || other != "" && (!number || twice == "" || len(l.ids) == 1):
+	case !oneLength || other != "" && (isName || twice == "" || len(l.ids) == 1):
 		return "sets"
 	case other != "":
 		r.check(false, l.path, "lists of %d numbers each: node %s has a number twice, as in a row of values, but %v is neither 0 nor 1: say lists=sets for sets of labels or features", width, twice, other)
