@@ -27,15 +27,13 @@ func (r *reader) setLabels(file string, y *graph.Labels) {
 // so that -1 is none.
 func (s *source) labels(key string, nodes any, numbered bool) (rows int) {
 	lists := s.keys["lists"]
-	s.check(lists == "" || lists == "tasks", "lists="+lists, "want tasks")
+	check(lists == "" || lists == "tasks", "lists="+lists, "want tasks")
 	a := s.array(key)
 	shape, want := a.Shape, []any{nodes, "tasks"}
 	if len(shape) == 1 {
 		want = want[:1]
 	}
-	if s.checkShape(a, want); s.err != nil {
-		return 0
-	}
+	checkShape(a, want)
 	isVector := len(shape) == 1 || shape[1] == 1 && a.Descr[1] == 'i' && a.Descr[2] > '1'
 	switch {
 	case a.Text():
@@ -50,7 +48,7 @@ func (s *source) labels(key string, nodes any, numbered bool) (rows int) {
 		numberLabels(s.reader, a.Name(), values[int32](s.reader, a), numbered)
 	default:
 		s.rowLabels(a.Name(), values[float32](s.reader, a), shape[1], lists)
-		if s.err == nil && shape[1] > 1 && s.Labels.Tasks == 0 {
+		if shape[1] > 1 && s.Labels.Tasks == 0 {
 			s.note("rows of labels with exactly one 1 each taken as classes (lists=tasks keeps them tasks)")
 		}
 	}
@@ -78,10 +76,8 @@ func (r *reader) namedLabels(file string, names []string, minus bool) {
 		delete(kinds, "-1")
 	}
 	const most = 1 << 20
-	r.check(len(kinds) > 0, file, "no labels")
-	if !r.check(len(kinds) <= most, file, "more than %d different labels, which are too many for classes", most) {
-		return
-	}
+	check(len(kinds) > 0, file, "no labels")
+	check(len(kinds) <= most, file, "more than %d different labels, which are too many for classes", most)
 	y := &graph.Labels{Classes: len(kinds), Names: numberKinds(kinds), Class: make([]int32, len(names))}
 	for i, name := range names {
 		class, known := kinds[name]
@@ -129,17 +125,15 @@ func numberLabels[T int32 | float32](r *reader, file string, values []T, numbere
 		case v != v: // NaN
 			class, signs = -1, false
 		case T(class) != v:
-			r.check(false, file, "label of node %d is %v, want a whole number from 0, the class, or -1 for unknown", i, v)
+			check(false, file, "label of node %d is %v, want a whole number from 0, the class, or -1 for unknown", i, v)
 		case class < -1 || int(class) >= most:
-			r.check(false, file, "label of node %d is %v, outside [0, %d) and not -1 for unknown", i, v, most)
+			check(false, file, "label of node %d is %v, outside [0, %d) and not -1 for unknown", i, v, most)
 		default:
 			signs = signs && (class == 1 || class == -1)
 		}
 		y.Class[i], y.Classes = class, max(y.Classes, int(class)+1)
 	}
-	if !r.check(y.Classes > 0, file, "no node has a label") {
-		return
-	}
+	check(y.Classes > 0, file, "no node has a label")
 	if signs {
 		for i, c := range y.Class {
 			y.Class[i] = (c + 1) / 2
@@ -152,25 +146,20 @@ func numberLabels[T int32 | float32](r *reader, file string, values []T, numbere
 // rowLabels makes labels of rows of 0, 1, and NaN for unknown: a class of each column if each row
 // has exactly one 1 and lists is not "tasks", else binary tasks.
 func (r *reader) rowLabels(file string, values []float32, cols int, lists string) {
-	r.check(len(values) > 0, file, "no labels")
+	check(len(values) > 0, file, "no labels")
 	for k, v := range values {
-		if v != 0 && v != 1 && v == v {
-			r.check(false, file, "label of node %d, task %d is %v, want 0, 1 or NaN for unknown", k/cols, k%cols, v)
-			break
-		}
+		check(v == 0 || v == 1 || v != v, file, "label of node %d, task %d is %v, want 0, 1 or NaN for unknown", k/cols, k%cols, v)
 	}
 	y := &graph.Labels{Tasks: cols, Multi: values}
 	if classes := OneHot(values, cols); classes != nil && lists != "tasks" {
 		y = &graph.Labels{Classes: cols, Class: classes}
 	}
-	if r.err == nil {
-		r.setLabels(file, y)
-	}
+	r.setLabels(file, y)
 }
 
 // unknownRows makes rows of NaN.
-func (r *reader) unknownRows(file string, rows, cols int) []float32 {
-	values := r.zeros(file+": labels", rows, cols)
+func unknownRows(file string, rows, cols int) []float32 {
+	values := zeros(file+": labels", rows, cols)
 	for k := range values {
 		values[k] = float32(math.NaN())
 	}

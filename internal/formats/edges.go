@@ -3,7 +3,6 @@ package formats
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,15 +23,19 @@ const (
 // EdgeList reads a table of edges and the files beside it, as docs/data.md describes them. Of
 // o.Keys labels, features and nodes name the files. An edge list has no split.
 func EdgeList(ctx context.Context, path string, o Options) (*Set, error) {
-	e := &edgeList{reader: newReader(ctx, path, o), edges: new(part), given: new(part)}
-	e.ids = newNodeIDs(e.reader)
-	e.checkKeys()
-	for _, step := range []func(){func() { e.readEdges(path) }, e.readBeside, e.findHeaders, e.findWeights, e.findKeys, e.findOrder, e.makeSet, e.makeLabels, e.makeFeatures} {
-		if e.ok(ctx.Err()) {
-			step()
-		}
-	}
-	return e.end()
+	return readSet(ctx, path, o, func(r *reader) {
+		e := &edgeList{reader: r, ids: newNodeIDs(r), edges: new(part), given: new(part)}
+		e.checkKeys()
+		e.readEdges(path)
+		e.readBeside()
+		e.findHeaders()
+		e.findWeights()
+		e.findKeys()
+		e.findOrder()
+		e.makeSet()
+		e.makeLabels()
+		e.makeFeatures()
+	})
 }
 
 // edgeList holds the contents of the files before the nodes are known.
@@ -68,8 +71,8 @@ type arcs struct {
 func (e *edgeList) checkKeys() {
 	for _, role := range []string{"labels", "features", "nodes"} {
 		if path, key := e.keys[role], role+"-columns"; e.keys[key] != "" {
-			e.check(path != "", key, "there is no file: give %s=FILE too", role)
-			e.check(!isNPY(path) && !isNPZ(path) && !isJSON(path), path, "it has no columns with names: %s is for tables", key)
+			check(path != "", key, "there is no file: give %s=FILE too", role)
+			check(!isNPY(path) && !isNPZ(path) && !isJSON(path), path, "it has no columns with names: %s is for tables", key)
 		}
 	}
 }
@@ -77,35 +80,26 @@ func (e *edgeList) checkKeys() {
 // readEdges reads the table of edges, without its first line.
 func (e *edgeList) readEdges(path string) {
 	p := e.openPart("edges", path)
-	if errors.Is(e.err, table.ErrNoData) {
-		e.err = nil
+	if p == nil {
 		e.note("no edges in %s", path)
-		return
-	}
-	if e.err != nil {
 		return
 	}
 	e.edges, e.parts = p, append(e.parts, p)
 	p.content = p.count(p.Head())
-	if e.findEnds(p); e.err != nil {
-		return
-	}
+	e.findEnds(p)
 	p.header = p.ownHeader(0)
 	e.findWeightColumn()
 	if from, number := parseID(p.example[0]); number && p.rows > 1 && p.Width > 2 && len(p.wanted) == 0 && !p.index && e.weight < 0 && p.counted(int(from)) {
 		e.ask(p, ": column 1 counts the lines, as the key of a database does: say columns=2,3 to read the ids from these, or columns=1,2 if it holds ids")
-	}
-	if e.err != nil {
-		return
 	}
 	for k, j := range p.ends {
 		_, number := parseNumber(p.First[j])
 		dot := bytes.HasSuffix(p.First[j], []byte(".0"))
 		e.dots[k] = p.counts[j].isWhole(p.rows) && (dot || !number) || p.rows == 0 && dot
 	}
-	e.ok(table.EachRows(e.ctx, p.File, e.parseArcs, func(part arcs) error {
+	try(table.EachRows(e.ctx, p.File, e.parseArcs, func(part arcs) error {
 		e.addArcs(len(e.chunks), part)
-		return e.err
+		return nil
 	}))
 }
 
@@ -161,9 +155,10 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 
 // addArcs adds the edges of a block as chunk at.
 func (e *edgeList) addArcs(at int, part arcs) {
-	if len(part.arcs) == 0 || !e.take(edgeBytes*len(part.arcs)+4*len(part.weights)) {
+	if len(part.arcs) == 0 {
 		return
 	}
+	e.take(edgeBytes*len(part.arcs) + 4*len(part.weights))
 	handles := make([]int32, len(part.ids))
 	for k, id := range part.ids {
 		handles[k] = e.ids.handle(id)
@@ -213,15 +208,15 @@ func (e *edgeList) findWeightColumn() {
 	case len(numeric) == 1:
 		e.weight = numeric[0]
 	case len(rest) == 0:
-		e.check(false, p.Path, "weights=1, but %s has no third column", table.Quote(p.firstLine()))
+		check(false, p.Path, "weights=1, but %s has no third column", table.Quote(p.firstLine()))
 	default:
-		e.check(false, p.Path, "weights=1, but %s has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", table.Quote(p.firstLine()), len(numeric))
+		check(false, p.Path, "weights=1, but %s has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", table.Quote(p.firstLine()), len(numeric))
 	}
 }
 
 // ask reports the first line of a table that can be read in two ways.
 func (e *edgeList) ask(p *part, format string, args ...any) {
-	e.check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%s"+format, append([]any{table.Quote(p.firstLine())}, args...)...)
+	check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%s"+format, append([]any{table.Quote(p.firstLine())}, args...)...)
 }
 
 // others returns the columns of the edges beside the ids and pandas' index.
@@ -282,7 +277,7 @@ func attributeWeight(cell []byte) (value []byte, there bool) {
 func (e *edgeList) readBeside() {
 	if text := e.keys["nodes"]; isNumber(text) {
 		n, err := strconv.ParseInt(text, 10, 32)
-		e.check(err == nil && n > 0, "nodes="+text, "want a file, or a number of nodes in [1, 2³¹)")
+		check(err == nil && n > 0, "nodes="+text, "want a file, or a number of nodes in [1, 2³¹)")
 		e.nodeCount = int(n)
 	} else if isNPY(text) {
 		e.given = e.keyed("nodes", text, e.file(text).nodeNames(""))
@@ -303,13 +298,13 @@ func (e *edgeList) readBeside() {
 			e.Features = e.sparseFile(path).sparse("", -1)
 		case isJSON(path):
 			e.featureLists = e.readKeyed("features", path)
-			e.check(e.featureLists.areLists, path, "want lists of feature numbers")
+			check(e.featureLists.areLists, path, "want lists of feature numbers")
 		default:
 			e.readTable("features", path, several)
 			continue
 		}
-		e.check(!several, path, "several files of features must be tables")
-		if e.err == nil && e.Features != nil {
+		check(!several, path, "several files of features must be tables")
+		if e.Features != nil {
 			e.addArray(path, "features", e.Features.Rows)
 		}
 	}
@@ -320,7 +315,7 @@ func (e *edgeList) readBeside() {
 				found++
 			}
 		}
-		e.check(!several || k == 0 || found == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, name, found, len(features))
+		check(!several || k == 0 || found == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, name, found, len(features))
 	}
 	switch path := e.keys["labels"]; {
 	case isNPY(path):
@@ -335,13 +330,10 @@ func (e *edgeList) readBeside() {
 // readTable reads a table of nodes, and the ids in the column that can hold them. Of several
 // tables, each has some of the columns that the SPEC picks.
 func (e *edgeList) readTable(role, path string, several bool) *part {
-	if path == "" || e.err != nil {
+	if path == "" {
 		return nil
 	}
 	p := e.openPart(role, path)
-	if e.err != nil {
-		return nil
-	}
 	if several {
 		p.wanted = slices.DeleteFunc(p.wanted, func(name string) bool { return p.named(name) < 0 })
 	}
@@ -394,12 +386,10 @@ func (e *edgeList) makeSet() {
 	if e.edges.File != nil {
 		path = e.edges.Path
 	}
-	b := e.builder(path, e.order.nodes, 0) // the tally has the edges
+	b := newBuilder(path, e.order.nodes, 0) // the tally has the edges
 	same := e.order.ids == nil && e.order.first == 0
 	for k, part := range e.chunks {
-		if !e.ok(e.ctx.Err()) {
-			return
-		}
+		try(e.ctx.Err())
 		for i, a := range part.arcs {
 			if same {
 				break
@@ -407,10 +397,10 @@ func (e *edgeList) makeSet() {
 			part.arcs[i] = graph.Edge{U: e.order.node(a.U), V: e.order.node(a.V)}
 		}
 		if part.weights == nil {
-			e.ok(b.AddEdges(part.arcs))
+			try(b.AddEdges(part.arcs))
 		}
 		for i, w := range part.weights {
-			e.ok(b.AddWeighted(part.arcs[i].U, part.arcs[i].V, w))
+			try(b.AddWeighted(part.arcs[i].U, part.arcs[i].V, w))
 		}
 		e.chunks[k] = arcs{}
 	}

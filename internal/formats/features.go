@@ -137,8 +137,8 @@ func (e *edgeList) makeFeatures() {
 			lacking = append(lacking, fmt.Sprintf("%q", want.Name))
 		}
 	}
-	e.check(lacking == nil, path, "the run was trained with columns of features that are missing here: %s", strings.Join(lacking, ", "))
-	e.check(len(e.Table.columns) > 0, path, "no column of features is left")
+	check(lacking == nil, path, "the run was trained with columns of features that are missing here: %s", strings.Join(lacking, ", "))
+	check(len(e.Table.columns) > 0, path, "no column of features is left")
 }
 
 // isLabel tells whether a column of features is read as the label: it is one of the same
@@ -177,7 +177,7 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 func (e *edgeList) newColumn(p *part, column int, texts map[string]bool) *tableColumn {
 	c := &tableColumn{Column: Column{Name: p.title(column)}, places: make(map[string]int32)}
 	want, isLabel := slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name }), e.isLabel(p, column)
-	e.check(want < 0 || !isLabel, p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
+	check(want < 0 || !isLabel, p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
 	switch {
 	case want >= 0:
 		c.Column = e.o.Columns[want]
@@ -219,9 +219,7 @@ func (c *tableColumn) say(known bool) string {
 func (e *edgeList) readColumns(p *part, t *Table) {
 	columns := e.valueColumns(p)
 	size := memory.Product(int64(len(columns)), int64(e.order.nodes), 4)
-	if e.err != nil || !e.ok(memory.Check("datasets: "+p.Path+": its columns", size)) {
-		return
-	}
+	try(memory.Check("datasets: "+p.Path+": its columns", size))
 	var made []*tableColumn
 	texts := e.texts(p, columns)
 	for _, j := range columns {
@@ -271,7 +269,7 @@ func (e *edgeList) addColumn(t *Table, c tableColumn) {
 		return
 	}
 	k := slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name })
-	e.check(t.columns[k].values == nil, e.keys["features"], "two columns %q", c.Name)
+	check(t.columns[k].values == nil, e.keys["features"], "two columns %q", c.Name)
 	t.columns[k] = c
 }
 
@@ -287,6 +285,14 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 			train[i] = int32(i)
 		}
 	}
+	set, err := readSet(ctx, "features", Options{}, func(r *reader) { t.join(r, train, scale) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return set.Features, set.Notes, nil
+}
+
+func (t *Table) join(r *reader, train []int32, scale bool) {
 	cols, entries, scaled, masks := 0, 0, 0, 0
 	for k := range t.columns {
 		c := &t.columns[k]
@@ -310,20 +316,21 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 		cols += c.width()
 	}
 	if scaled > 0 {
-		notes = append(notes, fmt.Sprintf("features: %d columns of numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them)", scaled))
+		r.note("features: %d columns of numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them)", scaled)
 	}
 	if masks > 0 {
-		notes = append(notes, fmt.Sprintf("features: %d columns with missing values, which become 0, and a column of 1 for the nodes that miss one", masks))
+		r.note("features: %d columns with missing values, which become 0, and a column of 1 for the nodes that miss one", masks)
 	}
-	r := newReader(ctx, "features", Options{})
 	if 8*entries+8*t.nodes < 4*t.nodes*cols {
-		return r.sparseFeatures("features", t.nodes, cols, entries, t.entries), notes, r.err
+		r.Features = r.sparseFeatures("features", t.nodes, cols, entries, t.entries)
+		return
 	}
-	data := r.zeros("the features of the tables", t.nodes, cols)[:0]
-	for i := 0; i < t.nodes && !r.done(i); i++ {
+	data := zeros("the features of the tables", t.nodes, cols)[:0]
+	for i := range t.nodes {
+		r.poll(i)
 		data = t.appendRow(data, i)
 	}
-	return &graph.Features{Rows: t.nodes, Cols: cols, Data: data}, notes, r.err
+	r.Features = &graph.Features{Rows: t.nodes, Cols: cols, Data: data}
 }
 
 // appendRow appends the features of a node.

@@ -21,9 +21,6 @@ import (
 // key is an error.
 func (r *reader) eachMember(path string, visit func(key string, d *json.Decoder) error) {
 	f := r.open(path, false)
-	if r.err != nil {
-		return
-	}
 	source := &jsonSource{ctx: r.ctx, text: f.Text}
 	d := json.NewDecoder(source)
 	source.decoder = d
@@ -52,8 +49,8 @@ func (r *reader) eachMember(path string, visit func(key string, d *json.Decoder)
 	if errors.As(err, &syntax) && errors.As(json.NewDecoder(d.Buffered()).Decode(new(json.RawMessage)), &syntax) {
 		at += syntax.Offset // within the value
 	}
-	r.ok(r.ctx.Err())
-	r.check(false, path, "byte %d: %w", at, err)
+	try(r.ctx.Err())
+	check(false, path, "byte %d: %w", at, err)
 }
 
 // jsonSource is the text of a decoder. A decoder keeps the value that it decodes in
@@ -178,7 +175,7 @@ func jsonLabel(value any) (string, error) {
 // decide decides whether lists are sets or multi-hot, lists of one length with only 0 and 1, if the
 // key lists does not say it. The error names a file that can be both, or neither.
 func (r *reader) decide(l *jsonLists) (form string) {
-	if form = r.keys["lists"]; form == "sets" || form == "multi-hot" || r.err != nil {
+	if form = r.keys["lists"]; form == "sets" || form == "multi-hot" {
 		return form
 	}
 	width, oneLength, twice := len(l.values[0]), true, "" // twice: a node whose list has a number twice
@@ -194,9 +191,9 @@ func (r *reader) decide(l *jsonLists) (form string) {
 	case !oneLength || other != "" && (isName || twice == "" || len(l.ids) == 1):
 		return "sets"
 	case other != "":
-		r.check(false, l.path, "lists of %d numbers each: node %s has a number twice, as in a row of values, but %v is neither 0 nor 1: say lists=sets for sets of labels or features", width, twice, other)
+		check(false, l.path, "lists of %d numbers each: node %s has a number twice, as in a row of values, but %v is neither 0 nor 1: say lists=sets for sets of labels or features", width, twice, other)
 	case twice == "":
-		r.check(false, l.path, "lists of %d numbers, all 0 or 1: say lists=multi-hot (a 0 or 1 for each label or feature) or lists=sets (the labels or features of the node)", width)
+		check(false, l.path, "lists of %d numbers, all 0 or 1: say lists=multi-hot (a 0 or 1 for each label or feature) or lists=sets (the labels or features of the node)", width)
 	}
 	return "multi-hot"
 }
@@ -212,10 +209,7 @@ func (l *jsonLists) otherKind() string {
 }
 
 // makeColumns makes lists of columns of sets, in the order of their names, or of multi-hot lists.
-func (r *reader) makeColumns(l *jsonLists, form string) {
-	if r.err != nil {
-		return
-	}
+func (l *jsonLists) makeColumns(form string) {
 	if form == "sets" {
 		l.columns, l.width = numberKinds(l.places), len(l.kinds)
 		for _, list := range l.values {
@@ -226,9 +220,9 @@ func (r *reader) makeColumns(l *jsonLists, form string) {
 		return
 	}
 	l.width = len(l.values[0])
-	r.check(l.otherKind() == "", l.path, "lists=multi-hot, but the lists hold more than 0 and 1: %.40q", l.otherKind())
+	check(l.otherKind() == "", l.path, "lists=multi-hot, but the lists hold more than 0 and 1: %.40q", l.otherKind())
 	for k, list := range l.values {
-		r.check(len(list) == l.width, l.path, "node %s has %d numbers, the first node %d (lists=multi-hot)", quotedID(l.ids[k]), len(list), l.width)
+		check(len(list) == l.width, l.path, "node %s has %d numbers, the first node %d (lists=multi-hot)", quotedID(l.ids[k]), len(list), l.width)
 		columns := list[:0]
 		for j, place := range list {
 			if l.kinds[place] == "1" {
@@ -242,9 +236,6 @@ func (r *reader) makeColumns(l *jsonLists, form string) {
 // listLabels makes the labels of n nodes: classes, or a task for each column of lists. The function
 // node returns the node of the id at a place, a negative number to skip it; other nodes have no label.
 func (r *reader) listLabels(l *jsonLists, n int, node func(k int) int32) {
-	if r.err != nil {
-		return
-	}
 	if !l.areLists {
 		names := make([]string, n)
 		for k := range l.ids {
@@ -255,9 +246,10 @@ func (r *reader) listLabels(l *jsonLists, n int, node func(k int) int32) {
 		r.namedLabels(l.path, names, false)
 		return
 	}
-	r.check(l.width > 0, l.path, "no labels")
-	rows := r.unknownRows(l.path, n, l.width)
-	for k := 0; k < len(l.ids) && !r.done(k); k++ {
+	check(l.width > 0, l.path, "no labels")
+	rows := unknownRows(l.path, n, l.width)
+	for k := range l.ids {
+		r.poll(k)
 		i := int(node(k))
 		if i < 0 {
 			continue
@@ -277,13 +269,13 @@ func (r *reader) listLabels(l *jsonLists, n int, node func(k int) int32) {
 func (r *reader) readClassMap(path string, n int, node func(key string) (int32, error)) {
 	l := r.readLists(path)
 	if l.areLists {
-		r.makeColumns(l, "multi-hot")
+		l.makeColumns("multi-hot")
 	}
 	nodes := make([]int32, len(l.ids))
 	for k, id := range l.ids {
 		i, err := node(id)
-		r.check(err == nil, path, "node %s: %w", quotedID(id), err)
-		r.check(int(i) < n, path, "node %s: outside [0, %d)", quotedID(id), n)
+		check(err == nil, path, "node %s: %w", quotedID(id), err)
+		check(int(i) < n, path, "node %s: outside [0, %d)", quotedID(id), n)
 		nodes[k] = i
 	}
 	r.listLabels(l, n, func(k int) int32 { return nodes[k] })

@@ -15,7 +15,7 @@ func (e *edgeList) valueColumns(p *part) (columns []int) {
 		if !p.inOrder {
 			names = names[1:]
 		}
-		e.check(len(names) > 0, p.Path, "%s-columns=%s names the ids only: want %s-columns=ID,NAME, or %s-columns=,NAME for rows in node order", p.role, p.wanted[0], p.role, p.role)
+		check(len(names) > 0, p.Path, "%s-columns=%s names the ids only: want %s-columns=ID,NAME, or %s-columns=,NAME for rows in node order", p.role, p.wanted[0], p.role, p.role)
 		return e.columns(p, names)
 	}
 	for j := range p.Width {
@@ -23,7 +23,7 @@ func (e *edgeList) valueColumns(p *part) (columns []int) {
 			columns = append(columns, j)
 		}
 	}
-	e.check(len(columns) > 0, p.Path, "no column but the ids")
+	check(len(columns) > 0, p.Path, "no column but the ids")
 	return columns
 }
 
@@ -51,7 +51,7 @@ func (e *edgeList) eachCell(p *part, columns []int, visit func(node int32, k int
 			faults.Add(r.Line, "%s: %s%s", place, table.Quote(r.Cells[j]), fault)
 		}
 	}
-	e.ok(faults.Err())
+	try(faults.Err())
 }
 
 // rowsSay says how the rows of a table find their nodes.
@@ -69,10 +69,7 @@ func (e *edgeList) makeLabels() {
 		e.listLabels(e.labelLists, e.order.nodes, func(k int) int32 { return e.order.node(e.labelLists.handles[k]) })
 	case e.keys["labels"] != "" && e.Labels == nil:
 		p := e.tables("labels")[0]
-		if e.labelColumns = e.valueColumns(p); e.err != nil {
-			return
-		}
-		if len(e.labelColumns) == 1 {
+		if e.labelColumns = e.valueColumns(p); len(e.labelColumns) == 1 {
 			e.oneLabel(p, e.labelColumns)
 		} else {
 			e.manyLabels(p, e.labelColumns)
@@ -100,7 +97,7 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 		names[node] = label
 		return ""
 	})
-	e.check(given || !minus || other == "", p.Path, "the label -1 is there beside %s: say unlabelled=-1 if it stands for no label, or unlabelled= if it is a class", table.Quote(other))
+	check(given || !minus || other == "", p.Path, "the label -1 is there beside %s: say unlabelled=-1 if it stands for no label, or unlabelled= if it is a class", table.Quote(other))
 	e.describe(p, e.rowsSay(p)+", labels in "+p.title(column[0]))
 	e.namedLabels(p.Path, names, true)
 }
@@ -109,10 +106,7 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 // tasks, where a missing value means unknown.
 func (e *edgeList) manyLabels(p *part, columns []int) {
 	width := len(columns)
-	values := e.unknownRows(p.Path, e.order.nodes, width)
-	if e.err != nil {
-		return
-	}
+	values := unknownRows(p.Path, e.order.nodes, width)
 	e.eachCell(p, columns, func(node int32, k int, cell []byte) string {
 		v, number := p.forms.number(cell)
 		switch {
@@ -124,9 +118,7 @@ func (e *edgeList) manyLabels(p *part, columns []int) {
 		}
 		return ""
 	})
-	if e.rowLabels(p.Path, values, width, e.keys["lists"]); e.err != nil {
-		return
-	}
+	e.rowLabels(p.Path, values, width, e.keys["lists"])
 	what := fmt.Sprintf("%d binary tasks", width)
 	if e.Labels.Tasks == 0 {
 		what = fmt.Sprintf("a class in each of %d columns, since each row has one 1 (lists=tasks reads binary tasks)", width)
@@ -142,10 +134,10 @@ func (e *edgeList) manyLabels(p *part, columns []int) {
 // readKeyed reads a JSON file of labels or of features beside the edges.
 func (e *edgeList) readKeyed(role, path string) *jsonLists {
 	l := e.readLists(path)
-	e.check(!slices.Contains(l.ids, ""), path, "an empty id")
+	check(!slices.Contains(l.ids, ""), path, "an empty id")
 	if l.areLists {
 		form := e.decide(l)
-		e.makeColumns(l, form)
+		l.makeColumns(form)
 		e.note("%s from %s: lists read with lists=%s", role, path, form)
 	}
 	l.handles = e.keyed(role, path, l.ids).ids
@@ -159,9 +151,7 @@ func (e *edgeList) listFeatures(l *jsonLists) {
 		for j, v := range l.values[k] {
 			if l.columns != nil {
 				number, ok := numberID([]byte(l.columns[v]))
-				if !e.check(ok, l.path, "feature %q, want numbers from 0", l.columns[v]) {
-					return
-				}
+				check(ok, l.path, "feature %q, want numbers from 0", l.columns[v])
 				v = number
 			}
 			l.values[k][j], width = v, max(width, int(v)+1)

@@ -3,6 +3,7 @@ package formats
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -51,7 +52,8 @@ type content struct {
 	last    int64    // number of the last line of data
 }
 
-// openPart opens a table and finds how it is written. Tables of nodes can share a file.
+// openPart opens a table and finds how it is written. Tables of nodes can share a file. It returns
+// nil for edges without data.
 func (e *edgeList) openPart(role, path string) *part {
 	p := &part{role: role, key: -1}
 	if role != "edges" {
@@ -59,11 +61,13 @@ func (e *edgeList) openPart(role, path string) *part {
 	}
 	if k := slices.IndexFunc(e.parts, func(o *part) bool { return filepath.Clean(o.Path) == filepath.Clean(path) && o.role != "edges" }); k >= 0 {
 		p.File, p.content = e.parts[k].File, e.parts[k].content
-	} else if p.File = e.open(path, true); e.err == nil {
-		e.ok(p.Scan(e.keys["sep"], e.keys["comments"]))
-	}
-	if e.err != nil {
-		return nil
+	} else {
+		p.File = e.open(path, true)
+		err := p.Scan(e.keys["sep"], e.keys["comments"])
+		if role == "edges" && errors.Is(err, table.ErrNoData) {
+			return nil
+		}
+		try(err)
 	}
 	p.forms = cellForms{sep: p.Sep, decimal: e.keys["decimal"], missing: list(e.keys["missing"])}
 	columns := e.keys[p.prefix+"columns"]
@@ -102,14 +106,14 @@ func (e *edgeList) column(p *part, name string) int {
 	j := p.named(name)
 	if j >= 0 && p.header != isData {
 		again := slices.ContainsFunc(p.First[j+1:], func(cell []byte) bool { return string(cell) == name })
-		e.check(!again, p.Path, "two columns %q", name)
+		check(!again, p.Path, "two columns %q", name)
 		return j
 	}
 	if k, err := strconv.Atoi(name); err == nil && k >= 1 && k <= p.Width && isNumber(name) {
 		return k - 1
 	}
-	e.check(j < 0, p.Path, "the column %q needs a header, and a key says that there is none", name)
-	e.check(false, p.Path, "no column %q; the first line has %.200q", name, p.firstLine())
+	check(j < 0, p.Path, "the column %q needs a header, and a key says that there is none", name)
+	check(false, p.Path, "no column %q; the first line has %.200q", name, p.firstLine())
 	return 0
 }
 
@@ -117,7 +121,7 @@ func (e *edgeList) column(p *part, name string) int {
 func (e *edgeList) columns(p *part, names []string) (found []int) {
 	for _, name := range names {
 		j := e.column(p, name)
-		e.check(!slices.Contains(found, j), p.Path, "column %q is named twice", name)
+		check(!slices.Contains(found, j), p.Path, "column %q is named twice", name)
 		found = append(found, j)
 	}
 	return found
@@ -175,10 +179,10 @@ func (p *part) prepend() {
 func (e *edgeList) hold(p *part) {
 	if p.counts == nil {
 		p.counts = make([]columnCounts, p.Width)
-		e.ok(table.EachRows(e.ctx, p.File, p.count, func(c content) error {
+		try(table.EachRows(e.ctx, p.File, p.count, func(c content) error {
 			p.add(c)
 			e.take(int(c.blocks[0].Bytes()))
-			return e.err
+			return nil
 		}))
 	}
 	e.findEnds(p)
@@ -200,9 +204,6 @@ func (p *part) counted(from int) bool {
 // findEnds sets the columns that can hold ids. The first column is the index that pandas writes if
 // it has no name and counts the rows.
 func (e *edgeList) findEnds(p *part) {
-	if e.err != nil {
-		return
-	}
 	name := string(p.First[0])
 	p.index = (name == "" || name == "Unnamed: 0") && p.Width > 1 && p.counted(0)
 	first, number := 0, 1
@@ -214,7 +215,7 @@ func (e *edgeList) findEnds(p *part) {
 	}
 	switch {
 	case len(p.wanted) > 0 && !p.inOrder:
-		e.check(len(p.wanted) > 1 || number < 2, p.Path, "columns=%s names one column: want columns=FROM,TO", p.wanted[0])
+		check(len(p.wanted) > 1 || number < 2, p.Path, "columns=%s names one column: want columns=FROM,TO", p.wanted[0])
 		p.ends = e.columns(p, p.wanted)
 		p.ends = p.ends[:min(number, len(p.ends))]
 	case p.inOrder, p.Width == 1 && p.role != "nodes" && p.role != "edges":
@@ -261,7 +262,7 @@ func wholeID(cell []byte, whole bool) []byte {
 func (e *edgeList) takeFirst(p *part, header headerState) {
 	p.header = header
 	if header == isHeader {
-		e.check(p.rows > 0 || p.role == "edges", p.Path, "%w after the header", table.ErrNoData)
+		check(p.rows > 0 || p.role == "edges", p.Path, "%w after the header", table.ErrNoData)
 		return
 	}
 	p.prepend()

@@ -31,14 +31,15 @@ func Planetoid(ctx context.Context, path string, o Options) (*Set, error) {
 	if name == "" {
 		return nil, fmt.Errorf("datasets: %q: no name after the folder; want planetoid:DIR/NAME, such as planetoid:data/cora", path)
 	}
-	p := planetoid{reader: newReader(ctx, path, o), prefix: filepath.Join(dir, "ind."+name+".")}
-	p.read()
-	p.readGraph()
-	p.place()
-	if o.Split && p.err == nil {
-		p.publicSplit()
-	}
-	return p.end()
+	return readSet(ctx, path, o, func(r *reader) {
+		p := planetoid{reader: r, prefix: filepath.Join(dir, "ind."+name+".")}
+		p.readRows()
+		p.readGraph()
+		p.place()
+		if o.Split {
+			p.publicSplit()
+		}
+	})
 }
 
 // planetoidValid is the size of the public split's validation set.
@@ -56,11 +57,10 @@ type planetoid struct {
 	test    []int32 // test.index
 }
 
-func (p *planetoid) read() {
+// readRows reads the features, the classes and the test nodes.
+func (p *planetoid) readRows() {
+	check(exists(p.prefix+"test.index"), p.prefix+"test.index", "%w; want planetoid:DIR/NAME, where DIR holds ind.NAME.test.index and seven files more", fs.ErrNotExist)
 	p.test = p.ids(p.prefix+"test.index", "a node", math.MaxInt32)
-	if errors.Is(p.err, fs.ErrNotExist) {
-		p.err = fmt.Errorf("%w; want planetoid:DIR/NAME, where DIR holds ind.NAME.test.index and seven files more", p.err)
-	}
 	for k, part := range []string{"all", "t", ""} {
 		x, y := part+"x", part+"y"
 		var cols, classes int
@@ -79,22 +79,19 @@ func (p *planetoid) read() {
 
 // compare reports a part that does not fit another one.
 func (p *planetoid) compare(part, what string, got int, other string, want int) {
-	p.check(got == want, p.prefix+part, "%d %s, but %s has %d", got, what, other, want)
+	check(got == want, p.prefix+part, "%d %s, but %s has %d", got, what, other, want)
 }
 
 // load reads the value of a pickle.
-func (p *planetoid) load(part string) (v any) {
-	if p.err != nil {
-		return nil
-	}
+func (p *planetoid) load(part string) any {
 	raw, err := regularfile.Read(p.prefix + part)
 	if err != nil {
-		p.ok(fmt.Errorf("datasets: %w", err))
-		return nil
+		err = fmt.Errorf("datasets: %w", err)
 	}
-	v, err = pickle.Load(p.ctx, string(raw), pickle.ArrayClasses())
-	p.ok(p.ctx.Err())
-	p.check(err == nil, p.prefix+part, "%w", err)
+	try(err)
+	v, err := pickle.Load(p.ctx, string(raw), pickle.ArrayClasses())
+	try(p.ctx.Err())
+	check(err == nil, p.prefix+part, "%w", err)
 	return v
 }
 
@@ -105,9 +102,7 @@ func (p *planetoid) matrix(part string) (*pattern, int) {
 		attributes, _ = o.State.(*pickle.Dict)
 	}
 	shape, err := pickle.Ints(cmp.Or(attributes, new(pickle.Dict)).Get("_shape"))
-	if !p.check(err == nil && len(shape) == 2, path, "not a SciPy CSR matrix with a shape") {
-		return new(pattern), 0
-	}
+	check(err == nil && len(shape) == 2, path, "not a SciPy CSR matrix with a shape")
 	s := &source{reader: p.reader, name: path, open: func(key string) (*npy.Reader, error) {
 		return pickle.Array(path+": "+key, attributes.Get(key))
 	}}
@@ -119,13 +114,10 @@ func (p *planetoid) oneHot(part string) (classes []int32, width int) {
 	path, v := p.prefix+part, p.load(part)
 	s := &source{reader: p.reader, name: path, open: func(string) (*npy.Reader, error) { return pickle.Array(path, v) }}
 	values, a := numbers[float32](s, "", "nodes", "classes")
-	if p.err != nil {
-		return nil, 0
-	}
 	for row := range slices.Chunk(values, a.Shape[1]) {
 		class := slices.Index(row, 1)
 		for c, v := range row {
-			p.check(v == 0 || c == class, path, "row %d is not one-hot at class %d", len(classes), c)
+			check(v == 0 || c == class, path, "row %d is not one-hot at class %d", len(classes), c)
 		}
 		classes = append(classes, int32(class))
 	}
@@ -136,25 +128,19 @@ func (p *planetoid) oneHot(part string) (classes []int32, width int) {
 func (p *planetoid) readGraph() {
 	path, v := p.prefix+"graph", p.load("graph")
 	lists, isDict := v.(*pickle.Dict)
-	if !p.check(isDict, path, "not a dictionary of lists") {
-		return
-	}
+	check(isDict, path, "not a dictionary of lists")
 	// Every node is a key, also a node without features.
 	n := max(len(p.y[0])+len(p.y[1]), len(lists.Keys))
-	b := p.builder(path, n, 0)
+	b := newBuilder(path, n, 0)
 	for k, key := range lists.Keys {
 		from, err := p.node(key, n)
-		p.check(err == nil, path, "key %d: %w", k, err)
+		check(err == nil, path, "key %d: %w", k, err)
 		neighbours, isList := lists.Values[k].(*pickle.List)
-		if !p.check(isList, path, "node %d: not a list of neighbours", from) {
-			return
-		}
+		check(isList, path, "node %d: not a list of neighbours", from)
 		for k, v := range neighbours.Items {
 			to, err := p.node(v, n)
-			if !p.check(err == nil, path, "node %d: neighbour %d: %w", from, k, err) {
-				return
-			}
-			p.ok(b.Add(from, to))
+			check(err == nil, path, "node %d: neighbour %d: %w", from, k, err)
+			try(b.Add(from, to))
 		}
 	}
 	p.build(b)
@@ -182,19 +168,14 @@ func (p *planetoid) node(v any, n int) (int32, error) {
 
 // place moves rows to their nodes. The test nodes come after the rows of allx.
 func (p *planetoid) place() {
-	if p.err != nil {
-		return
-	}
 	n, first := p.nodes(), len(p.y[0])
 	rows := make([]int32, n) // of tx, 1 + the row of each test node
 	p.Labels = &graph.Labels{Classes: p.classes, Class: slices.Repeat([]int32{-1}, n)}
 	copy(p.Labels.Class, p.y[0])
 	for row, node := range p.test {
-		p.check(int(node) >= first, p.prefix+"test.index", "node %d is among the %d rows of allx", node, first)
-		if !p.check(int(node) < n, p.prefix+"test.index", "node %d outside [0, %d)", node, n) {
-			return
-		}
-		p.check(rows[node] == 0, p.prefix+"test.index", "node %d is there twice", node)
+		check(int(node) >= first, p.prefix+"test.index", "node %d is among the %d rows of allx", node, first)
+		check(int(node) < n, p.prefix+"test.index", "node %d outside [0, %d)", node, n)
+		check(rows[node] == 0, p.prefix+"test.index", "node %d is there twice", node)
 		rows[node], p.Labels.Class[node] = int32(row+1), p.y[1][row]
 	}
 	allx, tx := p.x[0], p.x[1]

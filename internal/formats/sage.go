@@ -23,38 +23,24 @@ import (
 // networkx 2 does. The file tells which if it has edges in place of links, if only one of the
 // two exists for all links, or if both are the same nodes. Otherwise the key links must.
 func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
-	g := &sageGraph{reader: newReader(ctx, prefix, o), path: prefix + "-G.json", place: make(map[int32]int32)}
-	g.ids = newNodeIDs(g.reader)
-	g.eachMember(g.path, func(key string, d *json.Decoder) error {
-		switch key {
-		case "nodes":
-			return elements(d, '[', func(k int) error { return g.readNode(d, k) })
-		case "links", "edges":
-			if g.links != nil {
-				return errors.New("links and edges: want one of them")
+	return readSet(ctx, prefix, o, func(r *reader) {
+		g := &sageGraph{reader: r, ids: newNodeIDs(r), path: prefix + "-G.json", place: make(map[int32]int32)}
+		g.eachMember(g.path, g.readMember)
+		g.number(prefix + "-id_map.json")
+		g.makeGraph()
+		if path := prefix + "-feats.npy"; exists(path) {
+			g.readFeatures(path)
+		}
+		g.readClassMap(prefix+"-class_map.json", len(g.rows), func(key string) (int32, error) {
+			handle, known := g.ids.find([]byte(key))
+			k, there := g.place[handle]
+			if !known || !there {
+				return 0, errors.New("not in the graph")
 			}
-			g.links, g.edges = []sageLink{}, key == "edges"
-			return elements(d, '[', func(k int) error { return g.readLink(d, k) })
-		}
-		return d.Decode(new(json.RawMessage))
-	})
-	g.number(prefix + "-id_map.json")
-	g.makeGraph()
-	if path := prefix + "-feats.npy"; exists(path) {
-		g.readFeatures(path)
-	}
-	g.readClassMap(prefix+"-class_map.json", len(g.rows), func(key string) (int32, error) {
-		handle, known := g.ids.find([]byte(key))
-		k, there := g.place[handle]
-		if !known || !there {
-			return 0, errors.New("not in the graph")
-		}
-		return g.nodes[k].number, nil
-	})
-	if g.err == nil {
+			return g.nodes[k].number, nil
+		})
 		g.names()
-	}
-	return g.end()
+	})
 }
 
 // sageGraph holds the contents of PREFIX-G.json.
@@ -89,13 +75,28 @@ type sageLink [2]sageID
 func (g *sageGraph) id(value any) (sageID, error) {
 	switch v := value.(type) {
 	case string:
-		return sageID{g.ids.handle([]byte(v)), false}, g.err
+		return sageID{g.ids.handle([]byte(v)), false}, nil
 	case float64:
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return sageID{g.ids.handle(strconv.AppendInt(nil, int64(v), 10)), true}, g.err
+			return sageID{g.ids.handle(strconv.AppendInt(nil, int64(v), 10)), true}, nil
 		}
 	}
 	return sageID{}, errors.New("an id is neither a name nor a whole number")
+}
+
+// readMember reads a member of the graph.
+func (g *sageGraph) readMember(key string, d *json.Decoder) error {
+	switch key {
+	case "nodes":
+		return elements(d, '[', func(k int) error { return g.readNode(d, k) })
+	case "links", "edges":
+		if g.links != nil {
+			return errors.New("links and edges: want one of them")
+		}
+		g.links, g.edges = []sageLink{}, key == "edges"
+		return elements(d, '[', func(k int) error { return g.readLink(d, k) })
+	}
+	return d.Decode(new(json.RawMessage))
 }
 
 func (g *sageGraph) readNode(d *json.Decoder, k int) error {
@@ -166,11 +167,11 @@ func (g *sageGraph) number(path string) {
 	var kept []*sageNode
 	for k := range g.nodes {
 		if node := &g.nodes[k]; node.part >= 0 {
-			g.check(node.row >= 0, path, "no row for node %.40q", g.ids.text(node.handle))
+			check(node.row >= 0, path, "no row for node %.40q", g.ids.text(node.handle))
 			kept = append(kept, node)
 		}
 	}
-	g.check(len(kept) > 0, g.path, "no node has the marks val and test")
+	check(len(kept) > 0, g.path, "no node has the marks val and test")
 	slices.SortFunc(kept, func(a, b *sageNode) int { return cmp.Compare(a.row, b.row) })
 	for number, node := range kept {
 		node.number = int32(number)
@@ -208,7 +209,7 @@ func (g *sageGraph) byID() bool {
 			example = fmt.Sprintf("link %d joins nodes %d and %d of the list, or those with the ids %s", k, place[0], place[1], g.text(link))
 		}
 	}
-	g.check(!places || !ids || example == "", g.path, "%s: say links=ids (networkx 2 and later wrote the file) or links=order (links count the nodes in the order of the file, networkx 1)", example)
+	check(!places || !ids || example == "", g.path, "%s: say links=ids (networkx 2 and later wrote the file) or links=order (links count the nodes in the order of the file, networkx 1)", example)
 	return ids && !places
 }
 
@@ -223,9 +224,7 @@ func (g *sageGraph) makeGraph() {
 	var kept [][2]int32
 	for k, link := range g.links {
 		at, found := g.places(link, byID)
-		if !g.check(found, g.path, "link %d joins %s: want two of the %d nodes", k, g.text(link), len(g.nodes)) {
-			return
-		}
+		check(found, g.path, "link %d joins %s: want two of the %d nodes", k, g.text(link), len(g.nodes))
 		if ends := [2]int32{g.nodes[at[0]].number, g.nodes[at[1]].number}; ends[0] >= 0 && ends[1] >= 0 {
 			kept = append(kept, ends)
 		}
@@ -240,19 +239,14 @@ func (g *sageGraph) makeGraph() {
 // readFeatures reads the rows of the kept nodes.
 func (g *sageGraph) readFeatures(path string) {
 	data, a := numbers[float32](g.file(path), "", "nodes", "features")
-	if g.err != nil {
-		return
-	}
 	last := g.rows[len(g.rows)-1]
-	if !g.check(int(last) < a.Shape[0], path, "no row %d among %d, which a node has", last, a.Shape[0]) {
-		return
-	}
+	check(int(last) < a.Shape[0], path, "no row %d among %d, which a node has", last, a.Shape[0])
 	x := &graph.Features{Rows: len(g.rows), Cols: a.Shape[1], Data: data}
 	for i, row := range g.rows { // rows increase, so no row is overwritten before its copy
 		copy(x.Row(i), data[int(row)*x.Cols:])
 	}
 	x.Data = data[:x.Rows*x.Cols]
-	g.ok(checkFinite(path, 0, x.Cols, x.Data))
+	try(checkFinite(path, 0, x.Cols, x.Data))
 	g.Features = x
 }
 

@@ -8,8 +8,7 @@ import (
 	"io"
 	"runtime"
 	"strconv"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 )
 
 // Block is a block of whole lines.
@@ -80,7 +79,7 @@ func Quote[T ~[]byte | ~string](cell T) string {
 }
 
 // EachRows calls parse on all blocks of rows of the file, concurrently, and consume on the
-// results, in order and one at a time. It stops at the first error in the order of the file; the
+// results, in order, on the goroutine of the caller. It stops at the first error in the order of the file; the
 // faults of rows stop it when there are more than MostFaults. parse may keep its block.
 //
 //	file ─▶ unpack, cut ─▶ parse ┬▶ consume, in order
@@ -93,50 +92,49 @@ func EachRows[T any](ctx context.Context, f *File, parse func(r *Rows) T, consum
 		rows  *Rows
 		err   error
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
 	order := make(chan chan result, runtime.GOMAXPROCS(0)) // bounds the number of blocks in memory
-	group.Go(func() error {
+	running.Go(func() {
 		defer close(order)
 		for {
 			block, err := f.next()
 			if err == io.EOF {
-				return nil
+				return
 			}
 			next := make(chan result, 1)
 			select {
 			case order <- next:
 			case <-ctx.Done():
-				return ctx.Err()
+				return
 			}
 			if err != nil { // an error in a line before comes first
 				next <- result{err: err}
-				return nil
+				return
 			}
-			group.Go(func() error {
+			running.Go(func() {
 				rows := f.Rows(block)
 				next <- result{value: parse(rows), rows: rows}
-				return nil
 			})
 		}
 	})
-	group.Go(func() error {
-		faults := &Faults{Path: f.Path}
-		for next := range order {
-			r := <-next
-			if err := cmp.Or(ctx.Err(), r.err); err != nil {
-				return cmp.Or(faults.Err(), err)
-			}
-			f.Skipped += r.rows.skipped
-			if !faults.add(r.rows.faults.texts...) {
-				return faults
-			}
-			if len(faults.texts) == 0 {
-				if err := consume(r.value); err != nil {
-					return err
-				}
+	faults := &Faults{Path: f.Path}
+	for next := range order {
+		r := <-next
+		if err := cmp.Or(ctx.Err(), r.err); err != nil {
+			return cmp.Or(faults.Err(), err)
+		}
+		f.Skipped += r.rows.skipped
+		if !faults.add(r.rows.faults.texts...) {
+			return faults
+		}
+		if len(faults.texts) == 0 {
+			if err := consume(r.value); err != nil {
+				return err
 			}
 		}
-		return faults.Err()
-	})
-	return group.Wait()
+	}
+	return cmp.Or(faults.Err(), ctx.Err())
 }
