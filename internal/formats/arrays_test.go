@@ -15,9 +15,9 @@ func TestDirectedTriangle(t *testing.T) {
 	if got, err := parallel.Symmetric(context.Background(), p.ptr, p.idx); got || err != nil {
 		t.Errorf("taken for symmetric: %v, %v", got, err)
 	}
-	d := newReader(context.Background(), "", Options{})
-	if d.adjacency(p); d.err != nil || d.Graph.NNZ() != 6 || d.Graph.ValidateAdjacency(t.Context()) != nil {
-		t.Errorf("%v: %+v", d.err, d.Graph)
+	d, err := readSet(context.Background(), "", Options{}, func(r *reader) { r.adjacency(p) })
+	if err != nil || d.Graph.NNZ() != 6 || d.Graph.ValidateAdjacency(t.Context()) != nil {
+		t.Errorf("%v: %+v", err, d)
 	}
 }
 
