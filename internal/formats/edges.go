@@ -185,10 +185,7 @@ func (e *edgeList) findWeightColumn() {
 	last := p.example[p.Width-1]
 	dictionary := len(last) > 1 && last[0] == '{' && last[len(last)-1] == '}'
 	rest := p.others()
-	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool {
-		_, number := p.forms.number(p.First[j])
-		return !p.numeric(j) && !(p.rows == 0 && number)
-	})
+	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool { return !p.numeric(j) })
 	named := slices.IndexFunc(numeric, func(j int) bool { return strings.EqualFold(string(p.First[j]), "weight") && p.header != isData })
 	switch {
 	case dictionary && p.Sep == ' ' && p.Width > 3:
@@ -339,23 +336,10 @@ func (e *edgeList) readTable(role, path string, several bool) *part {
 	}
 	e.hold(p)
 	e.parts = append(e.parts, p)
-	if e.hasValues(p) {
-		p.ends = nil
-	}
 	if len(p.ends) > 0 {
 		e.cellIDs(p, p.ends[0])
 	}
 	return p
-}
-
-// hasValues tells early that the first column of features holds values and no ids, so that
-// these need no handles: the edges have numbers, and some cells have none of their form.
-func (e *edgeList) hasValues(p *part) bool {
-	if p.role != "features" || len(p.ends) == 0 || len(p.wanted) > 0 || p.index || e.keys["nodes"] != "" || len(e.ids.texts) > 0 || p.ownHeader(-1) == unsure {
-		return false
-	}
-	c := &p.counts[p.ends[0]]
-	return c[idCells] < p.rows && c[idCells] < e.edges.set.count && !c.isWhole(p.rows)
 }
 
 // tables returns the tables of a role.
@@ -387,13 +371,9 @@ func (e *edgeList) makeSet() {
 		path = e.edges.Path
 	}
 	b := newBuilder(path, e.order.nodes, 0) // the tally has the edges
-	same := e.order.ids == nil && e.order.first == 0
 	for k, part := range e.chunks {
 		try(e.ctx.Err())
 		for i, a := range part.arcs {
-			if same {
-				break
-			}
 			part.arcs[i] = graph.Edge{U: e.order.node(a.U), V: e.order.node(a.V)}
 		}
 		if part.weights == nil {

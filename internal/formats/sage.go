@@ -51,37 +51,33 @@ type sageGraph struct {
 	nodes []sageNode      // in the order of the file
 	place map[int32]int32 // of each handle: the place of its node
 	links []sageLink
-	edges bool    // the links are called edges, as networkx 3.4 does
-	rows  []int32 // row of the features of each kept node, increasing
+	edges bool                        // the links are called edges, as networkx 3.4 does
+	texts struct{ nodes, links bool } // some ids are texts
+	rows  []int32                     // row of the features of each kept node, increasing
 }
 
 type sageNode struct {
-	sageID
+	handle int32
 	part   int8  // 0 train, 1 valid, 2 test, −1 dropped
 	row    int32 // of the features; −1: none
 	number int32 // in the graph, −1 if dropped
 }
 
-// sageID is the handle of an id, and whether the id is a number.
-type sageID struct {
-	handle   int32
-	isNumber bool
-}
+// sageLink has the handles of two ids, or places in the list of nodes.
+type sageLink [2]int32
 
-// sageLink has two ids, or places in the list of nodes.
-type sageLink [2]sageID
-
-// id returns an id, which the other files have as a text.
-func (g *sageGraph) id(value any) (sageID, error) {
+// id returns the handle of an id, which the other files have as a text. It notes a text.
+func (g *sageGraph) id(value any, isText *bool) (int32, error) {
 	switch v := value.(type) {
 	case string:
-		return sageID{g.ids.handle([]byte(v)), false}, nil
+		*isText = true
+		return g.ids.handle([]byte(v)), nil
 	case float64:
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return sageID{g.ids.handle(strconv.AppendInt(nil, int64(v), 10)), true}, nil
+			return g.ids.handle(strconv.AppendInt(nil, int64(v), 10)), nil
 		}
 	}
-	return sageID{}, errors.New("an id is neither a name nor a whole number")
+	return 0, errors.New("an id is neither a name nor a whole number")
 }
 
 // readMember reads a member of the graph.
@@ -104,12 +100,12 @@ func (g *sageGraph) readNode(d *json.Decoder, k int) error {
 		ID        any
 		Val, Test json.RawMessage
 	}
-	id, err := sageID{}, d.Decode(&node)
+	id, err := int32(0), d.Decode(&node)
 	if err == nil {
-		id, err = g.id(node.ID)
+		id, err = g.id(node.ID, &g.texts.nodes)
 	}
-	if _, twice := g.place[id.handle]; err == nil && twice {
-		err = fmt.Errorf("id %.40q is there twice", g.ids.text(id.handle))
+	if _, twice := g.place[id]; err == nil && twice {
+		err = fmt.Errorf("id %.40q is there twice", g.ids.text(id))
 	}
 	if err != nil {
 		return fmt.Errorf("node %d: %w", k, err)
@@ -126,7 +122,7 @@ func (g *sageGraph) readNode(d *json.Decoder, k int) error {
 	case val == 2:
 		part = 1
 	}
-	g.place[id.handle] = int32(k)
+	g.place[id] = int32(k)
 	g.nodes = append(g.nodes, sageNode{id, part, -1, -1})
 	return nil
 }
@@ -136,8 +132,8 @@ func (g *sageGraph) readLink(d *json.Decoder, k int) error {
 	if err := d.Decode(&ends); err != nil {
 		return fmt.Errorf("link %d: %w", k, err)
 	}
-	source, err := g.id(ends.Source)
-	target, other := g.id(ends.Target)
+	source, err := g.id(ends.Source, &g.texts.links)
+	target, other := g.id(ends.Target, &g.texts.links)
 	if err := cmp.Or(err, other); err != nil {
 		return fmt.Errorf("link %d: source or target: %w", k, err)
 	}
@@ -179,32 +175,28 @@ func (g *sageGraph) number(path string) {
 	}
 }
 
-// places returns the places of a link's nodes. Numbers are ids, as byID says, or places.
+// places returns the places of a link's nodes in the list, by their ids or as they are.
 func (g *sageGraph) places(link sageLink, byID bool) (at [2]int32, found bool) {
 	found = true
-	for e, end := range link {
-		place, known := g.place[end.handle]
-		if link.isNumbers() && !byID {
-			place, known = end.handle, end.handle >= 0 && int(end.handle) < len(g.nodes)
+	for e, handle := range link {
+		place, known := handle, handle >= 0 && int(handle) < len(g.nodes)
+		if byID {
+			place, known = g.place[handle]
 		}
 		at[e], found = place, found && known
 	}
 	return at, found
 }
 
-// isNumbers tells whether both ends are numbers.
-func (l sageLink) isNumbers() bool { return l[0].isNumber && l[1].isNumber }
-
-// byID tells whether the links that are numbers are ids, not places.
+// byID tells whether links are ids, not places.
 func (g *sageGraph) byID() bool {
-	if links := g.keys["links"]; links != "" || g.edges {
-		return links != "order"
+	if links := g.keys["links"]; links != "" || g.edges || g.texts.links {
+		return links != "order" || g.texts.links
 	}
-	places, ids, example := true, true, ""
+	places, ids, example := true, !g.texts.nodes, ""
 	for k, link := range g.links {
 		place, isPlace := g.places(link, false)
 		id, isID := g.places(link, true)
-		isID = isID && (!link.isNumbers() || g.nodes[id[0]].isNumber && g.nodes[id[1]].isNumber)
 		if places, ids = places && isPlace, ids && isID; example == "" && place != id {
 			example = fmt.Sprintf("link %d joins nodes %d and %d of the list, or those with the ids %s", k, place[0], place[1], g.text(link))
 		}
@@ -215,7 +207,7 @@ func (g *sageGraph) byID() bool {
 
 // text names the ends of a link.
 func (g *sageGraph) text(link sageLink) string {
-	return fmt.Sprintf("%.40q and %.40q", g.ids.text(link[0].handle), g.ids.text(link[1].handle))
+	return fmt.Sprintf("%.40q and %.40q", g.ids.text(link[0]), g.ids.text(link[1]))
 }
 
 // makeGraph makes the graph of the links between kept nodes.
