@@ -131,6 +131,7 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 		}
 		part.arcs = append(part.arcs, graph.Edge{U: ends[0], V: ends[1]})
 		if e.weight >= 0 {
+			r.Hint(" (weights=0 leaves the weights out)")
 			e.parseWeight(r, &part)
 		}
 	}
@@ -146,9 +147,9 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 	weight := float32(v)
 	switch {
 	case !there:
-		r.Fault("%s has no weight (weights=0 leaves the weights out)", table.Quote(cell))
+		r.Fault("%s has no weight", table.Quote(cell))
 	case !number || !(weight > 0) || weight > math.MaxFloat32:
-		r.Fault("weight %s, want a positive number (weights=0 leaves the weights out)", table.Quote(cell))
+		r.Fault("weight %s, want a positive number", table.Quote(cell))
 	}
 	part.weights = append(part.weights, weight)
 }

@@ -164,7 +164,7 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 	for j := range texts {
 		texts[j] = make(map[string]bool)
 	}
-	e.eachCell(p, columns, func(_ int32, k int, cell []byte) string {
+	e.eachCell(p, columns, "", func(_ int32, k int, cell []byte) string {
 		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.numeric(columns[k]) && !p.forms.isMissing(cell) && !seen[string(cell)] {
 			seen[string(cell)] = true
 		}
@@ -225,7 +225,7 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	for _, j := range columns {
 		made = append(made, e.newColumn(p, j, texts[j]))
 	}
-	e.eachCell(p, columns, func(node int32, k int, cell []byte) string {
+	e.eachCell(p, columns, "", func(node int32, k int, cell []byte) string {
 		c := made[k]
 		switch {
 		case c.left != "" || p.forms.isMissing(cell):
@@ -316,10 +316,10 @@ func (t *Table) join(r *reader, train []int32, scale bool) {
 		cols += c.width()
 	}
 	if scaled > 0 {
-		r.note("features: %d columns of numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them)", scaled)
+		r.note("features: %s of numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them)", columnsText(scaled))
 	}
 	if masks > 0 {
-		r.note("features: %d columns with missing values, which become 0, and a column of 1 for the nodes that miss one", masks)
+		r.note("features: %s with missing values, which become 0, and a column of 1 for the nodes that miss one", columnsText(masks))
 	}
 	if 8*entries+8*t.nodes < 4*t.nodes*cols {
 		r.Features = r.sparseFeatures("features", t.nodes, cols, entries, t.entries)
@@ -331,6 +331,14 @@ func (t *Table) join(r *reader, train []int32, scale bool) {
 		data = t.appendRow(data, i)
 	}
 	r.Features = &graph.Features{Rows: t.nodes, Cols: cols, Data: data}
+}
+
+// columnsText counts columns in words.
+func columnsText(n int) string {
+	if n == 1 {
+		return "1 column"
+	}
+	return fmt.Sprintf("%d columns", n)
 }
 
 // appendRow appends the features of a node.

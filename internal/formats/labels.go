@@ -28,9 +28,9 @@ func (e *edgeList) valueColumns(p *part) (columns []int) {
 }
 
 // eachCell calls visit with the cells of columns, and the node of their row. A text that it
-// returns is a fault of the cell.
-func (e *edgeList) eachCell(p *part, columns []int, visit func(node int32, k int, cell []byte) string) {
-	faults := &table.Faults{Path: p.Path}
+// returns is a fault of the cell. The error ends with the hint.
+func (e *edgeList) eachCell(p *part, columns []int, hint string, visit func(node int32, k int, cell []byte) string) {
+	faults := &table.Faults{Path: p.Path, Hint: hint}
 	for row, r := range p.data() {
 		node := int32(row)
 		if p.key >= 0 {
@@ -64,12 +64,12 @@ func (e *edgeList) rowsSay(p *part) string {
 
 // makeLabels makes the labels.
 func (e *edgeList) makeLabels() {
-	switch {
-	case e.labelLists != nil:
-		e.listLabels(e.labelLists, e.order.nodes, func(k int) int32 { return e.order.node(e.labelLists.handles[k]) })
-	case e.keys["labels"] != "" && e.Labels == nil:
-		p := e.tables("labels")[0]
-		if e.labelColumns = e.valueColumns(p); len(e.labelColumns) == 1 {
+	if l := e.labelLists; l != nil {
+		e.listLabels(l, e.order.nodes, func(k int) int32 { return e.order.node(l.handles[k]) })
+	}
+	for _, p := range e.tables("labels") {
+		e.labelColumns = e.valueColumns(p)
+		if len(e.labelColumns) == 1 {
 			e.oneLabel(p, e.labelColumns)
 		} else {
 			e.manyLabels(p, e.labelColumns)
@@ -82,7 +82,7 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 	unlabelled, given := e.keys["unlabelled"]
 	none, whole := list(unlabelled), p.counts[column[0]].isWhole(p.rows)
 	names, other, minus := make([]string, e.order.nodes), "", false
-	e.eachCell(p, column, func(node int32, _ int, cell []byte) string {
+	e.eachCell(p, column, "", func(node int32, _ int, cell []byte) string {
 		label := labelName(string(wholeID(cell, whole)))
 		switch {
 		case slices.Contains(none, string(cell)) || slices.Contains(none, label):
@@ -107,12 +107,13 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 func (e *edgeList) manyLabels(p *part, columns []int) {
 	width := len(columns)
 	values := unknownRows(p.Path, e.order.nodes, width)
-	e.eachCell(p, columns, func(node int32, k int, cell []byte) string {
+	hint := " (columns after the id are binary tasks; labels-columns=ID,LABEL reads one label)"
+	e.eachCell(p, columns, hint, func(node int32, k int, cell []byte) string {
 		v, number := p.forms.number(cell)
 		switch {
 		case isMissingWord(cell):
 		case !number || v != 0 && v != 1:
-			return ", want 0, 1 or nothing (columns after the id are binary tasks; labels-columns=ID,LABEL reads one label)"
+			return ", want 0, 1 or nothing"
 		default:
 			values[int(node)*width+k] = float32(v)
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -34,16 +35,19 @@ const MostFaults = 5
 // Faults is an error that reports the first faults of a file, with their lines.
 type Faults struct {
 	Path  string
+	Hint  string // what to do, said once at the end
 	texts []string
 }
 
-// Add adds a fault. more says whether the error takes more of them.
-func (f *Faults) Add(line int64, format string, args ...any) (more bool) {
-	return f.add(fmt.Sprintf("%d: ", line) + fmt.Sprintf(format, args...))
+// Add adds a fault.
+func (f *Faults) Add(line int64, format string, args ...any) {
+	f.add(&Faults{texts: []string{fmt.Sprintf("%d: ", line) + fmt.Sprintf(format, args...)}})
 }
 
-func (f *Faults) add(texts ...string) (more bool) {
-	f.texts = append(f.texts, texts[:min(len(texts), MostFaults+1-len(f.texts))]...)
+// add adds the faults of others. more says whether the error takes more of them.
+func (f *Faults) add(others *Faults) (more bool) {
+	f.Hint = cmp.Or(f.Hint, others.Hint)
+	f.texts = append(f.texts, others.texts[:min(len(others.texts), MostFaults+1-len(f.texts))]...)
 	return len(f.texts) <= MostFaults
 }
 
@@ -56,17 +60,12 @@ func (f *Faults) Err() error {
 }
 
 func (f *Faults) Error() string {
-	text := "datasets: " + f.Path + ":"
-	for k, fault := range f.texts {
-		switch {
-		case k == MostFaults:
-			return text + "; and more"
-		case k > 0:
-			text += "; line "
-		}
-		text += fault
+	shown := f.texts[:min(len(f.texts), MostFaults)]
+	text := "datasets: " + f.Path + ":" + strings.Join(shown, "; line ")
+	if len(f.texts) > MostFaults {
+		text += "; and more"
 	}
-	return text
+	return text + f.Hint
 }
 
 // Quote quotes a part of a file for a one-line error.
@@ -127,7 +126,7 @@ func EachRows[T any](ctx context.Context, f *File, parse func(r *Rows) T, consum
 			return cmp.Or(faults.Err(), err)
 		}
 		f.Skipped += r.rows.skipped
-		if !faults.add(r.rows.faults.texts...) {
+		if !faults.add(&r.rows.faults) {
 			return faults
 		}
 		if len(faults.texts) == 0 {
