@@ -148,7 +148,9 @@ func numberLabels[T int32 | float32](r *reader, file string, values []T, numbere
 func (r *reader) rowLabels(file string, values []float32, cols int, lists string) {
 	check(len(values) > 0, file, "no labels")
 	for k, v := range values {
-		check(v == 0 || v == 1 || v != v, file, "label of node %d, task %d is %v, want 0, 1 or NaN for unknown", k/cols, k%cols, v)
+		if v != 0 && v != 1 && v == v {
+			check(false, file, "label of node %d, task %d is %v, want 0, 1 or NaN for unknown", k/cols, k%cols, v)
+		}
 	}
 	y := &graph.Labels{Tasks: cols, Multi: values}
 	if classes := OneHot(values, cols); classes != nil && lists != "tasks" {

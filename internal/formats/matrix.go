@@ -50,42 +50,32 @@ func (r *reader) build(b *graph.Builder) {
 // Symmetrised is the note about a graph that was made undirected.
 const Symmetrised = "graph symmetrised, repeated edges and self-loops dropped"
 
-// pattern is a sparse matrix as a file gives it: row i has the columns
-// idx[ptr[i]:ptr[i+1]].
-type pattern struct {
-	name string // of the file, for errors
-	ptr  []int64
-	idx  []int32
-	val  []float32 // of the entries; nil: all 1
-}
-
-// pattern reads the arrays indptr, indices and, if weighted says so, data of a matrix in CSR
-// form, and checks them. rows and cols are the sizes of the matrix; negative ones stand for
-// the number of offsets.
-func (s *source) pattern(prefix string, rows, cols int, weighted bool) *pattern {
-	p := &pattern{name: s.place(prefix, "indptr")}
-	p.ptr, p.idx = vector[int64](s, prefix+"indptr"), vector[int32](s, prefix+"indices")
+// csr reads the arrays indptr, indices and, if weighted says so, data of a matrix in CSR form, and
+// checks them; rows are not sorted. rows and cols are the sizes of the matrix; negative ones
+// stand for the number of offsets.
+func (s *source) csr(prefix string, rows, cols int, weighted bool) *graph.CSR {
+	name := s.place(prefix, "indptr")
+	m := &graph.CSR{Rows: rows, Cols: cols, Ptr: vector[int64](s, prefix+"indptr"), Idx: vector[int32](s, prefix+"indices")}
 	if weighted {
-		p.val = vector[float32](s, prefix+"data")
-		check(len(p.val) == len(p.idx), s.place(prefix, "data"), "%d values for %d indices", len(p.val), len(p.idx))
+		m.Val = vector[float32](s, prefix+"data")
+		check(len(m.Val) == len(m.Idx), s.place(prefix, "data"), "%d values for %d indices", len(m.Val), len(m.Idx))
 	}
+	check(len(m.Ptr) > 0 && m.Ptr[0] == 0, name, "indptr must start with 0")
 	if rows < 0 {
-		rows = len(p.ptr) - 1
-		cols = rows
+		m.Rows = len(m.Ptr) - 1
+		m.Cols = m.Rows
 	}
-	check(len(p.ptr) == 0 || len(p.ptr) == rows+1, p.name, "%d row offsets for %d rows, want %d", len(p.ptr), rows, rows+1)
-	check(len(p.ptr) > 0 && p.ptr[0] == 0, p.name, "indptr must start with 0")
-	last := p.ptr[0]
-	for i, at := range p.ptr {
-		check(at >= last, p.name, "indptr[%d] is %d, below the %d before it", i, at, last)
+	check(len(m.Ptr) == m.Rows+1, name, "%d row offsets for %d rows, want %d", len(m.Ptr), m.Rows, m.Rows+1)
+	last := int64(0)
+	for i, at := range m.Ptr {
+		if at < last {
+			check(false, name, "indptr[%d] is %d, below the %d before it", i, at, last)
+		}
 		last = at
 	}
-	check(last == int64(len(p.idx)), p.name, "indptr ends with %d, but there are %d indices", last, len(p.idx))
-	checkIDs(s.place(prefix, "indices"), "indices[%d] is %d, outside [0, %d)", p.idx, cols)
-	if weighted {
-		p.name = s.place(prefix, "data")
-	}
-	return p
+	check(last == int64(len(m.Idx)), name, "indptr ends with %d, but there are %d indices", last, len(m.Idx))
+	checkIDs(s.place(prefix, "indices"), "indices[%d] is %d, outside [0, %d)", m.Idx, m.Cols)
+	return m
 }
 
 // checkIDs checks numbers of nodes, or of columns. The format takes the place, the number and n.
@@ -106,23 +96,22 @@ func ones(values []float32) bool {
 	return !slices.ContainsFunc(values, func(v float32) bool { return v != 1 })
 }
 
-// adjacency makes p the graph, without self-loops and repeated entries. If p has both
+// adjacency makes m the graph, without self-loops and repeated entries. If m has both
 // directions of every edge, its arrays become the graph's; otherwise a builder makes the
-// graph. p cannot be used afterwards. The first one of several weights of a pair of nodes
-// counts, as in an edge list.
-func (r *reader) adjacency(p *pattern) {
-	n := len(p.ptr) - 1
-	checkWeights(p.name, p.val)
-	check(n <= math.MaxInt32, p.name, "%d nodes, at most %d are read", n, math.MaxInt32)
-	if ones(p.val) {
-		p.val = nil
+// graph. m cannot be used afterwards. The first one of several weights of a pair of nodes
+// counts, as in an edge list. name is the file of the weights.
+func (r *reader) adjacency(name string, m *graph.CSR) {
+	checkWeights(name, m.Val)
+	check(m.Rows <= math.MaxInt32, name, "%d nodes, at most %d are read", m.Rows, math.MaxInt32)
+	if ones(m.Val) {
+		m.Val = nil
 	}
-	given, loops := p.ptr[n], int64(0)
-	if p.val == nil && r.Direction == Undirected {
+	given, loops := m.NNZ(), int64(0)
+	if m.Val == nil && r.Direction == Undirected {
 		var symmetric bool
-		loops, symmetric = p.tidy(r.ctx)
-		if kept := p.ptr[n]; symmetric {
-			r.Graph = &graph.CSR{Rows: n, Cols: n, Ptr: p.ptr, Idx: p.idx}
+		if loops, symmetric = tidy(r.ctx, m); symmetric {
+			kept := m.NNZ()
+			r.Graph = m
 			r.Report = graph.Report{Given: given, SelfLoops: loops, Edges: kept / 2, Duplicates: given - loops - kept/2}
 			if kept < given {
 				r.note("repeated edges and self-loops dropped")
@@ -130,30 +119,29 @@ func (r *reader) adjacency(p *pattern) {
 			return
 		}
 	}
-	dropped, row := given-p.ptr[n], 0
-	r.pairs(p.name, n, int(p.ptr[n]), p.val, func(k int) (u, v int32) {
-		for p.ptr[row+1] <= int64(k) {
+	dropped, row := given-m.NNZ(), 0
+	r.pairs(name, m.Rows, int(m.NNZ()), m.Val, func(k int) (u, v int32) {
+		for m.Ptr[row+1] <= int64(k) {
 			row++
 		}
-		return int32(row), p.idx[k]
+		return int32(row), m.Idx[k]
 	})
 	r.Report.Given += dropped
 	r.Report.SelfLoops += loops
 	r.Report.Duplicates += dropped - loops
-	if p.val != nil {
-		r.note("edges weighted by %s; of repeated ones the first counts", filepath.Base(p.name))
+	if m.Val != nil {
+		r.note("edges weighted by %s; of repeated ones the first counts", filepath.Base(name))
 	}
 }
 
 // tidy sorts the columns of every row and drops self-loops and repeated entries. It
-// returns how many self-loops there were, and whether p is its own transpose.
-func (p *pattern) tidy(ctx context.Context) (loops int64, symmetric bool) {
-	n := len(p.ptr) - 1
+// returns how many self-loops there were, and whether m is its own transpose.
+func tidy(ctx context.Context, m *graph.CSR) (loops int64, symmetric bool) {
 	const rows = 4096
-	kept, looped := make([]int32, n), make([]int32, n)
-	try(parallel.Chunks(ctx, (n+rows-1)/rows, func(chunk int) error {
-		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
-			row := p.idx[p.ptr[i]:p.ptr[i+1]]
+	kept, looped := make([]int32, m.Rows), make([]int32, m.Rows)
+	try(parallel.Chunks(ctx, (m.Rows+rows-1)/rows, func(chunk int) error {
+		for i := chunk * rows; i < min((chunk+1)*rows, m.Rows); i++ {
+			row := m.Row(i)
 			if !slices.IsSorted(row) {
 				slices.Sort(row)
 			}
@@ -165,14 +153,14 @@ func (p *pattern) tidy(ctx context.Context) (loops int64, symmetric bool) {
 		return nil
 	}))
 	at := int64(0)
-	for i := range n {
+	for i := range m.Rows {
 		loops += int64(looped[i])
-		copy(p.idx[at:], p.idx[p.ptr[i]:][:kept[i]])
-		p.ptr[i] = at
+		copy(m.Idx[at:], m.Idx[m.Ptr[i]:][:kept[i]])
+		m.Ptr[i] = at
 		at += int64(kept[i])
 	}
-	p.ptr[n], p.idx = at, p.idx[:at]
-	return loops, must(parallel.Symmetric(ctx, p.ptr, p.idx))
+	m.Ptr[m.Rows], m.Idx = at, m.Idx[:at]
+	return loops, must(parallel.Symmetric(ctx, m.Ptr, m.Idx))
 }
 
 // sciPyGraph reads the graph of a SciPy matrix in CSR or COO form. The names of its arrays
@@ -186,7 +174,7 @@ func (s *source) sciPyGraph(prefix string) {
 		s.note("%sdata not read: all edges have weight 1 (weights=1 reads it)", prefix)
 	}
 	if !s.has(prefix + "row") {
-		s.adjacency(s.pattern(prefix, rows, rows, weighted))
+		s.adjacency(s.place(prefix, "data"), s.csr(prefix, rows, rows, weighted))
 		return
 	}
 	u, v, val := vector[int32](s, prefix+"row"), vector[int32](s, prefix+"col"), []float32(nil)
@@ -224,13 +212,9 @@ func (r *reader) pairs(name string, nodes, edges int, weights []float32, ends fu
 // arrays start with prefix. A negative number of nodes stands for any.
 func (s *source) sparse(prefix string, nodes int) *graph.Features {
 	rows, cols := s.matrixSize(prefix)
-	p := s.pattern(prefix, rows, cols, true)
+	m := s.csr(prefix, rows, cols, true)
 	check(nodes < 0 || rows == nodes, s.place(prefix, ""), "%d rows for %d nodes", rows, nodes)
-	return s.sparseFeatures(s.place(prefix, ""), rows, cols, len(p.idx), p.row)
-}
-
-func (p *pattern) row(i int) ([]int32, []float32) {
-	return p.idx[p.ptr[i]:p.ptr[i+1]], p.val[p.ptr[i]:p.ptr[i+1]]
+	return s.sparseFeatures(s.place(prefix, ""), rows, cols, len(m.Idx), func(i int) ([]int32, []float32) { return m.Row(i), m.RowValues(i) })
 }
 
 // sparseFile opens the archive of a SciPy CSR matrix that scipy.sparse.save_npz has written.
@@ -278,7 +262,9 @@ func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(
 			}
 		}
 		for k, v := range m.Val[first:] {
-			check(v-v == 0, name, "feature %d of node %d is %v, want finite", m.Idx[first+k], node, v)
+			if v-v != 0 { // NaN or infinite
+				check(false, name, "feature %d of node %d is %v, want finite", m.Idx[first+k], node, v)
+			}
 		}
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
 	}

@@ -50,9 +50,8 @@ type planetoid struct {
 	*reader
 	prefix string
 
-	x       [3]*pattern // allx, tx, x; x repeats the first rows of allx
-	y       [3][]int32  // ally, ty, y: the class of each row, −1 for a row of zeros
-	cols    int         // features
+	x       [3]*graph.CSR // allx, tx, x; x repeats the first rows of allx
+	y       [3][]int32    // ally, ty, y: the class of each row, −1 for a row of zeros
 	classes int
 	test    []int32 // test.index
 }
@@ -63,15 +62,15 @@ func (p *planetoid) readRows() {
 	p.test = p.ids(p.prefix+"test.index", "a node", math.MaxInt32)
 	for k, part := range []string{"all", "t", ""} {
 		x, y := part+"x", part+"y"
-		var cols, classes int
-		p.x[k], cols = p.matrix(x)
+		var classes int
+		p.x[k] = p.matrix(x)
 		p.y[k], classes = p.oneHot(y)
 		if k == 0 {
-			p.cols, p.classes = cols, classes
+			p.classes = classes
 		}
-		p.compare(x, "features", cols, "allx", p.cols)
+		p.compare(x, "features", p.x[k].Cols, "allx", p.x[0].Cols)
 		p.compare(y, "classes", classes, "ally", p.classes)
-		p.compare(y, "rows", len(p.y[k]), x, max(len(p.x[k].ptr)-1, 0))
+		p.compare(y, "rows", len(p.y[k]), x, p.x[k].Rows)
 	}
 	p.compare("test.index", "nodes", len(p.test), "tx", len(p.y[1]))
 	p.compare("y", "rows", max(len(p.y[2]), len(p.y[0])), "ally", len(p.y[0]))
@@ -95,8 +94,8 @@ func (p *planetoid) load(part string) any {
 	return v
 }
 
-// matrix reads a SciPy CSR matrix, and its number of columns.
-func (p *planetoid) matrix(part string) (*pattern, int) {
+// matrix reads a SciPy CSR matrix.
+func (p *planetoid) matrix(part string) *graph.CSR {
 	path, attributes := p.prefix+part, (*pickle.Dict)(nil)
 	if o, is := p.load(part).(*pickle.Object); is {
 		attributes, _ = o.State.(*pickle.Dict)
@@ -106,7 +105,7 @@ func (p *planetoid) matrix(part string) (*pattern, int) {
 	s := &source{reader: p.reader, name: path, open: func(key string) (*npy.Reader, error) {
 		return pickle.Array(path+": "+key, attributes.Get(key))
 	}}
-	return s.pattern("", shape[0], shape[1], true), shape[1]
+	return s.csr("", shape[0], shape[1], true)
 }
 
 // oneHot reads a matrix of one-hot rows as classes, −1 for rows of zeros.
@@ -179,12 +178,12 @@ func (p *planetoid) place() {
 		rows[node], p.Labels.Class[node] = int32(row+1), p.y[1][row]
 	}
 	allx, tx := p.x[0], p.x[1]
-	p.Features = p.sparseFeatures(p.prefix+"{allx,tx}", n, p.cols, len(allx.idx)+len(tx.idx), func(node int) ([]int32, []float32) {
-		switch {
-		case rows[node] > 0:
-			return tx.row(int(rows[node] - 1))
+	p.Features = p.sparseFeatures(p.prefix+"{allx,tx}", n, allx.Cols, len(allx.Idx)+len(tx.Idx), func(node int) ([]int32, []float32) {
+		switch row := int(rows[node] - 1); {
+		case row >= 0:
+			return tx.Row(row), tx.RowValues(row)
 		case node < first:
-			return allx.row(node)
+			return allx.Row(node), allx.RowValues(node)
 		}
 		return nil, nil
 	})
