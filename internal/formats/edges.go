@@ -90,7 +90,7 @@ func (e *edgeList) readEdges(path string) {
 	p.header = p.ownHeader(0)
 	e.findWeightColumn()
 	if from, number := parseID(p.example[0]); number && p.rows > 1 && p.Width > 2 && len(p.wanted) == 0 && !p.index && e.weight < 0 && p.counted(int(from)) {
-		e.ask(p, ": column 1 counts the lines, as the key of a database does: say columns=2,3 to read the ids from these, or columns=1,2 if it holds ids")
+		p.ask(": column 1 counts the lines, as the key of a database does: say columns=2,3 to read the ids from these, or columns=1,2 if it holds ids")
 	}
 	for k, j := range p.ends {
 		_, number := parseNumber(p.First[j])
@@ -190,10 +190,10 @@ func (e *edgeList) findWeightColumn() {
 	named := slices.IndexFunc(numeric, func(j int) bool { return strings.EqualFold(string(p.First[j]), "weight") && p.header != isData })
 	switch {
 	case dictionary && p.Sep == ' ' && p.Width > 3:
-		e.ask(p, `: names with blanks, which separate: write the edges with nx.write_edgelist(g, "edges.txt", delimiter="\t")`)
+		p.ask(`: names with blanks, which separate: write the edges with nx.write_edgelist(g, "edges.txt", delimiter="\t")`)
 	case key == "0":
 	case len(p.wanted) > 2 && !p.inOrder:
-		e.weight = e.column(p, p.wanted[2])
+		e.weight = p.columns(p.wanted)[2]
 	case dictionary && len(rest) == 1:
 		if _, there := attributeWeight(last); there || key == "1" {
 			e.weight, e.attribute = rest[0], true
@@ -213,7 +213,7 @@ func (e *edgeList) findWeightColumn() {
 }
 
 // ask reports the first line of a table that can be read in two ways.
-func (e *edgeList) ask(p *part, format string, args ...any) {
+func (p *part) ask(format string, args ...any) {
 	check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%s"+format, append([]any{table.Quote(p.firstLine())}, args...)...)
 }
 
@@ -237,9 +237,9 @@ func (e *edgeList) findWeights() {
 	switch {
 	case e.weight >= 0 || e.keys["weights"] != "" || p.header != isData || len(p.wanted) > 0:
 	case len(rest) == 1 && p.numeric(rest[0]):
-		e.ask(p, ": column %d can be weights: weights=1 reads them, weights=0 leaves them out", rest[0]+1)
+		p.ask(": column %d can be weights: weights=1 reads them, weights=0 leaves them out", rest[0]+1)
 	case len(rest) > 1 && p.Sep == ' ' && !slices.ContainsFunc(rest, func(j int) bool { return p.counts[j][numberCells] > 0 }):
-		e.ask(p, ": names with blanks, or more columns: say columns=1,2 to read the first two")
+		p.ask(": names with blanks, or more columns: say columns=1,2 to read the first two")
 	}
 	what := fmt.Sprintf("ids in %s and %s", p.title(p.ends[0]), p.title(p.ends[1]))
 	switch {

@@ -152,5 +152,5 @@ func (e *edgeList) askHeader(p *part) {
 			hint = fmt.Sprintf("; no other file has its ids %s", e.ids.some(odd))
 		}
 	}
-	e.ask(p, " is a header, or data: say %s=1 or %s=0%s", key, key, hint)
+	p.ask(" is a header, or data: say %s=1 or %s=0%s", key, key, hint)
 }

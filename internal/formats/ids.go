@@ -148,13 +148,9 @@ func (s *idSet) all() iter.Seq[int32] {
 func union(sets []*idSet) *idSet {
 	all := new(idSet)
 	for _, s := range sets {
-		all.bits = append(all.bits, make([]uint64, max(len(s.bits)-len(all.bits), 0))...)
-		for w, word := range s.bits {
-			all.bits[w] |= word
+		for handle := range s.all() {
+			all.add(handle)
 		}
-	}
-	for _, word := range all.bits {
-		all.count += bits.OnesCount64(word)
 	}
 	return all
 }

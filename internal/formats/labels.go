@@ -16,7 +16,7 @@ func (e *edgeList) valueColumns(p *part) (columns []int) {
 			names = names[1:]
 		}
 		check(len(names) > 0, p.Path, "%s-columns=%s names the ids only: want %s-columns=ID,NAME, or %s-columns=,NAME for rows in node order", p.role, p.wanted[0], p.role, p.role)
-		return e.columns(p, names)
+		return p.columns(names)
 	}
 	for j := range p.Width {
 		if j != p.key && !(j == 0 && p.index) {

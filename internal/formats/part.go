@@ -101,26 +101,19 @@ func (p *part) named(name string) int {
 	return slices.IndexFunc(p.First, func(cell []byte) bool { return string(cell) == name })
 }
 
-// column returns a column by its name in the header, or by its number from 1.
-func (e *edgeList) column(p *part, name string) int {
-	j := p.named(name)
-	if j >= 0 && p.header != isData {
-		again := slices.ContainsFunc(p.First[j+1:], func(cell []byte) bool { return string(cell) == name })
-		check(!again, p.Path, "two columns %q", name)
-		return j
-	}
-	if k, err := strconv.Atoi(name); err == nil && k >= 1 && k <= p.Width && isNumber(name) {
-		return k - 1
-	}
-	check(j < 0, p.Path, "the column %q needs a header, and a key says that there is none", name)
-	check(false, p.Path, "no column %q; the first line has %.200q", name, p.firstLine())
-	return 0
-}
-
-// columns returns the columns of names.
-func (e *edgeList) columns(p *part, names []string) (found []int) {
+// columns returns columns by their names in the header, or by their numbers from 1.
+func (p *part) columns(names []string) (found []int) {
 	for _, name := range names {
-		j := e.column(p, name)
+		j := p.named(name)
+		if j < 0 || p.header == isData {
+			check(j < 0 || isNumber(name), p.Path, "the column %q needs a header, and a key says that there is none", name)
+			number, err := strconv.Atoi(name)
+			check(err == nil && isNumber(name) && number >= 1 && number <= p.Width, p.Path, "no column %q; the first line has %.200q", name, p.firstLine())
+			j = number - 1
+		} else {
+			again := slices.ContainsFunc(p.First[j+1:], func(cell []byte) bool { return string(cell) == name })
+			check(!again, p.Path, "two columns %q", name)
+		}
 		check(!slices.Contains(found, j), p.Path, "column %q is named twice", name)
 		found = append(found, j)
 	}
@@ -216,11 +209,11 @@ func (e *edgeList) findEnds(p *part) {
 	switch {
 	case len(p.wanted) > 0 && !p.inOrder:
 		check(len(p.wanted) > 1 || number < 2, p.Path, "columns=%s names one column: want columns=FROM,TO", p.wanted[0])
-		p.ends = e.columns(p, p.wanted)
+		p.ends = p.columns(p.wanted)
 		p.ends = p.ends[:min(number, len(p.ends))]
 	case p.inOrder, p.Width == 1 && p.role != "nodes" && p.role != "edges":
 	case first+number > p.Width:
-		e.ask(p, " is not two node ids")
+		p.ask(" is not two node ids")
 	default:
 		p.ends = []int{first, first + 1}[:number]
 	}
@@ -347,12 +340,8 @@ func inThousands(cell []byte) bool {
 
 // parseNumber reads a decimal number in single precision.
 func parseNumber(cell []byte) (float64, bool) {
-	first := 0
-	if len(cell) > 0 && (cell[0] == '-' || cell[0] == '+') {
-		first = 1
-	}
-	if first == len(cell) || (cell[first] < '0' || cell[first] > '9') && cell[first] != '.' || first+1 < len(cell) && cell[first+1]|0x20 == 'x' {
-		return 0, false // also words and hexadecimal numbers, which strconv reads
+	if len(cell) == 0 || len(bytes.Trim(cell, "0123456789.+-eE")) > 0 { // strconv reads some words and hexadecimal numbers, too
+		return 0, false
 	}
 	// The compiler allocates no string here.
 	v, err := strconv.ParseFloat(string(cell), 32)
