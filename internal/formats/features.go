@@ -111,8 +111,8 @@ type Table struct {
 // tableColumn is a column of numbers or of texts.
 type tableColumn struct {
 	Column
-	left   string           // why the column is left out; "": it is not
-	values []float32        // of each node: the number, or the place of its text in Values; NaN where it is missing
+	what   string           // the column became
+	values []float32        // of each node: the number, or the place of its text in Values; NaN where it is missing. nil: the column is left out
 	places map[string]int32 // of the texts
 	other  int              // cells whose text the schema does not have
 }
@@ -145,14 +145,11 @@ func (e *edgeList) makeFeatures() {
 // table, or, if the SPEC does not pick it, has the label's name.
 func (e *edgeList) isLabel(p *part, column int) bool {
 	for _, l := range e.tables("labels") {
-		same := l.File == p.File || l.header == isHeader && p.header == isHeader && l.firstLine() == p.firstLine()
-		for _, j := range e.labelColumns {
-			switch {
-			case same && j == column:
-				return true
-			case !same && len(p.wanted) == 0 && l.header == isHeader && p.header == isHeader && l.title(j) == p.title(column):
-				return true
-			}
+		headers := l.header == isHeader && p.header == isHeader
+		same := l.File == p.File || headers && l.firstLine() == p.firstLine()
+		named := headers && len(p.wanted) == 0 && slices.ContainsFunc(e.labelColumns, func(j int) bool { return l.title(j) == p.title(column) })
+		if same && slices.Contains(e.labelColumns, column) || !same && named {
+			return true
 		}
 	}
 	return false
@@ -178,41 +175,33 @@ func (e *edgeList) newColumn(p *part, column int, texts map[string]bool) *tableC
 	c := &tableColumn{Column: Column{Name: p.title(column)}, places: make(map[string]int32)}
 	want, isLabel := slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name }), e.isLabel(p, column)
 	check(want < 0 || !isLabel, p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
-	switch {
+	left := func(why string) *tableColumn {
+		c.what = "left out, " + why
+		return c
+	}
+	switch c.what = "numbers"; {
 	case want >= 0:
-		c.Column = e.o.Columns[want]
+		if c.Column = e.o.Columns[want]; c.Values != nil {
+			c.what = fmt.Sprintf("one of the run's %d values", len(c.Values))
+		}
 	case e.o.Columns != nil:
-		c.left = "since the run has no such column"
+		return left("since the run has no such column")
 	case isLabel:
-		c.left = "since it is read as the label"
+		return left("since it is read as the label")
 	case p.numeric(column):
 	case len(texts) == 0:
-		c.left = "it is empty"
+		return left("it is empty")
 	case len(texts) > mostValues || len(texts) >= p.rows:
-		c.left = fmt.Sprintf("text of more than %d values or of one in each row", mostValues)
+		return left(fmt.Sprintf("text of more than %d values or of one in each row", mostValues))
 	default:
 		c.Values = slices.Sorted(maps.Keys(texts))
+		c.what = fmt.Sprintf("one of %d values", len(c.Values))
 	}
-	if c.left == "" {
-		c.values = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
-	}
+	c.values = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
 	for place, text := range c.Values {
 		c.places[text] = int32(place)
 	}
 	return c
-}
-
-// say says what the column became.
-func (c *tableColumn) say(known bool) string {
-	switch {
-	case c.left != "":
-		return c.Name + " left out, " + c.left
-	case c.Values == nil:
-		return c.Name + " numbers"
-	case known:
-		return fmt.Sprintf("%s one of the run's %d values, %d rows with another", c.Name, len(c.Values), c.other)
-	}
-	return fmt.Sprintf("%s one of %d values", c.Name, len(c.Values))
 }
 
 // readColumns reads the columns of one table, and says what each is.
@@ -228,7 +217,7 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	e.eachCell(p, columns, "", func(node int32, k int, cell []byte) string {
 		c := made[k]
 		switch {
-		case c.left != "" || p.forms.isMissing(cell):
+		case c.values == nil || p.forms.isMissing(cell):
 			return ""
 		case c.Values != nil:
 			place, known := c.places[string(cell)]
@@ -251,7 +240,10 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	})
 	var says []string
 	for _, c := range made {
-		if says = append(says, c.say(t.known)); c.left == "" {
+		if c.other > 0 {
+			c.what += fmt.Sprintf(", %d rows with another", c.other)
+		}
+		if says = append(says, c.Name+" "+c.what); c.values != nil {
 			e.addColumn(t, *c)
 		}
 	}
