@@ -10,11 +10,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// ColumnNorms returns ‖P^[i]‖ of every node; nil for nil. Cost: O(edges).
+// ColumnNorms returns ‖P^[i]‖ of every node. Cost: O(edges).
 func ColumnNorms(p *graph.Laplacian) []float64 {
-	if p == nil {
-		return nil
-	}
 	norms := p.ColumnNorms2()
 	for i, v := range norms {
 		norms[i] = math.Sqrt(v)

@@ -52,17 +52,12 @@ func loadEvaluation(path string, run *Run) (*Evaluation, error) {
 	if len(e.RunDirs) > 1 || !math.IsNaN(best) && float64(e.Batch) != best || run.text("seed") != fmt.Sprint(e.Seed) {
 		return nil, nil
 	}
-	return &e.Evaluation, e.check(path)
-}
-
-// check returns an error about a matrix of confusions that is not square.
-func (e *Evaluation) check(path string) error {
 	for _, row := range e.Confusion {
 		if len(row) != len(e.Rows) || len(e.Confusion) != len(e.Rows) {
-			return fmt.Errorf("%s: damaged: %d classes, and a confusion matrix of %d×%d", path, len(e.Rows), len(e.Confusion), len(row))
+			return nil, fmt.Errorf("%s: damaged: %d classes, and a confusion matrix of %d×%d", path, len(e.Rows), len(e.Confusion), len(row))
 		}
 	}
-	return nil
+	return &e.Evaluation, nil
 }
 
 // mostConfusion is the largest number of classes whose confusion matrix the page shows.
