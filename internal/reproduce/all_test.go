@@ -349,6 +349,19 @@ func TestCaption(t *testing.T) {
 	}
 }
 
+// TestLeft checks the time left: by cells of the same data, kind and method.
+func TestLeft(t *testing.T) {
+	r := &runner{seconds: map[string][]float64{}}
+	full, other := key{Kind: training, Data: "a", Method: "full"}, key{Kind: training, Data: "b"}
+	if text := r.left([]key{full}); text != "" {
+		t.Errorf("%q before anything is done", text)
+	}
+	r.seconds[full.like()] = []float64{10, 14}
+	if text := r.left([]key{full, other, full}); text != ", 24s left or more" {
+		t.Errorf("%q", text)
+	}
+}
+
 // TestTooLarge makes two tables from two data sets. One is too large for the memory: its
 // rows are left out, or have no measurements, and a note says why.
 func TestTooLarge(t *testing.T) {
