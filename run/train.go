@@ -2,20 +2,17 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/finite"
-	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/mpi"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
@@ -124,8 +121,7 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 	}
 	var r *Result
 	options.Result = func(history *train.Result) any {
-		r = p.result(history, data, dir)
-		j.addRanks(r, history)
+		r = j.result(&p, history, data, dir)
 		return r
 	}
 	history, err := train.Fit(ctx, model, data, options)
@@ -213,46 +209,6 @@ func (j *Job) interruption(err error, dir string, batches int) error {
 	return Interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", when, ShellWord(dir))}
 }
 
-// result returns the result that the command prints and saves.
-func (p *Plan) result(history *train.Result, data *datasets.Data, dir string) *Result {
-	r := &Result{
-		Dataset: p.Data, Method: p.Method.String(), Samples: p.Samples, ExactInput: p.ExactInput, Metric: string(data.Metric),
-		BestValid: finite.Number(history.Best), Test: finite.Number(history.Test),
-		Batches: history.Batches, BestBatch: history.BestBatch, Falls: history.Falls, Stop: history.Stop,
-		Seed: p.Seed, Micro: p.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,
-		TrainMS: finite.Measured(history.TrainMS), SamplingMS: finite.Measured(history.SamplingMS),
-		WaitMS: finite.Measured(history.WaitMS), EvalS: finite.Measured(history.EvalS), RefreshS: finite.Measured(history.RefreshS), WallS: finite.Measured(history.WallS),
-		PeakRSS: finite.Measured(machine.PeakRSS()), BLAS: machine.BLAS(), Device: p.Device, RunDir: dir,
-		EvalSamples: p.EvalSamples, ValidSample: history.ValidSample, TestSample: history.TestSample,
-		BestSE: finite.Number(history.BestSE), TestSE: finite.Number(history.TestSE),
-	}
-	if p.Conv == gat {
-		r.Conv = gat
-	}
-	if p.Exact != nil {
-		r.InputBytes = p.Exact.Bytes()
-	}
-	return r
-}
-
-// addRanks adds the fields of a run on MPI's ranks.
-func (j *Job) addRanks(r *Result, history *train.Result) {
-	if j.World == nil {
-		return
-	}
-	var hosts []string
-	for rank := range j.World.Size() {
-		hosts = append(hosts, j.World.Host(rank))
-	}
-	slices.Sort(hosts)
-	r.Ranks, r.Hosts, r.CommMS, r.Imbalance = j.World.Size(), len(slices.Compact(hosts)), finite.Measured(history.CommMS), finite.Measured(history.Imbalance)
-	r.ExchangeBytes = finite.Measured(history.ExchangeBytes)
-	if j.Parts != nil {
-		most, whole := j.Parts.MostBytes()
-		r.Partition, r.HeldShare = j.Partition, finite.Measured(float64(most)/float64(whole))
-	}
-}
-
 // several trains several times, each run in its own folder inside dir. dir is locked until all
 // runs are done.
 func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Result, error) {
@@ -307,17 +263,17 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 		path := filepath.Join(dir, SeedFolder(j.Seed+uint64(i)), rundir.ResultFile)
 		text, err := regularfile.Read(path)
 		if err == nil {
-			err = json.Unmarshal(text, &runs[i])
+			err = finite.Unmarshal(text, &runs[i])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w; ranks need a file system in common", path, err)
 		}
 	}
 	r := summarize(runs, dir)
-	if err := folder.WriteJSON(rundir.ResultFile, r); err != nil {
+	if err := folder.WriteJSON(rundir.ResultFile, finite.JSON(r)); err != nil {
 		return nil, fmt.Errorf("the result could not be saved: %w", err)
 	}
-	return &r, moved()
+	return r, moved()
 }
 
 // checkSeveral returns an error if several runs of the given configuration must not begin

@@ -24,9 +24,9 @@ type tuneResult struct {
 	Best     map[string]any `json:"best"` // options
 	Valid    number         `json:"best_valid"`
 	ValidSem number         `json:"best_valid_sem"`
-	TestMean number         `json:"test_mean"`
-	TestStd  number         `json:"test_std"`
-	TestSem  number         `json:"test_sem"`
+	TestMean float64        `json:"test_mean"`
+	TestStd  float64        `json:"test_std"`
+	TestSem  float64        `json:"test_sem"`
 	Runs     int            `json:"runs"`
 	Seed     uint64         `json:"seed"`
 	WallS    number         `json:"wall_s"` // of this process
@@ -40,8 +40,8 @@ type tuneResult struct {
 
 	// With --eval-samples: the number of test nodes that each run of the best setting scored
 	// in place of all, and the standard error of TestMean from their choice.
-	TestSample int    `json:"test_sample,omitempty"`
-	TestSE     number `json:"test_se,omitempty"`
+	TestSample int     `json:"test_sample,omitempty"`
+	TestSE     float64 `json:"test_se,omitempty"`
 }
 
 type rungResult struct {
@@ -71,7 +71,7 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result
 	}
 	r := &tuneResult{
 		Dataset: job.Data, Metric: string(j.data.Metric), Settings: len(j.settings), Best: recipe,
-		Valid: best.Valid, ValidSem: best.SEM, TestMean: tested.Test, TestStd: number(math.NaN()), TestSem: number(math.NaN()),
+		Valid: best.Valid, ValidSem: best.SEM, TestMean: tested.Test, TestStd: math.NaN(), TestSem: math.NaN(),
 		Runs: job.Runs, Seed: job.Seed, WallS: finite.Measured(time.Since(j.started).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()), BLAS: machine.BLAS(), Device: job.Device,
 		Dir: dir, BestDir: job.Out, Recipe: folder.Path(bestFile),
 		Command:    "gcn train --data " + run.ShellWord(job.Data) + " " + optionsText(values) + fmt.Sprintf(" --runs %d --seed %d", job.Runs, job.Seed),
