@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -12,21 +11,21 @@ import (
 )
 
 // Keys are the keys of a method, in the grammar of a data SPEC: ladies?flat=1&draw=poisson.
-// The group names the methods that have a key: layer-wise ones, node-wise ones, and those
-// with refreshed histories.
+// The group names methods that have a key: ladies stands for all layer-wise ones, neighbor for
+// node-wise ones, and ladies-cv for those with refreshed histories.
 type Keys struct {
-	Importance   string `json:"importance" group:"node" choice:"uniform|ladies|fastgcn" help:"probabilities of a node's neighbours"`
-	Flat         bool   `json:"flat" group:"layer,node" help:"probabilities in proportion to the norms of columns instead of their squares"`
-	Neighborhood bool   `json:"neighborhood" group:"layer" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
-	Draw         string `json:"draw" group:"layer,node" choice:"wrs|replacement|poisson|systematic" help:"wrs (weighted, without replacement), replacement, poisson or systematic"`
-	Weight       string `json:"weight" group:"layer,node" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; unbiased ones for another draw)"`
-	Population   string `json:"population" group:"layer" choice:"candidates|nodes" help:"n of the debiased weights: candidates, or nodes as in the paper's program"`
-	Rows         bool   `json:"rows" group:"layer" help:"add a layer's own nodes to the nodes drawn, as LADIES' program does"`
-	Normalize    bool   `json:"normalize" group:"layer" help:"rescale each sampled row of the Laplacian to the sum of the whole row"`
-	Control      string `json:"control" group:"layer" choice:"none|refresh|rolling" help:"control variate: none, refresh (activations of every so many mini-batches) or rolling (each node's last ones)"`
-	Every        int    `json:"every" group:"refresh" default:"50" range:"[1," help:"mini-batches between two refreshes of kept activations"`
-	Half         bool   `json:"half" group:"refresh" help:"kept activations in float16: half the memory; on the CPU"`
-	Linear       string `json:"linear" group:"refresh" choice:"0|1" help:"the linear part of the control exactly, with exact input and two layers (default: 1 for ladies-cv where it applies)"`
+	Importance   string `json:"importance" group:"neighbor" choice:"uniform|ladies|fastgcn" help:"probabilities of a node's neighbours"`
+	Flat         bool   `json:"flat" group:"ladies|neighbor" help:"probabilities in proportion to the norms of columns instead of their squares"`
+	Neighborhood bool   `json:"neighborhood" group:"ladies" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
+	Draw         string `json:"draw" group:"ladies|neighbor" choice:"wrs|replacement|poisson|systematic" help:"wrs (weighted, without replacement), replacement, poisson or systematic"`
+	Weight       string `json:"weight" group:"ladies|neighbor" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; unbiased ones for another draw)"`
+	Population   string `json:"population" group:"ladies" choice:"candidates|nodes" help:"n of the debiased weights: candidates, or nodes as in the paper's program"`
+	Rows         bool   `json:"rows" group:"ladies" help:"add a layer's own nodes to the nodes drawn, as LADIES' program does"`
+	Normalize    bool   `json:"normalize" group:"ladies" help:"rescale each sampled row of the Laplacian to the sum of the whole row"`
+	Control      string `json:"control" group:"ladies" choice:"none|refresh|rolling" help:"control variate: none, refresh (activations of every so many mini-batches) or rolling (each node's last ones)"`
+	Every        int    `json:"every" group:"ladies-cv|ladies" default:"50" range:"[1," help:"mini-batches between two refreshes of kept activations"`
+	Half         bool   `json:"half" group:"ladies-cv|ladies" help:"kept activations in float16: half the memory; on the CPU"`
+	Linear       string `json:"linear" group:"ladies-cv|ladies" choice:"0|1" help:"the linear part of the control exactly, with exact input and two layers (default: 1 for ladies-cv where it applies)"`
 }
 
 // Method is a sampling method with its parts.
@@ -78,16 +77,16 @@ func ParseMethod(text string) (Method, error) {
 	if query == "" && name != uniform {
 		return m, nil
 	}
-	var groups []string
+	group := ""
 	switch {
 	case m.nodeWise:
-		groups = []string{"node"}
+		group = "neighbor"
 	case layerWise:
-		groups = []string{"layer", "refresh"}
+		group = "ladies"
 	case m.Refreshes:
-		groups = []string{"refresh"}
+		group = "ladies-cv"
 	}
-	if err := parseKeys(&m.Keys, name, query, groups); err != nil {
+	if err := parseKeys(&m.Keys, name, query, group); err != nil {
 		return m, err
 	}
 	if !m.nodeWise && !layerWise {
@@ -96,12 +95,11 @@ func ParseMethod(text string) (Method, error) {
 	return m, m.takeParts(base)
 }
 
-// parseKeys sets the keys of a query that belong to one of the groups.
-func parseKeys(keys any, name, query string, groups []string) error {
+// parseKeys sets the keys of a query, which the group must have.
+func parseKeys(keys any, name, query, group string) error {
 	var known []string
 	for _, o := range Options(keys) {
-		of := strings.Split(reflect.TypeOf(keys).Elem().FieldByIndex(o.field).Tag.Get("group"), ",")
-		if slices.ContainsFunc(of, func(g string) bool { return slices.Contains(groups, g) }) {
+		if slices.Contains(strings.Split(o.Group, "|"), group) {
 			known = append(known, o.Flag())
 		}
 	}
@@ -249,9 +247,9 @@ func (m *Method) sampler(c samplers.Config) (samplers.Sampler, error) {
 
 // ScheduleKeys are the keys of a schedule: step?every=100&factor=0.5.
 type ScheduleKeys struct {
-	WarmUp int     `json:"warm_up" group:"none,cosine,step,plateau" default:"100" range:"[0," help:"mini-batches in which the step size grows to --lr; of cosine at most half of the run"`
-	Every  int     `json:"every" group:"step,plateau" default:"100" range:"[1," help:"mini-batches until the next fall"`
-	Factor float64 `json:"factor" group:"step,plateau" default:"0.5" range:"(0,1)" help:"factor of the step size at a fall"`
+	WarmUp int     `json:"warm_up" group:"cosine|none|step|plateau" default:"100" range:"[0," help:"mini-batches in which the step size grows to --lr; of cosine at most half of the run"`
+	Every  int     `json:"every" group:"step|plateau" default:"100" range:"[1," help:"mini-batches until the next fall"`
+	Factor float64 `json:"factor" group:"step|plateau" default:"0.5" range:"(0,1)" help:"factor of the step size at a fall"`
 }
 
 // ParseSchedule reads NAME or NAME?KEY=VALUE&….
@@ -263,7 +261,7 @@ func ParseSchedule(text string) (s train.Schedule, err error) {
 	if k < 0 {
 		return s, fmt.Errorf("no schedule %q%s; there are: %s", name, DidYouMean(name, train.DecayNames()), strings.Join(train.DecayNames(), ", "))
 	}
-	if err := parseKeys(&keys, name, query, []string{name}); err != nil {
+	if err := parseKeys(&keys, name, query, name); err != nil {
 		return s, err
 	}
 	return train.Schedule{Decay: train.Decay(k), WarmUp: keys.WarmUp, Every: keys.Every, Factor: keys.Factor}, nil
