@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -223,8 +221,7 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 	if err != nil {
 		return nil, err
 	}
-	same, err := j.checkSeveral(folder, config)
-	if err != nil {
+	if err := j.checkSeveral(folder, config); err != nil {
 		return nil, err
 	}
 	begin := func() error {
@@ -233,10 +230,8 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 				return fmt.Errorf("overwriting runs: %w", err)
 			}
 		}
-		if !same { // an old result.json is of other runs
-			if err := folder.Remove(rundir.ResultFile); err != nil {
-				return err
-			}
+		if err := folder.Remove(rundir.ResultFile); err != nil { // it may be of other runs
+			return err
 		}
 		config["eval_every"] = j.EvalEvery // the first run has chosen it, if it was auto
 		if err := folder.WriteJSON(rundir.ConfigFile, config); err != nil || !j.DealsRuns() {
@@ -277,62 +272,51 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 }
 
 // checkSeveral returns an error if several runs of the given configuration must not begin
-// in the folder. same reports whether the folder holds runs of this very configuration.
-func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) (same bool, err error) {
+// in the folder.
+func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) error {
 	present, err := folder.Present()
 	if err != nil {
-		return false, err
+		return err
 	}
+	dir := folder.Path(".")
 	for _, name := range present {
 		if name != rundir.ConfigFile && name != rundir.ResultFile {
-			return false, fmt.Errorf("%s holds a single run: name another folder for several runs", folder.Path("."))
+			return fmt.Errorf("%s holds a single run: name another folder for several runs", dir)
 		}
 	}
-	switch text, err := folder.Read(rundir.ConfigFile); {
+	before, err := train.ReadConfig(dir)
+	switch {
 	case len(present) == 0 || j.Overwrite || j.Resume && errors.Is(err, fs.ErrNotExist):
-		return false, nil
+		return nil
 	case !j.Resume: // the run was made after Taken looked
-		return false, TakenError(folder.Path("."))
+		return TakenError(dir)
 	case err != nil:
-		return false, err
-	default:
-		before, err := rundir.DecodeConfig(text)
-		if err == nil {
-			same = rundir.SameConfig(before, config) == nil
-			if err = rundir.SameConfig(before, config, train.MayChange()...); err != nil {
-				err = fmt.Errorf("cannot resume: %w", err)
-			}
-		}
-		if err != nil {
-			err = fmt.Errorf("%s: %w", folder.Path(rundir.ConfigFile), err)
-		}
-		return same, err
+		return err
 	}
+	if err := rundir.SameConfig(before, config, train.MayChange()...); err != nil {
+		return fmt.Errorf("%s: cannot resume: %w", folder.Path(rundir.ConfigFile), err)
+	}
+	return nil
 }
 
 // removeOthers removes the runs in dir, which --resume would continue otherwise, except the
 // run with the first seed: Fit overwrites it.
 func (j *Job) removeOthers(dir string) error {
-	entries, err := os.ReadDir(dir)
+	configs, err := fs.Glob(os.DirFS(dir), "seed-*/"+rundir.ConfigFile)
 	if err != nil {
 		return err
 	}
 	var others []*rundir.Folder
-	defer func() {
-		for _, folder := range others {
-			folder.Close()
-		}
-	}()
-	for _, e := range entries {
-		digits, isSeed := strings.CutPrefix(e.Name(), "seed-")
-		seed, err := strconv.ParseUint(digits, 10, 64)
-		if !isSeed || err != nil || seed == j.Seed || !e.IsDir() {
+	for _, name := range configs {
+		run := filepath.Dir(name)
+		if run == SeedFolder(j.Seed) {
 			continue
 		}
-		folder, err := rundir.Open(filepath.Join(dir, e.Name()))
+		folder, err := rundir.Open(filepath.Join(dir, run))
 		if err != nil {
 			return err
 		}
+		defer folder.Close()
 		others = append(others, folder)
 	}
 	for _, folder := range others { // all are locked, so no process trains in them
