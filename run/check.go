@@ -195,7 +195,7 @@ func (p *Plan) refuseOpponents() error {
 		flag, there := has(&p.Settings, o.opposed)
 		value := strings.TrimPrefix(flag, "--"+o.Flag())
 		switch {
-		case there && p.Method.Controls && o.control != "":
+		case there && p.Method.Controlled() && o.control != "":
 			return p.refuse(o.Name, "%s excludes control variates: %s: use another method than %s", value, o.control, p.Method.String())
 		case there && p.ExactInput && o.exact != "":
 			return p.refuse(o.Name, "%s excludes %s: %s%s", value, exact, o.exact, than)
@@ -240,8 +240,8 @@ func (p *Plan) checkMethod() error {
 		{m.Learned() && p.ownRows() != "", "method", excludes(p.ownRows(), ": it is the only method whose layers need not read the nodes that they compute")},
 		{m.Learned() && p.Micro > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", name, p.Micro)},
 		{p.LabelInputs > 0 && p.Seeds != seedsUniform, "label_inputs", fmt.Sprintf(" excludes --seeds %s: a node whose label is an input has no loss to be chosen by", p.Seeds)},
-		{m.Controls && !m.Refreshes && p.Micro > 1 && p.Layers > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --method ladies-cv, or --micro 1", name, p.Micro)},
-		{m.parts != nil && m.Controls && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
+		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --method ladies-cv, or --micro 1", name, p.Micro)},
+		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
 	})
 }
@@ -259,9 +259,9 @@ func (p *Plan) takeNoise() error {
 	switch full := p.DropoutNoise == samplers.DropoutNoiseFull; {
 	case full && excludes != "":
 		return p.refuse("dropout_noise", " full excludes %s: other parts of the model read the output of the same dropout", excludes)
-	case full && p.Method.biasedBy != "":
-		return p.refuse("dropout_noise", " full excludes %s: the variance is as over all neighbours only if the weights are unbiased", p.Method.biasedBy)
-	case full && !p.Method.fullNoise():
+	case full && p.Method.biasedBy() != "":
+		return p.refuse("dropout_noise", " full excludes %s: the variance is as over all neighbours only if the weights are unbiased", p.Method.biasedBy())
+	case full && !p.Method.TakesFullDropoutNoise():
 		return p.refuse("dropout_noise", " full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", DefaultMethod, p.Method.String())
 	case excludes != "":
 		p.DropoutNoise = "" // the method then has none of its own
@@ -283,7 +283,7 @@ func (p *Plan) takeLinear() error {
 
 func (p *Plan) excludesLinear() error {
 	switch {
-	case !p.Method.Refreshes || !p.ExactInput:
+	case !p.Method.Refreshed() || !p.ExactInput:
 		return p.refuse("method", " %s: linear=1 needs --exact-input, which ladies-cv and mvs have", p.Method.String())
 	case p.Layers != 2:
 		return p.refuse("method", " %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", p.Method.String(), p.Layers)

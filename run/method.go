@@ -28,15 +28,10 @@ type Keys struct {
 	Linear       string `json:"linear" group:"ladies-cv|ladies" choice:"0|1" help:"the linear part of the control exactly, with exact input and two layers (default: 1 for ladies-cv where it applies)"`
 }
 
-// Method is a sampling method with its parts.
+// Method is a sampling method, with a sampler of the parts in its keys.
 type Method struct {
-	samplers.Method                         // of the name, without parts
-	Keys                                    // as given
-	Controls        bool                    // keeps histories of activations
-	Refreshes       bool                    // and refreshes them
-	parts           func() samplers.Sampler // with the parts of the keys; nil: the method has its name's
-	biasedBy        string                  // the key that makes the estimate of these parts biased, or ""
-	nodeWise        bool
+	samplers.Method
+	Keys // as given
 }
 
 // The method that is taken where none is given, and where the model keeps no histories.
@@ -61,38 +56,39 @@ func ParseMethod(text string) (Method, error) {
 	var m Method
 	setDefaults(&m.Keys)
 	name, query, _ := strings.Cut(text, "?")
+	base := name
+	if name == uniform {
+		base = "ladies"
+	}
 	all := samplers.Methods()
-	k := slices.IndexFunc(all, func(m samplers.Method) bool { return m.Name == name })
-	base, layerWise := baseParts(name)
-	switch {
-	case k >= 0:
-		m.Method = all[k]
-	case name == uniform:
-		m.Method = samplers.Method{Name: name, Sizes: "nodes a layer"}
-	default:
+	k := slices.IndexFunc(all, func(m samplers.Method) bool { return m.Name == base })
+	if k < 0 {
 		return m, fmt.Errorf("no method %q%s; there are: %s", name, DidYouMean(name, MethodNames()), strings.Join(MethodNames(), ", "))
 	}
-	m.nodeWise = strings.HasPrefix(name, "neighbor")
-	m.Controls, m.Refreshes = m.Method.Controlled(), m.Method.Refreshed()
+	m.Method, m.Name = all[k], name
 	if query == "" && name != uniform {
 		return m, nil
 	}
 	group := ""
-	switch {
-	case m.nodeWise:
-		group = "neighbor"
-	case layerWise:
-		group = "ladies"
-	case m.Refreshes:
-		group = "ladies-cv"
+	switch s := m.Sampler().(type) {
+	case *samplers.Neighbor:
+		if s.Control == samplers.ControlNone {
+			group = "neighbor"
+		}
+	case *samplers.LayerWise:
+		if s.Control == samplers.ControlRefresh {
+			group = "ladies-cv"
+		} else if s.Draw == nil {
+			group = "ladies"
+		}
 	}
 	if err := parseKeys(&m.Keys, name, query, group); err != nil {
 		return m, err
 	}
-	if !m.nodeWise && !layerWise {
-		return m, nil
+	if group == "neighbor" || group == "ladies" {
+		return m, m.takeParts()
 	}
-	return m, m.takeParts(base)
+	return m, nil
 }
 
 // parseKeys sets the keys of a query, which the group must have.
@@ -126,93 +122,71 @@ func parseKeys(keys any, name, query, group string) error {
 	return nil
 }
 
-// baseParts returns the parts of ladies, fastgcn, uniform and neighbor, each plain, flat,
-// debiased or both, and whether the method is layer-wise.
-func baseParts(name string) (Keys, bool) {
-	words := strings.Split(name, "-")
-	p := Keys{Importance: words[0], Weight: "naive"}
-	if p.Importance == "neighbor" {
-		p.Importance, p.Weight = uniform, "debiased"
-		if len(words) > 1 {
-			p.Importance = "ladies"
-		}
-	}
-	for _, word := range words[1:] {
-		switch word {
-		case "flat":
-			p.Flat = true
-		case "debiased":
-			p.Weight = "debiased"
-		default:
-			return p, false
-		}
-	}
-	return p, slices.Contains([]string{"ladies", "fastgcn", uniform}, words[0])
-}
-
-// takeParts sets the parts of a method with keys. base are its name's.
-func (m *Method) takeParts(base Keys) error {
-	importance, err := samplers.ParseImportance(cmp.Or(m.Importance, base.Importance), base.Flat || m.Flat, m.Neighborhood)
-	if err != nil {
-		return err
-	}
-	draw, err := samplers.ParseDraw(cmp.Or(m.Draw, "wrs"))
-	if err != nil {
-		return err
-	}
-	weight, err := samplers.ParseWeight(cmp.Or(m.Weight, base.Weight))
-	if err != nil {
-		return err
-	}
-	if m.Weight == "" && (m.nodeWise || draw != (samplers.WithoutReplacement{})) {
-		weight = samplers.DefaultWeight(draw)
-	}
-	if err := weight.Check(draw); err != nil {
-		return err
-	}
-	control, err := samplers.ParseControl(m.Control)
-	if err != nil {
-		return err
-	}
-	m.Controls, m.Refreshes = control != samplers.ControlNone, control == samplers.ControlRefresh
+// takeParts gives the method a sampler of its keys' parts, and of its name's parts for the others.
+func (m *Method) takeParts() error {
+	base, variant, _ := strings.Cut(m.Name, "-")
 	switch {
-	case m.nodeWise:
-	case weight == (samplers.Naive{}) && draw != (samplers.WithReplacement{}):
-		m.biasedBy = "weight=naive"
-	case m.Normalize:
-		m.biasedBy = "normalize=1"
-	case m.Rows:
-		m.biasedBy = "rows=1"
+	case base == "neighbor" && variant == "":
+		base = uniform
+	case base == "neighbor":
+		base = "ladies"
+	}
+	importance, err := samplers.ParseImportance(cmp.Or(m.Importance, base), m.Flat || strings.HasPrefix(variant, "flat"), m.Neighborhood)
+	draw, err2 := samplers.ParseDraw(cmp.Or(m.Draw, "wrs"))
+	control, err3 := samplers.ParseControl(m.Control)
+	if err := cmp.Or(err, err2, err3); err != nil {
+		return err
+	}
+	s := m.Sampler()
+	layerWise, is := s.(*samplers.LayerWise)
+	weight := samplers.DefaultWeight(draw)
+	switch {
+	case m.Weight != "":
+		weight, err = samplers.ParseWeight(m.Weight)
+	case is && draw == samplers.WithoutReplacement{}:
+		weight = layerWise.Weight
+	}
+	if err == nil {
+		err = weight.Check(draw)
 	}
 	switch {
+	case err != nil:
+		return err
 	case m.Population == populationNodes && weight != (samplers.Debiased{}):
 		return fmt.Errorf("population=nodes goes with weight=debiased only")
-	case m.Controls && m.biasedBy != "":
-		return fmt.Errorf("control=%v with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", control, m.biasedBy)
-	case !m.Refreshes && (m.Every != 50 || m.Half || m.Linear != ""):
-		return fmt.Errorf("every, half and linear are for control=refresh and the methods ladies-cv and mvs")
 	case m.Population == populationNodes:
 		weight = samplers.Debiased{Population: samplers.AllNodes}
 	}
-	m.parts = func() samplers.Sampler {
-		if m.nodeWise {
-			return &samplers.Neighbor{Importance: importance, Draw: draw, Weight: weight}
-		}
-		return &samplers.LayerWise{
-			Importance: importance, Draw: draw, Weight: weight, Control: control, IncludeRows: m.Rows, NormalizeRows: m.Normalize,
-		}
+	switch s := s.(type) {
+	case *samplers.Neighbor:
+		s.Importance, s.Draw, s.Weight = importance, draw, weight
+	case *samplers.LayerWise:
+		s.Importance, s.Draw, s.Weight, s.Control = importance, draw, weight, control
+		s.IncludeRows, s.NormalizeRows = m.Rows, m.Normalize
+	}
+	m.Method = m.With(s)
+	switch by := m.biasedBy(); {
+	case m.Controlled() && by != "":
+		return fmt.Errorf("control=%v with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", control, by)
+	case !m.Refreshed() && (m.Every != 50 || m.Half || m.Linear != ""):
+		return fmt.Errorf("every, half and linear are for control=refresh and the methods ladies-cv and mvs")
 	}
 	return nil
 }
 
 const populationNodes = "nodes"
 
-// fullNoise reports whether the sampler takes full dropout noise.
-func (m *Method) fullNoise() bool {
-	if m.parts != nil && !m.nodeWise {
-		return m.biasedBy == ""
+// biasedBy returns the key that makes the estimate of a layer-wise method biased, or "".
+func (m *Method) biasedBy() string {
+	switch s, is := m.Sampler().(*samplers.LayerWise); {
+	case !is || m.TakesFullDropoutNoise() || m.String() == m.Name:
+		return ""
+	case s.NormalizeRows:
+		return "normalize=1"
+	case s.IncludeRows:
+		return "rows=1"
 	}
-	return m.TakesFullDropoutNoise()
+	return "weight=naive"
 }
 
 // String returns the method as --method has it, with the keys that do not have their defaults.
@@ -223,11 +197,8 @@ func (m *Method) String() string {
 			continue
 		}
 		value := o.Text(&m.Keys)
-		switch value {
-		case "true":
+		if value == "true" {
 			value = "1"
-		case "false":
-			value = "0"
 		}
 		pairs = append(pairs, o.Flag()+"="+value)
 	}
@@ -237,12 +208,16 @@ func (m *Method) String() string {
 	return m.Name + "?" + strings.Join(pairs, "&")
 }
 
-// sampler builds the method's sampler.
-func (m *Method) sampler(c samplers.Config) (samplers.Sampler, error) {
-	if m.parts == nil {
+// build builds the method's sampler.
+func (m *Method) build(c samplers.Config) (samplers.Sampler, error) {
+	if m.String() == m.Name && m.Name != uniform {
 		return samplers.ByName(m.Name, c)
 	}
-	return samplers.Configure(m.parts(), c)
+	fresh, err := ParseMethod(m.String()) // a sampler has one graph
+	if err != nil {
+		return nil, err
+	}
+	return samplers.Configure(fresh.Sampler(), c)
 }
 
 // ScheduleKeys are the keys of a schedule: step?every=100&factor=0.5.

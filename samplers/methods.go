@@ -68,6 +68,15 @@ func (m Method) TakesFullDropoutNoise() bool {
 	return is && s.biasedPart() == ""
 }
 
+// Sampler returns the method's sampler, without a graph.
+func (m Method) Sampler() Sampler { return m.example() }
+
+// With returns the method with another sampler.
+func (m Method) With(s Sampler) Method {
+	m.make = func() Sampler { return s }
+	return m
+}
+
 // learner is a sampler with parameters that training learns.
 type learner interface{ Parameters() int }
 
