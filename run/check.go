@@ -239,7 +239,6 @@ func (p *Plan) checkMethod() error {
 		{m.Learned() && p.EdgeDropout > 0, "method", excludes("--edge-dropout", ": its sampler learns from the edges that it drew")},
 		{m.Learned() && p.ownRows() != "", "method", excludes(p.ownRows(), ": it is the only method whose layers need not read the nodes that they compute")},
 		{m.Learned() && p.Micro > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", name, p.Micro)},
-		{p.LabelInputs > 0 && p.Seeds != seedsUniform, "label_inputs", fmt.Sprintf(" excludes --seeds %s: a node whose label is an input has no loss to be chosen by", p.Seeds)},
 		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --method ladies-cv, or --micro 1", name, p.Micro)},
 		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},

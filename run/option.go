@@ -133,31 +133,28 @@ func (o *Option) setDefault(of any) {
 	}
 }
 
-// set gives the option the value of a text, as on the command line.
+// set gives the option the value of a text, as on the command line. A wrong one changes nothing.
 func (o *Option) set(of any, text string) error {
 	field := o.in(of)
-	before := reflect.New(field.Type()).Elem()
-	before.Set(field)
-	err := o.parse(field, text)
-	if err == nil {
-		err = o.check(field, text)
+	value := reflect.New(field.Type()).Elem()
+	value.Set(field)
+	if err := o.parse(value, text); err != nil {
+		return err
 	}
-	if err != nil {
-		field.Set(before)
+	if err := o.check(value, text); err != nil {
+		return err
 	}
-	return err
+	field.Set(value)
+	return nil
 }
 
 // parse sets a field to the value of a text, which may be "auto" for some options.
 func (o *Option) parse(field reflect.Value, text string) error {
-	if !o.auto {
-		return parse(field, text)
-	}
-	if text == autoWord {
+	if o.auto && text == autoWord {
 		text = "0"
 	}
 	err := parse(field, text)
-	if err != nil {
+	if err != nil && o.auto {
 		err = fmt.Errorf("%w, or auto", err)
 	}
 	return err
@@ -165,33 +162,32 @@ func (o *Option) parse(field reflect.Value, text string) error {
 
 // parse sets a field to the value of a text.
 func parse(field reflect.Value, text string) (err error) {
+	want := ""
 	switch f := field.Addr().Interface().(type) {
 	case *string:
 		*f = text
 	case *bool:
-		if *f, err = strconv.ParseBool(text); err != nil {
-			return errors.New("want true or false")
-		}
+		want = "true or false"
+		*f, err = strconv.ParseBool(text)
 	case *int:
-		if *f, err = strconv.Atoi(text); err != nil {
-			return errors.New("want a whole number")
-		}
+		want = "a whole number"
+		*f, err = strconv.Atoi(text)
 	case *uint64:
-		if *f, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return errors.New("want a whole number, at least 0")
-		}
+		want = "a whole number, at least 0"
+		*f, err = strconv.ParseUint(text, 10, 64)
 	case *float64:
-		if *f, err = strconv.ParseFloat(text, 64); err != nil {
-			return errors.New("want a number")
-		}
+		want = "a number"
+		*f, err = strconv.ParseFloat(text, 64)
 	case *time.Duration:
-		if *f, err = time.ParseDuration(text); err != nil {
-			return errors.New("want a time, such as 30s or 5m")
-		}
+		want = "a time, such as 30s or 5m"
+		*f, err = time.ParseDuration(text)
 	case interface{ Set(string) error }:
 		return f.Set(text)
 	default:
 		return parseList(field, text)
+	}
+	if err != nil {
+		return errors.New("want " + want)
 	}
 	return nil
 }
