@@ -70,7 +70,7 @@ func ParseMethod(text string) (Method, error) {
 		return m, nil
 	}
 	group := ""
-	switch s := m.Sampler().(type) {
+	switch s := m.Sampler.(type) {
 	case *samplers.Neighbor:
 		if s.Control == samplers.ControlNone {
 			group = "neighbor"
@@ -137,7 +137,7 @@ func (m *Method) takeParts() error {
 	if err := cmp.Or(err, err2, err3); err != nil {
 		return err
 	}
-	s := m.Sampler()
+	s := m.Sampler
 	layerWise, is := s.(*samplers.LayerWise)
 	weight := samplers.DefaultWeight(draw)
 	switch {
@@ -164,7 +164,6 @@ func (m *Method) takeParts() error {
 		s.Importance, s.Draw, s.Weight, s.Control = importance, draw, weight, control
 		s.IncludeRows, s.NormalizeRows = m.Rows, m.Normalize
 	}
-	m.Method = m.With(s)
 	switch by := m.biasedBy(); {
 	case m.Controlled() && by != "":
 		return fmt.Errorf("control=%v with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", control, by)
@@ -178,7 +177,7 @@ const populationNodes = "nodes"
 
 // biasedBy returns the key that makes the estimate of a layer-wise method biased, or "".
 func (m *Method) biasedBy() string {
-	switch s, is := m.Sampler().(*samplers.LayerWise); {
+	switch s, is := m.Sampler.(*samplers.LayerWise); {
 	case !is || m.TakesFullDropoutNoise() || m.String() == m.Name:
 		return ""
 	case s.NormalizeRows:
@@ -217,7 +216,7 @@ func (m *Method) build(c samplers.Config) (samplers.Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return samplers.Configure(fresh.Sampler(), c)
+	return samplers.Configure(fresh.Sampler, c)
 }
 
 // ScheduleKeys are the keys of a schedule: step?every=100&factor=0.5.
