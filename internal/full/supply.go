@@ -138,15 +138,6 @@ func (p *pass) propagate(ctx context.Context, px []float32, nodes []int32, x *gr
 	})
 }
 
-// supplied ends the supply of level l: few levels read the features again.
-func (p *pass) supplied(l int) {
-	for _, s := range p.data[l] {
-		if s.Propagated && s.X.Release != nil {
-			s.X.Release()
-		}
-	}
-}
-
 // fits returns the end of the rows from lo on whose P·X fits in memory: a multiple of size after
 // lo, or hi.
 func (p *pass) fits(s *supply, nodes []int32, lo, hi, size int, ordered bool) (end int) {
