@@ -10,7 +10,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
-	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
 
@@ -211,16 +210,11 @@ func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (
 // compile compiles output for full neighbourhoods. Its rows are at the output nodes of the
 // batch's slot number layers−1; the slot of exact input counts too.
 func (b *Batch) compile(output *G.Node, layers int, wanted ...*G.Node) (*full.Model, error) {
-	var slots []*ops.Slot
-	if b.input != nil {
-		slots = append(slots, b.input.Slot)
-	}
-	slots = append(slots, b.slots...)
 	var labels *full.Labels
 	if b.labels != nil {
 		labels = &full.Labels{Targets: b.labels.targets, Weights: b.labels.known}
 	}
-	m, err := full.New(output, slots[:layers], b.mode, labels, wanted...)
+	m, err := full.New(output, b.all()[:layers], b.mode, labels, wanted...)
 	if err == nil {
 		m.Spare = &b.spare
 	}
@@ -229,9 +223,5 @@ func (b *Batch) compile(output *G.Node, layers int, wanted ...*G.Node) (*full.Mo
 
 // Full compiles logits, a model's, for full neighbourhoods. Package train calls it.
 func (b *Batch) Full(logits *G.Node) (*full.Model, error) {
-	layers := len(b.slots)
-	if b.input != nil {
-		layers++
-	}
-	return b.compile(logits, layers)
+	return b.compile(logits, len(b.all()))
 }

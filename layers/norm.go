@@ -27,15 +27,7 @@ const (
 
 // String returns the name of the type.
 func (k NormKind) String() string {
-	switch k {
-	case NormNone:
-		return "none"
-	case NormLayer:
-		return "LayerNorm"
-	case NormBatch:
-		return "BatchNorm"
-	}
-	return fmt.Sprintf("NormKind(%d)", uint8(k))
+	return []string{"none", "LayerNorm", "BatchNorm"}[min(k, NormBatch)]
 }
 
 // newNorm adds a norm to g, or returns nil for NormNone.
@@ -48,5 +40,5 @@ func newNorm(kind NormKind, g *G.ExprGraph, name string, width int, mode *ops.Mo
 	case NormBatch:
 		return NewBatchNorm(g, name, width, mode)
 	}
-	return nil, fmt.Errorf("layers: unknown norm %v", kind)
+	return nil, fmt.Errorf("layers: unknown norm %d", kind)
 }

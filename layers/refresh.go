@@ -170,13 +170,11 @@ func (b *Batch) checkRefreshed() error {
 
 // controlled returns the block of layer l with its control, if there is one.
 func (b *Batch) controlled(l int, block *graph.Block) (*graph.Block, error) {
-	if b.refresher == nil || block == nil {
+	r := b.refresher
+	if r == nil || block == nil {
 		return block, nil
 	}
-	if b.input != nil {
-		l++
-	}
-	if c := b.refresher.controls[l]; c != nil {
+	if c := r.controls[len(r.slots)-len(b.slots)+l]; c != nil {
 		return c.of(block)
 	}
 	return block, nil

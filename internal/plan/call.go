@@ -53,11 +53,10 @@ type Call struct {
 
 	in      []*Array
 	result  Array
-	inPlace *Array          // the input whose memory the result takes; nil: none
-	fixed   Floats          // the place of the result if it is large enough, such as a gradient's
-	memory  *Scratch        // the place of other results
-	scalar  *device.Pointer // the place of a scalar result of this run; nil or 0: as any other
-	host    []G.Value       // the inputs of a plain op
+	inPlace *Array    // the input whose memory the result takes; nil: none
+	fixed   Floats    // the place of the result if it is large enough, such as a gradient's
+	memory  *Scratch  // the place of other results
+	host    []G.Value // the inputs of a plain op
 	err     error
 }
 
@@ -147,8 +146,6 @@ func (c *Call) out(sizes ...int) (f Floats) {
 		f = c.fixed
 	case c.fixed.Data != nil && cap(c.fixed.Data) >= n:
 		f.Data = c.fixed.Data[:n]
-	case c.scalar != nil && *c.scalar != 0 && len(sizes) == 0:
-		f.At = *c.scalar
 	default:
 		f, c.err = c.memory.floats(c.Run, n)
 	}

@@ -28,8 +28,7 @@ type Executor struct {
 	given   []bool // of the plan's inputs: see Give
 	begun   bool   // see Begin
 	machine machine
-	scalar  device.Pointer // place of a scalar output; 0: any
-	failed  error          // the error of an op in this run
+	failed  error // the error of an op in this run
 }
 
 // ExecutorOptions are the options of NewExecutor.
@@ -48,7 +47,7 @@ type ExecutorOptions struct {
 // NewExecutor returns an executor of p. Close frees its memory on a device.
 func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	e := &Executor{Run: NewRun(p), parameters: o.Parameters, check: o.Check, values: make([]*Array, p.values), calls: make([]Call, len(p.steps)), given: make([]bool, len(p.inputs))}
-	e.Device, e.status = o.Device, o.Status
+	e.Device, e.Status = o.Device, o.Status
 	if o.Beside != nil {
 		e.memories = o.Beside.memories
 	}
@@ -80,9 +79,7 @@ func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	for k := range p.steps {
 		s, c := &p.steps[k], &e.calls[k]
 		c.Run, c.Over, c.result.r = e.Run, s.over, e.Run
-		if e.values[s.to] = &c.result; s.to == p.output {
-			c.scalar = &e.scalar
-		}
+		e.values[s.to] = &c.result
 		for _, at := range s.from {
 			c.in = append(c.in, e.values[at])
 		}
