@@ -302,10 +302,7 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 		v.setRows(0, nil) // allocates: parts are written at the same time
 	}
 	c.Bound, c.Progress = full.Bound{}, nil
-	c.Wanted = func(n *G.Node, nodes []int32, rows []float32) error {
-		r.kept[n].set(nodes, rows)
-		return nil
-	}
+	c.Wanted = func(n *G.Node, nodes []int32, rows []float32) { r.kept[n].set(nodes, rows) }
 	if _, err := r.full.Infer(ctx, c); err != nil || r.linear == nil {
 		return err
 	}

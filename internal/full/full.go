@@ -10,7 +10,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
@@ -73,7 +72,7 @@ type Call struct {
 	// Wanted is called for parts of each of the values wanted of New, with the nodes and their
 	// rows, which are valid until the call returns. Calls may be concurrent. An output that is
 	// wanted is not returned.
-	Wanted func(n *G.Node, nodes []int32, rows []float32) error
+	Wanted func(n *G.Node, nodes []int32, rows []float32)
 
 	// Sums are the row sums of P; nil: they are computed. With them, and with P·X in Sources, a model
 	// for which ReadsInputs is false does not read the rows of P of its first propagation.
@@ -147,15 +146,6 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 		return nil, p.release(below)
 	}
 	return inPlaces(p.given[below[0]].Data, p.places), nil
-}
-
-// logitsOf returns memory for the result of a call.
-func logitsOf(count, width int) ([]float32, error) {
-	what := fmt.Sprintf("the output of %d nodes × %d", count, width)
-	if err := memory.Check(what, memory.Product(int64(count), int64(width), 4)); err != nil {
-		return nil, err
-	}
-	return make([]float32, count*width), nil
 }
 
 // source returns what is read in c in place of s, which the model reads.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
@@ -111,7 +112,10 @@ func (p *pass) level(ctx context.Context, l int) (err error) {
 		size, last := m.Rows*m.Cols, l == len(p.levels)-1
 		switch wanted := p.wants(l, n) != nil; {
 		case last && k == 0 && !wanted:
-			m.Data, err = logitsOf(count, m.Cols)
+			what := fmt.Sprintf("the output of %d nodes × %d", count, m.Cols)
+			if err = memory.Check(what, memory.Product(int64(count), int64(m.Cols), 4)); err == nil {
+				m.Data = make([]float32, size)
+			}
 		case (last || k >= level.Held) && !(wanted && p.ranks > 1):
 			continue
 		case p.Device != nil:
@@ -202,9 +206,7 @@ func (p *pass) run(ctx context.Context, l int) error {
 			return err
 		}
 		if wanted := p.wants(l, n); wanted != nil {
-			if err := p.Wanted(wanted, p.need[l].nodes, values.Data); err != nil {
-				return err
-			}
+			p.Wanted(wanted, p.need[l].nodes, values.Data)
 		}
 	}
 	return nil
@@ -331,7 +333,7 @@ func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 	}
 	level, nodes := p.levels[l], p.need[l].nodes[lo:hi]
 	for k, n := range level.Out {
-		at := part(p.given[n], lo, hi)
+		at := p.given[n].Slice(lo*n.Shape()[1], hi*n.Shape()[1])
 		if p.Device != nil {
 			at.Data = nil // the logits are read from the device
 		}
@@ -346,7 +348,7 @@ func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 			err = fmt.Errorf("%v has %d×%d values for %d rows: %w", n, m.Rows, m.Cols, hi-lo, ops.ErrShape)
 		}
 		if err == nil {
-			err = p.move(part(p.given[n], lo, hi), m)
+			err = p.move(p.given[n].Slice(lo*m.Cols, hi*m.Cols), m)
 		}
 		if err != nil {
 			return err
@@ -362,22 +364,9 @@ func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 				return err
 			}
 		}
-		if err := p.Wanted(wanted, nodes, data); err != nil {
-			return err
-		}
+		p.Wanted(wanted, nodes, data)
 	}
 	return nil
-}
-
-// part returns the memory of the rows lo to hi−1 of m, if there is any.
-func part(m plan.Matrix, lo, hi int) (at plan.Floats) {
-	if m.Data != nil {
-		at.Data = m.Data[lo*m.Cols : hi*m.Cols : hi*m.Cols]
-	}
-	if m.At != 0 {
-		at.At = device.Floats(m.At, lo*m.Cols)
-	}
-	return at
 }
 
 // move copies m to a place, if there is one and it is not there.

@@ -122,17 +122,7 @@ func (r *rows) neighborhood(ctx context.Context, p *graph.Laplacian, nodes []int
 		*r = allRows(p)
 		return nil
 	}
-	if len(r.nodes) <= n/32 {
-		slices.Sort(r.nodes)
-	} else {
-		all := make([]int32, 0, len(r.nodes))
-		for v := range int32(n) {
-			if r.has(v) {
-				all = append(all, v)
-			}
-		}
-		r.nodes = all
-	}
+	slices.Sort(r.nodes)
 	r.scale = make([]float32, len(r.nodes))
 	for k, v := range r.nodes {
 		r.place[v], r.scale[k] = int32(k), p.ColScale[v]

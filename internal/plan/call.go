@@ -15,6 +15,17 @@ type Floats struct {
 	At   device.Pointer // on a device
 }
 
+// Slice returns the numbers lo to hi−1 of f, if there are any.
+func (f Floats) Slice(lo, hi int) Floats {
+	if f.Data != nil {
+		f.Data = f.Data[lo:hi:hi]
+	}
+	if f.At != 0 {
+		f.At = device.Floats(f.At, lo)
+	}
+	return f
+}
+
 // Matrix is a row-major matrix on the processor of a run.
 type Matrix struct {
 	Rows, Cols int

@@ -54,20 +54,15 @@ func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	for len(e.memories) < p.memories {
 		e.memories = append(e.memories, new(Scratch))
 	}
-	places := make([]Floats, len(p.Parameters))
-	for k, n := range p.Parameters {
-		size := n.Shape().TotalSize()
-		if places[k] = o.Parameters; o.Parameters.At != 0 {
-			o.Parameters.At = device.Floats(o.Parameters.At, size)
+	var places []Floats // of the parameters
+	at := 0
+	for _, n := range p.Parameters {
+		end := at + n.Shape().TotalSize()
+		places = append(places, o.Parameters.Slice(at, end))
+		if p.Gradients != nil {
+			e.gradients = append(e.gradients, o.Gradients.Slice(at, end))
 		}
-		if p.Gradients == nil {
-			continue
-		}
-		if e.gradients = append(e.gradients, o.Gradients); o.Device != nil {
-			o.Gradients.At = device.Floats(o.Gradients.At, size)
-			continue
-		}
-		e.gradients[k].Data, o.Gradients.Data = o.Gradients.Data[:size:size], o.Gradients.Data[size:]
+		at = end
 	}
 	for _, in := range p.inputs {
 		a := &Array{r: e.Run}
