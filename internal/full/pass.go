@@ -86,7 +86,9 @@ func (p *pass) begin(ctx context.Context, c Call) error {
 			p.data[l] = make([]supply, len(level.Data))
 		}
 		for k, d := range level.Data {
-			p.data[l][k].use(d.Node, p.source(d.Source))
+			if s, from := &p.data[l][k], p.source(d.Source); s.Source != from {
+				*s = supply{Source: from, px: s.px}
+			}
 		}
 	}
 	p.advance(0)
