@@ -178,7 +178,8 @@ func (m *Model) give(p *pass) {
 		m.Spare.swap(p.spare)
 		p.spare = nil
 	}
-	if p.Call = (Call{P: p.P}); few && device == nil {
+	p.Call, p.given = Call{P: p.P}, nil
+	if few && device == nil {
 		m.small.Put(p)
 	} else {
 		m.large.Store(p)
