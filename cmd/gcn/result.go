@@ -1,13 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/run"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // printResult prints the table of a result.
@@ -24,14 +29,14 @@ func printResult(w io.Writer, r *run.Result) {
 	t.row("method", method)
 	if len(r.Runs) == 0 {
 		t.row("test "+r.Metric, formatScore(r.Test)+estimated(r.TestSE, r.TestSample))
-		t.row("best valid", fmt.Sprintf("%s%s, at batch %d", formatScore(r.BestValid), estimated(r.BestSE, r.ValidSample), r.BestBatch))
+		t.row("best valid", fmt.Sprintf("%s%s, at batch %d", formatScore(r.Best), estimated(r.BestSE, r.ValidSample), r.BestBatch))
 		t.row("batches", fmt.Sprintf("%d (%s)", r.Batches, stopText(r.Stop)))
 		t.row("seed", r.Seed)
 	} else {
 		t.row("test "+r.Metric, fmt.Sprintf("%s ± %s over %d runs (standard deviation; standard error %s)",
 			formatScore(*r.TestMean), formatScore(*r.TestStd), len(r.Runs), formatScore(*r.TestSem)))
 		t.row("each", testScores(r.Runs))
-		t.row("best valid", formatScore(r.BestValid)+" (mean)"+estimated(r.BestSE, r.ValidSample))
+		t.row("best valid", formatScore(r.Best)+" (mean)"+estimated(r.BestSE, r.ValidSample))
 		if r.TestSample > 0 {
 			t.row("test nodes", fmt.Sprintf("a sample of %s in each run, which adds a standard error of %s", thousands(int64(r.TestSample)), formatScore(r.TestSE)))
 		}
@@ -43,7 +48,7 @@ func printResult(w io.Writer, r *run.Result) {
 		t.row("state", text)
 	}
 	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
-		time.Duration(float64(r.WallS)*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
+		time.Duration(r.WallS*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
 	if r.Ranks > 1 {
 		text := fmt.Sprintf("%d on 1 host", r.Ranks)
 		if r.Hosts > 1 {
@@ -53,10 +58,10 @@ func printResult(w io.Writer, r *run.Result) {
 			text += fmt.Sprintf("; an update: %.2f ms communication, imbalance %.2f", r.CommMS, r.Imbalance)
 		}
 		if r.ExchangeBytes > 0 {
-			text += fmt.Sprintf(", %.0f kB sent", float64(r.ExchangeBytes)/1e3)
+			text += fmt.Sprintf(", %.0f kB sent", r.ExchangeBytes/1e3)
 		}
 		if r.HeldShare > 0 {
-			text += fmt.Sprintf("; %.1f %% of graph and features held", 100*float64(r.HeldShare))
+			text += fmt.Sprintf("; %.1f %% of graph and features held", 100*r.HeldShare)
 		}
 		t.row("ranks", text)
 	}
@@ -67,7 +72,7 @@ func printResult(w io.Writer, r *run.Result) {
 }
 
 // estimated says that a score is of a sample of the nodes.
-func estimated(se number, nodes int) string {
+func estimated(se float64, nodes int) string {
 	if nodes == 0 {
 		return ""
 	}
@@ -88,8 +93,8 @@ func keptText(r *run.Result) string {
 
 // spentText says where the wall-clock time went.
 func spentText(r *run.Result) string {
-	steps, wait := float64(r.TrainMS)*float64(r.Batches)/1e3, float64(r.WaitMS)*float64(r.Batches)/1e3
-	rest := max(float64(r.WallS)-steps-wait-float64(r.EvalS)-float64(r.RefreshS), 0)
+	steps, wait := r.TrainMS*float64(r.Batches)/1e3, r.WaitMS*float64(r.Batches)/1e3
+	rest := max(r.WallS-steps-wait-r.EvalS-r.RefreshS, 0)
 	refresh := ""
 	if r.RefreshS > 0 {
 		refresh = fmt.Sprintf(", refreshes %.2f s", r.RefreshS)
@@ -105,7 +110,7 @@ func testScores(runs []run.Result) string {
 	return strings.Join(words, ", ")
 }
 
-func formatScore(x number) string {
+func formatScore[F ~float64](x F) string {
 	if math.IsNaN(float64(x)) {
 		return "unknown"
 	}
@@ -123,4 +128,97 @@ func stopText(stop string) string {
 		return "--epochs"
 	}
 	return stop
+}
+
+// hints returns advice for a better run: a line for each reason, with the option to give. dir is the folder to resume.
+func hints(o *run.Plan, history *train.Result, data *datasets.Data, dir string) []string {
+	var lines []string
+	if from, to, rose := rising(history, cmp.Or(history.ValidSample, len(data.Split.Valid))); rose {
+		lines = append(lines, fmt.Sprintf("the validation score rose from %.4f to %.4f in the second half of the run: more may help: gcn train --out %s --resume %s",
+			from, to, run.ShellWord(dir), twice(o, history)))
+	}
+	if y := data.Labels; y.Classes > 0 && history.Predicted != nil {
+		if line := classHint(history.Predicted, y, data.Split, o.ClassWeights == "balanced"); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// twice returns the options that let a run have twice its mini-batches.
+func twice(o *run.Plan, history *train.Result) string {
+	var options []string
+	want := 2 * history.Batches
+	if o.MaxBatches > 0 && o.MaxBatches < want {
+		options = append(options, fmt.Sprintf("--max-batches %d", want))
+	}
+	if o.Epochs > 0 && (history.Stop == "epochs" || o.EpochUpdates() < want) {
+		options = append(options, fmt.Sprintf("--epochs %d", 2*o.Epochs))
+	}
+	return strings.Join(options, " ")
+}
+
+// rising reports whether the best validation score rose in the second half of a run that
+// ended at its limit, by more than three standard errors of a share of the validation nodes.
+func rising(history *train.Result, nodes int) (from, to float64, rose bool) {
+	if history.Stop != "max-batches" && history.Stop != "epochs" {
+		return 0, 0, false
+	}
+	from = math.Inf(-1)
+	for _, e := range history.Evaluations {
+		if 2*e.Batch <= history.Batches && e.Valid > from {
+			from = e.Valid
+		}
+	}
+	to = history.Best
+	return from, to, !math.IsInf(from, 0) && to-from > 3*math.Sqrt(to*(1-to)/float64(nodes))
+}
+
+// classHint says which classes of the test nodes are never predicted, or that there is one
+// class only. It is empty if there is nothing to say.
+func classHint(predicted []int, y *graph.Labels, split datasets.Split, balanced bool) string {
+	count := func(nodes []int32) []int {
+		counts := make([]int, y.Classes)
+		for _, v := range nodes {
+			if c := y.Class[v]; c >= 0 {
+				counts[c]++
+			}
+		}
+		return counts
+	}
+	// one returns the only class with nodes, or -1.
+	one := func(counts []int) int {
+		c := slices.IndexFunc(counts, func(n int) bool { return n > 0 })
+		if c >= 0 && slices.ContainsFunc(counts[c+1:], func(n int) bool { return n > 0 }) {
+			return -1
+		}
+		return c
+	}
+	name := func(c int) string { return escape(y.Name(c), "") }
+	if c := one(count(split.Train)); c >= 0 {
+		return fmt.Sprintf("all training nodes with a label have the class %s: no model learns others; see gcn datasets info", name(c))
+	}
+	there := count(split.Test)
+	var never []string
+	for c, n := range predicted {
+		if n == 0 && there[c] > 0 {
+			never = append(never, fmt.Sprintf("%s (%d)", name(c), there[c]))
+		}
+	}
+	if len(never) == 0 {
+		return ""
+	}
+	if c := one(predicted); c >= 0 {
+		return fmt.Sprintf("all test nodes are predicted as %s: try a smaller --lr, features of one scale (normalize=standardize), or --class-weights balanced", name(c))
+	}
+	const most = 5
+	text := strings.Join(never[:min(len(never), most)], ", ")
+	if len(never) > most {
+		text += ", …"
+	}
+	text = fmt.Sprintf("never predicted: %d of %d classes, with their test nodes: %s", len(never), y.Classes, text)
+	if balanced {
+		return text
+	}
+	return text + "; --class-weights balanced gives each class the same weight in the loss"
 }
