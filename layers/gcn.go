@@ -299,16 +299,6 @@ func (b *builder) convolution(l int, h *G.Node) *G.Node {
 	return conv.finish(&b.chain, z)
 }
 
-// norm adds the parameters of norm l, or returns nil if there is none.
-func (b *builder) norm(l, width int, o GCNOptions) Norm {
-	n, err := newNorm(o.Norm, b.Batch.Graph(), fmt.Sprintf("norm%d", l), width, b.Batch.Mode())
-	if b.node(nil, err); err != nil || n == nil {
-		return nil
-	}
-	b.averages = append(b.averages, n.Averages()...)
-	return n
-}
-
 // newConvolution adds the parameters of a convolution.
 func (o GCNOptions) newConvolution(g *G.ExprGraph, name string, in int, start ParameterOptions) (*GraphConv, error) {
 	if o.Heads > 0 {
