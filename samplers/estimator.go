@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -24,15 +25,9 @@ type estimator struct {
 // newEstimator checks the parts against each other and against p. A nil importance means usual, a
 // nil draw WithoutReplacement{}, a nil weight DefaultWeight of the draw.
 func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, weight Weight) (*estimator, error) {
-	if importance == nil {
-		importance = usual
-	}
-	if draw == nil {
-		draw = WithoutReplacement{}
-	}
-	if weight == nil {
-		weight = DefaultWeight(draw)
-	}
+	importance = cmp.Or(importance, usual)
+	draw = cmp.Or[Draw](draw, WithoutReplacement{})
+	weight = cmp.Or(weight, DefaultWeight(draw))
 	if l, ok := importance.(LADIES); ok && l.RowNorms != nil && len(l.RowNorms) != p.Nodes() {
 		return nil, fmt.Errorf("samplers: %d row norms for %d nodes", len(l.RowNorms), p.Nodes())
 	}
