@@ -83,7 +83,7 @@ type categorical interface {
 // inversion built in scratch, in O(m).
 func (p *Population) law(scratch *drawScratch) categorical {
 	if p.table != nil {
-		return p.table
+		return &p.table
 	}
 	scratch.law.build(p.Weights)
 	return &scratch.law
