@@ -319,7 +319,7 @@ func storedData(f *store.File) (*Data, error) {
 	}
 	s, a, sparse := &meta.Schema, new(graph.CSR), new(graph.CSR)
 	d := &Data{
-		Name: "store:" + f.Path, file: f, encoding: *s, source: meta.Source, Directed: meta.Directed, Metric: meta.Metric, Notes: meta.Notes, Report: meta.Report,
+		Name: "store:" + f.Path, file: f, ownSplit: true, encoding: *s, source: meta.Source, Directed: meta.Directed, Metric: meta.Metric, Notes: meta.Notes, Report: meta.Report,
 		Graph: a, Features: &graph.Features{Sparse: sparse}, NodeNames: new(graph.Names),
 		Labels: &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names},
 	}

@@ -33,7 +33,12 @@ func (d *Data) validate(ctx context.Context) error {
 }
 
 // named begins an error with the name of d.
-func (d *Data) named(err error) error { return fmt.Errorf("datasets: %s: %w", d.title(), err) }
+func (d *Data) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("datasets: %s: %w", d.title(), err)
+}
 
 // check is an error about d, unless it is good.
 func (d *Data) check(good bool, format string, args ...any) error {

@@ -381,9 +381,6 @@ func RandomSplit(n, train, valid int, random *rand.Rand, eligible func(int) bool
 		part[train+valid+k] = 2
 	}
 	random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
-	for p, size := range [...]int{train, valid, len(ids) - train - valid} {
-		parts[p] = slices.Grow(parts[p], size)
-	}
 	for k, p := range part {
 		parts[p] = append(parts[p], ids[k])
 	}
