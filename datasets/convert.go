@@ -158,7 +158,7 @@ func ogbSource(ctx context.Context, spec *Spec) (*source, error) {
 			return &Data{
 				Report: r, Features: &graph.Features{Rows: f.Nodes, Cols: f.Width},
 				Labels: f.Labels, Split: Split(*f.Split), Metric: metricFor(f.Labels),
-				Notes: append([]string{formats.Symmetrised}, f.Notes...),
+				Notes: append(f.Notes, formats.Symmetrised),
 			}, nil
 		},
 	}, nil
