@@ -261,10 +261,7 @@ func (d *Data) Close() error {
 	}
 	file := d.file
 	d.file = nil
-	if err := file.Close(); err != nil {
-		return fmt.Errorf("datasets: %s: %w", d.title(), err)
-	}
-	return nil
+	return d.named(file.Close())
 }
 
 // Release gives the memory of a mapped store back to the system; the next reads load it

@@ -26,8 +26,8 @@ func (d *Data) validate(ctx context.Context) error {
 	if d.Directed {
 		validate = d.Graph.ValidateDirected
 	}
-	if err := validate(ctx); err != nil {
-		return cmp.Or(ctx.Err(), d.named(err))
+	if err := d.named(validate(ctx)); err != nil {
+		return cmp.Or(ctx.Err(), err)
 	}
 	return d.validateNodes(ctx)
 }
@@ -75,14 +75,11 @@ func (d *Data) validateNodes(ctx context.Context) error {
 
 // validateLabels is validateNodes without the values of the features.
 func (d *Data) validateLabels() error {
-	err := d.NodeNames.Validate()
-	if err == nil && !d.unlabelled {
-		err = d.Labels.Validate()
+	err := cmp.Or(d.named(d.NodeNames.Validate()), d.validateSizes())
+	if err != nil || d.unlabelled {
+		return err
 	}
-	if err != nil {
-		return d.named(err)
-	}
-	if err = d.validateSizes(); err != nil || d.unlabelled {
+	if err := d.named(d.Labels.Validate()); err != nil {
 		return err
 	}
 	return d.validateSplit()

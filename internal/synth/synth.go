@@ -241,15 +241,12 @@ func (m *Model) means() []float32 {
 	return means
 }
 
-// Features yields the rows of all nodes, about size features at a time, or all at once if size
-// is 0. Each piece is in the memory of the one before it.
+// Features yields the rows of all nodes, about size features at a time. Each piece is in the memory
+// of the one before it.
 func (s *Source) Features(ctx context.Context, size int, yield func(rows []float32) error) error {
 	width, means, shown := s.Model.Features, s.means(), s.shownGroups()
 	scale := float32(1 / math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
-	piece := s.Nodes
-	if size > 0 {
-		piece = min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
-	}
+	piece := min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
 	buffer := make([]float32, piece*width)
 	for first := 0; first < s.Nodes; first += piece {
 		nodes := min(piece, s.Nodes-first)
