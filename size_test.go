@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   4249,
+	"cmd/gcn":                   4245,
 	"cuda":                      2050,
 	"datasets":                  2809,
 	"examples":                  191,
@@ -66,7 +66,7 @@ var ceilings = map[string]int{
 	"notebook":                  887,
 	"notebooks/kernel":          930,
 	"ops":                       3215,
-	"run":                       2330,
+	"run":                       2161,
 	"samplers":                  3099,
 	"samplers/samplertest":      607,
 	"score":                     771,
