@@ -2,7 +2,6 @@ package ops
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/half"
@@ -76,16 +75,6 @@ func (h *History) SetRows(first int, rows []float32) {
 			to[k] = half.FromFloat32(rows[k])
 		}
 	})
-}
-
-// Float32s returns a copy of the rows, in single precision.
-func (h *History) Float32s() []float32 {
-	if !h.half {
-		return slices.Clone(h.Values())
-	}
-	rows := make([]float32, h.nodes*h.width)
-	kernel.Widen(rows, h.halves)
-	return rows
 }
 
 // Row sets dst, of Width values, to row k in single precision.

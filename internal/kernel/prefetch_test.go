@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"unsafe"
 )
 
 // A prefetch reads nothing outside its argument and changes nothing.
@@ -20,28 +19,11 @@ func TestPrefetch(t *testing.T) {
 		Prefetch(x, ids)
 		PrefetchSlice(x)
 		PrefetchSlice(ids)
-		if n > 0 {
-			touch(unsafe.Pointer(&x[0]), 4, n, ids)
-			touchSlice(unsafe.Pointer(&x[0]), uintptr(4*n))
-		}
 		if !slices.Equal(x, before) {
 			t.Fatalf("%d values changed", n)
 		}
 	}
 	Prefetch([]float32(nil), []int32{0})
-}
-
-// Touching reads each cache line of each element asked for, and no other element.
-func TestTouch(t *testing.T) {
-	x := []uint64{1, 2, 4, 8}
-	if got := touch(unsafe.Pointer(&x[0]), 8, 4, []int32{0, 3, 4, -1}); got != 9 {
-		t.Errorf("touch mixed %d, want 1 and 8", got)
-	}
-	lines := make([]byte, 130)
-	lines[0], lines[1], lines[64], lines[128], lines[129] = 1, 2, 4, 8, 16
-	if got := touchSlice(unsafe.Pointer(&lines[0]), 130); got != 1+4+8+16 {
-		t.Errorf("touchSlice mixed %d, want the first byte of each line and the last byte", got)
-	}
 }
 
 // Rows of a matrix that is prefetched are gathered as those of a small one.

@@ -104,7 +104,6 @@ struct Memory {
 	size_t bytes;        // asked for
 	char *base;          // of the mapping
 	size_t mapped;
-	bool managed;
 	bool open;
 	GcnCell *cells = nullptr; // made when first needed
 };
@@ -221,7 +220,7 @@ Memory *holds(CUdeviceptr p, size_t n, CUdeviceptr *start = nullptr) {
 bool open_at(CUdeviceptr p) {
 	CUdeviceptr start;
 	Memory *m = holds(p, 0, &start);
-	if (!m || m->managed || m->open) return false;
+	if (!m || m->open) return false;
 	Opened::protect(*m, true);
 	driver.opened.push_back(start);
 	return true;
@@ -288,7 +287,7 @@ bool is_pinned(const void *p, size_t n) {
 // access beyond that faults. The bytes up to there are checked when it is freed.
 size_t padded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-CUresult allocate(CUdeviceptr *p, size_t bytes, bool managed) {
+CUresult allocate(CUdeviceptr *p, size_t bytes) {
 	if (bytes == 0) return invalid_value;
 	if (bytes > driver.options.memory - driver.used) return out_of_memory;
 	size_t mapped = (padded(bytes) + page - 1) / page * page + 2 * page;
@@ -297,9 +296,9 @@ CUresult allocate(CUdeviceptr *p, size_t bytes, bool managed) {
 	mprotect(base + page, mapped - 2 * page, PROT_READ | PROT_WRITE);
 	memset(base + page, poison, mapped - 2 * page);
 	char *at = base + mapped - page - padded(bytes);
-	if (!managed) mprotect(base + page, mapped - 2 * page, PROT_NONE);
+	mprotect(base + page, mapped - 2 * page, PROT_NONE);
 	*p = (CUdeviceptr)at;
-	driver.memory[*p] = Memory{bytes, base, mapped, managed, false};
+	driver.memory[*p] = Memory{bytes, base, mapped, false};
 	driver.used += bytes;
 	return success;
 }
@@ -430,19 +429,7 @@ API CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
 
 API CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes) {
 	ENTER;
-	return allocate(p, bytes, false);
-}
-
-API CUresult cuMemAllocManaged(CUdeviceptr *p, size_t bytes, unsigned flags) {
-	ENTER;
-	if (flags != 1 && flags != 2) return invalid_value;
-	return allocate(p, bytes, true);
-}
-
-API CUresult cuMemAdvise(CUdeviceptr p, size_t n, int, int) {
-	ENTER;
-	Memory *m = holds(p, n);
-	return m && m->managed ? success : invalid_value;
+	return allocate(p, bytes);
 }
 
 API CUresult cuMemFree_v2(CUdeviceptr p) {
