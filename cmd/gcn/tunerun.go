@@ -95,10 +95,6 @@ func (j *tuneJob) takeSaved() error {
 		return fmt.Errorf("%s holds a search already: go on with it by --resume, or name another folder", j.Out)
 	}
 	delete(saved, "fingerprint")
-	if j.fs.Changed("search") || j.fs.Changed("space") { // one is no addition to the other
-		delete(saved, "search")
-		delete(saved, "space")
-	}
 	for name, value := range saved {
 		if j.fs.Changed(name) {
 			continue
