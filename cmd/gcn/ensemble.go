@@ -152,7 +152,7 @@ func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *s
 	}
 	if show := dataOptions(ctx).Progress; show != nil {
 		options.Progress = func(done, total int) {
-			show(datasets.FetchProgress{Name: r.Plan.Data, Stage: stageCorrect, Done: int64(done), Total: int64(total)})
+			show(datasets.FetchProgress{Name: r.Plan.Data, Stage: "correct", Done: int64(done), Total: int64(total)})
 		}
 	}
 	p, chosen, err := score.CorrectAndSmooth(ctx, p, r.Data, options)

@@ -32,18 +32,14 @@ func newStudyFeaturesCommand() *cobra.Command {
 				return gcn.NewModel(ctx, s.data)
 			}
 		}
-		show, finish := trainingMeter(s.stderr, "")
-		count := 0
+		count, show := 0, trainingMeter(s.stderr, "")
 		alone.Options.Progress = func(p train.Progress) {
 			if count == 0 || p.Batch == 1 { // another run
 				count++
-				finish()
-				show, finish = trainingMeter(s.stderr, fmt.Sprintf("run %d of %d: ", count, o.Runs*(len(o.Hops)+1)))
+				show = trainingMeter(s.stderr, fmt.Sprintf("run %d of %d: ", count, o.Runs*(len(o.Hops)+1)))
 			}
 			show(p)
 		}
-		t, err := alone.Run(ctx)
-		finish()
-		return t, err
+		return alone.Run(ctx)
 	})
 }

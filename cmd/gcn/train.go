@@ -81,7 +81,7 @@ func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
 // prepare sets the functions that print messages and progress.
 func (j *trainJob) prepare() {
 	j.Say = func(format string, args ...any) { say(j.stderr, format, args...) }
-	j.Show = func(prefix string) (func(train.Progress), func()) { return trainingMeter(j.stderr, prefix) }
+	j.Show = func(prefix string) func(train.Progress) { return trainingMeter(j.stderr, prefix) }
 	j.After = func(ctx context.Context, model *layers.GCN, history *train.Result, dir string) {
 		if j.Quiet {
 			return
