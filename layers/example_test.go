@@ -88,7 +88,7 @@ func ownModel() error {
 	if err != nil {
 		return err
 	}
-	parameters := append(first.Parameters(), second.Parameters()...)
+	parameters := G.Nodes{first.W, first.B, second.W, second.B}
 	if _, err := G.Grad(loss, parameters...); err != nil {
 		return err
 	}

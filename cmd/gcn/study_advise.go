@@ -20,7 +20,7 @@ import (
 type adviseStudy struct {
 	Run        string  `json:"run" arg:"DIR" help:"folder DIR of a training run, for its data and trained weights"`
 	Layers     int     `json:"layers" default:"2" range:"[1,1000]" help:"graph convolutions (with --run: the model's)"`
-	Batch      int     `json:"batch" default:"512" range:"[1," help:"training nodes per mini-batch"`
+	Batch      int     `json:"batch" default:"1024" range:"[1," help:"training nodes per mini-batch"`
 	Target     float64 `json:"target" default:"1" range:"(0," help:"target of the error over the signal; 1 mostly trains about as well as no sampling"`
 	MaxSamples int     `json:"max_samples" default:"8192" range:"[1," help:"largest sample size to consider"`
 	Batches    int     `json:"batches" default:"200" range:"[0," help:"mini-batches that each candidate is trained for; 0: none"`
@@ -131,7 +131,7 @@ func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) {
 		exact += fmt.Sprintf(" --layers %d", n)
 	}
 	line += exact
-	if a.Batch != 512 {
+	if a.Batch != run.New().Batch {
 		line += fmt.Sprintf(" --batch %d", a.Batch)
 	}
 	say(w, "%s", line)
