@@ -19,20 +19,20 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   4983,
+	"cmd/gcn":                   4249,
 	"cuda":                      2515,
 	"datasets":                  2981,
 	"examples":                  191,
 	"graph":                     1496,
 	"internal/argument":         9,
 	"internal/atomicfile":       130,
-	"internal/bench":            427,
+	"internal/bench":            390,
 	"internal/blas":             699,
 	"internal/crash":            21,
 	"internal/device":           795,
 	"internal/filelock":         31,
 	"internal/fetch":            536,
-	"internal/finite":           56,
+	"internal/finite":           52,
 	"internal/formats":          4143,
 	"internal/full":             1360,
 	"internal/half":             28,
@@ -51,8 +51,8 @@ var ceilings = map[string]int{
 	"internal/reference":        318,
 	"internal/ranks":            704,
 	"internal/regularfile":      34,
-	"internal/report":           721,
-	"internal/reproduce":        2689,
+	"internal/report":           692,
+	"internal/reproduce":        2670,
 	"internal/rundir":           261,
 	"internal/simd":             30,
 	"internal/splitmix":         9,
@@ -60,25 +60,25 @@ var ceilings = map[string]int{
 	"internal/synth":            610,
 	"internal/table":            614,
 	"internal/tfevents":         68,
-	"internal/tune":             345,
+	"internal/tune":             324,
 	"internal/weights":          360,
 	"layers":                    1949,
-	"notebook":                  917,
+	"notebook":                  887,
 	"notebooks/kernel":          930,
 	"ops":                       3338,
 	"run":                       2330,
 	"samplers":                  3099,
 	"samplers/samplertest":      607,
 	"score":                     771,
-	"serve":                     635,
-	"study":                     3342,
-	"study/figure":              644,
+	"serve":                     648,
+	"study":                     3144,
+	"study/figure":              618,
 	"train":                     3520,
 }
 
 // Ceilings of the whole project.
 const (
-	tokensOfALine  = 8.26  // lines are saved by deleting and merging, not by packing
+	tokensOfALine  = 8.31  // lines are saved by deleting and merging, not by packing
 	generatedLines = 483   // lines of code in generated files
 	wordsOfPages   = 30000 // without CHANGELOG.md, the pages of results and docs/adr
 	wordsOfADRs    = 10000
