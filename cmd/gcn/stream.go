@@ -70,9 +70,6 @@ func (s *stream) flush() error {
 	return s.err
 }
 
-// clearLine begins a line of a terminal again.
-const clearLine = "\r\x1b[K"
-
 // draw shows a line, as wide as the terminal at most, until there is other text.
 func (s *stream) draw(line string) {
 	s.mu.Lock()
@@ -80,8 +77,12 @@ func (s *stream) draw(line string) {
 	text := []rune(escape(line, ""))
 	s.drawn = true
 	// A closed terminal must not end the work.
-	_, _ = io.WriteString(s.w, clearLine+string(text[:min(len(text), s.width()-1)]))
+	_, _ = io.WriteString(s.w, s.blank()+string(text[:min(len(text), len(s.blank())-2)]))
 }
+
+// blank returns the text that empties the line of the cursor. Not every terminal knows a code
+// for it.
+func (s *stream) blank() string { return "\r" + strings.Repeat(" ", max(s.width()-1, 0)) + "\r" }
 
 // clear removes the line that draw has shown.
 func (s *stream) clear() {
@@ -93,7 +94,7 @@ func (s *stream) clear() {
 func (s *stream) print(text []byte) error {
 	shown := escape(string(text), "\n\t")
 	if s.drawn {
-		shown, s.drawn = clearLine+shown, false
+		shown, s.drawn = s.blank()+shown, false
 	}
 	_, err := io.WriteString(s.w, shown)
 	if err == nil {

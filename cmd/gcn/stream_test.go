@@ -109,7 +109,7 @@ func TestBarsOnATerminal(t *testing.T) {
 		}
 		text.Write(buffer[:n])
 	}
-	for _, want := range []string{"\r\x1b[K[#####     ]  50 %  run 1/2  batch 5/10  loss 1.000", "\x1b[K\\r of a name\r\n", `evil\x1b[2J: downloading`, "\x1b[Kend"} {
+	for _, want := range []string{"\r[#####     ]  50 %  run 1/2  batch 5/10  loss 1.000", "\r\\r of a name\r\n", `evil\x1b[2J: downloading`, "\rend"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q lacks %q", text.String(), want)
 		}
