@@ -74,10 +74,10 @@ func (s *stream) flush() error {
 func (s *stream) draw(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := []rune(escape(line, ""))
+	text, blank := []rune(escape(line, "")), s.blank()
 	s.drawn = true
 	// A closed terminal must not end the work.
-	_, _ = io.WriteString(s.w, s.blank()+string(text[:min(len(text), len(s.blank())-2)]))
+	_, _ = io.WriteString(s.w, blank+string(text[:min(len(text), len(blank)-2)]))
 }
 
 // blank returns the text that empties the line of the cursor. Not every terminal knows a code
