@@ -35,6 +35,8 @@ func (f flagValue) Type() string {
 		return v.Type()
 	}
 	switch element := field.Type(); {
+	case f.option.auto && element.Kind() == reflect.Int:
+		return "N|auto"
 	case element.Kind() != reflect.Slice:
 		return field.Kind().String()
 	case element.Elem().Kind() == reflect.Int:

@@ -26,8 +26,8 @@ type Job struct {
 	Parts *train.Partition      // of the data over ranks; nil: none
 	Bound layers.InferenceBound // of evaluations
 
-	Say  func(format string, args ...any)                               // prints a message
-	Show func(prefix string) (show func(train.Progress), finish func()) // begins the display of a run
+	Say  func(format string, args ...any)         // prints a message
+	Show func(prefix string) func(train.Progress) // begins the display of a run
 
 	// After, if not nil, is called after the last run, with the folder to resume.
 	After func(history *train.Result, dir string)
@@ -107,10 +107,9 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 		}
 		p.EvalEvery = j.EvalEvery
 	}
-	show, finish := j.Show(prefix)
 	options := p.Fit()
 	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
-	options.Progress, options.Begin = show, begin
+	options.Progress, options.Begin = j.Show(prefix), begin
 	if j.World != nil && !j.DealsRuns() {
 		options.Group, options.Partition = j.World, j.Parts
 	}
@@ -123,7 +122,6 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 		return r
 	}
 	history, err := train.Fit(ctx, model, data, options)
-	finish()
 	if err != nil {
 		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			err = j.interruption(err, dir, history.Batches)

@@ -113,26 +113,33 @@ func checkFinite(r *run.Opened, what string, values []float32, columns int, node
 	return fmt.Errorf("%s: the %s of node %d are not finite (%v): its weights or the features are too large", r.Dir, what, nodes[k/columns], values[k])
 }
 
+// answer returns the logits of one model for nodes, the probabilities of several, or those after
+// correct and smooth, with the setting that it chose.
+func (rs savedRuns) answer(ctx context.Context, nodes []int32, correct bool) (scores []float32, areLogits bool, chosen *score.CorrectSmooth, err error) {
+	switch {
+	case correct:
+		scores, chosen, err = rs.corrected(ctx, nodes)
+	case len(rs) > 1:
+		scores, err = rs.probabilities(ctx, nodes)
+	default:
+		areLogits = true
+		scores, err = logits(ctx, rs[0], nodes)
+	}
+	return scores, areLogits, chosen, err
+}
+
 // probabilities returns the mean of the models' probabilities for nodes.
-func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) ([]float32, error) {
-	var sum []float64
+func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) (mean []float32, err error) {
+	sum := make([]float64, len(nodes)*rs[0].Data.Labels.Outputs())
 	for _, r := range rs {
-		p, err := logits(ctx, r, nodes)
-		if err != nil {
+		if mean, err = logits(ctx, r, nodes); err != nil {
 			return nil, err
 		}
-		score.Probabilities(p, r.Data.Labels)
-		if len(rs) == 1 {
-			return p, nil
-		}
-		if sum == nil {
-			sum = make([]float64, len(p))
-		}
-		for i, v := range p {
+		score.Probabilities(mean, r.Data.Labels)
+		for i, v := range mean {
 			sum[i] += float64(v)
 		}
 	}
-	mean := make([]float32, len(sum))
 	for i, s := range sum {
 		mean[i] = float32(s / float64(len(rs)))
 	}
@@ -150,10 +157,8 @@ func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *s
 	if err != nil {
 		return nil, nil, err
 	}
-	if show := dataOptions(ctx).Progress; show != nil {
-		options.Progress = func(done, total int) {
-			show(datasets.FetchProgress{Name: r.Plan.Data, Stage: stageCorrect, Done: int64(done), Total: int64(total)})
-		}
+	options.Progress = func(done, total int) {
+		dataOptions(ctx).Progress(datasets.FetchProgress{Name: r.Plan.Data, Stage: "correct", Done: int64(done), Total: int64(total)})
 	}
 	p, chosen, err := score.CorrectAndSmooth(ctx, p, r.Data, options)
 	if err != nil {

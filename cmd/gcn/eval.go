@@ -145,21 +145,15 @@ func (o *evalOptions) evaluate(ctx context.Context, runs savedRuns) (*evalResult
 	return e, nil
 }
 
-// Files of gcn eval --out.
-const evalName = "eval"
-
 func notSaved(err error) error { return fmt.Errorf("the evaluation cannot be saved: %w", err) }
 
 // save writes the result and its figure to dir.
 func (r *evalResult) save(dir string) error {
-	base := filepath.Join(dir, evalName)
-	text, err := json.MarshalIndent(finite.JSON(r), "", "  ")
-	if err != nil {
-		return err
-	}
-	err = atomicfile.Write(base+".json", func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
+	base := filepath.Join(dir, "eval")
+	err := atomicfile.Write(base+".json", func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(finite.JSON(r))
 	})
 	if err != nil {
 		return notSaved(err)
@@ -168,33 +162,27 @@ func (r *evalResult) save(dir string) error {
 }
 
 // assess returns the metric of the models on the nodes of s, and sets the assessment of their
-// probabilities. If correct is true, correct and smooth comes before.
+// probabilities.
 func (r *evalResult) assess(ctx context.Context, runs savedRuns, s *score.Sample, correct bool) (estimate score.Estimate, err error) {
-	first := runs[0]
-	var scores, p []float32
-	if correct {
-		p, r.CorrectSmooth, err = runs.corrected(ctx, s.Nodes)
-		scores = p
-	} else if len(runs) == 1 {
-		if scores, err = logits(ctx, first, s.Nodes); err == nil {
-			p = slices.Clone(scores)
-			score.Probabilities(p, first.Data.Labels)
-		}
-	} else if p, err = runs.probabilities(ctx, s.Nodes); err == nil {
-		scores = slices.Clone(p)
-		for i := range scores {
-			if first.Data.Labels.Tasks > 0 {
-				scores[i] -= 0.5 // a positive score is a predicted task
-			}
-		}
-	}
+	data := runs[0].Data
+	scores, areLogits, chosen, err := runs.answer(ctx, s.Nodes, correct)
 	if err != nil {
 		return estimate, err
 	}
-	if estimate, err = s.Score(first.Data.Metric, scores, first.Data.Labels); err != nil {
+	r.CorrectSmooth = chosen
+	p := slices.Clone(scores)
+	switch {
+	case areLogits:
+		score.Probabilities(p, data.Labels)
+	case data.Labels.Tasks > 0:
+		for i := range scores {
+			scores[i] -= 0.5 // a positive score is a predicted task
+		}
+	}
+	if estimate, err = s.Score(data.Metric, scores, data.Labels); err != nil {
 		return estimate, err
 	}
-	r.Assessment, err = score.Assess(p, first.Data.Labels, s.Nodes)
+	r.Assessment, err = score.Assess(p, data.Labels, s.Nodes)
 	return estimate, err
 }
 

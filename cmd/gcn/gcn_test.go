@@ -416,7 +416,7 @@ func TestFileErrors(t *testing.T) {
 		{1, "predict --run good --out nowhere/s.npy", "nowhere"},
 		{1, "predict --run good --out s.npy --nodes nowhere.txt", "nowhere.txt"},
 		{1, "predict --run good --out s.npy --nodes notes.txt", "notes.txt:2,seven"},
-		{1, "predict --run good --out s.npy --nodes far.txt", "far.txt:2: ,600,from 0 to 599"},
+		{1, "predict --run good --out s.npy --nodes far.txt", "far.txt:2: ,600,not among the 600"},
 		{1, "predict --run good --out s.npy --nodes empty.txt", "empty.txt"},
 		{1, "eval --run good --data synth:demo?nodes=600&edges=3000&features=8", "8 features, and the model's data have 64"},
 		{1, "train --data " + smallData + " --out file/run", "file"},

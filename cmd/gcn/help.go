@@ -104,8 +104,8 @@ func wrapHelp(root *cobra.Command) {
 // helpWidth returns the columns of a terminal, or 0 for other writers: a flag is then one
 // line, which programs such as grep can read.
 func helpWidth(w io.Writer) int {
-	if file := terminal(w); file != nil {
-		return terminalWidth(file)
+	if s := terminal(w); s != nil {
+		return s.width()
 	}
 	return 0
 }

@@ -104,20 +104,16 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	start := time.Now()
 	t := &predictionTable{data: r.Data, nodes: nodes, top: p.Top, columns: r.Data.Labels.Outputs(), kind: "probabilities"}
 	var chosen *score.CorrectSmooth
-	switch {
-	case p.Layer > 0:
+	if p.Layer > 0 {
 		t.kind = "hidden"
 		t.scores, t.columns, err = hidden(ctx, r, nodes, p.Layer)
-	case p.Correct:
-		t.scores, chosen, err = runs.corrected(ctx, nodes)
-	case len(runs) > 1:
-		t.threshold = 0.5
-		t.scores, err = runs.probabilities(ctx, nodes)
-	default:
-		t.logits = true
-		t.scores, err = logits(ctx, r, nodes)
+	} else {
+		t.scores, t.logits, chosen, err = runs.answer(ctx, nodes, p.Correct)
 		if p.Logits {
 			t.kind = "logits"
+		}
+		if !t.logits {
+			t.threshold = 0.5
 		}
 	}
 	if err != nil {
@@ -172,28 +168,18 @@ func readNodeLines(path string, data *datasets.Data) (nodes []int32, err error) 
 		return nil, err
 	}
 	defer file.Close()
-	var index map[string]int32
-	if data.NodeNames != nil {
-		index = data.NodeNames.Index()
-	}
 	scanner := bufio.NewScanner(file)
 	for k := 1; scanner.Scan(); k++ {
 		text := strings.TrimSpace(strings.TrimPrefix(scanner.Text(), "\ufeff")) // UTF-8's byte-order mark
-		node, known := index[text]
-		if text == "" || text[0] == '#' && !known {
+		if text == "" {
 			continue
 		}
-		if index == nil {
-			number, err := strconv.Atoi(text)
-			node, known = int32(number), err == nil && number >= 0 && number < data.Nodes()
-		}
+		node, err := data.Node(text)
 		switch {
-		case known:
+		case err == nil:
 			nodes = append(nodes, node)
-		case index == nil:
-			return nil, fmt.Errorf("%s:%d: %q is not a node's number, from 0 to %d", path, k, text, data.Nodes()-1)
-		default:
-			return nil, fmt.Errorf("%s:%d: no node is named %q", path, k, text)
+		case text[0] != '#':
+			return nil, fmt.Errorf("%s:%d: %w", path, k, err)
 		}
 	}
 	if err := scanner.Err(); err != nil {

@@ -165,7 +165,7 @@ func TestPredictNames(t *testing.T) {
 		t.Errorf("%q", rows)
 	}
 	writeFile(t, "some.txt", []byte("node 7\nnode 77\n"))
-	fail(t, exitFailed, []string{"some.txt:2", `no node is named "node 77"`}, "predict", "--run", "r", "--out", "p.csv", "--nodes", "some.txt")
+	fail(t, exitFailed, []string{"some.txt:2", `"node 77" is not among the 60`}, "predict", "--run", "r", "--out", "p.csv", "--nodes", "some.txt")
 	if text := succeed(t, "eval", "--run", "r").stdout; !strings.Contains(text, "dog") {
 		t.Errorf("eval does not name the classes:\n%s", text)
 	}

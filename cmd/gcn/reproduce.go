@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -75,9 +74,7 @@ func (r *reproduction) options(cmd *cobra.Command) (o reproduce.Options, err err
 	if w := worldOf(cmd.Context()); w != nil {
 		o.Ranks = w
 	}
-	if !r.Quiet {
-		o.Log = func(line string) { say(cmd.ErrOrStderr(), "%s", line) }
-	}
+	o.Log = func(line string) { say(unlessQuiet(r.Quiet, cmd.ErrOrStderr()), "%s", line) }
 	o.Settings = &s
 	return o, err
 }
@@ -88,8 +85,11 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	all, err := reproduce.Run(cmd.Context(), args[0], o)
+	if err != nil && cmd.Context().Err() != nil {
+		return run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Out))}
+	}
 	if err != nil || all == nil { // only rank 0 has them
-		return r.stopped(cmd.Context(), err)
+		return err
 	}
 	all.Commit, all.Command = o.Program, r.commandLine(cmd)
 	if err := all.Save(r.Out); err != nil {
@@ -110,14 +110,6 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// stopped adds to the error of an interrupted command how to go on.
-func (r *reproduction) stopped(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
-		return err
-	}
-	return run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Out))}
-}
-
 // commandLine is the command with the flags that were set, without those that do not
 // change the results.
 func (r *reproduction) commandLine(cmd *cobra.Command) string {
@@ -130,16 +122,16 @@ func (r *reproduction) commandLine(cmd *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// experimentNames lists the names of the experiments, then the aliases.
+// experimentNames lists the names of the experiments, with their aliases.
 func experimentNames() []string {
-	var names, aliases []string
+	names := []string{reproduce.All}
 	for _, e := range reproduce.Experiments() {
 		names = append(names, e.Name)
 		if e.Alias != "" {
-			aliases = append(aliases, e.Alias)
+			names = append(names, e.Alias)
 		}
 	}
-	return slices.Concat(names, []string{reproduce.All}, aliases)
+	return names
 }
 
 func experimentList() string {

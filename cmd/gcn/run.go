@@ -44,10 +44,12 @@ func usagef(format string, args ...any) error {
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	output, messages := &stream{w: stdout, closed: stop}, &stream{w: stderr, closed: stop}
+	messages := &stream{w: stderr, closed: stop}
+	output := &stream{w: stdout, closed: stop, beside: messages}
 	root, job := newRoot(output, messages)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
+	messages.clear()
 	failed := output.flush()
 	if err == nil {
 		err = failed // such as the error of printing a help text
@@ -179,7 +181,7 @@ type dataOptionsKey struct{}
 // data.
 func (g *globalOptions) in(ctx context.Context, stderr io.Writer) context.Context {
 	return context.WithValue(ctx, dataOptionsKey{}, datasets.Options{
-		Schemes: schemes(), Cache: g.Cache, Mirror: string(g.Mirror), Offline: g.Offline, Progress: newFetchDisplay(stderr),
+		Schemes: schemes(), Cache: g.Cache, Mirror: string(g.Mirror), Offline: g.Offline, Progress: dataMeter(stderr),
 	})
 }
 

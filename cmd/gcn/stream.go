@@ -22,14 +22,19 @@ import (
 // concurrent.
 type stream struct {
 	w      io.Writer
-	closed func() // called when the reader of a pipe has gone
+	closed func()  // called when the reader of a pipe has gone
+	beside *stream // another one, perhaps of the same terminal, with a meter's line; may be nil
 
-	mu   sync.Mutex
-	rest []byte // the incomplete character at the end of the last write
-	err  error  // of the first write that failed
+	mu    sync.Mutex
+	rest  []byte // the incomplete character at the end of the last write
+	err   error  // of the first write that failed
+	drawn bool   // the last line is a meter's, which the next text replaces
 }
 
 func (s *stream) Write(text []byte) (int, error) {
+	if s.beside != nil {
+		s.beside.clear()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	whole := append(s.rest, text...)
@@ -65,8 +70,33 @@ func (s *stream) flush() error {
 	return s.err
 }
 
+// draw shows a line, as wide as the terminal at most, until there is other text.
+func (s *stream) draw(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, blank := []rune(escape(line, "")), s.blank()
+	s.drawn = true
+	// A closed terminal must not end the work.
+	_, _ = io.WriteString(s.w, blank+string(text[:min(len(text), len(blank)-2)]))
+}
+
+// blank returns the text that empties the line of the cursor. Not every terminal knows a code
+// for it.
+func (s *stream) blank() string { return "\r" + strings.Repeat(" ", max(s.width()-1, 0)) + "\r" }
+
+// clear removes the line that draw has shown.
+func (s *stream) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.print(nil) // the error is remembered
+}
+
 func (s *stream) print(text []byte) error {
-	_, err := io.WriteString(s.w, escape(string(text), "\n\t"))
+	shown := escape(string(text), "\n\t")
+	if s.drawn {
+		shown, s.drawn = s.blank()+shown, false
+	}
+	_, err := io.WriteString(s.w, shown)
 	if err == nil {
 		return nil
 	}
@@ -79,17 +109,24 @@ func (s *stream) print(text []byte) error {
 	return err
 }
 
-// terminal returns the terminal that w writes to, for displays that move its
-// cursor, or nil.
-func terminal(w io.Writer) *os.File {
-	if s, ok := w.(*stream); ok {
-		w = s.w
+// terminal returns the stream w if it writes to a terminal, or nil.
+func terminal(w io.Writer) *stream {
+	if s, ok := w.(*stream); ok && s.width() > 0 {
+		return s
 	}
-	file, ok := w.(*os.File)
+	return nil
+}
+
+// width returns the columns of the stream's terminal, or 0 if it writes to none.
+func (s *stream) width() int {
+	file, ok := s.w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return nil
+		return 0
 	}
-	return file
+	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+		return width
+	}
+	return 80
 }
 
 // say prints one line, also if the arguments hold line breaks. The stream keeps the error: the

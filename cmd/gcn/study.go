@@ -42,6 +42,7 @@ type subject struct {
 	data    *datasets.Data
 	model   *layers.GCN // nil without --run
 	weights string      // "trained" or "glorot"; "" for a study without the weight W
+	stderr  io.Writer   // for the progress
 }
 
 // open opens the data, and the model of --run.
@@ -82,17 +83,32 @@ func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorm
 	return []study.LayerNorms{{Name: "layer 1", Norms: study.RowNorms(hw)}}, nil
 }
 
-// study opens the subject of a study, which is named as its command, saves the table of the
-// study and prints it: as JSON with the fields of the subject, or as text.
-func (o *subjectOptions) study(cmd *cobra.Command, open func(context.Context) (*subject, error), do func(context.Context, *subject) (study.Shown, error)) error {
-	s, err := open(cmd.Context())
-	if err != nil {
-		return err
-	}
-	t, err := do(cmd.Context(), s)
-	if err != nil {
-		return err
-	}
+// newStudy returns the command of a study: it opens the subject, measures it, and saves and
+// prints the table.
+func newStudy(name string, o interface {
+	open(ctx context.Context) (*subject, error)
+	finish(cmd *cobra.Command, s *subject, t study.Shown) error
+}, measure func(ctx context.Context, s *subject) (study.Shown, error)) *cobra.Command {
+	return newCommand(&cobra.Command{
+		Use: name,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := o.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			s.stderr = cmd.ErrOrStderr()
+			t, err := measure(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
+			return o.finish(cmd, s, t)
+		},
+	}, o)
+}
+
+// finish saves the table of a study and prints it: as JSON with the fields of the subject, or
+// as text.
+func (o *subjectOptions) finish(cmd *cobra.Command, s *subject, t study.Shown) error {
 	dir := cmp.Or(o.Out, filepath.Join("studies", rundir.Slug(s.spec)))
 	if err := study.Save(dir, cmd.Name(), t); err != nil {
 		return err

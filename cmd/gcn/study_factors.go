@@ -30,10 +30,10 @@ type factorOptions struct {
 // of draws is studied by default.
 const fewCandidates = 16
 
-// candidates sets the probabilities from --weights, or to those of a random mini-batch of the
+// open sets the probabilities from --weights, or to those of a random mini-batch of the
 // data, and Samples to the numbers of draws that the candidates allow. The subject has data in
 // the second case only.
-func (o *factorOptions) candidates(ctx context.Context) (s *subject, err error) {
+func (o *factorOptions) open(ctx context.Context) (s *subject, err error) {
 	sizes := []int{256, 512, 1024}
 	if o.probabilities = o.Weights.values; o.probabilities != nil {
 		s = &subject{spec: "weights:" + o.Weights.text}
@@ -44,7 +44,7 @@ func (o *factorOptions) candidates(ctx context.Context) (s *subject, err error) 
 			}
 		}
 	} else {
-		if s, err = o.open(ctx); err != nil {
+		if s, err = o.studyOptions.open(ctx); err != nil {
 			return nil, err
 		}
 		rng := rand.New(samplers.NewSource(o.Seed, 0, 0))
@@ -107,21 +107,16 @@ func newStudyVarianceCommand() *cobra.Command {
 		Repeats int `json:"repeats" default:"20000" range:"[2," help:"draws, where moments are estimated"`
 		Watch   int `json:"watch" default:"32" range:"[2," help:"watched candidates, spread over the probabilities"`
 	}
-	return newCommand(&cobra.Command{
-		Use: "variance",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.study(cmd, o.candidates, func(ctx context.Context, s *subject) (study.Shown, error) {
-				what := study.Variance{
-					Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
-					Progress: everySeconds(cmd.ErrOrStderr(), "rows"),
-				}
-				if s.data != nil {
-					what.Estimators = study.Estimators(s.data.Nodes())
-				}
-				return what.Run(ctx)
-			})
-		},
-	}, &o)
+	return newStudy("variance", &o, func(ctx context.Context, s *subject) (study.Shown, error) {
+		what := study.Variance{
+			Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
+			Progress: everySeconds(s.stderr, "rows"),
+		}
+		if s.data != nil {
+			what.Estimators = study.Estimators(s.data.Nodes())
+		}
+		return what.Run(ctx)
+	})
 }
 
 func newStudyTheoremCommand() *cobra.Command {
@@ -131,26 +126,21 @@ func newStudyTheoremCommand() *cobra.Command {
 		Watch      int          `json:"watch" default:"16" range:"[1," help:"watched candidates, spread over the probabilities"`
 		Population []population `json:"population" default:"candidates,inf" help:"n of the debiased weights: numbers, candidates, or inf for α = 1/k as in the theorem's proof"`
 	}
-	return newCommand(&cobra.Command{
-		Use: "theorem",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.study(cmd, o.candidates, func(ctx context.Context, s *subject) (study.Shown, error) {
-				s.weights = ""
-				what := study.Claims{
-					Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
-					Progress: everySeconds(cmd.ErrOrStderr(), "sample sizes"),
-				}
-				for _, n := range o.Population {
-					least := population(len(o.probabilities))
-					if n != ofCandidates && n < least {
-						return nil, usagef("--population %v: there are %v candidates, want at least as many", n, least)
-					}
-					what.Populations = append(what.Populations, float64(max(n, least)))
-				}
-				return what.Run(ctx)
-			})
-		},
-	}, &o)
+	return newStudy("theorem", &o, func(ctx context.Context, s *subject) (study.Shown, error) {
+		s.weights = ""
+		what := study.Claims{
+			Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
+			Progress: everySeconds(s.stderr, "sample sizes"),
+		}
+		for _, n := range o.Population {
+			least := population(len(o.probabilities))
+			if n != ofCandidates && n < least {
+				return nil, usagef("--population %v: there are %v candidates, want at least as many", n, least)
+			}
+			what.Populations = append(what.Populations, float64(max(n, least)))
+		}
+		return what.Run(ctx)
+	})
 }
 
 // population is n of the debiased weights; infinity stands for α = 1/k.

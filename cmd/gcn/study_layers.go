@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
@@ -20,25 +19,20 @@ func newStudyAssumptionCommand() *cobra.Command {
 		Points  int    `json:"points" default:"1000" range:"[1," help:"points of each scatter plot"`
 		Nodes   string `json:"nodes" default:"all" choice:"all|train" help:"nodes to regress over: all, or train"`
 	}
-	return newCommand(&cobra.Command{
-		Use: "assumption",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.study(cmd, o.open, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
-				what := study.Assumption{
-					Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train,
-					Batches: cmp.Or(o.Batches, -1), Batch: o.Batch, Points: o.Points, Seed: o.Seed,
-					Progress: everySeconds(cmd.ErrOrStderr(), "batches"),
-				}
-				if o.Nodes == "train" {
-					what.Within = s.data.Split.Train
-				}
-				if what.Layers, err = o.norms(ctx, s); err != nil {
-					return nil, err
-				}
-				return what.Run(ctx)
-			})
-		},
-	}, &o)
+	return newStudy("assumption", &o, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
+		what := study.Assumption{
+			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train,
+			Batches: cmp.Or(o.Batches, -1), Batch: o.Batch, Points: o.Points, Seed: o.Seed,
+			Progress: everySeconds(s.stderr, "batches"),
+		}
+		if o.Nodes == "train" {
+			what.Within = s.data.Split.Train
+		}
+		if what.Layers, err = o.norms(ctx, s); err != nil {
+			return nil, err
+		}
+		return what.Run(ctx)
+	})
 }
 
 func newStudyNormsCommand() *cobra.Command {
@@ -47,52 +41,24 @@ func newStudyNormsCommand() *cobra.Command {
 		Batches int `json:"batches" default:"100" range:"[1," help:"mini-batches Q for C1 and the moment ratio"`
 		Bins    int `json:"bins" default:"60" range:"[1," help:"bars of each histogram"`
 	}
-	return newCommand(&cobra.Command{
-		Use: "norms",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.study(cmd, o.open, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
-				what := study.Norms{
-					Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batches: o.Batches, Batch: o.Batch, Bins: o.Bins, Seed: o.Seed,
-					Progress: everySeconds(cmd.ErrOrStderr(), "batches"),
-				}
-				if what.Layers, err = o.norms(ctx, s); err != nil {
-					return nil, err
-				}
-				return what.Run(ctx)
-			})
-		},
-	}, &o)
-}
-
-// pilotOptions are the options of a study of control variates: it trains a model for some
-// mini-batches, for activations and histories of them.
-type pilotOptions struct {
-	Ages    []int   `json:"ages" range:"[0," without:"run,layer" why:"the study is of the second convolution of a model that it trains on --data" help:"also measure control variates, with activations of so many mini-batches ago; this trains a model"`
-	Batches int     `json:"batches" default:"200" range:"[1," with:"ages" help:"with --ages: mini-batches that the model is trained for"`
-	Dropout float64 `json:"dropout" default:"0.2" range:"[0,1)" with:"ages" help:"with --ages: share of the activations dropped"`
-}
-
-// check is for a time before the data are read.
-func (o *pilotOptions) check() error {
-	if o.Ages != nil && slices.Max(o.Ages) > o.Batches {
-		return usagef("--ages %d: want at most --batches %d", slices.Max(o.Ages), o.Batches)
-	}
-	return nil
-}
-
-// products returns HW of the second convolution, and H̄W of each age.
-func (o *pilotOptions) products(ctx context.Context, s *subject, options *studyOptions, ages []int) (*graph.Features, []study.History, error) {
-	s.weights = "trained"
-	return study.Pilot{
-		Data: s.data, Ages: ages, Hidden: options.Hidden, Dropout: cmp.Or(o.Dropout, layers.NoDropout),
-		Batch: options.Batch, Batches: o.Batches, Seed: options.Seed,
-	}.Run(ctx)
+	return newStudy("norms", &o, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
+		what := study.Norms{
+			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batches: o.Batches, Batch: o.Batch, Bins: o.Bins, Seed: o.Seed,
+			Progress: everySeconds(s.stderr, "batches"),
+		}
+		if what.Layers, err = o.norms(ctx, s); err != nil {
+			return nil, err
+		}
+		return what.Run(ctx)
+	})
 }
 
 // errorStudy are the options of "gcn study approx-error". What --ages excludes comes after it.
 type errorStudy struct {
 	studyOptions
-	pilotOptions
+	Ages    []int          `json:"ages" range:"[0," without:"run,layer" why:"the study is of the second convolution of a model that it trains on --data" help:"also measure control variates, with activations of so many mini-batches ago; this trains a model"`
+	Batches int            `json:"batches" default:"200" range:"[1," with:"ages" help:"with --ages: mini-batches that the model is trained for"`
+	Dropout float64        `json:"dropout" default:"0.2" range:"[0,1)" with:"ages" help:"with --ages: share of the activations dropped"`
 	Layer   int            `json:"layer" default:"1" range:"[1," with:"run" help:"convolution to study, counted from the input; above 1 needs --run"`
 	Methods contenderNames `json:"methods" help:"sampling methods (default: fastgcn and the variants of ladies; with --ages ladies-flat-debiased and ladies-cv)"`
 	Samples []int          `json:"samples" range:"[1," help:"sample sizes, one point of the curves for each (default: the paper's)"`
@@ -102,21 +68,11 @@ type errorStudy struct {
 
 func newStudyErrorCommand() *cobra.Command {
 	e := new(errorStudy)
-	return newCommand(&cobra.Command{
-		Use: "approx-error",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := e.check(); err != nil {
-				return err
-			}
-			return e.study(cmd, e.open, func(ctx context.Context, s *subject) (study.Shown, error) {
-				return e.measure(ctx, s, everySeconds(cmd.ErrOrStderr(), "mini-batches"))
-			})
-		},
-	}, e)
+	return newStudy("approx-error", e, e.measure)
 }
 
-// check takes the methods of the study if none are given.
-func (e *errorStudy) check() error {
+// open takes the methods of the study if none are given, and opens the data.
+func (e *errorStudy) open(ctx context.Context) (*subject, error) {
 	switch {
 	case e.Methods != nil:
 	case e.Ages != nil:
@@ -126,21 +82,28 @@ func (e *errorStudy) check() error {
 	}
 	for _, name := range e.Methods {
 		if study.SamplesChange(name) && e.Ages == nil {
-			return usagef("--methods %s: it samples the change since earlier activations: add --ages, such as --ages 0,10,50", name)
+			return nil, usagef("--methods %s: it samples the change since earlier activations: add --ages, such as --ages 0,10,50", name)
 		}
 	}
-	return e.pilotOptions.check()
+	if e.Ages != nil && slices.Max(e.Ages) > e.Batches {
+		return nil, usagef("--ages %d: want at most --batches %d", slices.Max(e.Ages), e.Batches)
+	}
+	return e.studyOptions.open(ctx)
 }
 
-func (e *errorStudy) measure(ctx context.Context, s *subject, progress func(done, total int)) (_ study.Shown, err error) {
+func (e *errorStudy) measure(ctx context.Context, s *subject) (_ study.Shown, err error) {
 	what := study.ApproxError{
 		Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Sizes: e.Samples,
-		Batch: e.Batch, Repeats: e.Repeats, Draws: e.Draws, Seed: e.Seed, Progress: progress,
+		Batch: e.Batch, Repeats: e.Repeats, Draws: e.Draws, Seed: e.Seed,
+		Progress: everySeconds(s.stderr, "mini-batches"),
 	}
 	if n := len(e.Ages); n > 0 {
-		// Without a mask, the activations of age 0 are the current ones.
-		what.Product, what.Histories, err = e.products(ctx, s, &e.studyOptions, append(slices.Clip(e.Ages), 0))
-		if err == nil {
+		s.weights = "trained"
+		what.Product, what.Histories, err = study.Pilot{
+			Data: s.data, Ages: append(slices.Clip(e.Ages), 0), Hidden: e.Hidden, Dropout: cmp.Or(e.Dropout, layers.NoDropout),
+			Batch: e.Batch, Batches: e.Batches, Seed: e.Seed,
+		}.Run(ctx)
+		if err == nil { // without a mask, the activations of age 0 are the current ones
 			what.Undropped, what.Histories = what.Histories[n].Product, what.Histories[:n]
 		}
 	} else {

@@ -47,32 +47,10 @@ type trainJob struct {
 
 func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
 	j.prepare()
-	if !j.follows() { // only rank 0 may be able to read the run's folder
-		if err := j.load(ctx); err != nil {
+	for _, step := range []func(context.Context) error{j.load, j.open, j.resolve, j.takePart} {
+		if err := step(ctx); err != nil {
 			return nil, err
 		}
-	}
-	err := j.broadcast(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if j.Job.Bound, err = j.Inference(j.Device); err != nil { // before the data are read
-		return nil, err
-	}
-	if err := j.Open(); err != nil {
-		return nil, err
-	}
-	if j.data, err = openData(ctx, j.Data); err != nil {
-		if j.Resume {
-			err = run.IfMoved(err)
-		}
-		return nil, err
-	}
-	if err := j.resolve(ctx); err != nil {
-		return nil, err
-	}
-	if err := j.takePart(); err != nil {
-		return nil, err
 	}
 	return j.trainAll(ctx, j.data)
 }
@@ -80,7 +58,7 @@ func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
 // prepare sets the functions that print messages and progress.
 func (j *trainJob) prepare() {
 	j.Say = func(format string, args ...any) { say(j.stderr, format, args...) }
-	j.Show = func(prefix string) (func(train.Progress), func()) { return trainingMeter(j.stderr, prefix) }
+	j.Show = func(prefix string) func(train.Progress) { return trainingMeter(j.stderr, prefix) }
 	j.After = func(history *train.Result, dir string) {
 		if j.Quiet {
 			return
@@ -92,8 +70,11 @@ func (j *trainJob) prepare() {
 }
 
 // load takes the options from the recipe, the file, the run to resume and the command line,
-// and checks them.
+// checks them and gives them to the other ranks: only rank 0 may be able to read the files.
 func (j *trainJob) load(ctx context.Context) error {
+	if j.follows() {
+		return j.broadcast(ctx)
+	}
 	recipe, file, err := j.Files(ctx)
 	if err != nil {
 		return err
@@ -117,6 +98,24 @@ func (j *trainJob) load(ctx context.Context) error {
 	}
 	if err == nil && j.DealsRuns() && j.Out == "" {
 		j.Out, err = j.NewDir(j.Method.String(), time.Now())
+	}
+	if err != nil {
+		return err
+	}
+	return j.broadcast(ctx)
+}
+
+// open opens the device and the data.
+func (j *trainJob) open(ctx context.Context) (err error) {
+	if j.Job.Bound, err = j.Inference(j.Device); err != nil {
+		return err
+	}
+	if err := j.Open(); err != nil {
+		return err
+	}
+	j.data, err = openData(ctx, j.Data)
+	if j.Resume {
+		err = run.IfMoved(err)
 	}
 	return err
 }
@@ -239,7 +238,7 @@ func (j *trainJob) resolve(ctx context.Context) error {
 }
 
 // takePart leaves each rank its part of the data. A process alone keeps all.
-func (j *trainJob) takePart() (err error) {
+func (j *trainJob) takePart(context.Context) (err error) {
 	if j.Partition == "none" || j.World == nil {
 		return nil
 	}

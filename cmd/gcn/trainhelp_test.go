@@ -29,6 +29,9 @@ func TestTrainHelp(t *testing.T) {
 			t.Errorf("--help-all does not show --%s", name)
 		}
 	}
+	if !strings.Contains(help, "--eval-every N|auto ") {
+		t.Errorf("--help does not say that --eval-every may be auto:\n%s", help)
+	}
 	if strings.Contains(help, "--clip") || !strings.Contains(help, "--help-all") {
 		t.Errorf("--help is\n%s", help)
 	}

@@ -26,7 +26,6 @@ import (
 // searchOptions are the options of a search of settings.
 type searchOptions struct {
 	Search repeated `json:"search" arg:"NAME=VALUES" help:"an option of gcn train and its values, NAME=VALUES: lr=0.01,0.003 or lr=0.0001..0.01:log or dropout=0..0.5; may be repeated"`
-	Space  string   `json:"space" arg:"FILE" help:"JSON FILE of options and their values, beside --search: {\"lr\": [0.01, 0.003], \"dropout\": \"0..0.5\"}"`
 	Trials int      `json:"trials" default:"0" range:"[0," help:"settings to draw at random; 0: all combinations of the values"`
 	Rungs  int      `json:"rungs" default:"3" range:"[1," help:"rounds of training: the best settings of each go on to the next, and the last ends at --max-batches; without this option, fewer if there are too few evaluations"`
 	Reduce int      `json:"reduce" default:"3" range:"[2," arg:"N" help:"one setting in N goes on to the next rung, which has N times the mini-batches"`
@@ -81,7 +80,7 @@ func newTuneCommand() *cobra.Command {
 // tuneGroups puts the options of the search in a group of their own, and makes the other
 // options of training rare ones.
 func tuneGroups(fs *pflag.FlagSet) {
-	search := strings.Fields("search space trials rungs reduce jobs data max-batches runs seed")
+	search := strings.Fields("search trials rungs reduce jobs data max-batches runs seed")
 	shown := strings.Fields("method samples eval-every patience device")
 	fs.VisitAll(func(f *pflag.Flag) {
 		group := "Training, as for gcn train"
@@ -152,7 +151,7 @@ func (j *tuneJob) run(ctx context.Context) (*tuneResult, error) {
 
 // plan draws the settings, and checks each of them.
 func (j *tuneJob) plan(ctx context.Context) error {
-	if err := j.readSpace(ctx); err != nil {
+	if err := j.readSpace(); err != nil {
 		return err
 	}
 	var err error
@@ -264,19 +263,8 @@ func (j *tuneJob) tell(dir string) {
 // different nodes cannot be compared.
 var notSearched = []string{"data", "seed", "runs", "max-batches", "epochs", "eval-samples", "workers", "device", "partition"}
 
-// readSpace reads the options and their values from --search and --space.
-func (j *tuneJob) readSpace(ctx context.Context) error {
-	if j.Space != "" {
-		file, err := run.ReadFile(ctx, j.Space)
-		if err != nil {
-			return err
-		}
-		for _, v := range file.Values {
-			if err := j.addDimension(v.Flag(), v.Text); err != nil {
-				return usagef("%s: %w", strings.Replace(v.Place, "config: ", "space: ", 1), err)
-			}
-		}
-	}
+// readSpace reads the options and their values from --search.
+func (j *tuneJob) readSpace() error {
 	for _, text := range j.Search {
 		name, values, found := strings.Cut(text, "=")
 		if !found {

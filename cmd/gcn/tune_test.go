@@ -230,15 +230,13 @@ func TestTuneFewEvaluations(t *testing.T) {
 	}
 }
 
-// TestTuneSpace reads a space from a file, draws from ranges, and checks that numbers of layers
-// go with numbers of samples.
+// TestTuneSpace draws from ranges, and checks that numbers of layers go with numbers of samples.
 func TestTuneSpace(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFile(t, "space.json", []byte(`{"lr": "0.001..0.1:log", "layers": [1, 2, 3], "layer_norm": [true, false], "samples": "32 64,48,32"}`))
-	line := []string{"tune", "--data", smallData, "--batch", "64", "--hidden", "8", "--max-batches", "9", "--eval-every", "3", "--runs", "1", "--rungs", "1", "-q"}
-	fail(t, exitUsage, []string{"layers=1", "samples=64,48,32", "3 numbers for 1 layers"}, append(line, "--space", "space.json", "--trials", "40", "--out", "a")...)
-	writeFile(t, "space.json", []byte(`{"lr": "0.001..0.1:log", "layers": [1, 2, 3], "layer_norm": [true, false], "samples": [32, 48]}`))
-	line = append(line, "--space", "space.json", "--trials", "4", "--search", "hidden-residual=none,linear")
+	line := []string{"tune", "--data", smallData, "--batch", "64", "--hidden", "8", "--max-batches", "9", "--eval-every", "3", "--runs", "1", "--rungs", "1", "-q",
+		"--search", "lr=0.001..0.1:log", "--search", "layers=1,2,3", "--search", "layer-norm=true,false"}
+	fail(t, exitUsage, []string{"layers=1", "samples=64,48,32", "3 numbers for 1 layers"}, append(line, "--search", "samples=32 64,48,32", "--trials", "40", "--out", "a")...)
+	line = append(line, "--search", "samples=32,48", "--trials", "4", "--search", "hidden-residual=none,linear")
 	auto := append(slices.Clone(line), "--search", "eval-every=auto", "--out", "auto", "--json")
 	auto = slices.Delete(auto, slices.Index(auto, "--eval-every"), slices.Index(auto, "--eval-every")+2)
 	if got := object(t, succeed(t, auto...))["best"].(map[string]any)["eval_every"]; got != "auto" || searchRows(t, "auto")[0]["options"].(map[string]any)["eval_every"] != "auto" {
@@ -259,7 +257,6 @@ func TestTuneErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, append([]string{"train", "--out", "run"}, quick...)...)
 	succeed(t, searchArgs("--out", "s", "-q")...)
-	writeFile(t, "space.json", []byte("{\n\"lr\": \"2..1\"}"))
 	writeFile(t, "recipe.json", []byte(`{"layers": 0}`))
 	writeFile(t, "epochs.json", []byte(`{"epochs": 2}`))
 	writeFile(t, "e", []byte("0 1\n1 2\n2 3\n3 4\n4 0\n"))
@@ -283,7 +280,7 @@ func TestTuneErrors(t *testing.T) {
 		"--search --dropout 1,[0, 1)":                      {"--search", "dropout=0.5,1"},
 		"--search --layers 0,1000]":                        {"--search", "layers=0,1"},
 		"how many settings,--trials":                       {"--search", "lr=0.1..1"},
-		"space.json:2,smaller number":                      {"--space", "space.json"},
+		"smaller number":                                   {"--search", "lr=2..1"},
 		"recipe.json,--layers 0":                           {"--search", "lr=1,2", "--recipe", "recipe.json"},
 		"--max-batches 0":                                  {"--search", "lr=1,2", "--max-batches", "0", "--schedule", "none"},
 		"--max-batches,--epochs 3":                         {"--search", "lr=1,2", "--epochs", "3"},

@@ -95,10 +95,6 @@ func (j *tuneJob) takeSaved() error {
 		return fmt.Errorf("%s holds a search already: go on with it by --resume, or name another folder", j.Out)
 	}
 	delete(saved, "fingerprint")
-	if j.fs.Changed("search") || j.fs.Changed("space") { // one is no addition to the other
-		delete(saved, "search")
-		delete(saved, "space")
-	}
 	for name, value := range saved {
 		if j.fs.Changed(name) {
 			continue
@@ -193,13 +189,13 @@ func (j *tuneJob) trial(ctx context.Context, t tune.Trial) (float64, error) {
 	pausing, pause := context.WithCancel(ctx)
 	defer pause()
 	paused := false
-	job.Show = func(string) (func(train.Progress), func()) {
+	job.Show = func(string) func(train.Progress) {
 		return func(p train.Progress) {
 			if p.Evaluated && (p.Batch >= t.Batches || options.Patience > 0 && p.Batch-p.BestBatch >= options.Patience) {
 				paused = true
 				pause()
 			}
-		}, func() {}
+		}
 	}
 	_, err = job.Once(pausing, j.data, dir, seed, "", nil)
 	var file *fs.PathError

@@ -57,19 +57,10 @@ type Row struct {
 
 // Check returns an error if there are too few mini-batches for the rungs.
 func (s *Search) Check() error {
-	if s.Rungs > 1 && s.rungBatches(0) == s.rungBatches(1) {
+	if plan := s.Plan(); len(plan) > 1 && plan[0].Batches == plan[1].Batches {
 		return fmt.Errorf("%d mini-batches are too few for %d rungs", s.Batches, s.Rungs)
 	}
 	return nil
-}
-
-// rungBatches returns the mini-batches of a rung, counted from the start of training.
-func (s *Search) rungBatches(rung int) int {
-	batches := s.Batches
-	for range s.Rungs - 1 - rung {
-		batches = (batches-1)/s.Reduce + 1
-	}
-	return batches
 }
 
 // Rung is one round of training.
@@ -80,11 +71,12 @@ type Rung struct {
 
 // Plan returns the rungs.
 func (s *Search) Plan() []Rung {
-	var plan []Rung
-	settings := s.Settings
-	for r := range s.Rungs {
-		plan = append(plan, Rung{s.rungBatches(r), settings})
-		settings = (settings-1)/s.Reduce + 1
+	plan := make([]Rung, s.Rungs)
+	settings, batches := s.Settings, s.Batches
+	for r := range plan {
+		plan[r].Settings = settings
+		plan[len(plan)-1-r].Batches = batches
+		settings, batches = (settings-1)/s.Reduce+1, (batches-1)/s.Reduce+1
 	}
 	return plan
 }
@@ -112,18 +104,14 @@ func (s *Search) Run(ctx context.Context) ([]Row, error) {
 	}
 	var all []Row
 	from := 0
-	plan := s.Plan()
-	for k, r := range plan {
+	plan := append(s.Plan(), Rung{Settings: 1}) // the best one
+	for k, r := range plan[:s.Rungs] {
 		rows, err := s.rung(ctx, alive, Trial{Rung: k, From: from, Batches: r.Batches})
 		if err != nil {
 			return all, err
 		}
-		next := 1
-		if k+1 < len(plan) {
-			next = plan[k+1].Settings
-		}
 		alive = alive[:0]
-		for k := range rows[:next] {
+		for k := range rows[:plan[k+1].Settings] {
 			rows[k].Kept = true
 			alive = append(alive, rows[k].Setting)
 		}
