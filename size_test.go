@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   4245,
+	"cmd/gcn":                   4128,
 	"cuda":                      2050,
 	"datasets":                  2788,
 	"examples":                  191,
@@ -60,7 +60,7 @@ var ceilings = map[string]int{
 	"internal/synth":            604,
 	"internal/table":            608,
 	"internal/tfevents":         66,
-	"internal/tune":             324,
+	"internal/tune":             314,
 	"internal/weights":          360,
 	"layers":                    1911,
 	"notebook":                  887,
