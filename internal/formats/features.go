@@ -162,7 +162,7 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 		texts[j] = make(map[string]bool)
 	}
 	e.eachCell(p, columns, "", func(_ int32, k int, cell []byte) string {
-		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.numeric(columns[k]) && !p.forms.isMissing(cell) && !seen[string(cell)] {
+		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.numeric(columns[k]) && !p.isMissing(cell) && !seen[string(cell)] {
 			seen[string(cell)] = true
 		}
 		return ""
@@ -217,7 +217,7 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	e.eachCell(p, columns, "", func(node int32, k int, cell []byte) string {
 		c := made[k]
 		switch {
-		case c.values == nil || p.forms.isMissing(cell):
+		case c.values == nil || p.isMissing(cell):
 			return ""
 		case c.Values != nil:
 			place, known := c.places[string(cell)]
@@ -228,11 +228,11 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 			c.values[node] = float32(place)
 			return ""
 		}
-		v, number := p.forms.number(cell)
+		v, number := p.number(cell)
 		switch {
 		case !number || v-v != 0:
 			return " is not a finite number"
-		case p.counts[columns[k]].unsure(&p.forms) && bytes.IndexByte(cell, ',') >= 0:
+		case p.asksComma(columns[k]) && bytes.IndexByte(cell, ',') >= 0:
 			return ": the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point"
 		}
 		c.values[node] = float32(v)

@@ -2,7 +2,6 @@ package formats
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/table"
@@ -135,10 +134,7 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 		text = "numbers"
 	}
 	for handle := range all.all() {
-		if largest = max(largest, int(handle)); handle < 0 {
-			largest = math.MaxInt
-			break
-		}
+		largest = max(largest, int(uint32(handle))) // that of a text is above all numbers
 	}
 	switch {
 	case given:
