@@ -22,7 +22,7 @@ func (m *CSR) ValidateAdjacency(ctx context.Context) error {
 	if err != nil || symmetric && m.Val == nil {
 		return err
 	}
-	return m.eachRow(ctx, m.validateReverse)
+	return eachRow(ctx, m.Rows, m.validateReverse)
 }
 
 // ValidateDirected is ValidateAdjacency for a directed graph: entries need no reverse.
@@ -33,14 +33,18 @@ func (m *CSR) ValidateDirected(ctx context.Context) error {
 	if m.Rows != m.Cols {
 		return fmt.Errorf("graph: adjacency matrix is %d×%d, want square: %w", m.Rows, m.Cols, ErrInvalid)
 	}
-	return m.eachRow(ctx, m.validateRow)
+	return eachRow(ctx, m.Rows, m.validateRow)
 }
 
-// eachRow calls check for the rows on all cores, and returns an error of one of them.
-func (m *CSR) eachRow(ctx context.Context, check func(i int) error) error {
-	return parallel.Chunks(ctx, (m.Rows+rowRange-1)/rowRange, func(chunk int) error {
-		for i := chunk * rowRange; i < min((chunk+1)*rowRange, m.Rows); i++ {
-			if err := check(i); err != nil {
+// rowRange is the number of rows that a processor takes at a time.
+const rowRange = 4096
+
+// eachRow calls f for 0 … rows−1 on all cores, and returns an error of one of the calls, or the
+// context's.
+func eachRow(ctx context.Context, rows int, f func(i int) error) error {
+	return parallel.Chunks(ctx, (rows+rowRange-1)/rowRange, func(chunk int) error {
+		for i := chunk * rowRange; i < min((chunk+1)*rowRange, rows); i++ {
+			if err := f(i); err != nil {
 				return err
 			}
 		}

@@ -11,9 +11,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// rowRange is the number of rows that a processor takes at a time.
-const rowRange = 4096
-
 // Builder collects edges and builds the adjacency matrix of an undirected simple
 // graph: symmetric, without duplicates and self-loops. Of several edges between two
 // nodes it keeps the first one and its weight.
@@ -23,7 +20,6 @@ type Builder struct {
 	nodes    int
 	weighted bool
 	chunks   []edgeChunk // all full but the last
-	degree   []int64     // degree[i+1] is the degree of node i, duplicates included; nil before the first edge
 	report   Report      // Given and SelfLoops
 
 	spilled string       // folder of the files of Spill; "": none
@@ -77,10 +73,7 @@ func (b *Builder) AddEdges(edges []Edge) error {
 		b.report.Given++
 		if e.U == e.V {
 			b.report.SelfLoops++
-			continue
 		}
-		b.degree[e.U+1]++
-		b.degree[e.V+1]++
 	}
 	return nil
 }
@@ -92,16 +85,12 @@ func (b *Builder) room() *edgeChunk {
 		b.chunks = append(b.chunks, edgeChunk{edges: make([]Edge, 0, builderChunk)})
 		last++
 	}
-	if b.degree == nil {
-		b.degree = make([]int64, b.nodes+1)
-	}
 	return &b.chunks[last]
 }
 
 // AddWeighted adds the edge between u and v with a positive finite weight. The
 // error wraps ErrInvalid if a node is outside [0, n) or the weight is not positive
-// and finite. Cost: O(1). Memory: 8 bytes per node and 8 per edge, or 12 per edge
-// where weights differ from 1.
+// and finite. Cost: O(1). Memory: 8 bytes per edge, or 12 where weights differ from 1.
 func (b *Builder) AddWeighted(u, v int32, weight float32) error {
 	if !(weight > 0) || !finite(weight) {
 		return fmt.Errorf("graph: edge (%d, %d) has weight %v, want positive and finite: %w", u, v, weight, ErrInvalid)
@@ -119,7 +108,7 @@ func (b *Builder) AddWeighted(u, v int32, weight float32) error {
 
 // Build returns the adjacency matrix and empties the builder. The columns of a row
 // increase strictly; Val is nil if all weights are 1. Cost: O(E log(max degree))
-// time on all cores. Memory at the peak: 8 bytes per edge more than the builder's,
+// time on all cores. Memory at the peak: 8 bytes per node and 8 per edge more than the builder's,
 // 16 with weights.
 func (b *Builder) Build() (*CSR, Report) { return b.build(false) }
 
@@ -128,26 +117,33 @@ func (b *Builder) Build() (*CSR, Report) { return b.build(false) }
 func (b *Builder) BuildDirected() (*CSR, Report) { return b.build(true) }
 
 func (b *Builder) build(directed bool) (*CSR, Report) {
-	m := &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: b.degree}
-	if m.Ptr == nil || directed {
-		m.Ptr = make([]int64, b.nodes+1)
-	}
-	if directed { // degree has both directions
-		for _, c := range b.chunks {
-			for _, e := range c.edges {
-				if e.U != e.V {
-					m.Ptr[e.U+1]++
-				}
-			}
-		}
-	}
-	sumDegrees(m.Ptr)
+	m := &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: b.offsets(directed)}
 	m.Idx = make([]int32, m.Ptr[b.nodes])
 	b.fill(m, 0, directed, nil)
 	report := b.report
 	*b = Builder{nodes: b.nodes}
 	report.keep(m.NNZ(), directed)
 	return m, report
+}
+
+// offsets returns the row offsets of the matrix with duplicates.
+func (b *Builder) offsets(directed bool) []int64 {
+	ptr := make([]int64, b.nodes+1)
+	for _, c := range b.chunks {
+		for _, e := range c.edges {
+			if e.U == e.V {
+				continue
+			}
+			ptr[e.U+1]++
+			if !directed {
+				ptr[e.V+1]++
+			}
+		}
+	}
+	for i := range b.nodes {
+		ptr[i+1] += ptr[i]
+	}
+	return ptr
 }
 
 // fill fills m, of known Ptr, with the edges of the rows from number base on, in the order of
@@ -161,13 +157,6 @@ func (b *Builder) fill(m *CSR, base int, directed bool, scratch []int64) []int64
 	b.scatter(m, scratch, base, directed)
 	m.sortRows(scratch)
 	return scratch
-}
-
-// sumDegrees turns degrees into row offsets. degrees[i+1] is the degree of row i.
-func sumDegrees(degrees []int64) {
-	for i := 1; i < len(degrees); i++ {
-		degrees[i] += degrees[i-1]
-	}
 }
 
 // keep sets the number of edges kept, of so many entries.

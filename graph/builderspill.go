@@ -20,7 +20,7 @@ func (b *Builder) Spill(dir string, edges int64) error {
 	if len(values) > 0 {
 		b.chunks = []edgeChunk{{edges: unsafe.Slice((*Edge)(unsafe.Pointer(unsafe.SliceData(values))), edges)[:0]}}
 	}
-	b.spilled, b.free, b.degree = dir, free, make([]int64, b.nodes+1)
+	b.spilled, b.free = dir, free
 	return nil
 }
 
@@ -40,8 +40,7 @@ func (b *Builder) Discard() error {
 // Memory beside bytes: 8 bytes a node. progress, if not nil, is called with the entries sorted
 // so far, of all.
 func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(done, all int64)) (m *CSR, r Report, free func() error, err error) {
-	ptr, report := b.degree, b.report
-	sumDegrees(ptr)
+	ptr, report := b.offsets(false), b.report
 	values, free, err := memory.Spilled(b.spilled, int(ptr[b.nodes]))
 	if err != nil {
 		return nil, Report{}, nil, errors.Join(fmt.Errorf("graph: columns: %w", err), b.Discard())

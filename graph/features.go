@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/internal/half"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Features is a row-major matrix of node features, one row per node. It holds its values
@@ -76,37 +75,37 @@ func (x *Features) Sized() bool {
 // Row returns the features of node i. The slice aliases x.Data; in half precision, and of
 // sparse features, it is a copy.
 func (x *Features) Row(i int) []float32 {
-	if x.Sparse != nil {
-		row := make([]float32, x.Cols)
-		x.Sparse.expand(row, i)
-		return row
+	if x.Sparse == nil && x.Half == nil {
+		return x.Data[i*x.Cols : (i+1)*x.Cols]
 	}
-	if x.Half != nil {
-		return widen(x.Half[i*x.Cols : (i+1)*x.Cols])
+	row := make([]float32, x.Cols)
+	x.expand(row, i)
+	return row
+}
+
+// expand sets row, of zeros, to row i of sparse features, or of features in half precision.
+func (x *Features) expand(row []float32, i int) {
+	if m := x.Sparse; m != nil {
+		values := m.RowValues(i)
+		for k, j := range m.Row(i) {
+			row[j] = float32(Weight(values, k))
+		}
+		return
 	}
-	return x.Data[i*x.Cols : (i+1)*x.Cols]
+	for k, h := range x.Half[i*x.Cols : (i+1)*x.Cols] {
+		row[k] = half.Float32(h)
+	}
 }
 
 // Float32s returns all values in single precision: x.Data, or a copy of x.Half, or a copy
 // of x.Sparse with its zeros.
 func (x *Features) Float32s() []float32 {
-	if m := x.Sparse; m != nil {
-		values := make([]float32, x.Rows*x.Cols)
-		for i := range x.Rows {
-			m.expand(values[i*x.Cols:(i+1)*x.Cols], i)
-		}
-		return values
+	if x.Sparse == nil && x.Half == nil {
+		return x.Data
 	}
-	if x.Half != nil {
-		return widen(x.Half)
-	}
-	return x.Data
-}
-
-func widen(halves []uint16) []float32 {
-	values := make([]float32, len(halves))
-	for k, h := range halves {
-		values[k] = half.Float32(h)
+	values := make([]float32, x.Rows*x.Cols)
+	for i := range x.Rows {
+		x.expand(values[i*x.Cols:(i+1)*x.Cols], i)
 	}
 	return values
 }
@@ -156,17 +155,12 @@ func (x *Features) ToHalf() (*Features, error) {
 func Narrow(dst []uint16, values []float32) int {
 	dst = dst[:len(values)]
 	for k, v := range values {
-		h := half.FromFloat32(v)
-		if infinite(h) {
+		if dst[k] = half.FromFloat32(v); dst[k]&0x7c00 == 0x7c00 { // infinite or NaN
 			return k
 		}
-		dst[k] = h
 	}
 	return -1
 }
-
-// infinite reports whether a half is infinite or NaN.
-func infinite(h uint16) bool { return h&0x7c00 == 0x7c00 }
 
 // Validate returns an error about the first fault of x: values in two forms, a
 // number of values other than Rows·Cols, a value that is not finite, with its row
@@ -182,17 +176,10 @@ func (x *Features) Validate(ctx context.Context) error {
 	if x.Rows < 0 || x.Cols <= 0 || x.Rows > math.MaxInt/x.Cols || x.Len() != x.Rows*x.Cols {
 		return fmt.Errorf("graph: features %d×%d hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrInvalid)
 	}
-	const piece = 1 << 20
-	return parallel.Chunks(ctx, (x.Len()+piece-1)/piece, func(chunk int) error {
-		for k := chunk * piece; k < min((chunk+1)*piece, x.Len()); k++ {
-			v := float32(0)
-			if x.Half != nil {
-				v = half.Float32(x.Half[k])
-			} else {
-				v = x.Data[k]
-			}
+	return eachRow(ctx, x.Rows, func(i int) error {
+		for k, v := range x.Row(i) {
 			if !finite(v) {
-				return fmt.Errorf("graph: feature %d of node %d is %v, want finite: %w", k%x.Cols, k/x.Cols, v, ErrInvalid)
+				return fmt.Errorf("graph: feature %d of node %d is %v, want finite: %w", k, i, v, ErrInvalid)
 			}
 		}
 		return nil

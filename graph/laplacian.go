@@ -133,10 +133,8 @@ func (p *Laplacian) At(i, j int) float32 {
 func (p *Laplacian) RowSums(ctx context.Context) ([]float32, error) {
 	sums := make([]float32, p.Nodes())
 	first, last := p.own()
-	err := parallel.Chunks(ctx, (last-first+rowRange-1)/rowRange, func(chunk int) error {
-		for v := first + chunk*rowRange; v < min(first+(chunk+1)*rowRange, last); v++ {
-			sums[v] = float32(p.RowSum(v))
-		}
+	err := eachRow(ctx, last-first, func(i int) error {
+		sums[first+i] = float32(p.RowSum(first + i))
 		return nil
 	})
 	// Gather after an error too: the other processes wait for the values of this one.

@@ -25,14 +25,6 @@ func (x *Features) ToSparse() *Features {
 	return &Features{Rows: x.Rows, Cols: x.Cols, Sparse: m}
 }
 
-// expand sets row to row i of m. It must be zero before.
-func (m *CSR) expand(row []float32, i int) {
-	values := m.RowValues(i)
-	for k, j := range m.Row(i) {
-		row[j] = float32(Weight(values, k))
-	}
-}
-
 // validateSparse is Validate for sparse features.
 func (x *Features) validateSparse() error {
 	m := x.Sparse

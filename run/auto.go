@@ -144,7 +144,7 @@ func (j *Job) tryCandidates(ctx context.Context, data *datasets.Data, advice *st
 	if !j.Default { // full was the reference only
 		trials = slices.DeleteFunc(trials, func(t study.Trial) bool { return t.Method == "full" })
 	}
-	if study.Recommended(trials, 0) < 0 && len(trials) > 0 { // none is near the reference: the largest samples
+	if study.Recommended(trials) < 0 && len(trials) > 0 { // none is near the reference: the largest samples
 		advice.Samples = trials[len(trials)-1].Samples
 		return nil
 	}

@@ -5,9 +5,7 @@ import "math/rand/v2"
 // aliasTable draws an index in constant time with probability proportional to
 // its weight (Walker 1977; construction of Vose 1991). Read-only after
 // newAliasTable.
-type aliasTable struct {
-	cells []aliasCell
-}
+type aliasTable []aliasCell
 
 // aliasCell stands for its own index with probability keep, else for other.
 type aliasCell struct {
@@ -17,9 +15,9 @@ type aliasCell struct {
 
 // newAliasTable returns the table of weights, whose sum total is positive.
 // Cost: O(len(weights)) time and 16 bytes each.
-func newAliasTable(weights []float64, total float64) *aliasTable {
+func newAliasTable(weights []float64, total float64) aliasTable {
 	n := len(weights)
-	cells := make([]aliasCell, n)
+	cells := make(aliasTable, n)
 	small, large := make([]int32, 0, n), make([]int32, 0, n)
 	var positive int32 // some index of positive weight
 	for i, w := range weights {
@@ -45,24 +43,21 @@ func newAliasTable(weights []float64, total float64) *aliasTable {
 	}
 	// The remaining cells have keep = 1 up to rounding. A cell of weight 0 must
 	// still never stand for its own index.
-	for _, i := range large {
-		cells[i].keep = 1
-	}
-	for _, i := range small {
+	for _, i := range append(large, small...) {
 		if weights[i] > 0 {
 			cells[i].keep = 1
 		} else {
 			cells[i].other = positive
 		}
 	}
-	return &aliasTable{cells: cells}
+	return cells
 }
 
 // draw returns a random index.
-func (t *aliasTable) draw(rng *rand.Rand) int32 {
-	i := rng.IntN(len(t.cells))
-	if rng.Float64() < t.cells[i].keep {
+func (t aliasTable) draw(rng *rand.Rand) int32 {
+	i := rng.IntN(len(t))
+	if rng.Float64() < t[i].keep {
 		return int32(i)
 	}
-	return t.cells[i].other
+	return t[i].other
 }

@@ -45,7 +45,6 @@ var _ Preparer = (*ASGCN)(nil)
 // asgcnScratch is the memory of one call of Gradient.
 type asgcnScratch struct {
 	neighborhood neighborhood
-	columns      []int32   // 0, 1, …
 	factors      []float32 // of the neighborhood's features
 }
 
@@ -195,22 +194,18 @@ func (s *ASGCN) combine(scratch *asgcnScratch, grad []float32) {
 	if x.Prefetch != nil {
 		x.Prefetch(nodes)
 	}
-	if x.Half != nil {
+	row := graph.CSR{Rows: 1, Cols: x.Rows, Ptr: []int64{0, int64(len(nodes))}, Idx: nodes, Val: factors}
+	switch {
+	case x.Half != nil:
 		clear(grad)
 		for c, node := range nodes {
 			for k, v := range x.Row(int(node)) {
 				grad[k] += factors[c] * v
 			}
 		}
-		return
+	case x.Sparse != nil:
+		kernel.SpMMSparse(grad, &row, nil, x.Sparse)
+	default:
+		kernel.SpMM(grad, &row, x.Data, x.Cols)
 	}
-	for len(scratch.columns) < len(nodes) {
-		scratch.columns = append(scratch.columns, int32(len(scratch.columns)))
-	}
-	row := graph.CSR{Rows: 1, Cols: len(nodes), Ptr: []int64{0, int64(len(nodes))}, Idx: scratch.columns[:len(nodes)], Val: factors}
-	if x.Sparse != nil {
-		kernel.SpMMSparse(grad, &row, nodes, x.Sparse)
-		return
-	}
-	kernel.SpMMGather(grad, &row, nodes, x.Data, x.Cols)
 }

@@ -40,10 +40,9 @@ type Cluster struct {
 	Parts    int // parts of the graph; 0 means one per 100 nodes
 	Clusters int // q; 0 means enough for about as many training nodes as seeds
 
-	symmetric bool   // the form of Laplacian
-	train     []bool // of each node: whether it is a training node
-	outputs   int    // number of training nodes
-	parts     [][]int32
+	train   []bool // of each node: whether it is a training node
+	outputs int    // number of training nodes
+	parts   [][]int32
 	subgraph
 }
 
@@ -58,8 +57,8 @@ func (s *Cluster) Layers() int { return s.Depth }
 // Prepare implements Preparer. It splits the graph, which takes seconds on a large one.
 func (s *Cluster) Prepare() error { return s.once(s.setUp) }
 
-func (s *Cluster) setUp() (err error) {
-	if err := s.useAll("Cluster", s.Laplacian, s.Depth); err != nil {
+func (s *Cluster) setUp() error {
+	if err := s.useAll("Cluster", s.Laplacian, s.Depth, s.Train); err != nil {
 		return err
 	}
 	n := s.all
@@ -67,14 +66,11 @@ func (s *Cluster) setUp() (err error) {
 	if parts < 0 || parts > n || s.Clusters < 0 {
 		return fmt.Errorf("samplers: Cluster with %d parts of a graph of %d nodes, %d in a batch: want at most one part per node, and none below 0", parts, n, s.Clusters)
 	}
-	if s.symmetric, err = isSymmetric(s.Laplacian); err != nil {
+	if err := s.takeForm(); err != nil {
 		return err
 	}
 	s.train, s.outputs = slices.Repeat([]bool{s.Train == nil}, n), n
 	if s.Train != nil {
-		if err := new(nodeTable).check("training node", s.Train, n); err != nil {
-			return err
-		}
 		s.outputs = len(s.Train)
 	}
 	for _, v := range s.Train {

@@ -23,7 +23,7 @@ type Population struct {
 	Total    float64   // Σ Weights
 	Positive int       // m, the number of candidates with positive weight
 
-	table *aliasTable // nil unless the weights serve many batches
+	table aliasTable // nil unless the weights serve many batches
 }
 
 // Sample describes the candidates picked by a draw. Every draw sets Index, Weight

@@ -121,16 +121,16 @@ func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b
 func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	scratch := s.get()
 	defer s.put(scratch)
-	block, size := batch.Blocks[at], sizeAt(s.Sizes, at)
-	var err error
-	if s.drawsGlobally() && !s.IncludeRows && !s.KeepSelf {
-		err = s.sampleGlobally(scratch, rows, size, rng, block)
-	} else {
-		err = s.sampleLocally(scratch, rows, size, rng, block)
-	}
+	population, err := s.candidates(scratch, rows)
 	if err != nil {
 		return err
 	}
+	block, drawn := batch.Blocks[at], &scratch.drawn
+	if err := s.estimator.sample(rng, population, min(sizeAt(s.Sizes, at), population.Positive), drawn); err != nil {
+		return err
+	}
+	s.scaleNoise(block, drawn.factor)
+	s.fill(scratch, population, rows, block)
 	if s.NormalizeRows {
 		s.normalizeRows(rows, block)
 	}
@@ -144,28 +144,31 @@ func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *ran
 	return nil
 }
 
-// sampleLocally draws among the neighborhood of rows, or, with IncludeRows or KeepSelf,
-// among all nodes, and fills block.
-func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
-	h := &scratch.neighborhood
+// candidates returns the nodes to draw from: all nodes of the graph, by their ids, or the
+// neighborhood of rows, by their numbers there.
+func (s *LayerWise) candidates(scratch *layerScratch, rows []int32) (*Population, error) {
+	h, population := &scratch.neighborhood, &scratch.population
+	if s.drawsGlobally() {
+		return s.estimator.global, h.start(s.Laplacian, rows)
+	}
 	if err := h.walk(s.Laplacian, rows); err != nil {
-		return err
+		return nil, err
 	}
-	population, everyNode := s.estimator.global, s.drawsGlobally()
-	if !everyNode {
-		population = &scratch.population
-		if err := s.candidates(h, population); err != nil {
-			return err
-		}
+	weights, norms2 := resize(population.Weights, len(h.nodes)), h.norms2
+	for k, scale := range h.scales {
+		c := float64(scale)
+		weights[k] = norms2[k] * c * c
 	}
-	drawn := &scratch.drawn
-	if err := s.estimator.sample(rng, population, min(size, population.Positive), drawn); err != nil {
-		return err
-	}
-	s.scaleNoise(block, drawn.factor)
+	population.Weights = weights
+	return population, s.estimator.weigh(population, h.nodes)
+}
+
+// fill fills block with the rows of P over the nodes drawn from population.
+func (s *LayerWise) fill(scratch *layerScratch, population *Population, rows []int32, block *graph.Block) {
+	h, drawn, everyNode := &scratch.neighborhood, &scratch.drawn, s.drawsGlobally()
 	if everyNode {
 		for l, node := range drawn.Index {
-			drawn.Index[l] = h.numberOrAdd(node) // a node that no row sees gets a number too
+			drawn.Index[l] = h.numberOrAdd(node)
 		}
 	}
 	local := resize(scratch.local, len(h.nodes))
@@ -173,14 +176,11 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	for c := range local {
 		local[c] = -1
 	}
-	src, factor, nodes, scales := resize(block.Src, len(drawn.Index)), drawn.factor, h.nodes, h.scales
+	src := resize(block.Src, len(drawn.Index))
 	for l, c := range drawn.Index {
-		src[l], local[c] = nodes[c], int32(l)
-		if int(c) < len(scales) { // else no row sees this node
-			factor[l] *= float64(scales[c])
-		}
+		src[l], local[c] = h.nodes[c], int32(l)
+		drawn.factor[l] *= float64(h.colScale(src[l]))
 	}
-	block.Src = src
 	if s.IncludeRows {
 		for i, r := range rows { // the rows are numbered first
 			w := population.Weights[i]
@@ -190,61 +190,30 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 			if local[i] >= 0 || w == 0 {
 				continue
 			}
-			local[i] = int32(len(block.Src))
-			block.Src = append(block.Src, r)
+			local[i], src = int32(len(src)), append(src, r)
 			naive := population.Total / (float64(drawn.Draws) * w)
 			drawn.factor = append(drawn.factor, naive*float64(s.Laplacian.ColScale[r]))
 		}
 	}
+	seen := src
 	var own []int32 // the column of each row's own node
 	if s.KeepSelf {
 		own = append(scratch.own[:0], local[:len(rows)]...)
 		for i, r := range rows {
 			if own[i] < 0 {
-				own[i] = int32(len(block.Src))
-				block.Src = append(block.Src, r)
+				own[i], src = int32(len(src)), append(src, r)
 			}
 		}
 		scratch.own = own
 	}
-	h.fill(block, rows, local, own, drawn.factor)
-	return nil
-}
-
-// candidates makes population the nodes of the neighborhood of a layer's rows.
-func (s *LayerWise) candidates(h *neighborhood, population *Population) error {
-	weights, norms2 := resize(population.Weights, len(h.nodes)), h.norms2
-	for k, scale := range h.scales {
-		c := float64(scale)
-		weights[k] = norms2[k] * c * c
+	block.Src = src
+	if !everyNode {
+		h.fill(block, rows, local, own, drawn.factor)
+		return
 	}
-	population.Weights = weights
-	return s.estimator.weigh(population, h.nodes)
-}
-
-// sampleGlobally draws among all nodes, and fills block without collecting the
-// neighborhood of rows.
-func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
-	h := &scratch.neighborhood
-	h.begin(s.Laplacian, h.nodes)
-	if err := h.addDistinct(rows); err != nil {
-		return err
-	}
-	global, drawn := s.estimator.global, &scratch.drawn
-	if err := s.estimator.sample(rng, global, min(size, global.Positive), drawn); err != nil {
-		return err
-	}
-	s.scaleNoise(block, drawn.factor)
-	block.Src = append(block.Src[:0], drawn.Index...)
-	h.begin(s.Laplacian, h.nodes)
-	for l, node := range block.Src {
-		h.add(node)
-		drawn.factor[l] *= float64(h.colScale(node))
-	}
-	scratch.inside.fill(s.Laplacian.Nodes(), block.Src)
-	defer scratch.inside.clear(block.Src)
-	h.fillDrawn(block, rows, &scratch.inside, drawn.factor)
-	return nil
+	scratch.inside.fill(s.Laplacian.Nodes(), seen)
+	defer scratch.inside.clear(seen)
+	h.fillAmong(&scratch.inside, block, rows, local, own, drawn.factor)
 }
 
 // normalizeRows rescales the rows of a filled block to the sums of P's rows.

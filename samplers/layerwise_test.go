@@ -132,15 +132,13 @@ func TestProbabilities(t *testing.T) {
 				t.Fatal(err)
 			}
 			var scratch layerScratch
-			if err := scratch.neighborhood.walk(c.p, c.rows); err != nil {
+			population, err := s.candidates(&scratch, c.rows)
+			if err != nil {
 				t.Fatal(err)
 			}
-			population, nodes, rows := s.estimator.global, c.all, c.all
-			if !s.drawsGlobally() {
-				population, nodes, rows = new(Population), scratch.neighborhood.nodes, c.rows
-				if err := s.candidates(&scratch.neighborhood, population); err != nil {
-					t.Fatal(err)
-				}
+			nodes, rows := scratch.neighborhood.nodes, c.rows
+			if s.drawsGlobally() {
+				nodes, rows = c.all, c.all
 			}
 			got, want := make([]float64, len(c.all)), reference.Probabilities(c.dense, rows, flat)
 			for k, w := range population.Weights {

@@ -27,45 +27,47 @@ type Method struct {
 	// (train.ImportantSeeds). A sampler cannot do so: it gets the mini-batch's nodes.
 	GradientSeeds bool
 
-	make func() Sampler // without the settings of a Config
+	sampler Sampler // without the settings of a Config
 }
 
 // Controlled reports whether the sampler needs histories of activations, which attention does
 // not have. The zero Method has no such part, here and below.
-func (m Method) Controlled() bool { return controlled(m.example()) }
+func (m Method) Controlled() bool { return controlled(m.sampler) }
 
 // Refreshed reports whether the model refreshes these histories (ControlRefresh).
-func (m Method) Refreshed() bool {
-	s, is := m.example().(*LayerWise)
-	return is && s.Control == ControlRefresh
-}
+func (m Method) Refreshed() bool { return m.layerWise().Control == ControlRefresh }
 
 // OwnOutputs reports whether the sampler draws the output nodes of a batch: training cannot
 // draw them by importance (train.Seeds).
 func (m Method) OwnOutputs() bool {
-	_, is := m.example().(OwnOutputs)
+	_, is := m.sampler.(OwnOutputs)
 	return is
 }
 
 // Learned reports whether the sampler learns from each batch, from the rows that a convolution
 // propagates (train.Adaptive): it goes with neither attention nor several batches an update.
 func (m Method) Learned() bool {
-	_, is := m.example().(learner)
+	_, is := m.sampler.(learner)
 	return is
 }
 
 // FullDropoutNoise reports whether the sampler has LayerWise.FullDropoutNoise, unless KeepSelf
 // or Config.DropoutNoise excludes it.
-func (m Method) FullDropoutNoise() bool {
-	s, is := m.example().(*LayerWise)
-	return is && s.FullDropoutNoise
-}
+func (m Method) FullDropoutNoise() bool { return m.layerWise().FullDropoutNoise }
 
 // TakesFullDropoutNoise reports whether Config.DropoutNoise may be full without KeepSelf: the
 // method is layer-wise and its weights are unbiased.
 func (m Method) TakesFullDropoutNoise() bool {
-	s, is := m.example().(*LayerWise)
-	return is && s.biasedPart() == ""
+	s := m.layerWise()
+	return s == m.sampler && s.biasedPart() == ""
+}
+
+// layerWise returns the sampler, or an empty one for a method of another kind.
+func (m Method) layerWise() *LayerWise {
+	if s, is := m.sampler.(*LayerWise); is {
+		return s
+	}
+	return new(LayerWise)
 }
 
 // learner is a sampler with parameters that training learns.
@@ -75,16 +77,6 @@ type learner interface{ Parameters() int }
 func controlled(s Sampler) bool {
 	c, is := s.(interface{ Controlled() bool })
 	return is && c.Controlled()
-}
-
-// example returns a sampler of the method, which is not prepared; nil for the zero Method.
-func (m Method) example() Sampler {
-	if m.make == nil {
-		return nil
-	}
-	s := m.make()
-	(&Config{Layers: 2, Sizes: []int{1, 1}}).apply(s)
-	return s
 }
 
 // Config holds the settings of a named method. A method ignores the fields that
@@ -112,39 +104,27 @@ func ByName(name string, config Config) (Sampler, error) {
 	var names []string
 	for _, m := range Methods() {
 		if m.Name == name {
-			return m.sampler(config)
+			if len(config.Sizes) == 0 {
+				config.Sizes = m.Default
+			}
+			return config.configure(name, m.sampler)
 		}
 		names = append(names, m.Name)
 	}
-	return nil, fmt.Errorf("samplers: unknown method %q; known: %s", name, strings.Join(names, ", "))
-}
-
-func (m Method) sampler(config Config) (Sampler, error) {
-	if m.Sizes == "" {
-		return config.configure(m.Name, m.make())
-	}
-	if len(config.Sizes) == 0 {
-		config.Sizes = m.Default
-	}
-	return configureSized(m.Name, m.make(), config)
+	return nil, unknownPart("method", name, names)
 }
 
 // Configure sets the fields of s, a LayerWise or Neighbor, that config has, and prepares it. Its
 // other fields stay, such as Importance, Draw and Weight. The error says which setting of
 // the config is wrong, or names parts that do not go together.
 func Configure(s Sampler, config Config) (Sampler, error) {
-	return configureSized("this method", s, config)
-}
-
-func configureSized(method string, s Sampler, c Config) (_ Sampler, err error) {
-	if c.Sizes, err = c.layerSizes(); err != nil {
-		return nil, err
-	}
-	return c.configure(method, s)
+	return config.configure("this method", s)
 }
 
 func (c *Config) configure(method string, s Sampler) (Sampler, error) {
-	c.apply(s)
+	if err := c.apply(s); err != nil {
+		return nil, err
+	}
 	if err := c.setDropoutNoise(method, s); err != nil {
 		return nil, err
 	}
@@ -157,18 +137,22 @@ func (c *Config) configure(method string, s Sampler) (Sampler, error) {
 }
 
 // apply sets the fields of s that c has.
-func (c *Config) apply(s Sampler) {
+func (c *Config) apply(s Sampler) (err error) {
 	switch s := s.(type) {
 	case *LayerWise:
-		s.Laplacian, s.Sizes, s.Train, s.KeepSelf = c.Laplacian, c.Sizes, c.Train, c.KeepSelf
+		s.Laplacian, s.Train, s.KeepSelf = c.Laplacian, c.Train, c.KeepSelf
 		s.ExactInput = s.ExactInput || c.ExactInput
 		s.FullDropoutNoise = s.FullDropoutNoise && !c.KeepSelf
+		s.Sizes, err = c.layerSizes()
 	case *Neighbor:
-		s.Laplacian, s.Sizes, s.ExactInput = c.Laplacian, c.Sizes, c.ExactInput
+		s.Laplacian, s.ExactInput = c.Laplacian, c.ExactInput
+		s.Sizes, err = c.layerSizes()
 	case *ASGCN:
-		s.Laplacian, s.Sizes, s.Features = c.Laplacian, c.Sizes, c.Features
+		s.Laplacian, s.Features = c.Laplacian, c.Features
+		s.Sizes, err = c.layerSizes()
 	case *Labor:
-		s.Laplacian, s.Sizes = c.Laplacian, c.Sizes
+		s.Laplacian = c.Laplacian
+		s.Sizes, err = c.layerSizes()
 	case *Full:
 		s.Laplacian, s.Depth = c.Laplacian, c.Layers
 	case *SAINT:
@@ -176,6 +160,7 @@ func (c *Config) apply(s Sampler) {
 	case *Cluster:
 		s.Laplacian, s.Depth, s.Train = c.Laplacian, c.Layers, c.Train
 	}
+	return err
 }
 
 // layerSizes returns one size per layer.
@@ -205,13 +190,14 @@ const (
 
 // Methods returns the named methods in the order in which commands list them.
 func Methods() []Method {
+	cv := method("ladies-cv", "ladies-flat-debiased on the change since activations that are refreshed now and then; features propagated exactly",
+		"this program, after "+sourceVRGCN, nodesALayer, &LayerWise{Weight: Debiased{}, Control: ControlRefresh, ExactInput: true, FullDropoutNoise: true})
+	cv.ExactInput, cv.LinearControl = true, true
+	mvs := method("mvs", "as ladies-cv, nodes by ‖QP^[i]‖²; mini-batches of training nodes by the norms of their last gradients",
+		sourceMVS, nodesALayer, &LayerWise{Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh, ExactInput: true})
+	mvs.ExactInput, mvs.GradientSeeds = true, true
 	return []Method{
-		{
-			Name:    "full",
-			Summary: "every neighbour of every node: exact, and as large as the graph allows",
-			Source:  "Kipf & Welling, ICLR 2017, arXiv:1609.02907",
-			make:    func() Sampler { return &Full{} },
-		},
+		method("full", "every neighbour of every node: exact, and as large as the graph allows", "Kipf & Welling, ICLR 2017, arXiv:1609.02907", "", &Full{}),
 		layerWise("ladies", "‖QP^[i]‖²", "Zou, Hu, Wang, Jiang, Sun & Gu, NeurIPS 2019, arXiv:1911.07323", LADIES{}, Naive{}),
 		layerWise("ladies-flat", "‖QP^[i]‖", sourceCalibrate, LADIES{Flat: true}, Naive{}),
 		layerWise("ladies-debiased", "‖QP^[i]‖²", sourceCalibrate, LADIES{}, Debiased{}),
@@ -220,77 +206,39 @@ func Methods() []Method {
 		layerWise("fastgcn-flat", "‖P^[i]‖", sourceCalibrate, FastGCN{Flat: true}, Naive{}),
 		layerWise("fastgcn-debiased", "‖P^[i]‖²", sourceCalibrate, FastGCN{}, Debiased{}),
 		layerWise("fastgcn-flat-debiased", "‖P^[i]‖", sourceCalibrate, FastGCN{Flat: true}, Debiased{}),
-		{
-			Name:          "ladies-cv",
-			Summary:       "ladies-flat-debiased on the change since activations that are refreshed now and then; features propagated exactly",
-			Source:        "this program, after " + sourceVRGCN,
-			Sizes:         nodesALayer,
-			ExactInput:    true,
-			LinearControl: true,
-			make: func() Sampler {
-				return &LayerWise{Weight: Debiased{}, Control: ControlRefresh, ExactInput: true, FullDropoutNoise: true}
-			},
-		},
-		{
-			Name:          "mvs",
-			Summary:       "as ladies-cv, nodes by ‖QP^[i]‖²; mini-batches of training nodes by the norms of their last gradients",
-			Source:        sourceMVS,
-			Sizes:         nodesALayer,
-			ExactInput:    true,
-			GradientSeeds: true,
-			make: func() Sampler {
-				return &LayerWise{Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh, ExactInput: true}
-			},
-		},
-		{
-			Name:    "as-gcn",
-			Summary: "layer-wise with replacement, p ∝ ‖QP^[i]‖·(|x_i·w| + 1), weights 1/(s p); w is learned from the features",
-			Source:  "Huang, Zhang, Rong & Huang, NeurIPS 2018, arXiv:1809.05343",
-			Sizes:   "nodes a layer, repeats counted",
-			make:    func() Sampler { return &ASGCN{} },
-		},
-		nodeWise("neighbor", "each node k of its d neighbours, uniformly without replacement, weights d/k", "Hamilton, Ying & Leskovec, NeurIPS 2017, arXiv:1706.02216", nil, nil),
-		nodeWise("neighbor-debiased", "each node k of its neighbours, p ∝ P_ij², without replacement, debiased weights", sourceCalibrate, LADIES{}, Debiased{}),
-		nodeWise("neighbor-flat-debiased", "each node k of its neighbours, p ∝ |P_ij|, without replacement, debiased weights", sourceCalibrate, LADIES{Flat: true}, Debiased{}),
-		{
-			Name:    "vrgcn",
-			Summary: "neighbor on the change since each node's last activations, which are kept, and added exactly",
-			Source:  sourceVRGCN,
-			Sizes:   neighboursANode,
-			Default: []int{2},
-			make:    func() Sampler { return &Neighbor{Control: ControlRolling} },
-		},
+		cv,
+		mvs,
+		method("as-gcn", "layer-wise with replacement, p ∝ ‖QP^[i]‖·(|x_i·w| + 1), weights 1/(s p); w is learned from the features",
+			"Huang, Zhang, Rong & Huang, NeurIPS 2018, arXiv:1809.05343", "nodes a layer, repeats counted", &ASGCN{}),
+		method("neighbor", "each node k of its d neighbours, uniformly without replacement, weights d/k",
+			"Hamilton, Ying & Leskovec, NeurIPS 2017, arXiv:1706.02216", neighboursANode, &Neighbor{}),
+		method("neighbor-debiased", "each node k of its neighbours, p ∝ P_ij², without replacement, debiased weights",
+			sourceCalibrate, neighboursANode, &Neighbor{Importance: LADIES{}, Weight: Debiased{}}),
+		method("neighbor-flat-debiased", "each node k of its neighbours, p ∝ |P_ij|, without replacement, debiased weights",
+			sourceCalibrate, neighboursANode, &Neighbor{Importance: LADIES{Flat: true}, Weight: Debiased{}}),
+		method("vrgcn", "neighbor on the change since each node's last activations, which are kept, and added exactly",
+			sourceVRGCN, neighboursANode, &Neighbor{Control: ControlRolling}),
 		saint("node", "of nodes with p ∝ ‖P^[v]‖²", RandomNodes{}),
 		saint("edge", "of edges with p ∝ 1/d_u + 1/d_v", RandomWalks{Length: 1}),
 		saint("walk", "of random walks of 2 steps", RandomWalks{}),
-		{
-			Name:    "saint-node-normalized",
-			Summary: "training subgraph, each node on its own with π ∝ ‖P^[v]‖², entries divided by π, row sums at most 1",
-			Source:  sourceMVS,
-			make:    func() Sampler { return &SAINT{Units: IndependentNodes{}} },
-		},
-		{
-			Name:    "cluster",
-			Summary: "random clusters with the edges between them, and the Laplacian of that subgraph",
-			Source:  "Chiang, Liu, Si, Li, Bengio & Hsieh, KDD 2019, arXiv:1905.07953",
-			make:    func() Sampler { return &Cluster{} },
-		},
-		{
-			Name:    "poisson-ladies",
-			Summary: "layer-wise, each node on its own with π = min(1, c‖QP^[i]‖²), weights 1/π",
-			Source:  sourceLABOR,
-			Sizes:   "nodes a layer, on average",
-			make:    func() Sampler { return &LayerWise{Importance: LADIES{}, Draw: Poisson{}} },
-		},
-		{
-			Name:    "labor",
-			Summary: "each node about k neighbours, all by the same random numbers, weights 1/π",
-			Source:  sourceLABOR,
-			Sizes:   "neighbours a node, on average",
-			Default: []int{2},
-			make:    func() Sampler { return &Labor{} },
-		},
+		method("saint-node-normalized", "training subgraph, each node on its own with π ∝ ‖P^[v]‖², entries divided by π, row sums at most 1",
+			sourceMVS, "", &SAINT{Units: IndependentNodes{}}),
+		method("cluster", "random clusters with the edges between them, and the Laplacian of that subgraph",
+			"Chiang, Liu, Si, Li, Bengio & Hsieh, KDD 2019, arXiv:1905.07953", "", &Cluster{}),
+		method("poisson-ladies", "layer-wise, each node on its own with π = min(1, c‖QP^[i]‖²), weights 1/π",
+			sourceLABOR, "nodes a layer, on average", &LayerWise{Importance: LADIES{}, Draw: Poisson{}}),
+		method("labor", "each node about k neighbours, all by the same random numbers, weights 1/π",
+			sourceLABOR, "neighbours a node, on average", &Labor{}),
 	}
+}
+
+// method returns a method. By default each node draws two neighbours; other sizes are required.
+func method(name, summary, source, sizes string, s Sampler) Method {
+	m := Method{Name: name, Summary: summary, Source: source, Sizes: sizes, sampler: s}
+	if strings.HasPrefix(sizes, neighboursANode) {
+		m.Default = []int{2}
+	}
+	return m
 }
 
 // layerWise returns LADIES or FastGCN: nodes drawn with p ∝ law, without replacement.
@@ -299,33 +247,12 @@ func layerWise(name, law, source string, importance Importance, weight Weight) M
 	if weight == (Naive{}) {
 		weights = "weights 1/(s p), biased"
 	}
-	return Method{
-		Name:    name,
-		Summary: fmt.Sprintf("layer-wise, p ∝ %s, without replacement, %s", law, weights),
-		Source:  source,
-		Sizes:   nodesALayer,
-		make:    func() Sampler { return &LayerWise{Importance: importance, Weight: weight} },
-	}
-}
-
-// nodeWise returns a method in which each row draws for itself. nil parts are Neighbor's own.
-func nodeWise(name, summary, source string, importance Importance, weight Weight) Method {
-	return Method{
-		Name:    name,
-		Summary: summary,
-		Source:  source,
-		Sizes:   neighboursANode,
-		Default: []int{2},
-		make:    func() Sampler { return &Neighbor{Importance: importance, Weight: weight} },
-	}
+	summary := fmt.Sprintf("layer-wise, p ∝ %s, without replacement, %s", law, weights)
+	return method(name, summary, source, nodesALayer, &LayerWise{Importance: importance, Weight: weight})
 }
 
 // saint returns GraphSAINT with one of its laws.
 func saint(name, units string, law Units) Method {
-	return Method{
-		Name:    "saint-" + name,
-		Summary: "training subgraph " + units + ", entries and loss divided by their probabilities",
-		Source:  "Zeng, Zhou, Srivastava, Kannan & Prasanna, ICLR 2020, arXiv:1907.04931",
-		make:    func() Sampler { return &SAINT{Units: law} },
-	}
+	return method("saint-"+name, "training subgraph "+units+", entries and loss divided by their probabilities",
+		"Zeng, Zhou, Srivastava, Kannan & Prasanna, ICLR 2020, arXiv:1907.04931", "", &SAINT{Units: law})
 }

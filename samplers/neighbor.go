@@ -108,7 +108,7 @@ func (s *Neighbor) HistoryNodes(l int) int {
 
 // Controlled reports whether a block has a control: a single layer that reads features has none.
 func (s *Neighbor) Controlled() bool {
-	return s.Control != ControlNone && (len(s.Sizes) > 1 || s.ExactInput)
+	return s.Control != ControlNone && (len(s.Sizes) != 1 || s.ExactInput)
 }
 
 // Prepare implements Preparer.
@@ -242,18 +242,18 @@ func (s *Neighbor) addRemainder(scratch *neighborScratch, block *graph.Block, re
 
 // drawWeighted fills the matrix of block with any estimator.
 func (s *Neighbor) drawWeighted(scratch *neighborScratch, k int, rng *rand.Rand, block *graph.Block) error {
-	p, m := s.Laplacian, &block.Matrix
+	p, m, drawn := s.Laplacian, &block.Matrix, &scratch.drawn
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
 	for i, r := range block.Dst {
 		scale := float64(p.RowScale[r])
 		m.Idx = append(m.Idx, int32(i))
 		m.Val = append(m.Val, float32(scale*float64(p.ColScale[r])))
 		row, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r))
-		if err := s.drawRow(scratch, r, k, rng); err != nil {
+		if err := s.drawRow(scratch, r, row, values, k, rng); err != nil {
 			return fmt.Errorf("samplers: neighbours of node %d: %w", r, err)
 		}
-		for n, c := range scratch.drawn.Index {
-			v := scale * scratch.drawn.factor[n] * graph.Weight(values, int(c))
+		for n, c := range drawn.Index {
+			v := scale * drawn.factor[n] * graph.Weight(values, int(c))
 			m.Idx = append(m.Idx, scratch.numbering.numberOrAdd(row[c]))
 			m.Val = append(m.Val, float32(v*float64(p.ColScale[row[c]])))
 		}
@@ -262,31 +262,22 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, k int, rng *rand.Rand,
 	return nil
 }
 
-// drawRow draws k candidates of node r into scratch.drawn, none if all have weight 0. The
-// candidates are the stored entries of the row.
-func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.Rand) error {
+// drawRow draws k of the stored entries of row r into scratch.drawn, none if all have weight 0.
+func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, row []int32, values []float32, k int, rng *rand.Rand) error {
 	scratch.drawn.reset()
-	p := s.Laplacian
-	candidates, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r))
 	population := &scratch.population
-	weights := resize(population.Weights, len(candidates))
-	population.Weights = weights
-	if s.estimator.global == nil {
-		row2 := square(p.RowScale[r])
-		for c, j := range candidates {
-			weights[c] = row2 * square(p.ColScale[j]) * square(graph.Weight(values, c))
-		}
+	population.Weights = resize(population.Weights, len(row))
+	row2 := square(s.Laplacian.RowScale[r])
+	for c, j := range row {
+		population.Weights[c] = row2 * square(s.Laplacian.ColScale[j]) * square(graph.Weight(values, c))
 	}
-	if len(candidates) == 0 {
+	err := s.estimator.weigh(population, row)
+	switch {
+	case population.Positive == 0:
 		return nil
-	}
-	if err := s.estimator.weigh(population, candidates); err != nil && population.Positive > 0 {
+	case err != nil:
 		return err
-	}
-	if population.Positive == 0 {
-		return nil
-	}
-	if !s.replace {
+	case !s.replace:
 		k = min(k, population.Positive)
 	}
 	return s.estimator.sample(rng, population, k, &scratch.drawn)

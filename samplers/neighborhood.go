@@ -20,11 +20,15 @@ type neighborhood struct {
 	numbers     []int32   // of each entry, before they are in entries
 }
 
-// walk collects the neighborhood of rows, which must be distinct nodes of p. The
-// error names a row that is not.
-func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
+// start numbers rows, which must be distinct nodes of p. The error names a row that is not.
+func (h *neighborhood) start(p *graph.Laplacian, rows []int32) error {
 	h.begin(p, h.nodes)
-	if err := h.addDistinct(rows); err != nil {
+	return h.addDistinct(rows)
+}
+
+// walk collects the neighborhood of rows. Its error is that of start.
+func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
+	if err := h.start(p, rows); err != nil {
 		return err
 	}
 	entries := 0
@@ -133,27 +137,26 @@ func (h *neighborhood) fill(block *graph.Block, rows []int32, local, own []int32
 	block.Finish()
 }
 
-// fillDrawn sets block to the rows of P over the nodes in drawn, which are the
-// nodes that have a number: column l times factor[l]. The caller sets block.Src
-// first.
-func (h *neighborhood) fillDrawn(block *graph.Block, rows []int32, drawn *nodeSet, factor []float64) {
+// fillAmong is fill after start, without walk: it reads the rows, and looks up the columns in
+// drawn.
+func (h *neighborhood) fillAmong(drawn *nodeSet, block *graph.Block, rows, local, own []int32, factor []float64) {
 	m := startBlock(block, rows)
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
 	adjacency := h.laplacian.Adjacency
 	for i, r := range rows {
 		prefetchRow(adjacency, rows, i)
 		scale := float64(h.rowScale(r))
-		if drawn.has(r) {
-			l := h.number(r)
+		if own != nil {
+			m.Idx, m.Val = append(m.Idx, own[i]), append(m.Val, float32(scale*float64(h.colScale(r))))
+		} else if l := local[i]; l >= 0 {
 			m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(scale*factor[l]))
 		}
 		values := adjacency.RowValues(int(r))
 		for k, j := range adjacency.Row(int(r)) {
-			if !drawn.has(j) {
-				continue
+			if drawn.has(j) {
+				l := local[h.number(j)]
+				m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(scale*factor[l]*graph.Weight(values, k)))
 			}
-			l := h.number(j)
-			m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(scale*factor[l]*graph.Weight(values, k)))
 		}
 		m.Ptr[i+1] = int64(len(m.Idx))
 	}

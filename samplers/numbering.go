@@ -60,11 +60,8 @@ func (g *numbering) begin(p *graph.Laplacian, nodes []int32) {
 // names a row that is not.
 func (g *numbering) addDistinct(rows []int32) error {
 	for k, r := range rows {
-		if n := g.laplacian.Nodes(); r < 0 || int(r) >= n {
-			return outside("seed", k, r, n)
-		}
-		if g.number(r) >= 0 {
-			return twice("seed", k, r)
+		if n := g.laplacian.Nodes(); !isNode(r, n) || g.number(r) >= 0 {
+			return wrong("seed", k, r, n)
 		}
 		g.add(r)
 	}

@@ -97,24 +97,28 @@ func (t *nodeTable) check(kind string, nodes []int32, all int) error {
 	}
 	t.reset(len(nodes))
 	for k, v := range nodes {
-		if v < 0 || int(v) >= all {
-			return outside(kind, k, v, all)
+		isNew := false
+		if isNode(v, all) {
+			_, isNew = t.add(v)
 		}
-		if _, isNew := t.add(v); !isNew {
-			return twice(kind, k, v)
+		if !isNew {
+			return wrong(kind, k, v, all)
 		}
 	}
 	return nil
 }
 
+func isNode(v int32, all int) bool { return v >= 0 && int(v) < all }
+
 func none(kind string) error {
 	return fmt.Errorf("samplers: there is no %s, want at least one", kind)
 }
 
-func outside(kind string, k int, v int32, all int) error {
+// wrong is the error about node v, number k of the given kind: it is outside the graph, or there
+// twice.
+func wrong(kind string, k int, v int32, all int) error {
+	if isNode(v, all) {
+		return fmt.Errorf("samplers: %s %d is node %d, which is a %s already", kind, k, v, kind)
+	}
 	return fmt.Errorf("samplers: %s %d is node %d, outside [0, %d)", kind, k, v, all)
-}
-
-func twice(kind string, k int, v int32) error {
-	return fmt.Errorf("samplers: %s %d is node %d, which is a %s already", kind, k, v, kind)
 }

@@ -21,8 +21,10 @@ func Prepared[S Sampler](s S) S {
 func TestUnprepared(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(10, 20, false, 1))
 	for _, m := range Methods() {
-		s := m.make()
-		(&Config{Laplacian: p, Layers: 2, Sizes: []int{3, 3}}).apply(s)
+		s := m.sampler
+		if err := (&Config{Laplacian: p, Layers: 2, Sizes: []int{3, 3}}).apply(s); err != nil {
+			t.Fatal(err)
+		}
 		var batch MiniBatch
 		if err := s.Sample(t.Context(), []int32{0}, rand.New(NewSource(1, 0, 0)), &batch); !errors.Is(err, errUnprepared) {
 			t.Errorf("%s: error %v", m.Name, err)

@@ -2,7 +2,9 @@ package samplers
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -106,8 +108,8 @@ func (b *MiniBatch) control(l int) *graph.Control {
 // Text returns the name and the settings of a sampler or of a part of one, such as
 // "Neighbor{Sizes:[2 2] Draw:Poisson{}}". config.json holds it, and a run is resumed only
 // with the same text. A type of a user may have a String method for it. Else the text is made
-// of the exported fields. Left out are fields of value zero, and data: pointers, such as the
-// graph, and lists but for sizes.
+// of the exported fields; of a list of float32, such as LADIES.RowNorms, it has a checksum. Left
+// out are fields of value zero, and data: pointers, such as the graph, and lists but for sizes.
 func Text(part any) string {
 	value := reflect.Indirect(reflect.ValueOf(part))
 	if !value.IsValid() {
@@ -115,6 +117,11 @@ func Text(part any) string {
 	}
 	if s, ok := part.(fmt.Stringer); ok {
 		return s.String()
+	}
+	if numbers, is := part.([]float32); is {
+		sum := crc32.NewIEEE()
+		binary.Write(sum, binary.LittleEndian, numbers)
+		return fmt.Sprintf("%08x", sum.Sum32())
 	}
 	switch value.Kind() {
 	case reflect.Struct:
@@ -125,7 +132,9 @@ func Text(part any) string {
 				continue
 			}
 			_, sizes := v.Interface().([]int)
-			if data := v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice && !sizes; !data && !v.IsZero() {
+			_, numbers := v.Interface().([]float32)
+			data := v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice && !sizes && !numbers
+			if !data && !v.IsZero() {
 				settings = append(settings, field.Name+":"+Text(v.Interface()))
 			}
 		}

@@ -16,6 +16,7 @@ type subgraph struct {
 	laplacian *graph.Laplacian // of the graph that nodes are drawn from, over local numbers
 	nodes     []int32          // the node of each local number, increasing; nil: the same number
 	all       int              // number of nodes of the whole graph
+	symmetric bool             // the Laplacian is D̃^-½(A+I)D̃^-½ and not D̃^-1(A+I)
 	workspace[subgraphScratch]
 }
 
@@ -36,7 +37,7 @@ func (g *subgraph) OwnOutputs() {}
 
 // useAll checks the settings of a sampler, whose estimates need A to be symmetric. Nodes are
 // drawn from the whole graph.
-func (g *subgraph) useAll(sampler string, p *graph.Laplacian, depth int) error {
+func (g *subgraph) useAll(sampler string, p *graph.Laplacian, depth int, train []int32) error {
 	if err := checkDeep(sampler, p, depth); err != nil {
 		return err
 	}
@@ -44,26 +45,28 @@ func (g *subgraph) useAll(sampler string, p *graph.Laplacian, depth int) error {
 		return fmt.Errorf("samplers: %s needs an undirected graph; methods that take nodes or neighbours layer by layer, such as ladies and neighbor, also take a directed one", sampler)
 	}
 	g.laplacian, g.all = p, p.Nodes()
-	return nil
+	if train == nil {
+		return nil
+	}
+	return new(nodeTable).check("training node", train, g.all)
 }
 
 // useTraining is useAll for the subgraph induced by the training nodes, with a Laplacian
 // normalised like p; nil means the whole graph with p. Cost: O(nodes + edges of the training
 // nodes).
 func (g *subgraph) useTraining(sampler string, p *graph.Laplacian, depth int, train []int32) error {
-	if err := g.useAll(sampler, p, depth); err != nil || train == nil {
+	if err := g.useAll(sampler, p, depth, train); err != nil || train == nil {
 		return err
 	}
-	symmetric, err := isSymmetric(p)
-	if err := cmp.Or(new(nodeTable).check("training node", train, g.all), err); err != nil {
+	if err := g.takeForm(); err != nil {
 		return err
 	}
 	g.nodes = slices.Sorted(slices.Values(train))
-	if induced := induce(p.Adjacency, g.nodes); symmetric {
-		g.laplacian = graph.NewLaplacian(induced)
-	} else {
-		g.laplacian = graph.NewRowLaplacian(induced)
+	normalised := graph.NewRowLaplacian
+	if g.symmetric {
+		normalised = graph.NewLaplacian
 	}
+	g.laplacian = normalised(induce(p.Adjacency, g.nodes))
 	return nil
 }
 
@@ -76,18 +79,14 @@ func induce(a *graph.CSR, nodes []int32) *graph.CSR {
 	return &induced
 }
 
-// isSymmetric reports whether p is D̃^-½(A+I)D̃^-½ rather than D̃^-1(A+I). The error
-// says that p is neither.
-func isSymmetric(p *graph.Laplacian) (bool, error) {
-	if slices.Equal(p.RowScale, p.ColScale) {
-		return true, nil
+// takeForm sets symmetric. The error says that the Laplacian has neither form.
+func (g *subgraph) takeForm() error {
+	rows, columns := g.laplacian.RowScale, g.laplacian.ColScale
+	g.symmetric = slices.Equal(rows, columns)
+	if i := slices.IndexFunc(columns, func(c float32) bool { return c != 1 }); i >= 0 && !g.symmetric {
+		return fmt.Errorf("samplers: the Laplacian is neither symmetric nor row-stochastic (column %d has scale %v): its form on a subgraph is unknown", i, columns[i])
 	}
-	for i, c := range p.ColScale {
-		if c != 1 {
-			return false, fmt.Errorf("samplers: the Laplacian is neither symmetric nor row-stochastic (column %d has scale %v): its form on a subgraph is unknown", i, c)
-		}
-	}
-	return false, nil
+	return nil
 }
 
 // begin checks the arguments of Sample, and begins a draw of nodes. The caller puts the memory

@@ -36,7 +36,7 @@ func TestText(t *testing.T) {
 		},
 		{
 			&LayerWise{Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 20)}, Draw: WithoutReplacement{Keys: true}, Weight: Debiased{Population: 7}, IncludeRows: true, KeepSelf: true, NormalizeRows: true},
-			"LayerWise{Sizes:[3] Importance:LADIES{} Draw:WithoutReplacement{Keys:true} Weight:Debiased{Population:7} IncludeRows:true KeepSelf:true NormalizeRows:true}",
+			"LayerWise{Sizes:[3] Importance:LADIES{RowNorms:8e2318e6} Draw:WithoutReplacement{Keys:true} Weight:Debiased{Population:7} IncludeRows:true KeepSelf:true NormalizeRows:true}",
 		},
 		{
 			&LayerWise{Sizes: []int{3}, Control: ControlRefresh, ExactInput: true, FullDropoutNoise: true},
@@ -54,6 +54,8 @@ func TestText(t *testing.T) {
 		{&Neighbor{Sizes: []int{2}, Weight: RaoBlackwellised{}}, "Neighbor{Sizes:[2] Weight:RaoBlackwellised{}}"},
 		{&Neighbor{Laplacian: p, Sizes: []int{2, 3}, Control: ControlRolling}, "Neighbor{Sizes:[2 3] Control:rolling}"},
 		{&ASGCN{Laplacian: p, Sizes: []int{2, 3}}, "ASGCN{Sizes:[2 3]}"},
+		{LADIES{RowNorms: []float32{1, 2}}, "LADIES{RowNorms:2e3fa576}"},
+		{LADIES{RowNorms: []float32{2, 1}}, "LADIES{RowNorms:b0343256}"},
 		{&Labor{Laplacian: p, Sizes: []int{2}}, "Labor{Sizes:[2]}"},
 		{&Full{Laplacian: p, Depth: 3}, "Full{Depth:3}"},
 		{&SAINT{Laplacian: p, Train: []int32{1, 2}, Depth: 2, Units: RandomWalks{Length: 1}}, "SAINT{Depth:2 Units:RandomWalks{Length:1}}"},

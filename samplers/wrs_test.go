@@ -224,7 +224,7 @@ func TestAliasTable(t *testing.T) {
 		population := newPopulation(t, weights, true)
 		n := float64(len(weights))
 		got := make([]float64, len(weights))
-		for i, c := range population.table.cells {
+		for i, c := range population.table {
 			got[i] += c.keep / n
 			got[c.other] += (1 - c.keep) / n
 		}

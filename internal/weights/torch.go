@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
 	"math"
 	"path"
 	"strings"
@@ -39,25 +40,20 @@ func decodeTorch(ctx context.Context, data []byte) ([]Tensor, error) {
 	if err := memory.Check("its contents", int64(min(total, 1<<62))); err != nil {
 		return nil, err
 	}
-	read := func(name string, most int64) ([]byte, error) {
-		f, err := archive.Open(folder + "/" + name)
+	read := func(name string, most int64) (text []byte, err error) {
+		info, err := fs.Stat(archive, folder+"/"+name)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %.100v: save the model's state_dict by torch.save", ErrFormat, err)
 		}
-		defer f.Close()
-		var text bytes.Buffer
-		info, err := f.Stat()
-		if err == nil && info.Size() > most {
+		if info.Size() > most {
 			err = fmt.Errorf("%d bytes, at most %d are read", info.Size(), most)
-		}
-		if err == nil {
-			text.Grow(int(info.Size()) + bytes.MinRead)
-			_, err = text.ReadFrom(f) // no more than the archive says
+		} else {
+			text, err = fs.ReadFile(archive, folder+"/"+name) // no more than the archive says
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: %.100s: %w", ErrFormat, name, err)
 		}
-		return text.Bytes(), err
+		return text, err
 	}
 	const mostProgram = 1 << 26 // bytes, far above those of a model of many layers
 	program, err := read("data.pkl", mostProgram)

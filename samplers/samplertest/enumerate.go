@@ -1,11 +1,11 @@
 package samplertest
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/combin"
 
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -20,9 +20,13 @@ import (
 func Enumerate(draw samplers.Draw, weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) error {
 	switch draw.(type) {
 	case samplers.WithoutReplacement:
-		enumerateSequences(weights, s, false, visit)
+		for _, sequence := range combin.Permutations(len(weights), s) {
+			visitSequence(weights, sequence, visit)
+		}
 	case samplers.WithReplacement:
-		enumerateSequences(weights, s, true, visit)
+		for _, sequence := range combin.Cartesian(slices.Repeat([]int{len(weights)}, s)) {
+			visitRepeats(weights, sequence, visit)
+		}
 	case samplers.Poisson:
 		enumeratePoisson(weights, s, visit)
 	case samplers.Systematic:
@@ -33,45 +37,38 @@ func Enumerate(draw samplers.Draw, weights []float64, s int, visit func(probabil
 	return nil
 }
 
-// enumerateSequences visits the sequences of s draws. The probability of each draw is its weight
-// divided by the weight of all candidates or, without replacement, of those left.
-func enumerateSequences(weights []float64, s int, replace bool, visit func(float64, *samplers.Sample)) {
-	left := func(drawn []int32) float64 {
-		if replace {
-			drawn = nil
-		}
-		return sumBut(weights, drawn)
-	}
-	var extend func(sequence []int32, probability float64)
-	extend = func(sequence []int32, probability float64) {
-		if len(sequence) < s {
-			for i, w := range weights {
-				if w > 0 && (replace || !slices.Contains(sequence, int32(i))) {
-					extend(append(sequence[:len(sequence):len(sequence)], int32(i)), probability*w/left(sequence))
-				}
-			}
+// visitSequence visits a sequence of draws without replacement, unless it is impossible. The
+// probability of each draw is its weight divided by the weight of all candidates left.
+func visitSequence(weights []float64, sequence []int, visit func(float64, *samplers.Sample)) {
+	sample, probability := &samplers.Sample{Draws: len(sequence)}, 1.0
+	for _, i := range sequence {
+		if weights[i] == 0 {
 			return
 		}
-		sample := &samplers.Sample{Draws: s}
-		for k, i := range sequence {
-			if !replace {
-				sample.Remaining = append(sample.Remaining, left(sequence[:k]))
-			}
-			at := slices.Index(sample.Index, i)
-			if at < 0 {
-				at = len(sample.Index)
-				add(sample, weights, i)
-				if replace {
-					sample.Count = append(sample.Count, 0)
-				}
-			}
-			if replace {
-				sample.Count[at]++
-			}
+		left := sumBut(weights, sample.Index)
+		probability *= weights[i] / left
+		sample.Remaining = append(sample.Remaining, left)
+		add(sample, weights, int32(i))
+	}
+	visit(probability, sample)
+}
+
+// visitRepeats is visitSequence with replacement.
+func visitRepeats(weights []float64, sequence []int, visit func(float64, *samplers.Sample)) {
+	sample, probability := &samplers.Sample{Draws: len(sequence)}, 1.0
+	for _, i := range sequence {
+		probability *= weights[i] / sumBut(weights, nil)
+		at := slices.Index(sample.Index, int32(i))
+		if at < 0 {
+			at = len(sample.Index)
+			add(sample, weights, int32(i))
+			sample.Count = append(sample.Count, 0)
 		}
+		sample.Count[at]++
+	}
+	if probability > 0 {
 		visit(probability, sample)
 	}
-	extend(nil, 1)
 }
 
 // sumBut returns the sum of the weights except at the given indices.
@@ -95,15 +92,8 @@ func sumBut(weights []float64, indices []int32) float64 {
 // smallest other key is t. Its density is ∏_{i∈S} (1 − e^{−w_i t}) · R e^{−Rt}, with
 // R the weight of the other candidates.
 func EnumerateKeys(weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) {
-	eachSet(weights, func(indices []int32) {
-		if len(indices) != s {
-			return
-		}
-		sample := &samplers.Sample{Draws: s}
-		for _, i := range indices {
-			add(sample, weights, i)
-		}
-		rest := sumBut(weights, indices)
+	eachSet(weights, s, func(sample *samplers.Sample) {
+		rest := sumBut(weights, sample.Index)
 		if rest == 0 {
 			sample.Threshold = math.Inf(1)
 			visit(1, sample)
@@ -126,17 +116,15 @@ func EnumerateKeys(weights []float64, s int, visit func(probability float64, sam
 	})
 }
 
-// eachSet calls visit with each set of candidates of positive weight but the empty one.
-func eachSet(weights []float64, visit func(indices []int32)) {
-	for mask := 1; mask < 1<<len(weights); mask++ {
-		var indices []int32
-		for i, w := range weights {
-			if mask>>i&1 == 1 && w > 0 {
-				indices = append(indices, int32(i))
-			}
+// eachSet calls visit with each set of size candidates of positive weight.
+func eachSet(weights []float64, size int, visit func(sample *samplers.Sample)) {
+	for _, indices := range combin.Combinations(len(weights), size) {
+		sample := &samplers.Sample{Draws: size}
+		for _, i := range indices {
+			add(sample, weights, int32(i))
 		}
-		if len(indices) == bits.OnesCount(uint(mask)) {
-			visit(indices)
+		if !slices.Contains(sample.Weight, 0) {
+			visit(sample)
 		}
 	}
 }
@@ -150,29 +138,19 @@ func add(sample *samplers.Sample, weights []float64, i int32) {
 // positive weights. The k largest weights have π = 1, for the smallest k that gives
 // all others π < 1.
 func Inclusion(weights []float64, s int) []float64 {
-	order := make([]int, len(weights))
-	for i := range order {
-		order[i] = i
+	c, sorted := 0.0, slices.Sorted(slices.Values(weights))
+	for rest := sorted; sumBut(rest, nil) > 0; rest = rest[:len(rest)-1] {
+		certain := len(sorted) - len(rest)
+		c = float64(s-certain) / sumBut(rest, nil)
+		if c*rest[len(rest)-1] < 1 {
+			break
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
 	pi := make([]float64, len(weights))
-	for certain := 0; ; certain++ {
-		var rest float64
-		for k := len(order) - 1; k >= certain; k-- {
-			rest += weights[order[k]]
-		}
-		if rest == 0 {
-			return pi
-		}
-		c := float64(s-certain) / rest
-		if c*weights[order[certain]] < 1 {
-			for _, i := range order[certain:] {
-				pi[i] = c * weights[i]
-			}
-			return pi
-		}
-		pi[order[certain]] = 1
+	for i, w := range weights {
+		pi[i] = min(1, c*w)
 	}
+	return pi
 }
 
 // enumeratePoisson visits the sets of Poisson sampling, except for the empty set:
@@ -183,22 +161,23 @@ func enumeratePoisson(weights []float64, s int, visit func(float64, *samplers.Sa
 	for _, p := range pi {
 		none *= 1 - p
 	}
-	eachSet(weights, func(indices []int32) {
-		sample := &samplers.Sample{Draws: s}
-		probability := 1 / (1 - none)
-		for i, p := range pi {
-			if !slices.Contains(indices, int32(i)) {
-				probability *= 1 - p
-				continue
+	for size := range len(weights) {
+		eachSet(weights, size+1, func(sample *samplers.Sample) {
+			sample.Draws = s
+			probability := 1 / (1 - none)
+			for i, p := range pi {
+				if !slices.Contains(sample.Index, int32(i)) {
+					probability *= 1 - p
+					continue
+				}
+				probability *= p
+				sample.Inclusion = append(sample.Inclusion, p/(1-none))
 			}
-			probability *= p
-			add(sample, weights, int32(i))
-			sample.Inclusion = append(sample.Inclusion, p/(1-none))
-		}
-		if probability > 0 {
-			visit(probability, sample)
-		}
-	})
+			if probability > 0 {
+				visit(probability, sample)
+			}
+		})
+	}
 }
 
 // enumerateSystematic visits the samples of systematic sampling, for every order of
@@ -213,14 +192,11 @@ func enumerateSystematic(weights []float64, s int, visit func(float64, *samplers
 			order = append(order, int32(i))
 		}
 	}
-	orders := 1.0
-	for k := range order {
-		orders *= float64(k + 1)
-	}
-	eachPermutation(order, 0, func() {
+	orders := combin.Permutations(len(order), len(order))
+	for _, permutation := range orders {
 		ends, starts := []float64{0}, []float64{0, 1} // starts: ends of those intervals
-		for _, i := range order {
-			end := ends[len(ends)-1] + pi[i]
+		for _, k := range permutation {
+			end := ends[len(ends)-1] + pi[order[k]]
 			ends = append(ends, end)
 			starts = append(starts, end-math.Floor(end))
 		}
@@ -238,28 +214,15 @@ func enumerateSystematic(weights []float64, s int, visit func(float64, *samplers
 			for _, i := range certain {
 				take(i)
 			}
-			for a, i := range order {
+			for a, k := range permutation {
 				for point := (low + high) / 2; point < ends[a+1]; point++ {
 					if point >= ends[a] {
-						take(i)
+						take(order[k])
 					}
 				}
 			}
-			visit((high-low)/orders, sample)
+			visit((high-low)/float64(len(orders)), sample)
 		}
-	})
-}
-
-// eachPermutation visits each permutation of order[k:], in place.
-func eachPermutation(order []int32, k int, visit func()) {
-	if k == len(order) {
-		visit()
-		return
-	}
-	for i := k; i < len(order); i++ {
-		order[k], order[i] = order[i], order[k]
-		eachPermutation(order, k+1, visit)
-		order[k], order[i] = order[i], order[k]
 	}
 }
 

@@ -58,11 +58,8 @@ func Simulate(sampler samplers.Sampler, p *graph.Laplacian, seeds []int32, h []f
 
 // propagate returns m·x in the memory of y.
 func propagate(m *graph.CSR, x, y []float64, width int) []float64 {
-	y = y[:0]
+	y = append(y[:0], make([]float64, m.Rows*width)...)
 	for i := range m.Rows {
-		for range width {
-			y = append(y, 0)
-		}
 		row := y[i*width:]
 		values := m.RowValues(i)
 		for k, j := range m.Row(i) {
