@@ -262,7 +262,10 @@ func (e *edgeList) takeFirst(p *part, header headerState) {
 	}
 	p.prepend()
 	if p.role == "edges" {
-		e.addArcs(0, e.parseArcs(p.FirstRow()))
+		first := p.FirstRow()
+		arcs := e.parseArcs(first)
+		try(first.Err())
+		e.addArcs(0, arcs)
 	} else if len(p.ends) > 0 {
 		e.cellIDs(p, p.ends[0])
 	}
