@@ -155,14 +155,18 @@ func (e *edgeList) isLabel(p *part, column int) bool {
 	return false
 }
 
-// texts returns the different texts in columns of a table, up to one more than become features.
+// texts returns the different texts in columns without numbers, up to one more than become
+// features.
 func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 	texts := make([]map[string]bool, p.Width)
 	for j := range texts {
 		texts[j] = make(map[string]bool)
 	}
+	if columns = slices.DeleteFunc(slices.Clone(columns), p.numeric); len(columns) == 0 {
+		return texts
+	}
 	e.eachCell(p, columns, "", func(_ int32, k int, cell []byte) string {
-		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.numeric(columns[k]) && !p.isMissing(cell) && !seen[string(cell)] {
+		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.isMissing(cell) && !seen[string(cell)] {
 			seen[string(cell)] = true
 		}
 		return ""
