@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -15,8 +14,8 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// AdviceBatches is the number of mini-batches of a trial of the advice.
-const AdviceBatches = 200
+// adviceBatches is the number of mini-batches of a trial of the advice.
+const adviceBatches = 200
 
 // checkAuto returns an error if the advice cannot choose samples for the method.
 func (p *Plan) checkAuto() error {
@@ -24,7 +23,7 @@ func (p *Plan) checkAuto() error {
 		return nil
 	}
 	known := study.LayerWiseMethods()
-	if p.Method.parts != nil || !slices.Contains(known, p.Method.Name) {
+	if !slices.Contains(known, p.Method.String()) {
 		return p.refuse("samples", " auto chooses for layer-wise methods without keys, not for %s; there are: %s", p.Method.String(), strings.Join(known, ", "))
 	}
 	return nil
@@ -133,9 +132,9 @@ func (j *Job) tryCandidates(ctx context.Context, data *datasets.Data, advice *st
 	if !j.Default {
 		candidates = slices.DeleteFunc(candidates, func(c study.Candidate) bool { return c.Method != "full" && c.Method != j.Method.Name })
 	}
-	j.Say("--samples auto: training %d candidates for %d mini-batches each", len(candidates), AdviceBatches)
+	j.Say("--samples auto: training %d candidates for %d mini-batches each", len(candidates), adviceBatches)
 	trials, err := study.Trials{
-		Data: data, Candidates: candidates, Layers: j.Layers, Hidden: j.Hidden, Batch: j.Batch, Batches: AdviceBatches, Seed: j.Seed,
+		Data: data, Candidates: candidates, Layers: j.Layers, Hidden: j.Hidden, Batch: j.Batch, Batches: adviceBatches, Seed: j.Seed,
 		Progress: progress,
 	}.Run(ctx)
 	if err != nil {
@@ -143,10 +142,9 @@ func (j *Job) tryCandidates(ctx context.Context, data *datasets.Data, advice *st
 	}
 	if !j.Default { // full was the reference only
 		trials = slices.DeleteFunc(trials, func(t study.Trial) bool { return t.Method == "full" })
-	}
-	if study.Recommended(trials) < 0 && len(trials) > 0 { // none is near the reference: the largest samples
-		advice.Samples = trials[len(trials)-1].Samples
-		return nil
+		if len(trials) > 0 { // if none is near the reference
+			advice.Samples = trials[len(trials)-1].Samples
+		}
 	}
 	advice.Take(trials)
 	return nil
@@ -164,32 +162,4 @@ func RandomProduct(data *datasets.Data, seed uint64) ([]*graph.Features, error) 
 	layers.GlorotUniform(rand.New(samplers.NewSource(seed, 0, 0)), x.Cols, columns, weight, nil)
 	hw, err := study.Product(x, weight)
 	return []*graph.Features{hw}, err
-}
-
-// fewSamples is the product of the layers' errors, over their signals, above which the
-// samples are far too few. With 512 a layer it is 1.6 on synth:demo, where training loses
-// 1 point of accuracy, and 2.0 on synth:arxiv, where it loses 23.
-const fewSamples = 1.8
-
-// FewSamples says in one line if the samples were far too few for the trained model, by the
-// errors of four mini-batches. It is "" if the graph is very large, or if the model has exact
-// input, a control or attention, whose errors are others.
-func (p *Plan) FewSamples(ctx context.Context, model *layers.GCN, data *datasets.Data) string {
-	const most = 1e8 // numbers in the products of all nodes
-	if len(p.Samples) == 0 || p.ExactInput || p.Conv == gat || p.Method.parts != nil || !slices.Contains(study.LayerWiseMethods(), p.Method.Name) ||
-		p.Layers*p.Hidden*data.Nodes() > most {
-		return ""
-	}
-	products, _ := study.Products(ctx, model, data.Laplacian(), data.Features) // without them, Errors fails
-	layerErrors, err := study.Advise{
-		Laplacian: data.Laplacian(), Products: products, Nodes: data.Split.Train, Batch: p.Batch, Seed: p.Seed,
-	}.Errors(ctx, p.Method.Name, p.Samples)
-	product := 1.0
-	for _, e := range layerErrors {
-		product *= e
-	}
-	if err != nil || product <= fewSamples {
-		return ""
-	}
-	return fmt.Sprintf("samples %s are few for this graph: the layers' errors together are %.1f times the signal, which costs accuracy; --samples auto takes more", p.Samples, product)
 }

@@ -70,7 +70,7 @@ func (p *Plan) NewModel(ctx context.Context, data *datasets.Data) (*layers.GCN, 
 
 // Sampler builds the sampler over data, with edge dropout.
 func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
-	s, err := p.Method.sampler(samplers.Config{
+	s, err := p.Method.build(samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: p.SampledLayers(), Sizes: p.Samples,
 		ExactInput: p.ExactInput, KeepSelf: p.Conv == gat || p.ownRows() != "", DropoutNoise: p.DropoutNoise,
 	})

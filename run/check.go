@@ -48,7 +48,7 @@ const defaultSamples = 512 // a layer
 // Samples auto the plan has no samples, and stands for the advice on them.
 func (s Settings) Plan() (*Plan, error) {
 	p := &Plan{Settings: s, ClassifierDropout: s.ClassifierDropout, ExactInput: s.ExactInput, Default: s.Method == ""}
-	for _, step := range []func() error{p.checkValues, p.checkNeeds, p.takeMethod, p.checkAuto, p.takeSchedule, p.takeSeeds, p.checkModel, p.checkMethod, p.takeNoise, p.takeLinear, p.takeSamples} {
+	for _, step := range []func() error{p.checkValues, p.takeMethod, p.checkAuto, p.takeSchedule, p.takeSeeds, p.checkModel, p.checkMethod, p.takeNoise, p.takeLinear, p.takeSamples} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -73,15 +73,7 @@ func (p *Plan) checkValues() error {
 	if p.Device == "cuda" && !ops.CUDA { // opening it says why there is none
 		return p.Open()
 	}
-	return nil
-}
-
-// checkNeeds checks the options that need or exclude others.
-func (p *Plan) checkNeeds() error {
-	if option, wrong := company(&p.Settings); wrong != "" {
-		return p.refuse(option, "%s", wrong)
-	}
-	return nil
+	return Check(&p.Settings)
 }
 
 func (p *Plan) takeMethod() (err error) {
@@ -91,7 +83,7 @@ func (p *Plan) takeMethod() (err error) {
 			name = PaperMethod // until the advice
 		}
 		for _, o := range opponents() {
-			if flag, there := has(&p.Settings, o.option); there && name == DefaultMethod {
+			if flag, there := has(&p.Settings, o.opposed); there && name == DefaultMethod {
 				p.Because, name = flag, PaperMethod
 			}
 		}
@@ -185,21 +177,12 @@ func (p *Plan) checkModel() error {
 	})
 }
 
-// opponent is an option that exact input or a control variate excludes, and the reasons; "": it
-// does not exclude the option.
-type opponent struct{ option, exact, control string }
-
-// opponents returns the options that a method with exact input and histories excludes.
-func opponents() []opponent {
-	return []opponent{
-		{"conv=gat", "attention reads the features themselves", "attention keeps no history of activations"},
-		{"label_inputs", "the input is propagated once, but each mini-batch reads other labels", "kept activations hold labels of the mini-batch's own nodes"},
-		{"layers=1", "the only propagation is then exact, and nothing is left to sample; use --method full, or more layers", ""},
-		{"input_layer", "the features are propagated once, before training", ""},
-		{"pre_norm", "", "they keep activations and not their norms"},
-		{"input_dropout", "the features are propagated once, without dropout", ""},
-		{"edge_dropout", "", "they add the edges that are left out"},
-	}
+// opponents returns the options that exact input or a control variate excludes, those first that
+// need others of them.
+func opponents() []Option {
+	list := slices.DeleteFunc(Options(Settings{}), func(o Option) bool { return o.exact == "" && o.control == "" })
+	slices.Reverse(list)
+	return list
 }
 
 // refuseOpponents refuses an option that the method's exact input or control variate excludes.
@@ -209,20 +192,17 @@ func (p *Plan) refuseOpponents() error {
 		exact, than = "exact input", ": use another method than "+p.Method.String()
 	}
 	for _, o := range opponents() {
-		name, _, _ := strings.Cut(o.option, "=")
-		flag, there := has(&p.Settings, o.option)
-		value := strings.TrimPrefix(flag, "--"+flagOf(name))
+		flag, there := has(&p.Settings, o.opposed)
+		value := strings.TrimPrefix(flag, "--"+o.Flag())
 		switch {
-		case there && p.Method.Controls && o.control != "":
-			return p.refuse(name, "%s excludes control variates: %s: use another method than %s", value, o.control, p.Method.String())
+		case there && p.Method.Controlled() && o.control != "":
+			return p.refuse(o.Name, "%s excludes control variates: %s: use another method than %s", value, o.control, p.Method.String())
 		case there && p.ExactInput && o.exact != "":
-			return p.refuse(name, "%s excludes %s: %s%s", value, exact, o.exact, than)
+			return p.refuse(o.Name, "%s excludes %s: %s%s", value, exact, o.exact, than)
 		}
 	}
 	return nil
 }
-
-func (s *Settings) jumps() bool { return s.Jumping != none }
 
 // ownRows returns the option that makes convolutions read the rows of their own output nodes,
 // or "".
@@ -230,7 +210,7 @@ func (s *Settings) ownRows() string {
 	switch {
 	case s.OwnState:
 		return "--own-state"
-	case s.jumps():
+	case s.Jumping != none:
 		return "--jumping " + s.Jumping
 	case s.HiddenResidual != none:
 		return "--hidden-residual " + s.HiddenResidual
@@ -259,9 +239,8 @@ func (p *Plan) checkMethod() error {
 		{m.Learned() && p.EdgeDropout > 0, "method", excludes("--edge-dropout", ": its sampler learns from the edges that it drew")},
 		{m.Learned() && p.ownRows() != "", "method", excludes(p.ownRows(), ": it is the only method whose layers need not read the nodes that they compute")},
 		{m.Learned() && p.Micro > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", name, p.Micro)},
-		{p.LabelInputs > 0 && p.Seeds != seedsUniform, "label_inputs", fmt.Sprintf(" excludes --seeds %s: a node whose label is an input has no loss to be chosen by", p.Seeds)},
-		{m.Controls && !m.Refreshes && p.Micro > 1 && p.Layers > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --method ladies-cv, or --micro 1", name, p.Micro)},
-		{m.parts != nil && m.Controls && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
+		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --method ladies-cv, or --micro 1", name, p.Micro)},
+		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
 	})
 }
@@ -279,9 +258,9 @@ func (p *Plan) takeNoise() error {
 	switch full := p.DropoutNoise == samplers.DropoutNoiseFull; {
 	case full && excludes != "":
 		return p.refuse("dropout_noise", " full excludes %s: other parts of the model read the output of the same dropout", excludes)
-	case full && p.Method.biasedBy != "":
-		return p.refuse("dropout_noise", " full excludes %s: the variance is as over all neighbours only if the weights are unbiased", p.Method.biasedBy)
-	case full && !p.Method.fullNoise():
+	case full && p.Method.biasedBy() != "":
+		return p.refuse("dropout_noise", " full excludes %s: the variance is as over all neighbours only if the weights are unbiased", p.Method.biasedBy())
+	case full && !p.Method.TakesFullDropoutNoise():
 		return p.refuse("dropout_noise", " full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", DefaultMethod, p.Method.String())
 	case excludes != "":
 		p.DropoutNoise = "" // the method then has none of its own
@@ -303,7 +282,7 @@ func (p *Plan) takeLinear() error {
 
 func (p *Plan) excludesLinear() error {
 	switch {
-	case !p.Method.Refreshes || !p.ExactInput:
+	case !p.Method.Refreshed() || !p.ExactInput:
 		return p.refuse("method", " %s: linear=1 needs --exact-input, which ladies-cv and mvs have", p.Method.String())
 	case p.Layers != 2:
 		return p.refuse("method", " %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", p.Method.String(), p.Layers)

@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -12,32 +11,27 @@ import (
 )
 
 // Keys are the keys of a method, in the grammar of a data SPEC: ladies?flat=1&draw=poisson.
-// The group names the methods that have a key: layer-wise ones, node-wise ones, and those
-// with refreshed histories.
+// The group names methods that have a key: ladies stands for all layer-wise ones, neighbor for
+// node-wise ones, and ladies-cv for those with refreshed histories.
 type Keys struct {
-	Importance   string `json:"importance" group:"node" choice:"uniform|ladies|fastgcn" help:"probabilities of a node's neighbours"`
-	Flat         bool   `json:"flat" group:"layer,node" help:"probabilities in proportion to the norms of columns instead of their squares"`
-	Neighborhood bool   `json:"neighborhood" group:"layer" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
-	Draw         string `json:"draw" group:"layer,node" choice:"wrs|replacement|poisson|systematic" help:"wrs (weighted, without replacement), replacement, poisson or systematic"`
-	Weight       string `json:"weight" group:"layer,node" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; unbiased ones for another draw)"`
-	Population   string `json:"population" group:"layer" choice:"candidates|nodes" help:"n of the debiased weights: candidates, or nodes as in the paper's program"`
-	Rows         bool   `json:"rows" group:"layer" help:"add a layer's own nodes to the nodes drawn, as LADIES' program does"`
-	Normalize    bool   `json:"normalize" group:"layer" help:"rescale each sampled row of the Laplacian to the sum of the whole row"`
-	Control      string `json:"control" group:"layer" choice:"none|refresh|rolling" help:"control variate: none, refresh (activations of every so many mini-batches) or rolling (each node's last ones)"`
-	Every        int    `json:"every" group:"refresh" default:"50" range:"[1," help:"mini-batches between two refreshes of kept activations"`
-	Half         bool   `json:"half" group:"refresh" help:"kept activations in float16: half the memory; on the CPU"`
-	Linear       string `json:"linear" group:"refresh" choice:"0|1" help:"the linear part of the control exactly, with exact input and two layers (default: 1 for ladies-cv where it applies)"`
+	Importance   string `json:"importance" group:"neighbor" choice:"uniform|ladies|fastgcn" help:"probabilities of a node's neighbours"`
+	Flat         bool   `json:"flat" group:"ladies|neighbor" help:"probabilities in proportion to the norms of columns instead of their squares"`
+	Neighborhood bool   `json:"neighborhood" group:"ladies" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
+	Draw         string `json:"draw" group:"ladies|neighbor" choice:"wrs|replacement|poisson|systematic" help:"wrs (weighted, without replacement), replacement, poisson or systematic"`
+	Weight       string `json:"weight" group:"ladies|neighbor" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; unbiased ones for another draw)"`
+	Population   string `json:"population" group:"ladies" choice:"candidates|nodes" help:"n of the debiased weights: candidates, or nodes as in the paper's program"`
+	Rows         bool   `json:"rows" group:"ladies" help:"add a layer's own nodes to the nodes drawn, as LADIES' program does"`
+	Normalize    bool   `json:"normalize" group:"ladies" help:"rescale each sampled row of the Laplacian to the sum of the whole row"`
+	Control      string `json:"control" group:"ladies" choice:"none|refresh|rolling" help:"control variate: none, refresh (activations of every so many mini-batches) or rolling (each node's last ones)"`
+	Every        int    `json:"every" group:"ladies-cv|ladies" default:"50" range:"[1," help:"mini-batches between two refreshes of kept activations"`
+	Half         bool   `json:"half" group:"ladies-cv|ladies" help:"kept activations in float16: half the memory; on the CPU"`
+	Linear       string `json:"linear" group:"ladies-cv|ladies" choice:"0|1" help:"the linear part of the control exactly, with exact input and two layers (default: 1 for ladies-cv where it applies)"`
 }
 
-// Method is a sampling method with its parts.
+// Method is a sampling method, with a sampler of the parts in its keys.
 type Method struct {
-	samplers.Method                         // of the name, without parts
-	Keys                                    // as given
-	Controls        bool                    // keeps histories of activations
-	Refreshes       bool                    // and refreshes them
-	parts           func() samplers.Sampler // with the parts of the keys; nil: the method has its name's
-	biasedBy        string                  // the key that makes the estimate of these parts biased, or ""
-	nodeWise        bool
+	samplers.Method
+	Keys // as given
 }
 
 // The method that is taken where none is given, and where the model keeps no histories.
@@ -62,46 +56,46 @@ func ParseMethod(text string) (Method, error) {
 	var m Method
 	setDefaults(&m.Keys)
 	name, query, _ := strings.Cut(text, "?")
+	base := name
+	if name == uniform {
+		base = "ladies"
+	}
 	all := samplers.Methods()
-	k := slices.IndexFunc(all, func(m samplers.Method) bool { return m.Name == name })
-	base, layerWise := baseParts(name)
-	switch {
-	case k >= 0:
-		m.Method = all[k]
-	case name == uniform:
-		m.Method = samplers.Method{Name: name, Sizes: "nodes a layer"}
-	default:
+	k := slices.IndexFunc(all, func(m samplers.Method) bool { return m.Name == base })
+	if k < 0 {
 		return m, fmt.Errorf("no method %q%s; there are: %s", name, DidYouMean(name, MethodNames()), strings.Join(MethodNames(), ", "))
 	}
-	m.nodeWise = strings.HasPrefix(name, "neighbor")
-	m.Controls, m.Refreshes = m.Method.Controlled(), m.Method.Refreshed()
+	m.Method, m.Name = all[k], name
 	if query == "" && name != uniform {
 		return m, nil
 	}
-	var groups []string
-	switch {
-	case m.nodeWise:
-		groups = []string{"node"}
-	case layerWise:
-		groups = []string{"layer", "refresh"}
-	case m.Refreshes:
-		groups = []string{"refresh"}
+	group := ""
+	switch s := m.Sampler.(type) {
+	case *samplers.Neighbor:
+		if s.Control == samplers.ControlNone {
+			group = "neighbor"
+		}
+	case *samplers.LayerWise:
+		if s.Control == samplers.ControlRefresh {
+			group = "ladies-cv"
+		} else if s.Draw == nil {
+			group = "ladies"
+		}
 	}
-	if err := parseKeys(&m.Keys, name, query, groups); err != nil {
+	if err := parseKeys(&m.Keys, name, query, group); err != nil {
 		return m, err
 	}
-	if !m.nodeWise && !layerWise {
-		return m, nil
+	if group == "neighbor" || group == "ladies" {
+		return m, m.takeParts()
 	}
-	return m, m.takeParts(base)
+	return m, nil
 }
 
-// parseKeys sets the keys of a query that belong to one of the groups.
-func parseKeys(keys any, name, query string, groups []string) error {
+// parseKeys sets the keys of a query, which the group must have.
+func parseKeys(keys any, name, query, group string) error {
 	var known []string
 	for _, o := range Options(keys) {
-		of := strings.Split(reflect.TypeOf(keys).Elem().FieldByIndex(o.field).Tag.Get("group"), ",")
-		if slices.ContainsFunc(of, func(g string) bool { return slices.Contains(groups, g) }) {
+		if slices.Contains(strings.Split(o.Group, "|"), group) {
 			known = append(known, o.Flag())
 		}
 	}
@@ -128,93 +122,70 @@ func parseKeys(keys any, name, query string, groups []string) error {
 	return nil
 }
 
-// baseParts returns the parts of ladies, fastgcn, uniform and neighbor, each plain, flat,
-// debiased or both, and whether the method is layer-wise.
-func baseParts(name string) (Keys, bool) {
-	words := strings.Split(name, "-")
-	p := Keys{Importance: words[0], Weight: "naive"}
-	if p.Importance == "neighbor" {
-		p.Importance, p.Weight = uniform, "debiased"
-		if len(words) > 1 {
-			p.Importance = "ladies"
-		}
-	}
-	for _, word := range words[1:] {
-		switch word {
-		case "flat":
-			p.Flat = true
-		case "debiased":
-			p.Weight = "debiased"
-		default:
-			return p, false
-		}
-	}
-	return p, slices.Contains([]string{"ladies", "fastgcn", uniform}, words[0])
-}
-
-// takeParts sets the parts of a method with keys. base are its name's.
-func (m *Method) takeParts(base Keys) error {
-	importance, err := samplers.ParseImportance(cmp.Or(m.Importance, base.Importance), base.Flat || m.Flat, m.Neighborhood)
-	if err != nil {
-		return err
-	}
-	draw, err := samplers.ParseDraw(cmp.Or(m.Draw, "wrs"))
-	if err != nil {
-		return err
-	}
-	weight, err := samplers.ParseWeight(cmp.Or(m.Weight, base.Weight))
-	if err != nil {
-		return err
-	}
-	if m.Weight == "" && (m.nodeWise || draw != (samplers.WithoutReplacement{})) {
-		weight = samplers.DefaultWeight(draw)
-	}
-	if err := weight.Check(draw); err != nil {
-		return err
-	}
-	control, err := samplers.ParseControl(m.Control)
-	if err != nil {
-		return err
-	}
-	m.Controls, m.Refreshes = control != samplers.ControlNone, control == samplers.ControlRefresh
+// takeParts gives the method a sampler of its keys' parts, and of its name's parts for the others.
+func (m *Method) takeParts() error {
+	base, variant, _ := strings.Cut(m.Name, "-")
 	switch {
-	case m.nodeWise:
-	case weight == (samplers.Naive{}) && draw != (samplers.WithReplacement{}):
-		m.biasedBy = "weight=naive"
-	case m.Normalize:
-		m.biasedBy = "normalize=1"
-	case m.Rows:
-		m.biasedBy = "rows=1"
+	case base == "neighbor" && variant == "":
+		base = uniform
+	case base == "neighbor":
+		base = "ladies"
+	}
+	importance, err := samplers.ParseImportance(cmp.Or(m.Importance, base), m.Flat || strings.HasPrefix(variant, "flat"), m.Neighborhood)
+	draw, err2 := samplers.ParseDraw(cmp.Or(m.Draw, "wrs"))
+	control, err3 := samplers.ParseControl(m.Control)
+	if err := cmp.Or(err, err2, err3); err != nil {
+		return err
+	}
+	s := m.Sampler
+	layerWise, is := s.(*samplers.LayerWise)
+	weight := samplers.DefaultWeight(draw)
+	switch {
+	case m.Weight != "":
+		weight, err = samplers.ParseWeight(m.Weight)
+	case is && draw == samplers.WithoutReplacement{}:
+		weight = layerWise.Weight
+	}
+	if err == nil {
+		err = weight.Check(draw)
 	}
 	switch {
+	case err != nil:
+		return err
 	case m.Population == populationNodes && weight != (samplers.Debiased{}):
 		return fmt.Errorf("population=nodes goes with weight=debiased only")
-	case m.Controls && m.biasedBy != "":
-		return fmt.Errorf("control=%v with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", control, m.biasedBy)
-	case !m.Refreshes && (m.Every != 50 || m.Half || m.Linear != ""):
-		return fmt.Errorf("every, half and linear are for control=refresh and the methods ladies-cv and mvs")
 	case m.Population == populationNodes:
 		weight = samplers.Debiased{Population: samplers.AllNodes}
 	}
-	m.parts = func() samplers.Sampler {
-		if m.nodeWise {
-			return &samplers.Neighbor{Importance: importance, Draw: draw, Weight: weight}
-		}
-		return &samplers.LayerWise{
-			Importance: importance, Draw: draw, Weight: weight, Control: control, IncludeRows: m.Rows, NormalizeRows: m.Normalize,
-		}
+	switch s := s.(type) {
+	case *samplers.Neighbor:
+		s.Importance, s.Draw, s.Weight = importance, draw, weight
+	case *samplers.LayerWise:
+		s.Importance, s.Draw, s.Weight, s.Control = importance, draw, weight, control
+		s.IncludeRows, s.NormalizeRows = m.Rows, m.Normalize
+	}
+	switch by := m.biasedBy(); {
+	case m.Controlled() && by != "":
+		return fmt.Errorf("control=%v with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", control, by)
+	case !m.Refreshed() && (m.Every != 50 || m.Half || m.Linear != ""):
+		return fmt.Errorf("every, half and linear are for control=refresh and the methods ladies-cv and mvs")
 	}
 	return nil
 }
 
 const populationNodes = "nodes"
 
-// fullNoise reports whether the sampler takes full dropout noise.
-func (m *Method) fullNoise() bool {
-	if m.parts != nil && !m.nodeWise {
-		return m.biasedBy == ""
+// biasedBy returns the key that makes the estimate of a layer-wise method biased, or "".
+func (m *Method) biasedBy() string {
+	switch s, is := m.Sampler.(*samplers.LayerWise); {
+	case !is || m.TakesFullDropoutNoise() || m.String() == m.Name:
+		return ""
+	case s.NormalizeRows:
+		return "normalize=1"
+	case s.IncludeRows:
+		return "rows=1"
 	}
-	return m.TakesFullDropoutNoise()
+	return "weight=naive"
 }
 
 // String returns the method as --method has it, with the keys that do not have their defaults.
@@ -225,11 +196,8 @@ func (m *Method) String() string {
 			continue
 		}
 		value := o.Text(&m.Keys)
-		switch value {
-		case "true":
+		if value == "true" {
 			value = "1"
-		case "false":
-			value = "0"
 		}
 		pairs = append(pairs, o.Flag()+"="+value)
 	}
@@ -239,19 +207,23 @@ func (m *Method) String() string {
 	return m.Name + "?" + strings.Join(pairs, "&")
 }
 
-// sampler builds the method's sampler.
-func (m *Method) sampler(c samplers.Config) (samplers.Sampler, error) {
-	if m.parts == nil {
+// build builds the method's sampler.
+func (m *Method) build(c samplers.Config) (samplers.Sampler, error) {
+	if m.String() == m.Name && m.Name != uniform {
 		return samplers.ByName(m.Name, c)
 	}
-	return samplers.Configure(m.parts(), c)
+	fresh, err := ParseMethod(m.String()) // a sampler has one graph
+	if err != nil {
+		return nil, err
+	}
+	return samplers.Configure(fresh.Sampler, c)
 }
 
 // ScheduleKeys are the keys of a schedule: step?every=100&factor=0.5.
 type ScheduleKeys struct {
-	WarmUp int     `json:"warm_up" group:"none,cosine,step,plateau" default:"100" range:"[0," help:"mini-batches in which the step size grows to --lr; of cosine at most half of the run"`
-	Every  int     `json:"every" group:"step,plateau" default:"100" range:"[1," help:"mini-batches until the next fall"`
-	Factor float64 `json:"factor" group:"step,plateau" default:"0.5" range:"(0,1)" help:"factor of the step size at a fall"`
+	WarmUp int     `json:"warm_up" group:"cosine|none|step|plateau" default:"100" range:"[0," help:"mini-batches in which the step size grows to --lr; of cosine at most half of the run"`
+	Every  int     `json:"every" group:"step|plateau" default:"100" range:"[1," help:"mini-batches until the next fall"`
+	Factor float64 `json:"factor" group:"step|plateau" default:"0.5" range:"(0,1)" help:"factor of the step size at a fall"`
 }
 
 // ParseSchedule reads NAME or NAME?KEY=VALUE&….
@@ -263,7 +235,7 @@ func ParseSchedule(text string) (s train.Schedule, err error) {
 	if k < 0 {
 		return s, fmt.Errorf("no schedule %q%s; there are: %s", name, DidYouMean(name, train.DecayNames()), strings.Join(train.DecayNames(), ", "))
 	}
-	if err := parseKeys(&keys, name, query, []string{name}); err != nil {
+	if err := parseKeys(&keys, name, query, name); err != nil {
 		return s, err
 	}
 	return train.Schedule{Decay: train.Decay(k), WarmUp: keys.WarmUp, Every: keys.Every, Factor: keys.Factor}, nil

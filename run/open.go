@@ -30,7 +30,6 @@ type OpenOptions struct {
 	Device  string           // "" means cpu, also for a run that was trained on a GPU
 	Options datasets.Options // of opening the data; the schema is the run's
 	Like    *Opened          // share its data, which must be the same; nil: open them
-	Loaded  *datasets.Data   // take these; nil: open them
 }
 
 // Open returns the model of a run that gcn train made, from its folder, and its data, mapped
@@ -61,7 +60,7 @@ func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
 		return nil, fmt.Errorf("%s holds several runs: name one or more, such as %s", dir, filepath.Join(dir, SeedFolder(s.Seed)))
 	case o.Data != "":
 		s.Data = o.Data
-	case !saved.Has("data") && o.Loaded == nil:
+	case !saved.Has("data"):
 		return nil, fmt.Errorf("%s has no \"data\": name the data of the run by --data", saved.Path)
 	}
 	if r.Plan, err = s.Plan(); err != nil {
@@ -77,7 +76,7 @@ func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
 	if r.Model, err = r.Plan.NewModel(ctx, r.Data); err == nil {
 		r.Checkpoint, err = train.LoadParameters(dir, r.Model)
 	}
-	if err != nil && o.Like == nil && o.Loaded == nil {
+	if err != nil && o.Like == nil {
 		r.Data.Close() // it was only read
 	}
 	return r, err
@@ -88,20 +87,18 @@ func (r *Opened) open(ctx context.Context, o OpenOptions) (data *datasets.Data, 
 	if o.Options.Schema, err = train.ReadSchema(r.Dir); err != nil {
 		return nil, err
 	}
-	data = o.Loaded
 	if first := o.Like; first != nil {
 		if r.Plan.Data != first.Plan.Data {
 			return nil, fmt.Errorf("%s was trained on %s, %s on %s: name the data for all runs by --data", r.Dir, r.Plan.Data, first.Dir, first.Plan.Data)
 		}
-		data, r.Plan.GPU, r.Plan.Exact = first.Data, first.Plan.GPU, first.Plan.Exact
-	} else if err := r.Plan.Open(); err != nil {
-		return nil, err
-	}
-	if data != nil {
-		if err := o.Options.Schema.Check(data); err != nil {
+		r.Plan.GPU, r.Plan.Exact = first.Plan.GPU, first.Plan.Exact
+		if err := o.Options.Schema.Check(first.Data); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Dir, err)
 		}
-		return data, nil
+		return first.Data, nil
+	}
+	if err := r.Plan.Open(); err != nil {
+		return nil, err
 	}
 	o.Options.Unlabelled = true
 	data, err = datasets.Open(ctx, r.Plan.Data, o.Options)

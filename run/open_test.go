@@ -67,7 +67,7 @@ func TestOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened, err := Open(ctx, dir, OpenOptions{Loaded: data})
+		opened, err := Open(ctx, dir, OpenOptions{})
 		if err != nil {
 			t.Fatal(c.config, err)
 		}
@@ -91,7 +91,8 @@ func writeSchema(t *testing.T, dir string, d *datasets.Data) {
 
 // A run of a model that Open cannot build is refused.
 func TestOpenUnknown(t *testing.T) {
-	data, err := datasets.Open(context.Background(), "synth:demo?nodes=100&edges=300", datasets.Options{})
+	const spec = "synth:demo?nodes=100&edges=300"
+	data, err := datasets.Open(context.Background(), spec, datasets.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,11 +113,11 @@ func TestOpenUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeSchema(t, dir, data)
-		if _, err := Open(t.Context(), dir, OpenOptions{Loaded: data}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Open(t.Context(), dir, OpenOptions{Data: spec}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want an error about %s", config, err, want)
 		}
 	}
-	if _, err := Open(t.Context(), t.TempDir(), OpenOptions{Loaded: data}); err == nil {
+	if _, err := Open(t.Context(), t.TempDir(), OpenOptions{Data: spec}); err == nil {
 		t.Error("an empty folder opened")
 	}
 }

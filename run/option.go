@@ -20,6 +20,7 @@ type Option struct {
 	Group   string // of the help
 	Rare    bool   // shown by --help-all only
 	File    bool   // has no flag
+	Whole   bool   // is a whole number
 	Default string
 	Choices []string // the words that are allowed; nil: all
 	Help    string
@@ -29,6 +30,8 @@ type Option struct {
 	need               string   // the value to give; "": the option may be left out
 	with, without      []string // options that it needs, and that it excludes
 	why                string   // it excludes them
+	exact, control     string   // why exact input or a control variate excludes it
+	opposed            string   // the option where they do, for has
 	field              []int
 }
 
@@ -54,8 +57,12 @@ func optionOf(f reflect.StructField) Option {
 	}
 	group, where, _ := strings.Cut(tag("group"), ",")
 	o := Option{
-		Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file", Default: tag("default"), Choices: list("choice", "|"), Help: tag("help"),
+		Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file", Whole: f.Type.Kind() == reflect.Int, Default: tag("default"), Choices: list("choice", "|"), Help: tag("help"),
 		bounds: tag("range"), arg: tag("arg"), auto: tag("auto") != "", short: tag("short"), need: tag("need"), with: list("with", ","), without: list("without", ","), why: tag("why"), field: f.Index,
+		exact: tag("exact"), control: tag("control"), opposed: tag("json"),
+	}
+	if when := tag("when"); when != "" {
+		o.opposed += "=" + when
 	}
 	if of, ok := reflect.Zero(f.Type).Interface().(interface{ Values() []string }); ok {
 		o.Choices = of.Values()
@@ -69,11 +76,6 @@ func (o *Option) Flag() string { return flagOf(o.Name) }
 func flagOf(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
 func nameOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
-
-// Whole reports whether the option is a whole number.
-func (o *Option) Whole() bool {
-	return reflect.TypeFor[Settings]().FieldByIndex(o.field).Type.Kind() == reflect.Int
-}
 
 // Find returns the option of Settings of that name, or flag.
 func Find(name string) (*Option, bool) { return find(&Settings{}, name) }
@@ -131,31 +133,28 @@ func (o *Option) setDefault(of any) {
 	}
 }
 
-// set gives the option the value of a text, as on the command line.
+// set gives the option the value of a text, as on the command line. A wrong one changes nothing.
 func (o *Option) set(of any, text string) error {
 	field := o.in(of)
-	before := reflect.New(field.Type()).Elem()
-	before.Set(field)
-	err := o.parse(field, text)
-	if err == nil {
-		err = o.check(field, text)
+	value := reflect.New(field.Type()).Elem()
+	value.Set(field)
+	if err := o.parse(value, text); err != nil {
+		return err
 	}
-	if err != nil {
-		field.Set(before)
+	if err := o.check(value, text); err != nil {
+		return err
 	}
-	return err
+	field.Set(value)
+	return nil
 }
 
 // parse sets a field to the value of a text, which may be "auto" for some options.
 func (o *Option) parse(field reflect.Value, text string) error {
-	if !o.auto {
-		return parse(field, text)
-	}
-	if text == autoWord {
+	if o.auto && text == autoWord {
 		text = "0"
 	}
 	err := parse(field, text)
-	if err != nil {
+	if err != nil && o.auto {
 		err = fmt.Errorf("%w, or auto", err)
 	}
 	return err
@@ -163,33 +162,32 @@ func (o *Option) parse(field reflect.Value, text string) error {
 
 // parse sets a field to the value of a text.
 func parse(field reflect.Value, text string) (err error) {
+	want := ""
 	switch f := field.Addr().Interface().(type) {
 	case *string:
 		*f = text
 	case *bool:
-		if *f, err = strconv.ParseBool(text); err != nil {
-			return errors.New("want true or false")
-		}
+		want = "true or false"
+		*f, err = strconv.ParseBool(text)
 	case *int:
-		if *f, err = strconv.Atoi(text); err != nil {
-			return errors.New("want a whole number")
-		}
+		want = "a whole number"
+		*f, err = strconv.Atoi(text)
 	case *uint64:
-		if *f, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return errors.New("want a whole number, at least 0")
-		}
+		want = "a whole number, at least 0"
+		*f, err = strconv.ParseUint(text, 10, 64)
 	case *float64:
-		if *f, err = strconv.ParseFloat(text, 64); err != nil {
-			return errors.New("want a number")
-		}
+		want = "a number"
+		*f, err = strconv.ParseFloat(text, 64)
 	case *time.Duration:
-		if *f, err = time.ParseDuration(text); err != nil {
-			return errors.New("want a time, such as 30s or 5m")
-		}
+		want = "a time, such as 30s or 5m"
+		*f, err = time.ParseDuration(text)
 	case interface{ Set(string) error }:
 		return f.Set(text)
 	default:
 		return parseList(field, text)
+	}
+	if err != nil {
+		return errors.New("want " + want)
 	}
 	return nil
 }
@@ -232,49 +230,33 @@ func (o *Option) check(field reflect.Value, text string) error {
 	case o.bounds == "":
 		return nil
 	}
-	var x float64
+	x, _ := strconv.ParseFloat(valueText(field), 64)
+	least, most := 0.0, math.Inf(1)
+	fmt.Sscanf(o.bounds[1:], "%g,%g", &least, &most) // there may be no second number
+	open, closed := o.bounds[0] == '(', strings.HasSuffix(o.bounds, "]")
 	switch {
-	case field.CanInt():
-		x = float64(field.Int())
-	case field.CanUint():
-		x = float64(field.Uint())
-	default:
-		x = field.Float()
-	}
-	low, high, _ := strings.Cut(o.bounds[1:], ",")
-	least, _ := strconv.ParseFloat(low, 64)
-	most, closed := math.Inf(1), strings.HasSuffix(high, "]")
-	if high != "" {
-		most, _ = strconv.ParseFloat(high[:len(high)-1], 64)
-	}
-	switch open := o.bounds[0] == '('; {
 	case (x > least || x == least && !open) && (x < most || x == most && closed):
 		return nil
-	case high != "":
-		return fmt.Errorf("want a number in %s, %s", o.bounds[:1]+low, high)
+	case !math.IsInf(most, 1):
+		return fmt.Errorf("want a number in %s", strings.Replace(o.bounds, ",", ", ", 1))
 	case open:
-		return fmt.Errorf("want a number above %s", low)
+		return fmt.Errorf("want a number above %v", least)
 	}
-	return fmt.Errorf("want at least %s", low)
+	return fmt.Errorf("want at least %v", least)
 }
 
-// Check checks the options of a struct, given by a pointer, beside one another. The error is
-// an OptionError.
+// Check checks the options of a struct, given by a pointer, beside one another: none is missing,
+// lacks an option that it needs, or is beside one that it excludes. The error is an OptionError.
 func Check(of any) error {
-	if option, wrong := company(of); wrong != "" {
-		return &OptionError{Option: option, Err: errors.New("--" + flagOf(option) + wrong)}
+	s, isSettings := of.(*Settings)
+	if !isSettings {
+		s = new(Settings) // no file has set the option
 	}
-	return nil
-}
-
-// company returns the first option that is missing, that lacks an option that it needs, or
-// that is beside one that it excludes, and what is wrong; "": all is right.
-func company(of any) (option, wrong string) {
 	for _, o := range Options(of) {
 		text := " " + o.Text(of)
 		switch {
 		case o.need != "" && text == " ":
-			return o.Name, " is needed: " + o.need
+			return s.refuse(o.Name, " is needed: %s", o.need)
 		case o.isDefault(of):
 			continue
 		case text == " true":
@@ -282,16 +264,16 @@ func company(of any) (option, wrong string) {
 		}
 		for _, other := range o.with {
 			if flag, there := has(of, other); !there {
-				return o.Name, text + " needs " + flag
+				return s.refuse(o.Name, "%s needs %s", text, flag)
 			}
 		}
 		for _, other := range o.without {
 			if flag, there := has(of, other); there {
-				return o.Name, strings.TrimSuffix(text+" excludes "+flag+": "+o.why, ": ")
+				return s.refuse(o.Name, "%s", strings.TrimSuffix(text+" excludes "+flag+": "+o.why, ": "))
 			}
 		}
 	}
-	return "", ""
+	return nil
 }
 
 // has reports whether a struct has an option, given as NAME for any value beside the default,

@@ -14,8 +14,9 @@ import (
 // The other tags: group is the part of the help; "rare" options are shown by --help-all only,
 // and "file" options have no flag. range is an interval, choice the words that are allowed,
 // arg the word for the value in the help. with names the options that the option needs,
-// without those that it excludes, and why the reason. An option with auto may be "auto", and is
-// then 0. A limit of 0 is off.
+// without those that it excludes, and why the reason. exact and control say why exact input or
+// a control variate excludes the option, with any value beside the default or with the one in
+// when. An option with auto may be "auto", and is then 0. A limit of 0 is off.
 type Settings struct {
 	Data         string `json:"data" group:"Data and sampling" default:"synth:demo" arg:"SPEC" help:"data SPEC; gcn datasets list shows all kinds"`
 	Method       string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv, or ladies-flat-debiased where the model keeps no histories)"`
@@ -23,7 +24,7 @@ type Settings struct {
 	ExactInput   bool   `json:"exact_input" group:"Data and sampling" help:"propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples"`
 	DropoutNoise string `json:"dropout_noise" group:"Data and sampling,rare" choice:"sampled|full" help:"noise of dropout in sampled layers: sampled, times the weights of the nodes drawn; or full, with its variance over all neighbours (default: sampled; ladies-cv: full)"`
 
-	Layers     int     `json:"layers" group:"Model" default:"0" range:"[1,1000]" help:"graph convolutions (default: as many as --samples has numbers, else 2)"`
+	Layers     int     `json:"layers" group:"Model" when:"1" exact:"the only propagation is then exact, and nothing is left to sample; use --method full, or more layers" default:"0" range:"[1,1000]" help:"graph convolutions (default: as many as --samples has numbers, else 2)"`
 	Hidden     int     `json:"hidden" group:"Model" default:"256" range:"[1,65536]" help:"width of the hidden layers"`
 	Dropout    float64 `json:"dropout" group:"Model" default:"0.2" range:"[0,1)" help:"share of hidden values dropped while training"`
 	Activation string  `json:"activation" group:"Model" default:"elu" choice:"elu|relu|gelu" help:"elu, relu or gelu"`
@@ -31,7 +32,7 @@ type Settings struct {
 	Residual   bool    `json:"residual" group:"Model" help:"add a linear map of a node's own features to each convolution"`
 
 	Model             string  `json:"model" group:"Model,rare" default:"program" choice:"program|equation" help:"program: as in the paper's program; equation: convolutions alone, as in the paper's equation 1"`
-	Conv              string  `json:"conv" group:"Model,rare" default:"gcn" choice:"gcn|gat" help:"gcn: weights of the Laplacian; gat: attention, which learns them"`
+	Conv              string  `json:"conv" group:"Model,rare" when:"gat" exact:"attention reads the features themselves" control:"attention keeps no history of activations" default:"gcn" choice:"gcn|gat" help:"gcn: weights of the Laplacian; gat: attention, which learns them"`
 	Heads             int     `json:"heads" group:"Model,rare" default:"8" range:"[1,65536]" with:"conv=gat" help:"with gat: heads of a hidden layer, which share --hidden"`
 	OutputHeads       int     `json:"output_heads" group:"Model,rare" default:"1" range:"[1,65536]" with:"conv=gat,model=equation" help:"with gat and --model equation: heads of the last layer; their mean is the output"`
 	AttentionDropout  float64 `json:"attention_dropout" group:"Model,rare" default:"0" range:"[0,1)" with:"conv=gat" help:"with gat: share of the coefficients dropped while training"`
@@ -39,13 +40,13 @@ type Settings struct {
 	BiasAfter         bool    `json:"bias_after" group:"Model,rare" with:"conv=gcn" help:"biases after the propagation, as in PyTorch Geometric and DGL, also with --model equation"`
 	BatchNorm         bool    `json:"batch_norm" group:"Model,rare" without:"layer_norm" help:"in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference"`
 	HiddenResidual    string  `json:"hidden_residual" group:"Model,rare" default:"none" choice:"none|identity|linear" help:"add a node's own row of each convolution's input: none, identity or linear (a map of it, as GraphSAGE has)"`
-	InputLayer        bool    `json:"input_layer" group:"Model,rare" help:"a linear layer with activation and dropout below the first convolution"`
-	PreNorm           bool    `json:"pre_norm" group:"Model,rare" with:"model=program" help:"--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last"`
+	InputLayer        bool    `json:"input_layer" group:"Model,rare" exact:"the features are propagated once, before training" help:"a linear layer with activation and dropout below the first convolution"`
+	PreNorm           bool    `json:"pre_norm" group:"Model,rare" control:"they keep activations and not their norms" with:"model=program" help:"--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last"`
 	FeedForward       bool    `json:"feed_forward" group:"Model,rare" with:"pre_norm" help:"with --pre-norm: a second linear layer and dropout after each convolution's activation"`
 	OwnState          bool    `json:"own_state" group:"Model,file" with:"input_layer" help:"with input_layer and pre_norm: a second weight of each convolution for a node's own row (GraphSAGE)"`
 	Jumping           string  `json:"jumping" group:"Model,rare" default:"none" choice:"none|concat|sum|max" with:"model=program" without:"pre_norm" why:"its residuals carry the outputs of all convolutions already" help:"jumping knowledge, a classifier of all convolutions' outputs: none, concat, sum or max"`
-	InputDropout      float64 `json:"input_dropout" group:"Model,rare" default:"0" range:"[0,1)" help:"share of the features dropped while training"`
-	EdgeDropout       float64 `json:"edge_dropout" group:"Model,rare" default:"0" range:"[0,1)" help:"share of the sampled edges dropped while training; the others are scaled up"`
+	InputDropout      float64 `json:"input_dropout" group:"Model,rare" exact:"the features are propagated once, without dropout" default:"0" range:"[0,1)" help:"share of the features dropped while training"`
+	EdgeDropout       float64 `json:"edge_dropout" group:"Model,rare" control:"they add the edges that are left out" default:"0" range:"[0,1)" help:"share of the sampled edges dropped while training; the others are scaled up"`
 	ClassifierDropout float64 `json:"classifier_dropout" group:"Model,rare" default:"0.2" range:"[0,1)" help:"share of the classifier's inputs dropped again; not with --model equation"`
 
 	Batch       int     `json:"batch" group:"Training" default:"1024" range:"[1," help:"training nodes per mini-batch"`
@@ -65,7 +66,7 @@ type Settings struct {
 	Partition       string  `json:"partition" group:"Training,rare" default:"none" choice:"none|features|all" without:"device=cuda" why:"a GPU keeps the whole features in its memory" help:"data that MPI ranks hold in parts, without effect on the results: none, features, or all (the graph too)"`
 	Seeds           string  `json:"seeds" group:"Training,rare" choice:"uniform|loss|gradient" help:"probabilities of the training nodes: uniform, or by their last loss or gradient, with debiased weights (default: uniform; mvs: gradient)"`
 	SeedsEvery      int     `json:"seeds_every" group:"Training,file" default:"50" range:"[1," with:"seeds=loss|gradient|" help:"with seeds loss or gradient: mini-batches between two updates"`
-	LabelInputs     float64 `json:"label_inputs" group:"Training,rare" default:"0" range:"[0,1)" with:"input_layer" help:"with --input-layer: share of the training nodes whose labels are inputs of a mini-batch, and whose loss does not count"`
+	LabelInputs     float64 `json:"label_inputs" group:"Training,rare" without:"seeds=loss|gradient" why:"a node whose label is an input has no loss to be chosen by" exact:"the input is propagated once, but each mini-batch reads other labels" control:"kept activations hold labels of the mini-batch's own nodes" default:"0" range:"[0,1)" with:"input_layer" help:"with --input-layer: share of the training nodes whose labels are inputs of a mini-batch, and whose loss does not count"`
 	LabelSmoothing  float64 `json:"label_smoothing" group:"Training,rare" default:"0" range:"[0,1)" help:"share of a label's weight that goes to all classes alike"`
 	ClassWeights    string  `json:"class_weights" group:"Training,rare" default:"none" choice:"none|balanced" help:"none, or balanced: each class has the same weight in the loss"`
 	Schedule        string  `json:"schedule" group:"Training,rare" default:"cosine" arg:"NAME" help:"fall of the step size: NAME is none, cosine (to 0 at --max-batches), step, or plateau (after scores without a better one), perhaps with keys: step?every=100"`

@@ -2,20 +2,15 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/finite"
-	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/mpi"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
@@ -35,7 +30,7 @@ type Job struct {
 	Show func(prefix string) (show func(train.Progress), finish func()) // begins the display of a run
 
 	// After, if not nil, is called after the last run, with the folder to resume.
-	After func(ctx context.Context, model *layers.GCN, history *train.Result, dir string)
+	After func(history *train.Result, dir string)
 }
 
 // follows reports whether this process is a rank other than 0.
@@ -124,8 +119,7 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 	}
 	var r *Result
 	options.Result = func(history *train.Result) any {
-		r = p.result(history, data, dir)
-		j.addRanks(r, history)
+		r = j.result(&p, history, data, dir)
 		return r
 	}
 	history, err := train.Fit(ctx, model, data, options)
@@ -137,7 +131,7 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 		return nil, err
 	}
 	if j.After != nil && seed == j.Seed+uint64(j.Runs-1) && j.Parts == nil {
-		j.After(ctx, model, history, j.resumable(dir))
+		j.After(history, j.resumable(dir))
 	}
 	return r, nil
 }
@@ -213,46 +207,6 @@ func (j *Job) interruption(err error, dir string, batches int) error {
 	return Interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", when, ShellWord(dir))}
 }
 
-// result returns the result that the command prints and saves.
-func (p *Plan) result(history *train.Result, data *datasets.Data, dir string) *Result {
-	r := &Result{
-		Dataset: p.Data, Method: p.Method.String(), Samples: p.Samples, ExactInput: p.ExactInput, Metric: string(data.Metric),
-		BestValid: finite.Number(history.Best), Test: finite.Number(history.Test),
-		Batches: history.Batches, BestBatch: history.BestBatch, Falls: history.Falls, Stop: history.Stop,
-		Seed: p.Seed, Micro: p.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,
-		TrainMS: finite.Measured(history.TrainMS), SamplingMS: finite.Measured(history.SamplingMS),
-		WaitMS: finite.Measured(history.WaitMS), EvalS: finite.Measured(history.EvalS), RefreshS: finite.Measured(history.RefreshS), WallS: finite.Measured(history.WallS),
-		PeakRSS: finite.Measured(machine.PeakRSS()), BLAS: machine.BLAS(), Device: p.Device, RunDir: dir,
-		EvalSamples: p.EvalSamples, ValidSample: history.ValidSample, TestSample: history.TestSample,
-		BestSE: finite.Number(history.BestSE), TestSE: finite.Number(history.TestSE),
-	}
-	if p.Conv == gat {
-		r.Conv = gat
-	}
-	if p.Exact != nil {
-		r.InputBytes = p.Exact.Bytes()
-	}
-	return r
-}
-
-// addRanks adds the fields of a run on MPI's ranks.
-func (j *Job) addRanks(r *Result, history *train.Result) {
-	if j.World == nil {
-		return
-	}
-	var hosts []string
-	for rank := range j.World.Size() {
-		hosts = append(hosts, j.World.Host(rank))
-	}
-	slices.Sort(hosts)
-	r.Ranks, r.Hosts, r.CommMS, r.Imbalance = j.World.Size(), len(slices.Compact(hosts)), finite.Measured(history.CommMS), finite.Measured(history.Imbalance)
-	r.ExchangeBytes = finite.Measured(history.ExchangeBytes)
-	if j.Parts != nil {
-		most, whole := j.Parts.MostBytes()
-		r.Partition, r.HeldShare = j.Partition, finite.Measured(float64(most)/float64(whole))
-	}
-}
-
 // several trains several times, each run in its own folder inside dir. dir is locked until all
 // runs are done.
 func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Result, error) {
@@ -267,8 +221,7 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 	if err != nil {
 		return nil, err
 	}
-	same, err := j.checkSeveral(folder, config)
-	if err != nil {
+	if err := j.checkSeveral(folder, config); err != nil {
 		return nil, err
 	}
 	begin := func() error {
@@ -277,10 +230,8 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 				return fmt.Errorf("overwriting runs: %w", err)
 			}
 		}
-		if !same { // an old result.json is of other runs
-			if err := folder.Remove(rundir.ResultFile); err != nil {
-				return err
-			}
+		if err := folder.Remove(rundir.ResultFile); err != nil { // it may be of other runs
+			return err
 		}
 		config["eval_every"] = j.EvalEvery // the first run has chosen it, if it was auto
 		if err := folder.WriteJSON(rundir.ConfigFile, config); err != nil || !j.DealsRuns() {
@@ -307,76 +258,65 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 		path := filepath.Join(dir, SeedFolder(j.Seed+uint64(i)), rundir.ResultFile)
 		text, err := regularfile.Read(path)
 		if err == nil {
-			err = json.Unmarshal(text, &runs[i])
+			err = finite.Unmarshal(text, &runs[i])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w; ranks need a file system in common", path, err)
 		}
 	}
 	r := summarize(runs, dir)
-	if err := folder.WriteJSON(rundir.ResultFile, r); err != nil {
+	if err := folder.WriteJSON(rundir.ResultFile, finite.JSON(r)); err != nil {
 		return nil, fmt.Errorf("the result could not be saved: %w", err)
 	}
-	return &r, moved()
+	return r, moved()
 }
 
 // checkSeveral returns an error if several runs of the given configuration must not begin
-// in the folder. same reports whether the folder holds runs of this very configuration.
-func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) (same bool, err error) {
+// in the folder.
+func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) error {
 	present, err := folder.Present()
 	if err != nil {
-		return false, err
+		return err
 	}
+	dir := folder.Path(".")
 	for _, name := range present {
 		if name != rundir.ConfigFile && name != rundir.ResultFile {
-			return false, fmt.Errorf("%s holds a single run: name another folder for several runs", folder.Path("."))
+			return fmt.Errorf("%s holds a single run: name another folder for several runs", dir)
 		}
 	}
-	switch text, err := folder.Read(rundir.ConfigFile); {
+	before, err := train.ReadConfig(dir)
+	switch {
 	case len(present) == 0 || j.Overwrite || j.Resume && errors.Is(err, fs.ErrNotExist):
-		return false, nil
+		return nil
 	case !j.Resume: // the run was made after Taken looked
-		return false, TakenError(folder.Path("."))
+		return TakenError(dir)
 	case err != nil:
-		return false, err
-	default:
-		before, err := rundir.DecodeConfig(text)
-		if err == nil {
-			same = rundir.SameConfig(before, config) == nil
-			if err = rundir.SameConfig(before, config, train.MayChange()...); err != nil {
-				err = fmt.Errorf("cannot resume: %w", err)
-			}
-		}
-		if err != nil {
-			err = fmt.Errorf("%s: %w", folder.Path(rundir.ConfigFile), err)
-		}
-		return same, err
+		return err
 	}
+	if err := rundir.SameConfig(before, config, train.MayChange()...); err != nil {
+		return fmt.Errorf("%s: cannot resume: %w", folder.Path(rundir.ConfigFile), err)
+	}
+	return nil
 }
 
 // removeOthers removes the runs in dir, which --resume would continue otherwise, except the
 // run with the first seed: Fit overwrites it.
 func (j *Job) removeOthers(dir string) error {
-	entries, err := os.ReadDir(dir)
+	configs, err := fs.Glob(os.DirFS(dir), "seed-*/"+rundir.ConfigFile)
 	if err != nil {
 		return err
 	}
 	var others []*rundir.Folder
-	defer func() {
-		for _, folder := range others {
-			folder.Close()
-		}
-	}()
-	for _, e := range entries {
-		digits, isSeed := strings.CutPrefix(e.Name(), "seed-")
-		seed, err := strconv.ParseUint(digits, 10, 64)
-		if !isSeed || err != nil || seed == j.Seed || !e.IsDir() {
+	for _, name := range configs {
+		run := filepath.Dir(name)
+		if run == SeedFolder(j.Seed) {
 			continue
 		}
-		folder, err := rundir.Open(filepath.Join(dir, e.Name()))
+		folder, err := rundir.Open(filepath.Join(dir, run))
 		if err != nil {
 			return err
 		}
+		defer folder.Close()
 		others = append(others, folder)
 	}
 	for _, folder := range others { // all are locked, so no process trains in them

@@ -27,12 +27,12 @@ type Method struct {
 	// (train.ImportantSeeds). A sampler cannot do so: it gets the mini-batch's nodes.
 	GradientSeeds bool
 
-	sampler Sampler // without the settings of a Config
+	Sampler Sampler // without the settings of a Config; a caller may set its parts
 }
 
 // Controlled reports whether the sampler needs histories of activations, which attention does
 // not have. The zero Method has no such part, here and below.
-func (m Method) Controlled() bool { return controlled(m.sampler) }
+func (m Method) Controlled() bool { return controlled(m.Sampler) }
 
 // Refreshed reports whether the model refreshes these histories (ControlRefresh).
 func (m Method) Refreshed() bool { return m.layerWise().Control == ControlRefresh }
@@ -40,14 +40,14 @@ func (m Method) Refreshed() bool { return m.layerWise().Control == ControlRefres
 // OwnOutputs reports whether the sampler draws the output nodes of a batch: training cannot
 // draw them by importance (train.Seeds).
 func (m Method) OwnOutputs() bool {
-	_, is := m.sampler.(OwnOutputs)
+	_, is := m.Sampler.(OwnOutputs)
 	return is
 }
 
 // Learned reports whether the sampler learns from each batch, from the rows that a convolution
 // propagates (train.Adaptive): it goes with neither attention nor several batches an update.
 func (m Method) Learned() bool {
-	_, is := m.sampler.(learner)
+	_, is := m.Sampler.(learner)
 	return is
 }
 
@@ -59,12 +59,12 @@ func (m Method) FullDropoutNoise() bool { return m.layerWise().FullDropoutNoise 
 // method is layer-wise and its weights are unbiased.
 func (m Method) TakesFullDropoutNoise() bool {
 	s := m.layerWise()
-	return s == m.sampler && s.biasedPart() == ""
+	return s == m.Sampler && s.biasedPart() == ""
 }
 
 // layerWise returns the sampler, or an empty one for a method of another kind.
 func (m Method) layerWise() *LayerWise {
-	if s, is := m.sampler.(*LayerWise); is {
+	if s, is := m.Sampler.(*LayerWise); is {
 		return s
 	}
 	return new(LayerWise)
@@ -107,7 +107,7 @@ func ByName(name string, config Config) (Sampler, error) {
 			if len(config.Sizes) == 0 {
 				config.Sizes = m.Default
 			}
-			return config.configure(name, m.sampler)
+			return config.configure(name, m.Sampler)
 		}
 		names = append(names, m.Name)
 	}
@@ -234,7 +234,7 @@ func Methods() []Method {
 
 // method returns a method. By default each node draws two neighbours; other sizes are required.
 func method(name, summary, source, sizes string, s Sampler) Method {
-	m := Method{Name: name, Summary: summary, Source: source, Sizes: sizes, sampler: s}
+	m := Method{Name: name, Summary: summary, Source: source, Sizes: sizes, Sampler: s}
 	if strings.HasPrefix(sizes, neighboursANode) {
 		m.Default = []int{2}
 	}

@@ -21,7 +21,7 @@ func Prepared[S Sampler](s S) S {
 func TestUnprepared(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(10, 20, false, 1))
 	for _, m := range Methods() {
-		s := m.sampler
+		s := m.Sampler
 		if err := (&Config{Laplacian: p, Layers: 2, Sizes: []int{3, 3}}).apply(s); err != nil {
 			t.Fatal(err)
 		}

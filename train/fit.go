@@ -339,14 +339,14 @@ func (r *run) conclude(ctx context.Context) error {
 		return nil
 	}
 	result := r.result()
-	var contents any = finite.JSON(struct {
+	var contents any = struct {
 		*Result
 		Seed uint64 `json:"seed"`
-	}{result, r.options.Seed})
+	}{result, r.options.Seed}
 	if r.options.Result != nil {
 		contents = r.options.Result(result)
 	}
-	return named(r.dir.folder.WriteJSON(resultFile, contents))
+	return named(r.dir.folder.WriteJSON(resultFile, finite.JSON(contents)))
 }
 
 // test scores the test nodes, and compares the ranks' times.

@@ -26,19 +26,19 @@ type Result struct {
 	Evaluations []Evaluation `json:"-"`
 	Parameters  int          `json:"parameters"`            // number of trained values
 	StateBytes  int64        `json:"state_bytes,omitempty"` // memory of the other state that the model keeps between steps, such as histories
-	Stop        string       `json:"stop"`                  // the limit that ended the run: "patience", "max-batches", "epochs"; "" if none did
+	Stop        string       `json:"stop,omitempty"`        // the limit that ended the run: "patience", "max-batches", "epochs"; "" if none did
 	Resumed     int          `json:"-"`                     // batches done before this call
-	Falls       int          `json:"-"`                     // falls of the step size: of DecayPlateau, or cosines that ended before this one
+	Falls       int          `json:"falls,omitempty"`       // falls of the step size: of DecayPlateau, or cosines that ended before this one
 	Predicted   []int        `json:"-"`                     // test nodes predicted as each class; nil for binary tasks, and until the run is done
 
-	TrainMS    float64 `json:"train_ms_per_batch"`    // mean milliseconds per batch of the step and Adam, without waiting for the sampler
-	SamplingMS float64 `json:"sampling_ms_per_batch"` // mean milliseconds per batch of one sampling worker
-	WaitMS     float64 `json:"wait_ms_per_batch"`     // mean milliseconds per batch that the trainer waited for the workers
-	CommMS     float64 `json:"-"`                     // mean milliseconds per batch in sums over ranks, in this call
-	Imbalance  float64 `json:"-"`                     // of several ranks: the time that the slowest spent on its own mini-batches, over the mean of all, in this call; else 0
-	EvalS      float64 `json:"eval_s"`                // seconds in evaluations
-	RefreshS   float64 `json:"refresh_s,omitempty"`   // seconds in refreshes of histories
-	WallS      float64 `json:"wall_s"`                // seconds of the whole run, earlier calls included
+	TrainMS    float64 `json:"train_ms_per_batch"`         // mean milliseconds per batch of the step and Adam, without waiting for the sampler
+	SamplingMS float64 `json:"sampling_ms_per_batch"`      // mean milliseconds per batch of one sampling worker
+	WaitMS     float64 `json:"wait_ms_per_batch"`          // mean milliseconds per batch that the trainer waited for the workers
+	CommMS     float64 `json:"comm_ms_per_step,omitempty"` // mean milliseconds per batch in sums over ranks, in this call
+	Imbalance  float64 `json:"imbalance,omitempty"`        // of several ranks: the time that the slowest spent on its own mini-batches, over the mean of all, in this call; else 0
+	EvalS      float64 `json:"eval_s"`                     // seconds in evaluations
+	RefreshS   float64 `json:"refresh_s,omitempty"`        // seconds in refreshes of histories
+	WallS      float64 `json:"wall_s"`                     // seconds of the whole run, earlier calls included
 
 	// If samples of the nodes were scored, their numbers and the standard errors of Best and
 	// Test. With no such sample all are 0.
@@ -47,7 +47,7 @@ type Result struct {
 	BestSE      float64 `json:"best_valid_se,omitempty"`
 	TestSE      float64 `json:"test_se,omitempty"`
 
-	ExchangeBytes float64 `json:"-"` // mean bytes per batch that this rank sent to others in this call: gradients, and rows of a Partition
+	ExchangeBytes float64 `json:"exchange_bytes_per_step,omitempty"` // mean bytes per batch that this rank sent to others in this call: gradients, and rows of a Partition
 }
 
 // result returns the Result so far.

@@ -29,14 +29,14 @@ func printResult(w io.Writer, r *run.Result) {
 	t.row("method", method)
 	if len(r.Runs) == 0 {
 		t.row("test "+r.Metric, formatScore(r.Test)+estimated(r.TestSE, r.TestSample))
-		t.row("best valid", fmt.Sprintf("%s%s, at batch %d", formatScore(r.BestValid), estimated(r.BestSE, r.ValidSample), r.BestBatch))
+		t.row("best valid", fmt.Sprintf("%s%s, at batch %d", formatScore(r.Best), estimated(r.BestSE, r.ValidSample), r.BestBatch))
 		t.row("batches", fmt.Sprintf("%d (%s)", r.Batches, stopText(r.Stop)))
 		t.row("seed", r.Seed)
 	} else {
 		t.row("test "+r.Metric, fmt.Sprintf("%s ± %s over %d runs (standard deviation; standard error %s)",
 			formatScore(*r.TestMean), formatScore(*r.TestStd), len(r.Runs), formatScore(*r.TestSem)))
 		t.row("each", testScores(r.Runs))
-		t.row("best valid", formatScore(r.BestValid)+" (mean)"+estimated(r.BestSE, r.ValidSample))
+		t.row("best valid", formatScore(r.Best)+" (mean)"+estimated(r.BestSE, r.ValidSample))
 		if r.TestSample > 0 {
 			t.row("test nodes", fmt.Sprintf("a sample of %s in each run, which adds a standard error of %s", thousands(int64(r.TestSample)), formatScore(r.TestSE)))
 		}
@@ -48,7 +48,7 @@ func printResult(w io.Writer, r *run.Result) {
 		t.row("state", text)
 	}
 	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
-		time.Duration(float64(r.WallS)*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
+		time.Duration(r.WallS*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
 	if r.Ranks > 1 {
 		text := fmt.Sprintf("%d on 1 host", r.Ranks)
 		if r.Hosts > 1 {
@@ -58,10 +58,10 @@ func printResult(w io.Writer, r *run.Result) {
 			text += fmt.Sprintf("; an update: %.2f ms communication, imbalance %.2f", r.CommMS, r.Imbalance)
 		}
 		if r.ExchangeBytes > 0 {
-			text += fmt.Sprintf(", %.0f kB sent", float64(r.ExchangeBytes)/1e3)
+			text += fmt.Sprintf(", %.0f kB sent", r.ExchangeBytes/1e3)
 		}
 		if r.HeldShare > 0 {
-			text += fmt.Sprintf("; %.1f %% of graph and features held", 100*float64(r.HeldShare))
+			text += fmt.Sprintf("; %.1f %% of graph and features held", 100*r.HeldShare)
 		}
 		t.row("ranks", text)
 	}
@@ -72,7 +72,7 @@ func printResult(w io.Writer, r *run.Result) {
 }
 
 // estimated says that a score is of a sample of the nodes.
-func estimated(se number, nodes int) string {
+func estimated(se float64, nodes int) string {
 	if nodes == 0 {
 		return ""
 	}
@@ -93,8 +93,8 @@ func keptText(r *run.Result) string {
 
 // spentText says where the wall-clock time went.
 func spentText(r *run.Result) string {
-	steps, wait := float64(r.TrainMS)*float64(r.Batches)/1e3, float64(r.WaitMS)*float64(r.Batches)/1e3
-	rest := max(float64(r.WallS)-steps-wait-float64(r.EvalS)-float64(r.RefreshS), 0)
+	steps, wait := r.TrainMS*float64(r.Batches)/1e3, r.WaitMS*float64(r.Batches)/1e3
+	rest := max(r.WallS-steps-wait-r.EvalS-r.RefreshS, 0)
 	refresh := ""
 	if r.RefreshS > 0 {
 		refresh = fmt.Sprintf(", refreshes %.2f s", r.RefreshS)

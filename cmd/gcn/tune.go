@@ -300,7 +300,7 @@ func (j *tuneJob) addDimension(name, values string) error {
 	case j.fs.Changed(name):
 		return fmt.Errorf("%s is given as --%[1]s too: leave out either", name)
 	}
-	d, err := tune.ParseDimension(name, values, option.Whole())
+	d, err := tune.ParseDimension(name, values, option.Whole)
 	if err != nil {
 		return err
 	}

@@ -256,9 +256,9 @@ type tuneResult struct {
 	Best     map[string]any `json:"best"` // options
 	Valid    number         `json:"best_valid"`
 	ValidSem number         `json:"best_valid_sem"`
-	TestMean number         `json:"test_mean"`
-	TestStd  number         `json:"test_std"`
-	TestSem  number         `json:"test_sem"`
+	TestMean float64        `json:"test_mean"`
+	TestStd  float64        `json:"test_std"`
+	TestSem  float64        `json:"test_sem"`
 	Runs     int            `json:"runs"`
 	Seed     uint64         `json:"seed"`
 	measured                // of this process
@@ -270,8 +270,8 @@ type tuneResult struct {
 
 	// With --eval-samples: the number of test nodes that each run of the best setting scored
 	// in place of all, and the standard error of TestMean from their choice.
-	TestSample int    `json:"test_sample,omitempty"`
-	TestSE     number `json:"test_se,omitempty"`
+	TestSample int     `json:"test_sample,omitempty"`
+	TestSE     float64 `json:"test_se,omitempty"`
 }
 
 // conclude writes the results. tested is the result of the best setting's runs.
@@ -291,7 +291,7 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *run.Result
 	}
 	r := &tuneResult{
 		Dataset: job.Data, Metric: string(j.data.Metric), Settings: len(j.settings), Rungs: j.search.Plan(), Best: recipe,
-		Valid: number(best.Valid), ValidSem: number(best.SEM), TestMean: tested.Test, TestStd: number(math.NaN()), TestSem: number(math.NaN()),
+		Valid: number(best.Valid), ValidSem: number(best.SEM), TestMean: tested.Test, TestStd: math.NaN(), TestSem: math.NaN(),
 		Runs: job.Runs, Seed: job.Seed, measured: measure(j.started), Device: job.Device,
 		Dir: dir, BestDir: job.Out, Recipe: folder.Path(bestFile),
 		Command:    "gcn train --data " + run.ShellWord(job.Data) + " " + optionsText(values) + fmt.Sprintf(" --runs %d --seed %d", job.Runs, job.Seed),
