@@ -322,7 +322,7 @@ func TestBadEdgeList(t *testing.T) {
 		"empty row":         {"features.csv", "1.5,2\n\n3,4\n", "?labels=D/labels.csv&features=D/features.csv", "features.csv:2: an empty line among rows in node order"},
 		"only comments":     {"labels.csv", "# a\n# b\n", "?labels=D/labels.csv", "labels.csv: it holds no data"},
 		"JSON list":         {"l.json", "[1]", "?labels=D/l.json", `l.json: byte 1: "[" where "{" should be`},
-		"JSON cut short":    {"l.json", `{"0": 1, "1"`, "?labels=D/l.json", "l.json: byte 12: the file ends within a value"},
+		"JSON cut short":    {"l.json", `{"0": 1, "1"`, "?labels=D/l.json", "l.json: byte 12: node 1: the file ends within a value"},
 		"JSON key":          {"l.json", `{"x": 1}`, "?labels=D/l.json", `none of its ids has an edge in `},
 		"JSON label":        {"l.json", `{"0": {}}`, "?labels=D/l.json", "node 0: label {} is neither"},
 		"JSON fraction":     {"l.json", `{"0": 0.5}`, "?labels=D/l.json", "label 0.5 is neither a name nor an integer"},

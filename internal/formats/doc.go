@@ -6,7 +6,7 @@
 //	      │                                                     ├─ ids.go, order.go ── ids of rows, order of nodes
 //	      │                                                     └─ labels.go, features.go ── what the columns and JSON hold
 //	      ├─ formats.go ───────────── reader: the Set, and the first error
-//	      ├─ text.go, json.go ─────── numbers in lines, JSON of any length
+//	      ├─ text.go, json.go ─────── numbers in lines, JSON of any length and its lists
 //	      ├─ arrays.go ────────────── source: named arrays of NumPy, in files, archives and pickles
 //	      └─ matrix.go, classes.go ── sparse matrices, graphs and labels of the arrays
 //	      ▼
@@ -16,5 +16,7 @@
 // nothing in silence. They drop repeated edges and self-loops, and symmetrise the graph
 // unless Set.Direction says otherwise. They know nothing of SPECs, random splits and
 // normalisation: package datasets adds those, and validates the result. Errors begin with
-// "datasets:", the package that users call, and name the file and the place in it.
+// "datasets:", the package that users call, and name the file and the place in it. Within the
+// package a fault is a panic, which readSet makes an error: a reader is a row of steps, and none
+// of them runs on values that a fault left out.
 package formats

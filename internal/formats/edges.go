@@ -89,7 +89,7 @@ func (e *edgeList) readEdges(path string) {
 	e.findEnds(p)
 	p.header = p.ownHeader(0)
 	e.findWeightColumn()
-	if from, number := parseID(p.example[0]); number && p.rows > 1 && p.Width > 2 && len(p.wanted) == 0 && !p.index && e.weight < 0 && p.counted(int(from)) {
+	if from, number := parseID(p.example()[0]); number && p.rows > 1 && p.Width > 2 && len(p.wanted) == 0 && !p.index && e.weight < 0 && p.counted(int(from)) {
 		p.ask(": column 1 counts the lines, as the key of a database does: say columns=2,3 to read the ids from these, or columns=1,2 if it holds ids")
 	}
 	for k, j := range p.ends {
@@ -143,7 +143,7 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 	if e.attribute {
 		cell, there = attributeWeight(cell)
 	}
-	v, number := e.edges.forms.number(cell)
+	v, number := e.edges.number(cell)
 	weight := float32(v)
 	switch {
 	case !there:
@@ -183,7 +183,7 @@ func (e *edgeList) addArcs(at int, part arcs) {
 func (e *edgeList) findWeightColumn() {
 	p, key := e.edges, e.keys["weights"]
 	e.weight = -1
-	last := p.example[p.Width-1]
+	last := p.example()[p.Width-1]
 	dictionary := len(last) > 1 && last[0] == '{' && last[len(last)-1] == '}'
 	rest := p.others()
 	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool { return !p.numeric(j) })
@@ -251,7 +251,7 @@ func (e *edgeList) findWeights() {
 	before := ", left out: "
 	for _, j := range rest {
 		if j != e.weight {
-			what += fmt.Sprintf("%s%s (such as %s)", before, p.title(j), table.Quote(p.example[j]))
+			what += fmt.Sprintf("%s%s (such as %s)", before, p.title(j), table.Quote(p.example()[j]))
 			before = ", "
 		}
 	}

@@ -155,14 +155,18 @@ func (e *edgeList) isLabel(p *part, column int) bool {
 	return false
 }
 
-// texts returns the different texts in columns of a table, up to one more than become features.
+// texts returns the different texts in columns without numbers, up to one more than become
+// features.
 func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 	texts := make([]map[string]bool, p.Width)
 	for j := range texts {
 		texts[j] = make(map[string]bool)
 	}
+	if columns = slices.DeleteFunc(slices.Clone(columns), p.numeric); len(columns) == 0 {
+		return texts
+	}
 	e.eachCell(p, columns, "", func(_ int32, k int, cell []byte) string {
-		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.numeric(columns[k]) && !p.forms.isMissing(cell) && !seen[string(cell)] {
+		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.isMissing(cell) && !seen[string(cell)] {
 			seen[string(cell)] = true
 		}
 		return ""
@@ -217,7 +221,7 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	e.eachCell(p, columns, "", func(node int32, k int, cell []byte) string {
 		c := made[k]
 		switch {
-		case c.values == nil || p.forms.isMissing(cell):
+		case c.values == nil || p.isMissing(cell):
 			return ""
 		case c.Values != nil:
 			place, known := c.places[string(cell)]
@@ -228,11 +232,11 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 			c.values[node] = float32(place)
 			return ""
 		}
-		v, number := p.forms.number(cell)
+		v, number := p.number(cell)
 		switch {
 		case !number || v-v != 0:
 			return " is not a finite number"
-		case p.counts[columns[k]].unsure(&p.forms) && bytes.IndexByte(cell, ',') >= 0:
+		case p.asksComma(columns[k]) && bytes.IndexByte(cell, ',') >= 0:
 			return ": the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point"
 		}
 		c.values[node] = float32(v)

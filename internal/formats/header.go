@@ -15,14 +15,14 @@ func (p *part) ownHeader(nodes int) headerState {
 	numbers, words, all := 0, 0, true // first cells above columns of numbers; all columns are numbers
 	for j := range p.counts {
 		c := &p.counts[j]
-		switch _, number := p.forms.number(p.First[j]); {
+		switch _, number := p.number(p.First[j]); {
 		case p.rows > 0 && (c[numberCells] == 0 || 10*c[numberCells] < 9*(p.rows-c[missingCells])): // names may be numbers, too
 			all = false
 		case number:
 			numbers++
 		case p.rows == 0:
 			all = false
-		case !p.forms.isMissing(p.First[j]):
+		case !p.isMissing(p.First[j]):
 			words++
 		}
 	}

@@ -29,7 +29,7 @@ const smallNumbers = 1 << 28
 
 // numberID returns a whole number from 0 below smallNumbers, without leading zeros.
 func numberID(id []byte) (int32, bool) {
-	if len(id) > 1 && id[0] == '0' {
+	if !isNumber(id) {
 		return 0, false
 	}
 	number, ok := parseID(id)

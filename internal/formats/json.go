@@ -16,88 +16,97 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// eachMember reads the members of a file's JSON object one by one, so that the object
-// may be larger than memory. visit must take exactly one value from the decoder. A repeated
-// key is an error.
-func (r *reader) eachMember(path string, visit func(key string, d *json.Decoder) error) {
-	f := r.open(path, false)
-	source := &jsonSource{ctx: r.ctx, text: f.Text}
-	d := json.NewDecoder(source)
-	source.decoder = d
-	seen := make(map[string]bool)
-	err := elements(d, '{', func(int) error {
-		token, err := d.Token()
-		key, _ := token.(string)
-		if err == nil && seen[key] {
-			err = fmt.Errorf("%.40q is there twice", key)
-		}
-		if seen[key] = true; err == nil {
-			err = visit(key, d)
-		}
-		return err
-	})
+// jsonFile is an open file of JSON. Its methods end the reading at a fault, and name the byte. A
+// decoder keeps the value that it decodes in memory, so reading fails within a value that is
+// longer than longestValue.
+type jsonFile struct {
+	*json.Decoder
+	ctx  context.Context
+	path string
+	text io.Reader
+	read int64 // bytes
+}
+
+func (f *jsonFile) Read(b []byte) (int, error) {
+	const longestValue = 1 << 24 // bytes
+	if err := f.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if f.read-f.InputOffset() > longestValue {
+		return 0, fmt.Errorf("a value of more than %d bytes", longestValue)
+	}
+	n, err := f.text.Read(b)
+	f.read += int64(n)
+	return n, err
+}
+
+// try ends the reading if there is an error. format and args name the place of the value.
+func (f *jsonFile) try(err error, format string, args ...any) {
 	if err == nil {
-		if _, err = d.Token(); err == io.EOF {
-			return
-		}
-		err = cmp.Or(err, errors.New("more after the object"))
+		return
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the file ends within a value")
 	}
-	at, syntax := d.InputOffset(), new(json.SyntaxError)
-	if errors.As(err, &syntax) && errors.As(json.NewDecoder(d.Buffered()).Decode(new(json.RawMessage)), &syntax) {
+	at, syntax := f.InputOffset(), new(json.SyntaxError)
+	if errors.As(err, &syntax) && errors.As(json.NewDecoder(f.Buffered()).Decode(new(json.RawMessage)), &syntax) {
 		at += syntax.Offset // within the value
 	}
-	try(r.ctx.Err())
-	check(false, path, "byte %d: %w", at, err)
+	try(f.ctx.Err())
+	check(false, f.path, "byte %d: %s%w", at, fmt.Sprintf(format, args...), err)
 }
 
-// jsonSource is the text of a decoder. A decoder keeps the value that it decodes in
-// memory, so reading fails within a value that is longer than longestValue.
-type jsonSource struct {
-	ctx     context.Context
-	text    io.Reader
-	decoder *json.Decoder
-	read    int64
+// check ends the reading with a fault, unless it is good.
+func (f *jsonFile) check(good bool, format string, args ...any) {
+	if !good {
+		f.try(fmt.Errorf(format, args...), "")
+	}
 }
 
-func (s *jsonSource) Read(b []byte) (int, error) {
-	const longestValue = 1 << 24 // bytes
-	if err := s.ctx.Err(); err != nil {
-		return 0, err
+// eachMember reads the members of a file's JSON object one by one, so that the object
+// may be larger than memory. visit must take exactly one value from the file. A repeated
+// key is an error.
+func (r *reader) eachMember(path string, visit func(key string, f *jsonFile)) {
+	f := &jsonFile{ctx: r.ctx, path: path, text: r.open(path, false).Text}
+	f.Decoder = json.NewDecoder(f)
+	seen := make(map[string]bool)
+	f.elements('{', func(int) {
+		token, err := f.Token()
+		f.try(err, "")
+		key, _ := token.(string)
+		f.check(!seen[key], "%.40q is there twice", key)
+		seen[key] = true
+		visit(key, f)
+	})
+	_, err := f.Token()
+	f.check(err != nil, "more after the object")
+	if err != io.EOF {
+		f.try(err, "")
 	}
-	if s.read-s.decoder.InputOffset() > longestValue {
-		return 0, fmt.Errorf("a value of more than %d bytes", longestValue)
-	}
-	n, err := s.text.Read(b)
-	s.read += int64(n)
-	return n, err
 }
 
 // elements reads an array, or the keys and values of an object. visit takes one element, or a key
-// and its value, from the decoder.
-func elements(d *json.Decoder, start json.Delim, visit func(k int) error) error {
-	if token, err := d.Token(); err != nil || token != start {
-		return cmp.Or(err, fmt.Errorf("%s where %q should be", jsonText(token), start.String()))
+// and its value.
+func (f *jsonFile) elements(start json.Delim, visit func(k int)) {
+	token, err := f.Token()
+	f.try(err, "")
+	f.check(token == start, "%s where %q should be", jsonText(token), start.String())
+	for k := 0; f.More(); k++ {
+		visit(k)
 	}
-	for k := 0; d.More(); k++ {
-		if err := visit(k); err != nil {
-			return err
-		}
-	}
-	_, err := d.Token()
-	return err
+	_, err = f.Token()
+	f.try(err, "")
 }
 
-// decodeNode reads the number of a node below n.
-func decodeNode(d *json.Decoder, n int) (int32, error) {
-	token, err := d.Token()
+// node reads the number of a node below n. format and args name its place.
+func (f *jsonFile) node(n int, format string, args ...any) int32 {
+	token, err := f.Token()
 	v, isNumber := token.(float64)
 	if err == nil && (!isNumber || v != math.Trunc(v) || v < 0 || v >= float64(n)) {
 		err = fmt.Errorf("%s where a whole number in [0, %d) should be", jsonText(token), n)
 	}
-	return int32(v), err
+	f.try(err, format, args...)
+	return int32(v)
 }
 
 // jsonText prints a value within a one-line error.
@@ -130,31 +139,25 @@ type jsonLists struct {
 // readLists reads a JSON file of labels or of features.
 func (r *reader) readLists(path string) *jsonLists {
 	l := &jsonLists{path: path, places: make(map[string]int32)}
-	r.eachMember(path, func(key string, d *json.Decoder) error {
+	r.eachMember(path, func(key string, f *jsonFile) {
 		var value any
-		if err := d.Decode(&value); err != nil {
-			return fmt.Errorf("node %s: %w", quotedID(key), err)
-		}
+		place := fmt.Sprintf("node %s: ", quotedID(key))
+		f.try(f.Decode(&value), "%s", place)
 		list, isList := value.([]any)
 		if l.areLists = l.areLists || isList && l.ids == nil; !isList {
 			list = []any{value}
 		}
-		if isList != l.areLists {
-			return fmt.Errorf("node %s: labels must all be lists or none", quotedID(key))
-		}
+		f.check(isList == l.areLists, "%slabels must all be lists or none", place)
 		values := make([]int32, len(list))
 		for k, value := range list {
 			label, err := jsonLabel(value)
-			if err != nil {
-				return fmt.Errorf("node %s: %w", quotedID(key), err)
-			}
+			f.try(err, "%s", place)
 			if _, known := l.places[label]; !known {
 				l.places[label], l.kinds = int32(len(l.kinds)), append(l.kinds, label)
 			}
 			values[k] = l.places[label]
 		}
 		l.ids, l.values = append(l.ids, key), append(l.values, values)
-		return nil
 	})
 	return l
 }

@@ -374,6 +374,12 @@ func TestWeightsOfTables(t *testing.T) {
 	wantError(t, map[string]string{"edges": "u,v,weight\na,b,2\nb,c,0\na,c,-1\n"}, nil, `edges:3: weight "0", want a positive number; line 4`, "(weights=0 leaves")
 }
 
+// The first edge is checked as the others are.
+func TestFirstEdgeIsChecked(t *testing.T) {
+	wantError(t, map[string]string{"edges": "1,\n2,3\n3,4\n4,2\n1,2\n"}, map[string]string{"header": "0"}, "edges:1: column 2: an empty id")
+	wantError(t, map[string]string{"edges": "1,2,-1\n2,3,1\n3,4,1\n4,1,1\n"}, map[string]string{"weights": "1"}, `edges:1: weight "-1", want a positive number`)
+}
+
 // TestOneHotLabels reads rows with a single 1 as classes, unless the key says tasks.
 func TestOneHotLabels(t *testing.T) {
 	ids := numberedIDs("", 0, 4, 1)

@@ -109,7 +109,7 @@ func (e *edgeList) manyLabels(p *part, columns []int) {
 	values := unknownRows(p.Path, e.order.nodes, width)
 	hint := " (columns after the id are binary tasks; labels-columns=ID,LABEL reads one label)"
 	e.eachCell(p, columns, hint, func(node int32, k int, cell []byte) string {
-		v, number := p.forms.number(cell)
+		v, number := p.number(cell)
 		switch {
 		case isMissingWord(cell):
 		case !number || v != 0 && v != 1:

@@ -2,7 +2,6 @@ package formats
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -42,22 +41,13 @@ func SAINT(ctx context.Context, dir string, o Options) (*Set, error) {
 // readRoles reads {"tr": [id, …], "va": […], "te": […]}.
 func (r *reader) readRoles(path string) {
 	r.Split = &Split{}
-	r.eachMember(path, func(key string, d *json.Decoder) error {
+	r.eachMember(path, func(key string, f *jsonFile) {
 		part := slices.Index([]string{"tr", "va", "te"}, key)
-		if part < 0 {
-			return fmt.Errorf("key %.40q, want tr, va or te", key)
-		}
+		f.check(part >= 0, "key %.40q, want tr, va or te", key)
 		to := r.Split.parts()[part]
-		return elements(d, '[', func(k int) error {
-			id, err := decodeNode(d, r.nodes())
-			if err == nil && k >= r.nodes() {
-				err = fmt.Errorf("more than the %d nodes", r.nodes())
-			}
-			if err != nil {
-				return fmt.Errorf("%s: element %d: %w", key, k, err)
-			}
-			*to = append(*to, id)
-			return nil
+		f.elements('[', func(k int) {
+			*to = append(*to, f.node(r.nodes(), "%s: element %d: ", key, k))
+			f.check(k < r.nodes(), "%s: element %d: more than the %d nodes", key, k, r.nodes())
 		})
 	})
 }

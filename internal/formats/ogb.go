@@ -74,7 +74,7 @@ func (f *ogbFolder) raw(names ...string) string {
 	return filepath.Join(append([]string{f.dir, "raw"}, names...)...)
 }
 
-// need returns a path, and notes it for checkMissing if nothing is there.
+// need returns a path, and notes it if nothing is there.
 func (f *ogbFolder) need(path string) string {
 	if !exists(path) {
 		f.missing = append(f.missing, strings.TrimPrefix(path, filepath.Clean(f.dir)+string(filepath.Separator)))

@@ -2,7 +2,6 @@ package formats
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/table"
@@ -11,7 +10,6 @@ import (
 // findKeys finds the column of the ids of each table of nodes, or that its rows are in node
 // order. It says which ids have no edge, and which nodes no row.
 func (e *edgeList) findKeys() {
-	edges, given := &e.edges.set, &e.given.set
 	for _, p := range e.parts {
 		switch {
 		case p.role == "edges":
@@ -23,22 +21,16 @@ func (e *edgeList) findKeys() {
 			p.key = p.ends[0]
 			e.valueColumns(p)
 		case p.index:
-			ids, set := p.ids, p.set
-			if e.cellIDs(p, 0); edges.within(&p.set) || p.set.within(edges, given) {
+			if e.cellIDs(p, 0); e.isKey(p) {
 				p.key = 0
-			} else {
-				p.ids, p.set = ids, set
 			}
 		}
-		switch {
-		case p.key < 0:
+		if p.key < 0 {
 			continue
 		}
-		e.checkIDs(p)
-		switch {
-		case p.role != "nodes":
-			e.compareIDs(p, given)
-		case len(p.ends) > 0: // no array
+		if e.checkIDs(p); p.role != "nodes" {
+			e.compareIDs(p)
+		} else if len(p.ends) > 0 { // no array
 			e.describe(p, fmt.Sprintf("%d ids in %s, in the order of the nodes", len(p.ids), p.title(p.key)))
 		}
 	}
@@ -69,9 +61,9 @@ func (e *edgeList) checkIDs(p *part) {
 }
 
 // compareIDs compares the ids of a file with those of the edges and of nodes=FILE.
-func (e *edgeList) compareIDs(p *part, given *idSet) {
+func (e *edgeList) compareIDs(p *part) {
 	edges := &e.edges.set
-	without, rest := p.set.without(edges, given), edges.without(&p.set)
+	without, rest := p.set.without(edges, &e.given.set), edges.without(&p.set)
 	switch {
 	case edges.count == 0:
 		return
@@ -105,15 +97,15 @@ func (e *edgeList) findOrder() {
 	check(kind != IDsFrom1 || !all.has(0), "ids="+kind, "the files name node 0")
 	e.decideOrder(all, numbers, inOrder)
 	for _, p := range e.parts {
-		if p.role != "edges" && p.key < 0 && !p.inOrder {
-			e.checkInOrder(p)
-		}
 		// Features without a header whose first column, taken as ids, holds the number of each node
 		// once, out of order, can have a rank there.
 		asks := p.role == "features" && p.header != isHeader && len(p.wanted) == 0 && p.key >= 0 && numbers && e.order.ids == nil && len(p.ids) == e.order.nodes && !slices.IsSorted(p.ids)
 		check(!asks, p.Path, "column %d holds each node's number once, out of order: ids, or values? say features-columns=1,2,… with the column of the ids first, or features-columns=,1,2,… for rows in node order", p.key+1)
 	}
 	for _, p := range inOrder {
+		if !p.inOrder {
+			e.checkInOrder(p)
+		}
 		hint := ""
 		if p.First != nil {
 			hint = fmt.Sprintf(": name the column of the ids by %s-columns=ID,…", p.role)
@@ -135,10 +127,7 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 		text = "numbers"
 	}
 	for handle := range all.all() {
-		if largest = max(largest, int(handle)); handle < 0 {
-			largest = math.MaxInt
-			break
-		}
+		largest = max(largest, int(uint32(handle))) // that of a text is above all numbers
 	}
 	switch {
 	case given:

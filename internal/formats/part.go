@@ -19,9 +19,10 @@ import (
 type part struct {
 	*table.File
 	content
-	role    string // "edges", "nodes", "labels" or "features"
-	prefix  string // of the keys of the SPEC that belong to the role, such as labels-header
-	forms   cellForms
+	role    string   // "edges", "nodes", "labels" or "features"
+	prefix  string   // of the keys of the SPEC that belong to the role, such as labels-header
+	decimal string   // the key: "comma", "point" or ""
+	missing []string // words that stand for no value
 	header  headerState
 	wanted  []string // the columns that the SPEC picks, by name or number
 	inOrder bool     // the SPEC says that the rows are in node order
@@ -44,12 +45,11 @@ const (
 // content is what the rows of a table are like, with the first line once it is data. A table of
 // nodes is held in memory. Of the edges it is the content of the beginning of the file.
 type content struct {
-	blocks  []*table.Rows
-	counts  []columnCounts // of each column
-	rows    int
-	example [][]byte // the first row, or else the first line
-	empty   int64    // number of the first empty line; 0: none
-	last    int64    // number of the last line of data
+	blocks []*table.Rows
+	counts []columnCounts // of each column
+	rows   int
+	empty  int64 // number of the first empty line; 0: none
+	last   int64 // number of the last line of data
 }
 
 // openPart opens a table and finds how it is written. Tables of nodes can share a file. It returns
@@ -69,7 +69,7 @@ func (e *edgeList) openPart(role, path string) *part {
 		}
 		try(err)
 	}
-	p.forms = cellForms{sep: p.Sep, decimal: e.keys["decimal"], missing: list(e.keys["missing"])}
+	p.decimal, p.missing = e.keys["decimal"], list(e.keys["missing"])
 	columns := e.keys[p.prefix+"columns"]
 	if p.wanted = list(columns); strings.HasPrefix(columns, ",") {
 		p.inOrder, p.wanted = true, p.wanted[1:]
@@ -132,14 +132,11 @@ func (p *part) firstLine() string { return string(bytes.Join(p.First, []byte(", 
 
 // count returns the content of a block.
 func (p *part) count(r *table.Rows) content {
-	c := content{blocks: []*table.Rows{r}, counts: make([]columnCounts, p.Width), example: p.First}
-	for r.NextRow() {
-		if c.rows++; c.rows == 1 {
-			c.example = slices.Clone(r.Cells)
-		}
+	c := content{blocks: []*table.Rows{r}, counts: make([]columnCounts, p.Width)}
+	for ; r.NextRow(); c.rows++ {
 		c.last = r.Line
 		for j, cell := range r.Cells {
-			c.counts[j].count(&p.forms, cell, p.First[j])
+			p.countCell(&c.counts[j], cell, p.First[j])
 		}
 	}
 	c.empty = r.Empty
@@ -148,9 +145,6 @@ func (p *part) count(r *table.Rows) content {
 
 // add adds the content of the rows after those of c.
 func (c *content) add(o content) {
-	if c.rows == 0 {
-		c.example = o.example
-	}
 	c.empty, c.last = cmp.Or(c.empty, o.empty), cmp.Or(o.last, c.last)
 	for j := range c.counts {
 		for kind, n := range o.counts[j] {
@@ -159,6 +153,14 @@ func (c *content) add(o content) {
 	}
 	c.rows += o.rows
 	c.blocks = append(c.blocks, o.blocks...)
+}
+
+// example returns the first row, or else the first line.
+func (p *part) example() [][]byte {
+	for _, r := range p.data() {
+		return slices.Clone(r.Cells)
+	}
+	return p.First
 }
 
 // prepend makes the first line data.
@@ -260,7 +262,10 @@ func (e *edgeList) takeFirst(p *part, header headerState) {
 	}
 	p.prepend()
 	if p.role == "edges" {
-		e.addArcs(0, e.parseArcs(p.FirstRow()))
+		first := p.FirstRow()
+		arcs := e.parseArcs(first)
+		try(first.Err())
+		e.addArcs(0, arcs)
 	} else if len(p.ends) > 0 {
 		e.cellIDs(p, p.ends[0])
 	}
@@ -291,13 +296,6 @@ func (e *edgeList) describe(p *part, what string) {
 	e.note("%s", text)
 }
 
-// cellForms says what stands for a missing value and for a number in a table.
-type cellForms struct {
-	sep     byte
-	decimal string // the key: "comma", "point" or ""
-	missing []string
-}
-
 // missingWords stand for no value, in any case, as an empty cell does.
 var missingWords = []string{"nan", "na", "n/a", "none", "null"}
 
@@ -305,13 +303,14 @@ func isMissingWord(cell []byte) bool {
 	return len(cell) == 0 || len(cell) <= 4 && cell[0]|0x20 == 'n' && slices.ContainsFunc(missingWords, func(word string) bool { return strings.EqualFold(word, string(cell)) })
 }
 
-func (f *cellForms) isMissing(cell []byte) bool {
-	return isMissingWord(cell) || len(f.missing) > 0 && slices.Contains(f.missing, string(cell))
+// isMissing tells whether a cell stands for no value.
+func (p *part) isMissing(cell []byte) bool {
+	return isMissingWord(cell) || len(p.missing) > 0 && slices.Contains(p.missing, string(cell))
 }
 
 // number reads a number, which may be infinite. With a decimal comma it is read as decimals,
 // or as thousands if the key decimal says so; ok says that it is a number in either way.
-func (f *cellForms) number(cell []byte) (v float64, ok bool) {
+func (p *part) number(cell []byte) (v float64, ok bool) {
 	if v, ok := parseNumber(cell); ok {
 		return v, true
 	}
@@ -319,7 +318,7 @@ func (f *cellForms) number(cell []byte) (v float64, ok bool) {
 	switch {
 	case !found:
 		return 0, false
-	case f.decimal != "point":
+	case p.decimal != "point":
 		return parseNumber(slices.Concat(whole, []byte{'.'}, fraction))
 	case inThousands(cell):
 		return parseNumber(bytes.ReplaceAll(cell, []byte{','}, nil))
@@ -363,12 +362,12 @@ const (
 // columnCounts counts the cells of a column by kind.
 type columnCounts [cellKinds]int
 
-// count counts a cell. first is the cell of the column in the first line.
-func (c *columnCounts) count(f *cellForms, cell, first []byte) {
-	missing, isID := f.isMissing(cell), isNumber(cell)
+// countCell counts a cell. first is the cell of the column in the first line.
+func (p *part) countCell(c *columnCounts, cell, first []byte) {
+	missing, isID := p.isMissing(cell), isNumber(cell)
 	number := !missing && isID
 	if !missing && !isID {
-		_, number = f.number(cell)
+		_, number = p.number(cell)
 	}
 	comma := number && bytes.IndexByte(cell, ',') >= 0
 	for kind, is := range [cellKinds]bool{
@@ -395,7 +394,8 @@ func (c *columnCounts) isWhole(rows int) bool {
 	return c[wholeCells] > 0 && c[wholeCells] == rows-c[missingCells]
 }
 
-// unsure tells whether a comma in the numbers can stand for thousands.
-func (c *columnCounts) unsure(f *cellForms) bool {
-	return f.decimal == "" && c[commaCells] > 0 && (f.sep == ',' || c[thousandCells] == c[commaCells])
+// asksComma tells whether a comma in the numbers of a column can stand for thousands.
+func (p *part) asksComma(column int) bool {
+	c := &p.counts[column]
+	return p.decimal == "" && c[commaCells] > 0 && (p.Sep == ',' || c[thousandCells] == c[commaCells])
 }

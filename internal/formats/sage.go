@@ -81,40 +81,34 @@ func (g *sageGraph) id(value any, isText *bool) (int32, error) {
 }
 
 // readMember reads a member of the graph.
-func (g *sageGraph) readMember(key string, d *json.Decoder) error {
+func (g *sageGraph) readMember(key string, f *jsonFile) {
 	switch key {
 	case "nodes":
-		return elements(d, '[', func(k int) error { return g.readNode(d, k) })
+		f.elements('[', func(k int) { g.readNode(f, k) })
 	case "links", "edges":
-		if g.links != nil {
-			return errors.New("links and edges: want one of them")
-		}
+		f.check(g.links == nil, "links and edges: want one of them")
 		g.links, g.edges = []sageLink{}, key == "edges"
-		return elements(d, '[', func(k int) error { return g.readLink(d, k) })
+		f.elements('[', func(k int) { g.readLink(f, k) })
+	default:
+		f.try(f.Decode(new(json.RawMessage)), "")
 	}
-	return d.Decode(new(json.RawMessage))
 }
 
-func (g *sageGraph) readNode(d *json.Decoder, k int) error {
+func (g *sageGraph) readNode(f *jsonFile, k int) {
 	var node struct {
 		ID        any
 		Val, Test json.RawMessage
 	}
-	id, err := int32(0), d.Decode(&node)
-	if err == nil {
-		id, err = g.id(node.ID, &g.texts.nodes)
-	}
-	if _, twice := g.place[id]; err == nil && twice {
-		err = fmt.Errorf("id %.40q is there twice", g.ids.text(id))
-	}
-	if err != nil {
-		return fmt.Errorf("node %d: %w", k, err)
-	}
-	part := int8(0)
+	f.try(f.Decode(&node), "node %d: ", k)
+	id, err := g.id(node.ID, &g.texts.nodes)
+	f.try(err, "node %d: ", k)
+	_, twice := g.place[id]
+	f.check(!twice, "node %d: id %.40q is there twice", k, g.ids.text(id))
 	marks := []string{"", "false", "true"} // "": the node lacks it
-	switch val, test := slices.Index(marks, string(node.Val)), slices.Index(marks, string(node.Test)); {
-	case val < 0 || test < 0:
-		return fmt.Errorf("node %d: val or test is not a boolean", k)
+	val, test := slices.Index(marks, string(node.Val)), slices.Index(marks, string(node.Test))
+	f.check(val >= 0 && test >= 0, "node %d: val or test is not a boolean", k)
+	part := int8(0)
+	switch {
 	case val == 0 || test == 0:
 		part = -1
 	case test == 2:
@@ -124,41 +118,29 @@ func (g *sageGraph) readNode(d *json.Decoder, k int) error {
 	}
 	g.place[id] = int32(k)
 	g.nodes = append(g.nodes, sageNode{id, part, -1, -1})
-	return nil
 }
 
-func (g *sageGraph) readLink(d *json.Decoder, k int) error {
+func (g *sageGraph) readLink(f *jsonFile, k int) {
 	var ends struct{ Source, Target any }
-	if err := d.Decode(&ends); err != nil {
-		return fmt.Errorf("link %d: %w", k, err)
-	}
+	f.try(f.Decode(&ends), "link %d: ", k)
 	source, err := g.id(ends.Source, &g.texts.links)
 	target, other := g.id(ends.Target, &g.texts.links)
-	if err := cmp.Or(err, other); err != nil {
-		return fmt.Errorf("link %d: source or target: %w", k, err)
-	}
+	f.try(cmp.Or(err, other), "link %d: source or target: ", k)
 	g.links = append(g.links, sageLink{source, target})
-	return nil
 }
 
 // number numbers the kept nodes in the order of their rows.
 func (g *sageGraph) number(path string) {
 	seen := make(map[int32]bool)
-	g.eachMember(path, func(key string, d *json.Decoder) error {
-		row, err := decodeNode(d, math.MaxInt32)
-		if err == nil && seen[row] {
-			err = fmt.Errorf("row %d is there twice", row)
-		}
-		if err != nil {
-			return fmt.Errorf("node %.40q: %w", key, err)
-		}
+	g.eachMember(path, func(key string, f *jsonFile) {
+		row := f.node(math.MaxInt32, "node %.40q: ", key)
+		f.check(!seen[row], "node %.40q: row %d is there twice", key, row)
 		seen[row] = true
 		if handle, known := g.ids.find([]byte(key)); known {
 			if k, there := g.place[handle]; there {
 				g.nodes[k].row = row
 			}
 		}
-		return nil
 	})
 	var kept []*sageNode
 	for k := range g.nodes {

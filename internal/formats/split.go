@@ -117,20 +117,25 @@ func (l *NodeList) read(ctx context.Context, path string, words [][]string, want
 	return s, err
 }
 
-func (l *NodeList) readRows(p *part, s *Split, words [][]string, want string) {
-	id, word := p.Width-2, p.Width-1
-	if len(words[1]) == 0 { // one part
-		last := p.First // the last line decides
-		for _, r := range p.data() {
-			last = r.Cells
-		}
-		id, word = 0, -1
-		if _, isNode := l.find(string(last[0])); !isNode && wordOf(last[0], words) >= 0 {
-			id, word = -1, 0
-		}
-	} else {
+// columns returns the columns of the ids and of the words, −1 for one that lacks. In a file of one
+// part the last line decides.
+func (l *NodeList) columns(p *part, words [][]string) (id, word int) {
+	if len(words[1]) > 0 {
 		check(p.Width <= 2, p.Path, "%d columns, want a node id and its part, or a part", p.Width)
+		return p.Width - 2, p.Width - 1
 	}
+	last := p.First
+	for _, r := range p.data() {
+		last = r.Cells
+	}
+	if _, isNode := l.find(string(last[0])); !isNode && wordOf(last[0], words) >= 0 {
+		return -1, 0
+	}
+	return 0, -1
+}
+
+func (l *NodeList) readRows(p *part, s *Split, words [][]string, want string) {
+	id, word := l.columns(p, words)
 	read := func(row int, cells [][]byte) (node int32, found bool, part int) {
 		node, found = int32(row), true
 		if id >= 0 {

@@ -13,17 +13,8 @@ import (
 
 // parseID reads a node id, a decimal number below 2³¹−1.
 func parseID(field []byte) (int32, bool) {
-	if len(field) == 0 || len(field) > 10 {
-		return 0, false
-	}
-	var id int64
-	for _, c := range field {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		id = 10*id + int64(c-'0')
-	}
-	return int32(id), id < 1<<31-1
+	id, err := strconv.ParseUint(string(field), 10, 31) // the compiler allocates no string here
+	return int32(id), err == nil && id < 1<<31-1
 }
 
 // plain opens a file of lines of numbers, which commas separate. All lines are rows. A file

@@ -52,13 +52,13 @@ type machine struct {
 	stack   []any // with marks
 	memo    map[int]any
 	err     error
-
 	encoded int // bytes made of texts
+
+	stopped bool
+	value   any // of the pickle, once the machine has stopped
 }
 
 type mark struct{}
-
-var errStack = errors.New("the values before the opcode do not fit it")
 
 // Load returns the value of a pickle. The errors are of one line and name the byte of the
 // program. They wrap memory.ErrTooLarge if the values do not fit in memory. When ctx is done,
@@ -71,23 +71,24 @@ func Load(ctx context.Context, program string, allowed []Class) (any, error) {
 				return nil, err
 			}
 		}
-		start, v := m.at, any(nil)
-		code := m.number(1)
-		if code == '.' {
-			v = m.pop(1)[0]
-		} else if m.err == nil {
-			m.step(byte(code))
-		}
-		if m.err != nil {
+		start := m.at
+		if m.step(byte(m.number(1))); m.err != nil {
 			return nil, fmt.Errorf("byte %d: %w", start, m.err)
 		}
-		if code == '.' {
-			return v, nil
+		if m.stopped {
+			return m.value, nil
 		}
 	}
 }
 
 func (m *machine) fail(err error) { m.err = cmp.Or(m.err, err) }
+
+// need fails unless the values before the opcode fit it.
+func (m *machine) need(fit bool) {
+	if !fit {
+		m.fail(errors.New("the values before the opcode do not fit it"))
+	}
+}
 
 // take returns the next n bytes of the program.
 func (m *machine) take(n int) string {
@@ -134,7 +135,7 @@ func (m *machine) push(v any) { m.stack = append(m.stack, v) }
 func (m *machine) pop(n int) []any {
 	from := len(m.stack) - n
 	if from < 0 || slices.Contains(m.stack[from:], any(mark{})) {
-		m.fail(errStack)
+		m.need(false)
 		return make([]any, n)
 	}
 	values := m.stack[from:]
@@ -148,12 +149,9 @@ func (m *machine) popMark() []any {
 	for at >= 0 && m.stack[at] != any(mark{}) {
 		at--
 	}
-	if at < 0 {
-		m.fail(errStack)
-		return nil
-	}
+	m.need(at >= 0)
 	values := m.stack[at+1:]
-	m.stack = m.stack[:at]
+	m.stack = m.stack[:max(at, 0)]
 	return values
 }
 
@@ -165,6 +163,8 @@ func (m *machine) top() any {
 
 func (m *machine) step(code byte) {
 	switch code {
+	case '.': // STOP
+		m.value, m.stopped = m.pop(1)[0], true
 	case 0x80: // PROTO
 		if protocol := m.number(1); protocol > 5 {
 			m.fail(fmt.Errorf("pickle protocol %d, 0 to 5 are read", protocol))
@@ -278,14 +278,13 @@ func (m *machine) fill(values []any, to any) {
 	switch to := to.(type) {
 	case *List:
 		to.Items = append(to.Items, values...)
-		return
 	case *Dict:
 		for ; len(values) > 1; values = values[2:] {
 			to.Keys, to.Values = append(to.Keys, values[0]), append(to.Values, values[1])
 		}
-	}
-	if len(values) > 0 {
-		m.fail(errStack)
+		m.need(len(values) == 0)
+	default:
+		m.need(len(values) == 0)
 	}
 }
 
@@ -304,9 +303,7 @@ func (m *machine) class(module, name any) {
 func (m *machine) call(class, arguments any) {
 	c, isClass := class.(Class)
 	list, isTuple := arguments.(Tuple)
-	if !isClass || !isTuple {
-		m.fail(errStack)
-	}
+	m.need(isClass && isTuple)
 	var first any
 	if len(list) > 0 {
 		first = list[0]

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -83,24 +82,23 @@ func (s *parquetSource) next() (b Block, err error) {
 	}()
 	defer recovered(&err)
 	b = Block{Number: s.number}
-	cells := make([][]byte, len(s.names))
 	for len(b.Data) < blockSize && err == nil {
 		var n int
 		n, err = s.rows.ReadRows(s.buffer)
 		for _, row := range s.buffer[:n] {
-			for k := range cells {
-				cells[k] = cells[k][:0]
-			}
-			for _, v := range row {
+			for _, v := range row { // in the order of the columns
 				c := s.columns[v.Column()]
+				if c.place > 0 {
+					b.Data = append(b.Data, unit)
+				}
 				if c.place < 0 || v.IsNull() {
 					continue
 				}
-				if cells[c.place], err = appendValue(cells[c.place], v, c.unsigned); err != nil {
+				if b.Data, err = appendValue(b.Data, v, c.unsigned); err != nil {
 					return Block{}, fmt.Errorf("column %q: %w", s.names[c.place], err)
 				}
 			}
-			b.Data = append(append(b.Data, bytes.Join(cells, []byte{unit})...), '\n')
+			b.Data = append(b.Data, '\n')
 			s.number++
 		}
 	}
