@@ -42,8 +42,5 @@ func (l *BatchNorm) Forward(x *G.Node) (*G.Node, error) {
 	return ops.BatchNorm(x, l.Gain, l.Shift, l.Mean, l.Variance, l.Mode)
 }
 
-// Parameters returns the gain and the shift.
-func (l *BatchNorm) Parameters() G.Nodes { return G.Nodes{l.Gain, l.Shift} }
-
 // Averages returns the mean and the variance.
 func (l *BatchNorm) Averages() G.Nodes { return G.Nodes{l.Mean, l.Variance} }

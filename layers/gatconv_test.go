@@ -63,7 +63,7 @@ func TestGATParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, n := range conv.Parameters() {
+	for _, n := range g.AllNodes() {
 		names = append(names, fmt.Sprint(n.Name(), n.Shape()))
 	}
 	if want := []string{"a.weight(7, 6)", "a.source(6)", "a.target(6)", "a.bias(6)"}; !slices.Equal(names, want) {

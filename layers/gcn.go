@@ -3,6 +3,7 @@ package layers
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/full"
@@ -99,54 +100,43 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 		}
 		m.Refresher = m
 	}
-	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
+	before := len(batch.Graph().AllNodes())
+	b := &builder{GCN: m, chain: chain{instead: h}, o: o, y: y, slots: slots}
+	b.first = ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	dropout := Dropout{Rate: o.InputDropout, Mode: batch.Mode()}
 	if !o.InputLayer {
 		dropout.Reader = o.reader(slots, 0)
 	}
-	if h, err = dropout.Forward(h); err != nil {
-		return nil, err
-	}
+	h = b.node(dropout.Forward(h))
 	if o.InputLayer {
-		if h, err = m.inputLayer(h, y, o.reader(slots, 0), o, start); err != nil {
-			return nil, err
-		}
+		h = b.inputLayer(h)
 	}
 	if o.Jumping != JumpingNone {
-		if m.Classifier, err = NewLinear(batch.Graph(), "classifier", o.Hidden, y.Outputs(), start); err != nil {
-			return nil, err
-		}
+		m.Classifier = b.linear("classifier", o.Hidden, y.Outputs())
 	}
 	var jumped *G.Node // the logits' part from the convolutions below
-	for l, slot := range slots {
+	for l := range slots {
 		if l > 0 && o.Jumping != JumpingNone {
-			if jumped, err = m.jump(jumped, h, l-1, slots[l-1], y.Outputs(), o, start); err != nil {
-				return nil, fmt.Errorf("layers: convolution %d: %w", l-1, err)
-			}
+			jumped = b.jump(jumped, h, l-1)
 		}
-		if h, err = m.convolution(batch, x, l, slot, o.reader(slots, l+1), h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
-			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
+		h = b.convolution(l, h)
+		if b.err != nil {
+			return nil, fmt.Errorf("layers: convolution %d: %w", l, b.err)
 		}
 		m.hidden = append(m.hidden, h)
 	}
 	m.Logits = h
 	if o.Jumping == JumpingMax {
-		if h, err = largest(h, jumped, slots[len(slots)-1]); err != nil {
-			return nil, err
-		}
-		jumped = nil
+		h, jumped = b.largest(h, jumped, len(slots)-1), nil
 	}
 	if o.Form == FormProgram {
-		if err := m.classify(h, y.Outputs(), o, start); err != nil {
-			return nil, err
-		}
-		if m.Logits, err = addOwn(m.Logits, jumped, slots[len(slots)-1]); err != nil {
-			return nil, err
-		}
+		m.Logits = b.addOwn(b.classify(h), jumped, len(slots)-1)
 	}
-	m.Parameters, m.Averages = append(m.Parameters, m.averages...), len(m.averages)
+	if b.err != nil {
+		return nil, b.err
+	}
+	m.collect(batch.Graph().AllNodes()[before:])
 	if batch.refresher != nil {
-		batch.refresher.params = make([]float32, m.size())
 		if err := batch.refresher.compile(m); err != nil {
 			return nil, err
 		}
@@ -158,58 +148,86 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	return m, err
 }
 
-// inputLayer adds the input layer over the features h. The slot reader reads its output.
-func (m *GCN) inputLayer(h *G.Node, y *graph.Labels, reader *ops.Slot, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
-	if m.Input, err = NewLinear(m.Batch.Graph(), "input", h.Shape()[1], o.Hidden, start); err != nil {
-		return nil, err
+// chain is a chain of ops. After the first error it goes on with another node in the place of each
+// result, so that a caller needs one check at its end.
+type chain struct {
+	instead *G.Node
+	err     error // the first one
+}
+
+func (c *chain) node(n *G.Node, err error) *G.Node {
+	if c.err == nil {
+		c.err = err
 	}
-	m.Parameters = append(m.Parameters, m.Input.Parameters()...)
-	if h, err = m.Input.Forward(h); err != nil {
-		return nil, err
+	if c.err != nil {
+		return c.instead
 	}
-	if o.LabelInputs != nil {
-		if h, err = m.addLabels(h, y, o, start); err != nil {
-			return nil, err
-		}
+	return n
+}
+
+// builder builds a GCN.
+type builder struct {
+	*GCN
+	chain
+	o     GCNOptions
+	y     *graph.Labels
+	slots []*ops.Slot // of the convolutions
+	first ParameterOptions
+}
+
+// weight adds the parameter name.weight.
+func (b *builder) weight(name string, in, out int) *G.Node {
+	w, _, err := newParameters(b.Batch.Graph(), name, in, out, false, b.first)
+	return b.node(w, err)
+}
+
+// linear adds the parameters of a linear layer.
+func (b *builder) linear(name string, in, out int) *Linear {
+	w, bias, err := newParameters(b.Batch.Graph(), name, in, out, true, b.first)
+	return &Linear{W: b.node(w, err), B: b.node(bias, err)}
+}
+
+// inputLayer adds the input layer over the features h.
+func (b *builder) inputLayer(h *G.Node) *G.Node {
+	b.Input = b.linear("input", h.Shape()[1], b.o.Hidden)
+	h = b.node(b.Input.Forward(h))
+	if b.o.LabelInputs != nil {
+		h = b.addLabels(h)
 	}
-	return Dropout{o.Dropout, m.Batch.Mode(), reader}.after(o.Activation, h)
+	return b.node(Dropout{b.o.Dropout, b.Batch.Mode(), b.o.reader(b.slots, 0)}.after(b.o.Activation, h))
 }
 
 // classify adds the classifier over h.
-func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOptions) (err error) {
-	if o.PreNorm {
-		if m.Norm, err = m.newNorm(len(m.Convolutions), o.Hidden, o); err != nil {
-			return err
-		}
-		if m.Norm != nil {
-			m.Parameters = append(m.Parameters, m.Norm.Parameters()...)
-			if h, err = m.Norm.Forward(h); err != nil {
-				return err
-			}
+func (b *builder) classify(h *G.Node) *G.Node {
+	if b.o.PreNorm {
+		if b.Norm = b.norm(len(b.Convolutions), b.o.Hidden, b.o); b.Norm != nil {
+			h = b.node(b.Norm.Forward(h))
 		}
 	}
-	if o.ownClassifierDropout() {
-		if h, err = ops.Dropout(h, o.ClassifierDropout, m.Batch.Mode()); err != nil {
-			return err
-		}
+	if b.o.ownClassifierDropout() {
+		h = b.node(ops.Dropout(h, b.o.ClassifierDropout, b.Batch.Mode()))
 	}
-	if m.Classifier == nil {
-		if m.Classifier, err = NewLinear(m.Batch.Graph(), "classifier", o.Hidden, outputs, start); err != nil {
-			return err
-		}
+	if b.Classifier == nil {
+		b.Classifier = b.linear("classifier", b.o.Hidden, b.y.Outputs())
 	}
-	m.Parameters = append(m.Parameters, m.Classifier.Parameters()...)
-	m.Logits, err = m.Classifier.Forward(h)
-	return err
+	return b.node(b.Classifier.Forward(h))
 }
 
-// size returns the number of values of all parameters.
-func (m *GCN) size() int {
-	n := 0
-	for _, p := range m.Parameters {
-		n += p.Shape().TotalSize()
+// collect sets the parameters, from the nodes that were added to the graph for m. The classifier's
+// come after those of the layers, and the averages last.
+func (m *GCN) collect(added G.Nodes) {
+	place := func(n *G.Node) int {
+		switch c := m.Classifier; {
+		case slices.Contains(m.averages, n):
+			return 2
+		case c != nil && (n == c.W || n == c.B):
+			return 1
+		}
+		return 0
 	}
-	return n
+	m.Parameters = slices.DeleteFunc(slices.Clone(added), func(n *G.Node) bool { return !n.IsVar() })
+	slices.SortStableFunc(m.Parameters, func(a, b *G.Node) int { return place(a) - place(b) })
+	m.Averages = len(m.averages)
 }
 
 // input returns the slots of the convolutions, and the matrix that the first one reads.
@@ -229,40 +247,33 @@ func (o GCNOptions) input(batch *Batch, x *graph.Features) ([]*ops.Slot, *G.Node
 	return append([]*ops.Slot{batch.input.Slot}, batch.slots...), h, err
 }
 
-// convolution adds layer l over h and returns its output. reader is the slot that reads this
-// output, or nil.
-func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
-	g := batch.Graph()
-	conv, err := o.newConvolution(g, fmt.Sprintf("conv%d", l), h.Shape()[1], start)
-	if err != nil {
-		return nil, err
+// convolution adds layer l over h and returns its output.
+func (b *builder) convolution(l int, h *G.Node) *G.Node {
+	in, batch, slot := h.Shape()[1], b.Batch, b.slots[l]
+	o := b.o.convolution(l, len(b.slots), b.y.Outputs())
+	var norm Norm
+	if o.PreNorm && (l > 0 || b.Input != nil) {
+		norm = b.norm(l, in, o)
 	}
-	conv.Activation, conv.Order = o.Activation, o.Order
+	conv, err := o.newConvolution(batch.Graph(), fmt.Sprintf("conv%d", l), in, b.first)
+	if err != nil {
+		return b.node(nil, err)
+	}
+	conv.PreNorm, conv.Activation, conv.Order = norm, o.Activation, o.Order
+	conv.Dropout = Dropout{o.Dropout, batch.Mode(), o.reader(b.slots, l+1)}
 	if conv.Attention != nil {
 		conv.Attention.Plain, conv.Attention.Dropout = o.PlainAttention, Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
 	}
-	conv.Dropout = Dropout{o.Dropout, batch.Mode(), reader}
-	switch {
-	case !o.PreNorm:
-		conv.Norm, err = m.newNorm(l, o.Hidden, o)
-	case l > 0 || m.Input != nil:
-		conv.PreNorm, err = m.newNorm(l, h.Shape()[1], o)
-	}
-	if err != nil {
-		return nil, err
-	}
 	if o.OwnState {
-		if conv.OwnState, _, err = newParameters(g, fmt.Sprintf("state%d", l), h.Shape()[1], o.Hidden, false, start); err != nil {
-			return nil, err
-		}
+		conv.OwnState = b.weight(fmt.Sprintf("state%d", l), in, o.Hidden)
+	}
+	if !o.PreNorm {
+		conv.Norm = b.norm(l, o.Hidden, o)
 	}
 	if o.FeedForward {
-		if conv.Second, err = NewLinear(g, fmt.Sprintf("second%d", l), o.Hidden, o.Hidden, start); err != nil {
-			return nil, err
-		}
+		conv.Second = b.linear(fmt.Sprintf("second%d", l), o.Hidden, o.Hidden)
 	}
-	m.Convolutions = append(m.Convolutions, conv)
-	m.Parameters = append(m.Parameters, conv.Parameters()...)
+	b.Convolutions = append(b.Convolutions, conv)
 	if r := batch.refresher; r != nil && r.linear != nil {
 		if l == 0 {
 			r.linear.x, r.linear.w, r.linear.b = h, conv.W, conv.B
@@ -272,34 +283,31 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *
 	}
 	var z *G.Node
 	if l == 0 && o.ExactInput != nil { // h is P·X
-		z, err = conv.affine(h, slot)
+		z = b.node(conv.affine(h, slot))
 	} else {
-		z, err = conv.convolve(slot, h)
+		z = conv.convolve(&b.chain, slot, h)
 	}
-	if err == nil && o.PreNorm {
-		z, err = conv.finish(z)
-	}
-	if err != nil {
-		return nil, err
+	if o.PreNorm {
+		z = conv.finish(&b.chain, z)
 	}
 	if o.Residual {
-		if z, err = m.skip(batch, x, l, slot, z, o, start); err != nil {
-			return nil, err
-		}
+		z = b.skip(l, z, o)
 	}
-	if z, err = m.own(batch, x, l, slot, h, z, o, start); err != nil || o.PreNorm {
-		return z, err
+	z = b.own(l, h, z, o)
+	if o.PreNorm {
+		return z
 	}
-	return conv.finish(z)
+	return conv.finish(&b.chain, z)
 }
 
-// newNorm adds the parameters of norm l, or returns nil if there is none.
-func (m *GCN) newNorm(l, width int, o GCNOptions) (Norm, error) {
-	n, err := newNorm(o.Norm, m.Batch.Graph(), fmt.Sprintf("norm%d", l), width, m.Batch.Mode())
-	if err == nil && n != nil {
-		m.averages = append(m.averages, n.Averages()...)
+// norm adds the parameters of norm l, or returns nil if there is none.
+func (b *builder) norm(l, width int, o GCNOptions) Norm {
+	n, err := newNorm(o.Norm, b.Batch.Graph(), fmt.Sprintf("norm%d", l), width, b.Batch.Mode())
+	if b.node(nil, err); err != nil || n == nil {
+		return nil
 	}
-	return n, err
+	b.averages = append(b.averages, n.Averages()...)
+	return n
 }
 
 // newConvolution adds the parameters of a convolution.

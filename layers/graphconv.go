@@ -44,7 +44,6 @@ type GraphConv struct {
 	Second     *Linear        // nil: none
 	Order      Order          // zero: by cost
 
-	order  Order          // in use; zero before convolve
 	input  *G.Node        // H
 	mixed  *G.Node        // P̃·H, with PropagateFirst
 	linear *linearControl // nil: none
@@ -63,51 +62,40 @@ func NewGraphConv(g *G.ExprGraph, name string, in, out int, o ParameterOptions) 
 // Forward maps H, of shape (len(Src), in), to (len(Dst), out). Src and Dst are the input
 // and output nodes of the slot's block.
 func (l *GraphConv) Forward(slot *ops.Slot, h *G.Node) (*G.Node, error) {
-	z, err := l.convolve(slot, h)
-	if err != nil {
-		return nil, err
+	if l.W == nil || slot == nil || h == nil {
+		return nil, fmt.Errorf("layers: GraphConv needs a weight, a slot and an input")
 	}
-	return l.finish(z)
+	c := &chain{instead: h}
+	z := l.finish(c, l.convolve(c, slot, h))
+	return z, c.err
 }
 
 // convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention, after PreNorm and
 // with OwnState.
-func (l *GraphConv) convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
-	if l.W == nil || slot == nil || h == nil {
-		return nil, fmt.Errorf("layers: GraphConv needs a weight, a slot and an input")
-	}
+func (l *GraphConv) convolve(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 	if l.PreNorm != nil {
 		if slot.KeepsHistory() {
-			return nil, fmt.Errorf("layers: GraphConv: a control variate keeps activations, and not their norms: leave out PreNorm (--pre-norm), or take a sampler without a control")
+			return c.node(nil, fmt.Errorf("layers: GraphConv: a control variate keeps activations, and not their norms: leave out PreNorm (--pre-norm), or take a sampler without a control"))
 		}
-		var err error
-		if h, err = l.PreNorm.Forward(h); err != nil {
-			return nil, err
-		}
+		h = c.node(l.PreNorm.Forward(h))
 	}
-	z, err := l.mix(slot, h)
-	if err != nil || l.OwnState == nil {
-		return z, err
+	z := l.mix(c, slot, h)
+	if l.OwnState == nil {
+		return z
 	}
-	own, err := ops.OwnRows(slot, h)
-	if err != nil {
-		return nil, err
-	}
-	if own, err = ops.MatMul(own, l.OwnState); err != nil {
-		return nil, err
-	}
-	return ops.Add(z, own)
+	own := c.node(ops.OwnRows(slot, h))
+	return c.node(ops.Add(z, c.node(ops.MatMul(own, l.OwnState))))
 }
 
 // mix returns P̃·(H·W + 1⊗b), or the attention.
-func (l *GraphConv) mix(slot *ops.Slot, h *G.Node) (*G.Node, error) {
+func (l *GraphConv) mix(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 	if l.Attention != nil {
-		return l.attend(slot, h)
+		return c.node(l.attend(slot, h))
 	}
 	order := l.Order
 	switch {
 	case order > TransformFirst:
-		return nil, fmt.Errorf("layers: GraphConv: unknown order %d of its products", order)
+		return c.node(nil, fmt.Errorf("layers: GraphConv: unknown order %d of its products", order))
 	case l.biasAfter():
 		order = PropagateFirst
 	case slot.KeepsHistory(): // of H, since a history of HW would be stale in W too
@@ -115,23 +103,15 @@ func (l *GraphConv) mix(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	case order == OrderByCost:
 		order = cheaper(slot, l.W, ops.Constant(h))
 	}
-	l.order = order
 	if order == TransformFirst {
-		z, err := affine(h, l.W, l.B, nil)
-		if err != nil {
-			return nil, err
-		}
-		return ops.Propagate(slot, z)
+		return c.node(ops.Propagate(slot, c.node(affine(h, l.W, l.B, nil))))
 	}
-	z, err := ops.Propagate(slot, h)
+	z := c.node(ops.Propagate(slot, h))
 	l.input, l.mixed = h, z
-	if err == nil && l.linear != nil {
-		z, err = ops.AddLinearControl(l.linear.LinearControl, z, l.linear.x, l.linear.w, l.linear.b)
+	if l.linear != nil {
+		z = c.node(ops.AddLinearControl(l.linear.LinearControl, z, l.linear.x, l.linear.w, l.linear.b))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return l.affine(z, slot)
+	return c.node(l.affine(z, slot))
 }
 
 // biasAfter reports whether there is a bias that is added after the propagation by P̃.
@@ -146,21 +126,16 @@ func (l *GraphConv) affine(x *G.Node, slot *ops.Slot) (*G.Node, error) {
 }
 
 // finish is the second half of Forward: norm, activation, dropout and the second layer.
-func (l *GraphConv) finish(z *G.Node) (*G.Node, error) {
+func (l *GraphConv) finish(c *chain, z *G.Node) *G.Node {
 	if l.Norm != nil {
-		var err error
-		if z, err = l.Norm.Forward(z); err != nil {
-			return nil, err
-		}
+		z = c.node(l.Norm.Forward(z))
 	}
-	z, err := l.Dropout.after(l.Activation, z)
-	if err != nil || l.Second == nil {
-		return z, err
+	z = c.node(l.Dropout.after(l.Activation, z))
+	if l.Second == nil {
+		return z
 	}
-	if z, err = l.Second.Forward(z); err != nil {
-		return nil, err
-	}
-	return l.Dropout.Forward(z)
+	z = c.node(l.Second.Forward(z))
+	return c.node(l.Dropout.Forward(z))
 }
 
 func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
@@ -168,32 +143,6 @@ func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
 		return ops.MatMul(x, w)
 	}
 	return ops.Affine(x, w, b, slot)
-}
-
-// Parameters returns, in this order and if they are there, the parameters of PreNorm, the
-// weight, the attention's vectors, the bias, OwnState, and the parameters of Norm and Second.
-func (l *GraphConv) Parameters() G.Nodes {
-	var p G.Nodes
-	if l.PreNorm != nil {
-		p = append(p, l.PreNorm.Parameters()...)
-	}
-	p = append(p, l.W)
-	if l.Attention != nil {
-		p = append(p, l.Attention.Source, l.Attention.Target)
-	}
-	if l.B != nil {
-		p = append(p, l.B)
-	}
-	if l.OwnState != nil {
-		p = append(p, l.OwnState)
-	}
-	if l.Norm != nil {
-		p = append(p, l.Norm.Parameters()...)
-	}
-	if l.Second != nil {
-		p = append(p, l.Second.Parameters()...)
-	}
-	return p
 }
 
 // Costs in multiply-adds of a dense product. A sparse product waits for memory, so its

@@ -15,26 +15,17 @@ import (
 )
 
 // InferenceBound bounds the memory of inference on the CPU. The zero value sets no bound. The
-// result has the same bits with any bound.
-type InferenceBound struct {
-	// Memory is the number of bytes that inference of more than 256 nodes may take, beside
-	// the logits and the lists of nodes; 0 means half of the memory, at most 8 GiB. A mapped
-	// store does not count. The output of a hidden layer that does not fit lies in a file in
-	// the folder Scratch, "" for the system's folder of temporary files, until Infer returns.
-	Memory  int64
-	Scratch string
-}
+// result has the same bits with any bound. Its field Memory is the number of bytes that inference
+// of more than 256 nodes may take, beside the logits and the lists of nodes; 0 means half of the
+// memory, at most 8 GiB. A mapped store does not count. The output of a hidden layer that does not
+// fit lies in a file in the folder Scratch, "" for the system's folder of temporary files, until
+// Infer returns.
+type InferenceBound = full.Bound
 
 // Ranks are the processes that share the rows of an inference. Each computes a part of every
 // layer's rows and gets the others' parts, so all have the result, with the same bits as one
 // process. All ranks call Infer with equal arguments. A train.Group is Ranks.
-type Ranks interface {
-	Rank() int
-	Size() int
-
-	// Gather fills parts[r] with parts[r] of each rank r.
-	Gather(ctx context.Context, parts [][]float32) error
-}
+type Ranks = full.Ranks
 
 // sources maps the data of the model to the data that a call over p and x reads in their place.
 func (m *GCN) sources(p *graph.Laplacian, x *graph.Features) map[plan.Source]plan.Source {
@@ -71,7 +62,7 @@ func (m *GCN) call(p *graph.Laplacian, x *graph.Features, nodes, labelOf []int32
 	if labels := m.labels; labels != nil && labelOf == nil && len(labels.known) != p.Nodes() {
 		return full.Call{}, fmt.Errorf("layers: inference: label inputs of %d nodes for a graph of %d", len(labels.known), p.Nodes())
 	}
-	c := full.Call{P: p, Nodes: nodes, LabelOf: labelOf, Sources: m.sources(p, x), Bound: full.Bound(m.Bound), Progress: m.Progress, Device: m.Device}
+	c := full.Call{P: p, Nodes: nodes, LabelOf: labelOf, Sources: m.sources(p, x), Bound: m.Bound, Progress: m.Progress, Device: m.Device}
 	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
 		c.Ranks, c.Progress = m.Ranks, nil
 	}

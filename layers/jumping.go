@@ -25,49 +25,33 @@ func JumpingNames() []string { return []string{"none", "concat", "sum", "max"} }
 // from the convolutions below it. l is not the last convolution. A classifier over rows side by
 // side is a sum of linear maps, so the rows need not be copied side by side. With JumpingMax it
 // returns the largest outputs up to h.
-func (m *GCN) jump(below, h *G.Node, l int, slot *ops.Slot, outputs int, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
-	if o.Jumping == JumpingMax {
-		return largest(h, below, slot)
+func (b *builder) jump(below, h *G.Node, l int) *G.Node {
+	if b.o.Jumping == JumpingMax {
+		return b.largest(h, below, l)
 	}
-	w := m.Classifier.W
-	if o.Jumping == JumpingConcat {
-		if w, _, err = newParameters(m.Batch.Graph(), fmt.Sprintf("jump%d", l), o.Hidden, outputs, false, start); err != nil {
-			return nil, err
-		}
-		m.Parameters = append(m.Parameters, w)
+	w := b.Classifier.W
+	if b.o.Jumping == JumpingConcat {
+		w = b.weight(fmt.Sprintf("jump%d", l), b.o.Hidden, b.y.Outputs())
 	}
-	m.Jumps = append(m.Jumps, w)
-	if h, err = ops.Dropout(h, o.ClassifierDropout, m.Batch.Mode()); err != nil {
-		return nil, err
-	}
-	z, err := ops.MatMul(h, w)
-	if err != nil {
-		return nil, err
-	}
-	return addOwn(z, below, slot)
+	b.Jumps = append(b.Jumps, w)
+	h = b.node(ops.Dropout(h, b.o.ClassifierDropout, b.Batch.Mode()))
+	return b.addOwn(b.node(ops.MatMul(h, w)), below, l)
 }
 
-// addOwn adds to z the rows of below that belong to the slot's output nodes. below may be nil.
-func addOwn(z, below *G.Node, slot *ops.Slot) (*G.Node, error) {
+// addOwn adds to z the rows of below that belong to the output nodes of convolution l. below may
+// be nil.
+func (b *builder) addOwn(z, below *G.Node, l int) *G.Node {
 	if below == nil {
-		return z, nil
+		return z
 	}
-	own, err := ops.OwnRows(slot, below)
-	if err != nil {
-		return nil, err
-	}
-	return ops.Add(z, own)
+	return b.node(ops.Add(z, b.node(ops.OwnRows(b.slots[l], below))))
 }
 
-// largest returns the larger of h and the rows of below that belong to the slot's output nodes.
-// below may be nil.
-func largest(h, below *G.Node, slot *ops.Slot) (*G.Node, error) {
+// largest returns the larger of h and the rows of below that belong to the output nodes of
+// convolution l. below may be nil.
+func (b *builder) largest(h, below *G.Node, l int) *G.Node {
 	if below == nil {
-		return h, nil
+		return h
 	}
-	own, err := ops.OwnRows(slot, below)
-	if err != nil {
-		return nil, err
-	}
-	return ops.Max(own, h)
+	return b.node(ops.Max(b.node(ops.OwnRows(b.slots[l], below)), h))
 }

@@ -115,30 +115,17 @@ func (l *labelInputs) set(batch *samplers.MiniBatch, training bool, seed uint64)
 }
 
 // addLabels adds the labels that the input nodes give to the input layer's z.
-func (m *GCN) addLabels(z *G.Node, y *graph.Labels, o GCNOptions, start ParameterOptions) (*G.Node, error) {
-	g := m.Batch.Graph()
-	for k, slot := range m.Batch.slots {
+func (b *builder) addLabels(z *G.Node) *G.Node {
+	for k, slot := range b.Batch.slots {
 		if slot.KeepsHistory() {
-			return nil, fmt.Errorf("layers: label inputs with histories: activations kept below convolution %d may hold labels of a later mini-batch's output nodes; leave one of them out", k)
+			return b.node(nil, fmt.Errorf("layers: label inputs with histories: activations kept below convolution %d may hold labels of a later mini-batch's output nodes; leave one of them out", k))
 		}
 	}
-	l, err := newLabelInputs(o.LabelInputs, y)
+	l, err := newLabelInputs(b.o.LabelInputs, b.y)
 	if err != nil {
-		return nil, err
+		return b.node(nil, err)
 	}
-	w, _, err := newParameters(g, "labels", y.Outputs(), o.Hidden, false, start)
-	if err != nil {
-		return nil, err
-	}
-	m.Labels, m.labels, m.Batch.labels = w, l, l
-	m.Parameters = append(m.Parameters, w)
-	rows, err := ops.TargetInputs(g, l.targets, z.Shape()[0])
-	if err != nil {
-		return nil, err
-	}
-	product, err := ops.MatMul(rows, w)
-	if err != nil {
-		return nil, err
-	}
-	return ops.Add(z, product)
+	b.Labels, b.labels, b.Batch.labels = b.weight("labels", b.y.Outputs(), b.o.Hidden), l, l
+	rows := b.node(ops.TargetInputs(b.Batch.Graph(), l.targets, z.Shape()[0]))
+	return b.node(ops.Add(z, b.node(ops.MatMul(rows, b.Labels))))
 }

@@ -26,8 +26,5 @@ func NewLayerNorm(g *G.ExprGraph, name string, width int) (*LayerNorm, error) {
 // Forward maps x, of shape (n, width), to the same shape.
 func (l *LayerNorm) Forward(x *G.Node) (*G.Node, error) { return ops.LayerNorm(x, l.Gain, l.Shift) }
 
-// Parameters returns the gain and the shift.
-func (l *LayerNorm) Parameters() G.Nodes { return G.Nodes{l.Gain, l.Shift} }
-
 // Averages returns nil.
 func (l *LayerNorm) Averages() G.Nodes { return nil }

@@ -23,6 +23,3 @@ func NewLinear(g *G.ExprGraph, name string, in, out int, o ParameterOptions) (*L
 
 // Forward maps X, of shape (n, in), to (n, out).
 func (l *Linear) Forward(x *G.Node) (*G.Node, error) { return ops.Affine(x, l.W, l.B, nil) }
-
-// Parameters returns the weight and the bias.
-func (l *Linear) Parameters() G.Nodes { return G.Nodes{l.W, l.B} }

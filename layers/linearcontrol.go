@@ -97,24 +97,41 @@ func (c *linearControl) set(block *graph.Block, rows []int32) error {
 	return c.SetRows(rows, c.rho)
 }
 
-// propagate sets P·(P·X) at the rows of the second convolution, at the first call.
-func (c *linearControl) propagate(ctx context.Context, p *graph.Laplacian, rows []int32, ranks full.Ranks) error {
+// propagate sets P·(P·X) and P·r at the first call. index has the row of each node.
+func (c *linearControl) propagate(ctx context.Context, call full.Call, index []int32) error {
 	if c.known {
 		return nil
 	}
-	err := full.PropagateAt(ctx, p, rows, c.exact.px, ranks, func(first int, values []float32) error {
-		c.SetPropagated(first, values)
-		return nil
-	})
-	if err == nil {
-		r := &graph.Features{Rows: p.Nodes(), Cols: 1, Data: c.r}
-		err = full.PropagateAt(ctx, p, rows, r, ranks, func(first int, values []float32) error {
-			copy(c.pr[first:], values)
+	c.SetPropagated(0, nil) // allocates: parts are written at the same time
+	for _, of := range []struct {
+		x  *graph.Features
+		to rowsOfNodes
+	}{
+		{c.exact.px, rowsOfNodes{c.SetPropagated, index, 0}},
+		{&graph.Features{Rows: len(c.r), Cols: 1, Data: c.r}, rowsOfNodes{func(first int, rows []float32) { copy(c.pr[first:], rows) }, index, 0}},
+	} {
+		g, slot := G.NewGraph(), ops.NewSlot(1, 1)
+		px, err := ops.Features(g, of.x, slot)
+		if err == nil {
+			px, err = ops.Propagate(slot, px)
+		}
+		if err != nil {
+			return err
+		}
+		m, err := full.New(px, []*ops.Slot{slot}, new(ops.Mode), nil, px)
+		if err != nil {
+			return err
+		}
+		_, err = m.Infer(ctx, full.Call{P: call.P, Nodes: call.Nodes, Ranks: call.Ranks, Wanted: func(_ *G.Node, nodes []int32, rows []float32) error {
+			of.to.set(nodes, rows)
 			return nil
-		})
+		}})
+		if err != nil {
+			return err
+		}
 	}
-	c.known = err == nil
-	return err
+	c.known = true
+	return nil
 }
 
 // slopeRows is the most rows of H̄ whose slopes are averaged.
@@ -122,7 +139,15 @@ const slopeRows = 4096
 
 // linearise sets W̄ and b̄ to the parameters of the first convolution, and the slopes to their
 // means over rows at equal distances of the first n of history, which holds H̄.
-func (c *linearControl) linearise(w, b []float32, history *ops.History, n int) error {
+func (c *linearControl) linearise(history *ops.History, n int) error {
+	w, err := valueOf(c.w)
+	if err != nil {
+		return err
+	}
+	b, err := valueOf(c.b)
+	if err != nil {
+		return err
+	}
 	width := history.Width()
 	sums, row := make([]float64, width), make([]float32, width)
 	step := (n + slopeRows - 1) / slopeRows

@@ -12,9 +12,6 @@ type Norm interface {
 	// Forward maps x, of shape (n, width), to the same shape.
 	Forward(x *G.Node) (*G.Node, error)
 
-	// Parameters returns the tensors that the optimiser changes.
-	Parameters() G.Nodes
-
 	// Averages returns running averages: see Model.Averages. nil: there are none.
 	Averages() G.Nodes
 }

@@ -51,15 +51,31 @@ type refresher struct {
 	linear   *linearControl // nil: none
 
 	full *full.Model // P·H of the last convolution, with wanted
-	kept map[*G.Node]keptValue
+	kept map[*G.Node]rowsOfNodes
 }
 
-// keptValue maps the nodes of a value to rows of a history: node v has row first + index[v],
-// or none if index[v] is negative.
-type keptValue struct {
-	history *ops.History
+// rowsOfNodes are rows that some nodes have: node v has row first + index[v], or none if index[v]
+// is negative.
+type rowsOfNodes struct {
+	setRows func(first int, rows []float32)
 	index   []int32
 	first   int
+}
+
+// set sets the rows of nodes. Calls for other nodes may be concurrent.
+func (r rowsOfNodes) set(nodes []int32, rows []float32) {
+	width := len(rows) / len(nodes)
+	for lo := 0; lo < len(nodes); {
+		at := r.index[nodes[lo]]
+		hi := lo + 1
+		for hi < len(nodes) && at >= 0 && r.index[nodes[hi]] == at+int32(hi-lo) {
+			hi++
+		}
+		if at >= 0 {
+			r.setRows(r.first+int(at), rows[lo*width:hi*width])
+		}
+		lo = hi
+	}
 }
 
 // slotControl makes the control of a slot's blocks.
@@ -249,16 +265,19 @@ func (m *GCN) Refresh(ctx context.Context) error {
 
 // compile compiles the pass that fills the histories.
 func (r *refresher) compile(m *GCN) error {
+	if err := m.eachValue(func(_ int, values []float32) { r.params = append(r.params, values...) }); err != nil {
+		return err
+	}
 	var wanted G.Nodes
-	r.kept = make(map[*G.Node]keptValue)
+	r.kept = make(map[*G.Node]rowsOfNodes)
 	for l, conv := range m.Convolutions[1:] {
 		all := r.slots[l+1].Histories()
 		if len(all) != 1 {
 			return fmt.Errorf("layers: control: convolution %d has %d histories, want 1", l+1, len(all))
 		}
 		wanted = append(wanted, conv.input, conv.mixed)
-		r.kept[conv.input] = keptValue{all[0], r.index[l], 0}
-		r.kept[conv.mixed] = keptValue{all[0], r.index[l+1], len(r.rows[l])}
+		r.kept[conv.input] = rowsOfNodes{all[0].SetRows, r.index[l], 0}
+		r.kept[conv.mixed] = rowsOfNodes{all[0].SetRows, r.index[l+1], len(r.rows[l])}
 	}
 	var err error
 	if r.full, err = m.Batch.compile(wanted[len(wanted)-1], len(r.slots), wanted...); err != nil {
@@ -277,27 +296,22 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 		return err
 	}
 	if r.linear != nil {
-		if err := r.linear.propagate(ctx, r.p, r.rows[1], c.Ranks); err != nil {
+		if err := r.linear.propagate(ctx, c, r.index[1]); err != nil {
 			return err
 		}
 	}
 	for _, v := range r.kept {
-		v.history.SetRows(0, nil) // allocates: parts are written at the same time
+		v.setRows(0, nil) // allocates: parts are written at the same time
 	}
-	c.Bound, c.Progress, c.Wanted = full.Bound{}, nil, r.take
+	c.Bound, c.Progress = full.Bound{}, nil
+	c.Wanted = func(n *G.Node, nodes []int32, rows []float32) error {
+		r.kept[n].set(nodes, rows)
+		return nil
+	}
 	if _, err := r.full.Infer(ctx, c); err != nil || r.linear == nil {
 		return err
 	}
-	first := m.Convolutions[0]
-	w, err := valueOf(first.W)
-	if err != nil {
-		return err
-	}
-	b, err := valueOf(first.B)
-	if err != nil {
-		return err
-	}
-	return r.linear.linearise(w, b, r.slots[1].Histories()[0], len(r.rows[0]))
+	return r.linear.linearise(r.slots[1].Histories()[0], len(r.rows[0]))
 }
 
 // RefreshOperations returns about the number of operations of a refresh of the histories, in
@@ -308,25 +322,6 @@ func (b *Batch) RefreshOperations(ctx context.Context) (float64, error) {
 		return 0, nil
 	}
 	return r.full.Operations(ctx, r.p, r.nodes)
-}
-
-// take writes rows of the value n, of the given nodes, to its history. Calls for other rows may
-// be concurrent.
-func (r *refresher) take(n *G.Node, nodes []int32, rows []float32) error {
-	to := r.kept[n]
-	width := to.history.Width()
-	for lo := 0; lo < len(nodes); {
-		at := to.index[nodes[lo]]
-		hi := lo + 1
-		for hi < len(nodes) && at >= 0 && to.index[nodes[hi]] == at+int32(hi-lo) {
-			hi++
-		}
-		if at >= 0 {
-			to.history.SetRows(to.first+int(at), rows[lo*width:hi*width])
-		}
-		lo = hi
-	}
-	return nil
 }
 
 // Restore implements Refresher.

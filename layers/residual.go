@@ -3,7 +3,6 @@ package layers
 import (
 	"fmt"
 
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
@@ -23,48 +22,29 @@ const (
 func ResidualNames() []string { return []string{"none", "identity", "linear"} }
 
 // own adds the hidden residual of convolution l, from its input h, to z.
-func (m *GCN) own(batch *Batch, x *graph.Features, l int, slot *ops.Slot, h, z *G.Node, o GCNOptions, start ParameterOptions) (own *G.Node, err error) {
+func (b *builder) own(l int, h, z *G.Node, o GCNOptions) *G.Node {
 	in := h.Shape()[1]
 	if o.HiddenResidual == ResidualNone || o.HiddenResidual == ResidualIdentity && in != o.Hidden {
-		return z, nil
+		return z
 	}
-	if l == 0 && m.Input == nil {
-		own, err = batch.outputFeatures(x, l, slot)
+	var own *G.Node
+	if l == 0 && b.Input == nil {
+		own = b.node(b.Batch.outputFeatures(b.x, l, b.slots[l]))
 	} else {
-		own, err = ops.OwnRows(slot, h)
-	}
-	if err != nil {
-		return nil, err
+		own = b.node(ops.OwnRows(b.slots[l], h))
 	}
 	if o.HiddenResidual == ResidualLinear {
-		w, _, err := newParameters(batch.Graph(), fmt.Sprintf("own%d", l), in, o.Hidden, false, start)
-		if err != nil {
-			return nil, err
-		}
-		m.Owns = append(m.Owns, w)
-		m.Parameters = append(m.Parameters, w)
-		if own, err = ops.MatMul(own, w); err != nil {
-			return nil, err
-		}
+		w := b.weight(fmt.Sprintf("own%d", l), in, o.Hidden)
+		b.Owns = append(b.Owns, w)
+		own = b.node(ops.MatMul(own, w))
 	}
-	return ops.Add(z, own)
+	return b.node(ops.Add(z, own))
 }
 
 // skip adds a linear map of the output nodes' own features to z.
-func (m *GCN) skip(batch *Batch, x *graph.Features, l int, slot *ops.Slot, z *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
-	w, _, err := newParameters(batch.Graph(), fmt.Sprintf("skip%d", l), x.Cols, o.Hidden, false, start)
-	if err != nil {
-		return nil, err
-	}
-	m.Skips = append(m.Skips, w)
-	m.Parameters = append(m.Parameters, w)
-	own, err := batch.outputFeatures(x, l, slot)
-	if err != nil {
-		return nil, err
-	}
-	s, err := ops.MatMul(own, w)
-	if err != nil {
-		return nil, err
-	}
-	return ops.Add(z, s)
+func (b *builder) skip(l int, z *G.Node, o GCNOptions) *G.Node {
+	w := b.weight(fmt.Sprintf("skip%d", l), b.x.Cols, o.Hidden)
+	b.Skips = append(b.Skips, w)
+	own := b.node(b.Batch.outputFeatures(b.x, l, b.slots[l]))
+	return b.node(ops.Add(z, b.node(ops.MatMul(own, w))))
 }

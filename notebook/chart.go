@@ -6,6 +6,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // Chart is a picture in a cell's output. A notebook kernel asks the last value of a
@@ -67,4 +68,98 @@ func Plot(t study.Table) *Chart {
 		return Draw(nil)
 	}
 	return Draw(t.Figure())
+}
+
+// Curves draws the loss and the validation score of a training run over its
+// batches. metric is the name of the score. r may be nil, for a run without a batch.
+func Curves(title, metric string, r *train.Result) *Chart {
+	if r == nil {
+		r = new(train.Result)
+	}
+	return curves(title, metric, r.Evaluations)
+}
+
+func curves(title, metric string, evaluations []train.Evaluation) *Chart {
+	var loss, valid figure.Series
+	for _, e := range evaluations {
+		loss.X, loss.Y = append(loss.X, float64(e.Batch)), append(loss.Y, e.Loss)
+		valid.Y = append(valid.Y, e.Valid)
+	}
+	valid.X = loss.X
+	return Draw(&figure.Figure{Title: title, Panels: []figure.Panel{
+		{X: "batch", Y: "training loss", Lines: []figure.Series{loss}},
+		{X: "batch", Y: "validation " + metric, Lines: []figure.Series{valid}},
+	}})
+}
+
+// Comparison compares methods by several training runs of each: a table of means
+// with standard errors, and the mean validation curves. The zero value is empty.
+type Comparison struct {
+	Title  string
+	Metric string // name of the score
+
+	names []string
+	runs  map[string][]*train.Result
+}
+
+// Add adds a run of the method of that name. Methods appear in the order of their
+// first run. A nil result, of a run without a batch, is ignored.
+func (c *Comparison) Add(name string, r *train.Result) {
+	if r == nil {
+		return
+	}
+	if c.runs == nil {
+		c.runs = map[string][]*train.Result{}
+	}
+	if len(c.runs[name]) == 0 {
+		c.names = append(c.names, name)
+	}
+	c.runs[name] = append(c.runs[name], r)
+}
+
+// Test returns the spread of a method's test scores.
+func (c *Comparison) Test(name string) study.Spread {
+	return c.over(name, func(r *train.Result) float64 { return r.Test })
+}
+
+// Valid returns the spread of a method's best validation scores.
+func (c *Comparison) Valid(name string) study.Spread {
+	return c.over(name, func(r *train.Result) float64 { return r.Best })
+}
+
+func (c *Comparison) over(name string, value func(*train.Result) float64) study.Spread {
+	var values []float64
+	for _, r := range c.runs[name] {
+		values = append(values, value(r))
+	}
+	return study.NewSpread(values)
+}
+
+// Sheet returns the table: for each method its scores as mean ± standard error over
+// the runs, and the mean number of batches and milliseconds a batch.
+func (c *Comparison) Sheet() *Sheet {
+	s := NewSheet(c.Title, "method", "runs", "validation "+c.Metric, "test "+c.Metric, "batches", "training ms/batch", "sampling ms/batch")
+	for _, name := range c.names {
+		s.Add(name, len(c.runs[name]), c.Valid(name), c.Test(name),
+			c.over(name, func(r *train.Result) float64 { return float64(r.Batches) }).Mean,
+			c.over(name, func(r *train.Result) float64 { return r.TrainMS }).Mean,
+			c.over(name, func(r *train.Result) float64 { return r.SamplingMS }).Mean)
+	}
+	return s
+}
+
+// Chart draws each method's mean validation score over the runs, with standard
+// errors, up to the end of its shortest run.
+func (c *Comparison) Chart() *Chart {
+	panel := figure.Panel{X: "batch", Y: "validation " + c.Metric}
+	for _, name := range c.names {
+		var runs [][]train.Evaluation
+		for _, r := range c.runs[name] {
+			runs = append(runs, r.Evaluations)
+		}
+		at := func(e train.Evaluation) (int, float64, float64) { return e.Batch, float64(e.Batch), e.Valid }
+		mean, _ := study.MeanCurve(name, runs, at, func(s study.Spread) float64 { return s.SEM })
+		panel.Lines = append(panel.Lines, mean)
+	}
+	return Draw(&figure.Figure{Title: c.Title, Panels: []figure.Panel{panel}})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -172,4 +173,85 @@ func Neighborhood(g *graph.CSR, start int32, most, fan int) ([]int32, error) {
 		}
 	}
 	return nodes, nil
+}
+
+// layout places the vertices of a small graph in the plane by the algorithm
+// of Fruchterman & Reingold (1991): edges pull, all pairs push, and steps shrink.
+// edges are pairs of vertices below n. Vertices with neighbouring numbers start near
+// each other, on a spiral, so that the result depends only on the arguments.
+// gonum's layouts do not serve: they iterate over maps in random order. Cost:
+// O(rounds·n²).
+func layout(n int, edges [][2]int32) []figure.XY {
+	const rounds = 400
+	at, force := make([]figure.XY, n), make([]figure.XY, n)
+	for k := range at {
+		radius := math.Sqrt((float64(k) + 0.5) / float64(n))
+		angle := float64(k) * math.Pi * (3 - math.Sqrt(5))
+		at[k] = figure.XY{X: radius * math.Cos(angle), Y: radius * math.Sin(angle)}
+	}
+	ideal := 1.8 / math.Sqrt(float64(max(n, 1)))
+	// push moves i away from j by their distance times strength.
+	push := func(i, j int, dx, dy, strength float64) {
+		force[i].X, force[i].Y = force[i].X+dx*strength, force[i].Y+dy*strength
+		force[j].X, force[j].Y = force[j].X-dx*strength, force[j].Y-dy*strength
+	}
+	for round := range rounds {
+		clear(force)
+		for i, p := range at {
+			for j, q := range at[:i] {
+				dx, dy := p.X-q.X, p.Y-q.Y
+				push(i, j, dx, dy, ideal*ideal/max(dx*dx+dy*dy, 1e-6))
+			}
+			// A little gravity keeps unconnected parts on the page.
+			force[i].X, force[i].Y = force[i].X-0.3*p.X, force[i].Y-0.3*p.Y
+		}
+		for _, e := range edges {
+			i, j := int(e[0]), int(e[1])
+			dx, dy := at[i].X-at[j].X, at[i].Y-at[j].Y
+			push(i, j, dx, dy, -math.Sqrt(dx*dx+dy*dy)/ideal)
+		}
+		step := 0.2 * (1 - float64(round)/rounds)
+		for k, f := range force {
+			if size := math.Hypot(f.X, f.Y); size > 0 {
+				scale := min(size, step) / size
+				at[k].X, at[k].Y = at[k].X+f.X*scale, at[k].Y+f.Y*scale
+			}
+		}
+	}
+	return at
+}
+
+// Classes returns the predicted class of each row of logits, (rows, classes): the
+// class with the highest score, the first of equal ones. It ignores an incomplete
+// last row. Without classes it returns nil.
+func Classes(logits []float32, classes int) []int32 {
+	if classes <= 0 {
+		return nil
+	}
+	best := make([]int32, len(logits)/classes)
+	for i := range best {
+		row := logits[i*classes : (i+1)*classes]
+		for c, v := range row {
+			if v > row[best[i]] {
+				best[i] = int32(c)
+			}
+		}
+	}
+	return best
+}
+
+// Agreement returns the share of nodes with the same class in a and b, which hold a
+// class for every node of the graph; 0 without nodes. A node outside a or b does
+// not agree.
+func Agreement(a, b, nodes []int32) float64 {
+	if len(nodes) == 0 {
+		return 0
+	}
+	same := 0
+	for _, i := range nodes {
+		if i >= 0 && int(i) < len(a) && int(i) < len(b) && a[i] == b[i] {
+			same++
+		}
+	}
+	return float64(same) / float64(len(nodes))
 }

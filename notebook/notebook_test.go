@@ -177,7 +177,7 @@ func TestComparison(t *testing.T) {
 		t.Errorf("cells %q", got)
 	}
 	// The mean curve ends with the shortest run.
-	if got := c.mean("b"); !reflect.DeepEqual(got.X, []float64{10, 20}) || !reflect.DeepEqual(got.Y, []float64{0.5, 0.5}) || got.Error[0] != 0.25 {
+	if got := c.Chart().figure.Panels[0].Lines[0]; !reflect.DeepEqual(got.X, []float64{10, 20}) || !reflect.DeepEqual(got.Y, []float64{0.5, 0.5}) || got.Error[0] != 0.25 {
 		t.Errorf("mean curve %+v", got)
 	}
 	wellFormed(t, c.Chart().SVG(), "svg")

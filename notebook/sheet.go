@@ -1,9 +1,12 @@
 package notebook
 
 import (
+	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
-	"html"
+	"html/template"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,55 +72,47 @@ func (s *Sheet) Add(cells ...any) *Sheet {
 		s.text = map[int]bool{}
 	}
 	for k, cell := range cells {
-		switch v := cell.(type) {
-		case float64:
-			row[k] = study.Text(v)
-		case float32:
-			row[k] = study.Text(float64(v))
-		case study.Number:
-			row[k] = study.Text(float64(v))
-		case study.Spread, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
-			row[k] = fmt.Sprint(v)
-		case nil:
+		v := reflect.ValueOf(cell)
+		_, spread := cell.(study.Spread)
+		switch {
+		case cell == nil:
+		case v.CanFloat():
+			row[k] = study.Text(v.Float())
 		default:
-			row[k], s.text[k] = fmt.Sprint(v), true
+			row[k] = fmt.Sprint(cell)
+			s.text[k] = s.text[k] || !spread && !v.CanInt() && !v.CanUint()
 		}
 	}
 	s.rows = append(s.rows, row)
 	return s
 }
 
+//go:embed sheet.html
+var sheetText string
+
 // HTML returns the table as an HTML element without colours, so that it follows the
 // page's light or dark theme.
 func (s *Sheet) HTML() string {
-	var b strings.Builder
-	line := func(element string, cells []string) {
-		b.WriteString("<tr>")
-		for k, cell := range cells {
-			align := "right"
-			if s.text[k] || len(s.rows) == 0 {
-				align = "left"
-			}
-			fmt.Fprintf(&b, `<%s style="text-align:%s">%s</%s>`, element, align, html.EscapeString(cell), element)
+	align := func(column int) string {
+		if s.text[column] || len(s.rows) == 0 {
+			return "left"
 		}
-		b.WriteString("</tr>")
+		return "right"
 	}
-	b.WriteString("<table>")
-	if s.Title != "" {
-		fmt.Fprintf(&b, `<caption style="caption-side:top;text-align:left;font-weight:bold;color:inherit;white-space:nowrap">%s</caption>`, html.EscapeString(s.Title))
+	t := template.Must(template.New("sheet").Funcs(template.FuncMap{"align": align}).Parse(sheetText))
+	var b bytes.Buffer
+	err := t.Execute(&b, struct {
+		*Sheet
+		Headed bool
+		Rows   [][]string
+	}{s, s.headed(), s.rows})
+	if err != nil {
+		return template.HTMLEscapeString(err.Error())
 	}
-	if strings.Join(s.Header, "") != "" {
-		b.WriteString("<thead>")
-		line("th", s.Header)
-		b.WriteString("</thead>")
-	}
-	b.WriteString("<tbody>")
-	for _, row := range s.rows {
-		line("td", row)
-	}
-	b.WriteString("</tbody></table>")
-	return string(markup.Clean([]byte(b.String())))
+	return string(markup.Clean(b.Bytes()))
 }
+
+func (s *Sheet) headed() bool { return strings.Join(s.Header, "") != "" }
 
 // String returns the table as aligned lines.
 func (s *Sheet) String() string {
@@ -126,7 +121,7 @@ func (s *Sheet) String() string {
 		fmt.Fprintln(&b, s.Title)
 	}
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	if strings.Join(s.Header, "") != "" {
+	if s.headed() {
 		fmt.Fprintln(w, strings.Join(s.Header, "\t"))
 	}
 	for _, row := range s.rows {

@@ -24,15 +24,9 @@ const (
 func Activations() []Activation { return []Activation{ActivationELU, ActivationReLU, ActivationGELU} }
 
 func (a Activation) String() string {
-	switch a {
-	case ActivationNone:
-		return "none"
-	case ActivationELU:
-		return "elu"
-	case ActivationReLU:
-		return "relu"
-	case ActivationGELU:
-		return "gelu"
+	names := [...]string{"none", "elu", "relu", "gelu"}
+	if int(a) < len(names) {
+		return names[a]
 	}
 	return fmt.Sprintf("Activation(%d)", uint8(a))
 }
@@ -77,20 +71,20 @@ func ActivateSources(slot *Slot, x *G.Node, act Activation, rate float64, mode *
 	if act == ActivationNone && rate == 0 {
 		return x, nil
 	}
-	op := &activate{base: base{name: "activate"}, act: kernel.Activation(act), rate: float32(rate), below: sparseOf(x)}
+	op := &activate{base: base{name: "activate", parts: partNoise}, act: kernel.Activation(act), rate: float32(rate), below: sparseOf(x)}
 	if rate > 0 {
-		op.mode, op.ordinal, op.reader = mode, mode.ordinal(), slot
+		op.mode, op.ordinal, op.slot = mode, mode.ordinal(), slot
 	}
 	return apply(op, x.Shape(), x)
 }
 
+// activate reads the noise scale of its slot, if it has a dropout.
 type activate struct {
 	base
 	act     kernel.Activation
 	rate    float32
 	mode    *Mode // nil: no dropout
 	ordinal uint64
-	reader  *Slot  // with dropout, the slot whose blocks may scale its noise; or nil
 	below   sparse // the op of x, if it is sparse; or nil
 }
 
@@ -146,13 +140,6 @@ func (op *activate) Memory(p *plan.Plan) plan.Memory {
 	return m
 }
 
-func (op *activate) Place(r *plan.Run) error {
-	if op.reader != nil && !r.Inference {
-		slotOf(r, op.reader).needs.noise = true
-	}
-	return nil
-}
-
 // Compute adds the bias of the product below, if that product leaves it to its reader.
 func (op *activate) Compute(c *plan.Call) error {
 	x, s, dropout := c.Matrix(0), op.of(c.Run), op.mode.dropout(c.Run, op.rate, op.ordinal)
@@ -198,17 +185,17 @@ func (op *activate) Compute(c *plan.Call) error {
 
 // noise returns the scale of each row's noise, or nothing.
 func (op *activate) noise(c *plan.Call, rows int) (scale plan.Floats) {
-	if op.reader == nil {
+	if op.slot == nil {
 		return scale
 	}
-	_, b := op.reader.of(c)
+	_, b := op.slot.of(c)
 	switch {
 	case len(b.NoiseScale) == 0:
 		return scale
 	case len(b.NoiseScale) != rows:
 		c.Sizes("input has %d rows, the block that reads it %d noise scales", rows, len(b.NoiseScale))
 	case c.Device != nil:
-		scale.At = slotOf(c.Run, op.reader).noise
+		scale.At = slotOf(c.Run, op.slot).noise
 	}
 	scale.Data = b.NoiseScale
 	return scale
@@ -241,10 +228,8 @@ func (op *activateBack) Memory(*plan.Plan) plan.Memory {
 }
 
 func (op *activateBack) Compute(c *plan.Call) error {
-	grad, f := c.Matrix(1), op.forward.of(c.Run)
-	if grad.Rows != f.rows || grad.Cols != f.width {
-		return c.Sizes("gradient is %d×%d, its output %d×%d", grad.Rows, grad.Cols, f.rows, f.width)
-	}
+	f := op.forward.of(c.Run)
+	grad := upstream(c, 1, f.rows, f.width)
 	to := c.OutMatrix(grad.Rows, grad.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.Multiply(to.At, grad.At, f.slope.At, grad.Rows*grad.Cols)

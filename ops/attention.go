@@ -57,7 +57,7 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 		return nil, err
 	}
 	slot.otherReader = "Attention"
-	op := &attention{base: base{name: "Attention"}, slot: slot, average: o.Average, plain: o.Plain, heads: max(o.Heads, 1)}
+	op := &attention{base: base{name: "Attention", slot: slot, parts: partEdges}, average: o.Average, plain: o.Plain, heads: max(o.Heads, 1)}
 	rows, columns := z.Shape()[0], z.Shape()[1]
 	if rows != slot.src || o.Heads < 0 || columns%op.heads != 0 {
 		return nil, fmt.Errorf("ops: Attention: %d heads over %d rows of %d columns, its slot %d input nodes: %w", o.Heads, rows, columns, slot.src, ErrShape)
@@ -105,7 +105,6 @@ func (op *attentionScores) Compute(c *plan.Call) error {
 // matrices of scores.
 type attention struct {
 	base
-	slot           *Slot
 	heads          int
 	average, plain bool
 	bias           bool
@@ -145,11 +144,6 @@ func (op *attention) out(columns int) int {
 
 // scores returns the input that holds the scores of source; those of target are the next.
 func (op *attention) scores() int { return len(op.inputs) - 2 }
-
-func (op *attention) Place(r *plan.Run) error {
-	slotOf(r, op.slot).needs.edges = true
-	return nil
-}
 
 func (op *attention) Compute(c *plan.Call) error {
 	z := c.Matrix(0)
@@ -192,7 +186,7 @@ func (op *attention) Compute(c *plan.Call) error {
 func (op *attention) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	d := op.gradients()
 	if op.bias {
-		d.add(3, &columnSums{base: base{name: "AttentionBackBias"}}, grad)
+		d.add(3, &columnSums{base{name: "AttentionBackBias"}}, grad)
 	}
 	if d.err != nil || !slices.Contains(op.wanted[:3], true) {
 		return d.nodes, d.err
@@ -217,11 +211,9 @@ type attentionBack struct {
 }
 
 func (op *attentionBack) Compute(c *plan.Call) error {
-	z, grad, s, t := c.Matrix(1), c.Matrix(4), c.Matrix(5), c.Matrix(6)
-	source, target, a := c.Vector(2, z.Cols), c.Vector(3, z.Cols), op.forward.of(c.Run)
-	if grad.Rows != a.Rows() || grad.Cols != a.Out() || z.Rows != a.Cols || z.Cols != a.Heads*a.Width {
-		return c.Sizes("gradient is %d×%d for an input of %d×%d, its output %d×%d", grad.Rows, grad.Cols, z.Rows, z.Cols, a.Rows(), a.Out())
-	}
+	a := op.forward.of(c.Run)
+	z, grad, s, t := c.Matrix(1), upstream(c, 4, a.Rows(), a.Out()), c.Matrix(5), c.Matrix(6)
+	source, target := c.Vector(2, z.Cols), c.Vector(3, z.Cols)
 	dq := c.Scratch(&a.dqs, len(a.Idx)*a.Heads)
 	a.ds, a.dt = c.Scratch(&a.dss, z.Rows*a.Heads), c.Scratch(&a.dts, z.Rows*a.Heads)
 	to := c.OutMatrix(z.Rows, z.Cols)
@@ -243,9 +235,6 @@ type attentionBackVector struct {
 
 func (op *attentionBackVector) Compute(c *plan.Call) error {
 	z, a := c.Matrix(1), op.forward.of(c.Run)
-	if z.Rows != a.Cols || z.Cols != a.Heads*a.Width {
-		return c.Sizes("input is %d×%d, that of the output %d×%d", z.Rows, z.Cols, a.Cols, a.Heads*a.Width)
-	}
 	scores, to := a.ds, c.OutVector(z.Cols)
 	if op.target {
 		scores = a.dt

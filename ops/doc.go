@@ -88,8 +88,8 @@
 // device. Plain Gorgonia nodes run on the host: the results are right, but the host
 // waits for their inputs.
 //
-// In such a build Gorgonia's own TapeMachine computes plain nodes on the CPU too, but
-// only in the sizes that the graph was compiled for; package train takes any size.
+// In such a build Gorgonia's own TapeMachine returns an error for plain elementwise nodes,
+// products and reshapes, which its CUDA engine would compute; package train runs them.
 //
 // # Reproducibility
 //

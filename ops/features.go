@@ -40,20 +40,17 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 	if x.Cols <= 0 || !x.Sized() {
 		return nil, fmt.Errorf("ops: Features: %d×%d features hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrShape)
 	}
-	// Gorgonia's ops need an input: this constant is ignored.
-	source := g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source")))
-	op := &features{base: base{name: "features"}, x: x, slot: slot, outputs: outputs}
+	op := &features{base: base{name: "features", slot: slot, parts: partSrc}, x: x, outputs: outputs}
 	rows := slot.src
 	if outputs {
-		rows = slot.dst
+		rows, op.parts = slot.dst, partDst
 	}
-	return applyConstant(op, tensor.Shape{rows, x.Cols}, source)
+	return applySource(g, op, tensor.Shape{rows, x.Cols})
 }
 
 type features struct {
 	base
 	x       *graph.Features
-	slot    *Slot
 	outputs bool
 }
 
@@ -75,13 +72,6 @@ func (op *features) of(r *plan.Run) *featuresRun {
 func (op *features) in(r *plan.Run) *graph.Features { return plan.In(r, op.x) }
 
 func (op *features) sparseRows(r *plan.Run) *graph.CSR { return &op.of(r).rows }
-
-func (op *features) Place(r *plan.Run) error {
-	if needs := &slotOf(r, op.slot).needs; !op.of(r).gathered {
-		needs.dst, needs.src = needs.dst || op.outputs, needs.src || !op.outputs
-	}
-	return nil
-}
 
 func (op *features) Compute(c *plan.Call) error {
 	slot, b := op.slot.of(c)

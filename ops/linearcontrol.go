@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -10,6 +11,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+	"gorgonia.org/vecf32"
 )
 
 // LinearControl holds the constants of AddLinearControl: P·X for the nodes that can be output
@@ -109,7 +111,7 @@ func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ops: %s: %w", name, err)
 	}
-	op := &linearControl{base: base{name: name}, control: c, blas: backend}
+	op := &linearControl{base: base{name: name, slot: c.slot, parts: partMatrix}, control: c, blas: backend}
 	if b == nil {
 		return apply(op, z.Shape(), z, x, w)
 	}
@@ -157,13 +159,11 @@ func (op *linearControl) Product(r *plan.Run) plan.Product { return op.of(r).siz
 
 func (op *linearControl) Place(r *plan.Run) (err error) {
 	c, s := op.control, op.of(r)
-	slotOf(r, c.slot).needs.matrix = true
-	rows := slotOf(r, c.rows)
-	rows.needs.dst, rows.needs.sums = true, rows.needs.sums || op.bias
+	slotOf(r, c.rows).needs |= partDst | partSums
 	if s.px, err = placeHistory(r, c.px); err == nil {
 		s.about, err = placeHistory(r, c.about)
 	}
-	return err
+	return cmp.Or(err, op.base.Place(r))
 }
 
 func (op *linearControl) Compute(call *plan.Call) error {
@@ -210,34 +210,23 @@ func (op *linearControl) Compute(call *plan.Call) error {
 // onDevice computes op on d from the inputs Z, X, W, b and ρ.
 func (op *linearControl) onDevice(call *plan.Call, d *device.Device, in [5]device.Pointer, change device.Pointer, to plan.Matrix) error {
 	c, s := op.control, op.of(call.Run)
-	for _, h := range []*placedHistory{s.px, s.about} {
-		if err := h.current(); err != nil {
-			return err
-		}
-	}
 	rest, slopes := s.rest.At, s.about.slopes(c)
-	if err := d.SpMM(rest, slotOf(call.Run, c.slot).matrix, 0, in[1], c.in); err != nil {
-		return err
-	}
-	if err := d.ScaledDifference(rest, s.px.at, slotOf(call.Run, c.rows).dst, rest, 0, to.Rows, c.in); err != nil {
-		return err
-	}
-	if err := d.ScaledDifference(change, in[2], 0, s.about.at, slopes, c.in, c.out); err != nil {
-		return err
-	}
-	if to.At != in[0] {
-		if err := d.ScaledDifference(to.At, in[0], 0, 0, 0, to.Rows, to.Cols); err != nil {
-			return err
-		}
-	}
-	if err := d.Sgemm(false, false, to.Rows, c.out, c.in, rest, c.in, change, c.out, 1, to.At); err != nil || !op.bias {
+	err := cmp.Or(
+		s.px.current(), s.about.current(),
+		d.SpMM(rest, slotOf(call.Run, c.slot).matrix, 0, in[1], c.in),
+		d.ScaledDifference(rest, s.px.at, slotOf(call.Run, c.rows).dst, rest, 0, to.Rows, c.in),
+		d.ScaledDifference(change, in[2], 0, s.about.at, slopes, c.in, c.out),
+		d.Copy(to.At, in[0], to.Rows*to.Cols),
+		d.Sgemm(false, false, to.Rows, c.out, c.in, rest, c.in, change, c.out, 1, to.At),
+	)
+	if err != nil || !op.bias {
 		return err
 	}
 	last := device.Floats(change, c.in*c.out)
-	if err := d.ScaledDifference(last, in[3], 0, device.Floats(s.about.at, c.in*c.out), slopes, 1, c.out); err != nil {
-		return err
-	}
-	return d.Sgemm(false, false, to.Rows, c.out, 1, in[4], 1, last, c.out, 1, to.At)
+	return cmp.Or(
+		d.ScaledDifference(last, in[3], 0, device.Floats(s.about.at, c.in*c.out), slopes, 1, c.out),
+		d.Sgemm(false, false, to.Rows, c.out, 1, in[4], 1, last, c.out, 1, to.At),
+	)
 }
 
 // scaleDifference sets dst to (a − b)·scale, element by element.
@@ -260,14 +249,14 @@ func (s *placedHistory) slopes(c *LinearControl) device.Pointer {
 	return device.Floats(s.at, (c.in+1)*c.out)
 }
 
-// SymDiff returns the upstream gradient for Z, without a copy. The output is an input of W's
-// gradient only for the order, as in activate.
+// SymDiff returns the upstream gradient for Z, without a copy. The output is an input of the
+// other gradients only for the order, as in activate.
 func (op *linearControl) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	d := op.gradients()
 	d.pass(0, grad)
 	d.add(2, &linearControlBack{base: base{name: op.name + "BackW"}, forward: op}, out, grad)
 	if op.bias {
-		d.add(3, &linearControlBackB{base: base{name: op.name + "BackB"}, control: op.control}, grad)
+		d.add(3, &linearControlBackB{base{name: op.name + "BackB", slot: op.control.rows, parts: partSums}, op}, out, grad)
 	}
 	return d.nodes, d.err
 }
@@ -284,65 +273,39 @@ func (op *linearControlBack) of(r *plan.Run) *productRun { return plan.StateOf[p
 func (op *linearControlBack) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
 func (op *linearControlBack) Compute(call *plan.Call) error {
-	grad, f, s, c := call.Matrix(1), op.forward.of(call.Run), op.of(call.Run), op.forward.control
-	if grad.Rows != f.rows || grad.Cols != c.out {
-		return call.Sizes("gradient is %d×%d, its output %d×%d", grad.Rows, grad.Cols, f.rows, c.out)
-	}
+	f, s, c := op.forward.of(call.Run), op.of(call.Run), op.forward.control
+	grad, to := upstream(call, 1, f.rows, c.out), call.OutMatrix(c.in, c.out)
 	s.size = plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows}
-	to := call.OutMatrix(c.in, c.out)
 	return call.On(func(d *device.Device) error {
-		if err := d.Sgemm(true, false, s.size.M, s.size.N, s.size.K, f.rest.At, c.in, grad.At, c.out, 0, to.At); err != nil {
-			return err
-		}
-		return d.ScaledDifference(to.At, to.At, 0, 0, f.about.slopes(c), c.in, c.out)
+		return cmp.Or(
+			d.Sgemm(true, false, c.in, c.out, grad.Rows, f.rest.At, c.in, grad.At, c.out, 0, to.At),
+			d.ScaledDifference(to.At, to.At, 0, 0, f.about.slopes(c), c.in, c.out),
+		)
 	}, func() {
 		s.products.multiplyOver(op.forward.blas, nil, plan.Matrix{Rows: grad.Rows, Cols: c.in, Floats: f.rest}, grad, to.Data)
 		for i := 0; i < len(to.Data); i += c.out {
-			scaleBy(to.Data[i:i+c.out], c.slopes())
+			vecf32.Mul(to.Data[i:i+c.out], c.slopes())
 		}
 	})
-}
-
-// scaleBy multiplies x by scale, element by element.
-func scaleBy(x, scale []float32) {
-	for j, s := range scale {
-		x[j] *= s
-	}
 }
 
 // linearControlBackB is the gradient of b.
 type linearControlBackB struct {
 	base
-	control *LinearControl
-}
-
-func (op *linearControlBackB) of(r *plan.Run) *linearControlRun {
-	return plan.StateOf[linearControlRun](r, op, nil)
-}
-
-func (op *linearControlBackB) Place(r *plan.Run) (err error) {
-	needsSums(r, op.control.rows)
-	op.of(r).about, err = placeHistory(r, op.control.about)
-	return err
+	forward *linearControl
 }
 
 func (op *linearControlBackB) Compute(call *plan.Call) error {
-	grad, c := call.Matrix(0), op.control
-	if grad.Cols != c.out {
-		return call.Sizes("gradient has %d columns, its output %d", grad.Cols, c.out)
-	}
-	rho, to := c.rows.rowSums(call, grad.Rows), call.OutVector(grad.Cols)
+	f, c := op.forward.of(call.Run), op.forward.control
+	grad := upstream(call, 1, f.rows, c.out)
+	rho, to := c.rows.rowSums(call, grad.Rows), call.OutVector(c.out)
 	return call.On(func(d *device.Device) error {
-		about := op.of(call.Run).about
-		if err := about.current(); err != nil {
-			return err
-		}
-		if err := d.ColumnSums(to.At, grad.At, 0, rho.At, grad.Rows, grad.Cols); err != nil {
-			return err
-		}
-		return d.ScaledDifference(to.At, to.At, 0, 0, about.slopes(c), 1, grad.Cols)
+		return cmp.Or(
+			d.ColumnSums(to.At, grad.At, 0, rho.At, grad.Rows, c.out),
+			d.ScaledDifference(to.At, to.At, 0, 0, f.about.slopes(c), 1, c.out),
+		)
 	}, func() {
-		kernel.ColumnSums(to.Data, grad.Data, rho.Data, grad.Rows, grad.Cols)
-		scaleBy(to.Data, c.slopes())
+		kernel.ColumnSums(to.Data, grad.Data, rho.Data, grad.Rows, c.out)
+		vecf32.Mul(to.Data, c.slopes())
 	})
 }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -56,8 +57,9 @@ type lossRun struct {
 	memory plan.Scratch
 
 	// On a device:
-	wanted, fused bool        // a gradient is read, and this op's kernel computes it
-	gradient      plan.Floats // if fused
+	wanted, fused bool           // a gradient is read, and this op's kernel computes it
+	gradient      plan.Floats    // if fused
+	labels, share device.Pointer // of the current batch: the classes or tasks, and the weights
 	rowMemory     plan.Scratch
 }
 
@@ -73,8 +75,22 @@ func (op *loss) of(r *plan.Run) *lossRun {
 
 func (op *loss) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
 
+// Place makes each run send the labels and the weights of the batch.
 func (op *loss) Place(r *plan.Run) error {
-	targetsOf(r, op.targets)
+	s := op.of(r)
+	r.AddInput(func(u *device.Uploader) error {
+		t, err := op.targets.current(r)
+		switch {
+		case err != nil:
+			return err
+		case op.binary:
+			device.Add(u, &s.labels, t.multi)
+		default:
+			device.Add(u, &s.labels, t.class)
+		}
+		device.Add(u, &s.share, t.shares())
+		return nil
+	})
 	return nil
 }
 
@@ -82,6 +98,9 @@ func (op *loss) Compute(c *plan.Call) error {
 	z, t, s := c.Matrix(0), plan.In(c.Run, op.targets), op.of(c.Run)
 	if t.rows == 0 || z.Rows != t.rows || z.Cols != t.labels.Outputs() {
 		return c.Sizes("logits are %d×%d, targets %d×%d", z.Rows, z.Cols, t.rows, t.labels.Outputs())
+	}
+	if t.score != NoScore {
+		c.Fail(t.observe(c.Device, z))
 	}
 	s.rows, s.cols = z.Rows, z.Cols
 	switch {
@@ -98,25 +117,14 @@ func (op *loss) Compute(c *plan.Call) error {
 	}
 	to := c.OutScalar()
 	return c.On(func(d *device.Device) error {
-		if t.score != NoScore {
-			if err := t.observePlaced(d, z.At, z.Cols); err != nil {
-				return err
-			}
-		}
 		var err error
-		if q := targetsOf(c.Run, op.targets); op.binary {
-			err = d.BCELoss(s.gradient.At, ofRows.At, z.At, q.multi, q.weight, 0, z.Rows, z.Cols)
+		if op.binary {
+			err = d.BCELoss(s.gradient.At, ofRows.At, z.At, s.labels, s.share, 0, z.Rows, z.Cols)
 		} else {
-			err = d.SoftmaxLoss(s.probs.At, s.gradient.At, ofRows.At, z.At, q.class, q.weight, t.smoothing, z.Rows, z.Cols)
+			err = d.SoftmaxLoss(s.probs.At, s.gradient.At, ofRows.At, z.At, s.labels, s.share, t.smoothing, z.Rows, z.Cols)
 		}
-		if err != nil {
-			return err
-		}
-		return d.Total(to.At, ofRows.At, z.Rows)
+		return cmp.Or(err, d.Total(to.At, ofRows.At, z.Rows))
 	}, func() {
-		if t.score != NoScore {
-			t.observe(z.Data, z.Cols)
-		}
 		var value float64
 		if s.weights = t.shares(); op.binary {
 			copy(s.probs.Data, z.Data)
@@ -157,11 +165,10 @@ func (op *lossBack) Compute(c *plan.Call) error {
 	}
 	upstream, to := c.Scalar(2), c.OutMatrix(s.rows, s.cols)
 	return c.On(func(d *device.Device) error {
-		q := targetsOf(c.Run, f.targets)
 		if f.binary {
-			return d.BCELoss(to.At, 0, s.probs.At, q.multi, q.weight, upstream.At, s.rows, s.cols)
+			return d.BCELoss(to.At, 0, s.probs.At, s.labels, s.share, upstream.At, s.rows, s.cols)
 		}
-		return d.SoftmaxGradient(to.At, s.probs.At, q.class, q.weight, upstream.At, t.smoothing, s.rows, s.cols)
+		return d.SoftmaxGradient(to.At, s.probs.At, s.labels, s.share, upstream.At, t.smoothing, s.rows, s.cols)
 	}, func() {
 		if f.binary {
 			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, s.cols, s.weights, upstream.Data[0])

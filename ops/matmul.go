@@ -44,7 +44,7 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ops: %s: %w", name, err)
 	}
-	op := &product{base: base{name: name}, blas: backend, slot: slot}
+	op := &product{base: base{name: name, slot: slot, parts: partSums}, blas: backend}
 	shape := tensor.Shape{x.Shape()[0], out}
 	op.below, op.source = sparseOf(x), sparseSourceOf(x)
 	if b == nil {
@@ -61,13 +61,12 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 }
 
 // product is A·B, with a bias for each row or without, or one of its gradients A·Bᵀ and
-// Aᵀ·B.
+// Aᵀ·B. The row sums of its slot scale the bias; without a slot they are 1.
 type product struct {
 	base
 	blas           blas.BLAS
 	transA, transB bool
 	bias           bool
-	slot           *Slot        // its row sums scale the bias; nil: they are 1
 	below          sparse       // the op of the forward product's X, if it is sparse; or nil
 	source         sparseSource // the op of A, if its value can be a sparse matrix too; or nil
 }
@@ -112,18 +111,6 @@ func (op *product) Operations(w plan.Work) float64 {
 		share = min(filled(source.source.x)*w.Entries/max(w.Rows, 1), 1)
 	}
 	return w.Passes(op.wanted[:2]...) * w.Rows * share * float64(op.inputs[1].Shape().TotalSize())
-}
-
-func (op *product) Place(r *plan.Run) error {
-	needsSums(r, op.slot)
-	return nil
-}
-
-// needsSums makes r send the row sums of slot's block, unless that is nil.
-func needsSums(r *plan.Run, slot *Slot) {
-	if slot != nil {
-		slotOf(r, slot).needs.sums = true
-	}
 }
 
 func (op *product) Compute(c *plan.Call) error {
@@ -239,22 +226,14 @@ func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d.add(0, &product{base: base{name: op.name + "BackX"}, blas: op.blas, transB: true, below: gradientOf(in[0])}, grad, in[1])
 	d.add(1, &product{base: base{name: op.name + "BackW"}, blas: op.blas, transA: true, below: op.below, source: op.source}, in[0], grad)
 	if op.bias {
-		d.add(2, &columnSums{base: base{name: op.name + "BackB"}, slot: op.slot}, grad)
+		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot, parts: partSums}}, grad)
 	}
 	return d.nodes, d.err
 }
 
-// columnSums is Σᵢ rᵢ·Xᵢ over the rows of X. r is the row sums of slot's block, or 1
+// columnSums is Σᵢ rᵢ·Xᵢ over the rows of X. r is the row sums of the slot's block, or 1
 // without a slot.
-type columnSums struct {
-	base
-	slot *Slot
-}
-
-func (op *columnSums) Place(r *plan.Run) error {
-	needsSums(r, op.slot)
-	return nil
-}
+type columnSums struct{ base }
 
 func (op *columnSums) Compute(c *plan.Call) error {
 	x := c.Matrix(0)

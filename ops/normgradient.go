@@ -42,15 +42,6 @@ func (s *normRun) begin(c *plan.Call, x plan.Matrix) {
 	}
 }
 
-// upstream returns input k of c, a gradient of the norm's output.
-func (s *normRun) upstream(c *plan.Call, k int) plan.Matrix {
-	grad := c.Matrix(k)
-	if grad.Rows != s.rows || grad.Cols != s.width {
-		c.Sizes("gradient is %d×%d, its output %d×%d", grad.Rows, grad.Cols, s.rows, s.width)
-	}
-	return grad
-}
-
 // keepsNormalized reports whether a gradient of the norm n reads the normalised rows in p.
 func keepsNormalized(p *plan.Plan, n *G.Node) bool {
 	return readBy[*normBack](p, n) || readBy[*normBackGain](p, n)
@@ -62,7 +53,7 @@ func normGradients(b *base, of norm, in G.Nodes, out, grad *G.Node) *gradients {
 	d := b.gradients()
 	d.add(0, &normBack{base{name: b.name + "BackX"}, of}, out, in[1], grad)
 	d.add(1, &normBackGain{base{name: b.name + "BackGain"}, of}, out, grad)
-	d.add(2, &columnSums{base: base{name: b.name + "BackShift"}}, grad)
+	d.add(2, &columnSums{base{name: b.name + "BackShift"}}, grad)
 	return d
 }
 
@@ -73,7 +64,8 @@ type normBack struct {
 }
 
 func (op *normBack) Compute(c *plan.Call) error {
-	grad := op.forward.normOf(c.Run).upstream(c, 2)
+	s := op.forward.normOf(c.Run)
+	grad := upstream(c, 2, s.rows, s.width)
 	gain, to := c.Vector(1, grad.Cols), c.OutMatrix(grad.Rows, grad.Cols)
 	return op.forward.gradient(c, to.Floats, grad.Floats, gain)
 }
@@ -87,7 +79,7 @@ type normBackGain struct {
 
 func (op *normBackGain) Compute(c *plan.Call) error {
 	s := op.forward.normOf(c.Run)
-	grad := s.upstream(c, 1)
+	grad := upstream(c, 1, s.rows, s.width)
 	to := c.OutVector(grad.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.ColumnSums(to.At, grad.At, s.normalized.At, 0, grad.Rows, grad.Cols)

@@ -3,6 +3,7 @@ package ops
 import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 // ObserveNorms makes the Propagate op over the slot report the norms of the rows that it
@@ -17,17 +18,20 @@ func (s *Slot) ObserveNorms(on bool) {
 // a Propagate op. The slice is valid until the next run.
 func (s *Slot) SquaredNorms() []float32 { return s.squares }
 
-// observeRows computes the norms of the rows of h, row-major.
-func (s *Slot) observeRows(h []float32, cols int) {
-	s.squares = scratch(s.squares, len(h)/cols)
-	for k := range s.squares {
-		s.squares[k] = squaredNorm(h[k*cols : (k+1)*cols])
+// observe computes the norms of the rows of x of nodes or, if x is nil, of the rows of h, on d if
+// that is not nil.
+func (s *Slot) observe(d *device.Device, x *graph.Features, nodes []int32, h plan.Matrix) error {
+	s.squares = scratch(s.squares, h.Rows)
+	if x == nil {
+		data, err := onHost(d, h, &s.read)
+		if err != nil {
+			return err
+		}
+		for k := range s.squares {
+			s.squares[k] = squaredNorm(data[k*h.Cols : (k+1)*h.Cols])
+		}
+		return nil
 	}
-}
-
-// observeFeatures computes the norms of the features of nodes.
-func (s *Slot) observeFeatures(x *graph.Features, nodes []int32) {
-	s.squares = scratch(s.squares, len(nodes))
 	for k, v := range nodes {
 		switch m := x.Sparse; {
 		case m == nil:
@@ -38,15 +42,6 @@ func (s *Slot) observeFeatures(x *graph.Features, nodes []int32) {
 			s.squares[k] = squaredNorm(m.RowValues(int(v)))
 		}
 	}
-}
-
-// observePlaced is observeRows for rows on a device.
-func (s *Slot) observePlaced(d *device.Device, h device.Pointer, rows, cols int) error {
-	s.read = scratch(s.read, rows*cols)
-	if err := device.Read(d, s.read, h); err != nil {
-		return err
-	}
-	s.observeRows(s.read, cols)
 	return nil
 }
 

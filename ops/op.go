@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -28,6 +29,8 @@ type base struct {
 	inputs G.Nodes
 	shape  tensor.Shape // nominal, of the result
 	wanted []bool       // inputs that get a gradient
+	slot   *Slot        // whose blocks the op reads; or nil
+	parts  blockParts   // of these blocks, that it reads on a device
 	op     graphOp      // that embeds this base
 	node   *G.Node      // of op
 	own    *ownRun
@@ -50,6 +53,23 @@ func (b *base) common() *base { return b }
 
 // Memory says that the result lies in the buffer, and that the op overwrites no input.
 func (b *base) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+// Place makes each run on a device send the parts of the block that the op reads.
+func (b *base) Place(r *plan.Run) error {
+	if b.slot != nil {
+		slotOf(r, b.slot).needs |= b.parts
+	}
+	return nil
+}
+
+// upstream returns input k of c, the gradient of a result of that shape.
+func upstream(c *plan.Call, k, rows, cols int) plan.Matrix {
+	grad := c.Matrix(k)
+	if grad.Rows != rows || grad.Cols != cols {
+		c.Sizes("gradient is %d×%d, its output %d×%d", grad.Rows, grad.Cols, rows, cols)
+	}
+	return grad
+}
 
 // Do computes the op in Gorgonia's own machines. A graph that has grown may read more of an
 // op's data than the run has kept: it gets a new run.
@@ -174,6 +194,12 @@ func applyConstant(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, 
 	return b.node, nil
 }
 
+// applySource is applyConstant for an op without inputs. Gorgonia's ops need one: the op ignores
+// a constant.
+func applySource(g *G.ExprGraph, op graphOp, shape tensor.Shape) (*G.Node, error) {
+	return applyConstant(op, shape, g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source"))))
+}
+
 // gradients are the nodes that SymDiff returns, one for each input of its op, and the first
 // error.
 type gradients struct {
@@ -236,6 +262,15 @@ func variable(n *G.Node) bool {
 		return false
 	}
 	return visit(n)
+}
+
+// onHost returns the elements of m: a copy in memory if m is on d, and not on the CPU.
+func onHost(d *device.Device, m plan.Matrix, memory *[]float32) ([]float32, error) {
+	if d == nil {
+		return m.Data, nil
+	}
+	*memory = scratch(*memory, m.Rows*m.Cols)
+	return *memory, device.Read(d, *memory, m.At)
 }
 
 // scratch returns a slice of length n, in the memory of s if n fits. The elements are not

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -24,7 +25,7 @@ func OwnRows(slot *Slot, h *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	slot.otherReader = "OwnRows"
-	return apply(&ownRows{base: base{name: "OwnRows"}, slot: slot}, tensor.Shape{slot.dst, h.Shape()[1]}, h)
+	return apply(&ownRows{base{name: "OwnRows", slot: slot, parts: partOwn}}, tensor.Shape{slot.dst, h.Shape()[1]}, h)
 }
 
 // own returns the row of the block's input that belongs to each output node.
@@ -69,18 +70,10 @@ func (s *Slot) ownOf(c *plan.Call) (b *graph.Block, own []int32, at device.Point
 	return b, own, at
 }
 
-type ownRows struct {
-	base
-	slot *Slot
-}
+type ownRows struct{ base }
 
 // Rows says that op reads the input rows of its slot, and gives the output rows.
 func (op *ownRows) Rows() (any, plan.RowKind) { return op.slot, plan.OwnRows }
-
-func (op *ownRows) Place(r *plan.Run) error {
-	slotOf(r, op.slot).needs.own = true
-	return nil
-}
 
 func (op *ownRows) Compute(c *plan.Call) error {
 	x := c.Matrix(0)
@@ -97,30 +90,25 @@ func (op *ownRows) Compute(c *plan.Call) error {
 // SymDiff gives the gradient's op h too, for the shape.
 func (op *ownRows) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d := op.gradients()
-	d.add(0, &ownRowsBack{base: base{name: "OwnRowsBack"}, forward: op}, in[0], grad)
+	d.add(0, &ownRowsBack{base{name: "OwnRowsBack", slot: op.slot, parts: partOwn}}, in[0], grad)
 	return d.nodes, d.err
 }
 
 // ownRowsBack puts the gradient's rows where they belong. All other rows are zero.
-type ownRowsBack struct {
-	base
-	forward *ownRows
-}
-
-func (op *ownRowsBack) Place(r *plan.Run) error { return op.forward.Place(r) }
+type ownRowsBack struct{ base }
 
 func (op *ownRowsBack) Compute(c *plan.Call) error {
 	grad := c.Matrix(1)
-	b, own, at := op.forward.slot.ownOf(c)
+	b, own, at := op.slot.ownOf(c)
 	if grad.Rows != len(own) {
 		return c.Sizes("gradient of %d rows, its block has %d output nodes", grad.Rows, len(own))
 	}
 	to := c.OutMatrix(len(b.Src), grad.Cols)
 	return c.On(func(d *device.Device) error {
-		if err := d.Clear(to.At, 4*int64(to.Rows)*int64(to.Cols)); err != nil {
-			return err
-		}
-		return d.Scatter(to.At, grad.At, at, 0, grad.Rows, grad.Cols)
+		return cmp.Or(
+			d.Clear(to.At, 4*int64(to.Rows)*int64(to.Cols)),
+			d.Scatter(to.At, grad.At, at, 0, grad.Rows, grad.Cols),
+		)
 	}, func() {
 		clear(to.Data)
 		kernel.Scatter(to.Data, grad.Data, own, grad.Cols)

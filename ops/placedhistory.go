@@ -55,18 +55,20 @@ func placeHistory(r *plan.Run, h *History) (*placedHistory, error) {
 	return s, nil
 }
 
-// current brings the rows on the device up to date.
+// current copies the host's rows to the device if they may be newer.
 func (s *placedHistory) current() error {
-	if s.err != nil {
+	if s.err != nil || !s.deviceIsStale {
 		return s.err
 	}
-	return s.toDevice()
+	err := device.Write(s.d, s.at, s.of.values)
+	s.deviceIsStale = err != nil
+	return err
 }
 
 // add queues out += (P−P̃)·H̄ over q's block. If commit is true, it remembers rows, one for each
 // input node of the block, for Commit. If the block has no control, it does nothing.
 func (s *placedHistory) add(r *plan.Run, q *placedSlot, out, rows device.Pointer, commit bool) error {
-	if s.err != nil || q.block.Control == nil {
+	if q.block.Control == nil {
 		return s.err
 	}
 	if err := s.current(); err != nil {
@@ -90,28 +92,17 @@ func (s *placedHistory) Begin(r *plan.Run) {
 
 // commit queues a Commit.
 func (s *placedHistory) commit() {
-	if s.count == 0 || s.err != nil {
+	n := s.count
+	if s.count = 0; n == 0 {
 		return
 	}
-	n := s.count
-	s.count = 0
-	if s.err = s.toDevice(); s.err != nil {
+	if s.err = s.current(); s.err != nil {
 		return
 	}
 	s.hostIsStale = true
 	if s.err = s.d.Scatter(s.at, s.rows, s.ids, s.by.Status(), n, s.of.width); s.err == nil {
 		s.err = s.sent.Used()
 	}
-}
-
-// toDevice copies the host's rows to the device if they may be newer.
-func (s *placedHistory) toDevice() error {
-	if !s.deviceIsStale {
-		return nil
-	}
-	err := device.Write(s.d, s.at, s.of.values)
-	s.deviceIsStale = err != nil
-	return err
 }
 
 // toHost copies the rows to values if the device has newer ones. The host may write to values
@@ -141,9 +132,7 @@ func (s *placedHistory) Release(r *plan.Run) error {
 	if s.holders--; s.holders > 0 {
 		return nil
 	}
-	if s.hostIsStale {
-		s.of.Values()
-	}
+	err := s.Pull()
 	s.of.placed = nil
-	return errors.Join(s.err, s.memory.Free())
+	return errors.Join(err, s.memory.Free())
 }

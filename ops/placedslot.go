@@ -23,7 +23,19 @@ type placedSlot struct {
 }
 
 // blockParts selects the parts of a block that ops read.
-type blockParts struct{ matrix, transposed, control, src, dst, sums, own, noise, edges bool }
+type blockParts uint16
+
+const (
+	partMatrix blockParts = 1 << iota
+	partTransposed
+	partControl
+	partSrc
+	partDst
+	partSums
+	partOwn
+	partNoise
+	partEdges
+)
 
 // placedSlots are the slots of a run. Layers of one sampled subgraph share a block,
 // which is sent once.
@@ -99,41 +111,41 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 	q.rows = slot.rowsOf
 	if q.rows.Laplacian != nil {
 		q.dst, q.sums = q.rows.Nodes, q.rows.Sums
-		if q.needs.own {
+		if q.needs&partOwn != 0 {
 			device.Add(u, &q.own, slot.ownRows)
 		}
 		return nil
 	}
-	if q.needs.matrix {
+	if q.needs&partMatrix != 0 {
 		sparse(&q.matrix, &b.Matrix)
 	}
-	if q.needs.transposed {
+	if q.needs&partTransposed != 0 {
 		sparse(&q.transposed, &b.Transposed)
 	}
-	if q.needs.control && b.Control != nil {
+	if q.needs&partControl != 0 && b.Control != nil {
 		sparse(&q.control, &b.Control.Matrix)
 	}
-	if q.needs.src {
+	if q.needs&partSrc != 0 {
 		device.Add(u, &q.src, b.Src)
 	}
-	if q.needs.dst {
+	if q.needs&partDst != 0 {
 		device.Add(u, &q.dst, b.Dst)
 	}
-	if q.needs.sums {
+	if q.needs&partSums != 0 {
 		device.Add(u, &q.sums, b.RowSums)
 	}
 	q.noise = 0
-	if q.needs.noise && len(b.NoiseScale) > 0 {
+	if q.needs&partNoise != 0 && len(b.NoiseScale) > 0 {
 		device.Add(u, &q.noise, b.NoiseScale)
 	}
-	if q.needs.own {
+	if q.needs&partOwn != 0 {
 		own, err := slot.own()
 		if err != nil {
 			return err
 		}
 		device.Add(u, &q.own, own)
 	}
-	if !q.needs.edges {
+	if q.needs&partEdges == 0 {
 		return nil
 	}
 	e, err := slot.attend(false)

@@ -31,9 +31,13 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 	if h.Shape()[0] != slot.src {
 		return nil, fmt.Errorf("ops: Propagate: H has %d rows, its slot %d input nodes: %w", h.Shape()[0], slot.src, ErrShape)
 	}
-	op := &propagate{base: base{name: "propagate"}, slot: slot}
+	op := &propagate{base: base{name: "propagate", slot: slot, parts: partMatrix}}
 	shape := tensor.Shape{slot.dst, h.Shape()[1]}
 	if op.history = slot.newHistory(h.Shape()[1]); op.history != nil {
+		op.parts |= partControl
+		if op.commits() {
+			op.parts |= partSrc
+		}
 		if below, ok := h.Op().(*activate); ok && op.commits() {
 			op.activations = below
 		}
@@ -49,7 +53,6 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 // propagate multiplies by a block's matrix, or by its transpose.
 type propagate struct {
 	base
-	slot        *Slot
 	transposed  bool
 	source      *features // the op of H, if its rows can be gathered here; or nil
 	below       sparse    // the op of H, if it is sparse; or nil
@@ -112,17 +115,12 @@ func (op *propagate) Memory(*plan.Plan) plan.Memory {
 }
 
 func (op *propagate) Place(r *plan.Run) (err error) {
-	q, s := slotOf(r, op.slot), op.of(r)
 	if op.history != nil && !r.Inference {
-		if s.history, err = placeHistory(r, op.history); err != nil {
+		if op.of(r).history, err = placeHistory(r, op.history); err != nil {
 			return err
 		}
-		q.needs.control, q.needs.src = true, q.needs.src || op.commits()
 	}
-	q.needs.src = q.needs.src || s.gathers
-	q.needs.matrix = q.needs.matrix || !op.transposed
-	q.needs.transposed = q.needs.transposed || op.transposed
-	return nil
+	return op.base.Place(r)
 }
 
 func (op *propagate) Compute(c *plan.Call) error {
@@ -136,10 +134,12 @@ func (op *propagate) Compute(c *plan.Call) error {
 		rows, inner = inner, rows
 	}
 	var x *graph.Features // whose rows op gathers
-	h := plan.Matrix{Rows: inner}
+	ids, h := b.Src, plan.Matrix{Rows: inner}
 	if s.gathers { // the op of H has checked the ids
 		x = op.source.in(c.Run)
-		h.Cols = x.Cols
+		if h.Cols = x.Cols; x.Share != nil {
+			ids = op.source.of(c.Run).places
+		}
 	} else {
 		h = c.Matrix(0)
 	}
@@ -149,6 +149,9 @@ func (op *propagate) Compute(c *plan.Call) error {
 	case op.history != nil && b.Control != nil && h.Cols != op.history.width:
 		return c.Sizes("values of width %d for a history of width %d", h.Cols, op.history.width)
 	}
+	if slot.observed && !full && !op.transposed {
+		c.Fail(slot.observe(c.Device, x, ids, h))
+	}
 	var to plan.Matrix
 	sparse := x != nil && x.Sparse != nil && c.Device == nil
 	if !sparse {
@@ -157,41 +160,25 @@ func (op *propagate) Compute(c *plan.Call) error {
 	return c.On(func(d *device.Device) error {
 		return op.onDevice(c, d, slot, x, h, to)
 	}, func() {
-		a := &b.Matrix
-		if op.transposed {
-			a = &b.Transposed
+		if !full && !op.transposed {
+			op.keepRows(c.Run, &b.Matrix)
 		}
 		switch {
+		case op.transposed:
+			kernel.SpMM(to.Data, &b.Transposed, h.Data, h.Cols)
 		case sparse:
-			op.propagateSparse(c, slot, x)
-			return
+			op.propagateSparse(c, slot, x.Sparse)
 		case full:
 			kernel.PropagateRows(to.Data, slot.rowsOf.P, b.Dst, h.Data, h.Cols, slot.rowsOf.Place)
-			return
 		case x != nil:
-			ids := b.Src
-			if x.Share != nil {
-				ids = op.source.of(c.Run).places
+			kernel.SpMMGather(to.Data, &b.Matrix, ids, x.Data, x.Cols)
+		case op.history == nil || b.Control == nil:
+			kernel.SpMM(to.Data, &b.Matrix, h.Data, h.Cols)
+		default:
+			op.history.propagate(b, to.Data, h.Data)
+			if op.commits() && slot == op.slot { // a slot for one run alone leaves nothing to commit
+				op.history.keep(b.Src, op.committed(c.Run, h.Floats).Data)
 			}
-			op.keepRows(c.Run, a)
-			kernel.SpMMGather(to.Data, a, ids, x.Data, x.Cols)
-			if slot.observed {
-				slot.observeFeatures(x, ids)
-			}
-			return
-		case !op.transposed:
-			op.keepRows(c.Run, a)
-			if slot.observed {
-				slot.observeRows(h.Data, h.Cols)
-			}
-		}
-		if op.history == nil || b.Control == nil {
-			kernel.SpMM(to.Data, a, h.Data, h.Cols)
-			return
-		}
-		op.history.propagate(b, to.Data, h.Data)
-		if op.commits() && slot == op.slot { // a slot for one run alone leaves nothing to commit
-			op.history.keep(b.Src, op.committed(c.Run, h.Floats).Data)
 		}
 	})
 }
@@ -214,15 +201,6 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 			return err
 		}
 	}
-	switch {
-	case !slot.observed || op.transposed:
-	case x != nil:
-		slot.observeFeatures(x, slot.block.Src)
-	default:
-		if err := slot.observePlaced(d, h.At, h.Rows, h.Cols); err != nil {
-			return err
-		}
-	}
 	m := q.matrix
 	if op.transposed {
 		m = q.transposed
@@ -239,13 +217,9 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 
 // propagateSparse computes P̃·X of sparse features on the CPU. The product is a sparse matrix
 // unless it is crowded. It is a dense one too if a consumer cannot read the sparse one.
-func (op *propagate) propagateSparse(c *plan.Call, slot *Slot, features *graph.Features) {
-	s, b, x := op.of(c.Run), slot.block, features.Sparse
+func (op *propagate) propagateSparse(c *plan.Call, slot *Slot, x *graph.CSR) {
+	s, b := op.of(c.Run), slot.block
 	a := &b.Matrix
-	op.keepRows(c.Run, a)
-	if slot.observed {
-		slot.observeFeatures(features, b.Src)
-	}
 	rows, entries := a.Rows, a.NNZ()
 	if p := slot.full; p != nil { // one decision for all rows: a row has the same bits in any block
 		rows, entries = p.Nodes(), p.Adjacency.NNZ()+int64(p.Nodes())
@@ -309,6 +283,6 @@ func (p propagatedRows) nonzero(r *plan.Run) []int32 { return p.op.of(r).drawn.n
 
 func (op *propagate) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d := op.gradients()
-	d.add(0, &propagate{base: base{name: "propagateBack"}, slot: op.slot, transposed: !op.transposed}, grad)
+	d.add(0, &propagate{base: base{name: "propagateBack", slot: op.slot, parts: partTransposed}, transposed: true}, grad)
 	return d.nodes, d.err
 }

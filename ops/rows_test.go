@@ -42,7 +42,7 @@ func TestRowsAreApart(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		cut, err := plan.Cut(out, []any{slot}, nil, 0)
-		if err != nil || cut.ByRows[1].Mixed {
+		if err != nil || cut[1].Mixed {
 			continue // of a slot of its own, or known to mix rows
 		}
 		apart++

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 // Score names the number that a loss reports for each output node. Batches may prefer
@@ -30,28 +31,23 @@ func (t *Targets) Observe(s Score) { t.score = s }
 // node without a label. The slice is valid until the next run.
 func (t *Targets) Scores() []float32 { return t.scores }
 
-// observe computes the scores from logits with the given number of columns.
-func (t *Targets) observe(logits []float32, cols int) {
+// observe computes the scores from the logits z, on d if that is not nil.
+func (t *Targets) observe(d *device.Device, z plan.Matrix) error {
+	logits, err := onHost(d, z, &t.logits)
+	if err != nil {
+		return err
+	}
 	t.scores = scratch(t.scores, t.rows)
 	for i := range t.scores {
-		row := logits[i*cols : (i+1)*cols]
+		from, to := i*z.Cols, (i+1)*z.Cols
 		var score float64
 		if t.labels.Tasks > 0 {
-			score = t.taskScore(row, t.multi[i*cols:(i+1)*cols])
+			score = t.taskScore(logits[from:to], t.multi[from:to])
 		} else {
-			score = t.classScore(row, int(t.class[i]))
+			score = t.classScore(logits[from:to], int(t.class[i]))
 		}
 		t.scores[i] = float32(score)
 	}
-}
-
-// observePlaced is observe for logits on a device.
-func (t *Targets) observePlaced(d *device.Device, logits device.Pointer, cols int) error {
-	t.logits = scratch(t.logits, t.rows*cols)
-	if err := device.Read(d, t.logits, logits); err != nil {
-		return err
-	}
-	t.observe(t.logits, cols)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 // TestScores compares with each node's own loss, as the loss op computes it for the node
@@ -50,7 +51,9 @@ func TestScores(t *testing.T) {
 				for j, v := range row {
 					z[j] = float32(v)
 				}
-				targets.observe(z, outputs)
+				if err := targets.observe(nil, plan.Matrix{Rows: len(z) / outputs, Cols: outputs, Floats: plan.Floats{Data: z}}); err != nil {
+					t.Fatal(err)
+				}
 				got := float64(targets.Scores()[0])
 				if y == classes && node == 2 || y == tasks && node == 2 {
 					if got == got {

@@ -9,8 +9,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-var errNoTargets = errors.New("ops: targets have no nodes: call Targets.Set before the run")
-
 // Targets holds the labels of the current mini-batch's output nodes, and the weights of
 // their losses.
 //
@@ -43,6 +41,15 @@ func (t *Targets) For(r *plan.Run) *Targets {
 	own.targetBatch = targetBatch{}
 	plan.Use(r, t, &own)
 	return &own
+}
+
+// current returns the targets that r reads in place of t. It is an error if they have no nodes.
+func (t *Targets) current(r *plan.Run) (*Targets, error) {
+	own := plan.In(r, t)
+	if own.rows == 0 {
+		return nil, errors.New("ops: targets have no nodes: call Targets.Set before the run")
+	}
+	return own, nil
 }
 
 // NewTargets returns targets over y without current nodes. y must not change while the

@@ -50,9 +50,7 @@ func newTargetValues(name string, g *G.ExprGraph, targets *Targets, rows int, fi
 	case rows < 1:
 		return nil, fmt.Errorf("ops: %s of %d rows: %w", name, rows, ErrShape)
 	}
-	// Gorgonia's ops need an input: this constant is ignored.
-	source := g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source")))
-	return applyConstant(&targetValues{base: base{name: name}, targets: targets, fill: fill}, tensor.Shape{rows, targets.labels.Outputs()}, source)
+	return applySource(g, &targetValues{base: base{name: name}, targets: targets, fill: fill}, tensor.Shape{rows, targets.labels.Outputs()})
 }
 
 type targetValues struct {
@@ -77,9 +75,9 @@ func (op *targetValues) of(r *plan.Run) *targetValuesRun {
 func (op *targetValues) Place(r *plan.Run) error {
 	q := op.of(r)
 	r.AddInput(func(u *device.Uploader) error {
-		t := plan.In(r, op.targets)
-		if t.rows == 0 {
-			return errNoTargets
+		t, err := op.targets.current(r)
+		if err != nil {
+			return err
 		}
 		q.values = scratch(q.values, t.rows*t.labels.Outputs())
 		op.fill(t, q.values)
@@ -90,9 +88,9 @@ func (op *targetValues) Place(r *plan.Run) error {
 }
 
 func (op *targetValues) Compute(c *plan.Call) error {
-	t := plan.In(c.Run, op.targets)
-	if t.rows == 0 {
-		return errNoTargets
+	t, err := op.targets.current(c.Run)
+	if err != nil {
+		return err
 	}
 	to := c.OutMatrix(t.rows, t.labels.Outputs())
 	return c.On(func(d *device.Device) error {

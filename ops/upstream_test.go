@@ -15,6 +15,7 @@ import (
 
 // Dropout's gradient is divided by p in place of 1−p, which is right only at p = ½.
 func TestUpstreamDropoutGradient(t *testing.T) {
+	skipPlain(t)
 	const p = 0.2
 	g := G.NewGraph()
 	x := input{"x", 50, 50, make([]float32, 2500)}.node(g)

@@ -47,10 +47,10 @@ func (e *edgeEnds) UnmarshalJSON(text []byte) error {
 	e.weight = 1
 	parts := []any{&e.u, &e.v, &e.weight}
 	err := json.Unmarshal(text, &parts)
-	if err == nil && (len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, nil) || e.u == e.v || !(e.weight > 0)) {
-		err = fmt.Errorf("an edge is %.60s: want two ids that differ, and perhaps a positive weight", text)
+	if err != nil || len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, nil) || e.u == e.v || !(e.weight > 0) {
+		return fmt.Errorf("an edge is %.60s: want two ids that differ, and perhaps a positive weight", text)
 	}
-	return err
+	return nil
 }
 
 // nodeChange is a node to add, or to give other features.
@@ -72,12 +72,16 @@ type change struct {
 	text jsontext.Value // in one line
 }
 
-// decode reads one JSON object, and nothing but it. A field twice is an error.
+// decode reads one JSON object, and nothing but it. A field twice is an error. An error names the field.
 func decode(text []byte, to any) error {
 	if kind := jsontext.Value(text).Kind(); kind != '{' {
 		return errors.New("want a JSON object")
 	}
-	return jsonv2.Unmarshal(text, to, jsonv2.RejectUnknownMembers(true))
+	err := jsonv2.Unmarshal(text, to, jsonv2.RejectUnknownMembers(true))
+	if wrong, ok := errors.AsType[*jsonv2.SemanticError](err); ok {
+		err = fmt.Errorf("field %q: %w", wrong.JSONPointer, cmp.Or(wrong.Err, errors.New("the value has the wrong kind")))
+	}
+	return err
 }
 
 // readChange reads a change, and gives its features the form of the model's.

@@ -313,7 +313,13 @@ func TestMalformedRequests(t *testing.T) {
 	} {
 		if status, text := ask(t, c.method, url+c.path, c.body); status != c.status {
 			t.Errorf("%s %s %.80s: status %d, want %d: %s", c.method, c.path, c.body, status, c.status, text)
+		} else if strings.Contains(text, "serve.") {
+			t.Errorf("%s: a type of Go is in %s", c.body, text)
 		}
+	}
+	late := httptest.NewRecorder()
+	if status := respond(late, nil, fmt.Errorf("read tcp 127.0.0.1: %w", os.ErrDeadlineExceeded)); status != 408 || strings.Contains(late.Body.String(), "tcp") {
+		t.Errorf("a slow body: %d, %s", status, late.Body)
 	}
 	if s.Version() != 0 || s.now.Load().graph.Nodes() != 400 {
 		t.Error("a refused request has changed the graph")

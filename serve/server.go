@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strconv"
 	"sync"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
@@ -184,6 +186,8 @@ func respond(w http.ResponseWriter, result any, err error) int {
 	case err == nil:
 	case errors.As(err, new(*http.MaxBytesError)):
 		status = http.StatusRequestEntityTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		status, err = http.StatusRequestTimeout, errors.New("the body of the request took too long")
 	case errors.Is(err, errNoNode):
 		status = http.StatusNotFound
 	case errors.Is(err, errUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
@@ -228,6 +232,11 @@ func (s *Server) ask(r *http.Request, q question) (all []prediction, err error) 
 		if q.top, err = strconv.Atoi(text); err != nil || q.top < 1 {
 			return nil, fmt.Errorf("top=%.20s: want a number of classes or tasks from 1", text)
 		}
+	}
+	if len(q.Nodes)+len(q.New) == 1 { // waking another core takes longer than half of one prediction
+		cores := runtime.GOMAXPROCS(0)
+		parallel.Reserve(cores - 1)
+		defer parallel.Reserve(1 - cores)
 	}
 	return s.predict(r.Context(), s.now.Load(), q)
 }

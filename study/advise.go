@@ -34,10 +34,10 @@ type Advise struct {
 	Nodes     []int32           // training nodes; required
 
 	Methods []string // to choose from; nil means LADIES and its variants, and the best of FastGCN's
-	Layers  int      // 0 means 2
-	Batch   int      // 0 means 512
-	Target  float64  // relative error aimed at; 0 means 1
-	Most    int      // largest sample size to consider; 0 means 8192
+	Layers  int      `default:"2" least:"1"`
+	Batch   int      `default:"512" least:"1"`
+	Target  float64  `default:"1" least:"0"`    // relative error aimed at
+	Most    int      `default:"8192" least:"1"` // largest sample size to consider
 	Repeats int      // mini-batches; 0 means 4 to 16, by the work of one
 	Seed    uint64
 }
@@ -81,7 +81,7 @@ func (a *Advice) NeedsNoGCN() bool {
 // gave them. If no trial is recommended, the advice does not change.
 func (a *Advice) Take(trials []Trial) {
 	a.Trials = trials
-	if k := Recommended(trials, 0); k >= 0 {
+	if k := Recommended(trials); k >= 0 {
 		a.Method, a.Samples, a.ExactInput = trials[k].Method, trials[k].Samples, trials[k].ExactInput
 	}
 }
@@ -91,7 +91,7 @@ const fullShare = 0.8
 
 // Run measures and recommends.
 func (a Advise) Run(ctx context.Context) (*Advice, error) {
-	if err := a.setDefaults(ctx); err != nil {
+	if err := a.check(); err != nil {
 		return nil, err
 	}
 	advice := &Advice{Target: a.Target, Seed: a.Seed}
@@ -138,7 +138,7 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 // means 4.
 func (a Advise) Errors(ctx context.Context, method string, samples []int) ([]float64, error) {
 	a.Methods, a.Layers, a.Repeats = []string{method}, len(samples), cmp.Or(a.Repeats, 4)
-	if err := a.setDefaults(ctx); err != nil {
+	if err := a.check(); err != nil {
 		return nil, err
 	}
 	var relative []float64
@@ -156,25 +156,22 @@ func (a Advise) Errors(ctx context.Context, method string, samples []int) ([]flo
 	return relative, nil
 }
 
-// setDefaults fills in defaults, and reports the first argument that is missing or does not
+// check fills in defaults, and reports the first argument that is missing or does not
 // fit the graph.
-func (a *Advise) setDefaults(ctx context.Context) error {
+func (a *Advise) check() error {
 	if a.Methods == nil {
 		a.Methods = []string{"ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "fastgcn-flat-debiased"}
 	}
-	a.Layers = cmp.Or(a.Layers, 2)
-	a.Batch = cmp.Or(a.Batch, 512)
-	a.Most = cmp.Or(a.Most, 8192)
-	a.Target = cmp.Or(a.Target, 1)
+	if err := setDefaults(a); err != nil {
+		return err
+	}
 	switch {
 	case len(a.Nodes) == 0:
 		return errors.New("study: advice needs training nodes")
 	case len(a.Products) != 1 && len(a.Products) != a.Layers:
 		return fmt.Errorf("study: %d products HW for %d layers, want one a layer or one for all", len(a.Products), a.Layers)
-	case a.Layers < 1 || a.Batch < 1 || a.Most < 1 || !(a.Target > 0):
-		return fmt.Errorf("study: advice for %d layers, batches of %d, samples up to %d and an error of %v: want positive numbers", a.Layers, a.Batch, a.Most, a.Target)
 	}
-	if err := checkGraph(ctx, a.Laplacian, a.Nodes); err != nil {
+	if err := checkGraph(a.Laplacian, a.Nodes); err != nil {
 		return err
 	}
 	for l, hw := range a.Products {

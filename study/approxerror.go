@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/argument"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -35,13 +36,13 @@ type ApproxError struct {
 	Product   *graph.Features  // HW, one row a node; required
 	Nodes     []int32          // batches are drawn from these; required
 	Methods   []Contender      // required
-	Sizes     []int            // sample sizes; nil means the paper's 256, 512, 768, 1024, 1536, 2048
+	Sizes     []int            // sample sizes; nil means PaperSizes
 
-	Batch   int    // nodes in a batch; 0 means 512
-	Repeats int    // batches; 0 means 200; at least 2
-	Draws   int    // draws from each batch; 0 means 2; at least 2
+	Batch   int    `default:"512" least:"1"` // nodes in a batch
+	Repeats int    `default:"200" least:"2"` // batches
+	Draws   int    `default:"2" least:"2"`   // draws from each batch
 	Seed    uint64 // of batches and draws
-	Workers int    // goroutines; 0 means GOMAXPROCS; results do not depend on it
+	Workers int    `least:"0"` // goroutines; 0 means GOMAXPROCS; results do not depend on it
 
 	Progress func(done, total int) // called after each batch, if not nil; calls do not overlap
 
@@ -87,9 +88,6 @@ type ErrorRow struct {
 	ErrorSD  float64 `json:"error_sd"`                      // standard deviation of ‖D‖_F over the repeats
 	Relative float64 `json:"relative" show:"relative|%.3f"` // Mean / mean of ‖QPHW‖_F
 	Drawn    float64 `json:"drawn"`                         // mean number of distinct nodes drawn
-
-	method string // Method without the age
-	age    int    // of the history; −1 without a control
 }
 
 // ErrorTable is the outcome of an ApproxError.
@@ -124,7 +122,7 @@ func PaperSizes() []int { return []int{256, 512, 768, 1024, 1536, 2048} }
 // worker, 12 bytes for each output row and column of HW, and 4 more for each history; and
 // as much as HW for each history.
 func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
-	if err := s.check(ctx); err != nil {
+	if err := s.check(); err != nil {
 		return nil, err
 	}
 	contests, err := s.contests()
@@ -147,18 +145,13 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 // measure runs the contests on every batch.
 func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeatOutcome, error) {
 	outcomes := make([]repeatOutcome, s.Repeats)
-	var next atomic.Int64
 	var lock sync.Mutex
 	done := 0
 	group, ctx := errgroup.WithContext(ctx)
-	for range min(s.Workers, s.Repeats) {
+	for first := range min(s.Workers, s.Repeats) {
 		group.Go(func() error {
 			w := newErrorWorker(s)
-			for {
-				r := int(next.Add(1)) - 1
-				if r >= s.Repeats {
-					return nil
-				}
+			for r := first; r < s.Repeats; r += s.Workers {
 				if err := w.repeat(ctx, r, contests, &outcomes[r]); err != nil {
 					return err
 				}
@@ -169,24 +162,19 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeat
 					lock.Unlock()
 				}
 			}
+			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return outcomes, nil
+	return outcomes, group.Wait()
 }
 
 // check fills in defaults and reports the first argument that is missing or does not fit.
-func (s *ApproxError) check(ctx context.Context) error {
+func (s *ApproxError) check() error {
 	if s.Sizes == nil {
 		s.Sizes = PaperSizes()
 	}
-	s.Batch = cmp.Or(s.Batch, 512)
-	s.Repeats = cmp.Or(s.Repeats, 200)
-	s.Draws = cmp.Or(s.Draws, 2)
 	s.Workers = cmp.Or(s.Workers, runtime.GOMAXPROCS(0))
-	if err := checkGraph(ctx, s.Laplacian, s.Nodes); err != nil {
+	if err := cmp.Or(setDefaults(s), checkGraph(s.Laplacian, s.Nodes)); err != nil {
 		return err
 	}
 	switch {
@@ -194,10 +182,6 @@ func (s *ApproxError) check(ctx context.Context) error {
 		return errors.New("study: no nodes to draw batches from")
 	case len(s.Methods) == 0 || len(s.Sizes) == 0:
 		return errors.New("study: no methods or no sample sizes to compare")
-	case s.Batch < 1 || s.Workers < 1:
-		return fmt.Errorf("study: batch of %d nodes on %d workers, want at least 1 each", s.Batch, s.Workers)
-	case s.Repeats < 2 || s.Draws < 2:
-		return fmt.Errorf("study: %d repeats of %d draws, want at least 2 each, to estimate the spread", s.Repeats, s.Draws)
 	}
 	for k, above := range s.Below {
 		if argument.Nil(above) {
@@ -306,13 +290,11 @@ func (s *ApproxError) table(contests []contest, outcomes []repeatOutcome) *Error
 		norm := column(c, func(o contestOutcome) float64 { return o.norm })
 		cross := column(c, func(o contestOutcome) float64 { return o.cross })
 		variance := column(c, func(o contestOutcome) float64 { return o.squared - o.cross }).Mean
-		name, age := which.method, -1
+		name := which.method
 		if which.history >= 0 {
-			age = s.Histories[which.history].Age
-			name = fmt.Sprintf("%s, age %d", name, age)
+			name = fmt.Sprintf("%s, age %d", name, s.Histories[which.history].Age)
 		}
 		t.Rows = append(t.Rows, ErrorRow{
-			method: which.method, age: age,
 			Method: name, Samples: which.size, Mean: norm.Mean, SEM: norm.SEM,
 			Bias: math.Sqrt(max(cross.Mean, 0)), SD: math.Sqrt(max(variance, 0)),
 			Bias2: cross.Mean, Bias2SEM: cross.SEM, Variance: variance,
@@ -321,4 +303,186 @@ func (s *ApproxError) table(contests []contest, outcomes []repeatOutcome) *Error
 		})
 	}
 	return t
+}
+
+// repeatOutcome holds the results of one batch.
+type repeatOutcome struct {
+	norm       float64 // ‖QPHW‖_F
+	signal     float64 // ‖QPHW − its mean row‖_F
+	noise      float64 // ‖QP·noise‖_F
+	candidates int
+	contests   []contestOutcome
+}
+
+// contestOutcome holds means over the draws of one batch.
+type contestOutcome struct {
+	norm    float64 // ‖D‖_F
+	squared float64 // ‖D‖²_F
+	cross   float64 // ⟨D_k, D_l⟩ over pairs k < l
+	drawn   float64
+
+	each []float64 // ‖D‖²_F of each draw
+}
+
+// errorWorker is the memory of one goroutine.
+type errorWorker struct {
+	study        *ApproxError
+	full         samplers.Full
+	exact, batch samplers.MiniBatch
+	scratch      []int32
+	truths       map[*graph.Features][]float32 // QP times Product, each change and the noise
+	guess, sum   []float32
+	aim, rows    []float32 // of a sample with rescaled noise: QPHW, and the rows that it reads
+	source       *rand.PCG
+	rng          *rand.Rand
+}
+
+func newErrorWorker(s *ApproxError) *errorWorker {
+	source := samplers.NewSource(s.Seed, 0, 0)
+	return &errorWorker{
+		study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes), truths: map[*graph.Features][]float32{},
+		source: source, rng: rand.New(source),
+	}
+}
+
+// sized returns a buffer of n values, in the memory of x if it is large enough.
+func sized(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
+
+// begin returns the rows Q of batch number r, and sets exact to their block of P.
+func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
+	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
+	seeds := drawBatch(w.rng, w.study.Nodes, w.study.Batch, w.scratch)
+	for _, above := range w.study.Below {
+		if err := above.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+			return nil, err
+		}
+		seeds = slices.Clone(w.batch.Inputs())
+	}
+	if err := samplers.Prepare(&w.full); err != nil { // does nothing from the second batch on
+		return nil, err
+	}
+	return seeds, w.full.Sample(ctx, seeds, nil, &w.exact)
+}
+
+// repeat measures every contest on batch number r.
+func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out *repeatOutcome) error {
+	seeds, err := w.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	s, size := w.study, len(seeds)*w.study.Product.Cols
+	w.guess, w.sum = sized(w.guess, size), sized(w.sum, size)
+	for _, product := range slices.Concat(s.changes, []*graph.Features{s.Product, s.noise}) {
+		if product != nil {
+			w.truths[product] = sized(w.truths[product], size)
+			w.propagate(w.truths[product], w.exact.Blocks[0], product)
+		}
+	}
+	out.noise = math.Sqrt(squaredNorm(w.truths[s.noise]))
+	out.norm = math.Sqrt(squaredNorm(w.truths[s.Product]))
+	out.signal = math.Sqrt(squaredSpread(w.truths[s.Product], s.Product.Cols))
+	out.candidates = len(w.exact.Blocks[0].Src)
+	out.contests = make([]contestOutcome, len(contests))
+	for c := range contests {
+		if err := w.contest(ctx, r, seeds, &contests[c], &out.contests[c]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rescaled sets guess to P̃ times product, whose noise it multiplies by block's NoiseScale c:
+// P̃(product + (c − 1)⊙noise). It returns QP times product, without the noise.
+func (w *errorWorker) rescaled(block *graph.Block, product *graph.Features) []float32 {
+	cols, noise := product.Cols, w.study.noise
+	w.rows = sized(w.rows, len(block.Src)*cols)
+	for k, v := range block.Src {
+		row, noisy := w.rows[k*cols:][:cols], noise.Row(int(v))
+		for j, x := range product.Row(int(v)) {
+			row[j] = x + (block.NoiseScale[k]-1)*noisy[j]
+		}
+	}
+	kernel.SpMM(w.guess[:block.Matrix.Rows*cols], &block.Matrix, w.rows, cols)
+	w.aim = append(w.aim[:0], w.truths[product]...)
+	for k, v := range w.truths[noise] {
+		w.aim[k] -= v
+	}
+	return w.aim
+}
+
+func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *contest, out *contestOutcome) error {
+	clear(w.sum)
+	draws := w.study.Draws
+	var squares float64
+	for k := range draws {
+		samplers.Seed(w.source, w.study.Seed+uint64(k), uint64(r)+1, c.stream)
+		if err := c.sampler.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+			return fmt.Errorf("study: %s at %d: %w", c.method, c.size, err)
+		}
+		block := w.batch.Blocks[0]
+		if !slices.Equal(block.Dst, seeds) {
+			return fmt.Errorf("study: %s draws its output nodes itself, so its error cannot be compared on given batches", c.method)
+		}
+		// With a control, the error P̃(H − H̄)W + PH̄W − PHW equals the error of the change alone.
+		product := w.study.Product
+		if c.history >= 0 {
+			product = w.study.changes[c.history]
+		} else if block.Control != nil {
+			return fmt.Errorf("study: %s samples the change since earlier activations: it needs a history of them", c.method)
+		}
+		truth := w.truths[product]
+		if len(block.NoiseScale) > 0 && w.study.noise != nil {
+			truth = w.rescaled(block, product)
+		} else {
+			w.propagate(w.guess, block, product)
+		}
+		squared := w.subtract(truth)
+		squares += squared
+		out.each = append(out.each, squared)
+		out.norm += math.Sqrt(squared) / float64(draws)
+		out.drawn += float64(len(block.Src)) / float64(draws)
+	}
+	n := float64(draws)
+	out.squared = squares / n
+	out.cross = (squaredNorm(w.sum) - squares) / (n * (n - 1))
+	return nil
+}
+
+// propagate writes P̃C of a block to dst.
+func (w *errorWorker) propagate(dst []float32, block *graph.Block, c *graph.Features) {
+	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, block.Src, c.Data, c.Cols)
+}
+
+// subtract adds D = guess − truth to sum and returns ‖D‖²_F.
+func (w *errorWorker) subtract(truth []float32) float64 {
+	var squares float64
+	for k, y := range w.guess {
+		d := y - truth[k]
+		w.sum[k] += d
+		squares += float64(d) * float64(d)
+	}
+	return squares
+}
+
+func squaredNorm(x []float32) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return sum
+}
+
+// squaredSpread returns ‖X − 1⊗x̄‖²_F for X of the given number of columns and
+// mean row x̄.
+func squaredSpread(x []float32, columns int) float64 {
+	means := make([]float64, columns)
+	for k, v := range x {
+		means[k%columns] += float64(v)
+	}
+	rows := float64(len(x) / columns)
+	sum := squaredNorm(x)
+	for _, m := range means {
+		sum -= m * m / rows
+	}
+	return max(sum, 0)
 }

@@ -161,7 +161,7 @@ func TestApproxErrorRefuses(t *testing.T) {
 		"no nodes":         func(s *ApproxError) { s.Nodes = nil },
 		"HW has":           func(s *ApproxError) { s.Product = randomRows(59, 2, 0, 1) },
 		"no methods":       func(s *ApproxError) { s.Methods = nil },
-		"1 repeats":        func(s *ApproxError) { s.Repeats = 1 },
+		"Repeats is 1":     func(s *ApproxError) { s.Repeats = 1 },
 		"Laplacian is nil": func(s *ApproxError) { s.Laplacian = nil },
 	} {
 		s := good()

@@ -1,19 +1,37 @@
 package study
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strconv"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// checkGraph checks the arguments that all studies of a graph share: the context,
-// the Laplacian and lists of nodes. Cost: O(nodes of the graph).
-func checkGraph(ctx context.Context, p *graph.Laplacian, nodes ...[]int32) error {
-	if ctx == nil {
-		return errors.New("study: the context is nil")
+// setDefaults gives each field of a struct that is zero the value of its tag default, in JSON.
+// The error names a field below the number of its tag least.
+func setDefaults(settings any) error {
+	s := reflect.ValueOf(settings).Elem()
+	for k := range s.NumField() {
+		field, of := s.Field(k), s.Type().Field(k)
+		if text := of.Tag.Get("default"); text != "" && field.IsZero() {
+			if err := json.Unmarshal([]byte(text), field.Addr().Interface()); err != nil {
+				return fmt.Errorf("study: the default of %s: %w", of.Name, err)
+			}
+		}
+		least, err := strconv.ParseFloat(of.Tag.Get("least"), 64)
+		if err == nil && !(field.Convert(reflect.TypeFor[float64]()).Float() >= least) {
+			return fmt.Errorf("study: %s is %v, want at least %v", of.Name, field, least)
+		}
 	}
+	return nil
+}
+
+// checkGraph checks the arguments that all studies of a graph share:
+// the Laplacian and lists of nodes. Cost: O(nodes of the graph).
+func checkGraph(p *graph.Laplacian, nodes ...[]int32) error {
 	if p == nil {
 		return errors.New("study: the Laplacian is nil")
 	}
@@ -47,12 +65,12 @@ func checkProduct(hw *graph.Features, n int) error {
 
 // checkNorms checks the arguments of studies of norms: checkGraph's, the mini-batches, and
 // layers with exactly one norm for each node.
-func checkNorms(ctx context.Context, p *graph.Laplacian, layers []LayerNorms, nodes []int32, batch, batches int) error {
-	if err := checkGraph(ctx, p, nodes); err != nil {
+func checkNorms(p *graph.Laplacian, layers []LayerNorms, nodes []int32, batches int) error {
+	if err := checkGraph(p, nodes); err != nil {
 		return err
 	}
-	if len(layers) == 0 || batch < 1 || batches > 0 && len(nodes) == 0 {
-		return fmt.Errorf("study: %d layers, and batches of %d of %d nodes: want at least 1 each", len(layers), batch, len(nodes))
+	if len(layers) == 0 || batches > 0 && len(nodes) == 0 {
+		return fmt.Errorf("study: %d layers, and batches of %d nodes: want at least 1 each", len(layers), len(nodes))
 	}
 	for _, layer := range layers {
 		if len(layer.Norms) != p.Nodes() {

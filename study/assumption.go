@@ -3,7 +3,6 @@ package study
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -28,9 +27,9 @@ type Assumption struct {
 	Nodes     []int32          // the batches Q are drawn from these; required for ‖QP^[i]‖
 	Within    []int32          // nodes to regress over; nil means all
 
-	Batches int    // number of Q's; 0 means 500, negative means none
-	Batch   int    // nodes in each; 0 means 512
-	Points  int    // pairs kept for each scatter plot; 0 means 1000
+	Batches int    `default:"500"`            // number of Q's; negative means none
+	Batch   int    `default:"512" least:"1"`  // nodes in each
+	Points  int    `default:"1000" least:"0"` // pairs kept for each scatter plot
 	Seed    uint64 // of batches and points
 
 	Progress func(done, total int) // called after each batch, if not nil
@@ -51,14 +50,11 @@ const (
 	NormQP = "|QP^i|"
 )
 
-// Point is one pair of a scatter plot.
-type Point struct{ X, Y float64 }
-
 // Scatter holds a random sample of the pairs of one regression of ‖(HW)_[i]‖.
 type Scatter struct {
-	Layer  string
-	On     string
-	Points []Point
+	Layer string
+	On    string
+	X, Y  []float64
 }
 
 // AssumptionTable is the outcome of an Assumption.
@@ -88,18 +84,13 @@ type pairs struct {
 // Run computes the regressions. Cost: O(edges), and for each Q O(nonzeros of its
 // rows) for each layer.
 func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
-	a.Batches = max(cmp.Or(a.Batches, 500), 0)
-	a.Batch = cmp.Or(a.Batch, 512)
-	a.Points = cmp.Or(a.Points, 1000)
-	if a.Points < 0 {
-		return nil, fmt.Errorf("study: %d points, want at least 0", a.Points)
-	}
-	if err := checkNorms(ctx, a.Laplacian, a.Layers, a.Nodes, a.Batch, a.Batches); err != nil {
+	if err := setDefaults(&a); err != nil {
 		return nil, err
 	}
-	if err := checkGraph(ctx, a.Laplacian, a.Within); err != nil {
+	if err := cmp.Or(checkNorms(a.Laplacian, a.Layers, a.Nodes, a.Batches), checkGraph(a.Laplacian, a.Within)); err != nil {
 		return nil, err
 	}
+	a.Batches = max(a.Batches, 0)
 	within := slices.Repeat([]bool{a.Within == nil}, a.Laplacian.Nodes())
 	for _, i := range a.Within {
 		within[i] = true
@@ -109,7 +100,7 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		for l, layer := range a.Layers {
 			if within[i] {
 				to[l].fit.Add(x, layer.Norms[i])
-				to[l].points.add(Point{x, layer.Norms[i]})
+				to[l].points.add(x, layer.Norms[i])
 			}
 		}
 	}
@@ -126,37 +117,31 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		return nil, err
 	}
 	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed, fits: map[[2]string]Regression{}}
-	for _, p := range append(pool(onP), pool(onQP)...) {
-		if p.fit.N == 0 {
+	all := append(onP, onQP...)
+	for k, p := range all {
+		if p.fit.N == 0 || slices.Contains(all[:k], p) {
 			continue
 		}
 		t.fits[[2]string{p.layer, p.on}] = p.fit
 		t.Rows = append(t.Rows, AssumptionRow{p.layer, NormHW, p.on, p.fit.Line()}, AssumptionRow{p.layer, p.on, NormHW, p.fit.Swapped().Line()})
-		t.Scatters = append(t.Scatters, Scatter{p.layer, p.on, p.points.kept})
+		t.Scatters = append(t.Scatters, Scatter{p.layer, p.on, p.points.x, p.points.y})
 	}
 	return t, nil
 }
 
+// newPairs returns what each layer adds to. Layers of the same name share it.
 func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
-	all := make([]*pairs, len(a.Layers))
+	var all []*pairs
 	for l, layer := range a.Layers {
-		all[l] = &pairs{layer: layer.Name, on: on, points: reservoir{size: a.Points, rng: rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))}}
+		k := slices.IndexFunc(all, func(p *pairs) bool { return p.layer == layer.Name })
+		if k >= 0 {
+			all = append(all, all[k])
+			continue
+		}
+		points := reservoir{size: a.Points, rng: rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))}
+		all = append(all, &pairs{layer: layer.Name, on: on, points: points})
 	}
 	return all
-}
-
-// pool merges the regressions of layers with the same name. It keeps the points
-// of the first.
-func pool(all []*pairs) []*pairs {
-	var pooled []*pairs
-	for _, p := range all {
-		if k := slices.IndexFunc(pooled, func(q *pairs) bool { return q.layer == p.layer }); k >= 0 {
-			pooled[k].fit.Merge(p.fit)
-		} else {
-			pooled = append(pooled, p)
-		}
-	}
-	return pooled
 }
 
 // Row returns the regression of a layer in one direction, or nil.
@@ -172,19 +157,19 @@ func (t *AssumptionTable) Row(layer, response, on string) *AssumptionRow {
 // reservoir keeps a uniform sample of the points added (Vitter 1985, algorithm
 // R).
 type reservoir struct {
-	kept []Point
+	x, y []float64
 	size int
 	seen int
 	rng  *rand.Rand
 }
 
-func (r *reservoir) add(p Point) {
+func (r *reservoir) add(x, y float64) {
 	r.seen++
-	if len(r.kept) < r.size {
-		r.kept = append(r.kept, p)
+	if len(r.x) < r.size {
+		r.x, r.y = append(r.x, x), append(r.y, y)
 		return
 	}
 	if at := r.rng.IntN(r.seen); at < r.size {
-		r.kept[at] = p
+		r.x[at], r.y[at] = x, y
 	}
 }

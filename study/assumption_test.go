@@ -50,8 +50,8 @@ func TestAssumption(t *testing.T) {
 	compareLine(t, table.Row("layer 1", NormHW, NormQP), x, y)
 	compareLine(t, table.Row("layer 1", NormQP, NormHW), y, x)
 	for _, s := range table.Scatters {
-		if len(s.Points) != 30 {
-			t.Errorf("%d points", len(s.Points))
+		if len(s.X) != 30 {
+			t.Errorf("%d points", len(s.X))
 		}
 	}
 }
@@ -91,10 +91,10 @@ func TestReservoir(t *testing.T) {
 	for r := range repeats {
 		kept := reservoir{size: 3, rng: rand.New(samplers.NewSource(uint64(r), 0, 0))}
 		for i := range 10 {
-			kept.add(Point{X: float64(i)})
+			kept.add(float64(i), 0)
 		}
-		for _, p := range kept.kept {
-			counts[int(p.X)]++
+		for _, x := range kept.x {
+			counts[int(x)]++
 		}
 	}
 	for i, n := range counts {

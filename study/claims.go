@@ -19,8 +19,8 @@ type Claims struct {
 	Weights     []float64 // unnormalised probabilities of the candidates, positive; required
 	Sizes       []int     // numbers of draws; required
 	Populations []float64 // n of the debiased weights, +Inf for α = 1/k; nil means the number of candidates and +Inf
-	Watch       int       // candidates compared, spread evenly over the weights' order; 0 means 16
-	Repeats     int       // simulated draws; 0 means 20,000; at least 200
+	Watch       int       `default:"16" least:"1"`      // candidates compared, spread evenly over the weights' order
+	Repeats     int       `default:"20000" least:"200"` // simulated draws
 	Seed        uint64
 
 	Progress func(done, total int) // called after each of Sizes, if not nil
@@ -81,7 +81,7 @@ const simulationGroups = 100
 // Run checks the claims. It costs, for each of about 30·√s points in time, O(m·s) operations, with s the largest size. For each size and
 // population it makes Repeats draws.
 func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
-	if err := c.setDefaults(ctx); err != nil {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
 	t := &ClaimTable{Candidates: len(c.Weights), Repeats: c.Repeats, Seed: c.Seed}
@@ -90,23 +90,31 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	wrs := samplers.WithoutReplacement{}
 	for k, s := range c.Sizes {
-		measured, err := measureMoments(ctx, c.Weights, s, wrs, samplers.Debiased{}, watch, c.Repeats, simulationGroups, c.Seed)
+		measure := func(weights []float64, n float64) (*measuredMoments, error) {
+			weight := samplers.Debiased{Population: int(min(n, 1<<62))} // so large that α_k rounds to 1/k
+			return measureMoments(ctx, weights, s, samplers.WithoutReplacement{}, weight, watch, c.Repeats, simulationGroups, c.Seed)
+		}
+		m := float64(len(c.Weights))
+		given, err := measure(c.Weights, m)
 		if err != nil {
 			return nil, err
 		}
 		for _, n := range c.Populations {
-			of := measured
-			if n != float64(len(c.Weights)) {
-				if of, err = measureMoments(ctx, c.Weights, s, wrs, samplers.Debiased{Population: populationCount(n)}, watch, c.Repeats, simulationGroups, c.Seed); err != nil {
+			measured := given
+			if n != m {
+				if measured, err = measure(c.Weights, n); err != nil {
 					return nil, err
 				}
 			}
-			c.factors(t, law, of, s, n)
+			c.factors(t, law, measured, s, n)
 		}
-		if err := c.finitePopulation(ctx, t, law, watch, measured, s); err != nil {
-			return nil, err
+		if m > 1 {
+			equal, err := measure(slices.Repeat([]float64{1}, len(c.Weights)), m)
+			if err != nil {
+				return nil, err
+			}
+			t.finitePopulation(law, given, equal, s)
 		}
 		if c.Progress != nil {
 			c.Progress(k+1, len(c.Sizes))
@@ -115,20 +123,16 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 	return t, nil
 }
 
-func (c *Claims) setDefaults(ctx context.Context) error {
-	c.Watch = cmp.Or(c.Watch, 16)
-	c.Repeats = cmp.Or(c.Repeats, 20_000)
+func (c *Claims) check() error {
 	m := len(c.Weights)
 	if c.Populations == nil {
 		c.Populations = []float64{float64(m), math.Inf(1)}
 	}
 	switch {
-	case ctx == nil || m == 0 || len(c.Sizes) == 0:
-		return errors.New("study: claims need candidates, numbers of draws and a context")
+	case m == 0 || len(c.Sizes) == 0:
+		return errors.New("study: claims need candidates and numbers of draws")
 	case slices.Min(c.Sizes) < 1 || slices.Max(c.Sizes) > m:
 		return fmt.Errorf("study: %d to %d draws from %d candidates, want 1 to %d", slices.Min(c.Sizes), slices.Max(c.Sizes), m, m)
-	case c.Watch < 1 || c.Repeats < 2*simulationGroups:
-		return fmt.Errorf("study: claims about %d candidates from %d draws: want at least 1 and %d", c.Watch, c.Repeats, 2*simulationGroups)
 	}
 	for _, n := range c.Populations {
 		if !(n >= float64(m)) {
@@ -137,7 +141,7 @@ func (c *Claims) setDefaults(ctx context.Context) error {
 	}
 	var err error
 	c.Weights, err = drawableWeights(c.Weights)
-	return err
+	return cmp.Or(err, setDefaults(c))
 }
 
 // factors checks the theorem on variance for s draws and the population n.
@@ -177,35 +181,26 @@ func (c *Claims) factors(t *ClaimTable, law *missingLaw, measured *measuredMomen
 
 // finitePopulation compares variances of draws without replacement with those with
 // replacement, (1/p − 1)/s: for equal probabilities the ratio is (m−s)/(m−1). given
-// holds the moments of the given weights, with n = m.
-func (c *Claims) finitePopulation(ctx context.Context, t *ClaimTable, law *missingLaw, watch []int32, given *measuredMoments, s int) error {
-	m := len(c.Weights)
-	if m < 2 {
-		return nil
-	}
-	equal, err := measureMoments(ctx, slices.Repeat([]float64{1}, m), s, samplers.WithoutReplacement{}, samplers.Debiased{}, watch, c.Repeats, simulationGroups, c.Seed)
-	if err != nil {
-		return err
-	}
+// holds the moments of the given weights, with n = m, and equal those of equal ones.
+func (t *ClaimTable) finitePopulation(law *missingLaw, given, equal *measuredMoments, s int) {
+	m, draws := float64(t.Candidates), float64(s)
 	replaced, predicted := 0.0, 0.0 // ΣVar(β_i) with and without replacement, for the given weights
-	moments := law.moments(s, alphaOf(float64(m)), false)
+	moments := law.moments(s, alphaOf(m), false)
 	for i, p := range law.p {
-		replaced += (1/p - 1) / float64(s)
+		replaced += (1/p - 1) / draws
 		predicted += moments.Var(i)
 	}
-	ratio := func(measured *measuredMoments, predicted, replaced float64, name string) {
-		value := claimedValue{predicted, func(moments *Moments) float64 {
-			var sum float64
-			for i := range watch {
-				sum += moments.aboutOne(i, i)
+	ratio := func(name string, measured *measuredMoments, predicted, replaced float64) {
+		of := func(moments *Moments) (sum float64) {
+			for i := range law.p {
+				sum += moments.aboutOne(i, i) / replaced
 			}
-			return sum / replaced
-		}, false}
-		t.add(measured.compare("finite population: Var β ratio", []claimedValue{value}), name, s)
+			return sum
+		}
+		t.add(measured.compare("finite population: Var β ratio", []claimedValue{{predicted, of, false}}), name, s)
 	}
-	ratio(equal, float64(m-s)/float64(m-1), float64(len(watch)*(m-1))/float64(s), "equal p")
-	ratio(given, predicted/replaced, replaced, "given p")
-	return nil
+	ratio("equal p", equal, (m-draws)/(m-1), float64(len(law.p))*(m-1)/draws)
+	ratio("given p", given, predicted/replaced, replaced)
 }
 
 // add appends a row.
@@ -226,47 +221,36 @@ type claimedValue struct {
 	rare      bool // the candidate is drawn too rarely to compare it alone
 }
 
-// compare compares every value, and their mean.
+// compare compares every value, and then their mean, which the row shows.
 func (m *measuredMoments) compare(claim string, values []claimedValue) ClaimRow {
 	row := ClaimRow{Claim: claim, Relation: "=", Exact: m.exact, Agrees: true}
-	var mean claimedValue
-	for _, v := range values {
-		mean.predicted += v.predicted / float64(len(values))
-		if !v.rare {
-			measured, se := m.estimate(v.of)
-			row.compare(v.predicted, measured, se, m.exact)
-		}
-	}
-	mean.of = func(moments *Moments) float64 {
-		var sum float64
+	mean := claimedValue{of: func(moments *Moments) (sum float64) {
 		for _, v := range values {
 			sum += v.of(moments) / float64(len(values))
 		}
 		return sum
+	}}
+	for _, v := range values {
+		mean.predicted += v.predicted / float64(len(values))
 	}
-	measured, se := m.estimate(mean.of)
-	row.compare(mean.predicted, measured, se, m.exact)
+	for _, v := range append(slices.Clip(values), mean) {
+		if !v.rare {
+			measured, se := m.estimate(v.of)
+			row.compare(v.predicted, measured, se)
+		}
+	}
 	return row
 }
 
 // compare counts one comparison for the row's verdict, and shows its values.
-func (r *ClaimRow) compare(predicted, measured, se float64, exact bool) {
-	difference, rounding := math.Abs(measured-predicted), exactness*(1+math.Abs(predicted))
-	if !exact && difference > rounding {
+func (r *ClaimRow) compare(predicted, measured, se float64) {
+	difference, tolerance := math.Abs(measured-predicted), exactness*(1+math.Abs(predicted))
+	if !r.Exact && difference > tolerance {
 		r.Deviation = max(r.Deviation, Number(difference/se))
-		rounding += mostDeviation * se
+		tolerance += mostDeviation * se
 	}
-	r.Agrees = r.Agrees && difference <= rounding
+	r.Agrees = r.Agrees && difference <= tolerance
 	r.Predicted, r.Measured, r.SE = Number(predicted), Number(measured), Number(se)
-}
-
-// populationCount returns n as the Population of debiased weights. An infinite n is
-// so large that α_k rounds to 1/k.
-func populationCount(n float64) int {
-	if n >= 1<<62 {
-		return 1 << 62
-	}
-	return int(n)
 }
 
 // populationText names a population.

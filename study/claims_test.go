@@ -202,7 +202,7 @@ func TestClaimsErrors(t *testing.T) {
 		"weights from -1":     {Weights: []float64{1, -1}, Sizes: []int{1}},
 		"weights from 1e-300": {Weights: []float64{1, 1e-300}, Sizes: []int{1}},
 		"population of 2":     {Weights: []float64{1, 2, 3}, Sizes: []int{1}, Populations: []float64{2}},
-		"from 30 draws":       {Weights: []float64{1, 2}, Sizes: []int{1}, Repeats: 30},
+		"Repeats is 30":       {Weights: []float64{1, 2}, Sizes: []int{1}, Repeats: 30},
 	} {
 		if _, err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

@@ -41,14 +41,11 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 		if err != nil || !overNodes {
 			return s, err
 		}
-		layerWise, ok := s.(*samplers.LayerWise)
+		l, ok := s.(*samplers.LayerWise)
 		if !ok || !CountsPopulation(base) {
 			return nil, fmt.Errorf("study: method %q: %s has no debiased weights to count nodes with", name, base)
 		}
-		counting := &samplers.LayerWise{
-			Laplacian: p, Sizes: layerWise.Sizes, Importance: layerWise.Importance,
-			Draw: layerWise.Draw, Weight: samplers.Debiased{Population: p.Nodes()},
-		}
+		counting := &samplers.LayerWise{Laplacian: p, Sizes: l.Sizes, Importance: l.Importance, Draw: l.Draw, Weight: samplers.Debiased{Population: samplers.AllNodes}}
 		return counting, samplers.Prepare(counting)
 	}}
 	if base == "ladies-cv" {

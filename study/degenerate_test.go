@@ -1,7 +1,6 @@
 package study
 
 import (
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"math"
@@ -163,7 +162,6 @@ func TestMissingArguments(t *testing.T) {
 	methods, norms := []Contender{method}, []LayerNorms{{"layer 1", RowNorms(hw)}}
 	short := &graph.Features{Rows: 20, Cols: 3, Data: make([]float32, 5)}
 	weight, draw := samplers.Debiased{}, samplers.WithoutReplacement{}
-	var none context.Context
 	var noLabor *samplers.Labor
 	model := &layers.GCN{Convolutions: []*layers.GraphConv{nil}}
 	run := func(_ any, err error) error { return err }
@@ -185,7 +183,6 @@ func TestMissingArguments(t *testing.T) {
 		"layer without parts":               run(LayerProduct(ctx, &layers.GCN{Convolutions: []*layers.GraphConv{{}}}, p, hw, 0)),
 		"products of no model":              run(Products(ctx, nil, p, hw)),
 		"norms of no model":                 run(ModelNorms(ctx, nil, p, hw)),
-		"error without context":             run(ApproxError{Laplacian: p, Product: hw, Nodes: nodes, Methods: methods, Sizes: []int{2}}.Run(none)),
 		"error on no Laplacian":             approx(func(s *ApproxError) { s.Laplacian = nil }),
 		"error on a bad Laplacian":          approx(func(s *ApproxError) { s.Laplacian = bad }),
 		"error of no product":               approx(func(s *ApproxError) { s.Product = nil }),
@@ -195,22 +192,16 @@ func TestMissingArguments(t *testing.T) {
 		"error of a method without sampler": approx(func(s *ApproxError) { s.Methods[0].New = func(int) (samplers.Sampler, error) { return noLabor, nil } }),
 		"error below nil":                   approx(func(s *ApproxError) { s.Methods, s.Below = []Contender{method}, []samplers.Sampler{noLabor} }),
 		"error on nodes outside":            approx(func(s *ApproxError) { s.Nodes = []int32{0, 20} }),
-		"assumption without context":        run(Assumption{Laplacian: p, Layers: norms, Nodes: nodes}.Run(none)),
 		"assumption within nodes outside":   run(Assumption{Laplacian: p, Layers: norms, Nodes: nodes, Within: []int32{-1}}.Run(ctx)),
 		"assumption on a bad Laplacian":     run(Assumption{Laplacian: bad, Layers: norms, Nodes: nodes}.Run(ctx)),
-		"norms without context":             run(Norms{Laplacian: p, Layers: norms, Nodes: nodes}.Run(none)),
 		"norms on nodes outside":            run(Norms{Laplacian: p, Layers: norms, Nodes: []int32{99}}.Run(ctx)),
-		"advice without context":            run(Advise{Laplacian: p, Products: []*graph.Features{hw}, Nodes: nodes}.Run(none)),
 		"advice with a nil product":         run(Advise{Laplacian: p, Products: []*graph.Features{nil}, Nodes: nodes}.Run(ctx)),
 		"advice on nodes outside":           run(Advise{Laplacian: p, Products: []*graph.Features{hw}, Nodes: []int32{-4}}.Run(ctx)),
-		"variance without context":          run(Variance{Weights: []float64{1}, Sizes: []int{1}}.Run(none)),
 		"variance of a nil estimator":       run(Variance{Weights: []float64{1}, Sizes: []int{1}, Estimators: []Estimator{{Name: "x"}}}.Run(ctx)),
 		"variance watching -1":              run(Variance{Weights: []float64{1, 2}, Sizes: []int{1}, Watch: -1}.Run(ctx)),
 		"variance of too many draws":        run(Variance{Weights: []float64{1, 2}, Sizes: []int{3}}.Run(ctx)),
 		"enumeration without draw":          run(Enumerate([]float64{1, 2}, 1, nil, weight)),
 		"enumeration without weight":        run(Enumerate([]float64{1, 2}, 1, draw, nil)),
-		"estimate without draw":             run(MonteCarlo(ctx, []float64{1, 2}, 1, nil, weight, nil, 2, 1)),
-		"estimate without context":          run(MonteCarlo(none, []float64{1, 2}, 1, draw, weight, nil, 2, 1)),
 		"theorem of NaN":                    run(theorem(t.Context(), []float64{0.5, math.NaN()}, 1, alphaOf(2), nil)),
 		"contender on nil":                  run(ContenderByName("ladies-debiased-nodes", nil, nodes)),
 		"no table":                          Save(t.TempDir(), "none", nil),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
@@ -23,7 +24,7 @@ type FeaturesAlone struct {
 	Data    *datasets.Data
 	Hops    []int         // an input [X, …, P^k·X] for each k; nil means 0, the features alone
 	Hidden  int           // width of the two hidden layers; 0 means 256
-	Runs    int           // of each input, with seeds Options.Seed, Options.Seed+1, …; 0 means 1
+	Runs    int           `default:"1" least:"1"` // of each input, with seeds Options.Seed, Options.Seed+1, …
 	Options train.Options // of each run; the zero value is the paper's protocol
 
 	// AutoInterval takes train.EvaluationInterval in place of Options.EvalEvery.
@@ -67,26 +68,26 @@ type FeaturesMean struct {
 // Run trains the models. When ctx ends, it returns ctx's error. Memory: 4 bytes a node,
 // feature and power of P up to the largest of Hops, and as much again while they are joined.
 func (f FeaturesAlone) Run(ctx context.Context) (*FeaturesTable, error) {
-	if ctx == nil || f.Data == nil || f.Runs < 0 || len(f.Hops) > 0 && slices.Min(f.Hops) < 0 {
-		return nil, errors.New("study: features alone need a context, data, and numbers of runs and hops from 0")
+	if f.Data == nil || len(f.Hops) > 0 && slices.Min(f.Hops) < 0 {
+		return nil, errors.New("study: features alone need data, and numbers of hops from 0")
+	}
+	if err := setDefaults(&f); err != nil {
+		return nil, err
+	}
+	if len(f.Hops) == 0 {
+		f.Hops = []int{0}
 	}
 	t := &FeaturesTable{Metric: string(f.Data.Metric)}
-	powers := []*graph.Features{f.Data.Features} // P^k·X
-	input := "X"
-	for k := range slices.Max(append(f.Hops, 0)) + 1 {
-		if k == 1 {
-			input += " PX"
-		} else if k > 1 {
-			input += fmt.Sprintf(" P%dX", k)
-		}
+	powers, input := []*graph.Features{f.Data.Features}, "X" // P^k·X
+	for k := range slices.Max(f.Hops) + 1 {
 		if k > 0 {
 			px, err := full.Propagate(ctx, f.Data.Laplacian(), powers[k-1], nil)
 			if err != nil {
 				return nil, fmt.Errorf("study: %d hops: %w", k, err)
 			}
-			powers = append(powers, px)
+			powers, input = append(powers, px), input+strings.Replace(fmt.Sprintf(" P%dX", k), "P1X", "PX", 1)
 		}
-		if !slices.Contains(f.Hops, k) && len(f.Hops) > 0 {
+		if !slices.Contains(f.Hops, k) {
 			continue
 		}
 		x, err := beside(powers)
@@ -123,7 +124,7 @@ func (f FeaturesAlone) Run(ctx context.Context) (*FeaturesTable, error) {
 func (f FeaturesAlone) train(ctx context.Context, t *FeaturesTable, input string, data *datasets.Data, model func(context.Context, uint64) (*layers.GCN, error)) error {
 	mean := FeaturesMean{Input: input}
 	var valids, tests []float64
-	for run := range max(f.Runs, 1) {
+	for run := range f.Runs {
 		o := f.Options
 		o.Seed += uint64(run)
 		m, err := model(ctx, o.Seed)

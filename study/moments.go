@@ -24,9 +24,9 @@ type Moments struct {
 
 // newMoments returns the zero moments of m candidates.
 func newMoments(m int) *Moments {
-	s := &Moments{Mean: make([]float64, m), Cov: make([][]float64, m)}
-	for i := range s.Cov {
-		s.Cov[i] = make([]float64, m)
+	s := &Moments{Mean: make([]float64, m)}
+	for range m {
+		s.Cov = append(s.Cov, make([]float64, m))
 	}
 	return s
 }
@@ -94,8 +94,9 @@ type draws struct {
 	size       int
 	draw       samplers.Draw
 	weight     samplers.Weight
-	watch, at  []int32  // watched candidates; for each candidate 1 + its index among these, or 0
-	moments    *Moments // Cov holds E[β_iβ_j] until finish
+	at         []int32   // for each candidate 1 + its index among the watched ones, or 0
+	p          []float64 // probabilities of the watched candidates
+	moments    *Moments  // Cov holds E[β_iβ_j] until finish
 
 	beta  []float64 // of a sample
 	index []int32   // watched candidates of a sample
@@ -122,14 +123,19 @@ func newDraws(weights []float64, s int, draw samplers.Draw, weight samplers.Weig
 	if watch == nil {
 		watch = evenlySpaced(make([]float64, len(weights)), len(weights))
 	}
-	d := &draws{population: p, size: s, draw: draw, weight: weight, watch: watch, at: make([]int32, len(weights))}
+	d := &draws{population: p, size: s, draw: draw, weight: weight, at: make([]int32, len(weights))}
 	for k, i := range watch {
-		if i < 0 || int(i) >= len(weights) || d.at[i] != 0 {
-			return nil, fmt.Errorf("study: candidate %d to watch is outside [0, %d) or listed twice", i, len(weights))
-		}
 		d.at[i] = int32(k) + 1
+		d.p = append(d.p, weights[i]/p.Total)
 	}
-	return d, nil
+	return d.clone(), nil
+}
+
+// clone returns the same draws with moments of their own.
+func (d *draws) clone() *draws {
+	other := *d
+	other.moments, other.beta, other.index = newMoments(len(d.p)), nil, nil
+	return &other
 }
 
 // add counts a sample with its probability.
@@ -165,8 +171,7 @@ func (d *draws) finish() *Moments {
 // enumerated with their probabilities.
 var ErrNoLaw = errors.New("no enumerable law")
 
-// mostOutcomes is the largest number of outcomes that Enumerate visits. MonteCarlo
-// estimates the moments of larger cases.
+// mostOutcomes is the largest number of outcomes that Enumerate visits.
 const mostOutcomes = 2_000_000
 
 // Enumerate returns the exact moments of β under s draws from candidates with the
@@ -176,96 +181,82 @@ const mostOutcomes = 2_000_000
 // outcomes, or about rank-conditioned weights, which depend on the keys behind a
 // draw, wraps ErrNoLaw.
 func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Weight) (*Moments, error) {
-	return enumerate(weights, s, draw, weight, nil)
+	d, err := newDraws(weights, s, draw, weight, nil)
+	if err != nil {
+		return nil, err
+	}
+	return d.enumerate()
 }
 
 // enumerate is Enumerate for the watched candidates.
-func enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Weight, watch []int32) (*Moments, error) {
-	d, err := newDraws(weights, s, draw, weight, watch)
-	if err != nil {
-		return nil, err
+func (d *draws) enumerate() (*Moments, error) {
+	weights := d.population.Weights
+	_, byKeys := d.weight.(samplers.Rank)
+	_, replacement := d.draw.(samplers.WithReplacement)
+	if _, known := d.draw.(samplers.WithoutReplacement); byKeys || !known && !replacement {
+		return nil, fmt.Errorf("study: draw %T, weight %T: %w", d.draw, d.weight, ErrNoLaw)
 	}
-	_, byKeys := weight.(samplers.Rank)
-	_, replacement := draw.(samplers.WithReplacement)
-	if _, known := draw.(samplers.WithoutReplacement); byKeys || !known && !replacement {
-		return nil, fmt.Errorf("study: draw %T, weight %T: %w", draw, weight, ErrNoLaw)
-	}
-	outcomes := math.Pow(float64(len(weights)), float64(s))
-	for k := 0; k < s && !replacement; k++ {
-		outcomes *= float64(len(weights)-k) / float64(len(weights))
+	outcomes := 1.0
+	for k := range d.size {
+		if outcomes *= float64(len(weights)); !replacement {
+			outcomes *= float64(len(weights)-k) / float64(len(weights))
+		}
 	}
 	if outcomes > mostOutcomes {
-		return nil, fmt.Errorf("study: %.3g outcomes of %d draws from %d candidates, more than %d: %w", outcomes, s, len(weights), mostOutcomes, ErrNoLaw)
+		return nil, fmt.Errorf("study: %.3g outcomes of %d draws from %d candidates, more than %d: %w", outcomes, d.size, len(weights), mostOutcomes, ErrNoLaw)
 	}
-	d.moments = newMoments(len(d.watch))
 	var sequence []int32
 	counts := make([]int32, len(weights)) // draws of each candidate
-	left := func() (sum float64) {        // the weight not drawn, from the start to avoid cancellation
-		for i, w := range weights {
-			if counts[i] == 0 {
-				sum += w
-			}
-		}
-		return sum
-	}
-	sample := &samplers.Sample{Draws: s}
-	var extend func(probability, remaining float64) // adds all outcomes that begin with sequence
-	extend = func(probability, remaining float64) {
-		if len(sequence) == s {
-			sample.Index, sample.Weight, sample.Count = sample.Index[:0], sample.Weight[:0], sample.Count[:0]
-			picked := sequence
-			if replacement {
-				picked = picked[:0:0]
-				for i, n := range counts {
-					if n > 0 {
-						picked, sample.Count = append(picked, int32(i)), append(sample.Count, n)
-					}
-				}
-			} else {
-				sample.Remaining = slices.Grow(sample.Remaining[:0], s)[:s]
-				for k, i := range slices.Backward(sequence) {
-					remaining += weights[i]
-					sample.Remaining[k] = remaining
-				}
-			}
-			for _, i := range picked {
-				sample.Index, sample.Weight = append(sample.Index, i), append(sample.Weight, weights[i])
-			}
-			d.add(probability, sample)
+	sample := &samplers.Sample{Draws: d.size}
+	var extend func(probability float64) // adds all outcomes that begin with sequence
+	extend = func(probability float64) {
+		drawn := len(sequence)
+		if drawn == d.size {
+			d.addSequence(probability, sequence, counts, sample, replacement)
 			return
 		}
+		var left float64 // the weight that the next draw is from
 		for i, w := range weights {
-			if counts[i] > 0 && !replacement {
-				continue
+			if replacement || counts[i] == 0 {
+				left += w
 			}
-			sequence = append(sequence, int32(i))
-			counts[i]++
-			rest := remaining
-			if !replacement {
-				rest = left()
-			}
-			extend(probability*w/remaining, rest)
-			counts[i]--
-			sequence = sequence[:len(sequence)-1]
 		}
+		if !replacement {
+			sample.Remaining = append(sample.Remaining[:drawn], left)
+		}
+		for i, w := range weights {
+			if replacement || counts[i] == 0 {
+				sequence = append(sequence[:drawn], int32(i))
+				counts[i]++
+				extend(probability * w / left)
+				counts[i]--
+			}
+		}
+		sequence = sequence[:drawn]
 	}
-	extend(1, d.population.Total)
+	extend(1)
 	return d.finish(), nil
 }
 
-// MonteCarlo estimates the moments of β, which Enumerate computes exactly, from
-// repeated draws. It does so only for the candidates in watch: moment k belongs to
-// candidate watch[k]. It takes any draw and weight. Cost: repeats draws, and memory
-// quadratic in len(watch).
-func MonteCarlo(ctx context.Context, weights []float64, s int, draw samplers.Draw, weight samplers.Weight, watch []int32, repeats int, seed uint64) (*Moments, error) {
-	d, err := newDraws(weights, s, draw, weight, watch)
-	if err != nil {
-		return nil, err
+// addSequence counts a sequence of draws as the sample that a draw returns.
+func (d *draws) addSequence(probability float64, sequence, counts []int32, sample *samplers.Sample, replacement bool) {
+	sample.Index, sample.Weight, sample.Count = append(sample.Index[:0], sequence...), sample.Weight[:0], sample.Count[:0]
+	if replacement {
+		sample.Index = sample.Index[:0]
+		for i, n := range counts {
+			if n > 0 {
+				sample.Index, sample.Count = append(sample.Index, int32(i)), append(sample.Count, n)
+			}
+		}
 	}
-	if ctx == nil || repeats < 2 {
-		return nil, fmt.Errorf("study: %d Monte-Carlo repeats, want a context and at least 2", repeats)
+	for _, i := range sample.Index {
+		sample.Weight = append(sample.Weight, d.population.Weights[i])
 	}
-	d.moments = newMoments(len(d.watch))
+	d.add(probability, sample)
+}
+
+// simulate estimates the moments from repeated draws, of any draw and weight.
+func (d *draws) simulate(ctx context.Context, repeats int, seed uint64) (*Moments, error) {
 	source := samplers.NewSource(seed, 0, 0)
 	rng := rand.New(source)
 	var sample samplers.Sample
@@ -274,7 +265,7 @@ func MonteCarlo(ctx context.Context, weights []float64, s int, draw samplers.Dra
 			return nil, ctx.Err()
 		}
 		samplers.Seed(source, seed, 0, uint64(r))
-		draw.Draw(rng, d.population, s, &sample)
+		d.draw.Draw(rng, d.population, d.size, &sample)
 		d.add(1/float64(repeats), &sample)
 	}
 	return d.finish(), nil
@@ -282,6 +273,7 @@ func MonteCarlo(ctx context.Context, weights []float64, s int, draw samplers.Dra
 
 // measuredMoments are exact moments, or independent estimates of them.
 type measuredMoments struct {
+	p      []float64 // probabilities of the candidates
 	groups []*Moments
 	exact  bool
 }
@@ -290,16 +282,20 @@ type measuredMoments struct {
 // are too many outcomes. It then shares the repeats between groups of draws, which are
 // independent: one a core at a time.
 func measureMoments(ctx context.Context, weights []float64, s int, draw samplers.Draw, weight samplers.Weight, watch []int32, repeats, groups int, seed uint64) (*measuredMoments, error) {
-	exact, err := enumerate(weights, s, draw, weight, watch)
-	if err == nil || !errors.Is(err, ErrNoLaw) {
-		return &measuredMoments{[]*Moments{exact}, true}, err
+	d, err := newDraws(weights, s, draw, weight, watch)
+	if err != nil {
+		return nil, err
 	}
-	measured := &measuredMoments{groups: make([]*Moments, groups)}
+	exact, err := d.enumerate()
+	if err == nil {
+		return &measuredMoments{d.p, []*Moments{exact}, true}, nil
+	}
+	measured := &measuredMoments{p: d.p, groups: make([]*Moments, groups)}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for g := range measured.groups {
 		group.Go(func() (err error) {
-			measured.groups[g], err = MonteCarlo(ctx, weights, s, draw, weight, watch, repeats/groups, seed+uint64(g))
+			measured.groups[g], err = d.clone().simulate(ctx, repeats/groups, seed+uint64(g))
 			return err
 		})
 	}

@@ -1,13 +1,13 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 // Norms studies how the norms of columns of P and rows of HW are distributed,
@@ -32,10 +32,10 @@ type Norms struct {
 	Layers    []LayerNorms     // required
 	Nodes     []int32          // the batches Q are drawn from these; required
 
-	Batches int     // number of Q's; 0 means 100
-	Batch   int     // nodes in each; 0 means 512
-	Bins    int     // of the histograms; 0 means 60
-	Cut     float64 // tail cut off at each end; 0 means 0.001, negative means none
+	Batches int     `default:"100" least:"1"` // number of Q's
+	Batch   int     `default:"512" least:"1"` // nodes in each
+	Bins    int     `default:"60" least:"1"`  // of the histograms
+	Cut     float64 `default:"0.001"`         // tail cut off at each end, below 0.5; negative means none
 	Seed    uint64
 
 	Progress func(done, total int) // called after each batch, if not nil
@@ -94,15 +94,14 @@ func (r *NormsRow) Verdict() string {
 // Run computes the table. Cost: O(edges), O(nodes log nodes) for each layer, and
 // for each Q O(nonzeros of its rows) for each layer.
 func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
-	s.Batches = cmp.Or(s.Batches, 100)
-	s.Batch = cmp.Or(s.Batch, 512)
-	s.Bins = cmp.Or(s.Bins, 60)
-	s.Cut = max(cmp.Or(s.Cut, 0.001), 0)
-	if s.Batches < 1 || s.Bins < 1 || s.Cut >= 0.5 {
-		return nil, fmt.Errorf("study: %d batches, %d bins, %v cut off: want at least 1 each and less than 0.5", s.Batches, s.Bins, s.Cut)
-	}
-	if err := checkNorms(ctx, s.Laplacian, s.Layers, s.Nodes, s.Batch, s.Batches); err != nil {
+	if err := setDefaults(&s); err != nil {
 		return nil, err
+	}
+	if err := checkNorms(s.Laplacian, s.Layers, s.Nodes, s.Batches); err != nil {
+		return nil, err
+	}
+	if s.Cut = max(s.Cut, 0); s.Cut >= 0.5 {
+		return nil, fmt.Errorf("study: Cut is %v, want less than 0.5", s.Cut)
 	}
 	columns := ColumnNorms(s.Laplacian)
 	t := &NormsTable{P: NewHistogram(columns, s.Bins, s.Cut), Batches: s.Batches, Batch: s.Batch, Seed: s.Seed}
@@ -174,4 +173,79 @@ func secondMoments(nodes []int32, columns, rows []float64) (flat, ladies float64
 		c2 += c
 	}
 	return b * bc2, b2 * c2
+}
+
+// Histogram counts values in bins of equal width, outliers left out.
+type Histogram struct {
+	Low    float64 `json:"low"`  // left edge of the first bin
+	High   float64 `json:"high"` // right edge of the last, which belongs to it
+	Counts []int   `json:"counts"`
+	Below  int     `json:"below"` // values left out below Low
+	Above  int     `json:"above"` // and above High
+
+	Mean   float64 `json:"mean"` // of all values, outliers and infinite ones included
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
+
+// NewHistogram counts values in the given number of bins between the quantiles
+// cut and 1−cut. It leaves out the values below the ⌈cut·n⌉-th smallest and above
+// the ⌈cut·n⌉-th largest; cut = 0 keeps all. values is not changed. Without values
+// or bins the histogram is empty. Infinite values are below or above all bins, and
+// NaN is in none; both enter Mean and Max. Cost: O(n log n).
+func NewHistogram(values []float64, bins int, cut float64) Histogram {
+	if len(values) == 0 || bins < 1 {
+		return Histogram{}
+	}
+	h := Histogram{Max: slices.Max(values), Counts: make([]int, bins)}
+	var sorted []float64
+	for _, v := range values {
+		h.Mean += v / float64(len(values))
+		switch {
+		case math.IsInf(v, -1):
+			h.Below++
+		case math.IsInf(v, 1):
+			h.Above++
+		case !math.IsNaN(v):
+			sorted = append(sorted, v)
+		}
+	}
+	n := len(sorted)
+	if n == 0 {
+		h.Low, h.High, h.Median = math.NaN(), math.NaN(), math.NaN()
+		return h
+	}
+	slices.Sort(sorted)
+	h.Low, h.High = between(sorted, cut)
+	h.Median = sorted[(n-1)/2]
+	width := (h.High - h.Low) / float64(bins)
+	for _, v := range sorted {
+		switch {
+		case v < h.Low:
+			h.Below++
+		case v > h.High:
+			h.Above++
+		case width == 0:
+			h.Counts[0]++
+		default:
+			h.Counts[max(0, min(int((v-h.Low)/width), bins-1))]++
+		}
+	}
+	return h
+}
+
+// between returns the quantiles cut and 1−cut of sorted values: the ⌈cut·n⌉-th smallest and
+// largest.
+func between(sorted []float64, cut float64) (low, high float64) {
+	n := len(sorted)
+	at := min(max(int(math.Ceil(cut*float64(n)))-1, 0), (n-1)/2)
+	return sorted[at], sorted[n-1-at]
+}
+
+// Panel draws the histogram. y names the values that are counted.
+func (h Histogram) Panel(title, x, y string) figure.Panel {
+	return figure.Panel{
+		Title: title, X: x, Y: y, FromZero: true, Caption: fmt.Sprintf("mean %.3g, largest %.3g", h.Mean, h.Max),
+		Bars: &figure.Bars{Low: h.Low, High: h.High, Counts: h.Counts},
+	}
 }

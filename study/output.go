@@ -8,6 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
@@ -55,4 +58,86 @@ func Save(dir, name string, t Table) error {
 		return f.Save(base)
 	}
 	return nil
+}
+
+// column is a field of a row that holds one value. The tag json names it in JSON and CSV. The
+// tag show has its heading on a terminal, and after | the format of its numbers; other columns
+// are not shown there.
+type column struct {
+	at                  []int // index of the field
+	name, title, format string
+}
+
+// columns lists the columns of rows, a slice of structs.
+func columns(rows any) []column {
+	var all []column
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(rows).Elem()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		title, format, _ := strings.Cut(f.Tag.Get("show"), "|")
+		if kind := f.Type.Kind(); name != "" && kind != reflect.Struct && kind != reflect.Slice {
+			all = append(all, column{f.Index, name, title, format})
+		}
+	}
+	return all
+}
+
+// cells writes the columns of each row: a number that is not whole by number, all else as fmt
+// does.
+func cells(rows any, columns []column, number func(c column, x float64) string) [][]string {
+	all := make([][]string, reflect.ValueOf(rows).Len())
+	for k := range all {
+		row := reflect.ValueOf(rows).Index(k)
+		for _, c := range columns {
+			v := row.FieldByIndex(c.at)
+			text := fmt.Sprint(v)
+			if v.CanFloat() {
+				text = number(c, v.Float())
+			}
+			all[k] = append(all[k], text)
+		}
+	}
+	return all
+}
+
+// Header lists the names of the columns of rows, a slice of structs: of their fields that hold
+// one value, by the tags json.
+func Header(rows any) []string {
+	var names []string
+	for _, c := range columns(rows) {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Records writes the columns of rows, a slice of structs, as CSV has them.
+func Records(rows any) [][]string {
+	return cells(rows, columns(rows), func(_ column, x float64) string { return finite.Text(x) })
+}
+
+// special is a row that replaces the text of some columns on a terminal.
+type special interface {
+	cell(name, text string) string
+}
+
+// shown writes rows as a terminal has them, below their headings.
+func shown(rows any) (head []string, texts [][]string) {
+	titled := slices.DeleteFunc(columns(rows), func(c column) bool { return c.title == "" })
+	texts = cells(rows, titled, func(c column, x float64) string { return fmt.Sprintf(c.format, x) })
+	for j, c := range titled {
+		head = append(head, c.title)
+		for k := range texts {
+			if row, ok := reflect.ValueOf(rows).Index(k).Interface().(special); ok {
+				texts[k][j] = row.cell(c.name, texts[k][j])
+			}
+		}
+	}
+	return head, texts
+}
+
+// yesOrNo writes a verdict.
+func yesOrNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
 }

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +20,7 @@ import (
 )
 
 // Pilot trains the paper's model for some mini-batches with the method ladies-cv, without its
-// linear control. It gives a study of control variates the activations H that one convolution
+// linear control. It gives a study of control variates the activations H that the second convolution
 // reads during training, and earlier activations H̄ of known age.
 //
 // H has a dropout mask, since a training step reads H with one. H̄ has none: histories keep
@@ -30,12 +29,11 @@ type Pilot struct {
 	Data *datasets.Data // required; validation and test nodes are not used
 	Ages []int          // of the histories, in mini-batches, each from 0 to Batches
 
-	Layer   int     // convolution that reads H, counted from the input from 1; 0 means 2, the least
-	Hidden  int     // 0 means 256
-	Dropout float64 // 0 means 0.2, layers.NoDropout none
-	Batch   int     // 0 means 512
-	Samples int     // nodes drawn in each sampled layer; 0 means 512
-	Batches int     // mini-batches trained; 0 means 200
+	Hidden  int     `default:"256" least:"1"`
+	Dropout float64 `default:"0.2"` // layers.NoDropout: none
+	Batch   int     `default:"512" least:"1"`
+	Samples int     `default:"512" least:"1"` // nodes drawn in each sampled layer
+	Batches int     `default:"200" least:"1"` // mini-batches trained
 	Seed    uint64  // of the model, the mini-batches and the mask
 }
 
@@ -49,7 +47,7 @@ type History struct {
 // inference of all nodes up to the convolution for each age. Memory: 4 bytes for each node
 // and hidden unit, for each age and twice more.
 func (s Pilot) Run(ctx context.Context) (hw *graph.Features, histories []History, err error) {
-	if err := s.setDefaults(ctx); err != nil {
+	if err := s.check(); err != nil {
 		return nil, nil, err
 	}
 	d := trainingOnly(s.Data)
@@ -66,7 +64,7 @@ func (s Pilot) Run(ctx context.Context) (hw *graph.Features, histories []History
 		return nil, nil, err
 	}
 	s.mask(h.Data)
-	w := parameterValues(m.Convolutions[s.Layer-1].W)
+	w := parameterValues(m.Convolutions[1].W)
 	if hw, err = Product(h, w); err != nil {
 		return nil, nil, err
 	}
@@ -85,20 +83,15 @@ func (s Pilot) Run(ctx context.Context) (hw *graph.Features, histories []History
 	return hw, histories, nil
 }
 
-func (s *Pilot) setDefaults(ctx context.Context) error {
-	s.Layer = cmp.Or(s.Layer, 2)
-	s.Hidden = cmp.Or(s.Hidden, 256)
-	s.Batch = cmp.Or(s.Batch, 512)
-	s.Samples = cmp.Or(s.Samples, 512)
-	s.Batches = cmp.Or(s.Batches, 200)
-	s.Dropout = cmp.Or(s.Dropout, 0.2)
+func (s *Pilot) check() error {
+	if err := setDefaults(s); err != nil {
+		return err
+	}
 	switch {
-	case ctx == nil || s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil:
-		return errors.New("study: a pilot run needs a context and data")
-	case s.Layer < 2:
-		return fmt.Errorf("study: convolution %d of a pilot run reads features, which need no history: want 2 or more", s.Layer)
-	case s.Hidden < 1 || s.Batch < 1 || s.Samples < 1 || s.Batches < 1 || !(s.Dropout < 1):
-		return fmt.Errorf("study: a pilot run of %d mini-batches of %d nodes, %d samples, width %d and dropout %v: want positive numbers, and a rate below 1", s.Batches, s.Batch, s.Samples, s.Hidden, s.Dropout)
+	case s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil:
+		return errors.New("study: a pilot run needs data")
+	case !(s.Dropout < 1):
+		return fmt.Errorf("study: a pilot run of dropout %v: want a rate below 1", s.Dropout)
 	}
 	for _, age := range s.Ages {
 		if age < 0 || age > s.Batches {
@@ -115,7 +108,7 @@ func (s *Pilot) train(ctx context.Context, d *datasets.Data) (*layers.GCN, [][]f
 		return nil, nil, err
 	}
 	candidate := Candidate{Method: "ladies-cv", Samples: []int{s.Samples}, ExactInput: true}
-	m, err := candidate.model(d, exact, s.Layer, layers.GCNOptions{Hidden: s.Hidden, Dropout: s.Dropout, Seed: s.Seed})
+	m, err := candidate.model(d, exact, 2, layers.GCNOptions{Hidden: s.Hidden, Dropout: s.Dropout, Seed: s.Seed})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,7 +130,7 @@ func (s *Pilot) train(ctx context.Context, d *datasets.Data) (*layers.GCN, [][]f
 
 // activations returns the input H of the convolution, of all nodes.
 func (s *Pilot) activations(ctx context.Context, m *layers.GCN, d *datasets.Data) (*graph.Features, error) {
-	values, _, err := m.InferHidden(ctx, d.Laplacian(), d.Features, nil, s.Layer-1)
+	values, _, err := m.InferHidden(ctx, d.Laplacian(), d.Features, nil, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func TestPilotAges(t *testing.T) {
 	short := pilot
 	short.Batches, short.Ages = 7, []int{0}
 	d := &datasets.Data{Graph: data.Graph, Features: data.Features, Labels: data.Labels, Split: datasets.Split{Train: data.Split.Train}, Metric: data.Metric}
-	if err := short.setDefaults(t.Context()); err != nil {
+	if err := short.check(); err != nil {
 		t.Fatal(err)
 	}
 	m, _, err := short.train(t.Context(), d)
@@ -55,7 +55,7 @@ func TestPilotAges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pilot.setDefaults(t.Context()); err != nil {
+	if err := pilot.check(); err != nil {
 		t.Fatal(err)
 	}
 	long, past, err := pilot.train(t.Context(), d)
@@ -182,10 +182,9 @@ func TestApproxErrorOfRescaledNoise(t *testing.T) {
 func TestPilotRefuses(t *testing.T) {
 	data := openSynth(t, "synth:demo?nodes=300&edges=900")
 	for words, pilot := range map[string]Pilot{
-		"needs a context": {},
-		"age 11":          {Data: data, Batches: 10, Ages: []int{11}},
-		"reads features":  {Data: data, Layer: 1},
-		"rate below 1":    {Data: data, Dropout: 1},
+		"needs data":   {},
+		"age 11":       {Data: data, Batches: 10, Ages: []int{11}},
+		"rate below 1": {Data: data, Dropout: 1},
 	} {
 		if _, _, err := pilot.Run(t.Context()); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("error %v, want one with %q", err, words)

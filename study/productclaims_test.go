@@ -109,7 +109,7 @@ func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 			return &samplers.LayerWise{Laplacian: c.Laplacian, Sizes: []int{size}, Importance: importance, Draw: samplers.WithReplacement{}}, nil
 		}})
 	}
-	if err := e.check(ctx); err != nil {
+	if err := e.check(); err != nil {
 		return err
 	}
 	contests, err := e.contests()
@@ -161,7 +161,7 @@ func varianceClaim(outcomes []repeatOutcome, at int, predicted func(r int) float
 	}
 	want, d := NewSpread(closed).Mean, NewSpread(difference)
 	row.Predicted, row.Measured, row.SE = Number(want), Number(want+d.Mean), Number(d.SEM)
-	row.compare(want, want+d.Mean, d.SEM, false)
+	row.compare(want, want+d.Mean, d.SEM)
 	return row
 }
 
@@ -207,7 +207,7 @@ func flatClaim(outcomes []repeatOutcome, ladiesAt, flatAt int, variance func(r, 
 	}
 	se := NewSpread(rest).SEM
 	row.Predicted, row.Measured, row.SE = Number(closed), Number(ratio), Number(se)
-	row.compare(closed, ratio, se, false)
+	row.compare(closed, ratio, se)
 	return row
 }
 

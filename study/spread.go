@@ -5,6 +5,9 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 // Spread is the mean of several measurements, and their spread.
@@ -40,17 +43,8 @@ func NewSpread(values []float64) Spread {
 		squares += (v - s.Mean) * (v - s.Mean)
 	}
 	s.SD = math.Sqrt(squares / float64(s.N-1))
-	s.SEM = StandardError(s.SD, s.N)
+	s.SEM = s.SD / math.Sqrt(float64(s.N))
 	return s
-}
-
-// StandardError returns sd/√n, the standard error of the mean of n measurements,
-// or 0 if n is 0.
-func StandardError(sd float64, n int) float64 {
-	if n < 1 {
-		return 0
-	}
-	return sd / math.Sqrt(float64(n))
 }
 
 // Median returns the middle value, or the mean of the two middle values, or 0
@@ -92,4 +86,32 @@ func Text(v float64) string {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// MeanCurve averages runs. at returns the mini-batch of a point, its place on the axis and its
+// value. The result has a point for each mini-batch of the first run at which all runs have a
+// value that is finite, at their mean place, with the error bar that bar returns; a nil bar
+// means none. last is the last of these mini-batches, or -1.
+func MeanCurve[P any](name string, runs [][]P, at func(P) (batch int, x, y float64), bar func(Spread) float64) (mean figure.Series, last int) {
+	mean, last = figure.Series{Name: name}, -1
+	places, values := map[int][]float64{}, map[int][]float64{} // by mini-batch
+	for _, points := range runs {
+		for _, p := range points {
+			if batch, x, y := at(p); finite.Is(x) && finite.Is(y) {
+				places[batch], values[batch] = append(places[batch], x), append(values[batch], y)
+			}
+		}
+	}
+	for k := 0; len(runs) > 0 && k < len(runs[0]); k++ {
+		batch, _, _ := at(runs[0][k])
+		if len(values[batch]) < len(runs) {
+			continue
+		}
+		spread := NewSpread(values[batch])
+		mean.X, mean.Y, last = append(mean.X, NewSpread(places[batch]).Mean), append(mean.Y, spread.Mean), batch
+		if bar != nil {
+			mean.Error = append(mean.Error, bar(spread))
+		}
+	}
+	return mean, last
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
@@ -89,15 +88,12 @@ func (t *AssumptionTable) Figure() *figure.Figure {
 	f := &figure.Figure{Title: "Row norms of HW over column norms of P and QP"}
 	for _, s := range t.Scatters {
 		row := t.Row(s.Layer, NormHW, s.On)
-		panel := figure.Panel{
+		f.Panels = append(f.Panels, figure.Panel{
 			Title: s.Layer, X: labels[s.On], Y: "‖(HW)_[i]‖",
 			Caption: fmt.Sprintf("slope %.3g ± %.2g, R² = %.3f", row.Slope, row.SlopeSE, row.R2),
-			Fit:     &figure.Straight{Name: "least squares", Intercept: row.Intercept, Slope: row.Slope},
-		}
-		for _, p := range s.Points {
-			panel.Cloud = append(panel.Cloud, figure.XY(p))
-		}
-		f.Panels = append(f.Panels, panel)
+			Points:  []figure.Series{{X: s.X, Y: s.Y, Cloud: true}},
+			Lines:   []figure.Series{figure.Straight("least squares", row.Intercept, row.Slope, s.X)},
+		})
 	}
 	if len(f.Panels) == 0 {
 		return nil
@@ -137,51 +133,19 @@ func (t *NormsTable) Figure() *figure.Figure {
 }
 
 // Header implements Table.
-func (t *VarianceTable) Header() []string {
-	return append(Header(t.Rows), t.ages("relative", "relative_age_%d")...)
-}
-
-// ages names the errors of the layer's output: without a control, and with histories of each
-// age. It returns nil if the output was not measured.
-func (t *VarianceTable) ages(without, with string) []string {
-	var names []string
-	for _, r := range t.Rows {
-		for _, o := range r.Output[min(len(names), len(r.Output)):] { // biased estimators have no control
-			if o.Age < 0 {
-				names = append(names, without)
-			} else {
-				names = append(names, fmt.Sprintf(with, o.Age))
-			}
-		}
-	}
-	return names
-}
-
-// withOutputs appends the errors of the layer's output to the cells of each row.
-func (t *VarianceTable) withOutputs(rows [][]string, none string, text func(float64) string) [][]string {
-	for k, r := range t.Rows {
-		for _, o := range r.Output {
-			rows[k] = append(rows[k], text(o.Relative))
-		}
-		for range len(t.ages("", "")) - len(r.Output) {
-			rows[k] = append(rows[k], none)
-		}
-	}
-	return rows
-}
+func (t *VarianceTable) Header() []string { return Header(t.Rows) }
 
 // Records implements Table.
-func (t *VarianceTable) Records() [][]string { return t.withOutputs(Records(t.Rows), "", finite.Text) }
+func (t *VarianceTable) Records() [][]string { return Records(t.Rows) }
 
 // Lines implements Shown.
 func (t *VarianceTable) Lines() (head []string, rows [][]string, below []string) {
 	head, rows = shown(t.Rows)
-	rows = t.withOutputs(rows, "(biased)", func(x float64) string { return fmt.Sprintf("%.3f", x) })
 	how := "exact, by enumeration"
 	if slices.ContainsFunc(t.Rows, func(r VarianceRow) bool { return !r.Exact }) {
 		how = fmt.Sprintf("moments that are not exact are from %d draws, and in bounds to within 5 standard errors", t.Repeats)
 	}
-	return append(head, t.ages("error", "age %d")...), rows, []string{fmt.Sprintf("%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)}
+	return head, rows, []string{fmt.Sprintf("%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)}
 }
 
 func (r VarianceRow) cell(name, text string) string {

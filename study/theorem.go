@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -42,27 +43,22 @@ func newMissingLaw(ctx context.Context, weights []float64, s int, watch []int32)
 	if err != nil {
 		return nil, err
 	}
-	n := int64(len(d.watch))
+	n := int64(len(d.p))
 	need := memory.Product(8, int64(s)+1, n*(n+3)/2)
 	if err := memory.Check(fmt.Sprintf("study: the covariances of %d candidates after up to %d draws", n, s), need); err != nil {
 		return nil, err
 	}
-	l := &missingLaw{after: make([]missingAfter, s+1)}
+	l := &missingLaw{p: d.p, after: make([]missingAfter, s+1)}
 	for k := 1; k <= s; k++ {
 		l.after[k] = missingAfter{make([]float64, n), make([]float64, n*(n-1)/2), make([]float64, n)}
 	}
-	l.p = make([]float64, n)
 	var others []float64
-	least := 1.0
 	for i, w := range weights {
-		p := w / d.population.Total
-		least = min(least, p)
-		if at := d.at[i]; at > 0 {
-			l.p[at-1] = p
-		} else {
-			others = append(others, p)
+		if d.at[i] == 0 {
+			others = append(others, w/d.population.Total)
 		}
 	}
+	least := slices.Min(weights) / d.population.Total
 	// The integral is over the logarithm of time, by the trapezoidal rule. An
 	// integrand of k arrivals is about 1/√k wide.
 	step := min(0.2, 0.8/math.Sqrt(float64(s)))

@@ -191,8 +191,8 @@ func TestEnumerateNaive(t *testing.T) {
 	}
 }
 
-// TestMonteCarlo compares the estimated moments with the exact ones.
-func TestMonteCarlo(t *testing.T) {
+// TestSimulate compares the estimated moments with the exact ones.
+func TestSimulate(t *testing.T) {
 	weights := []float64{0.5, 3, 1, 2.5, 0.2}
 	const repeats = 200_000
 	for _, e := range []struct {
@@ -208,7 +208,11 @@ func TestMonteCarlo(t *testing.T) {
 			t.Fatal(err)
 		}
 		watch := []int32{4, 1, 0}
-		got, err := MonteCarlo(t.Context(), weights, 3, e.draw, e.weight, watch, repeats, 1)
+		d, err := newDraws(weights, 3, e.draw, e.weight, watch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.simulate(t.Context(), repeats, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

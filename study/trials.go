@@ -12,7 +12,6 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
@@ -30,21 +29,21 @@ type Trials struct {
 	Data       *datasets.Data // required, with training and validation nodes
 	Candidates []Candidate    // the reference first; required
 
-	Layers   int     // convolutions; 0 means 2
-	Hidden   int     // 0 means 256
-	Batch    int     // 0 means 512
-	Batches  int     // mini-batches of a trial; 0 means 200
-	Scored   int     // validation nodes scored, drawn at random; 0 means 5000
-	Most     float64 // operations of the longest trial of the method full; 0 means 4e11, some 10 s
-	Tolerate float64 // largest loss that counts as none; 0 means 0.005, half a point
-	Seed     uint64
+	Layers  int `default:"2" least:"2"` // convolutions; with exact input, nothing is sampled below 2
+	Hidden  int `default:"256" least:"1"`
+	Batch   int `default:"512" least:"1"`
+	Batches int `default:"200" least:"1"`  // mini-batches of a trial
+	Scored  int `default:"5000" least:"1"` // validation nodes scored, drawn at random
+	Seed    uint64
+
+	most float64 // operations of the longest trial of the method full; 0 means 4e11, some 10 s
 
 	// Progress, if not nil, is called after each mini-batch of a trial with the number done of
 	// all trials, from one goroutine. A trial that is left out counts as done.
 	Progress func(done, total int)
 }
 
-// tolerated is the default of Trials.Tolerate.
+// tolerated is the largest loss that counts as none: half a point.
 const tolerated = 0.005
 
 // Candidate is a method with its samples.
@@ -118,10 +117,10 @@ func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidat
 
 // Run trains the candidates, in order. It leaves out a candidate if the same method with
 // fewer samples, and the same ExactInput, already trains as well as the reference. It leaves
-// out the method full if its trial would take more operations than Most: the losses are then
+// out the method full if its trial would take more operations than 4e11: the losses are then
 // relative to the best score.
 func (s Trials) Run(ctx context.Context) ([]Trial, error) {
-	if err := s.setDefaults(ctx); err != nil {
+	if err := s.check(); err != nil {
 		return nil, err
 	}
 	d := trainingOnly(s.Data)
@@ -162,31 +161,20 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 	return trials, nil
 }
 
-func (s *Trials) setDefaults(ctx context.Context) error {
-	s.Layers = cmp.Or(s.Layers, 2)
-	s.Hidden = cmp.Or(s.Hidden, 256)
-	s.Batch = cmp.Or(s.Batch, 512)
-	s.Batches = cmp.Or(s.Batches, 200)
-	s.Scored = cmp.Or(s.Scored, 5000)
-	s.Most = cmp.Or(s.Most, 4e11)
-	s.Tolerate = cmp.Or(s.Tolerate, tolerated)
+func (s *Trials) check() error {
 	switch {
-	case ctx == nil || s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil || len(s.Candidates) == 0:
-		return errors.New("study: trials need a context, data and candidates")
+	case s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil || len(s.Candidates) == 0:
+		return errors.New("study: trials need data and candidates")
 	case len(s.Data.Split.Valid) == 0:
 		return errors.New("study: trials need validation nodes")
-	case s.Layers < 2:
-		return fmt.Errorf("study: trials of %d layers: with exact input, nothing is sampled below 2", s.Layers)
-	case s.Hidden < 1 || s.Batch < 1 || s.Batches < 1 || s.Scored < 1 || !(s.Most > 0) || !(s.Tolerate > 0):
-		return fmt.Errorf("study: trials of %d mini-batches of %d nodes, width %d, scored on %d nodes: want positive numbers", s.Batches, s.Batch, s.Hidden, s.Scored)
 	}
-	return nil
+	return setDefaults(s)
 }
 
 // suffices reports whether an earlier trial makes a trial of c needless.
 func (s *Trials) suffices(trials []Trial, c Candidate) bool {
 	for _, t := range trials[min(1, len(trials)):] {
-		if t.Method == c.Method && t.ExactInput == c.ExactInput && float64(trials[0].Score-t.Score) <= s.Tolerate {
+		if t.Method == c.Method && t.ExactInput == c.ExactInput && float64(trials[0].Score-t.Score) <= tolerated {
 			return true
 		}
 	}
@@ -207,7 +195,7 @@ func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactI
 	if t.Operations, err = s.operations(ctx, m, d); err != nil {
 		return nil, err
 	}
-	if c.Method == "full" && t.Operations*float64(s.Batches) > s.Most {
+	if c.Method == "full" && t.Operations*float64(s.Batches) > cmp.Or(s.most, 4e11) {
 		return nil, nil
 	}
 	if _, err := train.Fit(ctx, m, d, train.Options{Batch: s.Batch, MaxBatches: s.Batches, EvalEvery: s.Batches, Seed: s.Seed, Progress: progress}); err != nil {
@@ -239,22 +227,13 @@ func (s *Trials) operations(ctx context.Context, m *layers.GCN, d *datasets.Data
 }
 
 // Recommended returns the index of the trial with the fewest operations among those that
-// lose at most the given score, or −1 if there is none; 0 means 0.005, half a point.
-func Recommended(trials []Trial, tolerate float64) int {
+// lose at most half a point, or −1 if there is none.
+func Recommended(trials []Trial) int {
 	chosen := -1
 	for k, t := range trials {
-		if float64(t.Loss) <= cmp.Or(tolerate, tolerated) && (chosen < 0 || t.Operations < trials[chosen].Operations) {
+		if float64(t.Loss) <= tolerated && (chosen < 0 || t.Operations < trials[chosen].Operations) {
 			chosen = k
 		}
 	}
 	return chosen
-}
-
-// RollingBytes returns the memory of the activations that vrgcn, or a rolling control,
-// keeps for a model with exact input: all nodes, for each layer but the first.
-func RollingBytes(p *graph.Laplacian, layers, hidden int) int64 {
-	if p == nil || layers < 2 {
-		return 0
-	}
-	return 4 * int64(p.Nodes()) * int64(hidden) * int64(layers-1)
 }

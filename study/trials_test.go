@@ -43,7 +43,7 @@ func TestTrials(t *testing.T) {
 		t.Errorf("the same trials differ: %v", err)
 	}
 
-	what.Most = 1
+	what.most = 1
 	trials, err = what.Run(t.Context())
 	if err != nil || trials[0].Method == "full" {
 		t.Fatalf("full batch was tried beyond the limit: %v", err)
@@ -69,7 +69,7 @@ func TestRecommended(t *testing.T) {
 		{[]Trial{trial(0, 9), trial(0.2, 1), trial(0.006, 3)}, 0},
 		{[]Trial{trial(0, 9), trial(-0.1, 12), trial(0, 9)}, 0},
 	} {
-		if got := Recommended(c.trials, 0); got != c.want {
+		if got := Recommended(c.trials); got != c.want {
 			t.Errorf("trials %+v: %d, want %d", c.trials, got, c.want)
 		}
 	}
@@ -115,8 +115,8 @@ func TestTrialsRefuse(t *testing.T) {
 	unscored.Split.Valid = nil
 	for words, what := range map[string]Trials{
 		"candidates":       {Data: data},
-		"nothing is":       {Data: data, Candidates: full, Layers: 1},
-		"positive":         {Data: data, Candidates: full, Batches: -1},
+		"want at least 2":  {Data: data, Candidates: full, Layers: 1},
+		"Batches is -1":    {Data: data, Candidates: full, Batches: -1},
 		"trial of nothing": {Data: data, Candidates: []Candidate{{Method: "nothing"}}},
 		"validation nodes": {Data: unscored, Candidates: full},
 	} {

@@ -53,15 +53,9 @@ type Variance struct {
 	Sizes      []int     // numbers of draws; required
 	Estimators []Estimator
 
-	Watch   int    // candidates watched, spread evenly over the weights' order; 0 means 32
-	Repeats int    // Monte-Carlo draws; 0 means 20,000
+	Watch   int    `default:"32" least:"1"`    // candidates watched, spread evenly over the weights' order
+	Repeats int    `default:"20000" least:"2"` // Monte-Carlo draws
 	Seed    uint64 // of the draws
-
-	// Output, if not nil, also measures the error of the layer's output with each
-	// estimator, without a control and with each history of Output. Run sets its Methods
-	// and Sizes. Importance gives the probabilities; nil means LADIES{Flat: true}.
-	Output     *ApproxError
-	Importance samplers.Importance
 
 	Progress func(done, total int) // called before each row, if not nil
 }
@@ -84,14 +78,6 @@ type VarianceRow struct {
 	WithinTheorem bool    `json:"within_theorem" show:"in bounds"`      // these, and all bounds of variances
 
 	Candidates []CandidateMoments `json:"candidates"`
-
-	Output []OutputError `json:"output,omitempty"` // with Variance.Output: without a control first
-}
-
-// OutputError is the error of a layer's output, over ‖QPHW‖.
-type OutputError struct {
-	Age      int     `json:"age"` // of the history; −1 without a control
-	Relative float64 `json:"relative"`
 }
 
 // CandidateMoments are the moments of one candidate's factor.
@@ -114,28 +100,23 @@ type VarianceTable struct {
 // returns an error if weights are not positive, or so far apart that their shares
 // or the squares of these round to 0.
 func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
-	if ctx == nil || len(v.Weights) == 0 || len(v.Sizes) == 0 {
-		return nil, errors.New("study: variance needs a context, candidates and numbers of draws")
+	if len(v.Weights) == 0 || len(v.Sizes) == 0 {
+		return nil, errors.New("study: variance needs candidates and numbers of draws")
 	}
 	var err error
 	if v.Weights, err = drawableWeights(v.Weights); err != nil {
 		return nil, err
 	}
+	if err := setDefaults(&v); err != nil {
+		return nil, err
+	}
 	if v.Estimators == nil {
 		v.Estimators = Estimators(0)
-	}
-	v.Watch, v.Repeats = cmp.Or(v.Watch, 32), cmp.Or(v.Repeats, 20_000)
-	if v.Watch < 0 {
-		return nil, fmt.Errorf("study: %d candidates to watch, want at least 1", v.Watch)
 	}
 	if slices.Min(v.Sizes) > len(v.Weights) {
 		return nil, fmt.Errorf("study: %d draws or more from %d candidates, want at most as many", slices.Min(v.Sizes), len(v.Weights))
 	}
 	t := &VarianceTable{Candidates: len(v.Weights), Repeats: v.Repeats, Seed: v.Seed}
-	outputs, err := v.outputs(ctx)
-	if err != nil {
-		return nil, err
-	}
 	watch := evenlySpaced(v.Weights, v.Watch)
 	for k, e := range v.Estimators {
 		for j, s := range v.Sizes {
@@ -149,41 +130,10 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 			if err != nil {
 				return nil, err
 			}
-			for _, r := range outputs.Rows {
-				if r.method == e.Name && r.Samples == s {
-					row.Output = append(row.Output, OutputError{Age: r.age, Relative: r.Relative})
-				}
-			}
 			t.Rows = append(t.Rows, *row)
 		}
 	}
 	return t, nil
-}
-
-// outputs measures the errors of the layer's output.
-func (v *Variance) outputs(ctx context.Context) (*ErrorTable, error) {
-	if v.Output == nil {
-		return new(ErrorTable), nil
-	}
-	what := *v.Output
-	what.Sizes, what.Methods = v.Sizes, nil
-	importance := v.Importance
-	if importance == nil {
-		importance = samplers.LADIES{Flat: true}
-	}
-	for _, e := range v.Estimators {
-		c := Contender{Name: e.Name, New: func(size int) (samplers.Sampler, error) {
-			return &samplers.LayerWise{Laplacian: what.Laplacian, Sizes: []int{size}, Importance: importance, Draw: e.Draw, Weight: e.Weight}, nil
-		}}
-		what.Methods = append(what.Methods, c)
-		_, naive := e.Weight.(samplers.Naive)
-		_, repeats := e.Draw.(samplers.WithReplacement)
-		if len(what.Histories) > 0 && (repeats || !naive) { // a control needs unbiased weights
-			c.Control = true
-			what.Methods = append(what.Methods, c)
-		}
-	}
-	return what.Run(ctx)
 }
 
 // drawableWeights returns weights that can be drawn by keys: the given ones, or if these
@@ -210,7 +160,7 @@ func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (
 	if err != nil {
 		return nil, err
 	}
-	moments, p, repeats := measured.groups[0], v.probabilities(watch), v.Repeats
+	moments, p, repeats := measured.groups[0], measured.p, v.Repeats
 	if measured.exact {
 		repeats = math.MaxInt
 	}
@@ -253,19 +203,6 @@ func withinTheorem(m *Moments, p []float64, s, repeats int) (variances, covarian
 		}
 	}
 	return variances, covariances
-}
-
-// probabilities returns the normalised weights of the watched candidates.
-func (v *Variance) probabilities(watch []int32) []float64 {
-	var total float64
-	for _, w := range v.Weights {
-		total += w
-	}
-	p := make([]float64, len(watch))
-	for k, i := range watch {
-		p[k] = v.Weights[i] / total
-	}
-	return p
 }
 
 // evenlySpaced returns at most n candidates. Their ranks in the order of the weights

@@ -191,15 +191,7 @@ func TestProgramOnDevice(t *testing.T) {
 			t.Errorf("loss %v on the device, %v on the CPU", got, want)
 		}
 		agree(t, "gradients", gpu.Gradients(), cpu.Gradients())
-		logits, err := cpu.Forward(batch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		logitsToo, err := gpu.Forward(batch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		agree(t, "logits", logitsToo, logits)
+		agree(t, "logits", logitsOf(t, onDevice, batch), logitsOf(t, m, batch))
 		for i := range cpu.Parameters() { // writing moves the model
 			cpu.Parameters()[i] += 0.01
 			gpu.Parameters()[i] += 0.01

@@ -27,7 +27,7 @@ type Loader struct {
 	end     int          // index after the last batch
 	next    int          // index of the batch that Next returns
 	claimed atomic.Int64 // index of the next batch to draw
-	free    freeList
+	free    chan *Item   // whose memory can be reused
 	drawn   []chan *Item // item k is sent on drawn[k % len(drawn)]
 	current []*Item      // the items that the caller of Next has, the oldest first
 	failed  error        // Next's error, once drawing has failed
@@ -35,64 +35,23 @@ type Loader struct {
 	processors coreReservation
 }
 
-// freeList holds the items whose memory can be reused. A worker that finds it empty
-// helps with the trainer's parallel loops for a while before it sleeps, so that it still
-// has a processor and warm caches when the trainer returns an item.
-type freeList struct {
-	mutex    sync.Mutex
-	items    []*Item
-	filled   atomic.Int64 // len(items)
-	helping  int          // workers that help and watch the list
-	sleeping int          // workers that wait for wake
-	wake     chan struct{}
-}
-
 // helpTime is the time that a worker helps before it sleeps: longer than the time
 // between two parallel loops of the trainer.
 const helpTime = 50 * time.Microsecond
 
-// put adds an item, and wakes a worker if none watches the list.
-func (s *freeList) put(item *Item) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.items = append(s.items, item)
-	s.filled.Add(1)
-	if s.sleeping > 0 && len(s.items) > s.helping {
-		s.sleeping--
-		s.wake <- struct{}{} // never blocks: its buffer has room for all workers
+// take returns an item as soon as there is one, or nil when the loader is closed. A worker that
+// finds none helps with the trainer's parallel loops for a while before it sleeps, so that it
+// still has a processor and warm caches when the trainer returns an item.
+func (l *Loader) take() *Item {
+	if len(l.free) == 0 {
+		parallel.Linger(helpTime, func() bool { return len(l.free) > 0 })
 	}
-}
-
-// take returns an item as soon as there is one, or nil when the context is done.
-func (s *freeList) take(ctx context.Context) *Item {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	for helped := false; ctx.Err() == nil; {
-		if last := len(s.items) - 1; last >= 0 {
-			item := s.items[last]
-			s.items = s.items[:last]
-			s.filled.Add(-1)
-			return item
-		}
-		if !helped {
-			helped = true
-			s.helping++
-			s.mutex.Unlock()
-			parallel.Linger(helpTime, func() bool { return s.filled.Load() > 0 })
-			s.mutex.Lock()
-			s.helping--
-			continue
-		}
-		helped = false
-		s.sleeping++
-		s.mutex.Unlock()
-		select {
-		case <-s.wake:
-		case <-ctx.Done():
-		}
-		s.mutex.Lock()
+	select {
+	case item := <-l.free:
+		return item
+	case <-l.ctx.Done():
+		return nil
 	}
-	return nil
 }
 
 // coreReservation reserves processors for a loader's workers that draw, or will soon. A
@@ -138,11 +97,10 @@ func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Lo
 	// yet returned lie in one window of this length. So no two of them share a channel,
 	// and a worker never waits to send.
 	ring := 2*workers + 1 + stream.held
-	l.free.wake = make(chan struct{}, ring)
-	l.drawn = make([]chan *Item, ring)
+	l.free, l.drawn = make(chan *Item, ring), make([]chan *Item, ring)
 	for k := range l.drawn {
 		l.drawn[k] = make(chan *Item, 1)
-		l.free.put(&Item{Blocks: new(samplers.MiniBatch)})
+		l.free <- &Item{Blocks: new(samplers.MiniBatch)}
 	}
 	l.claimed.Store(int64(first))
 	l.processors = coreReservation{workers: workers, free: ring, left: end - first}
@@ -161,7 +119,7 @@ func (l *Loader) work() error {
 	for {
 		// First the memory, then the index: the lowest claimed index then always has
 		// memory, and the workers cannot deadlock.
-		item := l.free.take(l.ctx)
+		item := l.take()
 		if item == nil {
 			return nil
 		}
@@ -191,9 +149,9 @@ func (l *Loader) work() error {
 // return the context's error.
 func (l *Loader) Next() (*Item, error) {
 	if len(l.current) > l.stream.held {
-		// Reserve the processor before put wakes a worker.
+		// Reserve the processor before a worker wakes on it.
 		l.processors.update(func(r *coreReservation) { r.free++ })
-		l.free.put(l.current[0])
+		l.free <- l.current[0]
 		l.current = append(l.current[:0], l.current[1:]...)
 	}
 	if l.failed != nil {

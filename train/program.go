@@ -39,7 +39,6 @@ type Program struct {
 	params   []parameter
 	values   []float32 // of all parameters
 	grads    []float32
-	logits   []float32
 	backend  plan.Backend // nil after Close
 	averages int          // values at the end that are averages
 	ahead    bool         // the backend's parameters are newer than values
@@ -145,10 +144,7 @@ func gradients(loss *G.Node, nodes G.Nodes) (G.Nodes, error) {
 // size.
 func (p *Program) Step(batch *samplers.MiniBatch, seed uint64) (float64, error) {
 	loss, err := p.compute(batch, seed)
-	if err != nil {
-		return 0, named(err)
-	}
-	return loss, nil
+	return loss, named(err)
 }
 
 // named returns err with the name of this package, which it may have already.
@@ -296,32 +292,6 @@ func (p *Program) Pull(state *AdamState) error {
 		return fmt.Errorf("train: Pull of moments into another state than Advance had last")
 	}
 	return p.backend.Pull(state.M, state.V)
-}
-
-// Forward returns the logits of one mini-batch without dropout, as in evaluation. The
-// slice is valid until the next call.
-func (p *Program) Forward(batch *samplers.MiniBatch) (logits []float32, err error) {
-	if err := p.usable(); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if r := recover(); r != nil { // Gorgonia may panic, as in compile
-			err = fmt.Errorf("compiling the model's logits: %v%s", r, crash.Place())
-		}
-		err = named(err)
-	}()
-	if err := p.model.Batch.Set(batch, false, 0); err != nil {
-		return nil, err
-	}
-	if p.ahead {
-		err = p.Pull(nil)
-	} else {
-		err = p.backend.Push(nil, nil)
-	}
-	if err == nil {
-		p.logits, err = p.backend.Forward(p.logits[:0])
-	}
-	return p.logits, err
 }
 
 // Products returns the sizes of the dense products of the last step, for benchmarks.

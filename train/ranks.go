@@ -9,8 +9,6 @@ import (
 	"maps"
 	"os"
 	"runtime"
-	"runtime/debug"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/ranks"
@@ -46,29 +44,8 @@ func (r *run) agree(ctx context.Context) error {
 	return &RanksError{Err: fmt.Errorf("train: %s differs from rank 0 in its %s (here, on rank %d: %s)", ranks.Name(g, rank), names[k], g.Rank(), texts[k])}
 }
 
-// revision returns the version of this program, and without a version the digest of its file.
+// revision returns the digest of this program's file, or "" if it cannot be read.
 func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return runtime.Version()
-	}
-	var text strings.Builder
-	fmt.Fprint(&text, runtime.Version(), " ", info.Main.Version)
-	known := info.Main.Version != "" && info.Main.Version != "(devel)"
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
-			fmt.Fprint(&text, " ", s.Value)
-			known = true
-		}
-	}
-	if !known {
-		fmt.Fprint(&text, " ", fileDigest())
-	}
-	return text.String()
-}
-
-// fileDigest returns the SHA-256 of this program's file, or "" if it cannot be read.
-func fileDigest() string {
 	path, err := os.Executable()
 	if err != nil {
 		return ""

@@ -161,19 +161,23 @@ func sameConfig(path string, before, now map[string]any) error {
 // Options.Config. Numbers are json.Number, because seeds have 64 bits. The error names
 // the file, also of a run of another schema.
 func ReadConfig(dir string) (map[string]any, error) {
-	path := filepath.Join(dir, configFile)
+	return readRunFile(dir, configFile, rundir.DecodeConfig)
+}
+
+// readRunFile reads a file of a run's folder.
+func readRunFile[T any](dir, name string, decode func([]byte) (T, error)) (contents T, err error) {
+	path := filepath.Join(dir, name)
 	text, err := regularfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("train: %w; want the folder of a training run", err)
+		return contents, fmt.Errorf("train: %w; want the folder of a training run", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return contents, fmt.Errorf("train: %w", err)
 	}
-	m, err := rundir.DecodeConfig(text)
-	if err != nil {
-		return nil, fmt.Errorf("train: %s: %w", path, err)
+	if contents, err = decode(text); err != nil {
+		return contents, fmt.Errorf("train: %s: %w", path, err)
 	}
-	return m, nil
+	return contents, nil
 }
 
 func (r *runDir) appendMetrics(e Evaluation) error {

@@ -78,8 +78,6 @@ func (s *Stream) Validate() error {
 		return fmt.Errorf("train: %d batches an epoch, want positive", s.BatchesPerEpoch)
 	case s.Micro < 0:
 		return fmt.Errorf("train: %d batches an update, want positive", s.Micro)
-	case s.seeds != nil && s.Micro > 1:
-		return fmt.Errorf("train: mini-batches by importance, %d an update: each rank would see the scores of its own batches only", s.Micro)
 	case s.Rank < 0 || s.Rank >= max(s.Ranks, 1):
 		return fmt.Errorf("train: rank %d of %d", s.Rank, max(s.Ranks, 1))
 	case s.Ranks > max(s.Micro, 1):

@@ -1,47 +1,189 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/internal/bench"
 	"github.com/gcn-layerwise/gcn/run"
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-func newBenchCommand() *cobra.Command {
-	return newGroup("bench", "Measure sampling, training steps or inference",
-		`  gcn bench sampling --data synth:arxiv --methods ladies,ladies-flat-debiased --samples 512,1024
-  gcn bench train --data synth:arxiv
-  gcn bench infer --data synth:arxiv`,
-		newBenchSamplingCommand(), newBenchTrainCommand(), newBenchInferCommand())
+// samplingRow is the cost of sampling one layer with one method.
+type samplingRow struct {
+	Method  string `json:"method"`
+	Samples int    `json:"samples"` // 0 if the method has no sample size
+	Batch   int    `json:"batch"`
+	bench.SamplingReport
+}
+
+type samplingBench struct {
+	Data    string      `json:"data" default:"synth:demo" arg:"SPEC" help:"data SPEC; see gcn datasets list"`
+	Methods methodNames `json:"methods" default:"fastgcn,ladies,ladies-flat,ladies-debiased,ladies-flat-debiased" help:"sampling methods"`
+	Samples []int       `json:"samples" range:"[1," help:"nodes to draw, or neighbours per node; one row for each (default 512,1024, or 2)"`
+	Batch   int         `json:"batch" default:"512" range:"[1," help:"training nodes per mini-batch"`
+	Batches int         `json:"batches" default:"200" range:"[1," help:"mini-batches to measure"`
+	Seed    uint64      `json:"seed" default:"1" help:"seed of all random decisions"`
+	resultOptions
+}
+
+func newBenchSamplingCommand() *cobra.Command {
+	b := new(samplingBench)
+	return newCommand(&cobra.Command{
+		Use: "sampling",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			data, err := openData(cmd.Context(), b.Data)
+			if err != nil {
+				return err
+			}
+			rows, err := b.run(cmd.Context(), data)
+			if err != nil {
+				return err
+			}
+			t := newTable(true)
+			t.row("samples", "median ms", "mean ms", "sd ms", "nnz", "candidates", "allocs", "  method")
+			for _, r := range rows {
+				t.row(r.Samples, fmt.Sprintf("%.3f", r.MedianMS), fmt.Sprintf("%.3f", r.MeanMS), fmt.Sprintf("%.3f", r.SDMS),
+					fmt.Sprintf("%.0f", r.NNZ), fmt.Sprintf("%.0f", r.Candidates), fmt.Sprintf("%.1f", r.Allocs), "  "+r.Method)
+			}
+			return result(cmd, map[string]any{"dataset": b.Data, "rows": rows}, t.print)
+		},
+	}, b)
+}
+
+func (b *samplingBench) run(ctx context.Context, data *datasets.Data) ([]samplingRow, error) {
+	var all []samplers.Sampler
+	var rows []samplingRow
+	for _, method := range b.Methods {
+		for _, size := range b.sizes(method) {
+			sampler, err := samplers.ByName(method, samplers.Config{
+				Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: 1, Sizes: []int{max(size, 1)},
+			})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, sampler)
+			rows = append(rows, samplingRow{Method: method, Samples: size, Batch: min(b.Batch, len(data.Split.Train))})
+		}
+	}
+	reports, err := bench.Sampling(ctx, all, data, b.Batch, b.Batches, b.Seed)
+	for k, r := range reports {
+		rows[k].SamplingReport = r
+	}
+	return rows, err
+}
+
+// sizes returns the sample sizes to measure a method at: the given ones, else the
+// method's own or the paper's; a single 0 if the method has no sample size.
+func (b *samplingBench) sizes(method string) []int {
+	switch m := methodNamed(method); {
+	case m.Sizes == "":
+		return []int{0}
+	case len(b.Samples) > 0:
+		return b.Samples
+	case len(m.Default) > 0:
+		return m.Default[:1]
+	}
+	return []int{512, 1024}
+}
+
+// stepResult is the cost of a training step.
+type stepResult struct {
+	Dataset string    `json:"dataset"`
+	Method  string    `json:"method"`
+	Samples run.Sizes `json:"samples"`
+	Batch   int       `json:"batch"`
+	Hidden  int       `json:"hidden"`
+	Device  string    `json:"device"`
+	bench.StepReport
+}
+
+func newBenchTrainCommand() *cobra.Command {
+	var o struct {
+		Batches int `json:"batches" default:"150" range:"[41," help:"mini-batches; the first and last 20 do not count"`
+		resultOptions
+	}
+	cmd := &cobra.Command{
+		Use: "train",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := newModel(cmd, run.PaperMethod)
+			if err != nil {
+				return err
+			}
+			p := m.Plan
+			report, err := bench.Step(cmd.Context(), m.Model, m.Data, bench.StepOptions{
+				Batches: o.Batches, BatchSize: p.Batch, Workers: p.Workers, Seed: p.Seed,
+			})
+			if err != nil {
+				return err
+			}
+			r := stepResult{p.Data, p.Method.String(), p.Samples, p.Batch, p.Hidden, p.Device, report}
+			t := newTable(false)
+			t.row("dataset", r.Dataset)
+			t.row("method", run.MethodText(r.Method, r.Samples))
+			t.row("training step", fmt.Sprintf("%.3f ms median, %.3f mean, %.3f sd", r.MedianMS, r.MeanMS, r.SDMS))
+			t.row("floor", fmt.Sprintf("%.3f ms for its dense products alone; the step takes %.2f times as long", r.FloorMS, r.RatioToFloor))
+			t.row("sampling", fmt.Sprintf("%.3f ms median, on one goroutine", r.SamplingMedianMS))
+			t.row("pipelined", fmt.Sprintf("%.3f ms a batch, sampling included", r.PipelinedMS))
+			t.row("allocated", fmt.Sprintf("%.0f bytes a step", r.BytesPerStep))
+			if p.GPU != nil {
+				t.row("device", fmt.Sprintf("%s; a step: %.1f kernels and %.1f products queued, %.1f copies, %.2f waits; %.0f MB",
+					p.GPU.Name(), r.Launches, r.Products, r.Copies, r.Syncs, float64(r.DeviceBytes)/1e6))
+			}
+			t.row("BLAS", fmt.Sprintf("%s, %d threads", r.BLAS, r.Threads))
+			return result(cmd, r, t.print)
+		},
+	}
+	addFlags(cmd, new(run.Settings), benchFlags("Data and sampling", "batch", "workers")...)
+	return newCommand(cmd, &o)
+}
+
+// inferResult is the cost of inference over all nodes.
+type inferResult struct {
+	Dataset string `json:"dataset"`
+	Layers  int    `json:"layers"`
+	Hidden  int    `json:"hidden"`
+	bench.InferReport
+	Device string `json:"device"`
+	measured
+}
+
+func newBenchInferCommand() *cobra.Command {
+	var o struct {
+		Repetitions int `json:"repetitions" default:"5" range:"[1," help:"times to measure"`
+		resultOptions
+	}
+	cmd := &cobra.Command{
+		Use: "infer",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := newModel(cmd, "full") // inference samples nothing
+			if err != nil {
+				return err
+			}
+			p, start := m.Plan, time.Now()
+			report, err := bench.Infer(cmd.Context(), m.Model, m.Data, o.Repetitions)
+			if err != nil {
+				return err
+			}
+			r := inferResult{p.Data, p.Layers, p.Hidden, report, p.Device, measure(start)}
+			t := newTable(false)
+			t.row("dataset", r.Dataset)
+			t.row("inference", fmt.Sprintf("%.1f ms for %s nodes, median of %d; %s nodes a second; the first call %.1f ms", r.MS,
+				thousands(int64(r.Nodes)), r.Repetitions, thousands(int64(r.NodesPerS)), r.FirstMS))
+			t.row("memory", fmt.Sprintf("%.0f MB resident at most", r.PeakRSS))
+			t.row("BLAS", r.BLAS)
+			return result(cmd, r, t.print)
+		},
+	}
+	addFlags(cmd, new(run.Settings), benchFlags()...)
+	return newCommand(cmd, &o)
 }
 
 // benchFlags returns the flags of training that a benchmark of a model has, and more.
 func benchFlags(more ...string) []string {
 	return append(more, "Model", "data", "seed", "device", "label-inputs", "label-smoothing", "class-weights")
-}
-
-// benchModel checks the options, opens the data and builds the model, with a method of its own
-// if none is given.
-func benchModel(cmd *cobra.Command, method string) (*run.Plan, *datasets.Data, *layers.GCN, error) {
-	s, err := run.Load(nil, nil, nil, append([]run.Value{{Option: "method", Text: method}}, run.Values(cmd.Flags())...))
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if s.Samples.Auto() {
-		return nil, nil, nil, usagef("--samples auto is for gcn train")
-	}
-	p, err := s.Plan()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if err := p.Open(); err != nil {
-		return nil, nil, nil, err
-	}
-	data, err := openData(cmd.Context(), p.Data)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	model, err := p.NewModel(cmd.Context(), data)
-	return p, data, model, err
 }

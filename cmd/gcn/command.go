@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -8,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/run"
@@ -103,8 +106,8 @@ func (r *repeated) Set(text string) error {
 }
 
 // newGroup returns a command that only holds other commands.
-func newGroup(use, short, example string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{Use: use, Short: short, Example: example, Args: subcommandOnly}
+func newGroup(name string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: name, Args: subcommandOnly}
 	group.AddCommand(commands...)
 	group.RunE = func(cmd *cobra.Command, _ []string) error {
 		return usagef("%s needs a command: %s", cmd.CommandPath(), strings.Join(commandNames(cmd), ", "))
@@ -115,10 +118,8 @@ func newGroup(use, short, example string, commands ...*cobra.Command) *cobra.Com
 // newHelpCommand returns "gcn help", which does the same as --help.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "help [COMMAND]",
-		Short:   "Print the help of a command",
-		Example: "  gcn help train",
-		Hidden:  true,
+		Use:    "help [COMMAND]",
+		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asked, rest, err := cmd.Root().Find(args)
 			if err != nil {
@@ -136,11 +137,7 @@ func newHelpCommand() *cobra.Command {
 func newCompletionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return newCommand(&cobra.Command{
-		Use:   "completion " + strings.Join(shells, "|"),
-		Short: "Print a script that completes gcn's command lines in a shell",
-		Example: `  source <(gcn completion bash)
-  gcn completion zsh > "${fpath[1]}/_gcn"
-  gcn completion fish > ~/.config/fish/completions/gcn.fish`,
+		Use:                   "completion " + strings.Join(shells, "|"),
 		ValidArgs:             shells,
 		DisableFlagsInUseLine: true,
 		Args:                  oneArgument("completion needs one shell", shells),
@@ -219,4 +216,43 @@ func oneArgument(needs string, words []string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// flagError rewords an error of the flag parser, and names the flag that was
+// probably meant.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		name, dashes := unknown.GetSpecifiedName(), "--"
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+			name, dashes = letters, "-"
+		}
+		if name == "version" || name == "v" {
+			return usagef("unknown flag %s%s, did you mean gcn version?", dashes, name)
+		}
+		word, _, _ := strings.Cut(name, "=")
+		if old := run.OldFlag(word); old != "" && cmd.Flags().Lookup("method") != nil {
+			return usagef("unknown flag --%s: it %s", word, old)
+		}
+		if flag := run.Meant(word, flagNames(cmd.Flags())); flag != "" && len(word) > 1 {
+			return usagef("unknown flag %s%s, did you mean --%s?", dashes, name, flag)
+		}
+		return usagef("unknown flag %s%s", dashes, name)
+	}
+	return usageError{flagValueError(err)}
+}
+
+// flagValueError shortens the flag parser's error about a value.
+func flagValueError(err error) error {
+	var value *pflag.InvalidValueError
+	if !errors.As(err, &value) {
+		return err
+	}
+	return fmt.Errorf("--%s %s: %w", value.GetFlag().Name, run.ShellWord(value.GetValue()), value.Unwrap())
+}
+
+func flagNames(fs *pflag.FlagSet) []string {
+	var names []string
+	fs.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
 }

@@ -2,24 +2,20 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/finite"
 )
-
-func newDatasetsCommand() *cobra.Command {
-	return newGroup("datasets", "List, describe, fetch, convert or verify data sets",
-		"  gcn datasets list\n  gcn datasets info synth:arxiv",
-		newDatasetsListCommand(), newDatasetsInfoCommand(), newDatasetsFetchCommand(), newDatasetsConvertCommand(), newDatasetsVerifyCommand())
-}
 
 func newDatasetsListCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
-		Use:     "list",
-		Short:   "List the data sets and formats that --data understands",
-		Example: "  gcn datasets list",
+		Use: "list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			entries := datasets.List()
 			return result(cmd, map[string]any{"datasets": entries}, func(w io.Writer) {
@@ -40,13 +36,15 @@ func newDatasetsListCommand() *cobra.Command {
 
 func newDatasetsInfoCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
-		Use:   "info SPEC",
-		Short: "Describe a data set: sizes, split, degrees, memory, preprocessing",
-		Example: `  gcn datasets info synth:demo
-  gcn datasets info npy:mygraph --json`,
+		Use:  "info SPEC",
 		Args: exactly(1, "datasets info needs one SPEC, such as synth:demo"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := openUnlabelled(cmd.Context(), args[0])
+			if err := checkSpec(args[0]); err != nil {
+				return err
+			}
+			options := dataOptions(cmd.Context())
+			options.Unlabelled = true
+			data, err := datasets.Open(cmd.Context(), args[0], options)
 			if err != nil {
 				return err
 			}
@@ -64,24 +62,108 @@ func newDatasetsInfoCommand() *cobra.Command {
 	}, new(resultOptions))
 }
 
-// openData opens the data set that --data names. A SPEC that cannot be
-// understood is a usage error, unlike data that cannot be read.
-func openData(ctx context.Context, spec string) (*datasets.Data, error) {
-	return openWith(ctx, spec, dataOptions(ctx))
+func newDatasetsVerifyCommand() *cobra.Command {
+	return newCommand(&cobra.Command{
+		Use:  "verify SPEC",
+		Args: exactly(1, "datasets verify needs one SPEC, such as store:FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, err := verify(cmd.Context(), args[0])
+			if err == nil {
+				err = result(cmd, v, v.print)
+			}
+			if err == nil && v.Original != nil && !*v.Original {
+				err = fmt.Errorf("%s: not the original %s: these figures differ: %s", v.Spec, v.Name, strings.Join(v.differ(), ", "))
+			}
+			return err
+		},
+	}, new(resultOptions))
 }
 
-// openUnlabelled is openData for data that may lack labels.
-func openUnlabelled(ctx context.Context, spec string) (*datasets.Data, error) {
-	o := dataOptions(ctx)
-	o.Unlabelled = true
-	return openWith(ctx, spec, o)
+// verification is the result of "gcn datasets verify".
+type verification struct {
+	Spec  string `json:"spec"`
+	Valid bool   `json:"valid"`
+	WallS number `json:"wall_s"`
+
+	// Of a data set with published figures.
+	Name      string                `json:"name,omitempty"` // of the original
+	Published []datasets.Comparison `json:"published,omitempty"`
+	Original  *bool                 `json:"original,omitempty"` // absent for a twin
 }
 
-func openWith(ctx context.Context, spec string, o datasets.Options) (*datasets.Data, error) {
+// verify verifies the data, and compares them with the published figures if there are any.
+func verify(ctx context.Context, spec string) (*verification, error) {
 	if err := checkSpec(spec); err != nil {
 		return nil, err
 	}
-	return datasets.Open(ctx, spec, o)
+	start := time.Now()
+	v := &verification{Spec: spec, Valid: true}
+	published, twin := datasets.FindPublished(spec)
+	if !twin { // a twin is generated, and opening it checks all
+		if err := datasets.Verify(ctx, spec, dataOptions(ctx)); err != nil {
+			return nil, err
+		}
+	}
+	if published != nil {
+		data, err := openData(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		defer data.Close() // it was only read
+		v.Name = published.Name
+		if v.Published, err = published.Compare(ctx, data); err != nil {
+			return nil, err
+		}
+		if original := len(v.differ()) == 0; !twin { // there is no verdict about a twin
+			v.Original = &original
+		}
+	}
+	v.WallS = finite.Measured(time.Since(start).Seconds())
+	return v, nil
+}
+
+// differ lists the figures that differ from the published ones.
+func (v *verification) differ() (names []string) {
+	for _, c := range v.Published {
+		if !c.Agrees {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func (v *verification) print(w io.Writer) {
+	say(w, "%s: valid (%.1f s)", v.Spec, v.WallS)
+	if len(v.Published) == 0 {
+		return
+	}
+	t := newTable(false)
+	t.row(v.Name, "published", "found", "", "source")
+	for _, c := range v.Published {
+		mark := map[bool]string{false: "differs"}[c.Agrees]
+		t.row(c.Name, figureText(c.Published), figureText(c.Found), mark, c.Source)
+	}
+	t.print(w)
+	if v.Original != nil && *v.Original {
+		say(w, "this is the original %s", v.Name)
+	}
+}
+
+// figureText writes counts in full and other numbers with four digits.
+func figureText(x float64) string {
+	if x == float64(int64(x)) {
+		return thousands(int64(x))
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+// openData opens the data set that --data names. A SPEC that cannot be
+// understood is a usage error, unlike data that cannot be read.
+func openData(ctx context.Context, spec string) (*datasets.Data, error) {
+	if err := checkSpec(spec); err != nil {
+		return nil, err
+	}
+	return datasets.Open(ctx, spec, dataOptions(ctx))
 }
 
 // checkSpec reports a SPEC that cannot be understood.

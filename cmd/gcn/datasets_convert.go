@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -35,32 +36,7 @@ func newDatasetsConvertCommand() *cobra.Command {
 		resultOptions
 	}
 	return newCommand(&cobra.Command{
-		Use:   "convert SPEC FILE|DIR/",
-		Short: "Write a data set as a store, or as NumPy files if the path ends in a slash",
-		Long: `Write a data set as a store, this program's own file format. A store of any size
-opens in milliseconds, and reads from disk only the parts in use. If the path ends
-in a slash, the command writes a folder of NumPy files, which npy: and Python read.
-
-With --features float16 the features take half the bytes, rounded to about three
-decimal digits. They are widened on use.
-
-With --propagated the store also holds P·X, the features after one propagation, in
-the same format. Training with --exact-input then reads it from the file.
-
-ogbn-papers100M, a folder in OGB's binary layout, and generated data that does not fit
-are converted without holding them in memory. --memory bounds this conversion, and
-P·X of any data, which is computed in blocks of rows. The rows of the graph lie in
-temporary files beside the store, or with --scratch elsewhere. A conversion that is
-interrupted or killed starts again.`,
-		Example: `  gcn datasets convert synth:products products.safetensors
-  gcn datasets convert ogbn-products small.safetensors --features float16
-  gcn datasets convert synth:products products.safetensors --propagated --features float16
-  gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
-  gcn datasets convert synth:papers100M papers.safetensors --features float16 --memory 9GiB
-  gcn datasets convert ogbn-papers100M papers.safetensors --features float16 --memory 8GiB
-  gcn datasets convert ogb:papers100M-bin papers.safetensors --memory 8GiB --scratch /fast/disk
-  gcn datasets convert store:papers.safetensors papers-px.safetensors --propagated --memory 8GiB
-  gcn train --data store:products.safetensors`,
+		Use:  "convert SPEC FILE|DIR/",
 		Args: exactly(2, "datasets convert needs a SPEC and a path to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {
@@ -103,4 +79,29 @@ func printConversion(cmd *cobra.Command, from, spec, done string, start time.Tim
 		say(w, "%s: %s nodes, %s edges, %s, opens in %.1f ms, at most %.0f MB of memory", spec, thousands(int64(c.Nodes)), thousands(c.Edges),
 			cmp.Or(done, fmt.Sprintf("from %s; written in %.1f s", from, took.Seconds())), float64(c.OpenMS), float64(c.PeakRSSMB))
 	})
+}
+
+func newDatasetsFetchCommand() *cobra.Command {
+	return newCommand(&cobra.Command{
+		Use:       "fetch NAME",
+		Args:      oneArgument("datasets fetch needs one NAME", datasets.Names()),
+		ValidArgs: datasets.Names(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			start := time.Now()
+			o, done := dataOptions(cmd.Context()), "in the cache already"
+			show := o.Progress
+			o.Progress = func(p datasets.FetchProgress) {
+				done = ""
+				show(p)
+			}
+			path, err := datasets.Fetch(cmd.Context(), args[0], o)
+			if err != nil {
+				return err
+			}
+			if info, err := os.Stat(path); err == nil {
+				say(cmd.ErrOrStderr(), "%s: %s, %.1f MB", args[0], path, float64(info.Size())/1e6)
+			}
+			return printConversion(cmd, args[0], args[0], done, start)
+		},
+	}, new(resultOptions))
 }

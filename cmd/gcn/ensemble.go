@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/run"
@@ -12,36 +13,78 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
+// runOptions name trained models and their device.
+type runOptions struct {
+	Run    repeated `json:"run" arg:"DIR" need:"the folder of a training run" help:"the run's folder DIR; required; repeated: the mean of several runs"`
+	Data   string   `json:"data" arg:"SPEC" help:"data SPEC instead of the run's own, such as after moving the files"`
+	Device string   `json:"device" default:"cpu" choice:"cpu|cuda" help:"cpu, or cuda in a build with CUDA; the run may have been trained on either"`
+	run.Bound
+}
+
+// opened is the part of a result about the runs that answered.
+type opened struct {
+	RunDir  string   `json:"run_dir"`
+	RunDirs []string `json:"run_dirs,omitempty"` // of several runs
+	Dataset string   `json:"dataset"`
+	Device  string   `json:"device"`
+}
+
 // savedRuns are trained models of the same data, at least one. Several answer with the mean
 // of their probabilities.
 type savedRuns []*run.Opened
 
-// several returns the folders of more than one run, or nil.
-func (rs savedRuns) several() []string {
-	if len(rs) < 2 {
-		return nil
+// openRun opens a run for inference, on all ranks.
+func openRun(ctx context.Context, dir, spec, device string, first *run.Opened) (*run.Opened, error) {
+	if spec != "" {
+		if err := checkSpec(spec); err != nil {
+			return nil, err
+		}
 	}
-	var dirs []string
-	for _, r := range rs {
-		dirs = append(dirs, r.Dir)
+	r, err := run.Open(ctx, strings.TrimSuffix(dir, "/"), run.OpenOptions{Data: spec, Device: device, Options: dataOptions(ctx), Like: first})
+	if w := worldOf(ctx); err == nil && w != nil {
+		r.Model.Ranks = w
 	}
-	return dirs
+	return r, err
 }
 
-func (rs savedRuns) noteOtherData(w io.Writer) {
+// open opens the runs, and says where their data are not those of their training. Inference
+// shows its progress on w.
+func (o *runOptions) open(ctx context.Context, w io.Writer) (savedRuns, error) {
+	bound, err := o.Inference(o.Device)
+	if err != nil {
+		return nil, err
+	}
+	var runs savedRuns
+	var first *run.Opened
 	other := false
-	for _, r := range rs {
+	for _, dir := range o.Run {
+		r, err := openRun(ctx, dir, o.Data, o.Device, first)
+		if err != nil {
+			return nil, err
+		}
+		r.Model.Bound, r.Model.Progress = bound, everySeconds(w, "rows of all layers")
+		runs = append(runs, r)
+		first = runs[0]
 		if r.Fingerprint != train.Fingerprint(r.Data) {
 			say(w, "note: %s differs from the training data of %s in graph, features, labels, split or metric", r.Plan.Data, r.Dir)
 			other = true
 		}
 	}
-	if !other {
-		return
+	if other {
+		for _, note := range first.Data.Notes { // what of the data the runs do not know is among these
+			say(w, "  %s", note)
+		}
 	}
-	for _, note := range rs[0].Data.Notes { // what of the data the runs do not know is among these
-		say(w, "  %s", note)
+	return runs, nil
+}
+
+// result returns the part of a result about the runs.
+func (o *runOptions) result(runs savedRuns) opened {
+	r := opened{RunDir: runs[0].Dir, Dataset: runs[0].Plan.Data, Device: runs[0].Plan.Device}
+	if len(runs) > 1 {
+		r.RunDirs = o.Run
 	}
+	return r
 }
 
 // logits returns the model's logits for nodes, all finite.
@@ -131,35 +174,4 @@ func correctSmoothText(c *score.CorrectSmooth) string {
 		scale = fmt.Sprintf("scale %g", float64(c.Scale))
 	}
 	return fmt.Sprintf("alpha %g and %g, %s; valid score %s, the model alone %s", float64(c.CorrectAlpha), float64(c.SmoothAlpha), scale, formatScore(c.Valid), formatScore(c.ModelValid))
-}
-
-// assess returns the metric of the models on the nodes of s, and the assessment of their
-// probabilities. chosen is nil unless correct is true: correct and smooth then comes before.
-func (rs savedRuns) assess(ctx context.Context, s *score.Sample, correct bool) (estimate score.Estimate, a *score.Assessment, chosen *score.CorrectSmooth, err error) {
-	r, nodes := rs[0], s.Nodes
-	var scores, p []float32
-	if correct {
-		p, chosen, err = rs.corrected(ctx, nodes)
-		scores = p
-	} else if len(rs) == 1 {
-		if scores, err = logits(ctx, r, nodes); err == nil {
-			p = slices.Clone(scores)
-			score.Probabilities(p, r.Data.Labels)
-		}
-	} else if p, err = rs.probabilities(ctx, nodes); err == nil {
-		scores = slices.Clone(p)
-		if r.Data.Labels.Tasks > 0 { // a positive score is a predicted task
-			for i := range scores {
-				scores[i] -= 0.5
-			}
-		}
-	}
-	if err != nil {
-		return estimate, nil, nil, err
-	}
-	if estimate, err = s.Score(r.Data.Metric, scores, r.Data.Labels); err != nil {
-		return estimate, nil, nil, err
-	}
-	a, err = score.Assess(p, r.Data.Labels, nodes)
-	return estimate, a, chosen, err
 }

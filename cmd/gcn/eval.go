@@ -2,35 +2,34 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/finite"
-	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/internal/report"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 type evalResult struct {
-	RunDir  string   `json:"run_dir"`
-	RunDirs []string `json:"run_dirs,omitempty"` // of several runs
-	Dataset string   `json:"dataset"`
-	Method  string   `json:"method"`
-	Split   string   `json:"split"`
-	Nodes   int      `json:"nodes"`
-	Metric  string   `json:"metric"`
-	Score   number   `json:"score"`
-	Batch   int      `json:"batch"` // of the checkpoint
-	Seed    uint64   `json:"seed"`
-	WallS   number   `json:"wall_s"`
-	PeakRSS number   `json:"peak_rss_mb"`
-	BLAS    string   `json:"blas"`
-	Device  string   `json:"device"`
+	opened
+	Method string `json:"method"`
+	Split  string `json:"split"`
+	Nodes  int    `json:"nodes"`
+	Metric string `json:"metric"`
+	Score  number `json:"score"`
+	Batch  int    `json:"batch"` // of the checkpoint
+	Seed   uint64 `json:"seed"`
+	measured
 
 	CorrectSmooth *score.CorrectSmooth `json:"correct_and_smooth,omitempty"`
 
@@ -59,33 +58,7 @@ type evalOptions struct {
 func newEvalCommand() *cobra.Command {
 	o := new(evalOptions)
 	return newCommand(&cobra.Command{
-		Use:   "eval --run DIR",
-		Short: "Score a trained model on the test, validation or training nodes",
-		Long: `Score a trained model over full neighbourhoods, with the weights of the best
-validation score: the metric of the data, precision, recall and F1 of each class or
-task, the confusion matrix, and the expected calibration error in 15 bins. With several
---run the model is the mean of their probabilities.
-
---out writes eval.json with all numbers, and a figure of the confusion matrix and the
-calibration. gcn report shows it if DIR is the run's folder.
-
---correct-and-smooth spreads the errors and the labels of the training nodes over the
-graph first (arXiv:2010.13993). It takes the settings with the best score on the
-validation nodes, and prints them.
-
---eval-samples scores a sample of the labelled nodes, drawn uniformly by the run's seed,
-each over its full neighbourhood. The score is then an unbiased estimate of the score of
-all (of tasks: micro-F1, and accuracy with unknown labels, are consistent only), with its
-standard error. The other numbers are of the sample too. ROC AUC needs all nodes.
-
---memory and --scratch are for graphs larger than memory. The scores keep their bits.`,
-		Example: `  gcn eval --run runs/first
-  gcn eval --run runs/first --split valid --json
-  gcn eval --run runs/first --out runs/first
-  gcn eval --run runs/first --correct-and-smooth
-  gcn eval --run runs/papers --split valid --eval-samples 5000
-  gcn eval --run runs/papers --split valid --memory 8GiB --scratch /fast/disk
-  gcn eval --run runs/many/seed-1 --run runs/many/seed-2`,
+		Use:         "eval --run DIR",
 		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := o.open(cmd.Context(), cmd.ErrOrStderr())
@@ -93,16 +66,15 @@ standard error. The other numbers are of the sample too. ROC AUC needs all nodes
 				return err
 			}
 			if o.Out != "" { // before the work, not after it
-				if err := makeEvalDir(o.Out); err != nil {
-					return err
+				if err := os.MkdirAll(o.Out, 0o777); err != nil {
+					return notSaved(err)
 				}
 			}
 			defer limit(o.Memory)()
-			runs.noteOtherData(cmd.ErrOrStderr())
 			if o.Split == "train" && slices.ContainsFunc(runs, func(r *run.Opened) bool { return r.Plan.LabelInputs > 0 }) {
 				say(cmd.ErrOrStderr(), "note: with --label-inputs the scores of training nodes have read their own labels: use --split valid or test")
 			}
-			r, err := runs.evaluate(cmd.Context(), o)
+			r, err := o.evaluate(cmd.Context(), runs)
 			if err != nil {
 				return err
 			}
@@ -145,53 +117,9 @@ func (r *evalResult) print(w io.Writer) {
 	printAssessment(w, r.Assessment)
 }
 
-// openRun opens a run for inference, on all ranks.
-func openRun(ctx context.Context, dir, spec, device string, first *run.Opened) (*run.Opened, error) {
-	if spec != "" {
-		if err := checkSpec(spec); err != nil {
-			return nil, err
-		}
-	}
-	r, err := run.Open(ctx, strings.TrimSuffix(dir, "/"), run.OpenOptions{Data: spec, Device: device, Options: dataOptions(ctx), Like: first})
-	if w := worldOf(ctx); err == nil && w != nil {
-		r.Model.Ranks = w
-	}
-	return r, err
-}
-
-// runOptions name trained models and their device.
-type runOptions struct {
-	Run    repeated `json:"run" arg:"DIR" need:"the folder of a training run" help:"the run's folder DIR; required; repeated: the mean of several runs"`
-	Data   string   `json:"data" arg:"SPEC" help:"data SPEC instead of the run's own, such as after moving the files"`
-	Device string   `json:"device" default:"cpu" choice:"cpu|cuda" help:"cpu, or cuda in a build with CUDA; the run may have been trained on either"`
-	run.Bound
-}
-
-// open opens the runs. Their inference shows its progress on w.
-func (o *runOptions) open(ctx context.Context, w io.Writer) (savedRuns, error) {
-	bound, err := o.Inference(o.Device)
-	if err != nil {
-		return nil, err
-	}
-	var runs savedRuns
-	for _, dir := range o.Run {
-		var first *run.Opened
-		if len(runs) > 0 {
-			first = runs[0]
-		}
-		r, err := openRun(ctx, dir, o.Data, o.Device, first)
-		if err != nil {
-			return nil, err
-		}
-		r.Model.Bound, r.Model.Progress = bound, everySeconds(w, "rows of all layers")
-		runs = append(runs, r)
-	}
-	return runs, nil
-}
-
 // evaluate scores the models on the nodes of one part of the split, or on a sample of them.
-func (rs savedRuns) evaluate(ctx context.Context, o *evalOptions) (*evalResult, error) {
-	r := rs[0]
+func (o *evalOptions) evaluate(ctx context.Context, runs savedRuns) (*evalResult, error) {
+	r := runs[0]
 	part := slices.Index([]string{"train", "valid", "test"}, o.Split)
 	nodes := [][]int32{r.Data.Split.Train, r.Data.Split.Valid, r.Data.Split.Test}[part]
 	if len(nodes) == 0 {
@@ -202,18 +130,150 @@ func (rs savedRuns) evaluate(ctx context.Context, o *evalOptions) (*evalResult, 
 	if err != nil {
 		return nil, fmt.Errorf("--eval-samples: %w", err)
 	}
-	estimate, assessment, chosen, err := rs.assess(ctx, sample, o.Correct)
+	e := &evalResult{
+		opened: o.result(runs), Method: r.Plan.Method.String(), Split: o.Split, Nodes: len(sample.Nodes),
+		Metric: string(r.Data.Metric), Batch: r.Checkpoint.Batch, Seed: r.Checkpoint.Seed,
+	}
+	estimate, err := e.assess(ctx, runs, sample, o.Correct)
 	if err != nil {
 		return nil, err
 	}
-	e := &evalResult{
-		RunDir: r.Dir, RunDirs: rs.several(), Dataset: r.Plan.Data, Method: r.Plan.Method.String(), Split: o.Split, Nodes: len(sample.Nodes),
-		Metric: string(r.Data.Metric), Score: number(estimate.Score), Batch: r.Checkpoint.Batch, Seed: r.Checkpoint.Seed,
-		WallS: finite.Measured(time.Since(start).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()),
-		BLAS: machine.BLAS(), Device: r.Plan.Device, CorrectSmooth: chosen, Assessment: assessment,
-	}
+	e.Score, e.measured = number(estimate.Score), measure(start)
 	if sample.Sampled() {
 		e.Sample = &evalSample{Of: sample.Of, StandardError: number(estimate.StandardError), Unbiased: estimate.Unbiased}
 	}
 	return e, nil
+}
+
+// Files of gcn eval --out.
+const evalName = "eval"
+
+func notSaved(err error) error { return fmt.Errorf("the evaluation cannot be saved: %w", err) }
+
+// save writes the result and its figure to dir.
+func (r *evalResult) save(dir string) error {
+	base := filepath.Join(dir, evalName)
+	text, err := json.MarshalIndent(finite.JSON(r), "", "  ")
+	if err != nil {
+		return err
+	}
+	err = atomicfile.Write(base+".json", func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+	if err != nil {
+		return notSaved(err)
+	}
+	return r.figure().Save(base)
+}
+
+// assess returns the metric of the models on the nodes of s, and sets the assessment of their
+// probabilities. If correct is true, correct and smooth comes before.
+func (r *evalResult) assess(ctx context.Context, runs savedRuns, s *score.Sample, correct bool) (estimate score.Estimate, err error) {
+	first := runs[0]
+	var scores, p []float32
+	if correct {
+		p, r.CorrectSmooth, err = runs.corrected(ctx, s.Nodes)
+		scores = p
+	} else if len(runs) == 1 {
+		if scores, err = logits(ctx, first, s.Nodes); err == nil {
+			p = slices.Clone(scores)
+			score.Probabilities(p, first.Data.Labels)
+		}
+	} else if p, err = runs.probabilities(ctx, s.Nodes); err == nil {
+		scores = slices.Clone(p)
+		for i := range scores {
+			if first.Data.Labels.Tasks > 0 {
+				scores[i] -= 0.5 // a positive score is a predicted task
+			}
+		}
+	}
+	if err != nil {
+		return estimate, err
+	}
+	if estimate, err = s.Score(first.Data.Metric, scores, first.Data.Labels); err != nil {
+		return estimate, err
+	}
+	r.Assessment, err = score.Assess(p, first.Data.Labels, s.Nodes)
+	return estimate, err
+}
+
+// mostCounts is the largest number of classes whose counts are in the figure and in the
+// printed matrix.
+const mostCounts = 12
+
+// figure draws the confusion matrix, or the F1 of tasks, and the calibration.
+func (r *evalResult) figure() *figure.Figure {
+	f := &figure.Figure{Title: fmt.Sprintf("%s of %s: %s %s", r.Split, r.Dataset, r.Metric, formatScore(r.Score))}
+	var names []string
+	for _, row := range r.Rows {
+		names = append(names, row.Name)
+	}
+	if r.Confusion != nil {
+		heat := &figure.Heat{Rows: names, Columns: names}
+		for i, counts := range r.Confusion {
+			shades, texts := make([]float64, len(counts)), make([]string, len(counts))
+			for j, n := range counts {
+				shades[j], texts[j] = float64(n)/float64(max(r.Rows[i].Nodes, 1)), fmt.Sprint(n)
+			}
+			heat.Shades = append(heat.Shades, shades)
+			if len(counts) <= mostCounts {
+				heat.Texts = append(heat.Texts, texts)
+			}
+		}
+		f.Panels = append(f.Panels, figure.Panel{Title: "Confusion: share of each class's nodes", X: "predicted", Y: "label", Heat: heat})
+	}
+	f.Panels = append(f.Panels, report.Calibration(fmt.Sprintf("Calibration: expected error %.3f", float64(r.Calibration.Error)), r.Assessment))
+	return f
+}
+
+// printAssessment prints the classes and the confusion matrix. Of many classes it prints
+// the most frequent confusions.
+func printAssessment(w io.Writer, a *score.Assessment) {
+	kind := "class"
+	if a.Confusion == nil {
+		kind = "task"
+	}
+	t := newTable(false)
+	t.row(kind, "nodes", "predicted", "right", "precision", "recall", "F1")
+	for _, r := range a.Rows {
+		t.row(r.Name, r.Nodes, r.Predicted, r.Right, formatScore(r.Precision), formatScore(r.Recall), formatScore(r.F1))
+	}
+	say(w, "")
+	t.print(w)
+	if a.Confusion == nil {
+		return
+	}
+	t = newTable(false)
+	if len(a.Rows) <= mostCounts {
+		head := []any{"label \\ predicted"}
+		for _, r := range a.Rows {
+			head = append(head, r.Name)
+		}
+		t.row(head...)
+		for i, counts := range a.Confusion {
+			row := []any{a.Rows[i].Name}
+			for _, n := range counts {
+				row = append(row, n)
+			}
+			t.row(row...)
+		}
+	} else {
+		type pair struct{ label, predicted, nodes int }
+		var pairs []pair
+		for i, counts := range a.Confusion {
+			for j, n := range counts {
+				if i != j && n > 0 {
+					pairs = append(pairs, pair{i, j, n})
+				}
+			}
+		}
+		slices.SortStableFunc(pairs, func(a, b pair) int { return b.nodes - a.nodes })
+		t.row("label", "predicted as", "nodes")
+		for _, p := range pairs[:min(len(pairs), 10)] {
+			t.row(a.Rows[p.label].Name, a.Rows[p.predicted].Name, p.nodes)
+		}
+	}
+	say(w, "")
+	t.print(w)
 }

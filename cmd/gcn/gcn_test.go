@@ -15,8 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
 // smallData is a small data set, for quick tests.
@@ -395,11 +393,6 @@ func TestFileErrors(t *testing.T) {
 	writeFile(t, "notes.txt", []byte("7\nseven\n"))
 	writeFile(t, "far.txt", []byte("1\n600\n"))
 	writeFile(t, "empty.txt", nil)
-	var mask bytes.Buffer
-	if err := npy.Write(&mask, make([]bool, 600), 600); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, "mask.npy", mask.Bytes())
 	writeFile(t, "bad.json", []byte("{\n\"seed\": 1,\n]"))
 	writeFile(t, "unknown.json", []byte(`{"sede": 1}`))
 	writeFile(t, "value.json", []byte(`{"batch": "many"}`))
@@ -423,9 +416,8 @@ func TestFileErrors(t *testing.T) {
 		{1, "predict --run good --out nowhere/s.npy", "nowhere"},
 		{1, "predict --run good --out s.npy --nodes nowhere.txt", "nowhere.txt"},
 		{1, "predict --run good --out s.npy --nodes notes.txt", "notes.txt:2,seven"},
-		{1, "predict --run good --out s.npy --nodes far.txt", "far.txt:2: the node is 600"},
+		{1, "predict --run good --out s.npy --nodes far.txt", "far.txt:2: ,600,from 0 to 599"},
 		{1, "predict --run good --out s.npy --nodes empty.txt", "empty.txt"},
-		{1, "predict --run good --out s.npy --nodes mask.npy", "mask.npy: a mask of booleans,numpy.flatnonzero(mask)"},
 		{1, "eval --run good --data synth:demo?nodes=600&edges=3000&features=8", "8 features, and the model's data have 64"},
 		{1, "train --data " + smallData + " --out file/run", "file"},
 		{1, "train --data " + smallData + " --out file", "file"},

@@ -18,9 +18,7 @@ type methodRow struct {
 
 func newMethodsCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
-		Use:     "methods",
-		Short:   "List the sampling methods, with a description and a source for each",
-		Example: "  gcn methods",
+		Use: "methods",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows []methodRow
 			t := newTable(false)
@@ -40,9 +38,7 @@ func newMethodsCommand() *cobra.Command {
 
 func newRecipesCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
-		Use:     "recipes",
-		Short:   "List the settings of gcn train --recipe, with their sources and options",
-		Example: "  gcn recipes\n  gcn train --recipe tuned-arxiv-gcn --data ogbn-arxiv",
+		Use: "recipes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := newTable(false)
 			for _, r := range run.Recipes() {

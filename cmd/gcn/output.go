@@ -7,12 +7,26 @@ import (
 	"io"
 	"strconv"
 	"text/tabwriter"
+	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 )
 
 // number is a float64 that JSON shows as null if it is not finite.
 type number = finite.Number
+
+// measured is the part of a result about the machine.
+type measured struct {
+	WallS   number `json:"wall_s"`
+	PeakRSS number `json:"peak_rss_mb"`
+	BLAS    string `json:"blas"`
+}
+
+// measure returns the time since start, the memory and the BLAS of this process.
+func measure(start time.Time) measured {
+	return measured{finite.Measured(time.Since(start).Seconds()), finite.Measured(machine.PeakRSS()), machine.BLAS()}
+}
 
 // printJSON writes v as one JSON object on one line. Numbers that are not finite
 // are null.

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/samplers"
-	"github.com/spf13/cobra"
 )
 
 // TestCommandsOfPages parses each command line in the code of the pages and in the examples of

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
-	"errors"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,27 +17,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/finite"
-	"github.com/gcn-layerwise/gcn/internal/machine"
-	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
 )
 
 type predictResult struct {
-	RunDir  string   `json:"run_dir"`
-	RunDirs []string `json:"run_dirs,omitempty"` // of several runs
-	Dataset string   `json:"dataset"`
-	Out     string   `json:"out"`
-	Nodes   int      `json:"nodes"`
-	Outputs int      `json:"outputs"` // classes, tasks or columns of a layer
-	Kind    string   `json:"kind"`    // probabilities, logits or hidden
-	Device  string   `json:"device"`
-	WallS   number   `json:"wall_s"`
-	PeakRSS number   `json:"peak_rss_mb"`
+	opened
+	Out     string `json:"out"`
+	Nodes   int    `json:"nodes"`
+	Outputs int    `json:"outputs"` // classes, tasks or columns of a layer
+	Kind    string `json:"kind"`    // probabilities, logits or hidden
+	measured
 
 	CorrectSmooth *score.CorrectSmooth `json:"correct_and_smooth,omitempty"`
 }
@@ -55,29 +50,7 @@ type prediction struct {
 func newPredictCommand() *cobra.Command {
 	p := new(prediction)
 	return newCommand(&cobra.Command{
-		Use:   "predict --run DIR --out FILE.csv|.npy",
-		Short: "Write a trained model's predictions for all nodes, or for some",
-		Long: `Write the probabilities of a trained model over full neighbourhoods, with the weights of
-the best validation score. There is one row for each node in order, or for each line
-of --nodes.
-
-The class with the largest probability is predicted, and each task with one above 0.5. A
-.csv file has a header and the columns node, class, and the probability of each class; for
-tasks the second column lists the predicted ones. Nodes and classes have their names if the
-data have some. A .npy file is a float32 matrix of the probabilities alone.
-
---logits writes the scores before softmax (of tasks: before the sigmoid). With several --run
-the result is the mean of their probabilities. --layer writes the output of a convolution
-instead, counted from 1.
-
---correct-and-smooth spreads the errors and the labels of the training nodes over the graph
-first (arXiv:2010.13993). It chooses its settings on the
-validation nodes and prints them.`,
-		Example: `  gcn predict --run runs/first --out scores.csv
-  gcn predict --run runs/first --out best.csv --top 3
-  gcn predict --run runs/first --out scores.npy --nodes test.npy --logits
-  gcn predict --run runs/many/seed-1 --run runs/many/seed-2 --out mean.csv
-  gcn predict --run runs/first --out embeddings.npy --layer 1`,
+		Use:         "predict --run DIR --out FILE.csv|.npy",
 		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := p.execute(cmd.Context(), cmd.ErrOrStderr())
@@ -124,7 +97,6 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	if n := r.Data.Labels.Outputs(); p.Top > n {
 		return nil, fmt.Errorf("--top %d: the model has %d classes or tasks", p.Top, n)
 	}
-	runs.noteOtherData(notes)
 	nodes, err := p.readNodes(ctx, r.Data)
 	if err != nil {
 		return nil, err
@@ -163,40 +135,24 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		return nil, fmt.Errorf("predictions could not be saved: %w", err)
 	}
 	return &predictResult{
-		RunDir: r.Dir, RunDirs: runs.several(), Dataset: r.Plan.Data, Out: p.Out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, Device: r.Plan.Device,
-		WallS: finite.Measured(time.Since(start).Seconds()), PeakRSS: finite.Measured(machine.PeakRSS()), CorrectSmooth: chosen,
+		opened: p.result(runs), Out: p.Out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, measured: measure(start), CorrectSmooth: chosen,
 	}, nil
 }
 
 // readNodes returns the nodes to score: the nodes in the file of --nodes, or all.
-func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) ([]int32, error) {
-	if p.Nodes == "" {
-		return allNodes(data), nil
-	}
-	list, err := run.UnlessDone(ctx, func() (*nodeList, error) {
-		if strings.EqualFold(filepath.Ext(p.Nodes), ".npy") {
-			return readNodeArray(ctx, p.Nodes)
-		}
-		return readNodeLines(p.Nodes, data.NodeNames)
-	})
+func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) (nodes []int32, err error) {
 	switch {
-	case err != nil:
-		return nil, err
-	case len(list.ids) == 0:
-		return nil, fmt.Errorf("%s: it lists no nodes", p.Nodes)
+	case p.Nodes == "":
+		return allNodes(data), nil
+	case strings.EqualFold(filepath.Ext(p.Nodes), ".npy"):
+		nodes, err = (&formats.NodeList{Nodes: data.Nodes(), Names: data.NodeNames}).Part(ctx, p.Nodes)
+	default:
+		nodes, err = run.UnlessDone(ctx, func() ([]int32, error) { return readNodeLines(p.Nodes, data) })
 	}
-	nodes := make([]int32, len(list.ids))
-	for k, id := range list.ids {
-		if id < 0 || id >= int64(data.Nodes()) {
-			place := fmt.Sprintf("%s: node %d of the array", p.Nodes, k)
-			if list.lines != nil {
-				place = fmt.Sprintf("%s:%d: the node", p.Nodes, list.lines[k])
-			}
-			return nil, fmt.Errorf("%s is %d, outside [0, %d)", place, id, data.Nodes())
-		}
-		nodes[k] = int32(id)
+	if err == nil && len(nodes) == 0 {
+		err = fmt.Errorf("%s: it lists no nodes", p.Nodes)
 	}
-	return nodes, nil
+	return nodes, err
 }
 
 func allNodes(data *datasets.Data) []int32 {
@@ -207,73 +163,147 @@ func allNodes(data *datasets.Data) []int32 {
 	return all
 }
 
-// nodeList holds the nodes of a file, and in a text file the lines that they are on.
-type nodeList struct {
-	ids   []int64
-	lines []int
-}
-
-func readNodeArray(ctx context.Context, path string) (*nodeList, error) {
-	r, err := npy.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	list := new(nodeList)
-	switch {
-	case len(r.Shape) != 1:
-		err = fmt.Errorf("%s: an array of shape %v: want one dimension, of the nodes' numbers", path, r.Shape)
-	case r.Mask():
-		err = fmt.Errorf("%s: a mask of booleans, want the numbers of nodes: numpy.flatnonzero(mask)", path)
-	default:
-		list.ids, err = r.Int64s(ctx)
-	}
-	return list, errors.Join(err, r.Close())
-}
-
 // readNodeLines reads one node a line, from a file or a pipe: its name if the graph's nodes
 // have names, else its number. It skips blank lines, and lines that start with # unless that
 // is a name.
-func readNodeLines(path string, names *graph.Names) (*nodeList, error) {
+func readNodeLines(path string, data *datasets.Data) (nodes []int32, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	list := new(nodeList)
 	var index map[string]int32
-	if names != nil {
-		index = names.Index()
+	if data.NodeNames != nil {
+		index = data.NodeNames.Index()
 	}
 	scanner := bufio.NewScanner(file)
 	for k := 1; scanner.Scan(); k++ {
-		text := scanner.Text()
-		if k == 1 {
-			text = strings.TrimPrefix(text, "\ufeff") // UTF-8's byte-order mark
-		}
-		text = strings.TrimSpace(text)
-		named, known := index[text]
+		text := strings.TrimSpace(strings.TrimPrefix(scanner.Text(), "\ufeff")) // UTF-8's byte-order mark
+		node, known := index[text]
 		if text == "" || text[0] == '#' && !known {
 			continue
 		}
-		id, err := int64(named), error(nil)
-		if names == nil {
-			id, err = strconv.ParseInt(text, 10, 64)
+		if index == nil {
+			number, err := strconv.Atoi(text)
+			node, known = int32(number), err == nil && number >= 0 && number < data.Nodes()
 		}
 		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%s:%d: %q is not a node's number", path, k, text)
-		case names != nil && !known:
+		case known:
+			nodes = append(nodes, node)
+		case index == nil:
+			return nil, fmt.Errorf("%s:%d: %q is not a node's number, from 0 to %d", path, k, text, data.Nodes()-1)
+		default:
 			return nil, fmt.Errorf("%s:%d: no node is named %q", path, k, text)
-		}
-		list.ids, list.lines = append(list.ids, id), append(list.lines, k)
-		if len(list.ids)%(1<<20) == 0 { // a pipe has no length to check before
-			if err := memory.Check(path, 2*2*8*int64(len(list.ids))); err != nil {
-				return nil, err
-			}
 		}
 	}
 	if err := scanner.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return list, nil
+	return nodes, nil
+}
+
+// predictionTable is a table of predictions for some nodes.
+type predictionTable struct {
+	data      *datasets.Data
+	nodes     []int32
+	kind      string    // of the numbers to write: probabilities, logits, or hidden
+	scores    []float32 // a row for each node
+	logits    bool      // the scores are logits, which become probabilities if kind says so
+	columns   int       // of a row
+	threshold float32   // a task with a higher score is predicted
+	top       int       // number of best classes or tasks to write; 0: all, by their number
+}
+
+// convert turns rows of scores into the kind to write, in place.
+func (t *predictionTable) convert(rows []float32) {
+	if t.logits && t.kind == "probabilities" {
+		score.Probabilities(rows, t.data.Labels)
+	}
+}
+
+// writeCSV writes the table with a header. Each score has the fewest digits that read
+// back as the same float32.
+func (t *predictionTable) writeCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	_ = out.Write(t.header()) // out keeps its first error
+	var record []string
+	order := make([]int, t.columns)
+	for i, v := range t.nodes {
+		row := t.scores[i*t.columns : (i+1)*t.columns]
+		record = append(record[:0], t.data.NodeNames.At(int(v)))
+		switch { // the scores decide before rounding makes two probabilities equal
+		case t.kind == "hidden":
+			record = appendScores(record, row)
+		case t.top == 0:
+			record = append(record, t.predicted(row))
+			t.convert(row)
+			record = appendScores(record, row)
+		default:
+			for k := range order {
+				order[k] = k
+			}
+			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(row[b], row[a]) })
+			t.convert(row)
+			for _, k := range order[:t.top] {
+				record = appendScores(append(record, t.data.Labels.Name(k)), row[k:k+1])
+			}
+		}
+		_ = out.Write(record)
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// header returns the names of the columns.
+func (t *predictionTable) header() []string {
+	names := []string{"node"}
+	kind := "class"
+	if t.data.Labels.Tasks > 0 {
+		kind = "task"
+	}
+	switch {
+	case t.kind == "hidden":
+		for k := range t.columns {
+			names = append(names, fmt.Sprint("h", k))
+		}
+	case t.top > 0:
+		column := map[string]string{"probabilities": "probability", "logits": "logit"}[t.kind]
+		for k := range t.top {
+			names = append(names, fmt.Sprint(kind, k+1), fmt.Sprint(column, k+1))
+		}
+	default:
+		names = append(names, strings.Replace(kind, "task", "tasks", 1))
+		for k := range t.columns {
+			names = append(names, t.data.Labels.Name(k))
+		}
+	}
+	return names
+}
+
+// predicted returns the class of the highest score, or the predicted tasks with semicolons
+// between them.
+func (t *predictionTable) predicted(row []float32) string {
+	if t.data.Labels.Tasks == 0 {
+		best := 0
+		for c, s := range row {
+			if s > row[best] {
+				best = c
+			}
+		}
+		return t.data.Labels.Name(best)
+	}
+	var tasks []string
+	for k, s := range row {
+		if s > t.threshold {
+			tasks = append(tasks, t.data.Labels.Name(k))
+		}
+	}
+	return strings.Join(tasks, ";")
+}
+
+func appendScores(record []string, scores []float32) []string {
+	for _, s := range scores {
+		record = append(record, strconv.FormatFloat(float64(s), 'g', -1, 32))
+	}
+	return record
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -19,7 +20,6 @@ import (
 // elsewhere. Calls may be concurrent.
 type meter struct {
 	w     io.Writer
-	quiet bool
 	lines bool          // no bar on a terminal either
 	bytes bool          // the bar counts bytes
 	every time.Duration // at most one line in this time
@@ -40,7 +40,6 @@ func (m *meter) at(done, total int64, text string, line func() string) {
 	}
 	screen := terminal(m.w)
 	switch {
-	case m.quiet:
 	case screen != nil && !m.lines:
 		if m.bar == nil {
 			m.bar = newBar(screen, total, m.bytes)
@@ -68,7 +67,7 @@ func (m *meter) clear(text string) {
 		_ = m.bar.Clear()
 	}
 	m.bar = nil
-	if text != "" && !m.quiet {
+	if text != "" {
 		say(m.w, "%s", text)
 	}
 }
@@ -123,8 +122,8 @@ func everySeconds(w io.Writer, what string) func(done, total int) {
 
 // trainingMeter returns functions that show a run's progress on w, with the prefix before each
 // line, and that clear the line for the next output.
-func trainingMeter(w io.Writer, quiet bool, prefix string) (show func(train.Progress), finish func()) {
-	m := &meter{w: w, quiet: quiet, every: 2 * time.Second}
+func trainingMeter(w io.Writer, prefix string) (show func(train.Progress), finish func()) {
+	m := &meter{w: w, every: 2 * time.Second}
 	return func(p train.Progress) {
 		text := scores(p)
 		line := func() string {
@@ -169,4 +168,47 @@ func scores(p train.Progress) string {
 		text += fmt.Sprintf(" (best %.3f)", p.Best)
 	}
 	return text
+}
+
+// stageCorrect is the stage of correct and smooth in a display of data.
+const stageCorrect = "correct"
+
+// newFetchDisplay returns a function that shows a download, the propagation of the features,
+// correct and smooth, or a long conversion on standard error, with a bar on a terminal.
+func newFetchDisplay(w io.Writer) func(datasets.FetchProgress) {
+	m := &meter{w: w}
+	var last datasets.FetchProgress
+	return func(p datasets.FetchProgress) {
+		same := p.Name == last.Name && p.Stage == last.Stage && p.File == last.File && p.Text == last.Text
+		last = p
+		if !same {
+			size := ""
+			if p.Total > 0 {
+				size = fmt.Sprintf(", %.1f MB", float64(p.Total)/1e6)
+			}
+			if p.Done > 0 {
+				size += fmt.Sprintf(", %.1f of them are here", float64(p.Done)/1e6)
+			}
+			m.clear(p.Name + ": " + map[string]string{
+				"download":   "downloading " + p.Address + size,
+				"note":       p.Text,
+				"check":      "checking " + p.File,
+				"unpack":     "unpacking",
+				"prepare":    "reading it and writing the store",
+				"propagate":  "propagating the features once",
+				"edges":      "collecting the edges",
+				"rows":       "sorting the edges into rows",
+				"features":   "writing the features",
+				stageCorrect: fmt.Sprintf("spreading errors and labels over the graph, at most %d times", p.Total),
+			}[p.Stage])
+		}
+		if p.Stage == "prepare" || p.Stage == "note" {
+			return
+		}
+		m.bytes = p.Stage != stageCorrect
+		m.at(p.Done, p.Total, "", nil)
+		if !m.bytes && p.Done == p.Total {
+			m.clear("")
+		}
+	}
 }

@@ -18,74 +18,54 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// reportOptions are the options of "gcn report".
-type reportOptions struct {
-	Out         string `json:"out" default:"report.html" arg:"FILE" help:"FILE to write"`
-	Title       string `json:"title" default:"Training runs" help:"heading of the page"`
-	TensorBoard string `json:"tensorboard" arg:"DIR" help:"folder DIR for TensorBoard event files (default: none)"`
-	resultOptions
-}
-
 func newReportCommand() *cobra.Command {
-	o := new(reportOptions)
+	var o struct {
+		Out         string `json:"out" default:"report.html" arg:"FILE" help:"FILE to write"`
+		Title       string `json:"title" default:"Training runs" help:"heading of the page"`
+		TensorBoard string `json:"tensorboard" arg:"DIR" help:"folder DIR for TensorBoard event files (default: none)"`
+		resultOptions
+	}
 	return newCommand(&cobra.Command{
-		Use:   "report DIR…",
-		Short: "Make one HTML page of training runs",
-		Long: `Make one self-contained HTML page of training runs: for each data set the scores of
-methods, curves of loss and validation score over batches and seconds; settings and
-machine. DIR is a run's folder, or a folder above some. Runs that differ only in
-their seed count as one method; the command prints the mean scores of each.
-
-With --tensorboard it also writes the curves as event files, a folder for each run.
-View them with tensorboard --logdir DIR.`,
-		Example: `  gcn report runs
-  gcn report runs/ladies runs/flat --out compare.html
-  gcn report runs/first --tensorboard logs`,
+		Use: "report DIR…",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("report needs at least one DIR, the folder of a training run")
 			}
 			return nil
 		},
-		RunE: o.do,
-	}, o)
-}
-
-func (o *reportOptions) do(cmd *cobra.Command, dirs []string) error {
-	runs, err := report.Load(dirs...)
-	if err != nil {
-		return err
-	}
-	page := report.Page{Title: o.Title, Runs: runs, Machine: machine.Describe()}
-	if err := atomicfile.Write(o.Out, page.Write); err != nil {
-		return err
-	}
-	events := []string{}
-	if o.TensorBoard != "" {
-		for k := range runs {
-			path, err := runs[k].WriteEvents(filepath.Join(o.TensorBoard, eventFolder(runs[k].Name)))
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			runs, err := report.Load(dirs...)
 			if err != nil {
 				return err
 			}
-			events = append(events, path)
-		}
-	}
-	rows := []comparedRow{}
-	for _, m := range report.Compare(runs) {
-		rows = append(rows, comparedRow{m.Name, m.Runs, meanOf(m.BestValid), spreadOf(m.BestValid.N, m.BestValid.SD),
-			meanOf(m.Test), spreadOf(m.Test.N, m.Test.SD), spreadOf(m.Test.N, m.Test.SEM), meanOf(m.StepMS), m.Sampled})
-	}
-	return result(cmd, map[string]any{"page": o.Out, "runs": len(runs), "events": events, "methods": rows}, func(w io.Writer) {
-		printMethods(w, rows)
-		if len(runs) == 1 {
-			say(w, "1 run in %s", o.Out)
-		} else {
-			say(w, "%d runs in %s", len(runs), o.Out)
-		}
-		if o.TensorBoard != "" {
-			say(w, "event files in %s: tensorboard --logdir %s", o.TensorBoard, run.ShellWord(o.TensorBoard))
-		}
-	})
+			page := report.Page{Title: o.Title, Runs: runs, Machine: machine.Describe()}
+			if err := atomicfile.Write(o.Out, page.Write); err != nil {
+				return err
+			}
+			events := []string{}
+			for k := range runs {
+				if o.TensorBoard == "" {
+					break
+				}
+				path, err := runs[k].WriteEvents(filepath.Join(o.TensorBoard, eventFolder(runs[k].Name)))
+				if err != nil {
+					return err
+				}
+				events = append(events, path)
+			}
+			rows := []comparedRow{}
+			for _, m := range report.Compare(runs) {
+				rows = append(rows, compared(m))
+			}
+			return result(cmd, map[string]any{"page": o.Out, "runs": len(runs), "events": events, "methods": rows}, func(w io.Writer) {
+				printMethods(w, rows)
+				say(w, "%s in %s", map[bool]string{true: "1 run", false: fmt.Sprint(len(runs), " runs")}[len(runs) == 1], o.Out)
+				if o.TensorBoard != "" {
+					say(w, "event files in %s: tensorboard --logdir %s", o.TensorBoard, run.ShellWord(o.TensorBoard))
+				}
+			})
+		},
+	}, &o)
 }
 
 // comparedRow is a row of the JSON object. Scores and milliseconds are means over the runs.
@@ -99,6 +79,25 @@ type comparedRow struct {
 	TestSEM      number `json:"test_sem"`
 	StepMS       number `json:"train_ms_per_batch"`
 	Sampled      bool   `json:"sampled,omitempty"`
+}
+
+// compared returns the row of a method. Means without runs and deviations of one run are NaN.
+func compared(m report.Method) comparedRow {
+	spread := func(s study.Spread) (mean, sd, sem number) {
+		mean, sd, sem = number(s.Mean), number(s.SD), number(s.SEM)
+		if s.N == 0 {
+			mean = number(math.NaN())
+		}
+		if s.N < 2 {
+			sd, sem = number(math.NaN()), number(math.NaN())
+		}
+		return mean, sd, sem
+	}
+	r := comparedRow{Name: m.Name, Runs: m.Runs, Sampled: m.Sampled}
+	r.BestValid, r.BestValidStd, _ = spread(m.BestValid)
+	r.Test, r.TestStd, r.TestSEM = spread(m.Test)
+	r.StepMS, _, _ = spread(m.StepMS)
+	return r
 }
 
 // printMethods prints a row for each group of runs that differ only in the seed.
@@ -119,22 +118,6 @@ func printMethods(w io.Writer, rows []comparedRow) {
 		t.row(r.Runs, digits(r.BestValid, "%.4f"), digits(r.BestValidStd, "%.4f"), digits(r.Test, "%.4f"), digits(r.TestStd, "%.4f"), digits(r.StepMS, "%.3g"), name)
 	}
 	t.print(w)
-}
-
-// meanOf returns a mean, or NaN without measurements.
-func meanOf(s study.Spread) number {
-	if s.N == 0 {
-		return number(math.NaN())
-	}
-	return number(s.Mean)
-}
-
-// spreadOf returns a standard deviation or error, or NaN for less than two measurements.
-func spreadOf(n int, spread float64) number {
-	if n < 2 {
-		return number(math.NaN())
-	}
-	return number(spread)
 }
 
 // eventFolder returns a run's folder below the folder of event files: the run's

@@ -32,29 +32,7 @@ type reproduction struct {
 func newReproduceCommand() *cobra.Command {
 	r := new(reproduction)
 	cmd := &cobra.Command{
-		Use:   "reproduce TABLE|FIGURE|all",
-		Short: "Make a table or figure of the paper, and compare the results",
-		Long: `Make a table or figure of the paper, by its number, and print the results beside
-the paper's. Files have mean, standard deviation and standard error, and mark numbers out
-of the paper's range. Without --data each data set of the paper is the original if it is
-in the cache (gcn datasets fetch), else its generated twin.
-
-` + experimentList() + `
-all makes every table and figure of the paper, and one text of all, results.md in --out,
-in which every claim of the paper about its results is marked as seen or not seen, except
-claims about scores on twins. The text of preface.txt in --cells stands first.
-
-Results are kept cell by cell (one training run, one timing) in --cells, so that a
-stopped command goes on where it was, and tables share cells. With --compute scores,
-times or none, a table says how many of its cells are missing. The ranks of an MPI
-launcher share the cells; --cells then needs a file system in common.`,
-		Example: `  gcn reproduce table3
-  gcn reproduce table4 --data synth:arxiv --runs 5 --out reproduced
-  gcn reproduce table4 --data npy:mygraph --runs 3      # the paper's methods on a graph of your own
-  gcn reproduce figure2 --data synth:arxiv --samples 512,1024,2048,4096
-  gcn reproduce all --runs 5 --out paper
-  gcn reproduce all --compute times --out paper      # on a quiet machine
-  gcn reproduce all --compute none --cells paper/cells --out docs`,
+		Use:         "reproduce TABLE|FIGURE|all",
 		ValidArgs:   experimentNames(),
 		Args:        oneArgument("reproduce needs one of", experimentNames()),
 		Annotations: shared(),

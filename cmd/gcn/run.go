@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"syscall"
@@ -12,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/mpi"
 	"github.com/gcn-layerwise/gcn/run"
+	"github.com/gcn-layerwise/gcn/serve"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -110,17 +113,7 @@ type job struct {
 func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	j := new(job)
 	root := &cobra.Command{
-		Use:   "gcn",
-		Short: "Train graph convolutional networks with layer-wise sampling",
-		Long: `gcn trains graph convolutional networks on graphs too large for full-batch
-training, by layer-wise importance sampling (FastGCN, LADIES) with flat
-probabilities and debiased weights.
-
-Without a command it is "gcn train" with its defaults: a small generated graph,
-done in seconds.`,
-		Example: `  gcn
-  gcn train --data npy:mygraph --out runs/first
-  gcn eval --run runs/first`,
+		Use:           "gcn",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          subcommandOnly,
@@ -139,13 +132,62 @@ done in seconds.`,
 	wrapHelp(root)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true // completion.go has its own
-	root.SetHelpCommand(newHelpCommand())
+	help := newHelpCommand()
+	root.SetHelpCommand(help)
 	train := newTrainCommand()
 	root.RunE = func(_ *cobra.Command, _ []string) error {
 		train.SetContext(root.Context()) // with the cache's options
 		return train.RunE(train, nil)
 	}
-	root.AddCommand(train, newTuneCommand(), newEvalCommand(), newPredictCommand(), newExportCommand(), newImportCommand(), newDatasetsCommand(),
-		newMethodsCommand(), newRecipesCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newServeCommand(), newCompletionCommand())
+	root.AddCommand(
+		train, newTuneCommand(), newEvalCommand(), newPredictCommand(), newExportCommand(), newImportCommand(),
+		newGroup("datasets", newDatasetsListCommand(), newDatasetsInfoCommand(), newDatasetsFetchCommand(), newDatasetsConvertCommand(), newDatasetsVerifyCommand()),
+		newMethodsCommand(), newRecipesCommand(), newVersionCommand(),
+		newGroup("bench", newBenchSamplingCommand(), newBenchTrainCommand(), newBenchInferCommand()),
+		newGroup("study", newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(),
+			newStudyFeaturesCommand(), newStudyAdviseCommand()),
+		newReproduceCommand(), newReportCommand(), newServeCommand(), newCompletionCommand(), help,
+	)
+	describe(root)
 	return root, j
+}
+
+// globalOptions say where named data sets are kept and downloaded from, and how long to wait
+// for a rank.
+type globalOptions struct {
+	Cache       string        `json:"cache" arg:"FOLDER" help:"FOLDER of downloaded data sets (default $GCN_DATA, or gcn in the user's cache folder)"`
+	Mirror      address       `json:"mirror" arg:"URL" help:"download URL/NAME/FILE instead of the data sets' own addresses (default $GCN_MIRROR)"`
+	Offline     bool          `json:"offline" help:"never download: a named data set must be in the cache"`
+	RankTimeout time.Duration `json:"rank_timeout" default:"1m" range:"[0," arg:"TIME" help:"with an MPI launcher: end the job, and name the rank, if a rank gives no sign of life for TIME; 0: wait forever"`
+}
+
+// address is the address of a mirror.
+type address string
+
+// Set implements pflag.Value.
+func (a *address) Set(text string) error {
+	if u, err := url.Parse(text); text != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return errors.New("want an address, such as https://example.org/data")
+	}
+	*a = address(text)
+	return nil
+}
+
+type dataOptionsKey struct{}
+
+// in returns a context that carries the options to every command that opens
+// data.
+func (g *globalOptions) in(ctx context.Context, stderr io.Writer) context.Context {
+	return context.WithValue(ctx, dataOptionsKey{}, datasets.Options{
+		Schemes: schemes(), Cache: g.Cache, Mirror: string(g.Mirror), Offline: g.Offline, Progress: newFetchDisplay(stderr),
+	})
+}
+
+// schemes returns the schemes that the command adds to those of package datasets.
+func schemes() []datasets.Scheme { return []datasets.Scheme{serve.Scheme()} }
+
+// dataOptions returns the options of every command that opens data.
+func dataOptions(ctx context.Context) datasets.Options {
+	o, _ := ctx.Value(dataOptionsKey{}).(datasets.Options)
+	return o
 }

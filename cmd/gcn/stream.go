@@ -98,6 +98,14 @@ func say(w io.Writer, format string, args ...any) {
 	_, _ = io.WriteString(w, escape(fmt.Sprintf(format, args...), "")+"\n")
 }
 
+// unlessQuiet returns w, or if quiet a writer that drops everything.
+func unlessQuiet(quiet bool, w io.Writer) io.Writer {
+	if quiet {
+		return io.Discard
+	}
+	return w
+}
+
 // escape returns text with characters that a terminal obeys escaped as in Go:
 // control characters except those in keep, characters that change the direction
 // of writing, and bytes that are not UTF-8.

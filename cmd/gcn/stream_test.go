@@ -95,15 +95,10 @@ func TestStreamLeavesScripts(t *testing.T) {
 func TestBarsOnATerminal(t *testing.T) {
 	terminal, screen := newTerminal(t)
 	s := &stream{w: terminal}
-	show, finish := trainingMeter(s, false, "run 1/2  ")
+	show, finish := trainingMeter(s, "run 1/2  ")
 	show(train.Progress{Batch: 1, MaxBatches: 10, Loss: 1})
 	finish()
-	search := &searchMeter{meter: meter{w: s}, total: 30}
-	search.count(7, 7)
-	search.clear("")
-	fetch := &fetchDisplay{meter: meter{w: s}}
-	fetch.show(datasets.FetchProgress{Name: "evil\x1b[2J", Stage: "download", Done: 1, Total: 10})
-	fetch.clear("")
+	newFetchDisplay(s)(datasets.FetchProgress{Name: "evil\x1b[2J", Stage: "download", Done: 1, Total: 10})
 	say(s, "end")
 	var text strings.Builder
 	for buffer := make([]byte, 4096); !strings.Contains(text.String(), "end"); {
@@ -113,7 +108,7 @@ func TestBarsOnATerminal(t *testing.T) {
 		}
 		text.Write(buffer[:n])
 	}
-	for _, want := range []string{"\rrun 1/2  ", "\rsearching", "(0/30)", `evil\x1b[2J: downloading`} {
+	for _, want := range []string{"\rrun 1/2  ", `evil\x1b[2J: downloading`} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q lacks %q", text.String(), want)
 		}

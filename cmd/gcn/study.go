@@ -20,15 +20,6 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-func newStudyCommand() *cobra.Command {
-	return newGroup("study", "Measure how good a sampler is on a graph, before training",
-		`  gcn study advise synth:arxiv
-  gcn study approx-error --data synth:arxiv --methods ladies,ladies-flat-debiased
-  gcn study assumption --run runs/first`,
-		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(),
-		newStudyFeaturesCommand(), newStudyAdviseCommand())
-}
-
 // subjectOptions are the data of a study, and the options of its results.
 type subjectOptions struct {
 	Data string `json:"data" arg:"SPEC" help:"data SPEC; see gcn datasets list (default: of --run, else synth:demo)"`
@@ -47,12 +38,10 @@ type studyOptions struct {
 
 // subject is the data and the model that a study examines.
 type subject struct {
-	spec  string
-	data  *datasets.Data
-	model *layers.GCN // nil without --run
-
-	noWeight bool // the study has no weight W
-	trained  bool // the study trains a model itself
+	spec    string
+	data    *datasets.Data
+	model   *layers.GCN // nil without --run
+	weights string      // "trained" or "glorot"; "" for a study without the weight W
 }
 
 // open opens the data, and the model of --run.
@@ -60,13 +49,13 @@ func (o *subjectOptions) open(ctx context.Context) (*subject, error) {
 	if o.Run == "" {
 		spec := cmp.Or(o.Data, run.New().Data)
 		data, err := openData(ctx, spec)
-		return &subject{spec: spec, data: data}, err
+		return &subject{spec: spec, data: data, weights: "glorot"}, err
 	}
 	r, err := openRun(ctx, o.Run, o.Data, "cpu", nil)
 	if err != nil {
 		return nil, err
 	}
-	return &subject{spec: r.Plan.Data, data: r.Data, model: r.Model}, nil
+	return &subject{spec: r.Plan.Data, data: r.Data, model: r.Model, weights: "trained"}, nil
 }
 
 // product returns HW of a layer, counted from 1: with the trained model, or with the features
@@ -93,24 +82,19 @@ func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorm
 	return []study.LayerNorms{{Name: "layer 1", Norms: study.RowNorms(hw)}}, nil
 }
 
-// study runs a study of the data, saves its table and prints it.
-func (o *subjectOptions) study(cmd *cobra.Command, name string, do func(s *subject) (study.Shown, error)) error {
-	s, err := o.open(cmd.Context())
+// study opens the subject of a study, which is named as its command, saves the table of the
+// study and prints it: as JSON with the fields of the subject, or as text.
+func (o *subjectOptions) study(cmd *cobra.Command, open func(context.Context) (*subject, error), do func(context.Context, *subject) (study.Shown, error)) error {
+	s, err := open(cmd.Context())
 	if err != nil {
 		return err
 	}
-	t, err := do(s)
+	t, err := do(cmd.Context(), s)
 	if err != nil {
 		return err
 	}
-	return o.finish(cmd, s, name, t)
-}
-
-// finish saves a study's table and prints it: as JSON with the fields of the
-// subject, or as text.
-func (o *subjectOptions) finish(cmd *cobra.Command, s *subject, name string, t study.Shown) error {
 	dir := cmp.Or(o.Out, filepath.Join("studies", rundir.Slug(s.spec)))
-	if err := study.Save(dir, name, t); err != nil {
+	if err := study.Save(dir, cmd.Name(), t); err != nil {
 		return err
 	}
 	text, err := json.Marshal(finite.JSON(t))
@@ -121,30 +105,15 @@ func (o *subjectOptions) finish(cmd *cobra.Command, s *subject, name string, t s
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return err
 	}
-	for name, v := range map[string]string{"dataset": s.spec, "weights": s.weights(), "run_dir": o.Run, "saved": filepath.Join(dir, name)} {
+	for name, v := range map[string]string{"dataset": s.spec, "weights": s.weights, "run_dir": o.Run, "saved": filepath.Join(dir, cmd.Name())} {
 		if v != "" {
 			fields[name] = v
 		}
 	}
 	return result(cmd, fields, func(w io.Writer) {
 		printStudy(w, t)
-		files := "csv,json,svg,png"
-		if t.Figure() == nil {
-			files = "csv,json"
-		}
-		say(w, "saved in %s.{%s}", filepath.Join(dir, name), files)
+		say(w, "saved in %s.csv, .json, …", filepath.Join(dir, cmd.Name()))
 	})
-}
-
-// weights returns "trained" or "glorot", for the weight W, or "" if the study has none.
-func (s *subject) weights() string {
-	switch {
-	case s.noWeight || s.data == nil:
-		return ""
-	case s.model != nil || s.trained:
-		return "trained"
-	}
-	return "glorot"
 }
 
 // printStudy prints a study's table, and the lines below it.

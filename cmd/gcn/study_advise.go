@@ -20,7 +20,7 @@ import (
 type adviseStudy struct {
 	Run        string  `json:"run" arg:"DIR" help:"folder DIR of a training run, for its data and trained weights"`
 	Layers     int     `json:"layers" default:"2" range:"[1,1000]" help:"graph convolutions (with --run: the model's)"`
-	Batch      int     `json:"batch" default:"512" range:"[1," help:"training nodes per mini-batch"`
+	Batch      int     `json:"batch" default:"1024" range:"[1," help:"training nodes per mini-batch"`
 	Target     float64 `json:"target" default:"1" range:"(0," help:"target of the error over the signal; 1 mostly trains about as well as no sampling"`
 	MaxSamples int     `json:"max_samples" default:"8192" range:"[1," help:"largest sample size to consider"`
 	Batches    int     `json:"batches" default:"200" range:"[0," help:"mini-batches that each candidate is trained for; 0: none"`
@@ -31,26 +31,7 @@ type adviseStudy struct {
 func newStudyAdviseCommand() *cobra.Command {
 	a := new(adviseStudy)
 	return newCommand(&cobra.Command{
-		Use:   "advise [SPEC]",
-		Short: "Recommend a method and sample sizes for a graph, with the reasons",
-		Long: `Recommend a method and sample sizes for a graph, with the reasons.
-
-First the study compares the errors of the layer-wise methods. The size of a layer is
-the smallest with an error of at most --target times the signal, and the method
-has the least error at these sizes. The signal is the difference of a mini-batch's
-rows from their mean. Without --run, the study uses the features as the input of every
-layer, and random weights.
-
-Then it trains the paper's model for --batches mini-batches with this method, with the
-same method and --exact-input, with ladies-cv, and with full batch as the reference. It
-recommends the method with the fewest operations in a step among those that lose at most
-half a point of validation score. The table has the score, the loss, the operations
-of a step (multiply-adds, with a share of the refreshes) and the memory of histories,
-P·X and P·(P·X).`,
-		Example: `  gcn study advise synth:arxiv
-  gcn study advise npy:mygraph --layers 3 --target 0.3
-  gcn study advise synth:products --batches 0             # compares errors only
-  gcn study advise --run runs/first --json`,
+		Use: "advise [SPEC]",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && a.Run != "" {
 				return usagef("study advise takes one SPEC, or --run, got %q", args)
@@ -62,8 +43,9 @@ P·X and P·(P·X).`,
 }
 
 func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
 	o := subjectOptions{Data: strings.Join(args, ""), Run: a.Run}
-	s, err := o.open(cmd.Context())
+	s, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,14 +55,14 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 	}
 	if s.model != nil {
 		what.Layers = len(s.model.Convolutions)
-		what.Products, err = study.Products(cmd.Context(), s.model, s.data.Laplacian(), s.data.Features)
+		what.Products, err = study.Products(ctx, s.model, s.data.Laplacian(), s.data.Features)
 	} else {
 		what.Products, err = run.RandomProduct(s.data, a.Seed)
 	}
 	if err != nil {
 		return err
 	}
-	advice, err := what.Run(cmd.Context())
+	advice, err := what.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,12 +71,12 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 			Data: s.data, Candidates: study.DefaultCandidates(advice, what.Layers, a.Batch, false),
 			Layers: what.Layers, Batch: a.Batch, Batches: a.Batches, Seed: a.Seed,
 			Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches of the trials"),
-		}.Run(cmd.Context())
+		}.Run(ctx)
 		if err != nil {
 			return err
 		}
 		advice.Take(trials)
-		if err := a.withoutConvolutions(cmd.Context(), s.data, what.Layers, advice); err != nil {
+		if err := a.withoutConvolutions(ctx, s.data, what.Layers, advice); err != nil {
 			return err
 		}
 	}
@@ -102,7 +84,7 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 		Dataset string `json:"dataset"`
 		Weights string `json:"weights"`
 		*study.Advice
-	}{s.spec, s.weights(), advice}, func(w io.Writer) { a.print(w, s, advice) })
+	}{s.spec, s.weights, advice}, func(w io.Writer) { a.print(w, s, advice) })
 }
 
 // withoutConvolutions trains a perceptron on [X, …, P^k·X] as long as the trials, unless the
@@ -118,70 +100,47 @@ func (a *adviseStudy) withoutConvolutions(ctx context.Context, data *datasets.Da
 	return err
 }
 
-// print writes the advice, its reasons and the command that follows it.
+// print writes the trials, the reasons and the command that follows the advice.
 func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) {
-	t := newTable(false)
-	t.row("dataset", s.spec)
-	t.row("method", advice.Method)
-	if samples := run.Sizes(advice.Samples); len(samples) > 0 {
-		t.row("samples", samples)
-	}
-	if advice.ExactInput {
-		t.row("input", "exact")
-	}
-	t.print(w)
-	if len(advice.Trials) > 0 {
-		a.printTrials(w, s, advice)
+	if trials := advice.Trials; len(trials) > 0 {
+		say(w, "after %d mini-batches (score and loss in points of validation %s)", a.Batches, s.data.Metric)
+		t := newTable(true)
+		t.row("method", "samples", "score", "loss", "operations a step", "memory", "")
+		for _, trial := range trials {
+			t.row(trial.Method+exactInput(trial.Method, trial.ExactInput), cmp.Or(run.Sizes(trial.Samples).String(), "all"), fmt.Sprintf("%.2f", 100*trial.Score),
+				fmt.Sprintf("%.2f", 100*trial.Loss), fmt.Sprintf("%.0f million", trial.Operations/1e6), fmt.Sprintf("%.1f MB", float64(trial.Memory)/1e6), "")
+		}
+		t.print(w)
+		if trials[0].Method != "full" {
+			say(w, "full batch is left out: its trial would take too long; the loss is from the best score")
+		}
 	}
 	if advice.NeedsNoGCN() {
 		say(w, "this graph may need no GCN: a perceptron on %s scores %.2f after as many mini-batches; see gcn study features --data %s", advice.Alone.Input, 100*advice.Alone.Valid, run.ShellWord(s.spec))
 	}
-	say(w, "because of the errors of one propagation, when all layers are sampled")
+	say(w, "the method is %s, because of the errors of one propagation, when all layers are sampled", advice.Method)
 	for _, reason := range advice.Reasons {
 		say(w, "  - %s", reason)
 	}
-	line := trainLine(s.spec, advice)
-	if a.Batch != 512 {
+	line := "gcn train --data " + run.ShellWord(s.spec) + " --method " + advice.Method
+	samples, exact := run.Sizes(advice.Samples), exactInput(advice.Method, advice.ExactInput)
+	if len(samples) > 0 {
+		line += " --samples " + samples.String()
+	}
+	if n := len(advice.Layers); len(samples) == 0 || (advice.ExactInput || methodNamed(advice.Method).ExactInput) && n != 2 {
+		exact += fmt.Sprintf(" --layers %d", n)
+	}
+	line += exact
+	if a.Batch != run.New().Batch {
 		line += fmt.Sprintf(" --batch %d", a.Batch)
 	}
 	say(w, "%s", line)
 }
 
-// printTrials writes the table of the trials.
-func (a *adviseStudy) printTrials(w io.Writer, s *subject, advice *study.Advice) {
-	layers, hidden := len(advice.Layers), 256
-	say(w, "after %d mini-batches (score and loss in points of validation %s)", a.Batches, s.data.Metric)
-	t := newTable(true)
-	t.row("method", "samples", "score", "loss", "operations a step", "memory", "")
-	for _, trial := range advice.Trials {
-		name := trial.Method
-		if trial.ExactInput && !methodNamed(name).ExactInput {
-			name += " --exact-input"
-		}
-		t.row(name, cmp.Or(run.Sizes(trial.Samples).String(), "all"), fmt.Sprintf("%.2f", 100*trial.Score), fmt.Sprintf("%.2f", 100*trial.Loss),
-			fmt.Sprintf("%.0f million", trial.Operations/1e6), fmt.Sprintf("%.1f MB", float64(trial.Memory)/1e6), "")
+// exactInput returns the option of exact input, unless the method has it without.
+func exactInput(method string, exact bool) string {
+	if exact && !methodNamed(method).ExactInput {
+		return " --exact-input"
 	}
-	t.print(w)
-	if advice.Trials[0].Method != "full" {
-		say(w, "full batch is left out: its trial would take too long; the loss is from the best score")
-	}
-	rolling := float64(study.RollingBytes(s.data.Laplacian(), layers, hidden)) / 1e6
-	say(w, "vrgcn and 'ladies-debiased?control=rolling' would keep histories of %.1f MB with --exact-input", rolling)
-}
-
-// trainLine returns the command that follows the advice.
-func trainLine(spec string, advice *study.Advice) string {
-	line := "gcn train --data " + run.ShellWord(spec) + " --method " + advice.Method
-	samples := run.Sizes(advice.Samples)
-	if len(samples) > 0 {
-		line += " --samples " + samples.String()
-	}
-	exact := methodNamed(advice.Method).ExactInput
-	if advice.ExactInput && !exact {
-		line += " --exact-input"
-	}
-	if n := len(advice.Layers); len(samples) == 0 || (advice.ExactInput || exact) && n != 2 {
-		line += fmt.Sprintf(" --layers %d", n)
-	}
-	return line
+	return ""
 }

@@ -12,61 +12,43 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// featuresStudy are the options of "gcn study features".
-type featuresStudy struct {
-	subjectOptions
-	Hops []int `json:"hops" default:"0,1,2" range:"[0," help:"largest powers of P in the inputs; 0: the features alone"`
-	Runs int   `json:"runs" default:"1" range:"[1," help:"training runs, with seeds seed, seed+1, …"`
-}
-
 func newStudyFeaturesCommand() *cobra.Command {
-	f := new(featuresStudy)
+	var o struct {
+		subjectOptions
+		Hops []int `json:"hops" default:"0,1,2" range:"[0," help:"largest powers of P in the inputs; 0: the features alone"`
+		Runs int   `json:"runs" default:"1" range:"[1," help:"training runs, with seeds seed, seed+1, …"`
+	}
 	return newCommand(&cobra.Command{
-		Use:   "features",
-		Short: "Measure how well a model without convolutions predicts the labels",
-		Long: `Train the model of gcn train on the data without edges: a perceptron with two hidden
-layers of 256 and a classifier. For --hops 2 it reads the features X beside PX and P²X,
-which are computed once, as SIGN does (arXiv:2004.11198). The row GCN is the model of
-gcn train, or of --run. All are trained with the defaults of gcn train.
-
-If X alone scores as well as the GCN, the graph adds nothing. If X PX P2X does, this
-graph needs no GCN, and a model of another library can read these features.`,
-		Example: `  gcn study features
-  gcn study features --hops 0,1,2 --data synth:arxiv --runs 3
-  gcn study features --run runs/first --json`,
-		RunE: f.do,
-	}, f)
-}
-
-func (f *featuresStudy) do(cmd *cobra.Command, _ []string) error {
-	return f.study(cmd, "features", func(s *subject) (_ study.Shown, err error) {
-		s.noWeight = true
-		gcn, err := run.New().Plan()
-		if err != nil {
-			return nil, err
-		}
-		alone := study.FeaturesAlone{Data: s.data, Hops: f.Hops, Runs: f.Runs, Options: gcn.Fit(), AutoInterval: true, Trained: s.model}
-		alone.Options.Config, alone.Options.CheckpointInterval = nil, 0
-		if s.model == nil {
-			alone.Model = func(ctx context.Context, seed uint64) (*layers.GCN, error) {
-				gcn.Seed = seed
-				return gcn.NewModel(ctx, s.data)
-			}
-		}
-		show, finish := trainingMeter(cmd.ErrOrStderr(), false, "")
-		count, runs := 0, f.Runs*(len(f.Hops)+1)
-		alone.Options.Seed = f.Seed
-		alone.Options.Progress = func(p train.Progress) {
-			if count == 0 || p.Batch == 1 { // another run
-				if count++; runs > 1 {
-					finish()
-					show, finish = trainingMeter(cmd.ErrOrStderr(), false, fmt.Sprintf("run %d of %d: ", count, runs))
+		Use: "features",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.study(cmd, o.open, func(ctx context.Context, s *subject) (study.Shown, error) {
+				s.weights = ""
+				gcn, err := run.New().Plan()
+				if err != nil {
+					return nil, err
 				}
-			}
-			show(p)
-		}
-		t, err := alone.Run(cmd.Context())
-		finish()
-		return t, err
-	})
+				alone := study.FeaturesAlone{Data: s.data, Hops: o.Hops, Runs: o.Runs, Options: gcn.Fit(), AutoInterval: true, Trained: s.model}
+				alone.Options.Config, alone.Options.CheckpointInterval, alone.Options.Seed = nil, 0, o.Seed
+				if s.model == nil {
+					alone.Model = func(ctx context.Context, seed uint64) (*layers.GCN, error) {
+						gcn.Seed = seed
+						return gcn.NewModel(ctx, s.data)
+					}
+				}
+				show, finish := trainingMeter(cmd.ErrOrStderr(), "")
+				count := 0
+				alone.Options.Progress = func(p train.Progress) {
+					if count == 0 || p.Batch == 1 { // another run
+						count++
+						finish()
+						show, finish = trainingMeter(cmd.ErrOrStderr(), fmt.Sprintf("run %d of %d: ", count, o.Runs*(len(o.Hops)+1)))
+					}
+					show(p)
+				}
+				t, err := alone.Run(ctx)
+				finish()
+				return t, err
+			})
+		},
+	}, &o)
 }

@@ -21,26 +21,10 @@ import (
 func newTrainCommand() *cobra.Command {
 	j := new(trainJob)
 	cmd := &cobra.Command{
-		Use:   "train",
-		Short: "Train a model, test it and save it",
-		Long: `Train a model, test it with the weights that did best on the validation nodes,
-and save it in a folder: config.json (the options), metrics.jsonl (one line per
-evaluation), best.ckpt, last.ckpt and result.json.
-
-Equal options and seeds give equal weights, bit for bit, on the same kind of
-machine with the same BLAS, for any --workers. An interrupted run (Ctrl-C, or a
-crash) continues with --resume, and ends with the same weights as without the
-interruption.`,
-		Example: `  gcn train
-  gcn train --data npy:mygraph --method ladies-flat-debiased --samples 512,1024
-  gcn train --data synth:arxiv --runs 3 --json
-  gcn train --data synth:arxiv --out runs/a --resume      # repeat until it is done
-  gcn train --config runs/a/config.json --seed 2
-  gcn train --recipe tuned-arxiv-gcn --data synth:arxiv
-  gcn train --data store:papers.safetensors --eval-samples 5000 --memory 8GiB --scratch /fast/disk`,
+		Use:         "train",
 		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			j.line, j.World, j.stderr = run.Values(cmd.Flags()), worldOf(cmd.Context()), cmd.ErrOrStderr()
+			j.line, j.World, j.stderr = run.Values(cmd.Flags()), worldOf(cmd.Context()), unlessQuiet(j.Quiet, cmd.ErrOrStderr())
 			r, err := j.run(cmd.Context())
 			if err != nil || r == nil { // only rank 0 has a result
 				return err
@@ -95,14 +79,8 @@ func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
 
 // prepare sets the functions that print messages and progress.
 func (j *trainJob) prepare() {
-	j.Say = func(format string, args ...any) {
-		if !j.Quiet {
-			say(j.stderr, format, args...)
-		}
-	}
-	j.Show = func(prefix string) (func(train.Progress), func()) {
-		return trainingMeter(j.stderr, j.Quiet, prefix)
-	}
+	j.Say = func(format string, args ...any) { say(j.stderr, format, args...) }
+	j.Show = func(prefix string) (func(train.Progress), func()) { return trainingMeter(j.stderr, prefix) }
 	j.After = func(history *train.Result, dir string) {
 		if j.Quiet {
 			return
@@ -253,11 +231,7 @@ func (j *trainJob) resolve(ctx context.Context) error {
 		return nil
 	}
 	if !j.follows() {
-		var progress func(done, total int)
-		if !j.Quiet {
-			progress = everySeconds(j.stderr, "mini-batches of the candidates")
-		}
-		if err := j.Resolve(ctx, j.data, mostHistoryBytes, progress); err != nil {
+		if err := j.Resolve(ctx, j.data, mostHistoryBytes, everySeconds(j.stderr, "mini-batches of the candidates")); err != nil {
 			return err
 		}
 	}

@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gcn-layerwise/gcn/run"
 	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // TestTrainHelp checks that --help shows the common

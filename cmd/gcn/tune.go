@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,22 +54,8 @@ type tuneJob struct {
 
 func newTuneCommand() *cobra.Command {
 	j := new(tuneJob)
-	cmd := &cobra.Command{
-		Use:   "tune",
-		Short: "Search for the best setting of a model and its training",
-		Long: `Search for the best setting of options of gcn train by successive halving: all
-settings train for a few mini-batches with each seed, the best ones go on for more,
-and so on. Settings are compared by the mean of their best validation scores. The
-test score is computed once, of the best setting.
-
-The folder of the search holds trials.jsonl (a line for each setting in each rung),
-tune.svg and tune.png, best.json (the best setting, for gcn train --recipe),
-result.json, and the folders of all runs. An interrupted search goes on with
---resume, and ends with the same table.`,
-		Example: `  gcn tune --data synth:demo --search lr=0.01,0.003,0.001 --search layers=2,3
-  gcn tune --data npy:mygraph --recipe heterophilous-gcn --trials 20 --search lr=1e-4..1e-2:log --search dropout=0..0.6 --runs 3 --out runs/search
-  gcn tune --out runs/search --resume     # goes on with it
-  gcn train --data npy:mygraph --recipe runs/search/best.json`,
+	cmd := newCommand(&cobra.Command{
+		Use: "tune",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			j.fs, j.stderr = cmd.Flags(), cmd.ErrOrStderr()
 			r, err := j.run(cmd.Context())
@@ -76,8 +64,7 @@ result.json, and the folders of all runs. An interrupted search goes on with
 			}
 			return result(cmd, r, func(w io.Writer) { j.print(w, r) })
 		},
-	}
-	newCommand(cmd, &j.searchOptions)
+	}, &j.searchOptions)
 	addFlags(cmd, &j.flags)
 	addFlags(cmd, &j.Output, "out", "resume", "recipe", "config", "json", "quiet")
 	fs := cmd.Flags()
@@ -111,7 +98,7 @@ func tuneGroups(fs *pflag.FlagSet) {
 	})
 }
 
-// run searches, and prints the table and the best setting.
+// run searches, and tests the best setting.
 func (j *tuneJob) run(ctx context.Context) (*tuneResult, error) {
 	if err := run.Check(&j.Output); err != nil {
 		return nil, err
@@ -120,6 +107,7 @@ func (j *tuneJob) run(ctx context.Context) (*tuneResult, error) {
 	if err := j.takeSaved(); err != nil {
 		return nil, err
 	}
+	j.stderr = unlessQuiet(j.Quiet, j.stderr)
 	if err := j.plan(ctx); err != nil {
 		return nil, err
 	}
@@ -146,7 +134,7 @@ func (j *tuneJob) run(ctx context.Context) (*tuneResult, error) {
 	err = j.halve(ctx, folder, dir)
 	var tested *run.Result
 	if err == nil {
-		tested, err = j.jobs[j.best().Setting].trainAll(ctx, j.data)
+		tested, err = j.jobs[tune.Best(j.rows).Setting].trainAll(ctx, j.data)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
@@ -162,11 +150,6 @@ func (j *tuneJob) run(ctx context.Context) (*tuneResult, error) {
 	return j.conclude(folder, dir, tested)
 }
 
-// best returns the row of the best setting in the last rung.
-func (j *tuneJob) best() tune.Row {
-	return j.rows[slices.IndexFunc(j.rows, func(r tune.Row) bool { return r.Rung == j.Rungs-1 })]
-}
-
 // plan draws the settings, and checks each of them.
 func (j *tuneJob) plan(ctx context.Context) error {
 	if err := j.readSpace(ctx); err != nil {
@@ -180,72 +163,53 @@ func (j *tuneJob) plan(ctx context.Context) error {
 		return err
 	}
 	for k := range j.settings {
-		job, err := j.job(ctx, k)
+		job, err := j.job(k)
 		if err != nil {
 			if wrong := new(run.OptionError); errors.As(err, &wrong) && wrong.Place == "" {
 				return usagef("setting %s: %w", j.settingText(k), err)
 			}
 			return err
 		}
-		if k == 0 {
-			err = job.Open()
-		} else {
-			job.GPU = j.jobs[0].GPU
-		}
-		if err != nil {
-			return err
-		}
 		j.jobs = append(j.jobs, job)
 	}
 	first := j.jobs[0]
-	if first.Epochs > 0 { // perhaps from a recipe
-		return usagef("--epochs %d: gcn tune counts mini-batches: give --max-batches and --epochs 0", first.Epochs)
-	}
-	if first.MaxBatches == 0 {
-		return usagef("--max-batches 0: gcn tune needs a number, the mini-batches of the last rung")
-	}
-	switch {
-	case j.Jobs > 1 && first.Device != "cpu":
-		return usagef("--jobs %d with --device %s: a GPU trains one setting at a time", j.Jobs, first.Device)
-	case j.Jobs == 0 && first.Device != "cpu":
-		j.Jobs = 1
-	case j.Jobs == 0:
-		j.Jobs = runtime.GOMAXPROCS(0)
-	}
-	j.search = tune.Search{Settings: len(j.settings), Seeds: first.Runs, Rungs: j.Rungs, Reduce: j.Reduce, Batches: first.MaxBatches, Jobs: j.Jobs}
-	return j.fitRungs()
-}
-
-// fitRungs checks the rungs. If --rungs is not given, it takes as many as have evaluations of
-// their own.
-func (j *tuneJob) fitRungs() error {
-	check := func() error {
-		if err := j.search.Check(); err != nil {
-			return usagef("%w", err)
-		}
-		return j.checkEvaluations()
-	}
-	err := check()
-	if err == nil || j.fs.Changed("rungs") {
+	if err := first.Open(); err != nil {
 		return err
 	}
-	for j.fewer = err; err != nil && j.search.Rungs > 1; err = check() {
+	switch gpu := first.Device != "cpu"; {
+	case first.Epochs > 0: // perhaps from a recipe
+		return usagef("--epochs %d: gcn tune counts mini-batches: give --max-batches and --epochs 0", first.Epochs)
+	case first.MaxBatches == 0:
+		return usagef("--max-batches 0: gcn tune needs a number, the mini-batches of the last rung")
+	case j.Jobs > 1 && gpu:
+		return usagef("--jobs %d with --device %s: a GPU trains one setting at a time", j.Jobs, first.Device)
+	case gpu:
+		j.Jobs = 1
+	default:
+		j.Jobs = cmp.Or(j.Jobs, runtime.GOMAXPROCS(0))
+	}
+	j.search = tune.Search{Settings: len(j.settings), Seeds: first.Runs, Rungs: j.Rungs, Reduce: j.Reduce, Batches: first.MaxBatches, Jobs: j.Jobs}
+	// Without --rungs there are as many as have evaluations of their own.
+	for err = j.checkRungs(); err != nil && !j.fs.Changed("rungs") && j.search.Rungs > 1; err = j.checkRungs() {
+		j.fewer = cmp.Or(j.fewer, err)
 		j.search.Rungs--
 	}
-	j.Rungs = j.search.Rungs
 	return err
 }
 
-// checkEvaluations returns an error if two rungs of a setting end at the same evaluation: the
-// second would compare the scores of the first again.
-func (j *tuneJob) checkEvaluations() error {
-	batches, _ := j.search.Plan()
+// checkRungs returns an error about rungs that are too short, or if two rungs of a setting end
+// at the same evaluation: the second would compare the scores of the first again.
+func (j *tuneJob) checkRungs() error {
+	if err := j.search.Check(); err != nil {
+		return usagef("%w", err)
+	}
+	rungs := j.search.Plan()
 	for k, job := range j.jobs {
 		every := job.EvalEvery
-		for r := 1; r < len(batches) && every > 0; r++ { // 0: auto
-			if (batches[r-1]-1)/every == (batches[r]-1)/every {
+		for r := 1; r < len(rungs) && every > 0; r++ { // 0: auto
+			if (rungs[r-1].Batches-1)/every == (rungs[r].Batches-1)/every {
 				return usagef("setting %s: with --eval-every %d the rungs of %d and of %d mini-batches end at the same evaluation; take --eval-every %d or less",
-					j.settingText(k), every, batches[r-1], batches[r], batches[0])
+					j.settingText(k), every, rungs[r-1].Batches, rungs[r].Batches, rungs[0].Batches)
 			}
 		}
 	}
@@ -262,12 +226,11 @@ func (j *tuneJob) openData(ctx context.Context) error {
 		return fmt.Errorf("%s has no validation nodes; gcn tune compares settings by their score", j.jobs[0].Data)
 	}
 	var first *trainJob
-	for k, job := range j.jobs {
-		job.Quiet = j.Quiet || k > 0
+	for _, job := range j.jobs {
 		if err := job.Resolve(ctx, j.data, mostHistoryBytes, nil); err != nil {
 			return err
 		}
-		job.Quiet = true
+		job.GPU = j.jobs[0].GPU
 		switch {
 		case !job.ExactInput:
 		case first != nil:
@@ -278,26 +241,107 @@ func (j *tuneJob) openData(ctx context.Context) error {
 			}
 			first = job
 		}
-		if job.Workers == 0 {
-			job.Workers = max(1, runtime.GOMAXPROCS(0)/j.search.Jobs)
-		}
+		job.stderr = io.Discard
+		job.Workers = cmp.Or(job.Workers, max(1, runtime.GOMAXPROCS(0)/j.search.Jobs))
 	}
 	return nil
 }
 
 // tell prints the plan of the search.
 func (j *tuneJob) tell(dir string) {
-	if j.Quiet {
-		return
-	}
-	batches, settings := j.search.Plan()
-	words := make([]string, len(batches))
-	for r := range batches {
-		words[r] = fmt.Sprintf("%d to mini-batch %d", settings[r], batches[r])
+	var words []string
+	for _, r := range j.search.Plan() {
+		words = append(words, fmt.Sprintf("%d to mini-batch %d", r.Settings, r.Batches))
 	}
 	say(j.stderr, "%s: %d settings, %d seeds from %d, in %s", j.jobs[0].Data, len(j.settings), j.jobs[0].Runs, j.jobs[0].Seed, dir)
 	say(j.stderr, "settings in each rung: %s", strings.Join(words, ", "))
 	if j.fewer != nil {
 		say(j.stderr, "fewer rungs than usual: %v", j.fewer)
 	}
+}
+
+// notSearched are the options of training that are the same for all settings. Scores of
+// different nodes cannot be compared.
+var notSearched = []string{"data", "seed", "runs", "max-batches", "epochs", "eval-samples", "workers", "device", "partition"}
+
+// readSpace reads the options and their values from --search and --space.
+func (j *tuneJob) readSpace(ctx context.Context) error {
+	if j.Space != "" {
+		file, err := run.ReadFile(ctx, j.Space)
+		if err != nil {
+			return err
+		}
+		for _, v := range file.Values {
+			if err := j.addDimension(v.Flag(), v.Text); err != nil {
+				return usagef("%s: %w", strings.Replace(v.Place, "config: ", "space: ", 1), err)
+			}
+		}
+	}
+	for _, text := range j.Search {
+		name, values, found := strings.Cut(text, "=")
+		if !found {
+			return usagef("--search %q: want NAME=VALUES, such as lr=0.01,0.003", text)
+		}
+		if err := j.addDimension(strings.ReplaceAll(strings.TrimPrefix(name, "--"), "_", "-"), values); err != nil {
+			return usagef("--search %w", err)
+		}
+	}
+	return nil
+}
+
+func (j *tuneJob) addDimension(name, values string) error {
+	scratch := run.New()
+	option, known := run.Find(name)
+	switch {
+	case !known:
+		return scratch.Set(run.Value{Option: name})
+	case slices.Contains(notSearched, name):
+		return fmt.Errorf("%s is the same for all settings: give it as --%[1]s", name)
+	case j.fs.Changed(name):
+		return fmt.Errorf("%s is given as --%[1]s too: leave out either", name)
+	}
+	d, err := tune.ParseDimension(name, values, option.Whole)
+	if err != nil {
+		return err
+	}
+	for _, v := range d.Values {
+		if err := scratch.Set(run.Value{Option: name, Text: v}); err != nil {
+			return err
+		}
+	}
+	j.space = append(j.space, d)
+	return nil
+}
+
+// job returns the training of setting k, with checked options.
+func (j *tuneJob) job(k int) (*trainJob, error) {
+	job := &trainJob{stderr: io.Discard}
+	if k == 0 { // what all settings have in common is printed once
+		job.stderr = j.stderr
+	}
+	job.prepare()
+	values := []run.Value{ // never from a file
+		{Option: "runs", Text: strconv.Itoa(j.flags.Runs)}, {Option: "seed", Text: strconv.FormatUint(j.flags.Seed, 10)}, {Option: "device", Text: j.flags.Device},
+	}
+	values = append(values, run.Values(j.fs)...)
+	for i, d := range j.space {
+		values = append(values, run.Value{Option: d.Option, Text: j.settings[k][i]})
+	}
+	if err := job.plan(j.recipe, j.file, nil, values); err != nil {
+		return nil, err
+	}
+	if job.Settings.Samples.Auto() {
+		return nil, usagef("--samples auto is for gcn train: give numbers")
+	}
+	job.Quiet, job.Resume = true, true
+	return job, nil
+}
+
+// settingText returns the searched options of a setting as on the command line.
+func (j *tuneJob) settingText(k int) string {
+	words := make([]string, len(j.space))
+	for i, d := range j.space {
+		words[i] = d.Option + "=" + j.settings[k][i]
+	}
+	return strings.Join(words, " ")
 }

@@ -29,17 +29,7 @@ type versionInfo struct {
 
 func newVersionCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
-		Use:   "version",
-		Short: "Print the versions of gcn and Go, and the BLAS, CUDA and MPI in use",
-		Long: `Print the versions of gcn and Go, and the BLAS, CUDA and MPI in use.
-
-Dense products use gcn's own code if the processor has AVX-512, else a BLAS library
-found at start (OpenBLAS, MKL, BLIS, Accelerate), else gcn's own code. The environment
-variable GCN_BLAS selects: auto, native, library, gonum, or a library's path.
-
-An MPI library is loaded only in a process that mpirun or srun started. The environment
-variable GCN_MPI selects: auto, off, or a library's path.`,
-		Example: "  gcn version\n  GCN_BLAS=gonum gcn version --json",
+		Use: "version",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := currentVersion()
 			if err != nil {

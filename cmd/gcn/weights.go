@@ -17,14 +17,7 @@ func newExportCommand() *cobra.Command {
 		Out string `json:"out" arg:"FILE" need:"a file ending in .safetensors or .npz" help:"FILE to write, ending in .safetensors or .npz; required"`
 	}
 	return newCommand(&cobra.Command{
-		Use:   "export --run DIR --out FILE.safetensors|.npz",
-		Short: "Write a trained model's weights for other programs",
-		Long: `Write the weights of the best validation score, with their names. A weight is a
-matrix (inputs, outputs): transpose it for PyTorch's Linear. The bias of a convolution is
-inside the propagation, P(XW + b), unless the run has --bias-after: it is then named
-conv0.bias_after.`,
-		Example: `  gcn export --run runs/first --out first.safetensors
-  gcn export --run runs/first --out first.npz`,
+		Use: "export --run DIR --out FILE.safetensors|.npz",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := weights.CheckName(o.Out); err != nil {
 				return usagef("--out %w", err)
@@ -52,19 +45,7 @@ func newImportCommand() *cobra.Command {
 		Out    string   `json:"out" arg:"DIR" need:"the folder to make" help:"folder DIR to make; required"`
 	}
 	cmd := &cobra.Command{
-		Use:   "import FILE --data SPEC --out DIR",
-		Short: "Make a run's folder of weights from another program",
-		Long: `Make a run's folder of weights, for gcn eval, gcn predict and gcn export. FILE is a
-.safetensors or .npz file, or a .pt or .pth file with a model's state_dict, as torch.save
-writes it. Nothing in the file is executed.
-
-The layers are matched by the names that gcn export writes, else by the numbers in their
-names and by their shapes; the result is printed. Where both leave a choice, --map names the
-layers. The names of GCNConv (PyTorch Geometric), GraphConv (DGL) and Linear are known; these
-need --bias-after. Weights are transposed where they are (outputs, inputs).`,
-		Example: `  gcn import model.pt --data npy:mygraph --model equation --hidden 16 --activation relu --bias-after --out runs/torch
-  gcn import other.pt --data npy:mygraph --hidden 16 --bias-after --map conv_in=conv0,conv_out=conv1 --out runs/other
-  gcn eval --run runs/torch`,
+		Use:  "import FILE --data SPEC --out DIR",
 		Args: exactly(1, "import needs one FILE of weights"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			how := train.ImportOptions{
@@ -78,31 +59,16 @@ need --bias-after. Weights are transposed where they are (outputs, inputs).`,
 				}
 				how.Layers[theirs] = ours
 			}
-			s, err := run.Load(nil, nil, nil, append(run.Values(cmd.Flags()), run.Value{Option: "method", Text: "full"})) // no sample is drawn
+			r, err := newModel(cmd, "full") // no sample is drawn
 			if err != nil {
 				return err
 			}
-			p, err := s.Plan()
+			how.Mean = r.Data.Directed
+			found, err := train.ImportParameters(cmd.Context(), args[0], r.Model, how)
 			if err != nil {
 				return err
 			}
-			data, err := openUnlabelled(cmd.Context(), p.Data)
-			if err != nil {
-				return err
-			}
-			if data.Unlabelled() {
-				return fmt.Errorf("%s has no labels, which say how many classes there are", p.Data)
-			}
-			model, err := p.NewModel(cmd.Context(), data)
-			if err != nil {
-				return err
-			}
-			how.Mean = data.Directed
-			found, err := train.ImportParameters(cmd.Context(), args[0], model, how)
-			if err != nil {
-				return err
-			}
-			if err := train.SaveRun(o.Out, model, data, p.Fit().Config); err != nil {
+			if err := train.SaveRun(o.Out, r.Model, r.Data, r.Plan.Fit().Config); err != nil {
 				return err
 			}
 			t := newTable(false)
@@ -120,4 +86,28 @@ need --bias-after. Weights are transposed where they are (outputs, inputs).`,
 	}
 	addFlags(cmd, new(run.Settings), importOptions...)
 	return newCommand(cmd, &o)
+}
+
+// newModel checks the options of training on the command line, opens the data and builds the
+// model, with a method of its own if none is given.
+func newModel(cmd *cobra.Command, method string) (*run.Opened, error) {
+	s, err := run.Load(nil, nil, nil, append([]run.Value{{Option: "method", Text: method}}, run.Values(cmd.Flags())...))
+	if err != nil {
+		return nil, err
+	}
+	if s.Samples.Auto() {
+		return nil, usagef("--samples auto is for gcn train")
+	}
+	r := new(run.Opened)
+	if r.Plan, err = s.Plan(); err != nil {
+		return nil, err
+	}
+	if err := r.Plan.Open(); err != nil {
+		return nil, err
+	}
+	if r.Data, err = openData(cmd.Context(), r.Plan.Data); err != nil {
+		return nil, err
+	}
+	r.Model, err = r.Plan.NewModel(cmd.Context(), r.Data)
+	return r, err
 }

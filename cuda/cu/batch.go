@@ -3,10 +3,12 @@ package cu
 import (
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 )
+
+// errPlain is the error of a run of Gorgonia's own machine that reaches its CUDA engine.
+var errPlain = errors.New("cu: Gorgonia's own machine computes no elementwise node, product or reshape in a build with the tag cuda: build without it, or run the graph by package train")
 
 // Context is Gorgonia's view of a context: it runs calls and collects their errors.
 type Context interface {
@@ -29,7 +31,6 @@ type Ctx struct {
 	mu      sync.Mutex
 	err     error
 	signal  chan struct{}
-	queued  atomic.Bool   // by a BatchedContext, and not waited for
 	started chan struct{} // closed by Started
 	start   sync.Once
 	watched bool // someone waits for signals
@@ -43,7 +44,7 @@ func CtxFromCUContext(_ Device, c CUContext, _ ContextFlags) *Ctx {
 	return &Ctx{c: c, work: make(chan func() error), errs: make(chan error, 1), signal: make(chan struct{}), started: make(chan struct{})}
 }
 
-// CUDAContext is the context wrapped.
+// CUDAContext is the context wrapped; none where there is no GPU.
 func (c *Ctx) CUDAContext() CUContext { return c.c }
 
 // Work yields nothing.
@@ -72,9 +73,6 @@ func (c *Ctx) take() error {
 }
 
 func (c *Ctx) note(err error) {
-	if err == nil {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil && !c.closed {
@@ -101,23 +99,18 @@ func (c *Ctx) Close() error {
 	return nil
 }
 
-// BatchedContext has the methods of the context that queued its calls. Here each
-// call is made at once. Methods without an error as result keep the first error for
-// Errors, which also waits: after it, the host may read managed memory. It may be
-// copied; the copies share all state. The zero value has no context.
+// BatchedContext has the methods of the context that queued its calls. Its calls for plain
+// nodes are refused: Errors returns the reason. It may be copied; the copies share all
+// state. The zero value has no context.
 type BatchedContext struct {
 	Context
 	Device
 	ctx *Ctx
 }
 
-// NewBatchedContext wraps a context that CtxFromCUContext gave.
-func NewBatchedContext(c Context, d Device) *BatchedContext {
-	ctx, _ := c.(*Ctx)
-	if ctx == nil {
-		ctx = CtxFromCUContext(d, c.CUDAContext(), SchedAuto)
-	}
-	return &BatchedContext{Context: ctx, Device: d, ctx: ctx}
+// NewBatchedContext wraps a context.
+func NewBatchedContext(c *Ctx, d Device) *BatchedContext {
+	return &BatchedContext{Context: c, Device: d, ctx: c}
 }
 
 // startTime is how long WorkAvailable waits for Started. An engine starts within
@@ -140,35 +133,20 @@ func (b *BatchedContext) WorkAvailable() <-chan struct{} {
 	return b.ctx.signal
 }
 
-// DoWork has nothing to do: every call was made at once.
+// DoWork has nothing to do: nothing is queued.
 func (b *BatchedContext) DoWork() {}
 
-// Do runs fn, which may queue work.
-func (b *BatchedContext) Do(fn func() error) error {
-	if b.ctx != nil {
-		b.ctx.queued.Store(true)
-	}
-	return fn()
-}
+// Do runs fn.
+func (b *BatchedContext) Do(fn func() error) error { return fn() }
 
-// Errors waits for the work that methods of b queued, and returns the first error
-// since the last call of Errors, or nil. It does not wait for work that others
-// queued. Gorgonia calls it at the end of a run, and where an op on the processor
+// Errors returns the first error since the last call of Errors, or nil. It waits for
+// nothing. Gorgonia calls it at the end of a run, and where an op on the processor
 // follows one on the device.
 func (b *BatchedContext) Errors() error {
 	if b.ctx == nil {
 		return nil
 	}
-	if b.ctx.queued.Swap(false) {
-		b.ctx.note(b.ctx.c.Main().Synchronize())
-	}
 	return b.ctx.take()
-}
-
-// add keeps the error of a call that queued work.
-func (b *BatchedContext) add(err error) {
-	b.ctx.queued.Store(true)
-	b.ctx.note(err)
 }
 
 // Cleanup has nothing to free.
@@ -182,37 +160,26 @@ func (b *BatchedContext) Close() error {
 	return b.ctx.Close()
 }
 
-// MemAlloc is the function of that name.
-func (b *BatchedContext) MemAlloc(bytes int64) (DevicePtr, error) { return MemAlloc(bytes) }
+// MemAlloc is refused.
+func (b *BatchedContext) MemAlloc(bytes int64) (DevicePtr, error) { return 0, errPlain }
 
-// Memcpy copies within the device.
-func (b *BatchedContext) Memcpy(dst, src DevicePtr, bytes int64) {
-	b.add(b.ctx.c.copyWithin(dst, src, bytes))
-}
+// Memcpy is refused.
+func (b *BatchedContext) Memcpy(dst, src DevicePtr, bytes int64) { b.ctx.note(errPlain) }
 
-// MemcpyHtoD copies to the device; src may be changed when it returns.
+// MemcpyHtoD is refused, but for no bytes: a value that is on the device already.
 func (b *BatchedContext) MemcpyHtoD(dst DevicePtr, src unsafe.Pointer, bytes int64) {
-	if bytes == 0 { // nothing is queued, so the end of a run need not wait
-		return
+	if bytes != 0 {
+		b.ctx.note(errPlain)
 	}
-	b.add(b.ctx.c.copyIn(dst, src, bytes))
 }
 
-// MemcpyDtoH copies to the host and waits for it.
+// MemcpyDtoH is refused.
 func (b *BatchedContext) MemcpyDtoH(dst unsafe.Pointer, src DevicePtr, bytes int64) {
-	b.ctx.queued.Store(false)
-	b.ctx.note(b.ctx.c.copyOut(dst, src, bytes))
+	b.ctx.note(errPlain)
 }
 
-// LaunchAndSync launches a kernel as the driver's own call does: each of kernelParams
-// points to an argument of 8 bytes (all are read). Later work on the stream runs after
-// it, and the next copy to the host waits.
+// LaunchAndSync is refused.
 func (b *BatchedContext) LaunchAndSync(f Function, gridDimX, gridDimY, gridDimZ int, blockDimX, blockDimY, blockDimZ int,
 	sharedMemBytes int, stream Stream, kernelParams []unsafe.Pointer) {
-	args := make([]Arg, len(kernelParams))
-	for i, p := range kernelParams {
-		args[i] = *(*Arg)(p)
-	}
-	grid, block := Dim{gridDimX, gridDimY, gridDimZ}, Dim{blockDimX, blockDimY, blockDimZ}
-	b.add(f.Enqueue(stream, grid, block, sharedMemBytes, args...))
+	b.ctx.note(errPlain)
 }

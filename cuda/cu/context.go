@@ -9,14 +9,11 @@ import (
 	"sync/atomic"
 )
 
-// CUContext is the primary context of a device, or the context of the CPU. The zero
-// value is none.
+// CUContext is the primary context of a device. The zero value is none.
 type CUContext struct{ *context }
 
 // context is the state that the process has once for each device.
 type context struct {
-	cpu *processor // nil on a GPU; on the CPU there are no handles
-
 	handle C.handle
 	device Device
 	main   C.handle // the stream of all work that names none
@@ -50,12 +47,14 @@ const SchedAuto ContextFlags = 0
 // MakeContext gives the primary context of the device and makes it the context that
 // functions without a receiver work in. The first call for a device takes a
 // good part of a second. It returns OutOfMemory itself, not wrapped, as
-// Gorgonia compares it.
+// Gorgonia compares it. Where there is no GPU, Gorgonia's device CPU has no context,
+// which is no error.
 func (d Device) MakeContext(ContextFlags) (CUContext, error) {
-	if d != CPU || Available() == nil {
-		if err := d.ready(); err != nil {
-			return CUContext{}, err
-		}
+	if d == CPU && Available() != nil {
+		return CUContext{}, nil
+	}
+	if err := d.ready(); err != nil {
+		return CUContext{}, err
 	}
 	c, err := primary(d)
 	if err != nil {
@@ -75,11 +74,6 @@ func primary(d Device) (*context, error) {
 		contexts.of = map[Device]*context{}
 	}
 	c := &context{device: d, loaded: map[string]*module{}}
-	if d == CPU {
-		c.cpu = new(processor)
-		contexts.of[d] = c
-		return c, nil
-	}
 	r := C.gcn_cu_primary_context(&c.handle, C.CUdevice(d))
 	if Result(r) == OutOfMemory {
 		return nil, OutOfMemory
@@ -98,17 +92,9 @@ func primary(d Device) (*context, error) {
 	return c, nil
 }
 
-// here is the context of functions without a receiver that the CPU has too.
-func here() (*context, error) {
-	if c := current.Load(); c != nil {
-		return c, nil
-	}
-	return now()
-}
-
-// now is the context of functions without a receiver that need a GPU.
+// now is the context of functions without a receiver.
 func now() (*context, error) {
-	if c := current.Load(); c != nil && c.cpu == nil {
+	if c := current.Load(); c != nil {
 		return c, nil
 	}
 	c, err := Device(0).MakeContext(SchedAuto)
@@ -118,7 +104,7 @@ func now() (*context, error) {
 // CurrentContext is the context in which functions without a receiver work. If
 // there is none yet, it makes the context of device 0.
 func CurrentContext() (CUContext, error) {
-	c, err := here()
+	c, err := now()
 	return CUContext{c}, err
 }
 
@@ -129,9 +115,6 @@ func SetCurrentContext(c CUContext) error {
 		return check(C.CUresult(InvalidContext), "cuCtxSetCurrent")
 	}
 	current.Store(c.context)
-	if c.cpu != nil {
-		return nil
-	}
 	return check(C.gcn_cu_context_set(c.handle), "cuCtxSetCurrent")
 }
 
@@ -144,14 +127,11 @@ func (c CUContext) Handle() uintptr { return uintptr(c.handle) }
 // Main is the stream of all work that names no stream.
 func (c CUContext) Main() Stream { return Stream{c.context, c.main} }
 
-// MemInfo returns the free and the total memory of the device, in bytes. On the CPU
+// MemInfo returns the free and the total memory of the device, in bytes. Without a GPU
 // both are the largest number: only an allocation tells.
 func MemInfo() (free, total int64, err error) {
-	c, err := here()
+	c, err := now()
 	if err != nil {
-		return 0, 0, err
-	}
-	if c.cpu != nil {
 		return math.MaxInt64, math.MaxInt64, nil
 	}
 	var f, t C.size_t

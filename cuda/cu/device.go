@@ -8,8 +8,8 @@ import "fmt"
 // Device is a GPU by its number, or CPU.
 type Device int
 
-// CPU is the device that is no GPU. Gorgonia's machines work on it where there is
-// no GPU; see the package's documentation.
+// CPU is the device that is no GPU. Gorgonia's machines open it where there is no GPU;
+// see the package's documentation.
 const CPU Device = -1
 
 // NumDevices is how many GPUs the driver sees, or 1 where Available is not nil:
@@ -115,9 +115,6 @@ const (
 
 // Attribute is one property of the device.
 func (d Device) Attribute(a DeviceAttribute) (int, error) {
-	if d == CPU && Available() != nil {
-		return 1 << 15, nil // Gorgonia sizes grids by it, which kernels on the CPU ignore
-	}
 	if err := d.ready(); err != nil {
 		return 0, err
 	}
@@ -126,14 +123,12 @@ func (d Device) Attribute(a DeviceAttribute) (int, error) {
 	return int(v), err
 }
 
-// Attributes are several properties of the device, in the order asked for.
+// Attributes are properties of a device for Gorgonia's engine, which sizes grids by them
+// and launches nothing: all are 1024.
 func (d Device) Attributes(attributes ...DeviceAttribute) ([]int, error) {
 	values := make([]int, len(attributes))
-	for i, a := range attributes {
-		var err error
-		if values[i], err = d.Attribute(a); err != nil {
-			return nil, err
-		}
+	for i := range values {
+		values[i] = 1024
 	}
 	return values, nil
 }

@@ -22,8 +22,7 @@
 // context. Nothing is queued on the Go side, so there is nothing to flush. All
 // work without a stream of its own (NoStream) goes to one stream of the
 // context, its main stream, in the order of the calls; cuBLAS is bound to the
-// same stream. Only copies to the host, BatchedContext.Errors, methods named
-// Synchronize, and the kernels of Elementwise wait.
+// same stream. Only copies to the host and methods named Synchronize wait.
 //
 // # Contexts
 //
@@ -36,13 +35,13 @@
 // that was made last in this process; in a process that uses one GPU, that is
 // always the right one. If there is none, they make the context of device 0.
 //
-// # Without a GPU
+// # Gorgonia's own machines
 //
 // Gorgonia's compiler gives every elementwise, product and reshape node to its CUDA
 // engine, so each of its machines opens device 0. Where Available is not nil, that
-// device is CPU: managed memory is memory of the host, copies and products are done
-// when the call returns, and the kernels of Elementwise run. All other calls return
-// the error of Available.
+// device is CPU, without a context. Such nodes are not computed, with or without a GPU:
+// a run of the machine returns an error. Ops that queue their own work, as those of
+// package train do, need nothing of the engine but its order.
 //
 // Everything here may be called from several goroutines.
 //

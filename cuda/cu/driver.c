@@ -23,7 +23,6 @@
 	X(CtxSetCurrent, "cuCtxSetCurrent", (handle)) \
 	X(MemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *)) \
 	X(MemAlloc, "cuMemAlloc_v2", (CUdeviceptr *, size_t)) \
-	X(MemAllocManaged, "cuMemAllocManaged", (CUdeviceptr *, size_t, unsigned)) \
 	X(MemFree, "cuMemFree_v2", (CUdeviceptr)) \
 	X(MemHostAlloc, "cuMemHostAlloc", (void **, size_t, unsigned)) \
 	X(MemFreeHost, "cuMemFreeHost", (void *)) \
@@ -45,15 +44,10 @@
 	X(EventQuery, "cuEventQuery", (handle)) \
 	X(EventSynchronize, "cuEventSynchronize", (handle))
 
-// Missing is tolerated for these: only advice, or newer than the rest.
-#define OPTIONAL(X) \
-	X(MemAdvise, "cuMemAdvise", (CUdeviceptr, size_t, int, CUdevice))
-
 static struct {
 	void *library;
 #define FIELD(name, symbol, args) CUresult(*name) args;
 	CALLS(FIELD)
-	OPTIONAL(FIELD)
 #undef FIELD
 } cuda;
 
@@ -76,9 +70,6 @@ char *gcn_cu_open(const char *path) {
 	}
 	CALLS(FIND)
 #undef FIND
-#define TRY(name, symbol, args) cuda.name = (CUresult(*) args)dlsym(library, symbol);
-	OPTIONAL(TRY)
-#undef TRY
 	cuda.library = library;
 	return NULL;
 }
@@ -122,15 +113,6 @@ CUresult gcn_cu_primary_context(handle *context, CUdevice device) {
 CUresult gcn_cu_context_set(handle context) { return cuda.CtxSetCurrent(context); }
 CUresult gcn_cu_memory_info(handle context, size_t *free, size_t *total) { IN(cuda.MemGetInfo(free, total)); }
 CUresult gcn_cu_alloc(handle context, CUdeviceptr *p, size_t bytes) { IN(cuda.MemAlloc(p, bytes)); }
-
-CUresult gcn_cu_alloc_managed(handle context, CUdeviceptr *p, size_t bytes, unsigned flags, CUdevice device) {
-	CUresult r = cuda.CtxSetCurrent(context);
-	if (!r) r = cuda.MemAllocManaged(p, bytes, flags);
-	// 3 is CU_MEM_ADVISE_SET_PREFERRED_LOCATION; where advice is not taken, no
-	// harm is done.
-	if (!r && cuda.MemAdvise) cuda.MemAdvise(*p, bytes, 3, device);
-	return r;
-}
 
 CUresult gcn_cu_free(handle context, CUdeviceptr p) { IN(cuda.MemFree(p)); }
 CUresult gcn_cu_host_alloc(handle context, void **p, size_t bytes, unsigned flags) { IN(cuda.MemHostAlloc(p, bytes, flags)); }

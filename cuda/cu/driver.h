@@ -36,7 +36,6 @@ CUresult gcn_cu_primary_context(handle *context, CUdevice device);
 CUresult gcn_cu_context_set(handle context);
 CUresult gcn_cu_memory_info(handle context, size_t *free, size_t *total);
 CUresult gcn_cu_alloc(handle context, CUdeviceptr *p, size_t bytes);
-CUresult gcn_cu_alloc_managed(handle context, CUdeviceptr *p, size_t bytes, unsigned flags, CUdevice device);
 CUresult gcn_cu_free(handle context, CUdeviceptr p);
 CUresult gcn_cu_host_alloc(handle context, void **p, size_t bytes, unsigned flags);
 CUresult gcn_cu_host_free(handle context, void *p);

@@ -6,11 +6,13 @@ package cu
 // #cgo nocallback gcn_cu_copy_in
 // #cgo nocallback gcn_cu_copy_in_at_once
 // #cgo nocallback gcn_cu_copy_out_at_once
+// #include <stdlib.h>
 // #include "driver.h"
 import "C"
 
 import (
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"gorgonia.org/cu/internal/count"
@@ -52,34 +54,31 @@ func MemAlloc(bytes int64) (DevicePtr, error) {
 	return DevicePtr(p), nil
 }
 
-// MemAllocManaged takes memory that host and device both reach by the same
-// address, and advises the driver to keep it on the device.
-func MemAllocManaged(bytes int64, flags MemAttachFlags) (DevicePtr, error) {
-	c, err := here()
-	if err != nil {
-		return 0, err
+// arenas are the addresses of MemAllocManaged.
+var arenas sync.Map
+
+// MemAllocManaged takes memory of the host, for the arena of Gorgonia's engine: nothing
+// on the device uses it.
+func MemAllocManaged(bytes int64, _ MemAttachFlags) (DevicePtr, error) {
+	m := C.calloc(1, C.size_t(bytes)) // C.malloc would end the process if there is too little
+	if m == nil {
+		return 0, fmt.Errorf("cu: %d bytes of memory: %w", bytes, OutOfMemory)
 	}
-	if c.cpu != nil {
-		return c.cpu.alloc(bytes)
-	}
-	var p C.CUdeviceptr
-	r := C.gcn_cu_alloc_managed(c.handle, &p, C.size_t(bytes), C.uint(flags), C.CUdevice(c.device))
-	if err := checkf(r, "cuMemAllocManaged(%d bytes)", bytes); err != nil {
-		return 0, err
-	}
-	count.Allocs.Add(1)
-	return DevicePtr(p), nil
+	p := DevicePtr(uintptr(m))
+	arenas.Store(p, m)
+	return p, nil
 }
 
-// MemFree frees memory of MemAlloc or MemAllocManaged, after waiting for work that
-// may use it.
+// MemFree frees memory of MemAlloc, after waiting for work that may use it, or of
+// MemAllocManaged.
 func MemFree(p DevicePtr) error {
-	c, err := here()
+	if m, ok := arenas.LoadAndDelete(p); ok {
+		C.free(m.(unsafe.Pointer))
+		return nil
+	}
+	c, err := now()
 	if err != nil {
 		return err
-	}
-	if c.cpu != nil {
-		return c.cpu.free(p)
 	}
 	return checkf(C.gcn_cu_free(c.handle, C.CUdeviceptr(p)), "cuMemFree(%v)", p)
 }
@@ -114,16 +113,6 @@ func MemcpyHtoD(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
 	if err != nil {
 		return err
 	}
-	return c.copyIn(dst, src, bytes)
-}
-
-func (c *context) copyIn(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
-	if bytes == 0 { // as for a value that is on the device already
-		return nil
-	}
-	if c.cpu != nil {
-		return c.cpu.copyIn(dst, src, bytes)
-	}
 	count.CopiesIn.Add(1)
 	count.BytesIn.Add(bytes)
 	var wait C.int
@@ -141,13 +130,6 @@ func MemcpyDtoH(dst unsafe.Pointer, src DevicePtr, bytes int64) error {
 	c, err := now()
 	if err != nil {
 		return err
-	}
-	return c.copyOut(dst, src, bytes)
-}
-
-func (c *context) copyOut(dst unsafe.Pointer, src DevicePtr, bytes int64) error {
-	if c.cpu != nil {
-		return c.cpu.copyOut(dst, src, bytes)
 	}
 	count.CopiesOut.Add(1)
 	count.Syncs.Add(1)
@@ -173,13 +155,6 @@ func Memcpy(dst, src DevicePtr, bytes int64) error {
 	c, err := now()
 	if err != nil {
 		return err
-	}
-	return c.copyWithin(dst, src, bytes)
-}
-
-func (c *context) copyWithin(dst, src DevicePtr, bytes int64) error {
-	if c.cpu != nil {
-		return c.cpu.copyIn(dst, pointer(src), bytes)
 	}
 	count.Copies.Add(1)
 	r := C.gcn_cu_copy(c.handle, C.CUdeviceptr(dst), C.CUdeviceptr(src), C.size_t(bytes), c.main)

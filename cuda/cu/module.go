@@ -8,7 +8,6 @@ import "C"
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unsafe"
 
@@ -20,7 +19,7 @@ type Module struct{ m *module }
 
 type module struct {
 	c      *context
-	handle C.handle // none if the kernels run on the CPU
+	handle C.handle
 	image  string
 	uses   int
 	params map[string]int // of each kernel, read in the PTX
@@ -28,15 +27,11 @@ type module struct {
 
 // LoadData compiles an image, PTX as text, into the current context. An image
 // that is loaded already is shared. On error CallError.Log holds the words of
-// the compiler. The image Elementwise, and PTX on the CPU, are not compiled: a
-// kernel of such PTX can be looked up, and fails when it is launched.
+// the compiler.
 func LoadData(image string) (Module, error) {
-	c, err := here()
+	c, err := now()
 	if err != nil {
 		return Module{}, err
-	}
-	if c.cpu != nil || image == Elementwise {
-		return Module{&module{c: c, image: image, uses: 1}}, nil
 	}
 	c.modules.Lock()
 	defer c.modules.Unlock()
@@ -66,9 +61,6 @@ func (m Module) Unload() error {
 		return check(C.CUresult(InvalidValue), "cuModuleUnload")
 	}
 	c := m.m.c
-	if m.m.handle == 0 {
-		return nil
-	}
 	c.modules.Lock()
 	defer c.modules.Unlock()
 	if m.m.uses--; m.m.uses != 0 {
@@ -84,14 +76,6 @@ func (m Module) Function(name string) (Function, error) {
 		return Function{}, check(C.CUresult(InvalidValue), "cuModuleGetFunction")
 	}
 	f := Function{c: m.m.c, name: name, params: -1}
-	if m.m.image == Elementwise {
-		var err error
-		f.cpu, f.params, err = elementwise(name)
-		return f, err
-	}
-	if m.m.c.cpu != nil {
-		return f, nil
-	}
 	p := C.CString(name)
 	defer C.free(unsafe.Pointer(p))
 	if n, ok := m.m.params[name]; ok {
@@ -129,7 +113,6 @@ func parameters(ptx string) map[string]int {
 type Function struct {
 	c      *context
 	h      C.handle
-	cpu    kernel // of the image Elementwise; else nil
 	name   string
 	params int // -1 if not known
 }
@@ -144,7 +127,7 @@ type Dim struct{ X, Y, Z int }
 // Arg is one argument of a kernel, of at most 8 bytes.
 type Arg uint64
 
-var errNoFunction = fmt.Errorf("cu: a Function must come from Module.Function and run on a GPU")
+var errNoFunction = fmt.Errorf("cu: a Function must come from Module.Function")
 
 // maxArgs is how many arguments a kernel may have here.
 const maxArgs = 64
@@ -158,16 +141,6 @@ func (f Function) Enqueue(stream Stream, grid, block Dim, shared int, args ...Ar
 	}
 	if f.params >= 0 && len(args) != f.params || len(args) > maxArgs {
 		return fmt.Errorf("cu: %s has %d parameters, not %d", f.name, f.params, len(args))
-	}
-	if f.cpu != nil {
-		if err := (Stream{f.c, f.c.main}).Synchronize(); err != nil {
-			return err
-		}
-		f.cpu(slices.Clone(args)) // args itself must not escape
-		return nil
-	}
-	if f.c.cpu != nil {
-		return fmt.Errorf("cu: kernel %s needs a GPU: %w", f.name, Available())
 	}
 	var words *C.uint64_t
 	if len(args) > 0 {

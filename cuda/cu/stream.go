@@ -25,9 +25,9 @@ type StreamFlags uint32
 // NonBlocking streams are ordered only by events. The main stream is one.
 const NonBlocking StreamFlags = 1
 
-// use is for calls that need a GPU.
+// use is the stream's context and handle.
 func (s Stream) use() (*context, C.handle, error) {
-	if s.c != nil && s.c.cpu == nil {
+	if s.c != nil {
 		return s.c, s.h, nil
 	}
 	c, err := now()
@@ -69,9 +69,6 @@ func (s Stream) Handle() (uintptr, error) {
 // Synchronize waits until the stream has done all queued work, and returns its
 // error.
 func (s Stream) Synchronize() error {
-	if s.c != nil && s.c.cpu != nil {
-		return nil
-	}
 	c, h, err := s.use()
 	if err != nil {
 		return err

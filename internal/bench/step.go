@@ -57,7 +57,7 @@ type StepReport struct {
 	BytesPerStep     float64 `json:"bytes_per_step"`         // allocated on the host
 	AllocsPerStep    float64 `json:"allocs_per_step"`
 
-	// On a GPU, in a pipelined pass: kernels without dense products, dense products,
+	// On a GPU, in the pipelined passes: kernels without dense products, dense products,
 	// copies in all directions, and waits for the device. Each step of MedianMS waits
 	// for the device; the steps of PipelinedMS do not.
 	Launches    float64 `json:"launches_per_step,omitempty"`
@@ -109,21 +109,21 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 	if err := b.inTurn(ctx, floor, &r); err != nil || o.Longest > 0 {
 		return r, err
 	}
+	const passes = 3 // the median counts: another load on the machine may spoil a pass
 	var pipelined []float64
-	for range 3 { // the median counts: another load on the machine may spoil a pass
-		var before device.Counts
-		if parts.Device != nil {
-			before = parts.Device.Counts()
-		}
+	var before device.Counts
+	if parts.Device != nil {
+		before = parts.Device.Counts()
+	}
+	for range passes {
 		ms, err := b.pipelined(ctx)
 		if err != nil {
 			return r, err
 		}
 		pipelined = append(pipelined, ms)
-		if parts.Device == nil {
-			continue
-		}
-		c, each := parts.Device.Counts().Since(before), func(n int64) float64 { return float64(n) / float64(o.Batches) }
+	}
+	if parts.Device != nil {
+		c, each := parts.Device.Counts().Since(before), func(n int64) float64 { return float64(n) / float64(passes*o.Batches) }
 		r.Launches, r.Products = each(c.Launches), each(c.Products)
 		r.Copies, r.BytesIn, r.Syncs = each(c.CopiesIn+c.CopiesOut+c.Copies), each(c.BytesIn), each(c.Syncs)
 		r.DeviceBytes = parts.Device.Usage().Peak

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -51,14 +52,14 @@ func (d *Device) Usage() Usage { return d.usage }
 func (d *Device) Close() error {
 	var err error
 	for _, c := range d.closers {
-		err = first(err, c())
+		err = cmp.Or(err, c())
 	}
 	d.closers = nil
 	for key, b := range d.resident {
-		err = first(err, b.Free())
+		err = cmp.Or(err, b.Free())
 		delete(d.resident, key)
 	}
-	return first(err, d.driver.close())
+	return cmp.Or(err, d.driver.close())
 }
 
 // OnClose makes Close call f first.
@@ -136,26 +137,18 @@ func (d *Device) Laplacian(p *graph.Laplacian) (*Laplacian, error) {
 		what string
 	}
 	l := &Laplacian{Nodes: p.Nodes()}
-	var err error
-	if l.Ptr, err = keep(d, part{p, "ptr"}, p.Adjacency.Ptr); err != nil {
-		return nil, err
-	}
-	if l.Idx, err = keep(d, part{p, "idx"}, p.Adjacency.Idx); err != nil {
-		return nil, err
-	}
+	var errs [5]error
+	l.Ptr, errs[0] = keep(d, part{p, "ptr"}, p.Adjacency.Ptr)
+	l.Idx, errs[1] = keep(d, part{p, "idx"}, p.Adjacency.Idx)
 	if p.Adjacency.Val != nil {
-		if l.Val, err = keep(d, part{p, "val"}, p.Adjacency.Val); err != nil {
-			return nil, err
-		}
+		l.Val, errs[2] = keep(d, part{p, "val"}, p.Adjacency.Val)
 	}
-	if l.RowScale, err = keep(d, part{p, "rows"}, p.RowScale); err != nil {
-		return nil, err
-	}
+	l.RowScale, errs[3] = keep(d, part{p, "rows"}, p.RowScale)
 	l.ColScale = l.RowScale
 	if len(p.ColScale) > 0 && &p.ColScale[0] != &p.RowScale[0] {
-		l.ColScale, err = keep(d, part{p, "columns"}, p.ColScale)
+		l.ColScale, errs[4] = keep(d, part{p, "columns"}, p.ColScale)
 	}
-	return l, err
+	return l, cmp.Or(errs[:]...)
 }
 
 // Describe names the GPU, the driver and cuBLAS in one line, or says why no GPU can be

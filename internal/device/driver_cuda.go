@@ -3,6 +3,7 @@
 package device
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func (c *cuda) name() string { return c.gpu }
 
 func (c *cuda) counts() Counts { return Counts(cu.ReadCounters()) }
 
-func (c *cuda) close() error { return first(c.copies.Destroy(), c.module.Unload()) }
+func (c *cuda) close() error { return cmp.Or(c.copies.Destroy(), c.module.Unload()) }
 
 func (c *cuda) allocate(bytes int64) (Pointer, error) {
 	at, err := cu.MemAlloc(bytes)
@@ -149,18 +150,16 @@ func (e *cudaEvent) wait() error           { return e.Event.Synchronize() }
 func (e *cudaEvent) destroy() error        { return e.Event.Destroy() }
 
 func describe() string {
-	if err := cu.Available(); err != nil {
-		return "built in; " + err.Error()
-	}
 	gpu, err := cu.GetDevice(0)
-	if err != nil {
-		return "built in; " + err.Error()
+	err = cmp.Or(cu.Available(), err)
+	var name string
+	var bytes int64
+	if err == nil {
+		name, err = gpu.Name()
 	}
-	name, err := gpu.Name()
-	if err != nil {
-		return "built in; " + err.Error()
+	if err == nil {
+		bytes, err = gpu.TotalMem()
 	}
-	bytes, err := gpu.TotalMem()
 	if err != nil {
 		return "built in; " + err.Error()
 	}

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -232,17 +233,17 @@ func (d *Device) AttentionScores(dst, z, vector Pointer, rows, heads, width int)
 // Attend sets dst to the output, and alpha to the coefficients, as kernel.Attention. s and t are
 // the scores of all columns. bias may be 0.
 func (d *Device) Attend(a Attention, dst, alpha, s, t, z, bias Pointer) error {
-	if err := d.warps("gcn_attention_coefficients", a.Rows*a.Heads, arg(alpha), arg(a.Ptr), arg(a.Idx), arg(a.Weight), arg(a.Own),
-		arg(s), arg(t), f32(a.Slope), arg(a.Threshold), arg(a.Seed), arg(a.Rows), arg(a.Heads)); err != nil {
-		return err
-	}
 	keep, average := a.factor()
 	out := a.Heads * a.Width
 	if a.Average {
 		out = a.Width
 	}
-	return d.rows("gcn_attend", a.Rows, out, arg(dst), arg(a.Ptr), arg(a.Idx), arg(alpha), arg(z), arg(bias), keep, average,
-		arg(a.Rows), arg(a.Heads), arg(a.Width))
+	return cmp.Or(
+		d.warps("gcn_attention_coefficients", a.Rows*a.Heads, arg(alpha), arg(a.Ptr), arg(a.Idx), arg(a.Weight), arg(a.Own),
+			arg(s), arg(t), f32(a.Slope), arg(a.Threshold), arg(a.Seed), arg(a.Rows), arg(a.Heads)),
+		d.rows("gcn_attend", a.Rows, out, arg(dst), arg(a.Ptr), arg(a.Idx), arg(alpha), arg(z), arg(bias), keep, average,
+			arg(a.Rows), arg(a.Heads), arg(a.Width)),
+	)
 }
 
 // AttentionGradient sets dz, ds, dt and dq to the gradients with respect to z, to the scores
@@ -250,18 +251,14 @@ func (d *Device) Attend(a Attention, dst, alpha, s, t, z, bias Pointer) error {
 // as in Attend.
 func (d *Device) AttentionGradient(a Attention, dz, dq, ds, dt, grad, alpha, s, t, z, source, target Pointer) error {
 	keep, average := a.factor()
-	if err := d.Clear(dt, 4*int64(a.Cols*a.Heads)); err != nil {
-		return err
-	}
-	if err := d.warps("gcn_attention_slopes", a.Rows*a.Heads, arg(dq), arg(dt), arg(a.Ptr), arg(a.Idx), arg(a.Own), arg(grad), arg(alpha),
-		arg(s), arg(t), arg(z), f32(a.Slope), keep, average, arg(a.Rows), arg(a.Heads), arg(a.Width)); err != nil {
-		return err
-	}
-	if err := d.elements("gcn_attention_sums", a.Cols*a.Heads, arg(ds), arg(a.ColPtr), arg(a.Entry), arg(dq), arg(a.Cols), arg(a.Heads)); err != nil {
-		return err
-	}
-	return d.rows("gcn_attention_gradient", a.Cols, a.Heads*a.Width, arg(dz), arg(a.ColPtr), arg(a.Entry), arg(a.Row), arg(grad), arg(alpha),
-		arg(ds), arg(dt), arg(source), arg(target), keep, average, arg(a.Cols), arg(a.Heads), arg(a.Width))
+	return cmp.Or(
+		d.Clear(dt, 4*int64(a.Cols*a.Heads)),
+		d.warps("gcn_attention_slopes", a.Rows*a.Heads, arg(dq), arg(dt), arg(a.Ptr), arg(a.Idx), arg(a.Own), arg(grad), arg(alpha),
+			arg(s), arg(t), arg(z), f32(a.Slope), keep, average, arg(a.Rows), arg(a.Heads), arg(a.Width)),
+		d.elements("gcn_attention_sums", a.Cols*a.Heads, arg(ds), arg(a.ColPtr), arg(a.Entry), arg(dq), arg(a.Cols), arg(a.Heads)),
+		d.rows("gcn_attention_gradient", a.Cols, a.Heads*a.Width, arg(dz), arg(a.ColPtr), arg(a.Entry), arg(a.Row), arg(grad), arg(alpha),
+			arg(ds), arg(dt), arg(source), arg(target), keep, average, arg(a.Cols), arg(a.Heads), arg(a.Width)),
+	)
 }
 
 // HeadSums sets dst to the gradient of a vector of scores, as kernel.HeadSums.
@@ -314,10 +311,7 @@ func (d *Device) launch(kernel string, blocks, threads int, args ...arg) error {
 	if blocks > math.MaxInt32 {
 		return fmt.Errorf("device: %s: %d blocks are too many", kernel, blocks)
 	}
-	if err := d.driver.launch(kernel, blocks, threads, d.args[:copy(d.args[:], args)]); err != nil {
-		return fmt.Errorf("device: %s: %w", kernel, err)
-	}
-	return nil
+	return failed(d.driver.launch(kernel, blocks, threads, d.args[:copy(d.args[:], args)]), kernel)
 }
 
 // Sgemm sets C to op(A)·op(B) + beta·C, with op(A) m×k and op(B) k×n. op(X) is X, or Xᵀ

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -50,10 +51,15 @@ func (b *Buffer) Free() error {
 	b.d.usage.Bytes -= b.size
 	at := b.at
 	b.at, b.size = 0, 0
-	if err := b.d.driver.free(at); err != nil {
-		return fmt.Errorf("device: freeing memory: %w", err)
+	return failed(b.d.driver.free(at), "freeing memory")
+}
+
+// failed returns err, unless that is nil, with what failed.
+func failed(err error, what string) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("device: %s: %w", what, err)
 }
 
 // number is a type with the same representation on host and device.
@@ -71,10 +77,7 @@ func Write[T number](d *Device, dst Pointer, x []T) error {
 		return nil
 	}
 	from, n := bytesOf(x)
-	if err := d.driver.write(dst, from, n); err != nil {
-		return fmt.Errorf("device: copying %d bytes to the device: %w", n, err)
-	}
-	return nil
+	return failed(d.driver.write(dst, from, n), "copying to the device")
 }
 
 // Read waits for all queued work and copies len(x) values from src to x.
@@ -83,10 +86,7 @@ func Read[T number](d *Device, x []T, src Pointer) error {
 		return nil
 	}
 	to, n := bytesOf(x)
-	if err := d.driver.read(to, src, n); err != nil {
-		return fmt.Errorf("device: copying %d bytes from the device: %w", n, err)
-	}
-	return nil
+	return failed(d.driver.read(to, src, n), "copying from the device")
 }
 
 // Copy queues a copy of n float32 values within the device.
@@ -94,26 +94,17 @@ func (d *Device) Copy(dst, src Pointer, n int) error {
 	if n == 0 || dst == src {
 		return nil
 	}
-	if err := d.driver.copy(dst, src, 4*int64(n)); err != nil {
-		return fmt.Errorf("device: copying within the device: %w", err)
-	}
-	return nil
+	return failed(d.driver.copy(dst, src, 4*int64(n)), "copying within the device")
 }
 
 // Clear queues setting n bytes to 0.
 func (d *Device) Clear(dst Pointer, n int64) error {
-	if err := d.driver.clear(dst, n); err != nil {
-		return fmt.Errorf("device: clearing memory: %w", err)
-	}
-	return nil
+	return failed(d.driver.clear(dst, n), "clearing memory")
 }
 
 // Sync waits for all queued work.
 func (d *Device) Sync() error {
-	if err := d.driver.sync(); err != nil {
-		return fmt.Errorf("device: %w", err)
-	}
-	return nil
+	return failed(d.driver.sync(), "waiting")
 }
 
 // ringSize is the number of mini-batches in flight: one in computation, one in copy,
@@ -173,7 +164,7 @@ func (d *Device) NewUploader() (*Uploader, error) {
 			s.used, err = d.driver.newEvent()
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("device: making an event: %w", err), u.Close())
+			return nil, errors.Join(failed(err, "making an event"), u.Close())
 		}
 	}
 	return u, nil
@@ -210,7 +201,7 @@ func (u *Uploader) Send() error {
 	}()
 	s := &u.ring[u.next]
 	if err := u.ready(s); err != nil {
-		return fmt.Errorf("device: sending a mini-batch: %w", err)
+		return failed(err, "sending a mini-batch")
 	}
 	at, err := s.device.Bytes(u.size)
 	if err != nil {
@@ -221,10 +212,7 @@ func (u *Uploader) Send() error {
 		p.write(unsafe.Add(s.host, p.offset))
 		*p.where = at + Pointer(p.offset)
 	}
-	if err := u.copy(s, at); err != nil {
-		return fmt.Errorf("device: sending a mini-batch: %w", err)
-	}
-	return nil
+	return failed(u.copy(s, at), "sending a mini-batch")
 }
 
 // copy queues the copy of s after the last reader of s, and makes later kernels wait
@@ -247,12 +235,12 @@ func (u *Uploader) copy(s *staging, at Pointer) error {
 
 // ready waits until the page-locked memory of s is free, and makes it large enough.
 func (u *Uploader) ready(s *staging) error {
-	if done, err := s.sent.passed(); err != nil {
+	done, err := s.sent.passed()
+	if err == nil && !done {
+		err = s.sent.wait()
+	}
+	if err != nil {
 		return err
-	} else if !done {
-		if err := s.sent.wait(); err != nil {
-			return err
-		}
 	}
 	if s.hostSize >= u.size {
 		return nil
@@ -290,10 +278,7 @@ func (u *Uploader) Sent() Sent { return Sent{u.ring[u.next].used} }
 // Used states that work queued so far reads the arrays. Call it before the fourth Send
 // after theirs, which reuses their memory.
 func (s Sent) Used() error {
-	if err := s.used.record(main); err != nil {
-		return fmt.Errorf("device: %w", err)
-	}
-	return nil
+	return failed(s.used.record(main), "marking the end of a use")
 }
 
 // Close waits for the device and frees the uploader's memory.
@@ -303,22 +288,15 @@ func (u *Uploader) Close() error {
 		s := &u.ring[k]
 		if s.host != nil {
 			u.d.usage.Pinned -= s.hostSize
-			err = first(err, u.d.driver.unpin(s.host))
+			err = cmp.Or(err, u.d.driver.unpin(s.host))
 			s.host, s.hostSize = nil, 0
 		}
-		err = first(err, s.device.Free())
+		err = cmp.Or(err, s.device.Free())
 		for _, e := range []event{s.sent, s.used} {
 			if e != nil { // NewUploader may have failed half-way
-				err = first(err, e.destroy())
+				err = cmp.Or(err, e.destroy())
 			}
 		}
 	}
 	return err
-}
-
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

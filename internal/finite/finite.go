@@ -7,8 +7,14 @@
 package finite
 
 import (
+	std "encoding/json"
+	"errors"
 	"math"
 	"strconv"
+
+	json "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	v1 "github.com/go-json-experiment/json/v1"
 )
 
 // Is reports whether v is neither NaN nor infinite.
@@ -27,4 +33,54 @@ func Text(v float64) string {
 func Measured(x float64) Number {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64) // its own output
 	return Number(rounded)
+}
+
+// Number is a float64 that JSON shows as null if it is not finite. Null reads as
+// NaN.
+type Number float64
+
+// MarshalJSON implements json.Marshaler.
+func (x Number) MarshalJSON() ([]byte, error) { return JSON(float64(x)).MarshalJSON() }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (x *Number) UnmarshalJSON(text []byte) error { return Unmarshal(text, (*float64)(x)) }
+
+// Object is a value that encoding/json writes with null for the numbers that are not
+// finite. All else is as without it.
+type Object struct{ value any }
+
+// JSON returns v for encoding/json.
+func JSON(v any) Object { return Object{v} }
+
+// MarshalJSON implements json.Marshaler. The caller's encoder escapes for HTML, if it does.
+func (o Object) MarshalJSON() ([]byte, error) {
+	return json.Marshal(o.value, v1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), json.WithMarshalers(json.JoinMarshalers(
+		json.MarshalToFunc(write[float64]), json.MarshalToFunc(write[float32]))))
+}
+
+func write[T float32 | float64](e *jsontext.Encoder, x T) error {
+	if !Is(float64(x)) {
+		return e.WriteToken(jsontext.Null)
+	}
+	return errors.ErrUnsupported
+}
+
+// Unmarshal is json.Unmarshal of encoding/json, except that null sets a number to NaN. v
+// is a pointer. A value of another kind is encoding/json's error.
+func Unmarshal(text []byte, v any) error {
+	err := json.Unmarshal(text, v, v1.DefaultOptionsV1(), json.WithUnmarshalers(json.JoinUnmarshalers(
+		json.UnmarshalFromFunc(read[float64]), json.UnmarshalFromFunc(read[float32]))))
+	var kind *v1.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return &std.UnmarshalTypeError{Value: kind.Value, Type: kind.Type, Offset: kind.Offset, Struct: kind.Struct, Field: kind.Field}
+	}
+	return err
+}
+
+func read[T float32 | float64](d *jsontext.Decoder, x *T) error {
+	if d.PeekKind() != 'n' {
+		return errors.ErrUnsupported
+	}
+	*x = T(math.NaN())
+	return d.SkipValue()
 }

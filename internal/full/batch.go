@@ -79,13 +79,13 @@ func (p *pass) setRows(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 // entries, or, in their place, rows of P.
 func (p *pass) setBelow(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 	level, need, below := p.levels[l], &p.need[l], &p.need[l-1]
-	if level.Reads && (level.Lists || p.Device == nil && (level.Sparse || need.kept != nil)) {
-		b := need.block(p.P, &r.block, below, lo, hi)
+	b := &r.block
+	if level.Reads && (level.Lists || p.Device == nil && level.Sparse) {
+		b.fill(p.P, need.nodes[lo:hi], below)
 		b.RowSums = p.rowSums(need, lo, hi)
 		r.below.SetFull(p.P, &b.Block, b.own)
 		return nil
 	}
-	b := &r.block
 	b.own, b.Block = b.own[:0], graph.Block{Dst: need.nodes[lo:hi]}
 	if d := p.Device; d == nil {
 		b.RowSums = p.rowSums(need, lo, hi)

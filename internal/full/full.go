@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
@@ -18,15 +20,15 @@ import (
 // changes nothing of the graph: calls may run side by side while no parameter changes, unless
 // an op of a user's own holds state. A call keeps its memory for the next one.
 type Model struct {
-	levels    []*plan.Level
-	constants *plan.Level // nil: none
-	slots     []*ops.Slot
-	mode      *ops.Mode
-	labels    *Labels // nil: the model reads none
+	levels []*plan.Level
+	slots  []*ops.Slot
+	mode   *ops.Mode
+	labels *Labels // nil: the model reads none
 
-	memories memories
-	Spare    *Spare // nil: none
-	Chunk    int    // rows of a chunk, for tests; 0: so many that they stay in cache
+	small sync.Pool            // *pass, of calls for few nodes
+	large atomic.Pointer[pass] // of one other call: it may have much memory
+	Spare *Spare
+	Chunk int // rows of a chunk, for tests; 0: so many that they stay in cache
 }
 
 // Labels are labels that a model reads.
@@ -54,7 +56,7 @@ func New(logits *G.Node, slots []*ops.Slot, mode *ops.Mode, labels *Labels, want
 	if err != nil {
 		return nil, err
 	}
-	return &Model{levels: levels.ByRows, constants: levels.Constants, slots: slots, mode: mode, labels: labels}, nil
+	return &Model{levels: levels, slots: slots, mode: mode, labels: labels, Spare: new(Spare)}, nil
 }
 
 // Call says what Infer computes, and how.
@@ -119,13 +121,13 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 	if err := m.check(&c); err != nil {
 		return nil, err
 	}
-	p := m.memories.take(m, &c)
+	p := m.take(&c)
 	defer func() {
 		if freed := p.free(); err == nil && freed != nil {
 			logits, err = nil, freed
 		}
 		if err == nil {
-			m.memories.give(p)
+			m.give(p)
 		} else {
 			err = errors.Join(err, p.close())
 		}
@@ -133,52 +135,22 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 	if err := p.begin(ctx, c); err != nil {
 		return nil, err
 	}
-	given := make(map[*G.Node]plan.Matrix) // the values that cross slots
-	if err := p.computeConstants(); err != nil {
-		return nil, err
-	}
-	top := len(m.levels) - 1
-	var held []plan.Floats // of the level below
+	var below []plan.Floats
 	for l, level := range m.levels {
-		count := len(p.need[l].nodes)
-		values := make([]plan.Floats, len(level.Out)) // none: only each chunk has them
-		for k, n := range level.Out {
-			width := n.Shape()[1]
-			result := l == top && k == 0 && p.wants(l, k) == nil
-			switch {
-			case !result && (k >= level.Held || l == top) && (c.Ranks == nil || p.wants(l, k) == nil):
-				continue
-			case result:
-				values[k].Data, err = logitsOf(count, width)
-			case c.Device != nil:
-				values[k].At, err = c.Device.Scratch(scratch{"values", l % 2, k}).Floats(count * width)
-			default:
-				values[k].Data, err = p.values(l, count*width)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("layer %d: %w", l, err)
-			}
-			given[n] = plan.Matrix{Rows: count, Cols: width, Floats: values[k]}
+		values, err := p.level(ctx, l)
+		if err != nil {
+			return nil, fmt.Errorf("layer %d: %w", l, err)
 		}
-		if level.Plan != nil {
-			if err := p.run(ctx, l, given, values); err != nil {
-				return nil, fmt.Errorf("layer %d: %w", l, err)
-			}
-		}
-		rest := values[level.Held:] // that nothing reads any more
-		switch {
-		case l < top:
-		case p.wants(l, 0) != nil:
-			rest = values
-		default:
-			logits, rest = inPlaces(values[0].Data, p.places), values[1:]
-		}
-		if err := p.release(append(held, rest...)); err != nil {
+		unread := append(below, values[level.Held:]...)
+		if err := p.release(unread); err != nil {
 			return nil, err
 		}
-		held = values[:level.Held]
+		below = values[:level.Held]
 	}
-	return logits, nil
+	if p.wants(len(m.levels)-1, 0) != nil {
+		return nil, p.release(below)
+	}
+	return inPlaces(below[0].Data, p.places), nil
 }
 
 // logitsOf returns memory for the result of a call.
@@ -188,28 +160,6 @@ func logitsOf(count, width int) ([]float32, error) {
 		return nil, err
 	}
 	return make([]float32, count*width), nil
-}
-
-// computeConstants computes the values that depend on no rows.
-func (p *pass) computeConstants() error {
-	if p.constants == nil {
-		return nil
-	}
-	run, err := plan.NewExecutor(p.constants.Plan, plan.ExecutorOptions{})
-	if err != nil {
-		return err
-	}
-	plan.Use(run.Run, p.mode, new(ops.Mode))
-	if err := run.Compute(); err != nil {
-		return err
-	}
-	p.fixed = make(map[*G.Node]G.Value)
-	for k, n := range p.constants.Out {
-		if p.fixed[n], err = run.Result(k).Value(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // source returns what is read in c in place of s, which the model reads.

@@ -452,10 +452,32 @@ func TestMixed(t *testing.T) {
 			t.Errorf("%s: levels mix rows: %v, want %v", name, mixed, want)
 		}
 	}
-	b, logits := build(t, "plain nodes", p, testFeatures("dense"))
-	if !compile(t, b, logits).HasConstants() {
-		t.Error("the product of parameters is computed for each chunk")
+}
+
+// A value that depends on parameters alone is computed once in a call, and anew in the next.
+func TestConstants(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	p := testLaplacian(t, false, false)
+	b := &network{TB: t, Batch: layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: p, Depth: 2}), x: testFeatures("dense")}
+	op := new(userOp)
+	w := G.NewMatrix(b.Graph(), tensor.Float32, G.WithName("w"), G.WithShape(hidden, classes), G.WithInit(G.Ones()))
+	doubled := b.must(G.ApplyOp(op, w))
+	logits := b.must(ops.MatMul(b.conv(1, b.conv(0, b.input(), hidden), hidden), doubled))
+	m := compile(t, b.Batch, logits)
+	m.Chunk = 10
+	before := infer(t, m, p, someNodes()["many"])
+	values := w.Value().Data().([]float32)
+	for k := range values {
+		values[k] = 3
 	}
+	after := infer(t, m, p, someNodes()["many"])
+	if !slices.Equal(op.rows, []int{hidden, hidden}) {
+		t.Errorf("the op was called for %d rows, want %d in each of two calls", op.rows, hidden)
+	}
+	for k := range before {
+		before[k] *= 3
+	}
+	compare(t, "a parameter that changed", after, before)
 }
 
 func TestRefused(t *testing.T) {

@@ -23,19 +23,23 @@ type pass struct {
 
 	nodes   []int32 // of need; nil: all
 	need    []rows  // of each level
-	again   bool    // need is that of an earlier call
-	ranks   [2]int  // this rank and their number; zero without Ranks
-	places  []int   // the place of row k of the last level in the result; nil: k
+	rank    int
+	ranks   int   // their number
+	places  []int // the place of row k of the last level in the result; nil: k
 	workers []worker
-	on      *device.Device      // of the workers
-	fixed   map[*G.Node]G.Value // the values of Model.constants
-	data    [][]supply          // of each level
-	done    progress
+	on      *device.Device          // of the workers
+	data    [][]supply              // of each level
+	given   map[*G.Node]plan.Matrix // values that cross slots
+
+	progress sync.Mutex
+	done     int // rows computed
+	total    int
 }
 
 // worker has a run of each level's plan, made when it is needed. They share memory.
 type worker []*levelRun
 
+// levelRun is a run of a level's plan, with the block, labels and data of its chunk.
 type levelRun struct {
 	*plan.Executor
 	below   *ops.Slot // between this level and the one below
@@ -56,14 +60,14 @@ func (p *pass) begin(ctx context.Context, c Call) error {
 		}
 		p.on, p.need = c.Device, nil
 	}
-	p.bound(c)
-	var ranks [2]int
+	p.bound(&c)
+	rank, ranks := 0, 1
 	if c.Ranks != nil {
-		ranks = [2]int{c.Ranks.Rank(), c.Ranks.Size()}
+		rank, ranks = c.Ranks.Rank(), c.Ranks.Size()
 	}
-	p.again = p.need != nil && p.P == c.P && equalNodes(p.nodes, c.Nodes) && p.ranks == ranks
-	p.Call, p.ranks = c, ranks
-	if !p.again {
+	again := p.need != nil && p.P == c.P && equalNodes(p.nodes, c.Nodes) && p.rank == rank && p.ranks == ranks
+	p.Call, p.rank, p.ranks, p.given = c, rank, ranks, make(map[*G.Node]plan.Matrix)
+	if !again {
 		p.nodes = slices.Clone(c.Nodes)
 		p.data = make([][]supply, len(p.levels))
 		if err := p.needed(ctx); err != nil {
@@ -71,10 +75,10 @@ func (p *pass) begin(ctx context.Context, c Call) error {
 			return err
 		}
 	}
-	rows := 0
+	p.done, p.total = 0, 0
 	for l, level := range p.levels {
 		if level.Plan != nil {
-			rows += len(p.need[l].nodes)
+			p.total += len(p.need[l].nodes)
 		}
 		if p.data[l] == nil {
 			p.data[l] = make([]supply, len(level.Data))
@@ -83,30 +87,60 @@ func (p *pass) begin(ctx context.Context, c Call) error {
 			p.data[l][k].use(d.Node, p.source(d.Source))
 		}
 	}
-	p.done = progress{mutex: new(sync.Mutex), total: rows}
-	if !c.few() {
-		p.done.report = c.Progress
-		p.done.add(0)
-	}
+	p.advance(0)
 	return p.agree(ctx)
 }
 
-// run computes the rows of level l, in chunks.
-func (p *pass) run(ctx context.Context, l int, given map[*G.Node]plan.Matrix, values []plan.Floats) error {
-	count := len(p.need[l].nodes)
-	if count == 0 {
-		return nil
+// advance reports n more rows. Calls may be concurrent.
+func (p *pass) advance(n int) {
+	if p.Progress == nil || p.few() {
+		return
 	}
+	p.progress.Lock()
+	defer p.progress.Unlock()
+	p.done += n
+	p.Progress(p.done, p.total)
+}
+
+// level computes the rows of level l. It returns the memory of its values: none if each chunk has
+// its own, and nothing reads them later.
+func (p *pass) level(ctx context.Context, l int) ([]plan.Floats, error) {
+	level, count := p.levels[l], len(p.need[l].nodes)
+	values := make([]plan.Floats, len(level.Out))
+	for k, n := range level.Out {
+		var err error
+		size, last := count*n.Shape()[1], l == len(p.levels)-1
+		switch wanted := p.wants(l, k) != nil; {
+		case last && k == 0 && !wanted:
+			values[k].Data, err = logitsOf(count, n.Shape()[1])
+		case (last || k >= level.Held) && !(wanted && p.ranks > 1):
+			continue
+		case p.Device != nil:
+			values[k].At, err = p.Device.Scratch(scratch{"values", l % 2, k}).Floats(size)
+		default:
+			values[k].Data, err = p.values(size)
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.given[n] = plan.Matrix{Rows: count, Cols: n.Shape()[1], Floats: values[k]}
+	}
+	if level.Plan == nil || count == 0 {
+		return values, nil
+	}
+	return values, p.run(ctx, l, values)
+}
+
+// run computes the rows of level l, in chunks.
+func (p *pass) run(ctx context.Context, l int, values []plan.Floats) error {
+	count := len(p.need[l].nodes)
 	shares := p.shares(l)
-	first, last := p.mine(shares)
+	first, last := shares[p.rank], shares[p.rank+1]
 	size := p.chunkOf(l, count)
 	if l > 0 && len(p.need[l].sums) != count {
 		p.need[l].sums = make([]float32, count)
 	}
-	if p.levels[l].Reads && !p.few() && p.P.Share == nil && p.need[l-1].place != nil && p.Device == nil {
-		p.need[l].keep(p.P, first, last, size, p.limit())
-	}
-	workers := min((last-first+size-1)/size, parallel.Free())
+	workers := max(min((last-first+size-1)/size, parallel.Free()), 1)
 	if p.few() || p.levels[l].Mixed || p.Device != nil {
 		workers = 1
 	}
@@ -114,20 +148,11 @@ func (p *pass) run(ctx context.Context, l int, given map[*G.Node]plan.Matrix, va
 	if err != nil {
 		return err
 	}
-	free := make(chan *levelRun, max(workers, 1))
-	for w := range max(workers, 1) {
-		if w == len(p.workers) {
-			p.workers = append(p.workers, make(worker, len(p.levels)))
-		}
-		r, err := p.workers[w].level(p, l)
+	free := make(chan *levelRun, workers)
+	for w := range workers {
+		r, err := p.worker(w, l)
 		if err != nil {
 			return err
-		}
-		for n, m := range given {
-			r.Give(n, m)
-		}
-		for n, v := range p.fixed {
-			r.GiveValue(n, v)
 		}
 		free <- r
 	}
@@ -136,7 +161,7 @@ func (p *pass) run(ctx context.Context, l int, given map[*G.Node]plan.Matrix, va
 		if err != nil {
 			return err
 		}
-		chunk := func(c int) error {
+		err = chunks(ctx, (hi-lo+size-1)/size, workers, func(c int) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -144,29 +169,32 @@ func (p *pass) run(ctx context.Context, l int, given map[*G.Node]plan.Matrix, va
 			defer func() { free <- r }()
 			at := lo + c*size
 			to := min(at+size, hi)
-			err := p.compute(r, l, at, to, on, values)
-			p.done.add(to - at)
-			return err
-		}
-		if err := chunks(ctx, (hi-lo+size-1)/size, workers, chunk); err != nil {
+			defer p.advance(to - at)
+			return p.compute(r, l, at, to, on, values)
+		})
+		if err != nil {
 			return err
 		}
 		lo = hi
 	}
-	for range max(workers, 1) {
+	for range workers {
 		r := <-free
 		r.Forget() // the caller's memory among it
 	}
 	p.need[l].known = true
-	p.supplied(l, first, last)
-	if p.Ranks == nil {
+	p.supplied(l)
+	if p.ranks == 1 {
 		return nil
 	}
 	for k, n := range p.levels[l].Out {
 		if values[k].Data == nil {
 			continue // only each chunk has it
 		}
-		if err := gather(ctx, p.Ranks, values[k].Data, n.Shape()[1], shares); err != nil {
+		parts, width := make([][]float32, p.ranks), n.Shape()[1]
+		for rank := range parts {
+			parts[rank] = values[k].Data[shares[rank]*width : shares[rank+1]*width]
+		}
+		if err := p.Ranks.Gather(ctx, parts); err != nil {
 			return err
 		}
 		if wanted := p.wants(l, k); wanted != nil {
@@ -227,11 +255,15 @@ func (p *pass) chunkOf(l, count int) int {
 	return min(size, max((count+parts-1)/parts, fewest))
 }
 
-// level returns the run of level l.
-func (w worker) level(p *pass, l int) (*levelRun, error) {
-	if w[l] == nil {
+// worker returns the run of level l of worker w, for this call.
+func (p *pass) worker(w, l int) (*levelRun, error) {
+	if w == len(p.workers) {
+		p.workers = append(p.workers, make(worker, len(p.levels)))
+	}
+	r := p.workers[w][l]
+	if r == nil {
 		o := plan.ExecutorOptions{Device: p.Device}
-		for _, other := range w {
+		for _, other := range p.workers[w] {
 			if other != nil && p.Device == nil {
 				o.Beside = other.Executor
 			}
@@ -243,16 +275,19 @@ func (w worker) level(p *pass, l int) (*levelRun, error) {
 		if p.Device != nil {
 			p.Device.OnClose(run.Close)
 		}
-		w[l] = &levelRun{Executor: run, data: make([][]float32, len(p.levels[l].Data))}
-		w[l].begin(p, l)
+		r = &levelRun{Executor: run, data: make([][]float32, len(p.levels[l].Data))}
+		r.connect(p, l)
+		p.workers[w][l] = r
 	}
-	r := w[l]
 	for model, call := range p.Sources { // ops that read features themselves read those of the call
 		if !model.Propagated {
 			plan.Use(r.Run, model.X, call.X)
 		}
 	}
 	r.Begin()
+	for n, m := range p.given {
+		r.Give(n, m)
+	}
 	return r, nil
 }
 
@@ -269,8 +304,8 @@ func (p *pass) close() (err error) {
 	return err
 }
 
-// begin gives r slots, targets and a mode of its own.
-func (r *levelRun) begin(p *pass, l int) {
+// connect gives r slots, targets and a mode of its own.
+func (r *levelRun) connect(p *pass, l int) {
 	if l > 0 {
 		r.below = p.slots[l-1].For(r.Run)
 		r.below.SetPrefetched(true)
@@ -313,7 +348,7 @@ func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf, values []plan.
 			return err
 		}
 		wanted := p.wants(l, k)
-		if wanted == nil || p.Ranks != nil {
+		if wanted == nil || p.ranks > 1 {
 			continue
 		}
 		data := m.Data

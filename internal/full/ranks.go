@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/bits"
 	"slices"
 	"unsafe"
@@ -72,7 +73,7 @@ func inPlaces(rows []float32, places []int) []float32 {
 // own nodes. Otherwise the shares are of about equal work.
 func (p *pass) shares(l int) []int {
 	nodes := p.need[l].nodes
-	if p.Ranks == nil {
+	if p.ranks == 1 {
 		return []int{0, len(nodes)}
 	}
 	if s := p.owners(); s != nil {
@@ -84,12 +85,12 @@ func (p *pass) shares(l int) []int {
 	}
 	done, shares := 0, []int{0}
 	for i, v := range nodes {
-		for len(shares) < p.Ranks.Size() && done*p.Ranks.Size() >= all*len(shares) {
+		for len(shares) < p.ranks && done*p.ranks >= all*len(shares) {
 			shares = append(shares, i)
 		}
 		done += p.work(l, v)
 	}
-	for len(shares) <= p.Ranks.Size() {
+	for len(shares) <= p.ranks {
 		shares = append(shares, len(nodes))
 	}
 	return shares
@@ -104,14 +105,6 @@ func (p *pass) work(l int, v int32) int {
 	return row
 }
 
-// mine returns this rank's part of shares.
-func (p *pass) mine(shares []int) (lo, hi int) {
-	if p.Ranks == nil {
-		return shares[0], shares[1]
-	}
-	return shares[p.Ranks.Rank()], shares[p.Ranks.Rank()+1]
-}
-
 // ownShares returns the parts of ascending nodes that belong to each rank.
 func ownShares(s *graph.Share, nodes []int32) (shares []int) {
 	for _, bound := range s.Bounds {
@@ -119,15 +112,6 @@ func ownShares(s *graph.Share, nodes []int32) (shares []int) {
 		shares = append(shares, at)
 	}
 	return shares
-}
-
-// gather gives every rank all rows of values. Each has computed its share.
-func gather(ctx context.Context, ranks Ranks, values []float32, width int, shares []int) error {
-	parts := make([][]float32, ranks.Size())
-	for rank := range parts {
-		parts[rank] = values[shares[rank]*width : shares[rank+1]*width]
-	}
-	return ranks.Gather(ctx, parts)
 }
 
 // agree returns an error if the ranks would divide the work differently. Without it a rank
@@ -145,20 +129,17 @@ func (p *pass) agree(ctx context.Context) error {
 	for l, level := range p.levels {
 		fmt.Fprint(digest, " ", len(p.need[l].nodes), level.Width, len(level.Out), p.shares(l))
 	}
-	sums := make([]uint32, p.Ranks.Size())
-	values := unsafe.Slice((*float32)(unsafe.Pointer(&sums[0])), len(sums))
-	parts := make([][]float32, len(sums))
+	own := math.Float32frombits(digest.Sum32())
+	parts := make([][]float32, p.ranks)
 	for rank := range parts {
-		parts[rank] = values[rank : rank+1]
+		parts[rank] = []float32{own}
 	}
-	own := digest.Sum32()
-	sums[p.Ranks.Rank()] = own
 	if err := p.Ranks.Gather(ctx, parts); err != nil {
 		return err
 	}
-	for rank, sum := range sums {
-		if sum != own {
-			return fmt.Errorf("rank %d infers with a model or data of other sizes than rank %d: all ranks need the same", rank, p.Ranks.Rank())
+	for rank, part := range parts {
+		if math.Float32bits(part[0]) != digest.Sum32() {
+			return fmt.Errorf("rank %d infers with a model or data of other sizes than rank %d: all ranks need the same", rank, p.rank)
 		}
 	}
 	return nil

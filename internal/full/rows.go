@@ -16,9 +16,6 @@ type rows struct {
 
 	known bool      // an earlier call has computed the level
 	sums  []float32 // of P
-	kept  []block   // of the chunks of size rows from row first on; nil: not kept
-	first int
-	size  int
 }
 
 // needed finds the rows of each level. They follow from P and the nodes alone.
@@ -179,36 +176,6 @@ func (p *pass) rowSums(r *rows, lo, hi int) []float32 {
 type block struct {
 	graph.Block
 	own []int32 // the row below of each row's own node
-}
-
-// keptShare is the part of the memory that the kept rows of P, or the kept P·X, may take.
-const keptShare = 8
-
-// keep makes room for the blocks of the rows first to last−1, in chunks, if there was a call
-// before and they take a small part of the memory.
-func (r *rows) keep(p *graph.Laplacian, first, last, size int, limit uint64) {
-	if !r.known || r.kept != nil && r.first == first && r.size == size {
-		return
-	}
-	r.kept, r.first, r.size = nil, first, size
-	entries := 0
-	for _, v := range r.nodes[first:last] {
-		entries += p.RowNNZ(int(v))
-	}
-	if 8*uint64(entries) <= limit/(8*keptShare) {
-		r.kept = make([]block, (last-first+size-1)/size)
-	}
-}
-
-// block returns the rows lo to hi−1 over the rows below: kept, or in the memory of b.
-func (r *rows) block(p *graph.Laplacian, b *block, below *rows, lo, hi int) *block {
-	if r.kept != nil {
-		if b = &r.kept[(lo-r.first)/r.size]; len(b.Dst) > 0 {
-			return b
-		}
-	}
-	b.fill(p, r.nodes[lo:hi], below)
-	return b
 }
 
 // fill makes b the rows of p at dst, over the rows below, and own the rows of dst themselves.

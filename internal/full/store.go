@@ -3,7 +3,6 @@ package full
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"unsafe"
@@ -48,10 +47,10 @@ func fixed(nodes int) int64 { return 12 * int64(nodes) }
 // store is the memory of levels' values.
 type store struct {
 	set     Bound
-	most    int64                     // bytes; 0: no bound
-	held    int64                     // bytes of values in memory, with spare
+	most    int64                     // bytes of values and of P·X; 0: no bound
+	used    [][]float32               // memory of values
 	spare   [][]float32               // memory that no level uses now
-	files   map[*float32]func() error // the memory that lies in files
+	files   map[*float32]func() error // memory of values that lies in files
 	spilled int                       // matrices that were put into files so far
 	passes  int                       // over features in the order of their file, so far
 	product kernel.InOrder
@@ -59,7 +58,7 @@ type store struct {
 
 // bound makes p keep to the bound of c. It drops memory of calls with another bound, which may
 // be larger.
-func (p *pass) bound(c Call) {
+func (p *pass) bound(c *Call) {
 	b := c.Bound
 	if c.few() {
 		b = Bound{}
@@ -69,117 +68,78 @@ func (p *pass) bound(c Call) {
 	}
 	if b != (Bound{}) {
 		p.most = b.bytes() - fixed(c.P.Nodes())
+	} else if !c.few() {
+		p.spare = p.Spare.swap(nil)
 	}
 }
 
-// limit returns the bytes that a call may take in all.
-func (s *store) limit() uint64 {
-	if s.most > 0 {
-		return uint64(s.most)
+// left returns the bytes that values and P·X may still take, with a bound.
+func (p *pass) left() int64 {
+	taken := 0
+	for _, v := range slices.Concat(p.used, p.spare) {
+		taken += cap(v)
 	}
-	return memory.Limit()
-}
-
-// budget returns the bytes that P·X of some rows may take.
-func (s *store) budget() int64 {
-	if s.most > 0 {
-		return (s.most - s.held) / 8 * 7
-	}
-	return int64(memory.Limit() / keptShare)
-}
-
-// values returns memory for n values of level l, which are not initialised.
-func (p *pass) values(l, n int) ([]float32, error) {
-	for k, s := range p.spare {
-		if cap(s) >= n {
-			p.spare = slices.Delete(p.spare, k, k+1)
-			return s[:n], nil
+	for _, level := range p.data {
+		for _, d := range level {
+			taken += cap(d.px)
 		}
 	}
+	return p.most - 4*int64(taken)
+}
+
+// values returns memory for n values of a level, which are not initialised.
+func (p *pass) values(n int) ([]float32, error) {
+	if k := slices.IndexFunc(p.spare, func(s []float32) bool { return cap(s) >= n }); k >= 0 {
+		values := p.spare[k][:n]
+		p.spare, p.used = slices.Delete(p.spare, k, k+1), append(p.used, values)
+		return values, nil
+	}
 	if len(p.spare) > 0 { // too small for these nodes
-		p.held -= 4 * int64(cap(p.spare[0]))
 		p.spare = p.spare[1:]
 	}
 	bytes := memory.Product(int64(n), 4)
-	if p.most > 0 {
-		left := p.most - p.held - p.propagated()
-		large := memory.Product(2, bytes) > left
-		if large || bytes > left-p.reserved(l) {
-			values, free, err := memory.Spilled(p.set.Scratch, n)
-			if err == nil {
-				p.spilled++
-				if p.files == nil {
-					p.files = make(map[*float32]func() error)
-				}
-				p.files[unsafe.SliceData(values)] = free
-				return values, nil
-			}
-			if large {
-				return nil, err
-			} // else it fits in memory, and the work takes longer
+	if p.most > 0 && memory.Product(2, bytes) > p.left() { // two levels have values at a time
+		values, free, err := memory.Spilled(p.set.Scratch, n)
+		if err != nil {
+			return nil, err
 		}
+		if p.spilled++; p.files == nil {
+			p.files = make(map[*float32]func() error)
+		}
+		p.files[unsafe.SliceData(values)] = free
+		return values, nil
 	}
 	if err := memory.Check("the values of a layer", bytes); err != nil {
 		return nil, err
 	}
-	p.held += bytes
-	return memory.Large(n), nil
-}
-
-// propagated returns the bytes of P·X that is there.
-func (p *pass) propagated() (bytes int64) {
-	for _, level := range p.data {
-		for _, s := range level {
-			bytes += 4 * int64(cap(s.px))
-		}
-	}
-	return bytes
-}
-
-// reserved returns the bytes in which P·X at all rows of level l is computed in one pass over X,
-// where X is read in the order of its file.
-func (p *pass) reserved(l int) int64 {
-	bytes := int64(0)
-	for k := range p.data[l] {
-		if s := &p.data[l][k]; s.Propagated && p.inFileOrder(s.X, p.need[l].nodes) {
-			bytes += bytesOf(p.P, s.X, p.need[l].nodes, true) / 7 * 8
-		}
-	}
-	return bytes
+	values := memory.Large(n)
+	p.used = append(p.used, values)
+	return values, nil
 }
 
 // release takes back memory of values.
 func (s *store) release(values []plan.Floats) error {
 	var err error
 	for _, value := range values {
-		v := value.Data
-		if free, ok := s.files[unsafe.SliceData(v)]; ok {
-			delete(s.files, unsafe.SliceData(v))
+		at := unsafe.SliceData(value.Data)
+		if k := slices.IndexFunc(s.used, func(v []float32) bool { return unsafe.SliceData(v) == at }); k >= 0 {
+			s.spare, s.used = append(s.spare, s.used[k]), slices.Delete(s.used, k, k+1)
+		} else if free, ok := s.files[at]; ok {
+			delete(s.files, at)
 			err = errors.Join(err, free())
-		} else if cap(v) > 0 {
-			s.spare = append(s.spare, v)
 		}
 	}
 	return err
 }
 
-// free frees the memory that lies in files.
+// free ends a call: it frees the memory that lies in files.
 func (s *store) free() error {
 	var err error
 	for _, free := range s.files {
 		err = errors.Join(err, free())
 	}
-	s.files = nil
+	s.files, s.used = nil, nil
 	return err
-}
-
-// memories are the memories of calls, reused from call to call: one of a large call, and those
-// of calls for a few nodes, one for each call that ran at the same time. It is no sync.Pool,
-// which may hold several memories, each as large as a level.
-type memories struct {
-	mutex sync.Mutex
-	large *pass
-	few   []*pass
 }
 
 // Spare is memory for values of levels, which models share. Their calls may be concurrent: one
@@ -189,95 +149,46 @@ type Spare struct {
 	values [][]float32
 }
 
-// lend gives p all memory of s.
-func (s *Spare) lend(p *pass) {
+// swap puts memory into s in place of what is there, and returns that.
+func (s *Spare) swap(values [][]float32) [][]float32 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	p.spare = append(p.spare, s.values...)
-	for _, v := range s.values {
-		p.held += 4 * int64(cap(v))
-	}
-	s.values = nil
+	values, s.values = s.values, values
+	return values
 }
 
-// keep takes the memory of p that no level uses, in place of that of a call beside it.
-func (s *Spare) keep(p *pass) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.values = p.spare
-	for _, v := range p.spare {
-		p.held -= 4 * int64(cap(v))
-	}
-	p.spare = nil
-}
-
-// take returns the memory of an earlier call, or new memory.
-func (f *memories) take(m *Model, c *Call) *pass {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
+// take returns the memory of an earlier call, or new memory, for c.
+func (m *Model) take(c *Call) *pass {
 	var p *pass
-	if !c.few() {
-		p, f.large = f.large, nil
-	} else if last := len(f.few) - 1; last >= 0 {
-		p, f.few[last], f.few = f.few[last], nil, f.few[:last]
+	if c.few() && c.Device == nil {
+		p, _ = m.small.Get().(*pass)
+	} else {
+		p = m.large.Swap(nil)
 	}
 	if p == nil {
 		p = &pass{Model: m}
 	}
-	if m.Spare != nil && !c.few() && c.Bound == (Bound{}) {
-		m.Spare.lend(p)
-	}
 	return p
 }
 
-// give takes the memory of p back. It drops a memory for a few nodes if there is one for every
-// core, or if it is large.
-func (f *memories) give(p *pass) {
-	few := p.few()
-	if p.Spare != nil && !few && p.set == (Bound{}) {
-		p.Spare.keep(p)
+// give keeps the memory of p for a later call.
+func (m *Model) give(p *pass) {
+	few, device := p.few(), p.Device
+	if p.set == (Bound{}) && !few {
+		m.Spare.swap(p.spare)
+		p.spare = nil
 	}
-	p.Call = Call{P: p.P}
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	const small = 16 << 20
-	switch {
-	case !few:
-		f.large = p
-	case len(f.few) < runtime.GOMAXPROCS(0) && p.held <= small:
-		f.few = append(f.few, p)
+	if p.Call = (Call{P: p.P}); few && device == nil {
+		m.small.Put(p)
+	} else {
+		m.large.Store(p)
 	}
 }
 
-// Close frees what calls have left on a device, and the rest of their memory. m may be used again.
-func (m *Model) Close() (err error) {
-	f := &m.memories
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	for _, p := range append(f.few, f.large) {
-		if p != nil {
-			err = errors.Join(err, p.close())
-		}
+// Close frees what calls have left on a device. m may be used again.
+func (m *Model) Close() error {
+	if p := m.large.Swap(nil); p != nil {
+		return p.close()
 	}
-	f.few, f.large = nil, nil
-	return err
-}
-
-// progress counts the rows that a call has computed.
-type progress struct {
-	mutex  *sync.Mutex
-	report func(done, total int) // nil: nothing is counted
-	total  int
-	done   int
-}
-
-// add counts n rows. Calls may be concurrent.
-func (p *progress) add(n int) {
-	if p.report == nil {
-		return
-	}
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.done += n
-	p.report(p.done, p.total)
+	return nil
 }

@@ -18,8 +18,7 @@ type supply struct {
 
 	px     []float32 // P·X at the level's rows lo to hi−1
 	lo, hi int
-	first  int  // the row of px[0]
-	keeps  bool // px has room for all rows of this process
+	known  bool // px was computed
 }
 
 // use makes s give the rows of source as the value of n. It keeps P·X of the same source.
@@ -34,12 +33,8 @@ func (s *supply) use(n *G.Node, source plan.Source) {
 func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int) ([]float32, error) {
 	cols, x := s.X.Cols, s.X
 	n := len(nodes) * cols
-	if s.Propagated && (s.keeps || s.lo <= lo && lo+len(nodes) <= s.hi) {
-		rows := s.px[(lo-s.first)*cols:][:n]
-		if lo < s.lo || lo+len(nodes) > s.hi {
-			s.propagate(rows, p, nodes)
-		}
-		return rows, nil
+	if s.Propagated && s.lo <= lo && lo+len(nodes) <= s.hi {
+		return s.px[(lo-s.lo)*cols:][:n], nil
 	}
 	if first := int(nodes[0]); !s.Propagated && x.Data != nil && x.Share == nil && consecutive(nodes) {
 		if x.Prefetch != nil {
@@ -52,7 +47,10 @@ func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int) 
 	}
 	rows := (*to)[:n]
 	if s.Propagated {
-		s.propagate(rows, p, nodes)
+		if p.Adjacency.Prefetch != nil {
+			p.Adjacency.Prefetch(nodes)
+		}
+		kernel.PropagateFeaturesInto(rows, p, nodes, x)
 		return rows, nil
 	}
 	if x.Prefetch != nil {
@@ -72,14 +70,6 @@ func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int) 
 	return rows, nil
 }
 
-// propagate sets to to P·X at the nodes.
-func (s *supply) propagate(to []float32, p *graph.Laplacian, nodes []int32) {
-	if p.Adjacency.Prefetch != nil {
-		p.Adjacency.Prefetch(nodes)
-	}
-	kernel.PropagateFeaturesInto(to, p, nodes, s.X)
-}
-
 // consecutive reports whether each node follows the one before.
 func consecutive(nodes []int32) bool {
 	if int(nodes[len(nodes)-1]-nodes[0]) != len(nodes)-1 {
@@ -93,10 +83,11 @@ func consecutive(nodes []int32) bool {
 	return true
 }
 
-// supply prepares the data of the rows of level l from lo on, of a share that ends before
-// last: it computes P·X at these rows where X is read in the order of a file, or shared by
-// ranks. It returns the end of these rows: a multiple of size after lo, or last. A rank without
-// rows calls it too, so that the others get its features.
+// supply computes P·X at the rows of level l from lo on, of a share that ends before last, and
+// keeps it for later calls if there is memory for all of them. Where X is read in the order of a
+// file it computes as many rows as fit. Else each chunk computes its own. supply returns the end of
+// its rows: a multiple of size after lo, or last. A rank without rows calls it too, so that the
+// others get its features.
 func (p *pass) supply(ctx context.Context, l, lo, last, size int) (hi int, err error) {
 	nodes := p.need[l].nodes
 	hi = last
@@ -105,58 +96,77 @@ func (p *pass) supply(ctx context.Context, l, lo, last, size int) (hi int, err e
 	}
 	for k := range p.data[l] {
 		s := &p.data[l][k]
-		there := s.lo <= lo && s.hi >= hi && (lo < hi || s.keeps)
+		there := s.known && s.lo <= lo && s.hi >= hi
 		if !s.Propagated || there || lo == hi && s.X.Share == nil {
 			continue
 		}
-		ordered, budget := p.inFileOrder(s.X, nodes), p.budget()
-		end := lo
-		for end < hi && budget >= 0 {
-			next := min(end+size, hi)
-			if budget -= bytesOf(p.P, s.X, nodes[end:next], ordered); budget >= 0 || end == lo || s.X.Share != nil {
-				end = next
-			}
+		ordered, end := p.inFileOrder(s.X, nodes), hi
+		if s.X.Share == nil {
+			end = p.fits(s, nodes, lo, hi, size, ordered)
 		}
-		s.lo, s.hi, s.first = 0, 0, lo
-		if s.keeps = end == hi; !s.keeps && !ordered {
-			continue // each chunk computes its rows
+		if s.known = false; end < hi && !ordered {
+			continue
 		}
-		if n := (end - lo) * s.X.Cols; cap(s.px) < n {
+		n := (end - lo) * s.X.Cols
+		if cap(s.px) < n {
 			s.px = nil
 			if err := memory.Check(fmt.Sprintf("P·X of %d nodes with %d features", end-lo, s.X.Cols), 4*int64(n)); err != nil {
 				return 0, err
 			}
 			s.px = memory.Large(n)
 		}
-		switch to := s.px[:(end-lo)*s.X.Cols]; {
-		case s.X.Share != nil:
-			err = propagateShared(ctx, to, p.P, nodes[lo:end], s.X)
-		case ordered:
-			p.passes++
-			err = p.product.Propagate(ctx, to, p.P, nodes[lo:end], s.X, nil)
-		default:
-			continue
-		}
-		if err != nil {
+		if err := p.propagate(ctx, s.px[:n], nodes[lo:end], s.X, ordered); err != nil {
 			return 0, err
 		}
-		s.lo, s.hi, hi = lo, end, end
+		s.known, s.lo, s.hi, hi = true, lo, end, end
 	}
 	return hi, nil
 }
 
-// supplied ends the supply of level l: the kept P·X of the rows first to last−1 is complete.
-func (p *pass) supplied(l, first, last int) {
-	for k := range p.data[l] {
-		s := &p.data[l][k]
-		if s.Propagated && s.keeps && s.first == first {
-			s.lo, s.hi = first, last
-		}
+// propagate sets px to P·X at the nodes. If ordered is true, it reads X in the order of its file.
+func (p *pass) propagate(ctx context.Context, px []float32, nodes []int32, x *graph.Features, ordered bool) error {
+	switch {
+	case x.Share != nil:
+		return propagateShared(ctx, px, p.P, nodes, x)
+	case ordered:
+		p.passes++
+		return p.product.Propagate(ctx, px, p.P, nodes, x, nil)
+	}
+	return graph.EachPart(ctx, nodes, p.P.Adjacency.Prefetch, func(lo, hi int) error {
+		kernel.PropagateFeaturesInto(px[lo*x.Cols:hi*x.Cols], p.P, nodes[lo:hi], x)
+		return nil
+	})
+}
+
+// supplied ends the supply of level l: few levels read the features again.
+func (p *pass) supplied(l int) {
+	for _, s := range p.data[l] {
 		if s.Propagated && s.X.Release != nil {
-			s.X.Release() // few levels read the features again
+			s.X.Release()
 		}
 	}
 }
+
+// fits returns the end of the rows from lo on whose P·X fits in memory: a multiple of size after
+// lo, or hi.
+func (p *pass) fits(s *supply, nodes []int32, lo, hi, size int, ordered bool) (end int) {
+	left := int64(memory.Limit() / keptShare)
+	if p.most > 0 {
+		left = (p.left() + 4*int64(cap(s.px))) / 8 * 7
+	}
+	for end = lo; end < hi; {
+		next := min(end+size, hi)
+		left -= bytesOf(p.P, s.X, nodes[end:next], ordered)
+		if left < 0 && end > lo {
+			break
+		}
+		end = next
+	}
+	return end
+}
+
+// keptShare is the part of the memory that the kept P·X may take.
+const keptShare = 8
 
 // randomRead is how much longer it takes to read a page at random than in order.
 const randomRead = 8
@@ -244,11 +254,7 @@ func Propagate(ctx context.Context, p *graph.Laplacian, x *graph.Features, progr
 	}
 	px := &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: memory.Large((hi - lo) * x.Cols)}
 	if x.Share != nil {
-		rows := make([]int32, hi-lo)
-		for i := range rows {
-			rows[i] = int32(lo + i)
-		}
-		err := propagateShared(ctx, px.Data, p, rows, x)
+		err := propagateShared(ctx, px.Data, p, allRows(p).nodes[lo:hi], x)
 		if err == nil {
 			x.Share.Attach(px)
 		}
@@ -261,36 +267,4 @@ func Propagate(ctx context.Context, p *graph.Laplacian, x *graph.Features, progr
 		}
 		return nil
 	})
-}
-
-// PropagateAt calls f for parts of P·X at the given nodes, with the number of a part's first
-// node. f must not keep the rows. If ranks hold parts of p or x, all call it: each computes the
-// rows of its own nodes.
-func PropagateAt(ctx context.Context, p *graph.Laplacian, nodes []int32, x *graph.Features, ranks Ranks, f func(first int, rows []float32) error) error {
-	share := p.Share
-	if share == nil {
-		share = x.Share
-	}
-	if share == nil {
-		return kernel.PropagateFeatureRows(ctx, p, nodes, x, f)
-	}
-	nodes, places := ascending(nodes)
-	shares := ownShares(share, nodes)
-	lo, hi := shares[share.Rank], shares[share.Rank+1]
-	if err := memory.Check(fmt.Sprintf("P·X of %d nodes with %d features", len(nodes), x.Cols), memory.Product(int64(len(nodes)), int64(x.Cols), 4)); err != nil {
-		return err
-	}
-	all := make([]float32, len(nodes)*x.Cols)
-	own := all[lo*x.Cols : hi*x.Cols]
-	if x.Share != nil {
-		if err := propagateShared(ctx, own, p, nodes[lo:hi], x); err != nil {
-			return err
-		}
-	} else {
-		kernel.PropagateFeaturesInto(own, p, nodes[lo:hi], x)
-	}
-	if err := gather(ctx, ranks, all, x.Cols, shares); err != nil {
-		return err
-	}
-	return f(0, inPlaces(all, places))
 }

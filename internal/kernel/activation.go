@@ -63,14 +63,8 @@ func (d Dropout) rowFactors(keep float32, i int) (kept, dropped float32) {
 // NaN stays NaN unless it is dropped; act(−∞) is −1 for ELU, 0 for ReLU and for GELU.
 // Cost: bound by the memory.
 func Activate(act Activation, dst, slope, z []float32, rows, width int, drop Dropout) {
-	checkLen("Activate", "dst", len(dst), rows*width)
-	checkLen("Activate", "z", len(z), rows*width)
-	if slope != nil {
-		checkLen("Activate", "slope", len(slope), rows*width)
-	}
-	if drop.Noise != nil {
-		checkLen("Activate", "noise", len(drop.Noise), rows)
-	}
+	checkLens("Activate", rows*width, dst, z, slope)
+	checkLens("Activate", rows, drop.Noise)
 	if rows == 0 || width == 0 {
 		return
 	}
@@ -80,13 +74,8 @@ func Activate(act Activation, dst, slope, z []float32, rows, width int, drop Dro
 // ActivateRows is Activate for the given rows, each there once, and leaves the
 // others as they are.
 func ActivateRows(act Activation, dst, slope, z []float32, rows []int32, width int, drop Dropout) {
-	checkRows("ActivateRows", rows, width, dst, z)
-	if slope != nil {
-		checkRows("ActivateRows", rows, width, slope)
-	}
-	if drop.Noise != nil {
-		checkRows("ActivateRows", rows, 1, drop.Noise)
-	}
+	checkRows("ActivateRows", rows, width, dst, z, slope)
+	checkRows("ActivateRows", rows, 1, drop.Noise)
 	parallel.For(len(rows), grain(width), func(lo, hi int) {
 		for _, i := range rows[lo:hi] {
 			activateRows(act, dst, slope, z, width, drop, int(i), int(i)+1)

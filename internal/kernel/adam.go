@@ -35,9 +35,7 @@ type adamStep struct {
 // With Decoupled, the first assignment is p ← (1−αλ)·p. Cost: one pass over four arrays.
 func AdamStep(params, grads, m, v []float32, step int, cfg Adam) {
 	n := len(params)
-	checkLen("AdamStep", "grads", len(grads), n)
-	checkLen("AdamStep", "m", len(m), n)
-	checkLen("AdamStep", "v", len(v), n)
+	checkLens("AdamStep", n, grads, m, v)
 	t := float64(step)
 	s := adamStep{
 		beta1: float32(cfg.Beta1), beta2: float32(cfg.Beta2),

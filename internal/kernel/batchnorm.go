@@ -10,8 +10,7 @@ import (
 // the mean square of the distances, without Bessel's correction. Sums are in float64. z has
 // at least one row. Cost: two passes over z.
 func BatchMoments(mean, variance []float64, z []float32, rows, width int) {
-	checkLen("BatchMoments", "mean", len(mean), width)
-	checkLen("BatchMoments", "variance", len(variance), width)
+	checkLens("BatchMoments", width, mean, variance)
 	checkLen("BatchMoments", "z", len(z), rows*width)
 	eachColumns(width, 1, func(lo, hi int) {
 		mean, variance := mean[lo:hi], variance[lo:hi]
@@ -34,8 +33,7 @@ func BatchMoments(mean, variance []float64, z []float32, rows, width int) {
 // normalized, if not nil, is set to x̂, and inverse to 1/√(variance + LayerNormEpsilon). dst may
 // be z.
 func BatchNorm(dst, normalized []float32, inverse, mean, variance []float64, z, gain, shift []float32, rows, width int) {
-	checkLen("BatchNorm", "dst", len(dst), rows*width)
-	checkLen("BatchNorm", "z", len(z), rows*width)
+	checkLens("BatchNorm", rows*width, dst, z, normalized)
 	if normalized == nil {
 		normalized = dst
 	}
@@ -53,9 +51,7 @@ func BatchNorm(dst, normalized []float32, inverse, mean, variance []float64, z, 
 // BatchNormGradient sets dst to the gradient with respect to z, from the gradient grad of the
 // output. The moments are of z itself: they move with it. dst may be grad.
 func BatchNormGradient(dst, grad, normalized []float32, inverse []float64, gain []float32, rows, width int) {
-	checkLen("BatchNormGradient", "dst", len(dst), rows*width)
-	checkLen("BatchNormGradient", "grad", len(grad), rows*width)
-	checkLen("BatchNormGradient", "normalized", len(normalized), rows*width)
+	checkLens("BatchNormGradient", rows*width, dst, grad, normalized)
 	if rows == 0 {
 		return
 	}

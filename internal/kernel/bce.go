@@ -80,8 +80,7 @@ func BCEWithLogitsGradient(dst, logits, target []float32, tasks int, weight []fl
 		return
 	}
 	rows := len(target) / tasks
-	checkLen("BCEWithLogitsGradient", "dst", len(dst), rows*tasks)
-	checkLen("BCEWithLogitsGradient", "logits", len(logits), rows*tasks)
+	checkLens("BCEWithLogitsGradient", rows*tasks, dst, logits)
 	checkLen("BCEWithLogitsGradient", "weight", len(weight), rows)
 	parallel.For(rows, grain(4*tasks), func(lo, hi int) {
 		eachRun(weight[lo:hi], func(first, end int) {

@@ -7,9 +7,7 @@ import "github.com/gcn-layerwise/gcn/internal/parallel"
 func BiasRows(dst, bias, scale []float32, rows, width int) {
 	checkLen("BiasRows", "dst", len(dst), rows*width)
 	checkLen("BiasRows", "bias", len(bias), width)
-	if scale != nil {
-		checkLen("BiasRows", "scale", len(scale), rows)
-	}
+	checkLens("BiasRows", rows, scale)
 	parallel.For(rows, grain(width/4), func(lo, hi int) { // it only writes
 		for i := lo; i < hi; i++ {
 			y := dst[i*width : (i+1)*width]
@@ -40,9 +38,7 @@ const columnTile = 64
 func ColumnSums(dst []float32, x []float32, scale []float32, rows, width int) {
 	checkLen("ColumnSums", "dst", len(dst), width)
 	checkLen("ColumnSums", "x", len(x), rows*width)
-	if scale != nil {
-		checkLen("ColumnSums", "scale", len(scale), rows)
-	}
+	checkLens("ColumnSums", rows, scale)
 	g := grain(rows * columnTile / 4) // it only reads
 	eachColumns(width, g, func(lo, hi int) { columnSums(dst, x, scale, 1, rows, width, lo, hi) })
 }

@@ -17,8 +17,7 @@ func eachColumns(width, g int, body func(lo, hi int)) {
 // entries.
 func ColumnProducts(dst, a, b []float32, rows, width int) {
 	checkLen("ColumnProducts", "dst", len(dst), width)
-	checkLen("ColumnProducts", "a", len(a), rows*width)
-	checkLen("ColumnProducts", "b", len(b), rows*width)
+	checkLens("ColumnProducts", rows*width, a, b)
 	eachColumns(width, 1, func(lo, hi int) {
 		var memory [columnTile]float64
 		sums := memory[:hi-lo]

@@ -22,11 +22,8 @@ type Control struct {
 func SpMMControl(dst []float32, a *graph.CSR, x []float32, c Control, width int) {
 	checkLen("SpMMControl", "dst", len(dst), a.Rows*width)
 	checkLen("SpMMControl", "x", len(x), a.Cols*width)
-	if c.Rows != nil {
-		checkLen("SpMMControl", "the history", len(c.Rows), c.Matrix.Cols*width)
-	} else {
-		checkLen("SpMMControl", "the history", len(c.Half), c.Matrix.Cols*width)
-	}
+	checkLens("SpMMControl", c.Matrix.Cols*width, c.Rows)
+	checkLens("SpMMControl", c.Matrix.Cols*width, c.Half)
 	if a.Rows == 0 || width == 0 {
 		return
 	}

@@ -14,15 +14,7 @@ const propagatedValues = 1 << 22
 // has the same bits as from PropagateRows. It returns f's error, or ctx's, which it checks at each
 // chunk.
 func PropagateFeatures(ctx context.Context, p *graph.Laplacian, x *graph.Features, f func(lo int, rows []float32) error) error {
-	return PropagateFeatureRows(ctx, p, nil, x, f)
-}
-
-// PropagateFeatureRows is PropagateFeatures for the given rows of P·X; nil means all.
-func PropagateFeatureRows(ctx context.Context, p *graph.Laplacian, rows []int32, x *graph.Features, f func(lo int, rows []float32) error) error {
 	n := p.Nodes()
-	if rows != nil {
-		n = len(rows)
-	}
 	chunk := min(max(propagatedValues/max(x.Cols, 1), 1), max(n, 1))
 	ids, values := make([]int32, chunk), make([]float32, chunk*x.Cols)
 	for lo := 0; lo < n; lo += chunk {
@@ -31,9 +23,7 @@ func PropagateFeatureRows(ctx context.Context, p *graph.Laplacian, rows []int32,
 		}
 		count := min(chunk, n-lo)
 		for k := range ids[:count] {
-			if ids[k] = int32(lo + k); rows != nil {
-				ids[k] = rows[lo+k]
-			}
+			ids[k] = int32(lo + k)
 		}
 		part := values[:count*x.Cols]
 		PropagateFeaturesInto(part, p, ids[:count], x)

@@ -18,14 +18,9 @@ const LayerNormEpsilon = 1e-5
 // row i, for the gradient. Mean and variance are summed in float64. dst may be
 // z.
 func LayerNorm(dst, normalized, inverse, z, gain, shift []float32, rows, width int) {
-	checkLen("LayerNorm", "dst", len(dst), rows*width)
-	checkLen("LayerNorm", "z", len(z), rows*width)
-	checkLen("LayerNorm", "gain", len(gain), width)
-	checkLen("LayerNorm", "shift", len(shift), width)
-	if normalized != nil {
-		checkLen("LayerNorm", "normalized", len(normalized), rows*width)
-		checkLen("LayerNorm", "inverse", len(inverse), rows)
-	}
+	checkLens("LayerNorm", rows*width, dst, z, normalized)
+	checkLens("LayerNorm", width, gain, shift)
+	checkLens("LayerNorm", rows, inverse)
 	if width == 0 {
 		return
 	}
@@ -105,9 +100,7 @@ func oneRowMoments(x []float32) (mean, factor float64) {
 //
 //	dst_i = inverse_i · (g − mean(g) − x̂_i·mean(g·x̂_i)),   g = gain·grad_i
 func LayerNormGradient(dst, grad, normalized, inverse, gain []float32, rows, width int) {
-	checkLen("LayerNormGradient", "dst", len(dst), rows*width)
-	checkLen("LayerNormGradient", "grad", len(grad), rows*width)
-	checkLen("LayerNormGradient", "normalized", len(normalized), rows*width)
+	checkLens("LayerNormGradient", rows*width, dst, grad, normalized)
 	checkLen("LayerNormGradient", "inverse", len(inverse), rows)
 	checkLen("LayerNormGradient", "gain", len(gain), width)
 	if width == 0 {

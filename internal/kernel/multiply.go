@@ -4,8 +4,7 @@ import "github.com/gcn-layerwise/gcn/internal/parallel"
 
 // Multiply sets dst[k] = a[k]·b[k] for every element of a. dst may be a or b.
 func Multiply(dst, a, b []float32) {
-	checkLen("Multiply", "dst", len(dst), len(a))
-	checkLen("Multiply", "b", len(b), len(a))
+	checkLens("Multiply", len(a), dst, b)
 	parallel.For(len(a), rangeWork, func(lo, hi int) { multiply(dst[lo:hi], a[lo:hi], b[lo:hi]) })
 }
 

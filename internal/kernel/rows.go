@@ -18,8 +18,18 @@ func checkLen(function, argument string, have, need int) {
 	}
 }
 
+// checkLens panics unless every slice that is not nil holds the elements that the arguments
+// need.
+func checkLens[T any](function string, need int, arguments ...[]T) {
+	for _, x := range arguments {
+		if x != nil {
+			checkLen(function, "an argument", len(x), need)
+		}
+	}
+}
+
 // checkRows panics unless the rows lie inside every one of the matrices of the
-// given width.
+// given width. Matrices that are nil do not count.
 func checkRows(function string, rows []int32, width int, matrices ...[]float32) {
 	var most int32 = -1
 	for _, r := range rows {
@@ -28,7 +38,5 @@ func checkRows(function string, rows []int32, width int, matrices ...[]float32) 
 		}
 		most = max(most, r)
 	}
-	for _, x := range matrices {
-		checkLen(function, "a matrix", len(x), int(most+1)*width)
-	}
+	checkLens(function, int(most+1)*width, matrices...)
 }

@@ -40,8 +40,7 @@ func sumRanges(rows int, part func(lo, hi int) float64) float64 {
 // still gives its finite loss. probs may be logits.
 func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, weight []float32, smoothing float64) float64 {
 	rows := len(target)
-	checkLen("SoftmaxCrossEntropy", "probs", len(probs), rows*classes)
-	checkLen("SoftmaxCrossEntropy", "logits", len(logits), rows*classes)
+	checkLens("SoftmaxCrossEntropy", rows*classes, probs, logits)
 	checkLen("SoftmaxCrossEntropy", "weight", len(weight), rows)
 	if rows == 0 || classes == 0 {
 		return 0
@@ -114,8 +113,7 @@ func flushSmall(x []float32) {
 // below 1e-20 become 0. dst may be probs.
 func SoftmaxCrossEntropyGradient(dst, probs []float32, target []int32, weight []float32, upstream float32, classes int, smoothing float64) {
 	rows := len(target)
-	checkLen("SoftmaxCrossEntropyGradient", "dst", len(dst), rows*classes)
-	checkLen("SoftmaxCrossEntropyGradient", "probs", len(probs), rows*classes)
+	checkLens("SoftmaxCrossEntropyGradient", rows*classes, dst, probs)
 	checkLen("SoftmaxCrossEntropyGradient", "weight", len(weight), rows)
 	even := float32(smoothing / float64(max(classes, 1)))
 	parallel.For(rows, grain(classes), func(lo, hi int) {

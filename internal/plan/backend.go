@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -101,26 +102,55 @@ func NewBackend(d *device.Device, m Model) (Backend, error) {
 	if d != nil {
 		return newCUDA(d, m, p)
 	}
-	c := &cpu{model: m}
-	c.step, err = NewExecutor(p, ExecutorOptions{Gradients: Floats{Data: m.Grads}, Check: m.Check})
+	c := &cpu{passes: passes{model: m, options: ExecutorOptions{Gradients: Floats{Data: m.Grads}, Check: m.Check}}}
+	c.step, err = NewExecutor(p, c.options)
+	c.options.Beside = c.step
 	return c, err
 }
 
-// forward computes the logits of m in e, which it makes at the first call, and appends them to dst.
-func forward(e **Executor, m Model, o ExecutorOptions, dst []float32) ([]float32, error) {
-	if *e == nil {
-		p, err := New(Spec{Output: m.Logits, Parameters: m.Parameters})
+// passes are the executors of a backend.
+type passes struct {
+	model   Model
+	options ExecutorOptions
+	step    *Executor
+	logits  *Executor // nil before the first Forward
+}
+
+func (p *passes) Forward(dst []float32) ([]float32, error) {
+	if p.logits == nil {
+		logits, err := New(Spec{Output: p.model.Logits, Parameters: p.model.Parameters})
 		if err == nil {
-			*e, err = NewExecutor(p, o)
+			p.logits, err = NewExecutor(logits, p.options)
 		}
 		if err != nil {
 			return dst, err
 		}
 	}
-	if err := (*e).Compute(); err != nil {
+	if err := p.logits.Compute(); err != nil {
 		return dst, err
 	}
-	return (*e).Result(0).Append(dst)
+	return p.logits.Result(0).Append(dst)
+}
+
+// Products returns the sizes of the dense products of the last run.
+func (p *passes) Products() []Product {
+	var products []Product
+	for _, s := range p.step.steps {
+		if op, ok := s.op.(interface{ Product(*Run) Product }); ok && op.Product(p.step.Run).K > 0 {
+			products = append(products, op.Product(p.step.Run))
+		}
+	}
+	return products
+}
+
+func (p *passes) Close() error {
+	var errs []error
+	for _, e := range []*Executor{p.step, p.logits} {
+		if e != nil {
+			errs = append(errs, e.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // scalarOutput waits for the last run and returns its loss.

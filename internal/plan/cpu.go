@@ -10,9 +10,7 @@ import (
 // goroutine. Gorgonia's TapeMachine would use a second goroutine, locked to a
 // thread: two thread switches a run, and a panic there ends the process.
 type cpu struct {
-	model   Model
-	step    *Executor
-	forward *Executor // nil before the first Forward
+	passes
 
 	loss   float32
 	m, v   []float32 // the moments; the caller owns them
@@ -63,11 +61,3 @@ func (c *cpu) Push(m, v []float32) error {
 }
 
 func (c *cpu) Pull(_, _ []float32) error { return nil }
-
-func (c *cpu) Forward(dst []float32) ([]float32, error) {
-	return forward(&c.forward, c.model, ExecutorOptions{Check: c.model.Check, Beside: c.step}, dst)
-}
-
-func (c *cpu) Products() []Product { return c.step.products() }
-
-func (c *cpu) Close() error { return nil }

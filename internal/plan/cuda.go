@@ -13,23 +13,22 @@ const lossesKept = 64
 
 // cuda is a GPU's backend.
 type cuda struct {
-	d     *device.Device
-	model Model
-	n     int // parameters
+	passes
+	d *device.Device
+	n int // parameters
 
 	memory                *device.Buffer // holds all arrays below
 	values, grads, m, v   device.Pointer
 	partial, loss, status device.Pointer // loss: lossesKept numbers
 	kept                  int            // losses since the last Settle
-
-	step, logits *Executor
 }
 
 func newCUDA(d *device.Device, m Model, p *Plan) (Backend, error) {
-	c := &cuda{d: d, model: m, n: len(m.Values)}
+	c := &cuda{passes: passes{model: m}, d: d, n: len(m.Values)}
 	err := c.allocate()
+	c.options = ExecutorOptions{Device: d, Parameters: Floats{At: c.values}, Gradients: Floats{At: c.grads}, Status: c.status, Check: m.Check}
 	if err == nil {
-		c.step, err = NewExecutor(p, c.options())
+		c.step, err = NewExecutor(p, c.options)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -54,10 +53,6 @@ func (c *cuda) allocate() error {
 	c.loss = c.partial + 8*device.Partials
 	c.status = c.loss + 4*lossesKept
 	return c.d.Clear(c.values, total)
-}
-
-func (c *cuda) options() ExecutorOptions {
-	return ExecutorOptions{Device: c.d, Parameters: Floats{At: c.values}, Gradients: Floats{At: c.grads}, Status: c.status, Check: c.model.Check}
 }
 
 func (c *cuda) Run() error {
@@ -149,18 +144,4 @@ func (c *cuda) Pull(m, v []float32) error {
 	return errors.Join(device.Read(c.d, m, c.m), device.Read(c.d, v, c.v), c.step.pull())
 }
 
-func (c *cuda) Forward(dst []float32) ([]float32, error) {
-	return forward(&c.logits, c.model, c.options(), dst)
-}
-
-func (c *cuda) Products() []Product { return c.step.products() }
-
-func (c *cuda) Close() error {
-	var errs []error
-	for _, e := range []*Executor{c.step, c.logits} {
-		if e != nil {
-			errs = append(errs, e.Close())
-		}
-	}
-	return errors.Join(append(errs, c.memory.Free())...)
-}
+func (c *cuda) Close() error { return errors.Join(c.passes.Close(), c.memory.Free()) }

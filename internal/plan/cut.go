@@ -60,39 +60,43 @@ type Source struct {
 	Propagated bool
 }
 
-// Levels is a model cut at the ops that read a slot.
-type Levels struct {
-	ByRows []*Level // from the input up
-
-	// Constants computes the values that depend on no rows, such as the product of two
-	// parameters, if ops at rows read any. All levels are given them.
-	Constants *Level
-}
-
 // Cut cuts the part of a graph that output, such as logits, depends on. slots are all slots
 // that the ops read, from the input up. If targets is not nil, the rows of level targetLevel
 // belong to its nodes. wanted are values to read at each of their rows, which output depends on.
 // The error names an op that joins rows of two levels, or Gorgonia's own Dropout, which cannot
 // be turned off.
-func Cut(output *G.Node, slots []any, targets any, targetLevel int, wanted ...*G.Node) (*Levels, error) {
+func Cut(output *G.Node, slots []any, targets any, targetLevel int, wanted ...*G.Node) ([]*Level, error) {
 	if output == nil {
 		return nil, errors.New("there is no output")
 	}
 	output = withoutTraining(output)
-	c := &cutter{slots: slots, targets: targets, targetLevel: targetLevel, at: make(map[*G.Node]int), Levels: new(Levels)}
+	c := &cutter{slots: slots, targets: targets, targetLevel: targetLevel, at: make(map[*G.Node]int)}
 	for range len(slots) + 1 {
-		c.ByRows = append(c.ByRows, new(Level))
+		c.levels = append(c.levels, new(Level))
 	}
-	c.Constants = new(Level)
-	top, err := c.level(output)
+	whole, err := New(Spec{Output: output, Inference: true})
 	if err != nil {
 		return nil, err
 	}
+	for _, in := range whole.inputs {
+		c.at[in.node] = everywhere
+	}
+	for _, s := range whole.steps { // in topological order
+		n := s.node
+		l, err := c.level(n)
+		if err != nil {
+			return nil, err
+		}
+		if c.at[n] = l; l >= 0 && n.Dims() == 2 {
+			c.levels[l].Width = max(c.levels[l].Width, n.Shape()[1])
+		}
+	}
+	top := c.at[output]
 	if top != len(slots) || output.Dims() != 2 {
 		return nil, fmt.Errorf("the output %v is not a matrix with a row for each output node of the last layer", output)
 	}
-	c.ByRows[top].Out = G.Nodes{output}
-	for _, level := range c.ByRows {
+	c.levels[top].Out = G.Nodes{output}
+	for _, level := range c.levels {
 		level.Out = slices.DeleteFunc(level.Out, func(n *G.Node) bool { return isSparse(n) && n != output })
 		level.Held, level.Wanted = len(level.Out), make(map[int]*G.Node)
 	}
@@ -102,70 +106,43 @@ func Cut(output *G.Node, slots []any, targets any, targetLevel int, wanted ...*G
 		if !seen || l < 0 || isSparse(n) {
 			return nil, fmt.Errorf("the output does not depend on dense rows of %v", n)
 		}
-		level := c.ByRows[l]
+		level := c.levels[l]
 		at := slices.Index(level.Out, n)
 		if at < 0 {
 			at, level.Out = len(level.Out), append(level.Out, n)
 		}
 		level.Wanted[at] = w
 	}
-	for l, level := range c.ByRows {
+	for l, level := range c.levels {
 		if err := c.plan(l, level); err != nil {
 			return nil, err
 		}
 	}
-	if len(c.Constants.Out) == 0 {
-		c.Constants = nil
-		return c.Levels, nil
-	}
-	c.Constants.Plan, err = New(Spec{Output: c.Constants.Out[0], Also: c.Constants.Out[1:], Inference: true})
-	return c.Levels, err
+	return c.levels, nil
 }
 
 // everywhere is the level of a value that belongs to no rows, such as a parameter.
 const everywhere = -1
 
 type cutter struct {
-	*Levels
+	levels      []*Level
 	slots       []any
 	targets     any
 	targetLevel int
 	at          map[*G.Node]int // the level of each node
 }
 
-// level returns the level of n's rows.
+// level returns the level of n's rows. The levels of its inputs are known.
 func (c *cutter) level(n *G.Node) (int, error) {
-	if l, seen := c.at[n]; seen {
-		if l == len(c.ByRows) {
-			return 0, fmt.Errorf("node %v depends on itself", n)
-		}
-		return l, nil
-	}
-	c.at[n] = len(c.ByRows)
-	l, err := c.visit(n)
-	if err != nil {
-		return 0, err
-	}
-	c.at[n] = l
-	if l >= 0 && n.Dims() == 2 {
-		c.ByRows[l].Width = max(c.ByRows[l].Width, n.Shape()[1])
-	}
-	return l, nil
-}
-
-func (c *cutter) visit(n *G.Node) (int, error) {
 	if opType(n) == "gorgonia.dropoutOp" {
 		return 0, fmt.Errorf("the model has Gorgonia's Dropout, which drops values in every score too: use ops.Dropout with the batch's Mode")
 	}
 	children, all := inputs(n), Children(n)
 	l := everywhere
 	for k, child := range children {
-		below, err := c.level(child)
-		if err != nil {
-			return 0, err
-		}
-		if all[k] != child && below >= 0 && !slices.Contains(c.ByRows[below].training, all[k]) {
-			c.ByRows[below].training = append(c.ByRows[below].training, all[k])
+		below := c.at[child]
+		if all[k] != child && below >= 0 && !slices.Contains(c.levels[below].training, all[k]) {
+			c.levels[below].training = append(c.levels[below].training, all[k])
 		}
 		if below >= 0 && l >= 0 && below != l {
 			return 0, fmt.Errorf("op %v joins rows of layers %d and %d", n.Op(), min(l, below), max(l, below))
@@ -195,29 +172,21 @@ func (c *cutter) visit(n *G.Node) (int, error) {
 				c.add(at+1, n, Source{x, rows == PropagatedRows})
 				return at + 1, nil
 			}
-			c.ByRows[at+1].Lists = c.ByRows[at+1].Lists || rows == CrossingRows
+			c.levels[at+1].Lists = c.levels[at+1].Lists || rows == CrossingRows
 			return at + 1, c.cross(n, at, l)
 		}
 	}
 	if l == everywhere {
 		return l, nil
 	}
-	var fixed []bool // the children without rows
-	for _, child := range children {
-		fixed = append(fixed, c.at[child] == everywhere)
-		if c.at[child] == everywhere && child.Op() != nil && child.Op().Arity() != 0 && !slices.Contains(c.Constants.Out, child) {
-			c.Constants.Out = append(c.Constants.Out, child)
-		}
-	}
-	if !byRows(n, fixed) {
-		c.ByRows[l].Mixed = true
-	}
+	fixed := func(k int) bool { return c.at[children[k]] == everywhere }
+	c.levels[l].Mixed = c.levels[l].Mixed || !byRows(n, fixed)
 	return l, nil
 }
 
 // add records that n's rows of level l are those of s.
 func (c *cutter) add(l int, n *G.Node, s Source) {
-	c.ByRows[l].Data = append(c.ByRows[l].Data, Data{n, s})
+	c.levels[l].Data = append(c.levels[l].Data, Data{n, s})
 }
 
 // cross records that n crosses slot at, from values of level l: its matrices.
@@ -226,10 +195,10 @@ func (c *cutter) cross(n *G.Node, at, l int) error {
 	if l != at || c.at[children[0]] != at {
 		return fmt.Errorf("op %v of layer %d reads rows of another layer", n.Op(), at)
 	}
-	c.ByRows[at+1].Reads = true
-	c.ByRows[at+1].Sparse = c.ByRows[at+1].Sparse || isSparse(children[0])
+	c.levels[at+1].Reads = true
+	c.levels[at+1].Sparse = c.levels[at+1].Sparse || isSparse(children[0])
 	for _, child := range children {
-		switch below := c.ByRows[at]; {
+		switch below := c.levels[at]; {
 		case c.at[child] == everywhere:
 		case child.Dims() != 2:
 			return fmt.Errorf("op %v of layer %d reads %v, which depends on rows: want a parameter", n.Op(), at, child)
@@ -244,21 +213,21 @@ func (c *cutter) cross(n *G.Node, at, l int) error {
 func opType(n *G.Node) string { return strings.TrimLeft(fmt.Sprintf("%T", n.Op()), "*") }
 
 // byRows reports whether each row of n's value depends on the same row of its inputs alone,
-// and its op holds no state. fixed are the inputs without rows.
-func byRows(n *G.Node, fixed []bool) bool {
+// and its op holds no state. fixed tells which inputs have no rows.
+func byRows(n *G.Node, fixed func(k int) bool) bool {
 	if _, ok := n.Op().(Op); ok {
-		return n.Dims() == 2 && !fixed[0]
+		return n.Dims() == 2 && !fixed(0)
 	}
 	text := fmt.Sprint(n.Op())
 	switch opType(n) {
 	case "gorgonia.elemUnaryOp", "gorgonia.elemBinOp", "gorgonia.sizeOp":
 		return true
 	case "gorgonia.linAlgBinOp":
-		return !fixed[0] && fixed[1] && !strings.HasPrefix(text, "Aᵀ")
+		return !fixed(0) && fixed(1) && !strings.HasPrefix(text, "Aᵀ")
 	case "gorgonia.concatOp":
 		return text == "Concat(axis=1)"
 	case "gorgonia.repeatOp":
-		return fixed[0] || text != "Repeat0"
+		return fixed(0) || text != "Repeat0"
 	case "gorgonia.sliceOp":
 		return strings.HasPrefix(text, "T[:, ") || text == "T[:...]" // columns, or all rows
 	}
@@ -270,15 +239,16 @@ func (c *cutter) plan(l int, level *Level) error {
 	if len(level.Out) == 0 {
 		return nil // nothing to compute
 	}
-	given := slices.Clone(c.Constants.Out)
+	var given G.Nodes
 	if l > 0 {
-		given = append(given, c.ByRows[l-1].Out...)
+		given = append(given, c.levels[l-1].Out...)
 	}
 	for _, d := range level.Data {
 		given = append(given, d.Node)
 	}
+	constant := func(n *G.Node) bool { return c.at[n] == everywhere }
 	var err error
-	if level.Plan, err = New(Spec{Output: level.Out[0], Also: level.Out[1:], Given: given, Inference: true}); err != nil {
+	if level.Plan, err = New(Spec{Output: level.Out[0], Also: level.Out[1:], Given: given, Inference: true, Constant: constant}); err != nil {
 		return err
 	}
 	level.Data = slices.DeleteFunc(level.Data, func(d Data) bool {

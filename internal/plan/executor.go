@@ -26,7 +26,7 @@ type Executor struct {
 	check      bool   // as in Model
 
 	given   []bool // of the plan's inputs: see Give
-	bound   bool   // on a device, the other inputs have their values
+	begun   bool   // see Begin
 	machine machine
 	scalar  device.Pointer // place of a scalar output; 0: any
 	failed  error          // the error of an op in this run
@@ -107,18 +107,9 @@ func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 
 // Give makes m the value of n, if it is one of the plan's Given, for the next runs.
 func (e *Executor) Give(n *G.Node, m Matrix) {
-	e.give(n, func(a *Array) { a.set(m.Floats, m.Rows, m.Cols) })
-}
-
-// GiveValue is Give for a value on the host.
-func (e *Executor) GiveValue(n *G.Node, v G.Value) {
-	e.give(n, func(a *Array) { a.setHost(v) })
-}
-
-func (e *Executor) give(n *G.Node, set func(*Array)) {
 	for k, in := range e.inputs {
 		if in.node == n {
-			set(e.values[in.at])
+			e.values[in.at].set(m.Floats, m.Rows, m.Cols)
 			e.given[k] = true
 		}
 	}
@@ -142,8 +133,9 @@ func (e *Executor) Result(k int) *Array {
 	return e.values[e.also[k-1]]
 }
 
-// Begin makes the next run on a device read the parameters anew. Later runs do not.
-func (e *Executor) Begin() { e.bound = false }
+// Begin makes the next run in inference read the parameters, and compute the plan's constants. Later
+// runs use their values.
+func (e *Executor) Begin() { e.begun = false }
 
 // Forget drops the values of the last run on the CPU, and what Give and Into were given.
 func (e *Executor) Forget() {
@@ -160,7 +152,7 @@ func (e *Executor) Forget() {
 
 // Compute runs all ops over the current batch. On a device it queues them: the slots and targets
 // may be set again when it returns. A panic of an op becomes an error.
-func (e *Executor) Compute() error {
+func (e *Executor) Compute() (err error) {
 	for _, r := range e.resident {
 		r.Begin(e.Run)
 	}
@@ -168,21 +160,21 @@ func (e *Executor) Compute() error {
 		return err
 	}
 	if e.Device != nil {
-		return e.queue()
-	}
-	for k := range e.calls {
-		if err := e.step(k); err != nil {
-			return err
+		err = e.queue()
+	} else {
+		for k := 0; k < len(e.calls) && err == nil; k++ {
+			err = e.step(k)
 		}
 	}
-	return nil
+	e.begun = e.Inference && err == nil
+	return err
 }
 
 // bind takes the current values of the graph's inputs.
 func (e *Executor) bind() error {
 	for k, in := range e.inputs {
 		a := e.values[in.at]
-		if !e.given[k] && !e.bound && (e.Device == nil || in.parameter < 0) {
+		if !e.given[k] && !e.begun && (e.Device == nil || in.parameter < 0) {
 			v := in.node.Value()
 			if v == nil {
 				return fmt.Errorf("input %q of the model has no value", in.node.Name())
@@ -193,13 +185,15 @@ func (e *Executor) bind() error {
 			return err
 		}
 	}
-	e.bound = e.Device != nil && e.Inference
 	return nil
 }
 
 // step computes step k.
 func (e *Executor) step(k int) (err error) {
 	s, c := &e.steps[k], &e.calls[k]
+	if s.constant && e.begun {
+		return nil
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("op %v panicked: %v%s", s.node.Op(), p, crash.Place())

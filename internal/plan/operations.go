@@ -47,7 +47,9 @@ func (l *Level) Operations(w Work) (sum float64) {
 		}
 	}
 	for _, s := range l.steps {
-		sum += operations(s.node, w)
+		if !s.constant {
+			sum += operations(s.node, w)
+		}
 	}
 	if w.Training {
 		for _, n := range l.training {

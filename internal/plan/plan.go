@@ -15,9 +15,10 @@ type Spec struct {
 	Gradients  G.Nodes // one for each of Parameters, in a second flat array; nil: none
 
 	// For a part of a graph: see Cut.
-	Also      G.Nodes // more values to read after a run
-	Given     G.Nodes // values that a run is given, in place of computing them
-	Inference bool    // see withoutTraining
+	Also      G.Nodes              // more values to read after a run
+	Given     G.Nodes              // values that a run is given, in place of computing them
+	Inference bool                 // see withoutTraining
+	Constant  func(n *G.Node) bool // whether n's value stays from run to run; nil: none does
 }
 
 // Plan is the part of an expression graph that the output and the gradients
@@ -43,6 +44,8 @@ type step struct {
 	to   int
 
 	use Memory // of the op
+
+	constant bool // see Executor.Begin
 
 	memory    int   // of the result; −1: the op's own memory, a gradient's or an input's
 	over      bool  // the op may overwrite an input
@@ -131,6 +134,7 @@ func (b *builder) visit(n *G.Node) (int, error) {
 	b.place[n] = visiting
 	op, _ := n.Op().(Op)
 	s := step{node: n, op: op, use: Memory{KeepsInputs: true}, memory: -1, inPlace: -1, gradients: b.gradients(n)}
+	s.constant = p.Constant != nil && p.Constant(n)
 	for _, child := range Children(n) {
 		at, err := b.visit(child)
 		if err != nil {
@@ -182,6 +186,10 @@ func (b *builder) share() {
 	for k := range p.steps {
 		s := &p.steps[k]
 		readers[s.to] += len(s.gradients)
+		if s.constant {
+			outputs = append(outputs, s.to)
+			readers[s.to]++
+		}
 		for _, at := range s.from {
 			readers[at]++
 		}

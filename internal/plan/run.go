@@ -150,14 +150,3 @@ func (p *Plan) ReadOnlyBy(n *G.Node, f func(reader *G.Node) bool) bool {
 	others := slices.ContainsFunc(p.readers[n], func(r *G.Node) bool { return !f(r) })
 	return len(p.readers[n]) > 0 && !others && n != p.Output && !slices.Contains(p.Gradients, n) && !slices.Contains(p.Also, n)
 }
-
-// products returns the sizes of the dense products of the last run.
-func (r *Run) products() []Product {
-	var products []Product
-	for _, s := range r.steps {
-		if op, ok := s.op.(interface{ Product(*Run) Product }); ok && op.Product(r).K > 0 {
-			products = append(products, op.Product(r))
-		}
-	}
-	return products
-}

@@ -1,6 +1,8 @@
 package ranks
 
 import (
+	"unsafe"
+
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
@@ -20,52 +22,43 @@ func (r *rows) of(attach func(*graph.Features)) *graph.Share {
 
 // attach reduces x, which is whole or holds the rank's own rows only, to these rows.
 func (p *Partition) attach(x *graph.Features) {
-	r := p.share()
-	lo, hi := r.own()
-	if x.Len() == x.Rows*x.Cols {
-		if x.Half != nil {
-			x.Half = copyWithRoom(x.Half[lo*x.Cols : hi*x.Cols])
-		} else {
-			x.Data = copyWithRoom(x.Data[lo*x.Cols : hi*x.Cols])
-		}
+	r, whole := p.share(), x.Len() == x.Rows*x.Cols
+	if x.Half != nil {
+		hold(r, &x.Half, x.Cols, whole)
+	} else {
+		hold(r, &x.Data, x.Cols, whole)
+	}
+	if whole {
 		if x.Release != nil {
 			x.Release()
 		}
 		x.Release, x.Prefetch = nil, nil
 	}
+	lo, hi := r.own()
 	for v := lo; v < hi; v++ {
 		r.place[v] = int32(v - lo)
 	}
 	r.first, x.Place = int32(hi-lo), r.place
-	width := 4
-	if x.Half != nil {
-		width = 2
-	}
-	p.whole += int64(width) * int64(x.Rows) * int64(x.Cols)
-	r.size = func(int32) int { return width * x.Cols }
-	r.pack = func(dst []byte, row int32) []byte {
-		from, to := (int(row)-lo)*x.Cols, (int(row)-lo+1)*x.Cols
-		if x.Half != nil {
-			return append(dst, Bytes(x.Half[from:to])...)
-		}
-		return append(dst, Bytes(x.Data[from:to])...)
-	}
-	r.clear = func() {
-		if x.Half != nil {
-			x.Half = x.Half[:(hi-lo)*x.Cols]
-		} else {
-			x.Data = x.Data[:(hi-lo)*x.Cols]
-		}
-	}
-	r.add = func(_ int32, b []byte) {
-		if x.Half != nil {
-			x.Half = append(x.Half, as[uint16](b)...)
-		} else {
-			x.Data = append(x.Data, as[float32](b)...)
-		}
-	}
+	p.whole += int64(r.size(0)) * int64(x.Rows)
 	x.Share = r.of(p.attach)
 	p.features = append(p.features, sharedFeatures{x, r})
+}
+
+// hold makes r the rows of values, of the given width. Afterwards values has the rank's own rows
+// and then the fetched ones. Before, it has the own rows, or all if whole is true.
+func hold[T float32 | uint16](r *rows, values *[]T, width int, whole bool) {
+	lo, hi := r.own()
+	if whole {
+		*values = copyWithRoom((*values)[lo*width : hi*width])
+	}
+	bytes := width * int(unsafe.Sizeof(*new(T)))
+	r.size = func(int32) int { return bytes }
+	r.pack = func(dst []byte, row int32) []byte {
+		at := (int(row) - lo) * width
+		return append(dst, Bytes((*values)[at:at+width])...)
+	}
+	r.clear = func() { *values = (*values)[:(hi-lo)*width] }
+	r.add = func(_ int32, b []byte) { *values = append(*values, as[T](b)...) }
 }
 
 // attachGraph reduces the adjacency matrix to this rank's own rows.

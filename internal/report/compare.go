@@ -67,31 +67,34 @@ func split(runs []Run) []*set {
 		sets[k].runs = append(sets[k].runs, r)
 	}
 	for _, s := range sets {
-		s.differ = differing(s.runs)
+		s.differ, _ = settings(s.runs)
 		s.group()
 		s.findRepeats()
 	}
 	return sets
 }
 
-// differing lists the settings that differ between runs, in alphabetical order. Runs without
-// known settings do not count.
-func differing(runs []Run) []string {
-	values := map[string]map[string]bool{}
-	for _, r := range runs {
+// settings lists the settings that differ between runs, in alphabetical order, and the names
+// and values of the others. Runs without known settings do not count.
+func settings(runs []Run) (differ []string, shared [][]string) {
+	known := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Config == nil })
+	names := map[string]bool{}
+	for _, r := range known {
 		for name := range r.Config {
-			values[name] = map[string]bool{}
+			names[name] = !rundir.Derived(name)
 		}
 	}
-	for name, seen := range values {
-		for _, r := range runs {
-			if r.Config != nil {
-				seen[valueText(r.Config[name])] = true
-			}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		value := valueText(known[0].Config[name])
+		switch {
+		case !names[name]:
+		case slices.ContainsFunc(known, func(r Run) bool { return valueText(r.Config[name]) != value }):
+			differ = append(differ, name)
+		default:
+			shared = append(shared, []string{name, value})
 		}
 	}
-	maps.DeleteFunc(values, func(name string, seen map[string]bool) bool { return len(seen) < 2 || rundir.Derived(name) })
-	return slices.Sorted(maps.Keys(values))
+	return differ, shared
 }
 
 // mostSettings is the largest number of settings that differ in a name. If more differ, a name

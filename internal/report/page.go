@@ -9,13 +9,12 @@ import (
 	"html"
 	"html/template"
 	"io"
-	"maps"
 	"math"
 	"slices"
 
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/markup"
-	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -35,15 +34,14 @@ func (p *Page) Write(w io.Writer) error {
 	if len(p.Runs) == 0 {
 		return errors.New("report: a page needs at least one run")
 	}
-	t, err := template.New("page").Funcs(template.FuncMap{"number": func(x study.Number) string { return study.Text(float64(x)) }}).Parse(pageText)
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
+	number := func(x study.Number) string { return study.Text(float64(x)) }
+	t := template.Must(template.New("page").Funcs(template.FuncMap{"number": number}).Parse(pageText))
 	var text bytes.Buffer
-	if err := t.Execute(&text, p.view()); err != nil {
-		return fmt.Errorf("report: %w", err)
+	err := t.Execute(&text, p.view())
+	if err == nil {
+		_, err = w.Write(markup.Clean(text.Bytes()))
 	}
-	if _, err := w.Write(markup.Clean(text.Bytes())); err != nil {
+	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
@@ -64,7 +62,7 @@ type section struct {
 	Groups       []group
 	Charts       []template.HTML
 	Head         []string // of the table of runs
-	Rows         [][]cell
+	Rows         [][]string
 	Differ       [][]string // settings that differ between runs: the name, and the value of each group
 }
 
@@ -75,25 +73,9 @@ type group struct {
 	Method
 }
 
-type cell struct {
-	Text    string
-	Numeric bool
-}
-
 func (p *Page) view() view {
-	v := view{Page: p}
-	differ := differing(p.Runs)
-	shared := map[string]string{}
-	for _, r := range p.Runs {
-		for name, value := range r.Config {
-			shared[name] = valueText(value)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(shared)) {
-		if !slices.Contains(differ, name) && !rundir.Derived(name) {
-			v.Settings = append(v.Settings, []string{name, shared[name]})
-		}
-	}
+	differ, shared := settings(p.Runs)
+	v := view{Page: p, Settings: shared}
 	for _, s := range split(p.Runs) {
 		of := s.section()
 		for _, name := range differ {
@@ -163,23 +145,17 @@ func (s *set) section() section {
 //
 // The x of a mean is the mean of the runs' x at that batch.
 func groupLines(name string, runs [][]Point, x, y func(Point) float64) []figure.Series {
-	curves := make([][]study.CurvePoint, len(runs))
-	for k, points := range runs {
-		for _, q := range points {
-			curves[k] = append(curves[k], study.CurvePoint{Batch: q.Batch, X: x(q), Y: y(q)})
-		}
-	}
 	mean, last := figure.Series{}, -1
 	if len(runs) > 1 {
-		mean, last = study.MeanCurve(name, curves, func(s study.Spread) float64 { return s.SD })
+		mean, last = study.MeanCurve(name, runs, func(q Point) (int, float64, float64) { return q.Batch, x(q), y(q) }, func(s study.Spread) float64 { return s.SD })
 		mean.Band = true
 	}
 	var lines []figure.Series
-	for _, points := range curves {
+	for _, points := range runs {
 		l := figure.Series{Name: name, Thin: last >= 0}
-		for _, p := range points {
-			if p.Batch >= last {
-				l.X, l.Y = append(l.X, p.X), append(l.Y, p.Y)
+		for _, q := range points {
+			if q.Batch >= last {
+				l.X, l.Y = append(l.X, x(q)), append(l.Y, y(q))
 			}
 		}
 		if last < 0 || len(l.X) > 1 {
@@ -203,19 +179,14 @@ func inline(f *figure.Figure) template.HTML {
 
 // ofSamples says in a title that runs scored samples of the nodes, or returns "".
 func (s *set) ofSamples() string {
-	sampled := 0
-	for k := range s.runs {
-		if s.runs[k].sampled() {
-			sampled++
-		}
-	}
-	switch sampled {
-	case 0:
+	sampled := slices.ContainsFunc(s.runs, func(r Run) bool { return r.sampled() })
+	switch {
+	case !sampled:
 		return ""
-	case len(s.runs):
-		return ", estimated from a sample"
+	case slices.ContainsFunc(s.runs, func(r Run) bool { return !r.sampled() }):
+		return ", of some runs estimated from a sample"
 	}
-	return ", of some runs estimated from a sample"
+	return ", estimated from a sample"
 }
 
 // metric returns the runs' metric, or "score" if they differ.
@@ -229,17 +200,13 @@ func (s *set) metric() string {
 
 // table makes the table of runs.
 func (out *section) table(s *set) {
-	columns := []struct {
-		title, field string
-		rounded      bool
-	}{
-		{"seed", "seed", false}, {"test", "test", true}, {"best valid", "best_valid", true}, {"batches", "batches", false},
-		{"stopped by", "stop", false}, {"ms a step", "train_ms_per_batch", true}, {"ms to sample", "sampling_ms_per_batch", true},
-		{"seconds", "wall_s", true}, {"peak MB", "peak_rss_mb", true}, {"BLAS", "blas", false}, {"device", "device", false},
+	columns := [][2]string{ // title, field
+		{"seed", "seed"}, {"test", "test"}, {"best valid", "best_valid"}, {"batches", "batches"}, {"stopped by", "stop"}, {"ms a step", "train_ms_per_batch"},
+		{"ms to sample", "sampling_ms_per_batch"}, {"seconds", "wall_s"}, {"peak MB", "peak_rss_mb"}, {"BLAS", "blas"}, {"device", "device"},
 	}
 	out.Head = []string{"run", "method"}
 	for _, c := range columns {
-		out.Head = append(out.Head, c.title)
+		out.Head = append(out.Head, c[0])
 	}
 	for k := range s.runs {
 		run := &s.runs[k]
@@ -247,21 +214,21 @@ func (out *section) table(s *set) {
 		if stand := s.standIn[k]; stand >= 0 {
 			name += " (the same run as " + s.runs[stand].Name + ")"
 		}
-		row := []cell{{Text: name}, {fmt.Sprint(s.of[k] + 1), true}}
+		row := []string{name, fmt.Sprint(s.of[k] + 1)}
 		for _, c := range columns {
-			text := run.text(c.field)
-			if v := run.number(c.field); c.rounded && !math.IsNaN(v) {
+			text := run.text(c[1])
+			if v := run.number(c[1]); finite.Is(v) && v != math.Trunc(v) {
 				text = study.Text(v)
 			}
 			switch {
 			case text != "":
-				text += run.estimated(c.field)
-			case c.field == "stop" && !run.done:
+				text += run.estimated(c[1])
+			case c[1] == "stop" && !run.done:
 				text = "not done"
 			default:
 				text = "–"
 			}
-			row = append(row, cell{text, c.rounded || c.field == "seed" || c.field == "batches"})
+			row = append(row, text)
 		}
 		out.Rows = append(out.Rows, row)
 	}

@@ -146,7 +146,7 @@ func TestUnfinished(t *testing.T) {
 	if len(runs[3].Points) != 3 || len(runs[4].Points) != 3 {
 		t.Errorf("%d and %d points", len(runs[3].Points), len(runs[4].Points))
 	}
-	if d := differing(runs); !slices.Equal(d, []string{"method", "samples", "seed"}) {
+	if d, _ := settings(runs); !slices.Equal(d, []string{"method", "samples", "seed"}) {
 		t.Errorf("settings that differ: %q", d)
 	}
 	sets := split(runs)
@@ -156,7 +156,7 @@ func TestUnfinished(t *testing.T) {
 	page := (&Page{Runs: runs}).view()
 	head, rows := page.Sections[0].Head, page.Sections[0].Rows
 	for name, want := range map[string]string{"batches": "30", "best valid": "0.5", "seconds": "2", "stopped by": "not done", "test": "–"} {
-		if got := rows[3][slices.Index(head, name)].Text; got != want {
+		if got := rows[3][slices.Index(head, name)]; got != want {
 			t.Errorf("%s of a run that is not done: %s, want %s", name, got, want)
 		}
 	}
@@ -230,7 +230,7 @@ func TestOneSeedTwice(t *testing.T) {
 	if g := v.Sections[0].Groups[0]; g.Runs != 2 || g.Repeats != 2 || g.Name != "full" || g.Test.With(g.Test.SD) != "0.62 ± 0.18" {
 		t.Errorf("group %+v", g)
 	}
-	if row := v.Sections[0].Rows[3]; !strings.Contains(row[0].Text, "the same run as "+runs[1].Name) {
+	if row := v.Sections[0].Rows[3]; !strings.Contains(row[0], "the same run as "+runs[1].Name) {
 		t.Errorf("row %v", row)
 	}
 }

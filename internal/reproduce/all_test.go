@@ -284,8 +284,8 @@ func TestPooled(t *testing.T) {
 		t.Fatalf("%d panels", len(report.figure.Panels))
 	}
 	for _, p := range report.figure.Panels {
-		if len(p.Cloud) != 2*pointsPerRun || p.Fit == nil || len(p.Lines) != 1 {
-			t.Errorf("%s: %d points, fit %v, %d lines", p.Title, len(p.Cloud), p.Fit, len(p.Lines))
+		if len(p.Points) != 1 || len(p.Points[0].X) != 2*pointsPerRun || len(p.Lines) != 2 {
+			t.Errorf("%s: %d points, %d lines", p.Title, len(p.Points), len(p.Lines))
 		}
 	}
 }

@@ -91,11 +91,10 @@ func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) 
 			for on, norm := range map[string]string{onP: study.NormP, onQP: study.NormQP} {
 				s := scatter{Sums: t.Regression(layer.Name, norm)}
 				for _, drawn := range t.Scatters {
-					if drawn.Layer != layer.Name || drawn.On != norm {
-						continue
-					}
-					for _, p := range drawn.Points {
-						s.Points = append(s.Points, [2]float64{rounded(p.X), rounded(p.Y)})
+					for k := range drawn.X {
+						if drawn.Layer == layer.Name && drawn.On == norm {
+							s.Points = append(s.Points, [2]float64{rounded(drawn.X[k]), rounded(drawn.Y[k])})
+						}
 					}
 				}
 				result.Layers[l][on+", "+over] = s
@@ -218,23 +217,18 @@ func (r *runner) addScatters(report *Report, spec, method, on string) {
 	all, train := r.pooled(spec, method, on, overAll), r.pooled(spec, method, on, overTrain)
 	for l := range all {
 		line, trained := all[l].Sums.Line(), train[l].Sums.Line()
-		panel := figure.Panel{
+		cloud := figure.Series{Cloud: true}
+		for _, p := range all[l].Points {
+			cloud.X, cloud.Y = append(cloud.X, p[0]), append(cloud.Y, p[1])
+		}
+		report.figure.Panels = append(report.figure.Panels, figure.Panel{
 			Title: fmt.Sprintf("%s, layer %d", columnName(spec), l+1), X: "‖" + on + "^[i]‖", Y: "‖(HW)_[i]‖",
 			Caption: fmt.Sprintf("β1 %.3g, R² %.3f; training nodes %.3g, %.3f", line.Slope, line.R2, trained.Slope, trained.R2),
-			Fit:     &figure.Straight{Name: "all nodes", Intercept: line.Intercept, Slope: line.Slope},
-		}
-		low, high := math.Inf(1), math.Inf(-1)
-		for _, p := range all[l].Points {
-			panel.Cloud = append(panel.Cloud, figure.XY{X: p[0], Y: p[1]})
-			low, high = min(low, p[0]), max(high, p[0])
-		}
-		if low <= high {
-			panel.Lines = []figure.Series{{
-				Name: overTrain, X: []float64{low, high},
-				Y: []float64{trained.Intercept + trained.Slope*low, trained.Intercept + trained.Slope*high},
-			}}
-		}
-		report.figure.Panels = append(report.figure.Panels, panel)
+			Points:  []figure.Series{cloud},
+			Lines: []figure.Series{
+				figure.Straight("all nodes", line.Intercept, line.Slope, cloud.X), figure.Straight(overTrain, trained.Intercept, trained.Slope, cloud.X),
+			},
+		})
 	}
 }
 

@@ -149,7 +149,11 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 		if len(runs) == 0 {
 			continue
 		}
-		curve := meanCurve(row.Label, runs)
+		curves := make([][]curvePoint, len(runs))
+		for k, run := range runs {
+			curves[k] = run.Curve
+		}
+		curve, _ := study.MeanCurve(row.Label, curves, func(p curvePoint) (int, float64, float64) { return p.Batch, float64(p.Batch), float64(p.Valid) }, nil)
 		batches.Lines = append(batches.Lines, curve)
 		if step != nil {
 			curve.X = slices.Clone(curve.X)
@@ -171,20 +175,6 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 			report.figure.Panels = append(report.figure.Panels, p)
 		}
 	}
-}
-
-// meanCurve averages the runs where all have a score.
-func meanCurve(name string, runs []*trainResult) figure.Series {
-	var curves [][]study.CurvePoint
-	for _, run := range runs {
-		var points []study.CurvePoint
-		for _, p := range run.Curve {
-			points = append(points, study.CurvePoint{Batch: p.Batch, X: float64(p.Batch), Y: float64(p.Valid)})
-		}
-		curves = append(curves, points)
-	}
-	curve, _ := study.MeanCurve(name, curves, nil)
-	return curve
 }
 
 // find returns the row of a label, or nil.

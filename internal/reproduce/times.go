@@ -8,7 +8,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/bench"
 	"github.com/gcn-layerwise/gcn/samplers"
-	"github.com/gcn-layerwise/gcn/study"
 )
 
 // timeResult holds milliseconds a batch.
@@ -79,7 +78,7 @@ func (r *runner) addTime(report *Report, k key, paper PaperRow, quantity string)
 	}
 	report.add(Row{
 		Dataset: k.Data, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity, is: is{Of: aTime},
-		N: t.N, Mean: t.Mean, Std: t.SD, SEM: study.StandardError(t.SD, t.N), Median: t.Median, Paper: paper.value(k.Data),
+		N: t.N, Mean: t.Mean, Std: t.SD, SEM: t.SD / math.Sqrt(float64(max(t.N, 1))), Median: t.Median, Paper: paper.value(k.Data),
 	})
 }
 

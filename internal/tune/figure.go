@@ -18,17 +18,11 @@ const mostPanels = 8
 func Figure(space []Dimension, settings []Setting, rows []Row, score string) *figure.Figure {
 	f := &figure.Figure{Title: "Search of settings", Columns: 3}
 	first := figure.Panel{Title: "settings over training", X: "mini-batches", Y: "validation " + score, LogX: true}
-	best := -1
-	for _, r := range rows {
-		if r.Kept {
-			best = r.Setting // the last one is of the last rung
-		}
-	}
 	first.Lines = figure.Curves(rows, func(r Row) (string, float64, float64, float64) {
-		return strconv.Itoa(r.Setting), float64(r.Batches), float64(r.Valid), known(r.SEM)
+		return strconv.Itoa(r.Setting), float64(r.Batches), r.Valid, known(r.SEM)
 	})
 	for k, line := range first.Lines {
-		if first.Lines[k].Name = ""; line.Name == strconv.Itoa(best) {
+		if first.Lines[k].Name = ""; line.Name == strconv.Itoa(Best(rows).Setting) {
 			first.Lines[k].Name = "the best setting"
 		}
 	}
@@ -54,15 +48,15 @@ func panel(d *Dimension, k int, settings []Setting, rows []Row, score string) fi
 		p.Decades = d.Log && d.High >= 100*d.Low
 	}
 	p.Points = figure.Curves(rows, func(r Row) (string, float64, float64, float64) {
-		return fmt.Sprintf("after %d mini-batches", r.Batches), at(settings[r.Setting]), float64(r.Valid), known(r.SEM)
+		return fmt.Sprintf("after %d mini-batches", r.Batches), at(settings[r.Setting]), r.Valid, known(r.SEM)
 	})
 	return p
 }
 
 // known returns the length of an error bar, 0 if it is not known.
-func known(x finite.Number) float64 {
-	if !finite.Is(float64(x)) {
+func known(x float64) float64 {
+	if !finite.Is(x) {
 		return 0
 	}
-	return float64(x)
+	return x
 }

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
@@ -47,27 +46,19 @@ type Trial struct {
 
 // Row is the outcome of a setting in a rung.
 type Row struct {
-	Setting int             `json:"setting"`
-	Rung    int             `json:"rung"`    // from 0
-	Batches int             `json:"batches"` // mini-batches so far
-	Valid   finite.Number   `json:"valid"`   // mean of Scores, NaN if one is
-	SEM     finite.Number   `json:"sem"`     // its standard error, NaN for one seed
-	Scores  []finite.Number `json:"scores"`  // best validation scores so far, by seed
-	Kept    bool            `json:"kept"`    // goes on to the next rung, or is the best of the last
+	Setting int       `json:"setting"`
+	Rung    int       `json:"rung"`    // from 0
+	Batches int       `json:"batches"` // mini-batches so far
+	Valid   float64   `json:"valid"`   // mean of Scores, NaN if one is
+	SEM     float64   `json:"sem"`     // its standard error, NaN for one seed
+	Scores  []float64 `json:"scores"`  // best validation scores so far, by seed
+	Kept    bool      `json:"kept"`    // goes on to the next rung, or is the best of the last
 }
 
-// ErrDiverged is the error of a search in which no setting has a score.
-var ErrDiverged = errors.New("training diverged in all settings: try smaller step sizes")
-
-// Check returns an error for a search that cannot run.
+// Check returns an error if there are too few mini-batches for the rungs.
 func (s *Search) Check() error {
-	switch {
-	case s.Settings < 1 || s.Seeds < 1 || s.Rungs < 1 || s.Batches < 1 || s.Jobs < 1:
-		return fmt.Errorf("tune: %d settings, %d seeds, %d rungs, %d mini-batches, %d jobs: want at least 1 of each", s.Settings, s.Seeds, s.Rungs, s.Batches, s.Jobs)
-	case s.Reduce < 2:
-		return fmt.Errorf("tune: of %d settings one goes on: want at least 2", s.Reduce)
-	case s.Rungs > 1 && s.rungBatches(0) == s.rungBatches(1):
-		return fmt.Errorf("tune: %d mini-batches are too few for %d rungs", s.Batches, s.Rungs)
+	if s.Rungs > 1 && s.rungBatches(0) == s.rungBatches(1) {
+		return fmt.Errorf("%d mini-batches are too few for %d rungs", s.Batches, s.Rungs)
 	}
 	return nil
 }
@@ -81,23 +72,29 @@ func (s *Search) rungBatches(rung int) int {
 	return batches
 }
 
-// Plan returns the mini-batches and the number of settings of each rung.
-func (s *Search) Plan() (batches, settings []int) {
-	n := s.Settings
+// Rung is one round of training.
+type Rung struct {
+	Batches  int `json:"batches"` // counted from the start of training
+	Settings int `json:"settings"`
+}
+
+// Plan returns the rungs.
+func (s *Search) Plan() []Rung {
+	var plan []Rung
+	settings := s.Settings
 	for r := range s.Rungs {
-		batches, settings = append(batches, s.rungBatches(r)), append(settings, n)
-		n = (n-1)/s.Reduce + 1
+		plan = append(plan, Rung{s.rungBatches(r), settings})
+		settings = (settings-1)/s.Reduce + 1
 	}
-	return batches, settings
+	return plan
 }
 
 // Work returns the mini-batches of all trials.
 func (s *Search) Work() int {
 	sum, before := 0, 0
-	batches, settings := s.Plan()
-	for r := range batches {
-		sum += settings[r] * s.Seeds * (batches[r] - before)
-		before = batches[r]
+	for _, r := range s.Plan() {
+		sum += r.Settings * s.Seeds * (r.Batches - before)
+		before = r.Batches
 	}
 	return sum
 }
@@ -109,24 +106,21 @@ func (s *Search) Run(ctx context.Context) ([]Row, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	if s.Train == nil {
-		return nil, errors.New("tune: a search needs a function that trains")
-	}
 	alive := make([]int, s.Settings)
 	for k := range alive {
 		alive[k] = k
 	}
 	var all []Row
 	from := 0
-	batches, settings := s.Plan()
-	for rung := range batches {
-		rows, err := s.rung(ctx, alive, Trial{Rung: rung, From: from, Batches: batches[rung]})
+	plan := s.Plan()
+	for k, r := range plan {
+		rows, err := s.rung(ctx, alive, Trial{Rung: k, From: from, Batches: r.Batches})
 		if err != nil {
 			return all, err
 		}
 		next := 1
-		if rung+1 < len(settings) {
-			next = settings[rung+1]
+		if k+1 < len(plan) {
+			next = plan[k+1].Settings
 		}
 		alive = alive[:0]
 		for k := range rows[:next] {
@@ -134,14 +128,14 @@ func (s *Search) Run(ctx context.Context) ([]Row, error) {
 			alive = append(alive, rows[k].Setting)
 		}
 		slices.Sort(alive)
-		all, from = append(all, rows...), batches[rung]
+		all, from = append(all, rows...), r.Batches
 		if s.Ranked != nil {
 			if err := s.Ranked(rows); err != nil {
 				return all, err
 			}
 		}
-		if math.IsNaN(float64(rows[0].Valid)) {
-			return all, ErrDiverged
+		if math.IsNaN(rows[0].Valid) {
+			return all, errors.New("training diverged in all settings: try smaller step sizes")
 		}
 	}
 	return all, nil
@@ -153,7 +147,7 @@ func (s *Search) rung(ctx context.Context, settings []int, of Trial) ([]Row, err
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.Jobs)
 	for k, setting := range settings {
-		rows[k] = Row{Setting: setting, Rung: of.Rung, Batches: of.Batches, Scores: make([]finite.Number, s.Seeds)}
+		rows[k] = Row{Setting: setting, Rung: of.Rung, Batches: of.Batches, Scores: make([]float64, s.Seeds)}
 		for seed := range s.Seeds {
 			group.Go(func() error {
 				if err := ctx.Err(); err != nil {
@@ -161,8 +155,8 @@ func (s *Search) rung(ctx context.Context, settings []int, of Trial) ([]Row, err
 				}
 				t := of
 				t.Setting, t.Seed = setting, seed
-				score, err := s.Train(ctx, t)
-				rows[k].Scores[seed] = finite.Number(score)
+				var err error
+				rows[k].Scores[seed], err = s.Train(ctx, t)
 				return err
 			})
 		}
@@ -171,18 +165,19 @@ func (s *Search) rung(ctx context.Context, settings []int, of Trial) ([]Row, err
 		return nil, err
 	}
 	for k, r := range rows {
-		scores := make([]float64, len(r.Scores))
-		for i, score := range r.Scores {
-			scores[i] = float64(score)
-		}
-		spread := study.NewSpread(scores)
-		rows[k].Valid, rows[k].SEM = finite.Number(spread.Mean), finite.Number(math.NaN())
-		if len(scores) > 1 {
-			rows[k].SEM = finite.Number(spread.SEM)
+		spread := study.NewSpread(r.Scores)
+		if rows[k].Valid, rows[k].SEM = spread.Mean, spread.SEM; s.Seeds == 1 {
+			rows[k].SEM = math.NaN()
 		}
 	}
 	slices.SortFunc(rows, func(a, b Row) int { // NaN is less than all numbers
 		return cmp.Or(cmp.Compare(b.Valid, a.Valid), a.Setting-b.Setting)
 	})
 	return rows, nil
+}
+
+// Best returns the row of the best setting in the last rung of the rows that Search.Run returns.
+func Best(rows []Row) Row {
+	last := rows[len(rows)-1].Rung
+	return rows[slices.IndexFunc(rows, func(r Row) bool { return r.Rung == last })]
 }

@@ -30,8 +30,7 @@ func ParseDimension(option, text string, whole bool) (Dimension, error) {
 	d := Dimension{Option: option, Whole: whole}
 	low, high, isRange := strings.Cut(text, "..")
 	if !isRange {
-		words := strings.Join(strings.Fields(text), " ")
-		words = strings.ReplaceAll(words, ", ", ",")
+		words := strings.ReplaceAll(strings.Join(strings.Fields(text), " "), ", ", ",")
 		if d.Values = strings.Split(words, " "); len(d.Values) == 1 {
 			d.Values = strings.Split(words, ",")
 		}
@@ -113,7 +112,16 @@ func Draw(space []Dimension, n int, seed uint64) ([]Setting, error) {
 	case size > mostSettings:
 		return nil, fmt.Errorf("more than %d combinations: say how many settings to draw", mostSettings)
 	}
-	return combinations(space), nil
+	all := make([]Setting, size)
+	for k := range all { // the last dimension changes first
+		all[k] = make(Setting, len(space))
+		rest := k
+		for i, d := range slices.Backward(space) {
+			all[k][i] = d.Values[rest%len(d.Values)]
+			rest /= len(d.Values)
+		}
+	}
+	return all, nil
 }
 
 // sameValue reports whether two texts are equal, or are the same number.
@@ -123,30 +131,13 @@ func sameValue(a, b string) bool {
 	return a == b || errX == nil && errY == nil && x == y
 }
 
-// combinations returns all settings of listed values; the last dimension changes first.
-func combinations(space []Dimension) []Setting {
-	all := []Setting{nil}
-	for _, d := range space {
-		var longer []Setting
-		for _, s := range all {
-			for _, v := range d.Values {
-				longer = append(longer, append(slices.Clone(s), v))
-			}
-		}
-		all = longer
-	}
-	return all
-}
-
+// drawSome draws n different settings, or fewer if it finds no more.
 func drawSome(space []Dimension, n int, seed uint64) []Setting {
-	const attempts = 1000 // of one setting; a small space may have fewer than n
+	const attempts = 1000 // of one setting
 	rng := rand.New(rand.NewPCG(seed, 0x74756e65))
 	var drawn []Setting
 	seen := map[string]bool{}
-	for range attempts * n {
-		if len(drawn) == n {
-			break
-		}
+	for k := 0; k < attempts*n && len(drawn) < n; k++ {
 		s := make(Setting, len(space))
 		for k := range space {
 			s[k] = space[k].draw(rng)

@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"io"
 	"regexp"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -37,15 +38,13 @@ type Panel struct {
 	FromZero    bool     // the y axis begins at 0; not with LogY
 	Names       []string // labels of x = 0, 1, 2 …, in the place of numbers
 
-	Lines   []Series  // joined, with markers and error bars
-	Points  []Series  // marked only, with error bars
-	Cloud   []XY      // many small translucent points
-	Fit     *Straight // a straight line over the panel
-	Bars    *Bars     // a histogram
-	Heat    *Heat     // a matrix of cells; it gives both axes names
-	Edges   [][2]XY   // thin lines below the points
-	Bare    bool      // no axes
-	Caption string    // small text below the title
+	Points  []Series // marked only, with error bars
+	Lines   []Series // joined, with markers and error bars, above the points
+	Bars    *Bars    // a histogram
+	Heat    *Heat    // a matrix of cells; it gives both axes names
+	Edges   [][2]XY  // thin lines below the points
+	Bare    bool     // no axes
+	Caption string   // small text below the title
 }
 
 // XY is a point.
@@ -58,14 +57,19 @@ type Series struct {
 	X, Y  []float64
 	Error []float64 // half the length of each error bar; nil for none
 	Band  bool      // Error is drawn as a band around the line
+	Plain bool      // without markers
 	Thin  bool      // without markers, and a thin line
 	Disc  float64   // markers are discs of this radius in points; 0: markers by the series
+	Cloud bool      // many points: small translucent markers of one colour
 }
 
-// Straight is the line y = Intercept + Slope·x, named in the legend.
-type Straight struct {
-	Name             string
-	Intercept, Slope float64
+// Straight returns the line y = intercept + slope·x over the range of some places.
+func Straight(name string, intercept, slope float64, places []float64) Series {
+	if len(places) == 0 {
+		return Series{Name: name}
+	}
+	low, high := slices.Min(places), slices.Max(places)
+	return Series{Name: name, X: []float64{low, high}, Y: []float64{intercept + slope*low, intercept + slope*high}, Plain: true}
 }
 
 // Bars is a histogram: bars of equal width between Low and High.

@@ -27,7 +27,7 @@ func sample() *Figure {
 					{Name: "two", X: []float64{1, 2, 4}, Y: []float64{30, math.NaN(), 10}},
 				},
 			},
-			{Title: "cloud", X: "x", Y: "y", Cloud: []XY{{1, 2}, {3, 4}}, Fit: &Straight{Name: "fitted", Intercept: 1, Slope: 1}},
+			{Title: "cloud", X: "x", Y: "y", Points: []Series{{X: []float64{1, 3}, Y: []float64{2, 4}, Cloud: true}}, Lines: []Series{Straight("fitted", 1, 1, []float64{1, 3})}},
 			{Title: "bars", X: "x", Y: "count", FromZero: true, Bars: &Bars{Low: 0, High: 3, Counts: []int{1, 4, 2}}},
 			{Title: "names", Y: "score", Names: []string{"first", "second"}, Points: []Series{{Name: "three", X: []float64{0, 1}, Y: []float64{5, 6}, Error: []float64{1, 1}}}},
 			{Title: "empty", X: "x", Y: "y", LogX: true, LogY: true},

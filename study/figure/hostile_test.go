@@ -22,25 +22,24 @@ func hostile() map[string][]float64 {
 
 // hostilePanels shows values in every kind of panel.
 func hostilePanels(name string, values []float64) []Panel {
-	var cloud []XY
 	places := make([]float64, len(values))
-	for k, v := range values {
-		cloud = append(cloud, XY{v, v})
+	for k := range values {
 		places[k] = float64(k)
 	}
+	cloud := []Series{{X: values, Y: values, Cloud: true}}
 	line := []Series{{Name: "line", X: values, Y: values, Error: values}}
 	panels := []Panel{
 		{Title: name + ": lines", X: "x", Y: "y", Lines: line},
 		{Title: name + ": log", X: "x", Y: "y", LogX: true, LogY: true, Lines: line},
 		{Title: name + ": decades", X: "x", Y: "y", LogX: true, Decades: true, FromZero: true, Lines: line},
 		{Title: name + ": names", Y: "y", Names: []string{"a", "b", "c", "d", "e"}, Points: []Series{{Name: "points", X: places, Y: values, Error: values}}},
-		{Title: name + ": cloud", X: "x", Y: "y", Cloud: cloud},
-		{Title: name + ": log cloud", X: "x", Y: "y", LogX: true, LogY: true, Cloud: cloud},
+		{Title: name + ": cloud", X: "x", Y: "y", Points: cloud},
+		{Title: name + ": log cloud", X: "x", Y: "y", LogX: true, LogY: true, Points: cloud},
 		{Title: name + ": no counts", X: "x", Y: "y", FromZero: true, Bars: &Bars{Low: 0, High: 1}},
 	}
 	for _, v := range values {
-		panels[4].Fit = &Straight{Name: "fit", Intercept: v, Slope: v}
-		panels[5].Fit = panels[4].Fit
+		panels[4].Lines = []Series{Straight("fit", v, v, values)}
+		panels[5].Lines = panels[4].Lines
 		panels = append(panels, Panel{Title: name + ": bars", X: "x", Y: "y", FromZero: true, Bars: &Bars{Low: values[0], High: v, Counts: []int{3, 1, 2}}})
 	}
 	return panels
@@ -88,7 +87,6 @@ func TestHostileNames(t *testing.T) {
 	const name = "</text><script>alert(1)</script>&\"'\x1b[31m\x00\u202e\xff"
 	f := &Figure{Title: name, Panels: []Panel{{
 		Title: name, X: name, Y: name, Names: []string{name}, Caption: name, Lines: []Series{{Name: name, X: []float64{0}, Y: []float64{1}}},
-		Fit: &Straight{Name: name},
 	}}}
 	svg, err := f.SVG()
 	if err != nil {

@@ -11,18 +11,12 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-func fitStyle() draw.LineStyle { return draw.LineStyle{Color: Palette()[1], Width: 2} }
-
 // panel builds the axes and the marks between them.
 func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 	out := plot.New()
 	p.axes(out)
 	if bars := newBars(p.Bars); bars != nil {
 		out.Add(bars)
-	}
-	p.addCloud(out)
-	if p.Fit != nil && !p.LogX && !p.LogY {
-		p.addFit(out)
 	}
 	if p.Bare {
 		out.HideAxes()
@@ -31,8 +25,8 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 		out.Add(edges(p.Edges))
 	}
 	_, number := f.numbers()
-	for k, s := range slices.Concat(p.Lines, p.Points) {
-		if err := p.addSeries(out, s, number[s.Name], k < len(p.Lines)); err != nil {
+	for k, s := range slices.Concat(p.Points, p.Lines) {
+		if err := p.addSeries(out, s, number[s.Name], k >= len(p.Points)); err != nil {
 			return nil, err
 		}
 	}
@@ -139,7 +133,7 @@ func (p *Panel) addSeries(out *plot.Plot, s Series, number int, joined bool) err
 	if joined {
 		out.Add(line)
 	}
-	if !joined || len(points) <= 40 && !(s.Thin && len(points) > 1) { // beyond, markers would hide the line
+	if !joined || len(points) <= 40 && !((s.Thin || s.Plain) && len(points) > 1) { // beyond, markers would hide the line
 		out.Add(marks)
 	}
 	return nil
@@ -165,31 +159,6 @@ func band(points plotter.XYs, errs plotter.YErrors, c color.RGBA) *plotter.Polyg
 		outline[len(outline)-1-k] = plotter.XY{X: at.X, Y: at.Y - errs[k].Low}
 	}
 	return &plotter.Polygon{XYs: []plotter.XYs{outline}, Color: color.NRGBA{c.R, c.G, c.B, 0x30}}
-}
-
-// addFit draws the line over the panel, unless a part of it cannot be drawn.
-func (p *Panel) addFit(out *plot.Plot) {
-	at := func(x float64) float64 { return p.Fit.Intercept + p.Fit.Slope*x }
-	if low, high := widened(out.X.Min, out.X.Max, false); drawable(at(low), false) && drawable(at(high), false) {
-		line := plotter.NewFunction(at)
-		line.LineStyle = fitStyle()
-		out.Add(line)
-	}
-}
-
-func (p *Panel) addCloud(out *plot.Plot) {
-	var points plotter.XYs
-	for _, at := range p.Cloud {
-		if drawable(at.X, p.LogX) && drawable(at.Y, p.LogY) {
-			points = append(points, plotter.XY(at))
-		}
-	}
-	if len(points) > 0 {
-		blue := Palette()[2]
-		out.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{
-			Color: color.NRGBA{blue.R, blue.G, blue.B, 0x70}, Radius: 1.6, Shape: draw.CircleGlyph{},
-		}})
-	}
 }
 
 // newBars returns the histogram for gonum, or nil if there is nothing to draw. If

@@ -50,6 +50,10 @@ func (s Series) style(k int) (draw.LineStyle, draw.GlyphStyle) {
 	}
 	dashes := [][]vg.Length{nil, {6, 2.5}, {1.5, 2}, {6, 2, 1.5, 2}} // in points
 	line := draw.LineStyle{Color: c, Width: 1.6, Dashes: dashes[(k%colors+k/colors)%len(dashes)]}
+	if s.Cloud {
+		blue := Palette()[2]
+		return line, draw.GlyphStyle{Color: color.NRGBA{blue.R, blue.G, blue.B, 0x70}, Radius: 1.6, Shape: draw.CircleGlyph{}}
+	}
 	if s.Disc > 0 {
 		return line, draw.GlyphStyle{Color: c, Radius: vg.Points(s.Disc), Shape: draw.CircleGlyph{}}
 	}
@@ -71,7 +75,7 @@ func (f *Figure) numbers() (first []Series, number map[string]int) {
 	return first, number
 }
 
-// legend lists every named series and fitted line once.
+// legend lists every named series once.
 func (f *Figure) legend() *plot.Legend {
 	l := plot.NewLegend()
 	sans(&l.TextStyle, textSize-1)
@@ -85,19 +89,14 @@ func (f *Figure) legend() *plot.Legend {
 		line, points := new(plotter.Line), new(plotter.Scatter)
 		line.LineStyle, points.GlyphStyle = s.style(k)
 		thumbnails := []plot.Thumbnailer{line, points}
-		if !slices.ContainsFunc(f.Panels, func(p Panel) bool {
+		if s.Plain {
+			thumbnails = thumbnails[:1]
+		} else if !slices.ContainsFunc(f.Panels, func(p Panel) bool {
 			return slices.ContainsFunc(p.Lines, func(line Series) bool { return line.Name == s.Name })
 		}) {
 			thumbnails = thumbnails[1:]
 		}
 		l.Add(s.Name, thumbnails...)
-	}
-	seen := map[string]bool{}
-	for _, p := range f.Panels {
-		if p.Fit != nil && !seen[p.Fit.Name] {
-			seen[p.Fit.Name] = true
-			l.Add(p.Fit.Name, &plotter.Line{LineStyle: fitStyle()})
-		}
 	}
 	return &l
 }
@@ -105,4 +104,27 @@ func (f *Figure) legend() *plot.Legend {
 // legendWidth returns the width of a legend, 0 for an empty one.
 func legendWidth(l *plot.Legend) vg.Length {
 	return l.Rectangle(draw.Canvas{}).Size().X // it reads the corners only
+}
+
+// Curves makes a series of the rows of each name, in the order of the first rows. point returns
+// the name, the place and half the length of the error bar of a row. A series whose bars are
+// all 0 has none.
+func Curves[R any](rows []R, point func(R) (name string, x, y, bar float64)) []Series {
+	var all []Series
+	for _, r := range rows {
+		name, x, y, bar := point(r)
+		at := slices.IndexFunc(all, func(s Series) bool { return s.Name == name })
+		if at < 0 {
+			at = len(all)
+			all = append(all, Series{Name: name})
+		}
+		s := &all[at]
+		s.X, s.Y, s.Error = append(s.X, x), append(s.Y, y), append(s.Error, bar)
+	}
+	for k := range all {
+		if !slices.ContainsFunc(all[k].Error, func(bar float64) bool { return bar != 0 }) {
+			all[k].Error = nil
+		}
+	}
+	return all
 }

@@ -9,12 +9,7 @@
 #define CALLS(X) \
 	X(Create, "cublasCreate_v2", (handle *)) \
 	X(SetStream, "cublasSetStream_v2", (handle, handle)) \
-	X(Sgemm, "cublasSgemm_v2", (handle, int, int, int, int, int, const float *, uint64_t, int, uint64_t, int, const float *, uint64_t, int)) \
-	X(Dgemm, "cublasDgemm_v2", (handle, int, int, int, int, int, const double *, uint64_t, int, uint64_t, int, const double *, uint64_t, int)) \
-	X(Sgemv, "cublasSgemv_v2", (handle, int, int, int, const float *, uint64_t, int, uint64_t, int, const float *, uint64_t, int)) \
-	X(Dgemv, "cublasDgemv_v2", (handle, int, int, int, const double *, uint64_t, int, uint64_t, int, const double *, uint64_t, int)) \
-	X(Sger, "cublasSger_v2", (handle, int, int, const float *, uint64_t, int, uint64_t, int, uint64_t, int)) \
-	X(Dger, "cublasDger_v2", (handle, int, int, const double *, uint64_t, int, uint64_t, int, uint64_t, int))
+	X(Sgemm, "cublasSgemm_v2", (handle, int, int, int, int, int, const float *, uint64_t, int, uint64_t, int, const float *, uint64_t, int))
 
 static struct {
 	int (*set_current)(handle);
@@ -77,29 +72,4 @@ status gcn_cublas_create(handle context, handle *h, handle stream, uint64_t work
 status gcn_cublas_sgemm(handle context, handle h, int ta, int tb, int m, int n, int k,
 	float alpha, uint64_t a, int lda, uint64_t b, int ldb, float beta, uint64_t c, int ldc) {
 	IN(blas.Sgemm(h, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc));
-}
-
-status gcn_cublas_dgemm(handle context, handle h, int ta, int tb, int m, int n, int k,
-	double alpha, uint64_t a, int lda, uint64_t b, int ldb, double beta, uint64_t c, int ldc) {
-	IN(blas.Dgemm(h, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc));
-}
-
-status gcn_cublas_sgemv(handle context, handle h, int ta, int m, int n,
-	float alpha, uint64_t a, int lda, uint64_t x, int incx, float beta, uint64_t y, int incy) {
-	IN(blas.Sgemv(h, ta, m, n, &alpha, a, lda, x, incx, &beta, y, incy));
-}
-
-status gcn_cublas_dgemv(handle context, handle h, int ta, int m, int n,
-	double alpha, uint64_t a, int lda, uint64_t x, int incx, double beta, uint64_t y, int incy) {
-	IN(blas.Dgemv(h, ta, m, n, &alpha, a, lda, x, incx, &beta, y, incy));
-}
-
-status gcn_cublas_sger(handle context, handle h, int m, int n,
-	float alpha, uint64_t x, int incx, uint64_t y, int incy, uint64_t a, int lda) {
-	IN(blas.Sger(h, m, n, &alpha, x, incx, y, incy, a, lda));
-}
-
-status gcn_cublas_dger(handle context, handle h, int m, int n,
-	double alpha, uint64_t x, int incx, uint64_t y, int incy, uint64_t a, int lda) {
-	IN(blas.Dger(h, m, n, &alpha, x, incx, y, incy, a, lda));
 }

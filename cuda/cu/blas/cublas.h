@@ -21,15 +21,5 @@ status gcn_cublas_create(handle context, handle *h, handle stream, uint64_t work
 
 status gcn_cublas_sgemm(handle context, handle h, int ta, int tb, int m, int n, int k,
 	float alpha, uint64_t a, int lda, uint64_t b, int ldb, float beta, uint64_t c, int ldc);
-status gcn_cublas_dgemm(handle context, handle h, int ta, int tb, int m, int n, int k,
-	double alpha, uint64_t a, int lda, uint64_t b, int ldb, double beta, uint64_t c, int ldc);
-status gcn_cublas_sgemv(handle context, handle h, int ta, int m, int n,
-	float alpha, uint64_t a, int lda, uint64_t x, int incx, float beta, uint64_t y, int incy);
-status gcn_cublas_dgemv(handle context, handle h, int ta, int m, int n,
-	double alpha, uint64_t a, int lda, uint64_t x, int incx, double beta, uint64_t y, int incy);
-status gcn_cublas_sger(handle context, handle h, int m, int n,
-	float alpha, uint64_t x, int incx, uint64_t y, int incy, uint64_t a, int lda);
-status gcn_cublas_dger(handle context, handle h, int m, int n,
-	double alpha, uint64_t x, int incx, uint64_t y, int incy, uint64_t a, int lda);
 
 #endif

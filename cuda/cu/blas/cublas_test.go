@@ -13,7 +13,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"gonum.org/v1/gonum/blas"
 	"gorgonia.org/cu"
 	"gorgonia.org/cu/internal/devicetest"
 )
@@ -33,16 +32,16 @@ func handle(t testing.TB) *Handle {
 	return h
 }
 
-func random[F float32 | float64](rng *rand.Rand, n int) []F {
-	x := make([]F, n)
+func random(rng *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
 	for i := range x {
-		x[i] = F(rng.NormFloat64())
+		x[i] = float32(rng.NormFloat64())
 	}
 	return x
 }
 
 // near is float32's error for sums of k products of numbers near 1.
-func near[F float32 | float64](got, want []F, k int) error {
+func near(got, want []float32, k int) error {
 	tolerance := 1e-6 * float64(k+4)
 	for i := range want {
 		if d := float64(got[i] - want[i]); !(d < tolerance && -d < tolerance) {
@@ -53,7 +52,7 @@ func near[F float32 | float64](got, want []F, k int) error {
 }
 
 // product is C := alpha·op(A)·op(B) + beta·C by columns, in plain loops.
-func product[F float32 | float64](ta, tb T, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {
+func product(ta, tb T, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	for j := range n {
 		for i := range m {
 			sum := 0.0
@@ -67,18 +66,18 @@ func product[F float32 | float64](ta, tb T, m, n, k int, alpha F, a []F, lda int
 				}
 				sum += float64(a[x]) * float64(b[y])
 			}
-			c[j*ldc+i] = F(float64(alpha)*sum + float64(beta)*float64(c[j*ldc+i]))
+			c[j*ldc+i] = float32(float64(alpha)*sum + float64(beta)*float64(c[j*ldc+i]))
 		}
 	}
 }
 
-func testGemm[F float32 | float64](t *testing.T, gemm func(ta, tb T, m, n, k int, alpha F, a cu.DevicePtr, lda int, b cu.DevicePtr, ldb int, beta F, c cu.DevicePtr, ldc int) error) {
+func testGemm(t *testing.T, h *Handle) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {64, 33, 17}, {40, 256, 128}, {5, 4, 0}} {
 		m, n, k := s[0], s[1], s[2]
 		for _, ta := range []T{false, true} {
 			for _, tb := range []T{false, true} {
-				for _, beta := range []F{0, 0.5} {
+				for _, beta := range []float32{0, 0.5} {
 					rowsA, colsA, rowsB, colsB := m, k, k, n
 					if ta {
 						rowsA, colsA = k, m
@@ -87,10 +86,10 @@ func testGemm[F float32 | float64](t *testing.T, gemm func(ta, tb T, m, n, k int
 						rowsB, colsB = n, k
 					}
 					lda, ldb, ldc := max(rowsA, 1)+2, max(rowsB, 1)+1, m+3
-					a, b, c := random[F](rng, lda*max(colsA, 1)+1000), random[F](rng, ldb*max(colsB, 1)+1000), random[F](rng, ldc*n)
+					a, b, c := random(rng, lda*max(colsA, 1)+1000), random(rng, ldb*max(colsB, 1)+1000), random(rng, ldc*n)
 					p := devicetest.Put(t, c)
-					must(t, gemm(ta, tb, m, n, k, 0.75, devicetest.Put(t, a), lda, devicetest.Put(t, b), ldb, beta, p, ldc))
-					got := devicetest.Get[F](t, p, len(c))
+					must(t, h.Sgemm(ta, tb, m, n, k, 0.75, devicetest.Put(t, a), lda, devicetest.Put(t, b), ldb, beta, p, ldc))
+					got := devicetest.Get[float32](t, p, len(c))
 					product(ta, tb, m, n, k, 0.75, a, lda, b, ldb, beta, c, ldc)
 					if err := near(got, c, k); err != nil {
 						t.Fatalf("%v, transposed %v %v, beta %v: %v", s, ta, tb, beta, err)
@@ -103,51 +102,9 @@ func testGemm[F float32 | float64](t *testing.T, gemm func(ta, tb T, m, n, k int
 
 func TestGemm(t *testing.T) {
 	h := handle(t)
-	t.Run("float32", func(t *testing.T) { testGemm(t, h.Sgemm) })
-	t.Run("float64", func(t *testing.T) { testGemm(t, h.Dgemm) })
+	testGemm(t, h)
 	if path, err := Path(); err != nil || path == "" {
 		t.Errorf("library %q, %v", path, err)
-	}
-}
-
-func TestGemvAndGer(t *testing.T) {
-	h := handle(t)
-	rng := rand.New(rand.NewPCG(3, 4))
-	const m, n, lda = 7, 5, 9
-	a := random[float32](rng, lda*n)
-	for _, ta := range []T{false, true} {
-		rows, cols := m, n
-		if ta {
-			rows, cols = n, m
-		}
-		x, y := random[float32](rng, cols), random[float32](rng, rows)
-		p := devicetest.Put(t, y)
-		must(t, h.Sgemv(ta, m, n, 2, devicetest.Put(t, a), lda, devicetest.Put(t, x), 1, 0.5, p, 1))
-		product(ta, false, rows, 1, cols, 2, a, lda, x, cols, 0.5, y, rows)
-		if err := near(devicetest.Get[float32](t, p, rows), y, cols); err != nil {
-			t.Errorf("Sgemv %v: %v", ta, err)
-		}
-		a64, x64, y64 := random[float64](rng, lda*n), random[float64](rng, cols), random[float64](rng, rows)
-		p = devicetest.Put(t, y64)
-		must(t, h.Dgemv(ta, m, n, 2, devicetest.Put(t, a64), lda, devicetest.Put(t, x64), 1, 0, p, 1))
-		product(ta, false, rows, 1, cols, 2, a64, lda, x64, cols, 0, y64, rows)
-		if err := near(devicetest.Get[float64](t, p, rows), y64, cols); err != nil {
-			t.Errorf("Dgemv %v: %v", ta, err)
-		}
-	}
-	x, y := random[float32](rng, m), random[float32](rng, n)
-	p := devicetest.Put(t, a)
-	must(t, h.Sger(m, n, 3, devicetest.Put(t, x), 1, devicetest.Put(t, y), 1, p, lda))
-	product(false, false, m, n, 1, 3, x, m, y, 1, 1, a, lda)
-	if err := near(devicetest.Get[float32](t, p, len(a)), a, 1); err != nil {
-		t.Errorf("Sger: %v", err)
-	}
-	a64, x64, y64 := random[float64](rng, lda*n), random[float64](rng, m), random[float64](rng, n)
-	p = devicetest.Put(t, a64)
-	must(t, h.Dger(m, n, 3, devicetest.Put(t, x64), 1, devicetest.Put(t, y64), 1, p, lda))
-	product(false, false, m, n, 1, 3, x64, m, y64, 1, 1, a64, lda)
-	if err := near(devicetest.Get[float64](t, p, len(a64)), a64, 1); err != nil {
-		t.Errorf("Dger: %v", err)
 	}
 }
 
@@ -175,56 +132,11 @@ func TestOneHandle(t *testing.T) {
 	}
 }
 
-// Standard computes with slices of device memory, as Gorgonia calls it.
-func TestStandard(t *testing.T) {
-	handle(t)
-	var s Standard
-	must(t, s.Init(WithContext(nil)))
-	const m, n, k = 3, 4, 2
-	rng := rand.New(rand.NewPCG(5, 6))
-	a, b, c := random[float32](rng, m*k), random[float32](rng, k*n), make([]float32, m*n)
-	p := devicetest.Put(t, c)
-	s.Sgemm(blas.NoTrans, blas.Trans, m, n, k, 1, view[float32](devicetest.Put(t, a), m*k), m, view[float32](devicetest.Put(t, b), k*n), n, 0, view[float32](p, m*n), m)
-	must(t, s.Err())
-	product(false, true, m, n, k, 1, a, m, b, n, 0, c, m)
-	if err := near(devicetest.Get[float32](t, p, m*n), c, k); err != nil {
-		t.Error(err)
-	}
-	x, y := view[float64](devicetest.Put(t, []float64{3}), 1), devicetest.Put(t, []float64{1})
-	v := view[float64](y, 1)
-	s.Dgemm(blas.NoTrans, blas.NoTrans, 1, 1, 1, 1, x, 1, x, 1, 2, v, 1) // 9+2
-	s.Dgemv(blas.Trans, 1, 1, 1, x, 1, x, 1, 1, v, 1)                    // +9
-	s.Dger(1, 1, 2, x, 1, x, 1, v, 1)                                    // +18
-	if got := devicetest.Get[float64](t, y, 1); got[0] != 38 {
-		t.Errorf("got %v", got)
-	}
-	w, z := view[float32](devicetest.Put(t, []float32{2}), 1), devicetest.Put(t, []float32{5})
-	s.Sgemv(blas.NoTrans, 1, 1, 1, w, 1, w, 1, 0, view[float32](z, 1), 1) // 4
-	s.Sger(1, 1, 3, w, 1, w, 1, view[float32](z, 1), 1)                   // +12
-	if got := devicetest.Get[float32](t, z, 1); got[0] != 16 {
-		t.Errorf("got %v", got)
-	}
-	must(t, s.Err())
-	s.Sgemm(blas.NoTrans, blas.NoTrans, 2, 2, 2, 1, w, 1, w, 1, 0, w, 1)
-	s.Sger(1, 1, 1, w, 0, w, 1, w, 1)
-	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "cublasSgemm") {
-		t.Errorf("the first error is %v", err)
-	}
-	if err := s.Err(); err != nil {
-		t.Errorf("it stays: %v", err)
-	}
-	must(t, s.Close())
-}
-
-func view[F float32 | float64](p cu.DevicePtr, n int) []F {
-	return unsafe.Slice(*(**F)(unsafe.Pointer(&p)), n)
-}
-
 func TestConcurrentProducts(t *testing.T) {
 	h := handle(t)
 	const n = 16
 	rng := rand.New(rand.NewPCG(7, 8))
-	a := random[float32](rng, n*n)
+	a := random(rng, n*n)
 	want := make([]float32, n*n)
 	product(false, false, n, n, n, 1, a, n, a, n, 0, want, n)
 	p := devicetest.Put(t, a)
@@ -292,9 +204,6 @@ func TestWithoutLibrary(t *testing.T) {
 	if os.Getenv("GCN_TEST_WITHOUT") != "" {
 		_, err := Current()
 		fmt.Println(errors.Is(err, ErrNoLibrary), errors.Is(err, cu.ErrNoDriver), err)
-		var s Standard
-		s.Sgemm(blas.NoTrans, blas.NoTrans, 1, 1, 1, 1, nil, 1, nil, 1, 0, nil, 1)
-		fmt.Println("standard:", s.Err())
 		return
 	}
 	run := func(environment ...string) string {
@@ -311,55 +220,10 @@ func TestWithoutLibrary(t *testing.T) {
 		t.Skip("no device")
 	}
 	want := "cublas: no cuBLAS library: /nowhere/libcublas.so.13: cannot open shared object file: No such file or directory (GCN_CUBLAS may name one)\n"
-	if out := run("GCN_CUBLAS=/nowhere/libcublas.so.13"); !strings.HasPrefix(out, "true false "+want) || !strings.Contains(out, "standard: "+want) {
+	if out := run("GCN_CUBLAS=/nowhere/libcublas.so.13"); !strings.HasPrefix(out, "true false "+want) {
 		t.Errorf("without a library:\n%s", out)
 	}
 	if out := run("GCN_CUBLAS=libc.so.6"); !strings.Contains(out, "libc.so.6 has no cublasCreate_v2") {
 		t.Errorf("with another library:\n%s", out)
 	}
-}
-
-// Products of Standard where there is no GPU: the test runs itself without a driver.
-func TestStandardOnTheCPU(t *testing.T) {
-	if os.Getenv("GCN_TEST_CPU") == "" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestStandardOnTheCPU$")
-		cmd.Env = append(os.Environ(), "GCN_TEST_CPU=1", "GCN_CUDA=/nowhere/libcuda.so.1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v:\n%s", err, out)
-		}
-		return
-	}
-	_, err := cu.CPU.MakeContext(cu.SchedAuto)
-	must(t, err)
-	var s Standard
-	must(t, s.Init())
-	a := []float64{1, 2, 3, 4, 5, 6} // by columns 2×3: rows 1 3 5 and 2 4 6
-	c := make([]float64, 4)
-	s.Dgemm(blas.NoTrans, blas.Trans, 2, 2, 3, 1, a, 2, a, 2, 0, c, 2)
-	if want := []float64{35, 44, 44, 56}; !slices.Equal(c, want) {
-		t.Errorf("A·Aᵀ is %v, want %v", c, want)
-	}
-	wide := []float32{1, 2, 3, 4, 5, 6}
-	narrow := []float32{1, 0, 2, 1, 1, 1} // 3×2: rows 1 1, 0 1 and 2 1
-	product := make([]float32, 4)
-	s.Sgemm(blas.NoTrans, blas.NoTrans, 2, 2, 3, 1, wide, 2, narrow, 3, 0, product, 2)
-	if want := []float32{11, 14, 9, 12}; !slices.Equal(product, want) {
-		t.Errorf("A·B is %v, want %v", product, want)
-	}
-	y := make([]float32, 2)
-	s.Sgemv(blas.NoTrans, 2, 3, 1, wide, 2, []float32{1, 0, 2}, 1, 0, y, 1)
-	if want := []float32{11, 14}; !slices.Equal(y, want) {
-		t.Errorf("A·x is %v, want %v", y, want)
-	}
-	z := make([]float64, 3)
-	s.Dgemv(blas.Trans, 2, 3, 1, a, 2, []float64{1, 2}, 1, 0, z, 1)
-	if want := []float64{5, 11, 17}; !slices.Equal(z, want) {
-		t.Errorf("Aᵀ·x is %v, want %v", z, want)
-	}
-	outer := make([]float64, 6)
-	s.Dger(2, 3, 1, []float64{1, 2}, 1, []float64{3, 4, 5}, 1, outer, 2)
-	if want := []float64{3, 6, 4, 8, 5, 10}; !slices.Equal(outer, want) {
-		t.Errorf("x·yᵀ is %v, want %v", outer, want)
-	}
-	must(t, s.Err())
 }

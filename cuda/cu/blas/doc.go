@@ -1,9 +1,5 @@
-// Package cublas makes the few calls of cuBLAS that Gorgonia and this project
-// need. It lies where gorgonia.org/cu/blas lies and has its name.
-//
-//	Gorgonia's MatMul ─▸ Standard ─┐
-//	                               ├─▸ Handle ─▸ cublasSgemm_v2 … on the stream
-//	our dense product ─────────────┘             of the context
+// Package cublas makes the few calls of cuBLAS that this project needs. It lies where
+// gorgonia.org/cu/blas lies and has its name.
 //
 // The library is looked for when it is first needed: the file that GCN_CUBLAS
 // names, and then nothing else; else libcublas.so.13, .12 or .11 where the

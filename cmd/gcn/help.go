@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +11,26 @@ import (
 
 	"github.com/gcn-layerwise/gcn/run"
 )
+
+// helpText has a section for each command: "== " and the command, a line that says what it
+// does, the help, and examples.
+//
+//go:embed help.txt
+var helpText string
+
+// describe gives root and its commands the texts of help.txt.
+func describe(root *cobra.Command) {
+	text := strings.Replace(helpText, "EXPERIMENTS\n", experimentList(), 1)
+	for section := range strings.SplitSeq(strings.TrimSpace(text[len("== "):]), "\n\n== ") {
+		path, rest, _ := strings.Cut(section, "\n")
+		cmd, _, err := root.Find(strings.Fields(path)[1:])
+		if err != nil {
+			panic(err) // a mistake in help.txt: TestHelp
+		}
+		rest, cmd.Example, _ = strings.Cut(rest, "\n\nExamples:\n")
+		cmd.Short, cmd.Long, _ = strings.Cut(rest, "\n\n")
+	}
+}
 
 const helpAll = "help-all"
 
