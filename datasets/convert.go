@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -41,9 +40,6 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	case folder && o.Propagated:
 		return "", fmt.Errorf("datasets: %s: NumPy files have no place for propagated features; a store has", path)
 	}
-	if err := replaceable(path, folder); err != nil {
-		return "", err
-	}
 	if folder {
 		d, err := Open(ctx, spec, o)
 		if err != nil {
@@ -52,14 +48,22 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 		defer d.Close() // it was only read
 		return d.writtenSpec(path), WriteNumPy(ctx, path, d)
 	}
-	if err := convertToStore(ctx, spec, path, o); err != nil {
-		return "", err
+	from, scheme, err := parse(spec, o)
+	if err == nil {
+		err = replaceable(path)
 	}
-	d, err := openStore(ctx, path, o, true)
 	if err != nil {
 		return "", err
 	}
-	return "store:" + path, d.Close()
+	done, err := newFetcher(o).convertMissing(ctx, from, path)
+	if err == nil && !done {
+		err = scheme.convert(ctx, from, path, o, "", nil)
+	}
+	if err != nil {
+		return "", err
+	}
+	d, err := openStore(ctx, path, o, true)
+	return "store:" + path, cmp.Or(err, d.Close())
 }
 
 // writtenSpec returns the SPEC that reads d from the folder to which it was written.
@@ -77,65 +81,54 @@ func (d *Data) writtenSpec(dir string) string {
 	return strings.TrimSuffix("npy:"+filepath.Clean(dir)+"?"+strings.Join(keys, "&"), "?")
 }
 
-// replaceable reports something at path that Convert must not replace.
-func replaceable(path string, folder bool) error {
-	info, err := os.Stat(path)
+// replaceable reports a path at which no store can be written, or something at it that Convert
+// must not replace: now, and not after the hours that a large conversion takes.
+func replaceable(path string) error {
+	is, err := store.Is(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if folder {
-			return nil
-		}
-		// Known now, and not after the hours that a large conversion takes.
-		if _, err = os.Stat(filepath.Dir(path)); err == nil {
-			return nil
-		}
+		_, err = os.Stat(filepath.Dir(path))
+		is = true
 	}
-	is := folder
-	if err == nil && !folder && info.Mode().IsRegular() {
-		is, err = store.Is(path)
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
-	case folder && !info.IsDir():
-		return fmt.Errorf("datasets: %s: there already, and not a folder", path)
-	case !is:
+	}
+	if !is {
 		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced; a path that ends in a slash is a folder of NumPy files", path)
 	}
-	return nil // the other files of a folder stay
+	return nil
 }
 
-func convertToStore(ctx context.Context, text, path string, o Options) error {
-	spec, scheme, err := parse(text, o)
-	if err != nil {
-		return err
-	}
-	if done, err := newFetcher(o).convertMissing(ctx, spec, path); done || err != nil {
-		return err
-	}
-	if scheme.source != nil {
-		s, err := scheme.source(ctx, spec)
-		if err != nil {
+// convert writes the data of a SPEC to a store. name, unless it is "", is the data set that the
+// files were downloaded for, and notes say where they come from.
+func (s *scheme) convert(ctx context.Context, spec *Spec, path string, o Options, name string, notes []string) error {
+	var pieces *source
+	if s.source != nil {
+		var err error
+		if pieces, err = s.source(ctx, spec); err != nil {
 			return err
 		}
-		if s != nil {
-			return o.convertSource(ctx, path, s)
-		}
+	}
+	named := func(d *Data) {
+		d.Name, d.source, d.Notes = cmp.Or(name, d.Name, spec.String()), cmp.Or(name, d.source), append(notes, d.Notes...)
+	}
+	if pieces != nil {
+		return o.convertSource(ctx, path, cmp.Or(name, spec.String()), pieces, named)
 	}
 	if !o.Propagated && (o.Memory > 0 || o.Scratch != "") {
 		return fmt.Errorf("datasets: %q is converted in memory: only synth:, OGB's binary folders without keys, and P·X are converted within a number of bytes", spec)
 	}
-	d, err := scheme.load(ctx, spec, o)
+	d, err := s.load(ctx, spec, o)
 	if err != nil {
 		return err
 	}
 	defer d.Close() // it was only read
+	named(d)
 	return writeStore(ctx, path, d, nil, &o)
 }
 
 // source is a data set whose edges and features come in pieces, so that it need not fit in
 // memory. Its graph is undirected.
 type source struct {
-	name   string
 	nodes  int
 	most   int64 // edges
 	memory int64 // bytes that it takes itself
@@ -148,39 +141,44 @@ type source struct {
 // sourceBuffer is the number of features in memory at a time: 64 MB.
 const sourceBuffer = 1 << 24
 
-// ogbSource returns the source of a folder in OGB's binary layout, or nil if dir is not one. d has
-// its name, source and first notes.
-func ogbSource(ctx context.Context, dir string, d *Data) (*source, error) {
-	f, err := formats.OpenOGBBinary(ctx, dir, formats.Options{Split: true})
+// ogbSource returns the source of a folder in OGB's binary layout without keys, or nil for all other
+// data.
+func ogbSource(ctx context.Context, spec *Spec) (*source, error) {
+	if len(spec.Values) > 0 {
+		return nil, nil
+	}
+	f, err := formats.OpenOGBBinary(ctx, spec.Path, formats.Options{Split: true})
 	if f == nil || err != nil {
 		return nil, err
 	}
 	return &source{
-		name: d.Name, nodes: f.Nodes, most: f.Edges, memory: int64(f.Nodes) * int64(4*max(f.Labels.Tasks, 1)+4),
+		nodes: f.Nodes, most: f.Edges, memory: int64(f.Nodes) * int64(4*max(f.Labels.Tasks, 1)+4),
 		edges: f.EachEdges, features: f.EachFeatures,
 		rest: func(_ context.Context, r graph.Report) (*Data, error) {
-			d.Report, d.Features = r, &graph.Features{Rows: f.Nodes, Cols: f.Width}
-			d.Labels, d.Split, d.Metric = f.Labels, Split(*f.Split), metricFor(f.Labels)
-			d.Notes = slices.Concat(d.Notes, []string{formats.Symmetrised}, f.Notes)
-			return d, nil
+			return &Data{
+				Report: r, Features: &graph.Features{Rows: f.Nodes, Cols: f.Width},
+				Labels: f.Labels, Split: Split(*f.Split), Metric: metricFor(f.Labels),
+				Notes: append(f.Notes, formats.Symmetrised),
+			}, nil
 		},
 	}, nil
 }
 
 // convertSource writes a store. Its bytes are those of a store of the data in memory.
-func (o *Options) convertSource(ctx context.Context, path string, s *source) error {
-	a, report, free, err := o.buildSource(ctx, path, s)
+func (o *Options) convertSource(ctx context.Context, path, name string, s *source, named func(*Data)) error {
+	a, report, free, err := o.buildSource(ctx, path, name, s)
 	if err != nil {
 		return cmp.Or(ctx.Err(), fmt.Errorf("datasets: %s: %w", path, err))
 	}
 	d, err := s.rest(ctx, report)
 	if err == nil {
-		d.Name, d.Graph = s.name, a
+		d.Graph = a
+		named(d)
 		err = d.validateLabels()
 	}
 	if err == nil {
 		err = writeStore(ctx, path, d, func(put func([]float32) error) error {
-			show := o.stage(s.name, "features", int64(s.nodes)*int64(d.Features.Cols))
+			show := o.stage(name, "features", int64(s.nodes)*int64(d.Features.Cols))
 			return s.features(ctx, func(rows []float32) error {
 				show(len(rows))
 				return put(rows)
@@ -204,43 +202,44 @@ func (o *Options) stage(name, stage string, values int64) (show func(more int)) 
 
 // buildSource builds the graph of a source, with its edges and its rows in files unless they fit
 // in memory and no folder for them is given. The graph is valid until free is called.
-func (o *Options) buildSource(ctx context.Context, path string, s *source) (a *graph.CSR, r graph.Report, free func() error, err error) {
+func (o *Options) buildSource(ctx context.Context, path, name string, s *source) (a *graph.CSR, r graph.Report, free func() error, err error) {
 	const buffers, least = 4 * sourceBuffer, 16 << 20
 	const edge = 16 // bytes in the builder, and in both rows
 	nodes, budget := 8*int64(s.nodes), o.memoryBudget()
 	window := budget - (s.memory + nodes + buffers)
 	b, err := graph.NewBuilder(s.nodes)
-	inFiles := o.window > 0 || o.Scratch != "" || s.most > (window-nodes-least)/edge
-	switch {
-	case err != nil:
-	case inFiles && window < least:
-		err = fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w", memory.Text(uint64(budget-window+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
-	case inFiles:
-		dir := cmp.Or(o.Scratch, filepath.Dir(path))
-		if err = os.MkdirAll(dir, 0o777); err == nil {
-			err = b.Spill(dir, s.most)
-		}
-	}
 	if err != nil {
 		return nil, r, nil, err
 	}
-	show := o.stage(s.name, "edges", 2*s.most)
-	err = s.edges(ctx, func(edges []graph.Edge) error {
-		show(2 * len(edges))
-		return b.AddEdges(edges)
-	})
-	switch {
-	case err != nil && inFiles:
-		return nil, r, nil, errors.Join(err, b.Discard())
-	case err != nil:
-		return nil, r, nil, err
-	case inFiles:
-		return b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
-			o.progress(FetchProgress{Name: s.name, Stage: "rows", Done: 4 * done, Total: 4 * all})
+	show := o.stage(name, "edges", 2*s.most)
+	collect := func() error {
+		return s.edges(ctx, func(edges []graph.Edge) error {
+			show(2 * len(edges))
+			return b.AddEdges(edges)
 		})
 	}
-	a, r = b.Build()
-	return a, r, func() error { return nil }, nil
+	if o.window == 0 && o.Scratch == "" && s.most <= (window-nodes-least)/edge {
+		if err = collect(); err == nil {
+			a, r = b.Build()
+		}
+		return a, r, func() error { return nil }, err
+	}
+	if window < least {
+		return nil, r, nil, fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w", memory.Text(uint64(budget-window+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
+	}
+	dir := cmp.Or(o.Scratch, filepath.Dir(path))
+	if err = os.MkdirAll(dir, 0o777); err == nil {
+		err = b.Spill(dir, s.most)
+	}
+	if err == nil {
+		err = collect()
+	}
+	if err != nil {
+		return nil, r, nil, errors.Join(err, b.Discard())
+	}
+	return b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
+		o.progress(FetchProgress{Name: name, Stage: "rows", Done: 4 * done, Total: 4 * all})
+	})
 }
 
 // memoryBudget returns the bytes that a conversion may take.

@@ -56,7 +56,7 @@ func TestBadSpec(t *testing.T) {
 		"synth:demo?nodes=0":           "nodes=0: want an integer in [1, 2147483647]",
 		"synth:demo?nodes=x":           "nodes=x: want an integer",
 		"synth:demo?nodes=10&edges=46": "edges=46: want an integer in [0, 45]",
-		"synth:demo?seed=-1":           "seed=-1: want an integer in [0, 2⁶⁴)",
+		"synth:demo?seed=-1":           "seed=-1: want an integer in [0, 18446744073709551615]",
 		"synth:demo?noise=1.5":         "noise=1.5: want a number in [0, 1]",
 		"synth:demo?homophily=NaN":     "homophily=NaN: want a number",
 	} {

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // The values of the key features that make features from the graph.
@@ -23,37 +22,36 @@ const (
 //	features=onehot   a feature for each node, 1 for the node itself
 //	features=position 64 numbers, similar for nodes near each other; then the two of degree
 func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, s *Schema) (err error) {
-	how := spec.Text("features", "")
-	origin := ""
+	how, origin := spec.Text("features", ""), ""
 	if how != "" && !madeOfGraph(how) && spec.Scheme != "edges" {
 		return fmt.Errorf("datasets: %q: features=%s: want %s, %s or %s", spec, how, degreeKey, oneHotKey, positionKey)
 	}
-	if d.Features == nil && d.table == nil && !madeOfGraph(how) {
+	if !madeOfGraph(how) {
+		if d.Features != nil || d.table != nil {
+			return nil
+		}
 		if how, origin = positionKey, fmt.Sprintf("no features in the source%s: ", hint); s != nil {
 			how = s.Made
 		}
 	}
+	note := ""
 	switch how {
 	case degreeKey:
-		d.Features, err = degreeFeatures(ctx, d.Graph)
-		d.Notes = append(d.Notes, origin+"each node has 1 and the logarithm of 1 + its degree")
+		note = "each node has 1 and the logarithm of 1 + its degree"
+		d.Features = degreeFeatures(d.Graph)
 	case oneHotKey:
+		note = "one-hot features: one for each node"
 		d.Features = oneHotFeatures(d.Nodes())
-		d.Notes = append(d.Notes, origin+"one-hot features: one for each node")
 	case positionKey:
+		note = fmt.Sprintf("%d features of a node's position, 1 and the logarithm of 1 + its degree; for other graphs and new nodes take features=%s", positionWidth, degreeKey)
 		d.Features, err = positionFeatures(ctx, d.Graph, d.Directed)
-		d.Notes = append(d.Notes, fmt.Sprintf("%s%d features of a node's position, 1 and the logarithm of 1 + its degree; for other graphs and new nodes take features=%s", origin, positionWidth, degreeKey))
-	case "":
-		if d.Features == nil && d.table == nil {
-			err = fmt.Errorf("no features in the source%s, and the model's were not made of the graph", hint)
-		}
+	default:
+		err = fmt.Errorf("no features in the source%s, and the model's were not made of the graph", hint)
 	}
 	if err != nil {
 		return fmt.Errorf("datasets: %q: %w", spec, err)
 	}
-	if madeOfGraph(how) {
-		d.encoding.Made = how
-	}
+	d.encoding.Made, d.Notes = how, append(d.Notes, origin+note)
 	return nil
 }
 
@@ -72,15 +70,12 @@ func oneHotFeatures(n int) *graph.Features {
 }
 
 // degreeFeatures returns 1 and the logarithm of 1 + the degree of each node.
-func degreeFeatures(ctx context.Context, a *graph.CSR) (*graph.Features, error) {
-	const rows = 1 << 14
+func degreeFeatures(a *graph.CSR) *graph.Features {
 	x := &graph.Features{Rows: a.Rows, Cols: 2, Data: make([]float32, 2*a.Rows)}
-	return x, parallel.Chunks(ctx, (a.Rows+rows-1)/rows, func(chunk int) error {
-		for i := chunk * rows; i < min((chunk+1)*rows, a.Rows); i++ {
-			degreeRow(x.Row(i), a.Degree(i))
-		}
-		return nil
-	})
+	for i := range a.Rows {
+		degreeRow(x.Row(i), a.Degree(i))
+	}
+	return x
 }
 
 // degreeRow writes the features of a node of the given degree.

@@ -31,8 +31,7 @@ func namedScheme() *scheme {
 	return &scheme{
 		path: "NAME", summary: "downloaded once, verified and kept as a store",
 		open: func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
-			d, err := newFetcher(o).open(ctx, spec.Path, false)
-			return adjusted(ctx, d, spec, o.Schema, err)
+			return newFetcher(o).open(ctx, spec.Path, false)
 		},
 	}
 }
@@ -112,62 +111,47 @@ func (f *fetcher) open(ctx context.Context, name string, asked bool) (*Data, err
 
 // make makes a store of a data set at path. It downloads and unpacks the files, unless an earlier
 // call did, and removes them if the store is that of the cache.
-func (f *fetcher) make(ctx context.Context, set *fetch.Set, path string, inCache bool) error {
-	err := func() error {
-		files, err := f.client.Open(ctx, set)
-		if err != nil {
-			return err
+func (f *fetcher) make(ctx context.Context, set *fetch.Set, path string, inCache bool) (err error) {
+	defer func() {
+		if err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("datasets: %s: %w", set.Name, err)
 		}
-		defer files.Close()
-		if inCache { // another process may have fetched it in the meantime
-			if d, err := f.openCached(ctx, path); d != nil || err != nil {
-				return errors.Join(err, d.Close())
-			}
-		}
-		dir, notes, err := files.Get(ctx)
-		if err != nil {
-			return err
-		}
-		if err := f.read(ctx, set, dir, notes, path); err != nil {
-			return files.Failed(ctx, err)
-		}
-		if inCache {
-			return files.Done()
-		}
-		f.options.progress(FetchProgress{Name: set.Name, Stage: "note",
-			Text: fmt.Sprintf("the unpacked files stay in %s for other conversions: delete the folder if there will be none", files.Folder)})
-		return nil
 	}()
-	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("datasets: %s: %w", set.Name, err)
-	}
-	return err
-}
-
-// read makes a store of the files in dir, a large one in pieces.
-func (f *fetcher) read(ctx context.Context, set *fetch.Set, dir string, notes []string, path string) error {
-	text, err := set.Spec(dir)
+	files, err := f.client.Open(ctx, set)
 	if err != nil {
 		return err
 	}
-	if set.Large() {
-		s, err := ogbSource(ctx, strings.TrimPrefix(text, "ogb:"), &Data{Name: set.Name, source: set.Name, Notes: notes})
-		if err == nil && s == nil {
-			err = fmt.Errorf("%s: no folder in OGB's binary layout", dir)
+	defer files.Close()
+	o := f.options
+	if inCache { // another process may have fetched it in the meantime
+		if d, err := f.openCached(ctx, path); d != nil || err != nil {
+			return errors.Join(err, d.Close())
 		}
-		if err != nil {
-			return err
+		o.Precision, o.Propagated = "", false
+		if !set.Large() {
+			o.Memory, o.Scratch = 0, ""
 		}
-		return f.options.convertSource(ctx, path, s)
 	}
-	f.options.progress(FetchProgress{Name: set.Name, Stage: "prepare"})
-	d, err := Open(ctx, text, Options{})
+	text, notes, err := files.Get(ctx)
 	if err != nil {
 		return err
 	}
-	d.Name, d.source = set.Name, set.Name
-	d.Notes = append(notes, d.Notes...)
-	return writeStore(ctx, path, d, nil, &Options{})
+	if !set.Large() {
+		o.progress(FetchProgress{Name: set.Name, Stage: "prepare"})
+	}
+	spec, scheme, err := parse(text, Options{})
+	if err == nil {
+		err = scheme.convert(ctx, spec, path, o, set.Name, notes)
+	}
+	if err != nil {
+		return files.Failed(ctx, err)
+	}
+	if inCache {
+		return files.Done()
+	}
+	o.progress(FetchProgress{Name: set.Name, Stage: "note",
+		Text: fmt.Sprintf("the unpacked files stay in %s for other conversions: delete the folder if there will be none", files.Folder)})
+	return nil
 }
 
 // convertMissing converts a large named data set that is not in the cache to a store at path. It
@@ -192,10 +176,10 @@ func (f *fetcher) convertMissing(ctx context.Context, spec *Spec, path string) (
 // openCached opens the store at path. It returns nil where there is none, or a
 // damaged one that may be replaced: it then says so.
 func (f *fetcher) openCached(ctx context.Context, path string) (*Data, error) {
-	if isMissing(path) {
+	d, err := openStore(ctx, path, f.options, false)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	d, err := openStore(ctx, path, f.options, false)
 	if errors.Is(err, ErrFormat) && !f.options.verify {
 		if f.options.Offline {
 			return nil, fmt.Errorf("%w; it cannot be made again: %w", err, ErrOffline)
@@ -204,10 +188,4 @@ func (f *fetcher) openCached(ctx context.Context, path string) (*Data, error) {
 		return nil, nil
 	}
 	return d, err
-}
-
-// isMissing tells whether nothing is at path.
-func isMissing(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
 }

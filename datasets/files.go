@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/formats"
+	"github.com/gcn-layerwise/gcn/internal/synth"
 )
 
 // scheme is one way to get a data set. Its name is the part of a SPEC before the colon.
@@ -37,7 +39,10 @@ func schemes() []scheme {
 	return []scheme{
 		{
 			name: "synth", path: "NAME", summary: "generated from a seed, no files: communities that edges, features and labels follow",
-			keys: []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"}, open: openSynth, source: synthSource,
+			keys: []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"}, open: openSynth,
+			source: func(_ context.Context, spec *Spec) (*source, error) {
+				return synthSource(spec, (*synth.Model).TableBytes)
+			},
 		},
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
@@ -50,13 +55,7 @@ func schemes() []scheme {
 		},
 		{
 			name: "ogb", path: "DIR", summary: "an unzipped OGB node-property folder (raw/, split/)",
-			typical: []string{"raw"}, read: formats.OGB,
-			source: func(ctx context.Context, spec *Spec) (*source, error) {
-				if len(spec.Values) > 0 {
-					return nil, nil
-				}
-				return ogbSource(ctx, spec.Path, &Data{Name: spec.String()})
-			},
+			typical: []string{"raw"}, read: formats.OGB, source: ogbSource,
 		},
 		{
 			name: "edges", path: "FILE", summary: "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)",
@@ -89,8 +88,7 @@ func schemes() []scheme {
 		{
 			name: "store", path: "FILE", summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
 			open: func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
-				d, err := openStore(ctx, spec.Path, o, false)
-				return adjusted(ctx, d, spec, o.Schema, err)
+				return openStore(ctx, spec.Path, o, false)
 			},
 		},
 	}
@@ -136,7 +134,7 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		delete(read.Keys, "features")
 	}
 	if text, given := spec.Values["split"]; s.ownSplits && given && strings.Trim(text, "+-0123456789") == "" {
-		number, err := spec.Int("split", 0, 0, math.MaxInt32)
+		number, err := number[int64](spec, "split", 0, 0, math.MaxInt32)
 		if err != nil {
 			return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
 		}
@@ -153,7 +151,7 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		return nil, fmt.Errorf("datasets: %q: no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC", spec, s.labelHint)
 	}
 	d := &Data{
-		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
+		Name: spec.String(), Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
 		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: s.metric,
 		table: set.Table,
 	}
@@ -161,15 +159,15 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		return nil, err
 	}
 	if d.Labels == nil {
-		return d, d.withoutLabels(ctx, spec, s.normalize, o.Schema)
+		err = d.withoutLabels(spec)
+	} else {
+		d.Metric = cmp.Or(d.Metric, metricFor(d.Labels))
+		if set.Split != nil {
+			d.Split = Split(*set.Split)
+		}
+		err = splitFromSpec(ctx, d, spec, set.Split != nil)
 	}
-	if d.Metric == "" {
-		d.Metric = metricFor(d.Labels)
-	}
-	if set.Split != nil {
-		d.Split = Split(*set.Split)
-	}
-	if err := splitFromSpec(ctx, d, spec, set.Split != nil); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return d, finish(ctx, d, spec, s.normalize, o.Schema)

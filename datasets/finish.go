@@ -21,27 +21,28 @@ import (
 //
 // A schema, if not nil, says all this. It leaves features that a store holds scaled.
 func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schema) error {
-	if text, given := spec.Values["metric"]; given {
-		d.Metric = Metric(text) // checked by Validate
-	}
+	d.Metric = Metric(spec.Text("metric", string(d.Metric))) // checked by Validate
 	if d.table != nil {
 		byDefault = "standardize"
 	}
 	how := spec.Text("normalize", cmp.Or(byDefault, "none"))
-	if s != nil {
-		if spec.given("normalize") != "" && how != s.Normalize {
-			return fmt.Errorf("datasets: %q: normalize=%s, and the model's data had normalize=%s: leave it out", spec, how, s.Normalize)
-		}
+	switch {
+	case s != nil && spec.given("normalize") != "" && how != s.Normalize:
+		return fmt.Errorf("datasets: %q: normalize=%s, and the model's data had normalize=%s: leave it out", spec, how, s.Normalize)
+	case s != nil:
 		how = s.Normalize
+	case how == "standardize" && d.unlabelled && (d.table == nil || d.table.Scaled()):
+		return fmt.Errorf("datasets: %q: normalize=standardize needs training nodes, and there are no labels: say normalize=none here, and where the model was trained", spec)
 	}
 	var err error
+	isRaw := cmp.Or(d.encoding.Normalize, "none") == "none" && d.encoding.Columns == nil // an array, and not scaled yet
 	switch {
 	case d.table != nil:
-		if err = d.joinTable(ctx, spec, how, s); err == nil && how == "row" {
+		if err = d.joinTable(ctx, how); err == nil && how == "row" {
 			d.rescale(s == nil)
 		}
-	case how == "none", s != nil && !s.canScale(d):
-	default:
+	case how == "none":
+	case s == nil || isRaw && s.columnNames() == nil && s.Features == d.Features.Cols: // Check names any other difference
 		err = d.normalize(ctx, spec, how, s)
 	}
 	if err != nil {
@@ -50,27 +51,15 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schem
 	return d.chooseForm(spec)
 }
 
-// canScale tells whether the features are an array as that of the schema, and not scaled yet.
-// Check names any other difference.
-func (s *Schema) canScale(d *Data) bool {
-	isRaw := d.encoding.Normalize == "" || d.encoding.Normalize == "none"
-	return isRaw && d.encoding.Columns == nil && s.columnNames() == nil && s.Features == d.Features.Cols
-}
-
 // joinTable makes features of tables.
-func (d *Data) joinTable(ctx context.Context, spec *Spec, how string, s *Schema) (err error) {
-	scale := how == "standardize"
-	if scale && s == nil && d.unlabelled && d.table.Scaled() {
-		return fmt.Errorf("datasets: %q: the numbers of a table are scaled over the training nodes, and there are none without labels: say normalize=none here, and where the model was trained", spec)
-	}
-	d.Name = spec.String()
+func (d *Data) joinTable(ctx context.Context, how string) (err error) {
 	if !d.unlabelled {
 		if err := d.validateSplit(); err != nil {
 			return err
 		}
 	}
 	var notes []string
-	d.Features, notes, err = d.table.Features(ctx, d.Split.Train, scale)
+	d.Features, notes, err = d.table.Features(ctx, d.Split.Train, how == "standardize")
 	d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), how
 	d.table, d.Notes = nil, append(d.Notes, notes...)
 	return cmp.Or(err, ctx.Err())
@@ -79,16 +68,13 @@ func (d *Data) joinTable(ctx context.Context, spec *Spec, how string, s *Schema)
 // normalize scales the rows, or each feature over the training nodes or by the schema.
 func (d *Data) normalize(ctx context.Context, spec *Spec, how string, s *Schema) (err error) {
 	standardize, names, x := how == "standardize", d.encoding.columnNames(), d.Features
-	d.Name = spec.String()
 	switch {
 	case standardize && names != nil:
 		err = fmt.Errorf("datasets: %q: the store holds the columns %s of tables: say normalize=standardize where it is converted", spec, quoted(names))
 	case standardize && x.Sparse != nil && s == nil && spec.Text(sparseKey, "") == "1":
 		err = fmt.Errorf("datasets: %q: normalize=standardize moves the mean to 0, so that few features stay 0: leave out sparse=1, or take normalize=row", spec)
-	case standardize && x.Sparse != nil:
-		err = d.makeDense()
-	case d.file != nil || x.Half != nil: // a mapping cannot be written to
-		err = d.copyFeatures()
+	case d.file != nil || x.Data == nil: // a mapping cannot be written to
+		err = d.copyFeatures(standardize)
 	}
 	if err == nil && standardize && s == nil {
 		err = d.validateNodes(ctx) // standardizing uses the split
@@ -148,17 +134,14 @@ func (s *Schema) scaleRow(row []float32) {
 }
 
 // withoutLabels completes data without labels: see Options.Unlabelled.
-func (d *Data) withoutLabels(ctx context.Context, spec *Spec, normalize string, s *Schema) error {
+func (d *Data) withoutLabels(spec *Spec) error {
 	if key := spec.given("split", "seed", "stratify", "train", "valid", "test", "metric"); key != "" {
 		return fmt.Errorf("datasets: %q: %s needs labels, and there are none", spec, key)
-	}
-	if s == nil && (normalize == "standardize" || spec.Text("normalize", "") == "standardize") {
-		return fmt.Errorf("datasets: %q: normalize=standardize needs training nodes, and there are no labels: standardize the features of both graphs before", spec)
 	}
 	d.Labels = &graph.Labels{Class: slices.Repeat([]int32{-1}, d.Nodes())}
 	d.Metric, d.unlabelled = Accuracy, true
 	d.Notes = append(d.Notes, "no labels")
-	return finish(ctx, d, spec, normalize, s)
+	return nil
 }
 
 // Unlabelled tells whether the data have no labels at all, see Options.Unlabelled.

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -571,3 +573,9 @@ func oneTask(classes []int32) *graph.Labels {
 
 // writeErr writes a file.
 func writeErr(path, text string) error { return os.WriteFile(path, []byte(text), 0o666) }
+
+// isMissing tells whether nothing is at path.
+func isMissing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}

@@ -148,32 +148,16 @@ func (d *Data) Changes() []string {
 		lines = append(lines, fmt.Sprintf("%d edges read; %d self-loops and %d repeated or reverse edges dropped", r.Given, r.SelfLoops, r.Duplicates))
 	}
 	if y := d.Labels; y != nil && y.Names != nil {
-		lines = append(lines, fmt.Sprintf("%s: %s", counted(y), shortList(y.Names)))
+		lines = append(lines, countText(y.Classes, y.Tasks)+": "+listed("%s", y.Names))
 	}
 	if n := d.unlabelledNodes(); n > 0 {
 		lines = append(lines, fmt.Sprintf("%d nodes without a label", n))
 	}
-	if text := d.sparseText(); text != "" {
-		lines = append(lines, text)
+	if x := d.Features; x != nil && x.Sparse != nil {
+		lines = append(lines, fmt.Sprintf("features sparse: %d of %d×%d values, %.1f MB; dense they take %.1f MB (sparse=0)",
+			x.Len(), x.Rows, x.Cols, megabytes(x.Bytes()), megabytes(denseBytes(x))))
 	}
 	return append(lines, d.Notes...)
-}
-
-func counted(y *graph.Labels) string {
-	if y.Tasks > 0 {
-		return fmt.Sprintf("%d binary tasks", y.Tasks)
-	}
-	return fmt.Sprintf("%d classes", y.Classes)
-}
-
-// shortList joins the first names.
-func shortList(names []string) string {
-	const most = 10
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if len(names) > most {
-		text += ", …"
-	}
-	return text
 }
 
 func degreeStats(g *graph.CSR) DegreeStats {
@@ -205,7 +189,7 @@ func (info Info) WriteText(w io.Writer) error {
 	line("features", "%d%s%s", info.Features, when(info.Precision == Float16, " (float16)"),
 		when(info.Entries > 0, " (sparse: %d values; dense they take %.1f MB)", info.Entries, megabytes(4*int64(info.Nodes)*int64(info.Features))))
 	outputs := cmp.Or(when(info.Tasks > 0, "tasks\t%d (binary)", info.Tasks), fmt.Sprintf("classes\t%d", info.Classes))
-	fmt.Fprintf(t, "%s%s%s\n", outputs, when(info.ClassNames != nil, ": %s", shortList(info.ClassNames)), when(info.Unlabelled > 0, "; %d nodes without a label", info.Unlabelled))
+	fmt.Fprintf(t, "%s%s%s\n", outputs, when(info.ClassNames != nil, ": %s", listed("%s", info.ClassNames)), when(info.Unlabelled > 0, "; %d nodes without a label", info.Unlabelled))
 	line("metric", "%s", info.Metric)
 	line("split", "train %d, valid %d, test %d", s.Train, s.Valid, s.Test)
 	line("memory", "%.1f MB (graph %.1f, features %.1f%s, labels %.1f, split and names %.1f)", megabytes(b.Total), megabytes(b.Graph), megabytes(b.Features),

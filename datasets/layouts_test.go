@@ -376,7 +376,7 @@ func TestBadTools(t *testing.T) {
 		"saint: class out of range": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
 			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": -1}`) }, "class_map.json: no labels"},
 		"saint: lists differ": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
-			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": [1, 0], "1": [1]}`) }, `node 1: 1 labels`},
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": [1, 0], "1": [1]}`) }, `node 1 has 1 numbers, the first node 2`},
 		"saint: node out of range": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
 			func(f files, d *Data) { f["class_map.json"] = []byte(`{"14": 1}`) }, "node 14: outside [0, 14)"},
 		"saint: not a matrix": {"saint:D", func(d *Data) files { return saintFiles(t, d) },

@@ -105,14 +105,13 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 		return nil, err
 	}
 	d, err := scheme.load(ctx, s, o)
-	if err != nil || o.Schema == nil {
-		return d, err
+	if err == nil && o.Schema != nil {
+		if err = o.Schema.fit(d); err != nil {
+			d.Close() // it was only read
+			d = nil
+		}
 	}
-	if err := o.Schema.fit(d); err != nil {
-		d.Close() // it was only read
-		return nil, err
-	}
-	return d, nil
+	return d, err
 }
 
 // load is Open for a parsed SPEC of the scheme.
@@ -131,15 +130,25 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (d *Data, err 
 	if err != nil {
 		return nil, err
 	}
-	d.Name = cmp.Or(d.Name, spec.String())
+	if !s.own || d.Name == "" {
+		d.Name = spec.String()
+	}
 	switch {
-	case d.file != nil: // openStore has checked it
-	case s.own:
+	case s.own && d.file == nil:
 		err = d.validate(ctx)
-	default:
+	case d.file == nil:
 		err = d.validateNodes(ctx) // the readers build valid graphs
+	case !s.own: // opening a store has checked it
+		err = splitFromSpec(ctx, d, spec, !splitAsked(spec))
+		if err == nil {
+			err = finish(ctx, d, spec, "none", o.Schema)
+		}
+		if err == nil && len(spec.Values) > 0 {
+			err = d.validateNodes(ctx)
+		}
 	}
 	if err != nil {
+		d.Close() // it was only read
 		return nil, err
 	}
 	return d, nil
@@ -166,11 +175,7 @@ func parse(text string, o Options) (*Spec, *scheme, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	err = s.checkKeys(scheme.allKeys())
-	if err == nil && !scheme.own && scheme.name != "synth" {
-		err = s.checkChoices()
-	}
-	return s, scheme, err
+	return s, scheme, s.check(scheme.allKeys(), scheme.choices())
 }
 
 // Verify opens a data set and checks all of it. It reads the whole store of a named

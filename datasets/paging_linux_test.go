@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -16,12 +15,12 @@ func TestLargeStore(t *testing.T) {
 	if d := open(t, "store:"+path); d.Features.Prefetch != nil {
 		t.Error("a store of 16 MB counts as larger than memory")
 	}
-	s, err := store.Open(path, true)
+	s, err := store.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Large = true
-	d, err := storedData(context.Background(), s)
+	d, err := storedData(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc64"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -122,12 +123,8 @@ func (s *Schema) compareFeatures(got *Schema) error {
 		return fmt.Errorf("the features are %s, and the model's %s", got.source(), s.source())
 	case s.ofOneGraph() && s.Graph != 0 && got.Graph != s.Graph:
 		return fmt.Errorf("features=%s has no meaning for another graph than the model's: train with features=%s, which serves all graphs", s.Made, degreeKey)
-	case want == nil && named != nil:
-		return fmt.Errorf("the features are the columns %s of tables, and the model's have no names: give them as the model's were", quoted(named))
-	case want != nil && named == nil:
-		return fmt.Errorf("the features have no names, and the model's are the columns %s of tables", quoted(want))
 	case !slices.Equal(named, want):
-		return fmt.Errorf("the features are the columns %s, and the model's %s", quoted(named), quoted(want))
+		return fmt.Errorf("the features %s, and the model's %s", namesText(named), namesText(want))
 	case got.Features != s.Features:
 		return fmt.Errorf("%d features, and the model's data have %d", got.Features, s.Features)
 	case got.Normalize != s.Normalize:
@@ -148,6 +145,14 @@ func (s *Schema) compareFeatures(got *Schema) error {
 	return nil
 }
 
+// namesText says in an error what the features are called.
+func namesText(names []string) string {
+	if names == nil {
+		return "have no names"
+	}
+	return "are the columns " + quoted(names) + " of tables"
+}
+
 // columnText says in an error what a column became.
 func columnText(c Column) string {
 	text := fmt.Sprintf("numbers scaled by the mean %.6g and the deviation %.6g", c.Mean, c.Deviation)
@@ -162,19 +167,24 @@ func columnText(c Column) string {
 
 // outputsText describes the outputs.
 func (s *Schema) outputsText() string {
-	kind := "classes"
-	if s.Tasks > 0 {
-		kind = "tasks"
-	}
-	return fmt.Sprintf("%d %s: %s", max(s.Classes, s.Tasks), kind, quoted(s.outputs()))
+	return fmt.Sprintf("%s: %s", countText(s.Classes, s.Tasks), quoted(s.outputs()))
 }
 
-// quoted lists names, up to 10.
-func quoted(names []string) string {
+func countText(classes, tasks int) string {
+	if tasks > 0 {
+		return fmt.Sprintf("%d binary tasks", tasks)
+	}
+	return fmt.Sprintf("%d classes", classes)
+}
+
+func quoted(names []string) string { return listed("%q", names) }
+
+// listed lists names, up to 10.
+func listed(format string, names []string) string {
 	const most = 10
 	var text []string
 	for _, name := range names[:min(len(names), most)] {
-		text = append(text, strconv.Quote(name))
+		text = append(text, fmt.Sprintf(format, name))
 	}
 	if len(names) > most {
 		text = append(text, fmt.Sprintf("… (%d)", len(names)))
@@ -185,7 +195,15 @@ func quoted(names []string) string {
 // mapOutputs numbers the classes or tasks of d as s does. Their names decide.
 func (s *Schema) mapOutputs(d *Data) error {
 	if d.Unlabelled() {
-		return s.unknownLabels(d)
+		y := &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names, Class: d.Labels.Class}
+		if s.Tasks > 0 {
+			if err := memory.Check("labels", memory.Product(int64(d.Nodes()), int64(s.Tasks), 4)); err != nil {
+				return err
+			}
+			y.Class, y.Multi, d.Metric = nil, slices.Repeat([]float32{float32(math.NaN())}, d.Nodes()*s.Tasks), ROCAUC
+		}
+		d.Labels = y
+		return nil
 	}
 	own := d.Schema()
 	if (own.Tasks > 0) != (s.Tasks > 0) || own.Names == nil && s.Names == nil && own.Classes > s.Classes {
@@ -196,74 +214,50 @@ func (s *Schema) mapOutputs(d *Data) error {
 		d.Labels.Names = s.Names
 		return nil
 	}
-	number := make(map[string]int, len(from))
-	for k, name := range from {
-		number[name] = k
-	}
-	place := make([]int, len(to)) // of each of the model's outputs in d; −1: none
-	var lacking []string
+	at := make(map[string]int32, len(to))
 	for k, name := range to {
-		at, known := number[name]
-		if place[k] = at; !known {
-			place[k], lacking = -1, append(lacking, name)
+		at[name] = int32(k)
+	}
+	place := make([]int32, len(from)) // the model's number of each output of d; −1: none
+	for c, name := range from {
+		k, known := at[name]
+		if place[c] = k; !known {
+			place[c] = -1
 		}
+		delete(at, name)
 	}
-	if s.Tasks > 0 && lacking != nil || len(lacking) == len(to) {
-		return fmt.Errorf("datasets: %s: the labels are %s, and lack the model's %s", d.title(), own.outputsText(), quoted(lacking))
+	if s.Tasks > 0 && len(at) > 0 || len(at) == len(to) {
+		return fmt.Errorf("datasets: %s: the labels are %s, and lack the model's %s", d.title(), own.outputsText(), quoted(slices.Sorted(maps.Keys(at))))
 	}
+	y := &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names, Class: slices.Clone(d.Labels.Class)}
 	if s.Tasks > 0 {
-		n := d.Nodes()
-		multi := make([]float32, n*s.Tasks)
-		for i := range n {
-			for k, from := range place {
-				multi[i*s.Tasks+k] = d.Labels.Multi[i*own.Tasks+from]
+		y.Multi = make([]float32, d.Nodes()*s.Tasks)
+		for k, v := range d.Labels.Multi {
+			if to := place[k%own.Tasks]; to >= 0 {
+				y.Multi[k/own.Tasks*s.Tasks+int(to)] = v
 			}
 		}
-		d.Labels = &graph.Labels{Tasks: s.Tasks, Names: s.Names, Multi: multi}
-		d.Notes = append(d.Notes, fmt.Sprintf("tasks in the order of the model; %d others left out", own.Tasks-s.Tasks))
+		d.Labels, d.Notes = y, append(d.Notes, fmt.Sprintf("tasks in the order of the model; %d others left out", own.Tasks-s.Tasks))
 		return nil
 	}
-	back := slices.Repeat([]int32{-1}, len(from))
-	for k, from := range place {
-		if from >= 0 {
-			back[from] = int32(k)
+	unknown := make([]int, len(from)) // nodes of each class
+	for i, c := range y.Class {
+		if c >= 0 {
+			y.Class[i] = place[c]
+			unknown[c]++
 		}
 	}
-	unknown := make([]int, len(from)) // nodes of classes that the model does not know
-	class := make([]int32, len(d.Labels.Class))
-	for i, c := range d.Labels.Class {
-		if class[i] = c; c >= 0 {
-			if class[i] = back[c]; class[i] < 0 {
-				unknown[c]++
-			}
-		}
-	}
-	d.Labels = &graph.Labels{Classes: s.Classes, Names: s.Names, Class: class}
 	for c, nodes := range unknown {
-		if nodes > 0 {
+		if place[c] < 0 && nodes > 0 {
 			d.Notes = append(d.Notes, fmt.Sprintf("%d nodes of class %s are not scored: the model does not know it", nodes, from[c]))
 		}
 	}
+	d.Labels = y
 	d.Split = d.Split.renumbered(func(v int32) int32 {
-		if class[v] < 0 {
+		if y.Class[v] < 0 {
 			return -1
 		}
 		return v
 	})
-	return nil
-}
-
-// unknownLabels gives data without labels the outputs of the schema.
-func (s *Schema) unknownLabels(d *Data) error {
-	y := &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names}
-	if s.Tasks == 0 {
-		y.Class = slices.Repeat([]int32{-1}, d.Nodes())
-	} else {
-		if err := memory.Check("labels", memory.Product(int64(d.Nodes()), int64(s.Tasks), 4)); err != nil {
-			return err
-		}
-		y.Multi, d.Metric = slices.Repeat([]float32{float32(math.NaN())}, d.Nodes()*s.Tasks), ROCAUC
-	}
-	d.Labels = y
 	return nil
 }

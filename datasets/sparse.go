@@ -3,6 +3,7 @@ package datasets
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/formats"
@@ -41,7 +42,7 @@ func (d *Data) chooseForm(spec *Spec) error {
 	}
 	switch {
 	case form == "0" && x.Sparse != nil:
-		return d.makeDense()
+		return d.copyFeatures(true)
 	case form == "1" && x.Sparse == nil:
 		d.Features = x.ToSparse()
 	}
@@ -56,30 +57,26 @@ func denseBytes(x *graph.Features) int64 {
 	return math.MaxInt64
 }
 
-// plausibleColumns tells whether sparse features may have so many columns. A model has weights
-// for each column, and far more columns than entries mean a damaged file.
-func plausibleColumns(x *graph.Features) bool {
-	return x.Cols <= formats.SmallMatrix+formats.CellsAnEntry*x.Len()
-}
-
-// makeDense makes sparse features dense.
-func (d *Data) makeDense() error {
+// copyFeatures makes the features d's own, in single precision, and dense if they are to be.
+func (d *Data) copyFeatures(dense bool) error {
 	x := d.Features
-	if bytes := denseBytes(x); bytes > leastDense && bytes/4/formats.CellsAnEntry > int64(x.Len()) {
+	if m := x.Sparse; m != nil && !dense {
+		own := *m // Ptr and Idx do not change
+		own.Val = slices.Clone(m.Val)
+		d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Sparse: &own}
+		return nil
+	}
+	bytes := denseBytes(x)
+	if x.Sparse != nil && bytes > leastDense && bytes/4/formats.CellsAnEntry > int64(x.Len()) {
 		return fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely: say sparse=1, or leave sparse out", d.title(), x.Rows, x.Cols, x.Len())
 	}
-	if err := memory.Check(fmt.Sprintf("datasets: %s: dense features", d.title()), denseBytes(x)); err != nil {
+	if err := memory.Check(fmt.Sprintf("datasets: %s: dense features", d.title()), bytes); err != nil {
 		return err
 	}
-	d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: x.Float32s()}
-	return nil
-}
-
-// sparseText says how large sparse features are; "" for dense ones.
-func (d *Data) sparseText() string {
-	if d.Features == nil || d.Features.Sparse == nil {
-		return ""
+	data := x.Float32s()
+	if x.Data != nil {
+		data = slices.Clone(data)
 	}
-	x := d.Features
-	return fmt.Sprintf("features sparse: %d of %d×%d values, %.1f MB; dense they take %.1f MB (sparse=0)", x.Len(), x.Rows, x.Cols, megabytes(x.Bytes()), megabytes(denseBytes(x)))
+	d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: data}
+	return nil
 }

@@ -80,47 +80,33 @@ func (s *Spec) given(keys ...string) string {
 	return ""
 }
 
-// Int returns the value of a key as an integer in [least, most], or fallback if it
-// is not given.
-func (s *Spec) Int(key string, fallback, least, most int64) (int64, error) {
-	return value(s, key, fallback, fmt.Sprintf("an integer in [%d, %d]", least, most), func(v string) (int64, bool) {
-		n, err := strconv.ParseInt(v, 10, 64)
-		return n, err == nil && n >= least && n <= most
-	})
-}
-
-// Seed returns the value of a key as a seed, or fallback if it is not given.
-func (s *Spec) Seed(key string, fallback uint64) (uint64, error) {
-	return value(s, key, fallback, "an integer in [0, 2⁶⁴)", func(v string) (uint64, bool) {
-		n, err := strconv.ParseUint(v, 10, 64)
-		return n, err == nil
-	})
-}
-
-// Float returns the value of a key as a finite number in [least, most], or fallback
-// if it is not given.
-func (s *Spec) Float(key string, fallback, least, most float64) (float64, error) {
-	return value(s, key, fallback, fmt.Sprintf("a number in [%v, %v]", least, most), func(v string) (float64, bool) {
-		x, err := strconv.ParseFloat(v, 64)
-		return x, err == nil && x >= least && x <= most // false for NaN
-	})
-}
-
-// value returns the value of a key as parse reads it, or fallback if it is not given.
-func value[T any](s *Spec, key string, fallback T, want string, parse func(string) (T, bool)) (T, error) {
+// number returns the value of a key as a number in [least, most], or fallback if it is not given.
+func number[T int64 | uint64 | float64](s *Spec, key string, fallback, least, most T) (v T, err error) {
 	text, given := s.Values[key]
 	if !given {
 		return fallback, nil
 	}
-	v, ok := parse(text)
-	if !ok {
-		return fallback, fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, text, want)
+	kind := "an integer"
+	switch p := any(&v).(type) {
+	case *int64:
+		*p, err = strconv.ParseInt(text, 10, 64)
+	case *uint64:
+		*p, err = strconv.ParseUint(text, 10, 64)
+	case *float64:
+		kind = "a number"
+		*p, err = strconv.ParseFloat(text, 64)
+	}
+	if err != nil || !(v >= least && v <= most) { // NaN is in no range
+		return fallback, fmt.Errorf("datasets: %q: %s=%s: want %s in [%v, %v]", s.text, key, text, kind, least, most)
 	}
 	return v, nil
 }
 
 // choices returns the values of the keys of schemes that read files that have only these.
-func choices() map[string][]string {
+func (s *scheme) choices() map[string][]string {
+	if s.own || s.name == "synth" {
+		return nil
+	}
 	yes := []string{"0", "1"}
 	return map[string][]string{
 		"header": yes, "labels-header": yes, "features-header": yes, "nodes-header": yes,
@@ -136,28 +122,20 @@ func choices() map[string][]string {
 	}
 }
 
-// checkChoices reports the first key whose value is none of its choices.
-func (s *Spec) checkChoices() error {
-	choices := choices()
+// check reports the first key that is not allowed, or whose value is none of its choices, in
+// alphabetical order.
+func (s *Spec) check(allowed []string, choices map[string][]string) error {
 	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
+		if !slices.Contains(allowed, key) {
+			taker := s.Path // the name of a data set
+			if s.Scheme != "" {
+				taker = s.Scheme + ":"
+			}
+			return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, taker, cmp.Or(strings.Join(allowed, ", "), "no keys"))
+		}
 		if want := choices[key]; want != nil && !slices.Contains(want, s.Values[key]) {
 			return fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, s.Values[key], strings.Join(want, ", "))
 		}
-	}
-	return nil
-}
-
-// checkKeys reports the first key that is not allowed, in alphabetical order.
-func (s *Spec) checkKeys(allowed []string) error {
-	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
-		if slices.Contains(allowed, key) {
-			continue
-		}
-		taker := s.Path // the name of a data set
-		if s.Scheme != "" {
-			taker = s.Scheme + ":"
-		}
-		return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, taker, cmp.Or(strings.Join(allowed, ", "), "no keys"))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -33,50 +34,48 @@ func splitAsked(spec *Spec) bool {
 //
 // own says that d has the split of the source, which stays.
 func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
-	if own {
-		if key := spec.given("seed", "stratify"); key != "" {
-			return fmt.Errorf("datasets: %q: %s is for random splits; add split=%s", spec, key, defaultSplit)
-		}
-		return nil
-	}
-	text := spec.Text("split", defaultSplit)
-	shares, err := parseShares(text)
+	text, whole := spec.Values["split"]
+	parts, random := spec.given("train", "valid", "test"), spec.given("seed", "stratify")
+	shares, err := parseShares(cmp.Or(text, defaultSplit))
 	isFile := err != nil && isSplitFile(text)
-	_, asked := spec.Values["split"]
-	if isFile || !asked && splitAsked(spec) {
+	switch {
+	case own && random != "":
+		return fmt.Errorf("datasets: %q: %s is for random splits; add split=%s", spec, random, defaultSplit)
+	case own:
+		return nil
+	case whole && parts != "":
+		return fmt.Errorf("datasets: %q: both split and %s: want one of them", spec, parts)
+	case (isFile || parts != "") && random != "":
+		return fmt.Errorf("datasets: %q: %s does not go with a split from files", spec, random)
+	case isFile, parts != "":
 		return splitFromFiles(ctx, d, spec, isFile)
-	}
-	if key := spec.given("train", "valid", "test"); key != "" {
-		return fmt.Errorf("datasets: %q: both split and %s: want one of them", spec, key)
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("datasets: %q: split=%s: %w", spec, text, err)
 	}
-	seed, err := spec.Seed("seed", 1)
+	seed, err := number[uint64](spec, "seed", 1, 0, math.MaxUint64)
 	if err != nil {
 		return err
 	}
-	labelled := d.Nodes() - d.unlabelledNodes()
-	total := shares[0] + shares[1] + shares[2]
-	train := int(math.Round(float64(labelled) * shares[0] / total))
-	valid := min(int(math.Round(float64(labelled)*shares[1]/total)), labelled-train)
 	const purpose = 12 // the purpose of the split in internal/synth
-	random := rand.New(rand.NewPCG(splitmix.Hash(seed), splitmix.Hash(purpose)))
+	generator := rand.New(rand.NewPCG(splitmix.Hash(seed), splitmix.Hash(purpose)))
 	origin := ""
 	if spec.Text("stratify", "") == "1" {
 		origin = ", stratified by class"
-		err = d.dealStratified(ctx, shares, random)
+		if err := d.dealStratified(ctx, shares, generator); err != nil {
+			return err
+		}
 	} else {
-		parts := synth.RandomSplit(d.Nodes(), train, valid, random, d.labelled)
-		d.Split, err = Split{parts[0], parts[1], parts[2]}, ctx.Err()
+		labelled := d.Nodes() - d.unlabelledNodes()
+		total := shares[0] + shares[1] + shares[2]
+		train := int(math.Round(float64(labelled) * shares[0] / total))
+		valid := min(int(math.Round(float64(labelled)*shares[1]/total)), labelled-train)
+		parts := synth.RandomSplit(d.Nodes(), train, valid, generator, d.labelled)
+		d.Split = Split{parts[0], parts[1], parts[2]}
 	}
-	if err != nil {
-		return err
-	}
-	if !asked {
+	if !whole {
 		origin += " (the source has none)"
 	}
-	d.Notes = append(d.Notes, fmt.Sprintf("random split %s, seed %d%s", text, seed, origin))
+	d.Notes = append(d.Notes, fmt.Sprintf("random split %s, seed %d%s", cmp.Or(text, defaultSplit), seed, origin))
 	return nil
 }
 
@@ -92,25 +91,17 @@ func isSplitFile(text string) bool {
 // splitFromFiles reads the split from the file of the key split, or from the files of the
 // keys train, valid and test.
 func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error {
-	key := spec.given("seed", "stratify")
-	if whole {
-		key = spec.given("seed", "stratify", "train", "valid", "test")
-	}
-	if key != "" {
-		return fmt.Errorf("datasets: %q: %s does not go with a split from files", spec, key)
-	}
 	nodes := formats.NodeList{Nodes: d.Nodes(), Names: d.NodeNames}
 	_, listed := spec.Values["nodes"]
 	nodes.Unordered = d.NodeNames != nil && !listed && spec.Scheme == "edges"
 	defer func() { d.Notes = append(d.Notes, nodes.Notes...) }()
 	if whole {
 		s, err := nodes.Parts(ctx, spec.Values["split"])
-		if err != nil {
-			return err
+		if err == nil {
+			d.Split = Split(*s)
+			d.Notes = append(d.Notes, "split from "+spec.Values["split"])
 		}
-		d.Split = Split(*s)
-		d.Notes = append(d.Notes, "split from "+spec.Values["split"])
-		return nil
+		return err
 	}
 	if spec.given("train") == "" {
 		return fmt.Errorf("datasets: %q: valid and test need train=FILE", spec)
@@ -118,15 +109,13 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 	d.Split = Split{}
 	for k, part := range []*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test} {
 		key := partNames()[k]
-		path, given := spec.Values[key]
-		if !given {
-			continue
+		if path, given := spec.Values[key]; given {
+			var err error
+			if *part, err = nodes.Part(ctx, path); err != nil {
+				return err
+			}
+			d.Notes = append(d.Notes, fmt.Sprintf("%s nodes from %s: %d", key, path, len(*part)))
 		}
-		var err error
-		if *part, err = nodes.Part(ctx, path); err != nil {
-			return err
-		}
-		d.Notes = append(d.Notes, fmt.Sprintf("%s nodes from %s: %d", key, path, len(*part)))
 	}
 	return nil
 }
@@ -134,23 +123,18 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 // dealStratified draws a random split of the labelled nodes with the same shares of each
 // class, within two nodes. The shares of all classes together are within one node.
 func (d *Data) dealStratified(ctx context.Context, shares [3]float64, random *rand.Rand) error {
-	class := d.Labels.Class
-	if class == nil {
-		if d.Labels.Tasks > 1 {
-			return fmt.Errorf("datasets: %s: stratify=1 needs one class for each node, and there are %d binary tasks", d.title(), d.Labels.Tasks)
-		}
-		class = make([]int32, d.Nodes())
-		for i := range class {
-			class[i] = -1
-			if v := d.Labels.Multi[i]; v == 0 || v == 1 {
-				class[i] = int32(v)
-			}
-		}
+	y := d.Labels
+	if y.Tasks > 1 {
+		return fmt.Errorf("datasets: %s: stratify=1 needs one class for each node, and there are %d binary tasks", d.title(), y.Tasks)
 	}
-	of := make([][]int32, max(d.Labels.Classes, 2)) // the nodes of each class
-	for i, c := range class {
-		if c >= 0 {
-			of[c] = append(of[c], int32(i))
+	of := make([][]int32, max(y.Classes, 2)) // the nodes of each class
+	for i := range int32(d.Nodes()) {
+		switch {
+		case !d.labelled(int(i)):
+		case y.Tasks == 1:
+			of[int(y.Multi[i])] = append(of[int(y.Multi[i])], i)
+		default:
+			of[y.Class[i]] = append(of[y.Class[i]], i)
 		}
 	}
 	total := shares[0] + shares[1] + shares[2]

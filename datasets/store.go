@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 
@@ -18,26 +16,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/store"
 )
 
-// The arrays of a store. Empty ones are left out.
-const (
-	arrayPtr        = "indptr"     // int64, row offsets: nodes+1
-	arrayIdx        = "indices"    // int32, columns
-	arrayVal        = "data"       // float32, weights; absent where all are 1
-	arrayFeatures   = "feat"       // float32 or float16, nodes × features
-	arrayLabels     = "labels"     // int32, class of each node; or float32, nodes × tasks
-	arrayTrain      = "train"      // int32, node ids
-	arrayValid      = "valid"      //
-	arrayTest       = "test"       //
-	arrayPropagated = "propagated" // P·X, as feat
-	arrayNames      = "names"      // bytes, text of the nodes' names
-	arrayNameEnds   = "name_ends"  // int64, the end of each name in the text
-
-	// Sparse features, in place of feat, as the graph.
-	arraySparsePtr = "feat_indptr"
-	arraySparseIdx = "feat_indices"
-	arraySparseVal = "feat_data"
-)
-
 // ErrFormat is wrapped by errors about a file that is a damaged or incomplete store, or not a
 // store.
 var ErrFormat = store.ErrFormat
@@ -45,7 +23,7 @@ var ErrFormat = store.ErrFormat
 // storeMeta is the part of a store that is not arrays.
 type storeMeta struct {
 	Source string   `json:"source"` // SPEC of the stored data
-	Schema *Schema  `json:"schema"`
+	Schema Schema   `json:"schema"`
 	Metric Metric   `json:"metric"`
 	Notes  []string `json:"notes"`
 	graph.Report
@@ -73,6 +51,37 @@ func (p Precision) check() error {
 	return nil
 }
 
+// storedSlice is an array of a store that is a slice of Data.
+type storedSlice interface {
+	Output() store.Output
+	Read(f *store.File) error
+}
+
+// slices returns the arrays of a store. Empty ones are left out of it. Dense features are not
+// among them: feat, and P·X, propagated, are float32 or float16, nodes × features.
+func (d *Data) slices() []storedSlice {
+	a, y, s := d.Graph, d.Labels, &d.Split
+	x, names := cmp.Or(d.Features.Sparse, new(graph.CSR)), cmp.Or(d.NodeNames, new(graph.Names))
+	labels := storedSlice(store.Slice[int32]{Name: "labels", Values: &y.Class})
+	if y.Tasks > 0 {
+		labels = store.Slice[float32]{Name: "labels", Values: &y.Multi, Cols: y.Tasks}
+	}
+	return []storedSlice{
+		store.Slice[int64]{Name: "indptr", Values: &a.Ptr},
+		store.Slice[int32]{Name: "indices", Values: &a.Idx},
+		store.Slice[float32]{Name: "data", Values: &a.Val}, // absent where all are 1
+		labels,
+		store.Slice[int32]{Name: "train", Values: &s.Train},
+		store.Slice[int32]{Name: "valid", Values: &s.Valid},
+		store.Slice[int32]{Name: "test", Values: &s.Test},
+		store.Slice[int64]{Name: "feat_indptr", Values: &x.Ptr}, // of sparse features
+		store.Slice[int32]{Name: "feat_indices", Values: &x.Idx},
+		store.Slice[float32]{Name: "feat_data", Values: &x.Val},
+		store.Slice[byte]{Name: "names", Values: &names.Text},
+		store.Slice[int64]{Name: "name_ends", Values: &names.Ends}, // the end of each name in the text
+	}
+}
+
 // WriteStore validates a data set and writes it as a store, without changing the
 // precision of the features. The file appears whole or not at all: an existing file
 // is replaced only once the new one is complete, and processes that have the old one
@@ -95,76 +104,62 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 	if o.Precision == Float16 && x.Sparse != nil {
 		return fmt.Errorf("datasets: %s: float16 is for dense features, and these are sparse: leave it out, or add sparse=0 to the SPEC", path)
 	}
-	meta := storeMeta{
-		Source: cmp.Or(d.source, d.Name), Schema: d.Schema(), Metric: d.Metric, Notes: d.Notes, Report: d.Report, Directed: d.Directed,
+	if features == nil {
+		features = func(put func([]float32) error) error { return eachPiece(x, put) }
 	}
+	notes := slices.Clone(d.Notes)
 	if d.source == "" && d.Name != "" {
-		meta.Notes = append([]string{"made from " + d.Name}, d.Notes...)
+		notes = append([]string{"made from " + d.Name}, notes...)
 	}
 	asHalf := o.Precision == Float16 || o.Precision == "" && x.Half != nil
 	if asHalf && x.Half == nil {
-		meta.Notes = append(slices.Clone(meta.Notes), "features rounded to float16")
+		notes = append(notes, "features rounded to float16")
 	}
-	names, labels := cmp.Or(d.NodeNames, &graph.Names{}), store.Of(arrayLabels, d.Labels.Class)
-	if tasks := d.Labels.Tasks; tasks > 0 {
-		labels = store.Of(arrayLabels, d.Labels.Multi, len(d.Labels.Multi)/tasks, tasks)
-	}
-	arrays := []store.Output{
-		store.Of(arrayPtr, d.Graph.Ptr), store.Of(arrayNameEnds, names.Ends),
-		{}, // features
-		store.Of(arrayIdx, d.Graph.Idx[:d.Graph.NNZ()]), store.Of(arrayVal, d.Graph.Val), labels,
-		store.Of(arrayTrain, d.Split.Train), store.Of(arrayValid, d.Split.Valid), store.Of(arrayTest, d.Split.Test),
-	}
-	matrix := func(name string, write func(w *store.Writer, put func([]float32) error) error) store.Output {
-		m := store.Output{Name: name, Type: "F32", Shape: []int{d.Nodes(), x.Cols}}
-		if asHalf {
-			m.Type = "F16"
-		}
-		m.Write = func(w *store.Writer) error {
-			at, halves := 0, []uint16(nil)
-			return write(w, func(values []float32) error {
-				first := at
-				at += len(values)
-				if !asHalf {
-					return store.Put(w, values)
-				}
-				halves = slices.Grow(halves[:0], len(values))[:len(values)]
-				if k := graph.Narrow(halves, values); k >= 0 {
-					return fmt.Errorf("feature %d of node %d is %v, beyond the ±%d of float16: %w", (first+k)%x.Cols, (first+k)/x.Cols, values[k], half.Most, graph.ErrInvalid)
-				}
-				return store.Put(w, halves)
-			})
-		}
-		return m
-	}
-	if x.Sparse != nil {
-		arrays[2] = store.Of(arraySparsePtr, x.Sparse.Ptr)
-		arrays = append(arrays, store.Of(arraySparseIdx, x.Sparse.Idx[:x.Sparse.NNZ()]), store.Of(arraySparseVal, x.Sparse.Val))
-	} else {
-		arrays[2] = matrix(arrayFeatures, func(_ *store.Writer, put func([]float32) error) error {
-			if features != nil {
-				return features(put)
-			}
-			return eachPiece(x, put)
-		})
-	}
-	if o.Propagated {
-		arrays = append(arrays, matrix(arrayPropagated, func(w *store.Writer, put func([]float32) error) error { return propagate(ctx, w, d, put, o) }))
-	}
-	arrays = append(arrays, store.Of(arrayNames, names.Text))
-	arrays = slices.DeleteFunc(arrays, func(a store.Output) bool { return slices.Contains(a.Shape, 0) })
-	text, err := json.Marshal(meta)
+	text, err := json.Marshal(storeMeta{cmp.Or(d.source, d.Name), *d.Schema(), d.Metric, notes, d.Report, d.Directed})
 	if err != nil {
 		return err
 	}
+	var arrays []store.Output
+	if x.Sparse == nil {
+		arrays = append(arrays, d.matrix("feat", asHalf, func(_ *store.Writer, put func([]float32) error) error { return features(put) }))
+	}
+	for _, s := range d.slices() {
+		arrays = append(arrays, s.Output())
+	}
+	if o.Propagated {
+		arrays = append(arrays, d.matrix("propagated", asHalf, func(w *store.Writer, put func([]float32) error) error { return propagate(ctx, w, d, put, o) }))
+	}
+	arrays = slices.DeleteFunc(arrays, func(a store.Output) bool { return slices.Contains(a.Shape, 0) })
 	err = atomicfile.WriteFile(path, func(f *os.File) error { return store.Write(ctx, f, string(text), arrays) })
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err()
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("datasets: %w", err)
 	}
-	if err != nil {
-		return fmt.Errorf("datasets: %w", err)
+	return cmp.Or(ctx.Err(), err)
+}
+
+// matrix returns an array of the size of the features. write calls put for the values, row by row.
+func (d *Data) matrix(name string, asHalf bool, write func(w *store.Writer, put func([]float32) error) error) store.Output {
+	cols := d.Features.Cols
+	m := store.Output{Name: name, Type: "F32", Shape: []int{d.Nodes(), cols}}
+	if !asHalf {
+		m.Write = func(w *store.Writer) error {
+			return write(w, func(values []float32) error { return store.Put(w, values) })
+		}
+		return m
 	}
-	return nil
+	m.Type = "F16"
+	m.Write = func(w *store.Writer) error {
+		at, halves := 0, []uint16(nil)
+		return write(w, func(values []float32) error {
+			halves = slices.Grow(halves[:0], len(values))[:len(values)]
+			if k := graph.Narrow(halves, values); k >= 0 {
+				return fmt.Errorf("feature %d of node %d is %v, beyond the ±%d of float16: %w", (at+k)%cols, (at+k)/cols, values[k], half.Most, graph.ErrInvalid)
+			}
+			at += len(values)
+			return store.Put(w, halves)
+		})
+	}
+	return m
 }
 
 const featurePiece = 1 << 20 // features converted at a time
@@ -211,7 +206,7 @@ func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32
 		return fmt.Errorf("P·X needs a mapped file: %w", err)
 	}
 	defer written.Close() // it was only read
-	if x, err = written.Matrix(arrayFeatures); err != nil {
+	if x, err = written.Matrix("feat"); err != nil {
 		return err
 	}
 	block := o.block
@@ -253,48 +248,6 @@ func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32
 	return nil
 }
 
-// adjusted applies the keys of a SPEC to data from a store, unless opening it
-// failed. On an error it closes the data.
-func adjusted(ctx context.Context, d *Data, spec *Spec, s *Schema, err error) (*Data, error) {
-	if err != nil {
-		return nil, err
-	}
-	d.Name = spec.String()
-	err = splitFromSpec(ctx, d, spec, !splitAsked(spec))
-	if err == nil {
-		err = finish(ctx, d, spec, "none", s)
-	}
-	if err == nil && len(spec.Values) > 0 {
-		err = d.validateNodes(ctx)
-	}
-	if err != nil {
-		d.Close() // the SPEC is wrong, not the store
-		return nil, err
-	}
-	return d, nil
-}
-
-// copyFeatures makes the features d's own, in single precision.
-func (d *Data) copyFeatures() error {
-	x := d.Features
-	if m := x.Sparse; m != nil {
-		own := *m // Ptr and Idx do not change
-		own.Val = slices.Clone(m.Val)
-		d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Sparse: &own}
-		return nil
-	}
-	what := fmt.Sprintf("datasets: %s: a copy of the features", d.title())
-	if err := memory.Check(what, memory.Product(int64(x.Rows), int64(x.Cols), 4)); err != nil {
-		return err
-	}
-	data := x.Float32s()
-	if x.Half == nil {
-		data = slices.Clone(data)
-	}
-	d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: data}
-	return nil
-}
-
 // Close unmaps the store of d. The arrays of d, and slices of them, must not be used
 // afterwards. Without Close they last as long as the process. Close does nothing
 // for data that do not come from a store, or the second time.
@@ -323,21 +276,27 @@ func (d *Data) Release() {
 	}
 }
 
-// openStore opens a store. It reads all of it, unless a record says that the store
+// openStore opens a store. It reads and checks all of it, unless a record says that the store
 // was found valid before, or this process has just written it: the data were validated
 // before.
 func openStore(ctx context.Context, path string, o Options, written bool) (*Data, error) {
-	f, err := store.Open(path, true)
+	f, err := store.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	cache, noCache := o.cacheDir() // without a cache, stores are read whole each time
-	d, err := storedData(ctx, f)
-	if err == nil && !written && (o.verify || noCache != nil || !f.Recorded(cache)) {
-		if err = f.Check(ctx, math.MaxInt64); err != nil {
-			err = fmt.Errorf("datasets: %w", err)
+	recorded := noCache == nil && f.Recorded(cache)
+	check := !written && (o.verify || !recorded)
+	d, err := storedData(f)
+	if err == nil && check {
+		err = f.Check(ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("datasets: %w", err)
+	} else if check {
+		if err = d.validate(ctx); err != nil {
+			err = fmt.Errorf("%w: %w", err, ErrFormat)
 		}
-		err = cmp.Or(err, d.validate(ctx))
 	}
 	if err != nil {
 		if noCache == nil && ctx.Err() == nil {
@@ -346,81 +305,44 @@ func openStore(ctx context.Context, path string, o Options, written bool) (*Data
 		f.Close() // nothing was written
 		return nil, cmp.Or(ctx.Err(), err)
 	}
-	if noCache == nil && !f.Recorded(cache) {
+	if noCache == nil && !recorded {
 		f.Record(cache)
 	}
 	return d, nil
 }
 
-// smallArray is the largest size in bytes of arrays that are checked at every opening.
-const smallArray = 1 << 16
-
-// storedData returns the data set in a store. It checks that the sizes of the arrays agree, and
-// the contents of small ones.
-func storedData(ctx context.Context, f *store.File) (*Data, error) {
-	if err := f.Check(ctx, smallArray); err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
-	}
-	fail := func(err error) (*Data, error) { return nil, fmt.Errorf("datasets: %s: %w: %w", f.Path, err, ErrFormat) }
+// storedData returns the data set in a store. Its arrays are not checked.
+func storedData(f *store.File) (*Data, error) {
 	var meta storeMeta
 	if err := json.Unmarshal([]byte(f.Data), &meta); err != nil {
-		return fail(fmt.Errorf("description: %w", err))
+		return nil, fmt.Errorf("%s: description: %w: %w", f.Path, err, ErrFormat)
 	}
-	if meta.Schema == nil {
-		return fail(errors.New("no schema: convert the data again"))
-	}
-	a, sparse, names := &graph.CSR{}, &graph.CSR{}, &graph.Names{}
-	y := &graph.Labels{Classes: meta.Schema.Classes, Tasks: meta.Schema.Tasks, Names: meta.Schema.Names}
+	s, a, sparse := &meta.Schema, new(graph.CSR), new(graph.CSR)
 	d := &Data{
-		Name: "store:" + f.Path, Graph: a, Labels: y, file: f, encoding: *meta.Schema, source: meta.Source,
-		Directed: meta.Directed, Metric: meta.Metric, Notes: meta.Notes, Report: meta.Report,
+		Name: "store:" + f.Path, file: f, encoding: *s, source: meta.Source, Directed: meta.Directed, Metric: meta.Metric, Notes: meta.Notes, Report: meta.Report,
+		Graph: a, Features: &graph.Features{Sparse: sparse}, NodeNames: new(graph.Names),
+		Labels: &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names},
 	}
-	var wrong [3]error
-	d.Features, wrong[0] = f.Matrix(arrayFeatures)
-	d.Propagated, wrong[1] = f.Matrix(arrayPropagated)
-	if y.Tasks > 0 {
-		wrong[2] = take(f, arrayLabels, &y.Multi)
-	} else {
-		wrong[2] = take(f, arrayLabels, &y.Class)
+	for _, s := range d.slices() {
+		if err := s.Read(f); err != nil {
+			return nil, err
+		}
 	}
-	err := cmp.Or(wrong[0], wrong[1], wrong[2],
-		take(f, arrayPtr, &a.Ptr), take(f, arrayIdx, &a.Idx), take(f, arrayVal, &a.Val),
-		take(f, arrayTrain, &d.Split.Train), take(f, arrayValid, &d.Split.Valid), take(f, arrayTest, &d.Split.Test),
-		take(f, arrayNames, &names.Text), take(f, arrayNameEnds, &names.Ends),
-		take(f, arraySparsePtr, &sparse.Ptr), take(f, arraySparseIdx, &sparse.Idx), take(f, arraySparseVal, &sparse.Val))
-	if err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
+	n := len(a.Ptr) - 1
+	a.Rows, a.Cols = n, n
+	_, a.Prefetch = f.Rows(a, "indices", "data")
+	if len(d.NodeNames.Ends)+len(d.NodeNames.Text) == 0 {
+		d.NodeNames = nil
 	}
-	n, cols := len(a.Ptr)-1, meta.Schema.Features
-	if names.Text != nil || names.Ends != nil {
-		d.NodeNames = names
+	x, err := f.Matrix("feat")
+	if x == nil {
+		sparse.Rows, sparse.Cols = n, s.Features
+		x = &graph.Features{Rows: n, Cols: s.Features, Sparse: sparse}
+		x.Release, x.Prefetch = f.Rows(sparse, "feat_indices", "feat_data")
 	}
-	_, a.Prefetch = f.Rows(a, arrayIdx, arrayVal)
-	err = cmp.Or(d.sized("graph", a, n, n), d.check(len(d.Split.Train) > 0, "the training set is empty"))
-	if err == nil && sparse.Ptr != nil && d.Features == nil {
-		err = d.sized("sparse features", sparse, n, cols)
-		d.Features = &graph.Features{Rows: n, Cols: cols, Sparse: sparse}
-		d.Features.Release, d.Features.Prefetch = f.Rows(sparse, arraySparseIdx, arraySparseVal)
+	d.Features = x
+	if err == nil {
+		d.Propagated, err = f.Matrix("propagated")
 	}
-	if err = cmp.Or(err, d.complete()); err == nil {
-		err = d.validateSizes()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, ErrFormat)
-	}
-	return d, nil
-}
-
-// take sets values to an array of a store.
-func take[T store.Number](f *store.File, name string, values *[]T) (err error) {
-	*values, err = store.Values[T](f, name)
-	return err
-}
-
-// sized sets the sizes of a matrix. It returns an error if its parts have others.
-func (d *Data) sized(what string, m *graph.CSR, rows, cols int) error {
-	m.Rows, m.Cols = rows, cols
-	good := min(rows, cols) > 0 && max(rows, cols) <= math.MaxInt32 && len(m.Ptr) == rows+1 && m.Ptr[0] == 0 && m.Ptr[rows] == int64(len(m.Idx))
-	return d.check(good && (m.Val == nil || len(m.Val) == len(m.Idx)),
-		"%s of %d×%d: %d row offsets, %d columns, %d values", what, rows, cols, len(m.Ptr), len(m.Idx), len(m.Val))
+	return d, err
 }

@@ -112,7 +112,7 @@ func TestHalfStoreDamaged(t *testing.T) {
 	good := readBytes(t, writeStoreFile(t, halved(t, made(t, 40, 5))))
 	path := filepath.Join(t.TempDir(), "bad.store")
 	infinite := slices.Clone(good)
-	binary.LittleEndian.PutUint16(arrayIn(t, infinite, arrayFeatures)[2*(3*made(t, 40, 5).Features.Cols+1):], 0x7c00)
+	binary.LittleEndian.PutUint16(arrayIn(t, infinite, "feat")[2*(3*made(t, 40, 5).Features.Cols+1):], 0x7c00)
 	fixSums(infinite)
 	write(t, path, infinite)
 	if err := Verify(context.Background(), "store:"+path, Options{}); !errors.Is(err, graph.ErrInvalid) || !strings.Contains(err.Error(), "feature 1 of node 3 is +Inf") {

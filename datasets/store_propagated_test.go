@@ -84,7 +84,7 @@ func TestPropagatedStoreDamaged(t *testing.T) {
 	}
 	good := readBytes(t, path)
 	infinite := slices.Clone(good)
-	copy(arrayIn(t, infinite, arrayPropagated), []byte{0, 0x7c})
+	copy(arrayIn(t, infinite, "propagated"), []byte{0, 0x7c})
 	if value := half.Float32(0x7c00); value-value == 0 {
 		t.Fatal("not infinite")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -15,30 +14,22 @@ import (
 // of a node without a class do not count. It is NaN for binary tasks, and if no edge
 // counts. Cost: O(edges).
 func edgeHomophily(ctx context.Context, d *Data) (float64, error) {
-	const rows = 4096
-	g, class := d.Graph, d.Labels.Class
-	if class == nil {
-		return math.NaN(), nil
-	}
-	var same, all atomic.Int64
-	err := parallel.Chunks(ctx, (g.Rows+rows-1)/rows, func(chunk int) error {
-		for i := chunk * rows; i < min((chunk+1)*rows, g.Rows); i++ {
-			of := [2]int64{} // edges to other classes, and to the own
-			for _, j := range g.Row(i) {
-				switch {
-				case class[i] < 0 || class[j] < 0:
-				case class[i] == class[j]:
-					of[1]++
-				default:
-					of[0]++
+	class := d.Labels.Class
+	same, all := 0, 0
+	for i, own := range class {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		for _, j := range d.Graph.Row(i) {
+			if own >= 0 && class[j] >= 0 {
+				all++
+				if own == class[j] {
+					same++
 				}
 			}
-			same.Add(of[1])
-			all.Add(of[0] + of[1])
 		}
-		return nil
-	})
-	return float64(same.Load()) / float64(all.Load()), err
+	}
+	return float64(same) / float64(all), nil
 }
 
 // clustering returns the average local clustering coefficient of a simple undirected

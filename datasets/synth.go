@@ -3,6 +3,7 @@ package datasets
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -13,42 +14,53 @@ import (
 )
 
 func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
-	m, err := synthFromSpec(spec)
+	s, err := synthSource(spec, (*synth.Model).Bytes)
+	if errors.Is(err, memory.ErrTooLarge) {
+		err = fmt.Errorf("%w; gcn datasets convert makes a store of it in less", err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.Name, m.Nodes, m.Edges), m.Bytes()); err != nil {
-		return nil, fmt.Errorf("%w; gcn datasets convert makes a store of it in less", err)
-	}
-	s := m.Source()
-	b, err := graph.NewBuilder(m.Nodes)
+	b, err := graph.NewBuilder(s.nodes)
 	if err == nil {
-		err = s.Edges(ctx, b.AddEdges)
+		err = s.edges(ctx, b.AddEdges)
 	}
 	if err != nil {
 		return nil, err
 	}
-	d, err := synthNodes(ctx, s)
+	a, report := b.Build()
+	d, err := s.rest(ctx, report)
 	if err != nil {
 		return nil, err
 	}
-	d.Graph, _ = b.Build()
-	return d, s.Features(ctx, 0, func(rows []float32) error {
-		d.Features.Data = rows
+	x := d.Features
+	d.Graph, x.Data = a, make([]float32, 0, x.Rows*x.Cols)
+	return d, s.features(ctx, func(rows []float32) error {
+		x.Data = append(x.Data, rows...)
 		return nil
 	})
 }
 
-// synthSource returns the data as a source.
-func synthSource(_ context.Context, spec *Spec) (*source, error) {
+// synthSource returns the data as a source, if the memory that it takes is there.
+func synthSource(spec *Spec, bytes func(*synth.Model) int64) (*source, error) {
 	m, err := synthFromSpec(spec)
+	if err == nil {
+		err = memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.Name, m.Nodes, m.Edges), bytes(m))
+	}
 	if err != nil {
 		return nil, err
 	}
 	s := m.Source()
 	return &source{
-		name: spec.String(), nodes: m.Nodes, most: m.Edges, memory: m.TableBytes(), edges: s.Edges,
-		rest: func(ctx context.Context, _ graph.Report) (*Data, error) { return synthNodes(ctx, s) },
+		nodes: m.Nodes, most: m.Edges, memory: m.TableBytes(), edges: s.Edges,
+		rest: func(ctx context.Context, _ graph.Report) (*Data, error) {
+			labels, split, err := s.Labels(ctx)
+			return &Data{
+				Features: &graph.Features{Rows: s.Nodes, Cols: s.Model.Features},
+				Labels:   labels, Split: Split{split[0], split[1], split[2]},
+				Metric: Metric(s.Metric), Notes: []string{s.Note()},
+			}, err
+		},
 		features: func(ctx context.Context, yield func([]float32) error) error {
 			return s.Features(ctx, sourceBuffer, yield)
 		},
@@ -67,7 +79,7 @@ func synthFromSpec(spec *Spec) (*synth.Model, error) {
 	if m == nil {
 		return nil, fmt.Errorf("datasets: %q: unknown synthetic data set %q; want one of %s", spec, spec.Path, strings.Join(names, ", "))
 	}
-	nodes, err := spec.Int("nodes", int64(m.Nodes), 1, math.MaxInt32)
+	nodes, err := number(spec, "nodes", int64(m.Nodes), 1, math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}
@@ -75,27 +87,12 @@ func synthFromSpec(spec *Spec) (*synth.Model, error) {
 	var errs [6]error
 	var features, classes int64
 	most := nodes * (nodes - 1) / 2
-	m.Edges, errs[0] = spec.Int("edges", min(m.Edges, most), 0, most)
-	features, errs[1] = spec.Int("features", int64(m.Features), 1, 1<<16)
-	classes, errs[2] = spec.Int("classes", int64(m.Classes), 1, 1<<16)
-	m.Seed, errs[3] = spec.Seed("seed", m.Seed)
-	m.Homophily, errs[4] = spec.Float("homophily", m.Homophily, 0, 1)
-	m.Noise, errs[5] = spec.Float("noise", m.Noise, 0, 1)
+	m.Edges, errs[0] = number(spec, "edges", min(m.Edges, most), 0, most)
+	features, errs[1] = number(spec, "features", int64(m.Features), 1, 1<<16)
+	classes, errs[2] = number(spec, "classes", int64(m.Classes), 1, 1<<16)
+	m.Seed, errs[3] = number(spec, "seed", m.Seed, 0, math.MaxUint64)
+	m.Homophily, errs[4] = number(spec, "homophily", m.Homophily, 0, 1)
+	m.Noise, errs[5] = number(spec, "noise", m.Noise, 0, 1)
 	m.Features, m.Classes = int(features), int(classes)
 	return m, cmp.Or(errs[:]...)
-}
-
-// synthNodes generates everything except the graph and the values of the features.
-func synthNodes(ctx context.Context, s *synth.Source) (*Data, error) {
-	labels, split, err := s.Labels(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &Data{
-		Features: &graph.Features{Rows: s.Nodes, Cols: s.Model.Features},
-		Labels:   labels,
-		Split:    Split{split[0], split[1], split[2]},
-		Metric:   Metric(s.Metric),
-		Notes:    []string{s.Note()},
-	}, nil
 }

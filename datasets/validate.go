@@ -60,7 +60,8 @@ func (d *Data) validateNodes(ctx context.Context) error {
 		if err := x.Validate(ctx); err != nil {
 			return cmp.Or(ctx.Err(), d.named(err))
 		}
-		if err := d.check(x.Sparse == nil || plausibleColumns(x), "%d columns of features with %d entries: too sparse to learn from", x.Cols, x.Len()); err != nil {
+		// A model has weights for each column: far more columns than entries mean a damaged file.
+		if err := d.check(x.Sparse == nil || x.Cols <= formats.SmallMatrix+formats.CellsAnEntry*x.Len(), "%d columns of features with %d entries: too sparse to learn from", x.Cols, x.Len()); err != nil {
 			return err
 		}
 	}
@@ -69,14 +70,14 @@ func (d *Data) validateNodes(ctx context.Context) error {
 
 // validateLabels is validateNodes without the values of the features.
 func (d *Data) validateLabels() error {
-	err := d.Labels.Validate()
-	if d.validUnlabelled() {
-		err = nil
+	err := d.NodeNames.Validate()
+	if err == nil && !d.unlabelled {
+		err = d.Labels.Validate()
 	}
-	if err = cmp.Or(err, d.NodeNames.Validate()); err != nil {
+	if err != nil {
 		return d.named(err)
 	}
-	if err = d.validateSizes(); err != nil || d.validUnlabelled() {
+	if err = d.validateSizes(); err != nil || d.unlabelled {
 		return err
 	}
 	return d.validateSplit()
@@ -94,12 +95,6 @@ func (d *Data) validateSizes() error {
 		d.check(slices.Contains([]Metric{Accuracy, MicroF1, ROCAUC}, d.Metric), "metric %q: want %s, %s or %s", d.Metric, Accuracy, MicroF1, ROCAUC),
 		d.check((d.Metric != Accuracy || !isMulti) && (d.Metric != ROCAUC || isMulti), "metric %s does not fit labels of %d classes and %d tasks", d.Metric, y.Classes, y.Tasks),
 	)
-}
-
-// validUnlabelled tells whether d are data that Options.Unlabelled allowed.
-func (d *Data) validUnlabelled() bool {
-	known := func(class int32) bool { return class != -1 }
-	return d.unlabelled && !slices.ContainsFunc(d.Labels.Class, known) && len(d.Split.Train)+len(d.Split.Valid)+len(d.Split.Test) == 0
 }
 
 func (d *Data) validateSplit() error {

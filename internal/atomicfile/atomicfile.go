@@ -1,3 +1,14 @@
+// Package atomicfile replaces files whole. A reader finds the old contents or the
+// new, also after a crash, and after a write to a full disk.
+//
+//	cmd/gcn, study, study/figure, datasets, internal/reproduce, internal/report,
+//	internal/weights, internal/rundir
+//	                        │
+//	                   atomicfile ─▶ filelock
+//
+// Contents are written to a part beside the file, which then takes its name. A
+// part is locked while it is written. The next writer of the same file takes over the
+// part that a killed process left.
 package atomicfile
 
 import (
@@ -53,8 +64,13 @@ func named(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
+// writeInto writes to a device or a pipe. A pipe without a reader is an error: to wait for one
+// may take for ever. Writes to an open pipe wait as usual.
 func writeInto(path string, write func(*os.File) error) error {
-	file, err := openDevice(path)
+	file, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ENXIO) {
+		return errors.New("a pipe that no process reads")
+	}
 	if err != nil {
 		return err
 	}
@@ -84,25 +100,9 @@ func replace(root *os.Root, name string, write func(*os.File) error) (err error)
 	} else {
 		err = errors.Join(root.Rename(part, name), file.Close())
 	}
-	if err != nil {
-		return err
-	}
-	return syncFolder(root)
-}
-
-// syncFolder makes renames within a folder durable. Windows keeps them in its journal.
-func syncFolder(root *os.Root) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	folder, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	err = folder.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		return nil // some file systems cannot sync a folder
+	if folder, openErr := root.Open("."); err == nil && openErr == nil {
+		folder.Sync() // makes the new name durable; some file systems cannot
+		folder.Close()
 	}
 	return err
 }

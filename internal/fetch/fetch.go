@@ -1,6 +1,6 @@
 // Package fetch downloads named data sets over HTTP, checks them and unpacks them.
 //
-//	Find ─▶ Client.Open ─▶ Files.Get ─▶ a folder for Set.Spec ─▶ Files.Done
+//	Find ─▶ Client.Open ─▶ Files.Get ─▶ a SPEC of the files ─▶ Files.Done
 //	         waits for        downloads, checks          (the caller makes a store)
 //	         other processes  SHA-256, unpacks
 //
@@ -101,14 +101,15 @@ func (f *Files) unpacked() string { return filepath.Join(f.Folder, "unpacked") }
 
 func (f *Files) archive() string { return filepath.Join(f.Folder, f.set.Files[0].Name) }
 
-// Get makes sure that the files are there and are right, and returns the folder that they lie
-// in, and notes about their origin.
-func (f *Files) Get(ctx context.Context) (dir string, notes []string, err error) {
+// Get makes sure that the files are there and are right, and returns the SPEC that reads them,
+// and notes about their origin.
+func (f *Files) Get(ctx context.Context) (spec string, notes []string, err error) {
 	sums, err := f.readSums()
 	if err != nil {
 		return "", nil, err
 	}
-	if dir = f.Folder; f.set.Zipped {
+	dir := f.Folder
+	if f.set.Zipped {
 		dir = f.unpacked()
 	}
 	if !f.set.Zipped || missing(dir) {
@@ -132,7 +133,10 @@ func (f *Files) Get(ctx context.Context) (dir string, notes []string, err error)
 	for _, file := range f.set.Files {
 		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(f.client.address(f.set, file)), sums[file.Name]))
 	}
-	return dir, notes, nil
+	if spec, err = f.set.spec(dir); err != nil {
+		err = f.Failed(ctx, err)
+	}
+	return spec, notes, err
 }
 
 // download downloads the files that are not there, and checks all of them. It adds their
@@ -151,8 +155,6 @@ func (f *Files) download(ctx context.Context, sums map[string]string) error {
 			f.client.Progress(Progress{Name: f.set.Name, Stage: stage, File: file.Name, Address: redacted(address), Done: done, Total: total})
 		})
 		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
 		case err != nil && want != file.SHA256:
 			return fmt.Errorf("%s: %w (%s has the checksum of an earlier download)", redacted(address), err, f.sumsPath())
 		case err != nil:
@@ -169,14 +171,14 @@ func (f *Files) checkSpace() error {
 	if !f.set.Large() {
 		return nil
 	}
-	needed := f.set.Archive + f.set.Unpacked
+	needed := uint64(f.set.Archive + f.set.Unpacked)
 	for _, path := range []string{f.archive(), f.archive() + ".part"} {
 		if info, err := os.Stat(path); err == nil {
-			needed -= info.Size()
+			needed -= min(uint64(info.Size()), needed)
 		}
 	}
-	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s", memory.Text(uint64(f.set.Archive)), memory.Text(uint64(f.set.Unpacked)), memory.Text(uint64(max(needed, 0))), f.Folder)
-	if free, known := freeSpace(f.Folder); known && needed > 0 && uint64(needed) > free {
+	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s", memory.Text(uint64(f.set.Archive)), memory.Text(uint64(f.set.Unpacked)), memory.Text(needed), f.Folder)
+	if free, known := freeSpace(f.Folder); known && needed > free {
 		return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
 	}
 	f.note(what)
@@ -222,14 +224,10 @@ func (f *Files) Failed(ctx context.Context, err error) error {
 // rather than the files. That is so for errors of the system, except those about a
 // missing file or folder, or one of the wrong kind or in the wrong place.
 func isLocal(err error) bool {
-	if errors.Is(err, memory.ErrTooLarge) {
-		return true
-	}
+	ofFiles := []syscall.Errno{syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.EILSEQ}
 	var system syscall.Errno
-	if !errors.As(err, &system) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
-		return false
-	}
-	return !slices.Contains([]syscall.Errno{syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.EILSEQ}, system)
+	return errors.Is(err, memory.ErrTooLarge) ||
+		errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) && !slices.Contains(ofFiles, system)
 }
 
 // sumsPath returns the path of the checksums of the first download, as sha256sum writes them.

@@ -72,9 +72,9 @@ func Find(name string) (*Set, error) {
 	return nil, fmt.Errorf("datasets: %q: unknown data set; want one of %s", name, strings.Join(Names(), ", "))
 }
 
-// Spec returns the SPEC that reads the files. They lie in dir, or in a folder within
+// spec returns the SPEC that reads the files. They lie in dir, or in a folder within
 // it if they come from an archive.
-func (set *Set) Spec(dir string) (string, error) {
+func (set *Set) spec(dir string) (string, error) {
 	found := ""
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && filepath.Base(path) == set.Marker {

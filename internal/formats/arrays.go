@@ -38,13 +38,8 @@ func (r *reader) file(path string) *source {
 
 // archive opens an .npz file.
 func (r *reader) archive(path string) *source {
-	a := new(npy.Archive)
-	if r.err == nil {
-		opened, err := npy.OpenArchive(path)
-		if r.ok(err) {
-			a, r.files = opened, append(r.files, opened)
-		}
-	}
+	a := must(npy.OpenArchive(path))
+	r.files = append(r.files, a)
 	return &source{r, path, a.Has, a.Open, false}
 }
 
@@ -68,26 +63,21 @@ func (s *source) place(prefix, key string) string {
 // array opens an array, which the reader closes at its end. It has a shape, see checkShape, unless
 // that is empty.
 func (s *source) array(key string, shape ...any) *npy.Reader {
-	if s.err == nil {
-		a, err := s.open(key)
-		if s.ok(err) {
-			s.files = append(s.files, a)
-			if len(shape) > 0 {
-				s.checkShape(a, shape)
-			}
-			return a
-		}
+	a := must(s.open(key))
+	s.files = append(s.files, a)
+	if len(shape) > 0 {
+		checkShape(a, shape)
 	}
-	return &npy.Reader{Header: npy.Header{Descr: "|b1"}}
+	return a
 }
 
 // checkShape compares the shape of an array with numbers, and with names of any number, which
 // is above 0 behind the first. One name stands for a vector, a matrix of one
 // column or a scalar.
-func (r *reader) checkShape(a *npy.Reader, want []any) {
+func checkShape(a *npy.Reader, want []any) {
 	shape := a.Shape
 	if _, isText := want[0].(string); isText && len(want) == 1 {
-		r.check(len(shape) < 2 || len(shape) == 2 && shape[1] == 1, a.Name(), "shape %v, want one dimension", shape)
+		check(len(shape) < 2 || len(shape) == 2 && shape[1] == 1, a.Name(), "shape %v, want one dimension", shape)
 		return
 	}
 	good, texts := len(shape) == len(want), make([]string, len(want))
@@ -96,15 +86,12 @@ func (r *reader) checkShape(a *npy.Reader, want []any) {
 		good = good && (isNumber && shape[k] == exact || !isNumber && (k == 0 || shape[k] > 0))
 		texts[k] = fmt.Sprint(n)
 	}
-	r.check(good, a.Name(), "shape %v, want (%s)", shape, strings.Join(texts, ", "))
+	check(good, a.Name(), "shape %v, want (%s)", shape, strings.Join(texts, ", "))
 }
 
 // values returns the numbers of an array.
-func values[T int32 | int64 | float32](r *reader, a *npy.Reader) (values []T) {
-	if r.err == nil {
-		values, r.err = npy.All[T](r.ctx, a)
-	}
-	return values
+func values[T int32 | int64 | float32](r *reader, a *npy.Reader) []T {
+	return must(npy.All[T](r.ctx, a))
 }
 
 // numbers returns the numbers of an array of some shape, and the array.
@@ -119,18 +106,15 @@ func vector[T int32 | int64 | float32](s *source, key string) []T {
 
 // texts returns the elements of a vector of texts, or of whole numbers as texts.
 func (r *reader) texts(a *npy.Reader) (texts []string) {
-	if r.err != nil {
-		return nil
-	}
-	r.checkShape(a, []any{"elements"})
-	if a.Text() && r.err == nil {
-		r.ok(a.EachText(r.ctx, func(element []byte) error {
+	checkShape(a, []any{"elements"})
+	if a.Text() {
+		try(a.EachText(r.ctx, func(element []byte) error {
 			texts = append(texts, unique.Make(string(element)).Value()) // equal texts lie in memory once
 			return nil
 		}))
 		return texts
 	}
-	r.check(!a.Mask(), a.Name(), "booleans where names should be")
+	check(!a.Mask(), a.Name(), "booleans where names should be")
 	for _, v := range values[int64](r, a) {
 		texts = append(texts, strconv.FormatInt(v, 10))
 	}
@@ -155,21 +139,16 @@ const (
 )
 
 // zeros makes a matrix of zeros, if it fits in memory.
-func (r *reader) zeros(what string, rows, cols int) []float32 {
+func zeros(what string, rows, cols int) []float32 {
 	what = fmt.Sprintf("datasets: %s: %d×%d numbers", what, rows, cols)
-	if r.err != nil || !r.ok(memory.Check(what, memory.Product(int64(rows), int64(cols), 4))) {
-		return nil
-	}
+	try(memory.Check(what, memory.Product(int64(rows), int64(cols), 4)))
 	return make([]float32, rows*cols)
 }
 
 // dense reads a matrix of finite features. rows is their number, or a name if it may be any.
 func (s *source) dense(key string, rows any) *graph.Features {
 	data, a := numbers[float32](s, key, rows, "features")
-	if s.err != nil {
-		return nil
-	}
-	s.ok(checkFinite(a.Name(), 0, a.Shape[1], data))
+	try(checkFinite(a.Name(), 0, a.Shape[1], data))
 	return &graph.Features{Rows: a.Shape[0], Cols: a.Shape[1], Data: data}
 }
 
@@ -185,8 +164,6 @@ func checkFinite(name string, first, cols int, rows []float32) error {
 func (s *source) matrixSize(prefix string) (rows, cols int) {
 	dims := vector[int64](s, prefix+"shape")
 	good := len(dims) == 2 && min(dims[0], dims[1]) >= 0 && max(dims[0], dims[1]) <= math.MaxInt32
-	if !s.check(good, s.name, "%sshape %v, want two dimensions in [0, %d]", prefix, dims, math.MaxInt32) {
-		return 0, 0
-	}
+	check(good, s.name, "%sshape %v, want two dimensions in [0, %d]", prefix, dims, math.MaxInt32)
 	return int(dims[0]), int(dims[1])
 }

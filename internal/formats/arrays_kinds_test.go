@@ -362,9 +362,8 @@ func TestGiantMatrix(t *testing.T) {
 	if memory.Limit() > 40*math.MaxInt32 {
 		t.Skip("this machine can hold it")
 	}
-	r := newReader(context.Background(), "", Options{})
-	r.archive(path).sciPyGraph("")
-	if _, err := r.end(); err == nil || !strings.Contains(err.Error(), "a graph of 2147483647 nodes would take") {
+	_, err := readSet(context.Background(), "", Options{}, func(r *reader) { r.archive(path).sciPyGraph("") })
+	if err == nil || !strings.Contains(err.Error(), "a graph of 2147483647 nodes would take") {
 		t.Error(err)
 	}
 }

@@ -6,18 +6,19 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // A directed triangle has as many entries in each row as in each column.
 func TestDirectedTriangle(t *testing.T) {
-	p := &pattern{ptr: []int64{0, 1, 2, 3}, idx: []int32{1, 2, 0}}
-	if got, err := parallel.Symmetric(context.Background(), p.ptr, p.idx); got || err != nil {
+	p := &graph.CSR{Rows: 3, Cols: 3, Ptr: []int64{0, 1, 2, 3}, Idx: []int32{1, 2, 0}}
+	if got, err := parallel.Symmetric(context.Background(), p.Ptr, p.Idx); got || err != nil {
 		t.Errorf("taken for symmetric: %v, %v", got, err)
 	}
-	d := newReader(context.Background(), "", Options{})
-	if d.adjacency(p); d.err != nil || d.Graph.NNZ() != 6 || d.Graph.ValidateAdjacency(t.Context()) != nil {
-		t.Errorf("%v: %+v", d.err, d.Graph)
+	d, err := readSet(context.Background(), "", Options{}, func(r *reader) { r.adjacency("", p) })
+	if err != nil || d.Graph.NNZ() != 6 || d.Graph.ValidateAdjacency(t.Context()) != nil {
+		t.Errorf("%v: %+v", err, d)
 	}
 }
 
@@ -25,7 +26,7 @@ func TestDirectedTriangle(t *testing.T) {
 func TestSymmetricPattern(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "n")
-		p := &pattern{ptr: []int64{0}}
+		p := &graph.CSR{Rows: n, Cols: n, Ptr: []int64{0}}
 		var dense [8][8]bool
 		for i := range n {
 			for j := range n {
@@ -37,10 +38,10 @@ func TestSymmetricPattern(t *testing.T) {
 					dense[i][j] = rapid.Bool().Draw(t, "entry")
 				}
 				if dense[i][j] {
-					p.idx = append(p.idx, int32(j))
+					p.Idx = append(p.Idx, int32(j))
 				}
 			}
-			p.ptr = append(p.ptr, int64(len(p.idx)))
+			p.Ptr = append(p.Ptr, int64(len(p.Idx)))
 		}
 		want := true
 		for i := range n {
@@ -48,7 +49,7 @@ func TestSymmetricPattern(t *testing.T) {
 				want = want && dense[i][j] == dense[j][i]
 			}
 		}
-		if got, err := parallel.Symmetric(context.Background(), p.ptr, p.idx); err != nil || got != want {
+		if got, err := parallel.Symmetric(context.Background(), p.Ptr, p.Idx); err != nil || got != want {
 			t.Fatalf("symmetric: %v, %v; want %v", got, err, want)
 		}
 	})

@@ -27,15 +27,13 @@ func (r *reader) setLabels(file string, y *graph.Labels) {
 // so that -1 is none.
 func (s *source) labels(key string, nodes any, numbered bool) (rows int) {
 	lists := s.keys["lists"]
-	s.check(lists == "" || lists == "tasks", "lists="+lists, "want tasks")
+	check(lists == "" || lists == "tasks", "lists="+lists, "want tasks")
 	a := s.array(key)
 	shape, want := a.Shape, []any{nodes, "tasks"}
 	if len(shape) == 1 {
 		want = want[:1]
 	}
-	if s.checkShape(a, want); s.err != nil {
-		return 0
-	}
+	checkShape(a, want)
 	isVector := len(shape) == 1 || shape[1] == 1 && a.Descr[1] == 'i' && a.Descr[2] > '1'
 	switch {
 	case a.Text():
@@ -50,7 +48,7 @@ func (s *source) labels(key string, nodes any, numbered bool) (rows int) {
 		numberLabels(s.reader, a.Name(), values[int32](s.reader, a), numbered)
 	default:
 		s.rowLabels(a.Name(), values[float32](s.reader, a), shape[1], lists)
-		if s.err == nil && shape[1] > 1 && s.Labels.Tasks == 0 {
+		if shape[1] > 1 && s.Labels.Tasks == 0 {
 			s.note("rows of labels with exactly one 1 each taken as classes (lists=tasks keeps them tasks)")
 		}
 	}
@@ -78,10 +76,8 @@ func (r *reader) namedLabels(file string, names []string, minus bool) {
 		delete(kinds, "-1")
 	}
 	const most = 1 << 20
-	r.check(len(kinds) > 0, file, "no labels")
-	if !r.check(len(kinds) <= most, file, "more than %d different labels, which are too many for classes", most) {
-		return
-	}
+	check(len(kinds) > 0, file, "no labels")
+	check(len(kinds) <= most, file, "more than %d different labels, which are too many for classes", most)
 	y := &graph.Labels{Classes: len(kinds), Names: numberKinds(kinds), Class: make([]int32, len(names))}
 	for i, name := range names {
 		class, known := kinds[name]
@@ -96,15 +92,7 @@ func (r *reader) namedLabels(file string, names []string, minus bool) {
 // if each is its number.
 func numberKinds(kinds map[string]int32) (names []string) {
 	all := slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
-		v, isNumber := labelNumber(a)
-		w, other := labelNumber(b)
-		switch {
-		case isNumber && !other:
-			return -1
-		case other && !isNumber:
-			return 1
-		}
-		return cmp.Or(cmp.Compare(v, w), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(labelValue(a), labelValue(b)), cmp.Compare(a, b))
 	})
 	for k, name := range all {
 		if kinds[name] = int32(k); name != strconv.Itoa(k) {
@@ -114,13 +102,13 @@ func numberKinds(kinds map[string]int32) (names []string) {
 	return names
 }
 
-// labelNumber returns the number that a label is.
-func labelNumber(name string) (float64, bool) {
-	if _, number := parseNumber([]byte(name)); !number {
-		return 0, false
+// labelValue returns the number that a label is, +∞ for a name.
+func labelValue(label string) float64 {
+	v, err := strconv.ParseFloat(label, 64)
+	if _, number := parseNumber([]byte(label)); !number || err != nil {
+		return math.Inf(1)
 	}
-	v, err := strconv.ParseFloat(name, 64)
-	return v, err == nil
+	return v
 }
 
 // MostClasses bounds the classes of n nodes. Far more classes than nodes mean a damaged file.
@@ -137,17 +125,15 @@ func numberLabels[T int32 | float32](r *reader, file string, values []T, numbere
 		case v != v: // NaN
 			class, signs = -1, false
 		case T(class) != v:
-			r.check(false, file, "label of node %d is %v, want a whole number from 0, the class, or -1 for unknown", i, v)
+			check(false, file, "label of node %d is %v, want a whole number from 0, the class, or -1 for unknown", i, v)
 		case class < -1 || int(class) >= most:
-			r.check(false, file, "label of node %d is %v, outside [0, %d) and not -1 for unknown", i, v, most)
+			check(false, file, "label of node %d is %v, outside [0, %d) and not -1 for unknown", i, v, most)
 		default:
 			signs = signs && (class == 1 || class == -1)
 		}
 		y.Class[i], y.Classes = class, max(y.Classes, int(class)+1)
 	}
-	if !r.check(y.Classes > 0, file, "no node has a label") {
-		return
-	}
+	check(y.Classes > 0, file, "no node has a label")
 	if signs {
 		for i, c := range y.Class {
 			y.Class[i] = (c + 1) / 2
@@ -160,45 +146,43 @@ func numberLabels[T int32 | float32](r *reader, file string, values []T, numbere
 // rowLabels makes labels of rows of 0, 1, and NaN for unknown: a class of each column if each row
 // has exactly one 1 and lists is not "tasks", else binary tasks.
 func (r *reader) rowLabels(file string, values []float32, cols int, lists string) {
-	r.check(len(values) > 0, file, "no labels")
+	check(len(values) > 0, file, "no labels")
 	for k, v := range values {
 		if v != 0 && v != 1 && v == v {
-			r.check(false, file, "label of node %d, task %d is %v, want 0, 1 or NaN for unknown", k/cols, k%cols, v)
-			break
+			check(false, file, "label of node %d, task %d is %v, want 0, 1 or NaN for unknown", k/cols, k%cols, v)
 		}
 	}
 	y := &graph.Labels{Tasks: cols, Multi: values}
 	if classes := OneHot(values, cols); classes != nil && lists != "tasks" {
 		y = &graph.Labels{Classes: cols, Class: classes}
 	}
-	if r.err == nil {
-		r.setLabels(file, y)
-	}
+	r.setLabels(file, y)
 }
 
 // unknownRows makes rows of NaN.
-func (r *reader) unknownRows(file string, rows, cols int) []float32 {
-	values := r.zeros(file+": labels", rows, cols)
+func unknownRows(file string, rows, cols int) []float32 {
+	values := zeros(file+": labels", rows, cols)
 	for k := range values {
 		values[k] = float32(math.NaN())
 	}
 	return values
 }
 
-// OneHot returns the column of the 1 of each row, −1 for a row of NaN, or nil if another row has
-// another number than one 1, or more than 0 and 1.
+// OneHot returns the column of the 1 of each row of 0, 1 and NaN: −1 for a row of NaN, and nil if
+// another row has another number than one 1, or NaN.
 func OneHot(values []float32, cols int) (classes []int32) {
-	labelled, notZero := false, func(v float32) bool { return v != 0 }
+	labelled := false
 	for row := range slices.Chunk(values, max(cols, 1)) {
-		one := slices.Index(row, 1)
-		switch {
-		case one < 0 && !slices.ContainsFunc(row, func(v float32) bool { return v == v }):
-		case one < 0 || cols < 2 || slices.ContainsFunc(row[:one], notZero) || slices.ContainsFunc(row[one+1:], notZero):
-			return nil
-		default:
-			labelled = true
+		sum, known := float32(0), false
+		for _, v := range row {
+			sum += v
+			known = known || v == v
 		}
-		classes = append(classes, int32(one))
+		if known && (sum != 1 || cols < 2) {
+			return nil
+		}
+		labelled = labelled || known
+		classes = append(classes, int32(slices.Index(row, 1)))
 	}
 	if !labelled {
 		return nil

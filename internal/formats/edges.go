@@ -3,7 +3,6 @@ package formats
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,15 +23,19 @@ const (
 // EdgeList reads a table of edges and the files beside it, as docs/data.md describes them. Of
 // o.Keys labels, features and nodes name the files. An edge list has no split.
 func EdgeList(ctx context.Context, path string, o Options) (*Set, error) {
-	e := &edgeList{reader: newReader(ctx, path, o), edges: new(part), given: new(part)}
-	e.ids = newNodeIDs(e.reader)
-	e.checkKeys()
-	for _, step := range []func(){func() { e.readEdges(path) }, e.readBeside, e.findHeaders, e.findWeights, e.findKeys, e.findOrder, e.makeSet, e.makeLabels, e.makeFeatures} {
-		if e.ok(ctx.Err()) {
-			step()
-		}
-	}
-	return e.end()
+	return readSet(ctx, path, o, func(r *reader) {
+		e := &edgeList{reader: r, ids: newNodeIDs(r), edges: new(part), given: new(part)}
+		e.checkKeys()
+		e.readEdges(path)
+		e.readBeside()
+		e.findHeaders()
+		e.findWeights()
+		e.findKeys()
+		e.findOrder()
+		e.makeSet()
+		e.makeLabels()
+		e.makeFeatures()
+	})
 }
 
 // edgeList holds the contents of the files before the nodes are known.
@@ -47,7 +50,6 @@ type edgeList struct {
 	dots   [2]bool // the ids of the column end in .0
 
 	weight    int  // the column of the weights; −1: none
-	lacking   int  // edges whose attributes have no weight
 	attribute bool // the weights are networkx's attributes
 
 	nodeCount    int        // nodes=N; 0 without
@@ -63,21 +65,14 @@ type edgeList struct {
 type arcs struct {
 	arcs    []graph.Edge
 	weights []float32
-	ids     []textID
-	lacking int
-}
-
-// textID is an id that is no number, with its hash.
-type textID struct {
-	text []byte
-	hash uint32
+	ids     [][]byte
 }
 
 func (e *edgeList) checkKeys() {
 	for _, role := range []string{"labels", "features", "nodes"} {
 		if path, key := e.keys[role], role+"-columns"; e.keys[key] != "" {
-			e.check(path != "", key, "there is no file: give %s=FILE too", role)
-			e.check(!isNPY(path) && !isNPZ(path) && !isJSON(path), path, "it has no columns with names: %s is for tables", key)
+			check(path != "", key, "there is no file: give %s=FILE too", role)
+			check(!isNPY(path) && !isNPZ(path) && !isJSON(path), path, "it has no columns with names: %s is for tables", key)
 		}
 	}
 }
@@ -85,35 +80,26 @@ func (e *edgeList) checkKeys() {
 // readEdges reads the table of edges, without its first line.
 func (e *edgeList) readEdges(path string) {
 	p := e.openPart("edges", path)
-	if errors.Is(e.err, table.ErrNoData) {
-		e.err = nil
+	if p == nil {
 		e.note("no edges in %s", path)
-		return
-	}
-	if e.err != nil {
 		return
 	}
 	e.edges, e.parts = p, append(e.parts, p)
 	p.content = p.count(p.Head())
-	if e.findEnds(p); e.err != nil {
-		return
-	}
+	e.findEnds(p)
 	p.header = p.ownHeader(0)
 	e.findWeightColumn()
 	if from, number := parseID(p.example[0]); number && p.rows > 1 && p.Width > 2 && len(p.wanted) == 0 && !p.index && e.weight < 0 && p.counted(int(from)) {
-		e.ask(p, ": column 1 counts the lines, as the key of a database does: say columns=2,3 to read the ids from these, or columns=1,2 if it holds ids")
-	}
-	if e.err != nil {
-		return
+		p.ask(": column 1 counts the lines, as the key of a database does: say columns=2,3 to read the ids from these, or columns=1,2 if it holds ids")
 	}
 	for k, j := range p.ends {
 		_, number := parseNumber(p.First[j])
 		dot := bytes.HasSuffix(p.First[j], []byte(".0"))
 		e.dots[k] = p.counts[j].isWhole(p.rows) && (dot || !number) || p.rows == 0 && dot
 	}
-	e.ok(table.EachRows(e.ctx, p.File, e.parseArcs, func(part arcs) error {
+	try(table.EachRows(e.ctx, p.File, e.parseArcs, func(part arcs) error {
 		e.addArcs(len(e.chunks), part)
-		return e.err
+		return nil
 	}))
 }
 
@@ -138,16 +124,14 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 				r.Fault("%s: an empty id", p.title(j))
 			} else if number, ok := numberID(id); ok {
 				ends[k] = number
-			} else if before := ends[k]; before >= 0 || string(part.ids[^before].text) != string(id) { // an id often follows itself
-				if part.ids == nil {
-					part.ids = make([]textID, 0, cap(part.arcs))
-				}
-				part.ids = append(part.ids, textID{id, e.ids.hashOf(id)})
+			} else if before := ends[k]; before >= 0 || !bytes.Equal(part.ids[^before], id) { // an id often follows itself
+				part.ids = append(part.ids, id)
 				ends[k] = -int32(len(part.ids))
 			}
 		}
 		part.arcs = append(part.arcs, graph.Edge{U: ends[0], V: ends[1]})
 		if e.weight >= 0 {
+			r.Hint(" (weights=0 leaves the weights out)")
 			e.parseWeight(r, &part)
 		}
 	}
@@ -163,24 +147,22 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 	weight := float32(v)
 	switch {
 	case !there:
-		weight = 1
-		if part.lacking++; e.keys["weights"] == "1" {
-			r.Fault("%s has no weight", table.Quote(cell))
-		}
+		r.Fault("%s has no weight", table.Quote(cell))
 	case !number || !(weight > 0) || weight > math.MaxFloat32:
-		r.Fault("weight %s, want a positive number (weights=0 leaves the weights out)", table.Quote(cell))
+		r.Fault("weight %s, want a positive number", table.Quote(cell))
 	}
 	part.weights = append(part.weights, weight)
 }
 
 // addArcs adds the edges of a block as chunk at.
 func (e *edgeList) addArcs(at int, part arcs) {
-	if len(part.arcs) == 0 || !e.take(edgeBytes*len(part.arcs)+4*len(part.weights)) {
+	if len(part.arcs) == 0 {
 		return
 	}
+	e.take(edgeBytes*len(part.arcs) + 4*len(part.weights))
 	handles := make([]int32, len(part.ids))
 	for k, id := range part.ids {
-		handles[k] = e.ids.hashed(id.text, id.hash)
+		handles[k] = e.ids.handle(id)
 	}
 	for k := range part.arcs {
 		a := &part.arcs[k]
@@ -193,7 +175,6 @@ func (e *edgeList) addArcs(at int, part arcs) {
 		e.edges.set.add(a.U)
 		e.edges.set.add(a.V)
 	}
-	e.lacking += part.lacking
 	part.ids = nil
 	e.chunks = slices.Insert(e.chunks, at, part)
 }
@@ -205,19 +186,18 @@ func (e *edgeList) findWeightColumn() {
 	last := p.example[p.Width-1]
 	dictionary := len(last) > 1 && last[0] == '{' && last[len(last)-1] == '}'
 	rest := p.others()
-	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool {
-		_, number := p.forms.number(p.First[j])
-		return !p.numeric(j) && !(p.rows == 0 && number)
-	})
+	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool { return !p.numeric(j) })
 	named := slices.IndexFunc(numeric, func(j int) bool { return strings.EqualFold(string(p.First[j]), "weight") && p.header != isData })
 	switch {
 	case dictionary && p.Sep == ' ' && p.Width > 3:
-		e.ask(p, `: names with blanks, which separate: write the edges with nx.write_edgelist(g, "edges.txt", delimiter="\t")`)
+		p.ask(`: names with blanks, which separate: write the edges with nx.write_edgelist(g, "edges.txt", delimiter="\t")`)
 	case key == "0":
 	case len(p.wanted) > 2 && !p.inOrder:
-		e.weight = e.column(p, p.wanted[2])
+		e.weight = p.columns(p.wanted)[2]
 	case dictionary && len(rest) == 1:
-		e.weight, e.attribute = rest[0], true
+		if _, there := attributeWeight(last); there || key == "1" {
+			e.weight, e.attribute = rest[0], true
+		}
 	case named >= 0:
 		e.weight = numeric[named]
 	case key != "1":
@@ -226,15 +206,15 @@ func (e *edgeList) findWeightColumn() {
 	case len(numeric) == 1:
 		e.weight = numeric[0]
 	case len(rest) == 0:
-		e.check(false, p.Path, "weights=1, but %s has no third column", table.Quote(p.firstLine()))
+		check(false, p.Path, "weights=1, but %s has no third column", table.Quote(p.firstLine()))
 	default:
-		e.check(false, p.Path, "weights=1, but %s has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", table.Quote(p.firstLine()), len(numeric))
+		check(false, p.Path, "weights=1, but %s has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", table.Quote(p.firstLine()), len(numeric))
 	}
 }
 
 // ask reports the first line of a table that can be read in two ways.
-func (e *edgeList) ask(p *part, format string, args ...any) {
-	e.check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%s"+format, append([]any{table.Quote(p.firstLine())}, args...)...)
+func (p *part) ask(format string, args ...any) {
+	check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%s"+format, append([]any{table.Quote(p.firstLine())}, args...)...)
 }
 
 // others returns the columns of the edges beside the ids and pandas' index.
@@ -255,16 +235,11 @@ func (e *edgeList) findWeights() {
 	}
 	rest := p.others()
 	switch {
-	case e.weight >= 0 && e.attribute && e.lacking > 0:
-		e.weight = -1
-		for k := range e.chunks {
-			e.chunks[k].weights = nil
-		}
 	case e.weight >= 0 || e.keys["weights"] != "" || p.header != isData || len(p.wanted) > 0:
 	case len(rest) == 1 && p.numeric(rest[0]):
-		e.ask(p, ": column %d can be weights: weights=1 reads them, weights=0 leaves them out", rest[0]+1)
+		p.ask(": column %d can be weights: weights=1 reads them, weights=0 leaves them out", rest[0]+1)
 	case len(rest) > 1 && p.Sep == ' ' && !slices.ContainsFunc(rest, func(j int) bool { return p.counts[j][numberCells] > 0 }):
-		e.ask(p, ": names with blanks, or more columns: say columns=1,2 to read the first two")
+		p.ask(": names with blanks, or more columns: say columns=1,2 to read the first two")
 	}
 	what := fmt.Sprintf("ids in %s and %s", p.title(p.ends[0]), p.title(p.ends[1]))
 	switch {
@@ -300,7 +275,7 @@ func attributeWeight(cell []byte) (value []byte, there bool) {
 func (e *edgeList) readBeside() {
 	if text := e.keys["nodes"]; isNumber(text) {
 		n, err := strconv.ParseInt(text, 10, 32)
-		e.check(err == nil && n > 0, "nodes="+text, "want a file, or a number of nodes in [1, 2³¹)")
+		check(err == nil && n > 0, "nodes="+text, "want a file, or a number of nodes in [1, 2³¹)")
 		e.nodeCount = int(n)
 	} else if isNPY(text) {
 		e.given = e.keyed("nodes", text, e.file(text).nodeNames(""))
@@ -320,14 +295,14 @@ func (e *edgeList) readBeside() {
 		case isNPZ(path):
 			e.Features = e.sparseFile(path).sparse("", -1)
 		case isJSON(path):
-			e.featureLists = e.readLists("features", path)
-			e.check(e.featureLists.multi, path, "want lists of feature numbers")
+			e.featureLists = e.readKeyed("features", path)
+			check(e.featureLists.areLists, path, "want lists of feature numbers")
 		default:
 			e.readTable("features", path, several)
 			continue
 		}
-		e.check(!several, path, "several files of features must be tables")
-		if e.err == nil && e.Features != nil {
+		check(!several, path, "several files of features must be tables")
+		if e.Features != nil {
 			e.addArray(path, "features", e.Features.Rows)
 		}
 	}
@@ -338,13 +313,13 @@ func (e *edgeList) readBeside() {
 				found++
 			}
 		}
-		e.check(!several || k == 0 || found == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, name, found, len(features))
+		check(!several || k == 0 || found == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, name, found, len(features))
 	}
 	switch path := e.keys["labels"]; {
 	case isNPY(path):
 		e.addArray(path, "labels", e.file(path).labels("", "nodes", false))
 	case isJSON(path):
-		e.labelLists = e.readLists("labels", path)
+		e.labelLists = e.readKeyed("labels", path)
 	default:
 		e.readTable("labels", path, false)
 	}
@@ -353,35 +328,19 @@ func (e *edgeList) readBeside() {
 // readTable reads a table of nodes, and the ids in the column that can hold them. Of several
 // tables, each has some of the columns that the SPEC picks.
 func (e *edgeList) readTable(role, path string, several bool) *part {
-	if path == "" || e.err != nil {
+	if path == "" {
 		return nil
 	}
 	p := e.openPart(role, path)
-	if e.err != nil {
-		return nil
-	}
 	if several {
 		p.wanted = slices.DeleteFunc(p.wanted, func(name string) bool { return p.named(name) < 0 })
 	}
 	e.hold(p)
 	e.parts = append(e.parts, p)
-	if e.hasValues(p) {
-		p.ends = nil
-	}
 	if len(p.ends) > 0 {
 		e.cellIDs(p, p.ends[0])
 	}
 	return p
-}
-
-// hasValues tells early that the first column of features holds values and no ids, so that
-// these need no handles: the edges have numbers, and some cells have none of their form.
-func (e *edgeList) hasValues(p *part) bool {
-	if p.role != "features" || len(p.ends) == 0 || len(p.wanted) > 0 || p.index || e.keys["nodes"] != "" || e.ids.names.Len() > 0 || p.ownHeader(-1) == unsure {
-		return false
-	}
-	c := &p.counts[p.ends[0]]
-	return c[idCells] < p.rows && c[idCells] < e.edges.set.count && !c.isWhole(p.rows)
 }
 
 // tables returns the tables of a role.
@@ -412,23 +371,17 @@ func (e *edgeList) makeSet() {
 	if e.edges.File != nil {
 		path = e.edges.Path
 	}
-	b := e.builder(path, e.order.nodes, 0) // the tally has the edges
-	same := e.order.ids == nil && e.order.first == 0
+	b := newBuilder(path, e.order.nodes, 0) // the tally has the edges
 	for k, part := range e.chunks {
-		if !e.ok(e.ctx.Err()) {
-			return
-		}
+		try(e.ctx.Err())
 		for i, a := range part.arcs {
-			if same {
-				break
-			}
 			part.arcs[i] = graph.Edge{U: e.order.node(a.U), V: e.order.node(a.V)}
 		}
 		if part.weights == nil {
-			e.ok(b.AddEdges(part.arcs))
+			try(b.AddEdges(part.arcs))
 		}
 		for i, w := range part.weights {
-			e.ok(b.AddWeighted(part.arcs[i].U, part.arcs[i].V, w))
+			try(b.AddWeighted(part.arcs[i].U, part.arcs[i].V, w))
 		}
 		e.chunks[k] = arcs{}
 	}

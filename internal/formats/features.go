@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -39,34 +40,52 @@ func (c Column) Scaled(v float32) float32 {
 // Append appends the features of a value to row: a string of texts or a json.Number, nil where
 // it is missing. A text that is none of Values is missing.
 func (c Column) Append(row []float32, value any) ([]float32, error) {
-	at, missing := len(row), value == nil
-	row = append(row, make([]float32, max(len(c.Values), 1))...)
+	v := float32(math.NaN())
 	number, isNumber := value.(json.Number)
 	text, isText := value.(string)
 	wide, err := strconv.ParseFloat(number.String(), 64)
-	v := float32(wide)
 	switch {
-	case missing:
+	case value == nil:
 	case c.Values != nil && (isNumber || isText):
-		k := slices.Index(c.Values, text+number.String())
-		if missing = k < 0; !missing {
-			row[at+k] = 1
+		if k := slices.Index(c.Values, text+number.String()); k >= 0 {
+			v = float32(k)
 		}
 	case c.Values != nil:
 		return row, fmt.Errorf("feature %q: want a text", c.Name)
 	case !isNumber:
 		return row, fmt.Errorf("feature %q: %.40q is no number", c.Name, fmt.Sprint(value))
-	case err != nil || v-v != 0:
-		return row, fmt.Errorf("feature %q: %s is beyond float32", c.Name, number)
+	default:
+		if v = float32(wide); err != nil || v-v != 0 {
+			return row, fmt.Errorf("feature %q: %s is beyond float32", c.Name, number)
+		}
+	}
+	return c.appendFeatures(row, v), nil
+}
+
+// width returns the number of features of a value.
+func (c *Column) width() int {
+	n := max(len(c.Values), 1)
+	if c.Missing {
+		n++
+	}
+	return n
+}
+
+// appendFeatures appends the features of a number, or of the text at a place in Values. NaN is
+// a missing value.
+func (c *Column) appendFeatures(row []float32, v float32) []float32 {
+	at := len(row)
+	row = append(row, make([]float32, c.width())...)
+	switch missing := v != v; {
+	case missing && c.Missing:
+		row[len(row)-1] = 1
+	case missing:
+	case c.Values != nil:
+		row[at+int(v)] = 1
 	default:
 		row[at] = c.Scaled(v)
 	}
-	if c.Missing {
-		if row = append(row, 0); missing {
-			row[len(row)-1] = 1
-		}
-	}
-	return row, nil
+	return row
 }
 
 // Columns says what the columns became, after Features.
@@ -76,25 +95,6 @@ func (t *Table) Columns() []Column {
 		columns[k] = t.columns[k].Column
 	}
 	return columns
-}
-
-// orderColumns puts the columns into the order of the schema. One that no table has is an error.
-func (e *edgeList) orderColumns(t *Table) {
-	path := e.keys["features"]
-	var ordered []tableColumn
-	var lacking []string
-	for _, want := range e.o.Columns {
-		k := slices.IndexFunc(t.columns, func(c tableColumn) bool { return c.Name == want.Name })
-		if k < 0 {
-			lacking = append(lacking, fmt.Sprintf("%q", want.Name))
-			continue
-		}
-		again := slices.ContainsFunc(t.columns[k+1:], func(c tableColumn) bool { return c.Name == want.Name })
-		e.check(!again, path, "two columns %q", want.Name)
-		ordered = append(ordered, t.columns[k])
-	}
-	e.check(lacking == nil, path, "the run was trained with columns of features that are missing here: %s", strings.Join(lacking, ", "))
-	t.columns, t.known = ordered, true
 }
 
 // mostValues is the greatest number of values of a column of text that become features.
@@ -111,120 +111,140 @@ type Table struct {
 // tableColumn is a column of numbers or of texts.
 type tableColumn struct {
 	Column
-	values []float32        // of each node: the number, or the place of its text in Values; NaN where it is missing
-	index  map[string]int32 // the places of texts; nil for numbers
+	what   string           // the column became
+	values []float32        // of each node: the number, or the place of its text in Values; NaN where it is missing. nil: the column is left out
+	places map[string]int32 // of the texts
 	other  int              // cells whose text the schema does not have
-	asks   bool             // a comma can separate thousands
 }
 
 // makeFeatures makes the features.
 func (e *edgeList) makeFeatures() {
-	tables := e.tables("features")
-	switch {
-	case e.featureLists != nil:
+	tables, path := e.tables("features"), e.keys["features"]
+	if e.featureLists != nil {
 		e.listFeatures(e.featureLists)
-	case len(tables) > 0:
-		e.Table = &Table{nodes: e.order.nodes}
-		for _, p := range tables {
-			e.readColumns(p, e.Table)
-		}
-		if e.o.Columns != nil {
-			e.orderColumns(e.Table)
-		}
-		e.check(len(e.Table.columns) > 0, e.keys["features"], "no column of features is left")
 	}
+	if len(tables) == 0 {
+		return
+	}
+	// The columns of a schema have the order of the schema.
+	e.Table = &Table{nodes: e.order.nodes, known: e.o.Columns != nil, columns: make([]tableColumn, len(e.o.Columns))}
+	for _, p := range tables {
+		e.readColumns(p, e.Table)
+	}
+	var lacking []string
+	for k, want := range e.o.Columns {
+		if e.Table.columns[k].values == nil {
+			lacking = append(lacking, fmt.Sprintf("%q", want.Name))
+		}
+	}
+	check(lacking == nil, path, "the run was trained with columns of features that are missing here: %s", strings.Join(lacking, ", "))
+	check(len(e.Table.columns) > 0, path, "no column of features is left")
 }
 
 // isLabel tells whether a column of features is read as the label: it is one of the same
 // table, or, if the SPEC does not pick it, has the label's name.
 func (e *edgeList) isLabel(p *part, column int) bool {
 	for _, l := range e.tables("labels") {
-		same := l.File == p.File || l.header == isHeader && p.header == isHeader && l.firstLine() == p.firstLine()
-		for _, j := range e.labelColumns {
-			switch {
-			case same && j == column:
-				return true
-			case !same && len(p.wanted) == 0 && l.header == isHeader && p.header == isHeader && l.title(j) == p.title(column):
-				return true
-			}
+		headers := l.header == isHeader && p.header == isHeader
+		same := l.File == p.File || headers && l.firstLine() == p.firstLine()
+		named := headers && len(p.wanted) == 0 && slices.ContainsFunc(e.labelColumns, func(j int) bool { return l.title(j) == p.title(column) })
+		if same && slices.Contains(e.labelColumns, column) || !same && named {
+			return true
 		}
 	}
 	return false
+}
+
+// texts returns the different texts in columns of a table, up to one more than become features.
+func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
+	texts := make([]map[string]bool, p.Width)
+	for j := range texts {
+		texts[j] = make(map[string]bool)
+	}
+	e.eachCell(p, columns, "", func(_ int32, k int, cell []byte) string {
+		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.numeric(columns[k]) && !p.forms.isMissing(cell) && !seen[string(cell)] {
+			seen[string(cell)] = true
+		}
+		return ""
+	})
+	return texts
+}
+
+// newColumn decides what a column becomes, by its texts or by the schema.
+func (e *edgeList) newColumn(p *part, column int, texts map[string]bool) *tableColumn {
+	c := &tableColumn{Column: Column{Name: p.title(column)}, places: make(map[string]int32)}
+	want, isLabel := slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name }), e.isLabel(p, column)
+	check(want < 0 || !isLabel, p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
+	left := func(why string) *tableColumn {
+		c.what = "left out, " + why
+		return c
+	}
+	switch c.what = "numbers"; {
+	case want >= 0:
+		if c.Column = e.o.Columns[want]; c.Values != nil {
+			c.what = fmt.Sprintf("one of the run's %d values", len(c.Values))
+		}
+	case e.o.Columns != nil:
+		return left("since the run has no such column")
+	case isLabel:
+		return left("since it is read as the label")
+	case p.numeric(column):
+	case len(texts) == 0:
+		return left("it is empty")
+	case len(texts) > mostValues || len(texts) >= p.rows:
+		return left(fmt.Sprintf("text of more than %d values or of one in each row", mostValues))
+	default:
+		c.Values = slices.Sorted(maps.Keys(texts))
+		c.what = fmt.Sprintf("one of %d values", len(c.Values))
+	}
+	c.values = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
+	for place, text := range c.Values {
+		c.places[text] = int32(place)
+	}
+	return c
 }
 
 // readColumns reads the columns of one table, and says what each is.
 func (e *edgeList) readColumns(p *part, t *Table) {
 	columns := e.valueColumns(p)
 	size := memory.Product(int64(len(columns)), int64(e.order.nodes), 4)
-	if e.err != nil || !e.ok(memory.Check("datasets: "+p.Path+": its columns", size)) {
-		return
-	}
-	var says []string
+	try(memory.Check("datasets: "+p.Path+": its columns", size))
 	var made []*tableColumn
-	var from []int
-	known := e.o.Columns != nil
+	texts := e.texts(p, columns)
 	for _, j := range columns {
-		c := &tableColumn{Column: Column{Name: p.title(j)}}
-		numeric := p.numeric(j)
-		if known {
-			want := slices.IndexFunc(e.o.Columns, func(want Column) bool { return want.Name == c.Name })
-			if want < 0 {
-				says = append(says, c.Name+" left out, since the run has no such column")
-				continue
-			}
-			e.check(!e.isLabel(p, j), p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
-			c.Column = e.o.Columns[want]
-			numeric = c.Values == nil
-		}
-		if e.isLabel(p, j) {
-			says = append(says, c.Name+" left out, since it is read as the label")
-			continue
-		}
-		c.asks = p.counts[j].unsure(&p.forms)
-		c.values = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
-		if !numeric {
-			c.index = make(map[string]int32)
-			for place, text := range c.Values {
-				c.index[text] = int32(place)
-			}
-		}
-		made, from = append(made, c), append(from, j)
+		made = append(made, e.newColumn(p, j, texts[j]))
 	}
-	e.eachCell(p, from, func(node int32, k int, cell []byte) string {
+	e.eachCell(p, columns, "", func(node int32, k int, cell []byte) string {
 		c := made[k]
-		if p.forms.isMissing(cell) {
+		switch {
+		case c.values == nil || p.forms.isMissing(cell):
 			return ""
-		}
-		if c.index != nil {
-			c.addText(node, cell, known)
+		case c.Values != nil:
+			place, known := c.places[string(cell)]
+			if !known {
+				c.other++
+				return ""
+			}
+			c.values[node] = float32(place)
 			return ""
 		}
 		v, number := p.forms.number(cell)
 		switch {
 		case !number || v-v != 0:
 			return " is not a finite number"
-		case c.asks && bytes.IndexByte(cell, ',') >= 0:
+		case p.counts[columns[k]].unsure(&p.forms) && bytes.IndexByte(cell, ',') >= 0:
 			return ": the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point"
 		}
 		c.values[node] = float32(v)
 		return ""
 	})
+	var says []string
 	for _, c := range made {
-		what, left := fmt.Sprintf("one of %d values", len(c.Values)), false
-		switch {
-		case c.index == nil:
-			what = "numbers"
-		case known:
-			what = fmt.Sprintf("one of the run's %d values, %d rows with another", len(c.Values), c.other)
-		case len(c.Values) == 0:
-			what, left = "left out, it is empty", true
-		case len(c.Values) > mostValues || len(c.Values) >= p.rows:
-			what, left = fmt.Sprintf("left out, text of more than %d values or of one in each row", mostValues), true
-		default:
-			c.sortTexts()
+		if c.other > 0 {
+			c.what += fmt.Sprintf(", %d rows with another", c.other)
 		}
-		if says = append(says, c.Name+" "+what); !left {
-			t.columns = append(t.columns, *c)
+		if says = append(says, c.Name+" "+c.what); c.values != nil {
+			e.addColumn(t, *c)
 		}
 	}
 	const most = 20
@@ -234,34 +254,15 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	e.describe(p, e.rowsSay(p)+"; "+strings.Join(says, ", "))
 }
 
-// addText gives a node a text, up to one text more than are read. If no text may be new, another
-// one is missing.
-func (c *tableColumn) addText(node int32, cell []byte, fixed bool) {
-	place, known := c.index[string(cell)]
-	switch {
-	case !known && fixed:
-		c.other++
+// addColumn adds a column to the table, at its place in the schema if there is one.
+func (e *edgeList) addColumn(t *Table, c tableColumn) {
+	if !t.known {
+		t.columns = append(t.columns, c)
 		return
-	case !known && len(c.Values) <= mostValues:
-		place = int32(len(c.Values))
-		c.Values = append(c.Values, string(cell))
-		c.index[c.Values[place]] = place
 	}
-	c.values[node] = float32(place)
-}
-
-// sortTexts puts the texts into their order.
-func (c *tableColumn) sortTexts() {
-	sorted := slices.Sorted(slices.Values(c.Values))
-	for place, text := range sorted {
-		c.index[text] = int32(place)
-	}
-	for node, v := range c.values {
-		if v == v {
-			c.values[node] = float32(c.index[c.Values[int(v)]])
-		}
-	}
-	c.Values = sorted
+	k := slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name })
+	check(t.columns[k].values == nil, e.keys["features"], "two columns %q", c.Name)
+	t.columns[k] = c
 }
 
 // Features scales the columns of numbers over the training nodes to mean 0 and deviation 1, if
@@ -276,7 +277,15 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 			train[i] = int32(i)
 		}
 	}
-	width, entries, scaled, masks := 0, 0, 0, 0
+	set, err := readSet(ctx, "features", Options{}, func(r *reader) { t.join(r, train, scale) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return set.Features, set.Notes, nil
+}
+
+func (t *Table) join(r *reader, train []int32, scale bool) {
+	cols, entries, scaled, masks := 0, 0, 0, 0
 	for k := range t.columns {
 		c := &t.columns[k]
 		if !t.known {
@@ -286,72 +295,60 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 			}
 		}
 		if c.Deviation > 0 {
-			for i, v := range c.values {
-				c.values[i] = c.Scaled(v)
-			}
 			scaled++
 		}
+		if c.Missing {
+			masks++
+		}
 		for _, v := range c.values {
-			if c.index != nil || c.Missing || v != 0 {
+			if c.Values != nil || c.Missing || c.Deviation > 0 || v != 0 {
 				entries++
 			}
 		}
-		if width += max(len(c.Values), 1); c.Missing {
-			width++
-			masks++
-		}
+		cols += c.width()
 	}
 	if scaled > 0 {
-		notes = append(notes, fmt.Sprintf("features: %d columns of numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them)", scaled))
+		r.note("features: %s of numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them)", columnsText(scaled))
 	}
 	if masks > 0 {
-		notes = append(notes, fmt.Sprintf("features: %d columns with missing values, which become 0, and a column of 1 for the nodes that miss one", masks))
+		r.note("features: %s with missing values, which become 0, and a column of 1 for the nodes that miss one", columnsText(masks))
 	}
-	if 8*entries+8*t.nodes < 4*t.nodes*width {
-		m := &graph.CSR{Rows: t.nodes, Cols: width, Ptr: make([]int64, 1, t.nodes+1), Idx: make([]int32, 0, entries), Val: make([]float32, 0, entries)}
-		for i := range int32(t.nodes) {
-			t.row(i, func(column int32, v float32) {
-				if v != 0 {
-					m.Idx, m.Val = append(m.Idx, column), append(m.Val, v)
-				}
-			})
-			m.Ptr = append(m.Ptr, int64(len(m.Idx)))
-		}
-		if ones(m.Val) {
-			m.Val = nil
-		}
-		return &graph.Features{Rows: t.nodes, Cols: width, Sparse: m}, notes, ctx.Err()
+	if 8*entries+8*t.nodes < 4*t.nodes*cols {
+		r.Features = r.sparseFeatures("features", t.nodes, cols, entries, t.entries)
+		return
 	}
-	what := fmt.Sprintf("datasets: the features of the tables: %d×%d numbers", t.nodes, width)
-	if err := memory.Check(what, memory.Product(int64(t.nodes), int64(width), 4)); err != nil {
-		return nil, nil, err
-	}
-	x = &graph.Features{Rows: t.nodes, Cols: width, Data: make([]float32, t.nodes*width)}
+	data := zeros("the features of the tables", t.nodes, cols)[:0]
 	for i := range t.nodes {
-		t.row(int32(i), func(column int32, v float32) { x.Data[i*width+int(column)] = v })
+		r.poll(i)
+		data = t.appendRow(data, i)
 	}
-	return x, notes, ctx.Err()
+	r.Features = &graph.Features{Rows: t.nodes, Cols: cols, Data: data}
 }
 
-// row calls set with the values of a node's row that can differ from 0, in order.
-func (t *Table) row(node int32, set func(column int32, v float32)) {
-	at := int32(0)
+// columnsText counts columns in words.
+func columnsText(n int) string {
+	if n == 1 {
+		return "1 column"
+	}
+	return fmt.Sprintf("%d columns", n)
+}
+
+// appendRow appends the features of a node.
+func (t *Table) appendRow(row []float32, node int) []float32 {
 	for k := range t.columns {
-		c := &t.columns[k]
-		switch v := c.values[node]; {
-		case v != v:
-		case c.index == nil:
-			set(at, v)
-		default:
-			set(at+int32(v), 1)
-		}
-		if at += int32(max(len(c.Values), 1)); c.Missing {
-			if c.missing(node) {
-				set(at, 1)
-			}
-			at++
+		row = t.columns[k].appendFeatures(row, t.columns[k].values[node])
+	}
+	return row
+}
+
+// entries returns the features of a node that are not 0.
+func (t *Table) entries(node int) (columns []int32, values []float32) {
+	for j, v := range t.appendRow(nil, node) {
+		if v != 0 {
+			columns, values = append(columns, int32(j)), append(values, v)
 		}
 	}
+	return columns, values
 }
 
 func (c *tableColumn) missing(node int32) bool { return c.values[node] != c.values[node] }
@@ -361,7 +358,7 @@ func (t *Table) Scaled() bool { return slices.ContainsFunc(t.columns, tableColum
 
 // scales tells whether scaling changes a column.
 func (c tableColumn) scales() bool {
-	return c.index == nil && slices.ContainsFunc(c.values, func(v float32) bool { return v == v && v != 0 && v != 1 })
+	return c.Values == nil && slices.ContainsFunc(c.values, func(v float32) bool { return v == v && v != 0 && v != 1 })
 }
 
 // measure finds the mean and the deviation of a column of numbers, as scikit-learn's

@@ -51,14 +51,13 @@ type Options struct {
 	Keys map[string]string
 }
 
-// reader reads the files of one data set into its Set. err is the first error: after it, the
-// methods do nothing, and the values that they return are empty.
+// reader reads the files of one data set into its Set. The first fault ends the reading: try and
+// check panic with it, so that nothing runs on values that a fault left out, and readSet returns it.
 type reader struct {
 	Set
 	ctx   context.Context
 	o     Options
 	keys  map[string]string
-	err   error
 	files []io.Closer
 
 	labelFile string // that has the labels
@@ -68,34 +67,63 @@ type reader struct {
 	tally memory.Tally
 }
 
-func newReader(ctx context.Context, path string, o Options) *reader {
-	return &reader{
+// fault is the panic of a reader. It does not leave the package.
+type fault struct{ error }
+
+// readSet calls f with the reader of a data set. It returns the set, or the first fault. Every
+// exported function that reads files calls it.
+func readSet(ctx context.Context, path string, o Options, f func(r *reader)) (set *Set, err error) {
+	r := &reader{
 		ctx: ctx, o: o, keys: o.Keys, tally: memory.Tally{What: "datasets: " + path + ": reading it"},
 		Set: Set{Direction: Direction(strings.Trim(o.Keys["directed"], "0"))},
 	}
+	defer func() {
+		for _, file := range r.files {
+			file.Close()
+		}
+		cause := recover()
+		if end, isFault := cause.(fault); isFault {
+			set, err = nil, end.error
+		} else if cause != nil {
+			panic(cause)
+		}
+	}()
+	f(r)
+	try(ctx.Err())
+	check(r.Graph == nil || r.Graph.Rows > 0, path, "no nodes")
+	r.noteLabels()
+	return &r.Set, nil
 }
 
-// ok keeps the first error, and tells whether there is none.
-func (r *reader) ok(err error) bool {
-	if r.err == nil {
-		r.err = err
+// try ends the reading if there is an error.
+func try(err error) {
+	if err != nil {
+		panic(fault{err})
 	}
-	return r.err == nil
 }
 
-// check is ok for a fault of a file, unless it is good.
-func (r *reader) check(good bool, name, format string, args ...any) bool {
-	if good || r.err != nil {
-		return r.err == nil
+// must returns a value, if there is no error.
+func must[T any](value T, err error) T {
+	try(err)
+	return value
+}
+
+// check ends the reading with a fault of a file, unless it is good.
+func check(good bool, name, format string, args ...any) {
+	if !good {
+		try(fmt.Errorf("datasets: %s: %w", name, fmt.Errorf(format, args...)))
 	}
-	return r.ok(fmt.Errorf("datasets: %s: %w", name, fmt.Errorf(format, args...)))
 }
 
-// done tells, now and then while i counts up, whether the reader must stop.
-func (r *reader) done(i int) bool { return r.err != nil || i%4096 == 0 && !r.ok(r.ctx.Err()) }
+// poll ends the reading if the context is done. It looks now and then while i counts up.
+func (r *reader) poll(i int) {
+	if i%4096 == 0 {
+		try(r.ctx.Err())
+	}
+}
 
 // take adds to the tally.
-func (r *reader) take(bytes int) bool { return r.ok(r.tally.Add(int64(bytes))) }
+func (r *reader) take(bytes int) { try(r.tally.Add(int64(bytes))) }
 
 // note adds a note, once.
 func (r *reader) note(format string, args ...any) {
@@ -106,26 +134,9 @@ func (r *reader) note(format string, args ...any) {
 
 // open opens a file of text or, if isTable says so, of Parquet.
 func (r *reader) open(path string, isTable bool) *table.File {
-	if r.err != nil {
-		return nil
-	}
-	f, err := table.Open(path, isTable)
-	if r.ok(err) {
-		r.files = append(r.files, f)
-	}
+	f := must(table.Open(path, isTable))
+	r.files = append(r.files, f)
 	return f
-}
-
-// end closes the files and returns the set.
-func (r *reader) end() (*Set, error) {
-	for _, file := range r.files {
-		file.Close()
-	}
-	if !r.ok(r.ctx.Err()) || !r.check(r.Graph == nil || r.Graph.Rows > 0, strings.TrimPrefix(r.tally.What, "datasets: "), "no nodes") {
-		return nil, r.err
-	}
-	r.noteLabels()
-	return &r.Set, nil
 }
 
 // Split holds node ids in the order of the source. Only their range is checked.

@@ -114,7 +114,7 @@ func (e *edgeList) sharesHeader(p *part) bool {
 // findHeaders decides what the first lines are, until nothing changes.
 func (e *edgeList) findHeaders() {
 	for _, p := range e.parts { // the edges come first
-		if p.First != nil && e.err == nil {
+		if p.First != nil {
 			if state := p.ownHeader(e.knownNodes()); state != unsure {
 				e.takeFirst(p, state)
 			}
@@ -125,7 +125,7 @@ func (e *edgeList) findHeaders() {
 			for _, p := range e.parts {
 				shares := e.sharesHeader(p)
 				switch {
-				case p.header != unsure || e.err != nil:
+				case p.header != unsure:
 				case verdict == isData && e.signsOfData(p):
 					if shares {
 						e.askHeader(p)
@@ -152,5 +152,5 @@ func (e *edgeList) askHeader(p *part) {
 			hint = fmt.Sprintf("; no other file has its ids %s", e.ids.some(odd))
 		}
 	}
-	e.ask(p, " is a header, or data: say %s=1 or %s=0%s", key, key, hint)
+	p.ask(" is a header, or data: say %s=1 or %s=0%s", key, key, hint)
 }

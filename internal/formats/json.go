@@ -9,8 +9,11 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // eachMember reads the members of a file's JSON object one by one, so that the object
@@ -18,9 +21,6 @@ import (
 // key is an error.
 func (r *reader) eachMember(path string, visit func(key string, d *json.Decoder) error) {
 	f := r.open(path, false)
-	if r.err != nil {
-		return
-	}
 	source := &jsonSource{ctx: r.ctx, text: f.Text}
 	d := json.NewDecoder(source)
 	source.decoder = d
@@ -49,8 +49,8 @@ func (r *reader) eachMember(path string, visit func(key string, d *json.Decoder)
 	if errors.As(err, &syntax) && errors.As(json.NewDecoder(d.Buffered()).Decode(new(json.RawMessage)), &syntax) {
 		at += syntax.Offset // within the value
 	}
-	r.ok(r.ctx.Err())
-	r.check(false, path, "byte %d: %w", at, err)
+	try(r.ctx.Err())
+	check(false, path, "byte %d: %w", at, err)
 }
 
 // jsonSource is the text of a decoder. A decoder keeps the value that it decodes in
@@ -113,81 +113,170 @@ func isJSON(path string) bool {
 	return strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".json")
 }
 
-// eachLabels reads {"id": label}, where a label is a text or a whole number, or {"id": [label, …]}.
-// It tells which of the two the first value is; the others must be the same.
-func (r *reader) eachLabels(path string, visit func(key string, labels []string, areLists bool) error) (areLists bool) {
-	first := true
+// jsonLists holds {"id": label} or {"id": [label, …]} of a JSON file. A label is a text or a
+// whole number.
+type jsonLists struct {
+	path     string
+	areLists bool
+	ids      []string
+	handles  []int32   // of the ids beside an edge list
+	values   [][]int32 // of each id: places in kinds, or, after decide, columns
+	kinds    []string  // the different labels
+	places   map[string]int32
+	columns  []string // of lists; nil: each is its number
+	width    int      // number of columns
+}
+
+// readLists reads a JSON file of labels or of features.
+func (r *reader) readLists(path string) *jsonLists {
+	l := &jsonLists{path: path, places: make(map[string]int32)}
 	r.eachMember(path, func(key string, d *json.Decoder) error {
 		var value any
 		if err := d.Decode(&value); err != nil {
 			return fmt.Errorf("node %s: %w", quotedID(key), err)
 		}
 		list, isList := value.([]any)
-		if areLists = areLists || first && isList; !isList {
+		if l.areLists = l.areLists || isList && l.ids == nil; !isList {
 			list = []any{value}
 		}
-		first = false
-		labels, err := make([]string, len(list)), error(nil)
-		if isList != areLists {
-			err = errors.New("labels must all be lists or none")
+		if isList != l.areLists {
+			return fmt.Errorf("node %s: labels must all be lists or none", quotedID(key))
 		}
+		values := make([]int32, len(list))
 		for k, value := range list {
-			number, isNumber := value.(float64)
-			text, isText := value.(string)
-			switch {
-			case isText:
-				labels[k] = labelName(strings.TrimSpace(text))
-			case isNumber && number == math.Trunc(number) && math.Abs(number) <= 1<<52:
-				labels[k] = strconv.FormatInt(int64(number), 10)
-			default:
-				err = cmp.Or(err, fmt.Errorf("label %s is neither a name nor an integer", jsonText(value)))
+			label, err := jsonLabel(value)
+			if err != nil {
+				return fmt.Errorf("node %s: %w", quotedID(key), err)
+			}
+			if _, known := l.places[label]; !known {
+				l.places[label], l.kinds = int32(len(l.kinds)), append(l.kinds, label)
+			}
+			values[k] = l.places[label]
+		}
+		l.ids, l.values = append(l.ids, key), append(l.values, values)
+		return nil
+	})
+	return l
+}
+
+// jsonLabel returns the label that a value is.
+func jsonLabel(value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return labelName(strings.TrimSpace(v)), nil
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) <= 1<<52 {
+			return strconv.FormatInt(int64(v), 10), nil
+		}
+	}
+	return "", fmt.Errorf("label %s is neither a name nor an integer", jsonText(value))
+}
+
+// decide decides whether lists are sets or multi-hot, lists of one length with only 0 and 1, if the
+// key lists does not say it. The error names a file that can be both, or neither.
+func (r *reader) decide(l *jsonLists) (form string) {
+	if form = r.keys["lists"]; form == "sets" || form == "multi-hot" {
+		return form
+	}
+	width, oneLength, twice := len(l.values[0]), true, "" // twice: a node whose list has a number twice
+	for k, list := range l.values {
+		oneLength = oneLength && len(list) > 0 && len(list) == width
+		if len(slices.Compact(slices.Sorted(slices.Values(list)))) < len(list) {
+			twice = cmp.Or(twice, quotedID(l.ids[k]))
+		}
+	}
+	other := l.otherKind()
+	isName := math.IsInf(labelValue(other), 1)
+	switch {
+	case !oneLength || other != "" && (isName || twice == "" || len(l.ids) == 1):
+		return "sets"
+	case other != "":
+		check(false, l.path, "lists of %d numbers each: node %s has a number twice, as in a row of values, but %v is neither 0 nor 1: say lists=sets for sets of labels or features", width, twice, other)
+	case twice == "":
+		check(false, l.path, "lists of %d numbers, all 0 or 1: say lists=multi-hot (a 0 or 1 for each label or feature) or lists=sets (the labels or features of the node)", width)
+	}
+	return "multi-hot"
+}
+
+// otherKind returns the first label beside 0 and 1, or "".
+func (l *jsonLists) otherKind() string {
+	for _, kind := range slices.Sorted(slices.Values(l.kinds)) {
+		if kind != "0" && kind != "1" {
+			return kind
+		}
+	}
+	return ""
+}
+
+// makeColumns makes lists of columns of sets, in the order of their names, or of multi-hot lists.
+func (l *jsonLists) makeColumns(form string) {
+	if form == "sets" {
+		l.columns, l.width = numberKinds(l.places), len(l.kinds)
+		for _, list := range l.values {
+			for k, place := range list {
+				list[k] = l.places[l.kinds[place]]
 			}
 		}
-		if err == nil {
-			err = visit(key, labels, areLists)
+		return
+	}
+	l.width = len(l.values[0])
+	check(l.otherKind() == "", l.path, "lists=multi-hot, but the lists hold more than 0 and 1: %.40q", l.otherKind())
+	for k, list := range l.values {
+		check(len(list) == l.width, l.path, "node %s has %d numbers, the first node %d (lists=multi-hot)", quotedID(l.ids[k]), len(list), l.width)
+		columns := list[:0]
+		for j, place := range list {
+			if l.kinds[place] == "1" {
+				columns = append(columns, int32(j))
+			}
 		}
-		if err != nil {
-			err = fmt.Errorf("node %s: %w", quotedID(key), err)
+		l.values[k] = columns
+	}
+}
+
+// listLabels makes the labels of n nodes: classes, or a task for each column of lists. The function
+// node returns the node of the id at a place, a negative number to skip it; other nodes have no label.
+func (r *reader) listLabels(l *jsonLists, n int, node func(k int) int32) {
+	if !l.areLists {
+		names := make([]string, n)
+		for k := range l.ids {
+			if i := node(k); i >= 0 {
+				names[i] = l.kinds[l.values[k][0]]
+			}
 		}
-		return err
-	})
-	return areLists
+		r.namedLabels(l.path, names, false)
+		return
+	}
+	check(l.width > 0, l.path, "no labels")
+	rows := unknownRows(l.path, n, l.width)
+	for k := range l.ids {
+		r.poll(k)
+		i := int(node(k))
+		if i < 0 {
+			continue
+		}
+		row := rows[i*l.width:][:l.width]
+		clear(row)
+		for _, column := range l.values[k] {
+			row[column] = 1
+		}
+	}
+	r.setLabels(l.path, &graph.Labels{Tasks: l.width, Multi: rows, Names: l.columns})
 }
 
 // readClassMap reads {"id": class}, a number or a name, or {"id": [0, 1, …]} with a 0 or 1 for
 // each task, for n nodes. The function node returns the node of an id, or a negative number to
 // skip it.
 func (r *reader) readClassMap(path string, n int, node func(key string) (int32, error)) {
-	names, rows, tasks := make([]string, n), []float32(nil), 0
-	areLists := r.eachLabels(path, func(key string, labels []string, areLists bool) error {
-		if rows == nil && areLists {
-			tasks = len(labels) // the first value decides
-			rows = r.unknownRows(path, n, tasks)
-		}
-		i, err := node(key)
-		switch {
-		case r.err != nil || err != nil:
-			return cmp.Or(r.err, err)
-		case areLists && len(labels) != tasks:
-			return fmt.Errorf("%d labels, unlike the node before it", len(labels))
-		case int(i) >= n:
-			return fmt.Errorf("outside [0, %d)", n)
-		case i < 0:
-			return nil
-		case !areLists:
-			names[i] = labels[0]
-		}
-		for k := range tasks {
-			v, number := parseNumber([]byte(labels[k]))
-			if rows[int(i)*tasks+k] = float32(v); !number {
-				return fmt.Errorf("task %d is %.40q, want 0 or 1", k, labels[k])
-			}
-		}
-		return nil
-	})
-	if areLists {
-		r.rowLabels(path, rows, tasks, "tasks")
-	} else {
-		r.namedLabels(path, names, false)
+	l := r.readLists(path)
+	if l.areLists {
+		l.makeColumns("multi-hot")
 	}
+	nodes := make([]int32, len(l.ids))
+	for k, id := range l.ids {
+		i, err := node(id)
+		check(err == nil, path, "node %s: %w", quotedID(id), err)
+		check(int(i) < n, path, "node %s: outside [0, %d)", quotedID(id), n)
+		nodes[k] = i
+	}
+	r.listLabels(l, n, func(k int) int32 { return nodes[k] })
 }

@@ -43,13 +43,14 @@ func TestManyTasks(t *testing.T) {
 	}
 	b[len(b)-1] = '}'
 	write(t, path, b)
-	d := newReader(context.Background(), "", Options{})
-	d.readClassMap(path, n, func(key string) (int32, error) {
-		id, err := strconv.Atoi(key)
-		return int32(id), err
+	d, err := readSet(context.Background(), "", Options{}, func(r *reader) {
+		r.readClassMap(path, n, func(key string) (int32, error) {
+			id, err := strconv.Atoi(key)
+			return int32(id), err
+		})
 	})
-	if d.err != nil {
-		t.Fatal(d.err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	y := d.Labels
 	if y.Tasks != tasks || y.Nodes() != n || y.Multi[tasks-1] != 1 || y.Multi[0] != 0 || y.Multi[listed*tasks] == 0 {

@@ -371,7 +371,7 @@ func TestWeightsOfTables(t *testing.T) {
 			t.Errorf("%q %v: weights %v, notes %q", c.edges, c.keys, d.Graph.Val, d.Notes)
 		}
 	}
-	wantError(t, map[string]string{"edges": "u,v,weight\na,b,2\nb,c,0\na,c,-1\n"}, nil, `edges:3: weight "0", want a positive number (weights=0`, "line 4")
+	wantError(t, map[string]string{"edges": "u,v,weight\na,b,2\nb,c,0\na,c,-1\n"}, nil, `edges:3: weight "0", want a positive number; line 4`, "(weights=0 leaves")
 }
 
 // TestOneHotLabels reads rows with a single 1 as classes, unless the key says tasks.

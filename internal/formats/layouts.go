@@ -17,25 +17,26 @@ import (
 // whole graph: adj_train.npz is not read. role.json is read only if o.Split is
 // true.
 func SAINT(ctx context.Context, dir string, o Options) (*Set, error) {
-	r, file := newReader(ctx, dir, o), func(name string) string { return filepath.Join(dir, name) }
-	r.archive(file("adj_full.npz")).sciPyGraph("")
-	if files := r.folder(dir); r.err == nil && files.has("feats") {
-		r.Features = files.dense("feats", r.nodes())
-	}
-	if r.err != nil || !exists(file("class_map.json")) {
-		return r.end()
-	}
-	r.readClassMap(file("class_map.json"), r.nodes(), func(key string) (int32, error) {
-		id, ok := parseID([]byte(key))
-		if !ok {
-			return 0, fmt.Errorf("key %.40q is not a node id", key)
+	file := func(name string) string { return filepath.Join(dir, name) }
+	return readSet(ctx, dir, o, func(r *reader) {
+		r.archive(file("adj_full.npz")).sciPyGraph("")
+		if files := r.folder(dir); files.has("feats") {
+			r.Features = files.dense("feats", r.nodes())
 		}
-		return id, nil
+		if !exists(file("class_map.json")) {
+			return
+		}
+		r.readClassMap(file("class_map.json"), r.nodes(), func(key string) (int32, error) {
+			id, isID := parseID([]byte(key))
+			if !isID {
+				return 0, fmt.Errorf("key %.40q is not a node id", key)
+			}
+			return id, nil
+		})
+		if o.Split {
+			r.readRoles(file("role.json"))
+		}
 	})
-	if o.Split {
-		r.readRoles(file("role.json"))
-	}
-	return r.end()
 }
 
 // readRoles reads {"tr": [id, …], "va": […], "te": […]}.
@@ -66,29 +67,22 @@ func (r *reader) readRoles(path string) {
 // matrix. It reads the split only if o.Split is true. DGL and PyG train on the
 // features as they are; GraphSAGE and GraphSAINT standardise them.
 func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
-	r := newReader(ctx, dir, o)
-	r.archive(filepath.Join(dir, "reddit_graph.npz")).sciPyGraph("")
-	a := r.archive(filepath.Join(dir, "reddit_data.npz"))
-	if r.err != nil {
-		return r.end()
-	}
-	n := r.nodes()
-	r.Features = a.dense("feature", n)
-	a.labels("label", n, false)
-	if !o.Split {
-		return r.end()
-	}
-	r.Split = &Split{}
-	types, _ := numbers[int32](a, "node_types", n)
-	for i, part := range types {
-		if part < 1 || part > 3 {
-			r.check(false, a.name, "node_types: node %d is of type %d, want 1, 2 or 3", i, part)
-			break
+	return readSet(ctx, dir, o, func(r *reader) {
+		r.archive(filepath.Join(dir, "reddit_graph.npz")).sciPyGraph("")
+		a, n := r.archive(filepath.Join(dir, "reddit_data.npz")), r.nodes()
+		r.Features = a.dense("feature", n)
+		a.labels("label", n, false)
+		if !o.Split {
+			return
 		}
-		to := r.Split.parts()[part-1]
-		*to = append(*to, int32(i))
-	}
-	return r.end()
+		r.Split = &Split{}
+		types, _ := numbers[int32](a, "node_types", n)
+		for i, part := range types {
+			check(part >= 1 && part <= 3, a.name, "node_types: node %d is of type %d, want 1, 2 or 3", i, part)
+			to := r.Split.parts()[part-1]
+			*to = append(*to, int32(i))
+		}
+	})
 }
 
 // NPYFolder reads a folder of NumPy files, of a graph of N nodes:
@@ -105,58 +99,54 @@ func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
 // split. With edges=none the nodes are the rows of feat.npy, without edges: indptr, indices and
 // data must be missing.
 func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
-	r, noEdges := newReader(ctx, path, o), o.Keys["edges"] == "none"
-	files, sparse := r.folder(path), filepath.Join(path, "feat.npz")
-	r.check(!exists(sparse) || !files.has("feat"), path, "features in feat.npy and in feat.npz: remove one of them")
-	r.check(noEdges || !files.has("feat") || files.has("indptr") || files.has("indices"), path, "no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph")
-	p := new(pattern)
-	if noEdges {
-		r.check(!exists(sparse), path, "edges=none needs feat.npy, not feat.npz")
-		for _, key := range []string{"indptr", "indices", "data"} {
-			r.check(!files.has(key), path, "edges=none, but the folder has %s.npy", key)
-		}
-		if r.Features = files.dense("feat", "nodes"); r.err == nil {
-			p = &pattern{name: path, ptr: make([]int64, r.Features.Rows+1)}
-		}
-	} else {
-		p = files.pattern("", -1, -1, files.has("data"))
-	}
-	if r.err == nil {
-		r.adjacency(p)
-	}
-	if r.err != nil {
-		return r.end()
-	}
-	n := r.nodes()
-	if exists(sparse) {
-		r.Features = r.sparseFile(sparse).sparse("", n)
-	} else if r.Features == nil && files.has("feat") {
-		r.Features = files.dense("feat", n)
-	}
-	if files.has("names") {
-		ids := files.nodeNames("names")
-		r.check(len(ids) == n, path, "names.npy: %d names for %d nodes", len(ids), n)
-		r.NodeNames = newNames(ids)
-	}
-	if files.has("labels") {
-		files.labels("labels", n, files.has("classes"))
-		if files.has("classes") {
-			files.classNames()
-		}
-	}
-	if o.Split && r.Labels != nil && slices.ContainsFunc(partNames[:], files.has) {
-		r.Split = &Split{}
-		for k, to := range r.Split.parts() {
-			nodes := &NodeList{Nodes: n}
-			a := files.array(partNames[k])
-			if a.Text() {
-				r.check(r.NodeNames != nil, a.Name(), "names of nodes, but the folder has no names.npy")
-				nodes.Names = r.NodeNames
+	return readSet(ctx, path, o, func(r *reader) {
+		files, sparse := r.folder(path), filepath.Join(path, "feat.npz")
+		check(!exists(sparse) || !files.has("feat"), path, "features in feat.npy and in feat.npz: remove one of them")
+		if o.Keys["edges"] == "none" {
+			check(!exists(sparse), path, "edges=none needs feat.npy, not feat.npz")
+			for _, key := range []string{"indptr", "indices", "data"} {
+				check(!files.has(key), path, "edges=none, but the folder has %s.npy", key)
 			}
-			*to = nodes.array(r, a)
+			r.Features = files.dense("feat", "nodes")
+			r.adjacency(path, &graph.CSR{Rows: r.Features.Rows, Cols: r.Features.Rows, Ptr: make([]int64, r.Features.Rows+1)})
+		} else {
+			check(!files.has("feat") || files.has("indptr") || files.has("indices"), path, "no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph")
+			r.adjacency(files.place("", "data"), files.csr("", -1, -1, files.has("data")))
 		}
+		n := r.nodes()
+		if exists(sparse) {
+			r.Features = r.sparseFile(sparse).sparse("", n)
+		} else if r.Features == nil && files.has("feat") {
+			r.Features = files.dense("feat", n)
+		}
+		if files.has("names") {
+			ids := files.nodeNames("names")
+			check(len(ids) == n, path, "names.npy: %d names for %d nodes", len(ids), n)
+			r.NodeNames = newNames(ids)
+		}
+		if files.has("labels") {
+			files.labels("labels", n, files.has("classes"))
+			if files.has("classes") {
+				files.classNames()
+			}
+		}
+		if o.Split && r.Labels != nil && slices.ContainsFunc(partNames[:], files.has) {
+			files.readParts(n)
+		}
+	})
+}
+
+// readParts reads the three parts of a split: ids of n nodes, their names, or masks.
+func (s *source) readParts(n int) {
+	s.Split = &Split{}
+	for k, to := range s.Split.parts() {
+		nodes, a := &NodeList{Nodes: n}, s.array(partNames[k])
+		if a.Text() {
+			check(s.NodeNames != nil, a.Name(), "names of nodes, but the folder has no names.npy")
+			nodes.Names = s.NodeNames
+		}
+		*to = nodes.array(s.reader, a)
 	}
-	return r.end()
 }
 
 // nodeNames reads the ids of the nodes, each there once: texts or whole numbers.
@@ -164,11 +154,8 @@ func (s *source) nodeNames(key string) []string {
 	a, seen := s.array(key), make(map[string]bool)
 	ids := s.texts(a)
 	for k, id := range ids {
-		if id == "" || seen[id] {
-			s.check(id != "", a.Name(), "element %d: a node's name is empty", k)
-			s.check(false, a.Name(), "element %d: node %.40q is there twice", k, id)
-			break
-		}
+		check(id != "", a.Name(), "element %d: a node's name is empty", k)
+		check(!seen[id], a.Name(), "element %d: node %.40q is there twice", k, id)
 		seen[id] = true
 	}
 	return ids
@@ -178,20 +165,14 @@ func (s *source) nodeNames(key string) []string {
 func (s *source) classNames() {
 	a := s.array("classes")
 	names := s.texts(a)
-	if s.err != nil {
-		return
-	}
 	y, count := s.Labels, len(names)
-	s.check(y.Names == nil, a.Name(), "labels.npy holds names already")
-	s.check(a.Text(), a.Name(), "elements are %s, want texts", a.Descr)
-	if !s.check(count >= y.Outputs() && (y.Tasks == 0 || count == y.Tasks) && count <= 1<<20, a.Name(), "%d names for %d classes or tasks", count, y.Outputs()) {
-		return
-	}
+	check(y.Names == nil, a.Name(), "labels.npy holds names already")
+	check(a.Text(), a.Name(), "elements are %s, want texts", a.Descr)
+	check(count >= y.Outputs() && (y.Tasks == 0 || count == y.Tasks) && count <= 1<<20, a.Name(), "%d names for %d classes or tasks", count, y.Outputs())
 	known := make(map[string]int)
 	for k, name := range names {
-		if first, again := known[name]; again && y.Tasks == 0 {
-			s.check(false, a.Name(), "the classes %d and %d have the same name, %.40q", first, k, name)
-		}
+		first, again := known[name]
+		check(!again || y.Tasks > 0, a.Name(), "the classes %d and %d have the same name, %.40q", first, k, name)
 		known[name] = k
 	}
 	if y.Names = names; y.Tasks == 0 {
@@ -204,27 +185,24 @@ func (s *source) classNames() {
 // (Platonov et al. 2023, arXiv:2302.11640), which has several. It reads split o.Number
 // if o.Split is true.
 func NPZ(ctx context.Context, path string, o Options) (*Set, error) {
-	r := newReader(ctx, path, o)
-	a := r.archive(path)
-	switch {
-	case a.has("adj_indptr"):
-		a.benchmark()
-	case a.has("node_features") && a.has("edges"):
-		a.heterophilous()
-	default:
-		_, err := a.open("adj_indptr")
-		r.check(false, path, "neither gnn-benchmark's layout (adj_indptr …) nor the heterophilous graphs' (node_features, edges …): %w", err)
-	}
-	return r.end()
+	return readSet(ctx, path, o, func(r *reader) {
+		switch a := r.archive(path); {
+		case a.has("adj_indptr"):
+			a.benchmark()
+		case a.has("node_features") && a.has("edges"):
+			a.heterophilous()
+		default:
+			_, err := a.open("adj_indptr")
+			check(false, path, "neither gnn-benchmark's layout (adj_indptr …) nor the heterophilous graphs' (node_features, edges …): %w", err)
+		}
+	})
 }
 
 // benchmark reads adj_{indptr,indices,shape}, attr_{data,indices,indptr,
 // shape} or attr_matrix, and labels. Edges are stored as found, in one direction
 // or both; there is no split.
 func (s *source) benchmark() {
-	if s.sciPyGraph("adj_"); s.err != nil {
-		return
-	}
+	s.sciPyGraph("adj_")
 	if s.has("attr_matrix") {
 		s.Features = s.dense("attr_matrix", s.nodes())
 	} else {
@@ -239,19 +217,13 @@ func (s *source) benchmark() {
 // once) and {train,val,test}_masks, which have a row for each split. Two classes
 // become one binary task, as in the paper.
 func (s *source) heterophilous() {
-	if s.Features = s.dense("node_features", "nodes"); s.err != nil {
-		return
-	}
+	s.Features = s.dense("node_features", "nodes")
 	n := s.Features.Rows
 	ends, a := numbers[int32](s, "edges", "edges", 2)
-	if s.err == nil {
-		s.checkIDs(a.Name(), "element %d is %d, outside [0, %d)", ends, n)
-		s.pairs(a.Name(), n, len(ends)/2, nil, func(k int) (int32, int32) { return ends[2*k], ends[2*k+1] })
-	}
+	checkIDs(a.Name(), "element %d is %d, outside [0, %d)", ends, n)
+	s.pairs(a.Name(), n, len(ends)/2, nil, func(k int) (int32, int32) { return ends[2*k], ends[2*k+1] })
 	s.keys = map[string]string{"lists": "tasks"}
-	if s.labels("node_labels", n, false); s.err != nil {
-		return
-	}
+	s.labels("node_labels", n, false)
 	if s.Labels.Classes == 2 {
 		y := &graph.Labels{Tasks: 1, Multi: make([]float32, n)}
 		for i, c := range s.Labels.Class {
@@ -269,9 +241,8 @@ func (s *source) heterophilous() {
 	s.Split = &Split{}
 	for k, key := range []string{"train_masks", "val_masks", "test_masks"} {
 		masks, a := numbers[int32](s, key, "splits", n)
-		if s.err == nil && s.check(split < a.Shape[0], a.Name(), "split=%d: want an integer in [0, %d], or shares such as 60/20/20", split, a.Shape[0]-1) {
-			*s.Split.parts()[k] = masked(masks[split*n : (split+1)*n])
-		}
+		check(split < a.Shape[0], a.Name(), "split=%d: want an integer in [0, %d], or shares such as 60/20/20", split, a.Shape[0]-1)
+		*s.Split.parts()[k] = masked(masks[split*n : (split+1)*n])
 	}
 	s.note("split %d of the file", split)
 }

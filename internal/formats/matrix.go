@@ -2,6 +2,7 @@ package formats
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -21,90 +22,72 @@ const (
 	nodeBytes = 40
 )
 
-// builder makes a builder of a graph, if the graph fits in memory while it is built.
-func (r *reader) builder(name string, nodes int, edges int64) *graph.Builder {
+// newBuilder makes a builder of a graph, if the graph fits in memory while it is built.
+func newBuilder(name string, nodes int, edges int64) *graph.Builder {
 	what := fmt.Sprintf("datasets: %s: a graph of %d nodes", name, nodes)
-	if r.err != nil || !r.ok(memory.Check(what, nodeBytes*int64(nodes)+edgeBytes*edges)) {
-		return nil
-	}
+	try(memory.Check(what, nodeBytes*int64(nodes)+edgeBytes*edges))
 	b, err := graph.NewBuilder(nodes)
-	r.check(err == nil, name, "%w", err)
+	check(err == nil, name, "%w", err)
 	return b
 }
 
 // build makes the graph of the edges.
 func (r *reader) build(b *graph.Builder) {
-	switch {
-	case r.err != nil:
-	case r.Direction == Undirected:
+	if r.Direction == Undirected {
 		r.Graph, r.Report = b.Build()
 		r.note("%s", Symmetrised)
-	default:
-		r.Graph, r.Report = b.BuildDirected()
-		text := "out): a node reads the targets of its edges"
-		if r.Direction == In {
-			r.Graph = r.Graph.Transpose()
-			text = "in): a node reads the sources of the edges to it"
-		}
-		r.note("graph directed (directed=%s; repeated edges and self-loops dropped", text)
+		return
 	}
+	r.Graph, r.Report = b.BuildDirected()
+	text := "out): a node reads the targets of its edges"
+	if r.Direction == In {
+		r.Graph = r.Graph.Transpose()
+		text = "in): a node reads the sources of the edges to it"
+	}
+	r.note("graph directed (directed=%s; repeated edges and self-loops dropped", text)
 }
 
 // Symmetrised is the note about a graph that was made undirected.
 const Symmetrised = "graph symmetrised, repeated edges and self-loops dropped"
 
-// pattern is a sparse matrix as a file gives it: row i has the columns
-// idx[ptr[i]:ptr[i+1]].
-type pattern struct {
-	name string // of the file, for errors
-	ptr  []int64
-	idx  []int32
-	val  []float32 // of the entries; nil: all 1
-}
-
-// pattern reads the arrays indptr, indices and, if weighted says so, data of a matrix in CSR
-// form, and checks them. rows and cols are the sizes of the matrix; negative ones stand for
-// the number of offsets.
-func (s *source) pattern(prefix string, rows, cols int, weighted bool) *pattern {
-	p := &pattern{name: s.place(prefix, "indptr")}
-	p.ptr, p.idx = vector[int64](s, prefix+"indptr"), vector[int32](s, prefix+"indices")
+// csr reads the arrays indptr, indices and, if weighted says so, data of a matrix in CSR form, and
+// checks them; rows are not sorted. rows and cols are the sizes of the matrix; negative ones
+// stand for the number of offsets.
+func (s *source) csr(prefix string, rows, cols int, weighted bool) *graph.CSR {
+	name := s.place(prefix, "indptr")
+	m := &graph.CSR{Rows: rows, Cols: cols, Ptr: vector[int64](s, prefix+"indptr"), Idx: vector[int32](s, prefix+"indices")}
 	if weighted {
-		p.val = vector[float32](s, prefix+"data")
-		s.check(len(p.val) == len(p.idx), s.place(prefix, "data"), "%d values for %d indices", len(p.val), len(p.idx))
+		m.Val = vector[float32](s, prefix+"data")
+		check(len(m.Val) == len(m.Idx), s.place(prefix, "data"), "%d values for %d indices", len(m.Val), len(m.Idx))
 	}
+	check(len(m.Ptr) > 0 && m.Ptr[0] == 0, name, "indptr must start with 0")
 	if rows < 0 {
-		rows = len(p.ptr) - 1
-		cols = rows
+		m.Rows = len(m.Ptr) - 1
+		m.Cols = m.Rows
 	}
-	s.check(len(p.ptr) == 0 || len(p.ptr) == rows+1, p.name, "%d row offsets for %d rows, want %d", len(p.ptr), rows, rows+1)
-	if !s.check(len(p.ptr) > 0 && p.ptr[0] == 0, p.name, "indptr must start with 0") {
-		return p
-	}
-	last := p.ptr[0]
-	for i, at := range p.ptr {
+	check(len(m.Ptr) == m.Rows+1, name, "%d row offsets for %d rows, want %d", len(m.Ptr), m.Rows, m.Rows+1)
+	last := int64(0)
+	for i, at := range m.Ptr {
 		if at < last {
-			s.check(false, p.name, "indptr[%d] is %d, below the %d before it", i, at, last)
+			check(false, name, "indptr[%d] is %d, below the %d before it", i, at, last)
 		}
 		last = at
 	}
-	s.check(last == int64(len(p.idx)), p.name, "indptr ends with %d, but there are %d indices", last, len(p.idx))
-	s.checkIDs(s.place(prefix, "indices"), "indices[%d] is %d, outside [0, %d)", p.idx, cols)
-	if weighted {
-		p.name = s.place(prefix, "data")
-	}
-	return p
+	check(last == int64(len(m.Idx)), name, "indptr ends with %d, but there are %d indices", last, len(m.Idx))
+	checkIDs(s.place(prefix, "indices"), "indices[%d] is %d, outside [0, %d)", m.Idx, m.Cols)
+	return m
 }
 
 // checkIDs checks numbers of nodes, or of columns. The format takes the place, the number and n.
-func (r *reader) checkIDs(name, format string, ids []int32, n int) {
+func checkIDs(name, format string, ids []int32, n int) {
 	if k := slices.IndexFunc(ids, func(id int32) bool { return uint(id) >= uint(n) }); k >= 0 {
-		r.check(false, name, format, k, ids[k], n)
+		check(false, name, format, k, ids[k], n)
 	}
 }
 
-func (r *reader) checkWeights(name string, weights []float32) {
+func checkWeights(name string, weights []float32) {
 	if k := slices.IndexFunc(weights, func(w float32) bool { return !(w > 0) || w > math.MaxFloat32 }); k >= 0 {
-		r.check(false, name, "data[%d] is %v, want positive and finite", k, weights[k])
+		check(false, name, "data[%d] is %v, want positive and finite", k, weights[k])
 	}
 }
 
@@ -113,27 +96,22 @@ func ones(values []float32) bool {
 	return !slices.ContainsFunc(values, func(v float32) bool { return v != 1 })
 }
 
-// adjacency makes p the graph, without self-loops and repeated entries. If p has both
+// adjacency makes m the graph, without self-loops and repeated entries. If m has both
 // directions of every edge, its arrays become the graph's; otherwise a builder makes the
-// graph. p cannot be used afterwards. The first one of several weights of a pair of nodes
-// counts, as in an edge list.
-func (r *reader) adjacency(p *pattern) {
-	n := len(p.ptr) - 1
-	if r.checkWeights(p.name, p.val); !r.check(n <= math.MaxInt32, p.name, "%d nodes, at most %d are read", n, math.MaxInt32) {
-		return
+// graph. m cannot be used afterwards. The first one of several weights of a pair of nodes
+// counts, as in an edge list. name is the file of the weights.
+func (r *reader) adjacency(name string, m *graph.CSR) {
+	checkWeights(name, m.Val)
+	check(m.Rows <= math.MaxInt32, name, "%d nodes, at most %d are read", m.Rows, math.MaxInt32)
+	if ones(m.Val) {
+		m.Val = nil
 	}
-	if ones(p.val) {
-		p.val = nil
-	}
-	given, loops := p.ptr[n], int64(0)
-	if p.val == nil && r.Direction == Undirected {
+	given, loops := m.NNZ(), int64(0)
+	if m.Val == nil && r.Direction == Undirected {
 		var symmetric bool
-		loops, symmetric = p.tidy(r)
-		if r.err != nil {
-			return
-		}
-		if kept := p.ptr[n]; symmetric {
-			r.Graph = &graph.CSR{Rows: n, Cols: n, Ptr: p.ptr, Idx: p.idx}
+		if loops, symmetric = tidy(r.ctx, m); symmetric {
+			kept := m.NNZ()
+			r.Graph = m
 			r.Report = graph.Report{Given: given, SelfLoops: loops, Edges: kept / 2, Duplicates: given - loops - kept/2}
 			if kept < given {
 				r.note("repeated edges and self-loops dropped")
@@ -141,30 +119,29 @@ func (r *reader) adjacency(p *pattern) {
 			return
 		}
 	}
-	dropped, row := given-p.ptr[n], 0
-	r.pairs(p.name, n, int(p.ptr[n]), p.val, func(k int) (u, v int32) {
-		for p.ptr[row+1] <= int64(k) {
+	dropped, row := given-m.NNZ(), 0
+	r.pairs(name, m.Rows, int(m.NNZ()), m.Val, func(k int) (u, v int32) {
+		for m.Ptr[row+1] <= int64(k) {
 			row++
 		}
-		return int32(row), p.idx[k]
+		return int32(row), m.Idx[k]
 	})
 	r.Report.Given += dropped
 	r.Report.SelfLoops += loops
 	r.Report.Duplicates += dropped - loops
-	if p.val != nil {
-		r.note("edges weighted by %s; of repeated ones the first counts", filepath.Base(p.name))
+	if m.Val != nil {
+		r.note("edges weighted by %s; of repeated ones the first counts", filepath.Base(name))
 	}
 }
 
 // tidy sorts the columns of every row and drops self-loops and repeated entries. It
-// returns how many self-loops there were, and whether p is its own transpose.
-func (p *pattern) tidy(r *reader) (loops int64, symmetric bool) {
-	n := len(p.ptr) - 1
+// returns how many self-loops there were, and whether m is its own transpose.
+func tidy(ctx context.Context, m *graph.CSR) (loops int64, symmetric bool) {
 	const rows = 4096
-	kept, looped := make([]int32, n), make([]int32, n)
-	r.ok(parallel.Chunks(r.ctx, (n+rows-1)/rows, func(chunk int) error {
-		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
-			row := p.idx[p.ptr[i]:p.ptr[i+1]]
+	kept, looped := make([]int32, m.Rows), make([]int32, m.Rows)
+	try(parallel.Chunks(ctx, (m.Rows+rows-1)/rows, func(chunk int) error {
+		for i := chunk * rows; i < min((chunk+1)*rows, m.Rows); i++ {
+			row := m.Row(i)
 			if !slices.IsSorted(row) {
 				slices.Sort(row)
 			}
@@ -176,17 +153,14 @@ func (p *pattern) tidy(r *reader) (loops int64, symmetric bool) {
 		return nil
 	}))
 	at := int64(0)
-	for i := range n {
+	for i := range m.Rows {
 		loops += int64(looped[i])
-		copy(p.idx[at:], p.idx[p.ptr[i]:][:kept[i]])
-		p.ptr[i] = at
+		copy(m.Idx[at:], m.Idx[m.Ptr[i]:][:kept[i]])
+		m.Ptr[i] = at
 		at += int64(kept[i])
 	}
-	p.ptr[n], p.idx = at, p.idx[:at]
-	if r.err == nil {
-		symmetric, r.err = parallel.Symmetric(r.ctx, p.ptr, p.idx)
-	}
-	return loops, symmetric
+	m.Ptr[m.Rows], m.Idx = at, m.Idx[:at]
+	return loops, must(parallel.Symmetric(ctx, m.Ptr, m.Idx))
 }
 
 // sciPyGraph reads the graph of a SciPy matrix in CSR or COO form. The names of its arrays
@@ -195,24 +169,23 @@ func (p *pattern) tidy(r *reader) (loops int64, symmetric bool) {
 func (s *source) sciPyGraph(prefix string) {
 	rows, cols := s.matrixSize(prefix)
 	name, weighted := s.place(prefix, ""), s.keys["weights"] == "1"
-	s.check(rows == cols, name, "adjacency matrix is %d×%d, want square", rows, cols)
+	check(rows == cols, name, "adjacency matrix is %d×%d, want square", rows, cols)
 	if s.has(prefix+"data") && !weighted {
 		s.note("%sdata not read: all edges have weight 1 (weights=1 reads it)", prefix)
 	}
 	if !s.has(prefix + "row") {
-		if p := s.pattern(prefix, rows, rows, weighted); s.err == nil {
-			s.adjacency(p)
-		}
+		s.adjacency(s.place(prefix, "data"), s.csr(prefix, rows, rows, weighted))
 		return
 	}
 	u, v, val := vector[int32](s, prefix+"row"), vector[int32](s, prefix+"col"), []float32(nil)
-	if s.check(len(u) == len(v), name, "%d rows and %d columns", len(u), len(v)); weighted {
+	check(len(u) == len(v), name, "%d rows and %d columns", len(u), len(v))
+	if weighted {
 		val = vector[float32](s, prefix+"data")
-		s.check(len(val) == len(u), name, "%d values for %d indices", len(val), len(u))
-		s.checkWeights(name, val)
+		check(len(val) == len(u), name, "%d values for %d indices", len(val), len(u))
+		checkWeights(name, val)
 	}
-	s.checkIDs(name, "row[%d] is %d, outside [0, %d)", u, rows)
-	s.checkIDs(name, "col[%d] is %d, outside [0, %d)", v, rows)
+	checkIDs(name, "row[%d] is %d, outside [0, %d)", u, rows)
+	checkIDs(name, "col[%d] is %d, outside [0, %d)", v, rows)
 	s.pairs(name, rows, len(u), val, func(k int) (int32, int32) { return u[k], v[k] })
 }
 
@@ -222,14 +195,15 @@ func (r *reader) pairs(name string, nodes, edges int, weights []float32, ends fu
 	if weights != nil {
 		size = size * 5 / 3 // the weights, in the builder and the matrix
 	}
-	b := r.builder(name, nodes, size)
-	for k := 0; k < edges && !r.done(k); k++ {
+	b := newBuilder(name, nodes, size)
+	for k := range edges {
+		r.poll(k)
 		u, v := ends(k)
 		weight := float32(1)
 		if weights != nil {
 			weight = weights[k]
 		}
-		r.ok(b.AddWeighted(u, v, weight))
+		try(b.AddWeighted(u, v, weight))
 	}
 	r.build(b)
 }
@@ -238,24 +212,20 @@ func (r *reader) pairs(name string, nodes, edges int, weights []float32, ends fu
 // arrays start with prefix. A negative number of nodes stands for any.
 func (s *source) sparse(prefix string, nodes int) *graph.Features {
 	rows, cols := s.matrixSize(prefix)
-	p := s.pattern(prefix, rows, cols, true)
-	s.check(nodes < 0 || rows == nodes, s.place(prefix, ""), "%d rows for %d nodes", rows, nodes)
-	return s.sparseFeatures(s.place(prefix, ""), rows, cols, len(p.idx), p.row)
-}
-
-func (p *pattern) row(i int) ([]int32, []float32) {
-	return p.idx[p.ptr[i]:p.ptr[i+1]], p.val[p.ptr[i]:p.ptr[i+1]]
+	m := s.csr(prefix, rows, cols, true)
+	check(nodes < 0 || rows == nodes, s.place(prefix, ""), "%d rows for %d nodes", rows, nodes)
+	return s.sparseFeatures(s.place(prefix, ""), rows, cols, len(m.Idx), func(i int) ([]int32, []float32) { return m.Row(i), m.RowValues(i) })
 }
 
 // sparseFile opens the archive of a SciPy CSR matrix that scipy.sparse.save_npz has written.
 func (r *reader) sparseFile(path string) *source {
 	s := r.archive(path)
 	for _, key := range []string{"indptr", "indices", "data", "shape"} {
-		s.check(s.has(key), path, "no %s: want a SciPy CSR matrix, as scipy.sparse.save_npz(file, matrix.tocsr()) writes it", key)
+		check(s.has(key), path, "no %s: want a SciPy CSR matrix, as scipy.sparse.save_npz(file, matrix.tocsr()) writes it", key)
 	}
 	if s.has("format") {
 		format := s.texts(s.array("format"))
-		s.check(slices.Equal(format, []string{"csr"}), path, "a matrix of SciPy's format %q, want csr: save matrix.tocsr()", strings.Join(format, " "))
+		check(slices.Equal(format, []string{"csr"}), path, "a matrix of SciPy's format %q, want csr: save matrix.tocsr()", strings.Join(format, " "))
 	}
 	return s
 }
@@ -264,16 +234,15 @@ func (r *reader) sparseFile(path string) *source {
 // values of a node's row; nil values are 1. The columns may be in any order. The values of
 // a column that is there more than once add up, as in SciPy. The columns are in [0, cols).
 func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(node int) ([]int32, []float32)) *graph.Features {
-	if !r.check(cols > 0, name, "no features") {
-		return nil
-	}
+	check(cols > 0, name, "no features")
 	m := &graph.CSR{Rows: nodes, Cols: cols, Ptr: make([]int64, 1, nodes+1), Idx: make([]int32, 0, entries), Val: make([]float32, 0, entries)}
 	type entry struct {
 		column int32
 		value  float32
 	}
 	var sorted []entry
-	for node := 0; node < nodes && !r.done(node); node++ {
+	for node := range nodes {
+		r.poll(node)
 		columns, values := row(node)
 		sorted = sorted[:0]
 		for k, column := range columns {
@@ -294,7 +263,7 @@ func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(
 		}
 		for k, v := range m.Val[first:] {
 			if v-v != 0 { // NaN or infinite
-				r.check(false, name, "feature %d of node %d is %v, want finite", m.Idx[first+k], node, v)
+				check(false, name, "feature %d of node %d is %v, want finite", m.Idx[first+k], node, v)
 			}
 		}
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))

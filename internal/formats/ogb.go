@@ -1,11 +1,9 @@
 package formats
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -34,39 +32,29 @@ import (
 //
 // A folder in the binary layout has raw/data.npz instead: see OGBBinary.
 func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
-	if b, err := OpenOGBBinary(ctx, dir, o); b != nil || err != nil {
-		if err != nil {
-			return nil, err
-		}
+	if b, err := OpenOGBBinary(ctx, dir, o); err != nil {
+		return nil, err
+	} else if b != nil {
 		return b.inMemory(ctx)
 	}
-	f := &ogbFolder{reader: newReader(ctx, dir, o), dir: dir}
-	f.find()
-	n := f.countNodes()
-	const want = "a class, a whole number in [0, %d), or -1 or nan for unknown; in several columns 0, 1 or nan"
-	y := f.matrixLines(f.label, n, fmt.Sprintf(want, MostClasses(n)), func(cell []byte, width int) (float32, bool) {
-		v, ok := numberOrNaN(cell)
-		most := float32(2)
-		if width == 1 {
-			most = float32(MostClasses(n))
+	return readSet(ctx, dir, o, func(r *reader) {
+		f := &ogbFolder{reader: r, dir: dir}
+		f.find()
+		n := f.countNodes()
+		f.readLabels(n)
+		if arcs := f.readEdges(n); f.nodeFeat != "" {
+			f.Features = f.matrixLines(f.nodeFeat, n, "a finite number", featureCell)
+		} else {
+			f.Features = f.meanEdgeFeatures(arcs, n)
+			f.note("features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
 		}
-		return v, ok && (v != v || v < most && v == float32(int32(v)) && (v >= 0 || v == -1 && width == 1))
+		if f.nodeType != "" {
+			f.note("of several node types only %q, and its relations to itself: %s", f.nodeType, strings.Join(f.edgeTypes, ", "))
+		}
+		if o.Split {
+			f.readSplit(n)
+		}
 	})
-	f.makeLabels(f.label, y.Data, y.Cols)
-	arcs := f.readEdges(n)
-	if f.err == nil && f.nodeFeat != "" {
-		f.Features = f.matrixLines(f.nodeFeat, n, "a finite number", featureCell)
-	} else if f.err == nil {
-		f.Features = f.meanEdgeFeatures(arcs, n)
-		f.note("features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
-	}
-	if f.nodeType != "" {
-		f.note("of several node types only %q, and its relations to itself: %s", f.nodeType, strings.Join(f.edgeTypes, ", "))
-	}
-	if o.Split {
-		f.readSplit(n)
-	}
-	return f.end()
 }
 
 // ogbFolder holds the paths of the files of one folder.
@@ -96,10 +84,8 @@ func (f *ogbFolder) need(path string) string {
 
 // find finds the files. One error names all that are missing.
 func (f *ogbFolder) find() {
-	if _, err := os.Stat(f.raw()); err != nil {
-		f.check(false, f.dir, "no raw folder in it; want an unzipped OGB folder: %w", err)
-		return
-	}
+	_, err := os.Stat(f.raw())
+	check(err == nil, f.dir, "no raw folder in it; want an unzipped OGB folder: %w", err)
 	if exists(f.raw("num-node-dict.csv.gz")) {
 		f.findHeterogeneous()
 	} else {
@@ -121,18 +107,18 @@ func (f *ogbFolder) findHeterogeneous() {
 	}
 	for kind, flag := range f.named(path) {
 		if strings.EqualFold(flag, "true") {
-			f.check(f.nodeType == "", path, "several node types have labels; one is read")
+			check(f.nodeType == "", path, "several node types have labels; one is read")
 			f.nodeType = kind
 		}
 	}
-	f.check(f.nodeType != "" && !strings.ContainsAny(f.nodeType, `/\`), path, "no node type has labels")
+	check(f.nodeType != "" && !strings.ContainsAny(f.nodeType, `/\`), path, "no node type has labels")
 	for _, t := range f.records(triplets) {
 		if len(t) == 3 && t[0] == f.nodeType && t[2] == f.nodeType && !strings.ContainsAny(t[1], `/\`) {
 			f.edges = append(f.edges, f.need(f.raw("relations", strings.Join(t, "___"), "edge.csv.gz")))
 			f.edgeTypes = append(f.edgeTypes, t[1])
 		}
 	}
-	f.check(len(f.edges) > 0, triplets, "no relation from %q to itself", f.nodeType)
+	check(len(f.edges) > 0, triplets, "no relation from %q to itself", f.nodeType)
 	f.label = f.need(f.raw("node-label", f.nodeType, "node-label.csv.gz"))
 	f.nodeFeat = f.need(f.raw("node-feat", f.nodeType, "node-feat.csv.gz"))
 }
@@ -143,21 +129,21 @@ func (f *ogbFolder) findSplit() {
 	if f.o.Split {
 		root := filepath.Join(f.dir, "split")
 		entries, err := os.ReadDir(root)
-		f.check(err == nil || errors.Is(err, fs.ErrNotExist), root, "%w", err)
+		check(err == nil || errors.Is(err, fs.ErrNotExist), root, "%w", err)
 		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
 		kind := filepath.Join(root, "TYPE")
 		if len(entries) > 0 {
 			kind = filepath.Join(root, entries[0].Name())
 		}
-		f.check(len(entries) < 2, root, "several splits, such as %s; want one, or ?split=60/20/20", entries)
+		check(len(entries) < 2, root, "several splits, such as %s; want one, or ?split=60/20/20", entries)
 		f.splitDir = filepath.Join(kind, f.nodeType)
 		torch := filepath.Join(kind, "split_dict.pt")
-		f.check(!exists(torch) || exists(filepath.Join(f.splitDir, "train.csv.gz")), torch, "this PyTorch file is not read, and train.csv.gz, valid.csv.gz and test.csv.gz are not beside it")
+		check(!exists(torch) || exists(filepath.Join(f.splitDir, "train.csv.gz")), torch, "this PyTorch file is not read, and train.csv.gz, valid.csv.gz and test.csv.gz are not beside it")
 		for _, part := range partNames {
 			f.need(filepath.Join(f.splitDir, part+".csv.gz"))
 		}
 	}
-	f.check(len(f.missing) == 0, f.dir, "incomplete OGB folder: missing %s: %w", strings.Join(f.missing, ", "), fs.ErrNotExist)
+	check(len(f.missing) == 0, f.dir, "incomplete OGB folder: missing %s: %w", strings.Join(f.missing, ", "), fs.ErrNotExist)
 }
 
 // countNodes reads the number of nodes of the graph, or of the node type.
@@ -169,61 +155,56 @@ func (f *ogbFolder) countNodes() (n int) {
 		path = f.raw("num-node-dict.csv.gz")
 		n, _ = strconv.Atoi(f.named(path)[f.nodeType])
 	}
-	f.check(n > 0 && n <= math.MaxInt32, path, "not a number of nodes in [1, %d]", math.MaxInt32)
+	check(n > 0 && n <= math.MaxInt32, path, "not a number of nodes in [1, %d]", math.MaxInt32)
 	return n
 }
 
 // count reads the only number of a file.
 func (f *ogbFolder) count(path string) int {
 	list := f.ids(path, "a number", math.MaxInt32)
-	if !f.check(len(list) == 1, path, "%d lines, want one number: a single graph", len(list)) {
-		return 0
-	}
+	check(len(list) == 1, path, "%d lines, want one number: a single graph", len(list))
 	return int(list[0])
 }
 
 // named reads two lines, of names and of as many values.
 func (f *ogbFolder) named(path string) map[string]string {
 	values, rows := make(map[string]string), f.records(path)
-	if f.check(len(rows) == 2 && len(rows[0]) == len(rows[1]), path, "want two lines, names and as many values") {
-		for k, name := range rows[0] {
-			values[name] = rows[1][k]
-		}
+	check(len(rows) == 2, path, "want two lines, names and as many values")
+	for k, name := range rows[0] {
+		values[name] = rows[1][k]
 	}
 	return values
 }
 
-// records reads the comma-separated fields of all lines of a small file.
+// records reads the fields of all lines of a small file.
 func (f *ogbFolder) records(path string) (rows [][]string) {
-	file := f.open(path, false)
-	if f.err != nil {
-		return nil
-	}
-	const most = 1 << 20
-	text, err := io.ReadAll(io.LimitReader(file.Text, most))
-	f.check(err == nil, path, "%w", err)
-	f.check(len(text) < most, path, "more than %d bytes of text", most-1)
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimRight(line, "\r\n"); line != "" {
-			rows = append(rows, strings.Split(line, ","))
-		}
-	}
+	field := func(cell []byte, _ int) (string, bool) { return string(cell), true }
+	eachRow(f.reader, path, 1<<20, "a text", field, func(_ int, row []string) { rows = append(rows, row) })
 	return rows
+}
+
+// readLabels reads a class of each node, or its tasks.
+func (f *ogbFolder) readLabels(n int) {
+	const want = "a class, a whole number in [0, %d), or -1 or nan for unknown; in several columns 0, 1 or nan"
+	y := f.matrixLines(f.label, n, fmt.Sprintf(want, MostClasses(n)), func(cell []byte, width int) (float32, bool) {
+		v, number := numberOrNaN(cell)
+		most := float32(2)
+		if width == 1 {
+			most = float32(MostClasses(n))
+		}
+		return v, number && (v != v || v < most && v == float32(int32(v)) && (v >= 0 || v == -1 && width == 1))
+	})
+	f.makeLabels(f.label, y.Data, y.Cols)
 }
 
 // makeLabels makes classes of a column, and tasks of several.
 func (f *ogbFolder) makeLabels(name string, values []float32, cols int) {
-	if f.err != nil {
-		return
-	}
 	if cols > 1 {
 		f.rowLabels(name, values, cols, "tasks")
 	} else {
 		numberLabels(f.reader, name, values, false)
 	}
-	if f.err == nil {
-		f.readClassNames()
-	}
+	f.readClassNames()
 }
 
 // readClassNames reads mapping/labelidx2….csv.gz: a header, then the number and the name of
@@ -234,19 +215,21 @@ func (f *ogbFolder) readClassNames() {
 	if err != nil || len(found) != 1 { // an error: the folder's own name is not a pattern
 		return
 	}
-	rows, names := f.records(found[0]), make([]string, f.Labels.Outputs())
-	for line, fields := range rows[min(len(rows), 1):] {
-		k, err := strconv.ParseUint(fields[0], 10, 31)
-		if err != nil || len(fields) < 2 {
-			f.note("names of classes in %s not read: line %d is not a number and a name", found[0], line+2)
-			return
+	names := make([]string, f.Labels.Outputs())
+	_, err = readSet(f.ctx, found[0], Options{}, func(r *reader) {
+		rows := (&ogbFolder{reader: r}).records(found[0])
+		for line, fields := range rows[min(len(rows), 1):] {
+			k, err := strconv.ParseUint(fields[0], 10, 31)
+			check(err == nil && len(fields) > 1, found[0], "line %d is not a number and a name", line+2)
+			if int(k) < len(names) { // there may be classes that no node has
+				names[k] = fields[1]
+			}
 		}
-		if int(k) < len(names) { // there may be classes that no node has
-			names[k] = strings.Trim(strings.Join(fields[1:], ","), `"`)
-		}
-	}
-	if k := slices.Index(names, ""); k >= 0 {
-		f.note("names of classes in %s not read: class %d has none", found[0], k)
+		without := slices.Index(names, "")
+		check(without < 0, found[0], "class %d has no name", without)
+	})
+	if err != nil {
+		f.note("names of classes not read: %v", err)
 		return
 	}
 	f.Labels.Names = names
@@ -256,15 +239,15 @@ func (f *ogbFolder) readClassNames() {
 // features, since node features are then made of the features of edges. A file with another
 // number of edges than num-edge-list.csv.gz beside it says, if this is there, was cut short.
 func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
-	b := f.builder(f.dir, n, 0)
+	b := newBuilder(f.dir, n, 0)
 	for _, path := range f.edges {
 		found, want := 0, -1
 		if list := filepath.Join(filepath.Dir(path), "num-edge-list.csv.gz"); exists(list) {
 			want = f.count(list)
-			f.builder(path, n, int64(want))
+			newBuilder(path, n, int64(want))
 		}
-		if file := f.plain(path); file != nil && f.err == nil {
-			f.ok(table.EachRows(f.ctx, file, func(t *table.Rows) []graph.Edge { return arcLines(t, n) }, func(arcs []graph.Edge) error {
+		if file := f.plain(path); file != nil {
+			try(table.EachRows(f.ctx, file, func(t *table.Rows) []graph.Edge { return arcLines(t, n) }, func(arcs []graph.Edge) error {
 				if f.nodeFeat == "" {
 					kept = append(kept, arcs...)
 				}
@@ -272,7 +255,7 @@ func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
 				return b.AddEdges(arcs)
 			}))
 		}
-		f.check(want < 0 || found == want, path, "%d edges, and num-edge-list.csv.gz says %d: unpack the data set again", found, want)
+		check(want < 0 || found == want, path, "%d edges, and num-edge-list.csv.gz says %d: unpack the data set again", found, want)
 	}
 	f.build(b)
 	return kept
@@ -288,9 +271,7 @@ func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
 		if line == 0 {
 			x.Cols = len(row)
 			what := fmt.Sprintf("datasets: %s: the means of %d features for %d nodes", path, x.Cols, n)
-			if !f.ok(memory.Check(what, memory.Product(int64(n), int64(x.Cols), 8+4))) {
-				return
-			}
+			try(memory.Check(what, memory.Product(int64(n), int64(x.Cols), 8+4)))
 			sums = make([]float64, n*x.Cols)
 		}
 		for _, node := range [...]int32{arcs[line].U, arcs[line].V} {
@@ -301,7 +282,7 @@ func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
 			}
 		}
 	})
-	f.check(read == len(arcs), path, "%d lines for %d edges", read, len(arcs))
+	check(read == len(arcs), path, "%d lines for %d edges", read, len(arcs))
 	x.Data = make([]float32, len(sums))
 	for k, sum := range sums {
 		x.Data[k] = float32(sum / max(count[k/x.Cols], 1))
@@ -324,9 +305,7 @@ func (f *ogbFolder) readSplit(nodes int) {
 // one reads an array of one number.
 func (s *source) one(key string, least, most int64) int64 {
 	list := vector[int64](s, key)
-	if !s.check(len(list) == 1 && list[0] >= least && list[0] <= most, s.name, "%s %.40v, want one number in [%d, %d]: a single graph", key, list, least, most) {
-		return 0
-	}
+	check(len(list) == 1 && list[0] >= least && list[0] <= most, s.name, "%s %.40v, want one number in [%d, %d]: a single graph", key, list, least, most)
 	return list[0]
 }
 
@@ -345,44 +324,46 @@ type OGBBinary struct {
 	Edges int64 // directed, as listed
 	Width int   // features of a node
 
-	data string // path of data.npz
+	data, label string // paths of data.npz and node-label.npz
 }
 
 // OpenOGBBinary reads the labels, and the split if o.Split is true, and checks the sizes of
 // the other arrays. It returns nil without an error if dir is not such a folder. Memory: 8
 // bytes a node, or 4 bytes a node and task.
 func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, error) {
-	folder := &ogbFolder{reader: newReader(ctx, dir, o), dir: dir}
-	b := &OGBBinary{data: folder.raw("data.npz")}
-	if !exists(b.data) || exists(folder.raw("edge.csv.gz")) {
+	raw := filepath.Join(dir, "raw")
+	b := &OGBBinary{data: filepath.Join(raw, "data.npz"), label: filepath.Join(raw, "node-label.npz")}
+	if !exists(b.data) || exists(filepath.Join(raw, "edge.csv.gz")) {
 		return nil, nil
 	}
-	folder.label = folder.need(folder.raw("node-label.npz"))
-	folder.findSplit()
-	s := folder.archive(b.data)
-	b.Nodes, b.Edges = int(s.one("num_nodes_list", 1, math.MaxInt32)), s.one("num_edges_list", 0, math.MaxInt64/64)
-	for _, a := range []*npy.Reader{s.array("edge_index", 2, int(b.Edges)), s.array("node_feat", b.Nodes, "features")} {
-		if s.check(!a.Fortran, a.Name(), "columns first, want rows first") {
-			b.Width = a.Shape[1]
-		}
-	}
-	a, shape := folder.archive(folder.label).array("node_label"), []any{b.Nodes, "tasks"}
-	if len(a.Shape) == 1 {
-		shape = shape[:1]
-	}
-	folder.checkShape(a, shape)
-	if values := values[float32](folder.reader, a); folder.err == nil {
-		folder.makeLabels(a.Name(), values, len(values)/b.Nodes)
-	}
-	if o.Split {
-		folder.readSplit(b.Nodes)
-	}
-	set, err := folder.end()
+	set, err := readSet(ctx, dir, o, func(r *reader) { b.readNodes(&ogbFolder{reader: r, dir: dir}) })
 	if err != nil {
 		return nil, err
 	}
 	b.Set = *set
 	return b, nil
+}
+
+// readNodes reads what the nodes have, and checks sizes.
+func (b *OGBBinary) readNodes(folder *ogbFolder) {
+	folder.need(b.label)
+	folder.findSplit()
+	s := folder.archive(b.data)
+	b.Nodes, b.Edges = int(s.one("num_nodes_list", 1, math.MaxInt32)), s.one("num_edges_list", 0, math.MaxInt64/64)
+	for _, a := range []*npy.Reader{s.array("edge_index", 2, int(b.Edges)), s.array("node_feat", b.Nodes, "features")} {
+		check(!a.Fortran, a.Name(), "columns first, want rows first")
+		b.Width = a.Shape[1]
+	}
+	a, shape := folder.archive(b.label).array("node_label"), []any{b.Nodes, "tasks"}
+	if len(a.Shape) == 1 {
+		shape = shape[:1]
+	}
+	checkShape(a, shape)
+	labels := values[float32](folder.reader, a)
+	folder.makeLabels(a.Name(), labels, len(labels)/b.Nodes)
+	if folder.o.Split {
+		folder.readSplit(b.Nodes)
+	}
 }
 
 // EachEdges calls f for the edges, in order, a piece at a time. f must not keep the slice. An
@@ -392,33 +373,25 @@ func (b *OGBBinary) EachEdges(ctx context.Context, f func([]graph.Edge) error) e
 	const piece = 1 << 18 // edges
 	return b.array(ctx, "edge_index", func(sources *npy.Reader) error {
 		return b.array(ctx, "edge_index", func(targets *npy.Reader) error {
-			skip := [2]int64{0, b.Edges}
-			buffers := [2][]int32{make([]int32, piece), make([]int32, piece)}
-			edges := make([]graph.Edge, 0, piece)
-			for at := int64(0); at < b.Edges || len(edges) > 0; at += int64(len(edges)) { // f takes a piece while the next one is read
-				n := min(piece, b.Edges-at)
+			if err := targets.Skip(ctx, b.Edges); err != nil {
+				return err
+			}
+			u, v, edges := make([]int32, piece), make([]int32, piece), make([]graph.Edge, piece)
+			for at := int64(0); at < b.Edges; at += int64(len(edges)) {
+				edges = edges[:min(piece, b.Edges-at)]
 				group, running := errgroup.WithContext(ctx)
-				for end, r := range []*npy.Reader{sources, targets} {
-					group.Go(func() error {
-						err := r.Skip(running, skip[end])
-						skip[end] = 0
-						return cmp.Or(err, npy.Read(running, r, buffers[end][:n]))
-					})
-				}
-				err := error(nil)
-				if len(edges) > 0 {
-					err = f(edges)
-				}
-				if err := cmp.Or(err, group.Wait()); err != nil {
+				group.Go(func() error { return npy.Read(running, sources, u[:len(edges)]) })
+				group.Go(func() error { return npy.Read(running, targets, v[:len(edges)]) })
+				if err := group.Wait(); err != nil {
 					return err
 				}
-				edges = edges[:n]
 				for k := range edges {
-					u, v := buffers[0][k], buffers[1][k]
-					if uint(u) >= uint(b.Nodes) || uint(v) >= uint(b.Nodes) {
-						return fmt.Errorf("datasets: %s: edge_index: edge %d joins %d and %d, outside [0, %d)", b.data, at+int64(k), u, v, b.Nodes)
+					if edges[k] = (graph.Edge{U: u[k], V: v[k]}); uint(u[k]) >= uint(b.Nodes) || uint(v[k]) >= uint(b.Nodes) {
+						return fmt.Errorf("datasets: %s: edge_index: edge %d joins %d and %d, outside [0, %d)", b.data, at+int64(k), u[k], v[k], b.Nodes)
 					}
-					edges[k] = graph.Edge{U: u, V: v}
+				}
+				if err := f(edges); err != nil {
+					return err
 				}
 			}
 			return nil
@@ -451,35 +424,22 @@ func (b *OGBBinary) EachFeatures(ctx context.Context, f func(rows []float32) err
 
 // array calls read with an array of data.npz.
 func (b *OGBBinary) array(ctx context.Context, key string, read func(*npy.Reader) error) error {
-	r := newReader(ctx, b.data, Options{})
-	a := r.archive(b.data).array(key)
-	if r.err == nil {
-		r.ok(read(a))
-	}
-	_, err := r.end()
+	_, err := readSet(ctx, b.data, Options{}, func(r *reader) { try(read(r.archive(b.data).array(key))) })
 	return err
 }
 
 // inMemory reads the edges and the features too.
 func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
-	r := newReader(ctx, b.data, Options{})
-	r.Direction = b.Direction
-	builder := r.builder(b.data, b.Nodes, b.Edges)
-	if r.err == nil {
-		r.ok(b.EachEdges(ctx, builder.AddEdges))
-	}
-	if r.build(builder); r.err != nil {
-		return nil, r.err
-	}
-	values, at := r.zeros(b.data, b.Nodes, b.Width), 0
-	if r.err != nil {
-		return nil, r.err
-	}
-	err := b.EachFeatures(ctx, func(rows []float32) error {
-		at += copy(values[at:], rows)
-		return nil
+	return readSet(ctx, b.data, Options{}, func(r *reader) {
+		r.Set, r.labelFile = b.Set, b.label
+		builder := newBuilder(b.data, b.Nodes, b.Edges)
+		try(b.EachEdges(ctx, builder.AddEdges))
+		r.build(builder)
+		values := zeros(b.data, b.Nodes, b.Width)[:0]
+		try(b.EachFeatures(ctx, func(rows []float32) error {
+			values = append(values, rows...)
+			return nil
+		}))
+		r.Features = &graph.Features{Rows: b.Nodes, Cols: b.Width, Data: values}
 	})
-	b.Graph, b.Report, b.Notes = r.Graph, r.Report, append(r.Notes, b.Notes...)
-	b.Features = &graph.Features{Rows: b.Nodes, Cols: b.Width, Data: values}
-	return &b.Set, err
 }

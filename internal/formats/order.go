@@ -31,7 +31,11 @@ func (e *edgeList) findKeys() {
 			}
 		}
 		switch {
-		case p.key < 0 || !e.checkIDs(p):
+		case p.key < 0:
+			continue
+		}
+		e.checkIDs(p)
+		switch {
 		case p.role != "nodes":
 			e.compareIDs(p, given)
 		case len(p.ends) > 0: // no array
@@ -47,9 +51,9 @@ func (e *edgeList) isKey(p *part) bool {
 }
 
 // checkIDs reports ids that are empty or there twice.
-func (e *edgeList) checkIDs(p *part) bool {
+func (e *edgeList) checkIDs(p *part) {
 	if empty, known := e.ids.find(nil); p.set.count == len(p.ids) && !(known && p.set.has(empty)) {
-		return e.err == nil
+		return
 	}
 	var seen idSet
 	faults := &table.Faults{Path: p.Path}
@@ -61,7 +65,7 @@ func (e *edgeList) checkIDs(p *part) bool {
 			faults.Add(r.Line, "%s: node %s is there twice", p.title(p.key), e.ids.quoted(id))
 		}
 	}
-	return e.ok(faults.Err())
+	try(faults.Err())
 }
 
 // compareIDs compares the ids of a file with those of the edges and of nodes=FILE.
@@ -72,7 +76,7 @@ func (e *edgeList) compareIDs(p *part, given *idSet) {
 	case edges.count == 0:
 		return
 	case len(without) == p.set.count && p.set.count > 0:
-		e.check(false, p.Path, "none of its ids has an edge in %s: it has %s, and the edges %s", e.edges.Path, e.ids.some(without), e.ids.some(rest[:1]))
+		check(false, p.Path, "none of its ids has an edge in %s: it has %s, and the edges %s", e.edges.Path, e.ids.some(without), e.ids.some(rest[:1]))
 	case len(without) > 0:
 		e.note("%d of the %d ids in %s have no edge: %s", len(without), p.set.count, p.Path, e.ids.some(without))
 	}
@@ -90,18 +94,16 @@ func (e *edgeList) findOrder() {
 		case p.key >= 0:
 			sets = append(sets, &p.set)
 		case p.role != "edges":
-			e.check(p.empty == 0 || p.empty > p.last, fmt.Sprintf("%s:%d", p.Path, p.empty), "an empty line among rows in node order")
+			check(p.empty == 0 || p.empty > p.last, fmt.Sprintf("%s:%d", p.Path, p.empty), "an empty line among rows in node order")
 			inOrder = append(inOrder, p)
 		}
 	}
 	all, kind := union(sets), e.keys["ids"]
 	odd := e.ids.odd(all, false)
 	numbers := kind != IDsNames && len(odd) == 0
-	e.check(numbers || kind == "" || kind == IDsNames, "ids="+kind, "these ids are no whole numbers in their usual form: %s", e.ids.some(odd))
-	e.check(kind != IDsFrom1 || !all.has(0), "ids="+kind, "the files name node 0")
-	if e.decideOrder(all, numbers, inOrder); e.err != nil {
-		return
-	}
+	check(numbers || kind == "" || kind == IDsNames, "ids="+kind, "these ids are no whole numbers in their usual form: %s", e.ids.some(odd))
+	check(kind != IDsFrom1 || !all.has(0), "ids="+kind, "the files name node 0")
+	e.decideOrder(all, numbers, inOrder)
 	for _, p := range e.parts {
 		if p.role != "edges" && p.key < 0 && !p.inOrder {
 			e.checkInOrder(p)
@@ -109,14 +111,14 @@ func (e *edgeList) findOrder() {
 		// Features without a header whose first column, taken as ids, holds the number of each node
 		// once, out of order, can have a rank there.
 		asks := p.role == "features" && p.header != isHeader && len(p.wanted) == 0 && p.key >= 0 && numbers && e.order.ids == nil && len(p.ids) == e.order.nodes && !slices.IsSorted(p.ids)
-		e.check(!asks, p.Path, "column %d holds each node's number once, out of order: ids, or values? say features-columns=1,2,… with the column of the ids first, or features-columns=,1,2,… for rows in node order", p.key+1)
+		check(!asks, p.Path, "column %d holds each node's number once, out of order: ids, or values? say features-columns=1,2,… with the column of the ids first, or features-columns=,1,2,… for rows in node order", p.key+1)
 	}
 	for _, p := range inOrder {
 		hint := ""
 		if p.First != nil {
 			hint = fmt.Sprintf(": name the column of the ids by %s-columns=ID,…", p.role)
 		}
-		e.check(p.rows == e.order.nodes, p.Path, "%d rows for %d nodes%s", p.rows, e.order.nodes, hint)
+		check(p.rows == e.order.nodes, p.Path, "%d rows for %d nodes%s", p.rows, e.order.nodes, hint)
 	}
 }
 
@@ -141,16 +143,15 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 	switch {
 	case given:
 		odd := all.without(&e.given.set)
-		if e.check(len(odd) == 0, e.given.Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd)) {
-			e.order = newOrder(all, e.given.ids)
-		}
+		check(len(odd) == 0, e.given.Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd))
+		e.order = newOrder(all, e.given.ids)
 	case numbers && rows > 0 && kind == IDsFrom1 && largest <= rows:
 		e.order = &nodeOrder{nodes: rows, first: 1}
 	case numbers && rows > largest && rows > 0 && kind != IDsFrom1:
-		e.check(all.has(0) || kind == IDsFrom0 || all.count == 0, by, "%d rows in node order, and no file names node 0: say ids=from-1 or ids=from-0", rows)
+		check(all.has(0) || kind == IDsFrom0 || all.count == 0, by, "%d rows in node order, and no file names node 0: say ids=from-1 or ids=from-0", rows)
 		e.order = &nodeOrder{nodes: rows}
 	case e.nodeCount > 0 && (!numbers || largest > rows):
-		e.check(false, "nodes="+e.keys["nodes"], "the ids are not numbers below that: %s", e.ids.some(e.ids.odd(all, numbers)))
+		check(false, "nodes="+e.keys["nodes"], "the ids are not numbers below that: %s", e.ids.some(e.ids.odd(all, numbers)))
 	default:
 		e.order = e.ids.ascending(all, numbers)
 		if len(inOrder) > 0 && (e.order.ids != nil || !numbers) {
@@ -158,10 +159,10 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 			if p.First != nil {
 				hint = fmt.Sprintf("name the column of the ids by %s-columns=ID,…, or ", p.role)
 			}
-			e.check(false, p.Path, "rows without node ids, and the ids, %s, are %s that give no order: %ssay nodes=FILE with the ids in the order of the rows", e.ids.some(e.ids.odd(all, numbers)), text, hint)
+			check(false, p.Path, "rows without node ids, and the ids, %s, are %s that give no order: %ssay nodes=FILE with the ids in the order of the rows", e.ids.some(e.ids.odd(all, numbers)), text, hint)
 		}
 	}
-	if e.err != nil || e.order.nodes == 0 {
+	if e.order.nodes == 0 {
 		return
 	}
 	n, first := e.order.nodes, e.ids.quoted(e.order.id(0))
@@ -195,6 +196,6 @@ func (e *edgeList) checkInOrder(p *part) {
 		if err := odd.Err(); err != nil {
 			text = err.Error()[len("datasets: "):]
 		}
-		e.check(2*named.count <= e.order.nodes, p.Path, "%s names more than half of the %d nodes, as ids do, but is not taken as ids: %s: name the columns by %s-columns=ID,…, or begin with a comma for rows in node order", p.title(j), e.order.nodes, text, p.role)
+		check(2*named.count <= e.order.nodes, p.Path, "%s names more than half of the %d nodes, as ids do, but is not taken as ids: %s: name the columns by %s-columns=ID,…, or begin with a comma for rows in node order", p.title(j), e.order.nodes, text, p.role)
 	}
 }

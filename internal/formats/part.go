@@ -3,6 +3,7 @@ package formats
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -51,7 +52,8 @@ type content struct {
 	last    int64    // number of the last line of data
 }
 
-// openPart opens a table and finds how it is written. Tables of nodes can share a file.
+// openPart opens a table and finds how it is written. Tables of nodes can share a file. It returns
+// nil for edges without data.
 func (e *edgeList) openPart(role, path string) *part {
 	p := &part{role: role, key: -1}
 	if role != "edges" {
@@ -59,11 +61,13 @@ func (e *edgeList) openPart(role, path string) *part {
 	}
 	if k := slices.IndexFunc(e.parts, func(o *part) bool { return filepath.Clean(o.Path) == filepath.Clean(path) && o.role != "edges" }); k >= 0 {
 		p.File, p.content = e.parts[k].File, e.parts[k].content
-	} else if p.File = e.open(path, true); e.err == nil {
-		e.ok(p.Scan(e.keys["sep"], e.keys["comments"]))
-	}
-	if e.err != nil {
-		return nil
+	} else {
+		p.File = e.open(path, true)
+		err := p.Scan(e.keys["sep"], e.keys["comments"])
+		if role == "edges" && errors.Is(err, table.ErrNoData) {
+			return nil
+		}
+		try(err)
 	}
 	p.forms = cellForms{sep: p.Sep, decimal: e.keys["decimal"], missing: list(e.keys["missing"])}
 	columns := e.keys[p.prefix+"columns"]
@@ -97,27 +101,20 @@ func (p *part) named(name string) int {
 	return slices.IndexFunc(p.First, func(cell []byte) bool { return string(cell) == name })
 }
 
-// column returns a column by its name in the header, or by its number from 1.
-func (e *edgeList) column(p *part, name string) int {
-	j := p.named(name)
-	if j >= 0 && p.header != isData {
-		again := slices.ContainsFunc(p.First[j+1:], func(cell []byte) bool { return string(cell) == name })
-		e.check(!again, p.Path, "two columns %q", name)
-		return j
-	}
-	if k, err := strconv.Atoi(name); err == nil && k >= 1 && k <= p.Width && isNumber(name) {
-		return k - 1
-	}
-	e.check(j < 0, p.Path, "the column %q needs a header, and a key says that there is none", name)
-	e.check(false, p.Path, "no column %q; the first line has %.200q", name, p.firstLine())
-	return 0
-}
-
-// columns returns the columns of names.
-func (e *edgeList) columns(p *part, names []string) (found []int) {
+// columns returns columns by their names in the header, or by their numbers from 1.
+func (p *part) columns(names []string) (found []int) {
 	for _, name := range names {
-		j := e.column(p, name)
-		e.check(!slices.Contains(found, j), p.Path, "column %q is named twice", name)
+		j := p.named(name)
+		if j < 0 || p.header == isData {
+			check(j < 0 || isNumber(name), p.Path, "the column %q needs a header, and a key says that there is none", name)
+			number, err := strconv.Atoi(name)
+			check(err == nil && isNumber(name) && number >= 1 && number <= p.Width, p.Path, "no column %q; the first line has %.200q", name, p.firstLine())
+			j = number - 1
+		} else {
+			again := slices.ContainsFunc(p.First[j+1:], func(cell []byte) bool { return string(cell) == name })
+			check(!again, p.Path, "two columns %q", name)
+		}
+		check(!slices.Contains(found, j), p.Path, "column %q is named twice", name)
 		found = append(found, j)
 	}
 	return found
@@ -175,10 +172,10 @@ func (p *part) prepend() {
 func (e *edgeList) hold(p *part) {
 	if p.counts == nil {
 		p.counts = make([]columnCounts, p.Width)
-		e.ok(table.EachRows(e.ctx, p.File, p.count, func(c content) error {
+		try(table.EachRows(e.ctx, p.File, p.count, func(c content) error {
 			p.add(c)
 			e.take(int(c.blocks[0].Bytes()))
-			return e.err
+			return nil
 		}))
 	}
 	e.findEnds(p)
@@ -200,9 +197,6 @@ func (p *part) counted(from int) bool {
 // findEnds sets the columns that can hold ids. The first column is the index that pandas writes if
 // it has no name and counts the rows.
 func (e *edgeList) findEnds(p *part) {
-	if e.err != nil {
-		return
-	}
 	name := string(p.First[0])
 	p.index = (name == "" || name == "Unnamed: 0") && p.Width > 1 && p.counted(0)
 	first, number := 0, 1
@@ -214,12 +208,12 @@ func (e *edgeList) findEnds(p *part) {
 	}
 	switch {
 	case len(p.wanted) > 0 && !p.inOrder:
-		e.check(len(p.wanted) > 1 || number < 2, p.Path, "columns=%s names one column: want columns=FROM,TO", p.wanted[0])
-		p.ends = e.columns(p, p.wanted)
+		check(len(p.wanted) > 1 || number < 2, p.Path, "columns=%s names one column: want columns=FROM,TO", p.wanted[0])
+		p.ends = p.columns(p.wanted)
 		p.ends = p.ends[:min(number, len(p.ends))]
 	case p.inOrder, p.Width == 1 && p.role != "nodes" && p.role != "edges":
 	case first+number > p.Width:
-		e.ask(p, " is not two node ids")
+		p.ask(" is not two node ids")
 	default:
 		p.ends = []int{first, first + 1}[:number]
 	}
@@ -261,7 +255,7 @@ func wholeID(cell []byte, whole bool) []byte {
 func (e *edgeList) takeFirst(p *part, header headerState) {
 	p.header = header
 	if header == isHeader {
-		e.check(p.rows > 0 || p.role == "edges", p.Path, "%w after the header", table.ErrNoData)
+		check(p.rows > 0 || p.role == "edges", p.Path, "%w after the header", table.ErrNoData)
 		return
 	}
 	p.prepend()
@@ -346,12 +340,8 @@ func inThousands(cell []byte) bool {
 
 // parseNumber reads a decimal number in single precision.
 func parseNumber(cell []byte) (float64, bool) {
-	first := 0
-	if len(cell) > 0 && (cell[0] == '-' || cell[0] == '+') {
-		first = 1
-	}
-	if first == len(cell) || (cell[first] < '0' || cell[first] > '9') && cell[first] != '.' || first+1 < len(cell) && cell[first+1]|0x20 == 'x' {
-		return 0, false // also words and hexadecimal numbers, which strconv reads
+	if len(cell) == 0 || len(bytes.Trim(cell, "0123456789.+-eE")) > 0 { // strconv reads some words and hexadecimal numbers, too
+		return 0, false
 	}
 	// The compiler allocates no string here.
 	v, err := strconv.ParseFloat(string(cell), 32)
@@ -375,29 +365,24 @@ type columnCounts [cellKinds]int
 
 // count counts a cell. first is the cell of the column in the first line.
 func (c *columnCounts) count(f *cellForms, cell, first []byte) {
-	missing, number := f.isMissing(cell), isNumber(cell)
-	if number && !missing {
-		c[idCells]++
-	} else if !missing {
+	missing, isID := f.isMissing(cell), isNumber(cell)
+	number := !missing && isID
+	if !missing && !isID {
 		_, number = f.number(cell)
 	}
-	switch {
-	case missing:
-		c[missingCells]++
-	case number:
-		c[numberCells]++
-		if bytes.IndexByte(cell, ',') >= 0 {
-			c[commaCells]++
-			if inThousands(cell) {
-				c[thousandCells]++
-			}
+	comma := number && bytes.IndexByte(cell, ',') >= 0
+	for kind, is := range [cellKinds]bool{
+		missingCells:  missing,
+		numberCells:   number,
+		idCells:       number && isID,
+		commaCells:    comma,
+		thousandCells: comma && inThousands(cell),
+		wholeCells:    !missing && bytes.HasSuffix(cell, []byte(".0")),
+		againCells:    !number && len(cell) > 0 && bytes.Equal(cell, first),
+	} {
+		if is {
+			c[kind]++
 		}
-	}
-	if !missing && bytes.HasSuffix(cell, []byte(".0")) {
-		c[wholeCells]++
-	}
-	if (missing || !number) && len(cell) > 0 && string(cell) == string(first) {
-		c[againCells]++
 	}
 }
 

@@ -31,14 +31,15 @@ func Planetoid(ctx context.Context, path string, o Options) (*Set, error) {
 	if name == "" {
 		return nil, fmt.Errorf("datasets: %q: no name after the folder; want planetoid:DIR/NAME, such as planetoid:data/cora", path)
 	}
-	p := planetoid{reader: newReader(ctx, path, o), prefix: filepath.Join(dir, "ind."+name+".")}
-	p.read()
-	p.readGraph()
-	p.place()
-	if o.Split && p.err == nil {
-		p.publicSplit()
-	}
-	return p.end()
+	return readSet(ctx, path, o, func(r *reader) {
+		p := planetoid{reader: r, prefix: filepath.Join(dir, "ind."+name+".")}
+		p.readRows()
+		p.readGraph()
+		p.place()
+		if o.Split {
+			p.publicSplit()
+		}
+	})
 }
 
 // planetoidValid is the size of the public split's validation set.
@@ -49,29 +50,27 @@ type planetoid struct {
 	*reader
 	prefix string
 
-	x       [3]*pattern // allx, tx, x; x repeats the first rows of allx
-	y       [3][]int32  // ally, ty, y: the class of each row, −1 for a row of zeros
-	cols    int         // features
+	x       [3]*graph.CSR // allx, tx, x; x repeats the first rows of allx
+	y       [3][]int32    // ally, ty, y: the class of each row, −1 for a row of zeros
 	classes int
 	test    []int32 // test.index
 }
 
-func (p *planetoid) read() {
+// readRows reads the features, the classes and the test nodes.
+func (p *planetoid) readRows() {
+	check(exists(p.prefix+"test.index"), p.prefix+"test.index", "%w; want planetoid:DIR/NAME, where DIR holds ind.NAME.test.index and seven files more", fs.ErrNotExist)
 	p.test = p.ids(p.prefix+"test.index", "a node", math.MaxInt32)
-	if errors.Is(p.err, fs.ErrNotExist) {
-		p.err = fmt.Errorf("%w; want planetoid:DIR/NAME, where DIR holds ind.NAME.test.index and seven files more", p.err)
-	}
 	for k, part := range []string{"all", "t", ""} {
 		x, y := part+"x", part+"y"
-		var cols, classes int
-		p.x[k], cols = p.matrix(x)
+		var classes int
+		p.x[k] = p.matrix(x)
 		p.y[k], classes = p.oneHot(y)
 		if k == 0 {
-			p.cols, p.classes = cols, classes
+			p.classes = classes
 		}
-		p.compare(x, "features", cols, "allx", p.cols)
+		p.compare(x, "features", p.x[k].Cols, "allx", p.x[0].Cols)
 		p.compare(y, "classes", classes, "ally", p.classes)
-		p.compare(y, "rows", len(p.y[k]), x, max(len(p.x[k].ptr)-1, 0))
+		p.compare(y, "rows", len(p.y[k]), x, p.x[k].Rows)
 	}
 	p.compare("test.index", "nodes", len(p.test), "tx", len(p.y[1]))
 	p.compare("y", "rows", max(len(p.y[2]), len(p.y[0])), "ally", len(p.y[0]))
@@ -79,39 +78,34 @@ func (p *planetoid) read() {
 
 // compare reports a part that does not fit another one.
 func (p *planetoid) compare(part, what string, got int, other string, want int) {
-	p.check(got == want, p.prefix+part, "%d %s, but %s has %d", got, what, other, want)
+	check(got == want, p.prefix+part, "%d %s, but %s has %d", got, what, other, want)
 }
 
 // load reads the value of a pickle.
-func (p *planetoid) load(part string) (v any) {
-	if p.err != nil {
-		return nil
-	}
+func (p *planetoid) load(part string) any {
 	raw, err := regularfile.Read(p.prefix + part)
 	if err != nil {
-		p.ok(fmt.Errorf("datasets: %w", err))
-		return nil
+		err = fmt.Errorf("datasets: %w", err)
 	}
-	v, err = pickle.Load(p.ctx, string(raw), pickle.ArrayClasses())
-	p.ok(p.ctx.Err())
-	p.check(err == nil, p.prefix+part, "%w", err)
+	try(err)
+	v, err := pickle.Load(p.ctx, string(raw), pickle.ArrayClasses())
+	try(p.ctx.Err())
+	check(err == nil, p.prefix+part, "%w", err)
 	return v
 }
 
-// matrix reads a SciPy CSR matrix, and its number of columns.
-func (p *planetoid) matrix(part string) (*pattern, int) {
+// matrix reads a SciPy CSR matrix.
+func (p *planetoid) matrix(part string) *graph.CSR {
 	path, attributes := p.prefix+part, (*pickle.Dict)(nil)
 	if o, is := p.load(part).(*pickle.Object); is {
 		attributes, _ = o.State.(*pickle.Dict)
 	}
 	shape, err := pickle.Ints(cmp.Or(attributes, new(pickle.Dict)).Get("_shape"))
-	if !p.check(err == nil && len(shape) == 2, path, "not a SciPy CSR matrix with a shape") {
-		return new(pattern), 0
-	}
+	check(err == nil && len(shape) == 2, path, "not a SciPy CSR matrix with a shape")
 	s := &source{reader: p.reader, name: path, open: func(key string) (*npy.Reader, error) {
 		return pickle.Array(path+": "+key, attributes.Get(key))
 	}}
-	return s.pattern("", shape[0], shape[1], true), shape[1]
+	return s.csr("", shape[0], shape[1], true)
 }
 
 // oneHot reads a matrix of one-hot rows as classes, −1 for rows of zeros.
@@ -119,13 +113,10 @@ func (p *planetoid) oneHot(part string) (classes []int32, width int) {
 	path, v := p.prefix+part, p.load(part)
 	s := &source{reader: p.reader, name: path, open: func(string) (*npy.Reader, error) { return pickle.Array(path, v) }}
 	values, a := numbers[float32](s, "", "nodes", "classes")
-	if p.err != nil {
-		return nil, 0
-	}
 	for row := range slices.Chunk(values, a.Shape[1]) {
 		class := slices.Index(row, 1)
 		for c, v := range row {
-			p.check(v == 0 || c == class, path, "row %d is not one-hot at class %d", len(classes), c)
+			check(v == 0 || c == class, path, "row %d is not one-hot at class %d", len(classes), c)
 		}
 		classes = append(classes, int32(class))
 	}
@@ -136,25 +127,19 @@ func (p *planetoid) oneHot(part string) (classes []int32, width int) {
 func (p *planetoid) readGraph() {
 	path, v := p.prefix+"graph", p.load("graph")
 	lists, isDict := v.(*pickle.Dict)
-	if !p.check(isDict, path, "not a dictionary of lists") {
-		return
-	}
+	check(isDict, path, "not a dictionary of lists")
 	// Every node is a key, also a node without features.
 	n := max(len(p.y[0])+len(p.y[1]), len(lists.Keys))
-	b := p.builder(path, n, 0)
+	b := newBuilder(path, n, 0)
 	for k, key := range lists.Keys {
 		from, err := p.node(key, n)
-		p.check(err == nil, path, "key %d: %w", k, err)
+		check(err == nil, path, "key %d: %w", k, err)
 		neighbours, isList := lists.Values[k].(*pickle.List)
-		if !p.check(isList, path, "node %d: not a list of neighbours", from) {
-			return
-		}
+		check(isList, path, "node %d: not a list of neighbours", from)
 		for k, v := range neighbours.Items {
 			to, err := p.node(v, n)
-			if !p.check(err == nil, path, "node %d: neighbour %d: %w", from, k, err) {
-				return
-			}
-			p.ok(b.Add(from, to))
+			check(err == nil, path, "node %d: neighbour %d: %w", from, k, err)
+			try(b.Add(from, to))
 		}
 	}
 	p.build(b)
@@ -182,28 +167,23 @@ func (p *planetoid) node(v any, n int) (int32, error) {
 
 // place moves rows to their nodes. The test nodes come after the rows of allx.
 func (p *planetoid) place() {
-	if p.err != nil {
-		return
-	}
 	n, first := p.nodes(), len(p.y[0])
 	rows := make([]int32, n) // of tx, 1 + the row of each test node
 	p.Labels = &graph.Labels{Classes: p.classes, Class: slices.Repeat([]int32{-1}, n)}
 	copy(p.Labels.Class, p.y[0])
 	for row, node := range p.test {
-		p.check(int(node) >= first, p.prefix+"test.index", "node %d is among the %d rows of allx", node, first)
-		if !p.check(int(node) < n, p.prefix+"test.index", "node %d outside [0, %d)", node, n) {
-			return
-		}
-		p.check(rows[node] == 0, p.prefix+"test.index", "node %d is there twice", node)
+		check(int(node) >= first, p.prefix+"test.index", "node %d is among the %d rows of allx", node, first)
+		check(int(node) < n, p.prefix+"test.index", "node %d outside [0, %d)", node, n)
+		check(rows[node] == 0, p.prefix+"test.index", "node %d is there twice", node)
 		rows[node], p.Labels.Class[node] = int32(row+1), p.y[1][row]
 	}
 	allx, tx := p.x[0], p.x[1]
-	p.Features = p.sparseFeatures(p.prefix+"{allx,tx}", n, p.cols, len(allx.idx)+len(tx.idx), func(node int) ([]int32, []float32) {
-		switch {
-		case rows[node] > 0:
-			return tx.row(int(rows[node] - 1))
+	p.Features = p.sparseFeatures(p.prefix+"{allx,tx}", n, allx.Cols, len(allx.Idx)+len(tx.Idx), func(node int) ([]int32, []float32) {
+		switch row := int(rows[node] - 1); {
+		case row >= 0:
+			return tx.Row(row), tx.RowValues(row)
 		case node < first:
-			return allx.row(node)
+			return allx.Row(node), allx.RowValues(node)
 		}
 		return nil, nil
 	})

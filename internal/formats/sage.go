@@ -23,38 +23,24 @@ import (
 // networkx 2 does. The file tells which if it has edges in place of links, if only one of the
 // two exists for all links, or if both are the same nodes. Otherwise the key links must.
 func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
-	g := &sageGraph{reader: newReader(ctx, prefix, o), path: prefix + "-G.json", place: make(map[int32]int32)}
-	g.ids = newNodeIDs(g.reader)
-	g.eachMember(g.path, func(key string, d *json.Decoder) error {
-		switch key {
-		case "nodes":
-			return elements(d, '[', func(k int) error { return g.readNode(d, k) })
-		case "links", "edges":
-			if g.links != nil {
-				return errors.New("links and edges: want one of them")
+	return readSet(ctx, prefix, o, func(r *reader) {
+		g := &sageGraph{reader: r, ids: newNodeIDs(r), path: prefix + "-G.json", place: make(map[int32]int32)}
+		g.eachMember(g.path, g.readMember)
+		g.number(prefix + "-id_map.json")
+		g.makeGraph()
+		if path := prefix + "-feats.npy"; exists(path) {
+			g.readFeatures(path)
+		}
+		g.readClassMap(prefix+"-class_map.json", len(g.rows), func(key string) (int32, error) {
+			handle, known := g.ids.find([]byte(key))
+			k, there := g.place[handle]
+			if !known || !there {
+				return 0, errors.New("not in the graph")
 			}
-			g.links, g.edges = []sageLink{}, key == "edges"
-			return elements(d, '[', func(k int) error { return g.readLink(d, k) })
-		}
-		return d.Decode(new(json.RawMessage))
-	})
-	g.number(prefix + "-id_map.json")
-	g.makeGraph()
-	if path := prefix + "-feats.npy"; exists(path) {
-		g.readFeatures(path)
-	}
-	g.readClassMap(prefix+"-class_map.json", len(g.rows), func(key string) (int32, error) {
-		handle, known := g.ids.find([]byte(key))
-		k, there := g.place[handle]
-		if !known || !there {
-			return 0, errors.New("not in the graph")
-		}
-		return g.nodes[k].number, nil
-	})
-	if g.err == nil {
+			return g.nodes[k].number, nil
+		})
 		g.names()
-	}
-	return g.end()
+	})
 }
 
 // sageGraph holds the contents of PREFIX-G.json.
@@ -65,37 +51,48 @@ type sageGraph struct {
 	nodes []sageNode      // in the order of the file
 	place map[int32]int32 // of each handle: the place of its node
 	links []sageLink
-	edges bool    // the links are called edges, as networkx 3.4 does
-	rows  []int32 // row of the features of each kept node, increasing
+	edges bool                        // the links are called edges, as networkx 3.4 does
+	texts struct{ nodes, links bool } // some ids are texts
+	rows  []int32                     // row of the features of each kept node, increasing
 }
 
 type sageNode struct {
-	sageID
+	handle int32
 	part   int8  // 0 train, 1 valid, 2 test, −1 dropped
 	row    int32 // of the features; −1: none
 	number int32 // in the graph, −1 if dropped
 }
 
-// sageID is the handle of an id, and whether the id is a number.
-type sageID struct {
-	handle   int32
-	isNumber bool
-}
+// sageLink has the handles of two ids, or places in the list of nodes.
+type sageLink [2]int32
 
-// sageLink has two ids, or places in the list of nodes.
-type sageLink [2]sageID
-
-// id returns an id, which the other files have as a text.
-func (g *sageGraph) id(value any) (sageID, error) {
+// id returns the handle of an id, which the other files have as a text. It notes a text.
+func (g *sageGraph) id(value any, isText *bool) (int32, error) {
 	switch v := value.(type) {
 	case string:
-		return sageID{g.ids.handle([]byte(v)), false}, g.err
+		*isText = true
+		return g.ids.handle([]byte(v)), nil
 	case float64:
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return sageID{g.ids.handle(strconv.AppendInt(nil, int64(v), 10)), true}, g.err
+			return g.ids.handle(strconv.AppendInt(nil, int64(v), 10)), nil
 		}
 	}
-	return sageID{}, errors.New("an id is neither a name nor a whole number")
+	return 0, errors.New("an id is neither a name nor a whole number")
+}
+
+// readMember reads a member of the graph.
+func (g *sageGraph) readMember(key string, d *json.Decoder) error {
+	switch key {
+	case "nodes":
+		return elements(d, '[', func(k int) error { return g.readNode(d, k) })
+	case "links", "edges":
+		if g.links != nil {
+			return errors.New("links and edges: want one of them")
+		}
+		g.links, g.edges = []sageLink{}, key == "edges"
+		return elements(d, '[', func(k int) error { return g.readLink(d, k) })
+	}
+	return d.Decode(new(json.RawMessage))
 }
 
 func (g *sageGraph) readNode(d *json.Decoder, k int) error {
@@ -103,12 +100,12 @@ func (g *sageGraph) readNode(d *json.Decoder, k int) error {
 		ID        any
 		Val, Test json.RawMessage
 	}
-	id, err := sageID{}, d.Decode(&node)
+	id, err := int32(0), d.Decode(&node)
 	if err == nil {
-		id, err = g.id(node.ID)
+		id, err = g.id(node.ID, &g.texts.nodes)
 	}
-	if _, twice := g.place[id.handle]; err == nil && twice {
-		err = fmt.Errorf("id %.40q is there twice", g.ids.text(id.handle))
+	if _, twice := g.place[id]; err == nil && twice {
+		err = fmt.Errorf("id %.40q is there twice", g.ids.text(id))
 	}
 	if err != nil {
 		return fmt.Errorf("node %d: %w", k, err)
@@ -125,7 +122,7 @@ func (g *sageGraph) readNode(d *json.Decoder, k int) error {
 	case val == 2:
 		part = 1
 	}
-	g.place[id.handle] = int32(k)
+	g.place[id] = int32(k)
 	g.nodes = append(g.nodes, sageNode{id, part, -1, -1})
 	return nil
 }
@@ -135,8 +132,8 @@ func (g *sageGraph) readLink(d *json.Decoder, k int) error {
 	if err := d.Decode(&ends); err != nil {
 		return fmt.Errorf("link %d: %w", k, err)
 	}
-	source, err := g.id(ends.Source)
-	target, other := g.id(ends.Target)
+	source, err := g.id(ends.Source, &g.texts.links)
+	target, other := g.id(ends.Target, &g.texts.links)
 	if err := cmp.Or(err, other); err != nil {
 		return fmt.Errorf("link %d: source or target: %w", k, err)
 	}
@@ -166,11 +163,11 @@ func (g *sageGraph) number(path string) {
 	var kept []*sageNode
 	for k := range g.nodes {
 		if node := &g.nodes[k]; node.part >= 0 {
-			g.check(node.row >= 0, path, "no row for node %.40q", g.ids.text(node.handle))
+			check(node.row >= 0, path, "no row for node %.40q", g.ids.text(node.handle))
 			kept = append(kept, node)
 		}
 	}
-	g.check(len(kept) > 0, g.path, "no node has the marks val and test")
+	check(len(kept) > 0, g.path, "no node has the marks val and test")
 	slices.SortFunc(kept, func(a, b *sageNode) int { return cmp.Compare(a.row, b.row) })
 	for number, node := range kept {
 		node.number = int32(number)
@@ -178,43 +175,39 @@ func (g *sageGraph) number(path string) {
 	}
 }
 
-// places returns the places of a link's nodes. Numbers are ids, as byID says, or places.
+// places returns the places of a link's nodes in the list, by their ids or as they are.
 func (g *sageGraph) places(link sageLink, byID bool) (at [2]int32, found bool) {
 	found = true
-	for e, end := range link {
-		place, known := g.place[end.handle]
-		if link.isNumbers() && !byID {
-			place, known = end.handle, end.handle >= 0 && int(end.handle) < len(g.nodes)
+	for e, handle := range link {
+		place, known := handle, handle >= 0 && int(handle) < len(g.nodes)
+		if byID {
+			place, known = g.place[handle]
 		}
 		at[e], found = place, found && known
 	}
 	return at, found
 }
 
-// isNumbers tells whether both ends are numbers.
-func (l sageLink) isNumbers() bool { return l[0].isNumber && l[1].isNumber }
-
-// byID tells whether the links that are numbers are ids, not places.
+// byID tells whether links are ids, not places.
 func (g *sageGraph) byID() bool {
-	if links := g.keys["links"]; links != "" || g.edges {
-		return links != "order"
+	if links := g.keys["links"]; links != "" || g.edges || g.texts.links {
+		return links != "order" || g.texts.links
 	}
-	places, ids, example := true, true, ""
+	places, ids, example := true, !g.texts.nodes, ""
 	for k, link := range g.links {
 		place, isPlace := g.places(link, false)
 		id, isID := g.places(link, true)
-		isID = isID && (!link.isNumbers() || g.nodes[id[0]].isNumber && g.nodes[id[1]].isNumber)
 		if places, ids = places && isPlace, ids && isID; example == "" && place != id {
 			example = fmt.Sprintf("link %d joins nodes %d and %d of the list, or those with the ids %s", k, place[0], place[1], g.text(link))
 		}
 	}
-	g.check(!places || !ids || example == "", g.path, "%s: say links=ids (networkx 2 and later wrote the file) or links=order (links count the nodes in the order of the file, networkx 1)", example)
+	check(!places || !ids || example == "", g.path, "%s: say links=ids (networkx 2 and later wrote the file) or links=order (links count the nodes in the order of the file, networkx 1)", example)
 	return ids && !places
 }
 
 // text names the ends of a link.
 func (g *sageGraph) text(link sageLink) string {
-	return fmt.Sprintf("%.40q and %.40q", g.ids.text(link[0].handle), g.ids.text(link[1].handle))
+	return fmt.Sprintf("%.40q and %.40q", g.ids.text(link[0]), g.ids.text(link[1]))
 }
 
 // makeGraph makes the graph of the links between kept nodes.
@@ -223,9 +216,7 @@ func (g *sageGraph) makeGraph() {
 	var kept [][2]int32
 	for k, link := range g.links {
 		at, found := g.places(link, byID)
-		if !g.check(found, g.path, "link %d joins %s: want two of the %d nodes", k, g.text(link), len(g.nodes)) {
-			return
-		}
+		check(found, g.path, "link %d joins %s: want two of the %d nodes", k, g.text(link), len(g.nodes))
 		if ends := [2]int32{g.nodes[at[0]].number, g.nodes[at[1]].number}; ends[0] >= 0 && ends[1] >= 0 {
 			kept = append(kept, ends)
 		}
@@ -240,19 +231,14 @@ func (g *sageGraph) makeGraph() {
 // readFeatures reads the rows of the kept nodes.
 func (g *sageGraph) readFeatures(path string) {
 	data, a := numbers[float32](g.file(path), "", "nodes", "features")
-	if g.err != nil {
-		return
-	}
 	last := g.rows[len(g.rows)-1]
-	if !g.check(int(last) < a.Shape[0], path, "no row %d among %d, which a node has", last, a.Shape[0]) {
-		return
-	}
+	check(int(last) < a.Shape[0], path, "no row %d among %d, which a node has", last, a.Shape[0])
 	x := &graph.Features{Rows: len(g.rows), Cols: a.Shape[1], Data: data}
 	for i, row := range g.rows { // rows increase, so no row is overwritten before its copy
 		copy(x.Row(i), data[int(row)*x.Cols:])
 	}
 	x.Data = data[:x.Rows*x.Cols]
-	g.ok(checkFinite(path, 0, x.Cols, x.Data))
+	try(checkFinite(path, 0, x.Cols, x.Data))
 	g.Features = x
 }
 

@@ -41,11 +41,11 @@ func (l *NodeList) find(id string) (int32, bool) {
 }
 
 // checkOrder reports rows in node order that do not fit the nodes.
-func (l *NodeList) checkOrder(r *reader, path string, rows int) {
+func (l *NodeList) checkOrder(path string, rows int) {
 	for i := 0; l.Unordered && i < l.Names.Len(); i++ {
-		r.check(l.Names.At(i) == strconv.Itoa(i+1), path, "a row for each node, without ids, but the nodes have names: write the names, or say nodes=FILE with the names in the order of the rows")
+		check(l.Names.At(i) == strconv.Itoa(i+1), path, "a row for each node, without ids, but the nodes have names: write the names, or say nodes=FILE with the names in the order of the rows")
 	}
-	r.check(rows == l.Nodes, path, "%d rows in node order for %d nodes", rows, l.Nodes)
+	check(rows == l.Nodes, path, "%d rows in node order for %d nodes", rows, l.Nodes)
 }
 
 // array reads an array of ids, or a mask.
@@ -54,11 +54,11 @@ func (l *NodeList) array(r *reader, a *npy.Reader) (nodes []int32) {
 	if a.Text() {
 		ids = r.texts(a)
 	} else {
-		r.checkShape(a, []any{"elements"})
+		checkShape(a, []any{"elements"})
 		numbers := values[int64](r, a)
 		// A list of nodes has none twice, so 0 and 1 for every node are no list.
 		if a.Mask() || len(numbers) == l.Nodes && l.Nodes > 2 && !slices.ContainsFunc(numbers, func(v int64) bool { return v != 0 && v != 1 }) {
-			l.checkOrder(r, a.Name(), len(numbers))
+			l.checkOrder(a.Name(), len(numbers))
 			return masked(numbers)
 		}
 		for _, v := range numbers {
@@ -67,9 +67,7 @@ func (l *NodeList) array(r *reader, a *npy.Reader) (nodes []int32) {
 	}
 	for k, id := range ids {
 		node, found := l.find(id)
-		if !r.check(found, a.Name(), "element %d is node %s, which is not in the graph of %d nodes", k, quotedID(id), l.Nodes) {
-			break
-		}
+		check(found, a.Name(), "element %d is node %s, which is not in the graph of %d nodes", k, quotedID(id), l.Nodes)
 		nodes = append(nodes, node)
 	}
 	return nodes
@@ -89,9 +87,7 @@ func (l *NodeList) Part(ctx context.Context, path string) (nodes []int32, err er
 		s, err := l.read(ctx, path, maskWords, "true or false")
 		return s.Train, err
 	}
-	r := newReader(ctx, path, Options{})
-	nodes = l.array(r, r.file(path).array(""))
-	_, err = r.end()
+	_, err = readSet(ctx, path, Options{}, func(r *reader) { nodes = l.array(r, r.file(path).array("")) })
 	return nodes, err
 }
 
@@ -110,20 +106,18 @@ func wordOf(word []byte, words [][]string) int {
 // order; lines without a word name the first part. A first line that is unlike all lines below it
 // is a header.
 func (l *NodeList) read(ctx context.Context, path string, words [][]string, want string) (*Split, error) {
-	e, s := &edgeList{reader: newReader(ctx, path, Options{})}, new(Split)
-	p := e.openPart("nodes", path)
-	if e.err == nil {
+	s := new(Split)
+	_, err := readSet(ctx, path, Options{}, func(r *reader) {
+		e := &edgeList{reader: r}
+		p := e.openPart("nodes", path)
 		e.hold(p)
-		e.check(p.rows <= l.Nodes, path, "more lines than the %d nodes", l.Nodes)
-	}
-	if e.err == nil {
-		l.readRows(e.reader, p, s, words, want)
-	}
-	_, err := e.end()
+		check(p.rows <= l.Nodes, path, "more lines than the %d nodes", l.Nodes)
+		l.readRows(p, s, words, want)
+	})
 	return s, err
 }
 
-func (l *NodeList) readRows(r *reader, p *part, s *Split, words [][]string, want string) {
+func (l *NodeList) readRows(p *part, s *Split, words [][]string, want string) {
 	id, word := p.Width-2, p.Width-1
 	if len(words[1]) == 0 { // one part
 		last := p.First // the last line decides
@@ -134,8 +128,8 @@ func (l *NodeList) readRows(r *reader, p *part, s *Split, words [][]string, want
 		if _, isNode := l.find(string(last[0])); !isNode && wordOf(last[0], words) >= 0 {
 			id, word = -1, 0
 		}
-	} else if !r.check(p.Width <= 2, p.Path, "%d columns, want a node id and its part, or a part", p.Width) {
-		return
+	} else {
+		check(p.Width <= 2, p.Path, "%d columns, want a node id and its part, or a part", p.Width)
 	}
 	read := func(row int, cells [][]byte) (node int32, found bool, part int) {
 		node, found = int32(row), true
@@ -172,7 +166,8 @@ func (l *NodeList) readRows(r *reader, p *part, s *Split, words [][]string, want
 			*to = append(*to, node)
 		}
 	}
-	if r.ok(faults.Err()); id < 0 {
-		l.checkOrder(r, p.Path, p.rows)
+	try(faults.Err())
+	if id < 0 {
+		l.checkOrder(p.Path, p.rows)
 	}
 }

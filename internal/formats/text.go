@@ -30,16 +30,13 @@ func parseID(field []byte) (int32, bool) {
 // without a line gives nil.
 func (r *reader) plain(path string) *table.File {
 	f := r.open(path, false)
-	if r.err != nil {
-		return nil
-	}
 	err := f.Scan("comma", "0")
 	if errors.Is(err, table.ErrNoData) {
 		return nil
 	}
-	if r.ok(err) && r.check(f.Line == 1, path, "%w in line 1", table.ErrNoData) {
-		f.Unread()
-	}
+	try(err)
+	check(f.Line == 1, path, "%w in line 1", table.ErrNoData)
+	f.Unread()
 	return f
 }
 
@@ -47,18 +44,18 @@ func (r *reader) plain(path string) *table.File {
 // most most. parse reads a cell of a line of so many; want names one in an error.
 func eachRow[T any](r *reader, path string, most int, want string, parse func(cell []byte, width int) (T, bool), visit func(line int, row []T)) (read int) {
 	f := r.plain(path)
-	if r.err != nil || f == nil {
+	if f == nil {
 		return 0
 	}
-	r.ok(table.EachRows(r.ctx, f, func(t *table.Rows) (part []T) {
+	try(table.EachRows(r.ctx, f, func(t *table.Rows) (part []T) {
 		for t.NextRow() {
 			if t.Line > int64(most) {
 				t.Fault("more lines than the %d expected", most)
 				break
 			}
 			for k, cell := range t.Cells {
-				v, ok := parse(cell, f.Width)
-				if !ok {
+				v, good := parse(cell, f.Width)
+				if !good {
 					t.Fault("column %d, %s, is not %s", k+1, table.Quote(cell), want)
 				}
 				part = append(part, v)
@@ -67,12 +64,10 @@ func eachRow[T any](r *reader, path string, most int, want string, parse func(ce
 		return part
 	}, func(part []T) error {
 		for row := range slices.Chunk(part, f.Width) {
-			if visit(read, row); r.err != nil {
-				break
-			}
+			visit(read, row)
 			read++
 		}
-		return r.err
+		return nil
 	}))
 	return read
 }
@@ -107,13 +102,11 @@ func (r *reader) matrixLines(path string, n int, want string, parse func(cell []
 	read := eachRow(r, path, n, want, parse, func(line int, row []float32) {
 		if line == 0 {
 			x.Cols = len(row)
-			x.Data = r.zeros(path, n, x.Cols)
+			x.Data = zeros(path, n, x.Cols)
 		}
-		if r.err == nil {
-			copy(x.Row(line), row)
-		}
+		copy(x.Row(line), row)
 	})
-	r.check(read == n, path, "%d lines for %d nodes", read, n)
+	check(read == n, path, "%d lines for %d nodes", read, n)
 	return x
 }
 

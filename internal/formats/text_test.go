@@ -91,12 +91,11 @@ func BenchmarkEdgeLines(b *testing.B) {
 	write(b, path, zipped(b, text.String()))
 	b.ResetTimer()
 	for b.Loop() {
-		r := newReader(context.Background(), "", Options{})
-		if r.ok(table.EachRows(r.ctx, r.plain(path), func(t *table.Rows) []graph.Edge { return arcLines(t, 2_449_029) }, func([]graph.Edge) error { return nil })) {
-			_, r.err = r.end()
-		}
-		if r.err != nil {
-			b.Fatal(r.err)
+		_, err := readSet(context.Background(), "", Options{}, func(r *reader) {
+			try(table.EachRows(r.ctx, r.plain(path), func(t *table.Rows) []graph.Edge { return arcLines(t, 2_449_029) }, func([]graph.Edge) error { return nil }))
+		})
+		if err != nil {
+			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Medges/s")

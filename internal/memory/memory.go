@@ -14,11 +14,6 @@ import (
 // a bound of memory.
 var ErrTooLarge = errors.New("too little memory")
 
-// Limit returns the number of bytes that this process may have in memory, mapped files
-// included: the smallest of the machine's memory and the limits of the process's control
-// groups. It is math.MaxUint64 if the system does not tell.
-func Limit() uint64 { return machineLimit() }
-
 // Check returns an error if bytes is more than Limit, than the address space left to this
 // process (RLIMIT_AS, "ulimit -v"), or than the largest int. Sizes that pass can therefore be
 // multiplied as ints. A negative number means a size that overflowed: it is too large. The
@@ -31,13 +26,14 @@ func Check(what string, bytes int64) error {
 		return nil
 	}
 	limit := min(Limit(), addressSpace(), math.MaxInt) // MaxInt bounds the length of a slice
-	if bytes >= 0 && uint64(bytes) <= limit {
+	if uint64(bytes) <= limit {                        // not of a negative number
 		return nil
 	}
+	size := Text(uint64(bytes))
 	if bytes < 0 {
-		return fmt.Errorf("%s would take more than %s of memory, this process may take %s: %w", what, Text(math.MaxInt64), Text(limit), ErrTooLarge)
+		size = "more than " + Text(math.MaxInt64)
 	}
-	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, Text(uint64(bytes)), Text(limit), ErrTooLarge)
+	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, size, Text(limit), ErrTooLarge)
 }
 
 // Product returns the product of the factors, or −1 if a factor is negative or the product

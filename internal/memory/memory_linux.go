@@ -14,7 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func machineLimit() uint64 {
+// Limit returns the number of bytes that this process may have in memory, mapped files
+// included: the smallest of the machine's memory and the limits of the process's control
+// groups. It is math.MaxUint64 if the system does not tell.
+func Limit() uint64 {
 	limit := uint64(math.MaxUint64)
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {

@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-func machineLimit() uint64 { return math.MaxUint64 }
+// Limit returns math.MaxUint64: this system does not tell.
+func Limit() uint64 { return math.MaxUint64 }
 
 func addressSpace() uint64 { return math.MaxUint64 }
 

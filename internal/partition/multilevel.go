@@ -1,3 +1,10 @@
+// Package partition splits the nodes of a graph into parts of nearly equal size
+// with few edges between them.
+//
+//	graph.CSR, number of parts ─▶ Multilevel ─▶ part of each node ─▶ samplers.Cluster
+//
+// It ignores the weights of edges, and is deterministic: the same graph and
+// number of parts give the same split.
 package partition
 
 import (
@@ -139,7 +146,8 @@ func (g *level) cluster(limit int64, scratch *connections) (label []int32, count
 		label[v], weight[v] = int32(v), g.nodeWeight(v)
 	}
 	scratch.reset(n)
-	order := g.byDegree()
+	// By increasing degree: hubs choose last, when clusters have formed.
+	order := sorted(n, func(v int32) int64 { return g.ptr[v+1] - g.ptr[v] })
 	const rounds = 3
 	for range rounds {
 		if g.move(order, label, weight, 0, limit, 0, scratch) < n/50 {
@@ -185,12 +193,6 @@ func (g *level) move(order, label []int32, weight []int64, least, limit, lighter
 		}
 	}
 	return moved
-}
-
-// byDegree returns the nodes by increasing degree, then by number: hubs choose last,
-// when clusters have formed.
-func (g *level) byDegree() []int32 {
-	return sorted(g.nodes(), func(v int32) int64 { return g.ptr[v+1] - g.ptr[v] })
 }
 
 // sorted returns n nodes by increasing key, then by number.

@@ -1,3 +1,11 @@
+// Package rundir keeps the folder of a training run open and locked, so that two
+// processes never write to one folder. A run whose folder is moved keeps writing to it,
+// and not to a new folder of the same name.
+//
+//	cmd/gcn, train ─▶ rundir ─▶ atomicfile, filelock
+//
+// The package has the names of a run's files, and reads and compares configurations.
+// Package train writes and reads the other files.
 package rundir
 
 import (
@@ -51,25 +59,22 @@ func Open(path string) (*Folder, error) {
 	f := &Folder{path: path, root: root}
 	const attempts = 100 // another process may remove the lock's file when it closes the folder
 	for range attempts {
-		f.lock, err = root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
-		if err == nil {
-			if err = filelock.Try(f.lock); err == nil && f.holdsLock() && f.InPlace() {
-				return f, nil
-			}
-			f.lock.Close()
-		}
-		if errors.Is(err, filelock.ErrLocked) {
-			err = fmt.Errorf("%s: %w", path, ErrLocked)
+		if f.lock, err = root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 			break
 		}
+		if err = filelock.Try(f.lock); err == nil && f.holdsLock() && f.InPlace() {
+			return f, nil
+		}
+		f.lock.Close()
 		if err != nil {
-			err = f.named(lockFile, err)
 			break
 		}
-		err = fmt.Errorf("%s: cannot be locked", path)
 	}
 	root.Close()
-	return nil, err
+	if err == nil || errors.Is(err, filelock.ErrLocked) {
+		return nil, fmt.Errorf("%s: %w", path, ErrLocked)
+	}
+	return nil, f.named(lockFile, err)
 }
 
 // Path returns the path of a file in the folder.
@@ -155,19 +160,20 @@ func (f *Folder) WriteJSON(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Path(name), err)
 	}
+	return f.replace(name, append(text, '\n'))
+}
+
+// replace is Write of contents.
+func (f *Folder) replace(name string, contents []byte) error {
 	return f.Write(name, func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
+		_, err := w.Write(contents)
 		return err
 	})
 }
 
 // Append replaces a file in the folder with contents, and opens it for appending.
 func (f *Folder) Append(name string, contents []byte) (*os.File, error) {
-	err := f.Write(name, func(w io.Writer) error {
-		_, err := w.Write(contents)
-		return err
-	})
-	if err != nil {
+	if err := f.replace(name, contents); err != nil {
 		return nil, err
 	}
 	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)

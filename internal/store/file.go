@@ -1,3 +1,13 @@
+// Package store writes and maps stores: safetensors files of the arrays of one data set, with
+// checksums.
+//
+//	uint64   length of the header
+//	JSON     the header: {"__metadata__": {"format", "crc32c", "data"}, NAME: {…}, …}
+//	arrays   without gaps; types of 8 bytes first, then 4, 2 and 1, so that all are aligned
+//
+// "crc32c" holds CRC-32C sums of eight hexadecimal digits each: of the header, with zeros in
+// the place of this sum, and of each array in the order of the file. "data" is a text of the
+// caller. Numbers are little-endian, as in memory: an array is used where it lies.
 package store
 
 import (
@@ -16,6 +26,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/edsrzf/mmap-go"
+
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -32,9 +44,7 @@ type File struct {
 	modified, changed time.Time // see lastChange
 	digest            string    // SHA-256 of the header, which holds the checksums
 
-	bytes  []byte
-	mapped bool
-	unmap  func() error
+	bytes  mmap.MMap
 	start  int64 // of the arrays
 	arrays []Array
 	sums   []uint32 // of the arrays
@@ -55,23 +65,22 @@ func Is(path string) (bool, error) {
 	return string(head[8:]) == begin, err
 }
 
-// Open maps a store and checks its header, but not its arrays. It reads the store into
-// memory if mapped is false or the system cannot map it. Errors name the file, and
+// Open maps a store and checks its header, but not its arrays. Errors name the file, and
 // those about its content wrap ErrFormat.
-func Open(path string, mapped bool) (*File, error) {
+func Open(path string) (*File, error) {
 	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // it was only read
 	s := &File{Path: path}
-	if err := s.open(f, mapped); err != nil {
+	if err := s.open(f); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
 }
 
-func (s *File) open(f *os.File, mapped bool) error {
+func (s *File) open(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -83,7 +92,6 @@ func (s *File) open(f *os.File, mapped bool) error {
 	if err := checkByteOrder(); err != nil {
 		return err
 	}
-	// The header comes first: a file that is not a store is not worth reading whole.
 	head := make([]byte, 8+len(begin)+sumDigits)
 	if s.size < int64(len(head)) || s.size > math.MaxInt {
 		return fmt.Errorf("%d bytes are too few: %w", s.size, ErrFormat)
@@ -105,29 +113,14 @@ func (s *File) open(f *os.File, mapped bool) error {
 	if err := s.decode(header); err != nil {
 		return fmt.Errorf("%w: %w", err, ErrFormat)
 	}
-	s.unmap = func() error { return nil }
-	if mapped {
-		s.Large = uint64(s.size) > memory.Limit()/2
-		if b, unmap, err := mapFile(f); err == nil {
-			s.bytes, s.mapped, s.unmap = b, true, unmap
-		}
-	}
-	if s.bytes == nil {
-		if err := memory.Check("reading it", s.size); err != nil {
-			return err
-		}
-		// Aligned for all numbers, as a mapping.
-		shift := -s.start & 7
-		words := make([]int64, (shift+s.size+7)/8)
-		s.bytes = byteView(words)[shift : shift+s.size]
-		if _, err := f.ReadAt(s.bytes, 0); err != nil {
-			return err
-		}
+	if s.bytes, err = mmap.Map(f, mmap.RDONLY, 0); err != nil {
+		return err
 	}
 	if int64(len(s.bytes)) != s.size {
-		s.unmap() // nothing was written
+		s.Close() // nothing was written
 		return fmt.Errorf("changed while being opened: %w", ErrFormat)
 	}
+	s.Large = uint64(s.size) > memory.Limit()/2
 	return nil
 }
 
@@ -162,20 +155,17 @@ func (s *File) decode(header []byte) error {
 }
 
 // Close unmaps the store.
-func (s *File) Close() error { return s.unmap() }
+func (s *File) Close() error { return s.bytes.Unmap() }
 
 // place returns the first byte of an array, and the byte after its last one.
 func (s *File) place(a Array) (from, to int64) { return s.start + a.Offsets[0], s.start + a.Offsets[1] }
 
-// Check reports an array of at most that many bytes whose content and checksum differ. It
-// reads on all cores, until ctx is done.
-func (s *File) Check(ctx context.Context, most int64) error {
+// Check reports an array whose content and checksum differ. It reads on all cores, until ctx is
+// done.
+func (s *File) Check(ctx context.Context) error {
 	const piece = 1 << 24
 	return parallel.Chunks(ctx, len(s.arrays), func(k int) error {
 		from, to := s.place(s.arrays[k])
-		if to-from > most {
-			return nil
-		}
 		sum := uint32(0)
 		for b := s.bytes[from:to]; len(b) > 0; b = b[min(piece, len(b)):] {
 			if err := ctx.Err(); err != nil {
@@ -251,9 +241,6 @@ func (s *File) Rows(m *graph.CSR, names ...string) (release func(), prefetch fun
 // to read rows. row returns the first number of a row, and the number after its last one. A
 // function is nil if it would do nothing.
 func (s *File) advice(names []string, row func(i int32) (first, last int64)) (release func(), prefetch func(rows []int32)) {
-	if !s.mapped {
-		return nil, nil
-	}
 	var arrays []Array
 	for _, name := range names {
 		if a, ok := s.Array(name); ok {
@@ -287,9 +274,7 @@ func (s *File) advice(names []string, row func(i int32) (first, last int64)) (re
 
 // Release gives the memory of the whole mapping back to the system.
 func (s *File) Release() {
-	if s.mapped {
-		releasePages(s.bytes, 0, uint64(len(s.bytes)))
-	}
+	releasePages(s.bytes, 0, uint64(len(s.bytes)))
 }
 
 // A record says that a store was found valid. It is a small file in the user's own cache,

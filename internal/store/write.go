@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
+
+	"github.com/edsrzf/mmap-go"
 )
 
 // Number is a type of the numbers of an array. uint16 holds float16.
@@ -39,12 +41,26 @@ type Output struct {
 	Write      func(*Writer) error // writes all values, by Put
 }
 
-// Of returns an array of numbers in memory. Without a shape it is a vector.
-func Of[T Number](name string, values []T, shape ...int) Output {
-	if len(shape) == 0 {
-		shape = []int{len(values)}
+// Slice is an array whose values are in memory, where they are written from and read to.
+type Slice[T Number] struct {
+	Name   string
+	Values *[]T
+	Cols   int // of a matrix; 0: a vector
+}
+
+// Output returns the array to write.
+func (s Slice[T]) Output() Output {
+	shape := []int{len(*s.Values)}
+	if s.Cols > 0 {
+		shape = []int{len(*s.Values) / s.Cols, s.Cols}
 	}
-	return Output{name, typeOf[T](), shape, func(w *Writer) error { return Put(w, values) }}
+	return Output{s.Name, typeOf[T](), shape, func(w *Writer) error { return Put(w, *s.Values) }}
+}
+
+// Read sets the values to those of a store.
+func (s Slice[T]) Read(f *File) (err error) {
+	*s.Values, err = Values[T](f, s.Name)
+	return err
 }
 
 // Writer writes the arrays of a store, one after the other.
@@ -159,13 +175,13 @@ func (w *Writer) Written() (*File, error) {
 		return nil, err
 	}
 	defer f.Close() // it was only read
-	s := &File{Path: w.file.Name(), start: w.start, mapped: true, Large: true}
+	s := &File{Path: w.file.Name(), start: w.start, Large: true}
 	for _, a := range w.arrays {
 		if w.start+a.Offsets[1] <= w.at {
 			s.arrays = append(s.arrays, a)
 		}
 	}
-	s.bytes, s.unmap, err = mapFile(f)
+	s.bytes, err = mmap.Map(f, mmap.RDONLY, 0)
 	return s, err
 }
 

@@ -47,9 +47,7 @@ type File struct {
 
 	file   *os.File
 	source func() (Block, error) // of the blocks after head; the error after the last one is io.EOF
-	rest   []byte                // the beginning of a line whose end has not been read
 	number int64                 // of the next line
-	ended  bool
 }
 
 // Open opens a file of text, and reads the beginning. The text must be UTF-8; its byte-order
@@ -119,27 +117,26 @@ func (f *File) next() (Block, error) {
 
 // nextText returns the next block of a text. It ends with a line.
 func (f *File) nextText() (Block, error) {
-	for !f.ended {
-		data, err := append(make([]byte, 0, len(f.rest)+blockSize), f.rest...), error(nil)
-		for n := 0; err == nil && len(data) < cap(data); data = data[:len(data)+n] {
-			n, err = f.Text.Read(data[len(data):cap(data)])
-		}
-		f.ended = err == io.EOF
-		if err != nil && !f.ended {
-			return Block{}, fmt.Errorf("datasets: %s: after line %d: %w", f.Path, f.number+int64(bytes.Count(data, []byte{'\n'}))-1, cutShort(err))
-		}
-		whole := len(data)
-		if !f.ended {
-			whole = bytes.LastIndexByte(data, '\n') + 1
-		}
-		if f.rest = data[whole:]; len(f.rest) > longestLine {
-			return Block{}, fmt.Errorf("datasets: %s:%d: line of more than %d bytes", f.Path, f.number, longestLine)
-		}
-		if whole > 0 {
-			b := Block{Number: f.number, Data: data[:whole]}
-			f.number += int64(bytes.Count(b.Data, []byte{'\n'}))
-			return b, nil
-		}
+	data, err := make([]byte, 0, blockSize), error(nil)
+	for n := 0; err == nil && len(data) < blockSize; data = data[:len(data)+n] {
+		n, err = f.Text.Read(data[len(data):blockSize])
 	}
-	return Block{}, io.EOF
+	for err == nil && data[len(data)-1] != '\n' && len(data) <= blockSize+longestLine {
+		var rest []byte
+		if rest, err = f.Text.ReadSlice('\n'); err == bufio.ErrBufferFull {
+			err = nil
+		}
+		data = append(data, rest...)
+	}
+	b := Block{Number: f.number, Data: data}
+	f.number += int64(bytes.Count(data, []byte{'\n'}))
+	switch {
+	case err != nil && err != io.EOF:
+		return Block{}, fmt.Errorf("datasets: %s: after line %d: %w", f.Path, f.number-1, cutShort(err))
+	case len(data) > blockSize+longestLine:
+		return Block{}, fmt.Errorf("datasets: %s:%d: line of more than %d bytes", f.Path, f.number, longestLine)
+	case len(data) == 0:
+		return Block{}, io.EOF
+	}
+	return b, nil
 }

@@ -8,8 +8,8 @@ import (
 	"io"
 	"runtime"
 	"strconv"
-
-	"golang.org/x/sync/errgroup"
+	"strings"
+	"sync"
 )
 
 // Block is a block of whole lines.
@@ -35,16 +35,19 @@ const MostFaults = 5
 // Faults is an error that reports the first faults of a file, with their lines.
 type Faults struct {
 	Path  string
+	Hint  string // what to do, said once at the end
 	texts []string
 }
 
-// Add adds a fault. more says whether the error takes more of them.
-func (f *Faults) Add(line int64, format string, args ...any) (more bool) {
-	return f.add(fmt.Sprintf("%d: ", line) + fmt.Sprintf(format, args...))
+// Add adds a fault.
+func (f *Faults) Add(line int64, format string, args ...any) {
+	f.add(&Faults{texts: []string{fmt.Sprintf("%d: ", line) + fmt.Sprintf(format, args...)}})
 }
 
-func (f *Faults) add(texts ...string) (more bool) {
-	f.texts = append(f.texts, texts[:min(len(texts), MostFaults+1-len(f.texts))]...)
+// add adds the faults of others. more says whether the error takes more of them.
+func (f *Faults) add(others *Faults) (more bool) {
+	f.Hint = cmp.Or(f.Hint, others.Hint)
+	f.texts = append(f.texts, others.texts[:min(len(others.texts), MostFaults+1-len(f.texts))]...)
 	return len(f.texts) <= MostFaults
 }
 
@@ -57,17 +60,12 @@ func (f *Faults) Err() error {
 }
 
 func (f *Faults) Error() string {
-	text := "datasets: " + f.Path + ":"
-	for k, fault := range f.texts {
-		switch {
-		case k == MostFaults:
-			return text + "; and more"
-		case k > 0:
-			text += "; line "
-		}
-		text += fault
+	shown := f.texts[:min(len(f.texts), MostFaults)]
+	text := "datasets: " + f.Path + ":" + strings.Join(shown, "; line ")
+	if len(f.texts) > MostFaults {
+		text += "; and more"
 	}
-	return text
+	return text + f.Hint
 }
 
 // Quote quotes a part of a file for a one-line error.
@@ -80,7 +78,7 @@ func Quote[T ~[]byte | ~string](cell T) string {
 }
 
 // EachRows calls parse on all blocks of rows of the file, concurrently, and consume on the
-// results, in order and one at a time. It stops at the first error in the order of the file; the
+// results, in order, on the goroutine of the caller. It stops at the first error in the order of the file; the
 // faults of rows stop it when there are more than MostFaults. parse may keep its block.
 //
 //	file ─▶ unpack, cut ─▶ parse ┬▶ consume, in order
@@ -93,50 +91,49 @@ func EachRows[T any](ctx context.Context, f *File, parse func(r *Rows) T, consum
 		rows  *Rows
 		err   error
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
 	order := make(chan chan result, runtime.GOMAXPROCS(0)) // bounds the number of blocks in memory
-	group.Go(func() error {
+	running.Go(func() {
 		defer close(order)
 		for {
 			block, err := f.next()
 			if err == io.EOF {
-				return nil
+				return
 			}
 			next := make(chan result, 1)
 			select {
 			case order <- next:
 			case <-ctx.Done():
-				return ctx.Err()
+				return
 			}
 			if err != nil { // an error in a line before comes first
 				next <- result{err: err}
-				return nil
+				return
 			}
-			group.Go(func() error {
+			running.Go(func() {
 				rows := f.Rows(block)
 				next <- result{value: parse(rows), rows: rows}
-				return nil
 			})
 		}
 	})
-	group.Go(func() error {
-		faults := &Faults{Path: f.Path}
-		for next := range order {
-			r := <-next
-			if err := cmp.Or(ctx.Err(), r.err); err != nil {
-				return cmp.Or(faults.Err(), err)
-			}
-			f.Skipped += r.rows.skipped
-			if !faults.add(r.rows.faults.texts...) {
-				return faults
-			}
-			if len(faults.texts) == 0 {
-				if err := consume(r.value); err != nil {
-					return err
-				}
+	faults := &Faults{Path: f.Path}
+	for next := range order {
+		r := <-next
+		if err := cmp.Or(ctx.Err(), r.err); err != nil {
+			return cmp.Or(faults.Err(), err)
+		}
+		f.Skipped += r.rows.skipped
+		if !faults.add(&r.rows.faults) {
+			return faults
+		}
+		if len(faults.texts) == 0 {
+			if err := consume(r.value); err != nil {
+				return err
 			}
 		}
-		return faults.Err()
-	})
-	return group.Wait()
+	}
+	return cmp.Or(faults.Err(), ctx.Err())
 }

@@ -254,20 +254,22 @@ func (r *Rows) NextRow() bool {
 		if r.Cells = split(r.Cells[:0], line, r.file.Sep); len(r.Cells) == r.file.Width {
 			return true
 		}
-		hint := ""
 		switch {
 		case bytes.Count(line, []byte{'"'})%2 == 1:
-			hint = " (line breaks within quotes are not read)"
+			r.faults.Hint = " (line breaks within quotes are not read)"
 		case r.file.Sep == ' ':
-			hint = `; blanks within names need another separator; nx.write_edgelist(nx.read_adjlist("FILE"), "edges.txt") converts an adjacency list`
+			r.faults.Hint = `; blanks within names need another separator; nx.write_edgelist(nx.read_adjlist("FILE"), "edges.txt") converts an adjacency list`
 		}
-		r.Fault("%s has %d fields, and the first line of data has %d%s", Quote(line), len(r.Cells), r.file.Width, hint)
+		r.Fault("%s has %d fields, and the first line of data has %d", Quote(line), len(r.Cells), r.file.Width)
 	}
 	return false
 }
 
 // Fault records a fault of the row.
 func (r *Rows) Fault(format string, args ...any) { r.faults.Add(r.Line, format, args...) }
+
+// Hint is what an error of the rows says at its end.
+func (r *Rows) Hint(text string) { r.faults.Hint = text }
 
 // Err returns the faults of the block, or nil.
 func (r *Rows) Err() error {
