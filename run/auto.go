@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
@@ -16,18 +15,6 @@ import (
 
 // adviceBatches is the number of mini-batches of a trial of the advice.
 const adviceBatches = 200
-
-// checkAuto returns an error if the advice cannot choose samples for the method.
-func (p *Plan) checkAuto() error {
-	if !p.Settings.Samples.Auto() || p.Default {
-		return nil
-	}
-	known := study.LayerWiseMethods()
-	if !slices.Contains(known, p.Method.String()) {
-		return p.refuse("samples", " auto chooses for layer-wise methods without keys, not for %s; there are: %s", p.Method.String(), strings.Join(known, ", "))
-	}
-	return nil
-}
 
 // NeedsData reports whether the data have a part in the choice of the method or the samples.
 func (p *Plan) NeedsData() bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -47,8 +48,8 @@ const defaultSamples = 512 // a layer
 // Plan checks the settings, without a look at data or devices. An error names the option. With
 // Samples auto the plan has no samples, and stands for the advice on them.
 func (s Settings) Plan() (*Plan, error) {
-	p := &Plan{Settings: s, ClassifierDropout: s.ClassifierDropout, ExactInput: s.ExactInput, Default: s.Method == ""}
-	for _, step := range []func() error{p.checkValues, p.takeMethod, p.checkAuto, p.takeSchedule, p.takeSeeds, p.checkModel, p.checkMethod, p.takeNoise, p.takeLinear, p.takeSamples} {
+	p := &Plan{Settings: s, Default: s.Method == ""}
+	for _, step := range []func() error{p.checkValues, p.take, p.checkOpponents, p.checkRules, p.takeLinear, p.takeSamples} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -56,7 +57,8 @@ func (s Settings) Plan() (*Plan, error) {
 	return p, nil
 }
 
-// checkValues checks the values that no flag or file has set, such as values from Go.
+// checkValues checks the values that no flag or file has set, such as values from Go, and the
+// options that the tags name beside others.
 func (p *Plan) checkValues() error {
 	for _, o := range Options(p.Settings) {
 		text := o.Text(&p.Settings)
@@ -64,19 +66,14 @@ func (p *Plan) checkValues() error {
 			return p.refuse(o.Name, " %s: %w", text, err)
 		}
 	}
-	if p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0 {
-		return p.refuse("max_batches", ", --epochs and --patience are all 0: training would not end")
-	}
-	if p.Seed > math.MaxUint64-uint64(p.Runs-1) {
-		return p.refuse("seed", " %d leaves no room for %d runs", p.Seed, p.Runs)
-	}
 	if p.Device == "cuda" && !ops.CUDA { // opening it says why there is none
 		return p.Open()
 	}
 	return Check(&p.Settings)
 }
 
-func (p *Plan) takeMethod() (err error) {
+// take sets the values in use that follow from the method and from other options.
+func (p *Plan) take() (err error) {
 	name := p.Settings.Method
 	if p.Default {
 		if name = DefaultMethod; p.Settings.Samples.Auto() {
@@ -91,15 +88,23 @@ func (p *Plan) takeMethod() (err error) {
 	if p.Method, err = ParseMethod(name); err != nil {
 		return p.refuse("method", " %w", err)
 	}
-	return nil
-}
-
-func (p *Plan) takeSchedule() (err error) {
 	if p.Schedule, err = ParseSchedule(p.Settings.Schedule); err != nil {
 		return p.refuse("schedule", " %w", err)
 	}
-	if p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.EpochUpdates() == 0 {
-		return p.refuse("schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none")
+	p.ExactInput = p.Settings.ExactInput || p.Method.ExactInput
+	p.Layers = cmp.Or(p.Settings.Layers, max(len(p.Settings.Samples), 2))
+	if p.Model != equation {
+		p.ClassifierDropout = p.Settings.ClassifierDropout
+	}
+	if p.Seeds = cmp.Or(p.Settings.Seeds, seedsUniform); p.Method.GradientSeeds {
+		p.Seeds = cmp.Or(p.Settings.Seeds, "gradient")
+	}
+	switch {
+	case p.readsDropout() != "": // the method then has no noise of its own
+	case p.Settings.DropoutNoise == "" && p.Method.FullDropoutNoise():
+		p.DropoutNoise = samplers.DropoutNoiseFull
+	default:
+		p.DropoutNoise = p.Settings.DropoutNoise
 	}
 	return nil
 }
@@ -129,54 +134,6 @@ func (s *Settings) Limit() int {
 	return limit
 }
 
-func (p *Plan) takeSeeds() error {
-	own := p.Method.GradientSeeds
-	this, name, other := "seeds", p.Settings.Seeds, "--seeds uniform"
-	if p.Seeds = cmp.Or(p.Settings.Seeds, seedsUniform); own {
-		p.Seeds = cmp.Or(p.Settings.Seeds, "gradient")
-		this, name, other = "method", p.Method.Name, "--method ladies-cv"
-	}
-	important := p.Seeds != seedsUniform
-	return p.apply([]rule{
-		{own && !important, "seeds", " uniform: --method " + name + " draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv"},
-		{!important && p.SeedsEvery != 50, "seeds_every", fmt.Sprintf(" %d needs --seeds loss or gradient", p.SeedsEvery)},
-		{important && p.Micro > 1, this, fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take %s, or --micro 1", name, p.Micro, other)},
-		{important && p.Method.OwnOutputs(), "seeds", fmt.Sprintf(" %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, p.Method.Name)},
-		{important && p.BatchesPerEpoch == 0, this, " " + name + " does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch"},
-	})
-}
-
-// rule refuses an option beside others.
-type rule struct {
-	refused bool
-	option  string
-	why     string
-}
-
-func (p *Plan) apply(rules []rule) error {
-	for _, r := range rules {
-		if r.refused {
-			return p.refuse(r.option, "%s", r.why)
-		}
-	}
-	return nil
-}
-
-// checkModel checks options of the model and of training beside one another.
-func (p *Plan) checkModel() error {
-	if p.Model == equation {
-		if p.Given("classifier_dropout") && p.ClassifierDropout > 0 {
-			return p.refuse("classifier_dropout", " %v: --model equation has no classifier: want 0", p.ClassifierDropout)
-		}
-		p.ClassifierDropout = 0
-	}
-	return p.apply([]rule{
-		{p.Conv == gat && p.Hidden%p.Heads != 0, "hidden", fmt.Sprintf(" %d: want a multiple of --heads %d", p.Hidden, p.Heads)},
-		{p.Partition == "all" && p.EvalEvery == 0, "partition", " all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates"},
-		{p.Partition != none && p.Runs > 1 && p.Micro == 1, "partition", fmt.Sprintf(" %s needs --micro: without it, each rank trains whole runs of --runs by itself", p.Partition)},
-	})
-}
-
 // opponents returns the options that exact input or a control variate excludes, those first that
 // need others of them.
 func opponents() []Option {
@@ -185,8 +142,8 @@ func opponents() []Option {
 	return list
 }
 
-// refuseOpponents refuses an option that the method's exact input or control variate excludes.
-func (p *Plan) refuseOpponents() error {
+// checkOpponents refuses an option that the method's exact input or control variate excludes.
+func (p *Plan) checkOpponents() error {
 	exact, than := "--exact-input", ""
 	if p.Method.ExactInput {
 		exact, than = "exact input", ": use another method than "+p.Method.String()
@@ -218,56 +175,77 @@ func (s *Settings) ownRows() string {
 	return ""
 }
 
-// checkMethod checks the options of the model beside the method.
-func (p *Plan) checkMethod() error {
-	m, name := &p.Method, p.Method.String()
-	if _, given := p.given["exact_input"]; given && m.ExactInput && !p.ExactInput {
-		return p.refuse("exact_input", "=false: --method %s has exact input; use another method, such as %s", name, PaperMethod)
+// readsDropout returns the option with which more than the sampled convolution reads the output
+// of a dropout, or "".
+func (s *Settings) readsDropout() string {
+	switch {
+	case s.Conv == gat:
+		return "--conv gat"
+	case s.ownRows() == "" && s.PreNorm:
+		return "--pre-norm"
 	}
-	p.ExactInput = p.ExactInput || m.ExactInput
-	if p.Layers = p.Settings.Layers; p.Layers == 0 {
-		if p.Layers = len(p.Settings.Samples); p.Layers < 2 {
-			p.Layers = 2
-		}
-	}
-	if err := p.refuseOpponents(); err != nil {
-		return err
-	}
-	excludes := func(option, why string) string { return fmt.Sprintf(" %s excludes %s%s", name, option, why) }
-	return p.apply([]rule{
-		{m.Learned() && p.Conv == gat, "method", excludes("--conv gat", ": its sampler learns from rows that attention does not propagate; use another method")},
-		{m.Learned() && p.EdgeDropout > 0, "method", excludes("--edge-dropout", ": its sampler learns from the edges that it drew")},
-		{m.Learned() && p.ownRows() != "", "method", excludes(p.ownRows(), ": it is the only method whose layers need not read the nodes that they compute")},
-		{m.Learned() && p.Micro > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", name, p.Micro)},
-		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", fmt.Sprintf(" %s does not go with --micro %d: the next mini-batch needs the histories of this one, which another rank may have; take --method ladies-cv, or --micro 1", name, p.Micro)},
-		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
-		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
-	})
+	return s.ownRows()
 }
 
-// takeNoise sets the noise of dropout: the method's own if none is given.
-func (p *Plan) takeNoise() error {
-	excludes := p.ownRows()
-	switch {
-	case p.Conv == gat:
-		excludes = "--conv gat"
-	case excludes == "" && p.PreNorm:
-		excludes = "--pre-norm"
-	}
-	p.DropoutNoise = p.Settings.DropoutNoise
-	switch full := p.DropoutNoise == samplers.DropoutNoiseFull; {
-	case full && excludes != "":
-		return p.refuse("dropout_noise", " full excludes %s: other parts of the model read the output of the same dropout", excludes)
-	case full && p.Method.biasedBy() != "":
-		return p.refuse("dropout_noise", " full excludes %s: the variance is as over all neighbours only if the weights are unbiased", p.Method.biasedBy())
-	case full && !p.Method.TakesFullDropoutNoise():
-		return p.refuse("dropout_noise", " full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", DefaultMethod, p.Method.String())
-	case excludes != "":
-		p.DropoutNoise = "" // the method then has none of its own
-	case p.DropoutNoise == "" && p.Method.FullDropoutNoise():
-		p.DropoutNoise = samplers.DropoutNoiseFull
+// rule refuses an option beside others.
+type rule struct {
+	refused bool
+	option  string
+	why     string
+}
+
+func (p *Plan) apply(rules []rule) error {
+	for _, r := range rules {
+		if r.refused {
+			return p.refuse(r.option, "%s", r.why)
+		}
 	}
 	return nil
+}
+
+// checkRules checks the options beside one another and beside the method.
+func (p *Plan) checkRules() error {
+	m, name := &p.Method, p.Method.String()
+	important, fullNoise := p.Seeds != seedsUniform, p.Settings.DropoutNoise == samplers.DropoutNoiseFull
+	seeds, chosen, uniformly := "seeds", p.Seeds, "--seeds uniform"
+	if m.GradientSeeds {
+		seeds, chosen, uniformly = "method", m.Name, "--method ladies-cv"
+	}
+	micro := func(what, why, other string) string {
+		return fmt.Sprintf(" %s does not go with --micro %d: %s, which another rank may have; take %s, or --micro 1", what, p.Micro, why, other)
+	}
+	excludes := func(option, why string) string { return fmt.Sprintf(" %s excludes %s: %s", name, option, why) }
+	return p.apply([]rule{
+		{p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0, "max_batches", ", --epochs and --patience are all 0: training would not end"},
+		{p.Seed > math.MaxUint64-uint64(p.Runs-1), "seed", fmt.Sprintf(" %d leaves no room for %d runs", p.Seed, p.Runs)},
+		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.EpochUpdates() == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
+		{p.Settings.Samples.Auto() && !p.Default && !slices.Contains(study.LayerWiseMethods(), name), "samples",
+			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s; there are: %s", name, strings.Join(study.LayerWiseMethods(), ", "))},
+
+		{m.GradientSeeds && !important, "seeds", " uniform: --method " + m.Name + " draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv"},
+		{!important && p.SeedsEvery != 50, "seeds_every", fmt.Sprintf(" %d needs --seeds loss or gradient", p.SeedsEvery)},
+		{important && p.Micro > 1, seeds, micro(chosen, "the next mini-batch needs the scores of this one", uniformly)},
+		{important && m.OwnOutputs(), "seeds", fmt.Sprintf(" %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, m.Name)},
+		{important && p.BatchesPerEpoch == 0, seeds, " " + chosen + " does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch"},
+
+		{p.Model == equation && p.Given("classifier_dropout") && p.Settings.ClassifierDropout > 0, "classifier_dropout", fmt.Sprintf(" %v: --model equation has no classifier: want 0", p.Settings.ClassifierDropout)},
+		{p.Conv == gat && p.Hidden%p.Heads != 0, "hidden", fmt.Sprintf(" %d: want a multiple of --heads %d", p.Hidden, p.Heads)},
+		{p.Partition == "all" && p.EvalEvery == 0, "partition", " all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates"},
+		{p.Partition != none && p.Runs > 1 && p.Micro == 1, "partition", fmt.Sprintf(" %s needs --micro: without it, each rank trains whole runs of --runs by itself", p.Partition)},
+
+		{p.Given("exact_input") && m.ExactInput && !p.Settings.ExactInput, "exact_input", fmt.Sprintf("=false: --method %s has exact input; use another method, such as %s", name, PaperMethod)},
+		{m.Learned() && p.Conv == gat, "method", excludes("--conv gat", "its sampler learns from rows that attention does not propagate; use another method")},
+		{m.Learned() && p.EdgeDropout > 0, "method", excludes("--edge-dropout", "its sampler learns from the edges that it drew")},
+		{m.Learned() && p.ownRows() != "", "method", excludes(p.ownRows(), "it is the only method whose layers need not read the nodes that they compute")},
+		{m.Learned() && p.Micro > 1, "method", micro(name, "its sampler learns from each mini-batch", "another method, such as ladies-flat-debiased")},
+		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", micro(name, "the next mini-batch needs the histories of this one", "--method ladies-cv")},
+		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
+		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
+
+		{fullNoise && p.readsDropout() != "", "dropout_noise", fmt.Sprintf(" full excludes %s: other parts of the model read the output of the same dropout", p.readsDropout())},
+		{fullNoise && m.biasedBy() != "", "dropout_noise", fmt.Sprintf(" full excludes %s: the variance is as over all neighbours only if the weights are unbiased", m.biasedBy())},
+		{fullNoise && !m.TakesFullDropoutNoise(), "dropout_noise", fmt.Sprintf(" full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", DefaultMethod, name)},
+	})
 }
 
 // takeLinear sets the linear control: the method's own if none is given.

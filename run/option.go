@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
@@ -354,9 +354,7 @@ func (*Bytes) Type() string { return "string" }
 
 // ShellWord quotes a word for a shell if necessary.
 func ShellWord(word string) string {
-	if word != "" && strings.IndexFunc(word, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:=,", r)
-	}) < 0 {
+	if regexp.MustCompile(`^[\pL\pN_./:=,-]+$`).MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
