@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   4128,
+	"cmd/gcn":                   4132,
 	"cuda":                      2050,
 	"datasets":                  2788,
 	"examples":                  191,
@@ -66,12 +66,12 @@ var ceilings = map[string]int{
 	"notebook":                  887,
 	"notebooks/kernel":          930,
 	"ops":                       3206,
-	"run":                       2123,
+	"run":                       2144,
 	"samplers":                  3093,
 	"samplers/samplertest":      600,
 	"score":                     756,
 	"serve":                     648,
-	"study":                     3034,
+	"study":                     3055,
 	"study/figure":              614,
 	"train":                     3423,
 }

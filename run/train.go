@@ -30,7 +30,7 @@ type Job struct {
 	Show func(prefix string) func(train.Progress) // begins the display of a run
 
 	// After, if not nil, is called after the last run, with the folder to resume.
-	After func(history *train.Result, dir string)
+	After func(ctx context.Context, model *layers.GCN, history *train.Result, dir string)
 }
 
 // follows reports whether this process is a rank other than 0.
@@ -129,7 +129,7 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 		return nil, err
 	}
 	if j.After != nil && seed == j.Seed+uint64(j.Runs-1) && j.Parts == nil {
-		j.After(history, j.resumable(dir))
+		j.After(ctx, model, history, j.resumable(dir))
 	}
 	return r, nil
 }

@@ -95,7 +95,7 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 	advice := &Advice{Target: a.Target, Seed: a.Seed}
 	var above []samplers.Sampler
 	for l := range a.Layers {
-		table, rows, err := a.measure(ctx, l, above)
+		table, rows, err := a.measure(ctx, l, above, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -121,6 +121,29 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 	}
 	a.explain(advice)
 	return advice, nil
+}
+
+// Errors measures, for one method with the given sample sizes, the error of each layer
+// over its signal. Sizes and results begin next to the output, as Products do. Repeats of 0
+// means 4.
+func (a Advise) Errors(ctx context.Context, method string, samples []int) ([]float64, error) {
+	a.Methods, a.Layers, a.Repeats = []string{method}, len(samples), cmp.Or(a.Repeats, 4)
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	var relative []float64
+	var above []samplers.Sampler
+	for l, size := range samples {
+		table, _, err := a.measure(ctx, l, above, []int{size})
+		if err != nil {
+			return nil, err
+		}
+		relative = append(relative, table.relative(method, size))
+		if above, err = a.extend(above, method, size); err != nil {
+			return nil, err
+		}
+	}
+	return relative, nil
 }
 
 // check fills in defaults, and reports the first argument that is missing or does not
@@ -163,11 +186,11 @@ func (a *Advise) extend(above []samplers.Sampler, method string, size int) ([]sa
 }
 
 // measure measures the errors of all methods in layer l from the output, whose rows the
-// samplers above draw, at sizes up to the number of candidates.
-func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler) (table *ErrorTable, rows int, err error) {
+// samplers above draw, at the given sizes; nil means sizes up to the number of candidates.
+func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (table *ErrorTable, rows int, err error) {
 	e := ApproxError{
 		Laplacian: a.Laplacian, Product: a.Products[min(l, len(a.Products)-1)], Nodes: a.Nodes, Below: above,
-		Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
+		Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
 	if e.Methods, err = Contenders(a.Methods, a.Laplacian, a.Nodes); err != nil {
 		return nil, 0, err
@@ -178,7 +201,9 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler) (
 		return nil, 0, err
 	}
 	block := w.exact.Blocks[0]
-	e.Sizes = sizesUpTo(min(a.Most, len(block.Src)))
+	if sizes == nil {
+		e.Sizes = sizesUpTo(min(a.Most, len(block.Src)))
+	}
 	if e.Repeats == 0 { // a layer takes seconds
 		const budget = 2e11
 		work := float64(block.Matrix.NNZ()) * float64(e.Product.Cols) * float64(len(e.Methods)*len(e.Sizes)) // of one mini-batch, in multiplications

@@ -236,3 +236,27 @@ func TestInterpolate(t *testing.T) {
 		t.Errorf("sizes %v", sizes)
 	}
 }
+
+func TestAdviseErrors(t *testing.T) {
+	p := randomLaplacian(t, 3000, 12_000, false, 2)
+	a := Advise{
+		Laplacian: p, Products: []*graph.Features{smoothRows(p, 4, 2)}, Nodes: allNodes(p.Nodes()),
+		Methods: []string{"ladies-flat-debiased"}, Batch: 100, Target: 1.5, Repeats: 32, Seed: 1,
+	}
+	advice, err := a.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := a.Errors(t.Context(), advice.Method, advice.Samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l, layer := range advice.Layers { // the advice interpolates between sizes
+		if math.Abs(got[l]-layer.Relative) > 0.1*layer.Relative {
+			t.Errorf("layer %d: error %v, in the advice %v", l, got[l], layer.Relative)
+		}
+	}
+	if _, err := a.Errors(t.Context(), "none", []int{1}); err == nil {
+		t.Error("no error about an unknown method")
+	}
+}

@@ -125,3 +125,15 @@ func TestSeeds(t *testing.T) {
 		t.Error("a run that cannot start left a folder")
 	}
 }
+
+// TestFewSamples checks that a run says in one line if its samples were far too few, and
+// says nothing otherwise.
+func TestFewSamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for samples, few := range map[string]bool{"32": true, "2000": false} {
+		out := succeed(t, "train", "--data", "synth:demo?nodes=3000&edges=20000", "--method", "ladies-flat-debiased", "--batch", "64", "--samples", samples, "--max-batches", "20", "--out", samples)
+		if n := strings.Count(out.stderr, "are few for this graph"); n == 1 != few || n > 1 {
+			t.Errorf("--samples %s: %s", samples, out.stderr)
+		}
+	}
+}

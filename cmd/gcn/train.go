@@ -14,6 +14,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -59,9 +60,12 @@ func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
 func (j *trainJob) prepare() {
 	j.Say = func(format string, args ...any) { say(j.stderr, format, args...) }
 	j.Show = func(prefix string) func(train.Progress) { return trainingMeter(j.stderr, prefix) }
-	j.After = func(history *train.Result, dir string) {
+	j.After = func(ctx context.Context, model *layers.GCN, history *train.Result, dir string) {
 		if j.Quiet {
 			return
+		}
+		if text := j.FewSamples(ctx, model, j.data); text != "" {
+			j.Say("%s", text)
 		}
 		for _, hint := range hints(j.Plan, history, j.data, dir) {
 			j.Say("%s", hint)
