@@ -52,7 +52,7 @@ type Settings struct {
 	Batch       int     `json:"batch" group:"Training" default:"1024" range:"[1," help:"training nodes per mini-batch"`
 	MaxBatches  int     `json:"max_batches" group:"Training" default:"2000" range:"[0," help:"stop after this many mini-batches; 0: no limit"`
 	EvalEvery   int     `json:"eval_every" group:"Training" default:"auto" range:"[1," auto:"from the data" help:"mini-batches between two validation scores; auto: the scores are about a quarter of the work"`
-	Patience    int     `json:"patience" group:"Training" default:"500" range:"[0," help:"stop after this many mini-batches without a better validation score; 0: no limit"`
+	Patience    int     `json:"patience" group:"Training" default:"1000" range:"[0," help:"stop after this many mini-batches without a better validation score; 0: no limit"`
 	LR          float64 `json:"lr" group:"Training" default:"0.03" range:"(0," help:"Adam's step size"`
 	WeightDecay float64 `json:"weight_decay" group:"Training" default:"0" range:"[0," help:"Adam's L2 coefficient"`
 	Seed        uint64  `json:"seed" group:"Training" default:"1" help:"seed of all random decisions"`

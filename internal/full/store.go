@@ -3,6 +3,7 @@ package full
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"unsafe"
@@ -95,7 +96,10 @@ func (p *pass) values(n int) ([]float32, error) {
 		return values, nil
 	}
 	if len(p.spare) > 0 { // too small for these nodes
-		p.spare = p.spare[1:]
+		p.spare = slices.Delete(p.spare, 0, 1)
+		if !p.few() {
+			debug.FreeOSMemory() // else the garbage stays beside the new values
+		}
 	}
 	bytes := memory.Product(int64(n), 4)
 	if p.most > 0 && memory.Product(2, bytes) > p.left() { // two levels have values at a time

@@ -3,6 +3,7 @@ package full
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
@@ -100,7 +101,10 @@ func (p *pass) supply(ctx context.Context, l, lo, last, size int) (hi int, err e
 		}
 		n := (end - lo) * s.X.Cols
 		if cap(s.px) < n {
-			s.px = nil
+			if s.px != nil {
+				s.px = nil
+				debug.FreeOSMemory() // as in values
+			}
 			if err := memory.Check(fmt.Sprintf("P·X of %d nodes with %d features", end-lo, s.X.Cols), 4*int64(n)); err != nil {
 				return 0, err
 			}
