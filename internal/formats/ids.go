@@ -2,7 +2,6 @@ package formats
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"hash/maphash"
 	"iter"
@@ -289,46 +288,30 @@ func isNumber[T []byte | string](id T) bool {
 
 // ascending is the order of a set's ids: by value if all are numbers, as numbers says, else by text.
 func (n *nodeIDs) ascending(set *idSet, numbers bool) *nodeOrder {
+	handles := slices.Collect(set.all())
+	if numbers && !slices.ContainsFunc(handles, func(h int32) bool { return h < 0 }) {
+		nodes := len(handles)
+		if nodes > 0 && handles[0] <= 1 && int(handles[nodes-1]-handles[0]) == nodes-1 {
+			return &nodeOrder{nodes: nodes, first: handles[0]}
+		}
+		return newOrder(set, handles)
+	}
 	type named struct {
-		start  uint64 // the first bytes behind those that all texts share: they decide most comparisons
 		text   string
 		handle int32
 	}
-	var handles []int32
-	var others []named
-	for handle := range set.all() {
-		if handle >= 0 && numbers {
-			handles = append(handles, handle)
-		} else {
-			others = append(others, named{text: n.text(handle), handle: handle})
-		}
+	ids := make([]named, len(handles))
+	for k, h := range handles {
+		ids[k] = named{n.text(h), h}
 	}
-	if n := len(handles); len(others) == 0 && n > 0 && handles[0] <= 1 && int(handles[n-1]-handles[0]) == n-1 {
-		return &nodeOrder{nodes: n, first: handles[0]}
-	}
-	byText := func(a, b named) int {
-		switch {
-		case numbers && len(a.text) != len(b.text):
+	slices.SortFunc(ids, func(a, b named) int {
+		if numbers && len(a.text) != len(b.text) {
 			return cmp.Compare(len(a.text), len(b.text))
-		case a.start != b.start:
-			return cmp.Compare(a.start, b.start)
 		}
 		return strings.Compare(a.text, b.text)
-	}
-	if len(others) > 0 && !numbers {
-		least, most, shared := slices.MinFunc(others, byText).text, slices.MaxFunc(others, byText).text, 0
-		for shared < min(len(least), len(most)) && least[shared] == most[shared] {
-			shared++
-		}
-		for k := range others {
-			var start [8]byte
-			copy(start[:], others[k].text[shared:])
-			others[k].start = binary.BigEndian.Uint64(start[:])
-		}
-	}
-	slices.SortFunc(others, byText)
-	for _, of := range others {
-		handles = append(handles, of.handle)
+	})
+	for k, id := range ids {
+		handles[k] = id.handle
 	}
 	return newOrder(set, handles)
 }
