@@ -65,7 +65,13 @@ type edgeList struct {
 type arcs struct {
 	arcs    []graph.Edge
 	weights []float32
-	ids     [][]byte
+	ids     []textID
+}
+
+// textID is an id that is no number, with its hash.
+type textID struct {
+	text []byte
+	hash uint32
 }
 
 func (e *edgeList) checkKeys() {
@@ -124,8 +130,11 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 				r.Fault("%s: an empty id", p.title(j))
 			} else if number, ok := numberID(id); ok {
 				ends[k] = number
-			} else if before := ends[k]; before >= 0 || !bytes.Equal(part.ids[^before], id) { // an id often follows itself
-				part.ids = append(part.ids, id)
+			} else if before := ends[k]; before >= 0 || string(part.ids[^before].text) != string(id) { // an id often follows itself
+				if part.ids == nil {
+					part.ids = make([]textID, 0, cap(part.arcs))
+				}
+				part.ids = append(part.ids, textID{id, e.ids.hashOf(id)})
 				ends[k] = -int32(len(part.ids))
 			}
 		}
@@ -162,7 +171,7 @@ func (e *edgeList) addArcs(at int, part arcs) {
 	e.take(edgeBytes*len(part.arcs) + 4*len(part.weights))
 	handles := make([]int32, len(part.ids))
 	for k, id := range part.ids {
-		handles[k] = e.ids.handle(id)
+		handles[k] = e.ids.hashed(id.text, id.hash)
 	}
 	for k := range part.arcs {
 		a := &part.arcs[k]

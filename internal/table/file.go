@@ -117,7 +117,7 @@ func (f *File) next() (Block, error) {
 
 // nextText returns the next block of a text. It ends with a line.
 func (f *File) nextText() (Block, error) {
-	data, err := make([]byte, 0, blockSize), error(nil)
+	data, err := make([]byte, 0, blockSize+1<<12), error(nil) // with room for the end of a line
 	for n := 0; err == nil && len(data) < blockSize; data = data[:len(data)+n] {
 		n, err = f.Text.Read(data[len(data):blockSize])
 	}
