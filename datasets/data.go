@@ -32,6 +32,7 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -95,6 +96,7 @@ type Data struct {
 
 	table *formats.Table // features in tables until finish joins them; nil: there are none
 
+	ownSplit   bool // the source has a split
 	unlabelled bool // Options.Unlabelled allowed them
 
 	source string      // SPEC of the stored data; "" unless they come from a store
@@ -121,12 +123,7 @@ func (d *Data) Laplacian() *graph.Laplacian {
 	return d.laplacian
 }
 
-func (d *Data) title() string {
-	if d.Name == "" {
-		return "data without a name"
-	}
-	return d.Name
-}
+func (d *Data) title() string { return cmp.Or(d.Name, "data without a name") }
 
 // Node returns the node with an id of the source. The first call for data with names of
 // nodes makes an index of about 100 bytes a name, which later calls share.

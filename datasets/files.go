@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,7 +15,7 @@ import (
 // scheme is one way to get a data set. Its name is the part of a SPEC before the colon.
 type scheme struct {
 	name, path, summary string   // path: the part after the colon, in help texts
-	keys                []string // besides the keys of all schemes that read files
+	keys                []string // besides the keys of all schemes that read files; see Spec.check
 	typical             []string // patterns of a file of this form, or of the files in a folder, for meant
 
 	open   func(ctx context.Context, spec *Spec, o Options) (*Data, error)
@@ -34,6 +33,8 @@ type scheme struct {
 	ownSplits   bool   // split=K is the number of one of the source's own splits, from 0
 }
 
+const listsKey = "lists=sets|multi-hot|tasks"
+
 // schemes returns all schemes, in the order of the manual.
 func schemes() []scheme {
 	return []scheme{
@@ -46,7 +47,7 @@ func schemes() []scheme {
 		},
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
-			keys: []string{"edges", "lists"}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: formats.NPYFolder,
+			keys: []string{"edges=none", listsKey}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: formats.NPYFolder,
 			typical: []string{"indptr.npy"},
 		},
 		{
@@ -60,8 +61,9 @@ func schemes() []scheme {
 		{
 			name: "edges", path: "FILE", summary: "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)",
 			keys: []string{
-				"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "nodes-header", "columns", "labels-columns", "features-columns", "nodes-columns",
-				"sep", "comments", "decimal", "missing", "unlabelled", "lists",
+				"labels", "weights=0|1", "ids=from-0|from-1|names", "nodes", "header=0|1", "labels-header=0|1", "features-header=0|1", "nodes-header=0|1",
+				"columns", "labels-columns", "features-columns", "nodes-columns",
+				"sep=comma|tab|space|semicolon", "comments=0|1", "decimal=comma|point", "missing", "unlabelled", listsKey,
 			},
 			labelHint: " (labels=FILE)", featureHint: " (features=FILE)", read: formats.EdgeList,
 			typical: []string{"*.csv", "*.tsv", "*.txt", "*.parquet", "*.edgelist", "*.edges"},
@@ -73,7 +75,7 @@ func schemes() []scheme {
 		},
 		{
 			name: "sage", path: "PREFIX", summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
-			keys: []string{"links"}, metric: MicroF1, normalize: "standardize", featureHint: " (-feats.npy)",
+			keys: []string{"links=ids|order"}, metric: MicroF1, normalize: "standardize", featureHint: " (-feats.npy)",
 			twoWay: true, read: formats.SAGE,
 		},
 		{
@@ -83,7 +85,7 @@ func schemes() []scheme {
 		},
 		{
 			name: "npz", path: "FILE", summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
-			keys: []string{"lists"}, typical: []string{"*.npz"}, matrix: true, ownSplits: true, labelHint: " (labels)", read: formats.NPZ,
+			keys: []string{listsKey}, typical: []string{"*.npz"}, matrix: true, ownSplits: true, labelHint: " (labels)", read: formats.NPZ,
 		},
 		{
 			name: "store", path: "FILE", summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
@@ -113,15 +115,15 @@ func (s *scheme) allKeys() []string {
 	if s.own || s.name == "synth" {
 		return s.keys
 	}
-	keys := append(s.keys, "split", "seed", "stratify", "train", "valid", "test", "normalize", "metric", sparseKey)
+	keys := append(s.keys, "split", "seed", "stratify=0|1", "train", "valid", "test", "normalize=none|row|standardize", "metric", sparseKey+"=0|1")
 	if s.read != nil {
 		keys = append(keys, "features")
 		if !s.twoWay {
-			keys = append(keys, "directed")
+			keys = append(keys, "directed=0|out|in")
 		}
 	}
 	if s.matrix {
-		keys = append(keys, "weights")
+		keys = append(keys, "weights=0|1")
 	}
 	return keys
 }
@@ -155,22 +157,10 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: s.metric,
 		table: set.Table,
 	}
-	if err := d.makeFeatures(ctx, spec, s.featureHint, o.Schema); err != nil {
-		return nil, err
+	if set.Split != nil {
+		d.Split, d.ownSplit = Split(*set.Split), true
 	}
-	if d.Labels == nil {
-		err = d.withoutLabels(spec)
-	} else {
-		d.Metric = cmp.Or(d.Metric, metricFor(d.Labels))
-		if set.Split != nil {
-			d.Split = Split(*set.Split)
-		}
-		err = splitFromSpec(ctx, d, spec, set.Split != nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return d, finish(ctx, d, spec, s.normalize, o.Schema)
+	return d, d.makeFeatures(ctx, spec, s.featureHint, o.Schema)
 }
 
 // metricFor returns the usual metric of labels whose source names none.

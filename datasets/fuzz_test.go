@@ -231,7 +231,7 @@ func FuzzSpec(f *testing.F) {
 			t.Errorf("%q parsed as %+v", text, spec)
 		}
 		scheme, err := findScheme(spec, Options{})
-		if err != nil || spec.check(scheme.allKeys(), nil) != nil {
+		if err != nil || spec.check(scheme.allKeys()) != nil {
 			return
 		}
 		if spec.Scheme == "synth" {

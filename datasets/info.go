@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -25,13 +24,13 @@ type Entry struct {
 func List() []Entry {
 	var entries []Entry
 	for _, s := range schemes() {
-		keys := strings.Join(s.allKeys(), ", ")
+		keys := keyNames(s.allKeys())
 		if s.name == "synth" {
 			for _, m := range synth.Models() {
 				entries = append(entries, Entry{Spec: "synth:" + m.Name, Summary: m.Summary, Keys: keys})
 			}
 			for _, set := range fetch.Sets() {
-				entries = append(entries, Entry{Spec: set.Name, Summary: set.Summary, Keys: strings.Join(namedScheme().allKeys(), ", ")})
+				entries = append(entries, Entry{Spec: set.Name, Summary: set.Summary, Keys: keyNames(namedScheme().allKeys())})
 			}
 			continue
 		}

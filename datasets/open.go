@@ -16,7 +16,7 @@ type Scheme struct {
 	Name    string   // the part of a SPEC before the colon
 	Path    string   // the part after the colon, in help texts: "FILE"
 	Summary string   // one sentence
-	Keys    []string // its keys after the question mark
+	Keys    []string // its keys after the question mark: "seed", or "sparse=0|1" with choices
 	Open    func(ctx context.Context, spec *Spec) (*Data, error)
 }
 
@@ -106,24 +106,27 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	}
 	d, err := scheme.load(ctx, s, o)
 	if err == nil && o.Schema != nil {
-		if err = o.Schema.fit(d); err != nil {
+		if err = d.named(o.Schema.compareFeatures(d.Schema())); err == nil {
+			err = o.Schema.mapOutputs(d)
+		}
+		if err != nil {
 			d.Close() // it was only read
-			d = nil
+			return nil, err
 		}
 	}
 	return d, err
 }
 
-// load is Open for a parsed SPEC of the scheme.
-func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (d *Data, err error) {
+// load is Open for a parsed SPEC of the scheme, without the classes of a schema.
+func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	open := s.open
 	if s.read != nil {
-		d, err = s.openFiles(ctx, spec, o)
-	} else {
-		d, err = s.open(ctx, spec, o)
+		open = s.openFiles
 	}
+	d, err := open(ctx, spec, o)
 	if d == nil && err == nil {
 		err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.name)
 	}
@@ -136,22 +139,34 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (d *Data, err 
 	switch {
 	case s.own && d.file == nil:
 		err = d.validate(ctx)
-	case d.file == nil:
-		err = d.validateNodes(ctx) // the readers build valid graphs
-	case !s.own: // opening a store has checked it
-		err = splitFromSpec(ctx, d, spec, !splitAsked(spec))
-		if err == nil {
-			err = finish(ctx, d, spec, "none", o.Schema)
-		}
-		if err == nil && len(spec.Values) > 0 {
-			err = d.validateNodes(ctx)
-		}
+	case s.name == "synth":
+		err = d.validateNodes(ctx)
+	case !s.own:
+		err = d.applyKeys(ctx, spec, s, o.Schema)
 	}
 	if err != nil {
 		d.Close() // it was only read
 		return nil, err
 	}
 	return d, nil
+}
+
+// applyKeys applies the keys that schemes of files and stores share. It checks the nodes of the result: the
+// readers build valid graphs, and opening a store has checked all.
+func (d *Data) applyKeys(ctx context.Context, spec *Spec, s *scheme, o *Schema) (err error) {
+	if d.Labels == nil {
+		err = d.withoutLabels(spec)
+	} else {
+		d.Metric = cmp.Or(d.Metric, metricFor(d.Labels))
+		err = splitFromSpec(ctx, d, spec, d.ownSplit && (s.read != nil || !splitAsked(spec)))
+	}
+	if err == nil {
+		err = finish(ctx, d, spec, s.normalize, o)
+	}
+	if err == nil && (d.file == nil || len(spec.Values) > 0) {
+		err = d.validateNodes(ctx)
+	}
+	return err
 }
 
 // CheckSpec reports a SPEC with an unknown scheme, name or key. It does not look
@@ -175,7 +190,7 @@ func parse(text string, o Options) (*Spec, *scheme, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, scheme, s.check(scheme.allKeys(), scheme.choices())
+	return s, scheme, s.check(scheme.allKeys())
 }
 
 // Verify opens a data set and checks all of it. It reads the whole store of a named

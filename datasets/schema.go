@@ -98,21 +98,13 @@ func (s *Schema) columnNames() (names []string) {
 // tasks. Data that were opened with s as Options.Schema have none. Cost: as for Data.Schema.
 func (s *Schema) Check(d *Data) error {
 	got := d.Schema()
-	if err := s.compareFeatures(got); err != nil {
-		return d.named(err)
+	if err := d.named(s.compareFeatures(got)); err != nil {
+		return err
 	}
 	if got.Classes != s.Classes || got.Tasks != s.Tasks || !slices.Equal(got.outputs(), s.outputs()) {
 		return fmt.Errorf("datasets: %s: the outputs are %s, and the model's %s", d.title(), got.outputsText(), s.outputsText())
 	}
 	return nil
-}
-
-// fit checks the features of d, and maps its labels.
-func (s *Schema) fit(d *Data) error {
-	if err := s.compareFeatures(d.Schema()); err != nil {
-		return d.named(err)
-	}
-	return s.mapOutputs(d)
 }
 
 // compareFeatures is Check of the features.

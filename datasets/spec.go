@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/gcn-layerwise/gcn/internal/formats"
 )
 
 // Spec is a parsed SPEC: SCHEME:PATH?key=value&key=value. Values may be
@@ -102,40 +100,37 @@ func number[T int64 | uint64 | float64](s *Spec, key string, fallback, least, mo
 	return v, nil
 }
 
-// choices returns the values of the keys of schemes that read files that have only these.
-func (s *scheme) choices() map[string][]string {
-	if s.own || s.name == "synth" {
-		return nil
-	}
-	yes := []string{"0", "1"}
-	return map[string][]string{
-		"header": yes, "labels-header": yes, "features-header": yes, "nodes-header": yes,
-		"comments": yes, "weights": yes, "stratify": yes, sparseKey: yes,
-		"directed":  {"0", string(formats.Out), string(formats.In)},
-		"normalize": {"none", "row", "standardize"},
-		"edges":     {"none"},
-		"ids":       {formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames},
-		"links":     {"ids", "order"},
-		"lists":     {"sets", "multi-hot", "tasks"},
-		"sep":       {"comma", "tab", "space", "semicolon"},
-		"decimal":   {"comma", "point"},
-	}
-}
-
 // check reports the first key that is not allowed, or whose value is none of its choices, in
-// alphabetical order.
-func (s *Spec) check(allowed []string, choices map[string][]string) error {
+// alphabetical order. The allowed keys are texts such as "seed", or "sparse=0|1" with choices.
+func (s *Spec) check(allowed []string) error {
 	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
-		if !slices.Contains(allowed, key) {
+		k := slices.IndexFunc(allowed, func(text string) bool { return keyName(text) == key })
+		if k < 0 {
 			taker := s.Path // the name of a data set
 			if s.Scheme != "" {
 				taker = s.Scheme + ":"
 			}
-			return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, taker, cmp.Or(strings.Join(allowed, ", "), "no keys"))
+			return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, taker, cmp.Or(keyNames(allowed), "no keys"))
 		}
-		if want := choices[key]; want != nil && !slices.Contains(want, s.Values[key]) {
+		_, choices, limited := strings.Cut(allowed[k], "=")
+		if want := strings.Split(choices, "|"); limited && !slices.Contains(want, s.Values[key]) {
 			return fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, s.Values[key], strings.Join(want, ", "))
 		}
 	}
 	return nil
+}
+
+// keyName returns the name of a key with choices.
+func keyName(key string) string {
+	name, _, _ := strings.Cut(key, "=")
+	return name
+}
+
+// keyNames lists the names of keys with choices.
+func keyNames(keys []string) string {
+	var names []string
+	for _, key := range keys {
+		names = append(names, keyName(key))
+	}
+	return strings.Join(names, ", ")
 }

@@ -261,10 +261,7 @@ func (d *Data) Close() error {
 	}
 	file := d.file
 	d.file = nil
-	if err := file.Close(); err != nil {
-		return fmt.Errorf("datasets: %s: %w", d.title(), err)
-	}
-	return nil
+	return d.named(file.Close())
 }
 
 // Release gives the memory of a mapped store back to the system; the next reads load it
@@ -319,7 +316,7 @@ func storedData(f *store.File) (*Data, error) {
 	}
 	s, a, sparse := &meta.Schema, new(graph.CSR), new(graph.CSR)
 	d := &Data{
-		Name: "store:" + f.Path, file: f, encoding: *s, source: meta.Source, Directed: meta.Directed, Metric: meta.Metric, Notes: meta.Notes, Report: meta.Report,
+		Name: "store:" + f.Path, file: f, ownSplit: true, encoding: *s, source: meta.Source, Directed: meta.Directed, Metric: meta.Metric, Notes: meta.Notes, Report: meta.Report,
 		Graph: a, Features: &graph.Features{Sparse: sparse}, NodeNames: new(graph.Names),
 		Labels: &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names},
 	}

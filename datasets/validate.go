@@ -26,14 +26,19 @@ func (d *Data) validate(ctx context.Context) error {
 	if d.Directed {
 		validate = d.Graph.ValidateDirected
 	}
-	if err := validate(ctx); err != nil {
-		return cmp.Or(ctx.Err(), d.named(err))
+	if err := d.named(validate(ctx)); err != nil {
+		return cmp.Or(ctx.Err(), err)
 	}
 	return d.validateNodes(ctx)
 }
 
 // named begins an error with the name of d.
-func (d *Data) named(err error) error { return fmt.Errorf("datasets: %s: %w", d.title(), err) }
+func (d *Data) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("datasets: %s: %w", d.title(), err)
+}
 
 // check is an error about d, unless it is good.
 func (d *Data) check(good bool, format string, args ...any) error {
@@ -70,14 +75,11 @@ func (d *Data) validateNodes(ctx context.Context) error {
 
 // validateLabels is validateNodes without the values of the features.
 func (d *Data) validateLabels() error {
-	err := d.NodeNames.Validate()
-	if err == nil && !d.unlabelled {
-		err = d.Labels.Validate()
+	err := cmp.Or(d.named(d.NodeNames.Validate()), d.validateSizes())
+	if err != nil || d.unlabelled {
+		return err
 	}
-	if err != nil {
-		return d.named(err)
-	}
-	if err = d.validateSizes(); err != nil || d.unlabelled {
+	if err := d.named(d.Labels.Validate()); err != nil {
 		return err
 	}
 	return d.validateSplit()

@@ -31,54 +31,48 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	if err := d.checkWritable(ctx); err != nil {
 		return err
 	}
-	a, x, y := d.Graph, d.Features, d.Labels
-	var files []output
-	add := func(name string, write func(io.Writer) error) {
-		files = append(files, output{filepath.Join(dir, name), write})
-	}
-	if a.Val != nil {
-		add("data.npy", arrayOf(a.Val[:a.NNZ()], int(a.NNZ())))
-	}
-	if names := d.NodeNames; names != nil {
-		add("names.npy", func(w io.Writer) error { return npy.WriteTexts(w, names.Len(), names.At) })
-	}
-	if y.Names != nil {
-		add("classes.npy", func(w io.Writer) error { return npy.WriteTexts(w, len(y.Names), y.Name) })
-	}
-	for k, ids := range d.Split.parts() {
-		add(partNames()[k]+".npy", arrayOf(int64s(ids), len(ids)))
-	}
+	a, x, y, names := d.Graph, d.Features, d.Labels, d.NodeNames
+	labels := arrayOf(int64s(y.Class), len(y.Class))
 	if y.Tasks > 0 {
-		add("labels.npy", arrayOf(y.Multi, y.Nodes(), y.Tasks))
-	} else {
-		add("labels.npy", arrayOf(int64s(y.Class), len(y.Class)))
+		labels = arrayOf(y.Multi, y.Nodes(), y.Tasks)
 	}
-	if x.Sparse != nil {
-		add("feat.npz", func(w io.Writer) error { return writeSciPy(w, x.Sparse) })
-	} else {
-		add("feat.npy", func(w io.Writer) error {
+	files := []output{
+		{"indptr", true, arrayOf(a.Ptr, len(a.Ptr))}, // without it the folder cannot be opened: it is removed first, and written last
+		{"indices", true, arrayOf(a.Idx, len(a.Idx))},
+		{"data", a.Val != nil, arrayOf(a.Val, len(a.Val))},
+		{"feat", x.Sparse == nil, func(w io.Writer) error {
 			if err := npy.WriteHeader[float32](w, x.Rows, x.Cols); err != nil {
 				return err
 			}
 			return eachPiece(x, func(values []float32) error { return cmp.Or(ctx.Err(), npy.WriteValues(w, values)) })
-		})
+		}},
+		{"labels", true, labels},
+		{"names", names != nil, func(w io.Writer) error { return npy.WriteTexts(w, names.Len(), names.At) }},
+		{"classes", y.Names != nil, func(w io.Writer) error { return npy.WriteTexts(w, len(y.Names), y.Name) }},
 	}
-	add("indices.npy", arrayOf(a.Idx[:a.NNZ()], int(a.NNZ())))
-	add("indptr.npy", arrayOf(a.Ptr, len(a.Ptr)))
+	for k, ids := range d.Split.parts() {
+		files = append(files, output{partNames()[k], true, arrayOf(int64s(ids), len(ids))})
+	}
+	for k := range files {
+		files[k].name += ".npy"
+	}
+	files = append(files, output{"feat.npz", x.Sparse != nil, func(w io.Writer) error { return writeSciPy(w, x.Sparse) }})
 	err := os.MkdirAll(dir, 0o755)
-	for _, name := range []string{"indptr.npy", "data.npy", "feat.npy", "feat.npz", "names.npy", "classes.npy"} { // without the first the folder cannot be opened
-		if stale := os.Remove(filepath.Join(dir, name)); err == nil && !errors.Is(stale, fs.ErrNotExist) {
+	for k, file := range files {
+		if k > 0 && file.there {
+			continue
+		}
+		if stale := os.Remove(filepath.Join(dir, file.name)); err == nil && !errors.Is(stale, fs.ErrNotExist) {
 			err = stale
 		}
 	}
-	for _, file := range files {
-		if err != nil || ctx.Err() != nil {
-			break
+	for _, file := range slices.Backward(files) {
+		if err = cmp.Or(ctx.Err(), err); err == nil && file.there {
+			err = atomicfile.Write(filepath.Join(dir, file.name), func(w io.Writer) error {
+				buffered := bufio.NewWriterSize(w, 1<<20)
+				return cmp.Or(file.write(buffered), buffered.Flush())
+			})
 		}
-		err = atomicfile.Write(file.path, func(w io.Writer) error {
-			buffered := bufio.NewWriterSize(w, 1<<20)
-			return cmp.Or(file.write(buffered), buffered.Flush())
-		})
 	}
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("datasets: %w", err)
@@ -98,9 +92,10 @@ func (d *Data) checkWritable(ctx context.Context) error {
 	return d.checkLabelled()
 }
 
-// output is a file of a folder.
+// output is a file of a folder, or of an archive.
 type output struct {
-	path  string
+	name  string
+	there bool
 	write func(io.Writer) error
 }
 
@@ -108,17 +103,17 @@ type output struct {
 func writeSciPy(w io.Writer, m *graph.CSR) error {
 	values := m.Val
 	if values == nil {
-		values = slices.Repeat([]float32{1}, int(m.NNZ()))
+		values = slices.Repeat([]float32{1}, len(m.Idx))
 	}
 	z := zip.NewWriter(w)
 	for _, member := range []output{
-		{"indices", arrayOf(m.Idx[:m.NNZ()], int(m.NNZ()))},
-		{"indptr", arrayOf(m.Ptr, len(m.Ptr))},
-		{"format", func(w io.Writer) error { return npy.WriteText(w, "csr") }},
-		{"shape", arrayOf([]int64{int64(m.Rows), int64(m.Cols)}, 2)},
-		{"data", arrayOf(values[:m.NNZ()], int(m.NNZ()))},
+		{"indices", true, arrayOf(m.Idx, len(m.Idx))},
+		{"indptr", true, arrayOf(m.Ptr, len(m.Ptr))},
+		{"format", true, func(w io.Writer) error { return npy.WriteText(w, "csr") }},
+		{"shape", true, arrayOf([]int64{int64(m.Rows), int64(m.Cols)}, 2)},
+		{"data", true, arrayOf(values, len(values))},
 	} {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: member.path + ".npy", Method: zip.Store}) // without a date: the same bytes each time
+		w, err := z.CreateHeader(&zip.FileHeader{Name: member.name + ".npy", Method: zip.Store}) // without a date: the same bytes each time
 		if err == nil {
 			err = member.write(w)
 		}

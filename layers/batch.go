@@ -174,13 +174,18 @@ func (b *Batch) NominalFeatureRows(x *graph.Features, outputs int) (rows int) {
 	return rows
 }
 
-// outputFeatures is ops.OutputFeatures for the output nodes of convolution l.
-func (b *Batch) outputFeatures(x *graph.Features, l int, slot *ops.Slot) (*G.Node, error) {
-	if b.input != nil {
-		l--
-	}
-	b.reads = append(b.reads, featureRead{x, l})
+// outputFeatures is ops.OutputFeatures for one of the slots of all.
+func (b *Batch) outputFeatures(x *graph.Features, slot *ops.Slot) (*G.Node, error) {
+	b.reads = append(b.reads, featureRead{x, slices.Index(b.slots, slot)})
 	return ops.OutputFeatures(b.g, x, slot)
+}
+
+// all returns the slots of the model's convolutions, from the input up.
+func (b *Batch) all() []*ops.Slot {
+	if b.input == nil {
+		return b.slots
+	}
+	return append([]*ops.Slot{b.input.Slot}, b.slots...)
 }
 
 // Targets returns the targets of the batch's output nodes, made at the first call. A later

@@ -79,10 +79,11 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err := targets.WeighClasses(o.ClassWeights); err != nil {
 		return nil, err
 	}
-	slots, h, err := o.input(batch, x)
+	h, err := o.input(batch, x)
 	if err != nil {
 		return nil, err
 	}
+	slots := batch.all()
 	if o.ExactInput == nil && slots[0].KeepsHistory() {
 		return nil, fmt.Errorf("layers: the sampler keeps activations below its lowest layer: it needs a model with exact input")
 	}
@@ -230,21 +231,19 @@ func (m *GCN) collect(added G.Nodes) {
 	m.Averages = len(m.averages)
 }
 
-// input returns the slots of the convolutions, and the matrix that the first one reads.
-func (o GCNOptions) input(batch *Batch, x *graph.Features) ([]*ops.Slot, *G.Node, error) {
+// input returns the matrix that the first convolution reads.
+func (o GCNOptions) input(batch *Batch, x *graph.Features) (*G.Node, error) {
 	e := o.ExactInput
 	if e == nil {
-		h, err := batch.Features(x)
-		return batch.slots, h, err
+		return batch.Features(x)
 	}
 	if e.x != x {
-		return nil, nil, fmt.Errorf("layers: exact input of other features than the model's")
+		return nil, fmt.Errorf("layers: exact input of other features than the model's")
 	}
 	if err := batch.useExactInput(e); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	h, err := batch.outputFeatures(e.px, 0, batch.input.Slot)
-	return append([]*ops.Slot{batch.input.Slot}, batch.slots...), h, err
+	return batch.outputFeatures(e.px, batch.input.Slot)
 }
 
 // convolution adds layer l over h and returns its output.
@@ -298,16 +297,6 @@ func (b *builder) convolution(l int, h *G.Node) *G.Node {
 		return z
 	}
 	return conv.finish(&b.chain, z)
-}
-
-// norm adds the parameters of norm l, or returns nil if there is none.
-func (b *builder) norm(l, width int, o GCNOptions) Norm {
-	n, err := newNorm(o.Norm, b.Batch.Graph(), fmt.Sprintf("norm%d", l), width, b.Batch.Mode())
-	if b.node(nil, err); err != nil || n == nil {
-		return nil
-	}
-	b.averages = append(b.averages, n.Averages()...)
-	return n
 }
 
 // newConvolution adds the parameters of a convolution.

@@ -161,12 +161,10 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		o.Dropout = 0.2
 	}
 	switch {
-	case o.HiddenResidual > ResidualLinear:
-		return o, fmt.Errorf("layers: GCN with an unknown residual connection %d", o.HiddenResidual)
+	case o.Form > FormEquation || o.HiddenResidual > ResidualLinear || o.Jumping > JumpingMax:
+		return o, fmt.Errorf("layers: GCN of form %d with residual connection %d and jumping knowledge %d: one of them is unknown", o.Form, o.HiddenResidual, o.Jumping)
 	case o.BiasAfter && o.Heads > 0:
 		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
-	case o.Jumping > JumpingMax:
-		return o, fmt.Errorf("layers: GCN with an unknown jumping knowledge %d", o.Jumping)
 	case o.Jumping != JumpingNone && (o.Form == FormEquation || o.PreNorm):
 		return o, fmt.Errorf("layers: GCN with jumping knowledge: it needs FormProgram, which has a classifier, without PreNorm, whose residuals carry all outputs already")
 	case o.PreNorm && o.Form == FormEquation:
@@ -177,8 +175,6 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN with label inputs and without an input layer, which reads them: want both")
 	case o.FeedForward && !o.PreNorm:
 		return o, fmt.Errorf("layers: GCN with FeedForward and without PreNorm: want both")
-	case o.Form > FormEquation:
-		return o, fmt.Errorf("layers: GCN of an unknown form %d", o.Form)
 	case o.Form == FormEquation && o.ClassifierDropout > 0:
 		return o, fmt.Errorf("layers: GCN of the equation's form with dropout %v before its classifier: it has none", o.ClassifierDropout)
 	case o.Form == FormProgram && o.ClassifierDropout == 0:

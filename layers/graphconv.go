@@ -3,6 +3,7 @@ package layers
 import (
 	"fmt"
 
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
@@ -145,13 +146,8 @@ func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
 	return ops.Affine(x, w, b, slot)
 }
 
-// Costs in multiply-adds of a dense product. A sparse product waits for memory, so its
-// multiply-adds cost more.
-const (
-	sparseCost    = 4 // one multiply-add of a sparse product
-	nominalRowNNZ = 8 // entries of a block's row: a guess, since no block is known yet
-	gatherCost    = 2 // copying one element of the features
-)
+// nominalRowNNZ is the number of entries of a block's row: a guess, since no block is known yet.
+const nominalRowNNZ = 8
 
 // cheaper returns the order of lower cost, forward and backward, at the slot's nominal
 // sizes. If H is constant, it has no gradient, and propagating first needs no copy of the
@@ -160,7 +156,7 @@ func cheaper(slot *ops.Slot, w *G.Node, constant bool) Order {
 	d, s := slot.Nominal()
 	in, out := float64(w.Shape()[0]), float64(w.Shape()[1])
 	dst, src := float64(d), float64(s)
-	sparse := sparseCost * nominalRowNNZ * dst
+	sparse := plan.SparseCost * nominalRowNNZ * dst
 	products, passes := 3.0, 2.0 // forward, ∂W, ∂H; forward, ∂H
 	if constant {
 		products, passes = 2, 1
@@ -168,7 +164,7 @@ func cheaper(slot *ops.Slot, w *G.Node, constant bool) Order {
 	propagateFirst := products*dst*in*out + passes*sparse*in
 	transformFirst := products*src*in*out + 2*sparse*out
 	if constant {
-		transformFirst += gatherCost * src * in
+		transformFirst += plan.GatherCost * src * in
 	}
 	if transformFirst < propagateFirst {
 		return TransformFirst

@@ -10,7 +10,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
-	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
 
@@ -92,9 +91,9 @@ func infer(ctx context.Context, m *full.Model, c full.Call) ([]float32, error) {
 // memory. m.Bound bounds it. The memory is reused by the next call. A GPU copies the features
 // and the Laplacian at the first call and keeps them until the device is closed.
 //
-// A further call for the same nodes uses the list of rows, P·X and, if they are small, the rows
-// of P of earlier calls. So p and x must not change between two calls. P·X of sparse features
-// is not kept. A model with exact input has P·X already.
+// A further call for the same nodes uses the list of rows and P·X of earlier calls. So p and x must
+// not change between two calls. P·X of sparse features is not kept. A model with exact input has
+// P·X already.
 //
 // On the CPU the result has the same bits for any number of cores. A GPU gives the same bits at
 // each call, which agree with the CPU's up to rounding. On the CPU, calls may run concurrently
@@ -211,24 +210,11 @@ func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (
 // compile compiles output for full neighbourhoods. Its rows are at the output nodes of the
 // batch's slot number layers−1; the slot of exact input counts too.
 func (b *Batch) compile(output *G.Node, layers int, wanted ...*G.Node) (*full.Model, error) {
-	var slots []*ops.Slot
-	if b.input != nil {
-		slots = append(slots, b.input.Slot)
-	}
-	slots = append(slots, b.slots...)
 	var labels *full.Labels
 	if b.labels != nil {
-		labels = &full.Labels{Targets: b.labels.targets, Weights: make([]float32, len(b.labels.known))}
-		if b.input != nil {
-			labels.Level = 1
-		}
-		for v, known := range b.labels.known {
-			if known {
-				labels.Weights[v] = 1
-			}
-		}
+		labels = &full.Labels{Targets: b.labels.targets, Weights: b.labels.known}
 	}
-	m, err := full.New(output, slots[:layers], b.mode, labels, wanted...)
+	m, err := full.New(output, b.all()[:layers], b.mode, labels, wanted...)
 	if err == nil {
 		m.Spare = &b.spare
 	}
@@ -237,9 +223,5 @@ func (b *Batch) compile(output *G.Node, layers int, wanted ...*G.Node) (*full.Mo
 
 // Full compiles logits, a model's, for full neighbourhoods. Package train calls it.
 func (b *Batch) Full(logits *G.Node) (*full.Model, error) {
-	layers := len(b.slots)
-	if b.input != nil {
-		layers++
-	}
-	return b.compile(logits, layers)
+	return b.compile(logits, len(b.all()))
 }

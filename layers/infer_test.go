@@ -195,12 +195,12 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 }
 
 // labelRows returns Y of all nodes, with the labels of the known ones.
-func labelRows(y *graph.Labels, known []bool) *graph.Features {
+func labelRows(y *graph.Labels, known []float32) *graph.Features {
 	rows := &graph.Features{Rows: y.Nodes(), Cols: y.Outputs(), Data: make([]float32, y.Nodes()*y.Outputs())}
 	for v := range rows.Rows {
 		row := rows.Row(v)
 		switch {
-		case !known[v]:
+		case known[v] == 0:
 		case y.Tasks == 0:
 			if y.Class[v] >= 0 {
 				row[y.Class[v]] = 1

@@ -39,7 +39,7 @@ const labelSeed = 0x6c6162656c730001
 type labelInputs struct {
 	targets *ops.Targets // of the input nodes
 	share   float64
-	known   []bool // by node: it may give its label
+	known   []float32 // by node: 1 if it may give its label, or 0
 
 	// Memory of set:
 	given  []float32
@@ -56,12 +56,12 @@ func newLabelInputs(o *LabelInputs, y *graph.Labels) (*labelInputs, error) {
 	if !(share > 0 && share < 1) {
 		return nil, fmt.Errorf("layers: label inputs of a share of %v: want a number between 0 and 1", share)
 	}
-	l := &labelInputs{targets: ops.NewTargets(y), share: share, known: make([]bool, y.Nodes())}
+	l := &labelInputs{targets: ops.NewTargets(y), share: share, known: make([]float32, y.Nodes())}
 	for k, v := range o.Nodes {
 		if v < 0 || int(v) >= len(l.known) {
 			return nil, fmt.Errorf("layers: label inputs: node %d is %d, outside the %d labelled nodes", k, v, len(l.known))
 		}
-		l.known[v] = true
+		l.known[v] = 1
 	}
 	if !slices.ContainsFunc(o.Nodes, func(v int32) bool { return hasLabel(y, int(v)) }) {
 		return nil, fmt.Errorf("layers: label inputs: the data have no training node with a label, which the model reads")
@@ -80,7 +80,7 @@ func hasLabel(y *graph.Labels, v int) bool {
 // gives reports whether node v gives its label in the step of a seed.
 func (l *labelInputs) gives(v int32, seed uint64) bool {
 	u := splitmix.Output(splitmix.Hash(seed^labelSeed), uint64(v)+1)
-	return l.known[v] && float64(u>>11)*0x1p-53 < l.share
+	return l.known[v] > 0 && float64(u>>11)*0x1p-53 < l.share
 }
 
 // set chooses the labels of batch's input nodes. It returns the output nodes that do not count
@@ -95,9 +95,9 @@ func (l *labelInputs) set(batch *samplers.MiniBatch, training bool, seed uint64)
 	}
 	l.given = l.given[:0]
 	for _, v := range batch.Inputs() {
-		var weight float32
-		if training && l.gives(v, seed) || !training && l.known[v] {
-			weight = 1
+		weight := l.known[v]
+		if training && !l.gives(v, seed) {
+			weight = 0
 		}
 		l.given = append(l.given, weight)
 	}

@@ -159,7 +159,12 @@ func TestLabelInputsStep(t *testing.T) {
 				}
 			}
 			known := l.m.labels.known
-			l.m.labels.known = gave
+			l.m.labels.known = make([]float32, len(gave))
+			for v := range gave {
+				if gave[v] {
+					l.m.labels.known[v] = 1
+				}
+			}
 			dense := denseLogits(t, l.p, l.x, l.m, GCNOptions{InputLayer: true})
 			l.m.labels.known = known
 			checkClose(t, "logits", logits, dense, outputs)

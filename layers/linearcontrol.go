@@ -122,9 +122,8 @@ func (c *linearControl) propagate(ctx context.Context, call full.Call, index []i
 		if err != nil {
 			return err
 		}
-		_, err = m.Infer(ctx, full.Call{P: call.P, Nodes: call.Nodes, Ranks: call.Ranks, Wanted: func(_ *G.Node, nodes []int32, rows []float32) error {
+		_, err = m.Infer(ctx, full.Call{P: call.P, Nodes: call.Nodes, Ranks: call.Ranks, Wanted: func(_ *G.Node, nodes []int32, rows []float32) {
 			of.to.set(nodes, rows)
-			return nil
 		}})
 		if err != nil {
 			return err

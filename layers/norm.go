@@ -3,7 +3,6 @@ package layers
 import (
 	"fmt"
 
-	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
 
@@ -27,26 +26,26 @@ const (
 
 // String returns the name of the type.
 func (k NormKind) String() string {
-	switch k {
-	case NormNone:
-		return "none"
-	case NormLayer:
-		return "LayerNorm"
-	case NormBatch:
-		return "BatchNorm"
-	}
-	return fmt.Sprintf("NormKind(%d)", uint8(k))
+	return []string{"none", "LayerNorm", "BatchNorm"}[min(k, NormBatch)]
 }
 
-// newNorm adds a norm to g, or returns nil for NormNone.
-func newNorm(kind NormKind, g *G.ExprGraph, name string, width int, mode *ops.Mode) (Norm, error) {
-	switch kind {
+// norm adds the parameters of norm l, or returns nil if there is none.
+func (b *builder) norm(l, width int, o GCNOptions) (norm Norm) {
+	g, name := b.Batch.Graph(), fmt.Sprintf("norm%d", l)
+	var err error
+	switch o.Norm {
 	case NormNone:
-		return nil, nil
+		return nil
 	case NormLayer:
-		return NewLayerNorm(g, name, width)
+		norm, err = NewLayerNorm(g, name, width)
 	case NormBatch:
-		return NewBatchNorm(g, name, width, mode)
+		norm, err = NewBatchNorm(g, name, width, b.Batch.Mode())
+	default:
+		err = fmt.Errorf("layers: unknown norm %d", o.Norm)
 	}
-	return nil, fmt.Errorf("layers: unknown norm %v", kind)
+	if b.node(nil, err); err != nil {
+		return nil
+	}
+	b.averages = append(b.averages, norm.Averages()...)
+	return norm
 }

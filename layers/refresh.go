@@ -170,13 +170,11 @@ func (b *Batch) checkRefreshed() error {
 
 // controlled returns the block of layer l with its control, if there is one.
 func (b *Batch) controlled(l int, block *graph.Block) (*graph.Block, error) {
-	if b.refresher == nil || block == nil {
+	r := b.refresher
+	if r == nil || block == nil {
 		return block, nil
 	}
-	if b.input != nil {
-		l++
-	}
-	if c := b.refresher.controls[l]; c != nil {
+	if c := r.controls[len(r.slots)-len(b.slots)+l]; c != nil {
 		return c.of(block)
 	}
 	return block, nil
@@ -304,10 +302,7 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 		v.setRows(0, nil) // allocates: parts are written at the same time
 	}
 	c.Bound, c.Progress = full.Bound{}, nil
-	c.Wanted = func(n *G.Node, nodes []int32, rows []float32) error {
-		r.kept[n].set(nodes, rows)
-		return nil
-	}
+	c.Wanted = func(n *G.Node, nodes []int32, rows []float32) { r.kept[n].set(nodes, rows) }
 	if _, err := r.full.Infer(ctx, c); err != nil || r.linear == nil {
 		return err
 	}

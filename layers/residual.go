@@ -29,7 +29,7 @@ func (b *builder) own(l int, h, z *G.Node, o GCNOptions) *G.Node {
 	}
 	var own *G.Node
 	if l == 0 && b.Input == nil {
-		own = b.node(b.Batch.outputFeatures(b.x, l, b.slots[l]))
+		own = b.node(b.Batch.outputFeatures(b.x, b.slots[l]))
 	} else {
 		own = b.node(ops.OwnRows(b.slots[l], h))
 	}
@@ -45,6 +45,6 @@ func (b *builder) own(l int, h, z *G.Node, o GCNOptions) *G.Node {
 func (b *builder) skip(l int, z *G.Node, o GCNOptions) *G.Node {
 	w := b.weight(fmt.Sprintf("skip%d", l), b.x.Cols, o.Hidden)
 	b.Skips = append(b.Skips, w)
-	own := b.node(b.Batch.outputFeatures(b.x, l, b.slots[l]))
+	own := b.node(b.Batch.outputFeatures(b.x, b.slots[l]))
 	return b.node(ops.Add(z, b.node(ops.MatMul(own, w))))
 }

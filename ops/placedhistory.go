@@ -78,7 +78,7 @@ func (s *placedHistory) add(r *plan.Run, q *placedSlot, out, rows device.Pointer
 		return err
 	}
 	if commit {
-		s.rows, s.ids, s.count, s.by, s.sent = rows, q.src, len(q.block.Src), r, r.Uploader().Sent()
+		s.rows, s.ids, s.count, s.by, s.sent = rows, q.src, len(q.block.Src), r, r.Upload.Sent()
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (s *placedHistory) commit() {
 		return
 	}
 	s.hostIsStale = true
-	if s.err = s.d.Scatter(s.at, s.rows, s.ids, s.by.Status(), n, s.of.width); s.err == nil {
+	if s.err = s.d.Scatter(s.at, s.rows, s.ids, s.by.Status, n, s.of.width); s.err == nil {
 		s.err = s.sent.Used()
 	}
 }

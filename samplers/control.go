@@ -98,7 +98,6 @@ func (s *LayerWise) Controlled() bool { return s.Control != ControlNone }
 func (s *LayerWise) addControl(block *graph.Block, control *graph.Control, drawn []float32) {
 	p, rest := s.Laplacian, &control.Matrix
 	startMatrix(rest, len(block.Dst), p.Nodes())
-	rest.Idx, rest.Val = rest.Idx[:0], rest.Val[:0]
 	for i, r := range block.Dst {
 		columns, values := block.Matrix.Row(i), block.Matrix.RowValues(i)
 		for k, c := range columns {

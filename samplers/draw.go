@@ -83,7 +83,7 @@ type categorical interface {
 // inversion built in scratch, in O(m).
 func (p *Population) law(scratch *drawScratch) categorical {
 	if p.table != nil {
-		return p.table
+		return &p.table
 	}
 	scratch.law.build(p.Weights)
 	return &scratch.law
@@ -105,8 +105,14 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// sum sets Total and Positive from the weights. The error names a weight that is
-// negative or NaN, or a sum that is not positive and finite.
+// NewPopulation returns the population of weights, which it keeps. The error names a weight that
+// is negative or NaN, or a sum that is not positive and finite.
+func NewPopulation(weights []float64) (*Population, error) {
+	p := &Population{Weights: weights}
+	return p, p.sum()
+}
+
+// sum sets Total and Positive from the weights. Its error is that of NewPopulation.
 func (p *Population) sum() error {
 	p.Positive = len(p.Weights)
 	for i, w := range p.Weights {

@@ -19,7 +19,10 @@ func TestDrawLaws(t *testing.T) {
 	const draws = 40000
 	for _, draw := range []samplers.Draw{samplers.Poisson{}, samplers.Systematic{}} {
 		for _, weights := range [][]float64{{0.5, 3, 1, 0, 2.5, 0.2}, {1, 1, 1, 1}, {10, 1, 1, 2}} {
-			population := samplertest.NewPopulation(weights)
+			population, err := samplers.NewPopulation(weights)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for s := 1; s <= population.Positive; s++ {
 				law := map[string]float64{}
 				err := samplertest.Enumerate(draw, weights, s, func(p float64, sample *samplers.Sample) {
@@ -79,7 +82,10 @@ func TestInclusion(t *testing.T) {
 				weights[i] = math.Exp(spread * rng.NormFloat64())
 			}
 		}
-		population := samplertest.NewPopulation(weights)
+		population, err := samplers.NewPopulation(weights)
+		if err != nil {
+			t.Fatal(err)
+		}
 		s := rapid.IntRange(1, population.Positive).Draw(t, "s")
 		want := samplertest.Inclusion(weights, s)
 		sum, none := 0.0, 1.0
@@ -127,7 +133,10 @@ func TestDrawsReuseMemory(t *testing.T) {
 	for i := range weights {
 		weights[i] = rng.ExpFloat64()
 	}
-	population := samplertest.NewPopulation(weights)
+	population, err := samplers.NewPopulation(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, e := range estimators {
 		var sample samplers.Sample
 		beta := make([]float64, 0, 1000)
@@ -152,7 +161,10 @@ func BenchmarkDraw(b *testing.B) {
 	for i := range weights {
 		weights[i] = math.Exp(rng.NormFloat64())
 	}
-	population := samplertest.NewPopulation(weights)
+	population, err := samplers.NewPopulation(weights)
+	if err != nil {
+		b.Fatal(err)
+	}
 	for _, e := range estimators {
 		b.Run(e.name, func(b *testing.B) {
 			var sample samplers.Sample

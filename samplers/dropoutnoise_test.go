@@ -29,7 +29,10 @@ func TestFullDropoutNoiseByEnumeration(t *testing.T) {
 		h[i], history[i] = 1+rng.NormFloat64(), 5*rng.NormFloat64()
 	}
 	weights := columnWeights(dense, nodes, rows, partNames{Importance: "ladies", Flat: true})
-	population := samplertest.NewPopulation(weights)
+	population, err := samplers.NewPopulation(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
 	exact, full := make([]float64, 2), [2][2]float64{}
 	for i, r := range rows {
 		for j := range nodes {

@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -23,16 +24,10 @@ type estimator struct {
 
 // newEstimator checks the parts against each other and against p. A nil importance means usual, a
 // nil draw WithoutReplacement{}, a nil weight DefaultWeight of the draw.
-func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, weight Weight) (*estimator, error) {
-	if importance == nil {
-		importance = usual
-	}
-	if draw == nil {
-		draw = WithoutReplacement{}
-	}
-	if weight == nil {
-		weight = DefaultWeight(draw)
-	}
+func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, weight Weight) (e *estimator, err error) {
+	importance = cmp.Or(importance, usual)
+	draw = cmp.Or[Draw](draw, WithoutReplacement{})
+	weight = cmp.Or(weight, DefaultWeight(draw))
 	if l, ok := importance.(LADIES); ok && l.RowNorms != nil && len(l.RowNorms) != p.Nodes() {
 		return nil, fmt.Errorf("samplers: %d row norms for %d nodes", len(l.RowNorms), p.Nodes())
 	}
@@ -45,7 +40,7 @@ func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, w
 	if weight == (Debiased{AllNodes}) {
 		weight = Debiased{p.Nodes()}
 	}
-	e := &estimator{importance: importance, draw: draw, weight: weight}
+	e = &estimator{importance: importance, draw: draw, weight: weight}
 	weights, neighborhood := importance.Global(p)
 	if weights == nil {
 		return e, nil
@@ -53,8 +48,9 @@ func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, w
 	if len(weights) != p.Nodes() {
 		return nil, fmt.Errorf("samplers: %T gives %d weights for %d nodes", importance, len(weights), p.Nodes())
 	}
-	e.global, e.neighborhood = &Population{Weights: weights}, neighborhood
-	return e, e.global.sum()
+	e.neighborhood = neighborhood
+	e.global, err = NewPopulation(weights)
+	return e, err
 }
 
 // weigh replaces the weights of population, which are ‖QP^[i]‖² of the given nodes unless all

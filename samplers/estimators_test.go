@@ -54,7 +54,14 @@ func tinyPopulations() [][]float64 {
 	return all
 }
 
-func positive(weights []float64) int { return samplertest.NewPopulation(weights).Positive }
+func positive(weights []float64) (count int) {
+	for _, w := range weights {
+		if w > 0 {
+			count++
+		}
+	}
+	return count
+}
 
 // TestUnbiasedExactly checks, over all outcomes of each draw and for every
 // candidate and every s, that E[β_i] = 1 for the weights that claim it, and not for
@@ -133,7 +140,10 @@ func TestExactAtExhaustion(t *testing.T) {
 			continue
 		}
 		for _, weights := range tinyPopulations() {
-			population := samplertest.NewPopulation(weights)
+			population, err := samplers.NewPopulation(weights)
+			if err != nil {
+				t.Fatal(err)
+			}
 			rng := rand.New(samplers.NewSource(1, 2, 3))
 			var sample samplers.Sample
 			e.draw.Draw(rng, population, population.Positive, &sample)
@@ -165,7 +175,10 @@ func TestDebiasedClosedForm(t *testing.T) {
 		for i := range weights {
 			weights[i] = 0.1 + rng.ExpFloat64()
 		}
-		population := samplertest.NewPopulation(weights)
+		population, err := samplers.NewPopulation(weights)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var sample samplers.Sample
 		samplers.WithoutReplacement{}.Draw(rng, population, s, &sample)
 		beta := make([]float64, s)
@@ -191,7 +204,10 @@ func TestDebiasedClosedForm(t *testing.T) {
 // the threshold.
 func TestRaoBlackwell(t *testing.T) {
 	for _, weights := range tinyPopulations() {
-		population := samplertest.NewPopulation(weights)
+		population, err := samplers.NewPopulation(weights)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for s := 1; s <= population.Positive; s++ {
 			type sums struct {
 				probability float64

@@ -28,7 +28,7 @@ import (
 type IndependentNodes struct{}
 
 func (IndependentNodes) law(p *graph.Laplacian) (setLaw, error) {
-	population, err := columnPopulation(p)
+	population, err := NewPopulation(p.ColumnNorms2())
 	return &independentLaw{population.probabilities()}, err
 }
 

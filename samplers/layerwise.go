@@ -166,9 +166,12 @@ func (s *LayerWise) candidates(scratch *layerScratch, rows []int32) (*Population
 // fill fills block with the rows of P over the nodes drawn from population.
 func (s *LayerWise) fill(scratch *layerScratch, population *Population, rows []int32, block *graph.Block) {
 	h, drawn, everyNode := &scratch.neighborhood, &scratch.drawn, s.drawsGlobally()
-	if everyNode {
-		for l, node := range drawn.Index {
-			drawn.Index[l] = h.numberOrAdd(node)
+	for l, c := range drawn.Index {
+		if everyNode {
+			drawn.factor[l] *= float64(h.colScale(c))
+			drawn.Index[l] = h.numberOrAdd(c)
+		} else {
+			drawn.factor[l] *= float64(h.scales[c])
 		}
 	}
 	local := resize(scratch.local, len(h.nodes))
@@ -179,7 +182,6 @@ func (s *LayerWise) fill(scratch *layerScratch, population *Population, rows []i
 	src := resize(block.Src, len(drawn.Index))
 	for l, c := range drawn.Index {
 		src[l], local[c] = h.nodes[c], int32(l)
-		drawn.factor[l] *= float64(h.colScale(src[l]))
 	}
 	if s.IncludeRows {
 		for i, r := range rows { // the rows are numbered first

@@ -173,7 +173,7 @@ const self = -1
 func (s *Neighbor) drawUniform(scratch *neighborScratch, k int, rng *rand.Rand, block *graph.Block) {
 	adjacency, m, ids, picks := s.Laplacian.Adjacency, &block.Matrix, &scratch.numbering, &scratch.picks
 	scratch.factor = resize(scratch.factor, len(block.Dst))
-	positions, val := scratch.positions[:0], m.Val[:0]
+	positions, val := scratch.positions[:0], m.Val
 	for i, r := range block.Dst {
 		positions, val = append(positions, self), append(val, 1)
 		first := adjacency.First(int(r))
@@ -219,7 +219,6 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, k int, rng *rand.Rand, 
 func (s *Neighbor) addRemainder(scratch *neighborScratch, block *graph.Block, rest *graph.CSR) {
 	p, drawn := s.Laplacian, &block.Matrix
 	startMatrix(rest, len(block.Dst), p.Nodes())
-	rest.Idx, rest.Val = rest.Idx[:0], rest.Val[:0]
 	for i, r := range block.Dst {
 		if row, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r)); len(row) >= drawn.Degree(i) {
 			scale := float64(p.RowScale[r])
@@ -243,7 +242,6 @@ func (s *Neighbor) addRemainder(scratch *neighborScratch, block *graph.Block, re
 // drawWeighted fills the matrix of block with any estimator.
 func (s *Neighbor) drawWeighted(scratch *neighborScratch, k int, rng *rand.Rand, block *graph.Block) error {
 	p, m, drawn := s.Laplacian, &block.Matrix, &scratch.drawn
-	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
 	for i, r := range block.Dst {
 		scale := float64(p.RowScale[r])
 		m.Idx = append(m.Idx, int32(i))
@@ -265,6 +263,9 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, k int, rng *rand.Rand,
 // drawRow draws k of the stored entries of row r into scratch.drawn, none if all have weight 0.
 func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, row []int32, values []float32, k int, rng *rand.Rand) error {
 	scratch.drawn.reset()
+	if len(row) == 0 {
+		return nil
+	}
 	population := &scratch.population
 	population.Weights = resize(population.Weights, len(row))
 	row2 := square(s.Laplacian.RowScale[r])

@@ -141,7 +141,6 @@ func (h *neighborhood) fill(block *graph.Block, rows []int32, local, own []int32
 // drawn.
 func (h *neighborhood) fillAmong(drawn *nodeSet, block *graph.Block, rows, local, own []int32, factor []float64) {
 	m := startBlock(block, rows)
-	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
 	adjacency := h.laplacian.Adjacency
 	for i, r := range rows {
 		prefetchRow(adjacency, rows, i)
@@ -171,9 +170,9 @@ func startBlock(block *graph.Block, rows []int32) *graph.CSR {
 	return &block.Matrix
 }
 
-// startMatrix sets the size of m, and makes room for the ends of its rows.
+// startMatrix sets the size of m, empties it, and makes room for the ends of its rows.
 func startMatrix(m *graph.CSR, rows, cols int) {
-	m.Rows, m.Cols = rows, cols
+	m.Rows, m.Cols, m.Idx, m.Val = rows, cols, m.Idx[:0], m.Val[:0]
 	m.Ptr = resize(m.Ptr, rows+1)
 	m.Ptr[0] = 0
 }

@@ -16,7 +16,7 @@ import (
 type RandomNodes struct{}
 
 func (RandomNodes) law(p *graph.Laplacian) (setLaw, error) {
-	population, err := columnPopulation(p)
+	population, err := NewPopulation(p.ColumnNorms2())
 	if err != nil {
 		return nil, err
 	}
@@ -27,12 +27,6 @@ func (RandomNodes) law(p *graph.Laplacian) (setLaw, error) {
 		node: population.probabilities(),
 		pair: func(int32, int32, int64) float64 { return 0 },
 	}, nil
-}
-
-// columnPopulation returns the nodes of p with weights ‖P^[v]‖².
-func columnPopulation(p *graph.Laplacian) (*Population, error) {
-	population := &Population{Weights: p.ColumnNorms2()}
-	return population, population.sum()
 }
 
 // RandomWalks is the random walk sampler of GraphSAINT: a unit is the nodes of a

@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -83,11 +84,7 @@ func (s *SAINT) setUp() (err error) {
 	if err := s.useTraining("SAINT", s.Laplacian, s.Depth, s.Train); err != nil {
 		return err
 	}
-	units := s.Units
-	if units == nil {
-		units = RandomNodes{}
-	}
-	s.law, err = units.law(s.laplacian)
+	s.law, err = cmp.Or[Units](s.Units, RandomNodes{}).law(s.laplacian)
 	return err
 }
 

@@ -18,7 +18,7 @@ import (
 // A law is read-only: Draw may be called concurrently, each call with its own SeedDraw.
 // Memory: 24 bytes a candidate.
 type SeedLaw struct {
-	population Population
+	population *Population
 }
 
 // NewSeedLaw returns the law of candidates 0 … len(weights)−1 with the given unnormalised
@@ -26,16 +26,16 @@ type SeedLaw struct {
 // law keeps the slice. The error names a weight that is negative or not finite, or says
 // that none is positive. Cost: O(len(weights)).
 func NewSeedLaw(weights []float64) (*SeedLaw, error) {
-	l := &SeedLaw{population: Population{Weights: weights}}
-	if err := l.population.sum(); err != nil {
+	p, err := NewPopulation(weights)
+	if err != nil {
 		return nil, err
 	}
-	l.population.Total = 0 // summed in order: published results depend on its last bits
+	p.Total = 0 // summed in order: published results depend on its last bits
 	for _, w := range weights {
-		l.population.Total += w
+		p.Total += w
 	}
-	l.population.table = newAliasTable(weights, l.population.Total)
-	return l, nil
+	p.table = newAliasTable(weights, p.Total)
+	return &SeedLaw{p}, nil
 }
 
 // SeedDraw holds the result of a SeedLaw's draw. The zero value is ready; its memory is reused.
@@ -50,8 +50,7 @@ type SeedDraw struct {
 // Draw draws size candidates, or all of positive weight if there are fewer; none if size is
 // negative. Cost: O(size) for a small part of the candidates, else O(candidates).
 func (l *SeedLaw) Draw(rng *rand.Rand, size int, d *SeedDraw) {
-	p := &l.population
-	WithoutReplacement{}.Draw(rng, p, min(max(size, 0), p.Positive), &d.sample)
+	WithoutReplacement{}.Draw(rng, l.population, min(max(size, 0), l.population.Positive), &d.sample)
 	l.weigh(d)
 }
 
@@ -59,7 +58,7 @@ func (l *SeedLaw) Draw(rng *rand.Rand, size int, d *SeedDraw) {
 func (l *SeedLaw) weigh(d *SeedDraw) {
 	d.Index = d.sample.Index
 	d.beta = resize(d.beta, len(d.Index))
-	Debiased{}.Weigh(&l.population, &d.sample, d.beta)
+	Debiased{}.Weigh(l.population, &d.sample, d.beta)
 	d.Weights = resize(d.Weights, len(d.Index))
 	for k, b := range d.beta {
 		d.Weights[k] = float32(b / float64(l.population.Positive))

@@ -118,7 +118,7 @@ func (g *subgraph) fill(s *subgraphScratch, block *graph.Block) {
 	s.inside.fill(p.Nodes(), drawn)
 	defer s.inside.clear(drawn)
 	m := startBlock(block, block.Src)
-	m.Idx, m.Val, s.entries = m.Idx[:0], m.Val[:0], s.entries[:0]
+	s.entries = s.entries[:0]
 	for k, v := range drawn {
 		m.Idx, m.Val, s.entries = append(m.Idx, int32(k)), append(m.Val, 1), append(s.entries, -1)
 		values, first := p.Adjacency.RowValues(int(v)), p.Adjacency.Ptr[v]

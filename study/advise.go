@@ -59,9 +59,7 @@ type Advice struct {
 	Samples []int         `json:"samples"` // next to the output first; empty for the method full
 	Layers  []LayerAdvice `json:"layers"`
 	Target  float64       `json:"target"`
-	Moment  float64       `json:"moment_ratio"` // of Norms: below 1 speaks for flat
-	C1      float64       `json:"c1"`           // of Norms
-	Reasons []string      `json:"reasons"`      // sentences
+	Reasons []string      `json:"reasons"` // sentences
 	Seed    uint64        `json:"seed"`
 
 	ExactInput bool    `json:"exact_input"` // set by Take
@@ -104,7 +102,7 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 		layer := LayerAdvice{Rows: rows, Candidates: table.Candidates, Samples: a.size(table), Errors: table}
 		advice.Layers = append(advice.Layers, layer)
 		best := slices.MinFunc(a.Methods, func(x, y string) int {
-			return cmp.Compare(interpolate(table, x, float64(layer.Samples)), interpolate(table, y, float64(layer.Samples)))
+			return cmp.Compare(table.relative(x, layer.Samples), table.relative(y, layer.Samples))
 		})
 		if above, err = a.extend(above, best, layer.Samples); err != nil {
 			return nil, err
@@ -117,18 +115,10 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 			layer.Met = true
 			continue
 		}
-		layer.Relative = interpolate(layer.Errors, advice.Method, float64(layer.Samples))
+		layer.Relative = layer.Errors.relative(advice.Method, layer.Samples)
 		layer.Met = layer.Relative <= 1.1*a.Target
 		advice.Samples = append(advice.Samples, layer.Samples)
 	}
-	norms, err := Norms{ // the verdict on flat probabilities in the first layer
-		Laplacian: a.Laplacian, Nodes: a.Nodes, Batches: 8, Batch: a.Batch, Seed: a.Seed,
-		Layers: []LayerNorms{{Name: "next to the output", Norms: RowNorms(a.Products[0])}},
-	}.Run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	advice.Moment, advice.C1 = norms.Rows[0].MomentRatio, norms.Rows[0].C1
 	a.explain(advice)
 	return advice, nil
 }
@@ -226,12 +216,9 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 // size returns the smallest size at which some method reaches the target, or the
 // largest measured size if none does. It considers the sizes of nextSize.
 func (a *Advise) size(t *ErrorTable) int {
-	most := t.Rows[0].Samples
-	for _, r := range t.Rows {
-		most = max(most, r.Samples)
-	}
+	most := slices.MaxFunc(t.Rows, func(r, other ErrorRow) int { return r.Samples - other.Samples }).Samples
 	for s := 32; s < most; s = nextSize(s) {
-		if slices.ContainsFunc(a.Methods, func(method string) bool { return interpolate(t, method, float64(s)) <= a.Target }) {
+		if slices.ContainsFunc(a.Methods, func(method string) bool { return t.relative(method, s) <= a.Target }) {
 			return s
 		}
 	}
@@ -249,7 +236,7 @@ func (a *Advise) method(layers []LayerAdvice) string {
 	least := 0
 	for k, method := range a.Methods {
 		for _, l := range layers {
-			logs[k] += math.Log(max(interpolate(l.Errors, method, float64(l.Samples)), 1e-9)) / float64(len(layers))
+			logs[k] += math.Log(max(l.Errors.relative(method, l.Samples), 1e-9)) / float64(len(layers))
 			noises[k] += relativeNoise(l.Errors, method, l.Samples) / float64(len(layers))
 		}
 		if logs[k] < logs[least] {
@@ -302,9 +289,9 @@ func (a *Advise) explain(advice *Advice) {
 		return
 	}
 	first := advice.Layers[0]
-	at := func(method string) float64 { return interpolate(first.Errors, method, float64(first.Samples)) }
+	at := func(method string) float64 { return first.Errors.relative(method, first.Samples) }
 	if plain, flat := at("ladies"), at("ladies-flat"); plain > 0 && flat > 0 && !math.IsInf(plain, 0) {
-		say("flat probabilities change the error of LADIES by a factor of %.2f at %d (second moments: factor %.2f; the columns' unevenness C1 is %.2f)", flat/plain, first.Samples, advice.Moment, advice.C1)
+		say("flat probabilities change the error of LADIES by a factor of %.2f at %d", flat/plain, first.Samples)
 		say("debiased weights change it by a factor of %.2f, and with flat probabilities by %.2f; the effect grows with the drawn share", at("ladies-debiased")/plain, at("ladies-flat-debiased")/flat)
 	}
 	if fast := at("fastgcn-flat-debiased"); fast > 0 && first.Relative > 0 && !math.IsInf(first.Relative, 0) {
@@ -334,20 +321,19 @@ func nextSize(s int) int {
 	return s + 1<<(bits.Len(uint(s))-3)
 }
 
-// interpolate returns a method's error over the signal at a size between two
-// measured ones. It interpolates the error's square linearly in 1/s, as the
-// variance of simple random sampling is (1/s − 1/m) times a constant. It returns NaN
-// for a method that was not measured, and +Inf for an error without a signal.
-func interpolate(t *ErrorTable, method string, size float64) float64 {
+// relative returns a method's error over the signal at a size between two measured ones. It
+// interpolates the error's square linearly in 1/s, as the variance of simple random sampling
+// is (1/s − 1/m) times a constant. It returns NaN for a method that was not measured, and
+// +Inf for an error without a signal.
+func (t *ErrorTable) relative(method string, size int) float64 {
 	var below, beyond *ErrorRow
 	for k := range t.Rows {
 		r := &t.Rows[k]
-		if r.Method != method {
-			continue
-		}
-		if float64(r.Samples) <= size {
+		switch {
+		case r.Method != method:
+		case r.Samples <= size:
 			below = r
-		} else if beyond == nil {
+		case beyond == nil:
 			beyond = r
 		}
 	}
@@ -355,13 +341,13 @@ func interpolate(t *ErrorTable, method string, size float64) float64 {
 	case below == nil && beyond == nil:
 		return math.NaN()
 	case below == nil: // far fewer draws than candidates: the variance is proportional to 1/s
-		return t.overSignal(beyond.Mean * math.Sqrt(float64(beyond.Samples)/size))
+		return t.overSignal(beyond.Mean * math.Sqrt(float64(beyond.Samples)/float64(size)))
 	case beyond == nil:
 		return t.overSignal(below.Mean)
 	}
 	x0, x1 := 1/float64(below.Samples), 1/float64(beyond.Samples)
 	y0, y1 := below.Mean*below.Mean, beyond.Mean*beyond.Mean
-	return t.overSignal(math.Sqrt(max(y0+(y1-y0)*(1/size-x0)/(x1-x0), 0)))
+	return t.overSignal(math.Sqrt(max(y0+(y1-y0)*(1/float64(size)-x0)/(x1-x0), 0)))
 }
 
 // overSignal divides an error by the signal.

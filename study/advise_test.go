@@ -216,11 +216,11 @@ func TestAdviseLayers(t *testing.T) {
 func TestInterpolate(t *testing.T) {
 	table := &ErrorTable{Signal: 2, Rows: []ErrorRow{{Method: "a", Samples: 64, Mean: 8}, {Method: "a", Samples: 256, Mean: 2}, {Method: "b", Samples: 64, Mean: 18}}}
 	// 1/128 is a third of the way from 1/256 to 1/64; 1 + (16 − 1)/3 = 6.
-	near(t, "between", interpolate(table, "a", 128), math.Sqrt(6), 1e-12)
-	near(t, "at the first", interpolate(table, "a", 64), 4, 1e-12)
-	near(t, "beyond", interpolate(table, "a", 1000), 1, 1e-12)
-	near(t, "below", interpolate(table, "a", 16), 8, 1e-12)
-	if v := interpolate(table, "c", 64); !math.IsNaN(v) {
+	near(t, "between", table.relative("a", 128), math.Sqrt(6), 1e-12)
+	near(t, "at the first", table.relative("a", 64), 4, 1e-12)
+	near(t, "beyond", table.relative("a", 1000), 1, 1e-12)
+	near(t, "below", table.relative("a", 16), 8, 1e-12)
+	if v := table.relative("c", 64); !math.IsNaN(v) {
 		t.Errorf("of an unknown method: %v", v)
 	}
 	for most, want := range map[int][]int{8192: {32, 128, 512, 2048, 4096, 8192}, 100: {50, 100}, 20: {20}, 300: {75, 150, 300}} {

@@ -191,12 +191,9 @@ func (s *ApproxError) check() error {
 			return fmt.Errorf("study: sampler %d above the layer: %w", k, err)
 		}
 	}
-	products := []*graph.Features{s.Product}
+	products := []*graph.Features{s.Product, cmp.Or(s.Undropped, s.Product)}
 	for _, h := range s.Histories {
 		products = append(products, h.Product)
-	}
-	if s.Undropped != nil {
-		products = append(products, s.Undropped)
 	}
 	for _, hw := range products {
 		if err := checkProduct(hw, s.Laplacian.Nodes()); err != nil {
@@ -227,13 +224,15 @@ type contest struct {
 	history int    // in Histories; −1 without a control
 }
 
+// contests lists the contests: of each method all sizes, for each history.
 func (s *ApproxError) contests() ([]contest, error) {
 	var all []contest
 	for _, m := range s.Methods {
+		if m.New == nil {
+			return nil, fmt.Errorf("study: method %q makes no sampler", m.Name)
+		}
+		var ofMethod []contest
 		for _, size := range s.Sizes {
-			if m.New == nil {
-				return nil, fmt.Errorf("study: method %q makes no sampler", m.Name)
-			}
 			sampler, err := m.New(size)
 			if err != nil {
 				return nil, err
@@ -246,22 +245,20 @@ func (s *ApproxError) contests() ([]contest, error) {
 			}
 			h := fnv.New64a()
 			fmt.Fprintf(h, "%s/%d", cmp.Or(m.drawsAs, m.Name), size)
-			all = append(all, contest{m.Name, size, sampler, h.Sum64(), -1})
+			ofMethod = append(ofMethod, contest{m.Name, size, sampler, h.Sum64(), -1})
 		}
-		if !m.Control {
-			continue
-		}
-		if len(s.Histories) == 0 {
+		switch {
+		case !m.Control:
+			all = append(all, ofMethod...)
+		case len(s.Histories) == 0:
 			return nil, fmt.Errorf("study: %s samples the change since earlier activations: it needs a history of them", m.Name)
 		}
-		plain, withHistories := all[len(all)-len(s.Sizes):], all[:len(all)-len(s.Sizes):len(all)-len(s.Sizes)]
-		for k := range s.Histories {
-			for _, c := range plain {
+		for k := 0; m.Control && k < len(s.Histories); k++ {
+			for _, c := range ofMethod {
 				c.history = k
-				withHistories = append(withHistories, c)
+				all = append(all, c)
 			}
 		}
-		all = withHistories
 	}
 	return all, nil
 }
@@ -329,10 +326,8 @@ type errorWorker struct {
 	study        *ApproxError
 	full         samplers.Full
 	exact, batch samplers.MiniBatch
-	scratch      []int32
 	truths       map[*graph.Features][]float32 // QP times Product, each change and the noise
 	guess, sum   []float32
-	aim, rows    []float32 // of a sample with rescaled noise: QPHW, and the rows that it reads
 	source       *rand.PCG
 	rng          *rand.Rand
 }
@@ -340,18 +335,15 @@ type errorWorker struct {
 func newErrorWorker(s *ApproxError) *errorWorker {
 	source := samplers.NewSource(s.Seed, 0, 0)
 	return &errorWorker{
-		study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes), truths: map[*graph.Features][]float32{},
+		study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, truths: map[*graph.Features][]float32{},
 		source: source, rng: rand.New(source),
 	}
 }
 
-// sized returns a buffer of n values, in the memory of x if it is large enough.
-func sized(x []float32, n int) []float32 { return slices.Grow(x[:0], n)[:n] }
-
 // begin returns the rows Q of batch number r, and sets exact to their block of P.
 func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
 	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
-	seeds := drawBatch(w.rng, w.study.Nodes, w.study.Batch, w.scratch)
+	seeds := RandomBatch(w.rng, w.study.Nodes, w.study.Batch)
 	for _, above := range w.study.Below {
 		if err := above.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
 			return nil, err
@@ -371,10 +363,10 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 		return err
 	}
 	s, size := w.study, len(seeds)*w.study.Product.Cols
-	w.guess, w.sum = sized(w.guess, size), sized(w.sum, size)
+	w.guess, w.sum = make([]float32, size), make([]float32, size)
 	for _, product := range slices.Concat(s.changes, []*graph.Features{s.Product, s.noise}) {
 		if product != nil {
-			w.truths[product] = sized(w.truths[product], size)
+			w.truths[product] = make([]float32, size)
 			w.propagate(w.truths[product], w.exact.Blocks[0], product)
 		}
 	}
@@ -395,19 +387,19 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 // P̃(product + (c − 1)⊙noise). It returns QP times product, without the noise.
 func (w *errorWorker) rescaled(block *graph.Block, product *graph.Features) []float32 {
 	cols, noise := product.Cols, w.study.noise
-	w.rows = sized(w.rows, len(block.Src)*cols)
+	rows := make([]float32, len(block.Src)*cols) // that the sample reads
 	for k, v := range block.Src {
-		row, noisy := w.rows[k*cols:][:cols], noise.Row(int(v))
+		row, noisy := rows[k*cols:][:cols], noise.Row(int(v))
 		for j, x := range product.Row(int(v)) {
 			row[j] = x + (block.NoiseScale[k]-1)*noisy[j]
 		}
 	}
-	kernel.SpMM(w.guess[:block.Matrix.Rows*cols], &block.Matrix, w.rows, cols)
-	w.aim = append(w.aim[:0], w.truths[product]...)
+	kernel.SpMM(w.guess[:block.Matrix.Rows*cols], &block.Matrix, rows, cols)
+	aim := slices.Clone(w.truths[product])
 	for k, v := range w.truths[noise] {
-		w.aim[k] -= v
+		aim[k] -= v
 	}
-	return w.aim
+	return aim
 }
 
 func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *contest, out *contestOutcome) error {

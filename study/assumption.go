@@ -50,10 +50,11 @@ const (
 	NormQP = "|QP^i|"
 )
 
-// Scatter holds a random sample of the pairs of one regression of ‖(HW)_[i]‖.
+// Scatter is one regression of ‖(HW)_[i]‖, with a random sample of its pairs.
 type Scatter struct {
 	Layer string
 	On    string
+	Sums  Regression
 	X, Y  []float64
 }
 
@@ -64,21 +65,25 @@ type AssumptionTable struct {
 	Batches  int             `json:"batches"`
 	Batch    int             `json:"batch"`
 	Seed     uint64          `json:"seed"`
-
-	fits map[[2]string]Regression // by layer and regressor
 }
 
-// Regression returns the sums behind the regression of a layer's ‖(HW)_[i]‖ on
-// NormP or NormQP; empty where there is none.
-func (t *AssumptionTable) Regression(layer, on string) Regression {
-	return t.fits[[2]string{layer, on}]
-}
-
-// pairs accumulates one regression and a sample of its points.
+// pairs accumulates a Scatter. It keeps a uniform sample of its pairs (Vitter 1985, algorithm
+// R).
 type pairs struct {
-	layer, on string
-	fit       Regression
-	points    reservoir
+	Scatter
+	most int // pairs kept
+	rng  *rand.Rand
+}
+
+func (p *pairs) add(x, y float64) {
+	p.Sums.Add(x, y)
+	if len(p.X) < p.most {
+		p.X, p.Y = append(p.X, x), append(p.Y, y)
+		return
+	}
+	if at := p.rng.IntN(p.Sums.N); at < p.most {
+		p.X[at], p.Y[at] = x, y
+	}
 }
 
 // Run computes the regressions. Cost: O(edges), and for each Q O(nonzeros of its
@@ -99,8 +104,7 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	add := func(to []*pairs, i int, x float64) {
 		for l, layer := range a.Layers {
 			if within[i] {
-				to[l].fit.Add(x, layer.Norms[i])
-				to[l].points.add(x, layer.Norms[i])
+				to[l].add(x, layer.Norms[i])
 			}
 		}
 	}
@@ -116,15 +120,14 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed, fits: map[[2]string]Regression{}}
+	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed}
 	all := append(onP, onQP...)
 	for k, p := range all {
-		if p.fit.N == 0 || slices.Contains(all[:k], p) {
+		if p.Sums.N == 0 || slices.Contains(all[:k], p) {
 			continue
 		}
-		t.fits[[2]string{p.layer, p.on}] = p.fit
-		t.Rows = append(t.Rows, AssumptionRow{p.layer, NormHW, p.on, p.fit.Line()}, AssumptionRow{p.layer, p.on, NormHW, p.fit.Swapped().Line()})
-		t.Scatters = append(t.Scatters, Scatter{p.layer, p.on, p.points.x, p.points.y})
+		t.Rows = append(t.Rows, AssumptionRow{p.Layer, NormHW, p.On, p.Sums.Line()}, AssumptionRow{p.Layer, p.On, NormHW, p.Sums.Swapped().Line()})
+		t.Scatters = append(t.Scatters, p.Scatter)
 	}
 	return t, nil
 }
@@ -133,43 +136,13 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
 	var all []*pairs
 	for l, layer := range a.Layers {
-		k := slices.IndexFunc(all, func(p *pairs) bool { return p.layer == layer.Name })
+		k := slices.IndexFunc(all, func(p *pairs) bool { return p.Layer == layer.Name })
 		if k >= 0 {
 			all = append(all, all[k])
 			continue
 		}
-		points := reservoir{size: a.Points, rng: rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))}
-		all = append(all, &pairs{layer: layer.Name, on: on, points: points})
+		rng := rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))
+		all = append(all, &pairs{Scatter{Layer: layer.Name, On: on}, a.Points, rng})
 	}
 	return all
-}
-
-// Row returns the regression of a layer in one direction, or nil.
-func (t *AssumptionTable) Row(layer, response, on string) *AssumptionRow {
-	for k, r := range t.Rows {
-		if r.Layer == layer && r.Response == response && r.On == on {
-			return &t.Rows[k]
-		}
-	}
-	return nil
-}
-
-// reservoir keeps a uniform sample of the points added (Vitter 1985, algorithm
-// R).
-type reservoir struct {
-	x, y []float64
-	size int
-	seen int
-	rng  *rand.Rand
-}
-
-func (r *reservoir) add(x, y float64) {
-	r.seen++
-	if len(r.x) < r.size {
-		r.x, r.y = append(r.x, x), append(r.y, y)
-		return
-	}
-	if at := r.rng.IntN(r.seen); at < r.size {
-		r.x[at], r.y[at] = x, y
-	}
 }

@@ -83,17 +83,17 @@ func TestAssumptionPools(t *testing.T) {
 	}
 }
 
-// TestReservoir samples three of ten points many times, and counts how often each
+// TestSampleOfPairs samples three of ten points many times, and counts how often each
 // is kept.
-func TestReservoir(t *testing.T) {
+func TestSampleOfPairs(t *testing.T) {
 	var counts [10]int
 	const repeats = 20_000
 	for r := range repeats {
-		kept := reservoir{size: 3, rng: rand.New(samplers.NewSource(uint64(r), 0, 0))}
+		kept := pairs{most: 3, rng: rand.New(samplers.NewSource(uint64(r), 0, 0))}
 		for i := range 10 {
 			kept.add(float64(i), 0)
 		}
-		for _, x := range kept.x {
+		for _, x := range kept.X {
 			counts[int(x)]++
 		}
 	}
@@ -102,4 +102,14 @@ func TestReservoir(t *testing.T) {
 			t.Errorf("point %d kept %d times, want about 6000", i, n)
 		}
 	}
+}
+
+// Row returns the regression of a layer in one direction, or nil.
+func (t *AssumptionTable) Row(layer, response, on string) *AssumptionRow {
+	for k, r := range t.Rows {
+		if r.Layer == layer && r.Response == response && r.On == on {
+			return &t.Rows[k]
+		}
+	}
+	return nil
 }

@@ -78,7 +78,7 @@ const claimCorrected = "Var β, corrected recursion"
 // with few of them, a right value is too often far off by its standard error.
 const simulationGroups = 100
 
-// Run checks the claims. It costs, for each of about 30·√s points in time, O(m·s) operations, with s the largest size. For each size and
+// Run checks the claims. It costs, for each of about 30·√s points in time, O((m + Watch³)·s) operations, with s the largest size. For each size and
 // population it makes Repeats draws.
 func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 	if err := c.check(); err != nil {

@@ -4,16 +4,14 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// ColumnNorms returns ‖P^[i]‖ of every node; nil for nil. Cost: O(edges).
+// ColumnNorms returns ‖P^[i]‖ of every node. Cost: O(edges).
 func ColumnNorms(p *graph.Laplacian) []float64 {
-	if p == nil {
-		return nil
-	}
 	norms := p.ColumnNorms2()
 	for i, v := range norms {
 		norms[i] = math.Sqrt(v)
@@ -36,14 +34,14 @@ func newColumnWalk(p *graph.Laplacian) *columnWalk {
 // batches walks the rows of mini-batches drawn from nodes, one after another, and calls visit
 // and then progress, if it is not nil, after each.
 func (w *columnWalk) batches(ctx context.Context, p *graph.Laplacian, nodes []int32, batch, batches int, seed uint64, progress func(done, total int), visit func(b int)) error {
-	scratch, source := newBatchScratch(nodes), samplers.NewSource(seed, 0, 0)
+	source := samplers.NewSource(seed, 0, 0)
 	rng := rand.New(source)
 	for b := range batches {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		samplers.Seed(source, seed, 0, uint64(b))
-		w.walk(p, drawBatch(rng, nodes, batch, scratch))
+		w.walk(p, RandomBatch(rng, nodes, batch))
 		visit(b)
 		if progress != nil {
 			progress(b+1, batches)
@@ -72,32 +70,11 @@ func (w *columnWalk) walk(p *graph.Laplacian, rows []int32) {
 // RandomBatch returns size distinct elements of nodes in random order, or all
 // elements if there are fewer. Cost: O(len(nodes)).
 func RandomBatch(rng *rand.Rand, nodes []int32, size int) []int32 {
-	return drawBatch(rng, nodes, size, newBatchScratch(nodes))
-}
-
-// drawBatch returns size distinct elements of nodes in random order, or all
-// elements if there are fewer. scratch is newBatchScratch's result for the same
-// nodes; drawBatch restores it.
-func drawBatch(rng *rand.Rand, nodes []int32, size int, scratch []int32) []int32 {
 	size = max(0, min(size, len(nodes)))
-	batch := make([]int32, size)
-	swapped := make([]int, size)
-	for k := range batch {
-		j := k + rng.IntN(len(nodes)-k)
-		scratch[k], scratch[j] = scratch[j], scratch[k]
-		swapped[k], batch[k] = j, nodes[scratch[k]]
+	left := slices.Clone(nodes)
+	for k := range size {
+		j := k + rng.IntN(len(left)-k)
+		left[k], left[j] = left[j], left[k]
 	}
-	for k := size - 1; k >= 0; k-- { // restore scratch, so that equal streams give equal batches
-		scratch[k], scratch[swapped[k]] = scratch[swapped[k]], scratch[k]
-	}
-	return batch
-}
-
-// newBatchScratch returns the numbers 0 … len(nodes)-1.
-func newBatchScratch(nodes []int32) []int32 {
-	scratch := make([]int32, len(nodes))
-	for k := range scratch {
-		scratch[k] = int32(k)
-	}
-	return scratch
+	return slices.Clone(left[:size])
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -97,9 +96,6 @@ type draws struct {
 	at         []int32   // for each candidate 1 + its index among the watched ones, or 0
 	p          []float64 // probabilities of the watched candidates
 	moments    *Moments  // Cov holds E[β_iβ_j] until finish
-
-	beta  []float64 // of a sample
-	index []int32   // watched candidates of a sample
 }
 
 // newDraws checks the arguments. A nil watch means all candidates.
@@ -134,25 +130,25 @@ func newDraws(weights []float64, s int, draw samplers.Draw, weight samplers.Weig
 // clone returns the same draws with moments of their own.
 func (d *draws) clone() *draws {
 	other := *d
-	other.moments, other.beta, other.index = newMoments(len(d.p)), nil, nil
+	other.moments = newMoments(len(d.p))
 	return &other
 }
 
 // add counts a sample with its probability.
 func (d *draws) add(probability float64, sample *samplers.Sample) {
-	d.beta = slices.Grow(d.beta[:0], len(sample.Index))[:len(sample.Index)]
-	d.weight.Weigh(d.population, sample, d.beta)
-	d.index = d.index[:0]
+	all := make([]float64, len(sample.Index))
+	d.weight.Weigh(d.population, sample, all)
+	var watched []int32 // that the sample holds, and their factors
+	var beta []float64
 	for k, i := range sample.Index {
 		if d.at[i] > 0 {
-			d.beta[len(d.index)] = d.beta[k]
-			d.index = append(d.index, d.at[i]-1)
+			watched, beta = append(watched, d.at[i]-1), append(beta, all[k])
 		}
 	}
-	for k, i := range d.index {
-		d.moments.Mean[i] += probability * d.beta[k]
-		for l, j := range d.index {
-			d.moments.Cov[i][j] += probability * d.beta[k] * d.beta[l]
+	for k, i := range watched {
+		d.moments.Mean[i] += probability * beta[k]
+		for l, j := range watched {
+			d.moments.Cov[i][j] += probability * beta[k] * beta[l]
 		}
 	}
 }

@@ -177,11 +177,9 @@ func secondMoments(nodes []int32, columns, rows []float64) (flat, ladies float64
 
 // Histogram counts values in bins of equal width, outliers left out.
 type Histogram struct {
-	Low    float64 `json:"low"`  // left edge of the first bin
-	High   float64 `json:"high"` // right edge of the last, which belongs to it
-	Counts []int   `json:"counts"`
-	Below  int     `json:"below"` // values left out below Low
-	Above  int     `json:"above"` // and above High
+	figure.Bars
+	Below int `json:"below"` // values left out below Low
+	Above int `json:"above"` // and above High
 
 	Mean   float64 `json:"mean"` // of all values, outliers and infinite ones included
 	Median float64 `json:"median"`
@@ -197,7 +195,7 @@ func NewHistogram(values []float64, bins int, cut float64) Histogram {
 	if len(values) == 0 || bins < 1 {
 		return Histogram{}
 	}
-	h := Histogram{Max: slices.Max(values), Counts: make([]int, bins)}
+	h := Histogram{Max: slices.Max(values), Bars: figure.Bars{Counts: make([]int, bins)}}
 	var sorted []float64
 	for _, v := range values {
 		h.Mean += v / float64(len(values))
@@ -246,6 +244,6 @@ func between(sorted []float64, cut float64) (low, high float64) {
 func (h Histogram) Panel(title, x, y string) figure.Panel {
 	return figure.Panel{
 		Title: title, X: x, Y: y, FromZero: true, Caption: fmt.Sprintf("mean %.3g, largest %.3g", h.Mean, h.Max),
-		Bars: &figure.Bars{Low: h.Low, High: h.High, Counts: h.Counts},
+		Bars: &h.Bars,
 	}
 }

@@ -45,12 +45,8 @@ func Product(h *graph.Features, weight []float32) (*graph.Features, error) {
 	return c, nil
 }
 
-// RowNorms returns the Euclidean norm of each row of c, or nil if c is nil. Cost:
-// one pass.
+// RowNorms returns the Euclidean norm of each row of c. Cost: one pass.
 func RowNorms(c *graph.Features) []float64 {
-	if c == nil {
-		return nil
-	}
 	norms := make([]float64, c.Rows)
 	parallel.For(c.Rows, 1024, func(lo, hi int) {
 		for i := lo; i < hi; i++ {

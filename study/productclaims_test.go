@@ -238,7 +238,7 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 			return err
 		}
 		exactProduct := make([]float32, len(seeds)*c.Product.Cols)
-		w.guess = sized(w.guess, len(exactProduct))
+		w.guess = make([]float32, len(exactProduct))
 		w.propagate(exactProduct, w.exact.Blocks[0], c.Product)
 		if err := sampler.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
 			return err

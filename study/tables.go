@@ -87,12 +87,12 @@ func (t *AssumptionTable) Figure() *figure.Figure {
 	labels := map[string]string{NormP: "‖P^[i]‖", NormQP: "‖QP^[i]‖"}
 	f := &figure.Figure{Title: "Row norms of HW over column norms of P and QP"}
 	for _, s := range t.Scatters {
-		row := t.Row(s.Layer, NormHW, s.On)
+		line := s.Sums.Line()
 		f.Panels = append(f.Panels, figure.Panel{
 			Title: s.Layer, X: labels[s.On], Y: "‖(HW)_[i]‖",
-			Caption: fmt.Sprintf("slope %.3g ± %.2g, R² = %.3f", row.Slope, row.SlopeSE, row.R2),
+			Caption: fmt.Sprintf("slope %.3g ± %.2g, R² = %.3f", line.Slope, line.SlopeSE, line.R2),
 			Points:  []figure.Series{{X: s.X, Y: s.Y, Cloud: true}},
-			Lines:   []figure.Series{figure.Straight("least squares", row.Intercept, row.Slope, s.X)},
+			Lines:   []figure.Series{figure.Straight("least squares", line.Intercept, line.Slope, s.X)},
 		})
 	}
 	if len(f.Panels) == 0 {

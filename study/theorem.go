@@ -78,64 +78,39 @@ func newMissingLaw(ctx context.Context, weights []float64, s int, watch []int32)
 // add adds the integrands at time t, times dt. It returns false if at least s
 // candidates have certainly arrived: the rest of the integral is then 0.
 func (l *missingLaw) add(t, dt float64, others []float64) bool {
-	s := len(l.after) - 1
-	base := &arrivals{counts: []arrivalCount{{one: 1}}, most: s}
+	base := &arrivals{counts: []arrivalCount{{one: 1}}, most: len(l.after) - 1}
 	for _, p := range others {
 		base.add(p, t)
 	}
-	all := base.clone()
-	for _, p := range l.p {
-		all.add(p, t)
+	without := func(left ...int) *arrivals { // of all candidates but those left out
+		a := base.clone()
+		for i, p := range l.p {
+			if !slices.Contains(left, i) {
+				a.add(p, t)
+			}
+		}
+		return a
 	}
-	if all.low > s {
+	if without().low > base.most {
 		return false
 	}
-	l.leaveOut(base, 0, len(l.p), t, func(i int, a *arrivals) {
-		p := l.p[i]
-		stay := dt * math.Exp(-p*t)
+	for i, p := range l.p {
+		stay, a := dt*math.Exp(-p*t), without(i)
 		for k := max(1, a.low); k < a.high(); k++ {
 			c := a.counts[k-a.low]
 			l.after[k].one[i] += stay * (p*c.one + c.left)
 			l.after[k].mass[i] += stay * (p*p*c.one + 2*p*c.left + c.left2)
 		}
-	})
-	for i := range l.p {
-		without := base.clone()
-		for j := i + 1; j < len(l.p); j++ {
-			without.add(l.p[j], t)
-		}
-		l.leaveOut(without, 0, i, t, func(j int, a *arrivals) {
-			p := l.p[i] + l.p[j]
-			stay := dt * math.Exp(-p*t)
+		for j := range i {
+			both := p + l.p[j]
+			stay, a := dt*math.Exp(-both*t), without(i, j)
 			for k := max(1, a.low); k < a.high(); k++ {
 				c := a.counts[k-a.low]
-				l.after[k].two[pair(i, j)] += stay * (p*c.one + c.left)
+				l.after[k].two[pair(i, j)] += stay * (both*c.one + c.left)
 			}
-		})
+		}
 	}
 	return true
-}
-
-// leaveOut calls visit for each watched candidate in [lo, hi), with the arrivals of a
-// and of all other candidates of that range. It halves the range, so that it adds each
-// candidate only log(hi−lo) times.
-func (l *missingLaw) leaveOut(a *arrivals, lo, hi int, t float64, visit func(i int, a *arrivals)) {
-	if hi-lo < 2 {
-		if lo < hi {
-			visit(lo, a)
-		}
-		return
-	}
-	mid := (lo + hi) / 2
-	left, right := a.clone(), a.clone()
-	for _, p := range l.p[mid:hi] {
-		left.add(p, t)
-	}
-	for _, p := range l.p[lo:mid] {
-		right.add(p, t)
-	}
-	l.leaveOut(left, lo, mid, t, visit)
-	l.leaveOut(right, mid, hi, t, visit)
 }
 
 // arrivals is the law of the number of candidates that have arrived by some time, with the

@@ -228,11 +228,7 @@ func evenlySpaced(weights []float64, n int) []int32 {
 
 // LayerWeights returns the unnormalised probabilities of a layer's candidates,
 // given its rows: ‖QP^[i]‖, or ‖QP^[i]‖² as in LADIES. Rows are nodes of the graph.
-// Without a Laplacian there are no weights.
 func LayerWeights(p *graph.Laplacian, rows []int32, squared bool) []float64 {
-	if p == nil {
-		return nil
-	}
 	walk := newColumnWalk(p)
 	walk.walk(p, rows)
 	if squared {

@@ -58,7 +58,7 @@ func (p *pass) setRows(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 			return err
 		}
 	}
-	for k := range p.data[l] {
+	for k, d := range p.levels[l].Data {
 		s := &p.data[l][k]
 		m := plan.Matrix{Rows: hi - lo, Cols: s.X.Cols}
 		var err error
@@ -70,7 +70,7 @@ func (p *pass) setRows(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 		if err != nil {
 			return err
 		}
-		r.Give(s.node, m)
+		r.Give(d.Node, m)
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
@@ -31,10 +30,9 @@ type Model struct {
 	Chunk int // rows of a chunk, for tests; 0: so many that they stay in cache
 }
 
-// Labels are labels that a model reads.
+// Labels are labels that a model reads at its input nodes.
 type Labels struct {
 	Targets *ops.Targets
-	Level   int       // whose nodes are the nodes of Targets
 	Weights []float32 // of each node of the graph, for Targets.Set
 }
 
@@ -48,11 +46,10 @@ func New(logits *G.Node, slots []*ops.Slot, mode *ops.Mode, labels *Labels, want
 		between = append(between, s)
 	}
 	var targets any
-	level := 0
 	if labels != nil {
-		targets, level = labels.Targets, labels.Level
+		targets = labels.Targets
 	}
-	levels, err := plan.Cut(logits, between, targets, level, wanted...)
+	levels, err := plan.Cut(logits, between, targets, wanted...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +72,7 @@ type Call struct {
 	// Wanted is called for parts of each of the values wanted of New, with the nodes and their
 	// rows, which are valid until the call returns. Calls may be concurrent. An output that is
 	// wanted is not returned.
-	Wanted func(n *G.Node, nodes []int32, rows []float32) error
+	Wanted func(n *G.Node, nodes []int32, rows []float32)
 
 	// Sums are the row sums of P; nil: they are computed. With them, and with P·X in Sources, a model
 	// for which ReadsInputs is false does not read the rows of P of its first propagation.
@@ -112,8 +109,8 @@ func (c *Call) few() bool {
 // BLAS, on the numbers of cores and ranks, unless an op of the model mixes rows.
 //
 // Cost: that of one pass over the rows that the nodes need; memory for the rows of two levels,
-// and for P·X of the rows above the features. A second call for the same nodes finds P·X and
-// the rows of P, if there was memory to keep them. Data must not change between two calls.
+// and for P·X of the rows above the features. A second call for the same nodes finds P·X, if there
+// was memory to keep it. Data must not change between two calls.
 func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error) {
 	if ctx == nil || c.P == nil {
 		return nil, fmt.Errorf("inference needs a context and a Laplacian")
@@ -135,31 +132,20 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 	if err := p.begin(ctx, c); err != nil {
 		return nil, err
 	}
-	var below []plan.Floats
+	var below G.Nodes
 	for l, level := range m.levels {
-		values, err := p.level(ctx, l)
-		if err != nil {
+		if err := p.level(ctx, l); err != nil {
 			return nil, fmt.Errorf("layer %d: %w", l, err)
 		}
-		unread := append(below, values[level.Held:]...)
-		if err := p.release(unread); err != nil {
+		if err := p.release(slices.Concat(below, level.Out[level.Held:])); err != nil {
 			return nil, err
 		}
-		below = values[:level.Held]
+		below = level.Out[:level.Held]
 	}
-	if p.wants(len(m.levels)-1, 0) != nil {
+	if p.wants(len(m.levels)-1, below[0]) != nil {
 		return nil, p.release(below)
 	}
-	return inPlaces(below[0].Data, p.places), nil
-}
-
-// logitsOf returns memory for the result of a call.
-func logitsOf(count, width int) ([]float32, error) {
-	what := fmt.Sprintf("the output of %d nodes × %d", count, width)
-	if err := memory.Check(what, memory.Product(int64(count), int64(width), 4)); err != nil {
-		return nil, err
-	}
-	return make([]float32, count*width), nil
+	return inPlaces(p.given[below[0]].Data, p.places), nil
 }
 
 // source returns what is read in c in place of s, which the model reads.
@@ -195,6 +181,3 @@ func (m *Model) check(c *Call) error {
 // ReadsInputs reports whether the model reads data at the nodes below its first propagation,
 // and not only P·X.
 func (m *Model) ReadsInputs() bool { return m.levels[0].Plan != nil || m.levels[1].Sparse }
-
-// equalNodes reports whether a and b list the same nodes; nil lists all.
-func equalNodes(a, b []int32) bool { return (a == nil) == (b == nil) && slices.Equal(a, b) }

@@ -8,11 +8,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// A multiply-add of a sparse product waits for memory, so it costs more than one of a dense product.
-const (
-	sparseCost = 4  // over a block
-	farCost    = 24 // over the whole graph
-)
+// farCost is plan.SparseCost of a product over the whole graph.
+const farCost = 24
 
 // StepOperations returns about the number of operations of a training step over the blocks of the
 // model's slots, without the optimiser's: see plan.Level.Operations.
@@ -23,7 +20,7 @@ func (m *Model) StepOperations(blocks []*graph.Block) (sum float64) {
 		if l > known {
 			b := blocks[l-known-1]
 			w.Rows, w.Entries = float64(len(b.Dst)), float64(b.Matrix.NNZ())
-			w.Sparse = sparseCost * w.Entries
+			w.Sparse = plan.SparseCost * w.Entries
 			if b.Control != nil {
 				w.Sparse += farCost * float64(b.Control.Matrix.NNZ())
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
@@ -29,7 +30,7 @@ type pass struct {
 	workers []worker
 	on      *device.Device          // of the workers
 	data    [][]supply              // of each level
-	given   map[*G.Node]plan.Matrix // values that cross slots
+	given   map[*G.Node]plan.Matrix // values of all rows of a level; others are only there for a chunk
 
 	progress sync.Mutex
 	done     int // rows computed
@@ -65,7 +66,8 @@ func (p *pass) begin(ctx context.Context, c Call) error {
 	if c.Ranks != nil {
 		rank, ranks = c.Ranks.Rank(), c.Ranks.Size()
 	}
-	again := p.need != nil && p.P == c.P && equalNodes(p.nodes, c.Nodes) && p.rank == rank && p.ranks == ranks
+	again := p.need != nil && p.P == c.P && p.rank == rank && p.ranks == ranks &&
+		(p.nodes == nil) == (c.Nodes == nil) && slices.Equal(p.nodes, c.Nodes)
 	p.Call, p.rank, p.ranks, p.given = c, rank, ranks, make(map[*G.Node]plan.Matrix)
 	if !again {
 		p.nodes = slices.Clone(c.Nodes)
@@ -84,7 +86,9 @@ func (p *pass) begin(ctx context.Context, c Call) error {
 			p.data[l] = make([]supply, len(level.Data))
 		}
 		for k, d := range level.Data {
-			p.data[l][k].use(d.Node, p.source(d.Source))
+			if s, from := &p.data[l][k], p.source(d.Source); s.Source != from {
+				*s = supply{Source: from, px: s.px}
+			}
 		}
 	}
 	p.advance(0)
@@ -102,37 +106,38 @@ func (p *pass) advance(n int) {
 	p.Progress(p.done, p.total)
 }
 
-// level computes the rows of level l. It returns the memory of its values: none if each chunk has
-// its own, and nothing reads them later.
-func (p *pass) level(ctx context.Context, l int) ([]plan.Floats, error) {
+// level computes the rows of level l, and makes room for values that are read later.
+func (p *pass) level(ctx context.Context, l int) (err error) {
 	level, count := p.levels[l], len(p.need[l].nodes)
-	values := make([]plan.Floats, len(level.Out))
 	for k, n := range level.Out {
-		var err error
-		size, last := count*n.Shape()[1], l == len(p.levels)-1
-		switch wanted := p.wants(l, k) != nil; {
+		m := plan.Matrix{Rows: count, Cols: n.Shape()[1]}
+		size, last := m.Rows*m.Cols, l == len(p.levels)-1
+		switch wanted := p.wants(l, n) != nil; {
 		case last && k == 0 && !wanted:
-			values[k].Data, err = logitsOf(count, n.Shape()[1])
+			what := fmt.Sprintf("the output of %d nodes × %d", count, m.Cols)
+			if err = memory.Check(what, memory.Product(int64(count), int64(m.Cols), 4)); err == nil {
+				m.Data = make([]float32, size)
+			}
 		case (last || k >= level.Held) && !(wanted && p.ranks > 1):
 			continue
 		case p.Device != nil:
-			values[k].At, err = p.Device.Scratch(scratch{"values", l % 2, k}).Floats(size)
+			m.At, err = p.Device.Scratch(scratch{"values", l % 2, k}).Floats(size)
 		default:
-			values[k].Data, err = p.values(size)
+			m.Data, err = p.values(size)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		p.given[n] = plan.Matrix{Rows: count, Cols: n.Shape()[1], Floats: values[k]}
+		p.given[n] = m
 	}
 	if level.Plan == nil || count == 0 {
-		return values, nil
+		return nil
 	}
-	return values, p.run(ctx, l, values)
+	return p.run(ctx, l)
 }
 
 // run computes the rows of level l, in chunks.
-func (p *pass) run(ctx context.Context, l int, values []plan.Floats) error {
+func (p *pass) run(ctx context.Context, l int) error {
 	count := len(p.need[l].nodes)
 	shares := p.shares(l)
 	first, last := shares[p.rank], shares[p.rank+1]
@@ -170,7 +175,7 @@ func (p *pass) run(ctx context.Context, l int, values []plan.Floats) error {
 			at := lo + c*size
 			to := min(at+size, hi)
 			defer p.advance(to - at)
-			return p.compute(r, l, at, to, on, values)
+			return p.compute(r, l, at, to, on)
 		})
 		if err != nil {
 			return err
@@ -182,36 +187,39 @@ func (p *pass) run(ctx context.Context, l int, values []plan.Floats) error {
 		r.Forget() // the caller's memory among it
 	}
 	p.need[l].known = true
-	p.supplied(l)
+	for _, s := range p.data[l] {
+		if s.Propagated && s.X.Release != nil {
+			s.X.Release() // few levels read the features again
+		}
+	}
 	if p.ranks == 1 {
 		return nil
 	}
-	for k, n := range p.levels[l].Out {
-		if values[k].Data == nil {
-			continue // only each chunk has it
+	for _, n := range p.levels[l].Out {
+		values, held := p.given[n]
+		if !held {
+			continue
 		}
-		parts, width := make([][]float32, p.ranks), n.Shape()[1]
+		parts := make([][]float32, p.ranks)
 		for rank := range parts {
-			parts[rank] = values[k].Data[shares[rank]*width : shares[rank+1]*width]
+			parts[rank] = values.Data[shares[rank]*values.Cols : shares[rank+1]*values.Cols]
 		}
 		if err := p.Ranks.Gather(ctx, parts); err != nil {
 			return err
 		}
-		if wanted := p.wants(l, k); wanted != nil {
-			if err := p.Wanted(wanted, p.need[l].nodes, values[k].Data); err != nil {
-				return err
-			}
+		if wanted := p.wants(l, n); wanted != nil {
+			p.Wanted(wanted, p.need[l].nodes, values.Data)
 		}
 	}
 	return nil
 }
 
-// wants returns the node wanted of New that value k of level l is, if the call wants it, or nil.
-func (p *pass) wants(l, k int) *G.Node {
+// wants returns the node wanted of New whose value n has in level l, if the call wants it, or nil.
+func (p *pass) wants(l int, n *G.Node) *G.Node {
 	if p.Wanted == nil {
 		return nil
 	}
-	return p.levels[l].Wanted[k]
+	return p.levels[l].Wanted[n]
 }
 
 // chunks calls f for 0 … n−1, on as many goroutines as there are workers.
@@ -314,20 +322,20 @@ func (r *levelRun) connect(p *pass, l int) {
 		r.above = p.slots[l].For(r.Run)
 		r.above.SetPrefetched(true)
 	}
-	if p.labels != nil && p.labels.Level == l {
+	if p.labels != nil && l == 0 {
 		r.targets = p.labels.Targets.For(r.Run)
 	}
 	plan.Use(r.Run, p.mode, new(ops.Mode))
 }
 
 // compute computes the rows lo to hi−1 of level l. on is P on the device.
-func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf, values []plan.Floats) error {
+func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 	if err := p.setRows(r, l, lo, hi, on); err != nil {
 		return err
 	}
 	level, nodes := p.levels[l], p.need[l].nodes[lo:hi]
 	for k, n := range level.Out {
-		at := part(values[k], lo*n.Shape()[1], hi*n.Shape()[1])
+		at := p.given[n].Slice(lo*n.Shape()[1], hi*n.Shape()[1])
 		if p.Device != nil {
 			at.Data = nil // the logits are read from the device
 		}
@@ -342,12 +350,12 @@ func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf, values []plan.
 			err = fmt.Errorf("%v has %d×%d values for %d rows: %w", n, m.Rows, m.Cols, hi-lo, ops.ErrShape)
 		}
 		if err == nil {
-			err = p.move(part(values[k], lo*m.Cols, hi*m.Cols), m)
+			err = p.move(p.given[n].Slice(lo*m.Cols, hi*m.Cols), m)
 		}
 		if err != nil {
 			return err
 		}
-		wanted := p.wants(l, k)
+		wanted := p.wants(l, n)
 		if wanted == nil || p.ranks > 1 {
 			continue
 		}
@@ -358,22 +366,9 @@ func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf, values []plan.
 				return err
 			}
 		}
-		if err := p.Wanted(wanted, nodes, data); err != nil {
-			return err
-		}
+		p.Wanted(wanted, nodes, data)
 	}
 	return nil
-}
-
-// part returns the numbers lo to hi−1 of x, if there are any.
-func part(x plan.Floats, lo, hi int) plan.Floats {
-	if x.Data != nil {
-		x.Data = x.Data[lo:hi:hi]
-	}
-	if x.At != 0 {
-		x.At = device.Floats(x.At, lo)
-	}
-	return x
 }
 
 // move copies m to a place, if there is one and it is not there.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 // rows are the nodes whose values a level computes or holds.
@@ -53,21 +54,17 @@ func (p *pass) needed(ctx context.Context) error {
 }
 
 // Rows returns the nodes whose output each of some layers must compute for nodes (nil: all):
-// nodes themselves in the last layer, and below each layer its nodes with all their neighbours,
-// in ascending order. Cost: the entries of the rows of P. If several ranks hold P together, all
-// call it.
-func Rows(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) ([][]int32, error) {
-	lists := make([][]int32, layers)
-	if nodes == nil {
-		nodes = allRows(p).nodes
+// nodes themselves in the last layer, ascending if several ranks hold P together, and below each
+// layer its nodes with all their neighbours, ascending. Cost: the entries of the rows of P. If
+// several ranks hold P together, all call it.
+func Rows(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) (lists [][]int32, err error) {
+	levels := slices.Repeat([]*plan.Level{{Reads: true}}, layers)
+	pass := &pass{Model: &Model{levels: levels}, Call: Call{P: p}, nodes: nodes}
+	if err := pass.needed(ctx); err != nil {
+		return nil, err
 	}
-	lists[layers-1] = nodes
-	for l := layers - 2; l >= 0; l-- {
-		var r rows
-		if err := r.neighborhood(ctx, p, lists[l+1]); err != nil {
-			return nil, err
-		}
-		lists[l] = r.nodes
+	for _, r := range pass.need {
+		lists = append(lists, r.nodes)
 	}
 	return lists, nil
 }
@@ -122,17 +119,7 @@ func (r *rows) neighborhood(ctx context.Context, p *graph.Laplacian, nodes []int
 		*r = allRows(p)
 		return nil
 	}
-	if len(r.nodes) <= n/32 {
-		slices.Sort(r.nodes)
-	} else {
-		all := make([]int32, 0, len(r.nodes))
-		for v := range int32(n) {
-			if r.has(v) {
-				all = append(all, v)
-			}
-		}
-		r.nodes = all
-	}
+	slices.Sort(r.nodes)
 	r.scale = make([]float32, len(r.nodes))
 	for k, v := range r.nodes {
 		r.place[v], r.scale[k] = int32(k), p.ColScale[v]

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/plan"
+	G "gorgonia.org/gorgonia"
 )
 
 // Bound bounds the memory of a call. The zero value sets no bound. The result has the same
@@ -117,15 +117,15 @@ func (p *pass) values(n int) ([]float32, error) {
 	return values, nil
 }
 
-// release takes back memory of values.
-func (s *store) release(values []plan.Floats) error {
+// release takes back the memory of nodes' values.
+func (p *pass) release(nodes G.Nodes) error {
 	var err error
-	for _, value := range values {
-		at := unsafe.SliceData(value.Data)
-		if k := slices.IndexFunc(s.used, func(v []float32) bool { return unsafe.SliceData(v) == at }); k >= 0 {
-			s.spare, s.used = append(s.spare, s.used[k]), slices.Delete(s.used, k, k+1)
-		} else if free, ok := s.files[at]; ok {
-			delete(s.files, at)
+	for _, n := range nodes {
+		at := unsafe.SliceData(p.given[n].Data)
+		if k := slices.IndexFunc(p.used, func(v []float32) bool { return unsafe.SliceData(v) == at }); k >= 0 {
+			p.spare, p.used = append(p.spare, p.used[k]), slices.Delete(p.used, k, k+1)
+		} else if free, ok := p.files[at]; ok {
+			delete(p.files, at)
 			err = errors.Join(err, free())
 		}
 	}
@@ -178,7 +178,8 @@ func (m *Model) give(p *pass) {
 		m.Spare.swap(p.spare)
 		p.spare = nil
 	}
-	if p.Call = (Call{P: p.P}); few && device == nil {
+	p.Call, p.given = Call{P: p.P}, nil
+	if few && device == nil {
 		m.small.Put(p)
 	} else {
 		m.large.Store(p)

@@ -8,24 +8,15 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
-	G "gorgonia.org/gorgonia"
 )
 
 // supply gives the rows of one of a level's data.
 type supply struct {
-	node *G.Node
 	plan.Source
 
 	px     []float32 // P·X at the level's rows lo to hi−1
 	lo, hi int
 	known  bool // px was computed
-}
-
-// use makes s give the rows of source as the value of n. It keeps P·X of the same source.
-func (s *supply) use(n *G.Node, source plan.Source) {
-	if s.node != n || s.Source != source {
-		*s = supply{node: n, Source: source, px: s.px}
-	}
 }
 
 // rows returns the rows of nodes, which are the rows of the level from lo on: a part of a
@@ -136,15 +127,6 @@ func (p *pass) propagate(ctx context.Context, px []float32, nodes []int32, x *gr
 		kernel.PropagateFeaturesInto(px[lo*x.Cols:hi*x.Cols], p.P, nodes[lo:hi], x)
 		return nil
 	})
-}
-
-// supplied ends the supply of level l: few levels read the features again.
-func (p *pass) supplied(l int) {
-	for _, s := range p.data[l] {
-		if s.Propagated && s.X.Release != nil {
-			s.X.Release()
-		}
-	}
 }
 
 // fits returns the end of the rows from lo on whose P·X fits in memory: a multiple of size after

@@ -109,9 +109,6 @@ func (a *Array) Value() (G.Value, error) {
 
 // Append waits for a device and appends the numbers to dst.
 func (a *Array) Append(dst []float32) ([]float32, error) {
-	if a.there && a.r != nil && a.r.Device == nil {
-		return append(dst, a.at.Data...), nil
-	}
 	v, err := a.Value()
 	if err != nil {
 		return dst, err

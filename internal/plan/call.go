@@ -15,6 +15,17 @@ type Floats struct {
 	At   device.Pointer // on a device
 }
 
+// Slice returns the numbers lo to hi−1 of f, if there are any.
+func (f Floats) Slice(lo, hi int) Floats {
+	if f.Data != nil {
+		f.Data = f.Data[lo:hi:hi]
+	}
+	if f.At != 0 {
+		f.At = device.Floats(f.At, lo)
+	}
+	return f
+}
+
 // Matrix is a row-major matrix on the processor of a run.
 type Matrix struct {
 	Rows, Cols int
@@ -53,11 +64,10 @@ type Call struct {
 
 	in      []*Array
 	result  Array
-	inPlace *Array          // the input whose memory the result takes; nil: none
-	fixed   Floats          // the place of the result if it is large enough, such as a gradient's
-	memory  *Scratch        // the place of other results
-	scalar  *device.Pointer // the place of a scalar result of this run; nil or 0: as any other
-	host    []G.Value       // the inputs of a plain op
+	inPlace *Array    // the input whose memory the result takes; nil: none
+	fixed   Floats    // the place of the result if it is large enough, such as a gradient's
+	memory  *Scratch  // the place of other results
+	host    []G.Value // the inputs of a plain op
 	err     error
 }
 
@@ -147,8 +157,6 @@ func (c *Call) out(sizes ...int) (f Floats) {
 		f = c.fixed
 	case c.fixed.Data != nil && cap(c.fixed.Data) >= n:
 		f.Data = c.fixed.Data[:n]
-	case c.scalar != nil && *c.scalar != 0 && len(sizes) == 0:
-		f.At = *c.scalar
 	default:
 		f, c.err = c.memory.floats(c.Run, n)
 	}

@@ -59,8 +59,12 @@ func (c *cuda) Run() error {
 	if c.kept == lossesKept {
 		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
-	c.step.scalar = device.Floats(c.loss, c.kept)
-	return c.step.Compute()
+	at := device.Floats(c.loss, c.kept)
+	c.step.Into(0, Floats{At: at})
+	if err := c.step.Compute(); err != nil {
+		return err
+	}
+	return c.step.copyScalar(at)
 }
 
 func (c *cuda) Loss() (float32, error) {

@@ -35,12 +35,12 @@ type Level struct {
 	// Out are its values that slot l reads, or the output, and wanted values: Output and Also of
 	// Plan. Sparse features are not among them: the level above gathers them.
 	Out    G.Nodes
-	Held   int             // so many of Out are given to the level above, or are the output
-	Wanted map[int]*G.Node // by number in Out, the wanted values of Cut
-	Data   []Data          // values that Plan is given in place of computing them
-	Reads  bool            // level l reads the blocks of slot l−1
-	Lists  bool            // an op reads the lists of entries of these blocks, such as attention
-	Sparse bool            // an op reads sparse features across slot l−1
+	Held   int                 // so many of Out are given to the level above, or are the output
+	Wanted map[*G.Node]*G.Node // the wanted value of Cut that a value in Out is
+	Data   []Data              // values that Plan is given in place of computing them
+	Reads  bool                // level l reads the blocks of slot l−1
+	Lists  bool                // an op reads the lists of entries of these blocks, such as attention
+	Sparse bool                // an op reads sparse features across slot l−1
 
 	Mixed bool // an op may mix rows, or hold state: the level's rows need one run
 	Width int  // the largest nominal number of columns of a value
@@ -61,16 +61,16 @@ type Source struct {
 }
 
 // Cut cuts the part of a graph that output, such as logits, depends on. slots are all slots
-// that the ops read, from the input up. If targets is not nil, the rows of level targetLevel
-// belong to its nodes. wanted are values to read at each of their rows, which output depends on.
+// that the ops read, from the input up. If targets is not nil, the rows of level 0 belong to its
+// nodes. wanted are values to read at each of their rows, which output depends on.
 // The error names an op that joins rows of two levels, or Gorgonia's own Dropout, which cannot
 // be turned off.
-func Cut(output *G.Node, slots []any, targets any, targetLevel int, wanted ...*G.Node) ([]*Level, error) {
+func Cut(output *G.Node, slots []any, targets any, wanted ...*G.Node) ([]*Level, error) {
 	if output == nil {
 		return nil, errors.New("there is no output")
 	}
 	output = withoutTraining(output)
-	c := &cutter{slots: slots, targets: targets, targetLevel: targetLevel, at: make(map[*G.Node]int)}
+	c := &cutter{slots: slots, targets: targets, at: make(map[*G.Node]int)}
 	for range len(slots) + 1 {
 		c.levels = append(c.levels, new(Level))
 	}
@@ -98,7 +98,7 @@ func Cut(output *G.Node, slots []any, targets any, targetLevel int, wanted ...*G
 	c.levels[top].Out = G.Nodes{output}
 	for _, level := range c.levels {
 		level.Out = slices.DeleteFunc(level.Out, func(n *G.Node) bool { return isSparse(n) && n != output })
-		level.Held, level.Wanted = len(level.Out), make(map[int]*G.Node)
+		level.Held, level.Wanted = len(level.Out), make(map[*G.Node]*G.Node)
 	}
 	for _, w := range wanted {
 		n := withoutTraining(w)
@@ -107,11 +107,10 @@ func Cut(output *G.Node, slots []any, targets any, targetLevel int, wanted ...*G
 			return nil, fmt.Errorf("the output does not depend on dense rows of %v", n)
 		}
 		level := c.levels[l]
-		at := slices.Index(level.Out, n)
-		if at < 0 {
-			at, level.Out = len(level.Out), append(level.Out, n)
+		if !slices.Contains(level.Out, n) {
+			level.Out = append(level.Out, n)
 		}
-		level.Wanted[at] = w
+		level.Wanted[n] = w
 	}
 	for l, level := range c.levels {
 		if err := c.plan(l, level); err != nil {
@@ -125,11 +124,10 @@ func Cut(output *G.Node, slots []any, targets any, targetLevel int, wanted ...*G
 const everywhere = -1
 
 type cutter struct {
-	levels      []*Level
-	slots       []any
-	targets     any
-	targetLevel int
-	at          map[*G.Node]int // the level of each node
+	levels  []*Level
+	slots   []any
+	targets any
+	at      map[*G.Node]int // the level of each node
 }
 
 // level returns the level of n's rows. The levels of its inputs are known.
@@ -155,7 +153,7 @@ func (c *cutter) level(n *G.Node) (int, error) {
 		switch {
 		case rows == MixedRows:
 		case rows == TargetRows && slot == c.targets:
-			return c.targetLevel, nil
+			return 0, nil
 		case at < 0:
 			return 0, fmt.Errorf("op %v: the nodes of its rows are not known over full neighbourhoods", n.Op())
 		case rows == InputRows || rows == OutputRows:

@@ -28,8 +28,7 @@ type Executor struct {
 	given   []bool // of the plan's inputs: see Give
 	begun   bool   // see Begin
 	machine machine
-	scalar  device.Pointer // place of a scalar output; 0: any
-	failed  error          // the error of an op in this run
+	failed  error // the error of an op in this run
 }
 
 // ExecutorOptions are the options of NewExecutor.
@@ -48,27 +47,22 @@ type ExecutorOptions struct {
 // NewExecutor returns an executor of p. Close frees its memory on a device.
 func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	e := &Executor{Run: NewRun(p), parameters: o.Parameters, check: o.Check, values: make([]*Array, p.values), calls: make([]Call, len(p.steps)), given: make([]bool, len(p.inputs))}
-	e.Device, e.status = o.Device, o.Status
+	e.Device, e.Status = o.Device, o.Status
 	if o.Beside != nil {
 		e.memories = o.Beside.memories
 	}
 	for len(e.memories) < p.memories {
 		e.memories = append(e.memories, new(Scratch))
 	}
-	places := make([]Floats, len(p.Parameters))
-	for k, n := range p.Parameters {
-		size := n.Shape().TotalSize()
-		if places[k] = o.Parameters; o.Parameters.At != 0 {
-			o.Parameters.At = device.Floats(o.Parameters.At, size)
+	var places []Floats // of the parameters
+	at := 0
+	for _, n := range p.Parameters {
+		end := at + n.Shape().TotalSize()
+		places = append(places, o.Parameters.Slice(at, end))
+		if p.Gradients != nil {
+			e.gradients = append(e.gradients, o.Gradients.Slice(at, end))
 		}
-		if p.Gradients == nil {
-			continue
-		}
-		if e.gradients = append(e.gradients, o.Gradients); o.Device != nil {
-			o.Gradients.At = device.Floats(o.Gradients.At, size)
-			continue
-		}
-		e.gradients[k].Data, o.Gradients.Data = o.Gradients.Data[:size:size], o.Gradients.Data[size:]
+		at = end
 	}
 	for _, in := range p.inputs {
 		a := &Array{r: e.Run}
@@ -80,9 +74,7 @@ func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	for k := range p.steps {
 		s, c := &p.steps[k], &e.calls[k]
 		c.Run, c.Over, c.result.r = e.Run, s.over, e.Run
-		if e.values[s.to] = &c.result; s.to == p.output {
-			c.scalar = &e.scalar
-		}
+		e.values[s.to] = &c.result
 		for _, at := range s.from {
 			c.in = append(c.in, e.values[at])
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/chewxy/hm"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/gcn-layerwise/gcn/internal/device"
 )
 
 // On a device, an executor runs through Gorgonia's CUDA backend. A second graph holds a CUDADoer
@@ -29,7 +31,7 @@ type machine interface {
 // build makes the machine.
 func (e *Executor) build() error {
 	var err error
-	if e.upload, err = e.Device.NewUploader(); err != nil {
+	if e.Upload, err = e.Device.NewUploader(); err != nil {
 		return err
 	}
 	g := G.NewGraph()
@@ -51,7 +53,7 @@ func (e *Executor) build() error {
 	return nil
 }
 
-// queue queues a run. A scalar output goes to e.scalar, unless that is 0.
+// queue queues a run.
 func (e *Executor) queue() error {
 	if err := e.send(); err != nil {
 		return err
@@ -62,15 +64,12 @@ func (e *Executor) queue() error {
 	if err != nil && e.failed != nil {
 		err = e.failed // shorter: Gorgonia adds text of its own
 	}
-	if err == nil && e.scalar != 0 {
-		err = e.copyOutput()
-	}
 	// After an error too: the part of the run that is queued reads the batch.
-	return errors.Join(err, e.upload.Done())
+	return errors.Join(err, e.Upload.Done())
 }
 
-// copyOutput queues a copy of the scalar output, unless it is there already.
-func (e *Executor) copyOutput() error {
+// copyScalar queues a copy of the scalar output to a place, unless it is there already.
+func (e *Executor) copyScalar(to device.Pointer) error {
 	a := e.Result(0)
 	if a.Elements() != 1 {
 		return fmt.Errorf("the output has shape %v, want a scalar: %w", a.sizes, ErrShape)
@@ -79,7 +78,7 @@ func (e *Executor) copyOutput() error {
 	if err != nil {
 		return err
 	}
-	return e.Device.Copy(e.scalar, from.At, 1)
+	return e.Device.Copy(to, from.At, 1)
 }
 
 // placedOp runs one step of the plan in the second graph. Its only input is the step

@@ -5,7 +5,8 @@ import G "gorgonia.org/gorgonia"
 // Costs in multiply-adds of a dense product, estimated from profiles on synth:arxiv.
 const (
 	ActivationCost = 24 // one value of an activation with its dropout
-	gatherCost     = 2  // copying one element of the features
+	GatherCost     = 2  // copying one element of the features
+	SparseCost     = 4  // one multiply-add of a product with a block, which waits for memory
 )
 
 // Work is the work for the rows of a level, in a pass over full neighbourhoods or a training step.
@@ -43,7 +44,7 @@ func (l *Level) Operations(w Work) (sum float64) {
 		case d.Propagated:
 			sum += w.Sparse * cols
 		default:
-			sum += gatherCost * w.Rows * cols
+			sum += GatherCost * w.Rows * cols
 		}
 	}
 	for _, s := range l.steps {

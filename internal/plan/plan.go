@@ -32,7 +32,7 @@ type Plan struct {
 	memories int                 // number of memories that results share
 	output   int                 // number of the output's value
 	also     []int               // numbers of the values of Also
-	results  []int               // the steps in whose memory the output and Also lie; −1: none
+	results  []int               // the steps that can put the output and Also into a place; −1: none
 	readers  map[*G.Node]G.Nodes // see Readers
 }
 
@@ -256,7 +256,9 @@ func (b *builder) assign(home, last []int, kept []bool) {
 	}
 	p.memories = len(free.sizes)
 	for _, at := range append([]int{p.output}, p.also...) {
-		step := slices.IndexFunc(p.steps, func(s step) bool { return s.to == home[at] && s.memory >= 0 })
+		step := slices.IndexFunc(p.steps, func(s step) bool {
+			return s.to == home[at] && (s.memory >= 0 || s.use.Result == Elsewhere && len(s.gradients) == 0)
+		})
 		p.results = append(p.results, step)
 	}
 }

@@ -28,11 +28,14 @@ type Run struct {
 	own    map[any]any // see Use
 
 	// On a device:
-	upload   *device.Uploader
+	Upload   *device.Uploader               // of the batches
 	sends    []func(*device.Uploader) error // see AddInput
 	resident []residentRows                 // state of ops that stays on the device
 	buffers  []*device.Buffer
-	status   device.Pointer
+
+	// Status is the address of an int64 on the device, or 0. When that number is not 0, an
+	// earlier step was not finite, and ops must leave their state unchanged.
+	Status device.Pointer
 }
 
 // residentRows is state of an op that stays on the device from run to run.
@@ -44,13 +47,6 @@ type residentRows interface {
 	// Release ends r's use of the state.
 	Release(r *Run) error
 }
-
-// Status returns the address of an int64 on the device, or 0. When that number is not 0, an
-// earlier step was not finite, and ops must leave their state unchanged.
-func (r *Run) Status() device.Pointer { return r.status }
-
-// Uploader returns the uploader of the batches.
-func (r *Run) Uploader() *device.Uploader { return r.upload }
 
 // AddInput makes each run on the device call send, which adds a part of the batch to the upload.
 func (r *Run) AddInput(send func(*device.Uploader) error) { r.sends = append(r.sends, send) }
@@ -68,11 +64,11 @@ func (r *Run) newBuffer() *device.Buffer {
 // send sends the batch to the device.
 func (r *Run) send() error {
 	for _, add := range r.sends {
-		if err := add(r.upload); err != nil {
+		if err := add(r.Upload); err != nil {
 			return err
 		}
 	}
-	return r.upload.Send()
+	return r.Upload.Send()
 }
 
 // pull waits and copies the ops' state to the host.
@@ -91,13 +87,13 @@ func (r *Run) release() error {
 	for _, rows := range r.resident {
 		errs = append(errs, rows.Release(r))
 	}
-	if r.upload != nil {
-		errs = append(errs, r.upload.Close())
+	if r.Upload != nil {
+		errs = append(errs, r.Upload.Close())
 	}
 	for _, b := range r.buffers {
 		errs = append(errs, b.Free())
 	}
-	r.resident, r.upload, r.buffers = nil, nil, nil
+	r.resident, r.Upload, r.buffers = nil, nil, nil
 	return errors.Join(errs...)
 }
 

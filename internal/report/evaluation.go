@@ -52,26 +52,12 @@ func loadEvaluation(path string, run *Run) (*Evaluation, error) {
 	if len(e.RunDirs) > 1 || !math.IsNaN(best) && float64(e.Batch) != best || run.text("seed") != fmt.Sprint(e.Seed) {
 		return nil, nil
 	}
-	return &e.Evaluation, e.check(path)
-}
-
-// check returns an error about a matrix of confusions that is not square.
-func (e *Evaluation) check(path string) error {
 	for _, row := range e.Confusion {
 		if len(row) != len(e.Rows) || len(e.Confusion) != len(e.Rows) {
-			return fmt.Errorf("%s: damaged: %d classes, and a confusion matrix of %d×%d", path, len(e.Rows), len(e.Confusion), len(row))
+			return nil, fmt.Errorf("%s: damaged: %d classes, and a confusion matrix of %d×%d", path, len(e.Rows), len(e.Confusion), len(row))
 		}
 	}
-	return nil
-}
-
-// Text describes the scored nodes.
-func (e *Evaluation) Text() string {
-	text := fmt.Sprintf("%d %s nodes, weights of batch %d; expected calibration error %.4f", e.Nodes, e.Split, e.Batch, float64(e.Calibration.Error))
-	if e.Sample != nil {
-		text += fmt.Sprintf("; the nodes are a sample of %d, and the score's standard error is %.4f", e.Sample.Of, float64(e.Sample.StandardError))
-	}
-	return text
+	return &e.Evaluation, nil
 }
 
 // mostConfusion is the largest number of classes whose confusion matrix the page shows.

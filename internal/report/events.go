@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/tfevents"
+	"github.com/gcn-layerwise/gcn/study"
 )
 
 // WriteEvents writes a run's loss and validation score as a TensorBoard event
@@ -35,20 +37,16 @@ func (r *Run) writeEvents(file io.Writer, start time.Time) error {
 	if err != nil {
 		return err
 	}
-	metric := r.text("metric")
-	if metric == "" {
-		metric = "score"
-	}
+	metric := cmp.Or(r.text("metric"), "score")
 	for _, p := range r.Points {
 		var scalars []tfevents.Scalar
-		for _, s := range []struct {
-			tag   string
-			value float64
-		}{{"loss/train", float64(p.Loss)}, {"valid/" + metric, float64(p.Valid)}} {
-			if !math.IsNaN(s.value) {
-				scalars = append(scalars, tfevents.Scalar{Tag: s.tag, Value: float32(s.value)})
+		add := func(tag string, value study.Number) {
+			if !math.IsNaN(float64(value)) {
+				scalars = append(scalars, tfevents.Scalar{Tag: tag, Value: float32(value)})
 			}
 		}
+		add("loss/train", p.Loss)
+		add("valid/"+metric, p.Valid)
 		if err := w.Write(start.Add(seconds(p.Seconds)), int64(p.Batch), scalars...); err != nil {
 			return err
 		}

@@ -61,8 +61,7 @@ type section struct {
 	Note         string // about the scores
 	Groups       []group
 	Charts       []template.HTML
-	Head         []string // of the table of runs
-	Rows         [][]string
+	Rows         []row
 	Differ       [][]string // settings that differ between runs: the name, and the value of each group
 }
 
@@ -134,7 +133,13 @@ func (s *set) section() section {
 	for _, panel := range panels {
 		out.Charts = append(out.Charts, inline(&figure.Figure{Panels: []figure.Panel{panel}, NoLegend: true}))
 	}
-	out.table(s)
+	for k := range s.runs {
+		r := row{Run: &s.runs[k], Group: s.of[k] + 1}
+		if stand := s.standIn[k]; stand >= 0 {
+			r.Same = s.runs[stand].Name
+		}
+		out.Rows = append(out.Rows, r)
+	}
 	return out
 }
 
@@ -198,40 +203,26 @@ func (s *set) metric() string {
 	return cmp.Or(metric, "score")
 }
 
-// table makes the table of runs.
-func (out *section) table(s *set) {
-	columns := [][2]string{ // title, field
-		{"seed", "seed"}, {"test", "test"}, {"best valid", "best_valid"}, {"batches", "batches"}, {"stopped by", "stop"}, {"ms a step", "train_ms_per_batch"},
-		{"ms to sample", "sampling_ms_per_batch"}, {"seconds", "wall_s"}, {"peak MB", "peak_rss_mb"}, {"BLAS", "blas"}, {"device", "device"},
+// row is a run in the table of runs.
+type row struct {
+	*Run
+	Group int    // its number
+	Same  string // the run that counts in its place, or ""
+}
+
+// Shown writes a result or a setting for the table of runs.
+func (r *Run) Shown(field string) string {
+	text := r.text(field)
+	if v := r.number(field); finite.Is(v) && v != math.Trunc(v) {
+		text = study.Text(v)
 	}
-	out.Head = []string{"run", "method"}
-	for _, c := range columns {
-		out.Head = append(out.Head, c[0])
+	switch {
+	case text != "":
+		return text + r.estimated(field)
+	case field == "stop" && !r.done:
+		return "not done"
 	}
-	for k := range s.runs {
-		run := &s.runs[k]
-		name := run.Name
-		if stand := s.standIn[k]; stand >= 0 {
-			name += " (the same run as " + s.runs[stand].Name + ")"
-		}
-		row := []string{name, fmt.Sprint(s.of[k] + 1)}
-		for _, c := range columns {
-			text := run.text(c[1])
-			if v := run.number(c[1]); finite.Is(v) && v != math.Trunc(v) {
-				text = study.Text(v)
-			}
-			switch {
-			case text != "":
-				text += run.estimated(c[1])
-			case c[1] == "stop" && !run.done:
-				text = "not done"
-			default:
-				text = "–"
-			}
-			row = append(row, text)
-		}
-		out.Rows = append(out.Rows, row)
-	}
+	return "–"
 }
 
 // estimated says that a score is of a sample of the nodes, or returns "".

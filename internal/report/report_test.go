@@ -154,9 +154,8 @@ func TestUnfinished(t *testing.T) {
 		t.Errorf("groups %q of %v", sets[0].names, sets[0].of)
 	}
 	page := (&Page{Runs: runs}).view()
-	head, rows := page.Sections[0].Head, page.Sections[0].Rows
-	for name, want := range map[string]string{"batches": "30", "best valid": "0.5", "seconds": "2", "stopped by": "not done", "test": "–"} {
-		if got := rows[3][slices.Index(head, name)]; got != want {
+	for name, want := range map[string]string{"batches": "30", "best_valid": "0.5", "wall_s": "2", "stop": "not done", "test": "–"} {
+		if got := page.Sections[0].Rows[3].Shown(name); got != want {
 			t.Errorf("%s of a run that is not done: %s, want %s", name, got, want)
 		}
 	}
@@ -230,8 +229,12 @@ func TestOneSeedTwice(t *testing.T) {
 	if g := v.Sections[0].Groups[0]; g.Runs != 2 || g.Repeats != 2 || g.Name != "full" || g.Test.With(g.Test.SD) != "0.62 ± 0.18" {
 		t.Errorf("group %+v", g)
 	}
-	if row := v.Sections[0].Rows[3]; !strings.Contains(row[0], "the same run as "+runs[1].Name) {
+	if row := v.Sections[0].Rows[3]; row.Same != runs[1].Name {
 		t.Errorf("row %v", row)
+	}
+	var text strings.Builder
+	if err := (&Page{Runs: runs}).Write(&text); err != nil || strings.Count(text.String(), "(the same run as ") != 2 {
+		t.Errorf("the page does not name two repeated runs; %v", err)
 	}
 }
 

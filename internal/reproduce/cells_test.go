@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/bench"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
@@ -107,7 +108,7 @@ func TestCellsOfNaN(t *testing.T) {
 	nan, c := math.NaN(), newCells(t.TempDir(), "")
 	for kind, result := range map[kind]any{
 		training:   &trainResult{Metric: "accuracy", Test: study.Number(nan), Curve: []curvePoint{{Loss: study.Number(nan), Valid: study.Number(nan)}}},
-		stepping:   &timeResult{N: 3, Mean: nan, SD: nan, Median: nan},
+		stepping:   &timeResult{3, bench.Times{MeanMS: nan, SDMS: nan, MedianMS: nan}},
 		regressing: &regressionResult{Test: study.Number(nan), Layers: []regressionLayer{{"P": {Sums: study.Regression{N: 2, MeanX: nan, SXY: nan}, Points: [][2]float64{{nan, 1}}}}}, Norms: new(study.NormsTable)},
 		erring:     &study.ErrorTable{Rows: []study.ErrorRow{{Method: "ladies", Mean: nan, Relative: nan}}, Norm: nan, Signal: nan},
 	} {
@@ -335,7 +336,7 @@ func TestLastLine(t *testing.T) {
 		dir := t.TempDir()
 		c := newCells(dir, "")
 		save := func(name string) {
-			if one, err := c.save(keyOf(name), 1, &timeResult{N: 1, Mean: 2, Median: 2}); err != nil || one.Seconds != 1 {
+			if one, err := c.save(keyOf(name), 1, &timeResult{1, bench.Times{MeanMS: 2, MedianMS: 2}}); err != nil || one.Seconds != 1 {
 				t.Fatal(err)
 			}
 		}

@@ -32,14 +32,12 @@ type Claim struct {
 // claim is a statement of the paper's text, as claims.json has it. It holds on a data set if
 // all its rules do. Without rules it is prose below its first table.
 type claim struct {
-	Where  string     `json:"where"`
-	Text   string     `json:"text"`
+	Claim
 	Tables []string   `json:"tables"`           // that have the rows; the first one names the data sets
 	Data   []string   `json:"data,omitempty"`   // the data sets it is about, if not all
 	Sparse bool       `json:"sparse,omitempty"` // it is about sparse graphs: data that are not in the paper count if they are sparse
 	Need   quantifier `json:"need,omitempty"`
-	Not    bool       `json:"not,omitempty"`   // it holds where the rules do not
-	Paper  Verdict    `json:"paper,omitempty"` // by the numbers that the paper itself prints; "" if it prints none
+	Not    bool       `json:"not,omitempty"` // it holds where the rules do not
 	Legend string     `json:"legend,omitempty"`
 	Join   string     `json:"join,omitempty"` // between the numbers of two rules
 	Rules  []rule     `json:"rules,omitempty"`
@@ -370,9 +368,8 @@ func (n *Numbers) judge(reports []*Report) []Claim {
 		if c.Rules == nil || slices.ContainsFunc(c.Tables, func(table string) bool { _, there := e[table]; return !there }) {
 			continue
 		}
-		out := Claim{Where: c.Where, Text: c.Text, Paper: c.Paper}
-		out.Verdict, out.Numbers = c.check(e)
-		judged = append(judged, out)
+		c.Verdict, c.Numbers = c.check(e)
+		judged = append(judged, c.Claim)
 	}
 	return judged
 }

@@ -149,13 +149,7 @@ func (r *runner) costOfDepth(ctx context.Context, k key, method string, size, la
 func scalingTable(name string) Experiment {
 	return Experiment{
 		Name: name, Title: "Time complexity: measured exponents", Data: []string{"arxiv"},
-		caption: func(r *runner) string {
-			return fmt.Sprintf("The paper's table holds bounds: O(scpL) and O(sp²L) layer-wise, O(sb^L p) and O(sb^(L−1)p²) node-wise. The numbers in brackets follow from them. "+
-				"An exponent is the slope of a line through the logarithms, with its standard error; s = 128, 256, … 4096 rows and nodes drawn of %s, p = %d, b = %d, "+
-				"L up to %d with mini-batches of %d. "+
-				"Where neighbourhoods overlap, node-wise layers grow more slowly than the bound; node-wise rows keep the node itself, so the bound's b is b + 1 = %d here.",
-				scalingMethod, scalingWidth, scalingNeighbors, scalingDepth, r.base.Batch, scalingNeighbors+1)
-		},
+		caption: "scaling",
 		fill: []filler{func(r *runner, spec string, report *Report) {
 			if result := resultOf[scalingResult](r, r.scalingKey(spec)); result != nil {
 				addScaling(report, spec, result)

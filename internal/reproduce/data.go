@@ -2,12 +2,14 @@ package reproduce
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 )
@@ -134,38 +136,45 @@ func (r *runner) specOf(ctx context.Context, name string) (string, error) {
 	return spec, err
 }
 
+// captionsText has the templates of captions.
+//
+//go:embed captions.tmpl
+var captionsText string
+
 // caption names the data sets and settings of a table or figure.
 func (r *runner) caption(t task) string {
-	groups := []string{"Original data: ", "Generated twins, not the original data: ", "Data that are not in the paper: "}
-	members := make([][]string, len(groups))
+	names := map[string][]string{}
 	for _, spec := range t.data {
-		at := 0
+		group := "Original"
 		switch name, twin := paperDataset(spec); {
 		case name == "":
-			at = 2
+			group = "Others"
 		case twin:
-			at = 1
+			group = "Twins"
 		}
-		members[at] = append(members[at], columnName(spec))
+		names[group] = append(names[group], columnName(spec))
 	}
-	var sentences []string
-	for k, names := range members {
-		if len(names) > 0 {
-			sentences = append(sentences, groups[k]+strings.Join(names, ", ")+".")
+	values := map[string]any{
+		"Settings": r.base, "Runs": counted(r.base.Runs, "run"), "Repeats": r.measured(200), "RegressionBatches": regressionBatches,
+		"ScalingMethod": scalingMethod, "ScalingWidth": scalingWidth, "ScalingNeighbors": scalingNeighbors, "ScalingDepth": scalingDepth, "ScalingGrowth": scalingNeighbors + 1,
+	}
+	for group := range names {
+		values[group] = strings.Join(names[group], ", ")
+	}
+	if len(r.Samples) > 0 {
+		values["Sizes"] = sizesText(r.regressionSizes()) + " nodes"
+	}
+	if slices.ContainsFunc(t.keys, func(k key) bool { return k.Kind == training || k.Kind == regressing }) {
+		values["Intervals"] = r.intervals(t)
+		values["Full"] = slices.ContainsFunc(t.keys, func(k key) bool { return k.Method == fullMethod && !k.Kind.timed() })
+	}
+	captions, text := template.Must(template.New("").Parse(captionsText)), new(strings.Builder)
+	for _, name := range []string{"data", t.caption} {
+		if err := captions.ExecuteTemplate(text, name, values); err != nil {
+			return err.Error() // the templates are the program's own
 		}
 	}
-	has := func(k kind) bool { return slices.ContainsFunc(t.keys, func(one key) bool { return one.Kind == k }) }
-	if has(training) || has(regressing) {
-		sentences = append(sentences, fmt.Sprintf("%s; %s; at most %d mini-batches of %d; a run stops after %d without a better score.",
-			counted(r.base.Runs, "run"), r.intervals(t), r.base.MaxBatches, r.base.Batch, r.base.Patience))
-		if slices.ContainsFunc(t.keys, func(k key) bool { return k.Method == fullMethod && !k.Kind.timed() }) {
-			sentences = append(sentences, "The runs of full batch read P·X, computed once before training. The model and the distribution of its dropout are the same.")
-		}
-	}
-	if t.caption != nil {
-		sentences = append(sentences, t.caption(r))
-	}
-	return strings.Join(sentences, " ")
+	return strings.TrimSpace(text.String())
 }
 
 // intervals says after how many mini-batches the runs of a task have validation scores.
@@ -187,10 +196,7 @@ func (r *runner) intervals(t task) string {
 func datasetsTable(name string) Experiment {
 	return Experiment{
 		Name: name, Title: "The data sets", Data: fiveNames(),
-		caption: func(*runner) string {
-			return "Our edges count each pair once, and a degree is twice the edges over the nodes. For Reddit and ogbn-mag the paper prints the edges over the nodes. " +
-				"It prints 160,343 nodes of ogbn-arxiv, which has 169,343, a degree of 13.7, which is 13.77, and 28 % of test nodes, which are 28.7 %."
-		},
+		caption: "datasets",
 		fill: []filler{func(r *runner, spec string, report *Report) {
 			info := resultOf[datasets.Info](r, key{Kind: describing, Data: spec})
 			if info == nil {

@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -77,10 +76,7 @@ func (r *runner) errors(ctx context.Context, k key) (*study.ErrorTable, error) {
 func errorsFigure(name, alias string) Experiment {
 	return Experiment{
 		Name: name, Alias: alias, Title: "Matrix approximation error ‖QPHW − QPSHW‖_F over the number of nodes drawn", Data: fiveNames(),
-		caption: func(r *runner) string {
-			return fmt.Sprintf("Mini-batches of %d, %d repeats, two draws each; W is the first weight of ladies-flat-debiased 512,1024, seed %d; ± is the standard error. "+
-				"The paper prints curves up to 2048 nodes, no numbers. ladies-debiased-nodes is our addition: the population of the released program.", r.base.Batch, r.measured(200), r.base.Seed)
-		},
+		caption: "errors",
 		columns: 3,
 		fill: []filler{func(r *runner, spec string, report *Report) {
 			if len(r.errorContenders()) == 0 {

@@ -13,9 +13,9 @@ type Experiment struct {
 	Title string   // names the quantities shown
 	Data  []string // the paper's names of its columns
 
-	caption func(r *runner) string // more sentences of the caption; may be nil
-	chart   string                 // title of the figure; "" means Title
-	columns int                    // of the figure's panels; 0 means 3
+	caption string // template of more sentences of the caption; "" if there are none
+	chart   string // title of the figure; "" means Title
+	columns int    // of the figure's panels; 0 means 3
 
 	// Each filler works on all data sets in turn. It asks for results: the first time there
 	// are none, and the runner notes the cells.

@@ -1,7 +1,7 @@
 package reproduce
 
 import (
-	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/machine"
@@ -47,10 +48,22 @@ func (a *Results) Save(dir string) error {
 			return err
 		}
 	}
-	return atomicfile.Write(filepath.Join(dir, "results.md"), func(w io.Writer) error {
-		_, err := io.WriteString(w, a.markdown())
-		return err
-	})
+	return saveMarkdown(filepath.Join(dir, "results.md"), "results", a)
+}
+
+// pagesText has the templates of the page and of a section of it, in Markdown.
+//
+//go:embed results.md.tmpl
+var pagesText string
+
+// writeMarkdown writes the template of that name.
+func writeMarkdown(w io.Writer, name string, data any) error {
+	t := template.New("").Funcs(template.FuncMap{"cell": escaped, "trim": strings.TrimSpace, "section": newSection})
+	return template.Must(t.Parse(pagesText)).ExecuteTemplate(w, name, data)
+}
+
+func saveMarkdown(path, name string, data any) error {
+	return atomicfile.Write(path, func(w io.Writer) error { return writeMarkdown(w, name, data) })
 }
 
 // readPreface reads the text of the folder of cells, if there is one.
@@ -63,45 +76,8 @@ func (a *Results) readPreface(dir string) error {
 	return nil
 }
 
-// markdown returns the whole page.
-func (a *Results) markdown() string {
-	var b strings.Builder
-	b.WriteString("# The paper's tables and figures\n\n")
-	if a.Preface != "" {
-		b.WriteString(strings.TrimSpace(a.Preface) + "\n\n## How to read the tables\n\n")
-	}
-	fmt.Fprintf(&b, "Every table and figure of %s, made by this program. The models are the paper's. Numbers in brackets are the paper's. "+
-		"± is the standard deviation over the runs, if the caption does not say otherwise; in the list of claims it is the standard error of a difference.\n", a.Source)
-	if a.onTwins() {
-		b.WriteString("\nThe data of these tables are generated twins. Sizes and costs are comparable with the paper's. Scores of methods that sample, and their order, are not: " +
-			"a twin is fitted to the scores of full batch and of the features alone. So no claim about scores is judged on a twin.\n")
-	}
-	state := fmt.Sprintf("complete: %d", a.Cells)
-	if a.There < a.Cells {
-		state = fmt.Sprintf("**not complete**: %d of %d; the captions say which are missing", a.There, a.Cells)
-	}
-	lines := [][]string{{"", ""}, {"date", a.Date}, {"commit", a.Commit}, {"command", "`" + a.Command + "`"}, {"cells", state}}
-	for _, made := range a.Made {
-		lines = append(lines, []string{"", made})
-	}
-	markdownTable(&b, "|---|---|", lines)
-	fmt.Fprintf(&b, "\n## The paper's claims about its results\n\n%s\n", a.tally())
-	lines = [][]string{{"where", "claim", "here", "paper's tables", "our numbers"}}
-	for _, c := range a.Claims {
-		if c.Verdict == NotMeasured {
-			continue
-		}
-		lines = append(lines, []string{c.Where, c.Text, string(c.Verdict), cmp.Or(string(c.Paper), "–"), c.Numbers})
-	}
-	markdownTable(&b, "|---|---|---|---|---|", lines)
-	for _, r := range a.Reports {
-		b.WriteString("\n" + r.markdown(FiguresDir+"/"))
-	}
-	return b.String()
-}
-
-// onTwins reports whether some data are generated twins.
-func (a *Results) onTwins() bool {
+// OnTwins reports whether some data are generated twins.
+func (a *Results) OnTwins() bool {
 	return slices.ContainsFunc(a.Reports, func(r *Report) bool {
 		return slices.ContainsFunc(r.Rows, func(row Row) bool {
 			_, twin := paperDataset(row.Dataset)
@@ -110,14 +86,39 @@ func (a *Results) onTwins() bool {
 	})
 }
 
-// tally counts the verdicts.
-func (a *Results) tally() string {
-	count := map[Verdict]int{}
+// Count returns the number of claims with a verdict.
+func (a *Results) Count(verdict Verdict) (n int) {
 	for _, c := range a.Claims {
-		count[c.Verdict]++
+		if c.Verdict == verdict {
+			n++
+		}
 	}
-	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not, %d are undecided, since numbers are missing, and %d are not judged: they are about other data, or all numbers are missing. "+
-		"A metric is better if the difference is more than twice its standard error, so a comparison needs two runs. The best metric and distances in points are judged by the means alone, slopes by their sign. The limits of words such as small or comparable are ours. "+
-		"The fourth column judges the numbers that the paper prints in the same way; – means that it prints none.",
-		len(a.Claims), count[Seen], count[NotSeen], count[Undecided], count[NotMeasured])
+	return n
+}
+
+// escaped is the text of a cell: ‖HW‖ is written |HW|.
+func escaped(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// section is a report on the page.
+type section struct {
+	*Report
+	Table   string   // in Markdown; "" if another report has it
+	Figures string   // folder of the figure with a slash, or ""
+	Remarks []string // below
+}
+
+func newSection(r *Report, figures string) section {
+	s := section{Report: r, Figures: figures, Remarks: r.remarks()}
+	if head, lines := r.table("**"); len(lines) > 0 && !r.figureOnly {
+		for k, line := range append([][]string{head}, lines...) {
+			s.Table += "|"
+			for _, cell := range line {
+				s.Table += " " + escaped(cell) + " |"
+			}
+			if s.Table += "\n"; k == 0 {
+				s.Table += "|---|" + strings.Repeat("--:|", len(head)-1) + "\n"
+			}
+		}
+	}
+	return s
 }

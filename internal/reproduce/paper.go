@@ -96,6 +96,20 @@ func (row *PaperRow) value(spec string) *PaperValue {
 // sample sizes of the options, for models of some layers. With sizes of the options, a
 // layer-wise method has one row, without the paper's values, which are for other sizes.
 func (r *runner) rowsOf(table []PaperRow, layers int) []PaperRow {
+	for _, name := range r.Methods { // methods that the table lacks
+		m := methodNamed(name)
+		if m.Name == "" || slices.ContainsFunc(table, func(row PaperRow) bool { return row.Method == name }) {
+			continue
+		}
+		row := PaperRow{Label: name, Method: name}
+		switch {
+		case strings.Contains(m.Sizes, "layer"):
+			row.Samples = slices.Repeat([]int{512}, layers)
+		case m.Sizes != "": // a node
+			row.Samples = slices.Repeat([]int{2}, layers)
+		}
+		table = append(slices.Clip(table), row)
+	}
 	var chosen []PaperRow
 	sized := map[string]bool{}
 	for _, row := range table {
@@ -113,25 +127,6 @@ func (r *runner) rowsOf(table []PaperRow, layers int) []PaperRow {
 				_, after, _ := strings.Cut(rest, ")")
 				row.Label = before + after // "LADIES (2) w/ flat" is now "LADIES w/ flat"
 			}
-		}
-		chosen = append(chosen, row)
-	}
-	for _, name := range r.Methods { // methods that the table lacks
-		inTable := slices.ContainsFunc(table, func(row PaperRow) bool { return row.Method == name })
-		m := methodNamed(name)
-		if inTable || m.Name == "" {
-			continue
-		}
-		row := PaperRow{Label: name, Method: name}
-		size := 2 // a node
-		if strings.Contains(m.Sizes, "layer") {
-			size = 512
-		}
-		if m.Sizes != "" {
-			row.Samples = slices.Repeat([]int{size}, layers)
-		}
-		if len(r.Samples) > 0 && row.layerWise() {
-			row.Samples = atLayers(r.Samples, layers)
 		}
 		chosen = append(chosen, row)
 	}

@@ -72,7 +72,7 @@ func TestUnfinishedRuns(t *testing.T) {
 			t.Errorf("%+v, with all runs %+v", row, whole.Rows[k])
 		}
 	}
-	if text := part.markdown(""); len(part.Rows) != 2 || !strings.Contains(text, " [n=2]") || !strings.Contains(text, "10 on synth:demo") {
+	if text := markdown(t, "report", newSection(part, "")); len(part.Rows) != 2 || !strings.Contains(text, " [n=2]") || !strings.Contains(text, "10 on synth:demo") {
 		t.Errorf("%s", text)
 	}
 }

@@ -3,9 +3,9 @@ package reproduce
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -87,31 +87,18 @@ func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) 
 		if err != nil {
 			return nil, err
 		}
-		for l, layer := range norms {
-			for on, norm := range map[string]string{onP: study.NormP, onQP: study.NormQP} {
-				s := scatter{Sums: t.Regression(layer.Name, norm)}
-				for _, drawn := range t.Scatters {
-					for k := range drawn.X {
-						if drawn.Layer == layer.Name && drawn.On == norm {
-							s.Points = append(s.Points, [2]float64{rounded(drawn.X[k]), rounded(drawn.Y[k])})
-						}
-					}
-				}
-				result.Layers[l][on+", "+over] = s
+		for _, drawn := range t.Scatters {
+			one := scatter{Sums: drawn.Sums}
+			for k := range drawn.X { // six digits are enough for a point of a plot
+				one.Points = append(one.Points, [2]float64{float64(finite.Measured(drawn.X[k])), float64(finite.Measured(drawn.Y[k]))})
 			}
+			l := slices.IndexFunc(norms, func(layer study.LayerNorms) bool { return layer.Name == drawn.Layer })
+			on := map[string]string{study.NormP: onP, study.NormQP: onQP}[drawn.On]
+			result.Layers[l][on+", "+over] = one
 		}
 	}
 	result.Norms, err = study.Norms{Laplacian: p, Layers: norms, Nodes: train, Batch: k.Batch, Seed: k.Seed}.Run(ctx)
 	return result, err
-}
-
-// rounded returns x to five digits, which is enough for a point of a plot.
-func rounded(x float64) float64 {
-	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
-		return x
-	}
-	scale := math.Pow(10, 4-math.Floor(math.Log10(math.Abs(x))))
-	return math.Round(x*scale) / scale
 }
 
 // pooled merges the regressions of the runs of a method, layer by layer.
@@ -132,17 +119,7 @@ func (r *runner) pooled(spec, method, on, over string) []scatter {
 
 // regressionTable is a table of coefficients of methods.
 func regressionTable(name, alias, on, title string, methods ...string) Experiment {
-	e := Experiment{
-		Name: name, Alias: alias, Title: title, Data: fourNames(),
-		caption: func(r *runner) string {
-			sizes := "512 nodes a layer"
-			if len(r.Samples) > 0 {
-				sizes = sizesText(r.regressionSizes()) + " nodes"
-			}
-			return sizes + ", all runs pooled; Q is " + fmt.Sprint(regressionBatches) + " mini-batches a run. ± is the coefficient's standard error over the pairs. " +
-				"The regression over the training nodes stands beside the paper's: coefficients scale with features and weights, so compare signs and R²."
-		},
-	}
+	e := Experiment{Name: name, Alias: alias, Title: title, Data: fourNames(), caption: "regression"}
 	for _, method := range methods {
 		e.fill = append(e.fill, func(r *runner, spec string, report *Report) { r.addRegressions(report, spec, method, on) })
 	}
@@ -236,12 +213,8 @@ func (r *runner) addScatters(report *Report, spec, method, on string) {
 func normsFigure(name, alias string) Experiment {
 	return Experiment{
 		Name: name, Alias: alias, Title: "Histograms of ‖P^[i]‖ and ‖(HW)_[i]‖, and the constants C₁ and C₂", Data: fiveNames(),
-		caption: func(*runner) string {
-			return "LADIES models of 3 layers, as in the regressions; histograms of the first run, 0.1 % of the nodes cut off at each end. " +
-				"C₁ of QP is a mean over 100 mini-batches Q. C₁/C₂² ≥ 1 is the paper's assumption, with C₂ over all rows of HW, " +
-				"or with 0.1 % of them cut off at each end. The moment ratio compares the variances of flat probabilities and of LADIES: below 1, flat is better."
-		},
-		chart: "Norms of the columns of P and of the rows of HW, tails cut off", columns: 4,
+		caption: "norms",
+		chart:   "Norms of the columns of P and of the rows of HW, tails cut off", columns: 4,
 		fill: []filler{func(r *runner, spec string, report *Report) {
 			if results := resultsOf[regressionResult](r, r.regressionKeys(spec, "ladies")); len(results) > 0 {
 				addNorms(report, spec, results)

@@ -2,14 +2,12 @@ package reproduce
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/study"
@@ -187,10 +185,7 @@ func (r *Report) save(dir string) error {
 	if err := study.Save(dir, r.Experiment, r); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(dir, r.Experiment+".md"), func(w io.Writer) error {
-		_, err := io.WriteString(w, r.markdown(""))
-		return err
-	})
+	return saveMarkdown(filepath.Join(dir, r.Experiment+".md"), "report", newSection(r, ""))
 }
 
 // Heading is the experiment as the paper writes it, with its title: Table 4. Test metric.
@@ -198,38 +193,6 @@ func (r *Report) Heading() string {
 	name := strings.ToUpper(r.Experiment[:1]) + r.Experiment[1:]
 	at := strings.IndexAny(name, "123456789")
 	return name[:at] + " " + name[at:] + ". " + r.Title
-}
-
-// markdown returns a section: the caption, the table, and a link to the figure. figures is the
-// folder of the figure with a slash, or "".
-func (r *Report) markdown(figures string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "## %s\n\n%s\n", r.Heading(), r.Caption)
-	head, lines := r.table("**")
-	if len(lines) > 0 && !r.figureOnly {
-		markdownTable(&b, "|---|"+strings.Repeat("--:|", len(head)-1), append([][]string{head}, lines...))
-	}
-	if r.figure != nil {
-		fmt.Fprintf(&b, "\n![%s](%s%s.svg)\n", r.Title, figures, r.Experiment)
-	}
-	if remarks := r.remarks(); len(remarks) > 0 {
-		fmt.Fprintf(&b, "\n- %s\n", strings.Join(remarks, "\n- "))
-	}
-	return b.String()
-}
-
-// markdownTable writes lines, the first of them the heading above the rule.
-func markdownTable(b *strings.Builder, rule string, lines [][]string) {
-	for k, line := range lines {
-		b.WriteString("\n|")
-		for _, cell := range line {
-			fmt.Fprintf(b, " %s |", strings.ReplaceAll(cell, "|", `\|`)) // ‖HW‖ is written |HW|
-		}
-		if k == 0 {
-			b.WriteString("\n" + rule)
-		}
-	}
-	b.WriteString("\n")
 }
 
 // ours is the row's number with its spread. A time is a median.

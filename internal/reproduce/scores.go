@@ -124,11 +124,8 @@ func layerWiseCurves(r *runner) []PaperRow {
 func curvesFigure(name, alias, title string, data []string, rows func(*runner) []PaperRow) Experiment {
 	return Experiment{
 		Name: name, Alias: alias, Title: title, Data: data,
-		caption: func(*runner) string {
-			return "The paper prints curves, no numbers. Seconds are mini-batches times the median step of table 5, without sampling. A curve ends with its shortest run. The table counts mini-batches until the validation metric " +
-				"is 95 % of LADIES' best, or of the method's own best if LADIES was not trained; a run that ends before counts with all its mini-batches."
-		},
-		chart: title + ", mean of the runs", columns: 2,
+		caption: "curves",
+		chart:   title + ", mean of the runs", columns: 2,
 		fill: []filler{func(r *runner, spec string, report *Report) { r.addCurves(spec, rows(r), report) }},
 	}
 }
@@ -141,7 +138,7 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 	target := 0.0
 	for _, row := range rows {
 		if runs := r.trained(spec, row); row.Method == "ladies" && len(runs) > 0 {
-			target = 0.95 * add(new(Report), spec, row, "", "", runs, (*trainResult).best).Mean
+			target = 0.95 * add(new(Report), spec, row, "", "", runs, func(run *trainResult) float64 { return float64(run.Valid) }).Mean
 		}
 	}
 	for _, row := range rows {
@@ -158,17 +155,17 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 		if step != nil {
 			curve.X = slices.Clone(curve.X)
 			for k := range curve.X {
-				curve.X[k] *= step.Median / 1e3
+				curve.X[k] *= step.MedianMS / 1e3
 			}
 			seconds.Lines = append(seconds.Lines, curve)
 		}
 		add(report, spec, row, needed, string(needed), runs, func(run *trainResult) float64 {
 			if target == 0 {
-				return float64(run.reaches(0.95 * run.best()))
+				return float64(run.reaches(0.95 * float64(run.Valid)))
 			}
 			return float64(run.reaches(target))
 		})
-		add(report, spec, row, "best", "best validation "+runs[0].Metric+", %", runs, func(run *trainResult) float64 { return 100 * run.best() })
+		add(report, spec, row, "best", "best validation "+runs[0].Metric+", %", runs, func(run *trainResult) float64 { return 100 * float64(run.Valid) })
 	}
 	for _, p := range []figure.Panel{batches, seconds} {
 		if len(p.Lines) > 0 {

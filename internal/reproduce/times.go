@@ -12,10 +12,8 @@ import (
 
 // timeResult holds milliseconds a batch.
 type timeResult struct {
-	N      int     `json:"n"`
-	Mean   float64 `json:"ms_mean"`
-	SD     float64 `json:"ms_sd"`
-	Median float64 `json:"ms_median"`
+	N int `json:"n"`
+	bench.Times
 }
 
 // samplingKey is the timing of a row of the table of sampling times: one layer.
@@ -41,8 +39,7 @@ func (r *runner) stepKey(spec string, row PaperRow, layers int) key {
 // timeTable is a table of times.
 func timeTable(name, alias, title, quantity, caption string, rows func(*runner) []PaperRow, of func(*runner, string, PaperRow) key) Experiment {
 	return Experiment{
-		Name: name, Alias: alias, Title: title, Data: fiveNames(), finish: compareFigure,
-		caption: func(*runner) string { return caption + " Our number is the median, the paper's a mean." },
+		Name: name, Alias: alias, Title: title, Data: fiveNames(), caption: caption, finish: compareFigure,
 		fill: []filler{func(r *runner, spec string, report *Report) {
 			for _, row := range rows(r) {
 				r.addTime(report, of(r, spec, row), row, quantity)
@@ -54,14 +51,14 @@ func timeTable(name, alias, title, quantity, caption string, rows func(*runner) 
 // samplingTable is the table of sampling times.
 func samplingTable(name, alias string) Experiment {
 	return timeTable(name, alias, "Milliseconds to sample one layer for a mini-batch", "ms to sample a layer",
-		"One goroutine; the time includes the block's transpose. The paper's program is Python and SciPy on a CPU. It probably reads single rows of a matrix stored by columns for its node-wise times: we claim no speed-up over them.",
+		"sampling",
 		func(r *runner) []PaperRow { return r.rowsOf(r.paper.SamplingTime, 1) }, (*runner).samplingKey)
 }
 
 // stepTable is a table of training times of models of some layers.
 func stepTable(name, alias string, layers int) Experiment {
 	return timeTable(name, alias, fmt.Sprintf("Milliseconds of a training step of a %d-layer model", layers), fmt.Sprintf("ms a training step, %d layers", layers),
-		"A step is forward, backward and Adam, sampling left out. The paper's step ran in PyTorch on a V100, and includes copying the batch there. On a large graph a cell ends after 90 s, with the steps done.",
+		"step",
 		func(r *runner) []PaperRow { return r.rowsOf(r.paper.TrainingTime[fmt.Sprint(layers)], layers) },
 		func(r *runner, spec string, row PaperRow) key { return r.stepKey(spec, row, layers) })
 }
@@ -74,11 +71,11 @@ func (r *runner) addTime(report *Report, k key, paper PaperRow, quantity string)
 		return // missing
 	}
 	if t == nil {
-		t = &timeResult{Mean: math.NaN()}
+		t = &timeResult{Times: bench.Times{MeanMS: math.NaN()}}
 	}
 	report.add(Row{
 		Dataset: k.Data, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity, is: is{Of: aTime},
-		N: t.N, Mean: t.Mean, Std: t.SD, SEM: t.SD / math.Sqrt(float64(max(t.N, 1))), Median: t.Median, Paper: paper.value(k.Data),
+		N: t.N, Mean: t.MeanMS, Std: t.SDMS, SEM: t.SDMS / math.Sqrt(float64(max(t.N, 1))), Median: t.MedianMS, Paper: paper.value(k.Data),
 	})
 }
 
@@ -92,7 +89,7 @@ func (r *runner) timeSampling(ctx context.Context, k key) (*timeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &timeResult{k.Batches, reports[0].MeanMS, reports[0].SDMS, reports[0].MedianMS}, nil
+	return &timeResult{k.Batches, reports[0].Times}, nil
 }
 
 // longest bounds the time of one cell: on a large graph full neighbourhoods take
@@ -111,5 +108,5 @@ func (r *runner) timeSteps(ctx context.Context, k key) (*timeResult, error) {
 		return nil, err
 	}
 	s, err := bench.Step(ctx, model, r.data, bench.StepOptions{Batches: k.Batches, Discard: max(1, min(20, k.Batches/5)), BatchSize: k.Batch, Seed: k.Seed, Longest: longest})
-	return &timeResult{s.Batches, s.MeanMS, s.SDMS, s.MedianMS}, err
+	return &timeResult{s.Batches, s.Times}, err
 }

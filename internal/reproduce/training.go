@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/layers"
@@ -35,15 +34,6 @@ type curvePoint struct {
 // String is the outcome for a line of progress.
 func (t *trainResult) String() string {
 	return fmt.Sprintf("test %s %.4f after %d batches", t.Metric, float64(t.Test), t.Batches)
-}
-
-// best returns the best validation metric of the run.
-func (t *trainResult) best() float64 {
-	best := math.Inf(-1)
-	for _, p := range t.Curve {
-		best = max(best, float64(p.Valid))
-	}
-	return best
 }
 
 // reaches returns the mini-batch of the first score that is at least goal, or of the

@@ -241,15 +241,12 @@ func (m *Model) means() []float32 {
 	return means
 }
 
-// Features yields the rows of all nodes, about size features at a time, or all at once if size
-// is 0. Each piece is in the memory of the one before it.
+// Features yields the rows of all nodes, about size features at a time. Each piece is in the memory
+// of the one before it.
 func (s *Source) Features(ctx context.Context, size int, yield func(rows []float32) error) error {
 	width, means, shown := s.Model.Features, s.means(), s.shownGroups()
 	scale := float32(1 / math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
-	piece := s.Nodes
-	if size > 0 {
-		piece = min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
-	}
+	piece := min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
 	buffer := make([]float32, piece*width)
 	for first := 0; first < s.Nodes; first += piece {
 		nodes := min(piece, s.Nodes-first)
@@ -381,9 +378,6 @@ func RandomSplit(n, train, valid int, random *rand.Rand, eligible func(int) bool
 		part[train+valid+k] = 2
 	}
 	random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
-	for p, size := range [...]int{train, valid, len(ids) - train - valid} {
-		parts[p] = slices.Grow(parts[p], size)
-	}
 	for k, p := range part {
 		parts[p] = append(parts[p], ids[k])
 	}

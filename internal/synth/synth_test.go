@@ -44,7 +44,7 @@ func draw(t *testing.T, s *Source) (d drawn) {
 	if d.labels, d.split, err = s.Labels(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	err = s.Features(t.Context(), 0, func(rows []float32) error {
+	err = s.Features(t.Context(), math.MaxInt, func(rows []float32) error {
 		d.features = rows
 		return nil
 	})

@@ -18,8 +18,7 @@ type Scalar struct {
 
 // Writer writes events to one file. Make it with NewWriter.
 type Writer struct {
-	w      io.Writer
-	buffer []byte
+	w io.Writer
 }
 
 // NewWriter returns a writer. It writes the first record of the file, which holds
@@ -40,11 +39,10 @@ func (t *Writer) Write(now time.Time, step int64, scalars ...Scalar) error {
 		value = protowire.AppendFixed32(value, math.Float32bits(s.Value))
 		summary = appendBytes(summary, summaryValue, value)
 	}
-	e := appendTime(t.buffer[:0], now)
+	e := appendTime(nil, now)
 	e = protowire.AppendTag(e, eventStep, protowire.VarintType)
 	e = protowire.AppendVarint(e, uint64(step))
 	e = appendBytes(e, eventSummary, summary)
-	t.buffer = e
 	return t.record(e)
 }
 

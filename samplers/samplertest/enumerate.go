@@ -138,17 +138,21 @@ func add(sample *samplers.Sample, weights []float64, i int32) {
 // positive weights. The k largest weights have π = 1, for the smallest k that gives
 // all others π < 1.
 func Inclusion(weights []float64, s int) []float64 {
-	c, sorted := 0.0, slices.Sorted(slices.Values(weights))
+	sorted := slices.Sorted(slices.Values(weights))
+	c, largest := 0.0, 0.0 // largest of the weights with π < 1
 	for rest := sorted; sumBut(rest, nil) > 0; rest = rest[:len(rest)-1] {
 		certain := len(sorted) - len(rest)
 		c = float64(s-certain) / sumBut(rest, nil)
-		if c*rest[len(rest)-1] < 1 {
+		if top := rest[len(rest)-1]; c*top < 1 {
+			largest = top
 			break
 		}
 	}
 	pi := make([]float64, len(weights))
 	for i, w := range weights {
-		pi[i] = min(1, c*w)
+		if pi[i] = c * w; w > largest {
+			pi[i] = 1
+		}
 	}
 	return pi
 }
@@ -238,7 +242,10 @@ func Moments(draw samplers.Draw, weight samplers.Weight, weights []float64, s in
 	for i := range product {
 		product[i] = make([]float64, n)
 	}
-	population := NewPopulation(weights)
+	population, err := samplers.NewPopulation(weights)
+	if err != nil {
+		return nil, nil, err
+	}
 	beta := make([]float64, n)
 	visit := func(probability float64, sample *samplers.Sample) {
 		b := beta[:len(sample.Index)]
@@ -255,16 +262,4 @@ func Moments(draw samplers.Draw, weight samplers.Weight, weights []float64, s in
 		return mean, product, nil
 	}
 	return mean, product, Enumerate(draw, weights, s, visit)
-}
-
-// NewPopulation returns the population of the weights, which must be finite and not
-// negative.
-func NewPopulation(weights []float64) *samplers.Population {
-	p := &samplers.Population{Weights: weights, Total: sumBut(weights, nil)}
-	for _, w := range weights {
-		if w > 0 {
-			p.Positive++
-		}
-	}
-	return p
 }

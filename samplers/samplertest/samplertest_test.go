@@ -15,7 +15,11 @@ import (
 // TestEnumerateIsALaw checks that probabilities of all outcomes sum to 1.
 func TestEnumerateIsALaw(t *testing.T) {
 	for _, weights := range [][]float64{{1}, {2, 0, 1}, {1, 1, 1, 1}, {0.3, 5, 1, 1, 1e-3, 40}} {
-		for s := 1; s <= NewPopulation(weights).Positive; s++ {
+		population, err := samplers.NewPopulation(weights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s := 1; s <= population.Positive; s++ {
 			for _, draw := range []samplers.Draw{samplers.WithoutReplacement{}, samplers.WithReplacement{}, samplers.Poisson{}, samplers.Systematic{}} {
 				sum := 0.0
 				err := Enumerate(draw, weights, s, func(p float64, _ *samplers.Sample) { sum += p })

@@ -74,8 +74,9 @@ func Straight(name string, intercept, slope float64, places []float64) Series {
 
 // Bars is a histogram: bars of equal width between Low and High.
 type Bars struct {
-	Low, High float64
-	Counts    []int
+	Low    float64 `json:"low"`  // left edge of the first bar
+	High   float64 `json:"high"` // right edge of the last, which belongs to it
+	Counts []int   `json:"counts"`
 }
 
 const (

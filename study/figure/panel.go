@@ -127,7 +127,7 @@ func (p *Panel) addSeries(out *plot.Plot, s Series, number int, joined bool) err
 		out.Add(band(points, errs, Color(number)), line)
 		return nil
 	}
-	if s.Error != nil {
+	if slices.ContainsFunc(s.Error, func(bar float64) bool { return bar > 0 }) {
 		out.Add(&plotter.YErrorBars{XYs: points, YErrors: errs, LineStyle: draw.LineStyle{Color: line.Color, Width: 1}, CapWidth: plotter.DefaultCapWidth})
 	}
 	if joined {
