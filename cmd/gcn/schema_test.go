@@ -228,9 +228,9 @@ func TestRunRemembersItsData(t *testing.T) {
 		"the run's own data": {want: every(bits)},
 		"order of people":    {asked: shop{seed: 1}, want: every(named)},
 
-		"order of columns":    {asked: shop{columns: []string{"spent", "town", "age"}}, want: map[string]string{"text": named, "text store": `the features are the columns "spent", "town", "age", and the model's "town", "age", "spent"`}},
-		"a column is missing": {asked: shop{columns: []string{"town", "age"}}, want: map[string]string{"text": `missing here: "spent"`, "text store": `the features are the columns "town", "age", and the model's`}},
-		"one more column": {asked: shop{columns: []string{"town", "age", "shoe", "spent"}, wide: true}, want: map[string]string{"text": named, "text store": `columns "town", "age", "shoe", "spent", and the model's`,
+		"order of columns":    {asked: shop{columns: []string{"spent", "town", "age"}}, want: map[string]string{"text": named, "text store": `the features are the columns "spent", "town", "age" of tables, and the model's are the columns "town", "age", "spent" of tables`}},
+		"a column is missing": {asked: shop{columns: []string{"town", "age"}}, want: map[string]string{"text": `missing here: "spent"`, "text store": `the features are the columns "town", "age" of tables, and the model's`}},
+		"one more column": {asked: shop{columns: []string{"town", "age", "shoe", "spent"}, wide: true}, want: map[string]string{"text": named, "text store": `columns "town", "age", "shoe", "spent" of tables, and the model's`,
 			"array": "3 features, and the model's data have 2", "array store": "3 features, and the model's data have 2"}},
 
 		"another scaling":  {asked: shop{normalize: "none"}, want: map[string]string{"text": "normalize=none, and the model's data had normalize=standardize", "text store": "normalize=none, and the model's", "array": "normalize=none, and the model's", "array store": named}},
@@ -251,7 +251,7 @@ func TestRunRemembersItsData(t *testing.T) {
 		"one more task":       {run: tasks, asked: shop{tasks: []string{"meat", "sweets", "fruit", "greens"}}, want: every(named)},
 		"a task is missing":   {run: tasks, asked: shop{tasks: []string{"meat", "fruit"}}, want: every(`lack the model's "greens"`)},
 		"classes, not tasks":  {run: tasks, want: every("the labels are 3 classes")},
-		"tasks, not classes":  {asked: tasks, want: every("the labels are 3 tasks")},
+		"tasks, not classes":  {asked: tasks, want: every("the labels are 3 binary tasks")},
 		"tasks of the labels": {run: tasks, asked: shop{bare: true, seed: 1}, want: map[string]string{"text": named, "array": named}},
 	} {
 		t.Run(name, func(t *testing.T) {
