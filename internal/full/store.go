@@ -96,8 +96,7 @@ func (p *pass) values(n int) ([]float32, error) {
 		return values, nil
 	}
 	if len(p.spare) > 0 { // too small for these nodes
-		p.spare = slices.Delete(p.spare, 0, 1)
-		if !p.few() {
+		if p.spare = nil; !p.few() {
 			debug.FreeOSMemory() // else the garbage stays beside the new values
 		}
 	}
