@@ -169,7 +169,7 @@ func TestJSONLists(t *testing.T) {
 		{lists: `{"0": [1,0], "1": [0], "2": [], "3": [1]}`, want: []float32{1, 1, 1, 0, 0, 0, 0, 1}},
 		{lists: `{"0": [3,0,0], "1": [0,0,2]}`, err: "node 0 has a number twice"},
 		{lists: `{"0": [0,0,1], "1": [1,0]}`, key: "&lists=multi-hot", err: "node 1 has 2 numbers, the first node 3"},
-		{lists: `{"0": [0,2], "1": [1,0]}`, key: "&lists=multi-hot", err: "the lists hold more than 0 and 1"},
+		{lists: `{"0": [0,2], "1": [1,0]}`, key: "&lists=multi-hot", err: "node 0: lists=multi-hot, but the lists hold more than 0 and 1"},
 	} {
 		in := edgeListFiles(t, map[string]string{"e": pathEdges, "l.json": c.lists, "l.csv": "0\n1\n1\n0\n"})
 		for _, spec := range []string{in("D/e?labels=D/l.json" + c.key), in("D/e?labels=D/l.csv&features=D/l.json" + c.key)} {

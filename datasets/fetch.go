@@ -123,7 +123,8 @@ func (f *fetcher) make(ctx context.Context, set *fetch.Set, path string, inCache
 	}
 	defer files.Close()
 	o := f.options
-	if inCache { // another process may have fetched it in the meantime
+	o.Schema, o.Unlabelled = nil, false // the store has the data of the files for all models
+	if inCache {                        // another process may have fetched it in the meantime
 		if d, err := f.openCached(ctx, path); d != nil || err != nil {
 			return errors.Join(err, d.Close())
 		}

@@ -594,3 +594,24 @@ func TestKilled(t *testing.T) {
 		t.Error("downloads were left behind")
 	}
 }
+
+// The store of a download has the data of the files, not those of the model that asked for them.
+func TestFetchIgnoresSchema(t *testing.T) {
+	p, cache := newMirror(t), t.TempDir()
+	want := provide(t, p, "cora")
+	s := want.Schema()
+	s.Normalize = "row"
+	f := fetcherOf(p, cache)
+	f.options.Schema, f.options.Unlabelled = s, true
+	if _, err := f.fetch(t.Context(), "cora"); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(t.Context(), "cora", Options{Cache: cache, Offline: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameData(t, d, want)
+	if got := d.Schema().Normalize; got != "none" {
+		t.Errorf("normalize=%s", got)
+	}
+}

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -34,9 +33,10 @@ func splitAsked(spec *Spec) bool {
 //
 // own says that d has the split of the source, which stays.
 func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
-	text, whole := spec.Values["split"]
+	_, whole := spec.Values["split"]
+	text := spec.Text("split", defaultSplit)
 	parts, random := spec.given("train", "valid", "test"), spec.given("seed", "stratify")
-	shares, err := parseShares(cmp.Or(text, defaultSplit))
+	shares, err := parseShares(text)
 	isFile := err != nil && isSplitFile(text)
 	switch {
 	case own && random != "":
@@ -75,7 +75,7 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	if !whole {
 		origin += " (the source has none)"
 	}
-	d.Notes = append(d.Notes, fmt.Sprintf("random split %s, seed %d%s", cmp.Or(text, defaultSplit), seed, origin))
+	d.Notes = append(d.Notes, fmt.Sprintf("random split %s, seed %d%s", text, seed, origin))
 	return nil
 }
 

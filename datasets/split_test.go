@@ -58,6 +58,7 @@ func TestSplitFiles(t *testing.T) {
 		"D/e?labels=D/y&train=D/tr&valid=D/tr":                            "is in the train set too",
 		"D/one?labels=D/y&ids=from-1&train=D/tr.npy&valid=D/va&test=D/te": "is node 0, which is not in the graph",
 		"D/e?labels=D/y&split=a,b":                                        "TRAIN/VALID/TEST",
+		"D/e?labels=D/y&split=":                                           "TRAIN/VALID/TEST",
 	} {
 		expectError(t, at(spec), words)
 	}

@@ -115,6 +115,9 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if o.Jumping != JumpingNone {
 		m.Classifier = b.linear("classifier", o.Hidden, y.Outputs())
 	}
+	if b.err != nil {
+		return nil, b.err // of no convolution
+	}
 	var jumped *G.Node // the logits' part from the convolutions below
 	for l := range slots {
 		if l > 0 && o.Jumping != JumpingNone {

@@ -50,7 +50,7 @@ type edgeList struct {
 	dots   [2]bool // the ids of the column end in .0
 
 	weight    int  // the column of the weights; −1: none
-	attribute bool // the weights are networkx's attributes
+	attribute bool // the last column holds networkx's attributes
 
 	nodeCount    int        // nodes=N; 0 without
 	labelLists   *jsonLists // labels in JSON
@@ -95,7 +95,7 @@ func (e *edgeList) readEdges(path string) {
 	e.findEnds(p)
 	p.header = p.ownHeader(0)
 	e.findWeightColumn()
-	if from, number := parseID(p.example()[0]); number && p.rows > 1 && p.Width > 2 && len(p.wanted) == 0 && !p.index && e.weight < 0 && p.counted(int(from)) {
+	if from, number := parseID(p.example()[0]); number && p.rows > 1 && p.Width > 2 && len(p.wanted) == 0 && !p.index && e.weight < 0 && !e.attribute && p.counted(int(from)) {
 		p.ask(": column 1 counts the lines, as the key of a database does: say columns=2,3 to read the ids from these, or columns=1,2 if it holds ids")
 	}
 	for k, j := range p.ends {
@@ -140,7 +140,6 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 		}
 		part.arcs = append(part.arcs, graph.Edge{U: ends[0], V: ends[1]})
 		if e.weight >= 0 {
-			r.Hint(" (weights=0 leaves the weights out)")
 			e.parseWeight(r, &part)
 		}
 	}
@@ -154,10 +153,13 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 	}
 	v, number := e.edges.number(cell)
 	weight := float32(v)
+	const hint = " (weights=0 leaves the weights out)"
 	switch {
 	case !there:
+		r.Hint(hint)
 		r.Fault("%s has no weight", table.Quote(cell))
 	case !number || !(weight > 0) || weight > math.MaxFloat32:
+		r.Hint(hint)
 		r.Fault("weight %s, want a positive number", table.Quote(cell))
 	}
 	part.weights = append(part.weights, weight)
@@ -205,8 +207,9 @@ func (e *edgeList) findWeightColumn() {
 		e.weight = p.columns(p.wanted)[2]
 	case dictionary && len(rest) == 1:
 		if _, there := attributeWeight(last); there || key == "1" {
-			e.weight, e.attribute = rest[0], true
+			e.weight = rest[0]
 		}
+		e.attribute = true
 	case named >= 0:
 		e.weight = numeric[named]
 	case key != "1":

@@ -223,7 +223,10 @@ func (l *jsonLists) makeColumns(form string) {
 		return
 	}
 	l.width = len(l.values[0])
-	check(l.otherKind() == "", l.path, "lists=multi-hot, but the lists hold more than 0 and 1: %.40q", l.otherKind())
+	if other := l.otherKind(); other != "" {
+		k := slices.IndexFunc(l.values, func(list []int32) bool { return slices.Contains(list, l.places[other]) })
+		check(false, l.path, "node %s: lists=multi-hot, but the lists hold more than 0 and 1: %.40q", quotedID(l.ids[k]), other)
+	}
 	for k, list := range l.values {
 		check(len(list) == l.width, l.path, "node %s has %d numbers, the first node %d (lists=multi-hot)", quotedID(l.ids[k]), len(list), l.width)
 		columns := list[:0]

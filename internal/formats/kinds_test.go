@@ -372,6 +372,10 @@ func TestWeightsOfTables(t *testing.T) {
 		}
 	}
 	wantError(t, map[string]string{"edges": "u,v,weight\na,b,2\nb,c,0\na,c,-1\n"}, nil, `edges:3: weight "0", want a positive number; line 4`, "(weights=0 leaves")
+	_, err := readFiles(t, map[string]string{"edges": "u,v,weight\na,b,2\nb,c\nc,a,1\n"}, nil)
+	if err == nil || !strings.HasSuffix(err.Error(), "the first line of data has 3") {
+		t.Errorf("a line without a weight: %v", err)
+	}
 }
 
 // The first edge is checked as the others are.
