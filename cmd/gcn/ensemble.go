@@ -81,8 +81,10 @@ func (o *runOptions) open(ctx context.Context, w io.Writer) (savedRuns, error) {
 // result returns the part of a result about the runs.
 func (o *runOptions) result(runs savedRuns) opened {
 	r := opened{RunDir: runs[0].Dir, Dataset: runs[0].Plan.Data, Device: runs[0].Plan.Device}
-	if len(runs) > 1 {
-		r.RunDirs = o.Run
+	for _, one := range runs {
+		if len(runs) > 1 {
+			r.RunDirs = append(r.RunDirs, one.Dir)
+		}
 	}
 	return r
 }
