@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -291,7 +294,11 @@ func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) error {
 	case err != nil:
 		return err
 	}
-	if err := rundir.SameConfig(before, config, train.MayChange()...); err != nil {
+	may := train.MayChange()
+	if j.EvalEvery == 0 { // auto: each run compares the number of its own choice
+		may = append(slices.Clip(may), "eval_every")
+	}
+	if err := rundir.SameConfig(before, config, may...); err != nil {
 		return fmt.Errorf("%s: cannot resume: %w", folder.Path(rundir.ConfigFile), err)
 	}
 	return nil
@@ -307,8 +314,8 @@ func (j *Job) removeOthers(dir string) error {
 	var others []*rundir.Folder
 	for _, name := range configs {
 		run := filepath.Dir(name)
-		if run == SeedFolder(j.Seed) {
-			continue
+		if seed, err := strconv.ParseUint(strings.TrimPrefix(run, "seed-"), 10, 64); err != nil || seed == j.Seed {
+			continue // such as seed-1-backup, which is no run of --runs
 		}
 		folder, err := rundir.Open(filepath.Join(dir, run))
 		if err != nil {
