@@ -7,9 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -296,7 +293,7 @@ func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) error {
 	}
 	may := train.MayChange()
 	if j.EvalEvery == 0 { // auto: each run compares the number of its own choice
-		may = append(slices.Clip(may), "eval_every")
+		may = append(may, "eval_every")
 	}
 	if err := rundir.SameConfig(before, config, may...); err != nil {
 		return fmt.Errorf("%s: cannot resume: %w", folder.Path(rundir.ConfigFile), err)
@@ -314,8 +311,9 @@ func (j *Job) removeOthers(dir string) error {
 	var others []*rundir.Folder
 	for _, name := range configs {
 		run := filepath.Dir(name)
-		if seed, err := strconv.ParseUint(strings.TrimPrefix(run, "seed-"), 10, 64); err != nil || seed == j.Seed {
-			continue // such as seed-1-backup, which is no run of --runs
+		var seed uint64
+		if _, _ = fmt.Sscanf(run, "seed-%d", &seed); seed == j.Seed || run != SeedFolder(seed) {
+			continue // another folder is such as seed-1-old
 		}
 		folder, err := rundir.Open(filepath.Join(dir, run))
 		if err != nil {
