@@ -230,7 +230,7 @@ func (o *Option) check(field reflect.Value, text string) error {
 	case o.bounds == "":
 		return nil
 	}
-	x, _ := strconv.ParseFloat(valueText(field), 64)
+	x := field.Convert(reflect.TypeFor[float64]()).Float() // a duration's text is no number
 	least, most := 0.0, math.Inf(1)
 	fmt.Sscanf(o.bounds[1:], "%g,%g", &least, &most) // there may be no second number
 	open, closed := o.bounds[0] == '(', strings.HasSuffix(o.bounds, "]")

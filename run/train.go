@@ -291,7 +291,11 @@ func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) error {
 	case err != nil:
 		return err
 	}
-	if err := rundir.SameConfig(before, config, train.MayChange()...); err != nil {
+	may := train.MayChange()
+	if j.EvalEvery == 0 { // auto: each run compares the number of its own choice
+		may = append(may, "eval_every")
+	}
+	if err := rundir.SameConfig(before, config, may...); err != nil {
 		return fmt.Errorf("%s: cannot resume: %w", folder.Path(rundir.ConfigFile), err)
 	}
 	return nil
@@ -307,8 +311,9 @@ func (j *Job) removeOthers(dir string) error {
 	var others []*rundir.Folder
 	for _, name := range configs {
 		run := filepath.Dir(name)
-		if run == SeedFolder(j.Seed) {
-			continue
+		var seed uint64
+		if _, _ = fmt.Sscanf(run, "seed-%d", &seed); seed == j.Seed || run != SeedFolder(seed) {
+			continue // another folder is such as seed-1-old
 		}
 		folder, err := rundir.Open(filepath.Join(dir, run))
 		if err != nil {

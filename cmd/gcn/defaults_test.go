@@ -57,6 +57,7 @@ func TestFallback(t *testing.T) {
 	}
 	// A wrong value elsewhere does not put the blame on a file without a method.
 	writeFile(t, "c.json", []byte(`{"conv": "gat"}`))
+	fail(t, exitUsage, []string{"--rank-timeout -1s: want at least 0"}, defaultArgs("--rank-timeout", "-1s")...)
 	fail(t, exitUsage, []string{"gcn: --lr 0"}, defaultArgs("--config", "c.json", "--lr", "0")...)
 	succeed(t, "tune", "--data", smallData, "--batch", "64", "--hidden", "8", "--max-batches", "4", "--runs", "1", "--search", "layers=1,2", "--out", "search", "-q")
 }

@@ -57,13 +57,13 @@ func (o *runOptions) open(ctx context.Context, w io.Writer) (savedRuns, error) {
 	var runs savedRuns
 	var first *run.Opened
 	other := false
-	for _, dir := range o.Run {
+	for k, dir := range o.Run {
 		r, err := openRun(ctx, dir, o.Data, o.Device, first)
 		if err != nil {
 			return nil, err
 		}
 		r.Model.Bound, r.Model.Progress = bound, everySeconds(w, "rows of all layers")
-		runs = append(runs, r)
+		runs, o.Run[k] = append(runs, r), r.Dir
 		first = runs[0]
 		if r.Fingerprint != train.Fingerprint(r.Data) {
 			say(w, "note: %s differs from the training data of %s in graph, features, labels, split or metric", r.Plan.Data, r.Dir)

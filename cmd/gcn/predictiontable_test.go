@@ -52,7 +52,7 @@ func TestPredictionTable(t *testing.T) {
 func TestPredictSeveralRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, trainArgs("--out", "r", "--runs", "2", "-q")...)
-	dirs := []string{"--run", "r/seed-1", "--run", "r/seed-2"}
+	dirs := []string{"--run", "r/seed-1", "--run", "r/seed-2/"}
 	p := map[string][]float32{}
 	for name, args := range map[string][]string{"a.npy": dirs[:2], "b.npy": dirs[2:], "mean.npy": dirs} {
 		succeed(t, append([]string{"predict", "--out", name}, args...)...)
@@ -64,7 +64,7 @@ func TestPredictSeveralRuns(t *testing.T) {
 		}
 	}
 	out := object(t, succeed(t, append([]string{"eval", "--json", "--out", "e"}, dirs...)...))
-	if runs, _ := out["run_dirs"].([]any); len(runs) != 2 {
+	if runs, _ := out["run_dirs"].([]any); len(runs) != 2 || runs[1] != "r/seed-2" {
 		t.Errorf("run_dirs %v", out["run_dirs"])
 	}
 	data, err := openData(t.Context(), smallData)

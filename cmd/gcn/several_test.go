@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io/fs"
 	"os"
@@ -119,6 +120,21 @@ func TestOverwriteInterrupted(t *testing.T) {
 	m := object(t, succeed(t, "train", "--out", "r", "--resume", "--epochs", "1", "-q", "--json"))
 	if runs := m["runs"].([]any); len(runs) != 2 || m["parameters"] != runs[1].(map[string]any)["parameters"] {
 		t.Errorf("gone on with: %v", m)
+	}
+}
+
+// TestOverwriteKeepsOthers overwrites several runs beside a folder whose name begins as theirs.
+func TestOverwriteKeepsOthers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := trainArgs("--runs", "2", "--out", "r", "-q", "--max-batches", "2")
+	succeed(t, line...)
+	if err := os.CopyFS("r/seed-2-old", os.DirFS("r/seed-2")); err != nil {
+		t.Fatal(err)
+	}
+	before := readFile(t, "r/seed-2-old/best.ckpt")
+	succeed(t, append(line, "--overwrite", "--hidden", "8")...)
+	if !bytes.Equal(readFile(t, "r/seed-2-old/best.ckpt"), before) {
+		t.Error("the copy of a run is another")
 	}
 }
 

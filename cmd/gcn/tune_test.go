@@ -145,6 +145,16 @@ func TestTuneResume(t *testing.T) {
 	}
 }
 
+// TestTuneResumeSeveral goes on with a search that is done, of several seeds and evaluations that
+// each run counts itself.
+func TestTuneResumeSeveral(t *testing.T) {
+	t.Chdir(t.TempDir())
+	want := succeed(t, "tune", "--data", smallData, "--batch", "64", "--max-batches", "4", "--runs", "2", "--search", "lr=0.03,0.01", "--out", "s", "-q")
+	if again := succeed(t, "tune", "--out", "s", "--resume", "-q"); again.stdout != want.stdout {
+		t.Errorf("another table the second time:\n%s", again.stdout)
+	}
+}
+
 // TestTuneNotSaved runs a search whose checkpoint cannot be written, when the search is stopped and
 // when a rung ends. The message must not say that the trials were saved, nor that a search was
 // interrupted that was not.
