@@ -102,6 +102,12 @@ func (c *linearControl) propagate(ctx context.Context, call full.Call, index []i
 	if c.known {
 		return nil
 	}
+	var wanted []int32
+	for v, row := range index {
+		if row >= 0 {
+			wanted = append(wanted, int32(v))
+		}
+	}
 	c.SetPropagated(0, nil) // allocates: parts are written at the same time
 	for _, of := range []struct {
 		x  *graph.Features
@@ -122,11 +128,16 @@ func (c *linearControl) propagate(ctx context.Context, call full.Call, index []i
 		if err != nil {
 			return err
 		}
-		_, err = m.Infer(ctx, full.Call{P: call.P, Nodes: call.Nodes, Ranks: call.Ranks, Wanted: func(_ *G.Node, nodes []int32, rows []float32) {
-			of.to.set(nodes, rows)
-		}})
-		if err != nil {
-			return err
+		set := func(_ *G.Node, nodes []int32, rows []float32) { of.to.set(nodes, rows) }
+		size := len(wanted)
+		if of.x.Prefetch == nil { // in memory: in parts, as all would be there twice
+			size = 1 << 12
+		}
+		for nodes := range slices.Chunk(wanted, size) {
+			c := full.Call{P: call.P, Nodes: nodes, Ranks: call.Ranks, Wanted: set}
+			if _, err = m.Infer(ctx, c); err != nil {
+				return err
+			}
 		}
 	}
 	c.known = true
