@@ -183,6 +183,14 @@ func (op *activate) Compute(c *plan.Call) error {
 	})
 }
 
+// Place is base.Place for a run with dropout.
+func (op *activate) Place(r *plan.Run) error {
+	if r.Inference {
+		return nil
+	}
+	return op.base.Place(r)
+}
+
 // noise returns the scale of each row's noise, or nothing.
 func (op *activate) noise(c *plan.Call, rows int) (scale plan.Floats) {
 	if op.slot == nil {
