@@ -33,7 +33,7 @@ var ceilings = map[string]int{
 	"internal/filelock":         31,
 	"internal/fetch":            534,
 	"internal/finite":           52,
-	"internal/formats":          3827,
+	"internal/formats":          3829,
 	"internal/full":             1323,
 	"internal/half":             28,
 	"internal/kernel":           2235,

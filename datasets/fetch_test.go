@@ -595,7 +595,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// The store of a download has the data of the files, not those of the model that asked for them.
+// The store of a download holds what the files hold. The schema of the model that asked changes nothing.
 func TestFetchIgnoresSchema(t *testing.T) {
 	p, cache := newMirror(t), t.TempDir()
 	want := provide(t, p, "cora")

@@ -137,7 +137,7 @@ func (s *Schema) compareFeatures(got *Schema) error {
 	return nil
 }
 
-// namesText says in an error what the features are called.
+// namesText returns the names of the features for an error.
 func namesText(names []string) string {
 	if names == nil {
 		return "have no names"

@@ -217,8 +217,8 @@ func (b *builder) classify(h *G.Node) *G.Node {
 	return b.node(b.Classifier.Forward(h))
 }
 
-// collect sets the parameters, from the nodes that were added to the graph for m. The classifier's
-// come after those of the layers, and the averages last.
+// collect sets the parameters, from the nodes that were added to the graph for m. Their order is:
+// the layers' parameters, the classifier's parameters, the averages.
 func (m *GCN) collect(added G.Nodes) {
 	place := func(n *G.Node) int {
 		switch c := m.Classifier; {

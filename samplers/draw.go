@@ -112,7 +112,7 @@ func NewPopulation(weights []float64) (*Population, error) {
 	return p, p.sum()
 }
 
-// sum sets Total and Positive from the weights. Its error is that of NewPopulation.
+// sum sets Total and Positive from the weights. It returns the error that NewPopulation documents.
 func (p *Population) sum() error {
 	p.Positive = len(p.Weights)
 	for i, w := range p.Weights {

@@ -26,7 +26,7 @@ func (h *neighborhood) start(p *graph.Laplacian, rows []int32) error {
 	return h.addDistinct(rows)
 }
 
-// walk collects the neighborhood of rows. Its error is that of start.
+// walk collects the neighborhood of rows. It returns the errors of start.
 func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 	if err := h.start(p, rows); err != nil {
 		return err

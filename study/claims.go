@@ -181,7 +181,7 @@ func (c *Claims) factors(t *ClaimTable, law *missingLaw, measured *measuredMomen
 
 // finitePopulation compares variances of draws without replacement with those with
 // replacement, (1/p − 1)/s: for equal probabilities the ratio is (m−s)/(m−1). given
-// holds the moments of the given weights, with n = m, and equal those of equal ones.
+// has the moments for the given weights, equal the moments for equal weights, both with n = m.
 func (t *ClaimTable) finitePopulation(law *missingLaw, given, equal *measuredMoments, s int) {
 	m, draws := float64(t.Candidates), float64(s)
 	replaced, predicted := 0.0, 0.0 // ΣVar(β_i) with and without replacement, for the given weights

@@ -47,8 +47,8 @@ func openRun(ctx context.Context, dir, spec, device string, first *run.Opened) (
 	return r, err
 }
 
-// open opens the runs, and says where their data are not those of their training. Inference
-// shows its progress on w.
+// open opens the runs. It names each run whose data differ from the data of its training.
+// Inference shows its progress on w.
 func (o *runOptions) open(ctx context.Context, w io.Writer) (savedRuns, error) {
 	bound, err := o.Inference(o.Device)
 	if err != nil {

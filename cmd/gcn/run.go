@@ -185,7 +185,7 @@ func (g *globalOptions) in(ctx context.Context, stderr io.Writer) context.Contex
 	})
 }
 
-// schemes returns the schemes that the command adds to those of package datasets.
+// schemes returns the data schemes of the command alone. Package datasets has the others.
 func schemes() []datasets.Scheme { return []datasets.Scheme{serve.Scheme()} }
 
 // dataOptions returns the options of every command that opens data.

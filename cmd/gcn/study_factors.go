@@ -30,9 +30,9 @@ type factorOptions struct {
 // of draws is studied by default.
 const fewCandidates = 16
 
-// open sets the probabilities from --weights, or to those of a random mini-batch of the
-// data, and Samples to the numbers of draws that the candidates allow. The subject has data in
-// the second case only.
+// open sets the probabilities: from --weights, or else those of a random mini-batch of the
+// data. It sets Samples to the numbers of draws that the candidates allow. With --weights the
+// subject has no data.
 func (o *factorOptions) open(ctx context.Context) (s *subject, err error) {
 	sizes := []int{256, 512, 1024}
 	if o.probabilities = o.Weights.values; o.probabilities != nil {

@@ -44,7 +44,7 @@ func CtxFromCUContext(_ Device, c CUContext, _ ContextFlags) *Ctx {
 	return &Ctx{c: c, work: make(chan func() error), errs: make(chan error, 1), signal: make(chan struct{}), started: make(chan struct{})}
 }
 
-// CUDAContext is the context wrapped; none where there is no GPU.
+// CUDAContext returns the wrapped context. Without a GPU it is the zero value.
 func (c *Ctx) CUDAContext() CUContext { return c.c }
 
 // Work yields nothing.

@@ -174,7 +174,7 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 	return texts
 }
 
-// newColumn decides what a column becomes, by its texts or by the schema.
+// newColumn decides how a column is encoded. The schema decides, if there is one, else the texts.
 func (e *edgeList) newColumn(p *part, column int, texts map[string]bool) *tableColumn {
 	c := &tableColumn{Column: Column{Name: p.title(column)}, places: make(map[string]int32)}
 	want, isLabel := slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name }), e.isLabel(p, column)

@@ -152,10 +152,12 @@ func (r *reader) readLists(path string) *jsonLists {
 		for k, value := range list {
 			label, err := jsonLabel(value)
 			f.try(err, "%s", place)
-			if _, known := l.places[label]; !known {
-				l.places[label], l.kinds = int32(len(l.kinds)), append(l.kinds, label)
+			at, known := l.places[label]
+			if !known {
+				at = int32(len(l.kinds))
+				l.places[label], l.kinds = at, append(l.kinds, label)
 			}
-			values[k] = l.places[label]
+			values[k] = at
 		}
 		l.ids, l.values = append(l.ids, key), append(l.values, values)
 	})

@@ -344,7 +344,7 @@ func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, erro
 	return b, nil
 }
 
-// readNodes reads what the nodes have, and checks sizes.
+// readNodes reads the labels, the features and the split, and checks their sizes.
 func (b *OGBBinary) readNodes(folder *ogbFolder) {
 	folder.need(b.label)
 	folder.findSplit()

@@ -127,7 +127,7 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 		text = "numbers"
 	}
 	for handle := range all.all() {
-		largest = max(largest, int(uint32(handle))) // that of a text is above all numbers
+		largest = max(largest, int(uint32(handle))) // the handle of a text is larger than any number
 	}
 	switch {
 	case given:

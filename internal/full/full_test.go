@@ -454,7 +454,7 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// A value that depends on parameters alone is computed once in a call, and anew in the next.
+// A value that depends on parameters alone is computed once in each call.
 func TestConstants(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := testLaplacian(t, false, false)

@@ -152,7 +152,7 @@ type Spare struct {
 	values [][]float32
 }
 
-// swap puts memory into s in place of what is there, and returns that.
+// swap stores memory in s, and returns the memory that was there.
 func (s *Spare) swap(values [][]float32) [][]float32 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

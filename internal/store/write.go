@@ -57,7 +57,7 @@ func (s Slice[T]) Output() Output {
 	return Output{s.Name, typeOf[T](), shape, func(w *Writer) error { return Put(w, *s.Values) }}
 }
 
-// Read sets the values to those of a store.
+// Read reads the values from a store.
 func (s Slice[T]) Read(f *File) (err error) {
 	*s.Values, err = Values[T](f, s.Name)
 	return err
