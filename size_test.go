@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   4132,
+	"cmd/gcn":                   4133,
 	"cuda":                      2050,
 	"datasets":                  2789,
 	"examples":                  191,

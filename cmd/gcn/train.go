@@ -53,6 +53,7 @@ func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
 			return nil, err
 		}
 	}
+	defer limit(j.Memory)()
 	return j.trainAll(ctx, j.data)
 }
 
