@@ -30,7 +30,8 @@ import (
 // rows.
 //
 // A history belongs to one op. Runs side by side may read it after a first call of Values, if
-// nothing changes it meanwhile.
+// nothing changes it meanwhile, and different rows may be set side by side after a first call
+// of SetRows.
 type History struct {
 	nodes, width int
 	refreshed    bool      // filled by its owner: Commit changes nothing

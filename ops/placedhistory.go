@@ -106,9 +106,12 @@ func (s *placedHistory) commit() {
 }
 
 // toHost copies the rows to values if the device has newer ones. The host may write to values
-// afterwards. The next run returns the error.
+// afterwards. The next run returns the error. After a first call, calls side by side change
+// nothing.
 func (s *placedHistory) toHost(values []float32) {
-	s.deviceIsStale = true
+	if !s.deviceIsStale {
+		s.deviceIsStale = true
+	}
 	if !s.hostIsStale {
 		return
 	}
