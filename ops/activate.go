@@ -150,10 +150,14 @@ func (op *activate) Compute(c *plan.Call) error {
 	}
 	to := c.OutMatrix(x.Rows, x.Cols)
 	n := x.Rows * x.Cols
-	s.rows, s.width, s.whole = x.Rows, x.Cols, to.Floats
-	if s.keepsWhole && dropout.Rate > 0 {
+	s.rows, s.width = x.Rows, x.Cols
+	switch {
+	case !s.keepsWhole: // the result may be the caller's memory
+	case dropout.Rate > 0:
 		whole = c.Scratch(&s.wholeMemory, n)
 		s.whole = whole
+	default:
+		s.whole = to.Floats
 	}
 	switch {
 	case !s.keepsSlope:

@@ -3,6 +3,7 @@ package full
 import (
 	"slices"
 	"sync"
+	"weak"
 )
 
 // Mixed tells which levels have one run.
@@ -35,6 +36,11 @@ func (m *Model) Kept() (k Kept) {
 		}
 	}
 	return k
+}
+
+// Drop drops the memory of values, and returns the values of one level.
+func (m *Model) Drop() weak.Pointer[float32] {
+	return weak.Make(&m.Spare.swap(nil)[0][0])
 }
 
 // Forget drops the memory of earlier calls.

@@ -76,10 +76,10 @@ func consecutive(nodes []int32) bool {
 }
 
 // supply computes P·X at the rows of level l from lo on, of a share that ends before last, and
-// keeps it for later calls if there is memory for all of them. Where X is read in the order of a
-// file it computes as many rows as fit. Else each chunk computes its own. supply returns the end of
-// its rows: a multiple of size after lo, or last. A rank without rows calls it too, so that the
-// others get its features.
+// keeps it for later calls if there is memory for all of them. The first call for its nodes may be
+// the only one: it keeps no P·X. Where X is read in the order of a file, supply computes as many rows
+// as fit. Else each chunk computes its own. supply returns the end of its rows: a multiple of size
+// after lo, or last. A rank without rows calls it too, so that the others get its features.
 func (p *pass) supply(ctx context.Context, l, lo, last, size int) (hi int, err error) {
 	nodes := p.need[l].nodes
 	hi = last
@@ -96,7 +96,8 @@ func (p *pass) supply(ctx context.Context, l, lo, last, size int) (hi int, err e
 		if s.X.Share == nil {
 			end = p.fits(s, nodes, lo, hi, size, ordered)
 		}
-		if s.known = false; end < hi && !ordered {
+		keeps := s.X.Share != nil || p.need[l].known && end == hi
+		if s.known = false; !keeps && !ordered {
 			continue
 		}
 		n := (end - lo) * s.X.Cols
