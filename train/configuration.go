@@ -57,7 +57,7 @@ func (r *run) configuration() (config map[string]any, err error) {
 // fingerprint returns the fingerprint of the data, of the whole if ranks hold parts of it.
 func (r *run) fingerprint() string {
 	if p := r.options.Partition; p != nil {
-		return p.fingerprint
+		return p.Fingerprint
 	}
 	return Fingerprint(r.data)
 }

@@ -46,7 +46,7 @@ func (f *fetcher) start(ctx context.Context) {
 func (f *fetcher) fetch(ctx context.Context, update int) error {
 	before := f.partition.Sent()
 	for range f.layers {
-		if err := f.loader.stream.rows.Fetch(ctx, f.partition.Partition, update); err != nil {
+		if err := f.loader.stream.rows.Fetch(ctx, f.partition, update); err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		model.Ranks = o.Group
 	}
 	if o.Partition != nil {
-		if err := o.Partition.check(r); err != nil {
+		if err := r.checkPartition(); err != nil {
 			return nil, err
 		}
 		lo, hi := r.stream.Share()

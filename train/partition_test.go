@@ -1,7 +1,6 @@
 package train
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -171,39 +170,6 @@ func weighted(a *graph.CSR) *graph.CSR {
 		}
 	}
 	return w
-}
-
-// The bytes that an update sends are known beforehand, within 10 %.
-func TestUpdateBytes(t *testing.T) {
-	const ranks = 3
-	data := func() *datasets.Data { return smallData(t, 300, 3) }
-	o := Options{Batch: 16, Micro: ranks, MaxBatches: 60, EvalEvery: 60, Seed: 5}
-	for _, parts := range []Parts{PartsFeatures, PartsAll} {
-		model := methodModel("ladies-flat-debiased", layers.GCNOptions{}, 24, 24)
-		results, _, _ := fitParted(t, ranks, parts, data, model, o)
-		sent := 0.0
-		for _, r := range results {
-			sent += r.ExchangeBytes / ranks
-		}
-		var all errgroup.Group
-		for _, g := range NewLocalGroup(ranks) {
-			all.Go(func() error {
-				d := data()
-				p, err := NewPartition(g, d, parts)
-				if err != nil {
-					return err
-				}
-				gradients, rows, err := p.UpdateBytes(t.Context(), model(t, d), o)
-				if err == nil && math.Abs((gradients+rows)/sent-1) > 0.1 {
-					t.Errorf("parts %d: an update sends %.0f bytes, foretold %.0f of gradients and %.0f of rows", parts, sent, gradients, rows)
-				}
-				return err
-			})
-		}
-		if err := all.Wait(); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // widened returns features with more columns.

@@ -3,7 +3,6 @@ package ranks
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
@@ -17,8 +16,9 @@ import (
 //
 // A Partition is for one goroutine, as its Group is.
 type Partition struct {
-	Group Group
-	Data  *datasets.Data
+	Group       Group
+	Data        *datasets.Data
+	Fingerprint string // of the whole data
 
 	bounds    []int // the nodes at which the ranks' ranges begin, and the number of nodes
 	whole     int64
@@ -89,82 +89,6 @@ func (p *Partition) Sent() int64 {
 		sum += p.adjacency.sent
 	}
 	return sum
-}
-
-// RowBytes estimates the number of bytes of rows that a rank sends in an update of micro
-// mini-batches. It follows from the sizes of the sampler and, of a shared graph, from mean
-// degrees: of the training nodes for output nodes, and for the others of nodes that the sampler
-// draws below some of this rank's training nodes. A row that several mini-batches of a rank read
-// is sent once, but counts for each of them. train.Partition.UpdateBytes has the
-// formula. All ranks call it.
-func (p *Partition) RowBytes(ctx context.Context, batch *layers.Batch, size, micro int, seed uint64) (bytes float64, err error) {
-	ranks := float64(p.Group.Size())
-	share := (ranks - 1) / ranks * float64(micro) / ranks
-	outputs := min(size, len(p.Data.Split.Train))
-	for _, s := range p.features {
-		nodes := min(batch.NominalFeatureRows(s.x, outputs), p.Data.Nodes())
-		bytes += share * float64(nodes) * float64(4+s.size(0))
-	}
-	if p.adjacency == nil {
-		return bytes, nil
-	}
-	bytes += share * float64(outputs) * p.rowBytes(p.Data.Split.Train)
-	if batch.Layers() > 1 {
-		drawn, err := p.pilot(batch.Sampler(), outputs, seed)
-		if err != nil {
-			return 0, err
-		}
-		for l := range batch.Layers() - 1 {
-			nodes, _ := batch.Slot(l).Nominal()
-			bytes += share * float64(nodes) * p.rowBytes(drawn)
-		}
-	}
-	return bytes, nil
-}
-
-// rowBytes returns the mean number of bytes that a fetch of a row of the graph moves, over
-// nodes: the row and its id.
-func (p *Partition) rowBytes(nodes []int32) float64 {
-	sum := 0.0
-	for _, v := range nodes {
-		sum += float64(p.adjacency.size(v))
-	}
-	return 4 + sum/float64(max(len(nodes), 1))
-}
-
-// pilot returns nodes that s draws below some of this rank's training nodes, whose rows are
-// here. It has random numbers of its own.
-func (p *Partition) pilot(s samplers.Sampler, outputs int, seed uint64) (drawn []int32, err error) {
-	const draws = 8
-	var own []int32
-	lo, hi := p.adjacency.own()
-	for _, v := range p.Data.Split.Train {
-		if int(v) >= lo && int(v) < hi {
-			own = append(own, v)
-		}
-	}
-	if err := p.CheckSampler(s); err != nil {
-		return nil, err
-	}
-	layered, err := samplers.Layered(s)
-	if err != nil {
-		return nil, err
-	}
-	if len(own) == 0 {
-		return p.Data.Split.Train, nil
-	}
-	var batch samplers.MiniBatch
-	for k := range uint64(draws) {
-		rng := rand.New(samplers.NewSource(^seed, k, k))
-		rng.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
-		batch.Reset(layered.Layers())
-		top := layered.Layers() - 1
-		if err := layered.SampleLayer(&batch, top, own[:min(outputs, len(own))], rng); err != nil {
-			return nil, fmt.Errorf("a pilot draw: %w", err)
-		}
-		drawn = append(drawn, batch.Blocks[top].Src...)
-	}
-	return drawn, nil
 }
 
 // CheckSampler returns an error if s cannot draw from the partition. All ranks call it: s may
