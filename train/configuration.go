@@ -7,6 +7,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -40,8 +41,8 @@ func (r *run) configuration() (config map[string]any, err error) {
 	if o.Micro > 1 {
 		config["micro"] = o.Micro
 	}
-	if o.Seeds != nil {
-		config["seeds"], config["seeds_every"] = samplers.Text(o.Seeds), o.SeedsEvery
+	if o.Seeds != ops.NoScore {
+		config["seeds"], config["seeds_every"] = seedNames[o.Seeds], o.SeedsEvery
 	}
 	if r.model.Refresher != nil {
 		config["control_every"] = o.ControlEvery

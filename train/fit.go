@@ -15,6 +15,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/ranks"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/score"
 )
@@ -88,7 +89,7 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 			r.options.Workers = max(o.Workers, hi-lo) // all of an update wait for a layer's rows together
 		}
 	}
-	if o.Seeds != nil {
+	if o.Seeds != ops.NoScore {
 		if err := r.preferSeeds(ctx); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"runtime"
 	"time"
+
+	"github.com/gcn-layerwise/gcn/ops"
 )
 
 // Options configures Fit. The zero value is the protocol of the paper (Chen et al.
@@ -39,12 +41,12 @@ type Options struct {
 	// NewPartition. It excludes a GPU, and models whose Inference is not a GCN's.
 	Partition *Partition
 
-	// Seeds prefers some training nodes to others; nil means uniform batches. The loss is
-	// weighed so that it stays an unbiased estimate of the mean loss of the labelled
-	// training nodes. A batch is drawn by the scores of batches at least SeedsEvery before
-	// it; 0 means 50. Seeds excludes OnePass, and samplers that draw output nodes of their
+	// Seeds prefers the training nodes whose last score was large; NoScore means uniform
+	// batches. The loss is weighed so that it stays an unbiased estimate of the mean loss of the
+	// labelled training nodes. A batch is drawn by the scores of batches at least SeedsEvery
+	// before it; 0 means 50. Seeds excludes OnePass, and samplers that draw output nodes of their
 	// own.
-	Seeds      Seeds
+	Seeds      ops.Score
 	SeedsEvery int
 
 	MaxBatches int // stop after this many batches, or Unlimited; 0 means 1000
@@ -157,11 +159,13 @@ func (o Options) validate() error {
 		}
 	}
 	switch {
+	case o.Seeds > ops.GradientScore:
+		return fmt.Errorf("train: Options.Seeds is %d, which names no score", o.Seeds)
 	case o.BatchesPerEpoch < 0 && o.BatchesPerEpoch != OnePass:
 		return fmt.Errorf("train: Options.BatchesPerEpoch is %d, want at least 1, 0 for the default, or OnePass", o.BatchesPerEpoch)
-	case o.Seeds != nil && (o.Micro > 1 || o.Group != nil && o.Group.Size() > 1):
+	case o.Seeds != ops.NoScore && (o.Micro > 1 || o.Group != nil && o.Group.Size() > 1):
 		return fmt.Errorf("train: Options.Seeds draws batches by importance: that needs one mini-batch an update, and one process, since the next batch needs the scores of this one, which another rank may have; take uniform batches")
-	case o.Seeds != nil && o.BatchesPerEpoch == OnePass:
+	case o.Seeds != ops.NoScore && o.BatchesPerEpoch == OnePass:
 		return fmt.Errorf("train: Options.Seeds draws batches by importance, but with OnePass each node is in one batch of an epoch")
 	case o.MaxBatches == Unlimited && o.Epochs == Unlimited && o.Patience == Unlimited:
 		return fmt.Errorf("train: MaxBatches, Epochs and Patience are all Unlimited: the run would never end")
