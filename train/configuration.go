@@ -7,7 +7,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
-	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -26,23 +25,12 @@ func (r *run) configuration() (config map[string]any, err error) {
 		return n
 	}
 	config = map[string]any{
-		"batch": o.Batch, "batches_per_epoch": batchesPerEpoch,
+		"batch": o.Batch, "batches_per_epoch": batchesPerEpoch, "micro": o.Micro,
 		"max_batches": limit(o.MaxBatches), "epochs": limit(o.Epochs), "patience": limit(o.Patience),
-		"eval_every": o.EvalEvery, "seed": o.Seed,
+		"eval_every": o.EvalEvery, "eval_samples": o.EvalSamples, "seed": o.Seed,
 		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
-		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip, "schedule": o.Schedule.String(),
-	}
-	if o.Adam.DecoupledDecay {
-		config["decoupled_decay"] = true
-	}
-	if o.EvalSamples > 0 {
-		config["eval_samples"] = o.EvalSamples
-	}
-	if o.Micro > 1 {
-		config["micro"] = o.Micro
-	}
-	if o.Seeds != ops.NoScore {
-		config["seeds"], config["seeds_every"] = seedNames[o.Seeds], o.SeedsEvery
+		"weight_decay": o.Adam.WeightDecay, "decoupled_decay": o.Adam.DecoupledDecay, "clip": o.Adam.Clip, "schedule": o.Schedule.String(),
+		"seeds": seedNames[o.Seeds], "seeds_every": o.SeedsEvery,
 	}
 	if r.model.Refresher != nil {
 		config["control_every"] = o.ControlEvery

@@ -44,7 +44,7 @@ import (
 // Fit needs memory for five values per parameter, beside the model and the batches. All
 // goroutines have ended when Fit returns.
 func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, error) {
-	model, o, err := checked(ctx, m, d, o)
+	model, o, err := checked(m, d, o)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +117,7 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 
 // checked returns the model, and the options with their defaults, or an error if a run cannot
 // use its arguments.
-func checked(ctx context.Context, m Model, d *datasets.Data, o Options) (*layers.Model, Options, error) {
-	if ctx == nil {
-		return nil, o, errNoContext
-	}
+func checked(m Model, d *datasets.Data, o Options) (*layers.Model, Options, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, o, err
@@ -221,17 +218,41 @@ func (r *run) open(ctx context.Context) (err error) {
 	switch {
 	case !r.leads():
 	case r.options.Dir != "":
-		r.dir, err = openRunDir(r.options.Dir, r.options, r.config, r.data, r.restore)
+		err = r.openDir()
 	case r.options.Begin != nil:
 		err = r.options.Begin()
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.follow(ctx)
 	}
-	if err := r.follow(ctx); err != nil {
+	if err != nil {
 		return join(err, r.dir.close())
 	}
 	return nil
+}
+
+// openDir opens the run's folder and restores the state saved in it. If openDir or Begin fails,
+// the files in the folder are unchanged.
+func (r *run) openDir() (err error) {
+	o := r.options
+	if r.dir, err = openRunDir(o.Dir, o); err != nil {
+		return err
+	}
+	if len(r.dir.present) > 0 && !o.Overwrite {
+		last, err := r.dir.last(r.config, r.data)
+		if err == nil && last != nil {
+			err = r.restore(r.dir.folder.Path(lastFile), last)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if o.Begin != nil {
+		if err := o.Begin(); err != nil {
+			return err
+		}
+	}
+	return r.dir.begin(o, r.config, r.data, r.out.Evaluations)
 }
 
 // fit trains until a limit is reached, saves and tests.

@@ -16,9 +16,6 @@ import (
 // Inference if there is one, and otherwise compiles the model. Nothing of the model changes, so
 // calls for one model may work side by side, unless an op of a user's own holds state.
 func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (logits []float32, err error) {
-	if ctx == nil {
-		return nil, errNoContext
-	}
 	if err := checkParts(d); err != nil {
 		return nil, err
 	}

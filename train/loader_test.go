@@ -294,10 +294,6 @@ func TestLoaderErrors(t *testing.T) {
 		}
 	}
 	s := Stream{Sampler: seedsOnly{}, Train: numbers(3), BatchSize: 1, BatchesPerEpoch: 1}
-	var none context.Context
-	if _, err := NewLoader(none, s, 1, 0, 1); !errors.Is(err, errNoContext) {
-		t.Errorf("no context: error %v", err)
-	}
 	if _, err := NewLoader(context.Background(), s, 1, -5, 5); err == nil || !strings.Contains(err.Error(), "number -5") {
 		t.Errorf("batches from -5: error %v", err)
 	}

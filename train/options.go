@@ -159,7 +159,7 @@ func (o Options) validate() error {
 		}
 	}
 	switch {
-	case o.Seeds > ops.GradientScore:
+	case seedNames[o.Seeds] == "":
 		return fmt.Errorf("train: Options.Seeds is %d, which names no score", o.Seeds)
 	case o.BatchesPerEpoch < 0 && o.BatchesPerEpoch != OnePass:
 		return fmt.Errorf("train: Options.BatchesPerEpoch is %d, want at least 1, 0 for the default, or OnePass", o.BatchesPerEpoch)

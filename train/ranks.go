@@ -89,5 +89,5 @@ func (r *run) follow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("train: the state from rank 0: %w", err)
 	}
-	return r.restore("the state from rank 0", last, nil)
+	return r.restore("the state from rank 0", last)
 }

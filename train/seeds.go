@@ -13,7 +13,7 @@ import (
 )
 
 // seedNames are the values of Options.Seeds in config.json.
-var seedNames = map[ops.Score]string{ops.LossScore: "loss", ops.GradientScore: "gradient"}
+var seedNames = map[ops.Score]string{ops.NoScore: "uniform", ops.LossScore: "loss", ops.GradientScore: "gradient"}
 
 // seedSchedule draws the training nodes of the batches by importance. The law of a period
 // follows from the scores of the batches before the period before it. The first two periods
