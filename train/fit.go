@@ -12,7 +12,6 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/full"
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/ranks"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
@@ -48,18 +47,10 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(model); err != nil {
-		return nil, err
+	if !model.Batch.TryLock() {
+		return nil, ErrModelInUse
 	}
 	defer model.Batch.Unlock()
-	params, err := parametersIn(model)
-	if err != nil {
-		return nil, err
-	}
-	const bytesPerParameter = 5 * 4
-	if err := memory.Check("train: parameters, gradients, Adam's moments and the best parameters", bytesPerParameter*int64(parameterCount(params))); err != nil {
-		return nil, err
-	}
 	program, err := compile(model)
 	if err != nil {
 		return nil, err
@@ -75,18 +66,17 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		return nil, err
 	}
 	if o.Group != nil {
-		r.stream.Rank, r.stream.Ranks = o.Group.Rank(), o.Group.Size()
+		r.stream.lo, r.stream.hi = ranks.Range(o.Micro, o.Group.Rank(), o.Group.Size())
 		model.Ranks = o.Group
 	}
 	if o.Partition != nil {
 		if err := r.checkPartition(); err != nil {
 			return nil, err
 		}
-		lo, hi := r.stream.Share()
-		r.stream.held = 2 * (hi - lo) // of the update that computes, and of the next one
+		r.stream.held = 2 * r.own() // of the update that computes, and of the next one
 		if o.Partition.HasGraph() {
-			r.stream.rows = ranks.NewRounds(hi - lo)
-			r.options.Workers = max(o.Workers, hi-lo) // all of an update wait for a layer's rows together
+			r.stream.rows = ranks.NewRounds(r.own())
+			r.options.Workers = max(o.Workers, r.own()) // all of an update wait for a layer's rows together
 		}
 	}
 	if o.Seeds != ops.NoScore {
@@ -283,9 +273,7 @@ func (r *run) end() (batches int, limit string) {
 // train steps until a limit is reached.
 func (r *run) train(ctx context.Context) error {
 	end, limit := r.end()
-	lo, hi := r.stream.Share()
-	own := hi - lo // mini-batches of an update
-	last := Unlimited
+	own, last := r.own(), Unlimited
 	if end <= Unlimited/own {
 		last = end * own
 	}
@@ -388,6 +376,9 @@ func (r *run) test(ctx context.Context) (err error) {
 	r.out.Test, r.out.TestSE, r.out.Predicted = e.Score, e.StandardError, e.Predicted
 	return nil
 }
+
+// own returns the number of an update's mini-batches that this rank computes.
+func (r *run) own() int { return r.stream.hi - r.stream.lo }
 
 // epoch returns the epoch of the last update's first batch.
 func (r *run) epoch() int { return r.epochOf(r.state.Batch - 1) }

@@ -47,19 +47,12 @@ type RanksError = ranks.Error
 // sent in fetches. A Partition is for one goroutine, as its Group is.
 type Partition = ranks.Partition
 
-// Parts names the data that the ranks of a Partition hold together.
-type Parts uint8
-
-const (
-	PartsFeatures Parts = iota // the features; each rank holds the graph
-	PartsAll                   // the features and the graph
-)
-
-// NewPartition takes the rows of d away that other ranks of g hold. All ranks call it with
+// NewPartition takes the rows of d away that other ranks of g hold: rows of features and, if graph
+// is true, of the graph. All ranks call it with
 // equal data, before they build models, samplers or Laplacians over d. Memory: the rank's
 // own rows in a copy, and 4 bytes a node. A mapped store keeps none of its features in
 // memory afterwards. It returns nil for a group of one rank.
-func NewPartition(g Group, d *datasets.Data, parts Parts) (*Partition, error) {
+func NewPartition(g Group, d *datasets.Data, graph bool) (*Partition, error) {
 	if g == nil || g.Size() == 1 {
 		return nil, nil
 	}
@@ -67,7 +60,7 @@ func NewPartition(g Group, d *datasets.Data, parts Parts) (*Partition, error) {
 		return nil, err
 	}
 	fingerprint := Fingerprint(d)
-	p, err := ranks.NewPartition(g, d, parts == PartsAll)
+	p, err := ranks.NewPartition(g, d, graph)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}

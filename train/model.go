@@ -34,14 +34,6 @@ func partsOf(m Model) (*layers.Model, error) {
 	return parts, nil
 }
 
-// lock locks the model for training. The caller unlocks m.Batch.
-func lock(m *layers.Model) error {
-	if !m.Batch.TryLock() {
-		return ErrModelInUse
-	}
-	return nil
-}
-
 // parameter is a named float32 tensor of a model.
 type parameter struct {
 	Name   string

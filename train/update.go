@@ -66,12 +66,11 @@ func (r *run) step(ctx context.Context) error {
 	s := &r.state
 	r.dirty = true
 	begun := time.Now()
-	lo, hi := r.stream.Share()
 	var item *Item
-	for leaf := lo; leaf < hi; leaf++ {
+	for leaf := r.stream.lo; leaf < r.stream.hi; leaf++ {
 		start := time.Now()
 		var err error
-		if item, err = r.nextItem(ctx, leaf-lo); err != nil {
+		if item, err = r.nextItem(ctx, leaf-r.stream.lo); err != nil {
 			return err
 		}
 		ready := time.Now()

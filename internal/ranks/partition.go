@@ -44,7 +44,7 @@ func NewPartition(g Group, d *datasets.Data, all bool) (*Partition, error) {
 		return nil, fmt.Errorf("%d ranks cannot share %d nodes: want at least one for each", g.Size(), d.Nodes())
 	}
 	if all && d.Laplacian().Directed {
-		return nil, fmt.Errorf("ranks cannot hold a directed graph in parts: its columns are not its rows; take PartsFeatures (--partition features)")
+		return nil, fmt.Errorf("ranks cannot hold a directed graph in parts: its columns are not its rows; leave the graph whole (--partition features)")
 	}
 	p := &Partition{Group: g, Data: d, whole: d.Graph.Bytes()}
 	for rank := range g.Size() + 1 {
@@ -98,7 +98,7 @@ func (p *Partition) CheckSampler(s samplers.Sampler) error {
 		return nil
 	}
 	if _, err := samplers.Layered(s); err != nil {
-		return fmt.Errorf("the sampler reads rows of the whole graph: with PartsAll, take one that draws layer by layer, such as LayerWise, Labor, Neighbor or Full, or take PartsFeatures")
+		return fmt.Errorf("the sampler reads rows of the whole graph: take one that draws layer by layer, such as LayerWise, Labor, Neighbor or Full, or leave the graph whole (--partition features)")
 	}
 	return samplers.Prepare(s)
 }
