@@ -23,6 +23,7 @@ type Partition struct {
 	bounds    []int // the nodes at which the ranks' ranges begin, and the number of nodes
 	whole     int64
 	most      int64
+	sent      int64
 	features  []sharedFeatures
 	adjacency *rows // nil: each rank holds the graph
 }
@@ -80,16 +81,7 @@ func (p *Partition) Bytes() int64 {
 func (p *Partition) MostBytes() (most, whole int64) { return p.most, p.whole }
 
 // Sent returns the number of bytes that this rank has sent in fetches.
-func (p *Partition) Sent() int64 {
-	var sum int64
-	for _, s := range p.features {
-		sum += s.sent
-	}
-	if p.adjacency != nil {
-		sum += p.adjacency.sent
-	}
-	return sum
-}
+func (p *Partition) Sent() int64 { return p.sent }
 
 // CheckSampler returns an error if s cannot draw from the partition. All ranks call it: s may
 // gather norms of columns, which no worker can.
