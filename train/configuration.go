@@ -14,18 +14,14 @@ import (
 // 0 has the same meaning as in a flag.
 func (r *run) configuration() (config map[string]any, err error) {
 	o := r.options
-	batchesPerEpoch := o.BatchesPerEpoch
-	if batchesPerEpoch == OnePass {
-		batchesPerEpoch = 0
-	}
 	limit := func(n int) int {
-		if n == Unlimited {
+		if n == Unlimited || n == OnePass {
 			return 0
 		}
 		return n
 	}
 	config = map[string]any{
-		"batch": o.Batch, "batches_per_epoch": batchesPerEpoch, "micro": o.Micro,
+		"batch": o.Batch, "batches_per_epoch": limit(o.BatchesPerEpoch), "micro": o.Micro,
 		"max_batches": limit(o.MaxBatches), "epochs": limit(o.Epochs), "patience": limit(o.Patience),
 		"eval_every": o.EvalEvery, "eval_samples": o.EvalSamples, "seed": o.Seed,
 		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,

@@ -281,17 +281,16 @@ func (r *run) train(ctx context.Context) error {
 	if r.loader, err = NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch*own, last); err != nil {
 		return err
 	}
-	defer r.loader.Close()
+	defer func() {
+		r.loader.Close()
+		r.fetcher.wait() // a fetch ends with the loader
+	}()
 	s := &r.state
 	if r.options.Partition != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
 		r.fetcher = &fetcher{partition: r.options.Partition, batch: r.model.Batch, loader: r.loader, own: own, next: s.Batch, end: end}
 		if r.stream.rows != nil {
 			r.fetcher.layers = r.stream.Sampler.Layers()
 		}
-		defer r.fetcher.wait()
-		defer cancel()
 	}
 	if r.model.Refresher != nil && !r.refreshes() { // as the last refresh before the run was stopped
 		if err := r.refresh(ctx, r.model.Refresher.Restore); err != nil {

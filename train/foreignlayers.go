@@ -84,8 +84,19 @@ func endings() []ending {
 	}
 }
 
-// addForeign adds a tensor, called name, to the layer that its name says.
-func addForeign(all map[string]*foreignLayer, t *weights.Tensor, name string, mean bool) error {
+// foreignLayers are the layers of a file.
+type foreignLayers struct {
+	named map[string]*foreignLayer // those that ImportOptions map, by the model's names
+	rest  map[string]*foreignLayer // the others, by the file's names
+	used  map[string]bool          // the file's names that are mapped
+}
+
+// add adds a tensor to the layer that its name or o says.
+func (f *foreignLayers) add(t *weights.Tensor, o ImportOptions) error {
+	all, name := f.rest, t.Name
+	if ours, is := o.Layers[name]; is {
+		all, name, f.used[name] = f.named, ours, true
+	}
 	k := slices.IndexFunc(endings(), func(e ending) bool { return strings.HasSuffix(name, e.suffix) })
 	if k < 0 {
 		return fmt.Errorf("tensor %q is no weight or bias of a layer", t.Name)
@@ -94,23 +105,27 @@ func addForeign(all map[string]*foreignLayer, t *weights.Tensor, name string, me
 	switch {
 	case e.part == "":
 		return fmt.Errorf("tensor %q maps a node's own row, which this model's layers have no place for", t.Name)
-	case e.sage && !mean:
+	case e.sage && !o.Mean:
 		return fmt.Errorf("tensor %q is of a SAGE layer, which takes a mean over neighbours, and the model's P is symmetric", t.Name)
-	case e.linear && !e.sage && mean:
+	case e.linear && !e.sage && o.Mean:
 		return fmt.Errorf("tensor %q is of a GCNConv, whose P is symmetric, and the model takes a mean over neighbours", t.Name)
 	}
 	layer := strings.TrimSuffix(name, e.suffix)
-	l := all[layer]
+	key := layer
+	if ours, is := o.Layers[layer]; is {
+		all, key, f.used[layer] = f.named, ours, true
+	}
+	l := all[key]
 	if l == nil {
 		l = &foreignLayer{name: layer, pattern: layer, parts: map[string]*weights.Tensor{}}
 		for _, n := range strings.FieldsFunc(layer, func(r rune) bool { return r < '0' || r > '9' }) {
 			l.pattern = strings.Replace(l.pattern, n, "\x00", 1)
 			l.numbers = append(l.numbers, strings.TrimLeft(n, "0"))
 		}
-		all[layer] = l
+		all[key] = l
 	}
 	if other := l.parts[e.part]; other != nil {
-		return fmt.Errorf("tensors %q and %q have the same part in layer %q", other.Name, t.Name, layer)
+		return fmt.Errorf("tensors %q and %q have the same part in layer %q", other.Name, t.Name, key)
 	}
 	l.parts[e.part] = t
 	l.linear = l.linear || e.linear
@@ -200,42 +215,27 @@ func layerNames(all []*foreignLayer) string {
 
 // matchedLayers matches the layers of another library.
 func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions, after map[string]bool) (found []Imported, err error) {
-	named, rest := map[string]*foreignLayer{}, map[string]*foreignLayer{} // by the model's names, and the others by the file's
-	used := map[string]bool{}                                             // names of the file in o.Layers
+	f := &foreignLayers{map[string]*foreignLayer{}, map[string]*foreignLayer{}, map[string]bool{}}
 	for k := range tensors {
-		t := &tensors[k]
-		to, name := rest, t.Name
-		if ours, is := o.Layers[name]; is {
-			to, name, used[name] = named, ours, true
-		}
-		if err := addForeign(to, t, name, o.Mean); err != nil {
+		if err := f.add(&tensors[k], o); err != nil {
 			return nil, err
 		}
 	}
-	order := slices.SortedFunc(maps.Values(rest), (*foreignLayer).compare)
-	for _, l := range order {
-		if ours, is := o.Layers[l.name]; is {
-			if named[ours] != nil {
-				return nil, fmt.Errorf("%q is mapped to %q, and so is another layer", l.name, ours)
-			}
-			named[ours], used[l.name] = l, true
-		}
-	}
+	order := slices.SortedFunc(maps.Values(f.rest), (*foreignLayer).compare)
 	for _, name := range slices.Sorted(maps.Keys(o.Layers)) {
-		if !used[name] {
-			return nil, fmt.Errorf("it holds no layer %q to map to %q: its layers are %s", name, o.Layers[name], layerNames(order))
+		if !f.used[name] {
+			return nil, fmt.Errorf("it holds no layer %q to map to %q: its other layers are %s", name, o.Layers[name], layerNames(order))
 		}
 	}
-	order = slices.DeleteFunc(order, func(l *foreignLayer) bool { return used[l.name] })
 	for len(found) < len(params) {
 		m := modelLayer{params: params[len(found):]}
 		m.name, _, _ = strings.Cut(m.params[0].Name, ".")
 		if end := slices.IndexFunc(m.params, func(p parameter) bool { return !strings.HasPrefix(p.Name, m.name+".") }); end > 0 {
 			m.params = m.params[:end]
 		}
-		l, is := named[m.name]
+		l, is := f.named[m.name]
 		if is {
-			delete(named, m.name)
+			delete(f.named, m.name)
 			err = m.misfit(l)
 		} else if l, err = m.next(order); err == nil {
 			order = slices.DeleteFunc(order, func(other *foreignLayer) bool { return other == l })
@@ -252,7 +252,7 @@ func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions
 	if len(order) > 0 {
 		return nil, fmt.Errorf("the model has no layer for %s: it has %d parameters, the file %d tensors", layerNames(order), len(params), len(tensors))
 	}
-	for ours := range named {
+	for ours := range f.named {
 		return nil, fmt.Errorf("the model has no layer %q to map to", ours)
 	}
 	return found, nil

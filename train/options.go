@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -128,20 +129,11 @@ type Progress struct {
 // withDefaults returns o with defaults in the place of zeros.
 func (o Options) withDefaults() Options {
 	o.Adam, o.Schedule = o.Adam.withDefaults(), o.Schedule.withDefaults()
-	for _, f := range []struct {
-		field *int
-		value int
-	}{
-		{&o.Batch, 512}, {&o.BatchesPerEpoch, 10}, {&o.Micro, 1}, {&o.MaxBatches, 1000}, {&o.Epochs, Unlimited},
-		{&o.EvalEvery, 10}, {&o.ControlEvery, 50}, {&o.Patience, 200}, {&o.Workers, runtime.GOMAXPROCS(0)}, {&o.SeedsEvery, 50},
-	} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-	}
-	if o.CheckpointInterval == 0 {
-		o.CheckpointInterval = 2 * time.Second
-	}
+	o.Batch, o.Micro, o.Workers = cmp.Or(o.Batch, 512), cmp.Or(o.Micro, 1), cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	o.BatchesPerEpoch, o.MaxBatches, o.Epochs = cmp.Or(o.BatchesPerEpoch, 10), cmp.Or(o.MaxBatches, 1000), cmp.Or(o.Epochs, Unlimited)
+	o.EvalEvery, o.Patience = cmp.Or(o.EvalEvery, 10), cmp.Or(o.Patience, 200)
+	o.ControlEvery, o.SeedsEvery = cmp.Or(o.ControlEvery, 50), cmp.Or(o.SeedsEvery, 50)
+	o.CheckpointInterval = cmp.Or(o.CheckpointInterval, 2*time.Second)
 	return o
 }
 
