@@ -180,7 +180,7 @@ func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 		return nil, fmt.Errorf("it has no layer left for %q", m.name)
 	}
 	var fit []*foreignLayer
-	var misfits []string
+	var misfit error // of the first layer
 	first := order[0]
 	for _, l := range order {
 		if l.pattern != first.pattern {
@@ -191,13 +191,13 @@ func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 		}
 		if err := m.misfit(l); err == nil {
 			fit = append(fit, l)
-		} else if len(misfits) < 4 {
-			misfits = append(misfits, err.Error())
+		} else {
+			misfit = cmp.Or(misfit, err)
 		}
 	}
 	switch len(fit) {
 	case 0:
-		return nil, fmt.Errorf("no layer fits the model's %q: %s", m.name, strings.Join(misfits, "; "))
+		return nil, fmt.Errorf("no layer fits the model's %q: %w", m.name, misfit)
 	case 1:
 		return fit[0], nil
 	}
