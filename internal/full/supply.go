@@ -96,8 +96,7 @@ func (p *pass) supply(ctx context.Context, l, lo, last, size int) (hi int, err e
 		if s.X.Share == nil {
 			end = p.fits(s, nodes, lo, hi, size, ordered)
 		}
-		keeps := s.X.Share != nil || p.need[l].known && end == hi
-		if s.known = false; !keeps && !ordered {
+		if s.known = false; s.X.Share == nil && !ordered && (end < hi || !p.need[l].known) {
 			continue
 		}
 		n := (end - lo) * s.X.Cols
