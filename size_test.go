@@ -73,7 +73,7 @@ var ceilings = map[string]int{
 	"serve":                     648,
 	"study":                     3055,
 	"study/figure":              614,
-	"train":                     3176,
+	"train":                     3171,
 }
 
 // Ceilings of the whole project.

@@ -65,11 +65,6 @@ func predict(ctx context.Context, m *layers.Model, compiled *full.Model, d *data
 	if len(nodes) == 0 {
 		return nil, nil // for an Inferencer, nil means all nodes
 	}
-	for i, node := range nodes {
-		if node < 0 || int(node) >= d.Nodes() {
-			return nil, fmt.Errorf("train: node %d to predict is %d, outside [0, %d)", i, node, d.Nodes())
-		}
-	}
 	if compiled == nil {
 		logits, err = m.Inference.Infer(ctx, d.Laplacian(), d.Features, nodes)
 	} else if logits, err = compiled.Infer(ctx, full.Call{P: d.Laplacian(), Nodes: nodes}); err != nil {
