@@ -171,12 +171,3 @@ func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *s
 	}
 	return rows, chosen, nil
 }
-
-// correctSmoothText says which setting correct and smooth took.
-func correctSmoothText(c *score.CorrectSmooth) string {
-	scale := "autoscale"
-	if c.Scale > 0 {
-		scale = fmt.Sprintf("scale %g", float64(c.Scale))
-	}
-	return fmt.Sprintf("alpha %g and %g, %s; valid score %s, the model alone %s", float64(c.CorrectAlpha), float64(c.SmoothAlpha), scale, formatScore(c.Valid), formatScore(c.ModelValid))
-}

@@ -19,6 +19,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/formats"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
@@ -57,12 +58,7 @@ func newPredictCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return result(cmd, r, func(w io.Writer) {
-				if r.CorrectSmooth != nil {
-					say(w, "correct and smooth: %s", correctSmoothText(r.CorrectSmooth))
-				}
-				say(w, "%s of %s nodes, %d each, written to %s", r.Kind, thousands(int64(r.Nodes)), r.Outputs, r.Out)
-			})
+			return result(cmd, r, nil)
 		},
 	}, p)
 }
@@ -169,12 +165,16 @@ func readNodeLines(path string, data *datasets.Data) (nodes []int32, err error) 
 	}
 	defer file.Close()
 	scanner := bufio.NewScanner(file)
+	held := memory.Tally{What: path + ": the predictions"} // a pipe may never end
 	for k := 1; scanner.Scan(); k++ {
 		text := strings.TrimSpace(strings.TrimPrefix(scanner.Text(), "\ufeff")) // UTF-8's byte-order mark
 		if text == "" {
 			continue
 		}
 		node, err := data.Node(text)
+		if err := held.Add(4 * int64(1+data.Labels.Outputs())); err != nil {
+			return nil, err
+		}
 		switch {
 		case err == nil:
 			nodes = append(nodes, node)

@@ -50,7 +50,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
 	messages.clear()
-	failed := output.flush()
+	failed := output.failed()
 	if err == nil {
 		err = failed // such as the error of printing a help text
 	}
@@ -133,7 +133,7 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	root.SetErr(stderr)
 	wrapHelp(root)
 	root.SetFlagErrorFunc(flagError)
-	root.CompletionOptions.DisableDefaultCmd = true // completion.go has its own
+	root.CompletionOptions.DisableNoDescFlag = true
 	help := newHelpCommand()
 	root.SetHelpCommand(help)
 	train := newTrainCommand()
@@ -148,7 +148,7 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 		newGroup("bench", newBenchSamplingCommand(), newBenchTrainCommand(), newBenchInferCommand()),
 		newGroup("study", newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(),
 			newStudyFeaturesCommand(), newStudyAdviseCommand()),
-		newReproduceCommand(), newReportCommand(), newServeCommand(), newCompletionCommand(), help,
+		newReproduceCommand(), newReportCommand(), newServeCommand(), help,
 	)
 	describe(root)
 	return root, j

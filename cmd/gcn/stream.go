@@ -10,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -26,9 +25,8 @@ type stream struct {
 	beside *stream // another one, perhaps of the same terminal, with a meter's line; may be nil
 
 	mu    sync.Mutex
-	rest  []byte // the incomplete character at the end of the last write
-	err   error  // of the first write that failed
-	drawn bool   // the last line is a meter's, which the next text replaces
+	err   error // of the first write that failed
+	drawn bool  // the last line is a meter's, which the next text replaces
 }
 
 func (s *stream) Write(text []byte) (int, error) {
@@ -37,15 +35,7 @@ func (s *stream) Write(text []byte) (int, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	whole := append(s.rest, text...)
-	end := len(whole)
-	for k := max(end-utf8.UTFMax+1, 0); k < end; k++ {
-		if utf8.RuneStart(whole[k]) && !utf8.FullRune(whole[k:]) {
-			end = k
-		}
-	}
-	s.rest = append([]byte(nil), whole[end:]...)
-	if err := s.print(whole[:end]); err != nil {
+	if err := s.print(string(text)); err != nil {
 		return 0, err
 	}
 	return len(text), nil
@@ -58,15 +48,10 @@ func (s *stream) silence() {
 	s.w = io.Discard
 }
 
-// flush prints the bytes of an incomplete last character.
-func (s *stream) flush() error {
+// failed returns the error of the first write that failed.
+func (s *stream) failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rest := s.rest
-	s.rest = nil
-	if len(rest) > 0 {
-		_ = s.print(rest) // the error is remembered
-	}
 	return s.err
 }
 
@@ -88,11 +73,11 @@ func (s *stream) blank() string { return "\r" + strings.Repeat(" ", max(s.width(
 func (s *stream) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.print(nil) // the error is remembered
+	_ = s.print("") // the error is remembered
 }
 
-func (s *stream) print(text []byte) error {
-	shown := escape(string(text), "\n\t")
+func (s *stream) print(text string) error {
+	shown := escape(text, "\n\t")
 	if s.drawn {
 		shown, s.drawn = s.blank()+shown, false
 	}
@@ -143,27 +128,20 @@ func unlessQuiet(quiet bool, w io.Writer) io.Writer {
 	return w
 }
 
-// escape returns text with characters that a terminal obeys escaped as in Go:
-// control characters except those in keep, characters that change the direction
-// of writing, and bytes that are not UTF-8.
+// escape returns text with characters that a terminal obeys escaped as in Go: control characters
+// except those in keep, and characters that change the direction of writing. U+FFFD stands for
+// bytes that are not UTF-8.
 func escape(text, keep string) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, actsOnTerminal) {
-		return text
-	}
 	var b strings.Builder
-	for k := 0; k < len(text); {
-		r, size := utf8.DecodeRuneInString(text[k:])
-		switch word := text[k : k+size]; {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, text[k])
-		case !actsOnTerminal(r) || strings.Contains(keep, word):
-			b.WriteString(word)
+	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
+		switch {
+		case !actsOnTerminal(r) || strings.ContainsRune(keep, r):
+			b.WriteRune(r)
 		case r < ' ':
 			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r) // which means the same in JSON
 		}
-		k += size
 	}
 	return b.String()
 }

@@ -132,7 +132,8 @@ func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
 		return err
 	}
 	if recipe != nil {
-		j.Say("recipe %s sets %s", j.Recipe, optionsText(setBy(s, recipe)))
+		used := slices.DeleteFunc(slices.Clone(recipe.Values), func(v run.Value) bool { return s.From(v.Option) != v })
+		j.Say("recipe %s sets %s", j.Recipe, optionsText(used))
 	}
 	if j.Plan, err = s.Plan(); err != nil {
 		return err
@@ -141,17 +142,6 @@ func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
 		j.Say("%s: %s keeps no histories of activations with it, so the method is %s", j.Because, run.DefaultMethod, run.PaperMethod)
 	}
 	return nil
-}
-
-// setBy returns the values in use that come from a file.
-func setBy(s run.Settings, file *run.File) []run.Value {
-	var values []run.Value
-	for _, v := range file.Values {
-		if s.From(v.Option) == v {
-			values = append(values, v)
-		}
-	}
-	return values
 }
 
 // optionsText returns options as they are on a command line.

@@ -39,17 +39,7 @@ func newVersionCommand() *cobra.Command {
 			if w := worldOf(cmd.Context()); w != nil {
 				v.MPI = fmt.Sprintf("%s, %d ranks", w.Library(), w.Size())
 			}
-			t := newTable(false)
-			t.row("gcn", v.Version)
-			if v.Revision != "" || v.Modified {
-				t.row("revision", v.program())
-			}
-			t.row("Go", v.Go+" "+v.OS+"/"+v.Arch)
-			t.row("CPUs", v.CPUs)
-			t.row("BLAS", v.BLAS)
-			t.row("CUDA", v.CUDA)
-			t.row("MPI", v.MPI)
-			return result(cmd, v, t.print)
+			return result(cmd, v, nil)
 		},
 	}, new(resultOptions))
 }

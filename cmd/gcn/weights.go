@@ -46,7 +46,7 @@ func newImportCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:  "import FILE --data SPEC --out DIR",
-		Args: exactly(1, "import needs one FILE of weights"),
+		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			how := train.ImportOptions{
 				Square: map[string]train.Square{"outputs-first": train.SquareOutputsFirst, "inputs-first": train.SquareInputsFirst}[o.Square],
@@ -71,7 +71,7 @@ func newImportCommand() *cobra.Command {
 			if err := train.SaveRun(o.Out, r.Model, r.Data, r.Plan.Fit().Config); err != nil {
 				return err
 			}
-			t := newTable(false)
+			var t table
 			for _, one := range found {
 				shape := fmt.Sprint(one.Shape)
 				if one.Transposed {
