@@ -224,7 +224,7 @@ func TestTuneSpace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := []string{"tune", "--data", smallData, "--batch", "64", "--hidden", "8", "--max-batches", "9", "--eval-every", "3", "--runs", "1", "--rungs", "1", "-q",
 		"--search", "lr=0.001..0.1:log", "--search", "layers=1,2,3", "--search", "layer-norm=true,false"}
-	fail(t, exitUsage, []string{"samples=64,48,32", "3 numbers for "}, append(line, "--search", "samples=32 64,48,32", "--trials", "40", "--out", "a")...)
+	fail(t, exitUsage, []string{"samples=64,48,32", "3 numbers"}, append(line, "--search", "samples=32 64,48,32", "--trials", "40", "--out", "a")...)
 	line = append(line, "--search", "samples=32,48", "--trials", "4", "--search", "hidden-residual=none,linear")
 	auto := append(slices.Clone(line), "--search", "eval-every=auto", "--out", "auto", "--json")
 	auto = slices.Delete(auto, slices.Index(auto, "--eval-every"), slices.Index(auto, "--eval-every")+2)
