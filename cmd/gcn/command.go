@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -43,24 +42,25 @@ func newCommand(cmd *cobra.Command, options ...any) *cobra.Command {
 func addFlags(cmd *cobra.Command, of any, only ...string) {
 	cmd.Flags().SortFlags = false
 	run.AddFlags(cmd.Flags(), of, only...)
+	lists := map[string]func() []string{"data": dataSpecs, "method": run.MethodNames, "recipe": run.RecipeNames}
 	for _, o := range run.Options(of) {
-		values, known := map[string]func() []string{"data": dataSpecs, "method": run.MethodNames, "recipe": run.RecipeNames}[o.Name]
-		if !known {
+		values := lists[o.Name]
+		if values == nil {
 			values = func() []string { return o.Choices }
 		}
-		if cmd.Flags().Lookup(o.Flag()) == nil || !known && o.Choices == nil {
+		if cmd.Flags().Lookup(o.Flag()) == nil {
 			continue
 		}
-		err := cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) {
+		_ = cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) { // the flag is there
 			var list []string
 			for _, v := range values() {
 				list = append(list, given[:strings.LastIndexByte(given, ',')+1]+v) // the last value of a list
 			}
+			if list == nil {
+				return nil, cobra.ShellCompDirectiveDefault // a file
+			}
 			return list, cobra.ShellCompDirectiveNoFileComp
 		})
-		if err != nil {
-			panic(err) // two options have one flag: a mistake in this program
-		}
 	}
 }
 
@@ -95,32 +95,13 @@ func newGroup(name string, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// newHelpCommand returns "gcn help", which does the same as --help.
-func newHelpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "help [COMMAND]",
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			asked, rest, err := cmd.Root().Find(args)
-			if err != nil {
-				return usageError{err}
-			}
-			if err := subcommandOnly(asked, rest); err != nil {
-				return err
-			}
-			asked.InitDefaultHelpFlag()
-			return asked.Help()
-		},
-	}
-}
-
 // subcommandOnly refuses arguments that do not name a subcommand.
 func subcommandOnly(cmd *cobra.Command, args []string) error {
 	names := commandNames(cmd)
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("%s: unknown command %q%s; there are: %s", cmd.CommandPath(), args[0], run.DidYouMean(args[0], names), cmp.Or(strings.Join(names, ", "), "none"))
+	return usagef("%s: unknown command %q%s; there are: %s", cmd.CommandPath(), args[0], run.DidYouMean(args[0], names), strings.Join(names, ", "))
 }
 
 func commandNames(cmd *cobra.Command) []string {

@@ -170,8 +170,6 @@ func TestUsageErrors(t *testing.T) {
 		{"bench train --hidden 100000000000", "--hidden,65536]"},
 		{"study norms --hidden 100000000000", "--hidden,65536]"},
 		{"study approx-error --layer 0", "--layer 0,at least 1"},
-		{"help nonsense", "nonsense,train"},
-		{"help train nonsense", "train,nonsense"},
 		{"train --dropout 1", "--dropout"},
 		{"train --dropout NaN", "--dropout"},
 		{"train --classifier-dropout -1", "--classifier-dropout"},

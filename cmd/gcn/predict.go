@@ -270,13 +270,7 @@ func (t *predictionTable) header() []string {
 // between them.
 func (t *predictionTable) predicted(row []float32) string {
 	if t.data.Labels.Tasks == 0 {
-		best := 0
-		for c, s := range row {
-			if s > row[best] {
-				best = c
-			}
-		}
-		return t.data.Labels.Name(best)
+		return t.data.Labels.Name(slices.Index(row, slices.Max(row)))
 	}
 	var tasks []string
 	for k, s := range row {

@@ -114,12 +114,12 @@ func (o *subjectOptions) finish(cmd *cobra.Command, s *subject, t study.Shown) e
 	if err := study.Save(dir, cmd.Name(), t); err != nil {
 		return err
 	}
-	text, err := json.Marshal(finite.JSON(t))
-	if err != nil {
-		return err
-	}
 	fields := map[string]any{}
-	if err := json.Unmarshal(text, &fields); err != nil {
+	text, err := json.Marshal(finite.JSON(t))
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
 		return err
 	}
 	for name, v := range map[string]string{"dataset": s.spec, "weights": s.weights, "run_dir": o.Run, "saved": filepath.Join(dir, cmd.Name())} {

@@ -30,18 +30,16 @@ type adviseStudy struct {
 func newStudyAdviseCommand() *cobra.Command {
 	a := new(adviseStudy)
 	return newCommand(&cobra.Command{
-		Use: "advise [SPEC]",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 || len(args) == 1 && a.Run != "" {
-				return usagef("study advise takes one SPEC, or --run, got %q", args)
-			}
-			return nil
-		},
+		Use:  "advise [SPEC]",
+		Args: cobra.ArbitraryArgs,
 		RunE: a.do,
 	}, a)
 }
 
 func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 || len(args) == 1 && a.Run != "" {
+		return usagef("study advise takes one SPEC, or --run, got %q", args)
+	}
 	ctx := cmd.Context()
 	o := subjectOptions{Data: strings.Join(args, ""), Run: a.Run}
 	s, err := o.open(ctx)

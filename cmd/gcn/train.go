@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -146,17 +148,14 @@ func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
 
 // optionsText returns options as they are on a command line.
 func optionsText(values []run.Value) string {
-	text := ""
+	var words []string
 	for _, v := range values {
-		text += " --" + v.Flag()
+		words = append(words, "--"+v.Flag())
 		if v.Text != "true" {
-			text += " " + run.ShellWord(v.Text)
+			words = append(words, run.ShellWord(v.Text))
 		}
 	}
-	if text == "" {
-		return "no option that is not set already"
-	}
-	return text[1:]
+	return cmp.Or(strings.Join(words, " "), "no option that is not set already")
 }
 
 // tellCosine says that a run with a larger limit than the saved one has another cosine.
@@ -264,14 +263,7 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*run.Resu
 		defer os.Remove(dir) // removes the folder only if it is empty
 	}
 	j.announce(data, dir)
-	var progress func(done, rows int)
-	if show := dataOptions(ctx).Progress; show != nil && !j.Quiet {
-		row := 4 * int64(data.Features.Cols)
-		progress = func(done, rows int) {
-			show(datasets.FetchProgress{Name: j.Data, Stage: "propagate", Done: row * int64(done), Total: row * int64(rows)})
-		}
-	}
-	if err := j.Propagate(ctx, data, progress); err != nil {
+	if err := j.Propagate(ctx, data, everySeconds(j.stderr, "rows of P·X")); err != nil {
 		return nil, err
 	}
 	return j.Train(ctx, data, dir)
@@ -301,13 +293,7 @@ func (j *trainJob) announce(data *datasets.Data, dir string) {
 	if advice := blasAdvice(machine.BLAS()); advice != "" {
 		j.Say("%s", advice)
 	}
-	if x := data.Features; x.Sparse != nil {
-		dense := run.Megabytes(4 * int64(x.Rows) * int64(x.Cols))
-		if j.ExactInput && data.Propagated == nil {
-			j.Say("--exact-input: P·X of sparse features is dense and takes %s", dense)
-		}
-		if j.Device != "cpu" {
-			j.Say("--device %s: the GPU holds the sparse features dense, in %s", j.Device, dense)
-		}
+	if x := data.Features; x.Sparse != nil && j.ExactInput && data.Propagated == nil {
+		j.Say("--exact-input: P·X of sparse features is dense and takes %s", run.Megabytes(4*int64(x.Rows)*int64(x.Cols)))
 	}
 }

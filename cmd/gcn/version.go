@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -72,19 +73,15 @@ func currentVersion() (versionInfo, error) {
 		CPUs: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0),
 		BLAS: library.Name(), BLASThreads: library.Threads(), CUDA: ops.DescribeCUDA(),
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v, nil
-	}
-	if info.Main.Version != "" {
-		v.Version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Revision = s.Value
-		case "vcs.modified":
-			v.Modified = s.Value == "true"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v.Version = cmp.Or(info.Main.Version, v.Version)
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Revision = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
+			}
 		}
 	}
 	return v, nil

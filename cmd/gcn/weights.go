@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,17 +70,7 @@ func newImportCommand() *cobra.Command {
 			if err := train.SaveRun(o.Out, r.Model, r.Data, r.Plan.Fit().Config); err != nil {
 				return err
 			}
-			var t table
-			for _, one := range found {
-				shape := fmt.Sprint(one.Shape)
-				if one.Transposed {
-					shape += " transposed"
-				}
-				t.row(one.Parameter, one.Tensor, shape)
-			}
-			t.print(cmd.OutOrStdout())
-			say(cmd.OutOrStdout(), "%d parameters of %s in %s", len(found), args[0], o.Out)
-			return nil
+			return printText(cmd.OutOrStdout(), map[string]any{"run_dir": o.Out, "parameters": found})
 		},
 	}
 	addFlags(cmd, new(run.Settings), importOptions...)
