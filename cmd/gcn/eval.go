@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
 )
@@ -65,7 +63,7 @@ func newEvalCommand() *cobra.Command {
 			}
 			if o.Out != "" { // before the work, not after it
 				if err := os.MkdirAll(o.Out, 0o777); err != nil {
-					return notSaved(err)
+					return fmt.Errorf("the evaluation cannot be saved: %w", err)
 				}
 			}
 			defer limit(o.Memory)()
@@ -77,8 +75,9 @@ func newEvalCommand() *cobra.Command {
 				return err
 			}
 			if o.Out != "" {
-				if err := r.save(o.Out); err != nil {
-					return err
+				path := filepath.Join(o.Out, "eval.json")
+				if err := atomicfile.Write(path, func(w io.Writer) error { return printJSON(w, r) }); err != nil {
+					return fmt.Errorf("the evaluation cannot be saved: %w", err)
 				}
 			}
 			return result(cmd, r, nil)
@@ -126,19 +125,4 @@ func (o *evalOptions) evaluate(ctx context.Context, runs savedRuns) (*evalResult
 	}
 	e.Assessment, err = score.Assess(p, r.Data.Labels, sample.Nodes)
 	return e, err
-}
-
-func notSaved(err error) error { return fmt.Errorf("the evaluation cannot be saved: %w", err) }
-
-// save writes the result to dir.
-func (r *evalResult) save(dir string) error {
-	err := atomicfile.Write(filepath.Join(dir, "eval.json"), func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(finite.JSON(r))
-	})
-	if err != nil {
-		return notSaved(err)
-	}
-	return nil
 }

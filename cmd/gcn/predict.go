@@ -102,7 +102,11 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	var chosen *score.CorrectSmooth
 	if p.Layer > 0 {
 		t.kind = "hidden"
-		t.scores, t.columns, err = hidden(ctx, r, nodes, p.Layer)
+		t.scores, t.columns, err = r.Model.InferHidden(ctx, r.Data.Laplacian(), r.Data.Features, nodes, p.Layer)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Dir, err)
+		}
+		err = checkFinite(r, "outputs", t.scores, t.columns, nodes)
 	} else {
 		t.scores, t.logits, chosen, err = runs.answer(ctx, nodes, p.Correct)
 		if p.Logits {

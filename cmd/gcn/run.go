@@ -50,7 +50,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
 	messages.clear()
-	failed := output.failed()
+	failed := output.err
 	if err == nil {
 		err = failed // such as the error of printing a help text
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -39,20 +40,6 @@ func (s *stream) Write(text []byte) (int, error) {
 		return 0, err
 	}
 	return len(text), nil
-}
-
-// silence drops everything from now on.
-func (s *stream) silence() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.w = io.Discard
-}
-
-// failed returns the error of the first write that failed.
-func (s *stream) failed() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
 }
 
 // draw shows a line, as wide as the terminal at most, until there is other text.
@@ -105,13 +92,14 @@ func terminal(w io.Writer) *stream {
 // width returns the columns of the stream's terminal, or 0 if it writes to none.
 func (s *stream) width() int {
 	file, ok := s.w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	if !ok {
 		return 0
 	}
-	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-		return width
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
 	}
-	return 80
+	return cmp.Or(width, 80)
 }
 
 // say prints one line, also if the arguments hold line breaks. The stream keeps the error: the

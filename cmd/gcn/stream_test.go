@@ -39,8 +39,8 @@ func TestEscape(t *testing.T) {
 // that the reader has gone.
 func TestStreamFails(t *testing.T) {
 	s := &stream{w: brokenWriter{}, closed: func() { t.Error("the reader has not gone") }}
-	if _, err := s.Write([]byte("x")); err == nil || !errors.Is(s.failed(), err) {
-		t.Errorf("%v, remembered: %v", err, s.failed())
+	if _, err := s.Write([]byte("x")); err == nil || !errors.Is(s.err, err) {
+		t.Errorf("%v, remembered: %v", err, s.err)
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
