@@ -25,22 +25,20 @@ func printResult(w io.Writer, r *run.Result) {
 		method += ", " + r.Conv
 	}
 	t.row("method", method)
-	if len(r.Runs) == 0 {
-		t.row("test "+r.Metric, formatScore(r.Test)+estimated(r.TestSE, r.TestSample))
-		t.row("best valid", fmt.Sprintf("%s%s, at batch %d", formatScore(r.Best), estimated(r.BestSE, r.ValidSample), r.BestBatch))
-		t.row("batches", fmt.Sprintf("%d (%s)", r.Batches, stopText(r.Stop)))
-		t.row("seed", r.Seed)
-	} else {
-		var each []string
+	spread, seeds := "", fmt.Sprint(r.Seed)
+	batches := fmt.Sprintf("%d (%s), the best at %d", r.Batches, stopText(r.Stop), r.BestBatch)
+	if n := len(r.Runs); n > 0 {
+		spread = spreadText(*r.TestStd, *r.TestSem, n) + ":"
 		for _, one := range r.Runs {
-			each = append(each, formatScore(one.Test))
+			spread += " " + formatScore(one.Test)
 		}
-		t.row("test "+r.Metric, formatScore(r.Test)+spreadText(*r.TestStd, *r.TestSem, len(r.Runs))+estimated(r.TestSE, r.TestSample))
-		t.row("each", strings.Join(each, ", "))
-		t.row("best valid", formatScore(r.Best)+" (mean)"+estimated(r.BestSE, r.ValidSample))
-		t.row("batches", fmt.Sprintf("%d in all", r.Batches))
-		t.row("seeds", fmt.Sprintf("%d to %d", r.Seed, r.Runs[len(r.Runs)-1].Seed))
+		batches = fmt.Sprintf("%d in all", r.Batches)
+		seeds = fmt.Sprintf("%d to %d", r.Seed, r.Runs[n-1].Seed)
 	}
+	t.row("test "+r.Metric, formatScore(r.Test)+spread+estimated(r.TestSE, r.TestSample))
+	t.row("best valid", formatScore(r.Best)+estimated(r.BestSE, r.ValidSample))
+	t.row("batches", batches)
+	t.row("seed", seeds)
 	t.row("parameters", thousands(int64(r.Parameters)))
 	t.row("time", fmt.Sprintf("%.2f s, of which evaluation %.2f s; a batch: %.2f ms training, %.2f ms waiting for samples", r.WallS, r.EvalS, r.TrainMS, r.WaitMS))
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))

@@ -182,19 +182,18 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 		Out    string
 		Values []run.Value
 	}
-	var text []byte
-	var err error
 	if !j.follows() {
 		given.Out, given.Values = j.Out, j.GivenValues()
-		if text, err = json.Marshal(given); err != nil {
-			return err
-		}
 	}
-	if text, err = train.Broadcast(ctx, j.World, text); err != nil || !j.follows() {
+	text, err := json.Marshal(given)
+	if err == nil {
+		text, err = train.Broadcast(ctx, j.World, text)
+	}
+	if err != nil || !j.follows() {
 		return err
 	}
 	if err := json.Unmarshal(text, &given); err != nil {
-		return fmt.Errorf("the options from rank 0: %w", err)
+		return err
 	}
 	s, err := run.Load(nil, nil, nil, given.Values)
 	for _, v := range j.line { // training compares the settings of all ranks, and refuses other ones
