@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   3613,
+	"cmd/gcn":                   3610,
 	"cuda":                      2050,
 	"datasets":                  2789,
 	"examples":                  191,
