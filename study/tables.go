@@ -214,6 +214,8 @@ func (r ClaimRow) cell(name, text string) string {
 		return strings.Replace(yesOrNo(r.Agrees), "no", "NO", 1)
 	case name == "se" && r.Exact:
 		return "exact"
+	case name == "se" && r.SE == 0:
+		return ""
 	case name == "deviation" && r.Deviation == 0:
 		return ""
 	}
