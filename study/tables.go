@@ -27,11 +27,8 @@ func (t *ErrorTable) Records() [][]string { return Records(t.Rows) }
 // Lines implements Shown.
 func (t *ErrorTable) Lines() (head []string, rows [][]string, below []string) {
 	head, rows = shown(t.Rows)
-	if t.Noise > 0 {
-		below = append(below, fmt.Sprintf("noise of dropout over all neighbours: %.4g, relative %.3f, a part of the error of ladies-cv", t.Noise, t.Noise/t.Norm))
-	}
-	return head, rows, append(below, fmt.Sprintf("‖QPHW‖ = %.4g, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
-		t.Norm, t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed))
+	return head, rows, []string{fmt.Sprintf("‖QPHW‖ = %.4g, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
+		t.Norm, t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed)}
 }
 
 func (r ErrorRow) cell(name, text string) string {
