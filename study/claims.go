@@ -36,9 +36,8 @@ type ClaimRow struct {
 
 	Predicted Number `json:"predicted" show:"predicted|%.4g"`
 	Measured  Number `json:"measured" show:"measured|%.4g"`
-	Exact     bool   `json:"exact"`                           // both are exact
-	SE        Number `json:"se" show:"± se|%.2g"`             // standard error of Measured − Predicted; 0 if it is exact or a bound
-	Deviation Number `json:"deviation" show:"worst, se|%.2g"` // largest |measured − predicted| over the candidates, in standard errors
+	Exact     bool   `json:"exact"`               // both are exact, and of every candidate
+	SE        Number `json:"se" show:"± se|%.2g"` // standard error of Measured − Predicted; 0 if it is exact or a bound
 	Agrees    bool   `json:"agrees" show:"agrees"`
 }
 
@@ -62,12 +61,8 @@ type Claimed struct {
 	SE        float64 `json:"se"`
 }
 
-// Simulated values agree with predicted ones within mostDeviation standard errors.
-// Candidates, or pairs of them, that fewer than fewestHits samples hold on average
-// count for the mean only: their standard errors are not known well enough.
 const (
-	mostDeviation = 5
-	fewestHits    = 200
+	mostDeviation = 5    // standard errors within which simulated values agree with predicted ones
 	exactness     = 1e-7 // largest relative difference of exact values
 )
 
@@ -141,12 +136,12 @@ func (t *ClaimTable) factors(m *measured, s int, name string) {
 	add := func(row ClaimRow) { t.add(row, name, s) }
 	var mean, corrected, printed, covariance []claimedValue
 	for i, p := range m.p {
-		variance := claimedValue{t.rare(m, i, i), func(t *tally) (float64, float64) { return t.theorem[i][i], t.aboutOne(i, i) }}
-		slipped := claimedValue{variance.rare, func(t *tally) (float64, float64) { return t.printed[i], t.aboutOne(i, i) }}
-		mean = append(mean, claimedValue{variance.rare, func(t *tally) (float64, float64) { return 1, t.beta[i] }})
+		variance := func(t *tally) (float64, float64) { return t.theorem[i][i], t.aboutOne(i, i) }
+		slipped := func(t *tally) (float64, float64) { return t.printed[i], t.aboutOne(i, i) }
+		mean = append(mean, func(t *tally) (float64, float64) { return 1, t.beta[i] })
 		corrected, printed = append(corrected, variance), append(printed, slipped)
 		for j := range i {
-			covariance = append(covariance, claimedValue{t.rare(m, i, j), func(t *tally) (float64, float64) { return t.theorem[i][j], t.aboutOne(i, j) }})
+			covariance = append(covariance, func(t *tally) (float64, float64) { return t.theorem[i][j], t.aboutOne(i, j) })
 		}
 		predicted, measured, difference := m.compare(variance)
 		asPrinted, _, _ := m.compare(slipped)
@@ -160,31 +155,24 @@ func (t *ClaimTable) factors(m *measured, s int, name string) {
 	bound := func(claim string, most, value float64) {
 		add(ClaimRow{Claim: claim, Relation: "≤", Predicted: Number(most), Measured: Number(value), Exact: m.exact, Agrees: value <= most+exactness})
 	}
-	if len(covariance) > 0 {
-		add(m.claim("Cov β", covariance))
-	}
 	bound("Var β / ((1/p − 1)/s)", 1, variance)
 	if len(covariance) > 0 {
+		add(m.claim("Cov β", covariance))
 		bound("s·|Cov β|", 1, largest)
 		bound("largest Cov β", 0, signed)
 	}
-}
-
-// rare reports whether too few samples hold two candidates to compare them alone.
-func (t *ClaimTable) rare(m *measured, i, j int) bool {
-	return !m.exact && float64(t.Repeats)*m.spread(func(t *tally) float64 { return t.held[i][j] }).Mean < fewestHits
 }
 
 // finitePopulation compares variances of draws of equal probabilities and n = m with those with
 // replacement, (1/p − 1)/s: the ratio is (m−s)/(m−1).
 func (t *ClaimTable) finitePopulation(equal *measured, s int) {
 	m, draws := float64(t.Candidates), float64(s)
-	ratio := claimedValue{false, func(t *tally) (predicted, measured float64) {
+	ratio := func(t *tally) (predicted, measured float64) {
 		for i := range equal.p {
 			measured += t.aboutOne(i, i) / (float64(len(equal.p)) * (m - 1) / draws)
 		}
 		return (m - draws) / (m - 1), measured
-	}}
+	}
 	t.add(equal.claim("finite population: Var β ratio", []claimedValue{ratio}), "equal p", s)
 }
 
@@ -194,36 +182,35 @@ func (t *ClaimTable) add(row ClaimRow, name string, s int) {
 	t.Rows = append(t.Rows, row)
 }
 
-// claimedValue is a value that is claimed, and measured.
-type claimedValue struct {
-	rare bool // the candidate is drawn too rarely to compare it alone
-	of   func(*tally) (predicted, measured float64)
-}
+// claimedValue returns a value that is claimed, and what a tally has.
+type claimedValue func(*tally) (predicted, measured float64)
 
 // compare returns the means of a value over the groups, and the difference: the same draws
 // give the prediction and the measurement.
 func (m *measured) compare(v claimedValue) (predicted, measured float64, difference Spread) {
-	predicted = m.spread(func(t *tally) float64 { p, _ := v.of(t); return p }).Mean
-	difference = m.spread(func(t *tally) float64 { p, q := v.of(t); return q - p })
+	predicted = m.spread(func(t *tally) float64 { p, _ := v(t); return p }).Mean
+	difference = m.spread(func(t *tally) float64 { p, q := v(t); return q - p })
 	return predicted, predicted + difference.Mean, difference
 }
 
-// claim compares every value, and then their mean, which the row shows.
+// claim compares the mean of the values, which the row shows, and before it every value if they
+// are exact.
 func (m *measured) claim(claim string, values []claimedValue) ClaimRow {
 	row := ClaimRow{Claim: claim, Relation: "=", Exact: m.exact, Agrees: true}
-	n := float64(len(values))
-	mean := claimedValue{false, func(t *tally) (predicted, measured float64) {
+	mean := func(t *tally) (predicted, measured float64) {
 		for _, v := range values {
-			p, q := v.of(t)
-			predicted, measured = predicted+p/n, measured+q/n
+			p, q := v(t)
+			predicted, measured = predicted+p/float64(len(values)), measured+q/float64(len(values))
 		}
 		return predicted, measured
-	}}
-	for _, v := range append(slices.Clip(values), mean) {
-		if !v.rare {
-			predicted, measured, difference := m.compare(v)
-			row.compare(predicted, measured, difference.SEM)
-		}
+	}
+	compared := []claimedValue{mean}
+	if m.exact {
+		compared = append(slices.Clip(values), mean)
+	}
+	for _, v := range compared {
+		predicted, measured, difference := m.compare(v)
+		row.compare(predicted, measured, difference.SEM)
 	}
 	return row
 }
@@ -231,8 +218,7 @@ func (m *measured) claim(claim string, values []claimedValue) ClaimRow {
 // compare counts one comparison for the row's verdict, and shows its values.
 func (r *ClaimRow) compare(predicted, measured, se float64) {
 	difference, tolerance := math.Abs(measured-predicted), exactness*(1+math.Abs(predicted))
-	if !r.Exact && difference > tolerance {
-		r.Deviation = max(r.Deviation, Number(difference/se))
+	if !r.Exact {
 		tolerance += mostDeviation * se
 	}
 	r.Agrees = r.Agrees && difference <= tolerance

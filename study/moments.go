@@ -90,7 +90,6 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 type tally struct {
 	beta     []float64   // of β_i
 	products [][]float64 // of β_iβ_j
-	held     [][]float64 // of 1 where the sample holds i and j, else 0
 
 	// Of Var(β_i) and Cov(β_i, β_j) by the recursion of the paper's theorem, and of Var(β_i) by
 	// the recursion as it is printed; nil without a recursion.
@@ -100,7 +99,7 @@ type tally struct {
 
 func (d *draws) newTally() *tally {
 	n := len(d.p)
-	t := &tally{beta: make([]float64, n), products: matrix(n), held: matrix(n)}
+	t := &tally{beta: make([]float64, n), products: matrix(n)}
 	if d.theorem != nil {
 		t.theorem, t.printed = matrix(n), make([]float64, n)
 	}
@@ -132,7 +131,6 @@ func (d *draws) add(t *tally, probability float64, sample *samplers.Sample) {
 		t.beta[i] += probability * beta[k]
 		for l, j := range watched {
 			t.products[i][j] += probability * beta[k] * beta[l]
-			t.held[i][j] += probability
 		}
 	}
 	if d.theorem != nil {

@@ -213,8 +213,6 @@ func (r ClaimRow) cell(name, text string) string {
 		return "exact"
 	case name == "se" && r.SE == 0:
 		return ""
-	case name == "deviation" && r.Deviation == 0:
-		return ""
 	}
 	return text
 }
