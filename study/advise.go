@@ -281,18 +281,6 @@ func (a *Advise) explain(advice *Advice) {
 			say("layer %d from the output: no size up to %d brings the error to %.2g times the signal; at %d of %.0f candidates (%.0f %%) it is %.2f", l+1, a.Most, a.Target, layer.Samples, layer.Candidates, share, layer.Relative)
 		}
 	}
-	if advice.Method == "full" {
-		return
-	}
-	first := advice.Layers[0]
-	at := func(method string) float64 { return first.Errors.relative(method, first.Samples) }
-	if plain, flat := at("ladies"), at("ladies-flat"); plain > 0 && flat > 0 && !math.IsInf(plain, 0) {
-		say("flat probabilities change the error of LADIES by a factor of %.2f at %d", flat/plain, first.Samples)
-		say("debiased weights change it by a factor of %.2f, and with flat probabilities by %.2f; the effect grows with the drawn share", at("ladies-debiased")/plain, at("ladies-flat-debiased")/flat)
-	}
-	if fast := at("fastgcn-flat-debiased"); fast > 0 && first.Relative > 0 && !math.IsInf(first.Relative, 0) {
-		say("drawing from all nodes of the graph, as FastGCN does, makes the error %.1f times as large as with %s", fast/first.Relative, advice.Method)
-	}
 }
 
 // sizesUpTo returns the sizes to measure: most, a half and a quarter of it, where

@@ -412,7 +412,7 @@ func TestFeaturesWithoutTestNodes(t *testing.T) {
 	var b strings.Builder
 	row := study.FeaturesRow{Seed: 1, BestValid: 0.5, Test: study.Number(math.NaN())}
 	printStudy(&b, &study.FeaturesTable{Metric: "accuracy", Rows: []study.FeaturesRow{row, row}, Means: []study.FeaturesMean{{Input: "X", Test: row.Test}}})
-	if text := b.String(); strings.Contains(text, "NaN") || !strings.Contains(text, "unknown") || !strings.Contains(text, "0.5000") {
+	if text := b.String(); strings.Contains(text, "NaN") || !strings.Contains(text, "–") || !strings.Contains(text, "0.5000") {
 		t.Error(text)
 	}
 }
