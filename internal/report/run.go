@@ -54,17 +54,17 @@ func Load(dirs ...string) (runs []Run, err error) {
 	var loaded []fs.FileInfo
 	for _, dir := range dirs {
 		found := false
-		err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			below, _ := filepath.Rel(dir, path)
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && strings.Count(path, "/") >= maxDepth:
+			case entry.IsDir() && strings.Count(below, string(filepath.Separator)) >= maxDepth:
 				return fs.SkipDir
 			case entry.IsDir() || entry.Name() != rundir.MetricsFile:
 				return nil
 			}
 			found = true
-			path = filepath.Join(dir, path)
 			info, err := os.Stat(path)
 			if err != nil || slices.ContainsFunc(loaded, func(other fs.FileInfo) bool { return os.SameFile(info, other) }) {
 				return err
