@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   4133,
+	"cmd/gcn":                   4109,
 	"cuda":                      2050,
 	"datasets":                  2789,
 	"examples":                  191,
@@ -51,7 +51,7 @@ var ceilings = map[string]int{
 	"internal/reference":        318,
 	"internal/ranks":            693,
 	"internal/regularfile":      34,
-	"internal/report":           669,
+	"internal/report":           577,
 	"internal/reproduce":        2574,
 	"internal/rundir":           256,
 	"internal/simd":             30,
@@ -60,7 +60,7 @@ var ceilings = map[string]int{
 	"internal/synth":            604,
 	"internal/table":            606,
 	"internal/tfevents":         66,
-	"internal/tune":             314,
+	"internal/tune":             313,
 	"internal/weights":          360,
 	"layers":                    1925,
 	"notebook":                  887,
@@ -71,8 +71,8 @@ var ceilings = map[string]int{
 	"samplers/samplertest":      600,
 	"score":                     756,
 	"serve":                     648,
-	"study":                     3055,
-	"study/figure":              614,
+	"study":                     2610,
+	"study/figure":              613,
 	"train":                     3423,
 }
 
