@@ -19,7 +19,7 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   3610,
+	"cmd/gcn":                   3586,
 	"cuda":                      2050,
 	"datasets":                  2789,
 	"examples":                  191,
@@ -60,7 +60,7 @@ var ceilings = map[string]int{
 	"internal/synth":            604,
 	"internal/table":            606,
 	"internal/tfevents":         66,
-	"internal/tune":             303,
+	"internal/tune":             302,
 	"internal/weights":          360,
 	"layers":                    1925,
 	"notebook":                  887,
