@@ -101,7 +101,7 @@ func subcommandOnly(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("%s: unknown command %q%s; there are: %s", cmd.CommandPath(), args[0], run.DidYouMean(args[0], names), strings.Join(names, ", "))
+	return usagef("unknown command %q%s; there are: %s", args[0], run.DidYouMean(args[0], names), strings.Join(names, ", "))
 }
 
 func commandNames(cmd *cobra.Command) []string {

@@ -372,7 +372,6 @@ func TestStudyUsage(t *testing.T) {
 		{"study variance --weights zipf:x:3", "zipf:A:M"},
 		{"study theorem --weights 1,,2", "not a positive number"},
 		{"study approx-error --methods ladies-cv", "ladies-cv,since earlier activations"},
-		{"study theorem --weights uniform:0", "uniform:0"},
 		{"study theorem --weights zipf:0:0", "zipf:0:0"},
 		{"study theorem --weights 1,2 --population some", "some,candidates"},
 		{"study theorem --weights 1,2,3 --population 2", "3 candidates"},

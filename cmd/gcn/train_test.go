@@ -41,7 +41,7 @@ func TestTrain(t *testing.T) {
 	out := succeed(t, trainArgs("--out", "a", "--json")...)
 	m := object(t, out)
 	wantFields(t, m, resultFields...)
-	if !strings.Contains(out.stderr, "seed 1") || !strings.Contains(out.stderr, "nodes ") {
+	if !strings.Contains(out.stderr, "seed 1") || !strings.Contains(out.stderr, " nodes, ") {
 		t.Errorf("standard error does not name the run: %q", out.stderr)
 	}
 	if m["dataset"] != smallData || m["method"] != run.DefaultMethod || m["batches"] != 40.0 || m["run_dir"] != "a" || m["device"] != "cpu" {
