@@ -210,7 +210,6 @@ func (s *source) heterophilous() {
 	s.Features = s.dense("node_features", "nodes")
 	n := s.Features.Rows
 	ends, a := numbers[int32](s, "edges", "edges", 2)
-	checkIDs(a.Name(), "element %d is %d, outside [0, %d)", ends, n)
 	s.pairs(a.Name(), n, len(ends)/2, nil, func(k int) (int32, int32) { return ends[2*k], ends[2*k+1] })
 	s.keys = map[string]string{"lists": "tasks"}
 	s.labels("node_labels", n, false)

@@ -2,7 +2,6 @@ package formats
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Approximate memory of a graph while it is read and built. An edge: the edge, a copy
@@ -74,21 +72,10 @@ func (s *source) csr(prefix string, rows, cols int, weighted bool) *graph.CSR {
 		last = at
 	}
 	check(last == int64(len(m.Idx)), name, "indptr ends with %d, but there are %d indices", last, len(m.Idx))
-	checkIDs(s.place(prefix, "indices"), "indices[%d] is %d, outside [0, %d)", m.Idx, m.Cols)
+	if k := slices.IndexFunc(m.Idx, func(id int32) bool { return uint(id) >= uint(m.Cols) }); k >= 0 {
+		check(false, s.place(prefix, "indices"), "indices[%d] is %d, outside [0, %d)", k, m.Idx[k], m.Cols)
+	}
 	return m
-}
-
-// checkIDs checks numbers of nodes, or of columns. The format takes the place, the number and n.
-func checkIDs(name, format string, ids []int32, n int) {
-	if k := slices.IndexFunc(ids, func(id int32) bool { return uint(id) >= uint(n) }); k >= 0 {
-		check(false, name, format, k, ids[k], n)
-	}
-}
-
-func checkWeights(name string, weights []float32) {
-	if k := slices.IndexFunc(weights, func(w float32) bool { return !(w > 0) || w > math.MaxFloat32 }); k >= 0 {
-		check(false, name, "data[%d] is %v, want positive and finite", k, weights[k])
-	}
 }
 
 // ones tells whether all values are 1.
@@ -96,71 +83,33 @@ func ones(values []float32) bool {
 	return !slices.ContainsFunc(values, func(v float32) bool { return v != 1 })
 }
 
-// adjacency makes m the graph, without self-loops and repeated entries. If m has both
-// directions of every edge, its arrays become the graph's; otherwise a builder makes the
-// graph. m cannot be used afterwards. The first one of several weights of a pair of nodes
-// counts, as in an edge list. name is the file of the weights.
+// adjacency makes m the graph, without self-loops and repeated entries. If m is an adjacency matrix
+// already, it becomes the graph; otherwise a builder makes the graph. m cannot be used afterwards.
+// name is the file of the weights.
 func (r *reader) adjacency(name string, m *graph.CSR) {
-	checkWeights(name, m.Val)
 	check(m.Rows <= math.MaxInt32, name, "%d nodes, at most %d are read", m.Rows, math.MaxInt32)
 	if ones(m.Val) {
 		m.Val = nil
 	}
-	given, loops := m.NNZ(), int64(0)
-	if m.Val == nil && r.Direction == Undirected {
-		var symmetric bool
-		if loops, symmetric = tidy(r.ctx, m); symmetric {
-			kept := m.NNZ()
-			r.Graph = m
-			r.Report = graph.Report{Given: given, SelfLoops: loops, Edges: kept / 2, Duplicates: given - loops - kept/2}
-			if kept < given {
-				r.note("repeated edges and self-loops dropped")
-			}
-			return
-		}
+	if r.Direction == Undirected && m.ValidateAdjacency(r.ctx) == nil {
+		r.Graph, r.Report = m, graph.Report{Given: m.NNZ(), Edges: m.NNZ() / 2, Duplicates: m.NNZ() / 2}
+		r.noteWeights(name, m.Val)
+		return
 	}
-	dropped, row := given-m.NNZ(), 0
-	r.pairs(name, m.Rows, int(m.NNZ()), m.Val, func(k int) (u, v int32) {
+	row := 0
+	r.pairs(name, m.Rows, len(m.Idx), m.Val, func(k int) (u, v int32) {
 		for m.Ptr[row+1] <= int64(k) {
 			row++
 		}
 		return int32(row), m.Idx[k]
 	})
-	r.Report.Given += dropped
-	r.Report.SelfLoops += loops
-	r.Report.Duplicates += dropped - loops
-	if m.Val != nil {
-		r.note("edges weighted by %s; of repeated ones the first counts", filepath.Base(name))
-	}
 }
 
-// tidy sorts the columns of every row and drops self-loops and repeated entries. It
-// returns how many self-loops there were, and whether m is its own transpose.
-func tidy(ctx context.Context, m *graph.CSR) (loops int64, symmetric bool) {
-	const rows = 4096
-	kept, looped := make([]int32, m.Rows), make([]int32, m.Rows)
-	try(parallel.Chunks(ctx, (m.Rows+rows-1)/rows, func(chunk int) error {
-		for i := chunk * rows; i < min((chunk+1)*rows, m.Rows); i++ {
-			row := m.Row(i)
-			if !slices.IsSorted(row) {
-				slices.Sort(row)
-			}
-			from, _ := slices.BinarySearch(row, int32(i))
-			to, _ := slices.BinarySearch(row, int32(i)+1)
-			looped[i] = int32(to - from)
-			kept[i] = int32(len(slices.Compact(slices.Delete(row, from, to))))
-		}
-		return nil
-	}))
-	at := int64(0)
-	for i := range m.Rows {
-		loops += int64(looped[i])
-		copy(m.Idx[at:], m.Idx[m.Ptr[i]:][:kept[i]])
-		m.Ptr[i] = at
-		at += int64(kept[i])
+// noteWeights says where the weights of the edges are.
+func (r *reader) noteWeights(name string, weights []float32) {
+	if weights != nil {
+		r.note("edges weighted by %s; of repeated ones the first counts", filepath.Base(name))
 	}
-	m.Ptr[m.Rows], m.Idx = at, m.Idx[:at]
-	return loops, must(parallel.Symmetric(ctx, m.Ptr, m.Idx))
 }
 
 // sciPyGraph reads the graph of a SciPy matrix in CSR or COO form. The names of its arrays
@@ -177,19 +126,15 @@ func (s *source) sciPyGraph(prefix string) {
 		s.adjacency(s.place(prefix, "data"), s.csr(prefix, rows, rows, weighted))
 		return
 	}
-	u, v, val := vector[int32](s, prefix+"row"), vector[int32](s, prefix+"col"), []float32(nil)
-	check(len(u) == len(v), name, "%d rows and %d columns", len(u), len(v))
+	u, v, weights := vector[int32](s, prefix+"row"), vector[int32](s, prefix+"col"), []float32(nil)
 	if weighted {
-		val = vector[float32](s, prefix+"data")
-		check(len(val) == len(u), name, "%d values for %d indices", len(val), len(u))
-		checkWeights(name, val)
+		weights = vector[float32](s, prefix+"data")
 	}
-	checkIDs(name, "row[%d] is %d, outside [0, %d)", u, rows)
-	checkIDs(name, "col[%d] is %d, outside [0, %d)", v, rows)
-	s.pairs(name, rows, len(u), val, func(k int) (int32, int32) { return u[k], v[k] })
+	check(len(u) == len(v) && (!weighted || len(u) == len(weights)), name, "%d rows, %d columns, %d values", len(u), len(v), len(weights))
+	s.pairs(name, rows, len(u), weights, func(k int) (int32, int32) { return u[k], v[k] })
 }
 
-// pairs makes the graph of a list of checked edges; nil weights are all 1.
+// pairs makes the graph of a list of edges; nil weights are all 1. name is the file of the edges.
 func (r *reader) pairs(name string, nodes, edges int, weights []float32, ends func(k int) (u, v int32)) {
 	size := int64(edges)
 	if weights != nil {
@@ -199,13 +144,13 @@ func (r *reader) pairs(name string, nodes, edges int, weights []float32, ends fu
 	for k := range edges {
 		r.poll(k)
 		u, v := ends(k)
-		weight := float32(1)
-		if weights != nil {
-			weight = weights[k]
+		err := b.AddWeighted(u, v, float32(graph.Weight(weights, k)))
+		if err != nil {
+			check(false, name, "element %d: %w", k, err)
 		}
-		try(b.AddWeighted(u, v, weight))
 	}
 	r.build(b)
+	r.noteWeights(name, weights)
 }
 
 // sparse reads a SciPy CSR matrix of features with a row for each node. The names of its
@@ -246,11 +191,7 @@ func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(
 		columns, values := row(node)
 		sorted = sorted[:0]
 		for k, column := range columns {
-			e := entry{column, 1}
-			if values != nil {
-				e.value = values[k]
-			}
-			sorted = append(sorted, e)
+			sorted = append(sorted, entry{column, float32(graph.Weight(values, k))})
 		}
 		slices.SortStableFunc(sorted, func(a, b entry) int { return cmp.Compare(a.column, b.column) })
 		first := len(m.Idx)
