@@ -53,7 +53,6 @@ func hostileFiles(t testing.TB, dir string) map[string]string {
 	d := made(t, 20, 1)
 	ogb := ogbTexts(d)
 	delete(ogb, "raw/node-feat")
-	delete(ogb, "raw/num-edge-list")
 	ogb["raw/num-node-list"], ogb["raw/node-label"] = "1000000\n", strings.Repeat("0\n", 1_000_000)
 	ogb["raw/edge"], ogb["raw/edge-feat"] = "0,1\n", strings.Repeat("0,", 2_000_000)+"0\n"
 	writeTexts(t, filepath.Join(dir, "wide"), ogb)

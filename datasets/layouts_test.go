@@ -392,22 +392,22 @@ func TestBadTools(t *testing.T) {
 			func(f files, d *Data) {
 				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
 					"row": array(t, []int64{0, 14}), "col": array(t, []int64{1, 0}), "shape": array(t, []int64{14, 14})})
-			}, "reddit_graph.npz: row[1] is 14, outside [0, 14)"},
+			}, "reddit_graph.npz: element 1: graph: edge (14, 0) outside [0, 14)"},
 		"dgl-reddit: column out of range": {"dgl-reddit:D", func(d *Data) files { return dglRedditFiles(t, d) },
 			func(f files, d *Data) {
 				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
 					"row": array(t, []int64{0, 13}), "col": array(t, []int64{1, -1}), "shape": array(t, []int64{14, 14})})
-			}, "reddit_graph.npz: col[1] is -1, outside [0, 14)"},
+			}, "reddit_graph.npz: element 1: graph: edge (13, -1) outside [0, 14)"},
 		"dgl-reddit: weight of an entry": {"dgl-reddit:D?weights=1", func(d *Data) files { return dglRedditFiles(t, d) },
 			func(f files, d *Data) {
 				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
 					"row": array(t, []int64{0, 13}), "col": array(t, []int64{1, 2}), "data": array(t, []float32{1, 0}), "shape": array(t, []int64{14, 14})})
-			}, "reddit_graph.npz: data[1] is 0, want positive and finite"},
+			}, "reddit_graph.npz: element 1: graph: edge (13, 2) has weight 0, want positive and finite"},
 		"dgl-reddit: rows and columns": {"dgl-reddit:D", func(d *Data) files { return dglRedditFiles(t, d) },
 			func(f files, d *Data) {
 				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
 					"row": array(t, []int64{0}), "col": array(t, []int64{1, 0}), "shape": array(t, []int64{14, 14})})
-			}, "1 rows and 2 columns"},
+			}, "1 rows, 2 columns"},
 		"saint: null class": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
 			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": 1, "1": null}`) }, `class_map.json: byte 18: node 1: label null is neither a name nor an integer`},
 		"saint: null task": {"saint:D", func(d *Data) files { return saintFiles(t, d) },

@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"unique"
@@ -145,19 +144,17 @@ func zeros(what string, rows, cols int) []float32 {
 	return make([]float32, rows*cols)
 }
 
-// dense reads a matrix of finite features. rows is their number, or a name if it may be any.
-func (s *source) dense(key string, rows any) *graph.Features {
+// dense reads a matrix of features. rows is their number, or a name if it may be any.
+func (s *source) dense(key string, rows any) {
 	data, a := numbers[float32](s, key, rows, "features")
-	try(checkFinite(a.Name(), 0, a.Shape[1], data))
-	return &graph.Features{Rows: a.Shape[0], Cols: a.Shape[1], Data: data}
+	s.setFeatures(a.Name(), &graph.Features{Rows: a.Shape[0], Cols: a.Shape[1], Data: data})
 }
 
-// checkFinite checks rows of features, from that of node first on.
-func checkFinite(name string, first, cols int, rows []float32) error {
-	if k := slices.IndexFunc(rows, func(v float32) bool { return v-v != 0 }); k >= 0 { // NaN or infinite
-		return fmt.Errorf("datasets: %s: feature %d of node %d is %v, want finite", name, k%cols, first+k/cols, rows[k])
-	}
-	return nil
+// setFeatures takes features of a file, which must be finite.
+func (r *reader) setFeatures(name string, x *graph.Features) {
+	err := x.Validate(r.ctx)
+	check(err == nil, name, "%w", err)
+	r.Features = x
 }
 
 // matrixSize returns the shape of a SciPy matrix.

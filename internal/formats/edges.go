@@ -303,9 +303,9 @@ func (e *edgeList) readBeside() {
 	for _, path := range features {
 		switch {
 		case isNPY(path):
-			e.Features = e.file(path).dense("", "nodes")
+			e.file(path).dense("", "nodes")
 		case isNPZ(path):
-			e.Features = e.sparseFile(path).sparse("", -1)
+			e.sparseFile(path).sparse("", -1)
 		case isJSON(path):
 			e.featureLists = e.readKeyed("features", path)
 			check(e.featureLists.areLists, path, "want lists of feature numbers")

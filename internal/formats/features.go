@@ -318,7 +318,7 @@ func (t *Table) join(r *reader, train []int32, scale bool) {
 		r.note("features: %s with missing values, which become 0, and a column of 1 for the nodes that miss one", columnsText(masks))
 	}
 	if 8*entries+8*t.nodes < 4*t.nodes*cols {
-		r.Features = r.sparseFeatures("features", t.nodes, cols, entries, t.entries)
+		r.sparseFeatures("features", t.nodes, cols, entries, t.entries)
 		return
 	}
 	data := zeros("the features of the tables", t.nodes, cols)[:0]

@@ -161,5 +161,5 @@ func (e *edgeList) listFeatures(l *jsonLists) {
 		rows[e.order.node(handle)] = columns
 		entries += len(columns)
 	}
-	e.Features = e.sparseFeatures(l.path, e.order.nodes, width, entries, func(i int) ([]int32, []float32) { return rows[i], nil })
+	e.sparseFeatures(l.path, e.order.nodes, width, entries, func(i int) ([]int32, []float32) { return rows[i], nil })
 }

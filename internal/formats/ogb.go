@@ -149,21 +149,14 @@ func (f *ogbFolder) findSplit() {
 // countNodes reads the number of nodes of the graph, or of the node type.
 func (f *ogbFolder) countNodes() (n int) {
 	path := f.raw("num-node-list.csv.gz")
-	if f.nodeType == "" {
-		n = f.count(path)
-	} else {
+	if f.nodeType != "" {
 		path = f.raw("num-node-dict.csv.gz")
 		n, _ = strconv.Atoi(f.named(path)[f.nodeType])
+	} else if list := f.ids(path, "a number", math.MaxInt32); len(list) == 1 {
+		n = int(list[0])
 	}
-	check(n > 0 && n <= math.MaxInt32, path, "not a number of nodes in [1, %d]", math.MaxInt32)
+	check(n > 0 && n <= math.MaxInt32, path, "not one number of nodes in [1, %d]", math.MaxInt32)
 	return n
-}
-
-// count reads the only number of a file.
-func (f *ogbFolder) count(path string) int {
-	list := f.ids(path, "a number", math.MaxInt32)
-	check(len(list) == 1, path, "%d lines, want one number: a single graph", len(list))
-	return int(list[0])
 }
 
 // named reads two lines, of names and of as many values.
@@ -236,26 +229,21 @@ func (f *ogbFolder) readClassNames() {
 }
 
 // readEdges reads the edges into the graph. It also returns them if there are no node
-// features, since node features are then made of the features of edges. A file with another
-// number of edges than num-edge-list.csv.gz beside it says, if this is there, was cut short.
+// features, since node features are then made of the features of edges.
 func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
-	b := newBuilder(f.dir, n, 0)
+	b := newBuilder(f.dir, n, 0) // the tally has the edges
 	for _, path := range f.edges {
-		found, want := 0, -1
-		if list := filepath.Join(filepath.Dir(path), "num-edge-list.csv.gz"); exists(list) {
-			want = f.count(list)
-			newBuilder(path, n, int64(want))
+		file := f.plain(path)
+		if file == nil {
+			continue
 		}
-		if file := f.plain(path); file != nil {
-			try(table.EachRows(f.ctx, file, func(t *table.Rows) []graph.Edge { return arcLines(t, n) }, func(arcs []graph.Edge) error {
-				if f.nodeFeat == "" {
-					kept = append(kept, arcs...)
-				}
-				found += len(arcs)
-				return b.AddEdges(arcs)
-			}))
-		}
-		check(want < 0 || found == want, path, "%d edges, and num-edge-list.csv.gz says %d: unpack the data set again", found, want)
+		try(table.EachRows(f.ctx, file, func(t *table.Rows) []graph.Edge { return arcLines(t, n) }, func(arcs []graph.Edge) error {
+			if f.nodeFeat == "" {
+				kept = append(kept, arcs...)
+			}
+			f.take(edgeBytes * len(arcs))
+			return b.AddEdges(arcs)
+		}))
 	}
 	f.build(b)
 	return kept
@@ -366,8 +354,7 @@ func (b *OGBBinary) readNodes(folder *ogbFolder) {
 	}
 }
 
-// EachEdges calls f for the edges, in order, a piece at a time. f must not keep the slice. An
-// edge outside the nodes is an error. Cost: it reads the array twice at a time, since the two
+// EachEdges calls f for the edges, in order, a piece at a time. f must not keep the slice. Cost: it reads the array twice at a time, since the two
 // ends of an edge lie far from each other, and from its start, since it may be compressed.
 func (b *OGBBinary) EachEdges(ctx context.Context, f func([]graph.Edge) error) error {
 	const piece = 1 << 18 // edges
@@ -386,12 +373,10 @@ func (b *OGBBinary) EachEdges(ctx context.Context, f func([]graph.Edge) error) e
 					return err
 				}
 				for k := range edges {
-					if edges[k] = (graph.Edge{U: u[k], V: v[k]}); uint(u[k]) >= uint(b.Nodes) || uint(v[k]) >= uint(b.Nodes) {
-						return fmt.Errorf("datasets: %s: edge_index: edge %d joins %d and %d, outside [0, %d)", b.data, at+int64(k), u[k], v[k], b.Nodes)
-					}
+					edges[k] = graph.Edge{U: u[k], V: v[k]}
 				}
 				if err := f(edges); err != nil {
-					return err
+					return fmt.Errorf("datasets: %s: edge_index: edges from %d on: %w", b.data, at, err)
 				}
 			}
 			return nil
@@ -410,13 +395,14 @@ func (b *OGBBinary) EachFeatures(ctx context.Context, f func(rows []float32) err
 			if err := npy.Read(ctx, r, rows); err != nil {
 				return err
 			}
-			if err := checkFinite(r.Name(), at, b.Width, rows); err != nil {
-				return err
+			x := graph.Features{Rows: len(rows) / b.Width, Cols: b.Width, Data: rows}
+			if err := x.Validate(ctx); err != nil {
+				return fmt.Errorf("datasets: %s: rows from %d on: %w", r.Name(), at, err)
 			}
 			if err := f(rows); err != nil {
 				return err
 			}
-			at += len(rows) / b.Width
+			at += x.Rows
 		}
 		return nil
 	})

@@ -220,8 +220,7 @@ func (g *sageGraph) readFeatures(path string) {
 		copy(x.Row(i), data[int(row)*x.Cols:])
 	}
 	x.Data = data[:x.Rows*x.Cols]
-	try(checkFinite(path, 0, x.Cols, x.Data))
-	g.Features = x
+	g.setFeatures(path, x)
 }
 
 // names gives the kept nodes their ids, unless each is its number, and makes the split of the
