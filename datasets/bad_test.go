@@ -116,7 +116,7 @@ func TestBadNPY(t *testing.T) {
 				d.Labels.Class[i] = -1
 			}
 			f["labels.npy"] = array(t, d.Labels.Class)
-		}, []string{"labels.npy: no node has a label"}},
+		}, []string{"labels.npy: no labels"}},
 		"training node without a label": {func(f map[string][]byte, d *Data) {
 			d.Labels.Class[d.Split.Train[1]] = -1
 			f["labels.npy"] = array(t, d.Labels.Class)

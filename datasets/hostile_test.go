@@ -86,7 +86,7 @@ func hostileFiles(t testing.TB, dir string) map[string]string {
 		in("edges:D/e.csv?labels=D/kinds.csv"):           "kinds.csv: more than 1048576 different labels",
 		in("sage:D/deep"):                                "deep-G.json: byte 10007: invalid character '[' exceeded max depth",
 		in("ogb:D/wide"):                                 "edge-feat.csv.gz: the means of 2000001 features for 1000000 nodes would take 24 TB of " + memoryError,
-		in("npy:D/fortran"):                              "labels.npy: no node has a label",
+		in("npy:D/fortran"):                              "labels.npy: no labels",
 		in("planetoid:D/digits/made"):                    "value out of range",
 		in("planetoid:D/class/made"):                     `ind.made.allx: byte 2: class "y" of module "xxx`,
 		in("planetoid:D/tuples/made"):                    "its values would take",

@@ -329,7 +329,8 @@ func (e *edgeList) readBeside() {
 	}
 	switch path := e.keys["labels"]; {
 	case isNPY(path):
-		e.addArray(path, "labels", e.file(path).labels("", "nodes", false))
+		e.file(path).labels("", "nodes", false)
+		e.addArray(path, "labels", e.Labels.Nodes())
 	case isJSON(path):
 		e.labelLists = e.readKeyed("labels", path)
 	default:

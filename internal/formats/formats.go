@@ -60,8 +60,6 @@ type reader struct {
 	keys  map[string]string
 	files []io.Closer
 
-	labelFile string // that has the labels
-
 	// tally sums the memory that texts take. The size of a file does not bound it: gzip
 	// shrinks a text by up to a thousand.
 	tally memory.Tally

@@ -417,7 +417,7 @@ func (b *OGBBinary) array(ctx context.Context, key string, read func(*npy.Reader
 // inMemory reads the edges and the features too.
 func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
 	return readSet(ctx, b.data, Options{}, func(r *reader) {
-		r.Set, r.labelFile = b.Set, b.label
+		r.Set = b.Set
 		builder := newBuilder(b.data, b.Nodes, b.Edges)
 		try(b.EachEdges(ctx, builder.AddEdges))
 		r.build(builder)
