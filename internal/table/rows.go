@@ -102,7 +102,8 @@ func isComment(line []byte) bool {
 const askComment = "%s is a comment, or data: say comments=1 or comments=0"
 
 // Scan finds the comments at the beginning of the file, the first line of data, the separator
-// and the number of cells. prefer is the name of a separator that is tried first, or "".
+// and the number of cells. prefer is the name of a separator that is tried first, "line" if a
+// line is one cell, or "".
 // comments is "1" if every line that begins with # or % is a comment, "0" if none is; "" asks
 // where a line can be both. The error wraps ErrNoData if there is no data.
 func (f *File) Scan(prefer, comments string) (err error) {
@@ -150,6 +151,10 @@ func (f *File) Scan(prefer, comments string) (err error) {
 // findSeparator sets the separator: the first one that cuts the first lines of data into
 // equally many cells, or else the first one in the first line; a blank must be in all lines.
 func (f *File) findSeparator(first []byte, prefer string) {
+	if prefer == "line" {
+		f.Sep = '\n'
+		return
+	}
 	const most = 50
 	sample, rest := [][]byte{first}, f.head
 	for line, found := rest.Next(); found && len(sample) < most; line, found = rest.Next() {
