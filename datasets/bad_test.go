@@ -99,7 +99,7 @@ func TestBadNPY(t *testing.T) {
 		"label out of range": {func(f map[string][]byte, d *Data) {
 			d.Labels.Class[5] = -2
 			f["labels.npy"] = array(t, d.Labels.Class)
-		}, []string{"labels.npy: label of node 5 is -2"}},
+		}, []string{"labels.npy: graph: label of node 5 is -2"}},
 		"label far out of range": {func(f map[string][]byte, d *Data) {
 			f["labels.npy"] = array(t, append(make([]int64, 19), 1<<40))
 		}, []string{"labels.npy: element 19 is too large"}},
@@ -110,7 +110,7 @@ func TestBadNPY(t *testing.T) {
 			y := make([]float32, 40)
 			y[5] = 0.5
 			f["labels.npy"] = array(t, y, 20, 2)
-		}, []string{"labels.npy: label of node 2, task 1 is 0.5"}},
+		}, []string{"labels.npy: graph: label of node 2, task 1 is 0.5"}},
 		"no labels at all": {func(f map[string][]byte, d *Data) {
 			for i := range d.Labels.Class {
 				d.Labels.Class[i] = -1

@@ -141,17 +141,16 @@ func (r *reader) readLists(path string) *jsonLists {
 	l := &jsonLists{path: path, places: make(map[string]int32)}
 	r.eachMember(path, func(key string, f *jsonFile) {
 		var value any
-		place := fmt.Sprintf("node %s: ", quotedID(key))
-		f.try(f.Decode(&value), "%s", place)
+		f.try(f.Decode(&value), "node %s: ", quotedID(key))
 		list, isList := value.([]any)
 		if l.areLists = l.areLists || isList && l.ids == nil; !isList {
 			list = []any{value}
 		}
-		f.check(isList == l.areLists, "%slabels must all be lists or none", place)
+		f.check(isList == l.areLists, "node %s: labels must all be lists or none", quotedID(key))
 		values := make([]int32, len(list))
 		for k, value := range list {
 			label, err := jsonLabel(value)
-			f.try(err, "%s", place)
+			f.try(err, "node %s: ", quotedID(key))
 			at, known := l.places[label]
 			if !known {
 				at = int32(len(l.kinds))
