@@ -18,28 +18,27 @@ import (
 // attributes of a pickled object.
 type source struct {
 	*reader
-	name     string
-	has      func(key string) bool
-	open     func(key string) (*npy.Reader, error)
-	isFolder bool
+	name string
+	has  func(key string) bool
+	open func(key string) (*npy.Reader, error)
 }
 
 // folder is the source of the .npy files of a folder.
 func (r *reader) folder(dir string) *source {
 	path := func(key string) string { return filepath.Join(dir, key+".npy") }
-	return &source{r, dir, func(key string) bool { return exists(path(key)) }, func(key string) (*npy.Reader, error) { return npy.Open(path(key)) }, true}
+	return &source{r, dir, func(key string) bool { return exists(path(key)) }, func(key string) (*npy.Reader, error) { return npy.Open(path(key)) }}
 }
 
 // file is the source of one .npy file.
 func (r *reader) file(path string) *source {
-	return &source{r, path, nil, func(string) (*npy.Reader, error) { return npy.Open(path) }, false}
+	return &source{r, path, nil, func(string) (*npy.Reader, error) { return npy.Open(path) }}
 }
 
 // archive opens an .npz file.
 func (r *reader) archive(path string) *source {
 	a := must(npy.OpenArchive(path))
 	r.files = append(r.files, a)
-	return &source{r, path, a.Has, a.Open, false}
+	return &source{r, path, a.Has, a.Open}
 }
 
 func exists(path string) bool {
@@ -50,14 +49,6 @@ func exists(path string) bool {
 func isNPY(path string) bool { return strings.EqualFold(filepath.Ext(path), ".npy") }
 
 func isNPZ(path string) bool { return strings.EqualFold(filepath.Ext(path), ".npz") }
-
-// place names a matrix of several arrays, or one of them.
-func (s *source) place(prefix, key string) string {
-	if s.isFolder {
-		return filepath.Join(s.name, key+".npy")
-	}
-	return strings.TrimSuffix(s.name+": "+strings.TrimSuffix(prefix, "_"), ": ")
-}
 
 // array opens an array, which the reader closes at its end. It has a shape, see checkShape, unless
 // that is empty.

@@ -156,10 +156,10 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 	const hint = " (weights=0 leaves the weights out)"
 	switch {
 	case !there:
-		r.Hint(hint)
+		r.Faults.Hint = hint
 		r.Fault("%s has no weight", table.Quote(cell))
 	case !number || !(weight > 0) || weight > math.MaxFloat32:
-		r.Hint(hint)
+		r.Faults.Hint = hint
 		r.Fault("weight %s, want a positive number", table.Quote(cell))
 	}
 	part.weights = append(part.weights, weight)
@@ -400,7 +400,4 @@ func (e *edgeList) makeSet() {
 	}
 	e.NodeNames = e.order.nodeNames(&e.ids)
 	e.build(b)
-	if e.weight >= 0 && e.edges.File != nil {
-		e.note("edges weighted; of repeated ones the first counts")
-	}
 }

@@ -89,6 +89,9 @@ func readSet(ctx context.Context, path string, o Options, f func(r *reader)) (se
 	f(r)
 	try(ctx.Err())
 	check(r.Graph == nil || r.Graph.Rows > 0, path, "no nodes")
+	if r.Graph != nil && r.Graph.Val != nil {
+		r.note("edges weighted; of repeated ones the first counts")
+	}
 	r.noteLabels()
 	return &r.Set, nil
 }

@@ -48,12 +48,8 @@ func (f *jsonFile) try(err error, format string, args ...any) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the file ends within a value")
 	}
-	at, syntax := f.InputOffset(), new(json.SyntaxError)
-	if errors.As(err, &syntax) && errors.As(json.NewDecoder(f.Buffered()).Decode(new(json.RawMessage)), &syntax) {
-		at += syntax.Offset // within the value
-	}
 	try(f.ctx.Err())
-	check(false, f.path, "byte %d: %s%w", at, fmt.Sprintf(format, args...), err)
+	check(false, f.path, "byte %d: %s%w", f.InputOffset(), fmt.Sprintf(format, args...), err)
 }
 
 // check ends the reading with a fault, unless it is good.

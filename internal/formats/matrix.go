@@ -3,7 +3,6 @@ package formats
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -71,14 +70,13 @@ func ones(values []float32) bool {
 
 // adjacency makes m the graph, without self-loops and repeated entries. If m is an adjacency matrix
 // already, it becomes the graph; otherwise a builder makes the graph. m cannot be used afterwards.
-// name is the file of the weights.
+// name is its file.
 func (r *reader) adjacency(name string, m *graph.CSR) {
 	if ones(m.Val) {
 		m.Val = nil
 	}
 	if r.Direction == Undirected && m.ValidateAdjacency(r.ctx) == nil {
 		r.Graph, r.Report = m, graph.Report{Given: m.NNZ(), Edges: m.NNZ() / 2, Duplicates: m.NNZ() / 2}
-		r.noteWeights(name, m.Val)
 		return
 	}
 	row := 0
@@ -90,33 +88,26 @@ func (r *reader) adjacency(name string, m *graph.CSR) {
 	})
 }
 
-// noteWeights says where the weights of the edges are.
-func (r *reader) noteWeights(name string, weights []float32) {
-	if weights != nil {
-		r.note("edges weighted by %s; of repeated ones the first counts", filepath.Base(name))
-	}
-}
-
 // sciPyGraph reads the graph of a SciPy matrix in CSR or COO form. The names of its arrays
 // start with prefix. Its values are weights if the options say so, else a note says that they
 // are not read.
 func (s *source) sciPyGraph(prefix string) {
 	rows, cols := s.matrixSize(prefix)
-	name, weighted := s.place(prefix, ""), s.keys["weights"] == "1"
-	check(rows == cols, name, "adjacency matrix is %d×%d, want square", rows, cols)
+	weighted := s.keys["weights"] == "1"
+	check(rows == cols, s.name, "adjacency matrix is %d×%d, want square", rows, cols)
 	if s.has(prefix+"data") && !weighted {
 		s.note("%sdata not read: all edges have weight 1 (weights=1 reads it)", prefix)
 	}
 	if !s.has(prefix + "row") {
-		s.adjacency(s.place(prefix, "data"), s.csr(prefix, rows, rows, weighted))
+		s.adjacency(s.name, s.csr(prefix, rows, rows, weighted))
 		return
 	}
 	u, v, weights := vector[int32](s, prefix+"row"), vector[int32](s, prefix+"col"), []float32(nil)
 	if weighted {
 		weights = vector[float32](s, prefix+"data")
 	}
-	check(len(u) == len(v) && (!weighted || len(u) == len(weights)), name, "%d rows, %d columns, %d values", len(u), len(v), len(weights))
-	s.pairs(name, rows, len(u), weights, func(k int) (int32, int32) { return u[k], v[k] })
+	check(len(u) == len(v) && (!weighted || len(u) == len(weights)), s.name, "%d rows, %d columns, %d values", len(u), len(v), len(weights))
+	s.pairs(s.name, rows, len(u), weights, func(k int) (int32, int32) { return u[k], v[k] })
 }
 
 // pairs makes the graph of a list of edges; nil weights are all 1. name is the file of the edges.
@@ -135,7 +126,6 @@ func (r *reader) pairs(name string, nodes, edges int, weights []float32, ends fu
 		}
 	}
 	r.build(b)
-	r.noteWeights(name, weights)
 }
 
 // sparse reads a SciPy CSR matrix of features with a row for each node. The names of its
@@ -143,8 +133,8 @@ func (r *reader) pairs(name string, nodes, edges int, weights []float32, ends fu
 func (s *source) sparse(prefix string, nodes int) {
 	rows, cols := s.matrixSize(prefix)
 	m := s.csr(prefix, rows, cols, true)
-	check(nodes < 0 || rows == nodes, s.place(prefix, ""), "%d rows for %d nodes", rows, nodes)
-	s.sparseFeatures(s.place(prefix, ""), rows, cols, len(m.Idx), func(i int) ([]int32, []float32) { return m.Row(i), m.RowValues(i) })
+	check(nodes < 0 || rows == nodes, s.name, "%d rows for %d nodes", rows, nodes)
+	s.sparseFeatures(s.name, rows, cols, len(m.Idx), func(i int) ([]int32, []float32) { return m.Row(i), m.RowValues(i) })
 }
 
 // sparseFile opens the archive of a SciPy CSR matrix that scipy.sparse.save_npz has written.

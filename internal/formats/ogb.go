@@ -67,22 +67,19 @@ type ogbFolder struct {
 	splitDir  string // folder of the split's type; "" without a split
 	nodeType  string // in a heterogeneous folder
 	edgeTypes []string
-	missing   []string // needed files that are not there
 }
 
 func (f *ogbFolder) raw(names ...string) string {
 	return filepath.Join(append([]string{f.dir, "raw"}, names...)...)
 }
 
-// need returns a path, and notes it if nothing is there.
+// need returns a path, where a file must be.
 func (f *ogbFolder) need(path string) string {
-	if !exists(path) {
-		f.missing = append(f.missing, strings.TrimPrefix(path, filepath.Clean(f.dir)+string(filepath.Separator)))
-	}
+	check(exists(path), path, "incomplete OGB folder: %w", fs.ErrNotExist)
 	return path
 }
 
-// find finds the files. One error names all that are missing.
+// find finds the files.
 func (f *ogbFolder) find() {
 	_, err := os.Stat(f.raw())
 	check(err == nil, f.dir, "no raw folder in it; want an unzipped OGB folder: %w", err)
@@ -102,9 +99,6 @@ func (f *ogbFolder) find() {
 // findHeterogeneous finds the node type with labels and its relations to itself.
 func (f *ogbFolder) findHeterogeneous() {
 	path, triplets := f.need(f.raw("nodetype-has-label.csv.gz")), f.need(f.raw("triplet-type-list.csv.gz"))
-	if len(f.missing) > 0 {
-		return
-	}
 	for kind, flag := range f.named(path) {
 		if strings.EqualFold(flag, "true") {
 			check(f.nodeType == "", path, "several node types have labels; one is read")
@@ -123,27 +117,23 @@ func (f *ogbFolder) findHeterogeneous() {
 	f.nodeFeat = f.need(f.raw("node-feat", f.nodeType, "node-feat.csv.gz"))
 }
 
-// findSplit finds the folder of the only split type, if the split is read, and reports all missing
-// files. It does not read split_dict.pt, a PyTorch file that OGB's own loader prefers.
+// findSplit finds the folder of the only split type, if the split is read. It does not read
+// split_dict.pt, a PyTorch file that OGB's own loader prefers.
 func (f *ogbFolder) findSplit() {
-	if f.o.Split {
-		root := filepath.Join(f.dir, "split")
-		entries, err := os.ReadDir(root)
-		check(err == nil || errors.Is(err, fs.ErrNotExist), root, "%w", err)
-		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
-		kind := filepath.Join(root, "TYPE")
-		if len(entries) > 0 {
-			kind = filepath.Join(root, entries[0].Name())
-		}
-		check(len(entries) < 2, root, "several splits, such as %s; want one, or ?split=60/20/20", entries)
-		f.splitDir = filepath.Join(kind, f.nodeType)
-		torch := filepath.Join(kind, "split_dict.pt")
-		check(!exists(torch) || exists(filepath.Join(f.splitDir, "train.csv.gz")), torch, "this PyTorch file is not read, and train.csv.gz, valid.csv.gz and test.csv.gz are not beside it")
-		for _, part := range partNames {
-			f.need(filepath.Join(f.splitDir, part+".csv.gz"))
-		}
+	if !f.o.Split {
+		return
 	}
-	check(len(f.missing) == 0, f.dir, "incomplete OGB folder: missing %s: %w", strings.Join(f.missing, ", "), fs.ErrNotExist)
+	root, kind := filepath.Join(f.dir, "split"), "TYPE"
+	entries, err := os.ReadDir(root)
+	check(err == nil || errors.Is(err, fs.ErrNotExist), root, "%w", err)
+	if entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() }); len(entries) > 0 {
+		kind = entries[0].Name()
+	}
+	check(len(entries) < 2, root, "several splits, such as %s; want one, or ?split=60/20/20", entries)
+	f.splitDir = filepath.Join(root, kind, f.nodeType)
+	for _, part := range partNames {
+		f.need(filepath.Join(f.splitDir, part+".csv.gz"))
+	}
 }
 
 // countNodes reads the number of nodes of the graph, or of the node type.
@@ -281,9 +271,6 @@ func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
 // readSplit reads the three id files.
 func (f *ogbFolder) readSplit(nodes int) {
 	f.Split = &Split{}
-	if exists(filepath.Join(filepath.Dir(f.splitDir), "split_dict.pt")) || exists(filepath.Join(f.splitDir, "split_dict.pt")) {
-		f.note("split read from csv.gz; the split_dict.pt beside it was not")
-	}
 	for k, part := range f.Split.parts() {
 		*part = f.ids(filepath.Join(f.splitDir, partNames[k]+".csv.gz"), "a node", nodes)
 	}
