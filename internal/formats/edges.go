@@ -196,7 +196,7 @@ func (e *edgeList) findWeightColumn() {
 	e.weight = -1
 	last := p.example()[p.Width-1]
 	dictionary := len(last) > 1 && last[0] == '{' && last[len(last)-1] == '}'
-	rest := p.others()
+	rest := p.others(p.ends...)
 	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool { return !p.numeric(j) })
 	named := slices.IndexFunc(numeric, func(j int) bool { return strings.EqualFold(string(p.First[j]), "weight") && p.header != isData })
 	switch {
@@ -217,8 +217,6 @@ func (e *edgeList) findWeightColumn() {
 		e.weight = rest[0]
 	case len(numeric) == 1:
 		e.weight = numeric[0]
-	case len(rest) == 0:
-		check(false, p.Path, "weights=1, but %s has no third column", table.Quote(p.firstLine()))
 	default:
 		check(false, p.Path, "weights=1, but %s has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", table.Quote(p.firstLine()), len(numeric))
 	}
@@ -229,10 +227,10 @@ func (p *part) ask(format string, args ...any) {
 	check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%s"+format, append([]any{table.Quote(p.firstLine())}, args...)...)
 }
 
-// others returns the columns of the edges beside the ids and pandas' index.
-func (p *part) others() (rest []int) {
+// others returns the columns beside those of the ids and pandas' index.
+func (p *part) others(ids ...int) (rest []int) {
 	for j := range p.Width {
-		if !slices.Contains(p.ends, j) && !(p.index && j == 0) {
+		if !slices.Contains(ids, j) && !(p.index && j == 0) {
 			rest = append(rest, j)
 		}
 	}
@@ -245,7 +243,7 @@ func (e *edgeList) findWeights() {
 	if p.File == nil {
 		return
 	}
-	rest := p.others()
+	rest := p.others(p.ends...)
 	switch {
 	case e.weight >= 0 || e.keys["weights"] != "" || p.header != isData || len(p.wanted) > 0:
 	case len(rest) == 1 && p.numeric(rest[0]):
