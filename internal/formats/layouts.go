@@ -98,10 +98,10 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 				check(!files.has(key), path, "edges=none, but the folder has %s.npy", key)
 			}
 			files.dense("feat", "nodes")
-			r.adjacency(path, &graph.CSR{Rows: r.Features.Rows, Cols: r.Features.Rows, Ptr: make([]int64, r.Features.Rows+1)})
+			files.adjacency(&graph.CSR{Rows: r.Features.Rows, Cols: r.Features.Rows, Ptr: make([]int64, r.Features.Rows+1)})
 		} else {
 			check(!files.has("feat") || files.has("indptr") || files.has("indices"), path, "no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph")
-			r.adjacency(path, files.csr("", -1, -1, files.has("data")))
+			files.adjacency(files.csr("", -1, -1, files.has("data")))
 		}
 		n := r.nodes()
 		if exists(sparse) {

@@ -70,17 +70,16 @@ func ones(values []float32) bool {
 
 // adjacency makes m the graph, without self-loops and repeated entries. If m is an adjacency matrix
 // already, it becomes the graph; otherwise a builder makes the graph. m cannot be used afterwards.
-// name is its file.
-func (r *reader) adjacency(name string, m *graph.CSR) {
+func (s *source) adjacency(m *graph.CSR) {
 	if ones(m.Val) {
 		m.Val = nil
 	}
-	if r.Direction == Undirected && m.ValidateAdjacency(r.ctx) == nil {
-		r.Graph, r.Report = m, graph.Report{Given: m.NNZ(), Edges: m.NNZ() / 2, Duplicates: m.NNZ() / 2}
+	if s.Direction == Undirected && m.ValidateAdjacency(s.ctx) == nil {
+		s.Graph, s.Report = m, graph.Report{Given: m.NNZ(), Edges: m.NNZ() / 2, Duplicates: m.NNZ() / 2}
 		return
 	}
 	row := 0
-	r.pairs(name, m.Rows, len(m.Idx), m.Val, func(k int) (u, v int32) {
+	s.pairs(s.name, m.Rows, len(m.Idx), m.Val, func(k int) (u, v int32) {
 		for m.Ptr[row+1] <= int64(k) {
 			row++
 		}
@@ -99,7 +98,7 @@ func (s *source) sciPyGraph(prefix string) {
 		s.note("%sdata not read: all edges have weight 1 (weights=1 reads it)", prefix)
 	}
 	if !s.has(prefix + "row") {
-		s.adjacency(s.name, s.csr(prefix, rows, rows, weighted))
+		s.adjacency(s.csr(prefix, rows, rows, weighted))
 		return
 	}
 	u, v, weights := vector[int32](s, prefix+"row"), vector[int32](s, prefix+"col"), []float32(nil)
