@@ -206,21 +206,24 @@ func (j *Job) interruption(err error, dir string, batches int) error {
 }
 
 // several trains several times, each run in its own folder inside dir. dir is locked until all
-// runs are done.
+// runs are done. A run is resumed with its own settings only.
 func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Result, error) {
 	folder, err := rundir.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("the runs' folder: %w", err)
 	}
 	defer folder.Close()
-	options := j.config()
-	options["fingerprint"], options[rundir.SchemaField] = train.Fingerprint(data), rundir.Schema
-	config, err := rundir.ThroughJSON(options)
+	present, err := folder.Present()
 	if err != nil {
 		return nil, err
 	}
-	if err := j.checkSeveral(folder, config); err != nil {
-		return nil, err
+	for _, name := range present {
+		if name != rundir.ConfigFile && name != rundir.ResultFile {
+			return nil, fmt.Errorf("%s holds a single run: name another folder for several runs", dir)
+		}
+	}
+	if present != nil && !j.Resume && !j.Overwrite {
+		return nil, TakenError(dir)
 	}
 	begin := func() error {
 		if j.Overwrite {
@@ -231,7 +234,8 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 		if err := folder.Remove(rundir.ResultFile); err != nil { // it may be of other runs
 			return err
 		}
-		config["eval_every"] = j.EvalEvery // the first run has chosen it, if it was auto
+		config := j.config() // with the first run's choice of --eval-every
+		config["fingerprint"], config[rundir.SchemaField] = train.Fingerprint(data), rundir.Schema
 		if err := folder.WriteJSON(rundir.ConfigFile, config); err != nil || !j.DealsRuns() {
 			return err
 		}
@@ -269,53 +273,12 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 	return r, moved()
 }
 
-// checkSeveral returns an error if several runs of the given configuration must not begin
-// in the folder.
-func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) error {
-	present, err := folder.Present()
-	if err != nil {
-		return err
-	}
-	dir := folder.Path(".")
-	for _, name := range present {
-		if name != rundir.ConfigFile && name != rundir.ResultFile {
-			return fmt.Errorf("%s holds a single run: name another folder for several runs", dir)
-		}
-	}
-	before, err := train.ReadConfig(dir)
-	switch {
-	case len(present) == 0 || j.Overwrite || j.Resume && errors.Is(err, fs.ErrNotExist):
-		return nil
-	case !j.Resume: // the run was made after Taken looked
-		return TakenError(dir)
-	case err != nil:
-		return err
-	}
-	may := train.MayChange()
-	if j.EvalEvery == 0 { // auto: each run compares the number of its own choice
-		may = append(may, "eval_every")
-	}
-	if err := rundir.SameConfig(before, config, may...); err != nil {
-		return fmt.Errorf("%s: cannot resume: %w", folder.Path(rundir.ConfigFile), err)
-	}
-	return nil
-}
-
-// removeOthers removes the runs in dir, which --resume would continue otherwise, except the
-// run with the first seed: Fit overwrites it.
+// removeOthers removes the runs in dir with the seeds of this job, which --resume would continue
+// after an interruption, except the first one: Fit overwrites it.
 func (j *Job) removeOthers(dir string) error {
-	configs, err := fs.Glob(os.DirFS(dir), "seed-*/"+rundir.ConfigFile)
-	if err != nil {
-		return err
-	}
 	var others []*rundir.Folder
-	for _, name := range configs {
-		run := filepath.Dir(name)
-		var seed uint64
-		if _, _ = fmt.Sscanf(run, "seed-%d", &seed); seed == j.Seed || run != SeedFolder(seed) {
-			continue // another folder is such as seed-1-old
-		}
-		folder, err := rundir.Open(filepath.Join(dir, run))
+	for i := 1; i < j.Runs; i++ {
+		folder, err := rundir.Open(filepath.Join(dir, SeedFolder(j.Seed+uint64(i))))
 		if err != nil {
 			return err
 		}

@@ -66,8 +66,8 @@ func TestRefusedRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	fail(t, exitFailed, []string{"half holds a run already"}, trainArgs("--runs", "2", "--out", "half", "-q")...)
-	for _, change := range []string{"--hidden 32", "--seed 2", "--lr 0.5", "--weight-decay 0.1", "--batch 63", "--method ladies", "--data synth:demo?nodes=601&edges=3000"} {
-		words := filepath.Join("r", "config.json") + ": cannot resume"
+	for _, change := range []string{"--hidden 32", "--lr 0.5", "--weight-decay 0.1", "--batch 63", "--method ladies", "--data synth:demo?nodes=601&edges=3000"} {
+		words := filepath.Join("r", "seed-1", "last.ckpt") + ": cannot resume"
 		refuse(exitFailed, words, append([]string{"train", "--out", "r", "-q", "--resume"}, strings.Fields(change)...)...)
 	}
 	refuse(exitUsage, "--samples", "train", "--out", "r", "--resume", "--layers", "3")
