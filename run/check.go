@@ -137,7 +137,7 @@ func (s *Settings) Limit() int {
 // opponents returns the options that exact input or a control variate excludes, those first that
 // need others of them.
 func opponents() []Option {
-	list := slices.DeleteFunc(Options(Settings{}), func(o Option) bool { return o.exact == "" && o.control == "" })
+	list := slices.DeleteFunc(Options(Settings{}), func(o Option) bool { return o.tag("exact") == "" && o.tag("control") == "" })
 	slices.Reverse(list)
 	return list
 }
@@ -152,10 +152,10 @@ func (p *Plan) checkOpponents() error {
 		flag, there := has(&p.Settings, o.opposed)
 		value := strings.TrimPrefix(flag, "--"+o.Flag())
 		switch {
-		case there && p.Method.Controlled() && o.control != "":
-			return p.refuse(o.Name, "%s excludes control variates: %s: use another method than %s", value, o.control, p.Method.String())
-		case there && p.ExactInput && o.exact != "":
-			return p.refuse(o.Name, "%s excludes %s: %s%s", value, exact, o.exact, than)
+		case there && p.Method.Controlled() && o.tag("control") != "":
+			return p.refuse(o.Name, "%s excludes control variates: %s: use another method than %s", value, o.tag("control"), p.Method.String())
+		case there && p.ExactInput && o.tag("exact") != "":
+			return p.refuse(o.Name, "%s excludes %s: %s%s", value, exact, o.tag("exact"), than)
 		}
 	}
 	return nil

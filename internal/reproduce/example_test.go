@@ -16,7 +16,7 @@ func ExampleRun() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	settings, err := reproduce.Paper(context.Background())
+	settings, err := reproduce.Paper()
 	if err != nil {
 		panic(err)
 	}
