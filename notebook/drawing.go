@@ -27,18 +27,19 @@ type Drawing struct {
 }
 
 const (
-	mostDrawn = 1000
-	mostNamed = 9 // classes with a colour of their own
-
+	mostDrawn  = 1000
 	nodeRadius = 4 // points
 )
 
-// Chart lays the nodes out and draws them. Equal drawings give equal pictures. The
-// nine most frequent classes have colours of their own. The error names the field
-// that does not fit. Cost: quadratic in the number of nodes; 0.1 s for 200.
+// Chart lays the nodes out and draws them. Equal drawings give equal pictures. The most frequent
+// classes have the most different colours. The error names the field that does not fit. Cost:
+// quadratic in the number of nodes; 0.1 s for 200.
 func (d Drawing) Chart() (*Chart, error) {
 	if err := d.check(); err != nil {
 		return nil, err
+	}
+	if d.Class == nil {
+		d.Class, d.Truth = slices.Repeat([]int32{-1}, d.Graph.Rows), nil
 	}
 	pairs := d.edges()
 	at := layout(len(d.Nodes), pairs)
@@ -48,16 +49,13 @@ func (d Drawing) Chart() (*Chart, error) {
 	}
 	classes := d.classes()
 	series := make([]figure.Series, 2+len(classes)) // wrong ones, a black edge below the node's mark; without a class; by class
-	for k := range series {
-		series[k].Disc = nodeRadius
-	}
 	add := func(k int, p figure.XY) {
 		series[k].X, series[k].Y = append(series[k].X, p.X), append(series[k].Y, p.Y)
 	}
 	known, wrong := 0, 0
 	for k, node := range d.Nodes {
-		add(2+slices.Index(classes, d.class(node)), at[k]) // -1: without a class
-		if d.Class == nil || d.Truth == nil || d.Truth[node] < 0 {
+		add(2+slices.Index(classes, d.Class[node]), at[k]) // -1: without a class
+		if d.Truth == nil || d.Truth[node] < 0 {
 			continue
 		}
 		if known++; d.Class[node] != d.Truth[node] {
@@ -65,15 +63,16 @@ func (d Drawing) Chart() (*Chart, error) {
 			add(0, at[k])
 		}
 	}
+	for k := range series {
+		series[k].Disc = nodeRadius
+	}
 	if series[0].Disc *= 1.5; known > 0 {
 		series[0].Name = fmt.Sprintf("wrong: %d of %d", wrong, known)
 	}
-	for n, c := range classes {
-		name := &series[2+n].Name
-		if *name = fmt.Sprintf("class %d", c); n >= mostNamed {
-			*name = "other classes"
-		} else if int(c) < len(d.Names) {
-			*name = d.Names[c]
+	for k, c := range classes {
+		series[2+k].Name = fmt.Sprintf("class %d", c)
+		if int(c) < len(d.Names) {
+			series[2+k].Name = d.Names[c]
 		}
 	}
 	if len(series[1].X) == 0 {
@@ -128,20 +127,14 @@ func (d Drawing) edges() [][2]int32 {
 	return edges
 }
 
-func (d Drawing) class(node int32) int32 {
-	if d.Class == nil {
-		return -1
-	}
-	return d.Class[node]
-}
-
 // classes returns the drawn classes, the most frequent first.
 func (d Drawing) classes() []int32 {
 	count := map[int32]int{}
 	for _, node := range d.Nodes {
-		count[d.class(node)]++
+		if c := d.Class[node]; c >= 0 {
+			count[c]++
+		}
 	}
-	maps.DeleteFunc(count, func(class int32, _ int) bool { return class < 0 })
 	return slices.SortedFunc(maps.Keys(count), func(a, b int32) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
 	})

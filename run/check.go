@@ -163,28 +163,23 @@ func (p *Plan) checkOpponents() error {
 
 // ownRows returns the option that makes convolutions read the rows of their own output nodes,
 // or "".
-func (s *Settings) ownRows() string {
-	switch {
-	case s.OwnState:
-		return "--own-state"
-	case s.Jumping != none:
-		return "--jumping " + s.Jumping
-	case s.HiddenResidual != none:
-		return "--hidden-residual " + s.HiddenResidual
-	}
-	return ""
-}
+func (s *Settings) ownRows() string { return s.first("own_state", "jumping", "hidden_residual") }
 
 // readsDropout returns the option with which more than the sampled convolution reads the output
 // of a dropout, or "".
 func (s *Settings) readsDropout() string {
-	switch {
-	case s.Conv == gat:
-		return "--conv gat"
-	case s.ownRows() == "" && s.PreNorm:
-		return "--pre-norm"
+	return s.first("conv", "own_state", "jumping", "hidden_residual", "pre_norm")
+}
+
+// first returns the first of some options that does not have its default, as on the command line,
+// or "".
+func (s *Settings) first(options ...string) string {
+	for _, name := range options {
+		if o, _ := find(s, name); !o.isDefault(s) {
+			return o.onLine(s)
+		}
 	}
-	return s.ownRows()
+	return ""
 }
 
 // rule refuses an option beside others.
@@ -207,6 +202,7 @@ func (p *Plan) apply(rules []rule) error {
 func (p *Plan) checkRules() error {
 	m, name := &p.Method, p.Method.String()
 	important, fullNoise := p.Seeds != seedsUniform, p.Settings.DropoutNoise == samplers.DropoutNoiseFull
+	sized := slices.DeleteFunc(study.LayerWiseMethods(), study.SamplesChange)
 	seeds, chosen, uniformly := "seeds", p.Seeds, "--seeds uniform"
 	if m.GradientSeeds {
 		seeds, chosen, uniformly = "method", m.Name, "--method ladies-cv"
@@ -219,8 +215,8 @@ func (p *Plan) checkRules() error {
 		{p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0, "max_batches", ", --epochs and --patience are all 0: training would not end"},
 		{p.Seed > math.MaxUint64-uint64(p.Runs-1), "seed", fmt.Sprintf(" %d leaves no room for %d runs", p.Seed, p.Runs)},
 		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.EpochUpdates() == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
-		{p.Settings.Samples.Auto() && !p.Default && !slices.Contains(study.LayerWiseMethods(), name), "samples",
-			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s; there are: %s", name, strings.Join(study.LayerWiseMethods(), ", "))},
+		{p.Settings.Samples.Auto() && !p.Default && !slices.Contains(sized, name), "samples",
+			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s: leave out --method, or take one of %s", name, strings.Join(sized, ", "))},
 
 		{m.GradientSeeds && !important, "seeds", " uniform: --method " + m.Name + " draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv"},
 		{!important && p.SeedsEvery != 50, "seeds_every", fmt.Sprintf(" %d needs --seeds loss or gradient", p.SeedsEvery)},

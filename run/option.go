@@ -96,6 +96,11 @@ func (o *Option) Text(of any) string {
 	return autoWord
 }
 
+// onLine returns the option with its value in a struct as on the command line.
+func (o *Option) onLine(of any) string {
+	return strings.TrimSuffix("--"+o.Flag()+" "+o.Text(of), " true")
+}
+
 // autoWord is the value of an option that follows from the data.
 const autoWord = "auto"
 
