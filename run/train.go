@@ -56,6 +56,8 @@ func (j *Job) Train(ctx context.Context, data *datasets.Data, dir string) (*Resu
 	case j.follows():
 		j.Resume, j.Overwrite = false, false
 		return nil, j.each(ctx, data, "", nil, nil)
+	case j.Runs == 1 && Taken(filepath.Join(dir, SeedFolder(j.Seed))):
+		return nil, fmt.Errorf("%s holds several runs: name another folder, or their number by --runs", dir)
 	case j.Runs == 1:
 		return j.Once(ctx, data, dir, j.Seed, "", nil)
 	}
