@@ -202,7 +202,6 @@ func (p *Plan) apply(rules []rule) error {
 func (p *Plan) checkRules() error {
 	m, name := &p.Method, p.Method.String()
 	important, fullNoise := p.Seeds != seedsUniform, p.Settings.DropoutNoise == samplers.DropoutNoiseFull
-	sized := slices.DeleteFunc(study.LayerWiseMethods(), study.SamplesChange)
 	seeds, chosen, uniformly := "seeds", p.Seeds, "--seeds uniform"
 	if m.GradientSeeds {
 		seeds, chosen, uniformly = "method", m.Name, "--method ladies-cv"
@@ -211,6 +210,7 @@ func (p *Plan) checkRules() error {
 		return fmt.Sprintf(" %s does not go with --micro %d: %s, which another rank may have; take %s, or --micro 1", what, p.Micro, why, other)
 	}
 	excludes := func(option, why string) string { return fmt.Sprintf(" %s excludes %s: %s", name, option, why) }
+	sized := slices.DeleteFunc(study.LayerWiseMethods(), study.SamplesChange)
 	return p.apply([]rule{
 		{p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0, "max_batches", ", --epochs and --patience are all 0: training would not end"},
 		{p.Seed > math.MaxUint64-uint64(p.Runs-1), "seed", fmt.Sprintf(" %d leaves no room for %d runs", p.Seed, p.Runs)},
