@@ -227,7 +227,6 @@ func (p *Plan) checkRules() error {
 		{p.Model == equation && p.Given("classifier_dropout") && p.Settings.ClassifierDropout > 0, "classifier_dropout", fmt.Sprintf(" %v: --model equation has no classifier: want 0", p.Settings.ClassifierDropout)},
 		{p.Conv == gat && p.Hidden%p.Heads != 0, "hidden", fmt.Sprintf(" %d: want a multiple of --heads %d", p.Hidden, p.Heads)},
 		{p.Partition == "all" && p.EvalEvery == 0, "partition", " all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates"},
-		{p.Partition != none && p.Runs > 1 && p.Micro == 1, "partition", fmt.Sprintf(" %s needs --micro: without it, each rank trains whole runs of --runs by itself", p.Partition)},
 
 		{p.Given("exact_input") && m.ExactInput && !p.Settings.ExactInput, "exact_input", fmt.Sprintf("=false: --method %s has exact input; use another method, such as %s", name, PaperMethod)},
 		{m.Learned() && p.Conv == gat, "method", excludes("--conv gat", "its sampler learns from rows that attention does not propagate; use another method")},

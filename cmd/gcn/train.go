@@ -101,9 +101,6 @@ func (j *trainJob) load(ctx context.Context) error {
 	} else {
 		err = j.CheckEffects()
 	}
-	if err == nil && j.DealsRuns() && j.Out == "" {
-		j.Out, err = j.NewDir(j.Method.String(), time.Now())
-	}
 	if err != nil {
 		return err
 	}
@@ -189,14 +186,11 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 	if j.World == nil || j.World.Size() == 1 {
 		return nil
 	}
-	var given struct {
-		Out    string
-		Values []run.Value
-	}
+	var given []run.Value
 	var text []byte
 	var err error
 	if !j.follows() {
-		given.Out, given.Values = j.Out, j.GivenValues()
+		given = j.GivenValues()
 		if text, err = json.Marshal(given); err != nil {
 			return err
 		}
@@ -207,7 +201,7 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 	if err := json.Unmarshal(text, &given); err != nil {
 		return fmt.Errorf("the options from rank 0: %w", err)
 	}
-	s, err := run.Load(nil, nil, nil, given.Values)
+	s, err := run.Load(nil, nil, nil, given)
 	for _, v := range j.line { // training compares the settings of all ranks, and refuses other ones
 		if err == nil && v.Text != "auto" && !slices.Contains(chosen, v.Option) {
 			err = s.Set(v)
@@ -217,7 +211,6 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 		return err
 	}
 	before := j.Plan
-	j.Out = given.Out
 	if j.Plan, err = s.Plan(); err == nil && before != nil {
 		j.GPU, j.Exact = before.GPU, before.Exact
 	}
@@ -263,7 +256,7 @@ func (j *trainJob) takePart(context.Context) (err error) {
 // trainAll trains once, or with --runs several times, in --out or in a new folder.
 func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*run.Result, error) {
 	if j.follows() {
-		return j.Train(ctx, data, j.Out)
+		return j.Train(ctx, data, "")
 	}
 	dir := j.Out
 	if dir == "" {
