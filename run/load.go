@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -120,8 +121,9 @@ func (f *File) Has(option string) bool {
 // ends.
 const mostBytes = 1 << 20
 
-// ReadFile reads a JSON file of options, or a pipe. A folder stands for its config.json.
-func ReadFile(path string) (*File, error) {
+// ReadFile reads a JSON file of options, or a pipe. A folder stands for its config.json. It returns
+// when ctx ends, also while an open pipe says nothing.
+func ReadFile(ctx context.Context, path string) (*File, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, rundir.ConfigFile)
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
@@ -133,11 +135,12 @@ func ReadFile(path string) (*File, error) {
 		return nil, fmt.Errorf("config: %w", err)
 	}
 	defer file.Close()
+	defer context.AfterFunc(ctx, func() { file.Close() })()
 	text, err := io.ReadAll(io.LimitReader(file, mostBytes+1))
 	if err == nil && len(text) > mostBytes {
 		err = fmt.Errorf("%s: more than %s: too long for a file of options", path, memory.Text(mostBytes))
 	}
-	if err != nil {
+	if err = cmp.Or(ctx.Err(), err); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
 	return Parse(path, text)

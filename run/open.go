@@ -36,7 +36,7 @@ type OpenOptions struct {
 // by the run's schema. Data that do not fit are an error, as is a model that this program
 // does not know.
 func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
-	saved, err := ReadFile(dir)
+	saved, err := ReadFile(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w; want the folder of a training run, as gcn train --out names it", err)
 	}

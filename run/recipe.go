@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -38,7 +39,7 @@ func RecipeNames() []string {
 }
 
 // ReadRecipe reads a shipped recipe, or a file of options.
-func ReadRecipe(name string) (*File, error) {
+func ReadRecipe(ctx context.Context, name string) (*File, error) {
 	for _, r := range Recipes() {
 		if r.Name == name {
 			return Parse("recipe "+name, r.Options)
@@ -48,16 +49,16 @@ func ReadRecipe(name string) (*File, error) {
 		known := RecipeNames()
 		return nil, &OptionError{Option: "recipe", Err: fmt.Errorf("--recipe %q%s; there are: %s; or name a JSON file of options", name, DidYouMean(name, known), strings.Join(known, ", "))}
 	}
-	return ReadFile(name)
+	return ReadFile(ctx, name)
 }
 
 // Files reads the recipe and the file of options; nil: none.
-func (o *Output) Files() (recipe, file *File, err error) {
+func (o *Output) Files(ctx context.Context) (recipe, file *File, err error) {
 	if o.Recipe != "" {
-		recipe, err = ReadRecipe(o.Recipe)
+		recipe, err = ReadRecipe(ctx, o.Recipe)
 	}
 	if err == nil && o.Config != "" {
-		file, err = ReadFile(o.Config)
+		file, err = ReadFile(ctx, o.Config)
 	}
 	return recipe, file, err
 }

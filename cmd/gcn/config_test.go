@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/run"
@@ -145,6 +146,17 @@ func TestConfigDevice(t *testing.T) {
 	writer.Close()
 	name := "/dev/fd/" + itoa(int(bad.Fd()))
 	fail(t, exitUsage, []string{name, ":1: --hidden 0"}, "train", "--config", name)
+	ctx, cancel := context.WithCancel(t.Context())
+	silent, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	defer writer.Close()
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if out := gcnContext(ctx, "train", "--config", "/dev/fd/"+itoa(int(silent.Fd()))); out.code != exitInterrupted {
+		t.Errorf("a pipe that says nothing: exit code %d: %s", out.code, out.stderr)
+	}
 }
 
 // TestDamagedConfig damages the config.json of a run. The error names the file,

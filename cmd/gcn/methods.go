@@ -42,7 +42,7 @@ func newRecipesCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := newTable(false)
 			for _, r := range run.Recipes() {
-				file, err := run.ReadRecipe(r.Name)
+				file, err := run.ReadRecipe(cmd.Context(), r.Name)
 				if err != nil {
 					return err
 				}

@@ -22,7 +22,7 @@ func TestRecipes(t *testing.T) {
 			if r.Source == "" || r.Differs == "" {
 				t.Errorf("source %q, differs %q", r.Source, r.Differs)
 			}
-			file, err := run.ReadRecipe(r.Name)
+			file, err := run.ReadRecipe(t.Context(), r.Name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -30,7 +30,7 @@ func TestRecipes(t *testing.T) {
 			if n := strings.Count(out.stderr, "recipe "+r.Name+" sets --method "); n != 1 {
 				t.Errorf("the recipe is printed %d times:\n%s", n, out.stderr)
 			}
-			saved, err := run.ReadFile(r.Name)
+			saved, err := run.ReadFile(t.Context(), r.Name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,7 @@ func TestPaperRecipe(t *testing.T) {
 		"patience": "200", "model": "program", "layers": "2", "hidden": "256", "activation": "elu", "dropout": "0.2", "classifier_dropout": "0.2",
 		"lr": "0.001", "schedule": "none?warm-up=0",
 	}
-	file, err := run.ReadRecipe("paper")
+	file, err := run.ReadRecipe(t.Context(), "paper")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestPaperRecipe(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	succeed(t, "train", "-q", "--data", smallData, "--out", "recipe", "--recipe", "paper")
-	saved, err := run.ReadFile("recipe")
+	saved, err := run.ReadFile(t.Context(), "recipe")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestRecipeOrder(t *testing.T) {
 		if !strings.Contains(out.stderr, c.prints) {
 			t.Errorf("%s: no %q in\n%s", c.more, c.prints, out.stderr)
 		}
-		saved, err := run.ReadFile("run")
+		saved, err := run.ReadFile(t.Context(), "run")
 		if err != nil {
 			t.Fatal(err)
 		}

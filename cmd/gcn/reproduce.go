@@ -54,13 +54,13 @@ func (r *reproduction) options(cmd *cobra.Command) (o reproduce.Options, err err
 		Data: r.Data, Methods: r.Methods, Samples: r.Samples, Compute: reproduce.Compute(r.Compute), Dir: r.Out, Cells: r.Cells,
 		Open: openData, DataOptions: dataOptions(cmd.Context()),
 	}
-	s, err := reproduce.Paper()
+	s, err := reproduce.Paper(cmd.Context())
 	if err != nil {
 		return o, err
 	}
 	values := run.Values(cmd.Flags())
 	if r.Config != "" {
-		file, err := run.ReadFile(r.Config)
+		file, err := run.ReadFile(cmd.Context(), r.Config)
 		if err != nil {
 			return o, usagef("--config: %w", err)
 		}

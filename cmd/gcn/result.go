@@ -54,7 +54,7 @@ func printResult(w io.Writer, r *run.Result) {
 		if r.Hosts > 1 {
 			text = fmt.Sprintf("%d on %d hosts", r.Ranks, r.Hosts)
 		}
-		if r.CommMS > 0 {
+		if r.CommMS > 0 { // 0 where each rank trains whole runs
 			text += fmt.Sprintf("; an update: %.2f ms communication, imbalance %.2f", r.CommMS, r.Imbalance)
 		}
 		if r.ExchangeBytes > 0 {

@@ -80,7 +80,7 @@ func (j *trainJob) load(ctx context.Context) error {
 	if j.follows() {
 		return j.broadcast(ctx)
 	}
-	recipe, file, err := j.Files()
+	recipe, file, err := j.Files(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (j *trainJob) load(ctx context.Context) error {
 	case taken && !j.Resume && !j.Overwrite:
 		return run.TakenError(j.Out)
 	case taken && j.Resume:
-		if saved, err = run.ReadFile(j.Out); err != nil {
+		if saved, err = run.ReadFile(ctx, j.Out); err != nil {
 			return err
 		}
 	}

@@ -158,7 +158,7 @@ func (j *tuneJob) plan(ctx context.Context) error {
 	if j.settings, err = tune.Draw(j.space, j.Trials, j.flags.Seed); err != nil {
 		return usagef("%w: see --search and --trials", err)
 	}
-	if j.recipe, j.file, err = j.Files(); err != nil {
+	if j.recipe, j.file, err = j.Files(ctx); err != nil {
 		return err
 	}
 	for k := range j.settings {

@@ -16,7 +16,7 @@ func ExampleRun() {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	settings, err := reproduce.Paper()
+	settings, err := reproduce.Paper(context.Background())
 	if err != nil {
 		panic(err)
 	}

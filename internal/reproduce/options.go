@@ -68,9 +68,9 @@ func (c Compute) of(k kind) bool {
 const paperRuns = 5
 
 // Paper returns the settings of the paper's runs, with its number of seeds.
-func Paper() (run.Settings, error) {
+func Paper(ctx context.Context) (run.Settings, error) {
 	s := run.New()
-	recipe, err := run.ReadRecipe("paper")
+	recipe, err := run.ReadRecipe(ctx, "paper")
 	if err != nil {
 		return s, err
 	}
@@ -79,8 +79,8 @@ func Paper() (run.Settings, error) {
 
 // settings returns the settings of all runs, and their options that are neither the paper's nor
 // fields of a key.
-func (o *Options) settings() (s run.Settings, other map[string]string, err error) {
-	paper, err := Paper()
+func (o *Options) settings(ctx context.Context) (s run.Settings, other map[string]string, err error) {
+	paper, err := Paper(ctx)
 	if err != nil || o.Settings == nil {
 		return paper, nil, err
 	}

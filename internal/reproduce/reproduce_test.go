@@ -31,7 +31,7 @@ func small(t *testing.T) Options {
 // settings returns the paper's settings with other values of options.
 func settings(t *testing.T, pairs ...any) *run.Settings {
 	t.Helper()
-	s, err := Paper()
+	s, err := Paper(t.Context())
 	for k := 0; k < len(pairs) && err == nil; k += 2 {
 		err = s.Set(run.Value{Option: pairs[k].(string), Text: fmt.Sprint(pairs[k+1])})
 	}

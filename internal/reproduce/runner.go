@@ -100,7 +100,7 @@ func newRunner(ctx context.Context, o Options) (*runner, error) {
 		return nil, errors.New("reproduce: no folder for the results")
 	}
 	o.Compute = cmp.Or(o.Compute, ComputeAll)
-	settings, other, err := o.settings()
+	settings, other, err := o.settings(ctx)
 	if err != nil {
 		return nil, err
 	}
