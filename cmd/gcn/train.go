@@ -186,11 +186,14 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 	if j.World == nil || j.World.Size() == 1 {
 		return nil
 	}
-	var given []run.Value
+	var given struct {
+		Out    string
+		Values []run.Value
+	}
 	var text []byte
 	var err error
 	if !j.follows() {
-		given = j.GivenValues()
+		given.Out, given.Values = j.Out, j.GivenValues()
 		if text, err = json.Marshal(given); err != nil {
 			return err
 		}
@@ -201,7 +204,7 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 	if err := json.Unmarshal(text, &given); err != nil {
 		return fmt.Errorf("the options from rank 0: %w", err)
 	}
-	s, err := run.Load(nil, nil, nil, given)
+	s, err := run.Load(nil, nil, nil, given.Values)
 	for _, v := range j.line { // training compares the settings of all ranks, and refuses other ones
 		if err == nil && v.Text != "auto" && !slices.Contains(chosen, v.Option) {
 			err = s.Set(v)
@@ -211,6 +214,7 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 		return err
 	}
 	before := j.Plan
+	j.Out = given.Out
 	if j.Plan, err = s.Plan(); err == nil && before != nil {
 		j.GPU, j.Exact = before.GPU, before.Exact
 	}
@@ -256,7 +260,7 @@ func (j *trainJob) takePart(context.Context) (err error) {
 // trainAll trains once, or with --runs several times, in --out or in a new folder.
 func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*run.Result, error) {
 	if j.follows() {
-		return j.Train(ctx, data, "")
+		return j.Train(ctx, data, j.Out)
 	}
 	dir := j.Out
 	if dir == "" {
