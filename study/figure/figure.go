@@ -52,7 +52,7 @@ type Series struct {
 	Error []float64 // half the length of each error bar; nil for none
 	Band  bool      // Error is drawn as a band around the line
 	Plain bool      // without markers
-	Thin  bool      // without markers, and a thin line
+	Thin  bool      // without markers, and a thin translucent line
 	Cloud bool      // many points: small translucent markers of one colour
 }
 
