@@ -184,7 +184,7 @@ func checkRanksResult(t *testing.T, run string, result []byte, messages string, 
 // testRanksSeveral trains several runs, each on all ranks.
 func testRanksSeveral(t *testing.T, gcn string, l mpiLauncher) {
 	t.Chdir(t.TempDir())
-	line := ranksLine("--micro", "2", "--max-batches", "10", "--samples", "64,64", "--runs", "3", "-q", "--json", "--out")
+	line := ranksLine("--micro", "3", "--max-batches", "10", "--samples", "64,64", "--runs", "3", "-q", "--json", "--out")
 	want, err := exec.Command(gcn, append(line, "alone")...).Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderrOf(err))
