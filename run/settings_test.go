@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -35,7 +36,7 @@ func wrong(o Option) string {
 	switch {
 	case o.Choices != nil || kind.Kind() == reflect.Bool, o.Name == "samples", o.Name == "eval_every", o.Name == "method", o.Name == "schedule":
 		return "vibes"
-	case o.bounds != "" || o.Name == "seed":
+	case o.tag("range") != "" || o.Name == "seed":
 		return "-1"
 	}
 	return ""
@@ -106,7 +107,7 @@ func other(o Option) string {
 func TestWrongCompany(t *testing.T) {
 	count := 0
 	for _, o := range Options(Settings{}) {
-		if o.with == nil || o.with[0] == "conv=gcn" || o.with[0] == "model=program" {
+		if o.tag("with") == "" || words(o.tag("with"), ",")[0] == "conv=gcn" || words(o.tag("with"), ",")[0] == "model=program" {
 			continue
 		}
 		count++
@@ -169,7 +170,9 @@ func TestRandomSettings(t *testing.T) {
 		if saved.Samples.Auto() {
 			continue
 		}
-		text, err := json.Marshal(p.Fit().Config)
+		config := p.Fit().Config
+		config["fingerprint"], config["schema"] = "", rundir.Schema
+		text, err := json.Marshal(config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +180,6 @@ func TestRandomSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file.whole()
 		again, err := Load(nil, nil, file, nil)
 		if err != nil {
 			t.Fatalf("%v: %v", values, err)
@@ -288,4 +290,17 @@ func TestMeant(t *testing.T) {
 			t.Errorf("Meant(%q) = %q, want %q", given, got, want)
 		}
 	}
+}
+
+// FuzzParse checks that a text is options, or an error of one line that begins with the file.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"", "{}", "null", "[1]", `{"lr": 0.1, "samples": [1, 2]}`, "{\n\"lr\": \"\\ud800\"}", `{"fingerprint": "x", "schema": 4, "seed": 1}`, `{"a": 1, "a": 2} {`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := Parse("f", text)
+		if (file == nil) == (err == nil) || err != nil && (!strings.HasPrefix(err.Error(), "config: f:") || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%q: %v, %v", text, file, err)
+		}
+	})
 }

@@ -49,7 +49,7 @@ func TestConfigFile(t *testing.T) {
 		`"lr": 1e999`:                      "c.json:3: --lr 1e999: want a number",
 		`"checkpoint-interval": -1`:        "c.json:3: --checkpoint-interval -1",
 		`"hidden": 0`:                      "c.json:3: --hidden 0: want a number in [1, 65536]",
-		`"seed": 1} {`:                     "c.json:3: something follows the object",
+		`"seed": 1} {`:                     "c.json:3: invalid character '{' after top-level value",
 	} {
 		writeFile(t, "c.json", []byte("{\n\"data\": \""+smallData+"\",\n"+text+"\n}"))
 		out := gcn(t, "train", "--config", "c.json", "-q", "--max-batches", "2")

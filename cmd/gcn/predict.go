@@ -21,7 +21,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
-	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
 )
 
@@ -143,7 +142,7 @@ func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) (nodes 
 	case strings.EqualFold(filepath.Ext(p.Nodes), ".npy"):
 		nodes, err = (&formats.NodeList{Nodes: data.Nodes(), Names: data.NodeNames}).Part(ctx, p.Nodes)
 	default:
-		nodes, err = run.UnlessDone(ctx, func() ([]int32, error) { return readNodeLines(p.Nodes, data) })
+		nodes, err = readNodeLines(p.Nodes, data)
 	}
 	if err == nil && len(nodes) == 0 {
 		err = fmt.Errorf("%s: it lists no nodes", p.Nodes)

@@ -103,9 +103,6 @@ func (j *trainJob) load(ctx context.Context) error {
 	} else {
 		err = j.CheckEffects()
 	}
-	if err == nil && j.DealsRuns() && j.Out == "" {
-		j.Out, err = j.NewDir(j.Method.String(), time.Now())
-	}
 	if err != nil {
 		return err
 	}

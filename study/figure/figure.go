@@ -41,13 +41,8 @@ type Panel struct {
 	Lines   []Series // joined, with markers and error bars, above the points
 	Bars    *Bars    // a histogram
 	Heat    *Heat    // a matrix of cells; it gives both axes names
-	Edges   [][2]XY  // thin lines below the points
-	Bare    bool     // no axes
 	Caption string   // small text below the title
 }
-
-// XY is a point.
-type XY struct{ X, Y float64 }
 
 // Series is a named sequence of points. The legend leaves out a series without a
 // name.
@@ -58,7 +53,6 @@ type Series struct {
 	Band  bool      // Error is drawn as a band around the line
 	Plain bool      // without markers
 	Thin  bool      // without markers, and a thin translucent line
-	Disc  float64   // markers are discs of this radius in points; 0: markers by the series
 	Cloud bool      // many points: small translucent markers of one colour
 }
 

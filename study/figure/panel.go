@@ -18,12 +18,6 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 	if bars := newBars(p.Bars); bars != nil {
 		out.Add(bars)
 	}
-	if p.Bare {
-		out.HideAxes()
-	}
-	if len(p.Edges) > 0 {
-		out.Add(edges(p.Edges))
-	}
 	_, number := f.numbers()
 	for k, s := range slices.Concat(p.Points, p.Lines) {
 		if err := p.addSeries(out, s, number[s.Name], k >= len(p.Points)); err != nil {
@@ -84,7 +78,7 @@ func (p *Panel) axes(out *plot.Plot) {
 		label := &out.X.Tick.Label
 		label.Rotation, label.XAlign, label.YAlign = math.Pi/5, draw.XRight, draw.YCenter
 	}
-	if p.Heat == nil && !p.Bare {
+	if p.Heat == nil {
 		out.Add(grid)
 	}
 }
@@ -134,18 +128,6 @@ func (p *Panel) addSeries(out *plot.Plot, s Series, number int, joined bool) err
 		out.Add(marks)
 	}
 	return nil
-}
-
-// edges draws thin lines.
-type edges [][2]XY
-
-// Plot implements plot.Plotter.
-func (e edges) Plot(c draw.Canvas, out *plot.Plot) {
-	x, y := out.Transforms(&c)
-	style := draw.LineStyle{Color: color.Gray{0xcc}, Width: 0.7}
-	for _, ends := range e {
-		c.StrokeLine2(style, x(ends[0].X), y(ends[0].Y), x(ends[1].X), y(ends[1].Y))
-	}
 }
 
 // band fills the area between the ends of the errors.
