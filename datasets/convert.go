@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/formats"
@@ -16,9 +15,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/store"
 )
 
-// Convert writes the data set of a SPEC to a store. If the path ends in a slash, it writes
-// a folder of NumPy files. See WriteStore, o.Precision, o.Propagated and WriteNumPy. It returns
-// the SPEC of the result.
+// Convert writes the data set of a SPEC to a store: see WriteStore, o.Precision and
+// o.Propagated. It returns the SPEC of the result.
 //
 // Convert never holds P·X, or the features of generated data, in memory whole. It builds two
 // kinds of graphs in nameless files: one of OGB's binary layout, and a generated one that does
@@ -27,26 +25,10 @@ import (
 // next one to the same path removes.
 //
 // ogbn-papers100M is downloaded first if it is not in the cache; its unpacked files then stay in
-// the cache. Convert replaces a store by a store and a folder by a folder; anything else at the
-// path is an error and stays.
+// the cache. Convert replaces a store; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	if err := o.Precision.check(); err != nil {
 		return "", err
-	}
-	folder := path != "" && os.IsPathSeparator(path[len(path)-1])
-	switch {
-	case folder && o.Precision == Float16:
-		return "", fmt.Errorf("datasets: %s: NumPy files hold features as float32; float16 is for a store", path)
-	case folder && o.Propagated:
-		return "", fmt.Errorf("datasets: %s: NumPy files have no place for propagated features; a store has", path)
-	}
-	if folder {
-		d, err := Open(ctx, spec, o)
-		if err != nil {
-			return "", err
-		}
-		defer d.Close() // it was only read
-		return d.writtenSpec(path), WriteNumPy(ctx, path, d)
 	}
 	from, scheme, err := parse(spec, o)
 	if err == nil {
@@ -66,21 +48,6 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	return "store:" + path, cmp.Or(err, d.Close())
 }
 
-// writtenSpec returns the SPEC that reads d from the folder to which it was written.
-func (d *Data) writtenSpec(dir string) string {
-	var keys []string
-	if d.Metric != metricFor(d.Labels) {
-		keys = append(keys, "metric="+string(d.Metric))
-	}
-	if d.Directed {
-		keys = append(keys, "directed=out") // rows of the graph as they are
-	}
-	if formats.OneHot(d.Labels.Multi, d.Labels.Tasks) != nil {
-		keys = append(keys, "lists=tasks")
-	}
-	return strings.TrimSuffix("npy:"+filepath.Clean(dir)+"?"+strings.Join(keys, "&"), "?")
-}
-
 // replaceable reports a path at which no store can be written, or something at it that Convert
 // must not replace: now, and not after the hours that a large conversion takes.
 func replaceable(path string) error {
@@ -93,7 +60,7 @@ func replaceable(path string) error {
 		return fmt.Errorf("datasets: %w", err)
 	}
 	if !is {
-		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced; a path that ends in a slash is a folder of NumPy files", path)
+		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced", path)
 	}
 	return nil
 }

@@ -88,8 +88,10 @@ func (d *Data) slices() []storedSlice {
 // open keep it. Data without labels are an error. Cost: one pass over the data to check
 // them, one to write them, and 8 bytes of memory a node.
 func WriteStore(ctx context.Context, path string, d *Data) error {
-	if err := d.checkWritable(ctx); err != nil {
-		return err
+	if d == nil || d.file == nil { // else opening the store has checked it
+		if err := d.validate(ctx); err != nil {
+			return err
+		}
 	}
 	return writeStore(ctx, path, d, nil, &Options{})
 }
@@ -97,8 +99,8 @@ func WriteStore(ctx context.Context, path string, d *Data) error {
 // writeStore writes valid data as a store, with the precision and P·X of the options. It
 // takes the features from the given source, or from d if that is nil.
 func writeStore(ctx context.Context, path string, d *Data, features func(put func([]float32) error) error, o *Options) error {
-	if err := d.checkLabelled(); err != nil {
-		return err
+	if d.Unlabelled() {
+		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())
 	}
 	x := d.Features
 	if o.Precision == Float16 && x.Sparse != nil {
