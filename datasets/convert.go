@@ -24,8 +24,7 @@ import (
 // features as the store holds them. A conversion that is killed leaves a hidden file, which the
 // next one to the same path removes.
 //
-// ogbn-papers100M is downloaded first if it is not in the cache; its unpacked files then stay in
-// the cache. Convert replaces a store; anything else at the path is an error and stays.
+// Convert replaces a store; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	if err := o.Precision.check(); err != nil {
 		return "", err
@@ -37,8 +36,7 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	done, err := newFetcher(o).convertMissing(ctx, from, path)
-	if err == nil && !done {
+	if err == nil {
 		err = scheme.convert(ctx, from, path, o, "", nil)
 	}
 	if err != nil {

@@ -66,7 +66,7 @@ func TestBadSpec(t *testing.T) {
 
 // A program's own scheme comes before the built-in ones, and its data are validated.
 func TestOwnScheme(t *testing.T) {
-	own := Scheme{Name: "own", Path: "N", Keys: []string{"bad"}, Open: func(_ context.Context, s *Spec) (*Data, error) {
+	own := Scheme{Name: "own", Path: "N", Keys: []string{"bad"}, Open: func(_ context.Context, s *Spec, _ Options) (*Data, error) {
 		d := made(t, 30, 1)
 		d.Name = ""
 		if s.Text("bad", "") != "" {
@@ -78,9 +78,9 @@ func TestOwnScheme(t *testing.T) {
 	if err != nil || d.Name != "own:3" {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	for says, open := range map[string]func(context.Context, *Spec) (*Data, error){
+	for says, open := range map[string]func(context.Context, *Spec, Options) (*Data, error){
 		"gave no data": nil,
-		"no data":      func(context.Context, *Spec) (*Data, error) { return nil, nil },
+		"no data":      func(context.Context, *Spec, Options) (*Data, error) { return nil, nil },
 	} {
 		none := Scheme{Name: "none", Open: open}
 		if _, err := Open(context.Background(), "none:3", Options{Schemes: []Scheme{none}}); err == nil || !strings.Contains(err.Error(), says) {

@@ -25,7 +25,7 @@ func List() []Entry {
 	var entries []Entry
 	for _, s := range schemes() {
 		keys := keyNames(s.allKeys())
-		if s.name == "synth" {
+		if s.Name == "synth" {
 			for _, m := range synth.Models() {
 				entries = append(entries, Entry{Spec: "synth:" + m.Name, Summary: m.Summary, Keys: keys})
 			}
@@ -34,7 +34,7 @@ func List() []Entry {
 			}
 			continue
 		}
-		entries = append(entries, Entry{Spec: s.name + ":" + s.path, Summary: s.summary, Keys: keys})
+		entries = append(entries, Entry{Spec: s.Name + ":" + s.Path, Summary: s.Summary, Keys: keys})
 	}
 	return entries
 }

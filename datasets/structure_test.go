@@ -14,7 +14,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
-
 // The coefficient agrees with its definition: pairs of neighbours, looked up one by one.
 func TestClustering(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -101,7 +100,6 @@ func TestEdgeHomophily(t *testing.T) {
 		}
 	}
 }
-
 
 // edgeHomophily returns the share of edges whose two nodes have the same class. Edges
 // of a node without a class do not count. It is NaN for binary tasks, and if no edge
