@@ -131,9 +131,13 @@ func ogbSource(ctx context.Context, spec *Spec) (*source, error) {
 
 // convertSource writes a store. Its bytes are those of a store of the data in memory.
 func (o *Options) convertSource(ctx context.Context, path, name string, s *source, named func(*Data)) error {
-	a, report, free, err := o.buildSource(ctx, path, name, s)
+	b, err := graph.NewBuilder(s.nodes)
 	if err != nil {
-		return cmp.Or(ctx.Err(), fmt.Errorf("datasets: %s: %w", path, err))
+		return err
+	}
+	a, report, err := o.buildSource(ctx, b, path, name, s)
+	if err != nil {
+		return errors.Join(cmp.Or(ctx.Err(), fmt.Errorf("datasets: %s: %w", path, err)), b.Close())
 	}
 	d, err := s.rest(ctx, report)
 	if err == nil {
@@ -150,7 +154,7 @@ func (o *Options) convertSource(ctx context.Context, path, name string, s *sourc
 			})
 		}, o)
 	}
-	return errors.Join(err, free())
+	return errors.Join(err, b.Close())
 }
 
 // stage returns a function that reports so many more of the values of a stage, 4 bytes each.
@@ -166,41 +170,33 @@ func (o *Options) stage(name, stage string, values int64) (show func(more int)) 
 }
 
 // buildSource builds the graph of a source, with its edges and its rows in files unless they fit
-// in memory and no folder for them is given. The graph is valid until free is called.
-func (o *Options) buildSource(ctx context.Context, path, name string, s *source) (a *graph.CSR, r graph.Report, free func() error, err error) {
+// in memory and no folder for them is given.
+func (o *Options) buildSource(ctx context.Context, b *graph.Builder, path, name string, s *source) (*graph.CSR, graph.Report, error) {
 	const buffers, least = 4 * sourceBuffer, 16 << 20
 	const edge = 16 // bytes in the builder, and in both rows
 	nodes, budget := 8*int64(s.nodes), o.memoryBudget()
 	window := budget - (s.memory + nodes + buffers)
-	b, err := graph.NewBuilder(s.nodes)
-	if err != nil {
-		return nil, r, nil, err
+	inMemory := o.window == 0 && o.Scratch == "" && s.most <= (window-nodes-least)/edge
+	if !inMemory && window < least {
+		return nil, graph.Report{}, fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w", memory.Text(uint64(budget-window+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
 	}
-	show := o.stage(name, "edges", 2*s.most)
-	collect := func() error {
-		return s.edges(ctx, func(edges []graph.Edge) error {
+	var err error
+	if dir := cmp.Or(o.Scratch, filepath.Dir(path)); !inMemory {
+		err = cmp.Or(os.MkdirAll(dir, 0o777), b.Spill(dir, s.most))
+	}
+	if err == nil {
+		show := o.stage(name, "edges", 2*s.most)
+		err = s.edges(ctx, func(edges []graph.Edge) error {
 			show(2 * len(edges))
 			return b.AddEdges(edges)
 		})
 	}
-	if o.window == 0 && o.Scratch == "" && s.most <= (window-nodes-least)/edge {
-		if err = collect(); err == nil {
-			a, r = b.Build()
-		}
-		return a, r, func() error { return nil }, err
-	}
-	if window < least {
-		return nil, r, nil, fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w", memory.Text(uint64(budget-window+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
-	}
-	dir := cmp.Or(o.Scratch, filepath.Dir(path))
-	if err = os.MkdirAll(dir, 0o777); err == nil {
-		err = b.Spill(dir, s.most)
-	}
-	if err == nil {
-		err = collect()
-	}
-	if err != nil {
-		return nil, r, nil, errors.Join(err, b.Discard())
+	switch {
+	case err != nil:
+		return nil, graph.Report{}, err
+	case inMemory:
+		a, report := b.Build()
+		return a, report, nil
 	}
 	return b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
 		o.progress(FetchProgress{Name: name, Stage: "rows", Done: 4 * done, Total: 4 * all})
