@@ -268,20 +268,17 @@ func (e *overlayEdit) remove(nodes []int32) {
 			edges = append(edges, Edge{U: v, V: u})
 		}
 	}
-	if e.from.base.Directed && len(nodes) > 0 {
-		reads := func(u int32, neighbors []int32) {
-			for _, v := range neighbors {
-				if row := e.rows[v]; row != nil && row.removed {
-					edges = append(edges, Edge{U: u, V: v})
-				}
+	for u := int32(0); e.from.base.Directed && len(nodes) > 0 && u < int32(e.nodes); u++ { // who reads them
+		var neighbors []int32
+		if row := e.rows[u]; row != nil {
+			neighbors = row.neighbors
+		} else {
+			neighbors, _ = e.from.Row(u)
+		}
+		for _, v := range neighbors {
+			if row := e.rows[v]; row != nil && row.removed {
+				edges = append(edges, Edge{U: u, V: v})
 			}
-		}
-		for u := range int32(e.from.nodes) {
-			neighbors, _ := e.from.Row(u)
-			reads(u, neighbors)
-		}
-		for u, row := range e.rows {
-			reads(u, row.neighbors)
 		}
 	}
 	for _, edge := range edges {
