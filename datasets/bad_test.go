@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -432,4 +433,20 @@ func TestCancelledWhileReading(t *testing.T) {
 			}
 		}
 	}
+}
+
+// countdown is a context that is done after left calls of Err.
+type countdown struct {
+	context.Context
+	mu   sync.Mutex
+	left int
+}
+
+func (c *countdown) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
 }

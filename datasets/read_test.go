@@ -386,16 +386,6 @@ func TestWeightedNPY(t *testing.T) {
 	if notes := strings.Join(got.Notes, "; "); !strings.Contains(notes, "edges weighted") || strings.Contains(notes, "another weight") {
 		t.Errorf("notes %q", notes)
 	}
-	out := filepath.Join(t.TempDir(), "out")
-	for _, weighted := range []bool{true, false} { // the second export removes the weights
-		if !weighted {
-			d.Graph.Val = nil
-		}
-		if err := WriteNumPy(context.Background(), out, d); err != nil {
-			t.Fatal(err)
-		}
-		sameData(t, open(t, "npy:"+out), d)
-	}
 	// Of two weights the first counts, which is said.
 	weights := make([]float32, d.Graph.NNZ())
 	for k := range weights {

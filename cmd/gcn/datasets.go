@@ -111,7 +111,7 @@ func verify(ctx context.Context, spec string) (*verification, error) {
 		}
 		defer data.Close() // it was only read
 		v.Name = published.Name
-		if v.Published, err = published.Compare(ctx, data); err != nil {
+		if v.Published, err = published.Compare(data); err != nil {
 			return nil, err
 		}
 		if original := len(v.differ()) == 0; !twin { // there is no verdict about a twin

@@ -33,7 +33,7 @@ func newDatasetsConvertCommand() *cobra.Command {
 		resultOptions
 	}
 	return newCommand(&cobra.Command{
-		Use:  "convert SPEC FILE|DIR/",
+		Use:  "convert SPEC FILE",
 		Args: exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {

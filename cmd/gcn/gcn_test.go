@@ -487,13 +487,13 @@ func TestBLASAdvice(t *testing.T) {
 // TestDataNotThere checks that a run whose data are not there says how to name them.
 func TestDataNotThere(t *testing.T) {
 	t.Chdir(t.TempDir())
-	succeed(t, "datasets", "convert", smallData, "graph/")
-	succeed(t, append(append([]string{"train"}, quick...), "--data", "npy:graph", "--out", "run")...)
+	succeed(t, "datasets", "convert", smallData, "graph")
+	succeed(t, append(append([]string{"train"}, quick...), "--data", "store:graph", "--out", "run")...)
 	if err := os.Rename("graph", "moved"); err != nil {
 		t.Fatal(err)
 	}
 	fail(t, exitFailed, []string{"graph", "--data"}, "eval", "--run", "run")
 	fail(t, exitFailed, []string{"graph", "--data"}, "train", "--resume", "--out", "run")
-	succeed(t, "eval", "--run", "run", "--data", "npy:moved")
+	succeed(t, "eval", "--run", "run", "--data", "store:moved")
 	fail(t, exitFailed, []string{"nothing", "folder of a training run"}, "eval", "--run", "nothing")
 }

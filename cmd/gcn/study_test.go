@@ -312,22 +312,22 @@ func TestDegenerateStudies(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(data.Features.Data)
-	if err := datasets.WriteNumPy(t.Context(), "zero", data); err != nil {
+	if err := datasets.WriteStore(t.Context(), "zero", data); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
 		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"}, {"theorem", "--samples", "4", "--repeats", "200"},
 	} {
-		all := append([]string{"study", args[0], "--data", "npy:zero", "--batch", "16", "--out", "out"}, args[1:]...)
+		all := append([]string{"study", args[0], "--data", "store:zero", "--batch", "16", "--out", "out"}, args[1:]...)
 		rowsOf(t, object(t, succeed(t, append(all, "--json")...)))
 		succeed(t, all...)
 		wantFiles(t, "out", args[0], ".csv", ".json", ".svg", ".png")
 	}
-	if text := succeed(t, "study", "norms", "--data", "npy:zero", "--batches", "2").stdout; strings.Contains(text, "NaN %") {
+	if text := succeed(t, "study", "norms", "--data", "store:zero", "--batches", "2").stdout; strings.Contains(text, "NaN %") {
 		t.Errorf("a verdict of no number: %s", text)
 	}
-	succeed(t, "study", "advise", "npy:zero", "--batch", "16")
-	wantFields(t, object(t, succeed(t, "study", "advise", "npy:zero", "--batch", "16", "--json")), "method", "reasons", "features_alone")
+	succeed(t, "study", "advise", "store:zero", "--batch", "16")
+	wantFields(t, object(t, succeed(t, "study", "advise", "store:zero", "--batch", "16", "--json")), "method", "reasons", "features_alone")
 	for _, seed := range []string{"1", "2", "3"} {
 		if err := os.MkdirAll("runs/"+seed, 0o777); err != nil {
 			t.Fatal(err)

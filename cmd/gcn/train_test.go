@@ -402,29 +402,29 @@ func TestEveryMethodResumes(t *testing.T) {
 // other data is refused; scoring on other data prints a note.
 func TestMovedData(t *testing.T) {
 	t.Chdir(t.TempDir())
-	succeed(t, "datasets", "convert", smallData, "here/")
+	succeed(t, "datasets", "convert", smallData, "here")
 	args := func(data, batches string) []string {
 		return []string{"train", "--data", data, "--batch", "64", "--samples", "32", "--hidden", "8", "--max-batches", batches, "--out", "a", "-q"}
 	}
-	succeed(t, args("npy:here", "10")...)
+	succeed(t, args("store:here", "10")...)
 	if err := os.Rename("here", "there"); err != nil {
 		t.Fatal(err)
 	}
 	fail(t, exitFailed, []string{"here"}, "train", "--out", "a", "--resume", "--max-batches", "20")
-	succeed(t, append(args("npy:there", "20"), "--resume")...)
+	succeed(t, append(args("store:there", "20"), "--resume")...)
 	for _, out := range []output{succeed(t, "eval", "--run", "a"), succeed(t, "predict", "--run", "a", "--out", "s.npy")} {
 		if out.stderr != "" {
 			t.Errorf("on standard error: %s", out.stderr)
 		}
 	}
-	succeed(t, "datasets", "convert", smallData+"&seed=3", "other/")
-	const note = "note: npy:other differs from the training data of a"
-	for _, out := range []output{succeed(t, "eval", "--run", "a", "--data", "npy:other"), succeed(t, "predict", "--run", "a", "--out", "s.npy", "--data", "npy:other")} {
+	succeed(t, "datasets", "convert", smallData+"&seed=3", "other")
+	const note = "note: store:other differs from the training data of a"
+	for _, out := range []output{succeed(t, "eval", "--run", "a", "--data", "store:other"), succeed(t, "predict", "--run", "a", "--out", "s.npy", "--data", "store:other")} {
 		if !strings.Contains(out.stderr, note) {
 			t.Errorf("on standard error: %q, want %q", out.stderr, note)
 		}
 	}
-	fail(t, exitFailed, []string{"cannot resume: fingerprint"}, append(args("npy:other", "30"), "--resume")...)
+	fail(t, exitFailed, []string{"cannot resume: fingerprint"}, append(args("store:other", "30"), "--resume")...)
 }
 
 func TestEvalAndPredict(t *testing.T) {
