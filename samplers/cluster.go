@@ -119,8 +119,8 @@ func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, bat
 func (s *Cluster) draw(scratch *subgraphScratch, q int, rng *rand.Rand) (outputs bool) {
 	ids := &scratch.numbering
 	ids.begin(s.Laplacian, ids.nodes)
-	scratch.picks.draw(rng, len(s.parts), q, false)
-	for _, k := range scratch.picks.index {
+	scratch.parts.drawUniform(rng, len(s.parts), q)
+	for _, k := range scratch.parts.Index {
 		for _, v := range s.parts[k] {
 			ids.add(v)
 			outputs = outputs || s.train[v]

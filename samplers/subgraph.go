@@ -27,7 +27,7 @@ type subgraphScratch struct {
 	inside    nodeSet   // the nodes drawn, while the block is filled
 	entries   []int64   // of the block's entries: their places in the adjacency matrix; −1: a node's own
 	present   []float64 // of SAINT: P(v ∈ S) of each node drawn
-	picks     picks     // of Cluster: the parts drawn
+	parts     drawn     // of Cluster: the parts drawn
 	scales    []float32 // of Cluster: of each row
 	training  []int32   // of Cluster: rows that belong to training nodes
 }
