@@ -218,7 +218,7 @@ func (s *Neighbor) fill(scratch *neighborScratch, block *graph.Block) {
 	m.Idx, m.Val = resize(m.Idx, len(nodes)), resize(m.Val, len(nodes))
 	ids.numberEach(nodes, m.Idx, scales)
 	for i, r := range block.Dst {
-		scale := float64(ids.rowScale(r))
+		scale := float64(s.Laplacian.RowScale[r])
 		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
 			v := scale * scratch.factors[k]
 			if adjacency.Val != nil && k > m.Ptr[i] {
