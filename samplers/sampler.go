@@ -85,17 +85,6 @@ func (b *MiniBatch) Reset(layers int) {
 	b.LossWeights = b.LossWeights[:0]
 }
 
-// stack makes b a batch of so many layers that share its first block, but for the top one, which
-// has the last block.
-func (b *MiniBatch) stack(layers int) {
-	below, top := b.Blocks[0], b.Blocks[len(b.Blocks)-1]
-	b.Blocks = b.Blocks[:0]
-	for range layers - 1 {
-		b.Blocks = append(b.Blocks, below)
-	}
-	b.Blocks = append(b.Blocks, top)
-}
-
 // control gives block l a control, in the memory that b has. It follows Reset.
 func (b *MiniBatch) control(l int) *graph.Control {
 	for len(b.controls) <= l {
