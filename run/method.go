@@ -141,8 +141,7 @@ func (m *Method) takeParts() error {
 	case flat && name == uniform:
 		return fmt.Errorf("importance %q has no norms to flatten", name)
 	}
-	s := m.Sampler
-	layerWise, is := s.(*samplers.LayerWise)
+	layerWise, is := m.Sampler.(*samplers.LayerWise)
 	weight := samplers.DefaultWeight(draw)
 	switch {
 	case m.Weight != "":
@@ -158,7 +157,7 @@ func (m *Method) takeParts() error {
 	case m.Population == populationNodes:
 		weight = samplers.Debiased{Population: samplers.AllNodes}
 	}
-	switch s := s.(type) {
+	switch s := m.Sampler.(type) {
 	case *samplers.Neighbor:
 		s.Importance, s.Draw, s.Weight = importance, draw, weight
 	case *samplers.LayerWise:

@@ -139,7 +139,7 @@ func (h *neighborhood) fillAmong(drawn *nodeSet, block *graph.Block, rows, local
 		prefetchRow(adjacency, rows, i)
 		scale := float64(h.laplacian.RowScale[r])
 		if own != nil {
-			m.Idx, m.Val = append(m.Idx, own[i]), append(m.Val, float32(scale*float64(h.colScale(r))))
+			m.Idx, m.Val = append(m.Idx, own[i]), append(m.Val, float32(scale*float64(h.laplacian.ColScale[r])))
 		} else if l := local[i]; l >= 0 {
 			m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(scale*factor[l]))
 		}

@@ -79,14 +79,6 @@ func (g *numbering) number(node int32) int32 {
 //go:noinline
 func (g *numbering) lookup(node int32) int32 { return g.table.number(node) }
 
-// colScale returns the node's ColScale.
-func (g *numbering) colScale(node int32) float32 {
-	if len(g.cells) == 0 {
-		return g.laplacian.ColScale[node]
-	}
-	return g.cells[node].scale
-}
-
 // numberOrAdd returns the local number of node, and gives it the next one if it has
 // none.
 func (g *numbering) numberOrAdd(node int32) int32 {
@@ -98,20 +90,14 @@ func (g *numbering) numberOrAdd(node int32) int32 {
 
 // add gives node the next number.
 func (g *numbering) add(node int32) int32 {
-	if len(g.cells) == 0 {
-		return g.insert(node)
-	}
 	c := int32(len(g.nodes))
-	g.cells[node].number = g.base + c
+	if len(g.cells) > 0 {
+		g.cells[node].number = g.base + c
+	} else {
+		g.table.reserve(len(g.nodes)+1, g.nodes)
+		g.table.add(node)
+	}
 	g.nodes = append(g.nodes, node)
-	return c
-}
-
-// insert is add for a graph with a table.
-func (g *numbering) insert(node int32) int32 {
-	g.table.reserve(len(g.nodes)+1, g.nodes)
-	g.nodes = append(g.nodes, node)
-	c, _ := g.table.add(node)
 	return c
 }
 
