@@ -27,6 +27,9 @@ import (
 // bias falls as the batch keeps more edges. A batch of all parts is the full
 // batch, exactly.
 //
+// A batch uses only the number of its seeds, and only if Clusters is 0. The parts are drawn again
+// if they have no training node.
+//
 // Cost of a batch: O(degrees of its nodes). Memory: 5 bytes per node, and 8 for
 // each concurrent call.
 type Cluster struct {

@@ -328,7 +328,4 @@ func TestCheckPairs(t *testing.T) {
 	if count != len(estimators)-1 { // two estimators differ only by an option
 		t.Errorf("%d pairs go together, want %d", count, len(estimators)-1)
 	}
-	if err := (samplers.Debiased{Population: -2}).Check(samplers.WithoutReplacement{}); err == nil {
-		t.Error("debiased weights take a negative population")
-	}
 }

@@ -37,7 +37,7 @@ import (
 // have a closed form for nodes and edges, and are counted in walks sampled
 // beforehand for walks, so the formulas hold for any r.
 //
-// A batch of b seeds draws about b nodes, repeats counted: the seeds are only the size to aim for.
+// A batch uses only the number of its seeds: it draws about as many nodes, repeats counted.
 //
 // Cost of a batch: O(r) to draw, O(degrees of S) to find the edges. Memory: the
 // training graph, 8 bytes per node and the memory of Units; 8 bytes per node for
