@@ -9,7 +9,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
-	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -39,6 +38,7 @@ type Plan struct {
 const (
 	gat          = "gat"
 	none         = "none"
+	full         = "full" // dropout noise
 	equation     = "equation"
 	seedsUniform = "uniform"
 )
@@ -102,7 +102,7 @@ func (p *Plan) take() (err error) {
 	switch {
 	case p.readsDropout() != "": // the method then has no noise of its own
 	case p.Settings.DropoutNoise == "" && p.Method.FullDropoutNoise():
-		p.DropoutNoise = samplers.DropoutNoiseFull
+		p.DropoutNoise = full
 	default:
 		p.DropoutNoise = p.Settings.DropoutNoise
 	}
@@ -201,7 +201,7 @@ func (p *Plan) apply(rules []rule) error {
 // checkRules checks the options beside one another and beside the method.
 func (p *Plan) checkRules() error {
 	m, name := &p.Method, p.Method.String()
-	important, fullNoise := p.Seeds != seedsUniform, p.Settings.DropoutNoise == samplers.DropoutNoiseFull
+	important, fullNoise := p.Seeds != seedsUniform, p.Settings.DropoutNoise == full
 	seeds, chosen, uniformly := "seeds", p.Seeds, "--seeds uniform"
 	if m.GradientSeeds {
 		seeds, chosen, uniformly = "method", m.Name, "--method ladies-cv"
@@ -300,7 +300,7 @@ func (p *Plan) CheckEffects() error {
 	return p.apply([]rule{
 		{p.BatchesPerEpoch > 0 && p.MaxBatches > 0 && late > p.MaxBatches && !limited, "epochs",
 			fmt.Sprintf(" %d are %d updates of %d mini-batches, and --max-batches is %d: add --max-batches 0 for no limit", p.Epochs, late, p.Micro, p.MaxBatches)},
-		{p.Settings.DropoutNoise == samplers.DropoutNoiseFull && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
+		{p.Settings.DropoutNoise == full && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
 			" full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more"},
 		{p.OwnState && !p.PreNorm, "own_state", " without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm"},
 		{p.PreNorm && !p.LayerNorm && !p.BatchNorm && !p.Residual && p.HiddenResidual == none && !p.FeedForward, "pre_norm",

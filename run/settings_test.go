@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -212,8 +213,8 @@ func TestChoices(t *testing.T) {
 		words []string
 	}{
 		{Settings{}, "activation", activations}, {Settings{}, "hidden_residual", layers.ResidualNames()}, {Settings{}, "jumping", layers.JumpingNames()},
-		{Settings{}, "dropout_noise", samplers.DropoutNoiseNames()}, {Keys{}, "draw", samplers.DrawNames()}, {Keys{}, "weight", samplers.WeightNames()},
-		{Keys{}, "control", samplers.ControlNames()}, {Keys{}, "importance", samplers.ImportanceNames()},
+		{Keys{}, "draw", slices.Collect(maps.Keys(samplers.Draws()))}, {Keys{}, "weight", slices.Collect(maps.Keys(samplers.Weights()))},
+		{Keys{}, "importance", slices.Collect(maps.Keys(samplers.Importances(false)))}, {Keys{}, "control", []string{none, string(samplers.ControlRefresh), string(samplers.ControlRolling)}},
 	} {
 		list := Options(c.of)
 		words := slices.Clone(list[slices.IndexFunc(list, func(o Option) bool { return o.Name == c.name })].Choices)
