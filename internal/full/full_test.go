@@ -229,11 +229,18 @@ func whole(t testing.TB, b *layers.Batch, logits *G.Node, nodes []int32) []float
 	if err := b.Set(&batch, false, 0); err != nil {
 		t.Fatal(err)
 	}
-	backend, err := plan.NewBackend(nil, plan.Model{Loss: logits, Logits: logits})
+	p, err := plan.New(plan.Spec{Output: logits})
 	if err != nil {
 		t.Fatal(err)
 	}
-	values, err := backend.Forward(nil)
+	e, err := plan.NewExecutor(p, plan.ExecutorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Compute(); err != nil {
+		t.Fatal(err)
+	}
+	values, err := e.Result(0).Append(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
