@@ -158,10 +158,10 @@ func (d *Device) ColumnSums(dst, x, y, scale Pointer, rows, width int) error {
 }
 
 // SoftmaxLoss sets rowLoss[i] (float64) to weight[i]·−log softmax(logits[i])[target[i]],
-// or 0 if the target (int32) is −1. It sets probs to the softmax and gradient to the
-// gradient of Σ rowLoss; either may be 0. smoothing is the label smoothing.
-func (d *Device) SoftmaxLoss(probs, gradient, rowLoss, logits, target, weight Pointer, smoothing float64, rows, classes int) error {
-	return d.warps("gcn_softmax_loss", rows, arg(probs), arg(gradient), arg(rowLoss), arg(logits), arg(target), arg(weight), f64(smoothing), arg(rows), arg(classes))
+// or 0 if the target (int32) is −1. It sets probs, which may be 0, to the softmax. smoothing is
+// the label smoothing.
+func (d *Device) SoftmaxLoss(probs, rowLoss, logits, target, weight Pointer, smoothing float64, rows, classes int) error {
+	return d.warps("gcn_softmax_loss", rows, arg(probs), 0, arg(rowLoss), arg(logits), arg(target), arg(weight), f64(smoothing), arg(rows), arg(classes))
 }
 
 // SoftmaxGradient sets dst to *upstream times the gradient of SoftmaxLoss.

@@ -126,11 +126,6 @@ func (c *Call) OutScalar() Floats {
 	return Floats{Data: unsafe.Slice((*float32)(v), 1)}
 }
 
-// OutAt makes a matrix in memory of the op's state the result.
-func (c *Call) OutAt(m Matrix) {
-	c.result.set(m.Floats, m.Rows, m.Cols)
-}
-
 // OutAbsent sets the sizes of the result, a matrix, and gives it no memory: every reader takes
 // the numbers from elsewhere, as Propagate gathers features by itself.
 func (c *Call) OutAbsent(rows, cols int) {
