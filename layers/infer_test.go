@@ -180,11 +180,6 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 	if m.Classifier == nil {
 		return h
 	}
-	for l := range len(outputs) - 1 {
-		if last, below := h, outputs[l]; o.Jumping == JumpingMax {
-			h = h.Each(func(i, j int) float64 { return math.Max(last[i][j], below[i][j]) })
-		}
-	}
 	z := affine(m.Classifier, normalised(m.Norm, h))
 	for l, w := range m.Jumps {
 		part := outputs[l].Times(parameterOf(w))
@@ -258,9 +253,6 @@ var inferenceCases = map[string]inferenceCase{
 	"own state, pre-norm":     {features: 11, hidden: 12, classes: 5, depth: 3, byRow: true, options: GCNOptions{OwnState: true, PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity}},
 	"jumping":                 {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Jumping: JumpingConcat}},
 	"jumping, sum":            {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Jumping: JumpingSum, Norm: NormLayer, InputLayer: true}},
-	"jumping, largest":        {features: 11, hidden: 13, classes: 5, depth: 3, byRow: true, options: GCNOptions{Jumping: JumpingMax, Norm: NormBatch}},
-	"jumping, largest, input": {features: 11, hidden: 3, classes: 5, depth: 3, options: GCNOptions{Jumping: JumpingMax, InputLayer: true, HiddenResidual: ResidualLinear}},
-	"jumping, one largest":    {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Jumping: JumpingMax}},
 	"jumping, one layer":      {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Jumping: JumpingConcat}},
 	"jumping, gat":            {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Jumping: JumpingSum, Heads: 3, HiddenResidual: ResidualLinear}},
 	"batch norm":              {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Norm: NormBatch, Activation: ops.ActivationReLU}},

@@ -176,7 +176,7 @@ var models = map[string]func(b *network) *G.Node{
 	"input layer": func(b *network) *G.Node { // transformed before the first slot, and read twice there
 		h := b.must(ops.ReLU(b.linear(b.input(), hidden)))
 		own := b.must(ops.OwnRows(b.Slot(0), h))
-		h = b.must(ops.Max(own, b.must(ops.Propagate(b.Slot(0), h))))
+		h = b.must(ops.Add(own, b.must(ops.Propagate(b.Slot(0), h))))
 		return b.linear(b.conv(1, h, hidden), classes)
 	},
 	"plain nodes": func(b *network) *G.Node { // products of parameters, vectors for all rows, columns
