@@ -80,8 +80,7 @@ type Model struct {
 	Averages int
 
 	// Check holds each op to its Memory, for tests: memory is filled with NaN as
-	// soon as no op may read it any more. On the CPU a result must also lie where
-	// the op says, and an op must leave its inputs as they were.
+	// soon as no op may read it any more.
 	Check bool
 }
 
