@@ -49,16 +49,10 @@ func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int) 
 		x.Prefetch(nodes)
 	}
 	places, err := x.Places(nil, nodes)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case x.Sparse != nil:
-		kernel.GatherSparse(rows, x.Sparse, places)
-	case x.Half != nil:
-		kernel.GatherHalf(rows, x.Half, places, cols)
-	default:
-		kernel.Gather(rows, x.Data, places, cols)
 	}
+	kernel.GatherFeatures(rows, x, places)
 	return rows, nil
 }
 
