@@ -335,13 +335,6 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 	if err := p.setRows(r, s, lo, hi, on); err != nil {
 		return err
 	}
-	for k, n := range s.Out {
-		at := p.given[n].Slice(lo*n.Shape()[1], hi*n.Shape()[1])
-		if p.Device != nil {
-			at.Data = nil // the logits are read from the device
-		}
-		r.Into(k, at)
-	}
 	if err := r.Compute(); err != nil {
 		return err
 	}
@@ -371,7 +364,7 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 	return nil
 }
 
-// move copies m to a place, if there is one and it is not there.
+// move copies m to a place, if there is one.
 func (p *pass) move(to plan.Floats, m plan.Matrix) error {
 	switch {
 	case to.At != 0:
@@ -379,7 +372,7 @@ func (p *pass) move(to plan.Floats, m plan.Matrix) error {
 	case to.Data == nil:
 	case p.Device != nil:
 		return device.Read(p.Device, to.Data, m.At)
-	case &to.Data[0] != &m.Data[0]:
+	default:
 		copy(to.Data, m.Data)
 	}
 	return nil

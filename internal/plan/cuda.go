@@ -61,12 +61,10 @@ func (c *cuda) Run() error {
 	if c.kept == lossesKept {
 		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
-	at := device.Floats(c.losses, c.kept)
-	c.Into(0, Floats{At: at})
 	if err := c.Compute(); err != nil {
 		return err
 	}
-	return c.copyScalar(at)
+	return c.copyScalar(device.Floats(c.losses, c.kept))
 }
 
 func (c *cuda) Loss() (float32, error) {

@@ -107,15 +107,6 @@ func (e *Executor) Give(n *G.Node, m Matrix) {
 	}
 }
 
-// Into makes the next runs write the output, if k is 0, or value k−1 of the plan's Also to a
-// place, if that is large enough and the op that computes the value can. Otherwise, and without
-// Into, it is in memory of the run.
-func (e *Executor) Into(k int, at Floats) {
-	if step := e.results[k]; step >= 0 {
-		e.calls[step].fixed = at
-	}
-}
-
 // Result returns the output, if k is 0, or value k−1 of the plan's Also, after a run. It is valid
 // until the next one.
 func (e *Executor) Result(k int) *Array {
@@ -129,17 +120,12 @@ func (e *Executor) Result(k int) *Array {
 // runs use their values.
 func (e *Executor) Begin() { e.begun = false }
 
-// Forget drops the values of the last run on the CPU, and what Give and Into were given.
+// Forget drops the values of the last run on the CPU, and what Give was given.
 func (e *Executor) Forget() {
 	for _, a := range e.values {
 		a.forget()
 	}
 	clear(e.given)
-	for _, step := range e.results {
-		if step >= 0 {
-			e.calls[step].fixed = Floats{}
-		}
-	}
 }
 
 // Compute runs all ops over the current batch. On a device it queues them: the slots and targets
