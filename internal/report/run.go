@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,33 +50,28 @@ const maxDepth = 4
 // Load reads the runs in the folders, each folder once. Each is a run's own, or holds
 // runs below it. The error names the file and the line; a folder without a run is an
 // error.
-func Load(dirs ...string) ([]Run, error) {
-	var runs []Run
-	loaded := map[string]bool{} // by the real path of the folder
+func Load(dirs ...string) (runs []Run, err error) {
+	var loaded []fs.FileInfo
 	for _, dir := range dirs {
 		found := false
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			switch depth := func(path string) int { return strings.Count(filepath.Clean(path), string(filepath.Separator)) }; {
+			below, _ := filepath.Rel(dir, path)
+			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && depth(path)-depth(dir) > maxDepth:
-				return filepath.SkipDir
+			case entry.IsDir() && strings.Count(below, string(filepath.Separator)) >= maxDepth:
+				return fs.SkipDir
 			case entry.IsDir() || entry.Name() != rundir.MetricsFile:
 				return nil
 			}
 			found = true
-			real, err := filepath.EvalSymlinks(path)
-			if err == nil {
-				real, err = filepath.Abs(real)
-			}
-			if err != nil || loaded[real] {
+			info, err := os.Stat(path)
+			if err != nil || slices.ContainsFunc(loaded, func(other fs.FileInfo) bool { return os.SameFile(info, other) }) {
 				return err
 			}
-			loaded[real] = true
+			loaded = append(loaded, info)
 			run, err := load(filepath.Dir(path))
-			if err == nil {
-				runs = append(runs, *run)
-			}
+			runs = append(runs, *run)
 			return err
 		})
 		if err != nil {
@@ -88,12 +84,12 @@ func Load(dirs ...string) ([]Run, error) {
 	return runs, nil
 }
 
-func load(dir string) (*Run, error) {
-	run := &Run{Name: filepath.ToSlash(filepath.Clean(dir))}
+func load(dir string) (run *Run, err error) {
+	run = &Run{Name: filepath.ToSlash(filepath.Clean(dir))}
 	path := filepath.Join(dir, rundir.MetricsFile)
 	text, err := regularfile.Read(path)
 	if err != nil {
-		return nil, err
+		return run, err
 	}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {
@@ -102,21 +98,21 @@ func load(dir string) (*Run, error) {
 			if bytes.HasSuffix(text, lines.Bytes()) && len(lines.Bytes()) > 0 {
 				break // still being written, or cut off when the program died
 			}
-			return nil, fmt.Errorf("%s:%d: %w", path, n, rundir.JSONError(err))
+			return run, fmt.Errorf("%s:%d: %w", path, n, rundir.JSONError(err))
 		}
 		run.Points = append(run.Points, p)
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return run, fmt.Errorf("%s: %w", path, err)
 	}
 	if info, err := os.Stat(path); err == nil {
 		run.Ended = info.ModTime()
 	}
 	if run.Config, err = readObject(filepath.Join(dir, rundir.ConfigFile), rundir.DecodeConfig); err != nil {
-		return nil, err
+		return run, err
 	}
 	if run.Result, err = readObject(filepath.Join(dir, rundir.ResultFile), rundir.DecodeObject); err != nil {
-		return nil, err
+		return run, err
 	}
 	if run.done = run.Result != nil; !run.done {
 		run.Result = soFar(run.Points)
@@ -164,6 +160,9 @@ func (r *Run) text(name string) string {
 	}
 	return ""
 }
+
+// setting writes a setting for a reader.
+func (r *Run) setting(name string) string { return valueText(r.Config[name]) }
 
 // number returns a result, or else a setting, as a number, or NaN if there is
 // neither.

@@ -45,7 +45,6 @@ func panel(d *Dimension, k int, settings []Setting, rows []Row, score string) fi
 			return x
 		}
 		p.LogX = d.Log
-		p.Decades = d.Log && d.High >= 100*d.Low
 	}
 	p.Points = figure.Curves(rows, func(r Row) (string, float64, float64, float64) {
 		return fmt.Sprintf("after %d mini-batches", r.Batches), at(settings[r.Setting]), r.Valid, known(r.SEM)

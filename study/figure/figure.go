@@ -34,7 +34,6 @@ type Figure struct {
 type Panel struct {
 	Title, X, Y string
 	LogX, LogY  bool
-	Decades     bool     // with LogX: ticks at powers of ten, not of two
 	FromZero    bool     // the y axis begins at 0; not with LogY
 	Names       []string // labels of x = 0, 1, 2 …, in the place of numbers
 
@@ -63,8 +62,10 @@ type Series struct {
 	Cloud bool      // many points: small translucent markers of one colour
 }
 
-// Straight returns the line y = intercept + slope·x over the range of some places.
+// Straight returns the line y = intercept + slope·x over the range of some places. Places that
+// are not numbers do not count.
 func Straight(name string, intercept, slope float64, places []float64) Series {
+	places = slices.DeleteFunc(slices.Clone(places), func(x float64) bool { return !drawable(x, false) })
 	if len(places) == 0 {
 		return Series{Name: name}
 	}

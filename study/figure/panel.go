@@ -70,9 +70,6 @@ func (p *Panel) axes(out *plot.Plot) {
 		sans(&a.Tick.Label, textSize-1)
 		a.Label.Text, a.Padding, a.Tick.Marker = a.label, 4, plot.TickerFunc(numberTicks)
 		if a.log {
-			if p.Decades {
-				a.base = 10
-			}
 			a.Scale, a.Tick.Marker = plot.LogScale{}, powerTicks{a.base}
 		}
 	}
@@ -167,18 +164,20 @@ func newBars(b *Bars) *plotter.Histogram {
 	if b == nil || len(b.Counts) == 0 || !drawable(b.Low, false) || !drawable(b.High, false) {
 		return nil
 	}
-	width := (b.High - b.Low) / float64(len(b.Counts))
-	bins := make([]plotter.HistogramBin, len(b.Counts))
-	total := 0.0
-	for k, n := range b.Counts {
-		from := b.Low + float64(k)*width
-		bins[k] = plotter.HistogramBin{Min: from, Max: from + width, Weight: float64(n)}
-		total += float64(n)
+	counts := b.Counts
+	low, high := widened(b.Low, b.High, false)
+	if low != b.Low || high != b.High {
+		total := 0
+		for _, n := range counts {
+			total += n
+		}
+		counts = []int{0, total, 0}
 	}
-	if low, high := widened(b.Low, b.High, false); low != b.Low || high != b.High {
-		width = (high - low) / float64(max(len(bins), 3))
-		from, to := b.Low-width/2, b.Low+width/2
-		bins = []plotter.HistogramBin{{Min: low, Max: from}, {Min: from, Max: to, Weight: total}, {Min: to, Max: high}}
+	width := (high - low) / float64(len(counts))
+	var bins []plotter.HistogramBin
+	for k, n := range counts {
+		from := low + float64(k)*width
+		bins = append(bins, plotter.HistogramBin{Min: from, Max: from + width, Weight: float64(n)})
 	}
 	return &plotter.Histogram{Bins: bins, Width: width, FillColor: Palette()[2], LineStyle: draw.LineStyle{Color: color.White, Width: 0.3}}
 }
