@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
@@ -61,10 +62,15 @@ func (c *cuda) Run() error {
 	if c.kept == lossesKept {
 		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
+	at := device.Floats(c.losses, c.kept)
+	last := slices.IndexFunc(c.steps, func(s step) bool { return s.to == c.output && s.use.Result == Elsewhere })
+	if last >= 0 {
+		c.calls[last].fixed = Floats{At: at}
+	}
 	if err := c.Compute(); err != nil {
 		return err
 	}
-	return c.copyScalar(device.Floats(c.losses, c.kept))
+	return c.copyScalar(at)
 }
 
 func (c *cuda) Loss() (float32, error) {

@@ -68,7 +68,7 @@ func (e *Executor) queue() error {
 	return errors.Join(err, e.Upload.Done())
 }
 
-// copyScalar queues a copy of the scalar output to a place.
+// copyScalar queues a copy of the scalar output to a place, unless it is there already.
 func (e *Executor) copyScalar(to device.Pointer) error {
 	a := e.Result(0)
 	if a.Elements() != 1 {
