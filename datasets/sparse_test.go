@@ -129,10 +129,10 @@ func TestSciPyFeatures(t *testing.T) {
 		`SciPy's format "csc"`:       func(m map[string][]byte) { m["format"] = text("csc") },
 		`format "1", want csr`:       func(m map[string][]byte) { m["format"] = array(t, []int32{1}) },
 		"no indptr":                  func(m map[string][]byte) { delete(m, "indptr") },
-		"11 row offsets for 11 rows": func(m map[string][]byte) { m["shape"] = array(t, []int64{11, 3}) },
-		"4 values for 5 indices":     func(m map[string][]byte) { m["data"] = array(t, make([]float32, 4)) },
+		"CSR of 11 rows has 11":      func(m map[string][]byte) { m["shape"] = array(t, []int64{11, 3}) },
+		"4 values for 5 columns":     func(m map[string][]byte) { m["data"] = array(t, make([]float32, 4)) },
 		"outside [0, 2)":             func(m map[string][]byte) { m["shape"] = array(t, []int64{10, 2}) },
-		"feature 0 of node 2 is":     func(m map[string][]byte) { m["data"] = array(t, []float64{1, 1, 1, 1, 1e300}) },
+		"row 2, entry 4: value +Inf": func(m map[string][]byte) { m["data"] = array(t, []float64{1, 1, 1, 1, 1e300}) },
 		"too sparse to learn from":   func(m map[string][]byte) { m["shape"] = array(t, []int64{10, 1 << 30}) },
 	} {
 		m := members(nil)

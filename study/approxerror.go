@@ -111,11 +111,25 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	outcomes, err := s.measure(ctx, contests)
+	batches, err := s.measure(ctx, contests)
 	if err != nil {
 		return nil, err
 	}
-	return s.table(contests, outcomes), nil
+	t := &ErrorTable{
+		Batch: min(s.Batch, len(s.Nodes)), Repeats: s.Repeats, Draws: s.Draws, Seed: s.Seed,
+		Norm: NewSpread(batches.norm).Mean, Signal: NewSpread(batches.signal).Mean, Candidates: NewSpread(batches.candidates).Mean,
+	}
+	for _, c := range contests {
+		norm, cross := NewSpread(c.norm), NewSpread(c.cross)
+		variance := NewSpread(c.squared).Mean - cross.Mean
+		t.Rows = append(t.Rows, ErrorRow{
+			Method: c.method, Samples: c.size, Mean: norm.Mean, SEM: norm.SEM,
+			Bias: math.Sqrt(max(cross.Mean, 0)), SD: math.Sqrt(max(variance, 0)),
+			Bias2: cross.Mean, Bias2SEM: cross.SEM, Variance: variance,
+			ErrorSD: norm.SD, Relative: norm.Mean / t.Norm, Drawn: NewSpread(c.drawn).Mean,
+		})
+	}
+	return t, nil
 }
 
 // check fills in defaults and reports the first argument that is missing or does not fit.
@@ -140,12 +154,24 @@ func (s *ApproxError) check() error {
 	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
 
-// contest is one method at one size.
+// contest is one method at one size, with its outcome for each batch: means over the draws.
 type contest struct {
 	method  string
 	size    int
 	sampler samplers.Sampler
 	stream  uint64 // of its draws; independent of the other methods
+
+	norm    []float64 // ‖D‖_F
+	squared []float64 // ‖D‖²_F
+	cross   []float64 // ⟨D_k, D_l⟩ over pairs k < l
+	drawn   []float64
+}
+
+// batchValues holds what does not depend on the methods, for each batch.
+type batchValues struct {
+	norm       []float64 // ‖QPHW‖_F
+	signal     []float64 // ‖QPHW − its mean row‖_F
+	candidates []float64
 }
 
 // contests lists the contests: of each method all sizes.
@@ -168,15 +194,16 @@ func (s *ApproxError) contests() ([]contest, error) {
 			}
 			h := fnv.New64a()
 			fmt.Fprintf(h, "%s/%d", m.Name, size)
-			all = append(all, contest{m.Name, size, sampler, h.Sum64()})
+			values := func() []float64 { return make([]float64, s.Repeats) }
+			all = append(all, contest{m.Name, size, sampler, h.Sum64(), values(), values(), values(), values()})
 		}
 	}
 	return all, nil
 }
 
 // measure runs the contests on every batch.
-func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeatOutcome, error) {
-	outcomes := make([]repeatOutcome, s.Repeats)
+func (s *ApproxError) measure(ctx context.Context, contests []contest) (*batchValues, error) {
+	values := &batchValues{make([]float64, s.Repeats), make([]float64, s.Repeats), make([]float64, s.Repeats)}
 	var lock sync.Mutex
 	done := 0
 	workers := min(runtime.GOMAXPROCS(0), s.Repeats)
@@ -185,7 +212,7 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeat
 		group.Go(func() error {
 			w := newErrorWorker(s)
 			for r := first; r < s.Repeats; r += workers {
-				if err := w.repeat(ctx, r, contests, &outcomes[r]); err != nil {
+				if err := w.repeat(ctx, r, contests, values); err != nil {
 					return err
 				}
 				if s.Progress != nil {
@@ -198,58 +225,7 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeat
 			return nil
 		})
 	}
-	return outcomes, group.Wait()
-}
-
-// repeatOutcome holds the results of one batch.
-type repeatOutcome struct {
-	norm       float64 // ‖QPHW‖_F
-	signal     float64 // ‖QPHW − its mean row‖_F
-	candidates int
-	contests   []contestOutcome
-}
-
-// contestOutcome holds means over the draws of one batch.
-type contestOutcome struct {
-	norm    float64 // ‖D‖_F
-	squared float64 // ‖D‖²_F
-	cross   float64 // ⟨D_k, D_l⟩ over pairs k < l
-	drawn   float64
-
-	each []float64 // ‖D‖²_F of each draw
-}
-
-// table sums up the repeats, in their order.
-func (s *ApproxError) table(contests []contest, outcomes []repeatOutcome) *ErrorTable {
-	t := &ErrorTable{Batch: min(s.Batch, len(s.Nodes)), Repeats: s.Repeats, Draws: s.Draws, Seed: s.Seed}
-	for _, o := range outcomes {
-		t.Norm += o.norm
-		t.Signal += o.signal
-		t.Candidates += float64(o.candidates)
-	}
-	for _, sum := range []*float64{&t.Norm, &t.Signal, &t.Candidates} {
-		*sum /= float64(s.Repeats)
-	}
-	for c, which := range contests {
-		column := func(of func(contestOutcome) float64) Spread {
-			values := make([]float64, len(outcomes))
-			for r := range outcomes {
-				values[r] = of(outcomes[r].contests[c])
-			}
-			return NewSpread(values)
-		}
-		norm := column(func(o contestOutcome) float64 { return o.norm })
-		cross := column(func(o contestOutcome) float64 { return o.cross })
-		variance := column(func(o contestOutcome) float64 { return o.squared - o.cross }).Mean
-		t.Rows = append(t.Rows, ErrorRow{
-			Method: which.method, Samples: which.size, Mean: norm.Mean, SEM: norm.SEM,
-			Bias: math.Sqrt(max(cross.Mean, 0)), SD: math.Sqrt(max(variance, 0)),
-			Bias2: cross.Mean, Bias2SEM: cross.SEM, Variance: variance,
-			ErrorSD: norm.SD, Relative: norm.Mean / t.Norm,
-			Drawn: column(func(o contestOutcome) float64 { return o.drawn }).Mean,
-		})
-	}
-	return t
+	return values, group.Wait()
 }
 
 // errorWorker is the memory of one goroutine.
@@ -284,7 +260,7 @@ func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
 }
 
 // repeat measures every contest on batch number r.
-func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out *repeatOutcome) error {
+func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, values *batchValues) error {
 	seeds, err := w.begin(ctx, r)
 	if err != nil {
 		return err
@@ -293,12 +269,11 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 	size := len(seeds) * c.Cols
 	w.truth, w.guess, w.sum = make([]float32, size), make([]float32, size), make([]float32, size)
 	w.propagate(w.truth, w.exact.Blocks[0], c)
-	out.norm = math.Sqrt(squaredNorm(w.truth))
-	out.signal = math.Sqrt(squaredSpread(w.truth, c.Cols))
-	out.candidates = len(w.exact.Blocks[0].Src)
-	out.contests = make([]contestOutcome, len(contests))
+	values.norm[r] = math.Sqrt(squaredNorm(w.truth))
+	values.signal[r] = math.Sqrt(squaredSpread(w.truth, c.Cols))
+	values.candidates[r] = float64(len(w.exact.Blocks[0].Src))
 	for k := range contests {
-		if err := w.contest(ctx, r, seeds, &contests[k], &out.contests[k]); err != nil {
+		if err := w.contest(ctx, r, seeds, &contests[k]); err != nil {
 			return fmt.Errorf("study: %s at %d: %w", contests[k].method, contests[k].size, err)
 		}
 	}
@@ -306,7 +281,7 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 }
 
 // contest measures one method at one size on batch number r.
-func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *contest, out *contestOutcome) error {
+func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *contest) error {
 	clear(w.sum)
 	n := float64(w.study.Draws)
 	for k := range w.study.Draws {
@@ -328,12 +303,11 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 			w.sum[j] += d
 			squared += float64(d) * float64(d)
 		}
-		out.each = append(out.each, squared)
-		out.norm += math.Sqrt(squared) / n
-		out.squared += squared / n
-		out.drawn += float64(len(block.Src)) / n
+		c.norm[r] += math.Sqrt(squared) / n
+		c.squared[r] += squared / n
+		c.drawn[r] += float64(len(block.Src)) / n
 	}
-	out.cross = (squaredNorm(w.sum) - n*out.squared) / (n * (n - 1))
+	c.cross[r] = (squaredNorm(w.sum) - n*c.squared[r]) / (n * (n - 1))
 	return nil
 }
 

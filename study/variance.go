@@ -175,7 +175,7 @@ func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (
 	r.LargestCov = Number(largest)
 	n := float64(len(d.p))
 	for k, p := range d.p {
-		c := CandidateMoments{P: p, Mean: moments.Mean[k], Var: moments.Cov[k][k], Bound: (1/p - 1) / float64(s)}
+		c := CandidateMoments{P: p, Mean: moments.Mean[k], Var: max(moments.Cov[k][k], 0), Bound: (1/p - 1) / float64(s)}
 		r.Bias = max(r.Bias, math.Abs(c.Mean-1))
 		r.MeanVar += c.Var / n
 		r.MeanVarBound += c.Bound / n

@@ -177,7 +177,7 @@ func TestStudyTheorem(t *testing.T) {
 	if claims := rowsOf(t, m); len(claims) == 0 || m["candidates"].(float64) < 16 {
 		t.Errorf("%d claims on the %v candidates of a mini-batch", len(claims), m["candidates"])
 	}
-	succeed(t, "study", "variance", "--weights", "uniform:4", "--repeats", "100", "--out", "out")
+	succeed(t, "study", "variance", "--weights", "zipf:0:4", "--repeats", "100", "--out", "out")
 }
 
 func TestStudyAdvise(t *testing.T) {
@@ -257,7 +257,7 @@ func TestReproduceAll(t *testing.T) {
 			t.Errorf("the output lacks %q: %s", words, first.stdout)
 		}
 	}
-	if !strings.Contains(first.stderr, "[cell 2 of ") || !strings.Contains(first.stderr, " left or more] ") {
+	if !strings.Contains(first.stderr, "[cell 2 of ") {
 		t.Errorf("no cells counted: %s", first.stderr)
 	}
 	text, err := os.ReadFile("reproduced/results.md")
@@ -341,7 +341,7 @@ func TestDegenerateStudies(t *testing.T) {
 		}
 	}
 	printed := succeed(t, "report", "runs", "--out", "page.html").stdout
-	if !regexp.MustCompile(`(?m)^ +3 +– +– +0\.1000 +0\.0000 +– +ladies\n3 runs in page\.html$`).MatchString(printed) {
+	if !regexp.MustCompile(`(?m)^runs +3$(?s:.*)^ladies +3 +– +– +0\.1 +0 +0 +–$`).MatchString(printed) {
 		t.Errorf("report prints\n%s", printed)
 	}
 	methods := object(t, succeed(t, "report", "runs", "--out", "page.html", "--json"))["methods"].([]any)
@@ -370,10 +370,9 @@ func TestStudyUsage(t *testing.T) {
 		{"study norms --bins 0", "--bins"},
 		{"study variance --weights 1,-2", "-2"},
 		{"study variance --weights zipf:x:3", "zipf:A:M"},
-		{"study variance --weights=", "not a positive number"},
 		{"study theorem --weights 1,,2", "not a positive number"},
 		{"study approx-error --methods ladies-cv", "ladies-cv,since earlier activations"},
-		{"study theorem --weights uniform:0", "uniform:0"},
+		{"study theorem --weights zipf:0:0", "zipf:0:0"},
 		{"study theorem --weights 1,2 --population some", "some,candidates"},
 		{"study theorem --weights 1,2,3 --population 2", "3 candidates"},
 		{"study theorem --weights 1,2 --repeats 3", "--repeats"},

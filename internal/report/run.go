@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -91,51 +90,48 @@ func load(dir string) (run *Run, err error) {
 	if err != nil {
 		return run, err
 	}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for n := 1; lines.Scan(); n++ {
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
 		p := Point{Loss: study.Number(math.NaN()), Valid: study.Number(math.NaN())}
-		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
-			if bytes.HasSuffix(text, lines.Bytes()) && len(lines.Bytes()) > 0 {
-				break // still being written, or cut off when the program died
-			}
+		err := json.Unmarshal(line, &p)
+		if err != nil && !bytes.HasSuffix(line, []byte("\n")) {
+			break // still being written, or cut off when the program died
+		}
+		if err != nil {
 			return run, fmt.Errorf("%s:%d: %w", path, n, rundir.JSONError(err))
 		}
 		run.Points = append(run.Points, p)
 	}
-	if err := lines.Err(); err != nil {
-		return run, fmt.Errorf("%s: %w", path, err)
-	}
 	if info, err := os.Stat(path); err == nil {
 		run.Ended = info.ModTime()
 	}
-	if run.Config, err = readObject(filepath.Join(dir, rundir.ConfigFile), rundir.DecodeConfig); err != nil {
+	if run.Config, err = read(filepath.Join(dir, rundir.ConfigFile), rundir.DecodeConfig); err != nil {
 		return run, err
 	}
-	if run.Result, err = readObject(filepath.Join(dir, rundir.ResultFile), rundir.DecodeObject); err != nil {
+	if run.Result, err = read(filepath.Join(dir, rundir.ResultFile), rundir.DecodeObject); err != nil {
 		return run, err
 	}
 	if run.done = run.Result != nil; !run.done {
 		run.Result = soFar(run.Points)
 	}
-	run.Eval, err = loadEvaluation(filepath.Join(dir, evalFile), run)
+	run.Eval, err = read(filepath.Join(dir, evalFile), run.evaluation)
 	return run, err
 }
 
-// readObject reads a JSON object, or returns nil if the file does not exist.
-// Numbers are json.Number, since seeds have 64 bits.
-func readObject(path string, decode func(text []byte) (map[string]any, error)) (map[string]any, error) {
+// read reads a file, or returns the zero value if it does not exist.
+func read[T any](path string, decode func(text []byte) (T, error)) (contents T, err error) {
 	text, err := regularfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return contents, nil
 	}
 	if err != nil {
-		return nil, err
+		return contents, err
 	}
-	object, err := decode(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if contents, err = decode(text); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return object, nil
+	return contents, err
 }
 
 // soFar returns the results of a run that is not done.

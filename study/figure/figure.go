@@ -57,7 +57,7 @@ type Series struct {
 	Error []float64 // half the length of each error bar; nil for none
 	Band  bool      // Error is drawn as a band around the line
 	Plain bool      // without markers
-	Thin  bool      // without markers, and a thin line
+	Thin  bool      // without markers, and a thin translucent line
 	Disc  float64   // markers are discs of this radius in points; 0: markers by the series
 	Cloud bool      // many points: small translucent markers of one colour
 }

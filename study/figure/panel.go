@@ -117,8 +117,8 @@ func (p *Panel) addSeries(out *plot.Plot, s Series, number int, joined bool) err
 	}
 	line, marks := &plotter.Line{XYs: points}, &plotter.Scatter{XYs: points}
 	line.LineStyle, marks.GlyphStyle = s.style(number)
-	if s.Thin {
-		line.Width /= 2
+	if c := Color(number); s.Thin {
+		line.Width, line.Color = line.Width/2, color.NRGBA{c.R, c.G, c.B, 0x80}
 	}
 	if s.Band {
 		out.Add(band(points, errs, Color(number)), line)
