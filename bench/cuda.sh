@@ -161,15 +161,15 @@ check() {
 
 bench() {
 	heading "Training step, $data, samples 512,1024, hidden 256, 2 layers"
-	local graph=$dir/graph batches=${BATCHES:-150}
-	within 120 "$dir/gcn" datasets convert "$data" "$graph/"
-	within 60 "$dir/blocks" -data "npy:$graph" -samples 512,1024 -batches "$batches" -out "$dir/blocks.bin"
+	local graph=$dir/graph.gcn batches=${BATCHES:-150}
+	within 120 "$dir/gcn" datasets convert "$data" "$graph"
+	within 60 "$dir/blocks" -data "store:$graph" -samples 512,1024 -batches "$batches" -out "$dir/blocks.bin"
 	for k in 1 2 3; do
-		measure "step-$k" 120 "$dir/gcn" bench train --data "npy:$graph" --samples 512,1024 --classifier-dropout 0 --device cuda --batches "$batches" --json
+		measure "step-$k" 120 "$dir/gcn" bench train --data "store:$graph" --samples 512,1024 --classifier-dropout 0 --device cuda --batches "$batches" --json
 		measure "peer-$k" 120 "$python" bench/peers/cuda.py "$graph" "$dir/blocks.bin"
 	done
 	for where in cpu cuda; do
-		measure "infer-$where" 120 "$dir/gcn" bench infer --data "npy:$graph" --device $where --json
+		measure "infer-$where" 120 "$dir/gcn" bench infer --data "store:$graph" --device $where --json
 	done
 	"$python" - "$dir" <<'END' | tee -a "$dir/results.md"
 import json, statistics, sys

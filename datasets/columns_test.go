@@ -100,7 +100,7 @@ func TestSpelling(t *testing.T) {
 	expectError(t, "edges:e.csv?labels=upper.csv", `e.csv:1: "source, target" is a header, or data`, `no other file has its ids "ann"`)
 	expectError(t, "edges:e.csv?header=1&labels=upper.csv&labels-columns=id,team", `upper.csv: none of its ids has an edge in e.csv: it has "ANN", "BOB", and the edges "`)
 	notes := strings.Join(open(t, "edges:e.csv?labels=more.csv&split=34/33/33").Notes, "; ")
-	for _, want := range []string{`1 of the 4 ids in more.csv have no edge: "eve"`, "warning: more.csv: 3 classes for 4 nodes: each value is a class of its own, there is no regression"} {
+	for _, want := range []string{`1 of the 4 ids in more.csv have no edge: "eve"`, "warning: 3 classes for 4 nodes: each value is a class of its own, there is no regression"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("%s\nlacks %s", notes, want)
 		}

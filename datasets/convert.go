@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/formats"
@@ -16,9 +15,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/store"
 )
 
-// Convert writes the data set of a SPEC to a store. If the path ends in a slash, it writes
-// a folder of NumPy files. See WriteStore, o.Precision, o.Propagated and WriteNumPy. It returns
-// the SPEC of the result.
+// Convert writes the data set of a SPEC to a store: see WriteStore, o.Precision and
+// o.Propagated. It returns the SPEC of the result.
 //
 // Convert never holds P·X, or the features of generated data, in memory whole. It builds two
 // kinds of graphs in nameless files: one of OGB's binary layout, and a generated one that does
@@ -26,27 +24,10 @@ import (
 // features as the store holds them. A conversion that is killed leaves a hidden file, which the
 // next one to the same path removes.
 //
-// ogbn-papers100M is downloaded first if it is not in the cache; its unpacked files then stay in
-// the cache. Convert replaces a store by a store and a folder by a folder; anything else at the
-// path is an error and stays.
+// Convert replaces a store; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	if err := o.Precision.check(); err != nil {
 		return "", err
-	}
-	folder := path != "" && os.IsPathSeparator(path[len(path)-1])
-	switch {
-	case folder && o.Precision == Float16:
-		return "", fmt.Errorf("datasets: %s: NumPy files hold features as float32; float16 is for a store", path)
-	case folder && o.Propagated:
-		return "", fmt.Errorf("datasets: %s: NumPy files have no place for propagated features; a store has", path)
-	}
-	if folder {
-		d, err := Open(ctx, spec, o)
-		if err != nil {
-			return "", err
-		}
-		defer d.Close() // it was only read
-		return d.writtenSpec(path), WriteNumPy(ctx, path, d)
 	}
 	from, scheme, err := parse(spec, o)
 	if err == nil {
@@ -55,8 +36,7 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	done, err := newFetcher(o).convertMissing(ctx, from, path)
-	if err == nil && !done {
+	if err == nil {
 		err = scheme.convert(ctx, from, path, o, "", nil)
 	}
 	if err != nil {
@@ -64,21 +44,6 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	}
 	d, err := openStore(ctx, path, o, true)
 	return "store:" + path, cmp.Or(err, d.Close())
-}
-
-// writtenSpec returns the SPEC that reads d from the folder to which it was written.
-func (d *Data) writtenSpec(dir string) string {
-	var keys []string
-	if d.Metric != metricFor(d.Labels) {
-		keys = append(keys, "metric="+string(d.Metric))
-	}
-	if d.Directed {
-		keys = append(keys, "directed=out") // rows of the graph as they are
-	}
-	if formats.OneHot(d.Labels.Multi, d.Labels.Tasks) != nil {
-		keys = append(keys, "lists=tasks")
-	}
-	return strings.TrimSuffix("npy:"+filepath.Clean(dir)+"?"+strings.Join(keys, "&"), "?")
 }
 
 // replaceable reports a path at which no store can be written, or something at it that Convert
@@ -93,7 +58,7 @@ func replaceable(path string) error {
 		return fmt.Errorf("datasets: %w", err)
 	}
 	if !is {
-		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced; a path that ends in a slash is a folder of NumPy files", path)
+		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced", path)
 	}
 	return nil
 }
@@ -166,9 +131,13 @@ func ogbSource(ctx context.Context, spec *Spec) (*source, error) {
 
 // convertSource writes a store. Its bytes are those of a store of the data in memory.
 func (o *Options) convertSource(ctx context.Context, path, name string, s *source, named func(*Data)) error {
-	a, report, free, err := o.buildSource(ctx, path, name, s)
+	b, err := graph.NewBuilder(s.nodes)
 	if err != nil {
-		return cmp.Or(ctx.Err(), fmt.Errorf("datasets: %s: %w", path, err))
+		return err
+	}
+	a, report, err := o.buildSource(ctx, b, path, name, s)
+	if err != nil {
+		return errors.Join(cmp.Or(ctx.Err(), fmt.Errorf("datasets: %s: %w", path, err)), b.Close())
 	}
 	d, err := s.rest(ctx, report)
 	if err == nil {
@@ -185,7 +154,7 @@ func (o *Options) convertSource(ctx context.Context, path, name string, s *sourc
 			})
 		}, o)
 	}
-	return errors.Join(err, free())
+	return errors.Join(err, b.Close())
 }
 
 // stage returns a function that reports so many more of the values of a stage, 4 bytes each.
@@ -201,41 +170,33 @@ func (o *Options) stage(name, stage string, values int64) (show func(more int)) 
 }
 
 // buildSource builds the graph of a source, with its edges and its rows in files unless they fit
-// in memory and no folder for them is given. The graph is valid until free is called.
-func (o *Options) buildSource(ctx context.Context, path, name string, s *source) (a *graph.CSR, r graph.Report, free func() error, err error) {
+// in memory and no folder for them is given.
+func (o *Options) buildSource(ctx context.Context, b *graph.Builder, path, name string, s *source) (*graph.CSR, graph.Report, error) {
 	const buffers, least = 4 * sourceBuffer, 16 << 20
 	const edge = 16 // bytes in the builder, and in both rows
 	nodes, budget := 8*int64(s.nodes), o.memoryBudget()
 	window := budget - (s.memory + nodes + buffers)
-	b, err := graph.NewBuilder(s.nodes)
-	if err != nil {
-		return nil, r, nil, err
+	inMemory := o.window == 0 && o.Scratch == "" && s.most <= (window-nodes-least)/edge
+	if !inMemory && window < least {
+		return nil, graph.Report{}, fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w", memory.Text(uint64(budget-window+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
 	}
-	show := o.stage(name, "edges", 2*s.most)
-	collect := func() error {
-		return s.edges(ctx, func(edges []graph.Edge) error {
+	var err error
+	if dir := cmp.Or(o.Scratch, filepath.Dir(path)); !inMemory {
+		err = cmp.Or(os.MkdirAll(dir, 0o777), b.Spill(dir, s.most))
+	}
+	if err == nil {
+		show := o.stage(name, "edges", 2*s.most)
+		err = s.edges(ctx, func(edges []graph.Edge) error {
 			show(2 * len(edges))
 			return b.AddEdges(edges)
 		})
 	}
-	if o.window == 0 && o.Scratch == "" && s.most <= (window-nodes-least)/edge {
-		if err = collect(); err == nil {
-			a, r = b.Build()
-		}
-		return a, r, func() error { return nil }, err
-	}
-	if window < least {
-		return nil, r, nil, fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w", memory.Text(uint64(budget-window+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
-	}
-	dir := cmp.Or(o.Scratch, filepath.Dir(path))
-	if err = os.MkdirAll(dir, 0o777); err == nil {
-		err = b.Spill(dir, s.most)
-	}
-	if err == nil {
-		err = collect()
-	}
-	if err != nil {
-		return nil, r, nil, errors.Join(err, b.Discard())
+	switch {
+	case err != nil:
+		return nil, graph.Report{}, err
+	case inMemory:
+		a, report := b.Build()
+		return a, report, nil
 	}
 	return b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
 		o.progress(FetchProgress{Name: name, Stage: "rows", Done: 4 * done, Total: 4 * all})

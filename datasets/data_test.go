@@ -66,7 +66,7 @@ func TestBadSpec(t *testing.T) {
 
 // A program's own scheme comes before the built-in ones, and its data are validated.
 func TestOwnScheme(t *testing.T) {
-	own := Scheme{Name: "own", Path: "N", Keys: []string{"bad"}, Open: func(_ context.Context, s *Spec) (*Data, error) {
+	own := Scheme{Name: "own", Path: "N", Keys: []string{"bad"}, Open: func(_ context.Context, s *Spec, _ Options) (*Data, error) {
 		d := made(t, 30, 1)
 		d.Name = ""
 		if s.Text("bad", "") != "" {
@@ -78,9 +78,9 @@ func TestOwnScheme(t *testing.T) {
 	if err != nil || d.Name != "own:3" {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	for says, open := range map[string]func(context.Context, *Spec) (*Data, error){
+	for says, open := range map[string]func(context.Context, *Spec, Options) (*Data, error){
 		"gave no data": nil,
-		"no data":      func(context.Context, *Spec) (*Data, error) { return nil, nil },
+		"no data":      func(context.Context, *Spec, Options) (*Data, error) { return nil, nil },
 	} {
 		none := Scheme{Name: "none", Open: open}
 		if _, err := Open(context.Background(), "none:3", Options{Schemes: []Scheme{none}}); err == nil || !strings.Contains(err.Error(), says) {
@@ -161,7 +161,7 @@ func TestDescribe(t *testing.T) {
 	want := `{"name":"five","nodes":5,"edges":4,"weighted":false,"features":2,"precision":"float32","tasks":1,"unlabelled":1,"metric":"rocauc",` +
 		`"split":{"train":2,"valid":1,"test":1},"degree":{"min":0,"median":2,"mean":1.6,"p99":3,"max":3},` +
 		`"bytes":{"graph":80,"features":40,"labels":20,"split":16,"total":156},` +
-		`"read":{"given":6,"self_loops":1,"duplicates":1,"edges":4},"preprocessing":["graph symmetrised, repeated edges and self-loops dropped"]}`
+		`"read":{"given":6,"self_loops":1,"duplicates":1,"edges":4},"preprocessing":["6 edges read; 1 self-loops and 1 repeated or reverse edges dropped","1 nodes without a label","graph symmetrised, repeated edges and self-loops dropped"]}`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
@@ -169,7 +169,7 @@ func TestDescribe(t *testing.T) {
 	if err := info.WriteText(&lines); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"nodes", "4 (undirected, once each)", "1 (binary)", "train 2, valid 1, test 1", "dropped 1 self-loops and 1 repeated"} {
+	for _, part := range []string{"nodes", "4 (undirected, once each)", "1 binary tasks", "train 2, valid 1, test 1", "1 self-loops and 1 repeated or reverse edges dropped"} {
 		if !strings.Contains(lines.String(), part) {
 			t.Errorf("description lacks %q:\n%s", part, &lines)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// The key directed keeps the directions of an edge list and of a sparse matrix; stores and
-// NumPy files keep them too.
+// The key directed keeps the directions of an edge list and of a sparse matrix; stores keep
+// them too.
 func TestDirected(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{"e": "0,1\n0,2\n2,1\n0,1\n3,3\n1,0\n", "l": "1\n0\n1\n0\n", "w": "0,1,2\n0,2,3\n2,1,4\n"})
 	out := &graph.CSR{Rows: 4, Cols: 4, Ptr: []int64{0, 2, 3, 4, 4}, Idx: []int32{1, 2, 0, 1}}
@@ -34,14 +34,6 @@ func TestDirected(t *testing.T) {
 		}
 		if s := open(t, "store:"+store); !s.Directed || !cmp.Equal(s.Graph, want) {
 			t.Errorf("%s: store: %v", direction, s.Graph)
-		}
-		folder := filepath.Join(t.TempDir(), "f") + "/"
-		spec, err := Convert(context.Background(), "store:"+store, folder, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f := open(t, spec); !f.Directed || !cmp.Equal(f.Graph, want) {
-			t.Errorf("%s: %s: %v", direction, spec, f.Graph)
 		}
 	}
 	if d := open(t, in("D/w?labels=D/l&directed=in&weights=1")); !cmp.Equal(d.Graph.Row(1), []int32{0, 2}) || !cmp.Equal(d.Graph.RowValues(1), []float32{2, 4}) {

@@ -31,7 +31,7 @@ func ExampleOpen() {
 func ExampleScheme() {
 	triangles := datasets.Scheme{
 		Name: "triangles", Path: "NAME", Summary: "two triangles",
-		Open: func(context.Context, *datasets.Spec) (*datasets.Data, error) {
+		Open: func(context.Context, *datasets.Spec, datasets.Options) (*datasets.Data, error) {
 			b, err := graph.NewBuilder(6)
 			if err != nil {
 				return nil, err

@@ -28,12 +28,9 @@ type FetchProgress = fetch.Progress
 
 // namedScheme opens named data sets. It downloads those that are not in the cache.
 func namedScheme() *scheme {
-	return &scheme{
-		path: "NAME", summary: "downloaded once, verified and kept as a store",
-		open: func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
-			return newFetcher(o).open(ctx, spec.Path, false)
-		},
-	}
+	return &scheme{Scheme: Scheme{Open: func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
+		return newFetcher(o).open(ctx, spec.Path, false)
+	}}}
 }
 
 // Fetch makes sure that a named data set is in the cache, and returns the path of
@@ -99,19 +96,18 @@ func (f *fetcher) open(ctx context.Context, name string, asked bool) (*Data, err
 	}
 	if set.Large() && !asked && !f.options.Offline {
 		archive, both := memory.Text(uint64(set.Archive)), memory.Text(uint64(set.Archive+set.Unpacked))
-		return nil, fmt.Errorf("datasets: %s is not in the cache %s, and a download of %s does not start by itself: "+
-			"'gcn datasets convert %s FILE --features float16' makes a store for --data store:FILE, and 'gcn datasets fetch %s' one in the cache; both need up to %s of disk space",
-			name, f.client.Cache, archive, name, name, both)
+		return nil, fmt.Errorf("datasets: %s is not in the cache %s, and a download of %s does not start by itself: 'gcn datasets fetch %s' needs up to %s of disk space",
+			name, f.client.Cache, archive, name, both)
 	}
-	if err := f.make(ctx, set, path, true); err != nil {
+	if err := f.make(ctx, set, path); err != nil {
 		return nil, err
 	}
 	return openStore(ctx, path, f.options, true)
 }
 
-// make makes a store of a data set at path. It downloads and unpacks the files, unless an earlier
-// call did, and removes them if the store is that of the cache.
-func (f *fetcher) make(ctx context.Context, set *fetch.Set, path string, inCache bool) (err error) {
+// make makes the store of a data set in the cache. It downloads and unpacks the files, unless an
+// earlier call did, and removes them.
+func (f *fetcher) make(ctx context.Context, set *fetch.Set, path string) (err error) {
 	defer func() {
 		if err != nil && ctx.Err() == nil {
 			err = fmt.Errorf("datasets: %s: %w", set.Name, err)
@@ -122,16 +118,12 @@ func (f *fetcher) make(ctx context.Context, set *fetch.Set, path string, inCache
 		return err
 	}
 	defer files.Close()
-	o := f.options
-	o.Schema, o.Unlabelled = nil, false // the store has the data of the files for all models
-	if inCache {                        // another process may have fetched it in the meantime
-		if d, err := f.openCached(ctx, path); d != nil || err != nil {
-			return errors.Join(err, d.Close())
-		}
-		o.Precision, o.Propagated = "", false
-		if !set.Large() {
-			o.Memory, o.Scratch = 0, ""
-		}
+	if d, err := f.openCached(ctx, path); d != nil || err != nil { // another process may have fetched it in the meantime
+		return errors.Join(err, d.Close())
+	}
+	o := Options{Progress: f.options.Progress, window: f.options.window} // the store has the data of the files for all models
+	if set.Large() {
+		o.Memory, o.Scratch = f.options.Memory, f.options.Scratch
 	}
 	text, notes, err := files.Get(ctx)
 	if err != nil {
@@ -147,31 +139,7 @@ func (f *fetcher) make(ctx context.Context, set *fetch.Set, path string, inCache
 	if err != nil {
 		return files.Failed(ctx, err)
 	}
-	if inCache {
-		return files.Done()
-	}
-	o.progress(FetchProgress{Name: set.Name, Stage: "note",
-		Text: fmt.Sprintf("the unpacked files stay in %s for other conversions: delete the folder if there will be none", files.Folder)})
-	return nil
-}
-
-// convertMissing converts a large named data set that is not in the cache to a store at path. It
-// returns false for all other data.
-func (f *fetcher) convertMissing(ctx context.Context, spec *Spec, path string) (done bool, err error) {
-	set, cached, err := f.find(spec.Path)
-	if spec.Scheme != "" || set == nil || !set.Large() {
-		return false, nil // also another scheme without a name
-	}
-	if err != nil {
-		return false, err
-	}
-	if d, err := f.openCached(ctx, cached); d != nil || err != nil {
-		return false, errors.Join(err, d.Close())
-	}
-	if len(spec.Values) > 0 || f.options.Propagated {
-		return false, fmt.Errorf("datasets: %q is converted in pieces, without keys and without P·X: give split= and the like when you open the store", spec)
-	}
-	return true, f.make(ctx, set, path, false)
+	return files.Done()
 }
 
 // openCached opens the store at path. It returns nil where there is none, or a

@@ -20,7 +20,7 @@ func TestLargeUnasked(t *testing.T) {
 	p := newMirror(t)
 	provide(t, p, largeName)
 	_, err := Open(t.Context(), largeName, Options{Cache: t.TempDir(), Mirror: p.URL})
-	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "gcn datasets convert ogbn-papers100M") || !strings.Contains(err.Error(), "60.3 GB") || len(p.asked) > 0 {
+	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "gcn datasets fetch ogbn-papers100M") || !strings.Contains(err.Error(), "60.3 GB") || len(p.asked) > 0 {
 		t.Errorf("error %v, asked for %q", err, p.asked)
 	}
 	_, err = Open(t.Context(), largeName, Options{Cache: t.TempDir(), Offline: true})
@@ -54,92 +54,57 @@ func TestLargeNeedsSpace(t *testing.T) {
 func TestLargeInterrupted(t *testing.T) {
 	p := newMirror(t)
 	want := provide(t, p, largeName)
-	for _, fetch := range []bool{true, false} {
-		cache := t.TempDir()
-		path := filepath.Join(cache, largeName+".safetensors")
-		if !fetch {
-			path = filepath.Join(t.TempDir(), "x.store")
-		}
-		var stages, notes []string
-		run := func(ctx context.Context, progress func(FetchProgress)) error {
-			f := fetcherOf(p, cache)
-			f.options.Memory, f.options.Progress, f.options.window = streamMemory, progress, 1<<20
-			if fetch {
-				_, err := f.fetch(ctx, largeName)
-				return err
+	cache := t.TempDir()
+	path := filepath.Join(cache, largeName+".safetensors")
+	var stages, notes []string
+	for stop := 0; ; stop++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := 0
+		f := fetcherOf(p, cache)
+		f.options.Memory, f.options.window = streamMemory, 1<<20
+		f.options.Progress = func(r FetchProgress) {
+			if r.Stage == "note" {
+				notes = append(notes, r.Text)
+			} else if len(stages) == 0 || stages[len(stages)-1] != r.Stage {
+				stages = append(stages, r.Stage)
 			}
-			spec, err := parseSpec(largeName)
-			if err != nil {
-				t.Fatal(err)
-			}
-			done, err := f.convertMissing(ctx, spec, path)
-			if err == nil && !done {
-				t.Fatal("not converted")
-			}
-			return err
-		}
-		p.asked = nil
-		for stop := 0; ; stop++ {
-			ctx, cancel := context.WithCancel(t.Context())
-			seen := 0
-			err := run(ctx, func(r FetchProgress) {
-				if r.Stage == "note" {
-					notes = append(notes, r.Text)
-				} else if len(stages) == 0 || stages[len(stages)-1] != r.Stage {
-					stages = append(stages, r.Stage)
-				}
-				if seen++; seen == stop+2 {
-					cancel()
-				}
-			})
-			cancel()
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, context.Canceled) || stop > 200 {
-				t.Fatal(err)
-			}
-			if !isMissing(path) {
-				t.Fatal("an incomplete store is there")
+			if seen++; seen == stop+2 {
+				cancel()
 			}
 		}
-		for _, stage := range []string{"download", "unpack", "edges", "rows", "features"} {
-			if !slices.Contains(stages, stage) {
-				t.Errorf("no stage %s in %q", stage, stages)
-			}
+		_, err := f.fetch(ctx, largeName)
+		cancel()
+		if err == nil {
+			break
 		}
-		whole := 0
-		for _, request := range p.asked {
-			if !strings.Contains(request, "bytes=") {
-				whole++
-			}
-		}
-		if whole > 2 || !strings.Contains(notes[0], "of disk space in") {
-			t.Errorf("requests %q, notes %q", p.asked, notes)
-		}
-		d := open(t, "store:"+path)
-		sameData(t, d, want)
-		if !strings.Contains(strings.Join(d.Notes, "\n"), "SHA-256") {
-			t.Errorf("notes %q", d.Notes)
-		}
-		downloads := filepath.Join(cache, "downloads", largeName)
-		if fetch {
-			if !isMissing(downloads) {
-				t.Error("downloads were left behind")
-			}
-			continue
-		}
-		// The unpacked files stay: another conversion asks for nothing.
-		if isMissing(filepath.Join(downloads, "unpacked")) || !isMissing(filepath.Join(downloads, "papers100M-bin.zip")) || !strings.Contains(notes[len(notes)-1], downloads) {
-			t.Errorf("downloads: notes %q", notes)
-		}
-		asked := len(p.asked)
-		if err := os.Remove(path); err != nil {
+		if !errors.Is(err, context.Canceled) || stop > 200 {
 			t.Fatal(err)
 		}
-		if err := run(t.Context(), nil); err != nil || len(p.asked) != asked || isMissing(path) {
-			t.Errorf("a second conversion: %v, %d more requests", err, len(p.asked)-asked)
+		if !isMissing(path) {
+			t.Fatal("an incomplete store is there")
 		}
+	}
+	for _, stage := range []string{"download", "unpack", "edges", "rows", "features"} {
+		if !slices.Contains(stages, stage) {
+			t.Errorf("no stage %s in %q", stage, stages)
+		}
+	}
+	whole := 0
+	for _, request := range p.asked {
+		if !strings.Contains(request, "bytes=") {
+			whole++
+		}
+	}
+	if whole > 2 || !strings.Contains(notes[0], "of disk space in") {
+		t.Errorf("requests %q, notes %q", p.asked, notes)
+	}
+	d := open(t, "store:"+path)
+	sameData(t, d, want)
+	if !strings.Contains(strings.Join(d.Notes, "\n"), "SHA-256") {
+		t.Errorf("notes %q", d.Notes)
+	}
+	if !isMissing(filepath.Join(cache, "downloads", largeName)) {
+		t.Error("downloads were left behind")
 	}
 }
 

@@ -349,7 +349,7 @@ func TestFetchFails(t *testing.T) {
 		}, "raw", 1},
 		{"incomplete", nil, func(_ *fetch.Set, p *mirror) {
 			p.files["/ogbn-arxiv/arxiv.zip"] = zipOf(t, "arxiv/", map[string][]byte{"raw/edge.csv.gz": nil})
-		}, "missing", 1},
+		}, "num-node-list.csv.gz: incomplete OGB folder", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newMirror(t)

@@ -14,15 +14,14 @@ import (
 
 // scheme is one way to get a data set. Its name is the part of a SPEC before the colon.
 type scheme struct {
-	name, path, summary string   // path: the part after the colon, in help texts
-	keys                []string // besides the keys of all schemes that read files; see Spec.check
-	typical             []string // patterns of a file of this form, or of the files in a folder, for meant
+	Scheme
+	ownKeys bool     // it has only Keys, and not those of all schemes of files and stores
+	typical []string // patterns of a file of this form, or of the files in a folder, for meant
 
-	open   func(ctx context.Context, spec *Spec, o Options) (*Data, error)
-	source func(ctx context.Context, spec *Spec) (*source, error) // for Convert, beside open or read; it may return nil
-	own    bool                                                   // it is one of Options.Schemes
+	// source is for Convert, beside Open or read. It may return nil.
+	source func(ctx context.Context, spec *Spec) (*source, error)
 
-	// read reads files, in place of open. The rest is for it.
+	// read reads files, in place of Open. The rest is for it.
 	read        func(ctx context.Context, path string, o formats.Options) (*formats.Set, error)
 	metric      Metric // "" is the usual one of the labels
 	normalize   string // default of the key normalize; "" is none
@@ -39,83 +38,67 @@ const listsKey = "lists=sets|multi-hot|tasks"
 func schemes() []scheme {
 	return []scheme{
 		{
-			name: "synth", path: "NAME", summary: "generated from a seed, no files: communities that edges, features and labels follow",
-			keys: []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"}, open: openSynth,
+			Scheme:  Scheme{"synth", "NAME", "generated from a seed, no files: communities that edges, features and labels follow", []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"}, openSynth},
+			ownKeys: true,
 			source: func(_ context.Context, spec *Spec) (*source, error) {
 				return synthSource(spec, (*synth.Model).TableBytes)
 			},
 		},
 		{
-			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
-			keys: []string{"edges=none", listsKey}, labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: formats.NPYFolder,
+			Scheme:    Scheme{"npy", "DIR", "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids", []string{"edges=none", listsKey}, nil},
+			labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: formats.NPYFolder,
 			typical: []string{"indptr.npy"},
 		},
 		{
-			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
+			Scheme:  Scheme{"planetoid", "DIR/NAME", "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split", nil, nil},
 			typical: []string{"ind.*.graph", "raw/ind.*.graph"}, twoWay: true, read: formats.Planetoid,
 		},
 		{
-			name: "ogb", path: "DIR", summary: "an unzipped OGB node-property folder (raw/, split/)",
+			Scheme:  Scheme{"ogb", "DIR", "an unzipped OGB node-property folder (raw/, split/)", nil, nil},
 			typical: []string{"raw"}, read: formats.OGB, source: ogbSource,
 		},
 		{
-			name: "edges", path: "FILE", summary: "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)",
-			keys: []string{
+			Scheme: Scheme{"edges", "FILE", "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)", []string{
 				"labels", "weights=0|1", "ids=from-0|from-1|names", "nodes", "header=0|1", "labels-header=0|1", "features-header=0|1", "nodes-header=0|1",
 				"columns", "labels-columns", "features-columns", "nodes-columns",
 				"sep=comma|tab|space|semicolon", "comments=0|1", "decimal=comma|point", "missing", "unlabelled", listsKey,
-			},
+			}, nil},
 			labelHint: " (labels=FILE)", featureHint: " (features=FILE)", read: formats.EdgeList,
 			typical: []string{"*.csv", "*.tsv", "*.txt", "*.parquet", "*.edgelist", "*.edges"},
 		},
 		{
-			name: "saint", path: "DIR", summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
+			Scheme:  Scheme{"saint", "DIR", "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised", nil, nil},
 			typical: []string{"adj_full.npz"}, metric: MicroF1, normalize: "standardize",
 			matrix: true, labelHint: " (class_map.json)", featureHint: " (feats.npy)", read: formats.SAINT,
 		},
 		{
-			name: "sage", path: "PREFIX", summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
-			keys: []string{"links=ids|order"}, metric: MicroF1, normalize: "standardize", featureHint: " (-feats.npy)",
+			Scheme: Scheme{"sage", "PREFIX", "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised", []string{"links=ids|order"}, nil},
+			metric: MicroF1, normalize: "standardize", featureHint: " (-feats.npy)",
 			twoWay: true, read: formats.SAGE,
 		},
 		{
-			name: "dgl-reddit", path: "DIR", summary: "DGL's reddit_data.npz and reddit_graph.npz",
+			Scheme:  Scheme{"dgl-reddit", "DIR", "DGL's reddit_data.npz and reddit_graph.npz", nil, nil},
 			typical: []string{"reddit_graph.npz"}, metric: MicroF1,
 			matrix: true, read: formats.DGLReddit,
 		},
 		{
-			name: "npz", path: "FILE", summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
-			keys: []string{listsKey}, typical: []string{"*.npz"}, matrix: true, ownSplits: true, labelHint: " (labels)", read: formats.NPZ,
+			Scheme:  Scheme{"npz", "FILE", "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)", []string{listsKey}, nil},
+			typical: []string{"*.npz"}, matrix: true, ownSplits: true, labelHint: " (labels)", read: formats.NPZ,
 		},
 		{
-			name: "store", path: "FILE", summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
-			open: func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
+			Scheme: Scheme{"store", "FILE", "this program's own file, opened in milliseconds; gcn datasets convert writes it", nil, func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 				return openStore(ctx, spec.Path, o, false)
-			},
+			}},
 		},
 	}
-}
-
-// ownSchemes returns a program's own schemes in the same form.
-func ownSchemes(all []Scheme) (own []scheme) {
-	for _, s := range all {
-		open := func(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
-			if s.Open == nil {
-				return nil, nil
-			}
-			return s.Open(ctx, spec)
-		}
-		own = append(own, scheme{name: s.Name, path: s.Path, summary: s.Summary, keys: s.Keys, own: true, open: open})
-	}
-	return own
 }
 
 // allKeys returns the keys of the scheme.
 func (s *scheme) allKeys() []string {
-	if s.own || s.name == "synth" {
-		return s.keys
+	if s.ownKeys {
+		return s.Keys
 	}
-	keys := append(s.keys, "split", "seed", "stratify=0|1", "train", "valid", "test", "normalize=none|row|standardize", "metric", sparseKey+"=0|1")
+	keys := append(s.Keys, "split", "seed", "stratify=0|1", "train", "valid", "test", "normalize=none|row|standardize", "metric", sparseKey+"=0|1")
 	if s.read != nil {
 		keys = append(keys, "features")
 		if !s.twoWay {

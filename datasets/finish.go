@@ -149,15 +149,6 @@ func (d *Data) Unlabelled() bool {
 	return d != nil && (d.unlabelled || d.Labels != nil && d.Labels.Outputs() == 0)
 }
 
-// checkLabelled reports data without labels: a store and a folder of WriteNumPy open only with
-// labels and a split.
-func (d *Data) checkLabelled() error {
-	if d.Unlabelled() {
-		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())
-	}
-	return nil
-}
-
 // standardizing returns scikit-learn's StandardScaler, which the loaders of GraphSAGE and
 // GraphSAINT use: it takes the population deviation, and 1 for constant features.
 func standardizing(d *Data) []Column {

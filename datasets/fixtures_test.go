@@ -257,7 +257,6 @@ func matrixLines(values []float32, cols int) string {
 func ogbTexts(d *Data) map[string]string {
 	return map[string]string{
 		"raw/num-node-list":    fmt.Sprintln(d.Nodes()),
-		"raw/num-edge-list":    fmt.Sprintln(len(arcsOf(d, 3))),
 		"raw/edge":             arcLines(arcsOf(d, 3), ","),
 		"raw/node-feat":        matrixLines(d.Features.Data, d.Features.Cols),
 		"raw/node-label":       column(d.Labels.Class),

@@ -25,7 +25,7 @@ func List() []Entry {
 	var entries []Entry
 	for _, s := range schemes() {
 		keys := keyNames(s.allKeys())
-		if s.name == "synth" {
+		if s.Name == "synth" {
 			for _, m := range synth.Models() {
 				entries = append(entries, Entry{Spec: "synth:" + m.Name, Summary: m.Summary, Keys: keys})
 			}
@@ -34,7 +34,7 @@ func List() []Entry {
 			}
 			continue
 		}
-		entries = append(entries, Entry{Spec: s.name + ":" + s.path, Summary: s.summary, Keys: keys})
+		entries = append(entries, Entry{Spec: s.Name + ":" + s.Path, Summary: s.Summary, Keys: keys})
 	}
 	return entries
 }
@@ -48,9 +48,8 @@ type Info struct {
 	Directed   bool        `json:"directed,omitempty"`
 	Features   int         `json:"features"`
 	Precision  Precision   `json:"precision"`
-	Entries    int64       `json:"sparse_entries,omitempty"` // of sparse features; 0: dense
-	Classes    int         `json:"classes,omitempty"`        // 0 for binary tasks
-	Tasks      int         `json:"tasks,omitempty"`          // 0 for classes
+	Classes    int         `json:"classes,omitempty"` // 0 for binary tasks
+	Tasks      int         `json:"tasks,omitempty"`   // 0 for classes
 	ClassNames []string    `json:"class_names,omitempty"`
 	Unlabelled int         `json:"unlabelled,omitempty"` // nodes without a label
 	NodeNames  bool        `json:"node_names,omitempty"` // the source names the nodes
@@ -107,14 +106,11 @@ func Describe(d *Data) Info {
 		Split:         SplitSizes{len(d.Split.Train), len(d.Split.Valid), len(d.Split.Test)},
 		Degree:        degreeStats(g),
 		Read:          d.Report,
-		Preprocessing: append([]string{}, d.Notes...),
+		Preprocessing: append([]string{}, d.Changes()...),
 		Directed:      d.Directed, ClassNames: y.Names, NodeNames: d.NodeNames != nil, Unlabelled: d.unlabelledNodes(),
 	}
 	if x.Half != nil {
 		info.Precision = Float16
-	}
-	if x.Sparse != nil {
-		info.Entries = x.Sparse.NNZ()
 	}
 	split := int64(info.Split.Train + info.Split.Valid + info.Split.Test)
 	info.Bytes = MemorySize{Graph: g.Bytes(), Features: x.Bytes(), Labels: 4 * int64(len(y.Class)+len(y.Multi)), Split: 4 * split, Names: d.NodeNames.Bytes()}
@@ -185,17 +181,12 @@ func (info Info) WriteText(w io.Writer) error {
 	line("nodes", "%d", info.Nodes)
 	line("edges", "%d (%s%s)", info.Edges, cmp.Or(when(info.Directed, "directed"), "undirected, once each"), when(info.Weighted, ", weighted"))
 	line("degree", "min %d, median %d, mean %.1f, p99 %d, max %d", g.Min, g.Median, g.Mean, g.P99, g.Max)
-	line("features", "%d%s%s", info.Features, when(info.Precision == Float16, " (float16)"),
-		when(info.Entries > 0, " (sparse: %d values; dense they take %.1f MB)", info.Entries, megabytes(4*int64(info.Nodes)*int64(info.Features))))
-	outputs := cmp.Or(when(info.Tasks > 0, "tasks\t%d (binary)", info.Tasks), fmt.Sprintf("classes\t%d", info.Classes))
-	fmt.Fprintf(t, "%s%s%s\n", outputs, when(info.ClassNames != nil, ": %s", listed("%s", info.ClassNames)), when(info.Unlabelled > 0, "; %d nodes without a label", info.Unlabelled))
+	line("features", "%d%s", info.Features, when(info.Precision == Float16, " (float16)"))
+	line("labels", "%s", countText(info.Classes, info.Tasks))
 	line("metric", "%s", info.Metric)
 	line("split", "train %d, valid %d, test %d", s.Train, s.Valid, s.Test)
 	line("memory", "%.1f MB (graph %.1f, features %.1f%s, labels %.1f, split and names %.1f)", megabytes(b.Total), megabytes(b.Graph), megabytes(b.Features),
 		when(b.Propagated > 0, ", propagated features %.1f", megabytes(b.Propagated)), megabytes(b.Labels), megabytes(b.Split+b.Names))
-	if r := info.Read; r.Given > 0 {
-		line("read", "%d edges; dropped %d self-loops and %d repeated or reverse edges", r.Given, r.SelfLoops, r.Duplicates)
-	}
 	for _, note := range info.Preprocessing {
 		line("note", "%s", note)
 	}

@@ -330,7 +330,7 @@ func TestBadEdgeList(t *testing.T) {
 		"JSON -1, list":     {"l.json", `{"0": -1, "1": [1]}`, "?labels=D/l.json", "node 1: labels must all be lists or none"},
 		"features -1, list": {"f.json", `{"9": -1, "0": [1]}`, "?labels=D/labels.csv&features=D/f.json", "node 0: labels must all be lists or none"},
 		"JSON twice":        {"l.json", `{"0": 1, "0": 2}`, "?labels=D/l.json", `"0" is there twice`},
-		"JSON of letters":   {"l.json", `{"0": [1, 2], "1": [1, 2x]}`, "?labels=D/l.json", "l.json: byte 25: node 1: invalid character 'x' after array element"},
+		"JSON of letters":   {"l.json", `{"0": [1, 2], "1": [1, 2x]}`, "?labels=D/l.json", "l.json: byte 18: node 1: invalid character 'x' after array element"},
 		"JSON null":         {"l.json", `{"0": null}`, "?labels=D/l.json", "l.json: byte 10: node 0: label null is neither"},
 		"JSON null in list": {"l.json", `{"0": [1, null]}`, "?labels=D/l.json", "node 0: label null is neither"},
 		"JSON twice, -1":    {"l.json", `{"0": -1, "1": 1, "0": 2}`, "?labels=D/l.json", `l.json: byte 21: "0" is there twice`},
@@ -392,22 +392,22 @@ func TestBadTools(t *testing.T) {
 			func(f files, d *Data) {
 				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
 					"row": array(t, []int64{0, 14}), "col": array(t, []int64{1, 0}), "shape": array(t, []int64{14, 14})})
-			}, "reddit_graph.npz: row[1] is 14, outside [0, 14)"},
+			}, "reddit_graph.npz: element 1: graph: edge (14, 0) outside [0, 14)"},
 		"dgl-reddit: column out of range": {"dgl-reddit:D", func(d *Data) files { return dglRedditFiles(t, d) },
 			func(f files, d *Data) {
 				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
 					"row": array(t, []int64{0, 13}), "col": array(t, []int64{1, -1}), "shape": array(t, []int64{14, 14})})
-			}, "reddit_graph.npz: col[1] is -1, outside [0, 14)"},
+			}, "reddit_graph.npz: element 1: graph: edge (13, -1) outside [0, 14)"},
 		"dgl-reddit: weight of an entry": {"dgl-reddit:D?weights=1", func(d *Data) files { return dglRedditFiles(t, d) },
 			func(f files, d *Data) {
 				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
 					"row": array(t, []int64{0, 13}), "col": array(t, []int64{1, 2}), "data": array(t, []float32{1, 0}), "shape": array(t, []int64{14, 14})})
-			}, "reddit_graph.npz: data[1] is 0, want positive and finite"},
+			}, "reddit_graph.npz: element 1: graph: edge (13, 2) has weight 0, want positive and finite"},
 		"dgl-reddit: rows and columns": {"dgl-reddit:D", func(d *Data) files { return dglRedditFiles(t, d) },
 			func(f files, d *Data) {
 				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
 					"row": array(t, []int64{0}), "col": array(t, []int64{1, 0}), "shape": array(t, []int64{14, 14})})
-			}, "1 rows and 2 columns"},
+			}, "1 rows, 2 columns"},
 		"saint: null class": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
 			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": 1, "1": null}`) }, `class_map.json: byte 18: node 1: label null is neither a name nor an integer`},
 		"saint: null task": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
@@ -427,7 +427,7 @@ func TestBadTools(t *testing.T) {
 		"sage: null mark": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
 			func(f files, d *Data) {
 				f["made-G.json"] = []byte(`{"nodes": [{"id": 1, "val": null, "test": false}]}`)
-			}, `made-G.json: byte 48: node 0: val or test is not a boolean`},
+			}, `made-G.json: no node has the marks val and test`},
 		"sage: null id": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
 			func(f files, d *Data) { f["made-G.json"] = []byte(`{"nodes": [{"id": null}]}`) }, `node 0: an id is neither a name nor a whole number`},
 		"sage: null nodes": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },

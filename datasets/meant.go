@@ -21,11 +21,11 @@ func meant(s *Spec) string {
 				isFile, _ := filepath.Match(pattern, file)
 				found, _ := filepath.Glob(filepath.Join(s.Path, pattern))
 				switch {
-				case len(found) > 0 && scheme.name == "planetoid": // ind.NAME.graph
+				case len(found) > 0 && scheme.Name == "planetoid": // ind.NAME.graph
 					name := strings.TrimSuffix(filepath.Base(found[0])[len("ind."):], ".graph")
 					return spec("planetoid:" + filepath.Join(filepath.Dir(found[0]), name))
 				case isFile, len(found) > 0 && !strings.HasPrefix(pattern, "*"):
-					return spec(scheme.name + ":" + s.Path)
+					return spec(scheme.Name + ":" + s.Path)
 				}
 			}
 		}

@@ -29,8 +29,7 @@ func textArray(t testing.TB, texts ...string) []byte {
 // strings and None.
 var objectArray = append([]byte("\x93NUMPY\x01\x00\x76\x00"), "{'descr': '|O', 'fortran_order': False, 'shape': (4,), }"+strings.Repeat(" ", 61)+"\n\x80\x04."...)
 
-// Classes and ids of nodes are texts in a folder of arrays: they are kept, and the folder
-// that Convert writes has them again.
+// Classes and ids of nodes are texts in a folder of arrays: they are kept, also by a store.
 func TestNamesInArrays(t *testing.T) {
 	d := made(t, 20, 1)
 	files, classes, ids := npyFiles(t, d), make([]string, 20), make([]string, 20)
@@ -64,20 +63,11 @@ func TestNamesInArrays(t *testing.T) {
 		t.Errorf("notes %q", read.Notes)
 	}
 	again := filepath.Join(t.TempDir(), "again")
-	if _, err := Convert(context.Background(), "npy:"+dir, again+"/", Options{}); err != nil {
+	if _, err := Convert(context.Background(), "npy:"+dir, again, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if back := open(t, "npy:"+again); !cmp.Equal(back.Labels, read.Labels) || !cmp.Equal(namesOf(back), ids) || !cmp.Equal(back.Split, read.Split) {
+	if back := open(t, "store:"+again); !cmp.Equal(back.Labels, read.Labels) || !cmp.Equal(namesOf(back), ids) || !cmp.Equal(back.Split, read.Split) {
 		t.Errorf("converted: labels %+v, ids %q", back.Labels, namesOf(back))
-	}
-	// Another graph in the same folder keeps nothing of the names.
-	plain := t.TempDir()
-	writeFiles(t, plain, npyFiles(t, d))
-	if _, err := Convert(context.Background(), "npy:"+plain, again+"/", Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if back := open(t, "npy:"+again); back.NodeNames != nil || back.Labels.Names != nil {
-		t.Errorf("names of the graph before: %q, %q", back.Labels.Names, namesOf(back))
 	}
 }
 

@@ -17,7 +17,7 @@ type Scheme struct {
 	Path    string   // the part after the colon, in help texts: "FILE"
 	Summary string   // one sentence
 	Keys    []string // its keys after the question mark: "seed", or "sparse=0|1" with choices
-	Open    func(ctx context.Context, spec *Spec) (*Data, error)
+	Open    func(ctx context.Context, spec *Spec, o Options) (*Data, error)
 }
 
 // Options adjusts Open. The zero value is ready to use.
@@ -122,27 +122,29 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (*Data, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	open := s.open
+	open := s.Open
 	if s.read != nil {
 		open = s.openFiles
 	}
-	d, err := open(ctx, spec, o)
+	var d *Data
+	var err error
+	if open != nil {
+		d, err = open(ctx, spec, o)
+	}
 	if d == nil && err == nil {
-		err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.name)
+		err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.Name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !s.own || d.Name == "" {
+	if !s.ownKeys || d.Name == "" {
 		d.Name = spec.String()
 	}
 	switch {
-	case s.own && d.file == nil:
-		err = d.validate(ctx)
-	case s.name == "synth":
-		err = d.validateNodes(ctx)
-	case !s.own:
+	case !s.ownKeys:
 		err = d.applyKeys(ctx, spec, s, o.Schema)
+	case d.file == nil:
+		err = d.validate(ctx)
 	}
 	if err != nil {
 		d.Close() // it was only read
@@ -213,12 +215,16 @@ func findScheme(s *Spec, o Options) (*scheme, error) {
 			return namedScheme(), nil
 		}
 	}
+	var all []scheme
+	for _, own := range o.Schemes {
+		all = append(all, scheme{Scheme: own, ownKeys: true})
+	}
 	var known []string
-	for _, scheme := range append(ownSchemes(o.Schemes), schemes()...) {
-		if scheme.name == s.Scheme {
+	for _, scheme := range append(all, schemes()...) {
+		if scheme.Name == s.Scheme {
 			return &scheme, nil
 		}
-		known = append(known, scheme.name+":"+scheme.path)
+		known = append(known, scheme.Name+":"+scheme.Path)
 	}
 	if s.Scheme == "" {
 		if spec := meant(s); spec != "" {

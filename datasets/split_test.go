@@ -21,6 +21,7 @@ func TestSplitFiles(t *testing.T) {
 		"tm": "True\nFalse\nfalse\ntrue\n", "column.csv": "train\nval\ntest\ntraining\n", "ids.csv": "node,part\n3,train\n0,train\n2,test\n1,valid\n",
 		"named": "ann,bob\nbob,cyd\ncyd,dan\n", "ny": "id,y\nann,1\nbob,0\ncyd,1\ndan,0\n", "ntr": "ann\ndan\n", "nva": "name\nbob\n", "nte": "cyd\n",
 		"nids.csv": "name,part\nann,train\nbob,val\ncyd,test\ndan,train\n", "nodes": "ann\nbob\ncyd\ndan\n",
+		"spaced": "ann lee,bob\nbob,cyd\ncyd,dan\n", "sy": "id,y\nann lee,1\nbob,0\ncyd,1\ndan,0\n", "str": "ann lee\ndan\n",
 		"one": "1,2\n2,3\n3,4\n", "tr1": "1\n4\n", "tr1.npy": string(array(t, []int64{1, 4})), "va1": "2\n", "te1": "3\n",
 	}
 	dir := t.TempDir()
@@ -40,7 +41,7 @@ func TestSplitFiles(t *testing.T) {
 		"D/named?labels=D/ny&train=D/ntr&valid=D/nva&test=D/nte", "D/named?labels=D/ny&split=D/nids.csv",
 		"D/named?labels=D/ny&nodes=D/nodes&split=D/column.csv", "D/named?labels=D/ny&nodes=D/nodes&train=D/tm&valid=D/va.npy&test=D/nte",
 		"D/one?labels=D/y&ids=from-1&train=D/tr1&valid=D/va1&test=D/te1", "D/one?labels=D/y&ids=from-1&train=D/tr1.npy&valid=D/va1&test=D/te1",
-		"D/one?labels=D/y&ids=from-1&split=D/column.csv",
+		"D/one?labels=D/y&ids=from-1&split=D/column.csv", "D/spaced?labels=D/sy&train=D/str&valid=D/nva&test=D/nte",
 	} {
 		if d := open(t, at(spec)); !cmp.Equal(sorted(d.Split), want) {
 			t.Errorf("%s: %v", spec, d.Split)

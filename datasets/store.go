@@ -88,8 +88,10 @@ func (d *Data) slices() []storedSlice {
 // open keep it. Data without labels are an error. Cost: one pass over the data to check
 // them, one to write them, and 8 bytes of memory a node.
 func WriteStore(ctx context.Context, path string, d *Data) error {
-	if err := d.checkWritable(ctx); err != nil {
-		return err
+	if d == nil || d.file == nil { // else opening the store has checked it
+		if err := d.validate(ctx); err != nil {
+			return err
+		}
 	}
 	return writeStore(ctx, path, d, nil, &Options{})
 }
@@ -97,8 +99,8 @@ func WriteStore(ctx context.Context, path string, d *Data) error {
 // writeStore writes valid data as a store, with the precision and P·X of the options. It
 // takes the features from the given source, or from d if that is nil.
 func writeStore(ctx context.Context, path string, d *Data, features func(put func([]float32) error) error, o *Options) error {
-	if err := d.checkLabelled(); err != nil {
-		return err
+	if d.Unlabelled() {
+		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())
 	}
 	x := d.Features
 	if o.Precision == Float16 && x.Sparse != nil {
@@ -183,21 +185,17 @@ func eachPiece(x *graph.Features, put func([]float32) error) error {
 	return nil
 }
 
-// leastBlock is the least memory for a block of P·X.
-const leastBlock = 16 << 20
-
 // propagate computes P·X of the features that a growing store holds, and so of rounded ones if
-// it rounds them. It computes as many rows at a time as fit in memory, and reads dense features
-// once for each such block: see kernel.InOrder.
+// it rounds them. It computes as many rows at a time as take half of the memory, and at least one.
+// For each such block it reads dense features once: see kernel.InOrder.
 func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32) error, o *Options) error {
 	p, x, n, cols := d.Laplacian(), d.Features, d.Nodes(), d.Features.Cols
-	total := 4 * int64(n) * int64(cols)
-	report := func(done int64) {
-		o.progress(FetchProgress{Name: d.title(), Stage: "propagate", Done: done, Total: total})
+	report := func(rows float64) {
+		o.progress(FetchProgress{Name: d.title(), Stage: "propagate", Done: int64(4 * float64(cols) * rows), Total: 4 * int64(n) * int64(cols)})
 	}
 	if x.Sparse != nil {
 		return kernel.PropagateFeatures(ctx, p, x, func(lo int, rows []float32) error {
-			report(4 * int64(lo*cols+len(rows)))
+			report(float64(lo + len(rows)/cols))
 			return put(rows)
 		})
 	}
@@ -209,35 +207,18 @@ func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32
 	if x, err = written.Matrix("feat"); err != nil {
 		return err
 	}
-	block := o.block
-	if block == 0 {
-		// An eighth is left to the collector, and to blocks that are larger than the first.
-		budget, fixed := o.memoryBudget(), 8*int64(n)+leastBlock
-		if block = (budget - fixed) / 8 * 7; block < leastBlock {
-			return fmt.Errorf("P·X takes at least %s of memory, and may take %s: %w",
-				memory.Text(uint64(fixed+leastBlock/7*8)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
-		}
-	}
+	block := cmp.Or(o.block, (o.memoryBudget()-8*int64(n))/2)
+	row := kernel.InOrderBytes(int(p.Adjacency.NNZ())/n) + 4*int64(cols)
+	rows := int(max(min(block/row, int64(n)), 1))
 	var product kernel.InOrder
-	var ids []int32
-	var values []float32
-	for row := 0; row < n; row += len(ids) {
-		ids = ids[:0]
-		bytes := int64(0)
-		for i := row; i < n; i++ {
-			if bytes += kernel.InOrderBytes(p.Adjacency.Degree(i)) + 4*int64(cols); i > row && bytes > block {
-				break
-			}
-			ids = append(ids, int32(i))
-		}
-		if len(values) < len(ids)*cols { // a later block has about as many rows
-			values = nil
-			values = memory.Large(min(len(ids)+len(ids)/16, n-row) * cols)
+	values, ids := memory.Large(rows*cols), make([]int32, rows)
+	for lo := 0; lo < n; lo += rows {
+		ids = ids[:min(rows, n-lo)]
+		for k := range ids {
+			ids[k] = int32(lo + k)
 		}
 		result := values[:len(ids)*cols]
-		err := product.Propagate(ctx, result, p, ids, x, func(share float64) {
-			report(int64(4 * float64(cols) * (float64(row) + float64(len(ids))*share)))
-		})
+		err := product.Propagate(ctx, result, p, ids, x, func(share float64) { report(float64(lo) + float64(len(ids))*share) })
 		if err == nil {
 			err = put(result)
 		}

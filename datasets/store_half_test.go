@@ -69,12 +69,6 @@ func TestConvertPrecision(t *testing.T) {
 	}
 
 	// Readers of features accept either precision.
-	if _, err := Convert(ctx, "store:"+double, filepath.Join(dir, "npy")+"/", Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if d := open(t, "npy:"+filepath.Join(dir, "npy")); !slices.Equal(d.Features.Data, rounded(want.Features)) {
-		t.Error("the NumPy files hold other features")
-	}
 	for _, how := range []string{"row", "standardize"} {
 		x, y := open(t, "store:"+double+"?normalize="+how), open(t, "store:"+filepath.Join(dir, "32b.store")+"?normalize="+how)
 		if !slices.Equal(x.Features.Data, y.Features.Data) || slices.Equal(x.Features.Data, rounded(want.Features)) {
@@ -101,9 +95,6 @@ func TestConvertPrecisionErrors(t *testing.T) {
 	}
 	if _, err := Convert(ctx, "store:"+source, target, Options{Precision: "float8"}); err == nil || !strings.Contains(err.Error(), `"float8": want float32 or float16`) {
 		t.Errorf("float8: %v", err)
-	}
-	if _, err := Convert(ctx, "store:"+source, filepath.Join(dir, "npy")+"/", Options{Precision: Float16}); err == nil || !strings.Contains(err.Error(), "float16 is for a store") {
-		t.Errorf("NumPy files: %v", err)
 	}
 }
 

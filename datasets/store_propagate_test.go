@@ -111,13 +111,6 @@ func manyNames(n int) *graph.Names {
 func TestPropagatedInBlocksRefused(t *testing.T) {
 	dir := t.TempDir()
 	source, path := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	if err := WriteStore(t.Context(), source, made(t, 300, 5)); err != nil {
-		t.Fatal(err)
-	}
-	o := Options{Propagated: true, Memory: 1 << 20}
-	if _, err := Convert(t.Context(), "store:"+source, path, o); err == nil || !strings.Contains(err.Error(), "of memory") {
-		t.Errorf("within 1 MB: %v", err)
-	}
 	// A value that is too large for float16 is reported with its node.
 	large := made(t, 300, 5)
 	for k := range large.Features.Data {

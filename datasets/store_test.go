@@ -9,14 +9,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -415,8 +413,8 @@ func TestConvert(t *testing.T) {
 	want := made(t, 50, 2)
 	source := filepath.Join(dir, "in")
 	writeFiles(t, source, npyFiles(t, want))
-	for _, target := range []string{"x.store", "x.store", "out.npy/", "out.npy/"} { // twice: replaced
-		spec, err := Convert(ctx, "npy:"+source, filepath.Join(dir, target)+target[len(strings.TrimSuffix(target, "/")):], Options{})
+	for range 2 { // the second one replaces the first
+		spec, err := Convert(ctx, "npy:"+source, filepath.Join(dir, "x.store"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -426,13 +424,13 @@ func TestConvert(t *testing.T) {
 	tasks := madeVariant(t, 30, 1, 2)
 	tasks.Metric = MicroF1
 	path := writeStoreFile(t, tasks)
-	spec, err := Convert(ctx, "store:"+path, filepath.Join(dir, "tasks")+"/", Options{})
+	spec, err := Convert(ctx, "store:"+path, filepath.Join(dir, "tasks"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sameData(t, open(t, spec), tasks)
 	weighted := madeVariant(t, 30, 1, 1)
-	if spec, err = Convert(ctx, "store:"+writeStoreFile(t, weighted), filepath.Join(dir, "weighted")+"/", Options{}); err != nil {
+	if spec, err = Convert(ctx, "store:"+writeStoreFile(t, weighted), filepath.Join(dir, "weighted"), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	sameData(t, open(t, spec), weighted)
@@ -455,88 +453,16 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// An incomplete export does not open: indptr.npy comes last.
-func TestNumPyExportIsWholeOrDoesNotOpen(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "out")
-	d := made(t, 50, 2)
-	if err := WriteNumPy(context.Background(), dir, d); err != nil {
-		t.Fatal(err)
-	}
-	whole := &countdown{Context: context.Background(), left: 1 << 30}
-	if err := WriteNumPy(whole, dir, made(t, 50, 3)); err != nil {
-		t.Fatal(err)
-	}
-	const files = 3 // not written yet
-	cancelled := &countdown{Context: context.Background(), left: 1<<30 - whole.left - files}
-	if err := WriteNumPy(cancelled, dir, made(t, 50, 4)); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	if _, err := Open(context.Background(), "npy:"+dir, Options{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("half an export: %v", err)
-	}
-}
-
-// countdown is a context that is done after left calls of Err.
-type countdown struct {
-	context.Context
-	mu   sync.Mutex
-	left int
-}
-
-func (c *countdown) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
 // Data without labels could not be opened again. They are refused before a file is replaced.
 func TestWriteUnlabelled(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{"e": "0,1\n1,2\n"})
 	spec, _, _ := strings.Cut(in("D/e?features=degree"), "&split")
-	good, dir := made(t, 50, 3), t.TempDir()
-	if err := WriteNumPy(t.Context(), dir, good); err != nil {
-		t.Fatal(err)
-	}
+	good := made(t, 50, 3)
 	store := writeStoreFile(t, good)
-	for _, to := range []string{store, dir + "/"} {
-		if _, err := Convert(t.Context(), spec, to, Options{Unlabelled: true}); err == nil || !strings.Contains(err.Error(), "data without labels are not written") {
-			t.Errorf("%s: %v", to, err)
-		}
+	if _, err := Convert(t.Context(), spec, store, Options{Unlabelled: true}); err == nil || !strings.Contains(err.Error(), "data without labels are not written") {
+		t.Error(err)
 	}
 	sameData(t, open(t, "store:"+store), good)
-	sameData(t, open(t, "npy:"+dir), good)
-}
-
-// WriteNumPy refuses invalid data before it changes the folder.
-func TestNumPyExportIsValidatedFirst(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "out")
-	want := made(t, 50, 2)
-	if err := WriteNumPy(context.Background(), dir, want); err != nil {
-		t.Fatal(err)
-	}
-	for name, spoil := range map[string]func(*Data){
-		"label":   func(d *Data) { d.Labels.Class[3] = 77 },
-		"feature": func(d *Data) { d.Features.Data[3] = float32(math.NaN()) },
-		"split":   func(d *Data) { d.Split.Test = d.Split.Train },
-		"shape":   func(d *Data) { d.Features.Cols = 7 },
-		"loop":    func(d *Data) { d.Graph.Idx[d.Graph.Ptr[5]] = 5 },
-	} {
-		d := made(t, 50, 3)
-		spoil(d)
-		if err := WriteNumPy(context.Background(), dir, d); !errors.Is(err, graph.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
-		}
-		sameData(t, open(t, "npy:"+dir), want)
-	}
-	cancelled, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := WriteNumPy(cancelled, dir, made(t, 50, 3)); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	sameData(t, open(t, "npy:"+dir), want)
 }
 
 // Nil data, graphs and contexts are errors, or count as empty.
@@ -545,7 +471,6 @@ func TestNilData(t *testing.T) {
 	for name, d := range map[string]*Data{"data": nil, "parts": {}, "features": {Graph: &graph.CSR{Ptr: []int64{0}}, Labels: &graph.Labels{}}} {
 		for call, err := range map[string]error{
 			"WriteStore": WriteStore(context.Background(), path, d),
-			"WriteNumPy": WriteNumPy(context.Background(), path+"/", d),
 			"Validate":   d.Validate(),
 		} {
 			if !errors.Is(err, graph.ErrInvalid) {

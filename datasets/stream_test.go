@@ -189,7 +189,7 @@ func TestOGBBinaryFaults(t *testing.T) {
 	broken := made(t, 20, 1)
 	broken.Features.Data[7] = float32(math.Inf(1))
 	dir := binaryFolder(t, broken, arcs, zip.Store, false)
-	if _, err := Convert(t.Context(), "ogb:"+dir, filepath.Join(dir, "x"), Options{}); err == nil || !strings.Contains(err.Error(), "node_feat: feature") {
+	if _, err := Convert(t.Context(), "ogb:"+dir, filepath.Join(dir, "x"), Options{}); err == nil || !strings.Contains(err.Error(), "node_feat: rows from 0 on: graph: feature 3 of node 1") {
 		t.Errorf("infinite feature: %v", err)
 	}
 	dir = binaryFolder(t, d, arcs, zip.Store, false)

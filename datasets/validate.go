@@ -99,6 +99,8 @@ func (d *Data) validateSizes() error {
 	)
 }
 
+func partNames() [3]string { return [...]string{"train", "valid", "test"} }
+
 func (d *Data) validateSplit() error {
 	n := d.Nodes()
 	part := make([]uint8, n) // of each node: the number of its part, from 1

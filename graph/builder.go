@@ -22,8 +22,8 @@ type Builder struct {
 	chunks   []edgeChunk // all full but the last
 	report   Report      // Given and SelfLoops
 
-	spilled string       // folder of the files of Spill; "": none
-	free    func() error // of the edges' file
+	spilled string         // folder of the files of Spill
+	files   []func() error // that give the files back: of the edges, of the columns
 }
 
 // edgeChunk holds edges and their weights; nil weights are all 1.

@@ -201,14 +201,14 @@ func TestBuilderSpilled(t *testing.T) {
 			builders[k] = b
 		}
 		want, wantReport := builders[0].Build()
-		got, report, free, err := builders[1].BuildSpilled(context.Background(), rapid.Int64Range(1, 900).Draw(t, "bytes"), nil)
+		got, report, err := builders[1].BuildSpilled(context.Background(), rapid.Int64Range(1, 900).Draw(t, "bytes"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if report != wantReport || !slices.Equal(got.Ptr, want.Ptr) || !slices.Equal(got.Idx, want.Idx) {
 			t.Fatalf("rows %v %v, %+v; want %v %v, %+v", got.Ptr, got.Idx, report, want.Ptr, want.Idx, wantReport)
 		}
-		if err := free(); err != nil {
+		if err := builders[1].Close(); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -11,56 +11,58 @@ import (
 
 // Spill makes an empty builder keep its edges, at most so many, in a file in dir instead of in
 // memory; "" is the system's folder of temporary files. The file has no name where the system
-// allows it, and takes 8 bytes an edge at once. Finish with BuildSpilled, also after an error.
+// allows it, and takes 8 bytes an edge at once. Finish with BuildSpilled and Close.
 func (b *Builder) Spill(dir string, edges int64) error {
-	values, free, err := memory.Spilled(dir, int(2*edges))
-	if err != nil {
-		return fmt.Errorf("graph: edges: %w", err)
-	}
-	if len(values) > 0 {
-		b.chunks = []edgeChunk{{edges: unsafe.Slice((*Edge)(unsafe.Pointer(unsafe.SliceData(values))), edges)[:0]}}
-	}
-	b.spilled, b.free = dir, free
-	return nil
+	b.spilled = dir
+	values, err := scratch[Edge](b, "edges", edges)
+	b.chunks = []edgeChunk{{edges: values[:0]}}
+	return err
 }
 
-// Discard gives the file of Spill back without a matrix.
-func (b *Builder) Discard() error {
-	if b.free == nil {
-		return nil
+// scratch returns so many values in a file, until Close.
+func scratch[T Edge | int32](b *Builder, what string, n int64) ([]T, error) {
+	values, free, err := memory.Spilled(b.spilled, int(n)*int(unsafe.Sizeof(*new(T)))/4)
+	if err != nil {
+		return nil, fmt.Errorf("graph: %s: %w", what, err)
 	}
-	free := b.free
+	b.files = append(b.files, free)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(values))), n), nil
+}
+
+// Close gives the files of Spill and BuildSpilled back, with the matrix.
+func (b *Builder) Close() (err error) {
+	for _, free := range b.files {
+		err = errors.Join(err, free())
+	}
 	*b = Builder{nodes: b.nodes}
-	return free()
+	return err
 }
 
 // BuildSpilled is Build after Spill, for edges without weights. It sorts as many rows at a time
 // as take so many bytes, and at least one; for each such part it reads all edges. The columns
-// of the matrix lie in a file beside that of the edges, which it removes; free gives it back.
-// Memory beside bytes: 8 bytes a node. progress, if not nil, is called with the entries sorted
-// so far, of all.
-func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(done, all int64)) (m *CSR, r Report, free func() error, err error) {
+// of the matrix lie in a file beside that of the edges, which it gives back. The matrix is valid
+// until Close. Memory beside bytes: 8 bytes a node. progress, if not nil, is called with the
+// entries sorted so far, of all.
+func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(done, all int64)) (*CSR, Report, error) {
 	ptr, report := b.offsets(false), b.report
-	values, free, err := memory.Spilled(b.spilled, int(ptr[b.nodes]))
-	if err != nil {
-		return nil, Report{}, nil, errors.Join(fmt.Errorf("graph: columns: %w", err), b.Discard())
-	}
-	m = &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: ptr, Idx: unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(values))), len(values))}
-	var at int64 // entries kept
-	part := &CSR{}
-	var next []int64
 	all := ptr[b.nodes]
+	columns, err := scratch[int32](b, "columns", all)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	var at int64 // entries kept
+	part := &CSR{Cols: b.nodes}
+	var next []int64
 	for lo := 0; lo < b.nodes; lo += part.Rows {
 		if err := ctx.Err(); err != nil {
-			return nil, Report{}, nil, errors.Join(err, free(), b.Discard())
+			return nil, Report{}, err
 		}
 		const row = 2 * 8
 		first, hi := ptr[lo], lo+1
 		for hi < b.nodes && 4*(ptr[hi+1]-first)+row*int64(hi+1-lo) <= bytes {
 			hi++
 		}
-		part.Rows, part.Cols = hi-lo, b.nodes
-		part.Ptr = part.Ptr[:0]
+		part.Rows, part.Ptr = hi-lo, part.Ptr[:0]
 		for _, p := range ptr[lo : hi+1] {
 			part.Ptr = append(part.Ptr, p-first)
 		}
@@ -69,15 +71,14 @@ func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(d
 		for i, p := range part.Ptr[:part.Rows] {
 			ptr[lo+i] = at + p
 		}
-		at += int64(copy(m.Idx[at:], part.Idx))
+		at += int64(copy(columns[at:], part.Idx))
 		if progress != nil {
 			progress(last, all)
 		}
 	}
-	ptr[b.nodes], m.Idx = at, m.Idx[:at]
+	ptr[b.nodes] = at
 	report.keep(at, false)
-	if err := b.Discard(); err != nil {
-		return nil, Report{}, nil, errors.Join(err, free())
-	}
-	return m, report, free, nil
+	freeEdges := b.files[0]
+	b.chunks, b.files = nil, b.files[1:]
+	return &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: ptr, Idx: columns[:at]}, report, freeEdges()
 }

@@ -134,20 +134,14 @@ func (m *CSR) validateRows() error {
 // entriesFit reports whether all columns are in [0, Cols) and all values are finite.
 // It has no branch per entry.
 func (m *CSR) entriesFit() bool {
-	last, outside := uint32(m.Cols)-1, uint32(0)
+	last, wrong := uint32(m.Cols)-1, uint32(0) // the top bit of wrong counts
 	for _, j := range m.Idx {
-		outside |= uint32(j) | (last - uint32(j)) // the top bit is set below 0 and above last
+		wrong |= uint32(j) | (last - uint32(j)) // set below 0 and above last
 	}
-	var a, b float32 // v·0 is NaN if v is not finite
-	values := m.Val
-	for ; len(values) >= 2; values = values[2:] {
-		a += values[0] * 0
-		b += values[1] * 0
+	for _, v := range m.Val {
+		wrong |= math.Float32bits(v)&0x7f800000 + 0x00800000 // set if v is infinite or NaN
 	}
-	for _, v := range values {
-		a += v * 0
-	}
-	return (outside>>31 == 0 || len(m.Idx) == 0) && a+b == 0
+	return wrong>>31 == 0
 }
 
 func finite(v float32) bool {

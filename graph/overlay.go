@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -13,16 +14,24 @@ import (
 //
 // Nodes keep their numbers: a new node gets the next one, and a removed node leaves a gap.
 // A version shares the rows that it has not changed with the version before. Memory: a
-// pointer for each 64 nodes of a version that is in use, and the rows that differ.
+// pointer for each 4,096 nodes of a version that is in use, and the rows that differ.
 type Overlay struct {
-	base  *Laplacian
-	x     *Features
-	pages []*overlayPage // page k has the nodes from 64·k
-	nodes int
-	edges int64 // without self-loops; undirected ones count once
+	base   *Laplacian
+	x      *Features
+	tables []*overlayTable // table k has the nodes from 4,096·k
+	nodes  int
+	edges  int64 // without self-loops; undirected ones count once
 }
 
-type overlayPage [64]*overlayRow // nil: the base's
+type overlayTable [64]*overlayPage // page k has the nodes from 64·k; nil: all rows are the base's
+
+// overlayPage holds rows of 64 nodes. A row of P·X needs a scale and two bits of each neighbour:
+// they are close together here, and not in the rows.
+type overlayPage struct {
+	changed, featured uint64      // a bit for each row that replaces the base's, and for those with features
+	column            [64]float32 // scales of the Laplacian's columns
+	rows              [64]*overlayRow
+}
 
 // overlayRow replaces a row of the base.
 type overlayRow struct {
@@ -36,7 +45,7 @@ type overlayRow struct {
 // NewOverlay returns the version without changes. p must be of NewLaplacian,
 // NewRowLaplacian or NewDirectedLaplacian, with rows whose columns ascend, and whole: ranks
 // cannot share it. x has a row for each node. p and x must not change afterwards. Cost:
-// O(nodes/64).
+// O(nodes/4096).
 func NewOverlay(p *Laplacian, x *Features) (*Overlay, error) {
 	switch {
 	case p == nil || p.Adjacency == nil || x == nil || x.Rows != p.Nodes() || !x.Sized():
@@ -48,7 +57,9 @@ func NewOverlay(p *Laplacian, x *Features) (*Overlay, error) {
 	if !p.Directed {
 		edges /= 2
 	}
-	return &Overlay{base: p, x: x, pages: slices.Repeat([]*overlayPage{{}}, (p.Nodes()+63)/64), nodes: p.Nodes(), edges: edges}, nil
+	o := &Overlay{base: p, x: x, edges: edges}
+	o.resize(p.Nodes())
+	return o, nil
 }
 
 // Change is a batch of changes, in the order of the fields. It states how the graph is
@@ -87,8 +98,22 @@ func (o *Overlay) Has(v int32) bool {
 	return row == nil || !row.removed
 }
 
+// resize makes a copy of the tables, for so many nodes.
+func (o *Overlay) resize(nodes int) {
+	o.nodes = nodes
+	o.tables = append(slices.Clone(o.tables), slices.Repeat([]*overlayTable{{}}, (nodes+4095)/4096-len(o.tables))...)
+}
+
+// page returns the page of v, nil if all its rows are the base's.
+func (o *Overlay) page(v int32) *overlayPage { return o.tables[uint32(v)/4096][uint32(v)/64%64] }
+
 // changed returns the row of v that replaces the base's, or nil.
-func (o *Overlay) changed(v int32) *overlayRow { return o.pages[v/64][v%64] }
+func (o *Overlay) changed(v int32) *overlayRow {
+	if page := o.page(v); page != nil {
+		return page.rows[uint32(v)%64]
+	}
+	return nil
+}
 
 // Row returns the neighbours of node v in ascending order, and the weights of the edges, nil
 // if all are 1. Both must not be changed.
@@ -102,8 +127,8 @@ func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
 // Features returns the features of node v, and whether they are row v of the Data of the base's.
 // They must not be changed.
 func (o *Overlay) Features(v int32) (values []float32, base bool) {
-	if row := o.changed(v); row != nil && row.features != nil {
-		return row.features, false
+	if page := o.page(v); page != nil && page.featured>>(v%64)&1 != 0 {
+		return page.rows[v%64].features, false
 	}
 	return o.x.Row(int(v)), o.x.Data != nil
 }
@@ -111,7 +136,7 @@ func (o *Overlay) Features(v int32) (values []float32, base bool) {
 // Apply returns the version after c. On an error nothing is changed. The error wraps
 // ErrInvalid and names the node or the edge: a node that is not there, an edge from a node to
 // itself, a wrong weight, features of another number or that are not finite. c may be used
-// again. Calls may run concurrently. Cost: the rows that change, and O(nodes/64); if nodes of a
+// again. Calls may run concurrently. Cost: the rows that change, and O(nodes/4096); if nodes of a
 // directed graph are removed, O(edges).
 func (o *Overlay) Apply(c *Change) (*Overlay, error) {
 	e := overlayEdit{o, o.nodes, o.edges, map[int32]*overlayRow{}, nil}
@@ -243,20 +268,17 @@ func (e *overlayEdit) remove(nodes []int32) {
 			edges = append(edges, Edge{U: v, V: u})
 		}
 	}
-	if e.from.base.Directed && len(nodes) > 0 {
-		reads := func(u int32, neighbors []int32) {
-			for _, v := range neighbors {
-				if row := e.rows[v]; row != nil && row.removed {
-					edges = append(edges, Edge{U: u, V: v})
-				}
+	for u := int32(0); e.from.base.Directed && len(nodes) > 0 && u < int32(e.nodes); u++ { // who reads them
+		var neighbors []int32
+		if row := e.rows[u]; row != nil {
+			neighbors = row.neighbors
+		} else {
+			neighbors, _ = e.from.Row(u)
+		}
+		for _, v := range neighbors {
+			if row := e.rows[v]; row != nil && row.removed {
+				edges = append(edges, Edge{U: u, V: v})
 			}
-		}
-		for u := range int32(e.from.nodes) {
-			neighbors, _ := e.from.Row(u)
-			reads(u, neighbors)
-		}
-		for u, row := range e.rows {
-			reads(u, row.neighbors)
 		}
 	}
 	for _, edge := range edges {
@@ -267,18 +289,41 @@ func (e *overlayEdit) remove(nodes []int32) {
 // version returns the version that e makes.
 func (e *overlayEdit) version() *Overlay {
 	next := *e.from
-	next.nodes, next.edges = e.nodes, e.edges
-	next.pages = append(slices.Clone(next.pages), slices.Repeat([]*overlayPage{{}}, (e.nodes+63)/64-len(next.pages))...)
-	own := map[int32]bool{} // pages that no other version has
-	for v, row := range e.rows {
-		row.scale(next.base)
-		if !own[v/64] {
-			page := *next.pages[v/64]
-			next.pages[v/64], own[v/64] = &page, true
+	next.edges = e.edges
+	next.resize(e.nodes)
+	before := int32(-1)
+	for _, v := range slices.Sorted(maps.Keys(e.rows)) {
+		table := &next.tables[v/4096]
+		if before < 0 || v/4096 != before/4096 {
+			own := **table
+			*table = &own
 		}
-		next.pages[v/64][v%64] = row
+		page := &(*table)[v/64%64]
+		if before < 0 || v/64 != before/64 {
+			own := new(overlayPage)
+			if *page != nil {
+				*own = **page
+			} else {
+				first := min(int(v/64*64), next.base.Nodes())
+				copy(own.column[:], next.base.ColScale[first:])
+			}
+			*page = own
+		}
+		(*page).put(v%64, e.rows[v], next.base)
+		before = v
 	}
 	return &next
+}
+
+// put sets row k of a page. base is the Laplacian that changes.
+func (p *overlayPage) put(k int32, row *overlayRow, base *Laplacian) {
+	row.scale(base)
+	p.rows[k], p.column[k] = row, row.column
+	p.changed |= 1 << k
+	p.featured &^= 1 << k
+	if row.features != nil {
+		p.featured |= 1 << k
+	}
 }
 
 // scale sets the scales of a row of p with these edges.
@@ -331,18 +376,26 @@ func (o *Overlay) Around(nodes []int32, hops int) (local *Laplacian, ids []int32
 	a.Ptr = append(a.Ptr, slices.Repeat(a.Ptr[len(a.Ptr)-1:], len(ids)+1-len(a.Ptr))...)
 	local = &Laplacian{Adjacency: a, Directed: o.base.Directed}
 	for _, v := range ids {
-		row, column, _ := o.scales(v)
-		local.RowScale, local.ColScale = append(local.RowScale, row), append(local.ColScale, column)
+		column, _ := o.column(v)
+		local.RowScale, local.ColScale = append(local.RowScale, o.rowScale(v)), append(local.ColScale, column)
 	}
 	return local, ids, nil
 }
 
-// scales returns the scales of v, and whether its row is the base's.
-func (o *Overlay) scales(v int32) (row, column float32, base bool) {
-	if changed := o.changed(v); changed != nil {
-		return changed.row, changed.column, false
+// rowScale returns the scale of row v of P.
+func (o *Overlay) rowScale(v int32) float32 {
+	if row := o.changed(v); row != nil {
+		return row.row
 	}
-	return o.base.RowScale[v], o.base.ColScale[v], true
+	return o.base.RowScale[v]
+}
+
+// column returns the scale of column v of P, and whether the row of v is the base's.
+func (o *Overlay) column(v int32) (scale float32, base bool) {
+	if page := o.page(v); page != nil {
+		return page.column[v%64], page.changed>>(v%64)&1 == 0
+	}
+	return o.base.ColScale[v], true
 }
 
 // Propagation returns row v of P: the columns, v itself first, their entries, and the row's sum.
@@ -350,11 +403,12 @@ func (o *Overlay) scales(v int32) (row, column float32, base bool) {
 // changed. Cost: O(degree of v).
 func (o *Overlay) Propagation(v int32) (columns []int32, entries []float32, sum float32, base bool) {
 	neighbors, weights := o.Row(v)
-	scale, own, base := o.scales(v)
+	scale := o.rowScale(v)
+	own, base := o.column(v)
 	columns, entries = append(make([]int32, 0, 1+len(neighbors)), v), append(make([]float32, 0, 1+len(neighbors)), scale*own)
 	total := float64(own)
 	for k, u := range neighbors {
-		_, column, same := o.scales(u)
+		column, same := o.column(u)
 		weight := float32(Weight(weights, k))
 		columns, entries, base = append(columns, u), append(entries, scale*weight*column), base && same
 		total += float64(column) * float64(weight)

@@ -130,9 +130,6 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 		m.hidden = append(m.hidden, h)
 	}
 	m.Logits = h
-	if o.Jumping == JumpingMax {
-		h, jumped = b.largest(h, jumped, len(slots)-1), nil
-	}
 	if o.Form == FormProgram {
 		m.Logits = b.addOwn(b.classify(h), jumped, len(slots)-1)
 	}

@@ -161,7 +161,7 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		o.Dropout = 0.2
 	}
 	switch {
-	case o.Form > FormEquation || o.HiddenResidual > ResidualLinear || o.Jumping > JumpingMax:
+	case o.Form > FormEquation || o.HiddenResidual > ResidualLinear || o.Jumping > JumpingSum:
 		return o, fmt.Errorf("layers: GCN of form %d with residual connection %d and jumping knowledge %d: one of them is unknown", o.Form, o.HiddenResidual, o.Jumping)
 	case o.BiasAfter && o.Heads > 0:
 		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")

@@ -15,20 +15,15 @@ const (
 	JumpingNone   Jumping = iota
 	JumpingConcat         // the outputs side by side
 	JumpingSum            // their sum
-	JumpingMax            // the largest value of each column
 )
 
 // JumpingNames returns the names of the values in a run's config.json, in their order.
-func JumpingNames() []string { return []string{"none", "concat", "sum", "max"} }
+func JumpingNames() []string { return []string{"none", "concat", "sum"} }
 
 // jump adds the part of the logits from h, the output of convolution l, to below, the part
 // from the convolutions below it. l is not the last convolution. A classifier over rows side by
-// side is a sum of linear maps, so the rows need not be copied side by side. With JumpingMax it
-// returns the largest outputs up to h.
+// side is a sum of linear maps, so the rows need not be copied side by side.
 func (b *builder) jump(below, h *G.Node, l int) *G.Node {
-	if b.o.Jumping == JumpingMax {
-		return b.largest(h, below, l)
-	}
 	w := b.Classifier.W
 	if b.o.Jumping == JumpingConcat {
 		w = b.weight(fmt.Sprintf("jump%d", l), b.o.Hidden, b.y.Outputs())
@@ -45,13 +40,4 @@ func (b *builder) addOwn(z, below *G.Node, l int) *G.Node {
 		return z
 	}
 	return b.node(ops.Add(z, b.node(ops.OwnRows(b.slots[l], below))))
-}
-
-// largest returns the larger of h and the rows of below that belong to the output nodes of
-// convolution l. below may be nil.
-func (b *builder) largest(h, below *G.Node, l int) *G.Node {
-	if below == nil {
-		return h
-	}
-	return b.node(ops.Max(b.node(ops.OwnRows(b.slots[l], below)), h))
 }

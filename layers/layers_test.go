@@ -281,3 +281,9 @@ type layerless int
 func (l layerless) Layers() int { return int(l) }
 
 func (layerless) Sample(context.Context, []int32, *rand.Rand, *samplers.MiniBatch) error { return nil }
+
+func TestNameOfAnUnknownNorm(t *testing.T) {
+	if got := NormKind(9).String(); got != "NormKind(9)" {
+		t.Errorf("the norm of number 9 is %q", got)
+	}
+}

@@ -26,7 +26,11 @@ const (
 
 // String returns the name of the type.
 func (k NormKind) String() string {
-	return []string{"none", "LayerNorm", "BatchNorm"}[min(k, NormBatch)]
+	names := [...]string{"none", "LayerNorm", "BatchNorm"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("NormKind(%d)", uint8(k))
 }
 
 // norm adds the parameters of norm l, or returns nil if there is none.
@@ -41,7 +45,7 @@ func (b *builder) norm(l, width int, o GCNOptions) (norm Norm) {
 	case NormBatch:
 		norm, err = NewBatchNorm(g, name, width, b.Batch.Mode())
 	default:
-		err = fmt.Errorf("layers: unknown norm %d", o.Norm)
+		err = fmt.Errorf("layers: unknown norm %v", o.Norm)
 	}
 	if b.node(nil, err); err != nil {
 		return nil

@@ -157,20 +157,17 @@ func TestRefreshedControlUnbiased(t *testing.T) {
 		}
 	}
 	legal := 0
-	for _, importance := range samplers.ImportanceNames() {
-		for _, draw := range samplers.DrawNames() {
-			for _, weight := range samplers.WeightNames() {
-				s := &samplers.LayerWise{Control: samplers.ControlRefresh}
-				s.Importance, _ = samplers.ParseImportance(importance, false, false)
-				s.Draw, _ = samplers.ParseDraw(draw)
-				s.Weight, _ = samplers.ParseWeight(weight)
+	for importanceName, importance := range samplers.Importances(false) {
+		for drawName, draw := range samplers.Draws() {
+			for weightName, weight := range samplers.Weights() {
+				s := &samplers.LayerWise{Control: samplers.ControlRefresh, Importance: importance, Draw: draw, Weight: weight}
 				_, err := samplers.Configure(s, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{18}, Train: []int32{3, 17, 41}, ExactInput: true})
 				if err != nil {
 					continue
 				}
 				legal++
 				m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, GCNOptions{Hidden: 2, ExactInput: px})
-				t.Run(importance+" "+draw+" "+weight, func(t *testing.T) {
+				t.Run(importanceName+" "+drawName+" "+weightName, func(t *testing.T) {
 					checkRefreshed(t, m.model.Batch, s.Train, draws, h, history, propagated, want)
 				})
 			}

@@ -27,25 +27,19 @@ func TestMissingArguments(t *testing.T) {
 		change(&s)
 		return run(s.Run(context.Background()))
 	}
-	broken := &graph.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 1, 1}, Idx: []int32{7}}
-	wide := &graph.CSR{Rows: 1, Cols: 2, Ptr: []int64{0, 1}, Idx: []int32{1}}
 	for name, err := range map[string]error{
-		"no table":                   run(Tabulate("", nil)),
-		"a nil table":                run(Tabulate("", noTable)),
-		"a table of short records":   run(Tabulate("", shortTable{})),
-		"sampling with nil":          run(Sampling{}.Run(none)),
-		"sampling by a nil sampler":  look(func(s *Sampling) { s.Sampler = noSampler }),
-		"sampling a bad Laplacian":   look(func(s *Sampling) { s.Laplacian = &graph.Laplacian{} }),
-		"sampling nodes outside":     look(func(s *Sampling) { s.Nodes = []int32{-1} }),
-		"sampling few features":      look(func(s *Sampling) { s.Features = &graph.Features{Rows: p.Nodes(), Cols: 3} }),
-		"neighborhood of nil":        run(Neighborhood(nil, 0, 3, 0)),
-		"neighborhood that is wrong": run(Neighborhood(broken, 0, 3, 0)),
-		"neighborhood not square":    run(Neighborhood(wide, 0, 3, 0)),
-		"drawing of nil":             run(Drawing{Nodes: []int32{0}}.Chart()),
-		"interruptible nothing":      run(Interruptible(context.Background(), nil)),
-		"interruptible without end":  run(Interruptible(none, func(context.Context) error { return nil })),
-		"a run without data":         NewRun(nil, nil, train.Options{}).Fit(context.Background()),
-		"a run without context":      NewRun(nil, data, train.Options{}).Fit(none),
+		"no table":                  run(Tabulate("", nil)),
+		"a nil table":               run(Tabulate("", noTable)),
+		"a table of short records":  run(Tabulate("", shortTable{})),
+		"sampling with nil":         run(Sampling{}.Run(none)),
+		"sampling by a nil sampler": look(func(s *Sampling) { s.Sampler = noSampler }),
+		"sampling a bad Laplacian":  look(func(s *Sampling) { s.Laplacian = &graph.Laplacian{} }),
+		"sampling nodes outside":    look(func(s *Sampling) { s.Nodes = []int32{-1} }),
+		"sampling few features":     look(func(s *Sampling) { s.Features = &graph.Features{Rows: p.Nodes(), Cols: 3} }),
+		"interruptible nothing":     run(Interruptible(context.Background(), nil)),
+		"interruptible without end": run(Interruptible(none, func(context.Context) error { return nil })),
+		"a run without data":        NewRun(nil, nil, train.Options{}).Fit(context.Background()),
+		"a run without context":     NewRun(nil, data, train.Options{}).Fit(none),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), "notebook: ") {
 			t.Errorf("%s: error %v", name, err)
@@ -83,15 +77,10 @@ func (shortTable) Figure() *figure.Figure { return nil }
 // TestHostileNames checks that names are escaped in pictures and tables.
 func TestHostileNames(t *testing.T) {
 	const name = "</text></td><script>alert(1)</script>&\"'\x1b[31m\x00\u202e\xff"
-	g := &graph.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 1, 2}, Idx: []int32{1, 0}}
-	drawing, err := Drawing{Title: name, Graph: g, Nodes: []int32{0, 1}, Class: []int32{0, 0}, Truth: []int32{0, 1}, Names: []string{name, name}}.Chart()
-	if err != nil {
-		t.Fatal(err)
-	}
 	chart := Draw(&figure.Figure{Title: name, Panels: []figure.Panel{{Title: name, Lines: []figure.Series{{Name: name, X: []float64{1}, Y: []float64{1}}}}}})
 	failed := Draw(&figure.Figure{Panels: []figure.Panel{{Title: name, Lines: []figure.Series{{Name: name, X: []float64{1}}}}}})
 	sheet := NewSheet(name, name).Add(name)
-	for element, texts := range map[string][]string{"svg": {drawing.SVG(), chart.SVG(), failed.SVG()}, "table": {sheet.HTML()}} {
+	for element, texts := range map[string][]string{"svg": {chart.SVG(), failed.SVG()}, "table": {sheet.HTML()}} {
 		for _, text := range texts {
 			wellFormed(t, text, element)
 			for _, raw := range []string{"<script", "\x1b", "\x00", "\u202e"} {

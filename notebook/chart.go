@@ -158,7 +158,7 @@ func (c *Comparison) Chart() *Chart {
 			runs = append(runs, r.Evaluations)
 		}
 		at := func(e train.Evaluation) (int, float64, float64) { return e.Batch, float64(e.Batch), e.Valid }
-		mean, _ := study.MeanCurve(name, runs, at, func(s study.Spread) float64 { return s.SEM })
+		mean := study.MeanCurve(name, runs, at, func(s study.Spread) float64 { return s.SEM })
 		panel.Lines = append(panel.Lines, mean)
 	}
 	return Draw(&figure.Figure{Title: c.Title, Panels: []figure.Panel{panel}})

@@ -16,7 +16,4 @@ func TestNothingToDraw(t *testing.T) {
 	if n := len(c.Sheet().rows); n != 0 {
 		t.Errorf("%d rows of no runs", n)
 	}
-	if _, err := Neighborhood(nil, 0, 3, 0); err == nil {
-		t.Error("a neighbourhood in no graph")
-	}
 }

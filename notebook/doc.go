@@ -1,10 +1,9 @@
-// Package notebook shows graphs, samplers and training runs in a notebook's cell.
+// Package notebook shows samplers and training runs in a notebook's cell.
 //
 //	                        ┌ Run         trains; curves while they grow; interrupt, go on
 //	datasets ─▶ samplers ─▶ │ Sampling    the draws of a sampler, and their error
 //	            layers      │ Comparison  runs of several methods, mean ± standard error
-//	            study       │ Drawing     a few nodes and edges, coloured by prediction
-//	                        └ Progress    progress of some work, on one line
+//	            study       └ Progress    progress of some work, on one line
 //	                                 │
 //	                                 ▼
 //	              *Chart: SVG(), PNG()    *Sheet: HTML()   the last value of a cell

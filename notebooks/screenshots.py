@@ -29,7 +29,6 @@ WIDTH = 1000  # of the page, in pixels
 CELLS = {
     "sampler": ("01-first-gcn", ["glance.Sheet()", "glance.Chart()"]),
     "training": ("01-first-gcn", ["run.Live = Display", "run.Summary()"]),
-    "drawing": ("01-first-gcn", ["picture, err := notebook.Drawing{"]),
     "errors": ("02-why-debias", ["notebook.Draw(curves)"]),
     "comparison": ("05-the-papers-comparison", ["comparison.Sheet()", "comparison.Chart()"]),
 }

@@ -1,32 +1,41 @@
 package ops
 
 import (
+	"fmt"
+
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 )
 
 // Add returns A + B for float32 matrices of equal shape. Gorgonia's Add gives the same
 // numbers, but allocates in every run.
 func Add(a, b *G.Node) (*G.Node, error) {
-	const name = "Add"
-	if err := checkEqual(name, a, b); err != nil {
+	if err := checkMatrix("Add", a, b); err != nil {
 		return nil, err
 	}
-	op := &add{elementwise{
-		base: base{name: name},
-		cpu: func(to []float32, in [3][]float32) {
-			for k, v := range in[0] {
-				to[k] = v + in[1][k]
-			}
-		},
-		gpu: func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error {
-			return d.Add(to, in[0], in[1], n)
-		},
-	}}
-	return apply(op, a.Shape(), a, b)
+	if !a.Shape().Eq(b.Shape()) {
+		return nil, fmt.Errorf("ops: Add: %v and %v: %w", a.Shape(), b.Shape(), ErrShape)
+	}
+	return apply(&add{base{name: "Add"}}, a.Shape(), a, b)
 }
 
-type add struct{ elementwise }
+type add struct{ base }
+
+func (op *add) Compute(c *plan.Call) error {
+	a, b := c.Matrix(0), c.Matrix(1)
+	if a.Rows != b.Rows || a.Cols != b.Cols {
+		return c.Sizes("%d×%d and %d×%d", a.Rows, a.Cols, b.Rows, b.Cols)
+	}
+	to := c.OutMatrix(a.Rows, a.Cols)
+	return c.On(func(d *device.Device) error {
+		return d.Add(to.At, a.At, b.At, to.Rows*to.Cols)
+	}, func() {
+		for k, v := range a.Data {
+			to.Data[k] = v + b.Data[k]
+		}
+	})
+}
 
 // SymDiff returns the upstream gradient for both inputs, without a copy.
 func (op *add) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {

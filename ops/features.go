@@ -116,14 +116,8 @@ func (op *features) Compute(c *plan.Call) error {
 		}
 		return d.Gather(to.At, table, q.src, to.Rows, to.Cols)
 	}, func() {
-		switch {
-		case s.gathered:
-		case x.Sparse != nil:
-			kernel.GatherSparse(to.Data, x.Sparse, ids)
-		case x.Half != nil:
-			kernel.GatherHalf(to.Data, x.Half, ids, x.Cols)
-		default:
-			kernel.Gather(to.Data, x.Data, ids, x.Cols)
+		if !s.gathered {
+			kernel.GatherFeatures(to.Data, x, ids)
 		}
 	})
 }

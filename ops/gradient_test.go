@@ -495,19 +495,6 @@ func TestGradients(t *testing.T) {
 				},
 				func(v []dense) float64 { return refSum(refELU(v[0])) / float64(len(v[0].data)) },
 			},
-			"Max": {
-				[]input{z, {"y", size.dst, in, randomValues(rest, size.dst*in)}},
-				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
-					y, err := Max(v[0], v[1])
-					if err != nil {
-						return nil, err
-					}
-					return probe(y, c[:size.dst*in])
-				},
-				func(v []dense) float64 {
-					return refProbe(v[0].each(func(i, j int) float64 { return math.Max(v[0].at(i, j), v[1].at(i, j)) }), c[:size.dst*in])
-				},
-			},
 			"BatchNorm":              batchNormExpression(edgeRows, in, ownProbe, training),
 			"BatchNorm in inference": batchNormExpression(edgeRows, in, ownProbe, new(Mode)),
 			"LayerNorm": {

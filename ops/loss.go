@@ -57,21 +57,11 @@ type lossRun struct {
 	memory plan.Scratch
 
 	// On a device:
-	wanted, fused bool           // a gradient is read, and this op's kernel computes it
-	gradient      plan.Floats    // if fused
 	labels, share device.Pointer // of the current batch: the classes or tasks, and the weights
 	rowMemory     plan.Scratch
 }
 
-func (op *loss) of(r *plan.Run) *lossRun {
-	return plan.StateOf(r, op, func(s *lossRun) {
-		for _, reader := range r.Readers(op.node) {
-			if back, ok := reader.Op().(*lossBack); ok {
-				s.wanted, s.fused = true, s.fused || back.fused(r)
-			}
-		}
-	})
-}
+func (op *loss) of(r *plan.Run) *lossRun { return plan.StateOf[lossRun](r, op, nil) }
 
 func (op *loss) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
 
@@ -102,26 +92,20 @@ func (op *loss) Compute(c *plan.Call) error {
 	if t.score != NoScore {
 		c.Fail(t.observe(c.Device, z))
 	}
-	s.rows, s.cols = z.Rows, z.Cols
-	switch {
-	case s.fused:
-		s.gradient = c.Scratch(&s.memory, z.Rows*z.Cols)
-	case c.Device != nil && op.binary:
-		s.probs = z.Floats
-	case c.Device == nil || s.wanted:
-		s.probs = c.Scratch(&s.memory, z.Rows*z.Cols)
-	}
 	var ofRows plan.Floats
 	if c.Device != nil {
 		ofRows = c.Scratch(&s.rowMemory, 2*z.Rows) // as float64
+	}
+	if s.rows, s.cols, s.probs = z.Rows, z.Cols, z.Floats; c.Device == nil || !op.binary {
+		s.probs = c.Scratch(&s.memory, z.Rows*z.Cols)
 	}
 	to := c.OutScalar()
 	return c.On(func(d *device.Device) error {
 		var err error
 		if op.binary {
-			err = d.BCELoss(s.gradient.At, ofRows.At, z.At, s.labels, s.share, 0, z.Rows, z.Cols)
+			err = d.BCELoss(0, ofRows.At, z.At, s.labels, s.share, 0, z.Rows, z.Cols)
 		} else {
-			err = d.SoftmaxLoss(s.probs.At, s.gradient.At, ofRows.At, z.At, s.labels, s.share, t.smoothing, z.Rows, z.Cols)
+			err = d.SoftmaxLoss(s.probs.At, ofRows.At, z.At, s.labels, s.share, t.smoothing, z.Rows, z.Cols)
 		}
 		return cmp.Or(err, d.Total(to.At, ofRows.At, z.Rows))
 	}, func() {
@@ -149,19 +133,11 @@ type lossBack struct {
 	forward *loss
 }
 
-// fused reports whether, on r's device, the loss's kernel computes the gradient: the upstream
-// gradient is 1.
-func (op *lossBack) fused(r *plan.Run) bool { return r.Device != nil && isOne(op.inputs[2]) }
-
 func (op *lossBack) Compute(c *plan.Call) error {
 	f, s := op.forward, op.forward.of(c.Run)
 	t := plan.In(c.Run, f.targets)
 	if s.rows != t.rows {
 		return c.Sizes("targets changed during the run")
-	}
-	if op.fused(c.Run) {
-		c.OutAt(plan.Matrix{Rows: s.rows, Cols: s.cols, Floats: s.gradient})
-		return nil
 	}
 	upstream, to := c.Scalar(2), c.OutMatrix(s.rows, s.cols)
 	return c.On(func(d *device.Device) error {
@@ -176,14 +152,4 @@ func (op *lossBack) Compute(c *plan.Call) error {
 			kernel.SoftmaxCrossEntropyGradient(to.Data, s.probs.Data, t.class, s.weights, upstream.Data[0], s.cols, t.smoothing)
 		}
 	})
-}
-
-// isOne reports whether n is the constant 1, the gradient of a loss with respect to
-// itself.
-func isOne(n *G.Node) bool {
-	if n.Op() == nil || len(plan.Children(n)) > 0 || n.Value() == nil {
-		return false
-	}
-	one, ok := n.Value().(*G.F32)
-	return ok && *one == 1
 }

@@ -255,7 +255,6 @@ var middles = map[string]between{
 	"LayerNorm": func(h, _ *G.Node) (*G.Node, error) {
 		return LayerNorm(h, input{"gain", 0, networkWidth, []float32{1, 2, 3, 4}}.node(h.Graph()), input{"shift", 0, networkWidth, []float32{1, 0, 2, 0}}.node(h.Graph()))
 	},
-	"Max": func(h, o *G.Node) (*G.Node, error) { return Max(h, o) },
 	"BatchNorm": func(h, _ *G.Node) (*G.Node, error) {
 		vector := func(name string, values ...float32) *G.Node {
 			return input{name, 0, networkWidth, values}.node(h.Graph())

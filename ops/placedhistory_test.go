@@ -208,7 +208,7 @@ func TestHistoryTooLarge(t *testing.T) {
 	d := testDevice(t)
 	g := newHistoryGraph(t, ActivationELU, 0)
 	g.slot.Histories()[0].nodes = 1 << 40
-	if _, err := plan.NewBackend(d, plan.Model{Loss: g.loss, Logits: g.loss}); err == nil {
+	if _, err := plan.NewBackend(d, plan.Model{Loss: g.loss}); err == nil {
 		t.Error("a history of 20 TB was placed")
 	} else {
 		t.Log(err)

@@ -22,15 +22,16 @@ func (p *Plan) NeedsData() bool {
 	return p.Settings.Samples.Auto() || p.Default && p.Method.Name == DefaultMethod
 }
 
-// Resolve returns the plan with the method and the samples that the data ask for: the advice
+// Resolve gives the job a plan with the method and the samples that the data ask for: the advice
 // for samples auto, and the paper's method where the default one would keep more than most
 // bytes of P·X and of histories.
-func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, progress func(done, total int)) error {
+func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, progress func(done, total int)) (err error) {
 	s := j.Settings
+	values := []Value{{Option: "method", Text: PaperMethod}}
 	bytes := 4 * int64(data.Nodes()) * int64(data.Features.Cols+(j.Layers-1)*j.Hidden)
 	switch {
 	case s.Samples.Auto():
-		if err := j.advise(ctx, data, &s, progress); err != nil {
+		if values, err = j.advise(ctx, data, progress); err != nil {
 			return err
 		}
 	case !j.Default || j.Method.Name != DefaultMethod || bytes <= most:
@@ -38,15 +39,11 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 	default:
 		j.Say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
 			DefaultMethod, Megabytes(bytes), PaperMethod, DefaultMethod)
-		values := []Value{{Option: "method", Text: PaperMethod}}
 		if n := len(s.Samples); n > 1 && n < j.Layers && !s.ExactInput { // the input is sampled, too
 			values = append(values, Value{Option: "samples", Text: append(slices.Clone(s.Samples), s.Samples[n-1]).String()})
 		}
-		if err := s.Set(values...); err != nil {
-			return err
-		}
 	}
-	if err := s.Set(Value{Option: "layers", Text: strconv.Itoa(j.Layers)}); err != nil {
+	if err := s.Set(append(values, Value{Option: "layers", Text: strconv.Itoa(j.Layers)})...); err != nil {
 		return err
 	}
 	p, err := s.Plan()
@@ -58,51 +55,54 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 	return nil
 }
 
-// advise chooses the samples, and the method and exact input unless they were given.
-func (j *Job) advise(ctx context.Context, data *datasets.Data, s *Settings, progress func(done, total int)) error {
+// advise returns the samples, and the method and exact input if no method was given. It measures
+// the errors of one propagation, and then trains the candidates of gcn study advise for a few
+// mini-batches; of a method that was given it measures the errors only.
+func (j *Job) advise(ctx context.Context, data *datasets.Data, progress func(done, total int)) ([]Value, error) {
 	products, err := RandomProduct(data, j.Seed)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	what := study.Advise{
 		Laplacian: data.Laplacian(), Nodes: data.Split.Train, Products: products,
 		Layers: j.SampledLayers(), Batch: j.Batch, Seed: j.Seed,
 	}
-	changes := study.SamplesChange(j.Method.Name)
-	if !j.Default && !changes {
+	if !j.Default {
 		what.Methods = []string{j.Method.Name}
 	}
 	j.Say("--samples auto: measuring the errors of sample sizes on %s", j.Data)
 	advice, err := what.Run(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if (j.Default || changes) && Triable(data, j.Layers) && j.Conv != gat && j.InputDropout == 0 {
-		if err := j.tryCandidates(ctx, data, advice, progress); err != nil {
-			return err
+	if j.Default && Triable(data, j.Layers) && j.Conv != gat && j.InputDropout == 0 {
+		candidates := study.DefaultCandidates(advice, j.Layers, j.Batch, j.ExactInput)
+		j.Say("--samples auto: training %d candidates for %d mini-batches each", len(candidates), adviceBatches)
+		trials, err := study.Trials{
+			Data: data, Candidates: candidates, Layers: j.Layers, Hidden: j.Hidden, Batch: j.Batch, Batches: adviceBatches, Seed: j.Seed,
+			Progress: progress,
+		}.Run(ctx)
+		if err != nil {
+			return nil, err
 		}
+		advice.Take(trials)
 	}
-	samples := Sizes(advice.Samples)
+	samples, exact := Sizes(advice.Samples), j.ExactInput
 	var values []Value
 	if j.Default {
-		values = append(values, Value{Option: "method", Text: advice.Method})
-		if advice.ExactInput && !s.ExactInput {
-			values = append(values, Value{Option: "exact_input", Text: "true"})
-		}
-	} else if len(samples) == 0 { // full is as cheap, but the method was given
+		exact = exact || advice.ExactInput
+		values = []Value{{Option: "method", Text: advice.Method}, {Option: "exact_input", Text: strconv.FormatBool(exact)}}
+	} else if advice.Method = j.Method.Name; len(samples) == 0 { // full is as cheap, but the method was given
 		for _, layer := range advice.Layers {
 			samples = append(samples, layer.Samples)
 		}
 	}
-	if err := s.Set(append(values, Value{Option: "samples", Text: samples.String()})...); err != nil {
-		return err
-	}
-	text := MethodText(s.Method, s.Samples)
-	if m, err := ParseMethod(s.Method); err == nil && s.ExactInput && !m.ExactInput {
+	text := MethodText(advice.Method, samples)
+	if m, err := ParseMethod(advice.Method); err == nil && exact && !m.ExactInput {
 		text += ", --exact-input"
 	}
 	j.Say("--samples auto: %s; gcn study advise gives the reasons", text)
-	return nil
+	return append(values, Value{Option: "samples", Text: samples.String()}), nil
 }
 
 // MethodText is a method with its sample sizes, for messages and tables.
@@ -111,31 +111,6 @@ func MethodText(method string, samples Sizes) string {
 		return method
 	}
 	return method + ", samples " + samples.String()
-}
-
-// tryCandidates trains the candidates of gcn study advise for a few mini-batches, and makes
-// the best one the advice. For a method that was given, it tries sizes of this method only.
-func (j *Job) tryCandidates(ctx context.Context, data *datasets.Data, advice *study.Advice, progress func(done, total int)) error {
-	candidates := study.DefaultCandidates(advice, j.Layers, j.Batch, j.ExactInput)
-	if !j.Default {
-		candidates = slices.DeleteFunc(candidates, func(c study.Candidate) bool { return c.Method != "full" && c.Method != j.Method.Name })
-	}
-	j.Say("--samples auto: training %d candidates for %d mini-batches each", len(candidates), adviceBatches)
-	trials, err := study.Trials{
-		Data: data, Candidates: candidates, Layers: j.Layers, Hidden: j.Hidden, Batch: j.Batch, Batches: adviceBatches, Seed: j.Seed,
-		Progress: progress,
-	}.Run(ctx)
-	if err != nil {
-		return err
-	}
-	if !j.Default { // full was the reference only
-		trials = slices.DeleteFunc(trials, func(t study.Trial) bool { return t.Method == "full" })
-		if len(trials) > 0 { // if none is near the reference
-			advice.Samples = trials[len(trials)-1].Samples
-		}
-	}
-	advice.Take(trials)
-	return nil
 }
 
 // Triable reports whether trials can be trained and scored.

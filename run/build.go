@@ -70,9 +70,16 @@ func (p *Plan) NewModel(ctx context.Context, data *datasets.Data) (*layers.GCN, 
 
 // Sampler builds the sampler over data, with edge dropout.
 func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
-	s, err := p.Method.build(samplers.Config{
+	fresh, err := ParseMethod(p.Method.String()) // a sampler has one graph
+	if err != nil {
+		return nil, err
+	}
+	if s, is := fresh.Sampler.(*samplers.LayerWise); is && p.DropoutNoise != "" {
+		s.FullDropoutNoise = p.DropoutNoise == full
+	}
+	s, err := samplers.Configure(fresh.Sampler, samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: p.SampledLayers(), Sizes: p.Samples,
-		ExactInput: p.ExactInput, KeepSelf: p.Conv == gat || p.ownRows() != "", DropoutNoise: p.DropoutNoise,
+		ExactInput: p.ExactInput, KeepSelf: p.Conv == gat || p.ownRows() != "",
 	})
 	if err != nil || p.EdgeDropout == 0 {
 		return s, err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
-	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -39,6 +38,7 @@ type Plan struct {
 const (
 	gat          = "gat"
 	none         = "none"
+	full         = "full" // dropout noise
 	equation     = "equation"
 	seedsUniform = "uniform"
 )
@@ -102,7 +102,7 @@ func (p *Plan) take() (err error) {
 	switch {
 	case p.readsDropout() != "": // the method then has no noise of its own
 	case p.Settings.DropoutNoise == "" && p.Method.FullDropoutNoise():
-		p.DropoutNoise = samplers.DropoutNoiseFull
+		p.DropoutNoise = full
 	default:
 		p.DropoutNoise = p.Settings.DropoutNoise
 	}
@@ -137,7 +137,7 @@ func (s *Settings) Limit() int {
 // opponents returns the options that exact input or a control variate excludes, those first that
 // need others of them.
 func opponents() []Option {
-	list := slices.DeleteFunc(Options(Settings{}), func(o Option) bool { return o.exact == "" && o.control == "" })
+	list := slices.DeleteFunc(Options(Settings{}), func(o Option) bool { return o.tag("exact") == "" && o.tag("control") == "" })
 	slices.Reverse(list)
 	return list
 }
@@ -152,10 +152,10 @@ func (p *Plan) checkOpponents() error {
 		flag, there := has(&p.Settings, o.opposed)
 		value := strings.TrimPrefix(flag, "--"+o.Flag())
 		switch {
-		case there && p.Method.Controlled() && o.control != "":
-			return p.refuse(o.Name, "%s excludes control variates: %s: use another method than %s", value, o.control, p.Method.String())
-		case there && p.ExactInput && o.exact != "":
-			return p.refuse(o.Name, "%s excludes %s: %s%s", value, exact, o.exact, than)
+		case there && p.Method.Controlled() && o.tag("control") != "":
+			return p.refuse(o.Name, "%s excludes control variates: %s: use another method than %s", value, o.tag("control"), p.Method.String())
+		case there && p.ExactInput && o.tag("exact") != "":
+			return p.refuse(o.Name, "%s excludes %s: %s%s", value, exact, o.tag("exact"), than)
 		}
 	}
 	return nil
@@ -163,28 +163,23 @@ func (p *Plan) checkOpponents() error {
 
 // ownRows returns the option that makes convolutions read the rows of their own output nodes,
 // or "".
-func (s *Settings) ownRows() string {
-	switch {
-	case s.OwnState:
-		return "--own-state"
-	case s.Jumping != none:
-		return "--jumping " + s.Jumping
-	case s.HiddenResidual != none:
-		return "--hidden-residual " + s.HiddenResidual
-	}
-	return ""
-}
+func (s *Settings) ownRows() string { return s.first("own_state", "jumping", "hidden_residual") }
 
 // readsDropout returns the option with which more than the sampled convolution reads the output
 // of a dropout, or "".
 func (s *Settings) readsDropout() string {
-	switch {
-	case s.Conv == gat:
-		return "--conv gat"
-	case s.ownRows() == "" && s.PreNorm:
-		return "--pre-norm"
+	return s.first("conv", "own_state", "jumping", "hidden_residual", "pre_norm")
+}
+
+// first returns the first of some options that does not have its default, as on the command line,
+// or "".
+func (s *Settings) first(options ...string) string {
+	for _, name := range options {
+		if o, _ := find(s, name); !o.isDefault(s) {
+			return o.onLine(s)
+		}
 	}
-	return s.ownRows()
+	return ""
 }
 
 // rule refuses an option beside others.
@@ -206,7 +201,7 @@ func (p *Plan) apply(rules []rule) error {
 // checkRules checks the options beside one another and beside the method.
 func (p *Plan) checkRules() error {
 	m, name := &p.Method, p.Method.String()
-	important, fullNoise := p.Seeds != seedsUniform, p.Settings.DropoutNoise == samplers.DropoutNoiseFull
+	important, fullNoise := p.Seeds != seedsUniform, p.Settings.DropoutNoise == full
 	seeds, chosen, uniformly := "seeds", p.Seeds, "--seeds uniform"
 	if m.GradientSeeds {
 		seeds, chosen, uniformly = "method", m.Name, "--method ladies-cv"
@@ -215,12 +210,13 @@ func (p *Plan) checkRules() error {
 		return fmt.Sprintf(" %s does not go with --micro %d: %s, which another rank may have; take %s, or --micro 1", what, p.Micro, why, other)
 	}
 	excludes := func(option, why string) string { return fmt.Sprintf(" %s excludes %s: %s", name, option, why) }
+	sized := slices.DeleteFunc(study.LayerWiseMethods(), study.SamplesChange)
 	return p.apply([]rule{
 		{p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0, "max_batches", ", --epochs and --patience are all 0: training would not end"},
 		{p.Seed > math.MaxUint64-uint64(p.Runs-1), "seed", fmt.Sprintf(" %d leaves no room for %d runs", p.Seed, p.Runs)},
 		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.EpochUpdates() == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
-		{p.Settings.Samples.Auto() && !p.Default && !slices.Contains(study.LayerWiseMethods(), name), "samples",
-			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s; there are: %s", name, strings.Join(study.LayerWiseMethods(), ", "))},
+		{p.Settings.Samples.Auto() && !p.Default && !slices.Contains(sized, name), "samples",
+			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s: leave out --method, or take one of %s", name, strings.Join(sized, ", "))},
 
 		{m.GradientSeeds && !important, "seeds", " uniform: --method " + m.Name + " draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv"},
 		{!important && p.SeedsEvery != 50, "seeds_every", fmt.Sprintf(" %d needs --seeds loss or gradient", p.SeedsEvery)},
@@ -231,7 +227,6 @@ func (p *Plan) checkRules() error {
 		{p.Model == equation && p.Given("classifier_dropout") && p.Settings.ClassifierDropout > 0, "classifier_dropout", fmt.Sprintf(" %v: --model equation has no classifier: want 0", p.Settings.ClassifierDropout)},
 		{p.Conv == gat && p.Hidden%p.Heads != 0, "hidden", fmt.Sprintf(" %d: want a multiple of --heads %d", p.Hidden, p.Heads)},
 		{p.Partition == "all" && p.EvalEvery == 0, "partition", " all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates"},
-		{p.Partition != none && p.Runs > 1 && p.Micro == 1, "partition", fmt.Sprintf(" %s needs --micro: without it, each rank trains whole runs of --runs by itself", p.Partition)},
 
 		{p.Given("exact_input") && m.ExactInput && !p.Settings.ExactInput, "exact_input", fmt.Sprintf("=false: --method %s has exact input; use another method, such as %s", name, PaperMethod)},
 		{m.Learned() && p.Conv == gat, "method", excludes("--conv gat", "its sampler learns from rows that attention does not propagate; use another method")},
@@ -305,7 +300,7 @@ func (p *Plan) CheckEffects() error {
 	return p.apply([]rule{
 		{p.BatchesPerEpoch > 0 && p.MaxBatches > 0 && late > p.MaxBatches && !limited, "epochs",
 			fmt.Sprintf(" %d are %d updates of %d mini-batches, and --max-batches is %d: add --max-batches 0 for no limit", p.Epochs, late, p.Micro, p.MaxBatches)},
-		{p.Settings.DropoutNoise == samplers.DropoutNoiseFull && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
+		{p.Settings.DropoutNoise == full && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
 			" full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more"},
 		{p.OwnState && !p.PreNorm, "own_state", " without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm"},
 		{p.PreNorm && !p.LayerNorm && !p.BatchNorm && !p.Residual && p.HiddenResidual == none && !p.FeedForward, "pre_norm",

@@ -54,10 +54,10 @@ func AddFlags(fs *pflag.FlagSet, of any, only ...string) {
 			continue
 		}
 		usage := o.Help
-		if o.arg != "" {
-			usage = strings.Replace(usage, o.arg, "`"+o.arg+"`", 1)
+		if arg := o.tag("arg"); arg != "" {
+			usage = strings.Replace(usage, arg, "`"+arg+"`", 1)
 		}
-		f := fs.VarPF(flagValue{o, of}, o.Flag(), o.short, usage)
+		f := fs.VarPF(flagValue{o, of}, o.Flag(), o.tag("short"), usage)
 		if f.Value.Type() == "bool" {
 			f.NoOptDefVal = "true"
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -120,8 +121,8 @@ func (f *File) Has(option string) bool {
 // ends.
 const mostBytes = 1 << 20
 
-// ReadFile reads a JSON file of options. A folder stands for its config.json. It returns when
-// ctx ends, also while it waits for a pipe.
+// ReadFile reads a JSON file of options, or a pipe. A folder stands for its config.json. It returns
+// when ctx ends, also while an open pipe says nothing.
 func ReadFile(ctx context.Context, path string) (*File, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, rundir.ConfigFile)
@@ -129,124 +130,75 @@ func ReadFile(ctx context.Context, path string) (*File, error) {
 			return nil, fmt.Errorf("config: %s: not a regular file", path)
 		}
 	}
-	text, err := ReadAtMost(ctx, path, mostBytes)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	return Parse(path, text)
-}
-
-// ReadAtMost reads a file, a pipe or a device. It is an error if there are more than the given
-// number of bytes. When ctx ends it returns at once.
-func ReadAtMost(ctx context.Context, path string, most int64) ([]byte, error) {
-	return UnlessDone(ctx, func() ([]byte, error) {
-		file, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		text, err := io.ReadAll(io.LimitReader(file, most+1))
-		if err == nil && int64(len(text)) > most {
-			err = fmt.Errorf("%s: more than %s: too long for a file of options", path, memory.Text(uint64(most)))
-		}
-		return text, err
-	})
-}
-
-// UnlessDone returns the result of read, or the error of ctx as soon as ctx ends. Opening a
-// pipe without a writer never returns: the goroutine then lives until the process ends.
-func UnlessDone[T any](ctx context.Context, read func() (T, error)) (none T, err error) {
-	done := make(chan func() (T, error), 1)
-	go func() {
-		value, err := read()
-		done <- func() (T, error) { return value, err }
-	}()
-	select {
-	case <-ctx.Done():
-		return none, ctx.Err()
-	case result := <-done:
-		return result()
+	defer file.Close()
+	defer context.AfterFunc(ctx, func() { file.Close() })()
+	text, err := io.ReadAll(io.LimitReader(file, mostBytes+1))
+	if err == nil && len(text) > mostBytes {
+		err = fmt.Errorf("%s: more than %s: too long for a file of options", path, memory.Text(mostBytes))
 	}
+	if err = cmp.Or(ctx.Err(), err); err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return Parse(path, text)
 }
 
 // Parse reads one JSON object of strings, numbers, booleans and lists of them. Errors begin
 // with the path and the line.
 func Parse(path string, text []byte) (*File, error) {
 	f := &File{Path: path, Derived: map[string]string{}}
-	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
 	place := func(offset int64) string {
-		return fmt.Sprintf("config: %s:%d", path, 1+bytes.Count(text[:min(offset, int64(len(text)))], []byte("\n")))
-	}
-	fail := func(err error) (*File, error) {
-		at := d.InputOffset()
-		var syntax *jsontext.SyntacticError
-		if errors.As(err, &syntax) {
-			at, err = syntax.ByteOffset, syntax.Err
-		}
-		if len(bytes.TrimSpace(text)) == 0 {
-			at, err = 0, errors.New("the file is empty")
-		}
-		return nil, fmt.Errorf("%s: %w", place(at), err)
-	}
-	if kind := d.PeekKind(); kind != '{' && kind != 0 {
-		return fail(errors.New("want a JSON object"))
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return fail(err)
+		return fmt.Sprintf("config: %s:%d", path, 1+bytes.Count(text[:offset], []byte("\n")))
 	}
 	lines := map[string]string{}
-	for d.PeekKind() == '"' {
-		token, err := d.ReadToken()
-		if err != nil {
-			return fail(err)
-		}
-		v := Value{Option: token.String(), Place: place(d.InputOffset())}
-		name := v.Option
+	field := func(d *jsontext.Decoder, _ *Value) error {
+		name := d.StackPointer().LastToken()
+		v := Value{Option: nameOf(name), Place: place(d.InputOffset())}
 		raw, err := d.ReadValue()
 		if err != nil {
-			return fail(err)
+			return err
 		}
 		if v.Text, err = flagText(raw); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", v.Place, name, err)
+			return fmt.Errorf("%s: %s: %w", v.Place, name, err)
 		}
-		v.Option = nameOf(name)
 		if before, again := lines[v.Option]; again {
-			return nil, fmt.Errorf("%s: %q sets --%s again, after %s", v.Place, name, flagOf(name), strings.TrimPrefix(before, "config: "))
+			return fmt.Errorf("%s: %q sets --%s again, after %s", v.Place, name, flagOf(name), strings.TrimPrefix(before, "config: "))
 		}
-		lines[v.Option] = v.Place
-		if rundir.Derived(name) {
+		if lines[v.Option] = v.Place; rundir.Derived(name) {
 			f.Derived[name] = v.Text
-			f.OfRun = f.OfRun || name == "fingerprint"
-			continue
+		} else {
+			f.Values = append(f.Values, v)
 		}
-		f.Values = append(f.Values, v)
+		return nil
 	}
-	if _, err := d.ReadToken(); err != nil {
-		return fail(err)
+	if jsontext.Value(text).Kind() != '{' {
+		return nil, fmt.Errorf("%s: want a JSON object", place(0))
 	}
-	if _, err := d.ReadToken(); err != io.EOF {
-		return fail(cmp.Or(err, errors.New("something follows the object")))
+	err := json.Unmarshal(text, &map[string]Value{}, json.WithUnmarshalers(json.UnmarshalFromFunc(field)), jsontext.AllowDuplicateNames(true))
+	var syntax *jsontext.SyntacticError
+	var wrong *json.SemanticError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, fmt.Errorf("%s: %w", place(syntax.ByteOffset), syntax.Err)
+	case errors.As(err, &wrong):
+		return nil, wrong.Err // of field
 	}
-	for name := range f.Derived {
-		if !f.OfRun {
+	if _, f.OfRun = f.Derived["fingerprint"]; !f.OfRun {
+		for name := range f.Derived {
 			return nil, &OptionError{Option: name, Place: lines[name], Err: fmt.Errorf("%q is no option: it follows from the options and the data", name)}
 		}
+		return f, nil
 	}
-	if f.OfRun {
-		if _, err := rundir.DecodeConfig(text); err != nil {
-			return nil, fmt.Errorf("config: %s: %w", path, err)
-		}
-		f.whole()
+	if number := cmp.Or(f.Derived[rundir.SchemaField], "not set"); number != strconv.Itoa(rundir.Schema) {
+		return nil, fmt.Errorf("config: %s: %w", path, rundir.SchemaError(number))
 	}
-	return f, nil
-}
-
-// whole makes the values those of a whole Settings, which this program wrote: defaults among
-// them were not given.
-func (f *File) whole() {
 	for k := range f.Values {
 		f.Values[k].saved = true
 	}
+	return f, nil
 }
 
 // flagText returns a JSON value as a flag would get it.

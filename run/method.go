@@ -131,25 +131,25 @@ func (m *Method) takeParts() error {
 	case base == "neighbor":
 		base = "ladies"
 	}
-	importance, err := samplers.ParseImportance(cmp.Or(m.Importance, base), m.Flat || strings.HasPrefix(variant, "flat"), m.Neighborhood)
-	draw, err2 := samplers.ParseDraw(cmp.Or(m.Draw, "wrs"))
-	control, err3 := samplers.ParseControl(m.Control)
-	if err := cmp.Or(err, err2, err3); err != nil {
-		return err
+	name, flat := cmp.Or(m.Importance, base), m.Flat || strings.HasPrefix(variant, "flat")
+	importance, draw := samplers.Importances(flat)[name], samplers.Draws()[cmp.Or(m.Draw, "wrs")]
+	switch {
+	case m.Neighborhood && name != "fastgcn":
+		return fmt.Errorf("the candidates of importance %q are the neighborhood already; the option is for fastgcn", name)
+	case m.Neighborhood:
+		importance = samplers.FastGCN{Flat: flat, Neighborhood: true}
+	case flat && name == uniform:
+		return fmt.Errorf("importance %q has no norms to flatten", name)
 	}
-	s := m.Sampler
-	layerWise, is := s.(*samplers.LayerWise)
+	layerWise, is := m.Sampler.(*samplers.LayerWise)
 	weight := samplers.DefaultWeight(draw)
 	switch {
 	case m.Weight != "":
-		weight, err = samplers.ParseWeight(m.Weight)
+		weight = samplers.Weights()[m.Weight]
 	case is && draw == samplers.WithoutReplacement{}:
 		weight = layerWise.Weight
 	}
-	if err == nil {
-		err = weight.Check(draw)
-	}
-	switch {
+	switch err := weight.Check(draw); {
 	case err != nil:
 		return err
 	case m.Population == populationNodes && weight != (samplers.Debiased{}):
@@ -157,16 +157,19 @@ func (m *Method) takeParts() error {
 	case m.Population == populationNodes:
 		weight = samplers.Debiased{Population: samplers.AllNodes}
 	}
-	switch s := s.(type) {
+	switch s := m.Sampler.(type) {
 	case *samplers.Neighbor:
 		s.Importance, s.Draw, s.Weight = importance, draw, weight
 	case *samplers.LayerWise:
-		s.Importance, s.Draw, s.Weight, s.Control = importance, draw, weight, control
+		if m.Control != none {
+			s.Control = samplers.Control(m.Control)
+		}
+		s.Importance, s.Draw, s.Weight = importance, draw, weight
 		s.IncludeRows, s.NormalizeRows = m.Rows, m.Normalize
 	}
 	switch by := m.biasedBy(); {
 	case m.Controlled() && by != "":
-		return fmt.Errorf("control=%v with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", control, by)
+		return fmt.Errorf("control=%s with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", m.Control, by)
 	case !m.Refreshed() && (m.Every != 50 || m.Half || m.Linear != ""):
 		return fmt.Errorf("every, half and linear are for control=refresh and the methods ladies-cv and mvs")
 	}
@@ -205,18 +208,6 @@ func (m *Method) String() string {
 		return m.Name
 	}
 	return m.Name + "?" + strings.Join(pairs, "&")
-}
-
-// build builds the method's sampler.
-func (m *Method) build(c samplers.Config) (samplers.Sampler, error) {
-	if m.String() == m.Name && m.Name != uniform {
-		return samplers.ByName(m.Name, c)
-	}
-	fresh, err := ParseMethod(m.String()) // a sampler has one graph
-	if err != nil {
-		return nil, err
-	}
-	return samplers.Configure(fresh.Sampler, c)
 }
 
 // ScheduleKeys are the keys of a schedule: step?every=100&factor=0.5.

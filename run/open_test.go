@@ -42,7 +42,7 @@ func TestOpen(t *testing.T) {
 			layers.GCNOptions{Activation: ops.ActivationGELU, InputLayer: true, Norm: layers.NormLayer, PreNorm: true, FeedForward: true}},
 		{`{"input_layer": true, "own_state": true, "batch_norm": true, "jumping": "concat"}`,
 			layers.GCNOptions{InputLayer: true, OwnState: true, Norm: layers.NormBatch, Jumping: layers.JumpingConcat}},
-		{`{"jumping": "max"}`, layers.GCNOptions{Jumping: layers.JumpingMax}},
+		{`{"jumping": "sum"}`, layers.GCNOptions{Jumping: layers.JumpingSum}},
 		{`{"activation": "relu", "residual": true}`, layers.GCNOptions{Activation: ops.ActivationReLU, Residual: true}},
 		{`{"model": "equation", "bias_after": true}`, layers.GCNOptions{Form: layers.FormEquation, BiasAfter: true}},
 		{`{"conv": "gat", "heads": 4}`, layers.GCNOptions{Heads: 4}},

@@ -25,14 +25,10 @@ type Option struct {
 	Choices []string // the words that are allowed; nil: all
 	Help    string
 
-	bounds, arg, short string
-	auto               bool     // it may be "auto", which is 0
-	need               string   // the value to give; "": the option may be left out
-	with, without      []string // options that it needs, and that it excludes
-	why                string   // it excludes them
-	exact, control     string   // why exact input or a control variate excludes it
-	opposed            string   // the option where they do, for has
-	field              []int
+	auto    bool                    // it may be "auto", which is 0
+	opposed string                  // the option where exact input or a control excludes it, for has
+	tag     func(key string) string // of the field
+	field   []int
 }
 
 // Options returns the options of a struct, or of the struct that a pointer points to, in the
@@ -49,25 +45,24 @@ func Options(of any) []Option {
 
 func optionOf(f reflect.StructField) Option {
 	tag := f.Tag.Get
-	list := func(name, separator string) []string {
-		if tag(name) == "" {
-			return nil
-		}
-		return strings.Split(tag(name), separator)
-	}
 	group, where, _ := strings.Cut(tag("group"), ",")
 	o := Option{
-		Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file", Whole: f.Type.Kind() == reflect.Int, Default: tag("default"), Choices: list("choice", "|"), Help: tag("help"),
-		bounds: tag("range"), arg: tag("arg"), auto: tag("auto") != "", short: tag("short"), need: tag("need"), with: list("with", ","), without: list("without", ","), why: tag("why"), field: f.Index,
-		exact: tag("exact"), control: tag("control"), opposed: tag("json"),
-	}
-	if when := tag("when"); when != "" {
-		o.opposed += "=" + when
+		Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file", Whole: f.Type.Kind() == reflect.Int,
+		Default: tag("default"), Choices: words(tag("choice"), "|"), Help: tag("help"),
+		auto: tag("auto") != "", opposed: strings.TrimSuffix(tag("json")+"="+tag("when"), "="), tag: tag, field: f.Index,
 	}
 	if of, ok := reflect.Zero(f.Type).Interface().(interface{ Values() []string }); ok {
 		o.Choices = of.Values()
 	}
 	return o
+}
+
+// words splits a tag, if it has words.
+func words(tag, separator string) []string {
+	if tag == "" {
+		return nil
+	}
+	return strings.Split(tag, separator)
 }
 
 // Flag returns the flag of the option, without dashes.
@@ -99,6 +94,11 @@ func (o *Option) Text(of any) string {
 		return text
 	}
 	return autoWord
+}
+
+// onLine returns the option with its value in a struct as on the command line.
+func (o *Option) onLine(of any) string {
+	return strings.TrimSuffix("--"+o.Flag()+" "+o.Text(of), " true")
 }
 
 // autoWord is the value of an option that follows from the data.
@@ -227,18 +227,20 @@ func (o *Option) check(field reflect.Value, text string) error {
 		return nil
 	case o.Choices != nil && text != o.Default && !slices.Contains(o.Choices, text):
 		return fmt.Errorf("want %s%s", either(o.Choices), DidYouMean(text, o.Choices))
-	case o.bounds == "":
+	}
+	bounds := o.tag("range")
+	if bounds == "" {
 		return nil
 	}
 	x := field.Convert(reflect.TypeFor[float64]()).Float() // a duration's text is no number
 	least, most := 0.0, math.Inf(1)
-	fmt.Sscanf(o.bounds[1:], "%g,%g", &least, &most) // there may be no second number
-	open, closed := o.bounds[0] == '(', strings.HasSuffix(o.bounds, "]")
+	fmt.Sscanf(bounds[1:], "%g,%g", &least, &most) // there may be no second number
+	open, closed := bounds[0] == '(', strings.HasSuffix(bounds, "]")
 	switch {
 	case (x > least || x == least && !open) && (x < most || x == most && closed):
 		return nil
 	case !math.IsInf(most, 1):
-		return fmt.Errorf("want a number in %s", strings.Replace(o.bounds, ",", ", ", 1))
+		return fmt.Errorf("want a number in %s", strings.Replace(bounds, ",", ", ", 1))
 	case open:
 		return fmt.Errorf("want a number above %v", least)
 	}
@@ -255,21 +257,21 @@ func Check(of any) error {
 	for _, o := range Options(of) {
 		text := " " + o.Text(of)
 		switch {
-		case o.need != "" && text == " ":
-			return s.refuse(o.Name, " is needed: %s", o.need)
+		case o.tag("need") != "" && text == " ":
+			return s.refuse(o.Name, " is needed: %s", o.tag("need"))
 		case o.isDefault(of):
 			continue
 		case text == " true":
 			text = ""
 		}
-		for _, other := range o.with {
+		for _, other := range words(o.tag("with"), ",") {
 			if flag, there := has(of, other); !there {
 				return s.refuse(o.Name, "%s needs %s", text, flag)
 			}
 		}
-		for _, other := range o.without {
+		for _, other := range words(o.tag("without"), ",") {
 			if flag, there := has(of, other); there {
-				return s.refuse(o.Name, "%s", strings.TrimSuffix(text+" excludes "+flag+": "+o.why, ": "))
+				return s.refuse(o.Name, "%s", strings.TrimSuffix(text+" excludes "+flag+": "+o.tag("why"), ": "))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -35,7 +37,7 @@ func wrong(o Option) string {
 	switch {
 	case o.Choices != nil || kind.Kind() == reflect.Bool, o.Name == "samples", o.Name == "eval_every", o.Name == "method", o.Name == "schedule":
 		return "vibes"
-	case o.bounds != "" || o.Name == "seed":
+	case o.tag("range") != "" || o.Name == "seed":
 		return "-1"
 	}
 	return ""
@@ -106,7 +108,7 @@ func other(o Option) string {
 func TestWrongCompany(t *testing.T) {
 	count := 0
 	for _, o := range Options(Settings{}) {
-		if o.with == nil || o.with[0] == "conv=gcn" || o.with[0] == "model=program" {
+		if o.tag("with") == "" || words(o.tag("with"), ",")[0] == "conv=gcn" || words(o.tag("with"), ",")[0] == "model=program" {
 			continue
 		}
 		count++
@@ -169,7 +171,9 @@ func TestRandomSettings(t *testing.T) {
 		if saved.Samples.Auto() {
 			continue
 		}
-		text, err := json.Marshal(p.Fit().Config)
+		config := p.Fit().Config
+		config["fingerprint"], config["schema"] = "", rundir.Schema
+		text, err := json.Marshal(config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +181,6 @@ func TestRandomSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file.whole()
 		again, err := Load(nil, nil, file, nil)
 		if err != nil {
 			t.Fatalf("%v: %v", values, err)
@@ -210,8 +213,8 @@ func TestChoices(t *testing.T) {
 		words []string
 	}{
 		{Settings{}, "activation", activations}, {Settings{}, "hidden_residual", layers.ResidualNames()}, {Settings{}, "jumping", layers.JumpingNames()},
-		{Settings{}, "dropout_noise", samplers.DropoutNoiseNames()}, {Keys{}, "draw", samplers.DrawNames()}, {Keys{}, "weight", samplers.WeightNames()},
-		{Keys{}, "control", samplers.ControlNames()}, {Keys{}, "importance", samplers.ImportanceNames()},
+		{Keys{}, "draw", slices.Collect(maps.Keys(samplers.Draws()))}, {Keys{}, "weight", slices.Collect(maps.Keys(samplers.Weights()))},
+		{Keys{}, "importance", slices.Collect(maps.Keys(samplers.Importances(false)))}, {Keys{}, "control", []string{none, string(samplers.ControlRefresh), string(samplers.ControlRolling)}},
 	} {
 		list := Options(c.of)
 		words := slices.Clone(list[slices.IndexFunc(list, func(o Option) bool { return o.Name == c.name })].Choices)
@@ -288,4 +291,17 @@ func TestMeant(t *testing.T) {
 			t.Errorf("Meant(%q) = %q, want %q", given, got, want)
 		}
 	}
+}
+
+// FuzzParse checks that a text is options, or an error of one line that begins with the file.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"", "{}", "null", "[1]", `{"lr": 0.1, "samples": [1, 2]}`, "{\n\"lr\": \"\\ud800\"}", `{"fingerprint": "x", "schema": 4, "seed": 1}`, `{"a": 1, "a": 2} {`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := Parse("f", text)
+		if (file == nil) == (err == nil) || err != nil && (!strings.HasPrefix(err.Error(), "config: f:") || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%q: %v, %v", text, file, err)
+		}
+	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/mpi"
-	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/train"
@@ -36,59 +35,47 @@ type Job struct {
 // follows reports whether this process is a rank other than 0.
 func (j *Job) follows() bool { return j.World != nil && j.World.Rank() > 0 }
 
-// DealsRuns reports whether each rank trains whole runs of Runs by itself.
-func (j *Job) DealsRuns() bool {
-	return j.World != nil && j.World.Size() > 1 && j.Runs > 1 && j.Micro == 1
-}
-
 // Train trains in the folder dir. Ranks other than 0 have no result.
 func (j *Job) Train(ctx context.Context, data *datasets.Data, dir string) (*Result, error) {
 	switch {
-	case j.follows() && j.DealsRuns(): // after rank 0 has prepared the folder
-		err := j.World.Barrier(ctx)
-		if err == nil {
-			err = j.each(ctx, data, j.Out, nil, nil)
-		}
-		if err == nil {
-			err = j.World.Barrier(ctx)
-		}
-		return nil, err
 	case j.follows():
 		j.Resume, j.Overwrite = false, false
-		return nil, j.each(ctx, data, "", nil, nil)
+		_, err := j.each(ctx, data, "", nil, nil)
+		return nil, err
+	case j.Runs == 1 && Taken(filepath.Join(dir, SeedFolder(j.Seed))):
+		return nil, fmt.Errorf("%s holds several runs: name another folder, or their number by --runs", dir)
 	case j.Runs == 1:
 		return j.Once(ctx, data, dir, j.Seed, "", nil)
 	}
 	return j.several(ctx, data, dir)
 }
 
-// each trains the runs of this rank, each in its own folder inside dir; "": in none. It calls
-// before, if not nil, before each run, and begin when the first one is ready.
-func (j *Job) each(ctx context.Context, data *datasets.Data, dir string, before, begin func() error) error {
-	first, step := 0, 1
-	if j.DealsRuns() {
-		first, step = j.World.Rank(), j.World.Size()
-	}
-	for i := first; i < j.Runs; i += step {
+// each trains all runs, each in its own folder inside dir; "": in none. It calls before, if not
+// nil, before each run, and begin when the first one is ready. Ranks other than 0 have no results.
+func (j *Job) each(ctx context.Context, data *datasets.Data, dir string, before, begin func() error) (runs []Result, err error) {
+	for i := range j.Runs {
 		if before != nil {
 			if err := before(); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		seed, own := j.Seed+uint64(i), ""
+		seed, own, prefix := j.Seed+uint64(i), "", ""
 		if dir != "" {
 			own = filepath.Join(dir, SeedFolder(seed))
 		}
-		prefix := ""
 		if j.Runs > 1 {
 			prefix = fmt.Sprintf("run %d/%d  ", i+1, j.Runs)
 		}
-		if _, err := j.Once(ctx, data, own, seed, prefix, begin); err != nil {
-			return err
+		r, err := j.Once(ctx, data, own, seed, prefix, begin)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			runs = append(runs, *r)
 		}
 		begin = nil
 	}
-	return nil
+	return runs, nil
 }
 
 // Once trains with one seed, in the given folder. It calls begin, if not nil, before it writes
@@ -110,7 +97,7 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 	options := p.Fit()
 	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
 	options.Progress, options.Begin = j.Show(prefix), begin
-	if j.World != nil && !j.DealsRuns() {
+	if j.World != nil {
 		options.Group, options.Partition = j.World, j.Parts
 	}
 	var r *Result
@@ -190,21 +177,24 @@ func (j *Job) interruption(err error, dir string, batches int) error {
 }
 
 // several trains several times, each run in its own folder inside dir. dir is locked until all
-// runs are done.
+// runs are done. A run is resumed with its own settings only.
 func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Result, error) {
 	folder, err := rundir.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("the runs' folder: %w", err)
 	}
 	defer folder.Close()
-	options := j.config()
-	options["fingerprint"], options[rundir.SchemaField] = train.Fingerprint(data), rundir.Schema
-	config, err := rundir.ThroughJSON(options)
+	present, err := folder.Present()
 	if err != nil {
 		return nil, err
 	}
-	if err := j.checkSeveral(folder, config); err != nil {
-		return nil, err
+	for _, name := range present {
+		if name != rundir.ConfigFile && name != rundir.ResultFile {
+			return nil, fmt.Errorf("%s holds a single run: name another folder for several runs", dir)
+		}
+	}
+	if present != nil && !j.Resume && !j.Overwrite {
+		return nil, TakenError(dir)
 	}
 	begin := func() error {
 		if j.Overwrite {
@@ -215,11 +205,9 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 		if err := folder.Remove(rundir.ResultFile); err != nil { // it may be of other runs
 			return err
 		}
-		config["eval_every"] = j.EvalEvery // the first run has chosen it, if it was auto
-		if err := folder.WriteJSON(rundir.ConfigFile, config); err != nil || !j.DealsRuns() {
-			return err
-		}
-		return j.World.Barrier(ctx)
+		config := j.config() // with the first run's choice of --eval-every
+		config["fingerprint"], config[rundir.SchemaField] = train.Fingerprint(data), rundir.Schema
+		return folder.WriteJSON(rundir.ConfigFile, config)
 	}
 	moved := func() error {
 		if folder.InPlace() {
@@ -227,24 +215,9 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 		}
 		return fmt.Errorf("%s: %w; to go on, name its new place: gcn train --out DIR --resume", dir, train.ErrRunMoved)
 	}
-	if err := j.each(ctx, data, dir, moved, begin); err != nil {
+	runs, err := j.each(ctx, data, dir, moved, begin)
+	if err != nil {
 		return nil, err
-	}
-	if j.DealsRuns() {
-		if err := j.World.Barrier(ctx); err != nil {
-			return nil, err
-		}
-	}
-	runs := make([]Result, j.Runs)
-	for i := range runs {
-		path := filepath.Join(dir, SeedFolder(j.Seed+uint64(i)), rundir.ResultFile)
-		text, err := regularfile.Read(path)
-		if err == nil {
-			err = finite.Unmarshal(text, &runs[i])
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w; ranks need a file system in common", path, err)
-		}
 	}
 	r := summarize(runs, dir)
 	if err := folder.WriteJSON(rundir.ResultFile, finite.JSON(r)); err != nil {
@@ -253,53 +226,12 @@ func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Re
 	return r, moved()
 }
 
-// checkSeveral returns an error if several runs of the given configuration must not begin
-// in the folder.
-func (j *Job) checkSeveral(folder *rundir.Folder, config map[string]any) error {
-	present, err := folder.Present()
-	if err != nil {
-		return err
-	}
-	dir := folder.Path(".")
-	for _, name := range present {
-		if name != rundir.ConfigFile && name != rundir.ResultFile {
-			return fmt.Errorf("%s holds a single run: name another folder for several runs", dir)
-		}
-	}
-	before, err := train.ReadConfig(dir)
-	switch {
-	case len(present) == 0 || j.Overwrite || j.Resume && errors.Is(err, fs.ErrNotExist):
-		return nil
-	case !j.Resume: // the run was made after Taken looked
-		return TakenError(dir)
-	case err != nil:
-		return err
-	}
-	may := train.MayChange()
-	if j.EvalEvery == 0 { // auto: each run compares the number of its own choice
-		may = append(may, "eval_every")
-	}
-	if err := rundir.SameConfig(before, config, may...); err != nil {
-		return fmt.Errorf("%s: cannot resume: %w", folder.Path(rundir.ConfigFile), err)
-	}
-	return nil
-}
-
-// removeOthers removes the runs in dir, which --resume would continue otherwise, except the
-// run with the first seed: Fit overwrites it.
+// removeOthers removes the runs in dir with the seeds of this job, which --resume would continue
+// after an interruption, except the first one: Fit overwrites it.
 func (j *Job) removeOthers(dir string) error {
-	configs, err := fs.Glob(os.DirFS(dir), "seed-*/"+rundir.ConfigFile)
-	if err != nil {
-		return err
-	}
 	var others []*rundir.Folder
-	for _, name := range configs {
-		run := filepath.Dir(name)
-		var seed uint64
-		if _, _ = fmt.Sscanf(run, "seed-%d", &seed); seed == j.Seed || run != SeedFolder(seed) {
-			continue // another folder is such as seed-1-old
-		}
-		folder, err := rundir.Open(filepath.Join(dir, run))
+	for i := 1; i < j.Runs; i++ {
+		folder, err := rundir.Open(filepath.Join(dir, SeedFolder(j.Seed+uint64(i))))
 		if err != nil {
 			return err
 		}

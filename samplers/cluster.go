@@ -2,14 +2,11 @@ package samplers
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/partition"
 )
 
@@ -30,6 +27,9 @@ import (
 // bias falls as the batch keeps more edges. A batch of all parts is the full
 // batch, exactly.
 //
+// A batch uses only the number of its seeds, and only if Clusters is 0. The parts are drawn again
+// if they have no training node.
+//
 // Cost of a batch: O(degrees of its nodes). Memory: 5 bytes per node, and 8 for
 // each concurrent call.
 type Cluster struct {
@@ -40,9 +40,6 @@ type Cluster struct {
 	Parts    int // parts of the graph; 0 means one per 100 nodes
 	Clusters int // q; 0 means enough for about as many training nodes as seeds
 
-	train   []bool // of each node: whether it is a training node
-	outputs int    // number of training nodes
-	parts   [][]int32
 	subgraph
 }
 
@@ -69,102 +66,72 @@ func (s *Cluster) setUp() error {
 	if err := s.takeForm(); err != nil {
 		return err
 	}
-	s.train, s.outputs = slices.Repeat([]bool{s.Train == nil}, n), n
+	training := n
 	if s.Train != nil {
-		s.outputs = len(s.Train)
+		training, s.outputs = len(s.Train), make([]bool, n)
 	}
 	for _, v := range s.Train {
-		s.train[v] = true
+		s.outputs[v] = true
 	}
 	part, err := partition.Multilevel(s.Laplacian.Adjacency, parts)
 	if err != nil {
 		return err
 	}
-	s.parts = make([][]int32, parts)
+	law := &clusterLaw{parts: make([][]int32, parts), clusters: s.Clusters, training: training, subgraph: &s.subgraph}
 	for v, p := range part {
-		s.parts[p] = append(s.parts[p], int32(v))
+		law.parts[p] = append(law.parts[p], int32(v))
 	}
+	s.law = law
 	return nil
 }
 
-// Sample implements Sampler. It uses only the number of seeds, which must be
-// distinct nodes, and only if Clusters is 0. It draws again if no part drawn has a
-// training node.
-func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	scratch, err := s.begin(ctx, seeds)
-	if err != nil {
-		return err
-	}
-	defer s.put(scratch)
-	q := s.Clusters
+// clusterLaw is the law of Cluster.
+type clusterLaw struct {
+	parts    [][]int32
+	clusters int // q, or 0
+	training int // number of training nodes
+	*subgraph
+}
+
+// draw draws q parts, again if they have no output node.
+func (l *clusterLaw) draw(s *subgraphScratch, seeds int, rng *rand.Rand) {
+	q := l.clusters
 	if q == 0 {
-		q = int(math.Round(float64(len(seeds)) * float64(len(s.parts)) / float64(s.outputs)))
+		q = int(math.Round(float64(seeds) * float64(len(l.parts)) / float64(l.training)))
 	}
-	q = min(max(q, 1), len(s.parts))
-	for !s.draw(scratch, q, rng) {
-		if err := ctx.Err(); err != nil {
-			return err
+	q = min(max(q, 1), len(l.parts))
+	for outputs := false; !outputs; {
+		s.numbering.begin(l.laplacian, s.numbering.nodes)
+		s.parts.drawUniform(rng, len(l.parts), q)
+		for _, k := range s.parts.Index {
+			for _, v := range l.parts[k] {
+				s.numbering.add(v)
+				outputs = outputs || l.outputs == nil || l.outputs[v]
+			}
 		}
 	}
-	batch.Reset(2)
-	square, top := batch.Blocks[0], batch.Blocks[1]
-	s.fill(scratch, square)
-	s.normalize(scratch, square)
-	s.keepTraining(scratch, square, top)
-	batch.stack(s.Depth)
-	return nil
 }
 
-// draw numbers the nodes of q parts, and reports whether one is a training node.
-func (s *Cluster) draw(scratch *subgraphScratch, q int, rng *rand.Rand) (outputs bool) {
-	ids := &scratch.numbering
-	ids.begin(s.Laplacian, ids.nodes)
-	scratch.picks.draw(rng, len(s.parts), q, false)
-	for _, k := range scratch.picks.index {
-		for _, v := range s.parts[k] {
-			ids.add(v)
-			outputs = outputs || s.train[v]
-		}
-	}
-	return outputs
-}
-
-// normalize makes block, which has the entries of A'+I, the Laplacian of A'.
-func (s *Cluster) normalize(scratch *subgraphScratch, block *graph.Block) {
+// weigh computes the Laplacian of A'. The loss is a mean.
+func (l *clusterLaw) weigh(s *subgraphScratch, _ int, _ *graph.Laplacian, block *graph.Block, losses []float32) []float32 {
 	m := &block.Matrix
-	scratch.scales = resize(scratch.scales, m.Rows)
-	scales := scratch.scales
+	s.scales = resize(s.scales, m.Rows)
 	for k := range m.Rows {
 		degree := 0.0
 		for _, a := range m.RowValues(k) {
 			degree += float64(a)
 		}
-		if s.symmetric {
-			scales[k] = float32(1 / math.Sqrt(degree))
-			block.ColScale[k] = scales[k]
-		} else {
-			scales[k], block.ColScale[k] = float32(1/degree), 1
+		s.scales[k], block.ColScale[k] = float32(1/degree), 1
+		if l.symmetric {
+			s.scales[k] = float32(1 / math.Sqrt(degree))
+			block.ColScale[k] = s.scales[k]
 		}
 	}
-	for k := range m.Rows {
-		values, scale := m.RowValues(k), float64(scales[k])
-		for e, l := range m.Row(k) {
-			values[e] = float32(scale * float64(block.ColScale[l]) * float64(values[e]))
+	for k, scale := range s.scales {
+		values := m.RowValues(k)
+		for e, j := range m.Row(k) {
+			values[e] = float32(float64(scale) * float64(block.ColScale[j]) * float64(values[e]))
 		}
 	}
-	block.Finish()
-}
-
-// keepTraining fills top with the rows of square that belong to training nodes.
-func (s *Cluster) keepTraining(scratch *subgraphScratch, square, top *graph.Block) {
-	top.Src = append(top.Src[:0], square.Src...)
-	top.ColScale = append(top.ColScale[:0], square.ColScale...)
-	top.Dst, scratch.training = top.Dst[:0], scratch.training[:0]
-	for k, v := range square.Src {
-		if s.train[v] {
-			top.Dst, scratch.training = append(top.Dst, v), append(scratch.training, int32(k))
-		}
-	}
-	kernel.SelectRows(&top.Matrix, &square.Matrix, scratch.training)
-	top.Finish()
+	return losses
 }

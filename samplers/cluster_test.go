@@ -13,9 +13,10 @@ import (
 
 // fourParts prepares s with four parts: node i is in part i mod 4.
 func fourParts(s *Cluster) *Cluster {
-	Prepared(s).parts = make([][]int32, 4)
+	law := Prepared(s).law.(*clusterLaw)
+	law.parts = make([][]int32, 4)
 	for i := range int32(s.Laplacian.Nodes()) {
-		s.parts[i%4] = append(s.parts[i%4], i)
+		law.parts[i%4] = append(law.parts[i%4], i)
 	}
 	return s
 }

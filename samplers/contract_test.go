@@ -3,6 +3,8 @@ package samplers_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,12 +78,10 @@ func TestContractFullDropoutNoise(t *testing.T) {
 // so that every option occurs.
 func allParts() []partNames {
 	var all []partNames
-	for _, importance := range samplers.ImportanceNames() {
-		for _, drawName := range samplers.DrawNames() {
-			for _, weightName := range samplers.WeightNames() {
-				draw, _ := samplers.ParseDraw(drawName)
-				weight, _ := samplers.ParseWeight(weightName)
-				if weight.Check(draw) != nil {
+	for _, importance := range slices.Sorted(maps.Keys(samplers.Importances(false))) {
+		for _, drawName := range slices.Sorted(maps.Keys(samplers.Draws())) {
+			for _, weightName := range slices.Sorted(maps.Keys(samplers.Weights())) {
+				if samplers.Weights()[weightName].Check(samplers.Draws()[drawName]) != nil {
 					continue
 				}
 				k := len(all)
@@ -113,9 +113,11 @@ func partsName(p partNames) string {
 
 // partNames has the parts of a sampler as the command names them. "" means the default.
 type partNames struct {
-	Importance, Draw, Weight, Control              string
+	Importance, Draw, Weight                       string
+	Control                                        samplers.Control
 	NodeWise                                       bool
 	Flat, Neighborhood, IncludeRows, NormalizeRows bool
+	FullDropoutNoise                               bool
 }
 
 // sampler returns the sampler of the parts.
@@ -124,21 +126,15 @@ func (p partNames) sampler(c samplers.Config) (samplers.Sampler, error) {
 	if p.NodeWise {
 		base = "uniform"
 	}
-	importance, err := samplers.ParseImportance(cmp.Or(p.Importance, base), p.Flat, p.Neighborhood)
-	draw, drawErr := samplers.ParseDraw(cmp.Or(p.Draw, "wrs"))
-	weight, weightErr := samplers.ParseWeight(cmp.Or(p.Weight, "debiased"))
-	if p.Weight == "" {
-		weight = nil
-	}
-	control, controlErr := samplers.ParseControl(p.Control)
-	if err := cmp.Or(err, drawErr, weightErr, controlErr); err != nil {
-		return nil, err
+	importance, draw, weight := samplers.Importances(p.Flat)[cmp.Or(p.Importance, base)], samplers.Draws()[p.Draw], samplers.Weights()[p.Weight]
+	if p.Neighborhood {
+		importance = samplers.FastGCN{Flat: p.Flat, Neighborhood: true}
 	}
 	if p.NodeWise {
 		return samplers.Configure(&samplers.Neighbor{Importance: importance, Draw: draw, Weight: weight}, c)
 	}
 	return samplers.Configure(&samplers.LayerWise{
-		Importance: importance, Draw: draw, Weight: weight, Control: control, IncludeRows: p.IncludeRows, NormalizeRows: p.NormalizeRows,
+		Importance: importance, Draw: draw, Weight: weight, Control: p.Control, FullDropoutNoise: p.FullDropoutNoise, IncludeRows: p.IncludeRows, NormalizeRows: p.NormalizeRows,
 	}, c)
 }
 

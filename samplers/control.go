@@ -1,7 +1,6 @@
 package samplers
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -25,21 +24,13 @@ const (
 	ControlRolling Control = "rolling" // H̄ holds the last activations of each node; P·H̄ is summed in each batch
 )
 
-// ControlNames returns the names that ParseControl knows.
-func ControlNames() []string { return names(controls) }
-
-// ParseControl returns the named control; "" means none. The error lists the known names.
-func ParseControl(name string) (Control, error) {
-	return find("control", cmp.Or(name, "none"), controls)
-}
-
 // check returns an error if the sampler's parts do not go with its control or with
 // FullDropoutNoise.
 func (s *LayerWise) check() error {
 	controlled, biased := s.Control != ControlNone, s.biasedPart()
 	switch {
 	case controlled && s.Control != ControlRefresh && s.Control != ControlRolling:
-		return unknownPart("control", string(s.Control), ControlNames())
+		return fmt.Errorf("samplers: unknown control %q; known: %s, %s", s.Control, ControlRefresh, ControlRolling)
 	case controlled && biased != "":
 		return fmt.Errorf("samplers: control %v with %s: E[P̃] is not P, so the estimate would have the bias of P̃ on H − H̄; use unbiased weights", s.Control, biased)
 	case controlled && !s.ExactInput && len(s.Sizes) == 1:

@@ -78,13 +78,12 @@ func TestControlOverGraphByEnumeration(t *testing.T) {
 			if parts.Flat = flat; flat && parts.Importance == "uniform" {
 				continue
 			}
-			for _, parts.Control = range samplers.ControlNames() {
+			for _, parts.Control = range []samplers.Control{samplers.ControlNone, samplers.ControlRefresh, samplers.ControlRolling} {
 				if _, err := parts.sampler(samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{2}, ExactInput: true}); err != nil {
 					t.Errorf("%s, %s: %v", partsName(parts), parts.Control, err)
 				}
 			}
-			draw, _ := samplers.ParseDraw(parts.Draw)
-			weight, _ := samplers.ParseWeight(parts.Weight)
+			draw, weight := samplers.Draws()[parts.Draw], samplers.Weights()[parts.Weight]
 			weights := columnWeights(dense, nodes, rows, parts)
 			for s := 1; s <= min(positive(weights), 4); s++ {
 				beta, _, err := samplertest.Moments(draw, weight, weights, s)
@@ -109,7 +108,7 @@ func TestControlOverGraphByEnumeration(t *testing.T) {
 					if math.Abs(means["gradient"]-gradient) > 1e-12*max(size, 1) {
 						t.Errorf("%s, s = %d: the gradient has the mean %v, over all neighbours it is %v", partsName(parts), s, means["gradient"], gradient)
 					}
-					for _, control := range append(samplers.ControlNames(), "linear") {
+					for _, control := range []string{"none", "refresh", "rolling", "linear"} {
 						if math.Abs(means[control]-exact) > 1e-12*max(size, 1) {
 							t.Errorf("%s, %s, s = %d: E is %v, PH is %v", partsName(parts), control, s, means[control], exact)
 						}
@@ -242,14 +241,6 @@ func TestRollingControl(t *testing.T) {
 	}
 }
 
-// A caller that changes the list of names does not change the names.
-func TestControlNames(t *testing.T) {
-	samplers.ControlNames()[0] = "other"
-	if c, err := samplers.ParseControl("none"); err != nil || c != samplers.ControlNone {
-		t.Errorf("control %v: %v", c, err)
-	}
-}
-
 // Parts whose estimate is biased, and layers without activations, are errors.
 func TestControlErrors(t *testing.T) {
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, 50, 100, false, 4))
@@ -286,13 +277,5 @@ func TestControlErrors(t *testing.T) {
 	}
 	if repeats.HistoryNodes(0) != 0 || repeats.HistoryNodes(1) != 50 {
 		t.Error("the layer that reads features keeps a history, or the one above does not")
-	}
-	for _, name := range samplers.ControlNames()[1:] {
-		if c, err := samplers.ParseControl(name); err != nil || string(c) != name {
-			t.Errorf("%s: %v, %v", name, c, err)
-		}
-	}
-	if _, err := samplers.ParseControl("often"); err == nil || !strings.Contains(err.Error(), "refresh") {
-		t.Errorf("an unknown name: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // Draw picks candidates at random. Implementations are read-only in use.
@@ -57,10 +58,8 @@ type Sample struct {
 // user's own Draw may be wrong.
 func (s *Sample) check(draw Draw, population *Population) error {
 	m := len(population.Weights)
-	for j, i := range s.Index {
-		if i < 0 || int(i) >= m {
-			return fmt.Errorf("samplers: %T picked candidate %d as number %d, outside [0, %d)", draw, i, j, m)
-		}
+	if j := slices.IndexFunc(s.Index, func(i int32) bool { return !isNode(i, m) }); j >= 0 {
+		return fmt.Errorf("samplers: %T picked candidate %d as number %d, outside [0, %d)", draw, s.Index[j], j, m)
 	}
 	return nil
 }

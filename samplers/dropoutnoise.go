@@ -1,38 +1,10 @@
 package samplers
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
-
-// The names of the noise that dropout has in a sampled layer.
-const (
-	DropoutNoiseSampled = "sampled" // times the weights of the nodes drawn
-	DropoutNoiseFull    = "full"    // LayerWise.FullDropoutNoise
-)
-
-// DropoutNoiseNames returns the names that Config.DropoutNoise may have.
-func DropoutNoiseNames() []string { return []string{DropoutNoiseSampled, DropoutNoiseFull} }
-
-// setDropoutNoise sets the noise of s, the sampler of the named method, unless the config
-// leaves it to the method.
-func (c *Config) setDropoutNoise(method string, s Sampler) error {
-	full := c.DropoutNoise == DropoutNoiseFull
-	layerWise, ok := s.(*LayerWise)
-	switch {
-	case c.DropoutNoise == "":
-		return nil
-	case !full && c.DropoutNoise != DropoutNoiseSampled:
-		return unknownPart("dropout noise", c.DropoutNoise, DropoutNoiseNames())
-	case full && !ok:
-		return fmt.Errorf("samplers: full dropout noise is for layer-wise methods, which give a node one weight in all rows, not for %s", method)
-	case ok:
-		layerWise.FullDropoutNoise = full
-	}
-	return nil
-}
 
 // scaleNoise sets block's NoiseScale to β^(−1/2) for the weights β of the nodes drawn, or
 // leaves it empty.

@@ -126,7 +126,8 @@ func TestFullDropoutNoise(t *testing.T) {
 			if testing.Short() || samplers.RaceDetector {
 				draws = 50
 			}
-			config := samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{25}, ExactInput: true, DropoutNoise: samplers.DropoutNoiseFull}
+			config := samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{25}, ExactInput: true}
+			parts.FullDropoutNoise = true
 			s, err := parts.sampler(config)
 			if err != nil {
 				t.Fatal(err)
@@ -175,7 +176,7 @@ func TestFullDropoutNoise(t *testing.T) {
 				mean[i].check(t, "the estimate's mean", want)
 				noise[i].check(t, "the noise's variance", variance)
 			}
-			config.DropoutNoise = ""
+			parts.FullDropoutNoise = false
 			if s, err = parts.sampler(config); err == nil {
 				err = samplers.Prepared(s).Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch)
 			}
@@ -229,23 +230,5 @@ func TestFullDropoutNoiseErrors(t *testing.T) {
 		if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", want, err)
 		}
-	}
-	config := samplers.Config{Laplacian: p, Train: []int32{1, 2}, Layers: 2, Sizes: []int{5}, DropoutNoise: samplers.DropoutNoiseFull}
-	for name, want := range map[string]string{"ladies": "naive weights", "fastgcn-flat": "naive weights", "neighbor": "layer-wise", "labor": "layer-wise", "full": "layer-wise", "cluster": "layer-wise"} {
-		if _, err := samplers.ByName(name, config); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := (partNames{NodeWise: true}).sampler(config); err == nil || !strings.Contains(err.Error(), "layer-wise") {
-		t.Errorf("parts of neighbor: %v", err)
-	}
-	for _, name := range []string{"ladies-debiased", "ladies-flat-debiased", "fastgcn-debiased", "fastgcn-flat-debiased", "poisson-ladies", "ladies-cv", "mvs"} {
-		if s, err := samplers.ByName(name, config); err != nil || !s.(*samplers.LayerWise).FullDropoutNoise {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	config.DropoutNoise = "loud"
-	if _, err := samplers.ByName("ladies-debiased", config); err == nil || !strings.Contains(err.Error(), "sampled, full") {
-		t.Errorf("an unknown name: %v", err)
 	}
 }

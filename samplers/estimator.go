@@ -88,7 +88,6 @@ func (e *estimator) sample(rng *rand.Rand, population *Population, s int, d *dra
 // d/k, which drawUniform does faster. With equal probabilities the weights of
 // Naive and of Debiased are both d/k.
 func (e *estimator) isUniform() bool {
-	return e.importance == Importance(Uniform{}) &&
-		(e.draw == Draw(WithoutReplacement{}) || e.draw == Draw(WithReplacement{})) &&
+	return e.importance == Importance(Uniform{}) && e.draw == Draw(WithoutReplacement{}) &&
 		(e.weight == Weight(Naive{}) || e.weight == Weight(Debiased{}))
 }

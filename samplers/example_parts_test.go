@@ -7,7 +7,7 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// The command finds parts by name. A weight that does not go with the draw is an
+// Parts are fields of a sampler. A weight that does not go with the draw is an
 // error.
 func ExampleConfigure() {
 	b, err := graph.NewBuilder(3)
@@ -20,10 +20,7 @@ func ExampleConfigure() {
 	adjacency, _ := b.Build()
 	config := samplers.Config{Laplacian: graph.NewLaplacian(adjacency), Layers: 2, Sizes: []int{512}}
 
-	draw, err := samplers.ParseDraw("systematic")
-	if err != nil {
-		panic(err)
-	}
+	draw := samplers.Systematic{}
 	sampler, err := samplers.Configure(&samplers.LayerWise{Draw: draw}, config)
 	if err != nil {
 		panic(err)

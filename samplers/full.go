@@ -64,16 +64,16 @@ func (scratch *fullScratch) fill(p *graph.Laplacian, rows []int32, block *graph.
 	scratch.local = resize(scratch.local, len(h.nodes))
 	scratch.factor = resize(scratch.factor, len(h.nodes))
 	block.Src = append(block.Src[:0], h.nodes...)
-	if n := len(h.entries); n >= denseBlock*len(rows) && n >= reusedInput*len(h.nodes) {
+	ascending := len(h.entries) >= max(denseBlock*len(rows), reusedInput*len(h.nodes))
+	if ascending {
 		slices.Sort(block.Src)
-		for k, v := range block.Src {
-			c := h.number(v)
-			scratch.local[c], scratch.factor[k] = int32(k), float64(h.scales[c])
+	}
+	for k, v := range block.Src {
+		c := int32(k)
+		if ascending {
+			c = h.number(v)
 		}
-	} else {
-		for c, scale := range h.scales {
-			scratch.local[c], scratch.factor[c] = int32(c), float64(scale)
-		}
+		scratch.local[c], scratch.factor[k] = int32(k), float64(h.scales[c])
 	}
 	block.SetColScale(p)
 	h.fill(block, rows, scratch.local, nil, scratch.factor)

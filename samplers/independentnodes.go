@@ -47,9 +47,9 @@ func (l *independentLaw) draw(s *subgraphScratch, seeds int, rng *rand.Rand) {
 	}
 }
 
-func (l *independentLaw) weigh(s *subgraphScratch, seeds int, p *graph.Laplacian, m *graph.CSR, losses []float32) []float32 {
+func (l *independentLaw) weigh(s *subgraphScratch, seeds int, p *graph.Laplacian, block *graph.Block, losses []float32) []float32 {
 	inclusion := func(v int32) float64 { return min(1, float64(seeds)*l.probability[v]) } // π_v
-	drawn, n := s.numbering.nodes, float64(p.Nodes())
+	m, drawn, n := &block.Matrix, s.numbering.nodes, float64(p.Nodes())
 	for k, v := range drawn {
 		losses = append(losses, float32(1/(n*inclusion(v))))
 		scale, values := float64(p.RowScale[v]), m.RowValues(k)

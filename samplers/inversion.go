@@ -13,27 +13,19 @@ import (
 type inversion struct {
 	sums  []float64 // cumulative sums of the weights
 	guide []int32   // of each bucket of sums: the first index that can fall into it
-	total float64
-	scale float64 // buckets / total
+	scale float64   // buckets / total
 }
 
 // build prepares for weights, whose sum is positive and finite. Cost: O(m).
 func (v *inversion) build(weights []float64) {
 	v.sums = resize(v.sums, len(weights))
-	sums := v.sums
-	var total float64
+	sums, total := v.sums, 0.0
 	for i, w := range weights {
 		total += w
 		sums[i] = total
 	}
-	buckets := 1
-	for 4*buckets < len(weights) {
-		buckets *= 2
-	}
-	v.total, v.scale = total, float64(buckets)/total
-	if math.IsInf(v.scale, 1) {
-		v.scale = 0 // the total is tiny: use one bucket
-	}
+	buckets := 1 + len(weights)/4
+	v.scale = min(float64(buckets)/total, math.MaxFloat64)
 	// A bucket starts after the last index whose sum lies in an earlier bucket.
 	v.guide = resize(v.guide, buckets+2)
 	guide, scale := v.guide, v.scale
@@ -50,9 +42,10 @@ func (v *inversion) build(weights []float64) {
 
 // draw returns a random index, of positive weight.
 func (v *inversion) draw(rng *rand.Rand) int32 {
-	x := v.total
-	for x >= v.total { // the product may be rounded up to total
-		x = rng.Float64() * v.total
+	total := v.sums[len(v.sums)-1]
+	x := total
+	for x >= total { // the product may be rounded up to total
+		x = rng.Float64() * total
 	}
 	i := v.guide[int(x*v.scale)]
 	for v.sums[i] <= x {

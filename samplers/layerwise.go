@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // LayerWise is layer-wise importance sampling: each layer draws one set of nodes
@@ -166,12 +167,15 @@ func (s *LayerWise) candidates(scratch *layerScratch, rows []int32) (*Population
 // fill fills block with the rows of P over the nodes drawn from population.
 func (s *LayerWise) fill(scratch *layerScratch, population *Population, rows []int32, block *graph.Block) {
 	h, drawn, everyNode := &scratch.neighborhood, &scratch.drawn, s.drawsGlobally()
+	scales := h.scales
+	if everyNode {
+		scales = s.Laplacian.ColScale
+		kernel.Prefetch(scales, drawn.Index)
+	}
 	for l, c := range drawn.Index {
+		drawn.factor[l] *= float64(scales[c])
 		if everyNode {
-			drawn.factor[l] *= float64(h.colScale(c))
 			drawn.Index[l] = h.numberOrAdd(c)
-		} else {
-			drawn.factor[l] *= float64(h.scales[c])
 		}
 	}
 	local := resize(scratch.local, len(h.nodes))

@@ -51,12 +51,12 @@ func (m Method) Learned() bool {
 	return is
 }
 
-// FullDropoutNoise reports whether the sampler has LayerWise.FullDropoutNoise, unless KeepSelf
-// or Config.DropoutNoise excludes it.
+// FullDropoutNoise reports whether the sampler has LayerWise.FullDropoutNoise, unless
+// Config.KeepSelf excludes it.
 func (m Method) FullDropoutNoise() bool { return m.layerWise().FullDropoutNoise }
 
-// TakesFullDropoutNoise reports whether Config.DropoutNoise may be full without KeepSelf: the
-// method is layer-wise and its weights are unbiased.
+// TakesFullDropoutNoise reports whether the sampler may have LayerWise.FullDropoutNoise: it is
+// layer-wise and its weights are unbiased.
 func (m Method) TakesFullDropoutNoise() bool {
 	s := m.layerWise()
 	return s == m.Sampler && s.biasedPart() == ""
@@ -92,10 +92,6 @@ type Config struct {
 	// ExactInput says that the model has exact input (layers.ExactInput): the lowest
 	// layer reads activations in place of features. Methods with a history use it.
 	ExactInput bool
-
-	// DropoutNoise is one of DropoutNoiseNames: LayerWise.FullDropoutNoise. "" means the
-	// method's own.
-	DropoutNoise string
 }
 
 // ByName returns the sampler of the named method, prepared. The error lists the known names
@@ -107,30 +103,23 @@ func ByName(name string, config Config) (Sampler, error) {
 			if len(config.Sizes) == 0 {
 				config.Sizes = m.Default
 			}
-			return config.configure(name, m.Sampler)
+			return Configure(m.Sampler, config)
 		}
 		names = append(names, m.Name)
 	}
-	return nil, unknownPart("method", name, names)
+	return nil, fmt.Errorf("samplers: unknown method %q; known: %s", name, strings.Join(names, ", "))
 }
 
 // Configure sets the fields of s, a LayerWise or Neighbor, that config has, and prepares it. Its
 // other fields stay, such as Importance, Draw and Weight. The error says which setting of
 // the config is wrong, or names parts that do not go together.
 func Configure(s Sampler, config Config) (Sampler, error) {
-	return config.configure("this method", s)
-}
-
-func (c *Config) configure(method string, s Sampler) (Sampler, error) {
-	if err := c.apply(s); err != nil {
+	if err := config.apply(s); err != nil {
 		return nil, err
 	}
-	if err := c.setDropoutNoise(method, s); err != nil {
-		return nil, err
-	}
-	if p := c.Laplacian; p != nil && p.Share != nil {
+	if p := config.Laplacian; p != nil && p.Share != nil {
 		if _, err := Layered(s); err != nil {
-			return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", method)
+			return nil, fmt.Errorf("samplers: this method reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)")
 		}
 	}
 	return s, Prepare(s)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // Neighbor is node-wise sampling (Hamilton, Ying & Leskovec 2017, "Inductive
@@ -43,7 +44,7 @@ import (
 // depend on the draw: E[P̃] = P, and the history's terms cancel. The variance comes from the
 // difference H − H̄ only: it falls to 0 as the activations converge.
 //
-// Cost of a layer: O(k) per row of any degree for uniform draws, and
+// Cost of a layer: O(k) per row of any degree for uniform draws without replacement, and
 // O(degree) for others and for a control. Memory: 8 bytes per node for each concurrent call,
 // and 16 with a control; the model keeps the history, 4 bytes per node and unit of each hidden
 // layer.
@@ -62,7 +63,6 @@ type Neighbor struct {
 
 	estimator *estimator
 	uniform   bool // simple random sampling, with weights d/k: O(k) a row
-	replace   bool // with replacement
 	workspace[neighborScratch]
 }
 
@@ -71,13 +71,12 @@ var _ LayerSampler = (*Neighbor)(nil)
 // neighborScratch is the memory of one call.
 type neighborScratch struct {
 	numbering  numbering
-	picks      picks
-	positions  []int64 // of each entry in the adjacency matrix, or self
 	population Population
-	drawn      drawn
-	factor     []float64 // d/k of each row, for uniform draws
-	entries    []int32   // the node of each entry
-	scales     []float32 // its ColScale
+	drawn      drawn     // of one row
+	positions  []int64   // of each entry in the adjacency matrix; −1: the row's own node
+	factors    []float64 // β of each entry
+	nodes      []int32   // of each entry
+	scales     []float32 // their ColScale
 	full       fullScratch
 }
 
@@ -121,9 +120,8 @@ func (s *Neighbor) setUp() (err error) {
 	if s.estimator, err = newEstimator(s.Laplacian, Uniform{}, s.Importance, s.Draw, s.Weight); err != nil {
 		return err
 	}
-	_, s.replace = s.estimator.draw.(WithReplacement)
 	s.uniform = s.estimator.isUniform()
-	if s.Control != ControlNone && (s.Control != ControlRolling || !s.uniform || s.replace) {
+	if s.Control != ControlNone && (s.Control != ControlRolling || !s.uniform) {
 		return fmt.Errorf("samplers: Neighbor with control %v: want ControlRolling, and uniform draws without replacement", s.Control)
 	}
 	return nil
@@ -147,15 +145,24 @@ func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand
 	if err := ids.addDistinct(rows); err != nil {
 		return err
 	}
-	startBlock(block, rows)
-	if s.uniform {
-		s.drawUniform(scratch, k, rng, block)
-	} else if err := s.drawWeighted(scratch, k, rng, block); err != nil {
-		return err
+	m := startBlock(block, rows)
+	// The positions of all entries are drawn first, and then read: most reads miss the cache,
+	// and reads that do not wait for a draw overlap.
+	kernel.Prefetch(s.Laplacian.Adjacency.Ptr, rows)
+	positions, factors, drawn := scratch.positions[:0], scratch.factors[:0], &scratch.drawn
+	for i, r := range rows {
+		if err := s.drawRow(scratch, r, k, rng); err != nil {
+			return fmt.Errorf("samplers: neighbours of node %d: %w", r, err)
+		}
+		positions, factors = append(positions, -1), append(factors, 1)
+		first := s.Laplacian.Adjacency.First(int(r))
+		for n, c := range drawn.Index {
+			positions, factors = append(positions, first+int64(c)), append(factors, drawn.factor[n])
+		}
+		m.Ptr[i+1] = int64(len(positions))
 	}
-	block.Src = ids.nodes
-	block.Matrix.Cols = len(block.Src)
-	block.SetColScale(s.Laplacian)
+	scratch.positions, scratch.factors = positions, factors
+	s.fill(scratch, block)
 	if s.Control != ControlNone {
 		s.addRemainder(scratch, block, &batch.control(at).Matrix)
 	}
@@ -163,58 +170,70 @@ func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand
 	return nil
 }
 
-// self takes the place of a position in the adjacency matrix for the row's own
-// node.
-const self = -1
-
-// drawUniform fills the matrix of block by simple random sampling. It first draws the positions
-// of all entries and then reads them: most reads miss the cache, and reads that do not wait for a
-// draw overlap.
-func (s *Neighbor) drawUniform(scratch *neighborScratch, k int, rng *rand.Rand, block *graph.Block) {
-	adjacency, m, ids, picks := s.Laplacian.Adjacency, &block.Matrix, &scratch.numbering, &scratch.picks
-	scratch.factor = resize(scratch.factor, len(block.Dst))
-	positions, val := scratch.positions[:0], m.Val
-	for i, r := range block.Dst {
-		positions, val = append(positions, self), append(val, 1)
-		first := adjacency.First(int(r))
-		picks.draw(rng, adjacency.Degree(int(r)), k, s.replace)
-		for n, c := range picks.index {
-			count := float32(1)
-			if picks.count != nil {
-				count = float32(picks.count[n])
-			}
-			positions, val = append(positions, first+int64(c)), append(val, count)
-		}
-		scratch.factor[i], m.Ptr[i+1] = picks.factor, int64(len(positions))
+// drawRow draws k of the stored entries of row r into scratch.drawn, none if all have weight 0.
+func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.Rand) error {
+	p, drawn := s.Laplacian, &scratch.drawn
+	if s.uniform {
+		drawn.drawUniform(rng, p.Adjacency.Degree(int(r)), k)
+		return nil
 	}
-	nodes := resize(scratch.entries, len(positions))
-	for k, position := range positions {
-		if position != self {
+	row, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r))
+	drawn.reset()
+	drawn.factor = drawn.factor[:0]
+	if len(row) == 0 {
+		return nil
+	}
+	population := &scratch.population
+	population.Weights = resize(population.Weights, len(row))
+	row2 := square(p.RowScale[r])
+	for c, j := range row {
+		population.Weights[c] = row2 * square(p.ColScale[j]) * square(graph.Weight(values, c))
+	}
+	err := s.estimator.weigh(population, row)
+	switch _, replace := s.estimator.draw.(WithReplacement); {
+	case population.Positive == 0:
+		return nil
+	case err != nil:
+		return err
+	case !replace:
+		k = min(k, population.Positive)
+	}
+	return s.estimator.sample(rng, population, k, drawn)
+}
+
+// fill fills block, but for Finish, with the entries at scratch's positions, times their factors.
+func (s *Neighbor) fill(scratch *neighborScratch, block *graph.Block) {
+	adjacency, m, ids := s.Laplacian.Adjacency, &block.Matrix, &scratch.numbering
+	nodes := resize(scratch.nodes, len(scratch.positions))
+	scales := resize(scratch.scales, len(nodes))
+	scratch.nodes, scratch.scales = nodes, scales
+	for k, position := range scratch.positions {
+		if position >= 0 {
 			nodes[k] = adjacency.Idx[position]
 		}
 	}
 	for i, r := range block.Dst {
 		nodes[m.Ptr[i]] = r
 	}
-	m.Idx, m.Val = resize(m.Idx, len(nodes)), val
-	scales := resize(scratch.scales, len(nodes))
+	m.Idx, m.Val = resize(m.Idx, len(nodes)), resize(m.Val, len(nodes))
 	ids.numberEach(nodes, m.Idx, scales)
 	for i, r := range block.Dst {
-		scale, own := float64(ids.rowScale(r)), m.Ptr[i]
-		val[own] = float32(scale * float64(scales[own]))
-		for k := own + 1; k < m.Ptr[i+1]; k++ {
-			v := scale * scratch.factor[i]
-			if adjacency.Val != nil {
-				v *= float64(adjacency.Val[positions[k]])
+		scale := float64(s.Laplacian.RowScale[r])
+		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+			v := scale * scratch.factors[k]
+			if adjacency.Val != nil && k > m.Ptr[i] {
+				v *= float64(adjacency.Val[scratch.positions[k]])
 			}
-			val[k] = float32(v * float64(val[k]) * float64(scales[k]))
+			m.Val[k] = float32(v * float64(scales[k]))
 		}
 	}
-	scratch.positions, scratch.entries, scratch.scales = positions, nodes, scales
+	block.Src = ids.nodes
+	m.Cols = len(block.Src)
+	block.SetColScale(s.Laplacian)
 }
 
 // addRemainder sets rest to P − P̃ for the block that scratch has drawn: P_ij for a neighbour j
-// that was not drawn, and P_ij(1 − d/k) for one that was. A row that has all its neighbours is
+// that was not drawn, and P_ij(1 − β) for one that was. A row that has all its neighbours is
 // exact.
 func (s *Neighbor) addRemainder(scratch *neighborScratch, block *graph.Block, rest *graph.CSR) {
 	p, drawn := s.Laplacian, &block.Matrix
@@ -230,58 +249,13 @@ func (s *Neighbor) addRemainder(scratch *neighborScratch, block *graph.Block, re
 			for c := range row {
 				rest.Val = append(rest.Val, float32(entry(c)))
 			}
-			for _, position := range scratch.positions[drawn.Ptr[i]+1 : drawn.Ptr[i+1]] { // without the row's own
-				c := int(position - first)
-				rest.Val[from+c] = float32(entry(c) * (1 - scratch.factor[i]))
+			for k := drawn.Ptr[i] + 1; k < drawn.Ptr[i+1]; k++ { // without the row's own
+				c := int(scratch.positions[k] - first)
+				rest.Val[from+c] = float32(entry(c) * (1 - scratch.factors[k]))
 			}
 		}
 		rest.Ptr[i+1] = int64(len(rest.Idx))
 	}
-}
-
-// drawWeighted fills the matrix of block with any estimator.
-func (s *Neighbor) drawWeighted(scratch *neighborScratch, k int, rng *rand.Rand, block *graph.Block) error {
-	p, m, drawn := s.Laplacian, &block.Matrix, &scratch.drawn
-	for i, r := range block.Dst {
-		scale := float64(p.RowScale[r])
-		m.Idx = append(m.Idx, int32(i))
-		m.Val = append(m.Val, float32(scale*float64(p.ColScale[r])))
-		row, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r))
-		if err := s.drawRow(scratch, r, row, values, k, rng); err != nil {
-			return fmt.Errorf("samplers: neighbours of node %d: %w", r, err)
-		}
-		for n, c := range drawn.Index {
-			v := scale * drawn.factor[n] * graph.Weight(values, int(c))
-			m.Idx = append(m.Idx, scratch.numbering.numberOrAdd(row[c]))
-			m.Val = append(m.Val, float32(v*float64(p.ColScale[row[c]])))
-		}
-		m.Ptr[i+1] = int64(len(m.Idx))
-	}
-	return nil
-}
-
-// drawRow draws k of the stored entries of row r into scratch.drawn, none if all have weight 0.
-func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, row []int32, values []float32, k int, rng *rand.Rand) error {
-	scratch.drawn.reset()
-	if len(row) == 0 {
-		return nil
-	}
-	population := &scratch.population
-	population.Weights = resize(population.Weights, len(row))
-	row2 := square(s.Laplacian.RowScale[r])
-	for c, j := range row {
-		population.Weights[c] = row2 * square(s.Laplacian.ColScale[j]) * square(graph.Weight(values, c))
-	}
-	err := s.estimator.weigh(population, row)
-	switch {
-	case population.Positive == 0:
-		return nil
-	case err != nil:
-		return err
-	case !s.replace:
-		k = min(k, population.Positive)
-	}
-	return s.estimator.sample(rng, population, k, &scratch.drawn)
 }
 
 func square[F float32 | float64](x F) float64 { return float64(x) * float64(x) }

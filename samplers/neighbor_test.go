@@ -28,42 +28,37 @@ func (s *scripted) Uint64() uint64 {
 }
 
 // TestPicksLaw checks, over all outcomes of the random numbers, that every set of k
-// candidates has the same probability without replacement, and that the expectation
-// of each candidate's weight is 1, with and without replacement, to 1e-12.
+// candidates has the same probability, and that the expectation of each candidate's weight is
+// 1, to 1e-12.
 func TestPicksLaw(t *testing.T) {
 	for d := 1; d <= 6; d++ {
 		for k := 1; k <= 3; k++ {
-			for _, replace := range []bool{false, true} {
-				mean, sets := enumeratePicks(d, k, replace)
-				for c, m := range mean {
-					if math.Abs(m-1) > 1e-12 {
-						t.Errorf("d=%d k=%d replace=%v: E[β_%d] = %v, want 1", d, k, replace, c, m)
-					}
+			mean, sets := enumeratePicks(d, k)
+			for c, m := range mean {
+				if math.Abs(m-1) > 1e-12 {
+					t.Errorf("d=%d k=%d: E[β_%d] = %v, want 1", d, k, c, m)
 				}
-				if replace {
-					continue
-				}
-				want := 1.0
-				for i := range min(k, d) {
-					want *= float64(i+1) / float64(d-i)
-				}
-				for set, p := range sets {
-					if math.Abs(p-want) > 1e-12 {
-						t.Errorf("d=%d k=%d: set %s has probability %v, want %v", d, k, set, p, want)
-					}
+			}
+			want := 1.0
+			for i := range min(k, d) {
+				want *= float64(i+1) / float64(d-i)
+			}
+			for set, p := range sets {
+				if math.Abs(p-want) > 1e-12 {
+					t.Errorf("d=%d k=%d: set %s has probability %v, want %v", d, k, set, p, want)
 				}
 			}
 		}
 	}
 }
 
-func enumeratePicks(d, k int, replace bool) (mean []float64, sets map[string]float64) {
+func enumeratePicks(d, k int) (mean []float64, sets map[string]float64) {
 	mean, sets = make([]float64, d), map[string]float64{}
 	outcomes := 1
 	for range k {
 		outcomes *= 60
 	}
-	var p picks
+	var p drawn
 	source := &scripted{values: make([]uint64, k)}
 	rng := rand.New(source)
 	for o := range outcomes {
@@ -71,56 +66,20 @@ func enumeratePicks(d, k int, replace bool) (mean []float64, sets map[string]flo
 		for i, rest := 0, o; i < k; i, rest = i+1, rest/60 {
 			source.values[i] = uint64(rest % 60)
 		}
-		p.draw(rng, d, k, replace)
-		for i, c := range p.index {
-			count := 1.0
-			if p.count != nil {
-				count = float64(p.count[i])
-			}
-			mean[c] += count // summed exactly
+		p.drawUniform(rng, d, k)
+		for _, c := range p.Index {
+			mean[c]++ // summed exactly
 		}
-		slices.Sort(p.index)
-		sets[fmt.Sprint(p.index)]++
+		slices.Sort(p.Index)
+		sets[fmt.Sprint(p.Index)]++
 	}
 	for c := range mean {
-		mean[c] *= p.factor / float64(outcomes)
+		mean[c] *= p.factor[0] / float64(outcomes)
 	}
 	for set := range sets {
 		sets[set] /= float64(outcomes)
 	}
 	return mean, sets
-}
-
-// TestPicksLarge checks draws that are too large for a linear search.
-func TestPicksLarge(t *testing.T) {
-	rng := rand.New(NewSource(4, 0, 0))
-	const d, k, draws = 90, 40, 4000
-	var p picks
-	hits := make([]float64, d)
-	for range draws {
-		p.draw(rng, d, k, false)
-		seen := map[int32]bool{}
-		for _, c := range p.index {
-			if seen[c] || c < 0 || c >= d {
-				t.Fatalf("candidate %d is out of range or picked twice", c)
-			}
-			seen[c] = true
-			hits[c]++
-		}
-		if len(seen) != k {
-			t.Fatalf("%d candidates, want %d", len(seen), k)
-		}
-	}
-	// The inclusions are negatively correlated, so this χ² is at most about d−1 on
-	// average; 140 is the 99.96th percentile of χ² with d−1 degrees of freedom.
-	chi2 := 0.0
-	for _, h := range hits {
-		want := draws * float64(k) / d
-		chi2 += (h - want) * (h - want) / (want * (1 - float64(k)/d))
-	}
-	if chi2 > 140 {
-		t.Errorf("χ² = %.1f for %d candidates", chi2, d)
-	}
 }
 
 // TestNeighborBlock checks every entry of blocks against the formula.

@@ -49,6 +49,7 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 	h.numbers = resize(h.numbers, entries)
 	h.entryScales = resize(h.entryScales, entries)
 	h.numberEach(h.entries, h.numbers, h.entryScales)
+	kernel.Prefetch(p.RowScale, rows)
 	h.weigh(rows)
 	return nil
 }
@@ -66,7 +67,7 @@ func (h *neighborhood) weigh(rows []int32) {
 		numbers, own := h.numbers[at:end], h.entryScales[at:end]
 		at = end
 		scales[i] = own[0] // the row's own node
-		scale := float64(h.rowScaleAt(i, r))
+		scale := float64(h.laplacian.RowScale[r])
 		r2 := scale * scale
 		values := h.laplacian.Adjacency.RowValues(int(r))
 		for k, c := range numbers {
@@ -79,14 +80,6 @@ func (h *neighborhood) weigh(rows []int32) {
 		}
 	}
 	h.entries, h.numbers = h.numbers, h.entries
-}
-
-// rowScaleAt returns the RowScale of node r, which is row i and column i of the neighborhood.
-func (h *neighborhood) rowScaleAt(i int, r int32) float32 {
-	if h.symmetric {
-		return h.scales[i]
-	}
-	return h.laplacian.RowScale[r]
 }
 
 // prefetchRow brings the row of A near that is read a few rows after row i.
@@ -112,7 +105,7 @@ func (h *neighborhood) fill(block *graph.Block, rows []int32, local, own []int32
 	for i, r := range rows {
 		entries := h.entries[from:h.ends[i]]
 		from = h.ends[i]
-		scale := float64(h.rowScaleAt(i, r))
+		scale := float64(h.laplacian.RowScale[r])
 		values := adjacency.RowValues(int(r))
 		first := 0
 		if own != nil {
@@ -144,9 +137,9 @@ func (h *neighborhood) fillAmong(drawn *nodeSet, block *graph.Block, rows, local
 	adjacency := h.laplacian.Adjacency
 	for i, r := range rows {
 		prefetchRow(adjacency, rows, i)
-		scale := float64(h.rowScale(r))
+		scale := float64(h.laplacian.RowScale[r])
 		if own != nil {
-			m.Idx, m.Val = append(m.Idx, own[i]), append(m.Val, float32(scale*float64(h.colScale(r))))
+			m.Idx, m.Val = append(m.Idx, own[i]), append(m.Val, float32(scale*float64(h.laplacian.ColScale[r])))
 		} else if l := local[i]; l >= 0 {
 			m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(scale*factor[l]))
 		}

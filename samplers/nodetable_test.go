@@ -52,7 +52,7 @@ func TestNumberEach(t *testing.T) {
 	p.ColScale = p.RowScale
 	rapid.Check(t, func(rt *rapid.T) {
 		var one, cells numbering
-		table := numbering{laplacian: p, base: 1, symmetric: true} // begin makes no cells
+		table := numbering{laplacian: p, base: 1} // begin makes no cells
 		for range rapid.IntRange(1, 4).Draw(rt, "blocks") {
 			for _, g := range []*numbering{&one, &cells, &table} {
 				g.begin(p, nil)

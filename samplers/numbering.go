@@ -16,7 +16,6 @@ type numbering struct {
 	laplacian *graph.Laplacian
 	cells     []numberCell // one per node of the graph; none if table is in use
 	table     nodeTable    // of a large graph
-	symmetric bool         // RowScale is ColScale
 	base      int32        // numbers below base belong to earlier blocks
 	nodes     []int32      // the nodes that have a number, in order
 }
@@ -41,7 +40,6 @@ func (g *numbering) begin(p *graph.Laplacian, nodes []int32) {
 	g.base += int32(len(g.nodes))
 	if g.laplacian != p || g.base > math.MaxInt32-int32(n) {
 		g.laplacian, g.base = p, 1
-		g.symmetric = n > 0 && &p.RowScale[0] == &p.ColScale[0]
 		if n > mostCells {
 			n = 0
 		}
@@ -81,22 +79,6 @@ func (g *numbering) number(node int32) int32 {
 //go:noinline
 func (g *numbering) lookup(node int32) int32 { return g.table.number(node) }
 
-// rowScale returns the node's RowScale, from its cell if the scales are equal.
-func (g *numbering) rowScale(node int32) float32 {
-	if g.symmetric && len(g.cells) > 0 {
-		return g.cells[node].scale
-	}
-	return g.laplacian.RowScale[node]
-}
-
-// colScale returns the node's ColScale.
-func (g *numbering) colScale(node int32) float32 {
-	if len(g.cells) == 0 {
-		return g.laplacian.ColScale[node]
-	}
-	return g.cells[node].scale
-}
-
 // numberOrAdd returns the local number of node, and gives it the next one if it has
 // none.
 func (g *numbering) numberOrAdd(node int32) int32 {
@@ -108,20 +90,14 @@ func (g *numbering) numberOrAdd(node int32) int32 {
 
 // add gives node the next number.
 func (g *numbering) add(node int32) int32 {
-	if len(g.cells) == 0 {
-		return g.insert(node)
-	}
 	c := int32(len(g.nodes))
-	g.cells[node].number = g.base + c
+	if len(g.cells) > 0 {
+		g.cells[node].number = g.base + c
+	} else {
+		g.table.reserve(len(g.nodes)+1, g.nodes)
+		g.table.add(node)
+	}
 	g.nodes = append(g.nodes, node)
-	return c
-}
-
-// insert is add for a graph with a table.
-func (g *numbering) insert(node int32) int32 {
-	g.table.reserve(len(g.nodes)+1, g.nodes)
-	g.nodes = append(g.nodes, node)
-	c, _ := g.table.add(node)
 	return c
 }
 

@@ -2,7 +2,6 @@ package samplers
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"math/rand/v2"
 
@@ -38,6 +37,8 @@ import (
 // have a closed form for nodes and edges, and are counted in walks sampled
 // beforehand for walks, so the formulas hold for any r.
 //
+// A batch uses only the number of its seeds: it draws about as many nodes, repeats counted.
+//
 // Cost of a batch: O(r) to draw, O(degrees of S) to find the edges. Memory: the
 // training graph, 8 bytes per node and the memory of Units; 8 bytes per node for
 // each concurrent call.
@@ -47,7 +48,6 @@ type SAINT struct {
 	Depth     int              // number of layers; required
 	Units     Units            // nil means RandomNodes{}
 
-	law setLaw
 	subgraph
 }
 
@@ -60,17 +60,6 @@ var (
 type Units interface {
 	// law returns the law over the training graph, whose Laplacian is p.
 	law(p *graph.Laplacian) (setLaw, error)
-}
-
-// setLaw is the law of the set S of nodes of a graph. It is read-only in use.
-type setLaw interface {
-	// draw draws S for a batch of so many seeds.
-	draw(s *subgraphScratch, seeds int, rng *rand.Rand)
-
-	// weigh multiplies the entries of m, which are those of A+I among the nodes drawn, by the
-	// scales of p and by their weights. It returns losses with the weights of the nodes'
-	// losses appended.
-	weigh(s *subgraphScratch, seeds int, p *graph.Laplacian, m *graph.CSR, losses []float32) []float32
 }
 
 // Layers returns Depth.
@@ -86,25 +75,6 @@ func (s *SAINT) setUp() (err error) {
 	}
 	s.law, err = cmp.Or[Units](s.Units, RandomNodes{}).law(s.laplacian)
 	return err
-}
-
-// Sample implements Sampler. It uses only the number of seeds, which must be
-// distinct nodes: as many nodes are drawn, repeats counted. All layers share one
-// block.
-func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	scratch, err := s.begin(ctx, seeds)
-	if err != nil {
-		return err
-	}
-	defer s.put(scratch)
-	batch.Reset(1)
-	s.law.draw(scratch, len(seeds), rng)
-	block := batch.Blocks[0]
-	s.fill(scratch, block)
-	batch.LossWeights = s.law.weigh(scratch, len(seeds), s.laplacian, &block.Matrix, batch.LossWeights)
-	block.Finish()
-	batch.stack(s.Depth)
-	return nil
 }
 
 // unitLaw is the law of the union of r units.
@@ -129,8 +99,8 @@ func (l *unitLaw) draw(s *subgraphScratch, seeds int, rng *rand.Rand) {
 	}
 }
 
-func (l *unitLaw) weigh(s *subgraphScratch, seeds int, p *graph.Laplacian, m *graph.CSR, losses []float32) []float32 {
-	drawn, r, n := s.numbering.nodes, float64(l.units(seeds)), float64(p.Nodes())
+func (l *unitLaw) weigh(s *subgraphScratch, seeds int, p *graph.Laplacian, block *graph.Block, losses []float32) []float32 {
+	m, drawn, r, n := &block.Matrix, s.numbering.nodes, float64(l.units(seeds)), float64(p.Nodes())
 	s.present = s.present[:0]
 	for _, v := range drawn {
 		present := -math.Expm1(r * math.Log1p(-l.node[v]))

@@ -201,7 +201,7 @@ func (s *SAINT) fillSet(nodes uint, units int) (*graph.Block, []float32) {
 	}
 	block := new(graph.Block)
 	s.fill(&scratch, block)
-	weights := s.law.weigh(&scratch, units*s.law.(*unitLaw).size, s.laplacian, &block.Matrix, nil)
+	weights := s.law.weigh(&scratch, units*s.law.(*unitLaw).size, s.laplacian, block, nil)
 	block.Finish()
 	return block, weights
 }

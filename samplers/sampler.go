@@ -85,17 +85,6 @@ func (b *MiniBatch) Reset(layers int) {
 	b.LossWeights = b.LossWeights[:0]
 }
 
-// stack makes b a batch of so many layers that share its first block, but for the top one, which
-// has the last block.
-func (b *MiniBatch) stack(layers int) {
-	below, top := b.Blocks[0], b.Blocks[len(b.Blocks)-1]
-	b.Blocks = b.Blocks[:0]
-	for range layers - 1 {
-		b.Blocks = append(b.Blocks, below)
-	}
-	b.Blocks = append(b.Blocks, top)
-}
-
 // control gives block l a control, in the memory that b has. It follows Reset.
 func (b *MiniBatch) control(l int) *graph.Control {
 	for len(b.controls) <= l {
@@ -112,35 +101,35 @@ func (b *MiniBatch) control(l int) *graph.Control {
 // out are fields of value zero, and data: pointers, such as the graph, and lists but for sizes.
 func Text(part any) string {
 	value := reflect.Indirect(reflect.ValueOf(part))
-	if !value.IsValid() {
-		return "_"
-	}
-	if s, ok := part.(fmt.Stringer); ok {
-		return s.String()
-	}
-	if numbers, is := part.([]float32); is {
-		sum := crc32.NewIEEE()
-		binary.Write(sum, binary.LittleEndian, numbers)
-		return fmt.Sprintf("%08x", sum.Sum32())
-	}
 	switch value.Kind() {
-	case reflect.Struct:
-		var settings []string
-		for k := range value.NumField() {
-			field, v := value.Type().Field(k), value.Field(k)
-			if !field.IsExported() {
-				continue
-			}
-			_, sizes := v.Interface().([]int)
-			_, numbers := v.Interface().([]float32)
-			data := v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice && !sizes && !numbers
-			if !data && !v.IsZero() {
-				settings = append(settings, field.Name+":"+Text(v.Interface()))
-			}
-		}
-		return value.Type().Name() + "{" + strings.Join(settings, " ") + "}"
-	case reflect.Func, reflect.Chan, reflect.Map:
+	case reflect.Invalid, reflect.Func, reflect.Chan, reflect.Map:
 		return "_" // two of them cannot be compared
 	}
-	return fmt.Sprint(value)
+	switch part := part.(type) {
+	case fmt.Stringer:
+		return part.String()
+	case []float32:
+		sum := crc32.NewIEEE()
+		binary.Write(sum, binary.LittleEndian, part)
+		return fmt.Sprintf("%08x", sum.Sum32())
+	}
+	if value.Kind() != reflect.Struct {
+		return fmt.Sprint(value)
+	}
+	var settings []string
+	for k := range value.NumField() {
+		field, v := value.Type().Field(k), value.Field(k)
+		if field.IsExported() && !v.IsZero() && isSetting(v) {
+			settings = append(settings, field.Name+":"+Text(v.Interface()))
+		}
+	}
+	return value.Type().Name() + "{" + strings.Join(settings, " ") + "}"
+}
+
+func isSetting(v reflect.Value) bool {
+	switch v.Interface().(type) {
+	case []int, []float32:
+		return true
+	}
+	return v.Kind() != reflect.Pointer && v.Kind() != reflect.Slice
 }

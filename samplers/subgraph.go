@@ -4,20 +4,35 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
-// subgraph is the part that the subgraph methods have in common: a batch is a set of nodes
-// with the edges among them.
+// subgraph is a sampler whose batch is a set S of nodes with the edges among them. All layers
+// share one block.
 type subgraph struct {
+	law       setLaw
+	depth     int
 	laplacian *graph.Laplacian // of the graph that nodes are drawn from, over local numbers
 	nodes     []int32          // the node of each local number, increasing; nil: the same number
 	all       int              // number of nodes of the whole graph
 	symmetric bool             // the Laplacian is D̃^-½(A+I)D̃^-½ and not D̃^-1(A+I)
+	outputs   []bool           // of each local number: whether it may be an output node; nil: all
 	workspace[subgraphScratch]
+}
+
+// setLaw is the law of the set S of nodes of a graph, and of the weights of a batch. It is
+// read-only in use.
+type setLaw interface {
+	// draw draws S for a batch of so many seeds. S has an output node.
+	draw(s *subgraphScratch, seeds int, rng *rand.Rand)
+
+	// weigh makes the entries of block, which are those of A+I among the nodes drawn, those of
+	// P̃; p is the Laplacian. It returns losses with the weights of the nodes' losses appended.
+	weigh(s *subgraphScratch, seeds int, p *graph.Laplacian, block *graph.Block, losses []float32) []float32
 }
 
 // subgraphScratch is the memory of one call.
@@ -27,9 +42,9 @@ type subgraphScratch struct {
 	inside    nodeSet   // the nodes drawn, while the block is filled
 	entries   []int64   // of the block's entries: their places in the adjacency matrix; −1: a node's own
 	present   []float64 // of SAINT: P(v ∈ S) of each node drawn
-	picks     picks     // of Cluster: the parts drawn
+	parts     drawn     // of Cluster: the parts drawn
 	scales    []float32 // of Cluster: of each row
-	training  []int32   // of Cluster: rows that belong to training nodes
+	rows      []int32   // of the block, that belong to output nodes
 }
 
 // OwnOutputs implements OwnOutputs.
@@ -44,7 +59,7 @@ func (g *subgraph) useAll(sampler string, p *graph.Laplacian, depth int, train [
 	if p.Directed {
 		return fmt.Errorf("samplers: %s needs an undirected graph; methods that take nodes or neighbours layer by layer, such as ladies and neighbor, also take a directed one", sampler)
 	}
-	g.laplacian, g.all = p, p.Nodes()
+	g.laplacian, g.all, g.depth = p, p.Nodes(), depth
 	if train == nil {
 		return nil
 	}
@@ -89,19 +104,47 @@ func (g *subgraph) takeForm() error {
 	return nil
 }
 
-// begin checks the arguments of Sample, and begins a draw of nodes. The caller puts the memory
-// back.
-func (g *subgraph) begin(ctx context.Context, seeds []int32) (*subgraphScratch, error) {
+// Sample implements Sampler. It uses only the number of seeds, which must be distinct nodes.
+func (g *subgraph) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
 	if err := g.checkPrepared(); err != nil {
-		return nil, err
+		return err
 	}
 	s := g.get()
-	s.numbering.begin(g.laplacian, s.numbering.nodes)
+	defer g.put(s)
 	if err := cmp.Or(ctx.Err(), s.seeds.check("seed", seeds, g.all)); err != nil {
-		g.put(s)
-		return nil, err
+		return err
 	}
-	return s, nil
+	s.numbering.begin(g.laplacian, s.numbering.nodes)
+	g.law.draw(s, len(seeds), rng)
+	batch.Reset(2)
+	block, top := batch.Blocks[0], batch.Blocks[0]
+	g.fill(s, block)
+	batch.LossWeights = g.law.weigh(s, len(seeds), g.laplacian, block, batch.LossWeights)
+	block.Finish()
+	if g.outputs != nil {
+		top = batch.Blocks[1]
+		g.keepOutputs(s, block, top)
+	}
+	batch.Blocks = batch.Blocks[:0]
+	for range g.depth - 1 {
+		batch.Blocks = append(batch.Blocks, block)
+	}
+	batch.Blocks = append(batch.Blocks, top)
+	return nil
+}
+
+// keepOutputs fills top with the rows of block that belong to output nodes.
+func (g *subgraph) keepOutputs(s *subgraphScratch, block, top *graph.Block) {
+	top.Src = append(top.Src[:0], block.Src...)
+	top.ColScale = append(top.ColScale[:0], block.ColScale...)
+	top.Dst, s.rows = top.Dst[:0], s.rows[:0]
+	for k, v := range s.numbering.nodes {
+		if g.outputs[v] {
+			top.Dst, s.rows = append(top.Dst, block.Src[k]), append(s.rows, int32(k))
+		}
+	}
+	kernel.SelectRows(&top.Matrix, &block.Matrix, s.rows)
+	top.Finish()
 }
 
 // fill fills block, but for Finish, with A+I among the nodes drawn, which are its input and

@@ -70,15 +70,7 @@ type Debiased struct {
 const AllNodes = -1
 
 // Check implements Weight.
-func (d Debiased) Check(draw Draw) error {
-	if err := checkOrdered("debiased", draw); err != nil {
-		return err
-	}
-	if d.Population < AllNodes {
-		return fmt.Errorf("samplers: debiased weights for a population of %d, want at least 0", d.Population)
-	}
-	return nil
-}
+func (d Debiased) Check(draw Draw) error { return checkOrdered("debiased", draw) }
 
 // Weigh implements Weight.
 func (d Debiased) Weigh(population *Population, sample *Sample, beta []float64) {

@@ -25,12 +25,15 @@ type WithoutReplacement struct {
 func (d WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
 	sample.reset()
 	sample.Draws = s
-	drawn := 0.0
 	if !d.Keys && s <= population.Positive/2 {
-		drawn = drawDistinct(rng, population, s, sample)
+		drawDistinct(rng, population, s, sample)
 	}
 	if len(sample.Index) < s {
-		drawn += drawByKeys(rng, population, s-len(sample.Index), sample)
+		drawByKeys(rng, population, s-len(sample.Index), sample)
+	}
+	drawn := 0.0
+	for _, w := range sample.Weight {
+		drawn += w
 	}
 	never := population.Total - drawn
 	if drawn > 0.5*population.Total { // avoid cancellation
@@ -44,10 +47,9 @@ func (d WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, 
 }
 
 // drawDistinct draws with replacement and skips repeats, until it has s candidates
-// or has met too many repeats. It returns the weight of the candidates. Given the
-// candidates drawn so far, the next new one has the law of weighted random
-// sampling, so drawByKeys may continue at any point.
-func drawDistinct(rng *rand.Rand, population *Population, s int, sample *Sample) (drawn float64) {
+// or has met too many repeats. Given the candidates drawn so far, the next new one has
+// the law of weighted random sampling, so drawByKeys may continue at any point.
+func drawDistinct(rng *rand.Rand, population *Population, s int, sample *Sample) {
 	law := population.law(&sample.scratch)
 	set := &sample.scratch.set
 	set.reset(s)
@@ -57,37 +59,32 @@ func drawDistinct(rng *rand.Rand, population *Population, s int, sample *Sample)
 			repeats--
 			continue
 		}
-		w := population.Weights[i]
-		sample.Index = append(sample.Index, i)
-		sample.Weight = append(sample.Weight, w)
-		drawn += w
+		sample.Index, sample.Weight = append(sample.Index, i), append(sample.Weight, population.Weights[i])
 	}
-	return drawn
 }
 
 // drawByKeys appends the s candidates of smallest key that are not in sample yet, in
-// increasing order of key, and returns their weight.
-func drawByKeys(rng *rand.Rand, population *Population, s int, sample *Sample) (drawn float64) {
-	picked := lowest{entries: sample.scratch.entries[:0], bound: math.Inf(1), count: s}
+// increasing order of key. With twice as many keys as wanted it drops the largest, and takes
+// only smaller ones from then on. Cost: O(m + s log s·log(m/s)) expected.
+func drawByKeys(rng *rand.Rand, population *Population, s int, sample *Sample) {
+	entries, bound := sample.scratch.entries[:0], math.Inf(1)
 	already := len(sample.Index) > 0 // then drawDistinct has them in the set
 	for i, w := range population.Weights {
 		key := rng.ExpFloat64() / w
 		if key > math.MaxFloat64 && w > 0 { // w is so small that the key overflows
 			key = math.MaxFloat64 // last of the candidates that may be drawn
 		}
-		if key < picked.bound && (!already || sample.scratch.set.number(int32(i)) < 0) {
-			picked.add(keyed{key, int32(i)})
+		if key < bound && (!already || sample.scratch.set.number(int32(i)) < 0) {
+			if entries = append(entries, keyed{key, int32(i)}); len(entries) == 2*(s+1) {
+				entries, bound = smallest(entries, s)
+			}
 		}
 	}
-	picked.sort()
-	sample.scratch.entries, sample.Threshold = picked.entries, picked.bound
-	for _, p := range picked.entries[:min(s, len(picked.entries))] {
-		w := population.Weights[p.index]
-		sample.Index = append(sample.Index, p.index)
-		sample.Weight = append(sample.Weight, w)
-		drawn += w
+	entries, bound = smallest(entries, s)
+	sample.scratch.entries, sample.Threshold = entries, bound
+	for _, p := range entries[:min(s, len(entries))] {
+		sample.Index, sample.Weight = append(sample.Index, p.index), append(sample.Weight, population.Weights[p.index])
 	}
-	return drawn
 }
 
 // keyed is a candidate with its key.
@@ -96,40 +93,22 @@ type keyed struct {
 	index int32
 }
 
-func compareKeyed(a, b keyed) int {
-	switch {
-	case a.key < b.key:
-		return -1
-	case a.key > b.key:
-		return 1
+// smallest sorts entries by key, equal keys by index. It returns the first s+1 of them, and the
+// key of the last of these; +Inf if there are fewer.
+func smallest(entries []keyed, s int) ([]keyed, float64) {
+	slices.SortFunc(entries, func(a, b keyed) int {
+		switch { // faster than cmp.Compare
+		case a.key < b.key:
+			return -1
+		case a.key > b.key:
+			return 1
+		}
+		return int(a.index - b.index)
+	})
+	if len(entries) <= s {
+		return entries, math.Inf(1)
 	}
-	return int(a.index - b.index)
-}
-
-// lowest collects the count+1 candidates of smallest key among those that are added, in
-// increasing order of index. The caller adds only keys below bound.
-//
-// With twice as many as wanted, it keeps the smallest ones, and the largest of these is the new
-// bound. Cost for n keys: O(n), and O(count log count·log(n/count)) expected in random order.
-type lowest struct {
-	entries []keyed
-	bound   float64 // +Inf before the first sort of more than count candidates
-	count   int
-}
-
-func (l *lowest) add(k keyed) {
-	if l.entries = append(l.entries, k); len(l.entries) == 2*(l.count+1) {
-		l.sort()
-	}
-}
-
-// sort puts the candidates in increasing order of key, equal keys by index, and drops all after
-// the first count+1. The key of the last one is then the bound.
-func (l *lowest) sort() {
-	slices.SortFunc(l.entries, compareKeyed)
-	if len(l.entries) > l.count {
-		l.entries, l.bound = l.entries[:l.count+1], l.entries[l.count].key
-	}
+	return entries[:s+1], entries[s].key
 }
 
 // neverDrawn sums the weights of the candidates that are not in sample.

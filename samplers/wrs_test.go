@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -166,52 +167,40 @@ func TestTinyWeights(t *testing.T) {
 	}
 }
 
-func TestLowest(t *testing.T) {
+// TestDrawByKeys compares the candidates and the threshold with a full sort of the same keys.
+func TestDrawByKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 6000).Draw(t, "n")
-		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0))
-		skew := rapid.Float64Range(0, 6).Draw(t, "skew")
-		repeat := rapid.IntRange(1, 3).Draw(t, "repeat") // equal keys
-		keys := make([]float64, n)
-		finite := 0
-		for i := range keys {
-			switch {
-			case i%repeat != 0:
-				keys[i] = keys[i-1]
-			case rng.IntN(50) == 0:
-				keys[i] = math.Inf(1)
-			default:
-				keys[i] = rng.ExpFloat64() * math.Exp(skew*rng.NormFloat64())
-			}
-			if !math.IsInf(keys[i], 1) {
-				finite++
+		seed, skew := rapid.Uint64().Draw(t, "seed"), rapid.Float64Range(0, 5).Draw(t, "skew")
+		rng := rand.New(NewSource(seed, 0, 0))
+		weights := make([]float64, rapid.IntRange(1, 2000).Draw(t, "n"))
+		for i := range weights {
+			if rng.IntN(10) > 0 {
+				weights[i] = math.Exp(skew * rng.NormFloat64())
 			}
 		}
-		if finite == 0 {
-			t.Skip("no finite key")
+		weights[0] = 1
+		population, err := NewPopulation(weights)
+		if err != nil {
+			t.Fatal(err)
 		}
-		s := rapid.IntRange(1, finite).Draw(t, "s")
-		var want []keyed
-		for i, k := range keys {
-			want = append(want, keyed{k, int32(i)})
+		s := rapid.IntRange(1, population.Positive).Draw(t, "s")
+		var sample Sample
+		drawByKeys(rand.New(NewSource(seed, 1, 0)), population, s, &sample)
+		rng = rand.New(NewSource(seed, 1, 0))
+		keys, order := make([]float64, len(weights)), make([]int32, len(weights))
+		for i, w := range weights {
+			keys[i], order[i] = rng.ExpFloat64()/w, int32(i)
 		}
-		slices.SortFunc(want, compareKeyed)
-		got := lowest{bound: math.Inf(1), count: s}
-		for i, k := range keys {
-			if k < got.bound {
-				got.add(keyed{k, int32(i)})
-			}
+		slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(keys[a], keys[b]) })
+		if !slices.Equal(sample.Index, order[:s]) {
+			t.Fatalf("the %d smallest of %d keys are %v, want %v", s, len(weights), sample.Index, order[:s])
 		}
-		got.sort()
-		if !slices.Equal(got.entries[:s], want[:s]) {
-			t.Fatalf("the %d smallest of %d keys differ from a full sort", s, n)
+		threshold := math.Inf(1)
+		if s < len(weights) {
+			threshold = keys[order[s]]
 		}
-		wantThreshold := math.Inf(1)
-		if s < n {
-			wantThreshold = want[s].key
-		}
-		if got.bound != wantThreshold {
-			t.Fatalf("threshold %v, want %v", got.bound, wantThreshold)
+		if sample.Threshold != threshold {
+			t.Fatalf("threshold %v, want %v", sample.Threshold, threshold)
 		}
 	})
 }

@@ -213,12 +213,9 @@ func newCorrector(probabilities []float32, d *datasets.Data, o CorrectSmoothOpti
 	}
 	for i := range n {
 		c.class[i] = -1
-		degree := float64(d.Graph.Degree(i))
-		if values := d.Graph.RowValues(i); values != nil {
-			degree = 0
-			for _, v := range values {
-				degree += float64(v)
-			}
+		degree, values := 0.0, d.Graph.RowValues(i)
+		for k := range d.Graph.Degree(i) {
+			degree += graph.Weight(values, k)
 		}
 		if degree > 0 {
 			c.root[i] = float32(1 / math.Sqrt(degree))

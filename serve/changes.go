@@ -84,7 +84,9 @@ func decode(text []byte, to any) error {
 	return err
 }
 
-// readChange reads a change, and gives its features the form of the model's.
+// readChange reads a change, and gives its features the form of the model's. They are at most 1e18:
+// their squares are then finite in float32, and so are sums of their products over features,
+// neighbours and layers.
 func (s *Server) readChange(text []byte) (c *change, err error) {
 	c = &change{text: text}
 	if err = decode(text, c); err != nil {
@@ -92,7 +94,11 @@ func (s *Server) readChange(text []byte) (c *change, err error) {
 	}
 	for _, nodes := range [][]nodeChange{c.AddNodes, c.SetFeatures} {
 		for k := range nodes {
-			if nodes[k].values, err = s.data.ReadFeatures(nodes[k].Features); err != nil {
+			nodes[k].values, err = s.data.ReadFeatures(nodes[k].Features)
+			if slices.ContainsFunc(nodes[k].values, func(x float32) bool { return x > 1e18 || x < -1e18 }) {
+				err = errors.New("the features are too large: want at most 1e18, as the model reads them")
+			}
+			if err != nil {
 				return nil, fmt.Errorf("node %.40q: %w", nodes[k].ID, err)
 			}
 		}
@@ -144,10 +150,10 @@ func (s *Server) name(v *version, node int32) string {
 }
 
 // apply returns the version after a change, and makes the ids of its nodes known to find.
-func (s *Server) apply(v *version, c *change) (*version, error) {
+func (s *Server) apply(v *version, c *change) (next *version, failed error) {
 	var g graph.Change
 	first, added := v.graph.Nodes(), map[nodeID]int32{}
-	next := &version{number: v.number + 1, added: v.added}
+	next = &version{number: v.number + 1, added: v.added}
 	for k, n := range c.AddNodes {
 		id, number := n.ID, nodeID(strconv.Itoa(first+k))
 		if s.data.NodeNames == nil {
@@ -160,7 +166,6 @@ func (s *Server) apply(v *version, c *change) (*version, error) {
 		added[id] = int32(first + k)
 		next.added, g.AddNodes = append(next.added, string(id)), append(g.AddNodes, n.values)
 	}
-	var failed error
 	find := func(field string, id nodeID) int32 {
 		node, isNew := added[id]
 		if !isNew && failed == nil {

@@ -134,7 +134,7 @@ func (l *changeLog) append(records []byte) error {
 func Scheme() datasets.Scheme {
 	return datasets.Scheme{
 		Name: "serve", Path: "DIR", Summary: "the data of a run, with the changes that gcn serve made",
-		Open: func(ctx context.Context, spec *datasets.Spec) (*datasets.Data, error) {
+		Open: func(ctx context.Context, spec *datasets.Spec, _ datasets.Options) (*datasets.Data, error) {
 			opened, err := run.Open(ctx, spec.Path, run.OpenOptions{})
 			if err != nil {
 				return nil, err

@@ -41,10 +41,8 @@ func (s *Server) predict(ctx context.Context, v *version, q question) (all []pre
 	if err != nil {
 		return nil, err
 	}
-	if len(nodes) > 0 {
-		if all, err = s.infer(ctx, v.graph, nodes, q.top); err != nil {
-			return nil, err
-		}
+	if all, err = s.infer(ctx, v.graph, nodes, q.top); err != nil {
+		return nil, err
 	}
 	for k, node := range nodes {
 		all[k].Node = s.name(v, node)

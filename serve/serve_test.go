@@ -337,6 +337,27 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
+// TestLargeFeatures gives a node the largest features: it and its neighbours have scores. Larger ones
+// are refused.
+func TestLargeFeatures(t *testing.T) {
+	data := testData(t, false)
+	_, url := testServer(t, data, Options{})
+	for body, want := range map[string]int{
+		`{"set_features": [{"id": 7, "features": [1e17, -1e17, 1e17]}]}`: 200,
+		`{"set_features": [{"id": 7, "features": [3e38, 1, 1]}]}`:        400,
+		`{"add_nodes": [{"id": 400, "features": [1, 1, -3e38]}]}`:        400,
+	} {
+		if status, text := ask(t, "POST", url+"/changes", body); status != want || want == 400 && !strings.Contains(text, "want at most 1e18") {
+			t.Errorf("%s: status %d, want %d: %s", body, status, want, text)
+		}
+	}
+	for _, node := range append([]int32{7}, data.Graph.Row(7)...) {
+		if status, text := ask(t, "GET", fmt.Sprint(url, "/nodes/", node), ""); status != 200 {
+			t.Errorf("node %d: status %d: %s", node, status, text)
+		}
+	}
+}
+
 // TestMalformedAtRandom sends bodies with random faults, until 5,000 were refused: there is no
 // other status, and only what is answered with 200 changes the graph.
 func TestMalformedAtRandom(t *testing.T) {

@@ -181,9 +181,10 @@ func (s *Server) work(r *http.Request, slots chan struct{}, answer func(r *http.
 
 // respond writes a result, or an error with its status, and returns the status.
 func respond(w http.ResponseWriter, result any, err error) int {
-	status := http.StatusOK
+	status := http.StatusBadRequest
 	switch {
 	case err == nil:
+		status = http.StatusOK
 	case errors.As(err, new(*http.MaxBytesError)):
 		status = http.StatusRequestEntityTooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -192,8 +193,6 @@ func respond(w http.ResponseWriter, result any, err error) int {
 		status = http.StatusNotFound
 	case errors.Is(err, errUnavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		status = http.StatusServiceUnavailable
-	default:
-		status = http.StatusBadRequest
 	}
 	if err != nil {
 		result = map[string]string{"error": err.Error()}

@@ -40,6 +40,8 @@ type Advise struct {
 	Most    int      `default:"8192" least:"1"` // largest sample size to consider
 	Repeats int      // mini-batches; 0 means 4 to 16, by the work of one
 	Seed    uint64
+
+	contenders []Contender // of Methods
 }
 
 // LayerAdvice is the advice for one layer.
@@ -89,28 +91,13 @@ const fullShare = 0.8
 
 // Run measures and recommends.
 func (a Advise) Run(ctx context.Context) (*Advice, error) {
-	if err := a.check(); err != nil {
+	layers, err := a.layers(ctx, nil)
+	if err != nil {
 		return nil, err
 	}
-	advice := &Advice{Target: a.Target, Seed: a.Seed}
-	var above []samplers.Sampler
-	for l := range a.Layers {
-		table, rows, err := a.measure(ctx, l, above, nil)
-		if err != nil {
-			return nil, err
-		}
-		layer := LayerAdvice{Rows: rows, Candidates: table.Candidates, Samples: a.size(table), Errors: table}
-		advice.Layers = append(advice.Layers, layer)
-		best := slices.MinFunc(a.Methods, func(x, y string) int {
-			return cmp.Compare(table.relative(x, layer.Samples), table.relative(y, layer.Samples))
-		})
-		if above, err = a.extend(above, best, layer.Samples); err != nil {
-			return nil, err
-		}
-	}
-	advice.Method = a.method(advice.Layers)
-	for l := range advice.Layers {
-		layer := &advice.Layers[l]
+	advice := &Advice{Target: a.Target, Seed: a.Seed, Layers: layers, Method: a.method(layers)}
+	for l := range layers {
+		layer := &layers[l]
 		if advice.Method == "full" { // exact
 			layer.Met = true
 			continue
@@ -128,31 +115,55 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 // means 4.
 func (a Advise) Errors(ctx context.Context, method string, samples []int) ([]float64, error) {
 	a.Methods, a.Layers, a.Repeats = []string{method}, len(samples), cmp.Or(a.Repeats, 4)
+	layers, err := a.layers(ctx, samples)
+	var relative []float64
+	for _, layer := range layers {
+		relative = append(relative, layer.Errors.relative(method, layer.Samples))
+	}
+	return relative, err
+}
+
+// layers measures one layer after another, next to the output first, at the given sizes, or
+// else chooses them. The best method draws the rows of the next layer.
+func (a *Advise) layers(ctx context.Context, samples []int) ([]LayerAdvice, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
-	var relative []float64
+	var all []LayerAdvice
 	var above []samplers.Sampler
-	for l, size := range samples {
-		table, _, err := a.measure(ctx, l, above, []int{size})
+	for l := range a.Layers {
+		var sizes []int
+		if samples != nil {
+			sizes = samples[l : l+1]
+		}
+		table, rows, err := a.measure(ctx, l, above, sizes)
 		if err != nil {
 			return nil, err
 		}
-		relative = append(relative, table.relative(method, size))
-		if above, err = a.extend(above, method, size); err != nil {
+		layer := LayerAdvice{Rows: rows, Candidates: table.Candidates, Errors: table}
+		if layer.Samples = a.size(table); samples != nil {
+			layer.Samples = samples[l]
+		}
+		all = append(all, layer)
+		best := slices.MinFunc(a.contenders, func(x, y Contender) int {
+			return cmp.Compare(table.relative(x.Name, layer.Samples), table.relative(y.Name, layer.Samples))
+		})
+		next, err := best.New(layer.Samples)
+		if err != nil {
 			return nil, err
 		}
+		above = append(above, next)
 	}
-	return relative, nil
+	return all, nil
 }
 
 // check fills in defaults, and reports the first argument that is missing or does not
 // fit the graph.
-func (a *Advise) check() error {
+func (a *Advise) check() (err error) {
 	if a.Methods == nil {
 		a.Methods = []string{"ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "fastgcn-flat-debiased"}
 	}
-	if err := setDefaults(a); err != nil {
+	if err := cmp.Or(setDefaults(a), checkGraph(a.Laplacian, a.Nodes)); err != nil {
 		return err
 	}
 	switch {
@@ -160,9 +171,6 @@ func (a *Advise) check() error {
 		return errors.New("study: advice needs training nodes")
 	case len(a.Products) != 1 && len(a.Products) != a.Layers:
 		return fmt.Errorf("study: %d products HW for %d layers, want one a layer or one for all", len(a.Products), a.Layers)
-	}
-	if err := checkGraph(a.Laplacian, a.Nodes); err != nil {
-		return err
 	}
 	for l, hw := range a.Products {
 		if err := checkProduct(hw, a.Laplacian.Nodes()); err != nil {
@@ -172,17 +180,8 @@ func (a *Advise) check() error {
 			return fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", l)
 		}
 	}
-	return nil
-}
-
-// extend appends the sampler of one layer.
-func (a *Advise) extend(above []samplers.Sampler, method string, size int) ([]samplers.Sampler, error) {
-	c, err := ContenderByName(method, a.Laplacian, a.Nodes)
-	if err != nil {
-		return nil, err
-	}
-	next, err := c.New(size)
-	return append(above, next), err
+	a.contenders, err = Contenders(a.Methods, a.Laplacian, a.Nodes)
+	return err
 }
 
 // measure measures the errors of all methods in layer l from the output, whose rows the
@@ -190,10 +189,7 @@ func (a *Advise) extend(above []samplers.Sampler, method string, size int) ([]sa
 func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (table *ErrorTable, rows int, err error) {
 	e := ApproxError{
 		Laplacian: a.Laplacian, Product: a.Products[min(l, len(a.Products)-1)], Nodes: a.Nodes, Below: above,
-		Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
-	}
-	if e.Methods, err = Contenders(a.Methods, a.Laplacian, a.Nodes); err != nil {
-		return nil, 0, err
+		Methods: a.contenders, Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
 	w := newErrorWorker(&e)
 	seeds, err := w.begin(ctx, 0) // one mini-batch, for its size
@@ -284,18 +280,6 @@ func (a *Advise) explain(advice *Advice) {
 		default:
 			say("layer %d from the output: no size up to %d brings the error to %.2g times the signal; at %d of %.0f candidates (%.0f %%) it is %.2f", l+1, a.Most, a.Target, layer.Samples, layer.Candidates, share, layer.Relative)
 		}
-	}
-	if advice.Method == "full" {
-		return
-	}
-	first := advice.Layers[0]
-	at := func(method string) float64 { return first.Errors.relative(method, first.Samples) }
-	if plain, flat := at("ladies"), at("ladies-flat"); plain > 0 && flat > 0 && !math.IsInf(plain, 0) {
-		say("flat probabilities change the error of LADIES by a factor of %.2f at %d", flat/plain, first.Samples)
-		say("debiased weights change it by a factor of %.2f, and with flat probabilities by %.2f; the effect grows with the drawn share", at("ladies-debiased")/plain, at("ladies-flat-debiased")/flat)
-	}
-	if fast := at("fastgcn-flat-debiased"); fast > 0 && first.Relative > 0 && !math.IsInf(first.Relative, 0) {
-		say("drawing from all nodes of the graph, as FastGCN does, makes the error %.1f times as large as with %s", fast/first.Relative, advice.Method)
 	}
 }
 

@@ -42,7 +42,6 @@ type ApproxError struct {
 	Repeats int    `default:"200" least:"2"` // batches
 	Draws   int    `default:"2" least:"2"`   // draws from each batch
 	Seed    uint64 // of batches and draws
-	Workers int    `least:"0"` // goroutines; 0 means GOMAXPROCS; results do not depend on it
 
 	Progress func(done, total int) // called after each batch, if not nil; calls do not overlap
 
@@ -50,21 +49,6 @@ type ApproxError struct {
 	// The nodes that the first sampler draws for the batch are the rows of the
 	// second. The nodes that the last sampler draws are the rows Q.
 	Below []samplers.Sampler
-
-	// Histories are products H̄W of earlier activations. A method with a control is
-	// measured with each of them: its estimate is P̃(H − H̄)W + P·H̄W. The name of its
-	// rows then ends with the age. It draws the same nodes for every age.
-	Histories []History
-
-	// Undropped is HW of Product without the noise of dropout; nil: Product has no noise. Some
-	// methods rescale the noise of a sample (graph.Block.NoiseScale). Their error is measured
-	// from QPHW without noise, so it contains the noise over full neighbourhoods,
-	// ErrorTable.Noise; without Undropped the scale is not used. The error of other methods is
-	// measured from QPHW with noise, and contains only the noise of the sample.
-	Undropped *graph.Features
-
-	changes []*graph.Features // (H − H̄)W of each history
-	noise   *graph.Features   // Product − Undropped, or nil
 }
 
 // ErrorRow is the error of one method at one sample size.
@@ -97,10 +81,9 @@ type ErrorTable struct {
 	Repeats    int        `json:"repeats"`
 	Draws      int        `json:"draws"`
 	Seed       uint64     `json:"seed"`
-	Norm       float64    `json:"norm"`            // mean of ‖QPHW‖_F
-	Signal     float64    `json:"signal"`          // mean of ‖QPHW − 1⊗x̄‖_F, x̄ the mean row
-	Noise      float64    `json:"noise,omitempty"` // mean of ‖QP·noise‖_F, of the noise of dropout
-	Candidates float64    `json:"candidates"`      // mean number of columns of QP that are not zero
+	Norm       float64    `json:"norm"`       // mean of ‖QPHW‖_F
+	Signal     float64    `json:"signal"`     // mean of ‖QPHW − 1⊗x̄‖_F, x̄ the mean row
+	Candidates float64    `json:"candidates"` // mean number of columns of QP that are not zero
 }
 
 // Row returns the row of a method at a size, or nil.
@@ -118,9 +101,8 @@ func PaperSizes() []int { return []int{256, 512, 768, 1024, 1536, 2048} }
 
 // Run measures the errors. It returns ctx's error if ctx ends first. Cost: for each
 // repeat, method, size and draw, one call of the sampler and one product of its
-// block with HW; a method with a control counts once for each history. Memory: for each
-// worker, 12 bytes for each output row and column of HW, and 4 more for each history; and
-// as much as HW for each history.
+// block with HW. Memory: for each core, 12 bytes for each output row and column of HW. The
+// results do not depend on the number of cores.
 func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -129,43 +111,25 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, past := range s.Histories {
-		s.changes = append(s.changes, difference(s.Product, past.Product))
-	}
-	if s.Undropped != nil {
-		s.noise = difference(s.Product, s.Undropped)
-	}
-	outcomes, err := s.measure(ctx, contests)
+	batches, err := s.measure(ctx, contests)
 	if err != nil {
 		return nil, err
 	}
-	return s.table(contests, outcomes), nil
-}
-
-// measure runs the contests on every batch.
-func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeatOutcome, error) {
-	outcomes := make([]repeatOutcome, s.Repeats)
-	var lock sync.Mutex
-	done := 0
-	group, ctx := errgroup.WithContext(ctx)
-	for first := range min(s.Workers, s.Repeats) {
-		group.Go(func() error {
-			w := newErrorWorker(s)
-			for r := first; r < s.Repeats; r += s.Workers {
-				if err := w.repeat(ctx, r, contests, &outcomes[r]); err != nil {
-					return err
-				}
-				if s.Progress != nil {
-					lock.Lock()
-					done++
-					s.Progress(done, s.Repeats)
-					lock.Unlock()
-				}
-			}
-			return nil
+	t := &ErrorTable{
+		Batch: min(s.Batch, len(s.Nodes)), Repeats: s.Repeats, Draws: s.Draws, Seed: s.Seed,
+		Norm: NewSpread(batches.norm).Mean, Signal: NewSpread(batches.signal).Mean, Candidates: NewSpread(batches.candidates).Mean,
+	}
+	for _, c := range contests {
+		norm, cross := NewSpread(c.norm), NewSpread(c.cross)
+		variance := NewSpread(c.squared).Mean - cross.Mean
+		t.Rows = append(t.Rows, ErrorRow{
+			Method: c.method, Samples: c.size, Mean: norm.Mean, SEM: norm.SEM,
+			Bias: math.Sqrt(max(cross.Mean, 0)), SD: math.Sqrt(max(variance, 0)),
+			Bias2: cross.Mean, Bias2SEM: cross.SEM, Variance: variance,
+			ErrorSD: norm.SD, Relative: norm.Mean / t.Norm, Drawn: NewSpread(c.drawn).Mean,
 		})
 	}
-	return outcomes, group.Wait()
+	return t, nil
 }
 
 // check fills in defaults and reports the first argument that is missing or does not fit.
@@ -173,15 +137,11 @@ func (s *ApproxError) check() error {
 	if s.Sizes == nil {
 		s.Sizes = PaperSizes()
 	}
-	s.Workers = cmp.Or(s.Workers, runtime.GOMAXPROCS(0))
 	if err := cmp.Or(setDefaults(s), checkGraph(s.Laplacian, s.Nodes)); err != nil {
 		return err
 	}
-	switch {
-	case len(s.Nodes) == 0:
-		return errors.New("study: no nodes to draw batches from")
-	case len(s.Methods) == 0 || len(s.Sizes) == 0:
-		return errors.New("study: no methods or no sample sizes to compare")
+	if len(s.Nodes) == 0 || len(s.Methods) == 0 || len(s.Sizes) == 0 {
+		return fmt.Errorf("study: errors of %d methods at %d sample sizes, in batches of %d nodes: want at least 1 each", len(s.Methods), len(s.Sizes), len(s.Nodes))
 	}
 	for k, above := range s.Below {
 		if argument.Nil(above) {
@@ -191,47 +151,36 @@ func (s *ApproxError) check() error {
 			return fmt.Errorf("study: sampler %d above the layer: %w", k, err)
 		}
 	}
-	products := []*graph.Features{s.Product, cmp.Or(s.Undropped, s.Product)}
-	for _, h := range s.Histories {
-		products = append(products, h.Product)
-	}
-	for _, hw := range products {
-		if err := checkProduct(hw, s.Laplacian.Nodes()); err != nil {
-			return err
-		}
-		if hw.Cols != s.Product.Cols {
-			return fmt.Errorf("study: HW has %d columns, and a history of it, or HW without dropout, %d", s.Product.Cols, hw.Cols)
-		}
-	}
-	return nil
+	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
 
-// difference returns a − b, of equal sizes.
-func difference(a, b *graph.Features) *graph.Features {
-	c := &graph.Features{Rows: a.Rows, Cols: a.Cols, Data: slices.Clone(a.Data)}
-	for k, v := range b.Data {
-		c.Data[k] -= v
-	}
-	return c
-}
-
-// contest is one method at one size, with one history or none.
+// contest is one method at one size, with its outcome for each batch: means over the draws.
 type contest struct {
 	method  string
 	size    int
 	sampler samplers.Sampler
 	stream  uint64 // of its draws; independent of the other methods
-	history int    // in Histories; −1 without a control
+
+	norm    []float64 // ‖D‖_F
+	squared []float64 // ‖D‖²_F
+	cross   []float64 // ⟨D_k, D_l⟩ over pairs k < l
+	drawn   []float64
 }
 
-// contests lists the contests: of each method all sizes, for each history.
+// batchValues holds what does not depend on the methods, for each batch.
+type batchValues struct {
+	norm       []float64 // ‖QPHW‖_F
+	signal     []float64 // ‖QPHW − its mean row‖_F
+	candidates []float64
+}
+
+// contests lists the contests: of each method all sizes.
 func (s *ApproxError) contests() ([]contest, error) {
 	var all []contest
 	for _, m := range s.Methods {
 		if m.New == nil {
 			return nil, fmt.Errorf("study: method %q makes no sampler", m.Name)
 		}
-		var ofMethod []contest
 		for _, size := range s.Sizes {
 			sampler, err := m.New(size)
 			if err != nil {
@@ -244,100 +193,54 @@ func (s *ApproxError) contests() ([]contest, error) {
 				return nil, fmt.Errorf("study: method %q: %w", m.Name, err)
 			}
 			h := fnv.New64a()
-			fmt.Fprintf(h, "%s/%d", cmp.Or(m.drawsAs, m.Name), size)
-			ofMethod = append(ofMethod, contest{m.Name, size, sampler, h.Sum64(), -1})
-		}
-		switch {
-		case !m.Control:
-			all = append(all, ofMethod...)
-		case len(s.Histories) == 0:
-			return nil, fmt.Errorf("study: %s samples the change since earlier activations: it needs a history of them", m.Name)
-		}
-		for k := 0; m.Control && k < len(s.Histories); k++ {
-			for _, c := range ofMethod {
-				c.history = k
-				all = append(all, c)
-			}
+			fmt.Fprintf(h, "%s/%d", m.Name, size)
+			values := func() []float64 { return make([]float64, s.Repeats) }
+			all = append(all, contest{m.Name, size, sampler, h.Sum64(), values(), values(), values(), values()})
 		}
 	}
 	return all, nil
 }
 
-// table sums up the repeats, in their order.
-func (s *ApproxError) table(contests []contest, outcomes []repeatOutcome) *ErrorTable {
-	mean := func(of func(repeatOutcome) float64) (sum float64) {
-		for _, o := range outcomes {
-			sum += of(o)
-		}
-		return sum / float64(s.Repeats)
-	}
-	t := &ErrorTable{
-		Batch: min(s.Batch, len(s.Nodes)), Repeats: s.Repeats, Draws: s.Draws, Seed: s.Seed,
-		Norm: mean(func(o repeatOutcome) float64 { return o.norm }), Signal: mean(func(o repeatOutcome) float64 { return o.signal }),
-		Noise: mean(func(o repeatOutcome) float64 { return o.noise }), Candidates: mean(func(o repeatOutcome) float64 { return float64(o.candidates) }),
-	}
-	column := func(c int, of func(contestOutcome) float64) Spread {
-		values := make([]float64, len(outcomes))
-		for r := range outcomes {
-			values[r] = of(outcomes[r].contests[c])
-		}
-		return NewSpread(values)
-	}
-	for c, which := range contests {
-		norm := column(c, func(o contestOutcome) float64 { return o.norm })
-		cross := column(c, func(o contestOutcome) float64 { return o.cross })
-		variance := column(c, func(o contestOutcome) float64 { return o.squared - o.cross }).Mean
-		name := which.method
-		if which.history >= 0 {
-			name = fmt.Sprintf("%s, age %d", name, s.Histories[which.history].Age)
-		}
-		t.Rows = append(t.Rows, ErrorRow{
-			Method: name, Samples: which.size, Mean: norm.Mean, SEM: norm.SEM,
-			Bias: math.Sqrt(max(cross.Mean, 0)), SD: math.Sqrt(max(variance, 0)),
-			Bias2: cross.Mean, Bias2SEM: cross.SEM, Variance: variance,
-			ErrorSD: norm.SD, Relative: norm.Mean / t.Norm,
-			Drawn: column(c, func(o contestOutcome) float64 { return o.drawn }).Mean,
+// measure runs the contests on every batch.
+func (s *ApproxError) measure(ctx context.Context, contests []contest) (*batchValues, error) {
+	values := &batchValues{make([]float64, s.Repeats), make([]float64, s.Repeats), make([]float64, s.Repeats)}
+	var lock sync.Mutex
+	done := 0
+	workers := min(runtime.GOMAXPROCS(0), s.Repeats)
+	group, ctx := errgroup.WithContext(ctx)
+	for first := range workers {
+		group.Go(func() error {
+			w := newErrorWorker(s)
+			for r := first; r < s.Repeats; r += workers {
+				if err := w.repeat(ctx, r, contests, values); err != nil {
+					return err
+				}
+				if s.Progress != nil {
+					lock.Lock()
+					done++
+					s.Progress(done, s.Repeats)
+					lock.Unlock()
+				}
+			}
+			return nil
 		})
 	}
-	return t
-}
-
-// repeatOutcome holds the results of one batch.
-type repeatOutcome struct {
-	norm       float64 // ‖QPHW‖_F
-	signal     float64 // ‖QPHW − its mean row‖_F
-	noise      float64 // ‖QP·noise‖_F
-	candidates int
-	contests   []contestOutcome
-}
-
-// contestOutcome holds means over the draws of one batch.
-type contestOutcome struct {
-	norm    float64 // ‖D‖_F
-	squared float64 // ‖D‖²_F
-	cross   float64 // ⟨D_k, D_l⟩ over pairs k < l
-	drawn   float64
-
-	each []float64 // ‖D‖²_F of each draw
+	return values, group.Wait()
 }
 
 // errorWorker is the memory of one goroutine.
 type errorWorker struct {
-	study        *ApproxError
-	full         samplers.Full
-	exact, batch samplers.MiniBatch
-	truths       map[*graph.Features][]float32 // QP times Product, each change and the noise
-	guess, sum   []float32
-	source       *rand.PCG
-	rng          *rand.Rand
+	study             *ApproxError
+	full              samplers.Full
+	exact, batch      samplers.MiniBatch
+	truth, guess, sum []float32
+	source            *rand.PCG
+	rng               *rand.Rand
 }
 
 func newErrorWorker(s *ApproxError) *errorWorker {
 	source := samplers.NewSource(s.Seed, 0, 0)
-	return &errorWorker{
-		study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, truths: map[*graph.Features][]float32{},
-		source: source, rng: rand.New(source),
-	}
+	return &errorWorker{study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, source: source, rng: rand.New(source)}
 }
 
 // begin returns the rows Q of batch number r, and sets exact to their block of P.
@@ -357,103 +260,60 @@ func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
 }
 
 // repeat measures every contest on batch number r.
-func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out *repeatOutcome) error {
+func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, values *batchValues) error {
 	seeds, err := w.begin(ctx, r)
 	if err != nil {
 		return err
 	}
-	s, size := w.study, len(seeds)*w.study.Product.Cols
-	w.guess, w.sum = make([]float32, size), make([]float32, size)
-	for _, product := range slices.Concat(s.changes, []*graph.Features{s.Product, s.noise}) {
-		if product != nil {
-			w.truths[product] = make([]float32, size)
-			w.propagate(w.truths[product], w.exact.Blocks[0], product)
-		}
-	}
-	out.noise = math.Sqrt(squaredNorm(w.truths[s.noise]))
-	out.norm = math.Sqrt(squaredNorm(w.truths[s.Product]))
-	out.signal = math.Sqrt(squaredSpread(w.truths[s.Product], s.Product.Cols))
-	out.candidates = len(w.exact.Blocks[0].Src)
-	out.contests = make([]contestOutcome, len(contests))
-	for c := range contests {
-		if err := w.contest(ctx, r, seeds, &contests[c], &out.contests[c]); err != nil {
-			return err
+	c := w.study.Product
+	size := len(seeds) * c.Cols
+	w.truth, w.guess, w.sum = make([]float32, size), make([]float32, size), make([]float32, size)
+	w.propagate(w.truth, w.exact.Blocks[0], c)
+	values.norm[r] = math.Sqrt(squaredNorm(w.truth))
+	values.signal[r] = math.Sqrt(squaredSpread(w.truth, c.Cols))
+	values.candidates[r] = float64(len(w.exact.Blocks[0].Src))
+	for k := range contests {
+		if err := w.contest(ctx, r, seeds, &contests[k]); err != nil {
+			return fmt.Errorf("study: %s at %d: %w", contests[k].method, contests[k].size, err)
 		}
 	}
 	return nil
 }
 
-// rescaled sets guess to P̃ times product, whose noise it multiplies by block's NoiseScale c:
-// P̃(product + (c − 1)⊙noise). It returns QP times product, without the noise.
-func (w *errorWorker) rescaled(block *graph.Block, product *graph.Features) []float32 {
-	cols, noise := product.Cols, w.study.noise
-	rows := make([]float32, len(block.Src)*cols) // that the sample reads
-	for k, v := range block.Src {
-		row, noisy := rows[k*cols:][:cols], noise.Row(int(v))
-		for j, x := range product.Row(int(v)) {
-			row[j] = x + (block.NoiseScale[k]-1)*noisy[j]
-		}
-	}
-	kernel.SpMM(w.guess[:block.Matrix.Rows*cols], &block.Matrix, rows, cols)
-	aim := slices.Clone(w.truths[product])
-	for k, v := range w.truths[noise] {
-		aim[k] -= v
-	}
-	return aim
-}
-
-func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *contest, out *contestOutcome) error {
+// contest measures one method at one size on batch number r.
+func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *contest) error {
 	clear(w.sum)
-	draws := w.study.Draws
-	var squares float64
-	for k := range draws {
+	n := float64(w.study.Draws)
+	for k := range w.study.Draws {
 		samplers.Seed(w.source, w.study.Seed+uint64(k), uint64(r)+1, c.stream)
 		if err := c.sampler.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
-			return fmt.Errorf("study: %s at %d: %w", c.method, c.size, err)
+			return err
 		}
 		block := w.batch.Blocks[0]
 		if !slices.Equal(block.Dst, seeds) {
-			return fmt.Errorf("study: %s draws its output nodes itself, so its error cannot be compared on given batches", c.method)
+			return errors.New("it draws its output nodes itself, so its error cannot be compared on given batches")
 		}
-		// With a control, the error P̃(H − H̄)W + PH̄W − PHW equals the error of the change alone.
-		product := w.study.Product
-		if c.history >= 0 {
-			product = w.study.changes[c.history]
-		} else if block.Control != nil {
-			return fmt.Errorf("study: %s samples the change since earlier activations: it needs a history of them", c.method)
+		if block.Control != nil {
+			return errors.New("it samples the change since earlier activations, which the study does not have")
 		}
-		truth := w.truths[product]
-		if len(block.NoiseScale) > 0 && w.study.noise != nil {
-			truth = w.rescaled(block, product)
-		} else {
-			w.propagate(w.guess, block, product)
+		w.propagate(w.guess, block, w.study.Product)
+		var squared float64
+		for j, y := range w.guess {
+			d := y - w.truth[j]
+			w.sum[j] += d
+			squared += float64(d) * float64(d)
 		}
-		squared := w.subtract(truth)
-		squares += squared
-		out.each = append(out.each, squared)
-		out.norm += math.Sqrt(squared) / float64(draws)
-		out.drawn += float64(len(block.Src)) / float64(draws)
+		c.norm[r] += math.Sqrt(squared) / n
+		c.squared[r] += squared / n
+		c.drawn[r] += float64(len(block.Src)) / n
 	}
-	n := float64(draws)
-	out.squared = squares / n
-	out.cross = (squaredNorm(w.sum) - squares) / (n * (n - 1))
+	c.cross[r] = (squaredNorm(w.sum) - n*c.squared[r]) / (n * (n - 1))
 	return nil
 }
 
 // propagate writes P̃C of a block to dst.
 func (w *errorWorker) propagate(dst []float32, block *graph.Block, c *graph.Features) {
 	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, block.Src, c.Data, c.Cols)
-}
-
-// subtract adds D = guess − truth to sum and returns ‖D‖²_F.
-func (w *errorWorker) subtract(truth []float32) float64 {
-	var squares float64
-	for k, y := range w.guess {
-		d := y - truth[k]
-		w.sum[k] += d
-		squares += float64(d) * float64(d)
-	}
-	return squares
 }
 
 func squaredNorm(x []float32) float64 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -80,15 +81,16 @@ func TestApproxErrorExact(t *testing.T) {
 	}
 }
 
-// TestApproxErrorWorkers checks that the numbers do not depend on the number of
-// workers.
-func TestApproxErrorWorkers(t *testing.T) {
+// TestApproxErrorCores checks that the numbers do not depend on the number of cores.
+func TestApproxErrorCores(t *testing.T) {
 	p := randomLaplacian(t, 400, 1500, false, 5)
 	var tables []*ErrorTable
-	for _, workers := range []int{1, 2, 5} {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, cores := range []int{1, 2, 5} {
+		runtime.GOMAXPROCS(cores)
 		s := ApproxError{
 			Laplacian: p, Product: randomRows(400, 8, 0, 6), Nodes: allNodes(300), Sizes: []int{16, 64},
-			Batch: 32, Repeats: 12, Seed: 7, Workers: workers,
+			Batch: 32, Repeats: 12, Seed: 7,
 		}
 		for _, name := range []string{"full", "ladies", "fastgcn-flat-debiased", "neighbor"} {
 			c, err := ContenderByName(name, p, s.Nodes)
@@ -115,7 +117,7 @@ func TestApproxErrorWorkers(t *testing.T) {
 	}
 	for _, table := range tables[1:] {
 		if !reflect.DeepEqual(table, tables[0]) {
-			t.Error("the table depends on the number of workers")
+			t.Error("the table depends on the number of cores")
 		}
 	}
 	if row := tables[0].Row("full", 16); row.Mean != 0 || row.SD != 0 {
@@ -158,9 +160,9 @@ func TestApproxErrorRefuses(t *testing.T) {
 		return ApproxError{Laplacian: p, Product: randomRows(60, 2, 0, 1), Nodes: allNodes(60), Methods: []Contender{c}, Sizes: []int{8}, Batch: 8, Repeats: 2}
 	}
 	for name, spoil := range map[string]func(*ApproxError){
-		"no nodes":         func(s *ApproxError) { s.Nodes = nil },
+		"of 0 nodes":       func(s *ApproxError) { s.Nodes = nil },
 		"HW has":           func(s *ApproxError) { s.Product = randomRows(59, 2, 0, 1) },
-		"no methods":       func(s *ApproxError) { s.Methods = nil },
+		"of 0 methods":     func(s *ApproxError) { s.Methods = nil },
 		"Repeats is 1":     func(s *ApproxError) { s.Repeats = 1 },
 		"Laplacian is nil": func(s *ApproxError) { s.Laplacian = nil },
 	} {
@@ -168,6 +170,11 @@ func TestApproxErrorRefuses(t *testing.T) {
 		spoil(&s)
 		if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v, want one with %q", err, name)
+		}
+	}
+	for _, name := range []string{"ladies-cv", "vrgcn"} {
+		if _, err := ContenderByName(name, p, nil); err == nil || !strings.Contains(err.Error(), "since earlier activations") {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())

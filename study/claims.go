@@ -36,9 +36,8 @@ type ClaimRow struct {
 
 	Predicted Number `json:"predicted" show:"predicted|%.4g"`
 	Measured  Number `json:"measured" show:"measured|%.4g"`
-	Exact     bool   `json:"exact"`                           // Measured is exact
-	SE        Number `json:"se" show:"± se|%.2g"`             // standard error of Measured
-	Deviation Number `json:"deviation" show:"worst, se|%.2g"` // largest |measured − predicted| over the candidates, in standard errors
+	Exact     bool   `json:"exact"`               // both are exact, and of every candidate
+	SE        Number `json:"se" show:"± se|%.2g"` // standard error of Measured − Predicted; 0 if it is exact or a bound
 	Agrees    bool   `json:"agrees" show:"agrees"`
 }
 
@@ -62,59 +61,47 @@ type Claimed struct {
 	SE        float64 `json:"se"`
 }
 
-// Simulated values agree with predicted ones within mostDeviation standard errors.
-// Candidates, or pairs of them, that fewer than fewestHits samples hold on average
-// count for the mean only: their standard errors are not known well enough.
 const (
-	mostDeviation = 5
-	fewestHits    = 200
+	mostDeviation = 5    // standard errors within which simulated values agree with predicted ones
 	exactness     = 1e-7 // largest relative difference of exact values
 )
 
 // claimCorrected is the claim about the variance of each candidate.
 const claimCorrected = "Var β, corrected recursion"
 
-// simulationGroups is the number of groups of draws that standard errors come from:
-// with few of them, a right value is too often far off by its standard error.
-const simulationGroups = 100
-
-// Run checks the claims. It costs, for each of about 30·√s points in time, O((m + Watch³)·s) operations, with s the largest size. For each size and
-// population it makes Repeats draws.
+// Run checks the claims. For each size and population, and once more for each size, it makes
+// Repeats draws and runs the recursion for each. A draw costs about O(s + Watch²) operations more than
+// the draw itself.
 func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	m := float64(len(c.Weights))
 	t := &ClaimTable{Candidates: len(c.Weights), Repeats: c.Repeats, Seed: c.Seed}
 	watch := evenlySpaced(c.Weights, c.Watch)
-	law, err := newMissingLaw(ctx, c.Weights, slices.Max(c.Sizes), watch)
-	if err != nil {
-		return nil, err
-	}
 	for k, s := range c.Sizes {
-		measure := func(weights []float64, n float64) (*measuredMoments, error) {
+		measure := func(weights []float64, n float64) (*measured, error) {
 			weight := samplers.Debiased{Population: int(min(n, 1<<62))} // so large that α_k rounds to 1/k
-			return measureMoments(ctx, weights, s, samplers.WithoutReplacement{}, weight, watch, c.Repeats, simulationGroups, c.Seed)
-		}
-		m := float64(len(c.Weights))
-		given, err := measure(c.Weights, m)
-		if err != nil {
-			return nil, err
+			d, err := newDraws(weights, s, Estimator{Draw: samplers.WithoutReplacement{}, Weight: weight}, watch)
+			if err != nil {
+				return nil, err
+			}
+			d.theorem = newRecursion(s, n)
+			return d.measure(ctx, c.Repeats, c.Seed)
 		}
 		for _, n := range c.Populations {
-			measured := given
-			if n != m {
-				if measured, err = measure(c.Weights, n); err != nil {
-					return nil, err
-				}
+			measured, err := measure(c.Weights, n)
+			if err != nil {
+				return nil, err
 			}
-			c.factors(t, law, measured, s, n)
+			t.factors(measured, s, "n = "+populationText(n, len(c.Weights)))
 		}
 		if m > 1 {
 			equal, err := measure(slices.Repeat([]float64{1}, len(c.Weights)), m)
 			if err != nil {
 				return nil, err
 			}
-			t.finitePopulation(law, given, equal, s)
+			t.finitePopulation(equal, s)
 		}
 		if c.Progress != nil {
 			c.Progress(k+1, len(c.Sizes))
@@ -144,63 +131,49 @@ func (c *Claims) check() error {
 	return cmp.Or(err, setDefaults(c))
 }
 
-// factors checks the theorem on variance for s draws and the population n.
-func (c *Claims) factors(t *ClaimTable, law *missingLaw, measured *measuredMoments, s int, n float64) {
-	name := "n = " + populationText(n, len(c.Weights))
+// factors checks the theorem on variance for s draws.
+func (t *ClaimTable) factors(m *measured, s int, name string) {
 	add := func(row ClaimRow) { t.add(row, name, s) }
-	predicted, printed := law.moments(s, alphaOf(n), false), law.moments(s, alphaOf(n), true)
-	var mean, corrected, slipped, covariance []claimedValue
-	after := &law.after[s]
-	rare := func(missing float64) bool { return float64(c.Repeats)*(1-missing) < fewestHits }
-	for i, p := range law.p {
-		few, variance := rare(after.one[i]), func(m *Moments) float64 { return m.aboutOne(i, i) }
-		mean = append(mean, claimedValue{1, func(m *Moments) float64 { return m.Mean[i] }, few})
-		corrected = append(corrected, claimedValue{predicted.Var(i), variance, few})
-		slipped = append(slipped, claimedValue{printed.Var(i), variance, few})
+	var mean, corrected, printed, covariance []claimedValue
+	for i, p := range m.p {
+		variance := func(t *tally) (float64, float64) { return t.theorem[i][i], t.aboutOne(i, i) }
+		slipped := func(t *tally) (float64, float64) { return t.printed[i], t.aboutOne(i, i) }
+		mean = append(mean, func(t *tally) (float64, float64) { return 1, t.beta[i] })
+		corrected, printed = append(corrected, variance), append(printed, slipped)
 		for j := range i {
-			both := rare(after.one[i] + after.one[j] - after.two[pair(i, j)])
-			covariance = append(covariance, claimedValue{predicted.Cov[i][j], func(m *Moments) float64 { return m.aboutOne(i, j) }, both})
+			covariance = append(covariance, func(t *tally) (float64, float64) { return t.theorem[i][j], t.aboutOne(i, j) })
 		}
-		v, se := measured.estimate(variance)
-		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted.Var(i), Printed: printed.Var(i), Measured: v, SE: se})
+		predicted, measured, difference := m.compare(variance)
+		asPrinted, _, _ := m.compare(slipped)
+		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted, Printed: asPrinted, Measured: measured, SE: difference.SEM})
 	}
-	add(measured.compare("E β = 1", mean))
-	add(measured.compare(claimCorrected, corrected))
-	add(measured.compare("Var β, recursion as printed", slipped))
-	// The bounds need no simulation: the recursion gives the exact moments.
-	bound := atMost("Var β / ((1/p − 1)/s)", 1, predicted.VarianceOverBound(law.p, s))
-	if len(covariance) == 0 {
-		add(bound)
-		return
+	add(m.claim("E β = 1", mean))
+	add(m.claim(claimCorrected, corrected))
+	add(m.claim("Var β, recursion as printed", printed))
+	theorem := Moments{Cov: m.mean(func(t *tally) [][]float64 { return t.theorem })}
+	variance, largest, signed := theorem.overBounds(m.p, s)
+	bound := func(claim string, most, value float64) {
+		add(ClaimRow{Claim: claim, Relation: "≤", Predicted: Number(most), Measured: Number(value), Exact: m.exact, Agrees: value <= most+exactness})
 	}
-	add(measured.compare("Cov β", covariance))
-	add(bound)
-	add(atMost("s·|Cov β|", 1, predicted.CovarianceOverBound(s)))
-	add(atMost("largest Cov β", 0, predicted.LargestCovariance()))
+	bound("Var β / ((1/p − 1)/s)", 1, variance)
+	if len(covariance) > 0 {
+		add(m.claim("Cov β", covariance))
+		bound("s·|Cov β|", 1, largest)
+		bound("largest Cov β", 0, signed)
+	}
 }
 
-// finitePopulation compares variances of draws without replacement with those with
-// replacement, (1/p − 1)/s: for equal probabilities the ratio is (m−s)/(m−1). given
-// has the moments for the given weights, equal the moments for equal weights, both with n = m.
-func (t *ClaimTable) finitePopulation(law *missingLaw, given, equal *measuredMoments, s int) {
+// finitePopulation compares variances of draws of equal probabilities and n = m with those with
+// replacement, (1/p − 1)/s: the ratio is (m−s)/(m−1).
+func (t *ClaimTable) finitePopulation(equal *measured, s int) {
 	m, draws := float64(t.Candidates), float64(s)
-	replaced, predicted := 0.0, 0.0 // ΣVar(β_i) with and without replacement, for the given weights
-	moments := law.moments(s, alphaOf(m), false)
-	for i, p := range law.p {
-		replaced += (1/p - 1) / draws
-		predicted += moments.Var(i)
-	}
-	ratio := func(name string, measured *measuredMoments, predicted, replaced float64) {
-		of := func(moments *Moments) (sum float64) {
-			for i := range law.p {
-				sum += moments.aboutOne(i, i) / replaced
-			}
-			return sum
+	ratio := func(t *tally) (predicted, measured float64) {
+		for i := range equal.p {
+			measured += t.aboutOne(i, i) / (float64(len(equal.p)) * (m - 1) / draws)
 		}
-		t.add(measured.compare("finite population: Var β ratio", []claimedValue{{predicted, of, false}}), name, s)
+		return (m - draws) / (m - 1), measured
 	}
-	ratio("equal p", equal, (m-draws)/(m-1), float64(len(law.p))*(m-1)/draws)
-	ratio("given p", given, predicted/replaced, replaced)
+	t.add(equal.claim("finite population: Var β ratio", []claimedValue{ratio}), "equal p", s)
 }
 
 // add appends a row.
@@ -209,35 +182,35 @@ func (t *ClaimTable) add(row ClaimRow, name string, s int) {
 	t.Rows = append(t.Rows, row)
 }
 
-// atMost is a claim about a value that is known exactly.
-func atMost(claim string, bound, value float64) ClaimRow {
-	return ClaimRow{Claim: claim, Relation: "≤", Predicted: Number(bound), Measured: Number(value), Exact: true, Agrees: value <= bound+exactness}
+// claimedValue returns a value that is claimed, and what a tally has.
+type claimedValue func(*tally) (predicted, measured float64)
+
+// compare returns the means of a value over the groups, and the difference: the same draws
+// give the prediction and the measurement.
+func (m *measured) compare(v claimedValue) (predicted, measured float64, difference Spread) {
+	predicted = m.spread(func(t *tally) float64 { p, _ := v(t); return p }).Mean
+	difference = m.spread(func(t *tally) float64 { p, q := v(t); return q - p })
+	return predicted, predicted + difference.Mean, difference
 }
 
-// claimedValue is a predicted value, and the same value of measured moments.
-type claimedValue struct {
-	predicted float64
-	of        func(*Moments) float64
-	rare      bool // the candidate is drawn too rarely to compare it alone
-}
-
-// compare compares every value, and then their mean, which the row shows.
-func (m *measuredMoments) compare(claim string, values []claimedValue) ClaimRow {
+// claim compares the mean of the values, which the row shows, and before it every value if they
+// are exact.
+func (m *measured) claim(claim string, values []claimedValue) ClaimRow {
 	row := ClaimRow{Claim: claim, Relation: "=", Exact: m.exact, Agrees: true}
-	mean := claimedValue{of: func(moments *Moments) (sum float64) {
+	mean := func(t *tally) (predicted, measured float64) {
 		for _, v := range values {
-			sum += v.of(moments) / float64(len(values))
+			p, q := v(t)
+			predicted, measured = predicted+p/float64(len(values)), measured+q/float64(len(values))
 		}
-		return sum
-	}}
-	for _, v := range values {
-		mean.predicted += v.predicted / float64(len(values))
+		return predicted, measured
 	}
-	for _, v := range append(slices.Clip(values), mean) {
-		if !v.rare {
-			measured, se := m.estimate(v.of)
-			row.compare(v.predicted, measured, se)
-		}
+	compared := []claimedValue{mean}
+	if m.exact {
+		compared = append(slices.Clip(values), mean)
+	}
+	for _, v := range compared {
+		predicted, measured, difference := m.compare(v)
+		row.compare(predicted, measured, difference.SEM)
 	}
 	return row
 }
@@ -245,8 +218,7 @@ func (m *measuredMoments) compare(claim string, values []claimedValue) ClaimRow 
 // compare counts one comparison for the row's verdict, and shows its values.
 func (r *ClaimRow) compare(predicted, measured, se float64) {
 	difference, tolerance := math.Abs(measured-predicted), exactness*(1+math.Abs(predicted))
-	if !r.Exact && difference > tolerance {
-		r.Deviation = max(r.Deviation, Number(difference/se))
+	if !r.Exact {
 		tolerance += mostDeviation * se
 	}
 	r.Agrees = r.Agrees && difference <= tolerance

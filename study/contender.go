@@ -14,12 +14,6 @@ import (
 type Contender struct {
 	Name string
 	New  func(size int) (samplers.Sampler, error)
-
-	// Control says that the method estimates P̃(H − H̄) + P·H̄, with a history H̄. Its
-	// sampler draws P̃.
-	Control bool
-
-	drawsAs string // the method with the same draws; "" means Name
 }
 
 // NodesSuffix follows the name of a debiased method whose population is all nodes
@@ -29,13 +23,17 @@ const NodesSuffix = "-nodes"
 
 // ContenderByName returns the contender of that name. It knows the names in
 // samplers.Methods, and the debiased methods followed by NodesSuffix, whose weights
-// count all nodes. The error about an unknown name lists the known ones.
+// count all nodes. The error about an unknown name lists the known ones. A method of
+// SamplesChange is an error.
 func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender, error) {
 	if p == nil {
 		return Contender{}, fmt.Errorf("study: method %q: the Laplacian is nil", name)
 	}
+	if SamplesChange(name) {
+		return Contender{}, fmt.Errorf("study: %s samples the change since earlier activations, so one propagation shows no error of it", name)
+	}
 	base, overNodes := strings.CutSuffix(name, NodesSuffix)
-	c := Contender{Name: name, Control: SamplesChange(base), New: func(size int) (samplers.Sampler, error) {
+	c := Contender{Name: name, New: func(size int) (samplers.Sampler, error) {
 		// With exact input, the lowest layer of a method with a history is drawn.
 		s, err := samplers.ByName(base, samplers.Config{Laplacian: p, Train: train, Layers: 1, Sizes: []int{size}, ExactInput: true})
 		if err != nil || !overNodes {
@@ -48,9 +46,6 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 		counting := &samplers.LayerWise{Laplacian: p, Sizes: l.Sizes, Importance: l.Importance, Draw: l.Draw, Weight: samplers.Debiased{Population: samplers.AllNodes}}
 		return counting, samplers.Prepare(counting)
 	}}
-	if base == "ladies-cv" {
-		c.drawsAs = "ladies-flat-debiased"
-	}
 	_, err := c.New(1)
 	return c, err
 }
@@ -74,9 +69,8 @@ func CountsPopulation(method string) bool {
 	return slices.Contains(LayerWiseMethods(), method) && strings.HasSuffix(method, "-debiased")
 }
 
-// SamplesChange reports whether a study measures a method with its control: the method
-// samples the change of the activations since earlier ones. Studies measure mvs without its
-// control.
+// SamplesChange reports whether a method samples the change of the activations since earlier
+// ones. Its error depends on them, so it is no Contender. Studies measure mvs without its control.
 func SamplesChange(method string) bool { return method == "ladies-cv" || method == "vrgcn" }
 
 // LayerWiseMethods returns the names of the methods that draw a fixed number of

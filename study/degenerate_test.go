@@ -202,7 +202,7 @@ func TestMissingArguments(t *testing.T) {
 		"variance of too many draws":        run(Variance{Weights: []float64{1, 2}, Sizes: []int{3}}.Run(ctx)),
 		"enumeration without draw":          run(Enumerate([]float64{1, 2}, 1, nil, weight)),
 		"enumeration without weight":        run(Enumerate([]float64{1, 2}, 1, draw, nil)),
-		"theorem of NaN":                    run(theorem(t.Context(), []float64{0.5, math.NaN()}, 1, alphaOf(2), nil)),
+		"enumeration of NaN":                run(Enumerate([]float64{0.5, math.NaN()}, 1, draw, weight)),
 		"contender on nil":                  run(ContenderByName("ladies-debiased-nodes", nil, nodes)),
 		"no table":                          Save(t.TempDir(), "none", nil),
 		"a nil table":                       Save(t.TempDir(), "none", (*NormsTable)(nil)),

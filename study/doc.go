@@ -15,8 +15,8 @@
 //	                                ▼
 //	                         tables: CSV, JSON, SVG, PNG
 //
-// A control variate has an error only with a history of activations: Pilot trains a model
-// and gives ApproxError and Variance histories of known age.
+// A control variate P̃(H − H̄)W + PH̄W has the error of a sample of the change: ApproxError
+// measures it with the product (H − H̄)W.
 //
 // Each study is a struct of settings with a Run method; the zero values are the
 // paper's. Results are the same for any number of cores.

@@ -60,7 +60,7 @@ func ExampleEnumerate() {
 		panic(err)
 	}
 	fmt.Printf("E[β] = %.3f\n", m.Mean)
-	fmt.Printf("Var(β_1) = %.3f, bound %.3f\n", m.Var(0), (1/0.1-1)/2)
+	fmt.Printf("Var(β_1) = %.3f, bound %.3f\n", m.Cov[0][0], (1/0.1-1)/2)
 	// Output:
 	// E[β] = [1.000 1.000 1.000 1.000]
 	// Var(β_1) = 3.311, bound 4.500

@@ -190,32 +190,22 @@ type Histogram struct {
 // cut and 1−cut. It leaves out the values below the ⌈cut·n⌉-th smallest and above
 // the ⌈cut·n⌉-th largest; cut = 0 keeps all. values is not changed. Without values
 // or bins the histogram is empty. Infinite values are below or above all bins, and
-// NaN is in none; both enter Mean and Max. Cost: O(n log n).
+// NaN is in none; both enter Mean and Max. Low, High and Median are 0 if no value is finite.
+// Cost: O(n log n).
 func NewHistogram(values []float64, bins int, cut float64) Histogram {
 	if len(values) == 0 || bins < 1 {
 		return Histogram{}
 	}
 	h := Histogram{Max: slices.Max(values), Bars: figure.Bars{Counts: make([]int, bins)}}
-	var sorted []float64
 	for _, v := range values {
 		h.Mean += v / float64(len(values))
-		switch {
-		case math.IsInf(v, -1):
-			h.Below++
-		case math.IsInf(v, 1):
-			h.Above++
-		case !math.IsNaN(v):
-			sorted = append(sorted, v)
-		}
 	}
-	n := len(sorted)
-	if n == 0 {
-		h.Low, h.High, h.Median = math.NaN(), math.NaN(), math.NaN()
-		return h
+	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(values)), math.IsNaN)
+	finite := slices.DeleteFunc(slices.Clone(sorted), func(v float64) bool { return math.IsInf(v, 0) })
+	if n := len(finite); n > 0 {
+		h.Low, h.High = between(finite, cut)
+		h.Median = finite[(n-1)/2]
 	}
-	slices.Sort(sorted)
-	h.Low, h.High = between(sorted, cut)
-	h.Median = sorted[(n-1)/2]
 	width := (h.High - h.Low) / float64(bins)
 	for _, v := range sorted {
 		switch {

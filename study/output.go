@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -81,19 +82,13 @@ func columns(rows any) []column {
 	return all
 }
 
-// cells writes the columns of each row: a number that is not whole by number, all else as fmt
-// does.
-func cells(rows any, columns []column, number func(c column, x float64) string) [][]string {
+// cells writes the columns of each row.
+func cells(rows any, columns []column, text func(c column, v reflect.Value) string) [][]string {
 	all := make([][]string, reflect.ValueOf(rows).Len())
 	for k := range all {
 		row := reflect.ValueOf(rows).Index(k)
 		for _, c := range columns {
-			v := row.FieldByIndex(c.at)
-			text := fmt.Sprint(v)
-			if v.CanFloat() {
-				text = number(c, v.Float())
-			}
-			all[k] = append(all[k], text)
+			all[k] = append(all[k], text(c, row.FieldByIndex(c.at)))
 		}
 	}
 	return all
@@ -111,7 +106,12 @@ func Header(rows any) []string {
 
 // Records writes the columns of rows, a slice of structs, as CSV has them.
 func Records(rows any) [][]string {
-	return cells(rows, columns(rows), func(_ column, x float64) string { return finite.Text(x) })
+	return cells(rows, columns(rows), func(_ column, v reflect.Value) string {
+		if v.CanFloat() {
+			return finite.Text(v.Float())
+		}
+		return fmt.Sprint(v)
+	})
 }
 
 // special is a row that replaces the text of some columns on a terminal.
@@ -122,7 +122,17 @@ type special interface {
 // shown writes rows as a terminal has them, below their headings.
 func shown(rows any) (head []string, texts [][]string) {
 	titled := slices.DeleteFunc(columns(rows), func(c column) bool { return c.title == "" })
-	texts = cells(rows, titled, func(c column, x float64) string { return fmt.Sprintf(c.format, x) })
+	texts = cells(rows, titled, func(c column, v reflect.Value) string {
+		switch {
+		case v.CanFloat() && math.IsNaN(v.Float()):
+			return Text(v.Float())
+		case v.CanFloat():
+			return fmt.Sprintf(c.format, v.Float())
+		case v.Kind() == reflect.Bool:
+			return map[bool]string{true: "yes", false: "no"}[v.Bool()]
+		}
+		return fmt.Sprint(v)
+	})
 	for j, c := range titled {
 		head = append(head, c.title)
 		for k := range texts {
@@ -132,12 +142,4 @@ func shown(rows any) (head []string, texts [][]string) {
 		}
 	}
 	return head, texts
-}
-
-// yesOrNo writes a verdict.
-func yesOrNo(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
 }

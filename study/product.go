@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"gorgonia.org/tensor"
+
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
@@ -19,13 +21,10 @@ import (
 // operations, and 4·nodes·columns bytes for the result. Features in half precision
 // are first widened, all at once.
 func Product(h *graph.Features, weight []float32) (*graph.Features, error) {
-	if h == nil {
-		return nil, errors.New("study: the features are nil")
+	if h == nil || h.Rows < 0 || h.Cols < 1 || h.Share != nil || !h.Sized() {
+		return nil, errors.New("study: a product needs features that hold all their values")
 	}
-	if h.Rows < 0 || h.Cols < 0 || h.Sparse == nil && int64(h.Len()) != memory.Product(int64(h.Rows), int64(h.Cols)) || h.Sparse != nil && !h.Sized() {
-		return nil, fmt.Errorf("study: features of %d×%d hold %d values", h.Rows, h.Cols, h.Len())
-	}
-	if h.Cols == 0 || len(weight) == 0 || len(weight)%h.Cols != 0 {
+	if len(weight) == 0 || len(weight)%h.Cols != 0 {
 		return nil, fmt.Errorf("study: a weight of %d numbers does not fit %d features", len(weight), h.Cols)
 	}
 	width := len(weight) / h.Cols
@@ -81,23 +80,18 @@ func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.F
 // LayerProduct returns HW of one convolution, as Products does. Layer 0 reads the
 // features; errors call it layer 1, as the command does. It runs inference up to the layer.
 func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int) (*graph.Features, error) {
-	if m == nil || x == nil {
-		return nil, errors.New("study: a layer's product needs a model and features")
+	if m == nil || x == nil || layer < 0 || layer >= len(m.Convolutions) {
+		return nil, fmt.Errorf("study: a product of layer %d needs a model with it, and features", layer+1)
 	}
 	if err := checkGraph(p); err != nil {
 		return nil, err
 	}
-	if layer < 0 || layer >= len(m.Convolutions) {
-		return nil, fmt.Errorf("study: layer %d of a model of %d convolutions", layer+1, len(m.Convolutions))
-	}
+	var weight []float32
 	for l, c := range m.Convolutions[:layer+1] {
-		if c == nil || c.W == nil || c.W.Value() == nil {
-			return nil, fmt.Errorf("study: layer %d of the model has no weight", l+1)
+		if c == nil || c.W == nil || c.W.Value() == nil || c.W.Dtype() != tensor.Float32 {
+			return nil, fmt.Errorf("study: layer %d of the model has no float32 weight", l+1)
 		}
-	}
-	values, ok := m.Convolutions[layer].W.Value().Data().([]float32)
-	if !ok {
-		return nil, fmt.Errorf("study: the weight of layer %d is no float32 matrix", layer+1)
+		weight = c.W.Value().Data().([]float32)
 	}
 	if layer > 0 {
 		h, width, err := m.InferHidden(ctx, p, x, nil, layer)
@@ -106,7 +100,7 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 		}
 		x = &graph.Features{Rows: len(h) / width, Cols: width, Data: h}
 	}
-	return Product(x, values)
+	return Product(x, weight)
 }
 
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained

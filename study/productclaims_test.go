@@ -116,13 +116,13 @@ func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 	if err != nil {
 		return err
 	}
-	outcomes, err := e.measure(ctx, contests)
+	values, err := e.measure(ctx, contests)
 	if err != nil {
 		return err
 	}
 	w, walk := newErrorWorker(&e), newColumnWalk(c.Laplacian)
-	terms := make([][]ammTerms, len(outcomes)) // of each batch and law
-	for r := range outcomes {
+	terms := make([][]ammTerms, e.Repeats) // of each batch and law
+	for r := range terms {
 		seeds, err := w.begin(ctx, r)
 		if err != nil {
 			return err
@@ -133,16 +133,16 @@ func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 		}
 	}
 	for k, s := range c.Sizes {
-		draws := func(r int) float64 { return float64(min(s, outcomes[r].candidates)) }
-		variance := func(r, l int) float64 { return (terms[r][l].second - outcomes[r].norm*outcomes[r].norm) / draws(r) }
+		draws := func(r int) float64 { return min(float64(s), values.candidates[r]) }
+		variance := func(r, l int) float64 { return (terms[r][l].second - values.norm[r]*values.norm[r]) / draws(r) }
 		for l, law := range laws {
-			at := l*len(c.Sizes) + k // of its contest
-			t.add(varianceClaim(outcomes, at, func(r int) float64 { return variance(r, l) }), law.name, s)
-			for _, row := range boundClaims(outcomes, at, func(r int) float64 { return terms[r][l].bound / draws(r) }) {
+			contest := &contests[l*len(c.Sizes)+k]
+			t.add(varianceClaim(contest.squared, func(r int) float64 { return variance(r, l) }), law.name, s)
+			for _, row := range boundClaims(contest.squared, func(r int) float64 { return terms[r][l].bound / draws(r) }) {
 				t.add(row, law.name, s)
 			}
 		}
-		t.add(flatClaim(outcomes, k, len(c.Sizes)+k, variance), "flat / ladies", s)
+		t.add(flatClaim(contests[k].squared, contests[len(c.Sizes)+k].squared, variance), "flat / ladies", s)
 		if err := c.lowRank(ctx, t, s); err != nil {
 			return err
 		}
@@ -152,12 +152,12 @@ func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 
 // varianceClaim compares the mean of ‖BSC−BC‖²_F with its closed form. The standard
 // error belongs to the difference, taken batch by batch.
-func varianceClaim(outcomes []repeatOutcome, at int, predicted func(r int) float64) ClaimRow {
+func varianceClaim(squared []float64, predicted func(r int) float64) ClaimRow {
 	row := ClaimRow{Claim: "E‖BSC − BC‖²", Relation: "=", Agrees: true}
 	var difference, closed []float64
-	for r := range outcomes {
+	for r := range squared {
 		closed = append(closed, predicted(r))
-		difference = append(difference, outcomes[r].contests[at].squared-closed[r])
+		difference = append(difference, squared[r]-closed[r])
 	}
 	want, d := NewSpread(closed).Mean, NewSpread(difference)
 	row.Predicted, row.Measured, row.SE = Number(want), Number(want+d.Mean), Number(d.SEM)
@@ -165,22 +165,17 @@ func varianceClaim(outcomes []repeatOutcome, at int, predicted func(r int) float
 	return row
 }
 
-// boundClaims checks the bound: it holds for a share of at least 1−δ of all draws, and the
-// mean of the squared errors is below it.
-func boundClaims(outcomes []repeatOutcome, at int, bound func(r int) float64) []ClaimRow {
-	var bounds, errs, within []float64
-	for r := range outcomes {
-		limit := bound(r)
-		bounds = append(bounds, limit)
-		errs = append(errs, outcomes[r].contests[at].squared)
-		for _, squared := range outcomes[r].contests[at].each {
-			within = append(within, 0)
-			if squared <= limit {
-				within[len(within)-1] = 1
-			}
+// boundClaims checks the bound: it holds for a share of at least 1−δ of all batches, of which
+// each is a mean over the draws, and the mean of the squared errors is below it.
+func boundClaims(squared []float64, bound func(r int) float64) []ClaimRow {
+	var bounds, within []float64
+	for r := range squared {
+		bounds, within = append(bounds, bound(r)), append(within, 0)
+		if squared[r] <= bounds[r] {
+			within[r] = 1
 		}
 	}
-	mean, share := NewSpread(errs), NewSpread(within)
+	mean, share := NewSpread(squared), NewSpread(within)
 	limit := NewSpread(bounds).Mean
 	return []ClaimRow{
 		{Claim: "bound of ‖BSC − BC‖²", Relation: "≤", Predicted: Number(limit), Measured: Number(mean.Mean), SE: Number(mean.SEM), Agrees: mean.Mean <= limit},
@@ -191,19 +186,19 @@ func boundClaims(outcomes []repeatOutcome, at int, bound func(r int) float64) []
 
 // flatClaim compares the ratio of the variances of flat and LADIES probabilities.
 // variance is the closed form for batch r and law l.
-func flatClaim(outcomes []repeatOutcome, ladiesAt, flatAt int, variance func(r, l int) float64) ClaimRow {
+func flatClaim(ofLADIES, ofFlat []float64, variance func(r, l int) float64) ClaimRow {
 	row := ClaimRow{Claim: "variance, flat over LADIES", Relation: "=", Agrees: true}
 	var flat, ladies, flatClosed, ladiesClosed float64
-	for r, o := range outcomes {
-		flat += o.contests[flatAt].squared
-		ladies += o.contests[ladiesAt].squared
+	for r := range ofFlat {
+		flat += ofFlat[r]
+		ladies += ofLADIES[r]
 		ladiesClosed += variance(r, 0)
 		flatClosed += variance(r, 1)
 	}
 	ratio, closed := flat/ladies, flatClosed/ladiesClosed
 	var rest []float64 // a ratio of means; its error is linear in these
-	for _, o := range outcomes {
-		rest = append(rest, (o.contests[flatAt].squared-ratio*o.contests[ladiesAt].squared)*float64(len(outcomes))/ladies)
+	for r := range ofFlat {
+		rest = append(rest, (ofFlat[r]-ratio*ofLADIES[r])*float64(len(ofFlat))/ladies)
 	}
 	se := NewSpread(rest).SEM
 	row.Predicted, row.Measured, row.SE = Number(closed), Number(ratio), Number(se)

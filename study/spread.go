@@ -91,9 +91,9 @@ func Text(v float64) string {
 // MeanCurve averages runs. at returns the mini-batch of a point, its place on the axis and its
 // value. The result has a point for each mini-batch of the first run at which all runs have a
 // value that is finite, at their mean place, with the error bar that bar returns; a nil bar
-// means none. last is the last of these mini-batches, or -1.
-func MeanCurve[P any](name string, runs [][]P, at func(P) (batch int, x, y float64), bar func(Spread) float64) (mean figure.Series, last int) {
-	mean, last = figure.Series{Name: name}, -1
+// means none.
+func MeanCurve[P any](name string, runs [][]P, at func(P) (batch int, x, y float64), bar func(Spread) float64) figure.Series {
+	mean := figure.Series{Name: name}
 	places, values := map[int][]float64{}, map[int][]float64{} // by mini-batch
 	for _, points := range runs {
 		for _, p := range points {
@@ -108,10 +108,10 @@ func MeanCurve[P any](name string, runs [][]P, at func(P) (batch int, x, y float
 			continue
 		}
 		spread := NewSpread(values[batch])
-		mean.X, mean.Y, last = append(mean.X, NewSpread(places[batch]).Mean), append(mean.Y, spread.Mean), batch
+		mean.X, mean.Y = append(mean.X, NewSpread(places[batch]).Mean), append(mean.Y, spread.Mean)
 		if bar != nil {
 			mean.Error = append(mean.Error, bar(spread))
 		}
 	}
-	return mean, last
+	return mean
 }

@@ -3,7 +3,6 @@ package study
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -27,11 +26,8 @@ func (t *ErrorTable) Records() [][]string { return Records(t.Rows) }
 // Lines implements Shown.
 func (t *ErrorTable) Lines() (head []string, rows [][]string, below []string) {
 	head, rows = shown(t.Rows)
-	if t.Noise > 0 {
-		below = append(below, fmt.Sprintf("noise of dropout over all neighbours: %.4g, relative %.3f, a part of the error of ladies-cv", t.Noise, t.Noise/t.Norm))
-	}
-	return head, rows, append(below, fmt.Sprintf("‖QPHW‖ = %.4g, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
-		t.Norm, t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed))
+	return head, rows, []string{fmt.Sprintf("‖QPHW‖ = %.4g, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
+		t.Norm, t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed)}
 }
 
 func (r ErrorRow) cell(name, text string) string {
@@ -149,10 +145,7 @@ func (t *VarianceTable) Lines() (head []string, rows [][]string, below []string)
 }
 
 func (r VarianceRow) cell(name, text string) string {
-	switch {
-	case name == "within_theorem":
-		return yesOrNo(r.WithinTheorem)
-	case name == "cov_over_bound" && !r.Exact && r.CovWithin: // an estimate that is not above its noise
+	if name == "cov_over_bound" && !r.Exact && r.CovWithin { // an estimate that is not above its noise
 		return "(noise)"
 	}
 	return text
@@ -161,37 +154,22 @@ func (r VarianceRow) cell(name, text string) string {
 // Figure implements Table. The left panel has the mean squared error of β over the
 // number of draws, the right panel each candidate's error over its probability at
 // the middle number of draws. Both are divided by the theorem's bound on the variance.
-// Estimators far above the bound are left out, and the caption names them.
 func (t *VarianceTable) Figure() *figure.Figure {
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	const most = 3
-	lines := figure.Curves(t.Rows, func(r VarianceRow) (string, float64, float64, float64) {
+	mean := figure.Panel{Title: "mean over the candidates", X: "draws", Y: "E(β − 1)² / bound", LogX: true, LogY: true}
+	mean.Lines = figure.Curves(t.Rows, func(r VarianceRow) (string, float64, float64, float64) {
 		return r.Estimator, float64(r.Samples), r.MeanSquare / r.MeanVarBound, 0
 	})
-	size := int(lines[0].X[len(lines[0].X)/2])
-	mean := figure.Panel{Title: "mean over the candidates", X: "draws", Y: "E(β − 1)² / bound", LogX: true, FromZero: true}
-	each := figure.Panel{Title: fmt.Sprintf("each candidate, %d draws", size), X: "probability p", Y: "E(β − 1)² / bound", LogX: true, Decades: true, FromZero: true}
-	var outside []string
-	for _, line := range lines {
-		if slices.Max(line.Y) > most {
-			outside = append(outside, line.Name)
-			continue
+	size := int(mean.Lines[0].X[len(mean.Lines[0].X)/2])
+	each := figure.Panel{Title: fmt.Sprintf("each candidate, %d draws", size), X: "probability p", Y: mean.Y, LogX: true, LogY: true}
+	for _, r := range t.Rows {
+		if r.Samples == size {
+			each.Points = append(each.Points, figure.Curves(r.Candidates, func(c CandidateMoments) (string, float64, float64, float64) {
+				return r.Estimator, c.P, (c.Var + (c.Mean-1)*(c.Mean-1)) / c.Bound, 0
+			})...)
 		}
-		mean.Lines = append(mean.Lines, line)
-		points := figure.Series{Name: line.Name}
-		for _, r := range t.Rows {
-			for _, c := range r.Candidates {
-				if r.Estimator == line.Name && r.Samples == size {
-					points.X, points.Y = append(points.X, c.P), append(points.Y, (c.Var+(c.Mean-1)*(c.Mean-1))/c.Bound)
-				}
-			}
-		}
-		each.Points = append(each.Points, points)
-	}
-	if len(outside) > 0 {
-		mean.Caption = "(far above: " + strings.Join(outside, "; ") + ")"
 	}
 	return &figure.Figure{Title: "Squared error of the factors β of one layer over the bound (1/p − 1)/s", Panels: []figure.Panel{mean, each}}
 }
@@ -210,11 +188,9 @@ func (t *ClaimTable) Lines() (head []string, rows [][]string, below []string) {
 
 func (r ClaimRow) cell(name, text string) string {
 	switch {
-	case name == "agrees":
-		return strings.Replace(yesOrNo(r.Agrees), "no", "NO", 1)
 	case name == "se" && r.Exact:
 		return "exact"
-	case name == "deviation" && r.Deviation == 0:
+	case name == "se" && r.SE == 0:
 		return ""
 	}
 	return text
@@ -225,7 +201,7 @@ func (r ClaimRow) cell(name, text string) string {
 // prediction are on the diagonal. The right panel has the mean of Var(β) over the number of
 // draws.
 func (t *ClaimTable) Figure() *figure.Figure {
-	each := figure.Panel{Title: "Var β of each candidate", X: "predicted", Y: "measured", LogX: true, LogY: true, Decades: true}
+	each := figure.Panel{Title: "Var β of each candidate", X: "predicted", Y: "measured", LogX: true, LogY: true}
 	each.Points = append(
 		figure.Curves(t.Points, func(p Claimed) (string, float64, float64, float64) {
 			return "corrected recursion", p.Predicted, p.Measured, p.SE
@@ -254,20 +230,10 @@ func (t *FeaturesTable) Lines() (head []string, rows [][]string, below []string)
 	head[slices.Index(head, "test")] += " " + t.Metric
 	if len(t.Rows) > len(t.Means) {
 		for _, m := range t.Means {
-			below = append(below, fmt.Sprintf("%s: mean %s ± %s (standard deviation of the runs)", m.Input, orUnknown(fmt.Sprintf("%.4f", m.Test)), orUnknown(fmt.Sprintf("%.4f", m.TestStd))))
+			below = append(below, fmt.Sprintf("%s: mean %s ± %s (standard deviation of the runs)", m.Input, Text(float64(m.Test)), Text(float64(m.TestStd))))
 		}
 	}
 	return head, rows, below
-}
-
-func (FeaturesRow) cell(_, text string) string { return orUnknown(text) }
-
-// orUnknown replaces the text of NaN.
-func orUnknown(text string) string {
-	if text == "NaN" {
-		return "unknown"
-	}
-	return text
 }
 
 // Figure implements Table. There is nothing to draw.

@@ -11,6 +11,15 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
+func openSynth(t *testing.T, spec string) *datasets.Data {
+	t.Helper()
+	data, err := datasets.Open(t.Context(), spec, datasets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 // TestTrials checks the candidates, their scores and costs, and the recommendation.
 func TestTrials(t *testing.T) {
 	data := openSynth(t, "synth:demo?nodes=2000&edges=20000&features=8")

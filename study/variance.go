@@ -156,23 +156,27 @@ func drawableWeights(weights []float64) ([]float64, error) {
 }
 
 func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (*VarianceRow, error) {
-	measured, err := measureMoments(ctx, v.Weights, s, e.Draw, e.Weight, watch, v.Repeats, 1, v.Seed)
+	d, err := newDraws(v.Weights, s, e, watch)
 	if err != nil {
 		return nil, err
 	}
-	moments, p, repeats := measured.groups[0], measured.p, v.Repeats
+	measured, err := d.measure(ctx, v.Repeats, v.Seed)
+	if err != nil {
+		return nil, err
+	}
+	moments, repeats := measured.moments(), float64(v.Repeats)
 	if measured.exact {
-		repeats = math.MaxInt
+		repeats = math.Inf(1)
 	}
-	variances, covariances := withinTheorem(moments, p, s, repeats)
-	r := &VarianceRow{
-		Estimator: e.Name, Samples: s, Exact: measured.exact, Bias: moments.LargestBias(),
-		VarOverBound: moments.VarianceOverBound(p, s), CovOverBound: moments.CovarianceOverBound(s), LargestCov: Number(moments.LargestCovariance()),
-		CovWithin: covariances, WithinTheorem: variances && covariances,
-	}
-	n := float64(len(p))
-	for k := range p {
-		c := CandidateMoments{P: p[k], Mean: moments.Mean[k], Var: moments.Var(k), Bound: (1/p[k] - 1) / float64(s)}
+	variances, covariances := moments.withinTheorem(d.p, s, repeats)
+	r := &VarianceRow{Estimator: e.Name, Samples: s, Exact: measured.exact, CovWithin: covariances, WithinTheorem: variances && covariances}
+	var largest float64
+	r.VarOverBound, r.CovOverBound, largest = moments.overBounds(d.p, s)
+	r.LargestCov = Number(largest)
+	n := float64(len(d.p))
+	for k, p := range d.p {
+		c := CandidateMoments{P: p, Mean: moments.Mean[k], Var: max(moments.Cov[k][k], 0), Bound: (1/p - 1) / float64(s)}
+		r.Bias = max(r.Bias, math.Abs(c.Mean-1))
 		r.MeanVar += c.Var / n
 		r.MeanVarBound += c.Bound / n
 		r.MeanSquare += (c.Var + (c.Mean-1)*(c.Mean-1)) / n
@@ -186,19 +190,18 @@ func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (
 // has a standard error of about Var·√(1/(π·repeats)), with π ≤ s·p the share of
 // draws that contain the candidate. A covariance has a standard error of about
 // √(Var_i·Var_j/repeats).
-func withinTheorem(m *Moments, p []float64, s, repeats int) (variances, covariances bool) {
+func (m *Moments) withinTheorem(p []float64, s int, repeats float64) (variances, covariances bool) {
 	const rounding = 1e-9
 	variances, covariances = true, true
-	n, draws := float64(s), float64(repeats)
-	for i := range p {
-		noise := 5 * m.Var(i) / math.Sqrt(min(1, n*p[i])*draws)
-		if m.Var(i)-noise > (1/p[i]-1)/n+rounding {
-			variances = false
-		}
-		for j := range p {
-			noise := 5 * math.Sqrt(math.Abs(m.Var(i)*m.Var(j))/draws)
-			if i != j && math.Abs(m.Cov[i][j])-noise > 1/n+rounding {
-				covariances = false
+	n := float64(s)
+	for i, row := range m.Cov {
+		for j, cov := range row {
+			noise := 5 * math.Sqrt(math.Abs(row[i]*m.Cov[j][j])/repeats)
+			if i == j {
+				noise /= math.Sqrt(min(1, n*p[i]))
+				variances = variances && cov-noise <= (1/p[i]-1)/n+rounding
+			} else {
+				covariances = covariances && math.Abs(cov)-noise <= 1/n+rounding
 			}
 		}
 	}

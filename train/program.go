@@ -85,7 +85,7 @@ func compile(parts *layers.Model) (p *Program, err error) {
 		return nil, fmt.Errorf("train: differentiating the loss: %w", err)
 	}
 	p.backend, err = plan.NewBackend(parts.Device, plan.Model{
-		Loss: parts.Loss, Logits: parts.Logits, Parameters: nodes, Gradients: grads, Values: p.values, Grads: p.grads, Averages: p.averages,
+		Loss: parts.Loss, Parameters: nodes, Gradients: grads, Values: p.values, Grads: p.grads, Averages: p.averages,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("train: compiling the model: %w", err)

@@ -1,10 +1,10 @@
 """Trains a GCN in PyTorch until a validation score, to be timed beside ours.
 
-Reads a graph in the npy layout (indptr.npy, indices.npy, feat.npy, labels.npy,
-train.npy, valid.npy; symmetric, no self-loops) and prints one JSON object:
+Reads a graph from a store ("gcn datasets convert"; symmetric, no self-loops) and prints one
+JSON object:
 
-    python3 accuracy.py DIR full --target 0.74
-    python3 accuracy.py DIR neighbor --samples 5,10 --target 0.74
+    python3 accuracy.py STORE full --target 0.74
+    python3 accuracy.py STORE neighbor --samples 5,10 --target 0.74
 
 full      each step is a pass over the whole graph; the loss is of all training nodes
 neighbor  each step is of 512 training nodes; each node draws neighbours uniformly,
@@ -23,7 +23,7 @@ import time
 import warnings
 
 parser = argparse.ArgumentParser()
-parser.add_argument("dir")
+parser.add_argument("store")
 parser.add_argument("method", choices=["full", "neighbor"])
 parser.add_argument("--samples", default="5,10", help="neighbours a node, the layer next to the output first")
 parser.add_argument("--target", type=float, default=1.0, help="stop at this validation accuracy")
@@ -47,12 +47,12 @@ import torch.nn.functional as F
 
 from laplacian import laplacian
 from propagate import Propagate
+from store import open_store
 
 torch.set_num_threads(args.threads)
 
 
-def load(name):
-    return np.load(os.path.join(args.dir, name + ".npy"))
+load = open_store(args.store)
 
 
 def to_torch(m):

@@ -2,8 +2,8 @@
 
     python3 cuda.py GRAPH BLOCKS [--hidden 256 --dropout 0.2 --discard 20 --device cuda]
 
-GRAPH is a folder in the npy layout (gcn datasets convert), BLOCKS the file that
-bench/peers/blocks wrote for it. Prints one JSON object, times in milliseconds:
+GRAPH is a store (gcn datasets convert), BLOCKS the file that bench/peers/blocks wrote for
+it. Prints one JSON object, times in milliseconds:
 
     waiting    median of steps that each end with a wait for the device, the first
                and last batches left out as "gcn bench train" does
@@ -19,7 +19,6 @@ Features lie on the device and rows are gathered there. float32, no TF32.
 
 import argparse
 import json
-import os
 import sys
 import time
 import warnings
@@ -28,6 +27,7 @@ import numpy as np
 import torch
 
 from propagate import Propagate
+from store import open_store
 
 warnings.filterwarnings("ignore", category=UserWarning)  # sparse CSR is "beta" in torch
 
@@ -109,10 +109,7 @@ class GCN(torch.nn.Module):
         return self.classifier(h)
 
 
-def load(name):
-    return np.load(os.path.join(args.graph, name + ".npy"), mmap_mode="r")
-
-
+load = open_store(args.graph)
 feat = torch.from_numpy(np.asarray(load("feat"), dtype=np.float32)).to(device)
 labels = torch.from_numpy(np.asarray(load("labels")).astype(np.int64)).to(device)
 classes = int(labels.max()) + 1

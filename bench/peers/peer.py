@@ -1,10 +1,9 @@
 """The same job in NumPy, SciPy and PyTorch, to be timed beside ours.
 
-Reads a graph in the npy layout (indptr.npy, indices.npy, feat.npy, labels.npy,
-train.npy; symmetric, no self-loops) and prints one JSON object with medians in
-milliseconds:
+Reads a graph from a store ("gcn datasets convert"; symmetric, no self-loops) and prints one
+JSON object with medians in milliseconds:
 
-    python3 peer.py DIR [--batch 512 --samples 512,512 --hidden 256 --threads 1 --batches 150]
+    python3 peer.py STORE [--batch 512 --samples 512,512 --hidden 256 --threads 1 --batches 150]
 
 sampling_numpy   ladies-flat-debiased, one layer: row slice, compaction to the
                  candidates, exponential clocks with argpartition, closed-form weights
@@ -24,7 +23,7 @@ import time
 import warnings
 
 parser = argparse.ArgumentParser()
-parser.add_argument("dir")
+parser.add_argument("store")
 parser.add_argument("--batch", type=int, default=512)
 parser.add_argument("--samples", default="512,512")
 parser.add_argument("--hidden", type=int, default=256)
@@ -43,12 +42,12 @@ import torch
 
 from laplacian import laplacian
 from propagate import Propagate
+from store import open_store
 
 torch.set_num_threads(args.threads)
 
 
-def load(name):
-    return np.load(os.path.join(args.dir, name + ".npy"), mmap_mode="r")
+load = open_store(args.store)
 
 
 def debiased_weights(w, total, m):

@@ -2,7 +2,7 @@
 
     bench/peers/run --to-accuracy [SPEC]
 
-runs this in a folder with gcn and graph.npy. All runs have 2 threads, the default
+runs this in a folder with gcn and graph.gcn. All runs have 2 threads, the default
 protocol with an evaluation every 50 batches, and end at the target or at the limit.
 
 The clock of ours starts with the process, so it includes opening a store and P·X.
@@ -74,16 +74,13 @@ def our_run(options, target):
 
 
 def torch_run(options, target, seconds):
-    command = [sys.executable, os.path.join(here, "accuracy.py"), os.path.join(work, "graph.npy"), *options.split(), "--target", str(target),
+    command = [sys.executable, os.path.join(here, "accuracy.py"), os.path.join(work, "graph.gcn"), *options.split(), "--target", str(target),
                "--max-batches", str(most), "--eval-every", str(every), "--threads", str(threads), "--max-seconds", str(seconds)]
     r = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return show("torch " + options, r["reached"], r["batches"], r["valid"], r["seconds"], r["cpu_seconds"], r["eval_seconds"])
 
 
 def main():
-    npy, store = os.path.join(work, "graph.npy"), os.path.join(work, "graph.gcn")
-    if not os.path.exists(store):
-        subprocess.run([os.path.join(work, "gcn"), "datasets", "convert", "npy:" + npy, store], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     gcn("ladies-cv --samples 8", 1)  # a store is checked when it is first opened
     target = float(os.environ.get("GCN_PEERS_TARGET") or max(e["valid"] for e in gcn("full", 1000)[2]) - 0.005)
     print(f"target: a validation score of {target:.4f}", flush=True)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,13 +43,10 @@ func newBenchSamplingCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t := newTable(true)
-			t.row("samples", "median ms", "mean ms", "sd ms", "nnz", "candidates", "allocs", "  method")
-			for _, r := range rows {
-				t.row(r.Samples, fmt.Sprintf("%.3f", r.MedianMS), fmt.Sprintf("%.3f", r.MeanMS), fmt.Sprintf("%.3f", r.SDMS),
-					fmt.Sprintf("%.0f", r.NNZ), fmt.Sprintf("%.0f", r.Candidates), fmt.Sprintf("%.1f", r.Allocs), "  "+r.Method)
-			}
-			return result(cmd, map[string]any{"dataset": b.Data, "rows": rows}, t.print)
+			return result(cmd, struct {
+				Dataset string        `json:"dataset"`
+				Rows    []samplingRow `json:"rows"`
+			}{b.Data, rows}, nil)
 		},
 	}, b)
 }
@@ -121,21 +117,7 @@ func newBenchTrainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := stepResult{p.Data, p.Method.String(), p.Samples, p.Batch, p.Hidden, p.Device, report}
-			t := newTable(false)
-			t.row("dataset", r.Dataset)
-			t.row("method", run.MethodText(r.Method, r.Samples))
-			t.row("training step", fmt.Sprintf("%.3f ms median, %.3f mean, %.3f sd", r.MedianMS, r.MeanMS, r.SDMS))
-			t.row("floor", fmt.Sprintf("%.3f ms for its dense products alone; the step takes %.2f times as long", r.FloorMS, r.RatioToFloor))
-			t.row("sampling", fmt.Sprintf("%.3f ms median, on one goroutine", r.SamplingMedianMS))
-			t.row("pipelined", fmt.Sprintf("%.3f ms a batch, sampling included", r.PipelinedMS))
-			t.row("allocated", fmt.Sprintf("%.0f bytes a step", r.BytesPerStep))
-			if p.GPU != nil {
-				t.row("device", fmt.Sprintf("%s; a step: %.1f kernels and %.1f products queued, %.1f copies, %.2f waits; %.0f MB",
-					p.GPU.Name(), r.Launches, r.Products, r.Copies, r.Syncs, float64(r.DeviceBytes)/1e6))
-			}
-			t.row("BLAS", fmt.Sprintf("%s, %d threads", r.BLAS, r.Threads))
-			return result(cmd, r, t.print)
+			return result(cmd, stepResult{p.Data, p.Method.String(), p.Samples, p.Batch, p.Hidden, p.Device, report}, nil)
 		},
 	}
 	addFlags(cmd, new(run.Settings), benchFlags("Data and sampling", "batch", "workers")...)
@@ -169,14 +151,7 @@ func newBenchInferCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := inferResult{p.Data, p.Layers, p.Hidden, report, p.Device, measure(start)}
-			t := newTable(false)
-			t.row("dataset", r.Dataset)
-			t.row("inference", fmt.Sprintf("%.1f ms for %s nodes, median of %d; %s nodes a second; the first call %.1f ms", r.MS,
-				thousands(int64(r.Nodes)), r.Repetitions, thousands(int64(r.NodesPerS)), r.FirstMS))
-			t.row("memory", fmt.Sprintf("%.0f MB resident at most", r.PeakRSS))
-			t.row("BLAS", r.BLAS)
-			return result(cmd, r, t.print)
+			return result(cmd, inferResult{p.Data, p.Layers, p.Hidden, report, p.Device, measure(start)}, nil)
 		},
 	}
 	addFlags(cmd, new(run.Settings), benchFlags()...)

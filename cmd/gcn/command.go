@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,24 +42,25 @@ func newCommand(cmd *cobra.Command, options ...any) *cobra.Command {
 func addFlags(cmd *cobra.Command, of any, only ...string) {
 	cmd.Flags().SortFlags = false
 	run.AddFlags(cmd.Flags(), of, only...)
+	lists := map[string]func() []string{"data": dataSpecs, "method": run.MethodNames, "recipe": run.RecipeNames}
 	for _, o := range run.Options(of) {
-		values, known := map[string]func() []string{"data": dataSpecs, "method": run.MethodNames, "recipe": run.RecipeNames}[o.Name]
-		if !known {
+		values := lists[o.Name]
+		if values == nil {
 			values = func() []string { return o.Choices }
 		}
-		if cmd.Flags().Lookup(o.Flag()) == nil || !known && o.Choices == nil {
+		if cmd.Flags().Lookup(o.Flag()) == nil {
 			continue
 		}
-		err := cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) {
+		_ = cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) { // the flag is there
 			var list []string
 			for _, v := range values() {
 				list = append(list, given[:strings.LastIndexByte(given, ',')+1]+v) // the last value of a list
 			}
+			if list == nil {
+				return nil, cobra.ShellCompDirectiveDefault // a file
+			}
 			return list, cobra.ShellCompDirectiveNoFileComp
 		})
-		if err != nil {
-			panic(err) // two options have one flag: a mistake in this program
-		}
 	}
 }
 
@@ -67,30 +68,9 @@ func addFlags(cmd *cobra.Command, of any, only ...string) {
 func dataSpecs() []string {
 	var specs []string
 	for _, e := range datasets.List() {
-		spec, path, found := strings.Cut(e.Spec, ":")
-		if found {
-			spec += ":"
-		}
-		if strings.ToLower(path) == path {
-			spec += path
-		}
-		specs = append(specs, spec)
+		specs = append(specs, regexp.MustCompile(":[A-Z].*").ReplaceAllString(e.Spec, ":"))
 	}
 	return specs
-}
-
-// resultOptions are the options of a command with a result.
-type resultOptions struct {
-	JSON bool `json:"json" help:"print the result as one JSON object, last on standard output"`
-}
-
-// result prints v as one JSON object if the command line asks for it, else what show prints.
-func result(cmd *cobra.Command, v any, show func(w io.Writer)) error {
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		return printJSON(cmd.OutOrStdout(), v)
-	}
-	show(cmd.OutOrStdout())
-	return nil
 }
 
 // repeated is an option that may be given more than once. Its text has a line for each value.
@@ -115,55 +95,11 @@ func newGroup(name string, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// newHelpCommand returns "gcn help", which does the same as --help.
-func newHelpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "help [COMMAND]",
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			asked, rest, err := cmd.Root().Find(args)
-			if err != nil {
-				return usageError{err}
-			}
-			if err := subcommandOnly(asked, rest); err != nil {
-				return err
-			}
-			asked.InitDefaultHelpFlag()
-			return asked.Help()
-		},
-	}
-}
-
-func newCompletionCommand() *cobra.Command {
-	shells := []string{"bash", "zsh", "fish", "powershell"}
-	return newCommand(&cobra.Command{
-		Use:                   "completion " + strings.Join(shells, "|"),
-		ValidArgs:             shells,
-		DisableFlagsInUseLine: true,
-		Args:                  oneArgument("completion needs one shell", shells),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			root, w := cmd.Root(), cmd.OutOrStdout()
-			switch args[0] {
-			case "bash":
-				return root.GenBashCompletionV2(w, true)
-			case "zsh":
-				return root.GenZshCompletion(w)
-			case "fish":
-				return root.GenFishCompletion(w, true)
-			}
-			return root.GenPowerShellCompletionWithDesc(w)
-		},
-	})
-}
-
 // subcommandOnly refuses arguments that do not name a subcommand.
 func subcommandOnly(cmd *cobra.Command, args []string) error {
 	names := commandNames(cmd)
-	switch {
-	case len(args) == 0:
+	if len(args) == 0 {
 		return nil
-	case len(names) == 0:
-		return usagef("%s has no command %q", cmd.CommandPath(), args[0])
 	}
 	return usagef("unknown command %q%s; there are: %s", args[0], run.DidYouMean(args[0], names), strings.Join(names, ", "))
 }
@@ -194,11 +130,11 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return usagef("%s takes no arguments, got %q%s", cmd.CommandPath(), arg, advice)
 }
 
-// exactly refuses any other number of arguments, with the given message.
-func exactly(n int, format string, args ...any) cobra.PositionalArgs {
-	return func(_ *cobra.Command, given []string) error {
+// exactly refuses any other number of arguments.
+func exactly(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
 		if len(given) != n {
-			return usagef(format, args...)
+			return usagef("want %s, got %q", cmd.UseLine(), given)
 		}
 		return nil
 	}

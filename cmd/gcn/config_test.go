@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/run"
 )
@@ -49,7 +50,7 @@ func TestConfigFile(t *testing.T) {
 		`"lr": 1e999`:                      "c.json:3: --lr 1e999: want a number",
 		`"checkpoint-interval": -1`:        "c.json:3: --checkpoint-interval -1",
 		`"hidden": 0`:                      "c.json:3: --hidden 0: want a number in [1, 65536]",
-		`"seed": 1} {`:                     "c.json:3: something follows the object",
+		`"seed": 1} {`:                     "c.json:3: invalid character '{' after top-level value",
 	} {
 		writeFile(t, "c.json", []byte("{\n\"data\": \""+smallData+"\",\n"+text+"\n}"))
 		out := gcn(t, "train", "--config", "c.json", "-q", "--max-batches", "2")
@@ -250,31 +251,26 @@ func TestConfigWithoutData(t *testing.T) {
 // features that make the logits overflow.
 func TestPredictInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
-	succeed(t, "datasets", "convert", smallData, "here/")
-	succeed(t, "train", "--data", "npy:here", "--hidden", "8", "--samples", "32", "--max-batches", "4", "--out", "a", "-q")
+	data, err := datasets.Open(t.Context(), smallData, datasets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := datasets.WriteStore(t.Context(), "here", data); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, "train", "--data", "store:here", "--hidden", "8", "--samples", "32", "--max-batches", "4", "--out", "a", "-q")
 	var list bytes.Buffer
 	if err := npy.Write(&list, make([]int32, 6), 2, 3); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, "nodes.npy", list.Bytes())
 	fail(t, exitFailed, []string{"nodes.npy", "shape [2 3]", "one dimension"}, "predict", "--run", "a", "--out", "s.npy", "--nodes", "nodes.npy")
-	r, err := npy.Open("here/feat.npy")
-	if err != nil {
+	for k := range data.Features.Data {
+		data.Features.Data[k] = 3e38
+	}
+	if err := datasets.WriteStore(t.Context(), "here", data); err != nil {
 		t.Fatal(err)
 	}
-	features, err := r.Float32s(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k := range features {
-		features[k] = 3e38
-	}
-	var array bytes.Buffer
-	if err := npy.Write(&array, features, r.Shape...); err != nil {
-		t.Fatal(err)
-	}
-	r.Close()
-	writeFile(t, "here/feat.npy", array.Bytes())
 	fail(t, exitFailed, []string{"a: ", "not finite"}, "predict", "--run", "a", "--out", "s.npy")
 	if _, err := os.Stat("s.npy"); err == nil {
 		t.Error("an error left a file of scores")

@@ -26,7 +26,7 @@ func TestCorrectAndSmooth(t *testing.T) {
 		t.Errorf("valid score %v, the choice says %v", valid["score"], chosen["valid"])
 	}
 	text := succeed(t, append([]string{"eval", "--correct-and-smooth"}, runs...)...).stdout
-	if !strings.Contains(text, "correct and smooth") || !strings.Contains(text, "the model alone") {
+	if !strings.Contains(text, "correct and smooth model valid") {
 		t.Errorf("eval does not print the setting:\n%s", text)
 	}
 
@@ -42,7 +42,7 @@ func TestCorrectAndSmooth(t *testing.T) {
 	}
 	writeFile(t, "some.txt", []byte("7\n3\n7\n"))
 	text = succeed(t, append([]string{"predict", "--correct-and-smooth", "--out", "some.npy", "--nodes", "some.txt"}, runs...)...).stdout
-	if !strings.Contains(text, "correct and smooth: alpha") {
+	if !strings.Contains(text, "correct and smooth correct alpha") {
 		t.Errorf("predict does not print the setting:\n%s", text)
 	}
 	all, some := readScores(t, "all.npy", 600, 10), readScores(t, "some.npy", 3, 10)

@@ -19,7 +19,7 @@ func newDatasetsListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			entries := datasets.List()
 			return result(cmd, map[string]any{"datasets": entries}, func(w io.Writer) {
-				t := newTable(false)
+				var t table
 				for k, e := range entries {
 					t.row(e.Spec, e.Summary)
 					// The data sets from one source have the same keys.
@@ -37,7 +37,7 @@ func newDatasetsListCommand() *cobra.Command {
 func newDatasetsInfoCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
 		Use:  "info SPEC",
-		Args: exactly(1, "datasets info needs one SPEC, such as synth:demo"),
+		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {
 				return err
@@ -65,11 +65,11 @@ func newDatasetsInfoCommand() *cobra.Command {
 func newDatasetsVerifyCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
 		Use:  "verify SPEC",
-		Args: exactly(1, "datasets verify needs one SPEC, such as store:FILE"),
+		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, err := verify(cmd.Context(), args[0])
 			if err == nil {
-				err = result(cmd, v, v.print)
+				err = result(cmd, v, nil)
 			}
 			if err == nil && v.Original != nil && !*v.Original {
 				err = fmt.Errorf("%s: not the original %s: these figures differ: %s", v.Spec, v.Name, strings.Join(v.differ(), ", "))
@@ -111,7 +111,7 @@ func verify(ctx context.Context, spec string) (*verification, error) {
 		}
 		defer data.Close() // it was only read
 		v.Name = published.Name
-		if v.Published, err = published.Compare(ctx, data); err != nil {
+		if v.Published, err = published.Compare(data); err != nil {
 			return nil, err
 		}
 		if original := len(v.differ()) == 0; !twin { // there is no verdict about a twin
@@ -130,31 +130,6 @@ func (v *verification) differ() (names []string) {
 		}
 	}
 	return names
-}
-
-func (v *verification) print(w io.Writer) {
-	say(w, "%s: valid (%.1f s)", v.Spec, v.WallS)
-	if len(v.Published) == 0 {
-		return
-	}
-	t := newTable(false)
-	t.row(v.Name, "published", "found", "", "source")
-	for _, c := range v.Published {
-		mark := map[bool]string{false: "differs"}[c.Agrees]
-		t.row(c.Name, figureText(c.Published), figureText(c.Found), mark, c.Source)
-	}
-	t.print(w)
-	if v.Original != nil && *v.Original {
-		say(w, "this is the original %s", v.Name)
-	}
-}
-
-// figureText writes counts in full and other numbers with four digits.
-func figureText(x float64) string {
-	if x == float64(int64(x)) {
-		return thousands(int64(x))
-	}
-	return fmt.Sprintf("%.4g", x)
 }
 
 // openData opens the data set that --data names. A SPEC that cannot be

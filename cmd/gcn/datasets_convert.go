@@ -2,9 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
-	"io"
-	"os"
 	"runtime/debug"
 	"time"
 
@@ -36,8 +33,8 @@ func newDatasetsConvertCommand() *cobra.Command {
 		resultOptions
 	}
 	return newCommand(&cobra.Command{
-		Use:  "convert SPEC FILE|DIR/",
-		Args: exactly(2, "datasets convert needs a SPEC and a path to write"),
+		Use:  "convert SPEC FILE",
+		Args: exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {
 				return err
@@ -49,7 +46,7 @@ func newDatasetsConvertCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printConversion(cmd, args[0], spec, "", start)
+			return printConversion(cmd, args[0], spec, start)
 		},
 	}, &o)
 }
@@ -61,9 +58,8 @@ func limit(memory run.Bytes) (restore func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// printConversion opens the written data set and describes it. done is the text about the work;
-// "" gives the time since start.
-func printConversion(cmd *cobra.Command, from, spec, done string, start time.Time) error {
+// printConversion opens the data set that was written since start, and describes it.
+func printConversion(cmd *cobra.Command, from, spec string, start time.Time) error {
 	took := time.Since(start)
 	start = time.Now()
 	data, err := datasets.Open(cmd.Context(), spec, dataOptions(cmd.Context()))
@@ -71,14 +67,10 @@ func printConversion(cmd *cobra.Command, from, spec, done string, start time.Tim
 		return err
 	}
 	defer data.Close() // it was only read
-	c := conversion{
+	return result(cmd, conversion{
 		Spec: spec, From: from, Nodes: data.Nodes(), Edges: data.Edges(),
 		WallS: finite.Measured(took.Seconds()), OpenMS: finite.Measured(time.Since(start).Seconds() * 1e3), PeakRSSMB: finite.Measured(machine.PeakRSS()),
-	}
-	return result(cmd, c, func(w io.Writer) {
-		say(w, "%s: %s nodes, %s edges, %s, opens in %.1f ms, at most %.0f MB of memory", spec, thousands(int64(c.Nodes)), thousands(c.Edges),
-			cmp.Or(done, fmt.Sprintf("from %s; written in %.1f s", from, took.Seconds())), float64(c.OpenMS), float64(c.PeakRSSMB))
-	})
+	}, nil)
 }
 
 func newDatasetsFetchCommand() *cobra.Command {
@@ -88,20 +80,12 @@ func newDatasetsFetchCommand() *cobra.Command {
 		ValidArgs: datasets.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			start := time.Now()
-			o, done := dataOptions(cmd.Context()), "in the cache already"
-			show := o.Progress
-			o.Progress = func(p datasets.FetchProgress) {
-				done = ""
-				show(p)
-			}
-			path, err := datasets.Fetch(cmd.Context(), args[0], o)
+			path, err := datasets.Fetch(cmd.Context(), args[0], dataOptions(cmd.Context()))
 			if err != nil {
 				return err
 			}
-			if info, err := os.Stat(path); err == nil {
-				say(cmd.ErrOrStderr(), "%s: %s, %.1f MB", args[0], path, float64(info.Size())/1e6)
-			}
-			return printConversion(cmd, args[0], args[0], done, start)
+			say(cmd.ErrOrStderr(), "%s: %s", args[0], path)
+			return printConversion(cmd, args[0], args[0], start)
 		},
 	}, new(resultOptions))
 }

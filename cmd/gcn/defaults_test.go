@@ -215,8 +215,8 @@ func TestClassHints(t *testing.T) {
 		want      string // comma-separated
 	}{
 		{[]int{3, 2, 2, 0}, split, false, ""}, // d has no nodes
-		{[]int{4, 0, 3, 0}, split, false, "never predicted: 1 of 4 classes,test nodes: b (2); --class-weights balanced"},
-		{[]int{4, 0, 3, 0}, split, true, "never predicted: 1 of 4 classes,b (2)"},
+		{[]int{4, 0, 3, 0}, split, false, "never predicted: 1 of 4 classes: b; --class-weights balanced"},
+		{[]int{4, 0, 3, 0}, split, true, "never predicted: 1 of 4 classes: b"},
 		{[]int{0, 0, 7, 0}, split, false, "all test nodes are predicted as c: try a smaller --lr,normalize=standardize"},
 		{[]int{7, 0, 0, 0}, alike, false, "all training nodes with a label have the class a,gcn datasets info"},
 	} {

@@ -96,15 +96,6 @@ func logits(ctx context.Context, r *run.Opened, nodes []int32) ([]float32, error
 	return scores, checkFinite(r, "logits", scores, r.Data.Labels.Outputs(), nodes)
 }
 
-// hidden returns the output of a convolution for nodes, and its number of columns.
-func hidden(ctx context.Context, r *run.Opened, nodes []int32, layer int) ([]float32, int, error) {
-	values, columns, err := r.Model.InferHidden(ctx, r.Data.Laplacian(), r.Data.Features, nodes, layer)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", r.Dir, err)
-	}
-	return values, columns, checkFinite(r, "outputs", values, columns, nodes)
-}
-
 func checkFinite(r *run.Opened, what string, values []float32, columns int, nodes []int32) error {
 	k := slices.IndexFunc(values, func(x float32) bool { return x-x != 0 })
 	if k < 0 {
@@ -170,13 +161,4 @@ func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *s
 		rows = append(rows, p[int(v)*width:(int(v)+1)*width]...)
 	}
 	return rows, chosen, nil
-}
-
-// correctSmoothText says which setting correct and smooth took.
-func correctSmoothText(c *score.CorrectSmooth) string {
-	scale := "autoscale"
-	if c.Scale > 0 {
-		scale = fmt.Sprintf("scale %g", float64(c.Scale))
-	}
-	return fmt.Sprintf("alpha %g and %g, %s; valid score %s, the model alone %s", float64(c.CorrectAlpha), float64(c.SmoothAlpha), scale, formatScore(c.Valid), formatScore(c.ModelValid))
 }

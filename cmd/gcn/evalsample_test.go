@@ -36,7 +36,7 @@ func TestEvalSamples(t *testing.T) {
 	if e["score"] != r["test"] || e["nodes"] != 20.0 || sample["standard_error"] != r["test_se"] || sample["unbiased"] != true || sample["of"] == 20.0 {
 		t.Errorf("eval %v, training %v", e, r)
 	}
-	if text := succeed(t, "eval", "--run", "run", "--eval-samples", "20").stdout; !strings.Contains(text, "estimated from a sample of 20 of") || !strings.Contains(text, "unbiased") {
+	if text := succeed(t, "eval", "--run", "run", "--eval-samples", "20").stdout; !strings.Contains(text, "sample standard error") || !strings.Contains(text, "sample unbiased") {
 		t.Errorf("eval prints %s", text)
 	}
 	again := succeed(t, "train", "--config", "run", "--out", "again", "-q").stdout

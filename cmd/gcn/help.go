@@ -38,25 +38,23 @@ const helpAll = "help-all"
 // and all of a text, are shown by --help-all only. Flags without a group are left out.
 func groupedHelp(cmd *cobra.Command) {
 	all := cmd.Flags().Bool(helpAll, false, "help with all options")
-	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
-		var text strings.Builder
-		fmt.Fprintf(&text, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
-		rare, width := 0, helpWidth(cmd.Root().OutOrStdout())
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		w, width, text := cmd.OutOrStdout(), helpWidth(cmd.Root().OutOrStdout()), cmd.Short
+		if *all {
+			text = cmd.Long
+		}
+		fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n", text, cmd.UseLine(), cmd.Example)
 		groups := map[string]*pflag.FlagSet{}
-		var order []string
+		var titles []string
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			title := strings.Join(f.Annotations[run.GroupAnnotation], "")
-			_, isRare := f.Annotations[run.RareAnnotation]
-			switch {
-			case title == "":
+			if _, rare := f.Annotations[run.RareAnnotation]; title == "" || rare && !*all {
 				return
-			case isRare && !*all:
-				rare++
-				return
-			case groups[title] == nil:
+			}
+			if groups[title] == nil {
 				groups[title] = pflag.NewFlagSet("", pflag.ContinueOnError)
 				groups[title].SortFlags = false
-				order = append(order, title)
+				titles = append(titles, title)
 			}
 			if !*all { // the first clause
 				short := *f
@@ -65,26 +63,14 @@ func groupedHelp(cmd *cobra.Command) {
 			}
 			groups[title].AddFlag(f)
 		})
-		for _, title := range order {
-			fmt.Fprintf(&text, "\n%s:\n%s", title, groups[title].FlagUsagesWrapped(width))
+		for _, title := range titles {
+			fmt.Fprintf(w, "\n%s:\n%s", title, groups[title].FlagUsagesWrapped(width))
 		}
 		if *all {
-			fmt.Fprintf(&text, "\nGlobal Flags:\n%s", cmd.InheritedFlags().FlagUsagesWrapped(width))
+			fmt.Fprintf(w, "\nGlobal Flags:\n%s", cmd.InheritedFlags().FlagUsagesWrapped(width))
 		} else {
-			fmt.Fprintf(&text, "\n%s --%s lists %d options more.\n", cmd.CommandPath(), helpAll, rare+countFlags(cmd.InheritedFlags()))
+			fmt.Fprintf(w, "\n%s --%s lists all options.\n", cmd.CommandPath(), helpAll)
 		}
-		_, err := fmt.Fprint(cmd.OutOrStderr(), text.String())
-		return err
-	})
-	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		text := cmd.Short
-		if *all {
-			text = cmd.Long
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n", text)
-		cmd.SetOut(cmd.OutOrStdout())
-		cmd.SetErr(cmd.OutOrStdout())
-		_ = cmd.Usage() // fails only if its writer does
 	})
 	do := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -108,9 +94,4 @@ func helpWidth(w io.Writer) int {
 		return s.width()
 	}
 	return 0
-}
-
-func countFlags(fs *pflag.FlagSet) (n int) {
-	fs.VisitAll(func(*pflag.Flag) { n++ })
-	return n
 }

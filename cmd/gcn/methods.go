@@ -21,7 +21,7 @@ func newMethodsCommand() *cobra.Command {
 		Use: "methods",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows []methodRow
-			t := newTable(false)
+			var t table
 			for _, m := range samplers.Methods() {
 				rows = append(rows, methodRow{m.Name, m.Summary, m.Source, m.Sizes, m.Name == run.DefaultMethod})
 				name := m.Name
@@ -40,7 +40,7 @@ func newRecipesCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
 		Use: "recipes",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := newTable(false)
+			var t table
 			for _, r := range run.Recipes() {
 				file, err := run.ReadRecipe(cmd.Context(), r.Name)
 				if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/formats"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
-	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/score"
 )
 
@@ -57,12 +57,7 @@ func newPredictCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return result(cmd, r, func(w io.Writer) {
-				if r.CorrectSmooth != nil {
-					say(w, "correct and smooth: %s", correctSmoothText(r.CorrectSmooth))
-				}
-				say(w, "%s of %s nodes, %d each, written to %s", r.Kind, thousands(int64(r.Nodes)), r.Outputs, r.Out)
-			})
+			return result(cmd, r, nil)
 		},
 	}, p)
 }
@@ -106,7 +101,11 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	var chosen *score.CorrectSmooth
 	if p.Layer > 0 {
 		t.kind = "hidden"
-		t.scores, t.columns, err = hidden(ctx, r, nodes, p.Layer)
+		t.scores, t.columns, err = r.Model.InferHidden(ctx, r.Data.Laplacian(), r.Data.Features, nodes, p.Layer)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Dir, err)
+		}
+		err = checkFinite(r, "outputs", t.scores, t.columns, nodes)
 	} else {
 		t.scores, t.logits, chosen, err = runs.answer(ctx, nodes, p.Correct)
 		if p.Logits {
@@ -143,7 +142,7 @@ func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) (nodes 
 	case strings.EqualFold(filepath.Ext(p.Nodes), ".npy"):
 		nodes, err = (&formats.NodeList{Nodes: data.Nodes(), Names: data.NodeNames}).Part(ctx, p.Nodes)
 	default:
-		nodes, err = run.UnlessDone(ctx, func() ([]int32, error) { return readNodeLines(p.Nodes, data) })
+		nodes, err = readNodeLines(p.Nodes, data)
 	}
 	if err == nil && len(nodes) == 0 {
 		err = fmt.Errorf("%s: it lists no nodes", p.Nodes)
@@ -169,12 +168,16 @@ func readNodeLines(path string, data *datasets.Data) (nodes []int32, err error) 
 	}
 	defer file.Close()
 	scanner := bufio.NewScanner(file)
+	held := memory.Tally{What: path + ": the predictions"} // a pipe may never end
 	for k := 1; scanner.Scan(); k++ {
 		text := strings.TrimSpace(strings.TrimPrefix(scanner.Text(), "\ufeff")) // UTF-8's byte-order mark
 		if text == "" {
 			continue
 		}
 		node, err := data.Node(text)
+		if err := held.Add(4 * int64(1+data.Labels.Outputs())); err != nil {
+			return nil, err
+		}
 		switch {
 		case err == nil:
 			nodes = append(nodes, node)
@@ -270,13 +273,7 @@ func (t *predictionTable) header() []string {
 // between them.
 func (t *predictionTable) predicted(row []float32) string {
 	if t.data.Labels.Tasks == 0 {
-		best := 0
-		for c, s := range row {
-			if s > row[best] {
-				best = c
-			}
-		}
-		return t.data.Labels.Name(best)
+		return t.data.Labels.Name(slices.Index(row, slices.Max(row)))
 	}
 	var tasks []string
 	for k, s := range row {

@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,13 +96,8 @@ func TestPredictSeveralRuns(t *testing.T) {
 	if err := json.Unmarshal(readFile(t, "e/eval.json"), &saved); err != nil || saved["score"] != out["score"] {
 		t.Errorf("eval.json says %v, %v", saved["score"], err)
 	}
-	for _, name := range []string{"e/eval.svg", "e/eval.png"} {
-		if _, err := os.Stat(name); err != nil {
-			t.Error(err)
-		}
-	}
 	text := succeed(t, append([]string{"eval"}, dirs...)...).stdout
-	for _, word := range []string{"calibration error", "precision", "label \\ predicted", "r/seed-2"} {
+	for _, word := range []string{"calibration error", "precision", "r/seed-2"} {
 		if !strings.Contains(text, word) {
 			t.Errorf("eval does not print %q:\n%s", word, text)
 		}

@@ -45,12 +45,6 @@ func (m *meter) at(done, total int64, line func() string) {
 	}
 }
 
-// left estimates the time that rest takes, if done took the time so far. It is for the function
-// that returns a line.
-func (m *meter) left(done, rest int) time.Duration {
-	return time.Duration(float64(time.Since(m.begun)) / float64(done) * float64(rest)).Round(time.Second)
-}
-
 // everySeconds returns a function that takes the number done and the total, and prints them
 // now and then, with the time left. A call with done 0 begins new work.
 func everySeconds(w io.Writer, what string) func(done, total int) {
@@ -62,7 +56,8 @@ func everySeconds(w io.Writer, what string) func(done, total int) {
 		m.at(int64(done), int64(total), func() string {
 			text := fmt.Sprintf("%d of %d %s", done, total, what)
 			if done > 0 && done < total {
-				text += fmt.Sprintf(", about %v left", m.left(done, total-done))
+				left := time.Duration(float64(time.Since(m.begun)) / float64(done) * float64(total-done))
+				text += fmt.Sprintf(", about %v left", left.Round(time.Second))
 			}
 			return text
 		})

@@ -42,7 +42,7 @@ func joinRanks(cmd *cobra.Command, timeout time.Duration, stdout, stderr io.Writ
 	case w.Rank() > 0:
 		for _, out := range []io.Writer{stdout, stderr} {
 			if s, ok := out.(*stream); ok {
-				s.silence()
+				s.w = io.Discard // nothing is written yet
 			}
 		}
 		if alone {

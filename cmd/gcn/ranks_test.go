@@ -181,15 +181,15 @@ func checkRanksResult(t *testing.T, run string, result []byte, messages string, 
 	}
 }
 
-// testRanksSeveral deals whole runs to ranks.
+// testRanksSeveral trains several runs, each on all ranks.
 func testRanksSeveral(t *testing.T, gcn string, l mpiLauncher) {
 	t.Chdir(t.TempDir())
-	line := ranksLine("--micro", "1", "--max-batches", "10", "--samples", "64,64", "--runs", "3", "-q", "--json", "--out")
+	line := ranksLine("--micro", "3", "--max-batches", "10", "--samples", "64,64", "--runs", "3", "-q", "--json", "--out")
 	want, err := exec.Command(gcn, append(line, "alone")...).Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderrOf(err))
 	}
-	got, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "dealt")...).Output()
+	got, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "shared")...).Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderrOf(err))
 	}
@@ -198,11 +198,11 @@ func testRanksSeveral(t *testing.T, gcn string, l mpiLauncher) {
 		t.Errorf("two ranks end with %s, one process with %s", b, a)
 	}
 	for _, seed := range []string{"seed-1", "seed-2", "seed-3"} {
-		if !bytes.Equal(readFile(t, filepath.Join("dealt", seed, "best.ckpt")), readFile(t, filepath.Join("alone", seed, "best.ckpt"))) {
+		if !bytes.Equal(readFile(t, filepath.Join("shared", seed, "best.ckpt")), readFile(t, filepath.Join("alone", seed, "best.ckpt"))) {
 			t.Errorf("%s differs", seed)
 		}
 	}
-	again, err := l.command(t.Context(), 3, append(append([]string{gcn}, line...), "dealt", "--resume")...).Output()
+	again, err := l.command(t.Context(), 3, append(append([]string{gcn}, line...), "shared", "--resume")...).Output()
 	if err != nil || !bytes.Equal(mean.Find(again), mean.Find(want)) {
 		t.Errorf("resumed when done: %v\n%s%s", err, again, stderrOf(err))
 	}

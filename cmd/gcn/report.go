@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
-	"io"
 	"math"
 	"path"
 	"path/filepath"
@@ -14,7 +12,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/report"
-	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
@@ -57,13 +54,12 @@ func newReportCommand() *cobra.Command {
 			for _, m := range report.Compare(runs) {
 				rows = append(rows, compared(m))
 			}
-			return result(cmd, map[string]any{"page": o.Out, "runs": len(runs), "events": events, "methods": rows}, func(w io.Writer) {
-				printMethods(w, rows)
-				say(w, "%s in %s", map[bool]string{true: "1 run", false: fmt.Sprint(len(runs), " runs")}[len(runs) == 1], o.Out)
-				if o.TensorBoard != "" {
-					say(w, "event files in %s: tensorboard --logdir %s", o.TensorBoard, run.ShellWord(o.TensorBoard))
-				}
-			})
+			return result(cmd, struct {
+				Page    string        `json:"page"`
+				Runs    int           `json:"runs"`
+				Events  []string      `json:"events"`
+				Methods []comparedRow `json:"methods"`
+			}{o.Out, len(runs), events, rows}, nil)
 		},
 	}, &o)
 }
@@ -98,26 +94,6 @@ func compared(m report.Method) comparedRow {
 	r.Test, r.TestStd, r.TestSEM = spread(m.Test)
 	r.StepMS, _, _ = spread(m.StepMS)
 	return r
-}
-
-// printMethods prints a row for each group of runs that differ only in the seed.
-func printMethods(w io.Writer, rows []comparedRow) {
-	t := newTable(true)
-	t.row("runs", "best valid", "± std", "test", "± std", "ms a step", "  method")
-	digits := func(x number, format string) string {
-		if math.IsNaN(float64(x)) {
-			return "–"
-		}
-		return fmt.Sprintf(format, x)
-	}
-	for _, r := range rows {
-		name := "  " + r.Name
-		if r.Sampled {
-			name += " (scores of a sample of the nodes)"
-		}
-		t.row(r.Runs, digits(r.BestValid, "%.4f"), digits(r.BestValidStd, "%.4f"), digits(r.Test, "%.4f"), digits(r.TestStd, "%.4f"), digits(r.StepMS, "%.3g"), name)
-	}
-	t.print(w)
 }
 
 // eventFolder returns a run's folder below the folder of event files: the run's

@@ -45,11 +45,6 @@ func newReproduceCommand() *cobra.Command {
 // options returns the options: the settings of the paper, the file of options and the command
 // line.
 func (r *reproduction) options(cmd *cobra.Command) (o reproduce.Options, err error) {
-	for _, spec := range r.Data {
-		if err := checkSpec(spec); err != nil {
-			return o, err
-		}
-	}
 	o = reproduce.Options{
 		Data: r.Data, Methods: r.Methods, Samples: r.Samples, Compute: reproduce.Compute(r.Compute), Dir: r.Out, Cells: r.Cells,
 		Open: openData, DataOptions: dataOptions(cmd.Context()),

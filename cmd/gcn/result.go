@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
@@ -15,9 +13,9 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// printResult prints the table of a result.
+// printResult prints the main part of a result.
 func printResult(w io.Writer, r *run.Result) {
-	t := newTable(false)
+	var t table
 	t.row("dataset", r.Dataset)
 	method := run.MethodText(r.Method, r.Samples)
 	if r.ExactInput {
@@ -27,48 +25,30 @@ func printResult(w io.Writer, r *run.Result) {
 		method += ", " + r.Conv
 	}
 	t.row("method", method)
-	if len(r.Runs) == 0 {
-		t.row("test "+r.Metric, formatScore(r.Test)+estimated(r.TestSE, r.TestSample))
-		t.row("best valid", fmt.Sprintf("%s%s, at batch %d", formatScore(r.Best), estimated(r.BestSE, r.ValidSample), r.BestBatch))
-		t.row("batches", fmt.Sprintf("%d (%s)", r.Batches, stopText(r.Stop)))
-		t.row("seed", r.Seed)
-	} else {
-		t.row("test "+r.Metric, fmt.Sprintf("%s ± %s over %d runs (standard deviation; standard error %s)",
-			formatScore(*r.TestMean), formatScore(*r.TestStd), len(r.Runs), formatScore(*r.TestSem)))
-		t.row("each", testScores(r.Runs))
-		t.row("best valid", formatScore(r.Best)+" (mean)"+estimated(r.BestSE, r.ValidSample))
-		if r.TestSample > 0 {
-			t.row("test nodes", fmt.Sprintf("a sample of %s in each run, which adds a standard error of %s", thousands(int64(r.TestSample)), formatScore(r.TestSE)))
+	spread, seeds := "", fmt.Sprint(r.Seed)
+	batches := fmt.Sprintf("%d (%s), the best at %d", r.Batches, stopText(r.Stop), r.BestBatch)
+	if n := len(r.Runs); n > 0 {
+		spread = spreadText(*r.TestStd, *r.TestSem, n) + ":"
+		for _, one := range r.Runs {
+			spread += " " + formatScore(one.Test)
 		}
-		t.row("batches", fmt.Sprintf("%d in all", r.Batches))
-		t.row("seeds", fmt.Sprintf("%d to %d", r.Seed, r.Runs[len(r.Runs)-1].Seed))
+		batches = fmt.Sprintf("%d in all", r.Batches)
+		seeds = fmt.Sprintf("%d to %d", r.Seed, r.Runs[n-1].Seed)
 	}
+	t.row("test "+r.Metric, formatScore(r.Test)+spread+estimated(r.TestSE, r.TestSample))
+	t.row("best valid", formatScore(r.Best)+estimated(r.BestSE, r.ValidSample))
+	t.row("batches", batches)
+	t.row("seed", seeds)
 	t.row("parameters", thousands(int64(r.Parameters)))
-	if text := keptText(r); text != "" {
-		t.row("state", text)
-	}
-	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
-		time.Duration(r.WallS*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
-	if r.Ranks > 1 {
-		text := fmt.Sprintf("%d on 1 host", r.Ranks)
-		if r.Hosts > 1 {
-			text = fmt.Sprintf("%d on %d hosts", r.Ranks, r.Hosts)
-		}
-		if r.CommMS > 0 { // 0 where each rank trains whole runs
-			text += fmt.Sprintf("; an update: %.2f ms communication, imbalance %.2f", r.CommMS, r.Imbalance)
-		}
-		if r.ExchangeBytes > 0 {
-			text += fmt.Sprintf(", %.0f kB sent", r.ExchangeBytes/1e3)
-		}
-		if r.HeldShare > 0 {
-			text += fmt.Sprintf("; %.1f %% of graph and features held", 100*r.HeldShare)
-		}
-		t.row("ranks", text)
-	}
-	t.row("spent on", spentText(r))
+	t.row("time", fmt.Sprintf("%.2f s, of which evaluation %.2f s; a batch: %.2f ms training, %.2f ms waiting for samples", r.WallS, r.EvalS, r.TrainMS, r.WaitMS))
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
 	t.row("saved in", r.RunDir)
 	t.print(w)
+}
+
+// spreadText says how much a mean score over runs varies.
+func spreadText(sd, sem float64, runs int) string {
+	return fmt.Sprintf(" ± %s over %d runs (standard deviation; standard error %s)", formatScore(sd), runs, formatScore(sem))
 }
 
 // estimated says that a score is of a sample of the nodes.
@@ -77,37 +57,6 @@ func estimated(se float64, nodes int) string {
 		return ""
 	}
 	return fmt.Sprintf(" ± %s (standard error), estimated from a sample of %s nodes", formatScore(se), thousands(int64(nodes)))
-}
-
-// keptText says how much data training reads from step to step beside the parameters.
-func keptText(r *run.Result) string {
-	var parts []string
-	if r.StateBytes > 0 {
-		parts = append(parts, fmt.Sprintf("%.1f MB kept from step to step", float64(r.StateBytes)/1e6))
-	}
-	if r.InputBytes > 0 {
-		parts = append(parts, fmt.Sprintf("P·X of %.1f MB", float64(r.InputBytes)/1e6))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// spentText says where the wall-clock time went.
-func spentText(r *run.Result) string {
-	steps, wait := r.TrainMS*float64(r.Batches)/1e3, r.WaitMS*float64(r.Batches)/1e3
-	rest := max(r.WallS-steps-wait-r.EvalS-r.RefreshS, 0)
-	refresh := ""
-	if r.RefreshS > 0 {
-		refresh = fmt.Sprintf(", refreshes %.2f s", r.RefreshS)
-	}
-	return fmt.Sprintf("steps %.2f s, waiting for samples %.2f s, evaluation %.2f s%s, test and files %.2f s", steps, wait, r.EvalS, refresh, rest)
-}
-
-func testScores(runs []run.Result) string {
-	words := make([]string, len(runs))
-	for i, r := range runs {
-		words[i] = formatScore(r.Test)
-	}
-	return strings.Join(words, ", ")
 }
 
 func formatScore[F ~float64](x F) string {
@@ -119,15 +68,10 @@ func formatScore[F ~float64](x F) string {
 
 // stopText says in words why training ended.
 func stopText(stop string) string {
-	switch stop {
-	case "patience":
+	if stop == "patience" {
 		return "no better validation score for --patience batches"
-	case "max-batches":
-		return "--max-batches"
-	case "epochs":
-		return "--epochs"
 	}
-	return stop
+	return "--" + stop
 }
 
 // hints returns advice for a better run: a line for each reason, with the option to give. dir is the folder to resume.
@@ -186,39 +130,30 @@ func classHint(predicted []int, y *graph.Labels, split datasets.Split, balanced 
 		}
 		return counts
 	}
-	// one returns the only class with nodes, or -1.
-	one := func(counts []int) int {
-		c := slices.IndexFunc(counts, func(n int) bool { return n > 0 })
-		if c >= 0 && slices.ContainsFunc(counts[c+1:], func(n int) bool { return n > 0 }) {
-			return -1
+	// names lists the classes with numbers that fit.
+	names := func(counts []int, fits func(c, n int) bool) (list []string) {
+		for c, n := range counts {
+			if fits(c, n) {
+				list = append(list, escape(y.Name(c), ""))
+			}
 		}
-		return c
+		return list
 	}
-	name := func(c int) string { return escape(y.Name(c), "") }
-	if c := one(count(split.Train)); c >= 0 {
-		return fmt.Sprintf("all training nodes with a label have the class %s: no model learns others; see gcn datasets info", name(c))
+	some := func(_, n int) bool { return n > 0 }
+	if there := names(count(split.Train), some); len(there) == 1 {
+		return fmt.Sprintf("all training nodes with a label have the class %s: no model learns others; see gcn datasets info", there[0])
 	}
-	there := count(split.Test)
-	var never []string
-	for c, n := range predicted {
-		if n == 0 && there[c] > 0 {
-			never = append(never, fmt.Sprintf("%s (%d)", name(c), there[c]))
-		}
-	}
+	tested := count(split.Test)
+	never := names(predicted, func(c, n int) bool { return n == 0 && tested[c] > 0 })
 	if len(never) == 0 {
 		return ""
 	}
-	if c := one(predicted); c >= 0 {
-		return fmt.Sprintf("all test nodes are predicted as %s: try a smaller --lr, features of one scale (normalize=standardize), or --class-weights balanced", name(c))
+	if there := names(predicted, some); len(there) == 1 {
+		return fmt.Sprintf("all test nodes are predicted as %s: try a smaller --lr, features of one scale (normalize=standardize), or --class-weights balanced", there[0])
 	}
-	const most = 5
-	text := strings.Join(never[:min(len(never), most)], ", ")
-	if len(never) > most {
-		text += ", …"
+	text := fmt.Sprintf("never predicted: %d of %d classes: %s", len(never), y.Classes, strings.Join(never, ", "))
+	if !balanced {
+		text += "; --class-weights balanced gives each class the same weight in the loss"
 	}
-	text = fmt.Sprintf("never predicted: %d of %d classes, with their test nodes: %s", len(never), y.Classes, text)
-	if balanced {
-		return text
-	}
-	return text + "; --class-weights balanced gives each class the same weight in the loss"
+	return text
 }

@@ -50,7 +50,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
 	messages.clear()
-	failed := output.flush()
+	failed := output.err
 	if err == nil {
 		err = failed // such as the error of printing a help text
 	}
@@ -125,6 +125,9 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	run.AddFlags(root.PersistentFlags(), &global)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		j.started = true
+		if u, err := url.Parse(global.Mirror); global.Mirror != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return usagef("--mirror %s: want an address, such as https://example.org/data", global.Mirror)
+		}
 		cmd.SetContext(global.in(cmd.Context(), stderr))
 		j.world, err = joinRanks(cmd, global.RankTimeout, stdout, stderr)
 		return err
@@ -133,9 +136,7 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	root.SetErr(stderr)
 	wrapHelp(root)
 	root.SetFlagErrorFunc(flagError)
-	root.CompletionOptions.DisableDefaultCmd = true // completion.go has its own
-	help := newHelpCommand()
-	root.SetHelpCommand(help)
+	root.CompletionOptions.DisableNoDescFlag = true
 	train := newTrainCommand()
 	root.RunE = func(_ *cobra.Command, _ []string) error {
 		train.SetContext(root.Context()) // with the cache's options
@@ -148,7 +149,7 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 		newGroup("bench", newBenchSamplingCommand(), newBenchTrainCommand(), newBenchInferCommand()),
 		newGroup("study", newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(),
 			newStudyFeaturesCommand(), newStudyAdviseCommand()),
-		newReproduceCommand(), newReportCommand(), newServeCommand(), newCompletionCommand(), help,
+		newReproduceCommand(), newReportCommand(), newServeCommand(),
 	)
 	describe(root)
 	return root, j
@@ -158,21 +159,9 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 // for a rank.
 type globalOptions struct {
 	Cache       string        `json:"cache" arg:"FOLDER" help:"FOLDER of downloaded data sets (default $GCN_DATA, or gcn in the user's cache folder)"`
-	Mirror      address       `json:"mirror" arg:"URL" help:"download URL/NAME/FILE instead of the data sets' own addresses (default $GCN_MIRROR)"`
+	Mirror      string        `json:"mirror" arg:"URL" help:"download URL/NAME/FILE instead of the data sets' own addresses (default $GCN_MIRROR)"`
 	Offline     bool          `json:"offline" help:"never download: a named data set must be in the cache"`
 	RankTimeout time.Duration `json:"rank_timeout" default:"1m" range:"[0," arg:"TIME" help:"with an MPI launcher: end the job, and name the rank, if a rank gives no sign of life for TIME; 0: wait forever"`
-}
-
-// address is the address of a mirror.
-type address string
-
-// Set implements pflag.Value.
-func (a *address) Set(text string) error {
-	if u, err := url.Parse(text); text != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		return errors.New("want an address, such as https://example.org/data")
-	}
-	*a = address(text)
-	return nil
 }
 
 type dataOptionsKey struct{}
@@ -181,7 +170,7 @@ type dataOptionsKey struct{}
 // data.
 func (g *globalOptions) in(ctx context.Context, stderr io.Writer) context.Context {
 	return context.WithValue(ctx, dataOptionsKey{}, datasets.Options{
-		Schemes: schemes(), Cache: g.Cache, Mirror: string(g.Mirror), Offline: g.Offline, Progress: dataMeter(stderr),
+		Schemes: schemes(), Cache: g.Cache, Mirror: g.Mirror, Offline: g.Offline, Progress: dataMeter(stderr),
 	})
 }
 

@@ -66,10 +66,12 @@ func TestRefusedRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	fail(t, exitFailed, []string{"half holds a run already"}, trainArgs("--runs", "2", "--out", "half", "-q")...)
-	for _, change := range []string{"--hidden 32", "--seed 2", "--lr 0.5", "--weight-decay 0.1", "--batch 63", "--method ladies", "--data synth:demo?nodes=601&edges=3000"} {
-		words := filepath.Join("r", "config.json") + ": cannot resume"
+	for _, change := range []string{"--hidden 32", "--lr 0.5", "--weight-decay 0.1", "--batch 63", "--method ladies", "--data synth:demo?nodes=601&edges=3000"} {
+		words := filepath.Join("r", "seed-1", "last.ckpt") + ": cannot resume"
 		refuse(exitFailed, words, append([]string{"train", "--out", "r", "-q", "--resume"}, strings.Fields(change)...)...)
 	}
+	refuse(exitFailed, "r holds several runs", "train", "--out", "r", "-q", "--resume", "--runs", "1")
+	refuse(exitFailed, "r holds several runs", trainArgs("--out", "r", "-q", "--overwrite")...)
 	refuse(exitUsage, "--samples", "train", "--out", "r", "--resume", "--layers", "3")
 	if memory.Check("", 1<<50) != nil {
 		refuse(exitFailed, "would take", append(line, "--overwrite", "--hidden", "40000", "--layers", "1000", "--samples", "64")...)
@@ -87,7 +89,6 @@ func TestRefusedRuns(t *testing.T) {
 	} else {
 		refuse(exitFailed, "r,another process", append(line, "--overwrite", "--hidden", "8")...)
 		refuse(exitFailed, "r,another process", append(line, "--resume", "--max-batches", "20")...)
-		refuse(exitFailed, "r,another process", trainArgs("--out", "r", "-q", "--overwrite")...)
 		folder.Close()
 	}
 	succeed(t, "train", "--out", "r", "--resume", "-q")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -26,9 +26,8 @@ type stream struct {
 	beside *stream // another one, perhaps of the same terminal, with a meter's line; may be nil
 
 	mu    sync.Mutex
-	rest  []byte // the incomplete character at the end of the last write
-	err   error  // of the first write that failed
-	drawn bool   // the last line is a meter's, which the next text replaces
+	err   error // of the first write that failed
+	drawn bool  // the last line is a meter's, which the next text replaces
 }
 
 func (s *stream) Write(text []byte) (int, error) {
@@ -37,37 +36,10 @@ func (s *stream) Write(text []byte) (int, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	whole := append(s.rest, text...)
-	end := len(whole)
-	for k := max(end-utf8.UTFMax+1, 0); k < end; k++ {
-		if utf8.RuneStart(whole[k]) && !utf8.FullRune(whole[k:]) {
-			end = k
-		}
-	}
-	s.rest = append([]byte(nil), whole[end:]...)
-	if err := s.print(whole[:end]); err != nil {
+	if err := s.print(string(text)); err != nil {
 		return 0, err
 	}
 	return len(text), nil
-}
-
-// silence drops everything from now on.
-func (s *stream) silence() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.w = io.Discard
-}
-
-// flush prints the bytes of an incomplete last character.
-func (s *stream) flush() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rest := s.rest
-	s.rest = nil
-	if len(rest) > 0 {
-		_ = s.print(rest) // the error is remembered
-	}
-	return s.err
 }
 
 // draw shows a line, as wide as the terminal at most, until there is other text.
@@ -88,11 +60,11 @@ func (s *stream) blank() string { return "\r" + strings.Repeat(" ", max(s.width(
 func (s *stream) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.print(nil) // the error is remembered
+	_ = s.print("") // the error is remembered
 }
 
-func (s *stream) print(text []byte) error {
-	shown := escape(string(text), "\n\t")
+func (s *stream) print(text string) error {
+	shown := escape(text, "\n\t")
 	if s.drawn {
 		shown, s.drawn = s.blank()+shown, false
 	}
@@ -120,13 +92,14 @@ func terminal(w io.Writer) *stream {
 // width returns the columns of the stream's terminal, or 0 if it writes to none.
 func (s *stream) width() int {
 	file, ok := s.w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	if !ok {
 		return 0
 	}
-	if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-		return width
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
 	}
-	return 80
+	return cmp.Or(width, 80)
 }
 
 // say prints one line, also if the arguments hold line breaks. The stream keeps the error: the
@@ -143,27 +116,20 @@ func unlessQuiet(quiet bool, w io.Writer) io.Writer {
 	return w
 }
 
-// escape returns text with characters that a terminal obeys escaped as in Go:
-// control characters except those in keep, characters that change the direction
-// of writing, and bytes that are not UTF-8.
+// escape returns text with characters that a terminal obeys escaped as in Go: control characters
+// except those in keep, and characters that change the direction of writing. U+FFFD stands for
+// bytes that are not UTF-8.
 func escape(text, keep string) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, actsOnTerminal) {
-		return text
-	}
 	var b strings.Builder
-	for k := 0; k < len(text); {
-		r, size := utf8.DecodeRuneInString(text[k:])
-		switch word := text[k : k+size]; {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, text[k])
-		case !actsOnTerminal(r) || strings.Contains(keep, word):
-			b.WriteString(word)
+	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
+		switch {
+		case !actsOnTerminal(r) || strings.ContainsRune(keep, r):
+			b.WriteRune(r)
 		case r < ' ':
 			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r) // which means the same in JSON
 		}
-		k += size
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"path/filepath"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -113,12 +114,12 @@ func (o *subjectOptions) finish(cmd *cobra.Command, s *subject, t study.Shown) e
 	if err := study.Save(dir, cmd.Name(), t); err != nil {
 		return err
 	}
-	text, err := json.Marshal(finite.JSON(t))
-	if err != nil {
-		return err
-	}
 	fields := map[string]any{}
-	if err := json.Unmarshal(text, &fields); err != nil {
+	text, err := json.Marshal(finite.JSON(t))
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
 		return err
 	}
 	for name, v := range map[string]string{"dataset": s.spec, "weights": s.weights, "run_dir": o.Run, "saved": filepath.Join(dir, cmd.Name())} {
@@ -134,16 +135,12 @@ func (o *subjectOptions) finish(cmd *cobra.Command, s *subject, t study.Shown) e
 
 // printStudy prints a study's table, and the lines below it.
 func printStudy(w io.Writer, t study.Shown) {
-	table := newTable(true)
 	head, rows, below := t.Lines()
-	for _, cells := range append([][]string{head}, rows...) {
-		row := make([]any, len(cells)+1) // the last column is not aligned
-		for k, cell := range append(cells, "") {
-			row[k] = cell
-		}
-		table.row(row...)
+	cells := table{append(head, "")} // the last column is not aligned
+	for _, row := range rows {
+		cells = append(cells, append(row, ""))
 	}
-	table.print(w)
+	cells.align(w, tabwriter.AlignRight)
 	for _, line := range below {
 		say(w, "%s", line)
 	}

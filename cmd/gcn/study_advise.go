@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -31,18 +30,16 @@ type adviseStudy struct {
 func newStudyAdviseCommand() *cobra.Command {
 	a := new(adviseStudy)
 	return newCommand(&cobra.Command{
-		Use: "advise [SPEC]",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 || len(args) == 1 && a.Run != "" {
-				return usagef("study advise takes one SPEC, or --run, got %q", args)
-			}
-			return nil
-		},
+		Use:  "advise [SPEC]",
+		Args: cobra.ArbitraryArgs,
 		RunE: a.do,
 	}, a)
 }
 
 func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 || len(args) == 1 && a.Run != "" {
+		return usagef("study advise takes one SPEC, or --run, got %q", args)
+	}
 	ctx := cmd.Context()
 	o := subjectOptions{Data: strings.Join(args, ""), Run: a.Run}
 	s, err := o.open(ctx)
@@ -102,45 +99,23 @@ func (a *adviseStudy) withoutConvolutions(ctx context.Context, data *datasets.Da
 
 // print writes the trials, the reasons and the command that follows the advice.
 func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) {
-	if trials := advice.Trials; len(trials) > 0 {
-		say(w, "after %d mini-batches (score and loss in points of validation %s)", a.Batches, s.data.Metric)
-		t := newTable(true)
-		t.row("method", "samples", "score", "loss", "operations a step", "memory", "")
-		for _, trial := range trials {
-			t.row(trial.Method+exactInput(trial.Method, trial.ExactInput), cmp.Or(run.Sizes(trial.Samples).String(), "all"), fmt.Sprintf("%.2f", 100*trial.Score),
-				fmt.Sprintf("%.2f", 100*trial.Loss), fmt.Sprintf("%.0f million", trial.Operations/1e6), fmt.Sprintf("%.1f MB", float64(trial.Memory)/1e6), "")
-		}
-		t.print(w)
-		if trials[0].Method != "full" {
-			say(w, "full batch is left out: its trial would take too long; the loss is from the best score")
-		}
+	if len(advice.Trials) > 0 {
+		say(w, "after %d mini-batches, with scores and losses of validation %s:", a.Batches, s.data.Metric)
+		_ = printText(w, map[string][]study.Trial{"trials": advice.Trials}) // the stream keeps its error
 	}
 	if advice.NeedsNoGCN() {
-		say(w, "this graph may need no GCN: a perceptron on %s scores %.2f after as many mini-batches; see gcn study features --data %s", advice.Alone.Input, 100*advice.Alone.Valid, run.ShellWord(s.spec))
+		say(w, "this graph may need no GCN: a perceptron on %s scores %.4f after as many mini-batches; see gcn study features --data %s", advice.Alone.Input, advice.Alone.Valid, run.ShellWord(s.spec))
 	}
 	say(w, "the method is %s, because of the errors of one propagation, when all layers are sampled", advice.Method)
 	for _, reason := range advice.Reasons {
 		say(w, "  - %s", reason)
 	}
-	line := "gcn train --data " + run.ShellWord(s.spec) + " --method " + advice.Method
-	samples, exact := run.Sizes(advice.Samples), exactInput(advice.Method, advice.ExactInput)
-	if len(samples) > 0 {
+	line := fmt.Sprintf("gcn train --data %s --method %s --layers %d --batch %d", run.ShellWord(s.spec), advice.Method, len(advice.Layers), a.Batch)
+	if samples := run.Sizes(advice.Samples); len(samples) > 0 {
 		line += " --samples " + samples.String()
 	}
-	if n := len(advice.Layers); len(samples) == 0 || (advice.ExactInput || methodNamed(advice.Method).ExactInput) && n != 2 {
-		exact += fmt.Sprintf(" --layers %d", n)
-	}
-	line += exact
-	if a.Batch != run.New().Batch {
-		line += fmt.Sprintf(" --batch %d", a.Batch)
+	if advice.ExactInput {
+		line += " --exact-input"
 	}
 	say(w, "%s", line)
-}
-
-// exactInput returns the option of exact input, unless the method has it without.
-func exactInput(method string, exact bool) string {
-	if exact && !methodNamed(method).ExactInput {
-		return " --exact-input"
-	}
-	return ""
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -19,9 +18,9 @@ import (
 // factorOptions are the options of a study of the factors β of a layer's candidates.
 type factorOptions struct {
 	studyOptions
-	Weights candidateWeights `json:"weights" arg:"NUMBERS" help:"unnormalised probabilities of the candidates, instead of --data: NUMBERS with commas, uniform:M, or zipf:A:M (1, 2^-A, …, M^-A)"`
-	Samples []int            `json:"samples" range:"[1," help:"numbers of draws (default with few --weights: all possible ones; else 256,512,1024)"`
-	Squared bool             `json:"squared" help:"with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖"`
+	Weights string `json:"weights" arg:"NUMBERS" help:"unnormalised probabilities of the candidates, instead of --data: NUMBERS with commas, or zipf:A:M (1, 2^-A, …, M^-A)"`
+	Samples []int  `json:"samples" range:"[1," help:"numbers of draws (default with few --weights: all possible ones; else 256,512,1024)"`
+	Squared bool   `json:"squared" help:"with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖"`
 
 	probabilities []float64 // of the candidates
 }
@@ -35,8 +34,11 @@ const fewCandidates = 16
 // subject has no data.
 func (o *factorOptions) open(ctx context.Context) (s *subject, err error) {
 	sizes := []int{256, 512, 1024}
-	if o.probabilities = o.Weights.values; o.probabilities != nil {
-		s = &subject{spec: "weights:" + o.Weights.text}
+	if o.Weights != "" {
+		if o.probabilities, err = candidateWeights(o.Weights); err != nil {
+			return nil, err
+		}
+		s = &subject{spec: "weights:" + o.Weights}
 		if m := len(o.probabilities); m <= fewCandidates {
 			sizes = nil
 			for k := range m {
@@ -60,45 +62,31 @@ func (o *factorOptions) open(ctx context.Context) (s *subject, err error) {
 	return s, nil
 }
 
-// candidateWeights are positive numbers, given with commas between them or as a law.
-type candidateWeights struct {
-	text   string
-	values []float64
-}
-
-func (w candidateWeights) String() string { return w.text }
-
 // mostCandidates is the largest number of candidates of a law.
 const mostCandidates = 1 << 20
 
-// Set implements pflag.Value.
-func (w *candidateWeights) Set(text string) error {
-	*w = candidateWeights{text: text}
-	law, rest, _ := strings.Cut(text, ":")
-	power, count, _ := strings.Cut(rest, ":")
-	switch law {
-	case "uniform":
-		power, count = "0", rest
-	case "zipf":
-	default:
-		for word := range strings.SplitSeq(text, ",") {
-			x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-			if err != nil || !(x > 0) || math.IsInf(x, 0) {
-				return fmt.Errorf("%q is not a positive number", word)
-			}
-			w.values = append(w.values, x)
+// candidateWeights reads positive numbers with commas between them, or the law zipf:A:M.
+func candidateWeights(text string) (values []float64, err error) {
+	if law, isLaw := strings.CutPrefix(text, "zipf:"); isLaw {
+		power, count, _ := strings.Cut(law, ":")
+		a, err := strconv.ParseFloat(power, 64)
+		m, err2 := strconv.Atoi(count)
+		if err != nil || err2 != nil || !finite.Is(a) || m < 1 || m > mostCandidates {
+			return nil, usagef("--weights %s: want zipf:A:M, with a number A, and M from 1 to %d", text, mostCandidates)
 		}
-		return nil
+		for i := range m {
+			values = append(values, math.Pow(float64(i+1), -a))
+		}
+		return values, nil
 	}
-	a, err := strconv.ParseFloat(power, 64)
-	m, err2 := strconv.Atoi(count)
-	if err != nil || err2 != nil || math.IsInf(a, 0) || math.IsNaN(a) || m < 1 || m > mostCandidates {
-		return fmt.Errorf("want uniform:M or zipf:A:M, with a number A, and M from 1 to %d", mostCandidates)
+	for word := range strings.SplitSeq(text, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+		if err != nil || !(x > 0) || math.IsInf(x, 0) {
+			return nil, usagef("--weights %s: %q is not a positive number", text, word)
+		}
+		values = append(values, x)
 	}
-	for i := range m {
-		w.values = append(w.values, math.Pow(float64(i+1), -a))
-	}
-	return nil
+	return values, nil
 }
 
 func newStudyVarianceCommand() *cobra.Command {
@@ -122,9 +110,9 @@ func newStudyVarianceCommand() *cobra.Command {
 func newStudyTheoremCommand() *cobra.Command {
 	var o struct {
 		factorOptions
-		Repeats    int          `json:"repeats" default:"20000" range:"[200," help:"draws, where moments are estimated"`
-		Watch      int          `json:"watch" default:"16" range:"[1," help:"watched candidates, spread over the probabilities"`
-		Population []population `json:"population" default:"candidates,inf" help:"n of the debiased weights: numbers, candidates, or inf for α = 1/k as in the theorem's proof"`
+		Repeats    int      `json:"repeats" default:"20000" range:"[200," help:"draws, where moments are estimated"`
+		Watch      int      `json:"watch" default:"16" range:"[1," help:"watched candidates, spread over the probabilities"`
+		Population []string `json:"population" default:"candidates,inf" help:"n of the debiased weights: numbers, candidates, or inf for α = 1/k as in the theorem's proof"`
 	}
 	return newStudy("theorem", &o, func(ctx context.Context, s *subject) (study.Shown, error) {
 		s.weights = ""
@@ -132,44 +120,17 @@ func newStudyTheoremCommand() *cobra.Command {
 			Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
 			Progress: everySeconds(s.stderr, "sample sizes"),
 		}
-		for _, n := range o.Population {
-			least := population(len(o.probabilities))
-			if n != ofCandidates && n < least {
-				return nil, usagef("--population %v: there are %v candidates, want at least as many", n, least)
+		least := float64(len(o.probabilities))
+		for _, text := range o.Population {
+			n, err := strconv.ParseFloat(text, 64) // also of inf
+			if text == "candidates" {
+				n, err = least, nil
 			}
-			what.Populations = append(what.Populations, float64(max(n, least)))
+			if err != nil || !(n >= least) {
+				return nil, usagef("--population %s: want inf, candidates, or a number of at least the %v candidates", text, least)
+			}
+			what.Populations = append(what.Populations, n)
 		}
 		return what.Run(ctx)
 	})
-}
-
-// population is n of the debiased weights; infinity stands for α = 1/k.
-type population float64
-
-// ofCandidates is the number of candidates.
-const ofCandidates population = 0
-
-// Set implements pflag.Value.
-func (n *population) Set(text string) error {
-	count, err := strconv.Atoi(text)
-	*n = population(count)
-	switch {
-	case text == "candidates":
-		*n = ofCandidates
-	case text == "inf":
-		*n = population(math.Inf(1))
-	case err != nil || count < 1:
-		return errors.New("want a positive whole number, candidates or inf")
-	}
-	return nil
-}
-
-func (n population) String() string {
-	switch {
-	case n == ofCandidates:
-		return "candidates"
-	case math.IsInf(float64(n), 1):
-		return "inf"
-	}
-	return strconv.Itoa(int(n))
 }

@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -53,14 +51,11 @@ func newStudyNormsCommand() *cobra.Command {
 	})
 }
 
-// errorStudy are the options of "gcn study approx-error". What --ages excludes comes after it.
+// errorStudy are the options of "gcn study approx-error".
 type errorStudy struct {
 	studyOptions
-	Ages    []int          `json:"ages" range:"[0," without:"run,layer" why:"the study is of the second convolution of a model that it trains on --data" help:"also measure control variates, with activations of so many mini-batches ago; this trains a model"`
-	Batches int            `json:"batches" default:"200" range:"[1," with:"ages" help:"with --ages: mini-batches that the model is trained for"`
-	Dropout float64        `json:"dropout" default:"0.2" range:"[0,1)" with:"ages" help:"with --ages: share of the activations dropped"`
 	Layer   int            `json:"layer" default:"1" range:"[1," with:"run" help:"convolution to study, counted from the input; above 1 needs --run"`
-	Methods contenderNames `json:"methods" help:"sampling methods (default: fastgcn and the variants of ladies; with --ages ladies-flat-debiased and ladies-cv)"`
+	Methods contenderNames `json:"methods" help:"sampling methods (default: fastgcn and the variants of ladies)"`
 	Samples []int          `json:"samples" range:"[1," help:"sample sizes, one point of the curves for each (default: the paper's)"`
 	Repeats int            `json:"repeats" default:"200" range:"[2," help:"mini-batches"`
 	Draws   int            `json:"draws" default:"2" range:"[2," help:"draws from each mini-batch; two are enough to separate bias and variance"`
@@ -73,20 +68,13 @@ func newStudyErrorCommand() *cobra.Command {
 
 // open takes the methods of the study if none are given, and opens the data.
 func (e *errorStudy) open(ctx context.Context) (*subject, error) {
-	switch {
-	case e.Methods != nil:
-	case e.Ages != nil:
-		e.Methods = contenderNames{"ladies-flat-debiased", "ladies-cv"}
-	default:
+	if e.Methods == nil {
 		e.Methods = contenderNames{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased"}
 	}
 	for _, name := range e.Methods {
-		if study.SamplesChange(name) && e.Ages == nil {
-			return nil, usagef("--methods %s: it samples the change since earlier activations: add --ages, such as --ages 0,10,50", name)
+		if study.SamplesChange(name) {
+			return nil, usagef("--methods %s: it samples the change since earlier activations, so one propagation shows no error of it; study advise compares scores", name)
 		}
-	}
-	if e.Ages != nil && slices.Max(e.Ages) > e.Batches {
-		return nil, usagef("--ages %d: want at most --batches %d", slices.Max(e.Ages), e.Batches)
 	}
 	return e.studyOptions.open(ctx)
 }
@@ -97,19 +85,7 @@ func (e *errorStudy) measure(ctx context.Context, s *subject) (_ study.Shown, er
 		Batch: e.Batch, Repeats: e.Repeats, Draws: e.Draws, Seed: e.Seed,
 		Progress: everySeconds(s.stderr, "mini-batches"),
 	}
-	if n := len(e.Ages); n > 0 {
-		s.weights = "trained"
-		what.Product, what.Histories, err = study.Pilot{
-			Data: s.data, Ages: append(slices.Clip(e.Ages), 0), Hidden: e.Hidden, Dropout: cmp.Or(e.Dropout, layers.NoDropout),
-			Batch: e.Batch, Batches: e.Batches, Seed: e.Seed,
-		}.Run(ctx)
-		if err == nil { // without a mask, the activations of age 0 are the current ones
-			what.Undropped, what.Histories = what.Histories[n].Product, what.Histories[:n]
-		}
-	} else {
-		what.Product, err = e.product(ctx, s, e.Layer)
-	}
-	if err != nil {
+	if what.Product, err = e.product(ctx, s, e.Layer); err != nil {
 		return nil, err
 	}
 	if what.Methods, err = study.Contenders(e.Methods, what.Laplacian, what.Nodes); err != nil {

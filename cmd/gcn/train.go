@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -101,9 +103,6 @@ func (j *trainJob) load(ctx context.Context) error {
 	} else {
 		err = j.CheckEffects()
 	}
-	if err == nil && j.DealsRuns() && j.Out == "" {
-		j.Out, err = j.NewDir(j.Method.String(), time.Now())
-	}
 	if err != nil {
 		return err
 	}
@@ -132,7 +131,8 @@ func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
 		return err
 	}
 	if recipe != nil {
-		j.Say("recipe %s sets %s", j.Recipe, optionsText(setBy(s, recipe)))
+		used := slices.DeleteFunc(slices.Clone(recipe.Values), func(v run.Value) bool { return s.From(v.Option) != v })
+		j.Say("recipe %s sets %s", j.Recipe, optionsText(used))
 	}
 	if j.Plan, err = s.Plan(); err != nil {
 		return err
@@ -143,30 +143,16 @@ func (j *trainJob) plan(recipe, file, saved *run.File, line []run.Value) error {
 	return nil
 }
 
-// setBy returns the values in use that come from a file.
-func setBy(s run.Settings, file *run.File) []run.Value {
-	var values []run.Value
-	for _, v := range file.Values {
-		if s.From(v.Option) == v {
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
 // optionsText returns options as they are on a command line.
 func optionsText(values []run.Value) string {
-	text := ""
+	var words []string
 	for _, v := range values {
-		text += " --" + v.Flag()
+		words = append(words, "--"+v.Flag())
 		if v.Text != "true" {
-			text += " " + run.ShellWord(v.Text)
+			words = append(words, run.ShellWord(v.Text))
 		}
 	}
-	if text == "" {
-		return "no option that is not set already"
-	}
-	return text[1:]
+	return cmp.Or(strings.Join(words, " "), "no option that is not set already")
 }
 
 // tellCosine says that a run with a larger limit than the saved one has another cosine.
@@ -193,19 +179,18 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 		Out    string
 		Values []run.Value
 	}
-	var text []byte
-	var err error
 	if !j.follows() {
 		given.Out, given.Values = j.Out, j.GivenValues()
-		if text, err = json.Marshal(given); err != nil {
-			return err
-		}
 	}
-	if text, err = train.Broadcast(ctx, j.World, text); err != nil || !j.follows() {
+	text, err := json.Marshal(given)
+	if err == nil {
+		text, err = train.Broadcast(ctx, j.World, text)
+	}
+	if err != nil || !j.follows() {
 		return err
 	}
 	if err := json.Unmarshal(text, &given); err != nil {
-		return fmt.Errorf("the options from rank 0: %w", err)
+		return err
 	}
 	s, err := run.Load(nil, nil, nil, given.Values)
 	for _, v := range j.line { // training compares the settings of all ranks, and refuses other ones
@@ -270,14 +255,7 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*run.Resu
 		defer os.Remove(dir) // removes the folder only if it is empty
 	}
 	j.announce(data, dir)
-	var progress func(done, rows int)
-	if show := dataOptions(ctx).Progress; show != nil && !j.Quiet {
-		row := 4 * int64(data.Features.Cols)
-		progress = func(done, rows int) {
-			show(datasets.FetchProgress{Name: j.Data, Stage: "propagate", Done: row * int64(done), Total: row * int64(rows)})
-		}
-	}
-	if err := j.Propagate(ctx, data, progress); err != nil {
+	if err := j.Propagate(ctx, data, everySeconds(j.stderr, "rows of P·X")); err != nil {
 		return nil, err
 	}
 	return j.Train(ctx, data, dir)
@@ -307,13 +285,7 @@ func (j *trainJob) announce(data *datasets.Data, dir string) {
 	if advice := blasAdvice(machine.BLAS()); advice != "" {
 		j.Say("%s", advice)
 	}
-	if x := data.Features; x.Sparse != nil {
-		dense := run.Megabytes(4 * int64(x.Rows) * int64(x.Cols))
-		if j.ExactInput && data.Propagated == nil {
-			j.Say("--exact-input: P·X of sparse features is dense and takes %s", dense)
-		}
-		if j.Device != "cpu" {
-			j.Say("--device %s: the GPU holds the sparse features dense, in %s", j.Device, dense)
-		}
+	if x := data.Features; x.Sparse != nil && j.ExactInput && data.Propagated == nil {
+		j.Say("--exact-input: P·X of sparse features is dense and takes %s", run.Megabytes(4*int64(x.Rows)*int64(x.Cols)))
 	}
 }

@@ -41,7 +41,7 @@ func TestTrain(t *testing.T) {
 	out := succeed(t, trainArgs("--out", "a", "--json")...)
 	m := object(t, out)
 	wantFields(t, m, resultFields...)
-	if !strings.Contains(out.stderr, "seed 1") || !strings.Contains(out.stderr, "600 nodes") {
+	if !strings.Contains(out.stderr, "seed 1") || !strings.Contains(out.stderr, " nodes, ") {
 		t.Errorf("standard error does not name the run: %q", out.stderr)
 	}
 	if m["dataset"] != smallData || m["method"] != run.DefaultMethod || m["batches"] != 40.0 || m["run_dir"] != "a" || m["device"] != "cpu" {
@@ -402,29 +402,29 @@ func TestEveryMethodResumes(t *testing.T) {
 // other data is refused; scoring on other data prints a note.
 func TestMovedData(t *testing.T) {
 	t.Chdir(t.TempDir())
-	succeed(t, "datasets", "convert", smallData, "here/")
+	succeed(t, "datasets", "convert", smallData, "here")
 	args := func(data, batches string) []string {
 		return []string{"train", "--data", data, "--batch", "64", "--samples", "32", "--hidden", "8", "--max-batches", batches, "--out", "a", "-q"}
 	}
-	succeed(t, args("npy:here", "10")...)
+	succeed(t, args("store:here", "10")...)
 	if err := os.Rename("here", "there"); err != nil {
 		t.Fatal(err)
 	}
 	fail(t, exitFailed, []string{"here"}, "train", "--out", "a", "--resume", "--max-batches", "20")
-	succeed(t, append(args("npy:there", "20"), "--resume")...)
+	succeed(t, append(args("store:there", "20"), "--resume")...)
 	for _, out := range []output{succeed(t, "eval", "--run", "a"), succeed(t, "predict", "--run", "a", "--out", "s.npy")} {
 		if out.stderr != "" {
 			t.Errorf("on standard error: %s", out.stderr)
 		}
 	}
-	succeed(t, "datasets", "convert", smallData+"&seed=3", "other/")
-	const note = "note: npy:other differs from the training data of a"
-	for _, out := range []output{succeed(t, "eval", "--run", "a", "--data", "npy:other"), succeed(t, "predict", "--run", "a", "--out", "s.npy", "--data", "npy:other")} {
+	succeed(t, "datasets", "convert", smallData+"&seed=3", "other")
+	const note = "note: store:other differs from the training data of a"
+	for _, out := range []output{succeed(t, "eval", "--run", "a", "--data", "store:other"), succeed(t, "predict", "--run", "a", "--out", "s.npy", "--data", "store:other")} {
 		if !strings.Contains(out.stderr, note) {
 			t.Errorf("on standard error: %q, want %q", out.stderr, note)
 		}
 	}
-	fail(t, exitFailed, []string{"cannot resume: fingerprint"}, append(args("npy:other", "30"), "--resume")...)
+	fail(t, exitFailed, []string{"cannot resume: fingerprint"}, append(args("store:other", "30"), "--resume")...)
 }
 
 func TestEvalAndPredict(t *testing.T) {
@@ -438,7 +438,7 @@ func TestEvalAndPredict(t *testing.T) {
 	if v := object(t, succeed(t, "eval", "--run", "a/", "--split", "valid", "--json")); v["score"] != trained["best_valid"] {
 		t.Errorf("eval on the validation nodes gives %v, training gave %v", v["score"], trained["best_valid"])
 	}
-	if out := succeed(t, "eval", "--run", "a"); !strings.Contains(out.stdout, "test accuracy") {
+	if out := succeed(t, "eval", "--run", "a"); !strings.Contains(out.stdout, "accuracy") {
 		t.Errorf("eval printed:\n%s", out.stdout)
 	}
 
@@ -539,7 +539,7 @@ func TestBench(t *testing.T) {
 		}
 	}
 	out := succeed(t, "bench", "sampling", "--data", smallData, "--batch", "32", "--batches", "5", "--samples", "16")
-	if !strings.Contains(out.stdout, "median ms") || !strings.Contains(out.stdout, "ladies-flat-debiased") {
+	if !strings.Contains(out.stdout, "ms median") || !strings.Contains(out.stdout, "ladies-flat-debiased") {
 		t.Errorf("bench sampling printed:\n%s", out.stdout)
 	}
 
@@ -551,13 +551,13 @@ func TestBench(t *testing.T) {
 		t.Errorf("bench train gives %v", step)
 	}
 	out = succeed(t, append([]string{"bench", "train", "--batch", "32", "--samples", "16,16", "--batches", "50"}, small...)...)
-	if !strings.Contains(out.stdout, "training step") {
+	if !strings.Contains(out.stdout, "ratio to floor") {
 		t.Errorf("bench train printed:\n%s", out.stdout)
 	}
 
 	infer := object(t, succeed(t, append([]string{"bench", "infer", "--json"}, small...)...))
 	wantFields(t, infer, "ms", "peak_rss_mb", "nodes_per_s")
-	if out = succeed(t, append([]string{"bench", "infer"}, small...)...); !strings.Contains(out.stdout, "600 nodes") {
+	if out = succeed(t, append([]string{"bench", "infer"}, small...)...); !strings.Contains(out.stdout, "nodes ") {
 		t.Errorf("bench infer printed:\n%s", out.stdout)
 	}
 }

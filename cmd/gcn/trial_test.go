@@ -128,7 +128,7 @@ var trials = map[string]trial{
 // trialWords are words that gcn train prints about each graph.
 var trialWords = map[string][]string{
 	"Citations": {"directed=out", "graphs, sparse, vision", "split from split.csv", "weights in weight"},
-	"Arrays":    {"2 kinds of labels", "edges weighted by data.npy"},
+	"Arrays":    {"2 kinds of labels", "edges weighted"},
 	"Pages":     {"features sparse: 150 of 50×935", "weights in networkx's attribute weight", "stratified by class"},
 }
 

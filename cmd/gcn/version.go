@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -39,17 +40,7 @@ func newVersionCommand() *cobra.Command {
 			if w := worldOf(cmd.Context()); w != nil {
 				v.MPI = fmt.Sprintf("%s, %d ranks", w.Library(), w.Size())
 			}
-			t := newTable(false)
-			t.row("gcn", v.Version)
-			if v.Revision != "" || v.Modified {
-				t.row("revision", v.program())
-			}
-			t.row("Go", v.Go+" "+v.OS+"/"+v.Arch)
-			t.row("CPUs", v.CPUs)
-			t.row("BLAS", v.BLAS)
-			t.row("CUDA", v.CUDA)
-			t.row("MPI", v.MPI)
-			return result(cmd, v, t.print)
+			return result(cmd, v, nil)
 		},
 	}, new(resultOptions))
 }
@@ -82,19 +73,15 @@ func currentVersion() (versionInfo, error) {
 		CPUs: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0),
 		BLAS: library.Name(), BLASThreads: library.Threads(), CUDA: ops.DescribeCUDA(),
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v, nil
-	}
-	if info.Main.Version != "" {
-		v.Version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Revision = s.Value
-		case "vcs.modified":
-			v.Modified = s.Value == "true"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v.Version = cmp.Or(info.Main.Version, v.Version)
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Revision = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
+			}
 		}
 	}
 	return v, nil

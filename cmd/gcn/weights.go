@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,7 +45,7 @@ func newImportCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:  "import FILE --data SPEC --out DIR",
-		Args: exactly(1, "import needs one FILE of weights"),
+		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			how := train.ImportOptions{
 				Square: map[string]train.Square{"outputs-first": train.SquareOutputsFirst, "inputs-first": train.SquareInputsFirst}[o.Square],
@@ -71,17 +70,7 @@ func newImportCommand() *cobra.Command {
 			if err := train.SaveRun(o.Out, r.Model, r.Data, r.Plan.Fit().Config); err != nil {
 				return err
 			}
-			t := newTable(false)
-			for _, one := range found {
-				shape := fmt.Sprint(one.Shape)
-				if one.Transposed {
-					shape += " transposed"
-				}
-				t.row(one.Parameter, one.Tensor, shape)
-			}
-			t.print(cmd.OutOrStdout())
-			say(cmd.OutOrStdout(), "%d parameters of %s in %s", len(found), args[0], o.Out)
-			return nil
+			return printText(cmd.OutOrStdout(), map[string]any{"run_dir": o.Out, "parameters": found})
 		},
 	}
 	addFlags(cmd, new(run.Settings), importOptions...)

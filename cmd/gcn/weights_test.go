@@ -87,7 +87,7 @@ func TestImportTorch(t *testing.T) {
 	args := []string{"import", state, "--data", "npy:g", "--model", "equation", "--hidden", "4", "--activation", "relu", "--out", "r"}
 	fail(t, exitFailed, []string{"gcn.pt", "conv1.bias", "--bias-after"}, args...)
 	out := succeed(t, append(args, "--bias-after")...).stdout
-	if !regexp.MustCompile(`conv1\.weight +conv2\.lin\.weight +\[3 4\] transposed\n`).MatchString(out) {
+	if !regexp.MustCompile(`conv1\.weight +conv2\.lin\.weight +3, 4 +true\n`).MatchString(out) {
 		t.Errorf("the mapping is not printed: %s", out)
 	}
 	succeed(t, "predict", "--run", "r", "--out", "p.csv")

@@ -112,8 +112,7 @@ func replace(root *os.Root, name string, write func(*os.File) error) (err error)
 // two processes must not write one file at once.
 func createPart(root *os.Root, name string) (*os.File, string, error) {
 	first := "." + name + ".part"
-	part, taken := first, 0
-	for range 10000 {
+	for part, k := first, 1; k < 10000; part, k = fmt.Sprint(first, k), k+1 {
 		if info, err := root.Lstat(part); err == nil && !info.Mode().IsRegular() {
 			root.Remove(part) // a link or a device, not a part
 		}
@@ -121,19 +120,14 @@ func createPart(root *os.Root, name string) (*os.File, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		if locked := errors.Is(filelock.Try(file), filelock.ErrLocked); locked {
-			taken++
-			part = fmt.Sprint(first, taken)
-		} else if there, err := root.Lstat(part); err == nil && isFile(file, there) {
-			return file, part, file.Truncate(0)
+		if filelock.Try(file) == nil {
+			ours, err := file.Stat()
+			there, missing := root.Lstat(part)
+			if err == nil && missing == nil && os.SameFile(ours, there) {
+				return file, part, file.Truncate(0)
+			}
 		}
 		file.Close() // another writer has it, or has renamed it before it was locked
 	}
 	return nil, "", errors.New("too many processes are writing this file")
-}
-
-// isFile tells whether info describes an open file.
-func isFile(file *os.File, info os.FileInfo) bool {
-	open, err := file.Stat()
-	return err == nil && os.SameFile(open, info)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
@@ -43,7 +42,8 @@ func newTimes(ms []float64) Times {
 }
 
 // StepReport is the cost of a training step. Fields with MS are milliseconds a batch. "gcn
-// bench train" prints the report with these JSON names.
+// bench train" prints the report with these JSON names. On a GPU each step of MedianMS waits for
+// the device; the steps of PipelinedMS do not.
 type StepReport struct {
 	Times // of forward, backward and Adam, without sampling
 
@@ -57,15 +57,7 @@ type StepReport struct {
 	BytesPerStep     float64 `json:"bytes_per_step"`         // allocated on the host
 	AllocsPerStep    float64 `json:"allocs_per_step"`
 
-	// On a GPU, in the pipelined passes: kernels without dense products, dense products,
-	// copies in all directions, and waits for the device. Each step of MedianMS waits
-	// for the device; the steps of PipelinedMS do not.
-	Launches    float64 `json:"launches_per_step,omitempty"`
-	Products    float64 `json:"products_per_step,omitempty"`
-	Copies      float64 `json:"copies_per_step,omitempty"`
-	BytesIn     float64 `json:"bytes_to_device_per_step,omitempty"`
-	Syncs       float64 `json:"syncs_per_step,omitempty"`
-	DeviceBytes int64   `json:"device_bytes,omitempty"` // peak, without the driver's own memory
+	DeviceBytes int64 `json:"device_bytes,omitempty"` // of a GPU: the peak, without the driver's own memory
 
 	BLAS       string `json:"blas"`
 	Threads    int    `json:"threads"`
@@ -111,10 +103,6 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 	}
 	const passes = 3 // the median counts: another load on the machine may spoil a pass
 	var pipelined []float64
-	var before device.Counts
-	if parts.Device != nil {
-		before = parts.Device.Counts()
-	}
 	for range passes {
 		ms, err := b.pipelined(ctx)
 		if err != nil {
@@ -123,9 +111,6 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 		pipelined = append(pipelined, ms)
 	}
 	if parts.Device != nil {
-		c, each := parts.Device.Counts().Since(before), func(n int64) float64 { return float64(n) / float64(passes*o.Batches) }
-		r.Launches, r.Products = each(c.Launches), each(c.Products)
-		r.Copies, r.BytesIn, r.Syncs = each(c.CopiesIn+c.CopiesOut+c.Copies), each(c.BytesIn), each(c.Syncs)
 		r.DeviceBytes = parts.Device.Usage().Peak
 	}
 	r.PipelinedMS = study.Median(pipelined)

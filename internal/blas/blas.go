@@ -20,10 +20,10 @@ type BLAS interface {
 	Threads() int
 
 	// Sgemm computes C = alpha·op(A)·op(B) + beta·C, where op(A) is m×k and
-	// op(B) is k×n, op(X) being X or, where its flag is set, Xᵀ. lda, ldb and
-	// ldc are the distances between rows as they are stored. With beta = 0
+	// op(B) is k×n, op(X) being X or, where its flag is set, Xᵀ, and k at least 1.
+	// lda, ldb and ldc are the distances between rows as they are stored. With beta = 0
 	// the old C is not read. It panics, before writing anything, if a slice
-	// is too short for its matrix or a size is negative.
+	// is too short for its matrix or a size is not allowed.
 	Sgemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 }
 
@@ -98,8 +98,8 @@ func firstLibrary() BLAS {
 // checkSgemm panics unless the arguments of Sgemm describe matrices that lie
 // inside their slices.
 func checkSgemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
-	if m < 0 || n < 0 || k < 0 {
-		panic(fmt.Sprintf("blas: Sgemm of negative size %d×%d×%d", m, n, k))
+	if m < 0 || n < 0 || k < 1 {
+		panic(fmt.Sprintf("blas: Sgemm of size %d×%d×%d", m, n, k))
 	}
 	checkMatrix("A", a, lda, m, k, transA)
 	checkMatrix("B", b, ldb, k, n, transB)
@@ -115,19 +115,5 @@ func checkMatrix(name string, x []float32, ld, rows, cols int, trans bool) {
 	}
 	if rows > 0 && cols > 0 && len(x) < (rows-1)*ld+cols {
 		panic(fmt.Sprintf("blas: Sgemm: %s is %d×%d, rows %d apart, in a slice of %d", name, rows, cols, ld, len(x)))
-	}
-}
-
-// scale sets C = beta·C, the result of a product with k = 0.
-func scale(c []float32, m, n, ldc int, beta float32) {
-	for i := range m {
-		row := c[i*ldc:][:n]
-		if beta == 0 {
-			clear(row)
-			continue
-		}
-		for j := range row {
-			row[j] *= beta
-		}
 	}
 }

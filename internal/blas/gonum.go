@@ -21,10 +21,6 @@ func (pure) Sgemm(transA, transB bool, m, n, k int, alpha float32, a []float32, 
 	if m == 0 || n == 0 {
 		return
 	}
-	if k == 0 { // gonum wants elements of A
-		scale(c, m, n, ldc, beta)
-		return
-	}
 	gonum.Implementation{}.Sgemm(flag(transA), flag(transB), m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 }
 

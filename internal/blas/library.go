@@ -116,9 +116,6 @@ func (l *library) Sgemm(transA, transB bool, m, n, k int, alpha float32, a []flo
 	if m == 0 || n == 0 {
 		return
 	}
-	if k == 0 {
-		a, b = []float32{0}, []float32{0} // never read, but have an address
-	}
 	g := &product{transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, a: a, lda: lda, b: b, ldb: ldb, beta: beta, c: c, ldc: ldc}
 	t := tilesOf(m, n, k)
 	if t.count() == 1 {
@@ -154,17 +151,15 @@ var calls = sync.Pool{New: func() any { return new(call) }}
 // first, so it is asked for Cᵀ = op(B)ᵀ·op(A)ᵀ.
 func (l *library) tile(g *product, i0, i1, j0, j1 int) {
 	a, b := g.a, g.b
-	if g.k > 0 {
-		if g.transA {
-			a = a[i0:]
-		} else {
-			a = a[i0*g.lda:]
-		}
-		if g.transB {
-			b = b[j0*g.ldb:]
-		} else {
-			b = b[j0:]
-		}
+	if g.transA {
+		a = a[i0:]
+	} else {
+		a = a[i0*g.lda:]
+	}
+	if g.transB {
+		b = b[j0*g.ldb:]
+	} else {
+		b = b[j0:]
 	}
 	c := g.c[i0*g.ldc+j0:]
 	x := calls.Get().(*call)

@@ -132,10 +132,6 @@ func (n *native) Sgemm(transA, transB bool, m, cols, k int, alpha float32, a []f
 	if m == 0 || cols == 0 {
 		return
 	}
-	if k == 0 || alpha == 0 {
-		scale(c, m, cols, ldc, beta)
-		return
-	}
 	n.multiplyBands(&band{
 		m: m, cols: cols, k: k, transA: transA, transB: transB, alpha: alpha, beta: beta,
 		a: a, lda: lda, b: b, ldb: ldb, c: c, ldc: ldc,
@@ -159,10 +155,6 @@ func (n *native) SgemmRows(rows []int32, transB bool, m, cols, k int, a []float3
 func (n *native) SgemmOver(over []int32, stored, m, cols int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	checkOver(over, stored, m, cols, a, lda, b, ldb, c, ldc)
 	if m == 0 || cols == 0 {
-		return
-	}
-	if len(over) == 0 {
-		scale(c, m, cols, ldc, 0)
 		return
 	}
 	n.multiplyBands(&band{

@@ -15,7 +15,7 @@ type RowBLAS interface {
 	// as Sgemm does.
 	SgemmRows(rows []int32, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, bias, scale, c []float32, ldc int)
 
-	// SgemmOver sets C, m×n, to Aᵀ·B summed over the given rows, each in
+	// SgemmOver sets C, m×n, to Aᵀ·B summed over the given rows, at least one, each in
 	// [0, stored), of A, stored×m, and B, stored×n. It panics as Sgemm does.
 	SgemmOver(over []int32, stored, m, n int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
 }
@@ -23,7 +23,7 @@ type RowBLAS interface {
 // checkRows panics unless the arguments of SgemmRows fit together.
 func checkRows(rows []int32, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, bias, scale, c []float32, ldc int) {
 	checkSgemm(false, transB, m, n, k, a, lda, b, ldb, c, ldc)
-	if k < 1 || bias != nil && len(bias) < n || scale != nil && len(scale) < m {
+	if bias != nil && len(bias) < n || scale != nil && len(scale) < m {
 		panic(fmt.Sprintf("blas: SgemmRows: bias of %d and scale of %d for a product of %d×%d, with k = %d", len(bias), len(scale), m, n, k))
 	}
 	checkList("SgemmRows", rows, m)

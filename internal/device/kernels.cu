@@ -306,18 +306,6 @@ __global__ void __launch_bounds__(256) gcn_scaled_difference(float *dst, const f
 	}
 }
 
-// dst = the larger of a and b, element by element. A thread an element.
-__global__ void __launch_bounds__(256) gcn_max(float *dst, const float *a, const float *b, i64 n) {
-	i64 i = globalThread();
-	if (i < n) dst[i] = a[i] < b[i] ? b[i] : a[i];
-}
-
-// dst = grad where a, or if second is 1 b, is the larger one, else 0. A thread an element.
-__global__ void __launch_bounds__(256) gcn_max_gradient(float *dst, const float *grad, const float *a, const float *b, i64 second, i64 n) {
-	i64 i = globalThread();
-	if (i < n) dst[i] = (a[i] < b[i]) == (second == 1) ? grad[i] : 0;
-}
-
 // dst = upstream*share for every element. A thread an element.
 __global__ void __launch_bounds__(256) gcn_fill(float *dst, const float *upstream, i64 shareBits, i64 n) {
 	i64 i = globalThread();
@@ -347,10 +335,9 @@ __global__ void __launch_bounds__(1024) gcn_column_sums(float *dst, const float 
 	dst[j] = (float)sum;
 }
 
-// For each row of logits: probs = p = softmax, rowLoss = -weight*log p[target], and
-// gradient = weight*(p - onehot(target)). A target of -1 gives 0. probs and gradient
-// may be null. A warp a row.
-__global__ void __launch_bounds__(256) gcn_softmax_loss(float *probs, float *gradient, double *rowLoss, const float *logits, const int *target, const float *weight, i64 smoothingBits, i64 rows, i64 classes) {
+// For each row of logits: probs = p = softmax, and rowLoss = -weight*log p[target]. A target
+// of -1 gives 0. probs may be null. A warp a row.
+__global__ void __launch_bounds__(256) gcn_softmax_loss(float *probs, double *rowLoss, const float *logits, const int *target, const float *weight, i64 smoothingBits, i64 rows, i64 classes) {
 	i64 i = globalWarp();
 	if (i >= rows) return;
 	const float *z = logits + i * classes;
@@ -362,11 +349,9 @@ __global__ void __launch_bounds__(256) gcn_softmax_loss(float *probs, float *gra
 	int t = target[i];
 	float share = t < 0 ? 0.0f : weight[i], inverse = 1 / total;
 	double smoothing = doubleOf(smoothingBits), sum = 0;
-	float even = (float)(smoothing / (double)classes), target1 = (float)(1 - smoothing);
 	for (i64 j = laneOf(); j < classes; j += WARP) {
 		float p = expNeg(z[j] - top, &ignored) * inverse;
 		if (probs) probs[i * classes + j] = p;
-		if (gradient) gradient[i * classes + j] = t < 0 ? 0.0f : j == t ? share * p - share * target1 - share * even : share * p - share * even;
 		sum += z[j];
 	}
 	sum = warpSum(sum);

@@ -132,21 +132,6 @@ func (d *Device) ScaledDifference(dst, a, ids, b, scale Pointer, rows, width int
 	return d.rows("gcn_scaled_difference", rows, width, arg(dst), arg(a), arg(ids), arg(b), arg(scale), arg(rows), arg(width))
 }
 
-// Max sets dst to the larger of a and b, element by element.
-func (d *Device) Max(dst, a, b Pointer, n int) error {
-	return d.elements("gcn_max", n, arg(dst), arg(a), arg(b), arg(n))
-}
-
-// MaxGradient sets dst to grad where a, or with second b, is the larger one, and to 0
-// elsewhere. Equal ones count as a.
-func (d *Device) MaxGradient(dst, grad, a, b Pointer, second bool, n int) error {
-	which := 0
-	if second {
-		which = 1
-	}
-	return d.elements("gcn_max_gradient", n, arg(dst), arg(grad), arg(a), arg(b), arg(which), arg(n))
-}
-
 // Fill sets every element of dst to *upstream·share.
 func (d *Device) Fill(dst, upstream Pointer, share float32, n int) error {
 	return d.elements("gcn_fill", n, arg(dst), arg(upstream), f32(share), arg(n))
@@ -158,10 +143,10 @@ func (d *Device) ColumnSums(dst, x, y, scale Pointer, rows, width int) error {
 }
 
 // SoftmaxLoss sets rowLoss[i] (float64) to weight[i]·−log softmax(logits[i])[target[i]],
-// or 0 if the target (int32) is −1. It sets probs to the softmax and gradient to the
-// gradient of Σ rowLoss; either may be 0. smoothing is the label smoothing.
-func (d *Device) SoftmaxLoss(probs, gradient, rowLoss, logits, target, weight Pointer, smoothing float64, rows, classes int) error {
-	return d.warps("gcn_softmax_loss", rows, arg(probs), arg(gradient), arg(rowLoss), arg(logits), arg(target), arg(weight), f64(smoothing), arg(rows), arg(classes))
+// or 0 if the target (int32) is −1. It sets probs, which may be 0, to the softmax. smoothing is
+// the label smoothing.
+func (d *Device) SoftmaxLoss(probs, rowLoss, logits, target, weight Pointer, smoothing float64, rows, classes int) error {
+	return d.warps("gcn_softmax_loss", rows, arg(probs), arg(rowLoss), arg(logits), arg(target), arg(weight), f64(smoothing), arg(rows), arg(classes))
 }
 
 // SoftmaxGradient sets dst to *upstream times the gradient of SoftmaxLoss.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"unique"
@@ -19,28 +18,27 @@ import (
 // attributes of a pickled object.
 type source struct {
 	*reader
-	name     string
-	has      func(key string) bool
-	open     func(key string) (*npy.Reader, error)
-	isFolder bool
+	name string
+	has  func(key string) bool
+	open func(key string) (*npy.Reader, error)
 }
 
 // folder is the source of the .npy files of a folder.
 func (r *reader) folder(dir string) *source {
 	path := func(key string) string { return filepath.Join(dir, key+".npy") }
-	return &source{r, dir, func(key string) bool { return exists(path(key)) }, func(key string) (*npy.Reader, error) { return npy.Open(path(key)) }, true}
+	return &source{r, dir, func(key string) bool { return exists(path(key)) }, func(key string) (*npy.Reader, error) { return npy.Open(path(key)) }}
 }
 
 // file is the source of one .npy file.
 func (r *reader) file(path string) *source {
-	return &source{r, path, nil, func(string) (*npy.Reader, error) { return npy.Open(path) }, false}
+	return &source{r, path, nil, func(string) (*npy.Reader, error) { return npy.Open(path) }}
 }
 
 // archive opens an .npz file.
 func (r *reader) archive(path string) *source {
 	a := must(npy.OpenArchive(path))
 	r.files = append(r.files, a)
-	return &source{r, path, a.Has, a.Open, false}
+	return &source{r, path, a.Has, a.Open}
 }
 
 func exists(path string) bool {
@@ -51,14 +49,6 @@ func exists(path string) bool {
 func isNPY(path string) bool { return strings.EqualFold(filepath.Ext(path), ".npy") }
 
 func isNPZ(path string) bool { return strings.EqualFold(filepath.Ext(path), ".npz") }
-
-// place names a matrix of several arrays, or one of them.
-func (s *source) place(prefix, key string) string {
-	if s.isFolder {
-		return filepath.Join(s.name, key+".npy")
-	}
-	return strings.TrimSuffix(s.name+": "+strings.TrimSuffix(prefix, "_"), ": ")
-}
 
 // array opens an array, which the reader closes at its end. It has a shape, see checkShape, unless
 // that is empty.
@@ -145,19 +135,17 @@ func zeros(what string, rows, cols int) []float32 {
 	return make([]float32, rows*cols)
 }
 
-// dense reads a matrix of finite features. rows is their number, or a name if it may be any.
-func (s *source) dense(key string, rows any) *graph.Features {
+// dense reads a matrix of features. rows is their number, or a name if it may be any.
+func (s *source) dense(key string, rows any) {
 	data, a := numbers[float32](s, key, rows, "features")
-	try(checkFinite(a.Name(), 0, a.Shape[1], data))
-	return &graph.Features{Rows: a.Shape[0], Cols: a.Shape[1], Data: data}
+	s.setFeatures(a.Name(), &graph.Features{Rows: a.Shape[0], Cols: a.Shape[1], Data: data})
 }
 
-// checkFinite checks rows of features, from that of node first on.
-func checkFinite(name string, first, cols int, rows []float32) error {
-	if k := slices.IndexFunc(rows, func(v float32) bool { return v-v != 0 }); k >= 0 { // NaN or infinite
-		return fmt.Errorf("datasets: %s: feature %d of node %d is %v, want finite", name, k%cols, first+k/cols, rows[k])
-	}
-	return nil
+// setFeatures takes features of a file, which must be finite.
+func (r *reader) setFeatures(name string, x *graph.Features) {
+	err := x.Validate(r.ctx)
+	check(err == nil, name, "%w", err)
+	r.Features = x
 }
 
 // matrixSize returns the shape of a SciPy matrix.

@@ -203,7 +203,7 @@ func TestLabelArrays(t *testing.T) {
 		"large":       {npyBytes(t, []float64{0, 1, 1e30, 0, 1, 2}), "label of node 2 is 1e+30"},
 		"negative":    {npyBytes(t, []int64{0, 1, -2, 0, 1, 2}), "label of node 2 is -2"},
 		"other tasks": {npyBytes(t, []int64{0, 2, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1}, 6, 3), "label of node 0, task 1 is 2"},
-		"nothing":     {npyBytes(t, []float32{-1, float32(nan), -1, -1, -1, -1}), "no node has a label"},
+		"nothing":     {npyBytes(t, []float32{-1, float32(nan), -1, -1, -1, -1}), "no labels"},
 	} {
 		if _, err := NPYFolder(context.Background(), folderOf(t, map[string][]byte{"labels.npy": c.file}), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want … %s", name, err, c.want)

@@ -16,7 +16,7 @@ func TestDirectedTriangle(t *testing.T) {
 	if got, err := parallel.Symmetric(context.Background(), p.Ptr, p.Idx); got || err != nil {
 		t.Errorf("taken for symmetric: %v, %v", got, err)
 	}
-	d, err := readSet(context.Background(), "", Options{}, func(r *reader) { r.adjacency("", p) })
+	d, err := readSet(context.Background(), "", Options{}, func(r *reader) { (&source{reader: r, name: "m"}).adjacency(p) })
 	if err != nil || d.Graph.NNZ() != 6 || d.Graph.ValidateAdjacency(t.Context()) != nil {
 		t.Errorf("%v: %+v", err, d)
 	}

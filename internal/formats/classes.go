@@ -16,16 +16,21 @@ import (
 
 // setLabels takes labels of a file. They have names only if the labels of the file are numbered here.
 func (r *reader) setLabels(file string, y *graph.Labels) {
-	if r.Labels, r.labelFile = y, file; y.Names != nil {
+	check(y.Outputs() > 0, file, "no labels")
+	err := y.Validate()
+	check(err == nil, file, "%w", err)
+	most := MostClasses(y.Nodes())
+	check(y.Classes <= most, file, "%d classes, more than the %d that are read for %d nodes", y.Classes, most, y.Nodes())
+	if r.Labels = y; y.Names != nil {
 		r.note("%d kinds of labels, numbered in the order of their names", y.Outputs())
 	}
 }
 
-// labels reads labels, and returns the number of nodes: classes from a vector of numbers or names; or binary
+// labels reads labels: classes from a vector of numbers or names; or binary
 // tasks from a matrix of 0, 1 and, in floats, NaN. A matrix of one column counts as a vector if
 // it holds names, or integers of more than a byte. numbered says that the classes have names,
 // so that -1 is none.
-func (s *source) labels(key string, nodes any, numbered bool) (rows int) {
+func (s *source) labels(key string, nodes any, numbered bool) {
 	lists := s.keys["lists"]
 	check(lists == "" || lists == "tasks", "lists="+lists, "want tasks")
 	a := s.array(key)
@@ -52,7 +57,6 @@ func (s *source) labels(key string, nodes any, numbered bool) (rows int) {
 			s.note("rows of labels with exactly one 1 each taken as classes (lists=tasks keeps them tasks)")
 		}
 	}
-	return shape[0]
 }
 
 // labelName returns the label that a text is, "" for a word that stands for none.
@@ -75,9 +79,6 @@ func (r *reader) namedLabels(file string, names []string, minus bool) {
 	if _, one := kinds["1"]; !minus && !(one && len(kinds) == 2) {
 		delete(kinds, "-1")
 	}
-	const most = 1 << 20
-	check(len(kinds) > 0, file, "no labels")
-	check(len(kinds) <= most, file, "more than %d different labels, which are too many for classes", most)
 	y := &graph.Labels{Classes: len(kinds), Names: numberKinds(kinds), Class: make([]int32, len(names))}
 	for i, name := range names {
 		class, known := kinds[name]
@@ -112,13 +113,12 @@ func labelValue(label string) float64 {
 }
 
 // MostClasses bounds the classes of n nodes. Far more classes than nodes mean a damaged file.
-func MostClasses(n int) int { return min(max(n, 1<<16), math.MaxInt32) }
+func MostClasses(n int) int { return min(max(n, 1<<16), 1<<20) }
 
 // numberLabels makes classes of whole numbers from 0; NaN and -1 stand for none, unless 1 is the
-// only other number and the numbers have no names: then both are classes. See MostClasses.
+// only other number and the numbers have no names: then both are classes.
 func numberLabels[T int32 | float32](r *reader, file string, values []T, numbered bool) {
-	y := &graph.Labels{Class: make([]int32, len(values))}
-	most, signs := MostClasses(len(values)), !numbered && slices.Contains(values, -1)
+	y, signs := &graph.Labels{Class: make([]int32, len(values))}, !numbered && slices.Contains(values, -1)
 	for i, v := range values {
 		class := int32(v)
 		switch {
@@ -126,14 +126,11 @@ func numberLabels[T int32 | float32](r *reader, file string, values []T, numbere
 			class, signs = -1, false
 		case T(class) != v:
 			check(false, file, "label of node %d is %v, want a whole number from 0, the class, or -1 for unknown", i, v)
-		case class < -1 || int(class) >= most:
-			check(false, file, "label of node %d is %v, outside [0, %d) and not -1 for unknown", i, v, most)
 		default:
 			signs = signs && (class == 1 || class == -1)
 		}
 		y.Class[i], y.Classes = class, max(y.Classes, int(class)+1)
 	}
-	check(y.Classes > 0, file, "no node has a label")
 	if signs {
 		for i, c := range y.Class {
 			y.Class[i] = (c + 1) / 2
@@ -146,17 +143,10 @@ func numberLabels[T int32 | float32](r *reader, file string, values []T, numbere
 // rowLabels makes labels of rows of 0, 1, and NaN for unknown: a class of each column if each row
 // has exactly one 1 and lists is not "tasks", else binary tasks.
 func (r *reader) rowLabels(file string, values []float32, cols int, lists string) {
-	check(len(values) > 0, file, "no labels")
-	for k, v := range values {
-		if v != 0 && v != 1 && v == v {
-			check(false, file, "label of node %d, task %d is %v, want 0, 1 or NaN for unknown", k/cols, k%cols, v)
-		}
-	}
-	y := &graph.Labels{Tasks: cols, Multi: values}
+	r.setLabels(file, &graph.Labels{Tasks: cols, Multi: values})
 	if classes := OneHot(values, cols); classes != nil && lists != "tasks" {
-		y = &graph.Labels{Classes: cols, Class: classes}
+		r.setLabels(file, &graph.Labels{Classes: cols, Class: classes})
 	}
-	r.setLabels(file, y)
 }
 
 // unknownRows makes rows of NaN.
@@ -192,7 +182,7 @@ func OneHot(values []float32, cols int) (classes []int32) {
 
 // noteLabels says how many nodes each class has. It warns of labels that are hardly classes.
 func (r *reader) noteLabels() {
-	y, name := r.Labels, r.labelFile
+	y := r.Labels
 	if y == nil || y.Tasks > 0 {
 		return
 	}
@@ -217,10 +207,10 @@ func (r *reader) noteLabels() {
 	r.note("labels: nodes of each class: %snone %d", text, without)
 	switch {
 	case used == 1:
-		r.note("warning: %s: all labels are of one class: nothing is to be learned", name)
+		r.note("warning: all labels are of one class: nothing is to be learned")
 	case y.Classes > 2*used:
-		r.note("warning: %s: labels up to %d are %d classes, and %d of them have a node", name, y.Classes-1, y.Classes, used)
+		r.note("warning: labels up to %d are %d classes, and %d of them have a node", y.Classes-1, y.Classes, used)
 	case 10*used > len(y.Class):
-		r.note("warning: %s: %d classes for %d nodes: each value is a class of its own, there is no regression", name, used, len(y.Class))
+		r.note("warning: %d classes for %d nodes: each value is a class of its own, there is no regression", used, len(y.Class))
 	}
 }

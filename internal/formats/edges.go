@@ -156,10 +156,10 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 	const hint = " (weights=0 leaves the weights out)"
 	switch {
 	case !there:
-		r.Hint(hint)
+		r.Faults.Hint = hint
 		r.Fault("%s has no weight", table.Quote(cell))
 	case !number || !(weight > 0) || weight > math.MaxFloat32:
-		r.Hint(hint)
+		r.Faults.Hint = hint
 		r.Fault("weight %s, want a positive number", table.Quote(cell))
 	}
 	part.weights = append(part.weights, weight)
@@ -196,7 +196,7 @@ func (e *edgeList) findWeightColumn() {
 	e.weight = -1
 	last := p.example()[p.Width-1]
 	dictionary := len(last) > 1 && last[0] == '{' && last[len(last)-1] == '}'
-	rest := p.others()
+	rest := p.others(p.ends...)
 	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool { return !p.numeric(j) })
 	named := slices.IndexFunc(numeric, func(j int) bool { return strings.EqualFold(string(p.First[j]), "weight") && p.header != isData })
 	switch {
@@ -217,8 +217,6 @@ func (e *edgeList) findWeightColumn() {
 		e.weight = rest[0]
 	case len(numeric) == 1:
 		e.weight = numeric[0]
-	case len(rest) == 0:
-		check(false, p.Path, "weights=1, but %s has no third column", table.Quote(p.firstLine()))
 	default:
 		check(false, p.Path, "weights=1, but %s has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", table.Quote(p.firstLine()), len(numeric))
 	}
@@ -229,10 +227,10 @@ func (p *part) ask(format string, args ...any) {
 	check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%s"+format, append([]any{table.Quote(p.firstLine())}, args...)...)
 }
 
-// others returns the columns of the edges beside the ids and pandas' index.
-func (p *part) others() (rest []int) {
+// others returns the columns beside those of the ids and pandas' index.
+func (p *part) others(ids ...int) (rest []int) {
 	for j := range p.Width {
-		if !slices.Contains(p.ends, j) && !(p.index && j == 0) {
+		if !slices.Contains(ids, j) && !(p.index && j == 0) {
 			rest = append(rest, j)
 		}
 	}
@@ -245,7 +243,7 @@ func (e *edgeList) findWeights() {
 	if p.File == nil {
 		return
 	}
-	rest := p.others()
+	rest := p.others(p.ends...)
 	switch {
 	case e.weight >= 0 || e.keys["weights"] != "" || p.header != isData || len(p.wanted) > 0:
 	case len(rest) == 1 && p.numeric(rest[0]):
@@ -303,9 +301,9 @@ func (e *edgeList) readBeside() {
 	for _, path := range features {
 		switch {
 		case isNPY(path):
-			e.Features = e.file(path).dense("", "nodes")
+			e.file(path).dense("", "nodes")
 		case isNPZ(path):
-			e.Features = e.sparseFile(path).sparse("", -1)
+			e.sparseFile(path).sparse("", -1)
 		case isJSON(path):
 			e.featureLists = e.readKeyed("features", path)
 			check(e.featureLists.areLists, path, "want lists of feature numbers")
@@ -329,7 +327,8 @@ func (e *edgeList) readBeside() {
 	}
 	switch path := e.keys["labels"]; {
 	case isNPY(path):
-		e.addArray(path, "labels", e.file(path).labels("", "nodes", false))
+		e.file(path).labels("", "nodes", false)
+		e.addArray(path, "labels", e.Labels.Nodes())
 	case isJSON(path):
 		e.labelLists = e.readKeyed("labels", path)
 	default:
@@ -399,7 +398,4 @@ func (e *edgeList) makeSet() {
 	}
 	e.NodeNames = e.order.nodeNames(&e.ids)
 	e.build(b)
-	if e.weight >= 0 && e.edges.File != nil {
-		e.note("edges weighted; of repeated ones the first counts")
-	}
 }

@@ -312,13 +312,13 @@ func (t *Table) join(r *reader, train []int32, scale bool) {
 		cols += c.width()
 	}
 	if scaled > 0 {
-		r.note("features: %s of numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them)", columnsText(scaled))
+		r.note("features: numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them): %d of %d columns", scaled, len(t.columns))
 	}
 	if masks > 0 {
-		r.note("features: %s with missing values, which become 0, and a column of 1 for the nodes that miss one", columnsText(masks))
+		r.note("features: missing values become 0, and a further column marks them: %d of %d columns", masks, len(t.columns))
 	}
 	if 8*entries+8*t.nodes < 4*t.nodes*cols {
-		r.Features = r.sparseFeatures("features", t.nodes, cols, entries, t.entries)
+		r.sparseFeatures("features", t.nodes, cols, entries, t.entries)
 		return
 	}
 	data := zeros("the features of the tables", t.nodes, cols)[:0]
@@ -327,14 +327,6 @@ func (t *Table) join(r *reader, train []int32, scale bool) {
 		data = t.appendRow(data, i)
 	}
 	r.Features = &graph.Features{Rows: t.nodes, Cols: cols, Data: data}
-}
-
-// columnsText counts columns in words.
-func columnsText(n int) string {
-	if n == 1 {
-		return "1 column"
-	}
-	return fmt.Sprintf("%d columns", n)
 }
 
 // appendRow appends the features of a node.

@@ -60,8 +60,6 @@ type reader struct {
 	keys  map[string]string
 	files []io.Closer
 
-	labelFile string // that has the labels
-
 	// tally sums the memory that texts take. The size of a file does not bound it: gzip
 	// shrinks a text by up to a thousand.
 	tally memory.Tally
@@ -91,6 +89,9 @@ func readSet(ctx context.Context, path string, o Options, f func(r *reader)) (se
 	f(r)
 	try(ctx.Err())
 	check(r.Graph == nil || r.Graph.Rows > 0, path, "no nodes")
+	if r.Graph != nil && r.Graph.Val != nil {
+		r.note("edges weighted; of repeated ones the first counts")
+	}
 	r.noteLabels()
 	return &r.Set, nil
 }

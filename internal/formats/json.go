@@ -48,12 +48,8 @@ func (f *jsonFile) try(err error, format string, args ...any) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errors.New("the file ends within a value")
 	}
-	at, syntax := f.InputOffset(), new(json.SyntaxError)
-	if errors.As(err, &syntax) && errors.As(json.NewDecoder(f.Buffered()).Decode(new(json.RawMessage)), &syntax) {
-		at += syntax.Offset // within the value
-	}
 	try(f.ctx.Err())
-	check(false, f.path, "byte %d: %s%w", at, fmt.Sprintf(format, args...), err)
+	check(false, f.path, "byte %d: %s%w", f.InputOffset(), fmt.Sprintf(format, args...), err)
 }
 
 // check ends the reading with a fault, unless it is good.
@@ -141,17 +137,16 @@ func (r *reader) readLists(path string) *jsonLists {
 	l := &jsonLists{path: path, places: make(map[string]int32)}
 	r.eachMember(path, func(key string, f *jsonFile) {
 		var value any
-		place := fmt.Sprintf("node %s: ", quotedID(key))
-		f.try(f.Decode(&value), "%s", place)
+		f.try(f.Decode(&value), "node %s: ", quotedID(key))
 		list, isList := value.([]any)
 		if l.areLists = l.areLists || isList && l.ids == nil; !isList {
 			list = []any{value}
 		}
-		f.check(isList == l.areLists, "%slabels must all be lists or none", place)
+		f.check(isList == l.areLists, "node %s: labels must all be lists or none", quotedID(key))
 		values := make([]int32, len(list))
 		for k, value := range list {
 			label, err := jsonLabel(value)
-			f.try(err, "%s", place)
+			f.try(err, "node %s: ", quotedID(key))
 			at, known := l.places[label]
 			if !known {
 				at = int32(len(l.kinds))
@@ -254,7 +249,6 @@ func (r *reader) listLabels(l *jsonLists, n int, node func(k int) int32) {
 		r.namedLabels(l.path, names, false)
 		return
 	}
-	check(l.width > 0, l.path, "no labels")
 	rows := unknownRows(l.path, n, l.width)
 	for k := range l.ids {
 		r.poll(k)

@@ -246,7 +246,7 @@ func TestRawTable(t *testing.T) {
 		t.Errorf("labels %q", got)
 	}
 	all := strings.Join(append(d.Notes, notes...), "\n")
-	for _, want := range []string{"team left out, since it is read as the label", "city one of 2 values", "1 nodes of the edges have no row", `"fay"`, "3 columns with missing values", `header in line 1: "from, to"`, "6 nodes, whose ids are texts"} {
+	for _, want := range []string{"team left out, since it is read as the label", "city one of 2 values", "1 nodes of the edges have no row", `"fay"`, "a further column marks them: 3 of 4 columns", `header in line 1: "from, to"`, "6 nodes, whose ids are texts"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("notes\n%s\nlack %q", all, want)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // valueColumns returns the columns of a table of nodes without its ids.
-func (e *edgeList) valueColumns(p *part) (columns []int) {
+func (e *edgeList) valueColumns(p *part) []int {
 	if len(p.wanted) > 0 {
 		names := p.wanted
 		if !p.inOrder {
@@ -18,11 +18,7 @@ func (e *edgeList) valueColumns(p *part) (columns []int) {
 		check(len(names) > 0, p.Path, "%s-columns=%s names the ids only: want %s-columns=ID,NAME, or %s-columns=,NAME for rows in node order", p.role, p.wanted[0], p.role, p.role)
 		return p.columns(names)
 	}
-	for j := range p.Width {
-		if j != p.key && !(j == 0 && p.index) {
-			columns = append(columns, j)
-		}
-	}
+	columns := p.others(p.key)
 	check(len(columns) > 0, p.Path, "no column but the ids")
 	return columns
 }
@@ -161,5 +157,5 @@ func (e *edgeList) listFeatures(l *jsonLists) {
 		rows[e.order.node(handle)] = columns
 		entries += len(columns)
 	}
-	e.Features = e.sparseFeatures(l.path, e.order.nodes, width, entries, func(i int) ([]int32, []float32) { return rows[i], nil })
+	e.sparseFeatures(l.path, e.order.nodes, width, entries, func(i int) ([]int32, []float32) { return rows[i], nil })
 }

@@ -20,7 +20,7 @@ func SAINT(ctx context.Context, dir string, o Options) (*Set, error) {
 	return readSet(ctx, dir, o, func(r *reader) {
 		r.archive(file("adj_full.npz")).sciPyGraph("")
 		if files := r.folder(dir); files.has("feats") {
-			r.Features = files.dense("feats", r.nodes())
+			files.dense("feats", r.nodes())
 		}
 		if !exists(file("class_map.json")) {
 			return
@@ -60,7 +60,7 @@ func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
 	return readSet(ctx, dir, o, func(r *reader) {
 		r.archive(filepath.Join(dir, "reddit_graph.npz")).sciPyGraph("")
 		a, n := r.archive(filepath.Join(dir, "reddit_data.npz")), r.nodes()
-		r.Features = a.dense("feature", n)
+		a.dense("feature", n)
 		a.labels("label", n, false)
 		if !o.Split {
 			return
@@ -97,17 +97,17 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 			for _, key := range []string{"indptr", "indices", "data"} {
 				check(!files.has(key), path, "edges=none, but the folder has %s.npy", key)
 			}
-			r.Features = files.dense("feat", "nodes")
-			r.adjacency(path, &graph.CSR{Rows: r.Features.Rows, Cols: r.Features.Rows, Ptr: make([]int64, r.Features.Rows+1)})
+			files.dense("feat", "nodes")
+			files.adjacency(&graph.CSR{Rows: r.Features.Rows, Cols: r.Features.Rows, Ptr: make([]int64, r.Features.Rows+1)})
 		} else {
 			check(!files.has("feat") || files.has("indptr") || files.has("indices"), path, "no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph")
-			r.adjacency(files.place("", "data"), files.csr("", -1, -1, files.has("data")))
+			files.adjacency(files.csr("", -1, -1, files.has("data")))
 		}
 		n := r.nodes()
 		if exists(sparse) {
-			r.Features = r.sparseFile(sparse).sparse("", n)
+			r.sparseFile(sparse).sparse("", n)
 		} else if r.Features == nil && files.has("feat") {
-			r.Features = files.dense("feat", n)
+			files.dense("feat", n)
 		}
 		if files.has("names") {
 			ids := files.nodeNames("names")
@@ -194,9 +194,9 @@ func NPZ(ctx context.Context, path string, o Options) (*Set, error) {
 func (s *source) benchmark() {
 	s.sciPyGraph("adj_")
 	if s.has("attr_matrix") {
-		s.Features = s.dense("attr_matrix", s.nodes())
+		s.dense("attr_matrix", s.nodes())
 	} else {
-		s.Features = s.sparse("attr_", s.nodes())
+		s.sparse("attr_", s.nodes())
 	}
 	if s.has("labels") {
 		s.labels("labels", s.nodes(), false)
@@ -207,10 +207,9 @@ func (s *source) benchmark() {
 // once) and {train,val,test}_masks, which have a row for each split. Two classes
 // become one binary task, as in the paper.
 func (s *source) heterophilous() {
-	s.Features = s.dense("node_features", "nodes")
+	s.dense("node_features", "nodes")
 	n := s.Features.Rows
 	ends, a := numbers[int32](s, "edges", "edges", 2)
-	checkIDs(a.Name(), "element %d is %d, outside [0, %d)", ends, n)
 	s.pairs(a.Name(), n, len(ends)/2, nil, func(k int) (int32, int32) { return ends[2*k], ends[2*k+1] })
 	s.keys = map[string]string{"lists": "tasks"}
 	s.labels("node_labels", n, false)

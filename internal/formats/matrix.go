@@ -2,16 +2,12 @@ package formats
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Approximate memory of a graph while it is read and built. An edge: the edge, a copy
@@ -54,41 +50,17 @@ const Symmetrised = "graph symmetrised, repeated edges and self-loops dropped"
 // checks them; rows are not sorted. rows and cols are the sizes of the matrix; negative ones
 // stand for the number of offsets.
 func (s *source) csr(prefix string, rows, cols int, weighted bool) *graph.CSR {
-	name := s.place(prefix, "indptr")
 	m := &graph.CSR{Rows: rows, Cols: cols, Ptr: vector[int64](s, prefix+"indptr"), Idx: vector[int32](s, prefix+"indices")}
-	if weighted {
-		m.Val = vector[float32](s, prefix+"data")
-		check(len(m.Val) == len(m.Idx), s.place(prefix, "data"), "%d values for %d indices", len(m.Val), len(m.Idx))
-	}
-	check(len(m.Ptr) > 0 && m.Ptr[0] == 0, name, "indptr must start with 0")
 	if rows < 0 {
-		m.Rows = len(m.Ptr) - 1
+		m.Rows = max(len(m.Ptr)-1, 0)
 		m.Cols = m.Rows
 	}
-	check(len(m.Ptr) == m.Rows+1, name, "%d row offsets for %d rows, want %d", len(m.Ptr), m.Rows, m.Rows+1)
-	last := int64(0)
-	for i, at := range m.Ptr {
-		if at < last {
-			check(false, name, "indptr[%d] is %d, below the %d before it", i, at, last)
-		}
-		last = at
+	if weighted {
+		m.Val = vector[float32](s, prefix+"data")
 	}
-	check(last == int64(len(m.Idx)), name, "indptr ends with %d, but there are %d indices", last, len(m.Idx))
-	checkIDs(s.place(prefix, "indices"), "indices[%d] is %d, outside [0, %d)", m.Idx, m.Cols)
+	err := m.Validate()
+	check(err == nil, s.name, "%s{indptr,indices,data}: %w", prefix, err)
 	return m
-}
-
-// checkIDs checks numbers of nodes, or of columns. The format takes the place, the number and n.
-func checkIDs(name, format string, ids []int32, n int) {
-	if k := slices.IndexFunc(ids, func(id int32) bool { return uint(id) >= uint(n) }); k >= 0 {
-		check(false, name, format, k, ids[k], n)
-	}
-}
-
-func checkWeights(name string, weights []float32) {
-	if k := slices.IndexFunc(weights, func(w float32) bool { return !(w > 0) || w > math.MaxFloat32 }); k >= 0 {
-		check(false, name, "data[%d] is %v, want positive and finite", k, weights[k])
-	}
 }
 
 // ones tells whether all values are 1.
@@ -96,71 +68,23 @@ func ones(values []float32) bool {
 	return !slices.ContainsFunc(values, func(v float32) bool { return v != 1 })
 }
 
-// adjacency makes m the graph, without self-loops and repeated entries. If m has both
-// directions of every edge, its arrays become the graph's; otherwise a builder makes the
-// graph. m cannot be used afterwards. The first one of several weights of a pair of nodes
-// counts, as in an edge list. name is the file of the weights.
-func (r *reader) adjacency(name string, m *graph.CSR) {
-	checkWeights(name, m.Val)
-	check(m.Rows <= math.MaxInt32, name, "%d nodes, at most %d are read", m.Rows, math.MaxInt32)
+// adjacency makes m the graph, without self-loops and repeated entries. If m is an adjacency matrix
+// already, it becomes the graph; otherwise a builder makes the graph. m cannot be used afterwards.
+func (s *source) adjacency(m *graph.CSR) {
 	if ones(m.Val) {
 		m.Val = nil
 	}
-	given, loops := m.NNZ(), int64(0)
-	if m.Val == nil && r.Direction == Undirected {
-		var symmetric bool
-		if loops, symmetric = tidy(r.ctx, m); symmetric {
-			kept := m.NNZ()
-			r.Graph = m
-			r.Report = graph.Report{Given: given, SelfLoops: loops, Edges: kept / 2, Duplicates: given - loops - kept/2}
-			if kept < given {
-				r.note("repeated edges and self-loops dropped")
-			}
-			return
-		}
+	if s.Direction == Undirected && m.ValidateAdjacency(s.ctx) == nil {
+		s.Graph, s.Report = m, graph.Report{Given: m.NNZ(), Edges: m.NNZ() / 2, Duplicates: m.NNZ() / 2}
+		return
 	}
-	dropped, row := given-m.NNZ(), 0
-	r.pairs(name, m.Rows, int(m.NNZ()), m.Val, func(k int) (u, v int32) {
+	row := 0
+	s.pairs(s.name, m.Rows, len(m.Idx), m.Val, func(k int) (u, v int32) {
 		for m.Ptr[row+1] <= int64(k) {
 			row++
 		}
 		return int32(row), m.Idx[k]
 	})
-	r.Report.Given += dropped
-	r.Report.SelfLoops += loops
-	r.Report.Duplicates += dropped - loops
-	if m.Val != nil {
-		r.note("edges weighted by %s; of repeated ones the first counts", filepath.Base(name))
-	}
-}
-
-// tidy sorts the columns of every row and drops self-loops and repeated entries. It
-// returns how many self-loops there were, and whether m is its own transpose.
-func tidy(ctx context.Context, m *graph.CSR) (loops int64, symmetric bool) {
-	const rows = 4096
-	kept, looped := make([]int32, m.Rows), make([]int32, m.Rows)
-	try(parallel.Chunks(ctx, (m.Rows+rows-1)/rows, func(chunk int) error {
-		for i := chunk * rows; i < min((chunk+1)*rows, m.Rows); i++ {
-			row := m.Row(i)
-			if !slices.IsSorted(row) {
-				slices.Sort(row)
-			}
-			from, _ := slices.BinarySearch(row, int32(i))
-			to, _ := slices.BinarySearch(row, int32(i)+1)
-			looped[i] = int32(to - from)
-			kept[i] = int32(len(slices.Compact(slices.Delete(row, from, to))))
-		}
-		return nil
-	}))
-	at := int64(0)
-	for i := range m.Rows {
-		loops += int64(looped[i])
-		copy(m.Idx[at:], m.Idx[m.Ptr[i]:][:kept[i]])
-		m.Ptr[i] = at
-		at += int64(kept[i])
-	}
-	m.Ptr[m.Rows], m.Idx = at, m.Idx[:at]
-	return loops, must(parallel.Symmetric(ctx, m.Ptr, m.Idx))
 }
 
 // sciPyGraph reads the graph of a SciPy matrix in CSR or COO form. The names of its arrays
@@ -168,28 +92,24 @@ func tidy(ctx context.Context, m *graph.CSR) (loops int64, symmetric bool) {
 // are not read.
 func (s *source) sciPyGraph(prefix string) {
 	rows, cols := s.matrixSize(prefix)
-	name, weighted := s.place(prefix, ""), s.keys["weights"] == "1"
-	check(rows == cols, name, "adjacency matrix is %d×%d, want square", rows, cols)
+	weighted := s.keys["weights"] == "1"
+	check(rows == cols, s.name, "adjacency matrix is %d×%d, want square", rows, cols)
 	if s.has(prefix+"data") && !weighted {
 		s.note("%sdata not read: all edges have weight 1 (weights=1 reads it)", prefix)
 	}
 	if !s.has(prefix + "row") {
-		s.adjacency(s.place(prefix, "data"), s.csr(prefix, rows, rows, weighted))
+		s.adjacency(s.csr(prefix, rows, rows, weighted))
 		return
 	}
-	u, v, val := vector[int32](s, prefix+"row"), vector[int32](s, prefix+"col"), []float32(nil)
-	check(len(u) == len(v), name, "%d rows and %d columns", len(u), len(v))
+	u, v, weights := vector[int32](s, prefix+"row"), vector[int32](s, prefix+"col"), []float32(nil)
 	if weighted {
-		val = vector[float32](s, prefix+"data")
-		check(len(val) == len(u), name, "%d values for %d indices", len(val), len(u))
-		checkWeights(name, val)
+		weights = vector[float32](s, prefix+"data")
 	}
-	checkIDs(name, "row[%d] is %d, outside [0, %d)", u, rows)
-	checkIDs(name, "col[%d] is %d, outside [0, %d)", v, rows)
-	s.pairs(name, rows, len(u), val, func(k int) (int32, int32) { return u[k], v[k] })
+	check(len(u) == len(v) && (!weighted || len(u) == len(weights)), s.name, "%d rows, %d columns, %d values", len(u), len(v), len(weights))
+	s.pairs(s.name, rows, len(u), weights, func(k int) (int32, int32) { return u[k], v[k] })
 }
 
-// pairs makes the graph of a list of checked edges; nil weights are all 1.
+// pairs makes the graph of a list of edges; nil weights are all 1. name is the file of the edges.
 func (r *reader) pairs(name string, nodes, edges int, weights []float32, ends func(k int) (u, v int32)) {
 	size := int64(edges)
 	if weights != nil {
@@ -199,22 +119,21 @@ func (r *reader) pairs(name string, nodes, edges int, weights []float32, ends fu
 	for k := range edges {
 		r.poll(k)
 		u, v := ends(k)
-		weight := float32(1)
-		if weights != nil {
-			weight = weights[k]
+		err := b.AddWeighted(u, v, float32(graph.Weight(weights, k)))
+		if err != nil {
+			check(false, name, "element %d: %w", k, err)
 		}
-		try(b.AddWeighted(u, v, weight))
 	}
 	r.build(b)
 }
 
 // sparse reads a SciPy CSR matrix of features with a row for each node. The names of its
 // arrays start with prefix. A negative number of nodes stands for any.
-func (s *source) sparse(prefix string, nodes int) *graph.Features {
+func (s *source) sparse(prefix string, nodes int) {
 	rows, cols := s.matrixSize(prefix)
 	m := s.csr(prefix, rows, cols, true)
-	check(nodes < 0 || rows == nodes, s.place(prefix, ""), "%d rows for %d nodes", rows, nodes)
-	return s.sparseFeatures(s.place(prefix, ""), rows, cols, len(m.Idx), func(i int) ([]int32, []float32) { return m.Row(i), m.RowValues(i) })
+	check(nodes < 0 || rows == nodes, s.name, "%d rows for %d nodes", rows, nodes)
+	s.sparseFeatures(s.name, rows, cols, len(m.Idx), func(i int) ([]int32, []float32) { return m.Row(i), m.RowValues(i) })
 }
 
 // sparseFile opens the archive of a SciPy CSR matrix that scipy.sparse.save_npz has written.
@@ -233,8 +152,7 @@ func (r *reader) sparseFile(path string) *source {
 // sparseFeatures makes sparse features of the rows of nodes. row returns the columns and the
 // values of a node's row; nil values are 1. The columns may be in any order. The values of
 // a column that is there more than once add up, as in SciPy. The columns are in [0, cols).
-func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(node int) ([]int32, []float32)) *graph.Features {
-	check(cols > 0, name, "no features")
+func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(node int) ([]int32, []float32)) {
 	m := &graph.CSR{Rows: nodes, Cols: cols, Ptr: make([]int64, 1, nodes+1), Idx: make([]int32, 0, entries), Val: make([]float32, 0, entries)}
 	type entry struct {
 		column int32
@@ -246,11 +164,7 @@ func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(
 		columns, values := row(node)
 		sorted = sorted[:0]
 		for k, column := range columns {
-			e := entry{column, 1}
-			if values != nil {
-				e.value = values[k]
-			}
-			sorted = append(sorted, e)
+			sorted = append(sorted, entry{column, float32(graph.Weight(values, k))})
 		}
 		slices.SortStableFunc(sorted, func(a, b entry) int { return cmp.Compare(a.column, b.column) })
 		first := len(m.Idx)
@@ -261,15 +175,10 @@ func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(
 				m.Idx, m.Val = append(m.Idx, e.column), append(m.Val, e.value)
 			}
 		}
-		for k, v := range m.Val[first:] {
-			if v-v != 0 { // NaN or infinite
-				check(false, name, "feature %d of node %d is %v, want finite", m.Idx[first+k], node, v)
-			}
-		}
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
 	}
 	if ones(m.Val) {
 		m.Val = nil
 	}
-	return &graph.Features{Rows: nodes, Cols: cols, Sparse: m}
+	r.setFeatures(name, &graph.Features{Rows: nodes, Cols: cols, Sparse: m})
 }

@@ -67,22 +67,19 @@ type ogbFolder struct {
 	splitDir  string // folder of the split's type; "" without a split
 	nodeType  string // in a heterogeneous folder
 	edgeTypes []string
-	missing   []string // needed files that are not there
 }
 
 func (f *ogbFolder) raw(names ...string) string {
 	return filepath.Join(append([]string{f.dir, "raw"}, names...)...)
 }
 
-// need returns a path, and notes it if nothing is there.
+// need returns a path, where a file must be.
 func (f *ogbFolder) need(path string) string {
-	if !exists(path) {
-		f.missing = append(f.missing, strings.TrimPrefix(path, filepath.Clean(f.dir)+string(filepath.Separator)))
-	}
+	check(exists(path), path, "incomplete OGB folder: %w", fs.ErrNotExist)
 	return path
 }
 
-// find finds the files. One error names all that are missing.
+// find finds the files.
 func (f *ogbFolder) find() {
 	_, err := os.Stat(f.raw())
 	check(err == nil, f.dir, "no raw folder in it; want an unzipped OGB folder: %w", err)
@@ -102,9 +99,6 @@ func (f *ogbFolder) find() {
 // findHeterogeneous finds the node type with labels and its relations to itself.
 func (f *ogbFolder) findHeterogeneous() {
 	path, triplets := f.need(f.raw("nodetype-has-label.csv.gz")), f.need(f.raw("triplet-type-list.csv.gz"))
-	if len(f.missing) > 0 {
-		return
-	}
 	for kind, flag := range f.named(path) {
 		if strings.EqualFold(flag, "true") {
 			check(f.nodeType == "", path, "several node types have labels; one is read")
@@ -123,47 +117,36 @@ func (f *ogbFolder) findHeterogeneous() {
 	f.nodeFeat = f.need(f.raw("node-feat", f.nodeType, "node-feat.csv.gz"))
 }
 
-// findSplit finds the folder of the only split type, if the split is read, and reports all missing
-// files. It does not read split_dict.pt, a PyTorch file that OGB's own loader prefers.
+// findSplit finds the folder of the only split type, if the split is read. It does not read
+// split_dict.pt, a PyTorch file that OGB's own loader prefers.
 func (f *ogbFolder) findSplit() {
-	if f.o.Split {
-		root := filepath.Join(f.dir, "split")
-		entries, err := os.ReadDir(root)
-		check(err == nil || errors.Is(err, fs.ErrNotExist), root, "%w", err)
-		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
-		kind := filepath.Join(root, "TYPE")
-		if len(entries) > 0 {
-			kind = filepath.Join(root, entries[0].Name())
-		}
-		check(len(entries) < 2, root, "several splits, such as %s; want one, or ?split=60/20/20", entries)
-		f.splitDir = filepath.Join(kind, f.nodeType)
-		torch := filepath.Join(kind, "split_dict.pt")
-		check(!exists(torch) || exists(filepath.Join(f.splitDir, "train.csv.gz")), torch, "this PyTorch file is not read, and train.csv.gz, valid.csv.gz and test.csv.gz are not beside it")
-		for _, part := range partNames {
-			f.need(filepath.Join(f.splitDir, part+".csv.gz"))
-		}
+	if !f.o.Split {
+		return
 	}
-	check(len(f.missing) == 0, f.dir, "incomplete OGB folder: missing %s: %w", strings.Join(f.missing, ", "), fs.ErrNotExist)
+	root, kind := filepath.Join(f.dir, "split"), "TYPE"
+	entries, err := os.ReadDir(root)
+	check(err == nil || errors.Is(err, fs.ErrNotExist), root, "%w", err)
+	if entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() }); len(entries) > 0 {
+		kind = entries[0].Name()
+	}
+	check(len(entries) < 2, root, "several splits, such as %s; want one, or ?split=60/20/20", entries)
+	f.splitDir = filepath.Join(root, kind, f.nodeType)
+	for _, part := range partNames {
+		f.need(filepath.Join(f.splitDir, part+".csv.gz"))
+	}
 }
 
 // countNodes reads the number of nodes of the graph, or of the node type.
 func (f *ogbFolder) countNodes() (n int) {
 	path := f.raw("num-node-list.csv.gz")
-	if f.nodeType == "" {
-		n = f.count(path)
-	} else {
+	if f.nodeType != "" {
 		path = f.raw("num-node-dict.csv.gz")
 		n, _ = strconv.Atoi(f.named(path)[f.nodeType])
+	} else if list := f.ids(path, "a number", math.MaxInt32); len(list) == 1 {
+		n = int(list[0])
 	}
-	check(n > 0 && n <= math.MaxInt32, path, "not a number of nodes in [1, %d]", math.MaxInt32)
+	check(n > 0 && n <= math.MaxInt32, path, "not one number of nodes in [1, %d]", math.MaxInt32)
 	return n
-}
-
-// count reads the only number of a file.
-func (f *ogbFolder) count(path string) int {
-	list := f.ids(path, "a number", math.MaxInt32)
-	check(len(list) == 1, path, "%d lines, want one number: a single graph", len(list))
-	return int(list[0])
 }
 
 // named reads two lines, of names and of as many values.
@@ -236,26 +219,21 @@ func (f *ogbFolder) readClassNames() {
 }
 
 // readEdges reads the edges into the graph. It also returns them if there are no node
-// features, since node features are then made of the features of edges. A file with another
-// number of edges than num-edge-list.csv.gz beside it says, if this is there, was cut short.
+// features, since node features are then made of the features of edges.
 func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
-	b := newBuilder(f.dir, n, 0)
+	b := newBuilder(f.dir, n, 0) // the tally has the edges
 	for _, path := range f.edges {
-		found, want := 0, -1
-		if list := filepath.Join(filepath.Dir(path), "num-edge-list.csv.gz"); exists(list) {
-			want = f.count(list)
-			newBuilder(path, n, int64(want))
+		file := f.plain(path)
+		if file == nil {
+			continue
 		}
-		if file := f.plain(path); file != nil {
-			try(table.EachRows(f.ctx, file, func(t *table.Rows) []graph.Edge { return arcLines(t, n) }, func(arcs []graph.Edge) error {
-				if f.nodeFeat == "" {
-					kept = append(kept, arcs...)
-				}
-				found += len(arcs)
-				return b.AddEdges(arcs)
-			}))
-		}
-		check(want < 0 || found == want, path, "%d edges, and num-edge-list.csv.gz says %d: unpack the data set again", found, want)
+		try(table.EachRows(f.ctx, file, func(t *table.Rows) []graph.Edge { return arcLines(t, n) }, func(arcs []graph.Edge) error {
+			if f.nodeFeat == "" {
+				kept = append(kept, arcs...)
+			}
+			f.take(edgeBytes * len(arcs))
+			return b.AddEdges(arcs)
+		}))
 	}
 	f.build(b)
 	return kept
@@ -293,9 +271,6 @@ func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
 // readSplit reads the three id files.
 func (f *ogbFolder) readSplit(nodes int) {
 	f.Split = &Split{}
-	if exists(filepath.Join(filepath.Dir(f.splitDir), "split_dict.pt")) || exists(filepath.Join(f.splitDir, "split_dict.pt")) {
-		f.note("split read from csv.gz; the split_dict.pt beside it was not")
-	}
 	for k, part := range f.Split.parts() {
 		*part = f.ids(filepath.Join(f.splitDir, partNames[k]+".csv.gz"), "a node", nodes)
 	}
@@ -366,8 +341,7 @@ func (b *OGBBinary) readNodes(folder *ogbFolder) {
 	}
 }
 
-// EachEdges calls f for the edges, in order, a piece at a time. f must not keep the slice. An
-// edge outside the nodes is an error. Cost: it reads the array twice at a time, since the two
+// EachEdges calls f for the edges, in order, a piece at a time. f must not keep the slice. Cost: it reads the array twice at a time, since the two
 // ends of an edge lie far from each other, and from its start, since it may be compressed.
 func (b *OGBBinary) EachEdges(ctx context.Context, f func([]graph.Edge) error) error {
 	const piece = 1 << 18 // edges
@@ -386,12 +360,10 @@ func (b *OGBBinary) EachEdges(ctx context.Context, f func([]graph.Edge) error) e
 					return err
 				}
 				for k := range edges {
-					if edges[k] = (graph.Edge{U: u[k], V: v[k]}); uint(u[k]) >= uint(b.Nodes) || uint(v[k]) >= uint(b.Nodes) {
-						return fmt.Errorf("datasets: %s: edge_index: edge %d joins %d and %d, outside [0, %d)", b.data, at+int64(k), u[k], v[k], b.Nodes)
-					}
+					edges[k] = graph.Edge{U: u[k], V: v[k]}
 				}
 				if err := f(edges); err != nil {
-					return err
+					return fmt.Errorf("datasets: %s: edge_index: edges from %d on: %w", b.data, at, err)
 				}
 			}
 			return nil
@@ -410,13 +382,14 @@ func (b *OGBBinary) EachFeatures(ctx context.Context, f func(rows []float32) err
 			if err := npy.Read(ctx, r, rows); err != nil {
 				return err
 			}
-			if err := checkFinite(r.Name(), at, b.Width, rows); err != nil {
-				return err
+			x := graph.Features{Rows: len(rows) / b.Width, Cols: b.Width, Data: rows}
+			if err := x.Validate(ctx); err != nil {
+				return fmt.Errorf("datasets: %s: rows from %d on: %w", r.Name(), at, err)
 			}
 			if err := f(rows); err != nil {
 				return err
 			}
-			at += len(rows) / b.Width
+			at += x.Rows
 		}
 		return nil
 	})
@@ -431,7 +404,7 @@ func (b *OGBBinary) array(ctx context.Context, key string, read func(*npy.Reader
 // inMemory reads the edges and the features too.
 func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
 	return readSet(ctx, b.data, Options{}, func(r *reader) {
-		r.Set, r.labelFile = b.Set, b.label
+		r.Set = b.Set
 		builder := newBuilder(b.data, b.Nodes, b.Edges)
 		try(b.EachEdges(ctx, builder.AddEdges))
 		r.build(builder)

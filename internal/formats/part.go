@@ -176,7 +176,7 @@ func (e *edgeList) hold(p *part) {
 		p.counts = make([]columnCounts, p.Width)
 		try(table.EachRows(e.ctx, p.File, p.count, func(c content) error {
 			p.add(c)
-			e.take(int(c.blocks[0].Bytes()))
+			e.take(len(c.blocks[0].Whole.Data))
 			return nil
 		}))
 	}
@@ -264,7 +264,7 @@ func (e *edgeList) takeFirst(p *part, header headerState) {
 	if p.role == "edges" {
 		first := p.FirstRow()
 		arcs := e.parseArcs(first)
-		try(first.Err())
+		try(first.Faults.Err())
 		e.addArcs(0, arcs)
 	} else if len(p.ends) > 0 {
 		e.cellIDs(p, p.ends[0])
@@ -349,13 +349,12 @@ func parseNumber(cell []byte) (float64, bool) {
 
 // The kinds of cells in a column that are counted. A cell can be of several.
 const (
-	missingCells  = iota
-	numberCells   // in any form
-	idCells       // numbers in the form of ids
-	commaCells    // numbers with a comma
-	thousandCells // of them, those with three digits after it
-	wholeCells    // cells that end in .0
-	againCells    // texts that are in the first line, too
+	missingCells = iota
+	numberCells  // in any form
+	idCells      // numbers in the form of ids
+	decimalCells // numbers whose comma can only be a decimal mark
+	wholeCells   // cells that end in .0
+	againCells   // texts that are in the first line, too
 	cellKinds
 )
 
@@ -369,15 +368,13 @@ func (p *part) countCell(c *columnCounts, cell, first []byte) {
 	if !missing && !isID {
 		_, number = p.number(cell)
 	}
-	comma := number && bytes.IndexByte(cell, ',') >= 0
 	for kind, is := range [cellKinds]bool{
-		missingCells:  missing,
-		numberCells:   number,
-		idCells:       number && isID,
-		commaCells:    comma,
-		thousandCells: comma && inThousands(cell),
-		wholeCells:    !missing && bytes.HasSuffix(cell, []byte(".0")),
-		againCells:    !number && len(cell) > 0 && bytes.Equal(cell, first),
+		missingCells: missing,
+		numberCells:  number,
+		idCells:      number && isID,
+		decimalCells: number && bytes.IndexByte(cell, ',') >= 0 && !inThousands(cell),
+		wholeCells:   !missing && bytes.HasSuffix(cell, []byte(".0")),
+		againCells:   !number && len(cell) > 0 && bytes.Equal(cell, first),
 	} {
 		if is {
 			c[kind]++
@@ -396,6 +393,5 @@ func (c *columnCounts) isWhole(rows int) bool {
 
 // asksComma tells whether a comma in the numbers of a column can stand for thousands.
 func (p *part) asksComma(column int) bool {
-	c := &p.counts[column]
-	return p.decimal == "" && c[commaCells] > 0 && (p.Sep == ',' || c[thousandCells] == c[commaCells])
+	return p.decimal == "" && (p.Sep == ',' || p.counts[column][decimalCells] == 0)
 }

@@ -178,7 +178,7 @@ func (p *planetoid) place() {
 		rows[node], p.Labels.Class[node] = int32(row+1), p.y[1][row]
 	}
 	allx, tx := p.x[0], p.x[1]
-	p.Features = p.sparseFeatures(p.prefix+"{allx,tx}", n, allx.Cols, len(allx.Idx)+len(tx.Idx), func(node int) ([]int32, []float32) {
+	p.sparseFeatures(p.prefix+"{allx,tx}", n, allx.Cols, len(allx.Idx)+len(tx.Idx), func(node int) ([]int32, []float32) {
 		switch row := int(rows[node] - 1); {
 		case row >= 0:
 			return tx.Row(row), tx.RowValues(row)

@@ -97,23 +97,20 @@ func (g *sageGraph) readMember(key string, f *jsonFile) {
 func (g *sageGraph) readNode(f *jsonFile, k int) {
 	var node struct {
 		ID        any
-		Val, Test json.RawMessage
+		Val, Test *bool
 	}
 	f.try(f.Decode(&node), "node %d: ", k)
 	id, err := g.id(node.ID, &g.texts.nodes)
 	f.try(err, "node %d: ", k)
 	_, twice := g.place[id]
 	f.check(!twice, "node %d: id %.40q is there twice", k, g.ids.text(id))
-	marks := []string{"", "false", "true"} // "": the node lacks it
-	val, test := slices.Index(marks, string(node.Val)), slices.Index(marks, string(node.Test))
-	f.check(val >= 0 && test >= 0, "node %d: val or test is not a boolean", k)
 	part := int8(0)
 	switch {
-	case val == 0 || test == 0:
+	case node.Val == nil || node.Test == nil:
 		part = -1
-	case test == 2:
+	case *node.Test:
 		part = 2
-	case val == 2:
+	case *node.Val:
 		part = 1
 	}
 	g.place[id] = int32(k)
@@ -220,8 +217,7 @@ func (g *sageGraph) readFeatures(path string) {
 		copy(x.Row(i), data[int(row)*x.Cols:])
 	}
 	x.Data = data[:x.Rows*x.Cols]
-	try(checkFinite(path, 0, x.Cols, x.Data))
-	g.Features = x
+	g.setFeatures(path, x)
 }
 
 // names gives the kept nodes their ids, unless each is its number, and makes the split of the

@@ -84,7 +84,7 @@ var (
 // an id, or of true or false for each node, a line.
 func (l *NodeList) Part(ctx context.Context, path string) (nodes []int32, err error) {
 	if !isNPY(path) {
-		s, err := l.read(ctx, path, maskWords, "true or false")
+		s, err := l.read(ctx, path, "line", maskWords, "true or false")
 		return s.Train, err
 	}
 	_, err = readSet(ctx, path, Options{}, func(r *reader) { nodes = l.array(r, r.file(path).array("")) })
@@ -94,7 +94,7 @@ func (l *NodeList) Part(ctx context.Context, path string) (nodes []int32, err er
 // Parts reads a table of an id and a part a line, or of a part a line in node order: train,
 // valid, test or none.
 func (l *NodeList) Parts(ctx context.Context, path string) (*Split, error) {
-	return l.read(ctx, path, partWords, "train, valid, test or none")
+	return l.read(ctx, path, "", partWords, "train, valid, test or none")
 }
 
 // wordOf returns the number of the part that a word stands for, or −1.
@@ -103,76 +103,66 @@ func wordOf(word []byte, words [][]string) int {
 }
 
 // read reads lines of a node's id, a word for a part, or both. Lines without an id are in node
-// order; lines without a word name the first part. A first line that is unlike all lines below it
-// is a header.
-func (l *NodeList) read(ctx context.Context, path string, words [][]string, want string) (*Split, error) {
+// order; lines without a word name the first part: the second line says which they are. A first
+// line that is unlike all lines below it is a header. sep is for table.File.Scan.
+func (l *NodeList) read(ctx context.Context, path, sep string, words [][]string, want string) (*Split, error) {
 	s := new(Split)
-	_, err := readSet(ctx, path, Options{}, func(r *reader) {
+	_, err := readSet(ctx, path, Options{Keys: map[string]string{"sep": sep}}, func(r *reader) {
 		e := &edgeList{reader: r}
 		p := e.openPart("nodes", path)
 		e.hold(p)
 		check(p.rows <= l.Nodes, path, "more lines than the %d nodes", l.Nodes)
-		l.readRows(p, s, words, want)
+		check(p.Width <= 2, path, "%d columns, want a node id and its part, or a part", p.Width)
+		second := p.example()[0]
+		_, isNode := l.find(string(second))
+		hasWords := sep == "" || !isNode && wordOf(second, words) >= 0
+		hasIDs := p.Width == 2 || !hasWords
+		l.readRows(p, s, want, func(row int, cells [][]byte) (node int32, part int) {
+			if node = int32(row); hasIDs {
+				var found bool
+				if node, found = l.find(string(cells[0])); !found {
+					node = -1
+				}
+			}
+			if hasWords {
+				part = wordOf(cells[p.Width-1], words)
+			}
+			return node, part
+		})
+		if !hasIDs {
+			l.checkOrder(path, p.rows)
+		}
 	})
 	return s, err
 }
 
-// columns returns the columns of the ids and of the words, −1 for one that lacks. In a file of one
-// part the last line decides.
-func (l *NodeList) columns(p *part, words [][]string) (id, word int) {
-	if len(words[1]) > 0 {
-		check(p.Width <= 2, p.Path, "%d columns, want a node id and its part, or a part", p.Width)
-		return p.Width - 2, p.Width - 1
-	}
-	last := p.First
-	for _, r := range p.data() {
-		last = r.Cells
-	}
-	if _, isNode := l.find(string(last[0])); !isNode && wordOf(last[0], words) >= 0 {
-		return -1, 0
-	}
-	return 0, -1
-}
-
-func (l *NodeList) readRows(p *part, s *Split, words [][]string, want string) {
-	id, word := l.columns(p, words)
-	read := func(row int, cells [][]byte) (node int32, found bool, part int) {
-		node, found = int32(row), true
-		if id >= 0 {
-			node, found = l.find(string(cells[id]))
-		}
-		if word >= 0 {
-			part = wordOf(cells[word], words)
-		}
-		return node, found, part
-	}
+// readRows adds the nodes of all rows to their parts. parse returns the node and the part of a row,
+// −1 for what they are not.
+func (l *NodeList) readRows(p *part, s *Split, want string, parse func(row int, cells [][]byte) (node int32, part int)) {
 	fits := func(cells [][]byte) bool {
-		_, found, part := read(0, cells)
-		return part >= 0 && (found || word >= 0)
+		node, part := parse(0, cells)
+		return part >= 0 && (node >= 0 || p.Width == 2)
 	}
-	isRow := p.rows == 0 || fits(p.First) || isNumber(p.First[0])
+	isHeader := p.rows > 0 && !isNumber(p.First[0]) && !fits(p.First)
 	for _, r := range p.data() {
-		isRow = isRow || !fits(r.Cells)
+		isHeader = isHeader && fits(r.Cells)
 	}
-	if isRow {
+	if !isHeader {
 		p.prepend()
 	} else {
 		l.Notes = append(l.Notes, fmt.Sprintf("%s: the first line, %.60q, is a header", p.Path, p.firstLine()))
 	}
 	faults := &table.Faults{Path: p.Path}
 	for row, r := range p.data() {
-		switch node, found, part := read(row, r.Cells); {
-		case !found:
-			faults.Add(r.Line, "%s is not a node of the graph of %d nodes", table.Quote(r.Cells[id]), l.Nodes)
+		switch node, part := parse(row, r.Cells); {
+		case node < 0:
+			faults.Add(r.Line, "%s is not a node of the graph of %d nodes", table.Quote(r.Cells[0]), l.Nodes)
 		case part < 0:
-			faults.Add(r.Line, "%s, want %s", table.Quote(r.Cells[word]), want)
+			faults.Add(r.Line, "%s, want %s", table.Quote(r.Cells[p.Width-1]), want)
 		case part < 3:
 			to := s.parts()[part]
 			*to = append(*to, node)
 		}
 	}
 	try(faults.Err())
-	if id < 0 {
-		l.checkOrder(p.Path, p.rows)
-	}
 }

@@ -26,7 +26,6 @@ func (r *reader) plain(path string) *table.File {
 		return nil
 	}
 	try(err)
-	check(f.Line == 1, path, "%w in line 1", table.ErrNoData)
 	f.Unread()
 	return f
 }
@@ -127,48 +126,36 @@ func arcLines(t *table.Rows, n int) []graph.Edge {
 // plainArcs appends the edges of the next lines that hold just two ids below n, of up to nine
 // digits.
 func plainArcs(t *table.Rows, n int, arcs []graph.Edge) []graph.Edge {
-	sep, rest, list := t.Sep(), t.Data, arcs // not in memory: the loop takes half of the time
+	sep, rest, list := t.File.Sep, t.Data, arcs // not in memory: the loop takes half of the time
 	for {
-		a, size := plainArc(rest, sep)
-		if size == 0 || int(a.U) >= n || int(a.V) >= n {
+		from, size := idBefore(rest, sep)
+		to, more := idBefore(rest[size:], '\n')
+		if size == 0 || more == 0 || int(from) >= n || int(to) >= n {
 			break
 		}
-		rest, list = rest[size:], append(list, a)
+		rest, list = rest[size+more:], append(list, graph.Edge{U: from, V: to})
 	}
 	t.Block.Number += int64(len(list) - len(arcs))
 	t.Data = rest
 	return list
 }
 
-// plainArc reads, in one pass, a line of just two ids of up to nine digits. size is
-// the length of the line with its end, or 0 for any other line.
-func plainArc(text []byte, sep byte) (edge graph.Edge, size int) {
-	from, k := leadingDigits(text)
-	if k == 0 || k >= len(text) || text[k] != sep {
-		return graph.Edge{}, 0
+// idBefore reads a number of up to nine digits, without leading zeros, and the end after it, which
+// may be \r\n for \n. size is the length of both, or 0 for any other text.
+func idBefore(text []byte, end byte) (id int32, size int) {
+	k := 0
+	for k < min(len(text), 9) && text[k]-'0' <= 9 && (id > 0 || k == 0) {
+		id = 10*id + int32(text[k]-'0')
+		k++
 	}
-	to, m := leadingDigits(text[k+1:])
-	end := k + 1 + m
-	if end+1 < len(text) && text[end] == '\r' {
-		end++
+	if k == 0 || k == len(text) {
+		return 0, 0
 	}
-	if m == 0 || end >= len(text) || text[end] != '\n' {
-		return graph.Edge{}, 0
+	if end == '\n' && text[k] == '\r' && k+1 < len(text) {
+		k++
 	}
-	return graph.Edge{U: from, V: to}, end + 1
-}
-
-// leadingDigits reads up to nine digits of a number without leading zeros.
-func leadingDigits(text []byte) (id int32, digits int) {
-	if len(text) > 0 && text[0] == '0' {
-		return 0, 1
+	if text[k] != end {
+		return 0, 0
 	}
-	text = text[:min(len(text), 9)]
-	for k, c := range text {
-		if c -= '0'; c > 9 {
-			return id, k
-		}
-		id = 10*id + int32(c)
-	}
-	return id, len(text)
+	return id, k + 1
 }

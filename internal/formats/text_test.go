@@ -70,7 +70,7 @@ func TestParseArcs(t *testing.T) {
 		f := &table.File{Path: "f", Sep: ',', Width: 2}
 		rows := f.Rows(table.Block{Number: 1, Data: []byte(text.String())})
 		got := arcLines(rows, n)
-		err := rows.Err()
+		err := rows.Faults.Err()
 		if (err != nil) != bad {
 			t.Fatalf("%q: error %v, want one: %v", text.String(), err, bad)
 		}

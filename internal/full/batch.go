@@ -7,40 +7,39 @@ import (
 	"github.com/gcn-layerwise/gcn/ops"
 )
 
-// scratch names memory on a device: of a level, with the number of a value.
+// scratch names memory on a device, with a number.
 type scratch struct {
-	what  string
-	level int
-	k     int
+	what string
+	k    int
 }
 
 // upload writes numbers to the device.
 func upload(d *device.Device, what string, numbers []int32) (device.Pointer, error) {
-	at, err := d.Scratch(scratch{what, 0, 0}).Bytes(4 * int64(max(len(numbers), 1)))
+	at, err := d.Scratch(scratch{what, 0}).Bytes(4 * int64(max(len(numbers), 1)))
 	if err != nil {
 		return 0, err
 	}
 	return at, device.Write(d, at, numbers)
 }
 
-// rowsOf returns the rows of P of level l. On a device P is there whole.
-func (p *pass) rowsOf(l int) (rows ops.RowsOf, err error) {
-	d, need := p.Device, &p.need[l]
+// rowsOf returns the rows of P of s. On a device P is there whole.
+func (p *pass) rowsOf(s *stage) (rows ops.RowsOf, err error) {
+	d := p.Device
 	if rows.P = p.P; d == nil {
 		return rows, nil
 	}
 	if rows.Laplacian, err = d.Laplacian(p.P); err != nil {
 		return rows, err
 	}
-	if rows.Nodes, err = upload(d, "nodes", need.nodes); err == nil && p.levels[l].Reads && p.need[l-1].place != nil {
-		rows.Local, err = upload(d, "place", p.need[l-1].place[:p.P.Nodes()])
+	if rows.Nodes, err = upload(d, "nodes", s.nodes); err == nil && s.Reads && s.below.place != nil {
+		rows.Local, err = upload(d, "place", s.below.place[:p.P.Nodes()])
 	}
 	return rows, err
 }
 
-// setRows sets the slots, the labels and the data of the rows lo to hi−1 of level l.
-func (p *pass) setRows(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
-	nodes := p.need[l].nodes[lo:hi]
+// setRows sets the slots, the labels and the data of the rows lo to hi−1 of s.
+func (p *pass) setRows(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
+	nodes := s.nodes[lo:hi]
 	if on.Nodes != 0 {
 		on.Nodes = device.Floats(on.Nodes, lo)
 	}
@@ -53,19 +52,19 @@ func (p *pass) setRows(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 			return err
 		}
 	}
-	if l > 0 {
-		if err := p.setBelow(r, l, lo, hi, on); err != nil {
+	if s.below != nil {
+		if err := p.setBelow(r, s, lo, hi, on); err != nil {
 			return err
 		}
 	}
-	for k, d := range p.levels[l].Data {
-		s := &p.data[l][k]
-		m := plan.Matrix{Rows: hi - lo, Cols: s.X.Cols}
+	for k, d := range s.Data {
+		x := &s.data[k]
+		m := plan.Matrix{Rows: hi - lo, Cols: x.X.Cols}
 		var err error
 		if p.Device == nil {
-			m.Data, err = s.rows(p.P, &r.data[k], nodes, lo)
+			m.Data, err = x.rows(p.P, &r.data[k], nodes, lo)
 		} else {
-			m.At, err = s.onDevice(p.Device, k, nodes, on)
+			m.At, err = x.onDevice(p.Device, k, nodes, on)
 		}
 		if err != nil {
 			return err
@@ -75,30 +74,29 @@ func (p *pass) setRows(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 	return nil
 }
 
-// setBelow makes the rows lo to hi−1 of level l the output rows of the slot below: with a block's
+// setBelow makes the rows lo to hi−1 of s the output rows of the slot below: with a block's
 // entries, or, in their place, rows of P.
-func (p *pass) setBelow(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
-	level, need, below := p.levels[l], &p.need[l], &p.need[l-1]
-	b := &r.block
-	if level.Reads && (level.Lists || p.Device == nil && level.Sparse) {
-		b.fill(p.P, need.nodes[lo:hi], below)
-		b.RowSums = p.rowSums(need, lo, hi)
+func (p *pass) setBelow(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
+	b, below := &r.block, &s.below.rows
+	if s.Reads && (s.Lists || p.Device == nil && s.Sparse) {
+		b.fill(p.P, s.nodes[lo:hi], below)
+		b.RowSums = p.rowSums(s, lo, hi)
 		r.below.SetFull(p.P, &b.Block, b.own)
 		return nil
 	}
-	b.own, b.Block = b.own[:0], graph.Block{Dst: need.nodes[lo:hi]}
+	b.own, b.Block = b.own[:0], graph.Block{Dst: s.nodes[lo:hi]}
 	if d := p.Device; d == nil {
-		b.RowSums = p.rowSums(need, lo, hi)
+		b.RowSums = p.rowSums(s, lo, hi)
 	} else {
 		var err error
-		if on.Sums, err = d.Scratch(scratch{"sums", 0, 0}).Floats(hi - lo); err == nil {
+		if on.Sums, err = d.Scratch(scratch{"sums", 0}).Floats(hi - lo); err == nil {
 			err = d.RowSums(on.Sums, on.Laplacian, on.Nodes, 0, hi-lo)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if level.Reads {
+	if s.Reads {
 		b.Src, on.Place = below.nodes, below.place
 		for _, v := range b.Dst {
 			b.own = append(b.own, below.local(v))
@@ -114,7 +112,7 @@ func (s *supply) onDevice(d *device.Device, k int, nodes []int32, on ops.RowsOf)
 	if err != nil || !s.Propagated && consecutive(nodes) {
 		return device.Floats(x, int(nodes[0])*s.X.Cols), err
 	}
-	at, err := d.Scratch(scratch{"data", 0, k}).Floats(len(nodes) * s.X.Cols)
+	at, err := d.Scratch(scratch{"data", k}).Floats(len(nodes) * s.X.Cols)
 	switch {
 	case err != nil:
 		return 0, err

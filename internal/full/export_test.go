@@ -1,7 +1,6 @@
 package full
 
 import (
-	"slices"
 	"sync"
 	"weak"
 )
@@ -27,12 +26,12 @@ type Kept struct {
 func (m *Model) Kept() (k Kept) {
 	p := m.large.Load()
 	k.Files, k.Passes = p.spilled, p.passes
-	for _, v := range slices.Concat(p.spare, m.Spare.values) {
-		k.Bytes += 4 * int64(cap(v))
+	for _, all := range [][2][]float32{p.memory, m.Spare.memory} {
+		k.Bytes += 4 * int64(cap(all[0])+cap(all[1]))
 	}
-	for l := range p.need {
-		for _, s := range p.data[l] {
-			k.PX += len(s.px)
+	for _, s := range p.stages {
+		for _, d := range s.data {
+			k.PX += len(d.px)
 		}
 	}
 	return k
@@ -40,11 +39,11 @@ func (m *Model) Kept() (k Kept) {
 
 // Drop drops the memory of values, and returns the values of one level.
 func (m *Model) Drop() weak.Pointer[float32] {
-	return weak.Make(&m.Spare.swap(nil)[0][0])
+	return weak.Make(&m.Spare.swap([2][]float32{})[0][0])
 }
 
 // Forget drops the memory of earlier calls.
 func (m *Model) Forget() {
-	m.small, m.Spare.values = sync.Pool{}, nil
+	m.small, m.Spare.memory = sync.Pool{}, [2][]float32{}
 	m.large.Store(nil)
 }

@@ -2,9 +2,7 @@ package full
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -119,33 +117,22 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 		return nil, err
 	}
 	p := m.take(&c)
-	defer func() {
-		if freed := p.free(); err == nil && freed != nil {
-			logits, err = nil, freed
+	err = p.begin(ctx, c)
+	for l := 0; l < len(m.levels) && err == nil; l++ {
+		if err = p.level(ctx, &p.stages[l]); err != nil {
+			err = fmt.Errorf("layer %d: %w", l, err)
 		}
-		if err == nil {
-			m.give(p)
-		} else {
-			err = errors.Join(err, p.close())
+	}
+	if err == nil {
+		top := &p.stages[len(m.levels)-1]
+		if output := top.Out[0]; p.wants(top, output) == nil {
+			logits = inPlaces(p.given[output].Data, p.places)
 		}
-	}()
-	if err := p.begin(ctx, c); err != nil {
+	}
+	if err = m.give(p, err); err != nil {
 		return nil, err
 	}
-	var below G.Nodes
-	for l, level := range m.levels {
-		if err := p.level(ctx, l); err != nil {
-			return nil, fmt.Errorf("layer %d: %w", l, err)
-		}
-		if err := p.release(slices.Concat(below, level.Out[level.Held:])); err != nil {
-			return nil, err
-		}
-		below = level.Out[:level.Held]
-	}
-	if p.wants(len(m.levels)-1, below[0]) != nil {
-		return nil, p.release(below)
-	}
-	return inPlaces(p.given[below[0]].Data, p.places), nil
+	return logits, nil
 }
 
 // source returns what is read in c in place of s, which the model reads.

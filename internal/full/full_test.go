@@ -176,7 +176,7 @@ var models = map[string]func(b *network) *G.Node{
 	"input layer": func(b *network) *G.Node { // transformed before the first slot, and read twice there
 		h := b.must(ops.ReLU(b.linear(b.input(), hidden)))
 		own := b.must(ops.OwnRows(b.Slot(0), h))
-		h = b.must(ops.Max(own, b.must(ops.Propagate(b.Slot(0), h))))
+		h = b.must(ops.Add(own, b.must(ops.Propagate(b.Slot(0), h))))
 		return b.linear(b.conv(1, h, hidden), classes)
 	},
 	"plain nodes": func(b *network) *G.Node { // products of parameters, vectors for all rows, columns
@@ -229,11 +229,18 @@ func whole(t testing.TB, b *layers.Batch, logits *G.Node, nodes []int32) []float
 	if err := b.Set(&batch, false, 0); err != nil {
 		t.Fatal(err)
 	}
-	backend, err := plan.NewBackend(nil, plan.Model{Loss: logits, Logits: logits})
+	p, err := plan.New(plan.Spec{Output: logits})
 	if err != nil {
 		t.Fatal(err)
 	}
-	values, err := backend.Forward(nil)
+	e, err := plan.NewExecutor(p, plan.ExecutorOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Compute(); err != nil {
+		t.Fatal(err)
+	}
+	values, err := e.Result(0).Append(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,13 +40,13 @@ func (m *Model) Operations(ctx context.Context, p *graph.Laplacian, nodes []int3
 	if err := pass.needed(ctx); err != nil {
 		return 0, err
 	}
-	for l, level := range m.levels {
-		w := plan.Work{Rows: float64(len(pass.need[l].nodes))}
-		for _, v := range pass.need[l].nodes {
+	for _, s := range pass.stages {
+		w := plan.Work{Rows: float64(len(s.nodes))}
+		for _, v := range s.nodes {
 			w.Entries += float64(p.RowNNZ(int(v)))
 		}
 		w.Sparse = farCost * w.Entries
-		sum += level.Operations(w)
+		sum += s.Operations(w)
 	}
 	return sum, nil
 }

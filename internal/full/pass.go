@@ -22,23 +22,28 @@ type pass struct {
 	Call
 	store
 
-	nodes   []int32 // of need; nil: all
-	need    []rows  // of each level
-	rank    int
-	ranks   int   // their number
-	places  []int // the place of row k of the last level in the result; nil: k
-	workers []worker
-	on      *device.Device          // of the workers
-	data    [][]supply              // of each level
-	given   map[*G.Node]plan.Matrix // values of all rows of a level; others are only there for a chunk
+	nodes  []int32 // of the stages; nil: all
+	stages []stage // of each level
+	places []int   // the place of row k of the last level in the result; nil: k
+	rank   int
+	ranks  int                     // their number
+	on     *device.Device          // of the runs
+	given  map[*G.Node]plan.Matrix // values of all rows of a level; others are only there for a chunk
 
 	progress sync.Mutex
 	done     int // rows computed
 	total    int
 }
 
-// worker has a run of each level's plan, made when it is needed. They share memory.
-type worker []*levelRun
+// stage is a level in a pass.
+type stage struct {
+	*plan.Level
+	rows
+	number int
+	below  *stage // nil: this is the lowest
+	data   []supply
+	runs   []*levelRun // one of each worker. A worker's runs share memory
+}
 
 // levelRun is a run of a level's plan, with the block, labels and data of its chunk.
 type levelRun struct {
@@ -59,35 +64,29 @@ func (p *pass) begin(ctx context.Context, c Call) error {
 		if err := p.close(); err != nil {
 			return err
 		}
-		p.on, p.need = c.Device, nil
+		p.on = c.Device
 	}
 	p.bound(&c)
-	rank, ranks := 0, 1
+	again := p.stages != nil && p.P == c.P && (p.nodes == nil) == (c.Nodes == nil) && slices.Equal(p.nodes, c.Nodes)
+	p.Call, p.given, p.rank, p.ranks = c, make(map[*G.Node]plan.Matrix), 0, 1
 	if c.Ranks != nil {
-		rank, ranks = c.Ranks.Rank(), c.Ranks.Size()
+		p.rank, p.ranks = c.Ranks.Rank(), c.Ranks.Size()
 	}
-	again := p.need != nil && p.P == c.P && p.rank == rank && p.ranks == ranks &&
-		(p.nodes == nil) == (c.Nodes == nil) && slices.Equal(p.nodes, c.Nodes)
-	p.Call, p.rank, p.ranks, p.given = c, rank, ranks, make(map[*G.Node]plan.Matrix)
 	if !again {
 		p.nodes = slices.Clone(c.Nodes)
-		p.data = make([][]supply, len(p.levels))
 		if err := p.needed(ctx); err != nil {
-			p.need = nil
 			return err
 		}
 	}
 	p.done, p.total = 0, 0
-	for l, level := range p.levels {
-		if level.Plan != nil {
-			p.total += len(p.need[l].nodes)
+	for l := range p.stages {
+		s := &p.stages[l]
+		if s.Plan != nil {
+			p.total += len(s.nodes)
 		}
-		if p.data[l] == nil {
-			p.data[l] = make([]supply, len(level.Data))
-		}
-		for k, d := range level.Data {
-			if s, from := &p.data[l][k], p.source(d.Source); s.Source != from {
-				*s = supply{Source: from, px: s.px}
+		for k, d := range s.Data {
+			if from := p.source(d.Source); s.data[k].Source != from {
+				s.data[k] = supply{Source: from, px: s.data[k].px}
 			}
 		}
 	}
@@ -106,63 +105,69 @@ func (p *pass) advance(n int) {
 	p.Progress(p.done, p.total)
 }
 
-// level computes the rows of level l, and makes room for values that are read later.
-func (p *pass) level(ctx context.Context, l int) (err error) {
-	level, count := p.levels[l], len(p.need[l].nodes)
-	for k, n := range level.Out {
-		m := plan.Matrix{Rows: count, Cols: n.Shape()[1]}
-		size, last := m.Rows*m.Cols, l == len(p.levels)-1
-		switch wanted := p.wants(l, n) != nil; {
+// level computes the rows of s, and makes room for values that are read later.
+func (p *pass) level(ctx context.Context, s *stage) error {
+	last, size := s.number == len(p.stages)-1, 0
+	kept := make(G.Nodes, 0, len(s.Out))
+	for k, n := range s.Out {
+		m := plan.Matrix{Rows: len(s.nodes), Cols: n.Shape()[1]}
+		switch wanted := p.wants(s, n) != nil; {
 		case last && k == 0 && !wanted:
-			what := fmt.Sprintf("the output of %d nodes × %d", count, m.Cols)
-			if err = memory.Check(what, memory.Product(int64(count), int64(m.Cols), 4)); err == nil {
-				m.Data = make([]float32, size)
+			what := fmt.Sprintf("the output of %d nodes × %d", m.Rows, m.Cols)
+			if err := memory.Check(what, memory.Product(int64(m.Rows), int64(m.Cols), 4)); err != nil {
+				return err
 			}
-		case (last || k >= level.Held) && !(wanted && p.ranks > 1):
-			continue
-		case p.Device != nil:
-			m.At, err = p.Device.Scratch(scratch{"values", l % 2, k}).Floats(size)
-		default:
-			m.Data, err = p.values(size)
+			m.Data = make([]float32, m.Rows*m.Cols)
+			p.given[n] = m
+		case !last && k < s.Held || wanted && p.ranks > 1:
+			kept = append(kept, n)
+			p.given[n] = m
+			size += m.Rows * m.Cols
 		}
-		if err != nil {
-			return err
-		}
+	}
+	at, err := p.values(s.number, size)
+	if err != nil {
+		return err
+	}
+	lo := 0
+	for _, n := range kept {
+		m := p.given[n]
+		hi := lo + m.Rows*m.Cols
+		m.Floats, lo = at.Slice(lo, hi), hi
 		p.given[n] = m
 	}
-	if level.Plan == nil || count == 0 {
+	if s.Plan == nil || len(s.nodes) == 0 {
 		return nil
 	}
-	return p.run(ctx, l)
+	return p.run(ctx, s)
 }
 
-// run computes the rows of level l, in chunks.
-func (p *pass) run(ctx context.Context, l int) error {
-	count := len(p.need[l].nodes)
-	shares := p.shares(l)
-	first, last := shares[p.rank], shares[p.rank+1]
-	size := p.chunkOf(l, count)
-	if l > 0 && len(p.need[l].sums) != count {
-		p.need[l].sums = make([]float32, count)
+// run computes the rows of s, in chunks.
+func (p *pass) run(ctx context.Context, s *stage) error {
+	if s.sums == nil && s.below != nil {
+		s.sums = make([]float32, len(s.nodes))
 	}
+	shares := p.shares(s)
+	first, last := shares[p.rank], shares[p.rank+1]
+	size := p.chunkOf(s)
 	workers := max(min((last-first+size-1)/size, parallel.Free()), 1)
-	if p.few() || p.levels[l].Mixed || p.Device != nil {
+	if p.few() || s.Mixed || p.Device != nil {
 		workers = 1
 	}
-	on, err := p.rowsOf(l)
+	on, err := p.rowsOf(s)
 	if err != nil {
 		return err
 	}
 	free := make(chan *levelRun, workers)
 	for w := range workers {
-		r, err := p.worker(w, l)
+		r, err := p.worker(w, s)
 		if err != nil {
 			return err
 		}
 		free <- r
 	}
 	for lo, more := first, true; more; more = lo < last {
-		hi, err := p.supply(ctx, l, lo, last, size)
+		hi, err := p.supply(ctx, s, lo, last, size)
 		if err != nil {
 			return err
 		}
@@ -175,7 +180,7 @@ func (p *pass) run(ctx context.Context, l int) error {
 			at := lo + c*size
 			to := min(at+size, hi)
 			defer p.advance(to - at)
-			return p.compute(r, l, at, to, on)
+			return p.compute(r, s, at, to, on)
 		})
 		if err != nil {
 			return err
@@ -186,16 +191,15 @@ func (p *pass) run(ctx context.Context, l int) error {
 		r := <-free
 		r.Forget() // the caller's memory among it
 	}
-	p.need[l].known = true
-	for _, s := range p.data[l] {
-		if s.Propagated && s.X.Release != nil {
-			s.X.Release() // few levels read the features again
+	for _, d := range s.data {
+		if d.Propagated && d.X.Release != nil {
+			d.X.Release() // few levels read the features again
 		}
 	}
 	if p.ranks == 1 {
 		return nil
 	}
-	for _, n := range p.levels[l].Out {
+	for _, n := range s.Out {
 		values, held := p.given[n]
 		if !held {
 			continue
@@ -207,19 +211,19 @@ func (p *pass) run(ctx context.Context, l int) error {
 		if err := p.Ranks.Gather(ctx, parts); err != nil {
 			return err
 		}
-		if wanted := p.wants(l, n); wanted != nil {
-			p.Wanted(wanted, p.need[l].nodes, values.Data)
+		if wanted := p.wants(s, n); wanted != nil {
+			p.Wanted(wanted, s.nodes, values.Data)
 		}
 	}
 	return nil
 }
 
-// wants returns the node wanted of New whose value n has in level l, if the call wants it, or nil.
-func (p *pass) wants(l int, n *G.Node) *G.Node {
+// wants returns the node wanted of New whose value n has in s, if the call wants it, or nil.
+func (p *pass) wants(s *stage, n *G.Node) *G.Node {
 	if p.Wanted == nil {
 		return nil
 	}
-	return p.levels[l].Wanted[n]
+	return s.Wanted[n]
 }
 
 // chunks calls f for 0 … n−1, on as many goroutines as there are workers.
@@ -237,10 +241,9 @@ func chunks(ctx context.Context, n, workers int, f func(c int) error) error {
 	return nil
 }
 
-// chunkOf returns the rows of a chunk of level l. The values of a chunk stay in the second
-// cache. The products of a dense graph go by segments, which need thousands of rows
-// (docs/adr/0052).
-func (p *pass) chunkOf(l, count int) int {
+// chunkOf returns the rows of a chunk of s. The values of a chunk stay in the second cache. The
+// products of a dense graph go by segments, which need thousands of rows (docs/adr/0052).
+func (p *pass) chunkOf(s *stage) int {
 	const (
 		cached   = 480 * 256 // values
 		fewest   = 32
@@ -249,44 +252,30 @@ func (p *pass) chunkOf(l, count int) int {
 		parts    = 16  // of a few rows; not the number of cores, since bits may depend on chunks
 	)
 	switch {
-	case p.levels[l].Mixed:
-		return count
+	case s.Mixed:
+		return len(s.nodes)
 	case p.Chunk > 0:
 		return p.Chunk
 	case p.Device != nil: // few chunks
-		return max(1024, min(1<<17, (1<<24)/max(p.levels[l].Width, 1)))
+		return max(1024, min(1<<17, (1<<24)/max(s.Width, 1)))
 	}
-	size := min(max(cached/max(p.levels[l].Width, 1), fewest), segments)
-	if p.levels[l].Reads && int(p.P.Adjacency.NNZ()) >= dense*p.P.Nodes() {
+	size := min(max(cached/max(s.Width, 1), fewest), segments)
+	if s.Reads && int(p.P.Adjacency.NNZ()) >= dense*p.P.Nodes() {
 		size = segments
 	}
-	return min(size, max((count+parts-1)/parts, fewest))
+	return min(size, max((len(s.nodes)+parts-1)/parts, fewest))
 }
 
-// worker returns the run of level l of worker w, for this call.
-func (p *pass) worker(w, l int) (*levelRun, error) {
-	if w == len(p.workers) {
-		p.workers = append(p.workers, make(worker, len(p.levels)))
-	}
-	r := p.workers[w][l]
-	if r == nil {
-		o := plan.ExecutorOptions{Device: p.Device}
-		for _, other := range p.workers[w] {
-			if other != nil && p.Device == nil {
-				o.Beside = other.Executor
-			}
-		}
-		run, err := plan.NewExecutor(p.levels[l].Plan, o)
+// worker returns the run of s of worker w, for this call.
+func (p *pass) worker(w int, s *stage) (*levelRun, error) {
+	if w == len(s.runs) {
+		r, err := p.newRun(w, s)
 		if err != nil {
 			return nil, err
 		}
-		if p.Device != nil {
-			p.Device.OnClose(run.Close)
-		}
-		r = &levelRun{Executor: run, data: make([][]float32, len(p.levels[l].Data))}
-		r.connect(p, l)
-		p.workers[w][l] = r
+		s.runs = append(s.runs, r)
 	}
+	r := s.runs[w]
 	for model, call := range p.Sources { // ops that read features themselves read those of the call
 		if !model.Propagated {
 			plan.Use(r.Run, model.X, call.X)
@@ -299,52 +288,57 @@ func (p *pass) worker(w, l int) (*levelRun, error) {
 	return r, nil
 }
 
-// close frees the memory of p's runs.
-func (p *pass) close() (err error) {
-	for _, w := range p.workers {
-		for _, r := range w {
-			if r != nil {
-				err = errors.Join(err, r.Close())
-			}
+// newRun returns a run of s for worker w, with slots, targets and a mode of its own.
+func (p *pass) newRun(w int, s *stage) (*levelRun, error) {
+	o := plan.ExecutorOptions{Device: p.Device}
+	for _, other := range p.stages {
+		if w < len(other.runs) && p.Device == nil {
+			o.Beside = other.runs[w].Executor
 		}
 	}
-	p.workers = nil
-	return err
-}
-
-// connect gives r slots, targets and a mode of its own.
-func (r *levelRun) connect(p *pass, l int) {
-	if l > 0 {
-		r.below = p.slots[l-1].For(r.Run)
+	run, err := plan.NewExecutor(s.Plan, o)
+	if err != nil {
+		return nil, err
+	}
+	if p.Device != nil {
+		p.Device.OnClose(run.Close)
+	}
+	r := &levelRun{Executor: run, data: make([][]float32, len(s.Data))}
+	if s.below != nil {
+		r.below = p.slots[s.number-1].For(r.Run)
 		r.below.SetPrefetched(true)
 	}
-	if l < len(p.slots) {
-		r.above = p.slots[l].For(r.Run)
+	if s.number < len(p.slots) {
+		r.above = p.slots[s.number].For(r.Run)
 		r.above.SetPrefetched(true)
 	}
-	if p.labels != nil && l == 0 {
+	if p.labels != nil && s.below == nil {
 		r.targets = p.labels.Targets.For(r.Run)
 	}
 	plan.Use(r.Run, p.mode, new(ops.Mode))
+	return r, nil
 }
 
-// compute computes the rows lo to hi−1 of level l. on is P on the device.
-func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
-	if err := p.setRows(r, l, lo, hi, on); err != nil {
-		return err
-	}
-	level, nodes := p.levels[l], p.need[l].nodes[lo:hi]
-	for k, n := range level.Out {
-		at := p.given[n].Slice(lo*n.Shape()[1], hi*n.Shape()[1])
-		if p.Device != nil {
-			at.Data = nil // the logits are read from the device
+// close frees the memory of p's runs.
+func (p *pass) close() (err error) {
+	for _, s := range p.stages {
+		for _, r := range s.runs {
+			err = errors.Join(err, r.Close())
 		}
-		r.Into(k, at)
+	}
+	p.stages = nil
+	return err
+}
+
+// compute computes the rows lo to hi−1 of s. on is P on the device.
+func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
+	if err := p.setRows(r, s, lo, hi, on); err != nil {
+		return err
 	}
 	if err := r.Compute(); err != nil {
 		return err
 	}
-	for k, n := range level.Out {
+	for k, n := range s.Out {
 		m, err := r.Result(k).Matrix()
 		if err == nil && (m.Rows != hi-lo || m.Cols != n.Shape()[1]) {
 			err = fmt.Errorf("%v has %d×%d values for %d rows: %w", n, m.Rows, m.Cols, hi-lo, ops.ErrShape)
@@ -355,23 +349,22 @@ func (p *pass) compute(r *levelRun, l, lo, hi int, on ops.RowsOf) error {
 		if err != nil {
 			return err
 		}
-		wanted := p.wants(l, n)
+		wanted := p.wants(s, n)
 		if wanted == nil || p.ranks > 1 {
 			continue
 		}
 		data := m.Data
 		if p.Device != nil {
-			data = make([]float32, m.Rows*m.Cols)
-			if err := device.Read(p.Device, data, m.At); err != nil {
+			if data, err = r.Result(k).Append(nil); err != nil {
 				return err
 			}
 		}
-		p.Wanted(wanted, nodes, data)
+		p.Wanted(wanted, s.nodes[lo:hi], data)
 	}
 	return nil
 }
 
-// move copies m to a place, if there is one and it is not there.
+// move copies m to a place, if there is one.
 func (p *pass) move(to plan.Floats, m plan.Matrix) error {
 	switch {
 	case to.At != 0:
@@ -379,7 +372,7 @@ func (p *pass) move(to plan.Floats, m plan.Matrix) error {
 	case to.Data == nil:
 	case p.Device != nil:
 		return device.Read(p.Device, to.Data, m.At)
-	case &to.Data[0] != &m.Data[0]:
+	default:
 		copy(to.Data, m.Data)
 	}
 	return nil

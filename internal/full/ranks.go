@@ -68,27 +68,27 @@ func inPlaces(rows []float32, places []int) []float32 {
 	return moved
 }
 
-// shares returns the parts of the rows of level l that the ranks compute: rank r has the rows
+// shares returns the parts of the rows of s that the ranks compute: rank r has the rows
 // shares[r] to shares[r+1]−1. A rank that holds a part of the data computes the rows of its
 // own nodes. Otherwise the shares are of about equal work.
-func (p *pass) shares(l int) []int {
-	nodes := p.need[l].nodes
+func (p *pass) shares(s *stage) []int {
+	nodes := s.nodes
 	if p.ranks == 1 {
 		return []int{0, len(nodes)}
 	}
-	if s := p.owners(); s != nil {
-		return ownShares(s, nodes)
+	if share := p.owners(); share != nil {
+		return ownShares(share, nodes)
 	}
 	all := 0
 	for _, v := range nodes {
-		all += p.work(l, v)
+		all += p.work(s, v)
 	}
 	done, shares := 0, []int{0}
 	for i, v := range nodes {
 		for len(shares) < p.ranks && done*p.ranks >= all*len(shares) {
 			shares = append(shares, i)
 		}
-		done += p.work(l, v)
+		done += p.work(s, v)
 	}
 	for len(shares) <= p.ranks {
 		shares = append(shares, len(nodes))
@@ -96,10 +96,10 @@ func (p *pass) shares(l int) []int {
 	return shares
 }
 
-// work returns an estimate of the work for the row of node v of level l.
-func (p *pass) work(l int, v int32) int {
+// work returns an estimate of the work for the row of node v of s.
+func (p *pass) work(s *stage, v int32) int {
 	const row = 32 // a row's dense products take as long as this number of entries of P
-	if p.levels[l].Reads {
+	if s.Reads {
 		return row + p.P.RowNNZ(int(v))
 	}
 	return row
@@ -126,8 +126,9 @@ func (p *pass) agree(ctx context.Context) error {
 	}
 	digest := fnv.New32a()
 	fmt.Fprint(digest, p.P.Nodes())
-	for l, level := range p.levels {
-		fmt.Fprint(digest, " ", len(p.need[l].nodes), level.Width, len(level.Out), p.shares(l))
+	for l := range p.stages {
+		s := &p.stages[l]
+		fmt.Fprint(digest, " ", len(s.nodes), s.Width, len(s.Out), p.shares(s))
 	}
 	own := math.Float32frombits(digest.Sum32())
 	parts := make([][]float32, p.ranks)

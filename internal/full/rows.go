@@ -14,38 +14,37 @@ type rows struct {
 	nodes []int32 // row k belongs to nodes[k]; ascending below the last level
 	place []int32 // the row of each node in nodes, the others have no meaning; nil: row v is node v
 	scale []float32
-
-	known bool      // an earlier call has computed the level
-	sums  []float32 // of P
+	sums  []float32 // row sums of P; 0: not known
 }
 
 // needed finds the rows of each level. They follow from P and the nodes alone.
 func (p *pass) needed(ctx context.Context) error {
-	top := len(p.levels) - 1
-	if p.need == nil {
-		p.need = make([]rows, top+1)
+	if p.stages == nil {
+		p.stages = make([]stage, len(p.levels))
 	}
-	for l := range p.need {
-		r := &p.need[l]
-		*r = rows{nodes: r.nodes[:0], place: r.place}
+	for l, level := range p.levels {
+		s := &p.stages[l]
+		if s.Level, s.number = level, l; l > 0 {
+			s.below = &p.stages[l-1]
+		}
+		s.rows, s.data = rows{nodes: s.nodes[:0], place: s.place}, make([]supply, len(level.Data))
 	}
-	last := &p.need[top]
-	*last = rows{nodes: p.nodes}
+	top := &p.stages[len(p.stages)-1]
+	top.rows = rows{nodes: p.nodes}
 	switch p.places = nil; {
 	case p.nodes == nil:
-		*last = allRows(p.P)
+		top.rows = allRows(p.P)
 	case p.owners() != nil: // the rows of a rank are then one after the other
-		last.nodes, p.places = ascending(p.nodes)
+		top.nodes, p.places = ascending(p.nodes)
 	}
-	for l := top - 1; l >= 0; l-- {
-		above := &p.need[l+1]
-		switch {
-		case !p.levels[l+1].Reads:
-			p.need[l].place = nil
-		case above.place == nil && len(above.nodes) == p.P.Nodes() && (l+1 < top || p.nodes == nil):
-			p.need[l] = allRows(p.P)
+	for s := top; s.below != nil; s = s.below {
+		switch below := &s.below.rows; {
+		case !s.Reads:
+			below.place = nil
+		case s.place == nil && len(s.nodes) == p.P.Nodes() && (s != top || p.nodes == nil):
+			*below = allRows(p.P)
 		default:
-			if err := p.need[l].neighborhood(ctx, p.P, above.nodes); err != nil {
+			if err := below.neighborhood(ctx, p.P, s.nodes); err != nil {
 				return err
 			}
 		}
@@ -63,8 +62,8 @@ func Rows(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) (l
 	if err := pass.needed(ctx); err != nil {
 		return nil, err
 	}
-	for _, r := range pass.need {
-		lists = append(lists, r.nodes)
+	for _, s := range pass.stages {
+		lists = append(lists, s.nodes)
 	}
 	return lists, nil
 }
@@ -147,16 +146,18 @@ func (r *rows) add(v int32) {
 	}
 }
 
-// rowSums returns the row sums of P at the rows lo to hi−1 of r.
-func (p *pass) rowSums(r *rows, lo, hi int) []float32 {
-	for k := lo; k < hi && !r.known; k++ {
-		if v := r.nodes[k]; p.Sums != nil {
-			r.sums[k] = p.Sums[v]
-		} else {
-			r.sums[k] = float32(p.P.RowSum(int(v)))
+// rowSums returns the row sums of P at the rows lo to hi−1 of s.
+func (p *pass) rowSums(s *stage, lo, hi int) []float32 {
+	for k := lo; k < hi; k++ {
+		switch v := s.nodes[k]; {
+		case s.sums[k] != 0: // of an earlier call
+		case p.Sums != nil:
+			s.sums[k] = p.Sums[v]
+		default:
+			s.sums[k] = float32(p.P.RowSum(int(v)))
 		}
 	}
-	return r.sums[lo:hi]
+	return s.sums[lo:hi]
 }
 
 // block is rows of P over the rows of the level below.

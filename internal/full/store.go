@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
-	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	G "gorgonia.org/gorgonia"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 // Bound bounds the memory of a call. The zero value sets no bound. The result has the same
@@ -48,12 +46,11 @@ func fixed(nodes int) int64 { return 12 * int64(nodes) }
 // store is the memory of levels' values.
 type store struct {
 	set     Bound
-	most    int64                     // bytes of values and of P·X; 0: no bound
-	used    [][]float32               // memory of values
-	spare   [][]float32               // memory that no level uses now
-	files   map[*float32]func() error // memory of values that lies in files
-	spilled int                       // matrices that were put into files so far
-	passes  int                       // over features in the order of their file, so far
+	most    int64           // bytes of values and of P·X; 0: no bound
+	memory  [2][]float32    // of the levels of even and of odd numbers
+	files   [2]func() error // frees what lies in a file in place of memory; nil: nothing
+	spilled int             // files so far
+	passes  int             // over features in the order of their file, so far
 	product kernel.InOrder
 }
 
@@ -65,99 +62,81 @@ func (p *pass) bound(c *Call) {
 		b = Bound{}
 	}
 	if b != p.set {
-		p.store, p.need, p.workers = store{set: b}, nil, nil
+		p.store, p.stages = store{set: b}, nil
 	}
 	if b != (Bound{}) {
 		p.most = b.bytes() - fixed(c.P.Nodes())
 	} else if !c.few() {
-		p.spare = p.Spare.swap(nil)
+		p.memory = p.Spare.swap([2][]float32{})
 	}
 }
 
 // left returns the bytes that values and P·X may still take, with a bound.
 func (p *pass) left() int64 {
-	taken := 0
-	for _, v := range slices.Concat(p.used, p.spare) {
-		taken += cap(v)
-	}
-	for _, level := range p.data {
-		for _, d := range level {
+	taken := cap(p.memory[0]) + cap(p.memory[1])
+	for _, s := range p.stages {
+		for _, d := range s.data {
 			taken += cap(d.px)
 		}
 	}
 	return p.most - 4*int64(taken)
 }
 
-// values returns memory for n values of a level, which are not initialised.
-func (p *pass) values(n int) ([]float32, error) {
-	if k := slices.IndexFunc(p.spare, func(s []float32) bool { return cap(s) >= n }); k >= 0 {
-		values := p.spare[k][:n]
-		p.spare, p.used = slices.Delete(p.spare, k, k+1), append(p.used, values)
-		return values, nil
+// values returns memory for n values of level l, which are not initialised. Those of the level
+// before the last one are gone.
+func (p *pass) values(l, n int) (at plan.Floats, err error) {
+	if l %= 2; p.Device != nil {
+		at.At, err = p.Device.Scratch(scratch{"values", l}).Floats(n)
+		return at, err
 	}
-	if len(p.spare) > 0 { // too small for these nodes
-		if p.spare = nil; !p.few() {
-			debug.FreeOSMemory() // else the garbage stays beside the new values
-		}
+	if err := p.free(l); err != nil {
+		return at, err
+	}
+	at.Data = p.memory[l]
+	if cap(at.Data) >= n {
+		at.Data = at.Data[:n]
+		return at, nil
+	}
+	if p.memory[l] = nil; at.Data != nil && !p.few() {
+		at.Data = nil
+		debug.FreeOSMemory() // else the garbage stays beside the new values
 	}
 	bytes := memory.Product(int64(n), 4)
 	if p.most > 0 && memory.Product(2, bytes) > p.left() { // two levels have values at a time
-		values, free, err := memory.Spilled(p.set.Scratch, n)
-		if err != nil {
-			return nil, err
-		}
-		if p.spilled++; p.files == nil {
-			p.files = make(map[*float32]func() error)
-		}
-		p.files[unsafe.SliceData(values)] = free
-		return values, nil
+		p.spilled++
+		at.Data, p.files[l], err = memory.Spilled(p.set.Scratch, n)
+		return at, err
 	}
 	if err := memory.Check("the values of a layer", bytes); err != nil {
-		return nil, err
+		return at, err
 	}
-	values := memory.Large(n)
-	p.used = append(p.used, values)
-	return values, nil
+	at.Data = memory.Large(n)
+	p.memory[l] = at.Data
+	return at, nil
 }
 
-// release takes back the memory of nodes' values.
-func (p *pass) release(nodes G.Nodes) error {
-	var err error
-	for _, n := range nodes {
-		at := unsafe.SliceData(p.given[n].Data)
-		if k := slices.IndexFunc(p.used, func(v []float32) bool { return unsafe.SliceData(v) == at }); k >= 0 {
-			p.spare, p.used = append(p.spare, p.used[k]), slices.Delete(p.used, k, k+1)
-		} else if free, ok := p.files[at]; ok {
-			delete(p.files, at)
-			err = errors.Join(err, free())
-		}
+// free frees the values of levels of even or of odd numbers that lie in a file.
+func (s *store) free(parity int) error {
+	free := s.files[parity]
+	if s.files[parity] = nil; free == nil {
+		return nil
 	}
-	return err
-}
-
-// free ends a call: it frees the memory that lies in files.
-func (s *store) free() error {
-	var err error
-	for _, free := range s.files {
-		err = errors.Join(err, free())
-	}
-	s.files, s.used = nil, nil
-	return err
+	return free()
 }
 
 // Spare is memory for values of levels, which models share. Their calls may be concurrent: one
 // of them takes it. Calls with a bound, or for a few nodes, do not use it.
 type Spare struct {
 	mutex  sync.Mutex
-	values [][]float32
+	memory [2][]float32
 }
 
 // swap stores memory in s, and returns the memory that was there.
-func (s *Spare) swap(values [][]float32) [][]float32 {
+func (s *Spare) swap(memory [2][]float32) [2][]float32 {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	values, s.values = s.values, values
-	return values
+	memory, s.memory = s.memory, memory
+	return memory
 }
 
 // take returns the memory of an earlier call, or new memory, for c.
@@ -174,19 +153,25 @@ func (m *Model) take(c *Call) *pass {
 	return p
 }
 
-// give keeps the memory of p for a later call.
-func (m *Model) give(p *pass) {
-	few, device := p.few(), p.Device
-	if p.set == (Bound{}) && !few {
-		m.Spare.swap(p.spare)
-		p.spare = nil
+// give keeps the memory of p for a later call, or drops it after the error err. It returns that
+// error, or one of giving back files.
+func (m *Model) give(p *pass, err error) error {
+	if err = errors.Join(err, p.free(0), p.free(1)); err != nil {
+		return errors.Join(err, p.close())
 	}
+	few := p.few()
+	if p.set == (Bound{}) && !few {
+		m.Spare.swap(p.memory)
+		p.memory = [2][]float32{}
+	}
+	device := p.Device
 	p.Call, p.given = Call{P: p.P}, nil
 	if few && device == nil {
 		m.small.Put(p)
 	} else {
 		m.large.Store(p)
 	}
+	return nil
 }
 
 // Close frees what calls have left on a device. m may be used again.

@@ -18,6 +18,7 @@ type supply struct {
 	px     []float32 // P·X at the level's rows lo to hi−1
 	lo, hi int
 	known  bool // px was computed
+	calls  int  // for these nodes that did not find it
 }
 
 // rows returns the rows of nodes, which are the rows of the level from lo on: a part of a
@@ -49,16 +50,10 @@ func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int) 
 		x.Prefetch(nodes)
 	}
 	places, err := x.Places(nil, nodes)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case x.Sparse != nil:
-		kernel.GatherSparse(rows, x.Sparse, places)
-	case x.Half != nil:
-		kernel.GatherHalf(rows, x.Half, places, cols)
-	default:
-		kernel.Gather(rows, x.Data, places, cols)
 	}
+	kernel.GatherFeatures(rows, x, places)
 	return rows, nil
 }
 
@@ -75,45 +70,44 @@ func consecutive(nodes []int32) bool {
 	return true
 }
 
-// supply computes P·X at the rows of level l from lo on, of a share that ends before last, and
+// supply computes P·X at the rows of s from lo on, of a share that ends before last, and
 // keeps it for later calls if there is memory for all of them. The first call for its nodes may be
 // the only one: it keeps no P·X. Where X is read in the order of a file, supply computes as many rows
 // as fit. Else each chunk computes its own. supply returns the end of its rows: a multiple of size
 // after lo, or last. A rank without rows calls it too, so that the others get its features.
-func (p *pass) supply(ctx context.Context, l, lo, last, size int) (hi int, err error) {
-	nodes := p.need[l].nodes
+func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int, err error) {
 	hi = last
 	if p.few() || p.Device != nil {
 		return hi, nil // each chunk computes its rows
 	}
-	for k := range p.data[l] {
-		s := &p.data[l][k]
-		there := s.known && s.lo <= lo && s.hi >= hi
-		if !s.Propagated || there || lo == hi && s.X.Share == nil {
+	for k := range s.data {
+		d := &s.data[k]
+		there := d.known && d.lo <= lo && d.hi >= hi
+		if !d.Propagated || there || lo == hi && d.X.Share == nil {
 			continue
 		}
-		ordered, end := p.inFileOrder(s.X, nodes), hi
-		if s.X.Share == nil {
-			end = p.fits(s, nodes, lo, hi, size, ordered)
+		ordered, end := p.inFileOrder(d.X, s.nodes), hi
+		if d.X.Share == nil {
+			end = p.fits(d, s.nodes, lo, hi, size, ordered)
 		}
-		if s.known = false; s.X.Share == nil && !ordered && (end < hi || !p.need[l].known) {
+		if d.known, d.calls = false, d.calls+1; d.X.Share == nil && !ordered && (end < hi || d.calls == 1) {
 			continue
 		}
-		n := (end - lo) * s.X.Cols
-		if cap(s.px) < n {
-			if s.px != nil {
-				s.px = nil
+		n := (end - lo) * d.X.Cols
+		if cap(d.px) < n {
+			if d.px != nil {
+				d.px = nil
 				debug.FreeOSMemory() // as in values
 			}
-			if err := memory.Check(fmt.Sprintf("P·X of %d nodes with %d features", end-lo, s.X.Cols), 4*int64(n)); err != nil {
+			if err := memory.Check(fmt.Sprintf("P·X of %d nodes with %d features", end-lo, d.X.Cols), 4*int64(n)); err != nil {
 				return 0, err
 			}
-			s.px = memory.Large(n)
+			d.px = memory.Large(n)
 		}
-		if err := p.propagate(ctx, s.px[:n], nodes[lo:end], s.X, ordered); err != nil {
+		if err := p.propagate(ctx, d.px[:n], s.nodes[lo:end], d.X, ordered); err != nil {
 			return 0, err
 		}
-		s.known, s.lo, s.hi, hi = true, lo, end, end
+		d.known, d.lo, d.hi, hi = true, lo, end, end
 	}
 	return hi, nil
 }
@@ -134,15 +128,21 @@ func (p *pass) propagate(ctx context.Context, px []float32, nodes []int32, x *gr
 }
 
 // fits returns the end of the rows from lo on whose P·X fits in memory: a multiple of size after
-// lo, or hi.
-func (p *pass) fits(s *supply, nodes []int32, lo, hi, size int, ordered bool) (end int) {
-	left := int64(memory.Limit() / keptShare)
+// lo, or hi. In the order of X's file its computation takes memory too.
+func (p *pass) fits(d *supply, nodes []int32, lo, hi, size int, ordered bool) (end int) {
+	const share = 8 // the kept P·X may take a part of the memory, or all but a part of a bound
+	left := int64(memory.Limit() / share)
 	if p.most > 0 {
-		left = (p.left() + 4*int64(cap(s.px))) / 8 * 7
+		left = (p.left() + 4*int64(cap(d.px))) / share * (share - 1)
 	}
 	for end = lo; end < hi; {
 		next := min(end+size, hi)
-		left -= bytesOf(p.P, s.X, nodes[end:next], ordered)
+		for _, v := range nodes[end:next] {
+			left -= 4 * int64(d.X.Cols)
+			if ordered {
+				left -= kernel.InOrderBytes(p.P.Adjacency.Degree(int(v)))
+			}
+		}
 		if left < 0 && end > lo {
 			break
 		}
@@ -150,9 +150,6 @@ func (p *pass) fits(s *supply, nodes []int32, lo, hi, size int, ordered bool) (e
 	}
 	return end
 }
-
-// keptShare is the part of the memory that the kept P·X may take.
-const keptShare = 8
 
 // randomRead is how much longer it takes to read a page at random than in order.
 const randomRead = 8
@@ -171,18 +168,6 @@ func (p *pass) inFileOrder(x *graph.Features, nodes []int32) bool {
 		}
 	}
 	return false
-}
-
-// bytesOf returns the memory that P·X at the nodes takes, and its computation in the order of
-// X's file.
-func bytesOf(p *graph.Laplacian, x *graph.Features, nodes []int32, ordered bool) int64 {
-	bytes := 4 * int64(x.Cols) * int64(len(nodes))
-	if ordered {
-		for _, v := range nodes {
-			bytes += kernel.InOrderBytes(p.Adjacency.Degree(int(v)))
-		}
-	}
-	return bytes
 }
 
 // panelWidth is the number of columns of features that each rank holds whole while P·X is

@@ -22,19 +22,6 @@ func widenGo(dst []float32, src []uint16) {
 	}
 }
 
-// GatherHalf is Gather of rows in half precision: dst[i] = x[ids[i]].
-func GatherHalf(dst []float32, x []uint16, ids []int32, width int) {
-	checkLen("GatherHalf", "dst", len(dst), len(ids)*width)
-	parallel.For(len(ids), grain(width), func(lo, hi int) {
-		ahead := rowsAhead(x, ids[lo:hi], width)
-		for i := lo; i < hi; i++ {
-			ahead.next()
-			r := int(ids[i])
-			widen(dst[i*width:(i+1)*width], x[r*width:(r+1)*width])
-		}
-	})
-}
-
 // PropagateRowsHalf is PropagateRows of an x in half precision that holds all
 // nodes. The result has the bits of PropagateRows of the widened x.
 // Scratch: some 64 KB for each core.

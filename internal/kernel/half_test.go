@@ -76,7 +76,7 @@ func TestGatherHalf(t *testing.T) {
 			want := make([]float32, len(ids)*width)
 			Gather(want, wide, ids, width)
 			dst, intact := guarded(len(want))
-			GatherHalf(dst, x, ids, width)
+			gather(dst, x, ids, width, widen)
 			sameBits(t, "rows", dst, want)
 			if !intact() {
 				t.Error("wrote outside")

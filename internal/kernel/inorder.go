@@ -88,26 +88,6 @@ func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplaci
 	return nil
 }
 
-// RowSums sets dst to the sums of the rows of the last call of Propagate, from the copy of
-// their columns. They have the same bits as P's RowSum.
-func (o *InOrder) RowSums(dst []float32, p *graph.Laplacian, rows []int32) {
-	checkLen("RowSums", "dst", len(dst), len(rows))
-	parallel.For(len(rows), 1024, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			r := int(rows[i])
-			sum, values := float64(p.ColScale[r]), p.Adjacency.RowValues(r)
-			for k, j := range o.entries.columns[o.entries.ptr[i]:o.entries.ptr[i+1]] {
-				v := float64(p.ColScale[j])
-				if values != nil {
-					v *= float64(values[k])
-				}
-				sum += v
-			}
-			dst[i] = float32(float64(p.RowScale[r]) * sum)
-		}
-	})
-}
-
 // selfLoops sets dst to the products of the rows' own features.
 func selfLoops(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features, progress func(share float64)) error {
 	return graph.EachPart(ctx, rows, x.Prefetch, func(lo, hi int) error {

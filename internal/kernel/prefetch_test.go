@@ -43,7 +43,7 @@ func TestGatherFar(t *testing.T) {
 	half[0], half[(rows-1)*width] = 0x3c00, 0x3c00
 	got, wide := make([]float32, n*width), make([]float32, n*width)
 	Gather(got, x, ids, width)
-	GatherHalf(wide, half, ids, width)
+	gather(wide, half, ids, width, widen)
 	for k, i := range ids {
 		if got[k*width+1] != float32(i) || wide[k*width] != 1 {
 			t.Fatalf("row %d: %v and %v, want row %d of x", k, got[k*width:][:width], wide[k*width:][:width], i)

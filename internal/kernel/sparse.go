@@ -7,11 +7,11 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// GatherSparse sets row i of dst, a dense matrix, to row ids[i] of m.
-func GatherSparse(dst []float32, m *graph.CSR, ids []int32) {
+// gatherSparse is GatherFeatures of sparse features.
+func gatherSparse(dst []float32, m *graph.CSR, ids []int32) {
 	width := m.Cols
-	checkLen("GatherSparse", "dst", len(dst), len(ids)*width)
-	checkIDs("GatherSparse", ids, m.Rows)
+	checkLen("Gather", "dst", len(dst), len(ids)*width)
+	checkIDs("Gather", ids, m.Rows)
 	parallel.For(len(ids), grain(width), func(lo, hi int) {
 		clear(dst[lo*width : hi*width])
 		for i := lo; i < hi; i++ {

@@ -62,7 +62,7 @@ func TestSparseFeatureProducts(t *testing.T) {
 		for k := range gathered {
 			gathered[k] = 7 // old contents
 		}
-		GatherSparse(gathered, m, ids)
+		gatherSparse(gathered, m, ids)
 		Gather(want, x.Data, ids, cols)
 		if !slices.Equal(gathered, want) {
 			t.Fatalf("gathered %v, want %v", gathered, want)

@@ -53,9 +53,6 @@ type machine struct {
 	memo    map[int]any
 	err     error
 	encoded int // bytes made of texts
-
-	stopped bool
-	value   any // of the pickle, once the machine has stopped
 }
 
 type mark struct{}
@@ -72,11 +69,12 @@ func Load(ctx context.Context, program string, allowed []Class) (any, error) {
 			}
 		}
 		start := m.at
-		if m.step(byte(m.number(1))); m.err != nil {
+		code := byte(m.number(1))
+		if m.step(code); m.err != nil {
 			return nil, fmt.Errorf("byte %d: %w", start, m.err)
 		}
-		if m.stopped {
-			return m.value, nil
+		if code == '.' {
+			return m.top(), nil
 		}
 	}
 }
@@ -164,7 +162,7 @@ func (m *machine) top() any {
 func (m *machine) step(code byte) {
 	switch code {
 	case '.': // STOP
-		m.value, m.stopped = m.pop(1)[0], true
+		m.top()
 	case 0x80: // PROTO
 		if protocol := m.number(1); protocol > 5 {
 			m.fail(fmt.Errorf("pickle protocol %d, 0 to 5 are read", protocol))

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -43,10 +42,6 @@ type Backend interface {
 	// histories, to the host.
 	Pull(m, v []float32) error
 
-	// Forward waits for the logits of the current batch and appends them to dst,
-	// row-major.
-	Forward(dst []float32) ([]float32, error)
-
 	// Products returns the sizes of the dense products of the last Run.
 	Products() []Product
 
@@ -73,7 +68,7 @@ func Average(averages, values []float32) {
 
 // Model is a model for a backend to train. The caller owns the arrays.
 type Model struct {
-	Loss, Logits          *G.Node
+	Loss                  *G.Node // a scalar
 	Parameters, Gradients G.Nodes
 
 	// Values and Grads are the parameters and their gradients on the host, each
@@ -85,15 +80,13 @@ type Model struct {
 	Averages int
 
 	// Check holds each op to its Memory, for tests: memory is filled with NaN as
-	// soon as no op may read it any more. On the CPU a result must also lie where
-	// the op says, and an op must leave its inputs as they were.
+	// soon as no op may read it any more.
 	Check bool
 }
 
-// NewBackend plans m's training step for d; a nil d is the CPU. Forward is planned
-// at its first call. A GPU's backend allocates its parameters, gradients and moments
-// here, all 0 until Push. Like Gorgonia's compiler, NewBackend may panic on an
-// ill-formed graph.
+// NewBackend plans m's training step for d; a nil d is the CPU. A GPU's backend allocates
+// its parameters, gradients and moments here, all 0 until Push. Like Gorgonia's compiler,
+// NewBackend may panic on an ill-formed graph.
 func NewBackend(d *device.Device, m Model) (Backend, error) {
 	p, err := New(Spec{Output: m.Loss, Parameters: m.Parameters, Gradients: m.Gradients})
 	if err != nil {
@@ -102,59 +95,23 @@ func NewBackend(d *device.Device, m Model) (Backend, error) {
 	if d != nil {
 		return newCUDA(d, m, p)
 	}
-	c := &cpu{passes: passes{model: m, options: ExecutorOptions{Gradients: Floats{Data: m.Grads}, Check: m.Check}}}
-	c.step, err = NewExecutor(p, c.options)
-	c.options.Beside = c.step
-	return c, err
-}
-
-// passes are the executors of a backend.
-type passes struct {
-	model   Model
-	options ExecutorOptions
-	step    *Executor
-	logits  *Executor // nil before the first Forward
-}
-
-func (p *passes) Forward(dst []float32) ([]float32, error) {
-	if p.logits == nil {
-		logits, err := New(Spec{Output: p.model.Logits, Parameters: p.model.Parameters})
-		if err == nil {
-			p.logits, err = NewExecutor(logits, p.options)
-		}
-		if err != nil {
-			return dst, err
-		}
-	}
-	if err := p.logits.Compute(); err != nil {
-		return dst, err
-	}
-	return p.logits.Result(0).Append(dst)
+	step, err := NewExecutor(p, ExecutorOptions{Gradients: Floats{Data: m.Grads}, Check: m.Check})
+	return &cpu{Executor: step, model: m}, err
 }
 
 // Products returns the sizes of the dense products of the last run.
-func (p *passes) Products() []Product {
+func (e *Executor) Products() []Product {
 	var products []Product
-	for _, s := range p.step.steps {
-		if op, ok := s.op.(interface{ Product(*Run) Product }); ok && op.Product(p.step.Run).K > 0 {
-			products = append(products, op.Product(p.step.Run))
+	for _, s := range e.steps {
+		if op, ok := s.op.(interface{ Product(*Run) Product }); ok && op.Product(e.Run).K > 0 {
+			products = append(products, op.Product(e.Run))
 		}
 	}
 	return products
 }
 
-func (p *passes) Close() error {
-	var errs []error
-	for _, e := range []*Executor{p.step, p.logits} {
-		if e != nil {
-			errs = append(errs, e.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// scalarOutput waits for the last run and returns its loss.
-func (e *Executor) scalarOutput() (float32, error) {
+// loss waits for the last run and returns its output, a scalar.
+func (e *Executor) loss() (float32, error) {
 	loss, err := e.Result(0).Append(nil)
 	if err == nil && len(loss) != 1 {
 		err = fmt.Errorf("the loss has %d values, want 1", len(loss))

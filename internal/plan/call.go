@@ -65,7 +65,7 @@ type Call struct {
 	in      []*Array
 	result  Array
 	inPlace *Array    // the input whose memory the result takes; nil: none
-	fixed   Floats    // the place of the result if it is large enough, such as a gradient's
+	fixed   Floats    // the place of a gradient, or of a GPU's loss
 	memory  *Scratch  // the place of other results
 	host    []G.Value // the inputs of a plain op
 	err     error
@@ -124,11 +124,6 @@ func (c *Call) OutScalar() Floats {
 	v := G.NewF32(0)
 	c.result.setHost(v)
 	return Floats{Data: unsafe.Slice((*float32)(v), 1)}
-}
-
-// OutAt makes a matrix in memory of the op's state the result.
-func (c *Call) OutAt(m Matrix) {
-	c.result.set(m.Floats, m.Rows, m.Cols)
 }
 
 // OutAbsent sets the sizes of the result, a matrix, and gives it no memory: every reader takes

@@ -10,31 +10,31 @@ import (
 // goroutine. Gorgonia's TapeMachine would use a second goroutine, locked to a
 // thread: two thread switches a run, and a panic there ends the process.
 type cpu struct {
-	passes
-
-	loss   float32
+	*Executor
+	model  Model
+	last   float32   // loss
 	m, v   []float32 // the moments; the caller owns them
 	losses []float32 // since the last Settle
 	failed int       // the first update that was not finite; 0: none
 }
 
 func (c *cpu) Run() error {
-	err := c.step.Compute()
+	err := c.Compute()
 	if err == nil {
-		c.loss, err = c.step.scalarOutput()
+		c.last, err = c.loss()
 	}
 	return err
 }
 
-func (c *cpu) Loss() (float32, error) { return c.loss, nil }
+func (c *cpu) Loss() (float32, error) { return c.last, nil }
 
 func (c *cpu) Update(a Adam, step int) error {
-	c.losses = append(c.losses, c.loss)
+	c.losses = append(c.losses, c.last)
 	switch {
 	case c.failed != 0:
 	case len(c.m) != len(c.model.Values) || len(c.v) != len(c.model.Values):
 		return fmt.Errorf("update of %d parameters with moments of %d and %d", len(c.model.Values), len(c.m), len(c.v))
-	case !kernel.Finite([]float32{c.loss}) || !kernel.Finite(c.model.Grads):
+	case !kernel.Finite([]float32{c.last}) || !kernel.Finite(c.model.Grads):
 		c.failed = step
 	default:
 		values, grads, n := c.model.Values, c.model.Grads, len(c.model.Values)-c.model.Averages

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
@@ -13,22 +14,24 @@ const lossesKept = 64
 
 // cuda is a GPU's backend.
 type cuda struct {
-	passes
-	d *device.Device
-	n int // parameters
+	*Executor // nil until its memory is there
+	model     Model
+	d         *device.Device
+	n         int // parameters
 
-	memory                *device.Buffer // holds all arrays below
-	values, grads, m, v   device.Pointer
-	partial, loss, status device.Pointer // loss: lossesKept numbers
-	kept                  int            // losses since the last Settle
+	memory                  *device.Buffer // holds all arrays below
+	values, grads, m, v     device.Pointer
+	partial, losses, status device.Pointer // losses: lossesKept numbers
+	kept                    int            // losses since the last Settle
 }
 
 func newCUDA(d *device.Device, m Model, p *Plan) (Backend, error) {
-	c := &cuda{passes: passes{model: m}, d: d, n: len(m.Values)}
+	c := &cuda{model: m, d: d, n: len(m.Values)}
 	err := c.allocate()
-	c.options = ExecutorOptions{Device: d, Parameters: Floats{At: c.values}, Gradients: Floats{At: c.grads}, Status: c.status, Check: m.Check}
 	if err == nil {
-		c.step, err = NewExecutor(p, c.options)
+		c.Executor, err = NewExecutor(p, ExecutorOptions{
+			Device: d, Parameters: Floats{At: c.values}, Gradients: Floats{At: c.grads}, Status: c.status, Check: m.Check,
+		})
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -50,8 +53,8 @@ func (c *cuda) allocate() error {
 		at += device.Pointer(array)
 	}
 	c.partial = at
-	c.loss = c.partial + 8*device.Partials
-	c.status = c.loss + 4*lossesKept
+	c.losses = c.partial + 8*device.Partials
+	c.status = c.losses + 4*lossesKept
 	return c.d.Clear(c.values, total)
 }
 
@@ -59,16 +62,19 @@ func (c *cuda) Run() error {
 	if c.kept == lossesKept {
 		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
-	at := device.Floats(c.loss, c.kept)
-	c.step.Into(0, Floats{At: at})
-	if err := c.step.Compute(); err != nil {
+	at := device.Floats(c.losses, c.kept)
+	last := slices.IndexFunc(c.steps, func(s step) bool { return s.to == c.output && s.use.Result == Elsewhere })
+	if last >= 0 {
+		c.calls[last].fixed = Floats{At: at}
+	}
+	if err := c.Compute(); err != nil {
 		return err
 	}
-	return c.step.copyScalar(at)
+	return c.copyScalar(at)
 }
 
 func (c *cuda) Loss() (float32, error) {
-	loss, err := c.step.scalarOutput()
+	loss, err := c.loss()
 	if err != nil {
 		return 0, err
 	}
@@ -76,7 +82,7 @@ func (c *cuda) Loss() (float32, error) {
 }
 
 func (c *cuda) Update(a Adam, step int) error {
-	loss := device.Floats(c.loss, c.kept)
+	loss := device.Floats(c.losses, c.kept)
 	c.kept++
 	n := c.n - c.model.Averages
 	if err := c.d.Squares(c.partial, c.grads, n); err != nil {
@@ -120,7 +126,7 @@ func (c *cuda) Settle() ([]float32, int, error) {
 	}
 	// The status follows the losses: one copy reads both.
 	both := make([]float32, lossesKept+4)
-	if err := device.Read(c.d, both, c.loss); err != nil {
+	if err := device.Read(c.d, both, c.losses); err != nil {
 		return nil, 0, err
 	}
 	losses := both[:c.kept]
@@ -145,7 +151,13 @@ func (c *cuda) Pull(m, v []float32) error {
 	if err != nil || m == nil {
 		return err
 	}
-	return errors.Join(device.Read(c.d, m, c.m), device.Read(c.d, v, c.v), c.step.pull())
+	return errors.Join(device.Read(c.d, m, c.m), device.Read(c.d, v, c.v), c.pull())
 }
 
-func (c *cuda) Close() error { return errors.Join(c.passes.Close(), c.memory.Free()) }
+func (c *cuda) Close() error {
+	var err error
+	if c.Executor != nil {
+		err = c.Executor.Close()
+	}
+	return errors.Join(err, c.memory.Free())
+}

@@ -107,15 +107,6 @@ func (e *Executor) Give(n *G.Node, m Matrix) {
 	}
 }
 
-// Into makes the next runs write the output, if k is 0, or value k−1 of the plan's Also to a
-// place, if that is large enough and the op that computes the value can. Otherwise, and without
-// Into, it is in memory of the run.
-func (e *Executor) Into(k int, at Floats) {
-	if step := e.results[k]; step >= 0 {
-		e.calls[step].fixed = at
-	}
-}
-
 // Result returns the output, if k is 0, or value k−1 of the plan's Also, after a run. It is valid
 // until the next one.
 func (e *Executor) Result(k int) *Array {
@@ -129,17 +120,12 @@ func (e *Executor) Result(k int) *Array {
 // runs use their values.
 func (e *Executor) Begin() { e.begun = false }
 
-// Forget drops the values of the last run on the CPU, and what Give and Into were given.
+// Forget drops the values of the last run on the CPU, and what Give was given.
 func (e *Executor) Forget() {
 	for _, a := range e.values {
 		a.forget()
 	}
 	clear(e.given)
-	for _, step := range e.results {
-		if step >= 0 {
-			e.calls[step].fixed = Floats{}
-		}
-	}
 }
 
 // Compute runs all ops over the current batch. On a device it queues them: the slots and targets
@@ -193,10 +179,6 @@ func (e *Executor) step(k int) (err error) {
 			err = fmt.Errorf("op %v: %w", s.node.Op(), err)
 		}
 	}()
-	var before []uint64
-	if e.check && e.Device == nil {
-		before = c.checksums(s)
-	}
 	if c.err = nil; s.op != nil {
 		err = s.op.Compute(c)
 	} else {
@@ -206,7 +188,7 @@ func (e *Executor) step(k int) (err error) {
 		err = e.keepGradients(s.gradients, &c.result)
 	}
 	if err == nil && e.check {
-		err = e.checkMemory(s, c, before)
+		err = e.fillDead(s.dead)
 	}
 	return err
 }
@@ -235,66 +217,27 @@ func (e *Executor) keepGradients(parameters []int, a *Array) error {
 	return nil
 }
 
-// checksums returns a checksum of each input of s that it may not overwrite.
-func (c *Call) checksums(s *step) []uint64 {
-	sums := make([]uint64, len(c.in))
-	for i, a := range c.in {
-		if at, err := a.floats(); err == nil && !(s.over && i == s.use.Over.Input) {
-			for _, x := range at.Data {
-				sums[i] = (sums[i] ^ uint64(math.Float32bits(x))) * 1099511628211 // as FNV
-			}
+// fillDead fills memories with NaN.
+func (e *Executor) fillDead(dead []int) error {
+	nan := float32(math.NaN())
+	for _, k := range dead {
+		m := e.memories[k]
+		data := m.data[:cap(m.data)]
+		for i := range data {
+			data[i] = nan
 		}
-	}
-	return sums
-}
-
-// checkMemory returns an error if step s has changed an input whose checksum is given, or if its
-// result is not in the memory that it states. It fills memory that is dead after s with NaN.
-func (e *Executor) checkMemory(s *step, c *Call, before []uint64) error {
-	if before != nil {
-		for i, sum := range c.checksums(s) {
-			if sum != before[i] {
-				return fmt.Errorf("it has written to its input %d, which its Memory does not say", i)
-			}
+		if m.n == 0 {
+			continue
 		}
-		at, err := c.result.floats()
+		at, err := m.floats(e.Run, m.n) // on a device
+		if err == nil {
+			err = e.Device.Fill(at.At, e.parameters.At, nan, m.n)
+		}
 		if err != nil {
-			return err
-		}
-		want := at.Data // elsewhere
-		switch {
-		case s.inPlace >= 0:
-			want = c.inPlace.at.Data
-		case s.memory >= 0 && c.fixed.Data == nil:
-			want = c.memory.data
-		}
-		if s.op != nil && len(at.Data) > 0 && unsafe.SliceData(at.Data) != unsafe.SliceData(want) {
-			return errors.New("its result is not where its Memory says")
-		}
-	}
-	for _, m := range s.dead {
-		if err := e.fillDead(e.memories[m]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// fillDead fills memory with NaN.
-func (e *Executor) fillDead(s *Scratch) error {
-	nan := float32(math.NaN())
-	if e.Device == nil {
-		data := s.data[:cap(s.data)]
-		for k := range data {
-			data[k] = nan
-		}
-		return nil
-	}
-	at, err := s.floats(e.Run, s.n)
-	if err != nil || s.n == 0 {
-		return err
-	}
-	return e.Device.Fill(at.At, e.parameters.At, nan, s.n)
 }
 
 // Close waits for the device and frees the executor's memory there.

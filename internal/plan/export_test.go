@@ -21,7 +21,7 @@ func Value(output *G.Node) (G.Value, error) {
 // Sharing returns how many memories b's step releases on the CPU, and how many inputs
 // it overwrites.
 func Sharing(b Backend) (dead, over int) {
-	for _, s := range b.(*cpu).step.steps {
+	for _, s := range b.(*cpu).steps {
 		dead += len(s.dead)
 		if s.over {
 			over++

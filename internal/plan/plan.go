@@ -32,7 +32,6 @@ type Plan struct {
 	memories int                 // number of memories that results share
 	output   int                 // number of the output's value
 	also     []int               // numbers of the values of Also
-	results  []int               // the steps that can put the output and Also into a place; −1: none
 	readers  map[*G.Node]G.Nodes // see Readers
 }
 
@@ -230,12 +229,12 @@ func (b *builder) share() {
 	for _, at := range outputs { // they are read after the run
 		kept[home[at]] = true
 	}
-	b.assign(home, last, kept)
+	b.assign(last, kept)
 }
 
 // assign numbers the memories. Gradients and results that overwrite an input need
 // none.
-func (b *builder) assign(home, last []int, kept []bool) {
+func (b *builder) assign(last []int, kept []bool) {
 	p := b.plan
 	var free freeList
 	for k := range p.steps {
@@ -255,12 +254,6 @@ func (b *builder) assign(home, last []int, kept []bool) {
 		}
 	}
 	p.memories = len(free.sizes)
-	for _, at := range append([]int{p.output}, p.also...) {
-		step := slices.IndexFunc(p.steps, func(s step) bool {
-			return s.to == home[at] && (s.memory >= 0 || s.use.Result == Elsewhere && len(s.gradients) == 0)
-		})
-		p.results = append(p.results, step)
-	}
 }
 
 // freeList hands out memories, by number, for values of given nominal sizes.

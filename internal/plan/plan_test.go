@@ -40,7 +40,7 @@ func model(t *testing.T, loss *G.Node, params ...*G.Node) plan.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := plan.Model{Loss: loss, Logits: loss, Parameters: params, Gradients: grads}
+	m := plan.Model{Loss: loss, Parameters: params, Gradients: grads}
 	for _, n := range params {
 		m.Values = append(m.Values, n.Value().Data().([]float32)...)
 	}
@@ -233,7 +233,7 @@ func TestKeptValues(t *testing.T) {
 		watched := watch(z)
 		loss := G.Must(ops.Sum(G.Must(ops.MatMul(G.Must(ops.ELU(G.Must(ops.MatMul(G.Must(ops.ELU(z)), w)))), w))))
 		m := model(t, loss, x)
-		m.Loss, m.Logits = watched, watched // the gradients still need all of the graph
+		m.Loss = watched // the gradients still need all of the graph
 		p, err := plan.New(plan.Spec{Output: watched, Parameters: m.Parameters, Gradients: m.Gradients})
 		if err != nil {
 			t.Fatal(err)
@@ -352,7 +352,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	m := plan.Model{Loss: loss, Logits: loss, Parameters: G.Nodes{w}, Gradients: grads, Values: []float32{1, 10}, Grads: make([]float32, 2)}
+	m := plan.Model{Loss: loss, Parameters: G.Nodes{w}, Gradients: grads, Values: []float32{1, 10}, Grads: make([]float32, 2)}
 	b, err := plan.NewBackend(nil, m) // nil: the CPU
 	if err != nil {
 		panic(err)

@@ -2,13 +2,10 @@ package report
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html/template"
 	"math"
-	"os"
 
-	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/score"
 	"github.com/gcn-layerwise/gcn/study"
@@ -31,44 +28,25 @@ type Evaluation struct {
 	score.Assessment
 }
 
-// loadEvaluation reads an evaluation of the run's best weights. It returns nil if there is
-// none, or one of other weights.
-func loadEvaluation(path string, run *Run) (*Evaluation, error) {
-	text, err := regularfile.Read(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+// evaluation reads an evaluation of the run's best weights. It returns nil if it is of other weights.
+func (r *Run) evaluation(text []byte) (*Evaluation, error) {
 	var e struct {
 		Evaluation
 		RunDirs []string `json:"run_dirs"`
 	}
 	if err := json.Unmarshal(text, &e); err != nil {
-		return nil, fmt.Errorf("%s: damaged: %w", path, rundir.JSONError(err))
+		return nil, fmt.Errorf("damaged: %w", rundir.JSONError(err))
 	}
-	best := run.number("best_batch")
-	if len(e.RunDirs) > 1 || !math.IsNaN(best) && float64(e.Batch) != best || run.text("seed") != fmt.Sprint(e.Seed) {
+	best := r.number("best_batch")
+	if len(e.RunDirs) > 1 || !math.IsNaN(best) && float64(e.Batch) != best || r.text("seed") != fmt.Sprint(e.Seed) {
 		return nil, nil
 	}
 	for _, row := range e.Confusion {
 		if len(row) != len(e.Rows) || len(e.Confusion) != len(e.Rows) {
-			return nil, fmt.Errorf("%s: damaged: %d classes, and a confusion matrix of %d×%d", path, len(e.Rows), len(e.Confusion), len(row))
+			return nil, fmt.Errorf("damaged: %d classes, and a confusion matrix of %d×%d", len(e.Rows), len(e.Confusion), len(row))
 		}
 	}
 	return &e.Evaluation, nil
-}
-
-// mostConfusion is the largest number of classes whose confusion matrix the page shows.
-const mostConfusion = 50
-
-// Matrix returns the confusion matrix, unless it is too large for the page.
-func (e *Evaluation) Matrix() [][]int {
-	if len(e.Rows) > mostConfusion {
-		return nil
-	}
-	return e.Confusion
 }
 
 // Shade returns the share of the nodes of class i that n of them are, in per cent.

@@ -19,7 +19,7 @@ func curveText(valid ...float64) string {
 	return text
 }
 
-// TestMeanOfRuns draws three seeds, one of them shorter, as one mean with a band, and two
+// TestMeanOfRuns draws three seeds, one of them shorter, as one mean with a band, and three
 // thin lines behind it.
 func TestMeanOfRuns(t *testing.T) {
 	dir := t.TempDir()
@@ -32,21 +32,18 @@ func TestMeanOfRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var members [][]Point
-	for _, run := range runs[:3] {
-		members = append(members, run.Points)
-	}
-	lines := groupLines("ladies", members, func(q Point) float64 { return q.Seconds }, func(q Point) float64 { return float64(q.Valid) })
-	if len(lines) != 3 || !lines[0].Thin || !lines[1].Thin || lines[2].Thin || !lines[2].Band || lines[2].Name != "ladies" {
+	ladies := split(runs)[0].methods[0]
+	lines := ladies.lines(func(q Point) float64 { return q.Seconds }, func(q Point) float64 { return float64(q.Valid) })
+	if len(lines) != 4 || !lines[0].Thin || !lines[2].Thin || lines[3].Thin || !lines[3].Band || lines[3].Name != "ladies" {
 		t.Fatalf("lines %+v", lines)
 	}
 	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
-	mean := lines[2]
+	mean := lines[3]
 	if !near(mean.Y[0], 0.2) || !near(mean.Y[1], 0.5) || len(mean.Y) != 2 || !near(mean.Error[0], 0.1) || !near(mean.X[1], 2*1.5) {
 		t.Errorf("mean %+v", mean)
 	}
-	if want := []float64{0.4, 0.5, 0.6}; !slices.Equal(lines[0].Y, want) {
-		t.Errorf("the longest run continues with %v, want %v", lines[0].Y, want)
+	if want := []float64{0.1, 0.4, 0.5, 0.6}; !slices.Equal(lines[0].Y, want) {
+		t.Errorf("the longest run has %v, want %v", lines[0].Y, want)
 	}
 
 	var page bytes.Buffer
@@ -57,18 +54,18 @@ func TestMeanOfRuns(t *testing.T) {
 	if texts, widths := strings.Count(text, "<text "), strings.Count(text, "<text textLength="); texts < 30 || widths != texts {
 		t.Errorf("%d of %d texts have a width, so that another font is not cut off", widths, texts)
 	}
-	for word, want := range map[string]int{"fill-opacity:0.18824": 4, "stroke-width:0.8\"": 8, "standard deviation (divided by N − 1)": 1} {
+	for word, want := range map[string]int{"fill-opacity:0.18824": 4, "stroke-width:0.8\"": 12, "standard deviation (divided by N − 1)": 1} {
 		if got := strings.Count(text, word); got != want {
 			t.Errorf("%s is on the page %d times, want %d", word, got, want)
 		}
 	}
 }
 
-// TestMeanWithoutCommonBatch checks that runs without a common batch stay lines of their own.
+// TestMeanWithoutCommonBatch checks that runs without a common batch have no mean.
 func TestMeanWithoutCommonBatch(t *testing.T) {
 	value := func(q Point) float64 { return float64(q.Valid) }
-	lines := groupLines("a", [][]Point{{{Batch: 1, Valid: 1}}, {{Batch: 2, Valid: 1}}}, value, value)
-	if len(lines) != 2 || lines[0].Thin || lines[1].Thin || lines[0].Error != nil {
+	two := Method{runs: []*Run{{Points: []Point{{Batch: 1, Valid: 1}}}, {Points: []Point{{Batch: 2, Valid: 1}}}}}
+	if lines := two.lines(value, value); len(lines) != 3 || len(lines[0].X) != 1 || len(lines[2].X) != 0 {
 		t.Errorf("lines %+v", lines)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/machine"
@@ -58,7 +59,6 @@ type view struct {
 // section holds the scores, curves, runs and settings on one data set.
 type section struct {
 	Data, Metric string
-	Note         string // about the scores
 	Groups       []group
 	Charts       []template.HTML
 	Rows         []row
@@ -69,105 +69,76 @@ type section struct {
 type group struct {
 	Number int
 	Colour string
-	Method
+	*Method
 }
 
 func (p *Page) view() view {
-	differ, shared := settings(p.Runs)
+	var runs []*Run
+	for k := range p.Runs {
+		runs = append(runs, &p.Runs[k])
+	}
+	differ, shared := settings(runs)
 	v := view{Page: p, Settings: shared}
 	for _, s := range split(p.Runs) {
-		of := s.section()
+		out := section{Data: s.data, Metric: s.metric, Rows: s.rows, Charts: s.charts()}
+		for n, m := range s.methods {
+			c := figure.Color(n)
+			out.Groups = append(out.Groups, group{n + 1, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), m})
+			v.Means = v.Means || m.Runs > 1
+		}
 		for _, name := range differ {
 			if slices.Contains([]string{"data", "method", "samples", "seed"}, name) { // shown elsewhere
 				continue
 			}
 			row := []string{name}
-			for g := range s.names {
-				row = append(row, s.text(slices.Index(s.of, g), name))
+			for _, m := range s.methods {
+				row = append(row, m.runs[0].setting(name))
 			}
-			of.Differ = append(of.Differ, row)
+			out.Differ = append(out.Differ, row)
 		}
-		v.Means = v.Means || slices.ContainsFunc(of.Groups, func(g group) bool { return g.Runs > 1 })
-		v.Sections = append(v.Sections, of)
+		v.Sections = append(v.Sections, out)
 	}
 	return v
 }
 
-// section makes the table of scores of the groups, and their charts: test
-// scores, and loss and validation score over batches and over seconds.
-func (s *set) section() section {
-	out := section{Data: s.data, Metric: s.metric(), Note: s.ofSamples()}
-	tests := figure.Panel{Title: "Test " + out.Metric + out.Note, X: "number in the table", Y: out.Metric}
-	tested := false
-	for n, m := range s.methods() {
-		c := figure.Color(n)
-		out.Groups = append(out.Groups, group{n + 1, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), m})
-		bar := figure.Series{Name: m.Name}
-		if m.Test.N > 0 {
-			tested = true
-			bar.X, bar.Y, bar.Error = []float64{float64(n)}, []float64{m.Test.Mean}, []float64{m.Test.SD}
-		}
-		tests.Points, tests.Names = append(tests.Points, bar), append(tests.Names, fmt.Sprint(n+1))
-	}
-	var panels []figure.Panel
-	if len(out.Groups) > 1 && tested {
-		panels = append(panels, tests)
-	}
+// charts draws loss and validation score over batches and over seconds.
+func (s *set) charts() (charts []template.HTML) {
 	batches, seconds := func(q Point) float64 { return float64(q.Batch) }, func(q Point) float64 { return q.Seconds }
 	valid, loss := func(q Point) float64 { return float64(q.Valid) }, func(q Point) float64 { return float64(q.Loss) }
 	for _, c := range []struct {
 		title, x, y string
 		over, of    func(Point) float64
 	}{
-		{"Validation " + out.Metric + out.Note, "batches", out.Metric, batches, valid},
-		{"Validation " + out.Metric + out.Note, "seconds", out.Metric, seconds, valid},
+		{"Validation " + s.metric, "batches", s.metric, batches, valid},
+		{"Validation " + s.metric, "seconds", s.metric, seconds, valid},
 		{"Training loss", "batches", "loss", batches, loss},
 		{"Training loss", "seconds", "loss", seconds, loss},
 	} {
 		panel := figure.Panel{Title: c.title + " over " + c.x, X: c.x, Y: c.y}
-		for _, g := range out.Groups {
-			panel.Lines = append(panel.Lines, groupLines(g.Name, g.curves, c.over, c.of)...)
+		for _, m := range s.methods {
+			panel.Lines = append(panel.Lines, m.lines(c.over, c.of)...)
 		}
-		panels = append(panels, panel)
+		charts = append(charts, inline(&figure.Figure{Panels: []figure.Panel{panel}, NoLegend: true}))
 	}
-	for _, panel := range panels {
-		out.Charts = append(out.Charts, inline(&figure.Figure{Panels: []figure.Panel{panel}, NoLegend: true}))
-	}
-	for k := range s.runs {
-		r := row{Run: &s.runs[k], Group: s.of[k] + 1}
-		if stand := s.standIn[k]; stand >= 0 {
-			r.Same = s.runs[stand].Name
-		}
-		out.Rows = append(out.Rows, r)
-	}
-	return out
+	return charts
 }
 
-// groupLines returns the lines of the runs of one group. A single run is one line. Of
-// several runs there is one line of means with a band of one standard deviation, up to the
-// last batch at which all of them have a value. Behind it, a thin line continues each run
-// that is longer.
-//
-// The x of a mean is the mean of the runs' x at that batch.
-func groupLines(name string, runs [][]Point, x, y func(Point) float64) []figure.Series {
-	mean, last := figure.Series{}, -1
-	if len(runs) > 1 {
-		mean, last = study.MeanCurve(name, runs, func(q Point) (int, float64, float64) { return q.Batch, x(q), y(q) }, func(s study.Spread) float64 { return s.SD })
-		mean.Band = true
-	}
+// lines returns a line for each run. Of several runs they are thin, and above them is a line of
+// means with a band of one standard deviation, at the batches that all of them have. The x
+// of a mean is the mean of the runs' x at that batch.
+func (m *Method) lines(x, y func(Point) float64) []figure.Series {
 	var lines []figure.Series
-	for _, points := range runs {
-		l := figure.Series{Name: name, Thin: last >= 0}
-		for _, q := range points {
-			if q.Batch >= last {
-				l.X, l.Y = append(l.X, x(q)), append(l.Y, y(q))
-			}
+	var runs [][]Point
+	for _, r := range m.runs {
+		l := figure.Series{Name: m.Name, Thin: len(m.runs) > 1}
+		for _, q := range r.Points {
+			l.X, l.Y = append(l.X, x(q)), append(l.Y, y(q))
 		}
-		if last < 0 || len(l.X) > 1 {
-			lines = append(lines, l)
-		}
+		lines, runs = append(lines, l), append(runs, r.Points)
 	}
-	if last >= 0 {
+	if len(m.runs) > 1 {
+		mean := study.MeanCurve(m.Name, runs, func(q Point) (int, float64, float64) { return q.Batch, x(q), y(q) }, func(s study.Spread) float64 { return s.SD })
+		mean.Band = true
 		lines = append(lines, mean)
 	}
 	return lines
@@ -182,57 +153,17 @@ func inline(f *figure.Figure) template.HTML {
 	return template.HTML(text) // every text in it is escaped
 }
 
-// ofSamples says in a title that runs scored samples of the nodes, or returns "".
-func (s *set) ofSamples() string {
-	sampled := slices.ContainsFunc(s.runs, func(r Run) bool { return r.sampled() })
-	switch {
-	case !sampled:
-		return ""
-	case slices.ContainsFunc(s.runs, func(r Run) bool { return !r.sampled() }):
-		return ", of some runs estimated from a sample"
-	}
-	return ", estimated from a sample"
-}
-
-// metric returns the runs' metric, or "score" if they differ.
-func (s *set) metric() string {
-	metric := s.runs[0].text("metric")
-	if slices.ContainsFunc(s.runs, func(r Run) bool { return r.text("metric") != metric }) {
-		return "score"
-	}
-	return cmp.Or(metric, "score")
-}
-
-// row is a run in the table of runs.
-type row struct {
-	*Run
-	Group int    // its number
-	Same  string // the run that counts in its place, or ""
-}
-
 // Shown writes a result or a setting for the table of runs.
 func (r *Run) Shown(field string) string {
 	text := r.text(field)
 	if v := r.number(field); finite.Is(v) && v != math.Trunc(v) {
 		text = study.Text(v)
 	}
-	switch {
-	case text != "":
-		return text + r.estimated(field)
-	case field == "stop" && !r.done:
-		return "not done"
+	if nodes := r.text(strings.TrimPrefix(field, "best_") + "_sample"); nodes != "" {
+		text += fmt.Sprintf(" ± %.2g (sample of %s nodes)", r.number(field+"_se"), nodes)
 	}
-	return "–"
-}
-
-// estimated says that a score is of a sample of the nodes, or returns "".
-func (r *Run) estimated(field string) string {
-	sample := map[string]string{"test": "test_sample", "best_valid": "valid_sample"}[field]
-	if sample == "" || !r.sampled() || r.done && r.text(sample) == "" {
-		return ""
+	if field == "stop" && !r.done {
+		text = "not done"
 	}
-	if !r.done {
-		return fmt.Sprintf(" (sample of %s nodes)", r.text("eval_samples"))
-	}
-	return fmt.Sprintf(" ± %.2g (sample of %s nodes)", r.number(field+"_se"), r.text(sample))
+	return cmp.Or(text, "–")
 }

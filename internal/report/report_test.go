@@ -73,12 +73,19 @@ func TestLoad(t *testing.T) {
 		t.Errorf("a run that is not done has result %v", runs[2].Result)
 	}
 	s := split(runs)[0]
-	if len(s.names) != 2 || s.names[0] != "ladies · 512, 1024" || !slices.Equal(s.of, []int{0, 0, 1}) {
-		t.Errorf("groups %q of %v", s.names, s.of)
+	if names, of := s.groups(); len(names) != 2 || names[0] != "ladies · 512, 1024" || !slices.Equal(of, []int{1, 1, 2}) {
+		t.Errorf("groups %q of %v", names, of)
 	}
-	if !slices.Equal(s.differ, []string{"method", "seed"}) {
-		t.Errorf("settings that differ: %q", s.differ)
+	if differ, _ := settings(pointers(runs)); !slices.Equal(differ, []string{"method", "seed"}) {
+		t.Errorf("settings that differ: %q", differ)
 	}
+}
+
+func pointers(runs []Run) (all []*Run) {
+	for k := range runs {
+		all = append(all, &runs[k])
+	}
+	return all
 }
 
 func TestLoadErrors(t *testing.T) {
@@ -91,19 +98,19 @@ func TestLoadErrors(t *testing.T) {
 	}
 	const config = `{"seed": 1}`
 	for words, broken := range map[string][3]string{
-		rundir.MetricsFile + ":2: cut short":                            {config, "{\"batch\":1}\n{\"batch\":\n", ""},
-		rundir.MetricsFile + ":1: want a JSON object, got array":        {config, "[]\n" + curve, ""},
-		rundir.MetricsFile + `:1: "batch" has a value of kind string`:   {config, "{\"batch\":\"1\"}\n" + curve, ""},
-		rundir.ConfigFile + ": damaged: cut short":                      {"{", curve, ""},
-		rundir.ConfigFile + ": damaged: empty":                          {"\n", curve, ""},
-		rundir.ConfigFile + ": damaged: want a JSON object, got array":  {"[]", curve, ""},
-		rundir.ConfigFile + ": damaged: want a JSON object with fields": {"null", curve, ""},
-		rundir.ConfigFile + ": damaged: byte 2: invalid character":      {"{]", curve, ""},
-		rundir.ConfigFile + ": its schema is 1 and this":                {`{ "schema": 1}`, curve, ""},
-		rundir.ConfigFile + ": its schema is not set and this":          {`{ "seed": 1}`, curve, ""},
-		rundir.ConfigFile + ": damaged: something follows the object":   {config + "}", curve, ""},
-		rundir.ResultFile + ": damaged: want a JSON object, got array":  {config, curve, "[1]"},
-		rundir.ResultFile + ": damaged: want a JSON object with fields": {config, curve, "{}"},
+		rundir.MetricsFile + ":2: unexpected":                             {config, "{\"batch\":1}\n{\"batch\":\n", ""},
+		rundir.MetricsFile + ":1: want a JSON object, got array":          {config, "[]\n" + curve, ""},
+		rundir.MetricsFile + `:1: "batch" has a value of kind string`:     {config, "{\"batch\":\"1\"}\n" + curve, ""},
+		rundir.ConfigFile + ": damaged: unexpected EOF":                   {"{", curve, ""},
+		rundir.ConfigFile + ": damaged: empty":                            {"\n", curve, ""},
+		rundir.ConfigFile + ": damaged: want a JSON object, got array":    {"[]", curve, ""},
+		rundir.ConfigFile + ": damaged: want one JSON object with fields": {"null", curve, ""},
+		rundir.ConfigFile + ": damaged: invalid character":                {"{]", curve, ""},
+		rundir.ConfigFile + ": its schema is 1 and this":                  {`{ "schema": 1}`, curve, ""},
+		rundir.ConfigFile + ": its schema is not set and this":            {`{ "seed": 1}`, curve, ""},
+		rundir.ConfigFile + ": damaged: want one JSON object":             {config + "}", curve, ""},
+		rundir.ResultFile + ": damaged: want a JSON object, got array":    {config, curve, "[1]"},
+		rundir.ResultFile + ": damaged: want one JSON object with fields": {config, curve, "{}"},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		writeRun(t, dir, broken[0], broken[1], broken[2])
@@ -146,12 +153,12 @@ func TestUnfinished(t *testing.T) {
 	if len(runs[3].Points) != 3 || len(runs[4].Points) != 3 {
 		t.Errorf("%d and %d points", len(runs[3].Points), len(runs[4].Points))
 	}
-	if d, _ := settings(runs); !slices.Equal(d, []string{"method", "samples", "seed"}) {
+	if d, _ := settings(pointers(runs)); !slices.Equal(d, []string{"method", "samples", "seed"}) {
 		t.Errorf("settings that differ: %q", d)
 	}
 	sets := split(runs)
-	if len(sets) != 2 || !slices.Equal(sets[0].of, []int{0, 0, 1, 2}) || sets[0].names[0] != "ladies · 512, 1024" || !strings.HasSuffix(sets[1].names[0], "/d (settings not known)") {
-		t.Errorf("groups %q of %v", sets[0].names, sets[0].of)
+	if names, of := sets[0].groups(); len(sets) != 2 || !slices.Equal(of, []int{1, 1, 2, 3}) || names[0] != "ladies · 512, 1024" || !strings.HasSuffix(sets[1].methods[0].Name, "/d (settings not known)") {
+		t.Errorf("groups %q of %v", names, of)
 	}
 	page := (&Page{Runs: runs}).view()
 	for name, want := range map[string]string{"batches": "30", "best_valid": "0.5", "wall_s": "2", "stop": "not done", "test": "–"} {
@@ -185,7 +192,7 @@ func TestPage(t *testing.T) {
 	text := b.String()
 	for _, words := range []string{
 		"Ladies &amp; others", "Validation accuracy over batches", "Training loss over seconds", "prefers-color-scheme: dark",
-		"ladies · 512, 1024", "(2 runs)", "(1 run)", "&lt;b&gt;full&lt;/b&gt;", "18446744073709551615", "3 cores", "Test accuracy",
+		"ladies · 512, 1024", "(2 runs)", "(1 run)", "&lt;b&gt;full&lt;/b&gt;", "18446744073709551615", "3 cores", "test accuracy",
 		"0.62 ± 0.18", "0.001",
 	} {
 		if !strings.Contains(text, words) {
@@ -198,7 +205,7 @@ func TestPage(t *testing.T) {
 	if found := regexp.MustCompile(`(?i)(src|href)=|url\(|<script|https?://`).FindString(text); found != "" {
 		t.Errorf("the page is not self-contained: %s", found)
 	}
-	if strings.Count(text, "<svg") != strings.Count(text, "</svg>") || strings.Count(text, "<svg ") < 5 {
+	if strings.Count(text, "<svg") != strings.Count(text, "</svg>") || strings.Count(text, "<svg ") < 4 {
 		t.Errorf("%d charts", strings.Count(text, "<svg "))
 	}
 }
@@ -222,15 +229,14 @@ func TestOneSeedTwice(t *testing.T) {
 	if len(runs) != 4 {
 		t.Fatalf("%d runs, want 4: a folder within another counts once", len(runs))
 	}
-	if got := split(runs)[0].standIn; !slices.Equal(got, []int{1, -1, -1, 1}) {
-		t.Errorf("runs that stand in: %v", got)
-	}
 	v := (&Page{Runs: runs}).view()
 	if g := v.Sections[0].Groups[0]; g.Runs != 2 || g.Repeats != 2 || g.Name != "full" || g.Test.With(g.Test.SD) != "0.62 ± 0.18" {
 		t.Errorf("group %+v", g)
 	}
-	if row := v.Sections[0].Rows[3]; row.Same != runs[1].Name {
-		t.Errorf("row %v", row)
+	for k, want := range []string{runs[1].Name, "", "", runs[1].Name} {
+		if row := v.Sections[0].Rows[k]; row.Same != want {
+			t.Errorf("%s is the same as %q, want %q", row.Name, row.Same, want)
+		}
 	}
 	var text strings.Builder
 	if err := (&Page{Runs: runs}).Write(&text); err != nil || strings.Count(text.String(), "(the same run as ") != 2 {
@@ -246,14 +252,15 @@ func TestNamesOfGroups(t *testing.T) {
 	for k, hidden := range []string{"256", "64"} {
 		runs = append(runs, Run{Config: map[string]any{"method": "full", "hidden": hidden, "parameters": shapes[k], "seed": "1"}})
 	}
-	if names := split(runs)[0].names; !slices.Equal(names, []string{"full · hidden 256", "full · hidden 64"}) {
+	if names, _ := split(runs)[0].groups(); !slices.Equal(names, []string{"full · hidden 256", "full · hidden 64"}) {
 		t.Errorf("names %q", names)
 	}
 	for k := range runs { // only the shapes differ
 		delete(runs[k].Config, "hidden")
 	}
-	if s := split(runs)[0]; len(s.names) != 2 || !slices.Equal(s.of, []int{0, 1}) {
-		t.Errorf("names %q", s.names)
+	runs[1].Name = "runs/b"
+	if names, of := split(runs)[0].groups(); !slices.Equal(names, []string{"full", "full · runs/b"}) || !slices.Equal(of, []int{1, 2}) {
+		t.Errorf("names %q", names)
 	}
 }
 

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,33 +49,28 @@ const maxDepth = 4
 // Load reads the runs in the folders, each folder once. Each is a run's own, or holds
 // runs below it. The error names the file and the line; a folder without a run is an
 // error.
-func Load(dirs ...string) ([]Run, error) {
-	var runs []Run
-	loaded := map[string]bool{} // by the real path of the folder
+func Load(dirs ...string) (runs []Run, err error) {
+	var loaded []fs.FileInfo
 	for _, dir := range dirs {
 		found := false
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			switch depth := func(path string) int { return strings.Count(filepath.Clean(path), string(filepath.Separator)) }; {
+			below, _ := filepath.Rel(dir, path)
+			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && depth(path)-depth(dir) > maxDepth:
-				return filepath.SkipDir
+			case entry.IsDir() && strings.Count(below, string(filepath.Separator)) >= maxDepth:
+				return fs.SkipDir
 			case entry.IsDir() || entry.Name() != rundir.MetricsFile:
 				return nil
 			}
 			found = true
-			real, err := filepath.EvalSymlinks(path)
-			if err == nil {
-				real, err = filepath.Abs(real)
-			}
-			if err != nil || loaded[real] {
+			info, err := os.Stat(path)
+			if err != nil || slices.ContainsFunc(loaded, func(other fs.FileInfo) bool { return os.SameFile(info, other) }) {
 				return err
 			}
-			loaded[real] = true
+			loaded = append(loaded, info)
 			run, err := load(filepath.Dir(path))
-			if err == nil {
-				runs = append(runs, *run)
-			}
+			runs = append(runs, *run)
 			return err
 		})
 		if err != nil {
@@ -88,58 +83,55 @@ func Load(dirs ...string) ([]Run, error) {
 	return runs, nil
 }
 
-func load(dir string) (*Run, error) {
-	run := &Run{Name: filepath.ToSlash(filepath.Clean(dir))}
+func load(dir string) (run *Run, err error) {
+	run = &Run{Name: filepath.ToSlash(filepath.Clean(dir))}
 	path := filepath.Join(dir, rundir.MetricsFile)
 	text, err := regularfile.Read(path)
 	if err != nil {
-		return nil, err
+		return run, err
 	}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for n := 1; lines.Scan(); n++ {
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
 		p := Point{Loss: study.Number(math.NaN()), Valid: study.Number(math.NaN())}
-		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
-			if bytes.HasSuffix(text, lines.Bytes()) && len(lines.Bytes()) > 0 {
-				break // still being written, or cut off when the program died
-			}
-			return nil, fmt.Errorf("%s:%d: %w", path, n, rundir.JSONError(err))
+		err := json.Unmarshal(line, &p)
+		if err != nil && !bytes.HasSuffix(line, []byte("\n")) {
+			break // still being written, or cut off when the program died
+		}
+		if err != nil {
+			return run, fmt.Errorf("%s:%d: %w", path, n, rundir.JSONError(err))
 		}
 		run.Points = append(run.Points, p)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if info, err := os.Stat(path); err == nil {
 		run.Ended = info.ModTime()
 	}
-	if run.Config, err = readObject(filepath.Join(dir, rundir.ConfigFile), rundir.DecodeConfig); err != nil {
-		return nil, err
+	if run.Config, err = read(filepath.Join(dir, rundir.ConfigFile), rundir.DecodeConfig); err != nil {
+		return run, err
 	}
-	if run.Result, err = readObject(filepath.Join(dir, rundir.ResultFile), rundir.DecodeObject); err != nil {
-		return nil, err
+	if run.Result, err = read(filepath.Join(dir, rundir.ResultFile), rundir.DecodeObject); err != nil {
+		return run, err
 	}
 	if run.done = run.Result != nil; !run.done {
 		run.Result = soFar(run.Points)
 	}
-	run.Eval, err = loadEvaluation(filepath.Join(dir, evalFile), run)
+	run.Eval, err = read(filepath.Join(dir, evalFile), run.evaluation)
 	return run, err
 }
 
-// readObject reads a JSON object, or returns nil if the file does not exist.
-// Numbers are json.Number, since seeds have 64 bits.
-func readObject(path string, decode func(text []byte) (map[string]any, error)) (map[string]any, error) {
+// read reads a file, or returns the zero value if it does not exist.
+func read[T any](path string, decode func(text []byte) (T, error)) (contents T, err error) {
 	text, err := regularfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return contents, nil
 	}
 	if err != nil {
-		return nil, err
+		return contents, err
 	}
-	object, err := decode(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if contents, err = decode(text); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return object, nil
+	return contents, err
 }
 
 // soFar returns the results of a run that is not done.
@@ -164,6 +156,9 @@ func (r *Run) text(name string) string {
 	}
 	return ""
 }
+
+// setting writes a setting for a reader.
+func (r *Run) setting(name string) string { return valueText(r.Config[name]) }
 
 // number returns a result, or else a setting, as a number, or NaN if there is
 // neither.

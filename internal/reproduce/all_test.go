@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,7 +17,6 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/longtest"
 	"github.com/gcn-layerwise/gcn/internal/machine"
-	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // tiny are options with which all tables and figures take seconds.
@@ -346,60 +344,5 @@ func TestCaption(t *testing.T) {
 	c.keys = nil
 	if caption := r.caption(c); strings.Contains(caption, "runs") {
 		t.Errorf("a table without runs has the caption %q", caption)
-	}
-}
-
-// TestLeft checks the time left: by cells of the same data, kind and method.
-func TestLeft(t *testing.T) {
-	r := &runner{seconds: map[string][]float64{}}
-	full, other := key{Kind: training, Data: "a", Method: "full"}, key{Kind: training, Data: "b"}
-	if text := r.left([]key{full}); text != "" {
-		t.Errorf("%q before anything is done", text)
-	}
-	r.seconds[full.like()] = []float64{10, 14}
-	if text := r.left([]key{full, other, full}); text != ", 24s left or more" {
-		t.Errorf("%q", text)
-	}
-}
-
-// TestTooLarge makes two tables from two data sets. One is too large for the memory: its
-// rows are left out, or have no measurements, and a note says why.
-func TestTooLarge(t *testing.T) {
-	o := tiny(t)
-	o.Data = []string{"synth:arxiv", "synth:products"}
-	o.Methods, o.Samples = []string{"ladies"}, nil
-	o.Open = func(ctx context.Context, spec string) (*datasets.Data, error) {
-		if spec == "synth:products" {
-			return nil, fmt.Errorf("the graph: %w", memory.ErrTooLarge)
-		}
-		return datasets.Open(ctx, smallData, datasets.Options{})
-	}
-	for name, rows := range map[string]int{"table4": 5, "table5": 4} {
-		report := reproduced(t, name, o)
-		measured := 0
-		for _, row := range report.Rows {
-			if row.N > 0 {
-				measured++
-			}
-			if row.N > 0 && row.Dataset != "synth:arxiv" {
-				t.Errorf("a row from data that are too large: %+v", row)
-			}
-		}
-		if measured == 0 || len(report.Rows) < rows {
-			t.Errorf("%s has %d rows, %d of them measured", name, len(report.Rows), measured)
-		}
-		if distinct := slices.Compact(slices.Sorted(slices.Values(report.Notes))); len(distinct) != len(report.Notes) {
-			t.Errorf("%s repeats a note: %q", name, report.Notes)
-		}
-		if len(report.Notes) == 0 || !strings.Contains(report.Notes[0], "synth:products") || !strings.Contains(report.Notes[0], memory.ErrTooLarge.Error()) {
-			t.Errorf("%s does not say why rows are left out: %q", name, report.Notes)
-		}
-		if err := report.save(o.Dir); err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(filepath.Join(o.Dir, name+".md"))
-		if err != nil || strings.Contains(string(text), "NaN") || !strings.Contains(string(text), "– (") {
-			t.Errorf("%v in %s", err, text)
-		}
 	}
 }

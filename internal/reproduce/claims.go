@@ -95,9 +95,7 @@ type rule struct {
 	Methods []string   `json:"methods,omitempty"` // of curves
 	UpTo    int        `json:"up_to,omitempty"`   // largest size of curves
 
-	Above *float64 `json:"above,omitempty"`
-	Below *float64 `json:"below,omitempty"`
-	From  *float64 `json:"from,omitempty"`
+	From  *float64 `json:"from,omitempty"` // limits
 	To    *float64 `json:"to,omitempty"`
 	Least int      `json:"least,omitempty"` // values that must hold, if not all
 
@@ -114,28 +112,46 @@ type finding struct {
 	numbers string
 }
 
+// number is a number that a rule judges.
+type number struct {
+	v, se float64
+	text  string
+}
+
 // judge returns the outcome of a rule, or nil if a row was not measured.
 func (q rule) judge(e evidence, data string) *finding {
-	f := map[string]func(rule, evidence, string) *finding{
+	numbers, text := map[string]func(rule, evidence, string) ([]number, string){
 		"difference": rule.pairs, "ratio": rule.pairs, "values": rule.values, "weak": rule.weak, "curve": rule.curve, "shape": rule.shape,
 	}[q.Kind](q, e, data)
-	if f != nil && q.Format != "" {
-		f.numbers = fmt.Sprintf(q.Format, f.numbers)
+	if numbers == nil {
+		return nil
 	}
-	return f
+	n := 0
+	var words []string
+	for _, of := range numbers {
+		if q.holds(of) {
+			n++
+		}
+		words = append(words, of.text)
+	}
+	switch {
+	case q.Count:
+		text = fmt.Sprintf("%d of %d", n, len(numbers))
+	case text == "":
+		text = strings.Join(words, ", ")
+	}
+	return &finding{n >= cmp.Or(q.Least, len(numbers)), fmt.Sprintf(cmp.Or(q.Format, "%s"), text)}
 }
 
-// holds judges a number by the limits, or without limits a difference by its standard error.
-func (q rule) holds(v, diff, se float64) bool {
-	if q.Above == nil && q.Below == nil && q.From == nil && q.To == nil {
-		return diff > 2*se
-	}
-	return q.within(v)
-}
+// limited reports whether the rule has limits.
+func (q rule) limited() bool { return q.From != nil || q.To != nil }
 
-// within reports whether a number is within the limits.
-func (q rule) within(v float64) bool {
-	return !(q.Above != nil && !(v > *q.Above) || q.Below != nil && !(v < *q.Below) || q.From != nil && !(v >= *q.From) || q.To != nil && !(v <= *q.To))
+// holds judges a number by the limits, or without limits by its standard error.
+func (q rule) holds(of number) bool {
+	if !q.limited() {
+		return of.v > 2*of.se
+	}
+	return (q.From == nil || of.v >= *q.From) && (q.To == nil || of.v <= *q.To)
 }
 
 func (q rule) text(v float64) string {
@@ -145,40 +161,25 @@ func (q rule) text(v float64) string {
 	return short(v)
 }
 
-// joined makes one outcome of several.
-func (q rule) joined(all []finding) *finding {
-	n := 0
-	var words []string
-	for _, f := range all {
-		if f.holds {
-			n++
-		}
-		words = append(words, f.numbers)
-	}
-	if q.Count {
-		words = []string{fmt.Sprintf("%d of %d", n, len(all))}
-	}
-	return &finding{n >= cmp.Or(q.Least, len(all)), strings.Join(words, ", ")}
-}
+// The functions below return the numbers of a rule on one data set, nil if a row was not
+// measured, and their text if it is not the texts of the numbers.
 
-func (q rule) pairs(e evidence, data string) *finding {
+func (q rule) pairs(e evidence, data string) (numbers []number, _ string) {
 	if q.Kind == "ratio" {
 		q.Of = aTime
 	}
-	var all []finding
 	for _, p := range q.Pairs {
 		a, b := q.best(e, data, p[:1], p), q.best(e, data, p[1:], p)
 		switch {
 		case a == nil || b == nil || q.Of == aTime && !(a.Median > 0 && b.Median > 0):
-			return nil
+			return nil, ""
 		case q.Of == aTime:
-			all = append(all, finding{q.within(a.Median / b.Median), short(a.Median / b.Median)})
+			numbers = append(numbers, number{v: a.Median / b.Median, text: short(a.Median / b.Median)})
 		default:
-			diff, se := difference(a, b)
-			all = append(all, finding{q.holds(diff, diff, se), signed(diff, se)})
+			numbers = append(numbers, difference(a, b))
 		}
 	}
-	return q.joined(all)
+	return numbers, ""
 }
 
 // best returns the row with the best mean of the labels, or nil if one is missing.
@@ -199,13 +200,16 @@ func (q rule) best(e evidence, data string, labels, pair []string) *Row {
 	return best
 }
 
-// difference is the difference of two rows and its standard error.
-func difference(a, b *Row) (diff, se float64) { return a.Mean - b.Mean, math.Hypot(a.SEM, b.SEM) }
+// difference is the difference of two rows with its standard error.
+func difference(a, b *Row) number {
+	v, se := a.Mean-b.Mean, math.Hypot(a.SEM, b.SEM)
+	return number{v, se, signed(v, se)}
+}
 
-// signed writes a difference with its standard error.
-func signed(diff, se float64) string {
-	text := short(diff)
-	if diff > 0 {
+// signed writes a number with its sign and its standard error.
+func signed(v, se float64) string {
+	text := short(v)
+	if v > 0 {
 		text = "+" + text
 	}
 	if se > 0 {
@@ -214,26 +218,25 @@ func signed(diff, se float64) string {
 	return text
 }
 
-func (q rule) values(e evidence, data string) *finding {
-	var all []finding
+func (q rule) values(e evidence, data string) (numbers []number, _ string) {
 	for _, label := range append(q.Labels, "")[:max(len(q.Labels), 1)] {
 		for _, q.Layer = range append(q.Layers, 0)[:max(len(q.Layers), 1)] {
 			row := e.row(q.Table, data, label, q.is)
 			if row == nil {
-				return nil
+				return nil, ""
 			}
-			f := finding{q.within(row.Mean), q.text(row.Mean)}
+			text := q.text(row.Mean)
 			if q.Named {
-				f.numbers = fmt.Sprintf("%s layer %d %s", label, q.Layer, signed(row.Mean, row.SEM))
+				text = fmt.Sprintf("%s layer %d %s", label, q.Layer, signed(row.Mean, row.SEM))
 			}
-			all = append(all, f)
+			numbers = append(numbers, number{v: row.Mean, text: text})
 		}
 	}
-	return q.joined(all)
+	return numbers, ""
 }
 
 // weak looks at the regressions with a positive slope, or at all of the labels if it has some.
-func (q rule) weak(e evidence, data string) *finding {
+func (q rule) weak(e evidence, data string) ([]number, string) {
 	largest, n := 0.0, 0
 	for _, row := range e[q.Table] {
 		if q.Of, q.Layer = r2, row.is.Layer; !row.of(data, q.is) || q.Labels != nil && !slices.Contains(q.Labels, row.Label) {
@@ -245,50 +248,45 @@ func (q rule) weak(e evidence, data string) *finding {
 			largest = max(largest, row.Mean)
 		}
 	}
-	if n == 0 {
-		return nil
+	switch {
+	case n == 0:
+		return nil, ""
+	case q.Labels != nil:
+		return []number{{v: largest}}, fmt.Sprintf("largest R² %.3f", largest)
 	}
-	numbers := fmt.Sprintf("largest R² of %d regressions at a positive slope %.3f", n, largest)
-	if q.Labels != nil {
-		numbers = fmt.Sprintf("largest R² %.3f", largest)
-	}
-	return &finding{q.within(largest), numbers}
+	return []number{{v: largest}}, fmt.Sprintf("largest R² of %d regressions at a positive slope %.3f", n, largest)
 }
 
-func (q rule) curve(e evidence, data string) *finding {
+func (q rule) curve(e evidence, data string) (numbers []number, text string) {
 	low, high := q.errors(e, data, 0), q.errors(e, data, 1)
-	if len(low) == 0 || !slices.EqualFunc(low, high, func(a, b Row) bool { return slices.Equal(a.Samples, b.Samples) }) {
-		return nil
+	if !slices.EqualFunc(low, high, func(a, b Row) bool { return slices.Equal(a.Samples, b.Samples) && b.Mean > 0 }) {
+		return nil, ""
 	}
-	holds, least, largest := true, math.Inf(1), 0.0
+	least, largest := math.Inf(1), 0.0
 	for k := range low {
-		if !(high[k].Mean > 0) {
-			return nil
-		}
 		ratio := low[k].Mean / high[k].Mean
 		least, largest = min(least, ratio), max(largest, ratio)
-		diff, se := difference(&high[k], &low[k])
-		holds = holds && q.holds(ratio, diff, se)
+		of := number{v: ratio}
+		if !q.limited() {
+			of = difference(&high[k], &low[k])
+		}
+		numbers = append(numbers, of)
 	}
-	return &finding{holds, q.text(least) + " to " + q.text(largest)}
+	return numbers, q.text(least) + " to " + q.text(largest)
 }
 
-func (q rule) shape(e evidence, data string) *finding {
+func (q rule) shape(e evidence, data string) ([]number, string) {
 	curve := q.errors(e, data, 0)
 	if len(curve) < 3 {
-		return nil
+		return nil, ""
 	}
-	lowest, last := 0, len(curve)-1
-	for k := range curve {
-		if curve[k].Mean < curve[lowest].Mean {
-			lowest = k
-		}
+	last := &curve[len(curve)-1]
+	lowest := slices.MinFunc(curve, func(a, b Row) int { return cmp.Compare(a.Mean, b.Mean) })
+	rise := difference(last, &lowest)
+	if slices.Equal(lowest.Samples, curve[0].Samples) {
+		rise.v = 0 // no U: it has no left side
 	}
-	diff, se := difference(&curve[last], &curve[lowest])
-	return &finding{
-		lowest > 0 && lowest < last && diff > 2*se,
-		fmt.Sprintf("lowest %s at %d, %s at %d", short(curve[lowest].Mean), curve[lowest].Samples[0], short(curve[last].Mean), curve[last].Samples[0]),
-	}
+	return []number{rise}, fmt.Sprintf("lowest %s at %d, %s at %d", short(lowest.Mean), lowest.Samples[0], short(last.Mean), last.Samples[0])
 }
 
 // errors returns the errors of one of the methods over the sample size.

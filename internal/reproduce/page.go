@@ -102,23 +102,16 @@ func escaped(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 // section is a report on the page.
 type section struct {
 	*Report
-	Table   string   // in Markdown; "" if another report has it
-	Figures string   // folder of the figure with a slash, or ""
-	Remarks []string // below
+	Head    []string
+	Table   [][]string // its lines; nil if another report has it
+	Figures string     // folder of the figure with a slash, or ""
+	Remarks []string   // below
 }
 
 func newSection(r *Report, figures string) section {
 	s := section{Report: r, Figures: figures, Remarks: r.remarks()}
-	if head, lines := r.table("**"); len(lines) > 0 && !r.figureOnly {
-		for k, line := range append([][]string{head}, lines...) {
-			s.Table += "|"
-			for _, cell := range line {
-				s.Table += " " + escaped(cell) + " |"
-			}
-			if s.Table += "\n"; k == 0 {
-				s.Table += "|---|" + strings.Repeat("--:|", len(head)-1) + "\n"
-			}
-		}
+	if !r.figureOnly {
+		s.Head, s.Table = r.table("**")
 	}
 	return s
 }

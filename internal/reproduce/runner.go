@@ -17,7 +17,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
-	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -42,8 +41,7 @@ type runner struct {
 	settled map[string]*cell  // by the key's id
 	asked   []key             // cells that an experiment has asked for
 
-	place   string               // of the current cell among all
-	seconds map[string][]float64 // of settled cells, by data set, kind and method
+	place string // of the current cell among all
 }
 
 // task is one experiment on its data sets.
@@ -123,7 +121,7 @@ func newRunner(ctx context.Context, o Options) (*runner, error) {
 	p, err := PaperNumbers()
 	return &runner{
 		Options: o, base: settings, other: other, paper: p,
-		cells: newCells(cmp.Or(o.Cells, filepath.Join(o.Dir, "cells")), o.Program), chosen: map[string]string{}, settled: map[string]*cell{}, seconds: map[string][]float64{},
+		cells: newCells(cmp.Or(o.Cells, filepath.Join(o.Dir, "cells")), o.Program), chosen: map[string]string{}, settled: map[string]*cell{},
 	}, err
 }
 
@@ -161,8 +159,14 @@ func (r *runner) compute(ctx context.Context, keys []key) error {
 		specs = append(specs, k.Data)
 	}
 	keys = slices.Clone(keys)
+	last := func(k key) int {
+		if k.Kind == regressing && k.Method == fullMethod {
+			return 1
+		}
+		return 0
+	}
 	slices.SortStableFunc(keys, func(a, b key) int {
-		return cmp.Or(a.last()-b.last(), slices.Index(specs, a.Data)-slices.Index(specs, b.Data), cmp.Compare(a.Seed, b.Seed))
+		return cmp.Or(last(a)-last(b), slices.Index(specs, a.Data)-slices.Index(specs, b.Data), cmp.Compare(a.Seed, b.Seed))
 	})
 	if r.Ranks != nil {
 		if _, err := r.settle(ctx, slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return k.Kind.timed() })); err != nil {
@@ -190,19 +194,11 @@ func (r *runner) compute(ctx context.Context, keys []key) error {
 	}
 }
 
-// last orders the cells that take longest after all others.
-func (k key) last() int {
-	if k.Kind == regressing && k.Method == fullMethod {
-		return 1
-	}
-	return 0
-}
-
 // settle keeps the results of cells, or the reason why a cell has none. It returns the cells
 // that other processes compute.
 func (r *runner) settle(ctx context.Context, keys []key) (taken []key, err error) {
 	for at, k := range keys {
-		r.place = fmt.Sprintf("[cell %d of %d%s] ", at+1, len(keys), r.left(keys[at:]))
+		r.place = fmt.Sprintf("[cell %d of %d] ", at+1, len(keys))
 		one, err := r.cell(ctx, k)
 		switch {
 		case errors.Is(err, rundir.ErrLocked):
@@ -214,28 +210,12 @@ func (r *runner) settle(ctx context.Context, keys []key) (taken []key, err error
 			return nil, err
 		case one != nil:
 			r.settled[k.id()] = one
-			r.seconds[k.like()] = append(r.seconds[k.like()], one.Seconds)
 		}
 	}
 	return taken, nil
 }
 
-// like is the same for cells that take about as long.
-func (k key) like() string { return fmt.Sprint(k.Data, k.Kind, k.Method, k.Layers) }
-
-// left estimates the time for cells from those that were like them.
-func (r *runner) left(keys []key) string {
-	var seconds float64
-	for _, k := range keys {
-		seconds += study.NewSpread(r.seconds[k.like()]).Mean
-	}
-	if seconds == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %v left or more", time.Duration(seconds*float64(time.Second)).Round(time.Second))
-}
-
-// log reports a line, after the number of cells done and the time left.
+// log reports a line, after the number of cells done.
 func (r *runner) log(line string) { r.Log(r.place + line) }
 
 // cell loads a cell, or else computes and saves it. It is nil if the cell is missing and not

@@ -150,7 +150,7 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 		for k, run := range runs {
 			curves[k] = run.Curve
 		}
-		curve, _ := study.MeanCurve(row.Label, curves, func(p curvePoint) (int, float64, float64) { return p.Batch, float64(p.Batch), float64(p.Valid) }, nil)
+		curve := study.MeanCurve(row.Label, curves, func(p curvePoint) (int, float64, float64) { return p.Batch, float64(p.Batch), float64(p.Valid) }, nil)
 		batches.Lines = append(batches.Lines, curve)
 		if step != nil {
 			curve.X = slices.Clone(curve.X)

@@ -47,15 +47,11 @@ func DecodeConfig(text []byte) (map[string]any, error) {
 func DecodeObject(text []byte) (m map[string]any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	if err = JSONError(decoder.Decode(&m)); err == nil {
-		if _, more := decoder.Token(); more != io.EOF {
-			err = errors.New("something follows the object")
-		} else if len(m) == 0 {
-			err = errors.New("want a JSON object with fields")
-		}
-	}
-	if err != nil {
+	if err = JSONError(decoder.Decode(&m)); err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)
+	}
+	if _, more := decoder.Token(); more != io.EOF || len(m) == 0 {
+		return nil, errors.New("damaged: want one JSON object with fields")
 	}
 	return m, nil
 }
@@ -63,19 +59,14 @@ func DecodeObject(text []byte) (m map[string]any, err error) {
 // JSONError puts an error of reading a JSON object into words about the text, instead of
 // words about Go's types.
 func JSONError(err error) error {
-	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
 	case err == io.EOF:
 		return errors.New("empty")
-	case err == io.ErrUnexpectedEOF, errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
-		return errors.New("cut short")
-	case syntax != nil:
-		return fmt.Errorf("byte %d: %w", syntax.Offset, err)
-	case errors.As(err, &kind) && kind.Field != "":
-		return fmt.Errorf("%q has a value of kind %s, which does not fit", kind.Field, kind.Value)
-	case kind != nil:
+	case errors.As(err, &kind) && kind.Field == "":
 		return fmt.Errorf("want a JSON object, got %s", kind.Value)
+	case kind != nil:
+		return fmt.Errorf("%q has a value of kind %s, which does not fit", kind.Field, kind.Value)
 	}
 	return err
 }

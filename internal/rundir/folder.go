@@ -57,24 +57,20 @@ func Open(path string) (*Folder, error) {
 		return nil, err
 	}
 	f := &Folder{path: path, root: root}
-	const attempts = 100 // another process may remove the lock's file when it closes the folder
-	for range attempts {
-		if f.lock, err = root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
-			break
-		}
-		if err = filelock.Try(f.lock); err == nil && f.holdsLock() && f.InPlace() {
-			return f, nil
-		}
-		f.lock.Close()
-		if err != nil {
-			break
-		}
+	f.lock, err = root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
+	if err == nil {
+		err = filelock.Try(f.lock)
 	}
+	switch {
+	case err == nil && f.holdsLock() && f.InPlace():
+		return f, nil
+	case err == nil || errors.Is(err, filelock.ErrLocked): // or another process has removed the lock's file since
+		err = fmt.Errorf("%s: %w", path, ErrLocked)
+	}
+	err = f.named(lockFile, err)
+	f.lock.Close()
 	root.Close()
-	if err == nil || errors.Is(err, filelock.ErrLocked) {
-		return nil, fmt.Errorf("%s: %w", path, ErrLocked)
-	}
-	return nil, f.named(lockFile, err)
+	return nil, err
 }
 
 // Path returns the path of a file in the folder.
@@ -156,24 +152,20 @@ func (f *Folder) check(name string) error {
 
 // WriteJSON writes v as indented JSON, as Write does.
 func (f *Folder) WriteJSON(name string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.Path(name), err)
-	}
-	return f.replace(name, append(text, '\n'))
-}
-
-// replace is Write of contents.
-func (f *Folder) replace(name string, contents []byte) error {
 	return f.Write(name, func(w io.Writer) error {
-		_, err := w.Write(contents)
-		return err
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
 	})
 }
 
 // Append replaces a file in the folder with contents, and opens it for appending.
 func (f *Folder) Append(name string, contents []byte) (*os.File, error) {
-	if err := f.replace(name, contents); err != nil {
+	err := f.Write(name, func(w io.Writer) error {
+		_, err := w.Write(contents)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)

@@ -126,7 +126,7 @@ func EachRows[T any](ctx context.Context, f *File, parse func(r *Rows) T, consum
 			return cmp.Or(faults.Err(), err)
 		}
 		f.Skipped += r.rows.skipped
-		if !faults.add(&r.rows.faults) {
+		if !faults.add(&r.rows.Faults) {
 			return faults
 		}
 		if len(faults.texts) == 0 {

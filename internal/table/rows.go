@@ -102,7 +102,8 @@ func isComment(line []byte) bool {
 const askComment = "%s is a comment, or data: say comments=1 or comments=0"
 
 // Scan finds the comments at the beginning of the file, the first line of data, the separator
-// and the number of cells. prefer is the name of a separator that is tried first, or "".
+// and the number of cells. prefer is the name of a separator that is tried first, "line" if a
+// line is one cell, or "".
 // comments is "1" if every line that begins with # or % is a comment, "0" if none is; "" asks
 // where a line can be both. The error wraps ErrNoData if there is no data.
 func (f *File) Scan(prefer, comments string) (err error) {
@@ -150,6 +151,10 @@ func (f *File) Scan(prefer, comments string) (err error) {
 // findSeparator sets the separator: the first one that cuts the first lines of data into
 // equally many cells, or else the first one in the first line; a blank must be in all lines.
 func (f *File) findSeparator(first []byte, prefer string) {
+	if prefer == "line" {
+		f.Sep = '\n'
+		return
+	}
 	const most = 50
 	sample, rest := [][]byte{first}, f.head
 	for line, found := rest.Next(); found && len(sample) < most; line, found = rest.Next() {
@@ -194,19 +199,21 @@ func withoutAttributes(line []byte) []byte {
 // Rows cuts the lines of data in a block into cells. It leaves out comments and empty lines.
 type Rows struct {
 	Block
-	Line  int64    // number of the row's line in the file, from 1
-	Cells [][]byte // of the row; valid until the next row
-	Raw   []byte   // the row
-	Empty int64    // number of the first empty line so far; 0: none
+	Line   int64    // number of the row's line in the file, from 1
+	Cells  [][]byte // of the row; valid until the next row
+	Raw    []byte   // the row
+	Empty  int64    // number of the first empty line so far; 0: none
+	Whole  Block    // all lines
+	File   *File
+	Faults Faults // so far
 
-	file    *File
-	whole   Block
-	faults  Faults
 	skipped int64
 }
 
 // Rows returns the rows of a block of f.
-func (f *File) Rows(b Block) *Rows { return &Rows{Block: b, file: f, whole: b} }
+func (f *File) Rows(b Block) *Rows {
+	return &Rows{Block: b, Whole: b, File: f, Faults: Faults{Path: f.Path}}
+}
 
 // FirstRow returns the first line of data as a block of its own.
 func (f *File) FirstRow() *Rows { return f.Rows(f.first) }
@@ -221,25 +228,19 @@ func (f *File) Unread() {
 }
 
 // Rewind goes back to the first row of the block.
-func (r *Rows) Rewind() { r.Block, r.Empty = r.whole, 0 }
-
-// Sep returns the separator.
-func (r *Rows) Sep() byte { return r.file.Sep }
-
-// Bytes returns the size of the block.
-func (r *Rows) Bytes() int64 { return int64(len(r.whole.Data)) }
+func (r *Rows) Rewind() { r.Block, r.Empty = r.Whole, 0 }
 
 // NextRow goes to the next row. It is false after the last one, and after MostFaults
 // faults. A line with another number of cells than the first is a fault, and so is a line
 // that is a comment or not.
 func (r *Rows) NextRow() bool {
-	for len(r.faults.texts) <= MostFaults {
+	for len(r.Faults.texts) <= MostFaults {
 		line, found := r.Block.Next()
 		if !found {
 			return false
 		}
 		r.Line, r.Raw = r.Number-1, line
-		switch f := r.file; {
+		switch f := r.File; {
 		case len(line) == 0 && !f.Parquet:
 			r.Empty = cmp.Or(r.Empty, r.Line)
 			continue
@@ -251,28 +252,19 @@ func (r *Rows) NextRow() bool {
 			r.Fault(askComment, Quote(line))
 			continue
 		}
-		if r.Cells = split(r.Cells[:0], line, r.file.Sep); len(r.Cells) == r.file.Width {
+		if r.Cells = split(r.Cells[:0], line, r.File.Sep); len(r.Cells) == r.File.Width {
 			return true
 		}
 		switch {
 		case bytes.Count(line, []byte{'"'})%2 == 1:
-			r.faults.Hint = " (line breaks within quotes are not read)"
-		case r.file.Sep == ' ':
-			r.faults.Hint = `; blanks within names need another separator; nx.write_edgelist(nx.read_adjlist("FILE"), "edges.txt") converts an adjacency list`
+			r.Faults.Hint = " (line breaks within quotes are not read)"
+		case r.File.Sep == ' ':
+			r.Faults.Hint = `; blanks within names need another separator; nx.write_edgelist(nx.read_adjlist("FILE"), "edges.txt") converts an adjacency list`
 		}
-		r.Fault("%s has %d fields, and the first line of data has %d", Quote(line), len(r.Cells), r.file.Width)
+		r.Fault("%s has %d fields, and the first line of data has %d", Quote(line), len(r.Cells), r.File.Width)
 	}
 	return false
 }
 
 // Fault records a fault of the row.
-func (r *Rows) Fault(format string, args ...any) { r.faults.Add(r.Line, format, args...) }
-
-// Hint is what an error of the rows says at its end.
-func (r *Rows) Hint(text string) { r.faults.Hint = text }
-
-// Err returns the faults of the block, or nil.
-func (r *Rows) Err() error {
-	r.faults.Path = r.file.Path
-	return r.faults.Err()
-}
+func (r *Rows) Fault(format string, args ...any) { r.Faults.Add(r.Line, format, args...) }

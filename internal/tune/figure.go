@@ -9,9 +9,6 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// mostPanels is the greatest number of options that a figure shows.
-const mostPanels = 8
-
 // Figure shows a search, of the rows that Search.Run returns: the scores of all settings over
 // mini-batches, and for each option the scores over its values, rung by rung. score names the
 // metric.
@@ -29,7 +26,7 @@ func Figure(space []Dimension, settings []Setting, rows []Row, score string) *fi
 	// The line of the best setting is drawn over the others.
 	slices.SortStableFunc(first.Lines, func(a, b figure.Series) int { return len(a.Name) - len(b.Name) })
 	f.Panels = append(f.Panels, first)
-	for k := range space[:min(len(space), mostPanels)] {
+	for k := range space {
 		f.Panels = append(f.Panels, panel(&space[k], k, settings, rows, score))
 	}
 	return f
@@ -45,7 +42,6 @@ func panel(d *Dimension, k int, settings []Setting, rows []Row, score string) fi
 			return x
 		}
 		p.LogX = d.Log
-		p.Decades = d.Log && d.High >= 100*d.Low
 	}
 	p.Points = figure.Curves(rows, func(r Row) (string, float64, float64, float64) {
 		return fmt.Sprintf("after %d mini-batches", r.Batches), at(settings[r.Setting]), r.Valid, known(r.SEM)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -21,9 +20,10 @@ import (
 type Search struct {
 	Settings int // numbered from 0
 	Seeds    int // trials of a setting in a rung
-	Rungs    int
+	Rungs    int // at most
 	Reduce   int // at least 2: of so many settings, one goes on
 	Batches  int // mini-batches of the last rung; each rung before has a Reduce-th of the next one's
+	Every    int // mini-batches between two evaluations; 0 means 1
 	Jobs     int // trials side by side
 
 	// Train trains a trial, and returns its best validation score so far; NaN if training
@@ -55,28 +55,28 @@ type Row struct {
 	Kept    bool      `json:"kept"`    // goes on to the next rung, or is the best of the last
 }
 
-// Check returns an error if there are too few mini-batches for the rungs.
-func (s *Search) Check() error {
-	if plan := s.Plan(); len(plan) > 1 && plan[0].Batches == plan[1].Batches {
-		return fmt.Errorf("%d mini-batches are too few for %d rungs", s.Batches, s.Rungs)
-	}
-	return nil
-}
-
 // Rung is one round of training.
 type Rung struct {
 	Batches  int `json:"batches"` // counted from the start of training
 	Settings int `json:"settings"`
 }
 
-// Plan returns the rungs.
+// Plan returns the rungs. There are fewer than Rungs if two would end at the same evaluation: the
+// second one would compare the scores of the first.
 func (s *Search) Plan() []Rung {
-	plan := make([]Rung, s.Rungs)
-	settings, batches := s.Settings, s.Batches
+	evaluations := func(batches int) int { return (batches - 1) / max(s.Every, 1) }
+	plan := []Rung{{Batches: s.Batches}}
+	for len(plan) < s.Rungs {
+		batches := (plan[0].Batches-1)/s.Reduce + 1
+		if evaluations(batches) == evaluations(plan[0].Batches) {
+			break
+		}
+		plan = slices.Insert(plan, 0, Rung{Batches: batches})
+	}
+	settings := s.Settings
 	for r := range plan {
 		plan[r].Settings = settings
-		plan[len(plan)-1-r].Batches = batches
-		settings, batches = (settings-1)/s.Reduce+1, (batches-1)/s.Reduce+1
+		settings = (settings-1)/s.Reduce + 1
 	}
 	return plan
 }
@@ -95,9 +95,6 @@ func (s *Search) Work() int {
 // the first row of the last rung. When ctx ends, or a trial fails, it waits for the trials
 // under way and returns the error.
 func (s *Search) Run(ctx context.Context) ([]Row, error) {
-	if err := s.Check(); err != nil {
-		return nil, err
-	}
 	alive := make([]int, s.Settings)
 	for k := range alive {
 		alive[k] = k
@@ -105,7 +102,7 @@ func (s *Search) Run(ctx context.Context) ([]Row, error) {
 	var all []Row
 	from := 0
 	plan := append(s.Plan(), Rung{Settings: 1}) // the best one
-	for k, r := range plan[:s.Rungs] {
+	for k, r := range plan[:len(plan)-1] {
 		rows, err := s.rung(ctx, alive, Trial{Rung: k, From: from, Batches: r.Batches})
 		if err != nil {
 			return all, err

@@ -38,7 +38,7 @@ func ParseDimension(option, text string, whole bool) (Dimension, error) {
 			if v == "" {
 				return d, fmt.Errorf("%s=%s: value %d is empty", option, text, k+1)
 			}
-			if slices.ContainsFunc(d.Values[:k], func(other string) bool { return sameValue(v, other) }) {
+			if slices.Contains(d.Values[:k], v) {
 				return d, fmt.Errorf("%s=%s: the value %s is there twice", option, text, v)
 			}
 		}
@@ -61,23 +61,22 @@ func ParseDimension(option, text string, whole bool) (Dimension, error) {
 	return d, nil
 }
 
-// draw returns a random value. A value of a range has three digits, so that it can be typed.
+// draw returns a random value. A value of a range has three digits, so that it can be typed, unless
+// it is a whole number.
 func (d *Dimension) draw(rng *rand.Rand) string {
 	if len(d.Values) > 0 {
 		return d.Values[rng.IntN(len(d.Values))]
 	}
 	low, high := d.Low, d.High
-	if d.Whole && !d.Log {
-		return strconv.FormatInt(int64(low)+rng.Int64N(int64(high-low)+1), 10)
+	if d.Whole {
+		high++
 	}
-	var x float64
+	x := low + rng.Float64()*(high-low)
 	if d.Log {
 		x = low * math.Exp(rng.Float64()*math.Log(high/low))
-	} else {
-		x = low + rng.Float64()*(high-low)
 	}
 	if d.Whole {
-		return strconv.FormatInt(int64(min(max(math.Round(x), low), high)), 10)
+		return strconv.FormatFloat(min(math.Floor(x), d.High), 'f', 0, 64)
 	}
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64) // its own output is a number
 	return strconv.FormatFloat(min(max(x, low), high), 'g', -1, 64)
@@ -103,32 +102,24 @@ func Draw(space []Dimension, n int, seed uint64) ([]Setting, error) {
 		size = min(size*len(d.Values), mostSettings+1)
 	}
 	switch {
-	case n > mostSettings:
-		return nil, fmt.Errorf("%d settings: want at most %d", n, mostSettings)
+	case n == 0 && size == 0:
+		return nil, errors.New("a range has no list of all values: say how many settings to draw")
+	case n == 0 && size > mostSettings || n > mostSettings:
+		return nil, fmt.Errorf("want at most %d settings: say how many to draw", mostSettings)
 	case n > 0 && (size == 0 || n < size):
 		return drawSome(space, n, seed), nil
-	case size == 0:
-		return nil, errors.New("a range has no list of all values: say how many settings to draw")
-	case size > mostSettings:
-		return nil, fmt.Errorf("more than %d combinations: say how many settings to draw", mostSettings)
 	}
-	all := make([]Setting, size)
-	for k := range all { // the last dimension changes first
-		all[k] = make(Setting, len(space))
-		rest := k
-		for i, d := range slices.Backward(space) {
-			all[k][i] = d.Values[rest%len(d.Values)]
-			rest /= len(d.Values)
+	all := []Setting{nil}
+	for _, d := range space {
+		var longer []Setting
+		for _, s := range all {
+			for _, v := range d.Values {
+				longer = append(longer, append(slices.Clip(s), v))
+			}
 		}
+		all = longer
 	}
 	return all, nil
-}
-
-// sameValue reports whether two texts are equal, or are the same number.
-func sameValue(a, b string) bool {
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	return a == b || errX == nil && errY == nil && x == y
 }
 
 // drawSome draws n different settings, or fewer if it finds no more.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"testing"
 
@@ -309,36 +308,32 @@ func (c *contract) fillsAlike(b int, batch *samplers.MiniBatch, s, other sampler
 	if err != nil {
 		return err
 	}
-	if diff := firstDifference(digest(&fresh), digest(batch)); diff != "" {
+	if diff := difference(&fresh, batch); diff != "" {
 		err = fmt.Errorf("batch %d: %s", b, diff)
 	}
 	return err
 }
 
-// digest is everything that a batch holds, as text: a line for each field of its blocks.
-func digest(b *samplers.MiniBatch) []string {
-	lines := []string{fmt.Sprint("blocks: ", len(b.Blocks)), fmt.Sprint("loss weights: ", b.LossWeights)}
-	for l, block := range b.Blocks {
-		fields := reflect.ValueOf(*block)
-		for k := range fields.NumField() {
-			name, value := fields.Type().Field(k).Name, reflect.Indirect(fields.Field(k))
-			lines = append(lines, fmt.Sprintf("block %d, %s: %v", l, name, value))
+// difference returns the first difference of two batches, "" if they are equal bit by bit.
+func difference(want, got *samplers.MiniBatch) string {
+	if len(got.Blocks) != len(want.Blocks) || fmt.Sprint(got.LossWeights) != fmt.Sprint(want.LossWeights) {
+		return fmt.Sprintf("%d blocks with loss weights %v\nwant %d with %v", len(got.Blocks), got.LossWeights, len(want.Blocks), want.LossWeights)
+	}
+	for l, block := range got.Blocks {
+		if text, right := blockText(*block), blockText(*want.Blocks[l]); text != right {
+			return fmt.Sprintf("block %d: %s\nwant %s", l, text, right)
 		}
 	}
-	return lines
+	return ""
+}
+
+// blockText is everything that a block holds, as text.
+func blockText(block graph.Block) string {
+	control := block.Control
+	block.Control = nil
+	return fmt.Sprintf("%+v control %+v", block, control)
 }
 
 func laplacianText(p *graph.Laplacian) string {
 	return fmt.Sprint(*p.Adjacency, p.RowScale, p.ColScale)
-}
-
-// firstDifference returns the first difference of two digests, "" if the batches are equal
-// bit by bit.
-func firstDifference(want, got []string) string {
-	for k := range min(len(want), len(got)) {
-		if want[k] != got[k] {
-			return fmt.Sprintf("%s\nwant %s", got[k], want[k])
-		}
-	}
-	return ""
 }

@@ -21,11 +21,11 @@ func Enumerate(draw samplers.Draw, weights []float64, s int, visit func(probabil
 	switch draw.(type) {
 	case samplers.WithoutReplacement:
 		for _, sequence := range combin.Permutations(len(weights), s) {
-			visitSequence(weights, sequence, visit)
+			visitSequence(weights, sequence, false, visit)
 		}
 	case samplers.WithReplacement:
 		for _, sequence := range combin.Cartesian(slices.Repeat([]int{len(weights)}, s)) {
-			visitRepeats(weights, sequence, visit)
+			visitSequence(weights, sequence, true, visit)
 		}
 	case samplers.Poisson:
 		enumeratePoisson(weights, s, visit)
@@ -37,26 +37,18 @@ func Enumerate(draw samplers.Draw, weights []float64, s int, visit func(probabil
 	return nil
 }
 
-// visitSequence visits a sequence of draws without replacement, unless it is impossible. The
-// probability of each draw is its weight divided by the weight of all candidates left.
-func visitSequence(weights []float64, sequence []int, visit func(float64, *samplers.Sample)) {
+// visitSequence visits a sequence of draws, unless it is impossible. The probability of each draw
+// is its weight divided by the weight of all candidates left; with replace, of all candidates.
+func visitSequence(weights []float64, sequence []int, replace bool, visit func(float64, *samplers.Sample)) {
 	sample, probability := &samplers.Sample{Draws: len(sequence)}, 1.0
 	for _, i := range sequence {
-		if weights[i] == 0 {
-			return
+		if !replace {
+			left := sumBut(weights, sample.Index)
+			probability *= weights[i] / left
+			sample.Remaining = append(sample.Remaining, left)
+			add(sample, weights, int32(i))
+			continue
 		}
-		left := sumBut(weights, sample.Index)
-		probability *= weights[i] / left
-		sample.Remaining = append(sample.Remaining, left)
-		add(sample, weights, int32(i))
-	}
-	visit(probability, sample)
-}
-
-// visitRepeats is visitSequence with replacement.
-func visitRepeats(weights []float64, sequence []int, visit func(float64, *samplers.Sample)) {
-	sample, probability := &samplers.Sample{Draws: len(sequence)}, 1.0
-	for _, i := range sequence {
 		probability *= weights[i] / sumBut(weights, nil)
 		at := slices.Index(sample.Index, int32(i))
 		if at < 0 {

@@ -151,7 +151,7 @@ func TestContractCanFail(t *testing.T) {
 		if err := c.checkBatch(full, batch, c.seeds(0)); (err == nil) != fine {
 			t.Errorf("%s: the check gives %v", name, err)
 		}
-		if diff := firstDifference(digest(&right), digest(batch)); (diff == "") != fine {
+		if diff := difference(&right, batch); (diff == "") != fine {
 			t.Errorf("%s: the difference is %q", name, diff)
 		}
 	}

@@ -34,7 +34,6 @@ type Figure struct {
 type Panel struct {
 	Title, X, Y string
 	LogX, LogY  bool
-	Decades     bool     // with LogX: ticks at powers of ten, not of two
 	FromZero    bool     // the y axis begins at 0; not with LogY
 	Names       []string // labels of x = 0, 1, 2 …, in the place of numbers
 
@@ -42,13 +41,8 @@ type Panel struct {
 	Lines   []Series // joined, with markers and error bars, above the points
 	Bars    *Bars    // a histogram
 	Heat    *Heat    // a matrix of cells; it gives both axes names
-	Edges   [][2]XY  // thin lines below the points
-	Bare    bool     // no axes
 	Caption string   // small text below the title
 }
-
-// XY is a point.
-type XY struct{ X, Y float64 }
 
 // Series is a named sequence of points. The legend leaves out a series without a
 // name.
@@ -58,13 +52,14 @@ type Series struct {
 	Error []float64 // half the length of each error bar; nil for none
 	Band  bool      // Error is drawn as a band around the line
 	Plain bool      // without markers
-	Thin  bool      // without markers, and a thin line
-	Disc  float64   // markers are discs of this radius in points; 0: markers by the series
+	Thin  bool      // without markers, and a thin translucent line
 	Cloud bool      // many points: small translucent markers of one colour
 }
 
-// Straight returns the line y = intercept + slope·x over the range of some places.
+// Straight returns the line y = intercept + slope·x over the range of some places. Places that
+// are not numbers do not count.
 func Straight(name string, intercept, slope float64, places []float64) Series {
+	places = slices.DeleteFunc(slices.Clone(places), func(x float64) bool { return !drawable(x, false) })
 	if len(places) == 0 {
 		return Series{Name: name}
 	}

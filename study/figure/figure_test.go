@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,6 +113,13 @@ func TestLegendBesidePanels(t *testing.T) {
 	need := legend.Rectangle(draw.New(vgimg.New(width, height))).Size().X
 	if room := width - panelWidth*vg.Length(columns); room < need {
 		t.Errorf("the legend needs %v, the strip has %v", need, room)
+	}
+}
+
+// TestStraight checks that places that are not numbers do not end a line.
+func TestStraight(t *testing.T) {
+	if got := Straight("", 1, 2, []float64{math.NaN(), 3, 0, math.Inf(1)}); !slices.Equal(got.X, []float64{0, 3}) || !slices.Equal(got.Y, []float64{1, 7}) {
+		t.Errorf("line %+v", got)
 	}
 }
 

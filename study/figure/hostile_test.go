@@ -31,7 +31,7 @@ func hostilePanels(name string, values []float64) []Panel {
 	panels := []Panel{
 		{Title: name + ": lines", X: "x", Y: "y", Lines: line},
 		{Title: name + ": log", X: "x", Y: "y", LogX: true, LogY: true, Lines: line},
-		{Title: name + ": decades", X: "x", Y: "y", LogX: true, Decades: true, FromZero: true, Lines: line},
+		{Title: name + ": from 0", X: "x", Y: "y", LogX: true, FromZero: true, Lines: line},
 		{Title: name + ": names", Y: "y", Names: []string{"a", "b", "c", "d", "e"}, Points: []Series{{Name: "points", X: places, Y: values, Error: values}}},
 		{Title: name + ": cloud", X: "x", Y: "y", Points: cloud},
 		{Title: name + ": log cloud", X: "x", Y: "y", LogX: true, LogY: true, Points: cloud},

@@ -18,12 +18,6 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 	if bars := newBars(p.Bars); bars != nil {
 		out.Add(bars)
 	}
-	if p.Bare {
-		out.HideAxes()
-	}
-	if len(p.Edges) > 0 {
-		out.Add(edges(p.Edges))
-	}
 	_, number := f.numbers()
 	for k, s := range slices.Concat(p.Points, p.Lines) {
 		if err := p.addSeries(out, s, number[s.Name], k >= len(p.Points)); err != nil {
@@ -70,9 +64,6 @@ func (p *Panel) axes(out *plot.Plot) {
 		sans(&a.Tick.Label, textSize-1)
 		a.Label.Text, a.Padding, a.Tick.Marker = a.label, 4, plot.TickerFunc(numberTicks)
 		if a.log {
-			if p.Decades {
-				a.base = 10
-			}
 			a.Scale, a.Tick.Marker = plot.LogScale{}, powerTicks{a.base}
 		}
 	}
@@ -87,7 +78,7 @@ func (p *Panel) axes(out *plot.Plot) {
 		label := &out.X.Tick.Label
 		label.Rotation, label.XAlign, label.YAlign = math.Pi/5, draw.XRight, draw.YCenter
 	}
-	if p.Heat == nil && !p.Bare {
+	if p.Heat == nil {
 		out.Add(grid)
 	}
 }
@@ -120,8 +111,8 @@ func (p *Panel) addSeries(out *plot.Plot, s Series, number int, joined bool) err
 	}
 	line, marks := &plotter.Line{XYs: points}, &plotter.Scatter{XYs: points}
 	line.LineStyle, marks.GlyphStyle = s.style(number)
-	if s.Thin {
-		line.Width /= 2
+	if c := Color(number); s.Thin {
+		line.Width, line.Color = line.Width/2, color.NRGBA{c.R, c.G, c.B, 0x80}
 	}
 	if s.Band {
 		out.Add(band(points, errs, Color(number)), line)
@@ -137,18 +128,6 @@ func (p *Panel) addSeries(out *plot.Plot, s Series, number int, joined bool) err
 		out.Add(marks)
 	}
 	return nil
-}
-
-// edges draws thin lines.
-type edges [][2]XY
-
-// Plot implements plot.Plotter.
-func (e edges) Plot(c draw.Canvas, out *plot.Plot) {
-	x, y := out.Transforms(&c)
-	style := draw.LineStyle{Color: color.Gray{0xcc}, Width: 0.7}
-	for _, ends := range e {
-		c.StrokeLine2(style, x(ends[0].X), y(ends[0].Y), x(ends[1].X), y(ends[1].Y))
-	}
 }
 
 // band fills the area between the ends of the errors.
@@ -167,18 +146,20 @@ func newBars(b *Bars) *plotter.Histogram {
 	if b == nil || len(b.Counts) == 0 || !drawable(b.Low, false) || !drawable(b.High, false) {
 		return nil
 	}
-	width := (b.High - b.Low) / float64(len(b.Counts))
-	bins := make([]plotter.HistogramBin, len(b.Counts))
-	total := 0.0
-	for k, n := range b.Counts {
-		from := b.Low + float64(k)*width
-		bins[k] = plotter.HistogramBin{Min: from, Max: from + width, Weight: float64(n)}
-		total += float64(n)
+	counts := b.Counts
+	low, high := widened(b.Low, b.High, false)
+	if low != b.Low || high != b.High {
+		total := 0
+		for _, n := range counts {
+			total += n
+		}
+		counts = []int{0, total, 0}
 	}
-	if low, high := widened(b.Low, b.High, false); low != b.Low || high != b.High {
-		width = (high - low) / float64(max(len(bins), 3))
-		from, to := b.Low-width/2, b.Low+width/2
-		bins = []plotter.HistogramBin{{Min: low, Max: from}, {Min: from, Max: to, Weight: total}, {Min: to, Max: high}}
+	width := (high - low) / float64(len(counts))
+	var bins []plotter.HistogramBin
+	for k, n := range counts {
+		from := low + float64(k)*width
+		bins = append(bins, plotter.HistogramBin{Min: from, Max: from + width, Weight: float64(n)})
 	}
 	return &plotter.Histogram{Bins: bins, Width: width, FillColor: Palette()[2], LineStyle: draw.LineStyle{Color: color.White, Width: 0.3}}
 }

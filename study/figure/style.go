@@ -54,9 +54,6 @@ func (s Series) style(k int) (draw.LineStyle, draw.GlyphStyle) {
 		blue := Palette()[2]
 		return line, draw.GlyphStyle{Color: color.NRGBA{blue.R, blue.G, blue.B, 0x70}, Radius: 1.6, Shape: draw.CircleGlyph{}}
 	}
-	if s.Disc > 0 {
-		return line, draw.GlyphStyle{Color: c, Radius: vg.Points(s.Disc), Shape: draw.CircleGlyph{}}
-	}
 	return line, draw.GlyphStyle{Color: c, Radius: 2.8, Shape: shapes[k%len(shapes)]}
 }
 

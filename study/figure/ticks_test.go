@@ -140,7 +140,7 @@ func TestLabelsApart(t *testing.T) {
 		x0, x1 := span("x")
 		y0, y1 := span("y")
 		panel := Panel{
-			LogX: rapid.Bool().Draw(t, "log x"), LogY: rapid.Bool().Draw(t, "log y"), Decades: rapid.Bool().Draw(t, "decades"),
+			LogX: rapid.Bool().Draw(t, "log x"), LogY: rapid.Bool().Draw(t, "log y"),
 			Lines: []Series{{X: []float64{x0, x1}, Y: []float64{y0, y1}}},
 		}
 		p, err := (&Figure{Panels: []Panel{panel}}).panel(&panel)
