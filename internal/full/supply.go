@@ -15,10 +15,9 @@ import (
 type supply struct {
 	plan.Source
 
-	px     []float32 // P·X at the level's rows lo to hi−1
-	lo, hi int
-	known  bool // px was computed
-	calls  int  // for these nodes that did not find it
+	px            []float32 // P·X at the level's rows lo to hi−1
+	lo, hi, calls int       // calls for these nodes that did not find px
+	known         bool      // px was computed
 }
 
 // rows returns the rows of nodes, which are the rows of the level from lo on: a part of a
