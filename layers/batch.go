@@ -155,25 +155,6 @@ func (b *Batch) Prefetch(batch *samplers.MiniBatch) {
 	batch.Prefetched = true
 }
 
-// NominalFeatureRows returns the length of FeatureRows for a batch of the nominal sizes,
-// with outputs output nodes.
-func (b *Batch) NominalFeatureRows(x *graph.Features, outputs int) (rows int) {
-	for _, r := range b.reads {
-		switch {
-		case r.x != x:
-		case r.layer < 0:
-			_, inputs := b.slots[0].Nominal()
-			rows += inputs
-		case r.layer == len(b.slots)-1:
-			rows += outputs
-		default:
-			dst, _ := b.slots[r.layer].Nominal()
-			rows += dst
-		}
-	}
-	return rows
-}
-
 // outputFeatures is ops.OutputFeatures for one of the slots of all.
 func (b *Batch) outputFeatures(x *graph.Features, slot *ops.Slot) (*G.Node, error) {
 	b.reads = append(b.reads, featureRead{x, slices.Index(b.slots, slot)})

@@ -150,10 +150,12 @@ func (op *activate) Compute(c *plan.Call) error {
 	}
 	to := c.OutMatrix(x.Rows, x.Cols)
 	n := x.Rows * x.Cols
-	s.rows, s.width, s.whole = x.Rows, x.Cols, to.Floats
-	if s.keepsWhole && dropout.Rate > 0 {
-		whole = c.Scratch(&s.wholeMemory, n)
-		s.whole = whole
+	if s.rows, s.width = x.Rows, x.Cols; s.keepsWhole { // else the result may be the caller's memory
+		s.whole = to.Floats
+		if dropout.Rate > 0 {
+			whole = c.Scratch(&s.wholeMemory, n)
+			s.whole = whole
+		}
 	}
 	switch {
 	case !s.keepsSlope:

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/plan"
@@ -56,10 +57,7 @@ func (t *Targets) classScore(z []float32, class int) float64 {
 	if class < 0 {
 		return math.NaN()
 	}
-	top := z[0]
-	for _, v := range z {
-		top = max(top, v)
-	}
+	top := slices.Max(z)
 	var sum, squares float64
 	for _, v := range z {
 		e := math.Exp(float64(v - top))

@@ -152,9 +152,9 @@ func (p *Plan) Fit() train.Options {
 	}
 	switch p.Seeds {
 	case "loss":
-		o.Seeds = train.ImportantSeeds{By: ops.LossScore}
+		o.Seeds = ops.LossScore
 	case "gradient":
-		o.Seeds = train.ImportantSeeds{By: ops.GradientScore}
+		o.Seeds = ops.GradientScore
 	}
 	return o
 }

@@ -100,9 +100,6 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 	if j.World != nil {
 		options.Group, options.Partition = j.World, j.Parts
 	}
-	if err := j.tellTraffic(ctx, model, options); err != nil {
-		return nil, err
-	}
 	var r *Result
 	options.Result = func(history *train.Result) any {
 		r = j.result(&p, history, data, dir)
@@ -134,19 +131,6 @@ func (j *Job) chooseInterval(ctx context.Context, model *layers.GCN, data *datas
 		text += ", because --eval-every auto takes at most a tenth of --max-batches and half of --patience"
 	}
 	j.Say("%s", text)
-	return nil
-}
-
-// tellTraffic says beforehand how much an update sends.
-func (j *Job) tellTraffic(ctx context.Context, model *layers.GCN, o train.Options) error {
-	if j.Parts == nil {
-		return nil
-	}
-	gradients, rows, err := j.Parts.UpdateBytes(ctx, model, o)
-	if err != nil || j.follows() {
-		return err
-	}
-	j.Say("an update: each rank sends %s of gradients and about %s of rows", Megabytes(int64(gradients)), Megabytes(int64(rows)))
 	return nil
 }
 

@@ -24,7 +24,7 @@ type Method struct {
 	LinearControl bool
 
 	// GradientSeeds says that training draws the mini-batches by the norms of gradients
-	// (train.ImportantSeeds). A sampler cannot do so: it gets the mini-batch's nodes.
+	// (train.Options.Seeds). A sampler cannot do so: it gets the mini-batch's nodes.
 	GradientSeeds bool
 
 	Sampler Sampler // without the settings of a Config; a caller may set its parts
@@ -38,7 +38,7 @@ func (m Method) Controlled() bool { return controlled(m.Sampler) }
 func (m Method) Refreshed() bool { return m.layerWise().Control == ControlRefresh }
 
 // OwnOutputs reports whether the sampler draws the output nodes of a batch: training cannot
-// draw them by importance (train.Seeds).
+// draw them by importance (train.Options.Seeds).
 func (m Method) OwnOutputs() bool {
 	_, is := m.Sampler.(OwnOutputs)
 	return is

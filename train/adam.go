@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -31,14 +32,8 @@ type AdamState struct {
 
 // withDefaults returns a with defaults in the place of zeros.
 func (a Adam) withDefaults() Adam {
-	for _, f := range []struct {
-		field *float64
-		value float64
-	}{{&a.LR, 1e-3}, {&a.Beta1, 0.9}, {&a.Beta2, 0.999}, {&a.Epsilon, 1e-8}} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-	}
+	a.LR, a.Epsilon = cmp.Or(a.LR, 1e-3), cmp.Or(a.Epsilon, 1e-8)
+	a.Beta1, a.Beta2 = cmp.Or(a.Beta1, 0.9), cmp.Or(a.Beta2, 0.999)
 	return a
 }
 

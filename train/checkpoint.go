@@ -11,7 +11,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -49,9 +48,19 @@ const (
 
 // checkpoint is a checkpoint file in memory.
 type checkpoint struct {
-	State   runState       `json:"state"`
-	Config  map[string]any `json:"config"`
-	tensors []weights.Tensor
+	State       runState       `json:"state"`
+	Evaluations evaluations    `json:"evaluations,omitempty"` // so far
+	Config      map[string]any `json:"config"`
+	tensors     []weights.Tensor
+}
+
+// evaluations are null in JSON where they are not finite.
+type evaluations []Evaluation
+
+func (e evaluations) MarshalJSON() ([]byte, error) { return finite.JSON([]Evaluation(e)).MarshalJSON() }
+
+func (e *evaluations) UnmarshalJSON(text []byte) error {
+	return finite.Unmarshal(text, (*[]Evaluation)(e))
 }
 
 // number is a float64 that is null in JSON if it is not finite.
@@ -103,19 +112,16 @@ func decodeCheckpoint(data []byte) (*checkpoint, error) {
 	bad := func(format string, args ...any) (*checkpoint, error) {
 		return nil, fmt.Errorf("%w: %s", ErrCheckpoint, fmt.Sprintf(format, args...))
 	}
-	const begin = "12345678" + `{"__metadata__":{"format":"` + checkpointFormat + `",` // after a length
-	if n := min(len(data), len(begin)); n > 8 && string(data[8:n]) != begin[8:n] {
-		return bad("it is some other kind of file")
-	}
 	tensors, metadata, err := weights.Decode(data)
-	if err != nil {
-		return bad("truncated or damaged: %v", err)
-	}
-	if schema := metadata["schema"]; schema != strconv.Itoa(rundir.Schema) {
-		return bad("%v", rundir.SchemaError(schema))
-	}
 	c := &checkpoint{tensors: tensors}
-	if metadata["sha256"] != c.digest(metadata["run"]) {
+	switch schema := metadata["schema"]; {
+	case err != nil:
+		return bad("truncated, damaged, or some other kind of file: %v", err)
+	case metadata["format"] != checkpointFormat:
+		return bad("some other kind of file")
+	case schema != strconv.Itoa(rundir.Schema):
+		return bad("%v", rundir.SchemaError(schema))
+	case metadata["sha256"] != c.digest(metadata["run"]):
 		return bad("damaged: the checksum does not match")
 	}
 	decoder := json.NewDecoder(strings.NewReader(metadata["run"]))
@@ -158,20 +164,15 @@ func (c *checkpoint) has(section string) bool { return len(c.section(section)) >
 // sameTensors returns an error unless the tensors of a checkpoint have the names and shapes of a
 // model's.
 func sameTensors(tensors, model []weights.Tensor) error {
-	text := func(t weights.Tensor) string {
-		section, name, _ := strings.Cut(t.Name, "/")
-		return fmt.Sprintf("in its %s, %q", section, name)
+	text := func(all []weights.Tensor, k int) string {
+		if k >= len(all) {
+			return "missing"
+		}
+		return fmt.Sprintf("%s %v", all[k].Name, all[k].Shape)
 	}
 	for k := range max(len(tensors), len(model)) {
-		switch {
-		case k >= len(tensors):
-			return fmt.Errorf("%s is missing: it holds %d tensors, the model has %d", text(model[k]), len(tensors), len(model))
-		case k >= len(model):
-			return fmt.Errorf("%s is too many: it holds %d tensors, the model has %d", text(tensors[k]), len(tensors), len(model))
-		case tensors[k].Name != model[k].Name:
-			return fmt.Errorf("%s is in the place of the model's %q", text(tensors[k]), model[k].Name)
-		case !slices.Equal(tensors[k].Shape, model[k].Shape):
-			return fmt.Errorf("%s has shape %v, the model's has %v", text(tensors[k]), tensors[k].Shape, model[k].Shape)
+		if got, want := text(tensors, k), text(model, k); got != want {
+			return fmt.Errorf("it holds %d tensors, the model %d: number %d is %s, the model's is %s", len(tensors), len(model), k, got, want)
 		}
 	}
 	return nil
@@ -184,29 +185,12 @@ func copyTensors(to, from []weights.Tensor) {
 	}
 }
 
-// checkFinite returns an error for the first value of a section that is not finite.
-func (c *checkpoint) checkFinite(section string) error {
-	for _, t := range c.section(section) {
+// checkFinite returns an error for the first tensor with a value that is not finite.
+func checkFinite(tensors []weights.Tensor) error {
+	for _, t := range tensors {
 		if !kernel.Finite(t.Values) {
-			k := slices.IndexFunc(t.Values, func(v float32) bool { return !kernel.Finite([]float32{v}) })
-			return fmt.Errorf("value %d of parameter %q is %v", k, strings.TrimPrefix(t.Name, section), t.Values[k])
+			return fmt.Errorf("tensor %q has values that are not finite", t.Name)
 		}
-	}
-	return nil
-}
-
-// checkConfig returns an error if the config.json in a run's folder differs from the
-// checkpoint's configuration.
-func (c *checkpoint) checkConfig(dir string) error {
-	config, err := ReadConfig(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := rundir.SameConfig(c.Config, config, MayChange()...); err != nil {
-		return fmt.Errorf("it belongs to another run than %s: %w", filepath.Join(dir, configFile), err)
 	}
 	return nil
 }
@@ -220,20 +204,19 @@ type CheckpointInfo struct {
 }
 
 // LoadParameters reads m's parameters from a checkpoint file. If path is a run's folder,
-// it reads the parameters with the best validation score; a config.json in the folder
-// must belong to the same run. Names, shapes and order of the parameters must be the
-// model's, and the values finite. An error names the file, and leaves the model
-// unchanged.
+// it reads the parameters with the best validation score. Names, shapes and order of the
+// parameters must be the model's, and the values finite. An error names the file, and leaves the
+// model unchanged.
 func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 	params, err := parametersOf(m)
 	if err != nil {
 		return CheckpointInfo{}, err
 	}
-	section, dir := sectionParameters, ""
+	section := sectionParameters
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		dir = path
+		dir := path
 		path = filepath.Join(dir, bestFile)
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) { // killed before it was written
 			path, section = filepath.Join(dir, lastFile), sectionBest
 		}
 	}
@@ -241,17 +224,12 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 	if err != nil {
 		return CheckpointInfo{}, err
 	}
-	if dir != "" {
-		if err := c.checkConfig(dir); err != nil {
-			return CheckpointInfo{}, fmt.Errorf("train: %s: %w: %w", path, ErrCheckpoint, err)
-		}
-	}
 	batch := c.State.BestBatch
 	if section != sectionBest || !c.has(section) { // the run may have no evaluation yet
 		section, batch = sectionParameters, c.State.Batch
 	}
 	tensors, model := c.section(section), sectionOf(section, params, nil)
-	if err := cmp.Or(sameTensors(tensors, model), c.checkFinite(section)); err != nil {
+	if err := cmp.Or(sameTensors(tensors, model), checkFinite(tensors)); err != nil {
 		return CheckpointInfo{}, fmt.Errorf("train: %s: %w: %w", path, ErrCheckpoint, err)
 	}
 	copyTensors(model, tensors)
@@ -271,16 +249,19 @@ func SaveRun(dir string, m Model, d *datasets.Data, config map[string]any) (err 
 	}
 	nan := number(math.NaN())
 	c := &checkpoint{State: runState{Best: nan, Valid: nan}, tensors: sectionOf(sectionParameters, params, nil)}
-	if err := c.checkFinite(sectionParameters); err != nil {
+	if err := checkFinite(c.tensors); err != nil {
 		return fmt.Errorf("train: %s: %w", dir, err)
 	}
 	if c.Config, err = withConfig(map[string]any{}, config, derivedConfiguration(params, d, Fingerprint(d))); err != nil {
 		return err
 	}
-	r, err := openRunDir(dir, Options{}, c.Config, d, nil)
+	r, err := openRunDir(dir, Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = join(err, r.close()) }()
+	if err := r.begin(Options{}, c.Config, d, nil); err != nil {
+		return err
+	}
 	return named(r.folder.Write(bestFile, c.write))
 }

@@ -30,8 +30,9 @@ func sampleCheckpoint() *checkpoint {
 	}
 	c.State = runState{
 		Seed: math.MaxUint64, Batch: 37, AdamSteps: 37, Evaluated: 30, LossSum: 1.0 / 3, Valid: 0.1, Best: number(math.Nextafter(0.7, 1)),
-		BestBatch: 20, MetricsBytes: 123, Seconds: 1.5,
+		BestBatch: 20, Seconds: 1.5,
 	}
+	c.Evaluations = evaluations{{Batch: 20, Epoch: 2, Loss: 1.0 / 3, Valid: 0.7, Best: true, Seconds: 1.25}}
 	c.Config, _ = rundir.ThroughJSON(map[string]any{"seed": uint64(math.MaxUint64), "method": "ladies", "sizes": []int{1, 2}})
 	return c
 }
@@ -71,9 +72,9 @@ func TestCheckpointRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	want.State.Best = number(math.NaN())
-	if got, err = decodeCheckpoint(encoded(t, want)); err != nil || !math.IsNaN(float64(got.State.Best)) {
-		t.Errorf("a best score of NaN reads as %v, %v", got.State.Best, err)
+	want.State.Best, want.Evaluations[0].Valid = number(math.NaN()), math.NaN()
+	if got, err = decodeCheckpoint(encoded(t, want)); err != nil || !math.IsNaN(float64(got.State.Best)) || !math.IsNaN(got.Evaluations[0].Valid) {
+		t.Errorf("scores of NaN read as %v and %v, %v", got.State.Best, got.Evaluations[0].Valid, err)
 	}
 	// Any program that knows safetensors can read the values by their names.
 	path := filepath.Join(t.TempDir(), "best.safetensors")
@@ -117,7 +118,7 @@ func TestCheckpointDamage(t *testing.T) {
 		check(other, "another schema", fmt.Sprintf("its schema is %d and this program's is %d: train again", schema, rundir.Schema))
 	}
 	check([]byte("PK\x03\x04 a zip"), "zip", "some other kind of file")
-	check(nil, "empty", "truncated or damaged: not a usable file of weights: its 0 bytes")
+	check(nil, "empty", "truncated, damaged, or some other kind of file: not a usable file of weights: its 0 bytes")
 }
 
 // TestCheckpointWrongDescription reads files with a right checksum whose description
@@ -187,7 +188,7 @@ func TestLoadParameters(t *testing.T) {
 	}
 	other := modelOver(t, d, m.Batch.Sampler(), 8)
 	before := weightsOf(t, other)
-	if _, err := LoadParameters(dir, other); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), `"conv0.weight" has shape [12 16], the model's has [12 8]`) {
+	if _, err := LoadParameters(dir, other); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), `conv0.weight [12 16], the model's is best/conv0.weight [12 8]`) {
 		t.Errorf("narrower model: error %v", err)
 	}
 	if !slices.Equal(weightsOf(t, other), before) {
@@ -195,7 +196,7 @@ func TestLoadParameters(t *testing.T) {
 	}
 	fewer := smallModel(t, d)
 	fewer.Parameters = fewer.Parameters[:3]
-	if _, err := LoadParameters(dir, fewer); err == nil || !strings.Contains(err.Error(), "too many") {
+	if _, err := LoadParameters(dir, fewer); err == nil || !strings.Contains(err.Error(), "the model's is missing") {
 		t.Errorf("fewer parameters: error %v", err)
 	}
 	if _, err := LoadParameters(filepath.Join(dir, "none.ckpt"), other); !errors.Is(err, os.ErrNotExist) {

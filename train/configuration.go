@@ -14,34 +14,19 @@ import (
 // 0 has the same meaning as in a flag.
 func (r *run) configuration() (config map[string]any, err error) {
 	o := r.options
-	batchesPerEpoch := o.BatchesPerEpoch
-	if batchesPerEpoch == OnePass {
-		batchesPerEpoch = 0
-	}
 	limit := func(n int) int {
-		if n == Unlimited {
+		if n == Unlimited || n == OnePass {
 			return 0
 		}
 		return n
 	}
 	config = map[string]any{
-		"batch": o.Batch, "batches_per_epoch": batchesPerEpoch,
+		"batch": o.Batch, "batches_per_epoch": limit(o.BatchesPerEpoch), "micro": o.Micro,
 		"max_batches": limit(o.MaxBatches), "epochs": limit(o.Epochs), "patience": limit(o.Patience),
-		"eval_every": o.EvalEvery, "seed": o.Seed,
+		"eval_every": o.EvalEvery, "eval_samples": o.EvalSamples, "seed": o.Seed,
 		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
-		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip, "schedule": o.Schedule.String(),
-	}
-	if o.Adam.DecoupledDecay {
-		config["decoupled_decay"] = true
-	}
-	if o.EvalSamples > 0 {
-		config["eval_samples"] = o.EvalSamples
-	}
-	if o.Micro > 1 {
-		config["micro"] = o.Micro
-	}
-	if o.Seeds != nil {
-		config["seeds"], config["seeds_every"] = samplers.Text(o.Seeds), o.SeedsEvery
+		"weight_decay": o.Adam.WeightDecay, "decoupled_decay": o.Adam.DecoupledDecay, "clip": o.Adam.Clip, "schedule": o.Schedule.String(),
+		"seeds": seedNames[o.Seeds], "seeds_every": o.SeedsEvery,
 	}
 	if r.model.Refresher != nil {
 		config["control_every"] = o.ControlEvery
@@ -57,7 +42,7 @@ func (r *run) configuration() (config map[string]any, err error) {
 // fingerprint returns the fingerprint of the data, of the whole if ranks hold parts of it.
 func (r *run) fingerprint() string {
 	if p := r.options.Partition; p != nil {
-		return p.fingerprint
+		return p.Fingerprint
 	}
 	return Fingerprint(r.data)
 }

@@ -301,12 +301,12 @@ func TestModelsOnDevice(t *testing.T) {
 // TestFitOnDevice checks that Fit learns on the device as on the CPU, and gives the same
 // bits if it is stopped and resumed, with uniform batches and by importance.
 func TestFitOnDevice(t *testing.T) {
-	for _, seeds := range []Seeds{nil, ImportantSeeds{By: ops.GradientScore}} {
+	for _, seeds := range []ops.Score{ops.NoScore, ops.GradientScore} {
 		t.Run(fmt.Sprint(seeds), func(t *testing.T) { testFitOnDevice(t, seeds) })
 	}
 }
 
-func testFitOnDevice(t *testing.T, seeds Seeds) {
+func testFitOnDevice(t *testing.T, seeds ops.Score) {
 	d := testDevice(t)
 	data := smallData(t, 200, 5)
 	fit := func(device *ops.Device, batches int, dir string, resume bool) (*Result, []float32) {
@@ -330,7 +330,7 @@ func testFitOnDevice(t *testing.T, seeds Seeds) {
 	}
 	for k, e := range whole.Evaluations {
 		// Scores differ in their last bits, and so do, sometimes, the nodes drawn.
-		if c := cpu.Evaluations[k]; seeds == nil && math.Abs(e.Loss-c.Loss) > 2e-3*c.Loss {
+		if c := cpu.Evaluations[k]; seeds == ops.NoScore && math.Abs(e.Loss-c.Loss) > 2e-3*c.Loss {
 			t.Errorf("batch %d: mean loss %v on the device, %v on the CPU", e.Batch, e.Loss, c.Loss)
 		}
 	}

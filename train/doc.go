@@ -30,13 +30,14 @@
 //
 //	config.json     Fit's settings and the caller's, compared on resume
 //	metrics.jsonl   one JSON object per evaluation
-//	last.ckpt       the state to resume from: parameters, Adam's moments, counters, and
-//	                the best parameters so far; a safetensors file, as is the next
+//	last.ckpt       the state to resume from: parameters, Adam's moments, counters,
+//	                evaluations, and the best parameters so far; a safetensors file,
+//	                as is the next
 //	best.ckpt       parameters of the best validation score
 //	result.json     the outcome of a run that is done
 //
-// Every file but metrics.jsonl is replaced whole, and last.ckpt records the length of
-// metrics.jsonl that belongs to it. A run that crashed at any moment therefore resumes
+// Every file but metrics.jsonl is replaced whole, and last.ckpt holds the evaluations so far: a
+// resumed run writes metrics.jsonl anew. A run that crashed at any moment therefore resumes
 // to the same result. The folder is open and locked during the run: two processes
 // never train in one folder, and a folder can be moved during its run.
 //

@@ -65,7 +65,7 @@ func (r *run) evaluate(ctx context.Context) error {
 		e.Valid, e.StandardError = estimate.Score, estimate.StandardError
 	}
 	e.Best = !math.IsNaN(e.Valid) && !(e.Valid <= float64(s.Best)) // the first Best is NaN
-	e.Seconds = r.seconds()
+	e.Seconds = math.Round(r.seconds()*1e3) / 1e3
 	if err := r.dir.appendMetrics(e); err != nil {
 		return err
 	}
@@ -74,9 +74,6 @@ func (r *run) evaluate(ctx context.Context) error {
 		r.best = append(r.best[:0], r.program.Parameters()...)
 	}
 	s.Valid, s.Evaluated, s.LossSum = number(e.Valid), s.Batch, 0
-	if r.dir != nil {
-		s.MetricsBytes = r.dir.bytes
-	}
 	r.out.Evaluations = append(r.out.Evaluations, e)
 	r.options.Schedule.fall(s)
 	r.dirty = true

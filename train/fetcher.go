@@ -1,8 +1,6 @@
 package train
 
 import (
-	"context"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gcn-layerwise/gcn/layers"
@@ -33,20 +31,20 @@ type fetcher struct {
 }
 
 // start begins the fetch of the next update, if there is one.
-func (f *fetcher) start(ctx context.Context) {
+func (f *fetcher) start() {
 	if f.next >= f.end {
 		return
 	}
 	update := f.next
 	f.next++
 	f.last = new(errgroup.Group)
-	f.last.Go(func() error { return f.fetch(ctx, update) })
+	f.last.Go(func() error { return f.fetch(update) })
 }
 
-func (f *fetcher) fetch(ctx context.Context, update int) error {
-	before := f.partition.Sent()
+func (f *fetcher) fetch(update int) error {
+	ctx, before := f.loader.ctx, f.partition.Sent()
 	for range f.layers {
-		if err := f.loader.stream.rows.Fetch(ctx, f.partition.Partition, update); err != nil {
+		if err := f.loader.stream.rows.Fetch(ctx, f.partition, update); err != nil {
 			return err
 		}
 	}
@@ -73,9 +71,9 @@ func (f *fetcher) wait() error {
 }
 
 // take returns the mini-batches of the next update, with their rows in place.
-func (f *fetcher) take(ctx context.Context) ([]*Item, error) {
+func (f *fetcher) take() ([]*Item, error) {
 	if f.last == nil {
-		f.start(ctx)
+		f.start()
 	}
 	if err := f.wait(); err != nil {
 		return nil, err
@@ -83,6 +81,6 @@ func (f *fetcher) take(ctx context.Context) ([]*Item, error) {
 	items := f.items
 	f.partition.Install()
 	f.last = nil
-	f.start(ctx)
+	f.start()
 	return items, nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
@@ -30,11 +29,11 @@ func Fingerprint(d *datasets.Data) string {
 	addBlocks(sum, a.Val)
 	if x.Sparse != nil { // as if it were dense
 		eachBlock(sum, x.Rows*x.Cols, func(lo, hi int) any {
-			values := make([]float32, hi-lo)
-			for k := range values {
-				values[k] = sparseValue(x.Sparse, lo+k)
+			var values []float32
+			for k := lo; k < hi; k = lo + len(values) {
+				values = append(values, x.Row(k / x.Cols)[k%x.Cols:]...)
 			}
-			return values
+			return values[:hi-lo]
 		})
 	} else {
 		addBlocks(sum, x.Data)
@@ -46,19 +45,6 @@ func Fingerprint(d *datasets.Data) string {
 		addBlocks(sum, nodes)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
-}
-
-// sparseValue returns value k of m, row-major, zeros counted.
-func sparseValue(m *graph.CSR, k int) float32 {
-	i := k / m.Cols
-	at, found := slices.BinarySearch(m.Row(i), int32(k%m.Cols))
-	switch {
-	case !found:
-		return 0
-	case m.Val == nil:
-		return 1
-	}
-	return m.RowValues(i)[at]
 }
 
 func addBlocks[T int64 | int32 | uint16 | float32](w io.Writer, values []T) {

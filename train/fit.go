@@ -12,9 +12,9 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/full"
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/ranks"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/score"
 )
@@ -43,22 +43,14 @@ import (
 // Fit needs memory for five values per parameter, beside the model and the batches. All
 // goroutines have ended when Fit returns.
 func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, error) {
-	model, o, err := checked(ctx, m, d, o)
+	model, o, err := checked(m, d, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(model); err != nil {
-		return nil, err
+	if !model.Batch.TryLock() {
+		return nil, ErrModelInUse
 	}
 	defer model.Batch.Unlock()
-	params, err := parametersIn(model)
-	if err != nil {
-		return nil, err
-	}
-	const bytesPerParameter = 5 * 4
-	if err := memory.Check("train: parameters, gradients, Adam's moments and the best parameters", bytesPerParameter*int64(parameterCount(params))); err != nil {
-		return nil, err
-	}
 	program, err := compile(model)
 	if err != nil {
 		return nil, err
@@ -74,21 +66,20 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		return nil, err
 	}
 	if o.Group != nil {
-		r.stream.Rank, r.stream.Ranks = o.Group.Rank(), o.Group.Size()
+		r.stream.lo, r.stream.hi = ranks.Range(o.Micro, o.Group.Rank(), o.Group.Size())
 		model.Ranks = o.Group
 	}
 	if o.Partition != nil {
-		if err := o.Partition.check(r); err != nil {
+		if err := r.checkPartition(); err != nil {
 			return nil, err
 		}
-		lo, hi := r.stream.Share()
-		r.stream.held = 2 * (hi - lo) // of the update that computes, and of the next one
+		r.stream.held = 2 * r.own() // of the update that computes, and of the next one
 		if o.Partition.HasGraph() {
-			r.stream.rows = ranks.NewRounds(hi - lo)
-			r.options.Workers = max(o.Workers, hi-lo) // all of an update wait for a layer's rows together
+			r.stream.rows = ranks.NewRounds(r.own())
+			r.options.Workers = max(o.Workers, r.own()) // all of an update wait for a layer's rows together
 		}
 	}
-	if o.Seeds != nil {
+	if o.Seeds != ops.NoScore {
 		if err := r.preferSeeds(ctx); err != nil {
 			return nil, err
 		}
@@ -116,10 +107,7 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 
 // checked returns the model, and the options with their defaults, or an error if a run cannot
 // use its arguments.
-func checked(ctx context.Context, m Model, d *datasets.Data, o Options) (*layers.Model, Options, error) {
-	if ctx == nil {
-		return nil, o, errNoContext
-	}
+func checked(m Model, d *datasets.Data, o Options) (*layers.Model, Options, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, o, err
@@ -220,17 +208,41 @@ func (r *run) open(ctx context.Context) (err error) {
 	switch {
 	case !r.leads():
 	case r.options.Dir != "":
-		r.dir, err = openRunDir(r.options.Dir, r.options, r.config, r.data, r.restore)
+		err = r.openDir()
 	case r.options.Begin != nil:
 		err = r.options.Begin()
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.follow(ctx)
 	}
-	if err := r.follow(ctx); err != nil {
+	if err != nil {
 		return join(err, r.dir.close())
 	}
 	return nil
+}
+
+// openDir opens the run's folder and restores the state saved in it. If openDir or Begin fails,
+// the files in the folder are unchanged.
+func (r *run) openDir() (err error) {
+	o := r.options
+	if r.dir, err = openRunDir(o.Dir, o); err != nil {
+		return err
+	}
+	if len(r.dir.present) > 0 && !o.Overwrite {
+		last, err := r.dir.last(r.config, r.data)
+		if err == nil && last != nil {
+			err = r.restore(r.dir.folder.Path(lastFile), last)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if o.Begin != nil {
+		if err := o.Begin(); err != nil {
+			return err
+		}
+	}
+	return r.dir.begin(o, r.config, r.data, r.out.Evaluations)
 }
 
 // fit trains until a limit is reached, saves and tests.
@@ -261,9 +273,7 @@ func (r *run) end() (batches int, limit string) {
 // train steps until a limit is reached.
 func (r *run) train(ctx context.Context) error {
 	end, limit := r.end()
-	lo, hi := r.stream.Share()
-	own := hi - lo // mini-batches of an update
-	last := Unlimited
+	own, last := r.own(), Unlimited
 	if end <= Unlimited/own {
 		last = end * own
 	}
@@ -271,17 +281,16 @@ func (r *run) train(ctx context.Context) error {
 	if r.loader, err = NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch*own, last); err != nil {
 		return err
 	}
-	defer r.loader.Close()
+	defer func() {
+		r.loader.Close()
+		r.fetcher.wait() // a fetch ends with the loader
+	}()
 	s := &r.state
 	if r.options.Partition != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
 		r.fetcher = &fetcher{partition: r.options.Partition, batch: r.model.Batch, loader: r.loader, own: own, next: s.Batch, end: end}
 		if r.stream.rows != nil {
 			r.fetcher.layers = r.stream.Sampler.Layers()
 		}
-		defer r.fetcher.wait()
-		defer cancel()
 	}
 	if r.model.Refresher != nil && !r.refreshes() { // as the last refresh before the run was stopped
 		if err := r.refresh(ctx, r.model.Refresher.Restore); err != nil {
@@ -366,6 +375,9 @@ func (r *run) test(ctx context.Context) (err error) {
 	r.out.Test, r.out.TestSE, r.out.Predicted = e.Score, e.StandardError, e.Predicted
 	return nil
 }
+
+// own returns the number of an update's mini-batches that this rank computes.
+func (r *run) own() int { return r.stream.hi - r.stream.lo }
 
 // epoch returns the epoch of the last update's first batch.
 func (r *run) epoch() int { return r.epochOf(r.state.Batch - 1) }

@@ -129,7 +129,6 @@ func runFiles(t testing.TB, dir string) string {
 		}
 		s := c.State
 		s.Seconds, s.TrainSeconds, s.SamplingSeconds, s.WaitSeconds, s.EvalSeconds = 0, 0, 0, 0, 0
-		s.MetricsBytes = 0 // the number of digits of a time varies
 		fmt.Fprintf(&b, "%s %+v", name, s)
 		for _, tensor := range c.tensors {
 			fmt.Fprintf(&b, " %s", tensor.Name)
@@ -195,8 +194,10 @@ func TestResume(t *testing.T) {
 					t.Fatalf("the model does not hold the last step's parameters (%v)", err)
 				}
 				done = cut
-				// Lines after the checkpoint must be removed.
-				appendTo(t, filepath.Join(o.Dir, metricsFile), strings.Repeat("{half a line", 1000))
+				// The checkpoint has the evaluations, whatever the file holds.
+				if err := os.WriteFile(filepath.Join(o.Dir, metricsFile), []byte(strings.Repeat("{half a line", 100*trial)), 0o666); err != nil {
+					t.Fatal(err)
+				}
 			}
 			o.Progress = nil
 			m := smallModel(t, d)
@@ -217,18 +218,6 @@ func TestResume(t *testing.T) {
 				t.Errorf("resuming a finished run: %+v", h)
 			}
 		})
-	}
-}
-
-func appendTo(t *testing.T, path, text string) {
-	t.Helper()
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if _, err := file.WriteString(text); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -45,11 +45,11 @@ type Imported struct {
 
 // foreignLayer is a layer of another library.
 type foreignLayer struct {
-	name         string
-	weight, bias *weights.Tensor
-	linear       bool     // the weight is (outputs, inputs), by its name
-	pattern      string   // the name without its numbers
-	numbers      []string // without leading zeros
+	name    string
+	parts   map[string]*weights.Tensor // "weight" and "bias"
+	linear  bool                       // the weight is (outputs, inputs), by its name
+	pattern string                     // the name without its numbers
+	numbers []string                   // without leading zeros
 }
 
 // compare orders layers by pattern, and those of a pattern by their numbers.
@@ -59,57 +59,76 @@ func (l *foreignLayer) compare(other *foreignLayer) int {
 	}))
 }
 
-// addForeign adds a tensor, called name, to the layer that its name says.
-func addForeign(all map[string]*foreignLayer, t *weights.Tensor, name string, mean bool) error {
-	layer := ""
-	cut := func(suffixes ...string) (is bool) {
-		for _, suffix := range suffixes {
-			if layer, is = strings.CutSuffix(name, suffix); is {
-				break
-			}
-		}
-		return is
+// ending says what a tensor is whose name ends so.
+type ending struct {
+	suffix, part string
+	linear       bool // as in foreignLayer
+	sage         bool // of a SAGE layer
+}
+
+func endings() []ending {
+	return []ending{
+		{suffix: ".lin_r.weight"}, // of a node's own row, as the next three
+		{suffix: ".lin_r.bias"},
+		{suffix: ".fc_self.weight"},
+		{suffix: ".fc_self.bias"},
+		{".lin_l.weight", "weight", true, true},
+		{".fc_neigh.weight", "weight", true, true},
+		{".lin.weight", "weight", true, false},
+		{".weight", "weight", false, false},
+		{".lin_l.bias", "bias", false, true},
+		{".fc_neigh.bias", "bias", false, true},
+		{".lin.bias", "bias", false, false},
+		{".bias", "bias", false, false},
+		{".bias" + afterSuffix, "bias", false, false},
 	}
-	var bias, linear, sage bool
-	switch {
-	case cut(".lin_r.weight", ".fc_self.weight", ".fc_self.bias", ".lin_r.bias"):
-		return fmt.Errorf("tensor %q maps a node's own row, which this model's layers have no place for", t.Name)
-	case cut(".lin_l.weight", ".fc_neigh.weight"):
-		linear, sage = true, true
-	case cut(".lin_l.bias", ".fc_neigh.bias"):
-		bias, sage = true, true
-	case cut(".lin.weight"):
-		linear = true
-	case cut(".lin.bias", ".bias", ".bias"+afterSuffix):
-		bias = true
-	case !cut(".weight"):
+}
+
+// foreignLayers are the layers of a file.
+type foreignLayers struct {
+	named map[string]*foreignLayer // those that ImportOptions map, by the model's names
+	rest  map[string]*foreignLayer // the others, by the file's names
+	used  map[string]bool          // the file's names that are mapped
+}
+
+// add adds a tensor to the layer that its name or o says.
+func (f *foreignLayers) add(t *weights.Tensor, o ImportOptions) error {
+	all, name := f.rest, t.Name
+	if ours, is := o.Layers[name]; is {
+		all, name, f.used[name] = f.named, ours, true
+	}
+	k := slices.IndexFunc(endings(), func(e ending) bool { return strings.HasSuffix(name, e.suffix) })
+	if k < 0 {
 		return fmt.Errorf("tensor %q is no weight or bias of a layer", t.Name)
 	}
+	e := endings()[k]
 	switch {
-	case sage && !mean:
+	case e.part == "":
+		return fmt.Errorf("tensor %q maps a node's own row, which this model's layers have no place for", t.Name)
+	case e.sage && !o.Mean:
 		return fmt.Errorf("tensor %q is of a SAGE layer, which takes a mean over neighbours, and the model's P is symmetric", t.Name)
-	case linear && !sage && mean:
+	case e.linear && !e.sage && o.Mean:
 		return fmt.Errorf("tensor %q is of a GCNConv, whose P is symmetric, and the model takes a mean over neighbours", t.Name)
 	}
-	l := all[layer]
+	layer := strings.TrimSuffix(name, e.suffix)
+	key := layer
+	if ours, is := o.Layers[layer]; is {
+		all, key, f.used[layer] = f.named, ours, true
+	}
+	l := all[key]
 	if l == nil {
-		l = &foreignLayer{name: layer, pattern: layer, numbers: strings.FieldsFunc(layer, func(r rune) bool { return r < '0' || r > '9' })}
-		for k, n := range l.numbers {
+		l = &foreignLayer{name: layer, pattern: layer, parts: map[string]*weights.Tensor{}}
+		for _, n := range strings.FieldsFunc(layer, func(r rune) bool { return r < '0' || r > '9' }) {
 			l.pattern = strings.Replace(l.pattern, n, "\x00", 1)
-			l.numbers[k] = strings.TrimLeft(n, "0")
+			l.numbers = append(l.numbers, strings.TrimLeft(n, "0"))
 		}
-		all[layer] = l
+		all[key] = l
 	}
-	place := &l.weight
-	if bias {
-		place = &l.bias
-	} else {
-		l.linear = linear
+	if other := l.parts[e.part]; other != nil {
+		return fmt.Errorf("tensors %q and %q have the same part in layer %q", other.Name, t.Name, key)
 	}
-	if *place != nil {
-		return fmt.Errorf("tensors %q and %q have the same part in layer %q", (*place).Name, t.Name, layer)
-	}
-	*place = t
+	l.parts[e.part] = t
+	l.linear = l.linear || e.linear
 	return nil
 }
 
@@ -119,30 +138,24 @@ type modelLayer struct {
 	params []parameter
 }
 
-// part returns the tensor for a parameter, or nil.
-func (l *foreignLayer) part(p parameter) *weights.Tensor {
-	switch {
-	case strings.HasSuffix(p.Name, ".weight"):
-		return l.weight
-	case strings.HasSuffix(p.Name, ".bias"):
-		return l.bias
-	}
-	return nil
+// part returns the tensor of l for a parameter of m, or nil.
+func (m modelLayer) part(l *foreignLayer, p parameter) *weights.Tensor {
+	return l.parts[strings.TrimPrefix(p.Name, m.name+".")]
 }
 
 // misfit returns an error if l has other tensors or shapes than the model's layer.
 func (m modelLayer) misfit(l *foreignLayer) error {
-	for _, t := range []*weights.Tensor{l.weight, l.bias} {
-		if t != nil && !slices.ContainsFunc(m.params, func(p parameter) bool { return l.part(p) == t }) {
+	for _, t := range []*weights.Tensor{l.parts["weight"], l.parts["bias"]} {
+		if t != nil && !slices.ContainsFunc(m.params, func(p parameter) bool { return m.part(l, p) == t }) {
 			return fmt.Errorf("tensor %q has no place in the model's %q; its biases depend on BiasAfter (gcn import: --bias-after)", t.Name, m.name)
 		}
 	}
 	for _, p := range m.params {
-		t := l.part(p)
+		t := m.part(l, p)
 		if t == nil {
 			return fmt.Errorf("layer %q has no tensor for %q", l.name, p.Name)
 		}
-		if same, turned := shapes(t, p); !turned && (!same || l.linear && t == l.weight) {
+		if same, turned := shapes(t, p); !turned && (!same || l.linear && t == l.parts["weight"]) {
 			return fmt.Errorf("tensor %q has shape %v, and %q has %v", t.Name, t.Shape, p.Name, p.Shape)
 		}
 	}
@@ -167,7 +180,7 @@ func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 		return nil, fmt.Errorf("it has no layer left for %q", m.name)
 	}
 	var fit []*foreignLayer
-	var misfits []string
+	var misfit error // of the first layer
 	first := order[0]
 	for _, l := range order {
 		if l.pattern != first.pattern {
@@ -178,13 +191,13 @@ func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 		}
 		if err := m.misfit(l); err == nil {
 			fit = append(fit, l)
-		} else if len(misfits) < 4 {
-			misfits = append(misfits, err.Error())
+		} else {
+			misfit = cmp.Or(misfit, err)
 		}
 	}
 	switch len(fit) {
 	case 0:
-		return nil, fmt.Errorf("no layer fits the model's %q: %s", m.name, strings.Join(misfits, "; "))
+		return nil, fmt.Errorf("no layer fits the model's %q: %w", m.name, misfit)
 	case 1:
 		return fit[0], nil
 	}
@@ -202,49 +215,34 @@ func layerNames(all []*foreignLayer) string {
 
 // matchedLayers matches the layers of another library.
 func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions, after map[string]bool) (found []Imported, err error) {
-	named, rest := map[string]*foreignLayer{}, map[string]*foreignLayer{} // by the model's names, and the others by the file's
-	used := map[string]bool{}                                             // names of the file in o.Layers
+	f := &foreignLayers{map[string]*foreignLayer{}, map[string]*foreignLayer{}, map[string]bool{}}
 	for k := range tensors {
-		t := &tensors[k]
-		to, name := rest, t.Name
-		if ours, is := o.Layers[name]; is {
-			to, name, used[name] = named, ours, true
-		}
-		if err := addForeign(to, t, name, o.Mean); err != nil {
+		if err := f.add(&tensors[k], o); err != nil {
 			return nil, err
 		}
 	}
-	order := slices.SortedFunc(maps.Values(rest), (*foreignLayer).compare)
-	for _, l := range order {
-		if ours, is := o.Layers[l.name]; is {
-			if named[ours] != nil {
-				return nil, fmt.Errorf("%q is mapped to %q, and so is another layer", l.name, ours)
-			}
-			named[ours], used[l.name] = l, true
-		}
-	}
+	order := slices.SortedFunc(maps.Values(f.rest), (*foreignLayer).compare)
 	for _, name := range slices.Sorted(maps.Keys(o.Layers)) {
-		if !used[name] {
-			return nil, fmt.Errorf("it holds no layer %q to map to %q: its layers are %s", name, o.Layers[name], layerNames(order))
+		if !f.used[name] {
+			return nil, fmt.Errorf("it holds no layer %q to map to %q: its other layers are %s", name, o.Layers[name], layerNames(order))
 		}
 	}
-	order = slices.DeleteFunc(order, func(l *foreignLayer) bool { return used[l.name] })
 	for len(found) < len(params) {
 		m := modelLayer{params: params[len(found):]}
 		m.name, _, _ = strings.Cut(m.params[0].Name, ".")
 		if end := slices.IndexFunc(m.params, func(p parameter) bool { return !strings.HasPrefix(p.Name, m.name+".") }); end > 0 {
 			m.params = m.params[:end]
 		}
-		l, is := named[m.name]
+		l, is := f.named[m.name]
 		if is {
-			delete(named, m.name)
+			delete(f.named, m.name)
 			err = m.misfit(l)
 		} else if l, err = m.next(order); err == nil {
 			order = slices.DeleteFunc(order, func(other *foreignLayer) bool { return other == l })
 		}
 		for k := 0; err == nil && k < len(m.params); k++ {
 			var one Imported
-			one, err = l.imported(m.params[k], o.Square, after)
+			one, err = l.imported(m.part(l, m.params[k]), m.params[k], o.Square, after)
 			found = append(found, one)
 		}
 		if err != nil {
@@ -254,22 +252,17 @@ func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions
 	if len(order) > 0 {
 		return nil, fmt.Errorf("the model has no layer for %s: it has %d parameters, the file %d tensors", layerNames(order), len(params), len(tensors))
 	}
-	for ours := range named {
+	for ours := range f.named {
 		return nil, fmt.Errorf("the model has no layer %q to map to", ours)
 	}
 	return found, nil
 }
 
-// imported sets a parameter from its tensor in l, whose shape fits.
-func (l *foreignLayer) imported(p parameter, square Square, after map[string]bool) (Imported, error) {
-	t := l.part(p)
-	late, convolution := after[p.Name]
+// imported sets a parameter from the tensor t of l, whose shape fits.
+func (l *foreignLayer) imported(t *weights.Tensor, p parameter, square Square, after map[string]bool) (Imported, error) {
 	before := strings.HasSuffix(t.Name, ".lin.bias")
-	switch {
-	case convolution && !late && (l.linear && !before || strings.HasSuffix(t.Name, afterSuffix)):
-		return Imported{}, fmt.Errorf("tensor %q is a bias after the propagation, and the model's %q is before it: build the model with BiasAfter (gcn import: --bias-after)", t.Name, p.Name)
-	case convolution && late && before:
-		return Imported{}, fmt.Errorf("tensor %q is a bias before the propagation, and the model's %q is after it: build the model without BiasAfter (gcn import: without --bias-after)", t.Name, p.Name)
+	if late, convolution := after[p.Name]; convolution && (late && before || !late && (l.linear && !before || strings.HasSuffix(t.Name, afterSuffix))) {
+		return Imported{}, wrongSide(t.Name, p.Name, late)
 	}
 	one := Imported{Parameter: p.Name, Tensor: t.Name, Shape: t.Shape, values: t.Values}
 	same, turned := shapes(t, p)
@@ -287,4 +280,13 @@ func (l *foreignLayer) imported(p parameter, square Square, after map[string]boo
 		}
 	}
 	return one, nil
+}
+
+// wrongSide is the error of a bias that the model adds after the propagation, if late is true, or
+// before it, and the file's model on the other side.
+func wrongSide(tensor, parameter string, late bool) error {
+	if late {
+		return fmt.Errorf("tensor %q is a bias before the propagation, and the model's %q is after it: build the model without BiasAfter (gcn import: without --bias-after), or name the tensor %q if it is after", tensor, parameter, parameter+afterSuffix)
+	}
+	return fmt.Errorf("tensor %q is a bias after the propagation, and the model's %q is before it: build the model with BiasAfter (gcn import: --bias-after)", tensor, parameter)
 }

@@ -45,69 +45,32 @@ type RanksError = ranks.Error
 // Bytes returns the size of the graph and the features that this rank holds now, MostBytes the
 // largest such size in training and the size of the whole, and Sent the bytes that this rank has
 // sent in fetches. A Partition is for one goroutine, as its Group is.
-type Partition struct {
-	*ranks.Partition
-	fingerprint string // of the whole data
-}
+type Partition = ranks.Partition
 
-// Parts names the data that the ranks of a Partition hold together.
-type Parts uint8
-
-const (
-	PartsFeatures Parts = iota // the features; each rank holds the graph
-	PartsAll                   // the features and the graph
-)
-
-// NewPartition takes the rows of d away that other ranks of g hold. All ranks call it with
+// NewPartition takes the rows of d away that other ranks of g hold: rows of features and, if graph
+// is true, of the graph. All ranks call it with
 // equal data, before they build models, samplers or Laplacians over d. Memory: the rank's
 // own rows in a copy, and 4 bytes a node. A mapped store keeps none of its features in
 // memory afterwards. It returns nil for a group of one rank.
-func NewPartition(g Group, d *datasets.Data, parts Parts) (*Partition, error) {
+func NewPartition(g Group, d *datasets.Data, graph bool) (*Partition, error) {
 	if g == nil || g.Size() == 1 {
 		return nil, nil
 	}
 	if err := checkParts(d); err != nil {
 		return nil, err
 	}
-	p := &Partition{fingerprint: Fingerprint(d)}
-	var err error
-	if p.Partition, err = ranks.NewPartition(g, d, parts == PartsAll); err != nil {
+	fingerprint := Fingerprint(d)
+	p, err := ranks.NewPartition(g, d, graph)
+	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
+	p.Fingerprint = fingerprint
 	return p, nil
 }
 
-// UpdateBytes estimates the number of bytes that a rank sends in an update of m: its share of
-// the gradients, and rows for the other ranks. With K ranks, M mini-batches an update, B output
-// nodes, s₁ … s_L nodes drawn (next to the output first), d features of w bytes and P parameters,
-// the two are
-//
-//	(K−1)/K · 8(P+1)   and   (K−1)/K · M/K · [s_L·(w·d + 4) + B·(4·D₀ + 4) + Σ s_l·(4·D + 4)].
-//
-// The last two terms are for PartsAll, and the sum is over l = 1 … L−1. D₀ is the mean degree of
-// the training nodes, D of the nodes drawn. Edges with weights take 8 bytes in place of 4. Residual
-// layers read the features of all layers' nodes. With exact input s_L is of the lowest sampled
-// layer. Rows that two mini-batches of a rank share are sent once, but counted twice. All ranks
-// call it.
-func (p *Partition) UpdateBytes(ctx context.Context, m Model, o Options) (gradients, rows float64, err error) {
-	model, err := partsOf(m)
-	if err != nil {
-		return 0, 0, err
-	}
-	params, err := parametersIn(model)
-	if err != nil {
-		return 0, 0, err
-	}
-	o = o.withDefaults()
-	if rows, err = p.RowBytes(ctx, model.Batch, o.Batch, o.Micro, o.Seed); err != nil {
-		return 0, 0, fmt.Errorf("train: %w", err)
-	}
-	ranks := float64(p.Group.Size())
-	return 8 * (ranks - 1) / ranks * float64(parameterCount(params)+1), rows, nil
-}
-
-// check returns an error if a run cannot use p.
-func (p *Partition) check(r *run) error {
+// checkPartition returns an error if a run cannot use its partition.
+func (r *run) checkPartition() error {
+	p := r.options.Partition
 	switch {
 	case r.options.Group != p.Group:
 		return fmt.Errorf("train: Options.Partition belongs to another group of ranks")
@@ -119,8 +82,5 @@ func (p *Partition) check(r *run) error {
 	if _, ok := r.model.Inference.(*layers.GCN); !ok {
 		return fmt.Errorf("train: Options.Partition needs a model whose inference shares its rows over the ranks, such as GCN")
 	}
-	if err := p.CheckSampler(r.stream.Sampler); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return nil
+	return named(p.CheckSampler(r.stream.Sampler))
 }

@@ -16,9 +16,6 @@ import (
 // Inference if there is one, and otherwise compiles the model. Nothing of the model changes, so
 // calls for one model may work side by side, unless an op of a user's own holds state.
 func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (logits []float32, err error) {
-	if ctx == nil {
-		return nil, errNoContext
-	}
 	if err := checkParts(d); err != nil {
 		return nil, err
 	}
@@ -67,11 +64,6 @@ func Evaluate(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (fl
 func predict(ctx context.Context, m *layers.Model, compiled *full.Model, d *datasets.Data, nodes []int32) (logits []float32, err error) {
 	if len(nodes) == 0 {
 		return nil, nil // for an Inferencer, nil means all nodes
-	}
-	for i, node := range nodes {
-		if node < 0 || int(node) >= d.Nodes() {
-			return nil, fmt.Errorf("train: node %d to predict is %d, outside [0, %d)", i, node, d.Nodes())
-		}
 	}
 	if compiled == nil {
 		logits, err = m.Inference.Infer(ctx, d.Laplacian(), d.Features, nodes)

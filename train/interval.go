@@ -59,7 +59,7 @@ func (c *Counter) Infer(ctx context.Context, p *graph.Laplacian, nodes []int32) 
 // evaluation, but no seconds. So it gives the same number on every machine and for every
 // seed.
 func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Options) (interval int, share float64, err error) {
-	model, o, err := checked(ctx, m, d, o)
+	model, o, err := checked(m, d, o)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -79,9 +79,6 @@ func (r *coreReservation) update(change func(*coreReservation)) {
 // the stream. There are none if end ≤ first. ctx stops the workers early. Call Close in
 // any case.
 func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Loader, error) {
-	if ctx == nil {
-		return nil, errNoContext
-	}
 	if err := stream.Validate(); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/ranks"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -106,9 +107,9 @@ func TestLoaderIsAFunctionOfItsStream(t *testing.T) {
 				t.Error("a loader that starts at batch 11 draws other batches")
 			}
 			// Three ranks share five batches an update: 0; 1, 2; 3, 4.
-			s.Micro, s.Ranks = 5, 3
+			s.micro = 5
 			for rank, leaves := range [][]int{{0}, {1, 2}, {3, 4}} {
-				s.Rank = rank
+				s.lo, s.hi = ranks.Range(5, rank, 3)
 				for k, got := range load(t, s, 2, 0, 5*len(leaves)) {
 					number := k/len(leaves)*5 + leaves[k%len(leaves)]
 					whole := want[number]
@@ -118,7 +119,7 @@ func TestLoaderIsAFunctionOfItsStream(t *testing.T) {
 					}
 				}
 			}
-			s.Rank, s.Ranks, s.Micro, s.Seed = 0, 0, 0, 43
+			s.lo, s.hi, s.micro, s.Seed = 0, 0, 0, 43
 			other := load(t, s, 1, 0, 1)
 			if other[0].Dropout == want[0].Dropout || name != "all" && slices.Equal(other[0].Seeds, want[0].Seeds) {
 				t.Error("another seed draws the same batch")
@@ -285,19 +286,12 @@ func TestLoaderErrors(t *testing.T) {
 		"training set is empty": {Sampler: seedsOnly{}, BatchSize: 1, BatchesPerEpoch: 1},
 		"batch size -1":         {Sampler: seedsOnly{}, Train: numbers(3), BatchSize: -1, BatchesPerEpoch: 1},
 		"0 batches an epoch":    {Sampler: seedsOnly{}, Train: numbers(3), BatchSize: 1},
-		"rank 2 of 2":           {Sampler: seedsOnly{}, Train: numbers(3), BatchSize: 1, BatchesPerEpoch: 1, Micro: 2, Rank: 2, Ranks: 2},
-		"2 ranks share 1":       {Sampler: seedsOnly{}, Train: numbers(3), BatchSize: 1, BatchesPerEpoch: 1, Ranks: 2},
-		"-1 batches an update":  {Sampler: seedsOnly{}, Train: numbers(3), BatchSize: 1, BatchesPerEpoch: 1, Micro: -1},
 	} {
 		if _, err := NewLoader(context.Background(), s, 1, 0, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 	s := Stream{Sampler: seedsOnly{}, Train: numbers(3), BatchSize: 1, BatchesPerEpoch: 1}
-	var none context.Context
-	if _, err := NewLoader(none, s, 1, 0, 1); !errors.Is(err, errNoContext) {
-		t.Errorf("no context: error %v", err)
-	}
 	if _, err := NewLoader(context.Background(), s, 1, -5, 5); err == nil || !strings.Contains(err.Error(), "number -5") {
 		t.Errorf("batches from -5: error %v", err)
 	}

@@ -14,8 +14,6 @@ import (
 // ErrModelInUse is wrapped by errors about a model that is being trained.
 var ErrModelInUse = errors.New("train: the model is being trained already")
 
-var errNoContext = errors.New("train: the context is nil")
-
 var errIncomplete = errors.New("train: model lacks a batch, a loss or logits")
 
 // Model is a model that this package can train: a *layers.Model, or a pointer to a struct
@@ -34,14 +32,6 @@ func partsOf(m Model) (*layers.Model, error) {
 		return nil, errIncomplete
 	}
 	return parts, nil
-}
-
-// lock locks the model for training. The caller unlocks m.Batch.
-func lock(m *layers.Model) error {
-	if !m.Batch.TryLock() {
-		return ErrModelInUse
-	}
-	return nil
 }
 
 // parameter is a named float32 tensor of a model.

@@ -1,10 +1,13 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
 	"time"
+
+	"github.com/gcn-layerwise/gcn/ops"
 )
 
 // Options configures Fit. The zero value is the protocol of the paper (Chen et al.
@@ -39,12 +42,12 @@ type Options struct {
 	// NewPartition. It excludes a GPU, and models whose Inference is not a GCN's.
 	Partition *Partition
 
-	// Seeds prefers some training nodes to others; nil means uniform batches. The loss is
-	// weighed so that it stays an unbiased estimate of the mean loss of the labelled
-	// training nodes. A batch is drawn by the scores of batches at least SeedsEvery before
-	// it; 0 means 50. Seeds excludes OnePass, and samplers that draw output nodes of their
+	// Seeds prefers the training nodes whose last score was large; NoScore means uniform
+	// batches. The loss is weighed so that it stays an unbiased estimate of the mean loss of the
+	// labelled training nodes. A batch is drawn by the scores of batches at least SeedsEvery
+	// before it; 0 means 50. Seeds excludes OnePass, and samplers that draw output nodes of their
 	// own.
-	Seeds      Seeds
+	Seeds      ops.Score
 	SeedsEvery int
 
 	MaxBatches int // stop after this many batches, or Unlimited; 0 means 1000
@@ -126,20 +129,11 @@ type Progress struct {
 // withDefaults returns o with defaults in the place of zeros.
 func (o Options) withDefaults() Options {
 	o.Adam, o.Schedule = o.Adam.withDefaults(), o.Schedule.withDefaults()
-	for _, f := range []struct {
-		field *int
-		value int
-	}{
-		{&o.Batch, 512}, {&o.BatchesPerEpoch, 10}, {&o.Micro, 1}, {&o.MaxBatches, 1000}, {&o.Epochs, Unlimited},
-		{&o.EvalEvery, 10}, {&o.ControlEvery, 50}, {&o.Patience, 200}, {&o.Workers, runtime.GOMAXPROCS(0)}, {&o.SeedsEvery, 50},
-	} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-	}
-	if o.CheckpointInterval == 0 {
-		o.CheckpointInterval = 2 * time.Second
-	}
+	o.Batch, o.Micro, o.Workers = cmp.Or(o.Batch, 512), cmp.Or(o.Micro, 1), cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	o.BatchesPerEpoch, o.MaxBatches, o.Epochs = cmp.Or(o.BatchesPerEpoch, 10), cmp.Or(o.MaxBatches, 1000), cmp.Or(o.Epochs, Unlimited)
+	o.EvalEvery, o.Patience = cmp.Or(o.EvalEvery, 10), cmp.Or(o.Patience, 200)
+	o.ControlEvery, o.SeedsEvery = cmp.Or(o.ControlEvery, 50), cmp.Or(o.SeedsEvery, 50)
+	o.CheckpointInterval = cmp.Or(o.CheckpointInterval, 2*time.Second)
 	return o
 }
 
@@ -157,11 +151,13 @@ func (o Options) validate() error {
 		}
 	}
 	switch {
+	case seedNames[o.Seeds] == "":
+		return fmt.Errorf("train: Options.Seeds is %d, which names no score", o.Seeds)
 	case o.BatchesPerEpoch < 0 && o.BatchesPerEpoch != OnePass:
 		return fmt.Errorf("train: Options.BatchesPerEpoch is %d, want at least 1, 0 for the default, or OnePass", o.BatchesPerEpoch)
-	case o.Seeds != nil && (o.Micro > 1 || o.Group != nil && o.Group.Size() > 1):
+	case o.Seeds != ops.NoScore && (o.Micro > 1 || o.Group != nil && o.Group.Size() > 1):
 		return fmt.Errorf("train: Options.Seeds draws batches by importance: that needs one mini-batch an update, and one process, since the next batch needs the scores of this one, which another rank may have; take uniform batches")
-	case o.Seeds != nil && o.BatchesPerEpoch == OnePass:
+	case o.Seeds != ops.NoScore && o.BatchesPerEpoch == OnePass:
 		return fmt.Errorf("train: Options.Seeds draws batches by importance, but with OnePass each node is in one batch of an epoch")
 	case o.MaxBatches == Unlimited && o.Epochs == Unlimited && o.Patience == Unlimited:
 		return fmt.Errorf("train: MaxBatches, Epochs and Patience are all Unlimited: the run would never end")

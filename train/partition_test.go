@@ -1,7 +1,6 @@
 package train
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -60,7 +59,7 @@ var partedModels = map[string]partedModel{
 
 // fitParted trains on ranks that hold the data together, and returns their Results,
 // partitions and parameters.
-func fitParted(t *testing.T, ranks int, parts Parts, data func() *datasets.Data, model partedModel, o Options) ([]*Result, []*Partition, [][]float32) {
+func fitParted(t *testing.T, ranks int, parts bool, data func() *datasets.Data, model partedModel, o Options) ([]*Result, []*Partition, [][]float32) {
 	t.Helper()
 	results, partitions, params := make([]*Result, ranks), make([]*Partition, ranks), make([][]float32, ranks)
 	all, ctx := errgroup.WithContext(t.Context())
@@ -122,11 +121,11 @@ func TestSameBitsOfPartitions(t *testing.T) {
 				m := model(t, d)
 				want := mustFit(t, m, d, o)
 				for k := range 8 {
-					ranks, held := k/2+1, Parts(k%2)
+					ranks, held := k/2+1, k%2 == 1
 					results, parts, params := fitParted(t, ranks, held, data, model, o)
 					for rank, got := range params {
 						if !sameFloats(got, parametersOfModel(m)) {
-							t.Errorf("half %v: rank %d of %d with parts %d ends with other parameters than one process", c.half, rank, ranks, held)
+							t.Errorf("half %v: rank %d of %d with parts %v ends with other parameters than one process", c.half, rank, ranks, held)
 						}
 						if r := results[rank]; r.Test != want.Test || r.Best != want.Best || r.Evaluations[1].Loss != want.Evaluations[1].Loss {
 							t.Errorf("half %v: rank %d of %d scores %+v, want %+v", c.half, rank, ranks, r, want)
@@ -150,11 +149,11 @@ func TestSameBitsOfPartitionedChunks(t *testing.T) {
 			d := data()
 			m := partedModels[name](t, d)
 			want := mustFit(t, m, d, o)
-			for _, held := range []Parts{PartsFeatures, PartsAll} {
+			for _, held := range []bool{false, true} {
 				results, _, params := fitParted(t, 2, held, data, partedModels[name], o)
 				for rank, got := range params {
 					if !sameFloats(got, parametersOfModel(m)) || results[rank].Test != want.Test || results[rank].Evaluations[1].Loss != want.Evaluations[1].Loss {
-						t.Errorf("rank %d with parts %d: %+v, want %+v", rank, held, results[rank], want)
+						t.Errorf("rank %d with parts %v: %+v, want %+v", rank, held, results[rank], want)
 					}
 				}
 			}
@@ -173,39 +172,6 @@ func weighted(a *graph.CSR) *graph.CSR {
 	return w
 }
 
-// The bytes that an update sends are known beforehand, within 10 %.
-func TestUpdateBytes(t *testing.T) {
-	const ranks = 3
-	data := func() *datasets.Data { return smallData(t, 300, 3) }
-	o := Options{Batch: 16, Micro: ranks, MaxBatches: 60, EvalEvery: 60, Seed: 5}
-	for _, parts := range []Parts{PartsFeatures, PartsAll} {
-		model := methodModel("ladies-flat-debiased", layers.GCNOptions{}, 24, 24)
-		results, _, _ := fitParted(t, ranks, parts, data, model, o)
-		sent := 0.0
-		for _, r := range results {
-			sent += r.ExchangeBytes / ranks
-		}
-		var all errgroup.Group
-		for _, g := range NewLocalGroup(ranks) {
-			all.Go(func() error {
-				d := data()
-				p, err := NewPartition(g, d, parts)
-				if err != nil {
-					return err
-				}
-				gradients, rows, err := p.UpdateBytes(t.Context(), model(t, d), o)
-				if err == nil && math.Abs((gradients+rows)/sent-1) > 0.1 {
-					t.Errorf("parts %d: an update sends %.0f bytes, foretold %.0f of gradients and %.0f of rows", parts, sent, gradients, rows)
-				}
-				return err
-			})
-		}
-		if err := all.Wait(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // widened returns features with more columns.
 func widened(x *graph.Features, width int) *graph.Features {
 	wide := &graph.Features{Rows: x.Rows, Cols: width, Data: make([]float32, x.Rows*width)}
@@ -219,7 +185,7 @@ func widened(x *graph.Features, width int) *graph.Features {
 func TestPartitionRefused(t *testing.T) {
 	groups := NewLocalGroup(2)
 	d := smallData(t, 300, 3)
-	p, err := NewPartition(groups[0], d, PartsFeatures)
+	p, err := NewPartition(groups[0], d, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +199,7 @@ func TestPartitionRefused(t *testing.T) {
 	if _, err := Predict(t.Context(), m, d, []int32{1}); err == nil || !strings.Contains(err.Error(), "other ranks hold parts") {
 		t.Errorf("prediction alone: %v", err)
 	}
-	if _, err := NewPartition(NewLocalGroup(400)[0], smallData(t, 300, 3), PartsAll); err == nil || !strings.Contains(err.Error(), "400 ranks") {
+	if _, err := NewPartition(NewLocalGroup(400)[0], smallData(t, 300, 3), true); err == nil || !strings.Contains(err.Error(), "400 ranks") {
 		t.Errorf("more ranks than nodes: %v", err)
 	}
 }

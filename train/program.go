@@ -53,8 +53,8 @@ func NewProgram(m Model) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(parts); err != nil {
-		return nil, err
+	if !parts.Batch.TryLock() {
+		return nil, ErrModelInUse
 	}
 	defer parts.Batch.Unlock()
 	return compile(parts)
@@ -96,7 +96,7 @@ func compile(parts *layers.Model) (p *Program, err error) {
 // flatten moves the parameters to one slice, and returns their nodes.
 func (p *Program) flatten() (G.Nodes, error) {
 	size := parameterCount(p.params)
-	if err := memory.Check("train: parameters and gradients", 2*4*int64(size)); err != nil {
+	if err := memory.Check("train: parameters, gradients, Adam's moments and the best parameters", 5*4*int64(size)); err != nil {
 		return nil, err
 	}
 	p.values, p.grads = make([]float32, size), make([]float32, size)

@@ -500,13 +500,6 @@ func TestProgramOrders(t *testing.T) {
 	if err := p.Pull(state); err == nil {
 		t.Error("Pull of a closed program passed")
 	}
-	var none context.Context
-	if _, err := Fit(none, m, d, Options{}); err == nil {
-		t.Error("Fit without a context passed")
-	}
-	if _, err := Predict(none, m, d, d.Split.Test); err == nil {
-		t.Error("Predict without a context passed")
-	}
 }
 
 // Logits that are the features themselves are gathered, although the op below would

@@ -2,10 +2,10 @@ package train
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -39,107 +39,84 @@ var (
 type runDir struct {
 	path    string
 	folder  *rundir.Folder
+	present []string // files of an earlier run
 	metrics *os.File
-	bytes   int64 // of metrics.jsonl
 }
 
-// openRunDir makes or opens the folder for a run of the given configuration. It calls
-// restore with the checkpoint to resume from, if there is one, and the evaluations
-// before it; then it calls o.Begin. If openRunDir, restore or Begin returns an error,
-// the files in the folder are unchanged.
-func openRunDir(path string, o Options, config map[string]any, d *datasets.Data, restore func(path string, last *checkpoint, before []Evaluation) error) (r *runDir, err error) {
+// openRunDir makes or opens the folder for a run. It changes no file.
+func openRunDir(path string, o Options) (*runDir, error) {
 	folder, err := rundir.Open(path)
-	if errors.Is(err, rundir.ErrLocked) {
+	switch {
+	case errors.Is(err, rundir.ErrLocked):
 		return nil, fmt.Errorf("train: %s: %w: %w", path, ErrRunExists, rundir.ErrLocked)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("train: the run's folder: %w", err)
 	}
-	opened := &runDir{path: path, folder: folder}
-	r = opened
-	defer func() {
-		if err != nil {
-			opened.close() // not r, which is nil now
-		}
-	}()
-	present, err := folder.Present()
+	d := &runDir{path: path, folder: folder}
+	if d.present, err = folder.Present(); err == nil && len(d.present) > 0 && !o.Overwrite && !o.Resume {
+		err = fmt.Errorf("%s: %w: it holds %s; resume the run, overwrite it, or name another folder", path, ErrRunExists, d.present[0])
+	}
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, named(join(err, d.close()))
 	}
-	var metrics []byte
-	if len(present) > 0 && !o.Overwrite {
-		if !o.Resume {
-			return nil, fmt.Errorf("train: %s: %w: it holds %s; resume the run, overwrite it, or name another folder", path, ErrRunExists, present[0])
-		}
-		if err := r.checkSchema(d); err != nil {
-			return nil, err
-		}
-		if metrics, err = r.resume(config, restore); err != nil {
-			return nil, err
-		}
-	}
-	if o.Begin != nil {
-		if err := o.Begin(); err != nil {
-			return nil, err
-		}
-	}
-	if o.Overwrite {
-		if err := folder.Remove(present...); err != nil {
-			return nil, fmt.Errorf("train: overwriting a run: %w", err)
-		}
-	}
-	if r.metrics, err = folder.Append(metricsFile, metrics); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	r.bytes = int64(len(metrics))
-	schema := d.Schema()
-	if o.Partition != nil {
-		schema.Graph = 0 // of a part
-	}
-	if err := folder.WriteJSON(rundir.SchemaFile, schema); err != nil {
-		return nil, named(err)
-	}
-	return r, named(folder.WriteJSON(configFile, config))
+	return d, nil
 }
 
-// resume restores the last checkpoint, if there is one. It must be of the same
-// configuration. resume returns the part of metrics.jsonl up to the checkpoint.
-func (r *runDir) resume(config map[string]any, restore func(path string, last *checkpoint, before []Evaluation) error) ([]byte, error) {
-	path := r.folder.Path(lastFile)
-	text, err := r.folder.Read(lastFile)
+// last returns the last checkpoint of the run in the folder, which must have the given
+// configuration and data; nil if the run was killed before it had one.
+func (d *runDir) last(config map[string]any, data *datasets.Data) (*checkpoint, error) {
+	schema, err := ReadSchema(d.path)
+	if err == nil {
+		err = schema.Check(data)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("train: %s: cannot resume: %w", d.path, err)
+	}
+	path := d.folder.Path(lastFile)
+	text, err := d.folder.Read(lastFile)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, r.sameConfig(config) // the run was killed before its first checkpoint
+		before, err := ReadConfig(d.path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return nil, sameConfig(d.folder.Path(configFile), before, config)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	last, err := decodeCheckpoint(text)
 	if err != nil {
-		if err := r.sameConfig(config); err != nil { // then the file is not all that is wrong
-			return nil, err
-		}
 		return nil, fmt.Errorf("train: %s: %w; if you remove this file, the run starts from the beginning", path, err)
 	}
-	if err := sameConfig(path, last.Config, config); err != nil {
-		return nil, err
-	}
-	metrics, evaluations, err := r.evaluations(last.State.MetricsBytes)
-	if err != nil {
-		return nil, err
-	}
-	return metrics, restore(path, last, evaluations)
+	return last, sameConfig(path, last.Config, config)
 }
 
-// sameConfig returns an error if the folder has another configuration.
-func (r *runDir) sameConfig(config map[string]any) error {
-	before, err := ReadConfig(r.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+// begin makes the folder that of a run with the given evaluations so far.
+func (d *runDir) begin(o Options, config map[string]any, data *datasets.Data, before []Evaluation) (err error) {
+	if o.Overwrite {
+		if err := d.folder.Remove(d.present...); err != nil {
+			return fmt.Errorf("train: overwriting a run: %w", err)
+		}
 	}
-	if err != nil {
-		return err
+	var lines []byte
+	for _, e := range before {
+		line, err := metricsLine(e)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line...)
 	}
-	return sameConfig(r.folder.Path(configFile), before, config)
+	if d.metrics, err = d.folder.Append(metricsFile, lines); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	schema := data.Schema()
+	if o.Partition != nil {
+		schema.Graph = 0 // of a part
+	}
+	return named(cmp.Or(d.folder.WriteJSON(rundir.SchemaFile, schema), d.folder.WriteJSON(configFile, config)))
 }
 
 // MayChange lists the settings that may differ in a resumed run. The limits do not change a
@@ -180,71 +157,44 @@ func readRunFile[T any](dir, name string, decode func([]byte) (T, error)) (conte
 	return contents, nil
 }
 
-func (r *runDir) appendMetrics(e Evaluation) error {
-	if r == nil {
+func (d *runDir) appendMetrics(e Evaluation) error {
+	if d == nil {
 		return nil
 	}
-	e.Seconds = math.Round(e.Seconds*1e3) / 1e3
+	line, err := metricsLine(e)
+	if err == nil {
+		_, err = d.metrics.Write(line)
+	}
+	return named(err)
+}
+
+// metricsLine returns a line of metrics.jsonl.
+func metricsLine(e Evaluation) ([]byte, error) {
 	text, err := json.Marshal(finite.JSON(e))
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	n, err := r.metrics.Write(append(text, '\n'))
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	r.bytes += int64(n)
-	return nil
+	return append(text, '\n'), err
 }
 
-// evaluations returns the first size bytes of metrics.jsonl, and the evaluations in
-// them. Later lines were written after the checkpoint.
-func (r *runDir) evaluations(size int64) ([]byte, []Evaluation, error) {
-	path := r.folder.Path(metricsFile)
-	text, err := r.folder.Read(metricsFile)
-	switch {
-	case errors.Is(err, os.ErrNotExist) && size == 0:
-		return nil, nil, nil
-	case errors.Is(err, os.ErrNotExist):
-		return nil, nil, fmt.Errorf("train: %s is missing; %s", path, r.startAgain())
-	case err != nil:
-		return nil, nil, fmt.Errorf("train: %w", err)
-	case size < 0 || int64(len(text)) < size:
-		return nil, nil, fmt.Errorf("train: %s: truncated: %d bytes, %d when the checkpoint was written; %s", path, len(text), size, r.startAgain())
-	}
-	text = text[:size]
-	var list []Evaluation
-	for k, line := range bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {
-		if size == 0 {
-			break
-		}
-		var e Evaluation
-		if err := finite.Unmarshal(line, &e); err != nil {
-			return nil, nil, fmt.Errorf("train: %s:%d: %w; %s", path, k+1, rundir.JSONError(err), r.startAgain())
-		}
-		list = append(list, e)
-	}
-	return text, list, nil
+// ReadSchema returns the schema of the data that the run in a folder was trained on, for
+// datasets.Options.Schema.
+func ReadSchema(dir string) (*datasets.Schema, error) {
+	return readRunFile(dir, rundir.SchemaFile, func(text []byte) (*datasets.Schema, error) {
+		s := new(datasets.Schema)
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		return s, decoder.Decode(s)
+	})
 }
 
-// startAgain says what to do if the metrics before the checkpoint are lost.
-func (r *runDir) startAgain() string {
-	return fmt.Sprintf("if you remove %s, the run starts from the beginning", r.folder.Path(lastFile))
-}
-
-func (r *runDir) close() error {
-	if r == nil {
+func (d *runDir) close() error {
+	if d == nil {
 		return nil
 	}
 	var err error
-	if !r.folder.InPlace() {
-		err = fmt.Errorf("%s: %w", r.path, ErrRunMoved)
+	if !d.folder.InPlace() {
+		err = fmt.Errorf("%s: %w", d.path, ErrRunMoved)
 	}
-	if r.metrics != nil {
-		err = join(err, r.metrics.Close())
+	if d.metrics != nil {
+		err = join(err, d.metrics.Close())
 	}
-	if err = join(err, r.folder.Close()); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return nil
+	return named(join(err, d.folder.Close()))
 }

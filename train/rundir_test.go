@@ -96,14 +96,10 @@ func TestResumeOtherSchema(t *testing.T) {
 	write(lastFile, strings.Replace(files[lastFile], `"schema":"4"`, `"schema":"1"`, 1))
 	check(lastFile+": not a usable checkpoint: its schema is 1 and", "if you remove this file")
 	write(configFile, strings.Replace(files[configFile], `"schema": 4`, `"schema": 1`, 1))
-	check(configFile + ": its schema is 1 and")
 	if err := os.Remove(filepath.Join(o.Dir, lastFile)); err != nil {
 		t.Fatal(err)
 	}
 	check(configFile + ": its schema is 1 and")
-	if _, err := LoadParameters(o.Dir, smallModel(t, d)); err == nil || !strings.Contains(err.Error(), configFile+": its schema is 1 and") {
-		t.Errorf("LoadParameters: %v", err)
-	}
 }
 
 func equalFiles(a, b map[string]string) bool {
@@ -212,14 +208,11 @@ func TestResumeDamaged(t *testing.T) {
 		change func(string) string
 		want   string
 	}{
-		"cut":             {lastFile, func(s string) string { return s[:len(s)/2] }, "truncated"},
-		"hint":            {lastFile, func(s string) string { return s[1:] }, "; if you remove this file, the run starts from the beginning"},
-		"flipped":         {lastFile, func(s string) string { return s[:len(s)-100] + "\x01" + s[len(s)-99:] }, "checksum"},
-		"emptied":         {lastFile, func(string) string { return "" }, "truncated"},
-		"foreign":         {lastFile, func(s string) string { return "\x93NUMPY" + s }, "some other kind"},
-		"metrics cut":     {metricsFile, func(s string) string { return s[:10] }, "truncated: 10 bytes"},
-		"metrics garbled": {metricsFile, func(s string) string { return strings.Repeat("x", len(s)) }, metricsFile + ":1: "},
-		"metrics hint":    {metricsFile, func(s string) string { return s[:10] }, "last.ckpt, the run starts from the beginning"},
+		"cut":     {lastFile, func(s string) string { return s[:len(s)/2] }, "truncated"},
+		"hint":    {lastFile, func(s string) string { return s[1:] }, "; if you remove this file, the run starts from the beginning"},
+		"flipped": {lastFile, func(s string) string { return s[:len(s)-100] + "\x01" + s[len(s)-99:] }, "checksum"},
+		"emptied": {lastFile, func(string) string { return "" }, "truncated"},
+		"foreign": {lastFile, func(s string) string { return "\x93NUMPY" + s }, "some other kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for file, text := range good {

@@ -24,8 +24,6 @@ type runState struct {
 	Falls     int    `json:"falls,omitempty"`      // of the step size: by DecayPlateau, or whole cosines
 	FallBatch int    `json:"fall_batch,omitempty"` // steps done at the last one
 
-	MetricsBytes int64 `json:"metrics_bytes"` // length of metrics.jsonl up to this state
-
 	Seconds         float64 `json:"seconds"` // wall clock, and parts of it
 	TrainSeconds    float64 `json:"train_seconds"`
 	SamplingSeconds float64 `json:"sampling_seconds"`
@@ -45,25 +43,25 @@ func (r *run) states() []layers.State {
 
 // restore sets the run's state from a checkpoint of the same configuration. path is for
 // errors.
-func (r *run) restore(path string, last *checkpoint, evaluations []Evaluation) error {
+func (r *run) restore(path string, last *checkpoint) error {
 	bad := func(reason string) error {
 		return fmt.Errorf("train: %s: %w: %s", path, ErrCheckpoint, reason)
 	}
 	if r.best = nil; last.has(sectionBest) {
 		r.best = make([]float32, len(r.program.Parameters()))
 	}
-	if err := cmp.Or(sameTensors(last.tensors, r.tensors()), last.checkFinite(sectionParameters)); err != nil {
+	if err := cmp.Or(sameTensors(last.tensors, r.tensors()), checkFinite(last.section(sectionParameters))); err != nil {
 		return bad(err.Error())
 	}
 	s := last.State
 	switch {
 	case s.Batch < 0 || s.Evaluated < 0 || s.Evaluated > s.Batch || s.BestBatch < 0 || s.BestBatch > s.Evaluated || s.AdamSteps < 0:
 		return bad(fmt.Sprintf("its counts contradict each other: batch %d, evaluated %d, best %d", s.Batch, s.Evaluated, s.BestBatch))
-	case s.Seed != r.options.Seed:
-		return bad(fmt.Sprintf("its seed is %d, want %d", s.Seed, r.options.Seed))
+	case s.Evaluated > 0 && len(last.Evaluations) == 0:
+		return bad("it holds no evaluations: an earlier program wrote it")
 	}
 	copyTensors(r.tensors(), last.tensors)
-	r.state, r.out.Evaluations, r.adam.Steps = s, evaluations, s.AdamSteps
+	r.state, r.out.Evaluations, r.adam.Steps = s, last.Evaluations, s.AdamSteps
 	r.out.Resumed, r.before = s.Batch, s.Seconds
 	if err := r.resumeCosine(last.Config); err != nil {
 		return fmt.Errorf("train: %s: cannot resume: %w", path, err)
@@ -97,10 +95,6 @@ func (r *run) save() (err error) {
 			return err
 		}
 	}
-	// The metrics before the checkpoint must be on disk with it.
-	if err := r.dir.metrics.Sync(); err != nil {
-		return err
-	}
 	if err := r.dir.folder.Write(lastFile, last.write); err != nil {
 		return err
 	}
@@ -125,7 +119,7 @@ func (r *run) save() (err error) {
 func (r *run) last() *checkpoint {
 	s := r.state
 	s.Seconds = r.seconds()
-	return &checkpoint{State: s, Config: r.config, tensors: r.tensors()}
+	return &checkpoint{State: s, Evaluations: r.out.Evaluations, Config: r.config, tensors: r.tensors()}
 }
 
 // tensors returns the tensors of last.ckpt, in the run's own memory.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -45,12 +46,7 @@ type Schedule struct {
 
 // withDefaults returns s with defaults in the place of zeros.
 func (s Schedule) withDefaults() Schedule {
-	if s.Every == 0 {
-		s.Every = 100
-	}
-	if s.Factor == 0 {
-		s.Factor = 0.5
-	}
+	s.Every, s.Factor = cmp.Or(s.Every, 100), cmp.Or(s.Factor, 0.5)
 	return s
 }
 

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,84 +12,21 @@ import (
 	"github.com/gcn-layerwise/gcn/score"
 )
 
-// Seeds decides which training nodes the mini-batches prefer. It must not change while it
-// is in use. Fit stores its text in config.json (see fmt.Stringer).
-type Seeds interface {
-	// Score names the score that Weights reads.
-	Score() ops.Score
-
-	// Weights sets weights[k] to the unnormalised probability of training node k, a
-	// positive number. scores[k] is the node's score in the last batch that had it, and
-	// NaN before the first. The weights must depend on the scores only.
-	Weights(scores []float32, weights []float64)
-}
-
-// ImportantSeeds prefers the training nodes whose last score was large:
-//
-//	p_k ∝ Uniform + (1 − Uniform)·score_k/mean score,
-//
-// where a node without a score counts as if it had the mean score. With the gradients' norms
-// these are the probabilities of least variance of MVS-GNN (Cong, Forsati, Kandemir &
-// Mahdavi 2020, arXiv:2006.13866), mixed with uniform ones because scores are old.
-type ImportantSeeds struct {
-	By      ops.Score // required
-	Uniform float64   // in (0, 1]; 0 means 0.2
-}
-
-var _ Seeds = ImportantSeeds{}
-
-// defaultUniform is the Uniform of ImportantSeeds without one. It bounds a node's weight
-// in the loss by about five times its weight under uniform batches.
-const defaultUniform = 0.2
-
-// Score returns By.
-func (s ImportantSeeds) Score() ops.Score { return s.By }
-
-// String returns the name of By, and Uniform if it is not the default.
-func (s ImportantSeeds) String() string {
-	name := fmt.Sprintf("score %d", s.By)
-	switch s.By {
-	case ops.LossScore:
-		name = "loss"
-	case ops.GradientScore:
-		name = "gradient"
-	}
-	if share := cmp.Or(s.Uniform, defaultUniform); share != defaultUniform {
-		name += fmt.Sprintf(", uniform %v", share)
-	}
-	return name
-}
-
-// Weights implements Seeds.
-func (s ImportantSeeds) Weights(scores []float32, weights []float64) {
-	var sum, known float64
-	for _, v := range scores {
-		if v-v == 0 {
-			sum += float64(v)
-			known++
-		}
-	}
-	share := cmp.Or(s.Uniform, defaultUniform)
-	for k, v := range scores {
-		if weights[k] = 1; v-v == 0 && sum > 0 {
-			weights[k] = share + (1-share)*float64(v)*known/sum
-		}
-	}
-}
+// seedNames are the values of Options.Seeds in config.json.
+var seedNames = map[ops.Score]string{ops.NoScore: "uniform", ops.LossScore: "loss", ops.GradientScore: "gradient"}
 
 // seedSchedule draws the training nodes of the batches by importance. The law of a period
 // follows from the scores of the batches before the period before it. The first two periods
 // are uniform.
 type seedSchedule struct {
-	published[*samplers.SeedLaw] // of the last score of each candidate; NaN: none yet
-	seeds                        Seeds
+	published[*samplers.SeedLaw]              // of the last score of each candidate; NaN: none yet
 	nodes                        []int32      // the candidates: labelled training nodes
 	targets                      *ops.Targets // of the loss that reports the scores
 }
 
 // newSeedSchedule returns the schedule of a run before its first batch.
-func newSeedSchedule(seeds Seeds, train []int32, targets *ops.Targets, every int) (*seedSchedule, error) {
-	s := &seedSchedule{seeds: seeds, targets: targets}
+func newSeedSchedule(by ops.Score, train []int32, targets *ops.Targets, every int) (*seedSchedule, error) {
+	s := &seedSchedule{targets: targets}
 	for _, node := range train {
 		if score.Labelled(targets.Labels(), node) {
 			s.nodes = append(s.nodes, node)
@@ -100,26 +36,35 @@ func newSeedSchedule(seeds Seeds, train []int32, targets *ops.Targets, every int
 	if err := memory.Check("train: scores of the training nodes", bytes*int64(len(s.nodes))); err != nil {
 		return nil, err
 	}
-	if err := s.begin(every, slices.Repeat([]float32{float32(math.NaN())}, len(s.nodes)), s.lawOf); err != nil {
-		return nil, err
+	none := slices.Repeat([]float32{float32(math.NaN())}, len(s.nodes))
+	if err := s.begin(every, none, func(scores []float32) (*samplers.SeedLaw, error) { return samplers.NewSeedLaw(seedWeights(scores)) }); err != nil {
+		return nil, fmt.Errorf("train: Options.Seeds: %w", err)
 	}
-	targets.Observe(seeds.Score())
+	targets.Observe(by)
 	return s, nil
 }
 
-func (s *seedSchedule) lawOf(scores []float32) (*samplers.SeedLaw, error) {
-	weights := make([]float64, len(scores))
-	s.seeds.Weights(scores, weights)
-	for k, w := range weights {
-		if !(w > 0) {
-			return nil, fmt.Errorf("train: %T gives training node %d the weight %v, want positive: the loss would be biased", s.seeds, s.nodes[k], w)
+// seedWeights returns the unnormalised probabilities u + (1−u)·score/mean score, where a node
+// without a score counts as if it had the mean score. With the norms of gradients these are the
+// probabilities of least variance of MVS-GNN (Cong, Forsati, Kandemir & Mahdavi 2020,
+// arXiv:2006.13866), mixed with uniform ones because scores are old. u = 0.2 bounds a node's weight
+// in the loss by about five times its weight under uniform batches.
+func seedWeights(scores []float32) []float64 {
+	const u = 0.2
+	var sum, known float64
+	for _, v := range scores {
+		if v-v == 0 {
+			sum += float64(v)
+			known++
 		}
 	}
-	law, err := samplers.NewSeedLaw(weights)
-	if err != nil {
-		return nil, fmt.Errorf("train: %T: %w", s.seeds, err)
+	weights := make([]float64, len(scores))
+	for k, v := range scores {
+		if weights[k] = 1; v-v == 0 && sum > 0 {
+			weights[k] = u + (1-u)*float64(v)*known/sum
+		}
 	}
-	return law, nil
+	return weights
 }
 
 func (s *seedSchedule) observe(item *Item, batches int) error {

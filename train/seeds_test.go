@@ -28,7 +28,7 @@ func TestFitWithSeeds(t *testing.T) {
 	run := func(o Options) []float32 {
 		m := smallModel(t, d)
 		h := mustFit(t, m, d, o)
-		if o.Seeds != nil && h.StateBytes != 3*4*int64(len(d.Split.Train)-1) {
+		if o.Seeds != ops.NoScore && h.StateBytes != 3*4*int64(len(d.Split.Train)-1) {
 			t.Errorf("state of %d bytes", h.StateBytes)
 		}
 		return weightsOf(t, m)
@@ -36,7 +36,7 @@ func TestFitWithSeeds(t *testing.T) {
 	uniform := run(o)
 	var first []float32
 	for _, by := range []ops.Score{ops.GradientScore, ops.LossScore} {
-		o.Seeds = ImportantSeeds{By: by}
+		o.Seeds = by
 		want := run(o)
 		if slices.Equal(want, uniform) || slices.Equal(want, first) {
 			t.Errorf("%v: the weights do not depend on the seeds", o.Seeds)
@@ -85,8 +85,7 @@ func TestSeedSchedule(t *testing.T) {
 	for k := range train {
 		train[k] = int32(n - 1 - k)
 	}
-	known := &recordedSeeds{}
-	s, err := newSeedSchedule(known, train, ops.NewTargets(y), every)
+	s, err := newSeedSchedule(ops.LossScore, train, ops.NewTargets(y), every)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +122,13 @@ func TestSeedSchedule(t *testing.T) {
 			t.Fatal(err)
 		}
 		if period := (k+1)/every + 1; (k+1)%every == 0 && k < 100 {
-			if newest := slices.Max(known.finite); int(newest) != k || s.newest != period {
+			newest := float32(-1)
+			for _, v := range s.used[period%2] {
+				if v > newest { // not NaN
+					newest = v
+				}
+			}
+			if int(newest) != k || s.newest != period {
 				t.Fatalf("after batch %d the law of period %d knows batch %v", k, s.newest, newest)
 			}
 		}
@@ -131,6 +136,10 @@ func TestSeedSchedule(t *testing.T) {
 	v := squares/batches - sum/batches*sum/batches
 	if z := (sum/batches - mean) / math.Sqrt(v/batches); math.Abs(z) > 4 {
 		t.Errorf("the mean of the batches' losses is %v standard errors away", z)
+	}
+
+	if err := s.learn(item.drawn.Index, nil, batches+1); err == nil || !strings.Contains(err.Error(), "the loss reports 0 scores for 20 nodes") {
+		t.Errorf("a loss without scores: %v", err)
 	}
 
 	// The law of a later period is awaited.
@@ -149,52 +158,23 @@ func TestSeedSchedule(t *testing.T) {
 	}
 }
 
-// recordedSeeds are weights that follow the scores, and keep them.
-type recordedSeeds struct{ finite []float32 }
-
-func (r *recordedSeeds) Score() ops.Score { return ops.LossScore }
-
-func (r *recordedSeeds) Weights(scores []float32, weights []float64) {
-	r.finite = r.finite[:0]
-	for k, v := range scores {
-		if weights[k] = 1; v == v {
-			r.finite = append(r.finite, v)
-			weights[k] = 0.1 + float64(v)
+func TestSeedWeights(t *testing.T) {
+	nan := float32(math.NaN())
+	for k, want := range []float64{1.4, 1, 0.6, 1} {
+		if got := seedWeights([]float32{3, nan, 1, 2})[k]; math.Abs(got-want) > 1e-12 {
+			t.Errorf("weight %d is %v, want %v", k, got, want)
 		}
 	}
-}
-
-func TestImportantSeeds(t *testing.T) {
-	nan := float32(math.NaN())
-	weights := make([]float64, 4)
-	ImportantSeeds{By: ops.LossScore, Uniform: 0.5}.Weights([]float32{3, nan, 1, 2}, weights)
-	if !slices.Equal(weights, []float64{1.25, 1, 0.75, 1}) {
-		t.Errorf("weights %v", weights)
-	}
 	for _, scores := range [][]float32{{nan, nan, nan, nan}, {0, 0, nan, 0}} {
-		if (ImportantSeeds{}).Weights(scores, weights); !slices.Equal(weights, []float64{1, 1, 1, 1}) {
+		if weights := seedWeights(scores); !slices.Equal(weights, []float64{1, 1, 1, 1}) {
 			t.Errorf("scores %v: weights %v", scores, weights)
 		}
 	}
-	texts := map[string]ImportantSeeds{
-		"gradient": {By: ops.GradientScore}, "loss": {By: ops.LossScore, Uniform: 0.2}, "loss, uniform 0.5": {By: ops.LossScore, Uniform: 0.5},
-	}
-	for want, s := range texts {
-		if s.String() != want {
-			t.Errorf("%q, want %q", s, want)
-		}
-	}
 }
-
-// zeroSeeds are wrong: weights must be positive.
-type zeroSeeds struct{}
-
-func (zeroSeeds) Score() ops.Score                 { return ops.LossScore }
-func (zeroSeeds) Weights(_ []float32, w []float64) { clear(w) }
 
 func TestSeedsErrors(t *testing.T) {
 	d := smallData(t, 60, 3)
-	gradient := ImportantSeeds{By: ops.GradientScore}
+	const gradient = ops.GradientScore
 	for words, c := range map[string]struct {
 		o       Options
 		sampler samplers.Sampler
@@ -202,9 +182,8 @@ func TestSeedsErrors(t *testing.T) {
 		"with OnePass each node is in one batch": {Options{Seeds: gradient, BatchesPerEpoch: OnePass}, nil},
 		"one mini-batch an update":               {Options{Seeds: gradient, Micro: 2}, nil},
 		"the sampler draws output nodes":         {Options{Seeds: gradient}, &samplers.SAINT{Laplacian: d.Laplacian(), Depth: 2}},
-		"training node":                          {Options{Seeds: zeroSeeds{}}, nil},
+		"names no score":                         {Options{Seeds: 3}, nil},
 		"Options.SeedsEvery is -1":               {Options{SeedsEvery: -1}, nil},
-		"the loss reports 0 scores":              {Options{Seeds: ImportantSeeds{}}, nil},
 	} {
 		m := smallModel(t, d)
 		if c.sampler != nil {
@@ -252,8 +231,7 @@ func TestSeedsGradient(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := step(all)
-	weights := make([]float64, len(d.Split.Train))
-	ImportantSeeds{By: ops.GradientScore, Uniform: 0.1}.Weights(slices.Clone(targets.Scores()), weights)
+	weights := seedWeights(targets.Scores())
 	targets.Observe(ops.NoScore)
 	variance := map[bool]float64{}
 	for _, important := range []bool{false, true} {

@@ -18,7 +18,7 @@ import (
 // in the epoch): it depends on no worker, and on no earlier batch. Only the streams of Fit
 // with Options.Seeds or an Adaptive sampler depend on batches at least one period earlier.
 //
-// Micro batches in a row make one update of the parameters: update k uses the batches
+// In Fit, Options.Micro batches in a row make one update of the parameters: update k uses the batches
 // k·Micro to k·Micro+Micro−1 of the sequence. Ranks share them: each gets a range of every
 // update's batches. So the sequence does not depend on the number of ranks.
 type Stream struct {
@@ -29,15 +29,15 @@ type Stream struct {
 	BatchesPerEpoch int  // batches per epoch, each an independent draw of distinct nodes
 	Permute         bool // an epoch is one pass over Train in random order; BatchesPerEpoch is not used
 
-	Seed        uint64
-	Micro       int // batches of an update; 0 means 1
-	Rank, Ranks int // 0 Ranks means 1; at most Micro
+	Seed uint64
 
 	// Prefetch, if not nil, is called for each batch by the worker that has drawn it. It starts
 	// to read the batch's rows of features from disk: see layers.Batch.Prefetch. It does not
 	// change the batches.
 	Prefetch func(*samplers.MiniBatch)
 
+	micro   int              // batches of an update; 0: each is one
+	lo, hi  int              // those of an update that this rank draws
 	seeds   *seedSchedule    // nil: uniform
 	sampler *samplerSchedule // nil: Sampler draws all batches
 	held    int              // batches of a Loader that stay the caller's, beside the last one
@@ -52,15 +52,13 @@ func (s *Stream) PerEpoch() int {
 	return (len(s.Train)-1)/s.BatchSize + 1
 }
 
-// Share returns the range [lo, hi) of each update's batches that this rank draws.
-func (s *Stream) Share() (lo, hi int) { return ranks.Range(max(s.Micro, 1), s.Rank, max(s.Ranks, 1)) }
-
 // Place returns the epoch, and the number in the epoch, of batch number index of this
 // rank. All numbers start at 0; the stream must be valid.
 func (s *Stream) Place(index int) (epoch, batch int) {
-	lo, hi := s.Share()
-	whole := index/(hi-lo)*max(s.Micro, 1) + lo + index%(hi-lo)
-	return whole / s.PerEpoch(), whole % s.PerEpoch()
+	if own := s.hi - s.lo; s.micro > 0 {
+		index = index/own*s.micro + s.lo + index%own
+	}
+	return index / s.PerEpoch(), index % s.PerEpoch()
 }
 
 // Validate returns an error for settings without batches, and prepares Sampler
@@ -76,12 +74,6 @@ func (s *Stream) Validate() error {
 		return fmt.Errorf("train: batch size %d, want positive", s.BatchSize)
 	case !s.Permute && s.BatchesPerEpoch <= 0:
 		return fmt.Errorf("train: %d batches an epoch, want positive", s.BatchesPerEpoch)
-	case s.Micro < 0:
-		return fmt.Errorf("train: %d batches an update, want positive", s.Micro)
-	case s.Rank < 0 || s.Rank >= max(s.Ranks, 1):
-		return fmt.Errorf("train: rank %d of %d", s.Rank, max(s.Ranks, 1))
-	case s.Ranks > max(s.Micro, 1):
-		return fmt.Errorf("train: %d ranks share %d batches an update: want at least one for each", s.Ranks, max(s.Micro, 1))
 	}
 	return samplers.Prepare(s.Sampler)
 }
@@ -116,8 +108,6 @@ type drawer struct {
 	picks  []int32 // swaps of the partial shuffle, to undo them
 	source rand.PCG
 	rng    *rand.Rand
-
-	prefetched int32 // uses the prefetched values, so that the compiler keeps the reads
 }
 
 func newDrawer(s *Stream) *drawer {
@@ -205,10 +195,6 @@ func (d *drawer) seeds(item *Item) {
 	for k := range size {
 		d.picks = append(d.picks, int32(k+d.rng.IntN(n-k)))
 	}
-	// Prefetch: this loop has many cache misses in flight at a time.
-	for _, j := range d.picks {
-		d.prefetched ^= d.order[j]
-	}
 	for k, j := range d.picks {
 		d.order[k], d.order[j] = d.order[j], d.order[k]
 	}
@@ -236,7 +222,7 @@ func (o Options) stream(m *layers.Model, d *datasets.Data) Stream {
 	return Stream{
 		Sampler: m.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
 		BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == OnePass,
-		Micro: o.Micro, Prefetch: m.Batch.Prefetch,
+		Prefetch: m.Batch.Prefetch, micro: o.Micro, hi: o.Micro,
 	}
 }
 

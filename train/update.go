@@ -66,12 +66,11 @@ func (r *run) step(ctx context.Context) error {
 	s := &r.state
 	r.dirty = true
 	begun := time.Now()
-	lo, hi := r.stream.Share()
 	var item *Item
-	for leaf := lo; leaf < hi; leaf++ {
+	for leaf := r.stream.lo; leaf < r.stream.hi; leaf++ {
 		start := time.Now()
 		var err error
-		if item, err = r.nextItem(ctx, leaf-lo); err != nil {
+		if item, err = r.nextItem(leaf - r.stream.lo); err != nil {
 			return err
 		}
 		ready := time.Now()
@@ -103,12 +102,12 @@ func (r *run) step(ctx context.Context) error {
 }
 
 // nextItem returns the k-th mini-batch of this rank in an update.
-func (r *run) nextItem(ctx context.Context, k int) (_ *Item, err error) {
+func (r *run) nextItem(k int) (_ *Item, err error) {
 	if r.fetcher == nil {
 		return r.loader.Next()
 	}
 	if k == 0 {
-		if r.items, err = r.fetcher.take(ctx); err != nil {
+		if r.items, err = r.fetcher.take(); err != nil {
 			return nil, err
 		}
 	}

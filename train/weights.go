@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/weights"
 	"github.com/gcn-layerwise/gcn/layers"
 )
@@ -21,13 +20,12 @@ func ExportParameters(path string, m Model) error {
 	if err != nil {
 		return err
 	}
-	tensors := make([]weights.Tensor, len(params))
+	tensors := sectionOf("", params, nil)
+	if err := checkFinite(tensors); err != nil {
+		return fmt.Errorf("train: %s: %w", path, err)
+	}
 	after := biasesAfter(m)
 	for k, p := range params {
-		if !kernel.Finite(p.values) {
-			return fmt.Errorf("train: %s: parameter %q has values that are not finite", path, p.Name)
-		}
-		tensors[k] = weights.Tensor{Name: p.Name, Shape: p.Shape, Values: p.values}
 		if after[p.Name] {
 			tensors[k].Name += afterSuffix
 		}
@@ -59,9 +57,6 @@ func ExportParameters(path string, m Model) error {
 // finite. An error names the file, and leaves the model unchanged. The result has an entry
 // for each parameter, in the model's order.
 func ImportParameters(ctx context.Context, path string, m Model, o ImportOptions) ([]Imported, error) {
-	if ctx == nil {
-		return nil, errNoContext
-	}
 	params, err := parametersOf(m)
 	if err != nil {
 		return nil, err
@@ -99,36 +94,30 @@ func biasesAfter(m Model) map[string]bool {
 
 // matched returns the tensor of each parameter.
 func matched(params []parameter, tensors []weights.Tensor, o ImportOptions, after map[string]bool) ([]Imported, error) {
+	if err := checkFinite(tensors); err != nil {
+		return nil, err
+	}
 	byName := map[string]weights.Tensor{}
 	for _, t := range tensors {
-		if !kernel.Finite(t.Values) {
-			return nil, fmt.Errorf("tensor %q has values that are not finite", t.Name)
-		}
 		byName[t.Name] = t
 	}
-	var moved string // a bias at the other side of the propagation
 	var found []Imported
 	for _, p := range params {
-		t, there := byName[p.Name]
-		if late, convolution := after[p.Name]; convolution {
-			if t2, exported := byName[p.Name+afterSuffix]; exported {
-				t, there = t2, true
-			}
-			if there && moved == "" && late != strings.HasSuffix(t.Name, afterSuffix) {
-				moved = t.Name
-			}
+		t, exported := byName[p.Name+afterSuffix]
+		if _, convolution := after[p.Name]; !exported || !convolution {
+			t = byName[p.Name]
 		}
-		if there && slices.Equal(t.Shape, p.Shape) {
+		if t.Name != "" && slices.Equal(t.Shape, p.Shape) {
 			found = append(found, Imported{Parameter: p.Name, Tensor: t.Name, Shape: t.Shape, values: t.Values})
 		}
 	}
-	switch {
-	case len(found) < len(params) || len(found) < len(tensors) || len(o.Layers) > 0:
+	if len(found) < len(params) || len(found) < len(tensors) || len(o.Layers) > 0 {
 		return matchedLayers(params, tensors, o, after) // another library's, perhaps of equal names
-	case strings.HasSuffix(moved, afterSuffix):
-		return nil, fmt.Errorf("tensor %q is a bias after the propagation, and the model's is before it: build the model with BiasAfter (gcn import: --bias-after)", moved)
-	case moved != "":
-		return nil, fmt.Errorf("tensor %q is a bias before the propagation, and the model's is after it: build the model without BiasAfter (gcn import: without --bias-after), or name the tensor %q if it is after", moved, moved+afterSuffix)
+	}
+	for _, one := range found {
+		if late, convolution := after[one.Parameter]; convolution && late != strings.HasSuffix(one.Tensor, afterSuffix) {
+			return nil, wrongSide(one.Tensor, one.Parameter, late)
+		}
 	}
 	return found, nil
 }

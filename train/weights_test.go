@@ -208,7 +208,7 @@ func TestImportMap(t *testing.T) {
 		{nil, map[string]string{"conv1": "conv0", "conv2": "conv1", "out": "classifier"}, ""},
 		{nil, map[string]string{"out": "classifier"}, ""},
 		{nil, map[string]string{"conv1": "conv1"}, `"conv2.lin.weight" has shape [4 4], and "conv0.weight" has [5 4]`},
-		{nil, map[string]string{"conv1": "conv0", "conv2": "conv0"}, `so is another`},
+		{nil, map[string]string{"conv1": "conv0", "conv2": "conv0"}, `have the same part in layer "conv0"`},
 		{nil, map[string]string{"conv3": "conv0"}, `no layer "conv3"`},
 		{nil, map[string]string{"conv1": "conv7"}, `no layer`},
 		{map[string]string{"conv2.lin.weight": "W1", "conv2.bias": "b1"}, nil, `1" is no weight or bias`},

@@ -232,11 +232,7 @@ func (j *trainJob) takePart(context.Context) (err error) {
 	if j.Partition == "none" || j.World == nil {
 		return nil
 	}
-	parts := train.PartsFeatures
-	if j.Partition == "all" {
-		parts = train.PartsAll
-	}
-	if j.Parts, err = train.NewPartition(j.World, j.data, parts); err != nil || j.Parts == nil || j.follows() {
+	if j.Parts, err = train.NewPartition(j.World, j.data, j.Partition == "all"); err != nil || j.Parts == nil || j.follows() {
 		return err
 	}
 	_, whole := j.Parts.MostBytes()

@@ -1,6 +1,9 @@
 package full
 
-import "sync"
+import (
+	"sync"
+	"weak"
+)
 
 // Mixed tells which levels have one run.
 func (m *Model) Mixed() []bool {
@@ -32,6 +35,11 @@ func (m *Model) Kept() (k Kept) {
 		}
 	}
 	return k
+}
+
+// Drop drops the memory of values, and returns the values of one level.
+func (m *Model) Drop() weak.Pointer[float32] {
+	return weak.Make(&m.Spare.swap([2][]float32{})[0][0])
 }
 
 // Forget drops the memory of earlier calls.

@@ -546,7 +546,9 @@ func TestKeptAfterAnError(t *testing.T) {
 	p := testLaplacian(t, false, false)
 	b, logits := build(t, "both layers in one", p, testFeatures("dense"))
 	m := compile(t, b, logits)
-	infer(t, m, p, nil)
+	for range 2 {
+		infer(t, m, p, nil)
+	}
 	many := slices.Repeat([]int32{nodes}, full.Few+1)
 	for _, c := range []full.Call{{P: p, Nodes: many}, {P: p, Bound: full.Bound{Memory: 1}}} {
 		if _, err := m.Infer(t.Context(), c); err == nil {
@@ -556,6 +558,20 @@ func TestKeptAfterAnError(t *testing.T) {
 			t.Errorf("%+v after an error", kept)
 		}
 	}
+}
+
+// Nothing but the spare memory holds the values of a call, so they can make room for larger ones.
+func TestValuesAreFree(t *testing.T) {
+	p := testLaplacian(t, false, false)
+	b, logits := build(t, "input layer", p, testFeatures("dense"))
+	m := compile(t, b, logits)
+	infer(t, m, p, nil)
+	values := m.Drop()
+	runtime.GC()
+	if values.Value() != nil {
+		t.Error("the values of a call cannot be collected")
+	}
+	runtime.KeepAlive(m)
 }
 
 // Calls side by side leave memory for one call.

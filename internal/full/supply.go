@@ -15,9 +15,9 @@ import (
 type supply struct {
 	plan.Source
 
-	px     []float32 // P·X at the level's rows lo to hi−1
-	lo, hi int
-	known  bool // px was computed
+	px            []float32 // P·X at the level's rows lo to hi−1
+	lo, hi, calls int       // calls for these nodes that did not find px
+	known         bool      // px was computed
 }
 
 // rows returns the rows of nodes, which are the rows of the level from lo on: a part of a
@@ -70,10 +70,10 @@ func consecutive(nodes []int32) bool {
 }
 
 // supply computes P·X at the rows of s from lo on, of a share that ends before last, and
-// keeps it for later calls if there is memory for all of them. Where X is read in the order of a
-// file it computes as many rows as fit. Else each chunk computes its own. supply returns the end of
-// its rows: a multiple of size after lo, or last. A rank without rows calls it too, so that the
-// others get its features.
+// keeps it for later calls if there is memory for all of them. The first call for its nodes may be
+// the only one: it keeps no P·X. Where X is read in the order of a file, supply computes as many rows
+// as fit. Else each chunk computes its own. supply returns the end of its rows: a multiple of size
+// after lo, or last. A rank without rows calls it too, so that the others get its features.
 func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int, err error) {
 	hi = last
 	if p.few() || p.Device != nil {
@@ -89,7 +89,7 @@ func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int
 		if d.X.Share == nil {
 			end = p.fits(d, s.nodes, lo, hi, size, ordered)
 		}
-		if d.known = false; end < hi && !ordered {
+		if d.known, d.calls = false, d.calls+1; d.X.Share == nil && !ordered && (end < hi || d.calls == 1) {
 			continue
 		}
 		n := (end - lo) * d.X.Cols

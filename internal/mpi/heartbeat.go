@@ -25,7 +25,7 @@ type heartbeat struct {
 	silent   []int     // intervals since the last beat of each rank
 	received []uint32  // beats of each rank
 	sent     []uint32  // beats to each rank
-	sending  []request // the last beat to each rank; no handle once it has been sent
+	sending  []handle  // the last beat to each rank; none once it has been sent
 	value    []float32 // the contents of a beat
 	pinned   runtime.Pinner
 
@@ -41,7 +41,7 @@ func (w *World) startHeartbeat(timeout time.Duration) {
 		b.limit = int((timeout + b.interval - 1) / b.interval)
 	}
 	b.silent, b.received, b.sent = make([]int, w.size), make([]uint32, w.size), make([]uint32, w.size)
-	b.sending, b.value = make([]request, w.size), make([]float32, 2)
+	b.sending, b.value = make([]handle, w.size), make([]float32, 2)
 	b.pinned.Pin(&b.value[0])
 	b.quit, b.done = make(chan struct{}), make(chan struct{})
 	go func() {
@@ -81,11 +81,9 @@ func (w *World) exchangeBeats() error {
 			}
 			continue
 		}
-		r := &b.sending[rank]
-		if err := w.lib.failure("MPI_Isend", w.lib.isend(unsafe.Pointer(&b.value[0]), 1, w.lib.float, int32(rank), beatTag, w.lib.world, &r.handle)); err != nil {
+		if err := w.lib.failure("MPI_Isend", w.lib.isend(unsafe.Pointer(&b.value[0]), 1, w.lib.float, int32(rank), beatTag, w.lib.world, &b.sending[rank])); err != nil {
 			return err
 		}
-		r.rank = rank
 		b.sent[rank]++
 	}
 	return nil
@@ -98,7 +96,7 @@ func (w *World) beatSent(rank int) (bool, error) {
 		return true, nil
 	}
 	var done int32
-	err := w.lib.failure("MPI_Test", w.lib.test(&b.sending[rank].handle, &done, unsafe.Pointer(&w.status)))
+	err := w.lib.failure("MPI_Test", w.lib.test(&b.sending[rank], &done, unsafe.Pointer(&w.status)))
 	return done != 0, err
 }
 
@@ -117,16 +115,6 @@ func (w *World) takeBeats(rank int) error {
 		b.received[rank]++
 		b.silent[rank] = 0
 	}
-}
-
-// lost returns the requests to ranks that have given no sign of life for too long.
-func (b *heartbeat) lost(requests []request) (lost []request) {
-	for _, r := range requests {
-		if b.limit > 0 && b.silent[r.rank] > b.limit {
-			lost = append(lost, r)
-		}
-	}
-	return lost
 }
 
 // stop ends the beats.
@@ -149,7 +137,7 @@ func (w *World) settleBeats(ctx context.Context) error {
 		return err
 	}
 	for rank := range w.size {
-		for rank != w.rank {
+		for left := rank != w.rank; left; {
 			if err := w.takeBeats(rank); err != nil {
 				return err
 			}
@@ -157,13 +145,12 @@ func (w *World) settleBeats(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if sent && b.received[rank] >= want[rank] {
-				break
+			if left = !sent || b.received[rank] < want[rank]; left {
+				pause(shortestPause)
+				if err := ctx.Err(); err != nil {
+					return err
+				}
 			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			pause(shortestPause)
 		}
 	}
 	b.pinned.Unpin()

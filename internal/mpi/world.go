@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,61 +98,52 @@ func joinWithin(ctx context.Context, lib *library, timeout time.Duration) (*Worl
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, late)
 		defer cancel()
 	}
-	type outcome struct {
-		w   *World
-		err error
-	}
-	joined := make(chan outcome, 1)
-	go func() {
-		w, err := join(lib)
-		joined <- outcome{w, err}
-	}()
+	w := new(World)
+	return w, within(ctx, func() error { return w.join(lib) })
+}
+
+// within returns f's error, or the cause of ctx's end if that comes first.
+func within(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
 	select {
-	case o := <-joined:
-		return o.w, o.err
+	case err := <-done:
+		return err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
 // join initialises MPI.
-func join(lib *library) (*World, error) {
+func (w *World) join(lib *library) error {
 	var provided, rank, size int32
 	if err := lib.failure("MPI_Init_thread", lib.initThread(nil, nil, lib.serialized, &provided)); err != nil {
-		return nil, err
+		return err
 	}
 	if provided < lib.serialized {
-		return nil, fmt.Errorf("mpi: %s does not serve programs of several threads", lib.version)
+		return fmt.Errorf("mpi: %s does not serve programs of several threads", lib.version)
 	}
-	if err := lib.failure("MPI_Comm_rank", lib.commRank(lib.world, &rank)); err != nil {
-		return nil, err
-	}
-	if err := lib.failure("MPI_Comm_size", lib.commSize(lib.world, &size)); err != nil {
-		return nil, err
-	}
-	return &World{lib: lib, rank: int(rank), size: int(size)}, nil
+	err := cmp.Or(lib.failure("MPI_Comm_rank", lib.commRank(lib.world, &rank)), lib.failure("MPI_Comm_size", lib.commSize(lib.world, &size)))
+	w.lib, w.rank, w.size = lib, int(rank), int(size)
+	return err
 }
 
 // meet tells every rank the hosts of all.
 func (w *World) meet(ctx context.Context) error {
 	const length = 64
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	names := make([]float32, w.size*length)
-	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&names[0])), 4*len(names))
-	copy(bytes[w.rank*4*length:(w.rank+1)*4*length-1], host)
-	parts := make([][]float32, w.size)
+	parts, names := make([][]float32, w.size), make([][]byte, w.size)
 	for k := range parts {
-		parts[k] = names[k*length : (k+1)*length]
+		parts[k] = make([]float32, length)
+		names[k] = unsafe.Slice((*byte)(unsafe.Pointer(&parts[k][0])), 4*length)
 	}
+	host, _ := os.Hostname()
+	copy(names[w.rank], cmp.Or(host, "unknown"))
 	if err := w.Gather(ctx, parts); err != nil {
 		return err
 	}
-	for k := range parts {
-		name, _, _ := strings.Cut(string(bytes[k*4*length:(k+1)*4*length]), "\x00")
-		w.hosts = append(w.hosts, name)
+	for _, name := range names {
+		host, _, _ := strings.Cut(string(name), "\x00")
+		w.hosts = append(w.hosts, host)
 	}
 	return nil
 }
@@ -174,27 +166,15 @@ func (w *World) Library() string { return w.lib.version }
 func (w *World) Exchange(ctx context.Context, send, receive [][]float32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case w.broken != nil:
-		return w.broken
-	case len(send) != w.size || len(receive) != w.size:
-		return fmt.Errorf("mpi: exchange of %d and %d parts between %d ranks", len(send), len(receive), w.size)
-	case len(send[w.rank]) != len(receive[w.rank]):
-		return fmt.Errorf("mpi: a rank sends %d values to itself, but receives %d", len(send[w.rank]), len(receive[w.rank]))
+	if w.broken == nil {
+		w.broken = w.exchange(ctx, send, receive)
 	}
-	if err := w.exchange(ctx, send, receive); err != nil {
-		w.broken = err
-		return err
-	}
-	return nil
+	return w.broken
 }
 
 // Gather fills parts[r] with parts[r] of each rank r. The parts have the same lengths on
 // all ranks.
 func (w *World) Gather(ctx context.Context, parts [][]float32) error {
-	if len(parts) != w.size {
-		return fmt.Errorf("mpi: gathering %d parts from %d ranks", len(parts), w.size)
-	}
 	send := make([][]float32, w.size)
 	for k := range send {
 		send[k] = parts[w.rank]
@@ -271,12 +251,9 @@ const (
 func (w *World) wait(ctx context.Context, requests []request) error {
 	for since := time.Now(); ; {
 		begun := time.Now()
-		left, lost, err := w.test(requests)
+		left, err := w.test(requests)
 		if err != nil || len(left) == 0 {
 			return err
-		}
-		if len(lost) > 0 {
-			return fmt.Errorf("mpi: no sign of life for %s from %s", time.Duration(w.beat.limit)*w.beat.interval, w.name(lost))
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -297,39 +274,30 @@ func (w *World) wait(ctx context.Context, requests []request) error {
 	}
 }
 
-// test returns the requests that are not done, and of them those to ranks that are lost.
-func (w *World) test(requests []request) (left, lost []request, err error) {
+// test returns the requests that are not done. It is an error if one is to a rank that is lost.
+func (w *World) test(requests []request) (left []request, err error) {
 	w.calls.Lock()
 	defer w.calls.Unlock()
 	left = requests[:0]
 	for _, r := range requests {
 		var done int32
 		if err := w.lib.failure("MPI_Test", w.lib.test(&r.handle, &done, unsafe.Pointer(&w.status))); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if done == 0 {
 			left = append(left, r)
 		}
 	}
-	return left, w.beat.lost(left), nil
-}
-
-// name returns the ranks of requests, with their hosts.
-func (w *World) name(requests []request) string {
-	var names []string
-	named := map[int]bool{}
-	for _, r := range requests {
-		if named[r.rank] {
-			continue
+	for _, r := range left {
+		if b := &w.beat; b.limit > 0 && b.silent[r.rank] > b.limit {
+			host := "another host"
+			if r.rank < len(w.hosts) {
+				host = w.hosts[r.rank]
+			}
+			return nil, fmt.Errorf("mpi: no sign of life for %s from rank %d on %s", time.Duration(b.limit)*b.interval, r.rank, host)
 		}
-		named[r.rank] = true
-		name := fmt.Sprintf("rank %d", r.rank)
-		if r.rank < len(w.hosts) {
-			name += " on " + w.hosts[r.rank]
-		}
-		names = append(names, name)
 	}
-	return strings.Join(names, ", ")
+	return left, nil
 }
 
 // Abort ends all ranks of the job with that exit code. It does not return.
@@ -361,24 +329,19 @@ func (w *World) Close() error {
 	defer w.mu.Unlock()
 	w.broken, w.leaving = errors.New("mpi: closed"), true
 	w.beat.stop()
-	if w.beat.limit == 0 {
-		return w.leave(context.Background())
+	ctx := context.Background()
+	if w.beat.limit > 0 {
+		// All ranks have come this far. They send no more signs of life, so leaving has a time of
+		// its own: it takes milliseconds, unless a rank is stopped.
+		timeout := time.Duration(w.beat.limit) * w.beat.interval
+		late := fmt.Errorf("mpi: all ranks are done, but for %s one of them has not left the job: it is stopped or cut off", timeout)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, late)
+		defer cancel()
 	}
-	// All ranks have come this far. They send no more signs of life, so leaving has a time of
-	// its own: it takes milliseconds, unless a rank is stopped.
-	timeout := time.Duration(w.beat.limit) * w.beat.interval
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	left := make(chan error, 1)
-	go func() { left <- w.leave(ctx) }()
-	var err error
-	select {
-	case err = <-left:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	if err == context.DeadlineExceeded {
-		err = fmt.Errorf("mpi: all ranks are done, but for %s one of them has not left the job: it is stopped or cut off", timeout)
+	err := within(ctx, func() error { return w.leave(ctx) })
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = context.Cause(ctx)
 	}
 	return err
 }

@@ -8,7 +8,7 @@ import (
 
 // share returns the rows of a matrix of the partition's nodes, which are not yet reduced.
 func (p *Partition) share() *rows {
-	r := &rows{group: p.Group, bounds: p.bounds, place: make([]int32, p.Data.Nodes())}
+	r := &rows{group: p.Group, bounds: p.bounds, sent: &p.sent, place: make([]int32, p.Data.Nodes())}
 	for v := range r.place {
 		r.place[v] = -1
 	}

@@ -3,7 +3,6 @@ package ranks
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
@@ -17,12 +16,14 @@ import (
 //
 // A Partition is for one goroutine, as its Group is.
 type Partition struct {
-	Group Group
-	Data  *datasets.Data
+	Group       Group
+	Data        *datasets.Data
+	Fingerprint string // of the whole data
 
 	bounds    []int // the nodes at which the ranks' ranges begin, and the number of nodes
 	whole     int64
 	most      int64
+	sent      int64
 	features  []sharedFeatures
 	adjacency *rows // nil: each rank holds the graph
 }
@@ -44,7 +45,7 @@ func NewPartition(g Group, d *datasets.Data, all bool) (*Partition, error) {
 		return nil, fmt.Errorf("%d ranks cannot share %d nodes: want at least one for each", g.Size(), d.Nodes())
 	}
 	if all && d.Laplacian().Directed {
-		return nil, fmt.Errorf("ranks cannot hold a directed graph in parts: its columns are not its rows; take PartsFeatures (--partition features)")
+		return nil, fmt.Errorf("ranks cannot hold a directed graph in parts: its columns are not its rows; leave the graph whole (--partition features)")
 	}
 	p := &Partition{Group: g, Data: d, whole: d.Graph.Bytes()}
 	for rank := range g.Size() + 1 {
@@ -80,92 +81,7 @@ func (p *Partition) Bytes() int64 {
 func (p *Partition) MostBytes() (most, whole int64) { return p.most, p.whole }
 
 // Sent returns the number of bytes that this rank has sent in fetches.
-func (p *Partition) Sent() int64 {
-	var sum int64
-	for _, s := range p.features {
-		sum += s.sent
-	}
-	if p.adjacency != nil {
-		sum += p.adjacency.sent
-	}
-	return sum
-}
-
-// RowBytes estimates the number of bytes of rows that a rank sends in an update of micro
-// mini-batches. It follows from the sizes of the sampler and, of a shared graph, from mean
-// degrees: of the training nodes for output nodes, and for the others of nodes that the sampler
-// draws below some of this rank's training nodes. A row that several mini-batches of a rank read
-// is sent once, but counts for each of them. train.Partition.UpdateBytes has the
-// formula. All ranks call it.
-func (p *Partition) RowBytes(ctx context.Context, batch *layers.Batch, size, micro int, seed uint64) (bytes float64, err error) {
-	ranks := float64(p.Group.Size())
-	share := (ranks - 1) / ranks * float64(micro) / ranks
-	outputs := min(size, len(p.Data.Split.Train))
-	for _, s := range p.features {
-		nodes := min(batch.NominalFeatureRows(s.x, outputs), p.Data.Nodes())
-		bytes += share * float64(nodes) * float64(4+s.size(0))
-	}
-	if p.adjacency == nil {
-		return bytes, nil
-	}
-	bytes += share * float64(outputs) * p.rowBytes(p.Data.Split.Train)
-	if batch.Layers() > 1 {
-		drawn, err := p.pilot(batch.Sampler(), outputs, seed)
-		if err != nil {
-			return 0, err
-		}
-		for l := range batch.Layers() - 1 {
-			nodes, _ := batch.Slot(l).Nominal()
-			bytes += share * float64(nodes) * p.rowBytes(drawn)
-		}
-	}
-	return bytes, nil
-}
-
-// rowBytes returns the mean number of bytes that a fetch of a row of the graph moves, over
-// nodes: the row and its id.
-func (p *Partition) rowBytes(nodes []int32) float64 {
-	sum := 0.0
-	for _, v := range nodes {
-		sum += float64(p.adjacency.size(v))
-	}
-	return 4 + sum/float64(max(len(nodes), 1))
-}
-
-// pilot returns nodes that s draws below some of this rank's training nodes, whose rows are
-// here. It has random numbers of its own.
-func (p *Partition) pilot(s samplers.Sampler, outputs int, seed uint64) (drawn []int32, err error) {
-	const draws = 8
-	var own []int32
-	lo, hi := p.adjacency.own()
-	for _, v := range p.Data.Split.Train {
-		if int(v) >= lo && int(v) < hi {
-			own = append(own, v)
-		}
-	}
-	if err := p.CheckSampler(s); err != nil {
-		return nil, err
-	}
-	layered, err := samplers.Layered(s)
-	if err != nil {
-		return nil, err
-	}
-	if len(own) == 0 {
-		return p.Data.Split.Train, nil
-	}
-	var batch samplers.MiniBatch
-	for k := range uint64(draws) {
-		rng := rand.New(samplers.NewSource(^seed, k, k))
-		rng.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
-		batch.Reset(layered.Layers())
-		top := layered.Layers() - 1
-		if err := layered.SampleLayer(&batch, top, own[:min(outputs, len(own))], rng); err != nil {
-			return nil, fmt.Errorf("a pilot draw: %w", err)
-		}
-		drawn = append(drawn, batch.Blocks[top].Src...)
-	}
-	return drawn, nil
-}
+func (p *Partition) Sent() int64 { return p.sent }
 
 // CheckSampler returns an error if s cannot draw from the partition. All ranks call it: s may
 // gather norms of columns, which no worker can.
@@ -174,7 +90,7 @@ func (p *Partition) CheckSampler(s samplers.Sampler) error {
 		return nil
 	}
 	if _, err := samplers.Layered(s); err != nil {
-		return fmt.Errorf("the sampler reads rows of the whole graph: with PartsAll, take one that draws layer by layer, such as LayerWise, Labor, Neighbor or Full, or take PartsFeatures")
+		return fmt.Errorf("the sampler reads rows of the whole graph: take one that draws layer by layer, such as LayerWise, Labor, Neighbor or Full, or leave the graph whole (--partition features)")
 	}
 	return samplers.Prepare(s)
 }

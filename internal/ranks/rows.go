@@ -16,7 +16,7 @@ type rows struct {
 	bounds []int                              // rank r holds the rows bounds[r] to bounds[r+1]−1
 	size   func(row int32) int                // bytes of a row, known on all ranks
 	pack   func(dst []byte, row int32) []byte // appends one of this rank's rows
-	sent   int64                              // bytes sent to other ranks
+	sent   *int64                             // bytes sent to other ranks, of the partition
 
 	place []int32                   // of each row, where it is; −1: not here
 	first int32                     // the place of the first fetched row
@@ -117,7 +117,7 @@ func (r *rows) words(rows []int32) int {
 func (r *rows) exchange(ctx context.Context, send, receive [][]float32) error {
 	for rank, values := range send {
 		if rank != r.group.Rank() {
-			r.sent += 4 * int64(len(values))
+			*r.sent += 4 * int64(len(values))
 		}
 	}
 	return r.group.Exchange(ctx, send, receive)

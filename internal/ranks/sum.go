@@ -2,7 +2,6 @@ package ranks
 
 import (
 	"context"
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -79,10 +78,7 @@ func (s *Sum) Total(ctx context.Context, g Group, dst []float32) error {
 		s.done = s.done[:0]
 	}()
 	if g == nil || g.Size() == 1 {
-		if len(s.done) != 1 {
-			return fmt.Errorf("ranks: a sum over %d subtrees of one process", len(s.done))
-		}
-		copy(dst, s.done[0].sum)
+		copy(dst, sumOf(s.done, 0, s.Leaves))
 		return nil
 	}
 	return s.exchange(ctx, g, dst)
