@@ -42,9 +42,10 @@ func (j *Job) Train(ctx context.Context, data *datasets.Data, dir string) (*Resu
 		j.Resume, j.Overwrite = false, false
 		_, err := j.each(ctx, data, "", nil, nil)
 		return nil, err
-	case j.Runs == 1 && Taken(filepath.Join(dir, SeedFolder(j.Seed))):
-		return nil, fmt.Errorf("%s holds several runs: name another folder, or their number by --runs", dir)
 	case j.Runs == 1:
+		if runs, _ := fs.Glob(os.DirFS(dir), "seed-*/"+rundir.ConfigFile); runs != nil {
+			return nil, fmt.Errorf("%s holds several runs: name another folder, or their number by --runs", dir)
+		}
 		return j.Once(ctx, data, dir, j.Seed, "", nil)
 	}
 	return j.several(ctx, data, dir)
@@ -270,11 +271,8 @@ func (s *Settings) NewDir(word string, now time.Time) (dir string, err error) {
 
 // Taken reports whether a folder holds a run already; "" does not.
 func Taken(dir string) bool {
-	if dir == "" {
-		return false
-	}
 	_, err := os.Stat(filepath.Join(dir, rundir.ConfigFile))
-	return err == nil
+	return dir != "" && err == nil
 }
 
 // TakenError is the error of a folder that holds a run.

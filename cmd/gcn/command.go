@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -87,12 +88,13 @@ func (r *repeated) Set(text string) error {
 
 // newGroup returns a command that only holds other commands.
 func newGroup(name string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{Use: name, Args: subcommandOnly}
+	group := &cobra.Command{Use: name, Args: subcommandOnly, RunE: needsSubcommand}
 	group.AddCommand(commands...)
-	group.RunE = func(cmd *cobra.Command, _ []string) error {
-		return usagef("%s needs a command: %s", cmd.CommandPath(), strings.Join(commandNames(cmd), ", "))
-	}
 	return group
+}
+
+func needsSubcommand(cmd *cobra.Command, _ []string) error {
+	return usagef("%s needs a command: %s", cmd.CommandPath(), strings.Join(commandNames(cmd), ", "))
 }
 
 // subcommandOnly refuses arguments that do not name a subcommand.
@@ -101,7 +103,7 @@ func subcommandOnly(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("unknown command %q%s; there are: %s", args[0], run.DidYouMean(args[0], names), strings.Join(names, ", "))
+	return usagef("unknown command %q%s; there are: %s", args[0], run.DidYouMean(args[0], names), cmp.Or(strings.Join(names, ", "), "none"))
 }
 
 func commandNames(cmd *cobra.Command) []string {
@@ -130,10 +132,10 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return usagef("%s takes no arguments, got %q%s", cmd.CommandPath(), arg, advice)
 }
 
-// exactly refuses any other number of arguments.
-func exactly(n int) cobra.PositionalArgs {
+// between refuses other numbers of arguments.
+func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
-		if len(given) != n {
+		if len(given) < least || len(given) > most {
 			return usagef("want %s, got %q", cmd.UseLine(), given)
 		}
 		return nil

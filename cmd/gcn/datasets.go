@@ -37,7 +37,7 @@ func newDatasetsListCommand() *cobra.Command {
 func newDatasetsInfoCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
 		Use:  "info SPEC",
-		Args: exactly(1),
+		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {
 				return err
@@ -65,7 +65,7 @@ func newDatasetsInfoCommand() *cobra.Command {
 func newDatasetsVerifyCommand() *cobra.Command {
 	return newCommand(&cobra.Command{
 		Use:  "verify SPEC",
-		Args: exactly(1),
+		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, err := verify(cmd.Context(), args[0])
 			if err == nil {

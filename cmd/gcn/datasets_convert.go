@@ -34,7 +34,7 @@ func newDatasetsConvertCommand() *cobra.Command {
 	}
 	return newCommand(&cobra.Command{
 		Use:  "convert SPEC FILE",
-		Args: exactly(2),
+		Args: between(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {
 				return err

@@ -235,6 +235,11 @@ func TestClassHints(t *testing.T) {
 			}
 		}
 	}
+	many := &graph.Labels{Classes: 9, Class: []int32{0, 1, 2, 3, 4, 5, 6, 7, 8}, Names: strings.Split("abcdefghi", "")}
+	all := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8}
+	if line := classHint([]int{5, 4, 0, 0, 0, 0, 0, 0, 0}, many, datasets.Split{Train: all, Test: all}, true); line != "never predicted: 7 of 9 classes: c, d, e, f, g, …" {
+		t.Error(line)
+	}
 	t.Chdir(t.TempDir())
 	out := succeed(t, defaultArgs("--out", "stuck", "--lr", "1e-9")...)
 	if !strings.Contains(out.stderr, "never predicted: ") && !strings.Contains(out.stderr, "all test nodes are predicted as") {

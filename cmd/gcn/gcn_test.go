@@ -170,6 +170,12 @@ func TestUsageErrors(t *testing.T) {
 		{"bench train --hidden 100000000000", "--hidden,65536]"},
 		{"study norms --hidden 100000000000", "--hidden,65536]"},
 		{"study approx-error --layer 0", "--layer 0,at least 1"},
+		{"help nonsense", "nonsense,train"},
+		{"help train nonsense", "nonsense,none"},
+		{"help datasets nonsense", "nonsense,verify"},
+		{"completion", "bash"},
+		{"completion tcsh", "tcsh,bash"},
+		{"report", "DIR"},
 		{"train --dropout 1", "--dropout"},
 		{"train --dropout NaN", "--dropout"},
 		{"train --classifier-dropout -1", "--classifier-dropout"},
@@ -263,7 +269,8 @@ func TestHelp(t *testing.T) {
 	var walk func(cmd *cobra.Command, path []string)
 	walk = func(cmd *cobra.Command, path []string) {
 		out := succeed(t, append(slices.Clone(path), "--help")...)
-		if !strings.Contains(out.stdout, "Examples:") || !strings.Contains(out.stdout, "gcn") || out.stderr != "" {
+		example := strings.Contains(out.stdout, "Examples:") || len(path) == 2 && path[0] == "completion" // cobra's text shows how
+		if !example || !strings.Contains(out.stdout, "gcn") || out.stderr != "" {
 			t.Errorf("gcn %s --help has no example:\n%s%s", strings.Join(path, " "), out.stdout, out.stderr)
 		}
 		if asked := succeed(t, append([]string{"help"}, path...)...); asked.stdout != out.stdout {

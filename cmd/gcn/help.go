@@ -18,7 +18,8 @@ import (
 //go:embed help.txt
 var helpText string
 
-// describe gives root and its commands the texts of help.txt.
+// describe gives root and its commands the texts of help.txt. cobra's own commands get checks of
+// their arguments.
 func describe(root *cobra.Command) {
 	text := strings.Replace(helpText, "EXPERIMENTS\n", experimentList(), 1)
 	for section := range strings.SplitSeq(strings.TrimSpace(text[len("== "):]), "\n\n== ") {
@@ -29,6 +30,13 @@ func describe(root *cobra.Command) {
 		}
 		rest, cmd.Example, _ = strings.Cut(rest, "\n\nExamples:\n")
 		cmd.Short, cmd.Long, _ = strings.Cut(rest, "\n\n")
+	}
+	completion, _, _ := root.Find([]string{"completion"})
+	completion.Args, completion.RunE = subcommandOnly, needsSubcommand
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = func(_ *cobra.Command, args []string) error {
+		asked, rest, _ := root.Find(args)
+		return subcommandOnly(asked, rest)
 	}
 }
 
@@ -79,12 +87,6 @@ func groupedHelp(cmd *cobra.Command) {
 		}
 		return do(cmd, args)
 	}
-}
-
-// wrapHelp makes root and its commands wrap the descriptions of flags on a terminal.
-func wrapHelp(root *cobra.Command) {
-	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth(root.OutOrStdout()))
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
 }
 
 // helpWidth returns the columns of a terminal, or 0 for other writers: a flag is then one

@@ -87,8 +87,8 @@ type field struct {
 	value any
 }
 
-// readJSON reads a value that this program has written. Numbers get four digits, null becomes a
-// dash, and names have blanks in place of underscores.
+// readJSON reads a value that this program has written. Numbers get four digits, or all before the
+// point. null becomes a dash, and names are small, with blanks in place of underscores.
 func readJSON(d *jsontext.Decoder) any {
 	token, _ := d.ReadToken()
 	switch kind := token.Kind(); kind {
@@ -97,7 +97,7 @@ func readJSON(d *jsontext.Decoder) any {
 	case '0':
 		text := token.String()
 		if x, err := token.Float(); err == nil && strings.ContainsAny(text, ".e") {
-			text = fmt.Sprintf("%.4g", x)
+			text = fmt.Sprintf("%.*g", max(4, len(strconv.Itoa(int(x)))), x)
 		}
 		return text
 	case '{', '[':
@@ -106,7 +106,7 @@ func readJSON(d *jsontext.Decoder) any {
 			var f field
 			if kind == '{' {
 				name, _ := d.ReadToken()
-				f.name = strings.ReplaceAll(name.String(), "_", " ")
+				f.name = strings.ToLower(strings.ReplaceAll(name.String(), "_", " "))
 			}
 			f.value = readJSON(d)
 			list = append(list, f)

@@ -16,14 +16,16 @@ func TestPrintText(t *testing.T) {
 	err := printText(&b, struct {
 		Data   string         `json:"data"`
 		Share  float64        `json:"held_share"`
+		Bytes  float64        `json:"bytes"`
 		None   []string       `json:"none"`
 		Sizes  []int          `json:"sizes"`
 		Inner  map[string]any `json:"inner"`
 		Matrix [][]int        `json:"matrix"`
 		Rows   []row          `json:"rows"`
-	}{"a\nb\tc", 0.123456, nil, []int{512, 1024}, map[string]any{"best": true, "list": []row{}}, [][]int{{1}}, []row{{"x", math.NaN(), []int{1, 2}}, {"long name", 1e-9, nil}}})
+	}{"a\nb\tc", 0.123456, 123456.7, nil, []int{512, 1024}, map[string]any{"best": true, "list": []row{}}, [][]int{{1}}, []row{{"x", math.NaN(), []int{1, 2}}, {"long name", 1e-9, nil}}})
 	const want = `data        a\nb\tc
 held share  0.1235
+bytes       123457
 none        –
 sizes       512, 1024
 inner best  true

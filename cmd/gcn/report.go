@@ -23,13 +23,8 @@ func newReportCommand() *cobra.Command {
 		resultOptions
 	}
 	return newCommand(&cobra.Command{
-		Use: "report DIR…",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("report needs at least one DIR, the folder of a training run")
-			}
-			return nil
-		},
+		Use:  "report DIR…",
+		Args: between(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			runs, err := report.Load(dirs...)
 			if err != nil {
@@ -40,15 +35,13 @@ func newReportCommand() *cobra.Command {
 				return err
 			}
 			events := []string{}
-			for k := range runs {
-				if o.TensorBoard == "" {
-					break
-				}
-				path, err := runs[k].WriteEvents(filepath.Join(o.TensorBoard, eventFolder(runs[k].Name)))
+			for k := 0; k < len(runs) && o.TensorBoard != ""; k++ {
+				inside := cmp.Or(strings.TrimPrefix(path.Clean("/"+runs[k].Name), "/"), "run") // no element leads outside
+				file, err := runs[k].WriteEvents(filepath.Join(o.TensorBoard, inside))
 				if err != nil {
 					return err
 				}
-				events = append(events, path)
+				events = append(events, file)
 			}
 			rows := []comparedRow{}
 			for _, m := range report.Compare(runs) {
@@ -94,10 +87,4 @@ func compared(m report.Method) comparedRow {
 	r.Test, r.TestStd, r.TestSEM = spread(m.Test)
 	r.StepMS, _, _ = spread(m.StepMS)
 	return r
-}
-
-// eventFolder returns a run's folder below the folder of event files: the run's
-// path without elements that lead outside.
-func eventFolder(name string) string {
-	return cmp.Or(strings.TrimPrefix(path.Clean("/"+name), "/"), "run")
 }

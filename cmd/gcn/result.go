@@ -151,7 +151,11 @@ func classHint(predicted []int, y *graph.Labels, split datasets.Split, balanced 
 	if there := names(predicted, some); len(there) == 1 {
 		return fmt.Sprintf("all test nodes are predicted as %s: try a smaller --lr, features of one scale (normalize=standardize), or --class-weights balanced", there[0])
 	}
-	text := fmt.Sprintf("never predicted: %d of %d classes: %s", len(never), y.Classes, strings.Join(never, ", "))
+	shown := never
+	if len(never) > 5 {
+		shown = append(never[:5:5], "…")
+	}
+	text := fmt.Sprintf("never predicted: %d of %d classes: %s", len(never), y.Classes, strings.Join(shown, ", "))
 	if !balanced {
 		text += "; --class-weights balanced gives each class the same weight in the loss"
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,9 +52,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	command, err := root.ExecuteContextC(ctx)
 	messages.clear()
 	failed := output.err
-	if err == nil {
-		err = failed // such as the error of printing a help text
-	}
+	err = cmp.Or(err, failed) // such as the error of printing a help text
 	code, message := ending(ctx, command, err, failed, job.started)
 	if code == exitUsage && !job.started {
 		// All ranks of a launcher may have this command line: together they print one message.
@@ -134,7 +133,8 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	wrapHelp(root)
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth(stdout)) // on a terminal
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableNoDescFlag = true
 	train := newTrainCommand()
@@ -151,6 +151,8 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 			newStudyFeaturesCommand(), newStudyAdviseCommand()),
 		newReproduceCommand(), newReportCommand(), newServeCommand(),
 	)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	describe(root)
 	return root, j
 }

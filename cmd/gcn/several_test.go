@@ -72,6 +72,7 @@ func TestRefusedRuns(t *testing.T) {
 	}
 	refuse(exitFailed, "r holds several runs", "train", "--out", "r", "-q", "--resume", "--runs", "1")
 	refuse(exitFailed, "r holds several runs", trainArgs("--out", "r", "-q", "--overwrite")...)
+	refuse(exitFailed, "r holds several runs", trainArgs("--out", "r", "-q", "--overwrite", "--seed", "9")...)
 	refuse(exitUsage, "--samples", "train", "--out", "r", "--resume", "--layers", "3")
 	if memory.Check("", 1<<50) != nil {
 		refuse(exitFailed, "would take", append(line, "--overwrite", "--hidden", "40000", "--layers", "1000", "--samples", "64")...)

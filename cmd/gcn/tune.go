@@ -153,7 +153,7 @@ func (j *tuneJob) takeSaved() error {
 	text, err := regularfile.Read(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if files, _ := filepath.Glob(filepath.Join(j.Out, "[^.]*")); files != nil {
+		if files, _ := fs.Glob(os.DirFS(j.Out), "[^.]*"); files != nil {
 			return fmt.Errorf("%s holds other files, but no %s: name another folder", j.Out, tuneFile)
 		}
 		return nil
@@ -538,7 +538,7 @@ func (j *tuneJob) print(w io.Writer, r *tuneResult) {
 		if math.IsNaN(row.Valid) {
 			valid = "diverged"
 		}
-		cells := append([]string{valid, formatScore(row.SEM), fmt.Sprint(row.Batches)}, j.settings[row.Setting]...)
+		cells := append([]string{valid, strings.TrimSuffix(formatScore(row.SEM), "unknown"), fmt.Sprint(row.Batches)}, j.settings[row.Setting]...)
 		t = append(t, append(cells, fmt.Sprint(" ", settingBase, row.Setting+1)))
 	}
 	t.align(w, tabwriter.AlignRight)

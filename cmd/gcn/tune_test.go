@@ -246,6 +246,9 @@ func TestTuneErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, append([]string{"train", "--out", "run"}, quick...)...)
 	succeed(t, searchArgs("--out", "s", "-q")...)
+	if err := os.CopyFS("run[1]", os.DirFS("run")); err != nil {
+		t.Fatal(err)
+	}
 	writeFile(t, "recipe.json", []byte(`{"layers": 0}`))
 	writeFile(t, "epochs.json", []byte(`{"epochs": 2}`))
 	writeFile(t, "e", []byte("0 1\n1 2\n2 3\n3 4\n4 0\n"))
@@ -281,6 +284,7 @@ func TestTuneErrors(t *testing.T) {
 		"no validation nodes":                              {"--search", "lr=1,2", "--data", "edges:e?labels=l&split=80/0/20"},
 		"s holds a search already,--resume":                {"--search", "lr=1,2", "--out", "s"},
 		"run holds other files,no tune.json":               {"--search", "lr=1,2", "--out", "run"},
+		"run[1] holds other files":                         {"--search", "lr=1,2", "--out", "run[1]"},
 		"tune.json: damaged":                               {"--search", "lr=1,2", "--out", "damaged", "--resume"},
 		"other holds other files,another":                  {"--search", "lr=1,2", "--out", "other"},
 		"other holds other files,tune.json":                {"--search", "lr=1,2", "--out", "other", "--resume"},

@@ -45,7 +45,7 @@ func newImportCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:  "import FILE --data SPEC --out DIR",
-		Args: exactly(1),
+		Args: between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			how := train.ImportOptions{
 				Square: map[string]train.Square{"outputs-first": train.SquareOutputsFirst, "inputs-first": train.SquareInputsFirst}[o.Square],
