@@ -33,9 +33,6 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	if err == nil {
 		err = replaceable(path)
 	}
-	if err != nil {
-		return "", err
-	}
 	if err == nil {
 		err = scheme.convert(ctx, from, path, o, "", nil)
 	}

@@ -428,6 +428,8 @@ func TestBadTools(t *testing.T) {
 			func(f files, d *Data) {
 				f["made-G.json"] = []byte(`{"nodes": [{"id": 1, "val": null, "test": false}]}`)
 			}, `made-G.json: no node has the marks val and test`},
+		"sage: mark of another kind": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-G.json"] = []byte(`{"nodes": [{"id": 1, "val": 0, "test": []}]}`) }, `node 0: val or test is not a boolean`},
 		"sage: null id": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
 			func(f files, d *Data) { f["made-G.json"] = []byte(`{"nodes": [{"id": null}]}`) }, `node 0: an id is neither a name nor a whole number`},
 		"sage: null nodes": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },

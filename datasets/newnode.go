@@ -16,11 +16,16 @@ import (
 //
 // Features of tables go by the names of their columns; one that is null or absent is missing.
 // The values are as in the source, and ReadFeatures scales them as it did for d. Features made of
-// the graph (onehot, position) are an error.
+// the graph (onehot, position) are an error, and so are scaled values above 1e18: the squares of
+// smaller ones are finite in float32, and so are sums of their products over features, neighbours
+// and layers.
 func (d *Data) ReadFeatures(text []byte) ([]float32, error) {
 	row, err := d.encoding.newRow(text)
 	if err == nil && len(row) != d.Features.Cols {
 		err = fmt.Errorf("%d features, and the nodes of the graph have %d", len(row), d.Features.Cols)
+	}
+	if slices.ContainsFunc(row, func(x float32) bool { return x > 1e18 || x < -1e18 }) {
+		err = errors.New("too large: want at most 1e18, as the model reads them")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("datasets: the features of a node: %w", err)

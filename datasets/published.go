@@ -14,8 +14,8 @@ type Published struct {
 	Twin     string // the SPEC of the generated data of the same size
 	Metric   Metric
 
-	// Figures of the graph, by the names that Compare prints, clustering and homophily. The edges are as the source counts
-	// them: all that it lists, or each undirected edge once.
+	// Figures of the graph, by the names that Compare prints, and its clustering and homophily.
+	// The edges are as the source counts them: all that it lists, or each undirected edge once.
 	Figures map[string]Figure
 }
 

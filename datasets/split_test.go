@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 	"math/rand/v2"
 	"pgregory.net/rapid"
 
@@ -19,7 +20,7 @@ func TestSplitFiles(t *testing.T) {
 		"e": pathEdges, "y": "1\n0\n1\n0\n", "tr": "0\n3\n", "va": "id\n1\n", "te": "# so\n2\n",
 		"tr.npy": string(array(t, []int64{0, 3})), "va.npy": string(array(t, []bool{false, true, false, false})),
 		"tm": "True\nFalse\nfalse\ntrue\n", "column.csv": "train\nval\ntest\ntraining\n", "ids.csv": "node,part\n3,train\n0,train\n2,test\n1,valid\n",
-		"named": "ann,bob\nbob,cyd\ncyd,dan\n", "ny": "id,y\nann,1\nbob,0\ncyd,1\ndan,0\n", "ntr": "ann\ndan\n", "nva": "name\nbob\n", "nte": "cyd\n",
+		"named": "ann,bob\nbob,cyd\ncyd,dan\n", "ny": "id,y\nann,1\nbob,0\ncyd,1\ndan,0\n", "ntr": "ann\ndan\n", "nva": "name\nbob\n", "nte": "cyd\n", "typo.csv": "ann,trian\nbob,val\n",
 		"nids.csv": "name,part\nann,train\nbob,val\ncyd,test\ndan,train\n", "nodes": "ann\nbob\ncyd\ndan\n",
 		"spaced": "ann lee,bob\nbob,cyd\ncyd,dan\n", "sy": "id,y\nann lee,1\nbob,0\ncyd,1\ndan,0\n", "str": "ann lee\ndan\n",
 		"one": "1,2\n2,3\n3,4\n", "tr1": "1\n4\n", "tr1.npy": string(array(t, []int64{1, 4})), "va1": "2\n", "te1": "3\n",
@@ -27,6 +28,9 @@ func TestSplitFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range files {
 		write(t, dir+"/"+name, []byte(text))
+	}
+	if err := parquet.WriteFile(dir+"/two.parquet", []struct{ Node, Train string }{{"0", "true"}, {"3", "false"}}); err != nil {
+		t.Fatal(err)
 	}
 	at := func(spec string) string { return "edges:" + strings.ReplaceAll(spec, "D", dir) }
 	sorted := func(s Split) Split {
@@ -50,6 +54,8 @@ func TestSplitFiles(t *testing.T) {
 	for spec, words := range map[string]string{
 		"D/named?labels=D/ny&split=D/column.csv":                          "nodes=FILE",
 		"D/named?labels=D/ny&train=D/tm":                                  "nodes=FILE",
+		"D/named?labels=D/ny&split=D/typo.csv":                            `typo.csv:1: "trian", want train`,
+		"D/e?labels=D/y&train=D/two.parquet":                              "two.parquet: 2 columns, want",
 		"D/e?labels=D/y&train=D/nva":                                      `nva:1: "name" is not a node of the graph of 4 nodes; line 2: "bob"`,
 		"D/e?labels=D/y&valid=D/va":                                       "need train=FILE",
 		"D/e?labels=D/y&split=1/1/1&train=D/tr":                           "both split and train",

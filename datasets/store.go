@@ -186,8 +186,8 @@ func eachPiece(x *graph.Features, put func([]float32) error) error {
 }
 
 // propagate computes P·X of the features that a growing store holds, and so of rounded ones if
-// it rounds them. It computes as many rows at a time as take half of the memory, and at least one.
-// For each such block it reads dense features once: see kernel.InOrder.
+// it rounds them. It computes as many rows at a time as take half of the memory, or 16 MiB if that is
+// more. For each such block it reads dense features once: see kernel.InOrder.
 func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32) error, o *Options) error {
 	p, x, n, cols := d.Laplacian(), d.Features, d.Nodes(), d.Features.Cols
 	report := func(rows float64) {
@@ -207,7 +207,7 @@ func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32
 	if x, err = written.Matrix("feat"); err != nil {
 		return err
 	}
-	block := cmp.Or(o.block, (o.memoryBudget()-8*int64(n))/2)
+	block := cmp.Or(o.block, max((o.memoryBudget()-8*int64(n))/2, 16<<20))
 	row := kernel.InOrderBytes(int(p.Adjacency.NNZ())/n) + 4*int64(cols)
 	rows := int(max(min(block/row, int64(n)), 1))
 	var product kernel.InOrder

@@ -124,6 +124,23 @@ func TestPropagatedInBlocksRefused(t *testing.T) {
 	}
 }
 
+// However little memory there may be, a block has many rows: a pass over the features for each row
+// would not end.
+func TestPropagatedInLittleMemory(t *testing.T) {
+	dir, reports := t.TempDir(), 0
+	if err := WriteStore(t.Context(), dir+"/a", made(t, 300, 5)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Convert(t.Context(), "store:"+dir+"/a", dir+"/b", Options{Propagated: true, Memory: 1, Progress: func(f FetchProgress) {
+		if f.Stage == "propagate" {
+			reports++
+		}
+	}})
+	if err != nil || reports > 30 {
+		t.Errorf("%d reports of 300 rows: %v", reports, err)
+	}
+}
+
 // A process that is killed at random while it computes P·X leaves no store.
 func TestPropagatedKilled(t *testing.T) {
 	if testing.Short() {

@@ -61,7 +61,7 @@ func (y *Labels) Validate() error {
 	}
 	for i, c := range y.Class {
 		if c < -1 || int(c) >= y.Classes {
-			return fmt.Errorf("graph: label of node %d is %d, outside [0, %d): %w", i, c, y.Classes, ErrInvalid)
+			return fmt.Errorf("graph: label of node %d is %d, outside [-1, %d): %w", i, c, y.Classes, ErrInvalid)
 		}
 	}
 	for k, v := range y.Multi {

@@ -84,9 +84,7 @@ func decode(text []byte, to any) error {
 	return err
 }
 
-// readChange reads a change, and gives its features the form of the model's. They are at most 1e18:
-// their squares are then finite in float32, and so are sums of their products over features,
-// neighbours and layers.
+// readChange reads a change, and gives its features the form of the model's.
 func (s *Server) readChange(text []byte) (c *change, err error) {
 	c = &change{text: text}
 	if err = decode(text, c); err != nil {
@@ -94,11 +92,7 @@ func (s *Server) readChange(text []byte) (c *change, err error) {
 	}
 	for _, nodes := range [][]nodeChange{c.AddNodes, c.SetFeatures} {
 		for k := range nodes {
-			nodes[k].values, err = s.data.ReadFeatures(nodes[k].Features)
-			if slices.ContainsFunc(nodes[k].values, func(x float32) bool { return x > 1e18 || x < -1e18 }) {
-				err = errors.New("the features are too large: want at most 1e18, as the model reads them")
-			}
-			if err != nil {
+			if nodes[k].values, err = s.data.ReadFeatures(nodes[k].Features); err != nil {
 				return nil, fmt.Errorf("node %.40q: %w", nodes[k].ID, err)
 			}
 		}

@@ -351,6 +351,9 @@ func TestLargeFeatures(t *testing.T) {
 			t.Errorf("%s: status %d, want %d: %s", body, status, want, text)
 		}
 	}
+	if status, text := ask(t, "POST", url+"/predict", `{"new": [{"features": [1, 2e18, 1]}]}`); status != 400 || !strings.Contains(text, "want at most 1e18") {
+		t.Errorf("a new node: status %d: %s", status, text)
+	}
 	for _, node := range append([]int32{7}, data.Graph.Row(7)...) {
 		if status, text := ask(t, "GET", fmt.Sprint(url, "/nodes/", node), ""); status != 200 {
 			t.Errorf("node %d: status %d: %s", node, status, text)

@@ -120,7 +120,7 @@ func createPart(root *os.Root, name string) (*os.File, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		if filelock.Try(file) == nil {
+		if !errors.Is(filelock.Try(file), filelock.ErrLocked) {
 			ours, err := file.Stat()
 			there, missing := root.Lstat(part)
 			if err == nil && missing == nil && os.SameFile(ours, there) {

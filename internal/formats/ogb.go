@@ -341,7 +341,8 @@ func (b *OGBBinary) readNodes(folder *ogbFolder) {
 	}
 }
 
-// EachEdges calls f for the edges, in order, a piece at a time. f must not keep the slice. Cost: it reads the array twice at a time, since the two
+// EachEdges calls f for the edges, in order, a piece at a time. f must not keep the slice, and
+// checks that the edges are in the graph. Cost: it reads the array twice at a time, since the two
 // ends of an edge lie far from each other, and from its start, since it may be compressed.
 func (b *OGBBinary) EachEdges(ctx context.Context, f func([]graph.Edge) error) error {
 	const piece = 1 << 18 // edges

@@ -95,22 +95,22 @@ func (g *sageGraph) readMember(key string, f *jsonFile) {
 }
 
 func (g *sageGraph) readNode(f *jsonFile, k int) {
-	var node struct {
-		ID        any
-		Val, Test *bool
-	}
+	var node struct{ ID, Val, Test any }
 	f.try(f.Decode(&node), "node %d: ", k)
 	id, err := g.id(node.ID, &g.texts.nodes)
 	f.try(err, "node %d: ", k)
 	_, twice := g.place[id]
 	f.check(!twice, "node %d: id %.40q is there twice", k, g.ids.text(id))
+	marks := []any{nil, false, true} // nil: the node lacks it
+	val, test := slices.Index(marks, node.Val), slices.Index(marks, node.Test)
+	f.check(val >= 0 && test >= 0, "node %d: val or test is not a boolean", k)
 	part := int8(0)
 	switch {
-	case node.Val == nil || node.Test == nil:
+	case val == 0 || test == 0:
 		part = -1
-	case *node.Test:
+	case test == 2:
 		part = 2
-	case *node.Val:
+	case val == 2:
 		part = 1
 	}
 	g.place[id] = int32(k)

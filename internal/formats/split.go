@@ -112,7 +112,7 @@ func (l *NodeList) read(ctx context.Context, path, sep string, words [][]string,
 		p := e.openPart("nodes", path)
 		e.hold(p)
 		check(p.rows <= l.Nodes, path, "more lines than the %d nodes", l.Nodes)
-		check(p.Width <= 2, path, "%d columns, want a node id and its part, or a part", p.Width)
+		check(p.Width == 1 || p.Width == 2 && sep == "", path, "%d columns, want a node id, its part, or for split= both", p.Width)
 		second := p.example()[0]
 		_, isNode := l.find(string(second))
 		hasWords := sep == "" || !isNode && wordOf(second, words) >= 0
@@ -141,7 +141,7 @@ func (l *NodeList) read(ctx context.Context, path, sep string, words [][]string,
 func (l *NodeList) readRows(p *part, s *Split, want string, parse func(row int, cells [][]byte) (node int32, part int)) {
 	fits := func(cells [][]byte) bool {
 		node, part := parse(0, cells)
-		return part >= 0 && (node >= 0 || p.Width == 2)
+		return node >= 0 && part >= 0 || p.Width == 2 && (node >= 0 || part >= 0)
 	}
 	isHeader := p.rows > 0 && !isNumber(p.First[0]) && !fits(p.First)
 	for _, r := range p.data() {
