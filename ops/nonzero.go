@@ -132,7 +132,7 @@ func (p *rowProducts) multiplyRows(on blas.BLAS, rows []int32, transB bool, a, b
 
 // multiplyOver sets C to Aᵀ·B, summed over the given rows of A and B; nil is all rows.
 func (p *rowProducts) multiplyOver(on blas.BLAS, over []int32, a, b plan.Matrix, c []float32) {
-	if over != nil && len(over) == 0 {
+	if a.Rows == 0 || over != nil && len(over) == 0 {
 		clear(c)
 		return
 	}

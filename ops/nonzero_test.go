@@ -3,9 +3,11 @@ package ops
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"pgregory.net/rapid"
@@ -146,5 +148,20 @@ func TestRowsLeftOutAreZero(t *testing.T) {
 	run(n.loss)
 	if sets < 5 {
 		t.Errorf("only %d ops know rows that are zero", sets)
+	}
+}
+
+// A product over no rows is zero, also if A has none.
+func TestMultiplyOverNothing(t *testing.T) {
+	backend, err := blas.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, over := range [][]int32{nil, {}} {
+		c := []float32{1, 2, 3, 4, 5, 6}
+		new(rowProducts).multiplyOver(backend, over, plan.Matrix{Cols: 2}, plan.Matrix{Cols: 3}, c)
+		if !slices.Equal(c, make([]float32, 6)) {
+			t.Errorf("over %v: %v", over, c)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 )
 
@@ -143,6 +144,52 @@ func TestNeighborBlock(t *testing.T) {
 			t.Fatal("the input does not begin with the output nodes")
 		}
 	})
+}
+
+// TestNeighborReplacementLaw compares the numbers of draws of a node's neighbours, with
+// replacement, with the multinomial law of k independent uniform draws.
+func TestNeighborReplacementLaw(t *testing.T) {
+	const d, k, rounds = 4, 3, 20000
+	b, err := graph.NewBuilder(d + 1)
+	for v := int32(1); err == nil && v <= d; v++ {
+		err = b.Add(0, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	adjacency, _ := b.Build()
+	p := graph.NewLaplacian(adjacency)
+	s, dense, counts := Prepared(&Neighbor{Laplacian: p, Sizes: []int{k}, Draw: WithReplacement{}}), p.Dense(), map[[d]int]float64{}
+	var batch MiniBatch
+	for round := range uint64(rounds) {
+		if err := s.Sample(context.Background(), []int32{0}, rand.New(NewSource(1, round, 0)), &batch); err != nil {
+			t.Fatal(err)
+		}
+		var times [d]int
+		for v, value := range scatter(batch.Blocks[0], d+1)[1:] {
+			times[v] = int(math.Round(value / dense[v+1] * k / d))
+		}
+		counts[times]++
+	}
+	chi2, outcomes := 0.0, 0
+	for o := range d * d * d { // a sequence of draws is a number in base d
+		var times [d]int
+		for _, v := range [k]int{o % d, o / d % d, o / d / d} {
+			times[v]++
+		}
+		expected := 6.0 * rounds / (d * d * d)
+		for _, c := range times {
+			expected /= math.Gamma(float64(c + 1))
+		}
+		if seen, is := counts[times]; is {
+			chi2 += (seen - expected) * (seen - expected) / expected
+			outcomes++
+			delete(counts, times)
+		}
+	}
+	if limit := (distuv.ChiSquared{K: 19}).Quantile(1 - 1e-4); outcomes != 20 || len(counts) > 0 || chi2 > limit {
+		t.Errorf("χ² = %.1f over %d of 20 outcomes, want at most %.1f; others: %v", chi2, outcomes, limit, counts)
+	}
 }
 
 // TestNeighborExact checks that every form keeps P's entries if k is at least the

@@ -180,7 +180,7 @@ func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 		return nil, fmt.Errorf("it has no layer left for %q", m.name)
 	}
 	var fit []*foreignLayer
-	var misfit error // of the first layer
+	var misfit error // of the layer with m's name, or else of the first one
 	first := order[0]
 	for _, l := range order {
 		if l.pattern != first.pattern {
@@ -191,8 +191,8 @@ func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 		}
 		if err := m.misfit(l); err == nil {
 			fit = append(fit, l)
-		} else {
-			misfit = cmp.Or(misfit, err)
+		} else if misfit == nil || l.name == m.name {
+			misfit = err
 		}
 	}
 	switch len(fit) {

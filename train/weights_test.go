@@ -249,15 +249,16 @@ func TestImportErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.npz")
 	before := weightsOf(t, m.Parts())
 	for want, tensors := range map[string][]weights.Tensor{
-		"is square":           good, // 4 classes, 4 hidden
-		"not finite":          {good[0], good[1], good[2], nan},
-		"has shape":           {good[0], tensor("a.lin.weight", 4, f+1), good[2], good[3]},
-		"no tensor for":       {good[1], good[2], good[3]},
-		"left for \"classifi": {good[0], good[1]},
-		"no layer for more":   append(slices.Clone(good[:2]), tensor("out.lin.weight", c, 4), tensor("out.bias", c), tensor("more.weight", 4, 4)),
-		"a node's own row":    append(slices.Clone(good), tensor("a.lin_r.weight", 4, f)),
-		"no weight or bias":   append(slices.Clone(good), tensor("running_mean", 4)),
-		"have the same part":  append(slices.Clone(good), tensor("a.weight", f, 4)),
+		"is square":                   good, // 4 classes, 4 hidden
+		"not finite":                  {good[0], good[1], good[2], nan},
+		"has shape":                   {good[0], tensor("a.lin.weight", 4, f+1), good[2], good[3]},
+		"tensor \"conv0.weight\" has": {tensor("classifier.weight", 4, c), good[3], tensor("conv0.weight", f, 5), tensor("conv0.bias", 5)},
+		"no tensor for":               {good[1], good[2], good[3]},
+		"left for \"classifi":         {good[0], good[1]},
+		"no layer for more":           append(slices.Clone(good[:2]), tensor("out.lin.weight", c, 4), tensor("out.bias", c), tensor("more.weight", 4, 4)),
+		"a node's own row":            append(slices.Clone(good), tensor("a.lin_r.weight", 4, f)),
+		"no weight or bias":           append(slices.Clone(good), tensor("running_mean", 4)),
+		"have the same part":          append(slices.Clone(good), tensor("a.weight", f, 4)),
 	} {
 		if err := weights.Write(path, tensors); err != nil {
 			t.Fatal(err)
