@@ -78,7 +78,7 @@ func TestBadData(t *testing.T) {
 			writeFile(t, path, readFile(t, path)[:20])
 		}, "indices.npy"},
 		"empty file":         {func(dir string) { writeFile(t, filepath.Join(dir, "train.npy"), nil) }, "train.npy"},
-		"index out of range": {func(dir string) { patch(t, filepath.Join(dir, "indices.npy"), int32(3), int32(12)) }, "indices[,12"},
+		"index out of range": {func(dir string) { patch(t, filepath.Join(dir, "indices.npy"), int32(3), int32(12)) }, "index-out-of-range,row 2,entry 5,column 12"},
 		"NaN feature": {func(dir string) {
 			patch(t, filepath.Join(dir, "feat.npy"), float32(5), float32(math.NaN()))
 		}, "NaN,5"},

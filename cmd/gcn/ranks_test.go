@@ -150,7 +150,7 @@ func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
 		checkRanksResult(t, run.dir, run.out.Bytes(), run.messages.String(), run.ranks, run.partition)
 	}
 	out, err := l.command(t.Context(), 2, append([]string{gcn}, ranksLine("--method", "saint-node", "--partition", "all", "--out", "refused")...)...).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "saint-node reads rows of the whole graph") {
+	if err == nil || !strings.Contains(string(out), "this method reads rows of the whole graph") {
 		t.Errorf("saint-node with a partition: %v\n%s", err, out)
 	}
 }
@@ -212,6 +212,7 @@ func testRanksSeveral(t *testing.T, gcn string, l mpiLauncher) {
 func testRanksScore(t *testing.T, gcn string, l mpiLauncher) {
 	t.Chdir(t.TempDir())
 	data := "synth:demo?nodes=9000&edges=30000"
+	costs := regexp.MustCompile(`(?m)^(wall s|peak rss mb) .*\n`)
 	if out, err := exec.Command(gcn, "train", "--data", data, "--max-batches", "5", "--hidden", "16", "-q", "--out", "run").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -223,7 +224,7 @@ func testRanksScore(t *testing.T, gcn string, l mpiLauncher) {
 		file, _ := os.ReadFile("scores.npy")
 		os.Remove("scores.npy")
 		got, err := l.command(t.Context(), 2, append([]string{gcn}, args...)...).Output()
-		if err != nil || !bytes.Equal(got, want) {
+		if err != nil || !bytes.Equal(costs.ReplaceAll(got, nil), costs.ReplaceAll(want, nil)) {
 			t.Errorf("gcn %s on 2 ranks: %v\n%s%s\nwant %s", args[0], err, got, stderrOf(err), want)
 		}
 		if again, _ := os.ReadFile("scores.npy"); !bytes.Equal(again, file) {
@@ -310,7 +311,7 @@ func testRanksRefused(t *testing.T, gcn string, l mpiLauncher) {
 	failTogether(t, l, 2, "[ $"+l.rank+" = 0 ] || flag=--no-such-flag; exec "+gcn+" train --data 'synth:demo?nodes=500&edges=1000' --micro 2 --max-batches 1 --out k $flag",
 		"gcn: rank 1 on ", "unknown flag --no-such-flag")
 	out, err := l.command(t.Context(), 3, gcn, "version").CombinedOutput()
-	if err != nil || strings.Count(string(out), "BLAS") != 1 || !strings.Contains(string(out), "3 ranks") {
+	if err != nil || strings.Count(string(out), "\nblas threads ") != 1 || !strings.Contains(string(out), "3 ranks") {
 		t.Errorf("gcn version on 3 ranks: %v\n%s", err, out)
 	}
 }
