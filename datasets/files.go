@@ -15,7 +15,7 @@ import (
 // scheme is one way to get a data set. Its name is the part of a SPEC before the colon.
 type scheme struct {
 	Scheme
-	ownKeys bool     // it has only Keys, and not those of all schemes of files and stores
+	ownKeys bool     // the keys that all schemes of files and stores have are refused: only Keys are known
 	typical []string // patterns of a file of this form, or of the files in a folder, for meant
 
 	// source is for Convert, beside Open or read. It may return nil.

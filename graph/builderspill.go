@@ -40,8 +40,8 @@ func (b *Builder) Close() (err error) {
 
 // BuildSpilled is Build after Spill, for edges without weights. It sorts as many rows at a time
 // as take so many bytes, and at least one; for each such part it reads all edges. The columns
-// of the matrix lie in a file beside that of the edges, which it gives back. The matrix is valid
-// until Close. Memory beside bytes: 8 bytes a node. progress, if not nil, is called with the
+// of the matrix lie in a second file, beside the file of the edges. The file of the edges is removed.
+// The matrix is valid until Close. Memory beside bytes: 8 bytes a node. progress, if not nil, is called with the
 // entries sorted so far, of all.
 func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(done, all int64)) (*CSR, Report, error) {
 	ptr, report := b.offsets(false), b.report

@@ -30,8 +30,8 @@ type setLaw interface {
 	// draw draws S for a batch of so many seeds. S has an output node.
 	draw(s *subgraphScratch, seeds int, rng *rand.Rand)
 
-	// weigh makes the entries of block, which are those of A+I among the nodes drawn, those of
-	// P̃; p is the Laplacian. It returns losses with the weights of the nodes' losses appended.
+	// weigh changes the entries of block from A+I to P̃. Both are among the nodes drawn; p is the
+	// Laplacian. It appends the weights of the nodes' losses to losses, and returns the result.
 	weigh(s *subgraphScratch, seeds int, p *graph.Laplacian, block *graph.Block, losses []float32) []float32
 }
 

@@ -182,7 +182,7 @@ func (t *ClaimTable) add(row ClaimRow, name string, s int) {
 	t.Rows = append(t.Rows, row)
 }
 
-// claimedValue returns a value that is claimed, and what a tally has.
+// claimedValue returns what a claim predicts for a tally, and what was measured in it.
 type claimedValue func(*tally) (predicted, measured float64)
 
 // compare returns the means of a value over the groups, and the difference: the same draws

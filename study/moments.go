@@ -42,7 +42,8 @@ func (m *Moments) overBounds(p []float64, s int) (variance, covariance, largest 
 	return variance, covariance, largest
 }
 
-// draws are s draws from candidates of positive weights, some of which are watched.
+// draws describes samples of size candidates that have positive weights. Moments are taken of the
+// watched candidates.
 type draws struct {
 	population *samplers.Population
 	size       int

@@ -59,7 +59,7 @@ func (l *foreignLayer) compare(other *foreignLayer) int {
 	}))
 }
 
-// ending says what a tensor is whose name ends so.
+// ending is the end of a tensor's name, and the part of a layer that such a tensor holds.
 type ending struct {
 	suffix, part string
 	linear       bool // as in foreignLayer

@@ -94,7 +94,7 @@ func (d *runDir) last(config map[string]any, data *datasets.Data) (*checkpoint, 
 	return last, sameConfig(path, last.Config, config)
 }
 
-// begin makes the folder that of a run with the given evaluations so far.
+// begin writes the files of a run into the folder. before has the evaluations that were made so far.
 func (d *runDir) begin(o Options, config map[string]any, data *datasets.Data, before []Evaluation) (err error) {
 	if o.Overwrite {
 		if err := d.folder.Remove(d.present...); err != nil {

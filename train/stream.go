@@ -37,7 +37,7 @@ type Stream struct {
 	Prefetch func(*samplers.MiniBatch)
 
 	micro   int              // batches of an update; 0: each is one
-	lo, hi  int              // those of an update that this rank draws
+	lo, hi  int              // the batches of an update that this rank draws: lo to hi−1
 	seeds   *seedSchedule    // nil: uniform
 	sampler *samplerSchedule // nil: Sampler draws all batches
 	held    int              // batches of a Loader that stay the caller's, beside the last one

@@ -227,7 +227,7 @@ func (p *part) ask(format string, args ...any) {
 	check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%s"+format, append([]any{table.Quote(p.firstLine())}, args...)...)
 }
 
-// others returns the columns beside those of the ids and pandas' index.
+// others returns the columns that hold neither the given ids nor pandas' index.
 func (p *part) others(ids ...int) (rest []int) {
 	for j := range p.Width {
 		if !slices.Contains(ids, j) && !(p.index && j == 0) {

@@ -136,8 +136,8 @@ func (l *NodeList) read(ctx context.Context, path, sep string, words [][]string,
 	return s, err
 }
 
-// readRows adds the nodes of all rows to their parts. parse returns the node and the part of a row,
-// −1 for what they are not.
+// readRows adds the nodes of all rows to their parts. parse returns the node and the part of a row:
+// −1 for a cell that names no node, or no part.
 func (l *NodeList) readRows(p *part, s *Split, want string, parse func(row int, cells [][]byte) (node int32, part int)) {
 	fits := func(cells [][]byte) bool {
 		node, part := parse(0, cells)

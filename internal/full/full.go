@@ -106,7 +106,7 @@ func (c *Call) few() bool {
 // node i of the call. The row of a node does not depend on the other nodes, nor, with our own
 // BLAS, on the numbers of cores and ranks, unless an op of the model mixes rows.
 //
-// Cost: that of one pass over the rows that the nodes need; memory for the rows of two levels.
+// Cost: one pass over the rows that the nodes need. Memory: the rows of two levels.
 // A second call for the same nodes keeps P·X of the rows above the features for later ones, if there
 // is memory for it. Data must not change between two calls.
 func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error) {
