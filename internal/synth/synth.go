@@ -294,16 +294,11 @@ func (s *Source) Labels(ctx context.Context) (*graph.Labels, [3][]int32, error) 
 		y, err := s.taskLabels(ctx)
 		return y, split, err
 	}
-	y := &graph.Labels{Classes: s.Classes, Class: make([]int32, s.Nodes)}
-	for i, k := range s.c.of {
-		y.Class[i] = s.c.group[k]
-	}
-	if s.Test > 0 { // the nodes of the split alone have labels
-		known := slices.Repeat([]int32{-1}, s.Nodes)
-		for _, i := range slices.Concat(split[:]...) {
-			known[i] = y.Class[i]
+	y := &graph.Labels{Classes: s.Classes, Class: slices.Repeat([]int32{-1}, s.Nodes)}
+	for _, part := range split { // it has all nodes, unless Test says otherwise
+		for _, i := range part {
+			y.Class[i] = s.c.group[s.c.of[i]]
 		}
-		y.Class = known
 	}
 	return y, split, ctx.Err()
 }
