@@ -38,7 +38,11 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schem
 	isRaw := cmp.Or(d.encoding.Normalize, "none") == "none" && d.encoding.Columns == nil // an array, and not scaled yet
 	switch {
 	case d.table != nil:
-		if err = d.joinTable(ctx, how); err == nil && how == "row" {
+		var notes []string
+		d.Features, notes, err = d.table.Features(ctx, d.Split.Train, how == "standardize")
+		d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), how
+		d.table, d.Notes = nil, append(d.Notes, notes...)
+		if err == nil && how == "row" {
 			d.rescale()
 		}
 	case how == "none":
@@ -49,15 +53,6 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schem
 		return err
 	}
 	return d.chooseForm(spec)
-}
-
-// joinTable makes features of tables.
-func (d *Data) joinTable(ctx context.Context, how string) (err error) {
-	var notes []string
-	d.Features, notes, err = d.table.Features(ctx, d.Split.Train, how == "standardize")
-	d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), how
-	d.table, d.Notes = nil, append(d.Notes, notes...)
-	return cmp.Or(err, ctx.Err())
 }
 
 // normalize scales the rows, or each feature over the training nodes or by the schema.

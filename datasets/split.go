@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
@@ -150,18 +148,10 @@ func (d *Data) dealStratified(shares [3]float64, random *rand.Rand) error {
 // parseShares reads TRAIN/VALID/TEST: three numbers that are not negative, the
 // first positive. They need not add up to 100.
 func parseShares(text string) (shares [3]float64, err error) {
-	fields := strings.Split(text, "/")
-	if len(fields) != 3 {
-		return shares, fmt.Errorf("want TRAIN/VALID/TEST, such as %s", defaultSplit)
-	}
-	for k, field := range fields {
-		shares[k], err = strconv.ParseFloat(field, 64)
-		if err != nil || !(shares[k] >= 0) || shares[k] > 1e9 {
-			return shares, fmt.Errorf("%q is not a share", field)
-		}
-	}
-	if shares[0] == 0 {
-		return shares, fmt.Errorf("the training set would be empty")
+	_, err = fmt.Sscanf(text+"\n", "%g/%g/%g\n", &shares[0], &shares[1], &shares[2])
+	isNoShare := func(v float64) bool { return !(v >= 0 && v <= 1e9) }
+	if err != nil || shares[0] == 0 || slices.ContainsFunc(shares[:], isNoShare) {
+		return shares, fmt.Errorf("want TRAIN/VALID/TEST, three shares such as %s, the first above 0", defaultSplit)
 	}
 	return shares, nil
 }
