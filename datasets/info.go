@@ -56,7 +56,7 @@ type Info struct {
 	Degree     DegreeStats `json:"degree"`
 	Bytes      MemorySize  `json:"bytes"`
 
-	Read          graph.Report `json:"read"`                    // edges of the source; 0 for synthetic graphs
+	Read          graph.Report `json:"read,omitzero"`           // edges of the source; 0 for synthetic graphs
 	Preprocessing []string     `json:"preprocessing,omitempty"` // see Data.Changes
 }
 
