@@ -15,20 +15,17 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/store"
 )
 
-// Convert writes the data set of a SPEC to a store: see WriteStore, o.Precision and
+// Convert writes the data set of a SPEC to a store: see WriteStore, o.Half and
 // o.Propagated. It returns the SPEC of the result.
 //
-// Convert never holds P·X, or the features of generated data, in memory whole. It builds two
-// kinds of graphs in nameless files: one of OGB's binary layout, and a generated one that does
-// not fit in o.Memory. The files lie in o.Scratch, or in the folder of the store. P·X is of the
+// Convert never holds P·X, or the features of generated data and of OGB's binary layout, in memory
+// whole. It builds the graphs of these two in nameless files, which lie in o.Scratch, or in the folder
+// of the store. P·X is of the
 // features as the store holds them. A conversion that is killed leaves a hidden file, which the
 // next one to the same path removes.
 //
 // Convert replaces a store; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
-	if err := o.Precision.check(); err != nil {
-		return "", err
-	}
 	from, scheme, err := parse(spec, o)
 	if err == nil {
 		err = replaceable(path)
@@ -51,30 +48,29 @@ func replaceable(path string) error {
 		_, err = os.Stat(filepath.Dir(path))
 		is = true
 	}
+	if err == nil && !is {
+		err = fmt.Errorf("%s: there already, and not a store: not replaced", path)
+	}
 	if err != nil {
-		return fmt.Errorf("datasets: %w", err)
+		err = fmt.Errorf("datasets: %w", err)
 	}
-	if !is {
-		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced", path)
-	}
-	return nil
+	return err
 }
 
 // convert writes the data of a SPEC to a store. name, unless it is "", is the data set that the
 // files were downloaded for, and notes say where they come from.
 func (s *scheme) convert(ctx context.Context, spec *Spec, path string, o Options, name string, notes []string) error {
-	var pieces *source
-	if s.source != nil {
-		var err error
-		if pieces, err = s.source(ctx, spec); err != nil {
-			return err
-		}
-	}
 	named := func(d *Data) {
 		d.Name, d.source, d.Notes = cmp.Or(name, d.Name, spec.String()), cmp.Or(name, d.source), append(notes, d.Notes...)
 	}
-	if pieces != nil {
-		return o.convertSource(ctx, path, cmp.Or(name, spec.String()), pieces, named)
+	if s.source != nil {
+		pieces, err := s.source(ctx, spec)
+		if err != nil {
+			return err
+		}
+		if pieces != nil {
+			return o.convertSource(ctx, path, cmp.Or(name, spec.String()), pieces, named)
+		}
 	}
 	if !o.Propagated && (o.Memory > 0 || o.Scratch != "") {
 		return fmt.Errorf("datasets: %q is converted in memory: only synth:, OGB's binary folders without keys, and P·X are converted within a number of bytes", spec)
@@ -127,31 +123,32 @@ func ogbSource(ctx context.Context, spec *Spec) (*source, error) {
 }
 
 // convertSource writes a store. Its bytes are those of a store of the data in memory.
-func (o *Options) convertSource(ctx context.Context, path, name string, s *source, named func(*Data)) error {
+func (o *Options) convertSource(ctx context.Context, path, name string, s *source, named func(*Data)) (err error) {
 	b, err := graph.NewBuilder(s.nodes)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, b.Close()) }()
 	a, report, err := o.buildSource(ctx, b, path, name, s)
 	if err != nil {
-		return errors.Join(cmp.Or(ctx.Err(), fmt.Errorf("datasets: %s: %w", path, err)), b.Close())
+		return cmp.Or(ctx.Err(), fmt.Errorf("datasets: %s: %w", path, err))
 	}
 	d, err := s.rest(ctx, report)
-	if err == nil {
-		d.Graph = a
-		named(d)
-		err = d.validateLabels()
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = writeStore(ctx, path, d, func(put func([]float32) error) error {
-			show := o.stage(name, "features", int64(s.nodes)*int64(d.Features.Cols))
-			return s.features(ctx, func(rows []float32) error {
-				show(len(rows))
-				return put(rows)
-			})
-		}, o)
+	d.Graph = a
+	named(d)
+	if err := d.validateLabels(); err != nil {
+		return err
 	}
-	return errors.Join(err, b.Close())
+	return writeStore(ctx, path, d, func(put func([]float32) error) error {
+		show := o.stage(name, "features", int64(s.nodes)*int64(d.Features.Cols))
+		return s.features(ctx, func(rows []float32) error {
+			show(len(rows))
+			return put(rows)
+		})
+	}, o)
 }
 
 // stage returns a function that reports so many more of the values of a stage, 4 bytes each.
@@ -166,21 +163,16 @@ func (o *Options) stage(name, stage string, values int64) (show func(more int)) 
 	}
 }
 
-// buildSource builds the graph of a source, with its edges and its rows in files unless they fit
-// in memory and no folder for them is given.
+// buildSource builds the graph of a source, with its edges and its rows in files.
 func (o *Options) buildSource(ctx context.Context, b *graph.Builder, path, name string, s *source) (*graph.CSR, graph.Report, error) {
 	const buffers, least = 4 * sourceBuffer, 16 << 20
-	const edge = 16 // bytes in the builder, and in both rows
-	nodes, budget := 8*int64(s.nodes), o.memoryBudget()
-	window := budget - (s.memory + nodes + buffers)
-	inMemory := o.window == 0 && o.Scratch == "" && s.most <= (window-nodes-least)/edge
-	if !inMemory && window < least {
+	budget := o.memoryBudget()
+	window := budget - (s.memory + 8*int64(s.nodes) + buffers)
+	if window < least {
 		return nil, graph.Report{}, fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w", memory.Text(uint64(budget-window+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
 	}
-	var err error
-	if dir := cmp.Or(o.Scratch, filepath.Dir(path)); !inMemory {
-		err = cmp.Or(os.MkdirAll(dir, 0o777), b.Spill(dir, s.most))
-	}
+	dir := cmp.Or(o.Scratch, filepath.Dir(path))
+	err := cmp.Or(os.MkdirAll(dir, 0o777), b.Spill(dir, s.most))
 	if err == nil {
 		show := o.stage(name, "edges", 2*s.most)
 		err = s.edges(ctx, func(edges []graph.Edge) error {
@@ -188,12 +180,8 @@ func (o *Options) buildSource(ctx context.Context, b *graph.Builder, path, name 
 			return b.AddEdges(edges)
 		})
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, graph.Report{}, err
-	case inMemory:
-		a, report := b.Build()
-		return a, report, nil
 	}
 	return b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
 		o.progress(FetchProgress{Name: name, Stage: "rows", Done: 4 * done, Total: 4 * all})

@@ -124,7 +124,7 @@ func provide(t testing.TB, p *mirror, name string) *Data {
 			content[name] = readBytes(t, filepath.Join(dir, filepath.FromSlash(name)))
 		}
 		files[set.Files[0].Name] = zipOf(t, "papers100M-bin/", content)
-	case set.Scheme == "ogb":
+	case strings.HasPrefix(set.Spec, "ogb:"):
 		texts := ogbTexts(d)
 		switch name {
 		case "ogbn-proteins":
@@ -162,15 +162,15 @@ func provide(t testing.TB, p *mirror, name string) *Data {
 			}
 		}
 		files[set.Files[0].Name] = zipOf(t, strings.TrimSuffix(set.Files[0].Name, ".zip")+"/", compressed(t, texts))
-	case set.Scheme == "dgl-reddit":
+	case strings.HasPrefix(set.Spec, "dgl-reddit:"):
 		d.Metric = MicroF1
 		files["reddit.zip"] = zipOf(t, "", dglRedditFiles(t, d))
-	case set.Scheme == "saint":
+	case strings.HasPrefix(set.Spec, "saint:"):
 		d.Metric = MicroF1
 		files = saintFiles(t, d)
 		d.encoding.Columns = standardizing(d)
-		d.rescale(false)
-	case set.Scheme == "planetoid":
+		d.rescale()
+	case strings.HasPrefix(set.Spec, "planetoid:"):
 		for file, content := range planetoidFiles(t, d) {
 			files[strings.Replace(file, "made", name, 1)] = content
 		}
@@ -340,7 +340,7 @@ func TestFetchFails(t *testing.T) {
 		}, "zip", 1},
 		{"another layout", nil, func(_ *fetch.Set, p *mirror) {
 			p.files["/ogbn-arxiv/arxiv.zip"] = zipOf(t, "x/", map[string][]byte{"y": nil})
-		}, "holds no raw", 1},
+		}, "no raw folder", 1},
 		{"marker is a file", nil, func(_ *fetch.Set, p *mirror) {
 			p.files["/ogbn-arxiv/arxiv.zip"] = zipOf(t, "arxiv/", map[string][]byte{"raw": []byte("x")})
 		}, "incomplete OGB folder", 1},
@@ -375,7 +375,14 @@ func TestFetchFails(t *testing.T) {
 			if !isMissing(filepath.Join(cache, "ogbn-arxiv.safetensors")) {
 				t.Error("a store was left")
 			}
-			// Once the mirror answers again, the next call succeeds.
+			// Once the mirror answers again, the next call succeeds. Files that were downloaded are kept,
+			// and the error names the folder to delete.
+			downloads := filepath.Join(cache, "downloads", "ogbn-arxiv")
+			if strings.Contains(err.Error(), "kept in "+downloads) {
+				if err := errors.Join(os.RemoveAll(downloads), os.RemoveAll(filepath.Join(cache, "ogbn-arxiv.sha256"))); err != nil {
+					t.Fatal(err)
+				}
+			}
 			p.disturb = nil
 			provide(t, p, "ogbn-arxiv")
 			if _, err := fetcherOf(p, cache).fetch(context.Background(), "ogbn-arxiv"); err != nil {
@@ -406,11 +413,11 @@ func TestFetchRemembersChecksums(t *testing.T) {
 	if _, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed"); err != nil {
 		t.Error(err)
 	}
-	// A damaged store in the cache is replaced.
+	// A damaged store in the cache is an error, which names it.
 	path := filepath.Join(cache, "pubmed.safetensors")
 	b := readBytes(t, path)
 	write(t, path, b[:len(b)/2])
-	if _, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed"); err != nil || len(readBytes(t, path)) != len(b) {
+	if _, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed"); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), path) {
 		t.Errorf("half a store: %v", err)
 	}
 }
@@ -574,7 +581,7 @@ func TestKilled(t *testing.T) {
 			if isMissing(c.path) {
 				continue
 			}
-			if err := Verify(context.Background(), "store:"+c.path, Options{}); err != nil {
+			if err := verify(context.Background(), "store:"+c.path, Options{}); err != nil {
 				t.Errorf("%s killed after %d/%d: %v", task, k, kills, err)
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
+	"strconv"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -15,8 +15,7 @@ import (
 // scheme is one way to get a data set. Its name is the part of a SPEC before the colon.
 type scheme struct {
 	Scheme
-	ownKeys bool     // the keys that all schemes of files and stores have are refused: only Keys are known
-	typical []string // patterns of a file of this form, or of the files in a folder, for meant
+	ownKeys bool // it has not the keys that all schemes of files and stores have
 
 	// source is for Convert, beside Open or read. It may return nil.
 	source func(ctx context.Context, spec *Spec) (*source, error)
@@ -27,88 +26,70 @@ type scheme struct {
 	normalize   string // default of the key normalize; "" is none
 	labelHint   string // how to add labels
 	featureHint string // how to add features
-	matrix      bool   // the graph is a sparse matrix, whose values can be weights
-	twoWay      bool   // the source has no directions
 	ownSplits   bool   // split=K is the number of one of the source's own splits, from 0
 }
 
-const listsKey = "lists=sets|multi-hot|tasks"
+// Keys that several schemes have.
+const (
+	storeKeys  = " split seed stratify=0|1 train valid test normalize=none|row|standardize metric " + sparseKey + "=0|1"
+	twoWayKeys = storeKeys + " features"           // of sources without directions
+	fileKeys   = twoWayKeys + " directed=0|out|in" // of other files
+	matrixKeys = fileKeys + " weights=0|1"         // of a sparse matrix, whose values can be weights
+	listsKey   = "lists=sets|multi-hot|tasks"
+)
 
 // schemes returns all schemes, in the order of the manual.
 func schemes() []scheme {
+	keys := strings.Fields
 	return []scheme{
 		{
-			Scheme:  Scheme{"synth", "NAME", "generated from a seed, no files: communities that edges, features and labels follow", []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"}, openSynth},
+			Scheme:  Scheme{"synth", "NAME", "generated from a seed, no files: communities that edges, features and labels follow", keys("nodes edges features classes seed homophily noise"), openSynth},
 			ownKeys: true,
 			source: func(_ context.Context, spec *Spec) (*source, error) {
 				return synthSource(spec, (*synth.Model).TableBytes)
 			},
 		},
 		{
-			Scheme:    Scheme{"npy", "DIR", "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids", []string{"edges=none", listsKey}, nil},
+			Scheme:    Scheme{"npy", "DIR", "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids", keys("edges=none " + listsKey + fileKeys), nil},
 			labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: formats.NPYFolder,
-			typical: []string{"indptr.npy"},
 		},
 		{
-			Scheme:  Scheme{"planetoid", "DIR/NAME", "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split", nil, nil},
-			typical: []string{"ind.*.graph", "raw/ind.*.graph"}, twoWay: true, read: formats.Planetoid,
+			Scheme: Scheme{"planetoid", "DIR/NAME", "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split", keys(twoWayKeys), nil},
+			read:   formats.Planetoid,
 		},
 		{
-			Scheme:  Scheme{"ogb", "DIR", "an unzipped OGB node-property folder (raw/, split/)", nil, nil},
-			typical: []string{"raw"}, read: formats.OGB, source: ogbSource,
+			Scheme: Scheme{"ogb", "DIR", "an unzipped OGB node-property folder (raw/, split/)", keys(fileKeys), nil},
+			read:   formats.OGB, source: ogbSource,
 		},
 		{
-			Scheme: Scheme{"edges", "FILE", "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)", []string{
-				"labels", "weights=0|1", "ids=from-0|from-1|names", "nodes", "header=0|1", "labels-header=0|1", "features-header=0|1", "nodes-header=0|1",
-				"columns", "labels-columns", "features-columns", "nodes-columns",
-				"sep=comma|tab|space|semicolon", "comments=0|1", "decimal=comma|point", "missing", "unlabelled", listsKey,
-			}, nil},
+			Scheme: Scheme{"edges", "FILE", "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)", keys("labels weights=0|1 ids=from-0|from-1|names nodes" +
+				" header=0|1 labels-header=0|1 features-header=0|1 nodes-header=0|1 columns labels-columns features-columns nodes-columns" +
+				" sep=comma|tab|space|semicolon comments=0|1 decimal=comma|point missing unlabelled " + listsKey + fileKeys), nil},
 			labelHint: " (labels=FILE)", featureHint: " (features=FILE)", read: formats.EdgeList,
-			typical: []string{"*.csv", "*.tsv", "*.txt", "*.parquet", "*.edgelist", "*.edges"},
 		},
 		{
-			Scheme:  Scheme{"saint", "DIR", "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised", nil, nil},
-			typical: []string{"adj_full.npz"}, metric: MicroF1, normalize: "standardize",
-			matrix: true, labelHint: " (class_map.json)", featureHint: " (feats.npy)", read: formats.SAINT,
+			Scheme: Scheme{"saint", "DIR", "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised", keys(matrixKeys), nil},
+			metric: MicroF1, normalize: "standardize",
+			labelHint: " (class_map.json)", featureHint: " (feats.npy)", read: formats.SAINT,
 		},
 		{
-			Scheme: Scheme{"sage", "PREFIX", "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised", []string{"links=ids|order"}, nil},
-			metric: MicroF1, normalize: "standardize", featureHint: " (-feats.npy)",
-			twoWay: true, read: formats.SAGE,
+			Scheme: Scheme{"sage", "PREFIX", "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised", keys("links=ids|order" + twoWayKeys), nil},
+			metric: MicroF1, normalize: "standardize", featureHint: " (-feats.npy)", read: formats.SAGE,
 		},
 		{
-			Scheme:  Scheme{"dgl-reddit", "DIR", "DGL's reddit_data.npz and reddit_graph.npz", nil, nil},
-			typical: []string{"reddit_graph.npz"}, metric: MicroF1,
-			matrix: true, read: formats.DGLReddit,
+			Scheme: Scheme{"dgl-reddit", "DIR", "DGL's reddit_data.npz and reddit_graph.npz", keys(matrixKeys), nil},
+			metric: MicroF1, read: formats.DGLReddit,
 		},
 		{
-			Scheme:  Scheme{"npz", "FILE", "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)", []string{listsKey}, nil},
-			typical: []string{"*.npz"}, matrix: true, ownSplits: true, labelHint: " (labels)", read: formats.NPZ,
+			Scheme:    Scheme{"npz", "FILE", "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)", keys(listsKey + matrixKeys), nil},
+			ownSplits: true, labelHint: " (labels)", read: formats.NPZ,
 		},
 		{
-			Scheme: Scheme{"store", "FILE", "this program's own file, opened in milliseconds; gcn datasets convert writes it", nil, func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
+			Scheme: Scheme{"store", "FILE", "this program's own file, opened in milliseconds; gcn datasets convert writes it", keys(storeKeys), func(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 				return openStore(ctx, spec.Path, o, false)
 			}},
 		},
 	}
-}
-
-// allKeys returns the keys of the scheme.
-func (s *scheme) allKeys() []string {
-	if s.ownKeys {
-		return s.Keys
-	}
-	keys := append(s.Keys, "split", "seed", "stratify=0|1", "train", "valid", "test", "normalize=none|row|standardize", "metric", sparseKey+"=0|1")
-	if s.read != nil {
-		keys = append(keys, "features")
-		if !s.twoWay {
-			keys = append(keys, "directed=0|out|in")
-		}
-	}
-	if s.matrix {
-		keys = append(keys, "weights=0|1")
-	}
-	return keys
 }
 
 // openFiles reads the files, and applies the keys that all schemes of files share.
@@ -118,11 +99,7 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		read.Keys = maps.Clone(spec.Values)
 		delete(read.Keys, "features")
 	}
-	if text, given := spec.Values["split"]; s.ownSplits && given && strings.Trim(text, "+-0123456789") == "" {
-		number, err := number[int64](spec, "split", 0, 0, math.MaxInt32)
-		if err != nil {
-			return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
-		}
+	if number, err := strconv.ParseUint(spec.Text("split", ""), 10, 31); err == nil && s.ownSplits {
 		read.Split, read.Number = true, int(number)
 	}
 	if o.Schema != nil && o.Schema.columnNames() != nil {

@@ -38,12 +38,16 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schem
 	isRaw := cmp.Or(d.encoding.Normalize, "none") == "none" && d.encoding.Columns == nil // an array, and not scaled yet
 	switch {
 	case d.table != nil:
-		if err = d.joinTable(ctx, how); err == nil && how == "row" {
-			d.rescale(s == nil)
+		var notes []string
+		d.Features, notes, err = d.table.Features(ctx, d.Split.Train, how == "standardize")
+		d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), how
+		d.table, d.Notes = nil, append(d.Notes, notes...)
+		if err == nil && how == "row" {
+			d.rescale()
 		}
 	case how == "none":
 	case s == nil || isRaw && s.columnNames() == nil && s.Features == d.Features.Cols: // Check names any other difference
-		err = d.normalize(ctx, spec, how, s)
+		err = d.normalize(spec, how, s)
 	}
 	if err != nil {
 		return err
@@ -51,22 +55,8 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schem
 	return d.chooseForm(spec)
 }
 
-// joinTable makes features of tables.
-func (d *Data) joinTable(ctx context.Context, how string) (err error) {
-	if !d.unlabelled {
-		if err := d.validateSplit(); err != nil {
-			return err
-		}
-	}
-	var notes []string
-	d.Features, notes, err = d.table.Features(ctx, d.Split.Train, how == "standardize")
-	d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), how
-	d.table, d.Notes = nil, append(d.Notes, notes...)
-	return cmp.Or(err, ctx.Err())
-}
-
 // normalize scales the rows, or each feature over the training nodes or by the schema.
-func (d *Data) normalize(ctx context.Context, spec *Spec, how string, s *Schema) (err error) {
+func (d *Data) normalize(spec *Spec, how string, s *Schema) (err error) {
 	standardize, names, x := how == "standardize", d.encoding.columnNames(), d.Features
 	switch {
 	case standardize && names != nil:
@@ -75,9 +65,6 @@ func (d *Data) normalize(ctx context.Context, spec *Spec, how string, s *Schema)
 		err = fmt.Errorf("datasets: %q: normalize=standardize moves the mean to 0, so that few features stay 0: leave out sparse=1, or take normalize=row", spec)
 	case d.file != nil || x.Data == nil: // a mapping cannot be written to
 		err = d.copyFeatures(standardize)
-	}
-	if err == nil && standardize && s == nil {
-		err = d.validateNodes(ctx) // standardizing uses the split
 	}
 	if err != nil {
 		return err
@@ -90,12 +77,12 @@ func (d *Data) normalize(ctx context.Context, spec *Spec, how string, s *Schema)
 	case standardize:
 		d.encoding.Columns = standardizing(d)
 	}
-	d.rescale(s == nil)
+	d.rescale()
 	return nil
 }
 
 // rescale scales the features in place, as the schema says. A note tells the user.
-func (d *Data) rescale(note bool) {
+func (d *Data) rescale() {
 	x := d.Features
 	if m := x.Sparse; m != nil && m.Val == nil {
 		m.Val = slices.Repeat([]float32{1}, len(m.Idx))
@@ -107,12 +94,11 @@ func (d *Data) rescale(note bool) {
 			d.encoding.scaleRow(x.Row(i))
 		}
 	}
-	switch {
-	case note && d.encoding.Normalize == "row":
-		d.Notes = append(d.Notes, "features of each node scaled to sum to 1 (normalize=row)")
-	case note:
-		d.Notes = append(d.Notes, "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)")
+	note := "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)"
+	if d.encoding.Normalize == "row" {
+		note = "features of each node scaled to sum to 1 (normalize=row)"
 	}
+	d.Notes = append(d.Notes, note)
 }
 
 // scaleRow scales the numbers of a node, all or those of a sparse row. Columns of texts, and of
@@ -167,9 +153,7 @@ func standardizing(d *Data) []Column {
 		}
 	}
 	for j := range columns {
-		if columns[j].Deviation = math.Sqrt(columns[j].Deviation); columns[j].Deviation == 0 {
-			columns[j].Deviation = 1
-		}
+		columns[j].Deviation = cmp.Or(math.Sqrt(columns[j].Deviation), 1)
 	}
 	return columns
 }

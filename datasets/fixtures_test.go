@@ -3,7 +3,9 @@ package datasets
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -49,7 +51,11 @@ func made(t testing.TB, n int, seed uint64) *Data {
 	for i := range d.Labels.Class {
 		d.Labels.Class[i] = int32(i % 3)
 	}
-	parts := synth.RandomSplit(n, n/2, n/4, random, nil)
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	parts := synth.RandomSplit(all, n/2, n/4, random)
 	d.Split = Split{parts[0], parts[1], parts[2]}
 	if err := d.Validate(); err != nil {
 		t.Fatal(err)
@@ -577,4 +583,11 @@ func writeErr(path, text string) error { return os.WriteFile(path, []byte(text),
 func isMissing(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
+}
+
+// verify opens data whose stores are read and checked whole, and closes them.
+func verify(ctx context.Context, spec string, o Options) error {
+	o.Verify = true
+	d, err := Open(ctx, spec, o)
+	return cmp.Or(err, d.Close())
 }

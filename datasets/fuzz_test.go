@@ -230,7 +230,7 @@ func FuzzSpec(f *testing.F) {
 			t.Errorf("%q parsed as %+v", text, spec)
 		}
 		scheme, err := findScheme(spec, Options{})
-		if err != nil || spec.check(scheme.allKeys()) != nil {
+		if err != nil || spec.check(scheme.Keys) != nil {
 			return
 		}
 		if spec.Scheme == "synth" {

@@ -3,9 +3,7 @@ package datasets
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/fetch"
@@ -24,13 +22,13 @@ type Entry struct {
 func List() []Entry {
 	var entries []Entry
 	for _, s := range schemes() {
-		keys := keyNames(s.allKeys())
+		keys := keyNames(s.Keys)
 		if s.Name == "synth" {
 			for _, m := range synth.Models() {
 				entries = append(entries, Entry{Spec: "synth:" + m.Name, Summary: m.Summary, Keys: keys})
 			}
 			for _, set := range fetch.Sets() {
-				entries = append(entries, Entry{Spec: set.Name, Summary: set.Summary, Keys: keyNames(namedScheme().allKeys())})
+				entries = append(entries, Entry{Spec: set.Name, Summary: set.Summary, Keys: keyNames(namedScheme().Keys)})
 			}
 			continue
 		}
@@ -47,7 +45,7 @@ type Info struct {
 	Weighted   bool        `json:"weighted"`
 	Directed   bool        `json:"directed,omitempty"`
 	Features   int         `json:"features"`
-	Precision  Precision   `json:"precision"`
+	Precision  string      `json:"precision"`         // of the features: float32 or float16
 	Classes    int         `json:"classes,omitempty"` // 0 for binary tasks
 	Tasks      int         `json:"tasks,omitempty"`   // 0 for classes
 	ClassNames []string    `json:"class_names,omitempty"`
@@ -58,8 +56,8 @@ type Info struct {
 	Degree     DegreeStats `json:"degree"`
 	Bytes      MemorySize  `json:"bytes"`
 
-	Read          graph.Report `json:"read"` // edges of the source; 0 for synthetic graphs
-	Preprocessing []string     `json:"preprocessing"`
+	Read          graph.Report `json:"read,omitzero"`           // edges of the source; 0 for synthetic graphs
+	Preprocessing []string     `json:"preprocessing,omitempty"` // see Data.Changes
 }
 
 // SplitSizes counts the nodes of each part of a split.
@@ -83,14 +81,7 @@ type DegreeStats struct {
 type MemorySize struct {
 	Graph    int64 `json:"graph"`
 	Features int64 `json:"features"`
-
-	// Propagated is P·X, if a store holds it.
-	Propagated int64 `json:"propagated,omitempty"`
-
-	Labels int64 `json:"labels"`
-	Split  int64 `json:"split"`
-	Names  int64 `json:"names,omitempty"` // of the nodes
-	Total  int64 `json:"total"`
+	Total    int64 `json:"total"` // with labels, split, names of nodes, and P·X if a store holds it
 }
 
 // Describe measures a data set. Nil data, and nil parts, count as empty. Cost:
@@ -102,55 +93,49 @@ func Describe(d *Data) Info {
 	g, x, y := cmp.Or(d.Graph, &graph.CSR{}), cmp.Or(d.Features, &graph.Features{}), cmp.Or(d.Labels, &graph.Labels{})
 	info := Info{
 		Name: d.Name, Nodes: d.Nodes(), Edges: d.Edges(), Weighted: g.Val != nil,
-		Features: x.Cols, Precision: Float32, Classes: y.Classes, Tasks: y.Tasks, Metric: d.Metric,
+		Features: x.Cols, Precision: "float32", Classes: y.Classes, Tasks: y.Tasks, Metric: d.Metric,
 		Split:         SplitSizes{len(d.Split.Train), len(d.Split.Valid), len(d.Split.Test)},
 		Degree:        degreeStats(g),
 		Read:          d.Report,
-		Preprocessing: append([]string{}, d.Changes()...),
-		Directed:      d.Directed, ClassNames: y.Names, NodeNames: d.NodeNames != nil, Unlabelled: d.unlabelledNodes(),
+		Preprocessing: d.Changes(),
+		Directed:      d.Directed, ClassNames: y.Names, NodeNames: d.NodeNames != nil, Unlabelled: y.Nodes() - len(d.labelledNodes()),
 	}
 	if x.Half != nil {
-		info.Precision = Float16
+		info.Precision = "float16"
 	}
-	split := int64(info.Split.Train + info.Split.Valid + info.Split.Test)
-	info.Bytes = MemorySize{Graph: g.Bytes(), Features: x.Bytes(), Labels: 4 * int64(len(y.Class)+len(y.Multi)), Split: 4 * split, Names: d.NodeNames.Bytes()}
-	b := &info.Bytes
-	if d.Propagated != nil {
-		b.Propagated = d.Propagated.Bytes()
-	}
-	b.Total = b.Graph + b.Features + b.Propagated + b.Labels + b.Split + b.Names
+	info.Bytes = MemorySize{Graph: g.Bytes(), Features: x.Bytes()}
+	others := len(y.Class) + len(y.Multi) + info.Split.Train + info.Split.Valid + info.Split.Test
+	info.Bytes.Total = info.Bytes.Graph + info.Bytes.Features + 4*int64(others) + d.NodeNames.Bytes() + cmp.Or(d.Propagated, &graph.Features{}).Bytes()
 	return info
 }
 
-// unlabelledNodes counts the nodes without a label.
-func (d *Data) unlabelledNodes() int {
-	count := 0
-	if d.Labels != nil {
-		for i := range d.Labels.Nodes() {
-			if !d.labelled(i) {
-				count++
-			}
+// labelledNodes returns the nodes that have a class, or at least one known task.
+func (d *Data) labelledNodes() (nodes []int32) {
+	for i := range int32(cmp.Or(d.Labels, &graph.Labels{}).Nodes()) {
+		if d.labelled(int(i)) {
+			nodes = append(nodes, i)
 		}
 	}
-	return count
+	return nodes
 }
 
 // Changes says in a sentence each how the source was read, and the changes to it: edges
 // dropped, classes, nodes without a label, the size of sparse features, and the notes. Cost: O(nodes).
 func (d *Data) Changes() []string {
 	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if r := d.Report; r.Given > 0 {
-		lines = append(lines, fmt.Sprintf("%d edges read; %d self-loops and %d repeated or reverse edges dropped", r.Given, r.SelfLoops, r.Duplicates))
+		add("%d edges read; %d self-loops and %d repeated or reverse edges dropped", r.Given, r.SelfLoops, r.Duplicates)
 	}
-	if y := d.Labels; y != nil && y.Names != nil {
-		lines = append(lines, countText(y.Classes, y.Tasks)+": "+listed("%s", y.Names))
+	y := cmp.Or(d.Labels, &graph.Labels{})
+	if y.Names != nil {
+		add("%s: %s", countText(y.Classes, y.Tasks), listed("%s", y.Names))
 	}
-	if n := d.unlabelledNodes(); n > 0 {
-		lines = append(lines, fmt.Sprintf("%d nodes without a label", n))
+	if n := y.Nodes() - len(d.labelledNodes()); n > 0 {
+		add("%d nodes without a label", n)
 	}
 	if x := d.Features; x != nil && x.Sparse != nil {
-		lines = append(lines, fmt.Sprintf("features sparse: %d of %d×%d values, %.1f MB; dense they take %.1f MB (sparse=0)",
-			x.Len(), x.Rows, x.Cols, megabytes(x.Bytes()), megabytes(denseBytes(x))))
+		add("features sparse: %d of %d×%d values, %.1f MB; dense they take %.1f MB (sparse=0)", x.Len(), x.Rows, x.Cols, megabytes(x.Bytes()), megabytes(denseBytes(x)))
 	}
 	return append(lines, d.Notes...)
 }
@@ -170,35 +155,6 @@ func degreeStats(g *graph.CSR) DegreeStats {
 		Min: degrees[0], Median: rank(50), P99: rank(99), Max: degrees[n-1],
 		Mean: float64(g.NNZ()) / float64(n),
 	}
-}
-
-// WriteText writes the description as aligned lines of text.
-func (info Info) WriteText(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(name, format string, args ...any) { fmt.Fprintf(t, name+"\t"+format+"\n", args...) }
-	s, g, b := info.Split, info.Degree, info.Bytes
-	line("name", "%s", info.Name)
-	line("nodes", "%d", info.Nodes)
-	line("edges", "%d (%s%s)", info.Edges, cmp.Or(when(info.Directed, "directed"), "undirected, once each"), when(info.Weighted, ", weighted"))
-	line("degree", "min %d, median %d, mean %.1f, p99 %d, max %d", g.Min, g.Median, g.Mean, g.P99, g.Max)
-	line("features", "%d%s", info.Features, when(info.Precision == Float16, " (float16)"))
-	line("labels", "%s", countText(info.Classes, info.Tasks))
-	line("metric", "%s", info.Metric)
-	line("split", "train %d, valid %d, test %d", s.Train, s.Valid, s.Test)
-	line("memory", "%.1f MB (graph %.1f, features %.1f%s, labels %.1f, split and names %.1f)", megabytes(b.Total), megabytes(b.Graph), megabytes(b.Features),
-		when(b.Propagated > 0, ", propagated features %.1f", megabytes(b.Propagated)), megabytes(b.Labels), megabytes(b.Split+b.Names))
-	for _, note := range info.Preprocessing {
-		line("note", "%s", note)
-	}
-	return t.Flush()
-}
-
-// when returns a text if it is good.
-func when(good bool, format string, args ...any) string {
-	if !good {
-		return ""
-	}
-	return fmt.Sprintf(format, args...)
 }
 
 func megabytes(n int64) float64 { return float64(n) / 1e6 }

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-
-	"github.com/gcn-layerwise/gcn/internal/fetch"
 )
 
 // Scheme is a data set or a format of a program's own. Open's data are validated.
@@ -39,9 +38,9 @@ type Options struct {
 	// gives an error that wraps ErrOffline.
 	Offline bool
 
-	// Precision is the format of the features in stores that Convert writes. ""
-	// keeps the format that they have.
-	Precision Precision
+	// Half makes Convert write features in half precision, IEEE 754's: half the bytes, about three
+	// decimal digits, magnitudes up to 65,504. Without it they keep the format that they have.
+	Half bool
 
 	// Propagated makes Convert write P·X of the Laplacian and the features too, in the
 	// precision of the features: see Data.Propagated.
@@ -67,13 +66,17 @@ type Options struct {
 	// know becomes unlabelled. What does not fit is an error that names it.
 	Schema *Schema
 
+	// Verify reads and checks the whole store of a named data set or of store:FILE, even if the store
+	// was found valid before: its checksums, then everything that Data.Validate checks. An error
+	// about a store wraps ErrFormat or graph.ErrInvalid, or is one of reading.
+	Verify bool
+
 	// Progress, if not nil, is called often while a named data set is fetched, or P·X
 	// computed, from one goroutine.
 	Progress func(FetchProgress)
 
 	block  int64 // bytes of P·X that a conversion computes at a time; 0: as many as fit in memory
-	window int64 // bytes of a graph that it sorts at a time, in files; 0: as many as fit in memory
-	verify bool  // read stores whole, even if they were found valid before
+	window int64 // bytes of a graph that it sorts at a time; 0: as many as fit in memory
 }
 
 func (o *Options) progress(p FetchProgress) {
@@ -104,20 +107,10 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := scheme.load(ctx, s, o)
-	if err == nil && o.Schema != nil {
-		if err = d.named(o.Schema.compareFeatures(d.Schema())); err == nil {
-			err = o.Schema.mapOutputs(d)
-		}
-		if err != nil {
-			d.Close() // it was only read
-			return nil, err
-		}
-	}
-	return d, err
+	return scheme.load(ctx, s, o)
 }
 
-// load is Open for a parsed SPEC of the scheme, without the classes of a schema.
+// load is Open for a parsed SPEC of the scheme.
 func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -126,11 +119,7 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (*Data, error)
 	if s.read != nil {
 		open = s.openFiles
 	}
-	var d *Data
-	var err error
-	if open != nil {
-		d, err = open(ctx, spec, o)
-	}
+	d, err := open(ctx, spec, o)
 	if d == nil && err == nil {
 		err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.Name)
 	}
@@ -146,6 +135,9 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (*Data, error)
 	case d.file == nil:
 		err = d.validate(ctx)
 	}
+	if err == nil && o.Schema != nil {
+		err = o.Schema.mapOutputs(d)
+	}
 	if err != nil {
 		d.Close() // it was only read
 		return nil, err
@@ -160,7 +152,9 @@ func (d *Data) applyKeys(ctx context.Context, spec *Spec, s *scheme, o *Schema) 
 		err = d.withoutLabels(spec)
 	} else {
 		d.Metric = cmp.Or(d.Metric, metricFor(d.Labels))
-		err = splitFromSpec(ctx, d, spec, d.ownSplit && (s.read != nil || !splitAsked(spec)))
+		if err = splitFromSpec(ctx, d, spec, d.ownSplit && (s.read != nil || !splitAsked(spec))); err == nil {
+			err = d.validateSplit() // scaling uses the training nodes
+		}
 	}
 	if err == nil {
 		err = finish(ctx, d, spec, s.normalize, o)
@@ -192,44 +186,25 @@ func parse(text string, o Options) (*Spec, *scheme, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, scheme, s.check(scheme.allKeys())
-}
-
-// Verify opens a data set and checks all of it. It reads the whole store of a named
-// data set or of store:FILE, even if the store was found valid before: first its
-// checksums, then everything that Data.Validate checks. The error about a store wraps
-// ErrFormat or graph.ErrInvalid, or is one of reading. A named data set
-// with a damaged store is downloaded again by the next Open.
-func Verify(ctx context.Context, spec string, o Options) error {
-	o.verify = true
-	d, err := Open(ctx, spec, o)
-	if err != nil {
-		return err
-	}
-	return d.Close()
+	return s, scheme, s.check(scheme.Keys)
 }
 
 func findScheme(s *Spec, o Options) (*scheme, error) {
-	if s.Scheme == "" {
-		if _, err := fetch.Find(s.Path); err == nil {
-			return namedScheme(), nil
-		}
+	if s.Scheme == "" && slices.Contains(Names(), s.Path) {
+		return namedScheme(), nil
 	}
-	var all []scheme
-	for _, own := range o.Schemes {
-		all = append(all, scheme{Scheme: own, ownKeys: true})
+	all := schemes()
+	for k, own := range o.Schemes {
+		all = slices.Insert(all, k, scheme{Scheme: own, ownKeys: true})
 	}
 	var known []string
-	for _, scheme := range append(all, schemes()...) {
+	for _, scheme := range all {
 		if scheme.Name == s.Scheme {
 			return &scheme, nil
 		}
 		known = append(known, scheme.Name+":"+scheme.Path)
 	}
 	if s.Scheme == "" {
-		if spec := meant(s); spec != "" {
-			return nil, fmt.Errorf("datasets: %q: unknown data set, did you mean %s?", s.text, spec)
-		}
 		return nil, fmt.Errorf("datasets: %q: unknown data set; want one of %s", s.text, strings.Join(append(known, Names()...), ", "))
 	}
 	return nil, fmt.Errorf("datasets: %q: unknown scheme %q; want one of %s", s.text, s.Scheme, strings.Join(known, ", "))

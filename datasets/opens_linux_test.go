@@ -71,7 +71,7 @@ func TestStoreIsOpenedOnce(t *testing.T) {
 		if got != 1 {
 			t.Errorf("Open of %s opens the store %d times, want once", spec, got)
 		}
-		if got := opens(t, path, func() error { return Verify(ctx, spec, o) }); got != 1 {
+		if got := opens(t, path, func() error { return verify(ctx, spec, o) }); got != 1 {
 			t.Errorf("Verify of %s opens the store %d times, want once", spec, got)
 		}
 	}

@@ -184,8 +184,13 @@ func listed(format string, names []string) string {
 	return strings.Join(text, ", ")
 }
 
-// mapOutputs numbers the classes or tasks of d as s does. Their names decide.
+// mapOutputs numbers the classes or tasks of d as s does. Their names decide. It is an error if the
+// features differ.
 func (s *Schema) mapOutputs(d *Data) error {
+	own := d.Schema()
+	if err := d.named(s.compareFeatures(own)); err != nil {
+		return err
+	}
 	if d.Unlabelled() {
 		y := &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names, Class: d.Labels.Class}
 		if s.Tasks > 0 {
@@ -197,7 +202,6 @@ func (s *Schema) mapOutputs(d *Data) error {
 		d.Labels = y
 		return nil
 	}
-	own := d.Schema()
 	if (own.Tasks > 0) != (s.Tasks > 0) || own.Names == nil && s.Names == nil && own.Classes > s.Classes {
 		return fmt.Errorf("datasets: %s: the labels are %s, and the model's %s", d.title(), own.outputsText(), s.outputsText())
 	}

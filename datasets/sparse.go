@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
@@ -30,20 +29,13 @@ const (
 
 // chooseForm makes the features sparse or dense, by the key sparse or by their size.
 func (d *Data) chooseForm(spec *Spec) error {
-	form, x := spec.Text(sparseKey, ""), d.Features
-	if form == "" {
-		form = "1"
-		if dense := denseBytes(x); dense < leastDense || dense < sparseFactor*x.Bytes() {
-			form = "0"
-		}
-		if d.file != nil || x.Sparse == nil {
-			return nil
-		}
-	}
+	x, form := d.Features, spec.Text(sparseKey, "")
+	dense := denseBytes(x)
+	isSmall := d.file == nil && (dense < leastDense || dense < sparseFactor*x.Bytes())
 	switch {
-	case form == "0" && x.Sparse != nil:
+	case x.Sparse != nil && (form == "0" || form == "" && isSmall):
 		return d.copyFeatures(true)
-	case form == "1" && x.Sparse == nil:
+	case x.Sparse == nil && form == "1":
 		d.Features = x.ToSparse()
 	}
 	return nil
@@ -67,9 +59,6 @@ func (d *Data) copyFeatures(dense bool) error {
 		return nil
 	}
 	bytes := denseBytes(x)
-	if x.Sparse != nil && bytes > leastDense && bytes/4/formats.CellsAnEntry > int64(x.Len()) {
-		return fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely: say sparse=1, or leave sparse out", d.title(), x.Rows, x.Cols, x.Len())
-	}
 	if err := memory.Check(fmt.Sprintf("datasets: %s: dense features", d.title()), bytes); err != nil {
 		return err
 	}

@@ -25,18 +25,16 @@ type Spec struct {
 func parseSpec(text string) (*Spec, error) {
 	s := &Spec{text: text}
 	rest, query, hasQuery := strings.Cut(text, "?")
-	if scheme, path, found := strings.Cut(rest, ":"); found {
-		if scheme == "" {
-			return nil, fmt.Errorf("datasets: %q: no scheme before the colon; want SCHEME:PATH", text)
-		}
-		s.Scheme, s.Path = scheme, path
-	} else {
-		s.Path = rest
+	scheme, path, found := strings.Cut(rest, ":")
+	if s.Scheme, s.Path = scheme, path; !found {
+		s.Scheme, s.Path = "", rest
 	}
-	if s.Path == "" {
+	switch {
+	case found && scheme == "":
+		return nil, fmt.Errorf("datasets: %q: no scheme before the colon; want SCHEME:PATH", text)
+	case s.Path == "":
 		return nil, fmt.Errorf("datasets: %q: no path or name; want SCHEME:PATH, such as synth:demo", text)
-	}
-	if !hasQuery {
+	case !hasQuery:
 		return s, nil
 	}
 	s.Values = make(map[string]string)

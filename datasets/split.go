@@ -6,10 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
@@ -37,7 +34,8 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	text := spec.Text("split", defaultSplit)
 	parts, random := spec.given("train", "valid", "test"), spec.given("seed", "stratify")
 	shares, err := parseShares(text)
-	isFile := err != nil && isSplitFile(text)
+	_, missing := os.Stat(text)
+	isFile := err != nil && missing == nil
 	switch {
 	case own && random != "":
 		return fmt.Errorf("datasets: %q: %s is for random splits; add split=%s", spec, random, defaultSplit)
@@ -50,7 +48,7 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	case isFile, parts != "":
 		return splitFromFiles(ctx, d, spec, isFile)
 	case err != nil:
-		return fmt.Errorf("datasets: %q: split=%s: %w", spec, text, err)
+		return fmt.Errorf("datasets: %q: split=%s: %w, or a file that is there", spec, text, err)
 	}
 	seed, err := number[uint64](spec, "seed", 1, 0, math.MaxUint64)
 	if err != nil {
@@ -61,15 +59,13 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	origin := ""
 	if spec.Text("stratify", "") == "1" {
 		origin = ", stratified by class"
-		if err := d.dealStratified(ctx, shares, generator); err != nil {
+		if err := d.dealStratified(shares, generator); err != nil {
 			return err
 		}
 	} else {
-		labelled := d.Nodes() - d.unlabelledNodes()
-		total := shares[0] + shares[1] + shares[2]
-		train := int(math.Round(float64(labelled) * shares[0] / total))
-		valid := min(int(math.Round(float64(labelled)*shares[1]/total)), labelled-train)
-		parts := synth.RandomSplit(d.Nodes(), train, valid, generator, d.labelled)
+		labelled, total := d.labelledNodes(), shares[0]+shares[1]+shares[2]
+		n := float64(len(labelled))
+		parts := synth.RandomSplit(labelled, int(math.Round(n*shares[0]/total)), int(math.Round(n*shares[1]/total)), generator)
 		d.Split = Split{parts[0], parts[1], parts[2]}
 	}
 	if !whole {
@@ -77,15 +73,6 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	}
 	d.Notes = append(d.Notes, fmt.Sprintf("random split %s, seed %d%s", text, seed, origin))
 	return nil
-}
-
-// isSplitFile tells whether a value of the key split that is not shares is a file.
-func isSplitFile(text string) bool {
-	if _, err := os.Stat(text); err == nil {
-		return true
-	}
-	name := strings.TrimSuffix(strings.TrimSuffix(text, ".gz"), ".zst")
-	return slices.Contains([]string{".csv", ".tsv", ".txt", ".parquet"}, strings.ToLower(filepath.Ext(name)))
 }
 
 // splitFromFiles reads the split from the file of the key split, or from the files of the
@@ -122,28 +109,25 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 
 // dealStratified draws a random split of the labelled nodes with the same shares of each
 // class, within two nodes. The shares of all classes together are within one node.
-func (d *Data) dealStratified(ctx context.Context, shares [3]float64, random *rand.Rand) error {
+func (d *Data) dealStratified(shares [3]float64, random *rand.Rand) error {
 	y := d.Labels
 	if y.Tasks > 1 {
 		return fmt.Errorf("datasets: %s: stratify=1 needs one class for each node, and there are %d binary tasks", d.title(), y.Tasks)
 	}
 	of := make([][]int32, max(y.Classes, 2)) // the nodes of each class
-	for i := range int32(d.Nodes()) {
-		switch {
-		case !d.labelled(int(i)):
-		case y.Tasks == 1:
-			of[int(y.Multi[i])] = append(of[int(y.Multi[i])], i)
-		default:
-			of[y.Class[i]] = append(of[y.Class[i]], i)
+	for _, i := range d.labelledNodes() {
+		class := 0
+		if y.Tasks == 1 {
+			class = int(y.Multi[i])
+		} else {
+			class = int(y.Class[i])
 		}
+		of[class] = append(of[class], i)
 	}
 	total := shares[0] + shares[1] + shares[2]
 	var parts [3][]int32
 	seen, before := 0, [2]int{} // nodes so far; ends of training and validation nodes
 	for _, nodes := range of {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 		seen += len(nodes)
 		ends := [2]int{int(math.Round(float64(seen) * shares[0] / total)), int(math.Round(float64(seen) * (shares[0] + shares[1]) / total))}
@@ -164,18 +148,10 @@ func (d *Data) dealStratified(ctx context.Context, shares [3]float64, random *ra
 // parseShares reads TRAIN/VALID/TEST: three numbers that are not negative, the
 // first positive. They need not add up to 100.
 func parseShares(text string) (shares [3]float64, err error) {
-	fields := strings.Split(text, "/")
-	if len(fields) != 3 {
-		return shares, fmt.Errorf("want TRAIN/VALID/TEST, such as %s", defaultSplit)
-	}
-	for k, field := range fields {
-		shares[k], err = strconv.ParseFloat(field, 64)
-		if err != nil || !(shares[k] >= 0) || shares[k] > 1e9 {
-			return shares, fmt.Errorf("%q is not a share", field)
-		}
-	}
-	if shares[0] == 0 {
-		return shares, fmt.Errorf("the training set would be empty")
+	_, err = fmt.Sscanf(text+"\n", "%g/%g/%g\n", &shares[0], &shares[1], &shares[2])
+	isNoShare := func(v float64) bool { return !(v >= 0 && v <= 1e9) }
+	if err != nil || shares[0] == 0 || slices.ContainsFunc(shares[:], isNoShare) {
+		return shares, fmt.Errorf("want TRAIN/VALID/TEST, three shares such as %s, the first above 0", defaultSplit)
 	}
 	return shares, nil
 }

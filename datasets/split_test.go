@@ -92,7 +92,7 @@ func TestStratified(t *testing.T) {
 		shares := [3]float64{rapid.Float64Range(1, 9).Draw(t, "train"), rapid.Float64Range(0, 9).Draw(t, "valid"), rapid.Float64Range(0, 9).Draw(t, "test")}
 		deal := func() Split {
 			d := &Data{Graph: &graph.CSR{Rows: len(class)}, Labels: &graph.Labels{Classes: 4, Class: class}}
-			if err := d.dealStratified(t.Context(), shares, rand.New(rand.NewPCG(1, 2))); err != nil {
+			if err := d.dealStratified(shares, rand.New(rand.NewPCG(1, 2))); err != nil {
 				t.Fatal(err)
 			}
 			return d.Split

@@ -33,24 +33,6 @@ type storeMeta struct {
 // storeExtension ends the names of stores in the cache. Elsewhere the content decides.
 const storeExtension = ".safetensors"
 
-// Precision is the number format of features.
-type Precision string
-
-// The precisions. Float16 is IEEE 754 half precision: half the bytes, about three
-// decimal digits, magnitudes up to 65,504.
-const (
-	Float32 Precision = "float32"
-	Float16 Precision = "float16"
-)
-
-// check reports a text that is neither a precision nor "", which changes nothing.
-func (p Precision) check() error {
-	if p != "" && p != Float32 && p != Float16 {
-		return fmt.Errorf("datasets: features as %q: want %s or %s", string(p), Float32, Float16)
-	}
-	return nil
-}
-
 // storedSlice is an array of a store that is a slice of Data.
 type storedSlice interface {
 	Output() store.Output
@@ -103,18 +85,17 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())
 	}
 	x := d.Features
-	if o.Precision == Float16 && x.Sparse != nil {
+	if o.Half && x.Sparse != nil {
 		return fmt.Errorf("datasets: %s: float16 is for dense features, and these are sparse: leave it out, or add sparse=0 to the SPEC", path)
 	}
 	if features == nil {
-		features = func(put func([]float32) error) error { return eachPiece(x, put) }
+		features = func(put func([]float32) error) error { return put(x.Data) }
 	}
 	notes := slices.Clone(d.Notes)
 	if d.source == "" && d.Name != "" {
 		notes = append([]string{"made from " + d.Name}, notes...)
 	}
-	asHalf := o.Precision == Float16 || o.Precision == "" && x.Half != nil
-	if asHalf && x.Half == nil {
+	if o.Half && x.Half == nil {
 		notes = append(notes, "features rounded to float16")
 	}
 	text, err := json.Marshal(storeMeta{cmp.Or(d.source, d.Name), *d.Schema(), d.Metric, notes, d.Report, d.Directed})
@@ -122,14 +103,16 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 		return err
 	}
 	var arrays []store.Output
-	if x.Sparse == nil {
-		arrays = append(arrays, d.matrix("feat", asHalf, func(_ *store.Writer, put func([]float32) error) error { return features(put) }))
+	if x.Half != nil {
+		arrays = append(arrays, store.Slice[uint16]{Name: "feat", Values: &x.Half, Cols: x.Cols}.Output())
+	} else if x.Sparse == nil {
+		arrays = append(arrays, d.matrix("feat", o.Half, func(_ *store.Writer, put func([]float32) error) error { return features(put) }))
 	}
 	for _, s := range d.slices() {
 		arrays = append(arrays, s.Output())
 	}
 	if o.Propagated {
-		arrays = append(arrays, d.matrix("propagated", asHalf, func(w *store.Writer, put func([]float32) error) error { return propagate(ctx, w, d, put, o) }))
+		arrays = append(arrays, d.matrix("propagated", o.Half || x.Half != nil, func(w *store.Writer, put func([]float32) error) error { return propagate(ctx, w, d, put, o) }))
 	}
 	arrays = slices.DeleteFunc(arrays, func(a store.Output) bool { return slices.Contains(a.Shape, 0) })
 	err = atomicfile.WriteFile(path, func(f *os.File) error { return store.Write(ctx, f, string(text), arrays) })
@@ -141,48 +124,32 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 
 // matrix returns an array of the size of the features. write calls put for the values, row by row.
 func (d *Data) matrix(name string, asHalf bool, write func(w *store.Writer, put func([]float32) error) error) store.Output {
+	const piece = 1 << 20 // features rounded at a time
 	cols := d.Features.Cols
 	m := store.Output{Name: name, Type: "F32", Shape: []int{d.Nodes(), cols}}
-	if !asHalf {
-		m.Write = func(w *store.Writer) error {
-			return write(w, func(values []float32) error { return store.Put(w, values) })
-		}
-		return m
+	if asHalf {
+		m.Type = "F16"
 	}
-	m.Type = "F16"
 	m.Write = func(w *store.Writer) error {
-		at, halves := 0, []uint16(nil)
+		at, halves := 0, make([]uint16, piece)
 		return write(w, func(values []float32) error {
-			halves = slices.Grow(halves[:0], len(values))[:len(values)]
-			if k := graph.Narrow(halves, values); k >= 0 {
-				return fmt.Errorf("feature %d of node %d is %v, beyond the ±%d of float16: %w", (at+k)%cols, (at+k)/cols, values[k], half.Most, graph.ErrInvalid)
+			if !asHalf {
+				return store.Put(w, values)
 			}
-			at += len(values)
-			return store.Put(w, halves)
+			for part := range slices.Chunk(values, piece) {
+				halves = halves[:len(part)]
+				if k := graph.Narrow(halves, part); k >= 0 {
+					return fmt.Errorf("feature %d of node %d is %v, beyond the ±%d of float16: %w", (at+k)%cols, (at+k)/cols, part[k], half.Most, graph.ErrInvalid)
+				}
+				at += len(part)
+				if err := store.Put(w, halves); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 	}
 	return m
-}
-
-const featurePiece = 1 << 20 // features converted at a time
-
-// eachPiece calls put for the values of dense features, row by row, a piece at a time.
-func eachPiece(x *graph.Features, put func([]float32) error) error {
-	rows := max(featurePiece/x.Cols, 1)
-	var wide []float32
-	for lo := 0; lo < x.Rows; lo += rows {
-		hi := min(lo+rows, x.Rows)
-		if x.Half == nil {
-			wide = x.Data[lo*x.Cols : hi*x.Cols]
-		} else {
-			wide = slices.Grow(wide[:0], (hi-lo)*x.Cols)[:(hi-lo)*x.Cols]
-			kernel.Widen(wide, x.Half[lo*x.Cols:hi*x.Cols])
-		}
-		if err := put(wide); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // propagate computes P·X of the features that a growing store holds, and so of rounded ones if
@@ -264,7 +231,7 @@ func openStore(ctx context.Context, path string, o Options, written bool) (*Data
 	}
 	cache, noCache := o.cacheDir() // without a cache, stores are read whole each time
 	recorded := noCache == nil && f.Recorded(cache)
-	check := !written && (o.verify || !recorded)
+	check := !written && (o.Verify || !recorded)
 	d, err := storedData(f)
 	if err == nil && check {
 		err = f.Check(ctx)

@@ -40,16 +40,16 @@ func TestPropagatedInBlocks(t *testing.T) {
 	directed.NodeNames = manyNames(150)
 	folder := "ogb:" + binaryFolder(t, plain, arcsOf(plain, 3), zip.Store, false)
 	halves := filepath.Join(dir, "halves")
-	if _, err := Convert(t.Context(), "synth:demo?nodes=700&features=19", halves, Options{Precision: Float16}); err != nil {
+	if _, err := Convert(t.Context(), "synth:demo?nodes=700&features=19", halves, Options{Half: true}); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
 		"generated": "synth:demo?nodes=900&features=10", "folder": folder, "plain": stored("plain", plain),
 		"weighted": stored("weighted", weighted), "directed": stored("directed", directed), "halves": "store:" + halves,
 	} {
-		for _, p := range []Precision{"", Float16, Float32} {
+		for _, p := range []bool{false, true} {
 			inMemory := filepath.Join(dir, "a")
-			if _, err := Convert(t.Context(), text, inMemory, Options{Precision: p}); err != nil {
+			if _, err := Convert(t.Context(), text, inMemory, Options{Half: p}); err != nil {
 				t.Fatal(err)
 			}
 			d := open(t, "store:"+inMemory)
@@ -62,7 +62,7 @@ func TestPropagatedInBlocks(t *testing.T) {
 				t.Fatal(err)
 			}
 			passes, last := 0, FetchProgress{}
-			o := Options{Precision: p, Propagated: true, Memory: streamMemory, block: 3000, Progress: func(f FetchProgress) {
+			o := Options{Half: p, Propagated: true, Memory: streamMemory, block: 3000, Progress: func(f FetchProgress) {
 				if f.Stage == "propagate" {
 					if f.Done < last.Done {
 						t.Errorf("%s: progress from %d to %d", name, last.Done, f.Done)
@@ -80,10 +80,10 @@ func TestPropagatedInBlocks(t *testing.T) {
 			got := open(t, "store:"+path)
 			if px := got.Propagated.Float32s(); got.Propagated.Half != nil {
 				if want := rounded(&graph.Features{Rows: d.Nodes(), Cols: d.Features.Cols, Data: want}); !slices.Equal(px, want) {
-					t.Errorf("%s as %s: another P·X", name, p)
+					t.Errorf("%s as half %v: another P·X", name, p)
 				}
 			} else if !slices.Equal(px, want) {
-				t.Errorf("%s as %s: another P·X", name, p)
+				t.Errorf("%s as half %v: another P·X", name, p)
 			}
 			got.Propagated = nil
 			sameData(t, got, d)
@@ -119,7 +119,7 @@ func TestPropagatedInBlocksRefused(t *testing.T) {
 	if err := WriteStore(t.Context(), source+"2", large); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Convert(t.Context(), "store:"+source+"2", path+"2", Options{Precision: Float16, Propagated: true, Memory: streamMemory}); !errors.Is(err, graph.ErrInvalid) || !strings.Contains(err.Error(), "of node") {
+	if _, err := Convert(t.Context(), "store:"+source+"2", path+"2", Options{Half: true, Propagated: true, Memory: streamMemory}); !errors.Is(err, graph.ErrInvalid) || !strings.Contains(err.Error(), "of node") {
 		t.Errorf("too large for float16: %v", err)
 	}
 }
@@ -148,7 +148,7 @@ func TestPropagatedKilled(t *testing.T) {
 	}
 	dir := t.TempDir()
 	source, inMemory, path := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
-	if _, err := Convert(t.Context(), "synth:papers100M?nodes=60000&features=16", source, Options{Precision: Float16}); err != nil {
+	if _, err := Convert(t.Context(), "synth:papers100M?nodes=60000&features=16", source, Options{Half: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Convert(t.Context(), "store:"+source, inMemory, Options{Propagated: true}); err != nil {

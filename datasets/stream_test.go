@@ -30,17 +30,17 @@ func TestStreamedSynthetic(t *testing.T) {
 		"synth:demo?nodes=9000&edges=0&features=2", "synth:demo?nodes=2&homophily=1", "synth:demo?nodes=1&edges=0",
 	} {
 		d := open(t, text)
-		for _, p := range []Precision{"", Float16} {
+		for _, p := range []bool{false, true} {
 			dir := t.TempDir()
 			inMemory, path := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-			if err := writeStore(ctx, inMemory, d, nil, &Options{Precision: p}); err != nil {
+			if err := writeStore(ctx, inMemory, d, nil, &Options{Half: p}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Convert(ctx, text, path, Options{Precision: p}); err != nil {
+			if _, err := Convert(ctx, text, path, Options{Half: p}); err != nil {
 				t.Fatal(err)
 			}
 			sameStores(t, text, path, inMemory)
-			o := Options{Precision: p, Memory: streamMemory, window: 1000}
+			o := Options{Half: p, Memory: streamMemory, window: 1000}
 			if _, err := Convert(ctx, text, path, o); err != nil {
 				t.Fatal(err)
 			}
@@ -141,12 +141,12 @@ func TestOGBBinary(t *testing.T) {
 		if got.Report.SelfLoops < 2 || got.Report.Given != int64(len(arcs)) {
 			t.Errorf("report %+v of %d edges", got.Report, len(arcs))
 		}
-		for _, p := range []Precision{"", Float16} {
+		for _, p := range []bool{false, true} {
 			inMemory, path := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-			if err := writeStore(t.Context(), inMemory, got, nil, &Options{Precision: p}); err != nil {
+			if err := writeStore(t.Context(), inMemory, got, nil, &Options{Half: p}); err != nil {
 				t.Fatal(err)
 			}
-			spec, err := Convert(t.Context(), "ogb:"+dir, path, Options{Precision: p, Scratch: filepath.Join(dir, "scratch")})
+			spec, err := Convert(t.Context(), "ogb:"+dir, path, Options{Half: p, Scratch: filepath.Join(dir, "scratch")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestOGBBinary(t *testing.T) {
 			if left, err := os.ReadDir(filepath.Join(dir, "scratch")); err != nil || len(left) > 0 {
 				t.Errorf("scratch files are left: %v, %v", left, err)
 			}
-			sameStores(t, spec, cancelledOften(t, "ogb:"+dir, filepath.Join(dir, "c"+string(p)), Options{Precision: p, window: 1000}), inMemory)
+			sameStores(t, spec, cancelledOften(t, "ogb:"+dir, filepath.Join(dir, fmt.Sprint("c", p)), Options{Half: p, window: 1000}), inMemory)
 		}
 	}
 }

@@ -19,8 +19,11 @@ func (d *Data) Validate() error { return d.validate(context.Background()) }
 
 // validate is Validate on all cores; it stops when ctx is done.
 func (d *Data) validate(ctx context.Context) error {
-	if err := d.complete(); err != nil {
-		return err
+	if d == nil {
+		return fmt.Errorf("datasets: no data: %w", graph.ErrInvalid)
+	}
+	if d.Graph == nil || d.Features == nil || d.Labels == nil {
+		return d.check(false, "graph, features or labels missing")
 	}
 	validate := d.Graph.ValidateAdjacency
 	if d.Directed {
@@ -48,14 +51,6 @@ func (d *Data) check(good bool, format string, args ...any) error {
 	return d.named(fmt.Errorf("%w: %w", fmt.Errorf(format, args...), graph.ErrInvalid))
 }
 
-// complete reports nil data, or a nil part of them.
-func (d *Data) complete() error {
-	if d == nil {
-		return fmt.Errorf("datasets: no data: %w", graph.ErrInvalid)
-	}
-	return d.check(d.Graph != nil && d.Features != nil && d.Labels != nil, "graph, features or labels missing")
-}
-
 // validateNodes is Validate without the graph's structure.
 func (d *Data) validateNodes(ctx context.Context) error {
 	for _, x := range []*graph.Features{d.Features, d.Propagated} {
@@ -75,21 +70,10 @@ func (d *Data) validateNodes(ctx context.Context) error {
 
 // validateLabels is validateNodes without the values of the features.
 func (d *Data) validateLabels() error {
-	err := cmp.Or(d.named(d.NodeNames.Validate()), d.validateSizes())
-	if err != nil || d.unlabelled {
-		return err
-	}
-	if err := d.named(d.Labels.Validate()); err != nil {
-		return err
-	}
-	return d.validateSplit()
-}
-
-// validateSizes reports sizes that disagree.
-func (d *Data) validateSizes() error {
 	n, x, px, y, names := d.Nodes(), d.Features, cmp.Or(d.Propagated, d.Features), d.Labels, d.NodeNames
 	isMulti := y.Multi != nil
-	return cmp.Or(
+	err := cmp.Or(
+		d.named(names.Validate()),
 		d.check(names == nil || names.Len() == n, "%d names of %d nodes", names.Len(), n),
 		d.check(x.Rows == n && len(y.Class)+len(y.Multi) == n*max(y.Tasks, 1), "graph of %d nodes, features of %d, labels of %d", n, x.Rows, y.Nodes()),
 		d.check(px.Rows == x.Rows && px.Cols == x.Cols, "propagated features of %d nodes × %d, want %d × %d", px.Rows, px.Cols, x.Rows, x.Cols),
@@ -97,6 +81,12 @@ func (d *Data) validateSizes() error {
 		d.check(slices.Contains([]Metric{Accuracy, MicroF1, ROCAUC}, d.Metric), "metric %q: want %s, %s or %s", d.Metric, Accuracy, MicroF1, ROCAUC),
 		d.check((d.Metric != Accuracy || !isMulti) && (d.Metric != ROCAUC || isMulti), "metric %s does not fit labels of %d classes and %d tasks", d.Metric, y.Classes, y.Tasks),
 	)
+	if err == nil && !d.unlabelled {
+		if err = d.named(y.Validate()); err == nil {
+			err = d.validateSplit()
+		}
+	}
+	return err
 }
 
 func partNames() [3]string { return [...]string{"train", "valid", "test"} }

@@ -50,13 +50,12 @@ func newDatasetsInfoCommand() *cobra.Command {
 			}
 			info := datasets.Describe(data)
 			return result(cmd, info, func(w io.Writer) {
-				info.Name = escape(info.Name, "")
-				for _, texts := range [][]string{info.ClassNames, info.Preprocessing} {
-					for k, text := range texts {
-						texts[k] = escape(text, "") // each stays on its line
-					}
+				notes := info.Preprocessing
+				info.ClassNames, info.Preprocessing = nil, nil // the notes name the classes
+				_ = printText(w, info)                         // the stream keeps its error
+				for _, note := range notes {
+					say(w, "note: %s", escape(note, ""))
 				}
-				_ = info.WriteText(w) // the stream keeps its error
 			})
 		},
 	}, new(resultOptions))
@@ -96,24 +95,16 @@ func verify(ctx context.Context, spec string) (*verification, error) {
 	if err := checkSpec(spec); err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	v := &verification{Spec: spec, Valid: true}
-	published, twin := datasets.FindPublished(spec)
-	if !twin { // a twin is generated, and opening it checks all
-		if err := datasets.Verify(ctx, spec, dataOptions(ctx)); err != nil {
-			return nil, err
-		}
+	start, options := time.Now(), dataOptions(ctx)
+	options.Verify = true
+	data, err := datasets.Open(ctx, spec, options)
+	if err != nil {
+		return nil, err
 	}
-	if published != nil {
-		data, err := openData(ctx, spec)
-		if err != nil {
-			return nil, err
-		}
-		defer data.Close() // it was only read
-		v.Name = published.Name
-		if v.Published, err = published.Compare(data); err != nil {
-			return nil, err
-		}
+	defer data.Close() // it was only read
+	v := &verification{Spec: spec, Valid: true}
+	if published, twin := datasets.FindPublished(spec); published != nil {
+		v.Name, v.Published = published.Name, published.Compare(data)
 		if original := len(v.differ()) == 0; !twin { // there is no verdict about a twin
 			v.Original = &original
 		}

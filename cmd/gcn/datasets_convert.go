@@ -26,7 +26,7 @@ type conversion struct {
 
 func newDatasetsConvertCommand() *cobra.Command {
 	var o struct {
-		Features   string    `json:"features" arg:"PRECISION" choice:"float32|float16" help:"PRECISION of the features in the store, float32 or float16 (default: unchanged)"`
+		Features   string    `json:"features" arg:"PRECISION" choice:"float16" help:"PRECISION of the features in the store: float16 (default: unchanged)"`
 		Propagated bool      `json:"propagated" help:"write the features after one propagation too, for --exact-input"`
 		Memory     run.Bytes `json:"memory" arg:"8GiB" help:"memory of a conversion that does not hold the data in memory, and of P·X, such as 8GiB; mapped files do not count (default: half of the memory, at most 8GiB)"`
 		Scratch    string    `json:"scratch" arg:"DIR" help:"DIR of its temporary files (default: beside the store)"`
@@ -40,7 +40,7 @@ func newDatasetsConvertCommand() *cobra.Command {
 				return err
 			}
 			start, to := time.Now(), dataOptions(cmd.Context())
-			to.Precision, to.Propagated, to.Memory, to.Scratch = datasets.Precision(o.Features), o.Propagated, int64(o.Memory), o.Scratch
+			to.Half, to.Propagated, to.Memory, to.Scratch = o.Features != "", o.Propagated, int64(o.Memory), o.Scratch
 			defer limit(o.Memory)()
 			spec, err := datasets.Convert(cmd.Context(), args[0], args[1], to)
 			if err != nil {

@@ -39,16 +39,7 @@ func TestConvert(t *testing.T) {
 	if info := object(t, succeed(t, "datasets", "info", "store:half.store", "--json")); info["precision"] != "float16" {
 		t.Errorf("info says %v", info)
 	}
-	succeed(t, "datasets", "convert", "store:half.store", "rounded.store", "--features", "float32")
-	scores = nil
-	for k, spec := range []string{"store:half.store", "store:rounded.store"} {
-		r := object(t, succeed(t, "train", "--data", spec, "--max-batches", "20", "--batch", "64", "--samples", "64,64",
-			"--hidden", "16", "--out", "half"+string(rune('0'+k)), "--json"))
-		scores = append(scores, r["test"])
-	}
-	if scores[0] != scores[1] {
-		t.Errorf("test scores %v differ between float16 and the same numbers in float32", scores)
-	}
+	succeed(t, "train", "--data", "store:half.store", "--max-batches", "20", "--batch", "64", "--samples", "64,64", "--hidden", "16", "--out", "half")
 
 	b, err := os.ReadFile("small.store")
 	if err != nil {

@@ -292,35 +292,50 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
+// get fetches the files of a set, and returns their SPEC and notes. It keeps the files: the caller fails.
+func get(ctx context.Context, c *Client, set *Set) (spec string, notes []string, err error) {
+	ready := errors.New("ready")
+	err = c.Fetch(ctx, set, func() (bool, error) { return false, nil }, func(s string, n []string) error {
+		spec, notes = s, n
+		return ready
+	})
+	if errors.Is(err, ready) {
+		err = nil
+	}
+	return spec, notes, err
+}
+
 // A process that finds the files taken says so and waits. It stops when it is cancelled.
-func TestOpenWaits(t *testing.T) {
+func TestFetchWaits(t *testing.T) {
 	client := testClient(t.TempDir())
-	set := &Set{Name: "made", Files: []File{{Name: "f"}}}
-	first, err := client.Open(t.Context(), set)
+	lock := filepath.Join(client.Cache, "downloads", "made.lock")
+	write(t, lock, nil)
+	taken, err := os.Open(lock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := filelock.Try(first.lock); errors.Is(err, errors.ErrUnsupported) {
+	if err := filelock.Try(taken); errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err) // not every system has locks
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	said := 0
-	waiting := *client
-	waiting.Progress = func(p Progress) {
+	client.Progress = func(p Progress) {
 		if said++; p.Stage != "note" || !strings.Contains(p.Text, "waiting") {
 			t.Errorf("said %+v", p)
 		}
 		time.AfterFunc(250*time.Millisecond, cancel)
 	}
-	if _, err := waiting.Open(ctx, set); !errors.Is(err, context.Canceled) || said != 1 {
+	set, found := &Set{Name: "made"}, false
+	fetch := func(ctx context.Context) error {
+		return client.Fetch(ctx, set, func() (bool, error) { found = true; return true, nil }, nil)
+	}
+	if err := fetch(ctx); !errors.Is(err, context.Canceled) || said != 1 || found {
 		t.Errorf("while the files are taken: %v, said %d times", err, said)
 	}
-	waiting.Progress = func(Progress) { time.AfterFunc(50*time.Millisecond, first.Close) }
-	second, err := waiting.Open(t.Context(), set)
-	if err != nil {
-		t.Fatal(err)
+	client.Progress = func(Progress) { time.AfterFunc(50*time.Millisecond, func() { taken.Close() }) }
+	if err := fetch(t.Context()); err != nil || !found {
+		t.Errorf("afterwards: %v", err)
 	}
-	second.Close()
 }
 
 // A large set is downloaded only if the disk has room for its archive and its files.
@@ -332,22 +347,13 @@ func TestLargeNeedsRoom(t *testing.T) {
 	client := testClient(dir)
 	client.Mirror = "http://127.0.0.1:1" // nobody answers
 	set := &Set{Name: "made", Files: []File{{Name: "a.zip"}}, Zipped: true, Archive: 1 << 20, Unpacked: 1 << 60}
-	get := func() error {
-		files, err := client.Open(t.Context(), set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer files.Close()
-		_, _, err = files.Get(t.Context())
-		return err
-	}
-	if err := get(); err == nil || !strings.Contains(err.Error(), "to download") || !strings.Contains(err.Error(), "are free") || !strings.Contains(err.Error(), "--cache") {
+	if _, _, err := get(t.Context(), client, set); err == nil || !strings.Contains(err.Error(), "to download") || !strings.Contains(err.Error(), "are free") || !strings.Contains(err.Error(), "--cache") {
 		t.Errorf("more than there is: %v", err)
 	}
 	set.Unpacked = 1 << 20
 	noted := ""
 	client.Progress = func(p Progress) { noted += p.Text }
-	if err := get(); err == nil || !strings.Contains(err.Error(), "refused") || !strings.Contains(noted, "1.05 MB to download") {
+	if _, _, err := get(t.Context(), client, set); err == nil || !strings.Contains(err.Error(), "refused") || !strings.Contains(noted, "1.05 MB to download") {
 		t.Errorf("little: %v, noted %q", err, noted)
 	}
 }

@@ -1,8 +1,7 @@
 // Package fetch downloads named data sets over HTTP, checks them and unpacks them.
 //
-//	Find ─▶ Client.Open ─▶ Files.Get ─▶ a SPEC of the files ─▶ Files.Done
-//	         waits for        downloads, checks          (the caller makes a store)
-//	         other processes  SHA-256, unpacks
+//	Find ─▶ Client.Fetch: waits for other processes, downloads, checks SHA-256, unpacks
+//	          ─▶ a SPEC of the files, from which the caller makes a store ─▶ removes the files
 //
 // A file of a data set appears at cache/downloads/NAME/FILE when it is whole; until then
 // FILE.part grows beside its entity tag. A later call goes on there.
@@ -18,9 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
@@ -53,38 +50,65 @@ type Progress struct {
 	Done, Total int64  // bytes of the file, of P·X, or of the stage; Total is 0 if the server does not say
 }
 
-// Files are the files of one data set in the cache, which no other process uses.
-type Files struct {
-	client *Client
-	set    *Set
-	lock   *os.File
-	Folder string // of all files
+// files are the files of one data set in the cache.
+type files struct {
+	*Client
+	*Set
+	folder string // of all files
 }
 
-// Open takes the files of a data set, and waits until no other process has them. The
-// caller closes them.
-func (c *Client) Open(ctx context.Context, set *Set) (*Files, error) {
-	f := &Files{client: c, set: set, Folder: filepath.Join(c.Cache, "downloads", set.Name)}
+// Fetch downloads the files of a data set, and calls use with the SPEC that reads them and with
+// notes about their origin. use makes a store of them, and then they are removed. No other process
+// has the files meanwhile: Fetch waits for it, and then asks found whether it made the store. Files
+// whose checksum is wrong are removed. All others are kept after an error, which says where.
+func (c *Client) Fetch(ctx context.Context, set *Set, found func() (bool, error), use func(spec string, notes []string) error) (err error) {
+	f := &files{c, set, filepath.Join(c.Cache, "downloads", set.Name)}
+	defer func() {
+		if err != nil {
+			err = cmp.Or(ctx.Err(), fmt.Errorf("datasets: %s: %w", set.Name, err))
+		}
+	}()
 	if c.Offline && missing(f.unpacked()) {
-		return nil, fmt.Errorf("not in the cache %s: %w", c.Cache, ErrOffline)
+		return fmt.Errorf("not in the cache %s: %w", c.Cache, ErrOffline)
 	}
 	if strings.ContainsRune(c.Cache, '?') {
-		return nil, fmt.Errorf("the cache's path %s must not hold a question mark, which begins a SPEC's keys", c.Cache)
+		return fmt.Errorf("the cache's path %s must not hold a question mark, which begins a SPEC's keys", c.Cache)
 	}
-	err := os.MkdirAll(filepath.Dir(f.Folder), 0o755)
+	lock, err := f.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if made, err := found(); made || err != nil {
+		return err
+	}
+	spec, notes, err := f.get(ctx)
+	if err != nil {
+		return err
+	}
+	if err := use(spec, notes); err != nil {
+		return f.kept(err)
+	}
+	os.Rename(f.unpacked(), f.unpacked()+".part") // a process killed here must not leave half of it under this name
+	return os.RemoveAll(f.folder)
+}
+
+// lock waits until no other process has the files. Closing the lock lets others have them.
+func (f *files) lock(ctx context.Context) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(f.folder), 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(f.folder+".lock", os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	if f.lock, err = os.OpenFile(f.Folder+".lock", os.O_RDWR|os.O_CREATE, 0o644); err != nil {
-		return nil, err
-	}
 	for waits := false; ; waits = true {
-		err := filelock.Try(f.lock)
+		err := filelock.Try(lock)
 		if err == nil {
-			return f, nil
+			return lock, nil
 		}
 		if err = cmp.Or(ctx.Err(), err); !errors.Is(err, filelock.ErrLocked) {
-			f.Close()
+			lock.Close()
 			return nil, err
 		}
 		if !waits {
@@ -94,147 +118,100 @@ func (c *Client) Open(ctx context.Context, set *Set) (*Files, error) {
 	}
 }
 
-// Close lets other processes have the files.
-func (f *Files) Close() { f.lock.Close() }
+func (f *files) unpacked() string { return filepath.Join(f.folder, "unpacked") }
 
-func (f *Files) unpacked() string { return filepath.Join(f.Folder, "unpacked") }
+func (f *files) archive() string { return filepath.Join(f.folder, f.Files[0].Name) }
 
-func (f *Files) archive() string { return filepath.Join(f.Folder, f.set.Files[0].Name) }
+// kept returns the error to report after one about downloaded files.
+func (f *files) kept(err error) error {
+	return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder to download them again)", err, f.folder)
+}
 
-// Get makes sure that the files are there and are right, and returns the SPEC that reads them,
-// and notes about their origin.
-func (f *Files) Get(ctx context.Context) (spec string, notes []string, err error) {
+// get makes sure that the files are there and are right. It returns the SPEC that reads them, and
+// notes about their origin.
+func (f *files) get(ctx context.Context) (spec string, notes []string, err error) {
 	sums, err := f.readSums()
+	if err == nil && (!f.Zipped || missing(f.unpacked())) {
+		err = f.download(ctx, sums)
+	}
 	if err != nil {
 		return "", nil, err
 	}
-	dir := f.Folder
-	if f.set.Zipped {
-		dir = f.unpacked()
+	for _, file := range f.Files {
+		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(f.address(f.Set, file)), sums[file.Name]))
 	}
-	if !f.set.Zipped || missing(dir) {
-		err := f.download(ctx, sums)
-		if err == nil && f.set.Zipped {
-			err = f.unpack(ctx, dir+".part")
-		}
-		if err == nil {
-			err = f.writeSums(sums)
-		}
-		if err == nil && f.set.Zipped {
-			err = os.Rename(dir+".part", dir)
-		}
-		if err != nil {
-			return "", nil, err
-		}
-	}
-	if f.set.Zipped {
-		os.Remove(f.archive()) // it takes room; a killed process may have left it
-	}
-	for _, file := range f.set.Files {
-		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(f.client.address(f.set, file)), sums[file.Name]))
-	}
-	if spec, err = f.set.spec(dir); err != nil {
-		err = f.Failed(ctx, err)
-	}
-	return spec, notes, err
+	return strings.Replace(f.Spec, "DIR", f.folder, 1), notes, nil
 }
 
-// download downloads the files that are not there, and checks all of them. It adds their
-// checksums to sums, which holds the checksums of earlier downloads.
-func (f *Files) download(ctx context.Context, sums map[string]string) error {
-	if err := os.MkdirAll(f.Folder, 0o755); err != nil {
+// download downloads the files that are not there, checks all of them, and unpacks an archive. It
+// adds their checksums to sums, which holds the checksums of earlier downloads.
+func (f *files) download(ctx context.Context, sums map[string]string) error {
+	err := os.MkdirAll(f.folder, 0o755)
+	if err == nil {
+		err = f.checkSpace()
+	}
+	if err != nil {
 		return err
 	}
-	if err := f.checkSpace(); err != nil {
-		return err
-	}
-	for _, file := range f.set.Files {
-		address := f.client.address(f.set, file)
-		want := cmp.Or(file.SHA256, sums[file.Name])
-		sum, err := f.client.download(ctx, address, filepath.Join(f.Folder, file.Name), want, func(stage string, done, total int64) {
-			f.client.Progress(Progress{Name: f.set.Name, Stage: stage, File: file.Name, Address: redacted(address), Done: done, Total: total})
+	for _, file := range f.Files {
+		address, want := redacted(f.address(f.Set, file)), cmp.Or(file.SHA256, sums[file.Name])
+		sum, err := f.Client.download(ctx, f.address(f.Set, file), filepath.Join(f.folder, file.Name), want, func(stage string, done, total int64) {
+			f.Progress(Progress{Name: f.Name, Stage: stage, File: file.Name, Address: address, Done: done, Total: total})
 		})
 		switch {
 		case err != nil && want != file.SHA256:
-			return fmt.Errorf("%s: %w (%s has the checksum of an earlier download)", redacted(address), err, f.sumsPath())
+			return fmt.Errorf("%s: %w (%s has the checksum of an earlier download)", address, err, f.sumsPath())
 		case err != nil:
-			return fmt.Errorf("%s: %w", redacted(address), err)
+			return fmt.Errorf("%s: %w", address, err)
 		}
 		sums[file.Name] = sum
 	}
-	return nil
+	if !f.Zipped {
+		return f.writeSums(sums)
+	}
+	part := f.unpacked() + ".part"
+	if err = os.RemoveAll(part); err == nil { // left by a killed process
+		err = unpack(ctx, f.archive(), part, func(done, total int64) {
+			f.Progress(Progress{Name: f.Name, Stage: "unpack", Done: done, Total: total})
+		})
+	}
+	if err != nil {
+		return f.kept(fmt.Errorf("%s: %w", f.archive(), err))
+	}
+	if err = f.writeSums(sums); err == nil {
+		err = os.Rename(part, f.unpacked())
+	}
+	if err == nil {
+		err = os.Remove(f.archive()) // it takes room
+	}
+	return err
 }
 
 // checkSpace says how much of a large set will be downloaded and unpacked, and reports a disk
 // that is too small for the sum.
-func (f *Files) checkSpace() error {
-	if !f.set.Large() {
+func (f *files) checkSpace() error {
+	if !f.Large() {
 		return nil
 	}
-	needed := uint64(f.set.Archive + f.set.Unpacked)
+	needed := uint64(f.Archive + f.Unpacked)
 	for _, path := range []string{f.archive(), f.archive() + ".part"} {
 		if info, err := os.Stat(path); err == nil {
 			needed -= min(uint64(info.Size()), needed)
 		}
 	}
-	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s", memory.Text(uint64(f.set.Archive)), memory.Text(uint64(f.set.Unpacked)), memory.Text(needed), f.Folder)
-	if free, known := freeSpace(f.Folder); known && needed > free {
+	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s", memory.Text(uint64(f.Archive)), memory.Text(uint64(f.Unpacked)), memory.Text(needed), f.folder)
+	if free, known := freeSpace(f.folder); known && needed > free {
 		return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
 	}
 	f.note(what)
 	return nil
 }
 
-// unpack unpacks the archive to a new folder.
-func (f *Files) unpack(ctx context.Context, dir string) error {
-	err := os.RemoveAll(dir) // left by a killed process
-	if err == nil {
-		err = unpack(ctx, f.archive(), dir, func(done, total int64) {
-			f.client.Progress(Progress{Name: f.set.Name, Stage: "unpack", Done: done, Total: total})
-		})
-	}
-	if err != nil {
-		err = f.Failed(ctx, fmt.Errorf("%s: %w", f.archive(), err))
-	}
-	return err
-}
-
-// Done removes the files: there is a store of them.
-func (f *Files) Done() error {
-	os.Rename(f.unpacked(), f.unpacked()+".part") // a process killed here must not leave half of it under this name
-	return os.RemoveAll(f.Folder)
-}
-
-// Failed returns the error to report after err. It removes files that cannot be used, so
-// that the next call downloads them again. It keeps the files of a
-// large set, and all files if the call was cancelled or this machine is at fault.
-func (f *Files) Failed(ctx context.Context, err error) error {
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case f.set.Large() || isLocal(err):
-		return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder to download them again)", err, f.Folder)
-	}
-	os.RemoveAll(f.Folder) // if that fails, it stays
-	os.Remove(f.sumsPath())
-	return fmt.Errorf("the downloaded files cannot be used: %w", err)
-}
-
-// isLocal tells whether the cause of an error is this machine, such as a full disk,
-// rather than the files. That is so for errors of the system, except those about a
-// missing file or folder, or one of the wrong kind or in the wrong place.
-func isLocal(err error) bool {
-	ofFiles := []syscall.Errno{syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.EILSEQ}
-	var system syscall.Errno
-	return errors.Is(err, memory.ErrTooLarge) ||
-		errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) && !slices.Contains(ofFiles, system)
-}
-
 // sumsPath returns the path of the checksums of the first download, as sha256sum writes them.
-func (f *Files) sumsPath() string { return filepath.Join(f.client.Cache, f.set.Name+".sha256") }
+func (f *files) sumsPath() string { return filepath.Join(f.Cache, f.Name+".sha256") }
 
 // readSums returns the checksums of an earlier download by the names of the files.
-func (f *Files) readSums() (map[string]string, error) {
+func (f *files) readSums() (map[string]string, error) {
 	text, err := os.ReadFile(f.sumsPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -246,9 +223,9 @@ func (f *Files) readSums() (map[string]string, error) {
 	return sums, err
 }
 
-func (f *Files) writeSums(sums map[string]string) error {
+func (f *files) writeSums(sums map[string]string) error {
 	text := ""
-	for _, file := range f.set.Files {
+	for _, file := range f.Files {
 		text += fmt.Sprintf("%s  %s\n", sums[file.Name], file.Name)
 	}
 	return atomicfile.Write(f.sumsPath(), func(w io.Writer) error {
@@ -258,8 +235,8 @@ func (f *Files) writeSums(sums map[string]string) error {
 }
 
 // note reports a line for the user.
-func (f *Files) note(text string) {
-	f.client.Progress(Progress{Name: f.set.Name, Stage: "note", Text: text})
+func (f *files) note(text string) {
+	f.Progress(Progress{Name: f.Name, Stage: "note", Text: text})
 }
 
 func (c *Client) address(set *Set, file File) string {

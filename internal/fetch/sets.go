@@ -4,8 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"strings"
 )
 
@@ -14,16 +12,14 @@ type Set struct {
 	Name    string
 	Summary string
 	Files   []File
-	Scheme  string // reads the files
+	Spec    string // of the files, in a folder DIR; an archive's are in DIR/unpacked
 
 	// Archive and Unpacked are bytes of a data set that most machines cannot hold in memory:
 	// about, and at most. They are 0 for others. The files of a large set are never removed
 	// before its store is there.
 	Archive, Unpacked int64
 
-	Zipped bool   // the only file is a zip archive
-	Marker string // a file or folder inside the folder that the scheme reads
-	Suffix string // of the scheme's path, after the folder
+	Zipped bool // the only file is a zip archive
 }
 
 // File is a file to download. Without a known SHA-256, later downloads must have the SHA-256
@@ -70,21 +66,4 @@ func Find(name string) (*Set, error) {
 		}
 	}
 	return nil, fmt.Errorf("datasets: %q: unknown data set; want one of %s", name, strings.Join(Names(), ", "))
-}
-
-// spec returns the SPEC that reads the files. They lie in dir, or in a folder within
-// it if they come from an archive.
-func (set *Set) spec(dir string) (string, error) {
-	found := ""
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && filepath.Base(path) == set.Marker {
-			found = filepath.Dir(path)
-			return filepath.SkipAll
-		}
-		return err
-	})
-	if err == nil && found == "" {
-		err = fmt.Errorf("%s holds no %s", dir, set.Marker)
-	}
-	return set.Scheme + ":" + found + set.Suffix, err
 }

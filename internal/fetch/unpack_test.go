@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io/fs"
 	"net/http"
@@ -14,10 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-
-	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // packed is one entry of an archive.
@@ -141,8 +137,9 @@ func TestUnpackHostile(t *testing.T) {
 	}
 }
 
-// A bad archive is downloaded again by the next call, which may find a good one.
-func TestGetBadArchives(t *testing.T) {
+// A bad archive is kept, and the error says where. Once the folder is deleted, the next call
+// downloads it again, and may find a good one.
+func TestFetchBadArchives(t *testing.T) {
 	good := archiveOf(t, packed{name: "made/raw/a", content: []byte("1")}, packed{name: "made/raw/b/c", content: []byte("2")})
 	for _, c := range badArchives(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -155,54 +152,30 @@ func TestGetBadArchives(t *testing.T) {
 			defer server.Close()
 			client := testClient(t.TempDir())
 			client.Mirror = server.URL
-			set := &Set{Name: "made", Files: []File{{Name: "made.zip"}}, Scheme: "ogb", Zipped: true, Marker: "raw"}
-			get := func() (spec string, notes []string, err error) {
-				files, err := client.Open(t.Context(), set)
-				if err != nil {
-					t.Fatal(err)
+			set := &Set{Name: "made", Files: []File{{Name: "made.zip"}}, Spec: "ogb:DIR/unpacked/made", Zipped: true}
+			folder := filepath.Join(client.Cache, "downloads", "made")
+			for range 2 {
+				if _, _, err := get(t.Context(), client, set); err == nil || !strings.Contains(err.Error(), "kept in "+folder) || asked != 1 {
+					t.Errorf("error %v after %d requests", err, asked)
 				}
-				defer files.Close()
-				return files.Get(t.Context())
 			}
-			if _, _, err := get(); err == nil || !strings.Contains(err.Error(), "the downloaded files cannot be used") {
-				t.Errorf("error %v", err)
+			if !missing(filepath.Join(client.Cache, "made.sha256")) {
+				t.Error("the checksum of a bad archive was kept")
 			}
-			if !missing(filepath.Join(client.Cache, "downloads", "made")) || !missing(filepath.Join(client.Cache, "made.sha256")) {
-				t.Error("something was kept")
+			if err := os.RemoveAll(folder); err != nil {
+				t.Fatal(err)
 			}
 			content = good
 			for range 2 { // the second time from the cache
-				spec, notes, err := get()
+				spec, notes, err := get(t.Context(), client, set)
 				if err != nil || len(notes) != 1 || !strings.Contains(notes[0], release{good, "", ""}.sum()) || asked != 2 {
 					t.Fatalf("afterwards: %v, notes %q, %d requests", err, notes, asked)
 				}
-				if spec != "ogb:"+filepath.Join(client.Cache, "downloads", "made", "unpacked", "made") {
+				if spec != "ogb:"+folder+"/unpacked/made" {
 					t.Errorf("SPEC %s", spec)
 				}
 			}
 		})
-	}
-}
-
-// isLocal tells faults of this machine from faults of the files.
-func TestIsLocal(t *testing.T) {
-	path := func(errno error) error {
-		return fmt.Errorf("datasets: %w", &fs.PathError{Op: "write", Path: "x", Err: errno})
-	}
-	for _, c := range []struct {
-		err  error
-		want bool
-	}{
-		{path(syscall.ENOSPC), true}, {path(syscall.EACCES), true}, {path(syscall.EROFS), true},
-		{path(syscall.EIO), true}, {path(syscall.EMFILE), true}, {path(syscall.ENOMEM), true},
-		{fmt.Errorf("mmap: %w", syscall.ENOMEM), true}, {memory.Check("x", -1), true},
-		{path(syscall.ENOENT), false}, {path(syscall.ENOTDIR), false}, {path(syscall.EISDIR), false},
-		{path(syscall.EEXIST), false}, {path(syscall.ENAMETOOLONG), false},
-		{errors.New("bad"), false}, {zip.ErrChecksum, false},
-	} {
-		if got := isLocal(c.err); got != c.want {
-			t.Errorf("%v: %v", c.err, got)
-		}
 	}
 }
 

@@ -43,7 +43,7 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 	}
 	mean := float64(n) / float64(parts)
 	to := balanced{parts: parts, least: max(int64(3*n/(4*parts)), 1), limit: int64(math.Ceil((1 + imbalance) * math.Ceil(mean)))}
-	g, scratch := &level{ptr: a.Ptr, idx: a.Idx}, new(connections)
+	g, scratch := &level{ptr: a.Ptr, idx: a.Idx}, &connections{weight: make([]int64, n)}
 	for range 20 {
 		if g.nodes() <= coarsest*parts {
 			break
@@ -103,36 +103,27 @@ func (g *level) nodeWeight(v int) int64 {
 }
 
 // connections adds up the weight of the edges between one node and each cluster or
-// part.
+// part. Labels that are not among its labels have the weight 0.
 type connections struct {
 	weight []int64
 	labels []int32 // the clusters or parts with an edge to the node
 }
 
-// reset makes room for n clusters. All weights are 0 before collect, and again after
-// forget.
-func (c *connections) reset(n int) {
-	if len(c.weight) < n {
-		c.weight = make([]int64, n)
-	}
-}
-
-// collect adds the edges of v by label.
-func (c *connections) collect(g *level, v int, label []int32) {
-	for k := g.ptr[v]; k < g.ptr[v+1]; k++ {
-		l := label[g.idx[k]]
-		if c.weight[l] == 0 {
-			c.labels = append(c.labels, l)
-		}
-		c.weight[l] += g.edge(k)
-	}
-}
-
-func (c *connections) forget() {
+// collect adds the edges of the nodes by label. It begins at 0.
+func (c *connections) collect(g *level, label []int32, nodes ...int32) {
 	for _, l := range c.labels {
 		c.weight[l] = 0
 	}
 	c.labels = c.labels[:0]
+	for _, v := range nodes {
+		for k := g.ptr[v]; k < g.ptr[v+1]; k++ {
+			l := label[g.idx[k]]
+			if c.weight[l] == 0 {
+				c.labels = append(c.labels, l)
+			}
+			c.weight[l] += g.edge(k)
+		}
+	}
 }
 
 // cluster groups nodes by label propagation: each node in turn joins the cluster with
@@ -145,7 +136,6 @@ func (g *level) cluster(limit int64, scratch *connections) (label []int32, count
 	for v := range label {
 		label[v], weight[v] = int32(v), g.nodeWeight(v)
 	}
-	scratch.reset(n)
 	// By increasing degree: hubs choose last, when clusters have formed.
 	order := sorted(n, func(v int32) int64 { return g.ptr[v+1] - g.ptr[v] })
 	const rounds = 3
@@ -176,7 +166,7 @@ func (g *level) move(order, label []int32, weight []int64, least, limit, lighter
 		if weight[own]-w < least {
 			continue
 		}
-		scratch.collect(g, int(v), label)
+		scratch.collect(g, label, v)
 		best, most := own, scratch.weight[own]
 		for _, l := range scratch.labels {
 			c := scratch.weight[l]
@@ -184,7 +174,6 @@ func (g *level) move(order, label []int32, weight []int64, least, limit, lighter
 				best, most = l, c
 			}
 		}
-		scratch.forget()
 		if best != own {
 			weight[own] -= w
 			weight[best] += w
@@ -207,22 +196,22 @@ func sorted(n int, key func(v int32) int64) []int32 {
 
 // contract returns the graph of clusters, without the edges inside a cluster.
 func (g *level) contract(cluster []int32, count int, scratch *connections) *level {
-	scratch.reset(count)
 	c := &level{ptr: make([]int64, count+1), node: make([]int32, count), finer: g, number: cluster}
 	members := sorted(len(cluster), func(v int32) int64 { return int64(cluster[v]) })
 	for l := range count {
-		for ; len(members) > 0 && cluster[members[0]] == int32(l); members = members[1:] {
-			v := int(members[0])
-			c.node[l] += int32(g.nodeWeight(v))
-			scratch.collect(g, v, cluster)
+		size := 0
+		for size < len(members) && cluster[members[size]] == int32(l) {
+			c.node[l] += int32(g.nodeWeight(int(members[size])))
+			size++
 		}
+		scratch.collect(g, cluster, members[:size]...)
+		members = members[size:]
 		for _, o := range scratch.labels {
 			if int(o) != l {
 				c.idx = append(c.idx, o)
 				c.weight = append(c.weight, int32(min(scratch.weight[o], math.MaxInt32)))
 			}
 		}
-		scratch.forget()
 		c.ptr[l+1] = int64(len(c.idx))
 	}
 	return c

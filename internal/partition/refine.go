@@ -6,7 +6,6 @@ package partition
 // of the average.
 func (g *level) refine(part []int32, to balanced, rounds int, scratch *connections) {
 	weight := g.weights(part, to.parts)
-	scratch.reset(to.parts)
 	order := sorted(len(part), func(int32) int64 { return 0 })
 	for range rounds {
 		if g.move(order, part, weight, to.least, to.limit, 1, scratch) <= len(part)/200 {
@@ -19,27 +18,24 @@ func (g *level) refine(part []int32, to balanced, rounds int, scratch *connectio
 // it that has room, or to any part with room.
 func (g *level) balance(part []int32, to balanced, scratch *connections) {
 	weight := g.weights(part, to.parts)
-	scratch.reset(to.parts)
 	next := 0
 	for v := range part {
 		own, w := part[v], g.nodeWeight(v)
 		if weight[own] <= to.limit {
 			continue
 		}
-		scratch.collect(g, v, part)
+		scratch.collect(g, part, int32(v))
 		best, most := int32(-1), int64(0)
 		for _, p := range scratch.labels {
 			if c := scratch.weight[p]; c > most && weight[p]+w <= to.limit {
 				best, most = p, c
 			}
 		}
-		scratch.forget()
-		for best < 0 { // some part has room
-			if weight[next]+w <= to.limit {
-				best = int32(next)
-			} else {
+		if best < 0 { // some part has room
+			for weight[next]+w > to.limit {
 				next = (next + 1) % to.parts
 			}
+			best = int32(next)
 		}
 		weight[own] -= w
 		weight[best] += w

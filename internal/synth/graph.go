@@ -190,11 +190,6 @@ func (s *Source) Edges(ctx context.Context, yield func([]graph.Edge) error) erro
 		return err
 	}
 	var mutex sync.Mutex
-	give := func(edges []graph.Edge) error {
-		mutex.Lock()
-		defer mutex.Unlock()
-		return yield(edges)
-	}
 	const piece = 1 << 10 // edges
 	return parallel.Chunks(ctx, chunks(s.Nodes), func(chunk int) error {
 		lo, hi := s.chunk(chunk)
@@ -210,7 +205,10 @@ func (s *Source) Edges(ctx context.Context, yield func([]graph.Edge) error) erro
 				edges = append(edges, graph.Edge{U: int32(i), V: j})
 			}
 			if len(edges) >= piece || i == hi-1 {
-				if err := give(edges); err != nil {
+				mutex.Lock()
+				err := yield(edges)
+				mutex.Unlock()
+				if err != nil {
 					return err
 				}
 				edges = edges[:0]
@@ -234,11 +232,11 @@ func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	var inside int64
-	for _, count := range b.ptr {
-		inside += count
+	left := s.Model.Edges
+	for i := range n { // in a small graph the communities may have more edges than asked for
+		b.ptr[i+1] = min(b.ptr[i+1], left)
+		left -= b.ptr[i+1]
 	}
-	inside = min(inside, s.Model.Edges)
 	b.theta, b.group = make([]float64, n), make([]int32, n)
 	for k := range c.count() {
 		members := c.members(k)
@@ -272,11 +270,11 @@ func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 			chance += share * share
 		}
 	}
-	if beyond := float64(s.Model.Edges - inside); beyond > 0 && chance < 1 {
-		wanted := (s.Homophily*float64(s.Model.Edges) - float64(inside)) / beyond
+	if left > 0 && chance < 1 {
+		wanted := (s.Homophily*float64(s.Model.Edges) - float64(s.Model.Edges-left)) / float64(left)
 		b.within = min(max((wanted-chance)/(1-chance), 0), 1)
 	}
-	b.countRows()
+	b.countRows(left)
 	return b, nil
 }
 
@@ -299,14 +297,10 @@ func (b *blockModel) weights(i int) (within, across float64) {
 }
 
 // countRows turns the numbers of edges within communities, ptr[i+1] for row i, into the
-// offsets of the rows with all edges. It divides the other edges among the rows in
+// offsets of the rows with all edges. It divides the edges that are left among the rows in
 // proportion to their weights, exact in total. Row i has room for i edges.
-func (b *blockModel) countRows() {
-	ptr, n, left := b.ptr, b.source.Nodes, b.source.Model.Edges
-	for i := range n { // in a small graph the communities may have more edges than asked for
-		ptr[i+1] = min(ptr[i+1], left)
-		left -= ptr[i+1]
-	}
+func (b *blockModel) countRows(left int64) {
+	ptr, n := b.ptr, b.source.Nodes
 	var total float64
 	for i := range n {
 		within, across := b.weights(i)

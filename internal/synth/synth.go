@@ -294,16 +294,11 @@ func (s *Source) Labels(ctx context.Context) (*graph.Labels, [3][]int32, error) 
 		y, err := s.taskLabels(ctx)
 		return y, split, err
 	}
-	y := &graph.Labels{Classes: s.Classes, Class: make([]int32, s.Nodes)}
-	for i, k := range s.c.of {
-		y.Class[i] = s.c.group[k]
-	}
-	if s.Test > 0 { // the nodes of the split alone have labels
-		known := slices.Repeat([]int32{-1}, s.Nodes)
-		for _, i := range slices.Concat(split[:]...) {
-			known[i] = y.Class[i]
+	y := &graph.Labels{Classes: s.Classes, Class: slices.Repeat([]int32{-1}, s.Nodes)}
+	for _, part := range split { // it has all nodes, unless Test says otherwise
+		for _, i := range part {
+			y.Class[i] = s.c.group[s.c.of[i]]
 		}
-		y.Class = known
 	}
 	return y, split, ctx.Err()
 }
@@ -346,40 +341,31 @@ func (s *Source) taskLabels(ctx context.Context) (*graph.Labels, error) {
 
 // drawSplit draws a random split of exact sizes. Ids increase within a part.
 func (m *Model) drawSplit() [3][]int32 {
-	if m.Test == 0 {
-		return RandomSplit(m.Nodes, m.Train, m.Valid, m.random(streamSplit, 0), nil)
+	ids := make([]int32, m.Nodes)
+	for i := range ids {
+		ids[i] = int32(i)
 	}
-	ids := RandomSplit(m.Nodes, m.Train+m.Valid+m.Test, 0, m.random(streamLabelled, 0), nil)[0]
-	split := RandomSplit(len(ids), m.Train, m.Valid, m.random(streamSplit, 0), nil)
-	for _, part := range split {
-		for k, at := range part {
-			part[k] = ids[at]
-		}
+	if m.Test > 0 {
+		ids = RandomSplit(ids, m.Train+m.Valid+m.Test, 0, m.random(streamLabelled, 0))[0]
 	}
-	return split
+	return RandomSplit(ids, m.Train, m.Valid, m.random(streamSplit, 0))
 }
 
-// RandomSplit draws a random split of the n nodes, or of the nodes that eligible accepts if it is
-// not nil: train nodes, valid nodes, and the rest for testing. Ids increase within a part.
-func RandomSplit(n, train, valid int, random *rand.Rand, eligible func(int) bool) (parts [3][]int32) {
-	ids := make([]int32, 0, n)
-	for i := range n {
-		if eligible == nil || eligible(i) {
-			ids = append(ids, int32(i))
+// RandomSplit draws a random split of nodes: train of them, valid of them, and the rest for testing.
+// They keep their order within a part.
+func RandomSplit(nodes []int32, train, valid int, random *rand.Rand) (parts [3][]int32) {
+	part := make([]uint8, len(nodes))
+	for k := range part {
+		if k >= train {
+			part[k]++
 		}
-	}
-	train = min(train, len(ids))
-	valid = min(valid, len(ids)-train)
-	part := make([]uint8, len(ids))
-	for k := range part[train:] {
-		part[train+k] = 1
-	}
-	for k := range part[train+valid:] {
-		part[train+valid+k] = 2
+		if k >= train+valid {
+			part[k]++
+		}
 	}
 	random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
 	for k, p := range part {
-		parts[p] = append(parts[p], ids[k])
+		parts[p] = append(parts[p], nodes[k])
 	}
 	return parts
 }
