@@ -103,7 +103,7 @@ func TestBadNPY(t *testing.T) {
 		}, []string{"labels.npy: graph: label of node 5 is -2"}},
 		"label far out of range": {func(f map[string][]byte, d *Data) {
 			f["labels.npy"] = array(t, append(make([]int64, 19), 1<<40))
-		}, []string{"labels.npy: element 19 is too large"}},
+		}, []string{"labels.npy: label of node 19 is 1.0995116e+12, want a whole number"}},
 		"labels of floats": {func(f map[string][]byte, d *Data) {
 			f["labels.npy"] = array(t, append(make([]float32, 19), 0.5))
 		}, []string{"labels.npy: label of node 19 is 0.5, want a whole number"}},

@@ -114,7 +114,7 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 	}
 	d := &Data{
 		Name: spec.String(), Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
-		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: s.metric,
+		NodeNames: set.NodeNames, Directed: set.Direction != "", Notes: set.Notes, Metric: s.metric,
 		table: set.Table,
 	}
 	if set.Split != nil {

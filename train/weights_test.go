@@ -36,7 +36,7 @@ func recorded(t *testing.T, key string) ([]float32, []int) {
 	}
 	defer r.Close()
 	shape := r.Shape
-	values, err := r.Float32s(context.Background())
+	values, err := npy.All[float32](context.Background(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

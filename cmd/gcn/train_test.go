@@ -517,7 +517,7 @@ func readScores(t *testing.T, path string, rows, columns int) []float32 {
 	if !slices.Equal(r.Shape, []int{rows, columns}) {
 		t.Fatalf("%s has shape %v, want %d×%d", path, r.Shape, rows, columns)
 	}
-	values, err := r.Float32s(context.Background())
+	values, err := npy.All[float32](context.Background(), r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,8 +82,8 @@ var trials = map[string]trial{
 		save("indices", func(b *bytes.Buffer) error { return npy.Write(b, idx, len(idx)) })
 		save("data", func(b *bytes.Buffer) error { return npy.Write(b, weights, len(weights)) })
 		save("feat", func(b *bytes.Buffer) error { return npy.Write(b, x, 80, 3) })
-		save("names", func(b *bytes.Buffer) error { return npy.WriteTexts(b, 80, func(k int) string { return names[k] }) })
-		save("labels", func(b *bytes.Buffer) error { return npy.WriteTexts(b, 80, func(k int) string { return labels[k] }) })
+		writeFile(t, filepath.Join("graph", "names.npy"), textArray(names...))
+		writeFile(t, filepath.Join("graph", "labels.npy"), textArray(labels...))
 		for part, name := range []string{"train", "valid", "test"} {
 			save(name, func(b *bytes.Buffer) error { return npy.Write(b, masks[part], 80) })
 		}

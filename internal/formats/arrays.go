@@ -79,19 +79,14 @@ func checkShape(a *npy.Reader, want []any) {
 	check(good, a.Name(), "shape %v, want (%s)", shape, strings.Join(texts, ", "))
 }
 
-// values returns the numbers of an array.
-func values[T int32 | int64 | float32](r *reader, a *npy.Reader) []T {
-	return must(npy.All[T](r.ctx, a))
-}
-
 // numbers returns the numbers of an array of some shape, and the array.
 func numbers[T int32 | int64 | float32](s *source, key string, shape ...any) ([]T, *npy.Reader) {
 	a := s.array(key, shape...)
-	return values[T](s.reader, a), a
+	return must(npy.All[T](s.ctx, a)), a
 }
 
 func vector[T int32 | int64 | float32](s *source, key string) []T {
-	return values[T](s.reader, s.array(key, "elements"))
+	return must(npy.All[T](s.ctx, s.array(key, "elements")))
 }
 
 // texts returns the elements of a vector of texts, or of whole numbers as texts.
@@ -105,7 +100,7 @@ func (r *reader) texts(a *npy.Reader) (texts []string) {
 		return texts
 	}
 	check(!a.Mask(), a.Name(), "booleans where names should be")
-	for _, v := range values[int64](r, a) {
+	for _, v := range must(npy.All[int64](r.ctx, a)) {
 		texts = append(texts, strconv.FormatInt(v, 10))
 	}
 	return texts

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
 // Labels are made in three ways: of names, of numbers, and of rows of 0 and 1.
@@ -47,12 +48,10 @@ func (s *source) labels(key string, nodes any, numbered bool) {
 			names[k] = labelName(strings.TrimSpace(name))
 		}
 		s.namedLabels(a.Name(), names, false)
-	case isVector && a.Float():
-		numberLabels(s.reader, a.Name(), values[float32](s.reader, a), numbered)
 	case isVector:
-		numberLabels(s.reader, a.Name(), values[int32](s.reader, a), numbered)
+		s.numberLabels(a.Name(), must(npy.All[float32](s.ctx, a)), numbered)
 	default:
-		s.rowLabels(a.Name(), values[float32](s.reader, a), shape[1], lists)
+		s.rowLabels(a.Name(), must(npy.All[float32](s.ctx, a)), shape[1], lists)
 		if shape[1] > 1 && s.Labels.Tasks == 0 {
 			s.note("rows of labels with exactly one 1 each taken as classes (lists=tasks keeps them tasks)")
 		}
@@ -117,14 +116,14 @@ func MostClasses(n int) int { return min(max(n, 1<<16), 1<<20) }
 
 // numberLabels makes classes of whole numbers from 0; NaN and -1 stand for none, unless 1 is the
 // only other number and the numbers have no names: then both are classes.
-func numberLabels[T int32 | float32](r *reader, file string, values []T, numbered bool) {
+func (r *reader) numberLabels(file string, values []float32, numbered bool) {
 	y, signs := &graph.Labels{Class: make([]int32, len(values))}, !numbered && slices.Contains(values, -1)
 	for i, v := range values {
 		class := int32(v)
 		switch {
 		case v != v: // NaN
 			class, signs = -1, false
-		case T(class) != v:
+		case float32(class) != v:
 			check(false, file, "label of node %d is %v, want a whole number from 0, the class, or -1 for unknown", i, v)
 		default:
 			signs = signs && (class == 1 || class == -1)
@@ -186,25 +185,21 @@ func (r *reader) noteLabels() {
 	if y == nil || y.Tasks > 0 {
 		return
 	}
-	counts, without := make([]int, y.Classes), 0
+	counts := make([]int, y.Classes+1) // nodes without a label, and of each class
 	for _, c := range y.Class {
-		if c < 0 {
-			without++
-		} else {
-			counts[c]++
-		}
+		counts[c+1]++
 	}
 	const most = 8
 	text, used := "", 0
-	for c, n := range counts {
-		if used += min(n, 1); c < most {
+	for c, n := range counts[1:] {
+		used += min(n, 1)
+		if c < most {
 			text += fmt.Sprintf("%.40q %d, ", y.Name(c), n)
+		} else if c == most {
+			text += "…, "
 		}
 	}
-	if len(counts) > most {
-		text += "…, "
-	}
-	r.note("labels: nodes of each class: %snone %d", text, without)
+	r.note("labels: nodes of each class: %snone %d", text, counts[0])
 	switch {
 	case used == 1:
 		r.note("warning: all labels are of one class: nothing is to be learned")

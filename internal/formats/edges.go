@@ -24,7 +24,7 @@ const (
 // o.Keys labels, features and nodes name the files. An edge list has no split.
 func EdgeList(ctx context.Context, path string, o Options) (*Set, error) {
 	return readSet(ctx, path, o, func(r *reader) {
-		e := &edgeList{reader: r, ids: newNodeIDs(r), edges: new(part), given: new(part)}
+		e := &edgeList{reader: r, ids: newNodeIDs(r), given: new(part)}
 		e.checkKeys()
 		e.readEdges(path)
 		e.readBeside()
@@ -44,7 +44,7 @@ type edgeList struct {
 	ids nodeIDs
 
 	parts  []*part // all tables: the edges, then the others; files that are no tables have no First
-	edges  *part   // without File where the file has no data
+	edges  *part   // without First where the file has no data
 	given  *part   // nodes=FILE; without File where there is none
 	chunks []arcs
 	dots   [2]bool // the ids of the column end in .0
@@ -61,7 +61,7 @@ type edgeList struct {
 }
 
 // arcs holds the edges of a block, by the handles of their ids; weights is nil if all are 1.
-// Before addArcs the id number k of ids has the handle −1−k.
+// Before addArcs the text number k of ids has the handle −1−k.
 type arcs struct {
 	arcs    []graph.Edge
 	weights []float32
@@ -86,11 +86,11 @@ func (e *edgeList) checkKeys() {
 // readEdges reads the table of edges, without its first line.
 func (e *edgeList) readEdges(path string) {
 	p := e.openPart("edges", path)
-	if p == nil {
+	if e.edges = p; p.First == nil {
 		e.note("no edges in %s", path)
 		return
 	}
-	e.edges, e.parts = p, append(e.parts, p)
+	e.parts = append(e.parts, p)
 	p.content = p.count(p.Head())
 	e.findEnds(p)
 	p.header = p.ownHeader(0)
@@ -130,7 +130,7 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 				r.Fault("%s: an empty id", p.title(j))
 			} else if number, ok := numberID(id); ok {
 				ends[k] = number
-			} else if before := ends[k]; before >= 0 || string(part.ids[^before].text) != string(id) { // an id often follows itself
+			} else if before := ends[k]; before >= 0 || !bytes.Equal(part.ids[^before].text, id) { // an id often follows itself
 				if part.ids == nil {
 					part.ids = make([]textID, 0, cap(part.arcs))
 				}
@@ -167,9 +167,6 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 
 // addArcs adds the edges of a block as chunk at.
 func (e *edgeList) addArcs(at int, part arcs) {
-	if len(part.arcs) == 0 {
-		return
-	}
 	e.take(edgeBytes*len(part.arcs) + 4*len(part.weights))
 	handles := make([]int32, len(part.ids))
 	for k, id := range part.ids {
@@ -240,7 +237,7 @@ func (p *part) others(ids ...int) (rest []int) {
 // findWeights asks whether a column holds weights, where nothing tells.
 func (e *edgeList) findWeights() {
 	p := e.edges
-	if p.File == nil {
+	if p.First == nil {
 		return
 	}
 	rest := p.others(p.ends...)
@@ -317,13 +314,8 @@ func (e *edgeList) readBeside() {
 		}
 	}
 	for k, name := range list(e.keys["features-columns"]) {
-		found := 0
-		for _, p := range e.tables("features") {
-			if slices.Contains(p.wanted, name) {
-				found++
-			}
-		}
-		check(!several || k == 0 || found == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, name, found, len(features))
+		having := slices.DeleteFunc(e.tables("features"), func(p *part) bool { return !slices.Contains(p.wanted, name) })
+		check(!several || k == 0 || len(having) == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, name, len(having), len(features))
 	}
 	switch path := e.keys["labels"]; {
 	case isNPY(path):
@@ -378,11 +370,7 @@ func (e *edgeList) keyed(role, path string, ids []string) *part {
 
 // makeSet makes the graph and the names of the nodes.
 func (e *edgeList) makeSet() {
-	path := e.keys["labels"]
-	if e.edges.File != nil {
-		path = e.edges.Path
-	}
-	b := newBuilder(path, e.order.nodes, 0) // the tally has the edges
+	b := newBuilder(e.edges.Path, e.order.nodes, 0) // the tally has the edges
 	for k, part := range e.chunks {
 		try(e.ctx.Err())
 		for i, a := range part.arcs {

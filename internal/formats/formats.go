@@ -24,21 +24,11 @@ type Set struct {
 
 	NodeNames *graph.Names // ids in the source; nil: the nodes' numbers
 
-	// Direction is set before the graph is read. If it is not Undirected, the graph is
-	// not symmetric.
-	Direction Direction
+	// Direction says which neighbours of a node its row of the graph has: all of them for "", or the
+	// targets of its edges for "out", or the sources of the edges to it for "in". It is set before the
+	// graph is read. If it is not "", the graph is not symmetric.
+	Direction string
 }
-
-// Direction says which edges of a directed source make the rows of the graph.
-type Direction string
-
-// The directions. A row has all neighbours of its node, the targets of its edges, or the
-// sources of the edges to it.
-const (
-	Undirected Direction = ""
-	Out        Direction = "out"
-	In         Direction = "in"
-)
 
 // Options says which parts of the files are read, and how.
 type Options struct {
@@ -73,7 +63,7 @@ type fault struct{ error }
 func readSet(ctx context.Context, path string, o Options, f func(r *reader)) (set *Set, err error) {
 	r := &reader{
 		ctx: ctx, o: o, keys: o.Keys, tally: memory.Tally{What: "datasets: " + path + ": reading it"},
-		Set: Set{Direction: Direction(strings.Trim(o.Keys["directed"], "0"))},
+		Set: Set{Direction: strings.Trim(o.Keys["directed"], "0")},
 	}
 	defer func() {
 		for _, file := range r.files {

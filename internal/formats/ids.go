@@ -133,46 +133,35 @@ func (n *nodeIDs) some(handles []int32) string {
 	return strings.Join(texts, ", ")
 }
 
-// idSet is a set of handles.
+// idSet is a set of handles: bit 2k is the number k, and bit 2k+1 the other id k.
 type idSet struct {
-	bits   []uint64 // of numbers and of other ids in turn, see place
-	before []int32  // handles of the set before each word: see rank
-	count  int
+	bits  []uint64
+	count int
 }
 
-// place returns the bit of a handle: 2k for the number k, 2k+1 for the other id k.
-func place(handle int32) uint32 { return uint32(handle<<1 ^ handle>>31) }
+// place returns the word and the bit of a handle.
+func place(handle int32) (word int, bit uint64) {
+	at := uint32(handle<<1 ^ handle>>31)
+	return int(at / 64), 1 << (at % 64)
+}
 
 // add adds a handle, and tells whether it is new.
 func (s *idSet) add(handle int32) bool {
-	if s.has(handle) {
-		return false
-	}
-	word := int(place(handle) / 64)
+	word, bit := place(handle)
 	if word >= len(s.bits) {
 		s.bits = append(s.bits, make([]uint64, word+1-len(s.bits))...)
 	}
-	s.bits[word] |= 1 << (place(handle) % 64)
+	if s.bits[word]&bit != 0 {
+		return false
+	}
+	s.bits[word] |= bit
 	s.count++
 	return true
 }
 
 func (s *idSet) has(handle int32) bool {
-	at := place(handle)
-	return int(at/64) < len(s.bits) && s.bits[at/64]>>(at%64)&1 != 0
-}
-
-// rank returns the number of handles of the set that all visits before a handle of it. No handle
-// may be added after the first call.
-func (s *idSet) rank(handle int32) int32 {
-	if s.before == nil {
-		s.before = make([]int32, len(s.bits)+1)
-		for w, word := range s.bits {
-			s.before[w+1] = s.before[w] + int32(bits.OnesCount64(word))
-		}
-	}
-	at := place(handle)
-	return s.before[at/64] + int32(bits.OnesCount64(s.bits[at/64]&(1<<(at%64)-1)))
+	word, bit := place(handle)
+	return word < len(s.bits) && s.bits[word]&bit != 0
 }
 
 // all visits the handles, numbers in ascending order.
@@ -218,33 +207,34 @@ type nodeOrder struct {
 	nodes int
 	first int32   // the id of node 0, if the ids count from there
 	ids   []int32 // the handle of each node; nil: the ids count from first
-	set   *idSet  // of ids
-	place []int32 // the node of each id of the set, by its rank
+	texts int     // handles of texts
+	place []int32 // at each handle, plus texts: 1 + the node, 0 for none
 }
 
-// newOrder is the order of a list of all handles of a set.
-func newOrder(set *idSet, handles []int32) *nodeOrder {
-	o := &nodeOrder{nodes: len(handles), set: set, ids: handles, place: make([]int32, set.count)}
+// newOrder is the order of a list of handles.
+func (n *nodeIDs) newOrder(handles []int32) *nodeOrder {
+	largest := int32(-1)
+	for _, h := range handles {
+		largest = max(largest, h)
+	}
+	n.r.take(4 * int(largest+1)) // names take their part as they appear
+	o := &nodeOrder{nodes: len(handles), ids: handles, texts: n.names.Len(), place: make([]int32, n.names.Len()+int(largest)+1)}
 	for node, h := range handles {
-		o.place[set.rank(h)] = int32(node)
+		o.place[int(h)+o.texts] = int32(node) + 1
 	}
 	return o
 }
 
-// node returns the node of an id that has one.
+// node returns the node of an id, −1 if it has none.
 func (o *nodeOrder) node(handle int32) int32 {
 	if o.ids == nil {
-		return handle - o.first
+		if node := handle - o.first; uint32(node) < uint32(o.nodes) {
+			return node
+		}
+	} else if at := int(handle) + o.texts; at < len(o.place) {
+		return o.place[at] - 1
 	}
-	return o.place[o.set.rank(handle)]
-}
-
-// has tells whether an id is a node's.
-func (o *nodeOrder) has(handle int32) bool {
-	if o.ids == nil {
-		return handle >= o.first && int(handle-o.first) < o.nodes
-	}
-	return o.set.has(handle)
+	return -1
 }
 
 // id returns the handle of a node.
@@ -257,21 +247,16 @@ func (o *nodeOrder) id(node int) int32 {
 
 // nodeNames returns the ids of the nodes, nil if each is the node's number.
 func (o *nodeOrder) nodeNames(ids *nodeIDs) *graph.Names {
-	if o.ids == nil && o.first == 0 {
+	own := o.first == 0
+	for node, h := range o.ids {
+		own = own && int(h) == node
+	}
+	if own {
 		return nil
 	}
 	names := new(graph.Names)
 	for node := range o.nodes {
 		names.Append(ids.text(o.id(node)))
-	}
-	return names
-}
-
-// newNames returns names of nodes.
-func newNames(ids []string) *graph.Names {
-	names := new(graph.Names)
-	for _, id := range ids {
-		names.Append(id)
 	}
 	return names
 }
@@ -289,31 +274,24 @@ func isNumber[T []byte | string](id T) bool {
 // ascending is the order of a set's ids: by value if all are numbers, as numbers says, else by text.
 func (n *nodeIDs) ascending(set *idSet, numbers bool) *nodeOrder {
 	handles := slices.Collect(set.all())
-	if numbers && !slices.ContainsFunc(handles, func(h int32) bool { return h < 0 }) {
-		nodes := len(handles)
-		if nodes > 0 && handles[0] <= 1 && int(handles[nodes-1]-handles[0]) == nodes-1 {
-			return &nodeOrder{nodes: nodes, first: handles[0]}
+	if nodes := len(handles); !numbers || slices.ContainsFunc(handles, func(h int32) bool { return h < 0 }) {
+		texts := make([]string, nodes)
+		for k, h := range handles {
+			texts[k] = n.text(h)
 		}
-		return newOrder(set, handles)
-	}
-	type named struct {
-		text   string
-		handle int32
-	}
-	ids := make([]named, len(handles))
-	for k, h := range handles {
-		ids[k] = named{n.text(h), h}
-	}
-	slices.SortFunc(ids, func(a, b named) int {
-		if numbers && len(a.text) != len(b.text) {
-			return cmp.Compare(len(a.text), len(b.text))
+		slices.SortFunc(texts, func(a, b string) int {
+			if numbers && len(a) != len(b) {
+				return cmp.Compare(len(a), len(b))
+			}
+			return strings.Compare(a, b)
+		})
+		for k, text := range texts {
+			handles[k] = n.handle([]byte(text))
 		}
-		return strings.Compare(a.text, b.text)
-	})
-	for k, id := range ids {
-		handles[k] = id.handle
+	} else if nodes > 0 && handles[0] <= 1 && int(handles[nodes-1]-handles[0]) == nodes-1 {
+		return &nodeOrder{nodes: nodes, first: handles[0]}
 	}
-	return newOrder(set, handles)
+	return n.newOrder(handles)
 }
 
 // odd returns up to four ids of a set: those that are no numbers or, as all says, any.

@@ -306,6 +306,7 @@ func TestDecimals(t *testing.T) {
 		{table("1,500", "2", "1,250"), "comma", []float32{1.5, 2, 1.25}},
 		{table("1,500", "2", "1,250,000"), "point", []float32{1500, 2, 1250000}},
 		{table("1,500", "2", "1,5"), "", []float32{1.5, 2, 1.5}},
+		{table("1,500.25", "2.5", "-1,250"), "point", []float32{1500.25, 2.5, -1250}},
 		{"id,x\nn0,\"1,5\"\nn1,2\nn2,3\n", "", nil},
 		{"id,x\nn0,\"1,5\"\nn1,2\nn2,3\n", "comma", []float32{1.5, 2, 3}},
 		{"id,x\nn0,1e3\nn1,.5\nn2,+2.\n", "", []float32{1000, 0.5, 2}},
@@ -322,6 +323,14 @@ func TestDecimals(t *testing.T) {
 		if x, _, _ := mustRead(t, files, keys).Table.Features(context.Background(), nil, false); !cmp.Equal(x.Float32s(), c.want) {
 			t.Errorf("%q, %s: %v, want %v", c.features, c.decimal, x.Float32s(), c.want)
 		}
+	}
+}
+
+// TestThousands checks that a comma that cannot separate thousands is none.
+func TestThousands(t *testing.T) {
+	for _, bad := range []string{"1,5.5", "1.5,300", "1,50", "1,500,00"} {
+		files := map[string]string{"edges": "a,b\nb,c\nc,a\n", "features": "id\tx\na\t" + bad + "\nb\t2\nc\t1,250\n"}
+		wantError(t, files, map[string]string{"decimal": "point"}, "features:2: column 2 (x), node \"a\": \""+bad+"\" is not a finite number")
 	}
 }
 

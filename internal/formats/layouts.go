@@ -112,7 +112,10 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 		if files.has("names") {
 			ids := files.nodeNames("names")
 			check(len(ids) == n, path, "names.npy: %d names for %d nodes", len(ids), n)
-			r.NodeNames = newNames(ids)
+			r.NodeNames = new(graph.Names)
+			for _, id := range ids {
+				r.NodeNames.Append(id)
+			}
 		}
 		if files.has("labels") {
 			files.labels("labels", n, files.has("classes"))

@@ -29,14 +29,14 @@ func newBuilder(name string, nodes int, edges int64) *graph.Builder {
 
 // build makes the graph of the edges.
 func (r *reader) build(b *graph.Builder) {
-	if r.Direction == Undirected {
+	if r.Direction == "" {
 		r.Graph, r.Report = b.Build()
 		r.note("%s", Symmetrised)
 		return
 	}
 	r.Graph, r.Report = b.BuildDirected()
 	text := "out): a node reads the targets of its edges"
-	if r.Direction == In {
+	if r.Direction == "in" {
 		r.Graph = r.Graph.Transpose()
 		text = "in): a node reads the sources of the edges to it"
 	}
@@ -74,7 +74,7 @@ func (s *source) adjacency(m *graph.CSR) {
 	if ones(m.Val) {
 		m.Val = nil
 	}
-	if s.Direction == Undirected && m.ValidateAdjacency(s.ctx) == nil {
+	if s.Direction == "" && m.ValidateAdjacency(s.ctx) == nil {
 		s.Graph, s.Report = m, graph.Report{Given: m.NNZ(), Edges: m.NNZ() / 2, Duplicates: m.NNZ() / 2}
 		return
 	}

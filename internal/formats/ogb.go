@@ -185,7 +185,7 @@ func (f *ogbFolder) makeLabels(name string, values []float32, cols int) {
 	if cols > 1 {
 		f.rowLabels(name, values, cols, "tasks")
 	} else {
-		numberLabels(f.reader, name, values, false)
+		f.numberLabels(name, values, false)
 	}
 	f.readClassNames()
 }
@@ -223,11 +223,7 @@ func (f *ogbFolder) readClassNames() {
 func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
 	b := newBuilder(f.dir, n, 0) // the tally has the edges
 	for _, path := range f.edges {
-		file := f.plain(path)
-		if file == nil {
-			continue
-		}
-		try(table.EachRows(f.ctx, file, func(t *table.Rows) []graph.Edge { return arcLines(t, n) }, func(arcs []graph.Edge) error {
+		try(table.EachRows(f.ctx, f.plain(path), func(t *table.Rows) []graph.Edge { return arcLines(t, n) }, func(arcs []graph.Edge) error {
 			if f.nodeFeat == "" {
 				kept = append(kept, arcs...)
 			}
@@ -334,7 +330,7 @@ func (b *OGBBinary) readNodes(folder *ogbFolder) {
 		shape = shape[:1]
 	}
 	checkShape(a, shape)
-	labels := values[float32](folder.reader, a)
+	labels := must(npy.All[float32](folder.ctx, a))
 	folder.makeLabels(a.Name(), labels, len(labels)/b.Nodes)
 	if folder.o.Split {
 		folder.readSplit(b.Nodes)
@@ -346,59 +342,45 @@ func (b *OGBBinary) readNodes(folder *ogbFolder) {
 // ends of an edge lie far from each other, and from its start, since it may be compressed.
 func (b *OGBBinary) EachEdges(ctx context.Context, f func([]graph.Edge) error) error {
 	const piece = 1 << 18 // edges
-	return b.array(ctx, "edge_index", func(sources *npy.Reader) error {
-		return b.array(ctx, "edge_index", func(targets *npy.Reader) error {
-			if err := targets.Skip(ctx, b.Edges); err != nil {
-				return err
+	return b.read(ctx, func(s *source) {
+		sources, targets := s.array("edge_index"), s.array("edge_index")
+		try(targets.Skip(ctx, b.Edges))
+		u, v, edges := make([]int32, piece), make([]int32, piece), make([]graph.Edge, piece)
+		for at := int64(0); at < b.Edges; at += int64(len(edges)) {
+			edges = edges[:min(piece, b.Edges-at)]
+			group, running := errgroup.WithContext(ctx)
+			group.Go(func() error { return npy.Read(running, sources, u[:len(edges)]) })
+			group.Go(func() error { return npy.Read(running, targets, v[:len(edges)]) })
+			try(group.Wait())
+			for k := range edges {
+				edges[k] = graph.Edge{U: u[k], V: v[k]}
 			}
-			u, v, edges := make([]int32, piece), make([]int32, piece), make([]graph.Edge, piece)
-			for at := int64(0); at < b.Edges; at += int64(len(edges)) {
-				edges = edges[:min(piece, b.Edges-at)]
-				group, running := errgroup.WithContext(ctx)
-				group.Go(func() error { return npy.Read(running, sources, u[:len(edges)]) })
-				group.Go(func() error { return npy.Read(running, targets, v[:len(edges)]) })
-				if err := group.Wait(); err != nil {
-					return err
-				}
-				for k := range edges {
-					edges[k] = graph.Edge{U: u[k], V: v[k]}
-				}
-				if err := f(edges); err != nil {
-					return fmt.Errorf("datasets: %s: edge_index: edges from %d on: %w", b.data, at, err)
-				}
-			}
-			return nil
-		})
+			err := f(edges)
+			check(err == nil, b.data, "edge_index: edges from %d on: %w", at, err)
+		}
 	})
 }
 
 // EachFeatures calls f for the rows of the features, in order, a piece of whole rows at a
 // time. f must not keep the slice. A feature that is not finite is an error.
 func (b *OGBBinary) EachFeatures(ctx context.Context, f func(rows []float32) error) error {
-	return b.array(ctx, "node_feat", func(r *npy.Reader) error {
-		count := max(1<<20/b.Width, 1)
+	return b.read(ctx, func(s *source) {
+		a, count := s.array("node_feat"), max(1<<20/b.Width, 1)
 		buffer := make([]float32, count*b.Width)
-		for at := 0; at < b.Nodes; {
+		for at := 0; at < b.Nodes; at += count {
 			rows := buffer[:min(count, b.Nodes-at)*b.Width]
-			if err := npy.Read(ctx, r, rows); err != nil {
-				return err
-			}
+			try(npy.Read(ctx, a, rows))
 			x := graph.Features{Rows: len(rows) / b.Width, Cols: b.Width, Data: rows}
-			if err := x.Validate(ctx); err != nil {
-				return fmt.Errorf("datasets: %s: rows from %d on: %w", r.Name(), at, err)
-			}
-			if err := f(rows); err != nil {
-				return err
-			}
-			at += x.Rows
+			err := x.Validate(ctx)
+			check(err == nil, a.Name(), "rows from %d on: %w", at, err)
+			try(f(rows))
 		}
-		return nil
 	})
 }
 
-// array calls read with an array of data.npz.
-func (b *OGBBinary) array(ctx context.Context, key string, read func(*npy.Reader) error) error {
-	_, err := readSet(ctx, b.data, Options{}, func(r *reader) { try(read(r.archive(b.data).array(key))) })
+// read calls f with the arrays of data.npz.
+func (b *OGBBinary) read(ctx context.Context, f func(s *source)) error {
+	_, err := readSet(ctx, b.data, Options{}, func(r *reader) { f(r.archive(b.data)) })
 	return err
 }
 

@@ -106,12 +106,16 @@ func (e *edgeList) findOrder() {
 		if !p.inOrder {
 			e.checkInOrder(p)
 		}
-		hint := ""
-		if p.First != nil {
-			hint = fmt.Sprintf(": name the column of the ids by %s-columns=ID,…", p.role)
-		}
-		check(p.rows == e.order.nodes, p.Path, "%d rows for %d nodes%s", p.rows, e.order.nodes, hint)
+		check(p.rows == e.order.nodes, p.Path, "%d rows for %d nodes%s", p.rows, e.order.nodes, p.keyHint(": ", ""))
 	}
+}
+
+// keyHint says which key of the SPEC names the column of the ids. An array has no columns.
+func (p *part) keyHint(before, after string) string {
+	if p.First == nil {
+		return ""
+	}
+	return fmt.Sprintf("%sname the column of the ids by %s-columns=ID,…%s", before, p.role, after)
 }
 
 // decideOrder sets the order of the nodes.
@@ -133,7 +137,7 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 	case given:
 		odd := all.without(&e.given.set)
 		check(len(odd) == 0, e.given.Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd))
-		e.order = newOrder(all, e.given.ids)
+		e.order = e.ids.newOrder(e.given.ids)
 	case numbers && rows > 0 && kind == IDsFrom1 && largest <= rows:
 		e.order = &nodeOrder{nodes: rows, first: 1}
 	case numbers && rows > largest && rows > 0 && kind != IDsFrom1:
@@ -144,11 +148,8 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 	default:
 		e.order = e.ids.ascending(all, numbers)
 		if len(inOrder) > 0 && (e.order.ids != nil || !numbers) {
-			p, hint := inOrder[0], ""
-			if p.First != nil {
-				hint = fmt.Sprintf("name the column of the ids by %s-columns=ID,…, or ", p.role)
-			}
-			check(false, p.Path, "rows without node ids, and the ids, %s, are %s that give no order: %ssay nodes=FILE with the ids in the order of the rows", e.ids.some(e.ids.odd(all, numbers)), text, hint)
+			p := inOrder[0]
+			check(false, p.Path, "rows without node ids, and the ids, %s, are %s that give no order: %ssay nodes=FILE with the ids in the order of the rows", e.ids.some(e.ids.odd(all, numbers)), text, p.keyHint("", ", or "))
 		}
 	}
 	if e.order.nodes == 0 {
@@ -175,7 +176,7 @@ func (e *edgeList) checkInOrder(p *part) {
 			cell := wholeID(r.Cells[j], isWhole)
 			handle, known := e.ids.find(cell)
 			switch {
-			case !known || !e.order.has(handle):
+			case !known || e.order.node(handle) < 0:
 				odd.Add(r.Line, "%s is no node", table.Quote(cell))
 			case !named.add(handle):
 				odd.Add(r.Line, "node %s is there again", e.ids.quoted(handle))

@@ -52,8 +52,8 @@ type content struct {
 	last   int64 // number of the last line of data
 }
 
-// openPart opens a table and finds how it is written. Tables of nodes can share a file. It returns
-// nil for edges without data.
+// openPart opens a table and finds how it is written. Tables of nodes can share a file. Edges may
+// have no data.
 func (e *edgeList) openPart(role, path string) *part {
 	p := &part{role: role, key: -1}
 	if role != "edges" {
@@ -64,10 +64,9 @@ func (e *edgeList) openPart(role, path string) *part {
 	} else {
 		p.File = e.open(path, true)
 		err := p.Scan(e.keys["sep"], e.keys["comments"])
-		if role == "edges" && errors.Is(err, table.ErrNoData) {
-			return nil
+		if role != "edges" || !errors.Is(err, table.ErrNoData) {
+			try(err)
 		}
-		try(err)
 	}
 	p.decimal, p.missing = e.keys["decimal"], list(e.keys["missing"])
 	columns := e.keys[p.prefix+"columns"]
@@ -326,15 +325,11 @@ func (p *part) number(cell []byte) (v float64, ok bool) {
 	return 0, false
 }
 
-// inThousands tells whether each comma of a number is before three digits.
+// inThousands tells whether each comma of a number is before three digits of its whole part.
 func inThousands(cell []byte) bool {
-	groups := bytes.Split(cell, []byte{','})
-	for k, group := range groups {
-		if k > 0 && len(group) != 3 || bytes.IndexByte(group, '.') >= 0 && k < len(groups)-1 {
-			return false
-		}
-	}
-	return true
+	whole, fraction, _ := bytes.Cut(cell, []byte{'.'})
+	groups := bytes.Split(whole, []byte{','})
+	return bytes.IndexByte(fraction, ',') < 0 && !slices.ContainsFunc(groups[1:], func(group []byte) bool { return len(group) != 3 })
 }
 
 // parseNumber reads a decimal number in single precision.

@@ -52,8 +52,8 @@ type planetoid struct {
 
 	x       [3]*graph.CSR // allx, tx, x; x repeats the first rows of allx
 	y       [3][]int32    // ally, ty, y: the class of each row, −1 for a row of zeros
-	classes int
-	test    []int32 // test.index
+	classes [3]int        // columns of the classes
+	test    []int32       // test.index
 }
 
 // readRows reads the features, the classes and the test nodes.
@@ -62,14 +62,10 @@ func (p *planetoid) readRows() {
 	p.test = p.ids(p.prefix+"test.index", "a node", math.MaxInt32)
 	for k, part := range []string{"all", "t", ""} {
 		x, y := part+"x", part+"y"
-		var classes int
 		p.x[k] = p.matrix(x)
-		p.y[k], classes = p.oneHot(y)
-		if k == 0 {
-			p.classes = classes
-		}
+		p.y[k], p.classes[k] = p.oneHot(y)
 		p.compare(x, "features", p.x[k].Cols, "allx", p.x[0].Cols)
-		p.compare(y, "classes", classes, "ally", p.classes)
+		p.compare(y, "classes", p.classes[k], "ally", p.classes[0])
 		p.compare(y, "rows", len(p.y[k]), x, p.x[k].Rows)
 	}
 	p.compare("test.index", "nodes", len(p.test), "tx", len(p.y[1]))
@@ -169,7 +165,7 @@ func (p *planetoid) node(v any, n int) (int32, error) {
 func (p *planetoid) place() {
 	n, first := p.nodes(), len(p.y[0])
 	rows := make([]int32, n) // of tx, 1 + the row of each test node
-	p.Labels = &graph.Labels{Classes: p.classes, Class: slices.Repeat([]int32{-1}, n)}
+	p.Labels = &graph.Labels{Classes: p.classes[0], Class: slices.Repeat([]int32{-1}, n)}
 	copy(p.Labels.Class, p.y[0])
 	for row, node := range p.test {
 		check(int(node) >= first, p.prefix+"test.index", "node %d is among the %d rows of allx", node, first)

@@ -24,7 +24,7 @@ import (
 // two exists for all links, or if both are the same nodes. Otherwise the key links must.
 func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 	return readSet(ctx, prefix, o, func(r *reader) {
-		g := &sageGraph{reader: r, ids: newNodeIDs(r), path: prefix + "-G.json", place: make(map[int32]int32)}
+		g := &sageGraph{reader: r, ids: newNodeIDs(r), path: prefix + "-G.json"}
 		g.eachMember(g.path, g.readMember)
 		g.number(prefix + "-id_map.json")
 		g.makeGraph()
@@ -33,13 +33,14 @@ func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 		}
 		g.readClassMap(prefix+"-class_map.json", len(g.rows), func(key string) (int32, error) {
 			handle, known := g.ids.find([]byte(key))
-			k, there := g.place[handle]
-			if !known || !there {
+			if !known || !g.known.has(handle) {
 				return 0, errors.New("not in the graph")
 			}
-			return g.nodes[k].number, nil
+			return g.order.node(handle), nil
 		})
-		g.names()
+		if o.Split {
+			g.makeSplit()
+		}
 	})
 }
 
@@ -48,19 +49,18 @@ type sageGraph struct {
 	*reader
 	path  string
 	ids   nodeIDs
-	nodes []sageNode      // in the order of the file
-	place map[int32]int32 // of each handle: the place of its node
+	nodes []sageNode // in the order of the file
+	known idSet      // of their ids
 	links []sageLink
 	edges bool                        // the links are called edges, as networkx 3.4 does
 	texts struct{ nodes, links bool } // some ids are texts
+	order *nodeOrder                  // of the kept nodes: that of their rows
 	rows  []int32                     // row of the features of each kept node, increasing
 }
 
 type sageNode struct {
 	handle int32
-	part   int8  // 0 train, 1 valid, 2 test, −1 dropped
-	row    int32 // of the features; −1: none
-	number int32 // in the graph, −1 if dropped
+	part   int8 // 0 train, 1 valid, 2 test, −1 dropped
 }
 
 // sageLink has the handles of two ids, or places in the list of nodes.
@@ -99,8 +99,7 @@ func (g *sageGraph) readNode(f *jsonFile, k int) {
 	f.try(f.Decode(&node), "node %d: ", k)
 	id, err := g.id(node.ID, &g.texts.nodes)
 	f.try(err, "node %d: ", k)
-	_, twice := g.place[id]
-	f.check(!twice, "node %d: id %.40q is there twice", k, g.ids.text(id))
+	f.check(g.known.add(id), "node %d: id %.40q is there twice", k, g.ids.text(id))
 	marks := []any{nil, false, true} // nil: the node lacks it
 	val, test := slices.Index(marks, node.Val), slices.Index(marks, node.Test)
 	f.check(val >= 0 && test >= 0, "node %d: val or test is not a boolean", k)
@@ -113,8 +112,7 @@ func (g *sageGraph) readNode(f *jsonFile, k int) {
 	case val == 2:
 		part = 1
 	}
-	g.place[id] = int32(k)
-	g.nodes = append(g.nodes, sageNode{id, part, -1, -1})
+	g.nodes = append(g.nodes, sageNode{id, part})
 }
 
 func (g *sageGraph) readLink(f *jsonFile, k int) {
@@ -128,43 +126,43 @@ func (g *sageGraph) readLink(f *jsonFile, k int) {
 
 // number numbers the kept nodes in the order of their rows.
 func (g *sageGraph) number(path string) {
-	seen := make(map[int32]bool)
+	rows, seen := make(map[int32]int32), make(map[int32]bool)
 	g.eachMember(path, func(key string, f *jsonFile) {
 		row := f.node(math.MaxInt32, "node %.40q: ", key)
 		f.check(!seen[row], "node %.40q: row %d is there twice", key, row)
 		seen[row] = true
 		if handle, known := g.ids.find([]byte(key)); known {
-			if k, there := g.place[handle]; there {
-				g.nodes[k].row = row
-			}
+			rows[handle] = row
 		}
 	})
-	var kept []*sageNode
-	for k := range g.nodes {
-		if node := &g.nodes[k]; node.part >= 0 {
-			check(node.row >= 0, path, "no row for node %.40q", g.ids.text(node.handle))
-			kept = append(kept, node)
+	var kept []int32
+	for _, node := range g.nodes {
+		if node.part >= 0 {
+			_, there := rows[node.handle]
+			check(there, path, "no row for node %.40q", g.ids.text(node.handle))
+			kept = append(kept, node.handle)
 		}
 	}
 	check(len(kept) > 0, g.path, "no node has the marks val and test")
-	slices.SortFunc(kept, func(a, b *sageNode) int { return cmp.Compare(a.row, b.row) })
-	for number, node := range kept {
-		node.number = int32(number)
-		g.rows = append(g.rows, node.row)
+	slices.SortFunc(kept, func(a, b int32) int { return cmp.Compare(rows[a], rows[b]) })
+	for _, handle := range kept {
+		g.rows = append(g.rows, rows[handle])
 	}
+	g.order = g.ids.newOrder(kept)
+	g.NodeNames = g.order.nodeNames(&g.ids)
 }
 
-// places returns the places of a link's nodes in the list, by their ids or as they are.
-func (g *sageGraph) places(link sageLink, byID bool) (at [2]int32, found bool) {
-	found = true
-	for e, handle := range link {
-		place, known := handle, handle >= 0 && int(handle) < len(g.nodes)
-		if byID {
-			place, known = g.place[handle]
+// ends returns the handles of the nodes that a link joins, if there are such nodes.
+func (g *sageGraph) ends(link sageLink, byID bool) (ends [2]int32, found bool) {
+	for k, handle := range link {
+		if !byID && (handle < 0 || int(handle) >= len(g.nodes)) {
+			return ends, false
+		} else if !byID {
+			handle = g.nodes[handle].handle
 		}
-		at[e], found = place, found && known
+		ends[k] = handle
 	}
-	return at, found
+	return ends, g.known.has(ends[0]) && g.known.has(ends[1])
 }
 
 // byID tells whether links are ids, not places.
@@ -174,10 +172,10 @@ func (g *sageGraph) byID() bool {
 	}
 	places, ids, example := true, !g.texts.nodes, ""
 	for k, link := range g.links {
-		place, isPlace := g.places(link, false)
-		id, isID := g.places(link, true)
+		place, isPlace := g.ends(link, false)
+		id, isID := g.ends(link, true)
 		if places, ids = places && isPlace, ids && isID; example == "" && place != id {
-			example = fmt.Sprintf("link %d joins nodes %d and %d of the list, or those with the ids %s", k, place[0], place[1], g.text(link))
+			example = fmt.Sprintf("link %d joins nodes %d and %d of the list, or those with the ids %s", k, link[0], link[1], g.text(link))
 		}
 	}
 	check(!places || !ids || example == "", g.path, "%s: say links=ids (networkx 2 and later wrote the file) or links=order (links count the nodes in the order of the file, networkx 1)", example)
@@ -192,16 +190,18 @@ func (g *sageGraph) text(link sageLink) string {
 // makeGraph makes the graph of the links between kept nodes.
 func (g *sageGraph) makeGraph() {
 	byID := g.byID()
-	var kept [][2]int32
+	var kept []graph.Edge
 	for k, link := range g.links {
-		at, found := g.places(link, byID)
+		ends, found := g.ends(link, byID)
 		check(found, g.path, "link %d joins %s: want two of the %d nodes", k, g.text(link), len(g.nodes))
-		if ends := [2]int32{g.nodes[at[0]].number, g.nodes[at[1]].number}; ends[0] >= 0 && ends[1] >= 0 {
-			kept = append(kept, ends)
+		if u, v := g.order.node(ends[0]), g.order.node(ends[1]); u >= 0 && v >= 0 {
+			kept = append(kept, graph.Edge{U: u, V: v})
 		}
 	}
 	g.links = nil
-	g.pairs(g.path, len(g.rows), len(kept), nil, func(k int) (int32, int32) { return kept[k][0], kept[k][1] })
+	b := newBuilder(g.path, len(g.rows), int64(len(kept)))
+	try(b.AddEdges(kept))
+	g.build(b)
 	if dropped := len(g.nodes) - len(g.rows); dropped > 0 {
 		g.note("%d nodes without the marks val and test dropped, with their links", dropped)
 	}
@@ -220,25 +220,16 @@ func (g *sageGraph) readFeatures(path string) {
 	g.setFeatures(path, x)
 }
 
-// names gives the kept nodes their ids, unless each is its number, and makes the split of the
-// marks.
-func (g *sageGraph) names() {
-	ids, split, named := make([]string, len(g.rows)), &Split{}, false
+// makeSplit makes the split of the marks.
+func (g *sageGraph) makeSplit() {
+	g.Split = &Split{}
 	for _, node := range g.nodes {
 		if node.part >= 0 {
-			ids[node.number] = g.ids.text(node.handle)
-			named = named || node.handle != node.number
-			to := split.parts()[node.part]
-			*to = append(*to, node.number)
+			to := g.Split.parts()[node.part]
+			*to = append(*to, g.order.node(node.handle))
 		}
 	}
-	for _, part := range split.parts() {
+	for _, part := range g.Split.parts() {
 		slices.Sort(*part)
-	}
-	if g.o.Split {
-		g.Split = split
-	}
-	if named {
-		g.NodeNames = newNames(ids)
 	}
 }

@@ -55,7 +55,7 @@ func (l *NodeList) array(r *reader, a *npy.Reader) (nodes []int32) {
 		ids = r.texts(a)
 	} else {
 		checkShape(a, []any{"elements"})
-		numbers := values[int64](r, a)
+		numbers := must(npy.All[int64](r.ctx, a))
 		// A list of nodes has none twice, so 0 and 1 for every node are no list.
 		if a.Mask() || len(numbers) == l.Nodes && l.Nodes > 2 && !slices.ContainsFunc(numbers, func(v int64) bool { return v != 0 && v != 1 }) {
 			l.checkOrder(a.Name(), len(numbers))

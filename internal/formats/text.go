@@ -17,16 +17,14 @@ func parseID(field []byte) (int32, bool) {
 	return int32(id), err == nil && id < 1<<31-1
 }
 
-// plain opens a file of lines of numbers, which commas separate. All lines are rows. A file
-// without a line gives nil.
+// plain opens a file of lines of numbers, which commas separate. All lines are rows; there may be
+// none.
 func (r *reader) plain(path string) *table.File {
 	f := r.open(path, false)
-	err := f.Scan("comma", "0")
-	if errors.Is(err, table.ErrNoData) {
-		return nil
+	if err := f.Scan("comma", "0"); !errors.Is(err, table.ErrNoData) {
+		try(err)
+		f.Unread()
 	}
-	try(err)
-	f.Unread()
 	return f
 }
 
@@ -34,9 +32,6 @@ func (r *reader) plain(path string) *table.File {
 // most most. parse reads a cell of a line of so many; want names one in an error.
 func eachRow[T any](r *reader, path string, most int, want string, parse func(cell []byte, width int) (T, bool), visit func(line int, row []T)) (read int) {
 	f := r.plain(path)
-	if f == nil {
-		return 0
-	}
 	try(table.EachRows(r.ctx, f, func(t *table.Rows) (part []T) {
 		for t.NextRow() {
 			if t.Line > int64(most) {

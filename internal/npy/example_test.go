@@ -20,7 +20,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	scores, err := r.Float32s(context.Background())
+	scores, err := npy.All[float32](context.Background(), r)
 	fmt.Println(r.Descr, r.Shape, scores, err)
 	// Output: <f4 [3 2] [0.9 0.1 0.4 0.6 0.2 0.8] <nil>
 }

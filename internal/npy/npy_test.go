@@ -53,7 +53,7 @@ func TestNumPyBytes(t *testing.T) {
 	if got := encode(t, []float32{1.5, -2, 3, 4}, 2, 2); string(got) != want {
 		t.Errorf("wrote %q\nwant  %q", got, want)
 	}
-	got, err := reader(t, []byte(want)).Float32s(context.Background())
+	got, err := All[float32](context.Background(), reader(t, []byte(want)))
 	if err != nil || !slices.Equal(got, []float32{1.5, -2, 3, 4}) {
 		t.Errorf("read %v, %v", got, err)
 	}
@@ -85,10 +85,10 @@ func TestRoundTrip(t *testing.T) {
 		if !slices.Equal(fr.Shape, []int{rows, cols}) {
 			t.Fatalf("shape %v, want %d×%d", fr.Shape, rows, cols)
 		}
-		if got, err := fr.Float32s(context.Background()); err != nil || !slices.Equal(got, floats) {
+		if got, err := All[float32](context.Background(), fr); err != nil || !slices.Equal(got, floats) {
 			t.Fatalf("float32: %v", err)
 		}
-		if got, err := open(&i).Int64s(context.Background()); err != nil || !slices.Equal(got, ints) {
+		if got, err := All[int64](context.Background(), open(&i)); err != nil || !slices.Equal(got, ints) {
 			t.Fatalf("int64: %v", err)
 		}
 		if got, err := All[int32](context.Background(), open(&s)); err != nil || !slices.Equal(got, small) {
@@ -124,10 +124,10 @@ func TestElementTypes(t *testing.T) {
 		{"|b1", []byte{1}, 1},
 	} {
 		file := raw("{'descr': '"+c.descr+"', 'fortran_order': False, 'shape': (1,), }\n", c.data...)
-		if got, err := reader(t, file).Float32s(context.Background()); err != nil || got[0] != c.want {
+		if got, err := All[float32](context.Background(), reader(t, file)); err != nil || got[0] != c.want {
 			t.Errorf("%s: %v, %v; want %v", c.descr, got, err, c.want)
 		}
-		got, err := reader(t, file).Int64s(context.Background())
+		got, err := All[int64](context.Background(), reader(t, file))
 		switch {
 		case strings.HasPrefix(c.descr, "<f"):
 			if err == nil || !strings.Contains(err.Error(), "want integers") {
@@ -209,7 +209,7 @@ func TestOtherKinds(t *testing.T) {
 			t.Errorf("%s: %v", descr, err)
 		}
 	}
-	_, err := reader(t, encode(t, []float64{1}, 1)).Int64s(context.Background())
+	_, err := All[int64](context.Background(), reader(t, encode(t, []float64{1}, 1)))
 	if want := "npy: made.npy: elements are <f8, want integers"; err == nil || err.Error() != want {
 		t.Errorf("floats as integers: %v, want %s", err, want)
 	}
@@ -250,7 +250,7 @@ func TestByteOrders(t *testing.T) {
 					}
 					return k%3 + 1
 				}
-				got, err := reader(t, file).Float32s(ctx)
+				got, err := All[float32](ctx, reader(t, file))
 				if err != nil || len(got) != n {
 					t.Fatalf("%s%s: %d values, %v", order, c.descr, len(got), err)
 				}
@@ -262,7 +262,7 @@ func TestByteOrders(t *testing.T) {
 				if c.descr[0] == 'f' || fortran {
 					continue
 				}
-				ints, err := reader(t, file).Int64s(ctx)
+				ints, err := All[int64](ctx, reader(t, file))
 				pieces, r := make([]int32, n), reader(t, file)
 				err = errors.Join(err, Read(ctx, r, pieces[:5]), r.Skip(ctx, 70_000), Read(ctx, r, pieces[70_005:]))
 				for k := range ints {
@@ -343,7 +343,7 @@ func TestArchiveChecksum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Float32s(context.Background()); !errors.Is(err, zip.ErrChecksum) {
+	if _, err := All[float32](context.Background(), r); !errors.Is(err, zip.ErrChecksum) {
 		t.Errorf("got %v, want a checksum error", err)
 	}
 }
@@ -377,8 +377,8 @@ func TestOpenNamesMissingFile(t *testing.T) {
 // readEvery reads a file with every method.
 func readEvery(open func() (*Reader, error)) error {
 	for _, read := range []func(*Reader) (int, error){
-		func(r *Reader) (int, error) { v, err := r.Float32s(context.Background()); return len(v), err },
-		func(r *Reader) (int, error) { v, err := r.Int64s(context.Background()); return len(v), err },
+		func(r *Reader) (int, error) { v, err := All[float32](context.Background(), r); return len(v), err },
+		func(r *Reader) (int, error) { v, err := All[int64](context.Background(), r); return len(v), err },
 		func(r *Reader) (int, error) { v, err := All[int32](context.Background(), r); return len(v), err },
 		func(r *Reader) (n int, err error) {
 			err = r.EachText(context.Background(), func([]byte) error { n++; return nil })
@@ -438,7 +438,7 @@ func BenchmarkRead(b *testing.B) {
 			}
 		})
 	}
-	floats := func(r *Reader) error { _, err := r.Float32s(context.Background()); return err }
+	floats := func(r *Reader) error { _, err := All[float32](context.Background(), r); return err }
 	ints := func(r *Reader) error { _, err := All[int32](context.Background(), r); return err }
 	read("float32", encode(b, make([]float32, n), n), floats)
 	read("float64", encode(b, make([]float64, n), n), floats)
@@ -462,7 +462,7 @@ func BenchmarkWrite(b *testing.B) {
 func TestEmptyFortranArray(t *testing.T) {
 	for _, shape := range []string{fmt.Sprintf("(0, %d)", math.MaxInt/4), fmt.Sprintf("(%d, 0)", math.MaxInt/4), "(0, 0)"} {
 		head := fmt.Sprintf("%-117s\n", "{'descr': '<f4', 'fortran_order': True, 'shape': "+shape+"}")
-		values, err := reader(t, []byte(magic+"\x01\x00\x76\x00"+head)).Float32s(context.Background())
+		values, err := All[float32](context.Background(), reader(t, []byte(magic+"\x01\x00\x76\x00"+head)))
 		if err != nil || len(values) != 0 {
 			t.Errorf("%s: %d values, %v", shape, len(values), err)
 		}
@@ -500,7 +500,7 @@ func TestArchiveClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Float32s(context.Background()); !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), "a.npz: x: ") {
+	if _, err := All[float32](context.Background(), r); !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), "a.npz: x: ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -516,7 +516,7 @@ func TestTooLargeArray(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Int64s(context.Background()); !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), "npy: x.npy: shape [") {
+	if _, err := All[int64](context.Background(), r); !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), "npy: x.npy: shape [") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -524,7 +524,7 @@ func TestTooLargeArray(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := reader(t, encode(t, []float32{1, 2}, 2)).Float32s(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := All[float32](ctx, reader(t, encode(t, []float32{1, 2}, 2))); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

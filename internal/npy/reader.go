@@ -43,9 +43,6 @@ func (h *Header) Len() int {
 // Mask tells whether the elements are booleans.
 func (h *Header) Mask() bool { return h.Descr[1] == 'b' }
 
-// Float tells whether the elements are floating-point numbers.
-func (h *Header) Float() bool { return h.Descr[1] == 'f' }
-
 // Text tells whether the elements are texts: Python's str, such as "<U8", or bytes, such as
 // "|S8".
 func (h *Header) Text() bool { return h.Descr[1] == 'U' || h.Descr[1] == 'S' }
@@ -160,21 +157,15 @@ func (r *Reader) Name() string { return r.name }
 // Close closes the file or member.
 func (r *Reader) Close() error { return closing(r.file, nil) }
 
-// Float32s returns the values of a numeric or boolean array, in C order. Values
-// beyond float32's range become infinite; NaNs stay. The caller owns the values. When
-// ctx is done, the error is the context's. It wraps memory.ErrTooLarge, and nothing is
-// allocated, if the values do not fit in memory.
-func (r *Reader) Float32s(ctx context.Context) ([]float32, error) { return All[float32](ctx, r) }
-
-// Int64s returns the values of an integer or boolean array, in C order. Beside the
-// errors of Float32s, it reports an element that does not fit.
-func (r *Reader) Int64s(ctx context.Context) ([]int64, error) { return All[int64](ctx, r) }
-
 type number interface {
 	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
-// All is Float32s or Int64s for a type of numbers.
+// All returns the values of a numeric or boolean array, in C order; integers are not read from
+// floating-point numbers. Values beyond float32's range become infinite; NaNs stay. An integer
+// that does not fit is an error that names the element. The caller owns the values. When ctx is
+// done, the error is the context's. It wraps memory.ErrTooLarge, and nothing is allocated, if
+// the values do not fit in memory.
 func All[T number](ctx context.Context, r *Reader) ([]T, error) {
 	var zero T
 	if err := memory.Check(fmt.Sprintf("npy: %s: shape %v", r.name, r.Shape), memory.Product(int64(r.Len()), int64(binary.Size(zero)))); err != nil {
@@ -195,12 +186,11 @@ func All[T number](ctx context.Context, r *Reader) ([]T, error) {
 }
 
 // Read fills dst with the next values of an array of numbers, in the order of the file. Use it
-// and Skip for an array that is larger than memory. Its errors are those of Float32s and
-// Int64s.
+// and Skip for an array that is larger than memory. Its errors are those of All.
 func Read[T number](ctx context.Context, r *Reader, dst []T) error {
 	var zero T
 	_, isFloat := any(zero).(float32)
-	if r.Text() || r.Float() && !isFloat {
+	if r.Text() || r.Descr[1] == 'f' && !isFloat {
 		return fmt.Errorf("npy: %s: elements are %s, want %s", r.name, r.Descr, map[bool]string{true: "numbers", false: "integers"}[isFloat])
 	}
 	return map[string]func(context.Context, *Reader, []T, bool) error{

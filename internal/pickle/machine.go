@@ -275,15 +275,13 @@ func (m *machine) place(code byte) int {
 func (m *machine) fill(values []any, to any) {
 	switch to := to.(type) {
 	case *List:
-		to.Items = append(to.Items, values...)
+		to.Items, values = append(to.Items, values...), nil
 	case *Dict:
 		for ; len(values) > 1; values = values[2:] {
 			to.Keys, to.Values = append(to.Keys, values[0]), append(to.Values, values[1])
 		}
-		m.need(len(values) == 0)
-	default:
-		m.need(len(values) == 0)
 	}
+	m.need(len(values) == 0)
 }
 
 // class pushes a class.

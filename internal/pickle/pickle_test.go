@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
 // The files hold one tuple, pickled by Python 3.11 with NumPy 1.24 and SciPy 1.10:
@@ -36,7 +38,7 @@ func TestProtocols(t *testing.T) {
 			if err != nil {
 				return err.Error()
 			}
-			x, err := r.Float32s(ctx)
+			x, err := npy.All[float32](ctx, r)
 			return fmt.Sprint(r.Shape, x, err)
 		}
 		graph := values[0].(*Dict)

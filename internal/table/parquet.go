@@ -11,21 +11,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// parquetSource writes the rows of a Parquet file as lines of text: numbers in the shortest
-// form that gives them back, True and False, nothing for a value that is null. Line breaks in
-// texts become blanks. Columns of lists and records are left out.
-type parquetSource struct {
-	path   string
-	rows   parquet.Rows
-	buffer []parquet.Row
-	number int64
-
-	names   [][]byte
-	columns []parquetColumn // the leaf columns of the file
-}
-
+// parquetColumn is a leaf column of a Parquet file.
 type parquetColumn struct {
-	place    int // among the names; −1: left out
+	place    int // among the cells; −1: left out
 	unsigned bool
 }
 
@@ -40,13 +28,13 @@ func (f *File) openParquet() (err error) {
 	if err != nil {
 		return err
 	}
-	s := &parquetSource{path: f.Path, rows: parquet.MultiRowGroup(file.RowGroups()...).Rows(), buffer: make([]parquet.Row, 64), number: 1}
+	rows, columns, buffer := parquet.MultiRowGroup(file.RowGroups()...).Rows(), []parquetColumn(nil), make([]parquet.Row, 64)
 	for _, path := range file.Schema().Columns() {
 		leaf, _ := file.Schema().Lookup(path...)
 		column := parquetColumn{place: -1}
 		if len(path) == 1 && !leaf.Node.Repeated() {
-			column.place = len(s.names)
-			s.names = append(s.names, []byte(path[0]))
+			column.place = len(f.First)
+			f.First = append(f.First, []byte(path[0]))
 		} else if !slices.Contains(f.LeftOut, path[0]) {
 			f.LeftOut = append(f.LeftOut, path[0])
 		}
@@ -58,12 +46,12 @@ func (f *File) openParquet() (err error) {
 				return fmt.Errorf("column %q holds decimal numbers, which are not read: save it as float64", path[0])
 			}
 		}
-		s.columns = append(s.columns, column)
+		columns = append(columns, column)
 	}
-	if len(s.names) == 0 {
+	if len(f.First) == 0 {
 		return fmt.Errorf("a Parquet file without columns of numbers or texts, but with %.200q", strings.Join(f.LeftOut, ", "))
 	}
-	f.Parquet, f.First, f.source = true, s.names, s.next
+	f.Parquet, f.source = true, func() (Block, error) { return f.nextRows(rows, columns, buffer) }
 	return nil
 }
 
@@ -74,20 +62,23 @@ func recovered(err *error) {
 	}
 }
 
-func (s *parquetSource) next() (b Block, err error) {
+// nextRows writes rows of a Parquet file as lines of text: numbers in the shortest form that gives
+// them back, True and False, nothing for a value that is null. Line breaks in texts become blanks.
+// Columns of lists and records are left out.
+func (f *File) nextRows(rows parquet.Rows, columns []parquetColumn, buffer []parquet.Row) (b Block, err error) {
 	defer func() {
 		if err != nil && err != io.EOF {
-			err = fmt.Errorf("datasets: %s: after row %d: %w", s.path, s.number-1, err)
+			err = fmt.Errorf("datasets: %s: after row %d: %w", f.Path, f.number-1, err)
 		}
 	}()
 	defer recovered(&err)
-	b = Block{Number: s.number}
+	b = Block{Number: f.number}
 	for len(b.Data) < blockSize && err == nil {
 		var n int
-		n, err = s.rows.ReadRows(s.buffer)
-		for _, row := range s.buffer[:n] {
+		n, err = rows.ReadRows(buffer)
+		for _, row := range buffer[:n] {
 			for _, v := range row { // in the order of the columns
-				c := s.columns[v.Column()]
+				c := columns[v.Column()]
 				if c.place > 0 {
 					b.Data = append(b.Data, unit)
 				}
@@ -95,11 +86,11 @@ func (s *parquetSource) next() (b Block, err error) {
 					continue
 				}
 				if b.Data, err = appendValue(b.Data, v, c.unsigned); err != nil {
-					return Block{}, fmt.Errorf("column %q: %w", s.names[c.place], err)
+					return Block{}, fmt.Errorf("column %q: %w", f.First[c.place], err)
 				}
 			}
 			b.Data = append(b.Data, '\n')
-			s.number++
+			f.number++
 		}
 	}
 	if err == io.EOF && len(b.Data) > 0 {

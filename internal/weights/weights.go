@@ -69,7 +69,7 @@ func decodeNPZ(ctx context.Context, data []byte) (tensors []Tensor, err error) {
 	err = checkSize(tensors)
 	for k, r := range readers {
 		if err == nil {
-			tensors[k].Values, err = r.Float32s(ctx)
+			tensors[k].Values, err = npy.All[float32](ctx, r)
 		}
 	}
 	return tensors, err
