@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 	"github.com/gcn-layerwise/gcn/train"
@@ -17,25 +15,13 @@ import (
 // an error, or a chart that says so, not a panic.
 func TestMissingArguments(t *testing.T) {
 	data := small(t)
-	p := data.Laplacian()
 	var none context.Context
 	var noTable *study.NormsTable
-	var noSampler *samplers.Full
 	run := func(_ any, err error) error { return err }
-	look := func(change func(*Sampling)) error {
-		s := Sampling{Sampler: &samplers.Full{Laplacian: p, Depth: 1}, Laplacian: p, Features: data.Features, Nodes: data.Split.Train, Batch: 4, Batches: 1}
-		change(&s)
-		return run(s.Run(context.Background()))
-	}
 	for name, err := range map[string]error{
 		"no table":                  run(Tabulate("", nil)),
 		"a nil table":               run(Tabulate("", noTable)),
 		"a table of short records":  run(Tabulate("", shortTable{})),
-		"sampling with nil":         run(Sampling{}.Run(none)),
-		"sampling by a nil sampler": look(func(s *Sampling) { s.Sampler = noSampler }),
-		"sampling a bad Laplacian":  look(func(s *Sampling) { s.Laplacian = &graph.Laplacian{} }),
-		"sampling nodes outside":    look(func(s *Sampling) { s.Nodes = []int32{-1} }),
-		"sampling few features":     look(func(s *Sampling) { s.Features = &graph.Features{Rows: p.Nodes(), Cols: 3} }),
 		"interruptible nothing":     run(Interruptible(context.Background(), nil)),
 		"interruptible without end": run(Interruptible(none, func(context.Context) error { return nil })),
 		"a run without data":        NewRun(nil, nil, train.Options{}).Fit(context.Background()),
@@ -45,25 +31,9 @@ func TestMissingArguments(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	for _, chart := range []*Chart{Plot(nil), Plot(noTable), Draw(nil)} {
-		if !strings.Contains(chart.SVG(), "nothing to draw") {
-			t.Errorf("%s", chart.SVG())
-		}
-	}
-	if err := look(func(s *Sampling) {
-		var err error
-		if s.Features, err = data.Features.ToHalf(); err != nil {
-			t.Fatal(err)
-		}
-	}); err != nil {
-		t.Errorf("features in half precision: %v", err)
-	}
 	empty := NewRun(nil, nil, train.Options{})
 	if empty.String() != "not trained yet" || len(empty.Summary().rows) != 1 || empty.Curves() == nil {
 		t.Error("a run without data does not show itself")
-	}
-	if got := Agreement([]int32{1}, []int32{1, 2}, []int32{0, 1, -1, 9}); got != 0.25 {
-		t.Errorf("agreement %v, want 0.25", got)
 	}
 }
 
@@ -95,20 +65,20 @@ func TestHostileNames(t *testing.T) {
 // TestNotFinite checks that a number that is not finite is an empty field, and that
 // its column still counts as numeric.
 func TestNotFinite(t *testing.T) {
-	r := &SamplingReport{Layers: []SamplingLayer{{Layer: 1, Error: math.NaN()}, {Layer: 2, Error: 0.5}}}
-	for _, record := range r.Records() {
+	table := &study.ErrorTable{Rows: []study.ErrorRow{{Method: "ladies", Mean: math.NaN()}, {Method: "fastgcn", Mean: 0.5}}}
+	for _, record := range table.Records() {
 		if text := strings.Join(record, ","); strings.Contains(text, "NaN") {
 			t.Error(text)
 		}
 	}
-	s, err := Tabulate("", r, "error")
+	s, err := Tabulate("", table, "mean")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s.rows[0][0] != "" || s.rows[1][0] != "0.5" || !strings.Contains(s.HTML(), `<td style="text-align:right">0.5</td>`) {
 		t.Errorf("%s", s.HTML())
 	}
-	if err := study.Save(t.TempDir(), "sampling", r); err != nil {
+	if err := study.Save(t.TempDir(), "errors", table); err != nil {
 		t.Error(err)
 	}
 }

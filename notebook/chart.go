@@ -3,7 +3,6 @@ package notebook
 import (
 	"fmt"
 
-	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 	"github.com/gcn-layerwise/gcn/train"
@@ -61,27 +60,14 @@ func Draw(f *figure.Figure) *Chart {
 	return &Chart{f, svg, width.Points() * scale}
 }
 
-// Plot returns the figure of a study's outcome. If the outcome has no figure, the
-// chart says so.
-func Plot(t study.Table) *Chart {
-	if argument.Nil(t) {
-		return Draw(nil)
-	}
-	return Draw(t.Figure())
-}
-
 // Curves draws the loss and the validation score of a training run over its
 // batches. metric is the name of the score. r may be nil, for a run without a batch.
 func Curves(title, metric string, r *train.Result) *Chart {
 	if r == nil {
 		r = new(train.Result)
 	}
-	return curves(title, metric, r.Evaluations)
-}
-
-func curves(title, metric string, evaluations []train.Evaluation) *Chart {
 	var loss, valid figure.Series
-	for _, e := range evaluations {
+	for _, e := range r.Evaluations {
 		loss.X, loss.Y = append(loss.X, float64(e.Batch)), append(loss.Y, e.Loss)
 		valid.Y = append(valid.Y, e.Valid)
 	}

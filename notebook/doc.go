@@ -1,9 +1,8 @@
-// Package notebook shows samplers and training runs in a notebook's cell.
+// Package notebook shows tables, charts and training runs in a notebook's cell.
 //
 //	                        ┌ Run         trains; curves while they grow; interrupt, go on
-//	datasets ─▶ samplers ─▶ │ Sampling    the draws of a sampler, and their error
-//	            layers      │ Comparison  runs of several methods, mean ± standard error
-//	            study       └ Progress    progress of some work, on one line
+//	datasets ─▶ samplers ─▶ │ Comparison  runs of several methods, mean ± standard error
+//	            layers      └ Progress    progress of some work, on one line
 //	                                 │
 //	                                 ▼
 //	              *Chart: SVG(), PNG()    *Sheet: HTML()   the last value of a cell

@@ -126,13 +126,13 @@ func TestSheet(t *testing.T) {
 }
 
 // fakeTable is a study.Table.
-type fakeTable struct{ figure *figure.Figure }
+type fakeTable struct{}
 
 func (fakeTable) Header() []string { return []string{"method", "error"} }
 func (fakeTable) Records() [][]string {
 	return [][]string{{"ladies", "0.123456789"}, {"labor", "2"}}
 }
-func (f fakeTable) Figure() *figure.Figure { return f.figure }
+func (fakeTable) Figure() *figure.Figure { return nil }
 
 func TestTabulate(t *testing.T) {
 	s, err := Tabulate("", fakeTable{}, "error", "method")
@@ -147,9 +147,6 @@ func TestTabulate(t *testing.T) {
 	}
 	if _, err := Tabulate("", fakeTable{}, "time"); err == nil || !strings.Contains(err.Error(), "method, error") {
 		t.Errorf("unknown column: %v", err)
-	}
-	if chart := Plot(fakeTable{}); !strings.Contains(chart.SVG(), "nothing to draw") {
-		t.Error("a table without a figure is drawn")
 	}
 }
 
@@ -181,22 +178,6 @@ func TestComparison(t *testing.T) {
 		t.Errorf("mean curve %+v", got)
 	}
 	wellFormed(t, c.Chart().SVG(), "svg")
-}
-
-func TestClasses(t *testing.T) {
-	got := Classes([]float32{1, 3, 2 /**/, 5, 5, 0 /**/, -3, -2, -1 /**/, 9}, 3)
-	if !reflect.DeepEqual(got, []int32{1, 0, 2}) {
-		t.Errorf("classes %v", got)
-	}
-	if Classes([]float32{1}, 0) != nil {
-		t.Error("classes of none")
-	}
-	if got := Agreement([]int32{1, 2, 3, 4}, []int32{1, 0, 3, 4}, []int32{0, 1, 2}); math.Abs(got-2.0/3) > 1e-15 {
-		t.Errorf("agreement %v", got)
-	}
-	if Agreement(nil, nil, nil) != 0 {
-		t.Error("agreement of nothing")
-	}
 }
 
 func TestMust(t *testing.T) {

@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -63,21 +64,14 @@ func (p *Progress) due(done int) bool {
 // Line overwrites the current line with text at once.
 func (p *Progress) Line(text string) {
 	n := utf8.RuneCountInString(text)
-	fmt.Fprintf(p.out(), "\r%s%s", text, strings.Repeat(" ", max(0, p.width-n)))
+	fmt.Fprintf(cmp.Or[io.Writer](p.Out, os.Stdout), "\r%s%s", text, strings.Repeat(" ", max(0, p.width-n)))
 	p.width, p.wrote = n, time.Now()
 }
 
 // End goes on to the next line, if something was written.
 func (p *Progress) End() {
 	if p.width > 0 {
-		fmt.Fprintln(p.out())
+		fmt.Fprintln(cmp.Or[io.Writer](p.Out, os.Stdout))
 	}
 	p.width = 0
-}
-
-func (p *Progress) out() io.Writer {
-	if p.Out != nil {
-		return p.Out
-	}
-	return os.Stdout
 }

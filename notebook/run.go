@@ -205,7 +205,7 @@ func (s *screen) progress(p train.Progress) {
 			s.line.Line(progressText(p))
 		}
 	} else if p.Evaluated && time.Since(s.drawn) >= time.Second {
-		s.show(curves(progressText(p), s.run.metric(), s.evaluations), false)
+		s.show(Curves(progressText(p), s.run.metric(), &train.Result{Evaluations: s.evaluations}), false)
 	}
 }
 

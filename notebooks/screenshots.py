@@ -27,7 +27,6 @@ WIDTH = 1000  # of the page, in pixels
 
 # Name of the picture: notebook, and text of the cell or cells that it shows.
 CELLS = {
-    "sampler": ("01-first-gcn", ["glance.Sheet()", "glance.Chart()"]),
     "training": ("01-first-gcn", ["run.Live = Display", "run.Summary()"]),
     "errors": ("02-why-debias", ["notebook.Draw(curves)"]),
     "comparison": ("05-the-papers-comparison", ["comparison.Sheet()", "comparison.Chart()"]),

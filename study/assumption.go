@@ -8,6 +8,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 // LayerNorms are the norms of one layer of a trained model: ‖(HW)_[i]‖ of every
@@ -52,10 +53,29 @@ const (
 
 // Scatter is one regression of ‖(HW)_[i]‖, with a random sample of its pairs.
 type Scatter struct {
-	Layer string
-	On    string
-	Sums  Regression
-	X, Y  []float64
+	Layer  string       `json:"-"`
+	On     string       `json:"-"`
+	Sums   Regression   `json:"sums"`
+	Points [][2]float64 `json:"points"` // x and y
+}
+
+// Merge adds the pairs of other, whose norms are of other models.
+func (s *Scatter) Merge(other Scatter) {
+	s.Sums.Merge(other.Sums)
+	s.Points = append(s.Points, other.Points...)
+}
+
+// Panel draws the sampled pairs over x, the label of the axis, with the fitted line of the given
+// name.
+func (s *Scatter) Panel(title, x, line string) figure.Panel {
+	cloud, fit := figure.Series{Cloud: true}, s.Sums.Line()
+	for _, p := range s.Points {
+		cloud.X, cloud.Y = append(cloud.X, p[0]), append(cloud.Y, p[1])
+	}
+	return figure.Panel{
+		Title: title, X: x, Y: "‖(HW)_[i]‖",
+		Points: []figure.Series{cloud}, Lines: []figure.Series{figure.Straight(line, fit.Intercept, fit.Slope, cloud.X)},
+	}
 }
 
 // AssumptionTable is the outcome of an Assumption.
@@ -77,12 +97,12 @@ type pairs struct {
 
 func (p *pairs) add(x, y float64) {
 	p.Sums.Add(x, y)
-	if len(p.X) < p.most {
-		p.X, p.Y = append(p.X, x), append(p.Y, y)
+	if len(p.Points) < p.most {
+		p.Points = append(p.Points, [2]float64{x, y})
 		return
 	}
 	if at := p.rng.IntN(p.Sums.N); at < p.most {
-		p.X[at], p.Y[at] = x, y
+		p.Points[at] = [2]float64{x, y}
 	}
 }
 

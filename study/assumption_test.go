@@ -50,8 +50,8 @@ func TestAssumption(t *testing.T) {
 	compareLine(t, table.Row("layer 1", NormHW, NormQP), x, y)
 	compareLine(t, table.Row("layer 1", NormQP, NormHW), y, x)
 	for _, s := range table.Scatters {
-		if len(s.X) != 30 {
-			t.Errorf("%d points", len(s.X))
+		if len(s.Points) != 30 {
+			t.Errorf("%d points", len(s.Points))
 		}
 	}
 }
@@ -93,8 +93,8 @@ func TestSampleOfPairs(t *testing.T) {
 		for i := range 10 {
 			kept.add(float64(i), 0)
 		}
-		for _, x := range kept.X {
-			counts[int(x)]++
+		for _, p := range kept.Points {
+			counts[int(p[0])]++
 		}
 	}
 	for i, n := range counts {

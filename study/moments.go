@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -23,23 +24,14 @@ type Moments struct {
 	Cov  [][]float64 // Cov(β_i, β_j); Var(β_i) on the diagonal
 }
 
-// overBounds returns the largest Var(β_i) and |Cov(β_i, β_j)|, i ≠ j, divided by their bounds
-// in the paper's theorem for s draws, (1/p_i − 1)/s and 1/s, and the largest Cov(β_i, β_j), -Inf
-// if there are fewer than two candidates. The probabilities p sum to 1. A candidate with
-// p_i = 1 has no bound and is left out.
-func (m *Moments) overBounds(p []float64, s int) (variance, covariance, largest float64) {
-	largest = math.Inf(-1)
+// centre turns means of the products β_iβ_j in Cov into covariances.
+func (m *Moments) centre() *Moments {
 	for i, row := range m.Cov {
-		for j, cov := range row {
-			switch bound := (1/p[i] - 1) / float64(s); {
-			case i != j:
-				covariance, largest = max(covariance, math.Abs(cov)*float64(s)), max(largest, cov)
-			case bound > 0:
-				variance = max(variance, cov/bound)
-			}
+		for j := range row {
+			row[j] -= m.Mean[i] * m.Mean[j]
 		}
 	}
-	return variance, covariance, largest
+	return m
 }
 
 // draws describes samples of size candidates that have positive weights. Moments are taken of the
@@ -50,8 +42,6 @@ type draws struct {
 	Estimator
 	at []int32   // for each candidate 1 + its index among the watched ones, or 0
 	p  []float64 // probabilities of the watched candidates
-
-	theorem *recursion // nil: its values are not needed
 }
 
 // newDraws checks the arguments. A nil watch means all candidates.
@@ -76,7 +66,7 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 		watch = evenlySpaced(make([]float64, len(weights)), len(weights))
 	}
 	n := int64(len(watch))
-	if err := memory.Check(fmt.Sprintf("study: covariances of %d candidates", n), memory.Product(8, n, n)); err != nil {
+	if err := memory.Check(fmt.Sprintf("study: covariances of %d candidates", n), memory.Product(8, 1+simulatedParts, n, n)); err != nil {
 		return nil, err
 	}
 	d := &draws{population: p, size: s, Estimator: e, at: make([]int32, len(weights))}
@@ -87,61 +77,33 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 	return d, nil
 }
 
-// tally holds means over samples, for the watched candidates.
-type tally struct {
-	beta     []float64   // of β_i
-	products [][]float64 // of β_iβ_j
-
-	// Of Var(β_i) and Cov(β_i, β_j) by the recursion of the paper's theorem, and of Var(β_i) by
-	// the recursion as it is printed; nil without a recursion.
-	theorem [][]float64
-	printed []float64
-}
-
-func (d *draws) newTally() *tally {
-	n := len(d.p)
-	t := &tally{beta: make([]float64, n), products: matrix(n)}
-	if d.theorem != nil {
-		t.theorem, t.printed = matrix(n), make([]float64, n)
+// newMoments returns moments of 0 of the watched candidates.
+func (d *draws) newMoments() *Moments {
+	m := &Moments{Mean: make([]float64, len(d.p))}
+	for range d.p {
+		m.Cov = append(m.Cov, make([]float64, len(d.p)))
 	}
-	return t
+	return m
 }
 
-func matrix(n int) [][]float64 {
-	rows := make([][]float64, n)
-	for i := range rows {
-		rows[i] = make([]float64, n)
-	}
-	return rows
-}
-
-// add counts a sample with its probability.
-func (d *draws) add(t *tally, probability float64, sample *samplers.Sample) {
+// add counts a sample with its probability: β_i in Mean, and β_iβ_j in Cov.
+func (d *draws) add(m *Moments, probability float64, sample *samplers.Sample) {
 	all := make([]float64, len(sample.Index))
 	d.Weight.Weigh(d.population, sample, all)
 	var watched []int32 // that the sample holds, and their factors
 	var beta []float64
-	first := slices.Repeat([]int{d.size - 1}, len(d.p)) // draw of each watched candidate; the last one of those not drawn
 	for k, i := range sample.Index {
 		if at := d.at[i] - 1; at >= 0 {
 			watched, beta = append(watched, at), append(beta, all[k])
-			first[at] = k
 		}
 	}
 	for k, i := range watched {
-		t.beta[i] += probability * beta[k]
+		m.Mean[i] += probability * beta[k]
 		for l, j := range watched {
-			t.products[i][j] += probability * beta[k] * beta[l]
+			m.Cov[i][j] += probability * beta[k] * beta[l]
 		}
 	}
-	if d.theorem != nil {
-		d.theorem.add(t, d, probability, sample, first)
-	}
 }
-
-// aboutOne returns E(β_i − 1)(β_j − 1). It is the covariance if E β = 1, and needs no
-// estimate of the mean.
-func (t *tally) aboutOne(i, j int) float64 { return t.products[i][j] - t.beta[i] - t.beta[j] + 1 }
 
 // mostOutcomes is the largest number of outcomes that are enumerated.
 const mostOutcomes = 2_000_000
@@ -159,11 +121,8 @@ func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Wei
 	if n := d.outcomes(); !(n <= mostOutcomes) {
 		return nil, fmt.Errorf("study: draw %T, weight %T, %d draws from %d candidates: %.3g outcomes, want a known number up to %d", draw, weight, s, len(weights), n, mostOutcomes)
 	}
-	m, err := d.measure(context.Background(), 0, 0)
-	if err != nil {
-		return nil, err
-	}
-	return m.moments(), nil
+	m, _, err := d.measure(context.Background(), 0, 0)
+	return m, err
 }
 
 // replaced reports whether a candidate can be drawn again.
@@ -188,9 +147,9 @@ func (d *draws) outcomes() float64 {
 }
 
 // enumerate adds all outcomes whose first draws are the sample, which has the given probability.
-func (d *draws) enumerate(t *tally, drawn int, sample samplers.Sample, probability float64) {
+func (d *draws) enumerate(m *Moments, drawn int, sample samplers.Sample, probability float64) {
 	if drawn == d.size {
-		d.add(t, probability, &sample)
+		d.add(m, probability, &sample)
 		return
 	}
 	held := make([]int, len(d.at)) // 1 + the place in the sample, or 0
@@ -219,89 +178,53 @@ func (d *draws) enumerate(t *tally, drawn int, sample samplers.Sample, probabili
 		default:
 			continue
 		}
-		d.enumerate(t, drawn+1, next, probability*w/left)
+		d.enumerate(m, drawn+1, next, probability*w/left)
 	}
 }
 
-// simulate adds repeats draws: those numbered first, first+step, …
-func (d *draws) simulate(ctx context.Context, t *tally, first, step, repeats int, seed uint64) error {
+// simulate adds the draws numbered first, first+step, … of repeats.
+func (d *draws) simulate(ctx context.Context, m *Moments, first, step, repeats int, seed uint64) error {
 	source := samplers.NewSource(seed, 0, 0)
 	rng := rand.New(source)
 	var sample samplers.Sample
-	count := (repeats - first + step - 1) / step
-	for k := range count {
-		if k%256 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+	for k := first; k < repeats; k += step {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		samplers.Seed(source, seed, 0, uint64(first+k*step))
+		samplers.Seed(source, seed, 0, uint64(k))
 		d.Draw.Draw(rng, d.population, d.size, &sample)
-		d.add(t, 1/float64(count), &sample)
+		d.add(m, 1/float64(repeats), &sample)
 	}
 	return nil
 }
 
-// simulationGroups is the number of groups of draws that standard errors come from:
-// with few of them, a right value is too often far off by its standard error.
-const simulationGroups = 100
+// simulatedParts is the number of parts of simulated draws. It is fixed, so that sums do not
+// depend on the number of cores.
+const simulatedParts = 16
 
-// measured are the exact means over all outcomes, or independent estimates of them from groups
-// of draws.
-type measured struct {
-	p      []float64 // probabilities of the watched candidates
-	groups []*tally
-	exact  bool
-}
-
-// measure enumerates the outcomes, or simulates draws if there are too many outcomes. Groups
-// of draws run one a core at a time.
-func (d *draws) measure(ctx context.Context, repeats int, seed uint64) (*measured, error) {
+// measure enumerates the outcomes, or simulates draws if there are too many outcomes. It reports
+// whether the moments are exact.
+func (d *draws) measure(ctx context.Context, repeats int, seed uint64) (m *Moments, exact bool, err error) {
+	m = d.newMoments()
 	if d.outcomes() <= mostOutcomes {
-		t := d.newTally()
-		d.enumerate(t, 0, samplers.Sample{Draws: d.size}, 1)
-		return &measured{d.p, []*tally{t}, true}, nil
+		d.enumerate(m, 0, samplers.Sample{Draws: d.size}, 1)
+		return m.centre(), true, nil
 	}
-	m := &measured{p: d.p}
-	for range min(simulationGroups, repeats) {
-		m.groups = append(m.groups, d.newTally())
-	}
+	parts := make([]*Moments, simulatedParts)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for g, t := range m.groups {
-		group.Go(func() error { return d.simulate(ctx, t, g, len(m.groups), repeats, seed) })
+	for k := range parts {
+		parts[k] = d.newMoments()
+		group.Go(func() error { return d.simulate(ctx, parts[k], k, len(parts), repeats, seed) })
 	}
-	return m, group.Wait()
-}
-
-// spread returns a value of the groups. Its standard error is 0 if it is exact.
-func (m *measured) spread(of func(*tally) float64) Spread {
-	values := make([]float64, len(m.groups))
-	for g := range m.groups {
-		values[g] = of(m.groups[g])
+	if err := group.Wait(); err != nil {
+		return nil, false, err
 	}
-	return NewSpread(values)
-}
-
-// mean returns the mean over the groups of each element of a matrix.
-func (m *measured) mean(of func(*tally) [][]float64) [][]float64 {
-	mean := matrix(len(m.p))
-	for i := range mean {
-		for j := range mean[i] {
-			mean[i][j] = m.spread(func(t *tally) float64 { return of(t)[i][j] }).Mean
+	for _, part := range parts {
+		floats.Add(m.Mean, part.Mean)
+		for i, row := range part.Cov {
+			floats.Add(m.Cov[i], row)
 		}
 	}
-	return mean
-}
-
-// moments returns the moments over all groups.
-func (m *measured) moments() *Moments {
-	moments := &Moments{Cov: m.mean(func(t *tally) [][]float64 { return t.products })}
-	for i := range m.p {
-		moments.Mean = append(moments.Mean, m.spread(func(t *tally) float64 { return t.beta[i] }).Mean)
-	}
-	for i, row := range moments.Cov {
-		for j := range row {
-			row[j] -= moments.Mean[i] * moments.Mean[j]
-		}
-	}
-	return moments
+	return m.centre(), false, nil
 }

@@ -160,52 +160,52 @@ func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (
 	if err != nil {
 		return nil, err
 	}
-	measured, err := d.measure(ctx, v.Repeats, v.Seed)
+	moments, exact, err := d.measure(ctx, v.Repeats, v.Seed)
 	if err != nil {
 		return nil, err
 	}
-	moments, repeats := measured.moments(), float64(v.Repeats)
-	if measured.exact {
+	repeats := float64(v.Repeats)
+	if exact {
 		repeats = math.Inf(1)
 	}
-	variances, covariances := moments.withinTheorem(d.p, s, repeats)
-	r := &VarianceRow{Estimator: e.Name, Samples: s, Exact: measured.exact, CovWithin: covariances, WithinTheorem: variances && covariances}
-	var largest float64
-	r.VarOverBound, r.CovOverBound, largest = moments.overBounds(d.p, s)
-	r.LargestCov = Number(largest)
-	n := float64(len(d.p))
-	for k, p := range d.p {
-		c := CandidateMoments{P: p, Mean: moments.Mean[k], Var: max(moments.Cov[k][k], 0), Bound: (1/p - 1) / float64(s)}
+	r := &VarianceRow{Estimator: e.Name, Samples: s, Exact: exact}
+	r.compare(moments, d.p, repeats)
+	return r, nil
+}
+
+// compare sets what the row says of the moments of candidates with probabilities p, and compares
+// them with the bounds of the theorem: the variances (1/p_i − 1)/s, which leave out a candidate of
+// p_i = 1, and the covariances 1/s. The moments are estimated from the given number of draws, +Inf
+// if they are exact. An estimate may be above its bound by five standard errors: of about
+// Var·√(1/(π·repeats)) for a variance, with π ≤ s·p the share of draws that contain the candidate,
+// and of about √(Var_i·Var_j/repeats) for a covariance.
+func (r *VarianceRow) compare(m *Moments, p []float64, repeats float64) {
+	const rounding = 1e-9
+	s, n := float64(r.Samples), float64(len(p))
+	r.LargestCov, r.CovWithin = Number(math.Inf(-1)), true
+	variances := true
+	for i, row := range m.Cov {
+		c := CandidateMoments{P: p[i], Mean: m.Mean[i], Var: max(row[i], 0), Bound: (1/p[i] - 1) / s}
+		for j, cov := range row {
+			noise := 5 * math.Sqrt(math.Abs(row[i]*m.Cov[j][j])/repeats)
+			if i == j {
+				noise /= math.Sqrt(min(1, s*p[i]))
+				variances = variances && cov-noise <= c.Bound+rounding
+				continue
+			}
+			r.CovOverBound, r.LargestCov = max(r.CovOverBound, math.Abs(cov)*s), max(r.LargestCov, Number(cov))
+			r.CovWithin = r.CovWithin && math.Abs(cov)-noise <= 1/s+rounding
+		}
+		if c.Bound > 0 {
+			r.VarOverBound = max(r.VarOverBound, row[i]/c.Bound)
+		}
 		r.Bias = max(r.Bias, math.Abs(c.Mean-1))
 		r.MeanVar += c.Var / n
 		r.MeanVarBound += c.Bound / n
 		r.MeanSquare += (c.Var + (c.Mean-1)*(c.Mean-1)) / n
 		r.Candidates = append(r.Candidates, c)
 	}
-	return r, nil
-}
-
-// withinTheorem reports whether the variances and the covariances, estimated from the given
-// number of draws, keep the bounds of the theorem to within five standard errors. A variance
-// has a standard error of about Var·√(1/(π·repeats)), with π ≤ s·p the share of
-// draws that contain the candidate. A covariance has a standard error of about
-// √(Var_i·Var_j/repeats).
-func (m *Moments) withinTheorem(p []float64, s int, repeats float64) (variances, covariances bool) {
-	const rounding = 1e-9
-	variances, covariances = true, true
-	n := float64(s)
-	for i, row := range m.Cov {
-		for j, cov := range row {
-			noise := 5 * math.Sqrt(math.Abs(row[i]*m.Cov[j][j])/repeats)
-			if i == j {
-				noise /= math.Sqrt(min(1, n*p[i]))
-				variances = variances && cov-noise <= (1/p[i]-1)/n+rounding
-			} else {
-				covariances = covariances && math.Abs(cov)-noise <= 1/n+rounding
-			}
-		}
-	}
-	return variances, covariances
+	r.WithinTheorem = variances && r.CovWithin
 }
 
 // evenlySpaced returns at most n candidates. Their ranks in the order of the weights

@@ -71,9 +71,9 @@ func TestWithinTheorem(t *testing.T) {
 		variances, within    bool
 	}{{1.5, 0.5, true, true}, {1.5, 0.6, true, false}, {1.6, 0.5, false, true}} {
 		m := &Moments{Mean: []float64{1, 1}, Cov: [][]float64{{c.variance, c.covariance}, {c.covariance, 0.1}}}
-		variances, covariances := m.withinTheorem(p, 2, math.Inf(1))
-		if variances != c.variances || covariances != c.within {
-			t.Errorf("variance %v, covariance %v: within the bounds: %v, %v", c.variance, c.covariance, variances, covariances)
+		row := VarianceRow{Samples: 2}
+		if row.compare(m, p, math.Inf(1)); row.WithinTheorem != (c.variances && c.within) || row.CovWithin != c.within {
+			t.Errorf("variance %v, covariance %v: within the bounds: %v, covariances %v", c.variance, c.covariance, row.WithinTheorem, row.CovWithin)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -66,9 +67,6 @@ func (r *reproduction) options(cmd *cobra.Command) (o reproduce.Options, err err
 	}
 	version, err := currentVersion()
 	o.Program = version.program()
-	if w := worldOf(cmd.Context()); w != nil {
-		o.Ranks = w
-	}
 	o.Log = func(line string) { say(unlessQuiet(r.Quiet, cmd.ErrOrStderr()), "%s", line) }
 	o.Settings = &s
 	return o, err
@@ -79,7 +77,7 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := reproduce.Run(cmd.Context(), args[0], o)
+	all, err := results(cmd.Context(), args[0], o)
 	if err != nil && cmd.Context().Err() != nil {
 		return run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Out))}
 	}
@@ -103,6 +101,23 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 		}
 		say(w, "saved in %s and %s", filepath.Join(r.Out, "results.md"), filepath.Join(r.Out, reproduce.FiguresDir))
 	})
+}
+
+// results makes the results. The ranks share the scores; then rank 0 alone computes the times, and
+// has the results.
+func results(ctx context.Context, name string, o reproduce.Options) (*reproduce.Results, error) {
+	w := worldOf(ctx)
+	if w != nil && (o.Compute == reproduce.ComputeAll || o.Compute == reproduce.ComputeScores) {
+		scores := o
+		scores.Compute = reproduce.ComputeScores
+		if _, err := reproduce.Run(ctx, name, scores); err != nil {
+			return nil, err
+		}
+	}
+	if w != nil && w.Rank() > 0 {
+		return nil, nil
+	}
+	return reproduce.Run(ctx, name, o)
 }
 
 // commandLine is the command with the flags that were set, without those that do not

@@ -28,14 +28,6 @@ func newFloor(d *device.Device) (*floor, error) {
 	return f, err
 }
 
-// name returns the name of the library that computes dense products.
-func (f *floor) name() string {
-	if f.device != nil {
-		return "cuBLAS"
-	}
-	return f.blas.Name()
-}
-
 func (f *floor) time(products []plan.Product) (time.Duration, error) {
 	for _, p := range products {
 		for k, size := range sizes(p) {

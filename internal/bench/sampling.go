@@ -71,8 +71,8 @@ func Sampling(ctx context.Context, all []samplers.Sampler, d *datasets.Data, siz
 	}
 	var batch samplers.MiniBatch
 	var seen float64
-	for k := range seeds {
-		if err := full.Sample(ctx, seeds[k], nil, &batch); err != nil {
+	for _, nodes := range seeds {
+		if err := full.Sample(ctx, nodes, nil, &batch); err != nil {
 			return nil, err
 		}
 		seen += float64(len(batch.Inputs())) / float64(batches)

@@ -97,7 +97,10 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 			return r, err
 		}
 	}
-	r.BLAS, r.Threads, r.Workers, r.Parameters = floor.name(), floor.blas.Threads(), o.Workers, len(program.Parameters())
+	r.BLAS, r.Threads, r.Workers, r.Parameters = floor.blas.Name(), floor.blas.Threads(), o.Workers, len(program.Parameters())
+	if parts.Device != nil {
+		r.BLAS = "cuBLAS"
+	}
 	if err := b.inTurn(ctx, floor, &r); err != nil || o.Longest > 0 {
 		return r, err
 	}
@@ -131,12 +134,10 @@ func (b *stepBench) step(batch *samplers.MiniBatch, seed uint64) error {
 	if err := b.program.Advance(batch, seed, train.Adam{}, &b.adam); err != nil {
 		return err
 	}
-	if b.unsettled++; b.unsettled == b.program.Depth() {
-		if err := b.settle(); err != nil {
-			return err
-		}
-	}
 	b.commit()
+	if b.unsettled++; b.unsettled == b.program.Depth() {
+		return b.settle()
+	}
 	return nil
 }
 
@@ -161,24 +162,23 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 		samplers.Seed(&source, b.Seed, 0, uint64(k))
 		seeds := study.RandomBatch(rng, b.stream.Train, b.BatchSize)
 		start := time.Now()
-		if err := b.stream.Sampler.Sample(ctx, seeds, rng, &batch); err != nil {
-			return fmt.Errorf("bench: batch %d: %w", k, err)
+		err := b.stream.Sampler.Sample(ctx, seeds, rng, &batch)
+		drawn := time.Now()
+		if err == nil {
+			err = b.step(&batch, uint64(k))
 		}
-		drawn := time.Since(start)
-		start = time.Now()
-		err := b.step(&batch, uint64(k))
 		if err == nil {
 			err = b.settle()
 		}
+		stepped := time.Now()
 		if err != nil {
 			return fmt.Errorf("bench: batch %d: %w", k, err)
 		}
-		step := time.Since(start)
 		least, err := floor.time(b.program.Products())
 		if err != nil {
 			return err
 		}
-		sampling, steps, floors = append(sampling, milliseconds(drawn)), append(steps, milliseconds(step)), append(floors, milliseconds(least))
+		sampling, steps, floors = append(sampling, milliseconds(drawn.Sub(start))), append(steps, milliseconds(stepped.Sub(drawn))), append(floors, milliseconds(least))
 	}
 	from := min(b.Discard, len(steps)/5)
 	to := len(steps) - from

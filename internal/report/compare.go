@@ -10,11 +10,13 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 // Method is the group of runs on one data set that differ only in the seed.
 type Method struct {
 	Name    string // method, samples, and other settings in which the groups differ
+	Number  int    // among the groups of its data set, from 1
 	Runs    int    // without repeated ones
 	Repeats int    // runs with the settings and the seed of another one
 
@@ -27,6 +29,23 @@ type Method struct {
 	runs []*Run // without repeated ones
 }
 
+// Colour returns the colour of the method's curves, for a style of the page.
+func (m *Method) Colour() string {
+	c := figure.Color(m.Number - 1)
+	return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)
+}
+
+// over returns the spread of a result over the runs that have it.
+func (m *Method) over(field string) study.Spread {
+	var values []float64
+	for _, r := range m.runs {
+		if v := r.number(field); math.Abs(v) <= 1e290 { // a chart can show it
+			values = append(values, v)
+		}
+	}
+	return study.NewSpread(values)
+}
+
 // Compare groups runs by their settings, data set by data set, in the order of the first run
 // of each group. Of runs with the same settings and seed one counts. With several data sets, a
 // name begins with its own.
@@ -34,9 +53,9 @@ func Compare(runs []Run) []Method {
 	var all []Method
 	sets := split(runs)
 	for _, s := range sets {
-		for _, m := range s.methods {
-			if len(sets) > 1 && s.data != "" {
-				m.Name = s.data + " · " + m.Name
+		for _, m := range s.Methods {
+			if len(sets) > 1 && s.Data != "" {
+				m.Name = s.Data + " · " + m.Name
 			}
 			all = append(all, *m)
 		}
@@ -47,15 +66,15 @@ func Compare(runs []Run) []Method {
 // set holds the runs on one data set with one metric, in groups of runs that differ only in the
 // seed.
 type set struct {
-	data, metric string
-	methods      []*Method
-	rows         []row
+	Data, Metric string
+	Methods      []*Method
+	Rows         []row
 }
 
 // row is a run in the table of runs.
 type row struct {
 	*Run
-	Group int    // its number
+	Group int    // number of its method
 	Same  string // the run that counts in its place, or ""
 }
 
@@ -64,16 +83,15 @@ func split(runs []Run) []*set {
 	var sets []*set
 	for k := range runs {
 		data, metric := runs[k].text("data"), cmp.Or(runs[k].text("metric"), "score")
-		at := slices.IndexFunc(sets, func(s *set) bool { return s.data == data && s.metric == metric })
+		at := slices.IndexFunc(sets, func(s *set) bool { return s.Data == data && s.Metric == metric })
 		if at < 0 {
 			at = len(sets)
-			sets = append(sets, &set{data: data, metric: metric})
+			sets = append(sets, &set{Data: data, Metric: metric})
 		}
-		sets[at].rows = append(sets[at].rows, row{Run: &runs[k]})
+		sets[at].Rows = append(sets[at].Rows, row{Run: &runs[k]})
 	}
 	for _, s := range sets {
 		s.group()
-		s.count()
 	}
 	return sets
 }
@@ -105,86 +123,74 @@ func settings(runs []*Run) (differ []string, shared [][]string) {
 const mostSettings = 4
 
 // group groups the runs, and names each group by its method, samples and the settings that
-// differ. Models from Go may differ in the shapes of the parameters alone.
+// differ. Models from Go may differ in the shapes of the parameters alone. Of runs with equal
+// settings the first finished one counts, or else the first.
 func (s *set) group() {
 	var runs []*Run
-	for _, r := range s.rows {
+	counts := map[string]*Run{} // by all settings
+	for _, r := range s.Rows {
 		runs = append(runs, r.Run)
+		if first := counts[r.settings()]; first == nil || r.done && !first.done {
+			counts[r.settings()] = r.Run
+		}
 	}
 	differ, _ := settings(runs)
 	differ = slices.DeleteFunc(differ, func(name string) bool { return slices.Contains([]string{"seed", "method", "samples"}, name) })
-	number := map[string]int{} // by the name and the shapes
+	methods := map[string]*Method{} // by the name and the shapes
 	for k, r := range runs {
-		words := slices.DeleteFunc([]string{r.text("method"), r.text("samples")}, func(word string) bool { return word == "" })
-		if r.Config == nil {
-			words = append(words, r.Name+" (settings not known)")
-		}
-		for _, name := range differ {
-			if text := r.setting(name); r.Config != nil && (len(differ) <= mostSettings || text != runs[0].setting(name)) {
-				words = append(words, settingWords(name, text))
-			}
-		}
-		name := strings.Join(words, " · ")
+		name := r.label(differ, runs[0])
 		shapes := name + r.setting("parameters")
-		if number[shapes] == 0 {
-			if slices.ContainsFunc(s.methods, func(m *Method) bool { return m.Name == name }) {
+		if methods[shapes] == nil {
+			if slices.ContainsFunc(s.Methods, func(m *Method) bool { return m.Name == name }) {
 				name += " · " + r.Name
 			}
-			s.methods = append(s.methods, &Method{Name: name})
-			number[shapes] = len(s.methods)
+			methods[shapes] = &Method{Name: name, Number: len(s.Methods) + 1}
+			s.Methods = append(s.Methods, methods[shapes])
 		}
-		s.rows[k].Group = number[shapes]
-	}
-}
-
-// settingWords names a setting and its value, as a person says it.
-func settingWords(name, text string) string {
-	name = strings.ReplaceAll(name, "_", " ")
-	switch text {
-	case "true":
-		return name
-	case "false":
-		return "no " + name
-	}
-	return name + " " + text
-}
-
-// count sums up the runs of each group. Of runs with equal settings the first finished one
-// counts, or else the first.
-func (s *set) count() {
-	counts := map[string]*Run{} // by all settings
-	equal := func(r *Run) string {
-		if r.Config == nil {
-			return r.Name
-		}
-		return fmt.Sprint(r.Config)
-	}
-	for _, r := range s.rows {
-		if first := counts[equal(r.Run)]; first == nil || r.done && !first.done {
-			counts[equal(r.Run)] = r.Run
-		}
-	}
-	for k := range s.rows {
-		r := &s.rows[k]
-		m := s.methods[r.Group-1]
-		if counted := counts[equal(r.Run)]; counted != r.Run {
-			r.Same = counted.Name
+		m := methods[shapes]
+		s.Rows[k].Group = m.Number
+		if counted := counts[r.settings()]; counted != r {
+			s.Rows[k].Same = counted.Name
 			m.Repeats++
 			continue
 		}
 		m.Runs++
 		m.Sampled = m.Sampled || r.sampled()
-		m.runs = append(m.runs, r.Run)
+		m.runs = append(m.runs, r)
 	}
-	for _, m := range s.methods {
-		for field, spread := range map[string]*study.Spread{"test": &m.Test, "best_valid": &m.BestValid, "train_ms_per_batch": &m.StepMS} {
-			var values []float64
-			for _, r := range m.runs {
-				if v := r.number(field); math.Abs(v) <= 1e290 { // a chart can show it
-					values = append(values, v)
-				}
-			}
-			*spread = study.NewSpread(values)
+	for _, m := range s.Methods {
+		m.Test, m.BestValid, m.StepMS = m.over("test"), m.over("best_valid"), m.over("train_ms_per_batch")
+	}
+}
+
+// settings is a text of all settings, or the name of a run without known settings.
+func (r *Run) settings() string {
+	if r.Config == nil {
+		return r.Name
+	}
+	return fmt.Sprint(r.Config)
+}
+
+// label names the run by its method, samples and the settings that differ.
+func (r *Run) label(differ []string, first *Run) string {
+	words := slices.DeleteFunc([]string{r.text("method"), r.text("samples")}, func(word string) bool { return word == "" })
+	if r.Config == nil {
+		return strings.Join(append(words, r.Name+" (settings not known)"), " · ")
+	}
+	for _, name := range differ {
+		text := r.setting(name)
+		if len(differ) > mostSettings && text == first.setting(name) {
+			continue
 		}
+		name = strings.ReplaceAll(name, "_", " ")
+		switch text {
+		case "true":
+		case "false":
+			name = "no " + name
+		default:
+			name += " " + text
+		}
+		words = append(words, name)
 	}
+	return strings.Join(words, " · ")
 }

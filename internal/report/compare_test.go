@@ -38,10 +38,10 @@ func TestCompare(t *testing.T) {
 
 // groups returns the names of the groups, and the number of each run's.
 func (s *set) groups() (names []string, of []int) {
-	for _, m := range s.methods {
+	for _, m := range s.Methods {
 		names = append(names, m.Name)
 	}
-	for _, r := range s.rows {
+	for _, r := range s.Rows {
 		of = append(of, r.Group)
 	}
 	return names, of

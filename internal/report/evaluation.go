@@ -52,19 +52,14 @@ func (r *Run) evaluation(text []byte) (*Evaluation, error) {
 // Shade returns the share of the nodes of class i that n of them are, in per cent.
 func (e *Evaluation) Shade(i, n int) int { return 100 * max(n, 0) / max(e.Rows[i].Nodes, n, 1) }
 
-// Chart draws the calibration.
+// Chart draws the calibration: the frequencies of predictions over their probabilities.
 func (e *Evaluation) Chart() template.HTML {
-	return inline(&figure.Figure{Panels: []figure.Panel{Calibration("Calibration", &e.Assessment)}})
-}
-
-// Calibration draws the frequencies of predictions over their probabilities.
-func Calibration(title string, a *score.Assessment) figure.Panel {
 	measured := figure.Series{Name: "measured"}
-	for _, b := range a.Calibration.Bins {
+	for _, b := range e.Assessment.Calibration.Bins {
 		measured.X, measured.Y = append(measured.X, float64(b.Probability)), append(measured.Y, float64(b.Frequency))
 	}
-	return figure.Panel{
-		Title: title, X: "probability", Y: "frequency", FromZero: true,
+	return inline(&figure.Figure{Panels: []figure.Panel{{
+		Title: "Calibration", X: "probability", Y: "frequency", FromZero: true,
 		Lines: []figure.Series{{Name: "calibrated", X: []float64{0, 1}, Y: []float64{0, 1}}, measured},
-	}
+	}}})
 }

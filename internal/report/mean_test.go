@@ -32,7 +32,7 @@ func TestMeanOfRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ladies := split(runs)[0].methods[0]
+	ladies := split(runs)[0].Methods[0]
 	lines := ladies.lines(func(q Point) float64 { return q.Seconds }, func(q Point) float64 { return float64(q.Valid) })
 	if len(lines) != 4 || !lines[0].Thin || !lines[2].Thin || lines[3].Thin || !lines[3].Band || lines[3].Name != "ladies" {
 		t.Fatalf("lines %+v", lines)

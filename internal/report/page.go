@@ -52,24 +52,14 @@ func (p *Page) Write(w io.Writer) error {
 type view struct {
 	*Page
 	Sections []section // one a data set
-	Means    bool      // some curves are means over runs
 	Settings [][]string
 }
 
-// section holds the scores, curves, runs and settings on one data set.
+// section holds the runs on one data set, and the settings that differ between runs: the name,
+// and the value of each method.
 type section struct {
-	Data, Metric string
-	Groups       []group
-	Charts       []template.HTML
-	Rows         []row
-	Differ       [][]string // settings that differ between runs: the name, and the value of each group
-}
-
-// group is a row of the table of scores.
-type group struct {
-	Number int
-	Colour string
-	*Method
+	*set
+	Differ [][]string
 }
 
 func (p *Page) view() view {
@@ -78,47 +68,39 @@ func (p *Page) view() view {
 		runs = append(runs, &p.Runs[k])
 	}
 	differ, shared := settings(runs)
+	differ = slices.DeleteFunc(differ, func(name string) bool { return slices.Contains([]string{"data", "method", "samples", "seed"}, name) }) // shown elsewhere
 	v := view{Page: p, Settings: shared}
 	for _, s := range split(p.Runs) {
-		out := section{Data: s.data, Metric: s.metric, Rows: s.rows, Charts: s.charts()}
-		for n, m := range s.methods {
-			c := figure.Color(n)
-			out.Groups = append(out.Groups, group{n + 1, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), m})
-			v.Means = v.Means || m.Runs > 1
-		}
+		out := section{set: s}
 		for _, name := range differ {
-			if slices.Contains([]string{"data", "method", "samples", "seed"}, name) { // shown elsewhere
-				continue
+			values := []string{name}
+			for _, m := range s.Methods {
+				values = append(values, m.runs[0].setting(name))
 			}
-			row := []string{name}
-			for _, m := range s.methods {
-				row = append(row, m.runs[0].setting(name))
-			}
-			out.Differ = append(out.Differ, row)
+			out.Differ = append(out.Differ, values)
 		}
 		v.Sections = append(v.Sections, out)
 	}
 	return v
 }
 
-// charts draws loss and validation score over batches and over seconds.
-func (s *set) charts() (charts []template.HTML) {
-	batches, seconds := func(q Point) float64 { return float64(q.Batch) }, func(q Point) float64 { return q.Seconds }
-	valid, loss := func(q Point) float64 { return float64(q.Valid) }, func(q Point) float64 { return float64(q.Loss) }
-	for _, c := range []struct {
-		title, x, y string
-		over, of    func(Point) float64
+// Charts draws loss and validation score over batches and over seconds.
+func (s *set) Charts() (charts []template.HTML) {
+	over := map[string]func(Point) float64{"batches": func(q Point) float64 { return float64(q.Batch) }, "seconds": func(q Point) float64 { return q.Seconds }}
+	for _, of := range []struct {
+		title, y string
+		value    func(Point) float64
 	}{
-		{"Validation " + s.metric, "batches", s.metric, batches, valid},
-		{"Validation " + s.metric, "seconds", s.metric, seconds, valid},
-		{"Training loss", "batches", "loss", batches, loss},
-		{"Training loss", "seconds", "loss", seconds, loss},
+		{"Validation " + s.Metric, s.Metric, func(q Point) float64 { return float64(q.Valid) }},
+		{"Training loss", "loss", func(q Point) float64 { return float64(q.Loss) }},
 	} {
-		panel := figure.Panel{Title: c.title + " over " + c.x, X: c.x, Y: c.y}
-		for _, m := range s.methods {
-			panel.Lines = append(panel.Lines, m.lines(c.over, c.of)...)
+		for _, x := range []string{"batches", "seconds"} {
+			panel := figure.Panel{Title: of.title + " over " + x, X: x, Y: of.y}
+			for _, m := range s.Methods {
+				panel.Lines = append(panel.Lines, m.lines(over[x], of.value)...)
+			}
+			charts = append(charts, inline(&figure.Figure{Panels: []figure.Panel{panel}, NoLegend: true}))
 		}
-		charts = append(charts, inline(&figure.Figure{Panels: []figure.Panel{panel}, NoLegend: true}))
 	}
 	return charts
 }

@@ -157,7 +157,7 @@ func TestUnfinished(t *testing.T) {
 		t.Errorf("settings that differ: %q", d)
 	}
 	sets := split(runs)
-	if names, of := sets[0].groups(); len(sets) != 2 || !slices.Equal(of, []int{1, 1, 2, 3}) || names[0] != "ladies · 512, 1024" || !strings.HasSuffix(sets[1].methods[0].Name, "/d (settings not known)") {
+	if names, of := sets[0].groups(); len(sets) != 2 || !slices.Equal(of, []int{1, 1, 2, 3}) || names[0] != "ladies · 512, 1024" || !strings.HasSuffix(sets[1].Methods[0].Name, "/d (settings not known)") {
 		t.Errorf("groups %q of %v", names, of)
 	}
 	page := (&Page{Runs: runs}).view()
@@ -230,7 +230,7 @@ func TestOneSeedTwice(t *testing.T) {
 		t.Fatalf("%d runs, want 4: a folder within another counts once", len(runs))
 	}
 	v := (&Page{Runs: runs}).view()
-	if g := v.Sections[0].Groups[0]; g.Runs != 2 || g.Repeats != 2 || g.Name != "full" || g.Test.With(g.Test.SD) != "0.62 ± 0.18" {
+	if g := v.Sections[0].Methods[0]; g.Runs != 2 || g.Repeats != 2 || g.Name != "full" || g.Test.With(g.Test.SD) != "0.62 ± 0.18" {
 		t.Errorf("group %+v", g)
 	}
 	for k, want := range []string{runs[1].Name, "", "", runs[1].Name} {
@@ -271,15 +271,15 @@ func TestDataSets(t *testing.T) {
 		runs = append(runs, Run{Config: map[string]any{"method": fmt.Sprint("m", k/2), "data": fmt.Sprint("data", k%2), "seed": "1"}})
 	}
 	v := (&Page{Runs: runs}).view()
-	if len(v.Sections) != 2 || len(v.Sections[0].Groups) != 8 || len(v.Sections[1].Groups) != 8 {
+	if len(v.Sections) != 2 || len(v.Sections[0].Methods) != 8 || len(v.Sections[1].Methods) != 8 {
 		t.Fatalf("sections %+v", v.Sections)
 	}
 	seen := map[string]bool{}
-	for k, g := range v.Sections[1].Groups {
-		if g.Name != fmt.Sprint("m", k) || seen[g.Colour] {
+	for k, g := range v.Sections[1].Methods {
+		if g.Name != fmt.Sprint("m", k) || seen[g.Colour()] {
 			t.Errorf("group %+v", g)
 		}
-		seen[g.Colour] = true
+		seen[g.Colour()] = true
 	}
 }
 
@@ -294,8 +294,8 @@ func TestSettingsOfDataSets(t *testing.T) {
 	}
 	v := (&Page{Runs: runs}).view()
 	for k, s := range v.Sections {
-		if s.Groups[0].Name != "m0" || s.Groups[1].Name != "m1" {
-			t.Errorf("groups %+v", s.Groups)
+		if s.Methods[0].Name != "m0" || s.Methods[1].Name != "m1" {
+			t.Errorf("groups %+v", s.Methods)
 		}
 		batch := fmt.Sprint(64 + k)
 		if want := [][]string{{"batch", batch, batch}}; !reflect.DeepEqual(s.Differ, want) {

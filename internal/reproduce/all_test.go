@@ -17,6 +17,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/longtest"
 	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/study"
 )
 
 // tiny are options with which all tables and figures take seconds.
@@ -222,8 +223,8 @@ func TestDataChoice(t *testing.T) {
 			if e.Name != name {
 				continue
 			}
-			if got, err := r.dataOf(t.Context(), e); err != nil || !slices.Equal(got, want) {
-				t.Errorf("%s is made from %v, want %v; %v", name, got, want, err)
+			if got := r.dataOf(e); !slices.Equal(got, want) {
+				t.Errorf("%s is made from %v, want %v", name, got, want)
 			}
 		}
 	}
@@ -231,8 +232,8 @@ func TestDataChoice(t *testing.T) {
 	if r, err = newRunner(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := r.dataOf(t.Context(), Experiments()[1]); err != nil || !slices.Equal(got, []string{smallData}) {
-		t.Errorf("table2 is made from %v; %v", got, err)
+	if got := r.dataOf(Experiments()[1]); !slices.Equal(got, []string{smallData}) {
+		t.Errorf("table2 is made from %v", got)
 	}
 }
 
@@ -290,7 +291,7 @@ func TestPooled(t *testing.T) {
 
 // TestHighLeverage counts the pairs of high leverage by the formula.
 func TestHighLeverage(t *testing.T) {
-	var s scatter
+	var s study.Scatter
 	for _, x := range []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 40} {
 		s.Sums.Add(x, 1)
 		s.Points = append(s.Points, [2]float64{x, 1})
@@ -301,10 +302,10 @@ func TestHighLeverage(t *testing.T) {
 			want++
 		}
 	}
-	if got := s.highLeverage(); want != 1 || got != float64(want)/n {
+	if got := highLeverage(&s); want != 1 || got != float64(want)/n {
 		t.Errorf("share %v, want %d of 10", got, want)
 	}
-	if got := new(scatter).highLeverage(); got != 0 {
+	if got := highLeverage(new(study.Scatter)); got != 0 {
 		t.Errorf("share %v of no pairs", got)
 	}
 }

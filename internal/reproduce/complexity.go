@@ -2,9 +2,11 @@ package reproduce
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/bench"
@@ -51,10 +53,12 @@ func (r *runner) scale(ctx context.Context, k key) (*scalingResult, error) {
 	}
 	for layers := 1; layers <= scalingDepth; layers++ {
 		result.add("layers", float64(layers))
-		for method, size := range map[string]int{scalingMethod: k.Batch, "neighbor": scalingNeighbors} {
-			if err := r.costOfDepth(ctx, k, method, size, layers, result); err != nil {
-				return nil, err
-			}
+		err := errors.Join(
+			r.costOfDepth(ctx, k, "layer-wise", scalingMethod, k.Batch, layers, result),
+			r.costOfDepth(ctx, k, "node-wise", "neighbor", scalingNeighbors, layers, result),
+		)
+		if err != nil {
+			return nil, err
 		}
 	}
 	return result, nil
@@ -80,14 +84,8 @@ func (r *runner) draw(ctx context.Context, k key, sampler samplers.Sampler, size
 // costOfSize measures one layer of size rows that draws as many nodes.
 func (r *runner) costOfSize(ctx context.Context, k key, size int, result *scalingResult) error {
 	const p = scalingWidth
-	h, w := make([]float32, size*p), make([]float32, p*p)
+	h, w := slices.Repeat([]float32{0.5}, size*p), slices.Repeat([]float32{0.5}, p*p)
 	hw, out := make([]float32, size*p), make([]float32, size*p)
-	for k := range h {
-		h[k] = float32(k%7) / 7
-	}
-	for k := range w {
-		w[k] = float32(k%5) / 5
-	}
 	b, err := blas.Default()
 	if err != nil {
 		return err
@@ -123,8 +121,8 @@ func (r *runner) costOfSize(ctx context.Context, k key, size int, result *scalin
 }
 
 // costOfDepth counts the entries of P̃ and the rows that are multiplied by a weight, of all
-// layers of a model.
-func (r *runner) costOfDepth(ctx context.Context, k key, method string, size, layers int, result *scalingResult) error {
+// layers of a model. name begins the names of the columns.
+func (r *runner) costOfDepth(ctx context.Context, k key, name, method string, size, layers int, result *scalingResult) error {
 	sampler, err := r.sampler(method, []int{size}, layers)
 	if err != nil {
 		return err
@@ -136,26 +134,9 @@ func (r *runner) costOfDepth(ctx context.Context, k key, method string, size, la
 			rows += float64(len(block.Src)) / float64(k.Batches)
 		}
 	})
-	name := "layer-wise"
-	if method != scalingMethod {
-		name = "node-wise"
-	}
 	result.add(name+" nnz", nnz)
 	result.add(name+" rows", rows)
 	return err
-}
-
-// scalingTable is the table of measured exponents.
-func scalingTable(name string) Experiment {
-	return Experiment{
-		Name: name, Title: "Time complexity: measured exponents", Data: []string{"arxiv"},
-		caption: "scaling",
-		fill: []filler{func(r *runner, spec string, report *Report) {
-			if result := resultOf[scalingResult](r, r.scalingKey(spec)); result != nil {
-				addScaling(report, spec, result)
-			}
-		}},
-	}
 }
 
 // exponent fits y ∝ x^e.
@@ -170,7 +151,11 @@ func exponent(x, y []float64) study.Line {
 }
 
 // addScaling adds the exponents of one data set.
-func addScaling(report *Report, spec string, result *scalingResult) {
+func (r *runner) addScaling(spec string, report *Report) {
+	result := resultOf[scalingResult](r, r.scalingKey(spec))
+	if result == nil {
+		return
+	}
 	add := func(label string, of measure, more string, n int, value, se, theory float64) {
 		quantity := string(of) + more
 		report.Rows = append(report.Rows, Row{

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/template"
@@ -28,31 +27,22 @@ func published(name string) *datasets.Published {
 
 // paperDataset returns the name of the paper's data set that a SPEC means, or "", and
 // whether the SPEC is its generated twin, as synth:arxiv is for ogbn-arxiv. A twin has no key
-// but its seed. A file or folder must have the data set's name, and isOriginal checks its
-// nodes. Reddit must be GraphSAINT's graph, standardised.
+// but its seed, and an original has none: another split or scaling is other data. The paper's
+// Reddit is GraphSAINT's graph.
 func paperDataset(spec string) (name string, twin bool) {
-	where, keys, _ := strings.Cut(strings.ToLower(spec), "?")
-	scheme, path, found := strings.Cut(where, ":")
-	if !found {
-		scheme, path = "", where
-	}
-	if scheme == "synth" {
-		if slices.Contains(fiveNames(), path) && (keys == "" || strings.HasPrefix(keys, "seed=") && !strings.Contains(keys, "&")) {
-			return path, true
-		}
-		return "", false
-	}
-	base := filepath.Base(path)
-	for _, name := range []string{"arxiv", "proteins", "products", "mag"} {
-		if strings.HasPrefix(base, "ogbn-"+name) || strings.HasPrefix(base, "ogbn_"+name) || scheme == "ogb" && base == name {
-			return name, false
-		}
-	}
-	standardised := !strings.Contains(keys, "normalize=") || strings.Contains(keys, "normalize=standardize")
-	if standardised && (strings.HasPrefix(base, "reddit-saint") || scheme == "saint" && base == "reddit") {
+	if spec == "reddit-saint" {
 		return "reddit", false
 	}
-	return "", false
+	path, keys, _ := strings.Cut(spec, "?")
+	name, twin = strings.CutPrefix(path, "synth:")
+	if !twin {
+		name = strings.TrimPrefix(path, "ogbn-")
+	}
+	own := keys == "" && name != spec || twin && strings.HasPrefix(keys, "seed=") && !strings.Contains(keys, "&")
+	if !own || !slices.Contains(fiveNames(), name) {
+		return "", false
+	}
+	return name, twin
 }
 
 // dataKey is the paper's name of a data set, or the SPEC of another one.
@@ -61,20 +51,6 @@ func dataKey(spec string) string {
 		return name
 	}
 	return spec
-}
-
-// isOriginal returns an error if a SPEC names one of the paper's data sets, and its data have
-// another number of nodes: they would be shown beside the paper's numbers.
-func isOriginal(spec string, data *datasets.Data) error {
-	name, twin := paperDataset(spec)
-	if name == "" || twin {
-		return nil
-	}
-	p := published(name)
-	if p.Figures["nodes"].Agrees(float64(data.Nodes())) {
-		return nil
-	}
-	return fmt.Errorf("reproduce: %s is named like %s, but has %d nodes, not %.0f; give the file or folder another name", spec, p.Name, data.Nodes(), p.Figures["nodes"].Value)
 }
 
 // columnName heads the column of a SPEC: the data set as the paper names it, with a
@@ -95,19 +71,21 @@ func columnName(spec string) string {
 	return published(name).Name
 }
 
-// dataOf returns the SPECs of an experiment's columns.
-func (r *runner) dataOf(ctx context.Context, e Experiment) ([]string, error) {
+// paperData returns the SPECs of the paper's data sets: the original if it is in the cache, else
+// the twin.
+func paperData(ctx context.Context, o datasets.Options) ([]string, error) {
+	o.Offline = true
 	var specs []string
-	for _, spec := range r.Data {
-		if name, _ := paperDataset(spec); name == "" || slices.Contains(e.Data, name) {
-			specs = append(specs, spec)
+	for _, name := range fiveNames() {
+		spec := published(name).Original
+		data, err := datasets.Open(ctx, spec, o)
+		if errors.Is(err, datasets.ErrOffline) {
+			specs = append(specs, "synth:"+name)
+			continue
 		}
-	}
-	if len(r.Data) > 0 {
-		return specs, nil
-	}
-	for _, name := range e.Data {
-		spec, err := r.specOf(ctx, name)
+		if err == nil {
+			err = data.Close()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -116,24 +94,17 @@ func (r *runner) dataOf(ctx context.Context, e Experiment) ([]string, error) {
 	return specs, nil
 }
 
-// specOf returns the SPEC of one of the paper's data sets: the original if it is in
-// the cache, else the twin.
-func (r *runner) specOf(ctx context.Context, name string) (string, error) {
-	if spec, there := r.chosen[name]; there {
-		return spec, nil
+// dataOf returns the SPECs of an experiment's columns. The paper's data sets are in its order, and
+// those that it leaves out are left out.
+func (r *runner) dataOf(e Experiment) []string {
+	specs := slices.DeleteFunc(slices.Clone(r.Data), func(spec string) bool {
+		name, _ := paperDataset(spec)
+		return name != "" && !slices.Contains(e.Data, name)
+	})
+	if r.paperData {
+		slices.SortFunc(specs, func(a, b string) int { return slices.Index(e.Data, dataKey(a)) - slices.Index(e.Data, dataKey(b)) })
 	}
-	spec := published(name).Original
-	offline := r.DataOptions
-	offline.Offline = true
-	data, err := datasets.Open(ctx, spec, offline)
-	if err == nil {
-		err = data.Close()
-	}
-	if errors.Is(err, datasets.ErrOffline) {
-		spec, err = "synth:"+name, nil
-	}
-	r.chosen[name] = spec
-	return spec, err
+	return specs
 }
 
 // captionsText has the templates of captions.
@@ -192,35 +163,29 @@ func (r *runner) intervals(t task) string {
 	return "mini-batches between two validation scores: " + strings.Join(words, ", ")
 }
 
-// datasetsTable is the table of the data sets.
-func datasetsTable(name string) Experiment {
-	return Experiment{
-		Name: name, Title: "The data sets", Data: fiveNames(),
-		caption: "datasets",
-		fill: []filler{func(r *runner, spec string, report *Report) {
-			info := resultOf[datasets.Info](r, key{Kind: describing, Data: spec})
-			if info == nil {
-				return
-			}
-			nodes := float64(info.Nodes)
-			share := func(n int) float64 { return 100 * float64(n) / nodes }
-			values := map[string]float64{
-				"Nodes": nodes, "Edges": float64(info.Edges), "Degree": info.Degree.Mean, "Features": float64(info.Features),
-				"Classes": float64(info.Classes), "Tasks": float64(max(info.Tasks, 1)),
-				"Training nodes, %": share(info.Split.Train), "Validation nodes, %": share(info.Split.Valid), "Test nodes, %": share(info.Split.Test),
-			}
-			for _, paper := range r.paper.Datasets {
-				if paper.Label == "Classes" && info.Classes == 0 {
-					continue
-				}
-				row := Row{Dataset: spec, Label: paper.Label, Quantity: string(aCount), is: is{Of: aCount}, N: 1, Mean: values[paper.Label], Paper: paper.value(spec)}
-				if p := row.Paper; p != nil && p.Mean == math.Trunc(p.Mean) { // equal to the last digit printed
-					row.compare(0.5)
-				} else if p != nil {
-					row.compare(0.05)
-				}
-				report.Rows = append(report.Rows, row)
-			}
-		}},
+// addDataset adds the counts of one data set, and per cent of its nodes.
+func (r *runner) addDataset(spec string, report *Report) {
+	info := resultOf[datasets.Info](r, key{Kind: describing, Data: spec})
+	if info == nil {
+		return
+	}
+	nodes := float64(info.Nodes)
+	share := func(n int) float64 { return 100 * float64(n) / nodes }
+	values := map[string]float64{
+		"Nodes": nodes, "Edges": float64(info.Edges), "Degree": info.Degree.Mean, "Features": float64(info.Features),
+		"Classes": float64(info.Classes), "Tasks": float64(max(info.Tasks, 1)),
+		"Training nodes, %": share(info.Split.Train), "Validation nodes, %": share(info.Split.Valid), "Test nodes, %": share(info.Split.Test),
+	}
+	for _, paper := range r.paper.Datasets {
+		if paper.Label == "Classes" && info.Classes == 0 {
+			continue
+		}
+		row := Row{Dataset: spec, Label: paper.Label, Quantity: string(aCount), is: is{Of: aCount}, N: 1, Mean: values[paper.Label], Paper: paper.value(spec)}
+		if p := row.Paper; p != nil && p.Mean == math.Trunc(p.Mean) { // equal to the last digit printed
+			row.compare(0.5)
+		} else if p != nil {
+			row.compare(0.05)
+		}
+		report.Rows = append(report.Rows, row)
 	}
 }

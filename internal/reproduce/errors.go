@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"gorgonia.org/tensor"
-
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -56,41 +54,27 @@ func (r *runner) errors(ctx context.Context, k key) (*study.ErrorTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := r.data.Laplacian()
-	hw, err := study.Product(r.data.Features, model.Convolutions[0].W.Value().(*tensor.Dense).Float32s())
+	p, train := r.data.Laplacian(), r.data.Split.Train
+	hw, err := study.LayerProduct(ctx, model, p, r.data.Features, 0)
 	if err != nil {
 		return nil, err
 	}
-	e := study.ApproxError{Laplacian: p, Product: hw, Nodes: r.data.Split.Train, Sizes: k.Sizes, Batch: k.Batch, Repeats: k.Repeats, Seed: k.Seed}
-	for _, name := range k.Methods {
-		c, err := study.ContenderByName(name, p, r.data.Split.Train)
-		if err != nil {
-			return nil, err
-		}
-		e.Methods = append(e.Methods, c)
+	methods, err := study.Contenders(k.Methods, p, train)
+	if err != nil {
+		return nil, err
 	}
-	return e.Run(ctx)
-}
-
-// errorsFigure is the figure of the matrix approximation error.
-func errorsFigure(name, alias string) Experiment {
-	return Experiment{
-		Name: name, Alias: alias, Title: "Matrix approximation error ‖QPHW − QPSHW‖_F over the number of nodes drawn", Data: fiveNames(),
-		caption: "errors",
-		columns: 3,
-		fill: []filler{func(r *runner, spec string, report *Report) {
-			if len(r.errorContenders()) == 0 {
-				return
-			}
-			if table := resultOf[study.ErrorTable](r, r.errorKey(spec)); table != nil {
-				addErrors(report, spec, table)
-			}
-		}},
-	}
+	return study.ApproxError{Laplacian: p, Product: hw, Nodes: train, Methods: methods, Sizes: k.Sizes, Batch: k.Batch, Repeats: k.Repeats, Seed: k.Seed}.Run(ctx)
 }
 
 // addErrors adds the rows and the panel of one data set.
-func addErrors(report *Report, spec string, t *study.ErrorTable) {
+func (r *runner) addErrors(spec string, report *Report) {
+	if len(r.errorContenders()) == 0 {
+		return
+	}
+	t := resultOf[study.ErrorTable](r, r.errorKey(spec))
+	if t == nil {
+		return
+	}
 	for _, e := range t.Rows {
 		report.Rows = append(report.Rows, Row{
 			Dataset: spec, Label: e.Method, Method: e.Method, Samples: []int{e.Samples}, Quantity: "‖QPHW − QPSHW‖", is: is{Of: anError}, N: t.Repeats,

@@ -50,21 +50,30 @@ type filler func(r *runner, spec string, report *Report)
 func Experiments() []Experiment {
 	ladies, full := "ladies", "full"
 	return []Experiment{
-		datasetsTable("table1"),
+		{Name: "table1", Title: "The data sets", Data: fiveNames(), caption: "datasets", fill: []filler{(*runner).addDataset}},
 		regressionTable("table2", "regression", onP, "Regression of ‖(HW)_[i]‖ on ‖P^[i]‖ in 3-layer models, LADIES and full batch", ladies, full),
-		samplingTable("table3", "sampling-time"),
+		{
+			Name: "table3", Alias: "sampling-time", Title: "Milliseconds to sample one layer for a mini-batch", Data: fiveNames(),
+			caption: "sampling", fill: []filler{(*runner).addSampling}, finish: compareFigure,
+		},
 		scoreTable("table4", "accuracy", "Test metric of every method in per cent, and the time of a step in milliseconds", mainRows, "arxiv", "products"),
 		stepTable("table5", "training-time", 2),
 		stepTable("table6", "", 3),
 		scoreTable("table7", "fastgcn-variants", "Test metric of FastGCN with flat probabilities and debiased weights, in per cent", variantRows),
-		scalingTable("table8"),
+		{Name: "table8", Title: "Time complexity: measured exponents", Data: []string{"arxiv"}, caption: "scaling", fill: []filler{(*runner).addScaling}},
 		regressionTable("table9", "", onP, "Regression of ‖(HW)_[i]‖ on ‖P^[i]‖ in 3-layer models, FastGCN", "fastgcn", "fastgcn-debiased"),
 		regressionTable("table10", "", onQP, "Regression of ‖(HW)_[i]‖ on ‖QP^[i]‖ in 3-layer models, LADIES", ladies, "ladies-debiased"),
 		regressionFigure("figure1", onP, ladies, []string{"arxiv", "mag"}),
-		errorsFigure("figure2", "matrix-error"),
+		{
+			Name: "figure2", Alias: "matrix-error", Title: "Matrix approximation error ‖QPHW − QPSHW‖_F over the number of nodes drawn", Data: fiveNames(),
+			caption: "errors", columns: 3, fill: []filler{(*runner).addErrors},
+		},
 		curvesFigure("figure3", "", "Validation metric of LADIES and its variants over training", []string{"proteins", "products"}, layerWiseCurves),
 		curvesFigure("figure4", "convergence", "Validation metric of all methods over training", fiveNames(), allCurves),
-		normsFigure("figure5", "norms"),
+		{
+			Name: "figure5", Alias: "norms", Title: "Histograms of ‖P^[i]‖ and ‖(HW)_[i]‖, and the constants C₁ and C₂", Data: fiveNames(),
+			caption: "norms", chart: "Norms of the columns of P and of the rows of HW, tails cut off", columns: 4, fill: []filler{(*runner).addNorms},
+		},
 		regressionFigure("figure6", onP, full, fourNames()),
 		regressionFigure("figure7", onP, "fastgcn", fourNames()),
 		regressionFigure("figure8", onP, "fastgcn-debiased", fourNames()),

@@ -30,21 +30,10 @@ type Options struct {
 	Program string       // version of this program, kept in new cells; may be ""
 	Log     func(string) // called with a line for each cell that is computed; may be nil
 
-	// Ranks share the cells; nil means this process alone. The times are rank 0's. Run
-	// returns its results on rank 0, and nil on the others.
-	Ranks Ranks
-
 	DataOptions datasets.Options // where named data sets lie
 
 	// Open opens a data set; nil means datasets.Open with DataOptions.
 	Open func(ctx context.Context, spec string) (*datasets.Data, error)
-}
-
-// Ranks are processes that make one report together. They need the same Cells, on a file
-// system in common. A World of MPI is Ranks.
-type Ranks interface {
-	Rank() int
-	Barrier(ctx context.Context) error // returns when all ranks have called it
 }
 
 // Compute selects the missing cells that are computed. A table or figure is made from the

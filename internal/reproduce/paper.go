@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json"
 )
@@ -60,7 +59,8 @@ type PaperValue struct {
 	LessThan float64 `json:"less_than,omitempty"` // x if the paper prints "< x" instead of a mean
 }
 
-var paper = sync.OnceValues(func() (*Numbers, error) {
+// PaperNumbers reads the paper's numbers and claims.
+func PaperNumbers() (*Numbers, error) {
 	p := new(Numbers)
 	if err := json.Unmarshal(paperText, p, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("reproduce: paper.json: %w", err)
@@ -69,11 +69,7 @@ var paper = sync.OnceValues(func() (*Numbers, error) {
 		return nil, fmt.Errorf("reproduce: claims.json: %w", err)
 	}
 	return p, nil
-})
-
-// PaperNumbers returns the paper's numbers. Callers share them and must not change
-// them.
-func PaperNumbers() (*Numbers, error) { return paper() }
+}
 
 // layerWise reports whether the row's method draws a number of nodes a layer.
 func (row *PaperRow) layerWise() bool {

@@ -31,18 +31,8 @@ const regressionBatches = 500
 
 // regressionResult holds one trained model's regressions and norms.
 type regressionResult struct {
-	Test   study.Number      `json:"test"`
-	Layers []regressionLayer `json:"layers"`
-	Norms  *study.NormsTable `json:"norms"`
-}
-
-// regressionLayer holds the regressions of one layer by the norm and the nodes.
-type regressionLayer map[string]scatter
-
-// scatter is one regression: its sums, and a sample of its pairs.
-type scatter struct {
-	Sums   study.Regression `json:"sums"`
-	Points [][2]float64     `json:"points"` // x, y
+	Layers []map[string]study.Scatter `json:"layers"` // by the norm and the nodes
+	Norms  *study.NormsTable          `json:"norms"`
 }
 
 // regressionKeys lists the runs of a method, of 3 layers at the fixed sizes.
@@ -67,7 +57,7 @@ func (r *runner) regressionSizes() []int {
 
 // regress trains one model, and regresses its norms.
 func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) {
-	model, history, err := r.fit(ctx, k, k.Method == fullMethod)
+	model, _, err := r.fit(ctx, k, k.Method == fullMethod)
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +66,9 @@ func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	result := &regressionResult{Test: study.Number(history.Test)}
+	result := new(regressionResult)
 	for range norms {
-		result.Layers = append(result.Layers, regressionLayer{})
+		result.Layers = append(result.Layers, map[string]study.Scatter{})
 	}
 	for over, nodes := range map[string][]int32{overTrain: train, overAll: nil} {
 		t, err := study.Assumption{
@@ -88,13 +78,12 @@ func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) 
 			return nil, err
 		}
 		for _, drawn := range t.Scatters {
-			one := scatter{Sums: drawn.Sums}
-			for k := range drawn.X { // six digits are enough for a point of a plot
-				one.Points = append(one.Points, [2]float64{float64(finite.Measured(drawn.X[k])), float64(finite.Measured(drawn.Y[k]))})
+			for k, p := range drawn.Points { // six digits are enough for a point of a plot
+				drawn.Points[k] = [2]float64{float64(finite.Measured(p[0])), float64(finite.Measured(p[1]))}
 			}
 			l := slices.IndexFunc(norms, func(layer study.LayerNorms) bool { return layer.Name == drawn.Layer })
 			on := map[string]string{study.NormP: onP, study.NormQP: onQP}[drawn.On]
-			result.Layers[l][on+", "+over] = one
+			result.Layers[l][on+", "+over] = drawn
 		}
 	}
 	result.Norms, err = study.Norms{Laplacian: p, Layers: norms, Nodes: train, Batch: k.Batch, Seed: k.Seed}.Run(ctx)
@@ -102,16 +91,14 @@ func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) 
 }
 
 // pooled merges the regressions of the runs of a method, layer by layer.
-func (r *runner) pooled(spec, method, on, over string) []scatter {
-	var layers []scatter
+func (r *runner) pooled(spec, method, on, over string) []study.Scatter {
+	var layers []study.Scatter
 	for _, result := range resultsOf[regressionResult](r, r.regressionKeys(spec, method)) {
 		for len(layers) < len(result.Layers) {
-			layers = append(layers, scatter{})
+			layers = append(layers, study.Scatter{})
 		}
 		for l := range result.Layers {
-			s := result.Layers[l][on+", "+over]
-			layers[l].Sums.Merge(s.Sums)
-			layers[l].Points = append(layers[l].Points, s.Points...)
+			layers[l].Merge(result.Layers[l][on+", "+over])
 		}
 	}
 	return layers
@@ -162,7 +149,7 @@ func (r *runner) addRegressions(report *Report, spec, method, on string) {
 				{intercept, fit.N, fit.Intercept, fit.InterceptSE, printed.Beta0}, {slope, fit.N, fit.Slope, fit.SlopeSE, printed.Beta1}, {r2, fit.N, fit.R2, 0, printed.R2},
 			}
 			if over == overAll {
-				numbers = append(numbers, coefficient{leverage, len(s.Points), 100 * s.highLeverage(), 0, nil})
+				numbers = append(numbers, coefficient{leverage, len(s.Points), 100 * highLeverage(&s), 0, nil})
 			}
 			for _, c := range numbers {
 				report.add(Row{
@@ -177,7 +164,7 @@ func (r *runner) addRegressions(report *Report, spec, method, on string) {
 
 // highLeverage returns the share of the sampled pairs with a high leverage: 1/n +
 // (x−x̄)²/Sxx above 4/n, twice its mean over the n pairs.
-func (s *scatter) highLeverage() float64 {
+func highLeverage(s *study.Scatter) float64 {
 	high := 0
 	for _, p := range s.Points {
 		d := p[0] - s.Sums.MeanX
@@ -194,37 +181,19 @@ func (r *runner) addScatters(report *Report, spec, method, on string) {
 	all, train := r.pooled(spec, method, on, overAll), r.pooled(spec, method, on, overTrain)
 	for l := range all {
 		line, trained := all[l].Sums.Line(), train[l].Sums.Line()
-		cloud := figure.Series{Cloud: true}
-		for _, p := range all[l].Points {
-			cloud.X, cloud.Y = append(cloud.X, p[0]), append(cloud.Y, p[1])
-		}
-		report.figure.Panels = append(report.figure.Panels, figure.Panel{
-			Title: fmt.Sprintf("%s, layer %d", columnName(spec), l+1), X: "‖" + on + "^[i]‖", Y: "‖(HW)_[i]‖",
-			Caption: fmt.Sprintf("β1 %.3g, R² %.3f; training nodes %.3g, %.3f", line.Slope, line.R2, trained.Slope, trained.R2),
-			Points:  []figure.Series{cloud},
-			Lines: []figure.Series{
-				figure.Straight("all nodes", line.Intercept, line.Slope, cloud.X), figure.Straight(overTrain, trained.Intercept, trained.Slope, cloud.X),
-			},
-		})
+		panel := all[l].Panel(fmt.Sprintf("%s, layer %d", columnName(spec), l+1), "‖"+on+"^[i]‖", "all nodes")
+		panel.Caption = fmt.Sprintf("β1 %.3g, R² %.3f; training nodes %.3g, %.3f", line.Slope, line.R2, trained.Slope, trained.R2)
+		panel.Lines = append(panel.Lines, figure.Straight(overTrain, trained.Intercept, trained.Slope, panel.Points[0].X))
+		report.figure.Panels = append(report.figure.Panels, panel)
 	}
 }
 
-// normsFigure is the figure of the norms, and the constants of the paper's assumption.
-func normsFigure(name, alias string) Experiment {
-	return Experiment{
-		Name: name, Alias: alias, Title: "Histograms of ‖P^[i]‖ and ‖(HW)_[i]‖, and the constants C₁ and C₂", Data: fiveNames(),
-		caption: "norms",
-		chart:   "Norms of the columns of P and of the rows of HW, tails cut off", columns: 4,
-		fill: []filler{func(r *runner, spec string, report *Report) {
-			if results := resultsOf[regressionResult](r, r.regressionKeys(spec, "ladies")); len(results) > 0 {
-				addNorms(report, spec, results)
-			}
-		}},
+// addNorms adds the norms of one data set, and the constants of the paper's assumption.
+func (r *runner) addNorms(spec string, report *Report) {
+	results := resultsOf[regressionResult](r, r.regressionKeys(spec, "ladies"))
+	if len(results) == 0 {
+		return
 	}
-}
-
-// addNorms adds the rows and panels of one data set.
-func addNorms(report *Report, spec string, results []*regressionResult) {
 	first := results[0].Norms
 	for _, panel := range first.Figure().Panels {
 		panel.Title = columnName(spec) + ", " + panel.Title

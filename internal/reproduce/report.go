@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
-	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -71,15 +70,14 @@ type Row struct {
 
 // Report is one table or figure.
 type Report struct {
-	Experiment string          `json:"experiment"`
-	Title      string          `json:"title"`
-	Caption    string          `json:"caption"` // data, runs, scores and settings behind the numbers
-	Rows       []Row           `json:"rows"`
-	Claims     []Claim         `json:"claims,omitempty"` // that these rows decide alone
-	Notes      []string        `json:"notes,omitempty"`
-	Machine    machine.Machine `json:"machine"`
-	Source     string          `json:"source"` // of the numbers beside ours
-	Made       []string        `json:"made"`   // days, machines and programs of the cells
+	Experiment string   `json:"experiment"`
+	Title      string   `json:"title"`
+	Caption    string   `json:"caption"` // data, runs, scores and settings behind the numbers
+	Rows       []Row    `json:"rows"`
+	Claims     []Claim  `json:"claims,omitempty"` // that these rows decide alone
+	Notes      []string `json:"notes,omitempty"`
+	Source     string   `json:"source"` // of the numbers beside ours
+	Made       []string `json:"made"`   // days, machines and programs of the cells
 
 	figure     *figure.Figure
 	figureOnly bool     // Markdown leaves out the rows: a table has them

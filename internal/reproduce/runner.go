@@ -37,9 +37,10 @@ type runner struct {
 	fingerprint string             // of data
 	exact       *layers.ExactInput // of data; nil: not needed yet
 
-	chosen  map[string]string // SPEC of each of the paper's data sets
-	settled map[string]*cell  // by the key's id
-	asked   []key             // cells that an experiment has asked for
+	paperData bool // Data are the paper's data sets
+
+	settled map[string]*cell // by the key's id
+	asked   []key            // cells that an experiment has asked for
 
 	place string // of the current cell among all
 }
@@ -54,7 +55,7 @@ type task struct {
 // Run makes one of the Experiments, by its name or its alias, or All. It does not compute the
 // cells that are there already. Cells that several tables share are computed once, data set by
 // data set, so that each data set is opened once. When ctx ends, Run returns ctx's error, and
-// finished cells are kept. On a rank other than 0 there are no results.
+// finished cells are kept. Processes that share Cells, on a file system in common, share the work.
 func Run(ctx context.Context, name string, o Options) (*Results, error) {
 	experiments := slices.DeleteFunc(Experiments(), func(e Experiment) bool { return name != All && name != e.Name && name != cmp.Or(e.Alias, e.Name) })
 	if len(experiments) == 0 {
@@ -64,7 +65,7 @@ func Run(ctx context.Context, name string, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	work, err := r.plan(ctx, experiments)
+	work, err := r.plan(experiments)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func Run(ctx context.Context, name string, o Options) (*Results, error) {
 		keys = append(keys, t.keys...)
 	}
 	keys = distinct(keys)
-	if err := errors.Join(r.compute(ctx, keys), r.close()); err != nil || r.follows() {
+	if err := errors.Join(r.compute(ctx, keys), r.close()); err != nil {
 		return nil, err
 	}
 	if len(r.settled) == 0 && r.Compute == ComputeNone && name == All {
@@ -118,24 +119,24 @@ func newRunner(ctx context.Context, o Options) (*runner, error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	p, err := PaperNumbers()
-	return &runner{
-		Options: o, base: settings, other: other, paper: p,
-		cells: newCells(cmp.Or(o.Cells, filepath.Join(o.Dir, "cells")), o.Program), chosen: map[string]string{}, settled: map[string]*cell{},
-	}, err
-}
-
-// follows reports whether this process only computes cells for rank 0.
-func (r *runner) follows() bool { return r.Ranks != nil && r.Ranks.Rank() > 0 }
-
-// plan chooses the data sets of experiments and lists their cells.
-func (r *runner) plan(ctx context.Context, experiments []Experiment) ([]task, error) {
-	var work []task
-	for _, e := range experiments {
-		data, err := r.dataOf(ctx, e)
-		if err != nil {
+	r := &runner{
+		Options: o, base: settings, other: other, paperData: len(o.Data) == 0,
+		cells: newCells(cmp.Or(o.Cells, filepath.Join(o.Dir, "cells")), o.Program), settled: map[string]*cell{},
+	}
+	if r.paperData {
+		if r.Data, err = paperData(ctx, o.DataOptions); err != nil {
 			return nil, err
 		}
+	}
+	r.paper, err = PaperNumbers()
+	return r, err
+}
+
+// plan chooses the data sets of experiments and lists their cells.
+func (r *runner) plan(experiments []Experiment) ([]task, error) {
+	var work []task
+	for _, e := range experiments {
+		data := r.dataOf(e)
 		if len(data) == 0 && len(experiments) == 1 {
 			data = r.Data // asked for by name: the paper lacks these data sets here
 		}
@@ -151,8 +152,7 @@ func (r *runner) plan(ctx context.Context, experiments []Experiment) ([]task, er
 // compute makes sure that all cells have a result, data set by data set, and in a data set
 // seed by seed, so that a stopped run has something of every table. Runs of full batch with
 // three layers, which take as long as all others together, come last.
-//
-// Ranks take the cells that no other has claimed. When all are done, rank 0 computes the times.
+// Cells that other processes compute come last: it waits for them.
 func (r *runner) compute(ctx context.Context, keys []key) error {
 	var specs []string // in the order of the tables
 	for _, k := range keys {
@@ -168,14 +168,6 @@ func (r *runner) compute(ctx context.Context, keys []key) error {
 	slices.SortStableFunc(keys, func(a, b key) int {
 		return cmp.Or(last(a)-last(b), slices.Index(specs, a.Data)-slices.Index(specs, b.Data), cmp.Compare(a.Seed, b.Seed))
 	})
-	if r.Ranks != nil {
-		if _, err := r.settle(ctx, slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return k.Kind.timed() })); err != nil {
-			return err
-		}
-		if err := r.Ranks.Barrier(ctx); err != nil || r.follows() {
-			return err
-		}
-	}
 	for waiting := 0; ; {
 		taken, err := r.settle(ctx, keys)
 		if err != nil || len(taken) == 0 {
@@ -275,9 +267,6 @@ func (r *runner) open(ctx context.Context, spec string) error {
 	if err != nil {
 		return err
 	}
-	if err := isOriginal(spec, data); err != nil {
-		return errors.Join(err, data.Close())
-	}
 	r.spec, r.data, r.fingerprint = spec, data, train.Fingerprint(data)
 	return nil
 }
@@ -295,7 +284,7 @@ func (r *runner) close() error {
 // report makes the report of one experiment from the results.
 func (r *runner) report(t task) *Report {
 	report := &Report{
-		Experiment: t.Name, Title: t.Title, Source: r.paper.Source, Machine: machine.Describe(), Caption: r.caption(t), Made: r.provenance(t.keys), data: t.data,
+		Experiment: t.Name, Title: t.Title, Source: r.paper.Source, Caption: r.caption(t), Made: r.provenance(t.keys), data: t.data,
 	}
 	var words []string
 	for _, spec := range t.data {

@@ -6,21 +6,12 @@ import (
 
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 func variantRows(r *runner) []PaperRow { return r.rowsOf(r.paper.FastGCNVariants, 2) }
 
-func mainRows(r *runner) []PaperRow {
-	table := slices.Clone(r.paper.Accuracy)
-	if len(r.Methods) > 0 { // named methods may also come from the appendix's table
-		for _, row := range r.paper.FastGCNVariants {
-			if find(table, row.Label) == nil {
-				table = append(table, row)
-			}
-		}
-	}
-	return r.rowsOf(table, 2)
-}
+func mainRows(r *runner) []PaperRow { return r.rowsOf(r.paper.Accuracy, 2) }
 
 // scoreTable is a table of test metrics of 2-layer models. For the data sets named in
 // timed it also has the time of a training step, which the paper prints beside the
@@ -35,7 +26,7 @@ func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed 
 		fill: []filler{func(r *runner, spec string, report *Report) {
 			for _, row := range rows(r) {
 				if runs := r.trained(spec, row); len(runs) > 0 {
-					add(report, spec, row, score, "test "+runs[0].Metric+", %", runs, func(run *trainResult) float64 { return 100 * float64(run.Test) })
+					add(report, spec, row, score, "test "+runs[0].Metric+", %", runs, func(run *trainResult) float64 { return 100 * run.Test })
 				}
 			}
 		}, func(r *runner, spec string, report *Report) {
@@ -138,7 +129,7 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 	target := 0.0
 	for _, row := range rows {
 		if runs := r.trained(spec, row); row.Method == "ladies" && len(runs) > 0 {
-			target = 0.95 * add(new(Report), spec, row, "", "", runs, func(run *trainResult) float64 { return float64(run.Valid) }).Mean
+			target = 0.95 * add(new(Report), spec, row, "", "", runs, func(run *trainResult) float64 { return run.Valid }).Mean
 		}
 	}
 	for _, row := range rows {
@@ -146,11 +137,11 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 		if len(runs) == 0 {
 			continue
 		}
-		curves := make([][]curvePoint, len(runs))
+		curves := make([][]train.Evaluation, len(runs))
 		for k, run := range runs {
 			curves[k] = run.Curve
 		}
-		curve := study.MeanCurve(row.Label, curves, func(p curvePoint) (int, float64, float64) { return p.Batch, float64(p.Batch), float64(p.Valid) }, nil)
+		curve := study.MeanCurve(row.Label, curves, func(p train.Evaluation) (int, float64, float64) { return p.Batch, float64(p.Batch), p.Valid }, nil)
 		batches.Lines = append(batches.Lines, curve)
 		if step != nil {
 			curve.X = slices.Clone(curve.X)
@@ -161,11 +152,11 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 		}
 		add(report, spec, row, needed, string(needed), runs, func(run *trainResult) float64 {
 			if target == 0 {
-				return float64(run.reaches(0.95 * float64(run.Valid)))
+				return float64(run.reaches(0.95 * run.Valid))
 			}
 			return float64(run.reaches(target))
 		})
-		add(report, spec, row, "best", "best validation "+runs[0].Metric+", %", runs, func(run *trainResult) float64 { return 100 * float64(run.Valid) })
+		add(report, spec, row, "best", "best validation "+runs[0].Metric+", %", runs, func(run *trainResult) float64 { return 100 * run.Valid })
 	}
 	for _, p := range []figure.Panel{batches, seconds} {
 		if len(p.Lines) > 0 {

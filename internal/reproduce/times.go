@@ -36,31 +36,24 @@ func (r *runner) stepKey(spec string, row PaperRow, layers int) key {
 	}
 }
 
-// timeTable is a table of times.
-func timeTable(name, alias, title, quantity, caption string, rows func(*runner) []PaperRow, of func(*runner, string, PaperRow) key) Experiment {
-	return Experiment{
-		Name: name, Alias: alias, Title: title, Data: fiveNames(), caption: caption, finish: compareFigure,
-		fill: []filler{func(r *runner, spec string, report *Report) {
-			for _, row := range rows(r) {
-				r.addTime(report, of(r, spec, row), row, quantity)
-			}
-		}},
+// addSampling adds the times to sample a layer.
+func (r *runner) addSampling(spec string, report *Report) {
+	for _, row := range r.rowsOf(r.paper.SamplingTime, 1) {
+		r.addTime(report, r.samplingKey(spec, row), row, "ms to sample a layer")
 	}
-}
-
-// samplingTable is the table of sampling times.
-func samplingTable(name, alias string) Experiment {
-	return timeTable(name, alias, "Milliseconds to sample one layer for a mini-batch", "ms to sample a layer",
-		"sampling",
-		func(r *runner) []PaperRow { return r.rowsOf(r.paper.SamplingTime, 1) }, (*runner).samplingKey)
 }
 
 // stepTable is a table of training times of models of some layers.
 func stepTable(name, alias string, layers int) Experiment {
-	return timeTable(name, alias, fmt.Sprintf("Milliseconds of a training step of a %d-layer model", layers), fmt.Sprintf("ms a training step, %d layers", layers),
-		"step",
-		func(r *runner) []PaperRow { return r.rowsOf(r.paper.TrainingTime[fmt.Sprint(layers)], layers) },
-		func(r *runner, spec string, row PaperRow) key { return r.stepKey(spec, row, layers) })
+	return Experiment{
+		Name: name, Alias: alias, Title: fmt.Sprintf("Milliseconds of a training step of a %d-layer model", layers), Data: fiveNames(),
+		caption: "step", finish: compareFigure,
+		fill: []filler{func(r *runner, spec string, report *Report) {
+			for _, row := range r.rowsOf(r.paper.TrainingTime[fmt.Sprint(layers)], layers) {
+				r.addTime(report, r.stepKey(spec, row, layers), row, fmt.Sprintf("ms a training step, %d layers", layers))
+			}
+		}},
+	}
 }
 
 // addTime adds a timing beside the paper's. If the model was too large for the memory,

@@ -9,38 +9,30 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
-	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
 // trainResult is the part of a training run's result that a cell holds.
 type trainResult struct {
-	Metric    string       `json:"metric"`
-	Test      study.Number `json:"test"`
-	Valid     study.Number `json:"valid"` // best
-	Batches   int          `json:"batches"`
-	BestBatch int          `json:"best_batch"`
-	Stop      string       `json:"stop"`
-
-	Curve []curvePoint `json:"curve"` // one point for each evaluation
-}
-
-type curvePoint struct {
-	Batch int          `json:"batch"`
-	Loss  study.Number `json:"loss"`
-	Valid study.Number `json:"valid"`
+	Metric    string             `json:"metric"`
+	Test      float64            `json:"test"`
+	Valid     float64            `json:"valid"` // best
+	Batches   int                `json:"batches"`
+	BestBatch int                `json:"best_batch"`
+	Stop      string             `json:"stop"`
+	Curve     []train.Evaluation `json:"curve"`
 }
 
 // String is the outcome for a line of progress.
 func (t *trainResult) String() string {
-	return fmt.Sprintf("test %s %.4f after %d batches", t.Metric, float64(t.Test), t.Batches)
+	return fmt.Sprintf("test %s %.4f after %d batches", t.Metric, t.Test, t.Batches)
 }
 
 // reaches returns the mini-batch of the first score that is at least goal, or of the
 // end.
 func (t *trainResult) reaches(goal float64) int {
 	for _, p := range t.Curve {
-		if float64(p.Valid) >= goal {
+		if p.Valid >= goal {
 			return p.Batch
 		}
 	}
@@ -91,13 +83,7 @@ func (r *runner) train(ctx context.Context, k key) (*trainResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trainResult{
-		Metric: string(r.data.Metric), Test: study.Number(h.Test), Valid: study.Number(h.Best), Batches: h.Batches, BestBatch: h.BestBatch, Stop: h.Stop,
-	}
-	for _, e := range h.Evaluations {
-		t.Curve = append(t.Curve, curvePoint{e.Batch, study.Number(e.Loss), study.Number(e.Valid)})
-	}
-	return t, nil
+	return &trainResult{string(r.data.Metric), h.Test, h.Best, h.Batches, h.BestBatch, h.Stop, h.Evaluations}, nil
 }
 
 // fit trains the paper's model, with exact input or without. A stopped run goes on from its

@@ -40,7 +40,6 @@ type Panel struct {
 	Points  []Series // marked only, with error bars
 	Lines   []Series // joined, with markers and error bars, above the points
 	Bars    *Bars    // a histogram
-	Heat    *Heat    // a matrix of cells; it gives both axes names
 	Caption string   // small text below the title
 }
 

@@ -86,24 +86,6 @@ func TestTextLength(t *testing.T) {
 	}
 }
 
-// TestHeat checks that sizes that do not agree are an error, and that many rows are drawn.
-func TestHeat(t *testing.T) {
-	names, shades := make([]string, 60), make([][]float64, 60)
-	for i := range names {
-		names[i], shades[i] = fmt.Sprint("a class with a long name ", i), make([]float64, 60)
-		shades[i][i] = 2
-	}
-	f := &Figure{Panels: []Panel{{Title: "matrix", Heat: &Heat{Rows: names, Columns: names, Shades: shades}}}}
-	if svg, err := f.SVG(); err != nil || !strings.Contains(string(svg), "a class with …") {
-		t.Error(err)
-	}
-	for _, bad := range []Heat{{}, {Rows: names, Columns: names[:3], Shades: shades}, {Rows: names, Columns: names, Shades: shades, Texts: [][]string{{"x"}}}} {
-		if _, err := (&Figure{Panels: []Panel{{Title: "matrix", Heat: &bad}}}).SVG(); err == nil {
-			t.Error("no error about sizes")
-		}
-	}
-}
-
 // TestLegendBesidePanels checks that the legend begins to the right of the panels.
 func TestLegendBesidePanels(t *testing.T) {
 	f := sample()

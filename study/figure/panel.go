@@ -36,13 +36,6 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 	if p.FromZero && !p.LogY && out.Y.Max > 0 {
 		out.Y.Min = 0
 	}
-	if p.Heat != nil {
-		if err := p.Heat.check(); err != nil {
-			return nil, err
-		}
-		p.Heat.axes(out)
-		out.Add(p.Heat)
-	}
 	return out, nil
 }
 
@@ -73,14 +66,10 @@ func (p *Panel) axes(out *plot.Plot) {
 	if len(p.Names) > 0 {
 		out.NominalX(p.Names...)
 		grid.Vertical.Width = 0
-	}
-	if len(p.Names) > 0 || p.Heat != nil {
 		label := &out.X.Tick.Label
 		label.Rotation, label.XAlign, label.YAlign = math.Pi/5, draw.XRight, draw.YCenter
 	}
-	if p.Heat == nil {
-		out.Add(grid)
-	}
+	out.Add(grid)
 }
 
 // addSeries draws one series. It leaves out points that an axis cannot show, and
