@@ -23,30 +23,27 @@ type supply struct {
 // rows returns the rows of nodes, which are the rows of the level from lo on: a part of a
 // matrix that has them one after the other, or else in the memory of to.
 func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int) ([]float32, error) {
-	cols, x := s.X.Cols, s.X
+	cols, x, prefetch := s.X.Cols, s.X, s.X.Prefetch
 	n := len(nodes) * cols
-	if s.Propagated && s.lo <= lo && lo+len(nodes) <= s.hi {
-		return s.px[(lo-s.lo)*cols:][:n], nil
-	}
-	if first := int(nodes[0]); !s.Propagated && x.Data != nil && x.Share == nil && consecutive(nodes) {
-		if x.Prefetch != nil {
-			x.Prefetch(nodes)
+	if s.Propagated {
+		if s.lo <= lo && lo+len(nodes) <= s.hi {
+			return s.px[(lo-s.lo)*cols:][:n], nil
 		}
-		return x.Data[first*cols:][:n], nil
+		prefetch = p.Adjacency.Prefetch
+	}
+	if prefetch != nil {
+		prefetch(nodes)
+	}
+	if !s.Propagated && x.Data != nil && x.Share == nil && consecutive(nodes) {
+		return x.Data[int(nodes[0])*cols:][:n], nil
 	}
 	if cap(*to) < n {
 		*to = make([]float32, n)
 	}
 	rows := (*to)[:n]
 	if s.Propagated {
-		if p.Adjacency.Prefetch != nil {
-			p.Adjacency.Prefetch(nodes)
-		}
 		kernel.PropagateFeaturesInto(rows, p, nodes, x)
 		return rows, nil
-	}
-	if x.Prefetch != nil {
-		x.Prefetch(nodes)
 	}
 	places, err := x.Places(nil, nodes)
 	if err != nil {
@@ -103,7 +100,14 @@ func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int
 			}
 			d.px = memory.Large(n)
 		}
-		if err := p.propagate(ctx, d.px[:n], s.nodes[lo:end], d.X, ordered); err != nil {
+		var err error
+		if ordered {
+			p.passes++
+			err = p.product.Propagate(ctx, d.px[:n], p.P, s.nodes[lo:end], d.X, nil)
+		} else {
+			err = propagate(ctx, d.px[:n], p.P, s.nodes[lo:end], d.X, nil)
+		}
+		if err != nil {
 			return 0, err
 		}
 		d.known, d.lo, d.hi, hi = true, lo, end, end
@@ -111,17 +115,16 @@ func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int
 	return hi, nil
 }
 
-// propagate sets px to P·X at the nodes. If ordered is true, it reads X in the order of its file.
-func (p *pass) propagate(ctx context.Context, px []float32, nodes []int32, x *graph.Features, ordered bool) error {
-	switch {
-	case x.Share != nil:
-		return propagateShared(ctx, px, p.P, nodes, x)
-	case ordered:
-		p.passes++
-		return p.product.Propagate(ctx, px, p.P, nodes, x, nil)
+// propagate sets px to P·X at the nodes. progress is as in Propagate.
+func propagate(ctx context.Context, px []float32, p *graph.Laplacian, nodes []int32, x *graph.Features, progress func(done, rows int)) error {
+	if x.Share != nil {
+		return propagateShared(ctx, px, p, nodes, x)
 	}
-	return graph.EachPart(ctx, nodes, p.P.Adjacency.Prefetch, func(lo, hi int) error {
-		kernel.PropagateFeaturesInto(px[lo*x.Cols:hi*x.Cols], p.P, nodes[lo:hi], x)
+	return graph.EachPart(ctx, nodes, p.Adjacency.Prefetch, func(lo, hi int) error {
+		kernel.PropagateFeaturesInto(px[lo*x.Cols:hi*x.Cols], p, nodes[lo:hi], x)
+		if progress != nil {
+			progress(len(nodes)-lo, len(nodes))
+		}
 		return nil
 	})
 }
@@ -223,18 +226,9 @@ func Propagate(ctx context.Context, p *graph.Laplacian, x *graph.Features, progr
 		return nil, err
 	}
 	px := &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: memory.Large((hi - lo) * x.Cols)}
-	if x.Share != nil {
-		err := propagateShared(ctx, px.Data, p, allRows(p).nodes[lo:hi], x)
-		if err == nil {
-			x.Share.Attach(px)
-		}
-		return px, err
+	err := propagate(ctx, px.Data, p, allRows(p).nodes[lo:hi], x, progress)
+	if err == nil && x.Share != nil {
+		x.Share.Attach(px)
 	}
-	return px, kernel.PropagateFeatures(ctx, p, x, func(at int, rows []float32) error {
-		copy(px.Data[at*x.Cols:], rows)
-		if progress != nil {
-			progress(at+len(rows)/x.Cols, hi)
-		}
-		return nil
-	})
+	return px, err
 }
