@@ -100,14 +100,7 @@ func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int
 			}
 			d.px = memory.Large(n)
 		}
-		var err error
-		if ordered {
-			p.passes++
-			err = p.product.Propagate(ctx, d.px[:n], p.P, s.nodes[lo:end], d.X, nil)
-		} else {
-			err = propagate(ctx, d.px[:n], p.P, s.nodes[lo:end], d.X, nil)
-		}
-		if err != nil {
+		if err := p.propagate(ctx, d.px[:n], s.nodes[lo:end], d.X, ordered); err != nil {
 			return 0, err
 		}
 		d.known, d.lo, d.hi, hi = true, lo, end, end
@@ -115,16 +108,17 @@ func (p *pass) supply(ctx context.Context, s *stage, lo, last, size int) (hi int
 	return hi, nil
 }
 
-// propagate sets px to P·X at the nodes. progress is as in Propagate.
-func propagate(ctx context.Context, px []float32, p *graph.Laplacian, nodes []int32, x *graph.Features, progress func(done, rows int)) error {
-	if x.Share != nil {
-		return propagateShared(ctx, px, p, nodes, x)
+// propagate sets px to P·X at the nodes. If ordered is true, it reads X in the order of its file.
+func (p *pass) propagate(ctx context.Context, px []float32, nodes []int32, x *graph.Features, ordered bool) error {
+	switch {
+	case x.Share != nil:
+		return propagateShared(ctx, px, p.P, nodes, x)
+	case ordered:
+		p.passes++
+		return p.product.Propagate(ctx, px, p.P, nodes, x, nil)
 	}
-	return graph.EachPart(ctx, nodes, p.Adjacency.Prefetch, func(lo, hi int) error {
-		kernel.PropagateFeaturesInto(px[lo*x.Cols:hi*x.Cols], p, nodes[lo:hi], x)
-		if progress != nil {
-			progress(len(nodes)-lo, len(nodes))
-		}
+	return graph.EachPart(ctx, nodes, p.P.Adjacency.Prefetch, func(lo, hi int) error {
+		kernel.PropagateFeaturesInto(px[lo*x.Cols:hi*x.Cols], p.P, nodes[lo:hi], x)
 		return nil
 	})
 }
@@ -226,9 +220,18 @@ func Propagate(ctx context.Context, p *graph.Laplacian, x *graph.Features, progr
 		return nil, err
 	}
 	px := &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: memory.Large((hi - lo) * x.Cols)}
-	err := propagate(ctx, px.Data, p, allRows(p).nodes[lo:hi], x, progress)
-	if err == nil && x.Share != nil {
-		x.Share.Attach(px)
+	if x.Share != nil {
+		err := propagateShared(ctx, px.Data, p, allRows(p).nodes[lo:hi], x)
+		if err == nil {
+			x.Share.Attach(px)
+		}
+		return px, err
 	}
-	return px, err
+	return px, kernel.PropagateFeatures(ctx, p, x, func(at int, rows []float32) error {
+		copy(px.Data[at*x.Cols:], rows)
+		if progress != nil {
+			progress(at+len(rows)/x.Cols, hi)
+		}
+		return nil
+	})
 }
