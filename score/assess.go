@@ -171,20 +171,14 @@ func quotient(a, b int) number { return number(float64(a) / float64(b)) }
 // Probabilities turns logits, (nodes, classes or tasks) row-major, into probabilities in place:
 // softmax over the classes of y, or the sigmoid of each task.
 func Probabilities(logits []float32, y *graph.Labels) {
-	if y.Tasks == 0 {
-		softmax(logits, y.Classes)
+	if y.Tasks > 0 {
+		for i, s := range logits {
+			logits[i] = float32(1 / (1 + math.Exp(-float64(s))))
+		}
 		return
 	}
-	for i, s := range logits {
-		logits[i] = float32(1 / (1 + math.Exp(-float64(s))))
-	}
-}
-
-// softmax turns each row of logits, of the given number of columns, into probabilities, in
-// place. Without columns it does nothing.
-func softmax(logits []float32, columns int) {
-	for ; columns > 0 && len(logits) > 0; logits = logits[columns:] {
-		row := logits[:columns]
+	for ; y.Classes > 0 && len(logits) > 0; logits = logits[y.Classes:] {
+		row := logits[:y.Classes]
 		largest := math.Inf(-1)
 		for _, s := range row {
 			largest = max(largest, float64(s))

@@ -143,3 +143,6 @@ func TestAssessErrors(t *testing.T) {
 		}
 	}
 }
+
+// softmax turns each row of logits into probabilities, in place.
+func softmax(logits []float32, columns int) { Probabilities(logits, &graph.Labels{Classes: columns}) }

@@ -215,9 +215,9 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 	section := sectionParameters
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		dir := path
-		path = filepath.Join(dir, bestFile)
+		path = filepath.Join(dir, rundir.BestFile)
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) { // killed before it was written
-			path, section = filepath.Join(dir, lastFile), sectionBest
+			path, section = filepath.Join(dir, rundir.LastFile), sectionBest
 		}
 	}
 	c, err := readCheckpoint(path)
@@ -263,5 +263,5 @@ func SaveRun(dir string, m Model, d *datasets.Data, config map[string]any) (err 
 	if err := r.begin(Options{}, c.Config, d, nil); err != nil {
 		return err
 	}
-	return named(r.folder.Write(bestFile, c.write))
+	return named(r.folder.Write(rundir.BestFile, c.write))
 }

@@ -43,7 +43,6 @@
 //
 // # Several processes
 //
-// With Options.Group the ranks of an MPI launcher, or the goroutines of a NewLocalGroup,
-// share the mini-batches of each update, and with Options.Partition the data too. Fit
-// starts no processes.
+// With Options.Group the ranks of an MPI launcher share the mini-batches of each update, and
+// with Options.Partition the data too. Fit starts no processes.
 package train

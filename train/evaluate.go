@@ -11,28 +11,24 @@ import (
 	"github.com/gcn-layerwise/gcn/score"
 )
 
-// drawEvalSamples chooses the nodes to score.
-func (r *run) drawEvalSamples() (err error) {
+// drawEvalSamples chooses the nodes to score. It is an error if the bound of the model's inference
+// is too small for them.
+func (r *run) drawEvalSamples() error {
 	d, o := r.data, r.options
-	if r.validSample, err = score.NewSample(d.Metric, d.Labels, d.Split.Valid, o.EvalSamples, o.Seed, score.ValidPart); err == nil {
-		r.testSample, err = score.NewSample(d.Metric, d.Labels, d.Split.Test, o.EvalSamples, o.Seed, score.TestPart)
-	}
-	return err
-}
-
-// checkBound returns an error if the bound of the model's inference is too small for a score.
-func (r *run) checkBound() error {
-	m, ok := r.model.Inference.(*layers.GCN)
-	if !ok {
-		return nil
-	}
-	for _, s := range []*score.Sample{r.validSample, r.testSample} {
-		if len(s.Nodes) == 0 {
-			continue
+	gcn, bounded := r.model.Inference.(*layers.GCN)
+	for _, part := range []struct {
+		sample **score.Sample
+		nodes  []int32
+		number uint64
+	}{{&r.validSample, d.Split.Valid, score.ValidPart}, {&r.testSample, d.Split.Test, score.TestPart}} {
+		s, err := score.NewSample(d.Metric, d.Labels, part.nodes, o.EvalSamples, o.Seed, part.number)
+		if err == nil && bounded && len(s.Nodes) > 0 {
+			err = gcn.CheckBound(d.Laplacian(), d.Features, s.Nodes)
 		}
-		if err := m.CheckBound(r.data.Laplacian(), r.data.Features, s.Nodes); err != nil {
+		if err != nil {
 			return fmt.Errorf("train: evaluation: %w", err)
 		}
+		*part.sample = s
 	}
 	return nil
 }

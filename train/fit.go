@@ -13,6 +13,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/internal/ranks"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -60,7 +61,12 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	r := &run{model: model, data: d, options: o, program: program, full: compiled, stream: o.stream(model, d), start: time.Now()}
+	nan, size, now := number(math.NaN()), len(program.Parameters()), time.Now()
+	r := &run{
+		model: model, data: d, options: o, program: program, full: compiled, stream: o.stream(model, d),
+		state: runState{Seed: o.Seed, Valid: nan, Best: nan}, adam: AdamState{M: make([]float32, size), V: make([]float32, size)},
+		out: Result{Test: math.NaN()}, start: now, saved: now, dirty: true, bestSaved: -1,
+	}
 	defer r.release()
 	if err := r.prepareSum(); err != nil {
 		return nil, err
@@ -97,7 +103,6 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err := o.Schedule.validate(limit); err != nil {
 		return nil, err
 	}
-	r.begin()
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
@@ -178,23 +183,10 @@ func (r *run) preferSeeds(ctx context.Context) error {
 	return first.err
 }
 
-// begin sets the state before the first batch.
-func (r *run) begin() {
-	nan := number(math.NaN())
-	r.state = runState{Seed: r.options.Seed, Valid: nan, Best: nan}
-	size := len(r.program.Parameters())
-	r.adam = AdamState{M: make([]float32, size), V: make([]float32, size)}
-	r.out.Test = math.NaN()
-	r.saved, r.dirty, r.bestSaved = time.Now(), true, -1
-}
-
 // open makes the run's folder, if the options name one, and restores the state saved in
 // it. Only rank 0 has a folder; the others get its state.
 func (r *run) open(ctx context.Context) (err error) {
 	if err := r.drawEvalSamples(); err != nil {
-		return err
-	}
-	if err := r.checkBound(); err != nil {
 		return err
 	}
 	if r.options.Dir != "" || r.options.Group != nil {
@@ -231,7 +223,7 @@ func (r *run) openDir() (err error) {
 	if len(r.dir.present) > 0 && !o.Overwrite {
 		last, err := r.dir.last(r.config, r.data)
 		if err == nil && last != nil {
-			err = r.restore(r.dir.folder.Path(lastFile), last)
+			err = r.restore(r.dir.folder.Path(rundir.LastFile), last)
 		}
 		if err != nil {
 			return err
@@ -348,14 +340,11 @@ func (r *run) conclude(ctx context.Context) error {
 		return nil
 	}
 	result := r.result()
-	var contents any = struct {
-		*Result
-		Seed uint64 `json:"seed"`
-	}{result, r.options.Seed}
+	var contents any = result
 	if r.options.Result != nil {
 		contents = r.options.Result(result)
 	}
-	return named(r.dir.folder.WriteJSON(resultFile, finite.JSON(contents)))
+	return named(r.dir.folder.WriteJSON(rundir.ResultFile, finite.JSON(contents)))
 }
 
 // test scores the test nodes, and compares the ranks' times.

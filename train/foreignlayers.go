@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -46,90 +47,76 @@ type Imported struct {
 // foreignLayer is a layer of another library.
 type foreignLayer struct {
 	name    string
+	mapped  bool                       // name is the model's, by ImportOptions
 	parts   map[string]*weights.Tensor // "weight" and "bias"
 	linear  bool                       // the weight is (outputs, inputs), by its name
 	pattern string                     // the name without its numbers
-	numbers []string                   // without leading zeros
+	key     string                     // the name with numbers that sort by their values
 }
 
 // compare orders layers by pattern, and those of a pattern by their numbers.
 func (l *foreignLayer) compare(other *foreignLayer) int {
-	return cmp.Or(cmp.Compare(l.pattern, other.pattern), slices.CompareFunc(l.numbers, other.numbers, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-	}))
+	return cmp.Or(cmp.Compare(l.pattern, other.pattern), cmp.Compare(l.key, other.key), cmp.Compare(l.name, other.name))
 }
 
-// ending is the end of a tensor's name, and the part of a layer that such a tensor holds.
-type ending struct {
-	suffix, part string
-	linear       bool // as in foreignLayer
-	sage         bool // of a SAGE layer
+// part returns the tensor of l for a parameter, or nil.
+func (l *foreignLayer) part(p parameter) *weights.Tensor {
+	_, part, _ := strings.Cut(p.Name, ".")
+	return l.parts[part]
 }
 
-func endings() []ending {
-	return []ending{
-		{suffix: ".lin_r.weight"}, // of a node's own row, as the next three
-		{suffix: ".lin_r.bias"},
-		{suffix: ".fc_self.weight"},
-		{suffix: ".fc_self.bias"},
-		{".lin_l.weight", "weight", true, true},
-		{".fc_neigh.weight", "weight", true, true},
-		{".lin.weight", "weight", true, false},
-		{".weight", "weight", false, false},
-		{".lin_l.bias", "bias", false, true},
-		{".fc_neigh.bias", "bias", false, true},
-		{".lin.bias", "bias", false, false},
-		{".bias", "bias", false, false},
-		{".bias" + afterSuffix, "bias", false, false},
-	}
-}
-
-// foreignLayers are the layers of a file.
-type foreignLayers struct {
-	named map[string]*foreignLayer // those that ImportOptions map, by the model's names
-	rest  map[string]*foreignLayer // the others, by the file's names
-	used  map[string]bool          // the file's names that are mapped
-}
-
-// add adds a tensor to the layer that its name or o says.
-func (f *foreignLayers) add(t *weights.Tensor, o ImportOptions) error {
-	all, name := f.rest, t.Name
-	if ours, is := o.Layers[name]; is {
-		all, name, f.used[name] = f.named, ours, true
-	}
-	k := slices.IndexFunc(endings(), func(e ending) bool { return strings.HasSuffix(name, e.suffix) })
-	if k < 0 {
-		return fmt.Errorf("tensor %q is no weight or bias of a layer", t.Name)
-	}
-	e := endings()[k]
-	switch {
-	case e.part == "":
-		return fmt.Errorf("tensor %q maps a node's own row, which this model's layers have no place for", t.Name)
-	case e.sage && !o.Mean:
-		return fmt.Errorf("tensor %q is of a SAGE layer, which takes a mean over neighbours, and the model's P is symmetric", t.Name)
-	case e.linear && !e.sage && o.Mean:
-		return fmt.Errorf("tensor %q is of a GCNConv, whose P is symmetric, and the model takes a mean over neighbours", t.Name)
-	}
-	layer := strings.TrimSuffix(name, e.suffix)
-	key := layer
-	if ours, is := o.Layers[layer]; is {
-		all, key, f.used[layer] = f.named, ours, true
-	}
-	l := all[key]
-	if l == nil {
-		l = &foreignLayer{name: layer, pattern: layer, parts: map[string]*weights.Tensor{}}
-		for _, n := range strings.FieldsFunc(layer, func(r rune) bool { return r < '0' || r > '9' }) {
-			l.pattern = strings.Replace(l.pattern, n, "\x00", 1)
-			l.numbers = append(l.numbers, strings.TrimLeft(n, "0"))
+// foreignLayers returns the layers of a file, in order.
+func foreignLayers(tensors []weights.Tensor, o ImportOptions) (all []*foreignLayer, err error) {
+	number, used := regexp.MustCompile(`\d+`), map[string]bool{}
+	for k := range tensors {
+		t := &tensors[k]
+		name, mapped := o.Layers[t.Name]
+		if used[t.Name] = used[t.Name] || mapped; !mapped {
+			name = t.Name
 		}
-		all[key] = l
+		dot := strings.LastIndex(name, ".")
+		layer, part := name[:max(dot, 0)], name[dot+1:]
+		if part == "bias"+afterSuffix {
+			part = "bias"
+		}
+		if dot < 0 || part != "weight" && part != "bias" {
+			return nil, fmt.Errorf("tensor %q is no weight or bias of a layer", t.Name)
+		}
+		inner := layer[max(strings.LastIndex(layer, "."), 0):]
+		linear, sage := inner == ".lin", inner == ".lin_l" || inner == ".fc_neigh"
+		switch {
+		case inner == ".lin_r" || inner == ".fc_self":
+			return nil, fmt.Errorf("tensor %q maps a node's own row, which this model's layers have no place for", t.Name)
+		case sage && !o.Mean:
+			return nil, fmt.Errorf("tensor %q is of a SAGE layer, which takes a mean over neighbours, and the model's P is symmetric", t.Name)
+		case linear && part == "weight" && o.Mean:
+			return nil, fmt.Errorf("tensor %q is of a GCNConv, whose P is symmetric, and the model takes a mean over neighbours", t.Name)
+		case linear || sage:
+			layer = strings.TrimSuffix(layer, inner)
+		}
+		if ours, is := o.Layers[layer]; is {
+			used[layer], layer, mapped = true, ours, true
+		}
+		at := slices.IndexFunc(all, func(l *foreignLayer) bool { return l.name == layer && l.mapped == mapped })
+		if at < 0 {
+			at, all = len(all), append(all, &foreignLayer{
+				name: layer, mapped: mapped, parts: map[string]*weights.Tensor{}, pattern: number.ReplaceAllString(layer, "0"),
+				key: number.ReplaceAllStringFunc(layer, func(n string) string { n = strings.TrimLeft(n, "0"); return fmt.Sprintf("%03d%s", len(n), n) }),
+			})
+		}
+		l := all[at]
+		if other := l.parts[part]; other != nil {
+			return nil, fmt.Errorf("tensors %q and %q have the same part in layer %q", other.Name, t.Name, layer)
+		}
+		l.parts[part], l.linear = t, l.linear || part == "weight" && (linear || sage)
 	}
-	if other := l.parts[e.part]; other != nil {
-		return fmt.Errorf("tensors %q and %q have the same part in layer %q", other.Name, t.Name, key)
+	slices.SortFunc(all, (*foreignLayer).compare)
+	for _, name := range slices.Sorted(maps.Keys(o.Layers)) {
+		if !used[name] {
+			return nil, fmt.Errorf("it holds no layer %q to map to %q: its other layers are %s", name, o.Layers[name], layerNames(all))
+		}
 	}
-	l.parts[e.part] = t
-	l.linear = l.linear || e.linear
-	return nil
+	return all, nil
 }
 
 // modelLayer is a layer of the model: its weight, and its bias if it has one.
@@ -138,20 +125,15 @@ type modelLayer struct {
 	params []parameter
 }
 
-// part returns the tensor of l for a parameter of m, or nil.
-func (m modelLayer) part(l *foreignLayer, p parameter) *weights.Tensor {
-	return l.parts[strings.TrimPrefix(p.Name, m.name+".")]
-}
-
 // misfit returns an error if l has other tensors or shapes than the model's layer.
 func (m modelLayer) misfit(l *foreignLayer) error {
-	for _, t := range []*weights.Tensor{l.parts["weight"], l.parts["bias"]} {
-		if t != nil && !slices.ContainsFunc(m.params, func(p parameter) bool { return m.part(l, p) == t }) {
-			return fmt.Errorf("tensor %q has no place in the model's %q; its biases depend on BiasAfter (gcn import: --bias-after)", t.Name, m.name)
+	for _, part := range slices.Sorted(maps.Keys(l.parts)) {
+		if !slices.ContainsFunc(m.params, func(p parameter) bool { return p.Name == m.name+"."+part }) {
+			return fmt.Errorf("tensor %q has no place in the model's %q; its biases depend on BiasAfter (gcn import: --bias-after)", l.parts[part].Name, m.name)
 		}
 	}
 	for _, p := range m.params {
-		t := m.part(l, p)
+		t := l.part(p)
 		if t == nil {
 			return fmt.Errorf("layer %q has no tensor for %q", l.name, p.Name)
 		}
@@ -169,26 +151,24 @@ func shapes(t *weights.Tensor, p parameter) (same, turned bool) {
 	return slices.Equal(t.Shape, p.Shape), len(back) == 2 && slices.Equal(back, p.Shape)
 }
 
-// next returns the layer of the file for m. Of each pattern in order it can be the first one.
+// next returns the layer of the file for m: the one that is mapped to it, or else the only one
+// that fits of the first layers of each pattern.
 func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
+	if at := slices.IndexFunc(order, func(l *foreignLayer) bool { return l.mapped && l.name == m.name }); at >= 0 {
+		return order[at], m.misfit(order[at])
+	}
 	for _, beside := range []string{"own", "skip", "state", "second", "jump", "labels"} {
 		if strings.HasPrefix(m.name, beside) {
 			return nil, fmt.Errorf("the model's %q is not in the sequence of layers: name its layer in the file by Layers (gcn import: --map)", m.name)
 		}
 	}
+	order = slices.DeleteFunc(slices.Clone(order), func(l *foreignLayer) bool { return l.mapped })
 	if len(order) == 0 {
 		return nil, fmt.Errorf("it has no layer left for %q", m.name)
 	}
 	var fit []*foreignLayer
 	var misfit error // of the layer with m's name, or else of the first one
-	first := order[0]
-	for _, l := range order {
-		if l.pattern != first.pattern {
-			first = l
-		}
-		if l.compare(first) != 0 {
-			continue
-		}
+	for _, l := range slices.CompactFunc(order, func(l, other *foreignLayer) bool { return l.pattern == other.pattern }) {
 		if err := m.misfit(l); err == nil {
 			fit = append(fit, l)
 		} else if misfit == nil || l.name == m.name {
@@ -204,28 +184,22 @@ func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 	return nil, fmt.Errorf("the model's %q may be each of the layers %s: say which by Layers (gcn import: --map %s=%s)", m.name, layerNames(fit), fit[0].name, m.name)
 }
 
-// layerNames lists the names of layers.
+// layerNames lists the names of layers that are not mapped.
 func layerNames(all []*foreignLayer) string {
 	var names []string
 	for _, l := range all {
-		names = append(names, l.name)
+		if !l.mapped {
+			names = append(names, l.name)
+		}
 	}
 	return strings.Join(names, ", ")
 }
 
 // matchedLayers matches the layers of another library.
 func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions, after map[string]bool) (found []Imported, err error) {
-	f := &foreignLayers{map[string]*foreignLayer{}, map[string]*foreignLayer{}, map[string]bool{}}
-	for k := range tensors {
-		if err := f.add(&tensors[k], o); err != nil {
-			return nil, err
-		}
-	}
-	order := slices.SortedFunc(maps.Values(f.rest), (*foreignLayer).compare)
-	for _, name := range slices.Sorted(maps.Keys(o.Layers)) {
-		if !f.used[name] {
-			return nil, fmt.Errorf("it holds no layer %q to map to %q: its other layers are %s", name, o.Layers[name], layerNames(order))
-		}
+	order, err := foreignLayers(tensors, o)
+	if err != nil {
+		return nil, err
 	}
 	for len(found) < len(params) {
 		m := modelLayer{params: params[len(found):]}
@@ -233,27 +207,24 @@ func matchedLayers(params []parameter, tensors []weights.Tensor, o ImportOptions
 		if end := slices.IndexFunc(m.params, func(p parameter) bool { return !strings.HasPrefix(p.Name, m.name+".") }); end > 0 {
 			m.params = m.params[:end]
 		}
-		l, is := f.named[m.name]
-		if is {
-			delete(f.named, m.name)
-			err = m.misfit(l)
-		} else if l, err = m.next(order); err == nil {
-			order = slices.DeleteFunc(order, func(other *foreignLayer) bool { return other == l })
-		}
-		for k := 0; err == nil && k < len(m.params); k++ {
-			var one Imported
-			one, err = l.imported(m.part(l, m.params[k]), m.params[k], o.Square, after)
-			found = append(found, one)
-		}
+		l, err := m.next(order)
 		if err != nil {
 			return nil, err
 		}
+		order = slices.DeleteFunc(order, func(other *foreignLayer) bool { return other == l })
+		for _, p := range m.params {
+			one, err := l.imported(l.part(p), p, o.Square, after)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, one)
+		}
+	}
+	if rest := layerNames(order); rest != "" {
+		return nil, fmt.Errorf("the model has no layer for %s: it has %d parameters, the file %d tensors", rest, len(params), len(tensors))
 	}
 	if len(order) > 0 {
-		return nil, fmt.Errorf("the model has no layer for %s: it has %d parameters, the file %d tensors", layerNames(order), len(params), len(tensors))
-	}
-	for ours := range f.named {
-		return nil, fmt.Errorf("the model has no layer %q to map to", ours)
+		return nil, fmt.Errorf("the model has no layer %q to map to", order[0].name)
 	}
 	return found, nil
 }

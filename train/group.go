@@ -9,8 +9,8 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
-// Group is the processes, or goroutines, that train one model together. They are called
-// ranks. It has the methods
+// Group is the processes that train one model together. They are called ranks. It has the
+// methods
 //
 //	Rank() int // of this process, from 0
 //	Size() int // number of ranks
@@ -22,12 +22,8 @@ import (
 // of each rank r. Both return soon when ctx ends. All ranks call them in the same order. After an
 // error the group cannot be used any more. A Group is for one goroutine.
 //
-// The command's ranks of an MPI launcher are a Group, and so are the members of NewLocalGroup.
+// The command's ranks of an MPI launcher are a Group.
 type Group = ranks.Group
-
-// NewLocalGroup returns the ranks of a group of goroutines in this process. Each goroutine
-// trains a model of its own.
-func NewLocalGroup(size int) []Group { return ranks.NewLocal(size) }
 
 // Broadcast returns rank 0's data on every rank of g. The other ranks' data are not used.
 func Broadcast(ctx context.Context, g Group, data []byte) ([]byte, error) {

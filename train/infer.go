@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/internal/crash"
 	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/score"
@@ -40,11 +39,7 @@ func compileWithout(m *layers.Model) (*full.Model, error) {
 
 // compileFull compiles the graph of m for full neighbourhoods.
 func compileFull(m *layers.Model) (compiled *full.Model, err error) {
-	defer func() { // Gorgonia may panic, as in compile
-		if r := recover(); r != nil {
-			err = fmt.Errorf("train: compiling the model for full neighbourhoods: %v%s", r, crash.Place())
-		}
-	}()
+	defer recovered(&err, "train: compiling the model for full neighbourhoods")
 	if compiled, err = m.Batch.Full(m.Logits); err != nil {
 		return nil, fmt.Errorf("train: compiling the model for full neighbourhoods: %w", err)
 	}

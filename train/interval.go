@@ -43,10 +43,7 @@ func (c *Counter) Step(batch *samplers.MiniBatch) float64 {
 // had the same nodes.
 func (c *Counter) Infer(ctx context.Context, p *graph.Laplacian, nodes []int32) (float64, error) {
 	sum, err := c.full.Operations(ctx, p, nodes)
-	if err != nil {
-		return 0, fmt.Errorf("train: %w", err)
-	}
-	return sum, nil
+	return sum, named(err)
 }
 
 // EvaluationInterval returns a value for o.EvalEvery: the number of updates with which

@@ -14,8 +14,6 @@ import (
 // ErrModelInUse is wrapped by errors about a model that is being trained.
 var ErrModelInUse = errors.New("train: the model is being trained already")
 
-var errIncomplete = errors.New("train: model lacks a batch, a loss or logits")
-
 // Model is a model that this package can train: a *layers.Model, or a pointer to a struct
 // that embeds one, such as *layers.GCN.
 type Model interface {
@@ -29,7 +27,7 @@ func partsOf(m Model) (*layers.Model, error) {
 	}
 	parts := m.Parts()
 	if parts.Batch == nil || parts.Loss == nil || parts.Logits == nil {
-		return nil, errIncomplete
+		return nil, errors.New("train: model lacks a batch, a loss or logits")
 	}
 	return parts, nil
 }

@@ -63,7 +63,7 @@ func fitParted(t *testing.T, ranks int, parts bool, data func() *datasets.Data, 
 	t.Helper()
 	results, partitions, params := make([]*Result, ranks), make([]*Partition, ranks), make([][]float32, ranks)
 	all, ctx := errgroup.WithContext(t.Context())
-	for rank, g := range NewLocalGroup(ranks) {
+	for rank, g := range newLocalGroup(ranks) {
 		all.Go(func() (err error) {
 			o, d := o, data()
 			o.Group = g
@@ -183,7 +183,7 @@ func widened(x *graph.Features, width int) *graph.Features {
 
 // A partition that a run cannot use is refused in one line.
 func TestPartitionRefused(t *testing.T) {
-	groups := NewLocalGroup(2)
+	groups := newLocalGroup(2)
 	d := smallData(t, 300, 3)
 	p, err := NewPartition(groups[0], d, false)
 	if err != nil {
@@ -199,7 +199,7 @@ func TestPartitionRefused(t *testing.T) {
 	if _, err := Predict(t.Context(), m, d, []int32{1}); err == nil || !strings.Contains(err.Error(), "other ranks hold parts") {
 		t.Errorf("prediction alone: %v", err)
 	}
-	if _, err := NewPartition(NewLocalGroup(400)[0], smallData(t, 300, 3), true); err == nil || !strings.Contains(err.Error(), "400 ranks") {
+	if _, err := NewPartition(newLocalGroup(400)[0], smallData(t, 300, 3), true); err == nil || !strings.Contains(err.Error(), "400 ranks") {
 		t.Errorf("more ranks than nodes: %v", err)
 	}
 }

@@ -62,12 +62,7 @@ func NewProgram(m Model) (*Program, error) {
 
 // compile is NewProgram for a model that the caller has locked.
 func compile(parts *layers.Model) (p *Program, err error) {
-	// Gorgonia's differentiation and compiler panic on graphs that they do not support.
-	defer func() {
-		if r := recover(); r != nil {
-			p, err = nil, fmt.Errorf("train: compiling the model: %v%s", r, crash.Place())
-		}
-	}()
+	defer recovered(&err, "train: compiling the model")
 	params, err := parametersIn(parts)
 	if err != nil {
 		return nil, err
@@ -91,6 +86,14 @@ func compile(parts *layers.Model) (p *Program, err error) {
 		return nil, fmt.Errorf("train: compiling the model: %w", err)
 	}
 	return p, nil
+}
+
+// recovered makes a panic an error. Gorgonia's differentiation and compiler panic on graphs that
+// they do not support. It is for a defer statement.
+func recovered(err *error, what string) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%s: %v%s", what, r, crash.Place())
+	}
 }
 
 // flatten moves the parameters to one slice, and returns their nodes.
@@ -230,13 +233,9 @@ func (p *Program) advance(batch *samplers.MiniBatch, seed uint64, a Adam, state 
 	return p.backend.Update(a.update(), state.Steps)
 }
 
-// Depth returns the largest number of calls of Advance between two calls of Settle.
-func (p *Program) Depth() int {
-	if p.backend == nil {
-		return 1
-	}
-	return p.backend.Depth()
-}
+// Depth returns the largest number of calls of Advance between two calls of Settle. The program
+// must be open.
+func (p *Program) Depth() int { return p.backend.Depth() }
 
 // Settle waits for the steps of Advance and returns their losses since the last call of
 // Settle. If the loss or the gradient of a step was not finite, this step and all later
@@ -294,13 +293,9 @@ func (p *Program) Pull(state *AdamState) error {
 	return p.backend.Pull(state.M, state.V)
 }
 
-// Products returns the sizes of the dense products of the last step, for benchmarks.
-func (p *Program) Products() []plan.Product {
-	if p.backend == nil {
-		return nil
-	}
-	return p.backend.Products()
-}
+// Products returns the sizes of the dense products of the last step, for benchmarks. The program
+// must be open.
+func (p *Program) Products() []plan.Product { return p.backend.Products() }
 
 // Parameters returns the parameters' values, in the order of the model's
 // Parameters, each row-major. Writing to the slice changes the model.

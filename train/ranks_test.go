@@ -26,7 +26,7 @@ func fitOn(t *testing.T, ranks int, d *datasets.Data, model func() *layers.Model
 	t.Helper()
 	results, params := make([]*Result, ranks), make([][]float32, ranks)
 	all, ctx := errgroup.WithContext(t.Context())
-	for rank, g := range NewLocalGroup(ranks) {
+	for rank, g := range newLocalGroup(ranks) {
 		m := model()
 		all.Go(func() (err error) {
 			o := o
@@ -229,7 +229,7 @@ func TestRanksThatDiffer(t *testing.T) {
 		"micro":    {d, 5, 1, "Options.Micro (--micro) is 1; it must be at least 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			groups := NewLocalGroup(2)
+			groups := newLocalGroup(2)
 			errs := make([]error, 2)
 			var all errgroup.Group
 			for rank, g := range groups {
@@ -267,7 +267,7 @@ func TestMicroWithoutLimit(t *testing.T) {
 // A gradient that overflows on one rank ends all of them in the same update.
 func TestOverflowOnOneRank(t *testing.T) {
 	d := smallData(t, 300, 3)
-	groups := NewLocalGroup(2)
+	groups := newLocalGroup(2)
 	errs := make([]error, 2)
 	var all errgroup.Group
 	for rank, g := range groups {
@@ -297,7 +297,7 @@ func TestOverflowOfOneRank(t *testing.T) {
 	defer cancel()
 	errs, params := make([]error, 3), make([][]float32, 3)
 	var all errgroup.Group
-	for rank, g := range NewLocalGroup(3) {
+	for rank, g := range newLocalGroup(3) {
 		of := d
 		if rank == 1 {
 			of = spoiled // in the model's memory only: the ranks have opened the same data

@@ -47,13 +47,15 @@ type Result struct {
 	BestSE      float64 `json:"best_valid_se,omitempty"`
 	TestSE      float64 `json:"test_se,omitempty"`
 
+	Seed uint64 `json:"seed"` // Options.Seed
+
 	ExchangeBytes float64 `json:"exchange_bytes_per_step,omitempty"` // mean bytes per batch that this rank sent to others in this call: gradients, and rows of a Partition
 }
 
 // result returns the Result so far.
 func (r *run) result() *Result {
 	s, h := &r.state, r.out
-	h.Batches, h.Best, h.BestBatch, h.Falls = s.Batch, float64(s.Best), s.BestBatch, s.Falls
+	h.Batches, h.Best, h.BestBatch, h.Falls, h.Seed = s.Batch, float64(s.Best), s.BestBatch, s.Falls, s.Seed
 	h.EvalS, h.RefreshS, h.WallS = s.EvalSeconds, s.RefreshSeconds, r.seconds()
 	h.Parameters, h.StateBytes = len(r.program.Parameters()), r.model.Batch.StateBytes()
 	for _, l := range r.learners {

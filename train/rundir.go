@@ -15,15 +15,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
-// The files of a run's folder.
-const (
-	configFile  = rundir.ConfigFile
-	metricsFile = rundir.MetricsFile
-	lastFile    = rundir.LastFile
-	bestFile    = rundir.BestFile
-	resultFile  = rundir.ResultFile
-)
-
 // Errors of Fit about its folder.
 var (
 	// ErrRunExists means that the folder already holds a run, or that another process
@@ -72,8 +63,8 @@ func (d *runDir) last(config map[string]any, data *datasets.Data) (*checkpoint, 
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("train: %s: cannot resume: %w", d.path, err)
 	}
-	path := d.folder.Path(lastFile)
-	text, err := d.folder.Read(lastFile)
+	path := d.folder.Path(rundir.LastFile)
+	text, err := d.folder.Read(rundir.LastFile)
 	if errors.Is(err, os.ErrNotExist) {
 		before, err := ReadConfig(d.path)
 		if errors.Is(err, os.ErrNotExist) {
@@ -82,7 +73,7 @@ func (d *runDir) last(config map[string]any, data *datasets.Data) (*checkpoint, 
 		if err != nil {
 			return nil, err
 		}
-		return nil, sameConfig(d.folder.Path(configFile), before, config)
+		return nil, sameConfig(d.folder.Path(rundir.ConfigFile), before, config)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
@@ -95,28 +86,24 @@ func (d *runDir) last(config map[string]any, data *datasets.Data) (*checkpoint, 
 }
 
 // begin writes the files of a run into the folder. before has the evaluations that were made so far.
-func (d *runDir) begin(o Options, config map[string]any, data *datasets.Data, before []Evaluation) (err error) {
+func (d *runDir) begin(o Options, config map[string]any, data *datasets.Data, before []Evaluation) error {
 	if o.Overwrite {
 		if err := d.folder.Remove(d.present...); err != nil {
 			return fmt.Errorf("train: overwriting a run: %w", err)
 		}
 	}
-	var lines []byte
-	for _, e := range before {
-		line, err := metricsLine(e)
-		if err != nil {
-			return err
-		}
-		lines = append(lines, line...)
+	lines, err := metricsLines(before...)
+	if err == nil {
+		d.metrics, err = d.folder.Append(rundir.MetricsFile, lines)
 	}
-	if d.metrics, err = d.folder.Append(metricsFile, lines); err != nil {
+	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	schema := data.Schema()
 	if o.Partition != nil {
 		schema.Graph = 0 // of a part
 	}
-	return named(cmp.Or(d.folder.WriteJSON(rundir.SchemaFile, schema), d.folder.WriteJSON(configFile, config)))
+	return named(cmp.Or(d.folder.WriteJSON(rundir.SchemaFile, schema), d.folder.WriteJSON(rundir.ConfigFile, config)))
 }
 
 // MayChange lists the settings that may differ in a resumed run. The limits do not change a
@@ -138,7 +125,7 @@ func sameConfig(path string, before, now map[string]any) error {
 // Options.Config. Numbers are json.Number, because seeds have 64 bits. The error names
 // the file, also of a run of another schema.
 func ReadConfig(dir string) (map[string]any, error) {
-	return readRunFile(dir, configFile, rundir.DecodeConfig)
+	return readRunFile(dir, rundir.ConfigFile, rundir.DecodeConfig)
 }
 
 // readRunFile reads a file of a run's folder.
@@ -161,17 +148,23 @@ func (d *runDir) appendMetrics(e Evaluation) error {
 	if d == nil {
 		return nil
 	}
-	line, err := metricsLine(e)
+	line, err := metricsLines(e)
 	if err == nil {
 		_, err = d.metrics.Write(line)
 	}
 	return named(err)
 }
 
-// metricsLine returns a line of metrics.jsonl.
-func metricsLine(e Evaluation) ([]byte, error) {
-	text, err := json.Marshal(finite.JSON(e))
-	return append(text, '\n'), err
+// metricsLines returns lines of metrics.jsonl.
+func metricsLines(all ...Evaluation) (lines []byte, err error) {
+	for _, e := range all {
+		text, err := json.Marshal(finite.JSON(e))
+		if err != nil {
+			return nil, err
+		}
+		lines = append(append(lines, text...), '\n')
+	}
+	return lines, nil
 }
 
 // ReadSchema returns the schema of the data that the run in a folder was trained on, for

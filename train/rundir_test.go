@@ -11,8 +11,18 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// The files of a run's folder.
+const (
+	configFile  = rundir.ConfigFile
+	metricsFile = rundir.MetricsFile
+	lastFile    = rundir.LastFile
+	bestFile    = rundir.BestFile
+	resultFile  = rundir.ResultFile
 )
 
 // contents returns the bytes of every file in a folder.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/internal/weights"
 	"github.com/gcn-layerwise/gcn/layers"
 )
@@ -91,11 +92,11 @@ func (r *run) save() (err error) {
 	last := r.last()
 	s := last.State
 	if s.Batch > r.out.Resumed { // an old result.json describes an earlier end of the run
-		if err := r.dir.folder.Remove(resultFile); err != nil {
+		if err := r.dir.folder.Remove(rundir.ResultFile); err != nil {
 			return err
 		}
 	}
-	if err := r.dir.folder.Write(lastFile, last.write); err != nil {
+	if err := r.dir.folder.Write(rundir.LastFile, last.write); err != nil {
 		return err
 	}
 	r.dirty = false
@@ -108,7 +109,7 @@ func (r *run) save() (err error) {
 	// written.
 	s = runState{Seed: s.Seed, Batch: s.BestBatch, Evaluated: s.BestBatch, Valid: s.Best, Best: s.Best, BestBatch: s.BestBatch}
 	best := &checkpoint{State: s, Config: r.config, tensors: sectionOf(sectionParameters, r.program.params, r.best)}
-	if err := r.dir.folder.Write(bestFile, best.write); err != nil {
+	if err := r.dir.folder.Write(rundir.BestFile, best.write); err != nil {
 		return err
 	}
 	r.bestSaved = s.BestBatch

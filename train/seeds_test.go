@@ -49,7 +49,7 @@ func TestFitWithSeeds(t *testing.T) {
 				t.Errorf("%v, %d workers: the weights differ", o.Seeds, workers)
 			}
 		}
-		o.Group = NewLocalGroup(1)[0] // as under a launcher of one rank
+		o.Group = newLocalGroup(1)[0] // as under a launcher of one rank
 		if !slices.Equal(run(o), want) {
 			t.Errorf("%v: a group of one rank gives other weights", o.Seeds)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/internal/crash"
 	"github.com/gcn-layerwise/gcn/internal/ranks"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -137,10 +136,8 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	start := time.Now()
 	defer func() {
 		item.Sampling = time.Since(start)
-		if p := recover(); p != nil {
-			item.err = fmt.Errorf("train: batch %d (epoch %d): the sampler panicked: %v%s", index, item.Epoch, p, crash.Place())
-		}
 	}()
+	defer recovered(&item.err, fmt.Sprintf("train: batch %d (epoch %d): the sampler panicked", index, item.Epoch))
 	epoch, batch := uint64(item.Epoch), uint64(item.Batch)
 	// The complement of the seed gives dropout another random stream than the sampler.
 	samplers.Seed(&d.source, ^s.Seed, epoch, batch)

@@ -30,10 +30,7 @@ func ExportParameters(path string, m Model) error {
 			tensors[k].Name += afterSuffix
 		}
 	}
-	if err := weights.Write(path, tensors); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return nil
+	return named(weights.Write(path, tensors))
 }
 
 // ImportParameters sets m's parameters from a .safetensors or .npz file, or from a

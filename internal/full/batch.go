@@ -7,15 +7,9 @@ import (
 	"github.com/gcn-layerwise/gcn/ops"
 )
 
-// scratch names memory on a device, with a number.
-type scratch struct {
-	what string
-	k    int
-}
-
 // upload writes numbers to the device.
 func upload(d *device.Device, what string, numbers []int32) (device.Pointer, error) {
-	at, err := d.Scratch(scratch{what, 0}).Bytes(4 * int64(max(len(numbers), 1)))
+	at, err := d.Scratch([2]any{what, 0}).Bytes(4 * int64(max(len(numbers), 1)))
 	if err != nil {
 		return 0, err
 	}
@@ -79,17 +73,17 @@ func (p *pass) setRows(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 func (p *pass) setBelow(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 	b, below := &r.block, &s.below.rows
 	if s.Reads && (s.Lists || p.Device == nil && s.Sparse) {
-		b.fill(p.P, s.nodes[lo:hi], below)
+		r.fill(p.P, s.nodes[lo:hi], below)
 		b.RowSums = p.rowSums(s, lo, hi)
-		r.below.SetFull(p.P, &b.Block, b.own)
+		r.below.SetFull(p.P, b, r.own)
 		return nil
 	}
-	b.own, b.Block = b.own[:0], graph.Block{Dst: s.nodes[lo:hi]}
+	r.own, *b = r.own[:0], graph.Block{Dst: s.nodes[lo:hi]}
 	if d := p.Device; d == nil {
 		b.RowSums = p.rowSums(s, lo, hi)
 	} else {
 		var err error
-		if on.Sums, err = d.Scratch(scratch{"sums", 0}).Floats(hi - lo); err == nil {
+		if on.Sums, err = d.Scratch([2]any{"sums", 0}).Floats(hi - lo); err == nil {
 			err = d.RowSums(on.Sums, on.Laplacian, on.Nodes, 0, hi-lo)
 		}
 		if err != nil {
@@ -99,10 +93,13 @@ func (p *pass) setBelow(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error 
 	if s.Reads {
 		b.Src, on.Place = below.nodes, below.place
 		for _, v := range b.Dst {
-			b.own = append(b.own, below.local(v))
+			if below.place != nil {
+				v = below.place[v]
+			}
+			r.own = append(r.own, v)
 		}
 	}
-	r.below.SetRowsOf(&b.Block, b.own, on)
+	r.below.SetRowsOf(b, r.own, on)
 	return nil
 }
 
@@ -112,7 +109,7 @@ func (s *supply) onDevice(d *device.Device, k int, nodes []int32, on ops.RowsOf)
 	if err != nil || !s.Propagated && consecutive(nodes) {
 		return device.Floats(x, int(nodes[0])*s.X.Cols), err
 	}
-	at, err := d.Scratch(scratch{"data", k}).Floats(len(nodes) * s.X.Cols)
+	at, err := d.Scratch([2]any{"data", k}).Floats(len(nodes) * s.X.Cols)
 	switch {
 	case err != nil:
 		return 0, err

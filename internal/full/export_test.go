@@ -26,8 +26,10 @@ type Kept struct {
 func (m *Model) Kept() (k Kept) {
 	p := m.large.Load()
 	k.Files, k.Passes = p.spilled, p.passes
-	for _, all := range [][2][]float32{p.memory, m.Spare.memory} {
-		k.Bytes += 4 * int64(cap(all[0])+cap(all[1]))
+	for _, all := range []*[2][]float32{&p.memory, m.Spare.Load()} {
+		if all != nil {
+			k.Bytes += 4 * int64(cap(all[0])+cap(all[1]))
+		}
 	}
 	for _, s := range p.stages {
 		for _, d := range s.data {
@@ -39,11 +41,12 @@ func (m *Model) Kept() (k Kept) {
 
 // Drop drops the memory of values, and returns the values of one level.
 func (m *Model) Drop() weak.Pointer[float32] {
-	return weak.Make(&m.Spare.swap([2][]float32{})[0][0])
+	return weak.Make(&m.Spare.Swap(nil)[0][0])
 }
 
 // Forget drops the memory of earlier calls.
 func (m *Model) Forget() {
-	m.small, m.Spare.memory = sync.Pool{}, [2][]float32{}
+	m.small = sync.Pool{}
+	m.Spare.Store(nil)
 	m.large.Store(nil)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
@@ -27,6 +28,11 @@ type Model struct {
 	Spare *Spare
 	Chunk int // rows of a chunk, for tests; 0: so many that they stay in cache
 }
+
+// Spare is memory for the values of levels of even and of odd numbers, which models share.
+// Calls may be concurrent: one of them takes it. Calls with a bound, or for a few nodes, do not
+// use it.
+type Spare = atomic.Pointer[[2][]float32]
 
 // Labels are labels that a model reads at its input nodes.
 type Labels struct {
@@ -93,9 +99,18 @@ func (c *Call) CheckBound() error {
 		return nil
 	case c.Device != nil:
 		return fmt.Errorf("inference: a bound of memory is for the CPU")
+	case c.room() <= 0:
+		return fmt.Errorf("inference takes more than %s of memory for %d nodes, and may take %s: %w",
+			memory.Text(uint64(c.fixed())), c.P.Nodes(), memory.Text(uint64(max(c.Bound.bytes(), 0))), memory.ErrTooLarge)
 	}
-	return c.Bound.check(c.P.Nodes())
+	return nil
 }
+
+// room returns the bytes that values of levels and P·X may take with the bound of c.
+func (c *Call) room() int64 { return c.Bound.bytes() - c.fixed() }
+
+// fixed returns the bytes of the scales of P, and of a level's nodes and their rows.
+func (c *Call) fixed() int64 { return 12 * int64(c.P.Nodes()) }
 
 // few reports whether c is for a few nodes.
 func (c *Call) few() bool {
@@ -126,7 +141,9 @@ func (m *Model) Infer(ctx context.Context, c Call) (logits []float32, err error)
 	if err == nil {
 		top := &p.stages[len(m.levels)-1]
 		if output := top.Out[0]; p.wants(top, output) == nil {
-			logits = inPlaces(p.given[output].Data, p.places)
+			if logits = p.given[output].Data; p.nodes != nil && p.owners() != nil {
+				logits = rowsAt(p.nodes, top.nodes, logits)
+			}
 		}
 	}
 	if err = m.give(p, err); err != nil {

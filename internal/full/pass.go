@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
@@ -24,10 +23,8 @@ type pass struct {
 
 	nodes  []int32 // of the stages; nil: all
 	stages []stage // of each level
-	places []int   // the place of row k of the last level in the result; nil: k
 	rank   int
 	ranks  int                     // their number
-	on     *device.Device          // of the runs
 	given  map[*G.Node]plan.Matrix // values of all rows of a level; others are only there for a chunk
 
 	progress sync.Mutex
@@ -42,7 +39,7 @@ type stage struct {
 	number int
 	below  *stage // nil: this is the lowest
 	data   []supply
-	runs   []*levelRun // one of each worker. A worker's runs share memory
+	runs   []*levelRun // one of each worker
 }
 
 // levelRun is a run of a level's plan, with the block, labels and data of its chunk.
@@ -50,7 +47,8 @@ type levelRun struct {
 	*plan.Executor
 	below   *ops.Slot // between this level and the one below
 	above   *ops.Slot
-	block   block
+	block   graph.Block  // rows of P over the rows of the level below
+	own     []int32      // the row below of each row's own node
 	targets *ops.Targets // of the model's labels; nil: this level reads none
 	labels  []int32
 	weights []float32
@@ -60,13 +58,9 @@ type levelRun struct {
 
 // begin makes p the pass of c.
 func (p *pass) begin(ctx context.Context, c Call) error {
-	if p.on != c.Device {
-		if err := p.close(); err != nil {
-			return err
-		}
-		p.on = c.Device
+	if err := p.set(&c); err != nil {
+		return err
 	}
-	p.bound(&c)
 	again := p.stages != nil && p.P == c.P && (p.nodes == nil) == (c.Nodes == nil) && slices.Equal(p.nodes, c.Nodes)
 	p.Call, p.given, p.rank, p.ranks = c, make(map[*G.Node]plan.Matrix), 0, 1
 	if c.Ranks != nil {
@@ -108,30 +102,29 @@ func (p *pass) advance(n int) {
 // level computes the rows of s, and makes room for values that are read later.
 func (p *pass) level(ctx context.Context, s *stage) error {
 	last, size := s.number == len(p.stages)-1, 0
-	kept := make(G.Nodes, 0, len(s.Out))
+	var kept G.Nodes
 	for k, n := range s.Out {
-		m := plan.Matrix{Rows: len(s.nodes), Cols: n.Shape()[1]}
-		switch wanted := p.wants(s, n) != nil; {
-		case last && k == 0 && !wanted:
-			what := fmt.Sprintf("the output of %d nodes × %d", m.Rows, m.Cols)
-			if err := memory.Check(what, memory.Product(int64(m.Rows), int64(m.Cols), 4)); err != nil {
-				return err
-			}
-			m.Data = make([]float32, m.Rows*m.Cols)
-			p.given[n] = m
-		case !last && k < s.Held || wanted && p.ranks > 1:
-			kept = append(kept, n)
-			p.given[n] = m
-			size += m.Rows * m.Cols
+		wanted := p.wants(s, n) != nil
+		if k < s.Held && !(last && wanted) || wanted && p.ranks > 1 {
+			kept, size = append(kept, n), size+len(s.nodes)*n.Shape()[1]
 		}
 	}
-	at, err := p.values(s.number, size)
+	var at plan.Floats
+	var err error
+	if last && p.wants(s, s.Out[0]) == nil { // the caller's
+		what := fmt.Sprintf("the output of %d nodes × %d", len(s.nodes), s.Out[0].Shape()[1])
+		if err = memory.Check(what, memory.Product(int64(size), 4)); err == nil {
+			at.Data = make([]float32, size)
+		}
+	} else {
+		at, err = p.values(s.number, size)
+	}
 	if err != nil {
 		return err
 	}
 	lo := 0
 	for _, n := range kept {
-		m := p.given[n]
+		m := plan.Matrix{Rows: len(s.nodes), Cols: n.Shape()[1]}
 		hi := lo + m.Rows*m.Cols
 		m.Floats, lo = at.Slice(lo, hi), hi
 		p.given[n] = m
@@ -269,7 +262,7 @@ func (p *pass) chunkOf(s *stage) int {
 // worker returns the run of s of worker w, for this call.
 func (p *pass) worker(w int, s *stage) (*levelRun, error) {
 	if w == len(s.runs) {
-		r, err := p.newRun(w, s)
+		r, err := p.newRun(s)
 		if err != nil {
 			return nil, err
 		}
@@ -288,15 +281,9 @@ func (p *pass) worker(w int, s *stage) (*levelRun, error) {
 	return r, nil
 }
 
-// newRun returns a run of s for worker w, with slots, targets and a mode of its own.
-func (p *pass) newRun(w int, s *stage) (*levelRun, error) {
-	o := plan.ExecutorOptions{Device: p.Device}
-	for _, other := range p.stages {
-		if w < len(other.runs) && p.Device == nil {
-			o.Beside = other.runs[w].Executor
-		}
-	}
-	run, err := plan.NewExecutor(s.Plan, o)
+// newRun returns a run of s for a worker, with slots, targets and a mode of its own.
+func (p *pass) newRun(s *stage) (*levelRun, error) {
+	run, err := plan.NewExecutor(s.Plan, plan.ExecutorOptions{Device: p.Device})
 	if err != nil {
 		return nil, err
 	}
@@ -340,11 +327,14 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 	}
 	for k, n := range s.Out {
 		m, err := r.Result(k).Matrix()
-		if err == nil && (m.Rows != hi-lo || m.Cols != n.Shape()[1]) {
+		to := p.given[n]
+		switch {
+		case err == nil && (m.Rows != hi-lo || m.Cols != n.Shape()[1]):
 			err = fmt.Errorf("%v has %d×%d values for %d rows: %w", n, m.Rows, m.Cols, hi-lo, ops.ErrShape)
-		}
-		if err == nil {
-			err = p.move(p.given[n].Slice(lo*m.Cols, hi*m.Cols), m)
+		case err == nil && to.At != 0:
+			err = p.Device.Copy(to.Slice(lo*m.Cols, hi*m.Cols).At, m.At, m.Rows*m.Cols)
+		case err == nil && to.Data != nil:
+			_, err = r.Result(k).Append(to.Data[lo*m.Cols : lo*m.Cols])
 		}
 		if err != nil {
 			return err
@@ -360,20 +350,6 @@ func (p *pass) compute(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 			}
 		}
 		p.Wanted(wanted, s.nodes[lo:hi], data)
-	}
-	return nil
-}
-
-// move copies m to a place, if there is one.
-func (p *pass) move(to plan.Floats, m plan.Matrix) error {
-	switch {
-	case to.At != 0:
-		return p.Device.Copy(to.At, m.At, m.Rows*m.Cols)
-	case to.Data == nil:
-	case p.Device != nil:
-		return device.Read(p.Device, to.Data, m.At)
-	default:
-		copy(to.Data, m.Data)
 	}
 	return nil
 }

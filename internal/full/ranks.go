@@ -1,12 +1,10 @@
 package full
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
 	"math"
-	"math/bits"
 	"slices"
 	"unsafe"
 
@@ -39,76 +37,43 @@ func (p *pass) owners() *graph.Share {
 	return nil
 }
 
-// ascending returns the nodes in ascending order, and the place of each of these among the
-// nodes; nil if they ascend already.
-func ascending(nodes []int32) (sorted []int32, places []int) {
-	if slices.IsSorted(nodes) {
-		return nodes, nil
+// rowsAt returns the rows of nodes, which may repeat, from the rows of ascending nodes.
+func rowsAt(nodes, ascending []int32, rows []float32) []float32 {
+	if len(nodes) == 0 {
+		return nil
 	}
-	places = make([]int, len(nodes))
-	for k := range places {
-		places[k] = k
+	width := len(rows) / len(ascending)
+	at := make([]float32, 0, len(nodes)*width)
+	for _, v := range nodes {
+		k, _ := slices.BinarySearch(ascending, v)
+		at = append(at, rows[k*width:(k+1)*width]...)
 	}
-	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(nodes[a], nodes[b]) })
-	for _, at := range places {
-		sorted = append(sorted, nodes[at])
-	}
-	return sorted, places
-}
-
-// inPlaces returns the rows in the order of the nodes that ascending was given.
-func inPlaces(rows []float32, places []int) []float32 {
-	if len(places) == 0 {
-		return rows
-	}
-	width, moved := len(rows)/len(places), make([]float32, len(rows))
-	for k, at := range places {
-		copy(moved[at*width:(at+1)*width], rows[k*width:])
-	}
-	return moved
+	return at
 }
 
 // shares returns the parts of the rows of s that the ranks compute: rank r has the rows
 // shares[r] to shares[r+1]−1. A rank that holds a part of the data computes the rows of its
 // own nodes. Otherwise the shares are of about equal work.
-func (p *pass) shares(s *stage) []int {
-	nodes := s.nodes
-	if p.ranks == 1 {
-		return []int{0, len(nodes)}
-	}
+func (p *pass) shares(s *stage) (shares []int) {
 	if share := p.owners(); share != nil {
-		return ownShares(share, nodes)
-	}
-	all := 0
-	for _, v := range nodes {
-		all += p.work(s, v)
-	}
-	done, shares := 0, []int{0}
-	for i, v := range nodes {
-		for len(shares) < p.ranks && done*p.ranks >= all*len(shares) {
-			shares = append(shares, i)
+		for _, bound := range share.Bounds {
+			at, _ := slices.BinarySearch(s.nodes, int32(bound))
+			shares = append(shares, at)
 		}
-		done += p.work(s, v)
+		return shares
 	}
-	for len(shares) <= p.ranks {
-		shares = append(shares, len(nodes))
+	if p.ranks == 1 {
+		return []int{0, len(s.nodes)}
 	}
-	return shares
-}
-
-// work returns an estimate of the work for the row of node v of s.
-func (p *pass) work(s *stage, v int32) int {
-	const row = 32 // a row's dense products take as long as this number of entries of P
-	if s.Reads {
-		return row + p.P.RowNNZ(int(v))
+	const row = 32                      // a row's dense products take as long as this number of entries of P
+	work := make([]int, len(s.nodes)+1) // of the rows before each
+	for i, v := range s.nodes {
+		if work[i+1] = work[i] + row; s.Reads {
+			work[i+1] += p.P.RowNNZ(int(v))
+		}
 	}
-	return row
-}
-
-// ownShares returns the parts of ascending nodes that belong to each rank.
-func ownShares(s *graph.Share, nodes []int32) (shares []int) {
-	for _, bound := range s.Bounds {
-		at, _ := slices.BinarySearch(nodes, int32(bound))
+	for rank := range p.ranks + 1 {
+		at, _ := slices.BinarySearch(work, work[len(s.nodes)]*rank/p.ranks)
 		shares = append(shares, at)
 	}
 	return shares
@@ -146,30 +111,25 @@ func (p *pass) agree(ctx context.Context) error {
 	return nil
 }
 
-// join adds the nodes, of n, that are in the sets of other ranks.
+// join adds the nodes, of n, that are in the sets of other ranks. A set travels as a bit a node.
 func (r *rows) join(ctx context.Context, share *graph.Share, n int) error {
 	const word = 32
-	size := (n + word - 1) / word
 	parts := make([][]float32, len(share.Bounds)-1)
+	sets := make([][]uint32, len(parts))
 	for rank := range parts {
-		parts[rank] = make([]float32, size)
+		parts[rank] = make([]float32, n/word+1)
+		sets[rank] = unsafe.Slice((*uint32)(unsafe.Pointer(&parts[rank][0])), n/word+1)
 	}
-	words := func(rank int) []uint32 {
-		return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(parts[rank]))), size)
-	}
-	own := words(share.Rank)
-	for v := range int32(n) {
-		if r.has(v) {
-			own[v/word] |= 1 << (v % word)
-		}
+	for _, v := range r.nodes {
+		sets[share.Rank][v/word] |= 1 << (v % word)
 	}
 	if err := share.Gather(ctx, parts); err != nil {
 		return err
 	}
-	for rank := range parts {
-		for k, set := range words(rank) {
-			for ; set != 0; set &= set - 1 {
-				r.add(int32(k*word + bits.TrailingZeros32(set)))
+	for _, set := range sets {
+		for v := range int32(n) {
+			if set[v/word]>>(v%word)&1 != 0 {
+				r.add(v)
 			}
 		}
 	}

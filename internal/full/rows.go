@@ -31,11 +31,11 @@ func (p *pass) needed(ctx context.Context) error {
 	}
 	top := &p.stages[len(p.stages)-1]
 	top.rows = rows{nodes: p.nodes}
-	switch p.places = nil; {
+	switch {
 	case p.nodes == nil:
 		top.rows = allRows(p.P)
 	case p.owners() != nil: // the rows of a rank are then one after the other
-		top.nodes, p.places = ascending(p.nodes)
+		top.nodes = slices.Sorted(slices.Values(p.nodes))
 	}
 	for s := top; s.below != nil; s = s.below {
 		switch below := &s.below.rows; {
@@ -131,14 +131,6 @@ func (r *rows) has(v int32) bool {
 	return k < len(r.nodes) && r.nodes[k] == v
 }
 
-// local returns the row of node v, which is there.
-func (r *rows) local(v int32) int32 {
-	if r.place == nil {
-		return v
-	}
-	return r.place[v]
-}
-
 func (r *rows) add(v int32) {
 	if !r.has(v) {
 		r.place[v] = int32(len(r.nodes))
@@ -160,27 +152,23 @@ func (p *pass) rowSums(s *stage, lo, hi int) []float32 {
 	return s.sums[lo:hi]
 }
 
-// block is rows of P over the rows of the level below.
-type block struct {
-	graph.Block
-	own []int32 // the row below of each row's own node
-}
-
-// fill makes b the rows of p at dst, over the rows below, and own the rows of dst themselves.
-func (b *block) fill(p *graph.Laplacian, dst []int32, below *rows) {
+// fill makes r's block the rows of p at dst, over the rows below, and own the rows of dst
+// themselves.
+func (r *levelRun) fill(p *graph.Laplacian, dst []int32, below *rows) {
+	b := &r.block
 	if p.Adjacency.Prefetch != nil {
 		p.Adjacency.Prefetch(dst)
 	}
 	b.Dst, b.Src, b.ColScale = dst, below.nodes, below.scale
 	m := &b.Matrix
 	kernel.Rows(m, p, dst)
-	m.Cols, b.own = len(below.nodes), b.own[:0]
+	m.Cols, r.own = len(below.nodes), r.own[:0]
 	if below.place != nil {
 		for k, u := range m.Idx {
 			m.Idx[k] = below.place[u]
 		}
 	}
 	for _, k := range m.Ptr[:len(dst)] {
-		b.own = append(b.own, m.Idx[k]) // a row's own node comes first
+		r.own = append(r.own, m.Idx[k]) // a row's own node comes first
 	}
 }

@@ -2,10 +2,9 @@ package full
 
 import (
 	"errors"
-	"fmt"
 	"runtime/debug"
-	"sync"
 
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
@@ -31,21 +30,10 @@ func (b Bound) bytes() int64 {
 	return int64(min(memory.Limit()/2, usual))
 }
 
-// check returns an error if b is too small for a call on a graph of so many nodes.
-func (b Bound) check(nodes int) error {
-	if bytes := b.bytes(); bytes <= fixed(nodes) {
-		return fmt.Errorf("inference takes more than %s of memory for %d nodes, and may take %s: %w",
-			memory.Text(uint64(fixed(nodes))), nodes, memory.Text(uint64(max(bytes, 0))), memory.ErrTooLarge)
-	}
-	return nil
-}
-
-// fixed returns the bytes of the scales of P, and of a level's nodes and their rows.
-func fixed(nodes int) int64 { return 12 * int64(nodes) }
-
 // store is the memory of levels' values.
 type store struct {
-	set     Bound
+	bound   Bound
+	on      *device.Device  // of the runs
 	most    int64           // bytes of values and of P·X; 0: no bound
 	memory  [2][]float32    // of the levels of even and of odd numbers
 	files   [2]func() error // frees what lies in a file in place of memory; nil: nothing
@@ -54,21 +42,27 @@ type store struct {
 	product kernel.InOrder
 }
 
-// bound makes p keep to the bound of c. It drops memory of calls with another bound, which may
-// be larger.
-func (p *pass) bound(c *Call) {
-	b := c.Bound
-	if c.few() {
+// set makes p keep to the bound and the device of c. It drops memory of calls with others, which
+// may be larger.
+func (p *pass) set(c *Call) error {
+	b, few := c.Bound, c.few()
+	if few {
 		b = Bound{}
 	}
-	if b != p.set {
-		p.store, p.stages = store{set: b}, nil
+	if b != p.bound || c.Device != p.on {
+		if err := p.close(); err != nil {
+			return err
+		}
+		p.store = store{bound: b, on: c.Device}
 	}
 	if b != (Bound{}) {
-		p.most = b.bytes() - fixed(c.P.Nodes())
-	} else if !c.few() {
-		p.memory = p.Spare.swap([2][]float32{})
+		p.most = c.room()
+	} else if !few {
+		if spare := p.Spare.Swap(nil); spare != nil {
+			p.memory = *spare
+		}
 	}
+	return nil
 }
 
 // left returns the bytes that values and P·X may still take, with a bound.
@@ -86,7 +80,7 @@ func (p *pass) left() int64 {
 // before the last one are gone.
 func (p *pass) values(l, n int) (at plan.Floats, err error) {
 	if l %= 2; p.Device != nil {
-		at.At, err = p.Device.Scratch(scratch{"values", l}).Floats(n)
+		at.At, err = p.Device.Scratch([2]any{"values", l}).Floats(n)
 		return at, err
 	}
 	if err := p.free(l); err != nil {
@@ -104,7 +98,7 @@ func (p *pass) values(l, n int) (at plan.Floats, err error) {
 	bytes := memory.Product(int64(n), 4)
 	if p.most > 0 && memory.Product(2, bytes) > p.left() { // two levels have values at a time
 		p.spilled++
-		at.Data, p.files[l], err = memory.Spilled(p.set.Scratch, n)
+		at.Data, p.files[l], err = memory.Spilled(p.bound.Scratch, n)
 		return at, err
 	}
 	if err := memory.Check("the values of a layer", bytes); err != nil {
@@ -122,21 +116,6 @@ func (s *store) free(parity int) error {
 		return nil
 	}
 	return free()
-}
-
-// Spare is memory for values of levels, which models share. Their calls may be concurrent: one
-// of them takes it. Calls with a bound, or for a few nodes, do not use it.
-type Spare struct {
-	mutex  sync.Mutex
-	memory [2][]float32
-}
-
-// swap stores memory in s, and returns the memory that was there.
-func (s *Spare) swap(memory [2][]float32) [2][]float32 {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	memory, s.memory = s.memory, memory
-	return memory
 }
 
 // take returns the memory of an earlier call, or new memory, for c.
@@ -160,8 +139,9 @@ func (m *Model) give(p *pass, err error) error {
 		return errors.Join(err, p.close())
 	}
 	few := p.few()
-	if p.set == (Bound{}) && !few {
-		m.Spare.swap(p.memory)
+	if p.bound == (Bound{}) && !few {
+		spare := p.memory
+		m.Spare.Store(&spare)
 		p.memory = [2][]float32{}
 	}
 	device := p.Device

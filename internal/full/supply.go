@@ -23,30 +23,27 @@ type supply struct {
 // rows returns the rows of nodes, which are the rows of the level from lo on: a part of a
 // matrix that has them one after the other, or else in the memory of to.
 func (s *supply) rows(p *graph.Laplacian, to *[]float32, nodes []int32, lo int) ([]float32, error) {
-	cols, x := s.X.Cols, s.X
+	cols, x, prefetch := s.X.Cols, s.X, s.X.Prefetch
 	n := len(nodes) * cols
-	if s.Propagated && s.lo <= lo && lo+len(nodes) <= s.hi {
-		return s.px[(lo-s.lo)*cols:][:n], nil
-	}
-	if first := int(nodes[0]); !s.Propagated && x.Data != nil && x.Share == nil && consecutive(nodes) {
-		if x.Prefetch != nil {
-			x.Prefetch(nodes)
+	if s.Propagated {
+		if s.lo <= lo && lo+len(nodes) <= s.hi {
+			return s.px[(lo-s.lo)*cols:][:n], nil
 		}
-		return x.Data[first*cols:][:n], nil
+		prefetch = p.Adjacency.Prefetch
+	}
+	if prefetch != nil {
+		prefetch(nodes)
+	}
+	if !s.Propagated && x.Data != nil && x.Share == nil && consecutive(nodes) {
+		return x.Data[int(nodes[0])*cols:][:n], nil
 	}
 	if cap(*to) < n {
 		*to = make([]float32, n)
 	}
 	rows := (*to)[:n]
 	if s.Propagated {
-		if p.Adjacency.Prefetch != nil {
-			p.Adjacency.Prefetch(nodes)
-		}
 		kernel.PropagateFeaturesInto(rows, p, nodes, x)
 		return rows, nil
-	}
-	if x.Prefetch != nil {
-		x.Prefetch(nodes)
 	}
 	places, err := x.Places(nil, nodes)
 	if err != nil {

@@ -117,11 +117,8 @@ func (w *World) takeBeats(rank int) error {
 	}
 }
 
-// stop ends the beats.
-func (b *heartbeat) stop() {
-	close(b.quit)
-	<-b.done
-}
+// timeout is the time without a beat after which a rank is lost; 0: never.
+func (b *heartbeat) timeout() time.Duration { return time.Duration(b.limit) * b.interval }
 
 // settleBeats receives all beats that other ranks have sent, since none may be under way
 // when MPI ends.

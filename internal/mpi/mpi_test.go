@@ -232,7 +232,8 @@ func lateChild(ctx context.Context) error {
 			if err := w.Barrier(ctx); err != nil {
 				return err
 			}
-			w.beat.stop()
+			close(w.beat.quit)
+			<-w.beat.done
 		}
 		stop()
 	}

@@ -92,26 +92,29 @@ const leastStart = time.Minute
 // joinWithin is join until ctx ends, or for the time timeout; 0 means forever. After an error
 // the process must end: MPI may still wait for the other ranks.
 func joinWithin(ctx context.Context, lib *library, timeout time.Duration) (*World, error) {
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		late := fmt.Errorf("mpi: waited %s for all ranks to start: one of them has not started, or is stopped or cut off", timeout)
-		ctx, cancel = context.WithTimeoutCause(ctx, timeout, late)
-		defer cancel()
-	}
 	w := new(World)
-	return w, within(ctx, func() error { return w.join(lib) })
+	return w, within(ctx, timeout, "waited %s for all ranks to start: one of them has not started, or is stopped or cut off",
+		func(context.Context) error { return w.join(lib) })
 }
 
-// within returns f's error, or the cause of ctx's end if that comes first.
-func within(ctx context.Context, f func() error) error {
+// within returns f's error, or the cause of ctx's end if that comes first. After the time timeout
+// the cause is late, about this time; 0 means forever.
+func within(ctx context.Context, timeout time.Duration, late string, f func(ctx context.Context) error) error {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("mpi: "+late, timeout))
+		defer cancel()
+	}
 	done := make(chan error, 1)
-	go func() { done <- f() }()
+	go func() { done <- f(ctx) }()
 	select {
 	case err := <-done:
-		return err
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	return context.Cause(ctx)
 }
 
 // join initialises MPI.
@@ -294,7 +297,7 @@ func (w *World) test(requests []request) (left []request, err error) {
 			if r.rank < len(w.hosts) {
 				host = w.hosts[r.rank]
 			}
-			return nil, fmt.Errorf("mpi: no sign of life for %s from rank %d on %s", time.Duration(b.limit)*b.interval, r.rank, host)
+			return nil, fmt.Errorf("mpi: no sign of life for %s from rank %d on %s", b.timeout(), r.rank, host)
 		}
 	}
 	return left, nil
@@ -328,30 +331,17 @@ func (w *World) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.broken, w.leaving = errors.New("mpi: closed"), true
-	w.beat.stop()
-	ctx := context.Background()
-	if w.beat.limit > 0 {
-		// All ranks have come this far. They send no more signs of life, so leaving has a time of
-		// its own: it takes milliseconds, unless a rank is stopped.
-		timeout := time.Duration(w.beat.limit) * w.beat.interval
-		late := fmt.Errorf("mpi: all ranks are done, but for %s one of them has not left the job: it is stopped or cut off", timeout)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, timeout, late)
-		defer cancel()
-	}
-	err := within(ctx, func() error { return w.leave(ctx) })
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = context.Cause(ctx)
-	}
-	return err
-}
-
-// leave settles the beats and ends MPI.
-func (w *World) leave(ctx context.Context) error {
-	if err := w.settleBeats(ctx); err != nil {
-		return err
-	}
-	return w.lib.failure("MPI_Finalize", w.lib.finalize())
+	close(w.beat.quit)
+	<-w.beat.done
+	// All ranks have come this far. They send no more signs of life, so leaving has a time of
+	// its own: it takes milliseconds, unless a rank is stopped.
+	return within(context.Background(), w.beat.timeout(), "all ranks are done, but for %s one of them has not left the job: it is stopped or cut off",
+		func(ctx context.Context) error {
+			if err := w.settleBeats(ctx); err != nil {
+				return err
+			}
+			return w.lib.failure("MPI_Finalize", w.lib.finalize())
+		})
 }
 
 // Exit ends this process with that code, after Close. It does not return. It calls C's exit

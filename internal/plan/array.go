@@ -22,7 +22,7 @@ type Array struct {
 	sizes  tensor.Shape // of this run; empty for a scalar
 	at     Floats
 	there  bool    // the numbers are at at
-	host   G.Value // the value as plain ops read it; nil: not made yet
+	host   G.Value // the value on the host, if plain
 	plain  bool    // host is the value, and at a copy
 	copied Scratch // holds the copy of host on a device
 	absent bool    // see Call.OutAbsent
@@ -44,13 +44,7 @@ func (a *Array) Format(s fmt.State, _ rune) {
 }
 
 // Elements returns the number of values.
-func (a *Array) Elements() int {
-	n := 1
-	for _, d := range a.sizes {
-		n *= d
-	}
-	return n
-}
+func (a *Array) Elements() int { return a.sizes.TotalSize() }
 
 // set makes numbers on the processor the value.
 func (a *Array) set(at Floats, sizes ...int) {
@@ -84,8 +78,7 @@ func (a *Array) floats() (Floats, error) {
 	return a.at, err
 }
 
-// Value returns the value on the host. It waits for a device if it is there. On the CPU it makes
-// a new tensor only when address or shape changes.
+// Value returns the value on the host. It waits for a device if it is there.
 func (a *Array) Value() (G.Value, error) {
 	if a.plain {
 		return a.host, nil
@@ -99,12 +92,8 @@ func (a *Array) Value() (G.Value, error) {
 		if len(a.sizes) == 0 {
 			return G.NewF32(data[0]), nil
 		}
-	} else if h, ok := a.host.(*tensor.Dense); ok && h.Shape().Eq(a.sizes) && // a plain node may have reshaped it in place
-		unsafe.SliceData(h.Float32s()) == unsafe.SliceData(data) {
-		return h, nil
 	}
-	a.host = tensor.New(tensor.WithShape(a.sizes.Clone()...), tensor.WithBacking(data))
-	return a.host, nil
+	return tensor.New(tensor.WithShape(a.sizes.Clone()...), tensor.WithBacking(data)), nil
 }
 
 // Append waits for a device and appends the numbers to dst.

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
@@ -37,15 +38,14 @@ type Matrix struct {
 type Scratch struct {
 	data   []float32
 	buffer *device.Buffer
-	n      int // numbers of the last value in buffer
+	n      int // numbers of the last value
 }
 
 func (s *Scratch) floats(r *Run, n int) (Floats, error) {
-	if r.Device != nil {
+	if s.n = n; r.Device != nil {
 		if s.buffer == nil {
 			s.buffer = r.newBuffer()
 		}
-		s.n = n
 		at, err := s.buffer.Floats(max(n, 1))
 		return Floats{At: at}, err
 	}
@@ -65,7 +65,7 @@ type Call struct {
 	in      []*Array
 	result  Array
 	inPlace *Array    // the input whose memory the result takes; nil: none
-	fixed   Floats    // the place of a gradient, or of a GPU's loss
+	fixed   Floats    // the place of a gradient
 	memory  *Scratch  // the place of other results
 	host    []G.Value // the inputs of a plain op
 	err     error
@@ -141,10 +141,7 @@ func (c *Call) out(sizes ...int) (f Floats) {
 	if c.err != nil {
 		return f
 	}
-	n := 1
-	for _, size := range sizes {
-		n *= size
-	}
+	n := tensor.Shape(sizes).TotalSize()
 	switch {
 	case c.inPlace != nil:
 		f, c.err = c.inPlace.floats()

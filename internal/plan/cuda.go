@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
@@ -62,15 +61,18 @@ func (c *cuda) Run() error {
 	if c.kept == lossesKept {
 		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
-	at := device.Floats(c.losses, c.kept)
-	last := slices.IndexFunc(c.steps, func(s step) bool { return s.to == c.output && s.use.Result == Elsewhere })
-	if last >= 0 {
-		c.calls[last].fixed = Floats{At: at}
-	}
 	if err := c.Compute(); err != nil {
 		return err
 	}
-	return c.copyScalar(at)
+	a := c.Result(0)
+	from, err := a.floats()
+	if err == nil && a.Elements() != 1 {
+		err = fmt.Errorf("the output has shape %v, want a scalar: %w", a.sizes, ErrShape)
+	}
+	if err != nil {
+		return err
+	}
+	return c.d.Copy(device.Floats(c.losses, c.kept), from.At, 1)
 }
 
 func (c *cuda) Loss() (float32, error) {
@@ -121,9 +123,6 @@ func (c *cuda) average(n int) error {
 func (c *cuda) Depth() int { return lossesKept }
 
 func (c *cuda) Settle() ([]float32, int, error) {
-	if c.kept == 0 {
-		return nil, 0, nil
-	}
 	// The status follows the losses: one copy reads both.
 	both := make([]float32, lossesKept+4)
 	if err := device.Read(c.d, both, c.losses); err != nil {
@@ -151,7 +150,11 @@ func (c *cuda) Pull(m, v []float32) error {
 	if err != nil || m == nil {
 		return err
 	}
-	return errors.Join(device.Read(c.d, m, c.m), device.Read(c.d, v, c.v), c.pull())
+	err = errors.Join(device.Read(c.d, m, c.m), device.Read(c.d, v, c.v))
+	for _, rows := range c.resident {
+		err = errors.Join(err, rows.Pull())
+	}
+	return err
 }
 
 func (c *cuda) Close() error {

@@ -161,13 +161,13 @@ func (c *cutter) level(n *G.Node) (int, error) {
 				at++
 			}
 			if x := tableOf(n); x != nil && x.Sparse == nil {
-				c.add(at, n, Source{X: x})
+				c.levels[at].Data = append(c.levels[at].Data, Data{n, Source{X: x}})
 			}
 			return at, nil
 		default:
 			x := tableOf(children[0])
 			if x != nil && l == at && (rows == OwnRows || rows == PropagatedRows && x.Sparse == nil) {
-				c.add(at+1, n, Source{x, rows == PropagatedRows})
+				c.levels[at+1].Data = append(c.levels[at+1].Data, Data{n, Source{x, rows == PropagatedRows}})
 				return at + 1, nil
 			}
 			c.levels[at+1].Lists = c.levels[at+1].Lists || rows == CrossingRows
@@ -180,11 +180,6 @@ func (c *cutter) level(n *G.Node) (int, error) {
 	fixed := func(k int) bool { return c.at[children[k]] == everywhere }
 	c.levels[l].Mixed = c.levels[l].Mixed || !byRows(n, fixed)
 	return l, nil
-}
-
-// add records that n's rows of level l are those of s.
-func (c *cutter) add(l int, n *G.Node, s Source) {
-	c.levels[l].Data = append(c.levels[l].Data, Data{n, s})
 }
 
 // cross records that n crosses slot at, from values of level l: its matrices.

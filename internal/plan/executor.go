@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	G "gorgonia.org/gorgonia"
@@ -20,15 +21,14 @@ type Executor struct {
 	values    []*Array
 	calls     []Call     // of each step
 	memories  []*Scratch // that results share
-	gradients []Floats   // of each parameter; empty if the plan has none
+	gradients []Floats   // of each parameter, if the plan has any
 
-	parameters Floats // as in ExecutorOptions
-	check      bool   // as in Model
+	check bool // as in Model
 
 	given   []bool // of the plan's inputs: see Give
 	begun   bool   // see Begin
-	machine machine
-	failed  error // the error of an op in this run
+	machine G.VM   // Gorgonia's TapeMachine, of a device
+	failed  error  // the error of an op in this run
 }
 
 // ExecutorOptions are the options of NewExecutor.
@@ -41,27 +41,20 @@ type ExecutorOptions struct {
 
 	Status device.Pointer // see Run.Status
 	Check  bool           // as in Model
-	Beside *Executor      // whose memory the executor uses too, on the CPU; the two never run at the same time
 }
 
 // NewExecutor returns an executor of p. Close frees its memory on a device.
 func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
-	e := &Executor{Run: NewRun(p), parameters: o.Parameters, check: o.Check, values: make([]*Array, p.values), calls: make([]Call, len(p.steps)), given: make([]bool, len(p.inputs))}
+	e := &Executor{Run: NewRun(p), check: o.Check, values: make([]*Array, p.values), calls: make([]Call, len(p.steps)), given: make([]bool, len(p.inputs))}
 	e.Device, e.Status = o.Device, o.Status
-	if o.Beside != nil {
-		e.memories = o.Beside.memories
-	}
-	for len(e.memories) < p.memories {
+	for range p.memories {
 		e.memories = append(e.memories, new(Scratch))
 	}
 	var places []Floats // of the parameters
 	at := 0
 	for _, n := range p.Parameters {
 		end := at + n.Shape().TotalSize()
-		places = append(places, o.Parameters.Slice(at, end))
-		if p.Gradients != nil {
-			e.gradients = append(e.gradients, o.Gradients.Slice(at, end))
-		}
+		places, e.gradients = append(places, o.Parameters.Slice(at, end)), append(e.gradients, o.Gradients.Slice(at, end))
 		at = end
 	}
 	for _, in := range p.inputs {
@@ -109,12 +102,7 @@ func (e *Executor) Give(n *G.Node, m Matrix) {
 
 // Result returns the output, if k is 0, or value k−1 of the plan's Also, after a run. It is valid
 // until the next one.
-func (e *Executor) Result(k int) *Array {
-	if k == 0 {
-		return e.values[e.output]
-	}
-	return e.values[e.also[k-1]]
-}
+func (e *Executor) Result(k int) *Array { return e.values[e.outputs[k]] }
 
 // Begin makes the next run in inference read the parameters, and compute the plan's constants. Later
 // runs use their values.
@@ -219,19 +207,12 @@ func (e *Executor) keepGradients(parameters []int, a *Array) error {
 
 // fillDead fills memories with NaN.
 func (e *Executor) fillDead(dead []int) error {
-	nan := float32(math.NaN())
 	for _, k := range dead {
 		m := e.memories[k]
-		data := m.data[:cap(m.data)]
-		for i := range data {
-			data[i] = nan
-		}
-		if m.n == 0 {
-			continue
-		}
-		at, err := m.floats(e.Run, m.n) // on a device
-		if err == nil {
-			err = e.Device.Fill(at.At, e.parameters.At, nan, m.n)
+		nan := slices.Repeat([]float32{float32(math.NaN())}, m.n)
+		at, err := m.floats(e.Run, m.n)
+		if copy(at.Data, nan); err == nil && e.Device != nil {
+			err = device.Write(e.Device, at.At, nan)
 		}
 		if err != nil {
 			return err
@@ -242,10 +223,19 @@ func (e *Executor) fillDead(dead []int) error {
 
 // Close waits for the device and frees the executor's memory there.
 func (e *Executor) Close() error {
-	errs := []error{e.release()}
+	var errs []error
+	for _, rows := range e.resident {
+		errs = append(errs, rows.Release(e.Run))
+	}
+	if e.Upload != nil {
+		errs = append(errs, e.Upload.Close())
+	}
+	for _, b := range e.buffers {
+		errs = append(errs, b.Free())
+	}
 	if e.machine != nil {
 		errs = append(errs, e.machine.Close())
-		e.machine = nil
 	}
+	e.resident, e.Upload, e.buffers, e.machine = nil, nil, nil, nil
 	return errors.Join(errs...)
 }

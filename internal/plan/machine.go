@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"hash/fnv"
 
 	"github.com/chewxy/hm"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
-
-	"github.com/gcn-layerwise/gcn/internal/device"
 )
 
 // On a device, an executor runs through Gorgonia's CUDA backend. A second graph holds a CUDADoer
@@ -20,13 +17,6 @@ import (
 //	plan     propagate ─ affine ─ activate ─ … ─ loss ─ …   the ops as built
 //	             ┊          ┊         ┊            ┊
 //	machine   placed ──── placed ── placed ─ … ─ placed ─ … their kernels
-
-// machine is Gorgonia's TapeMachine, whose type is not exported.
-type machine interface {
-	RunAll() error
-	Reset()
-	Close() error
-}
 
 // build makes the machine.
 func (e *Executor) build() error {
@@ -55,7 +45,12 @@ func (e *Executor) build() error {
 
 // queue queues a run.
 func (e *Executor) queue() error {
-	if err := e.send(); err != nil {
+	for _, add := range e.sends {
+		if err := add(e.Upload); err != nil {
+			return err
+		}
+	}
+	if err := e.Upload.Send(); err != nil {
 		return err
 	}
 	e.failed = nil
@@ -66,19 +61,6 @@ func (e *Executor) queue() error {
 	}
 	// After an error too: the part of the run that is queued reads the batch.
 	return errors.Join(err, e.Upload.Done())
-}
-
-// copyScalar queues a copy of the scalar output to a place, unless it is there already.
-func (e *Executor) copyScalar(to device.Pointer) error {
-	a := e.Result(0)
-	if a.Elements() != 1 {
-		return fmt.Errorf("the output has shape %v, want a scalar: %w", a.sizes, ErrShape)
-	}
-	from, err := a.floats()
-	if err != nil {
-		return err
-	}
-	return e.Device.Copy(to, from.At, 1)
 }
 
 // placedOp runs one step of the plan in the second graph. Its only input is the step
@@ -121,9 +103,4 @@ func (op *placedOp) String() string {
 	return fmt.Sprintf("placed#%d(%v)", op.number, op.executor.steps[op.number].node.Op())
 }
 func (op *placedOp) WriteHash(h hash.Hash) { fmt.Fprintf(h, "gcn/plan.placed#%d", op.number) }
-
-func (op *placedOp) Hashcode() uint32 {
-	h := fnv.New32a()
-	op.WriteHash(h)
-	return h.Sum32()
-}
+func (op *placedOp) Hashcode() uint32      { return uint32(op.number) }

@@ -30,8 +30,7 @@ type Plan struct {
 	inputs   []input
 	values   int                 // number of values
 	memories int                 // number of memories that results share
-	output   int                 // number of the output's value
-	also     []int               // numbers of the values of Also
+	outputs  []int               // numbers of the values of Output and Also
 	readers  map[*G.Node]G.Nodes // see Readers
 }
 
@@ -76,16 +75,12 @@ func New(s Spec) (*Plan, error) {
 	}
 	p := &Plan{Spec: s, readers: make(map[*G.Node]G.Nodes)}
 	b := builder{plan: p, place: make(map[*G.Node]int)}
-	var err error
-	if p.output, err = b.visit(s.Output); err != nil {
-		return nil, err
-	}
-	for _, n := range s.Also {
+	for _, n := range append(G.Nodes{s.Output}, s.Also...) {
 		at, err := b.visit(n)
 		if err != nil {
 			return nil, err
 		}
-		p.also = append(p.also, at)
+		p.outputs = append(p.outputs, at)
 	}
 	for k := len(s.Gradients) - 1; k >= 0; k-- {
 		if s.Gradients[k] == nil {
@@ -115,9 +110,6 @@ const visiting = -1
 
 // visit adds n after its ancestors, and returns the number of its value.
 func (b *builder) visit(n *G.Node) (int, error) {
-	if b.plan.Inference {
-		n = withoutTraining(n)
-	}
 	if at, seen := b.place[n]; seen {
 		if at == visiting {
 			return 0, fmt.Errorf("node %v depends on itself", n)
@@ -134,13 +126,14 @@ func (b *builder) visit(n *G.Node) (int, error) {
 	op, _ := n.Op().(Op)
 	s := step{node: n, op: op, use: Memory{KeepsInputs: true}, memory: -1, inPlace: -1, gradients: b.gradients(n)}
 	s.constant = p.Constant != nil && p.Constant(n)
-	for _, child := range Children(n) {
+	children := Children(n)
+	if p.Inference {
+		children = inputs(n)
+	}
+	for _, child := range children {
 		at, err := b.visit(child)
 		if err != nil {
 			return 0, err
-		}
-		if p.Inference {
-			child = withoutTraining(child)
 		}
 		p.readers[child] = append(p.readers[child], n)
 		s.from = append(s.from, at)
@@ -178,7 +171,7 @@ func (b *builder) gradients(n *G.Node) []int {
 func (b *builder) share() {
 	p := b.plan
 	readers := make([]int, p.values)
-	outputs := append([]int{p.output}, p.also...)
+	outputs := slices.Clone(p.outputs)
 	for _, at := range outputs {
 		readers[at]++
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
@@ -54,47 +53,11 @@ func (r *Run) AddInput(send func(*device.Uploader) error) { r.sends = append(r.s
 // AddResident makes r tell rows of each run, of Pull and of Close.
 func (r *Run) AddResident(rows residentRows) { r.resident = append(r.resident, rows) }
 
-// newBuffer returns an empty buffer on the device, which release frees.
+// newBuffer returns an empty buffer on the device, which Close frees.
 func (r *Run) newBuffer() *device.Buffer {
 	b := r.Device.NewBuffer()
 	r.buffers = append(r.buffers, b)
 	return b
-}
-
-// send sends the batch to the device.
-func (r *Run) send() error {
-	for _, add := range r.sends {
-		if err := add(r.Upload); err != nil {
-			return err
-		}
-	}
-	return r.Upload.Send()
-}
-
-// pull waits and copies the ops' state to the host.
-func (r *Run) pull() error {
-	for _, rows := range r.resident {
-		if err := rows.Pull(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// release frees the memory on the device.
-func (r *Run) release() error {
-	var errs []error
-	for _, rows := range r.resident {
-		errs = append(errs, rows.Release(r))
-	}
-	if r.Upload != nil {
-		errs = append(errs, r.Upload.Close())
-	}
-	for _, b := range r.buffers {
-		errs = append(errs, b.Free())
-	}
-	r.resident, r.Upload, r.buffers = nil, nil, nil
-	return errors.Join(errs...)
 }
 
 // NewRun returns a run of p on the CPU, without state.

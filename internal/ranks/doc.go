@@ -6,5 +6,5 @@
 //	rows that mini-batches read ────────▶ Partition ─▶ features, adjacency ─▶ the other ranks
 //	workers that sample ─▶ Rounds ──────────┘
 //
-// The processes, or goroutines of a local group, are called ranks. They talk through a Group.
+// The processes are called ranks. They talk through a Group.
 package ranks
