@@ -77,15 +77,14 @@ func NewBatch(g *G.ExprGraph, sampler samplers.Sampler) *Batch {
 		sizes = s.NominalSizes()
 	}
 	if len(sizes) != layers+1 {
-		sizes = make([]int, layers+1)
-		for l := range sizes {
-			sizes[l] = nominalRows
-		}
+		sizes = slices.Repeat([]int{nominalRows}, layers+1)
 	}
 	for l := range b.slots {
 		b.slots[l] = ops.NewSlot(sizes[l+1], sizes[l])
+		if s, ok := sampler.(Controlled); ok {
+			b.slots[l].KeepHistory(s.HistoryNodes(l))
+		}
 	}
-	b.keepHistories()
 	return b
 }
 
@@ -243,14 +242,8 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 		if l == 0 {
 			continue
 		}
-		below := batch.Blocks[l-1].Dst
-		if len(below) != len(block.Src) {
-			return fmt.Errorf("layers: layer %d has %d input nodes, the layer below %d output nodes", l, len(block.Src), len(below))
-		}
-		for k, v := range block.Src {
-			if below[k] != v {
-				return fmt.Errorf("layers: input %d of layer %d is node %d, output %d of the layer below is node %d", k, l, v, k, below[k])
-			}
+		if below := batch.Blocks[l-1].Dst; !slices.Equal(below, block.Src) {
+			return fmt.Errorf("layers: the %d input nodes of layer %d are not the %d output nodes of the layer below", len(block.Src), l, len(below))
 		}
 	}
 	if b.input != nil {

@@ -93,12 +93,9 @@ func (b *Batch) useExactInput(e *ExactInput) error {
 // set makes the input nodes of batch the slot's rows.
 func (s *inputSlot) set(batch *samplers.MiniBatch) error {
 	nodes := batch.Inputs()
-	s.sums = s.sums[:0]
-	for k, v := range nodes {
-		if v < 0 || int(v) >= len(s.exact.sums) {
-			return fmt.Errorf("layers: input node %d of the batch is %d, outside [0, %d)", k, v, len(s.exact.sums))
-		}
-		s.sums = append(s.sums, s.exact.sums[v])
+	var err error
+	if s.sums, err = gather(s.sums, s.exact.sums, nodes, "input"); err != nil {
+		return fmt.Errorf("layers: %w", err)
 	}
 	return s.SetRows(nodes, s.sums)
 }

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -25,10 +26,9 @@ import (
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight (of
-// OwnState), skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …,
-// input.weight, input.bias and labels.weight. The classifier's norm has the number after the
-// last convolution's.
+// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias,
+// skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …, input.weight,
+// input.bias and labels.weight. The classifier's norm has the number after the last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
 
@@ -38,7 +38,7 @@ type GCN struct {
 	Skips        []*G.Node // with Residual: a weight (features, width) a convolution
 	Owns         []*G.Node // with ResidualLinear: a weight (input, width) a convolution
 	Jumps        []*G.Node // with Jumping: the classifier's weight for each convolution but the last
-	Norm         Norm      // of the classifier's input; nil: none
+	Norm         *Norm     // of the classifier's input; nil: none
 	Classifier   *Linear   // nil: the output of the last convolution is the logits
 
 	Bound InferenceBound // of Infer; it may change between two calls
@@ -73,10 +73,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err != nil {
 		return nil, err
 	}
-	if err := targets.Smooth(o.LabelSmoothing); err != nil {
-		return nil, err
-	}
-	if err := targets.WeighClasses(o.ClassWeights); err != nil {
+	if err := cmp.Or(targets.Smooth(o.LabelSmoothing), targets.WeighClasses(o.ClassWeights)); err != nil {
 		return nil, err
 	}
 	h, err := o.input(batch, x)
@@ -217,17 +214,13 @@ func (b *builder) classify(h *G.Node) *G.Node {
 // collect sets the parameters, from the nodes that were added to the graph for m. Their order is:
 // the layers' parameters, the classifier's parameters, the averages.
 func (m *GCN) collect(added G.Nodes) {
-	place := func(n *G.Node) int {
-		switch c := m.Classifier; {
-		case slices.Contains(m.averages, n):
-			return 2
-		case c != nil && (n == c.W || n == c.B):
-			return 1
-		}
-		return 0
+	var last G.Nodes
+	if c := m.Classifier; c != nil {
+		last = append(last, c.W, c.B)
 	}
-	m.Parameters = slices.DeleteFunc(slices.Clone(added), func(n *G.Node) bool { return !n.IsVar() })
-	slices.SortStableFunc(m.Parameters, func(a, b *G.Node) int { return place(a) - place(b) })
+	last = append(last, m.averages...)
+	m.Parameters = slices.DeleteFunc(slices.Clone(added), func(n *G.Node) bool { return !n.IsVar() || slices.Contains(last, n) })
+	m.Parameters = append(m.Parameters, last...)
 	m.Averages = len(m.averages)
 }
 
@@ -250,7 +243,7 @@ func (o GCNOptions) input(batch *Batch, x *graph.Features) (*G.Node, error) {
 func (b *builder) convolution(l int, h *G.Node) *G.Node {
 	in, batch, slot := h.Shape()[1], b.Batch, b.slots[l]
 	o := b.o.convolution(l, len(b.slots), b.y.Outputs())
-	var norm Norm
+	var norm *Norm
 	if o.PreNorm && (l > 0 || b.Input != nil) {
 		norm = b.norm(l, in, o)
 	}
@@ -261,10 +254,7 @@ func (b *builder) convolution(l int, h *G.Node) *G.Node {
 	conv.PreNorm, conv.Activation, conv.Order = norm, o.Activation, o.Order
 	conv.Dropout = Dropout{o.Dropout, batch.Mode(), o.reader(b.slots, l+1)}
 	if conv.Attention != nil {
-		conv.Attention.Plain, conv.Attention.Dropout = o.PlainAttention, Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
-	}
-	if o.OwnState {
-		conv.OwnState = b.weight(fmt.Sprintf("state%d", l), in, o.Hidden)
+		conv.Attention.Dropout = Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
 	}
 	if !o.PreNorm {
 		conv.Norm = b.norm(l, o.Hidden, o)

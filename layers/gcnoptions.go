@@ -40,12 +40,6 @@ type GCNOptions struct {
 	// for FormProgram, and excludes a control variate.
 	PreNorm bool
 
-	// OwnState adds a linear map of the output nodes' own rows of each convolution's input,
-	// after PreNorm, to the propagated rows: GraphSAGE's concatenation. It needs
-	// InputLayer. Without PreNorm it is the same map as ResidualLinear. Output nodes must be
-	// among the input nodes, as for HiddenResidual.
-	OwnState bool
-
 	// Jumping makes the classifier read the outputs of all convolutions. It is for
 	// FormProgram without PreNorm. The output nodes of each convolution but the first must be
 	// among its input nodes, as for HiddenResidual.
@@ -60,7 +54,6 @@ type GCNOptions struct {
 	// convolution of FormEquation has OutputHeads instead, and takes their mean.
 	Heads, OutputHeads int     // of OutputHeads 0 means 1
 	AttentionDropout   float64 // of the coefficients; 0 means none
-	PlainAttention     bool    // leave out the sampler's weights: see ops.AttentionOptions
 
 	// BiasAfter adds the biases of the convolutions after the propagation, as PyTorch
 	// Geometric and DGL do: P·(H·W) + 1⊗b. FormEquation, which has no biases otherwise, then
@@ -121,10 +114,10 @@ type GCNOptions struct {
 }
 
 // reader returns the slot of convolution l, or nil. It returns the slot if dropout makes the
-// convolution's input, and the convolution alone reads this input: no norm, jumping knowledge
-// or own state.
+// convolution's input, and the convolution alone reads this input: no norm and no jumping
+// knowledge.
 func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
-	if l == len(slots) || o.OwnState || l > 0 && o.Jumping != JumpingNone || o.PreNorm && (l > 0 || o.InputLayer) {
+	if l == len(slots) || l > 0 && o.Jumping != JumpingNone || o.PreNorm && (l > 0 || o.InputLayer) {
 		return nil
 	}
 	return slots[l]
@@ -160,45 +153,36 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	if o.Dropout == 0 {
 		o.Dropout = 0.2
 	}
-	switch {
-	case o.Form > FormEquation || o.HiddenResidual > ResidualLinear || o.Jumping > JumpingSum:
-		return o, fmt.Errorf("layers: GCN of form %d with residual connection %d and jumping knowledge %d: one of them is unknown", o.Form, o.HiddenResidual, o.Jumping)
-	case o.BiasAfter && o.Heads > 0:
-		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
-	case o.Jumping != JumpingNone && (o.Form == FormEquation || o.PreNorm):
-		return o, fmt.Errorf("layers: GCN with jumping knowledge: it needs FormProgram, which has a classifier, without PreNorm, whose residuals carry all outputs already")
-	case o.PreNorm && o.Form == FormEquation:
-		return o, fmt.Errorf("layers: GCN of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram")
-	case o.OwnState && !o.InputLayer:
-		return o, fmt.Errorf("layers: GCN with OwnState and without an input layer: take HiddenResidual, which is the same for the first convolution, or InputLayer")
-	case o.LabelInputs != nil && !o.InputLayer:
-		return o, fmt.Errorf("layers: GCN with label inputs and without an input layer, which reads them: want both")
-	case o.FeedForward && !o.PreNorm:
-		return o, fmt.Errorf("layers: GCN with FeedForward and without PreNorm: want both")
-	case o.Form == FormEquation && o.ClassifierDropout > 0:
-		return o, fmt.Errorf("layers: GCN of the equation's form with dropout %v before its classifier: it has none", o.ClassifierDropout)
-	case o.Form == FormProgram && o.ClassifierDropout == 0:
+	if o.Form == FormProgram && o.ClassifierDropout == 0 {
 		o.ClassifierDropout = 0.2
 	}
 	if o.OutputHeads == 0 {
 		o.OutputHeads = 1
 	}
-	switch {
-	case o.Heads < 0 || o.OutputHeads < 0:
-		return o, fmt.Errorf("layers: GCN of %d and %d heads, want positive numbers, or 0 for the default", o.Heads, o.OutputHeads)
-	case o.Heads > 0 && o.Hidden%o.Heads != 0:
-		return o, fmt.Errorf("layers: GCN of width %d with %d heads: the width must be a multiple of the heads", o.Hidden, o.Heads)
-	}
-	switch e := o.ExactInput; {
-	case e != nil && o.Heads > 0:
-		return o, fmt.Errorf("layers: GCN with attention and exact input: attention reads the features themselves, P·X has no use in it")
-	case e != nil && o.InputLayer:
-		return o, fmt.Errorf("layers: GCN with exact input and an input layer: P·X is of the features, which the input layer changes in training")
-	case e != nil && o.InputDropout > 0:
-		return o, fmt.Errorf("layers: GCN with exact input and dropout %v of the features: P·X is computed once, without dropout", o.InputDropout)
-	}
-	if o.Hidden < 0 || !(o.Dropout < 1) || !(o.ClassifierDropout < 1) {
-		return o, fmt.Errorf("layers: GCN of width %d, dropout %v and %v before the classifier: want a positive width and rates below 1", o.Hidden, o.Dropout, o.ClassifierDropout)
+	equation, attention, exact, jumping := o.Form == FormEquation, o.Heads > 0, o.ExactInput != nil, o.Jumping != JumpingNone
+	for _, c := range []struct {
+		wrong bool
+		what  string
+	}{
+		{o.Form > FormEquation || o.HiddenResidual > ResidualLinear || o.Jumping > JumpingSum,
+			fmt.Sprintf("of form %d with residual connection %d and jumping knowledge %d: one of them is unknown", o.Form, o.HiddenResidual, o.Jumping)},
+		{o.Hidden < 0 || !(o.Dropout < 1) || !(o.ClassifierDropout < 1),
+			fmt.Sprintf("of width %d, dropout %v and %v before the classifier: want a positive width and rates below 1", o.Hidden, o.Dropout, o.ClassifierDropout)},
+		{o.Heads < 0 || o.OutputHeads < 0, fmt.Sprintf("of %d and %d heads, want positive numbers, or 0 for the default", o.Heads, o.OutputHeads)},
+		{attention && o.Hidden%max(o.Heads, 1) != 0, fmt.Sprintf("of width %d with %d heads: the width must be a multiple of the heads", o.Hidden, o.Heads)},
+		{attention && o.BiasAfter, "with attention: its biases are after the attention already, so leave out BiasAfter"},
+		{jumping && (equation || o.PreNorm), "with jumping knowledge: it needs FormProgram, which has a classifier, without PreNorm, whose residuals carry all outputs already"},
+		{equation && o.PreNorm, "of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram"},
+		{equation && o.ClassifierDropout > 0, fmt.Sprintf("of the equation's form with dropout %v before its classifier: it has none", o.ClassifierDropout)},
+		{o.LabelInputs != nil && !o.InputLayer, "with label inputs and without an input layer, which reads them: want both"},
+		{o.FeedForward && !o.PreNorm, "with FeedForward and without PreNorm: want both"},
+		{exact && attention, "with attention and exact input: attention reads the features themselves, P·X has no use in it"},
+		{exact && o.InputLayer, "with exact input and an input layer: P·X is of the features, which the input layer changes in training"},
+		{exact && o.InputDropout > 0, fmt.Sprintf("with exact input and dropout %v of the features: P·X is computed once, without dropout", o.InputDropout)},
+	} {
+		if c.wrong {
+			return o, fmt.Errorf("layers: GCN %s", c.what)
+		}
 	}
 	o.Dropout, o.ClassifierDropout = max(o.Dropout, 0), max(o.ClassifierDropout, 0)
 	return o, nil

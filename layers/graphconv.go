@@ -24,10 +24,8 @@ const (
 //
 // P̃ is the matrix of the current block. The bias is inside the propagation, as in the paper's
 // program. With PreNorm the convolution reads the norm of H in place of H. With Second it is
-// a feed-forward block: out is then dropout(out·V + 1⊗c). With OwnState, S·H·U is added to
-// P̃·(H·W + 1⊗b), where S selects the rows of the output nodes. So a node's own row and its
-// neighbours have different weights, as in GraphSAGE's concatenation (Hamilton et al. 2017,
-// arXiv:1706.02216). A field with its zero value leaves out its part of the formula.
+// a feed-forward block: out is then dropout(out·V + 1⊗c). A field with its zero value leaves out its
+// part of the formula.
 type GraphConv struct {
 	W *G.Node // (in, out); required
 	B *G.Node // (out); nil: no bias
@@ -37,9 +35,8 @@ type GraphConv struct {
 	BiasAfter bool
 
 	Attention  *Attention     // in the place of P̃; nil: none
-	PreNorm    Norm           // of the input; nil: none
-	OwnState   *G.Node        // U, (in, out), of the output nodes' own rows; nil: none
-	Norm       Norm           // nil: none
+	PreNorm    *Norm          // of the input; nil: none
+	Norm       *Norm          // nil: none
 	Activation ops.Activation // zero: none
 	Dropout    Dropout        // zero: none
 	Second     *Linear        // nil: none
@@ -71,8 +68,7 @@ func (l *GraphConv) Forward(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	return z, c.err
 }
 
-// convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention, after PreNorm and
-// with OwnState.
+// convolve is the first half of Forward, after PreNorm: P̃·(H·W + 1⊗b), or the attention.
 func (l *GraphConv) convolve(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 	if l.PreNorm != nil {
 		if slot.KeepsHistory() {
@@ -80,16 +76,6 @@ func (l *GraphConv) convolve(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 		}
 		h = c.node(l.PreNorm.Forward(h))
 	}
-	z := l.mix(c, slot, h)
-	if l.OwnState == nil {
-		return z
-	}
-	own := c.node(ops.OwnRows(slot, h))
-	return c.node(ops.Add(z, c.node(ops.MatMul(own, l.OwnState))))
-}
-
-// mix returns P̃·(H·W + 1⊗b), or the attention.
-func (l *GraphConv) mix(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 	if l.Attention != nil {
 		return c.node(l.attend(slot, h))
 	}
@@ -105,7 +91,7 @@ func (l *GraphConv) mix(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 		order = cheaper(slot, l.W, ops.Constant(h))
 	}
 	if order == TransformFirst {
-		return c.node(ops.Propagate(slot, c.node(affine(h, l.W, l.B, nil))))
+		return c.node(ops.Propagate(slot, c.node(ops.Affine(h, l.W, l.B, nil))))
 	}
 	z := c.node(ops.Propagate(slot, h))
 	l.input, l.mixed = h, z
@@ -123,7 +109,7 @@ func (l *GraphConv) affine(x *G.Node, slot *ops.Slot) (*G.Node, error) {
 	if l.biasAfter() {
 		slot = nil
 	}
-	return affine(x, l.W, l.B, slot)
+	return ops.Affine(x, l.W, l.B, slot)
 }
 
 // finish is the second half of Forward: norm, activation, dropout and the second layer.
@@ -137,13 +123,6 @@ func (l *GraphConv) finish(c *chain, z *G.Node) *G.Node {
 	}
 	z = c.node(l.Second.Forward(z))
 	return c.node(l.Dropout.Forward(z))
-}
-
-func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
-	if b == nil {
-		return ops.MatMul(x, w)
-	}
-	return ops.Affine(x, w, b, slot)
 }
 
 // nominalRowNNZ is the number of entries of a block's row: a guess, since no block is known yet.

@@ -77,25 +77,27 @@ func hasLabel(y *graph.Labels, v int) bool {
 	return slices.ContainsFunc(y.Multi[v*y.Tasks:(v+1)*y.Tasks], func(label float32) bool { return label == label })
 }
 
+// weight is 1 if node v may give its label, else 0: also outside the labels, where Targets.Set refuses
+// the node.
+func (l *labelInputs) weight(v int32) float32 {
+	if v < 0 || int(v) >= len(l.known) {
+		return 0
+	}
+	return l.known[v]
+}
+
 // gives reports whether node v gives its label in the step of a seed.
 func (l *labelInputs) gives(v int32, seed uint64) bool {
 	u := splitmix.Output(splitmix.Hash(seed^labelSeed), uint64(v)+1)
-	return l.known[v] > 0 && float64(u>>11)*0x1p-53 < l.share
+	return l.weight(v) > 0 && float64(u>>11)*0x1p-53 < l.share
 }
 
 // set chooses the labels of batch's input nodes. It returns the output nodes that do not count
 // in the loss, and the weights of the others. Evaluation takes all labels and all nodes.
 func (l *labelInputs) set(batch *samplers.MiniBatch, training bool, seed uint64) (except []bool, losses []float32, err error) {
-	for k, nodes := range [][]int32{batch.Inputs(), batch.Outputs()} {
-		for i, v := range nodes {
-			if v < 0 || int(v) >= len(l.known) {
-				return nil, nil, fmt.Errorf("layers: label inputs: %s node %d is %d, outside the %d labelled nodes", []string{"input", "output"}[k], i, v, len(l.known))
-			}
-		}
-	}
 	l.given = l.given[:0]
 	for _, v := range batch.Inputs() {
-		weight := l.known[v]
+		weight := l.weight(v)
 		if training && !l.gives(v, seed) {
 			weight = 0
 		}

@@ -49,7 +49,7 @@ func (o GCNOptions) CheckLinearControl() error {
 		option, reason string
 	}{
 		{o.Norm != NormNone, o.Norm.String(), slope}, {o.Residual, "Residual", input},
-		{o.HiddenResidual != ResidualNone, "HiddenResidual", reads}, {o.OwnState, "OwnState", reads}, {o.Jumping != JumpingNone, "Jumping", reads},
+		{o.HiddenResidual != ResidualNone, "HiddenResidual", reads}, {o.Jumping != JumpingNone, "Jumping", reads},
 		{o.Activation == ops.ActivationGELU, "Activation", "GELU excludes the linear control: its slope does not follow from its value; take ELU or ReLU"},
 	} {
 		if c.excludes {
@@ -86,27 +86,17 @@ func (c *linearControl) set(block *graph.Block, rows []int32) error {
 	for i, row := range rows {
 		rest, values := float64(c.pr[row]), block.Matrix.RowValues(i)
 		for k, j := range block.Matrix.Row(i) {
-			value := float32(1)
-			if values != nil {
-				value = values[k]
-			}
-			rest -= float64(value) * float64(c.r[block.Src[j]])
+			rest -= graph.Weight(values, k) * float64(c.r[block.Src[j]])
 		}
 		c.rho = append(c.rho, float32(rest))
 	}
 	return c.SetRows(rows, c.rho)
 }
 
-// propagate sets P·(P·X) and P·r at the first call. index has the row of each node.
-func (c *linearControl) propagate(ctx context.Context, call full.Call, index []int32) error {
+// propagate sets P·(P·X) and P·r of the wanted nodes at the first call. index has the row of each node.
+func (c *linearControl) propagate(ctx context.Context, call full.Call, wanted, index []int32) error {
 	if c.known {
 		return nil
-	}
-	var wanted []int32
-	for v, row := range index {
-		if row >= 0 {
-			wanted = append(wanted, int32(v))
-		}
 	}
 	c.SetPropagated(0, nil) // allocates: parts are written at the same time
 	for _, of := range []struct {

@@ -82,7 +82,6 @@ func (r rowsOfNodes) set(nodes []int32, rows []float32) {
 type slotControl struct {
 	r       *refresher
 	layer   int // of the convolution
-	top     bool
 	block   graph.Block
 	control graph.Control
 	sums    []float32
@@ -90,14 +89,18 @@ type slotControl struct {
 	from, to []int32 // positions of the block's nodes in the needed rows, below and here; −1: none
 }
 
+// refreshed is Refreshed of the batch's sampler; false if it has no such method.
+func (b *Batch) refreshed() (p *graph.Laplacian, outputs []int32, refreshed bool) {
+	if s, ok := b.sampler.(Refreshed); ok {
+		return s.Refreshed()
+	}
+	return nil, nil, false
+}
+
 // useRefreshed makes slots keep refreshed histories if the batch's sampler asks for them.
 // There is one slot for each convolution.
 func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions) error {
-	s, ok := b.sampler.(Refreshed)
-	if !ok {
-		return nil
-	}
-	p, outputs, refreshed := s.Refreshed()
+	p, outputs, refreshed := b.refreshed()
 	if !refreshed {
 		return nil
 	}
@@ -121,11 +124,7 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		size = 2
 	}
 	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), size)); err != nil {
-		half := "half precision, "
-		if o.ControlHalf {
-			half = ""
-		}
-		return fmt.Errorf("%w; take %sa smaller width, a rolling control, or none", err, half)
+		return fmt.Errorf("%w; take half precision, a smaller width, a rolling control, or none", err)
 	}
 	for l := range slots {
 		r.index[l] = make([]int32, p.Nodes())
@@ -139,7 +138,7 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 			continue
 		}
 		slots[l].KeepRefreshed(len(r.rows[l-1])+len(r.rows[l]), o.ControlHalf)
-		r.controls[l] = &slotControl{r: r, layer: l, top: l == len(slots)-1}
+		r.controls[l] = &slotControl{r: r, layer: l}
 	}
 	if r.sums, err = p.RowSums(context.Background()); err != nil {
 		return fmt.Errorf("layers: control: %w", err)
@@ -154,11 +153,7 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 // checkRefreshed returns an error if the sampler needs refreshed histories and there are
 // none, or empty ones.
 func (b *Batch) checkRefreshed() error {
-	s, ok := b.sampler.(Refreshed)
-	if !ok {
-		return nil
-	}
-	switch _, _, refreshed := s.Refreshed(); {
+	switch _, _, refreshed := b.refreshed(); {
 	case !refreshed:
 	case b.refresher == nil:
 		return fmt.Errorf("layers: the sampler's control needs a model that refreshes histories, such as GCN; take a rolling control, or none")
@@ -189,40 +184,35 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 	}
 	// Short loops, so that the processor waits for many of these far reads at a time.
 	var err error
-	if c.from, err = positions(c.from, c.r.index[c.layer-1], b.Src, "input"); err != nil {
+	if c.from, err = gather(c.from, c.r.index[c.layer-1], b.Src, "input"); err != nil {
 		return nil, err
 	}
-	if c.to, err = positions(c.to, c.r.index[c.layer], b.Dst, "output"); err != nil {
+	if c.to, err = gather(c.to, c.r.index[c.layer], b.Dst, "output"); err != nil {
 		return nil, err
 	}
-	c.sums = c.sums[:0]
-	for _, v := range b.Dst {
-		c.sums = append(c.sums, c.r.sums[v])
+	if c.sums, err = gather(c.sums, c.r.sums, b.Dst, "output"); err != nil {
+		return nil, err
 	}
-	below := int32(len(c.r.rows[c.layer-1]))
+	below, top := int32(len(c.r.rows[c.layer-1])), c.layer == len(c.r.slots)-1
 	m, from := &c.control.Matrix, c.from
 	m.Rows, m.Cols = len(b.Dst), int(below)+len(c.r.rows[c.layer])
 	m.Ptr, m.Idx, m.Val = append(m.Ptr[:0], 0), m.Idx[:0], m.Val[:0]
 	for i, at := range c.to {
-		if at < 0 && c.top {
+		if at < 0 && top {
 			return nil, fmt.Errorf("node %d has no history: it is none of the sampler's training nodes", b.Dst[i])
 		}
 		if at >= 0 {
 			values := b.Matrix.RowValues(i)
 			for k, j := range b.Matrix.Row(i) {
-				value := float32(1)
-				if values != nil {
-					value = values[k]
-				}
 				if row := from[j]; row >= 0 {
-					m.Idx, m.Val = append(m.Idx, row), append(m.Val, -value)
+					m.Idx, m.Val = append(m.Idx, row), append(m.Val, -float32(graph.Weight(values, k)))
 				}
 			}
 			m.Idx, m.Val = append(m.Idx, below+at), append(m.Val, 1)
 		}
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
 	}
-	if c.top && c.r.linear != nil {
+	if top && c.r.linear != nil {
 		if err := c.r.linear.set(b, c.to); err != nil {
 			return nil, err
 		}
@@ -231,16 +221,16 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 	return &c.block, nil
 }
 
-// positions sets at to the positions of nodes, by the index. which names the nodes in the error.
-func positions(at, index, nodes []int32, which string) ([]int32, error) {
-	at = at[:0]
+// gather sets dst to the nodes' elements of table. which names the nodes in the error.
+func gather[T any](dst, table []T, nodes []int32, which string) ([]T, error) {
+	dst = dst[:0]
 	for k, v := range nodes {
-		if v < 0 || int(v) >= len(index) {
-			return at, fmt.Errorf("%s node %d of the block is %d, outside [0, %d)", which, k, v, len(index))
+		if v < 0 || int(v) >= len(table) {
+			return dst, fmt.Errorf("%s node %d of the block is %d, outside [0, %d)", which, k, v, len(table))
 		}
-		at = append(at, index[v])
+		dst = append(dst, table[v])
 	}
-	return at, nil
+	return dst, nil
 }
 
 // Refresh implements Refresher. For a model whose sampler has no ControlRefresh it does
@@ -269,13 +259,10 @@ func (r *refresher) compile(m *GCN) error {
 	var wanted G.Nodes
 	r.kept = make(map[*G.Node]rowsOfNodes)
 	for l, conv := range m.Convolutions[1:] {
-		all := r.slots[l+1].Histories()
-		if len(all) != 1 {
-			return fmt.Errorf("layers: control: convolution %d has %d histories, want 1", l+1, len(all))
-		}
+		history := r.slots[l+1].Histories()[0]
 		wanted = append(wanted, conv.input, conv.mixed)
-		r.kept[conv.input] = rowsOfNodes{all[0].SetRows, r.index[l], 0}
-		r.kept[conv.mixed] = rowsOfNodes{all[0].SetRows, r.index[l+1], len(r.rows[l])}
+		r.kept[conv.input] = rowsOfNodes{history.SetRows, r.index[l], 0}
+		r.kept[conv.mixed] = rowsOfNodes{history.SetRows, r.index[l+1], len(r.rows[l])}
 	}
 	var err error
 	if r.full, err = m.Batch.compile(wanted[len(wanted)-1], len(r.slots), wanted...); err != nil {
@@ -286,15 +273,12 @@ func (r *refresher) compile(m *GCN) error {
 
 // fill fills the histories by a pass over the rows that they need.
 func (r *refresher) fill(ctx context.Context, m *GCN) error {
-	if ctx == nil {
-		return fmt.Errorf("the context is nil")
-	}
 	c, err := m.call(r.p, r.x, r.nodes, nil)
 	if err != nil {
 		return err
 	}
 	if r.linear != nil {
-		if err := r.linear.propagate(ctx, c, r.index[1]); err != nil {
+		if err := r.linear.propagate(ctx, c, r.rows[1], r.index[1]); err != nil {
 			return err
 		}
 	}

@@ -24,19 +24,6 @@ type State struct {
 	Values []float32 // the model's own memory: write to it to restore
 }
 
-// keepHistories makes slots keep histories if the sampler's blocks have controls.
-func (b *Batch) keepHistories() {
-	sampler, ok := b.sampler.(Controlled)
-	if !ok {
-		return
-	}
-	for l, slot := range b.slots {
-		if nodes := sampler.HistoryNodes(l); nodes > 0 {
-			slot.KeepHistory(nodes)
-		}
-	}
-}
-
 // histories calls f for every history with its name.
 func (b *Batch) histories(f func(name string, h *ops.History)) {
 	for l, slot := range b.slots {

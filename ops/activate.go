@@ -71,7 +71,7 @@ func ActivateSources(slot *Slot, x *G.Node, act Activation, rate float64, mode *
 	if act == ActivationNone && rate == 0 {
 		return x, nil
 	}
-	op := &activate{base: base{name: "activate", parts: partNoise}, act: kernel.Activation(act), rate: float32(rate), below: sparseOf(x)}
+	op := &activate{base: base{name: "activate"}, act: kernel.Activation(act), rate: float32(rate), below: x.Op()}
 	if rate > 0 {
 		op.mode, op.ordinal, op.slot = mode, mode.ordinal(), slot
 	}
@@ -85,7 +85,7 @@ type activate struct {
 	rate    float32
 	mode    *Mode // nil: no dropout
 	ordinal uint64
-	below   sparse // the op of x, if it is sparse; or nil
+	below   G.Op // of x
 }
 
 // activateRun is the state of an activation in a run.
@@ -101,14 +101,18 @@ type activateRun struct {
 	// whole is act(x), before dropout, for a history.
 	keepsWhole  bool
 	whole       plan.Floats
-	wholeMemory plan.Scratch // its memory in a run with dropout
+	wholeMemory plan.Scratch
 
 	below *productRun // on a device, of the product that leaves its bias to op; or nil
 }
 
 func (op *activate) of(r *plan.Run) *activateRun {
 	return plan.StateOf(r, op, func(s *activateRun) {
-		s.keepsSlope, s.keepsWhole = readBy[*activateBack](r.Plan, op.node), op.keepsWhole(r.Plan)
+		s.keepsSlope = op.readsBack(r.Plan)
+		s.keepsWhole = !r.Inference && slices.ContainsFunc(r.Readers(op.node), func(n *G.Node) bool {
+			above, ok := n.Op().(*propagate)
+			return ok && above.commits()
+		})
 		if below, ok := op.inputs[0].Op().(*product); ok && below.of(r).biasAbove {
 			s.below = below.of(r)
 		}
@@ -123,39 +127,23 @@ func (op *activate) Operations(w plan.Work) float64 {
 // OnlyTraining reports whether op is dropout alone.
 func (op *activate) OnlyTraining() bool { return op.act == kernel.Identity }
 
-// keepsWhole reports whether a history of p takes the rows before dropout.
-func (op *activate) keepsWhole(p *plan.Plan) bool {
-	return slices.ContainsFunc(p.Readers(op.node), func(r *G.Node) bool {
-		above, ok := r.Op().(*propagate)
-		return ok && above.commits()
-	})
-}
-
-// Memory: the slope may overwrite x, and a history may read the result after the run.
-func (op *activate) Memory(p *plan.Plan) plan.Memory {
-	m := plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 0, By: plan.ByState}}
-	if op.keepsWhole(p) {
-		m.Result = plan.InBufferKept
-	}
-	return m
+// Memory: the slope may overwrite x.
+func (op *activate) Memory(*plan.Plan) plan.Memory {
+	return plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 0, By: plan.ByState}}
 }
 
 // Compute adds the bias of the product below, if that product leaves it to its reader.
 func (op *activate) Compute(c *plan.Call) error {
 	x, s, dropout := c.Matrix(0), op.of(c.Run), op.mode.dropout(c.Run, op.rate, op.ordinal)
-	var noise, whole plan.Floats
+	var noise plan.Floats
 	if dropout.Rate > 0 {
 		noise = op.noise(c, x.Rows)
 		dropout.Noise = noise.Data
 	}
 	to := c.OutMatrix(x.Rows, x.Cols)
 	n := x.Rows * x.Cols
-	if s.rows, s.width = x.Rows, x.Cols; s.keepsWhole { // else the result may be the caller's memory
-		s.whole = to.Floats
-		if dropout.Rate > 0 {
-			whole = c.Scratch(&s.wholeMemory, n)
-			s.whole = whole
-		}
+	if s.rows, s.width = x.Rows, x.Cols; s.keepsWhole {
+		s.whole = c.Scratch(&s.wholeMemory, n)
 	}
 	switch {
 	case !s.keepsSlope:
@@ -171,12 +159,12 @@ func (op *activate) Compute(c *plan.Call) error {
 		if s.below != nil {
 			bias, scale = s.below.bias, s.below.scale
 		}
-		return d.Activate(to.At, s.slope.At, whole.At, x.At, bias, scale, noise.At, activation, x.Rows, x.Cols)
+		return d.Activate(to.At, s.slope.At, s.whole.At, x.At, bias, scale, noise.At, activation, x.Rows, x.Cols)
 	}, func() {
-		if whole.Data != nil {
-			kernel.Activate(op.act, whole.Data, nil, x.Data, x.Rows, x.Cols, kernel.Dropout{})
+		if s.keepsWhole {
+			kernel.Activate(op.act, s.whole.Data, nil, x.Data, x.Rows, x.Cols, kernel.Dropout{})
 		}
-		if rows := rowsToCompute(c.Run, op.below, x.Rows); rows != nil {
+		if rows := rowsToCompute(c.Run, op.below, false, x.Rows); rows != nil {
 			fillOthers(to.Data, rows, x.Rows, x.Cols, nil, nil)
 			kernel.ActivateRows(op.act, to.Data, s.slope.Data, x.Data, rows, x.Cols, dropout)
 		} else {
@@ -211,47 +199,29 @@ func (op *activate) noise(c *plan.Call, rows int) (scale plan.Floats) {
 	return scale
 }
 
-// nonzero returns the rows of x, since every activation of 0 is 0.
-func (op *activate) nonzero(r *plan.Run) []int32 {
-	if op.below == nil {
-		return nil
-	}
-	return op.below.nonzero(r)
-}
-
-// SymDiff makes the output an input of the gradient, only for the order: the upstream
-// gradient may be known before the forward op has run.
+// SymDiff makes a gradient that may overwrite the upstream gradient.
 func (op *activate) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d := op.gradients()
-	d.add(0, &activateBack{base: base{name: "activateBack"}, forward: op}, out, grad)
+	d, back := op.gradients(), op.backward("Back", op.back)
+	back.over = plan.Over{Input: 1, By: plan.ByResult}
+	d.add(0, back, out, grad)
 	return d.nodes, d.err
 }
 
-type activateBack struct {
-	base
-	forward *activate
-}
-
-// Memory: the product may overwrite the upstream gradient.
-func (op *activateBack) Memory(*plan.Plan) plan.Memory {
-	return plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 1, By: plan.ByResult}}
-}
-
-func (op *activateBack) Compute(c *plan.Call) error {
-	f := op.forward.of(c.Run)
-	grad := upstream(c, 1, f.rows, f.width)
+func (op *activate) back(c *plan.Call) error {
+	s := op.of(c.Run)
+	grad := upstream(c, 1, s.rows, s.width)
 	to := c.OutMatrix(grad.Rows, grad.Cols)
 	return c.On(func(d *device.Device) error {
-		return d.Multiply(to.At, grad.At, f.slope.At, grad.Rows*grad.Cols)
+		return d.Multiply(to.At, grad.At, s.slope.At, grad.Rows*grad.Cols)
 	}, func() {
-		rows := rowsToCompute(c.Run, op.forward.below, grad.Rows)
+		rows := rowsToCompute(c.Run, op.below, false, grad.Rows)
 		if rows == nil {
-			kernel.Multiply(to.Data, grad.Data, f.slope.Data)
+			kernel.Multiply(to.Data, grad.Data, s.slope.Data)
 			return
 		}
 		if !c.Over {
 			fillOthers(to.Data, rows, grad.Rows, grad.Cols, nil, nil)
 		}
-		kernel.MultiplyRows(to.Data, grad.Data, f.slope.Data, rows, grad.Cols)
+		kernel.MultiplyRows(to.Data, grad.Data, s.slope.Data, rows, grad.Cols)
 	})
 }

@@ -17,10 +17,6 @@ type AttentionOptions struct {
 	Heads   int  // 0 means 1
 	Average bool // the result is the mean of the heads, not their concatenation
 
-	// Plain leaves out the weights w: a drawn neighbour counts as if it were drawn
-	// for certain.
-	Plain bool
-
 	Dropout float64 // of α, in [0, 1)
 	Mode    *Mode   // required for a rate above 0
 }
@@ -57,7 +53,7 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 		return nil, err
 	}
 	slot.otherReader = "Attention"
-	op := &attention{base: base{name: "Attention", slot: slot, parts: partEdges}, average: o.Average, plain: o.Plain, heads: max(o.Heads, 1)}
+	op := &attention{base: base{name: "Attention", slot: slot, parts: partEdges}, average: o.Average, heads: max(o.Heads, 1)}
 	rows, columns := z.Shape()[0], z.Shape()[1]
 	if rows != slot.src || o.Heads < 0 || columns%op.heads != 0 {
 		return nil, fmt.Errorf("ops: Attention: %d heads over %d rows of %d columns, its slot %d input nodes: %w", o.Heads, rows, columns, slot.src, ErrShape)
@@ -105,12 +101,12 @@ func (op *attentionScores) Compute(c *plan.Call) error {
 // matrices of scores.
 type attention struct {
 	base
-	heads          int
-	average, plain bool
-	bias           bool
-	rate           float32
-	mode           *Mode // nil: no dropout
-	ordinal        uint64
+	heads   int
+	average bool
+	bias    bool
+	rate    float32
+	mode    *Mode // nil: no dropout
+	ordinal uint64
 }
 
 // attentionRun is the state of an attention in a run, for its gradients.
@@ -148,7 +144,7 @@ func (op *attention) scores() int { return len(op.inputs) - 2 }
 func (op *attention) Compute(c *plan.Call) error {
 	z := c.Matrix(0)
 	source, target := c.Matrix(op.scores()), c.Matrix(op.scores()+1)
-	edges, err := plan.In(c.Run, op.slot).attend(op.plain)
+	edges, err := plan.In(c.Run, op.slot).attend()
 	if c.Fail(err); z.Rows != edges.Cols || source.Rows != z.Rows || target.Rows != z.Rows {
 		return c.Sizes("input has %d rows and scores of %d and %d, its block %d input nodes", z.Rows, source.Rows, target.Rows, edges.Cols)
 	}
@@ -171,9 +167,6 @@ func (op *attention) Compute(c *plan.Call) error {
 	return c.On(func(d *device.Device) error {
 		a.on = device.Attention{Edges: slotOf(c.Run, op.slot).edges, Heads: a.Heads, Width: a.Width, Average: a.Average, Slope: kernel.LeakySlope, Seed: a.Dropout.Seed}
 		a.on.Threshold, a.on.Keep = a.Dropout.Threshold()
-		if op.plain {
-			a.on.Weight = 0
-		}
 		return d.Attend(a.on, to.At, a.alpha.At, source.At, target.At, z.At, bias.At)
 	}, func() {
 		a.Coefficients(a.alpha.Data, source.Data, target.Data)
@@ -181,8 +174,7 @@ func (op *attention) Compute(c *plan.Call) error {
 	})
 }
 
-// SymDiff makes the output an input of the first gradient, only for the order. The
-// gradients of the vectors read data that it leaves.
+// SymDiff makes the gradients of the vectors from data that the gradient of z leaves.
 func (op *attention) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	d := op.gradients()
 	if op.bias {
@@ -191,27 +183,20 @@ func (op *attention) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	if d.err != nil || !slices.Contains(op.wanted[:3], true) {
 		return d.nodes, d.err
 	}
-	back := &attentionBack{base: base{name: "AttentionBackZ"}, forward: op}
-	dz, err := applyConstant(back, in[0].Shape(), out, in[0], in[1], in[2], grad, in[op.scores()], in[op.scores()+1])
+	dz, err := applyConstant(op.backward("BackZ", op.backZ), in[0].Shape(), out, in[0], in[1], in[2], grad, in[op.scores()], in[op.scores()+1])
 	if err != nil {
 		return nil, err
 	}
 	d.pass(0, dz)
-	for k := 1; k <= 2; k++ {
-		d.add(k, &attentionBackVector{base: base{name: "AttentionBackVector"}, forward: op, target: k == 2}, dz, in[0])
-	}
+	d.add(1, op.backward("BackSource", op.backSource), dz, in[0])
+	d.add(2, op.backward("BackTarget", op.backTarget), dz, in[0])
 	return d.nodes, d.err
 }
 
-// attentionBack is the gradient with respect to z. It leaves the gradients of the scores
-// for attentionBackVector.
-type attentionBack struct {
-	base
-	forward *attention
-}
-
-func (op *attentionBack) Compute(c *plan.Call) error {
-	a := op.forward.of(c.Run)
+// backZ is the gradient with respect to z. It leaves the gradients of the scores for those of the
+// vectors.
+func (op *attention) backZ(c *plan.Call) error {
+	a := op.of(c.Run)
 	z, grad, s, t := c.Matrix(1), upstream(c, 4, a.Rows(), a.Out()), c.Matrix(5), c.Matrix(6)
 	source, target := c.Vector(2, z.Cols), c.Vector(3, z.Cols)
 	dq := c.Scratch(&a.dqs, len(a.Idx)*a.Heads)
@@ -225,20 +210,13 @@ func (op *attentionBack) Compute(c *plan.Call) error {
 	})
 }
 
-// attentionBackVector is the gradient with respect to source or target. Its first input,
-// the result of back, is for the order.
-type attentionBackVector struct {
-	base
-	forward *attention
-	target  bool
-}
+func (op *attention) backSource(c *plan.Call) error { return op.backVector(c, op.of(c.Run).ds) }
+func (op *attention) backTarget(c *plan.Call) error { return op.backVector(c, op.of(c.Run).dt) }
 
-func (op *attentionBackVector) Compute(c *plan.Call) error {
-	z, a := c.Matrix(1), op.forward.of(c.Run)
-	scores, to := a.ds, c.OutVector(z.Cols)
-	if op.target {
-		scores = a.dt
-	}
+// backVector is the gradient of a vector, from that of its scores.
+func (op *attention) backVector(c *plan.Call, scores plan.Floats) error {
+	z, a := c.Matrix(1), op.of(c.Run)
+	to := c.OutVector(z.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.HeadSums(to.At, scores.At, z.At, z.Rows, a.Heads, a.Width)
 	}, func() { kernel.HeadSums(to.Data, scores.Data, z.Data, z.Rows, a.Heads, a.Width) })

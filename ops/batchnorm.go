@@ -27,13 +27,12 @@ func BatchNorm(x, gain, shift, mean, variance *G.Node, mode *Mode) (*G.Node, err
 }
 
 type batchNorm struct {
-	base
+	norm
 	mode *Mode
 }
 
-// batchNormRun is the state of a BatchNorm in a run.
+// batchNormRun is the state of a BatchNorm in a run, beside normRun.
 type batchNormRun struct {
-	normRun
 	ofBatch                 bool      // the moments are of the rows
 	mean, variance, inverse []float64 // on the CPU
 
@@ -42,97 +41,84 @@ type batchNormRun struct {
 	momentMemory, sumMemory plan.Scratch
 }
 
-func (op *batchNorm) of(r *plan.Run) *batchNormRun {
-	return plan.StateOf(r, op, func(s *batchNormRun) { s.keeps = keepsNormalized(r.Plan, op.node) })
+func (op *batchNorm) moments(r *plan.Run) *batchNormRun {
+	return plan.StateOf[batchNormRun](r, op, nil)
 }
 
-func (op *batchNorm) normOf(r *plan.Run) *normRun { return &op.of(r).normRun }
-
 func (op *batchNorm) Compute(c *plan.Call) error {
-	x, s := c.Matrix(0), op.of(c.Run)
+	x, m := c.Matrix(0), op.moments(c.Run)
 	gain, shift := c.Vector(1, x.Cols), c.Vector(2, x.Cols)
 	mean, variance := c.Vector(3, x.Cols), c.Vector(4, x.Cols)
-	s.begin(c, x)
-	s.ofBatch = plan.In(c.Run, op.mode).Training && x.Rows > 0
+	s := op.begin(c, x)
+	m.ofBatch = plan.In(c.Run, op.mode).Training && x.Rows > 0
 	to := c.OutMatrix(x.Rows, x.Cols)
 	if c.Device != nil {
-		s.moments, s.sums = c.Scratch(&s.momentMemory, 6*x.Cols), plan.Floats{}
-		if s.ofBatch {
-			s.sums = c.Scratch(&s.sumMemory, 4*x.Cols)
+		m.moments, m.sums = c.Scratch(&m.momentMemory, 6*x.Cols), plan.Floats{}
+		if m.ofBatch {
+			m.sums = c.Scratch(&m.sumMemory, 4*x.Cols)
 		}
 	}
 	return c.On(func(d *device.Device) error {
 		from := x.At
-		if !s.ofBatch {
+		if !m.ofBatch {
 			from = 0
 		}
 		return cmp.Or(
-			d.BatchMoments(s.moments.At, from, mean.At, variance.At, x.Rows, x.Cols),
-			d.BatchNorm(to.At, s.normalized.At, s.moments.At, x.At, gain.At, shift.At, x.Rows, x.Cols),
+			d.BatchMoments(m.moments.At, from, mean.At, variance.At, x.Rows, x.Cols),
+			d.BatchNorm(to.At, s.normalized.At, m.moments.At, x.At, gain.At, shift.At, x.Rows, x.Cols),
 		)
 	}, func() {
-		s.mean, s.variance, s.inverse = scratch(s.mean, x.Cols), scratch(s.variance, x.Cols), scratch(s.inverse, x.Cols)
-		if s.ofBatch {
-			kernel.BatchMoments(s.mean, s.variance, x.Data, x.Rows, x.Cols)
+		m.mean, m.variance, m.inverse = scratch(m.mean, x.Cols), scratch(m.variance, x.Cols), scratch(m.inverse, x.Cols)
+		if m.ofBatch {
+			kernel.BatchMoments(m.mean, m.variance, x.Data, x.Rows, x.Cols)
 		} else {
 			for j := range x.Cols {
-				s.mean[j], s.variance[j] = float64(mean.Data[j]), float64(variance.Data[j])
+				m.mean[j], m.variance[j] = float64(mean.Data[j]), float64(variance.Data[j])
 			}
 		}
-		kernel.BatchNorm(to.Data, s.normalized.Data, s.inverse, s.mean, s.variance, x.Data, gain.Data, shift.Data, x.Rows, x.Cols)
+		kernel.BatchNorm(to.Data, s.normalized.Data, m.inverse, m.mean, m.variance, x.Data, gain.Data, shift.Data, x.Rows, x.Cols)
 	})
 }
 
-func (op *batchNorm) gradient(c *plan.Call, dx, grad, gain plan.Floats) error {
-	s := op.of(c.Run)
+func (op *batchNorm) backX(c *plan.Call, s *normRun, dx, grad, gain plan.Floats) error {
+	m := op.moments(c.Run)
 	return c.On(func(d *device.Device) error {
-		return d.BatchNormGradient(dx.At, grad.At, s.normalized.At, s.moments.At, s.sums.At, gain.At, s.rows, s.width)
+		return d.BatchNormGradient(dx.At, grad.At, s.normalized.At, m.moments.At, m.sums.At, gain.At, s.rows, s.width)
 	}, func() {
-		if s.ofBatch {
-			kernel.BatchNormGradient(dx.Data, grad.Data, s.normalized.Data, s.inverse, gain.Data, s.rows, s.width)
+		if m.ofBatch {
+			kernel.BatchNormGradient(dx.Data, grad.Data, s.normalized.Data, m.inverse, gain.Data, s.rows, s.width)
 			return
 		}
 		for k, g := range grad.Data {
 			j := k % s.width
-			dx.Data[k] = float32(float64(gain.Data[j]) * s.inverse[j] * float64(g))
+			dx.Data[k] = float32(float64(gain.Data[j]) * m.inverse[j] * float64(g))
 		}
 	})
 }
 
-// bessel returns Bessel's correction of the variance.
-func (s *batchNormRun) bessel() float64 {
-	if s.ofBatch && s.rows > 1 {
-		return float64(s.rows) / float64(s.rows-1)
-	}
-	return 1
-}
-
+// SymDiff makes moments of the last run in the place of two gradients.
 func (op *batchNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d := normGradients(&op.base, op, in, out, grad)
-	for k := 3; k < 5; k++ {
-		d.add(k, &batchMoment{base: base{name: "BatchMoment"}, forward: op, variance: k == 4}, out, grad)
-	}
+	d := op.gradients(op.backX, in, out, grad)
+	d.add(3, op.backward("Mean", func(c *plan.Call) error {
+		return op.moment(c, 0, op.moments(c.Run).mean, 1)
+	}), out, grad)
+	d.add(4, op.backward("Variance", func(c *plan.Call) error {
+		m, correction := op.moments(c.Run), 1.0 // Bessel's
+		if n := float64(op.of(c.Run).rows); m.ofBatch && n > 1 {
+			correction = n / (n - 1)
+		}
+		return op.moment(c, 1, m.variance, correction)
+	}), out, grad)
 	return d.nodes, d.err
 }
 
-// batchMoment is a moment of the last run, in the place of a gradient.
-type batchMoment struct {
-	base
-	forward  *batchNorm
-	variance bool
-}
-
-func (op *batchMoment) Compute(c *plan.Call) error {
-	s := op.forward.of(c.Run)
-	from, factor, row := s.mean, 1.0, 0
-	if op.variance {
-		from, factor, row = s.variance, s.bessel(), 1
-	}
-	to := c.OutVector(s.width)
+// moment is factor times a moment: values on the CPU, a row of the moments on a device.
+func (op *batchNorm) moment(c *plan.Call, row int, values []float64, factor float64) error {
+	to, m := c.OutVector(op.of(c.Run).width), op.moments(c.Run)
 	return c.On(func(d *device.Device) error {
-		return d.BatchMoment(to.At, s.moments.At, factor, row, s.width)
+		return d.BatchMoment(to.At, m.moments.At, factor, row, op.of(c.Run).width)
 	}, func() {
-		for j, v := range from {
+		for j, v := range values {
 			to.Data[j] = float32(factor * v)
 		}
 	})

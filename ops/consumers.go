@@ -8,10 +8,6 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// gatherer is an op that can read the rows of a source, its first input, from where they
-// are stored. The source then need not make a matrix of them.
-type gatherer interface{ gathers(source G.Op) bool }
-
 // sparseSource is an op whose value on the CPU can be a sparse matrix too.
 type sparseSource interface {
 	G.Op
@@ -33,14 +29,17 @@ func sparseSourceOf(n *G.Node) sparseSource {
 	return nil
 }
 
-// gathered reports whether all readers of n in r gather its rows by themselves, and r is not
-// given them. propagated asks whether all of them are Propagate: on a device, only these can.
+// gathered reports whether all readers of n in r take its rows from where they are stored, and r is
+// not given them: n's op then need not make a matrix of them. propagated asks whether all of them
+// are Propagate: on a device, only these can.
 func gathered(r *plan.Run, n *G.Node, propagated bool) bool {
 	return !slices.Contains(r.Given, n) && r.ReadOnlyBy(n, func(reader *G.Node) bool {
-		g, ok := reader.Op().(gatherer)
-		if _, propagates := g.(*propagate); propagated && !propagates {
-			return false
+		switch op := reader.Op().(type) {
+		case *propagate:
+			return n.Op() == G.Op(op.source)
+		case *product:
+			return n.Op() == G.Op(op.source) && !propagated
 		}
-		return ok && g.gathers(n.Op())
+		return false
 	})
 }

@@ -35,9 +35,10 @@
 // # Adding an op
 //
 // An op embeds base and implements plan.Op in one file: Compute for the CPU and a
-// GPU, and Memory if it differs from base's. What a run changes is in plan.StateOf, not in
-// the op's fields. The tests fail until TestGradients has an expression with the op.
-// TestGradients compares the gradient on each backend, and detects a wrong Memory.
+// GPU, and Memory if it differs from base's. SymDiff makes nodes of its gradients, which are
+// methods: see base.backward. What a run changes is in plan.StateOf, not in the op's fields. The
+// tests fail until TestGradients has an expression with the op. TestGradients compares the
+// gradient on each backend, and detects a wrong Memory.
 //
 // # Between plain Gorgonia nodes
 //
@@ -49,8 +50,7 @@
 //
 // Package train also runs these with any number of rows: Mul of matrices, BroadcastAdd,
 // Slice of columns, and Sum and Mean with their gradients. Gorgonia's TapeMachine returns
-// an error for a batch of another size; MatMul, Affine, Sum and Mean of this package run
-// on both.
+// an error for a batch of another size; MatMul, Affine and Sum of this package run on both.
 //
 // Reshape fixes the number of rows, and Let on a matrix node checks it (use Features).
 // Constants are scalars: a matrix of constants is a node of gorgonia.NewMatrix with

@@ -8,36 +8,24 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
-// blockEdges is a block as attention reads it. Memory is reused from block to block.
+// blockEdges is a block as attention reads it. The weight of an entry is the sampler's, times the
+// edge's in A+I, times a factor of the row. Memory is reused from block to block.
 type blockEdges struct {
 	kernel.Edges
-	weight []float32 // of each entry: the sampler's, times the edge's in A+I, times a factor of the row
 	filled bool
 }
 
-// attend returns the current block as attention reads it, with the sampler's weights
-// unless plain. The error names a block without column scales, or one whose output nodes
-// are not all among its input nodes.
-func (s *Slot) attend(plain bool) (kernel.Edges, error) {
+// attend returns the current block as attention reads it. The error names a block without column
+// scales, or one whose output nodes are not all among its input nodes.
+func (s *Slot) attend() (kernel.Edges, error) {
 	b, err := s.current()
-	if err != nil {
-		return kernel.Edges{}, err
-	}
-	e := &s.edges
-	if !e.filled {
-		if e.Own, err = s.own(); err != nil {
-			return kernel.Edges{}, err
+	if e := &s.edges; err == nil && !e.filled {
+		if e.Own, err = s.own(); err == nil {
+			err = e.fill(b)
 		}
-		if err := e.fill(b); err != nil {
-			return kernel.Edges{}, err
-		}
-		e.filled = true
+		e.filled = err == nil
 	}
-	edges := e.Edges
-	if !plain {
-		edges.Weight = e.weight
-	}
-	return edges, nil
+	return s.edges.Edges, err
 }
 
 func (e *blockEdges) fill(b *graph.Block) error {
@@ -51,17 +39,14 @@ func (e *blockEdges) fill(b *graph.Block) error {
 		return fmt.Errorf("ops: Attention: block of %d input nodes has %d column scales, so the sampler's weights are not known: %w", len(b.Src), len(b.ColScale), graph.ErrInvalid)
 	}
 	e.Ptr, e.Idx = m.Ptr, m.Idx
-	e.weight = scratch(e.weight, len(m.Idx))
+	e.Weight = scratch(e.Weight, len(m.Idx))
 	for k, j := range m.Idx {
-		v := float32(1)
-		if m.Val != nil {
-			v = m.Val[k]
-		}
+		v := float32(graph.Weight(m.Val, k))
 		w := v / b.ColScale[j]
 		if !(w >= 0) || math.IsInf(float64(w), 1) {
 			return fmt.Errorf("ops: Attention: entry %d of the block has value %v and column scale %v: their ratio must be finite and at least 0: %w", k, v, b.ColScale[j], graph.ErrInvalid)
 		}
-		e.weight[k] = w
+		e.Weight[k] = w
 	}
 	if e.Cols = len(b.Src); b.Transposed.Rows == e.Cols { // a block of Slot.SetFull has no gradient
 		e.transpose(e.Cols)

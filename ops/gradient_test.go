@@ -188,7 +188,6 @@ func TestGradients(t *testing.T) {
 			"Attention":                attentionExpression(rng, attended, 3, AttentionOptions{}, true),
 			"Attention of heads":       attentionExpression(rng, attended, 2, AttentionOptions{Heads: 3, Mode: training, Dropout: 0.3}, false),
 			"Attention, mean of heads": attentionExpression(rng, attended, 2, AttentionOptions{Heads: 3, Average: true, Mode: training, Dropout: 0.3}, true),
-			"Attention, plain":         attentionExpression(rng, attended, 3, AttentionOptions{Heads: 2, Plain: true}, true),
 			"Propagate": {
 				[]input{h},
 				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
@@ -483,17 +482,6 @@ func TestGradients(t *testing.T) {
 					part = part.each(func(i, j int) float64 { return v[0].at(i, j+1) })
 					return refProbe(refMul(part, v[1]), c[:size.src*out])
 				},
-			},
-			"Mean": {
-				[]input{z},
-				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
-					y, err := ELU(v[0])
-					if err != nil {
-						return nil, err
-					}
-					return Mean(y)
-				},
-				func(v []dense) float64 { return refSum(refELU(v[0])) / float64(len(v[0].data)) },
 			},
 			"BatchNorm":              batchNormExpression(edgeRows, in, ownProbe, training),
 			"BatchNorm in inference": batchNormExpression(edgeRows, in, ownProbe, new(Mode)),

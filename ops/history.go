@@ -141,18 +141,20 @@ func (h *History) keep(nodes []int32, rows []float32) {
 }
 
 // KeepHistory makes the slot accept blocks with a Control, in a graph of the given
-// number of nodes. Every later Propagate over the slot then keeps a History and adds
+// number of nodes; 0 means none. Every later Propagate over the slot then keeps a History and adds
 // (P−P̃)·H̄. Without KeepHistory such blocks are an error, since the estimate without the
 // control is a different one.
-func (s *Slot) KeepHistory(nodes int) { s.nodes = nodes }
+func (s *Slot) KeepHistory(nodes int) { s.history = History{nodes: nodes} }
 
 // KeepRefreshed is KeepHistory for histories of the given number of rows, which their owner
 // fills by History.SetRows. The columns of a block's Control are these rows. With half they
 // are kept in half precision, on the CPU only.
-func (s *Slot) KeepRefreshed(rows int, half bool) { s.nodes, s.refreshed, s.half = rows, true, half }
+func (s *Slot) KeepRefreshed(rows int, half bool) {
+	s.history = History{nodes: rows, refreshed: true, half: half}
+}
 
 // KeepsHistory reports whether KeepHistory or KeepRefreshed was called.
-func (s *Slot) KeepsHistory() bool { return s.nodes > 0 }
+func (s *Slot) KeepsHistory() bool { return s.history.nodes > 0 }
 
 // Histories returns the histories of the Propagate ops over the slot, in the order of
 // construction.
@@ -163,9 +165,10 @@ func (s *Slot) newHistory(width int) *History {
 	if !s.KeepsHistory() {
 		return nil
 	}
-	h := &History{nodes: s.nodes, width: width, refreshed: s.refreshed, half: s.half}
-	s.histories = append(s.histories, h)
-	return h
+	h := s.history
+	h.width = width
+	s.histories = append(s.histories, &h)
+	return &h
 }
 
 // checkControl returns an error if b's control does not fit the slot and the block.
@@ -177,15 +180,12 @@ func (s *Slot) checkControl(b *graph.Block) error {
 	switch {
 	case !s.KeepsHistory():
 		return fmt.Errorf("ops: block has a control, but its slot keeps no history: %w", graph.ErrInvalid)
-	case m.Rows != len(b.Dst) || m.Cols != s.nodes:
-		return fmt.Errorf("ops: block of %d output nodes has a %d×%d control, for a history of %d rows: %w", len(b.Dst), m.Rows, m.Cols, s.nodes, graph.ErrInvalid)
+	case m.Rows != len(b.Dst) || m.Cols != s.history.nodes:
+		return fmt.Errorf("ops: block of %d output nodes has a %d×%d control, for a history of %d rows: %w", len(b.Dst), m.Rows, m.Cols, s.history.nodes, graph.ErrInvalid)
 	}
 	for k, node := range b.Src {
-		if s.refreshed {
-			break // its rows are not numbered as nodes
-		}
-		if node < 0 || int(node) >= s.nodes {
-			return fmt.Errorf("ops: input node %d of the block is %d, outside [0, %d): %w", k, node, s.nodes, graph.ErrInvalid)
+		if !s.history.refreshed && (node < 0 || int(node) >= s.history.nodes) { // else its rows are not numbered as nodes
+			return fmt.Errorf("ops: input node %d of the block is %d, outside [0, %d): %w", k, node, s.history.nodes, graph.ErrInvalid)
 		}
 	}
 	if err := m.Validate(); err != nil {

@@ -15,27 +15,13 @@ func LayerNorm(x, gain, shift *G.Node) (*G.Node, error) {
 	return newNorm("LayerNorm", &layerNorm{}, x, gain, shift)
 }
 
-type layerNorm struct {
-	base
-}
-
-// layerNormRun is the state of a LayerNorm in a run.
-type layerNormRun struct {
-	normRun
-	inverse       plan.Floats // 1/deviation of each row
-	inverseMemory plan.Scratch
-}
-
-func (op *layerNorm) of(r *plan.Run) *layerNormRun {
-	return plan.StateOf(r, op, func(s *layerNormRun) { s.keeps = keepsNormalized(r.Plan, op.node) })
-}
-
-func (op *layerNorm) normOf(r *plan.Run) *normRun { return &op.of(r).normRun }
+type layerNorm struct{ norm }
 
 func (op *layerNorm) Compute(c *plan.Call) error {
-	x, s := c.Matrix(0), op.of(c.Run)
+	x := c.Matrix(0)
 	gain, shift := c.Vector(1, x.Cols), c.Vector(2, x.Cols)
-	if s.begin(c, x); s.keeps {
+	s := op.begin(c, x)
+	if s.keeps {
 		s.inverse = c.Scratch(&s.inverseMemory, x.Rows)
 	}
 	to := c.OutMatrix(x.Rows, x.Cols)
@@ -46,8 +32,7 @@ func (op *layerNorm) Compute(c *plan.Call) error {
 	})
 }
 
-func (op *layerNorm) gradient(c *plan.Call, dx, grad, gain plan.Floats) error {
-	s := op.of(c.Run)
+func (op *layerNorm) backX(c *plan.Call, s *normRun, dx, grad, gain plan.Floats) error {
 	return c.On(func(d *device.Device) error {
 		return d.LayerNormGradient(dx.At, grad.At, s.normalized.At, s.inverse.At, gain.At, s.rows, s.width)
 	}, func() {
@@ -56,6 +41,6 @@ func (op *layerNorm) gradient(c *plan.Call, dx, grad, gain plan.Floats) error {
 }
 
 func (op *layerNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d := normGradients(&op.base, op, in, out, grad)
+	d := op.gradients(op.backX, in, out, grad)
 	return d.nodes, d.err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
-	"gorgonia.org/vecf32"
 )
 
 // LinearControl holds the constants of AddLinearControl: P·X for the nodes that can be output
@@ -73,9 +72,6 @@ func (c *LinearControl) SetRows(rows []int32, rho []float32) error {
 	return c.rows.SetRows(rows, rho)
 }
 
-// slopes returns s.
-func (c *LinearControl) slopes() []float32 { return c.about.Values()[(c.in+1)*c.out:] }
-
 // AddLinearControl returns
 //
 //	Z + ((PX − P̃X)·(W − W̄) + ρ⊗(b − b̄)) ⊙ 1⊗s,  ρ = Pr − P̃r,
@@ -132,10 +128,10 @@ type linearControl struct {
 // linearControlRun is the state of a linear control in a run.
 type linearControlRun struct {
 	size                     plan.Product
-	rest                     plan.Floats // PX − P̃X, for the gradient
-	rows                     int         // of it
+	products                 rowProducts
+	rest, slopes             plan.Floats // PX − P̃X and s, for the gradient
+	rows                     int         // of rest
 	restMemory, changeMemory plan.Scratch
-	px, about                *placedHistory // on a device
 }
 
 // OnlyTraining says that op leaves z as it is in inference.
@@ -157,13 +153,9 @@ func (op *linearControl) Memory(*plan.Plan) plan.Memory {
 // Product returns the dense product of r, for benchmarks.
 func (op *linearControl) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
-func (op *linearControl) Place(r *plan.Run) (err error) {
-	c, s := op.control, op.of(r)
-	slotOf(r, c.rows).needs |= partDst | partSums
-	if s.px, err = placeHistory(r, c.px); err == nil {
-		s.about, err = placeHistory(r, c.about)
-	}
-	return cmp.Or(err, op.base.Place(r))
+func (op *linearControl) Place(r *plan.Run) error {
+	slotOf(r, op.control.rows)
+	return cmp.Or(op.control.px.place(r), op.control.about.place(r), op.base.Place(r))
 }
 
 func (op *linearControl) Compute(call *plan.Call) error {
@@ -182,130 +174,93 @@ func (op *linearControl) Compute(call *plan.Call) error {
 	s.rows, s.size = z.Rows, plan.Product{M: z.Rows, N: c.out, K: c.in}
 	s.rest = call.Scratch(&s.restMemory, z.Rows*c.in)
 	change := call.Scratch(&s.changeMemory, (c.in+1)*c.out) // (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
-	return call.On(func(d *device.Device) error {
-		return op.onDevice(call, d, [5]device.Pointer{z.At, x.At, w.At, bias.At, rho.At}, change.At, to)
+	px, about, last := c.px.on(call), c.about.on(call), c.in*c.out
+	s.slopes = about.Slice(last+c.out, last+2*c.out)
+	err := call.On(func(d *device.Device) error {
+		return cmp.Or(
+			d.SpMM(s.rest.At, slotOf(call.Run, c.slot).matrix, 0, x.At, c.in),
+			d.ScaledDifference(s.rest.At, px.At, slotOf(call.Run, c.rows).dst, s.rest.At, 0, z.Rows, c.in),
+			d.Copy(to.At, z.At, z.Rows*z.Cols),
+		)
 	}, func() {
 		kernel.SpMM(s.rest.Data, &b.Matrix, x.Data, c.in)
-		px := c.px.Values()
 		for i, row := range of.Dst {
-			subtract(s.rest.Data[i*c.in:(i+1)*c.in], px[int(row)*c.in:(int(row)+1)*c.in])
-		}
-		about, slopes := c.about.Values(), c.slopes()
-		for i := 0; i < len(w.Data); i += c.out {
-			scaleDifference(change.Data[i:i+c.out], w.Data[i:i+c.out], about[i:i+c.out], slopes)
+			rest := s.rest.Data[i*c.in : (i+1)*c.in]
+			for j, v := range px.Data[int(row)*c.in:][:c.in] {
+				rest[j] = v - rest[j]
+			}
 		}
 		if !call.Over {
 			copy(to.Data, z.Data)
 		}
-		op.blas.Sgemm(false, false, z.Rows, c.out, c.in, 1, s.rest.Data, c.in, change.Data, c.out, 1, to.Data, c.out)
-		if !op.bias {
-			return
-		}
-		last := change.Data[len(w.Data):]
-		scaleDifference(last, bias.Data, about[c.in*c.out:], slopes)
-		op.blas.Sgemm(false, false, z.Rows, c.out, 1, 1, rho.Data, 1, last, c.out, 1, to.Data, c.out)
 	})
-}
-
-// onDevice computes op on d from the inputs Z, X, W, b and ρ.
-func (op *linearControl) onDevice(call *plan.Call, d *device.Device, in [5]device.Pointer, change device.Pointer, to plan.Matrix) error {
-	c, s := op.control, op.of(call.Run)
-	rest, slopes := s.rest.At, s.about.slopes(c)
-	err := cmp.Or(
-		s.px.current(), s.about.current(),
-		d.SpMM(rest, slotOf(call.Run, c.slot).matrix, 0, in[1], c.in),
-		d.ScaledDifference(rest, s.px.at, slotOf(call.Run, c.rows).dst, rest, 0, to.Rows, c.in),
-		d.ScaledDifference(change, in[2], 0, s.about.at, slopes, c.in, c.out),
-		d.Copy(to.At, in[0], to.Rows*to.Cols),
-		d.Sgemm(false, false, to.Rows, c.out, c.in, rest, c.in, change, c.out, 1, to.At),
-	)
+	err = cmp.Or(err, scaledDifference(call, change, w.Floats, about, s.slopes, c.in, c.out), op.add(call, to, s.rest, change, c.in))
 	if err != nil || !op.bias {
 		return err
 	}
-	last := device.Floats(change, c.in*c.out)
-	return cmp.Or(
-		d.ScaledDifference(last, in[3], 0, device.Floats(s.about.at, c.in*c.out), slopes, 1, c.out),
-		d.Sgemm(false, false, to.Rows, c.out, 1, in[4], 1, last, c.out, 1, to.At),
-	)
+	change = change.Slice(last, last+c.out)
+	return cmp.Or(scaledDifference(call, change, bias, about.Slice(last, last+c.out), s.slopes, 1, c.out), op.add(call, to, rho, change, 1))
 }
 
-// scaleDifference sets dst to (a − b)·scale, element by element.
-func scaleDifference(dst, a, b, scale []float32) {
-	a, b, scale = a[:len(dst)], b[:len(dst)], scale[:len(dst)]
-	for j := range dst {
-		dst[j] = (a[j] - b[j]) * scale[j]
-	}
+// add adds a·b to to. a has k columns.
+func (op *linearControl) add(c *plan.Call, to plan.Matrix, a, b plan.Floats, k int) error {
+	return c.On(func(d *device.Device) error {
+		return d.Sgemm(false, false, to.Rows, to.Cols, k, a.At, k, b.At, to.Cols, 1, to.At)
+	}, func() {
+		op.blas.Sgemm(false, false, to.Rows, to.Cols, k, 1, a.Data, k, b.Data, to.Cols, 1, to.Data, to.Cols)
+	})
 }
 
-// subtract sets x to y − x.
-func subtract(x, y []float32) {
-	for j, v := range y[:len(x)] {
-		x[j] = v - x[j]
-	}
+// scaledDifference sets dst to (a − b) ⊙ 1⊗scale; no b is 0. dst may be a.
+func scaledDifference(c *plan.Call, dst, a, b, scale plan.Floats, rows, cols int) error {
+	return c.On(func(d *device.Device) error {
+		return d.ScaledDifference(dst.At, a.At, 0, b.At, scale.At, rows, cols)
+	}, func() {
+		for i := 0; i < rows*cols; i += cols {
+			for j, factor := range scale.Data[:cols] {
+				v := a.Data[i+j]
+				if b.Data != nil {
+					v -= b.Data[i+j]
+				}
+				dst.Data[i+j] = v * factor
+			}
+		}
+	})
 }
 
-// slopes returns the address of s, of the constants of c.
-func (s *placedHistory) slopes(c *LinearControl) device.Pointer {
-	return device.Floats(s.at, (c.in+1)*c.out)
-}
-
-// SymDiff returns the upstream gradient for Z, without a copy. The output is an input of the
-// other gradients only for the order, as in activate.
+// SymDiff returns the upstream gradient for Z, without a copy.
 func (op *linearControl) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	d := op.gradients()
 	d.pass(0, grad)
-	d.add(2, &linearControlBack{base: base{name: op.name + "BackW"}, forward: op}, out, grad)
+	backW := op.backward("BackW", op.backW)
+	backW.size = func(r *plan.Run) plan.Product {
+		p := op.of(r).size
+		return plan.Product{TransA: true, M: p.K, N: p.N, K: p.M}
+	}
+	d.add(2, backW, out, grad)
 	if op.bias {
-		d.add(3, &linearControlBackB{base{name: op.name + "BackB", slot: op.control.rows, parts: partSums}, op}, out, grad)
+		d.add(3, op.backward("BackB", op.backB), out, grad)
 	}
 	return d.nodes, d.err
 }
 
-// linearControlBack is the gradient of W.
-type linearControlBack struct {
-	base
-	forward *linearControl
-}
-
-func (op *linearControlBack) of(r *plan.Run) *productRun { return plan.StateOf[productRun](r, op, nil) }
-
-// Product returns the dense product of r, for benchmarks.
-func (op *linearControlBack) Product(r *plan.Run) plan.Product { return op.of(r).size }
-
-func (op *linearControlBack) Compute(call *plan.Call) error {
-	f, s, c := op.forward.of(call.Run), op.of(call.Run), op.forward.control
-	grad, to := upstream(call, 1, f.rows, c.out), call.OutMatrix(c.in, c.out)
-	s.size = plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows}
-	return call.On(func(d *device.Device) error {
-		return cmp.Or(
-			d.Sgemm(true, false, c.in, c.out, grad.Rows, f.rest.At, c.in, grad.At, c.out, 0, to.At),
-			d.ScaledDifference(to.At, to.At, 0, 0, f.about.slopes(c), c.in, c.out),
-		)
+func (op *linearControl) backW(call *plan.Call) error {
+	c, s := op.control, op.of(call.Run)
+	grad, to := upstream(call, 1, s.rows, c.out), call.OutMatrix(c.in, c.out)
+	err := call.On(func(d *device.Device) error {
+		return d.Sgemm(true, false, c.in, c.out, grad.Rows, s.rest.At, c.in, grad.At, c.out, 0, to.At)
 	}, func() {
-		s.products.multiplyOver(op.forward.blas, nil, plan.Matrix{Rows: grad.Rows, Cols: c.in, Floats: f.rest}, grad, to.Data)
-		for i := 0; i < len(to.Data); i += c.out {
-			vecf32.Mul(to.Data[i:i+c.out], c.slopes())
-		}
+		s.products.multiplyOver(op.blas, nil, plan.Matrix{Rows: grad.Rows, Cols: c.in, Floats: s.rest}, grad, to.Data)
 	})
+	return cmp.Or(err, scaledDifference(call, to.Floats, to.Floats, plan.Floats{}, s.slopes, c.in, c.out))
 }
 
-// linearControlBackB is the gradient of b.
-type linearControlBackB struct {
-	base
-	forward *linearControl
-}
-
-func (op *linearControlBackB) Compute(call *plan.Call) error {
-	f, c := op.forward.of(call.Run), op.forward.control
-	grad := upstream(call, 1, f.rows, c.out)
+func (op *linearControl) backB(call *plan.Call) error {
+	c, s := op.control, op.of(call.Run)
+	grad := upstream(call, 1, s.rows, c.out)
 	rho, to := c.rows.rowSums(call, grad.Rows), call.OutVector(c.out)
-	return call.On(func(d *device.Device) error {
-		return cmp.Or(
-			d.ColumnSums(to.At, grad.At, 0, rho.At, grad.Rows, c.out),
-			d.ScaledDifference(to.At, to.At, 0, 0, f.about.slopes(c), 1, c.out),
-		)
-	}, func() {
-		kernel.ColumnSums(to.Data, grad.Data, rho.Data, grad.Rows, c.out)
-		vecf32.Mul(to.Data, c.slopes())
-	})
+	err := call.On(func(d *device.Device) error {
+		return d.ColumnSums(to.At, grad.At, 0, rho.At, grad.Rows, c.out)
+	}, func() { kernel.ColumnSums(to.Data, grad.Data, rho.Data, grad.Rows, c.out) })
+	return cmp.Or(err, scaledDifference(call, to, to, plan.Floats{}, s.slopes, 1, c.out))
 }

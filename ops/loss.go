@@ -124,29 +124,23 @@ func (op *loss) Compute(c *plan.Call) error {
 // order: the upstream gradient is usually the constant 1.
 func (op *loss) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	d := op.gradients()
-	d.add(0, &lossBack{base: base{name: op.name + "Back"}, forward: op}, in[0], out, grad)
+	d.add(0, op.backward("Back", op.back), in[0], out, grad)
 	return d.nodes, d.err
 }
 
-type lossBack struct {
-	base
-	forward *loss
-}
-
-func (op *lossBack) Compute(c *plan.Call) error {
-	f, s := op.forward, op.forward.of(c.Run)
-	t := plan.In(c.Run, f.targets)
+func (op *loss) back(c *plan.Call) error {
+	t, s := plan.In(c.Run, op.targets), op.of(c.Run)
 	if s.rows != t.rows {
 		return c.Sizes("targets changed during the run")
 	}
 	upstream, to := c.Scalar(2), c.OutMatrix(s.rows, s.cols)
 	return c.On(func(d *device.Device) error {
-		if f.binary {
+		if op.binary {
 			return d.BCELoss(to.At, 0, s.probs.At, s.labels, s.share, upstream.At, s.rows, s.cols)
 		}
 		return d.SoftmaxGradient(to.At, s.probs.At, s.labels, s.share, upstream.At, t.smoothing, s.rows, s.cols)
 	}, func() {
-		if f.binary {
+		if op.binary {
 			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, s.cols, s.weights, upstream.Data[0])
 		} else {
 			kernel.SoftmaxCrossEntropyGradient(to.Data, s.probs.Data, t.class, s.weights, upstream.Data[0], s.cols, t.smoothing)

@@ -16,23 +16,21 @@ import (
 // from run to run. The gradients are ∂L/∂X = ∂L/∂out·Wᵀ and ∂L/∂W = Xᵀ·∂L/∂out. None is
 // built for an input that is Constant. The error wraps ErrShape if the shapes do not
 // fit. Cost: O(n·in·out) a product.
-func MatMul(x, w *G.Node) (*G.Node, error) { return newProduct("MatMul", x, w, nil, nil) }
+func MatMul(x, w *G.Node) (*G.Node, error) { return Affine(x, w, nil, nil) }
 
 // Affine returns X·W + 1⊗b, for b of length out. With a slot it returns X·W + r⊗b, where
 // r is the row sums of the block's matrix. Then
 //
 //	Affine(Propagate(slot, h), w, b, slot) = Propagate(slot, Affine(h, w, b, nil))
 //
-// up to rounding, and X has one row for each output node of the block. Shapes, errors
-// and cost are as in MatMul; ∂L/∂b = Σᵢ rᵢ·∂L/∂outᵢ, with r = 1 without a slot.
+// up to rounding, and X has one row for each output node of the block. Without b, which may be
+// nil, it is MatMul. Shapes, errors and cost are as in MatMul; ∂L/∂b = Σᵢ rᵢ·∂L/∂outᵢ, with r = 1
+// without a slot.
 func Affine(x, w, b *G.Node, slot *Slot) (*G.Node, error) {
-	if err := checkNodes("Affine", x, w, b); err != nil {
-		return nil, err
+	name, inputs := "MatMul", G.Nodes{x, w}
+	if b != nil {
+		name, inputs = "Affine", G.Nodes{x, w, b}
 	}
-	return newProduct("Affine", x, w, b, slot)
-}
-
-func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	if err := checkMatrix(name, x, w); err != nil {
 		return nil, err
 	}
@@ -40,24 +38,21 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	if x.Shape()[1] != in {
 		return nil, fmt.Errorf("ops: %s: %v times %v: %w", name, x.Shape(), w.Shape(), ErrShape)
 	}
+	if err := checkVectors(name, x, out, inputs[2:]...); err != nil {
+		return nil, err
+	}
 	backend, err := blas.Default()
 	if err != nil {
 		return nil, fmt.Errorf("ops: %s: %w", name, err)
 	}
-	op := &product{base: base{name: name, slot: slot, parts: partSums}, blas: backend}
-	shape := tensor.Shape{x.Shape()[0], out}
-	op.below, op.source = sparseOf(x), sparseSourceOf(x)
-	if b == nil {
-		return apply(op, shape, x, w)
+	op := &product{base: base{name: name}, blas: backend, below: x.Op(), source: sparseSourceOf(x)}
+	if op.bias = b != nil; op.bias {
+		op.slot = slot
 	}
-	if err := checkVectors(name, x, out, b); err != nil {
-		return nil, err
-	}
-	if slot != nil && x.Shape()[0] != slot.dst {
+	if op.slot != nil && x.Shape()[0] != slot.dst {
 		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot %d output nodes: %w", name, x.Shape()[0], slot.dst, ErrShape)
 	}
-	op.bias = true
-	return apply(op, shape, x, w, b)
+	return apply(op, tensor.Shape{x.Shape()[0], out}, inputs...)
 }
 
 // product is A·B, with a bias for each row or without, or one of its gradients A·Bᵀ and
@@ -67,7 +62,7 @@ type product struct {
 	blas           blas.BLAS
 	transA, transB bool
 	bias           bool
-	below          sparse       // the op of the forward product's X, if it is sparse; or nil
+	below          G.Op         // of the forward product's X
 	source         sparseSource // the op of A, if its value can be a sparse matrix too; or nil
 }
 
@@ -93,10 +88,6 @@ func (op *product) of(r *plan.Run) *productRun {
 			})
 	})
 }
-
-var _ gatherer = (*product)(nil)
-
-func (op *product) gathers(source G.Op) bool { return op.source != nil && source == G.Op(op.source) }
 
 // Product returns the dense product of r, for benchmarks.
 func (op *product) Product(r *plan.Run) plan.Product { return op.of(r).size }
@@ -174,7 +165,7 @@ func (op *product) byRows(r *plan.Run, a, b plan.Matrix, bias, scale []float32, 
 	if !op.transB {
 		op.keepRows(r, a.Rows, bias, scale)
 	}
-	rows, s := rowsToCompute(r, op.below, a.Rows), op.of(r)
+	rows, s := rowsToCompute(r, op.below, op.transB, a.Rows), op.of(r)
 	if rows != nil {
 		s.size.M = len(rows)
 		fillOthers(to.Data, rows, to.Rows, to.Cols, bias, scale)
@@ -185,36 +176,17 @@ func (op *product) byRows(r *plan.Run, a, b plan.Matrix, bias, scale []float32, 
 // keepRows finds the rows of the output that may differ from zero: the rows of A that may,
 // and those with a scaled bias.
 func (op *product) keepRows(r *plan.Run, rows int, bias, scale []float32) {
-	var below []int32
-	if op.below != nil {
-		below = op.below.nonzero(r)
+	below, set := nonzero(r, op.below, false), &op.of(r).set
+	if below == nil || bias != nil && scale == nil {
+		*set = rowSet{} // all
+		return
 	}
-	set := &op.of(r).set
-	switch {
-	case below == nil || bias != nil && scale == nil:
-		set.all = true
-	case bias == nil:
-		set.rows, set.all = append(set.rows[:0], below...), false
-	default:
-		set.collect(rows, func(i int) bool {
-			for len(below) > 0 && int(below[0]) < i {
-				below = below[1:]
-			}
-			return scale[i] != 0 || len(below) > 0 && int(below[0]) == i
-		})
-	}
-}
-
-func (op *product) nonzero(r *plan.Run) []int32 {
-	if op.transA || op.transB {
-		return nil
-	}
-	return op.of(r).set.nonzero()
+	set.collect(rows, func(i int) bool { return below.has[i] || bias != nil && scale[i] != 0 })
 }
 
 // backW sets to to Aᵀ·B. It leaves out rows of A that are zero.
 func (op *product) backW(r *plan.Run, a, b plan.Matrix, to []float32) {
-	over, s := rowsToCompute(r, op.below, a.Rows), op.of(r)
+	over, s := rowsToCompute(r, op.below, false, a.Rows), op.of(r)
 	if over != nil {
 		s.size.K = len(over)
 	}
@@ -223,10 +195,10 @@ func (op *product) backW(r *plan.Run, a, b plan.Matrix, to []float32) {
 
 func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d := op.gradients()
-	d.add(0, &product{base: base{name: op.name + "BackX"}, blas: op.blas, transB: true, below: gradientOf(in[0])}, grad, in[1])
+	d.add(0, &product{base: base{name: op.name + "BackX"}, blas: op.blas, transB: true, below: in[0].Op()}, grad, in[1])
 	d.add(1, &product{base: base{name: op.name + "BackW"}, blas: op.blas, transA: true, below: op.below, source: op.source}, in[0], grad)
 	if op.bias {
-		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot, parts: partSums}}, grad)
+		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot}}, grad)
 	}
 	return d.nodes, d.err
 }

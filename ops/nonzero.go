@@ -12,63 +12,53 @@ import (
 // their gradients are not needed either. Products leave these rows out. A control fills the
 // empty rows, but does not depend on H: only the product of the gradient leaves them out.
 
-// sparse is an op that knows which rows of its output may differ from zero.
-type sparse interface {
-	// nonzero returns these rows of the output in r in ascending order, or nil for
-	// all rows. They are valid until the next run.
-	nonzero(r *plan.Run) []int32
-}
-
-// sparseOf returns n's op if it is sparse, or nil.
-func sparseOf(n *G.Node) sparse {
-	s, _ := n.Op().(sparse)
-	return s
-}
-
-// gradientOf returns the rows of n's value whose gradient is read, or nil.
-func gradientOf(n *G.Node) sparse {
-	if op, ok := n.Op().(*propagate); ok && op.history != nil {
-		return propagatedRows{op}
-	}
-	return sparseOf(n)
-}
-
-// rowSet is a set of rows, or all of them.
+// rowSet is some rows of a matrix.
 type rowSet struct {
-	all  bool
-	rows []int32
-}
-
-// nonzero returns the rows, or nil for all rows.
-func (s *rowSet) nonzero() []int32 {
-	if s.all {
-		return nil
-	}
-	return s.rows
+	rows []int32 // in ascending order
+	has  []bool  // of each row
 }
 
 // collect sets s to the rows i below n for which belongs(i).
 func (s *rowSet) collect(n int, belongs func(i int) bool) {
-	s.rows = scratch(s.rows, n)[:0]
+	s.rows, s.has = scratch(s.rows, n)[:0], scratch(s.has, n)
 	for i := range n {
-		if belongs(i) {
+		if s.has[i] = belongs(i); s.has[i] {
 			s.rows = append(s.rows, int32(i))
 		}
 	}
-	s.all = len(s.rows) == n
 }
 
-// rowsToCompute returns the nonzero rows of below's n rows. It returns nil if they are more than
-// 7/8 of all: leaving the others out of a product is then not faster.
-func rowsToCompute(r *plan.Run, below sparse, n int) []int32 {
-	if below == nil {
+// nonzero returns the rows of op's value in r that may differ from zero, or nil for all rows. They
+// are valid until the next run. With a gradient it returns the rows of the value whose gradient is
+// read: they are fewer where a history fills rows.
+func nonzero(r *plan.Run, op G.Op, gradient bool) *rowSet {
+	var s *rowSet
+	switch op := op.(type) {
+	case *activate: // every activation of 0 is 0
+		return nonzero(r, op.below, false)
+	case *propagate:
+		if gradient || op.history == nil {
+			s = &op.of(r).set
+		}
+	case *product:
+		if !op.transA && !op.transB {
+			s = &op.of(r).set
+		}
+	}
+	if s == nil || len(s.rows) == len(s.has) {
 		return nil
 	}
-	rows := below.nonzero(r)
-	if rows == nil || 8*len(rows) > 7*n {
+	return s
+}
+
+// rowsToCompute returns the rows of nonzero, of n. It returns nil if they are more than 7/8 of all:
+// leaving the others out of a product is then not faster.
+func rowsToCompute(r *plan.Run, op G.Op, gradient bool, n int) []int32 {
+	s := nonzero(r, op, gradient)
+	if s == nil || 8*len(s.rows) > 7*n {
 		return nil
 	}
-	return rows
+	return s.rows
 }
 
 // fillOthers sets the rows of c, n×cols, that are not in rows to scale⊗bias. A nil bias
@@ -95,16 +85,19 @@ func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
 
 // rowProducts is memory to multiply selected rows of matrices: in place if the BLAS is a
 // RowBLAS, otherwise it gathers and scatters them.
-type rowProducts struct {
-	a, b, c, scale []float32 // rows moved together
-}
+type rowProducts struct{ a, b, c []float32 } // rows moved together
 
 // multiplyRows sets the given rows of C to scale⊗bias + A·op(B), and leaves the others
-// unchanged. Nil rows are all rows, a nil bias is 0, a nil scale 1.
+// unchanged or sets them to scale⊗bias. Nil rows are all rows, a nil bias is 0, a nil scale 1.
 func (p *rowProducts) multiplyRows(on blas.BLAS, rows []int32, transB bool, a, b plan.Matrix, bias, scale, c []float32, cols int) {
 	if with, ok := on.(blas.RowBLAS); ok {
 		with.SgemmRows(rows, transB, a.Rows, cols, a.Cols, a.Data, a.Cols, b.Data, b.Cols, bias, scale, c, cols)
 		return
+	}
+	var beta float32
+	if bias != nil {
+		kernel.BiasRows(c, bias, scale, a.Rows, cols)
+		beta = 1
 	}
 	n, from, to := a.Rows, a.Data, c
 	if rows != nil {
@@ -113,16 +106,7 @@ func (p *rowProducts) multiplyRows(on blas.BLAS, rows []int32, transB bool, a, b
 		p.a, p.c = scratch(p.a, len(a.Data)), scratch(p.c, len(c))
 		from, to = p.a[:n*a.Cols], p.c[:n*cols]
 		kernel.Gather(from, a.Data, rows, a.Cols)
-	}
-	var beta float32
-	if bias != nil {
-		if rows != nil && scale != nil {
-			p.scale = scratch(p.scale, a.Rows)
-			kernel.Gather(p.scale[:n], scale, rows, 1)
-			scale = p.scale[:n]
-		}
-		kernel.BiasRows(to, bias, scale, n, cols)
-		beta = 1
+		kernel.Gather(to, c, rows, cols)
 	}
 	on.Sgemm(false, transB, n, cols, a.Cols, 1, from, a.Cols, b.Data, b.Cols, beta, to, cols)
 	if rows != nil {

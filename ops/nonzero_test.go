@@ -125,13 +125,17 @@ func TestRowsLeftOutAreZero(t *testing.T) {
 			t.Fatal(err)
 		}
 		values[node] = v
-		s := sparseOf(node)
-		if s == nil || s.nonzero(node.Op().(graphOp).common().own.run) == nil {
+		op, ok := node.Op().(graphOp)
+		if !ok {
+			return v
+		}
+		s := nonzero(op.common().own.run, op, false)
+		if s == nil {
 			return v
 		}
 		sets++
 		matters := map[int]bool{}
-		for _, i := range s.nonzero(node.Op().(graphOp).common().own.run) {
+		for _, i := range s.rows {
 			matters[int(i)] = true
 		}
 		data, err := plan.FloatsOf(v)

@@ -117,45 +117,31 @@ func (b *base) SymDiff(G.Nodes, *G.Node, *G.Node) (G.Nodes, error) {
 	return nil, fmt.Errorf("ops: %s has no derivative", b.name)
 }
 
-// checkNodes returns an error if a node is nil, in no graph, or in another graph than the
-// first. Gorgonia would panic.
-func checkNodes(what string, nodes ...*G.Node) error {
-	for k, n := range nodes {
-		if n == nil {
-			return fmt.Errorf("ops: %s: an input is nil", what)
-		}
-		if n.Graph() == nil {
-			return fmt.Errorf("ops: %s: input %q is in no graph: write a constant as gorgonia.NewMatrix or NewVector with WithShape and WithValue", what, n.Name())
-		}
-		if n.Graph() != nodes[0].Graph() {
-			return fmt.Errorf("ops: %s: input %d is in another graph than input 0", what, k)
-		}
-	}
-	return nil
-}
-
 // checkMatrix returns an error if the nodes are not float32 matrices in one graph.
 func checkMatrix(what string, nodes ...*G.Node) error {
-	if err := checkNodes(what, nodes...); err != nil {
-		return err
-	}
-	for _, n := range nodes {
-		if n.Dims() != 2 || n.Dtype() != tensor.Float32 {
-			return fmt.Errorf("ops: %s: input %q is a %v of shape %v, want a float32 matrix: %w", what, n.Name(), n.Type(), n.Shape(), ErrShape)
-		}
-	}
-	return nil
+	return checkNodes(what, "a float32 matrix", nodes[0], func(n *G.Node) bool { return n.Dims() == 2 }, nodes...)
 }
 
 // checkVectors returns an error if the vectors are not float32 vectors of the given length in x's
 // graph.
 func checkVectors(what string, x *G.Node, length int, vectors ...*G.Node) error {
-	if err := checkNodes(what, append(G.Nodes{x}, vectors...)...); err != nil {
-		return err
-	}
-	for _, n := range vectors {
-		if n.Dims() != 1 || n.Shape()[0] != length || n.Dtype() != tensor.Float32 {
-			return fmt.Errorf("ops: %s: input %q is a %v of shape %v, want a float32 vector of %d: %w", what, n.Name(), n.Type(), n.Shape(), length, ErrShape)
+	fits := func(n *G.Node) bool { return n.Dims() == 1 && n.Shape()[0] == length }
+	return checkNodes(what, fmt.Sprintf("a float32 vector of %d", length), x, fits, vectors...)
+}
+
+// checkNodes returns an error if a node is nil, in no graph, in another graph than first, or not
+// what is wanted. Gorgonia would panic.
+func checkNodes(what, want string, first *G.Node, fits func(*G.Node) bool, nodes ...*G.Node) error {
+	for _, n := range nodes {
+		switch {
+		case n == nil:
+			return fmt.Errorf("ops: %s: an input is nil", what)
+		case n.Graph() == nil:
+			return fmt.Errorf("ops: %s: input %q is in no graph: write a constant as gorgonia.NewMatrix or NewVector with WithShape and WithValue", what, n.Name())
+		case n.Graph() != first.Graph():
+			return fmt.Errorf("ops: %s: input %q is in another graph than the others", what, n.Name())
+		case !fits(n) || n.Dtype() != tensor.Float32:
+			return fmt.Errorf("ops: %s: input %q is a %v of shape %v, want %s: %w", what, n.Name(), n.Type(), n.Shape(), want, ErrShape)
 		}
 	}
 	return nil
@@ -224,11 +210,41 @@ func (d *gradients) pass(k int, n *G.Node) {
 	}
 }
 
-// readBy reports whether an op of type T reads n's value in p.
-func readBy[T G.Op](p *plan.Plan, n *G.Node) bool {
-	return slices.ContainsFunc(p.Readers(n), func(r *G.Node) bool {
-		_, ok := r.Op().(T)
-		return ok
+// backward is a gradient that a method of its forward op computes. It may read the forward op's
+// state. An op whose gradient reads no value of its makes its output an input of the gradient, for
+// the order: the upstream gradient may be known before the forward op has run.
+type backward struct {
+	base
+	forward *base
+	compute func(c *plan.Call) error
+	over    plan.Over
+	size    func(r *plan.Run) plan.Product // of a dense product, for benchmarks; nil: there is none
+}
+
+// backward returns a gradient with the name of the op and a suffix.
+func (b *base) backward(suffix string, compute func(c *plan.Call) error) *backward {
+	return &backward{base: base{name: b.name + suffix}, forward: b, compute: compute}
+}
+
+func (op *backward) Compute(c *plan.Call) error { return op.compute(c) }
+
+// Product returns the dense product of r, for benchmarks.
+func (op *backward) Product(r *plan.Run) plan.Product {
+	if op.size == nil {
+		return plan.Product{}
+	}
+	return op.size(r)
+}
+
+func (op *backward) Memory(*plan.Plan) plan.Memory {
+	return plan.Memory{Result: plan.InBuffer, Over: op.over}
+}
+
+// readsBack reports whether a gradient of the op reads its result in p.
+func (b *base) readsBack(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Readers(b.node), func(r *G.Node) bool {
+		op, ok := r.Op().(*backward)
+		return ok && op.forward == b
 	})
 }
 

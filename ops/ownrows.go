@@ -90,14 +90,12 @@ func (op *ownRows) Compute(c *plan.Call) error {
 // SymDiff gives the gradient's op h too, for the shape.
 func (op *ownRows) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d := op.gradients()
-	d.add(0, &ownRowsBack{base{name: "OwnRowsBack", slot: op.slot, parts: partOwn}}, in[0], grad)
+	d.add(0, op.backward("Back", op.scatter), in[0], grad)
 	return d.nodes, d.err
 }
 
-// ownRowsBack puts the gradient's rows where they belong. All other rows are zero.
-type ownRowsBack struct{ base }
-
-func (op *ownRowsBack) Compute(c *plan.Call) error {
+// scatter puts the gradient's rows where they belong. All other rows are zero.
+func (op *ownRows) scatter(c *plan.Call) error {
 	grad := c.Matrix(1)
 	b, own, at := op.slot.ownOf(c)
 	if grad.Rows != len(own) {

@@ -29,30 +29,34 @@ type placedHistory struct {
 	err error // of a call that cannot return one
 }
 
-// placeHistory returns h's rows on the device of r. The first call allocates them.
-func placeHistory(r *plan.Run, h *History) (*placedHistory, error) {
-	d := r.Device
-	if h.half {
-		return nil, fmt.Errorf("ops: a history in half precision is for the CPU: keep it in single precision on a GPU")
-	}
-	s := h.placed
-	if s != nil && s.d != d {
-		return nil, fmt.Errorf("ops: a history cannot be on two GPUs")
-	}
-	if s == nil {
-		s = &placedHistory{d: d, of: h, memory: d.NewBuffer(), deviceIsStale: h.values != nil}
+// place puts h's rows on the device of r. The first call allocates them.
+func (h *History) place(r *plan.Run) error {
+	d, s := r.Device, h.placed
+	switch {
+	case h.half:
+		return fmt.Errorf("ops: a history in half precision is for the CPU: keep it in single precision on a GPU")
+	case s == nil:
+		s = &placedHistory{d: d, of: h, memory: d.NewBuffer(), deviceIsStale: true}
 		var err error
 		if s.at, err = s.memory.Bytes(max(h.Bytes(), 4)); err != nil {
-			return nil, fmt.Errorf("ops: history of %d nodes, %d wide: %w", h.nodes, h.width, err)
-		}
-		if err := d.Clear(s.at, h.Bytes()); err != nil {
-			return nil, errors.Join(err, s.memory.Free())
+			return fmt.Errorf("ops: history of %d nodes, %d wide: %w", h.nodes, h.width, err)
 		}
 		h.placed = s
+	case s.d != d:
+		return fmt.Errorf("ops: a history cannot be on two GPUs")
 	}
 	s.holders++
 	r.AddResident(s)
-	return s, nil
+	return nil
+}
+
+// on returns the rows in single precision on the processor of c.
+func (h *History) on(c *plan.Call) plan.Floats {
+	if c.Device == nil {
+		return plan.Floats{Data: h.Values()}
+	}
+	c.Fail(h.placed.current())
+	return plan.Floats{At: h.placed.at}
 }
 
 // current copies the host's rows to the device if they may be newer.
@@ -60,27 +64,9 @@ func (s *placedHistory) current() error {
 	if s.err != nil || !s.deviceIsStale {
 		return s.err
 	}
-	err := device.Write(s.d, s.at, s.of.values)
+	err := device.Write(s.d, s.at, s.of.Values())
 	s.deviceIsStale = err != nil
 	return err
-}
-
-// add queues out += (P−P̃)·H̄ over q's block. If commit is true, it remembers rows, one for each
-// input node of the block, for Commit. If the block has no control, it does nothing.
-func (s *placedHistory) add(r *plan.Run, q *placedSlot, out, rows device.Pointer, commit bool) error {
-	if q.block.Control == nil {
-		return s.err
-	}
-	if err := s.current(); err != nil {
-		return err
-	}
-	if err := s.d.AddSpMM(out, q.control, s.at, s.of.width); err != nil {
-		return err
-	}
-	if commit {
-		s.rows, s.ids, s.count, s.by, s.sent = rows, q.src, len(q.block.Src), r, r.Upload.Sent()
-	}
-	return nil
 }
 
 // Begin drops the rows of r's last computation, which the next one overwrites.

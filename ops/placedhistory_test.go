@@ -163,7 +163,7 @@ func TestHistoryWhileBatchesAreSent(t *testing.T) {
 		cpu.slot.Histories()[0].Commit()
 	}
 	// The history adds two kernels a step: its part of the sum, and the commit.
-	if c := d.Counts().Since(before); c.CopiesIn != steps/2 || c.CopiesOut != 0 || c.Copies != 0 {
+	if c := countsSince(d, before); c.CopiesIn != steps/2 || c.CopiesOut != 0 || c.Copies != 0 {
 		t.Errorf("%d steps copy %d times to the device, %d from it, %d within: want one copy to it each", steps/2, c.CopiesIn, c.CopiesOut, c.Copies)
 	}
 	want := cpu.slot.Histories()[0].Values()

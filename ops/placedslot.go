@@ -9,7 +9,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// placedSlot holds the parts of a slot's block that this run has on the device.
+// placedSlot holds a slot's block, as far as this run has it on the device.
 type placedSlot struct {
 	slot  *Slot
 	needs blockParts
@@ -22,18 +22,16 @@ type placedSlot struct {
 	edges                       device.Edges
 }
 
-// blockParts selects the parts of a block that ops read.
-type blockParts uint16
+// blockParts selects the parts of a block that are sent only if an op reads them: those that
+// grow with the entries, and those that not all blocks have.
+type blockParts uint8
 
 const (
 	partMatrix blockParts = 1 << iota
 	partTransposed
 	partControl
-	partSrc
-	partDst
-	partSums
+	partSrc // may be all nodes of the graph
 	partOwn
-	partNoise
 	partEdges
 )
 
@@ -71,11 +69,15 @@ func (s *placedSlots) send(u *device.Uploader) error {
 	for k, q := range s.all {
 		slot := plan.In(s.run, q.slot)
 		b, err := slot.current()
-		if err == nil {
-			err = checkEntries(b)
-		}
 		if err != nil {
 			return err
+		}
+		n := b.Matrix.NNZ()
+		if b.Control != nil {
+			n = max(n, b.Control.Matrix.NNZ())
+		}
+		if n > 1<<31-1 { // row pointers are int32
+			return fmt.Errorf("ops: block of %d entries; a GPU takes fewer than 2³¹: %w", n, ErrShape)
 		}
 		q.block, q.same = b, nil
 		if i := slices.IndexFunc(s.all[:k], func(o *placedSlot) bool { return o.block == b && o.needs == q.needs }); i >= 0 {
@@ -87,57 +89,9 @@ func (s *placedSlots) send(u *device.Uploader) error {
 	return nil
 }
 
-// checkEntries returns an error if b's row pointers do not fit in int32.
-func checkEntries(b *graph.Block) error {
-	n := b.Matrix.NNZ()
-	if b.Control != nil {
-		n = max(n, b.Control.Matrix.NNZ())
-	}
-	if n > 1<<31-1 {
-		return fmt.Errorf("ops: block of %d entries; a GPU takes fewer than 2³¹: %w", n, ErrShape)
-	}
-	return nil
-}
-
-// send adds the parts of slot's block that ops read to the upload.
+// send adds slot's block to the upload.
 func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
-	sparse := func(to *device.Sparse, a *graph.CSR) {
-		to.Rows, to.Cols = a.Rows, a.Cols
-		device.AddNarrow(u, &to.Ptr, a.Ptr)
-		device.Add(u, &to.Idx, a.Idx)
-		device.Add(u, &to.Val, a.Val)
-	}
 	b := q.block
-	q.rows = slot.rowsOf
-	if q.rows.Laplacian != nil {
-		q.dst, q.sums = q.rows.Nodes, q.rows.Sums
-		if q.needs&partOwn != 0 {
-			device.Add(u, &q.own, slot.ownRows)
-		}
-		return nil
-	}
-	if q.needs&partMatrix != 0 {
-		sparse(&q.matrix, &b.Matrix)
-	}
-	if q.needs&partTransposed != 0 {
-		sparse(&q.transposed, &b.Transposed)
-	}
-	if q.needs&partControl != 0 && b.Control != nil {
-		sparse(&q.control, &b.Control.Matrix)
-	}
-	if q.needs&partSrc != 0 {
-		device.Add(u, &q.src, b.Src)
-	}
-	if q.needs&partDst != 0 {
-		device.Add(u, &q.dst, b.Dst)
-	}
-	if q.needs&partSums != 0 {
-		device.Add(u, &q.sums, b.RowSums)
-	}
-	q.noise = 0
-	if q.needs&partNoise != 0 && len(b.NoiseScale) > 0 {
-		device.Add(u, &q.noise, b.NoiseScale)
-	}
 	if q.needs&partOwn != 0 {
 		own, err := slot.own()
 		if err != nil {
@@ -145,10 +99,33 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 		}
 		device.Add(u, &q.own, own)
 	}
+	if q.rows = slot.rowsOf; q.rows.Laplacian != nil { // in place of entries
+		q.dst, q.sums = q.rows.Nodes, q.rows.Sums
+		return nil
+	}
+	device.Add(u, &q.dst, b.Dst)
+	device.Add(u, &q.sums, b.RowSums)
+	device.Add(u, &q.noise, b.NoiseScale)
+	if q.needs&partSrc != 0 {
+		device.Add(u, &q.src, b.Src)
+	}
+	sparse := func(part blockParts, to *device.Sparse, a *graph.CSR) {
+		if q.needs&part != 0 {
+			to.Rows, to.Cols = a.Rows, a.Cols
+			device.AddNarrow(u, &to.Ptr, a.Ptr)
+			device.Add(u, &to.Idx, a.Idx)
+			device.Add(u, &to.Val, a.Val)
+		}
+	}
+	sparse(partMatrix, &q.matrix, &b.Matrix)
+	sparse(partTransposed, &q.transposed, &b.Transposed)
+	if b.Control != nil {
+		sparse(partControl, &q.control, &b.Control.Matrix)
+	}
 	if q.needs&partEdges == 0 {
 		return nil
 	}
-	e, err := slot.attend(false)
+	e, err := slot.attend()
 	if err != nil {
 		return err
 	}

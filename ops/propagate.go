@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -46,16 +47,15 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 	if source, ok := h.Op().(*features); ok && source.slot == slot && !source.outputs && source.x.Half == nil {
 		op.source = source
 	}
-	op.below = sparseOf(h)
+	op.below = h.Op()
 	return apply(op, shape, h)
 }
 
-// propagate multiplies by a block's matrix, or by its transpose.
+// propagate multiplies by a block's matrix.
 type propagate struct {
 	base
-	transposed  bool
 	source      *features // the op of H, if its rows can be gathered here; or nil
-	below       sparse    // the op of H, if it is sparse; or nil
+	below       G.Op      // of H, without a history
 	history     *History  // nil: the slot keeps none
 	activations *activate // the op of H, if the history takes its rows before dropout
 }
@@ -64,11 +64,8 @@ type propagate struct {
 type propagateRun struct {
 	gathers  bool // the rows of the source, in place of reading H
 	gathered bool // on the CPU, by all readers
-	history  *placedHistory
 
-	set   rowSet // rows of the output that may differ from zero
-	live  []bool // rows of H that may differ from zero
-	drawn rowSet // with a history, the rows of the matrix with an entry
+	set rowSet // rows of the output that depend on H
 
 	product kernel.SparseProduct // of sparse features
 	mixed   graph.CSR            // P̃·X, if the features are sparse
@@ -97,10 +94,6 @@ func (op *propagate) Operations(w plan.Work) float64 {
 // commits reports whether steps write to op's history.
 func (op *propagate) commits() bool { return op.history != nil && !op.history.refreshed }
 
-var _ gatherer = (*propagate)(nil)
-
-func (op *propagate) gathers(source G.Op) bool { return op.source != nil && source == G.Op(op.source) }
-
 func (op *propagate) sparseRows(r *plan.Run) *graph.CSR {
 	s := op.of(r)
 	if s.crowded {
@@ -114,9 +107,9 @@ func (op *propagate) Memory(*plan.Plan) plan.Memory {
 	return plan.Memory{Result: plan.InBuffer, KeepsInputs: op.commits()}
 }
 
-func (op *propagate) Place(r *plan.Run) (err error) {
+func (op *propagate) Place(r *plan.Run) error {
 	if op.history != nil && !r.Inference {
-		if op.of(r).history, err = placeHistory(r, op.history); err != nil {
+		if err := op.history.place(r); err != nil {
 			return err
 		}
 	}
@@ -129,9 +122,6 @@ func (op *propagate) Compute(c *plan.Call) error {
 	rows, inner := len(b.Dst), len(b.Src)
 	if !full && b.Matrix.Rows != rows {
 		return c.Sizes("its slot has the rows of Slot.SetRows and no matrix: call Slot.Set before the run")
-	}
-	if op.transposed {
-		rows, inner = inner, rows
 	}
 	var x *graph.Features // whose rows op gathers
 	ids, h := b.Src, plan.Matrix{Rows: inner}
@@ -149,7 +139,7 @@ func (op *propagate) Compute(c *plan.Call) error {
 	case op.history != nil && b.Control != nil && h.Cols != op.history.width:
 		return c.Sizes("values of width %d for a history of width %d", h.Cols, op.history.width)
 	}
-	if slot.observed && !full && !op.transposed {
+	if slot.observed && !full {
 		c.Fail(slot.observe(c.Device, x, ids, h))
 	}
 	var to plan.Matrix
@@ -160,12 +150,10 @@ func (op *propagate) Compute(c *plan.Call) error {
 	return c.On(func(d *device.Device) error {
 		return op.onDevice(c, d, slot, x, h, to)
 	}, func() {
-		if !full && !op.transposed {
+		if !full {
 			op.keepRows(c.Run, &b.Matrix)
 		}
 		switch {
-		case op.transposed:
-			kernel.SpMM(to.Data, &b.Transposed, h.Data, h.Cols)
 		case sparse:
 			op.propagateSparse(c, slot, x.Sparse)
 		case full:
@@ -201,18 +189,21 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 			return err
 		}
 	}
-	m := q.matrix
-	if op.transposed {
-		m = q.transposed
-	}
 	if l := slot.rowsOf.Laplacian; l != nil {
 		return d.Propagate(to.At, l, slot.rowsOf.Nodes, 0, to.Rows, h.At, local, to.Cols)
 	}
-	s := op.of(c.Run)
-	if err := d.SpMM(to.At, m, ids, h.At, to.Cols); err != nil || s.history == nil {
+	if err := d.SpMM(to.At, q.matrix, ids, h.At, to.Cols); err != nil || op.history == nil || c.Inference {
 		return err
 	}
-	return s.history.add(c.Run, q, to.At, op.committed(c.Run, h.Floats).At, op.commits() && slot == op.slot)
+	s := op.history.placed
+	if q.block.Control == nil {
+		return s.err
+	}
+	err = cmp.Or(s.current(), d.AddSpMM(to.At, q.control, s.at, to.Cols))
+	if err == nil && op.commits() && slot == op.slot {
+		s.rows, s.ids, s.count, s.by, s.sent = op.committed(c.Run, h.Floats).At, q.src, len(q.block.Src), c.Run, c.Upload.Sent()
+	}
+	return err
 }
 
 // propagateSparse computes P̃·X of sparse features on the CPU. The product is a sparse matrix
@@ -235,32 +226,13 @@ func (op *propagate) propagateSparse(c *plan.Call, slot *Slot, x *graph.CSR) {
 	kernel.SpMMSparse(to.Data, a, b.Src, x)
 }
 
-// keepRows finds the rows of the output that may differ from zero: the rows of A with an
-// entry for such a row of H.
+// keepRows finds the rows of the output that depend on H: the rows of A with an entry for a row of H
+// that may differ from zero. A history fills the others.
 func (op *propagate) keepRows(r *plan.Run, a *graph.CSR) {
-	s := op.of(r)
-	filled := func(i int) bool { return a.Ptr[i] < a.Ptr[i+1] }
-	if op.history != nil {
-		s.set.all = true
-		s.drawn.collect(a.Rows, filled)
-		return
-	}
-	var below []int32
-	if op.below != nil {
-		below = op.below.nonzero(r)
-	}
-	if below == nil {
-		s.set.collect(a.Rows, filled)
-		return
-	}
-	s.live = scratch(s.live, a.Cols)
-	clear(s.live)
-	for _, j := range below {
-		s.live[j] = true
-	}
-	s.set.collect(a.Rows, func(i int) bool {
+	below := nonzero(r, op.below, false)
+	op.of(r).set.collect(a.Rows, func(i int) bool {
 		for _, j := range a.Row(i) {
-			if s.live[j] {
+			if below == nil || below.has[j] {
 				return true
 			}
 		}
@@ -268,21 +240,21 @@ func (op *propagate) keepRows(r *plan.Run, a *graph.CSR) {
 	})
 }
 
-func (op *propagate) nonzero(r *plan.Run) []int32 {
-	if op.transposed {
-		return nil
-	}
-	return op.of(r).set.nonzero()
+func (op *propagate) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+	d, back := op.gradients(), op.backward("Back", op.back)
+	back.slot, back.parts = op.slot, partTransposed
+	d.add(0, back, grad)
+	return d.nodes, d.err
 }
 
-// propagatedRows are the rows of a propagation with a history that depend on H. The history
-// fills the others, so that they may differ from zero, but their gradient is not read.
-type propagatedRows struct{ op *propagate }
-
-func (p propagatedRows) nonzero(r *plan.Run) []int32 { return p.op.of(r).drawn.nonzero() }
-
-func (op *propagate) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-	d := op.gradients()
-	d.add(0, &propagate{base: base{name: "propagateBack", slot: op.slot, parts: partTransposed}, transposed: true}, grad)
-	return d.nodes, d.err
+func (op *propagate) back(c *plan.Call) error {
+	_, b := op.slot.of(c)
+	grad := c.Matrix(0)
+	if grad.Rows != b.Transposed.Cols {
+		return c.Sizes("gradient of %d rows, its block has %d output nodes", grad.Rows, b.Transposed.Cols)
+	}
+	to := c.OutMatrix(b.Transposed.Rows, grad.Cols)
+	return c.On(func(d *device.Device) error {
+		return d.SpMM(to.At, slotOf(c.Run, op.slot).transposed, 0, grad.At, grad.Cols)
+	}, func() { kernel.SpMM(to.Data, &b.Transposed, grad.Data, grad.Cols) })
 }

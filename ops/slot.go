@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -17,9 +18,7 @@ import (
 type Slot struct {
 	dst, src int // nominal sizes
 
-	nodes     int  // rows of a history if the slot keeps histories, or 0
-	refreshed bool // their owner fills them
-	half      bool // in half precision
+	history   History // as the slot keeps them, without a width; of no rows: it keeps none
 	histories []*History
 
 	scalesNoise bool   // the dropout of its input obeys Block.NoiseScale
@@ -83,11 +82,8 @@ func (s *Slot) Set(b *graph.Block) error {
 	}
 	// Check here: kernels do not check indices, and a panic in the machine's goroutine
 	// would end the process. A value that is not finite would show only in the loss.
-	if err := b.Matrix.Validate(); err != nil {
-		return fmt.Errorf("ops: block matrix: %w", err)
-	}
-	if err := b.Transposed.Validate(); err != nil {
-		return fmt.Errorf("ops: block transpose: %w", err)
+	if err := cmp.Or(b.Matrix.Validate(), b.Transposed.Validate()); err != nil {
+		return fmt.Errorf("ops: block matrix or its transpose: %w", err)
 	}
 	if m, t := &b.Matrix, &b.Transposed; m.NNZ() != t.NNZ() || m.NNZ() > 0 && (m.Val == nil) != (t.Val == nil) {
 		return fmt.Errorf("ops: block matrix of %d entries and %d values has a transpose of %d and %d: %w", m.NNZ(), len(m.Val), t.NNZ(), len(t.Val), graph.ErrInvalid)
@@ -97,10 +93,7 @@ func (s *Slot) Set(b *graph.Block) error {
 			return fmt.Errorf("ops: sum of block row %d is %v, not finite: %w", i, sum, graph.ErrInvalid)
 		}
 	}
-	if err := s.checkControl(b); err != nil {
-		return err
-	}
-	if err := s.checkNoiseScale(b); err != nil {
+	if err := cmp.Or(s.checkControl(b), s.checkNoiseScale(b)); err != nil {
 		return err
 	}
 	s.use(b)

@@ -128,29 +128,18 @@ func (t *Targets) SetExcept(nodes []int32, weights []float32, except []bool) err
 			return fmt.Errorf("ops: label of node %d is %d, outside [0, %d): %w", v, c, t.labels.Classes, graph.ErrInvalid)
 		}
 	}
-	if tasks := t.labels.Tasks; tasks > 0 {
-		t.multi = scratch(t.multi, len(nodes)*tasks)
-		for i, v := range nodes {
-			row := t.multi[i*tasks : (i+1)*tasks]
-			copy(row, t.labels.Multi[int(v)*tasks:])
-			if except != nil && except[i] {
-				for k := range row {
-					row[k] = float32(math.NaN())
-				}
+	tasks := t.labels.Tasks
+	t.multi, t.class = scratch(t.multi, len(nodes)*tasks), scratch(t.class, len(nodes))
+	for i, v := range nodes {
+		hidden := except != nil && except[i]
+		for k, y := range t.labels.Multi[int(v)*tasks : (int(v)+1)*tasks] {
+			if hidden {
+				y = float32(math.NaN())
 			}
+			t.multi[i*tasks+k] = y + float32(t.smoothing)*(0.5-y)
 		}
-		if t.smoothing > 0 {
-			for k, y := range t.multi {
-				t.multi[k] = y + float32(t.smoothing)*(0.5-y)
-			}
-		}
-	} else {
-		t.class = scratch(t.class, len(nodes))
-		for i, v := range nodes {
+		if t.class[i] = -1; tasks == 0 && !hidden {
 			t.class[i] = t.labels.Class[v]
-			if except != nil && except[i] {
-				t.class[i] = -1
-			}
 		}
 	}
 	t.weights = nil

@@ -17,7 +17,7 @@ import (
 // rows is the nominal number of nodes; a batch may have any other. The node is a constant: no
 // gradient flows into it. Set the targets before each run. Cost: O(nodes·columns).
 func TargetLabels(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
-	return newTargetValues("TargetLabels", g, targets, rows, (*Targets).fillLabels)
+	return newTargetValues("TargetLabels", g, targets, rows, (*Targets).smoothed)
 }
 
 // TargetWeights returns the weight of each entry of TargetLabels in the loss, in the same
@@ -31,7 +31,7 @@ func TargetLabels(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
 //
 // An unknown entry has weight 0.
 func TargetWeights(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
-	return newTargetValues("TargetWeights", g, targets, rows, (*Targets).fillWeights)
+	return newTargetValues("TargetWeights", g, targets, rows, (*Targets).entryWeights)
 }
 
 // TargetInputs returns labels of the current nodes as inputs of a model, in the shape of
@@ -40,23 +40,28 @@ func TargetWeights(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) 
 // −weights[i] for a label 0, and 0 where unknown. A weight of 0 hides the labels of a node.
 // The rest is as for TargetLabels.
 func TargetInputs(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
-	return newTargetValues("TargetInputs", g, targets, rows, (*Targets).fillInputs)
+	return newTargetValues("TargetInputs", g, targets, rows, (*Targets).signed)
 }
 
-func newTargetValues(name string, g *G.ExprGraph, targets *Targets, rows int, fill func(*Targets, []float32)) (*G.Node, error) {
+// newTargetValues adds a node that has, for the label of each entry of row i, value's result for it,
+// and 0 where the label is unknown.
+func newTargetValues(name string, g *G.ExprGraph, targets *Targets, rows int, value func(t *Targets) labelValue) (*G.Node, error) {
 	switch {
 	case g == nil || targets == nil || targets.labels == nil || targets.labels.Outputs() < 1:
 		return nil, fmt.Errorf("ops: %s needs a graph, and targets with labels", name)
 	case rows < 1:
 		return nil, fmt.Errorf("ops: %s of %d rows: %w", name, rows, ErrShape)
 	}
-	return applySource(g, &targetValues{base: base{name: name}, targets: targets, fill: fill}, tensor.Shape{rows, targets.labels.Outputs()})
+	return applySource(g, &targetValues{base: base{name: name}, targets: targets, value: value}, tensor.Shape{rows, targets.labels.Outputs()})
 }
+
+// labelValue returns the value for a label of row i. That of a class is 1 at the class and 0 elsewhere.
+type labelValue func(i int, label float32) float32
 
 type targetValues struct {
 	base
 	targets *Targets
-	fill    func(t *Targets, to []float32)
+	value   func(t *Targets) labelValue
 }
 
 // Rows says that the rows are those of the targets.
@@ -80,7 +85,7 @@ func (op *targetValues) Place(r *plan.Run) error {
 			return err
 		}
 		q.values = scratch(q.values, t.rows*t.labels.Outputs())
-		op.fill(t, q.values)
+		t.fill(q.values, op.value(t))
 		device.Add(u, &q.at, q.values)
 		return nil
 	})
@@ -95,67 +100,56 @@ func (op *targetValues) Compute(c *plan.Call) error {
 	to := c.OutMatrix(t.rows, t.labels.Outputs())
 	return c.On(func(d *device.Device) error {
 		return d.Copy(to.At, op.of(c.Run).at, to.Rows*to.Cols)
-	}, func() { op.fill(t, to.Data) })
+	}, func() { t.fill(to.Data, op.value(t)) })
 }
 
-// fillLabels writes the labels of the current nodes, row-major.
-func (t *Targets) fillLabels(to []float32) {
-	if t.labels.Tasks > 0 {
-		for k, y := range t.multi {
-			if y != y {
-				y = 0
-			}
-			to[k] = y
-		}
-		return
-	}
-	clear(to)
-	classes := t.labels.Classes
-	for i, c := range t.class {
-		if c < 0 {
-			continue
-		}
-		row := to[i*classes : (i+1)*classes]
-		for j := range row {
-			row[j] = float32(t.smoothing / float64(classes))
-		}
-		row[c] += float32(1 - t.smoothing)
-	}
-}
-
-// fillInputs writes the labels of the current nodes times their weights, row-major.
-func (t *Targets) fillInputs(to []float32) {
+// fill writes the values of the current nodes, row-major.
+func (t *Targets) fill(to []float32, value labelValue) {
 	clear(to)
 	cols := t.labels.Outputs()
 	for i := range t.rows {
-		w := float32(1)
-		if t.weights != nil {
-			w = t.weights[i]
-		}
-		if t.labels.Tasks == 0 {
-			if c := t.class[i]; c >= 0 {
-				to[i*cols+int(c)] = w
+		row := to[i*cols : (i+1)*cols]
+		if t.labels.Tasks > 0 {
+			for j, label := range t.multi[i*cols : (i+1)*cols] {
+				if label == label {
+					row[j] = value(i, label)
+				}
 			}
-			continue
-		}
-		for k := i * cols; k < (i+1)*cols; k++ {
-			if y := t.multi[k]; y == y {
-				to[k] = w * (2*y - 1)
+		} else if class := t.class[i]; class >= 0 {
+			if others := value(i, 0); others != 0 {
+				for j := range row {
+					row[j] = others
+				}
 			}
+			row[class] = value(i, 1)
 		}
 	}
 }
 
-// fillWeights writes the weight of each entry of fillLabels.
-func (t *Targets) fillWeights(to []float32) {
-	cols := t.labels.Outputs()
-	for i, w := range t.shares() {
-		for j := range cols {
-			k := i*cols + j
-			to[k] = w
-			if t.labels.Tasks > 0 && t.multi[k] != t.multi[k] || t.labels.Tasks == 0 && t.class[i] < 0 {
-				to[k] = 0
-			}
+// smoothed gives the labels. Those of tasks are smoothed already.
+func (t *Targets) smoothed() labelValue {
+	if t.labels.Tasks > 0 {
+		return func(_ int, label float32) float32 { return label }
+	}
+	most, least := float32(1-t.smoothing), float32(t.smoothing/float64(t.labels.Classes))
+	return func(_ int, label float32) float32 { return least + label*most }
+}
+
+// entryWeights gives the weights in the loss.
+func (t *Targets) entryWeights() labelValue {
+	shares := t.shares()
+	return func(i int, _ float32) float32 { return shares[i] }
+}
+
+// signed gives the labels times the weights of their nodes, as inputs of a model.
+func (t *Targets) signed() labelValue {
+	return func(i int, label float32) float32 {
+		if t.labels.Tasks > 0 {
+			label = 2*label - 1
 		}
+		if t.weights != nil {
+			label *= t.weights[i]
+		}
+		return label
 	}
 }

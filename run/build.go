@@ -98,7 +98,7 @@ func (p *Plan) modelOptions() layers.GCNOptions {
 		InputDropout: p.InputDropout, ExactInput: p.Exact, ControlHalf: p.Method.Half, ControlLinear: p.Linear, BiasAfter: p.BiasAfter,
 		HiddenResidual: layers.Residual(slices.Index(layers.ResidualNames(), p.HiddenResidual)),
 		Jumping:        layers.Jumping(slices.Index(layers.JumpingNames(), p.Jumping)),
-		PreNorm:        p.PreNorm, FeedForward: p.FeedForward, OwnState: p.OwnState,
+		PreNorm:        p.PreNorm, FeedForward: p.FeedForward,
 		InputLayer: p.InputLayer, LabelSmoothing: p.LabelSmoothing,
 	}
 	switch {
@@ -108,7 +108,7 @@ func (p *Plan) modelOptions() layers.GCNOptions {
 		o.Norm = layers.NormBatch
 	}
 	if p.Conv == gat {
-		o.Heads, o.OutputHeads, o.AttentionDropout, o.PlainAttention = p.Heads, p.OutputHeads, p.AttentionDropout, p.PlainAttention
+		o.Heads, o.OutputHeads, o.AttentionDropout = p.Heads, p.OutputHeads, p.AttentionDropout
 	}
 	if p.Model == equation {
 		o.Form = layers.FormEquation

@@ -125,7 +125,7 @@ func TestWrongCompany(t *testing.T) {
 			t.Errorf("%s alone: %v", o.Name, err)
 		}
 	}
-	if count < 8 {
+	if count < 7 {
 		t.Errorf("%d options need others", count)
 	}
 }

@@ -43,6 +43,16 @@ func testDevice(t testing.TB) *ops.Device {
 	return d
 }
 
+// countsSince returns d's counts less an earlier reading.
+func countsSince(d *ops.Device, earlier device.Counts) device.Counts {
+	c := d.Counts()
+	return device.Counts{
+		Launches: c.Launches - earlier.Launches, Products: c.Products - earlier.Products, Syncs: c.Syncs - earlier.Syncs,
+		CopiesIn: c.CopiesIn - earlier.CopiesIn, CopiesOut: c.CopiesOut - earlier.CopiesOut, Copies: c.Copies - earlier.Copies,
+		BytesIn: c.BytesIn - earlier.BytesIn, Allocs: c.Allocs - earlier.Allocs,
+	}
+}
+
 // emulated reports whether the device is emulated, and so slow.
 func emulated(d *ops.Device) bool { return strings.Contains(strings.ToLower(d.Name()), "emulat") }
 
@@ -550,7 +560,7 @@ func TestLongRunOnDevice(t *testing.T) {
 		if err := p.Pull(&state); err != nil {
 			t.Fatal(err)
 		}
-		c, rest := d.Counts().Since(warmCounts), float64(n-warmAt)
+		c, rest := countsSince(d, warmCounts), float64(n-warmAt)
 		t.Logf("%d steps: a step launches %.2f kernels and %.2f products, copies %.2f times in (%.0f bytes), %.3f times out, and waits %.3f times; %d bytes on the device, %d page-locked",
 			n, float64(c.Launches)/rest, float64(c.Products)/rest, float64(c.CopiesIn)/rest, float64(c.BytesIn)/rest, float64(c.CopiesOut)/rest,
 			float64(c.Syncs)/rest, d.Usage().Bytes, d.Usage().Pinned)

@@ -58,12 +58,3 @@ type Counts struct {
 	BytesIn                     int64 // bytes copied to the device
 	Allocs                      int64 // allocations of device memory
 }
-
-// Since returns c less an earlier reading.
-func (c Counts) Since(earlier Counts) Counts {
-	return Counts{
-		Launches: c.Launches - earlier.Launches, Products: c.Products - earlier.Products, Syncs: c.Syncs - earlier.Syncs,
-		CopiesIn: c.CopiesIn - earlier.CopiesIn, CopiesOut: c.CopiesOut - earlier.CopiesOut, Copies: c.Copies - earlier.Copies,
-		BytesIn: c.BytesIn - earlier.BytesIn, Allocs: c.Allocs - earlier.Allocs,
-	}
-}

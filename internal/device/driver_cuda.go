@@ -30,11 +30,8 @@ type cuda struct {
 }
 
 func openDriver() (driver, error) {
-	if err := cu.Available(); err != nil {
-		return nil, fmt.Errorf("no CUDA device: %w", err)
-	}
 	gpu, err := cu.GetDevice(0)
-	if err != nil {
+	if err = cmp.Or(cu.Available(), err); err != nil {
 		return nil, fmt.Errorf("no CUDA device: %w", err)
 	}
 	c := &cuda{kernels: map[string]cu.Function{}}
@@ -151,16 +148,12 @@ func (e *cudaEvent) destroy() error        { return e.Event.Destroy() }
 
 func describe() string {
 	gpu, err := cu.GetDevice(0)
-	err = cmp.Or(cu.Available(), err)
-	var name string
-	var bytes int64
-	if err == nil {
-		name, err = gpu.Name()
+	if err = cmp.Or(cu.Available(), err); err != nil {
+		return "built in; " + err.Error()
 	}
-	if err == nil {
-		bytes, err = gpu.TotalMem()
-	}
-	if err != nil {
+	name, err := gpu.Name()
+	bytes, failed := gpu.TotalMem()
+	if err = cmp.Or(err, failed); err != nil {
 		return "built in; " + err.Error()
 	}
 	version := cu.Version()

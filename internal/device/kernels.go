@@ -62,16 +62,12 @@ type Sparse struct {
 
 // SpMM sets dst to A·X[ids], or A·X where ids is 0.
 func (d *Device) SpMM(dst Pointer, a Sparse, ids, x Pointer, width int) error {
-	return d.spmm(dst, a, ids, x, 0, width)
+	return d.rows("gcn_spmm", a.Rows, width, arg(dst), arg(a.Ptr), arg(a.Idx), arg(a.Val), arg(ids), arg(x), 0, arg(a.Rows), arg(width))
 }
 
 // AddSpMM adds A·X to dst.
 func (d *Device) AddSpMM(dst Pointer, a Sparse, x Pointer, width int) error {
-	return d.spmm(dst, a, 0, x, 1, width)
-}
-
-func (d *Device) spmm(dst Pointer, a Sparse, ids, x Pointer, add, width int) error {
-	return d.rows("gcn_spmm", a.Rows, width, arg(dst), arg(a.Ptr), arg(a.Idx), arg(a.Val), arg(ids), arg(x), arg(add), arg(a.Rows), arg(width))
+	return d.rows("gcn_spmm", a.Rows, width, arg(dst), arg(a.Ptr), arg(a.Idx), arg(a.Val), 0, arg(x), 1, arg(a.Rows), arg(width))
 }
 
 // Laplacian is a graph.Laplacian in the device's memory: int64 row pointers,

@@ -194,9 +194,9 @@ var models = map[string]func(b *network) *G.Node{
 		below := b.linear(b.linear(b.linear(h, hidden), hidden), hidden)
 		return b.linear(b.must(ops.Add(b.must(ops.OwnRows(b.Slot(1), below)), b.must(ops.Propagate(b.Slot(1), h)))), classes)
 	},
-	"all rows": func(b *network) *G.Node { // less their mean
+	"all rows": func(b *network) *G.Node { // less their sum
 		h := b.conv(0, b.input(), hidden)
-		return b.must(G.Sub(b.conv(1, h, classes), b.must(ops.Mean(b.conv(1, h, classes)))))
+		return b.must(G.Sub(b.conv(1, h, classes), b.must(ops.Sum(b.conv(1, h, classes)))))
 	},
 	"noise of a parameter": func(b *network) *G.Node {
 		w := G.NewMatrix(b.Graph(), tensor.Float32, G.WithName("w"), G.WithShape(features, features), G.WithInit(G.Ones()))

@@ -67,12 +67,13 @@ func (a *Attention) Out() int {
 	return a.columns()
 }
 
-// share returns the factor of one head in the output.
-func (a *Attention) share() float32 {
+// factor returns the factor of a kept coefficient of one head in the output.
+func (a *Attention) factor() float32 {
+	_, keep := a.Dropout.Threshold()
 	if a.Average {
-		return 1 / float32(a.Heads)
+		keep *= 1 / float32(a.Heads)
 	}
-	return 1
+	return keep
 }
 
 // perRow is the grain of a loop over n rows that handle all entries together.
@@ -154,8 +155,7 @@ func (a *Attention) softmax(alpha, s, t []float32, i, h int) {
 func (a *Attention) Attend(dst, alpha, z, bias []float32) {
 	out, columns := a.Out(), a.columns()
 	checkLen("Attention.Attend", "dst", len(dst), a.Rows()*out)
-	_, keep := a.Dropout.Threshold()
-	keep *= a.share()
+	keep := a.factor()
 	parallel.For(a.Rows(), a.perRow(a.Rows()), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			y := dst[i*out:][:out]
@@ -177,8 +177,7 @@ func (a *Attention) Slopes(dq, dt, grad, alpha, s, t, z []float32) {
 	checkLen("Attention.Slopes", "dq", len(dq), len(a.Idx)*a.Heads)
 	checkLen("Attention.Slopes", "dt", len(dt), a.Cols*a.Heads)
 	clear(dt[:a.Cols*a.Heads]) // a column that is no row's own
-	_, keep := a.Dropout.Threshold()
-	keep *= a.share()
+	keep := a.factor()
 	parallel.For(a.Rows(), a.perRow(a.Rows()), func(lo, hi int) {
 		means, sums := make([]float64, a.Heads), make([]float64, a.Heads)
 		for i := lo; i < hi; i++ {
@@ -222,8 +221,7 @@ func (a *Attention) Gradient(dz, ds, grad, alpha, dq, dt, source, target []float
 	out, columns := a.Out(), a.columns()
 	checkLen("Attention.Gradient", "dz", len(dz), a.Cols*columns)
 	checkLen("Attention.Gradient", "ds", len(ds), a.Cols*a.Heads)
-	_, keep := a.Dropout.Threshold()
-	keep *= a.share()
+	keep := a.factor()
 	parallel.For(a.Cols, a.perRow(a.Cols), func(lo, hi int) {
 		sums := make([]float64, a.Heads)
 		for j := lo; j < hi; j++ {

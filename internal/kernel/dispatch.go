@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/simd"
@@ -278,13 +279,16 @@ func headStep(x, whole []float32, width int) int {
 	return 0
 }
 
-// squareRoot sets the elements of x to their square roots.
-func squareRoot(x []float64) {
+// SquareRoot sets every element of x to its square root, correctly rounded, so
+// the same bits on every machine. It runs on the caller's goroutine.
+func SquareRoot(x []float64) {
 	n := whole(len(x), 8)
 	if n > 0 {
 		squareRootSIMD(&x[0], n)
 	}
-	squareRootGo(x[n:])
+	for k, v := range x[n:] {
+		x[n+k] = math.Sqrt(v)
+	}
 }
 
 // columnTotals sets dst[j] to the sum of column j of x, for len(dst) columns.

@@ -26,11 +26,7 @@ func gelu(z float32) (y, slope float32) {
 		return 0, 0
 	}
 	e, _ := expNeg(-0.5 * z * z)
-	a := z
-	if a < 0 {
-		a = -a
-	}
-	t := 1 / (1 + erfP*invSqrt2*a)
+	t := 1 / (1 + erfP*invSqrt2*abs(z))
 	p := float32(erfA5)
 	p = p*t + erfA4
 	p = p*t + erfA3

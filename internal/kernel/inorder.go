@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -63,8 +64,8 @@ func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplaci
 	if tile < 1 {
 		tile = max(inOrderTile*x.Rows/max(int(x.Bytes()), 1), 1)
 	}
-	ahead := newReadAhead(x)
-	defer ahead.wait()
+	ahead := readAhead{x: x}
+	defer ahead.reading.Wait()
 	ahead.read(0, min(tile, n))
 	for lo := 0; lo < n; lo += tile {
 		if err := ctx.Err(); err != nil {
@@ -165,46 +166,26 @@ func (e *orderedEntries) next(row *graph.CSR, p *graph.Laplacian, i int, r int32
 		return
 	}
 	e.done[i] = int32(last)
-	row.Idx = append(row.Idx, columns[first:last]...)
-	scale, values := p.RowScale[r], p.Adjacency.RowValues(int(r))
-	for k := first; k < last; k++ {
-		if values != nil {
-			row.Val = append(row.Val, scale*values[k]*p.ColScale[columns[k]])
-		} else {
-			row.Val = append(row.Val, scale*p.ColScale[columns[k]])
-		}
-	}
+	appendEntries(row, p, r, columns[first:last], first)
 }
 
 // readAhead reads rows of features on a goroutine of its own, since the call that starts to
 // read many takes time.
 type readAhead struct {
-	x     *graph.Features
-	ids   []int32
-	ended chan struct{} // nil: no read was started
+	x       *graph.Features
+	ids     []int32
+	reading sync.WaitGroup
 }
-
-func newReadAhead(x *graph.Features) *readAhead { return &readAhead{x: x} }
 
 // read starts to read rows lo to hi, after the last call's.
 func (r *readAhead) read(lo, hi int) {
 	if r.x.Prefetch == nil || lo >= hi {
 		return
 	}
-	r.wait()
+	r.reading.Wait()
 	r.ids = r.ids[:0]
 	for i := lo; i < hi; i++ {
 		r.ids = append(r.ids, int32(i))
 	}
-	r.ended = make(chan struct{})
-	go func(ended chan struct{}) {
-		defer close(ended)
-		r.x.Prefetch(r.ids)
-	}(r.ended)
-}
-
-func (r *readAhead) wait() {
-	if r.ended != nil {
-		<-r.ended
-	}
+	r.reading.Go(func() { r.x.Prefetch(r.ids) })
 }

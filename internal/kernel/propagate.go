@@ -75,19 +75,26 @@ func Rows(dst *graph.CSR, p *graph.Laplacian, rows []int32) {
 	dst.Rows, dst.Cols = len(rows), p.Nodes()
 	dst.Ptr, dst.Idx, dst.Val = append(dst.Ptr[:0], 0), slices.Grow(dst.Idx[:0], entries), slices.Grow(dst.Val[:0], entries)
 	for _, r := range rows {
-		scale, columns := p.RowScale[r], p.Adjacency.Row(int(r))
-		dst.Idx, dst.Val = append(append(dst.Idx, r), columns...), append(dst.Val, scale*p.ColScale[r])
-		at := len(dst.Val)
-		dst.Val = dst.Val[:at+len(columns)]
-		if to, values := dst.Val[at:], p.Adjacency.RowValues(int(r)); values != nil {
-			for k, j := range columns {
-				to[k] = scale * values[k] * p.ColScale[j]
-			}
-		} else {
-			for k, j := range columns {
-				to[k] = scale * p.ColScale[j]
-			}
-		}
+		dst.Idx, dst.Val = append(dst.Idx, r), append(dst.Val, p.RowScale[r]*p.ColScale[r])
+		appendEntries(dst, p, r, p.Adjacency.Row(int(r)), 0)
 		dst.Ptr = append(dst.Ptr, int64(len(dst.Idx)))
+	}
+}
+
+// appendEntries appends entries of row r of P to dst: those of the given columns, from the row's
+// entry first on, without the self-loop.
+func appendEntries(dst *graph.CSR, p *graph.Laplacian, r int32, columns []int32, first int) {
+	at, scale := len(dst.Val), p.RowScale[r]
+	dst.Idx, dst.Val = append(dst.Idx, columns...), slices.Grow(dst.Val, len(columns))[:at+len(columns)]
+	to := dst.Val[at:]
+	if values := p.Adjacency.RowValues(int(r)); values != nil {
+		values = values[first:]
+		for k, j := range columns {
+			to[k] = scale * values[k] * p.ColScale[j]
+		}
+	} else {
+		for k, j := range columns {
+			to[k] = scale * p.ColScale[j]
+		}
 	}
 }

@@ -10,12 +10,9 @@ import (
 // on the number of rows alone.
 const lossParts = 64
 
-// lossRange returns how many rows make one partial sum.
-func lossRange(rows int) int { return max(64, (rows+lossParts-1)/lossParts) }
-
 // sumRanges adds up part over the ranges of the rows, in order.
 func sumRanges(rows int, part func(lo, hi int) float64) float64 {
-	size := lossRange(rows)
+	size := max(64, (rows+lossParts-1)/lossParts)
 	if rows <= size {
 		return part(0, rows)
 	}

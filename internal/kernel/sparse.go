@@ -69,14 +69,10 @@ func SpMMSparse(dst []float32, a *graph.CSR, ids []int32, x *graph.CSR) {
 func eachEntry(a *graph.CSR, ids []int32, i int, f func(row int, v float32)) {
 	values := a.RowValues(i)
 	for k, j := range a.Row(i) {
-		v := float32(1)
-		if values != nil {
-			v = values[k]
-		}
 		if ids != nil {
 			j = ids[j]
 		}
-		f(int(j), v)
+		f(int(j), float32(graph.Weight(values, k)))
 	}
 }
 
