@@ -34,9 +34,9 @@ func TestFallback(t *testing.T) {
 		"--layers 1":                        "--layers 1",
 		"--input-layer":                     "--input-layer",
 		"--pre-norm --layer-norm":           "--pre-norm",
-		"--input-dropout 0.1":               "--input-dropout",
-		"--edge-dropout 0.1":                "--edge-dropout",
-		"--label-inputs 0.5 --input-layer":  "--label-inputs",
+		"--input-dropout 0.1":               "--input-dropout 0.1",
+		"--edge-dropout 0.1":                "--edge-dropout 0.1",
+		"--label-inputs 0.5 --input-layer":  "--label-inputs 0.5",
 		"--layers 1 --method ladies":        "",
 		"--layers 1 --method ladies?flat=1": "",
 	} {
@@ -95,10 +95,10 @@ func TestLargeHistories(t *testing.T) {
 			t.Fatal(err)
 		}
 		bytesKept := 4 * int64(data.Nodes()) * int64(data.Features.Cols+(job.Layers-1)*16)
-		if err := job.Resolve(t.Context(), data, bytesKept, nil); err != nil || job.Method.Name != run.DefaultMethod {
+		if err := job.Resolve(data, bytesKept); err != nil || job.Method.Name != run.DefaultMethod {
 			t.Errorf("%s: as many bytes as may be: %v, method %s", c.options, err, job.Method.Name)
 		}
-		if err := job.Resolve(t.Context(), data, bytesKept-1, nil); err != nil || job.Method.Name != run.PaperMethod {
+		if err := job.Resolve(data, bytesKept-1); err != nil || job.Method.Name != run.PaperMethod {
 			t.Errorf("%s: too many bytes: %v, method %s", c.options, err, job.Method.Name)
 		}
 		job.data = data

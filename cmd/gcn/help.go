@@ -55,8 +55,9 @@ func groupedHelp(cmd *cobra.Command) {
 		groups := map[string]*pflag.FlagSet{}
 		var titles []string
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			title := strings.Join(f.Annotations[run.GroupAnnotation], "")
-			if _, rare := f.Annotations[run.RareAnnotation]; title == "" || rare && !*all {
+			o, _ := f.Value.(run.Option)
+			title := o.Group
+			if title == "" || o.Rare && !*all {
 				return
 			}
 			if groups[title] == nil {

@@ -50,7 +50,7 @@ type trainJob struct {
 
 func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
 	j.prepare()
-	for _, step := range []func(context.Context) error{j.load, j.open, j.resolve, j.takePart} {
+	for _, step := range []func(context.Context) error{j.load, j.open, j.takePart} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -66,9 +66,6 @@ func (j *trainJob) prepare() {
 	j.After = func(ctx context.Context, model *layers.GCN, history *train.Result, dir string) {
 		if j.Quiet {
 			return
-		}
-		if text := j.FewSamples(ctx, model, j.data); text != "" {
-			j.Say("%s", text)
 		}
 		for _, hint := range hints(j.Plan, history, j.data, dir) {
 			j.Say("%s", hint)
@@ -109,7 +106,7 @@ func (j *trainJob) load(ctx context.Context) error {
 	return j.broadcast(ctx)
 }
 
-// open opens the device and the data.
+// open opens the device and the data, and chooses the method that fits the data.
 func (j *trainJob) open(ctx context.Context) (err error) {
 	if j.Job.Bound, err = j.Inference(j.Device); err != nil {
 		return err
@@ -121,7 +118,10 @@ func (j *trainJob) open(ctx context.Context) (err error) {
 	if j.Resume {
 		err = run.IfMoved(err)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return j.Resolve(j.data, mostHistoryBytes)
 }
 
 // plan loads the settings from their sources, and prints the choices made.
@@ -170,8 +170,8 @@ func (j *trainJob) tellCosine(saved *run.File) error {
 func (j *trainJob) follows() bool { return j.World != nil && j.World.Rank() > 0 }
 
 // broadcast gives the settings of rank 0 to the others. Their own options on the command line
-// stay, but for those that rank 0 has chosen.
-func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
+// stay.
+func (j *trainJob) broadcast(ctx context.Context) error {
 	if j.World == nil || j.World.Size() == 1 {
 		return nil
 	}
@@ -194,18 +194,15 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 	}
 	s, err := run.Load(nil, nil, nil, given.Values)
 	for _, v := range j.line { // training compares the settings of all ranks, and refuses other ones
-		if err == nil && v.Text != "auto" && !slices.Contains(chosen, v.Option) {
+		if err == nil && v.Text != "auto" {
 			err = s.Set(v)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	before := j.Plan
 	j.Out = given.Out
-	if j.Plan, err = s.Plan(); err == nil && before != nil {
-		j.GPU, j.Exact = before.GPU, before.Exact
-	}
+	j.Plan, err = s.Plan()
 	return err
 }
 
@@ -213,19 +210,6 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 // the paper's, which keeps neither. It is a number, not a part of the memory, so that a command
 // line trains the same model on every machine. ogbn-products with 256 hidden units takes 3.5 GB.
 const mostHistoryBytes = 4 << 30
-
-// resolve chooses the method and the samples that the data ask for, on rank 0 for all.
-func (j *trainJob) resolve(ctx context.Context) error {
-	if !j.NeedsData() {
-		return nil
-	}
-	if !j.follows() {
-		if err := j.Resolve(ctx, j.data, mostHistoryBytes, everySeconds(j.stderr, "mini-batches of the candidates")); err != nil {
-			return err
-		}
-	}
-	return j.broadcast(ctx, "method", "samples", "exact_input", "dropout_noise")
-}
 
 // takePart leaves each rank its part of the data. A process alone keeps all.
 func (j *trainJob) takePart(context.Context) (err error) {

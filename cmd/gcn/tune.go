@@ -291,9 +291,6 @@ func (j *tuneJob) job(k int, recipe, file *run.File) (*trainJob, error) {
 	if err := job.plan(recipe, file, nil, values); err != nil {
 		return nil, err
 	}
-	if job.Settings.Samples.Auto() {
-		return nil, usagef("--samples auto is for gcn train: give numbers")
-	}
 	job.Quiet, job.Resume = true, true
 	return job, nil
 }
@@ -319,7 +316,7 @@ func (j *tuneJob) openData(ctx context.Context) error {
 	}
 	var exact *layers.ExactInput
 	for _, job := range j.jobs {
-		if err := job.Resolve(ctx, j.data, mostHistoryBytes, nil); err != nil {
+		if err := job.Resolve(j.data, mostHistoryBytes); err != nil {
 			return err
 		}
 		job.GPU = first.GPU

@@ -279,7 +279,6 @@ func TestTuneErrors(t *testing.T) {
 		"--max-batches,--epochs 2":                         {"--search", "lr=1,2", "--recipe", "epochs.json"},
 		"--reduce 1":                                       {"--search", "lr=1,2", "--reduce", "1"},
 		"--runs 0":                                         {"--search", "lr=1,2", "--runs", "0"},
-		"--samples auto,numbers":                           {"--search", "lr=1,2", "--samples", "auto"},
 		"--resume,--out":                                   {"--search", "lr=1,2", "--resume"},
 		"no validation nodes":                              {"--search", "lr=1,2", "--data", "edges:e?labels=l&split=80/0/20"},
 		"s holds a search already,--resume":                {"--search", "lr=1,2", "--out", "s"},

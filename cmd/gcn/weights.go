@@ -84,9 +84,6 @@ func newModel(cmd *cobra.Command, method string) (*run.Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Samples.Auto() {
-		return nil, usagef("--samples auto is for gcn train")
-	}
 	r := new(run.Opened)
 	if r.Plan, err = s.Plan(); err != nil {
 		return nil, err
