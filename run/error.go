@@ -58,7 +58,7 @@ func OldFlag(name string) string {
 	for k, keys := range []any{Keys{}, ScheduleKeys{}} {
 		if o, ok := find(keys, name); ok {
 			example, _, _ := strings.Cut(o.Group, "|")
-			return fmt.Sprintf("is a key of %s: %[1]s '%s?%s=…'", []string{"--method", "--schedule"}[k], example, o.Flag())
+			return fmt.Sprintf("is a key of %s: %[1]s '%s?%s=%s'", []string{"--method", "--schedule"}[k], example, o.Flag(), cmp.Or(o.Default, "…"))
 		}
 	}
 	if o, ok := Find(name); ok && o.File {

@@ -135,7 +135,7 @@ func TestUsageErrors(t *testing.T) {
 		{"train --weight_decay 3", "did you mean --weight-decay?"},
 		{"train --learning-rate=3", "unknown flag"},
 		{"train --flat", "unknown flag --flat,ladies?flat"},
-		{"train --control-every=3", "--control-every,ladies-cv?every=50"},
+		{"train --every=3", "--every,ladies-cv?every=50"},
 		{"train --warm-up 3", "--warm-up,cosine?warm-up=100"},
 		{"train --beta1 0.5", "--beta1,--config FILE"},
 		{"train -epochs 3", "unknown flag -epochs,did you mean --epochs?"},
