@@ -74,23 +74,16 @@ func trainingMeter(w io.Writer, prefix string) func(train.Progress) {
 		}
 		m.at(int64(p.Batch), int64(p.MaxBatches), func() string {
 			text := fmt.Sprintf("%sbatch %d", prefix, p.Batch)
-			if p.MaxBatches > 0 {
-				text += fmt.Sprintf("/%d", p.MaxBatches)
+			add := func(there bool, format string, value any) {
+				if there {
+					text += fmt.Sprintf(format, value)
+				}
 			}
-			if math.IsNaN(p.Loss) {
-				text += "  loss not known yet"
-			} else {
-				text += fmt.Sprintf("  loss %.3f", p.Loss)
-			}
-			if !math.IsNaN(p.Valid) {
-				text += fmt.Sprintf("  valid %.3f", p.Valid)
-			}
-			if !math.IsNaN(p.Best) {
-				text += fmt.Sprintf(" (best %.3f)", p.Best)
-			}
-			if p.Left > 0 {
-				text += ", at most " + p.Left.Round(time.Second).String() + " left"
-			}
+			add(p.MaxBatches > 0, "/%d", p.MaxBatches)
+			add(!math.IsNaN(p.Loss), "  loss %.3f", p.Loss)
+			add(!math.IsNaN(p.Valid), "  valid %.3f", p.Valid)
+			add(!math.IsNaN(p.Best), " (best %.3f)", p.Best)
+			add(p.Left > 0, ", at most %v left", p.Left.Round(time.Second))
 			return text
 		})
 	}
@@ -104,7 +97,7 @@ func dataMeter(w io.Writer) func(datasets.FetchProgress) {
 	return func(p datasets.FetchProgress) {
 		same := p.Name == last.Name && p.Stage == last.Stage && p.File == last.File && p.Text == last.Text
 		last = p
-		text := map[string]string{
+		text := p.Name + ": " + map[string]string{
 			"download":  "downloading " + p.Address,
 			"note":      p.Text,
 			"check":     "checking " + p.File,
@@ -119,7 +112,7 @@ func dataMeter(w io.Writer) func(datasets.FetchProgress) {
 		if p.Stage == "download" && p.Total > 0 {
 			text += fmt.Sprintf(", %.1f MB", float64(p.Total)/1e6)
 		}
-		if text = p.Name + ": " + text; !same {
+		if !same {
 			say(w, "%s", text)
 		}
 		if p.Total > 0 && terminal(w) != nil {

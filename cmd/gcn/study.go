@@ -88,60 +88,170 @@ func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorm
 // prints the table.
 func newStudy(name string, o interface {
 	open(ctx context.Context) (*subject, error)
-	finish(cmd *cobra.Command, s *subject, t study.Shown) error
+	save(name string, s *subject, t study.Shown) (any, error)
 }, measure func(ctx context.Context, s *subject) (study.Shown, error)) *cobra.Command {
-	return newCommand(&cobra.Command{
-		Use: name,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := o.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			s.stderr = cmd.ErrOrStderr()
-			t, err := measure(cmd.Context(), s)
-			if err != nil {
-				return err
-			}
-			return o.finish(cmd, s, t)
-		},
-	}, o)
+	return newCommand(name, o, func(cmd *cobra.Command, _ []string) (any, error) {
+		s, err := o.open(cmd.Context())
+		if err != nil {
+			return nil, err
+		}
+		s.stderr = cmd.ErrOrStderr()
+		t, err := measure(cmd.Context(), s)
+		if err != nil {
+			return nil, err
+		}
+		return o.save(name, s, t)
+	})
 }
 
-// finish saves the table of a study and prints it: as JSON with the fields of the subject, or
-// as text.
-func (o *subjectOptions) finish(cmd *cobra.Command, s *subject, t study.Shown) error {
+// save saves the table of a study and returns the result: its JSON has the fields of the subject,
+// too.
+func (o *subjectOptions) save(name string, s *subject, t study.Shown) (any, error) {
 	dir := cmp.Or(o.Out, filepath.Join("studies", rundir.Slug(s.spec)))
-	if err := study.Save(dir, cmd.Name(), t); err != nil {
-		return err
+	if err := study.Save(dir, name, t); err != nil {
+		return nil, err
 	}
-	fields := map[string]any{}
-	text, err := json.Marshal(finite.JSON(t))
+	base, fields := filepath.Join(dir, name), map[string]any{}
+	text, err := finite.JSON(t).MarshalJSON()
 	if err == nil {
 		err = json.Unmarshal(text, &fields)
 	}
-	if err != nil {
-		return err
-	}
-	for name, v := range map[string]string{"dataset": s.spec, "weights": s.weights, "run_dir": o.Run, "saved": filepath.Join(dir, cmd.Name())} {
+	for name, v := range map[string]string{"dataset": s.spec, "weights": s.weights, "run_dir": o.Run, "saved": base} {
 		if v != "" {
 			fields[name] = v
 		}
 	}
-	return result(cmd, fields, func(w io.Writer) {
+	return worded{fields, func(w io.Writer) {
 		printStudy(w, t)
-		say(w, "saved in %s.csv, .json, …", filepath.Join(dir, cmd.Name()))
-	})
+		say(w, "saved in %s.csv, .json, …", base)
+	}}, err
 }
 
 // printStudy prints a study's table, and the lines below it.
 func printStudy(w io.Writer, t study.Shown) {
 	head, rows, below := t.Lines()
-	cells := table{append(head, "")} // the last column is not aligned
-	for _, row := range rows {
-		cells = append(cells, append(row, ""))
-	}
-	cells.align(w, tabwriter.AlignRight)
+	append(table{head}, rows...).align(w, tabwriter.AlignRight)
 	for _, line := range below {
 		say(w, "%s", line)
 	}
+}
+
+func newStudyAssumptionCommand() *cobra.Command {
+	var o struct {
+		studyOptions
+		Batches int    `json:"batches" default:"500" range:"[0," help:"mini-batches Q for ‖QP^[i]‖; 0: leave it out"`
+		Points  int    `json:"points" default:"1000" range:"[1," help:"points of each scatter plot"`
+		Nodes   string `json:"nodes" default:"all" choice:"all|train" help:"nodes to regress over: all, or train"`
+	}
+	return newStudy("assumption", &o, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
+		what := study.Assumption{
+			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train,
+			Batches: cmp.Or(o.Batches, -1), Batch: o.Batch, Points: o.Points, Seed: o.Seed,
+			Progress: everySeconds(s.stderr, "batches"),
+		}
+		if o.Nodes == "train" {
+			what.Within = s.data.Split.Train
+		}
+		if what.Layers, err = o.norms(ctx, s); err != nil {
+			return nil, err
+		}
+		return what.Run(ctx)
+	})
+}
+
+func newStudyNormsCommand() *cobra.Command {
+	var o struct {
+		studyOptions
+		Batches int `json:"batches" default:"100" range:"[1," help:"mini-batches Q for C1 and the moment ratio"`
+		Bins    int `json:"bins" default:"60" range:"[1," help:"bars of each histogram"`
+	}
+	return newStudy("norms", &o, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
+		what := study.Norms{
+			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batches: o.Batches, Batch: o.Batch, Bins: o.Bins, Seed: o.Seed,
+			Progress: everySeconds(s.stderr, "batches"),
+		}
+		if what.Layers, err = o.norms(ctx, s); err != nil {
+			return nil, err
+		}
+		return what.Run(ctx)
+	})
+}
+
+// errorStudy are the options of "gcn study approx-error".
+type errorStudy struct {
+	studyOptions
+	Layer   int            `json:"layer" default:"1" range:"[1," with:"run" help:"convolution to study, counted from the input; above 1 needs --run"`
+	Methods contenderNames `json:"methods" default:"fastgcn,ladies,ladies-flat,ladies-debiased,ladies-flat-debiased" help:"sampling methods"`
+	Samples []int          `json:"samples" range:"[1," help:"sample sizes, one point of the curves for each (default: the paper's)"`
+	Repeats int            `json:"repeats" default:"200" range:"[2," help:"mini-batches"`
+	Draws   int            `json:"draws" default:"2" range:"[2," help:"draws from each mini-batch; two are enough to separate bias and variance"`
+}
+
+func newStudyErrorCommand() *cobra.Command {
+	e := new(errorStudy)
+	return newStudy("approx-error", e, e.measure)
+}
+
+// open checks the methods, and opens the data.
+func (e *errorStudy) open(ctx context.Context) (*subject, error) {
+	for _, name := range e.Methods {
+		if study.SamplesChange(name) {
+			return nil, usagef("--methods %s: it samples the change since earlier activations, so one propagation shows no error of it; study advise compares scores", name)
+		}
+	}
+	return e.studyOptions.open(ctx)
+}
+
+func (e *errorStudy) measure(ctx context.Context, s *subject) (_ study.Shown, err error) {
+	what := study.ApproxError{
+		Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Sizes: e.Samples,
+		Batch: e.Batch, Repeats: e.Repeats, Draws: e.Draws, Seed: e.Seed,
+		Progress: everySeconds(s.stderr, "mini-batches"),
+	}
+	if what.Product, err = e.product(ctx, s, e.Layer); err != nil {
+		return nil, err
+	}
+	if what.Methods, err = study.Contenders(e.Methods, what.Laplacian, what.Nodes); err != nil {
+		return nil, err
+	}
+	return what.Run(ctx)
+}
+
+// contenderNames are names that study.ContenderByName knows, separated by commas.
+type contenderNames []string
+
+// Values returns the words that are allowed.
+func (contenderNames) Values() []string {
+	names := run.MethodNames()
+	for _, name := range study.LayerWiseMethods() {
+		if study.CountsPopulation(name) {
+			names = append(names, name+study.NodesSuffix)
+		}
+	}
+	return names
+}
+
+func newStudyFeaturesCommand() *cobra.Command {
+	var o struct {
+		subjectOptions
+		Hops []int `json:"hops" default:"0,1,2" range:"[0," help:"largest powers of P in the inputs; 0: the features alone"`
+		Runs int   `json:"runs" default:"1" range:"[1," help:"training runs, with seeds seed, seed+1, …"`
+	}
+	return newStudy("features", &o, func(ctx context.Context, s *subject) (study.Shown, error) {
+		s.weights = ""
+		gcn, err := run.New().Plan()
+		if err != nil {
+			return nil, err
+		}
+		alone := study.FeaturesAlone{Data: s.data, Hops: o.Hops, Runs: o.Runs, Options: gcn.Fit(), AutoInterval: true, Trained: s.model}
+		alone.Options.Config, alone.Options.CheckpointInterval, alone.Options.Seed = nil, 0, o.Seed
+		if s.model == nil {
+			alone.Model = func(ctx context.Context, seed uint64) (*layers.GCN, error) {
+				gcn.Seed = seed
+				return gcn.NewModel(ctx, s.data)
+			}
+		}
+		alone.Options.Progress = trainingMeter(s.stderr, "") // of one run after another
+		return alone.Run(ctx)
+	})
 }
