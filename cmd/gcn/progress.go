@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"sync"
 	"time"
@@ -73,18 +72,15 @@ func trainingMeter(w io.Writer, prefix string) func(train.Progress) {
 			return
 		}
 		m.at(int64(p.Batch), int64(p.MaxBatches), func() string {
-			text := fmt.Sprintf("%sbatch %d", prefix, p.Batch)
-			add := func(there bool, format string, value any) {
-				if there {
-					text += fmt.Sprintf(format, value)
-				}
+			of, left := "", ""
+			if p.MaxBatches > 0 {
+				of = fmt.Sprint("/", p.MaxBatches)
 			}
-			add(p.MaxBatches > 0, "/%d", p.MaxBatches)
-			add(!math.IsNaN(p.Loss), "  loss %.3f", p.Loss)
-			add(!math.IsNaN(p.Valid), "  valid %.3f", p.Valid)
-			add(!math.IsNaN(p.Best), " (best %.3f)", p.Best)
-			add(p.Left > 0, ", at most %v left", p.Left.Round(time.Second))
-			return text
+			if p.Left > 0 {
+				left = fmt.Sprintf(", at most %v left", p.Left.Round(time.Second))
+			}
+			text := fmt.Sprintf("%sbatch %d%s  loss %.3f  valid %.3f (best %.3f)%s", prefix, p.Batch, of, p.Loss, p.Valid, p.Best, left)
+			return strings.ReplaceAll(text, "NaN", "–")
 		})
 	}
 }

@@ -25,7 +25,11 @@ func newTrainCommand() *cobra.Command {
 	return groupedHelp(newCommand("train", options, func(cmd *cobra.Command, _ []string) (any, error) {
 		j := newTrainJob(unlessQuiet(options.Quiet, cmd.ErrOrStderr()))
 		j.line, j.Output, j.World = run.Values(cmd.Flags()), *options, jobOf(cmd.Context()).world
-		r, err := j.run(cmd.Context())
+		if err := j.begin(cmd.Context()); err != nil {
+			return nil, err
+		}
+		defer limit(j.Memory)()
+		r, err := j.trainAll(cmd.Context())
 		if r == nil { // only rank 0 has a result
 			return nil, err
 		}
@@ -47,14 +51,6 @@ func newTrainJob(stderr io.Writer) *trainJob {
 	j.Say = func(format string, args ...any) { say(j.stderr, format, args...) }
 	j.Show = func(prefix string) func(train.Progress) { return trainingMeter(j.stderr, prefix) }
 	return j
-}
-
-func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
-	if err := j.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer limit(j.Memory)()
-	return j.trainAll(ctx)
 }
 
 // begin makes the plan, and opens the device and the data.
@@ -266,59 +262,4 @@ func (j *trainJob) announce(dir string) {
 	if x := data.Features; x.Sparse != nil && j.ExactInput && data.Propagated == nil {
 		j.Say("--exact-input: P·X of sparse features is dense and takes %s", run.Megabytes(4*int64(x.Rows)*int64(x.Cols)))
 	}
-}
-
-// printRun prints the main part of the result of a training run.
-func printRun(w io.Writer, r *run.Result) {
-	var t table
-	t.row("dataset", r.Dataset)
-	method := run.MethodText(r.Method, r.Samples)
-	if r.ExactInput {
-		method += ", exact input"
-	}
-	if r.Conv != "" {
-		method += ", " + r.Conv
-	}
-	t.row("method", method)
-	stop := "--" + r.Stop
-	if r.Stop == "patience" {
-		stop = "no better validation score for --patience batches"
-	}
-	seeds, batches := fmt.Sprint(r.Seed), fmt.Sprintf("%d (%s), the best at %d", r.Batches, stop, r.BestBatch)
-	if n := len(r.Runs); n > 0 {
-		seeds, batches = fmt.Sprintf("%d to %d", r.Seed, r.Runs[n-1].Seed), fmt.Sprintf("%d in all", r.Batches)
-	}
-	t.row("test "+r.Metric, testText(r))
-	t.row("best valid", formatScore(r.Best)+estimated(r.BestSE, r.ValidSample))
-	t.row("batches", batches)
-	t.row("seed", seeds)
-	t.row("parameters", thousands(int64(r.Parameters)))
-	t.row("time", fmt.Sprintf("%.2f s, of which evaluation %.2f s; a batch: %.2f ms training, %.2f ms waiting for samples", r.WallS, r.EvalS, r.TrainMS, r.WaitMS))
-	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
-	t.row("saved in", r.RunDir)
-	t.print(w)
-}
-
-// testText is the test score. Of several runs it is the mean, with its spread and the scores.
-func testText(r *run.Result) string {
-	text := formatScore(r.Test)
-	if n := len(r.Runs); n > 0 {
-		text += fmt.Sprintf(" ± %s over %d runs (standard deviation; standard error %s):", formatScore(*r.TestStd), n, formatScore(*r.TestSem))
-		for _, one := range r.Runs {
-			text += " " + formatScore(one.Test)
-		}
-	}
-	return text + estimated(r.TestSE, r.TestSample)
-}
-
-// estimated says that a score is of a sample of the nodes.
-func estimated(se float64, nodes int) string {
-	if nodes == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" ± %s (standard error), estimated from a sample of %s nodes", formatScore(se), thousands(int64(nodes)))
-}
-
-func formatScore[F ~float64](x F) string {
-	return strings.Replace(fmt.Sprintf("%.4f", x), "NaN", "unknown", 1)
 }
