@@ -171,7 +171,7 @@ func TestUsageErrors(t *testing.T) {
 		{"study norms --hidden 100000000000", "--hidden,65536]"},
 		{"study approx-error --layer 0", "--layer 0,at least 1"},
 		{"help nonsense", "nonsense,train"},
-		{"help train nonsense", "nonsense,none"},
+		{"help train nonsense", "nonsense,no arguments"},
 		{"help datasets nonsense", "nonsense,verify"},
 		{"completion", "bash"},
 		{"completion tcsh", "tcsh,bash"},

@@ -376,7 +376,7 @@ func TestStudyUsage(t *testing.T) {
 		{"study theorem --weights 1,2 --population some", "some,candidates"},
 		{"study theorem --weights 1,2,3 --population 2", "3 candidates"},
 		{"study theorem --weights 1,2 --repeats 3", "--repeats"},
-		{"study advise a b", "one SPEC"},
+		{"study advise a b", "advise [SPEC]"},
 		{"study advise --target 0", "--target"},
 		{"reproduce", "table1,all"},
 		{"reproduce acuracy", "did you mean accuracy?"},

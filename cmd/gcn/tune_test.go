@@ -263,14 +263,14 @@ func TestTuneErrors(t *testing.T) {
 	}
 	for words, args := range map[string][]string{
 		"nothing to search":                                {},
-		"unknown option,did you mean layers?":              {"--search", "layrs=1"},
+		"setting layrs=1,did you mean layers?":             {"--search", "layrs=1"},
 		"NAME=VALUES":                                      {"--search", "lr"},
 		"seed is the same for all settings,--seed":         {"--search", "seed=1,2"},
 		"lr is given as --lr too":                          {"--search", "lr=1,2", "--lr", "3"},
 		"lr is searched twice":                             {"--search", "lr=1,2", "--search", "lr=3"},
 		"whole number":                                     {"--search", "layers=two"},
-		"--search --dropout 1,[0, 1)":                      {"--search", "dropout=0.5,1"},
-		"--search --layers 0,1000]":                        {"--search", "layers=0,1"},
+		"setting dropout=1: --dropout 1,[0, 1)":            {"--search", "dropout=0.5,1"},
+		"setting layers=0: --layers 0,1000]":               {"--search", "layers=0,1"},
 		"how many settings,--trials":                       {"--search", "lr=0.1..1"},
 		"smaller number":                                   {"--search", "lr=2..1"},
 		"recipe.json,--layers 0":                           {"--search", "lr=1,2", "--recipe", "recipe.json"},
