@@ -79,11 +79,11 @@ func TestSamplesAuto(t *testing.T) {
 		"not for vrgcn":       {"train", "--method", "vrgcn"},
 		"not for ladies-cv":   {"train", "--method", "ladies-cv"},
 		"without keys":        {"train", "--method", "ladies?flat=1"},
-		"is for gcn train":    {"bench", "train"},
 		"want a whole number": {"bench", "sampling"},
 	} {
 		fail(t, exitUsage, []string{"--samples", words}, append(args, "--samples", "auto")...)
 	}
+	succeed(t, "bench", "train", "--data", data, "--batch", "64", "--batches", "41", "--samples", "auto") // as gcn train
 }
 
 // TestSeeds checks the flag --seeds: its config.json gives the same run again, and wrong
