@@ -4,16 +4,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -61,11 +64,10 @@ func (p *Plan) NewModel(ctx context.Context, data *datasets.Data) (*layers.GCN, 
 		o.ClassWeights = balancedWeights(data)
 	}
 	m, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), data.Features, data.Labels, o)
-	if err != nil {
-		return nil, p.Explain(err)
+	if err == nil {
+		m.Device = p.GPU
 	}
-	m.Device = p.GPU
-	return m, nil
+	return m, err
 }
 
 // Sampler builds the sampler over data, with edge dropout.
@@ -163,9 +165,23 @@ func (p *Plan) Fit() train.Options {
 func (p *Plan) config() map[string]any {
 	s, config := p.Saved(), map[string]any{}
 	for _, o := range Options(s) {
-		if config[o.Name] = o.in(&s).Interface(); o.Text(&s) == autoWord {
+		if config[o.Name] = o.field.Interface(); o.String() == autoWord {
 			config[o.Name] = autoWord
 		}
 	}
 	return config
+}
+
+// Triable reports whether trials can be trained and scored.
+func Triable(data *datasets.Data, layers int) bool { return layers > 1 && len(data.Split.Valid) > 0 }
+
+// RandomProduct returns HW of the features and a random weight. A few columns give the norms
+// to within some per cent.
+func RandomProduct(data *datasets.Data, seed uint64) ([]*graph.Features, error) {
+	const columns = 64
+	x := data.Features
+	weight := make([]float32, x.Cols*columns)
+	layers.GlorotUniform(rand.New(samplers.NewSource(seed, 0, 0)), x.Cols, columns, weight, nil)
+	hw, err := study.Product(x, weight)
+	return []*graph.Features{hw}, err
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
-	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -45,8 +45,7 @@ const (
 
 const defaultSamples = 512 // a layer
 
-// Plan checks the settings, without a look at data or devices. An error names the option. With
-// Samples auto the plan has no samples, and stands for the advice on them.
+// Plan checks the settings, without a look at data or devices. An error names the option.
 func (s Settings) Plan() (*Plan, error) {
 	p := &Plan{Settings: s, Default: s.Method == ""}
 	for _, step := range []func() error{p.checkValues, p.take, p.checkOpponents, p.checkRules, p.takeLinear, p.takeSamples} {
@@ -61,9 +60,11 @@ func (s Settings) Plan() (*Plan, error) {
 // options that the tags name beside others.
 func (p *Plan) checkValues() error {
 	for _, o := range Options(p.Settings) {
-		text := o.Text(&p.Settings)
-		if err := o.check(o.in(&p.Settings), text); text != o.Default && err != nil {
-			return p.refuse(o.Name, " %s: %w", text, err)
+		if o.isDefault() {
+			continue
+		}
+		if err := o.Set(o.String()); err != nil {
+			return p.refuse(o.Name, " %s: %w", o.String(), err)
 		}
 	}
 	if p.Device == "cuda" && !ops.CUDA { // opening it says why there is none
@@ -76,13 +77,9 @@ func (p *Plan) checkValues() error {
 func (p *Plan) take() (err error) {
 	name := p.Settings.Method
 	if p.Default {
-		if name = DefaultMethod; p.Settings.Samples.Auto() {
-			name = PaperMethod // until the advice
-		}
-		for _, o := range opponents() {
-			if flag, there := has(&p.Settings, o.opposed); there && name == DefaultMethod {
-				p.Because, name = flag, PaperMethod
-			}
+		name = DefaultMethod
+		for _, o := range p.opponents() {
+			p.Because, name = o.onLine(), PaperMethod
 		}
 	}
 	if p.Method, err = ParseMethod(name); err != nil {
@@ -125,21 +122,16 @@ func (s *Settings) EpochUpdates() int {
 // Limit returns the largest number of updates, math.MaxInt without a limit. It does not count
 // epochs of one pass, whose length depends on the data.
 func (s *Settings) Limit() int {
-	limit := math.MaxInt
-	for _, n := range []int{s.MaxBatches, s.EpochUpdates()} {
-		if n > 0 {
-			limit = min(limit, n)
-		}
-	}
-	return limit
+	return min(cmp.Or(s.MaxBatches, math.MaxInt), cmp.Or(s.EpochUpdates(), math.MaxInt))
 }
 
-// opponents returns the options that exact input or a control variate excludes, those first that
-// need others of them.
-func opponents() []Option {
-	list := slices.DeleteFunc(Options(Settings{}), func(o Option) bool { return o.tag("exact") == "" && o.tag("control") == "" })
-	slices.Reverse(list)
-	return list
+// opponents returns the given options that exact input or a control variate excludes. Those that
+// others need are last.
+func (s *Settings) opponents() []Option {
+	return slices.DeleteFunc(Options(s), func(o Option) bool {
+		when := o.tag("when")
+		return o.tag("exact") == "" && o.tag("control") == "" || o.isDefault() || when != "" && when != o.String()
+	})
 }
 
 // checkOpponents refuses an option that the method's exact input or control variate excludes.
@@ -148,13 +140,12 @@ func (p *Plan) checkOpponents() error {
 	if p.Method.ExactInput {
 		exact, than = "exact input", ": use another method than "+p.Method.String()
 	}
-	for _, o := range opponents() {
-		flag, there := has(&p.Settings, o.opposed)
-		value := strings.TrimPrefix(flag, "--"+o.Flag())
+	for _, o := range slices.Backward(p.opponents()) {
+		value := strings.TrimPrefix(o.onLine(), "--"+o.Flag())
 		switch {
-		case there && p.Method.Controlled() && o.tag("control") != "":
+		case p.Method.Controlled() && o.tag("control") != "":
 			return p.refuse(o.Name, "%s excludes control variates: %s: use another method than %s", value, o.tag("control"), p.Method.String())
-		case there && p.ExactInput && o.tag("exact") != "":
+		case p.ExactInput && o.tag("exact") != "":
 			return p.refuse(o.Name, "%s excludes %s: %s%s", value, exact, o.tag("exact"), than)
 		}
 	}
@@ -175,8 +166,8 @@ func (s *Settings) readsDropout() string {
 // or "".
 func (s *Settings) first(options ...string) string {
 	for _, name := range options {
-		if o, _ := find(s, name); !o.isDefault(s) {
-			return o.onLine(s)
+		if o, _ := find(s, name); !o.isDefault() {
+			return o.onLine()
 		}
 	}
 	return ""
@@ -210,13 +201,10 @@ func (p *Plan) checkRules() error {
 		return fmt.Sprintf(" %s does not go with --micro %d: %s, which another rank may have; take %s, or --micro 1", what, p.Micro, why, other)
 	}
 	excludes := func(option, why string) string { return fmt.Sprintf(" %s excludes %s: %s", name, option, why) }
-	sized := slices.DeleteFunc(study.LayerWiseMethods(), study.SamplesChange)
 	return p.apply([]rule{
 		{p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0, "max_batches", ", --epochs and --patience are all 0: training would not end"},
 		{p.Seed > math.MaxUint64-uint64(p.Runs-1), "seed", fmt.Sprintf(" %d leaves no room for %d runs", p.Seed, p.Runs)},
 		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.EpochUpdates() == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
-		{p.Settings.Samples.Auto() && !p.Default && !slices.Contains(sized, name), "samples",
-			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s: leave out --method, or take one of %s", name, strings.Join(sized, ", "))},
 
 		{m.GradientSeeds && !important, "seeds", " uniform: --method " + m.Name + " draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv"},
 		{!important && p.SeedsEvery != 50, "seeds_every", fmt.Sprintf(" %d needs --seeds loss or gradient", p.SeedsEvery)},
@@ -260,7 +248,11 @@ func (p *Plan) excludesLinear() error {
 	case p.Layers != 2:
 		return p.refuse("method", " %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", p.Method.String(), p.Layers)
 	}
-	return p.Explain(p.modelOptions().CheckLinearControl())
+	err := p.modelOptions().CheckLinearControl()
+	if wrong, is := errors.AsType[*layers.OptionError](err); is {
+		return p.refuse(nameInFile(wrong.Option), ": %s", wrong.Reason)
+	}
+	return err
 }
 
 // SampledLayers returns the number of layers that the sampler draws.
@@ -276,7 +268,7 @@ func (p *Plan) SampledLayers() int {
 func (p *Plan) takeSamples() error {
 	given, n := p.Settings.Samples, p.SampledLayers()
 	switch {
-	case given.Auto() || p.Method.Sizes == "":
+	case p.Method.Sizes == "":
 	case len(given) == n:
 		p.Samples = given
 	case len(given) <= 1:
@@ -296,9 +288,8 @@ func (p *Plan) takeSamples() error {
 func (p *Plan) CheckEffects() error {
 	dropped := p.InputDropout > 0 && !p.InputLayer || p.Dropout > 0 && (p.Layers > 1 || p.InputLayer)
 	late := p.EpochUpdates()
-	_, limited := p.given["max_batches"]
 	return p.apply([]rule{
-		{p.BatchesPerEpoch > 0 && p.MaxBatches > 0 && late > p.MaxBatches && !limited, "epochs",
+		{p.BatchesPerEpoch > 0 && p.MaxBatches > 0 && late > p.MaxBatches && !p.Given("max_batches"), "epochs",
 			fmt.Sprintf(" %d are %d updates of %d mini-batches, and --max-batches is %d: add --max-batches 0 for no limit", p.Epochs, late, p.Micro, p.MaxBatches)},
 		{p.Settings.DropoutNoise == full && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
 			" full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more"},
@@ -310,9 +301,6 @@ func (p *Plan) CheckEffects() error {
 // Saved returns the settings as config.json holds them: with the values that were chosen.
 func (p *Plan) Saved() Settings {
 	s := p.Settings
-	s.Method, s.Layers, s.Schedule, s.ClassifierDropout = p.Method.String(), p.Layers, p.Schedule.String(), p.ClassifierDropout
-	if !s.Samples.Auto() {
-		s.Samples = p.Samples
-	}
+	s.Method, s.Layers, s.Schedule, s.ClassifierDropout, s.Samples = p.Method.String(), p.Layers, p.Schedule.String(), p.ClassifierDropout, p.Samples
 	return s
 }

@@ -34,7 +34,7 @@ func TestOptionsTable(t *testing.T) {
 			if o.File {
 				name = o.Name
 			}
-			if o.Default != "" && o.Name != "layers" {
+			if o.Default != "" {
 				value = "=" + o.Default
 			}
 			fmt.Fprintf(&b, "- `%s%s%s`: %s\n", kind, name, value, o.Help)

@@ -1,12 +1,12 @@
 package run
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
 
-	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/agnivade/levenshtein"
 )
 
 // OptionError says which option is wrong, alone or beside others, and why.
@@ -39,17 +39,52 @@ func (s *Settings) refuse(option, format string, args ...any) error {
 	return &OptionError{Option: option, Place: from.Place, Saved: from.saved, Err: fmt.Errorf("--"+flagOf(option)+format, args...)}
 }
 
-// Explain returns an error about an option of layers or train in the words of the command: the
-// name of the option is a flag's.
-func (s *Settings) Explain(err error) error {
-	var excluded *layers.OptionError
-	if !errors.As(err, &excluded) {
-		return err
-	}
-	return s.refuse(nameInFile(excluded.Option), ": %s", excluded.Reason)
-}
-
 // nameInFile returns the name of an option in Go as files have it: layer_norm for LayerNorm.
 func nameInFile(option string) string {
 	return strings.ToLower(regexp.MustCompile("([a-z])([A-Z])").ReplaceAllString(option, "${1}_$2"))
+}
+
+// DidYouMean returns ", did you mean NAME?" for the name that was probably meant by the given
+// one, or "".
+func DidYouMean(given string, names []string) string {
+	if name := Meant(given, names); name != "" {
+		return fmt.Sprintf(", did you mean %s?", name)
+	}
+	return ""
+}
+
+// OldFlag says where an option is given that has no flag, or returns "".
+func OldFlag(name string) string {
+	for k, keys := range []any{Keys{}, ScheduleKeys{}} {
+		if o, ok := find(keys, name); ok {
+			example, _, _ := strings.Cut(o.Group, "|")
+			return fmt.Sprintf("is a key of %s: %[1]s '%s?%s=%s'", []string{"--method", "--schedule"}[k], example, o.Flag(), cmp.Or(o.Default, "…"))
+		}
+	}
+	if o, ok := Find(name); ok && o.File {
+		return "is for files of options: --config FILE with {\"" + o.Name + "\": …}"
+	}
+	return ""
+}
+
+// Meant returns the name that was probably meant by the given one: the nearest one, or the
+// longest that it contains. It returns "" if there is none. A name is near if a third of given's
+// letters, or two, are others, or if it begins with given.
+func Meant(given string, names []string) string {
+	given = flagOf(strings.ToLower(given))
+	nearest, least, longest := "", max(2, len(given)/3)+1, ""
+	for _, name := range names {
+		lower := strings.ToLower(name)
+		distance := levenshtein.ComputeDistance(given, lower)
+		if len(given) >= 2 && strings.HasPrefix(lower, given) {
+			distance = min(distance, 1)
+		}
+		if distance < least && distance < len(name) {
+			nearest, least = name, distance
+		}
+		if len(name) > max(2, len(longest)) && strings.Contains(given, lower) {
+			longest = name
+		}
+	}
+	return cmp.Or(nearest, longest)
 }

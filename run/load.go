@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
@@ -32,6 +34,18 @@ type Value struct {
 // Flag returns the option's flag, without dashes.
 func (v Value) Flag() string { return flagOf(v.Option) }
 
+// Values returns the settings that the flags of fs set.
+func Values(fs *pflag.FlagSet) []Value {
+	var values []Value
+	fs.Visit(func(f *pflag.Flag) {
+		o, _ := f.Value.(Option)
+		if _, isSetting := o.of.(*Settings); isSetting {
+			values = append(values, Value{Option: o.Name, Text: o.String()})
+		}
+	})
+	return values
+}
+
 // New returns the default settings.
 func New() Settings {
 	var s Settings
@@ -46,15 +60,16 @@ func (s *Settings) Set(values ...Value) error {
 	s.given = given
 	for _, v := range values {
 		o, known := find(s, v.Option)
-		wrong := func(err error) error { return &OptionError{Option: v.Option, Place: v.Place, Saved: v.saved, Err: err} }
+		var err error
 		if !known {
-			return wrong(unknown(v.Option, Options(s)))
+			err = unknown(v.Option)
+		} else if wrong := o.Set(v.Text); wrong != nil {
+			err = fmt.Errorf("--%s %s: %w", o.Flag(), ShellWord(v.Text), wrong)
 		}
-		if err := o.set(s, v.Text); err != nil {
-			return wrong(fmt.Errorf("--%s %s: %w", o.Flag(), ShellWord(v.Text), err))
+		if err != nil {
+			return &OptionError{Option: v.Option, Place: v.Place, Saved: v.saved, Err: err}
 		}
-		v.Option = o.Name
-		if v.saved && o.isDefault(s) { // a run's file has all options
+		if v.Option = o.Name; v.saved && o.isDefault() { // a run's file has all options
 			delete(given, o.Name)
 		} else {
 			given[o.Name] = v
@@ -63,53 +78,36 @@ func (s *Settings) Set(values ...Value) error {
 	return nil
 }
 
-// Given reports whether the option was set.
-func (s *Settings) Given(option string) bool {
-	_, given := s.given[option]
-	return given
-}
-
-// Value returns the value of an option. An auto may have become a number since it was set.
-func (s *Settings) Value(option string) any {
-	o, _ := find(s, option)
-	return o.in(s).Interface()
-}
-
-// From returns the value that set an option.
-func (s *Settings) From(option string) Value { return s.given[option] }
-
-// GivenValues returns the options that were set, in the order of the fields.
-func (s *Settings) GivenValues() []Value {
-	var values []Value
-	for _, o := range Options(s) {
-		if v, given := s.given[o.Name]; given {
-			values = append(values, v)
-		}
+// unknown returns the error of a name that no setting has.
+func unknown(name string) error {
+	if where := OldFlag(name); where != "" {
+		return fmt.Errorf("unknown option %q: it %s", name, where)
 	}
-	return values
-}
-
-// unknown returns the error of a name that no option has.
-func unknown(name string, all []Option) error {
-	if old := OldFlag(name); old != "" {
-		return fmt.Errorf("unknown option %q: it %s", name, old)
-	}
-	if o, ok := find(&Output{}, name); ok {
+	if o, ok := find(Output{}, name); ok {
 		return fmt.Errorf("%q is an option of the command line only: --%s", name, o.Flag())
 	}
 	var names []string
-	for _, o := range all {
+	for _, o := range Options(Settings{}) {
 		names = append(names, o.Name)
 	}
 	return fmt.Errorf("unknown option %q%s", name, DidYouMean(nameOf(name), names))
 }
 
+// From returns the value that set an option.
+func (s *Settings) From(option string) Value { return s.given[option] }
+
+// Given reports whether the option was set.
+func (s *Settings) Given(option string) bool { return s.From(option).Option != "" }
+
+// GivenValues returns the options that were set, in any order.
+func (s *Settings) GivenValues() []Value { return slices.Collect(maps.Values(s.given)) }
+
 // File is the contents of a file of options.
 type File struct {
-	Path    string
-	Values  []Value
-	OfRun   bool // it is a run's own config.json
-	Derived map[string]string
+	Path        string
+	Values      []Value
+	OfRun       bool   // it is a run's own config.json
+	Fingerprint string // of the run's data
 }
 
 // Has reports whether the file sets an option.
@@ -149,11 +147,14 @@ func ReadFile(ctx context.Context, path string) (*File, error) {
 // Parse reads one JSON object of strings, numbers, booleans and lists of them. Errors begin
 // with the path and the line.
 func Parse(path string, text []byte) (*File, error) {
-	f := &File{Path: path, Derived: map[string]string{}}
 	place := func(offset int64) string {
 		return fmt.Sprintf("config: %s:%d", path, 1+bytes.Count(text[:offset], []byte("\n")))
 	}
-	lines := map[string]string{}
+	if jsontext.Value(text).Kind() != '{' {
+		return nil, fmt.Errorf("%s: want a JSON object", place(0))
+	}
+	all := map[string]Value{}
+	f := &File{Path: path}
 	field := func(d *jsontext.Decoder, _ *Value) error {
 		name := d.StackPointer().LastToken()
 		v := Value{Option: nameOf(name), Place: place(d.InputOffset())}
@@ -164,37 +165,26 @@ func Parse(path string, text []byte) (*File, error) {
 		if v.Text, err = flagText(raw); err != nil {
 			return fmt.Errorf("%s: %s: %w", v.Place, name, err)
 		}
-		if before, again := lines[v.Option]; again {
-			return fmt.Errorf("%s: %q sets --%s again, after %s", v.Place, name, flagOf(name), strings.TrimPrefix(before, "config: "))
+		if before, again := all[v.Option]; again {
+			return fmt.Errorf("%s: %q sets --%s again, after %s", v.Place, name, v.Flag(), strings.TrimPrefix(before.Place, "config: "))
 		}
-		if lines[v.Option] = v.Place; rundir.Derived(name) {
-			f.Derived[name] = v.Text
-		} else {
-			f.Values = append(f.Values, v)
-		}
+		all[v.Option], f.Values = v, append(f.Values, v)
 		return nil
 	}
-	if jsontext.Value(text).Kind() != '{' {
-		return nil, fmt.Errorf("%s: want a JSON object", place(0))
-	}
 	err := json.Unmarshal(text, &map[string]Value{}, json.WithUnmarshalers(json.UnmarshalFromFunc(field)), jsontext.AllowDuplicateNames(true))
-	var syntax *jsontext.SyntacticError
-	var wrong *json.SemanticError
-	switch {
-	case errors.As(err, &syntax):
+	if syntax, is := errors.AsType[*jsontext.SyntacticError](err); is {
 		return nil, fmt.Errorf("%s: %w", place(syntax.ByteOffset), syntax.Err)
-	case errors.As(err, &wrong):
+	}
+	if wrong, is := errors.AsType[*json.SemanticError](err); is {
 		return nil, wrong.Err // of field
 	}
-	if _, f.OfRun = f.Derived["fingerprint"]; !f.OfRun {
-		for name := range f.Derived {
-			return nil, &OptionError{Option: name, Place: lines[name], Err: fmt.Errorf("%q is no option: it follows from the options and the data", name)}
-		}
+	if f.Fingerprint, f.OfRun = all["fingerprint"].Text, f.Has("fingerprint"); !f.OfRun {
 		return f, nil
 	}
-	if number := cmp.Or(f.Derived[rundir.SchemaField], "not set"); number != strconv.Itoa(rundir.Schema) {
+	if number := cmp.Or(all[rundir.SchemaField].Text, "not set"); number != strconv.Itoa(rundir.Schema) {
 		return nil, fmt.Errorf("config: %s: %w", path, rundir.SchemaError(number))
 	}
+	f.Values = slices.DeleteFunc(f.Values, func(v Value) bool { return rundir.Derived(v.Option) })
 	for k := range f.Values {
 		f.Values[k].saved = true
 	}
@@ -224,6 +214,59 @@ func flagText(raw jsontext.Value) (string, error) {
 	return "", errors.New("want a string, a number, true, false or a list of them")
 }
 
+//go:embed recipes.json
+var recipesFile []byte
+
+// Recipe is a published setting of a model and its training. A recipe names no data.
+type Recipe struct {
+	Name    string         `json:"name"`
+	Source  string         `json:"source"`
+	Differs string         `json:"differs"` // from the source
+	Options jsontext.Value `json:"options"` // a file of options
+}
+
+// Recipes returns the shipped recipes.
+func Recipes() (list []Recipe) {
+	if err := json.Unmarshal(recipesFile, &list); err != nil {
+		panic(err) // TestRecipes
+	}
+	return list
+}
+
+// RecipeNames returns the names of the shipped recipes.
+func RecipeNames() []string {
+	var names []string
+	for _, r := range Recipes() {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// ReadRecipe reads a shipped recipe, or a file of options.
+func ReadRecipe(ctx context.Context, name string) (*File, error) {
+	for _, r := range Recipes() {
+		if r.Name == name {
+			return Parse("recipe "+name, r.Options)
+		}
+	}
+	if _, err := os.Stat(name); err != nil && filepath.Ext(name) != ".json" {
+		known := RecipeNames()
+		return nil, &OptionError{Option: "recipe", Err: fmt.Errorf("--recipe %q%s; there are: %s; or name a JSON file of options", name, DidYouMean(name, known), strings.Join(known, ", "))}
+	}
+	return ReadFile(ctx, name)
+}
+
+// Files reads the recipe and the file of options; nil: none.
+func (o *Output) Files(ctx context.Context) (recipe, file *File, err error) {
+	if o.Recipe != "" {
+		recipe, err = ReadRecipe(ctx, o.Recipe)
+	}
+	if err == nil && o.Config != "" {
+		file, err = ReadFile(ctx, o.Config)
+	}
+	return recipe, file, err
+}
+
 // Load makes settings of the sources: the defaults, then a recipe, a file, a saved run and
 // the command line, each over the ones before. Files may be nil. Auto on the command line
 // does not replace what a saved run has chosen.
@@ -237,7 +280,11 @@ func Load(recipe, file, saved *File, line []Value) (Settings, error) {
 			return s, err
 		}
 	}
-	own := s.Method
+	counts := func() string { // what the method's sample sizes count
+		m, _ := ParseMethod(cmp.Or(s.Method, DefaultMethod)) // Plan refuses a wrong one
+		return m.Sizes
+	}
+	before := counts()
 	for _, v := range line {
 		if saved != nil && v.Text == autoWord {
 			continue
@@ -246,14 +293,9 @@ func Load(recipe, file, saved *File, line []Value) (Settings, error) {
 			return s, err
 		}
 	}
-	// Sizes in a file count what its method draws, not another one.
-	if v := s.given["samples"]; v.Place != "" && own != s.Method {
-		was, err := ParseMethod(cmp.Or(own, DefaultMethod))
-		now, err2 := ParseMethod(cmp.Or(s.Method, DefaultMethod))
-		if err == nil && err2 == nil && was.Sizes != now.Sizes {
-			s.Samples = nil
-			delete(s.given, "samples")
-		}
+	if s.From("samples").Place != "" && counts() != before { // sizes in a file are of its method
+		s.Samples = nil
+		delete(s.given, "samples")
 	}
 	return s, nil
 }

@@ -53,8 +53,6 @@ func MethodNames() []string {
 
 // ParseMethod reads NAME or NAME?KEY=VALUE&….
 func ParseMethod(text string) (Method, error) {
-	var m Method
-	setDefaults(&m.Keys)
 	name, query, _ := strings.Cut(text, "?")
 	base := name
 	if name == uniform {
@@ -63,12 +61,10 @@ func ParseMethod(text string) (Method, error) {
 	all := samplers.Methods()
 	k := slices.IndexFunc(all, func(m samplers.Method) bool { return m.Name == base })
 	if k < 0 {
-		return m, fmt.Errorf("no method %q%s; there are: %s", name, DidYouMean(name, MethodNames()), strings.Join(MethodNames(), ", "))
+		return Method{}, fmt.Errorf("no method %q%s; there are: %s", name, DidYouMean(name, MethodNames()), strings.Join(MethodNames(), ", "))
 	}
-	m.Method, m.Name = all[k], name
-	if query == "" && name != uniform {
-		return m, nil
-	}
+	m := Method{Method: all[k]}
+	m.Name = name
 	group := ""
 	switch s := m.Sampler.(type) {
 	case *samplers.Neighbor:
@@ -82,40 +78,39 @@ func ParseMethod(text string) (Method, error) {
 			group = "ladies"
 		}
 	}
-	if err := parseKeys(&m.Keys, name, query, group); err != nil {
-		return m, err
+	err := parseKeys(&m.Keys, name, query, group)
+	if err == nil && text != base && (group == "neighbor" || group == "ladies") {
+		err = m.takeParts()
 	}
-	if group == "neighbor" || group == "ladies" {
-		return m, m.takeParts()
-	}
-	return m, nil
+	return m, err
 }
 
-// parseKeys sets the keys of a query, which the group must have.
+// parseKeys gives keys their defaults, and the values of a query, whose keys the group must have.
 func parseKeys(keys any, name, query, group string) error {
-	var known []string
+	setDefaults(keys)
+	known := map[string]Option{}
+	var names []string
 	for _, o := range Options(keys) {
 		if slices.Contains(strings.Split(o.Group, "|"), group) {
-			known = append(known, o.Flag())
+			known[o.Flag()], names = o, append(names, o.Flag())
 		}
 	}
 	seen := map[string]bool{}
 	for pair := range strings.SplitSeq(query, "&") {
-		if pair == "" {
-			continue
-		}
 		key, value, _ := strings.Cut(pair, "=")
-		o, _ := find(keys, key)
+		o, there := known[key]
 		switch {
+		case pair == "":
+			continue
 		case len(known) == 0:
 			return fmt.Errorf("%s takes no keys, got %q", name, key)
-		case !slices.Contains(known, key):
-			return fmt.Errorf("%s has no key %q%s; there are: %s", name, key, DidYouMean(key, known), strings.Join(known, ", "))
+		case !there:
+			return fmt.Errorf("%s has no key %q%s; there are: %s", name, key, DidYouMean(key, names), strings.Join(names, ", "))
 		case seen[key]:
 			return fmt.Errorf("the key %q is given twice", key)
 		}
 		seen[key] = true
-		if err := o.set(keys, value); err != nil {
+		if err := o.Set(value); err != nil {
 			return fmt.Errorf("%s=%s: %w", key, value, err)
 		}
 	}
@@ -125,22 +120,14 @@ func parseKeys(keys any, name, query, group string) error {
 // takeParts gives the method a sampler of its keys' parts, and of its name's parts for the others.
 func (m *Method) takeParts() error {
 	base, variant, _ := strings.Cut(m.Name, "-")
-	switch {
-	case base == "neighbor" && variant == "":
-		base = uniform
-	case base == "neighbor":
+	if base == "neighbor" {
 		base = "ladies"
+		if variant == "" {
+			base = uniform
+		}
 	}
 	name, flat := cmp.Or(m.Importance, base), m.Flat || strings.HasPrefix(variant, "flat")
 	importance, draw := samplers.Importances(flat)[name], samplers.Draws()[cmp.Or(m.Draw, "wrs")]
-	switch {
-	case m.Neighborhood && name != "fastgcn":
-		return fmt.Errorf("the candidates of importance %q are the neighborhood already; the option is for fastgcn", name)
-	case m.Neighborhood:
-		importance = samplers.FastGCN{Flat: flat, Neighborhood: true}
-	case flat && name == uniform:
-		return fmt.Errorf("importance %q has no norms to flatten", name)
-	}
 	layerWise, is := m.Sampler.(*samplers.LayerWise)
 	weight := samplers.DefaultWeight(draw)
 	switch {
@@ -150,22 +137,29 @@ func (m *Method) takeParts() error {
 		weight = layerWise.Weight
 	}
 	switch err := weight.Check(draw); {
+	case m.Neighborhood && name != "fastgcn":
+		return fmt.Errorf("the candidates of importance %q are the neighborhood already; the option is for fastgcn", name)
+	case flat && name == uniform:
+		return fmt.Errorf("importance %q has no norms to flatten", name)
 	case err != nil:
 		return err
 	case m.Population == populationNodes && weight != (samplers.Debiased{}):
 		return fmt.Errorf("population=nodes goes with weight=debiased only")
-	case m.Population == populationNodes:
+	}
+	if m.Neighborhood {
+		importance = samplers.FastGCN{Flat: flat, Neighborhood: true}
+	}
+	if m.Population == populationNodes {
 		weight = samplers.Debiased{Population: samplers.AllNodes}
 	}
-	switch s := m.Sampler.(type) {
-	case *samplers.Neighbor:
+	if s, is := m.Sampler.(*samplers.Neighbor); is {
 		s.Importance, s.Draw, s.Weight = importance, draw, weight
-	case *samplers.LayerWise:
-		if m.Control != none {
-			s.Control = samplers.Control(m.Control)
-		}
-		s.Importance, s.Draw, s.Weight = importance, draw, weight
-		s.IncludeRows, s.NormalizeRows = m.Rows, m.Normalize
+		return nil
+	}
+	layerWise.Importance, layerWise.Draw, layerWise.Weight = importance, draw, weight
+	layerWise.IncludeRows, layerWise.NormalizeRows = m.Rows, m.Normalize
+	if m.Control != none {
+		layerWise.Control = samplers.Control(m.Control)
 	}
 	switch by := m.biasedBy(); {
 	case m.Controlled() && by != "":
@@ -193,21 +187,19 @@ func (m *Method) biasedBy() string {
 
 // String returns the method as --method has it, with the keys that do not have their defaults.
 func (m *Method) String() string {
-	var pairs []string
+	text, separator := m.Name, "?"
 	for _, o := range Options(m.Keys) {
-		if o.isDefault(&m.Keys) {
+		if o.isDefault() {
 			continue
 		}
-		value := o.Text(&m.Keys)
+		value := o.String()
 		if value == "true" {
 			value = "1"
 		}
-		pairs = append(pairs, o.Flag()+"="+value)
+		text += separator + o.Flag() + "=" + value
+		separator = "&"
 	}
-	if len(pairs) == 0 {
-		return m.Name
-	}
-	return m.Name + "?" + strings.Join(pairs, "&")
+	return text
 }
 
 // ScheduleKeys are the keys of a schedule: step?every=100&factor=0.5.
@@ -220,7 +212,6 @@ type ScheduleKeys struct {
 // ParseSchedule reads NAME or NAME?KEY=VALUE&….
 func ParseSchedule(text string) (s train.Schedule, err error) {
 	var keys ScheduleKeys
-	setDefaults(&keys)
 	name, query, _ := strings.Cut(text, "?")
 	k := slices.Index(train.DecayNames(), name)
 	if k < 0 {

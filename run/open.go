@@ -37,13 +37,12 @@ type OpenOptions struct {
 // does not know.
 func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
 	saved, err := ReadFile(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w; want the folder of a training run, as gcn train --out names it", err)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
-	}
-	if !saved.OfRun {
+	case !saved.OfRun:
 		return nil, fmt.Errorf("%s: %w", saved.Path, rundir.SchemaError("not set"))
 	}
 	s, err := Load(nil, nil, saved, nil)
@@ -54,7 +53,7 @@ func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
 		s.Method = "full"
 	}
 	s.Device = "cpu"
-	r := &Opened{Dir: dir, Fingerprint: saved.Derived["fingerprint"]}
+	r := &Opened{Dir: dir, Fingerprint: saved.Fingerprint}
 	switch {
 	case s.Runs > 1:
 		return nil, fmt.Errorf("%s holds several runs: name one or more, such as %s", dir, filepath.Join(dir, SeedFolder(s.Seed)))
@@ -64,7 +63,7 @@ func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
 		return nil, fmt.Errorf("%s has no \"data\": name the data of the run by --data", saved.Path)
 	}
 	if r.Plan, err = s.Plan(); err != nil {
-		if wrong := new(OptionError); errors.As(err, &wrong) && !wrong.Saved {
+		if wrong, is := errors.AsType[*OptionError](err); is && !wrong.Saved {
 			err = fmt.Errorf("%s: %v", saved.Path, err)
 		}
 		return nil, err

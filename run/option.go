@@ -11,10 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
-// Option is one field of Settings, or of another struct with the same tags.
+// Option is one field of Settings, or of another struct with the same tags. As a pflag.Value it is
+// the field's value as on the command line.
 type Option struct {
 	Name    string // in a file; the flag has - in place of _
 	Group   string // of the help
@@ -25,36 +28,37 @@ type Option struct {
 	Choices []string // the words that are allowed; nil: all
 	Help    string
 
-	auto    bool                    // it may be "auto", which is 0
-	opposed string                  // the option where exact input or a control excludes it, for has
-	tag     func(key string) string // of the field
-	field   []int
+	tag   func(key string) string
+	of    any // a pointer to the struct
+	field reflect.Value
 }
 
-// Options returns the options of a struct, or of the struct that a pointer points to, in the
-// order of its fields.
+// Options returns the options of the struct that a pointer points to, or of a copy of a struct, in
+// the order of its fields.
 func Options(of any) []Option {
+	v := reflect.ValueOf(of)
+	if v.Kind() != reflect.Pointer {
+		v = reflect.New(v.Type())
+		v.Elem().Set(reflect.ValueOf(of))
+	}
 	var list []Option
-	for _, f := range reflect.VisibleFields(reflect.Indirect(reflect.ValueOf(of)).Type()) {
-		if f.Tag.Get("json") != "" {
-			list = append(list, optionOf(f))
+	for _, f := range reflect.VisibleFields(v.Elem().Type()) {
+		tag := f.Tag.Get
+		if tag("json") == "" {
+			continue
 		}
+		group, where, _ := strings.Cut(tag("group"), ",")
+		o := Option{
+			Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file", Whole: f.Type.Kind() == reflect.Int,
+			Default: tag("default"), Choices: words(tag("choice"), "|"), Help: tag("help"),
+			tag: tag, of: of, field: v.Elem().FieldByIndex(f.Index),
+		}
+		if of, ok := o.field.Interface().(interface{ Values() []string }); ok {
+			o.Choices = of.Values()
+		}
+		list = append(list, o)
 	}
 	return list
-}
-
-func optionOf(f reflect.StructField) Option {
-	tag := f.Tag.Get
-	group, where, _ := strings.Cut(tag("group"), ",")
-	o := Option{
-		Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file", Whole: f.Type.Kind() == reflect.Int,
-		Default: tag("default"), Choices: words(tag("choice"), "|"), Help: tag("help"),
-		auto: tag("auto") != "", opposed: strings.TrimSuffix(tag("json")+"="+tag("when"), "="), tag: tag, field: f.Index,
-	}
-	if of, ok := reflect.Zero(f.Type).Interface().(interface{ Values() []string }); ok {
-		o.Choices = of.Values()
-	}
-	return o
 }
 
 // words splits a tag, if it has words.
@@ -66,43 +70,37 @@ func words(tag, separator string) []string {
 }
 
 // Flag returns the flag of the option, without dashes.
-func (o *Option) Flag() string { return flagOf(o.Name) }
+func (o Option) Flag() string { return flagOf(o.Name) }
 
 func flagOf(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
 func nameOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
 // Find returns the option of Settings of that name, or flag.
-func Find(name string) (*Option, bool) { return find(&Settings{}, name) }
+func Find(name string) (Option, bool) { return find(Settings{}, name) }
 
 // find returns the option of that name, or flag, of a struct.
-func find(of any, name string) (*Option, bool) {
+func find(of any, name string) (Option, bool) {
 	list := Options(of)
 	k := slices.IndexFunc(list, func(o Option) bool { return o.Name == nameOf(name) })
 	if k < 0 {
-		return nil, false
+		return Option{}, false
 	}
-	return &list[k], true
+	return list[k], true
 }
 
-// in returns the option's field of a struct, given by a pointer.
-func (o *Option) in(of any) reflect.Value { return reflect.ValueOf(of).Elem().FieldByIndex(o.field) }
+// autoWord is the value 0 of an option that follows from the data.
+const autoWord = "auto"
 
-// Text returns the option's value in a struct as on the command line.
-func (o *Option) Text(of any) string {
-	if text := valueText(o.in(of)); text != "0" || !o.auto {
+func (o Option) auto() bool { return o.tag("auto") != "" }
+
+// String implements pflag.Value.
+func (o Option) String() string {
+	if text := valueText(o.field); text != "0" || !o.auto() {
 		return text
 	}
 	return autoWord
 }
-
-// onLine returns the option with its value in a struct as on the command line.
-func (o *Option) onLine(of any) string {
-	return strings.TrimSuffix("--"+o.Flag()+" "+o.Text(of), " true")
-}
-
-// autoWord is the value of an option that follows from the data.
-const autoWord = "auto"
 
 func valueText(v reflect.Value) string {
 	if s, ok := v.Interface().(fmt.Stringer); ok {
@@ -118,50 +116,44 @@ func valueText(v reflect.Value) string {
 	return strings.Join(words, ",")
 }
 
-// isDefault reports whether a struct has the option's default.
-func (o *Option) isDefault(of any) bool {
-	fresh := reflect.New(reflect.TypeOf(of).Elem()).Interface()
-	o.setDefault(fresh)
-	return o.Text(fresh) == o.Text(of)
+// Type implements pflag.Value.
+func (o Option) Type() string {
+	switch kind := o.field.Kind(); {
+	case o.auto():
+		return "N|auto"
+	case kind != reflect.Slice:
+		return kind.String()
+	case o.field.Type().Elem().Kind() == reflect.Int:
+		return "N,..." // pflag aligns bytes
+	}
+	return "NAME,..."
 }
 
-func (o *Option) setDefault(of any) {
-	if o.Default != "" {
-		if err := o.parse(o.in(of), o.Default); err != nil {
-			panic(err) // a tag is wrong: TestDefaults
-		}
-	}
+// onLine returns the option with its value as on the command line.
+func (o Option) onLine() string { return strings.TrimSuffix("--"+o.Flag()+" "+o.String(), " true") }
+
+// isDefault reports whether the value is the default.
+func (o Option) isDefault() bool {
+	return o.String() == o.Default || o.Default == "" && o.field.IsZero()
 }
 
-// set gives the option the value of a text, as on the command line. A wrong one changes nothing.
-func (o *Option) set(of any, text string) error {
-	field := o.in(of)
-	value := reflect.New(field.Type()).Elem()
-	value.Set(field)
-	if err := o.parse(value, text); err != nil {
-		return err
-	}
-	if err := o.check(value, text); err != nil {
-		return err
-	}
-	field.Set(value)
-	return nil
-}
-
-// parse sets a field to the value of a text, which may be "auto" for some options.
-func (o *Option) parse(field reflect.Value, text string) error {
-	if o.auto && text == autoWord {
-		text = "0"
-	}
-	err := parse(field, text)
-	if err != nil && o.auto {
-		err = fmt.Errorf("%w, or auto", err)
+// Set implements pflag.Value. A wrong text changes nothing.
+func (o Option) Set(text string) error {
+	value := reflect.New(o.field.Type()).Elem()
+	value.Set(o.field)
+	err := o.read(value, text)
+	if err == nil {
+		o.field.Set(value)
 	}
 	return err
 }
 
-// parse sets a field to the value of a text.
-func parse(field reflect.Value, text string) (err error) {
+// read sets a field, or an element of it, to the value of a text, which must be allowed.
+func (o Option) read(field reflect.Value, text string) (err error) {
+	if o.auto() && text == autoWord {
+		field.SetZero()
+		return nil
+	}
 	want := ""
 	switch f := field.Addr().Interface().(type) {
 	case *string:
@@ -184,55 +176,40 @@ func parse(field reflect.Value, text string) (err error) {
 	case interface{ Set(string) error }:
 		return f.Set(text)
 	default:
-		return parseList(field, text)
+		return o.readList(field, text)
 	}
-	if err != nil {
-		return errors.New("want " + want)
-	}
-	return nil
-}
-
-// parseList sets a slice to the values of a text, which are separated by commas.
-func parseList(field reflect.Value, text string) error {
-	list := reflect.Zero(field.Type())
-	if text == "" {
-		field.Set(list)
-		return nil
-	}
-	for word := range strings.SplitSeq(text, ",") {
-		element := reflect.New(field.Type().Elem()).Elem()
-		if err := parse(element, strings.TrimSpace(word)); err != nil {
-			return fmt.Errorf("%q: %w", word, err)
-		}
-		list = reflect.Append(list, element)
-	}
-	field.Set(list)
-	return nil
-}
-
-// check returns an error for a value outside the option's range, or that is none of its
-// choices. All elements of a list are checked.
-func (o *Option) check(field reflect.Value, text string) error {
 	switch {
-	case o.auto && text == autoWord:
-		return nil
-	case field.Kind() == reflect.Slice && field.Len() == 0 && o.Default != "":
-		return errors.New("want values, separated by commas")
-	case field.Kind() == reflect.Slice:
-		for k := range field.Len() {
-			if err := o.check(field.Index(k), valueText(field.Index(k))); err != nil {
-				return err
-			}
-		}
-		return nil
+	case err != nil && o.auto():
+		return errors.New("want " + want + ", or auto")
+	case err != nil:
+		return errors.New("want " + want)
 	case o.Choices != nil && text != o.Default && !slices.Contains(o.Choices, text):
 		return fmt.Errorf("want %s%s", either(o.Choices), DidYouMean(text, o.Choices))
+	case o.tag("range") != "":
+		x := field.Convert(reflect.TypeFor[float64]()).Float() // a duration's text is no number
+		return checkRange(x, o.tag("range"))
 	}
-	bounds := o.tag("range")
-	if bounds == "" {
-		return nil
+	return nil
+}
+
+// readList sets a slice to the values of a text, which are separated by commas.
+func (o Option) readList(field reflect.Value, text string) error {
+	field.SetZero()
+	if text == "" && o.Default != "" {
+		return errors.New("want values, separated by commas")
 	}
-	x := field.Convert(reflect.TypeFor[float64]()).Float() // a duration's text is no number
+	for _, word := range words(text, ",") {
+		element := reflect.New(field.Type().Elem()).Elem()
+		if err := o.read(element, strings.TrimSpace(word)); err != nil {
+			return fmt.Errorf("%q: %w", word, err)
+		}
+		field.Set(reflect.Append(field, element))
+	}
+	return nil
+}
+
+// checkRange returns an error for a number outside an interval such as "[0,1)" or "(0,".
+func checkRange(x float64, bounds string) error {
 	least, most := 0.0, math.Inf(1)
 	fmt.Sscanf(bounds[1:], "%g,%g", &least, &most) // there may be no second number
 	open, closed := bounds[0] == '(', strings.HasSuffix(bounds, "]")
@@ -247,6 +224,36 @@ func (o *Option) check(field reflect.Value, text string) error {
 	return fmt.Errorf("want at least %v", least)
 }
 
+// setDefaults gives all options of a struct their defaults.
+func setDefaults(of any) {
+	for _, o := range Options(of) {
+		if o.Default != "" {
+			if err := o.Set(o.Default); err != nil {
+				panic(err) // a tag is wrong: TestDefaults
+			}
+		}
+	}
+}
+
+// AddFlags gives the options of a struct, a pointer to Settings or Output, their defaults, and
+// registers their flags: those that are named or are in a group that is named, or all. Each flag's
+// Value is an Option.
+func AddFlags(fs *pflag.FlagSet, of any, only ...string) {
+	setDefaults(of)
+	for _, o := range Options(of) {
+		if o.File || only != nil && !slices.Contains(only, o.Flag()) && !slices.Contains(only, o.Group) {
+			continue
+		}
+		usage := o.Help
+		if arg := o.tag("arg"); arg != "" {
+			usage = strings.Replace(usage, arg, "`"+arg+"`", 1)
+		}
+		if f := fs.VarPF(o, o.Flag(), o.tag("short"), usage); o.Type() == "bool" {
+			f.NoOptDefVal = "true"
+		}
+	}
+}
+
 // Check checks the options of a struct, given by a pointer, beside one another: none is missing,
 // lacks an option that it needs, or is beside one that it excludes. The error is an OptionError.
 func Check(of any) error {
@@ -255,23 +262,21 @@ func Check(of any) error {
 		s = new(Settings) // no file has set the option
 	}
 	for _, o := range Options(of) {
-		text := " " + o.Text(of)
-		switch {
-		case o.tag("need") != "" && text == " ":
-			return s.refuse(o.Name, " is needed: %s", o.tag("need"))
-		case o.isDefault(of):
-			continue
-		case text == " true":
-			text = ""
+		if need := o.tag("need"); need != "" && o.String() == "" {
+			return s.refuse(o.Name, " is needed: %s", need)
 		}
+		if o.isDefault() {
+			continue
+		}
+		value := strings.TrimPrefix(o.onLine(), "--"+o.Flag())
 		for _, other := range words(o.tag("with"), ",") {
 			if flag, there := has(of, other); !there {
-				return s.refuse(o.Name, "%s needs %s", text, flag)
+				return s.refuse(o.Name, "%s needs %s", value, flag)
 			}
 		}
 		for _, other := range words(o.tag("without"), ",") {
 			if flag, there := has(of, other); there {
-				return s.refuse(o.Name, "%s", strings.TrimSuffix(text+" excludes "+flag+": "+o.tag("why"), ": "))
+				return s.refuse(o.Name, "%s", strings.TrimSuffix(value+" excludes "+flag+": "+o.tag("why"), ": "))
 			}
 		}
 	}
@@ -281,19 +286,13 @@ func Check(of any) error {
 // has reports whether a struct has an option, given as NAME for any value beside the default,
 // or as NAME=VALUE|…. It returns the option as on the command line.
 func has(of any, option string) (flag string, there bool) {
-	name, words, isWord := strings.Cut(option, "=")
-	flag = "--" + flagOf(name)
-	if isWord {
-		flag += " " + strings.ReplaceAll(strings.TrimSuffix(words, "|"), "|", " or ")
-	}
+	name, values, isValue := strings.Cut(option, "=")
 	o, known := find(of, name)
-	if !known {
-		return flag, false
+	if !isValue {
+		return "--" + flagOf(name), known && !o.isDefault()
 	}
-	if isWord {
-		return flag, slices.Contains(strings.Split(words, "|"), o.Text(of))
-	}
-	return flag, !o.isDefault(of)
+	allowed := words(values, "|")
+	return "--" + flagOf(name) + " " + either(allowed), known && slices.Contains(allowed, o.String())
 }
 
 // either joins words to "a, b or c".
@@ -304,19 +303,9 @@ func either(words []string) string {
 	return strings.Join(words, "")
 }
 
-// setDefaults gives all options of a struct their defaults.
-func setDefaults(of any) {
-	for _, o := range Options(of) {
-		o.setDefault(of)
-	}
-}
-
 // Sizes are numbers of nodes to sample, one a layer, the layer next to the output first. One
-// number is for all layers, and none means the method's own. Auto is a list of 0.
+// number is for all layers, and none means the method's own.
 type Sizes []int
-
-// Auto reports whether the sizes follow from the data.
-func (s Sizes) Auto() bool { return len(s) == 1 && s[0] == 0 }
 
 func (s Sizes) String() string { return valueText(reflect.ValueOf([]int(s))) }
 
@@ -326,7 +315,6 @@ func (s Sizes) MarshalJSON() ([]byte, error) { return []byte("[" + s.String() + 
 // Bytes is a number of bytes, written as 8GiB, 500MB or 1e9; 0 means none was given.
 type Bytes int64
 
-// String implements pflag.Value.
 func (b Bytes) String() string {
 	if b == 0 {
 		return ""
@@ -334,7 +322,7 @@ func (b Bytes) String() string {
 	return memory.Text(uint64(b))
 }
 
-// Set implements pflag.Value.
+// Set reads a text.
 func (b *Bytes) Set(text string) error {
 	scale := 1.0
 	number := strings.Replace(strings.TrimSuffix(text, "B"), "K", "k", 1) // KiB, and KB for kB
@@ -350,9 +338,6 @@ func (b *Bytes) Set(text string) error {
 	*b = Bytes(v)
 	return nil
 }
-
-// Type implements pflag.Value.
-func (*Bytes) Type() string { return "string" }
 
 // ShellWord quotes a word for a shell if necessary.
 func ShellWord(word string) string {

@@ -20,11 +20,11 @@ import (
 type Settings struct {
 	Data         string `json:"data" group:"Data and sampling" default:"synth:demo" arg:"SPEC" help:"data SPEC; gcn datasets list shows all kinds"`
 	Method       string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv, or ladies-flat-debiased where the model keeps no histories)"`
-	Samples      Sizes  `json:"samples" group:"Data and sampling" range:"[1," auto:"from the data" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; node-wise methods: 2 neighbours per node)"`
+	Samples      Sizes  `json:"samples" group:"Data and sampling" range:"[1," help:"nodes drawn per layer, next to the output first, or one number for all; gcn study advise recommends some (default: 512; node-wise methods: 2 neighbours per node)"`
 	ExactInput   bool   `json:"exact_input" group:"Data and sampling" help:"propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples"`
 	DropoutNoise string `json:"dropout_noise" group:"Data and sampling,rare" choice:"sampled|full" help:"noise of dropout in sampled layers: sampled, times the weights of the nodes drawn; or full, with its variance over all neighbours (default: sampled; ladies-cv: full)"`
 
-	Layers     int     `json:"layers" group:"Model" when:"1" exact:"the only propagation is then exact, and nothing is left to sample; use --method full, or more layers" default:"0" range:"[1,1000]" help:"graph convolutions (default: as many as --samples has numbers, else 2)"`
+	Layers     int     `json:"layers" group:"Model" when:"1" exact:"the only propagation is then exact, and nothing is left to sample; use --method full, or more layers" range:"[1,1000]" help:"graph convolutions (default: as many as --samples has numbers, else 2)"`
 	Hidden     int     `json:"hidden" group:"Model" default:"256" range:"[1,65536]" help:"width of the hidden layers"`
 	Dropout    float64 `json:"dropout" group:"Model" default:"0.2" range:"[0,1)" help:"share of hidden values dropped while training"`
 	Activation string  `json:"activation" group:"Model" default:"elu" choice:"elu|relu|gelu" help:"elu, relu or gelu"`
@@ -63,7 +63,7 @@ type Settings struct {
 	Micro           int     `json:"micro" group:"Training,rare" default:"1" range:"[1," help:"mini-batches of an update, shared by MPI ranks; limits and intervals then count updates"`
 	Partition       string  `json:"partition" group:"Training,rare" default:"none" choice:"none|features|all" without:"device=cuda" why:"a GPU keeps the whole features in its memory" help:"data that MPI ranks hold in parts, without effect on the results: none, features, or all (the graph too)"`
 	Seeds           string  `json:"seeds" group:"Training,rare" choice:"uniform|loss|gradient" help:"probabilities of the training nodes: uniform, or by their last loss or gradient, with debiased weights (default: uniform; mvs: gradient)"`
-	SeedsEvery      int     `json:"seeds_every" group:"Training,file" default:"50" range:"[1," with:"seeds=loss|gradient|" help:"with seeds loss or gradient: mini-batches between two updates"`
+	SeedsEvery      int     `json:"seeds_every" group:"Training,file" default:"50" range:"[1," help:"with seeds loss or gradient: mini-batches between two updates"`
 	LabelInputs     float64 `json:"label_inputs" group:"Training,rare" without:"seeds=loss|gradient" why:"a node whose label is an input has no loss to be chosen by" exact:"the input is propagated once, but each mini-batch reads other labels" control:"kept activations hold labels of the mini-batch's own nodes" default:"0" range:"[0,1)" with:"input_layer" help:"with --input-layer: share of the training nodes whose labels are inputs of a mini-batch, and whose loss does not count"`
 	LabelSmoothing  float64 `json:"label_smoothing" group:"Training,rare" default:"0" range:"[0,1)" help:"share of a label's weight that goes to all classes alike"`
 	ClassWeights    string  `json:"class_weights" group:"Training,rare" default:"none" choice:"none|balanced" help:"none, or balanced: each class has the same weight in the loss"`
@@ -71,7 +71,7 @@ type Settings struct {
 	DecoupledDecay  bool    `json:"decoupled_decay" group:"Training,rare" with:"weight_decay" help:"AdamW: --weight-decay shrinks the weights, and not by way of the gradient"`
 	Beta1           float64 `json:"beta1" group:"Training,file" default:"0.9" range:"(0,1)" help:"decay of Adam's mean of the gradients"`
 	Beta2           float64 `json:"beta2" group:"Training,file" default:"0.999" range:"(0,1)" help:"decay of Adam's mean of their squares"`
-	Epsilon         float64 `json:"epsilon" group:"Training,file" default:"1e-8" range:"(0," help:"Adam's constant against division by zero"`
+	Epsilon         float64 `json:"epsilon" group:"Training,file" default:"1e-08" range:"(0," help:"Adam's constant against division by zero"`
 	Clip            float64 `json:"clip" group:"Training,rare" default:"0" range:"[0," help:"scale gradients of a larger norm down to this one; 0: no limit"`
 	Workers         int     `json:"workers" group:"Training,rare" default:"0" range:"[0," help:"goroutines that sample ahead, without effect on the results; 0: one per core"`
 

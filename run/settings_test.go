@@ -33,9 +33,8 @@ func line(t *testing.T, args ...string) (Settings, error) {
 
 // wrong returns a value that the option cannot have.
 func wrong(o Option) string {
-	kind := reflect.TypeFor[Settings]().FieldByIndex(o.field).Type
 	switch {
-	case o.Choices != nil || kind.Kind() == reflect.Bool, o.Name == "samples", o.Name == "eval_every", o.Name == "method", o.Name == "schedule":
+	case o.Choices != nil || o.field.Kind() == reflect.Bool, o.Name == "samples", o.Name == "eval_every", o.Name == "method", o.Name == "schedule":
 		return "vibes"
 	case o.tag("range") != "" || o.Name == "seed":
 		return "-1"
@@ -95,7 +94,7 @@ func other(o Option) string {
 			return choice
 		}
 	}
-	switch reflect.TypeFor[Settings]().FieldByIndex(o.field).Type.Kind() {
+	switch o.field.Kind() {
 	case reflect.Bool:
 		return "true"
 	case reflect.Float64:
@@ -150,7 +149,7 @@ func TestRandomSettings(t *testing.T) {
 			case "schedule":
 				text = []string{"none", "step?factor=0.1", "plateau?every=3&warm-up=0"}[rng.IntN(3)]
 			case "samples":
-				text = []string{"3", "3,4", "auto", "3,4,5"}[rng.IntN(4)]
+				text = []string{"3", "3,4", "3,4,5"}[rng.IntN(3)]
 			}
 			values = append(values, Value{Option: o.Name, Text: text})
 		}
@@ -168,9 +167,6 @@ func TestRandomSettings(t *testing.T) {
 		}
 		plans++
 		saved := p.Saved()
-		if saved.Samples.Auto() {
-			continue
-		}
 		config := p.Fit().Config
 		config["fingerprint"], config["schema"] = "", rundir.Schema
 		text, err := json.Marshal(config)
@@ -227,15 +223,13 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// TestDefaults checks that each default can be read, and is allowed.
+// TestDefaults checks that each default can be read, is allowed, and has the form of a value.
 func TestDefaults(t *testing.T) {
 	for _, of := range []any{new(Settings), new(Output), new(Keys), new(ScheduleKeys)} {
 		setDefaults(of)
 		for _, o := range Options(of) {
-			if o.Default != "" && o.Name != "layers" {
-				if err := o.set(of, o.Default); err != nil {
-					t.Errorf("%s: %v", o.Name, err)
-				}
+			if !o.isDefault() {
+				t.Errorf("%s: the default %q is read as %q", o.Name, o.Default, o)
 			}
 		}
 	}

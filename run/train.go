@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -35,33 +37,67 @@ type Job struct {
 // follows reports whether this process is a rank other than 0.
 func (j *Job) follows() bool { return j.World != nil && j.World.Rank() > 0 }
 
-// Train trains in the folder dir. Ranks other than 0 have no result.
+// Resolve gives the job the paper's method if none was given, and the default one would keep more
+// than most bytes of P·X and of histories. All ranks choose alike.
+func (j *Job) Resolve(data *datasets.Data, most int64) error {
+	s := j.Settings
+	bytes := 4 * int64(data.Nodes()) * int64(data.Features.Cols+(j.Layers-1)*j.Hidden)
+	if !j.Default || j.Method.Name != DefaultMethod || bytes <= most {
+		return nil
+	}
+	j.Say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
+		DefaultMethod, Megabytes(bytes), PaperMethod, DefaultMethod)
+	values := []Value{{Option: "method", Text: PaperMethod}, {Option: "layers", Text: strconv.Itoa(j.Layers)}}
+	if n := len(s.Samples); n > 1 && n < j.Layers && !s.ExactInput { // the input is sampled, too
+		values = append(values, Value{Option: "samples", Text: append(slices.Clone(s.Samples), s.Samples[n-1]).String()})
+	}
+	if err := s.Set(values...); err != nil {
+		return err
+	}
+	p, err := s.Plan()
+	if err == nil {
+		p.GPU, p.Exact = j.GPU, j.Exact
+		j.Plan = p
+	}
+	return err
+}
+
+// Megabytes returns a number of bytes for a message.
+func Megabytes(bytes int64) string { return fmt.Sprintf("%.3g MB", float64(bytes)/1e6) }
+
+// MethodText is a method with its sample sizes, for messages and tables.
+func MethodText(method string, samples Sizes) string {
+	if len(samples) == 0 {
+		return method
+	}
+	return method + ", samples " + samples.String()
+}
+
+// Train trains in the folder dir, once or several times. Ranks other than 0 have no result, and
+// no folder.
 func (j *Job) Train(ctx context.Context, data *datasets.Data, dir string) (*Result, error) {
+	var folder *rundir.Folder
+	var begin func() error
 	switch {
 	case j.follows():
 		j.Resume, j.Overwrite = false, false
-		_, err := j.each(ctx, data, "", nil, nil)
-		return nil, err
-	case j.Runs == 1:
+	case j.Runs > 1:
+		var err error
+		if folder, err = j.openSeveral(dir); err != nil {
+			return nil, err
+		}
+		defer folder.Close()
+		begin = func() error { return j.beginSeveral(folder, data) }
+	default:
 		if runs, _ := fs.Glob(os.DirFS(dir), "seed-*/"+rundir.ConfigFile); runs != nil {
 			return nil, fmt.Errorf("%s holds several runs: name another folder, or their number by --runs", dir)
 		}
 		return j.Once(ctx, data, dir, j.Seed, "", nil)
 	}
-	return j.several(ctx, data, dir)
-}
-
-// each trains all runs, each in its own folder inside dir; "": in none. It calls before, if not
-// nil, before each run, and begin when the first one is ready. Ranks other than 0 have no results.
-func (j *Job) each(ctx context.Context, data *datasets.Data, dir string, before, begin func() error) (runs []Result, err error) {
+	var runs []Result
 	for i := range j.Runs {
-		if before != nil {
-			if err := before(); err != nil {
-				return nil, err
-			}
-		}
 		seed, own, prefix := j.Seed+uint64(i), "", ""
-		if dir != "" {
+		if folder != nil {
 			own = filepath.Join(dir, SeedFolder(seed))
 		}
 		if j.Runs > 1 {
@@ -71,12 +107,70 @@ func (j *Job) each(ctx context.Context, data *datasets.Data, dir string, before,
 		if err != nil {
 			return nil, err
 		}
-		if r != nil {
+		if begin = nil; r != nil {
 			runs = append(runs, *r)
 		}
-		begin = nil
 	}
-	return runs, nil
+	if folder == nil {
+		return nil, nil
+	}
+	r := summarize(runs, dir)
+	if err := folder.WriteJSON(rundir.ResultFile, finite.JSON(r)); err != nil {
+		return nil, fmt.Errorf("the result could not be saved: %w", err)
+	}
+	return r, nil
+}
+
+// openSeveral locks the folder of several runs. Each run has its own folder in it, and a run is
+// resumed with its own settings only.
+func (j *Job) openSeveral(dir string) (*rundir.Folder, error) {
+	folder, err := rundir.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the runs' folder: %w", err)
+	}
+	present, err := folder.Present()
+	switch {
+	case err != nil:
+	case slices.ContainsFunc(present, func(name string) bool { return name != rundir.ConfigFile && name != rundir.ResultFile }):
+		err = fmt.Errorf("%s holds a single run: name another folder for several runs", dir)
+	case present != nil && !j.Resume && !j.Overwrite:
+		err = TakenError(dir)
+	}
+	if err != nil {
+		folder.Close()
+	}
+	return folder, err
+}
+
+// beginSeveral writes the settings of several runs into their folder, when the first run is ready.
+// With Overwrite it removes the other runs with their seeds, which --resume would continue after an
+// interruption: Fit overwrites the first.
+func (j *Job) beginSeveral(folder *rundir.Folder, data *datasets.Data) error {
+	for i := 1; i < j.Runs && j.Overwrite; i++ {
+		if err := removeRun(folder.Path(SeedFolder(j.Seed + uint64(i)))); err != nil {
+			return fmt.Errorf("overwriting runs: %w", err)
+		}
+	}
+	if err := folder.Remove(rundir.ResultFile); err != nil { // it may be of other runs
+		return err
+	}
+	config := j.config() // with the first run's choice of --eval-every
+	config["fingerprint"], config[rundir.SchemaField] = train.Fingerprint(data), rundir.Schema
+	return folder.WriteJSON(rundir.ConfigFile, config)
+}
+
+// removeRun removes the files of the run in a folder.
+func removeRun(dir string) error {
+	folder, err := rundir.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	present, err := folder.Present()
+	if err == nil {
+		err = folder.Remove(present...)
+	}
+	return err
 }
 
 // Once trains with one seed, in the given folder. It calls begin, if not nil, before it writes
@@ -135,9 +229,6 @@ func (j *Job) chooseInterval(ctx context.Context, model *layers.GCN, data *datas
 	return nil
 }
 
-// Megabytes returns a number of bytes for a message.
-func Megabytes(bytes int64) string { return fmt.Sprintf("%.3g MB", float64(bytes)/1e6) }
-
 // resumable returns the folder to resume for a run in dir: of several runs, the folder of all.
 func (j *Job) resumable(dir string) string {
 	if j.Runs > 1 {
@@ -170,85 +261,7 @@ func (j *Job) interruption(err error, dir string, batches int) error {
 	if batches > 0 {
 		when += ", saved"
 	}
-	dir = j.resumable(dir)
-	if errors.Is(err, train.ErrRunMoved) {
-		return Interrupted{err, fmt.Sprintf("interrupted %s; %s was moved or replaced: to go on, name its new place: gcn train --out DIR --resume", when, dir)}
-	}
-	return Interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", when, ShellWord(dir))}
-}
-
-// several trains several times, each run in its own folder inside dir. dir is locked until all
-// runs are done. A run is resumed with its own settings only.
-func (j *Job) several(ctx context.Context, data *datasets.Data, dir string) (*Result, error) {
-	folder, err := rundir.Open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("the runs' folder: %w", err)
-	}
-	defer folder.Close()
-	present, err := folder.Present()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range present {
-		if name != rundir.ConfigFile && name != rundir.ResultFile {
-			return nil, fmt.Errorf("%s holds a single run: name another folder for several runs", dir)
-		}
-	}
-	if present != nil && !j.Resume && !j.Overwrite {
-		return nil, TakenError(dir)
-	}
-	begin := func() error {
-		if j.Overwrite {
-			if err := j.removeOthers(dir); err != nil {
-				return fmt.Errorf("overwriting runs: %w", err)
-			}
-		}
-		if err := folder.Remove(rundir.ResultFile); err != nil { // it may be of other runs
-			return err
-		}
-		config := j.config() // with the first run's choice of --eval-every
-		config["fingerprint"], config[rundir.SchemaField] = train.Fingerprint(data), rundir.Schema
-		return folder.WriteJSON(rundir.ConfigFile, config)
-	}
-	moved := func() error {
-		if folder.InPlace() {
-			return nil
-		}
-		return fmt.Errorf("%s: %w; to go on, name its new place: gcn train --out DIR --resume", dir, train.ErrRunMoved)
-	}
-	runs, err := j.each(ctx, data, dir, moved, begin)
-	if err != nil {
-		return nil, err
-	}
-	r := summarize(runs, dir)
-	if err := folder.WriteJSON(rundir.ResultFile, finite.JSON(r)); err != nil {
-		return nil, fmt.Errorf("the result could not be saved: %w", err)
-	}
-	return r, moved()
-}
-
-// removeOthers removes the runs in dir with the seeds of this job, which --resume would continue
-// after an interruption, except the first one: Fit overwrites it.
-func (j *Job) removeOthers(dir string) error {
-	var others []*rundir.Folder
-	for i := 1; i < j.Runs; i++ {
-		folder, err := rundir.Open(filepath.Join(dir, SeedFolder(j.Seed+uint64(i))))
-		if err != nil {
-			return err
-		}
-		defer folder.Close()
-		others = append(others, folder)
-	}
-	for _, folder := range others { // all are locked, so no process trains in them
-		present, err := folder.Present()
-		if err == nil {
-			err = folder.Remove(present...)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return Interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", when, ShellWord(j.resumable(dir)))}
 }
 
 // NewDir makes a folder for a run under runs/ and returns its path. The name holds the time,

@@ -38,8 +38,8 @@
 //
 // Every file but metrics.jsonl is replaced whole, and last.ckpt holds the evaluations so far: a
 // resumed run writes metrics.jsonl anew. A run that crashed at any moment therefore resumes
-// to the same result. The folder is open and locked during the run: two processes
-// never train in one folder, and a folder can be moved during its run.
+// to the same result. The folder is locked during the run: two processes never train in one
+// folder. A run whose folder is moved fails, and can be resumed at its new place.
 //
 // # Several processes
 //

@@ -37,9 +37,8 @@ import (
 // the last finished step, and with o.Dir a checkpoint of this step is on disk. If
 // settings or data cannot work, the Result is nil, and nothing was trained or written.
 // Errors wrap ErrNotFinite if the loss, a gradient or a score overflows, ErrModelInUse if m is
-// being trained already, ErrRunExists if the folder holds another run, ErrRunMoved if
-// the folder was moved or replaced (the run went on nevertheless), ErrCheckpoint if
-// a file in the folder cannot be used.
+// being trained already, ErrRunExists if the folder holds another run, fs.ErrNotExist if
+// the folder was moved or replaced, ErrCheckpoint if a file in the folder cannot be used.
 //
 // Fit needs memory for five values per parameter, beside the model and the batches. All
 // goroutines have ended when Fit returns.

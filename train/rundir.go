@@ -20,10 +20,6 @@ var (
 	// ErrRunExists means that the folder already holds a run, or that another process
 	// is training in it.
 	ErrRunExists = errors.New("folder is taken by a run")
-
-	// ErrRunMoved means that the folder was moved, removed or replaced during the
-	// run. The run's files are in the folder at its new place.
-	ErrRunMoved = errors.New("the run's folder was moved or replaced during the run; the files are at its new place")
 )
 
 // runDir is the folder of a run, locked. A nil *runDir keeps nothing.
@@ -183,11 +179,8 @@ func (d *runDir) close() error {
 		return nil
 	}
 	var err error
-	if !d.folder.InPlace() {
-		err = fmt.Errorf("%s: %w", d.path, ErrRunMoved)
-	}
 	if d.metrics != nil {
-		err = join(err, d.metrics.Close())
+		err = d.metrics.Close()
 	}
 	return named(join(err, d.folder.Close()))
 }

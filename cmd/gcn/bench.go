@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/bench"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -32,51 +30,37 @@ type samplingBench struct {
 
 func newBenchSamplingCommand() *cobra.Command {
 	b := new(samplingBench)
-	return newCommand(&cobra.Command{
-		Use: "sampling",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			data, err := openData(cmd.Context(), b.Data)
-			if err != nil {
-				return err
-			}
-			rows, err := b.run(cmd.Context(), data)
-			if err != nil {
-				return err
-			}
-			return result(cmd, struct {
-				Dataset string        `json:"dataset"`
-				Rows    []samplingRow `json:"rows"`
-			}{b.Data, rows}, nil)
-		},
-	}, b)
-}
-
-func (b *samplingBench) run(ctx context.Context, data *datasets.Data) ([]samplingRow, error) {
-	var all []samplers.Sampler
-	var rows []samplingRow
-	for _, method := range b.Methods {
-		for _, size := range b.sizes(method) {
-			sampler, err := samplers.ByName(method, samplers.Config{
-				Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: 1, Sizes: []int{max(size, 1)},
-			})
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, sampler)
-			rows = append(rows, samplingRow{Method: method, Samples: size, Batch: min(b.Batch, len(data.Split.Train))})
+	return newCommand("sampling", b, func(cmd *cobra.Command, _ []string) (any, error) {
+		data, err := openData(cmd.Context(), b.Data)
+		if err != nil {
+			return nil, err
 		}
-	}
-	reports, err := bench.Sampling(ctx, all, data, b.Batch, b.Batches, b.Seed)
-	for k, r := range reports {
-		rows[k].SamplingReport = r
-	}
-	return rows, err
+		var all []samplers.Sampler
+		var rows []samplingRow
+		for _, method := range b.Methods {
+			for _, size := range b.sizes(method) {
+				sampler, err := samplers.ByName(method, samplers.Config{
+					Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: 1, Sizes: []int{max(size, 1)},
+				})
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, sampler)
+				rows = append(rows, samplingRow{Method: method, Samples: size, Batch: min(b.Batch, len(data.Split.Train))})
+			}
+		}
+		reports, err := bench.Sampling(cmd.Context(), all, data, b.Batch, b.Batches, b.Seed)
+		for k, r := range reports {
+			rows[k].SamplingReport = r
+		}
+		return map[string]any{"dataset": b.Data, "rows": rows}, err
+	})
 }
 
 // sizes returns the sample sizes to measure a method at: the given ones, else the
 // method's own or the paper's; a single 0 if the method has no sample size.
 func (b *samplingBench) sizes(method string) []int {
-	switch m := methodNamed(method); {
+	switch m, _ := run.ParseMethod(method); { // the flag has checked it
 	case m.Sizes == "":
 		return []int{0}
 	case len(b.Samples) > 0:
@@ -103,25 +87,16 @@ func newBenchTrainCommand() *cobra.Command {
 		Batches int `json:"batches" default:"150" range:"[41," help:"mini-batches; the first and last 20 do not count"`
 		resultOptions
 	}
-	cmd := &cobra.Command{
-		Use: "train",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := newModel(cmd, run.PaperMethod)
-			if err != nil {
-				return err
-			}
-			p := m.Plan
-			report, err := bench.Step(cmd.Context(), m.Model, m.Data, bench.StepOptions{
-				Batches: o.Batches, BatchSize: p.Batch, Workers: p.Workers, Seed: p.Seed,
-			})
-			if err != nil {
-				return err
-			}
-			return result(cmd, stepResult{p.Data, p.Method.String(), p.Samples, p.Batch, p.Hidden, p.Device, report}, nil)
-		},
-	}
-	addFlags(cmd, new(run.Settings), benchFlags("Data and sampling", "batch", "workers")...)
-	return newCommand(cmd, &o)
+	return newCommand("train", &o, func(cmd *cobra.Command, _ []string) (any, error) {
+		j, model, err := newModel(cmd, run.PaperMethod)
+		if err != nil {
+			return nil, err
+		}
+		report, err := bench.Step(cmd.Context(), model, j.data, bench.StepOptions{
+			Batches: o.Batches, BatchSize: j.Batch, Workers: j.Workers, Seed: j.Seed,
+		})
+		return stepResult{j.Data, j.Method.String(), j.Samples, j.Batch, j.Hidden, j.Device, report}, err
+	}, append(modelOptions, "Data and sampling", "batch", "workers")...)
 }
 
 // inferResult is the cost of inference over all nodes.
@@ -139,26 +114,16 @@ func newBenchInferCommand() *cobra.Command {
 		Repetitions int `json:"repetitions" default:"5" range:"[1," help:"times to measure"`
 		resultOptions
 	}
-	cmd := &cobra.Command{
-		Use: "infer",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := newModel(cmd, "full") // inference samples nothing
-			if err != nil {
-				return err
-			}
-			p, start := m.Plan, time.Now()
-			report, err := bench.Infer(cmd.Context(), m.Model, m.Data, o.Repetitions)
-			if err != nil {
-				return err
-			}
-			return result(cmd, inferResult{p.Data, p.Layers, p.Hidden, report, p.Device, measure(start)}, nil)
-		},
-	}
-	addFlags(cmd, new(run.Settings), benchFlags()...)
-	return newCommand(cmd, &o)
+	return newCommand("infer", &o, func(cmd *cobra.Command, _ []string) (any, error) {
+		j, model, err := newModel(cmd, "full") // inference samples nothing
+		if err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		report, err := bench.Infer(cmd.Context(), model, j.data, o.Repetitions)
+		return inferResult{j.Data, j.Layers, j.Hidden, report, j.Device, measure(start)}, err
+	}, modelOptions...)
 }
 
-// benchFlags returns the flags of training that a benchmark of a model has, and more.
-func benchFlags(more ...string) []string {
-	return append(more, "Model", "data", "seed", "device", "label-inputs", "label-smoothing", "class-weights")
-}
+// modelOptions are the options of training that a benchmark of a model has.
+var modelOptions = []string{"Model", "data", "seed", "device", "label-inputs", "label-smoothing", "class-weights"}

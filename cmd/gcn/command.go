@@ -1,14 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -17,23 +18,25 @@ import (
 	"github.com/gcn-layerwise/gcn/run"
 )
 
-// newCommand registers the flags of options, which are pointers to structs with the tags of
-// package run. The options are checked beside one another before the command's work.
-func newCommand(cmd *cobra.Command, options ...any) *cobra.Command {
-	for _, of := range options {
-		addFlags(cmd, of)
+// newCommand returns a command whose arguments are the words of its usage line before the flags.
+// Its flags are the settings of gcn train that are named, alone or by their group, and options: a
+// pointer to a struct with the tags of package run. These are checked beside one another before
+// the work. do returns the result to print, or nil.
+func newCommand(use string, options any, do func(cmd *cobra.Command, args []string) (any, error), settings ...string) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Args: arguments}
+	if settings != nil {
+		addFlags(cmd, new(run.Settings), settings...)
 	}
-	if cmd.Args == nil {
-		cmd.Args = noArguments
-	}
-	do := cmd.RunE
+	addFlags(cmd, options)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, of := range options {
-			if err := run.Check(of); err != nil {
-				return err
-			}
+		if err := run.Check(options); err != nil {
+			return err
 		}
-		return do(cmd, args)
+		r, err := do(cmd, args)
+		if err != nil || r == nil {
+			return err
+		}
+		return printResult(cmd, r)
 	}
 	return cmd
 }
@@ -43,36 +46,30 @@ func newCommand(cmd *cobra.Command, options ...any) *cobra.Command {
 func addFlags(cmd *cobra.Command, of any, only ...string) {
 	cmd.Flags().SortFlags = false
 	run.AddFlags(cmd.Flags(), of, only...)
-	lists := map[string]func() []string{"data": dataSpecs, "method": run.MethodNames, "recipe": run.RecipeNames}
 	for _, o := range run.Options(of) {
-		values := lists[o.Name]
-		if values == nil {
-			values = func() []string { return o.Choices }
-		}
-		if cmd.Flags().Lookup(o.Flag()) == nil {
+		values := append(listed()[o.Name], o.Choices...)
+		if values == nil || cmd.Flags().Lookup(o.Flag()) == nil { // none, or files
 			continue
 		}
 		_ = cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) { // the flag is there
-			var list []string
-			for _, v := range values() {
-				list = append(list, given[:strings.LastIndexByte(given, ',')+1]+v) // the last value of a list
-			}
-			if list == nil {
-				return nil, cobra.ShellCompDirectiveDefault // a file
+			list := slices.Clone(values)
+			for k := range list {
+				list[k] = given[:strings.LastIndexByte(given, ',')+1] + list[k] // the last value of a list
 			}
 			return list, cobra.ShellCompDirectiveNoFileComp
 		})
 	}
 }
 
-// dataSpecs lists the data sets that need no path, and the schemes that do.
-func dataSpecs() []string {
+// listed returns the values of options whose tags do not name them. Data sets that need a path have
+// their scheme alone.
+var listed = sync.OnceValue(func() map[string][]string {
 	var specs []string
 	for _, e := range datasets.List() {
 		specs = append(specs, regexp.MustCompile(":[A-Z].*").ReplaceAllString(e.Spec, ":"))
 	}
-	return specs
-}
+	return map[string][]string{"data": specs, "method": run.MethodNames(), "recipe": run.RecipeNames()}
+})
 
 // repeated is an option that may be given more than once. Its text has a line for each value.
 type repeated []string
@@ -88,22 +85,9 @@ func (r *repeated) Set(text string) error {
 
 // newGroup returns a command that only holds other commands.
 func newGroup(name string, commands ...*cobra.Command) *cobra.Command {
-	group := &cobra.Command{Use: name, Args: subcommandOnly, RunE: needsSubcommand}
+	group := &cobra.Command{Use: name + " COMMAND", Args: arguments, RunE: arguments}
 	group.AddCommand(commands...)
 	return group
-}
-
-func needsSubcommand(cmd *cobra.Command, _ []string) error {
-	return usagef("%s needs a command: %s", cmd.CommandPath(), strings.Join(commandNames(cmd), ", "))
-}
-
-// subcommandOnly refuses arguments that do not name a subcommand.
-func subcommandOnly(cmd *cobra.Command, args []string) error {
-	names := commandNames(cmd)
-	if len(args) == 0 {
-		return nil
-	}
-	return usagef("unknown command %q%s; there are: %s", args[0], run.DidYouMean(args[0], names), cmp.Or(strings.Join(names, ", "), "none"))
 }
 
 func commandNames(cmd *cobra.Command) []string {
@@ -116,68 +100,70 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// noArguments refuses positional arguments, and says where a SPEC or a number belongs.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+// arguments refuses other arguments than the usage line has before its flags, where DIR… stands
+// for one or more and [SPEC] for one or none. If the command has commands or ValidArgs, the
+// argument is one of them.
+func arguments(cmd *cobra.Command, given []string) error {
+	use, _, _ := strings.Cut(cmd.Use, " --")
+	least := len(strings.Fields(use)) - 1
+	most := least
+	switch {
+	case strings.HasSuffix(use, "…"):
+		most = math.MaxInt
+	case strings.HasSuffix(use, "]"):
+		least = 0
 	}
-	arg, advice := args[0], ""
+	fits := len(given) >= least && len(given) <= most
+	allowed, word := append(commandNames(cmd), cmd.ValidArgs...), strings.ToLower(strings.Trim(use[strings.LastIndexByte(use, ' ')+1:], "[]"))
+	switch list := strings.Join(allowed, ", "); {
+	case list != "" && len(given) > 0 && !slices.Contains(allowed, given[0]):
+		return usagef("unknown %s %q%s; there are: %s", word, given[0], run.DidYouMean(given[0], allowed), list)
+	case !fits && most == 0:
+		return usagef("%s takes no arguments, got %q%s", cmd.CommandPath(), given[0], meantOption(cmd, given[0]))
+	case !fits && list == "":
+		return usagef("want %s, got %q", cmd.UseLine(), given)
+	case !fits:
+		return usagef("%s needs a %s: %s", cmd.CommandPath(), word, list)
+	}
+	return nil
+}
+
+// meantOption says where an argument belongs that is a number, a folder or a SPEC, or returns "".
+func meantOption(cmd *cobra.Command, arg string) string {
 	if _, err := strconv.Atoi(arg); err == nil {
-		advice = ": separate the numbers of an option by commas"
-	} else if info, err := os.Stat(arg); err == nil && info.IsDir() && cmd.Flags().Lookup("run") != nil {
-		advice = ", did you mean --run " + run.ShellWord(arg) + "?"
-	} else if cmd.Flags().Lookup("data") != nil && datasets.CheckSpec(arg, datasets.Options{}) == nil {
-		advice = ", did you mean --data " + run.ShellWord(arg) + "?"
+		return ": separate the numbers of an option by commas"
 	}
-	return usagef("%s takes no arguments, got %q%s", cmd.CommandPath(), arg, advice)
-}
-
-// between refuses other numbers of arguments.
-func between(least, most int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, given []string) error {
-		if len(given) < least || len(given) > most {
-			return usagef("want %s, got %q", cmd.UseLine(), given)
-		}
-		return nil
+	if info, err := os.Stat(arg); err == nil && info.IsDir() && cmd.Flags().Lookup("run") != nil {
+		return ", did you mean --run " + run.ShellWord(arg) + "?"
 	}
-}
-
-// oneArgument refuses anything but one of the given words.
-func oneArgument(needs string, words []string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, given []string) error {
-		list := strings.Join(words, ", ")
-		switch {
-		case len(given) != 1:
-			return usagef("%s: %s", needs, list)
-		case !slices.Contains(words, given[0]):
-			return usagef("%q%s; there are: %s", given[0], run.DidYouMean(given[0], words), list)
-		}
-		return nil
+	if cmd.Flags().Lookup("data") != nil && datasets.CheckSpec(arg, datasets.Options{}) == nil {
+		return ", did you mean --data " + run.ShellWord(arg) + "?"
 	}
+	return ""
 }
 
 // flagError rewords an error of the flag parser, and names the flag that was
 // probably meant.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
-		name, dashes := unknown.GetSpecifiedName(), "--"
-		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
-			name, dashes = letters, "-"
-		}
-		if name == "version" || name == "v" {
-			return usagef("unknown flag %s%s, did you mean gcn version?", dashes, name)
-		}
-		word, _, _ := strings.Cut(name, "=")
-		if old := run.OldFlag(word); old != "" && cmd.Flags().Lookup("method") != nil {
-			return usagef("unknown flag --%s: it %s", word, old)
-		}
-		if flag := run.Meant(word, flagNames(cmd.Flags())); flag != "" && len(word) > 1 {
-			return usagef("unknown flag %s%s, did you mean --%s?", dashes, name, flag)
-		}
-		return usagef("unknown flag %s%s", dashes, name)
+	if !errors.As(err, &unknown) {
+		return usagef("%w", flagValueError(err))
 	}
-	return usageError{flagValueError(err)}
+	given := "--" + unknown.GetSpecifiedName()
+	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+		given = "-" + letters
+	}
+	word, _, _ := strings.Cut(strings.TrimLeft(given, "-"), "=")
+	old, meant := run.OldFlag(word), run.Meant(word, flagNames(cmd.Flags()))
+	switch {
+	case word == "version" || word == "v":
+		return usagef("unknown flag %s, did you mean gcn version?", given)
+	case old != "" && cmd.Flags().Lookup("method") != nil:
+		return usagef("unknown flag --%s: it %s", word, old)
+	case meant != "" && len(word) > 1:
+		return usagef("unknown flag %s, did you mean --%s?", given, meant)
+	}
+	return usagef("unknown flag %s", given)
 }
 
 // flagValueError shortens the flag parser's error about a value.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -14,68 +15,44 @@ import (
 )
 
 func newDatasetsListCommand() *cobra.Command {
-	return newCommand(&cobra.Command{
-		Use: "list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			entries := datasets.List()
-			return result(cmd, map[string]any{"datasets": entries}, func(w io.Writer) {
-				var t table
-				for k, e := range entries {
-					t.row(e.Spec, e.Summary)
-					// The data sets from one source have the same keys.
-					if last := k == len(entries)-1 || entries[k+1].Keys != e.Keys; last && e.Keys != "" {
-						t.row("", "?key=value&…: "+e.Keys)
-					}
+	return newCommand("list", new(resultOptions), func(*cobra.Command, []string) (any, error) {
+		entries := datasets.List()
+		return worded{map[string]any{"datasets": entries}, func(w io.Writer) {
+			var t table
+			for k, e := range entries {
+				t.row(e.Spec, e.Summary)
+				// The data sets from one source have the same keys.
+				if last := k == len(entries)-1 || entries[k+1].Keys != e.Keys; last && e.Keys != "" {
+					t.row("", "?key=value&…: "+e.Keys)
 				}
-				t.print(w)
-				say(w, "keys are for the data sets above them; docs/data.md explains them, and gcn datasets info SPEC says how files were read")
-			})
-		},
-	}, new(resultOptions))
+			}
+			t.print(w)
+			say(w, "keys are for the data sets above them; docs/data.md explains them, and gcn datasets info SPEC says how files were read")
+		}}, nil
+	})
 }
 
 func newDatasetsInfoCommand() *cobra.Command {
-	return newCommand(&cobra.Command{
-		Use:  "info SPEC",
-		Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkSpec(args[0]); err != nil {
-				return err
+	return newCommand("info SPEC", new(resultOptions), func(cmd *cobra.Command, args []string) (any, error) {
+		if err := checkSpec(args[0]); err != nil {
+			return nil, err
+		}
+		options := jobOf(cmd.Context()).data
+		options.Unlabelled = true
+		data, err := datasets.Open(cmd.Context(), args[0], options)
+		if err != nil {
+			return nil, err
+		}
+		info := datasets.Describe(data)
+		return worded{info, func(w io.Writer) {
+			notes := info.Preprocessing
+			info.ClassNames, info.Preprocessing = nil, nil // the notes name the classes
+			_ = printText(w, info)                         // the stream keeps its error
+			for _, note := range notes {
+				say(w, "note: %s", escape(note, ""))
 			}
-			options := dataOptions(cmd.Context())
-			options.Unlabelled = true
-			data, err := datasets.Open(cmd.Context(), args[0], options)
-			if err != nil {
-				return err
-			}
-			info := datasets.Describe(data)
-			return result(cmd, info, func(w io.Writer) {
-				notes := info.Preprocessing
-				info.ClassNames, info.Preprocessing = nil, nil // the notes name the classes
-				_ = printText(w, info)                         // the stream keeps its error
-				for _, note := range notes {
-					say(w, "note: %s", escape(note, ""))
-				}
-			})
-		},
-	}, new(resultOptions))
-}
-
-func newDatasetsVerifyCommand() *cobra.Command {
-	return newCommand(&cobra.Command{
-		Use:  "verify SPEC",
-		Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			v, err := verify(cmd.Context(), args[0])
-			if err == nil {
-				err = result(cmd, v, nil)
-			}
-			if err == nil && v.Original != nil && !*v.Original {
-				err = fmt.Errorf("%s: not the original %s: these figures differ: %s", v.Spec, v.Name, strings.Join(v.differ(), ", "))
-			}
-			return err
-		},
-	}, new(resultOptions))
+		}}, nil
+	})
 }
 
 // verification is the result of "gcn datasets verify".
@@ -90,37 +67,43 @@ type verification struct {
 	Original  *bool                 `json:"original,omitempty"` // absent for a twin
 }
 
-// verify verifies the data, and compares them with the published figures if there are any.
-func verify(ctx context.Context, spec string) (*verification, error) {
-	if err := checkSpec(spec); err != nil {
+func newDatasetsVerifyCommand() *cobra.Command {
+	return newCommand("verify SPEC", new(resultOptions), func(cmd *cobra.Command, args []string) (any, error) {
+		v := &verification{Spec: args[0], Valid: true}
+		differ, err := v.verify(cmd.Context())
+		if err != nil || v.Original == nil || *v.Original {
+			return v, err
+		}
+		return nil, errors.Join(printResult(cmd, v), fmt.Errorf("%s: not the original %s: these figures differ: %s", v.Spec, v.Name, strings.Join(differ, ", ")))
+	})
+}
+
+// verify verifies the data, and returns the figures that differ from the published ones if there
+// are any.
+func (v *verification) verify(ctx context.Context) (differ []string, err error) {
+	if err := checkSpec(v.Spec); err != nil {
 		return nil, err
 	}
-	start, options := time.Now(), dataOptions(ctx)
+	start, options := time.Now(), jobOf(ctx).data
 	options.Verify = true
-	data, err := datasets.Open(ctx, spec, options)
+	data, err := datasets.Open(ctx, v.Spec, options)
 	if err != nil {
 		return nil, err
 	}
 	defer data.Close() // it was only read
-	v := &verification{Spec: spec, Valid: true}
-	if published, twin := datasets.FindPublished(spec); published != nil {
+	if published, twin := datasets.FindPublished(v.Spec); published != nil {
 		v.Name, v.Published = published.Name, published.Compare(data)
-		if original := len(v.differ()) == 0; !twin { // there is no verdict about a twin
+		for _, c := range v.Published {
+			if !c.Agrees {
+				differ = append(differ, c.Name)
+			}
+		}
+		if original := differ == nil; !twin { // there is no verdict about a twin
 			v.Original = &original
 		}
 	}
 	v.WallS = finite.Measured(time.Since(start).Seconds())
-	return v, nil
-}
-
-// differ lists the figures that differ from the published ones.
-func (v *verification) differ() (names []string) {
-	for _, c := range v.Published {
-		if !c.Agrees {
-			names = append(names, c.Name)
-		}
-	}
-	return names
+	return differ, nil
 }
 
 // openData opens the data set that --data names. A SPEC that cannot be
@@ -129,13 +112,13 @@ func openData(ctx context.Context, spec string) (*datasets.Data, error) {
 	if err := checkSpec(spec); err != nil {
 		return nil, err
 	}
-	return datasets.Open(ctx, spec, dataOptions(ctx))
+	return datasets.Open(ctx, spec, jobOf(ctx).data)
 }
 
 // checkSpec reports a SPEC that cannot be understood.
 func checkSpec(spec string) error {
 	if err := datasets.CheckSpec(spec, datasets.Options{Schemes: schemes()}); err != nil {
-		return usageError{err}
+		return usagef("%w", err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"runtime/debug"
 	"time"
 
@@ -32,23 +33,19 @@ func newDatasetsConvertCommand() *cobra.Command {
 		Scratch    string    `json:"scratch" arg:"DIR" help:"DIR of its temporary files (default: beside the store)"`
 		resultOptions
 	}
-	return newCommand(&cobra.Command{
-		Use:  "convert SPEC FILE",
-		Args: between(2, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkSpec(args[0]); err != nil {
-				return err
-			}
-			start, to := time.Now(), dataOptions(cmd.Context())
-			to.Half, to.Propagated, to.Memory, to.Scratch = o.Features != "", o.Propagated, int64(o.Memory), o.Scratch
-			defer limit(o.Memory)()
-			spec, err := datasets.Convert(cmd.Context(), args[0], args[1], to)
-			if err != nil {
-				return err
-			}
-			return printConversion(cmd, args[0], spec, start)
-		},
-	}, &o)
+	return newCommand("convert SPEC FILE", &o, func(cmd *cobra.Command, args []string) (any, error) {
+		if err := checkSpec(args[0]); err != nil {
+			return nil, err
+		}
+		start, to := time.Now(), jobOf(cmd.Context()).data
+		to.Half, to.Propagated, to.Memory, to.Scratch = o.Features != "", o.Propagated, int64(o.Memory), o.Scratch
+		defer limit(o.Memory)()
+		spec, err := datasets.Convert(cmd.Context(), args[0], args[1], to)
+		if err != nil {
+			return nil, err
+		}
+		return openConverted(cmd.Context(), args[0], spec, start)
+	})
 }
 
 // limit makes the garbage collector keep to the memory of --memory, until the returned
@@ -58,34 +55,31 @@ func limit(memory run.Bytes) (restore func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// printConversion opens the data set that was written since start, and describes it.
-func printConversion(cmd *cobra.Command, from, spec string, start time.Time) error {
+// openConverted opens the data set that was written since start, and describes it.
+func openConverted(ctx context.Context, from, spec string, start time.Time) (any, error) {
 	took := time.Since(start)
 	start = time.Now()
-	data, err := datasets.Open(cmd.Context(), spec, dataOptions(cmd.Context()))
+	data, err := datasets.Open(ctx, spec, jobOf(ctx).data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer data.Close() // it was only read
-	return result(cmd, conversion{
+	return conversion{
 		Spec: spec, From: from, Nodes: data.Nodes(), Edges: data.Edges(),
 		WallS: finite.Measured(took.Seconds()), OpenMS: finite.Measured(time.Since(start).Seconds() * 1e3), PeakRSSMB: finite.Measured(machine.PeakRSS()),
-	}, nil)
+	}, nil
 }
 
 func newDatasetsFetchCommand() *cobra.Command {
-	return newCommand(&cobra.Command{
-		Use:       "fetch NAME",
-		Args:      oneArgument("datasets fetch needs one NAME", datasets.Names()),
-		ValidArgs: datasets.Names(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			start := time.Now()
-			path, err := datasets.Fetch(cmd.Context(), args[0], dataOptions(cmd.Context()))
-			if err != nil {
-				return err
-			}
-			say(cmd.ErrOrStderr(), "%s: %s", args[0], path)
-			return printConversion(cmd, args[0], args[0], start)
-		},
-	}, new(resultOptions))
+	cmd := newCommand("fetch NAME", new(resultOptions), func(cmd *cobra.Command, args []string) (any, error) {
+		start := time.Now()
+		path, err := datasets.Fetch(cmd.Context(), args[0], jobOf(cmd.Context()).data)
+		if err != nil {
+			return nil, err
+		}
+		say(cmd.ErrOrStderr(), "%s: %s", args[0], path)
+		return openConverted(cmd.Context(), args[0], args[0], start)
+	})
+	cmd.ValidArgs = datasets.Names()
+	return cmd
 }

@@ -40,8 +40,8 @@ func openRun(ctx context.Context, dir, spec, device string, first *run.Opened) (
 			return nil, err
 		}
 	}
-	r, err := run.Open(ctx, strings.TrimSuffix(dir, "/"), run.OpenOptions{Data: spec, Device: device, Options: dataOptions(ctx), Like: first})
-	if w := worldOf(ctx); err == nil && w != nil {
+	r, err := run.Open(ctx, strings.TrimSuffix(dir, "/"), run.OpenOptions{Data: spec, Device: device, Options: jobOf(ctx).data, Like: first})
+	if w := jobOf(ctx).world; err == nil && w != nil {
 		r.Model.Ranks = w
 	}
 	return r, err
@@ -56,7 +56,7 @@ func (o *runOptions) open(ctx context.Context, w io.Writer) (savedRuns, error) {
 	}
 	var runs savedRuns
 	var first *run.Opened
-	other := false
+	var notes []string // what of the data the runs do not know is among these
 	for k, dir := range o.Run {
 		r, err := openRun(ctx, dir, o.Data, o.Device, first)
 		if err != nil {
@@ -67,13 +67,11 @@ func (o *runOptions) open(ctx context.Context, w io.Writer) (savedRuns, error) {
 		first = runs[0]
 		if r.Fingerprint != train.Fingerprint(r.Data) {
 			say(w, "note: %s differs from the training data of %s in graph, features, labels, split or metric", r.Plan.Data, r.Dir)
-			other = true
+			notes = first.Data.Notes
 		}
 	}
-	if other {
-		for _, note := range first.Data.Notes { // what of the data the runs do not know is among these
-			say(w, "  %s", note)
-		}
+	for _, note := range notes {
+		say(w, "  %s", note)
 	}
 	return runs, nil
 }
@@ -87,15 +85,8 @@ func (o *runOptions) result(runs savedRuns) opened {
 	return r
 }
 
-// logits returns the model's logits for nodes, all finite.
-func logits(ctx context.Context, r *run.Opened, nodes []int32) ([]float32, error) {
-	scores, err := train.Predict(ctx, r.Model, r.Data, nodes)
-	if err != nil {
-		return nil, err
-	}
-	return scores, checkFinite(r, "logits", scores, r.Data.Labels.Outputs(), nodes)
-}
-
+// checkFinite returns an error about the first value of a run that is not finite. what names the
+// values, which have some columns for each of the nodes.
 func checkFinite(r *run.Opened, what string, values []float32, columns int, nodes []int32) error {
 	k := slices.IndexFunc(values, func(x float32) bool { return x-x != 0 })
 	if k < 0 {
@@ -104,8 +95,17 @@ func checkFinite(r *run.Opened, what string, values []float32, columns int, node
 	return fmt.Errorf("%s: the %s of node %d are not finite (%v): its weights or the features are too large", r.Dir, what, nodes[k/columns], values[k])
 }
 
-// answer returns the logits of one model for nodes, the probabilities of several, or those after
-// correct and smooth, with the setting that it chose.
+// logits returns the logits of a model for nodes, all finite.
+func logits(ctx context.Context, r *run.Opened, nodes []int32) ([]float32, error) {
+	scores, err := train.Predict(ctx, r.Model, r.Data, nodes)
+	if err == nil {
+		err = checkFinite(r, "logits", scores, r.Data.Labels.Outputs(), nodes)
+	}
+	return scores, err
+}
+
+// answer returns the logits of one model for nodes, the mean of the probabilities of several, or
+// the probabilities after correct and smooth, with the setting that it chose.
 func (rs savedRuns) answer(ctx context.Context, nodes []int32, correct bool) (scores []float32, areLogits bool, chosen *score.CorrectSmooth, err error) {
 	switch {
 	case correct:
@@ -140,16 +140,15 @@ func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) (mean []fl
 // corrected is probabilities after correct and smooth, with the setting that it chose.
 func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *score.CorrectSmooth, error) {
 	r := rs[0]
-	var options score.CorrectSmoothOptions
+	options := score.CorrectSmoothOptions{Progress: func(done, total int) {
+		jobOf(ctx).data.Progress(datasets.FetchProgress{Name: r.Plan.Data, Stage: "correct", Done: int64(done), Total: int64(total)})
+	}}
 	if err := options.Check(r.Data); err != nil { // before inference
 		return nil, nil, err
 	}
 	p, err := rs.probabilities(ctx, allNodes(r.Data))
 	if err != nil {
 		return nil, nil, err
-	}
-	options.Progress = func(done, total int) {
-		dataOptions(ctx).Progress(datasets.FetchProgress{Name: r.Plan.Data, Stage: "correct", Done: int64(done), Total: int64(total)})
 	}
 	p, chosen, err := score.CorrectAndSmooth(ctx, p, r.Data, options)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -53,36 +54,24 @@ type evalOptions struct {
 
 func newEvalCommand() *cobra.Command {
 	o := new(evalOptions)
-	return newCommand(&cobra.Command{
-		Use:         "eval --run DIR",
-		Annotations: shared(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			runs, err := o.open(cmd.Context(), cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			if o.Out != "" { // before the work, not after it
-				if err := os.MkdirAll(o.Out, 0o777); err != nil {
-					return fmt.Errorf("the evaluation cannot be saved: %w", err)
-				}
-			}
-			defer limit(o.Memory)()
-			if o.Split == "train" && slices.ContainsFunc(runs, func(r *run.Opened) bool { return r.Plan.LabelInputs > 0 }) {
-				say(cmd.ErrOrStderr(), "note: with --label-inputs the scores of training nodes have read their own labels: use --split valid or test")
-			}
-			r, err := o.evaluate(cmd.Context(), runs)
-			if err != nil {
-				return err
-			}
-			if o.Out != "" {
-				path := filepath.Join(o.Out, "eval.json")
-				if err := atomicfile.Write(path, func(w io.Writer) error { return printJSON(w, r) }); err != nil {
-					return fmt.Errorf("the evaluation cannot be saved: %w", err)
-				}
-			}
-			return result(cmd, r, nil)
-		},
-	}, o)
+	return newCommand("eval --run DIR", o, func(cmd *cobra.Command, _ []string) (any, error) {
+		runs, err := o.open(cmd.Context(), cmd.ErrOrStderr())
+		if err != nil {
+			return nil, err
+		}
+		if err := os.MkdirAll(cmp.Or(o.Out, "."), 0o777); err != nil { // before the work, not after it
+			return nil, fmt.Errorf("the evaluation cannot be saved: %w", err)
+		}
+		defer limit(o.Memory)()
+		if o.Split == "train" && slices.ContainsFunc(runs, func(r *run.Opened) bool { return r.Plan.LabelInputs > 0 }) {
+			say(cmd.ErrOrStderr(), "note: with --label-inputs the scores of training nodes have read their own labels: use --split valid or test")
+		}
+		r, err := o.evaluate(cmd.Context(), runs)
+		if err == nil && o.Out != "" {
+			err = atomicfile.Write(filepath.Join(o.Out, "eval.json"), func(w io.Writer) error { return printJSON(w, r) })
+		}
+		return r, err
+	})
 }
 
 // evaluate scores the models on the nodes of one part of the split, or on a sample of them.

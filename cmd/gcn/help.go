@@ -32,11 +32,13 @@ func describe(root *cobra.Command) {
 		cmd.Short, cmd.Long, _ = strings.Cut(rest, "\n\n")
 	}
 	completion, _, _ := root.Find([]string{"completion"})
-	completion.Args, completion.RunE = subcommandOnly, needsSubcommand
+	completion.Use, completion.Args, completion.RunE = "completion COMMAND", arguments, arguments
 	help, _, _ := root.Find([]string{"help"})
 	help.Args = func(_ *cobra.Command, args []string) error {
-		asked, rest, _ := root.Find(args)
-		return subcommandOnly(asked, rest)
+		if asked, rest, _ := root.Find(args); len(rest) > 0 {
+			return arguments(asked, rest)
+		}
+		return nil
 	}
 }
 
@@ -44,7 +46,7 @@ const helpAll = "help-all"
 
 // groupedHelp makes the command print its flags in groups, by their annotations. The rare ones,
 // and all of a text, are shown by --help-all only. Flags without a group are left out.
-func groupedHelp(cmd *cobra.Command) {
+func groupedHelp(cmd *cobra.Command) *cobra.Command {
 	all := cmd.Flags().Bool(helpAll, false, "help with all options")
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		w, width, text := cmd.OutOrStdout(), helpWidth(cmd.Root().OutOrStdout()), cmd.Short
@@ -55,8 +57,9 @@ func groupedHelp(cmd *cobra.Command) {
 		groups := map[string]*pflag.FlagSet{}
 		var titles []string
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			title := strings.Join(f.Annotations[run.GroupAnnotation], "")
-			if _, rare := f.Annotations[run.RareAnnotation]; title == "" || rare && !*all {
+			o, _ := f.Value.(run.Option)
+			title := o.Group
+			if title == "" || o.Rare && !*all {
 				return
 			}
 			if groups[title] == nil {
@@ -87,13 +90,9 @@ func groupedHelp(cmd *cobra.Command) {
 		}
 		return do(cmd, args)
 	}
+	return cmd
 }
 
 // helpWidth returns the columns of a terminal, or 0 for other writers: a flag is then one
 // line, which programs such as grep can read.
-func helpWidth(w io.Writer) int {
-	if s := terminal(w); s != nil {
-		return s.width()
-	}
-	return 0
-}
+func helpWidth(w io.Writer) int { return terminal(w).width() }

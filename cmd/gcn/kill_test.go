@@ -330,8 +330,8 @@ func waitForFile(t *testing.T, path string, old os.FileInfo) {
 }
 
 // testMoved moves the folder of a training process, and starts another process
-// that trains in a new folder of the same name. Each ends with the weights of a
-// run alone.
+// that trains in a new folder of the same name. The first fails, and goes on in the moved folder;
+// each ends with the weights of a run alone.
 func testMoved(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
 	line := func(out, seed string) []string {
@@ -353,9 +353,10 @@ func testMoved(t *testing.T, gcn string) {
 		t.Errorf("the second: %v: %s", err, out)
 	}
 	err := first.Wait()
-	if first.ProcessState.ExitCode() != exitFailed || !strings.Contains(stderr.String(), "run: the run's folder was moved or replaced") {
+	if first.ProcessState.ExitCode() != exitFailed || !strings.Contains(stderr.String(), "run/.lock was moved, removed or replaced") {
 		t.Errorf("the first: %v: %s", err, stderr.String())
 	}
+	succeed(t, "train", "--out", "moved", "--resume", "-q")
 	for dir, like := range map[string]string{"moved": "one", "run": "two"} {
 		if !bytes.Equal(weightsOf(t, dir), weightsOf(t, like)) || metrics(t, dir) != metrics(t, like) {
 			t.Errorf("%s holds other weights than a run alone", dir)

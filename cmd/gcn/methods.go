@@ -17,42 +17,36 @@ type methodRow struct {
 }
 
 func newMethodsCommand() *cobra.Command {
-	return newCommand(&cobra.Command{
-		Use: "methods",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var rows []methodRow
-			var t table
-			for _, m := range samplers.Methods() {
-				rows = append(rows, methodRow{m.Name, m.Summary, m.Source, m.Sizes, m.Name == run.DefaultMethod})
-				name := m.Name
-				if name == run.DefaultMethod {
-					name += " (default)"
-				}
-				t.row(name, m.Summary)
-				t.row("", m.Source)
+	return newCommand("methods", new(resultOptions), func(*cobra.Command, []string) (any, error) {
+		var rows []methodRow
+		var t table
+		for _, m := range samplers.Methods() {
+			name := m.Name
+			if name == run.DefaultMethod {
+				name += " (default)"
 			}
-			return result(cmd, map[string]any{"methods": rows}, t.print)
-		},
-	}, new(resultOptions))
+			rows = append(rows, methodRow{m.Name, m.Summary, m.Source, m.Sizes, m.Name == run.DefaultMethod})
+			t.row(name, m.Summary)
+			t.row("", m.Source)
+		}
+		return worded{map[string]any{"methods": rows}, t.print}, nil
+	})
 }
 
 func newRecipesCommand() *cobra.Command {
-	return newCommand(&cobra.Command{
-		Use: "recipes",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			var t table
-			for _, r := range run.Recipes() {
-				file, err := run.ReadRecipe(cmd.Context(), r.Name)
-				if err != nil {
-					return err
-				}
-				t.row(r.Name, r.Source)
-				t.row("", "differs: "+r.Differs)
-				t.row("", optionsText(file.Values))
+	return newCommand("recipes", new(resultOptions), func(cmd *cobra.Command, _ []string) (any, error) {
+		var t table
+		for _, r := range run.Recipes() {
+			file, err := run.ReadRecipe(cmd.Context(), r.Name)
+			if err != nil {
+				return nil, err
 			}
-			return result(cmd, map[string]any{"recipes": run.Recipes()}, t.print)
-		},
-	}, new(resultOptions))
+			t.row(r.Name, r.Source)
+			t.row("", "differs: "+r.Differs)
+			t.row("", optionsText(file.Values))
+		}
+		return worded{map[string]any{"recipes": run.Recipes()}, t.print}, nil
+	})
 }
 
 // methodNames are methods, separated by commas.
@@ -60,13 +54,3 @@ type methodNames []string
 
 // Values returns the words that are allowed.
 func (methodNames) Values() []string { return run.MethodNames() }
-
-// methodNamed returns the method of that name, or a method without parts if there is none.
-func methodNamed(name string) samplers.Method {
-	for _, m := range samplers.Methods() {
-		if m.Name == name {
-			return m
-		}
-	}
-	return samplers.Method{}
-}

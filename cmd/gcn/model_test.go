@@ -105,7 +105,7 @@ func TestModelEquation(t *testing.T) {
 	fail(t, exitUsage, []string{"--classifier-dropout 0.1", "no classifier"}, "train", "--model", "equation", "--classifier-dropout", "0.1")
 	for _, method := range []string{"vrgcn", "ladies-cv", "mvs"} {
 		fail(t, exitUsage, []string{"--pre-norm excludes", method}, "train", "--method", method, "--pre-norm")
-		fail(t, exitUsage, []string{"--edge-dropout excludes", method}, "train", "--method", method, "--edge-dropout", "0.1")
+		fail(t, exitUsage, []string{"--edge-dropout 0.1 excludes", method}, "train", "--method", method, "--edge-dropout", "0.1")
 	}
 	writeFile(t, "c.json", []byte(`{"model": "equation", "classifier_dropout": 0.2}`))
 	fail(t, exitUsage, []string{"c.json", "no classifier"}, "train", "--config", "c.json")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/study"
 )
 
 // number is a float64 that JSON shows as null if it is not finite.
@@ -37,30 +37,35 @@ func measure(start time.Time) measured {
 	return measured{finite.Measured(time.Since(start).Seconds()), finite.Measured(machine.PeakRSS()), machine.BLAS()}
 }
 
-// result prints v as one JSON object if the command line asks for it, else what show prints; with
-// a nil show the same object as text.
-func result(cmd *cobra.Command, v any, show func(w io.Writer)) error {
-	w := cmd.OutOrStdout()
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		return printJSON(w, v)
-	}
-	if show != nil {
-		show(w)
+// worded is a result with a text of its own.
+type worded struct {
+	value any
+	text  func(w io.Writer)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r worded) MarshalJSON() ([]byte, error) { return finite.JSON(r.value).MarshalJSON() }
+
+// printResult prints a result as one JSON object if the command line asks for it, else as text.
+func printResult(cmd *cobra.Command, result any) error {
+	asJSON, _ := cmd.Flags().GetBool("json")
+	switch own, isWorded := result.(worded); {
+	case asJSON:
+		return printJSON(cmd.OutOrStdout(), result)
+	case isWorded:
+		own.text(cmd.OutOrStdout())
 		return nil
 	}
-	return printText(w, v)
+	return printText(cmd.OutOrStdout(), result)
 }
 
 // printJSON writes v as one JSON object on one line. Numbers that are not finite
 // are null.
 func printJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(finite.JSON(v)); err != nil {
-		return err
+	text, err := finite.JSON(v).MarshalJSON()
+	if err == nil {
+		_, err = w.Write(append(text, '\n'))
 	}
-	_, err := w.Write(b.Bytes())
 	return err
 }
 
@@ -71,7 +76,7 @@ func printText(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	lines, tables := textOf(field{value: readJSON(jsontext.NewDecoder(bytes.NewReader(object)))})
+	lines, tables := textOf("", object)
 	lines.print(w)
 	for _, t := range tables {
 		say(w, "")
@@ -80,62 +85,24 @@ func printText(w io.Writer, v any) error {
 	return nil
 }
 
-// field is a field of a JSON object, or with the name "" an element of a list. The value is a
-// text, or []field for an object or a list.
-type field struct {
-	name  string
-	value any
-}
-
-// readJSON reads a value that this program has written. Numbers get four digits, or all before the
-// point. null becomes a dash, and names are small, with blanks in place of underscores.
-func readJSON(d *jsontext.Decoder) any {
-	token, _ := d.ReadToken()
-	switch kind := token.Kind(); kind {
-	case 'n':
-		return "–"
-	case '0':
-		text := token.String()
-		if x, err := token.Float(); err == nil && strings.ContainsAny(text, ".e") {
-			text = fmt.Sprintf("%.*g", max(4, len(strconv.Itoa(int(x)))), x)
-		}
-		return text
-	case '{', '[':
-		list := []field{}
-		for d.PeekKind() != kind+2 { // } or ]
-			var f field
-			if kind == '{' {
-				name, _ := d.ReadToken()
-				f.name = strings.ToLower(strings.ReplaceAll(name.String(), "_", " "))
-			}
-			f.value = readJSON(d)
-			list = append(list, f)
-		}
-		_, _ = d.ReadToken()
-		return list
-	}
-	return token.String()
-}
-
-// textOf returns the lines of a field, and its tables. A field of an object inside another has both
-// names. A matrix is left out.
-func textOf(f field) (lines table, tables []table) {
-	list, _ := f.value.([]field)
-	var first []field
-	if len(list) > 0 {
-		first, _ = list[0].value.([]field)
+// textOf returns the lines of a field of a JSON object, and its tables. A field of an object inside
+// another has both names. A matrix is left out.
+func textOf(name string, value jsontext.Value) (lines table, tables []table) {
+	list := fieldsOf(value)
+	inner := value.Kind()
+	if inner == '[' && len(list) > 0 {
+		inner = list[0].value.Kind()
 	}
 	switch {
-	case len(list) > 0 && list[0].name != "": // an object
-		for _, inner := range list {
-			inner.name = strings.TrimSpace(f.name + " " + inner.name)
-			more, others := textOf(inner)
+	case value.Kind() == '{':
+		for _, f := range list {
+			more, others := textOf(strings.TrimSpace(name+" "+f.name), f.value)
 			lines, tables = append(lines, more...), append(tables, others...)
 		}
-	case len(first) == 0:
-		lines.row(f.name, valueText(f.value))
-	case first[0].name != "": // a list of objects
+	case inner == '{':
 		tables = append(tables, tableOf(list))
+	case inner != '[' || len(list) == 0:
+		lines.row(name, valueText(value))
 	}
 	return lines, tables
 }
@@ -144,7 +111,7 @@ func textOf(f field) (lines table, tables []table) {
 func tableOf(objects []field) table {
 	rows := make(table, 1+len(objects))
 	for k, object := range objects {
-		for _, f := range object.value.([]field) {
+		for _, f := range fieldsOf(object.value) {
 			if k == 0 {
 				rows[0] = append(rows[0], f.name)
 			}
@@ -154,44 +121,72 @@ func tableOf(objects []field) table {
 	return rows
 }
 
-// valueText returns a text, or the elements of a list with commas between them.
-func valueText(value any) string {
-	list, isList := value.([]field)
-	if !isList {
-		return value.(string)
+// field is a field of a JSON object, or an element of a list, without a name.
+type field struct {
+	name  string // small, with blanks in place of underscores
+	value jsontext.Value
+}
+
+// fieldsOf returns the fields of an object, or the elements of a list, that this program wrote.
+func fieldsOf(value jsontext.Value) (list []field) {
+	d := jsontext.NewDecoder(bytes.NewReader(value))
+	_, _ = d.ReadToken()
+	for kind := d.PeekKind(); kind != 0 && kind != '}' && kind != ']'; kind = d.PeekKind() {
+		var f field
+		if value.Kind() == '{' {
+			name, _ := d.ReadToken()
+			f.name = strings.ToLower(strings.ReplaceAll(name.String(), "_", " "))
+		}
+		inner, _ := d.ReadValue()
+		f.value = inner.Clone()
+		list = append(list, f)
 	}
-	words := make([]string, len(list))
-	for k, element := range list {
-		words[k] = valueText(element.value)
+	return list
+}
+
+// valueText returns a value as text: a number that is not whole as study.Text writes it, a dash for
+// null, and the elements of a list with commas between them.
+func valueText(value jsontext.Value) string {
+	switch value.Kind() {
+	case 'n':
+		return "–"
+	case '"':
+		unquoted, _ := jsontext.AppendUnquote(nil, value)
+		return string(unquoted)
+	case '0':
+		if x, err := strconv.ParseFloat(string(value), 64); err == nil && strings.ContainsAny(string(value), ".e") {
+			return study.Text(x)
+		}
+	case '{', '[':
+		var words []string
+		for _, f := range fieldsOf(value) {
+			words = append(words, valueText(f.value))
+		}
+		return strings.Join(words, ", ")
 	}
-	return strings.Join(words, ", ")
+	return string(value)
 }
 
 // table holds rows of cells.
 type table [][]string
 
-func (t *table) row(cells ...any) {
-	texts := make([]string, len(cells))
-	for k, cell := range cells {
-		texts[k] = fmt.Sprint(cell)
-	}
-	*t = append(*t, texts)
-}
+func (t *table) row(cells ...string) { *t = append(*t, cells) }
 
 func (t table) print(w io.Writer) { t.align(w, 0) }
 
-// align prints the cells in columns, but for the last one. A flag of tabwriter is AlignRight.
-func (t table) align(w io.Writer, flags uint) {
-	var b bytes.Buffer
-	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', flags)
-	for _, cells := range t {
-		for _, cell := range cells[:len(cells)-1] {
-			fmt.Fprint(columns, escape(cell, ""), "\t")
-		}
-		fmt.Fprintln(columns, escape(cells[len(cells)-1], ""))
+// align prints the cells in columns. The flag of tabwriter is AlignRight, or 0.
+func (t table) align(w io.Writer, flag uint) {
+	columns, end := tabwriter.NewWriter(w, 0, 0, 2, ' ', flag), "\n"
+	if flag != 0 {
+		end = "\t\n" // the last column is aligned, too
 	}
-	_ = columns.Flush() // to memory
-	_, _ = w.Write(b.Bytes())
+	for _, cells := range t {
+		for k := range cells {
+			cells[k] = escape(cells[k], "")
+		}
+		fmt.Fprint(columns, strings.Join(cells, "\t"), end)
+	}
+	_ = columns.Flush() // the stream keeps its error
 }
 
 // thousands writes n, which is not negative, with a comma between groups of three digits.

@@ -64,7 +64,7 @@ func TestLabelInputs(t *testing.T) {
 			flags = append(flags, "--samples", "32")
 		}
 		if method.Controlled() {
-			fail(t, exitUsage, []string{"--label-inputs excludes control variates", method.Name}, flags...)
+			fail(t, exitUsage, []string{"--label-inputs 0.4 excludes control variates", method.Name}, flags...)
 			continue
 		}
 		succeed(t, flags...)

@@ -49,25 +49,24 @@ type prediction struct {
 
 func newPredictCommand() *cobra.Command {
 	p := new(prediction)
-	return newCommand(&cobra.Command{
-		Use:         "predict --run DIR --out FILE.csv|.npy",
-		Annotations: shared(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := p.execute(cmd.Context(), cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			return result(cmd, r, nil)
-		},
-	}, p)
+	return newCommand("predict --run DIR --out FILE.csv|.npy", p, func(cmd *cobra.Command, _ []string) (any, error) {
+		if err := p.check(); err != nil {
+			return nil, err
+		}
+		runs, err := p.open(cmd.Context(), cmd.ErrOrStderr())
+		if err != nil {
+			return nil, err
+		}
+		return p.predict(cmd.Context(), runs)
+	})
 }
 
 // check returns an error about options that do not fit together.
 func (p *prediction) check() error {
-	switch extension := strings.ToLower(filepath.Ext(p.Out)); {
-	case extension != ".csv" && extension != ".npy":
+	switch isCSV := strings.EqualFold(filepath.Ext(p.Out), ".csv"); {
+	case !isCSV && !isArray(p.Out):
 		return usagef("--out %q: want a file ending in .csv or .npy", p.Out)
-	case p.Top > 0 && extension != ".csv":
+	case p.Top > 0 && !isCSV:
 		return usagef("--top needs --out FILE.csv: a .npy file holds probabilities alone")
 	case len(p.Run) > 1 && (p.Logits || p.Layer > 0):
 		return usagef("--logits and --layer need one --run: the mean of several is of their probabilities")
@@ -79,59 +78,53 @@ func (p *prediction) check() error {
 	return nil
 }
 
-func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResult, error) {
-	if err := p.check(); err != nil {
-		return nil, err
-	}
-	runs, err := p.open(ctx, notes)
-	if err != nil {
-		return nil, err
-	}
-	r := runs[0]
+func isArray(file string) bool { return strings.EqualFold(filepath.Ext(file), ".npy") }
+
+// predict writes the predictions of the models.
+func (p *prediction) predict(ctx context.Context, runs savedRuns) (any, error) {
+	r, start := runs[0], time.Now()
 	defer limit(p.Memory)()
-	if n := r.Data.Labels.Outputs(); p.Top > n {
-		return nil, fmt.Errorf("--top %d: the model has %d classes or tasks", p.Top, n)
-	}
 	nodes, err := p.readNodes(ctx, r.Data)
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
 	t := &predictionTable{data: r.Data, nodes: nodes, top: p.Top, columns: r.Data.Labels.Outputs(), kind: "probabilities"}
+	if p.Top > t.columns {
+		return nil, fmt.Errorf("--top %d: the model has %d classes or tasks", p.Top, t.columns)
+	}
 	var chosen *score.CorrectSmooth
 	if p.Layer > 0 {
 		t.kind = "hidden"
-		t.scores, t.columns, err = r.Model.InferHidden(ctx, r.Data.Laplacian(), r.Data.Features, nodes, p.Layer)
-		if err != nil {
+		if t.scores, t.columns, err = r.Model.InferHidden(ctx, r.Data.Laplacian(), r.Data.Features, nodes, p.Layer); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Dir, err)
 		}
 		err = checkFinite(r, "outputs", t.scores, t.columns, nodes)
 	} else {
 		t.scores, t.logits, chosen, err = runs.answer(ctx, nodes, p.Correct)
-		if p.Logits {
-			t.kind = "logits"
-		}
-		if !t.logits {
-			t.threshold = 0.5
-		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if w := worldOf(ctx); w != nil && w.Rank() > 0 {
-		return new(predictResult), nil // rank 0 writes the file, and prints
+	if p.Logits {
+		t.kind = "logits"
+	}
+	if !t.logits {
+		t.threshold = 0.5
+	}
+	result := &predictResult{opened: p.result(runs), Out: p.Out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, CorrectSmooth: chosen}
+	if jobOf(ctx).follows() {
+		return result, nil // rank 0 writes the file, and prints
 	}
 	write := t.writeCSV
-	if strings.EqualFold(filepath.Ext(p.Out), ".npy") {
+	if isArray(p.Out) {
 		t.convert(t.scores)
 		write = func(w io.Writer) error { return npy.Write(w, t.scores, len(nodes), t.columns) }
 	}
 	if err := atomicfile.Write(p.Out, write); err != nil {
 		return nil, fmt.Errorf("predictions could not be saved: %w", err)
 	}
-	return &predictResult{
-		opened: p.result(runs), Out: p.Out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, measured: measure(start), CorrectSmooth: chosen,
-	}, nil
+	result.measured = measure(start)
+	return result, nil
 }
 
 // readNodes returns the nodes to score: the nodes in the file of --nodes, or all.
@@ -139,7 +132,7 @@ func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) (nodes 
 	switch {
 	case p.Nodes == "":
 		return allNodes(data), nil
-	case strings.EqualFold(filepath.Ext(p.Nodes), ".npy"):
+	case isArray(p.Nodes):
 		nodes, err = (&formats.NodeList{Nodes: data.Nodes(), Names: data.NodeNames}).Part(ctx, p.Nodes)
 	default:
 		nodes, err = readNodeLines(p.Nodes, data)
@@ -167,28 +160,23 @@ func readNodeLines(path string, data *datasets.Data) (nodes []int32, err error) 
 		return nil, err
 	}
 	defer file.Close()
-	scanner := bufio.NewScanner(file)
+	lines := bufio.NewScanner(file)
 	held := memory.Tally{What: path + ": the predictions"} // a pipe may never end
-	for k := 1; scanner.Scan(); k++ {
-		text := strings.TrimSpace(strings.TrimPrefix(scanner.Text(), "\ufeff")) // UTF-8's byte-order mark
-		if text == "" {
-			continue
-		}
-		node, err := data.Node(text)
-		if err := held.Add(4 * int64(1+data.Labels.Outputs())); err != nil {
-			return nil, err
-		}
+	for k := 1; err == nil && lines.Scan(); k++ {
+		text := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff")) // UTF-8's byte-order mark
+		node, unknown := data.Node(text)
 		switch {
-		case err == nil:
-			nodes = append(nodes, node)
-		case text[0] != '#':
-			return nil, fmt.Errorf("%s:%d: %w", path, k, err)
+		case text == "" || unknown != nil && text[0] == '#':
+		case unknown != nil:
+			err = fmt.Errorf("%s:%d: %w", path, k, unknown)
+		default:
+			nodes, err = append(nodes, node), held.Add(4*int64(1+data.Labels.Outputs()))
 		}
 	}
-	if err := scanner.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if lines.Err() != nil {
+		err = fmt.Errorf("%s: %w", path, lines.Err())
 	}
-	return nodes, nil
+	return nodes, err
 }
 
 // predictionTable is a table of predictions for some nodes.
@@ -217,25 +205,25 @@ func (t *predictionTable) writeCSV(w io.Writer) error {
 	_ = out.Write(t.header()) // out keeps its first error
 	var record []string
 	order := make([]int, t.columns)
+	for k := range order {
+		order[k] = k
+	}
 	for i, v := range t.nodes {
-		row := t.scores[i*t.columns : (i+1)*t.columns]
+		row, shown := t.scores[i*t.columns:(i+1)*t.columns], order
 		record = append(record[:0], t.data.NodeNames.At(int(v)))
 		switch { // the scores decide before rounding makes two probabilities equal
-		case t.kind == "hidden":
-			record = appendScores(record, row)
-		case t.top == 0:
+		case t.top > 0:
+			slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(row[b], row[a]), a-b) })
+			shown = order[:t.top]
+		case t.kind != "hidden":
 			record = append(record, t.predicted(row))
-			t.convert(row)
-			record = appendScores(record, row)
-		default:
-			for k := range order {
-				order[k] = k
+		}
+		t.convert(row)
+		for _, k := range shown {
+			if t.top > 0 {
+				record = append(record, t.data.Labels.Name(k))
 			}
-			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(row[b], row[a]) })
-			t.convert(row)
-			for _, k := range order[:t.top] {
-				record = appendScores(append(record, t.data.Labels.Name(k)), row[k:k+1])
-			}
+			record = append(record, strconv.FormatFloat(float64(row[k]), 'g', -1, 32))
 		}
 		_ = out.Write(record)
 	}
@@ -245,8 +233,7 @@ func (t *predictionTable) writeCSV(w io.Writer) error {
 
 // header returns the names of the columns.
 func (t *predictionTable) header() []string {
-	names := []string{"node"}
-	kind := "class"
+	names, kind := []string{"node"}, "class"
 	if t.data.Labels.Tasks > 0 {
 		kind = "task"
 	}
@@ -282,11 +269,4 @@ func (t *predictionTable) predicted(row []float32) string {
 		}
 	}
 	return strings.Join(tasks, ";")
-}
-
-func appendScores(record []string, scores []float32) []string {
-	for _, s := range scores {
-		record = append(record, strconv.FormatFloat(float64(s), 'g', -1, 32))
-	}
-	return record
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"sync"
 	"time"
@@ -73,25 +72,15 @@ func trainingMeter(w io.Writer, prefix string) func(train.Progress) {
 			return
 		}
 		m.at(int64(p.Batch), int64(p.MaxBatches), func() string {
-			text := fmt.Sprintf("%sbatch %d", prefix, p.Batch)
+			of, left := "", ""
 			if p.MaxBatches > 0 {
-				text += fmt.Sprintf("/%d", p.MaxBatches)
-			}
-			if math.IsNaN(p.Loss) {
-				text += "  loss not known yet"
-			} else {
-				text += fmt.Sprintf("  loss %.3f", p.Loss)
-			}
-			if !math.IsNaN(p.Valid) {
-				text += fmt.Sprintf("  valid %.3f", p.Valid)
-			}
-			if !math.IsNaN(p.Best) {
-				text += fmt.Sprintf(" (best %.3f)", p.Best)
+				of = fmt.Sprint("/", p.MaxBatches)
 			}
 			if p.Left > 0 {
-				text += ", at most " + p.Left.Round(time.Second).String() + " left"
+				left = fmt.Sprintf(", at most %v left", p.Left.Round(time.Second))
 			}
-			return text
+			text := fmt.Sprintf("%sbatch %d%s  loss %.3f  valid %.3f (best %.3f)%s", prefix, p.Batch, of, p.Loss, p.Valid, p.Best, left)
+			return strings.ReplaceAll(text, "NaN", "–")
 		})
 	}
 }
@@ -104,7 +93,7 @@ func dataMeter(w io.Writer) func(datasets.FetchProgress) {
 	return func(p datasets.FetchProgress) {
 		same := p.Name == last.Name && p.Stage == last.Stage && p.File == last.File && p.Text == last.Text
 		last = p
-		text := map[string]string{
+		text := p.Name + ": " + map[string]string{
 			"download":  "downloading " + p.Address,
 			"note":      p.Text,
 			"check":     "checking " + p.File,
@@ -119,7 +108,7 @@ func dataMeter(w io.Writer) func(datasets.FetchProgress) {
 		if p.Stage == "download" && p.Total > 0 {
 			text += fmt.Sprintf(", %.1f MB", float64(p.Total)/1e6)
 		}
-		if text = p.Name + ": " + text; !same {
+		if !same {
 			say(w, "%s", text)
 		}
 		if p.Total > 0 && terminal(w) != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,20 +13,12 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/mpi"
 )
 
-// sharesWork is the annotation of commands that share their work between MPI's ranks.
-// Rank 0 alone runs the others.
-const sharesWork = "ranks"
+// sharing are the commands that share their work between MPI's ranks. Rank 0 alone runs the
+// others.
+var sharing = []string{"gcn", "gcn train", "gcn eval", "gcn predict", "gcn reproduce", "gcn serve"}
 
-// shared are the annotations of such a command.
-func shared() map[string]string { return map[string]string{sharesWork: "yes"} }
-
-type worldKey struct{}
-
-// worldOf returns the ranks that run this command, or nil for this process alone.
-func worldOf(ctx context.Context) *mpi.World {
-	w, _ := ctx.Value(worldKey{}).(*mpi.World)
-	return w
-}
+// follows reports whether this process is a rank other than 0.
+func (j *job) follows() bool { return j.world != nil && j.world.Rank() > 0 }
 
 // joinRanks joins the ranks that an MPI launcher started, and prepares cmd to run on them.
 // It silences the outputs of all ranks but rank 0.
@@ -34,8 +27,7 @@ func joinRanks(cmd *cobra.Command, timeout time.Duration, stdout, stderr io.Writ
 	if w == nil || err != nil {
 		return nil, err
 	}
-	cmd.SetContext(context.WithValue(cmd.Context(), worldKey{}, w))
-	alone := cmd.Annotations[sharesWork] == "" && w.Size() > 1
+	alone := w.Size() > 1 && !slices.Contains(sharing, cmd.CommandPath())
 	switch {
 	case w.Rank() == 0 && alone:
 		say(stderr, "%s does not share its work: rank 0 of %d runs it", cmd.CommandPath(), w.Size())

@@ -12,7 +12,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/report"
-	"github.com/gcn-layerwise/gcn/study"
 )
 
 func newReportCommand() *cobra.Command {
@@ -22,39 +21,40 @@ func newReportCommand() *cobra.Command {
 		TensorBoard string `json:"tensorboard" arg:"DIR" help:"folder DIR for TensorBoard event files (default: none)"`
 		resultOptions
 	}
-	return newCommand(&cobra.Command{
-		Use:  "report DIR…",
-		Args: between(1, math.MaxInt),
-		RunE: func(cmd *cobra.Command, dirs []string) error {
-			runs, err := report.Load(dirs...)
+	return newCommand("report DIR…", &o, func(_ *cobra.Command, dirs []string) (any, error) {
+		runs, err := report.Load(dirs...)
+		if err != nil {
+			return nil, err
+		}
+		page := report.Page{Title: o.Title, Runs: runs, Machine: machine.Describe()}
+		if err := atomicfile.Write(o.Out, page.Write); err != nil {
+			return nil, err
+		}
+		events := []string{}
+		for k := 0; k < len(runs) && o.TensorBoard != ""; k++ {
+			inside := cmp.Or(strings.TrimPrefix(path.Clean("/"+runs[k].Name), "/"), "run") // no element leads outside
+			file, err := runs[k].WriteEvents(filepath.Join(o.TensorBoard, inside))
 			if err != nil {
-				return err
+				return nil, err
 			}
-			page := report.Page{Title: o.Title, Runs: runs, Machine: machine.Describe()}
-			if err := atomicfile.Write(o.Out, page.Write); err != nil {
-				return err
-			}
-			events := []string{}
-			for k := 0; k < len(runs) && o.TensorBoard != ""; k++ {
-				inside := cmp.Or(strings.TrimPrefix(path.Clean("/"+runs[k].Name), "/"), "run") // no element leads outside
-				file, err := runs[k].WriteEvents(filepath.Join(o.TensorBoard, inside))
-				if err != nil {
-					return err
-				}
-				events = append(events, file)
-			}
-			rows := []comparedRow{}
-			for _, m := range report.Compare(runs) {
-				rows = append(rows, compared(m))
-			}
-			return result(cmd, struct {
-				Page    string        `json:"page"`
-				Runs    int           `json:"runs"`
-				Events  []string      `json:"events"`
-				Methods []comparedRow `json:"methods"`
-			}{o.Out, len(runs), events, rows}, nil)
-		},
-	}, &o)
+			events = append(events, file)
+		}
+		rows := []comparedRow{}
+		for _, m := range report.Compare(runs) {
+			rows = append(rows, comparedRow{
+				Name: m.Name, Runs: m.Runs, Sampled: m.Sampled,
+				BestValid: known(m.BestValid.Mean, m.BestValid.N > 0), BestValidStd: known(m.BestValid.SD, m.BestValid.N > 1),
+				Test: known(m.Test.Mean, m.Test.N > 0), TestStd: known(m.Test.SD, m.Test.N > 1), TestSEM: known(m.Test.SEM, m.Test.N > 1),
+				StepMS: known(m.StepMS.Mean, m.StepMS.N > 0),
+			})
+		}
+		return struct {
+			Page    string        `json:"page"`
+			Runs    int           `json:"runs"`
+			Events  []string      `json:"events"`
+			Methods []comparedRow `json:"methods"`
+		}{o.Out, len(runs), events, rows}, nil
+	})
 }
 
 // comparedRow is a row of the JSON object. Scores and milliseconds are means over the runs.
@@ -70,21 +70,10 @@ type comparedRow struct {
 	Sampled      bool   `json:"sampled,omitempty"`
 }
 
-// compared returns the row of a method. Means without runs and deviations of one run are NaN.
-func compared(m report.Method) comparedRow {
-	spread := func(s study.Spread) (mean, sd, sem number) {
-		mean, sd, sem = number(s.Mean), number(s.SD), number(s.SEM)
-		if s.N == 0 {
-			mean = number(math.NaN())
-		}
-		if s.N < 2 {
-			sd, sem = number(math.NaN()), number(math.NaN())
-		}
-		return mean, sd, sem
+// known returns x, or NaN if it is not known.
+func known(x float64, isKnown bool) number {
+	if !isKnown {
+		x = math.NaN()
 	}
-	r := comparedRow{Name: m.Name, Runs: m.Runs, Sampled: m.Sampled}
-	r.BestValid, r.BestValidStd, _ = spread(m.BestValid)
-	r.Test, r.TestStd, r.TestSEM = spread(m.Test)
-	r.StepMS, _, _ = spread(m.StepMS)
-	return r
+	return number(x)
 }

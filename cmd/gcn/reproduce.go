@@ -31,82 +31,65 @@ type reproduction struct {
 
 func newReproduceCommand() *cobra.Command {
 	r := new(reproduction)
-	cmd := &cobra.Command{
-		Use:         "reproduce TABLE|FIGURE|all",
-		ValidArgs:   experimentNames(),
-		Args:        oneArgument("reproduce needs one of", experimentNames()),
-		Annotations: shared(),
-		RunE:        r.do,
-	}
-	addFlags(cmd, new(run.Settings), "runs", "eval-every", "seed")
+	cmd := newCommand("reproduce TABLE|FIGURE|all", r, func(cmd *cobra.Command, args []string) (any, error) { return r.run(cmd, args[0]) }, "runs", "eval-every", "seed")
+	cmd.ValidArgs = experimentNames()
 	cmd.Flags().Lookup("runs").DefValue, cmd.Flags().Lookup("eval-every").DefValue = "5", "10"
-	return newCommand(cmd, r)
+	return cmd
 }
 
-// options returns the options: the settings of the paper, the file of options and the command
+// run makes what is named, with the settings of the paper, the file of options and the command
 // line.
-func (r *reproduction) options(cmd *cobra.Command) (o reproduce.Options, err error) {
-	o = reproduce.Options{
-		Data: r.Data, Methods: r.Methods, Samples: r.Samples, Compute: reproduce.Compute(r.Compute), Dir: r.Out, Cells: r.Cells,
-		Open: openData, DataOptions: dataOptions(cmd.Context()),
-	}
+func (r *reproduction) run(cmd *cobra.Command, name string) (any, error) {
 	s, err := reproduce.Paper(cmd.Context())
 	if err != nil {
-		return o, err
+		return nil, err
 	}
 	values := run.Values(cmd.Flags())
 	if r.Config != "" {
 		file, err := run.ReadFile(cmd.Context(), r.Config)
 		if err != nil {
-			return o, usagef("--config: %w", err)
+			return nil, usagef("--config: %w", err)
 		}
 		values = append(file.Values, values...)
 	}
 	if err := s.Set(values...); err != nil {
-		return o, err
+		return nil, err
 	}
-	version, err := currentVersion()
-	o.Program = version.program()
-	o.Log = func(line string) { say(unlessQuiet(r.Quiet, cmd.ErrOrStderr()), "%s", line) }
-	o.Settings = &s
-	return o, err
-}
-
-func (r *reproduction) do(cmd *cobra.Command, args []string) error {
-	o, err := r.options(cmd)
-	if err != nil {
-		return err
+	o := reproduce.Options{
+		Settings: &s, Data: r.Data, Methods: r.Methods, Samples: r.Samples, Compute: reproduce.Compute(r.Compute), Dir: r.Out, Cells: r.Cells,
+		Open: openData, DataOptions: jobOf(cmd.Context()).data, Program: programVersion(),
+		Log: func(line string) { say(unlessQuiet(r.Quiet, cmd.ErrOrStderr()), "%s", line) },
 	}
-	all, err := results(cmd.Context(), args[0], o)
+	all, err := results(cmd.Context(), name, o)
 	if err != nil && cmd.Context().Err() != nil {
-		return run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Out))}
+		return nil, run.Interrupted{Err: err, Message: fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.Cells, r.Out))}
 	}
 	if err != nil || all == nil { // only rank 0 has them
-		return err
+		return nil, err
 	}
 	all.Commit, all.Command = o.Program, r.commandLine(cmd)
 	if err := all.Save(r.Out); err != nil {
-		return err
+		return nil, err
 	}
-	if one := all.Reports[0]; args[0] != reproduce.All {
-		return result(cmd, one, func(w io.Writer) {
+	if one := all.Reports[0]; name != reproduce.All {
+		return worded{one, func(w io.Writer) {
 			say(w, "%s", one.Heading())
 			printStudy(w, one)
 			say(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.Out, one.Experiment))
-		})
+		}}, nil
 	}
-	return result(cmd, all, func(w io.Writer) {
+	return worded{all, func(w io.Writer) {
 		for _, c := range all.Claims {
 			say(w, "%s: %s: %s", c.Where, c.Text, c.Verdict)
 		}
 		say(w, "saved in %s and %s", filepath.Join(r.Out, "results.md"), filepath.Join(r.Out, reproduce.FiguresDir))
-	})
+	}}, nil
 }
 
 // results makes the results. The ranks share the scores; then rank 0 alone computes the times, and
 // has the results.
 func results(ctx context.Context, name string, o reproduce.Options) (*reproduce.Results, error) {
-	w := worldOf(ctx)
+	w := jobOf(ctx).world
 	if w != nil && (o.Compute == reproduce.ComputeAll || o.Compute == reproduce.ComputeScores) {
 		scores := o
 		scores.Compute = reproduce.ComputeScores
@@ -136,22 +119,19 @@ func (r *reproduction) commandLine(cmd *cobra.Command) string {
 func experimentNames() []string {
 	names := []string{reproduce.All}
 	for _, e := range reproduce.Experiments() {
-		names = append(names, e.Name)
-		if e.Alias != "" {
-			names = append(names, e.Alias)
-		}
+		names = append(names, e.Name, e.Alias)
 	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 func experimentList() string {
 	var b strings.Builder
 	for _, e := range reproduce.Experiments() {
-		alias := ""
+		title := e.Title
 		if e.Alias != "" {
-			alias = " (" + e.Alias + ")"
+			title += " (" + e.Alias + ")"
 		}
-		fmt.Fprintf(&b, "  %-9s %s%s\n", e.Name, e.Title, alias)
+		fmt.Fprintf(&b, "  %-9s %s\n", e.Name, title)
 	}
 	return b.String()
 }

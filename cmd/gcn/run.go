@@ -28,14 +28,26 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is an error in the command line or in a --config file, not in the
-// work itself.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
+// usagef returns an error in the command line or in a --config file, not in the work itself.
 func usagef(format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...)}
+	return &run.OptionError{Err: fmt.Errorf(format, args...)}
+}
+
+// job is the work that a command line starts.
+type job struct {
+	started bool             // the command line is valid, and its command began
+	world   *mpi.World       // the ranks of a launcher; nil: this process alone
+	data    datasets.Options // of every command that opens data
+}
+
+type jobKey struct{}
+
+// jobOf returns the job of a command with the context ctx.
+func jobOf(ctx context.Context) *job {
+	if j, is := ctx.Value(jobKey{}).(*job); is {
+		return j
+	}
+	return new(job)
 }
 
 // execute runs one command line and returns the process's exit code. Results go
@@ -49,7 +61,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	output := &stream{w: stdout, closed: stop, beside: messages}
 	root, job := newRoot(output, messages)
 	root.SetArgs(args)
-	command, err := root.ExecuteContextC(ctx)
+	command, err := root.ExecuteContextC(context.WithValue(ctx, jobKey{}, job))
 	messages.clear()
 	failed := output.err
 	err = cmp.Or(err, failed) // such as the error of printing a help text
@@ -72,8 +84,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // the error of writing to standard output.
 func ending(ctx context.Context, command *cobra.Command, err, failed error, started bool) (code int, message string) {
 	var option *run.OptionError
-	usage := errors.As(err, new(usageError)) || errors.As(err, &option) && !option.Saved
-	switch {
+	switch usage := errors.As(err, &option) && !option.Saved; {
 	case err == nil:
 		return exitDone, ""
 	case failed != nil && errors.Is(err, failed):
@@ -104,22 +115,19 @@ func oneLine(err error) string {
 	return strings.Join(parts, "; ")
 }
 
-// job is the work that a command line starts.
-type job struct {
-	started bool       // the command line is valid, and its command began
-	world   *mpi.World // the ranks of a launcher; nil: this process alone
+// globalOptions say where named data sets are kept and downloaded from, and how long to wait
+// for a rank.
+type globalOptions struct {
+	Cache       string        `json:"cache" arg:"FOLDER" help:"FOLDER of downloaded data sets (default $GCN_DATA, or gcn in the user's cache folder)"`
+	Mirror      string        `json:"mirror" arg:"URL" help:"download URL/NAME/FILE instead of the data sets' own addresses (default $GCN_MIRROR)"`
+	Offline     bool          `json:"offline" help:"never download: a named data set must be in the cache"`
+	RankTimeout time.Duration `json:"rank_timeout" default:"1m" range:"[0," arg:"TIME" help:"with an MPI launcher: end the job, and name the rank, if a rank gives no sign of life for TIME; 0: wait forever"`
 }
 
 // newRoot returns the command tree, and the job that it starts when it is executed.
 func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	j := new(job)
-	root := &cobra.Command{
-		Use:           "gcn",
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          subcommandOnly,
-		Annotations:   shared(), // as gcn train
-	}
+	root := &cobra.Command{Use: "gcn [COMMAND]", SilenceErrors: true, SilenceUsage: true, Args: arguments}
 	var global globalOptions
 	run.AddFlags(root.PersistentFlags(), &global)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) (err error) {
@@ -127,7 +135,7 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 		if u, err := url.Parse(global.Mirror); global.Mirror != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 			return usagef("--mirror %s: want an address, such as https://example.org/data", global.Mirror)
 		}
-		cmd.SetContext(global.in(cmd.Context(), stderr))
+		j.data = datasets.Options{Schemes: schemes(), Cache: global.Cache, Mirror: global.Mirror, Offline: global.Offline, Progress: dataMeter(stderr)}
 		j.world, err = joinRanks(cmd, global.RankTimeout, stdout, stderr)
 		return err
 	}
@@ -138,8 +146,8 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableNoDescFlag = true
 	train := newTrainCommand()
-	root.RunE = func(_ *cobra.Command, _ []string) error {
-		train.SetContext(root.Context()) // with the cache's options
+	root.RunE = func(*cobra.Command, []string) error {
+		train.SetContext(root.Context())
 		return train.RunE(train, nil)
 	}
 	root.AddCommand(
@@ -157,30 +165,5 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	return root, j
 }
 
-// globalOptions say where named data sets are kept and downloaded from, and how long to wait
-// for a rank.
-type globalOptions struct {
-	Cache       string        `json:"cache" arg:"FOLDER" help:"FOLDER of downloaded data sets (default $GCN_DATA, or gcn in the user's cache folder)"`
-	Mirror      string        `json:"mirror" arg:"URL" help:"download URL/NAME/FILE instead of the data sets' own addresses (default $GCN_MIRROR)"`
-	Offline     bool          `json:"offline" help:"never download: a named data set must be in the cache"`
-	RankTimeout time.Duration `json:"rank_timeout" default:"1m" range:"[0," arg:"TIME" help:"with an MPI launcher: end the job, and name the rank, if a rank gives no sign of life for TIME; 0: wait forever"`
-}
-
-type dataOptionsKey struct{}
-
-// in returns a context that carries the options to every command that opens
-// data.
-func (g *globalOptions) in(ctx context.Context, stderr io.Writer) context.Context {
-	return context.WithValue(ctx, dataOptionsKey{}, datasets.Options{
-		Schemes: schemes(), Cache: g.Cache, Mirror: g.Mirror, Offline: g.Offline, Progress: dataMeter(stderr),
-	})
-}
-
 // schemes returns the data schemes of the command alone. Package datasets has the others.
 func schemes() []datasets.Scheme { return []datasets.Scheme{serve.Scheme()} }
-
-// dataOptions returns the options of every command that opens data.
-func dataOptions(ctx context.Context) datasets.Options {
-	o, _ := ctx.Value(dataOptionsKey{}).(datasets.Options)
-	return o
-}

@@ -140,11 +140,11 @@ func TestOverwriteKeepsOthers(t *testing.T) {
 	}
 }
 
-// TestMovedRuns moves the folder of several runs while they train. The runs go
-// on in the moved folder, and write nothing at the old path.
+// TestMovedRuns moves the folder of several runs while they train. They fail, write nothing at
+// the old path, and go on at the new one.
 func TestMovedRuns(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("an open folder cannot be moved there")
+		t.Skip("an open file cannot be moved there")
 	}
 	t.Chdir(t.TempDir())
 	ended := make(chan output, 1)

@@ -36,11 +36,23 @@ func (s *stream) Write(text []byte) (int, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.print(string(text)); err != nil {
-		return 0, err
+	shown := escape(string(text), "\n\t")
+	if s.drawn {
+		shown, s.drawn = s.blank()+shown, false
 	}
-	return len(text), nil
+	_, err := io.WriteString(s.w, shown)
+	s.err = cmp.Or(s.err, err)
+	switch {
+	case err == nil:
+		return len(text), nil
+	case errors.Is(err, syscall.EPIPE):
+		s.closed()
+	}
+	return 0, err
 }
+
+// clear removes the line that draw has shown. The stream keeps the error.
+func (s *stream) clear() { _, _ = s.Write(nil) }
 
 // draw shows a line, as wide as the terminal at most, until there is other text.
 func (s *stream) draw(line string) {
@@ -56,31 +68,6 @@ func (s *stream) draw(line string) {
 // for it.
 func (s *stream) blank() string { return "\r" + strings.Repeat(" ", max(s.width()-1, 0)) + "\r" }
 
-// clear removes the line that draw has shown.
-func (s *stream) clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_ = s.print("") // the error is remembered
-}
-
-func (s *stream) print(text string) error {
-	shown := escape(text, "\n\t")
-	if s.drawn {
-		shown, s.drawn = s.blank()+shown, false
-	}
-	_, err := io.WriteString(s.w, shown)
-	if err == nil {
-		return nil
-	}
-	if s.err == nil {
-		s.err = err
-	}
-	if errors.Is(err, syscall.EPIPE) {
-		s.closed()
-	}
-	return err
-}
-
 // terminal returns the stream w if it writes to a terminal, or nil.
 func terminal(w io.Writer) *stream {
 	if s, ok := w.(*stream); ok && s.width() > 0 {
@@ -89,13 +76,13 @@ func terminal(w io.Writer) *stream {
 	return nil
 }
 
-// width returns the columns of the stream's terminal, or 0 if it writes to none.
+// width returns the columns of the stream's terminal, or 0 if it writes to none, or is nil.
 func (s *stream) width() int {
-	file, ok := s.w.(*os.File)
-	if !ok {
+	if s == nil {
 		return 0
 	}
-	width, _, err := term.GetSize(int(file.Fd()))
+	file, _ := s.w.(*os.File)
+	width, _, err := term.GetSize(int(file.Fd())) // of no file: -1
 	if err != nil {
 		return 0
 	}

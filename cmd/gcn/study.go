@@ -88,59 +88,49 @@ func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorm
 // prints the table.
 func newStudy(name string, o interface {
 	open(ctx context.Context) (*subject, error)
-	finish(cmd *cobra.Command, s *subject, t study.Shown) error
+	save(name string, s *subject, t study.Shown) (any, error)
 }, measure func(ctx context.Context, s *subject) (study.Shown, error)) *cobra.Command {
-	return newCommand(&cobra.Command{
-		Use: name,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := o.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			s.stderr = cmd.ErrOrStderr()
-			t, err := measure(cmd.Context(), s)
-			if err != nil {
-				return err
-			}
-			return o.finish(cmd, s, t)
-		},
-	}, o)
+	return newCommand(name, o, func(cmd *cobra.Command, _ []string) (any, error) {
+		s, err := o.open(cmd.Context())
+		if err != nil {
+			return nil, err
+		}
+		s.stderr = cmd.ErrOrStderr()
+		t, err := measure(cmd.Context(), s)
+		if err != nil {
+			return nil, err
+		}
+		return o.save(name, s, t)
+	})
 }
 
-// finish saves the table of a study and prints it: as JSON with the fields of the subject, or
-// as text.
-func (o *subjectOptions) finish(cmd *cobra.Command, s *subject, t study.Shown) error {
+// save saves the table of a study and returns the result: its JSON has the fields of the subject,
+// too.
+func (o *subjectOptions) save(name string, s *subject, t study.Shown) (any, error) {
 	dir := cmp.Or(o.Out, filepath.Join("studies", rundir.Slug(s.spec)))
-	if err := study.Save(dir, cmd.Name(), t); err != nil {
-		return err
+	if err := study.Save(dir, name, t); err != nil {
+		return nil, err
 	}
-	fields := map[string]any{}
-	text, err := json.Marshal(finite.JSON(t))
+	base, fields := filepath.Join(dir, name), map[string]any{}
+	text, err := finite.JSON(t).MarshalJSON()
 	if err == nil {
 		err = json.Unmarshal(text, &fields)
 	}
-	if err != nil {
-		return err
-	}
-	for name, v := range map[string]string{"dataset": s.spec, "weights": s.weights, "run_dir": o.Run, "saved": filepath.Join(dir, cmd.Name())} {
+	for name, v := range map[string]string{"dataset": s.spec, "weights": s.weights, "run_dir": o.Run, "saved": base} {
 		if v != "" {
 			fields[name] = v
 		}
 	}
-	return result(cmd, fields, func(w io.Writer) {
+	return worded{fields, func(w io.Writer) {
 		printStudy(w, t)
-		say(w, "saved in %s.csv, .json, …", filepath.Join(dir, cmd.Name()))
-	})
+		say(w, "saved in %s.csv, .json, …", base)
+	}}, err
 }
 
 // printStudy prints a study's table, and the lines below it.
 func printStudy(w io.Writer, t study.Shown) {
 	head, rows, below := t.Lines()
-	cells := table{append(head, "")} // the last column is not aligned
-	for _, row := range rows {
-		cells = append(cells, append(row, ""))
-	}
-	cells.align(w, tabwriter.AlignRight)
+	append(table{head}, rows...).align(w, tabwriter.AlignRight)
 	for _, line := range below {
 		say(w, "%s", line)
 	}

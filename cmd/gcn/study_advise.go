@@ -29,68 +29,52 @@ type adviseStudy struct {
 
 func newStudyAdviseCommand() *cobra.Command {
 	a := new(adviseStudy)
-	return newCommand(&cobra.Command{
-		Use:  "advise [SPEC]",
-		Args: cobra.ArbitraryArgs,
-		RunE: a.do,
-	}, a)
-}
-
-func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 || len(args) == 1 && a.Run != "" {
-		return usagef("study advise takes one SPEC, or --run, got %q", args)
-	}
-	ctx := cmd.Context()
-	o := subjectOptions{Data: strings.Join(args, ""), Run: a.Run}
-	s, err := o.open(ctx)
-	if err != nil {
-		return err
-	}
-	what := study.Advise{
-		Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Layers: a.Layers, Batch: a.Batch,
-		Target: a.Target, Most: a.MaxSamples, Seed: a.Seed,
-	}
-	if s.model != nil {
-		what.Layers = len(s.model.Convolutions)
-		what.Products, err = study.Products(ctx, s.model, s.data.Laplacian(), s.data.Features)
-	} else {
-		what.Products, err = run.RandomProduct(s.data, a.Seed)
-	}
-	if err != nil {
-		return err
-	}
-	advice, err := what.Run(ctx)
-	if err != nil {
-		return err
-	}
-	if a.Batches > 0 && run.Triable(s.data, what.Layers) {
-		trials, err := study.Trials{
-			Data: s.data, Candidates: study.DefaultCandidates(advice, what.Layers, a.Batch, false),
-			Layers: what.Layers, Batch: a.Batch, Batches: a.Batches, Seed: a.Seed,
-			Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches of the trials"),
-		}.Run(ctx)
+	return newCommand("advise [SPEC]", a, func(cmd *cobra.Command, args []string) (any, error) {
+		ctx, about := cmd.Context(), subjectOptions{Data: strings.Join(args, ""), Run: a.Run}
+		s, err := about.open(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		advice.Take(trials)
-		if err := a.withoutConvolutions(ctx, s.data, what.Layers, advice); err != nil {
-			return err
+		what := study.Advise{
+			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Layers: a.Layers, Batch: a.Batch,
+			Target: a.Target, Most: a.MaxSamples, Seed: a.Seed,
 		}
-	}
-	return result(cmd, struct {
-		Dataset string `json:"dataset"`
-		Weights string `json:"weights"`
-		*study.Advice
-	}{s.spec, s.weights, advice}, func(w io.Writer) { a.print(w, s, advice) })
+		if s.model != nil {
+			what.Layers = len(s.model.Convolutions)
+			what.Products, err = study.Products(ctx, s.model, s.data.Laplacian(), s.data.Features)
+		} else {
+			what.Products, err = run.RandomProduct(s.data, a.Seed)
+		}
+		if err != nil {
+			return nil, err
+		}
+		advice, err := what.Run(ctx)
+		if err == nil && a.Batches > 0 && run.Triable(s.data, what.Layers) {
+			err = a.try(ctx, s.data, what.Layers, advice, everySeconds(cmd.ErrOrStderr(), "mini-batches of the trials"))
+		}
+		return worded{struct {
+			Dataset string `json:"dataset"`
+			Weights string `json:"weights"`
+			*study.Advice
+		}{s.spec, s.weights, advice}, func(w io.Writer) { a.print(w, s, advice) }}, err
+	})
 }
 
-// withoutConvolutions trains a perceptron on [X, …, P^k·X] as long as the trials, unless the
+// try trains the candidates for the advice, and a perceptron on [X, …, P^k·X] as long, unless its
 // features would take more than a gigabyte.
-func (a *adviseStudy) withoutConvolutions(ctx context.Context, data *datasets.Data, hops int, advice *study.Advice) error {
-	if memory.Product(4, int64(hops+1), int64(data.Nodes()), int64(data.Features.Cols)) > 1<<30 {
+func (a *adviseStudy) try(ctx context.Context, data *datasets.Data, layers int, advice *study.Advice, progress func(done, total int)) error {
+	trials, err := study.Trials{
+		Data: data, Candidates: study.DefaultCandidates(advice, layers, a.Batch, false),
+		Layers: layers, Batch: a.Batch, Batches: a.Batches, Seed: a.Seed, Progress: progress,
+	}.Run(ctx)
+	if err != nil {
+		return err
+	}
+	advice.Take(trials)
+	if memory.Product(4, int64(layers+1), int64(data.Nodes()), int64(data.Features.Cols)) > 1<<30 {
 		return nil
 	}
-	t, err := study.FeaturesAlone{Data: data, Hops: []int{hops}, Options: train.Options{Batch: a.Batch, MaxBatches: a.Batches, EvalEvery: a.Batches, Seed: a.Seed}}.Run(ctx)
+	t, err := study.FeaturesAlone{Data: data, Hops: []int{layers}, Options: train.Options{Batch: a.Batch, MaxBatches: a.Batches, EvalEvery: a.Batches, Seed: a.Seed}}.Run(ctx)
 	if err == nil {
 		advice.Alone = &t.Means[0]
 	}

@@ -19,43 +19,35 @@ import (
 type factorOptions struct {
 	studyOptions
 	Weights string `json:"weights" arg:"NUMBERS" help:"unnormalised probabilities of the candidates, instead of --data: NUMBERS with commas, or zipf:A:M (1, 2^-A, …, M^-A)"`
-	Samples []int  `json:"samples" range:"[1," help:"numbers of draws (default with few --weights: all possible ones; else 256,512,1024)"`
+	Samples []int  `json:"samples" range:"[1," help:"numbers of draws (default: all possible ones of few candidates, else 256,512,1024)"`
 	Squared bool   `json:"squared" help:"with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖"`
 
 	probabilities []float64 // of the candidates
 }
 
-// fewCandidates is the largest number of candidates of --weights for which every number
-// of draws is studied by default.
-const fewCandidates = 16
-
 // open sets the probabilities: from --weights, or else those of a random mini-batch of the
 // data. It sets Samples to the numbers of draws that the candidates allow. With --weights the
 // subject has no data.
 func (o *factorOptions) open(ctx context.Context) (s *subject, err error) {
-	sizes := []int{256, 512, 1024}
 	if o.Weights != "" {
-		if o.probabilities, err = candidateWeights(o.Weights); err != nil {
-			return nil, err
-		}
 		s = &subject{spec: "weights:" + o.Weights}
-		if m := len(o.probabilities); m <= fewCandidates {
-			sizes = nil
-			for k := range m {
-				sizes = append(sizes, k+1)
-			}
-		}
-	} else {
-		if s, err = o.studyOptions.open(ctx); err != nil {
-			return nil, err
-		}
+		o.probabilities, err = candidateWeights(o.Weights)
+	} else if s, err = o.studyOptions.open(ctx); err == nil {
 		rng := rand.New(samplers.NewSource(o.Seed, 0, 0))
 		o.probabilities = study.LayerWeights(s.data.Laplacian(), study.RandomBatch(rng, s.data.Split.Train, o.Batch), o.Squared)
 	}
-	if o.Samples == nil {
-		o.Samples = sizes
+	if err != nil {
+		return nil, err
 	}
 	m := len(o.probabilities)
+	switch {
+	case o.Samples == nil && m <= 16: // few
+		for k := range m {
+			o.Samples = append(o.Samples, k+1)
+		}
+	case o.Samples == nil:
+		o.Samples = []int{256, 512, 1024}
+	}
 	if o.Samples = slices.DeleteFunc(o.Samples, func(size int) bool { return size > m }); len(o.Samples) == 0 {
 		o.Samples = []int{m}
 	}

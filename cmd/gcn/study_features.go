@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
-	"github.com/gcn-layerwise/gcn/train"
 )
 
 func newStudyFeaturesCommand() *cobra.Command {
@@ -32,14 +30,7 @@ func newStudyFeaturesCommand() *cobra.Command {
 				return gcn.NewModel(ctx, s.data)
 			}
 		}
-		count, show := 0, trainingMeter(s.stderr, "")
-		alone.Options.Progress = func(p train.Progress) {
-			if count == 0 || p.Batch == 1 { // another run
-				count++
-				show = trainingMeter(s.stderr, fmt.Sprintf("run %d of %d: ", count, o.Runs*(len(o.Hops)+1)))
-			}
-			show(p)
-		}
+		alone.Options.Progress = trainingMeter(s.stderr, "") // of one run after another
 		return alone.Run(ctx)
 	})
 }

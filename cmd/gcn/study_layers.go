@@ -55,7 +55,7 @@ func newStudyNormsCommand() *cobra.Command {
 type errorStudy struct {
 	studyOptions
 	Layer   int            `json:"layer" default:"1" range:"[1," with:"run" help:"convolution to study, counted from the input; above 1 needs --run"`
-	Methods contenderNames `json:"methods" help:"sampling methods (default: fastgcn and the variants of ladies)"`
+	Methods contenderNames `json:"methods" default:"fastgcn,ladies,ladies-flat,ladies-debiased,ladies-flat-debiased" help:"sampling methods"`
 	Samples []int          `json:"samples" range:"[1," help:"sample sizes, one point of the curves for each (default: the paper's)"`
 	Repeats int            `json:"repeats" default:"200" range:"[2," help:"mini-batches"`
 	Draws   int            `json:"draws" default:"2" range:"[2," help:"draws from each mini-batch; two are enough to separate bias and variance"`
@@ -66,11 +66,8 @@ func newStudyErrorCommand() *cobra.Command {
 	return newStudy("approx-error", e, e.measure)
 }
 
-// open takes the methods of the study if none are given, and opens the data.
+// open checks the methods, and opens the data.
 func (e *errorStudy) open(ctx context.Context) (*subject, error) {
-	if e.Methods == nil {
-		e.Methods = contenderNames{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased"}
-	}
 	for _, name := range e.Methods {
 		if study.SamplesChange(name) {
 			return nil, usagef("--methods %s: it samples the change since earlier activations, so one propagation shows no error of it; study advise compares scores", name)

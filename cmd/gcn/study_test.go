@@ -359,7 +359,7 @@ func TestStudyUsage(t *testing.T) {
 		{"study approx-error --methods ladies-cv", "ladies-cv,since earlier activations"},
 		{"study variance --weights zipf:0:0", "zipf:0:0"},
 		{"study variance --weights 1,2 --repeats 1", "--repeats"},
-		{"study advise a b", "one SPEC"},
+		{"study advise a b", "advise [SPEC]"},
 		{"study advise --target 0", "--target"},
 		{"reproduce", "table1,all"},
 		{"reproduce acuracy", "did you mean accuracy?"},

@@ -16,28 +16,25 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/machine"
-	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
 func newTrainCommand() *cobra.Command {
-	j := new(trainJob)
-	cmd := &cobra.Command{
-		Use:         "train",
-		Annotations: shared(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			j.line, j.World, j.stderr = run.Values(cmd.Flags()), worldOf(cmd.Context()), unlessQuiet(j.Quiet, cmd.ErrOrStderr())
-			r, err := j.run(cmd.Context())
-			if err != nil || r == nil { // only rank 0 has a result
-				return err
-			}
-			return result(cmd, r, func(w io.Writer) { printResult(w, r) })
-		},
-	}
-	addFlags(cmd, new(run.Settings))
-	groupedHelp(newCommand(cmd, &j.Output))
-	return cmd
+	options := new(run.Output)
+	return groupedHelp(newCommand("train", options, func(cmd *cobra.Command, _ []string) (any, error) {
+		j := newTrainJob(unlessQuiet(options.Quiet, cmd.ErrOrStderr()))
+		j.line, j.Output, j.World = run.Values(cmd.Flags()), *options, jobOf(cmd.Context()).world
+		if err := j.begin(cmd.Context()); err != nil {
+			return nil, err
+		}
+		defer limit(j.Memory)()
+		r, err := j.trainAll(cmd.Context())
+		if r == nil { // only rank 0 has a result
+			return nil, err
+		}
+		return worded{r, func(w io.Writer) { printRun(w, r) }}, err
+	}, "Data and sampling", "Model", "Training"))
 }
 
 // trainJob is one execution of "gcn train".
@@ -48,32 +45,22 @@ type trainJob struct {
 	stderr io.Writer
 }
 
-func (j *trainJob) run(ctx context.Context) (*run.Result, error) {
-	j.prepare()
-	for _, step := range []func(context.Context) error{j.load, j.open, j.resolve, j.takePart} {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
-	}
-	defer limit(j.Memory)()
-	return j.trainAll(ctx, j.data)
-}
-
-// prepare sets the functions that print messages and progress.
-func (j *trainJob) prepare() {
+// newTrainJob returns a job that prints messages and progress to stderr.
+func newTrainJob(stderr io.Writer) *trainJob {
+	j := &trainJob{stderr: stderr}
 	j.Say = func(format string, args ...any) { say(j.stderr, format, args...) }
 	j.Show = func(prefix string) func(train.Progress) { return trainingMeter(j.stderr, prefix) }
-	j.After = func(ctx context.Context, model *layers.GCN, history *train.Result, dir string) {
-		if j.Quiet {
-			return
-		}
-		if text := j.FewSamples(ctx, model, j.data); text != "" {
-			j.Say("%s", text)
-		}
-		for _, hint := range hints(j.Plan, history, j.data, dir) {
-			j.Say("%s", hint)
+	return j
+}
+
+// begin makes the plan, and opens the device and the data.
+func (j *trainJob) begin(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{j.load, j.open, j.resolve, j.takePart} {
+		if err := step(ctx); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // load takes the options from the recipe, the file, the run to resume and the command line,
@@ -89,24 +76,24 @@ func (j *trainJob) load(ctx context.Context) error {
 	var saved *run.File
 	switch taken := run.Taken(j.Out); {
 	case taken && !j.Resume && !j.Overwrite:
-		return run.TakenError(j.Out)
+		err = run.TakenError(j.Out)
 	case taken && j.Resume:
-		if saved, err = run.ReadFile(ctx, j.Out); err != nil {
-			return err
-		}
+		saved, err = run.ReadFile(ctx, j.Out)
 	}
-	if err := j.plan(recipe, file, saved, j.line); err != nil {
-		return err
+	if err == nil {
+		err = j.plan(recipe, file, saved, j.line)
 	}
-	if saved != nil {
+	switch {
+	case err != nil:
+	case saved != nil:
 		err = j.tellCosine(saved)
-	} else {
+	default:
 		err = j.CheckEffects()
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = j.broadcast(ctx)
 	}
-	return j.broadcast(ctx)
+	return err
 }
 
 // open opens the device and the data.
@@ -170,8 +157,8 @@ func (j *trainJob) tellCosine(saved *run.File) error {
 func (j *trainJob) follows() bool { return j.World != nil && j.World.Rank() > 0 }
 
 // broadcast gives the settings of rank 0 to the others. Their own options on the command line
-// stay, but for those that rank 0 has chosen.
-func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
+// stay.
+func (j *trainJob) broadcast(ctx context.Context) error {
 	if j.World == nil || j.World.Size() == 1 {
 		return nil
 	}
@@ -192,20 +179,9 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 	if err := json.Unmarshal(text, &given); err != nil {
 		return err
 	}
-	s, err := run.Load(nil, nil, nil, given.Values)
-	for _, v := range j.line { // training compares the settings of all ranks, and refuses other ones
-		if err == nil && v.Text != "auto" && !slices.Contains(chosen, v.Option) {
-			err = s.Set(v)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	before := j.Plan
 	j.Out = given.Out
-	if j.Plan, err = s.Plan(); err == nil && before != nil {
-		j.GPU, j.Exact = before.GPU, before.Exact
-	}
+	// Training compares the settings of all ranks, and refuses other ones.
+	err = j.plan(nil, nil, &run.File{Values: given.Values}, j.line)
 	return err
 }
 
@@ -214,18 +190,8 @@ func (j *trainJob) broadcast(ctx context.Context, chosen ...string) error {
 // line trains the same model on every machine. ogbn-products with 256 hidden units takes 3.5 GB.
 const mostHistoryBytes = 4 << 30
 
-// resolve chooses the method and the samples that the data ask for, on rank 0 for all.
-func (j *trainJob) resolve(ctx context.Context) error {
-	if !j.NeedsData() {
-		return nil
-	}
-	if !j.follows() {
-		if err := j.Resolve(ctx, j.data, mostHistoryBytes, everySeconds(j.stderr, "mini-batches of the candidates")); err != nil {
-			return err
-		}
-	}
-	return j.broadcast(ctx, "method", "samples", "exact_input", "dropout_noise")
-}
+// resolve chooses the method that fits the data.
+func (j *trainJob) resolve(context.Context) error { return j.Resolve(j.data, mostHistoryBytes) }
 
 // takePart leaves each rank its part of the data. A process alone keeps all.
 func (j *trainJob) takePart(context.Context) (err error) {
@@ -242,27 +208,25 @@ func (j *trainJob) takePart(context.Context) (err error) {
 }
 
 // trainAll trains once, or with --runs several times, in --out or in a new folder.
-func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*run.Result, error) {
-	if j.follows() {
-		return j.Train(ctx, data, j.Out)
-	}
+func (j *trainJob) trainAll(ctx context.Context) (*run.Result, error) {
 	dir := j.Out
-	if dir == "" {
+	if dir == "" && !j.follows() {
 		var err error
 		if dir, err = j.NewDir(j.Method.String(), time.Now()); err != nil {
 			return nil, err
 		}
 		defer os.Remove(dir) // removes the folder only if it is empty
 	}
-	j.announce(data, dir)
-	if err := j.Propagate(ctx, data, everySeconds(j.stderr, "rows of P·X")); err != nil {
+	j.announce(dir)
+	if err := j.Propagate(ctx, j.data, everySeconds(j.stderr, "rows of P·X")); err != nil {
 		return nil, err
 	}
-	return j.Train(ctx, data, dir)
+	return j.Train(ctx, j.data, dir)
 }
 
 // announce prints the data, the method and the folder.
-func (j *trainJob) announce(data *datasets.Data, dir string) {
+func (j *trainJob) announce(dir string) {
+	data := j.data
 	j.Say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, thousands(int64(data.Nodes())),
 		thousands(data.Edges()), data.Features.Cols, data.Metric)
 	j.Say("split: %s training, %s validation, %s test nodes", thousands(int64(len(data.Split.Train))),
@@ -276,11 +240,7 @@ func (j *trainJob) announce(data *datasets.Data, dir string) {
 	}
 	j.Say("%s, %s, in %s", run.MethodText(j.Method.String(), j.Samples), seeds, dir)
 	if len(j.Unused) > 0 {
-		why := "--method " + j.Method.Name
-		if j.Given("exact_input") {
-			why = "--exact-input"
-		}
-		j.Say("%s: the input is not sampled, so the last number of --samples, %s, is not used", why, j.Unused)
+		j.Say("--method %s: the input is not sampled, so the last number of --samples, %s, is not used", j.Method.Name, j.Unused)
 	}
 	if advice := blasAdvice(machine.BLAS()); advice != "" {
 		j.Say("%s", advice)

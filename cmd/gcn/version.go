@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -15,8 +14,6 @@ import (
 
 type versionInfo struct {
 	Version     string `json:"version"`
-	Revision    string `json:"revision,omitempty"`
-	Modified    bool   `json:"modified,omitempty"`
 	Go          string `json:"go"`
 	OS          string `json:"os"`
 	Arch        string `json:"arch"`
@@ -29,28 +26,29 @@ type versionInfo struct {
 }
 
 func newVersionCommand() *cobra.Command {
-	return newCommand(&cobra.Command{
-		Use: "version",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			v, err := currentVersion()
-			if err != nil {
-				return err
-			}
-			v.MPI = "not loaded: started without a launcher"
-			if w := worldOf(cmd.Context()); w != nil {
-				v.MPI = fmt.Sprintf("%s, %d ranks", w.Library(), w.Size())
-			}
-			return result(cmd, v, nil)
-		},
-	}, new(resultOptions))
+	return newCommand("version", new(resultOptions), func(cmd *cobra.Command, _ []string) (any, error) {
+		library, err := blas.Default()
+		if err != nil {
+			return nil, err
+		}
+		v := versionInfo{
+			Version: programVersion(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0),
+			BLAS: library.Name(), BLASThreads: library.Threads(), CUDA: ops.DescribeCUDA(), MPI: "not loaded: started without a launcher",
+		}
+		if w := jobOf(cmd.Context()).world; w != nil {
+			v.MPI = fmt.Sprintf("%s, %d ranks", w.Library(), w.Size())
+		}
+		return v, nil
+	})
 }
 
-// program returns the revision, and whether it was changed.
-func (v *versionInfo) program() string {
-	if v.Modified {
-		return v.Revision + ", modified"
+// programVersion returns the version of this program. It has the revision of the checkout from
+// which the program was built, and says whether that was changed.
+func programVersion() string {
+	if info, known := debug.ReadBuildInfo(); known && info.Main.Version != "" {
+		return info.Main.Version
 	}
-	return v.Revision
+	return "(devel)"
 }
 
 // blasAdvice returns the library to install for faster dense products. It returns
@@ -61,28 +59,4 @@ func blasAdvice(name string) string {
 		return ""
 	}
 	return "no BLAS library found: OpenBLAS (Debian: libopenblas0-pthread) makes dense products about 7 times as fast as gonum"
-}
-
-func currentVersion() (versionInfo, error) {
-	library, err := blas.Default()
-	if err != nil {
-		return versionInfo{}, err
-	}
-	v := versionInfo{
-		Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
-		CPUs: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0),
-		BLAS: library.Name(), BLASThreads: library.Threads(), CUDA: ops.DescribeCUDA(),
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		v.Version = cmp.Or(info.Main.Version, v.Version)
-		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				v.Revision = s.Value
-			case "vcs.modified":
-				v.Modified = s.Value == "true"
-			}
-		}
-	}
-	return v, nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/internal/weights"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -15,23 +16,16 @@ func newExportCommand() *cobra.Command {
 		Run string `json:"run" arg:"DIR" need:"the folder of a training run" help:"the run's folder DIR; required"`
 		Out string `json:"out" arg:"FILE" need:"a file ending in .safetensors or .npz" help:"FILE to write, ending in .safetensors or .npz; required"`
 	}
-	return newCommand(&cobra.Command{
-		Use: "export --run DIR --out FILE.safetensors|.npz",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := weights.CheckName(o.Out); err != nil {
-				return usagef("--out %w", err)
-			}
-			r, err := openRun(cmd.Context(), o.Run, "", "cpu", nil)
-			if err != nil {
-				return err
-			}
-			if err := train.ExportParameters(o.Out, r.Model); err != nil {
-				return err
-			}
-			say(cmd.OutOrStdout(), "weights of %s written to %s", r.Dir, o.Out)
-			return nil
-		},
-	}, &o)
+	return newCommand("export --run DIR --out FILE.safetensors|.npz", &o, func(cmd *cobra.Command, _ []string) (any, error) {
+		if err := weights.CheckName(o.Out); err != nil {
+			return nil, usagef("--out %w", err)
+		}
+		r, err := openRun(cmd.Context(), o.Run, "", "cpu", nil)
+		if err == nil {
+			err = train.ExportParameters(o.Out, r.Model)
+		}
+		return map[string]string{"run_dir": o.Run, "out": o.Out}, err
+	})
 }
 
 // importOptions are the options of training that describe a model.
@@ -43,60 +37,39 @@ func newImportCommand() *cobra.Command {
 		Map    repeated `json:"map" arg:"FILE-NAME=OUR-NAME,…" help:"the model's layers of layers in the file, FILE-NAME=OUR-NAME,…, such as convs.0=conv0; or tensors, such as W1=conv0.weight (default: by numbers and shapes)"`
 		Out    string   `json:"out" arg:"DIR" need:"the folder to make" help:"folder DIR to make; required"`
 	}
-	cmd := &cobra.Command{
-		Use:  "import FILE --data SPEC --out DIR",
-		Args: between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			how := train.ImportOptions{
-				Square: map[string]train.Square{"outputs-first": train.SquareOutputsFirst, "inputs-first": train.SquareInputsFirst}[o.Square],
-				Layers: map[string]string{},
+	return newCommand("import FILE --data SPEC --out DIR", &o, func(cmd *cobra.Command, args []string) (any, error) {
+		how := train.ImportOptions{
+			Square: map[string]train.Square{"outputs-first": train.SquareOutputsFirst, "inputs-first": train.SquareInputsFirst}[o.Square],
+			Layers: map[string]string{},
+		}
+		for pair := range strings.FieldsFuncSeq(strings.Join(o.Map, ","), func(r rune) bool { return r == ',' }) {
+			theirs, ours, found := strings.Cut(pair, "=")
+			if !found {
+				return nil, usagef("--map %s: want FILE-NAME=OUR-NAME", pair)
 			}
-			for _, pair := range strings.FieldsFunc(strings.Join(o.Map, ","), func(r rune) bool { return r == ',' }) {
-				theirs, ours, found := strings.Cut(pair, "=")
-				if !found {
-					return usagef("--map %s: want FILE-NAME=OUR-NAME", pair)
-				}
-				how.Layers[theirs] = ours
-			}
-			r, err := newModel(cmd, "full") // no sample is drawn
-			if err != nil {
-				return err
-			}
-			how.Mean = r.Data.Directed
-			found, err := train.ImportParameters(cmd.Context(), args[0], r.Model, how)
-			if err != nil {
-				return err
-			}
-			if err := train.SaveRun(o.Out, r.Model, r.Data, r.Plan.Fit().Config); err != nil {
-				return err
-			}
-			return printText(cmd.OutOrStdout(), map[string]any{"run_dir": o.Out, "parameters": found})
-		},
-	}
-	addFlags(cmd, new(run.Settings), importOptions...)
-	return newCommand(cmd, &o)
+			how.Layers[theirs] = ours
+		}
+		j, model, err := newModel(cmd, "full") // no sample is drawn
+		if err != nil {
+			return nil, err
+		}
+		how.Mean = j.data.Directed
+		found, err := train.ImportParameters(cmd.Context(), args[0], model, how)
+		if err == nil {
+			err = train.SaveRun(o.Out, model, j.data, j.Fit().Config)
+		}
+		return map[string]any{"run_dir": o.Out, "parameters": found}, err
+	}, importOptions...)
 }
 
 // newModel checks the options of training on the command line, opens the data and builds the
 // model, with a method of its own if none is given.
-func newModel(cmd *cobra.Command, method string) (*run.Opened, error) {
-	s, err := run.Load(nil, nil, nil, append([]run.Value{{Option: "method", Text: method}}, run.Values(cmd.Flags())...))
-	if err != nil {
-		return nil, err
+func newModel(cmd *cobra.Command, method string) (*trainJob, *layers.GCN, error) {
+	j := newTrainJob(cmd.ErrOrStderr())
+	j.line = append([]run.Value{{Option: "method", Text: method}}, run.Values(cmd.Flags())...)
+	if err := j.begin(cmd.Context()); err != nil {
+		return nil, nil, err
 	}
-	if s.Samples.Auto() {
-		return nil, usagef("--samples auto is for gcn train")
-	}
-	r := new(run.Opened)
-	if r.Plan, err = s.Plan(); err != nil {
-		return nil, err
-	}
-	if err := r.Plan.Open(); err != nil {
-		return nil, err
-	}
-	if r.Data, err = openData(cmd.Context(), r.Plan.Data); err != nil {
-		return nil, err
-	}
-	r.Model, err = r.Plan.NewModel(cmd.Context(), r.Data)
-	return r, err
+	model, err := j.NewModel(cmd.Context(), j.data)
+	return j, model, err
 }

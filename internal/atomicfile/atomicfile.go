@@ -42,18 +42,7 @@ func WriteFile(path string, write func(*os.File) error) error {
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
 		return named(path, writeInto(target, write))
 	}
-	root, err := os.OpenRoot(filepath.Dir(target))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return named(path, replace(root, filepath.Base(target), write))
-}
-
-// WriteIn is Write for the named file in an open folder, also after the folder has
-// moved. It follows no link: it replaces a link of that name.
-func WriteIn(root *os.Root, name string, write func(io.Writer) error) error {
-	return named(filepath.Join(root.Name(), name), replace(root, name, func(f *os.File) error { return write(f) }))
+	return named(path, Replace(target, write))
 }
 
 // named returns err with path in it.
@@ -77,30 +66,33 @@ func writeInto(path string, write func(*os.File) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-func replace(root *os.Root, name string, write func(*os.File) error) (err error) {
-	file, part, err := createPart(root, name)
+// Replace is WriteFile for a regular file, or none. It follows no link: it replaces a link of
+// that name.
+func Replace(path string, write func(*os.File) error) (err error) {
+	part, err := createPart(path)
 	if err != nil {
-		return err
+		return named(path, err)
 	}
 	defer func() {
 		if err != nil {
-			root.Remove(part)
+			os.Remove(part.Name())
+			err = named(path, err)
 		}
 	}()
-	if err = write(file); err == nil {
-		err = file.Sync()
+	if err = write(part); err == nil {
+		err = part.Sync()
 	}
 	if err != nil {
-		file.Close()
+		part.Close()
 		return err
 	}
 	// Keep the lock until the part is renamed; Windows cannot rename an open file.
 	if runtime.GOOS == "windows" {
-		err = errors.Join(file.Close(), root.Rename(part, name))
+		err = errors.Join(part.Close(), os.Rename(part.Name(), path))
 	} else {
-		err = errors.Join(root.Rename(part, name), file.Close())
+		err = errors.Join(os.Rename(part.Name(), path), part.Close())
 	}
-	if folder, openErr := root.Open("."); err == nil && openErr == nil {
+	if folder, openErr := os.Open(filepath.Dir(path)); err == nil && openErr == nil {
 		folder.Sync() // makes the new name durable; some file systems cannot
 		folder.Close()
 	}
@@ -110,24 +102,20 @@ func replace(root *os.Root, name string, write func(*os.File) error) (err error)
 // createPart makes and locks a part of a file, which has several parts while several processes
 // write it. It takes over the part of a process that has ended. On a file system without locks,
 // two processes must not write one file at once.
-func createPart(root *os.Root, name string) (*os.File, string, error) {
-	first := "." + name + ".part"
+func createPart(path string) (*os.File, error) {
+	first := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".part")
 	for part, k := first, 1; k < 10000; part, k = fmt.Sprint(first, k), k+1 {
-		if info, err := root.Lstat(part); err == nil && !info.Mode().IsRegular() {
-			root.Remove(part) // a link or a device, not a part
+		if info, err := os.Lstat(part); err == nil && !info.Mode().IsRegular() {
+			os.Remove(part) // a link or a device, not a part
 		}
-		file, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o666)
+		file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o666)
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		if !errors.Is(filelock.Try(file), filelock.ErrLocked) {
-			ours, err := file.Stat()
-			there, missing := root.Lstat(part)
-			if err == nil && missing == nil && os.SameFile(ours, there) {
-				return file, part, file.Truncate(0)
-			}
+			return file, file.Truncate(0)
 		}
 		file.Close() // another writer has it, or has renamed it before it was locked
 	}
-	return nil, "", errors.New("too many processes are writing this file")
+	return nil, errors.New("too many processes are writing this file")
 }

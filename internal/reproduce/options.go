@@ -77,10 +77,10 @@ func (o *Options) settings(ctx context.Context) (s run.Settings, other map[strin
 	if s.EvalEvery < 1 {
 		return s, nil, &run.OptionError{Option: "eval_every", Place: s.From("eval_every").Place, Err: errors.New("--eval-every auto: want a number from 1 up")}
 	}
-	for _, option := range run.Options(s) {
-		text := option.Text(&s)
+	for k, option := range run.Options(s) {
+		text := option.String()
 		switch {
-		case text == option.Text(&paper):
+		case text == run.Options(paper)[k].String():
 		case slices.Contains([]string{"data", "method", "samples", "layers", "exact_input", "device"}, option.Name):
 			return s, nil, &run.OptionError{Option: option.Name, Place: s.From(option.Name).Place, Err: fmt.Errorf("%s: reproduce does not take it from a file", option.Name)}
 		case !slices.Contains([]string{"batch", "hidden", "max_batches", "patience", "eval_every", "seed", "runs", "workers"}, option.Name):

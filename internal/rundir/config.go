@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 )
@@ -36,8 +35,8 @@ func DecodeConfig(text []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if number, there := m[SchemaField]; number != json.Number(strconv.Itoa(Schema)) {
-		return nil, SchemaError(jsonText(number, there))
+	if number := jsonText(m, SchemaField); number != strconv.Itoa(Schema) {
+		return nil, SchemaError(number)
 	}
 	return m, nil
 }
@@ -86,19 +85,18 @@ func SameConfig(before, now map[string]any, mayChange ...string) error {
 	names := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(now)))
 	slices.Sort(names)
 	for _, name := range names {
-		was, hadIt := before[name]
-		is, hasIt := now[name]
-		if !slices.Contains(mayChange, name) && (hadIt != hasIt || !reflect.DeepEqual(was, is)) {
-			return fmt.Errorf("%s was %s and is now %s", name, jsonText(was, hadIt), jsonText(is, hasIt))
+		if was, is := jsonText(before, name), jsonText(now, name); was != is && !slices.Contains(mayChange, name) {
+			return fmt.Errorf("%s was %s and is now %s", name, was, is)
 		}
 	}
 	return nil
 }
 
-func jsonText(v any, there bool) string {
-	if !there {
+// jsonText returns a field of what came from JSON.
+func jsonText(m map[string]any, name string) string {
+	if _, there := m[name]; !there {
 		return "not set"
 	}
-	text, _ := json.Marshal(v) // it came from JSON
+	text, _ := json.Marshal(m[name])
 	return string(text)
 }

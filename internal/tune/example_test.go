@@ -20,18 +20,19 @@ func ExampleSearch() {
 		panic(err)
 	}
 	search := tune.Search{
-		Settings: len(settings), Seeds: 1, Rungs: 2, Reduce: 2, Batches: 100, Jobs: 2,
+		Settings: settings, Seeds: 1, Rungs: 2, Reduce: 2, Batches: 100, Jobs: 2,
 		Train: func(_ context.Context, t tune.Trial) (float64, error) {
-			lr, err := strconv.ParseFloat(settings[t.Setting][0], 64)
+			lr, err := strconv.ParseFloat(settings[t.Setting-1]["lr"], 64)
 			return 0.9 - 10*max(lr-0.003, 0.003-lr) - 1/float64(t.Batches), err
 		},
+		Ranked: func([]tune.Row) error { return nil },
 	}
 	rows, err := search.Run(context.Background())
 	if err != nil {
 		panic(err)
 	}
 	for _, r := range rows {
-		fmt.Printf("%3d mini-batches, lr %s: %.3f\n", r.Batches, settings[r.Setting][0], r.Valid)
+		fmt.Printf("%3d mini-batches, lr %s: %.3f\n", r.Batches, r.Options["lr"], r.Valid)
 	}
 	// Output:
 	//  50 mini-batches, lr 0.003: 0.880

@@ -18,7 +18,7 @@ import (
 //
 // The result depends on the scores alone, not on Jobs: trials of a rung may end in any order.
 type Search struct {
-	Settings int // numbered from 0
+	Settings []Setting
 	Seeds    int // trials of a setting in a rung
 	Rungs    int // at most
 	Reduce   int // at least 2: of so many settings, one goes on
@@ -31,11 +31,12 @@ type Search struct {
 	// the trial before it of the same setting and seed.
 	Train func(ctx context.Context, t Trial) (float64, error)
 
-	// Ranked, if not nil, is called with the rows of each rung.
+	// Ranked is called with the rows of all rungs so far after each rung.
 	Ranked func([]Row) error
 }
 
-// Trial is the training of one setting with one seed in one rung.
+// Trial is the training of one setting with one seed in one rung. Numbers of settings and rungs
+// count from 1.
 type Trial struct {
 	Setting int
 	Seed    int // 0 to Search.Seeds−1
@@ -44,21 +45,23 @@ type Trial struct {
 	Batches int // mini-batches of this rung
 }
 
-// Row is the outcome of a setting in a rung.
+// Row is the outcome of a setting in a rung. Both count from 1.
 type Row struct {
 	Setting int       `json:"setting"`
-	Rung    int       `json:"rung"`    // from 0
+	Rung    int       `json:"rung"`
 	Batches int       `json:"batches"` // mini-batches so far
 	Valid   float64   `json:"valid"`   // mean of Scores, NaN if one is
 	SEM     float64   `json:"sem"`     // its standard error, NaN for one seed
 	Scores  []float64 `json:"scores"`  // best validation scores so far, by seed
 	Kept    bool      `json:"kept"`    // goes on to the next rung, or is the best of the last
+	Options Setting   `json:"options"`
 }
 
 // Rung is one round of training.
 type Rung struct {
 	Batches  int `json:"batches"` // counted from the start of training
 	Settings int `json:"settings"`
+	Work     int `json:"-"` // mini-batches of all its trials
 }
 
 // Plan returns the rungs. There are fewer than Rungs if two would end at the same evaluation: the
@@ -73,51 +76,34 @@ func (s *Search) Plan() []Rung {
 		}
 		plan = slices.Insert(plan, 0, Rung{Batches: batches})
 	}
-	settings := s.Settings
-	for r := range plan {
-		plan[r].Settings = settings
-		settings = (settings-1)/s.Reduce + 1
+	settings, before := len(s.Settings), 0
+	for k, r := range plan {
+		plan[k].Settings, plan[k].Work = settings, settings*s.Seeds*(r.Batches-before)
+		settings, before = (settings-1)/s.Reduce+1, r.Batches
 	}
 	return plan
 }
 
-// Work returns the mini-batches of all trials.
-func (s *Search) Work() int {
-	sum, before := 0, 0
-	for _, r := range s.Plan() {
-		sum += r.Settings * s.Seeds * (r.Batches - before)
-		before = r.Batches
+// Run searches. It returns the rows of all rungs, each rung's best first. When ctx ends, or a trial
+// fails, it waits for the trials under way and returns the error.
+func (s *Search) Run(ctx context.Context) (all []Row, err error) {
+	var alive []Row
+	for k, options := range s.Settings {
+		alive = append(alive, Row{Setting: k + 1, Options: options})
 	}
-	return sum
-}
-
-// Run searches. It returns the rows of all rungs, each rung's best first; the best setting is
-// the first row of the last rung. When ctx ends, or a trial fails, it waits for the trials
-// under way and returns the error.
-func (s *Search) Run(ctx context.Context) ([]Row, error) {
-	alive := make([]int, s.Settings)
-	for k := range alive {
-		alive[k] = k
-	}
-	var all []Row
-	from := 0
 	plan := append(s.Plan(), Rung{Settings: 1}) // the best one
 	for k, r := range plan[:len(plan)-1] {
-		rows, err := s.rung(ctx, alive, Trial{Rung: k, From: from, Batches: r.Batches})
+		rows, err := s.rung(ctx, alive, r.Batches)
 		if err != nil {
 			return all, err
 		}
-		alive = alive[:0]
-		for k := range rows[:plan[k+1].Settings] {
-			rows[k].Kept = true
-			alive = append(alive, rows[k].Setting)
+		alive = rows[:plan[k+1].Settings]
+		for i := range alive {
+			alive[i].Kept = true
 		}
-		slices.Sort(alive)
-		all, from = append(all, rows...), r.Batches
-		if s.Ranked != nil {
-			if err := s.Ranked(rows); err != nil {
-				return all, err
-			}
+		all = append(all, rows...)
+		if err := s.Ranked(all); err != nil {
+			return all, err
 		}
 		if math.IsNaN(rows[0].Valid) {
 			return all, errors.New("training diverged in all settings: try smaller step sizes")
@@ -126,22 +112,22 @@ func (s *Search) Run(ctx context.Context) ([]Row, error) {
 	return all, nil
 }
 
-// rung trains the settings with each seed, and returns their rows, the best first.
-func (s *Search) rung(ctx context.Context, settings []int, of Trial) ([]Row, error) {
-	rows := make([]Row, len(settings))
+// rung trains settings on, from their rows of the rung before, with each seed, and returns their
+// rows, the best first.
+func (s *Search) rung(ctx context.Context, before []Row, batches int) ([]Row, error) {
+	rows := slices.SortedFunc(slices.Values(before), func(a, b Row) int { return a.Setting - b.Setting })
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(s.Jobs)
-	for k, setting := range settings {
-		rows[k] = Row{Setting: setting, Rung: of.Rung, Batches: of.Batches, Scores: make([]float64, s.Seeds)}
+	for k := range rows {
+		r := &rows[k]
+		from := r.Batches
+		r.Rung, r.Batches, r.Kept, r.Scores = r.Rung+1, batches, false, make([]float64, s.Seeds)
 		for seed := range s.Seeds {
-			group.Go(func() error {
-				if err := ctx.Err(); err != nil {
-					return err
+			t := Trial{Setting: r.Setting, Seed: seed, Rung: r.Rung, From: from, Batches: batches}
+			group.Go(func() (err error) {
+				if err = ctx.Err(); err == nil {
+					r.Scores[seed], err = s.Train(ctx, t)
 				}
-				t := of
-				t.Setting, t.Seed = setting, seed
-				var err error
-				rows[k].Scores[seed], err = s.Train(ctx, t)
 				return err
 			})
 		}

@@ -20,9 +20,6 @@ type Dimension struct {
 	Whole     bool    // whole numbers only
 }
 
-// logSuffix follows a range that is uniform in the logarithm.
-const logSuffix = ":log"
-
 // ParseDimension reads the values of an option: 0.01,0.003 or, for values with commas,
 // "512,1024 256,256"; the range 0..0.5; or 0.0001..0.01:log, a range that is uniform in the
 // logarithm. With whole, a range holds whole numbers.
@@ -44,7 +41,7 @@ func ParseDimension(option, text string, whole bool) (Dimension, error) {
 		}
 		return d, nil
 	}
-	high, d.Log = strings.CutSuffix(high, logSuffix)
+	high, d.Log = strings.CutSuffix(high, ":log")
 	var errLow, errHigh error
 	d.Low, errLow = strconv.ParseFloat(low, 64)
 	d.High, errHigh = strconv.ParseFloat(high, 64)
@@ -82,14 +79,14 @@ func (d *Dimension) draw(rng *rand.Rand) string {
 	return strconv.FormatFloat(min(max(x, low), high), 'g', -1, 64)
 }
 
-// Setting holds one value for each dimension, in their order.
-type Setting []string
+// Setting holds the value of each option of a space.
+type Setting map[string]string
 
 // mostSettings is the greatest number of settings of a search.
 const mostSettings = 10_000
 
 // Draw returns n different settings, drawn at random with a seed, or all combinations of the
-// listed values if n is 0. It returns fewer than n if there are no more.
+// listed values if n is 0. It returns fewer than n if there are no more, or it finds no more.
 func Draw(space []Dimension, n int, seed uint64) ([]Setting, error) {
 	if len(space) == 0 {
 		return nil, errors.New("nothing to search: want at least one option with values")
@@ -106,37 +103,29 @@ func Draw(space []Dimension, n int, seed uint64) ([]Setting, error) {
 		return nil, errors.New("a range has no list of all values: say how many settings to draw")
 	case n == 0 && size > mostSettings || n > mostSettings:
 		return nil, fmt.Errorf("want at most %d settings: say how many to draw", mostSettings)
-	case n > 0 && (size == 0 || n < size):
-		return drawSome(space, n, seed), nil
 	}
-	all := []Setting{nil}
-	for _, d := range space {
-		var longer []Setting
-		for _, s := range all {
-			for _, v := range d.Values {
-				longer = append(longer, append(slices.Clip(s), v))
-			}
-		}
-		all = longer
+	all := n == 0 || size > 0 && size <= n
+	if all {
+		n = size
 	}
-	return all, nil
-}
-
-// drawSome draws n different settings, or fewer if it finds no more.
-func drawSome(space []Dimension, n int, seed uint64) []Setting {
 	const attempts = 1000 // of one setting
 	rng := rand.New(rand.NewPCG(seed, 0x74756e65))
 	var drawn []Setting
 	seen := map[string]bool{}
 	for k := 0; k < attempts*n && len(drawn) < n; k++ {
-		s := make(Setting, len(space))
-		for k := range space {
-			s[k] = space[k].draw(rng)
+		s, stride := Setting{}, size
+		for _, d := range space {
+			if all {
+				stride /= len(d.Values)
+				s[d.Option] = d.Values[k/stride%len(d.Values)]
+			} else {
+				s[d.Option] = d.draw(rng)
+			}
 		}
-		if key := strings.Join(s, "\x00"); !seen[key] {
+		if key := fmt.Sprint(s); !seen[key] {
 			seen[key] = true
 			drawn = append(drawn, s)
 		}
 	}
-	return drawn
+	return drawn, nil
 }

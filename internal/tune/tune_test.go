@@ -74,15 +74,16 @@ func TestDraw(t *testing.T) {
 		seen := map[string]bool{}
 		for _, s := range settings {
 			seen[fmt.Sprint(s)] = true
-			for k, d := range space {
-				x, err := strconv.ParseFloat(s[k], 64)
+			for _, d := range space {
+				value := s[d.Option]
+				x, err := strconv.ParseFloat(value, 64)
 				switch {
 				case len(d.Values) > 0:
-					if !slices.Contains(d.Values, s[k]) {
-						t.Fatalf("%s is %s", d.Option, s[k])
+					if !slices.Contains(d.Values, value) {
+						t.Fatalf("%s is %s", d.Option, value)
 					}
 				case err != nil || x < d.Low || x > d.High || d.Whole && x != math.Trunc(x):
-					t.Fatalf("%s is %s", d.Option, s[k])
+					t.Fatalf("%s is %s", d.Option, value)
 				}
 			}
 		}
@@ -105,10 +106,10 @@ func TestDrawLaw(t *testing.T) {
 	}
 	small, layers := 0, map[string]int{}
 	for _, s := range settings {
-		if x, _ := strconv.ParseFloat(s[0], 64); x < 0.01 {
+		if x, _ := strconv.ParseFloat(s["lr"], 64); x < 0.01 {
 			small++
 		}
-		layers[s[1]]++
+		layers[s["layers"]]++
 	}
 	if math.Abs(float64(small)-1000) > 4*math.Sqrt(500) {
 		t.Errorf("%d of 2000 are below the middle of the logarithms", small)
@@ -173,8 +174,9 @@ func TestSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, seeds := rapid.IntRange(1, 20).Draw(t, "settings"), rapid.IntRange(1, 3).Draw(t, "seeds")
 		s := Search{
-			Settings: n, Seeds: seeds, Rungs: rapid.IntRange(1, 4).Draw(t, "rungs"), Reduce: rapid.IntRange(2, 4).Draw(t, "reduce"),
+			Settings: make([]Setting, n), Seeds: seeds, Rungs: rapid.IntRange(1, 4).Draw(t, "rungs"), Reduce: rapid.IntRange(2, 4).Draw(t, "reduce"),
 			Batches: rapid.IntRange(200, 400).Draw(t, "batches"), Jobs: rapid.IntRange(1, 5).Draw(t, "jobs"),
+			Ranked: func([]Row) error { return nil },
 		}
 		table := make([]float64, n*s.Rungs) // a few values, so that there are ties
 		for k := range table {
@@ -196,12 +198,12 @@ func TestSearch(t *testing.T) {
 			}
 			reached[of] = trial.Batches
 			work += trial.Batches - trial.From
-			return score(trial.Setting, trial.Rung) + float64(trial.Seed), nil
+			return score(trial.Setting-1, trial.Rung-1) + float64(trial.Seed), nil
 		}
 		rows, err := s.Run(t.Context())
 		want := slowHalving(n, s.Rungs, s.Reduce, score)
 		if err != nil && strings.Contains(err.Error(), "diverged") {
-			last := rows[len(rows)-1].Rung
+			last := rows[len(rows)-1].Rung - 1
 			if !math.IsNaN(score(want[last][0], last)) {
 				t.Fatal("a setting has a score")
 			}
@@ -210,15 +212,19 @@ func TestSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if work != s.Work() {
-			t.Fatalf("%d mini-batches, announced %d", work, s.Work())
+		announced := 0
+		for _, r := range s.Plan() {
+			announced += r.Work
+		}
+		if work != announced {
+			t.Fatalf("%d mini-batches, announced %d", work, announced)
 		}
 		for rung, settings := range want {
 			for place, setting := range settings {
 				r := rows[0]
 				rows = rows[1:]
 				mean := score(setting, rung) + float64(seeds-1)/2
-				if r.Setting != setting || r.Rung != rung || math.Abs(float64(r.Valid)-mean) > 1e-12 || math.IsNaN(mean) != math.IsNaN(float64(r.Valid)) {
+				if r.Setting != setting+1 || r.Rung != rung+1 || math.Abs(float64(r.Valid)-mean) > 1e-12 || math.IsNaN(mean) != math.IsNaN(float64(r.Valid)) {
 					t.Fatalf("rung %d, place %d is %+v, want setting %d with %v", rung, place, r, setting, mean)
 				}
 				next := 1
@@ -234,9 +240,9 @@ func TestSearch(t *testing.T) {
 }
 
 func TestSearchErrors(t *testing.T) {
-	good := Search{Settings: 4, Seeds: 1, Rungs: 2, Reduce: 2, Batches: 10, Jobs: 2}
+	good := Search{Settings: make([]Setting, 4), Seeds: 1, Rungs: 2, Reduce: 2, Batches: 10, Jobs: 2, Ranked: func([]Row) error { return nil }}
 	good.Train = func(_ context.Context, trial Trial) (float64, error) {
-		if trial.Setting == 3 && trial.Rung == 0 {
+		if trial.Setting == 4 && trial.Rung == 1 {
 			return 0, errors.New("no disk")
 		}
 		return 1, nil
@@ -247,7 +253,7 @@ func TestSearchErrors(t *testing.T) {
 			s.Train = func(context.Context, Trial) (float64, error) { return math.NaN(), nil }
 		},
 		"full": func(s *Search) {
-			s.Settings, s.Ranked = 3, func([]Row) error { return errors.New("full") }
+			s.Settings, s.Ranked = s.Settings[:3], func([]Row) error { return errors.New("full") }
 		},
 	} {
 		s := good
@@ -257,7 +263,7 @@ func TestSearchErrors(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	good.Settings, good.Train = 3, func(ctx context.Context, _ Trial) (float64, error) { cancel(); return 0, ctx.Err() }
+	good.Settings, good.Train = good.Settings[:3], func(ctx context.Context, _ Trial) (float64, error) { cancel(); return 0, ctx.Err() }
 	if _, err := good.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("after a cancellation: %v", err)
 	}
@@ -270,9 +276,9 @@ func TestFigure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Search{Settings: 4, Seeds: 2, Rungs: 2, Reduce: 2, Batches: 100, Jobs: 1}
+	s := Search{Settings: settings, Seeds: 2, Rungs: 2, Reduce: 2, Batches: 100, Jobs: 1, Ranked: func([]Row) error { return nil }}
 	s.Train = func(_ context.Context, trial Trial) (float64, error) {
-		if trial.Setting == 1 {
+		if trial.Setting == 2 {
 			return math.NaN(), nil
 		}
 		return 0.1*float64(trial.Setting) + 0.01*float64(trial.Seed), nil
@@ -281,7 +287,12 @@ func TestFigure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svg, err := Figure(space, settings, rows, "accuracy").SVG()
+	for _, r := range rows {
+		if !reflect.DeepEqual(r.Options, settings[r.Setting-1]) {
+			t.Errorf("row %+v, want the options %v", r, settings[r.Setting-1])
+		}
+	}
+	svg, err := Figure(space, rows, "accuracy").SVG()
 	if err != nil {
 		t.Fatal(err)
 	}
