@@ -3,7 +3,6 @@ package graph
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 )
@@ -13,24 +12,22 @@ import (
 // never changes, so that any number of goroutines may read it while others make later ones.
 //
 // Nodes keep their numbers: a new node gets the next one, and a removed node leaves a gap.
-// A version shares the rows that it has not changed with the version before. Memory: a
-// pointer for each 4,096 nodes of a version that is in use, and the rows that differ.
+// A version shares the pages that it has not changed with the version before. Memory: a
+// pointer for each 128 nodes of a version that is in use, and the rows that differ.
 type Overlay struct {
-	base   *Laplacian
-	x      *Features
-	tables []*overlayTable // table k has the nodes from 4,096·k
-	nodes  int
-	edges  int64 // without self-loops; undirected ones count once
+	base  *Laplacian
+	x     *Features
+	pages []*overlayPage // page k has the nodes from 128·k; nil: all rows are the base's
+	nodes int
+	edges int64 // without self-loops; undirected ones count once
 }
 
-type overlayTable [64]*overlayPage // page k has the nodes from 64·k; nil: all rows are the base's
+const pageNodes = 128
 
-// overlayPage holds rows of 64 nodes. A row of P·X needs a scale and two bits of each neighbour:
-// they are close together here, and not in the rows.
-type overlayPage struct {
-	changed, featured uint64      // a bit for each row that replaces the base's, and for those with features
-	column            [64]float32 // scales of the Laplacian's columns
-	rows              [64]*overlayRow
+// overlayPage holds, for each of its nodes, side by side what a row of P·X needs of a neighbour.
+type overlayPage [pageNodes]struct {
+	column float32     // scale of the Laplacian's column
+	row    *overlayRow // nil: the base's
 }
 
 // overlayRow replaces a row of the base.
@@ -45,7 +42,7 @@ type overlayRow struct {
 // NewOverlay returns the version without changes. p must be of NewLaplacian,
 // NewRowLaplacian or NewDirectedLaplacian, with rows whose columns ascend, and whole: ranks
 // cannot share it. x has a row for each node. p and x must not change afterwards. Cost:
-// O(nodes/4096).
+// O(nodes/128).
 func NewOverlay(p *Laplacian, x *Features) (*Overlay, error) {
 	switch {
 	case p == nil || p.Adjacency == nil || x == nil || x.Rows != p.Nodes() || !x.Sized():
@@ -57,9 +54,8 @@ func NewOverlay(p *Laplacian, x *Features) (*Overlay, error) {
 	if !p.Directed {
 		edges /= 2
 	}
-	o := &Overlay{base: p, x: x, edges: edges}
-	o.resize(p.Nodes())
-	return o, nil
+	pages := make([]*overlayPage, (p.Nodes()+pageNodes-1)/pageNodes)
+	return &Overlay{base: p, x: x, pages: pages, nodes: p.Nodes(), edges: edges}, nil
 }
 
 // Change is a batch of changes, in the order of the fields. It states how the graph is
@@ -94,31 +90,23 @@ func (o *Overlay) Has(v int32) bool {
 	if v < 0 || int(v) >= o.nodes {
 		return false
 	}
-	row := o.changed(v)
+	row, _ := o.at(v)
 	return row == nil || !row.removed
 }
 
-// resize makes a copy of the tables, for so many nodes.
-func (o *Overlay) resize(nodes int) {
-	o.nodes = nodes
-	o.tables = append(slices.Clone(o.tables), slices.Repeat([]*overlayTable{{}}, (nodes+4095)/4096-len(o.tables))...)
-}
-
-// page returns the page of v, nil if all its rows are the base's.
-func (o *Overlay) page(v int32) *overlayPage { return o.tables[uint32(v)/4096][uint32(v)/64%64] }
-
-// changed returns the row of v that replaces the base's, or nil.
-func (o *Overlay) changed(v int32) *overlayRow {
-	if page := o.page(v); page != nil {
-		return page.rows[uint32(v)%64]
+// at returns the row of v that replaces the base's, or nil, and the scale of column v of P.
+func (o *Overlay) at(v int32) (row *overlayRow, column float32) {
+	if page := o.pages[uint32(v)/pageNodes]; page != nil {
+		node := &page[uint32(v)%pageNodes]
+		return node.row, node.column
 	}
-	return nil
+	return nil, o.base.ColScale[v]
 }
 
 // Row returns the neighbours of node v in ascending order, and the weights of the edges, nil
 // if all are 1. Both must not be changed.
 func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
-	if row := o.changed(v); row != nil {
+	if row, _ := o.at(v); row != nil {
 		return row.neighbors, row.weights
 	}
 	return o.base.Adjacency.Row(int(v)), o.base.Adjacency.RowValues(int(v))
@@ -127,8 +115,8 @@ func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
 // Features returns the features of node v, and whether they are row v of the Data of the base's.
 // They must not be changed.
 func (o *Overlay) Features(v int32) (values []float32, base bool) {
-	if page := o.page(v); page != nil && page.featured>>(v%64)&1 != 0 {
-		return page.rows[v%64].features, false
+	if row, _ := o.at(v); row != nil && row.features != nil {
+		return row.features, false
 	}
 	return o.x.Row(int(v)), o.x.Data != nil
 }
@@ -136,7 +124,7 @@ func (o *Overlay) Features(v int32) (values []float32, base bool) {
 // Apply returns the version after c. On an error nothing is changed. The error wraps
 // ErrInvalid and names the node or the edge: a node that is not there, an edge from a node to
 // itself, a wrong weight, features of another number or that are not finite. c may be used
-// again. Calls may run concurrently. Cost: the rows that change, and O(nodes/4096); if nodes of a
+// again. Calls may run concurrently. Cost: the rows that change, and O(nodes/128); if nodes of a
 // directed graph are removed, O(edges).
 func (o *Overlay) Apply(c *Change) (*Overlay, error) {
 	e := overlayEdit{o, o.nodes, o.edges, map[int32]*overlayRow{}, nil}
@@ -201,7 +189,7 @@ func (e *overlayEdit) row(v int32) *overlayRow {
 		e.fail("there is no node %d", v)
 		return row
 	}
-	old := e.from.changed(v)
+	old, _ := e.from.at(v)
 	if old != nil {
 		*row = *old
 	}
@@ -289,41 +277,33 @@ func (e *overlayEdit) remove(nodes []int32) {
 // version returns the version that e makes.
 func (e *overlayEdit) version() *Overlay {
 	next := *e.from
-	next.edges = e.edges
-	next.resize(e.nodes)
-	before := int32(-1)
-	for _, v := range slices.Sorted(maps.Keys(e.rows)) {
-		table := &next.tables[v/4096]
-		if before < 0 || v/4096 != before/4096 {
-			own := **table
-			*table = &own
+	next.nodes, next.edges = e.nodes, e.edges
+	before := len(next.pages)
+	next.pages = append(slices.Clone(next.pages), make([]*overlayPage, (e.nodes+pageNodes-1)/pageNodes-before)...)
+	for v, row := range e.rows {
+		k := int(v) / pageNodes
+		if page := next.pages[k]; page == nil || k < before && page == e.from.pages[k] {
+			next.pages[k] = next.copied(k)
 		}
-		page := &(*table)[v/64%64]
-		if before < 0 || v/64 != before/64 {
-			own := new(overlayPage)
-			if *page != nil {
-				*own = **page
-			} else {
-				first := min(int(v/64*64), next.base.Nodes())
-				copy(own.column[:], next.base.ColScale[first:])
-			}
-			*page = own
-		}
-		(*page).put(v%64, e.rows[v], next.base)
-		before = v
+		row.scale(next.base)
+		node := &next.pages[k][v%pageNodes]
+		node.row, node.column = row, row.column
 	}
 	return &next
 }
 
-// put sets row k of a page. base is the Laplacian that changes.
-func (p *overlayPage) put(k int32, row *overlayRow, base *Laplacian) {
-	row.scale(base)
-	p.rows[k], p.column[k] = row, row.column
-	p.changed |= 1 << k
-	p.featured &^= 1 << k
-	if row.features != nil {
-		p.featured |= 1 << k
+// copied returns a copy of page k.
+func (o *Overlay) copied(k int) *overlayPage {
+	page := new(overlayPage)
+	if o.pages[k] != nil {
+		*page = *o.pages[k]
+		return page
 	}
+	first := min(k*pageNodes, o.base.Nodes())
+	for i, scale := range o.base.ColScale[first:min(first+pageNodes, o.base.Nodes())] {
+		page[i].column = scale
+	}
+	return page
 }
 
 // scale sets the scales of a row of p with these edges.
@@ -376,26 +356,19 @@ func (o *Overlay) Around(nodes []int32, hops int) (local *Laplacian, ids []int32
 	a.Ptr = append(a.Ptr, slices.Repeat(a.Ptr[len(a.Ptr)-1:], len(ids)+1-len(a.Ptr))...)
 	local = &Laplacian{Adjacency: a, Directed: o.base.Directed}
 	for _, v := range ids {
-		column, _ := o.column(v)
-		local.RowScale, local.ColScale = append(local.RowScale, o.rowScale(v)), append(local.ColScale, column)
+		scale, column, _ := o.scales(v)
+		local.RowScale, local.ColScale = append(local.RowScale, scale), append(local.ColScale, column)
 	}
 	return local, ids, nil
 }
 
-// rowScale returns the scale of row v of P.
-func (o *Overlay) rowScale(v int32) float32 {
-	if row := o.changed(v); row != nil {
-		return row.row
+// scales returns the scales of row and column v of P, and whether they are the base's.
+func (o *Overlay) scales(v int32) (scale, column float32, base bool) {
+	row, column := o.at(v)
+	if row == nil {
+		return o.base.RowScale[v], column, true
 	}
-	return o.base.RowScale[v]
-}
-
-// column returns the scale of column v of P, and whether the row of v is the base's.
-func (o *Overlay) column(v int32) (scale float32, base bool) {
-	if page := o.page(v); page != nil {
-		return page.column[v%64], page.changed>>(v%64)&1 == 0
-	}
-	return o.base.ColScale[v], true
+	return row.row, column, false
 }
 
 // Propagation returns row v of P: the columns, v itself first, their entries, and the row's sum.
@@ -403,14 +376,13 @@ func (o *Overlay) column(v int32) (scale float32, base bool) {
 // changed. Cost: O(degree of v).
 func (o *Overlay) Propagation(v int32) (columns []int32, entries []float32, sum float32, base bool) {
 	neighbors, weights := o.Row(v)
-	scale := o.rowScale(v)
-	own, base := o.column(v)
+	scale, own, base := o.scales(v)
 	columns, entries = append(make([]int32, 0, 1+len(neighbors)), v), append(make([]float32, 0, 1+len(neighbors)), scale*own)
 	total := float64(own)
 	for k, u := range neighbors {
-		column, same := o.column(u)
+		row, column := o.at(u)
 		weight := float32(Weight(weights, k))
-		columns, entries, base = append(columns, u), append(entries, scale*weight*column), base && same
+		columns, entries, base = append(columns, u), append(entries, scale*weight*column), base && row == nil
 		total += float64(column) * float64(weight)
 	}
 	if !base {

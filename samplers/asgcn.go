@@ -27,7 +27,7 @@ import (
 // there, keeps every probability positive. Not here: the paper's attention and skip
 // connections, which change the model.
 //
-// Cost of a layer: as for LayerWise. Memory: 8 bytes a node, and 16 a node for
+// Cost of a layer: as for LayerWise. Memory: 8 bytes a node, and 8 a node for
 // each concurrent call.
 type ASGCN struct {
 	Laplacian *graph.Laplacian // required
@@ -37,15 +37,6 @@ type ASGCN struct {
 
 	sampler LayerWise // with the probabilities of W
 	scores  []float32 // x·w of every node
-	workspace[asgcnScratch]
-}
-
-var _ Preparer = (*ASGCN)(nil)
-
-// asgcnScratch is the memory of one call of Gradient.
-type asgcnScratch struct {
-	neighborhood neighborhood
-	factors      []float32 // of the neighborhood's features
 }
 
 // Layers returns the number of layers, len(Sizes).
@@ -57,7 +48,7 @@ func (s *ASGCN) NominalSizes() []int {
 }
 
 // Prepare implements Preparer. It computes x·w for all nodes.
-func (s *ASGCN) Prepare() error { return s.once(s.setUp) }
+func (s *ASGCN) Prepare() error { return s.sampler.once(s.setUp) }
 
 func (s *ASGCN) setUp() error {
 	if err := checkSized("ASGCN", s.Laplacian, s.Sizes); err != nil {
@@ -79,7 +70,7 @@ func (s *ASGCN) setUp() error {
 		s.setScores(importance.RowNorms)
 	}
 	s.sampler.Laplacian, s.sampler.Sizes, s.sampler.Importance, s.sampler.Draw = s.Laplacian, s.Sizes, importance, WithReplacement{}
-	return s.sampler.Prepare()
+	return s.sampler.setUp()
 }
 
 // setScores sets scores to x·w, and g to |x·w| + 1.
@@ -140,15 +131,14 @@ func (s *ASGCN) With(w []float32) (Sampler, error) {
 // over the nodes drawn. Where x·w is 0, |x·w| counts as increasing. Calls may run
 // concurrently. Cost: O(nonzeros of the rows + candidates·features).
 func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
-	if err := s.checkPrepared(); err != nil {
+	if err := s.sampler.checkPrepared(); err != nil {
 		return err
 	}
 	if len(grad) == 0 || len(grad) != s.Parameters() || len(squares) != len(block.Src) || len(block.Dst) == 0 {
 		return fmt.Errorf("samplers: ASGCN: a gradient of %d values for %d parameters, from %d norms for %d nodes", len(grad), s.Parameters(), len(squares), len(block.Src))
 	}
-	scratch := s.get()
-	defer s.put(scratch)
-	h := &scratch.neighborhood
+	h := s.sampler.get()
+	defer s.sampler.put(h)
 	if err := h.walk(s.Laplacian, block.Dst); err != nil {
 		return err
 	}
@@ -159,8 +149,7 @@ func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
 		total += norm(c) * g(c)
 	}
 	// ∂log q_i/∂w = ±x_i/g_i − Σ_c norm_c/total·(±x_c) with the signs of x·w.
-	factors := resize(scratch.factors, len(h.nodes))
-	scratch.factors = factors
+	factors := h.entryScales[:len(h.nodes)] // of the nodes' features
 	clear(factors)
 	scale := 1 / (float64(min(s.Sizes[0], len(h.nodes))) * float64(len(block.Dst)))
 	var sum float64
@@ -183,29 +172,27 @@ func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
 			factors[c] = -factors[c]
 		}
 	}
-	s.combine(scratch, grad)
+	combine(grad, s.Features, h.nodes, factors)
 	return nil
 }
 
-// combine sets grad to the sum of the features of the neighborhood's nodes, times their
-// factors.
-func (s *ASGCN) combine(scratch *asgcnScratch, grad []float32) {
-	x, nodes, factors := s.Features, scratch.neighborhood.nodes, scratch.factors
+// combine sets sum to the sum of the rows of x of nodes, times their factors.
+func combine(sum []float32, x *graph.Features, nodes []int32, factors []float32) {
 	if x.Prefetch != nil {
 		x.Prefetch(nodes)
 	}
 	row := graph.CSR{Rows: 1, Cols: x.Rows, Ptr: []int64{0, int64(len(nodes))}, Idx: nodes, Val: factors}
 	switch {
 	case x.Half != nil:
-		clear(grad)
+		clear(sum)
 		for c, node := range nodes {
 			for k, v := range x.Row(int(node)) {
-				grad[k] += factors[c] * v
+				sum[k] += factors[c] * v
 			}
 		}
 	case x.Sparse != nil:
-		kernel.SpMMSparse(grad, &row, nil, x.Sparse)
+		kernel.SpMMSparse(sum, &row, nil, x.Sparse)
 	default:
-		kernel.SpMM(grad, &row, x.Data, x.Cols)
+		kernel.SpMM(sum, &row, x.Data, x.Cols)
 	}
 }

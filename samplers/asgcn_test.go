@@ -113,7 +113,7 @@ func TestASGCNGradient(t *testing.T) {
 			}
 		}
 		for draws := 1; draws <= 3; draws++ {
-			_, product, err := samplertest.Moments(samplers.WithReplacement{}, samplers.Naive{}, weights, draws)
+			_, product, err := momentsOf(samplers.WithReplacement{}, samplers.Naive{}, weights, draws)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestASGCNGradient(t *testing.T) {
 				s := &samplers.ASGCN{Laplacian: a.p, Features: x, Sizes: []int{draws, 1}, W: a.w}
 				mean := make([]float64, len(a.w))
 				grad, beta := make([]float32, len(a.w)), make([]float64, draws)
-				err = samplertest.Enumerate(samplers.WithReplacement{}, weights, draws, func(probability float64, sample *samplers.Sample) {
+				err = enumerateDraw(samplers.WithReplacement{}, weights, draws, func(probability float64, sample *samplers.Sample) {
 					beta = beta[:len(sample.Index)]
 					samplers.Naive{}.Weigh(population, sample, beta)
 					b := a.block(candidates, sample, beta)

@@ -10,9 +10,9 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/partition"
 )
 
-// Cluster is Cluster-GCN with several clusters per batch (Chiang, Liu, Si, Li,
+// Clusters makes Subgraph Cluster-GCN with several clusters per batch (Chiang, Liu, Si, Li,
 // Bengio & Hsieh 2019, arXiv:1905.07953, "stochastic multiple partitions"). It
-// splits the graph once into parts with few edges between them, by size-constrained label
+// splits the whole graph once into parts with few edges between them, by size-constrained label
 // propagation on several levels (Meyerhenke, Sanders & Schulz 2014, arXiv:1402.3281). A batch
 // draws q parts with equal probabilities, without replacement, and takes all edges among
 // their nodes, also edges between different parts. Every layer propagates over
@@ -20,92 +20,66 @@ import (
 //	P̃ = D̃'^-½ (A'+I) D̃'^-½,
 //
 // the Laplacian of the batch's subgraph A', as in the paper; it is row-stochastic
-// if Laplacian is. The output nodes are the training nodes of the batch, and the
+// if Subgraph.Laplacian is. The output nodes are the training nodes of the batch, and the
 // loss is their mean.
 //
 // Biased, E[P̃H] ≠ PH: nothing compensates for the edges that leave the batch. The
 // bias falls as the batch keeps more edges. A batch of all parts is the full
-// batch, exactly.
+// batch, exactly. The parts are drawn again if they have no training node.
 //
-// A batch uses only the number of its seeds, and only if Clusters is 0. The parts are drawn again
-// if they have no training node.
-//
-// Cost of a batch: O(degrees of its nodes). Memory: 5 bytes per node, and 8 for
-// each concurrent call.
-type Cluster struct {
-	Laplacian *graph.Laplacian // of the whole graph; required
-	Train     []int32          // training nodes; nil means all nodes
-	Depth     int              // number of layers; required
-
+// Memory: 5 bytes per node.
+type Clusters struct {
 	Parts    int // parts of the graph; 0 means one per 100 nodes
-	Clusters int // q; 0 means enough for about as many training nodes as seeds
-
-	subgraph
+	PerBatch int // q; 0 means enough for about as many training nodes as seeds
 }
 
-var (
-	_ Preparer   = (*Cluster)(nil)
-	_ OwnOutputs = (*Cluster)(nil)
-)
-
-// Layers returns Depth.
-func (s *Cluster) Layers() int { return s.Depth }
-
-// Prepare implements Preparer. It splits the graph, which takes seconds on a large one.
-func (s *Cluster) Prepare() error { return s.once(s.setUp) }
-
-func (s *Cluster) setUp() error {
-	if err := s.useAll("Cluster", s.Laplacian, s.Depth, s.Train); err != nil {
-		return err
+func (c Clusters) law(s *Subgraph) (setLaw, error) {
+	n := s.laplacian.Nodes()
+	parts := cmp.Or(c.Parts, max(1, n/100))
+	if parts < 0 || parts > n || c.PerBatch < 0 {
+		return nil, fmt.Errorf("samplers: Clusters of %d parts of a graph of %d nodes, %d in a batch: want at most one part per node, and none below 0", parts, n, c.PerBatch)
 	}
-	n := s.all
-	parts := cmp.Or(s.Parts, max(1, n/100))
-	if parts < 0 || parts > n || s.Clusters < 0 {
-		return fmt.Errorf("samplers: Cluster with %d parts of a graph of %d nodes, %d in a batch: want at most one part per node, and none below 0", parts, n, s.Clusters)
+	symmetric, err := isSymmetric(s.laplacian)
+	if err != nil {
+		return nil, err
 	}
-	if err := s.takeForm(); err != nil {
-		return err
-	}
-	training := n
+	l := &clusterLaw{parts: make([][]int32, parts), perBatch: c.PerBatch, training: n, symmetric: symmetric}
 	if s.Train != nil {
-		training, s.outputs = len(s.Train), make([]bool, n)
+		l.training, s.outputs = len(s.Train), make([]bool, n)
 	}
 	for _, v := range s.Train {
 		s.outputs[v] = true
 	}
-	part, err := partition.Multilevel(s.Laplacian.Adjacency, parts)
-	if err != nil {
-		return err
-	}
-	law := &clusterLaw{parts: make([][]int32, parts), clusters: s.Clusters, training: training, subgraph: &s.subgraph}
+	l.outputs = s.outputs
+	part, err := partition.Multilevel(s.laplacian.Adjacency, parts)
 	for v, p := range part {
-		law.parts[p] = append(law.parts[p], int32(v))
+		l.parts[p] = append(l.parts[p], int32(v))
 	}
-	s.law = law
-	return nil
+	return l, err
 }
 
-// clusterLaw is the law of Cluster.
+// clusterLaw is the law of Clusters.
 type clusterLaw struct {
-	parts    [][]int32
-	clusters int // q, or 0
-	training int // number of training nodes
-	*subgraph
+	parts     [][]int32
+	perBatch  int    // q, or 0
+	training  int    // number of training nodes
+	outputs   []bool // of each node: whether it is one; nil: all are
+	symmetric bool   // the form of the Laplacian
 }
 
 // draw draws q parts, again if they have no output node.
-func (l *clusterLaw) draw(s *subgraphScratch, seeds int, rng *rand.Rand) {
-	q := l.clusters
+func (l *clusterLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
+	q := l.perBatch
 	if q == 0 {
 		q = int(math.Round(float64(seeds) * float64(len(l.parts)) / float64(l.training)))
 	}
 	q = min(max(q, 1), len(l.parts))
 	for outputs := false; !outputs; {
-		s.numbering.begin(l.laplacian, s.numbering.nodes)
-		s.parts.drawUniform(rng, len(l.parts), q)
-		for _, k := range s.parts.Index {
+		w.begin(w.laplacian)
+		w.sample.drawUniform(rng, len(l.parts), q)
+		for _, k := range w.sample.Index {
 			for _, v := range l.parts[k] {
-				s.numbering.add(v)
+				w.add(v)
 				outputs = outputs || l.outputs == nil || l.outputs[v]
 			}
 		}
@@ -113,21 +87,22 @@ func (l *clusterLaw) draw(s *subgraphScratch, seeds int, rng *rand.Rand) {
 }
 
 // weigh computes the Laplacian of A'. The loss is a mean.
-func (l *clusterLaw) weigh(s *subgraphScratch, _ int, _ *graph.Laplacian, block *graph.Block, losses []float32) []float32 {
+func (l *clusterLaw) weigh(w *workspace, _ int, block *graph.Block, losses []float32) []float32 {
 	m := &block.Matrix
-	s.scales = resize(s.scales, m.Rows)
-	for k := range m.Rows {
+	rows := resize(w.scales, m.Rows)
+	w.scales = rows
+	for k := range rows {
 		degree := 0.0
 		for _, a := range m.RowValues(k) {
 			degree += float64(a)
 		}
-		s.scales[k], block.ColScale[k] = float32(1/degree), 1
+		rows[k], block.ColScale[k] = float32(1/degree), 1
 		if l.symmetric {
-			s.scales[k] = float32(1 / math.Sqrt(degree))
-			block.ColScale[k] = s.scales[k]
+			rows[k] = float32(1 / math.Sqrt(degree))
+			block.ColScale[k] = rows[k]
 		}
 	}
-	for k, scale := range s.scales {
+	for k, scale := range rows {
 		values := m.RowValues(k)
 		for e, j := range m.Row(k) {
 			values[e] = float32(float64(scale) * float64(block.ColScale[j]) * float64(values[e]))

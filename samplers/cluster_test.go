@@ -12,7 +12,7 @@ import (
 )
 
 // fourParts prepares s with four parts: node i is in part i mod 4.
-func fourParts(s *Cluster) *Cluster {
+func fourParts(s *Subgraph) *Subgraph {
 	law := Prepared(s).law.(*clusterLaw)
 	law.parts = make([][]int32, 4)
 	for i := range int32(s.Laplacian.Nodes()) {
@@ -37,9 +37,7 @@ func TestClusterAllIsFull(t *testing.T) {
 			train = seedNodes(n, rapid.IntRange(1, n).Draw(t, "training nodes"), rng)
 		}
 		parts := rapid.IntRange(1, n).Draw(t, "parts")
-		s := &Cluster{
-			Laplacian: p, Train: train, Depth: 3, Parts: parts, Clusters: parts,
-		}
+		s := &Subgraph{Laplacian: p, Train: train, Depth: 3, Units: Clusters{Parts: parts, PerBatch: parts}}
 		var batch, full MiniBatch
 		if err := Prepared(s).Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
 			t.Fatal(err)
@@ -91,7 +89,7 @@ func TestClusterBlock(t *testing.T) {
 		}
 		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		train := seedNodes(n, rapid.IntRange(1, n).Draw(t, "training nodes"), rng)
-		s := fourParts(&Cluster{Laplacian: whole, Train: train, Depth: 2, Clusters: 2})
+		s := fourParts(&Subgraph{Laplacian: whole, Train: train, Depth: 2, Units: Clusters{PerBatch: 2}})
 		var batch MiniBatch
 		if err := Prepared(s).Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
 			t.Fatal(err)
@@ -136,7 +134,7 @@ func TestClusterBias(t *testing.T) {
 	const n, parts, batches = 24, 4, 20000
 	adjacency := randomGraph(n, 80, false, 2)
 	p := graph.NewLaplacian(adjacency)
-	s := fourParts(&Cluster{Laplacian: p, Depth: 1, Clusters: 2})
+	s := fourParts(&Subgraph{Laplacian: p, Depth: 1, Units: Clusters{PerBatch: 2}})
 	// A batch has two of four parts. Given that a node is in the batch, each of the three
 	// pairs with its part is the batch with probability 1/3.
 	var want, exact [n]float64
@@ -206,7 +204,7 @@ func TestClusterSize(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(n, 20000, false, 6))
 	rng := rand.New(NewSource(1, 0, 0))
 	train := seedNodes(n, 1500, rng)
-	s := &Cluster{Laplacian: p, Train: train, Depth: 2}
+	s := &Subgraph{Laplacian: p, Train: train, Depth: 2, Units: Clusters{}}
 	var batch MiniBatch
 	mean := 0.0
 	const batches = 200
@@ -219,7 +217,7 @@ func TestClusterSize(t *testing.T) {
 	if mean < 250 || mean > 350 {
 		t.Errorf("%.0f training nodes a batch, want about 300", mean)
 	}
-	lone := &Cluster{Laplacian: p, Train: train[:1], Depth: 2, Clusters: 1}
+	lone := &Subgraph{Laplacian: p, Train: train[:1], Depth: 2, Units: Clusters{PerBatch: 1}}
 	for range 20 {
 		if err := Prepared(lone).Sample(context.Background(), train[:1], rng, &batch); err != nil {
 			t.Fatal(err)

@@ -85,22 +85,26 @@ func (s *LayerWise) Refreshed() (p *graph.Laplacian, outputs []int32, refreshed 
 func (s *LayerWise) Controlled() bool { return s.Control != ControlNone }
 
 // addControl puts the remainder P − P̃ of block's rows into control, and P's row sums into
-// block. drawn is scratch, of zeros, one per node.
-func (s *LayerWise) addControl(block *graph.Block, control *graph.Control, drawn []float32) {
+// block.
+func (s *LayerWise) addControl(w *workspace, block *graph.Block, control *graph.Control) {
 	p, rest := s.Laplacian, &control.Matrix
 	startMatrix(rest, len(block.Dst), p.Nodes())
+	if w.sampled == nil {
+		w.sampled = make([]float32, p.Nodes())
+	}
+	sampled := w.sampled
 	for i, r := range block.Dst {
 		columns, values := block.Matrix.Row(i), block.Matrix.RowValues(i)
 		for k, c := range columns {
-			drawn[block.Src[c]] = values[k]
+			sampled[block.Src[c]] = values[k]
 		}
 		for j, entry := range p.Row(int(r)) {
-			if left := float32(entry - float64(drawn[j])); left != 0 {
+			if left := float32(entry - float64(sampled[j])); left != 0 {
 				rest.Idx, rest.Val = append(rest.Idx, j), append(rest.Val, left)
 			}
 		}
 		for _, c := range columns {
-			drawn[block.Src[c]] = 0
+			sampled[block.Src[c]] = 0
 		}
 		rest.Ptr[i+1] = int64(len(rest.Idx))
 		block.RowSums[i] = float32(p.RowSum(int(r)))

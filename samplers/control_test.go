@@ -24,7 +24,7 @@ func TestControlUnbiasedByEnumeration(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			for _, weights := range tinyPopulations() {
 				for s := 1; s <= positive(weights); s++ {
-					mean, _, err := samplertest.Moments(e.draw, e.weight, weights, s)
+					mean, _, err := momentsOf(e.draw, e.weight, weights, s)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -86,7 +86,7 @@ func TestControlOverGraphByEnumeration(t *testing.T) {
 			draw, weight := samplers.Draws()[parts.Draw], samplers.Weights()[parts.Weight]
 			weights := columnWeights(dense, nodes, rows, parts)
 			for s := 1; s <= min(positive(weights), 4); s++ {
-				beta, _, err := samplertest.Moments(draw, weight, weights, s)
+				beta, _, err := momentsOf(draw, weight, weights, s)
 				if err != nil {
 					t.Fatal(err)
 				}

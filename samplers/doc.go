@@ -11,7 +11,7 @@
 //     Layer-wise Sampling for Graph Convolutional Networks", TMLR 2023), and ASGCN learns
 //     its probabilities;
 //   - node-wise: Neighbor, also with control variates (VR-GCN), and Labor;
-//   - subgraphs: SAINT, Cluster;
+//   - subgraphs: Subgraph, with the laws of GraphSAINT and Cluster-GCN;
 //   - Full: all neighbours;
 //   - DropEdges: another sampler's blocks, with edge dropout.
 //

@@ -51,7 +51,14 @@ type Sample struct {
 	// for draws with known π_i; else empty.
 	Inclusion []float64
 
+	factor  []float64 // β of each candidate picked, after weigh
 	scratch drawScratch
+}
+
+// weigh sets the factors β.
+func (s *Sample) weigh(weight Weight, population *Population) {
+	s.factor = resize(s.factor, len(s.Index))
+	weight.Weigh(population, s, s.factor)
 }
 
 // check returns an error if the sample holds a candidate outside the population: a
@@ -88,11 +95,11 @@ func (p *Population) law(scratch *drawScratch) categorical {
 	return &scratch.law
 }
 
-// reset empties s, keeping its memory.
-func (s *Sample) reset() {
-	s.Index, s.Weight = s.Index[:0], s.Weight[:0]
+// reset empties s, keeping its memory, for a number of draws.
+func (s *Sample) reset(draws int) {
+	s.Index, s.Weight, s.factor = s.Index[:0], s.Weight[:0], s.factor[:0]
 	s.Count, s.Remaining, s.Inclusion = s.Count[:0], s.Remaining[:0], s.Inclusion[:0]
-	s.Draws, s.Threshold = 0, 0
+	s.Draws, s.Threshold = draws, 0
 }
 
 // resize returns a slice of length n, in the memory of s if that is large enough.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/samplers"
-	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 )
@@ -25,7 +24,7 @@ func TestDrawLaws(t *testing.T) {
 			}
 			for s := 1; s <= population.Positive; s++ {
 				law := map[string]float64{}
-				err := samplertest.Enumerate(draw, weights, s, func(p float64, sample *samplers.Sample) {
+				err := enumerateDraw(draw, weights, s, func(p float64, sample *samplers.Sample) {
 					law[setName(sample.Index)] += p
 				})
 				if err != nil {
@@ -87,7 +86,7 @@ func TestInclusion(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := rapid.IntRange(1, population.Positive).Draw(t, "s")
-		want := samplertest.Inclusion(weights, s)
+		want := inclusionOf(weights, s)
 		sum, none := 0.0, 1.0
 		for _, p := range want {
 			sum += p

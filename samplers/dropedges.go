@@ -21,10 +21,8 @@ type DropEdges struct {
 	Sampler Sampler // required
 	Rate    float64 // probability to drop an entry, in [0, 1)
 
-	workspace[struct{}]
+	preparation
 }
-
-var _ Preparer = (*DropEdges)(nil)
 
 // Layers returns the number of layers of the sampler, 0 without one.
 func (s *DropEdges) Layers() int {
@@ -76,12 +74,9 @@ func (s *DropEdges) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b
 
 // drop drops entries of batch.
 func (s *DropEdges) drop(rng *rand.Rand, batch *MiniBatch) error {
-	if s.Rate == 0 {
-		return nil
-	}
 	keep := func() bool { return rng.Float64() >= s.Rate }
 	for l, block := range batch.Blocks {
-		if slices.Contains(batch.Blocks[:l], block) {
+		if s.Rate == 0 || slices.Contains(batch.Blocks[:l], block) {
 			continue
 		}
 		if block.Control != nil {

@@ -85,8 +85,8 @@ func TestFullDropoutNoiseByEnumeration(t *testing.T) {
 				}
 			}
 			if _, ok := e.weight.(samplers.Rank); ok {
-				samplertest.EnumerateKeys(weights, s, visit)
-			} else if err := samplertest.Enumerate(e.draw, weights, s, visit); err != nil {
+				enumerateKeys(weights, s, visit)
+			} else if err := enumerateDraw(e.draw, weights, s, visit); err != nil {
 				t.Fatal(err)
 			}
 			for i := range rows {

@@ -15,11 +15,8 @@ type estimator struct {
 	draw       Draw
 	weight     Weight
 
-	// global holds the weights of all nodes if the importance does not depend on
-	// a layer's rows; otherwise it is nil. With neighborhood, only columns that
-	// are not zero on the rows are candidates.
-	global       *Population
-	neighborhood bool
+	known  []float64   // of each node, its weight, if that does not depend on a layer's rows
+	global *Population // all nodes, if they are the candidates of every layer
 }
 
 // newEstimator checks the parts against each other and against p. A nil importance means usual, a
@@ -34,53 +31,48 @@ func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, w
 	if err := weight.Check(draw); err != nil {
 		return nil, err
 	}
-	if _, ok := weight.(Rank); ok {
+	if weight == (Rank{}) {
 		draw = WithoutReplacement{Keys: true}
 	}
 	if weight == (Debiased{AllNodes}) {
 		weight = Debiased{p.Nodes()}
 	}
-	e = &estimator{importance: importance, draw: draw, weight: weight}
-	weights, neighborhood := importance.Global(p)
-	if weights == nil {
+	known, neighborhood := importance.Global(p)
+	e = &estimator{importance: importance, draw: draw, weight: weight, known: known}
+	if known == nil {
 		return e, nil
 	}
-	if len(weights) != p.Nodes() {
-		return nil, fmt.Errorf("samplers: %T gives %d weights for %d nodes", importance, len(weights), p.Nodes())
+	if len(known) != p.Nodes() {
+		return nil, fmt.Errorf("samplers: %T gives %d weights for %d nodes", importance, len(known), p.Nodes())
 	}
-	e.neighborhood = neighborhood
-	e.global, err = NewPopulation(weights)
+	all, err := NewPopulation(known)
+	if !neighborhood {
+		e.global = all
+	}
 	return e, err
 }
 
-// weigh replaces the weights of population, which are ‖QP^[i]‖² of the given nodes unless all
-// nodes of the graph have weights, by the unnormalised probabilities of the nodes.
+// weigh replaces the weights of population, which are ‖QP^[i]‖² of the given nodes unless the
+// weights of all nodes are known, by the unnormalised probabilities of the nodes.
 func (e *estimator) weigh(population *Population, nodes []int32) error {
 	weights := population.Weights
-	if e.global == nil {
+	if e.known == nil {
 		e.importance.Local(nodes, weights)
 	} else {
 		for k, i := range nodes {
-			weights[k] = e.global.Weights[i]
+			weights[k] = e.known[i]
 		}
 	}
 	return population.sum()
 }
 
-// drawn is a sample and the factors β of its candidates, in memory that is reused.
-type drawn struct {
-	Sample
-	factor []float64
-}
-
-// sample draws s candidates of population into d.
-func (e *estimator) sample(rng *rand.Rand, population *Population, s int, d *drawn) error {
-	e.draw.Draw(rng, population, s, &d.Sample)
-	if err := d.check(e.draw, population); err != nil {
+// sample draws s candidates of population, and sets the factors β of the sample.
+func (e *estimator) sample(rng *rand.Rand, population *Population, s int, sample *Sample) error {
+	e.draw.Draw(rng, population, s, sample)
+	if err := sample.check(e.draw, population); err != nil {
 		return err
 	}
-	d.factor = resize(d.factor, len(d.Index))
-	e.weight.Weigh(population, &d.Sample, d.factor)
+	sample.weigh(e.weight, population)
 	return nil
 }
 

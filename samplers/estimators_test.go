@@ -9,7 +9,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/reference"
 	"github.com/gcn-layerwise/gcn/samplers"
-	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 	"pgregory.net/rapid"
 )
 
@@ -72,7 +71,7 @@ func TestUnbiasedExactly(t *testing.T) {
 			worst := 0.0
 			for _, weights := range tinyPopulations() {
 				for s := 1; s <= positive(weights); s++ {
-					mean, _, err := samplertest.Moments(e.draw, e.weight, weights, s)
+					mean, _, err := momentsOf(e.draw, e.weight, weights, s)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -119,7 +118,7 @@ func TestNaiveBias(t *testing.T) {
 		{samplers.Systematic{}, []float64{4, 1, 1}, []float64{3. / 4, 3. / 2, 3. / 2}},
 		{samplers.Poisson{}, []float64{4, 1, 1}, []float64{3. / 4, 3. / 2, 3. / 2}},
 	} {
-		mean, _, err := samplertest.Moments(c.draw, samplers.Naive{}, c.weights, 2)
+		mean, _, err := momentsOf(c.draw, samplers.Naive{}, c.weights, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +232,7 @@ func TestRaoBlackwell(t *testing.T) {
 				return sets
 			}
 			orders := func(visit func(float64, *samplers.Sample)) {
-				if err := samplertest.Enumerate(samplers.WithoutReplacement{}, weights, s, visit); err != nil {
+				if err := enumerateDraw(samplers.WithoutReplacement{}, weights, s, visit); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -242,7 +241,7 @@ func TestRaoBlackwell(t *testing.T) {
 				"debiased":       average(samplers.Debiased{}, orders),
 				"sum-and-sample": average(samplers.SumAndSample{}, orders),
 				"rank": average(samplers.Rank{}, func(visit func(float64, *samplers.Sample)) {
-					samplertest.EnumerateKeys(weights, s, visit)
+					enumerateKeys(weights, s, visit)
 				}),
 			} {
 				for set, g := range got {
@@ -271,7 +270,7 @@ func TestVariances(t *testing.T) {
 		for s := 2; s < m; s++ {
 			moments := map[string][][]float64{}
 			for _, e := range estimators {
-				_, product, err := samplertest.Moments(e.draw, e.weight, weights, s)
+				_, product, err := momentsOf(e.draw, e.weight, weights, s)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -74,8 +74,8 @@ func ExampleNeighbor_control() {
 }
 
 // A unit is a node, so a batch of two seeds has one node or two.
-func ExampleSAINT() {
-	sampler := &samplers.SAINT{Laplacian: twoTriangles(), Depth: 2, Units: samplers.RandomNodes{}}
+func ExampleSubgraph() {
+	sampler := &samplers.Subgraph{Laplacian: twoTriangles(), Depth: 2, Units: samplers.RandomNodes{}}
 	if err := samplers.Prepare(sampler); err != nil {
 		panic(err)
 	}
@@ -91,11 +91,8 @@ func ExampleSAINT() {
 }
 
 // The parts are the triangles; a batch is one of them.
-func ExampleCluster() {
-	sampler := &samplers.Cluster{
-		Laplacian: twoTriangles(), Depth: 2,
-		Parts: 2, Clusters: 1,
-	}
+func ExampleClusters() {
+	sampler := &samplers.Subgraph{Laplacian: twoTriangles(), Depth: 2, Units: samplers.Clusters{Parts: 2, PerBatch: 1}}
 	if err := samplers.Prepare(sampler); err != nil {
 		panic(err)
 	}

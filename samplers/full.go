@@ -15,15 +15,7 @@ type Full struct {
 	Laplacian *graph.Laplacian // required
 	Depth     int              // number of layers; required
 
-	workspace[fullScratch]
-}
-
-var _ LayerSampler = (*Full)(nil)
-
-type fullScratch struct {
-	neighborhood neighborhood
-	local        []int32
-	factor       []float64
+	preparation
 }
 
 // Layers returns Depth.
@@ -37,14 +29,14 @@ func (s *Full) Prepare() error {
 // Sample implements Sampler; it does not use rng. Cost: O(nonzeros of the rows) per
 // layer.
 func (s *Full) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return SampleLayers(ctx, s, seeds, rng, batch, nil)
+	return SampleLayers(ctx, s, seeds, rng, batch)
 }
 
 // SampleLayer implements LayerSampler.
 func (s *Full) SampleLayer(batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {
-	scratch := s.get()
-	defer s.put(scratch)
-	return scratch.fill(s.Laplacian, rows, batch.Blocks[at])
+	w := s.get()
+	defer s.put(w)
+	return w.fillAll(s.Laplacian, rows, batch.Blocks[at])
 }
 
 // A block with at least this number of entries for each output node, and for each input
@@ -55,27 +47,26 @@ const (
 	reusedInput = 8
 )
 
-// fill fills block with all neighbours of rows.
-func (scratch *fullScratch) fill(p *graph.Laplacian, rows []int32, block *graph.Block) error {
-	h := &scratch.neighborhood
-	if err := h.walk(p, rows); err != nil {
+// fillAll fills block with all neighbours of rows.
+func (w *workspace) fillAll(p *graph.Laplacian, rows []int32, block *graph.Block) error {
+	if err := w.walk(p, rows); err != nil {
 		return err
 	}
-	scratch.local = resize(scratch.local, len(h.nodes))
-	scratch.factor = resize(scratch.factor, len(h.nodes))
-	block.Src = append(block.Src[:0], h.nodes...)
-	ascending := len(h.entries) >= max(denseBlock*len(rows), reusedInput*len(h.nodes))
+	block.Src = append(block.Src[:0], w.nodes...)
+	ascending := len(w.entries) >= max(denseBlock*len(rows), reusedInput*len(w.nodes))
 	if ascending {
 		slices.Sort(block.Src)
 	}
+	block.SetColScale(p)
+	local, factor := resize(w.local, len(w.nodes)), resize(w.values, len(w.nodes))
+	w.local, w.values = local, factor
 	for k, v := range block.Src {
 		c := int32(k)
 		if ascending {
-			c = h.number(v)
+			c = w.number(v)
 		}
-		scratch.local[c], scratch.factor[k] = int32(k), float64(h.scales[c])
+		local[c], factor[k] = int32(k), float64(block.ColScale[k])
 	}
-	block.SetColScale(p)
-	h.fill(block, rows, scratch.local, nil, scratch.factor)
+	w.fill(block, rows, local, nil, factor)
 	return nil
 }

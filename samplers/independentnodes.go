@@ -6,7 +6,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// IndependentNodes makes SAINT the form of GraphSAINT's node sampler that Chen et al. (2023)
+// IndependentNodes makes Subgraph the form of GraphSAINT's node sampler that Chen et al. (2023)
 // compare with. It comes from the program released by Cong, Forsati, Kandemir &
 // Mahdavi (2020, "Minimal Variance Sampling with Provable Guarantees for Fast
 // Training of Graph Neural Networks", arXiv:2006.13866). Each training node is in the
@@ -27,8 +27,8 @@ import (
 // Cost of a batch: O(training nodes + degrees of S). Memory: 8 bytes per training node.
 type IndependentNodes struct{}
 
-func (IndependentNodes) law(p *graph.Laplacian) (setLaw, error) {
-	population, err := NewPopulation(p.ColumnNorms2())
+func (IndependentNodes) law(s *Subgraph) (setLaw, error) {
+	population, err := NewPopulation(s.laplacian.ColumnNorms2())
 	return &independentLaw{population.probabilities()}, err
 }
 
@@ -37,26 +37,25 @@ type independentLaw struct {
 	probability []float64 // p of each node
 }
 
-func (l *independentLaw) draw(s *subgraphScratch, seeds int, rng *rand.Rand) {
-	for len(s.numbering.nodes) == 0 {
+func (l *independentLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
+	for len(w.nodes) == 0 {
 		for v, p := range l.probability {
 			if rng.Float64() < float64(seeds)*p {
-				s.numbering.add(int32(v))
+				w.add(int32(v))
 			}
 		}
 	}
 }
 
-func (l *independentLaw) weigh(s *subgraphScratch, seeds int, p *graph.Laplacian, block *graph.Block, losses []float32) []float32 {
-	inclusion := func(v int32) float64 { return min(1, float64(seeds)*l.probability[v]) } // π_v
-	m, drawn, n := &block.Matrix, s.numbering.nodes, float64(p.Nodes())
-	for k, v := range drawn {
-		losses = append(losses, float32(1/(n*inclusion(v))))
+func (l *independentLaw) weigh(w *workspace, seeds int, block *graph.Block, losses []float32) []float32 {
+	m, p := &block.Matrix, w.laplacian
+	for k, v := range w.nodes {
+		losses = append(losses, float32(1/(float64(p.Nodes())*inclusion(float64(seeds), l.probability[v]))))
 		scale, values := float64(p.RowScale[v]), m.RowValues(k)
 		sum := 0.0 // r_v
 		for c, j := range m.Row(k) {
-			u := drawn[j]
-			e := scale * float64(p.ColScale[u]) / inclusion(u) * float64(values[c])
+			u := w.nodes[j]
+			e := scale * float64(p.ColScale[u]) / inclusion(float64(seeds), l.probability[u]) * float64(values[c])
 			values[c] = float32(e)
 			sum += e
 		}

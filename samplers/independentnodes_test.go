@@ -61,7 +61,7 @@ func TestIndependentNodes(t *testing.T) {
 		rng := rand.New(NewSource(4, 0, 0))
 		train := seedNodes(nodes, 40, rng)
 		exact := newNormalizedReference(adjacency, train, budget)
-		s := &SAINT{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: layers, Units: IndependentNodes{}}
+		s := &Subgraph{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: layers, Units: IndependentNodes{}}
 		var batch MiniBatch
 		scaled, kept := 0, 0
 		for range 300 {
@@ -109,7 +109,7 @@ func TestIndependentNodesDraws(t *testing.T) {
 	adjacency := randomGraph(nodes, 120, false, 5)
 	train := seedNodes(nodes, 30, rand.New(NewSource(1, 0, 0)))
 	exact := newNormalizedReference(adjacency, train, budget)
-	s := &SAINT{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: 1, Units: IndependentNodes{}}
+	s := &Subgraph{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: 1, Units: IndependentNodes{}}
 	count := map[[2]int32]float64{}
 	rng := rand.New(NewSource(2, 0, 0))
 	var batch MiniBatch
@@ -149,7 +149,7 @@ func TestIndependentNodesDraws(t *testing.T) {
 // difference.
 func TestIndependentNodesBias(t *testing.T) {
 	p := graph.NewLaplacian(smallGraph(t))
-	s := &SAINT{Laplacian: p, Depth: 1, Units: IndependentNodes{}}
+	s := &Subgraph{Laplacian: p, Depth: 1, Units: IndependentNodes{}}
 	var batch MiniBatch
 	// With as many seeds as nodes, and π near 1, S is the whole graph or almost.
 	if err := Prepared(s).Sample(context.Background(), []int32{0, 1, 2, 3, 4, 5}, rand.New(NewSource(1, 0, 0)), &batch); err != nil {

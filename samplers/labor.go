@@ -27,16 +27,7 @@ type Labor struct {
 	Laplacian *graph.Laplacian // required
 	Sizes     []int            // k, neighbours per row, the layer next to the output first; required
 
-	workspace[laborScratch]
-}
-
-var _ LayerSampler = (*Labor)(nil)
-
-// laborScratch is the memory of one call.
-type laborScratch struct {
-	neighborhood neighborhood
-	uniform      []float64 // r of each candidate
-	local        []int32   // the number of each candidate among the input nodes, or -1
+	preparation
 }
 
 // Layers returns the number of layers, len(Sizes).
@@ -54,50 +45,46 @@ func (s *Labor) Prepare() error {
 
 // Sample implements Sampler.
 func (s *Labor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return SampleLayers(ctx, s, seeds, rng, batch, nil)
+	return SampleLayers(ctx, s, seeds, rng, batch)
 }
 
 // SampleLayer implements LayerSampler.
 func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	scratch := s.get()
-	defer s.put(scratch)
-	h := &scratch.neighborhood
-	if err := h.walk(s.Laplacian, rows); err != nil {
+	w := s.get()
+	defer s.put(w)
+	if err := w.walk(s.Laplacian, rows); err != nil {
 		return err
 	}
-	scratch.uniform, scratch.local = resize(scratch.uniform, len(h.nodes)), resize(scratch.local, len(h.nodes))
-	uniform, local := scratch.uniform, scratch.local
+	uniform, local := resize(w.values, len(w.nodes)), resize(w.local, len(w.nodes)) // r_t
+	w.values, w.local = uniform, local
 	for t := range uniform {
 		uniform[t], local[t] = rng.Float64(), -1
 	}
-	for i := range rows { // the neighborhood numbers the rows first
+	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
+	block.Src = append(block.Src[:0], rows...) // the neighborhood numbers the rows first
+	m := startBlock(block, rows)
+	m.Idx, m.Val = resize(m.Idx, len(w.entries)), resize(m.Val, len(w.entries))
+	for i := range rows {
 		local[i] = int32(i)
 	}
-	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
-	block.Src = append(block.Src[:0], rows...)
-	m := startBlock(block, rows)
-	m.Idx, m.Val = resize(m.Idx, len(h.entries)), resize(m.Val, len(h.entries))
 	idx, val, kept, from := m.Idx, m.Val, 0, 0
 	for i, r := range rows {
-		entries := h.entries[from:h.ends[i]]
-		from = h.ends[i]
+		entries := w.entries[from:w.ends[i]]
+		from = w.ends[i]
 		scale := float64(s.Laplacian.RowScale[r])
 		values := s.Laplacian.Adjacency.RowValues(int(r))
-		idx[kept], val[kept] = int32(i), float32(scale*float64(h.scales[i]))
+		idx[kept], val[kept] = int32(i), float32(scale*float64(w.scales[i]))
 		kept++
-		p := 1.0
-		if d := len(entries) - 1; d > k {
-			p = float64(k) / float64(d)
-		}
+		p := min(1, float64(k)/float64(len(entries)-1))
 		for e, t := range entries[1:] {
 			if uniform[t] >= p {
 				continue
 			}
 			if local[t] < 0 {
 				local[t] = int32(len(block.Src))
-				block.Src = append(block.Src, h.nodes[t])
+				block.Src = append(block.Src, w.nodes[t])
 			}
-			idx[kept], val[kept] = local[t], float32(scale*float64(h.scales[t])*graph.Weight(values, e)*(1/p))
+			idx[kept], val[kept] = local[t], float32(scale*float64(w.scales[t])*graph.Weight(values, e)*(1/p))
 			kept++
 		}
 		m.Ptr[i+1] = int64(kept)

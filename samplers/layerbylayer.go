@@ -2,7 +2,6 @@ package samplers
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 )
 
@@ -17,28 +16,18 @@ type LayerSampler interface {
 	SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error
 }
 
-// Layered returns the sampler that draws the layers of s: s itself, or the sampler of a
-// DropEdges. The error says that s does not draw layer by layer.
-func Layered(s Sampler) (LayerSampler, error) {
+// Layered reports whether s draws layer by layer: it is a LayerSampler, or DropEdges of one.
+func Layered(s Sampler) bool {
 	if d, is := s.(*DropEdges); is {
 		s = d.Sampler
 	}
-	if layered, is := s.(LayerSampler); is {
-		return layered, nil
-	}
-	return nil, fmt.Errorf("samplers: %T does not draw layer by layer", s)
+	_, is := s.(LayerSampler)
+	return is
 }
 
-// SampleLayers is Sample of a LayerSampler, or of DropEdges of one. Before each layer it calls
-// fetch, unless that is nil, with the layer's output nodes. fetch returns when these rows of P
-// can be read: ranks that hold parts of P exchange them. With fetch, the seeds must be nodes of
-// the graph.
-func SampleLayers(ctx context.Context, s Sampler, seeds []int32, rng *rand.Rand, batch *MiniBatch, fetch func(rows []int32) error) error {
-	layered, err := Layered(s)
-	if err != nil {
-		return err
-	}
-	if p, is := layered.(interface{ checkPrepared() error }); is {
+// SampleLayers is Sample of a LayerSampler.
+func SampleLayers(ctx context.Context, s LayerSampler, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
+	if p, is := s.(interface{ checkPrepared() error }); is {
 		if err := p.checkPrepared(); err != nil {
 			return err
 		}
@@ -46,24 +35,20 @@ func SampleLayers(ctx context.Context, s Sampler, seeds []int32, rng *rand.Rand,
 	if len(seeds) == 0 {
 		return none("seed")
 	}
-	batch.Reset(layered.Layers())
+	batch.Reset(s.Layers())
 	rows := seeds // of the output layer; of any other layer the input nodes of the layer above it
-	for at := layered.Layers() - 1; at >= 0; at-- {
-		if err := ctx.Err(); err != nil {
-			return err
+	for at := s.Layers() - 1; at >= 0; at-- {
+		err := ctx.Err()
+		if err == nil && batch.Fetch != nil {
+			err = batch.Fetch(rows)
 		}
-		if fetch != nil {
-			if err := fetch(rows); err != nil {
-				return err
-			}
+		if err == nil {
+			err = s.SampleLayer(batch, at, rows, rng)
 		}
-		if err := layered.SampleLayer(batch, at, rows, rng); err != nil {
+		if err != nil {
 			return err
 		}
 		rows = batch.Blocks[at].Src
-	}
-	if d, is := s.(*DropEdges); is {
-		return d.drop(rng, batch)
 	}
 	return nil
 }

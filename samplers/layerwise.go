@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // LayerWise is layer-wise importance sampling: each layer draws one set of nodes
@@ -68,19 +67,7 @@ type LayerWise struct {
 	FullDropoutNoise bool
 
 	estimator *estimator
-	workspace[layerScratch]
-}
-
-var _ LayerSampler = (*LayerWise)(nil)
-
-// layerScratch is the memory of one call.
-type layerScratch struct {
-	neighborhood neighborhood
-	population   Population
-	drawn        drawn
-	local, own   []int32
-	inside       nodeSet   // the nodes drawn, while the block is filled
-	entries      []float32 // of addControl
+	preparation
 }
 
 // Layers returns the number of layers, len(Sizes).
@@ -99,141 +86,133 @@ func (s *LayerWise) setUp() (err error) {
 	if s.estimator, err = newEstimator(s.Laplacian, LADIES{Flat: true}, s.Importance, s.Draw, s.Weight); err != nil {
 		return err
 	}
-	if s.drawsGlobally() {
-		global := s.estimator.global
-		global.table = newAliasTable(global.Weights, global.Total)
+	if all := s.estimator.global; all != nil {
+		all.table = newAliasTable(all.Weights, all.Total)
 	}
 	return nil
-}
-
-// drawsGlobally reports whether all nodes of the graph are candidates, whatever
-// the rows.
-func (s *LayerWise) drawsGlobally() bool {
-	return s.estimator.global != nil && !s.estimator.neighborhood
 }
 
 // Sample implements Sampler. A layer draws its size, or all candidates of
 // positive probability if these are fewer.
 func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return SampleLayers(ctx, s, seeds, rng, batch, nil)
+	return SampleLayers(ctx, s, seeds, rng, batch)
 }
 
 // SampleLayer implements LayerSampler.
 func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	scratch := s.get()
-	defer s.put(scratch)
-	population, err := s.candidates(scratch, rows)
+	w := s.get()
+	defer s.put(w)
+	population, err := s.candidates(w, rows)
 	if err != nil {
 		return err
 	}
-	block, drawn := batch.Blocks[at], &scratch.drawn
-	if err := s.estimator.sample(rng, population, min(sizeAt(s.Sizes, at), population.Positive), drawn); err != nil {
+	if err := s.estimator.sample(rng, population, min(sizeAt(s.Sizes, at), population.Positive), &w.sample); err != nil {
 		return err
 	}
-	s.scaleNoise(block, drawn.factor)
-	s.fill(scratch, population, rows, block)
+	block := batch.Blocks[at]
+	s.scaleNoise(block, w.sample.factor)
+	s.fill(w, population, rows, block)
 	if s.NormalizeRows {
 		s.normalizeRows(rows, block)
 	}
-	block.SetColScale(s.Laplacian)
 	if s.HistoryNodes(at) > 0 {
-		if scratch.entries == nil {
-			scratch.entries = make([]float32, s.Laplacian.Nodes())
-		}
-		s.addControl(block, batch.control(at), scratch.entries)
+		s.addControl(w, block, batch.control(at))
 	}
 	return nil
 }
 
 // candidates returns the nodes to draw from: all nodes of the graph, by their ids, or the
 // neighborhood of rows, by their numbers there.
-func (s *LayerWise) candidates(scratch *layerScratch, rows []int32) (*Population, error) {
-	h, population := &scratch.neighborhood, &scratch.population
-	if s.drawsGlobally() {
-		return s.estimator.global, h.start(s.Laplacian, rows)
+func (s *LayerWise) candidates(w *workspace, rows []int32) (*Population, error) {
+	if s.estimator.global != nil {
+		return s.estimator.global, w.start(s.Laplacian, rows)
 	}
-	if err := h.walk(s.Laplacian, rows); err != nil {
+	if err := w.walk(s.Laplacian, rows); err != nil {
 		return nil, err
 	}
-	weights, norms2 := resize(population.Weights, len(h.nodes)), h.norms2
-	for k, scale := range h.scales {
+	weights, norms2 := resize(w.population.Weights, len(w.nodes)), w.norms2
+	for k, scale := range w.scales {
 		c := float64(scale)
 		weights[k] = norms2[k] * c * c
 	}
-	population.Weights = weights
-	return population, s.estimator.weigh(population, h.nodes)
+	w.population.Weights = weights
+	return &w.population, s.estimator.weigh(&w.population, w.nodes)
 }
 
 // fill fills block with the rows of P over the nodes drawn from population.
-func (s *LayerWise) fill(scratch *layerScratch, population *Population, rows []int32, block *graph.Block) {
-	h, drawn, everyNode := &scratch.neighborhood, &scratch.drawn, s.drawsGlobally()
-	scales := h.scales
-	if everyNode {
-		scales = s.Laplacian.ColScale
-		kernel.Prefetch(scales, drawn.Index)
-	}
-	for l, c := range drawn.Index {
-		drawn.factor[l] *= float64(scales[c])
-		if everyNode {
-			drawn.Index[l] = h.numberOrAdd(c)
+func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, block *graph.Block) {
+	sample, global := &w.sample, s.estimator.global != nil
+	if global {
+		for l, v := range sample.Index {
+			sample.Index[l] = w.numberOrAdd(v)
 		}
 	}
-	local := resize(scratch.local, len(h.nodes))
-	scratch.local = local
+	local := resize(w.local, len(w.nodes))
+	w.local = local
 	for c := range local {
 		local[c] = -1
 	}
-	src := resize(block.Src, len(drawn.Index))
-	for l, c := range drawn.Index {
-		src[l], local[c] = h.nodes[c], int32(l)
+	for l, c := range sample.Index {
+		local[c] = int32(l)
 	}
 	if s.IncludeRows {
-		for i, r := range rows { // the rows are numbered first
-			w := population.Weights[i]
-			if everyNode {
-				w = population.Weights[r]
-			}
-			if local[i] >= 0 || w == 0 {
-				continue
-			}
-			local[i], src = int32(len(src)), append(src, r)
-			naive := population.Total / (float64(drawn.Draws) * w)
-			drawn.factor = append(drawn.factor, naive*float64(s.Laplacian.ColScale[r]))
-		}
+		s.include(w, population, rows)
+	}
+	src := resize(block.Src, len(sample.Index))
+	for l, c := range sample.Index {
+		src[l] = w.nodes[c]
 	}
 	seen := src
 	var own []int32 // the column of each row's own node
 	if s.KeepSelf {
-		own = append(scratch.own[:0], local[:len(rows)]...)
+		own = append(w.own[:0], local[:len(rows)]...)
 		for i, r := range rows {
 			if own[i] < 0 {
 				own[i], src = int32(len(src)), append(src, r)
 			}
 		}
-		scratch.own = own
+		w.own = own
 	}
 	block.Src = src
-	if !everyNode {
-		h.fill(block, rows, local, own, drawn.factor)
-		return
+	block.SetColScale(s.Laplacian)
+	for l := range sample.factor {
+		sample.factor[l] *= float64(block.ColScale[l])
 	}
-	scratch.inside.fill(s.Laplacian.Nodes(), seen)
-	defer scratch.inside.clear(seen)
-	h.fillAmong(&scratch.inside, block, rows, local, own, drawn.factor)
+	if global {
+		w.inside.fill(s.Laplacian.Nodes(), seen)
+		w.walkInside(&w.inside, rows)
+		w.inside.clear(seen)
+	}
+	w.fill(block, rows, local, own, sample.factor)
+}
+
+// include adds the rows that were not drawn to the sample. The rows are numbered first.
+func (s *LayerWise) include(w *workspace, population *Population, rows []int32) {
+	sample := &w.sample
+	for i, r := range rows {
+		candidate := int32(i)
+		if s.estimator.global != nil {
+			candidate = r
+		}
+		if p := population.Weights[candidate]; w.local[i] < 0 && p > 0 {
+			w.local[i] = int32(len(sample.Index))
+			sample.Index = append(sample.Index, int32(i))
+			sample.factor = append(sample.factor, population.Total/(float64(sample.Draws)*p))
+		}
+	}
 }
 
 // normalizeRows rescales the rows of a filled block to the sums of P's rows.
 func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 	for i, r := range rows {
-		var drawn float64
-		values := block.Matrix.RowValues(i)
+		sum, values := 0.0, block.Matrix.RowValues(i)
 		for _, v := range values {
-			drawn += float64(v)
+			sum += float64(v)
 		}
-		if drawn == 0 {
+		if sum == 0 {
 			continue
 		}
-		factor := s.Laplacian.RowSum(int(r)) / drawn
+		factor := s.Laplacian.RowSum(int(r)) / sum
 		for k, v := range values {
 			values[k] = float32(float64(v) * factor)
 		}

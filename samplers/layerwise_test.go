@@ -131,13 +131,13 @@ func TestProbabilities(t *testing.T) {
 			if err := s.Prepare(); err != nil {
 				t.Fatal(err)
 			}
-			var scratch layerScratch
+			var scratch workspace
 			population, err := s.candidates(&scratch, c.rows)
 			if err != nil {
 				t.Fatal(err)
 			}
-			nodes, rows := scratch.neighborhood.nodes, c.rows
-			if s.drawsGlobally() {
+			nodes, rows := scratch.nodes, c.rows
+			if s.estimator.global != nil {
 				nodes, rows = c.all, c.all
 			}
 			got, want := make([]float64, len(c.all)), reference.Probabilities(c.dense, rows, flat)

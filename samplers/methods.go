@@ -40,7 +40,7 @@ func (m Method) Refreshed() bool { return m.layerWise().Control == ControlRefres
 // OwnOutputs reports whether the sampler draws the output nodes of a batch: training cannot
 // draw them by importance (train.Options.Seeds).
 func (m Method) OwnOutputs() bool {
-	_, is := m.Sampler.(OwnOutputs)
+	_, is := m.Sampler.(*Subgraph)
 	return is
 }
 
@@ -117,10 +117,8 @@ func Configure(s Sampler, config Config) (Sampler, error) {
 	if err := config.apply(s); err != nil {
 		return nil, err
 	}
-	if p := config.Laplacian; p != nil && p.Share != nil {
-		if _, err := Layered(s); err != nil {
-			return nil, fmt.Errorf("samplers: this method reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)")
-		}
+	if p := config.Laplacian; p != nil && p.Share != nil && !Layered(s) {
+		return nil, fmt.Errorf("samplers: this method reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)")
 	}
 	return s, Prepare(s)
 }
@@ -144,9 +142,7 @@ func (c *Config) apply(s Sampler) (err error) {
 		s.Sizes, err = c.layerSizes()
 	case *Full:
 		s.Laplacian, s.Depth = c.Laplacian, c.Layers
-	case *SAINT:
-		s.Laplacian, s.Depth, s.Train = c.Laplacian, c.Layers, c.Train
-	case *Cluster:
+	case *Subgraph:
 		s.Laplacian, s.Depth, s.Train = c.Laplacian, c.Layers, c.Train
 	}
 	return err
@@ -211,9 +207,9 @@ func Methods() []Method {
 		saint("edge", "of edges with p ∝ 1/d_u + 1/d_v", RandomWalks{Length: 1}),
 		saint("walk", "of random walks of 2 steps", RandomWalks{}),
 		method("saint-node-normalized", "training subgraph, each node on its own with π ∝ ‖P^[v]‖², entries divided by π, row sums at most 1",
-			sourceMVS, "", &SAINT{Units: IndependentNodes{}}),
+			sourceMVS, "", &Subgraph{Units: IndependentNodes{}}),
 		method("cluster", "random clusters with the edges between them, and the Laplacian of that subgraph",
-			"Chiang, Liu, Si, Li, Bengio & Hsieh, KDD 2019, arXiv:1905.07953", "", &Cluster{}),
+			"Chiang, Liu, Si, Li, Bengio & Hsieh, KDD 2019, arXiv:1905.07953", "", &Subgraph{Units: Clusters{}}),
 		method("poisson-ladies", "layer-wise, each node on its own with π = min(1, c‖QP^[i]‖²), weights 1/π",
 			sourceLABOR, "nodes a layer, on average", &LayerWise{Importance: LADIES{}, Draw: Poisson{}}),
 		method("labor", "each node about k neighbours, all by the same random numbers, weights 1/π",
@@ -243,5 +239,5 @@ func layerWise(name, law, source string, importance Importance, weight Weight) M
 // saint returns GraphSAINT with one of its laws.
 func saint(name, units string, law Units) Method {
 	return method("saint-"+name, "training subgraph "+units+", entries and loss divided by their probabilities",
-		"Zeng, Zhou, Srivastava, Kannan & Prasanna, ICLR 2020, arXiv:1907.04931", "", &SAINT{Units: law})
+		"Zeng, Zhou, Srivastava, Kannan & Prasanna, ICLR 2020, arXiv:1907.04931", "", &Subgraph{Units: law})
 }

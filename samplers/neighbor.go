@@ -45,9 +45,8 @@ import (
 // difference H − H̄ only: it falls to 0 as the activations converge.
 //
 // Cost of a layer: O(k) per row of any degree for uniform draws without replacement, and
-// O(degree) for others and for a control. Memory: 8 bytes per node for each concurrent call,
-// and 16 with a control; the model keeps the history, 4 bytes per node and unit of each hidden
-// layer.
+// O(degree) for others and for a control. Memory: 8 bytes per node for each concurrent call; the
+// model keeps the history, 4 bytes per node and unit of each hidden layer.
 type Neighbor struct {
 	Laplacian  *graph.Laplacian // required
 	Sizes      []int            // k, neighbours drawn per node, the layer next to the output first; required
@@ -63,21 +62,7 @@ type Neighbor struct {
 
 	estimator *estimator
 	uniform   bool // simple random sampling, with weights d/k: O(k) a row
-	workspace[neighborScratch]
-}
-
-var _ LayerSampler = (*Neighbor)(nil)
-
-// neighborScratch is the memory of one call.
-type neighborScratch struct {
-	numbering  numbering
-	population Population
-	drawn      drawn     // of one row
-	positions  []int64   // of each entry in the adjacency matrix; −1: the row's own node
-	factors    []float64 // β of each entry
-	nodes      []int32   // of each entry
-	scales     []float32 // their ColScale
-	full       fullScratch
+	preparation
 }
 
 // Layers returns the number of layers, len(Sizes).
@@ -129,85 +114,76 @@ func (s *Neighbor) setUp() (err error) {
 
 // Sample implements Sampler.
 func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return SampleLayers(ctx, s, seeds, rng, batch, nil)
+	return SampleLayers(ctx, s, seeds, rng, batch)
 }
 
 // SampleLayer implements LayerSampler.
 func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	scratch := s.get()
-	defer s.put(scratch)
+	w := s.get()
+	defer s.put(w)
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	if s.full(at) {
-		return scratch.full.fill(s.Laplacian, rows, block)
+		return w.fillAll(s.Laplacian, rows, block)
 	}
-	ids := &scratch.numbering
-	ids.begin(s.Laplacian, block.Src)
-	if err := ids.addDistinct(rows); err != nil {
+	if err := w.start(s.Laplacian, rows); err != nil {
 		return err
 	}
 	m := startBlock(block, rows)
 	// The positions of all entries are drawn first, and then read: most reads miss the cache,
 	// and reads that do not wait for a draw overlap.
 	kernel.Prefetch(s.Laplacian.Adjacency.Ptr, rows)
-	positions, factors, drawn := scratch.positions[:0], scratch.factors[:0], &scratch.drawn
+	positions, factors := w.positions[:0], w.values[:0]
 	for i, r := range rows {
-		if err := s.drawRow(scratch, r, k, rng); err != nil {
+		if err := s.drawRow(w, r, k, rng); err != nil {
 			return fmt.Errorf("samplers: neighbours of node %d: %w", r, err)
 		}
 		positions, factors = append(positions, -1), append(factors, 1)
 		first := s.Laplacian.Adjacency.First(int(r))
-		for n, c := range drawn.Index {
-			positions, factors = append(positions, first+int64(c)), append(factors, drawn.factor[n])
+		for n, c := range w.sample.Index {
+			positions, factors = append(positions, first+int64(c)), append(factors, w.sample.factor[n])
 		}
 		m.Ptr[i+1] = int64(len(positions))
 	}
-	scratch.positions, scratch.factors = positions, factors
-	s.fill(scratch, block)
+	w.positions, w.values = positions, factors
+	s.fill(w, block)
 	if s.Control != ControlNone {
-		s.addRemainder(scratch, block, &batch.control(at).Matrix)
+		s.addRemainder(w, block, &batch.control(at).Matrix)
 	}
 	block.Finish()
 	return nil
 }
 
-// drawRow draws k of the stored entries of row r into scratch.drawn, none if all have weight 0.
-func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.Rand) error {
-	p, drawn := s.Laplacian, &scratch.drawn
+// drawRow draws k of the stored entries of row r, none if all have weight 0.
+func (s *Neighbor) drawRow(w *workspace, r int32, k int, rng *rand.Rand) error {
+	p, sample, population := s.Laplacian, &w.sample, &w.population
 	if s.uniform {
-		drawn.drawUniform(rng, p.Adjacency.Degree(int(r)), k)
+		sample.drawUniform(rng, p.Adjacency.Degree(int(r)), k)
 		return nil
 	}
 	row, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r))
-	drawn.reset()
-	drawn.factor = drawn.factor[:0]
-	if len(row) == 0 {
-		return nil
-	}
-	population := &scratch.population
 	population.Weights = resize(population.Weights, len(row))
 	row2 := square(p.RowScale[r])
 	for c, j := range row {
 		population.Weights[c] = row2 * square(p.ColScale[j]) * square(graph.Weight(values, c))
 	}
-	err := s.estimator.weigh(population, row)
-	switch _, replace := s.estimator.draw.(WithReplacement); {
+	switch err := s.estimator.weigh(population, row); {
 	case population.Positive == 0:
+		sample.reset(0)
 		return nil
 	case err != nil:
 		return err
-	case !replace:
+	case s.estimator.draw != Draw(WithReplacement{}):
 		k = min(k, population.Positive)
 	}
-	return s.estimator.sample(rng, population, k, drawn)
+	return s.estimator.sample(rng, population, k, sample)
 }
 
-// fill fills block, but for Finish, with the entries at scratch's positions, times their factors.
-func (s *Neighbor) fill(scratch *neighborScratch, block *graph.Block) {
-	adjacency, m, ids := s.Laplacian.Adjacency, &block.Matrix, &scratch.numbering
-	nodes := resize(scratch.nodes, len(scratch.positions))
-	scales := resize(scratch.scales, len(nodes))
-	scratch.nodes, scratch.scales = nodes, scales
-	for k, position := range scratch.positions {
+// fill fills block, but for Finish, with the entries at w's positions, times their factors.
+func (s *Neighbor) fill(w *workspace, block *graph.Block) {
+	adjacency, m := s.Laplacian.Adjacency, &block.Matrix
+	nodes, scales := resize(w.entries, len(w.positions)), resize(w.entryScales, len(w.positions))
+	w.entries, w.entryScales = nodes, scales
+	for k, position := range w.positions {
 		if position >= 0 {
 			nodes[k] = adjacency.Idx[position]
 		}
@@ -216,26 +192,26 @@ func (s *Neighbor) fill(scratch *neighborScratch, block *graph.Block) {
 		nodes[m.Ptr[i]] = r
 	}
 	m.Idx, m.Val = resize(m.Idx, len(nodes)), resize(m.Val, len(nodes))
-	ids.numberEach(nodes, m.Idx, scales)
+	w.numberEach(nodes, m.Idx, scales)
 	for i, r := range block.Dst {
 		scale := float64(s.Laplacian.RowScale[r])
 		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
-			v := scale * scratch.factors[k]
+			v := scale * w.values[k]
 			if adjacency.Val != nil && k > m.Ptr[i] {
-				v *= float64(adjacency.Val[scratch.positions[k]])
+				v *= float64(adjacency.Val[w.positions[k]])
 			}
 			m.Val[k] = float32(v * float64(scales[k]))
 		}
 	}
-	block.Src = ids.nodes
+	block.Src = append(block.Src[:0], w.nodes...)
 	m.Cols = len(block.Src)
 	block.SetColScale(s.Laplacian)
 }
 
-// addRemainder sets rest to P − P̃ for the block that scratch has drawn: P_ij for a neighbour j
+// addRemainder sets rest to P − P̃ for the block that w has drawn: P_ij for a neighbour j
 // that was not drawn, and P_ij(1 − β) for one that was. A row that has all its neighbours is
 // exact.
-func (s *Neighbor) addRemainder(scratch *neighborScratch, block *graph.Block, rest *graph.CSR) {
+func (s *Neighbor) addRemainder(w *workspace, block *graph.Block, rest *graph.CSR) {
 	p, drawn := s.Laplacian, &block.Matrix
 	startMatrix(rest, len(block.Dst), p.Nodes())
 	for i, r := range block.Dst {
@@ -250,8 +226,8 @@ func (s *Neighbor) addRemainder(scratch *neighborScratch, block *graph.Block, re
 				rest.Val = append(rest.Val, float32(entry(c)))
 			}
 			for k := drawn.Ptr[i] + 1; k < drawn.Ptr[i+1]; k++ { // without the row's own
-				c := int(scratch.positions[k] - first)
-				rest.Val[from+c] = float32(entry(c) * (1 - scratch.factors[k]))
+				c := int(w.positions[k] - first)
+				rest.Val[from+c] = float32(entry(c) * (1 - w.values[k]))
 			}
 		}
 		rest.Ptr[i+1] = int64(len(rest.Idx))

@@ -59,7 +59,7 @@ func enumeratePicks(d, k int) (mean []float64, sets map[string]float64) {
 	for range k {
 		outcomes *= 60
 	}
-	var p drawn
+	var p Sample
 	source := &scripted{values: make([]uint64, k)}
 	rng := rand.New(source)
 	for o := range outcomes {

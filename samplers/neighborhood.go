@@ -16,14 +16,10 @@ type neighborhood struct {
 	// node first, then its neighbours in stored order.
 	entries     []int32
 	ends        []int     // of each row in entries
+	weights     []float32 // of each entry, in A+I; empty: all are 1
 	entryScales []float32 // ColScale of each entry
+	positions   []int64   // of each entry: its place in the adjacency matrix, −1 for the row's own; not of walk
 	numbers     []int32   // of each entry, before they are in entries
-}
-
-// start numbers rows, which must be distinct nodes of p. The error names a row that is not.
-func (h *neighborhood) start(p *graph.Laplacian, rows []int32) error {
-	h.begin(p, h.nodes)
-	return h.addDistinct(rows)
 }
 
 // walk collects the neighborhood of rows. It returns the errors of start.
@@ -37,7 +33,7 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 		entries += p.RowNNZ(int(r))
 		h.ends[i] = entries
 	}
-	h.entries = resize(h.entries, entries)
+	h.entries, h.weights = resize(h.entries, entries), h.weights[:0]
 	list := h.entries
 	adjacency := p.Adjacency
 	at := 0
@@ -45,6 +41,9 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 		prefetchRow(adjacency, rows, i)
 		list[at] = r
 		at += 1 + copy(list[at+1:], adjacency.Row(int(r)))
+		if adjacency.Val != nil {
+			h.weights = append(append(h.weights, 1), adjacency.RowValues(int(r))...)
+		}
 	}
 	h.numbers = resize(h.numbers, entries)
 	h.entryScales = resize(h.entryScales, entries)
@@ -60,24 +59,22 @@ func (h *neighborhood) weigh(rows []int32) {
 	h.scales = resize(h.scales, len(h.nodes))
 	h.norms2 = resize(h.norms2, len(h.nodes))
 	clear(h.norms2)
-	scales, norms2 := h.scales, h.norms2
+	scales, norms2, weights := h.scales, h.norms2, h.weights
 	at := 0
 	for i, r := range rows {
 		end := h.ends[i]
 		numbers, own := h.numbers[at:end], h.entryScales[at:end]
-		at = end
 		scales[i] = own[0] // the row's own node
-		scale := float64(h.laplacian.RowScale[r])
-		r2 := scale * scale
-		values := h.laplacian.Adjacency.RowValues(int(r))
+		r2 := square(h.laplacian.RowScale[r])
 		for k, c := range numbers {
 			scales[c] = own[k]
 			e2 := r2
-			if values != nil && k > 0 {
-				e2 *= square(values[k-1])
+			if len(weights) > 0 {
+				e2 *= square(weights[at+k])
 			}
 			norms2[c] += e2
 		}
+		at = end
 	}
 	h.entries, h.numbers = h.numbers, h.entries
 }
@@ -91,67 +88,64 @@ func prefetchRow(adjacency *graph.CSR, rows []int32, i int) {
 	}
 }
 
-// fill sets block to the rows of P over the drawn columns. Column c of the
+// walkInside is walk after start, for the entries of nodes in a set, which have numbers, and the
+// rows' own entries. It makes no norms and scales.
+func (h *neighborhood) walkInside(inside *nodeSet, rows []int32) {
+	adjacency := h.laplacian.Adjacency
+	h.entries, h.positions, h.weights, h.ends = h.entries[:0], h.positions[:0], h.weights[:0], h.ends[:0]
+	for i, r := range rows {
+		prefetchRow(adjacency, rows, i)
+		h.entries, h.positions = append(h.entries, int32(i)), append(h.positions, -1)
+		first := adjacency.First(int(r))
+		for k, j := range adjacency.Row(int(r)) {
+			if inside.has(j) {
+				h.entries, h.positions = append(h.entries, h.number(j)), append(h.positions, first+int64(k))
+			}
+		}
+		h.ends = append(h.ends, len(h.entries))
+	}
+	for _, at := range h.positions {
+		weight := float32(1)
+		if at >= 0 && adjacency.Val != nil {
+			weight = adjacency.Val[at]
+		}
+		h.weights = append(h.weights, weight)
+	}
+}
+
+// fill sets block to the entries walked over the drawn columns. Column c of the
 // neighborhood becomes column local[c] of the block, times factor[local[c]]; it is
 // left out if local[c] < 0. If own is not nil, the row's own node is column own[i] of row
 // i, without a factor. The caller sets block.Src first.
 func (h *neighborhood) fill(block *graph.Block, rows []int32, local, own []int32, factor []float64) {
 	m := startBlock(block, rows)
-	adjacency := h.laplacian.Adjacency
 	m.Idx = resize(m.Idx, len(h.entries))
 	m.Val = resize(m.Val, len(h.entries))
-	idx, val := m.Idx, m.Val
-	at, from := 0, 0
+	idx, val, weights := m.Idx, m.Val, h.weights
+	at, first := 0, 0
 	for i, r := range rows {
-		entries := h.entries[from:h.ends[i]]
-		from = h.ends[i]
 		scale := float64(h.laplacian.RowScale[r])
-		values := adjacency.RowValues(int(r))
-		first := 0
 		if own != nil {
-			idx[at], val[at] = own[i], float32(scale*float64(h.scales[i]))
-			first, at = 1, at+1
+			idx[at], val[at] = own[i], float32(scale*float64(h.laplacian.ColScale[r]))
+			at, first = at+1, first+1
 		}
-		for k, c := range entries[first:] {
+		end := h.ends[i]
+		for k, c := range h.entries[first:end] {
 			l := local[c]
 			if l < 0 {
 				continue
 			}
 			v := scale * factor[l]
-			if k += first; values != nil && k > 0 {
-				v *= float64(values[k-1])
+			if len(weights) > 0 {
+				v *= float64(weights[first+k])
 			}
 			idx[at], val[at] = l, float32(v)
 			at++
 		}
+		first = end
 		m.Ptr[i+1] = int64(at)
 	}
 	m.Idx, m.Val = idx[:at], val[:at]
-	block.Finish()
-}
-
-// fillAmong is fill after start, without walk: it reads the rows, and looks up the columns in
-// drawn.
-func (h *neighborhood) fillAmong(drawn *nodeSet, block *graph.Block, rows, local, own []int32, factor []float64) {
-	m := startBlock(block, rows)
-	adjacency := h.laplacian.Adjacency
-	for i, r := range rows {
-		prefetchRow(adjacency, rows, i)
-		scale := float64(h.laplacian.RowScale[r])
-		if own != nil {
-			m.Idx, m.Val = append(m.Idx, own[i]), append(m.Val, float32(scale*float64(h.laplacian.ColScale[r])))
-		} else if l := local[i]; l >= 0 {
-			m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(scale*factor[l]))
-		}
-		values := adjacency.RowValues(int(r))
-		for k, j := range adjacency.Row(int(r)) {
-			if drawn.has(j) {
-				l := local[h.number(j)]
-				m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(scale*factor[l]*graph.Weight(values, k)))
-			}
-		}
-		m.Ptr[i+1] = int64(len(m.Idx))
-	}
 	block.Finish()
 }
 

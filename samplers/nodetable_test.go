@@ -55,7 +55,7 @@ func TestNumberEach(t *testing.T) {
 		table := numbering{laplacian: p, base: 1} // begin makes no cells
 		for range rapid.IntRange(1, 4).Draw(rt, "blocks") {
 			for _, g := range []*numbering{&one, &cells, &table} {
-				g.begin(p, nil)
+				g.begin(p)
 			}
 			for range rapid.IntRange(1, 3).Draw(rt, "calls") {
 				nodes := rapid.SliceOfN(rapid.Int32Range(0, n-1), 0, 3*numberChunk).Draw(rt, "nodes")
@@ -182,13 +182,11 @@ func BenchmarkNumbering(b *testing.B) {
 			var g numbering
 			p := &graph.Laplacian{Adjacency: a, RowScale: make([]float32, n)}
 			p.ColScale = p.RowScale
-			var nodes []int32
 			numbers, scales := make([]int32, 1000*degree), make([]float32, 1000*degree)
 			for k := range b.N {
-				g.begin(p, nodes)
+				g.begin(p)
 				at := k * 7919 * degree % (len(a.Idx) - 1000*degree)
 				g.numberEach(a.Idx[at:at+1000*degree], numbers, scales)
-				nodes = g.nodes
 			}
 		})
 	}

@@ -117,7 +117,7 @@ func TestNodeWiseEnumerated(t *testing.T) {
 					continue
 				}
 				mean := make([]float64, nodes)
-				err := samplertest.Enumerate(samplers.WithoutReplacement{}, weights, k, func(probability float64, outcome *samplers.Sample) {
+				err := enumerateDraw(samplers.WithoutReplacement{}, weights, k, func(probability float64, outcome *samplers.Sample) {
 					s := &samplers.Neighbor{Laplacian: p, Sizes: []int{k}, Importance: law.importance, Draw: replayed{outcome}, Weight: anyDraw{weight}}
 					var batch samplers.MiniBatch
 					if err := samplers.Prepared(s).Sample(t.Context(), []int32{r}, rng, &batch); err != nil {

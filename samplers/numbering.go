@@ -32,10 +32,9 @@ type numberCell struct {
 	scale  float32 // the node's ColScale
 }
 
-// begin forgets all numbers and makes room for the nodes of p. From now on g.nodes
-// lies in the memory of nodes. Cost: O(1), but O(cells) the first time and once in about
-// 2³¹ numbers.
-func (g *numbering) begin(p *graph.Laplacian, nodes []int32) {
+// begin forgets all numbers and makes room for the nodes of p. Cost: O(1), but O(cells) the first
+// time and once in about 2³¹ numbers.
+func (g *numbering) begin(p *graph.Laplacian) {
 	n := p.Nodes()
 	g.base += int32(len(g.nodes))
 	if g.laplacian != p || g.base > math.MaxInt32-int32(n) {
@@ -51,14 +50,14 @@ func (g *numbering) begin(p *graph.Laplacian, nodes []int32) {
 	if len(g.cells) == 0 {
 		g.table.reset(0)
 	}
-	g.nodes = nodes[:0]
+	g.nodes = g.nodes[:0]
 }
 
-// addDistinct gives numbers to rows, which must be nodes without one. The error
-// names a row that is not.
-func (g *numbering) addDistinct(rows []int32) error {
+// start numbers rows first, which must be distinct nodes of p. The error names a row that is not.
+func (g *numbering) start(p *graph.Laplacian, rows []int32) error {
+	g.begin(p)
 	for k, r := range rows {
-		if n := g.laplacian.Nodes(); !isNode(r, n) || g.number(r) >= 0 {
+		if n := p.Nodes(); !isNode(r, n) || g.number(r) >= 0 {
 			return wrong("seed", k, r, n)
 		}
 		g.add(r)

@@ -93,7 +93,7 @@ func TestIncludeRowsBias(t *testing.T) {
 	probabilities := ladiesProbabilities(p, rows)
 	const size, batches = 2, 100000
 	pi := make([]float64, len(probabilities))
-	if err := samplertest.Enumerate(samplers.WithoutReplacement{}, probabilities, size, func(probability float64, sample *samplers.Sample) {
+	if err := enumerateDraw(samplers.WithoutReplacement{}, probabilities, size, func(probability float64, sample *samplers.Sample) {
 		for _, i := range sample.Index {
 			pi[i] += probability
 		}

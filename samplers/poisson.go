@@ -20,8 +20,7 @@ type Poisson struct{}
 // Draw implements Draw. It draws at least one candidate, and s in expectation if
 // empty samples count.
 func (Poisson) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
-	sample.reset()
-	sample.Draws = s
+	sample.reset(s)
 	scale := inclusionScale(population, s)
 	nonEmpty := 1 - emptyProbability(population, scale, s)
 	for len(sample.Index) == 0 {

@@ -28,42 +28,54 @@ func Prepare(s Sampler) error {
 	return nil
 }
 
-// workspace is the part that the samplers here have in common: whether Prepare has succeeded,
-// and scratch memory, one S for each concurrent call. The zero value is ready.
-type workspace[S any] struct {
-	prepared bool
-	pool     sync.Pool
+// preparation is the part that the samplers here have in common: whether Prepare has succeeded,
+// and a workspace for each concurrent call. The zero value is ready.
+type preparation struct {
+	done bool
+	pool sync.Pool // of *workspace
 }
 
 // once calls work, unless an earlier call of it succeeded.
-func (w *workspace[S]) once(work func() error) error {
-	if w.prepared {
+func (p *preparation) once(work func() error) error {
+	if p.done {
 		return nil
 	}
 	err := work()
-	w.prepared = err == nil
+	p.done = err == nil
 	return err
 }
 
 var errUnprepared = errors.New("samplers: the sampler is not prepared: call samplers.Prepare before its first batch")
 
 // checkPrepared returns an error before Prepare.
-func (w *workspace[S]) checkPrepared() error {
-	if !w.prepared {
+func (p *preparation) checkPrepared() error {
+	if !p.done {
 		return errUnprepared
 	}
 	return nil
 }
 
-// get returns memory that an earlier call put back, or new memory.
-func (w *workspace[S]) get() *S {
-	if scratch, ok := w.pool.Get().(*S); ok {
-		return scratch
+// get returns a workspace that an earlier call put back, or a new one.
+func (p *preparation) get() *workspace {
+	if w, ok := p.pool.Get().(*workspace); ok {
+		return w
 	}
-	return new(S)
+	return new(workspace)
 }
 
-func (w *workspace[S]) put(scratch *S) { w.pool.Put(scratch) }
+func (p *preparation) put(w *workspace) { p.pool.Put(w) }
+
+// workspace is the memory of one call of a sampler, for one layer or one subgraph.
+type workspace struct {
+	neighborhood            // of the rows, or the numbers of the nodes drawn
+	population   Population // the candidates of a draw
+	sample       Sample
+	local        []int32   // of each candidate: its number among the input nodes, or −1
+	own          []int32   // of each row: its number among the input nodes
+	inside       nodeSet   // the nodes drawn, while a block is filled
+	values       []float64 // of each entry or node, by the sampler
+	sampled      []float32 // of each node: the entry of one row of P̃, while a control is made; else 0
+}
 
 // checkSized checks the Laplacian and the sizes of a sampler.
 func checkSized(sampler string, p *graph.Laplacian, sizes []int) error {

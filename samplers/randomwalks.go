@@ -11,25 +11,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// RandomNodes is the node sampler of GraphSAINT: a unit is one node, drawn with
-// probability p_v ∝ ‖P^[v]‖². So a_v = p_v and b_uv = 0. Cost: O(edges) once, O(1) per unit.
-type RandomNodes struct{}
-
-func (RandomNodes) law(p *graph.Laplacian) (setLaw, error) {
-	population, err := NewPopulation(p.ColumnNorms2())
-	if err != nil {
-		return nil, err
-	}
-	table := newAliasTable(population.Weights, population.Total)
-	return &unitLaw{
-		size: 1,
-		unit: func(rng *rand.Rand, set *numbering) { set.numberOrAdd(table.draw(rng)) },
-		node: population.probabilities(),
-		pair: func(int32, int32, int64) float64 { return 0 },
-	}, nil
-}
-
-// RandomWalks is the random walk sampler of GraphSAINT: a unit is the nodes of a
+// RandomWalks is the random walk sampler of GraphSAINT, see RandomNodes: a unit is the nodes of a
 // walk of Length steps from a uniform node, each step to a uniform neighbour.
 //
 // With Length 1 it is the edge sampler: a unit is both ends of an edge, drawn with probability
@@ -56,11 +38,11 @@ type RandomWalks struct {
 const presampledVisits = 50
 
 // law depends on the fields and the graph alone.
-func (w RandomWalks) law(p *graph.Laplacian) (setLaw, error) {
+func (w RandomWalks) law(s *Subgraph) (setLaw, error) {
 	if w.Length < 0 || w.Presampled < 0 {
 		return nil, fmt.Errorf("samplers: random walks of %d steps, %d drawn beforehand: want at least 0", w.Length, w.Presampled)
 	}
-	adjacency, n, steps := p.Adjacency, p.Nodes(), cmp.Or(w.Length, 2)
+	adjacency, n, steps := s.laplacian.Adjacency, s.laplacian.Nodes(), cmp.Or(w.Length, 2)
 	firstStep := func(u, v int32, _ int64) float64 {
 		return (1/float64(adjacency.Degree(int(u))) + 1/float64(adjacency.Degree(int(v)))) / float64(n)
 	}
@@ -132,10 +114,8 @@ func countWalks(adjacency *graph.CSR, steps, walks int) (visits, pairs []int32) 
 					distinct = append(distinct, v)
 				}
 			})
-			for k, v := range distinct {
-				if k < 2 { // the start and the first step
-					continue
-				}
+			for k := 2; k < len(distinct); k++ { // after the start and the first step
+				v := distinct[k]
 				atomic.AddInt32(&visits[v], 1)
 				for _, u := range distinct[:k] {
 					if entry, stored := findEntry(adjacency, u, v); stored {

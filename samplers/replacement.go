@@ -9,8 +9,7 @@ type WithReplacement struct{}
 
 // Draw implements Draw: at most s distinct candidates, s draws.
 func (WithReplacement) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
-	sample.reset()
-	sample.Draws = s
+	sample.reset(s)
 	set := &sample.scratch.set
 	set.reset(s)
 	law := population.law(&sample.scratch)

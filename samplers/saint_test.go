@@ -138,7 +138,7 @@ func TestSAINTExact(t *testing.T) {
 			{RandomWalks{Length: 2, Presampled: 2_000_000}, 5e-3},
 			{RandomWalks{Length: 3, Presampled: 2_000_000}, 5e-3},
 		} {
-			s := &SAINT{Laplacian: p, Depth: 1, Units: c.units}
+			s := &Subgraph{Laplacian: p, Depth: 1, Units: c.units}
 			if err := s.Prepare(); err != nil {
 				t.Fatal(err)
 			}
@@ -191,17 +191,17 @@ func impossible(units Units, r, v, u int) bool {
 }
 
 // fillSet returns the block and weights of the subgraph of a set of nodes.
-func (s *SAINT) fillSet(nodes uint, units int) (*graph.Block, []float32) {
-	var scratch subgraphScratch
-	scratch.numbering.begin(s.laplacian, nil)
+func (s *Subgraph) fillSet(nodes uint, units int) (*graph.Block, []float32) {
+	var scratch workspace
+	scratch.begin(s.laplacian)
 	for v := range int32(s.laplacian.Nodes()) {
 		if nodes>>v&1 == 1 {
-			scratch.numbering.numberOrAdd(v)
+			scratch.numberOrAdd(v)
 		}
 	}
 	block := new(graph.Block)
 	s.fill(&scratch, block)
-	weights := s.law.weigh(&scratch, units*s.law.(*unitLaw).size, s.laplacian, block, nil)
+	weights := s.law.weigh(&scratch, units*s.law.(*unitLaw).size, block, nil)
 	block.Finish()
 	return block, weights
 }
@@ -233,7 +233,7 @@ func TestSAINTUnbiased(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := &SAINT{Laplacian: p, Train: train, Depth: 2, Units: c.units}
+			s := &Subgraph{Laplacian: p, Train: train, Depth: 2, Units: c.units}
 			if err := s.Prepare(); err != nil {
 				t.Fatal(err)
 			}
@@ -309,7 +309,7 @@ func TestSAINTSharesBlock(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(100, 500, false, 1))
 	rng := rand.New(NewSource(3, 0, 0))
 	train := seedNodes(100, 50, rng)
-	saint := &SAINT{Laplacian: p, Train: train, Depth: 3, Units: RandomWalks{Length: 1}}
+	saint := &Subgraph{Laplacian: p, Train: train, Depth: 3, Units: RandomWalks{Length: 1}}
 	full := &Full{Laplacian: p, Depth: 3}
 	var batch MiniBatch
 	for range 3 {
@@ -366,22 +366,22 @@ func TestSubgraphErrors(t *testing.T) {
 		Sampler
 		Prepare() error
 	}{
-		"saint: no Laplacian":       &SAINT{Depth: 1},
-		"saint: no layers":          &SAINT{Laplacian: p},
-		"saint: no training nodes":  &SAINT{Laplacian: p, Depth: 1, Train: []int32{}},
-		"saint: node out of range":  &SAINT{Laplacian: p, Depth: 1, Train: []int32{20}},
-		"saint: node twice":         &SAINT{Laplacian: p, Depth: 1, Train: []int32{3, 3}},
-		"saint: odd normalisation":  &SAINT{Laplacian: odd, Depth: 1, Train: []int32{3}},
-		"saint: walks":              &SAINT{Laplacian: p, Depth: 1, Units: RandomWalks{Length: -1}},
-		"saint: directed":           &SAINT{Laplacian: directed, Depth: 1},
-		"cluster: directed":         &Cluster{Laplacian: directed, Depth: 1},
-		"cluster: no Laplacian":     &Cluster{Depth: 1},
-		"cluster: no layers":        &Cluster{Laplacian: p},
-		"cluster: too many parts":   &Cluster{Laplacian: p, Depth: 1, Parts: 21},
-		"cluster: negative":         &Cluster{Laplacian: p, Depth: 1, Clusters: -1},
-		"cluster: node twice":       &Cluster{Laplacian: p, Depth: 1, Train: []int32{3, 3}},
-		"cluster: odd":              &Cluster{Laplacian: odd, Depth: 1},
-		"cluster: training nothing": &Cluster{Laplacian: p, Depth: 1, Train: []int32{}},
+		"saint: no Laplacian":       &Subgraph{Depth: 1},
+		"saint: no layers":          &Subgraph{Laplacian: p},
+		"saint: no training nodes":  &Subgraph{Laplacian: p, Depth: 1, Train: []int32{}},
+		"saint: node out of range":  &Subgraph{Laplacian: p, Depth: 1, Train: []int32{20}},
+		"saint: node twice":         &Subgraph{Laplacian: p, Depth: 1, Train: []int32{3, 3}},
+		"saint: odd normalisation":  &Subgraph{Laplacian: odd, Depth: 1, Train: []int32{3}},
+		"saint: walks":              &Subgraph{Laplacian: p, Depth: 1, Units: RandomWalks{Length: -1}},
+		"saint: directed":           &Subgraph{Laplacian: directed, Depth: 1},
+		"cluster: directed":         &Subgraph{Laplacian: directed, Depth: 1, Units: Clusters{}},
+		"cluster: no Laplacian":     &Subgraph{Depth: 1, Units: Clusters{}},
+		"cluster: no layers":        &Subgraph{Laplacian: p, Units: Clusters{}},
+		"cluster: too many parts":   &Subgraph{Laplacian: p, Depth: 1, Units: Clusters{Parts: 21}},
+		"cluster: negative":         &Subgraph{Laplacian: p, Depth: 1, Units: Clusters{PerBatch: -1}},
+		"cluster: node twice":       &Subgraph{Laplacian: p, Depth: 1, Train: []int32{3, 3}, Units: Clusters{}},
+		"cluster: odd":              &Subgraph{Laplacian: odd, Depth: 1, Units: Clusters{}},
+		"cluster: training nothing": &Subgraph{Laplacian: p, Depth: 1, Train: []int32{}, Units: Clusters{}},
 	} {
 		if err := s.Prepare(); err == nil {
 			t.Errorf("%s: no error", name)

@@ -20,9 +20,9 @@ import (
 //     the seeds, and does not keep them.
 //   - Blocks are valid (graph.Block.Validate) and fit together: the output nodes of a block are
 //     the input nodes of the next one. Entries are at places where P has some. The output nodes
-//     of the last one are the seeds, in their order. A subgraph sampler has OwnOutputs instead:
-//     it uses only the number of seeds, as the size to aim for, and draws its output nodes
-//     from the training nodes. A batch has input nodes and output nodes.
+//     of the last one are the seeds, in their order. A Subgraph is different: it uses only the
+//     number of seeds, as the size to aim for, and draws its output nodes from the training
+//     nodes. A batch has input nodes and output nodes.
 //   - Every random decision comes from rng: equal random streams give equal batches, whatever
 //     batch held before, and for any number of workers.
 //   - Calls may run at the same time, each with its own batch and rng. They do not change the
@@ -35,13 +35,6 @@ type Sampler interface {
 	// Layers returns the number of blocks in a batch.
 	Layers() int
 	Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error
-}
-
-// OwnOutputs is a sampler that draws the output nodes of its batches itself: MiniBatch.Outputs
-// has them.
-type OwnOutputs interface {
-	Sampler
-	OwnOutputs()
 }
 
 // MiniBatch is one sampled mini-batch. The zero value is ready to be filled; its
@@ -59,10 +52,19 @@ type MiniBatch struct {
 	// need not do it: see layers.Batch.Prefetch.
 	Prefetched bool
 
-	// Memory to reuse. A subgraph sampler puts one block into Blocks several
-	// times; blocks holds each block once.
-	blocks   []*graph.Block
-	controls []*graph.Control
+	// Fetch, if not nil, returns when the given rows of P can be read: ranks that hold parts of P
+	// exchange them. SampleLayers calls it before each layer, with the layer's output nodes. The
+	// seeds must then be nodes of the graph.
+	Fetch func(rows []int32) error
+
+	// memory has each distinct block once: a Subgraph puts one block into Blocks several times.
+	memory []*blockMemory
+}
+
+// blockMemory is a block and its control, to be filled again.
+type blockMemory struct {
+	block   graph.Block
+	control graph.Control
 }
 
 // Inputs returns the input nodes: the batch reads their features.
@@ -74,24 +76,20 @@ func (b *MiniBatch) Outputs() []int32 { return b.Blocks[len(b.Blocks)-1].Dst }
 // Reset gives b the given number of distinct blocks without controls and column
 // scales, and no loss weights, in the memory that b has. A sampler calls it first.
 func (b *MiniBatch) Reset(layers int) {
-	b.Prefetched = false
-	for len(b.blocks) < layers {
-		b.blocks = append(b.blocks, new(graph.Block))
+	for len(b.memory) < layers {
+		b.memory = append(b.memory, new(blockMemory))
 	}
-	b.Blocks = append(b.Blocks[:0], b.blocks[:layers]...)
-	for _, block := range b.Blocks {
-		block.Control, block.ColScale, block.NoiseScale = nil, block.ColScale[:0], block.NoiseScale[:0]
+	b.Blocks, b.LossWeights, b.Prefetched = b.Blocks[:0], b.LossWeights[:0], false
+	for _, m := range b.memory[:layers] {
+		m.block.Control, m.block.ColScale, m.block.NoiseScale = nil, m.block.ColScale[:0], m.block.NoiseScale[:0]
+		b.Blocks = append(b.Blocks, &m.block)
 	}
-	b.LossWeights = b.LossWeights[:0]
 }
 
 // control gives block l a control, in the memory that b has. It follows Reset.
 func (b *MiniBatch) control(l int) *graph.Control {
-	for len(b.controls) <= l {
-		b.controls = append(b.controls, new(graph.Control))
-	}
-	b.Blocks[l].Control = b.controls[l]
-	return b.controls[l]
+	b.Blocks[l].Control = &b.memory[l].control
+	return b.Blocks[l].Control
 }
 
 // Text returns the name and the settings of a sampler or of a part of one, such as

@@ -44,7 +44,6 @@ type SeedDraw struct {
 	Weights []float32 // of their losses
 
 	sample Sample
-	beta   []float64
 }
 
 // Draw draws size candidates, or all of positive weight if there are fewer; none if size is
@@ -56,11 +55,9 @@ func (l *SeedLaw) Draw(rng *rand.Rand, size int, d *SeedDraw) {
 
 // weigh fills d from its sample.
 func (l *SeedLaw) weigh(d *SeedDraw) {
-	d.Index = d.sample.Index
-	d.beta = resize(d.beta, len(d.Index))
-	Debiased{}.Weigh(l.population, &d.sample, d.beta)
-	d.Weights = resize(d.Weights, len(d.Index))
-	for k, b := range d.beta {
+	d.sample.weigh(Debiased{}, l.population)
+	d.Index, d.Weights = d.sample.Index, resize(d.Weights, len(d.sample.Index))
+	for k, b := range d.sample.factor {
 		d.Weights[k] = float32(b / float64(l.population.Positive))
 	}
 }

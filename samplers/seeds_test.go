@@ -33,9 +33,9 @@ func TestSeedLawUnbiased(t *testing.T) {
 					total += probability
 					law.weigh(&d)
 					for k, i := range d.Index {
-						expected += probability * d.beta[k] / float64(law.population.Positive) * losses[i]
-						if got := float64(d.Weights[k]) * float64(law.population.Positive); math.Abs(got-d.beta[k]) > 1e-6*d.beta[k] {
-							t.Fatalf("weight %v of β %v", got, d.beta[k])
+						expected += probability * d.sample.factor[k] / float64(law.population.Positive) * losses[i]
+						if got := float64(d.Weights[k]) * float64(law.population.Positive); math.Abs(got-d.sample.factor[k]) > 1e-6*d.sample.factor[k] {
+							t.Fatalf("weight %v of β %v", got, d.sample.factor[k])
 						}
 					}
 					return

@@ -22,8 +22,7 @@ type Systematic struct{}
 
 // Draw implements Draw: exactly s candidates.
 func (Systematic) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
-	sample.reset()
-	sample.Draws = s
+	sample.reset(s)
 	scale := inclusionScale(population, s)
 	order := sample.scratch.counts[:0]
 	for i, w := range population.Weights {

@@ -23,8 +23,7 @@ type WithoutReplacement struct {
 
 // Draw implements Draw: exactly s candidates.
 func (d WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
-	sample.reset()
-	sample.Draws = s
+	sample.reset(s)
 	if !d.Keys && s <= population.Positive/2 {
 		drawDistinct(rng, population, s, sample)
 	}

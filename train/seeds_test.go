@@ -181,7 +181,7 @@ func TestSeedsErrors(t *testing.T) {
 	}{
 		"with OnePass each node is in one batch": {Options{Seeds: gradient, BatchesPerEpoch: OnePass}, nil},
 		"one mini-batch an update":               {Options{Seeds: gradient, Micro: 2}, nil},
-		"the sampler draws output nodes":         {Options{Seeds: gradient}, &samplers.SAINT{Laplacian: d.Laplacian(), Depth: 2}},
+		"the sampler draws output nodes":         {Options{Seeds: gradient}, &samplers.Subgraph{Laplacian: d.Laplacian(), Depth: 2}},
 		"names no score":                         {Options{Seeds: 3}, nil},
 		"Options.SeedsEvery is -1":               {Options{SeedsEvery: -1}, nil},
 	} {

@@ -150,11 +150,10 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	} else {
 		d.important(item, law)
 	}
-	if s.rows == nil {
-		item.err = sampler.Sample(ctx, item.Seeds, d.rng, item.Blocks)
-	} else {
-		item.err = samplers.SampleLayers(ctx, sampler, item.Seeds, d.rng, item.Blocks, func(rows []int32) error { return s.rows.Ask(ctx, index, rows) })
+	if s.rows != nil {
+		item.Blocks.Fetch = func(rows []int32) error { return s.rows.Ask(ctx, index, rows) }
 	}
+	item.err = sampler.Sample(ctx, item.Seeds, d.rng, item.Blocks)
 	if item.err == nil && s.seeds != nil {
 		item.err = item.weigh()
 	}

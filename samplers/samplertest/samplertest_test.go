@@ -5,52 +5,11 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
-
-// TestEnumerateIsALaw checks that probabilities of all outcomes sum to 1.
-func TestEnumerateIsALaw(t *testing.T) {
-	for _, weights := range [][]float64{{1}, {2, 0, 1}, {1, 1, 1, 1}, {0.3, 5, 1, 1, 1e-3, 40}} {
-		population, err := samplers.NewPopulation(weights)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for s := 1; s <= population.Positive; s++ {
-			for _, draw := range []samplers.Draw{samplers.WithoutReplacement{}, samplers.WithReplacement{}, samplers.Poisson{}, samplers.Systematic{}} {
-				sum := 0.0
-				err := Enumerate(draw, weights, s, func(p float64, _ *samplers.Sample) { sum += p })
-				if err != nil || math.Abs(sum-1) > 1e-12 {
-					t.Errorf("%T, weights %v, s = %d: probabilities sum to %v, error %v", draw, weights, s, sum, err)
-				}
-			}
-			sum := 0.0
-			EnumerateKeys(weights, s, func(p float64, _ *samplers.Sample) { sum += p })
-			if math.Abs(sum-1) > 1e-12 {
-				t.Errorf("keys, weights %v, s = %d: probabilities sum to %v", weights, s, sum)
-			}
-		}
-	}
-	if err := Enumerate(nil, []float64{1}, 1, nil); err == nil {
-		t.Error("an unknown draw is enumerated")
-	}
-	if _, _, err := Moments(samplers.Poisson{}, samplers.Rank{}, []float64{1}, 1); err == nil {
-		t.Error("a weight follows a draw that it cannot")
-	}
-}
-
-func TestInclusionByHand(t *testing.T) {
-	// 3·8/13 > 1, then 2·3/5 > 1, then 1·1/2 twice.
-	got := Inclusion([]float64{1, 8, 0, 3, 1}, 3)
-	for i, want := range []float64{0.5, 1, 0, 1, 0.5} {
-		if got[i] != want {
-			t.Fatalf("π = %v", got)
-		}
-	}
-}
 
 // TestBound compares Bonferroni's bound with quantiles of the normal law.
 func TestBound(t *testing.T) {
@@ -206,11 +165,4 @@ func foreignEntry(p *graph.Laplacian, b *samplers.MiniBatch) error {
 		}
 	}
 	return errors.New("no such place")
-}
-
-func TestMomentsErrorNames(t *testing.T) {
-	_, _, err := Moments(samplers.Poisson{}, samplers.Debiased{}, []float64{1, 2}, 1)
-	if err == nil || !strings.Contains(err.Error(), "samplers.Poisson") {
-		t.Errorf("error %v does not name the draw", err)
-	}
 }

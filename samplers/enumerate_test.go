@@ -1,23 +1,25 @@
-package samplertest
+package samplers_test
 
 import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"testing"
 
 	"gonum.org/v1/gonum/stat/combin"
 
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// Enumerate calls visit with every outcome of draw on candidates of the given
+// enumerateDraw calls visit with every outcome of draw on candidates of the given
 // weights, and with its probability. The probabilities sum to 1. visit must not keep
-// the sample. Enumerate is slow and plain: use it for up to 6 candidates. It returns
+// the sample. enumerateDraw is slow and plain: use it for up to 6 candidates. It returns
 // an error if draw is not one of package samplers.
 //
 // For WithoutReplacement an outcome is an ordered sample without a threshold;
-// EnumerateKeys gives the thresholds.
-func Enumerate(draw samplers.Draw, weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) error {
+// enumerateKeys gives the thresholds.
+func enumerateDraw(draw samplers.Draw, weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) error {
 	switch draw.(type) {
 	case samplers.WithoutReplacement:
 		for _, sequence := range combin.Permutations(len(weights), s) {
@@ -32,7 +34,7 @@ func Enumerate(draw samplers.Draw, weights []float64, s int, visit func(probabil
 	case samplers.Systematic:
 		enumerateSystematic(weights, s, visit)
 	default:
-		return fmt.Errorf("samplertest: no enumeration of draw %T", draw)
+		return fmt.Errorf("no enumeration of draw %T", draw)
 	}
 	return nil
 }
@@ -46,14 +48,14 @@ func visitSequence(weights []float64, sequence []int, replace bool, visit func(f
 			left := sumBut(weights, sample.Index)
 			probability *= weights[i] / left
 			sample.Remaining = append(sample.Remaining, left)
-			add(sample, weights, int32(i))
+			addCandidate(sample, weights, int32(i))
 			continue
 		}
 		probability *= weights[i] / sumBut(weights, nil)
 		at := slices.Index(sample.Index, int32(i))
 		if at < 0 {
 			at = len(sample.Index)
-			add(sample, weights, int32(i))
+			addCandidate(sample, weights, int32(i))
 			sample.Count = append(sample.Count, 0)
 		}
 		sample.Count[at]++
@@ -74,7 +76,7 @@ func sumBut(weights []float64, indices []int32) float64 {
 	return sum
 }
 
-// EnumerateKeys calls visit with the outcomes of weighted random sampling by keys:
+// enumerateKeys calls visit with the outcomes of weighted random sampling by keys:
 // sets of s candidates, in order of index, with the (s+1)-th smallest key as
 // threshold. Thresholds are continuous, so the probabilities are the weights of a
 // quadrature. Its error is below 1e-12 for smooth functions of the threshold that
@@ -83,7 +85,7 @@ func sumBut(weights []float64, indices []int32) float64 {
 // The outcome is the set S with threshold t if the keys in S are below t and the
 // smallest other key is t. Its density is ∏_{i∈S} (1 − e^{−w_i t}) · R e^{−Rt}, with
 // R the weight of the other candidates.
-func EnumerateKeys(weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) {
+func enumerateKeys(weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) {
 	eachSet(weights, s, func(sample *samplers.Sample) {
 		rest := sumBut(weights, sample.Index)
 		if rest == 0 {
@@ -113,7 +115,7 @@ func eachSet(weights []float64, size int, visit func(sample *samplers.Sample)) {
 	for _, indices := range combin.Combinations(len(weights), size) {
 		sample := &samplers.Sample{Draws: size}
 		for _, i := range indices {
-			add(sample, weights, int32(i))
+			addCandidate(sample, weights, int32(i))
 		}
 		if !slices.Contains(sample.Weight, 0) {
 			visit(sample)
@@ -121,15 +123,15 @@ func eachSet(weights []float64, size int, visit func(sample *samplers.Sample)) {
 	}
 }
 
-// add adds candidate i to a sample of candidates of the given weights.
-func add(sample *samplers.Sample, weights []float64, i int32) {
+// addCandidate adds candidate i to a sample of candidates of the given weights.
+func addCandidate(sample *samplers.Sample, weights []float64, i int32) {
 	sample.Index, sample.Weight = append(sample.Index, i), append(sample.Weight, weights[i])
 }
 
-// Inclusion returns π_i = min(1, c·w_i) with Σ π_i = s, for s up to the number of
+// inclusionOf returns π_i = min(1, c·w_i) with Σ π_i = s, for s up to the number of
 // positive weights. The k largest weights have π = 1, for the smallest k that gives
 // all others π < 1.
-func Inclusion(weights []float64, s int) []float64 {
+func inclusionOf(weights []float64, s int) []float64 {
 	sorted := slices.Sorted(slices.Values(weights))
 	c, largest := 0.0, 0.0 // largest of the weights with π < 1
 	for rest := sorted; sumBut(rest, nil) > 0; rest = rest[:len(rest)-1] {
@@ -152,7 +154,7 @@ func Inclusion(weights []float64, s int) []float64 {
 // enumeratePoisson visits the sets of Poisson sampling, except for the empty set:
 // that is drawn again.
 func enumeratePoisson(weights []float64, s int, visit func(float64, *samplers.Sample)) {
-	pi := Inclusion(weights, s)
+	pi := inclusionOf(weights, s)
 	none := 1.0
 	for _, p := range pi {
 		none *= 1 - p
@@ -179,7 +181,7 @@ func enumeratePoisson(weights []float64, s int, visit func(float64, *samplers.Sa
 // enumerateSystematic visits the samples of systematic sampling, for every order of
 // the candidates and every interval of starting points with the same sample.
 func enumerateSystematic(weights []float64, s int, visit func(float64, *samplers.Sample)) {
-	pi := Inclusion(weights, s)
+	pi := inclusionOf(weights, s)
 	var certain, order []int32
 	for i, p := range pi {
 		if p == 1 {
@@ -204,7 +206,7 @@ func enumerateSystematic(weights []float64, s int, visit func(float64, *samplers
 			}
 			sample := &samplers.Sample{Draws: s}
 			take := func(i int32) {
-				add(sample, weights, i)
+				addCandidate(sample, weights, i)
 				sample.Inclusion = append(sample.Inclusion, pi[i])
 			}
 			for _, i := range certain {
@@ -222,10 +224,10 @@ func enumerateSystematic(weights []float64, s int, visit func(float64, *samplers
 	}
 }
 
-// Moments returns E[β_i] and E[β_i β_j] of a weight for draws of s candidates, over
+// momentsOf returns E[β_i] and E[β_i β_j] of a weight for draws of s candidates, over
 // all outcomes, with β_i = 0 if i is not drawn. It returns an error if the weight
-// does not go with the draw, or if Enumerate does.
-func Moments(draw samplers.Draw, weight samplers.Weight, weights []float64, s int) (mean []float64, product [][]float64, err error) {
+// does not go with the draw, or if enumerateDraw does.
+func momentsOf(draw samplers.Draw, weight samplers.Weight, weights []float64, s int) (mean []float64, product [][]float64, err error) {
 	if err := weight.Check(draw); err != nil {
 		return nil, nil, err
 	}
@@ -250,8 +252,55 @@ func Moments(draw samplers.Draw, weight samplers.Weight, weights []float64, s in
 		}
 	}
 	if _, ok := weight.(samplers.Rank); ok {
-		EnumerateKeys(weights, s, visit)
+		enumerateKeys(weights, s, visit)
 		return mean, product, nil
 	}
-	return mean, product, Enumerate(draw, weights, s, visit)
+	return mean, product, enumerateDraw(draw, weights, s, visit)
+}
+
+// TestEnumerateIsALaw checks that probabilities of all outcomes sum to 1.
+func TestEnumerateIsALaw(t *testing.T) {
+	for _, weights := range [][]float64{{1}, {2, 0, 1}, {1, 1, 1, 1}, {0.3, 5, 1, 1, 1e-3, 40}} {
+		population, err := samplers.NewPopulation(weights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s := 1; s <= population.Positive; s++ {
+			for _, draw := range []samplers.Draw{samplers.WithoutReplacement{}, samplers.WithReplacement{}, samplers.Poisson{}, samplers.Systematic{}} {
+				sum := 0.0
+				err := enumerateDraw(draw, weights, s, func(p float64, _ *samplers.Sample) { sum += p })
+				if err != nil || math.Abs(sum-1) > 1e-12 {
+					t.Errorf("%T, weights %v, s = %d: probabilities sum to %v, error %v", draw, weights, s, sum, err)
+				}
+			}
+			sum := 0.0
+			enumerateKeys(weights, s, func(p float64, _ *samplers.Sample) { sum += p })
+			if math.Abs(sum-1) > 1e-12 {
+				t.Errorf("keys, weights %v, s = %d: probabilities sum to %v", weights, s, sum)
+			}
+		}
+	}
+	if err := enumerateDraw(nil, []float64{1}, 1, nil); err == nil {
+		t.Error("an unknown draw is enumerated")
+	}
+	if _, _, err := momentsOf(samplers.Poisson{}, samplers.Rank{}, []float64{1}, 1); err == nil {
+		t.Error("a weight follows a draw that it cannot")
+	}
+}
+
+func TestInclusionByHand(t *testing.T) {
+	// 3·8/13 > 1, then 2·3/5 > 1, then 1·1/2 twice.
+	got := inclusionOf([]float64{1, 8, 0, 3, 1}, 3)
+	for i, want := range []float64{0.5, 1, 0, 1, 0.5} {
+		if got[i] != want {
+			t.Fatalf("π = %v", got)
+		}
+	}
+}
+
+func TestMomentsErrorNames(t *testing.T) {
+	_, _, err := momentsOf(samplers.Poisson{}, samplers.Debiased{}, []float64{1, 2}, 1)
+	if err == nil || !strings.Contains(err.Error(), "samplers.Poisson") {
+		t.Errorf("error %v does not name the draw", err)
+	}
 }
