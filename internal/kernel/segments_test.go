@@ -146,7 +146,7 @@ func TestSegmentedRows(t *testing.T) {
 	others := parallel.Free() - 1
 	parallel.Reserve(others)
 	defer parallel.Reserve(-others)
-	const entries, xRows, width = 300, 132534, 256
+	const entries, xRows, width = 597, 132534, 256 // of ogbn-proteins
 	for _, rows := range []int{2000, 4096, 5000, 8000, xRows} {
 		g := SegmentedRows(rows, entries, xRows, width)
 		if g <= 0 {
