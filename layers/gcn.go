@@ -26,9 +26,10 @@ import (
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias,
-// skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …, input.weight,
-// input.bias and labels.weight. The classifier's norm has the number after the last convolution's.
+// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight (of
+// OwnState), skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …,
+// input.weight, input.bias and labels.weight. The classifier's norm has the number after the
+// last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
 
@@ -254,7 +255,10 @@ func (b *builder) convolution(l int, h *G.Node) *G.Node {
 	conv.PreNorm, conv.Activation, conv.Order = norm, o.Activation, o.Order
 	conv.Dropout = Dropout{o.Dropout, batch.Mode(), o.reader(b.slots, l+1)}
 	if conv.Attention != nil {
-		conv.Attention.Dropout = Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
+		conv.Attention.Plain, conv.Attention.Dropout = o.PlainAttention, Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
+	}
+	if o.OwnState {
+		conv.OwnState = b.weight(fmt.Sprintf("state%d", l), in, o.Hidden)
 	}
 	if !o.PreNorm {
 		conv.Norm = b.norm(l, o.Hidden, o)

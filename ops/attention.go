@@ -17,6 +17,10 @@ type AttentionOptions struct {
 	Heads   int  // 0 means 1
 	Average bool // the result is the mean of the heads, not their concatenation
 
+	// Plain leaves out the weights w: a drawn neighbour counts as if it were drawn
+	// for certain.
+	Plain bool
+
 	Dropout float64 // of α, in [0, 1)
 	Mode    *Mode   // required for a rate above 0
 }
@@ -53,7 +57,7 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 		return nil, err
 	}
 	slot.otherReader = "Attention"
-	op := &attention{base: base{name: "Attention", slot: slot, parts: partEdges}, average: o.Average, heads: max(o.Heads, 1)}
+	op := &attention{base: base{name: "Attention", slot: slot, parts: partEdges}, average: o.Average, plain: o.Plain, heads: max(o.Heads, 1)}
 	rows, columns := z.Shape()[0], z.Shape()[1]
 	if rows != slot.src || o.Heads < 0 || columns%op.heads != 0 {
 		return nil, fmt.Errorf("ops: Attention: %d heads over %d rows of %d columns, its slot %d input nodes: %w", o.Heads, rows, columns, slot.src, ErrShape)
@@ -101,12 +105,12 @@ func (op *attentionScores) Compute(c *plan.Call) error {
 // matrices of scores.
 type attention struct {
 	base
-	heads   int
-	average bool
-	bias    bool
-	rate    float32
-	mode    *Mode // nil: no dropout
-	ordinal uint64
+	heads          int
+	average, plain bool
+	bias           bool
+	rate           float32
+	mode           *Mode // nil: no dropout
+	ordinal        uint64
 }
 
 // attentionRun is the state of an attention in a run, for its gradients.
@@ -145,6 +149,9 @@ func (op *attention) Compute(c *plan.Call) error {
 	z := c.Matrix(0)
 	source, target := c.Matrix(op.scores()), c.Matrix(op.scores()+1)
 	edges, err := plan.In(c.Run, op.slot).attend()
+	if op.plain {
+		edges.Weight = nil
+	}
 	if c.Fail(err); z.Rows != edges.Cols || source.Rows != z.Rows || target.Rows != z.Rows {
 		return c.Sizes("input has %d rows and scores of %d and %d, its block %d input nodes", z.Rows, source.Rows, target.Rows, edges.Cols)
 	}
@@ -167,6 +174,9 @@ func (op *attention) Compute(c *plan.Call) error {
 	return c.On(func(d *device.Device) error {
 		a.on = device.Attention{Edges: slotOf(c.Run, op.slot).edges, Heads: a.Heads, Width: a.Width, Average: a.Average, Slope: kernel.LeakySlope, Seed: a.Dropout.Seed}
 		a.on.Threshold, a.on.Keep = a.Dropout.Threshold()
+		if op.plain {
+			a.on.Weight = 0
+		}
 		return d.Attend(a.on, to.At, a.alpha.At, source.At, target.At, z.At, bias.At)
 	}, func() {
 		a.Coefficients(a.alpha.Data, source.Data, target.Data)
