@@ -46,7 +46,8 @@ func schemes() []scheme {
 			Scheme:  Scheme{"synth", "NAME", "generated from a seed, no files: communities that edges, features and labels follow", keys("nodes edges features classes seed homophily noise"), openSynth},
 			ownKeys: true,
 			source: func(_ context.Context, spec *Spec) (*source, error) {
-				return synthSource(spec, (*synth.Model).TableBytes)
+				s, _, err := synthSource(spec, (*synth.Model).TableBytes)
+				return s, err
 			},
 		},
 		{

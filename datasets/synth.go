@@ -14,7 +14,7 @@ import (
 )
 
 func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
-	s, err := synthSource(spec, (*synth.Model).Bytes)
+	s, generated, err := synthSource(spec, (*synth.Model).Bytes)
 	if errors.Is(err, memory.ErrTooLarge) {
 		err = fmt.Errorf("%w; gcn datasets convert makes a store of it in less", err)
 	}
@@ -33,22 +33,21 @@ func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := d.Features
-	d.Graph, x.Data = a, make([]float32, 0, x.Rows*x.Cols)
-	return d, s.features(ctx, func(rows []float32) error {
-		x.Data = append(x.Data, rows...)
+	d.Graph = a
+	return d, generated.Features(ctx, math.MaxInt, func(rows []float32) error {
+		d.Features.Data = rows
 		return nil
 	})
 }
 
 // synthSource returns the data as a source, if the memory that it takes is there.
-func synthSource(spec *Spec, bytes func(*synth.Model) int64) (*source, error) {
+func synthSource(spec *Spec, bytes func(*synth.Model) int64) (*source, *synth.Source, error) {
 	m, err := synthFromSpec(spec)
 	if err == nil {
 		err = memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.Name, m.Nodes, m.Edges), bytes(m))
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s := m.Source()
 	return &source{
@@ -64,7 +63,7 @@ func synthSource(spec *Spec, bytes func(*synth.Model) int64) (*source, error) {
 		features: func(ctx context.Context, yield func([]float32) error) error {
 			return s.Features(ctx, sourceBuffer, yield)
 		},
-	}, nil
+	}, s, nil
 }
 
 func synthFromSpec(spec *Spec) (*synth.Model, error) {

@@ -254,7 +254,8 @@ func (p *pass) chunkOf(s *stage) int {
 	}
 	size := min(max(cached/max(s.Width, 1), fewest), segments)
 	if s.Reads && int(p.P.Adjacency.NNZ()) >= dense*p.P.Nodes() {
-		size = segments
+		chunks := max(len(s.nodes)/segments, 1) // of one size, as in kernel.SegmentedRows
+		size = (len(s.nodes) + chunks - 1) / chunks
 	}
 	return min(size, max((len(s.nodes)+parts-1)/parts, fewest))
 }

@@ -8,16 +8,23 @@ func BiasRows(dst, bias, scale []float32, rows, width int) {
 	checkLen("BiasRows", "dst", len(dst), rows*width)
 	checkLen("BiasRows", "bias", len(bias), width)
 	checkLens("BiasRows", rows, scale)
-	parallel.For(rows, grain(width/4), func(lo, hi int) { // it only writes
-		for i := lo; i < hi; i++ {
-			y := dst[i*width : (i+1)*width]
-			if scale == nil {
-				copy(y, bias)
-			} else {
-				scaleTo(y, scale[i], bias[:width])
-			}
+	g := grain(width / 4) // it only writes
+	if rows <= g {        // many calls are of a few rows: no closure for them
+		biasRows(dst, bias[:width], scale, 0, rows)
+		return
+	}
+	parallel.For(rows, g, func(lo, hi int) { biasRows(dst, bias[:width], scale, lo, hi) })
+}
+
+func biasRows(dst, bias, scale []float32, lo, hi int) {
+	for i := lo; i < hi; i++ {
+		y := dst[i*len(bias) : (i+1)*len(bias)]
+		if scale == nil {
+			copy(y, bias)
+		} else {
+			scaleTo(y, scale[i], bias)
 		}
-	})
+	}
 }
 
 // scaleToGo is the portable form of scaleTo.

@@ -30,7 +30,8 @@ func SegmentedRows(rows int, entries int64, xRows, width int) int {
 	if cores := parallel.Free(); cores > 1 && rows < cores*some || !segmented(some, int64(some)*entries, xRows, width) {
 		return 0
 	}
-	return some
+	parts := max(rows/some, 1) // of one size: segments would not pay for a small rest
+	return (rows + parts - 1) / parts
 }
 
 // partEntries returns the number of entries of A that a core should multiply at a time by

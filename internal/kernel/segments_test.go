@@ -140,3 +140,20 @@ func BenchmarkSegments(b *testing.B) {
 		})
 	}
 }
+
+// TestSegmentedRows checks that segments pay for the last rows too.
+func TestSegmentedRows(t *testing.T) {
+	others := parallel.Free() - 1
+	parallel.Reserve(others)
+	defer parallel.Reserve(-others)
+	const entries, xRows, width = 597, 132534, 256 // of ogbn-proteins
+	for _, rows := range []int{2000, 4096, 5000, 8000, xRows} {
+		g := SegmentedRows(rows, entries, xRows, width)
+		if g <= 0 {
+			t.Fatalf("%d rows: segments do not pay", rows)
+		}
+		if last := (rows-1)%g + 1; !segmented(last, int64(last)*entries, xRows, width) {
+			t.Errorf("%d rows by %d leave %d, for which segments do not pay", rows, g, last)
+		}
+	}
+}

@@ -104,7 +104,7 @@ func (m *Model) Bytes() int64 {
 		edge  = 16      // in the builder, and in both directions
 	)
 	width, groups, tasks := float64(m.Features), float64(m.groupCount()), float64(m.tasks())
-	bytes := least + (node+4*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
+	bytes := least + (node+5*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
 	if bytes >= math.MaxInt64 {
 		return -1
 	}
@@ -248,17 +248,31 @@ func (s *Source) Features(ctx context.Context, size int, yield func(rows []float
 	scale := float32(1 / math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
 	piece := min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
 	buffer := make([]float32, piece*width)
+	var offsets []float32 // of all communities, if the features of all nodes are in memory
+	if piece == s.Nodes {
+		offsets = make([]float32, s.c.count()*width)
+		err := parallel.Chunks(ctx, s.c.count(), func(k int) error {
+			s.drawOffset(offsets[k*width:(k+1)*width], k)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
 	for first := 0; first < s.Nodes; first += piece {
 		nodes := min(piece, s.Nodes-first)
 		err := parallel.Chunks(ctx, chunks(nodes), func(k int) error {
-			random, seeded := s.random(streamFeatures, first/chunkNodes+k), new(rand.PCG)
-			offset := rand.New(seeded)
+			random := s.random(streamFeatures, first/chunkNodes+k)
 			for i := k * chunkNodes; i < min((k+1)*chunkNodes, nodes); i++ {
-				of := s.c.of[first+i]
-				seeded.Seed(s.seeds(streamOffsets, int(of))) // drawn for each node again: no memory for them all
+				of := int(s.c.of[first+i])
 				row, mean := buffer[i*width:(i+1)*width], means[int(shown[of])*width:][:width]
+				if offsets != nil {
+					copy(row, offsets[of*width:])
+				} else {
+					s.drawOffset(row, of)
+				}
 				for j, v := range mean {
-					row[j] = scale * (v + float32(s.Offset)*float32(offset.NormFloat64()) + float32(random.NormFloat64()))
+					row[j] = scale * (v + float32(s.Offset)*row[j] + float32(random.NormFloat64()))
 				}
 			}
 			return nil
@@ -271,6 +285,14 @@ func (s *Source) Features(ctx context.Context, size int, yield func(rows []float
 		}
 	}
 	return nil
+}
+
+// drawOffset sets row to the offset that the nodes of a community share.
+func (s *Source) drawOffset(row []float32, community int) {
+	random := s.random(streamOffsets, community)
+	for j := range row {
+		row[j] = float32(random.NormFloat64())
+	}
 }
 
 // shownGroups returns the group whose mean the features of each community have: its
