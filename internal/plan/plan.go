@@ -76,6 +76,9 @@ func New(s Spec) (*Plan, error) {
 	p := &Plan{Spec: s, readers: make(map[*G.Node]G.Nodes)}
 	b := builder{plan: p, place: make(map[*G.Node]int)}
 	for _, n := range append(G.Nodes{s.Output}, s.Also...) {
+		if s.Inference {
+			n = withoutTraining(n)
+		}
 		at, err := b.visit(n)
 		if err != nil {
 			return nil, err
