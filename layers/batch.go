@@ -242,8 +242,14 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 		if l == 0 {
 			continue
 		}
-		if below := batch.Blocks[l-1].Dst; !slices.Equal(below, block.Src) {
-			return fmt.Errorf("layers: the %d input nodes of layer %d are not the %d output nodes of the layer below", len(block.Src), l, len(below))
+		below := batch.Blocks[l-1].Dst
+		if len(below) != len(block.Src) {
+			return fmt.Errorf("layers: layer %d has %d input nodes, the layer below %d output nodes", l, len(block.Src), len(below))
+		}
+		for k, v := range block.Src {
+			if below[k] != v {
+				return fmt.Errorf("layers: input %d of layer %d is node %d, output %d of the layer below is node %d", k, l, v, k, below[k])
+			}
 		}
 	}
 	if b.input != nil {

@@ -124,7 +124,11 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		size = 2
 	}
 	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), size)); err != nil {
-		return fmt.Errorf("%w; take half precision, a smaller width, a rolling control, or none", err)
+		half := "half precision, "
+		if o.ControlHalf {
+			half = ""
+		}
+		return fmt.Errorf("%w; take %sa smaller width, a rolling control, or none", err, half)
 	}
 	for l := range slots {
 		r.index[l] = make([]int32, p.Nodes())
@@ -273,6 +277,9 @@ func (r *refresher) compile(m *GCN) error {
 
 // fill fills the histories by a pass over the rows that they need.
 func (r *refresher) fill(ctx context.Context, m *GCN) error {
+	if ctx == nil {
+		return fmt.Errorf("the context is nil")
+	}
 	c, err := m.call(r.p, r.x, r.nodes, nil)
 	if err != nil {
 		return err

@@ -161,7 +161,7 @@ func (op *activate) Compute(c *plan.Call) error {
 		}
 		return d.Activate(to.At, s.slope.At, s.whole.At, x.At, bias, scale, noise.At, activation, x.Rows, x.Cols)
 	}, func() {
-		if s.keepsWhole {
+		if s.keepsWhole && dropout.Rate > 0 {
 			kernel.Activate(op.act, s.whole.Data, nil, x.Data, x.Rows, x.Cols, kernel.Dropout{})
 		}
 		if rows := rowsToCompute(c.Run, op.below, false, x.Rows); rows != nil {
@@ -169,6 +169,9 @@ func (op *activate) Compute(c *plan.Call) error {
 			kernel.ActivateRows(op.act, to.Data, s.slope.Data, x.Data, rows, x.Cols, dropout)
 		} else {
 			kernel.Activate(op.act, to.Data, s.slope.Data, x.Data, x.Rows, x.Cols, dropout)
+		}
+		if s.keepsWhole && dropout.Rate == 0 {
+			copy(s.whole.Data, to.Data)
 		}
 	})
 }
