@@ -71,7 +71,7 @@ func ActivateSources(slot *Slot, x *G.Node, act Activation, rate float64, mode *
 	if act == ActivationNone && rate == 0 {
 		return x, nil
 	}
-	op := &activate{base: base{name: "activate"}, act: kernel.Activation(act), rate: float32(rate), below: x.Op()}
+	op := &activate{base: base{name: "activate", parts: partNoise}, act: kernel.Activation(act), rate: float32(rate), below: x.Op()}
 	if rate > 0 {
 		op.mode, op.ordinal, op.slot = mode, mode.ordinal(), slot
 	}

@@ -43,7 +43,7 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 	op := &features{base: base{name: "features", slot: slot, parts: partSrc}, x: x, outputs: outputs}
 	rows := slot.src
 	if outputs {
-		rows, op.parts = slot.dst, 0
+		rows, op.parts = slot.dst, partDst
 	}
 	return applySource(g, op, tensor.Shape{rows, x.Cols})
 }

@@ -154,7 +154,7 @@ func (op *linearControl) Memory(*plan.Plan) plan.Memory {
 func (op *linearControl) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
 func (op *linearControl) Place(r *plan.Run) error {
-	slotOf(r, op.control.rows)
+	slotOf(r, op.control.rows).needs |= partDst | partSums
 	return cmp.Or(op.control.px.place(r), op.control.about.place(r), op.base.Place(r))
 }
 

@@ -47,7 +47,7 @@ func Affine(x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	}
 	op := &product{base: base{name: name}, blas: backend, below: x.Op(), source: sparseSourceOf(x)}
 	if op.bias = b != nil; op.bias {
-		op.slot = slot
+		op.slot, op.parts = slot, partSums
 	}
 	if op.slot != nil && x.Shape()[0] != slot.dst {
 		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot %d output nodes: %w", name, x.Shape()[0], slot.dst, ErrShape)
@@ -198,7 +198,7 @@ func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d.add(0, &product{base: base{name: op.name + "BackX"}, blas: op.blas, transB: true, below: in[0].Op()}, grad, in[1])
 	d.add(1, &product{base: base{name: op.name + "BackW"}, blas: op.blas, transA: true, below: op.below, source: op.source}, in[0], grad)
 	if op.bias {
-		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot}}, grad)
+		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot, parts: partSums}}, grad)
 	}
 	return d.nodes, d.err
 }
