@@ -116,7 +116,8 @@ func (c *cuda) Update(a Adam, step int) error {
 // average updates the averages, from value n on, unless a step has failed. It waits.
 func (c *cuda) average(n int) error {
 	status := make([]float32, 4)
-	averages, values := make([]float32, c.n-n), make([]float32, c.n-n)
+	averages := make([]float32, c.n-n)
+	values := make([]float32, c.n-n)
 	err := errors.Join(device.Read(c.d, status, c.status),
 		device.Read(c.d, averages, device.Floats(c.values, n)), device.Read(c.d, values, device.Floats(c.grads, n)))
 	if err != nil || math.Float32bits(status[0]) != 0 || math.Float32bits(status[1]) != 0 {

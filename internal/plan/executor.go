@@ -45,7 +45,14 @@ type ExecutorOptions struct {
 
 // NewExecutor returns an executor of p. Close frees its memory on a device.
 func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
-	e := &Executor{Run: NewRun(p), parameters: o.Parameters, check: o.Check, values: make([]*Array, p.values), calls: make([]Call, len(p.steps)), given: make([]bool, len(p.inputs))}
+	e := &Executor{
+		Run:        NewRun(p),
+		parameters: o.Parameters,
+		check:      o.Check,
+		values:     make([]*Array, p.values),
+		calls:      make([]Call, len(p.steps)),
+		given:      make([]bool, len(p.inputs)),
+	}
 	e.Device, e.Status = o.Device, o.Status
 	for range p.memories {
 		e.memories = append(e.memories, new(Scratch))
@@ -54,7 +61,8 @@ func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	at := 0
 	for _, n := range p.Parameters {
 		end := at + n.Shape().TotalSize()
-		places, e.gradients = append(places, o.Parameters.Slice(at, end)), append(e.gradients, o.Gradients.Slice(at, end))
+		places = append(places, o.Parameters.Slice(at, end))
+		e.gradients = append(e.gradients, o.Gradients.Slice(at, end))
 		at = end
 	}
 	for _, in := range p.inputs {
@@ -66,7 +74,9 @@ func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	}
 	for k := range p.steps {
 		s, c := &p.steps[k], &e.calls[k]
-		c.Run, c.Over, c.result.r = e.Run, s.over, e.Run
+		c.Run = e.Run
+		c.Over = s.over
+		c.result.r = e.Run
 		e.values[s.to] = &c.result
 		for _, at := range s.from {
 			c.in = append(c.in, e.values[at])
