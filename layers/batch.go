@@ -66,7 +66,13 @@ func NewBatch(g *G.ExprGraph, sampler samplers.Sampler) *Batch {
 	if sampler != nil {
 		layers = max(sampler.Layers(), 0)
 	}
-	b := &Batch{g: g, sampler: sampler, slots: make([]*ops.Slot, layers), mode: new(ops.Mode), features: make(map[*graph.Features]*G.Node)}
+	b := &Batch{
+		g:        g,
+		sampler:  sampler,
+		slots:    make([]*ops.Slot, layers),
+		mode:     new(ops.Mode),
+		features: make(map[*graph.Features]*G.Node),
+	}
 	if layers == 0 {
 		b.err = errors.New("layers: the sampler has no layers")
 	} else if err := samplers.Prepare(sampler); err != nil {
@@ -117,7 +123,8 @@ func (b *Batch) Features(x *graph.Features) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.features[x], b.reads = n, append(b.reads, featureRead{x, -1})
+	b.features[x] = n
+	b.reads = append(b.reads, featureRead{x, -1})
 	return n, nil
 }
 

@@ -138,7 +138,10 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 		o.Dropout = 1 - (1-o.Dropout)*(1-o.ClassifierDropout)
 	}
 	if o.Form == FormEquation && l == layers-1 {
-		o.Hidden, o.Activation, o.Dropout, o.Norm = outputs, ops.ActivationNone, 0, NormNone
+		o.Hidden = outputs
+		o.Activation = ops.ActivationNone
+		o.Dropout = 0
+		o.Norm = NormNone
 		if o.Heads > 0 {
 			o.Heads, o.average = o.OutputHeads, true
 		}
@@ -166,7 +169,10 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	if o.OutputHeads == 0 {
 		o.OutputHeads = 1
 	}
-	equation, attention, exact, jumping := o.Form == FormEquation, o.Heads > 0, o.ExactInput != nil, o.Jumping != JumpingNone
+	equation := o.Form == FormEquation
+	attention := o.Heads > 0
+	exact := o.ExactInput != nil
+	jumping := o.Jumping != JumpingNone
 	for _, c := range []struct {
 		wrong bool
 		what  string
@@ -192,6 +198,7 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 			return o, fmt.Errorf("layers: GCN %s", c.what)
 		}
 	}
-	o.Dropout, o.ClassifierDropout = max(o.Dropout, 0), max(o.ClassifierDropout, 0)
+	o.Dropout = max(o.Dropout, 0)
+	o.ClassifierDropout = max(o.ClassifierDropout, 0)
 	return o, nil
 }

@@ -147,7 +147,8 @@ const nominalRowNNZ = 8
 // features.
 func cheaper(slot *ops.Slot, w *G.Node, constant bool) Order {
 	d, s := slot.Nominal()
-	in, out := float64(w.Shape()[0]), float64(w.Shape()[1])
+	in := float64(w.Shape()[0])
+	out := float64(w.Shape()[1])
 	dst, src := float64(d), float64(s)
 	sparse := plan.SparseCost * nominalRowNNZ * dst
 	products, passes := 3.0, 2.0 // forward, ∂W, ∂H; forward, ∂H

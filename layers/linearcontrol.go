@@ -72,7 +72,13 @@ func (r *refresher) useLinear(slots []*ops.Slot, o GCNOptions) error {
 		return fmt.Errorf("%w; leave out the linear control (linear=0)", err)
 	}
 	c, err := ops.NewLinearControl(slots[1], rows, features, o.Hidden)
-	r.linear = &linearControl{LinearControl: c, exact: o.ExactInput, activation: o.Activation, r: r.sums, pr: make([]float32, rows)}
+	r.linear = &linearControl{
+		LinearControl: c,
+		exact:         o.ExactInput,
+		activation:    o.Activation,
+		r:             r.sums,
+		pr:            make([]float32, rows),
+	}
 	if o.BiasAfter {
 		r.linear.r = slices.Repeat([]float32{1}, r.p.Nodes())
 	}
