@@ -66,7 +66,13 @@ func NewBatch(g *G.ExprGraph, sampler samplers.Sampler) *Batch {
 	if sampler != nil {
 		layers = max(sampler.Layers(), 0)
 	}
-	b := &Batch{g: g, sampler: sampler, slots: make([]*ops.Slot, layers), mode: new(ops.Mode), features: make(map[*graph.Features]*G.Node)}
+	b := &Batch{
+		g:        g,
+		sampler:  sampler,
+		slots:    make([]*ops.Slot, layers),
+		mode:     new(ops.Mode),
+		features: make(map[*graph.Features]*G.Node),
+	}
 	if layers == 0 {
 		b.err = errors.New("layers: the sampler has no layers")
 	} else if err := samplers.Prepare(sampler); err != nil {
@@ -117,7 +123,8 @@ func (b *Batch) Features(x *graph.Features) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.features[x], b.reads = n, append(b.reads, featureRead{x, -1})
+	b.features[x] = n
+	b.reads = append(b.reads, featureRead{x, -1})
 	return n, nil
 }
 
@@ -242,8 +249,14 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 		if l == 0 {
 			continue
 		}
-		if below := batch.Blocks[l-1].Dst; !slices.Equal(below, block.Src) {
-			return fmt.Errorf("layers: the %d input nodes of layer %d are not the %d output nodes of the layer below", len(block.Src), l, len(below))
+		below := batch.Blocks[l-1].Dst
+		if len(below) != len(block.Src) {
+			return fmt.Errorf("layers: layer %d has %d input nodes, the layer below %d output nodes", l, len(block.Src), len(below))
+		}
+		for k, v := range block.Src {
+			if below[k] != v {
+				return fmt.Errorf("layers: input %d of layer %d is node %d, output %d of the layer below is node %d", k, l, v, k, below[k])
+			}
 		}
 	}
 	if b.input != nil {

@@ -17,7 +17,9 @@ type Dropout struct {
 }
 
 // Forward maps x to a node of the same shape.
-func (d Dropout) Forward(x *G.Node) (*G.Node, error) { return d.after(ops.ActivationNone, x) }
+func (d Dropout) Forward(x *G.Node) (*G.Node, error) {
+	return d.after(ops.ActivationNone, x)
+}
 
 // after returns the dropout of act(x).
 func (d Dropout) after(act ops.Activation, x *G.Node) (*G.Node, error) {

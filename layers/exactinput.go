@@ -65,7 +65,9 @@ func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Feature
 }
 
 // Bytes returns the size of P·X and of the row sums.
-func (e *ExactInput) Bytes() int64 { return e.px.Bytes() + 4*int64(len(e.sums)) }
+func (e *ExactInput) Bytes() int64 {
+	return e.px.Bytes() + 4*int64(len(e.sums))
+}
 
 // of reports whether e is P·X of these features.
 func (e *ExactInput) of(p *graph.Laplacian, x *graph.Features) bool {

@@ -24,6 +24,7 @@ type Attention struct {
 	Heads  int     // required
 
 	Average bool    // mean of the heads, not their concatenation
+	Plain   bool    // leave out the sampler's weights: see ops.AttentionOptions
 	Dropout Dropout // of the coefficients
 }
 
@@ -76,6 +77,6 @@ func (l *GraphConv) attend(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	}
 	a := l.Attention
 	return ops.Attention(slot, z, a.Source, a.Target, l.B, ops.AttentionOptions{
-		Heads: a.Heads, Average: a.Average, Dropout: a.Dropout.Rate, Mode: a.Dropout.Mode,
+		Heads: a.Heads, Average: a.Average, Plain: a.Plain, Dropout: a.Dropout.Rate, Mode: a.Dropout.Mode,
 	})
 }

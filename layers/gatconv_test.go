@@ -33,7 +33,7 @@ func denseAttention(p *graph.Laplacian, a *Attention, z matrix) matrix {
 			for k, j := range row {
 				q := score(source, int(j)) + score(target, i)
 				weights[k] = math.Exp(math.Max(q, 0.2*q))
-				if k > 0 && p.Adjacency.Val != nil {
+				if k > 0 && p.Adjacency.Val != nil && !a.Plain {
 					weights[k] *= float64(p.Adjacency.RowValues(i)[k-1])
 				}
 				total += weights[k]

@@ -26,9 +26,10 @@ import (
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias,
-// skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …, input.weight,
-// input.bias and labels.weight. The classifier's norm has the number after the last convolution's.
+// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight (of
+// OwnState), skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …,
+// input.weight, input.bias and labels.weight. The classifier's norm has the number after the
+// last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
 
@@ -99,7 +100,13 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 		m.Refresher = m
 	}
 	before := len(batch.Graph().AllNodes())
-	b := &builder{GCN: m, chain: chain{instead: h}, o: o, y: y, slots: slots}
+	b := &builder{
+		GCN:   m,
+		chain: chain{instead: h},
+		o:     o,
+		y:     y,
+		slots: slots,
+	}
 	b.first = ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	dropout := Dropout{Rate: o.InputDropout, Mode: batch.Mode()}
 	if !o.InputLayer {
@@ -241,7 +248,9 @@ func (o GCNOptions) input(batch *Batch, x *graph.Features) (*G.Node, error) {
 
 // convolution adds layer l over h and returns its output.
 func (b *builder) convolution(l int, h *G.Node) *G.Node {
-	in, batch, slot := h.Shape()[1], b.Batch, b.slots[l]
+	in := h.Shape()[1]
+	batch := b.Batch
+	slot := b.slots[l]
 	o := b.o.convolution(l, len(b.slots), b.y.Outputs())
 	var norm *Norm
 	if o.PreNorm && (l > 0 || b.Input != nil) {
@@ -254,7 +263,11 @@ func (b *builder) convolution(l int, h *G.Node) *G.Node {
 	conv.PreNorm, conv.Activation, conv.Order = norm, o.Activation, o.Order
 	conv.Dropout = Dropout{o.Dropout, batch.Mode(), o.reader(b.slots, l+1)}
 	if conv.Attention != nil {
+		conv.Attention.Plain = o.PlainAttention
 		conv.Attention.Dropout = Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
+	}
+	if o.OwnState {
+		conv.OwnState = b.weight(fmt.Sprintf("state%d", l), in, o.Hidden)
 	}
 	if !o.PreNorm {
 		conv.Norm = b.norm(l, o.Hidden, o)
@@ -265,7 +278,9 @@ func (b *builder) convolution(l int, h *G.Node) *G.Node {
 	b.Convolutions = append(b.Convolutions, conv)
 	if r := batch.refresher; r != nil && r.linear != nil {
 		if l == 0 {
-			r.linear.x, r.linear.w, r.linear.b = h, conv.W, conv.B
+			r.linear.x = h
+			r.linear.w = conv.W
+			r.linear.b = conv.B
 		} else {
 			conv.linear = r.linear
 		}

@@ -40,6 +40,12 @@ type GCNOptions struct {
 	// for FormProgram, and excludes a control variate.
 	PreNorm bool
 
+	// OwnState adds a linear map of the output nodes' own rows of each convolution's input,
+	// after PreNorm, to the propagated rows: GraphSAGE's concatenation. It needs
+	// InputLayer. Without PreNorm it is the same map as ResidualLinear. Output nodes must be
+	// among the input nodes, as for HiddenResidual.
+	OwnState bool
+
 	// Jumping makes the classifier read the outputs of all convolutions. It is for
 	// FormProgram without PreNorm. The output nodes of each convolution but the first must be
 	// among its input nodes, as for HiddenResidual.
@@ -54,6 +60,7 @@ type GCNOptions struct {
 	// convolution of FormEquation has OutputHeads instead, and takes their mean.
 	Heads, OutputHeads int     // of OutputHeads 0 means 1
 	AttentionDropout   float64 // of the coefficients; 0 means none
+	PlainAttention     bool    // leave out the sampler's weights: see ops.AttentionOptions
 
 	// BiasAfter adds the biases of the convolutions after the propagation, as PyTorch
 	// Geometric and DGL do: P·(H·W) + 1⊗b. FormEquation, which has no biases otherwise, then
@@ -114,10 +121,10 @@ type GCNOptions struct {
 }
 
 // reader returns the slot of convolution l, or nil. It returns the slot if dropout makes the
-// convolution's input, and the convolution alone reads this input: no norm and no jumping
-// knowledge.
+// convolution's input, and the convolution alone reads this input: no norm, jumping knowledge
+// or own state.
 func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
-	if l == len(slots) || l > 0 && o.Jumping != JumpingNone || o.PreNorm && (l > 0 || o.InputLayer) {
+	if l == len(slots) || o.OwnState || l > 0 && o.Jumping != JumpingNone || o.PreNorm && (l > 0 || o.InputLayer) {
 		return nil
 	}
 	return slots[l]
@@ -131,7 +138,10 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 		o.Dropout = 1 - (1-o.Dropout)*(1-o.ClassifierDropout)
 	}
 	if o.Form == FormEquation && l == layers-1 {
-		o.Hidden, o.Activation, o.Dropout, o.Norm = outputs, ops.ActivationNone, 0, NormNone
+		o.Hidden = outputs
+		o.Activation = ops.ActivationNone
+		o.Dropout = 0
+		o.Norm = NormNone
 		if o.Heads > 0 {
 			o.Heads, o.average = o.OutputHeads, true
 		}
@@ -159,7 +169,10 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	if o.OutputHeads == 0 {
 		o.OutputHeads = 1
 	}
-	equation, attention, exact, jumping := o.Form == FormEquation, o.Heads > 0, o.ExactInput != nil, o.Jumping != JumpingNone
+	equation := o.Form == FormEquation
+	attention := o.Heads > 0
+	exact := o.ExactInput != nil
+	jumping := o.Jumping != JumpingNone
 	for _, c := range []struct {
 		wrong bool
 		what  string
@@ -174,6 +187,7 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		{jumping && (equation || o.PreNorm), "with jumping knowledge: it needs FormProgram, which has a classifier, without PreNorm, whose residuals carry all outputs already"},
 		{equation && o.PreNorm, "of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram"},
 		{equation && o.ClassifierDropout > 0, fmt.Sprintf("of the equation's form with dropout %v before its classifier: it has none", o.ClassifierDropout)},
+		{o.OwnState && !o.InputLayer, "with OwnState and without an input layer: take HiddenResidual, which is the same for the first convolution, or InputLayer"},
 		{o.LabelInputs != nil && !o.InputLayer, "with label inputs and without an input layer, which reads them: want both"},
 		{o.FeedForward && !o.PreNorm, "with FeedForward and without PreNorm: want both"},
 		{exact && attention, "with attention and exact input: attention reads the features themselves, P·X has no use in it"},
@@ -184,6 +198,7 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 			return o, fmt.Errorf("layers: GCN %s", c.what)
 		}
 	}
-	o.Dropout, o.ClassifierDropout = max(o.Dropout, 0), max(o.ClassifierDropout, 0)
+	o.Dropout = max(o.Dropout, 0)
+	o.ClassifierDropout = max(o.ClassifierDropout, 0)
 	return o, nil
 }

@@ -61,7 +61,15 @@ func (m *GCN) call(p *graph.Laplacian, x *graph.Features, nodes, labelOf []int32
 	if labels := m.labels; labels != nil && labelOf == nil && len(labels.known) != p.Nodes() {
 		return full.Call{}, fmt.Errorf("layers: inference: label inputs of %d nodes for a graph of %d", len(labels.known), p.Nodes())
 	}
-	c := full.Call{P: p, Nodes: nodes, LabelOf: labelOf, Sources: m.sources(p, x), Bound: m.Bound, Progress: m.Progress, Device: m.Device}
+	c := full.Call{
+		P:        p,
+		Nodes:    nodes,
+		LabelOf:  labelOf,
+		Sources:  m.sources(p, x),
+		Bound:    m.Bound,
+		Progress: m.Progress,
+		Device:   m.Device,
+	}
 	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
 		c.Ranks, c.Progress = m.Ranks, nil
 	}
@@ -190,7 +198,11 @@ func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32)
 // propagated returns P·X and the row sums of P at nodes of a changed graph. It computes only rows
 // that a change has touched, if m reads P·X of the base.
 func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (px *graph.Features, sums []float32, err error) {
-	px = &graph.Features{Rows: len(nodes), Cols: m.x.Cols, Data: make([]float32, len(nodes)*m.x.Cols)}
+	px = &graph.Features{
+		Rows: len(nodes),
+		Cols: m.x.Cols,
+		Data: make([]float32, len(nodes)*m.x.Cols),
+	}
 	kept := m.known.of(o.Base()) && m.known.px.Data != nil
 	for k, v := range nodes {
 		if err := ctx.Err(); err != nil {

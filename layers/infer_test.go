@@ -154,6 +154,10 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 		if conv.Attention == nil && !conv.BiasAfter {
 			z = dense.Times(z)
 		}
+		if conv.OwnState != nil {
+			state := h.Times(parameterOf(conv.OwnState))
+			z = z.Each(func(i, j int) float64 { return z[i][j] + state[i][j] })
+		}
 		if o.PreNorm {
 			z = finish(z)
 		}
@@ -230,6 +234,7 @@ var inferenceCases = map[string]inferenceCase{
 	"row stochastic":         {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true},
 	"gat":                    {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Heads: 3}},
 	"gat, weighted":          {features: 11, hidden: 12, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Heads: 2, Norm: NormLayer, Residual: true}},
+	"gat, plain":             {features: 11, hidden: 12, classes: 5, depth: 2, weighted: true, options: GCNOptions{Heads: 4, PlainAttention: true}},
 	"gat of the equation":    {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation, Heads: 4, OutputHeads: 3}},
 	"norm and residual":      {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Norm: NormLayer, Residual: true, Activation: ops.ActivationReLU}},
 	"identity":               {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{HiddenResidual: ResidualIdentity}},
@@ -243,14 +248,16 @@ var inferenceCases = map[string]inferenceCase{
 	"pre-norm, linear":       {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true, byRow: true, options: GCNOptions{PreNorm: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualLinear, Residual: true}},
 	"pre-norm, gat":          {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{PreNorm: true, Norm: NormLayer, InputLayer: true, Heads: 3}},
 	"feed-forward":           {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
+	"own state":              {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{OwnState: true, InputLayer: true, Norm: NormLayer}},
+	"own state, pre-norm":    {features: 11, hidden: 12, classes: 5, depth: 3, byRow: true, options: GCNOptions{OwnState: true, PreNorm: true, FeedForward: true, Norm: NormLayer, InputLayer: true, HiddenResidual: ResidualIdentity}},
 	"jumping":                {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Jumping: JumpingConcat}},
 	"jumping, sum":           {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Jumping: JumpingSum, Norm: NormLayer, InputLayer: true}},
 	"jumping, one layer":     {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Jumping: JumpingConcat}},
 	"jumping, gat":           {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Jumping: JumpingSum, Heads: 3, HiddenResidual: ResidualLinear}},
 	"batch norm":             {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Norm: NormBatch, Activation: ops.ActivationReLU}},
-	"batch norm first":       {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Norm: NormBatch, PreNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity}},
+	"batch norm first":       {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Norm: NormBatch, PreNorm: true, InputLayer: true, OwnState: true, HiddenResidual: ResidualIdentity}},
 	"label inputs":           {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true, options: GCNOptions{InputLayer: true, LabelInputs: everyThird(140)}},
-	"label inputs, pre-norm": {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{InputLayer: true, LabelInputs: everyThird(140), PreNorm: true, Norm: NormLayer, Residual: true}},
+	"label inputs, pre-norm": {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{InputLayer: true, LabelInputs: everyThird(140), PreNorm: true, Norm: NormLayer, OwnState: true, Residual: true}},
 	"feed-forward, bare":     {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},
 	"equation":               {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
 	"bias after":             {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},

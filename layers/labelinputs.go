@@ -56,7 +56,11 @@ func newLabelInputs(o *LabelInputs, y *graph.Labels) (*labelInputs, error) {
 	if !(share > 0 && share < 1) {
 		return nil, fmt.Errorf("layers: label inputs of a share of %v: want a number between 0 and 1", share)
 	}
-	l := &labelInputs{targets: ops.NewTargets(y), share: share, known: make([]float32, y.Nodes())}
+	l := &labelInputs{
+		targets: ops.NewTargets(y),
+		share:   share,
+		known:   make([]float32, y.Nodes()),
+	}
 	for k, v := range o.Nodes {
 		if v < 0 || int(v) >= len(l.known) {
 			return nil, fmt.Errorf("layers: label inputs: node %d is %d, outside the %d labelled nodes", k, v, len(l.known))
@@ -127,7 +131,9 @@ func (b *builder) addLabels(z *G.Node) *G.Node {
 	if err != nil {
 		return b.node(nil, err)
 	}
-	b.Labels, b.labels, b.Batch.labels = b.weight("labels", b.y.Outputs(), b.o.Hidden), l, l
+	b.Labels = b.weight("labels", b.y.Outputs(), b.o.Hidden)
+	b.labels = l
+	b.Batch.labels = l
 	rows := b.node(ops.TargetInputs(b.Batch.Graph(), l.targets, z.Shape()[0]))
 	return b.node(ops.Add(z, b.node(ops.MatMul(rows, b.Labels))))
 }

@@ -22,4 +22,6 @@ func NewLinear(g *G.ExprGraph, name string, in, out int, o ParameterOptions) (*L
 }
 
 // Forward maps X, of shape (n, in), to (n, out).
-func (l *Linear) Forward(x *G.Node) (*G.Node, error) { return ops.Affine(x, l.W, l.B, nil) }
+func (l *Linear) Forward(x *G.Node) (*G.Node, error) {
+	return ops.Affine(x, l.W, l.B, nil)
+}

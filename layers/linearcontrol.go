@@ -49,7 +49,7 @@ func (o GCNOptions) CheckLinearControl() error {
 		option, reason string
 	}{
 		{o.Norm != NormNone, o.Norm.String(), slope}, {o.Residual, "Residual", input},
-		{o.HiddenResidual != ResidualNone, "HiddenResidual", reads}, {o.Jumping != JumpingNone, "Jumping", reads},
+		{o.HiddenResidual != ResidualNone, "HiddenResidual", reads}, {o.OwnState, "OwnState", reads}, {o.Jumping != JumpingNone, "Jumping", reads},
 		{o.Activation == ops.ActivationGELU, "Activation", "GELU excludes the linear control: its slope does not follow from its value; take ELU or ReLU"},
 	} {
 		if c.excludes {
@@ -72,7 +72,13 @@ func (r *refresher) useLinear(slots []*ops.Slot, o GCNOptions) error {
 		return fmt.Errorf("%w; leave out the linear control (linear=0)", err)
 	}
 	c, err := ops.NewLinearControl(slots[1], rows, features, o.Hidden)
-	r.linear = &linearControl{LinearControl: c, exact: o.ExactInput, activation: o.Activation, r: r.sums, pr: make([]float32, rows)}
+	r.linear = &linearControl{
+		LinearControl: c,
+		exact:         o.ExactInput,
+		activation:    o.Activation,
+		r:             r.sums,
+		pr:            make([]float32, rows),
+	}
 	if o.BiasAfter {
 		r.linear.r = slices.Repeat([]float32{1}, r.p.Nodes())
 	}

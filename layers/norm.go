@@ -61,7 +61,9 @@ func NewNorm(g *G.ExprGraph, name string, kind NormKind, width int, mode *ops.Mo
 	}
 	l := &Norm{Gain: vector(".gain", 1), Shift: vector(".shift", 0)}
 	if kind == NormBatch {
-		l.Mean, l.Variance, l.Mode = vector(".mean", 0), vector(".variance", 1), mode
+		l.Mean = vector(".mean", 0)
+		l.Variance = vector(".variance", 1)
+		l.Mode = mode
 	}
 	return l, err
 }

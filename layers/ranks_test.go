@@ -61,7 +61,7 @@ func TestInferOnRanks(t *testing.T) {
 		"weights first":  {Hidden: 16},
 		"feed-forward":   {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity, PreNorm: true, Norm: NormLayer, FeedForward: true},
 		"jumping":        {Hidden: 24, Jumping: JumpingConcat},
-		"batch norm":     {Hidden: 24, InputLayer: true, Norm: NormBatch},
+		"own state":      {Hidden: 24, InputLayer: true, OwnState: true, Norm: NormBatch},
 		"label inputs":   {Hidden: 24, InputLayer: true, LabelInputs: everyThird(n)},
 		"residual":       {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity},
 		"attention":      {Hidden: 16, Heads: 2},

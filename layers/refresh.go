@@ -110,7 +110,14 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 	if p == nil || p.Nodes() != x.Rows {
 		return fmt.Errorf("layers: control: the sampler's Laplacian does not fit features of %d nodes", x.Rows)
 	}
-	r := &refresher{p: p, x: x, nodes: outputs, slots: slots, index: make([][]int32, len(slots)), controls: make([]*slotControl, len(slots))}
+	r := &refresher{
+		p:        p,
+		x:        x,
+		nodes:    outputs,
+		slots:    slots,
+		index:    make([][]int32, len(slots)),
+		controls: make([]*slotControl, len(slots)),
+	}
 	var err error
 	if r.rows, err = full.Rows(context.Background(), p, outputs, len(slots)); err != nil {
 		return fmt.Errorf("layers: control: %w", err)
@@ -124,7 +131,11 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		size = 2
 	}
 	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), size)); err != nil {
-		return fmt.Errorf("%w; take half precision, a smaller width, a rolling control, or none", err)
+		half := "half precision, "
+		if o.ControlHalf {
+			half = ""
+		}
+		return fmt.Errorf("%w; take %sa smaller width, a rolling control, or none", err, half)
 	}
 	for l := range slots {
 		r.index[l] = make([]int32, p.Nodes())
@@ -193,10 +204,14 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 	if c.sums, err = gather(c.sums, c.r.sums, b.Dst, "output"); err != nil {
 		return nil, err
 	}
-	below, top := int32(len(c.r.rows[c.layer-1])), c.layer == len(c.r.slots)-1
+	below := int32(len(c.r.rows[c.layer-1]))
+	top := c.layer == len(c.r.slots)-1
 	m, from := &c.control.Matrix, c.from
-	m.Rows, m.Cols = len(b.Dst), int(below)+len(c.r.rows[c.layer])
-	m.Ptr, m.Idx, m.Val = append(m.Ptr[:0], 0), m.Idx[:0], m.Val[:0]
+	m.Rows = len(b.Dst)
+	m.Cols = int(below) + len(c.r.rows[c.layer])
+	m.Ptr = append(m.Ptr[:0], 0)
+	m.Idx = m.Idx[:0]
+	m.Val = m.Val[:0]
 	for i, at := range c.to {
 		if at < 0 && top {
 			return nil, fmt.Errorf("node %d has no history: it is none of the sampler's training nodes", b.Dst[i])
@@ -205,10 +220,12 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 			values := b.Matrix.RowValues(i)
 			for k, j := range b.Matrix.Row(i) {
 				if row := from[j]; row >= 0 {
-					m.Idx, m.Val = append(m.Idx, row), append(m.Val, -float32(graph.Weight(values, k)))
+					m.Idx = append(m.Idx, row)
+					m.Val = append(m.Val, -float32(graph.Weight(values, k)))
 				}
 			}
-			m.Idx, m.Val = append(m.Idx, below+at), append(m.Val, 1)
+			m.Idx = append(m.Idx, below+at)
+			m.Val = append(m.Val, 1)
 		}
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
 	}
@@ -217,7 +234,15 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 			return nil, err
 		}
 	}
-	c.block = graph.Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Transposed: b.Transposed, RowSums: c.sums, NoiseScale: b.NoiseScale, Control: &c.control}
+	c.block = graph.Block{
+		Dst:        b.Dst,
+		Src:        b.Src,
+		Matrix:     b.Matrix,
+		Transposed: b.Transposed,
+		RowSums:    c.sums,
+		NoiseScale: b.NoiseScale,
+		Control:    &c.control,
+	}
 	return &c.block, nil
 }
 
@@ -273,6 +298,9 @@ func (r *refresher) compile(m *GCN) error {
 
 // fill fills the histories by a pass over the rows that they need.
 func (r *refresher) fill(ctx context.Context, m *GCN) error {
+	if ctx == nil {
+		return fmt.Errorf("the context is nil")
+	}
 	c, err := m.call(r.p, r.x, r.nodes, nil)
 	if err != nil {
 		return err

@@ -33,10 +33,14 @@ func (a Activation) String() string {
 
 // ELU returns x if x > 0 and eˣ−1 otherwise, element by element, for a float32
 // matrix of any number of rows.
-func ELU(x *G.Node) (*G.Node, error) { return Activate(x, ActivationELU, 0, nil) }
+func ELU(x *G.Node) (*G.Node, error) {
+	return Activate(x, ActivationELU, 0, nil)
+}
 
 // ReLU returns max(x, 0) element by element. Its slope at 0 is 0.
-func ReLU(x *G.Node) (*G.Node, error) { return Activate(x, ActivationReLU, 0, nil) }
+func ReLU(x *G.Node) (*G.Node, error) {
+	return Activate(x, ActivationReLU, 0, nil)
+}
 
 // Dropout sets each element of the matrix x to 0 with probability rate, in
 // [0, 1), and divides the others by 1−rate. If mode is not training, it is the
@@ -71,7 +75,12 @@ func ActivateSources(slot *Slot, x *G.Node, act Activation, rate float64, mode *
 	if act == ActivationNone && rate == 0 {
 		return x, nil
 	}
-	op := &activate{base: base{name: "activate"}, act: kernel.Activation(act), rate: float32(rate), below: x.Op()}
+	op := &activate{
+		base:  base{name: "activate", parts: partNoise},
+		act:   kernel.Activation(act),
+		rate:  float32(rate),
+		below: x.Op(),
+	}
 	if rate > 0 {
 		op.mode, op.ordinal, op.slot = mode, mode.ordinal(), slot
 	}
@@ -134,7 +143,9 @@ func (op *activate) Memory(*plan.Plan) plan.Memory {
 
 // Compute adds the bias of the product below, if that product leaves it to its reader.
 func (op *activate) Compute(c *plan.Call) error {
-	x, s, dropout := c.Matrix(0), op.of(c.Run), op.mode.dropout(c.Run, op.rate, op.ordinal)
+	x := c.Matrix(0)
+	s := op.of(c.Run)
+	dropout := op.mode.dropout(c.Run, op.rate, op.ordinal)
 	var noise plan.Floats
 	if dropout.Rate > 0 {
 		noise = op.noise(c, x.Rows)
@@ -161,7 +172,7 @@ func (op *activate) Compute(c *plan.Call) error {
 		}
 		return d.Activate(to.At, s.slope.At, s.whole.At, x.At, bias, scale, noise.At, activation, x.Rows, x.Cols)
 	}, func() {
-		if s.keepsWhole {
+		if s.keepsWhole && dropout.Rate > 0 {
 			kernel.Activate(op.act, s.whole.Data, nil, x.Data, x.Rows, x.Cols, kernel.Dropout{})
 		}
 		if rows := rowsToCompute(c.Run, op.below, false, x.Rows); rows != nil {
@@ -169,6 +180,9 @@ func (op *activate) Compute(c *plan.Call) error {
 			kernel.ActivateRows(op.act, to.Data, s.slope.Data, x.Data, rows, x.Cols, dropout)
 		} else {
 			kernel.Activate(op.act, to.Data, s.slope.Data, x.Data, x.Rows, x.Cols, dropout)
+		}
+		if s.keepsWhole && dropout.Rate == 0 {
+			copy(s.whole.Data, to.Data)
 		}
 	})
 }

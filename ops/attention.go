@@ -17,6 +17,10 @@ type AttentionOptions struct {
 	Heads   int  // 0 means 1
 	Average bool // the result is the mean of the heads, not their concatenation
 
+	// Plain leaves out the weights w: a drawn neighbour counts as if it were drawn
+	// for certain.
+	Plain bool
+
 	Dropout float64 // of α, in [0, 1)
 	Mode    *Mode   // required for a rate above 0
 }
@@ -53,7 +57,12 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 		return nil, err
 	}
 	slot.otherReader = "Attention"
-	op := &attention{base: base{name: "Attention", slot: slot, parts: partEdges}, average: o.Average, heads: max(o.Heads, 1)}
+	op := &attention{
+		base:    base{name: "Attention", slot: slot, parts: partEdges},
+		average: o.Average,
+		plain:   o.Plain,
+		heads:   max(o.Heads, 1),
+	}
 	rows, columns := z.Shape()[0], z.Shape()[1]
 	if rows != slot.src || o.Heads < 0 || columns%op.heads != 0 {
 		return nil, fmt.Errorf("ops: Attention: %d heads over %d rows of %d columns, its slot %d input nodes: %w", o.Heads, rows, columns, slot.src, ErrShape)
@@ -69,7 +78,9 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 		inputs = append(inputs, bias)
 	}
 	if o.Dropout > 0 {
-		op.rate, op.mode, op.ordinal = float32(o.Dropout), o.Mode, o.Mode.ordinal()
+		op.rate = float32(o.Dropout)
+		op.mode = o.Mode
+		op.ordinal = o.Mode.ordinal()
 	}
 	for _, vector := range inputs[1:3] {
 		scores, err := applyConstant(&attentionScores{base: base{name: "AttentionScores"}, heads: op.heads}, tensor.Shape{rows, op.heads}, z, vector)
@@ -90,23 +101,26 @@ type attentionScores struct {
 
 func (op *attentionScores) Compute(c *plan.Call) error {
 	z := c.Matrix(0)
-	vector, to := c.Vector(1, z.Cols), c.OutMatrix(z.Rows, op.heads)
+	vector := c.Vector(1, z.Cols)
+	to := c.OutMatrix(z.Rows, op.heads)
 	width := z.Cols / op.heads
 	return c.On(func(d *device.Device) error {
 		return d.AttentionScores(to.At, z.At, vector.At, z.Rows, op.heads, width)
-	}, func() { kernel.AttentionScores(to.Data, z.Data, vector.Data, z.Rows, op.heads, width) })
+	}, func() {
+		kernel.AttentionScores(to.Data, z.Data, vector.Data, z.Rows, op.heads, width)
+	})
 }
 
 // attention has the inputs z, source and target, then the bias if there is one, and last the two
 // matrices of scores.
 type attention struct {
 	base
-	heads   int
-	average bool
-	bias    bool
-	rate    float32
-	mode    *Mode // nil: no dropout
-	ordinal uint64
+	heads          int
+	average, plain bool
+	bias           bool
+	rate           float32
+	mode           *Mode // nil: no dropout
+	ordinal        uint64
 }
 
 // attentionRun is the state of an attention in a run, for its gradients.
@@ -120,7 +134,9 @@ type attentionRun struct {
 	coefficients  int // the largest number so far
 }
 
-func (op *attention) of(r *plan.Run) *attentionRun { return plan.StateOf[attentionRun](r, op, nil) }
+func (op *attention) of(r *plan.Run) *attentionRun {
+	return plan.StateOf[attentionRun](r, op, nil)
+}
 
 // Rows says that op reads the input rows of its slot, and gives the output rows.
 func (op *attention) Rows() (any, plan.RowKind) { return op.slot, plan.CrossingRows }
@@ -143,13 +159,23 @@ func (op *attention) scores() int { return len(op.inputs) - 2 }
 
 func (op *attention) Compute(c *plan.Call) error {
 	z := c.Matrix(0)
-	source, target := c.Matrix(op.scores()), c.Matrix(op.scores()+1)
+	source := c.Matrix(op.scores())
+	target := c.Matrix(op.scores() + 1)
 	edges, err := plan.In(c.Run, op.slot).attend()
+	if op.plain {
+		edges.Weight = nil
+	}
 	if c.Fail(err); z.Rows != edges.Cols || source.Rows != z.Rows || target.Rows != z.Rows {
 		return c.Sizes("input has %d rows and scores of %d and %d, its block %d input nodes", z.Rows, source.Rows, target.Rows, edges.Cols)
 	}
 	a := op.of(c.Run)
-	a.Attention = kernel.Attention{Edges: edges, Heads: op.heads, Width: z.Cols / op.heads, Average: op.average, Dropout: op.mode.dropout(c.Run, op.rate, op.ordinal)}
+	a.Attention = kernel.Attention{
+		Edges:   edges,
+		Heads:   op.heads,
+		Width:   z.Cols / op.heads,
+		Average: op.average,
+		Dropout: op.mode.dropout(c.Run, op.rate, op.ordinal),
+	}
 	var bias plan.Floats
 	if op.bias {
 		bias = c.Vector(3, a.Out())
@@ -165,8 +191,18 @@ func (op *attention) Compute(c *plan.Call) error {
 	a.alpha = c.Scratch(&a.memory, n)
 	to := c.OutMatrix(a.Rows(), a.Out())
 	return c.On(func(d *device.Device) error {
-		a.on = device.Attention{Edges: slotOf(c.Run, op.slot).edges, Heads: a.Heads, Width: a.Width, Average: a.Average, Slope: kernel.LeakySlope, Seed: a.Dropout.Seed}
+		a.on = device.Attention{
+			Edges:   slotOf(c.Run, op.slot).edges,
+			Heads:   a.Heads,
+			Width:   a.Width,
+			Average: a.Average,
+			Slope:   kernel.LeakySlope,
+			Seed:    a.Dropout.Seed,
+		}
 		a.on.Threshold, a.on.Keep = a.Dropout.Threshold()
+		if op.plain {
+			a.on.Weight = 0
+		}
 		return d.Attend(a.on, to.At, a.alpha.At, source.At, target.At, z.At, bias.At)
 	}, func() {
 		a.Coefficients(a.alpha.Data, source.Data, target.Data)
@@ -197,10 +233,15 @@ func (op *attention) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 // vectors.
 func (op *attention) backZ(c *plan.Call) error {
 	a := op.of(c.Run)
-	z, grad, s, t := c.Matrix(1), upstream(c, 4, a.Rows(), a.Out()), c.Matrix(5), c.Matrix(6)
-	source, target := c.Vector(2, z.Cols), c.Vector(3, z.Cols)
+	z := c.Matrix(1)
+	grad := upstream(c, 4, a.Rows(), a.Out())
+	s := c.Matrix(5)
+	t := c.Matrix(6)
+	source := c.Vector(2, z.Cols)
+	target := c.Vector(3, z.Cols)
 	dq := c.Scratch(&a.dqs, len(a.Idx)*a.Heads)
-	a.ds, a.dt = c.Scratch(&a.dss, z.Rows*a.Heads), c.Scratch(&a.dts, z.Rows*a.Heads)
+	a.ds = c.Scratch(&a.dss, z.Rows*a.Heads)
+	a.dt = c.Scratch(&a.dts, z.Rows*a.Heads)
 	to := c.OutMatrix(z.Rows, z.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.AttentionGradient(a.on, to.At, dq.At, a.ds.At, a.dt.At, grad.At, a.alpha.At, s.At, t.At, z.At, source.At, target.At)
@@ -210,8 +251,12 @@ func (op *attention) backZ(c *plan.Call) error {
 	})
 }
 
-func (op *attention) backSource(c *plan.Call) error { return op.backVector(c, op.of(c.Run).ds) }
-func (op *attention) backTarget(c *plan.Call) error { return op.backVector(c, op.of(c.Run).dt) }
+func (op *attention) backSource(c *plan.Call) error {
+	return op.backVector(c, op.of(c.Run).ds)
+}
+func (op *attention) backTarget(c *plan.Call) error {
+	return op.backVector(c, op.of(c.Run).dt)
+}
 
 // backVector is the gradient of a vector, from that of its scores.
 func (op *attention) backVector(c *plan.Call, scores plan.Floats) error {
@@ -219,5 +264,7 @@ func (op *attention) backVector(c *plan.Call, scores plan.Floats) error {
 	to := c.OutVector(z.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.HeadSums(to.At, scores.At, z.At, z.Rows, a.Heads, a.Width)
-	}, func() { kernel.HeadSums(to.Data, scores.Data, z.Data, z.Rows, a.Heads, a.Width) })
+	}, func() {
+		kernel.HeadSums(to.Data, scores.Data, z.Data, z.Rows, a.Heads, a.Width)
+	})
 }

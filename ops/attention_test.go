@@ -87,7 +87,10 @@ func refAttention(b *graph.Block, v []dense, heads int, o AttentionOptions, drop
 				if q < 0 {
 					q *= 0.2
 				}
-				powers[k] = math.Exp(q) * float64(values[k]) / float64(b.ColScale[j])
+				powers[k] = math.Exp(q)
+				if !o.Plain {
+					powers[k] *= float64(values[k]) / float64(b.ColScale[j])
+				}
 				total += powers[k]
 			}
 			for k, j := range b.Matrix.Row(i) {

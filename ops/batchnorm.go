@@ -47,13 +47,16 @@ func (op *batchNorm) moments(r *plan.Run) *batchNormRun {
 
 func (op *batchNorm) Compute(c *plan.Call) error {
 	x, m := c.Matrix(0), op.moments(c.Run)
-	gain, shift := c.Vector(1, x.Cols), c.Vector(2, x.Cols)
-	mean, variance := c.Vector(3, x.Cols), c.Vector(4, x.Cols)
+	gain := c.Vector(1, x.Cols)
+	shift := c.Vector(2, x.Cols)
+	mean := c.Vector(3, x.Cols)
+	variance := c.Vector(4, x.Cols)
 	s := op.begin(c, x)
 	m.ofBatch = plan.In(c.Run, op.mode).Training && x.Rows > 0
 	to := c.OutMatrix(x.Rows, x.Cols)
 	if c.Device != nil {
-		m.moments, m.sums = c.Scratch(&m.momentMemory, 6*x.Cols), plan.Floats{}
+		m.moments = c.Scratch(&m.momentMemory, 6*x.Cols)
+		m.sums = plan.Floats{}
 		if m.ofBatch {
 			m.sums = c.Scratch(&m.sumMemory, 4*x.Cols)
 		}
@@ -68,12 +71,15 @@ func (op *batchNorm) Compute(c *plan.Call) error {
 			d.BatchNorm(to.At, s.normalized.At, m.moments.At, x.At, gain.At, shift.At, x.Rows, x.Cols),
 		)
 	}, func() {
-		m.mean, m.variance, m.inverse = scratch(m.mean, x.Cols), scratch(m.variance, x.Cols), scratch(m.inverse, x.Cols)
+		m.mean = scratch(m.mean, x.Cols)
+		m.variance = scratch(m.variance, x.Cols)
+		m.inverse = scratch(m.inverse, x.Cols)
 		if m.ofBatch {
 			kernel.BatchMoments(m.mean, m.variance, x.Data, x.Rows, x.Cols)
 		} else {
 			for j := range x.Cols {
-				m.mean[j], m.variance[j] = float64(mean.Data[j]), float64(variance.Data[j])
+				m.mean[j] = float64(mean.Data[j])
+				m.variance[j] = float64(variance.Data[j])
 			}
 		}
 		kernel.BatchNorm(to.Data, s.normalized.Data, m.inverse, m.mean, m.variance, x.Data, gain.Data, shift.Data, x.Rows, x.Cols)
@@ -114,7 +120,8 @@ func (op *batchNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 
 // moment is factor times a moment: values on the CPU, a row of the moments on a device.
 func (op *batchNorm) moment(c *plan.Call, row int, values []float64, factor float64) error {
-	to, m := c.OutVector(op.of(c.Run).width), op.moments(c.Run)
+	to := c.OutVector(op.of(c.Run).width)
+	m := op.moments(c.Run)
 	return c.On(func(d *device.Device) error {
 		return d.BatchMoment(to.At, m.moments.At, factor, row, op.of(c.Run).width)
 	}, func() {

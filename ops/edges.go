@@ -57,7 +57,8 @@ func (e *blockEdges) fill(b *graph.Block) error {
 // transpose sets Cols, ColPtr, Entry and Row, for the given number of columns.
 func (e *blockEdges) transpose(cols int) {
 	e.Cols, e.ColPtr = cols, scratch(e.ColPtr, cols+1)
-	e.Entry, e.Row = scratch(e.Entry, len(e.Idx)), scratch(e.Row, len(e.Idx))
+	e.Entry = scratch(e.Entry, len(e.Idx))
+	e.Row = scratch(e.Row, len(e.Idx))
 	clear(e.ColPtr)
 	for _, j := range e.Idx {
 		e.ColPtr[j+1]++
@@ -68,7 +69,8 @@ func (e *blockEdges) transpose(cols int) {
 	for i := range e.Own {
 		for k := e.Ptr[i]; k < e.Ptr[i+1]; k++ {
 			j := e.Idx[k]
-			e.Entry[e.ColPtr[j]], e.Row[e.ColPtr[j]] = int32(k), int32(i)
+			e.Entry[e.ColPtr[j]] = int32(k)
+			e.Row[e.ColPtr[j]] = int32(i)
 			e.ColPtr[j]++
 		}
 	}

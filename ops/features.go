@@ -40,10 +40,14 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 	if x.Cols <= 0 || !x.Sized() {
 		return nil, fmt.Errorf("ops: Features: %d×%d features hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrShape)
 	}
-	op := &features{base: base{name: "features", slot: slot, parts: partSrc}, x: x, outputs: outputs}
+	op := &features{
+		base:    base{name: "features", slot: slot, parts: partSrc},
+		x:       x,
+		outputs: outputs,
+	}
 	rows := slot.src
 	if outputs {
-		rows, op.parts = slot.dst, 0
+		rows, op.parts = slot.dst, partDst
 	}
 	return applySource(g, op, tensor.Shape{rows, x.Cols})
 }
@@ -64,18 +68,25 @@ type featuresRun struct {
 
 func (op *features) of(r *plan.Run) *featuresRun {
 	return plan.StateOf(r, op, func(s *featuresRun) {
-		s.gathered, s.propagated = gathered(r, op.node, r.Device != nil), gathered(r, op.node, true)
+		s.gathered = gathered(r, op.node, r.Device != nil)
+		s.propagated = gathered(r, op.node, true)
 	})
 }
 
 // in returns the features that r reads.
-func (op *features) in(r *plan.Run) *graph.Features { return plan.In(r, op.x) }
+func (op *features) in(r *plan.Run) *graph.Features {
+	return plan.In(r, op.x)
+}
 
-func (op *features) sparseRows(r *plan.Run) *graph.CSR { return &op.of(r).rows }
+func (op *features) sparseRows(r *plan.Run) *graph.CSR {
+	return &op.of(r).rows
+}
 
 func (op *features) Compute(c *plan.Call) error {
 	slot, b := op.slot.of(c)
-	s, x, ids := op.of(c.Run), op.in(c.Run), b.Src
+	s := op.of(c.Run)
+	x := op.in(c.Run)
+	ids := b.Src
 	if op.outputs {
 		ids = b.Dst
 	}

@@ -188,6 +188,7 @@ func TestGradients(t *testing.T) {
 			"Attention":                attentionExpression(rng, attended, 3, AttentionOptions{}, true),
 			"Attention of heads":       attentionExpression(rng, attended, 2, AttentionOptions{Heads: 3, Mode: training, Dropout: 0.3}, false),
 			"Attention, mean of heads": attentionExpression(rng, attended, 2, AttentionOptions{Heads: 3, Average: true, Mode: training, Dropout: 0.3}, true),
+			"Attention, plain":         attentionExpression(rng, attended, 3, AttentionOptions{Heads: 2, Plain: true}, true),
 			"Propagate": {
 				[]input{h},
 				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {

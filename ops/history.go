@@ -131,13 +131,18 @@ func (h *History) propagate(b *graph.Block, out, x []float32) {
 	if h.half && h.halves == nil {
 		h.halves = make([]uint16, h.nodes*h.width)
 	}
-	c := kernel.Control{Matrix: &b.Control.Matrix, Rows: h.Values(), Half: h.halves}
+	c := kernel.Control{
+		Matrix: &b.Control.Matrix,
+		Rows:   h.Values(),
+		Half:   h.halves,
+	}
 	kernel.SpMMControl(out, &b.Matrix, x, c, h.width)
 }
 
 // keep copies the rows of nodes for Commit.
 func (h *History) keep(nodes []int32, rows []float32) {
-	h.ids, h.rows = append(h.ids[:0], nodes...), append(h.rows[:0], rows...)
+	h.ids = append(h.ids[:0], nodes...)
+	h.rows = append(h.rows[:0], rows...)
 }
 
 // KeepHistory makes the slot accept blocks with a Control, in a graph of the given

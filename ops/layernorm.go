@@ -19,7 +19,8 @@ type layerNorm struct{ norm }
 
 func (op *layerNorm) Compute(c *plan.Call) error {
 	x := c.Matrix(0)
-	gain, shift := c.Vector(1, x.Cols), c.Vector(2, x.Cols)
+	gain := c.Vector(1, x.Cols)
+	shift := c.Vector(2, x.Cols)
 	s := op.begin(c, x)
 	if s.keeps {
 		s.inverse = c.Scratch(&s.inverseMemory, x.Rows)

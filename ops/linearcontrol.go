@@ -107,7 +107,11 @@ func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ops: %s: %w", name, err)
 	}
-	op := &linearControl{base: base{name: name, slot: c.slot, parts: partMatrix}, control: c, blas: backend}
+	op := &linearControl{
+		base:    base{name: name, slot: c.slot, parts: partMatrix},
+		control: c,
+		blas:    backend,
+	}
 	if b == nil {
 		return apply(op, z.Shape(), z, x, w)
 	}
@@ -154,12 +158,15 @@ func (op *linearControl) Memory(*plan.Plan) plan.Memory {
 func (op *linearControl) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
 func (op *linearControl) Place(r *plan.Run) error {
-	slotOf(r, op.control.rows)
+	slotOf(r, op.control.rows).needs |= partDst | partSums
 	return cmp.Or(op.control.px.place(r), op.control.about.place(r), op.base.Place(r))
 }
 
 func (op *linearControl) Compute(call *plan.Call) error {
-	z, x, w, c := call.Matrix(0), call.Matrix(1), call.Matrix(2), op.control
+	z := call.Matrix(0)
+	x := call.Matrix(1)
+	w := call.Matrix(2)
+	c := op.control
 	_, b := c.slot.of(call)
 	_, of := c.rows.of(call)
 	if len(of.Dst) != len(b.Dst) || z.Rows != len(b.Dst) || x.Rows != len(b.Src) || z.Cols != c.out || x.Cols != c.in || w.Rows != c.in || w.Cols != c.out {
@@ -168,13 +175,18 @@ func (op *linearControl) Compute(call *plan.Call) error {
 	}
 	var bias, rho plan.Floats
 	if op.bias {
-		bias, rho = call.Vector(3, c.out), c.rows.rowSums(call, z.Rows)
+		bias = call.Vector(3, c.out)
+		rho = c.rows.rowSums(call, z.Rows)
 	}
-	s, to := op.of(call.Run), call.OutMatrix(z.Rows, z.Cols)
-	s.rows, s.size = z.Rows, plan.Product{M: z.Rows, N: c.out, K: c.in}
+	s := op.of(call.Run)
+	to := call.OutMatrix(z.Rows, z.Cols)
+	s.rows = z.Rows
+	s.size = plan.Product{M: z.Rows, N: c.out, K: c.in}
 	s.rest = call.Scratch(&s.restMemory, z.Rows*c.in)
 	change := call.Scratch(&s.changeMemory, (c.in+1)*c.out) // (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
-	px, about, last := c.px.on(call), c.about.on(call), c.in*c.out
+	px := c.px.on(call)
+	about := c.about.on(call)
+	last := c.in * c.out
 	s.slopes = about.Slice(last+c.out, last+2*c.out)
 	err := call.On(func(d *device.Device) error {
 		return cmp.Or(
@@ -246,7 +258,8 @@ func (op *linearControl) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) 
 
 func (op *linearControl) backW(call *plan.Call) error {
 	c, s := op.control, op.of(call.Run)
-	grad, to := upstream(call, 1, s.rows, c.out), call.OutMatrix(c.in, c.out)
+	grad := upstream(call, 1, s.rows, c.out)
+	to := call.OutMatrix(c.in, c.out)
 	err := call.On(func(d *device.Device) error {
 		return d.Sgemm(true, false, c.in, c.out, grad.Rows, s.rest.At, c.in, grad.At, c.out, 0, to.At)
 	}, func() {
@@ -258,9 +271,12 @@ func (op *linearControl) backW(call *plan.Call) error {
 func (op *linearControl) backB(call *plan.Call) error {
 	c, s := op.control, op.of(call.Run)
 	grad := upstream(call, 1, s.rows, c.out)
-	rho, to := c.rows.rowSums(call, grad.Rows), call.OutVector(c.out)
+	rho := c.rows.rowSums(call, grad.Rows)
+	to := call.OutVector(c.out)
 	err := call.On(func(d *device.Device) error {
 		return d.ColumnSums(to.At, grad.At, 0, rho.At, grad.Rows, c.out)
-	}, func() { kernel.ColumnSums(to.Data, grad.Data, rho.Data, grad.Rows, c.out) })
+	}, func() {
+		kernel.ColumnSums(to.Data, grad.Data, rho.Data, grad.Rows, c.out)
+	})
 	return cmp.Or(err, scaledDifference(call, to, to, plan.Floats{}, s.slopes, 1, c.out))
 }

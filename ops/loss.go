@@ -61,7 +61,9 @@ type lossRun struct {
 	rowMemory     plan.Scratch
 }
 
-func (op *loss) of(r *plan.Run) *lossRun { return plan.StateOf[lossRun](r, op, nil) }
+func (op *loss) of(r *plan.Run) *lossRun {
+	return plan.StateOf[lossRun](r, op, nil)
+}
 
 func (op *loss) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
 
@@ -85,7 +87,9 @@ func (op *loss) Place(r *plan.Run) error {
 }
 
 func (op *loss) Compute(c *plan.Call) error {
-	z, t, s := c.Matrix(0), plan.In(c.Run, op.targets), op.of(c.Run)
+	z := c.Matrix(0)
+	t := plan.In(c.Run, op.targets)
+	s := op.of(c.Run)
 	if t.rows == 0 || z.Rows != t.rows || z.Cols != t.labels.Outputs() {
 		return c.Sizes("logits are %d×%d, targets %d×%d", z.Rows, z.Cols, t.rows, t.labels.Outputs())
 	}
@@ -129,7 +133,8 @@ func (op *loss) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 }
 
 func (op *loss) back(c *plan.Call) error {
-	t, s := plan.In(c.Run, op.targets), op.of(c.Run)
+	t := plan.In(c.Run, op.targets)
+	s := op.of(c.Run)
 	if s.rows != t.rows {
 		return c.Sizes("targets changed during the run")
 	}

@@ -16,7 +16,9 @@ import (
 // from run to run. The gradients are ∂L/∂X = ∂L/∂out·Wᵀ and ∂L/∂W = Xᵀ·∂L/∂out. None is
 // built for an input that is Constant. The error wraps ErrShape if the shapes do not
 // fit. Cost: O(n·in·out) a product.
-func MatMul(x, w *G.Node) (*G.Node, error) { return Affine(x, w, nil, nil) }
+func MatMul(x, w *G.Node) (*G.Node, error) {
+	return Affine(x, w, nil, nil)
+}
 
 // Affine returns X·W + 1⊗b, for b of length out. With a slot it returns X·W + r⊗b, where
 // r is the row sums of the block's matrix. Then
@@ -45,9 +47,14 @@ func Affine(x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ops: %s: %w", name, err)
 	}
-	op := &product{base: base{name: name}, blas: backend, below: x.Op(), source: sparseSourceOf(x)}
+	op := &product{
+		base:   base{name: name},
+		blas:   backend,
+		below:  x.Op(),
+		source: sparseSourceOf(x),
+	}
 	if op.bias = b != nil; op.bias {
-		op.slot = slot
+		op.slot, op.parts = slot, partSums
 	}
 	if op.slot != nil && x.Shape()[0] != slot.dst {
 		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot %d output nodes: %w", name, x.Shape()[0], slot.dst, ErrShape)
@@ -116,7 +123,8 @@ func (op *product) Compute(c *plan.Call) error {
 		a = c.Matrix(0)
 	}
 	b := c.Matrix(1)
-	size, inner := plan.Product{TransA: op.transA, TransB: op.transB, M: a.Rows, N: b.Cols, K: a.Cols}, b.Rows
+	size := plan.Product{TransA: op.transA, TransB: op.transB, M: a.Rows, N: b.Cols, K: a.Cols}
+	inner := b.Rows
 	if op.transA {
 		size.M, size.K = size.K, size.M
 	}
@@ -128,9 +136,11 @@ func (op *product) Compute(c *plan.Call) error {
 	}
 	var bias, scale plan.Floats
 	if op.bias {
-		bias, scale = c.Vector(2, size.N), op.slot.rowSums(c, size.M)
+		bias = c.Vector(2, size.N)
+		scale = op.slot.rowSums(c, size.M)
 	}
-	to, s := c.OutMatrix(size.M, size.N), op.of(c.Run)
+	to := c.OutMatrix(size.M, size.N)
+	s := op.of(c.Run)
 	s.size = size
 	return c.On(func(d *device.Device) error {
 		var beta float32
@@ -165,7 +175,8 @@ func (op *product) byRows(r *plan.Run, a, b plan.Matrix, bias, scale []float32, 
 	if !op.transB {
 		op.keepRows(r, a.Rows, bias, scale)
 	}
-	rows, s := rowsToCompute(r, op.below, op.transB, a.Rows), op.of(r)
+	rows := rowsToCompute(r, op.below, op.transB, a.Rows)
+	s := op.of(r)
 	if rows != nil {
 		s.size.M = len(rows)
 		fillOthers(to.Data, rows, to.Rows, to.Cols, bias, scale)
@@ -176,7 +187,8 @@ func (op *product) byRows(r *plan.Run, a, b plan.Matrix, bias, scale []float32, 
 // keepRows finds the rows of the output that may differ from zero: the rows of A that may,
 // and those with a scaled bias.
 func (op *product) keepRows(r *plan.Run, rows int, bias, scale []float32) {
-	below, set := nonzero(r, op.below, false), &op.of(r).set
+	below := nonzero(r, op.below, false)
+	set := &op.of(r).set
 	if below == nil || bias != nil && scale == nil {
 		*set = rowSet{} // all
 		return
@@ -186,7 +198,8 @@ func (op *product) keepRows(r *plan.Run, rows int, bias, scale []float32) {
 
 // backW sets to to Aᵀ·B. It leaves out rows of A that are zero.
 func (op *product) backW(r *plan.Run, a, b plan.Matrix, to []float32) {
-	over, s := rowsToCompute(r, op.below, false, a.Rows), op.of(r)
+	over := rowsToCompute(r, op.below, false, a.Rows)
+	s := op.of(r)
 	if over != nil {
 		s.size.K = len(over)
 	}
@@ -198,7 +211,7 @@ func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d.add(0, &product{base: base{name: op.name + "BackX"}, blas: op.blas, transB: true, below: in[0].Op()}, grad, in[1])
 	d.add(1, &product{base: base{name: op.name + "BackW"}, blas: op.blas, transA: true, below: op.below, source: op.source}, in[0], grad)
 	if op.bias {
-		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot}}, grad)
+		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot, parts: partSums}}, grad)
 	}
 	return d.nodes, d.err
 }
@@ -209,8 +222,11 @@ type columnSums struct{ base }
 
 func (op *columnSums) Compute(c *plan.Call) error {
 	x := c.Matrix(0)
-	scale, to := op.slot.rowSums(c, x.Rows), c.OutVector(x.Cols)
+	scale := op.slot.rowSums(c, x.Rows)
+	to := c.OutVector(x.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.ColumnSums(to.At, x.At, 0, scale.At, x.Rows, x.Cols)
-	}, func() { kernel.ColumnSums(to.Data, x.Data, scale.Data, x.Rows, x.Cols) })
+	}, func() {
+		kernel.ColumnSums(to.Data, x.Data, scale.Data, x.Rows, x.Cols)
+	})
 }

@@ -20,7 +20,8 @@ type rowSet struct {
 
 // collect sets s to the rows i below n for which belongs(i).
 func (s *rowSet) collect(n int, belongs func(i int) bool) {
-	s.rows, s.has = scratch(s.rows, n)[:0], scratch(s.has, n)
+	s.rows = scratch(s.rows, n)[:0]
+	s.has = scratch(s.has, n)
 	for i := range n {
 		if s.has[i] = belongs(i); s.has[i] {
 			s.rows = append(s.rows, int32(i))
@@ -103,8 +104,10 @@ func (p *rowProducts) multiplyRows(on blas.BLAS, rows []int32, transB bool, a, b
 	if rows != nil {
 		n = len(rows)
 		// The largest size: the number of rows changes from run to run.
-		p.a, p.c = scratch(p.a, len(a.Data)), scratch(p.c, len(c))
-		from, to = p.a[:n*a.Cols], p.c[:n*cols]
+		p.a = scratch(p.a, len(a.Data))
+		p.c = scratch(p.c, len(c))
+		from = p.a[:n*a.Cols]
+		to = p.c[:n*cols]
 		kernel.Gather(from, a.Data, rows, a.Cols)
 		kernel.Gather(to, c, rows, cols)
 	}
@@ -127,8 +130,10 @@ func (p *rowProducts) multiplyOver(on blas.BLAS, over []int32, a, b plan.Matrix,
 			return
 		}
 		n = len(over)
-		p.a, p.b = scratch(p.a, len(a.Data)), scratch(p.b, len(b.Data))
-		from, with = p.a[:n*a.Cols], p.b[:n*b.Cols]
+		p.a = scratch(p.a, len(a.Data))
+		p.b = scratch(p.b, len(b.Data))
+		from = p.a[:n*a.Cols]
+		with = p.b[:n*b.Cols]
 		kernel.Gather(from, a.Data, over, a.Cols)
 		kernel.Gather(with, b.Data, over, b.Cols)
 	}

@@ -51,7 +51,8 @@ func (op *norm) gradients(backX func(c *plan.Call, s *normRun, dx, grad, gain pl
 	d.add(0, op.backward("BackX", func(c *plan.Call) error {
 		s := op.of(c.Run)
 		grad := upstream(c, 2, s.rows, s.width)
-		gain, dx := c.Vector(1, grad.Cols), c.OutMatrix(grad.Rows, grad.Cols)
+		gain := c.Vector(1, grad.Cols)
+		dx := c.OutMatrix(grad.Rows, grad.Cols)
 		return backX(c, s, dx.Floats, grad.Floats, gain)
 	}), out, in[1], grad)
 	d.add(1, op.backward("BackGain", op.backGain), out, grad)
@@ -66,5 +67,7 @@ func (op *norm) backGain(c *plan.Call) error {
 	to := c.OutVector(grad.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.ColumnSums(to.At, grad.At, s.normalized.At, 0, grad.Rows, grad.Cols)
-	}, func() { kernel.ColumnProducts(to.Data, grad.Data, s.normalized.Data, grad.Rows, grad.Cols) })
+	}, func() {
+		kernel.ColumnProducts(to.Data, grad.Data, s.normalized.Data, grad.Rows, grad.Cols)
+	})
 }

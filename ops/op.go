@@ -76,7 +76,8 @@ func upstream(c *plan.Call, k, rows, cols int) plan.Matrix {
 func (b *base) Do(in ...G.Value) (G.Value, error) {
 	g := b.node.Graph()
 	if n := len(g.AllNodes()); n != b.own.nodes {
-		b.own.run, b.own.nodes = plan.NewRun(plan.Whole(g)), n
+		b.own.run = plan.NewRun(plan.Whole(g))
+		b.own.nodes = n
 	}
 	return b.call.Do(b.own.run, b.op, in...)
 }
@@ -111,7 +112,9 @@ func typeOf(dims int) hm.Type {
 	return G.TensorType{Dims: dims, Of: tensor.Float32}
 }
 
-func (b *base) InferShape(...G.DimSizer) (tensor.Shape, error) { return b.shape.Clone(), nil }
+func (b *base) InferShape(...G.DimSizer) (tensor.Shape, error) {
+	return b.shape.Clone(), nil
+}
 
 func (b *base) SymDiff(G.Nodes, *G.Node, *G.Node) (G.Nodes, error) {
 	return nil, fmt.Errorf("ops: %s has no derivative", b.name)
@@ -163,7 +166,11 @@ func apply(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, error) {
 // hash unique, and is the same in every process that builds the graph.
 func applyConstant(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, error) {
 	b, all := op.common(), inputs[0].Graph().AllNodes()
-	b.op, b.shape, b.inputs, b.own, b.id = op, shape, inputs, new(ownRun), all[len(all)-1].ID()+1
+	b.op = op
+	b.shape = shape
+	b.inputs = inputs
+	b.own = new(ownRun)
+	b.id = all[len(all)-1].ID() + 1
 	if b.wanted == nil {
 		b.wanted = make([]bool, len(inputs))
 	}
@@ -194,7 +201,9 @@ type gradients struct {
 	err   error
 }
 
-func (b *base) gradients() *gradients { return &gradients{of: b, nodes: make(G.Nodes, len(b.inputs))} }
+func (b *base) gradients() *gradients {
+	return &gradients{of: b, nodes: make(G.Nodes, len(b.inputs))}
+}
 
 // add makes op's result the gradient of input k, if that gets one.
 func (d *gradients) add(k int, op graphOp, inputs ...*G.Node) {
@@ -250,7 +259,9 @@ func (b *base) readsBack(p *plan.Plan) bool {
 
 // Constant reports whether n depends on features alone, and on no input node of the graph.
 // Such a node gets no gradient.
-func Constant(n *G.Node) bool { return n == nil || n.Graph() == nil || !variable(n) }
+func Constant(n *G.Node) bool {
+	return n == nil || n.Graph() == nil || !variable(n)
+}
 
 // variable reports whether n depends on an input node of the graph through differentiable
 // ops. Features are not differentiable.

@@ -84,7 +84,9 @@ func (op *ownRows) Compute(c *plan.Call) error {
 	to := c.OutMatrix(len(own), x.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.Gather(to.At, x.At, at, to.Rows, to.Cols)
-	}, func() { kernel.Gather(to.Data, x.Data, own, x.Cols) })
+	}, func() {
+		kernel.Gather(to.Data, x.Data, own, x.Cols)
+	})
 }
 
 // SymDiff gives the gradient's op h too, for the shape.

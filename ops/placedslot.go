@@ -9,7 +9,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// placedSlot holds a slot's block, as far as this run has it on the device.
+// placedSlot holds the parts of a slot's block that this run has on the device.
 type placedSlot struct {
 	slot  *Slot
 	needs blockParts
@@ -22,16 +22,18 @@ type placedSlot struct {
 	edges                       device.Edges
 }
 
-// blockParts selects the parts of a block that are sent only if an op reads them: those that
-// grow with the entries, and those that not all blocks have.
-type blockParts uint8
+// blockParts selects the parts of a block that ops read.
+type blockParts uint16
 
 const (
 	partMatrix blockParts = 1 << iota
 	partTransposed
 	partControl
-	partSrc // may be all nodes of the graph
+	partSrc
+	partDst
+	partSums
 	partOwn
+	partNoise
 	partEdges
 )
 
@@ -89,7 +91,7 @@ func (s *placedSlots) send(u *device.Uploader) error {
 	return nil
 }
 
-// send adds slot's block to the upload.
+// send adds the parts of slot's block that ops read to the upload.
 func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 	b := q.block
 	if q.needs&partOwn != 0 {
@@ -103,11 +105,17 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 		q.dst, q.sums = q.rows.Nodes, q.rows.Sums
 		return nil
 	}
-	device.Add(u, &q.dst, b.Dst)
-	device.Add(u, &q.sums, b.RowSums)
-	device.Add(u, &q.noise, b.NoiseScale)
 	if q.needs&partSrc != 0 {
 		device.Add(u, &q.src, b.Src)
+	}
+	if q.needs&partDst != 0 {
+		device.Add(u, &q.dst, b.Dst)
+	}
+	if q.needs&partSums != 0 {
+		device.Add(u, &q.sums, b.RowSums)
+	}
+	if q.needs&partNoise != 0 {
+		device.Add(u, &q.noise, b.NoiseScale)
 	}
 	sparse := func(part blockParts, to *device.Sparse, a *graph.CSR) {
 		if q.needs&part != 0 {

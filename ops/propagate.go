@@ -181,7 +181,9 @@ func (op *propagate) committed(r *plan.Run, h plan.Floats) plan.Floats {
 
 // onDevice computes op on d.
 func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *graph.Features, h, to plan.Matrix) error {
-	q, local, ids := slotOf(c.Run, op.slot), slot.rowsOf.Local, device.Pointer(0)
+	q := slotOf(c.Run, op.slot)
+	local := slot.rowsOf.Local
+	ids := device.Pointer(0)
 	var err error
 	if x != nil {
 		local, ids = 0, q.src
@@ -201,7 +203,11 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 	}
 	err = cmp.Or(s.current(), d.AddSpMM(to.At, q.control, s.at, to.Cols))
 	if err == nil && op.commits() && slot == op.slot {
-		s.rows, s.ids, s.count, s.by, s.sent = op.committed(c.Run, h.Floats).At, q.src, len(q.block.Src), c.Run, c.Upload.Sent()
+		s.rows = op.committed(c.Run, h.Floats).At
+		s.ids = q.src
+		s.count = len(q.block.Src)
+		s.by = c.Run
+		s.sent = c.Upload.Sent()
 	}
 	return err
 }
@@ -213,7 +219,8 @@ func (op *propagate) propagateSparse(c *plan.Call, slot *Slot, x *graph.CSR) {
 	a := &b.Matrix
 	rows, entries := a.Rows, a.NNZ()
 	if p := slot.full; p != nil { // one decision for all rows: a row has the same bits in any block
-		rows, entries = p.Nodes(), p.Adjacency.NNZ()+int64(p.Nodes())
+		rows = p.Nodes()
+		entries = p.Adjacency.NNZ() + int64(p.Nodes())
 	}
 	if s.crowded = kernel.Crowded(rows, entries, x); !s.crowded {
 		s.product.Multiply(&s.mixed, a, b.Src, x)
@@ -256,5 +263,7 @@ func (op *propagate) back(c *plan.Call) error {
 	to := c.OutMatrix(b.Transposed.Rows, grad.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.SpMM(to.At, slotOf(c.Run, op.slot).transposed, 0, grad.At, grad.Cols)
-	}, func() { kernel.SpMM(to.Data, &b.Transposed, grad.Data, grad.Cols) })
+	}, func() {
+		kernel.SpMM(to.Data, &b.Transposed, grad.Data, grad.Cols)
+	})
 }

@@ -60,7 +60,9 @@ func (s *Slot) SetPrefetched(prefetched bool) { s.prefetched = prefetched }
 
 // NewSlot returns an empty slot. The sizes are nominal: they give the nodes their shapes
 // and guide choices by cost. Blocks of any size may be set.
-func NewSlot(dst, src int) *Slot { return &Slot{dst: max(dst, 1), src: max(src, 1)} }
+func NewSlot(dst, src int) *Slot {
+	return &Slot{dst: max(dst, 1), src: max(src, 1)}
+}
 
 // Nominal returns the sizes of NewSlot: the nominal output and input rows of the layer.
 func (s *Slot) Nominal() (dst, src int) { return s.dst, s.src }
@@ -82,8 +84,11 @@ func (s *Slot) Set(b *graph.Block) error {
 	}
 	// Check here: kernels do not check indices, and a panic in the machine's goroutine
 	// would end the process. A value that is not finite would show only in the loss.
-	if err := cmp.Or(b.Matrix.Validate(), b.Transposed.Validate()); err != nil {
-		return fmt.Errorf("ops: block matrix or its transpose: %w", err)
+	if err := b.Matrix.Validate(); err != nil {
+		return fmt.Errorf("ops: block matrix: %w", err)
+	}
+	if err := b.Transposed.Validate(); err != nil {
+		return fmt.Errorf("ops: block transpose: %w", err)
 	}
 	if m, t := &b.Matrix, &b.Transposed; m.NNZ() != t.NNZ() || m.NNZ() > 0 && (m.Val == nil) != (t.Val == nil) {
 		return fmt.Errorf("ops: block matrix of %d entries and %d values has a transpose of %d and %d: %w", m.NNZ(), len(m.Val), t.NNZ(), len(t.Val), graph.ErrInvalid)
@@ -119,7 +124,11 @@ func (s *Slot) checkNoiseScale(b *graph.Block) error {
 
 // use makes b the current block.
 func (s *Slot) use(b *graph.Block) {
-	s.block, s.edges.filled, s.ownFound, s.full, s.rowsOf = b, false, false, nil, RowsOf{}
+	s.block = b
+	s.edges.filled = false
+	s.ownFound = false
+	s.full = nil
+	s.rowsOf = RowsOf{}
 }
 
 // SetFull is Set without checks, for rows of p over full neighbourhoods. b has no transpose;

@@ -129,7 +129,8 @@ func (t *Targets) SetExcept(nodes []int32, weights []float32, except []bool) err
 		}
 	}
 	tasks := t.labels.Tasks
-	t.multi, t.class = scratch(t.multi, len(nodes)*tasks), scratch(t.class, len(nodes))
+	t.multi = scratch(t.multi, len(nodes)*tasks)
+	t.class = scratch(t.class, len(nodes))
 	for i, v := range nodes {
 		hidden := except != nil && except[i]
 		for k, y := range t.labels.Multi[int(v)*tasks : (int(v)+1)*tasks] {

@@ -100,7 +100,9 @@ func (op *targetValues) Compute(c *plan.Call) error {
 	to := c.OutMatrix(t.rows, t.labels.Outputs())
 	return c.On(func(d *device.Device) error {
 		return d.Copy(to.At, op.of(c.Run).at, to.Rows*to.Cols)
-	}, func() { t.fill(to.Data, op.value(t)) })
+	}, func() {
+		t.fill(to.Data, op.value(t))
+	})
 }
 
 // fill writes the values of the current nodes, row-major.
@@ -131,7 +133,8 @@ func (t *Targets) smoothed() labelValue {
 	if t.labels.Tasks > 0 {
 		return func(_ int, label float32) float32 { return label }
 	}
-	most, least := float32(1-t.smoothing), float32(t.smoothing/float64(t.labels.Classes))
+	most := float32(1 - t.smoothing)
+	least := float32(t.smoothing / float64(t.labels.Classes))
 	return func(_ int, label float32) float32 { return least + label*most }
 }
 

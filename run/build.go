@@ -97,7 +97,7 @@ func (p *Plan) modelOptions() layers.GCNOptions {
 		InputDropout: p.InputDropout, ExactInput: p.Exact, ControlHalf: p.Method.Half, ControlLinear: p.Linear, BiasAfter: p.BiasAfter,
 		HiddenResidual: layers.Residual(slices.Index(layers.ResidualNames(), p.HiddenResidual)),
 		Jumping:        layers.Jumping(slices.Index(layers.JumpingNames(), p.Jumping)),
-		PreNorm:        p.PreNorm, FeedForward: p.FeedForward,
+		PreNorm:        p.PreNorm, FeedForward: p.FeedForward, OwnState: p.OwnState,
 		InputLayer: p.InputLayer, LabelSmoothing: p.LabelSmoothing,
 	}
 	switch {
@@ -107,7 +107,7 @@ func (p *Plan) modelOptions() layers.GCNOptions {
 		o.Norm = layers.NormBatch
 	}
 	if p.Conv == gat {
-		o.Heads, o.OutputHeads, o.AttentionDropout = p.Heads, p.OutputHeads, p.AttentionDropout
+		o.Heads, o.OutputHeads, o.AttentionDropout, o.PlainAttention = p.Heads, p.OutputHeads, p.AttentionDropout, p.PlainAttention
 	}
 	if p.Model == equation {
 		o.Form = layers.FormEquation

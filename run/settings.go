@@ -36,12 +36,14 @@ type Settings struct {
 	Heads             int     `json:"heads" group:"Model,rare" default:"8" range:"[1,65536]" with:"conv=gat" help:"with gat: heads of a hidden layer, which share --hidden"`
 	OutputHeads       int     `json:"output_heads" group:"Model,rare" default:"1" range:"[1,65536]" with:"conv=gat,model=equation" help:"with gat and --model equation: heads of the last layer; their mean is the output"`
 	AttentionDropout  float64 `json:"attention_dropout" group:"Model,rare" default:"0" range:"[0,1)" with:"conv=gat" help:"with gat: share of the coefficients dropped while training"`
+	PlainAttention    bool    `json:"plain_attention" group:"Model,file" with:"conv=gat" help:"with gat: leave out the sampler's weights (biased)"`
 	BiasAfter         bool    `json:"bias_after" group:"Model,rare" with:"conv=gcn" help:"biases after the propagation, as in PyTorch Geometric and DGL, also with --model equation"`
 	BatchNorm         bool    `json:"batch_norm" group:"Model,rare" without:"layer_norm" help:"in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference"`
 	HiddenResidual    string  `json:"hidden_residual" group:"Model,rare" default:"none" choice:"none|identity|linear" help:"add a node's own row of each convolution's input: none, identity or linear (a map of it, as GraphSAGE has)"`
 	InputLayer        bool    `json:"input_layer" group:"Model,rare" exact:"the features are propagated once, before training" help:"a linear layer with activation and dropout below the first convolution"`
 	PreNorm           bool    `json:"pre_norm" group:"Model,rare" control:"they keep activations and not their norms" with:"model=program" help:"--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last"`
 	FeedForward       bool    `json:"feed_forward" group:"Model,rare" with:"pre_norm" help:"with --pre-norm: a second linear layer and dropout after each convolution's activation"`
+	OwnState          bool    `json:"own_state" group:"Model,file" with:"input_layer" help:"with input_layer and pre_norm: a second weight of each convolution for a node's own row (GraphSAGE)"`
 	Jumping           string  `json:"jumping" group:"Model,rare" default:"none" choice:"none|concat|sum" with:"model=program" without:"pre_norm" why:"its residuals carry the outputs of all convolutions already" help:"jumping knowledge, a classifier of all convolutions' outputs: none, concat or sum"`
 	InputDropout      float64 `json:"input_dropout" group:"Model,rare" exact:"the features are propagated once, without dropout" default:"0" range:"[0,1)" help:"share of the features dropped while training"`
 	EdgeDropout       float64 `json:"edge_dropout" group:"Model,rare" control:"they add the edges that are left out" default:"0" range:"[0,1)" help:"share of the sampled edges dropped while training; the others are scaled up"`

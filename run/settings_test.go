@@ -124,7 +124,7 @@ func TestWrongCompany(t *testing.T) {
 			t.Errorf("%s alone: %v", o.Name, err)
 		}
 	}
-	if count < 6 {
+	if count < 8 {
 		t.Errorf("%d options need others", count)
 	}
 }

@@ -78,7 +78,8 @@ func (p *pass) setBelow(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error 
 		r.below.SetFull(p.P, b, r.own)
 		return nil
 	}
-	r.own, *b = r.own[:0], graph.Block{Dst: s.nodes[lo:hi]}
+	r.own = r.own[:0]
+	*b = graph.Block{Dst: s.nodes[lo:hi]}
 	if d := p.Device; d == nil {
 		b.RowSums = p.rowSums(s, lo, hi)
 	} else {

@@ -184,4 +184,6 @@ func (m *Model) check(c *Call) error {
 
 // ReadsInputs reports whether the model reads data at the nodes below its first propagation,
 // and not only P·X.
-func (m *Model) ReadsInputs() bool { return m.levels[0].Plan != nil || m.levels[1].Sparse }
+func (m *Model) ReadsInputs() bool {
+	return m.levels[0].Plan != nil || m.levels[1].Sparse
+}

@@ -19,7 +19,8 @@ func (m *Model) StepOperations(blocks []*graph.Block) (sum float64) {
 		w := plan.Work{Rows: float64(len(blocks[0].Src)), Training: true}
 		if l > known {
 			b := blocks[l-known-1]
-			w.Rows, w.Entries = float64(len(b.Dst)), float64(b.Matrix.NNZ())
+			w.Rows = float64(len(b.Dst))
+			w.Entries = float64(b.Matrix.NNZ())
 			w.Sparse = plan.SparseCost * w.Entries
 			if b.Control != nil {
 				w.Sparse += farCost * float64(b.Control.Matrix.NNZ())

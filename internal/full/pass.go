@@ -62,7 +62,10 @@ func (p *pass) begin(ctx context.Context, c Call) error {
 		return err
 	}
 	again := p.stages != nil && p.P == c.P && (p.nodes == nil) == (c.Nodes == nil) && slices.Equal(p.nodes, c.Nodes)
-	p.Call, p.given, p.rank, p.ranks = c, make(map[*G.Node]plan.Matrix), 0, 1
+	p.Call = c
+	p.given = make(map[*G.Node]plan.Matrix)
+	p.rank = 0
+	p.ranks = 1
 	if c.Ranks != nil {
 		p.rank, p.ranks = c.Ranks.Rank(), c.Ranks.Size()
 	}
@@ -106,7 +109,8 @@ func (p *pass) level(ctx context.Context, s *stage) error {
 	for k, n := range s.Out {
 		wanted := p.wants(s, n) != nil
 		if k < s.Held && !(last && wanted) || wanted && p.ranks > 1 {
-			kept, size = append(kept, n), size+len(s.nodes)*n.Shape()[1]
+			kept = append(kept, n)
+			size += len(s.nodes)*n.Shape()[1]
 		}
 	}
 	var at plan.Floats
@@ -366,7 +370,8 @@ func (p *pass) setLabels(r *levelRun, nodes []int32) error {
 		if int(v) < len(p.labels.Weights) {
 			y, w = v, p.labels.Weights[v]
 		}
-		r.labels, r.weights = append(r.labels, y), append(r.weights, w)
+		r.labels = append(r.labels, y)
+		r.weights = append(r.weights, w)
 	}
 	return r.targets.Set(r.labels, r.weights)
 }

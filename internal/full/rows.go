@@ -27,7 +27,8 @@ func (p *pass) needed(ctx context.Context) error {
 		if s.Level, s.number = level, l; l > 0 {
 			s.below = &p.stages[l-1]
 		}
-		s.rows, s.data = rows{nodes: s.nodes[:0], place: s.place}, make([]supply, len(level.Data))
+		s.rows = rows{nodes: s.nodes[:0], place: s.place}
+		s.data = make([]supply, len(level.Data))
 	}
 	top := &p.stages[len(p.stages)-1]
 	top.rows = rows{nodes: p.nodes}
@@ -58,7 +59,11 @@ func (p *pass) needed(ctx context.Context) error {
 // several ranks hold P together, all call it.
 func Rows(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) (lists [][]int32, err error) {
 	levels := slices.Repeat([]*plan.Level{{Reads: true}}, layers)
-	pass := &pass{Model: &Model{levels: levels}, Call: Call{P: p}, nodes: nodes}
+	pass := &pass{
+		Model: &Model{levels: levels},
+		Call:  Call{P: p},
+		nodes: nodes,
+	}
 	if err := pass.needed(ctx); err != nil {
 		return nil, err
 	}
@@ -121,7 +126,8 @@ func (r *rows) neighborhood(ctx context.Context, p *graph.Laplacian, nodes []int
 	slices.Sort(r.nodes)
 	r.scale = make([]float32, len(r.nodes))
 	for k, v := range r.nodes {
-		r.place[v], r.scale[k] = int32(k), p.ColScale[v]
+		r.place[v] = int32(k)
+		r.scale[k] = p.ColScale[v]
 	}
 	return nil
 }

@@ -181,7 +181,8 @@ func propagateShared(ctx context.Context, px []float32, p *graph.Laplacian, rows
 	if err := memory.Check(fmt.Sprintf("%d columns of X", width), values); err != nil {
 		return err
 	}
-	all, mixed := make([]float32, x.Rows*width), make([]float32, min(chunk, len(rows))*width)
+	all := make([]float32, x.Rows*width)
+	mixed := make([]float32, min(chunk, len(rows))*width)
 	lo, hi := x.Share.Own()
 	for from := 0; from < x.Cols; from += panelWidth {
 		width := min(panelWidth, x.Cols-from)
@@ -219,7 +220,11 @@ func Propagate(ctx context.Context, p *graph.Laplacian, x *graph.Features, progr
 	if err := memory.Check(what, memory.Product(int64(hi-lo), int64(x.Cols), 4)); err != nil {
 		return nil, err
 	}
-	px := &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: memory.Large((hi - lo) * x.Cols)}
+	px := &graph.Features{
+		Rows: x.Rows,
+		Cols: x.Cols,
+		Data: memory.Large((hi - lo) * x.Cols),
+	}
 	if x.Share != nil {
 		err := propagateShared(ctx, px.Data, p, allRows(p).nodes[lo:hi], x)
 		if err == nil {

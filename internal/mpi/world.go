@@ -109,12 +109,13 @@ func within(ctx context.Context, timeout time.Duration, late string, f func(ctx 
 	go func() { done <- f(ctx) }()
 	select {
 	case err := <-done:
-		if !errors.Is(err, context.DeadlineExceeded) {
-			return err
+		if ended := context.Cause(ctx); ended != nil && errors.Is(err, context.DeadlineExceeded) {
+			return ended
 		}
+		return err
 	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return context.Cause(ctx)
 }
 
 // join initialises MPI.

@@ -48,12 +48,20 @@ func (a *Array) Elements() int { return a.sizes.TotalSize() }
 
 // set makes numbers on the processor the value.
 func (a *Array) set(at Floats, sizes ...int) {
-	a.sizes, a.at, a.there, a.plain, a.absent = append(a.sizes[:0], sizes...), at, true, false, false
+	a.sizes = append(a.sizes[:0], sizes...)
+	a.at = at
+	a.there = true
+	a.plain = false
+	a.absent = false
 }
 
 // setHost makes v, on the host, the value.
 func (a *Array) setHost(v G.Value) {
-	a.host, a.plain, a.there, a.absent, a.sizes = v, true, false, false, append(a.sizes[:0], v.Shape()...)
+	a.host = v
+	a.plain = true
+	a.there = false
+	a.absent = false
+	a.sizes = append(a.sizes[:0], v.Shape()...)
 }
 
 // forget drops the value.

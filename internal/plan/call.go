@@ -65,7 +65,7 @@ type Call struct {
 	in      []*Array
 	result  Array
 	inPlace *Array    // the input whose memory the result takes; nil: none
-	fixed   Floats    // the place of a gradient
+	fixed   Floats    // the place of a gradient, or of a GPU's loss
 	memory  *Scratch  // the place of other results
 	host    []G.Value // the inputs of a plain op
 	err     error
@@ -111,7 +111,9 @@ func (c *Call) input(k int, want string, fits func(*Array) bool) (f Floats) {
 
 // OutMatrix makes the result a matrix. Its elements are not initialised; if it overwrites an
 // input, they are that input's.
-func (c *Call) OutMatrix(rows, cols int) Matrix { return Matrix{rows, cols, c.out(rows, cols)} }
+func (c *Call) OutMatrix(rows, cols int) Matrix {
+	return Matrix{rows, cols, c.out(rows, cols)}
+}
 
 // OutVector makes the result a vector.
 func (c *Call) OutVector(n int) Floats { return c.out(n) }

@@ -37,7 +37,9 @@ func (c *cpu) Update(a Adam, step int) error {
 	case !kernel.Finite([]float32{c.last}) || !kernel.Finite(c.model.Grads):
 		c.failed = step
 	default:
-		values, grads, n := c.model.Values, c.model.Grads, len(c.model.Values)-c.model.Averages
+		values := c.model.Values
+		grads := c.model.Grads
+		n := len(c.model.Values) - c.model.Averages
 		kernel.Clip(grads[:n], a.Clip)
 		kernel.AdamStep(values[:n], grads[:n], c.m[:n], c.v[:n], step, a.Adam)
 		Average(values[n:], grads[n:])

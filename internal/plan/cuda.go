@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
@@ -61,6 +62,11 @@ func (c *cuda) Run() error {
 	if c.kept == lossesKept {
 		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
+	at := device.Floats(c.losses, c.kept)
+	last := slices.IndexFunc(c.steps, func(s step) bool { return s.to == c.outputs[0] && s.use.Result == Elsewhere })
+	if last >= 0 {
+		c.calls[last].fixed = Floats{At: at}
+	}
 	if err := c.Compute(); err != nil {
 		return err
 	}
@@ -72,7 +78,7 @@ func (c *cuda) Run() error {
 	if err != nil {
 		return err
 	}
-	return c.d.Copy(device.Floats(c.losses, c.kept), from.At, 1)
+	return c.d.Copy(at, from.At, 1)
 }
 
 func (c *cuda) Loss() (float32, error) {
@@ -110,7 +116,8 @@ func (c *cuda) Update(a Adam, step int) error {
 // average updates the averages, from value n on, unless a step has failed. It waits.
 func (c *cuda) average(n int) error {
 	status := make([]float32, 4)
-	averages, values := make([]float32, c.n-n), make([]float32, c.n-n)
+	averages := make([]float32, c.n-n)
+	values := make([]float32, c.n-n)
 	err := errors.Join(device.Read(c.d, status, c.status),
 		device.Read(c.d, averages, device.Floats(c.values, n)), device.Read(c.d, values, device.Floats(c.grads, n)))
 	if err != nil || math.Float32bits(status[0]) != 0 || math.Float32bits(status[1]) != 0 {

@@ -98,7 +98,8 @@ func Cut(output *G.Node, slots []any, targets any, wanted ...*G.Node) ([]*Level,
 	c.levels[top].Out = G.Nodes{output}
 	for _, level := range c.levels {
 		level.Out = slices.DeleteFunc(level.Out, func(n *G.Node) bool { return isSparse(n) && n != output })
-		level.Held, level.Wanted = len(level.Out), make(map[*G.Node]*G.Node)
+		level.Held = len(level.Out)
+		level.Wanted = make(map[*G.Node]*G.Node)
 	}
 	for _, w := range wanted {
 		n := withoutTraining(w)
@@ -203,7 +204,9 @@ func (c *cutter) cross(n *G.Node, at, l int) error {
 }
 
 // opType returns the name of the type of n's op.
-func opType(n *G.Node) string { return strings.TrimLeft(fmt.Sprintf("%T", n.Op()), "*") }
+func opType(n *G.Node) string {
+	return strings.TrimLeft(fmt.Sprintf("%T", n.Op()), "*")
+}
 
 // byRows reports whether each row of n's value depends on the same row of its inputs alone,
 // and its op holds no state. fixed tells which inputs have no rows.

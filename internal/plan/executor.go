@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"unsafe"
 
 	G "gorgonia.org/gorgonia"
@@ -23,7 +22,8 @@ type Executor struct {
 	memories  []*Scratch // that results share
 	gradients []Floats   // of each parameter, if the plan has any
 
-	check bool // as in Model
+	parameters Floats // as in ExecutorOptions
+	check      bool   // as in Model
 
 	given   []bool // of the plan's inputs: see Give
 	begun   bool   // see Begin
@@ -45,7 +45,14 @@ type ExecutorOptions struct {
 
 // NewExecutor returns an executor of p. Close frees its memory on a device.
 func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
-	e := &Executor{Run: NewRun(p), check: o.Check, values: make([]*Array, p.values), calls: make([]Call, len(p.steps)), given: make([]bool, len(p.inputs))}
+	e := &Executor{
+		Run:        NewRun(p),
+		parameters: o.Parameters,
+		check:      o.Check,
+		values:     make([]*Array, p.values),
+		calls:      make([]Call, len(p.steps)),
+		given:      make([]bool, len(p.inputs)),
+	}
 	e.Device, e.Status = o.Device, o.Status
 	for range p.memories {
 		e.memories = append(e.memories, new(Scratch))
@@ -54,7 +61,8 @@ func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	at := 0
 	for _, n := range p.Parameters {
 		end := at + n.Shape().TotalSize()
-		places, e.gradients = append(places, o.Parameters.Slice(at, end)), append(e.gradients, o.Gradients.Slice(at, end))
+		places = append(places, o.Parameters.Slice(at, end))
+		e.gradients = append(e.gradients, o.Gradients.Slice(at, end))
 		at = end
 	}
 	for _, in := range p.inputs {
@@ -66,7 +74,9 @@ func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	}
 	for k := range p.steps {
 		s, c := &p.steps[k], &e.calls[k]
-		c.Run, c.Over, c.result.r = e.Run, s.over, e.Run
+		c.Run = e.Run
+		c.Over = s.over
+		c.result.r = e.Run
 		e.values[s.to] = &c.result
 		for _, at := range s.from {
 			c.in = append(c.in, e.values[at])
@@ -207,12 +217,15 @@ func (e *Executor) keepGradients(parameters []int, a *Array) error {
 
 // fillDead fills memories with NaN.
 func (e *Executor) fillDead(dead []int) error {
+	nan := float32(math.NaN())
 	for _, k := range dead {
 		m := e.memories[k]
-		nan := slices.Repeat([]float32{float32(math.NaN())}, m.n)
 		at, err := m.floats(e.Run, m.n)
-		if copy(at.Data, nan); err == nil && e.Device != nil {
-			err = device.Write(e.Device, at.At, nan)
+		for i := range at.Data {
+			at.Data[i] = nan
+		}
+		if err == nil && e.Device != nil && m.n > 0 {
+			err = e.Device.Fill(at.At, e.parameters.At, nan, m.n)
 		}
 		if err != nil {
 			return err

@@ -76,6 +76,9 @@ func New(s Spec) (*Plan, error) {
 	p := &Plan{Spec: s, readers: make(map[*G.Node]G.Nodes)}
 	b := builder{plan: p, place: make(map[*G.Node]int)}
 	for _, n := range append(G.Nodes{s.Output}, s.Also...) {
+		if s.Inference {
+			n = withoutTraining(n)
+		}
 		at, err := b.visit(n)
 		if err != nil {
 			return nil, err
@@ -118,13 +121,25 @@ func (b *builder) visit(n *G.Node) (int, error) {
 	}
 	p := b.plan
 	if n.Op() == nil || slices.Contains(p.Given, n) {
-		in := input{node: n, at: b.add(n), parameter: slices.Index(p.Parameters, n), gradients: b.gradients(n)}
+		in := input{
+			node:      n,
+			at:        b.add(n),
+			parameter: slices.Index(p.Parameters, n),
+			gradients: b.gradients(n),
+		}
 		p.inputs = append(p.inputs, in)
 		return in.at, nil
 	}
 	b.place[n] = visiting
 	op, _ := n.Op().(Op)
-	s := step{node: n, op: op, use: Memory{KeepsInputs: true}, memory: -1, inPlace: -1, gradients: b.gradients(n)}
+	s := step{
+		node:      n,
+		op:        op,
+		use:       Memory{KeepsInputs: true},
+		memory:    -1,
+		inPlace:   -1,
+		gradients: b.gradients(n),
+	}
 	s.constant = p.Constant != nil && p.Constant(n)
 	children := Children(n)
 	if p.Inference {

@@ -61,7 +61,9 @@ func (r *Run) newBuffer() *device.Buffer {
 }
 
 // NewRun returns a run of p on the CPU, without state.
-func NewRun(p *Plan) *Run { return &Run{Plan: p, states: make(map[any]any), own: make(map[any]any)} }
+func NewRun(p *Plan) *Run {
+	return &Run{Plan: p, states: make(map[any]any), own: make(map[any]any)}
+}
 
 // StateOf returns r's state of type T under key. The first call makes it, and calls start
 // unless that is nil. An op and its gradient share state: the key is then the forward op.

@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// Group is the processes that train one model together. They are called ranks. All ranks call Exchange and Gather in the same order, with sizes that fit. After
-// an error the group cannot be used any more. A Group is for one goroutine.
+// Group is the processes that train one model together. They are called ranks. All ranks call
+// Exchange and Gather in the same order, with sizes that fit. After an error the group cannot be
+// used any more. A Group is for one goroutine.
 type Group interface {
 	Rank() int // of this process, from 0
 	Size() int // number of ranks
