@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // LayerWise is layer-wise importance sampling: each layer draws one set of nodes
@@ -143,6 +144,7 @@ func (s *LayerWise) candidates(w *workspace, rows []int32) (*Population, error) 
 func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, block *graph.Block) {
 	sample, global := &w.sample, s.estimator.global != nil
 	if global {
+		kernel.Prefetch(s.Laplacian.ColScale, sample.Index)
 		for l, v := range sample.Index {
 			sample.Index[l] = w.numberOrAdd(v)
 		}

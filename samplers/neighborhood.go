@@ -92,18 +92,19 @@ func prefetchRow(adjacency *graph.CSR, rows []int32, i int) {
 // rows' own entries. It makes no norms and scales.
 func (h *neighborhood) walkInside(inside *nodeSet, rows []int32) {
 	adjacency := h.laplacian.Adjacency
-	h.entries, h.positions, h.weights, h.ends = h.entries[:0], h.positions[:0], h.weights[:0], h.ends[:0]
+	entries, positions, ends := h.entries[:0], h.positions[:0], h.ends[:0]
 	for i, r := range rows {
 		prefetchRow(adjacency, rows, i)
-		h.entries, h.positions = append(h.entries, int32(i)), append(h.positions, -1)
+		entries, positions = append(entries, int32(i)), append(positions, -1)
 		first := adjacency.First(int(r))
 		for k, j := range adjacency.Row(int(r)) {
 			if inside.has(j) {
-				h.entries, h.positions = append(h.entries, h.number(j)), append(h.positions, first+int64(k))
+				entries, positions = append(entries, h.number(j)), append(positions, first+int64(k))
 			}
 		}
-		h.ends = append(h.ends, len(h.entries))
+		ends = append(ends, len(entries))
 	}
+	h.entries, h.positions, h.ends, h.weights = entries, positions, ends, h.weights[:0]
 	for _, at := range h.positions {
 		weight := float32(1)
 		if at >= 0 && adjacency.Val != nil {
