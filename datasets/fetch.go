@@ -40,7 +40,7 @@ func namedScheme() *scheme {
 // by the first download, and checked by later ones.
 //
 // A file whose sum is another is removed. Files that cannot be used are kept, and the error
-// says where: a call after the folder is deleted downloads them again.
+// says what to delete: the next call then downloads them again.
 //
 // The store appears whole or not at all. Calls of several processes wait for one
 // another. A damaged store is an error. The error names the data set and the address. It wraps ErrOffline if the

@@ -169,7 +169,7 @@ func provide(t testing.TB, p *mirror, name string) *Data {
 		d.Metric = MicroF1
 		files = saintFiles(t, d)
 		d.encoding.Columns = standardizing(d)
-		d.rescale()
+		d.rescale(false)
 	case strings.HasPrefix(set.Spec, "planetoid:"):
 		for file, content := range planetoidFiles(t, d) {
 			files[strings.Replace(file, "made", name, 1)] = content
@@ -376,10 +376,13 @@ func TestFetchFails(t *testing.T) {
 				t.Error("a store was left")
 			}
 			// Once the mirror answers again, the next call succeeds. Files that were downloaded are kept,
-			// and the error names the folder to delete.
-			downloads := filepath.Join(cache, "downloads", "ogbn-arxiv")
+			// and the error names what to delete.
+			downloads, sums := filepath.Join(cache, "downloads", "ogbn-arxiv"), filepath.Join(cache, "ogbn-arxiv.sha256")
 			if strings.Contains(err.Error(), "kept in "+downloads) {
-				if err := errors.Join(os.RemoveAll(downloads), os.RemoveAll(filepath.Join(cache, "ogbn-arxiv.sha256"))); err != nil {
+				if strings.Contains(err.Error(), sums) == isMissing(sums) {
+					t.Errorf("error %v, and the checksums: missing %t", err, isMissing(sums))
+				}
+				if err := errors.Join(os.RemoveAll(downloads), os.RemoveAll(sums)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -43,7 +43,7 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schem
 		d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), how
 		d.table, d.Notes = nil, append(d.Notes, notes...)
 		if err == nil && how == "row" {
-			d.rescale()
+			d.rescale(s == nil)
 		}
 	case how == "none":
 	case s == nil || isRaw && s.columnNames() == nil && s.Features == d.Features.Cols: // Check names any other difference
@@ -77,12 +77,13 @@ func (d *Data) normalize(spec *Spec, how string, s *Schema) (err error) {
 	case standardize:
 		d.encoding.Columns = standardizing(d)
 	}
-	d.rescale()
+	d.rescale(s == nil)
 	return nil
 }
 
-// rescale scales the features in place, as the schema says. A note tells the user.
-func (d *Data) rescale() {
+// rescale scales the features in place, as the schema says. A note tells the user, if asked: by the
+// schema of other data, the features are not scaled over these training nodes.
+func (d *Data) rescale(note bool) {
 	x := d.Features
 	if m := x.Sparse; m != nil && m.Val == nil {
 		m.Val = slices.Repeat([]float32{1}, len(m.Idx))
@@ -94,11 +95,12 @@ func (d *Data) rescale() {
 			d.encoding.scaleRow(x.Row(i))
 		}
 	}
-	note := "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)"
-	if d.encoding.Normalize == "row" {
-		note = "features of each node scaled to sum to 1 (normalize=row)"
+	switch {
+	case note && d.encoding.Normalize == "row":
+		d.Notes = append(d.Notes, "features of each node scaled to sum to 1 (normalize=row)")
+	case note:
+		d.Notes = append(d.Notes, "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)")
 	}
-	d.Notes = append(d.Notes, note)
 }
 
 // scaleRow scales the numbers of a node, all or those of a sparse row. Columns of texts, and of

@@ -152,8 +152,9 @@ func (d *Data) applyKeys(ctx context.Context, spec *Spec, s *scheme, o *Schema) 
 		err = d.withoutLabels(spec)
 	} else {
 		d.Metric = cmp.Or(d.Metric, metricFor(d.Labels))
-		if err = splitFromSpec(ctx, d, spec, d.ownSplit && (s.read != nil || !splitAsked(spec))); err == nil {
-			err = d.validateSplit() // scaling uses the training nodes
+		err = splitFromSpec(ctx, d, spec, d.ownSplit && (s.read != nil || !splitAsked(spec)))
+		if err == nil && (d.file == nil || splitAsked(spec)) { // scaling uses the training nodes
+			err = d.validateSplit()
 		}
 	}
 	if err == nil {

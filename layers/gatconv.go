@@ -16,7 +16,7 @@ import (
 // over the current block. The bias is outside, as in the paper's program.
 //
 // A node attends with its own features, so a block must hold its output nodes among its
-// input nodes. Full, Neighbor, Labor, Cluster and SAINT do so, and LayerWise with
+// input nodes. Full, Neighbor, Labor and Subgraph do so, and LayerWise with
 // KeepSelf.
 type Attention struct {
 	Source *G.Node // (heads·k), scores of the attended nodes; required

@@ -4,19 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
-	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -170,18 +167,4 @@ func (p *Plan) config() map[string]any {
 		}
 	}
 	return config
-}
-
-// Triable reports whether trials can be trained and scored.
-func Triable(data *datasets.Data, layers int) bool { return layers > 1 && len(data.Split.Valid) > 0 }
-
-// RandomProduct returns HW of the features and a random weight. A few columns give the norms
-// to within some per cent.
-func RandomProduct(data *datasets.Data, seed uint64) ([]*graph.Features, error) {
-	const columns = 64
-	x := data.Features
-	weight := make([]float32, x.Cols*columns)
-	layers.GlorotUniform(rand.New(samplers.NewSource(seed, 0, 0)), x.Cols, columns, weight, nil)
-	hw, err := study.Product(x, weight)
-	return []*graph.Features{hw}, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -45,7 +46,8 @@ const (
 
 const defaultSamples = 512 // a layer
 
-// Plan checks the settings, without a look at data or devices. An error names the option.
+// Plan checks the settings, without a look at data or devices. An error names the option. With
+// Samples auto the plan has no samples, and stands for the advice on them.
 func (s Settings) Plan() (*Plan, error) {
 	p := &Plan{Settings: s, Default: s.Method == ""}
 	for _, step := range []func() error{p.checkValues, p.take, p.checkOpponents, p.checkRules, p.takeLinear, p.takeSamples} {
@@ -80,6 +82,9 @@ func (p *Plan) take() (err error) {
 		name = DefaultMethod
 		for _, o := range p.opponents() {
 			p.Because, name = o.onLine(), PaperMethod
+		}
+		if p.Settings.Samples.Auto() { // until the advice
+			p.Because, name = "", PaperMethod
 		}
 	}
 	if p.Method, err = ParseMethod(name); err != nil {
@@ -201,10 +206,13 @@ func (p *Plan) checkRules() error {
 		return fmt.Sprintf(" %s does not go with --micro %d: %s, which another rank may have; take %s, or --micro 1", what, p.Micro, why, other)
 	}
 	excludes := func(option, why string) string { return fmt.Sprintf(" %s excludes %s: %s", name, option, why) }
+	sized := slices.DeleteFunc(study.LayerWiseMethods(), study.SamplesChange)
 	return p.apply([]rule{
 		{p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0, "max_batches", ", --epochs and --patience are all 0: training would not end"},
 		{p.Seed > math.MaxUint64-uint64(p.Runs-1), "seed", fmt.Sprintf(" %d leaves no room for %d runs", p.Seed, p.Runs)},
 		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.EpochUpdates() == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
+		{p.Settings.Samples.Auto() && !p.Default && !slices.Contains(sized, name), "samples",
+			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s: leave out --method, or take one of %s", name, strings.Join(sized, ", "))},
 
 		{m.GradientSeeds && !important, "seeds", " uniform: --method " + m.Name + " draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv"},
 		{!important && p.SeedsEvery != 50, "seeds_every", fmt.Sprintf(" %d needs --seeds loss or gradient", p.SeedsEvery)},
@@ -268,7 +276,7 @@ func (p *Plan) SampledLayers() int {
 func (p *Plan) takeSamples() error {
 	given, n := p.Settings.Samples, p.SampledLayers()
 	switch {
-	case p.Method.Sizes == "":
+	case given.Auto() || p.Method.Sizes == "":
 	case len(given) == n:
 		p.Samples = given
 	case len(given) <= 1:
@@ -302,6 +310,9 @@ func (p *Plan) CheckEffects() error {
 // Saved returns the settings as config.json holds them: with the values that were chosen.
 func (p *Plan) Saved() Settings {
 	s := p.Settings
-	s.Method, s.Layers, s.Schedule, s.ClassifierDropout, s.Samples = p.Method.String(), p.Layers, p.Schedule.String(), p.ClassifierDropout, p.Samples
+	s.Method, s.Layers, s.Schedule, s.ClassifierDropout = p.Method.String(), p.Layers, p.Schedule.String(), p.ClassifierDropout
+	if !s.Samples.Auto() {
+		s.Samples = p.Samples
+	}
 	return s
 }

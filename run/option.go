@@ -119,7 +119,7 @@ func valueText(v reflect.Value) string {
 // Type implements pflag.Value.
 func (o Option) Type() string {
 	switch kind := o.field.Kind(); {
-	case o.auto():
+	case o.auto() && kind == reflect.Int:
 		return "N|auto"
 	case kind != reflect.Slice:
 		return kind.String()
@@ -141,19 +141,22 @@ func (o Option) isDefault() bool {
 func (o Option) Set(text string) error {
 	value := reflect.New(o.field.Type()).Elem()
 	value.Set(o.field)
-	err := o.read(value, text)
-	if err == nil {
-		o.field.Set(value)
+	switch {
+	case !o.auto() || text != autoWord:
+		if err := o.read(value, text); err != nil {
+			return err
+		}
+	case value.Kind() == reflect.Slice:
+		value.Set(reflect.MakeSlice(value.Type(), 1, 1)) // a list of 0
+	default:
+		value.SetZero()
 	}
-	return err
+	o.field.Set(value)
+	return nil
 }
 
 // read sets a field, or an element of it, to the value of a text, which must be allowed.
 func (o Option) read(field reflect.Value, text string) (err error) {
-	if o.auto() && text == autoWord {
-		field.SetZero()
-		return nil
-	}
 	want := ""
 	switch f := field.Addr().Interface().(type) {
 	case *string:
@@ -304,8 +307,11 @@ func either(words []string) string {
 }
 
 // Sizes are numbers of nodes to sample, one a layer, the layer next to the output first. One
-// number is for all layers, and none means the method's own.
+// number is for all layers, and none means the method's own. Auto is a list of 0.
 type Sizes []int
+
+// Auto reports whether the sizes follow from the data.
+func (s Sizes) Auto() bool { return len(s) == 1 && s[0] == 0 }
 
 func (s Sizes) String() string { return valueText(reflect.ValueOf([]int(s))) }
 

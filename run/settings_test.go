@@ -149,7 +149,7 @@ func TestRandomSettings(t *testing.T) {
 			case "schedule":
 				text = []string{"none", "step?factor=0.1", "plateau?every=3&warm-up=0"}[rng.IntN(3)]
 			case "samples":
-				text = []string{"3", "3,4", "3,4,5"}[rng.IntN(3)]
+				text = []string{"3", "3,4", "auto", "3,4,5"}[rng.IntN(4)]
 			}
 			values = append(values, Value{Option: o.Name, Text: text})
 		}
@@ -167,6 +167,9 @@ func TestRandomSettings(t *testing.T) {
 		}
 		plans++
 		saved := p.Saved()
+		if saved.Samples.Auto() {
+			continue
+		}
 		config := p.Fit().Config
 		config["fingerprint"], config["schema"] = "", rundir.Schema
 		text, err := json.Marshal(config)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -37,41 +36,8 @@ type Job struct {
 // follows reports whether this process is a rank other than 0.
 func (j *Job) follows() bool { return j.World != nil && j.World.Rank() > 0 }
 
-// Resolve gives the job the paper's method if none was given, and the default one would keep more
-// than most bytes of P·X and of histories. All ranks choose alike.
-func (j *Job) Resolve(data *datasets.Data, most int64) error {
-	s := j.Settings
-	bytes := 4 * int64(data.Nodes()) * int64(data.Features.Cols+(j.Layers-1)*j.Hidden)
-	if !j.Default || j.Method.Name != DefaultMethod || bytes <= most {
-		return nil
-	}
-	j.Say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
-		DefaultMethod, Megabytes(bytes), PaperMethod, DefaultMethod)
-	values := []Value{{Option: "method", Text: PaperMethod}, {Option: "layers", Text: strconv.Itoa(j.Layers)}}
-	if n := len(s.Samples); n > 1 && n < j.Layers && !s.ExactInput { // the input is sampled, too
-		values = append(values, Value{Option: "samples", Text: append(slices.Clone(s.Samples), s.Samples[n-1]).String()})
-	}
-	if err := s.Set(values...); err != nil {
-		return err
-	}
-	p, err := s.Plan()
-	if err == nil {
-		p.GPU, p.Exact = j.GPU, j.Exact
-		j.Plan = p
-	}
-	return err
-}
-
 // Megabytes returns a number of bytes for a message.
 func Megabytes(bytes int64) string { return fmt.Sprintf("%.3g MB", float64(bytes)/1e6) }
-
-// MethodText is a method with its sample sizes, for messages and tables.
-func MethodText(method string, samples Sizes) string {
-	if len(samples) == 0 {
-		return method
-	}
-	return method + ", samples " + samples.String()
-}
 
 // Train trains in the folder dir, once or several times. Ranks other than 0 have no result, and
 // no folder.

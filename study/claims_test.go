@@ -2,46 +2,20 @@ package study
 
 import (
 	"math"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 )
 
-// claimRow compares a statement with the measured value. Values are means over mini-batches.
-type claimRow struct {
-	claim, law string
-	samples    int
-
-	predicted, measured float64
-	se                  float64 // standard error of the difference
-	agrees              bool
-}
-
-// claimTable holds the rows of a test.
-type claimTable struct{ rows []claimRow }
-
-// add appends a row.
-func (t *claimTable) add(row claimRow, law string, s int) {
-	row.law, row.samples = law, s
-	t.rows = append(t.rows, row)
-}
-
-// equal compares a predicted with a simulated value.
-func equal(claim string, predicted, measured, se float64) claimRow {
-	agrees := math.Abs(measured-predicted) <= 1e-7*(1+math.Abs(predicted))+mostDeviation*se
-	return claimRow{claim: claim, predicted: predicted, measured: measured, se: se, agrees: agrees}
-}
-
-// mostDeviation is how many standard errors a simulated value may be away from the predicted one.
-const mostDeviation = 5
-
 // claims returns the rows of a claim, at least one.
-func (t *claimTable) claims(tb testing.TB, claim string) []claimRow {
+func (t *ClaimTable) claims(tb testing.TB, claim string) []ClaimRow {
 	tb.Helper()
-	var rows []claimRow
-	for _, r := range t.rows {
-		if r.claim == claim {
+	var rows []ClaimRow
+	for _, r := range t.Rows {
+		if r.Claim == claim {
 			rows = append(rows, r)
 		}
 	}
@@ -52,11 +26,82 @@ func (t *claimTable) claims(tb testing.TB, claim string) []claimRow {
 }
 
 // wantAgreement fails the test unless all rows of the claim agree, or none.
-func (t *claimTable) wantAgreement(tb testing.TB, claim string, agrees bool) {
+func (t *ClaimTable) wantAgreement(tb testing.TB, claim string, agrees bool) {
 	tb.Helper()
 	for _, r := range t.claims(tb, claim) {
-		if r.agrees != agrees {
-			tb.Errorf("%s, %s, %d draws: predicted %v, measured %v ± %v: agreement %v, want %v", claim, r.law, r.samples, r.predicted, r.measured, r.se, r.agrees, agrees)
+		if r.Agrees != agrees {
+			tb.Errorf("%s, %s, %d draws: predicted %v, measured %v ± %v: agreement %v, want %v", claim, r.Case, r.Samples, r.Predicted, r.Measured, r.SE, r.Agrees, agrees)
+		}
+	}
+}
+
+// betaClaims are the claims on β that hold for α = 1/k.
+var betaClaims = []string{"E β = 1", "Var β, corrected recursion", "Cov β", "Var β / ((1/p − 1)/s)", "s·|Cov β|", "largest Cov β", "finite population: Var β ratio"}
+
+// TestClaims enumerates small layers. The printed recursion is wrong after more than
+// one draw.
+func TestClaims(t *testing.T) {
+	table, err := Claims{Weights: []float64{0.5, 3, 1, 2, 0.25}, Sizes: []int{2, 3, 4}, Populations: []float64{math.Inf(1)}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, claim := range betaClaims {
+		table.wantAgreement(t, claim, true)
+	}
+	table.wantAgreement(t, "Var β, recursion as printed", false)
+	for _, r := range table.Rows {
+		if r.SE != 0 {
+			t.Errorf("%s: standard error %v of an enumeration", r.Claim, r.SE)
+		}
+	}
+	ratios := table.claims(t, "finite population: Var β ratio")
+	near(t, "finite population correction of 3 draws from 5", float64(ratios[1].Measured), 2.0/4, 1e-12)
+}
+
+// TestClaimsBroken has a case in which Algorithm 1's α breaks the bound on the
+// covariance, which holds for α = 1/k only.
+func TestClaimsBroken(t *testing.T) {
+	weights := []float64{100, 100, 100, 1, 1}
+	table, err := Claims{Weights: weights, Sizes: []int{4}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range table.claims(t, "s·|Cov β|") {
+		if r.Agrees != (r.Case == "n = ∞") {
+			t.Errorf("%s: s·|Cov β| = %v: agreement %v", r.Case, r.Measured, r.Agrees)
+		}
+	}
+}
+
+// TestClaimsSimulated simulates more outcomes than can be enumerated, for populations
+// above the candidates too. The numbers do not depend on the number of cores.
+func TestClaimsSimulated(t *testing.T) {
+	var weights []float64
+	for i := range 60 {
+		weights = append(weights, 1/float64(1+i%20))
+	}
+	c := Claims{Weights: weights, Sizes: []int{8, 25}, Populations: []float64{60, 400}, Watch: 6, Repeats: 6000, Seed: 3}
+	table, err := c.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, claim := range []string{"E β = 1", "Var β, corrected recursion", "Cov β", "finite population: Var β ratio"} {
+		table.wantAgreement(t, claim, true)
+		for _, r := range table.claims(t, claim) {
+			if !(r.SE > 0) {
+				t.Errorf("%s: no standard error", claim)
+			}
+		}
+	}
+	table.wantAgreement(t, "Var β, recursion as printed", false)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	again, err := c.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, r := range table.Rows {
+		if again.Rows[k] != r {
+			t.Errorf("row %d is %+v, was %+v", k, again.Rows[k], r)
 		}
 	}
 }
@@ -134,16 +179,40 @@ func TestClaimsProducts(t *testing.T) {
 	for _, claim := range []string{"E‖BSC − BC‖²", "bound of ‖BSC − BC‖²", "share of draws within the bound", "variance, flat over LADIES", "rank of BSC"} {
 		table.wantAgreement(t, claim, true)
 	}
-	if r := table.claims(t, "rank of BSC")[0]; r.measured != 2 {
-		t.Errorf("rank %v, want 2", r.measured)
+	if r := table.claims(t, "rank of BSC")[0]; r.Measured != 2 {
+		t.Errorf("rank %v, want 2", r.Measured)
 	}
-	near(t, "signal in all components", table.claims(t, "signal in BSC's 2 first components")[0].measured, 1, 1e-6)
+	near(t, "signal in all components", float64(table.claims(t, "signal in BSC's 2 first components")[0].Measured), 1, 1e-6)
 	// Wrong numbers of draws must show.
 	squared := []float64{4, 5, 6}
-	if row := varianceClaim(squared, func(int) float64 { return 5 }); !row.agrees {
+	if row := varianceClaim(squared, func(int) float64 { return 5 }); !row.Agrees {
 		t.Error("the right variance does not agree")
 	}
-	if row := varianceClaim(squared, func(int) float64 { return 9 }); row.agrees {
+	if row := varianceClaim(squared, func(int) float64 { return 9 }); row.Agrees {
 		t.Error("a wrong variance agrees")
+	}
+}
+
+// TestClaimsErrors checks that wrong settings are errors, and that tiny weights count
+// by their ratios.
+func TestClaimsErrors(t *testing.T) {
+	for want, c := range map[string]Claims{
+		"need candidates":     {Sizes: []int{1}},
+		"1 to 4 draws":        {Weights: []float64{1, 2, 3}, Sizes: []int{1, 4}},
+		"weights from -1":     {Weights: []float64{1, -1}, Sizes: []int{1}},
+		"weights from 1e-300": {Weights: []float64{1, 1e-300}, Sizes: []int{1}},
+		"population of 2":     {Weights: []float64{1, 2, 3}, Sizes: []int{1}, Populations: []float64{2}},
+		"Repeats is 30":       {Weights: []float64{1, 2}, Sizes: []int{1}, Repeats: 30},
+	} {
+		if _, err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	table, err := Claims{Weights: []float64{1e-310, 2e-310, 3e-310}, Sizes: []int{2}, Populations: []float64{math.Inf(1)}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, claim := range betaClaims {
+		table.wantAgreement(t, claim, true)
 	}
 }

@@ -7,6 +7,7 @@
 //	graph.Laplacian ─┐       │ Assumption    ‖(HW)_[i]‖ regressed on ‖P^[i]‖ and ‖QP^[i]‖
 //	HW of a model ───┼─▶ study Norms         histograms, C₁, C₂ and a verdict on flat
 //	samplers ────────┘       │ Variance      moments of β beside the theorem's bounds
+//	                         │ Claims        the paper's statements on variance, predicted and measured
 //	features, labels ────▶   │ FeaturesAlone scores without convolutions
 //	                         │ Advise        a method and sample sizes, with the reasons
 //	                         └ Trials        scores and costs of methods after a few mini-batches

@@ -24,16 +24,6 @@ type Moments struct {
 	Cov  [][]float64 // Cov(β_i, β_j); Var(β_i) on the diagonal
 }
 
-// centre turns means of the products β_iβ_j in Cov into covariances.
-func (m *Moments) centre() *Moments {
-	for i, row := range m.Cov {
-		for j := range row {
-			row[j] -= m.Mean[i] * m.Mean[j]
-		}
-	}
-	return m
-}
-
 // draws describes samples of size candidates that have positive weights. Moments are taken of the
 // watched candidates.
 type draws struct {
@@ -42,6 +32,8 @@ type draws struct {
 	Estimator
 	at []int32   // for each candidate 1 + its index among the watched ones, or 0
 	p  []float64 // probabilities of the watched candidates
+
+	theorem *recursion // nil: its moments are not needed
 }
 
 // newDraws checks the arguments. A nil watch means all candidates.
@@ -65,10 +57,6 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 	if watch == nil {
 		watch = evenlySpaced(make([]float64, len(weights)), len(weights))
 	}
-	n := int64(len(watch))
-	if err := memory.Check(fmt.Sprintf("study: covariances of %d candidates", n), memory.Product(8, 1+simulatedParts, n, n)); err != nil {
-		return nil, err
-	}
 	d := &draws{population: p, size: s, Estimator: e, at: make([]int32, len(weights))}
 	for k, i := range watch {
 		d.at[i] = int32(k) + 1
@@ -77,17 +65,32 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 	return d, nil
 }
 
-// newMoments returns moments of 0 of the watched candidates.
-func (d *draws) newMoments() *Moments {
-	m := &Moments{Mean: make([]float64, len(d.p))}
-	for range d.p {
-		m.Cov = append(m.Cov, make([]float64, len(d.p)))
+// tally holds means over samples, for the watched candidates.
+type tally struct {
+	Moments           // Cov has the means of β_iβ_j
+	theorem *Moments  // by the recursion of the paper's theorem; nil without it
+	printed []float64 // Var(β_i) by the recursion as it is printed
+}
+
+func newMoments(n int) *Moments {
+	m := &Moments{Mean: make([]float64, n)}
+	for range n {
+		m.Cov = append(m.Cov, make([]float64, n))
 	}
 	return m
 }
 
-// add counts a sample with its probability: β_i in Mean, and β_iβ_j in Cov.
-func (d *draws) add(m *Moments, probability float64, sample *samplers.Sample) {
+func (d *draws) newTally() *tally {
+	n := len(d.p)
+	t := &tally{Moments: *newMoments(n)}
+	if d.theorem != nil {
+		t.theorem, t.printed = newMoments(n), make([]float64, n)
+	}
+	return t
+}
+
+// add counts a sample with its probability.
+func (d *draws) add(t *tally, probability float64, sample *samplers.Sample) {
 	all := make([]float64, len(sample.Index))
 	d.Weight.Weigh(d.population, sample, all)
 	var watched []int32 // that the sample holds, and their factors
@@ -98,10 +101,13 @@ func (d *draws) add(m *Moments, probability float64, sample *samplers.Sample) {
 		}
 	}
 	for k, i := range watched {
-		m.Mean[i] += probability * beta[k]
+		t.Mean[i] += probability * beta[k]
 		for l, j := range watched {
-			m.Cov[i][j] += probability * beta[k] * beta[l]
+			t.Cov[i][j] += probability * beta[k] * beta[l]
 		}
+	}
+	if d.theorem != nil {
+		d.theorem.add(t, d, probability, sample)
 	}
 }
 
@@ -121,8 +127,11 @@ func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Wei
 	if n := d.outcomes(); !(n <= mostOutcomes) {
 		return nil, fmt.Errorf("study: draw %T, weight %T, %d draws from %d candidates: %.3g outcomes, want a known number up to %d", draw, weight, s, len(weights), n, mostOutcomes)
 	}
-	m, _, err := d.measure(context.Background(), 0, 0)
-	return m, err
+	m, err := d.measure(context.Background(), 0, 0, 1)
+	if err != nil {
+		return nil, err
+	}
+	return m.moments(), nil
 }
 
 // replaced reports whether a candidate can be drawn again.
@@ -147,9 +156,9 @@ func (d *draws) outcomes() float64 {
 }
 
 // enumerate adds all outcomes whose first draws are the sample, which has the given probability.
-func (d *draws) enumerate(m *Moments, drawn int, sample samplers.Sample, probability float64) {
+func (d *draws) enumerate(t *tally, drawn int, sample samplers.Sample, probability float64) {
 	if drawn == d.size {
-		d.add(m, probability, &sample)
+		d.add(t, probability, &sample)
 		return
 	}
 	held := make([]int, len(d.at)) // 1 + the place in the sample, or 0
@@ -178,53 +187,81 @@ func (d *draws) enumerate(m *Moments, drawn int, sample samplers.Sample, probabi
 		default:
 			continue
 		}
-		d.enumerate(m, drawn+1, next, probability*w/left)
+		d.enumerate(t, drawn+1, next, probability*w/left)
 	}
 }
 
 // simulate adds the draws numbered first, first+step, … of repeats.
-func (d *draws) simulate(ctx context.Context, m *Moments, first, step, repeats int, seed uint64) error {
+func (d *draws) simulate(ctx context.Context, t *tally, first, step, repeats int, seed uint64) error {
 	source := samplers.NewSource(seed, 0, 0)
 	rng := rand.New(source)
 	var sample samplers.Sample
+	count := (repeats - first + step - 1) / step
 	for k := first; k < repeats; k += step {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		samplers.Seed(source, seed, 0, uint64(k))
 		d.Draw.Draw(rng, d.population, d.size, &sample)
-		d.add(m, 1/float64(repeats), &sample)
+		d.add(t, 1/float64(count), &sample)
 	}
 	return nil
 }
 
-// simulatedParts is the number of parts of simulated draws. It is fixed, so that sums do not
-// depend on the number of cores.
-const simulatedParts = 16
+// measured are the exact means over all outcomes, or independent estimates of them from parts of
+// the draws.
+type measured struct {
+	p     []float64 // probabilities of the watched candidates
+	parts []*tally
+	exact bool
+}
 
-// measure enumerates the outcomes, or simulates draws if there are too many outcomes. It reports
-// whether the moments are exact.
-func (d *draws) measure(ctx context.Context, repeats int, seed uint64) (m *Moments, exact bool, err error) {
-	m = d.newMoments()
-	if d.outcomes() <= mostOutcomes {
-		d.enumerate(m, 0, samplers.Sample{Draws: d.size}, 1)
-		return m.centre(), true, nil
+// measure enumerates the outcomes, or simulates draws in the given number of parts if there are too
+// many outcomes. The number is fixed, so that sums do not depend on the number of cores.
+func (d *draws) measure(ctx context.Context, repeats int, seed uint64, parts int) (*measured, error) {
+	m := &measured{p: d.p, exact: d.outcomes() <= mostOutcomes}
+	if parts = min(parts, repeats); m.exact {
+		parts = 1
 	}
-	parts := make([]*Moments, simulatedParts)
+	n, matrices := int64(len(d.p)), int64(parts)+1
+	if d.theorem != nil {
+		matrices *= 2
+	}
+	if err := memory.Check(fmt.Sprintf("study: covariances of %d candidates", n), memory.Product(8, matrices, n, n)); err != nil {
+		return nil, err
+	}
+	for range parts {
+		m.parts = append(m.parts, d.newTally())
+	}
+	if m.exact {
+		d.enumerate(m.parts[0], 0, samplers.Sample{Draws: d.size}, 1)
+		return m, nil
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for k := range parts {
-		parts[k] = d.newMoments()
-		group.Go(func() error { return d.simulate(ctx, parts[k], k, len(parts), repeats, seed) })
+	for k, t := range m.parts {
+		group.Go(func() error { return d.simulate(ctx, t, k, parts, repeats, seed) })
 	}
-	if err := group.Wait(); err != nil {
-		return nil, false, err
-	}
-	for _, part := range parts {
-		floats.Add(m.Mean, part.Mean)
-		for i, row := range part.Cov {
-			floats.Add(m.Cov[i], row)
+	return m, group.Wait()
+}
+
+// mean returns the means of the parts' moments.
+func (m *measured) mean(of func(*tally) *Moments) *Moments {
+	mean, share := newMoments(len(m.p)), 1/float64(len(m.parts))
+	for _, t := range m.parts {
+		floats.AddScaled(mean.Mean, share, of(t).Mean)
+		for i, row := range of(t).Cov {
+			floats.AddScaled(mean.Cov[i], share, row)
 		}
 	}
-	return m.centre(), false, nil
+	return mean
+}
+
+// moments returns the moments over all parts.
+func (m *measured) moments() *Moments {
+	moments := m.mean(func(t *tally) *Moments { return &t.Moments })
+	for i, row := range moments.Cov {
+		floats.AddScaled(row, -moments.Mean[i], moments.Mean)
+	}
+	return moments
 }

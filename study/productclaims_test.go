@@ -91,12 +91,12 @@ type productClaims struct {
 }
 
 // run measures all claims.
-func (c *productClaims) run(ctx context.Context) (*claimTable, error) {
-	t := new(claimTable)
+func (c *productClaims) run(ctx context.Context) (*ClaimTable, error) {
+	t := new(ClaimTable)
 	return t, c.products(ctx, t)
 }
 
-func (c *productClaims) products(ctx context.Context, t *claimTable) error {
+func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 	rows := RowNorms(c.Product)
 	laws := ammLaws()
 	if slices.Max(rows) == 0 {
@@ -152,19 +152,22 @@ func (c *productClaims) products(ctx context.Context, t *claimTable) error {
 
 // varianceClaim compares the mean of ‖BSC−BC‖²_F with its closed form. The standard
 // error belongs to the difference, taken batch by batch.
-func varianceClaim(squared []float64, predicted func(r int) float64) claimRow {
+func varianceClaim(squared []float64, predicted func(r int) float64) ClaimRow {
+	row := ClaimRow{Claim: "E‖BSC − BC‖²", Relation: "=", Agrees: true}
 	var difference, closed []float64
 	for r := range squared {
 		closed = append(closed, predicted(r))
 		difference = append(difference, squared[r]-closed[r])
 	}
 	want, d := NewSpread(closed).Mean, NewSpread(difference)
-	return equal("E‖BSC − BC‖²", want, want+d.Mean, d.SEM)
+	row.Predicted, row.Measured, row.SE = Number(want), Number(want+d.Mean), Number(d.SEM)
+	row.compare(want, want+d.Mean, d.SEM)
+	return row
 }
 
 // boundClaims checks the bound: it holds for a share of at least 1−δ of all batches, of which
 // each is a mean over the draws, and the mean of the squared errors is below it.
-func boundClaims(squared []float64, bound func(r int) float64) []claimRow {
+func boundClaims(squared []float64, bound func(r int) float64) []ClaimRow {
 	var bounds, within []float64
 	for r := range squared {
 		bounds, within = append(bounds, bound(r)), append(within, 0)
@@ -174,16 +177,17 @@ func boundClaims(squared []float64, bound func(r int) float64) []claimRow {
 	}
 	mean, share := NewSpread(squared), NewSpread(within)
 	limit := NewSpread(bounds).Mean
-	return []claimRow{
-		{claim: "bound of ‖BSC − BC‖²", predicted: limit, measured: mean.Mean, se: mean.SEM, agrees: mean.Mean <= limit},
-		{claim: "share of draws within the bound", predicted: 1 - failureProbability, measured: share.Mean, se: share.SEM,
-			agrees: share.Mean+mostDeviation*share.SEM >= 1-failureProbability},
+	return []ClaimRow{
+		{Claim: "bound of ‖BSC − BC‖²", Relation: "≤", Predicted: Number(limit), Measured: Number(mean.Mean), SE: Number(mean.SEM), Agrees: mean.Mean <= limit},
+		{Claim: "share of draws within the bound", Relation: "≥", Predicted: 1 - failureProbability, Measured: Number(share.Mean), SE: Number(share.SEM),
+			Agrees: share.Mean+mostDeviation*share.SEM >= 1-failureProbability},
 	}
 }
 
 // flatClaim compares the ratio of the variances of flat and LADIES probabilities.
 // variance is the closed form for batch r and law l.
-func flatClaim(ofLADIES, ofFlat []float64, variance func(r, l int) float64) claimRow {
+func flatClaim(ofLADIES, ofFlat []float64, variance func(r, l int) float64) ClaimRow {
+	row := ClaimRow{Claim: "variance, flat over LADIES", Relation: "=", Agrees: true}
 	var flat, ladies, flatClosed, ladiesClosed float64
 	for r := range ofFlat {
 		flat += ofFlat[r]
@@ -196,7 +200,10 @@ func flatClaim(ofLADIES, ofFlat []float64, variance func(r, l int) float64) clai
 	for r := range ofFlat {
 		rest = append(rest, (ofFlat[r]-ratio*ofLADIES[r])*float64(len(ofFlat))/ladies)
 	}
-	return equal("variance, flat over LADIES", closed, ratio, NewSpread(rest).SEM)
+	se := NewSpread(rest).SEM
+	row.Predicted, row.Measured, row.SE = Number(closed), Number(ratio), Number(se)
+	row.compare(closed, ratio, se)
+	return row
 }
 
 // mostLowRank is the largest number of batches whose matrices are decomposed, which costs
@@ -205,7 +212,7 @@ const mostLowRank = 10
 
 // lowRank checks the remark that a sampled product recovers the principal components
 // of the exact one, and that its low rank restrains noise.
-func (c *productClaims) lowRank(ctx context.Context, t *claimTable, s int) error {
+func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error {
 	const method = "ladies-flat-debiased"
 	e := ApproxError{Laplacian: c.Laplacian, Product: c.Product, Nodes: c.Nodes, Batch: c.Batch, Seed: c.Seed}
 	sampler, err := samplers.ByName(method, samplers.Config{Laplacian: c.Laplacian, Layers: 1, Sizes: []int{s}})
@@ -261,7 +268,7 @@ func (c *productClaims) lowRank(ctx context.Context, t *claimTable, s int) error
 		exactRank = append(exactRank, sum(exact.values)/exact.values[0])
 		sampledRank = append(sampledRank, sum(sampled.values)/sampled.values[0])
 	}
-	t.add(claimRow{claim: "rank of BSC", predicted: float64(highestPossible), measured: float64(highest), agrees: highest <= highestPossible}, method, s)
+	t.add(ClaimRow{Claim: "rank of BSC", Relation: "≤", Predicted: Number(highestPossible), Measured: Number(highest), Agrees: highest <= highestPossible}, method, s)
 	if len(captured) == 0 {
 		return nil
 	}
@@ -271,7 +278,7 @@ func (c *productClaims) lowRank(ctx context.Context, t *claimTable, s int) error
 		if relation == "≥" {
 			agrees = v.Mean+mostDeviation*v.SEM >= predicted
 		}
-		t.add(claimRow{claim: claim, predicted: predicted, measured: v.Mean, se: v.SEM, agrees: agrees}, method, s)
+		t.add(ClaimRow{Claim: claim, Relation: relation, Predicted: Number(predicted), Measured: Number(v.Mean), SE: Number(v.SEM), Agrees: agrees}, method, s)
 	}
 	inequality(fmt.Sprintf("signal in BSC's %d first components", components), "≥", NewSpread(chance).Mean, captured)
 	if len(noise) > 0 {

@@ -15,7 +15,7 @@ type Shown interface {
 	Lines() (head []string, rows [][]string, below []string)
 }
 
-var _ = []Shown{(*ErrorTable)(nil), (*AssumptionTable)(nil), (*NormsTable)(nil), (*VarianceTable)(nil), (*FeaturesTable)(nil)}
+var _ = []Shown{(*ErrorTable)(nil), (*AssumptionTable)(nil), (*NormsTable)(nil), (*VarianceTable)(nil), (*ClaimTable)(nil), (*FeaturesTable)(nil)}
 
 // Header implements Table.
 func (t *ErrorTable) Header() []string { return Header(t.Rows) }
@@ -168,6 +168,50 @@ func (t *VarianceTable) Figure() *figure.Figure {
 		}
 	}
 	return &figure.Figure{Title: "Squared error of the factors β of one layer over the bound (1/p − 1)/s", Panels: []figure.Panel{mean, each}}
+}
+
+// Header implements Table.
+func (t *ClaimTable) Header() []string { return Header(t.Rows) }
+
+// Records implements Table.
+func (t *ClaimTable) Records() [][]string { return Records(t.Rows) }
+
+// Lines implements Shown.
+func (t *ClaimTable) Lines() (head []string, rows [][]string, below []string) {
+	head, rows = shown(t.Rows)
+	return head, rows, []string{fmt.Sprintf("%d candidates; values that are not exact are from %d draws; the recursion as printed has a slip", t.Candidates, t.Repeats)}
+}
+
+func (r ClaimRow) cell(name, text string) string {
+	switch {
+	case name == "se" && r.Exact:
+		return "exact"
+	case name == "se" && r.SE == 0:
+		return ""
+	}
+	return text
+}
+
+// Figure implements Table. The left panel has Var(β) of each watched candidate over
+// its prediction, by the corrected and by the printed recursion: points of a right
+// prediction are on the diagonal. The right panel has the mean of Var(β) over the number of
+// draws.
+func (t *ClaimTable) Figure() *figure.Figure {
+	each := figure.Panel{Title: "Var β of each candidate", X: "predicted", Y: "measured", LogX: true, LogY: true}
+	each.Points = append(
+		figure.Curves(t.Points, func(p Claimed) (string, float64, float64, float64) {
+			return "corrected recursion", p.Predicted, p.Measured, p.SE
+		}),
+		figure.Curves(t.Points, func(p Claimed) (string, float64, float64, float64) { return "as printed", p.Printed, p.Measured, p.SE })...)
+	rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r ClaimRow) bool { return r.Claim != claimCorrected })
+	mean := figure.Panel{Title: "mean Var β", X: "draws", Y: "Var β", LogX: true, LogY: true}
+	mean.Lines = figure.Curves(rows, func(r ClaimRow) (string, float64, float64, float64) {
+		return r.Case + ", predicted", float64(r.Samples), float64(r.Predicted), 0
+	})
+	mean.Points = figure.Curves(rows, func(r ClaimRow) (string, float64, float64, float64) {
+		return r.Case + ", measured", float64(r.Samples), float64(r.Measured), float64(r.SE)
+	})
+	return &figure.Figure{Title: "Predicted and measured variances", Panels: []figure.Panel{each, mean}}
 }
 
 // Header implements Table.

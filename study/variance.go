@@ -160,16 +160,16 @@ func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (
 	if err != nil {
 		return nil, err
 	}
-	moments, exact, err := d.measure(ctx, v.Repeats, v.Seed)
+	measured, err := d.measure(ctx, v.Repeats, v.Seed, 16)
 	if err != nil {
 		return nil, err
 	}
 	repeats := float64(v.Repeats)
-	if exact {
+	if measured.exact {
 		repeats = math.Inf(1)
 	}
-	r := &VarianceRow{Estimator: e.Name, Samples: s, Exact: exact}
-	r.compare(moments, d.p, repeats)
+	r := &VarianceRow{Estimator: e.Name, Samples: s, Exact: measured.exact}
+	r.compare(measured.moments(), d.p, repeats)
 	return r, nil
 }
 

@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/run"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // defaultArgs trains with the default protocol, on small data.
@@ -89,10 +94,10 @@ func TestLargeHistories(t *testing.T) {
 			t.Fatal(err)
 		}
 		bytesKept := 4 * int64(data.Nodes()) * int64(data.Features.Cols+(job.Layers-1)*16)
-		if err := job.Resolve(data, bytesKept); err != nil || job.Method.Name != run.DefaultMethod {
+		if err := job.Resolve(t.Context(), data, bytesKept, nil); err != nil || job.Method.Name != run.DefaultMethod {
 			t.Errorf("%s: as many bytes as may be: %v, method %s", c.options, err, job.Method.Name)
 		}
-		if err := job.Resolve(data, bytesKept-1); err != nil || job.Method.Name != run.PaperMethod {
+		if err := job.Resolve(t.Context(), data, bytesKept-1, nil); err != nil || job.Method.Name != run.PaperMethod {
 			t.Errorf("%s: too many bytes: %v, method %s", c.options, err, job.Method.Name)
 		}
 		job.data = data
@@ -121,9 +126,8 @@ func TestDefaultSamples(t *testing.T) {
 	}
 }
 
-// TestLongerCosine resumes a run, or several, with a larger limit: the step size falls once more, and a
-// line says so.
-func TestLongerCosine(t *testing.T) {
+// TestRisingHint runs short: a line says so, with a command that trains on.
+func TestRisingHint(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := []string{"train", "--data", "synth:demo?nodes=3000&edges=20000", "--batch", "64", "--hidden", "32", "--out"}
 	for name, c := range map[string]struct{ options, resume string }{
@@ -131,7 +135,11 @@ func TestLongerCosine(t *testing.T) {
 		"several": {"--max-batches 20 --runs 2", "--max-batches 40"},
 		"epochs":  {"--epochs 2", "--epochs 4"},
 	} {
-		succeed(t, append(append(line, name), strings.Fields(c.options)...)...)
+		out := succeed(t, append(append(line, name), strings.Fields(c.options)...)...)
+		said := "in the second half of the run: more may help: gcn train --out " + name + " --resume " + c.resume + "\n"
+		if !strings.Contains(out.stderr, said) || strings.Count(out.stderr, "more may help") != 1 {
+			t.Errorf("%s: %s", name, out.stderr)
+		}
 		more := succeed(t, append([]string{"train", "--out", name, "--resume"}, strings.Fields(c.resume)...)...)
 		if n := strings.Count(more.stderr, "the run had the limit of 20 mini-batches: the step size falls once more, from half of the rate before to 0 at batch 40\n"); n != 1 {
 			t.Errorf("%s: resumed: %s", name, more.stderr)
@@ -143,6 +151,23 @@ func TestLongerCosine(t *testing.T) {
 		if result := string(readFile(t, dir+"/result.json")); !strings.Contains(result, `"falls": 1,`) || !strings.Contains(result, `"batches": 40,`) {
 			t.Errorf("%s: %s", name, result)
 		}
+	}
+	long := &train.Result{Batches: 100, Stop: "max-batches", Best: 0.9, Evaluations: []train.Evaluation{{Batch: 50, Valid: 0.7}, {Batch: 90, Valid: 0.9}}}
+	if from, to, rose := rising(long, 400); from != 0.7 || to != 0.9 || !rose {
+		t.Errorf("from %v to %v: %v", from, to, rose)
+	}
+	if _, _, rose := rising(long, 10); rose {
+		t.Error("a rise within three standard errors is one")
+	}
+	stopped := *long
+	stopped.Stop = "patience"
+	if _, _, rose := rising(&stopped, 400); rose {
+		t.Error("a run that stopped by itself rises")
+	}
+	early := *long
+	early.Evaluations = long.Evaluations[1:]
+	if _, _, rose := rising(&early, 400); rose {
+		t.Error("a run without a score in its first half rises")
 	}
 }
 
@@ -174,6 +199,53 @@ func TestResumeWithinCosine(t *testing.T) {
 	fail(t, exitFailed, []string{"cannot resume: batch 20 is done, and the limit is 10"}, "train", "--out", "done", "--resume", "--max-batches", "10")
 	if !bytes.Equal(before, readFile(t, "done/config.json")) {
 		t.Error("a refused limit is in config.json")
+	}
+}
+
+// TestClassHints checks the lines about classes that the model does not know.
+func TestClassHints(t *testing.T) {
+	y := &graph.Labels{Classes: 4, Class: []int32{0, 1, 2, 0, 1, 2, 0, 1, 2, 2}, Names: []string{"a", "b", "c", "d"}}
+	split := datasets.Split{Train: []int32{0, 1, 2}, Test: []int32{3, 4, 5, 6, 7, 8, 9}}
+	alike := datasets.Split{Train: []int32{0, 3, 6}, Test: split.Test}
+	for _, c := range []struct {
+		predicted []int
+		split     datasets.Split
+		balanced  bool
+		want      string // comma-separated
+	}{
+		{[]int{3, 2, 2, 0}, split, false, ""}, // d has no nodes
+		{[]int{4, 0, 3, 0}, split, false, "never predicted: 1 of 4 classes: b; --class-weights balanced"},
+		{[]int{4, 0, 3, 0}, split, true, "never predicted: 1 of 4 classes: b"},
+		{[]int{0, 0, 7, 0}, split, false, "all test nodes are predicted as c: try a smaller --lr,normalize=standardize"},
+		{[]int{7, 0, 0, 0}, alike, false, "all training nodes with a label have the class a,gcn datasets info"},
+	} {
+		o := &run.Plan{}
+		if c.balanced {
+			o.ClassWeights = "balanced"
+		}
+		got := hints(t.Context(), o, nil, &train.Result{Predicted: c.predicted, Best: math.NaN()}, &datasets.Data{Labels: y, Split: c.split}, "dir")
+		if len(got) > 1 || len(got) == 0 != (c.want == "") {
+			t.Errorf("%v: %q, want %q", c.predicted, got, c.want)
+			continue
+		}
+		for _, want := range strings.Split(c.want, ",") {
+			if line := strings.Join(got, ""); !strings.Contains(line, want) || c.balanced && strings.Contains(line, "--class-weights") {
+				t.Errorf("%v: %q, want %q", c.predicted, line, want)
+			}
+		}
+	}
+	many := &graph.Labels{Classes: 9, Class: []int32{0, 1, 2, 3, 4, 5, 6, 7, 8}, Names: strings.Split("abcdefghi", "")}
+	all := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8}
+	if line := classHint([]int{5, 4, 0, 0, 0, 0, 0, 0, 0}, many, datasets.Split{Train: all, Test: all}, true); line != "never predicted: 7 of 9 classes: c, d, e, f, g, …" {
+		t.Error(line)
+	}
+	t.Chdir(t.TempDir())
+	out := succeed(t, defaultArgs("--out", "stuck", "--lr", "1e-9")...)
+	if !strings.Contains(out.stderr, "never predicted: ") && !strings.Contains(out.stderr, "all test nodes are predicted as") {
+		t.Errorf("weights as they began: %s", out.stderr)
+	}
+	if out := succeed(t, defaultArgs("--out", "quiet", "--lr", "1e-9", "-q")...); slices.Contains(strings.Fields(out.stderr), "predicted") {
+		t.Errorf("with -q: %s", out.stderr)
 	}
 }
 

@@ -256,7 +256,7 @@ func TestWrongValuesOfFlags(t *testing.T) {
 	if count < 150 {
 		t.Errorf("%d flags", count)
 	}
-	for _, line := range []string{"bench sampling --methods=", "study features --hops=", "study variance --weights=,"} {
+	for _, line := range []string{"bench sampling --methods=", "study features --hops=", "study theorem --population=", "study variance --weights=,"} {
 		_, flag, _ := strings.Cut(line, " --")
 		fail(t, exitUsage, []string{"--" + strings.Trim(flag, "=,")}, strings.Fields(line)...)
 	}

@@ -240,19 +240,24 @@ func stderrOf(err error) string {
 	return ""
 }
 
-// testRanksAuto checks that all ranks train with rank 0's choice for auto: the interval that a
-// resumed run has.
+// testRanksAuto checks that all ranks train with rank 0's choices for auto: a method that is
+// not the default, and the interval that a resumed run has.
 func testRanksAuto(t *testing.T, gcn string, l mpiLauncher) {
-	t.Chdir(t.TempDir())
-	for _, limit := range []string{"20", "40"} {
-		line := []string{"train", "--data", "synth:demo?nodes=300&edges=1500", "--samples", "5", "--batch", "20", "--eval-every", "auto",
-			"--hidden", "8", "--micro", "3", "--resume", "-q", "--max-batches", limit, "--out"}
-		succeed(t, append(line, "alone")...)
-		if out, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "ranks")...).CombinedOutput(); err != nil {
-			t.Fatalf("%s updates: %v\n%s", limit, err, out)
-		}
-		if !bytes.Equal(weightsOf(t, "alone"), weightsOf(t, "ranks")) {
-			t.Errorf("%s updates: two ranks give other weights", limit)
+	for _, options := range []string{
+		"--data synth:demo?nodes=40&edges=60&features=4&classes=2 --samples auto",
+		"--data synth:demo?nodes=300&edges=1500 --samples 5 --batch 20 --eval-every auto",
+	} {
+		t.Chdir(t.TempDir())
+		line := append([]string{"train", "--hidden", "8", "--micro", "3", "--resume", "-q"}, strings.Fields(options)...)
+		for _, limit := range []string{"20", "40"} {
+			line := append(line, "--max-batches", limit, "--out")
+			succeed(t, append(line, "alone")...)
+			if out, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "ranks")...).CombinedOutput(); err != nil {
+				t.Fatalf("%s, %s updates: %v\n%s", options, limit, err, out)
+			}
+			if !bytes.Equal(weightsOf(t, "alone"), weightsOf(t, "ranks")) {
+				t.Errorf("%s, %s updates: two ranks give other weights", options, limit)
+			}
 		}
 	}
 }

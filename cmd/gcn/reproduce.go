@@ -92,7 +92,7 @@ func results(ctx context.Context, name string, o reproduce.Options) (*reproduce.
 	w := jobOf(ctx).world
 	if w != nil && (o.Compute == reproduce.ComputeAll || o.Compute == reproduce.ComputeScores) {
 		scores := o
-		scores.Compute = reproduce.ComputeScores
+		scores.Compute, scores.Barrier = reproduce.ComputeScores, w.Barrier
 		if _, err := reproduce.Run(ctx, name, scores); err != nil {
 			return nil, err
 		}

@@ -155,7 +155,7 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 		newGroup("datasets", newDatasetsListCommand(), newDatasetsInfoCommand(), newDatasetsFetchCommand(), newDatasetsConvertCommand(), newDatasetsVerifyCommand()),
 		newMethodsCommand(), newRecipesCommand(), newVersionCommand(),
 		newGroup("bench", newBenchSamplingCommand(), newBenchTrainCommand(), newBenchInferCommand()),
-		newGroup("study", newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(),
+		newGroup("study", newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(),
 			newStudyFeaturesCommand(), newStudyAdviseCommand()),
 		newReproduceCommand(), newReportCommand(), newServeCommand(),
 	)

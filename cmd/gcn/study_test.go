@@ -147,20 +147,35 @@ func TestPrintVariance(t *testing.T) {
 	}
 }
 
-// TestStudyFactors checks that weights are a list or a law.
-func TestStudyFactors(t *testing.T) {
+// TestStudyTheorem checks the theorem on given weights, which are a list or a law, and on a
+// mini-batch of data.
+func TestStudyTheorem(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var first []map[string]any
 	for _, weights := range []string{"1,0.5,0.25", "1, .5,0.250"} {
-		rows := rowsOf(t, object(t, succeed(t, "study", "variance", "--weights", weights, "--samples", "2", "--out", "out", "--json")))
+		m := object(t, succeed(t, "study", "theorem", "--weights", weights, "--samples", "2", "--population", "inf", "--out", "out", "--json"))
+		rows := rowsOf(t, m)
+		for _, row := range rows {
+			wantFields(t, row, "claim", "case", "samples", "relation", "predicted", "measured", "se", "agrees")
+			if row["agrees"] != (row["claim"] != "Var β, recursion as printed") {
+				t.Errorf("%v", row)
+			}
+		}
 		if first != nil && !reflect.DeepEqual(rows, first) {
 			t.Errorf("--weights %s: %v, as a list %v", weights, rows, first)
 		}
 		first = rows
 	}
-	text := succeed(t, "study", "variance", "--weights", "zipf:1:40", "--samples", "5", "--repeats", "400", "--out", "out").stdout
-	if !strings.Contains(text, "40 candidates") {
-		t.Errorf("the table does not say how many candidates there are: %s", text)
+	wantFiles(t, "out", "theorem", ".csv", ".json", ".svg", ".png")
+	text := succeed(t, "study", "theorem", "--weights", "zipf:1:40", "--samples", "5", "--repeats", "400", "--out", "out").stdout
+	for _, words := range []string{"40 candidates", "n = m", "n = ∞", "as printed", "  no\n"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("the table does not say %q: %s", words, text)
+		}
+	}
+	m := object(t, succeed(t, "study", "theorem", "--data", smallData, "--batch", "16", "--samples", "8", "--repeats", "400", "--out", "out", "--json"))
+	if claims := rowsOf(t, m); len(claims) == 0 || m["candidates"].(float64) < 16 {
+		t.Errorf("%d claims on the %v candidates of a mini-batch", len(claims), m["candidates"])
 	}
 	succeed(t, "study", "variance", "--weights", "zipf:0:4", "--repeats", "100", "--out", "out")
 }
@@ -301,7 +316,7 @@ func TestDegenerateStudies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"},
+		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"}, {"theorem", "--samples", "4", "--repeats", "200"},
 	} {
 		all := append([]string{"study", args[0], "--data", "store:zero", "--batch", "16", "--out", "out"}, args[1:]...)
 		rowsOf(t, object(t, succeed(t, append(all, "--json")...)))
@@ -359,6 +374,9 @@ func TestStudyUsage(t *testing.T) {
 		{"study approx-error --methods ladies-cv", "ladies-cv,since earlier activations"},
 		{"study variance --weights zipf:0:0", "zipf:0:0"},
 		{"study variance --weights 1,2 --repeats 1", "--repeats"},
+		{"study theorem --weights 1,2 --population some", "some,candidates"},
+		{"study theorem --weights 1,2,3 --population 2", "3 candidates"},
+		{"study theorem --weights 1,2 --repeats 3", "--repeats"},
 		{"study advise a b", "advise [SPEC]"},
 		{"study advise --target 0", "--target"},
 		{"reproduce", "table1,all"},

@@ -217,6 +217,8 @@ func (j *tuneJob) plan(ctx context.Context) error {
 	}
 	first := j.jobs[0]
 	switch {
+	case slices.ContainsFunc(j.jobs, func(job *trainJob) bool { return job.Settings.Samples.Auto() }):
+		return usagef("--samples auto is for gcn train: give numbers")
 	case first.Epochs > 0: // perhaps from a recipe
 		return usagef("--epochs %d: gcn tune counts mini-batches: give --max-batches and --epochs 0", first.Epochs)
 	case first.MaxBatches == 0:

@@ -270,6 +270,7 @@ func TestTuneErrors(t *testing.T) {
 		"lr is searched twice":                             {"--search", "lr=1,2", "--search", "lr=3"},
 		"whole number":                                     {"--search", "layers=two"},
 		"setting dropout=1: --dropout 1,[0, 1)":            {"--search", "dropout=0.5,1"},
+		"--samples auto,numbers":                           {"--search", "lr=1,2", "--samples", "auto"},
 		"setting layers=0: --layers 0,1000]":               {"--search", "layers=0,1"},
 		"how many settings,--trials":                       {"--search", "lr=0.1..1"},
 		"smaller number":                                   {"--search", "lr=2..1"},

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,8 +34,16 @@ func newVersionCommand() *cobra.Command {
 			return nil, err
 		}
 		v := versionInfo{
-			Version: programVersion(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0),
-			BLAS: library.Name(), BLASThreads: library.Threads(), CUDA: ops.DescribeCUDA(), MPI: "not loaded: started without a launcher",
+			Version:     programVersion(),
+			Go:          runtime.Version(),
+			OS:          runtime.GOOS,
+			Arch:        runtime.GOARCH,
+			CPUs:        runtime.NumCPU(),
+			Threads:     runtime.GOMAXPROCS(0),
+			BLAS:        library.Name(),
+			BLASThreads: library.Threads(),
+			CUDA:        ops.DescribeCUDA(),
+			MPI:         "not loaded: started without a launcher",
 		}
 		if w := jobOf(cmd.Context()).world; w != nil {
 			v.MPI = fmt.Sprintf("%s, %d ranks", w.Library(), w.Size())
@@ -42,13 +52,23 @@ func newVersionCommand() *cobra.Command {
 	})
 }
 
-// programVersion returns the version of this program. It has the revision of the checkout from
-// which the program was built, and says whether that was changed.
+// programVersion returns the version of this program, with the revision of the checkout from
+// which it was built. It says +dirty if the checkout had changes.
 func programVersion() string {
-	if info, known := debug.ReadBuildInfo(); known && info.Main.Version != "" {
-		return info.Main.Version
+	info, known := debug.ReadBuildInfo()
+	if !known {
+		return "(devel)"
 	}
-	return "(devel)"
+	version := cmp.Or(info.Main.Version, "(devel)")
+	for _, s := range info.Settings {
+		if s.Key != "vcs.revision" {
+			continue
+		}
+		if revision := s.Value[:min(len(s.Value), 12)]; !strings.Contains(version, revision) { // a tag's
+			version += ", revision " + revision
+		}
+	}
+	return version
 }
 
 // blasAdvice returns the library to install for faster dense products. It returns

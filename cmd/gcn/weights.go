@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,6 +68,9 @@ func newImportCommand() *cobra.Command {
 func newModel(cmd *cobra.Command, method string) (*trainJob, *layers.GCN, error) {
 	j := newTrainJob(cmd.ErrOrStderr())
 	j.line = append([]run.Value{{Option: "method", Text: method}}, run.Values(cmd.Flags())...)
+	if slices.ContainsFunc(j.line, isAuto) {
+		return nil, nil, usagef("--samples auto is for gcn train")
+	}
 	if err := j.begin(cmd.Context()); err != nil {
 		return nil, nil, err
 	}

@@ -73,15 +73,19 @@ func Replace(path string, write func(*os.File) error) (err error) {
 	if err != nil {
 		return named(path, err)
 	}
-	defer func() {
-		if err != nil {
-			os.Remove(part.Name())
-			err = named(path, err)
-		}
-	}()
 	if err = write(part); err == nil {
 		err = part.Sync()
 	}
+	ours := filelock.InPlace(part) // else the folder was moved, and there may be another writer's part
+	if err == nil && !ours {
+		err = fmt.Errorf("%s was moved, removed or replaced: %w", part.Name(), os.ErrNotExist)
+	}
+	defer func() {
+		if err != nil && ours {
+			os.Remove(part.Name())
+		}
+		err = named(path, err)
+	}()
 	if err != nil {
 		part.Close()
 		return err

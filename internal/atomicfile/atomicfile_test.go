@@ -206,3 +206,26 @@ func TestReplace(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestReplaceMoved moves the folder while a file is written, and puts another writer's part of the
+// same name in its place: nothing of the other's changes.
+func TestReplaceMoved(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the folder of an open file cannot be moved there")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	others := filepath.Join(dir, ".a.part")
+	err := atomicfile.Replace(filepath.Join(dir, "a"), func(f *os.File) error {
+		return errors.Join(text("ours")(f), os.Rename(dir, dir+"-moved"), os.Mkdir(dir, 0o777), os.WriteFile(others, []byte("half"), 0o666))
+	})
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "moved") {
+		t.Errorf("error %v", err)
+	}
+	check(t, others, "half")
+	if _, err := os.Stat(filepath.Join(dir, "a")); err == nil {
+		t.Error("the other's part was taken for ours")
+	}
+}

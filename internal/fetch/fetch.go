@@ -122,9 +122,14 @@ func (f *files) unpacked() string { return filepath.Join(f.folder, "unpacked") }
 
 func (f *files) archive() string { return filepath.Join(f.folder, f.Files[0].Name) }
 
-// kept returns the error to report after one about downloaded files.
+// kept returns the error to report after one about downloaded files. Other files may have other
+// checksums than those that are recorded.
 func (f *files) kept(err error) error {
-	return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder to download them again)", err, f.folder)
+	sums := ""
+	if !missing(f.sumsPath()) {
+		sums = " and " + f.sumsPath()
+	}
+	return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder%s to download them again)", err, f.folder, sums)
 }
 
 // get makes sure that the files are there and are right. It returns the SPEC that reads them, and

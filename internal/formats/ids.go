@@ -204,25 +204,30 @@ func (s *idSet) within(others ...*idSet) bool { return len(s.without(others...))
 
 // nodeOrder is the order of the nodes.
 type nodeOrder struct {
-	nodes int
-	first int32   // the id of node 0, if the ids count from there
-	ids   []int32 // the handle of each node; nil: the ids count from first
-	texts int     // handles of texts
-	place []int32 // at each handle, plus texts: 1 + the node, 0 for none
+	nodes  int
+	first  int32   // the id of node 0, if the ids count from there
+	ids    []int32 // the handle of each node; nil: the ids count from first
+	set    *idSet  // of ids
+	before []int32 // handles of the set before each of its words
+	place  []int32 // the node of each handle of the set, as all visits them; −1: none
 }
 
-// newOrder is the order of a list of handles.
-func (n *nodeIDs) newOrder(handles []int32) *nodeOrder {
-	largest := int32(-1)
-	for _, h := range handles {
-		largest = max(largest, h)
+// newOrder is the order of a list of handles, all of a set. Nothing may be added to the set later.
+func newOrder(set *idSet, handles []int32) *nodeOrder {
+	o := &nodeOrder{nodes: len(handles), ids: handles, set: set, before: make([]int32, len(set.bits)+1), place: slices.Repeat([]int32{-1}, set.count)}
+	for w, word := range set.bits {
+		o.before[w+1] = o.before[w] + int32(bits.OnesCount64(word))
 	}
-	n.r.take(4 * int(largest+1)) // names take their part as they appear
-	o := &nodeOrder{nodes: len(handles), ids: handles, texts: n.names.Len(), place: make([]int32, n.names.Len()+int(largest)+1)}
 	for node, h := range handles {
-		o.place[int(h)+o.texts] = int32(node) + 1
+		o.place[o.rank(h)] = int32(node)
 	}
 	return o
+}
+
+// rank returns the number of handles of the set that all visits before one of them.
+func (o *nodeOrder) rank(handle int32) int32 {
+	word, bit := place(handle)
+	return o.before[word] + int32(bits.OnesCount64(o.set.bits[word]&(bit-1)))
 }
 
 // node returns the node of an id, −1 if it has none.
@@ -231,8 +236,8 @@ func (o *nodeOrder) node(handle int32) int32 {
 		if node := handle - o.first; uint32(node) < uint32(o.nodes) {
 			return node
 		}
-	} else if at := int(handle) + o.texts; at < len(o.place) {
-		return o.place[at] - 1
+	} else if o.set.has(handle) {
+		return o.place[o.rank(handle)]
 	}
 	return -1
 }
@@ -275,23 +280,27 @@ func isNumber[T []byte | string](id T) bool {
 func (n *nodeIDs) ascending(set *idSet, numbers bool) *nodeOrder {
 	handles := slices.Collect(set.all())
 	if nodes := len(handles); !numbers || slices.ContainsFunc(handles, func(h int32) bool { return h < 0 }) {
-		texts := make([]string, nodes)
-		for k, h := range handles {
-			texts[k] = n.text(h)
+		type named struct {
+			text   string
+			handle int32
 		}
-		slices.SortFunc(texts, func(a, b string) int {
-			if numbers && len(a) != len(b) {
-				return cmp.Compare(len(a), len(b))
+		ids := make([]named, nodes)
+		for k, h := range handles {
+			ids[k] = named{n.text(h), h}
+		}
+		slices.SortFunc(ids, func(a, b named) int {
+			if numbers && len(a.text) != len(b.text) {
+				return cmp.Compare(len(a.text), len(b.text))
 			}
-			return strings.Compare(a, b)
+			return strings.Compare(a.text, b.text)
 		})
-		for k, text := range texts {
-			handles[k] = n.handle([]byte(text))
+		for k, id := range ids {
+			handles[k] = id.handle
 		}
 	} else if nodes > 0 && handles[0] <= 1 && int(handles[nodes-1]-handles[0]) == nodes-1 {
 		return &nodeOrder{nodes: nodes, first: handles[0]}
 	}
-	return n.newOrder(handles)
+	return newOrder(set, handles)
 }
 
 // odd returns up to four ids of a set: those that are no numbers or, as all says, any.

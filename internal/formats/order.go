@@ -137,7 +137,7 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 	case given:
 		odd := all.without(&e.given.set)
 		check(len(odd) == 0, e.given.Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd))
-		e.order = e.ids.newOrder(e.given.ids)
+		e.order = newOrder(all, e.given.ids)
 	case numbers && rows > 0 && kind == IDsFrom1 && largest <= rows:
 		e.order = &nodeOrder{nodes: rows, first: 1}
 	case numbers && rows > largest && rows > 0 && kind != IDsFrom1:

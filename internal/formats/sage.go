@@ -148,7 +148,7 @@ func (g *sageGraph) number(path string) {
 	for _, handle := range kept {
 		g.rows = append(g.rows, rows[handle])
 	}
-	g.order = g.ids.newOrder(kept)
+	g.order = newOrder(&g.known, kept)
 	g.NodeNames = g.order.nodeNames(&g.ids)
 }
 

@@ -3,7 +3,9 @@ package reproduce
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -233,6 +235,42 @@ func TestFinishedRun(t *testing.T) {
 // TestTakenCell computes a cell that another process is computing: it waits for the other's
 // cell, or computes the cell when the other has stopped.
 func TestTakenCell(t *testing.T) {
+	o, other := takenCell(t)
+	waited := false
+	o.Log = func(line string) {
+		if strings.Contains(line, "cells that other processes compute: 1") {
+			waited = true
+			time.AfterFunc(100*time.Millisecond, func() { _ = other.Close() })
+		}
+	}
+	if report := reproduced(t, "table7", o); !waited || len(report.Rows) == 0 || strings.Contains(report.Caption, "complete") {
+		t.Errorf("waited %v, %d rows, %s", waited, len(report.Rows), report.Caption)
+	}
+}
+
+// TestBarrier meets the rank that computes a cell: it does not wait for the cell of a rank that
+// does not answer, and needs no waiting after one that does.
+func TestBarrier(t *testing.T) {
+	o, other := takenCell(t)
+	silent := errors.New("no sign of life from rank 1")
+	o.Barrier = func(context.Context) error { return silent }
+	if _, err := Run(t.Context(), "table7", o); !errors.Is(err, silent) {
+		t.Errorf("a silent rank: %v", err)
+	}
+	o.Barrier = func(context.Context) error { return other.Close() }
+	o.Log = func(line string) {
+		if strings.Contains(line, "waiting") {
+			t.Error(line)
+		}
+	}
+	if report := reproduced(t, "table7", o); len(report.Rows) == 0 || strings.Contains(report.Caption, "complete") {
+		t.Errorf("%d rows, %s", len(report.Rows), report.Caption)
+	}
+}
+
+// takenCell returns options of a table, of which another process computes a cell until it is
+// closed.
+func takenCell(t *testing.T) (Options, io.Closer) {
 	o := small(t)
 	o.Methods, o.Settings.Runs, o.Samples = []string{"ladies"}, 1, []int{8, 8}
 	r, err := newRunner(t.Context(), o)
@@ -253,16 +291,7 @@ func TestTakenCell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waited := false
-	o.Log = func(line string) {
-		if strings.Contains(line, "cells that other processes compute: 1") {
-			waited = true
-			time.AfterFunc(100*time.Millisecond, func() { _ = other.Close() })
-		}
-	}
-	if report := reproduced(t, "table7", o); !waited || len(report.Rows) == 0 || strings.Contains(report.Caption, "complete") {
-		t.Errorf("waited %v, %d rows, %s", waited, len(report.Rows), report.Caption)
-	}
+	return o, other
 }
 
 // TestProcessesShareCells runs three commands on one folder: each succeeds, all have the same

@@ -30,6 +30,10 @@ type Options struct {
 	Program string       // version of this program, kept in new cells; may be ""
 	Log     func(string) // called with a line for each cell that is computed; may be nil
 
+	// Barrier returns when all ranks that share Cells have called it, each when no cell is left to
+	// take, or an error if a rank does not answer; nil for one process.
+	Barrier func(ctx context.Context) error
+
 	DataOptions datasets.Options // where named data sets lie
 
 	// Open opens a data set; nil means datasets.Open with DataOptions.

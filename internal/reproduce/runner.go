@@ -168,22 +168,25 @@ func (r *runner) compute(ctx context.Context, keys []key) error {
 	slices.SortStableFunc(keys, func(a, b key) int {
 		return cmp.Or(last(a)-last(b), slices.Index(specs, a.Data)-slices.Index(specs, b.Data), cmp.Compare(a.Seed, b.Seed))
 	})
-	for waiting := 0; ; {
-		taken, err := r.settle(ctx, keys)
-		if err != nil || len(taken) == 0 {
-			return err
+	taken, err := r.settle(ctx, keys)
+	if err == nil && r.Barrier != nil {
+		if err = r.Barrier(ctx); err == nil {
+			taken, err = r.settle(ctx, taken)
 		}
+	}
+	for waiting := 0; err == nil && len(taken) > 0; {
 		if len(taken) != waiting {
 			waiting = len(taken)
 			r.Log(fmt.Sprintf("waiting for the cells that other processes compute: %d", waiting))
 		}
-		keys = taken
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Second):
 		}
+		taken, err = r.settle(ctx, taken)
 	}
+	return err
 }
 
 // settle keeps the results of cells, or the reason why a cell has none. It returns the cells

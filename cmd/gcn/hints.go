@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/run"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// hints returns advice for a better run: a line for each reason, with the option to give. dir is
+// the folder to resume.
+func hints(ctx context.Context, p *run.Plan, model *layers.GCN, history *train.Result, data *datasets.Data, dir string) []string {
+	lines := []string{
+		p.FewSamples(ctx, model, data),
+		risingHint(p, history, cmp.Or(history.ValidSample, len(data.Split.Valid)), dir),
+		classHint(history.Predicted, data.Labels, data.Split, p.ClassWeights == "balanced"),
+	}
+	return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
+}
+
+// risingHint says that a run may go on, or returns "". nodes is the number of nodes of a validation
+// score.
+func risingHint(p *run.Plan, history *train.Result, nodes int, dir string) string {
+	from, to, rose := rising(history, nodes)
+	if !rose {
+		return ""
+	}
+	return fmt.Sprintf("the validation score rose from %.4f to %.4f in the second half of the run: more may help: gcn train --out %s --resume %s",
+		from, to, run.ShellWord(dir), twice(p, history))
+}
+
+// twice returns the options that let a run have twice its mini-batches.
+func twice(p *run.Plan, history *train.Result) string {
+	var options []string
+	want := 2 * history.Batches
+	if p.MaxBatches > 0 && p.MaxBatches < want {
+		options = append(options, fmt.Sprintf("--max-batches %d", want))
+	}
+	if p.Epochs > 0 && (history.Stop == "epochs" || p.EpochUpdates() < want) {
+		options = append(options, fmt.Sprintf("--epochs %d", 2*p.Epochs))
+	}
+	return strings.Join(options, " ")
+}
+
+// rising reports whether the best validation score rose in the second half of a run that
+// ended at its limit, by more than three standard errors of a share of the validation nodes.
+func rising(history *train.Result, nodes int) (from, to float64, rose bool) {
+	if history.Stop != "max-batches" && history.Stop != "epochs" {
+		return 0, 0, false
+	}
+	from = math.Inf(-1)
+	for _, e := range history.Evaluations {
+		if 2*e.Batch <= history.Batches && e.Valid > from {
+			from = e.Valid
+		}
+	}
+	to = history.Best
+	if math.IsInf(from, 0) {
+		return from, to, false
+	}
+	return from, to, to-from > 3*math.Sqrt(to*(1-to)/float64(nodes))
+}
+
+// classHint says which classes of the test nodes are never predicted, or that there is one
+// class only. It is empty if there is nothing to say, as of tasks, which have no predictions.
+func classHint(predicted []int, y *graph.Labels, split datasets.Split, balanced bool) string {
+	if y.Classes == 0 || predicted == nil {
+		return ""
+	}
+	if known := classes(count(y, split.Train), y); len(known) == 1 {
+		return fmt.Sprintf("all training nodes with a label have the class %s: no model learns others; see gcn datasets info", known[0])
+	}
+	tested := count(y, split.Test)
+	for c, n := range predicted {
+		if n > 0 {
+			tested[c] = 0
+		}
+	}
+	never := classes(tested, y)
+	if len(never) == 0 {
+		return ""
+	}
+	if only := classes(predicted, y); len(only) == 1 {
+		return fmt.Sprintf("all test nodes are predicted as %s: try a smaller --lr, features of one scale (normalize=standardize), or --class-weights balanced", only[0])
+	}
+	shown := never
+	if len(never) > 5 {
+		shown = append(never[:5:5], "…")
+	}
+	text := fmt.Sprintf("never predicted: %d of %d classes: %s", len(never), y.Classes, strings.Join(shown, ", "))
+	if !balanced {
+		text += "; --class-weights balanced gives each class the same weight in the loss"
+	}
+	return text
+}
+
+// count returns the number of nodes of each class.
+func count(y *graph.Labels, nodes []int32) []int {
+	counts := make([]int, y.Classes)
+	for _, v := range nodes {
+		if c := y.Class[v]; c >= 0 {
+			counts[c]++
+		}
+	}
+	return counts
+}
+
+// classes returns the names of the classes with a count above 0.
+func classes(counts []int, y *graph.Labels) []string {
+	var names []string
+	for c, n := range counts {
+		if n > 0 {
+			names = append(names, escape(y.Name(c), ""))
+		}
+	}
+	return names
+}

@@ -1,0 +1,254 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Claims compares the paper's statements on variance with exact enumeration where the
+// number of outcomes is small, and else with simulation: the theorem on variance and
+// covariance of the debiased factors β (Chen et al. 2023, §5.6), corrected and as printed,
+// its bounds, and the finite population correction (§5, remark), for the given weights.
+type Claims struct {
+	Weights     []float64 // unnormalised probabilities of the candidates, positive; required
+	Sizes       []int     // numbers of draws; required
+	Populations []float64 // n of the debiased weights, +Inf for α = 1/k; nil means the number of candidates and +Inf
+	Watch       int       `default:"16" least:"1"`      // candidates compared, spread evenly over the weights' order
+	Repeats     int       `default:"20000" least:"200"` // simulated draws
+	Seed        uint64
+
+	Progress func(done, total int) // called after each of Sizes, if not nil
+}
+
+// ClaimRow compares one statement with the measured value. Over several candidates,
+// values are means.
+type ClaimRow struct {
+	Claim    string `json:"claim" show:"claim"`
+	Case     string `json:"case" show:"case"` // the n of the weights, or the probabilities
+	Samples  int    `json:"samples" show:"draws"`
+	Relation string `json:"relation" show:" "` // of Measured to Predicted, as claimed: "=", "≤" or "≥"
+
+	Predicted Number `json:"predicted" show:"predicted|%.4g"`
+	Measured  Number `json:"measured" show:"measured|%.4g"`
+	Exact     bool   `json:"exact"`               // both are exact, and of every candidate
+	SE        Number `json:"se" show:"± se|%.2g"` // standard error of Measured − Predicted; 0 if it is exact or a bound
+	Agrees    bool   `json:"agrees" show:"agrees"`
+}
+
+// ClaimTable is the outcome of Claims.
+type ClaimTable struct {
+	Rows       []ClaimRow `json:"rows"`
+	Points     []Claimed  `json:"points"`     // of each watched candidate
+	Candidates int        `json:"candidates"` // m
+	Repeats    int        `json:"repeats"`
+	Seed       uint64     `json:"seed"`
+}
+
+// Claimed is Var(β) of one candidate.
+type Claimed struct {
+	Case      string  `json:"case"`
+	Samples   int     `json:"samples"`
+	P         float64 `json:"p"`
+	Predicted float64 `json:"predicted"`
+	Printed   float64 `json:"printed"`
+	Measured  float64 `json:"measured"`
+	SE        float64 `json:"se"`
+}
+
+const (
+	mostDeviation = 5    // standard errors within which simulated values agree with predicted ones
+	exactness     = 1e-7 // largest relative difference of exact values
+)
+
+// simulationGroups is the number of groups of draws that standard errors come from:
+// with few of them, a right value is too often far off by its standard error.
+const simulationGroups = 100
+
+// claimCorrected is the claim about the variance of each candidate.
+const claimCorrected = "Var β, corrected recursion"
+
+// Run checks the claims. For each size and population, and once more for each size, it makes
+// Repeats draws and runs the recursion for each. A draw costs about O(s + Watch²) operations more than
+// the draw itself.
+func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	m := float64(len(c.Weights))
+	t := &ClaimTable{Candidates: len(c.Weights), Repeats: c.Repeats, Seed: c.Seed}
+	watch := evenlySpaced(c.Weights, c.Watch)
+	for k, s := range c.Sizes {
+		measure := func(weights []float64, n float64) (*measured, error) {
+			weight := samplers.Debiased{Population: int(min(n, 1<<62))} // so large that α_k rounds to 1/k
+			d, err := newDraws(weights, s, Estimator{Draw: samplers.WithoutReplacement{}, Weight: weight}, watch)
+			if err != nil {
+				return nil, err
+			}
+			d.theorem = newRecursion(s, n)
+			return d.measure(ctx, c.Repeats, c.Seed, simulationGroups)
+		}
+		for _, n := range c.Populations {
+			measured, err := measure(c.Weights, n)
+			if err != nil {
+				return nil, err
+			}
+			t.factors(measured, s, "n = "+populationText(n, len(c.Weights)))
+		}
+		if m > 1 {
+			equal, err := measure(slices.Repeat([]float64{1}, len(c.Weights)), m)
+			if err != nil {
+				return nil, err
+			}
+			t.finitePopulation(equal, s)
+		}
+		if c.Progress != nil {
+			c.Progress(k+1, len(c.Sizes))
+		}
+	}
+	return t, nil
+}
+
+func (c *Claims) check() error {
+	m := len(c.Weights)
+	if c.Populations == nil {
+		c.Populations = []float64{float64(m), math.Inf(1)}
+	}
+	switch {
+	case m == 0 || len(c.Sizes) == 0:
+		return errors.New("study: claims need candidates and numbers of draws")
+	case slices.Min(c.Sizes) < 1 || slices.Max(c.Sizes) > m:
+		return fmt.Errorf("study: %d to %d draws from %d candidates, want 1 to %d", slices.Min(c.Sizes), slices.Max(c.Sizes), m, m)
+	}
+	for _, n := range c.Populations {
+		if !(n >= float64(m)) {
+			return fmt.Errorf("study: a population of %v for %d candidates, want at least as many", n, m)
+		}
+	}
+	var err error
+	c.Weights, err = drawableWeights(c.Weights)
+	return cmp.Or(err, setDefaults(c))
+}
+
+// factors checks the theorem on variance for s draws.
+func (t *ClaimTable) factors(m *measured, s int, name string) {
+	add := func(row ClaimRow) { t.add(row, name, s) }
+	var mean, corrected, printed, covariance []claimedValue
+	for i, p := range m.p {
+		variance := func(t *tally) (float64, float64) { return t.theorem.Cov[i][i], t.aboutOne(i, i) }
+		slipped := func(t *tally) (float64, float64) { return t.printed[i], t.aboutOne(i, i) }
+		mean = append(mean, func(t *tally) (float64, float64) { return 1, t.Mean[i] })
+		corrected, printed = append(corrected, variance), append(printed, slipped)
+		for j := range i {
+			covariance = append(covariance, func(t *tally) (float64, float64) { return t.theorem.Cov[i][j], t.aboutOne(i, j) })
+		}
+		predicted, measured, difference := m.compare(variance)
+		asPrinted, _, _ := m.compare(slipped)
+		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted, Printed: asPrinted, Measured: measured, SE: difference.SEM})
+	}
+	add(m.claim("E β = 1", mean))
+	add(m.claim(claimCorrected, corrected))
+	add(m.claim("Var β, recursion as printed", printed))
+	theorem := VarianceRow{Samples: s}
+	theorem.compare(m.mean(func(t *tally) *Moments { return t.theorem }), m.p, math.Inf(1))
+	bound := func(claim string, most, value float64) {
+		add(ClaimRow{Claim: claim, Relation: "≤", Predicted: Number(most), Measured: Number(value), Exact: m.exact, Agrees: value <= most+exactness})
+	}
+	bound("Var β / ((1/p − 1)/s)", 1, theorem.VarOverBound)
+	if len(covariance) > 0 {
+		add(m.claim("Cov β", covariance))
+		bound("s·|Cov β|", 1, theorem.CovOverBound)
+		bound("largest Cov β", 0, float64(theorem.LargestCov))
+	}
+}
+
+// finitePopulation compares variances of draws of equal probabilities and n = m with those with
+// replacement, (1/p − 1)/s: the ratio is (m−s)/(m−1).
+func (t *ClaimTable) finitePopulation(equal *measured, s int) {
+	m, draws := float64(t.Candidates), float64(s)
+	ratio := func(t *tally) (predicted, measured float64) {
+		for i := range equal.p {
+			measured += t.aboutOne(i, i) / (float64(len(equal.p)) * (m - 1) / draws)
+		}
+		return (m - draws) / (m - 1), measured
+	}
+	t.add(equal.claim("finite population: Var β ratio", []claimedValue{ratio}), "equal p", s)
+}
+
+// add appends a row.
+func (t *ClaimTable) add(row ClaimRow, name string, s int) {
+	row.Case, row.Samples = name, s
+	t.Rows = append(t.Rows, row)
+}
+
+// aboutOne returns E(β_i − 1)(β_j − 1). It is the covariance if E β = 1, and needs no
+// estimate of the mean.
+func (t *tally) aboutOne(i, j int) float64 { return t.Cov[i][j] - t.Mean[i] - t.Mean[j] + 1 }
+
+// claimedValue returns what a claim predicts for a tally, and what was measured in it.
+type claimedValue func(*tally) (predicted, measured float64)
+
+// spread returns a value of the groups. Its standard error is 0 if it is exact.
+func (m *measured) spread(of func(*tally) float64) Spread {
+	var values []float64
+	for _, t := range m.parts {
+		values = append(values, of(t))
+	}
+	return NewSpread(values)
+}
+
+// compare returns the means of a value over the groups, and the difference: the same draws
+// give the prediction and the measurement.
+func (m *measured) compare(v claimedValue) (predicted, measured float64, difference Spread) {
+	predicted = m.spread(func(t *tally) float64 { p, _ := v(t); return p }).Mean
+	difference = m.spread(func(t *tally) float64 { p, q := v(t); return q - p })
+	return predicted, predicted + difference.Mean, difference
+}
+
+// claim compares the mean of the values, which the row shows, and before it every value if they
+// are exact.
+func (m *measured) claim(claim string, values []claimedValue) ClaimRow {
+	row := ClaimRow{Claim: claim, Relation: "=", Exact: m.exact, Agrees: true}
+	mean := func(t *tally) (predicted, measured float64) {
+		for _, v := range values {
+			p, q := v(t)
+			predicted, measured = predicted+p/float64(len(values)), measured+q/float64(len(values))
+		}
+		return predicted, measured
+	}
+	compared := []claimedValue{mean}
+	if m.exact {
+		compared = append(slices.Clip(values), mean)
+	}
+	for _, v := range compared {
+		predicted, measured, difference := m.compare(v)
+		row.compare(predicted, measured, difference.SEM)
+	}
+	return row
+}
+
+// compare counts one comparison for the row's verdict, and shows its values.
+func (r *ClaimRow) compare(predicted, measured, se float64) {
+	difference, tolerance := math.Abs(measured-predicted), exactness*(1+math.Abs(predicted))
+	if !r.Exact {
+		tolerance += mostDeviation * se
+	}
+	r.Agrees = r.Agrees && difference <= tolerance
+	r.Predicted, r.Measured, r.SE = Number(predicted), Number(measured), Number(se)
+}
+
+// populationText names a population.
+func populationText(n float64, candidates int) string {
+	switch {
+	case math.IsInf(n, 1):
+		return "∞"
+	case n == float64(candidates):
+		return "m"
+	}
+	return fmt.Sprintf("%.0f", n)
+}
