@@ -44,10 +44,15 @@ type Imported struct {
 	values []float32 // in the parameter's shape
 }
 
+// layerName names a layer of a file.
+type layerName struct {
+	name   string
+	mapped bool // name is the model's, by ImportOptions
+}
+
 // foreignLayer is a layer of another library.
 type foreignLayer struct {
-	name    string
-	mapped  bool                       // name is the model's, by ImportOptions
+	layerName
 	parts   map[string]*weights.Tensor // "weight" and "bias"
 	linear  bool                       // the weight is (outputs, inputs), by its name
 	pattern string                     // the name without its numbers
@@ -67,7 +72,8 @@ func (l *foreignLayer) part(p parameter) *weights.Tensor {
 
 // foreignLayers returns the layers of a file, in order.
 func foreignLayers(tensors []weights.Tensor, o ImportOptions) (all []*foreignLayer, err error) {
-	number, used := regexp.MustCompile(`\d+`), map[string]bool{}
+	number := regexp.MustCompile(`\d+`)
+	used, known := map[string]bool{}, map[layerName]*foreignLayer{}
 	for k := range tensors {
 		t := &tensors[k]
 		name, mapped := o.Layers[t.Name]
@@ -97,14 +103,20 @@ func foreignLayers(tensors []weights.Tensor, o ImportOptions) (all []*foreignLay
 		if ours, is := o.Layers[layer]; is {
 			used[layer], layer, mapped = true, ours, true
 		}
-		at := slices.IndexFunc(all, func(l *foreignLayer) bool { return l.name == layer && l.mapped == mapped })
-		if at < 0 {
-			at, all = len(all), append(all, &foreignLayer{
-				name: layer, mapped: mapped, parts: map[string]*weights.Tensor{}, pattern: number.ReplaceAllString(layer, "0"),
-				key: number.ReplaceAllStringFunc(layer, func(n string) string { n = strings.TrimLeft(n, "0"); return fmt.Sprintf("%03d%s", len(n), n) }),
-			})
+		l := known[layerName{layer, mapped}]
+		if l == nil {
+			l = &foreignLayer{
+				layerName: layerName{layer, mapped},
+				parts:     map[string]*weights.Tensor{},
+				pattern:   number.ReplaceAllString(layer, "0"),
+				key: number.ReplaceAllStringFunc(layer, func(n string) string {
+					n = strings.TrimLeft(n, "0")
+					return fmt.Sprintf("%03d%s", len(n), n)
+				}),
+			}
+			known[l.layerName] = l
+			all = append(all, l)
 		}
-		l := all[at]
 		if other := l.parts[part]; other != nil {
 			return nil, fmt.Errorf("tensors %q and %q have the same part in layer %q", other.Name, t.Name, layer)
 		}
@@ -168,7 +180,14 @@ func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 	}
 	var fit []*foreignLayer
 	var misfit error // of the layer with m's name, or else of the first one
-	for _, l := range slices.CompactFunc(order, func(l, other *foreignLayer) bool { return l.pattern == other.pattern }) {
+	first := order[0]
+	for _, l := range order {
+		if l.pattern != first.pattern {
+			first = l
+		}
+		if l.key != first.key { // 1 and 01 are one number
+			continue
+		}
 		if err := m.misfit(l); err == nil {
 			fit = append(fit, l)
 		} else if misfit == nil || l.name == m.name {
