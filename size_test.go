@@ -19,13 +19,13 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   3214,
+	"cmd/gcn":                   3241,
 	"cuda":                      2050,
 	"datasets":                  2243,
 	"examples":                  191,
 	"graph":                     1448,
 	"internal/argument":         9,
-	"internal/atomicfile":       87,
+	"internal/atomicfile":       91,
 	"internal/bench":            371,
 	"internal/blas":             648,
 	"internal/crash":            21,
@@ -52,7 +52,7 @@ var ceilings = map[string]int{
 	"internal/ranks":            564,
 	"internal/regularfile":      34,
 	"internal/report":           539,
-	"internal/reproduce":        2429,
+	"internal/reproduce":        2433,
 	"internal/rundir":           204,
 	"internal/simd":             30,
 	"internal/splitmix":         9,
@@ -71,7 +71,7 @@ var ceilings = map[string]int{
 	"samplers/samplertest":      378,
 	"score":                     750,
 	"serve":                     644,
-	"study":                     2281,
+	"study":                     2593,
 	"study/figure":              509,
 	"train":                     3101,
 }
