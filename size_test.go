@@ -21,7 +21,7 @@ var ceilings = map[string]int{
 	"bench":                     74,
 	"cmd/gcn":                   3241,
 	"cuda":                      2050,
-	"datasets":                  2243,
+	"datasets":                  2245,
 	"examples":                  191,
 	"graph":                     1448,
 	"internal/argument":         9,
@@ -67,13 +67,13 @@ var ceilings = map[string]int{
 	"notebooks/kernel":          930,
 	"ops":                       3025,
 	"run":                       1880,
-	"samplers":                  2751,
+	"samplers":                  2754,
 	"samplers/samplertest":      378,
 	"score":                     750,
 	"serve":                     644,
 	"study":                     2593,
 	"study/figure":              509,
-	"train":                     3101,
+	"train":                     3118,
 }
 
 // Ceilings of the whole project.

@@ -81,7 +81,11 @@ type DegreeStats struct {
 type MemorySize struct {
 	Graph    int64 `json:"graph"`
 	Features int64 `json:"features"`
-	Total    int64 `json:"total"` // with labels, split, names of nodes, and P·X if a store holds it
+
+	// Propagated is P·X, if a store holds it.
+	Propagated int64 `json:"propagated_features,omitempty"`
+
+	Total int64 `json:"total"` // with labels, split and names of nodes
 }
 
 // Describe measures a data set. Nil data, and nil parts, count as empty. Cost:
@@ -103,9 +107,10 @@ func Describe(d *Data) Info {
 	if x.Half != nil {
 		info.Precision = "float16"
 	}
-	info.Bytes = MemorySize{Graph: g.Bytes(), Features: x.Bytes()}
+	propagated := cmp.Or(d.Propagated, &graph.Features{}).Bytes()
+	info.Bytes = MemorySize{Graph: g.Bytes(), Features: x.Bytes(), Propagated: propagated}
 	others := len(y.Class) + len(y.Multi) + info.Split.Train + info.Split.Valid + info.Split.Test
-	info.Bytes.Total = info.Bytes.Graph + info.Bytes.Features + 4*int64(others) + d.NodeNames.Bytes() + cmp.Or(d.Propagated, &graph.Features{}).Bytes()
+	info.Bytes.Total = info.Bytes.Graph + info.Bytes.Features + 4*int64(others) + d.NodeNames.Bytes() + propagated
 	return info
 }
 

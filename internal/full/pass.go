@@ -110,7 +110,7 @@ func (p *pass) level(ctx context.Context, s *stage) error {
 		wanted := p.wants(s, n) != nil
 		if k < s.Held && !(last && wanted) || wanted && p.ranks > 1 {
 			kept = append(kept, n)
-			size += len(s.nodes)*n.Shape()[1]
+			size += len(s.nodes) * n.Shape()[1]
 		}
 	}
 	var at plan.Floats
