@@ -95,16 +95,37 @@ func (d *Device) Scratch(name any) *Buffer {
 }
 
 // Features returns the address of x in single precision, dense. The first call copies it
-// and waits; x that is not dense in single precision takes memory for that on the host too, until
-// it returns. x must not change while d is open.
+// and waits. x must not change while d is open.
 func (d *Device) Features(x *graph.Features) (Pointer, error) {
 	if x.Share != nil {
 		return 0, errors.New("device: features that several ranks hold together: a GPU needs them whole")
 	}
+	if x.Half == nil && x.Sparse == nil {
+		return keep(d, x, x.Data)
+	}
 	if b, ok := d.resident[x]; ok {
 		return b.at, nil
 	}
-	return keep(d, x, x.Float32s())
+	b := d.NewBuffer()
+	at, err := b.Floats(x.Rows * x.Cols)
+	if err != nil {
+		return 0, err
+	}
+	rows := max((1<<22)/x.Cols, 1) // made dense at a time
+	for lo := 0; lo < x.Rows; lo += rows {
+		hi := min(lo+rows, x.Rows)
+		part := graph.Features{Rows: hi - lo, Cols: x.Cols}
+		if m := x.Sparse; m != nil {
+			part.Sparse = &graph.CSR{Rows: hi - lo, Cols: x.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}
+		} else {
+			part.Half = x.Half[lo*x.Cols : hi*x.Cols]
+		}
+		if err := Write(d, Floats(at, lo*x.Cols), part.Float32s()); err != nil {
+			return 0, errors.Join(err, b.Free())
+		}
+	}
+	d.resident[x] = b
+	return at, nil
 }
 
 // Laplacian returns p on the device. The first call copies it and waits. It takes 8
