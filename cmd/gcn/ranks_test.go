@@ -123,6 +123,12 @@ func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
 				run := &launch{method: method, dir: dir, partition: partition, ranks: n}
 				run.cmd = l.command(t.Context(), n, append(append([]string{gcn}, line...), "--out", dir, "--json", "--partition", partition)...)
 				run.cmd.Stdout, run.cmd.Stderr = &run.out, &run.messages
+				// Two launchers of Open MPI that start at once fail if both make the folder that they share.
+				sessions, err := os.MkdirTemp("", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				run.cmd.Env = append(run.cmd.Env, "TMPDIR="+sessions)
 				all = append(all, run)
 			}
 		}
