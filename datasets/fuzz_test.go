@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/internal/npy/npytest"
 )
 
 // Each fuzz target damages one file of a good data set. The reader must return an
@@ -39,13 +41,13 @@ func FuzzNPY(f *testing.F) {
 	files["train.npy"] = array(f, mask)
 	files["data.npy"] = array(f, slices.Repeat([]float32{0.5}, int(d.Graph.NNZ())))
 	names := []string{"indptr.npy", "indices.npy", "feat.npy", "labels.npy", "train.npy", "valid.npy", "test.npy", "data.npy", "names.npy", "classes.npy"}
-	files["names.npy"] = textArray(f, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l")
-	files["classes.npy"] = textArray(f, "x", "y", "z")
+	files["names.npy"] = npytest.Texts("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l")
+	files["classes.npy"] = npytest.Texts("x", "y", "z")
 	for k, name := range names {
 		f.Add(byte(k), files[name])
 	}
-	f.Add(byte(3), textArray(f, "x", "y", "z", "x", "", "nan", "x", "y", "z", "x", "y", "2"))
-	f.Add(byte(4), textArray(f, "a", "l", "c"))
+	f.Add(byte(3), npytest.Texts("x", "y", "z", "x", "", "nan", "x", "y", "z", "x", "y", "2"))
+	f.Add(byte(4), npytest.Texts("a", "l", "c"))
 	f.Add(byte(3), objectArray)
 	f.Add(byte(2), fmt.Appendf(nil, "\x93NUMPY\x01\x00\x76\x00%-117s\n", "{'descr': '<f4', 'fortran_order': True, 'shape': (0, 1000000000000000000)}"))
 	f.Fuzz(func(t *testing.T, which byte, content []byte) {

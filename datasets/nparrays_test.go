@@ -3,38 +3,17 @@ package datasets
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/npy/npytest"
 )
-
-// textArray makes an array of texts.
-func textArray(t testing.TB, texts ...string) []byte {
-	t.Helper()
-	longest := 1
-	for _, text := range texts {
-		longest = max(longest, utf8.RuneCountInString(text))
-	}
-	header := fmt.Sprintf("{'descr': '<U%d', 'fortran_order': False, 'shape': (%d,), }  \n", longest, len(texts))
-	b := append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(header))), header...)
-	for _, text := range texts {
-		element := make([]byte, 4*longest)
-		for k, letter := range []rune(text) {
-			binary.LittleEndian.PutUint32(element[4*k:], uint32(letter))
-		}
-		b = append(b, element...)
-	}
-	return b
-}
 
 // objectArray is the start of an array of Python objects, as np.save writes an array of
 // strings and None.
@@ -48,9 +27,9 @@ func TestNamesInArrays(t *testing.T) {
 		classes[i], ids[i] = []string{"violet", "amber", "green"}[i%3], "node "+string(rune('a'+i))
 	}
 	classes[4], classes[7] = "", "nan"
-	files["labels.npy"], files["names.npy"] = textArray(t, classes...), textArray(t, ids...)
-	files["train.npy"] = textArray(t, ids[3], ids[0], ids[1], ids[2])
-	files["valid.npy"], files["test.npy"] = textArray(t, ids[5]), textArray(t, ids[6])
+	files["labels.npy"], files["names.npy"] = npytest.Texts(classes...), npytest.Texts(ids...)
+	files["train.npy"] = npytest.Texts(ids[3], ids[0], ids[1], ids[2])
+	files["valid.npy"], files["test.npy"] = npytest.Texts(ids[5]), npytest.Texts(ids[6])
 	dir := t.TempDir()
 	writeFiles(t, dir, files)
 	read := open(t, "npy:"+dir)
@@ -96,16 +75,16 @@ func TestBadNamesInArrays(t *testing.T) {
 		content []byte
 		want    []string
 	}{
-		"ids, too few":            {"names.npy", textArray(t, "a", "b"), []string{"names.npy: 2 names for 20 nodes"}},
-		"ids, twice":              {"names.npy", textArray(t, twice...), []string{"names.npy: element 7: node \"c\" is there twice"}},
-		"ids, empty":              {"names.npy", textArray(t, empty...), []string{"names.npy: element 7: a node's name is empty"}},
+		"ids, too few":            {"names.npy", npytest.Texts("a", "b"), []string{"names.npy: 2 names for 20 nodes"}},
+		"ids, twice":              {"names.npy", npytest.Texts(twice...), []string{"names.npy: element 7: node \"c\" is there twice"}},
+		"ids, empty":              {"names.npy", npytest.Texts(empty...), []string{"names.npy: element 7: a node's name is empty"}},
 		"ids, booleans":           {"names.npy", array(t, make([]bool, 20)), []string{"names.npy: booleans"}},
-		"classes, one name":       {"classes.npy", textArray(t, "x", "y", "x"), []string{"classes.npy: the classes 0 and 2 have the same name, \"x\""}},
-		"classes, too few":        {"classes.npy", textArray(t, "x", "y"), []string{"classes.npy: 2 names for 3 classes"}},
-		"split, unknown ids":      {"train.npy", textArray(t, ids...), []string{"train.npy: names of nodes, but the folder has no names.npy"}},
-		"labels, a matrix":        {"labels.npy", bytes.Replace(textArray(t, ids...), []byte("(20,), }  "), []byte("(10, 2), }"), 1), []string{"labels.npy"}},
+		"classes, one name":       {"classes.npy", npytest.Texts("x", "y", "x"), []string{"classes.npy: the classes 0 and 2 have the same name, \"x\""}},
+		"classes, too few":        {"classes.npy", npytest.Texts("x", "y"), []string{"classes.npy: 2 names for 3 classes"}},
+		"split, unknown ids":      {"train.npy", npytest.Texts(ids...), []string{"train.npy: names of nodes, but the folder has no names.npy"}},
+		"labels, a matrix":        {"labels.npy", bytes.Replace(npytest.Texts(ids...), []byte("(20,), }  "), []byte("(10, 2), }"), 1), []string{"labels.npy"}},
 		"labels, Python objects":  {"labels.npy", objectArray, []string{"labels.npy", "Python objects", "str(v) for v in y"}},
-		"labels, without a class": {"labels.npy", textArray(t, make([]string, 20)...), []string{"labels.npy: no labels"}},
+		"labels, without a class": {"labels.npy", npytest.Texts(make([]string, 20)...), []string{"labels.npy: no labels"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -117,7 +96,7 @@ func TestBadNamesInArrays(t *testing.T) {
 	}
 	dir := t.TempDir()
 	files := npyFiles(t, d)
-	files["classes.npy"] = textArray(t, "x", "y", "z", "unused")
+	files["classes.npy"] = npytest.Texts("x", "y", "z", "unused")
 	writeFiles(t, dir, files)
 	if read := open(t, "npy:"+dir); !cmp.Equal(read.Labels.Names, []string{"x", "y", "z", "unused"}) || read.Labels.Classes != 4 {
 		t.Errorf("%d classes, %q", read.Labels.Classes, read.Labels.Names)
@@ -127,9 +106,9 @@ func TestBadNamesInArrays(t *testing.T) {
 // Arrays of texts lie beside an edge list: labels, the names of the nodes and the split.
 func TestTextArraysBesideEdges(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{
-		"e": "ann,bob\nbob,cyd\ncyd,dan\n", "n.npy": string(textArray(t, "dan", "cyd", "bob", "ann")), "y.npy": string(textArray(t, "x", "y", "", "x")),
-		"t.npy": string(textArray(t, "ann", "dan")), "v.npy": string(textArray(t, "cyd")), "bad.npy": string(textArray(t, "eve")), "o.npy": string(objectArray),
-		"twice.npy": string(textArray(t, "ann", "ann")), "n.csv": "id\ndan\ncyd\nbob\nann\n", "z.csv": "0,1\n1,2\n2,3\n",
+		"e": "ann,bob\nbob,cyd\ncyd,dan\n", "n.npy": string(npytest.Texts("dan", "cyd", "bob", "ann")), "y.npy": string(npytest.Texts("x", "y", "", "x")),
+		"t.npy": string(npytest.Texts("ann", "dan")), "v.npy": string(npytest.Texts("cyd")), "bad.npy": string(npytest.Texts("eve")), "o.npy": string(objectArray),
+		"twice.npy": string(npytest.Texts("ann", "ann")), "n.csv": "id\ndan\ncyd\nbob\nann\n", "z.csv": "0,1\n1,2\n2,3\n",
 	})
 	d := open(t, strings.TrimSuffix(in("D/e?nodes=D/n.npy&labels=D/y.npy&train=D/t.npy&valid=D/v.npy"), "&split=1/1/1"))
 	want := &graph.Labels{Classes: 2, Class: []int32{0, 1, -1, 0}, Names: []string{"x", "y"}}

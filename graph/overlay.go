@@ -24,7 +24,8 @@ type Overlay struct {
 
 const pageNodes = 128
 
-// overlayPage holds, for each of its nodes, side by side what a row of P·X needs of a neighbour.
+// overlayPage holds a column's scale and the changed row of each of its nodes. A row of P·X reads both
+// for each neighbour, so they lie side by side.
 type overlayPage [pageNodes]struct {
 	column float32     // scale of the Laplacian's column
 	row    *overlayRow // nil: the base's

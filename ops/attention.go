@@ -229,8 +229,8 @@ func (op *attention) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	return d.nodes, d.err
 }
 
-// backZ is the gradient with respect to z. It leaves the gradients of the scores for those of the
-// vectors.
+// backZ computes the gradient with respect to z. It also computes the gradients of the scores, which
+// backVector reads.
 func (op *attention) backZ(c *plan.Call) error {
 	a := op.of(c.Run)
 	z := c.Matrix(1)
@@ -258,7 +258,7 @@ func (op *attention) backTarget(c *plan.Call) error {
 	return op.backVector(c, op.of(c.Run).dt)
 }
 
-// backVector is the gradient of a vector, from that of its scores.
+// backVector computes the gradient of a vector from the gradient of the vector's scores.
 func (op *attention) backVector(c *plan.Call, scores plan.Floats) error {
 	z, a := c.Matrix(1), op.of(c.Run)
 	to := c.OutVector(z.Cols)

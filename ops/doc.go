@@ -35,8 +35,9 @@
 // # Adding an op
 //
 // An op embeds base and implements plan.Op in one file: Compute for the CPU and a
-// GPU, and Memory if it differs from base's. SymDiff makes nodes of its gradients, which are
-// methods: see base.backward. What a run changes is in plan.StateOf, not in the op's fields. The
+// GPU, and Memory if it differs from base's. A gradient is a method of
+// the op, and SymDiff makes a node of it: see base.backward. A run keeps its data in plan.StateOf,
+// not in the op's fields. The
 // tests fail until TestGradients has an expression with the op. TestGradients compares the
 // gradient on each backend, and detects a wrong Memory.
 //

@@ -132,8 +132,8 @@ func checkVectors(what string, x *G.Node, length int, vectors ...*G.Node) error 
 	return checkNodes(what, fmt.Sprintf("a float32 vector of %d", length), x, fits, vectors...)
 }
 
-// checkNodes returns an error if a node is nil, in no graph, in another graph than first, or not
-// what is wanted. Gorgonia would panic.
+// checkNodes returns an error if a node is nil, in no graph or in another graph than first, or if
+// fits refuses it; want describes what fits. Without the check Gorgonia panics.
 func checkNodes(what, want string, first *G.Node, fits func(*G.Node) bool, nodes ...*G.Node) error {
 	for _, n := range nodes {
 		switch {

@@ -110,7 +110,8 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, progress func(don
 	return j.take(advice.Method, advice.Samples, j.ExactInput || advice.ExactInput), nil
 }
 
-// sizesOf returns the samples of an advice, or those of its layers where full is as cheap.
+// sizesOf returns the samples of an advice. If it advises the full method, it has no samples: then
+// these are the samples measured for each layer.
 func sizesOf(advice *study.Advice) Sizes {
 	if len(advice.Samples) > 0 {
 		return advice.Samples

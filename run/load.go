@@ -280,7 +280,7 @@ func Load(recipe, file, saved *File, line []Value) (Settings, error) {
 			return s, err
 		}
 	}
-	counts := func() string { // what the method's sample sizes count
+	counts := func() string { // nodes of a layer, or neighbours of a node
 		m, _ := ParseMethod(cmp.Or(s.Method, DefaultMethod)) // Plan refuses a wrong one
 		return m.Sizes
 	}

@@ -173,8 +173,8 @@ func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (
 	return r, nil
 }
 
-// compare sets what the row says of the moments of candidates with probabilities p, and compares
-// them with the bounds of the theorem: the variances (1/p_i − 1)/s, which leave out a candidate of
+// compare fills the row from the moments of candidates with probabilities p. It compares the moments
+// with the bounds of the theorem: the variances (1/p_i − 1)/s, which leave out a candidate of
 // p_i = 1, and the covariances 1/s. The moments are estimated from the given number of draws, +Inf
 // if they are exact. An estimate may be above its bound by five standard errors: of about
 // Var·√(1/(π·repeats)) for a variance, with π ≤ s·p the share of draws that contain the candidate,

@@ -163,8 +163,8 @@ func shapes(t *weights.Tensor, p parameter) (same, turned bool) {
 	return slices.Equal(t.Shape, p.Shape), len(back) == 2 && slices.Equal(back, p.Shape)
 }
 
-// next returns the layer of the file for m: the one that is mapped to it, or else the only one
-// that fits of the first layers of each pattern.
+// next returns the layer of the file for m. That is the layer mapped to m. Without one, next looks at
+// the first layer of each pattern of names, of which exactly one must fit.
 func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 	if at := slices.IndexFunc(order, func(l *foreignLayer) bool { return l.mapped && l.name == m.name }); at >= 0 {
 		return order[at], m.misfit(order[at])

@@ -37,8 +37,8 @@ func newReproduceCommand() *cobra.Command {
 	return cmd
 }
 
-// run makes what is named, with the settings of the paper, the file of options and the command
-// line.
+// run makes the table or figure of that name, or all. Its settings are the paper's, then those of
+// --config, then those of the command line.
 func (r *reproduction) run(cmd *cobra.Command, name string) (any, error) {
 	s, err := reproduce.Paper(cmd.Context())
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/csv"
 	"fmt"
 	"math"
@@ -12,10 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/gcn-layerwise/gcn/internal/longtest"
 	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/internal/npy/npytest"
 )
 
 // shop describes files of 60 people: how they differ from the people of the zero value.
@@ -142,7 +141,7 @@ func (s shop) files(t *testing.T, folder string) map[string]string {
 		writeFile(t, folder+"/arrays/"+name, b.Bytes())
 	}
 	texts := func(name string, all []string) {
-		writeFile(t, folder+"/arrays/"+name, textArray(all...))
+		writeFile(t, folder+"/arrays/"+name, npytest.Texts(all...))
 	}
 	array("indptr.npy", func(b *bytes.Buffer) error { return npy.Write(b, ptr, len(ptr)) })
 	array("indices.npy", func(b *bytes.Buffer) error { return npy.Write(b, idx, len(idx)) })
@@ -334,22 +333,4 @@ func TestRunRemembersItsData(t *testing.T) {
 		}
 	}
 	fail(t, exitFailed, []string{"made of the graph (features=degree)"}, "eval", "--run", run, "--data", "edges:words/edges.csv?labels=words/people.csv&labels-columns=name,buys&features=degree")
-}
-
-// textArray returns the file of a vector of NumPy's str.
-func textArray(texts ...string) []byte {
-	longest := 1
-	for _, text := range texts {
-		longest = max(longest, utf8.RuneCountInString(text))
-	}
-	header := fmt.Sprintf("{'descr': '<U%d', 'fortran_order': False, 'shape': (%d,), }  \n", longest, len(texts))
-	b := append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(header))), header...)
-	for _, text := range texts {
-		element := make([]byte, 4*longest)
-		for k, letter := range []rune(text) {
-			binary.LittleEndian.PutUint32(element[4*k:], uint32(letter))
-		}
-		b = append(b, element...)
-	}
-	return b
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/internal/npy/npytest"
 )
 
 // trial makes the raw files of a section of docs/trials.md. It returns the true class of each
@@ -82,8 +83,8 @@ var trials = map[string]trial{
 		save("indices", func(b *bytes.Buffer) error { return npy.Write(b, idx, len(idx)) })
 		save("data", func(b *bytes.Buffer) error { return npy.Write(b, weights, len(weights)) })
 		save("feat", func(b *bytes.Buffer) error { return npy.Write(b, x, 80, 3) })
-		writeFile(t, filepath.Join("graph", "names.npy"), textArray(names...))
-		writeFile(t, filepath.Join("graph", "labels.npy"), textArray(labels...))
+		writeFile(t, filepath.Join("graph", "names.npy"), npytest.Texts(names...))
+		writeFile(t, filepath.Join("graph", "labels.npy"), npytest.Texts(labels...))
 		for part, name := range []string{"train", "valid", "test"} {
 			save(name, func(b *bytes.Buffer) error { return npy.Write(b, masks[part], 80) })
 		}

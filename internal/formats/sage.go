@@ -54,7 +54,7 @@ type sageGraph struct {
 	links []sageLink
 	edges bool                        // the links are called edges, as networkx 3.4 does
 	texts struct{ nodes, links bool } // some ids are texts
-	order *nodeOrder                  // of the kept nodes: that of their rows
+	order *nodeOrder                  // of the kept nodes, which is the order of their rows
 	rows  []int32                     // row of the features of each kept node, increasing
 }
 

@@ -81,8 +81,8 @@ func Rows(dst *graph.CSR, p *graph.Laplacian, rows []int32) {
 	}
 }
 
-// appendEntries appends entries of row r of P to dst: those of the given columns, from the row's
-// entry first on, without the self-loop.
+// appendEntries appends to dst the entries of row r of P in the given columns. These are columns of
+// the row from number first on. The self-loop is not among them.
 func appendEntries(dst *graph.CSR, p *graph.Laplacian, r int32, columns []int32, first int) {
 	at, scale := len(dst.Val), p.RowScale[r]
 	dst.Idx, dst.Val = append(dst.Idx, columns...), slices.Grow(dst.Val, len(columns))[:at+len(columns)]

@@ -185,8 +185,8 @@ func All[T number](ctx context.Context, r *Reader) ([]T, error) {
 	return byRows, nil
 }
 
-// Read fills dst with the next values of an array of numbers, in the order of the file. Use it
-// and Skip for an array that is larger than memory. Its errors are those of All.
+// Read fills dst with the next values of an array of numbers, in the order of the file. Use Read and
+// Skip for an array that is larger than memory. Read returns the same errors as All.
 func Read[T number](ctx context.Context, r *Reader, dst []T) error {
 	var zero T
 	_, isFloat := any(zero).(float32)

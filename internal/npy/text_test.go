@@ -3,14 +3,14 @@ package npy
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/gcn-layerwise/gcn/internal/npy/npytest"
 )
 
 func texts(t testing.TB, file []byte) ([]string, error) {
@@ -25,24 +25,6 @@ func texts(t testing.TB, file []byte) ([]string, error) {
 		return nil
 	})
 	return all, err
-}
-
-// textArray returns the file of a vector of NumPy's str.
-func textArray(texts ...string) []byte {
-	longest := 1
-	for _, text := range texts {
-		longest = max(longest, utf8.RuneCountInString(text))
-	}
-	header := fmt.Sprintf("{'descr': '<U%d', 'fortran_order': False, 'shape': (%d,), }  \n", longest, len(texts))
-	b := append(binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(header))), header...)
-	for _, text := range texts {
-		element := make([]byte, 4*longest)
-		for k, letter := range []rune(text) {
-			binary.LittleEndian.PutUint32(element[4*k:], uint32(letter))
-		}
-		b = append(b, element...)
-	}
-	return b
 }
 
 // The bytes that numpy.save wrote for numpy.array(["a", "né"]), and for the same as bytes.
@@ -62,7 +44,7 @@ func TestTextBytes(t *testing.T) {
 func TestTextRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(rapid.String().Filter(func(s string) bool { return utf8.ValidString(s) && !strings.HasSuffix(s, "\x00") }), 1, 40).Draw(t, "texts")
-		file := textArray(want...)
+		file := npytest.Texts(want...)
 		r, err := NewReader("x", bytes.NewReader(file), int64(len(file)))
 		if err != nil || !r.Text() {
 			t.Fatal(err)

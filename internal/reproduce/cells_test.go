@@ -268,8 +268,8 @@ func TestBarrier(t *testing.T) {
 	}
 }
 
-// takenCell returns options of a table, of which another process computes a cell until it is
-// closed.
+// takenCell returns the options of a table. Another process holds one of its cells until the
+// io.Closer is closed.
 func takenCell(t *testing.T) (Options, io.Closer) {
 	o := small(t)
 	o.Methods, o.Settings.Runs, o.Samples = []string{"ladies"}, 1, []int{8, 8}
