@@ -101,7 +101,7 @@ func (m *Model) Bytes() int64 {
 	const (
 		least = 2 << 20 // a chunk of the builder
 		node  = 115     // communities, degree, offsets, running sums, class, split
-		edge  = 16      // in the builder, and in both directions
+		edge  = 12      // in the builder, sorted by row, and in both directions
 	)
 	width, groups, tasks := float64(m.Features), float64(m.groupCount()), float64(m.tasks())
 	bytes := least + (node+5*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
@@ -245,19 +245,17 @@ func (m *Model) means() []float32 {
 // of the one before it.
 func (s *Source) Features(ctx context.Context, size int, yield func(rows []float32) error) error {
 	width, means, shown := s.Model.Features, s.means(), s.shownGroups()
-	scale := float32(1 / math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
+	offset, scale := float32(s.Offset), float32(1/math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
 	piece := min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
 	buffer := make([]float32, piece*width)
 	var offsets []float32 // of all communities, if the features of all nodes are in memory
 	if piece == s.Nodes {
 		offsets = make([]float32, s.c.count()*width)
-		err := parallel.Chunks(ctx, s.c.count(), func(k int) error {
-			s.drawOffset(offsets[k*width:(k+1)*width], k)
-			return nil
+		parallel.For(s.c.count(), 256, func(lo, hi int) {
+			for k := lo; k < hi; k++ {
+				s.drawOffset(offsets[k*width:(k+1)*width], k)
+			}
 		})
-		if err != nil {
-			return err
-		}
 	}
 	for first := 0; first < s.Nodes; first += piece {
 		nodes := min(piece, s.Nodes-first)
@@ -266,13 +264,14 @@ func (s *Source) Features(ctx context.Context, size int, yield func(rows []float
 			for i := k * chunkNodes; i < min((k+1)*chunkNodes, nodes); i++ {
 				of := int(s.c.of[first+i])
 				row, mean := buffer[i*width:(i+1)*width], means[int(shown[of])*width:][:width]
+				from := row
 				if offsets != nil {
-					copy(row, offsets[of*width:])
+					from = offsets[of*width:][:width]
 				} else {
 					s.drawOffset(row, of)
 				}
-				for j, v := range mean {
-					row[j] = scale * (v + float32(s.Offset)*row[j] + float32(random.NormFloat64()))
+				for j, v := range from {
+					row[j] = scale * (mean[j] + offset*v + float32(random.NormFloat64()))
 				}
 			}
 			return nil
