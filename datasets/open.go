@@ -132,6 +132,8 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (*Data, error)
 	switch {
 	case !s.ownKeys:
 		err = d.applyKeys(ctx, spec, s, o.Schema)
+	case s.source != nil: // the builder makes valid graphs
+		err = d.validateNodes(ctx)
 	case d.file == nil:
 		err = d.validate(ctx)
 	}
