@@ -9,6 +9,7 @@
 package synth
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -82,15 +83,13 @@ var models []byte
 // Resize changes the number of nodes and, in proportion, the numbers of edges and of
 // the nodes of each part of the split.
 func (m *Model) Resize(nodes int) {
-	if nodes == m.Nodes {
-		return
-	}
 	scale := float64(nodes) / float64(m.Nodes)
-	m.Edges = int64(math.Round(float64(m.Edges) * scale))
-	m.Train = max(int(math.Round(float64(m.Train)*scale)), 1)
-	m.Valid = min(int(math.Round(float64(m.Valid)*scale)), nodes-m.Train)
+	scaled := func(n int) int { return int(math.Round(float64(n) * scale)) }
+	m.Edges = int64(scaled(int(m.Edges)))
+	m.Train = max(scaled(m.Train), 1)
+	m.Valid = min(scaled(m.Valid), nodes-m.Train)
 	if m.Test > 0 { // 0 would mean all other nodes
-		m.Test = min(max(int(math.Round(float64(m.Test)*scale)), 1), nodes-m.Train-m.Valid)
+		m.Test = min(max(scaled(m.Test), 1), nodes-m.Train-m.Valid)
 	}
 	m.Nodes = nodes
 }
@@ -172,14 +171,9 @@ func (m *Model) chunk(k int) (lo, hi int) {
 	return k * chunkNodes, min((k+1)*chunkNodes, m.Nodes)
 }
 
-// seeds returns the seeds of one purpose and chunk.
-func (m *Model) seeds(purpose, chunk int) (uint64, uint64) {
-	return splitmix.Hash(m.Seed ^ splitmix.Hash(uint64(purpose))), splitmix.Hash(uint64(chunk) + 1)
-}
-
 // random returns the generator of one purpose and chunk.
 func (m *Model) random(purpose, chunk int) *rand.Rand {
-	return rand.New(rand.NewPCG(m.seeds(purpose, chunk)))
+	return rand.New(rand.NewPCG(splitmix.Hash(m.Seed^splitmix.Hash(uint64(purpose))), splitmix.Hash(uint64(chunk)+1)))
 }
 
 // eachNode calls f, on all cores, for ranges [lo, hi) that cover the nodes, with the
@@ -193,12 +187,7 @@ func (m *Model) eachNode(ctx context.Context, purpose int, f func(lo, hi int, ra
 }
 
 // groupCount returns the number of groups.
-func (m *Model) groupCount() int {
-	if m.Groups > 0 {
-		return m.Groups
-	}
-	return m.Classes
-}
+func (m *Model) groupCount() int { return cmp.Or(m.Groups, m.Classes) }
 
 // zipf returns the cumulative distribution of the sizes of the groups.
 func (m *Model) zipf() []float64 {
@@ -376,11 +365,8 @@ func (m *Model) drawSplit() [3][]int32 {
 // They keep their order within a part.
 func RandomSplit(nodes []int32, train, valid int, random *rand.Rand) (parts [3][]int32) {
 	part := make([]uint8, len(nodes))
-	for k := range part {
-		if k >= train {
-			part[k]++
-		}
-		if k >= train+valid {
+	for _, first := range []int{train, train + valid} {
+		for k := first; k < len(part); k++ {
 			part[k]++
 		}
 	}
