@@ -43,7 +43,7 @@ func newStudyAdviseCommand() *cobra.Command {
 			what.Layers = len(s.model.Convolutions)
 			what.Products, err = study.Products(ctx, s.model, s.data.Laplacian(), s.data.Features)
 		} else {
-			what.Products, err = run.RandomProduct(s.data, a.Seed)
+			what.Products, err = run.RandomProduct(s.data, run.FewColumns, a.Seed)
 		}
 		if err != nil {
 			return nil, err
