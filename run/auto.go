@@ -114,7 +114,11 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, p
 		text += ", --exact-input"
 	}
 	j.Say("--samples auto: %s; gcn study advise gives the reasons", text)
-	return append(values, Value{Option: "samples", Text: samples.String()}, Value{Option: "method", Text: method}, Value{Option: "exact_input", Text: strconv.FormatBool(exact)}), nil
+	return append(values,
+		Value{Option: "samples", Text: samples.String()},
+		Value{Option: "method", Text: method},
+		Value{Option: "exact_input", Text: strconv.FormatBool(exact)},
+	), nil
 }
 
 // MethodText is a method with its sample sizes, for messages and tables.

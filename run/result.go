@@ -79,7 +79,10 @@ func (r *Result) round() {
 
 // times returns the measured times, of which the first three are seconds of the whole run.
 func (r *Result) times() []*float64 {
-	return []*float64{&r.WallS, &r.EvalS, &r.RefreshS, &r.TrainMS, &r.SamplingMS, &r.WaitMS, &r.CommMS, &r.Imbalance}
+	return []*float64{
+		&r.WallS, &r.EvalS, &r.RefreshS,
+		&r.TrainMS, &r.SamplingMS, &r.WaitMS, &r.CommMS, &r.Imbalance,
+	}
 }
 
 // summarize puts several runs into one result.

@@ -57,8 +57,8 @@ func (j *Job) Train(ctx context.Context, data *datasets.Data) (*Result, error) {
 	begin := func() error { return j.beginSeveral(folder, data) } // on rank 0
 	var runs []Result
 	for i := range j.Runs {
-		seed := j.Seed + uint64(i)
-		r, err := j.Once(ctx, data, filepath.Join(j.Out, SeedFolder(seed)), seed, fmt.Sprintf("run %d/%d  ", i+1, j.Runs), begin)
+		seed, prefix := j.Seed+uint64(i), fmt.Sprintf("run %d/%d  ", i+1, j.Runs)
+		r, err := j.Once(ctx, data, filepath.Join(j.Out, SeedFolder(seed)), seed, prefix, begin)
 		if err != nil {
 			return nil, err
 		}

@@ -74,7 +74,8 @@ func (a *adviseStudy) try(ctx context.Context, data *datasets.Data, layers int, 
 	if memory.Product(4, int64(layers+1), int64(data.Nodes()), int64(data.Features.Cols)) > 1<<30 {
 		return nil
 	}
-	t, err := study.FeaturesAlone{Data: data, Hops: []int{layers}, Options: train.Options{Batch: a.Batch, MaxBatches: a.Batches, EvalEvery: a.Batches, Seed: a.Seed}}.Run(ctx)
+	o := train.Options{Batch: a.Batch, MaxBatches: a.Batches, EvalEvery: a.Batches, Seed: a.Seed}
+	t, err := study.FeaturesAlone{Data: data, Hops: []int{layers}, Options: o}.Run(ctx)
 	if err == nil {
 		advice.Alone = &t.Means[0]
 	}
