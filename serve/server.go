@@ -45,8 +45,8 @@ type Server struct {
 	now   atomic.Pointer[version] // that requests see
 	added sync.Map                // see numbers
 
-	tasks   chan *task // that wait
-	writing sync.Mutex // of the log and of now
+	tasks   chan *change // that wait
+	writing sync.Mutex   // of the log and of now
 	log     changeLog
 }
 
@@ -73,7 +73,7 @@ func New(model *layers.GCN, data *datasets.Data, o Options) (*Server, error) {
 	s.metrics.NewGauge("gcn_nodes", func() float64 { return float64(s.now.Load().graph.Nodes()) })
 	s.metrics.NewGauge("gcn_edges", func() float64 { return float64(s.now.Load().graph.Edges()) })
 	if o.Log != "" {
-		if s.log, err = openLog(o.Log, headOf(data), s.replay); err != nil {
+		if err := s.openLog(o.Log); err != nil {
 			return nil, errors.Join(fmt.Errorf("serve: %w", err), s.Close())
 		}
 	}
@@ -87,7 +87,7 @@ func unchanged(data *datasets.Data) (*Server, error) {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	_, _ = data.Node("") // makes the index of names
-	s := &Server{data: data, tasks: make(chan *task, most)}
+	s := &Server{data: data, tasks: make(chan *change, most)}
 	s.now.Store(&version{graph: base})
 	return s, nil
 }
@@ -246,12 +246,11 @@ func (s *Server) change(_ *http.Request, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.commit(c)
-	if err != nil {
+	if err := s.commit(c); err != nil {
 		return nil, err
 	}
 	return struct {
 		Version int64    `json:"version"`
 		Added   []string `json:"added,omitempty"` // the ids of the new nodes
-	}{made.number, made.added[len(made.added)-len(c.AddNodes):]}, nil
+	}{c.number, c.added}, nil
 }
