@@ -19,53 +19,46 @@ func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 	if base != d.Nodes() || o.Nodes()-base != len(added) {
 		return nil, fmt.Errorf("datasets: %s: changes of a graph of %d nodes that add %d, and the ids of %d", d.title(), base, o.Nodes()-base, len(added))
 	}
-	number, kept := make([]int32, o.Nodes()), make([]int32, 0, o.Nodes()) // −1: removed
+	var kept []int32
 	for v := range int32(o.Nodes()) {
-		if number[v] = -1; o.Has(v) {
-			number[v] = int32(len(kept))
+		if o.Has(v) {
 			kept = append(kept, v)
 		}
 	}
-	n := len(kept)
-	if err := memory.Check("the changed data", memory.Product(4, int64(n), int64(x.Cols))); err != nil {
+	if err := memory.Check("the changed data", memory.Product(4, int64(len(kept)), int64(x.Cols))); err != nil {
 		return nil, err
 	}
-	a, y := &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, 1, n+1)}, d.Labels
-	labels := &graph.Labels{Classes: y.Classes, Tasks: y.Tasks, Names: y.Names}
-	changed := &Data{
-		Name: d.Name, Directed: d.Directed, Metric: d.Metric, encoding: d.encoding, unlabelled: d.unlabelled,
-		Graph: a, Features: o.Gather(kept), Labels: labels,
-		Notes: append(slices.Clone(d.Notes), fmt.Sprintf("changed: %d nodes added, %d removed", len(added), o.Nodes()-n)),
-	}
-	if d.NodeNames != nil || n < o.Nodes() {
-		changed.NodeNames = new(graph.Names)
-	}
-	classes, tasks := y.Class, append(slices.Clip(y.Multi), slices.Repeat([]float32{float32(math.NaN())}, y.Tasks*len(added))...)
-	if classes != nil {
-		classes = append(slices.Clip(classes), slices.Repeat([]int32{-1}, len(added))...)
-	}
-	weighted := d.Graph.Val != nil
-	for _, v := range kept {
-		neighbors, weights := o.Row(v)
-		for k, u := range neighbors {
-			weight := float32(graph.Weight(weights, k))
-			a.Idx, a.Val, weighted = append(a.Idx, number[u]), append(a.Val, weight), weighted || weight != 1
-		}
-		a.Ptr = append(a.Ptr, int64(len(a.Idx)))
-		if labels.Multi = append(labels.Multi, tasks[int(v)*y.Tasks:(int(v)+1)*y.Tasks]...); classes != nil {
-			labels.Class = append(labels.Class, classes[v])
-		}
-		switch {
-		case changed.NodeNames == nil:
-		case int(v) < base:
-			changed.NodeNames.Append(d.NodeNames.At(int(v)))
-		default:
-			changed.NodeNames.Append(added[int(v)-base])
-		}
-	}
-	if !weighted {
+	part, _, _ := o.Around(kept, 1) // they are there, with all their neighbours
+	if a := part.Adjacency; d.Graph.Val == nil && !slices.ContainsFunc(a.Val, func(w float32) bool { return w != 1 }) {
 		a.Val = nil
 	}
-	changed.Split = d.Split.renumbered(func(v int32) int32 { return number[v] })
-	return changed, nil
+	y, names := d.Labels, new(graph.Names)
+	labels := &graph.Labels{Classes: y.Classes, Tasks: y.Tasks, Names: y.Names}
+	classes := append(slices.Clip(y.Class), -1) // of an added node: the last
+	tasks := append(slices.Clip(y.Multi), slices.Repeat([]float32{float32(math.NaN())}, y.Tasks)...)
+	for _, v := range kept {
+		at := min(int(v), base)
+		if at < base {
+			names.Append(d.NodeNames.At(at))
+		} else {
+			names.Append(added[int(v)-base])
+		}
+		if labels.Multi = append(labels.Multi, tasks[at*y.Tasks:(at+1)*y.Tasks]...); y.Class != nil {
+			labels.Class = append(labels.Class, classes[at])
+		}
+	}
+	if d.NodeNames == nil && len(kept) == o.Nodes() {
+		names = nil
+	}
+	number := func(v int32) int32 {
+		if k, there := slices.BinarySearch(kept, v); there {
+			return int32(k)
+		}
+		return -1
+	}
+	return &Data{
+		Name: d.Name, Directed: d.Directed, Metric: d.Metric, encoding: d.encoding, unlabelled: d.unlabelled,
+		Graph: part.Adjacency, Features: o.Gather(kept), Labels: labels, NodeNames: names, Split: d.Split.renumbered(number),
+		Notes: append(slices.Clone(d.Notes), fmt.Sprintf("changed: %d nodes added, %d removed", len(added), o.Nodes()-len(kept))),
+	}, nil
 }

@@ -221,8 +221,10 @@ func (o *Overlay) row(v int32) *overlayRow {
 		if weights == nil {
 			row.weights = slices.Repeat([]float32{1}, len(neighbors))
 		}
-		if old := o.at(v).row; old != nil {
-			row.features = old.features
+		if old, anew := o.at(v), o.scaled(row); old.row != nil {
+			row.features = old.row.features
+		} else if old.scale != anew.scale || old.column != anew.column {
+			o.fail("node %d has scales of its own: changes need a Laplacian of NewLaplacian or NewRowLaplacian", v)
 		}
 		o.put(v, row)
 	}
@@ -293,21 +295,24 @@ func (o *Overlay) remove(nodes []int32) {
 
 // Finish makes a draft a version, or returns the error of Change. Cost: the rows that it has changed.
 func (o *Overlay) Finish() error {
-	symmetric := len(o.base.RowScale) == 0 || &o.base.RowScale[0] == &o.base.ColScale[0] // of NewLaplacian
 	for v, row := range o.edited {
-		degree := 1.0 // the row sum of A+I, summed as selfLoopedDegree does
-		for _, w := range row.weights {
-			degree += float64(w)
-		}
-		node := overlayNode{float32(1 / degree), 1, row}
-		if symmetric {
-			node.scale = float32(1 / math.Sqrt(degree))
-			node.column = node.scale
-		}
-		o.pages[v/pageNodes][v%pageNodes] = node
+		o.pages[v/pageNodes][v%pageNodes] = o.scaled(row)
 	}
 	o.shared, o.edited = nil, nil
 	return o.err
+}
+
+// scaled returns a node of this row, with the scales of the row and the column of P.
+func (o *Overlay) scaled(row *overlayRow) overlayNode {
+	degree, p := 1.0, o.base // the row sum of A+I, summed as selfLoopedDegree does
+	for _, w := range row.weights {
+		degree += float64(w)
+	}
+	if len(p.RowScale) == 0 || &p.RowScale[0] == &p.ColScale[0] { // of NewLaplacian
+		scale := float32(1 / math.Sqrt(degree))
+		return overlayNode{scale, scale, row}
+	}
+	return overlayNode{float32(1 / degree), 1, row}
 }
 
 // Around returns the Laplacian of a part of the version, for models of hops graph convolutions:

@@ -54,9 +54,6 @@ type Server struct {
 // changes in Options.Log. The model reads P·X of data from now on. Neither model nor data must
 // change, or be closed, before Close. Cost: P·X, and the changes in the log.
 func New(model *layers.GCN, data *datasets.Data, o Options) (*Server, error) {
-	if model == nil || data == nil || data.Graph == nil || data.Features == nil || data.Labels == nil {
-		return nil, errors.New("serve: a server needs a model and data")
-	}
 	s, err := unchanged(data)
 	if err != nil {
 		return nil, err
@@ -117,15 +114,15 @@ func (s *Server) Data() (*datasets.Data, error) {
 func (s *Server) Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	h := &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: s.options.Timeout + 10*time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	ended := make(chan error, 1)
-	go func() { ended <- h.Serve(listener) }()
-	select {
-	case err := <-ended:
+	stop := context.AfterFunc(ctx, func() {
+		last, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		ended <- h.Shutdown(last)
+	})
+	if err := h.Serve(listener); stop() {
 		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
 	}
-	last, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	return h.Shutdown(last)
+	return <-ended
 }
 
 //go:embed openapi.json
