@@ -71,9 +71,11 @@ type change struct {
 
 	text jsontext.Value // in one line
 
-	number int64    // of changes with this one, when it is made
-	added  []string // ids of the new nodes
-	err    error    // why it is not made
+	made struct {
+		Version int64    `json:"version"`
+		Added   []string `json:"added,omitempty"` // ids of the new nodes
+	}
+	err error // why it is not made
 }
 
 // decode reads one JSON object, and nothing but it. A field twice is an error. An error names the field.
@@ -168,7 +170,7 @@ func (s *Server) apply(v *version, c *change) (failed error) {
 			return fmt.Errorf("add_nodes: want the id of a new node, not %.40q; the next number is %s", id, number)
 		}
 		added[id] = int32(first + k)
-		c.added, g.AddNodes = append(c.added, string(id)), append(g.AddNodes, n.values)
+		c.made.Added, g.AddNodes = append(c.made.Added, string(id)), append(g.AddNodes, n.values)
 	}
 	find := func(field string, id nodeID) int32 {
 		node, isNew := added[id]
@@ -213,8 +215,8 @@ func (s *Server) apply(v *version, c *change) (failed error) {
 	for id, node := range added {
 		s.added.Store(id, append(s.numbers(id), node))
 	}
-	v.number, v.added = v.number+1, append(v.added, c.added...)
-	c.number = v.number
+	v.number, v.added = v.number+1, append(v.added, c.made.Added...)
+	c.made.Version = v.number
 	return nil
 }
 
@@ -224,7 +226,7 @@ func (s *Server) commit(c *change) error {
 	s.tasks <- c
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if c.number > 0 || c.err != nil {
+	if c.made.Version > 0 || c.err != nil {
 		return c.err
 	}
 	var group []*change

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
@@ -219,35 +217,12 @@ func (s *Server) nodes(r *http.Request, body []byte) (any, error) {
 	return map[string][]prediction{"predictions": all}, err
 }
 
-// ask answers q in the version of now.
-func (s *Server) ask(r *http.Request, q question) (all []prediction, err error) {
-	if n := len(q.Nodes) + len(q.New); n == 0 || n > s.options.Nodes {
-		return nil, fmt.Errorf("%d nodes: want 1 to %d of nodes and new", n, s.options.Nodes)
-	}
-	if text := r.URL.Query().Get("top"); text != "" {
-		if q.top, err = strconv.Atoi(text); err != nil || q.top < 1 {
-			return nil, fmt.Errorf("top=%.20s: want a number of classes or tasks from 1", text)
-		}
-	}
-	if len(q.Nodes)+len(q.New) == 1 { // waking another core takes longer than half of one prediction
-		cores := runtime.GOMAXPROCS(0)
-		parallel.Reserve(cores - 1)
-		defer parallel.Reserve(1 - cores)
-	}
-	return s.predict(r.Context(), s.now.Load(), q)
-}
-
 // change is POST /changes. A change that waits will be made: its answer says so, also if it is late.
 func (s *Server) change(_ *http.Request, body []byte) (any, error) {
 	c, err := s.readChange(body)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.commit(c); err != nil {
-		return nil, err
-	}
-	return struct {
-		Version int64    `json:"version"`
-		Added   []string `json:"added,omitempty"` // the ids of the new nodes
-	}{c.number, c.added}, nil
+	err = s.commit(c)
+	return c.made, err
 }
