@@ -52,13 +52,13 @@ func (s *Server) openLog(path string) error {
 		return err
 	}
 	s.log.file = file
-	if err := filelock.Try(file); err != nil {
-		return err
+	if err = filelock.Try(file); err == nil {
+		s.log.size, err = s.replay(file, path)
 	}
-	if s.log.size, err = s.replay(file, path); err != nil {
-		return err
+	if err == nil {
+		err = file.Truncate(s.log.size)
 	}
-	if err := file.Truncate(s.log.size); err != nil || s.log.size > 0 {
+	if err != nil || s.log.size > 0 {
 		return err
 	}
 	if folder, failed := os.Open(filepath.Dir(path)); failed == nil { // the name of a new file
@@ -77,18 +77,16 @@ func (s *Server) replay(file io.Reader, path string) (size int64, err error) {
 			s.now.Store(next)
 			return size, next.graph.Finish()
 		}
-		var text []byte
-		if err == nil {
-			text, err = checked(line)
-		}
-		if err == nil && n == 1 && !bytes.Equal(text, head) {
-			err = fmt.Errorf("the changes are of other data: of %s, and here are %s", text, head)
-		}
-		var c *change
-		if err == nil && n > 1 {
+		text, damaged := checked(line)
+		switch err = cmp.Or(err, damaged); {
+		case err != nil:
+		case n > 1:
+			var c *change
 			if c, err = s.readChange(text); err == nil {
 				err = s.apply(next, c)
 			}
+		case !bytes.Equal(text, head):
+			err = fmt.Errorf("the changes are of other data: of %s, and here are %s", text, head)
 		}
 		if err != nil {
 			return 0, fmt.Errorf("%s:%d: %w", path, n, err)
@@ -112,21 +110,20 @@ func checked(line []byte) ([]byte, error) {
 }
 
 // append writes records and waits until they are on disk. After an error, which wraps
-// errUnavailable, the log is as before; if that is not known, all later calls return an error too.
+// errUnavailable, the log is as before, or broken if that is not known.
 func (l *changeLog) append(records []byte) error {
-	if l.file == nil || l.broken != nil || len(records) == 0 {
-		return l.broken
+	if l.file == nil || len(records) == 0 {
+		return nil
 	}
-	_, err := l.file.Write(records)
-	written := err == nil
-	if written {
+	written, err := l.file.Write(records)
+	if err == nil {
 		err = l.file.Sync()
 	}
 	if err == nil {
-		l.size += int64(len(records))
+		l.size += int64(written)
 		return nil
 	}
-	if failed := l.file.Truncate(l.size); written || failed != nil { // fsync may have dropped what it could not write
+	if failed := l.file.Truncate(l.size); failed != nil || written == len(records) { // fsync may have dropped what it could not write
 		l.broken = fmt.Errorf("%w: the log failed before, start the server again: %w", errUnavailable, cmp.Or(failed, err))
 	}
 	return fmt.Errorf("%w: %w", errUnavailable, err)
