@@ -188,7 +188,7 @@ func (a *Advise) check() (err error) {
 // samplers above draw, at the given sizes; nil means sizes up to the number of candidates.
 func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (table *ErrorTable, rows int, err error) {
 	e := ApproxError{
-		Laplacian: a.Laplacian, Product: a.Products[min(l, len(a.Products)-1)], Nodes: a.Nodes, Below: above,
+		Laplacian: a.Laplacian, Product: a.Products[min(l, len(a.Products)-1)], Nodes: a.Nodes, below: above,
 		Methods: a.contenders, Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
 	w := newErrorWorker(&e)
@@ -233,7 +233,9 @@ func (a *Advise) method(layers []LayerAdvice) string {
 	for k, method := range a.Methods {
 		for _, l := range layers {
 			logs[k] += math.Log(max(l.Errors.relative(method, l.Samples), 1e-9)) / float64(len(layers))
-			noises[k] += relativeNoise(l.Errors, method, l.Samples) / float64(len(layers))
+			at := slices.IndexFunc(l.Errors.Rows, func(r ErrorRow) bool { return r.Method == method && r.Samples >= l.Samples })
+			r := l.Errors.Rows[at] // the largest size is measured
+			noises[k] += r.SEM / max(r.Mean, 1e-30) / float64(len(layers))
 		}
 		if logs[k] < logs[least] {
 			least = k
@@ -246,17 +248,6 @@ func (a *Advise) method(layers []LayerAdvice) string {
 		}
 	}
 	return chosen
-}
-
-// relativeNoise returns the standard error of a method's error divided by the
-// error, at the smallest measured size that is not below size.
-func relativeNoise(t *ErrorTable, method string, size int) float64 {
-	for _, r := range t.Rows {
-		if r.Method == method && r.Samples >= size {
-			return r.SEM / max(r.Mean, 1e-30)
-		}
-	}
-	return 0
 }
 
 // preference ranks methods whose errors do not differ: unbiased ones first, then
@@ -288,11 +279,9 @@ func (a *Advise) explain(advice *Advice) {
 // down to 32.
 func sizesUpTo(most int) []int {
 	sizes := []int{most}
-	for s := most / 2; s >= 32; s /= 4 {
-		sizes = append(sizes, s)
-		if len(sizes) == 2 && s/2 >= 32 {
+	for s := most / 2; s >= 32; s /= 2 {
+		if sizes = append(sizes, s); len(sizes) > 2 {
 			s /= 2
-			sizes = append(sizes, s)
 		}
 	}
 	slices.Reverse(sizes)
