@@ -152,7 +152,8 @@ func (t *ClaimTable) factors(m *measured, s int, name string) {
 		asPrinted, _, _ := m.compare(printed, found, at)
 		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted, Printed: asPrinted, Measured: measured, SE: difference.SEM})
 	}
-	one, mean := func(*tally, int, int) float64 { return 1 }, func(t *tally, i, _ int) float64 { return t.Mean[i] }
+	one := func(*tally, int, int) float64 { return 1 }
+	mean := func(t *tally, i, _ int) float64 { return t.Mean[i] }
 	add(m.claim("E β = 1", one, mean, variances...))
 	add(m.claim(claimCorrected, corrected, found, variances...))
 	add(m.claim("Var β, recursion as printed", printed, found, variances...))

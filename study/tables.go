@@ -7,8 +7,6 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-var _ = []Table{(*ErrorTable)(nil), (*AssumptionTable)(nil), (*NormsTable)(nil), (*VarianceTable)(nil), (*ClaimTable)(nil), (*FeaturesTable)(nil)}
-
 // List implements Table.
 func (t *ErrorTable) List() List {
 	return list(t.Rows, fmt.Sprintf("‖QPHW‖ = %.4g, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",

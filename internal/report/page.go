@@ -105,7 +105,8 @@ func (m *Method) lines(x, y func(Point) float64) []figure.Series {
 		lines, runs = append(lines, l), append(runs, r.Points)
 	}
 	if len(m.runs) > 1 {
-		mean := study.MeanCurve(m.Name, runs, func(q Point) (int, float64, float64) { return q.Batch, x(q), y(q) }, func(s study.Spread) float64 { return s.SD })
+		at := func(q Point) (int, float64, float64) { return q.Batch, x(q), y(q) }
+		mean := study.MeanCurve(m.Name, runs, at, func(s study.Spread) float64 { return s.SD })
 		mean.Band = true
 		lines = append(lines, mean)
 	}

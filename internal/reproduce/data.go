@@ -130,8 +130,19 @@ func (r *runner) caption(t task) string {
 		names[group] = append(names[group], columnName(spec))
 	}
 	values := map[string]any{
-		"Names": names, "Samples": run.Sizes(atLayers(r.Samples, 3)), "Settings": r.base, "Runs": counted(r.base.Runs, "run"), "Repeats": r.measured(200), "RegressionBatches": regressionBatches,
-		"ScalingMethod": scalingMethod, "ScalingWidth": scalingWidth, "ScalingNeighbors": scalingNeighbors, "ScalingDepth": scalingDepth, "ScalingGrowth": scalingNeighbors + 1,
+		"Names":    names,
+		"Settings": r.base,
+		"Runs":     counted(r.base.Runs, "run"),
+		"Repeats":  r.measured(200),
+		"Samples":  run.Sizes(atLayers(r.Samples, 3)), // of the regressions
+
+		"RegressionBatches": regressionBatches,
+
+		"ScalingMethod":    scalingMethod,
+		"ScalingWidth":     scalingWidth,
+		"ScalingNeighbors": scalingNeighbors,
+		"ScalingDepth":     scalingDepth,
+		"ScalingGrowth":    scalingNeighbors + 1,
 	}
 	if slices.ContainsFunc(t.keys, func(k key) bool { return k.Kind == training || k.Kind == regressing }) {
 		values["Intervals"] = r.intervals(t)

@@ -87,8 +87,6 @@ type Report struct {
 	data       []string // SPECs
 }
 
-var _ study.Table = (*Report)(nil)
-
 // List implements study.Table.
 func (r *Report) List() study.List {
 	l := study.List{

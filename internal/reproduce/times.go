@@ -93,6 +93,12 @@ func (r *runner) timeSteps(ctx context.Context, k key) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := bench.Step(ctx, model, r.data, bench.StepOptions{Batches: k.Batches, Discard: max(1, min(20, k.Batches/5)), BatchSize: k.Batch, Seed: k.Seed, Longest: longest})
+	s, err := bench.Step(ctx, model, r.data, bench.StepOptions{
+		Batches:   k.Batches,
+		Discard:   max(1, min(20, k.Batches/5)),
+		BatchSize: k.Batch,
+		Seed:      k.Seed,
+		Longest:   longest,
+	})
 	return &timeResult{s.Batches, s.Times}, err
 }
