@@ -114,8 +114,8 @@ func arguments(cmd *cobra.Command, given []string) error {
 		least = 0
 	}
 	fits := len(given) >= least && len(given) <= most
+	word := strings.NewReplacer("[", "", "]", "", "|all", "", "|", " or ").Replace(strings.ToLower(use[strings.LastIndexByte(use, ' ')+1:]))
 	allowed := append(commandNames(cmd), cmd.ValidArgs...)
-	word := strings.ToLower(strings.Trim(use[strings.LastIndexByte(use, ' ')+1:], "[]"))
 	switch list := strings.Join(allowed, ", "); {
 	case list != "" && len(given) > 0 && !slices.Contains(allowed, given[0]):
 		return usagef("unknown %s %q%s; there are: %s", word, given[0], run.DidYouMean(given[0], allowed), list)

@@ -84,8 +84,8 @@ func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorm
 // prints the table.
 func newStudy(name string, o interface {
 	open(ctx context.Context) (*subject, error)
-	save(name string, s *subject, t study.Shown) (any, error)
-}, measure func(ctx context.Context, s *subject) (study.Shown, error)) *cobra.Command {
+	save(name string, s *subject, t study.Table) (any, error)
+}, measure func(ctx context.Context, s *subject) (study.Table, error)) *cobra.Command {
 	return newCommand(name, o, func(cmd *cobra.Command, _ []string) (any, error) {
 		s, err := o.open(cmd.Context())
 		if err != nil {
@@ -102,7 +102,7 @@ func newStudy(name string, o interface {
 
 // save saves the table of a study and returns the result: its JSON has the fields of the subject,
 // too.
-func (o *subjectOptions) save(name string, s *subject, t study.Shown) (any, error) {
+func (o *subjectOptions) save(name string, s *subject, t study.Table) (any, error) {
 	dir := cmp.Or(o.Out, filepath.Join("studies", rundir.Slug(s.spec)))
 	if err := study.Save(dir, name, t); err != nil {
 		return nil, err
@@ -124,10 +124,10 @@ func (o *subjectOptions) save(name string, s *subject, t study.Shown) (any, erro
 }
 
 // printStudy prints a study's table, and the lines below it.
-func printStudy(w io.Writer, t study.Shown) {
-	head, rows, below := t.Lines()
-	append(table{head}, rows...).align(w, tabwriter.AlignRight)
-	for _, line := range below {
+func printStudy(w io.Writer, t study.Table) {
+	l := t.List()
+	append(table{l.Titles}, l.Shown...).align(w, tabwriter.AlignRight)
+	for _, line := range l.Below {
 		say(w, "%s", line)
 	}
 }

@@ -86,7 +86,14 @@ func (a *adviseStudy) try(ctx context.Context, data *datasets.Data, layers int, 
 func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) {
 	if len(advice.Trials) > 0 {
 		say(w, "after %d mini-batches, with scores and losses of validation %s:", a.Batches, s.data.Metric)
-		_ = printText(w, map[string][]study.Trial{"trials": advice.Trials}) // the stream keeps its error
+		var trials []any
+		for _, t := range advice.Trials {
+			trials = append(trials, struct {
+				study.Trial
+				Memory string `json:"memory"`
+			}{t, memory.Text(uint64(t.Memory))})
+		}
+		_ = printText(w, map[string]any{"trials": trials}) // the stream keeps its error
 	}
 	if advice.NeedsNoGCN() {
 		say(w, "this graph may need no GCN: a perceptron on %s scores %.4f after as many mini-batches; see gcn study features --data %s", advice.Alone.Input, advice.Alone.Valid, run.ShellWord(s.spec))
