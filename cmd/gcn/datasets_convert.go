@@ -66,7 +66,9 @@ func openConverted(ctx context.Context, from, spec string, start time.Time) (any
 	defer data.Close() // it was only read
 	return conversion{
 		Spec: spec, From: from, Nodes: data.Nodes(), Edges: data.Edges(),
-		WallS: finite.Measured(took.Seconds()), OpenMS: finite.Measured(time.Since(start).Seconds() * 1e3), PeakRSSMB: finite.Measured(machine.PeakRSS()),
+		WallS:     finite.Measured(took.Seconds()),
+		OpenMS:    finite.Measured(time.Since(start).Seconds() * 1e3),
+		PeakRSSMB: finite.Measured(machine.PeakRSS()),
 	}, nil
 }
 

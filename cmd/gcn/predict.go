@@ -111,7 +111,10 @@ func (p *prediction) predict(ctx context.Context, runs savedRuns) (any, error) {
 	if !t.logits {
 		t.threshold = 0.5
 	}
-	result := &predictResult{opened: p.result(runs), Out: p.Out, Nodes: len(nodes), Outputs: t.columns, Kind: t.kind, CorrectSmooth: chosen}
+	result := &predictResult{
+		opened: p.result(runs), Out: p.Out, Nodes: len(nodes),
+		Outputs: t.columns, Kind: t.kind, CorrectSmooth: chosen,
+	}
 	if jobOf(ctx).follows() {
 		return result, nil // rank 0 writes the file, and prints
 	}

@@ -132,7 +132,13 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 		if u, err := url.Parse(global.Mirror); global.Mirror != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 			return usagef("--mirror %s: want an address, such as https://example.org/data", global.Mirror)
 		}
-		j.data = datasets.Options{Schemes: schemes(), Cache: global.Cache, Mirror: global.Mirror, Offline: global.Offline, Progress: dataMeter(stderr)}
+		j.data = datasets.Options{
+			Schemes:  schemes(),
+			Cache:    global.Cache,
+			Mirror:   global.Mirror,
+			Offline:  global.Offline,
+			Progress: dataMeter(stderr),
+		}
 		j.world, err = joinRanks(cmd, global.RankTimeout, stdout, stderr)
 		return err
 	}

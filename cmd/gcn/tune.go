@@ -422,8 +422,10 @@ func (j *tuneJob) conclude(folder *rundir.Folder, tested *run.Result) (*tuneResu
 		}
 	}
 	r := &tuneResult{
-		Result: tested, Settings: len(j.jobs), Rungs: j.search.Plan(), Options: recipe, BestSEM: best.SEM, Seeds: job.Runs,
-		WallS: finite.Measured(time.Since(j.started).Seconds()), Dir: j.Out, BestDir: job.Out, Recipe: folder.Path(bestFile),
+		Result: tested, Settings: len(j.jobs), Rungs: j.search.Plan(),
+		Options: recipe, BestSEM: best.SEM, Seeds: job.Runs,
+		WallS: finite.Measured(time.Since(j.started).Seconds()),
+		Dir:   j.Out, BestDir: job.Out, Recipe: folder.Path(bestFile),
 	}
 	err := folder.WriteJSON(bestFile, recipe)
 	if err == nil {
