@@ -125,11 +125,11 @@ func TestBadNPY(t *testing.T) {
 		"overlapping splits": {func(f map[string][]byte, d *Data) {
 			d.Split.Test[0] = d.Split.Train[2]
 			f["test.npy"] = array(t, d.Split.Test)
-		}, []string{"test node 0", "is in the train set too"}},
+		}, []string{"test node 0", "is in the train set already"}},
 		"node twice in a split": {func(f map[string][]byte, d *Data) {
 			d.Split.Valid[1] = d.Split.Valid[0]
 			f["valid.npy"] = array(t, d.Split.Valid)
-		}, []string{"valid node 1", "is there twice"}},
+		}, []string{"valid node 1", "is in the valid set already"}},
 		"split node out of range": {func(f map[string][]byte, d *Data) {
 			d.Split.Valid[1] = 20
 			f["valid.npy"] = array(t, d.Split.Valid)

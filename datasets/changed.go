@@ -14,23 +14,22 @@ import (
 // part of the split. If the nodes of d go by their numbers and some were removed, the numbers
 // become names. The result shares no memory with d but names of classes. Cost: O(nodes + edges).
 func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
-	p, x := o.Base()
-	base := p.Nodes()
-	if base != d.Nodes() || o.Nodes()-base != len(added) {
+	base := d.Nodes()
+	if p, _ := o.Base(); p.Nodes() != base || o.Nodes()-base != len(added) {
 		return nil, fmt.Errorf("datasets: %s: changes of a graph of %d nodes that add %d, and the ids of %d", d.title(), base, o.Nodes()-base, len(added))
 	}
-	number, kept := make([]int32, o.Nodes()), make([]int32, 0, o.Nodes()) // −1: removed
+	number, kept := slices.Repeat([]int32{-1}, o.Nodes()), []int32{} // −1: removed
 	for v := range int32(o.Nodes()) {
-		if number[v] = -1; o.Has(v) {
+		if o.Has(v) {
 			number[v] = int32(len(kept))
 			kept = append(kept, v)
 		}
 	}
 	n := len(kept)
-	if err := memory.Check("the changed data", memory.Product(4, int64(n), int64(x.Cols))); err != nil {
+	if err := memory.Check("the changed data", memory.Product(4, n, d.Features.Cols)); err != nil {
 		return nil, err
 	}
-	a, y := &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, 1, n+1)}, d.Labels
+	a, y := &graph.CSR{Rows: n, Cols: n, Ptr: []int64{0}}, d.Labels
 	labels := &graph.Labels{Classes: y.Classes, Tasks: y.Tasks, Names: y.Names}
 	changed := &Data{
 		Name: d.Name, Directed: d.Directed, Metric: d.Metric, encoding: d.encoding, unlabelled: d.unlabelled,
@@ -40,20 +39,22 @@ func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 	if d.NodeNames != nil || n < o.Nodes() {
 		changed.NodeNames = new(graph.Names)
 	}
-	classes, tasks := y.Class, append(slices.Clip(y.Multi), slices.Repeat([]float32{float32(math.NaN())}, y.Tasks*len(added))...)
-	if classes != nil {
-		classes = append(slices.Clip(classes), slices.Repeat([]int32{-1}, len(added))...)
-	}
+	classes := append(slices.Clip(y.Class), -1)
+	tasks := append(slices.Clip(y.Multi), slices.Repeat([]float32{float32(math.NaN())}, y.Tasks)...)
 	weighted := d.Graph.Val != nil
 	for _, v := range kept {
 		neighbors, weights := o.Row(v)
 		for k, u := range neighbors {
 			weight := float32(graph.Weight(weights, k))
-			a.Idx, a.Val, weighted = append(a.Idx, number[u]), append(a.Val, weight), weighted || weight != 1
+			a.Idx = append(a.Idx, number[u])
+			a.Val = append(a.Val, weight)
+			weighted = weighted || weight != 1
 		}
 		a.Ptr = append(a.Ptr, int64(len(a.Idx)))
-		if labels.Multi = append(labels.Multi, tasks[int(v)*y.Tasks:(int(v)+1)*y.Tasks]...); classes != nil {
-			labels.Class = append(labels.Class, classes[v])
+		row := min(int(v), base) // the last row is of all added nodes
+		labels.Multi = append(labels.Multi, tasks[row*y.Tasks:][:y.Tasks]...)
+		if y.Tasks == 0 {
+			labels.Class = append(labels.Class, classes[row])
 		}
 		switch {
 		case changed.NodeNames == nil:

@@ -92,8 +92,8 @@ type source struct {
 	memory int64 // bytes that it takes itself
 
 	edges    func(ctx context.Context, yield func([]graph.Edge) error) error
-	rest     func(ctx context.Context, r graph.Report) (*Data, error) // everything except the graph and the values of the features
-	features func(ctx context.Context, yield func(rows []float32) error) error
+	rest     func(ctx context.Context, a *graph.CSR, r graph.Report) (*Data, error) // with the graph a, without the values of the features
+	features func(ctx context.Context, yield rowSink) error
 }
 
 // sourceBuffer is the number of features in memory at a time: 64 MB.
@@ -112,9 +112,9 @@ func ogbSource(ctx context.Context, spec *Spec) (*source, error) {
 	return &source{
 		nodes: f.Nodes, most: f.Edges, memory: int64(f.Nodes) * int64(4*max(f.Labels.Tasks, 1)+4),
 		edges: f.EachEdges, features: f.EachFeatures,
-		rest: func(_ context.Context, r graph.Report) (*Data, error) {
+		rest: func(_ context.Context, a *graph.CSR, r graph.Report) (*Data, error) {
 			return &Data{
-				Report: r, Features: &graph.Features{Rows: f.Nodes, Cols: f.Width},
+				Graph: a, Report: r, Features: &graph.Features{Rows: f.Nodes, Cols: f.Width},
 				Labels: f.Labels, Split: Split(*f.Split), Metric: metricFor(f.Labels),
 				Notes: append(f.Notes, formats.Symmetrised),
 			}, nil
@@ -122,27 +122,48 @@ func ogbSource(ctx context.Context, spec *Spec) (*source, error) {
 	}, nil
 }
 
-// convertSource writes a store. Its bytes are those of a store of the data in memory.
+// convertSource writes a store. Its bytes are those of a store of the data in memory. It builds
+// the graph with its edges and its rows in files.
 func (o *Options) convertSource(ctx context.Context, path, name string, s *source, named func(*Data)) (err error) {
+	const buffers, least = 4 * sourceBuffer, 16 << 20
+	budget := o.memoryBudget()
+	window := budget - (s.memory + 8*int64(s.nodes) + buffers)
+	if window < least {
+		return fmt.Errorf("datasets: %s: converting it takes at least %s of memory, and may take %s: %w", path, memory.Text(budget-window+least), memory.Text(budget), memory.ErrTooLarge)
+	}
 	b, err := graph.NewBuilder(s.nodes)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	a, report, err := o.buildSource(ctx, b, path, name, s)
+	dir := cmp.Or(o.Scratch, filepath.Dir(path))
+	err = cmp.Or(os.MkdirAll(dir, 0o777), b.Spill(dir, s.most))
+	if err == nil {
+		show := o.stage(name, "edges", 2*s.most)
+		err = s.edges(ctx, func(edges []graph.Edge) error {
+			show(2 * len(edges))
+			return b.AddEdges(edges)
+		})
+	}
+	var a *graph.CSR
+	var report graph.Report
+	if err == nil {
+		a, report, err = b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
+			o.progress(FetchProgress{Name: name, Stage: "rows", Done: 4 * done, Total: 4 * all})
+		})
+	}
 	if err != nil {
 		return cmp.Or(ctx.Err(), fmt.Errorf("datasets: %s: %w", path, err))
 	}
-	d, err := s.rest(ctx, report)
+	d, err := s.rest(ctx, a, report)
 	if err != nil {
 		return err
 	}
-	d.Graph = a
 	named(d)
 	if err := d.validateLabels(); err != nil {
 		return err
 	}
-	return writeStore(ctx, path, d, func(put func([]float32) error) error {
+	return writeStore(ctx, path, d, func(_ *store.Writer, put rowSink) error {
 		show := o.stage(name, "features", int64(s.nodes)*int64(d.Features.Cols))
 		return s.features(ctx, func(rows []float32) error {
 			show(len(rows))
@@ -153,39 +174,11 @@ func (o *Options) convertSource(ctx context.Context, path, name string, s *sourc
 
 // stage returns a function that reports so many more of the values of a stage, 4 bytes each.
 func (o *Options) stage(name, stage string, values int64) (show func(more int)) {
-	done, total := int64(0), 4*values
+	done := int64(0)
 	return func(more int) {
-		const often = 4 << 20 // bytes
-		before := done
-		if done += 4 * int64(more); done/often > before/often || done == total {
-			o.progress(FetchProgress{Name: name, Stage: stage, Done: done, Total: total})
-		}
+		done += 4 * int64(more)
+		o.progress(FetchProgress{Name: name, Stage: stage, Done: done, Total: 4 * values})
 	}
-}
-
-// buildSource builds the graph of a source, with its edges and its rows in files.
-func (o *Options) buildSource(ctx context.Context, b *graph.Builder, path, name string, s *source) (*graph.CSR, graph.Report, error) {
-	const buffers, least = 4 * sourceBuffer, 16 << 20
-	budget := o.memoryBudget()
-	window := budget - (s.memory + 8*int64(s.nodes) + buffers)
-	if window < least {
-		return nil, graph.Report{}, fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w", memory.Text(uint64(budget-window+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
-	}
-	dir := cmp.Or(o.Scratch, filepath.Dir(path))
-	err := cmp.Or(os.MkdirAll(dir, 0o777), b.Spill(dir, s.most))
-	if err == nil {
-		show := o.stage(name, "edges", 2*s.most)
-		err = s.edges(ctx, func(edges []graph.Edge) error {
-			show(2 * len(edges))
-			return b.AddEdges(edges)
-		})
-	}
-	if err != nil {
-		return nil, graph.Report{}, err
-	}
-	return b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
-		o.progress(FetchProgress{Name: name, Stage: "rows", Done: 4 * done, Total: 4 * all})
-	})
 }
 
 // memoryBudget returns the bytes that a conversion may take.

@@ -123,6 +123,11 @@ func (d *Data) Laplacian() *graph.Laplacian {
 	return d.laplacian
 }
 
+// note adds a sentence to the notes.
+func (d *Data) note(format string, args ...any) {
+	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
+}
+
 func (d *Data) title() string { return cmp.Or(d.Name, "data without a name") }
 
 // Node returns the node with an id of the source. The first call for data with names of

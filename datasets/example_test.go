@@ -24,7 +24,7 @@ func ExampleOpen() {
 	// 1000 nodes, 5000 edges, 10 classes
 	// 500 to train on, scored by accuracy
 	// node 0 has 8 neighbours and 9 entries in P
-	// datasets: "synth:demo?node=1000": unknown key "node"; synth: takes nodes, edges, features, classes, seed, homophily, noise
+	// datasets: "synth:demo?node=1000": unknown key "node"; synth takes nodes, edges, features, classes, seed, homophily, noise
 }
 
 // A program's own data set: two triangles, told apart by one feature.

@@ -22,10 +22,7 @@ const (
 //	features=onehot   a feature for each node, 1 for the node itself
 //	features=position 64 numbers, similar for nodes near each other; then the two of degree
 func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, s *Schema) (err error) {
-	how, origin := spec.Text("features", ""), ""
-	if how != "" && !madeOfGraph(how) && spec.Scheme != "edges" {
-		return fmt.Errorf("datasets: %q: features=%s: want %s, %s or %s", spec, how, degreeKey, oneHotKey, positionKey)
-	}
+	how, origin := spec.Values["features"], ""
 	if !madeOfGraph(how) {
 		if d.Features != nil || d.table != nil {
 			return nil

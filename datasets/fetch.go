@@ -100,7 +100,7 @@ func (f *fetcher) open(ctx context.Context, name string, asked bool) (d *Data, e
 		return d, err
 	}
 	if set.Large() && !asked && !f.options.Offline {
-		archive, both := memory.Text(uint64(set.Archive)), memory.Text(uint64(set.Archive+set.Unpacked))
+		archive, both := memory.Text(set.Archive), memory.Text(set.Archive+set.Unpacked)
 		return nil, fmt.Errorf("datasets: %s is not in the cache %s, and a download of %s does not start by itself: 'gcn datasets fetch %s' needs up to %s of disk space",
 			name, f.client.Cache, archive, name, both)
 	}

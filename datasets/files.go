@@ -32,9 +32,10 @@ type scheme struct {
 // Keys that several schemes have.
 const (
 	storeKeys  = " split seed stratify=0|1 train valid test normalize=none|row|standardize metric " + sparseKey + "=0|1"
-	twoWayKeys = storeKeys + " features"           // of sources without directions
-	fileKeys   = twoWayKeys + " directed=0|out|in" // of other files
-	matrixKeys = fileKeys + " weights=0|1"         // of a sparse matrix, whose values can be weights
+	twoWayKeys = storeKeys + " features=" + degreeKey + "|" + oneHotKey + "|" + positionKey // of sources without directions
+	edgeKeys   = " directed=0|out|in"
+	fileKeys   = twoWayKeys + edgeKeys     // of other files
+	matrixKeys = fileKeys + " weights=0|1" // of a sparse matrix, whose values can be weights
 	listsKey   = "lists=sets|multi-hot|tasks"
 )
 
@@ -65,7 +66,7 @@ func schemes() []scheme {
 		{
 			Scheme: Scheme{"edges", "FILE", "a table of edges, with features=FILE and labels=FILE beside it (CSV, TSV, Parquet, JSON, .npy, SciPy's .npz)", keys("labels weights=0|1 ids=from-0|from-1|names nodes" +
 				" header=0|1 labels-header=0|1 features-header=0|1 nodes-header=0|1 columns labels-columns features-columns nodes-columns" +
-				" sep=comma|tab|space|semicolon comments=0|1 decimal=comma|point missing unlabelled " + listsKey + fileKeys), nil},
+				" sep=comma|tab|space|semicolon comments=0|1 decimal=comma|point missing unlabelled " + listsKey + storeKeys + " features" + edgeKeys), nil},
 			labelHint: " (labels=FILE)", featureHint: " (features=FILE)", read: formats.EdgeList,
 		},
 		{
@@ -96,11 +97,11 @@ func schemes() []scheme {
 // openFiles reads the files, and applies the keys that all schemes of files share.
 func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 	read := formats.Options{Split: !splitAsked(spec), Keys: spec.Values}
-	if madeOfGraph(spec.Text("features", "")) {
+	if madeOfGraph(spec.Values["features"]) {
 		read.Keys = maps.Clone(spec.Values)
 		delete(read.Keys, "features")
 	}
-	if number, err := strconv.ParseUint(spec.Text("split", ""), 10, 31); err == nil && s.ownSplits {
+	if number, err := strconv.ParseUint(spec.Values["split"], 10, 31); err == nil && s.ownSplits {
 		read.Split, read.Number = true, int(number)
 	}
 	if o.Schema != nil && o.Schema.columnNames() != nil {

@@ -61,7 +61,7 @@ func (d *Data) normalize(spec *Spec, how string, s *Schema) (err error) {
 	switch {
 	case standardize && names != nil:
 		err = fmt.Errorf("datasets: %q: the store holds the columns %s of tables: say normalize=standardize where it is converted", spec, quoted(names))
-	case standardize && x.Sparse != nil && s == nil && spec.Text(sparseKey, "") == "1":
+	case standardize && x.Sparse != nil && s == nil && spec.Values[sparseKey] == "1":
 		err = fmt.Errorf("datasets: %q: normalize=standardize moves the mean to 0, so that few features stay 0: leave out sparse=1, or take normalize=row", spec)
 	case d.file != nil || x.Data == nil: // a mapping cannot be written to
 		err = d.copyFeatures(standardize)
@@ -71,10 +71,9 @@ func (d *Data) normalize(spec *Spec, how string, s *Schema) (err error) {
 	}
 	d.Propagated = nil // it is of the features as they were
 	d.encoding.Normalize = how
-	switch {
-	case standardize && s != nil:
+	if standardize && s != nil {
 		d.encoding.Columns = s.Columns
-	case standardize:
+	} else if standardize {
 		d.encoding.Columns = standardizing(d)
 	}
 	d.rescale(s == nil)
@@ -84,22 +83,20 @@ func (d *Data) normalize(spec *Spec, how string, s *Schema) (err error) {
 // rescale scales the features in place, as the schema says. A note tells the user, if asked: by the
 // schema of other data, the features are not scaled over these training nodes.
 func (d *Data) rescale(note bool) {
-	x := d.Features
-	if m := x.Sparse; m != nil && m.Val == nil {
-		m.Val = slices.Repeat([]float32{1}, len(m.Idx))
-	}
-	for i := range x.Rows {
-		if x.Sparse != nil {
-			d.encoding.scaleRow(x.Sparse.RowValues(i))
-		} else {
-			d.encoding.scaleRow(x.Row(i))
+	x, row := d.Features, d.Features.Row
+	if m := x.Sparse; m != nil {
+		if row = m.RowValues; m.Val == nil {
+			m.Val = slices.Repeat([]float32{1}, len(m.Idx))
 		}
 	}
-	switch {
-	case note && d.encoding.Normalize == "row":
-		d.Notes = append(d.Notes, "features of each node scaled to sum to 1 (normalize=row)")
-	case note:
-		d.Notes = append(d.Notes, "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)")
+	for i := range x.Rows {
+		d.encoding.scaleRow(row(i))
+	}
+	if note {
+		d.Notes = append(d.Notes, map[string]string{
+			"row":         "features of each node scaled to sum to 1 (normalize=row)",
+			"standardize": "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)",
+		}[d.encoding.Normalize])
 	}
 }
 
@@ -128,7 +125,7 @@ func (d *Data) withoutLabels(spec *Spec) error {
 	}
 	d.Labels = &graph.Labels{Class: slices.Repeat([]int32{-1}, d.Nodes())}
 	d.Metric, d.unlabelled = Accuracy, true
-	d.Notes = append(d.Notes, "no labels")
+	d.note("no labels")
 	return nil
 }
 

@@ -19,20 +19,21 @@ type Entry struct {
 
 // List returns the SPECs that Open understands: each synthetic data set, each named
 // one, then each scheme that reads files.
-func List() []Entry {
-	var entries []Entry
+func List() (entries []Entry) {
+	add := func(spec, summary string, keys []string) {
+		entries = append(entries, Entry{spec, summary, keyNames(keys)})
+	}
 	for _, s := range schemes() {
-		keys := keyNames(s.Keys)
-		if s.Name == "synth" {
-			for _, m := range synth.Models() {
-				entries = append(entries, Entry{Spec: "synth:" + m.Name, Summary: m.Summary, Keys: keys})
-			}
-			for _, set := range fetch.Sets() {
-				entries = append(entries, Entry{Spec: set.Name, Summary: set.Summary, Keys: keyNames(namedScheme().Keys)})
-			}
+		if s.Name != "synth" {
+			add(s.Name+":"+s.Path, s.Summary, s.Keys)
 			continue
 		}
-		entries = append(entries, Entry{Spec: s.Name + ":" + s.Path, Summary: s.Summary, Keys: keys})
+		for _, m := range synth.Models() {
+			add("synth:"+m.Name, m.Summary, s.Keys)
+		}
+		for _, set := range fetch.Sets() {
+			add(set.Name, set.Summary, namedScheme().Keys)
+		}
 	}
 	return entries
 }
@@ -91,9 +92,7 @@ type MemorySize struct {
 // Describe measures a data set. Nil data, and nil parts, count as empty. Cost:
 // O(nodes log nodes).
 func Describe(d *Data) Info {
-	if d == nil {
-		d = &Data{}
-	}
+	d = cmp.Or(d, &Data{})
 	g, x, y := cmp.Or(d.Graph, &graph.CSR{}), cmp.Or(d.Features, &graph.Features{}), cmp.Or(d.Labels, &graph.Labels{})
 	info := Info{
 		Name: d.Name, Nodes: d.Nodes(), Edges: d.Edges(), Weighted: g.Val != nil,
@@ -140,7 +139,7 @@ func (d *Data) Changes() []string {
 		add("%d nodes without a label", n)
 	}
 	if x := d.Features; x != nil && x.Sparse != nil {
-		add("features sparse: %d of %d×%d values, %.1f MB; dense they take %.1f MB (sparse=0)", x.Len(), x.Rows, x.Cols, megabytes(x.Bytes()), megabytes(denseBytes(x)))
+		add("features sparse: %d of %d×%d values, %.1f MB; dense they take %.1f MB (sparse=0)", x.Len(), x.Rows, x.Cols, 1e-6*float64(x.Bytes()), 4e-6*float64(x.Rows)*float64(x.Cols))
 	}
 	return append(lines, d.Notes...)
 }
@@ -161,5 +160,3 @@ func degreeStats(g *graph.CSR) DegreeStats {
 		Mean: float64(g.NNZ()) / float64(n),
 	}
 }
-
-func megabytes(n int64) float64 { return float64(n) / 1e6 }

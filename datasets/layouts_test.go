@@ -342,7 +342,7 @@ func TestBadEdgeList(t *testing.T) {
 		"label id":          {"labels.csv", "0,1\nx,1\n", "?labels=D/labels.csv", `no other file has its ids "x"`},
 		"task of two":       {"labels.csv", "0,1,2\n", "?labels=D/labels.csv", `labels.csv:1: column 3, node 0: "2", want 0, 1 or nothing`},
 		"metric unknown":    {"", "", "?labels=D/labels.csv&metric=f1", `metric "f1"`},
-		"metric misfit":     {"", "", "?labels=D/labels.csv&metric=rocauc", "metric rocauc does not fit"},
+		"metric misfit":     {"", "", "?labels=D/labels.csv&metric=rocauc", `metric "rocauc" does not fit`},
 		"normalize unknown": {"", "", "?labels=D/labels.csv&normalize=l2", "normalize=l2: want none, row, standardize"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,13 +55,12 @@ func (s *Schema) newRow(text []byte) ([]float32, error) {
 		return nil, errors.New("the features have no names: want an array of numbers")
 	case object:
 		return s.namedRow(text)
+	case names != nil:
+		return nil, fmt.Errorf("want the features by their names: %s", quoted(names))
 	}
 	var values []*float32 // nil for null, which would be read as 0
 	if err := json.Unmarshal(text, &values); err != nil {
 		return nil, fmt.Errorf("want an array of numbers: %w", err)
-	}
-	if names != nil {
-		return nil, fmt.Errorf("want the features by their names: %s", quoted(names))
 	}
 	row := make([]float32, len(values))
 	for k, v := range values {

@@ -204,7 +204,7 @@ func TestFeaturesFromTheGraph(t *testing.T) {
 	if d := open(t, "npy:"+dir+"?features=onehot"); d.Features.Cols != 20 {
 		t.Errorf("%d features", d.Features.Cols)
 	}
-	expectError(t, "npy:"+dir+"?features=x", "features=x: want degree, onehot or position")
+	expectError(t, "npy:"+dir+"?features=x", "features=x: want degree, onehot, position")
 }
 
 // Any names without quotes and control characters come back from CSV in double quotes. The

@@ -132,6 +132,8 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (*Data, error)
 	switch {
 	case !s.ownKeys:
 		err = d.applyKeys(ctx, spec, s, o.Schema)
+	case s.source != nil: // the builder makes valid graphs
+		err = d.validateNodes(ctx)
 	case d.file == nil:
 		err = d.validate(ctx)
 	}
@@ -153,9 +155,6 @@ func (d *Data) applyKeys(ctx context.Context, spec *Spec, s *scheme, o *Schema) 
 	} else {
 		d.Metric = cmp.Or(d.Metric, metricFor(d.Labels))
 		err = splitFromSpec(ctx, d, spec, d.ownSplit && (s.read != nil || !splitAsked(spec)))
-		if err == nil && (d.file == nil || splitAsked(spec)) { // scaling uses the training nodes
-			err = d.validateSplit()
-		}
 	}
 	if err == nil {
 		err = finish(ctx, d, spec, s.normalize, o)
@@ -205,8 +204,5 @@ func findScheme(s *Spec, o Options) (*scheme, error) {
 		}
 		known = append(known, scheme.Name+":"+scheme.Path)
 	}
-	if s.Scheme == "" {
-		return nil, fmt.Errorf("datasets: %q: unknown data set; want one of %s", s.text, strings.Join(append(known, Names()...), ", "))
-	}
-	return nil, fmt.Errorf("datasets: %q: unknown scheme %q; want one of %s", s.text, s.Scheme, strings.Join(known, ", "))
+	return nil, fmt.Errorf("datasets: %q: unknown scheme or data set; want one of %s", s.text, strings.Join(append(known, Names()...), ", "))
 }

@@ -37,7 +37,7 @@ const (
 func positionFeatures(ctx context.Context, a *graph.CSR, directed bool) (*graph.Features, error) {
 	const width = positionWidth
 	n := a.Rows
-	if err := memory.Check("features=position (or take features=degree)", memory.Product(int64(n), 2*width+2, 4)); err != nil {
+	if err := memory.Check("features=position (or take features=degree)", memory.Product(n, 2*width+2, 4)); err != nil {
 		return nil, err
 	}
 	p := regularized(a, directed)

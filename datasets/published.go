@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"math"
+	"strings"
 )
 
 // Published holds the published figures of one of the paper's data sets. A figure
@@ -59,21 +60,11 @@ func published() (all []Published) {
 // if there are none: of an original by its name, or of the original of a generated twin of
 // full size.
 func FindPublished(spec string) (p *Published, twin bool) {
-	s, err := parseSpec(spec)
-	if err != nil {
-		return nil, false
-	}
-	for key := range s.Values {
-		if s.Scheme != "" && key != "seed" {
-			return nil, false // a twin with another size or law
-		}
-	}
+	name, keys, _ := strings.Cut(spec, "?")
 	for _, p := range published() {
-		switch {
-		case s.Scheme == "" && s.Path == p.Original:
-			return &p, false
-		case s.Scheme != "" && s.Scheme+":"+s.Path == p.Twin:
-			return &p, true
+		twin := name == p.Twin && !strings.Contains(strings.TrimPrefix(keys, "seed="), "=") // else of another size or law
+		if twin || name == p.Original {
+			return &p, twin
 		}
 	}
 	return nil, false

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc64"
@@ -46,9 +47,7 @@ type Column = formats.Column
 func (d *Data) Schema() *Schema {
 	s := d.encoding
 	s.Features, s.Classes, s.Tasks, s.Names = d.Features.Cols, d.Labels.Classes, d.Labels.Tasks, d.Labels.Names
-	if s.Normalize == "" {
-		s.Normalize = "none"
-	}
+	s.Normalize = cmp.Or(s.Normalize, "none")
 	if s.ofOneGraph() && s.Graph == 0 {
 		s.Graph = checksum(d.Graph)
 	}
@@ -69,9 +68,9 @@ func (s *Schema) source() string {
 // checksum returns a checksum of the edges and their weights.
 func checksum(a *graph.CSR) uint64 {
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
-	binary.Write(sum, binary.LittleEndian, a.Ptr) // a hash has no errors
-	binary.Write(sum, binary.LittleEndian, a.Idx)
-	binary.Write(sum, binary.LittleEndian, a.Val)
+	for _, values := range []any{a.Ptr, a.Idx, a.Val} {
+		binary.Write(sum, binary.LittleEndian, values) // a hash has no errors
+	}
 	return sum.Sum64()
 }
 
@@ -187,22 +186,11 @@ func listed(format string, names []string) string {
 // mapOutputs numbers the classes or tasks of d as s does. Their names decide. It is an error if the
 // features differ.
 func (s *Schema) mapOutputs(d *Data) error {
-	own := d.Schema()
+	own, labelled := d.Schema(), !d.Unlabelled()
 	if err := d.named(s.compareFeatures(own)); err != nil {
 		return err
 	}
-	if d.Unlabelled() {
-		y := &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names, Class: d.Labels.Class}
-		if s.Tasks > 0 {
-			if err := memory.Check("labels", memory.Product(int64(d.Nodes()), int64(s.Tasks), 4)); err != nil {
-				return err
-			}
-			y.Class, y.Multi, d.Metric = nil, slices.Repeat([]float32{float32(math.NaN())}, d.Nodes()*s.Tasks), ROCAUC
-		}
-		d.Labels = y
-		return nil
-	}
-	if (own.Tasks > 0) != (s.Tasks > 0) || own.Names == nil && s.Names == nil && own.Classes > s.Classes {
+	if labelled && ((own.Tasks > 0) != (s.Tasks > 0) || own.Names == nil && s.Names == nil && own.Classes > s.Classes) {
 		return fmt.Errorf("datasets: %s: the labels are %s, and the model's %s", d.title(), own.outputsText(), s.outputsText())
 	}
 	from, to := own.outputs(), s.outputs()
@@ -210,31 +198,34 @@ func (s *Schema) mapOutputs(d *Data) error {
 		d.Labels.Names = s.Names
 		return nil
 	}
-	at := make(map[string]int32, len(to))
+	at := make(map[string]int32, len(to)) // from 1
 	for k, name := range to {
-		at[name] = int32(k)
+		at[name] = int32(k + 1)
 	}
 	place := make([]int32, len(from)) // the model's number of each output of d; −1: none
 	for c, name := range from {
-		k, known := at[name]
-		if place[c] = k; !known {
-			place[c] = -1
-		}
+		place[c] = at[name] - 1
 		delete(at, name)
 	}
-	if s.Tasks > 0 && len(at) > 0 || len(at) == len(to) {
+	if labelled && (s.Tasks > 0 && len(at) > 0 || len(at) == len(to)) {
 		return fmt.Errorf("datasets: %s: the labels are %s, and lack the model's %s", d.title(), own.outputsText(), quoted(slices.Sorted(maps.Keys(at))))
 	}
 	y := &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names, Class: slices.Clone(d.Labels.Class)}
 	if s.Tasks > 0 {
-		y.Multi = make([]float32, d.Nodes()*s.Tasks)
+		if err := memory.Check("labels", memory.Product(d.Nodes(), s.Tasks, 4)); err != nil {
+			return err
+		}
+		y.Class, y.Multi = nil, slices.Repeat([]float32{float32(math.NaN())}, d.Nodes()*s.Tasks)
 		for k, v := range d.Labels.Multi {
 			if to := place[k%own.Tasks]; to >= 0 {
 				y.Multi[k/own.Tasks*s.Tasks+int(to)] = v
 			}
 		}
-		d.Labels, d.Notes = y, append(d.Notes, fmt.Sprintf("tasks in the order of the model; %d others left out", own.Tasks-s.Tasks))
-		return nil
+	}
+	if !labelled {
+		d.Metric = metricFor(y)
+	} else if s.Tasks > 0 {
+		d.note("tasks in the order of the model; %d others left out", own.Tasks-s.Tasks)
 	}
 	unknown := make([]int, len(from)) // nodes of each class
 	for i, c := range y.Class {
@@ -245,12 +236,12 @@ func (s *Schema) mapOutputs(d *Data) error {
 	}
 	for c, nodes := range unknown {
 		if place[c] < 0 && nodes > 0 {
-			d.Notes = append(d.Notes, fmt.Sprintf("%d nodes of class %s are not scored: the model does not know it", nodes, from[c]))
+			d.note("%d nodes of class %s are not scored: the model does not know it", nodes, from[c])
 		}
 	}
 	d.Labels = y
 	d.Split = d.Split.renumbered(func(v int32) int32 {
-		if y.Class[v] < 0 {
+		if !d.labelled(int(v)) {
 			return -1
 		}
 		return v

@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -29,9 +28,9 @@ const (
 
 // chooseForm makes the features sparse or dense, by the key sparse or by their size.
 func (d *Data) chooseForm(spec *Spec) error {
-	x, form := d.Features, spec.Text(sparseKey, "")
-	dense := denseBytes(x)
-	isSmall := d.file == nil && (dense < leastDense || dense < sparseFactor*x.Bytes())
+	x, form := d.Features, spec.Values[sparseKey]
+	dense := uint64(denseBytes(x)) // large also if it overflows
+	isSmall := d.file == nil && (dense < leastDense || dense < sparseFactor*uint64(x.Bytes()))
 	switch {
 	case x.Sparse != nil && (form == "0" || form == "" && isSmall):
 		return d.copyFeatures(true)
@@ -41,31 +40,22 @@ func (d *Data) chooseForm(spec *Spec) error {
 	return nil
 }
 
-// denseBytes returns the size of x as a dense matrix in single precision.
-func denseBytes(x *graph.Features) int64 {
-	if bytes := memory.Product(4, int64(x.Rows), int64(x.Cols)); bytes >= 0 {
-		return bytes
-	}
-	return math.MaxInt64
-}
+// denseBytes returns the size of x as a dense matrix in single precision, −1 if it overflows.
+func denseBytes(x *graph.Features) int64 { return memory.Product(4, x.Rows, x.Cols) }
 
 // copyFeatures makes the features d's own, in single precision, and dense if they are to be.
 func (d *Data) copyFeatures(dense bool) error {
 	x := d.Features
+	own := &graph.Features{Rows: x.Rows, Cols: x.Cols}
 	if m := x.Sparse; m != nil && !dense {
-		own := *m // Ptr and Idx do not change
-		own.Val = slices.Clone(m.Val)
-		d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Sparse: &own}
-		return nil
-	}
-	bytes := denseBytes(x)
-	if err := memory.Check(fmt.Sprintf("datasets: %s: dense features", d.title()), bytes); err != nil {
+		copied := *m // Ptr and Idx do not change
+		copied.Val = slices.Clone(m.Val)
+		own.Sparse = &copied
+	} else if err := memory.Check(fmt.Sprintf("datasets: %s: dense features", d.title()), denseBytes(x)); err != nil {
 		return err
+	} else if own.Data = x.Float32s(); x.Data != nil {
+		own.Data = slices.Clone(x.Data)
 	}
-	data := x.Float32s()
-	if x.Data != nil {
-		data = slices.Clone(data)
-	}
-	d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: data}
+	d.Features = own
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,13 +103,9 @@ func number[T int64 | uint64 | float64](s *Spec, key string, fallback, least, mo
 // alphabetical order. The allowed keys are texts such as "seed", or "sparse=0|1" with choices.
 func (s *Spec) check(allowed []string) error {
 	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
-		k := slices.IndexFunc(allowed, func(text string) bool { return keyName(text) == key })
+		k := slices.IndexFunc(allowed, func(text string) bool { return strings.HasPrefix(text+"=", key+"=") })
 		if k < 0 {
-			taker := s.Path // the name of a data set
-			if s.Scheme != "" {
-				taker = s.Scheme + ":"
-			}
-			return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, taker, cmp.Or(keyNames(allowed), "no keys"))
+			return fmt.Errorf("datasets: %q: unknown key %q; %s takes %s", s.text, key, cmp.Or(s.Scheme, s.Path), cmp.Or(keyNames(allowed), "no keys"))
 		}
 		_, choices, limited := strings.Cut(allowed[k], "=")
 		if want := strings.Split(choices, "|"); limited && !slices.Contains(want, s.Values[key]) {
@@ -118,17 +115,7 @@ func (s *Spec) check(allowed []string) error {
 	return nil
 }
 
-// keyName returns the name of a key with choices.
-func keyName(key string) string {
-	name, _, _ := strings.Cut(key, "=")
-	return name
-}
-
-// keyNames lists the names of keys with choices.
+// keyNames lists the names of keys without their choices.
 func keyNames(keys []string) string {
-	var names []string
-	for _, key := range keys {
-		names = append(names, keyName(key))
-	}
-	return strings.Join(names, ", ")
+	return regexp.MustCompile("=[^,]*").ReplaceAllString(strings.Join(keys, ", "), "")
 }

@@ -37,14 +37,12 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	_, missing := os.Stat(text)
 	isFile := err != nil && missing == nil
 	switch {
-	case own && random != "":
-		return fmt.Errorf("datasets: %q: %s is for random splits; add split=%s", spec, random, defaultSplit)
+	case (own || isFile || parts != "") && random != "":
+		return fmt.Errorf("datasets: %q: %s is for random splits: say split=%s", spec, random, defaultSplit)
 	case own:
 		return nil
 	case whole && parts != "":
 		return fmt.Errorf("datasets: %q: both split and %s: want one of them", spec, parts)
-	case (isFile || parts != "") && random != "":
-		return fmt.Errorf("datasets: %q: %s does not go with a split from files", spec, random)
 	case isFile, parts != "":
 		return splitFromFiles(ctx, d, spec, isFile)
 	case err != nil:
@@ -57,21 +55,20 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	const purpose = 12 // the purpose of the split in internal/synth
 	generator := rand.New(rand.NewPCG(splitmix.Hash(seed), splitmix.Hash(purpose)))
 	origin := ""
-	if spec.Text("stratify", "") == "1" {
+	if spec.Values["stratify"] == "1" {
 		origin = ", stratified by class"
 		if err := d.dealStratified(shares, generator); err != nil {
 			return err
 		}
 	} else {
-		labelled, total := d.labelledNodes(), shares[0]+shares[1]+shares[2]
-		n := float64(len(labelled))
-		parts := synth.RandomSplit(labelled, int(math.Round(n*shares[0]/total)), int(math.Round(n*shares[1]/total)), generator)
+		labelled := d.labelledNodes()
+		parts := synth.RandomSplit(labelled, shareOf(len(labelled), shares[0], shares), shareOf(len(labelled), shares[1], shares), generator)
 		d.Split = Split{parts[0], parts[1], parts[2]}
 	}
 	if !whole {
 		origin += " (the source has none)"
 	}
-	d.Notes = append(d.Notes, fmt.Sprintf("random split %s, seed %d%s", text, seed, origin))
+	d.note("random split %s, seed %d%s", text, seed, origin)
 	return nil
 }
 
@@ -86,7 +83,7 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 		s, err := nodes.Parts(ctx, spec.Values["split"])
 		if err == nil {
 			d.Split = Split(*s)
-			d.Notes = append(d.Notes, "split from "+spec.Values["split"])
+			d.note("split from %s", spec.Values["split"])
 		}
 		return err
 	}
@@ -101,7 +98,7 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 			if *part, err = nodes.Part(ctx, path); err != nil {
 				return err
 			}
-			d.Notes = append(d.Notes, fmt.Sprintf("%s nodes from %s: %d", key, path, len(*part)))
+			d.note("%s nodes from %s: %d", key, path, len(*part))
 		}
 	}
 	return nil
@@ -124,13 +121,12 @@ func (d *Data) dealStratified(shares [3]float64, random *rand.Rand) error {
 		}
 		of[class] = append(of[class], i)
 	}
-	total := shares[0] + shares[1] + shares[2]
 	var parts [3][]int32
 	seen, before := 0, [2]int{} // nodes so far; ends of training and validation nodes
 	for _, nodes := range of {
 		random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 		seen += len(nodes)
-		ends := [2]int{int(math.Round(float64(seen) * shares[0] / total)), int(math.Round(float64(seen) * (shares[0] + shares[1]) / total))}
+		ends := [2]int{shareOf(seen, shares[0], shares), shareOf(seen, shares[0]+shares[1], shares)}
 		train := min(max(ends[0]-before[0], 0), len(nodes))
 		valid := min(max(ends[1]-before[1], train), len(nodes))
 		parts[0] = append(parts[0], nodes[:train]...)
@@ -143,6 +139,11 @@ func (d *Data) dealStratified(shares [3]float64, random *rand.Rand) error {
 	}
 	d.Split = Split{Train: parts[0], Valid: parts[1], Test: parts[2]}
 	return nil
+}
+
+// shareOf returns a share of n nodes, where shares are all of them.
+func shareOf(n int, share float64, shares [3]float64) int {
+	return int(math.Round(float64(n) * share / (shares[0] + shares[1] + shares[2])))
 }
 
 // parseShares reads TRAIN/VALID/TEST: three numbers that are not negative, the

@@ -35,7 +35,7 @@ const storeExtension = ".safetensors"
 
 // storedSlice is an array of a store that is a slice of Data.
 type storedSlice interface {
-	Output() store.Output
+	Array() store.Array
 	Read(f *store.File) error
 }
 
@@ -44,23 +44,23 @@ type storedSlice interface {
 func (d *Data) slices() []storedSlice {
 	a, y, s := d.Graph, d.Labels, &d.Split
 	x, names := cmp.Or(d.Features.Sparse, new(graph.CSR)), cmp.Or(d.NodeNames, new(graph.Names))
-	labels := storedSlice(store.Slice[int32]{Name: "labels", Values: &y.Class})
+	labels := storedSlice(store.Vector("labels", &y.Class))
 	if y.Tasks > 0 {
 		labels = store.Slice[float32]{Name: "labels", Values: &y.Multi, Cols: y.Tasks}
 	}
 	return []storedSlice{
-		store.Slice[int64]{Name: "indptr", Values: &a.Ptr},
-		store.Slice[int32]{Name: "indices", Values: &a.Idx},
-		store.Slice[float32]{Name: "data", Values: &a.Val}, // absent where all are 1
+		store.Vector("indptr", &a.Ptr),
+		store.Vector("indices", &a.Idx),
+		store.Vector("data", &a.Val), // absent where all are 1
 		labels,
-		store.Slice[int32]{Name: "train", Values: &s.Train},
-		store.Slice[int32]{Name: "valid", Values: &s.Valid},
-		store.Slice[int32]{Name: "test", Values: &s.Test},
-		store.Slice[int64]{Name: "feat_indptr", Values: &x.Ptr}, // of sparse features
-		store.Slice[int32]{Name: "feat_indices", Values: &x.Idx},
-		store.Slice[float32]{Name: "feat_data", Values: &x.Val},
-		store.Slice[byte]{Name: "names", Values: &names.Text},
-		store.Slice[int64]{Name: "name_ends", Values: &names.Ends}, // the end of each name in the text
+		store.Vector("train", &s.Train),
+		store.Vector("valid", &s.Valid),
+		store.Vector("test", &s.Test),
+		store.Vector("feat_indptr", &x.Ptr), // of sparse features
+		store.Vector("feat_indices", &x.Idx),
+		store.Vector("feat_data", &x.Val),
+		store.Vector("names", &names.Text),
+		store.Vector("name_ends", &names.Ends), // the end of each name in the text
 	}
 }
 
@@ -78,9 +78,16 @@ func WriteStore(ctx context.Context, path string, d *Data) error {
 	return writeStore(ctx, path, d, nil, &Options{})
 }
 
+// rowSource calls put for the values of features, row by row. It may read the arrays before
+// them from the store that is being written.
+type rowSource func(w *store.Writer, put rowSink) error
+
+// rowSink takes the values of whole rows.
+type rowSink = func(rows []float32) error
+
 // writeStore writes valid data as a store, with the precision and P·X of the options. It
 // takes the features from the given source, or from d if that is nil.
-func writeStore(ctx context.Context, path string, d *Data, features func(put func([]float32) error) error, o *Options) error {
+func writeStore(ctx context.Context, path string, d *Data, features rowSource, o *Options) error {
 	if d.Unlabelled() {
 		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())
 	}
@@ -89,7 +96,7 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 		return fmt.Errorf("datasets: %s: float16 is for dense features, and these are sparse: leave it out, or add sparse=0 to the SPEC", path)
 	}
 	if features == nil {
-		features = func(put func([]float32) error) error { return put(x.Data) }
+		features = func(_ *store.Writer, put rowSink) error { return put(x.Data) }
 	}
 	notes := slices.Clone(d.Notes)
 	if d.source == "" && d.Name != "" {
@@ -102,19 +109,21 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 	if err != nil {
 		return err
 	}
-	var arrays []store.Output
+	var arrays []store.Array
 	if x.Half != nil {
-		arrays = append(arrays, store.Slice[uint16]{Name: "feat", Values: &x.Half, Cols: x.Cols}.Output())
+		arrays = append(arrays, store.Slice[uint16]{Name: "feat", Values: &x.Half, Cols: x.Cols}.Array())
 	} else if x.Sparse == nil {
-		arrays = append(arrays, d.matrix("feat", o.Half, func(_ *store.Writer, put func([]float32) error) error { return features(put) }))
+		arrays = append(arrays, d.matrix("feat", o.Half, features))
 	}
 	for _, s := range d.slices() {
-		arrays = append(arrays, s.Output())
+		arrays = append(arrays, s.Array())
 	}
 	if o.Propagated {
-		arrays = append(arrays, d.matrix("propagated", o.Half || x.Half != nil, func(w *store.Writer, put func([]float32) error) error { return propagate(ctx, w, d, put, o) }))
+		arrays = append(arrays, d.matrix("propagated", o.Half || x.Half != nil, func(w *store.Writer, put rowSink) error {
+			return propagate(ctx, w, d, put, o)
+		}))
 	}
-	arrays = slices.DeleteFunc(arrays, func(a store.Output) bool { return slices.Contains(a.Shape, 0) })
+	arrays = slices.DeleteFunc(arrays, func(a store.Array) bool { return slices.Contains(a.Shape, 0) })
 	err = atomicfile.WriteFile(path, func(f *os.File) error { return store.Write(ctx, f, string(text), arrays) })
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("datasets: %w", err)
@@ -122,17 +131,17 @@ func writeStore(ctx context.Context, path string, d *Data, features func(put fun
 	return cmp.Or(ctx.Err(), err)
 }
 
-// matrix returns an array of the size of the features. write calls put for the values, row by row.
-func (d *Data) matrix(name string, asHalf bool, write func(w *store.Writer, put func([]float32) error) error) store.Output {
+// matrix returns an array of the size of the features.
+func (d *Data) matrix(name string, asHalf bool, source rowSource) store.Array {
 	const piece = 1 << 20 // features rounded at a time
 	cols := d.Features.Cols
-	m := store.Output{Name: name, Type: "F32", Shape: []int{d.Nodes(), cols}}
+	m := store.Array{Name: name, Type: "F32", Shape: []int{d.Nodes(), cols}}
 	if asHalf {
 		m.Type = "F16"
 	}
 	m.Write = func(w *store.Writer) error {
 		at, halves := 0, make([]uint16, piece)
-		return write(w, func(values []float32) error {
+		return source(w, func(values []float32) error {
 			if !asHalf {
 				return store.Put(w, values)
 			}
@@ -155,7 +164,7 @@ func (d *Data) matrix(name string, asHalf bool, write func(w *store.Writer, put 
 // propagate computes P·X of the features that a growing store holds, and so of rounded ones if
 // it rounds them. It computes as many rows at a time as take half of the memory, or 16 MiB if that is
 // more. For each such block it reads dense features once: see kernel.InOrder.
-func propagate(ctx context.Context, w *store.Writer, d *Data, put func([]float32) error, o *Options) error {
+func propagate(ctx context.Context, w *store.Writer, d *Data, put rowSink, o *Options) error {
 	p, x, n, cols := d.Laplacian(), d.Features, d.Nodes(), d.Features.Cols
 	report := func(rows float64) {
 		o.progress(FetchProgress{Name: d.title(), Stage: "propagate", Done: int64(4 * float64(cols) * rows), Total: 4 * int64(n) * int64(cols)})
@@ -264,7 +273,8 @@ func storedData(f *store.File) (*Data, error) {
 	}
 	s, a, sparse := &meta.Schema, new(graph.CSR), new(graph.CSR)
 	d := &Data{
-		Name: "store:" + f.Path, file: f, ownSplit: true, encoding: *s, source: meta.Source, Directed: meta.Directed, Metric: meta.Metric, Notes: meta.Notes, Report: meta.Report,
+		Name: "store:" + f.Path, file: f, ownSplit: true, encoding: *s, source: meta.Source,
+		Directed: meta.Directed, Metric: meta.Metric, Notes: meta.Notes, Report: meta.Report,
 		Graph: a, Features: &graph.Features{Sparse: sparse}, NodeNames: new(graph.Names),
 		Labels: &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names},
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -29,11 +30,10 @@ func openSynth(ctx context.Context, spec *Spec, _ Options) (*Data, error) {
 		return nil, err
 	}
 	a, report := b.Build()
-	d, err := s.rest(ctx, report)
+	d, err := s.rest(ctx, a, report)
 	if err != nil {
 		return nil, err
 	}
-	d.Graph = a
 	return d, generated.Features(ctx, math.MaxInt, func(rows []float32) error {
 		d.Features.Data = rows
 		return nil
@@ -52,32 +52,31 @@ func synthSource(spec *Spec, bytes func(*synth.Model) int64) (*source, *synth.So
 	s := m.Source()
 	return &source{
 		nodes: m.Nodes, most: m.Edges, memory: m.TableBytes(), edges: s.Edges,
-		rest: func(ctx context.Context, _ graph.Report) (*Data, error) {
+		rest: func(ctx context.Context, a *graph.CSR, _ graph.Report) (*Data, error) {
 			labels, split, err := s.Labels(ctx)
 			return &Data{
-				Features: &graph.Features{Rows: s.Nodes, Cols: s.Model.Features},
-				Labels:   labels, Split: Split{split[0], split[1], split[2]},
+				Graph: a, Features: &graph.Features{Rows: s.Nodes, Cols: s.Model.Features},
+				Labels: labels, Split: Split{split[0], split[1], split[2]},
 				Metric: Metric(s.Metric), Notes: []string{s.Note()},
 			}, err
 		},
-		features: func(ctx context.Context, yield func([]float32) error) error {
+		features: func(ctx context.Context, yield rowSink) error {
 			return s.Features(ctx, sourceBuffer, yield)
 		},
 	}, s, nil
 }
 
 func synthFromSpec(spec *Spec) (*synth.Model, error) {
-	var m *synth.Model
-	var names []string
-	for _, known := range synth.Models() {
-		if known.Name == spec.Path {
-			m = &known
+	models := synth.Models()
+	k := slices.IndexFunc(models, func(m synth.Model) bool { return m.Name == spec.Path })
+	if k < 0 {
+		var names []string
+		for _, m := range models {
+			names = append(names, m.Name)
 		}
-		names = append(names, known.Name)
-	}
-	if m == nil {
 		return nil, fmt.Errorf("datasets: %q: unknown synthetic data set %q; want one of %s", spec, spec.Path, strings.Join(names, ", "))
 	}
+	m := &models[k]
 	nodes, err := number(spec, "nodes", int64(m.Nodes), 1, math.MaxInt32)
 	if err != nil {
 		return nil, err

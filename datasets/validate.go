@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/formats"
@@ -19,9 +18,7 @@ func (d *Data) Validate() error { return d.validate(context.Background()) }
 
 // validate is Validate on all cores; it stops when ctx is done.
 func (d *Data) validate(ctx context.Context) error {
-	if d == nil {
-		return fmt.Errorf("datasets: no data: %w", graph.ErrInvalid)
-	}
+	d = cmp.Or(d, new(Data))
 	if d.Graph == nil || d.Features == nil || d.Labels == nil {
 		return d.check(false, "graph, features or labels missing")
 	}
@@ -71,15 +68,13 @@ func (d *Data) validateNodes(ctx context.Context) error {
 // validateLabels is validateNodes without the values of the features.
 func (d *Data) validateLabels() error {
 	n, x, px, y, names := d.Nodes(), d.Features, cmp.Or(d.Propagated, d.Features), d.Labels, d.NodeNames
-	isMulti := y.Multi != nil
 	err := cmp.Or(
 		d.named(names.Validate()),
 		d.check(names == nil || names.Len() == n, "%d names of %d nodes", names.Len(), n),
 		d.check(x.Rows == n && len(y.Class)+len(y.Multi) == n*max(y.Tasks, 1), "graph of %d nodes, features of %d, labels of %d", n, x.Rows, y.Nodes()),
 		d.check(px.Rows == x.Rows && px.Cols == x.Cols, "propagated features of %d nodes × %d, want %d × %d", px.Rows, px.Cols, x.Rows, x.Cols),
 		d.check(y.Classes <= formats.MostClasses(n), "%d classes for %d nodes", y.Classes, n),
-		d.check(slices.Contains([]Metric{Accuracy, MicroF1, ROCAUC}, d.Metric), "metric %q: want %s, %s or %s", d.Metric, Accuracy, MicroF1, ROCAUC),
-		d.check((d.Metric != Accuracy || !isMulti) && (d.Metric != ROCAUC || isMulti), "metric %s does not fit labels of %d classes and %d tasks", d.Metric, y.Classes, y.Tasks),
+		d.check(d.Metric == MicroF1 || d.Metric == metricFor(y), "metric %q does not fit labels of %s: want %s or %s", d.Metric, countText(y.Classes, y.Tasks), MicroF1, metricFor(y)),
 	)
 	if err == nil && !d.unlabelled {
 		if err = d.named(y.Validate()); err == nil {
@@ -100,11 +95,9 @@ func (d *Data) validateSplit() error {
 			if id < 0 || int(id) >= n {
 				return d.check(false, "%s node %d is %d, outside [0, %d)", name, k, id, n)
 			}
-			switch before := int(part[id]); {
-			case before == p+1:
-				return d.check(false, "%s node %d (id %d) is there twice", name, k, id)
+			switch before := part[id]; {
 			case before > 0:
-				return d.check(false, "%s node %d (id %d) is in the %s set too", name, k, id, partNames()[before-1])
+				return d.check(false, "%s node %d (id %d) is in the %s set already", name, k, id, partNames()[before-1])
 			case !d.labelled(int(id)):
 				return d.check(false, "%s node %d (id %d) has no label", name, k, id)
 			}

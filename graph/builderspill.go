@@ -14,19 +14,19 @@ import (
 // allows it, and takes 8 bytes an edge at once. Finish with BuildSpilled and Close.
 func (b *Builder) Spill(dir string, edges int64) error {
 	b.spilled = dir
-	values, err := scratch[Edge](b, "edges", edges)
-	b.chunks = []edgeChunk{{edges: values[:0]}}
+	values, err := b.scratch("edges", 2*edges)
+	b.chunks = []edgeChunk{{values: values[:0]}}
 	return err
 }
 
 // scratch returns so many values in a file, until Close.
-func scratch[T Edge | int32](b *Builder, what string, n int64) ([]T, error) {
-	values, free, err := memory.Spilled(b.spilled, int(n)*int(unsafe.Sizeof(*new(T)))/4)
+func (b *Builder) scratch(what string, n int64) ([]int32, error) {
+	values, free, err := memory.Spilled(b.spilled, int(n))
 	if err != nil {
 		return nil, fmt.Errorf("graph: %s: %w", what, err)
 	}
 	b.files = append(b.files, free)
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(values))), n), nil
+	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(values))), n), nil
 }
 
 // Close gives the files of Spill and BuildSpilled back, with the matrix.
@@ -46,7 +46,7 @@ func (b *Builder) Close() (err error) {
 func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(done, all int64)) (*CSR, Report, error) {
 	ptr, report := b.offsets(false), b.report
 	all := ptr[b.nodes]
-	columns, err := scratch[int32](b, "columns", all)
+	columns, err := b.scratch("columns", all)
 	if err != nil {
 		return nil, Report{}, err
 	}

@@ -145,7 +145,7 @@ func (m *CSR) entriesFit() bool {
 }
 
 func finite(v float32) bool {
-	return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
+	return v-v == 0 // NaN of an infinite v or NaN
 }
 
 // resize returns a slice of length n, in the memory of s if that is large enough.

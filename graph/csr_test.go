@@ -148,6 +148,44 @@ func TestValidateAdjacencySymmetry(t *testing.T) {
 	})
 }
 
+// TestValidateAdjacencyPattern draws matrices that are nearly symmetric: a matrix is an adjacency
+// matrix exactly if it equals its transpose, with its values.
+func TestValidateAdjacencyPattern(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 8).Draw(t, "n")
+		m := &CSR{Rows: n, Cols: n, Ptr: []int64{0}}
+		weighted := rapid.Bool().Draw(t, "weighted")
+		var dense [8][8]float32
+		for i := range n {
+			for j := range n {
+				switch mirrored := dense[j][i]; {
+				case i == j:
+				case j < i && rapid.IntRange(0, 20).Draw(t, "flip") > 0:
+					dense[i][j] = mirrored
+				case rapid.Bool().Draw(t, "entry"):
+					dense[i][j] = rapid.SampledFrom([]float32{1, 2, 0.5}).Draw(t, "value")
+				}
+				if dense[i][j] != 0 {
+					m.Idx = append(m.Idx, int32(j))
+					if weighted {
+						m.Val = append(m.Val, dense[i][j])
+					}
+				}
+			}
+			m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+		}
+		want := true
+		for i := range n {
+			for j := range n {
+				want = want && (dense[i][j] == dense[j][i] || m.Val == nil && dense[i][j]*dense[j][i] != 0)
+			}
+		}
+		if err := m.ValidateAdjacency(t.Context()); (err == nil) != want {
+			t.Fatalf("symmetric: %v; want %v", err, want)
+		}
+	})
+}
+
 // A column out of range panics, also the first one.
 func TestTransposeOutOfRange(t *testing.T) {
 	for _, column := range []int32{-1, 2, 3} {

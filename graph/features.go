@@ -79,22 +79,16 @@ func (x *Features) Row(i int) []float32 {
 		return x.Data[i*x.Cols : (i+1)*x.Cols]
 	}
 	row := make([]float32, x.Cols)
-	x.expand(row, i)
-	return row
-}
-
-// expand sets row, of zeros, to row i of sparse features, or of features in half precision.
-func (x *Features) expand(row []float32, i int) {
 	if m := x.Sparse; m != nil {
-		values := m.RowValues(i)
 		for k, j := range m.Row(i) {
-			row[j] = float32(Weight(values, k))
+			row[j] = float32(Weight(m.RowValues(i), k))
 		}
-		return
+		return row
 	}
 	for k, h := range x.Half[i*x.Cols : (i+1)*x.Cols] {
 		row[k] = half.Float32(h)
 	}
+	return row
 }
 
 // Float32s returns all values in single precision: x.Data, or a copy of x.Half, or a copy
@@ -103,9 +97,9 @@ func (x *Features) Float32s() []float32 {
 	if x.Sparse == nil && x.Half == nil {
 		return x.Data
 	}
-	values := make([]float32, x.Rows*x.Cols)
+	values := make([]float32, 0, x.Rows*x.Cols)
 	for i := range x.Rows {
-		x.expand(values[i*x.Cols:(i+1)*x.Cols], i)
+		values = append(values, x.Row(i)...)
 	}
 	return values
 }
@@ -116,10 +110,7 @@ func (x *Features) Len() int {
 	if x.Sparse != nil {
 		return int(x.Sparse.NNZ())
 	}
-	if x.Half != nil {
-		return len(x.Half)
-	}
-	return len(x.Data)
+	return len(x.Data) + len(x.Half)
 }
 
 // Bytes returns the size of the values here.
@@ -165,16 +156,22 @@ func Narrow(dst []uint16, values []float32) int {
 // Validate returns an error about the first fault of x: values in two forms, a
 // number of values other than Rows·Cols, a value that is not finite, with its row
 // and column, or a sparse matrix that is not valid or has columns that do not ascend. It reads
-// dense features on all cores, until ctx is done.
+// the features on all cores, until ctx is done.
 func (x *Features) Validate(ctx context.Context) error {
-	if x.Sparse != nil {
-		return x.validateSparse()
-	}
-	if x.Data != nil && x.Half != nil {
-		return fmt.Errorf("graph: features in single and in half precision at once: %w", ErrInvalid)
-	}
-	if x.Rows < 0 || x.Cols <= 0 || x.Rows > math.MaxInt/x.Cols || x.Len() != x.Rows*x.Cols {
+	switch m := x.Sparse; {
+	case (x.Data != nil && x.Half != nil) || m != nil && (x.Data != nil || x.Half != nil):
+		return fmt.Errorf("graph: features in two forms at once: %w", ErrInvalid)
+	case x.Rows < 0 || x.Cols <= 0 || x.Rows > math.MaxInt/x.Cols || !x.Sized():
 		return fmt.Errorf("graph: features %d×%d hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrInvalid)
+	case m != nil:
+		err := m.Validate()
+		if err == nil {
+			err = eachRow(ctx, m.Rows, m.validateOrder)
+		}
+		if err != nil {
+			return fmt.Errorf("graph: features: %w", err)
+		}
+		return nil
 	}
 	return eachRow(ctx, x.Rows, func(i int) error {
 		for k, v := range x.Row(i) {

@@ -41,27 +41,24 @@ type Laplacian struct {
 // not change afterwards; of a nil one the result is a Laplacian that Validate
 // refuses. Cost: O(nodes), or O(edges) for a weighted graph.
 func NewLaplacian(adjacency *CSR) *Laplacian {
-	if adjacency == nil {
-		return &Laplacian{}
+	p := &Laplacian{Adjacency: adjacency}
+	p.RowScale = memory.Large(p.Nodes()) // read at random by samplers
+	for i := range p.RowScale {
+		p.RowScale[i] = float32(1 / math.Sqrt(selfLoopedDegree(adjacency, i)))
 	}
-	scale := memory.Large(adjacency.Rows) // read at random by samplers
-	for i := range scale {
-		scale[i] = float32(1 / math.Sqrt(selfLoopedDegree(adjacency, i)))
-	}
-	return &Laplacian{Adjacency: adjacency, RowScale: scale, ColScale: scale}
+	p.ColScale = p.RowScale
+	return p
 }
 
 // NewRowLaplacian returns the row-stochastic form P = D̃^-1 (A+I), the mean over
 // a node and its neighbours. Requirements and cost are as for NewLaplacian.
 func NewRowLaplacian(adjacency *CSR) *Laplacian {
-	if adjacency == nil {
-		return &Laplacian{}
+	p := &Laplacian{Adjacency: adjacency}
+	p.RowScale, p.ColScale = make([]float32, p.Nodes()), slices.Repeat([]float32{1}, p.Nodes())
+	for i := range p.RowScale {
+		p.RowScale[i] = float32(1 / selfLoopedDegree(adjacency, i))
 	}
-	rows, cols := make([]float32, adjacency.Rows), slices.Repeat([]float32{1}, adjacency.Rows)
-	for i := range rows {
-		rows[i] = float32(1 / selfLoopedDegree(adjacency, i))
-	}
-	return &Laplacian{Adjacency: adjacency, RowScale: rows, ColScale: cols}
+	return p
 }
 
 // NewDirectedLaplacian returns P = D̃^-1 (A+I) of a directed graph: the mean over a node and
@@ -182,11 +179,9 @@ func (p *Laplacian) ColumnNorms2() []float64 {
 			norms[j] = sum * square(p.ColScale[j])
 		}
 	})
-	if p.Share != nil {
-		values := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(norms))), 2*len(norms))
-		if p.gather(context.Background(), values, 2) != nil {
-			return []float64{}
-		}
+	values := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(norms))), 2*len(norms))
+	if p.gather(context.Background(), values, 2) != nil {
+		return []float64{}
 	}
 	return norms
 }

@@ -24,12 +24,8 @@ type Overlay struct {
 
 const pageNodes = 128
 
-// overlayPage holds a column's scale and the changed row of each of its nodes. A row of P·X reads both
-// for each neighbour, so they lie side by side.
-type overlayPage [pageNodes]struct {
-	column float32     // scale of the Laplacian's column
-	row    *overlayRow // nil: the base's
-}
+// overlayPage holds the changed row of each of its nodes; nil: the base's.
+type overlayPage [pageNodes]*overlayRow
 
 // overlayRow replaces a row of the base.
 type overlayRow struct {
@@ -88,26 +84,21 @@ func (o *Overlay) Edges() int64 { return o.edges }
 
 // Has reports whether v is a node that was not removed.
 func (o *Overlay) Has(v int32) bool {
-	if v < 0 || int(v) >= o.nodes {
-		return false
-	}
-	row, _ := o.at(v)
-	return row == nil || !row.removed
+	return v >= 0 && int(v) < o.nodes && (o.at(v) == nil || !o.at(v).removed)
 }
 
-// at returns the row of v that replaces the base's, or nil, and the scale of column v of P.
-func (o *Overlay) at(v int32) (row *overlayRow, column float32) {
+// at returns the row of v that replaces the base's, or nil.
+func (o *Overlay) at(v int32) *overlayRow {
 	if page := o.pages[uint32(v)/pageNodes]; page != nil {
-		node := &page[uint32(v)%pageNodes]
-		return node.row, node.column
+		return page[uint32(v)%pageNodes]
 	}
-	return nil, o.base.ColScale[v]
+	return nil
 }
 
 // Row returns the neighbours of node v in ascending order, and the weights of the edges, nil
 // if all are 1. Both must not be changed.
 func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
-	if row, _ := o.at(v); row != nil {
+	if row := o.at(v); row != nil {
 		return row.neighbors, row.weights
 	}
 	return o.base.Adjacency.Row(int(v)), o.base.Adjacency.RowValues(int(v))
@@ -116,7 +107,7 @@ func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
 // Features returns the features of node v, and whether they are row v of the Data of the base's.
 // They must not be changed.
 func (o *Overlay) Features(v int32) (values []float32, base bool) {
-	if row, _ := o.at(v); row != nil && row.features != nil {
+	if row := o.at(v); row != nil && row.features != nil {
 		return row.features, false
 	}
 	return o.x.Row(int(v)), o.x.Data != nil
@@ -128,7 +119,7 @@ func (o *Overlay) Features(v int32) (values []float32, base bool) {
 // again. Calls may run concurrently. Cost: the rows that change, and O(nodes/128); if nodes of a
 // directed graph are removed, O(edges).
 func (o *Overlay) Apply(c *Change) (*Overlay, error) {
-	e := overlayEdit{o, o.nodes, o.edges, map[int32]*overlayRow{}, nil}
+	e := overlayEdit{*o, o, map[int32]*overlayRow{}, nil}
 	if c.Weights != nil && len(c.Weights) != len(c.AddEdges) {
 		return nil, fmt.Errorf("graph: %d weights of %d new edges: %w", len(c.Weights), len(c.AddEdges), ErrInvalid)
 	}
@@ -169,11 +160,10 @@ func (o *Overlay) With(features []float32, neighbors []int32, weights []float32)
 
 // overlayEdit makes a version from the one before.
 type overlayEdit struct {
-	from  *Overlay
-	nodes int
-	edges int64
-	rows  map[int32]*overlayRow // that differ from those of from
-	err   error                 // the first one
+	Overlay // the version that it makes, with the pages of from
+	from    *Overlay
+	rows    map[int32]*overlayRow // that differ from those of from
+	err     error                 // the first one
 }
 
 func (e *overlayEdit) fail(format string, parts ...any) {
@@ -190,7 +180,7 @@ func (e *overlayEdit) row(v int32) *overlayRow {
 		e.fail("there is no node %d", v)
 		return row
 	}
-	old, _ := e.from.at(v)
+	old := e.from.at(v)
 	if old != nil {
 		*row = *old
 	}
@@ -199,7 +189,7 @@ func (e *overlayEdit) row(v int32) *overlayRow {
 	if weights == nil {
 		row.weights = slices.Repeat([]float32{1}, len(neighbors))
 	}
-	if row.scale(e.from.base); old == nil && (row.row != e.from.base.RowScale[v] || row.column != e.from.base.ColScale[v]) {
+	if row.scale(e.base); old == nil && (row.row != e.base.RowScale[v] || row.column != e.base.ColScale[v]) {
 		e.fail("node %d has scales of its own: changes need a Laplacian of NewLaplacian or NewRowLaplacian", v)
 	}
 	e.rows[v] = row
@@ -213,7 +203,7 @@ func (e *overlayEdit) edge(edge Edge, weight float32) {
 	}
 	u, v := e.row(edge.U), e.row(edge.V)
 	e.edges += u.set(edge.V, weight)
-	if !e.from.base.Directed {
+	if !e.base.Directed {
 		v.set(edge.U, weight)
 	}
 }
@@ -235,7 +225,7 @@ func (r *overlayRow) set(j int32, weight float32) int64 {
 }
 
 func (e *overlayEdit) setFeatures(v int32, values []float32) {
-	if want := e.from.x.Cols; len(values) != want {
+	if want := e.x.Cols; len(values) != want {
 		e.fail("node %d gets %d features, and the nodes have %d", v, len(values), want)
 	}
 	if k := slices.IndexFunc(values, func(x float32) bool { return !finite(x) }); k >= 0 {
@@ -246,65 +236,48 @@ func (e *overlayEdit) setFeatures(v int32, values []float32) {
 
 // remove removes nodes with their edges.
 func (e *overlayEdit) remove(nodes []int32) {
-	var edges []Edge // some may be twice here
 	for _, v := range nodes {
 		row := e.row(v)
 		if row.removed {
 			e.fail("node %d is removed twice", v)
 		}
 		row.removed, row.features = true, nil
-		for _, u := range row.neighbors {
-			edges = append(edges, Edge{U: v, V: u})
+		for _, u := range slices.Clone(row.neighbors) {
+			e.edge(Edge{U: v, V: u}, 0)
 		}
 	}
-	for u := int32(0); e.from.base.Directed && len(nodes) > 0 && u < int32(e.nodes); u++ { // who reads them
+	for u := int32(0); e.base.Directed && len(nodes) > 0 && u < int32(e.nodes); u++ { // who reads them
 		var neighbors []int32
 		if row := e.rows[u]; row != nil {
-			neighbors = row.neighbors
+			neighbors = slices.Clone(row.neighbors)
 		} else {
 			neighbors, _ = e.from.Row(u)
 		}
 		for _, v := range neighbors {
 			if row := e.rows[v]; row != nil && row.removed {
-				edges = append(edges, Edge{U: u, V: v})
+				e.edge(Edge{U: u, V: v}, 0)
 			}
 		}
-	}
-	for _, edge := range edges {
-		e.edge(edge, 0)
 	}
 }
 
 // version returns the version that e makes.
 func (e *overlayEdit) version() *Overlay {
-	next := *e.from
-	next.nodes, next.edges = e.nodes, e.edges
-	before := len(next.pages)
-	next.pages = append(slices.Clone(next.pages), make([]*overlayPage, (e.nodes+pageNodes-1)/pageNodes-before)...)
+	next := e.Overlay
+	before := append(slices.Clone(next.pages), make([]*overlayPage, (e.nodes+pageNodes-1)/pageNodes-len(next.pages))...)
+	next.pages = slices.Clone(before)
 	for v, row := range e.rows {
 		k := int(v) / pageNodes
-		if page := next.pages[k]; page == nil || k < before && page == e.from.pages[k] {
-			next.pages[k] = next.copied(k)
+		if old := before[k]; next.pages[k] == old {
+			next.pages[k] = new(overlayPage)
+			if old != nil {
+				*next.pages[k] = *old
+			}
 		}
-		row.scale(next.base)
-		node := &next.pages[k][v%pageNodes]
-		node.row, node.column = row, row.column
+		row.scale(e.base)
+		next.pages[k][v%pageNodes] = row
 	}
 	return &next
-}
-
-// copied returns a copy of page k.
-func (o *Overlay) copied(k int) *overlayPage {
-	page := new(overlayPage)
-	if o.pages[k] != nil {
-		*page = *o.pages[k]
-		return page
-	}
-	first := min(k*pageNodes, o.base.Nodes())
-	for i, scale := range o.base.ColScale[first:min(first+pageNodes, o.base.Nodes())] {
-		page[i].column = scale
-	}
-	return page
 }
 
 // scale sets the scales of a row of p with these edges.
@@ -365,11 +338,10 @@ func (o *Overlay) Around(nodes []int32, hops int) (local *Laplacian, ids []int32
 
 // scales returns the scales of row and column v of P, and whether they are the base's.
 func (o *Overlay) scales(v int32) (scale, column float32, base bool) {
-	row, column := o.at(v)
-	if row == nil {
-		return o.base.RowScale[v], column, true
+	if row := o.at(v); row != nil {
+		return row.row, row.column, false
 	}
-	return row.row, column, false
+	return o.base.RowScale[v], o.base.ColScale[v], true
 }
 
 // Propagation returns row v of P: the columns, v itself first, their entries, and the row's sum.
@@ -381,9 +353,9 @@ func (o *Overlay) Propagation(v int32) (columns []int32, entries []float32, sum 
 	columns, entries = append(make([]int32, 0, 1+len(neighbors)), v), append(make([]float32, 0, 1+len(neighbors)), scale*own)
 	total := float64(own)
 	for k, u := range neighbors {
-		row, column := o.at(u)
+		_, column, same := o.scales(u)
 		weight := float32(Weight(weights, k))
-		columns, entries, base = append(columns, u), append(entries, scale*weight*column), base && row == nil
+		columns, entries, base = append(columns, u), append(entries, scale*weight*column), base && same
 		total += float64(column) * float64(weight)
 	}
 	if !base {

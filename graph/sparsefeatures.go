@@ -1,7 +1,5 @@
 package graph
 
-import "fmt"
-
 // ToSparse returns sparse features with the values of x that are not zero, or x itself if it
 // is sparse. If all these values are 1, the result holds no values. Cost: one pass.
 func (x *Features) ToSparse() *Features {
@@ -23,27 +21,4 @@ func (x *Features) ToSparse() *Features {
 		m.Val = nil
 	}
 	return &Features{Rows: x.Rows, Cols: x.Cols, Sparse: m}
-}
-
-// validateSparse is Validate for sparse features.
-func (x *Features) validateSparse() error {
-	m := x.Sparse
-	switch {
-	case x.Data != nil || x.Half != nil:
-		return fmt.Errorf("graph: features both dense and sparse: %w", ErrInvalid)
-	case x.Cols <= 0 || m.Rows != x.Rows || m.Cols != x.Cols || m.Rest != nil || x.Share != nil:
-		return fmt.Errorf("graph: features %d×%d in a sparse matrix of %d×%d: %w", x.Rows, x.Cols, m.Rows, m.Cols, ErrInvalid)
-	}
-	if err := m.Validate(); err != nil {
-		return fmt.Errorf("graph: features: %w", err)
-	}
-	for i := range m.Rows {
-		row := m.Row(i)
-		for k := 1; k < len(row); k++ {
-			if row[k-1] >= row[k] {
-				return fmt.Errorf("graph: features of node %d: column %d after column %d, want ascending columns: %w", i, row[k], row[k-1], ErrInvalid)
-			}
-		}
-	}
-	return nil
 }

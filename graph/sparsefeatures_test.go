@@ -35,13 +35,13 @@ func TestSparseFeatures(t *testing.T) {
 
 func TestSparseFeaturesValidate(t *testing.T) {
 	for want, change := range map[string]func(x *Features){
-		"both dense and sparse": func(x *Features) { x.Data = make([]float32, 6) },
-		"sparse matrix of 2×3":  func(x *Features) { x.Cols = 4 },
-		"want ascending":        func(x *Features) { x.Sparse.Idx[0], x.Sparse.Idx[1] = 2, 1 },
-		"column 1 after":        func(x *Features) { x.Sparse.Idx[0], x.Sparse.Idx[1] = 1, 1 },
-		"outside [0, 3)":        func(x *Features) { x.Sparse.Idx[1] = 3 },
-		"not finite":            func(x *Features) { x.Sparse.Val[2] = float32(math.NaN()) },
-		"last row offset":       func(x *Features) { x.Sparse.Ptr[2] = 2 },
+		"two forms at once":   func(x *Features) { x.Data = make([]float32, 6) },
+		"features 2×4 hold 3": func(x *Features) { x.Cols = 4 },
+		"want ascending":      func(x *Features) { x.Sparse.Idx[0], x.Sparse.Idx[1] = 2, 1 },
+		"column 1 follows 1":  func(x *Features) { x.Sparse.Idx[0], x.Sparse.Idx[1] = 1, 1 },
+		"outside [0, 3)":      func(x *Features) { x.Sparse.Idx[1] = 3 },
+		"not finite":          func(x *Features) { x.Sparse.Val[2] = float32(math.NaN()) },
+		"last row offset":     func(x *Features) { x.Sparse.Ptr[2] = 2 },
 	} {
 		x := (&Features{Rows: 2, Cols: 3, Data: []float32{2, 3, 0, 0, 0, 4}}).ToSparse()
 		change(x)

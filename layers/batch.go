@@ -46,7 +46,6 @@ type Batch struct {
 	mode      *ops.Mode
 	targets   *ops.Targets
 	labels    *labelInputs // of the model; nil: none
-	features  map[*graph.Features]*G.Node
 	reads     []featureRead
 
 	training sync.Mutex // held while the model is trained
@@ -57,6 +56,7 @@ type Batch struct {
 type featureRead struct {
 	x     *graph.Features
 	layer int
+	node  *G.Node // of Batch.Features; or nil
 }
 
 // NewBatch prepares sampler (samplers.Prepare) and connects it to g. If that fails, or the
@@ -67,11 +67,10 @@ func NewBatch(g *G.ExprGraph, sampler samplers.Sampler) *Batch {
 		layers = max(sampler.Layers(), 0)
 	}
 	b := &Batch{
-		g:        g,
-		sampler:  sampler,
-		slots:    make([]*ops.Slot, layers),
-		mode:     new(ops.Mode),
-		features: make(map[*graph.Features]*G.Node),
+		g:       g,
+		sampler: sampler,
+		slots:   make([]*ops.Slot, layers),
+		mode:    new(ops.Mode),
 	}
 	if layers == 0 {
 		b.err = errors.New("layers: the sampler has no layers")
@@ -113,19 +112,19 @@ func (b *Batch) Mode() *ops.Mode { return b.mode }
 // Features returns a node with the rows of x for the batch's input nodes (see
 // ops.Features). Later calls for x return the same node.
 func (b *Batch) Features(x *graph.Features) (*G.Node, error) {
-	if n, ok := b.features[x]; ok {
-		return n, nil
+	for _, r := range b.reads {
+		if r.x == x && r.node != nil {
+			return r.node, nil
+		}
 	}
 	if b.err != nil {
 		return nil, b.err
 	}
 	n, err := ops.Features(b.g, x, b.slots[0])
-	if err != nil {
-		return nil, err
+	if err == nil {
+		b.reads = append(b.reads, featureRead{x, -1, n})
 	}
-	b.features[x] = n
-	b.reads = append(b.reads, featureRead{x, -1})
-	return n, nil
+	return n, err
 }
 
 // FeatureRows appends the nodes whose rows of features a step over batch reads, and returns
@@ -163,7 +162,7 @@ func (b *Batch) Prefetch(batch *samplers.MiniBatch) {
 
 // outputFeatures is ops.OutputFeatures for one of the slots of all.
 func (b *Batch) outputFeatures(x *graph.Features, slot *ops.Slot) (*G.Node, error) {
-	b.reads = append(b.reads, featureRead{x, slices.Index(b.slots, slot)})
+	b.reads = append(b.reads, featureRead{x, slices.Index(b.slots, slot), nil})
 	return ops.OutputFeatures(b.g, x, slot)
 }
 
@@ -239,10 +238,10 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 	}
 	for l, block := range batch.Blocks {
 		controlled, err := b.controlled(l, block)
-		if err != nil {
-			return fmt.Errorf("layers: layer %d: %w", l, err)
+		if err == nil {
+			err = b.slots[l].Set(controlled)
 		}
-		if err := b.slots[l].Set(controlled); err != nil {
+		if err != nil {
 			return fmt.Errorf("layers: layer %d: %w", l, err)
 		}
 		b.slots[l].SetPrefetched(batch.Prefetched)

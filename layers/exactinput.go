@@ -82,16 +82,6 @@ type inputSlot struct {
 	sums  []float32 // of the current nodes
 }
 
-// useExactInput makes the batch feed a convolution below its sampler's lowest layer.
-func (b *Batch) useExactInput(e *ExactInput) error {
-	if b.err != nil {
-		return b.err
-	}
-	_, rows := b.slots[0].Nominal()
-	b.input = &inputSlot{Slot: ops.NewSlot(rows, rows), exact: e}
-	return nil
-}
-
 // set makes the input nodes of batch the slot's rows.
 func (s *inputSlot) set(batch *samplers.MiniBatch) error {
 	nodes := batch.Inputs()

@@ -67,16 +67,12 @@ func NewGATConv(g *G.ExprGraph, name string, in, out, heads int, average bool, o
 }
 
 // attend is convolve of a layer with an Attention.
-func (l *GraphConv) attend(slot *ops.Slot, h *G.Node) (*G.Node, error) {
+func (l *GraphConv) attend(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 	if slot.KeepsHistory() {
-		return nil, fmt.Errorf("layers: attention has no history of activations: the sampler is a method with a control variate, which needs P; take another method")
+		return c.node(nil, fmt.Errorf("layers: attention has no history of activations: the sampler is a method with a control variate, which needs P; take another method"))
 	}
-	z, err := ops.MatMul(h, l.W)
-	if err != nil {
-		return nil, err
-	}
-	a := l.Attention
-	return ops.Attention(slot, z, a.Source, a.Target, l.B, ops.AttentionOptions{
+	z, a := c.node(ops.MatMul(h, l.W)), l.Attention
+	return c.node(ops.Attention(slot, z, a.Source, a.Target, l.B, ops.AttentionOptions{
 		Heads: a.Heads, Average: a.Average, Plain: a.Plain, Dropout: a.Dropout.Rate, Mode: a.Dropout.Mode,
-	})
+	}))
 }

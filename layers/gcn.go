@@ -34,13 +34,9 @@ type GCN struct {
 	Model // its Parameters are in the order of the layers
 
 	Input        *Linear // nil: the first convolution reads the features
-	Labels       *G.Node // with LabelInputs: a weight (outputs, width) of the input layer
 	Convolutions []*GraphConv
-	Skips        []*G.Node // with Residual: a weight (features, width) a convolution
-	Owns         []*G.Node // with ResidualLinear: a weight (input, width) a convolution
-	Jumps        []*G.Node // with Jumping: the classifier's weight for each convolution but the last
-	Norm         *Norm     // of the classifier's input; nil: none
-	Classifier   *Linear   // nil: the output of the last convolution is the logits
+	Norm         *Norm   // of the classifier's input; nil: none
+	Classifier   *Linear // nil: the output of the last convolution is the logits
 
 	Bound InferenceBound // of Infer; it may change between two calls
 
@@ -240,9 +236,11 @@ func (o GCNOptions) input(batch *Batch, x *graph.Features) (*G.Node, error) {
 	if e.x != x {
 		return nil, fmt.Errorf("layers: exact input of other features than the model's")
 	}
-	if err := batch.useExactInput(e); err != nil {
-		return nil, err
+	if batch.err != nil {
+		return nil, batch.err
 	}
+	_, rows := batch.slots[0].Nominal()
+	batch.input = &inputSlot{Slot: ops.NewSlot(rows, rows), exact: e}
 	return batch.outputFeatures(e.px, batch.input.Slot)
 }
 

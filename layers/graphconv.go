@@ -54,10 +54,7 @@ type GraphConv struct {
 // fields before Forward. The name must be new in the graph.
 func NewGraphConv(g *G.ExprGraph, name string, in, out int, o ParameterOptions) (*GraphConv, error) {
 	w, b, err := newParameters(g, name, in, out, true, o)
-	if err != nil {
-		return nil, err
-	}
-	return &GraphConv{W: w, B: b}, nil
+	return &GraphConv{W: w, B: b}, err
 }
 
 // Forward maps H, of shape (len(Src), in), to (len(Dst), out). Src and Dst are the input
@@ -91,15 +88,13 @@ func (l *GraphConv) convolve(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 // mix returns P̃·(H·W + 1⊗b), or the attention.
 func (l *GraphConv) mix(c *chain, slot *ops.Slot, h *G.Node) *G.Node {
 	if l.Attention != nil {
-		return c.node(l.attend(slot, h))
+		return l.attend(c, slot, h)
 	}
 	order := l.Order
 	switch {
 	case order > TransformFirst:
 		return c.node(nil, fmt.Errorf("layers: GraphConv: unknown order %d of its products", order))
-	case l.biasAfter():
-		order = PropagateFirst
-	case slot.KeepsHistory(): // of H, since a history of HW would be stale in W too
+	case l.biasAfter(), slot.KeepsHistory(): // of H, since a history of HW would be stale in W too
 		order = PropagateFirst
 	case order == OrderByCost:
 		order = cheaper(slot, l.W, ops.Constant(h))

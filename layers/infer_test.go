@@ -117,9 +117,9 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 	}
 	if m.Input != nil {
 		z := affine(m.Input, h)
-		if m.Labels != nil {
+		if weight := weightOf(m, "labels"); weight != nil {
 			y := labelRows(m.labels.targets.Labels(), m.labels.known)
-			given := matrixOf(y.Rows, y.Cols, y.Float32s()).Times(parameterOf(m.Labels))
+			given := matrixOf(y.Rows, y.Cols, y.Float32s()).Times(weight)
 			last := z
 			z = z.Each(func(i, j int) float64 {
 				if i >= y.Rows { // a node that the model's graph has not
@@ -161,12 +161,12 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 		if o.PreNorm {
 			z = finish(z)
 		}
-		if l < len(m.Skips) {
-			skip := features.Times(parameterOf(m.Skips[l]))
+		if weight := weightOf(m, fmt.Sprint("skip", l)); weight != nil {
+			skip := features.Times(weight)
 			z = z.Each(func(i, j int) float64 { return z[i][j] + skip[i][j] })
 		}
-		if l < len(m.Owns) {
-			own = own.Times(parameterOf(m.Owns[l]))
+		if weight := weightOf(m, fmt.Sprint("own", l)); weight != nil {
+			own = own.Times(weight)
 		}
 		if o.HiddenResidual != ResidualNone && len(own[0]) == len(z[0]) {
 			z = z.Each(func(i, j int) float64 { return z[i][j] + own[i][j] })
@@ -180,12 +180,29 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o 
 		return h
 	}
 	z := affine(m.Classifier, normalised(m.Norm, h))
-	for l, w := range m.Jumps {
-		part := outputs[l].Times(parameterOf(w))
+	for l := range outputs[1:] {
+		weight := weightOf(m, fmt.Sprint("jump", l))
+		switch o.Jumping {
+		case JumpingNone:
+			return z
+		case JumpingSum:
+			weight = parameterOf(m.Classifier.W)
+		}
+		part := outputs[l].Times(weight)
 		last := z
 		z = z.Each(func(i, j int) float64 { return last[i][j] + part[i][j] })
 	}
 	return z
+}
+
+// weightOf returns the weight of that name, or nil.
+func weightOf(m *GCN, name string) matrix {
+	for _, n := range m.Parameters {
+		if n.Name() == name+".weight" {
+			return parameterOf(n)
+		}
+	}
+	return nil
 }
 
 // labelRows returns Y of all nodes, with the labels of the known ones.

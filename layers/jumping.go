@@ -28,7 +28,6 @@ func (b *builder) jump(below, h *G.Node, l int) *G.Node {
 	if b.o.Jumping == JumpingConcat {
 		w = b.weight(fmt.Sprintf("jump%d", l), b.o.Hidden, b.y.Outputs())
 	}
-	b.Jumps = append(b.Jumps, w)
 	h = b.node(ops.Dropout(h, b.o.ClassifierDropout, b.Batch.Mode()))
 	return b.addOwn(b.node(ops.MatMul(h, w)), below, l)
 }

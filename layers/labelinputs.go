@@ -131,9 +131,9 @@ func (b *builder) addLabels(z *G.Node) *G.Node {
 	if err != nil {
 		return b.node(nil, err)
 	}
-	b.Labels = b.weight("labels", b.y.Outputs(), b.o.Hidden)
+	w := b.weight("labels", b.y.Outputs(), b.o.Hidden)
 	b.labels = l
 	b.Batch.labels = l
 	rows := b.node(ops.TargetInputs(b.Batch.Graph(), l.targets, z.Shape()[0]))
-	return b.node(ops.Add(z, b.node(ops.MatMul(rows, b.Labels))))
+	return b.node(ops.Add(z, b.node(ops.MatMul(rows, w))))
 }

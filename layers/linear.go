@@ -15,10 +15,7 @@ type Linear struct {
 // be new in the graph.
 func NewLinear(g *G.ExprGraph, name string, in, out int, o ParameterOptions) (*Linear, error) {
 	w, b, err := newParameters(g, name, in, out, true, o)
-	if err != nil {
-		return nil, err
-	}
-	return &Linear{W: w, B: b}, nil
+	return &Linear{W: w, B: b}, err
 }
 
 // Forward maps X, of shape (n, in), to (n, out).

@@ -155,11 +155,10 @@ func (c *linearControl) linearise(history *ops.History, n int) error {
 		return err
 	}
 	width := history.Width()
-	sums, row := make([]float64, width), make([]float32, width)
+	sums := make([]float64, width)
 	step := (n + slopeRows - 1) / slopeRows
 	for k := 0; k < n; k += step {
-		history.Row(row, k)
-		for j, h := range row {
+		for j, h := range history.Row(k) {
 			switch { // of act, from its value
 			case h > 0:
 				sums[j]++

@@ -3,10 +3,12 @@ package layers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/full"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 	G "gorgonia.org/gorgonia"
@@ -65,17 +67,13 @@ type rowsOfNodes struct {
 // set sets the rows of nodes. Calls for other nodes may be concurrent.
 func (r rowsOfNodes) set(nodes []int32, rows []float32) {
 	width := len(rows) / len(nodes)
-	for lo := 0; lo < len(nodes); {
-		at := r.index[nodes[lo]]
-		hi := lo + 1
-		for hi < len(nodes) && at >= 0 && r.index[nodes[hi]] == at+int32(hi-lo) {
-			hi++
+	parallel.For(len(nodes), 256, func(lo, hi int) {
+		for k := lo; k < hi; k++ {
+			if at := r.index[nodes[k]]; at >= 0 {
+				r.setRows(r.first+int(at), rows[k*width:(k+1)*width])
+			}
 		}
-		if at >= 0 {
-			r.setRows(r.first+int(at), rows[lo*width:hi*width])
-		}
-		lo = hi
-	}
+	})
 }
 
 // slotControl makes the control of a slot's blocks.
@@ -126,22 +124,15 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 	for l := 1; l < len(slots); l++ {
 		rows += int64(len(r.rows[l-1])) + int64(len(r.rows[l]))
 	}
-	size := int64(4)
+	size, half := int64(4), "half precision, "
 	if o.ControlHalf {
-		size = 2
+		size, half = 2, ""
 	}
 	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), size)); err != nil {
-		half := "half precision, "
-		if o.ControlHalf {
-			half = ""
-		}
 		return fmt.Errorf("%w; take %sa smaller width, a rolling control, or none", err, half)
 	}
 	for l := range slots {
-		r.index[l] = make([]int32, p.Nodes())
-		for v := range r.index[l] {
-			r.index[l][v] = -1
-		}
+		r.index[l] = slices.Repeat([]int32{-1}, p.Nodes())
 		for i, v := range r.rows[l] {
 			r.index[l][v] = int32(i)
 		}
@@ -234,15 +225,8 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 			return nil, err
 		}
 	}
-	c.block = graph.Block{
-		Dst:        b.Dst,
-		Src:        b.Src,
-		Matrix:     b.Matrix,
-		Transposed: b.Transposed,
-		RowSums:    c.sums,
-		NoiseScale: b.NoiseScale,
-		Control:    &c.control,
-	}
+	c.block = *b
+	c.block.RowSums, c.block.Control = c.sums, &c.control
 	return &c.block, nil
 }
 
@@ -269,10 +253,8 @@ func (m *GCN) Refresh(ctx context.Context) error {
 		return nil
 	}
 	if err := r.fill(ctx, m); err != nil {
-		r.filled = false
-		return fmt.Errorf("layers: refreshing the histories: %w", err)
+		return err
 	}
-	r.filled = true
 	return m.eachValue(func(at int, values []float32) { copy(r.params[at:], values) })
 }
 
@@ -297,7 +279,12 @@ func (r *refresher) compile(m *GCN) error {
 }
 
 // fill fills the histories by a pass over the rows that they need.
-func (r *refresher) fill(ctx context.Context, m *GCN) error {
+func (r *refresher) fill(ctx context.Context, m *GCN) (err error) {
+	defer func() {
+		if r.filled = err == nil; err != nil {
+			err = fmt.Errorf("layers: refreshing the histories: %w", err)
+		}
+	}()
 	if ctx == nil {
 		return fmt.Errorf("the context is nil")
 	}
@@ -337,16 +324,16 @@ func (m *GCN) Restore(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	current := make([]float32, len(r.params))
-	err := m.eachValue(func(at int, values []float32) {
-		copy(current[at:], values)
-		copy(values, r.params[at:])
-	})
-	if err != nil {
+	swap := func(at int, values []float32) {
+		for k, v := range values {
+			values[k], r.params[at+k] = r.params[at+k], v
+		}
+	}
+	if err := m.eachValue(swap); err != nil {
 		return err
 	}
-	err = m.Refresh(ctx)
-	if back := m.eachValue(func(at int, values []float32) { copy(values, current[at:]) }); err == nil {
+	err := r.fill(ctx, m)
+	if back := m.eachValue(swap); err == nil {
 		err = back
 	}
 	return err

@@ -119,9 +119,9 @@ func historyRows(h *ops.History) []float32 {
 	if h.Values() == nil { // in half precision
 		n *= 2
 	}
-	rows := make([]float32, n*width)
+	var rows []float32
 	for k := range n {
-		h.Row(rows[k*width:(k+1)*width], k)
+		rows = append(rows, h.Row(k)...)
 	}
 	return rows
 }

@@ -34,9 +34,7 @@ func (b *builder) own(l int, h, z *G.Node, o GCNOptions) *G.Node {
 		own = b.node(ops.OwnRows(b.slots[l], h))
 	}
 	if o.HiddenResidual == ResidualLinear {
-		w := b.weight(fmt.Sprintf("own%d", l), in, o.Hidden)
-		b.Owns = append(b.Owns, w)
-		own = b.node(ops.MatMul(own, w))
+		own = b.node(ops.MatMul(own, b.weight(fmt.Sprintf("own%d", l), in, o.Hidden)))
 	}
 	return b.node(ops.Add(z, own))
 }
@@ -44,7 +42,6 @@ func (b *builder) own(l int, h, z *G.Node, o GCNOptions) *G.Node {
 // skip adds a linear map of the output nodes' own features to z.
 func (b *builder) skip(l int, z *G.Node, o GCNOptions) *G.Node {
 	w := b.weight(fmt.Sprintf("skip%d", l), b.x.Cols, o.Hidden)
-	b.Skips = append(b.Skips, w)
 	own := b.node(b.Batch.outputFeatures(b.x, b.slots[l]))
 	return b.node(ops.Add(z, b.node(ops.MatMul(own, w))))
 }

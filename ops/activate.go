@@ -63,7 +63,8 @@ func ActivateSources(slot *Slot, x *G.Node, act Activation, rate float64, mode *
 	if err := checkMatrix("Activate", x); err != nil {
 		return nil, err
 	}
-	if err := checkRate("Activate", rate, mode); err != nil {
+	drop, err := newDropout("Activate", rate, mode)
+	if err != nil {
 		return nil, err
 	}
 	if act > ActivationGELU {
@@ -75,14 +76,10 @@ func ActivateSources(slot *Slot, x *G.Node, act Activation, rate float64, mode *
 	if act == ActivationNone && rate == 0 {
 		return x, nil
 	}
-	op := &activate{
-		base:  base{name: "activate", parts: partNoise},
-		act:   kernel.Activation(act),
-		rate:  float32(rate),
-		below: x.Op(),
-	}
+	op := &activate{base: base{name: "activate", parts: partNoise}, act: kernel.Activation(act), dropout: drop}
+	op.memory.Over.By = plan.ByState // the slope may overwrite x
 	if rate > 0 {
-		op.mode, op.ordinal, op.slot = mode, mode.ordinal(), slot
+		op.slot = slot
 	}
 	return apply(op, x.Shape(), x)
 }
@@ -91,41 +88,23 @@ func ActivateSources(slot *Slot, x *G.Node, act Activation, rate float64, mode *
 type activate struct {
 	base
 	act     kernel.Activation
-	rate    float32
-	mode    *Mode // nil: no dropout
-	ordinal uint64
-	below   G.Op // of x
+	dropout dropout
 }
 
 // activateRun is the state of an activation in a run.
 type activateRun struct {
-	rows, width int
-
 	// slope is ∂out/∂x, in the rows that may differ from zero, for the gradient. It is
 	// not read from out, which a plain node may overwrite in place.
-	keepsSlope  bool
 	slope       plan.Floats
 	slopeMemory plan.Scratch // its memory, unless slope overwrites x
 
 	// whole is act(x), before dropout, for a history.
-	keepsWhole  bool
 	whole       plan.Floats
 	wholeMemory plan.Scratch
-
-	below *productRun // on a device, of the product that leaves its bias to op; or nil
 }
 
 func (op *activate) of(r *plan.Run) *activateRun {
-	return plan.StateOf(r, op, func(s *activateRun) {
-		s.keepsSlope = op.readsBack(r.Plan)
-		s.keepsWhole = !r.Inference && slices.ContainsFunc(r.Readers(op.node), func(n *G.Node) bool {
-			above, ok := n.Op().(*propagate)
-			return ok && above.commits()
-		})
-		if below, ok := op.inputs[0].Op().(*product); ok && below.of(r).biasAbove {
-			s.below = below.of(r)
-		}
-	})
+	return plan.StateOf[activateRun](r, op, nil)
 }
 
 // Operations counts the values and their slopes, once if op is dropout alone.
@@ -136,99 +115,66 @@ func (op *activate) Operations(w plan.Work) float64 {
 // OnlyTraining reports whether op is dropout alone.
 func (op *activate) OnlyTraining() bool { return op.act == kernel.Identity }
 
-// Memory: the slope may overwrite x.
-func (op *activate) Memory(*plan.Plan) plan.Memory {
-	return plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 0, By: plan.ByState}}
-}
-
 // Compute adds the bias of the product below, if that product leaves it to its reader.
 func (op *activate) Compute(c *plan.Call) error {
 	x := c.Matrix(0)
 	s := op.of(c.Run)
-	dropout := op.mode.dropout(c.Run, op.rate, op.ordinal)
+	dropout := op.dropout.in(c.Run)
 	var noise plan.Floats
 	if dropout.Rate > 0 {
-		noise = op.noise(c, x.Rows)
+		noise = op.slot.rowNumbers(c, partNoise, x.Rows)
 		dropout.Noise = noise.Data
 	}
 	to := c.OutMatrix(x.Rows, x.Cols)
 	n := x.Rows * x.Cols
-	if s.rows, s.width = x.Rows, x.Cols; s.keepsWhole {
+	keepsWhole := !c.Inference && slices.ContainsFunc(c.Readers(op.node), func(n *G.Node) bool {
+		above, ok := n.Op().(*propagate)
+		return ok && above.commits()
+	})
+	if keepsWhole {
 		s.whole = c.Scratch(&s.wholeMemory, n)
 	}
 	switch {
-	case !s.keepsSlope:
+	case !op.readsBack(c.Plan):
 	case c.Over:
 		s.slope = x.Floats
 	default:
 		s.slope = c.Scratch(&s.slopeMemory, n)
 	}
 	return c.On(func(d *device.Device) error {
-		activation := device.Activation{Act: int(op.act), Seed: dropout.Seed}
-		activation.Threshold, activation.Keep = dropout.Threshold()
 		var bias, scale device.Pointer
-		if s.below != nil {
-			bias, scale = s.below.bias, s.below.scale
+		if below, ok := op.inputs[0].Op().(*product); ok && below.of(c.Run).biasAbove {
+			bias, scale = below.of(c.Run).bias, below.of(c.Run).scale
 		}
-		return d.Activate(to.At, s.slope.At, s.whole.At, x.At, bias, scale, noise.At, activation, x.Rows, x.Cols)
+		return d.Activate(to.At, s.slope.At, s.whole.At, x.At, bias, scale, noise.At, op.act, dropout, x.Rows, x.Cols)
 	}, func() {
-		if s.keepsWhole && dropout.Rate > 0 {
+		if keepsWhole {
 			kernel.Activate(op.act, s.whole.Data, nil, x.Data, x.Rows, x.Cols, kernel.Dropout{})
 		}
-		if rows := rowsToCompute(c.Run, op.below, false, x.Rows); rows != nil {
+		if rows := rowsToCompute(c.Run, op.inputs[0].Op(), false, x.Rows); rows != nil {
 			fillOthers(to.Data, rows, x.Rows, x.Cols, nil, nil)
 			kernel.ActivateRows(op.act, to.Data, s.slope.Data, x.Data, rows, x.Cols, dropout)
 		} else {
 			kernel.Activate(op.act, to.Data, s.slope.Data, x.Data, x.Rows, x.Cols, dropout)
 		}
-		if s.keepsWhole && dropout.Rate == 0 {
-			copy(s.whole.Data, to.Data)
-		}
 	})
 }
 
-// Place is base.Place for a run with dropout.
-func (op *activate) Place(r *plan.Run) error {
-	if r.Inference {
-		return nil
-	}
-	return op.base.Place(r)
-}
-
-// noise returns the scale of each row's noise, or nothing.
-func (op *activate) noise(c *plan.Call, rows int) (scale plan.Floats) {
-	if op.slot == nil {
-		return scale
-	}
-	_, b := op.slot.of(c)
-	switch {
-	case len(b.NoiseScale) == 0:
-		return scale
-	case len(b.NoiseScale) != rows:
-		c.Sizes("input has %d rows, the block that reads it %d noise scales", rows, len(b.NoiseScale))
-	case c.Device != nil:
-		scale.At = slotOf(c.Run, op.slot).noise
-	}
-	scale.Data = b.NoiseScale
-	return scale
-}
-
-// SymDiff makes a gradient that may overwrite the upstream gradient.
-func (op *activate) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d, back := op.gradients(), op.backward("Back", op.back)
-	back.over = plan.Over{Input: 1, By: plan.ByResult}
+// differentiate makes a gradient that may overwrite the upstream gradient.
+func (op *activate) differentiate(d *gradients, out, grad *G.Node) {
+	back := op.backward("Back", op.back)
+	back.memory.Over = plan.Over{Input: 1, By: plan.ByResult}
 	d.add(0, back, out, grad)
-	return d.nodes, d.err
 }
 
 func (op *activate) back(c *plan.Call) error {
 	s := op.of(c.Run)
-	grad := upstream(c, 1, s.rows, s.width)
+	grad := upstream(c, 1)
 	to := c.OutMatrix(grad.Rows, grad.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.Multiply(to.At, grad.At, s.slope.At, grad.Rows*grad.Cols)
 	}, func() {
-		rows := rowsToCompute(c.Run, op.below, false, grad.Rows)
+		rows := rowsToCompute(c.Run, op.inputs[0].Op(), false, grad.Rows)
 		if rows == nil {
 			kernel.Multiply(to.Data, grad.Data, s.slope.Data)
 			return

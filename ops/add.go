@@ -37,10 +37,8 @@ func (op *add) Compute(c *plan.Call) error {
 	})
 }
 
-// SymDiff returns the upstream gradient for both inputs, without a copy.
-func (op *add) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-	d := op.gradients()
+// differentiate returns the upstream gradient for both inputs, without a copy.
+func (op *add) differentiate(d *gradients, _, grad *G.Node) {
 	d.pass(0, grad)
 	d.pass(1, grad)
-	return d.nodes, nil
 }

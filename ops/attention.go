@@ -53,15 +53,17 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 	if err := checkMatrix("Attention", z); err != nil {
 		return nil, err
 	}
-	if err := checkRate("Attention", o.Dropout, o.Mode); err != nil {
+	drop, err := newDropout("Attention", o.Dropout, o.Mode)
+	if err != nil {
 		return nil, err
 	}
 	slot.otherReader = "Attention"
 	op := &attention{
-		base:    base{name: "Attention", slot: slot, parts: partEdges},
+		base:    base{name: "Attention", slot: slot, parts: partEdges, rows: plan.CrossingRows},
 		average: o.Average,
 		plain:   o.Plain,
 		heads:   max(o.Heads, 1),
+		dropout: drop,
 	}
 	rows, columns := z.Shape()[0], z.Shape()[1]
 	if rows != slot.src || o.Heads < 0 || columns%op.heads != 0 {
@@ -76,11 +78,6 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 			return nil, err
 		}
 		inputs = append(inputs, bias)
-	}
-	if o.Dropout > 0 {
-		op.rate = float32(o.Dropout)
-		op.mode = o.Mode
-		op.ordinal = o.Mode.ordinal()
 	}
 	for _, vector := range inputs[1:3] {
 		scores, err := applyConstant(&attentionScores{base: base{name: "AttentionScores"}, heads: op.heads}, tensor.Shape{rows, op.heads}, z, vector)
@@ -118,18 +115,15 @@ type attention struct {
 	heads          int
 	average, plain bool
 	bias           bool
-	rate           float32
-	mode           *Mode // nil: no dropout
-	ordinal        uint64
+	dropout        dropout
 }
 
 // attentionRun is the state of an attention in a run, for its gradients.
 type attentionRun struct {
 	kernel.Attention
-	on            device.Attention // the same on a device
-	alpha         plan.Floats      // the coefficients, as in kernel.Attention
-	ds, dt        plan.Floats      // the gradients of the scores
-	memory        plan.Scratch     // of alpha
+	alpha         plan.Floats  // the coefficients, as in kernel.Attention
+	ds, dt        plan.Floats  // the gradients of the scores
+	memory        plan.Scratch // of alpha
 	dqs, dss, dts plan.Scratch
 	coefficients  int // the largest number so far
 }
@@ -137,9 +131,6 @@ type attentionRun struct {
 func (op *attention) of(r *plan.Run) *attentionRun {
 	return plan.StateOf[attentionRun](r, op, nil)
 }
-
-// Rows says that op reads the input rows of its slot, and gives the output rows.
-func (op *attention) Rows() (any, plan.RowKind) { return op.slot, plan.CrossingRows }
 
 // Operations counts the sums over the entries, and those of the gradient.
 func (op *attention) Operations(w plan.Work) float64 {
@@ -174,7 +165,7 @@ func (op *attention) Compute(c *plan.Call) error {
 		Heads:   op.heads,
 		Width:   z.Cols / op.heads,
 		Average: op.average,
-		Dropout: op.mode.dropout(c.Run, op.rate, op.ordinal),
+		Dropout: op.dropout.in(c.Run),
 	}
 	var bias plan.Floats
 	if op.bias {
@@ -191,42 +182,33 @@ func (op *attention) Compute(c *plan.Call) error {
 	a.alpha = c.Scratch(&a.memory, n)
 	to := c.OutMatrix(a.Rows(), a.Out())
 	return c.On(func(d *device.Device) error {
-		a.on = device.Attention{
-			Edges:   slotOf(c.Run, op.slot).edges,
-			Heads:   a.Heads,
-			Width:   a.Width,
-			Average: a.Average,
-			Slope:   kernel.LeakySlope,
-			Seed:    a.Dropout.Seed,
-		}
-		a.on.Threshold, a.on.Keep = a.Dropout.Threshold()
+		on := slotOf(c.Run, op.slot).edges
 		if op.plain {
-			a.on.Weight = 0
+			on.Weight = 0
 		}
-		return d.Attend(a.on, to.At, a.alpha.At, source.At, target.At, z.At, bias.At)
+		return d.Attend(&a.Attention, on, to.At, a.alpha.At, source.At, target.At, z.At, bias.At)
 	}, func() {
 		a.Coefficients(a.alpha.Data, source.Data, target.Data)
 		a.Attend(to.Data, a.alpha.Data, z.Data, bias.Data)
 	})
 }
 
-// SymDiff makes the gradients of the vectors from data that the gradient of z leaves.
-func (op *attention) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d := op.gradients()
+// differentiate makes the gradients of the vectors from data that the gradient of z leaves.
+func (op *attention) differentiate(d *gradients, out, grad *G.Node) {
 	if op.bias {
 		d.add(3, &columnSums{base{name: "AttentionBackBias"}}, grad)
 	}
 	if d.err != nil || !slices.Contains(op.wanted[:3], true) {
-		return d.nodes, d.err
+		return
 	}
-	dz, err := applyConstant(op.backward("BackZ", op.backZ), in[0].Shape(), out, in[0], in[1], in[2], grad, in[op.scores()], in[op.scores()+1])
-	if err != nil {
-		return nil, err
+	in, scores := op.inputs, op.inputs[op.scores():]
+	var dz *G.Node
+	if dz, d.err = applyConstant(op.backward("BackZ", op.backZ), in[0].Shape(), out, in[0], in[1], in[2], grad, scores[0], scores[1]); d.err != nil {
+		return
 	}
 	d.pass(0, dz)
-	d.add(1, op.backward("BackSource", op.backSource), dz, in[0])
-	d.add(2, op.backward("BackTarget", op.backTarget), dz, in[0])
-	return d.nodes, d.err
+	d.add(1, op.backward("BackSource", func(c *plan.Call) error { return op.backVector(c, op.of(c.Run).ds) }), dz, in[0])
+	d.add(2, op.backward("BackTarget", func(c *plan.Call) error { return op.backVector(c, op.of(c.Run).dt) }), dz, in[0])
 }
 
 // backZ computes the gradient with respect to z. It also computes the gradients of the scores, which
@@ -234,7 +216,7 @@ func (op *attention) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 func (op *attention) backZ(c *plan.Call) error {
 	a := op.of(c.Run)
 	z := c.Matrix(1)
-	grad := upstream(c, 4, a.Rows(), a.Out())
+	grad := upstream(c, 4)
 	s := c.Matrix(5)
 	t := c.Matrix(6)
 	source := c.Vector(2, z.Cols)
@@ -244,18 +226,11 @@ func (op *attention) backZ(c *plan.Call) error {
 	a.dt = c.Scratch(&a.dts, z.Rows*a.Heads)
 	to := c.OutMatrix(z.Rows, z.Cols)
 	return c.On(func(d *device.Device) error {
-		return d.AttentionGradient(a.on, to.At, dq.At, a.ds.At, a.dt.At, grad.At, a.alpha.At, s.At, t.At, z.At, source.At, target.At)
+		return d.AttentionGradient(&a.Attention, slotOf(c.Run, op.slot).edges, to.At, dq.At, a.ds.At, a.dt.At, grad.At, a.alpha.At, s.At, t.At, z.At, source.At, target.At)
 	}, func() {
 		a.Slopes(dq.Data, a.dt.Data, grad.Data, a.alpha.Data, s.Data, t.Data, z.Data)
 		a.Gradient(to.Data, a.ds.Data, grad.Data, a.alpha.Data, dq.Data, a.dt.Data, source.Data, target.Data)
 	})
-}
-
-func (op *attention) backSource(c *plan.Call) error {
-	return op.backVector(c, op.of(c.Run).ds)
-}
-func (op *attention) backTarget(c *plan.Call) error {
-	return op.backVector(c, op.of(c.Run).dt)
 }
 
 // backVector computes the gradient of a vector from the gradient of the vector's scores.

@@ -52,7 +52,7 @@ func attentionExpression(rng *rand.Rand, slot *Slot, width int, o AttentionOptio
 		func(v []dense) float64 {
 			var drop kernel.Dropout
 			if o.Mode != nil {
-				drop = o.Mode.dropout(plan.NewRun(nil), float32(o.Dropout), ordinal)
+				drop = dropout{float32(o.Dropout), o.Mode, ordinal}.in(plan.NewRun(nil))
 			}
 			return refProbe(refAttention(b, v, heads, o, drop), c)
 		},

@@ -86,44 +86,43 @@ func (op *batchNorm) Compute(c *plan.Call) error {
 	})
 }
 
-func (op *batchNorm) backX(c *plan.Call, s *normRun, dx, grad, gain plan.Floats) error {
+func (op *batchNorm) backX(c *plan.Call, s *normRun, dx, grad plan.Matrix, gain plan.Floats) error {
 	m := op.moments(c.Run)
 	return c.On(func(d *device.Device) error {
-		return d.BatchNormGradient(dx.At, grad.At, s.normalized.At, m.moments.At, m.sums.At, gain.At, s.rows, s.width)
+		return d.BatchNormGradient(dx.At, grad.At, s.normalized.At, m.moments.At, m.sums.At, gain.At, grad.Rows, grad.Cols)
 	}, func() {
 		if m.ofBatch {
-			kernel.BatchNormGradient(dx.Data, grad.Data, s.normalized.Data, m.inverse, gain.Data, s.rows, s.width)
+			kernel.BatchNormGradient(dx.Data, grad.Data, s.normalized.Data, m.inverse, gain.Data, grad.Rows, grad.Cols)
 			return
 		}
 		for k, g := range grad.Data {
-			j := k % s.width
+			j := k % grad.Cols
 			dx.Data[k] = float32(float64(gain.Data[j]) * m.inverse[j] * float64(g))
 		}
 	})
 }
 
-// SymDiff makes moments of the last run in the place of two gradients.
-func (op *batchNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d := op.gradients(op.backX, in, out, grad)
+// differentiate makes moments of the last run in the place of two gradients.
+func (op *batchNorm) differentiate(d *gradients, out, grad *G.Node) {
+	op.differentiateBy(op.backX, d, out, grad)
 	d.add(3, op.backward("Mean", func(c *plan.Call) error {
 		return op.moment(c, 0, op.moments(c.Run).mean, 1)
 	}), out, grad)
 	d.add(4, op.backward("Variance", func(c *plan.Call) error {
 		m, correction := op.moments(c.Run), 1.0 // Bessel's
-		if n := float64(op.of(c.Run).rows); m.ofBatch && n > 1 {
+		if n := float64(c.Matrix(0).Rows); m.ofBatch && n > 1 {
 			correction = n / (n - 1)
 		}
 		return op.moment(c, 1, m.variance, correction)
 	}), out, grad)
-	return d.nodes, d.err
 }
 
 // moment is factor times a moment: values on the CPU, a row of the moments on a device.
 func (op *batchNorm) moment(c *plan.Call, row int, values []float64, factor float64) error {
-	to := c.OutVector(op.of(c.Run).width)
-	m := op.moments(c.Run)
+	m, width := op.moments(c.Run), c.Matrix(0).Cols
+	to := c.OutVector(width)
 	return c.On(func(d *device.Device) error {
-		return d.BatchMoment(to.At, m.moments.At, factor, row, op.of(c.Run).width)
+		return d.BatchMoment(to.At, m.moments.At, factor, row, width)
 	}, func() {
 		for j, v := range values {
 			to.Data[j] = float32(factor * v)

@@ -8,22 +8,17 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// sparseSource is an op whose value on the CPU can be a sparse matrix too.
-type sparseSource interface {
-	G.Op
-	sparseRows(r *plan.Run) *graph.CSR // nil: the value is only dense
-}
-
-// sparseSourceOf returns n's op if its value can be a sparse matrix too, or nil.
-func sparseSourceOf(n *G.Node) sparseSource {
-	switch op := n.Op().(type) {
+// sparseRows returns the value of op in r as a sparse matrix, which only the CPU makes, or nil if it
+// is only dense.
+func sparseRows(r *plan.Run, op G.Op) *graph.CSR {
+	switch op := op.(type) {
 	case *features:
 		if op.x.Sparse != nil {
-			return op
+			return &op.of(r).rows
 		}
 	case *propagate:
-		if op.source != nil && op.source.x.Sparse != nil {
-			return op
+		if s := op.of(r); op.source != nil && op.source.x.Sparse != nil && !s.crowded {
+			return &s.mixed
 		}
 	}
 	return nil
@@ -38,7 +33,7 @@ func gathered(r *plan.Run, n *G.Node, propagated bool) bool {
 		case *propagate:
 			return n.Op() == G.Op(op.source)
 		case *product:
-			return n.Op() == G.Op(op.source) && !propagated
+			return !propagated && !op.transB && n == op.inputs[0] && sparseRows(r, n.Op()) != nil
 		}
 		return false
 	})

@@ -34,11 +34,11 @@
 //
 // # Adding an op
 //
-// An op embeds base and implements plan.Op in one file: Compute for the CPU and a GPU, and Memory
-// if it differs from base's. A gradient is a method of the op, and SymDiff makes a node of it: see
-// base.backward. A run keeps its data in plan.StateOf, not in the op's fields. The tests fail until
-// TestGradients has an expression with the op. TestGradients compares the gradient on each backend,
-// and detects a wrong Memory.
+// An op embeds base and implements plan.Op in one file: Compute for the CPU and a GPU, and the field
+// memory if it differs from base's. A gradient is a method of the op, and differentiate makes a node
+// of it: see base.backward. A run keeps its data in plan.StateOf, not in the op's fields. The tests
+// fail until TestGradients has an expression with the op. TestGradients compares the gradient on
+// each backend, and detects a wrong memory.
 //
 // # Between plain Gorgonia nodes
 //

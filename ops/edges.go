@@ -48,32 +48,22 @@ func (e *blockEdges) fill(b *graph.Block) error {
 		}
 		e.Weight[k] = w
 	}
-	if e.Cols = len(b.Src); b.Transposed.Rows == e.Cols { // a block of Slot.SetFull has no gradient
-		e.transpose(e.Cols)
+	e.Cols = len(b.Src)
+	t := &b.Transposed
+	if t.Rows != e.Cols {
+		return nil // a block of Slot.SetFull has no gradient
 	}
-	return nil
-}
-
-// transpose sets Cols, ColPtr, Entry and Row, for the given number of columns.
-func (e *blockEdges) transpose(cols int) {
-	e.Cols, e.ColPtr = cols, scratch(e.ColPtr, cols+1)
-	e.Entry = scratch(e.Entry, len(e.Idx))
-	e.Row = scratch(e.Row, len(e.Idx))
-	clear(e.ColPtr)
-	for _, j := range e.Idx {
-		e.ColPtr[j+1]++
+	e.Row = t.Idx
+	e.Entry = scratch(e.Entry, len(t.Idx))
+	e.ColPtr = e.ColPtr[:0]
+	for _, at := range t.Ptr {
+		e.ColPtr = append(e.ColPtr, int32(at))
 	}
-	for j := range cols {
-		e.ColPtr[j+1] += e.ColPtr[j]
+	for k, j := range e.Idx { // in ascending order of the rows
+		e.Entry[e.ColPtr[j]] = int32(k)
+		e.ColPtr[j]++
 	}
-	for i := range e.Own {
-		for k := e.Ptr[i]; k < e.Ptr[i+1]; k++ {
-			j := e.Idx[k]
-			e.Entry[e.ColPtr[j]] = int32(k)
-			e.Row[e.ColPtr[j]] = int32(i)
-			e.ColPtr[j]++
-		}
-	}
-	copy(e.ColPtr[1:], e.ColPtr[:cols]) // each is now the next one's start
+	copy(e.ColPtr[1:], e.ColPtr[:e.Cols]) // each is now the next one's start
 	e.ColPtr[0] = 0
+	return nil
 }

@@ -41,53 +41,37 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 		return nil, fmt.Errorf("ops: Features: %d×%d features hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrShape)
 	}
 	op := &features{
-		base:    base{name: "features", slot: slot, parts: partSrc},
-		x:       x,
-		outputs: outputs,
+		base: base{name: "features", slot: slot, parts: partSrc, rows: plan.InputRows},
+		x:    x,
 	}
 	rows := slot.src
 	if outputs {
-		rows, op.parts = slot.dst, partDst
+		rows, op.parts, op.rows = slot.dst, partDst, plan.OutputRows
 	}
 	return applySource(g, op, tensor.Shape{rows, x.Cols})
 }
 
 type features struct {
 	base
-	x       *graph.Features
-	outputs bool
+	x *graph.Features
 }
 
 // featuresRun is the state of Features in a run.
 type featuresRun struct {
-	gathered   bool      // by all readers, on the run's processor
-	propagated bool      // by Propagate alone, which selects sparse rows by itself
-	places     []int32   // memory of the rows' places, if x is shared by ranks
-	rows       graph.CSR // the rows, if x is sparse
+	places []int32   // memory of the rows' places, if x is shared by ranks
+	rows   graph.CSR // the rows, if x is sparse
 }
 
 func (op *features) of(r *plan.Run) *featuresRun {
-	return plan.StateOf(r, op, func(s *featuresRun) {
-		s.gathered = gathered(r, op.node, r.Device != nil)
-		s.propagated = gathered(r, op.node, true)
-	})
-}
-
-// in returns the features that r reads.
-func (op *features) in(r *plan.Run) *graph.Features {
-	return plan.In(r, op.x)
-}
-
-func (op *features) sparseRows(r *plan.Run) *graph.CSR {
-	return &op.of(r).rows
+	return plan.StateOf[featuresRun](r, op, nil)
 }
 
 func (op *features) Compute(c *plan.Call) error {
 	slot, b := op.slot.of(c)
 	s := op.of(c.Run)
-	x := op.in(c.Run)
+	x := plan.In(c.Run, op.x)
 	ids := b.Src
-	if op.outputs {
+	if op.rows == plan.OutputRows {
 		ids = b.Dst
 	}
 	for k, v := range ids {
@@ -106,39 +90,32 @@ func (op *features) Compute(c *plan.Call) error {
 		if x.Share != nil {
 			s.places = ids // also for a Propagate that gathers
 		}
-		if x.Sparse != nil && !s.propagated {
+		if x.Sparse != nil && !gathered(c.Run, op.node, true) { // Propagate selects them by itself
 			kernel.SelectRows(&s.rows, x.Sparse, ids)
 		}
 	}
 	var to plan.Matrix
-	if s.gathered {
+	absent := gathered(c.Run, op.node, c.Device != nil)
+	if absent {
 		c.OutAbsent(len(ids), x.Cols)
 	} else {
 		to = c.OutMatrix(len(ids), x.Cols)
 	}
 	return c.On(func(d *device.Device) error {
 		table, err := d.Features(x)
-		if err != nil || s.gathered {
+		if err != nil || absent {
 			return err
 		}
 		q := slotOf(c.Run, op.slot)
-		if op.outputs {
+		if op.rows == plan.OutputRows {
 			return d.Gather(to.At, table, q.dst, to.Rows, to.Cols)
 		}
 		return d.Gather(to.At, table, q.src, to.Rows, to.Cols)
 	}, func() {
-		if !s.gathered {
+		if !absent {
 			kernel.GatherFeatures(to.Data, x, ids)
 		}
 	})
-}
-
-// Rows says which nodes' rows op gives.
-func (op *features) Rows() (slot any, rows plan.RowKind) {
-	if op.outputs {
-		return op.slot, plan.OutputRows
-	}
-	return op.slot, plan.InputRows
 }
 
 // Table returns the features.

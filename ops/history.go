@@ -7,7 +7,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // History is H̄ of the control variate
@@ -63,28 +62,21 @@ func (h *History) Bytes() int64 {
 func (h *History) SetRows(first int, rows []float32) {
 	at := first * h.width
 	if !h.half {
-		to := h.Values()[at : at+len(rows)]
-		parallel.For(len(rows), 1<<16, func(lo, hi int) { copy(to[lo:hi], rows[lo:hi]) })
+		copy(h.Values()[at:at+len(rows)], rows)
 		return
 	}
 	if h.halves == nil {
 		h.halves = make([]uint16, h.nodes*h.width)
 	}
-	to := h.halves[at : at+len(rows)]
-	parallel.For(len(rows), 1<<14, func(lo, hi int) {
-		for k := lo; k < hi; k++ {
-			to[k] = half.FromFloat32(rows[k])
-		}
-	})
+	for k, v := range rows {
+		h.halves[at+k] = half.FromFloat32(v)
+	}
 }
 
-// Row sets dst, of Width values, to row k in single precision.
-func (h *History) Row(dst []float32, k int) {
-	if at := k * h.width; h.half {
-		kernel.Widen(dst, h.halves[at:at+h.width])
-	} else {
-		copy(dst, h.Values()[at:at+h.width])
-	}
+// Row returns row k in single precision, which must not be changed.
+func (h *History) Row(k int) []float32 {
+	rows := graph.Features{Cols: h.width, Data: h.Values(), Half: h.halves}
+	return rows.Row(k)
 }
 
 // Values returns the rows, nodes×width, row-major. Writing to them changes the
@@ -137,12 +129,6 @@ func (h *History) propagate(b *graph.Block, out, x []float32) {
 		Half:   h.halves,
 	}
 	kernel.SpMMControl(out, &b.Matrix, x, c, h.width)
-}
-
-// keep copies the rows of nodes for Commit.
-func (h *History) keep(nodes []int32, rows []float32) {
-	h.ids = append(h.ids[:0], nodes...)
-	h.rows = append(h.rows[:0], rows...)
 }
 
 // KeepHistory makes the slot accept blocks with a Control, in a graph of the given

@@ -22,9 +22,7 @@ func (op *layerNorm) Compute(c *plan.Call) error {
 	gain := c.Vector(1, x.Cols)
 	shift := c.Vector(2, x.Cols)
 	s := op.begin(c, x)
-	if s.keeps {
-		s.inverse = c.Scratch(&s.inverseMemory, x.Rows)
-	}
+	s.inverse = c.Scratch(&s.inverseMemory, x.Rows)
 	to := c.OutMatrix(x.Rows, x.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.LayerNorm(to.At, s.normalized.At, s.inverse.At, x.At, gain.At, shift.At, x.Rows, x.Cols)
@@ -33,15 +31,14 @@ func (op *layerNorm) Compute(c *plan.Call) error {
 	})
 }
 
-func (op *layerNorm) backX(c *plan.Call, s *normRun, dx, grad, gain plan.Floats) error {
+func (op *layerNorm) backX(c *plan.Call, s *normRun, dx, grad plan.Matrix, gain plan.Floats) error {
 	return c.On(func(d *device.Device) error {
-		return d.LayerNormGradient(dx.At, grad.At, s.normalized.At, s.inverse.At, gain.At, s.rows, s.width)
+		return d.LayerNormGradient(dx.At, grad.At, s.normalized.At, s.inverse.At, gain.At, grad.Rows, grad.Cols)
 	}, func() {
-		kernel.LayerNormGradient(dx.Data, grad.Data, s.normalized.Data, s.inverse.Data, gain.Data, s.rows, s.width)
+		kernel.LayerNormGradient(dx.Data, grad.Data, s.normalized.Data, s.inverse.Data, gain.Data, grad.Rows, grad.Cols)
 	})
 }
 
-func (op *layerNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d := op.gradients(op.backX, in, out, grad)
-	return d.nodes, d.err
+func (op *layerNorm) differentiate(d *gradients, out, grad *G.Node) {
+	op.differentiateBy(op.backX, d, out, grad)
 }

@@ -112,14 +112,15 @@ func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 		control: c,
 		blas:    backend,
 	}
-	if b == nil {
-		return apply(op, z.Shape(), z, x, w)
+	op.memory.Over.By = plan.ByResult
+	inputs := G.Nodes{z, x, w}
+	if op.bias = b != nil; op.bias {
+		inputs = append(inputs, b)
 	}
-	if err := checkVectors(name, z, c.out, b); err != nil {
+	if err := checkVectors(name, z, c.out, inputs[3:]...); err != nil {
 		return nil, err
 	}
-	op.bias = true
-	return apply(op, z.Shape(), z, x, w, b)
+	return apply(op, z.Shape(), inputs...)
 }
 
 type linearControl struct {
@@ -131,10 +132,7 @@ type linearControl struct {
 
 // linearControlRun is the state of a linear control in a run.
 type linearControlRun struct {
-	size                     plan.Product
-	products                 rowProducts
 	rest, slopes             plan.Floats // PX − P̃X and s, for the gradient
-	rows                     int         // of rest
 	restMemory, changeMemory plan.Scratch
 }
 
@@ -149,13 +147,6 @@ func (op *linearControl) Operations(w plan.Work) float64 {
 func (op *linearControl) of(r *plan.Run) *linearControlRun {
 	return plan.StateOf[linearControlRun](r, op, nil)
 }
-
-func (op *linearControl) Memory(*plan.Plan) plan.Memory {
-	return plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 0, By: plan.ByResult}}
-}
-
-// Product returns the dense product of r, for benchmarks.
-func (op *linearControl) Product(r *plan.Run) plan.Product { return op.of(r).size }
 
 func (op *linearControl) Place(r *plan.Run) error {
 	slotOf(r, op.control.rows).needs |= partDst | partSums
@@ -176,12 +167,11 @@ func (op *linearControl) Compute(call *plan.Call) error {
 	var bias, rho plan.Floats
 	if op.bias {
 		bias = call.Vector(3, c.out)
-		rho = c.rows.rowSums(call, z.Rows)
+		rho = c.rows.rowNumbers(call, partSums, z.Rows)
 	}
 	s := op.of(call.Run)
 	to := call.OutMatrix(z.Rows, z.Cols)
-	s.rows = z.Rows
-	s.size = plan.Product{M: z.Rows, N: c.out, K: c.in}
+	call.Dense(plan.Product{M: z.Rows, N: c.out, K: c.in})
 	s.rest = call.Scratch(&s.restMemory, z.Rows*c.in)
 	change := call.Scratch(&s.changeMemory, (c.in+1)*c.out) // (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
 	px := c.px.on(call)
@@ -206,20 +196,24 @@ func (op *linearControl) Compute(call *plan.Call) error {
 			copy(to.Data, z.Data)
 		}
 	})
-	err = cmp.Or(err, scaledDifference(call, change, w.Floats, about, s.slopes, c.in, c.out), op.add(call, to, s.rest, change, c.in))
+	err = cmp.Or(err, scaledDifference(call, change, w.Floats, about, s.slopes, c.in, c.out), op.multiply(call, false, c.in, s.rest, change, 1, to))
 	if err != nil || !op.bias {
 		return err
 	}
 	change = change.Slice(last, last+c.out)
-	return cmp.Or(scaledDifference(call, change, bias, about.Slice(last, last+c.out), s.slopes, 1, c.out), op.add(call, to, rho, change, 1))
+	return cmp.Or(scaledDifference(call, change, bias, about.Slice(last, last+c.out), s.slopes, 1, c.out), op.multiply(call, false, 1, rho, change, 1, to))
 }
 
-// add adds a·b to to. a has k columns.
-func (op *linearControl) add(c *plan.Call, to plan.Matrix, a, b plan.Floats, k int) error {
+// multiply sets to to A·B + beta·to, with Aᵀ in place of A if transA is true. Its sums have k terms.
+func (op *linearControl) multiply(c *plan.Call, transA bool, k int, a, b plan.Floats, beta float32, to plan.Matrix) error {
+	lda := k
+	if transA {
+		lda = to.Rows
+	}
 	return c.On(func(d *device.Device) error {
-		return d.Sgemm(false, false, to.Rows, to.Cols, k, a.At, k, b.At, to.Cols, 1, to.At)
+		return d.Sgemm(transA, false, to.Rows, to.Cols, k, a.At, lda, b.At, to.Cols, beta, to.At)
 	}, func() {
-		op.blas.Sgemm(false, false, to.Rows, to.Cols, k, 1, a.Data, k, b.Data, to.Cols, 1, to.Data, to.Cols)
+		op.blas.Sgemm(transA, false, to.Rows, to.Cols, k, 1, a.Data, lda, b.Data, to.Cols, beta, to.Data, to.Cols)
 	})
 }
 
@@ -240,38 +234,27 @@ func scaledDifference(c *plan.Call, dst, a, b, scale plan.Floats, rows, cols int
 	})
 }
 
-// SymDiff returns the upstream gradient for Z, without a copy.
-func (op *linearControl) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d := op.gradients()
+// differentiate returns the upstream gradient for Z, without a copy.
+func (op *linearControl) differentiate(d *gradients, out, grad *G.Node) {
 	d.pass(0, grad)
-	backW := op.backward("BackW", op.backW)
-	backW.size = func(r *plan.Run) plan.Product {
-		p := op.of(r).size
-		return plan.Product{TransA: true, M: p.K, N: p.N, K: p.M}
-	}
-	d.add(2, backW, out, grad)
+	d.add(2, op.backward("BackW", op.backW), out, grad)
 	if op.bias {
 		d.add(3, op.backward("BackB", op.backB), out, grad)
 	}
-	return d.nodes, d.err
 }
 
 func (op *linearControl) backW(call *plan.Call) error {
 	c, s := op.control, op.of(call.Run)
-	grad := upstream(call, 1, s.rows, c.out)
+	grad := upstream(call, 1)
 	to := call.OutMatrix(c.in, c.out)
-	err := call.On(func(d *device.Device) error {
-		return d.Sgemm(true, false, c.in, c.out, grad.Rows, s.rest.At, c.in, grad.At, c.out, 0, to.At)
-	}, func() {
-		s.products.multiplyOver(op.blas, nil, plan.Matrix{Rows: grad.Rows, Cols: c.in, Floats: s.rest}, grad, to.Data)
-	})
-	return cmp.Or(err, scaledDifference(call, to.Floats, to.Floats, plan.Floats{}, s.slopes, c.in, c.out))
+	call.Dense(plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows})
+	return cmp.Or(op.multiply(call, true, grad.Rows, s.rest, grad.Floats, 0, to), scaledDifference(call, to.Floats, to.Floats, plan.Floats{}, s.slopes, c.in, c.out))
 }
 
 func (op *linearControl) backB(call *plan.Call) error {
 	c, s := op.control, op.of(call.Run)
-	grad := upstream(call, 1, s.rows, c.out)
-	rho := c.rows.rowSums(call, grad.Rows)
+	grad := upstream(call, 1)
+	rho := c.rows.rowNumbers(call, partSums, grad.Rows)
 	to := call.OutVector(c.out)
 	err := call.On(func(d *device.Device) error {
 		return d.ColumnSums(to.At, grad.At, 0, rho.At, grad.Rows, c.out)

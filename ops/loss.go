@@ -37,7 +37,8 @@ func Loss(logits *G.Node, targets *Targets) (*G.Node, error) {
 	if logits.Shape()[1] != y.Outputs() {
 		return nil, fmt.Errorf("ops: %s: logits have %d columns for %d outputs: %w", name, logits.Shape()[1], y.Outputs(), ErrShape)
 	}
-	return apply(&loss{base: base{name: name}, targets: targets, binary: binary}, tensor.ScalarShape(), logits)
+	op := &loss{base: base{name: name, memory: plan.Memory{Result: plan.Elsewhere}}, targets: targets, binary: binary}
+	return apply(op, tensor.ScalarShape(), logits)
 }
 
 type loss struct {
@@ -48,9 +49,6 @@ type loss struct {
 
 // lossRun is the state of a loss in a run.
 type lossRun struct {
-	rows, cols int
-	weights    []float32 // of the targets, on the CPU
-
 	// probs is the softmax, for the gradient. For binary tasks it is a copy of the logits,
 	// since a plain node may overwrite them in place; on a device it is the logits.
 	probs  plan.Floats
@@ -61,15 +59,9 @@ type lossRun struct {
 	rowMemory     plan.Scratch
 }
 
-func (op *loss) of(r *plan.Run) *lossRun {
-	return plan.StateOf[lossRun](r, op, nil)
-}
-
-func (op *loss) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
-
 // Place makes each run send the labels and the weights of the batch.
 func (op *loss) Place(r *plan.Run) error {
-	s := op.of(r)
+	s := plan.StateOf[lossRun](r, op, nil)
 	r.AddInput(func(u *device.Uploader) error {
 		t, err := op.targets.current(r)
 		switch {
@@ -89,9 +81,9 @@ func (op *loss) Place(r *plan.Run) error {
 func (op *loss) Compute(c *plan.Call) error {
 	z := c.Matrix(0)
 	t := plan.In(c.Run, op.targets)
-	s := op.of(c.Run)
-	if t.rows == 0 || z.Rows != t.rows || z.Cols != t.labels.Outputs() {
-		return c.Sizes("logits are %d×%d, targets %d×%d", z.Rows, z.Cols, t.rows, t.labels.Outputs())
+	s := plan.StateOf[lossRun](c.Run, op, nil)
+	if z.Rows == 0 || z.Rows != len(t.class) || z.Cols != t.labels.Outputs() {
+		return c.Sizes("logits are %d×%d, targets %d×%d", z.Rows, z.Cols, len(t.class), t.labels.Outputs())
 	}
 	if t.score != NoScore {
 		c.Fail(t.observe(c.Device, z))
@@ -100,7 +92,7 @@ func (op *loss) Compute(c *plan.Call) error {
 	if c.Device != nil {
 		ofRows = c.Scratch(&s.rowMemory, 2*z.Rows) // as float64
 	}
-	if s.rows, s.cols, s.probs = z.Rows, z.Cols, z.Floats; c.Device == nil || !op.binary {
+	if s.probs = z.Floats; c.Device == nil || !op.binary {
 		s.probs = c.Scratch(&s.memory, z.Rows*z.Cols)
 	}
 	to := c.OutScalar()
@@ -114,41 +106,40 @@ func (op *loss) Compute(c *plan.Call) error {
 		return cmp.Or(err, d.Total(to.At, ofRows.At, z.Rows))
 	}, func() {
 		var value float64
-		if s.weights = t.shares(); op.binary {
+		if op.binary {
 			copy(s.probs.Data, z.Data)
-			value = kernel.BCEWithLogits(z.Data, t.multi, z.Cols, s.weights)
+			value = kernel.BCEWithLogits(z.Data, t.multi, z.Cols, t.shares())
 		} else {
-			value = kernel.SoftmaxCrossEntropy(s.probs.Data, z.Data, z.Cols, t.class, s.weights, t.smoothing)
+			value = kernel.SoftmaxCrossEntropy(s.probs.Data, z.Data, z.Cols, t.class, t.shares(), t.smoothing)
 		}
 		to.Data[0] = float32(value)
 	})
 }
 
-// SymDiff makes the logits and the loss inputs of the gradient, for the shape and for the
+// differentiate makes the logits and the loss inputs of the gradient, for the shape and for the
 // order: the upstream gradient is usually the constant 1.
-func (op *loss) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d := op.gradients()
-	d.add(0, op.backward("Back", op.back), in[0], out, grad)
-	return d.nodes, d.err
+func (op *loss) differentiate(d *gradients, out, grad *G.Node) {
+	d.add(0, op.backward("Back", op.back), op.inputs[0], out, grad)
 }
 
 func (op *loss) back(c *plan.Call) error {
 	t := plan.In(c.Run, op.targets)
-	s := op.of(c.Run)
-	if s.rows != t.rows {
+	s := plan.StateOf[lossRun](c.Run, op, nil)
+	z := c.Matrix(0)
+	if z.Rows != len(t.class) {
 		return c.Sizes("targets changed during the run")
 	}
-	upstream, to := c.Scalar(2), c.OutMatrix(s.rows, s.cols)
+	upstream, to := c.Scalar(2), c.OutMatrix(z.Rows, z.Cols)
 	return c.On(func(d *device.Device) error {
 		if op.binary {
-			return d.BCELoss(to.At, 0, s.probs.At, s.labels, s.share, upstream.At, s.rows, s.cols)
+			return d.BCELoss(to.At, 0, s.probs.At, s.labels, s.share, upstream.At, z.Rows, z.Cols)
 		}
-		return d.SoftmaxGradient(to.At, s.probs.At, s.labels, s.share, upstream.At, t.smoothing, s.rows, s.cols)
+		return d.SoftmaxGradient(to.At, s.probs.At, s.labels, s.share, upstream.At, t.smoothing, z.Rows, z.Cols)
 	}, func() {
 		if op.binary {
-			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, s.cols, s.weights, upstream.Data[0])
+			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, z.Cols, t.shares(), upstream.Data[0])
 		} else {
-			kernel.SoftmaxCrossEntropyGradient(to.Data, s.probs.Data, t.class, s.weights, upstream.Data[0], s.cols, t.smoothing)
+			kernel.SoftmaxCrossEntropyGradient(to.Data, s.probs.Data, t.class, t.shares(), upstream.Data[0], z.Cols, t.smoothing)
 		}
 	})
 }

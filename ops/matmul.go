@@ -48,10 +48,9 @@ func Affine(x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 		return nil, fmt.Errorf("ops: %s: %w", name, err)
 	}
 	op := &product{
-		base:   base{name: name},
-		blas:   backend,
-		below:  x.Op(),
-		source: sparseSourceOf(x),
+		base:  base{name: name},
+		blas:  backend,
+		below: x.Op(),
 	}
 	if op.bias = b != nil; op.bias {
 		op.slot, op.parts = slot, partSums
@@ -69,13 +68,11 @@ type product struct {
 	blas           blas.BLAS
 	transA, transB bool
 	bias           bool
-	below          G.Op         // of the forward product's X
-	source         sparseSource // the op of A, if its value can be a sparse matrix too; or nil
+	below          G.Op // of the forward product's X
 }
 
 // productRun is the state of a product in a run.
 type productRun struct {
-	size       plan.Product
 	products   rowProducts
 	set        rowSet    // rows of the forward product's output that may differ from zero
 	transposed graph.CSR // memory of the transpose of a sparse A
@@ -96,25 +93,24 @@ func (op *product) of(r *plan.Run) *productRun {
 	})
 }
 
-// Product returns the dense product of r, for benchmarks.
-func (op *product) Product(r *plan.Run) plan.Product { return op.of(r).size }
-
 // Operations counts the product, and those of its gradients.
 func (op *product) Operations(w plan.Work) float64 {
 	share := 1.0
-	switch source := op.source.(type) {
+	switch below := op.below.(type) {
 	case *features:
-		share = filled(source.x)
+		share = filled(below.x)
 	case *propagate:
-		share = min(filled(source.source.x)*w.Entries/max(w.Rows, 1), 1)
+		if source := below.source; source != nil && source.x.Sparse != nil {
+			share = min(filled(source.x)*w.Entries/max(w.Rows, 1), 1)
+		}
 	}
 	return w.Passes(op.wanted[:2]...) * w.Rows * share * float64(op.inputs[1].Shape().TotalSize())
 }
 
 func (op *product) Compute(c *plan.Call) error {
 	var rows *graph.CSR // A, if it is a sparse matrix
-	if op.source != nil && c.Device == nil {
-		rows = op.source.sparseRows(c.Run)
+	if c.Device == nil && !op.transB {
+		rows = sparseRows(c.Run, op.below)
 	}
 	var a plan.Matrix
 	if rows != nil {
@@ -137,12 +133,12 @@ func (op *product) Compute(c *plan.Call) error {
 	var bias, scale plan.Floats
 	if op.bias {
 		bias = c.Vector(2, size.N)
-		scale = op.slot.rowSums(c, size.M)
+		scale = op.slot.rowNumbers(c, partSums, size.M)
 	}
 	to := c.OutMatrix(size.M, size.N)
 	s := op.of(c.Run)
-	s.size = size
 	return c.On(func(d *device.Device) error {
+		c.Dense(size)
 		var beta float32
 		if s.bias, s.scale = bias.At, scale.At; op.bias && !s.biasAbove {
 			if err := d.BiasRows(to.At, bias.At, scale.At, size.M, size.N); err != nil {
@@ -152,9 +148,6 @@ func (op *product) Compute(c *plan.Call) error {
 		}
 		return d.Sgemm(size.TransA, size.TransB, size.M, size.N, size.K, a.At, a.Cols, b.At, b.Cols, beta, to.At)
 	}, func() {
-		if rows != nil {
-			s.size = plan.Product{} // no dense product
-		}
 		switch {
 		case rows != nil && op.transA:
 			rows.TransposeInto(&s.transposed)
@@ -162,26 +155,33 @@ func (op *product) Compute(c *plan.Call) error {
 		case rows != nil:
 			op.keepRows(c.Run, size.M, bias.Data, scale.Data)
 			kernel.SpMMBias(to.Data, rows, b.Data, b.Cols, bias.Data, scale.Data)
-		case op.transA:
-			op.backW(c.Run, a, b, to.Data)
 		default:
-			op.byRows(c.Run, a, b, bias.Data, scale.Data, to)
+			op.dense(c, size, a, b, bias.Data, scale.Data, to)
 		}
 	})
 }
 
-// byRows sets to to A·op(B) + scale⊗bias. It leaves out rows of A that are zero.
-func (op *product) byRows(r *plan.Run, a, b plan.Matrix, bias, scale []float32, to plan.Matrix) {
-	if !op.transB {
-		op.keepRows(r, a.Rows, bias, scale)
+// dense sets to to op(A)·op(B) + scale⊗bias. It leaves out rows of A that are zero.
+func (op *product) dense(c *plan.Call, size plan.Product, a, b plan.Matrix, bias, scale []float32, to plan.Matrix) {
+	if !op.transA && !op.transB {
+		op.keepRows(c.Run, a.Rows, bias, scale)
 	}
-	rows := rowsToCompute(r, op.below, op.transB, a.Rows)
-	s := op.of(r)
-	if rows != nil {
-		s.size.M = len(rows)
+	rows := rowsToCompute(c.Run, op.below, op.transB, a.Rows)
+	s := op.of(c.Run)
+	switch {
+	case rows == nil:
+	case op.transA:
+		size.K = len(rows)
+	default:
+		size.M = len(rows)
 		fillOthers(to.Data, rows, to.Rows, to.Cols, bias, scale)
 	}
-	s.products.multiplyRows(op.blas, rows, op.transB, a, b, bias, scale, to.Data, to.Cols)
+	c.Dense(size)
+	if op.transA {
+		s.products.multiplyOver(op.blas, rows, a, b, to.Data)
+	} else {
+		s.products.multiplyRows(op.blas, rows, op.transB, a, b, bias, scale, to.Data, to.Cols)
+	}
 }
 
 // keepRows finds the rows of the output that may differ from zero: the rows of A that may,
@@ -196,24 +196,13 @@ func (op *product) keepRows(r *plan.Run, rows int, bias, scale []float32) {
 	set.collect(rows, func(i int) bool { return below.has[i] || bias != nil && scale[i] != 0 })
 }
 
-// backW sets to to Aᵀ·B. It leaves out rows of A that are zero.
-func (op *product) backW(r *plan.Run, a, b plan.Matrix, to []float32) {
-	over := rowsToCompute(r, op.below, false, a.Rows)
-	s := op.of(r)
-	if over != nil {
-		s.size.K = len(over)
-	}
-	s.products.multiplyOver(op.blas, over, a, b, to)
-}
-
-func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-	d := op.gradients()
-	d.add(0, &product{base: base{name: op.name + "BackX"}, blas: op.blas, transB: true, below: in[0].Op()}, grad, in[1])
-	d.add(1, &product{base: base{name: op.name + "BackW"}, blas: op.blas, transA: true, below: op.below, source: op.source}, in[0], grad)
+func (op *product) differentiate(d *gradients, _, grad *G.Node) {
+	x, w := op.inputs[0], op.inputs[1]
+	d.add(0, &product{base: base{name: op.name + "BackX"}, blas: op.blas, transB: true, below: op.below}, grad, w)
+	d.add(1, &product{base: base{name: op.name + "BackW"}, blas: op.blas, transA: true, below: op.below}, x, grad)
 	if op.bias {
 		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot, parts: partSums}}, grad)
 	}
-	return d.nodes, d.err
 }
 
 // columnSums is Σᵢ rᵢ·Xᵢ over the rows of X. r is the row sums of the slot's block, or 1
@@ -222,7 +211,7 @@ type columnSums struct{ base }
 
 func (op *columnSums) Compute(c *plan.Call) error {
 	x := c.Matrix(0)
-	scale := op.slot.rowSums(c, x.Rows)
+	scale := op.slot.rowNumbers(c, partSums, x.Rows)
 	to := c.OutVector(x.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.ColumnSums(to.At, x.At, 0, scale.At, x.Rows, x.Cols)

@@ -21,28 +21,33 @@ type Mode struct {
 	made uint64 // dropout ops so far
 }
 
-// ordinal returns the number of the next dropout op, from 1.
-func (m *Mode) ordinal() uint64 {
-	m.made++
-	return m.made
+// dropout is the dropout of an op. The zero value drops nothing.
+type dropout struct {
+	rate    float32
+	mode    *Mode
+	ordinal uint64 // of the op among those of mode, from 1
 }
 
-// dropout returns the dropout of r, without noise, of the op with the given ordinal. A nil m
-// drops nothing.
-func (m *Mode) dropout(r *plan.Run, rate float32, ordinal uint64) kernel.Dropout {
-	if m = plan.In(r, m); m == nil || !m.Training {
+// newDropout returns the next dropout of mode. It is an error if rate is outside [0, 1), or above 0
+// without a mode.
+func newDropout(what string, rate float64, mode *Mode) (d dropout, err error) {
+	switch {
+	case !(rate >= 0 && rate < 1):
+		return d, fmt.Errorf("ops: %s: dropout rate %v outside [0, 1)", what, rate)
+	case rate == 0:
+		return d, nil
+	case mode == nil:
+		return d, fmt.Errorf("ops: %s: dropout rate %v needs a Mode", what, rate)
+	}
+	mode.made++
+	return dropout{float32(rate), mode, mode.made}, nil
+}
+
+// in returns the dropout of r, without noise.
+func (d dropout) in(r *plan.Run) kernel.Dropout {
+	m := plan.In(r, d.mode)
+	if m == nil || !m.Training {
 		return kernel.Dropout{}
 	}
-	return kernel.Dropout{Rate: rate, Seed: splitmix.Output(m.Seed, ordinal)}
-}
-
-// checkRate returns an error if rate is outside [0, 1), or above 0 without a mode.
-func checkRate(what string, rate float64, mode *Mode) error {
-	if !(rate >= 0 && rate < 1) {
-		return fmt.Errorf("ops: %s: dropout rate %v outside [0, 1)", what, rate)
-	}
-	if rate > 0 && mode == nil {
-		return fmt.Errorf("ops: %s: dropout rate %v needs a Mode", what, rate)
-	}
-	return nil
+	return kernel.Dropout{Rate: d.rate, Seed: splitmix.Output(m.Seed, d.ordinal)}
 }

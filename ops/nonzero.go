@@ -36,7 +36,7 @@ func nonzero(r *plan.Run, op G.Op, gradient bool) *rowSet {
 	var s *rowSet
 	switch op := op.(type) {
 	case *activate: // every activation of 0 is 0
-		return nonzero(r, op.below, false)
+		return nonzero(r, op.inputs[0].Op(), false)
 	case *propagate:
 		if gradient || op.history == nil {
 			s = &op.of(r).set
@@ -88,6 +88,15 @@ func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
 // RowBLAS, otherwise it gathers and scatters them.
 type rowProducts struct{ a, b, c []float32 } // rows moved together
 
+// together returns the given rows of x, in memory that fits all of x: their number changes from run
+// to run.
+func together(memory *[]float32, x []float32, rows []int32, cols int) []float32 {
+	*memory = scratch(*memory, len(x))
+	moved := (*memory)[:len(rows)*cols]
+	kernel.Gather(moved, x, rows, cols)
+	return moved
+}
+
 // multiplyRows sets the given rows of C to scale⊗bias + A·op(B), and leaves the others
 // unchanged or sets them to scale⊗bias. Nil rows are all rows, a nil bias is 0, a nil scale 1.
 func (p *rowProducts) multiplyRows(on blas.BLAS, rows []int32, transB bool, a, b plan.Matrix, bias, scale, c []float32, cols int) {
@@ -103,13 +112,7 @@ func (p *rowProducts) multiplyRows(on blas.BLAS, rows []int32, transB bool, a, b
 	n, from, to := a.Rows, a.Data, c
 	if rows != nil {
 		n = len(rows)
-		// The largest size: the number of rows changes from run to run.
-		p.a = scratch(p.a, len(a.Data))
-		p.c = scratch(p.c, len(c))
-		from = p.a[:n*a.Cols]
-		to = p.c[:n*cols]
-		kernel.Gather(from, a.Data, rows, a.Cols)
-		kernel.Gather(to, c, rows, cols)
+		from, to = together(&p.a, from, rows, a.Cols), together(&p.c, c, rows, cols)
 	}
 	on.Sgemm(false, transB, n, cols, a.Cols, 1, from, a.Cols, b.Data, b.Cols, beta, to, cols)
 	if rows != nil {
@@ -130,12 +133,7 @@ func (p *rowProducts) multiplyOver(on blas.BLAS, over []int32, a, b plan.Matrix,
 			return
 		}
 		n = len(over)
-		p.a = scratch(p.a, len(a.Data))
-		p.b = scratch(p.b, len(b.Data))
-		from = p.a[:n*a.Cols]
-		with = p.b[:n*b.Cols]
-		kernel.Gather(from, a.Data, over, a.Cols)
-		kernel.Gather(with, b.Data, over, b.Cols)
+		from, with = together(&p.a, from, over, a.Cols), together(&p.b, with, over, b.Cols)
 	}
 	on.Sgemm(true, false, a.Cols, b.Cols, n, 1, from, a.Cols, with, b.Cols, 0, c, b.Cols)
 }

@@ -24,46 +24,41 @@ func newNorm(name string, op graphOp, x *G.Node, vectors ...*G.Node) (*G.Node, e
 
 // normRun is the state of a norm in a run, for its gradients.
 type normRun struct {
-	rows, width           int
-	keeps                 bool        // a gradient reads the normalised rows
 	normalized            plan.Floats // the rows before gain and shift
 	inverse               plan.Floats // of LayerNorm, 1/deviation of each row
 	memory, inverseMemory plan.Scratch
 }
 
 func (op *norm) of(r *plan.Run) *normRun {
-	return plan.StateOf(r, op, func(s *normRun) { s.keeps = op.readsBack(r.Plan) })
+	return plan.StateOf[normRun](r, op, nil)
 }
 
-// begin takes the sizes of x, and makes room for its rows.
+// begin makes room for the normalised rows of x, if a gradient reads them.
 func (op *norm) begin(c *plan.Call, x plan.Matrix) *normRun {
 	s := op.of(c.Run)
-	if s.rows, s.width = x.Rows, x.Cols; s.keeps {
+	if op.readsBack(c.Plan) {
 		s.normalized = c.Scratch(&s.memory, x.Rows*x.Cols)
 	}
 	return s
 }
 
-// gradients returns the gradients with respect to x, gain and shift, the first of the inputs in. out
-// is the output. backX computes the first one, dx, of the shape of grad.
-func (op *norm) gradients(backX func(c *plan.Call, s *normRun, dx, grad, gain plan.Floats) error, in G.Nodes, out, grad *G.Node) *gradients {
-	d := op.base.gradients()
+// differentiateBy adds the gradients with respect to x, gain and shift, the first inputs. backX
+// computes the first one, dx, of the shape of grad.
+func (op *norm) differentiateBy(backX func(c *plan.Call, s *normRun, dx, grad plan.Matrix, gain plan.Floats) error, d *gradients, out, grad *G.Node) {
 	d.add(0, op.backward("BackX", func(c *plan.Call) error {
-		s := op.of(c.Run)
-		grad := upstream(c, 2, s.rows, s.width)
+		grad := upstream(c, 2)
 		gain := c.Vector(1, grad.Cols)
 		dx := c.OutMatrix(grad.Rows, grad.Cols)
-		return backX(c, s, dx.Floats, grad.Floats, gain)
-	}), out, in[1], grad)
+		return backX(c, op.of(c.Run), dx, grad, gain)
+	}), out, op.inputs[1], grad)
 	d.add(1, op.backward("BackGain", op.backGain), out, grad)
 	d.add(2, &columnSums{base{name: op.name + "BackShift"}}, grad)
-	return d
 }
 
 // backGain is the column sums of the upstream gradient times the normalised rows.
 func (op *norm) backGain(c *plan.Call) error {
 	s := op.of(c.Run)
-	grad := upstream(c, 1, s.rows, s.width)
+	grad := upstream(c, 1)
 	to := c.OutVector(grad.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.ColumnSums(to.At, grad.At, s.normalized.At, 0, grad.Rows, grad.Cols)

@@ -33,14 +33,7 @@ func (s *Slot) observe(d *device.Device, x *graph.Features, nodes []int32, h pla
 		return nil
 	}
 	for k, v := range nodes {
-		switch m := x.Sparse; {
-		case m == nil:
-			s.squares[k] = squaredNorm(x.Row(int(v)))
-		case m.Val == nil:
-			s.squares[k] = float32(m.Degree(int(v)))
-		default:
-			s.squares[k] = squaredNorm(m.RowValues(int(v)))
-		}
+		s.squares[k] = squaredNorm(x.Row(int(v)))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 	"hash"
 	"hash/fnv"
@@ -18,9 +19,8 @@ var ErrShape = plan.ErrShape
 
 // base implements the methods that are equal for most ops of this package: a unique
 // identity, the types and nominal shapes that apply is given, and a result in the plan's
-// buffer. An op adds the rest of plan.Op, which is Compute. It overrides Memory if
-// the result does not lie in the buffer or if it can overwrite an input, and SymDiff if it
-// has a gradient.
+// buffer. An op adds the rest of plan.Op, which is Compute. If it has a gradient, its method
+// differentiate adds those of its inputs: out is its result, grad the gradient of that.
 //
 // The fields of an op do not change after apply. The data of a run is in plan.StateOf.
 type base struct {
@@ -31,6 +31,8 @@ type base struct {
 	wanted []bool       // inputs that get a gradient
 	slot   *Slot        // whose blocks the op reads; or nil
 	parts  blockParts   // of these blocks, that it reads on a device
+	rows   plan.RowKind // of the result
+	memory plan.Memory  // zero: the result lies in the buffer, and the op overwrites no input
 	op     graphOp      // that embeds this base
 	node   *G.Node      // of op
 	own    *ownRun
@@ -51,8 +53,10 @@ type ownRun struct {
 
 func (b *base) common() *base { return b }
 
-// Memory says that the result lies in the buffer, and that the op overwrites no input.
-func (b *base) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+func (b *base) Memory(*plan.Plan) plan.Memory { return b.memory }
+
+// Rows says whose rows those of the result are, for a cut at the slots.
+func (b *base) Rows() (slot any, rows plan.RowKind) { return b.slot, b.rows }
 
 // Place makes each run on a device send the parts of the block that the op reads.
 func (b *base) Place(r *plan.Run) error {
@@ -62,11 +66,11 @@ func (b *base) Place(r *plan.Run) error {
 	return nil
 }
 
-// upstream returns input k of c, the gradient of a result of that shape.
-func upstream(c *plan.Call, k, rows, cols int) plan.Matrix {
-	grad := c.Matrix(k)
-	if grad.Rows != rows || grad.Cols != cols {
-		c.Sizes("gradient is %d×%d, its output %d×%d", grad.Rows, grad.Cols, rows, cols)
+// upstream returns input k of c, the gradient of a result, which is input 0.
+func upstream(c *plan.Call, k int) plan.Matrix {
+	out, grad := c.Matrix(0), c.Matrix(k)
+	if grad.Rows != out.Rows || grad.Cols != out.Cols {
+		c.Sizes("gradient is %d×%d, its output %d×%d", grad.Rows, grad.Cols, out.Rows, out.Cols)
 	}
 	return grad
 }
@@ -116,8 +120,16 @@ func (b *base) InferShape(...G.DimSizer) (tensor.Shape, error) {
 	return b.shape.Clone(), nil
 }
 
-func (b *base) SymDiff(G.Nodes, *G.Node, *G.Node) (G.Nodes, error) {
-	return nil, fmt.Errorf("ops: %s has no derivative", b.name)
+func (b *base) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+	op, ok := b.op.(interface {
+		differentiate(d *gradients, out, grad *G.Node)
+	})
+	if !ok {
+		return nil, fmt.Errorf("ops: %s has no derivative", b.name)
+	}
+	d := &gradients{of: b, nodes: make(G.Nodes, len(b.inputs))}
+	op.differentiate(d, out, grad)
+	return d.nodes, d.err
 }
 
 // checkMatrix returns an error if the nodes are not float32 matrices in one graph.
@@ -168,6 +180,7 @@ func applyConstant(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, 
 	b, all := op.common(), inputs[0].Graph().AllNodes()
 	b.op = op
 	b.shape = shape
+	b.memory.Result = cmp.Or(b.memory.Result, plan.InBuffer)
 	b.inputs = inputs
 	b.own = new(ownRun)
 	b.id = all[len(all)-1].ID() + 1
@@ -193,16 +206,11 @@ func applySource(g *G.ExprGraph, op graphOp, shape tensor.Shape) (*G.Node, error
 	return applyConstant(op, shape, g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source"))))
 }
 
-// gradients are the nodes that SymDiff returns, one for each input of its op, and the first
-// error.
+// gradients are the nodes that SymDiff returns, one for each input of its op, and the first error.
 type gradients struct {
 	of    *base
 	nodes G.Nodes
 	err   error
-}
-
-func (b *base) gradients() *gradients {
-	return &gradients{of: b, nodes: make(G.Nodes, len(b.inputs))}
 }
 
 // add makes op's result the gradient of input k, if that gets one.
@@ -226,8 +234,6 @@ type backward struct {
 	base
 	forward *base
 	compute func(c *plan.Call) error
-	over    plan.Over
-	size    func(r *plan.Run) plan.Product // of a dense product, for benchmarks; nil: there is none
 }
 
 // backward returns a gradient with the name of the op and a suffix.
@@ -236,18 +242,6 @@ func (b *base) backward(suffix string, compute func(c *plan.Call) error) *backwa
 }
 
 func (op *backward) Compute(c *plan.Call) error { return op.compute(c) }
-
-// Product returns the dense product of r, for benchmarks.
-func (op *backward) Product(r *plan.Run) plan.Product {
-	if op.size == nil {
-		return plan.Product{}
-	}
-	return op.size(r)
-}
-
-func (op *backward) Memory(*plan.Plan) plan.Memory {
-	return plan.Memory{Result: plan.InBuffer, Over: op.over}
-}
 
 // readsBack reports whether a gradient of the op reads its result in p.
 func (b *base) readsBack(p *plan.Plan) bool {

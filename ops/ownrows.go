@@ -25,7 +25,7 @@ func OwnRows(slot *Slot, h *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	slot.otherReader = "OwnRows"
-	return apply(&ownRows{base{name: "OwnRows", slot: slot, parts: partOwn}}, tensor.Shape{slot.dst, h.Shape()[1]}, h)
+	return apply(&ownRows{base{name: "OwnRows", slot: slot, parts: partOwn, rows: plan.OwnRows}}, tensor.Shape{slot.dst, h.Shape()[1]}, h)
 }
 
 // own returns the row of the block's input that belongs to each output node.
@@ -72,9 +72,6 @@ func (s *Slot) ownOf(c *plan.Call) (b *graph.Block, own []int32, at device.Point
 
 type ownRows struct{ base }
 
-// Rows says that op reads the input rows of its slot, and gives the output rows.
-func (op *ownRows) Rows() (any, plan.RowKind) { return op.slot, plan.OwnRows }
-
 func (op *ownRows) Compute(c *plan.Call) error {
 	x := c.Matrix(0)
 	b, own, at := op.slot.ownOf(c)
@@ -89,11 +86,9 @@ func (op *ownRows) Compute(c *plan.Call) error {
 	})
 }
 
-// SymDiff gives the gradient's op h too, for the shape.
-func (op *ownRows) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-	d := op.gradients()
-	d.add(0, op.backward("Back", op.scatter), in[0], grad)
-	return d.nodes, d.err
+// differentiate gives the gradient's op h too, for the shape.
+func (op *ownRows) differentiate(d *gradients, _, grad *G.Node) {
+	d.add(0, op.backward("Back", op.scatter), op.inputs[0], grad)
 }
 
 // scatter puts the gradient's rows where they belong. All other rows are zero.

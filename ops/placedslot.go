@@ -15,7 +15,6 @@ type placedSlot struct {
 	needs blockParts
 	block *graph.Block // the block on the device
 	same  *placedSlot  // a slot that has sent the same parts of the same block; or nil
-	rows  RowsOf       // of the slot
 
 	matrix, transposed, control device.Sparse
 	src, dst, sums, own, noise  device.Pointer
@@ -101,8 +100,8 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 		}
 		device.Add(u, &q.own, own)
 	}
-	if q.rows = slot.rowsOf; q.rows.Laplacian != nil { // in place of entries
-		q.dst, q.sums = q.rows.Nodes, q.rows.Sums
+	if on := slot.rowsOf; on.Laplacian != nil { // in place of entries
+		q.dst, q.sums = on.Nodes, on.Sums
 		return nil
 	}
 	if q.needs&partSrc != 0 {
@@ -138,7 +137,6 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 		return err
 	}
 	to := &q.edges
-	to.Rows, to.Cols = e.Rows(), e.Cols
 	device.AddNarrow(u, &to.Ptr, e.Ptr)
 	device.Add(u, &to.Idx, e.Idx)
 	device.Add(u, &to.Weight, e.Weight)

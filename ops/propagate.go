@@ -32,19 +32,17 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 	if h.Shape()[0] != slot.src {
 		return nil, fmt.Errorf("ops: Propagate: H has %d rows, its slot %d input nodes: %w", h.Shape()[0], slot.src, ErrShape)
 	}
-	op := &propagate{base: base{name: "propagate", slot: slot, parts: partMatrix}}
+	op := &propagate{base: base{name: "propagate", slot: slot, parts: partMatrix, rows: plan.PropagatedRows}}
 	shape := tensor.Shape{slot.dst, h.Shape()[1]}
 	if op.history = slot.newHistory(h.Shape()[1]); op.history != nil {
 		op.parts |= partControl
 		if op.commits() {
 			op.parts |= partSrc
-		}
-		if below, ok := h.Op().(*activate); ok && op.commits() {
-			op.activations = below
+			op.memory.KeepsInputs = true // the history reads the rows of H after the run
 		}
 		return apply(op, shape, h)
 	}
-	if source, ok := h.Op().(*features); ok && source.slot == slot && !source.outputs && source.x.Half == nil {
+	if source, ok := h.Op().(*features); ok && source.slot == slot && source.rows == plan.InputRows && source.x.Half == nil {
 		op.source = source
 	}
 	op.below = h.Op()
@@ -54,17 +52,13 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 // propagate multiplies by a block's matrix.
 type propagate struct {
 	base
-	source      *features // the op of H, if its rows can be gathered here; or nil
-	below       G.Op      // of H, without a history
-	history     *History  // nil: the slot keeps none
-	activations *activate // the op of H, if the history takes its rows before dropout
+	source  *features // the op of H, if its rows can be gathered here; or nil
+	below   G.Op      // of H, without a history
+	history *History  // nil: the slot keeps none
 }
 
 // propagateRun is the state of a propagation in a run.
 type propagateRun struct {
-	gathers  bool // the rows of the source, in place of reading H
-	gathered bool // on the CPU, by all readers
-
 	set rowSet // rows of the output that depend on H
 
 	product kernel.SparseProduct // of sparse features
@@ -73,14 +67,8 @@ type propagateRun struct {
 }
 
 func (op *propagate) of(r *plan.Run) *propagateRun {
-	return plan.StateOf(r, op, func(s *propagateRun) {
-		s.gathered = r.Device == nil && gathered(r, op.node, false)
-		s.gathers = op.source != nil && (op.source.of(r).gathered || r.Device == nil && op.source.x.Sparse != nil)
-	})
+	return plan.StateOf[propagateRun](r, op, nil)
 }
-
-// Rows says that op reads the input rows of its slot, and gives the output rows.
-func (op *propagate) Rows() (any, plan.RowKind) { return op.slot, plan.PropagatedRows }
 
 // Operations counts the product with the block, and that of its gradient.
 func (op *propagate) Operations(w plan.Work) float64 {
@@ -94,19 +82,6 @@ func (op *propagate) Operations(w plan.Work) float64 {
 // commits reports whether steps write to op's history.
 func (op *propagate) commits() bool { return op.history != nil && !op.history.refreshed }
 
-func (op *propagate) sparseRows(r *plan.Run) *graph.CSR {
-	s := op.of(r)
-	if s.crowded {
-		return nil
-	}
-	return &s.mixed
-}
-
-// Memory: a history may read the rows of H after the run, unless its owner fills it.
-func (op *propagate) Memory(*plan.Plan) plan.Memory {
-	return plan.Memory{Result: plan.InBuffer, KeepsInputs: op.commits()}
-}
-
 func (op *propagate) Place(r *plan.Run) error {
 	if op.history != nil && !r.Inference {
 		if err := op.history.place(r); err != nil {
@@ -118,15 +93,16 @@ func (op *propagate) Place(r *plan.Run) error {
 
 func (op *propagate) Compute(c *plan.Call) error {
 	slot, b := op.slot.of(c)
-	s, full := op.of(c.Run), slot.rowsOf.P != nil
+	full := slot.rowsOf.P != nil
 	rows, inner := len(b.Dst), len(b.Src)
 	if !full && b.Matrix.Rows != rows {
 		return c.Sizes("its slot has the rows of Slot.SetRows and no matrix: call Slot.Set before the run")
 	}
 	var x *graph.Features // whose rows op gathers
 	ids, h := b.Src, plan.Matrix{Rows: inner}
-	if s.gathers { // the op of H has checked the ids
-		x = op.source.in(c.Run)
+	if op.source != nil && (gathered(c.Run, op.source.node, c.Device != nil) || c.Device == nil && op.source.x.Sparse != nil) {
+		// The op of H has checked the ids.
+		x = plan.In(c.Run, op.source.x)
 		if h.Cols = x.Cols; x.Share != nil {
 			ids = op.source.of(c.Run).places
 		}
@@ -163,18 +139,20 @@ func (op *propagate) Compute(c *plan.Call) error {
 		case op.history == nil || b.Control == nil:
 			kernel.SpMM(to.Data, &b.Matrix, h.Data, h.Cols)
 		default:
-			op.history.propagate(b, to.Data, h.Data)
+			kept := op.history
+			kept.propagate(b, to.Data, h.Data)
 			if op.commits() && slot == op.slot { // a slot for one run alone leaves nothing to commit
-				op.history.keep(b.Src, op.committed(c.Run, h.Floats).Data)
+				kept.ids = append(kept.ids[:0], b.Src...)
+				kept.rows = append(kept.rows[:0], op.committed(c.Run, h.Floats).Data...)
 			}
 		}
 	})
 }
 
-// committed returns the rows that the history takes, for the input h.
+// committed returns the rows that the history takes, for the input h: before dropout.
 func (op *propagate) committed(r *plan.Run, h plan.Floats) plan.Floats {
-	if op.activations != nil {
-		return op.activations.of(r).whole
+	if below, ok := op.inputs[0].Op().(*activate); ok {
+		return below.of(r).whole
 	}
 	return h
 }
@@ -224,7 +202,7 @@ func (op *propagate) propagateSparse(c *plan.Call, slot *Slot, x *graph.CSR) {
 	}
 	if s.crowded = kernel.Crowded(rows, entries, x); !s.crowded {
 		s.product.Multiply(&s.mixed, a, b.Src, x)
-		if s.gathered {
+		if gathered(c.Run, op.node, false) {
 			c.OutAbsent(a.Rows, x.Cols)
 			return
 		}
@@ -247,11 +225,10 @@ func (op *propagate) keepRows(r *plan.Run, a *graph.CSR) {
 	})
 }
 
-func (op *propagate) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-	d, back := op.gradients(), op.backward("Back", op.back)
+func (op *propagate) differentiate(d *gradients, _, grad *G.Node) {
+	back := op.backward("Back", op.back)
 	back.slot, back.parts = op.slot, partTransposed
 	d.add(0, back, grad)
-	return d.nodes, d.err
 }
 
 func (op *propagate) back(c *plan.Call) error {

@@ -72,7 +72,7 @@ func TestRowsAreApart(t *testing.T) {
 			}
 		}
 		if len(values[1]) == 0 || !slices.Equal(values[1], values[0][:len(values[1])]) {
-			t.Errorf("%s: the rows differ without the others: an op that mixes rows needs a method Rows (plan.MixedRows)", name)
+			t.Errorf("%s: the rows differ without the others: a level with an op that mixes rows must be computed whole", name)
 		}
 	}
 	if apart < 15 {

@@ -38,7 +38,7 @@ func (t *Targets) observe(d *device.Device, z plan.Matrix) error {
 	if err != nil {
 		return err
 	}
-	t.scores = scratch(t.scores, t.rows)
+	t.scores = scratch(t.scores, len(t.class))
 	for i := range t.scores {
 		from, to := i*z.Cols, (i+1)*z.Cols
 		var score float64

@@ -14,15 +14,10 @@ func Sum(x *G.Node) (*G.Node, error) {
 	if err := checkMatrix("Sum", x); err != nil {
 		return nil, err
 	}
-	return apply(&sum{base{name: "Sum"}}, tensor.ScalarShape(), x)
+	return apply(&sum{base{name: "Sum", memory: plan.Memory{Result: plan.Elsewhere}}}, tensor.ScalarShape(), x)
 }
 
 type sum struct{ base }
-
-// Rows says that the sum mixes rows.
-func (op *sum) Rows() (any, plan.RowKind) { return nil, plan.MixedRows }
-
-func (op *sum) Memory(*plan.Plan) plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
 
 func (op *sum) Compute(c *plan.Call) error {
 	x, to := c.Matrix(0), c.OutScalar()
@@ -37,10 +32,8 @@ func (op *sum) Compute(c *plan.Call) error {
 	})
 }
 
-func (op *sum) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
-	d := op.gradients()
-	d.add(0, op.backward("Back", op.fill), in[0], grad)
-	return d.nodes, d.err
+func (op *sum) differentiate(d *gradients, _, grad *G.Node) {
+	d.add(0, op.backward("Back", op.fill), op.inputs[0], grad)
 }
 
 // fill fills a matrix of the shape of c's first input with the upstream gradient.

@@ -24,8 +24,7 @@ type Targets struct {
 
 // targetBatch is the part of the targets that belongs to one batch.
 type targetBatch struct {
-	rows    int       // number of current nodes
-	class   []int32   // the current nodes' classes, if labels are classes
+	class   []int32   // the current nodes' classes; −1 if labels are binary tasks
 	multi   []float32 // the current nodes' tasks, if labels are binary tasks
 	weights []float32 // nil: the loss is the mean
 
@@ -46,7 +45,7 @@ func (t *Targets) For(r *plan.Run) *Targets {
 // current returns the targets that r reads in place of t. It is an error if they have no nodes.
 func (t *Targets) current(r *plan.Run) (*Targets, error) {
 	own := plan.In(r, t)
-	if own.rows == 0 {
+	if len(own.class) == 0 {
 		return nil, errors.New("ops: targets have no nodes: call Targets.Set before the run")
 	}
 	return own, nil
@@ -147,14 +146,13 @@ func (t *Targets) SetExcept(nodes []int32, weights []float32, except []bool) err
 	if len(weights) > 0 {
 		t.weights = weights
 	}
-	t.rows = len(nodes)
 	return nil
 }
 
 // shares returns the weight that each label of a current node has in the loss, an element a node:
 // the table of TargetWeights, without the zeros of unknown labels. It is valid until the next call.
 func (t *Targets) shares() []float32 {
-	t.lossWeights = scratch(t.lossWeights, t.rows)
+	t.lossWeights = scratch(t.lossWeights, len(t.class))
 	to, tasks, total := t.lossWeights, t.labels.Tasks, 0
 	for i := range to {
 		known := 0 // labels of the node

@@ -31,7 +31,7 @@ func TargetLabels(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
 //
 // An unknown entry has weight 0.
 func TargetWeights(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
-	return newTargetValues("TargetWeights", g, targets, rows, (*Targets).entryWeights)
+	return newTargetValues("TargetWeights", g, targets, rows, (*Targets).entryWeight)
 }
 
 // TargetInputs returns labels of the current nodes as inputs of a model, in the shape of
@@ -44,8 +44,8 @@ func TargetInputs(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
 }
 
 // newTargetValues adds a node that has, for the label of each entry of row i, value's result for it,
-// and 0 where the label is unknown.
-func newTargetValues(name string, g *G.ExprGraph, targets *Targets, rows int, value func(t *Targets) labelValue) (*G.Node, error) {
+// and 0 where the label is unknown. The label of a class is 1 at the class and 0 elsewhere.
+func newTargetValues(name string, g *G.ExprGraph, targets *Targets, rows int, value func(t *Targets, i int, label float32) float32) (*G.Node, error) {
 	switch {
 	case g == nil || targets == nil || targets.labels == nil || targets.labels.Outputs() < 1:
 		return nil, fmt.Errorf("ops: %s needs a graph, and targets with labels", name)
@@ -55,13 +55,10 @@ func newTargetValues(name string, g *G.ExprGraph, targets *Targets, rows int, va
 	return applySource(g, &targetValues{base: base{name: name}, targets: targets, value: value}, tensor.Shape{rows, targets.labels.Outputs()})
 }
 
-// labelValue returns the value for a label of row i. That of a class is 1 at the class and 0 elsewhere.
-type labelValue func(i int, label float32) float32
-
 type targetValues struct {
 	base
 	targets *Targets
-	value   func(t *Targets) labelValue
+	value   func(t *Targets, i int, label float32) float32
 }
 
 // Rows says that the rows are those of the targets.
@@ -73,19 +70,15 @@ type targetValuesRun struct {
 	at     device.Pointer
 }
 
-func (op *targetValues) of(r *plan.Run) *targetValuesRun {
-	return plan.StateOf[targetValuesRun](r, op, nil)
-}
-
 func (op *targetValues) Place(r *plan.Run) error {
-	q := op.of(r)
+	q := plan.StateOf[targetValuesRun](r, op, nil)
 	r.AddInput(func(u *device.Uploader) error {
 		t, err := op.targets.current(r)
 		if err != nil {
 			return err
 		}
-		q.values = scratch(q.values, t.rows*t.labels.Outputs())
-		t.fill(q.values, op.value(t))
+		q.values = scratch(q.values, len(t.class)*t.labels.Outputs())
+		t.fill(q.values, op.value)
 		device.Add(u, &q.at, q.values)
 		return nil
 	})
@@ -97,62 +90,54 @@ func (op *targetValues) Compute(c *plan.Call) error {
 	if err != nil {
 		return err
 	}
-	to := c.OutMatrix(t.rows, t.labels.Outputs())
+	to := c.OutMatrix(len(t.class), t.labels.Outputs())
 	return c.On(func(d *device.Device) error {
-		return d.Copy(to.At, op.of(c.Run).at, to.Rows*to.Cols)
+		return d.Copy(to.At, plan.StateOf[targetValuesRun](c.Run, op, nil).at, to.Rows*to.Cols)
 	}, func() {
-		t.fill(to.Data, op.value(t))
+		t.fill(to.Data, op.value)
 	})
 }
 
 // fill writes the values of the current nodes, row-major.
-func (t *Targets) fill(to []float32, value labelValue) {
+func (t *Targets) fill(to []float32, value func(t *Targets, i int, label float32) float32) {
+	t.shares() // for entryWeight
 	clear(to)
-	cols := t.labels.Outputs()
-	for i := range t.rows {
-		row := to[i*cols : (i+1)*cols]
-		if t.labels.Tasks > 0 {
-			for j, label := range t.multi[i*cols : (i+1)*cols] {
-				if label == label {
-					row[j] = value(i, label)
-				}
+	tasks := t.labels.Tasks
+	for i, class := range t.class {
+		for j, label := range t.multi[i*tasks : (i+1)*tasks] {
+			if label == label {
+				to[i*tasks+j] = value(t, i, label)
 			}
-		} else if class := t.class[i]; class >= 0 {
-			if others := value(i, 0); others != 0 {
-				for j := range row {
-					row[j] = others
-				}
-			}
-			row[class] = value(i, 1)
 		}
+		if class < 0 {
+			continue
+		}
+		row := to[i*t.labels.Classes : (i+1)*t.labels.Classes]
+		for j := range row {
+			row[j] = value(t, i, 0)
+		}
+		row[class] = value(t, i, 1)
 	}
 }
 
-// smoothed gives the labels. Those of tasks are smoothed already.
-func (t *Targets) smoothed() labelValue {
+// smoothed is the label. Those of tasks are smoothed already.
+func (t *Targets) smoothed(_ int, label float32) float32 {
 	if t.labels.Tasks > 0 {
-		return func(_ int, label float32) float32 { return label }
-	}
-	most := float32(1 - t.smoothing)
-	least := float32(t.smoothing / float64(t.labels.Classes))
-	return func(_ int, label float32) float32 { return least + label*most }
-}
-
-// entryWeights gives the weights in the loss.
-func (t *Targets) entryWeights() labelValue {
-	shares := t.shares()
-	return func(i int, _ float32) float32 { return shares[i] }
-}
-
-// signed gives the labels times the weights of their nodes, as inputs of a model.
-func (t *Targets) signed() labelValue {
-	return func(i int, label float32) float32 {
-		if t.labels.Tasks > 0 {
-			label = 2*label - 1
-		}
-		if t.weights != nil {
-			label *= t.weights[i]
-		}
 		return label
 	}
+	return float32(t.smoothing/float64(t.labels.Classes)) + label*float32(1-t.smoothing)
+}
+
+// entryWeight is the weight in the loss.
+func (t *Targets) entryWeight(i int, _ float32) float32 { return t.lossWeights[i] }
+
+// signed is the label times the weight of its node, as an input of a model.
+func (t *Targets) signed(i int, label float32) float32 {
+	if t.labels.Tasks > 0 {
+		label = 2*label - 1
+	}
+	if t.weights != nil {
+		label *= t.weights[i]
+	}
+	return label
 }

@@ -48,7 +48,7 @@ func (s *ASGCN) NominalSizes() []int {
 }
 
 // Prepare implements Preparer. It computes x·w for all nodes.
-func (s *ASGCN) Prepare() error { return s.sampler.once(s.setUp) }
+func (s *ASGCN) Prepare() error { return s.sampler.once(&s.sampler, s.setUp) }
 
 func (s *ASGCN) setUp() error {
 	if err := checkSized("ASGCN", s.Laplacian, s.Sizes); err != nil {
@@ -79,20 +79,16 @@ func (s *ASGCN) setScores(g []float32) {
 	const grain = 1024
 	parallel.For(x.Rows, grain, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
+			var sums [4]float64 // for instruction-level parallelism; the first has the rest too
 			row := x.Row(i)
-			w := s.W[:len(row)]
-			var s0, s1, s2, s3 float64 // four sums, for instruction-level parallelism
-			k := 0
-			for ; k+4 <= len(row); k += 4 {
-				s0 += float64(row[k]) * float64(w[k])
-				s1 += float64(row[k+1]) * float64(w[k+1])
-				s2 += float64(row[k+2]) * float64(w[k+2])
-				s3 += float64(row[k+3]) * float64(w[k+3])
+			for k, v := range row {
+				lane := k % 4
+				if k >= len(row)&^3 {
+					lane = 0
+				}
+				sums[lane] += float64(v) * float64(s.W[k])
 			}
-			for ; k < len(row); k++ {
-				s0 += float64(row[k]) * float64(w[k])
-			}
-			score := float32((s0 + s1) + (s2 + s3))
+			score := float32((sums[0] + sums[1]) + (sums[2] + sums[3]))
 			s.scores[i], g[i] = score, float32(math.Abs(float64(score)))+1
 		}
 	})

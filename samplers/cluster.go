@@ -43,14 +43,13 @@ func (c Clusters) law(s *Subgraph) (setLaw, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &clusterLaw{parts: make([][]int32, parts), perBatch: c.PerBatch, training: n, symmetric: symmetric}
 	if s.Train != nil {
-		l.training, s.outputs = len(s.Train), make([]bool, n)
+		s.outputs = make([]bool, n)
 	}
 	for _, v := range s.Train {
 		s.outputs[v] = true
 	}
-	l.outputs = s.outputs
+	l := &clusterLaw{s, make([][]int32, parts), c.PerBatch, symmetric}
 	part, err := partition.Multilevel(s.laplacian.Adjacency, parts)
 	for v, p := range part {
 		l.parts[p] = append(l.parts[p], int32(v))
@@ -60,18 +59,18 @@ func (c Clusters) law(s *Subgraph) (setLaw, error) {
 
 // clusterLaw is the law of Clusters.
 type clusterLaw struct {
+	s         *Subgraph
 	parts     [][]int32
-	perBatch  int    // q, or 0
-	training  int    // number of training nodes
-	outputs   []bool // of each node: whether it is one; nil: all are
-	symmetric bool   // the form of the Laplacian
+	perBatch  int  // q, or 0
+	symmetric bool // the form of the Laplacian
 }
 
 // draw draws q parts, again if they have no output node.
 func (l *clusterLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
 	q := l.perBatch
 	if q == 0 {
-		q = int(math.Round(float64(seeds) * float64(len(l.parts)) / float64(l.training)))
+		training := cmp.Or(len(l.s.Train), l.s.laplacian.Nodes())
+		q = int(math.Round(float64(seeds) * float64(len(l.parts)) / float64(training)))
 	}
 	q = min(max(q, 1), len(l.parts))
 	for outputs := false; !outputs; {
@@ -80,7 +79,7 @@ func (l *clusterLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
 		for _, k := range w.sample.Index {
 			for _, v := range l.parts[k] {
 				w.add(v)
-				outputs = outputs || l.outputs == nil || l.outputs[v]
+				outputs = outputs || l.s.outputs == nil || l.s.outputs[v]
 			}
 		}
 	}
@@ -89,8 +88,7 @@ func (l *clusterLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
 // weigh computes the Laplacian of A'. The loss is a mean.
 func (l *clusterLaw) weigh(w *workspace, _ int, block *graph.Block, losses []float32) []float32 {
 	m := &block.Matrix
-	rows := resize(w.scales, m.Rows)
-	w.scales = rows
+	rows := resize(&w.scales, m.Rows)
 	for k := range rows {
 		degree := 0.0
 		for _, a := range m.RowValues(k) {

@@ -31,14 +31,12 @@ func (s *LayerWise) check() error {
 	switch {
 	case controlled && s.Control != ControlRefresh && s.Control != ControlRolling:
 		return fmt.Errorf("samplers: unknown control %q; known: %s, %s", s.Control, ControlRefresh, ControlRolling)
-	case controlled && biased != "":
-		return fmt.Errorf("samplers: control %v with %s: E[P̃] is not P, so the estimate would have the bias of P̃ on H − H̄; use unbiased weights", s.Control, biased)
+	case biased != "" && (controlled || s.FullDropoutNoise):
+		return fmt.Errorf("samplers: a control or the full dropout noise with %s: E[P̃] is not P, so the bias would stay; use unbiased weights", biased)
 	case controlled && !s.ExactInput && len(s.Sizes) == 1:
 		return fmt.Errorf("samplers: control %v: the only layer reads features, so there are no activations to keep; use exact input or more layers", s.Control)
 	case s.FullDropoutNoise && s.KeepSelf:
 		return fmt.Errorf("samplers: the full dropout noise does not go with KeepSelf: a row's own entry and the others in its column have different weights")
-	case s.FullDropoutNoise && biased != "":
-		return fmt.Errorf("samplers: the full dropout noise with %s: its variance is as over full neighbourhoods only if E[P̃] = P; use unbiased weights", biased)
 	case controlled && s.Train != nil:
 		return new(nodeTable).check("training node", s.Train, s.Laplacian.Nodes())
 	}
@@ -89,10 +87,7 @@ func (s *LayerWise) Controlled() bool { return s.Control != ControlNone }
 func (s *LayerWise) addControl(w *workspace, block *graph.Block, control *graph.Control) {
 	p, rest := s.Laplacian, &control.Matrix
 	startMatrix(rest, len(block.Dst), p.Nodes())
-	if w.sampled == nil {
-		w.sampled = make([]float32, p.Nodes())
-	}
-	sampled := w.sampled
+	sampled := resize(&w.sampled, p.Nodes()) // 0 before and after
 	for i, r := range block.Dst {
 		columns, values := block.Matrix.Row(i), block.Matrix.RowValues(i)
 		for k, c := range columns {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 )
 
 // Draw picks candidates at random. Implementations are read-only in use.
@@ -51,30 +50,14 @@ type Sample struct {
 	// for draws with known π_i; else empty.
 	Inclusion []float64
 
-	factor  []float64 // β of each candidate picked, after weigh
+	factor  []float64 // β of each candidate picked
 	scratch drawScratch
-}
-
-// weigh sets the factors β.
-func (s *Sample) weigh(weight Weight, population *Population) {
-	s.factor = resize(s.factor, len(s.Index))
-	weight.Weigh(population, s, s.factor)
-}
-
-// check returns an error if the sample holds a candidate outside the population: a
-// user's own Draw may be wrong.
-func (s *Sample) check(draw Draw, population *Population) error {
-	m := len(population.Weights)
-	if j := slices.IndexFunc(s.Index, func(i int32) bool { return !isNode(i, m) }); j >= 0 {
-		return fmt.Errorf("samplers: %T picked candidate %d as number %d, outside [0, %d)", draw, s.Index[j], j, m)
-	}
-	return nil
 }
 
 // drawScratch is memory for draws to reuse.
 type drawScratch struct {
 	entries []keyed
-	counts  []int32
+	order   []int32
 	set     nodeTable // of the candidates drawn
 	sums    []float64
 	law     inversion
@@ -102,13 +85,21 @@ func (s *Sample) reset(draws int) {
 	s.Draws, s.Threshold = draws, 0
 }
 
-// resize returns a slice of length n, in the memory of s if that is large enough.
-// Its contents are unspecified.
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n, n+n/4)
+// resize gives s the length n, in its memory if that is large enough, and returns it. Its
+// contents are unspecified.
+func resize[T any](s *[]T, n int) []T {
+	if cap(*s) < n {
+		*s = make([]T, n, n+n/4)
 	}
-	return s[:n]
+	*s = (*s)[:n]
+	return *s
+}
+
+// fill sets every element of s to v.
+func fill[T any](s []T, v T) {
+	for i := range s {
+		s[i] = v
+	}
 }
 
 // NewPopulation returns the population of weights, which it keeps. The error names a weight that

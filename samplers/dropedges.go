@@ -41,7 +41,7 @@ func (s *DropEdges) NominalSizes() []int {
 }
 
 // Prepare implements Preparer. It prepares the sampler.
-func (s *DropEdges) Prepare() error { return s.once(s.setUp) }
+func (s *DropEdges) Prepare() error { return s.once(s, s.setUp) }
 
 func (s *DropEdges) setUp() error {
 	if s.Sampler == nil || !(s.Rate >= 0 && s.Rate < 1) {
@@ -66,23 +66,16 @@ func (s *DropEdges) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b
 	if err := s.checkPrepared(); err != nil {
 		return err
 	}
-	if err := s.Sampler.Sample(ctx, seeds, rng, batch); err != nil {
+	if err := s.Sampler.Sample(ctx, seeds, rng, batch); err != nil || s.Rate == 0 {
 		return err
 	}
-	return s.drop(rng, batch)
-}
-
-// drop drops entries of batch.
-func (s *DropEdges) drop(rng *rand.Rand, batch *MiniBatch) error {
-	keep := func() bool { return rng.Float64() >= s.Rate }
 	for l, block := range batch.Blocks {
-		if s.Rate == 0 || slices.Contains(batch.Blocks[:l], block) {
-			continue
-		}
 		if block.Control != nil {
 			return errDropControl
 		}
-		dropEdges(block, float32(1/(1-s.Rate)), keep)
+		if !slices.Contains(batch.Blocks[:l], block) {
+			dropEdges(block, float32(1/(1-s.Rate)), func() bool { return rng.Float64() >= s.Rate })
+		}
 	}
 	return nil
 }

@@ -19,11 +19,11 @@ func (s *LayerWise) scaleNoise(block *graph.Block, weights []float64) {
 	if !s.FullDropoutNoise {
 		return
 	}
-	block.NoiseScale = resize(block.NoiseScale, len(weights))
+	scales := resize(&block.NoiseScale, len(weights))
 	for k, w := range weights {
-		block.NoiseScale[k] = 0 // P̃ is 0
+		scales[k] = 0 // P̃ is 0
 		if w > 0 {
-			block.NoiseScale[k] = float32(1 / math.Sqrt(w))
+			scales[k] = float32(1 / math.Sqrt(w))
 		}
 	}
 }

@@ -46,7 +46,8 @@ func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, w
 		return nil, fmt.Errorf("samplers: %T gives %d weights for %d nodes", importance, len(known), p.Nodes())
 	}
 	all, err := NewPopulation(known)
-	if !neighborhood {
+	if err == nil && !neighborhood {
+		all.table = newAliasTable(known, all.Total)
 		e.global = all
 	}
 	return e, err
@@ -66,13 +67,16 @@ func (e *estimator) weigh(population *Population, nodes []int32) error {
 	return population.sum()
 }
 
-// sample draws s candidates of population, and sets the factors β of the sample.
+// sample draws s candidates of population, and sets the factors β of the sample. The error
+// names a candidate outside the population: a user's own Draw may be wrong.
 func (e *estimator) sample(rng *rand.Rand, population *Population, s int, sample *Sample) error {
 	e.draw.Draw(rng, population, s, sample)
-	if err := sample.check(e.draw, population); err != nil {
-		return err
+	for j, i := range sample.Index {
+		if m := len(population.Weights); i < 0 || int(i) >= m {
+			return fmt.Errorf("samplers: %T picked candidate %d as number %d, outside [0, %d)", e.draw, i, j, m)
+		}
 	}
-	sample.weigh(e.weight, population)
+	e.weight.Weigh(population, sample, resize(&sample.factor, len(sample.Index)))
 	return nil
 }
 
@@ -80,6 +84,5 @@ func (e *estimator) sample(rng *rand.Rand, population *Population, s int, sample
 // d/k, which drawUniform does faster. With equal probabilities the weights of
 // Naive and of Debiased are both d/k.
 func (e *estimator) isUniform() bool {
-	return e.importance == Importance(Uniform{}) && e.draw == Draw(WithoutReplacement{}) &&
-		(e.weight == Weight(Naive{}) || e.weight == Weight(Debiased{}))
+	return e.importance == Uniform{} && e.draw == WithoutReplacement{} && (e.weight == Naive{} || e.weight == Debiased{})
 }

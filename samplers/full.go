@@ -1,7 +1,6 @@
 package samplers
 
 import (
-	"context"
 	"math/rand/v2"
 	"slices"
 
@@ -23,16 +22,10 @@ func (s *Full) Layers() int { return s.Depth }
 
 // Prepare implements Preparer.
 func (s *Full) Prepare() error {
-	return s.once(func() error { return checkDeep("Full", s.Laplacian, s.Depth) })
+	return s.once(s, func() error { return checkDeep("Full", s.Laplacian, s.Depth) })
 }
 
-// Sample implements Sampler; it does not use rng. Cost: O(nonzeros of the rows) per
-// layer.
-func (s *Full) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return SampleLayers(ctx, s, seeds, rng, batch)
-}
-
-// SampleLayer implements LayerSampler.
+// SampleLayer implements LayerSampler; it does not use rng. Cost: O(nonzeros of the rows).
 func (s *Full) SampleLayer(batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {
 	w := s.get()
 	defer s.put(w)
@@ -53,19 +46,13 @@ func (w *workspace) fillAll(p *graph.Laplacian, rows []int32, block *graph.Block
 		return err
 	}
 	block.Src = append(block.Src[:0], w.nodes...)
-	ascending := len(w.entries) >= max(denseBlock*len(rows), reusedInput*len(w.nodes))
-	if ascending {
+	if len(w.entries) >= max(denseBlock*len(rows), reusedInput*len(w.nodes)) {
 		slices.Sort(block.Src)
 	}
 	block.SetColScale(p)
-	local, factor := resize(w.local, len(w.nodes)), resize(w.values, len(w.nodes))
-	w.local, w.values = local, factor
+	local, factor := resize(&w.local, len(w.nodes)), resize(&w.values, len(w.nodes))
 	for k, v := range block.Src {
-		c := int32(k)
-		if ascending {
-			c = w.number(v)
-		}
-		local[c], factor[k] = int32(k), float64(block.ColScale[k])
+		local[w.number(v)], factor[k] = int32(k), float64(block.ColScale[k])
 	}
 	w.fill(block, rows, local, nil, factor)
 	return nil

@@ -83,8 +83,4 @@ type Uniform struct{}
 func (Uniform) Global(*graph.Laplacian) ([]float64, bool) { return nil, false }
 
 // Local implements Importance.
-func (Uniform) Local(_ []int32, weights []float64) {
-	for k := range weights {
-		weights[k] = 1
-	}
-}
+func (Uniform) Local(_ []int32, weights []float64) { fill(weights, 1) }

@@ -29,17 +29,15 @@ type IndependentNodes struct{}
 
 func (IndependentNodes) law(s *Subgraph) (setLaw, error) {
 	population, err := NewPopulation(s.laplacian.ColumnNorms2())
-	return &independentLaw{population.probabilities()}, err
+	return independentLaw(population.probabilities()), err
 }
 
-// independentLaw is the law of IndependentNodes.
-type independentLaw struct {
-	probability []float64 // p of each node
-}
+// independentLaw is the law of IndependentNodes: p of each node.
+type independentLaw []float64
 
-func (l *independentLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
+func (l independentLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
 	for len(w.nodes) == 0 {
-		for v, p := range l.probability {
+		for v, p := range l {
 			if rng.Float64() < float64(seeds)*p {
 				w.add(int32(v))
 			}
@@ -47,15 +45,15 @@ func (l *independentLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
 	}
 }
 
-func (l *independentLaw) weigh(w *workspace, seeds int, block *graph.Block, losses []float32) []float32 {
+func (l independentLaw) weigh(w *workspace, seeds int, block *graph.Block, losses []float32) []float32 {
 	m, p := &block.Matrix, w.laplacian
 	for k, v := range w.nodes {
-		losses = append(losses, float32(1/(float64(p.Nodes())*inclusion(float64(seeds), l.probability[v]))))
+		losses = append(losses, float32(1/(float64(p.Nodes())*inclusion(float64(seeds), l[v]))))
 		scale, values := float64(p.RowScale[v]), m.RowValues(k)
 		sum := 0.0 // r_v
 		for c, j := range m.Row(k) {
 			u := w.nodes[j]
-			e := scale * float64(p.ColScale[u]) / inclusion(float64(seeds), l.probability[u]) * float64(values[c])
+			e := scale * float64(p.ColScale[u]) / inclusion(float64(seeds), l[u]) * float64(values[c])
 			values[c] = float32(e)
 			sum += e
 		}

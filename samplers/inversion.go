@@ -18,8 +18,7 @@ type inversion struct {
 
 // build prepares for weights, whose sum is positive and finite. Cost: O(m).
 func (v *inversion) build(weights []float64) {
-	v.sums = resize(v.sums, len(weights))
-	sums, total := v.sums, 0.0
+	sums, total := resize(&v.sums, len(weights)), 0.0
 	for i, w := range weights {
 		total += w
 		sums[i] = total
@@ -27,8 +26,7 @@ func (v *inversion) build(weights []float64) {
 	buckets := 1 + len(weights)/4
 	v.scale = min(float64(buckets)/total, math.MaxFloat64)
 	// A bucket starts after the last index whose sum lies in an earlier bucket.
-	v.guide = resize(v.guide, buckets+2)
-	guide, scale := v.guide, v.scale
+	guide, scale := resize(&v.guide, buckets+2), v.scale
 	clear(guide)
 	for i, sum := range sums {
 		guide[int(sum*scale)+1] = int32(i + 1)

@@ -1,7 +1,6 @@
 package samplers
 
 import (
-	"context"
 	"math/rand/v2"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -40,12 +39,7 @@ func (s *Labor) NominalSizes() []int { return fanOut(s.Sizes) }
 
 // Prepare implements Preparer.
 func (s *Labor) Prepare() error {
-	return s.once(func() error { return checkSized("Labor", s.Laplacian, s.Sizes) })
-}
-
-// Sample implements Sampler.
-func (s *Labor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return SampleLayers(ctx, s, seeds, rng, batch)
+	return s.once(s, func() error { return checkSized("Labor", s.Laplacian, s.Sizes) })
 }
 
 // SampleLayer implements LayerSampler.
@@ -55,19 +49,18 @@ func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Ra
 	if err := w.walk(s.Laplacian, rows); err != nil {
 		return err
 	}
-	uniform, local := resize(w.values, len(w.nodes)), resize(w.local, len(w.nodes)) // r_t
-	w.values, w.local = uniform, local
+	uniform, local := resize(&w.values, len(w.nodes)), resize(&w.local, len(w.nodes)) // r_t
 	for t := range uniform {
 		uniform[t], local[t] = rng.Float64(), -1
 	}
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	block.Src = append(block.Src[:0], rows...) // the neighborhood numbers the rows first
 	m := startBlock(block, rows)
-	m.Idx, m.Val = resize(m.Idx, len(w.entries)), resize(m.Val, len(w.entries))
+	idx, val := resize(&m.Idx, len(w.entries)), resize(&m.Val, len(w.entries))
 	for i := range rows {
 		local[i] = int32(i)
 	}
-	idx, val, kept, from := m.Idx, m.Val, 0, 0
+	kept, from := 0, 0
 	for i, r := range rows {
 		entries := w.entries[from:w.ends[i]]
 		from = w.ends[i]

@@ -12,7 +12,8 @@ type LayerSampler interface {
 
 	// SampleLayer draws the input nodes of block number at of batch, counted from the input,
 	// whose output nodes are rows, and fills the block. It reads the given rows of P, and no
-	// others. The error names a row that is no node of the graph, or is there twice.
+	// others. The error says that there is no row, or names one that is no node of the graph, or
+	// is there twice.
 	SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error
 }
 
@@ -27,14 +28,6 @@ func Layered(s Sampler) bool {
 
 // SampleLayers is Sample of a LayerSampler.
 func SampleLayers(ctx context.Context, s LayerSampler, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if p, is := s.(interface{ checkPrepared() error }); is {
-		if err := p.checkPrepared(); err != nil {
-			return err
-		}
-	}
-	if len(seeds) == 0 {
-		return none("seed")
-	}
 	batch.Reset(s.Layers())
 	rows := seeds // of the output layer; of any other layer the input nodes of the layer above it
 	for at := s.Layers() - 1; at >= 0; at-- {

@@ -1,7 +1,6 @@
 package samplers
 
 import (
-	"context"
 	"math/rand/v2"
 	"slices"
 
@@ -54,7 +53,7 @@ type LayerWise struct {
 	// nil means all nodes. ExactInput says that the lowest layer reads activations
 	// too, since the model propagates the features beforehand. With ControlRolling,
 	// a layer also costs O(nonzeros of its rows) a unit of width, and a call needs
-	// 4 bytes a node.
+	// 5 bytes a node.
 	Control    Control
 	Train      []int32
 	ExactInput bool
@@ -75,7 +74,7 @@ type LayerWise struct {
 func (s *LayerWise) Layers() int { return len(s.Sizes) }
 
 // Prepare implements Preparer. FastGCN computes the norms of all columns.
-func (s *LayerWise) Prepare() error { return s.once(s.setUp) }
+func (s *LayerWise) Prepare() error { return s.once(s, s.setUp) }
 
 func (s *LayerWise) setUp() (err error) {
 	if err := checkSized("LayerWise", s.Laplacian, s.Sizes); err != nil {
@@ -84,22 +83,12 @@ func (s *LayerWise) setUp() (err error) {
 	if err := s.check(); err != nil {
 		return err
 	}
-	if s.estimator, err = newEstimator(s.Laplacian, LADIES{Flat: true}, s.Importance, s.Draw, s.Weight); err != nil {
-		return err
-	}
-	if all := s.estimator.global; all != nil {
-		all.table = newAliasTable(all.Weights, all.Total)
-	}
-	return nil
+	s.estimator, err = newEstimator(s.Laplacian, LADIES{Flat: true}, s.Importance, s.Draw, s.Weight)
+	return err
 }
 
-// Sample implements Sampler. A layer draws its size, or all candidates of
+// SampleLayer implements LayerSampler. A layer draws its size, or all candidates of
 // positive probability if these are fewer.
-func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return SampleLayers(ctx, s, seeds, rng, batch)
-}
-
-// SampleLayer implements LayerSampler.
 func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	w := s.get()
 	defer s.put(w)
@@ -131,12 +120,11 @@ func (s *LayerWise) candidates(w *workspace, rows []int32) (*Population, error) 
 	if err := w.walk(s.Laplacian, rows); err != nil {
 		return nil, err
 	}
-	weights, norms2 := resize(w.population.Weights, len(w.nodes)), w.norms2
+	weights, norms2 := resize(&w.population.Weights, len(w.nodes)), w.norms2
 	for k, scale := range w.scales {
 		c := float64(scale)
 		weights[k] = norms2[k] * c * c
 	}
-	w.population.Weights = weights
 	return &w.population, s.estimator.weigh(&w.population, w.nodes)
 }
 
@@ -149,41 +137,34 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 			sample.Index[l] = w.numberOrAdd(v)
 		}
 	}
-	local := resize(w.local, len(w.nodes))
-	w.local = local
-	for c := range local {
-		local[c] = -1
-	}
+	local := resize(&w.local, len(w.nodes))
+	fill(local, -1)
 	for l, c := range sample.Index {
 		local[c] = int32(l)
 	}
 	if s.IncludeRows {
 		s.include(w, population, rows)
 	}
-	src := resize(block.Src, len(sample.Index))
-	for l, c := range sample.Index {
-		src[l] = w.nodes[c]
+	block.Src = block.Src[:0]
+	for _, c := range sample.Index {
+		block.Src = append(block.Src, w.nodes[c])
 	}
-	seen := src
 	var own []int32 // the column of each row's own node
 	if s.KeepSelf {
 		own = append(w.own[:0], local[:len(rows)]...)
 		for i, r := range rows {
 			if own[i] < 0 {
-				own[i], src = int32(len(src)), append(src, r)
+				own[i], block.Src = int32(len(block.Src)), append(block.Src, r)
 			}
 		}
 		w.own = own
 	}
-	block.Src = src
 	block.SetColScale(s.Laplacian)
 	for l := range sample.factor {
 		sample.factor[l] *= float64(block.ColScale[l])
 	}
 	if global {
-		w.inside.fill(s.Laplacian.Nodes(), seen)
-		w.walkInside(&w.inside, rows)
-		w.inside.clear(seen)
+		w.walkInside(block.Src[:len(sample.Index)], rows)
 	}
 	w.fill(block, rows, local, own, sample.factor)
 }

@@ -1,7 +1,6 @@
 package samplers
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 
@@ -96,7 +95,7 @@ func (s *Neighbor) Controlled() bool {
 }
 
 // Prepare implements Preparer.
-func (s *Neighbor) Prepare() error { return s.once(s.setUp) }
+func (s *Neighbor) Prepare() error { return s.once(s, s.setUp) }
 
 func (s *Neighbor) setUp() (err error) {
 	if err := checkSized("Neighbor", s.Laplacian, s.Sizes); err != nil {
@@ -110,11 +109,6 @@ func (s *Neighbor) setUp() (err error) {
 		return fmt.Errorf("samplers: Neighbor with control %v: want ControlRolling, and uniform draws without replacement", s.Control)
 	}
 	return nil
-}
-
-// Sample implements Sampler.
-func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	return SampleLayers(ctx, s, seeds, rng, batch)
 }
 
 // SampleLayer implements LayerSampler.
@@ -161,10 +155,9 @@ func (s *Neighbor) drawRow(w *workspace, r int32, k int, rng *rand.Rand) error {
 		return nil
 	}
 	row, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r))
-	population.Weights = resize(population.Weights, len(row))
-	row2 := square(p.RowScale[r])
+	weights, row2 := resize(&population.Weights, len(row)), square(p.RowScale[r])
 	for c, j := range row {
-		population.Weights[c] = row2 * square(p.ColScale[j]) * square(graph.Weight(values, c))
+		weights[c] = row2 * square(p.ColScale[j]) * square(graph.Weight(values, c))
 	}
 	switch err := s.estimator.weigh(population, row); {
 	case population.Positive == 0:
@@ -172,7 +165,7 @@ func (s *Neighbor) drawRow(w *workspace, r int32, k int, rng *rand.Rand) error {
 		return nil
 	case err != nil:
 		return err
-	case s.estimator.draw != Draw(WithReplacement{}):
+	case s.estimator.draw != WithReplacement{}:
 		k = min(k, population.Positive)
 	}
 	return s.estimator.sample(rng, population, k, sample)
@@ -181,8 +174,7 @@ func (s *Neighbor) drawRow(w *workspace, r int32, k int, rng *rand.Rand) error {
 // fill fills block, but for Finish, with the entries at w's positions, times their factors.
 func (s *Neighbor) fill(w *workspace, block *graph.Block) {
 	adjacency, m := s.Laplacian.Adjacency, &block.Matrix
-	nodes, scales := resize(w.entries, len(w.positions)), resize(w.entryScales, len(w.positions))
-	w.entries, w.entryScales = nodes, scales
+	nodes, scales := resize(&w.entries, len(w.positions)), resize(&w.entryScales, len(w.positions))
 	for k, position := range w.positions {
 		if position >= 0 {
 			nodes[k] = adjacency.Idx[position]
@@ -191,8 +183,8 @@ func (s *Neighbor) fill(w *workspace, block *graph.Block) {
 	for i, r := range block.Dst {
 		nodes[m.Ptr[i]] = r
 	}
-	m.Idx, m.Val = resize(m.Idx, len(nodes)), resize(m.Val, len(nodes))
-	w.numberEach(nodes, m.Idx, scales)
+	values := resize(&m.Val, len(nodes))
+	w.numberEach(nodes, resize(&m.Idx, len(nodes)), scales)
 	for i, r := range block.Dst {
 		scale := float64(s.Laplacian.RowScale[r])
 		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
@@ -200,7 +192,7 @@ func (s *Neighbor) fill(w *workspace, block *graph.Block) {
 			if adjacency.Val != nil && k > m.Ptr[i] {
 				v *= float64(adjacency.Val[w.positions[k]])
 			}
-			m.Val[k] = float32(v * float64(scales[k]))
+			values[k] = float32(v * float64(scales[k]))
 		}
 	}
 	block.Src = append(block.Src[:0], w.nodes...)

@@ -20,6 +20,7 @@ type neighborhood struct {
 	entryScales []float32 // ColScale of each entry
 	positions   []int64   // of each entry: its place in the adjacency matrix, −1 for the row's own; not of walk
 	numbers     []int32   // of each entry, before they are in entries
+	inside      []uint64  // one bit a node of the graph, to fit into a cache; 0 but in walkInside
 }
 
 // walk collects the neighborhood of rows. It returns the errors of start.
@@ -27,46 +28,30 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 	if err := h.start(p, rows); err != nil {
 		return err
 	}
-	entries := 0
-	h.ends = resize(h.ends, len(rows))
+	adjacency, entries := p.Adjacency, 0
+	ends := resize(&h.ends, len(rows))
 	for i, r := range rows {
 		entries += p.RowNNZ(int(r))
-		h.ends[i] = entries
+		ends[i] = entries
 	}
-	h.entries, h.weights = resize(h.entries, entries), h.weights[:0]
-	list := h.entries
-	adjacency := p.Adjacency
-	at := 0
+	list, weights, at := resize(&h.entries, entries), h.weights[:0], 0
 	for i, r := range rows {
 		prefetchRow(adjacency, rows, i)
 		list[at] = r
 		at += 1 + copy(list[at+1:], adjacency.Row(int(r)))
 		if adjacency.Val != nil {
-			h.weights = append(append(h.weights, 1), adjacency.RowValues(int(r))...)
+			weights = append(append(weights, 1), adjacency.RowValues(int(r))...)
 		}
 	}
-	h.numbers = resize(h.numbers, entries)
-	h.entryScales = resize(h.entryScales, entries)
-	h.numberEach(h.entries, h.numbers, h.entryScales)
+	numbers, entryScales := resize(&h.numbers, entries), resize(&h.entryScales, entries)
+	h.numberEach(list, numbers, entryScales)
 	kernel.Prefetch(p.RowScale, rows)
-	h.weigh(rows)
-	return nil
-}
-
-// weigh sets the scales and norms of the columns. After it, entries holds numbers in place
-// of nodes.
-func (h *neighborhood) weigh(rows []int32) {
-	h.scales = resize(h.scales, len(h.nodes))
-	h.norms2 = resize(h.norms2, len(h.nodes))
-	clear(h.norms2)
-	scales, norms2, weights := h.scales, h.norms2, h.weights
-	at := 0
+	scales, norms2 := resize(&h.scales, len(h.nodes)), resize(&h.norms2, len(h.nodes))
+	clear(norms2)
+	at = 0
 	for i, r := range rows {
-		end := h.ends[i]
-		numbers, own := h.numbers[at:end], h.entryScales[at:end]
-		scales[i] = own[0] // the row's own node
-		r2 := square(h.laplacian.RowScale[r])
-		for k, c := range numbers {
+		own, r2 := entryScales[at:ends[i]], square(p.RowScale[r])
+		for k, c := range numbers[at:ends[i]] {
 			scales[c] = own[k]
 			e2 := r2
 			if len(weights) > 0 {
@@ -74,9 +59,10 @@ func (h *neighborhood) weigh(rows []int32) {
 			}
 			norms2[c] += e2
 		}
-		at = end
+		at = ends[i]
 	}
-	h.entries, h.numbers = h.numbers, h.entries
+	h.entries, h.numbers, h.weights = numbers, list, weights
+	return nil
 }
 
 // prefetchRow brings the row of A near that is read a few rows after row i.
@@ -88,30 +74,31 @@ func prefetchRow(adjacency *graph.CSR, rows []int32, i int) {
 	}
 }
 
-// walkInside is walk after start, for the entries of nodes in a set, which have numbers, and the
+// walkInside is walk after start, for the entries of a set of nodes, which have numbers, and the
 // rows' own entries. It makes no norms and scales.
-func (h *neighborhood) walkInside(inside *nodeSet, rows []int32) {
-	adjacency := h.laplacian.Adjacency
-	entries, positions, ends := h.entries[:0], h.positions[:0], h.ends[:0]
+func (h *neighborhood) walkInside(set, rows []int32) {
+	adjacency, inside := h.laplacian.Adjacency, resize(&h.inside, h.laplacian.Nodes()/64+1)
+	for _, i := range set {
+		inside[uint32(i)/64] |= 1 << (uint32(i) % 64)
+	}
+	entries, positions, weights, ends := h.entries[:0], h.positions[:0], h.weights[:0], h.ends[:0]
 	for i, r := range rows {
 		prefetchRow(adjacency, rows, i)
 		entries, positions = append(entries, int32(i)), append(positions, -1)
-		first := adjacency.First(int(r))
+		weights = append(weights, 1)
+		first, values := adjacency.First(int(r)), adjacency.RowValues(int(r))
 		for k, j := range adjacency.Row(int(r)) {
-			if inside.has(j) {
+			if inside[uint32(j)/64]>>(uint32(j)%64)&1 != 0 {
 				entries, positions = append(entries, h.number(j)), append(positions, first+int64(k))
+				weights = append(weights, float32(graph.Weight(values, k)))
 			}
 		}
 		ends = append(ends, len(entries))
 	}
-	h.entries, h.positions, h.ends, h.weights = entries, positions, ends, h.weights[:0]
-	for _, at := range h.positions {
-		weight := float32(1)
-		if at >= 0 && adjacency.Val != nil {
-			weight = adjacency.Val[at]
-		}
-		h.weights = append(h.weights, weight)
+	for _, i := range set {
+		inside[uint32(i)/64] = 0
 	}
+	h.entries, h.positions, h.weights, h.ends = entries, positions, weights, ends
 }
 
 // fill sets block to the entries walked over the drawn columns. Column c of the
@@ -120,9 +107,7 @@ func (h *neighborhood) walkInside(inside *nodeSet, rows []int32) {
 // i, without a factor. The caller sets block.Src first.
 func (h *neighborhood) fill(block *graph.Block, rows []int32, local, own []int32, factor []float64) {
 	m := startBlock(block, rows)
-	m.Idx = resize(m.Idx, len(h.entries))
-	m.Val = resize(m.Val, len(h.entries))
-	idx, val, weights := m.Idx, m.Val, h.weights
+	idx, val, weights := resize(&m.Idx, len(h.entries)), resize(&m.Val, len(h.entries)), h.weights
 	at, first := 0, 0
 	for i, r := range rows {
 		scale := float64(h.laplacian.RowScale[r])
@@ -161,6 +146,5 @@ func startBlock(block *graph.Block, rows []int32) *graph.CSR {
 // startMatrix sets the size of m, empties it, and makes room for the ends of its rows.
 func startMatrix(m *graph.CSR, rows, cols int) {
 	m.Rows, m.Cols, m.Idx, m.Val = rows, cols, m.Idx[:0], m.Val[:0]
-	m.Ptr = resize(m.Ptr, rows+1)
-	m.Ptr[0] = 0
+	resize(&m.Ptr, rows+1)[0] = 0
 }

@@ -59,7 +59,10 @@ func (t *nodeTable) firstSlots(slots, nodes []int32) {
 	}
 }
 
-// number returns the number of node, or a negative one if it has none.
+// number returns the number of node, or a negative one if it has none. It is not inlined, so that
+// numbering.number is.
+//
+//go:noinline
 func (t *nodeTable) number(node int32) int32 { return t.place(node).number - t.base }
 
 // add gives node the next number if it has none, and returns its number and whether it is new.

@@ -58,7 +58,7 @@ func TestNumberEach(t *testing.T) {
 				g.begin(p)
 			}
 			for range rapid.IntRange(1, 3).Draw(rt, "calls") {
-				nodes := rapid.SliceOfN(rapid.Int32Range(0, n-1), 0, 3*numberChunk).Draw(rt, "nodes")
+				nodes := rapid.SliceOfN(rapid.Int32Range(0, n-1), 0, 3*chunkNodes).Draw(rt, "nodes")
 				var want []int32
 				for _, i := range nodes {
 					want = append(want, one.numberOrAdd(i))

@@ -42,8 +42,7 @@ func (g *numbering) begin(p *graph.Laplacian) {
 		if n > mostCells {
 			n = 0
 		}
-		g.cells = resize(g.cells, n)
-		for i := range g.cells {
+		for i := range resize(&g.cells, n) {
 			g.cells[i] = numberCell{scale: p.ColScale[i]}
 		}
 	}
@@ -56,10 +55,10 @@ func (g *numbering) begin(p *graph.Laplacian) {
 // start numbers rows first, which must be distinct nodes of p. The error names a row that is not.
 func (g *numbering) start(p *graph.Laplacian, rows []int32) error {
 	g.begin(p)
-	for k, r := range rows {
-		if n := p.Nodes(); !isNode(r, n) || g.number(r) >= 0 {
-			return wrong("seed", k, r, n)
-		}
+	if err := g.table.check("seed", rows, p.Nodes()); err != nil {
+		return err
+	}
+	for _, r := range rows {
 		g.add(r)
 	}
 	return nil
@@ -68,15 +67,10 @@ func (g *numbering) start(p *graph.Laplacian, rows []int32) error {
 // number returns the local number of node, or a negative number if it has none.
 func (g *numbering) number(node int32) int32 {
 	if len(g.cells) == 0 {
-		return g.lookup(node)
+		return g.table.number(node)
 	}
 	return g.cells[node].number - g.base
 }
-
-// lookup is number for a graph with a table. It is not inlined, so that number is.
-//
-//go:noinline
-func (g *numbering) lookup(node int32) int32 { return g.table.number(node) }
 
 // numberOrAdd returns the local number of node, and gives it the next one if it has
 // none.
@@ -100,8 +94,8 @@ func (g *numbering) add(node int32) int32 {
 	return c
 }
 
-// numberChunk is the number of nodes that are numbered together.
-const numberChunk = 256
+// chunkNodes is the number of nodes that are numbered together.
+const chunkNodes = 256
 
 // numberEach gives each of nodes its number, or the next one if it has none. It sets numbers
 // and the ColScale of each node; both have the length of nodes. It goes through a chunk of nodes
@@ -110,16 +104,11 @@ func (g *numbering) numberEach(nodes, numbers []int32, scales []float32) {
 	if len(g.cells) == 0 {
 		g.table.reserve(len(g.nodes)+len(nodes), g.nodes)
 	}
-	g.prefetch(nodes[:min(numberChunk, len(nodes))])
+	g.prefetch(nodes[:min(chunkNodes, len(nodes))])
 	for len(nodes) > 0 {
-		m := min(numberChunk, len(nodes))
-		g.prefetch(nodes[m:min(m+numberChunk, len(nodes))])
-		var count int
-		if len(g.cells) == 0 {
-			count = g.numberInTable(nodes[:m], numbers[:m], scales[:m])
-		} else {
-			count = g.numberInCells(nodes[:m], numbers[:m], scales[:m])
-		}
+		m := min(chunkNodes, len(nodes))
+		g.prefetch(nodes[m:min(m+chunkNodes, len(nodes))])
+		count := g.numberChunk(nodes[:m], numbers[:m], scales[:m])
 		// In a loop of its own: a store to a place that depends on a number would make all
 		// later reads of numbers wait.
 		list := slices.Grow(g.nodes, count-len(g.nodes))[:count]
@@ -139,39 +128,33 @@ func (g *numbering) prefetch(nodes []int32) {
 	}
 }
 
-// numberInCells does the numbers and scales of one chunk, with cells. It returns the number
-// of nodes that have a number now.
-func (g *numbering) numberInCells(nodes, numbers []int32, scales []float32) int {
+// numberChunk does the numbers and scales of one chunk. It returns the number of nodes that have a
+// number now.
+func (g *numbering) numberChunk(nodes, numbers []int32, scales []float32) int {
 	cells, base, count := g.cells, g.base, int32(len(g.nodes))
+	if len(cells) == 0 {
+		base = g.table.base
+		for k, i := range nodes {
+			scales[k] = g.laplacian.ColScale[i]
+		}
+		g.table.firstSlots(numbers, nodes)
+		kernel.Prefetch(g.table.slots, numbers)
+	}
 	for k, i := range nodes {
+		var number *int32
+		if len(cells) > 0 {
+			cell := &cells[i]
+			number, scales[k] = &cell.number, cell.scale
+		} else {
+			slot := g.table.place(i)
+			slot.node, number = i, &slot.number
+		}
 		// No branch: a processor cannot predict whether a node has a number.
-		cell := &cells[i]
-		c := cell.number - base
+		c := *number - base
 		isNew := c >> 31 // all ones, or 0
 		c = c&^isNew | count&isNew
 		count -= isNew
-		cell.number = base + c
-		numbers[k], scales[k] = c, cell.scale
-	}
-	return int(count)
-}
-
-// numberInTable is numberInCells for a graph with a table.
-func (g *numbering) numberInTable(nodes, numbers []int32, scales []float32) int {
-	colScale, base, count := g.laplacian.ColScale, g.table.base, int32(len(g.nodes))
-	for k, i := range nodes {
-		scales[k] = colScale[i]
-	}
-	g.table.firstSlots(numbers, nodes)
-	kernel.Prefetch(g.table.slots, numbers)
-	for k, i := range nodes {
-		slot := g.table.place(i)
-		c := slot.number - base
-		isNew := c >> 31
-		c = c&^isNew | count&isNew
-		count -= isNew
-		*slot = nodeSlot{i, base + c}
-		numbers[k] = c
+		*number, numbers[k] = base+c, c
 	}
 	g.table.size = count
 	return int(count)

@@ -1,8 +1,10 @@
 package samplers
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -29,19 +31,30 @@ func Prepare(s Sampler) error {
 }
 
 // preparation is the part that the samplers here have in common: whether Prepare has succeeded,
-// and a workspace for each concurrent call. The zero value is ready.
+// Sample of those that draw layer by layer, and a workspace for each concurrent call. The zero
+// value is ready.
 type preparation struct {
-	done bool
-	pool sync.Pool // of *workspace
+	done   bool
+	layers LayerSampler // the sampler; nil for others
+	pool   sync.Pool    // of *workspace
 }
 
-// once calls work, unless an earlier call of it succeeded.
-func (p *preparation) once(work func() error) error {
+// Sample is SampleLayers of a prepared sampler.
+func (p *preparation) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
+	if err := p.checkPrepared(); err != nil {
+		return err
+	}
+	return SampleLayers(ctx, p.layers, seeds, rng, batch)
+}
+
+// once calls work to prepare s, unless an earlier call of it succeeded.
+func (p *preparation) once(s Sampler, work func() error) error {
 	if p.done {
 		return nil
 	}
+	p.layers, _ = s.(LayerSampler)
 	err := work()
-	p.done = err == nil
+	p.done, p.pool.New = err == nil, func() any { return new(workspace) }
 	return err
 }
 
@@ -56,12 +69,7 @@ func (p *preparation) checkPrepared() error {
 }
 
 // get returns a workspace that an earlier call put back, or a new one.
-func (p *preparation) get() *workspace {
-	if w, ok := p.pool.Get().(*workspace); ok {
-		return w
-	}
-	return new(workspace)
-}
+func (p *preparation) get() *workspace { return p.pool.Get().(*workspace) }
 
 func (p *preparation) put(w *workspace) { p.pool.Put(w) }
 
@@ -72,7 +80,6 @@ type workspace struct {
 	sample       Sample
 	local        []int32   // of each candidate: its number among the input nodes, or −1
 	own          []int32   // of each row: its number among the input nodes
-	inside       nodeSet   // the nodes drawn, while a block is filled
 	values       []float64 // of each entry or node, by the sampler
 	sampled      []float32 // of each node: the entry of one row of P̃, while a control is made; else 0
 }
@@ -102,35 +109,19 @@ func checkDeep(sampler string, p *graph.Laplacian, layers int) error {
 // at least one. Every Sampler refuses other seeds. Cost: O(len(seeds)).
 func CheckSeeds(seeds []int32, nodes int) error { return new(nodeTable).check("seed", seeds, nodes) }
 
-// check is CheckSeeds for nodes of the given kind, in the memory of t.
+// check is CheckSeeds for nodes of the given kind. The table has their numbers afterwards.
 func (t *nodeTable) check(kind string, nodes []int32, all int) error {
 	if len(nodes) == 0 {
-		return none(kind)
+		return fmt.Errorf("samplers: there is no %s, want at least one", kind)
 	}
 	t.reset(len(nodes))
 	for k, v := range nodes {
-		isNew := false
-		if isNode(v, all) {
-			_, isNew = t.add(v)
+		if v < 0 || int(v) >= all {
+			return fmt.Errorf("samplers: %s %d is node %d, outside [0, %d)", kind, k, v, all)
 		}
-		if !isNew {
-			return wrong(kind, k, v, all)
+		if _, isNew := t.add(v); !isNew {
+			return fmt.Errorf("samplers: %s %d is node %d, which is a %s already", kind, k, v, kind)
 		}
 	}
 	return nil
-}
-
-func isNode(v int32, all int) bool { return v >= 0 && int(v) < all }
-
-func none(kind string) error {
-	return fmt.Errorf("samplers: there is no %s, want at least one", kind)
-}
-
-// wrong is the error about node v, number k of the given kind: it is outside the graph, or there
-// twice.
-func wrong(kind string, k int, v int32, all int) error {
-	if isNode(v, all) {
-		return fmt.Errorf("samplers: %s %d is node %d, which is a %s already", kind, k, v, kind)
-	}
-	return fmt.Errorf("samplers: %s %d is node %d, outside [0, %d)", kind, k, v, all)
 }

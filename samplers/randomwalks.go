@@ -51,8 +51,15 @@ func (w RandomWalks) law(s *Subgraph) (setLaw, error) {
 		unit: func(rng *rand.Rand, set *numbering) {
 			walk(adjacency, steps, rng, func(v int32) { set.numberOrAdd(v) })
 		},
-		node: startOrFirstStep(adjacency),
+		node: make([]float64, n),
 		pair: firstStep,
+	}
+	for v := range l.node { // the start or the first step
+		sum := 1.0
+		for _, u := range adjacency.Row(v) {
+			sum += 1 / float64(adjacency.Degree(int(u)))
+		}
+		l.node[v] = min(sum/float64(n), 1)
 	}
 	if steps == 1 {
 		return l, nil
@@ -66,20 +73,6 @@ func (w RandomWalks) law(s *Subgraph) (setLaw, error) {
 		return firstStep(u, v, entry) + float64(pairs[entry])/float64(walks)
 	}
 	return l, nil
-}
-
-// startOrFirstStep returns, for each node, the probability that a step from a
-// uniform node to a uniform neighbour starts or ends there.
-func startOrFirstStep(adjacency *graph.CSR) []float64 {
-	probability := make([]float64, adjacency.Rows)
-	for v := range probability {
-		sum := 1.0
-		for _, u := range adjacency.Row(v) {
-			sum += 1 / float64(adjacency.Degree(int(u)))
-		}
-		probability[v] = min(sum/float64(adjacency.Rows), 1)
-	}
-	return probability
 }
 
 // walk calls visit with the nodes of a walk from a uniform node, each step to a uniform

@@ -38,9 +38,7 @@ func (RaoBlackwellised) Weigh(population *Population, sample *Sample, beta []flo
 	}
 	switch {
 	case never <= 0:
-		for j := range beta {
-			beta[j] = 1
-		}
+		fill(beta, 1)
 	case len(beta) <= raoBlackwellExact:
 		leaveOneOutExact(sample, never, beta)
 	default:
@@ -56,8 +54,7 @@ func (RaoBlackwellised) Weigh(population *Population, sample *Sample, beta []flo
 // P(S from D) = B(∅) and P(S∖i from D∖i) = B({i}).
 func leaveOneOutExact(sample *Sample, never float64, beta []float64) {
 	subsets := 1 << len(sample.Weight)
-	complete := resize(sample.scratch.sums, subsets)
-	sample.scratch.sums = complete
+	complete := resize(&sample.scratch.sums, subsets)
 	complete[0] = 1 // a bit mask u stands for the candidates not yet drawn, S∖A
 	for u := 1; u < subsets; u++ {
 		var sum, mass float64
@@ -86,8 +83,8 @@ func leaveOneOutExact(sample *Sample, never float64, beta []float64) {
 // by 1 − e^{−w_i e^x}.
 func leaveOneOutIntegral(sample *Sample, never float64, beta []float64) {
 	weights, s := sample.Weight, len(sample.Weight)
-	sample.scratch.sums = resize(sample.scratch.sums, 2*s)
-	drawn, sums := sample.scratch.sums[:s], sample.scratch.sums[s:] // drawn[a] = 1 − e^{−w_a t} at the point of the last call of logIntegrand
+	both := resize(&sample.scratch.sums, 2*s)
+	drawn, sums := both[:s], both[s:] // drawn[a] = 1 − e^{−w_a t} at the point of the last call of logIntegrand
 	logIntegrand := func(x float64) float64 {
 		t := math.Exp(x)
 		g, product := x-never*t, 1.0

@@ -10,17 +10,21 @@ type WithReplacement struct{}
 // Draw implements Draw: at most s distinct candidates, s draws.
 func (WithReplacement) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
 	sample.reset(s)
-	set := &sample.scratch.set
-	set.reset(s)
-	law := population.law(&sample.scratch)
-	for range s {
+	sample.drawRepeatedly(rng, population, s, func(draws int) bool { return draws < s })
+}
+
+// drawRepeatedly draws with replacement while more is true for the number of draws so far. There
+// is room for so many distinct candidates.
+func (s *Sample) drawRepeatedly(rng *rand.Rand, population *Population, most int, more func(draws int) bool) {
+	law, set := population.law(&s.scratch), &s.scratch.set
+	set.reset(most)
+	for draws := 0; more(draws); draws++ {
 		i := law.draw(rng)
 		if at, isNew := set.add(i); !isNew {
-			sample.Count[at]++
+			s.Count[at]++
 			continue
 		}
-		sample.Index = append(sample.Index, i)
-		sample.Weight = append(sample.Weight, population.Weights[i])
-		sample.Count = append(sample.Count, 1)
+		s.Index, s.Weight = append(s.Index, i), append(s.Weight, population.Weights[i])
+		s.Count = append(s.Count, 1)
 	}
 }

@@ -74,8 +74,7 @@ func (l *unitLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
 
 func (l *unitLaw) weigh(w *workspace, seeds int, block *graph.Block, losses []float32) []float32 {
 	m, p, r := &block.Matrix, w.laplacian, float64(l.units(seeds))
-	present := resize(w.values, len(w.nodes)) // P(v ∈ S) of each node
-	w.values = present
+	present := resize(&w.values, len(w.nodes)) // P(v ∈ S) of each node
 	for k, v := range w.nodes {
 		present[k] = -math.Expm1(r * math.Log1p(-l.node[v]))
 		losses = append(losses, float32(1/(float64(p.Nodes())*present[k])))

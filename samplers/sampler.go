@@ -107,9 +107,8 @@ func Text(part any) string {
 	case fmt.Stringer:
 		return part.String()
 	case []float32:
-		sum := crc32.NewIEEE()
-		binary.Write(sum, binary.LittleEndian, part)
-		return fmt.Sprintf("%08x", sum.Sum32())
+		data, _ := binary.Append(nil, binary.LittleEndian, part)
+		return fmt.Sprintf("%08x", crc32.ChecksumIEEE(data))
 	}
 	if value.Kind() != reflect.Struct {
 		return fmt.Sprint(value)

@@ -55,9 +55,10 @@ func (l *SeedLaw) Draw(rng *rand.Rand, size int, d *SeedDraw) {
 
 // weigh fills d from its sample.
 func (l *SeedLaw) weigh(d *SeedDraw) {
-	d.sample.weigh(Debiased{}, l.population)
-	d.Index, d.Weights = d.sample.Index, resize(d.Weights, len(d.sample.Index))
-	for k, b := range d.sample.factor {
-		d.Weights[k] = float32(b / float64(l.population.Positive))
+	d.Index = d.sample.Index
+	beta, weights := resize(&d.sample.factor, len(d.Index)), resize(&d.Weights, len(d.Index))
+	Debiased{}.Weigh(l.population, &d.sample, beta)
+	for k, b := range beta {
+		weights[k] = float32(b / float64(l.population.Positive))
 	}
 }

@@ -59,7 +59,7 @@ func (s *Subgraph) Layers() int { return s.Depth }
 
 // Prepare implements Preparer. It makes the training graph and the law, which takes seconds on a
 // large graph.
-func (s *Subgraph) Prepare() error { return s.once(s.setUp) }
+func (s *Subgraph) Prepare() error { return s.once(s, s.setUp) }
 
 func (s *Subgraph) setUp() (err error) {
 	if err := checkDeep("Subgraph", s.Laplacian, s.Depth); err != nil {
@@ -173,9 +173,7 @@ func (s *Subgraph) fill(w *workspace, block *graph.Block) {
 			block.Src[k] = s.nodes[v]
 		}
 	}
-	w.inside.fill(p.Nodes(), w.nodes)
-	w.walkInside(&w.inside, w.nodes)
-	w.inside.clear(w.nodes)
+	w.walkInside(w.nodes, w.nodes)
 	m := startBlock(block, block.Src)
 	m.Idx, m.Val = append(m.Idx, w.entries...), append(m.Val, w.weights...)
 	for k, end := range w.ends {

@@ -17,9 +17,7 @@ func (SumAndSample) Check(draw Draw) error { return checkOrdered("sum-and-sample
 
 // Weigh implements Weight.
 func (SumAndSample) Weigh(_ *Population, sample *Sample, beta []float64) {
-	for j := range beta {
-		beta[j] = 1
-	}
+	fill(beta, 1)
 	last := len(beta) - 1
 	beta[last] = sample.Remaining[last] / sample.Weight[last]
 }

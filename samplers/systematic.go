@@ -24,7 +24,7 @@ type Systematic struct{}
 func (Systematic) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
 	sample.reset(s)
 	scale := inclusionScale(population, s)
-	order := sample.scratch.counts[:0]
+	order := sample.scratch.order[:0]
 	for i, w := range population.Weights {
 		switch {
 		case w == 0:
@@ -34,15 +34,12 @@ func (Systematic) Draw(rng *rand.Rand, population *Population, s int, sample *Sa
 			order = append(order, int32(i))
 		}
 	}
-	sample.scratch.counts = order
+	sample.scratch.order = order
 	points := s - len(sample.Index)
 	if points <= 0 {
 		return
 	}
-	for i := len(order) - 1; i > 0; i-- {
-		j := rng.Uint32N(uint32(i + 1))
-		order[i], order[j] = order[j], order[i]
-	}
+	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	var length float64 // summed in the order of the loop below, for the same rounding
 	for _, i := range order {
 		length += population.Weights[i]

@@ -77,9 +77,7 @@ func (d Debiased) Weigh(population *Population, sample *Sample, beta []float64) 
 	n := float64(max(population.Positive, d.Population))
 	s := float64(len(sample.Index))
 	if s == n {
-		for j := range beta {
-			beta[j] = 1
-		}
+		fill(beta, 1)
 		return
 	}
 	for k, w := range sample.Weight {

@@ -25,7 +25,13 @@ type WithoutReplacement struct {
 func (d WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
 	sample.reset(s)
 	if !d.Keys && s <= population.Positive/2 {
-		drawDistinct(rng, population, s, sample)
+		// Given the candidates drawn so far, the next new one has the law of weighted random
+		// sampling. So after too many repeats, drawByKeys may continue.
+		sample.drawRepeatedly(rng, population, s, func(draws int) bool {
+			distinct := len(sample.Index)
+			return distinct < s && draws-distinct < 4*s+32
+		})
+		sample.Count = sample.Count[:0]
 	}
 	if len(sample.Index) < s {
 		drawByKeys(rng, population, s-len(sample.Index), sample)
@@ -38,27 +44,9 @@ func (d WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, 
 	if drawn > 0.5*population.Total { // avoid cancellation
 		never = neverDrawn(population, sample)
 	}
-	sample.Remaining = resize(sample.Remaining, s)
-	for j := s - 1; j >= 0; j-- {
+	for j, remaining := s-1, resize(&sample.Remaining, s); j >= 0; j-- {
 		never += sample.Weight[j]
-		sample.Remaining[j] = never
-	}
-}
-
-// drawDistinct draws with replacement and skips repeats, until it has s candidates
-// or has met too many repeats. Given the candidates drawn so far, the next new one has
-// the law of weighted random sampling, so drawByKeys may continue at any point.
-func drawDistinct(rng *rand.Rand, population *Population, s int, sample *Sample) {
-	law := population.law(&sample.scratch)
-	set := &sample.scratch.set
-	set.reset(s)
-	for repeats := 4*s + 32; len(sample.Index) < s && repeats > 0; {
-		i := law.draw(rng)
-		if _, isNew := set.add(i); !isNew {
-			repeats--
-			continue
-		}
-		sample.Index, sample.Weight = append(sample.Index, i), append(sample.Weight, population.Weights[i])
+		remaining[j] = never
 	}
 }
 
@@ -67,7 +55,7 @@ func drawDistinct(rng *rand.Rand, population *Population, s int, sample *Sample)
 // only smaller ones from then on. Cost: O(m + s log s·log(m/s)) expected.
 func drawByKeys(rng *rand.Rand, population *Population, s int, sample *Sample) {
 	entries, bound := sample.scratch.entries[:0], math.Inf(1)
-	already := len(sample.Index) > 0 // then drawDistinct has them in the set
+	already := len(sample.Index) > 0 // then the set has them
 	for i, w := range population.Weights {
 		key := rng.ExpFloat64() / w
 		if key > math.MaxFloat64 && w > 0 { // w is so small that the key overflows
@@ -111,21 +99,14 @@ func smallest(entries []keyed, s int) ([]keyed, float64) {
 }
 
 // neverDrawn sums the weights of the candidates that are not in sample.
-func neverDrawn(population *Population, sample *Sample) float64 {
-	if len(sample.Index) == population.Positive {
-		return 0
-	}
-	mask := resize(sample.scratch.counts, len(population.Weights))
-	sample.scratch.counts = mask
-	clear(mask)
+func neverDrawn(population *Population, sample *Sample) (sum float64) {
+	rest := append(sample.scratch.sums[:0], population.Weights...)
+	sample.scratch.sums = rest
 	for _, i := range sample.Index {
-		mask[i] = 1
+		rest[i] = 0
 	}
-	var sum float64
-	for i, w := range population.Weights {
-		if mask[i] == 0 {
-			sum += w
-		}
+	for _, w := range rest {
+		sum += w
 	}
 	return sum
 }

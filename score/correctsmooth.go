@@ -17,10 +17,10 @@ import (
 
 // CorrectSmoothOptions are the options of CorrectAndSmooth. The zero value is ready to use.
 type CorrectSmoothOptions struct {
-	// The settings to try. Only tests set them.
+	// The settings to try. Only tests set them: all lists or none.
 	iterations    int       // of each propagation; 0 means 50
 	correctAlphas []float64 // α₁, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
-	smoothAlphas  []float64 // α₂, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
+	smoothAlphas  []float64 // α₂, in [0, 1]; the same
 	factors       []float64 // of the spread errors, 0 for autoscale; nil means 0, 1
 
 	// Progress, if not nil, is called after each of at most total products with the graph's
@@ -31,12 +31,8 @@ type CorrectSmoothOptions struct {
 
 func (o CorrectSmoothOptions) withDefaults() CorrectSmoothOptions {
 	o.iterations = cmp.Or(o.iterations, 50)
-	for list, values := range map[*[]float64][]float64{
-		&o.correctAlphas: {0, 0.5, 0.8, 0.95}, &o.smoothAlphas: {0, 0.5, 0.8, 0.95}, &o.factors: {0, 1},
-	} {
-		if *list == nil {
-			*list = values
-		}
+	if alphas := []float64{0, 0.5, 0.8, 0.95}; o.correctAlphas == nil {
+		o.correctAlphas, o.smoothAlphas, o.factors = alphas, alphas, []float64{0, 1}
 	}
 	return o
 }

@@ -364,7 +364,7 @@ func TestCorrectAndSmoothErrors(t *testing.T) {
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	products := 0
-	_, _, err := CorrectAndSmooth(ctx, p, d, CorrectSmoothOptions{correctAlphas: []float64{0.95}, Progress: func(int, int) {
+	_, _, err := CorrectAndSmooth(ctx, p, d, CorrectSmoothOptions{correctAlphas: []float64{0.95}, smoothAlphas: []float64{0}, factors: []float64{0}, Progress: func(int, int) {
 		products++
 		cancel()
 	}})
@@ -385,7 +385,7 @@ func TestCorrectAndSmoothWithoutAlphas(t *testing.T) {
 	d, _ := randomPredictions(ring, 3, rand.New(rand.NewPCG(1, 1)))
 	d.Labels.Class[d.Split.Train[0]] = -1
 	probabilities := slices.Repeat([]float32{0.5, 0.25, 0.25}, d.Nodes())
-	out, _, err := CorrectAndSmooth(t.Context(), probabilities, d, CorrectSmoothOptions{correctAlphas: []float64{0}, smoothAlphas: []float64{0}})
+	out, _, err := CorrectAndSmooth(t.Context(), probabilities, d, CorrectSmoothOptions{correctAlphas: []float64{0}, smoothAlphas: []float64{0}, factors: []float64{0}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -178,10 +179,10 @@ func mean(parts []ratio) float64 {
 
 // predictedClass returns the class with the highest score, the first of equals.
 func predictedClass(scores []float32) int {
-	best := 0
+	best, highest := 0, float32(math.Inf(-1))
 	for c, s := range scores {
-		if s > scores[best] {
-			best = c
+		if s > highest {
+			best, highest = c, s
 		}
 	}
 	return best

@@ -41,7 +41,8 @@ type Advise struct {
 	Repeats int      // mini-batches; 0 means 4 to 16, by the work of one
 	Seed    uint64
 
-	contenders []Contender // of Methods
+	contenders []Contender                                             // of Methods
+	product    func(layer int, nodes []int32) (*graph.Features, error) // of Errors
 }
 
 // LayerAdvice is the advice for one layer.
@@ -111,10 +112,12 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 }
 
 // Errors measures, for one method with the given sample sizes, the error of each layer
-// over its signal. Sizes and results begin next to the output, as Products do. Repeats of 0
-// means 4.
-func (a Advise) Errors(ctx context.Context, method string, samples []int) ([]float64, error) {
+// over its signal. Sizes, results and layers begin next to the output, as Products do. Repeats
+// of 0 means 4. product returns HW of a layer, in place of Products; only its rows of the
+// given nodes are read.
+func (a Advise) Errors(ctx context.Context, method string, samples []int, product func(layer int, nodes []int32) (*graph.Features, error)) ([]float64, error) {
 	a.Methods, a.Layers, a.Repeats = []string{method}, len(samples), cmp.Or(a.Repeats, 4)
+	a.Products, a.product = make([]*graph.Features, len(samples)), product
 	layers, err := a.layers(ctx, samples)
 	var relative []float64
 	for _, layer := range layers {
@@ -135,6 +138,13 @@ func (a *Advise) layers(ctx context.Context, samples []int) ([]LayerAdvice, erro
 		var sizes []int
 		if samples != nil {
 			sizes = samples[l : l+1]
+			nodes, err := a.read(ctx, above)
+			if err != nil {
+				return nil, err
+			}
+			if a.Products[l], err = a.product(l, nodes); err != nil {
+				return nil, err
+			}
 		}
 		table, rows, err := a.measure(ctx, l, above, sizes)
 		if err != nil {
@@ -172,14 +182,6 @@ func (a *Advise) check() (err error) {
 	case len(a.Products) != 1 && len(a.Products) != a.Layers:
 		return fmt.Errorf("study: %d products HW for %d layers, want one a layer or one for all", len(a.Products), a.Layers)
 	}
-	for l, hw := range a.Products {
-		if err := checkProduct(hw, a.Laplacian.Nodes()); err != nil {
-			return fmt.Errorf("%w (product %d)", err, l)
-		}
-		if !kernel.Finite(hw.Data) {
-			return fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", l)
-		}
-	}
 	a.contenders, err = Contenders(a.Methods, a.Laplacian, a.Nodes)
 	return err
 }
@@ -187,8 +189,16 @@ func (a *Advise) check() (err error) {
 // measure measures the errors of all methods in layer l from the output, whose rows the
 // samplers above draw, at the given sizes; nil means sizes up to the number of candidates.
 func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (table *ErrorTable, rows int, err error) {
+	l = min(l, len(a.Products)-1)
+	hw := a.Products[l]
+	if err := checkProduct(hw, a.Laplacian.Nodes()); err != nil {
+		return nil, 0, fmt.Errorf("%w (product %d)", err, l)
+	}
+	if !kernel.Finite(hw.Data) {
+		return nil, 0, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", l)
+	}
 	e := ApproxError{
-		Laplacian: a.Laplacian, Product: a.Products[min(l, len(a.Products)-1)], Nodes: a.Nodes, below: above,
+		Laplacian: a.Laplacian, Product: hw, Nodes: a.Nodes, below: above,
 		Methods: a.contenders, Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
 	w := newErrorWorker(&e)
@@ -207,6 +217,21 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 	}
 	table, err = e.Run(ctx)
 	return table, len(seeds), err
+}
+
+// read returns the nodes whose rows of HW the measurement of a layer reads, below the given
+// samplers.
+func (a *Advise) read(ctx context.Context, above []samplers.Sampler) ([]int32, error) {
+	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, below: above, Batch: a.Batch, Seed: a.Seed})
+	var nodes []int32
+	for r := range a.Repeats {
+		if _, err := w.begin(ctx, r); err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, w.exact.Blocks[0].Src...)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes), nil
 }
 
 // size returns the smallest size at which some method reaches the target, or the

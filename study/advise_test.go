@@ -247,7 +247,8 @@ func TestAdviseErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := a.Errors(t.Context(), advice.Method, advice.Samples)
+	product := func(int, []int32) (*graph.Features, error) { return a.Products[0], nil }
+	got, err := a.Errors(t.Context(), advice.Method, advice.Samples, product)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +257,7 @@ func TestAdviseErrors(t *testing.T) {
 			t.Errorf("layer %d: error %v, in the advice %v", l, got[l], layer.Relative)
 		}
 	}
-	if _, err := a.Errors(t.Context(), "none", []int{1}); err == nil {
+	if _, err := a.Errors(t.Context(), "none", []int{1}, product); err == nil {
 		t.Error("no error about an unknown method")
 	}
 }

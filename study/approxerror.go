@@ -260,7 +260,9 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, val
 	c := w.study.Product
 	size := len(seeds) * c.Cols
 	w.truth, w.guess, w.sum = make([]float32, size), make([]float32, size), make([]float32, size)
-	propagate(w.truth, w.exact.Blocks[0], c)
+	if err := propagate(w.truth, w.exact.Blocks[0], c); err != nil {
+		return err
+	}
 	values.norm[r] = math.Sqrt(squaredNorm(w.truth))
 	values.signal[r] = math.Sqrt(squaredSpread(w.truth, c.Cols))
 	values.candidates[r] = float64(len(w.exact.Blocks[0].Src))
@@ -288,7 +290,9 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 		if block.Control != nil {
 			return errors.New("it samples the change since earlier activations, which the study does not have")
 		}
-		propagate(w.guess, block, w.study.Product)
+		if err := propagate(w.guess, block, w.study.Product); err != nil {
+			return err
+		}
 		var squared float64
 		for j, y := range w.guess {
 			d := y - w.truth[j]
@@ -304,8 +308,12 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 }
 
 // propagate writes P̃C of a block to dst.
-func propagate(dst []float32, block *graph.Block, c *graph.Features) {
-	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, block.Src, c.Data, c.Cols)
+func propagate(dst []float32, block *graph.Block, c *graph.Features) error {
+	places, err := c.Places(nil, block.Src)
+	if err == nil {
+		kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, places, c.Data, c.Cols)
+	}
+	return err
 }
 
 func squaredNorm(x []float32) float64 {

@@ -55,7 +55,7 @@ func checkProduct(hw *graph.Features, n int) error {
 		return fmt.Errorf("study: HW has %d rows for %d nodes", hw.Rows, n)
 	case hw.Half != nil:
 		return errors.New("study: HW is in half precision, want single")
-	case hw.Cols < 1 || len(hw.Data) != hw.Rows*hw.Cols:
+	case hw.Cols < 1 || hw.Sparse != nil || !hw.Sized():
 		return fmt.Errorf("study: HW of %d×%d holds %d values", hw.Rows, hw.Cols, len(hw.Data))
 	}
 	return nil

@@ -66,7 +66,7 @@ func RowNorms(c *graph.Features) []float64 {
 func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]*graph.Features, error) {
 	var all []*graph.Features
 	for l := 0; l == 0 || l < len(m.Convolutions); l++ { // without a model layer 0 is the error
-		hw, err := LayerProduct(ctx, m, p, x, l)
+		hw, err := LayerProduct(ctx, m, p, x, l, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -76,9 +76,10 @@ func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.F
 	return all, nil
 }
 
-// LayerProduct returns HW of one convolution, as Products does. Layer 0 reads the
-// features; errors call it layer 1, as the command does. It runs inference up to the layer.
-func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int) (*graph.Features, error) {
+// LayerProduct returns HW of one convolution, as Products does. It holds the rows of nodes only,
+// unless they are nil, for all. Layer 0 reads the features; errors call it layer 1, as the
+// command does. It runs inference for the nodes up to the layer.
+func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int, nodes []int32) (*graph.Features, error) {
 	if m == nil || x == nil || layer < 0 || layer >= len(m.Convolutions) {
 		return nil, fmt.Errorf("study: a product of layer %d needs a model with it, and features", layer+1)
 	}
@@ -93,13 +94,27 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 		weight = c.W.Value().Data().([]float32)
 	}
 	if layer > 0 {
-		h, width, err := m.InferHidden(ctx, p, x, nil, layer)
+		h, width, err := m.InferHidden(ctx, p, x, nodes, layer)
 		if err != nil {
 			return nil, err
 		}
 		x = &graph.Features{Rows: len(h) / width, Cols: width, Data: h}
+	} else if nodes != nil {
+		h := make([]float32, 0, len(nodes)*x.Cols)
+		for _, v := range nodes {
+			h = append(h, x.Row(int(v))...)
+		}
+		x = &graph.Features{Rows: len(nodes), Cols: x.Cols, Data: h}
 	}
-	return Product(x, weight)
+	hw, err := Product(x, weight)
+	if err != nil || nodes == nil {
+		return hw, err
+	}
+	hw.Rows, hw.Place = p.Nodes(), slices.Repeat([]int32{-1}, p.Nodes())
+	for k, v := range nodes {
+		hw.Place[v] = int32(k)
+	}
+	return hw, nil
 }
 
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained
@@ -107,7 +122,7 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]LayerNorms, error) {
 	var all []LayerNorms
 	for l := 0; l == 0 || l < len(m.Convolutions); l++ { // without a model layer 0 is the error
-		hw, err := LayerProduct(ctx, m, p, x, l)
+		hw, err := LayerProduct(ctx, m, p, x, l, nil)
 		if err != nil {
 			return nil, err
 		}

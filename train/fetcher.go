@@ -23,10 +23,10 @@ type fetcher struct {
 	own       int // mini-batches of an update on this rank
 	next      int // the next update to start
 	end       int // after the last one
-	layers    int // fetches of rows of the Laplacian in an update
 
 	last  *errgroup.Group // the fetch that was started last; nil: none
 	items []*Item         // that it drew
+	left  []*Item         // of this update, for Next
 	sent  int64           // bytes of all fetches
 }
 
@@ -43,9 +43,11 @@ func (f *fetcher) start() {
 
 func (f *fetcher) fetch(update int) error {
 	ctx, before := f.loader.ctx, f.partition.Sent()
-	for range f.layers {
-		if err := f.loader.stream.rows.Fetch(ctx, f.partition, update); err != nil {
-			return err
+	if s := f.loader.stream; s.rows != nil {
+		for range s.Sampler.Layers() {
+			if err := s.rows.Fetch(ctx, f.partition, update); err != nil {
+				return err
+			}
 		}
 	}
 	var batches []*samplers.MiniBatch
@@ -70,17 +72,21 @@ func (f *fetcher) wait() error {
 	return f.last.Wait()
 }
 
-// take returns the mini-batches of the next update, with their rows in place.
-func (f *fetcher) take() ([]*Item, error) {
-	if f.last == nil {
+// Next returns the next mini-batch, with its rows in place.
+func (f *fetcher) Next() (*Item, error) {
+	if len(f.left) == 0 {
+		if f.last == nil {
+			f.start()
+		}
+		if err := f.wait(); err != nil {
+			return nil, err
+		}
+		f.left = f.items
+		f.partition.Install()
+		f.last = nil
 		f.start()
 	}
-	if err := f.wait(); err != nil {
-		return nil, err
-	}
-	items := f.items
-	f.partition.Install()
-	f.last = nil
-	f.start()
-	return items, nil
+	item := f.left[0]
+	f.left = f.left[1:]
+	return item, nil
 }

@@ -268,20 +268,18 @@ func (r *run) train(ctx context.Context) error {
 	if end <= Unlimited/own {
 		last = end * own
 	}
-	var err error
-	if r.loader, err = NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch*own, last); err != nil {
+	loader, err := NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch*own, last)
+	if err != nil {
 		return err
 	}
 	defer func() {
-		r.loader.Close()
+		loader.Close()
 		r.fetcher.wait() // a fetch ends with the loader
 	}()
 	s := &r.state
-	if r.options.Partition != nil {
-		r.fetcher = &fetcher{partition: r.options.Partition, batch: r.model.Batch, loader: r.loader, own: own, next: s.Batch, end: end}
-		if r.stream.rows != nil {
-			r.fetcher.layers = r.stream.Sampler.Layers()
-		}
+	if r.next = loader.Next; r.options.Partition != nil {
+		r.fetcher = &fetcher{partition: r.options.Partition, batch: r.model.Batch, loader: loader, own: own, next: s.Batch, end: end}
+		r.next = r.fetcher.Next
 	}
 	if r.model.Refresher != nil && !r.refreshes() { // as the last refresh before the run was stopped
 		if err := r.refresh(ctx, r.model.Refresher.Restore); err != nil {

@@ -30,7 +30,6 @@ type Loader struct {
 	free    chan *Item   // whose memory can be reused
 	drawn   []chan *Item // item k is sent on drawn[k % len(drawn)]
 	current []*Item      // the items that the caller of Next has, the oldest first
-	failed  error        // Next's error, once drawing has failed
 
 	processors coreReservation
 }
@@ -151,9 +150,6 @@ func (l *Loader) Next() (*Item, error) {
 		l.free <- l.current[0]
 		l.current = append(l.current[:0], l.current[1:]...)
 	}
-	if l.failed != nil {
-		return nil, l.failed
-	}
 	if l.next >= l.end {
 		return nil, io.EOF
 	}
@@ -163,8 +159,8 @@ func (l *Loader) Next() (*Item, error) {
 	select {
 	case item := <-l.drawn[l.next%len(l.drawn)]:
 		if item.err != nil {
-			l.failed = item.err // the worker has ended
-			return nil, l.failed
+			l.drawn[l.next%len(l.drawn)] <- item // for later calls: the worker has ended
+			return nil, item.err
 		}
 		l.current = append(l.current, item)
 		l.next++

@@ -46,14 +46,9 @@ func parametersOf(m Model) ([]parameter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parametersIn(parts)
-}
-
-// parametersIn is parametersOf for a model that is complete.
-func parametersIn(m *layers.Model) ([]parameter, error) {
-	nodes := m.Parameters
+	nodes := parts.Parameters
 	if nodes == nil {
-		nodes = learnable(m.Loss)
+		nodes = learnable(parts.Loss)
 	}
 	params := make([]parameter, 0, len(nodes))
 	seen := map[string]bool{}

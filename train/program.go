@@ -63,7 +63,7 @@ func NewProgram(m Model) (*Program, error) {
 // compile is NewProgram for a model that the caller has locked.
 func compile(parts *layers.Model) (p *Program, err error) {
 	defer recovered(&err, "train: compiling the model")
-	params, err := parametersIn(parts)
+	params, err := parametersOf(parts)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,6 @@
 package train
 
-import (
-	"github.com/gcn-layerwise/gcn/score"
-)
+import "github.com/gcn-layerwise/gcn/score"
 
 // Evaluation is one line of metrics.jsonl.
 type Evaluation struct {

@@ -15,12 +15,9 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
-// Errors of Fit about its folder.
-var (
-	// ErrRunExists means that the folder already holds a run, or that another process
-	// is training in it.
-	ErrRunExists = errors.New("folder is taken by a run")
-)
+// ErrRunExists means that the folder already holds a run, or that another process is training in
+// it.
+var ErrRunExists = errors.New("folder is taken by a run")
 
 // runDir is the folder of a run, locked. A nil *runDir keeps nothing.
 type runDir struct {

@@ -119,7 +119,7 @@ func (r *run) save() (err error) {
 // last returns a checkpoint of the run as it is now.
 func (r *run) last() *checkpoint {
 	s := r.state
-	s.Seconds = r.seconds()
+	s.Seconds, s.AdamSteps = r.seconds(), r.adam.Steps
 	return &checkpoint{State: s, Evaluations: r.out.Evaluations, Config: r.config, tensors: r.tensors()}
 }
 

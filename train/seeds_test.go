@@ -248,6 +248,7 @@ func TestSeedsGradient(t *testing.T) {
 		var total float64
 		for k := range batches {
 			item.Epoch = k
+			samplers.Seed(&drawer.source, stream.Seed, uint64(k), 0)
 			drawer.important(item, law)
 			if err := stream.Sampler.Sample(context.Background(), item.Seeds, drawer.rng, item.Blocks); err != nil {
 				t.Fatal(err)

@@ -142,6 +142,7 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	// The complement of the seed gives dropout another random stream than the sampler.
 	samplers.Seed(&d.source, ^s.Seed, epoch, batch)
 	item.Dropout = d.source.Uint64()
+	samplers.Seed(&d.source, s.Seed, epoch, batch)
 	if law == nil {
 		d.seeds(item)
 	} else {
@@ -170,17 +171,15 @@ func (d *drawer) seeds(item *Item) {
 	if s.Permute {
 		if d.epoch != item.Epoch {
 			const shuffle = ^uint64(0) // no batch has this number
-			samplers.Seed(&d.source, s.Seed, uint64(item.Epoch), shuffle)
 			copy(d.order, s.Train)
-			d.rng.Shuffle(n, func(i, j int) { d.order[i], d.order[j] = d.order[j], d.order[i] })
+			rng := rand.New(samplers.NewSource(s.Seed, uint64(item.Epoch), shuffle))
+			rng.Shuffle(n, func(i, j int) { d.order[i], d.order[j] = d.order[j], d.order[i] })
 			d.epoch = item.Epoch
 		}
 		lo := item.Batch * s.BatchSize
 		item.Seeds = append(item.Seeds[:0], d.order[lo:min(lo+s.BatchSize, n)]...)
-		samplers.Seed(&d.source, s.Seed, uint64(item.Epoch), uint64(item.Batch))
 		return
 	}
-	samplers.Seed(&d.source, s.Seed, uint64(item.Epoch), uint64(item.Batch))
 	size := min(s.BatchSize, n)
 	if size == n {
 		item.Seeds = append(item.Seeds[:0], s.Train...)
@@ -205,7 +204,6 @@ func (d *drawer) seeds(item *Item) {
 // with the same random stream.
 func (d *drawer) important(item *Item, law *samplers.SeedLaw) {
 	s := d.stream
-	samplers.Seed(&d.source, s.Seed, uint64(item.Epoch), uint64(item.Batch))
 	law.Draw(d.rng, s.BatchSize, &item.drawn)
 	item.Seeds = item.Seeds[:0]
 	for _, c := range item.drawn.Index {

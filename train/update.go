@@ -17,9 +17,8 @@ import (
 
 // update holds the data and memory that the updates of a run share.
 type update struct {
-	loader  *Loader
 	fetcher *fetcher // nil: each rank has all data
-	items   []*Item  // of the update, with a fetcher
+	next    func() (*Item, error)
 
 	sum    *ranks.Sum // nil: an update is one mini-batch
 	values []float32  // the gradients of an update, then its loss
@@ -70,7 +69,7 @@ func (r *run) step(ctx context.Context) error {
 	for leaf := r.stream.lo; leaf < r.stream.hi; leaf++ {
 		start := time.Now()
 		var err error
-		if item, err = r.nextItem(leaf - r.stream.lo); err != nil {
+		if item, err = r.next(); err != nil {
 			return err
 		}
 		ready := time.Now()
@@ -86,7 +85,6 @@ func (r *run) step(ctx context.Context) error {
 		return r.add(ctx)
 	}
 	s.Batch++
-	s.AdamSteps = r.adam.Steps
 	if r.unsettled++; r.unsettled == r.program.Depth() || len(r.learners) > 0 {
 		if err := r.settle(); err != nil {
 			return err
@@ -99,19 +97,6 @@ func (r *run) step(ctx context.Context) error {
 	}
 	r.model.Batch.Commit() // a queued step may still fail: settle then returns the error
 	return nil
-}
-
-// nextItem returns the k-th mini-batch of this rank in an update.
-func (r *run) nextItem(k int) (_ *Item, err error) {
-	if r.fetcher == nil {
-		return r.loader.Next()
-	}
-	if k == 0 {
-		if r.items, err = r.fetcher.take(); err != nil {
-			return nil, err
-		}
-	}
-	return r.items[k], nil
 }
 
 // learn trains on the mini-batch of an update, or adds its gradients to the sum.
@@ -152,7 +137,6 @@ func (r *run) add(ctx context.Context) error {
 	copy(grads, r.values)
 	r.scheduled().step(r.program.Parameters(), grads, &r.adam, r.program.averages)
 	s.Batch++
-	s.AdamSteps = r.adam.Steps
 	s.LossSum += number(loss)
 	s.TrainSeconds += time.Since(start).Seconds()
 	return nil
@@ -173,7 +157,7 @@ func (r *run) settle() error {
 	r.unsettled = 0
 	s.TrainSeconds += time.Since(start).Seconds()
 	if err != nil {
-		s.Batch, s.AdamSteps = first+len(losses), r.adam.Steps
+		s.Batch = first + len(losses)
 		return r.failed(s.Batch, err)
 	}
 	return nil

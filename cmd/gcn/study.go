@@ -65,7 +65,7 @@ func (o *subjectOptions) open(ctx context.Context) (*subject, error) {
 func (o *studyOptions) product(ctx context.Context, s *subject, layer int) (*graph.Features, error) {
 	p, x := s.data.Laplacian(), s.data.Features
 	if s.model != nil {
-		return study.LayerProduct(ctx, s.model, p, x, layer-1)
+		return study.LayerProduct(ctx, s.model, p, x, layer-1, nil)
 	}
 	weight := make([]float32, x.Cols*o.Hidden)
 	layers.GlorotUniform(rand.New(samplers.NewSource(o.Seed, 0, 0)), x.Cols, o.Hidden, weight, nil)

@@ -12,6 +12,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,7 @@ func Write(path string, write func(io.Writer) error) error {
 }
 
 // WriteFile is Write for files that are not written from the start to the end:
-// write may seek in its file. It must not close it.
+// write may seek in its file, and read it if it is regular. It must not close it.
 func WriteFile(path string, write func(*os.File) error) error {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil { // no file, or a link without a target
@@ -69,38 +70,33 @@ func writeInto(path string, write func(*os.File) error) error {
 // Replace is WriteFile for a regular file, or none. It follows no link: it replaces a link of
 // that name.
 func Replace(path string, write func(*os.File) error) (err error) {
+	defer func() { err = named(path, err) }()
 	part, err := createPart(path)
 	if err != nil {
-		return named(path, err)
+		return err
 	}
+	defer part.Close() // the lock holds until the part has its name
 	if err = write(part); err == nil {
 		err = part.Sync()
 	}
-	ours := filelock.InPlace(part) // else the folder was moved, and there may be another writer's part
-	if err == nil && !ours {
-		err = fmt.Errorf("%s was moved, removed or replaced: %w", part.Name(), os.ErrNotExist)
+	if !filelock.InPlace(part) { // the folder was moved, and there may be another writer's part
+		return cmp.Or(err, fmt.Errorf("%s was moved, removed or replaced: %w", part.Name(), os.ErrNotExist))
 	}
-	defer func() {
-		if err != nil && ours {
-			os.Remove(part.Name())
-		}
-		err = named(path, err)
-	}()
+	if runtime.GOOS == "windows" { // it cannot rename or remove an open file
+		err = errors.Join(err, part.Close())
+	}
+	if err == nil {
+		err = os.Rename(part.Name(), path)
+	}
 	if err != nil {
-		part.Close()
+		os.Remove(part.Name())
 		return err
 	}
-	// Keep the lock until the part is renamed; Windows cannot rename an open file.
-	if runtime.GOOS == "windows" {
-		err = errors.Join(part.Close(), os.Rename(part.Name(), path))
-	} else {
-		err = errors.Join(os.Rename(part.Name(), path), part.Close())
-	}
-	if folder, openErr := os.Open(filepath.Dir(path)); err == nil && openErr == nil {
+	if folder, err := os.Open(filepath.Dir(path)); err == nil {
 		folder.Sync() // makes the new name durable; some file systems cannot
 		folder.Close()
 	}
-	return err
+	return nil
 }
 
 // createPart makes and locks a part of a file, which has several parts while several processes
@@ -112,7 +108,7 @@ func createPart(path string) (*os.File, error) {
 		if info, err := os.Lstat(part); err == nil && !info.Mode().IsRegular() {
 			os.Remove(part) // a link or a device, not a part
 		}
-		file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE, 0o666)
+		file, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
 			return nil, err
 		}

@@ -65,14 +65,10 @@ func TestAttention(t *testing.T) {
 		a.Gradient(dz, ds, grad, alpha, dq, dt, source, target)
 		kernel.HeadSums(dsource, ds, z, cols, c.heads, c.width)
 
-		on := Attention{
-			Edges: Edges{
-				Rows: c.rows, Cols: cols, Ptr: put(b, narrow(a.Ptr)), Idx: put(b, a.Idx), Own: put(b, a.Own),
-				ColPtr: put(b, a.ColPtr), Entry: put(b, a.Entry), Row: put(b, a.Row),
-			},
-			Heads: c.heads, Width: c.width, Average: c.average, Slope: kernel.LeakySlope, Seed: a.Dropout.Seed,
+		on := Edges{
+			Ptr: put(b, narrow(a.Ptr)), Idx: put(b, a.Idx), Own: put(b, a.Own),
+			ColPtr: put(b, a.ColPtr), Entry: put(b, a.Entry), Row: put(b, a.Row),
 		}
-		on.Threshold, on.Keep = a.Dropout.Threshold()
 		if c.weighted {
 			on.Weight = put(b, a.Weight)
 		}
@@ -82,8 +78,8 @@ func TestAttention(t *testing.T) {
 		zAt, sourceAt, targetAt, gradAt := put(b, z), put(b, source), put(b, target), put(b, grad)
 		b.must(b.d.AttentionScores(scores, zAt, sourceAt, cols, c.heads, c.width))
 		b.must(b.d.AttentionScores(targets, zAt, targetAt, cols, c.heads, c.width))
-		b.must(b.d.Attend(on, result, coefficients, scores, targets, zAt, put(b, bias)))
-		b.must(b.d.AttentionGradient(on, toZ, slopes, bySource, byTarget, gradAt, coefficients, scores, targets, zAt, sourceAt, targetAt))
+		b.must(b.d.Attend(&a, on, result, coefficients, scores, targets, zAt, put(b, bias)))
+		b.must(b.d.AttentionGradient(&a, on, toZ, slopes, bySource, byTarget, gradAt, coefficients, scores, targets, zAt, sourceAt, targetAt))
 		b.must(b.d.HeadSums(toVector, bySource, zAt, cols, c.heads, c.width))
 		for _, v := range []struct {
 			what string
@@ -96,7 +92,7 @@ func TestAttention(t *testing.T) {
 		} {
 			b.same(v.what, v.at, v.want, 1e-5)
 		}
-		b.must(b.d.Attend(on, result, coefficients, scores, targets, zAt, 0))
+		b.must(b.d.Attend(&a, on, result, coefficients, scores, targets, zAt, 0))
 		a.Attend(out, alpha, z, nil)
 		b.same("output without bias", result, out, 1e-5)
 	}

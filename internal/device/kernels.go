@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // Pointer is an address in the device's memory. Where a kernel allows it, 0 means no
@@ -96,20 +98,13 @@ func (d *Device) BiasRows(dst, bias, scale Pointer, rows, width int) error {
 	return d.rows("gcn_bias_rows", rows, width, arg(dst), arg(bias), arg(scale), arg(rows), arg(width))
 }
 
-// Activation is the activation and the dropout of Activate.
-type Activation struct {
-	Act       int     // 0 identity, 1 ELU, 2 ReLU, 3 GELU: as in package kernel
-	Threshold uint32  // an element is dropped if its 16-bit hash is below; 0: no dropout
-	Keep      float32 // factor of the other elements
-	Seed      uint64
-}
-
 // Activate sets dst to dropout(act(z + scale⊗bias)), slope to its derivative, and whole
-// to act(z + scale⊗bias). noise is the factor of each row's noise of the dropout. slope,
-// whole, bias, scale and noise may be 0. dst and slope may be z.
-func (d *Device) Activate(dst, slope, whole, z, bias, scale, noise Pointer, a Activation, rows, width int) error {
+// to act(z + scale⊗bias). noise is the factor of each row's noise of the dropout, in place of
+// drop.Noise. slope, whole, bias, scale and noise may be 0. dst and slope may be z.
+func (d *Device) Activate(dst, slope, whole, z, bias, scale, noise Pointer, act kernel.Activation, drop kernel.Dropout, rows, width int) error {
+	threshold, keep := drop.Threshold()
 	return d.rows("gcn_activate", rows, width, arg(dst), arg(slope), arg(whole), arg(z), arg(bias), arg(scale), arg(noise),
-		arg(a.Act), arg(a.Threshold), f32(a.Keep), arg(a.Seed), arg(rows), arg(width))
+		arg(act), arg(threshold), f32(keep), arg(drop.Seed), arg(rows), arg(width))
 }
 
 // Multiply sets dst to a·b, element by element.
@@ -179,31 +174,17 @@ func (d *Device) LayerNormGradient(dst, grad, normalized, inverse, gain Pointer,
 	return d.warps("gcn_layer_norm_gradient", rows, arg(dst), arg(grad), arg(normalized), arg(inverse), arg(gain), arg(rows), arg(width))
 }
 
-// Edges is kernel.Edges on the device; row pointers are int32.
-type Edges struct {
-	Rows, Cols                                int
-	Ptr, Idx, Weight, Own, ColPtr, Entry, Row Pointer
-}
-
-// Attention is kernel.Attention on the device. Threshold, Keep and Seed are its dropout,
-// as in Activation.
-type Attention struct {
-	Edges
-	Heads, Width int
-	Average      bool
-	Slope        float32 // of LeakyReLU below 0
-	Threshold    uint32
-	Keep         float32
-	Seed         uint64
-}
+// Edges are the arrays of kernel.Edges on the device; row pointers are int32.
+type Edges struct{ Ptr, Idx, Weight, Own, ColPtr, Entry, Row Pointer }
 
 // factor returns the factor of a kept coefficient in the output, and whether the heads
 // are averaged.
-func (a Attention) factor() (keep, average arg) {
+func factor(a *kernel.Attention) (kept, average arg) {
+	_, keep := a.Dropout.Threshold()
 	if a.Average {
-		return f32(a.Keep / float32(a.Heads)), 1
+		return f32(keep / float32(a.Heads)), 1
 	}
-	return f32(a.Keep), 0
+	return f32(keep), 0
 }
 
 // AttentionScores sets dst to the scores of rows of z, as kernel.AttentionScores.
@@ -211,33 +192,30 @@ func (d *Device) AttentionScores(dst, z, vector Pointer, rows, heads, width int)
 	return d.elements("gcn_attention_scores", rows*heads, arg(dst), arg(z), arg(vector), arg(rows), arg(heads), arg(width))
 }
 
-// Attend sets dst to the output, and alpha to the coefficients, as kernel.Attention. s and t are
-// the scores of all columns. bias may be 0.
-func (d *Device) Attend(a Attention, dst, alpha, s, t, z, bias Pointer) error {
-	keep, average := a.factor()
-	out := a.Heads * a.Width
-	if a.Average {
-		out = a.Width
-	}
+// Attend sets dst to the output, and alpha to the coefficients, as kernel.Attention over the edges
+// e in place of its own. s and t are the scores of all columns. bias may be 0.
+func (d *Device) Attend(a *kernel.Attention, e Edges, dst, alpha, s, t, z, bias Pointer) error {
+	keep, average := factor(a)
+	threshold, _ := a.Dropout.Threshold()
 	return cmp.Or(
-		d.warps("gcn_attention_coefficients", a.Rows*a.Heads, arg(alpha), arg(a.Ptr), arg(a.Idx), arg(a.Weight), arg(a.Own),
-			arg(s), arg(t), f32(a.Slope), arg(a.Threshold), arg(a.Seed), arg(a.Rows), arg(a.Heads)),
-		d.rows("gcn_attend", a.Rows, out, arg(dst), arg(a.Ptr), arg(a.Idx), arg(alpha), arg(z), arg(bias), keep, average,
-			arg(a.Rows), arg(a.Heads), arg(a.Width)),
+		d.warps("gcn_attention_coefficients", a.Rows()*a.Heads, arg(alpha), arg(e.Ptr), arg(e.Idx), arg(e.Weight), arg(e.Own),
+			arg(s), arg(t), f32(kernel.LeakySlope), arg(threshold), arg(a.Dropout.Seed), arg(a.Rows()), arg(a.Heads)),
+		d.rows("gcn_attend", a.Rows(), a.Out(), arg(dst), arg(e.Ptr), arg(e.Idx), arg(alpha), arg(z), arg(bias), keep, average,
+			arg(a.Rows()), arg(a.Heads), arg(a.Width)),
 	)
 }
 
 // AttentionGradient sets dz, ds, dt and dq to the gradients with respect to z, to the scores
 // s and t, and to the sums of two scores, as kernel.Attention does. The other arguments are
 // as in Attend.
-func (d *Device) AttentionGradient(a Attention, dz, dq, ds, dt, grad, alpha, s, t, z, source, target Pointer) error {
-	keep, average := a.factor()
+func (d *Device) AttentionGradient(a *kernel.Attention, e Edges, dz, dq, ds, dt, grad, alpha, s, t, z, source, target Pointer) error {
+	keep, average := factor(a)
 	return cmp.Or(
 		d.Clear(dt, 4*int64(a.Cols*a.Heads)),
-		d.warps("gcn_attention_slopes", a.Rows*a.Heads, arg(dq), arg(dt), arg(a.Ptr), arg(a.Idx), arg(a.Own), arg(grad), arg(alpha),
-			arg(s), arg(t), arg(z), f32(a.Slope), keep, average, arg(a.Rows), arg(a.Heads), arg(a.Width)),
-		d.elements("gcn_attention_sums", a.Cols*a.Heads, arg(ds), arg(a.ColPtr), arg(a.Entry), arg(dq), arg(a.Cols), arg(a.Heads)),
-		d.rows("gcn_attention_gradient", a.Cols, a.Heads*a.Width, arg(dz), arg(a.ColPtr), arg(a.Entry), arg(a.Row), arg(grad), arg(alpha),
+		d.warps("gcn_attention_slopes", a.Rows()*a.Heads, arg(dq), arg(dt), arg(e.Ptr), arg(e.Idx), arg(e.Own), arg(grad), arg(alpha),
+			arg(s), arg(t), arg(z), f32(kernel.LeakySlope), keep, average, arg(a.Rows()), arg(a.Heads), arg(a.Width)),
+		d.elements("gcn_attention_sums", a.Cols*a.Heads, arg(ds), arg(e.ColPtr), arg(e.Entry), arg(dq), arg(a.Cols), arg(a.Heads)),
+		d.rows("gcn_attention_gradient", a.Cols, a.Heads*a.Width, arg(dz), arg(e.ColPtr), arg(e.Entry), arg(e.Row), arg(grad), arg(alpha),
 			arg(ds), arg(dt), arg(source), arg(target), keep, average, arg(a.Cols), arg(a.Heads), arg(a.Width)),
 	)
 }
@@ -255,18 +233,6 @@ func (d *Device) Squares(partial, x Pointer, n int) error {
 	return d.launch("gcn_squares", Partials, threads, arg(partial), arg(x), arg(n))
 }
 
-// Adam holds the constants of one step of Adam, derived as in kernel.AdamStep.
-type Adam struct {
-	Step           int // from 1
-	Clip           float64
-	Beta1, Beta2   float32
-	Gain1, Gain2   float32
-	Size           float32
-	RootCorrection float32
-	Epsilon, Decay float32
-	Shrink         float32 // factor of the parameters before the step
-}
-
 // AdamArrays are the arrays of AdamStep. The first four are flat float32 arrays of equal
 // length. Partial is the result of Squares of Grads, Loss the loss (float32). Status
 // points to two int64, 0 at first. At the first loss or gradient that is not finite,
@@ -277,11 +243,15 @@ type AdamArrays struct {
 	Partial, Loss, Status Pointer
 }
 
-// AdamStep applies one step of Adam to Params, M and V.
-func (d *Device) AdamStep(a AdamArrays, n int, s Adam) error {
+// AdamStep applies step number step of Adam, from 1, to Params, M and V. clip is the largest norm of
+// the gradient; 0 means no limit.
+func (d *Device) AdamStep(a AdamArrays, n, step int, clip float64, s kernel.Adam) error {
+	t := float64(step)
+	decay, shrink := s.Split()
 	return d.elements("gcn_adam", n, arg(a.Params), arg(a.Grads), arg(a.M), arg(a.V), arg(n), arg(a.Partial), Partials,
-		arg(a.Loss), arg(a.Status), arg(s.Step), f64(s.Clip), f32(s.Beta1), f32(s.Beta2), f32(s.Gain1),
-		f32(s.Gain2), f32(s.Size), f32(s.RootCorrection), f32(s.Epsilon), f32(s.Decay), f32(s.Shrink))
+		arg(a.Loss), arg(a.Status), arg(step), f64(clip), f32(float32(s.Beta1)), f32(float32(s.Beta2)), f32(float32(1-s.Beta1)),
+		f32(float32(1-s.Beta2)), f32(float32(s.Rate/(1-math.Pow(s.Beta1, t)))), f32(float32(1/math.Sqrt(1-math.Pow(s.Beta2, t)))),
+		f32(float32(s.Epsilon)), f32(decay), f32(shrink))
 }
 
 // launch queues a kernel. Without blocks it does nothing.

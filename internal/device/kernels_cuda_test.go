@@ -298,10 +298,8 @@ func TestActivate(t *testing.T) {
 		for _, act := range []kernel.Activation{kernel.Identity, kernel.ELU, kernel.ReLU, kernel.GELU} {
 			for _, rate := range []float32{0, 0.2, 0.5, 0.999} {
 				drop := kernel.Dropout{Rate: rate, Seed: b.rng.Uint64()}
-				a := Activation{Act: int(act), Seed: drop.Seed}
-				a.Threshold, a.Keep = drop.Threshold()
 				kernel.Activate(act, want, wantSlope, z, rows, width, drop)
-				b.must(b.d.Activate(dst, slope, whole, put(b, z), 0, 0, 0, a, rows, width))
+				b.must(b.d.Activate(dst, slope, whole, put(b, z), 0, 0, 0, act, drop, rows, width))
 				b.same("activation", dst, want, 1e-6)
 				b.same("slope", slope, wantSlope, 1e-6)
 				kernel.Activate(act, wantWhole, nil, z, rows, width, kernel.Dropout{})
@@ -315,19 +313,19 @@ func TestActivate(t *testing.T) {
 				}
 				noisy.Noise[0] = 1
 				kernel.Activate(act, want, wantSlope, z, rows, width, noisy)
-				b.must(b.d.Activate(dst, slope, whole, put(b, z), 0, 0, put(b, noisy.Noise), a, rows, width))
+				b.must(b.d.Activate(dst, slope, whole, put(b, z), 0, 0, put(b, noisy.Noise), act, noisy, rows, width))
 				b.same("activation with scaled noise", dst, want, 1e-6)
 				b.same("slope with scaled noise", slope, wantSlope, 1e-6)
 				b.same("activation before scaled noise", whole, wantWhole, 1e-6)
 				b.sameZeros(dst, want)
 
 				kernel.Activate(act, want, nil, sum, rows, width, drop)
-				b.must(b.d.Activate(dst, 0, 0, put(b, z), put(b, bias), put(b, scale), 0, a, rows, width))
+				b.must(b.d.Activate(dst, 0, 0, put(b, z), put(b, bias), put(b, scale), 0, act, drop, rows, width))
 				b.same("activation with a bias", dst, want, 2e-6)
 
 				inPlace := put(b, z)
 				kernel.Activate(act, want, nil, z, rows, width, drop)
-				b.must(b.d.Activate(inPlace, 0, 0, inPlace, 0, 0, 0, a, rows, width))
+				b.must(b.d.Activate(inPlace, 0, 0, inPlace, 0, 0, 0, act, drop, rows, width))
 				b.same("activation in place", inPlace, want, 1e-6)
 			}
 		}
@@ -558,15 +556,9 @@ func TestAdam(t *testing.T) {
 		params, grads, m, v := b.floats(n), b.floats(n), b.floats(n), ones(n)
 		for k, clip := range []float64{0, 0.5, 1e9} {
 			a := b.adam(params, m, v, grads, 1)
-			const rate, beta1, beta2, epsilon, decay = 0.1, 0.9, 0.99, 1e-8, 0.01
 			const step = 3
-			cfg := kernel.Adam{Rate: rate, Beta1: beta1, Beta2: beta2, Epsilon: epsilon, WeightDecay: decay, Decoupled: k == 1}
-			l2, shrink := cfg.Split()
-			b.must(b.d.AdamStep(a, n, Adam{
-				Step: step, Clip: clip, Beta1: beta1, Beta2: beta2, Gain1: 1 - beta1, Gain2: 1 - beta2,
-				Size: float32(rate / (1 - math.Pow(beta1, step))), RootCorrection: float32(1 / math.Sqrt(1-math.Pow(beta2, step))),
-				Epsilon: epsilon, Decay: l2, Shrink: shrink,
-			}))
+			cfg := kernel.Adam{Rate: 0.1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, WeightDecay: 0.01, Decoupled: k == 1}
+			b.must(b.d.AdamStep(a, n, step, clip, cfg))
 			p, g, wantM, wantV := clone(params), clone(grads), clone(m), clone(v)
 			var norm float64
 			for _, x := range g {
@@ -600,13 +592,12 @@ func TestAdamStopsAtTheFirstStepThatIsNotFinite(t *testing.T) {
 		kind  int64
 	}{{float32(math.NaN()), grads, 1}, {1, broken, 2}, {float32(math.Inf(1)), broken, 1}} {
 		a := b.adam(params, make([]float32, n), make([]float32, n), c.grads, c.loss)
-		settings := Adam{Step: 5, Beta1: 0.9, Beta2: 0.99, Gain1: 0.1, Gain2: 0.01, Size: 0.1, RootCorrection: 1, Epsilon: 1e-8, Shrink: 1}
-		b.must(b.d.AdamStep(a, n, settings))
+		settings := kernel.Adam{Rate: 0.1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}
+		b.must(b.d.AdamStep(a, n, 5, 0, settings))
 		after := a
 		after.Grads, after.Loss = put(b, grads), put(b, []float32{1})
 		b.must(b.d.Squares(a.Partial, after.Grads, n))
-		settings.Step = 6
-		b.must(b.d.AdamStep(after, n, settings))
+		b.must(b.d.AdamStep(after, n, 6, 0, settings))
 		b.same("parameters", a.Params, params, 0)
 		status := make([]int64, 2)
 		b.must(Read(b.d, status, a.Status))

@@ -212,25 +212,12 @@ func (u *Uploader) Send() error {
 		p.write(unsafe.Add(s.host, p.offset))
 		*p.where = at + Pointer(p.offset)
 	}
-	return failed(u.copy(s, at), "sending a mini-batch")
-}
-
-// copy queues the copy of s after the last reader of s, and makes later kernels wait
-// for the copy.
-func (u *Uploader) copy(s *staging, at Pointer) error {
 	if u.size == 0 {
 		return nil
 	}
-	if err := s.used.delay(copies); err != nil {
-		return err
-	}
-	if err := u.d.driver.send(at, s.host, u.size); err != nil {
-		return err
-	}
-	if err := s.sent.record(copies); err != nil {
-		return err
-	}
-	return s.sent.delay(main)
+	// The copy waits for the last reader of the memory, and later kernels for the copy.
+	err = cmp.Or(s.used.delay(copies), u.d.driver.send(at, s.host, u.size), s.sent.record(copies), s.sent.delay(main))
+	return failed(err, "sending a mini-batch")
 }
 
 // ready waits until the page-locked memory of s is free, and makes it large enough.

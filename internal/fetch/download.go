@@ -82,8 +82,7 @@ func (c *Client) retry(ctx context.Context, address, part string, show shower) e
 			return err
 		}
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-ctx.Done(): // the next attempt says so
 		case <-time.After(c.Pause << (failed - 1)):
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -82,11 +82,18 @@ func (c *Client) Fetch(ctx context.Context, set *Set, found func() (bool, error)
 	if made, err := found(); made || err != nil {
 		return err
 	}
-	spec, notes, err := f.get(ctx)
+	sums, err := f.readSums()
+	if err == nil && (!f.Zipped || missing(f.unpacked())) {
+		err = f.download(ctx, sums)
+	}
 	if err != nil {
 		return err
 	}
-	if err := use(spec, notes); err != nil {
+	var notes []string
+	for _, file := range f.Files {
+		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(f.address(file)), sums[file.Name]))
+	}
+	if err := use(strings.Replace(f.Spec, "DIR", f.folder, 1), notes); err != nil {
 		return f.kept(err)
 	}
 	os.Rename(f.unpacked(), f.unpacked()+".part") // a process killed here must not leave half of it under this name
@@ -102,20 +109,17 @@ func (f *files) lock(ctx context.Context) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for waits := false; ; waits = true {
-		err := filelock.Try(lock)
-		if err == nil {
-			return lock, nil
-		}
-		if err = cmp.Or(ctx.Err(), err); !errors.Is(err, filelock.ErrLocked) {
-			lock.Close()
-			return nil, err
-		}
-		if !waits {
-			f.note("waiting for another process that fetches it")
-		}
-		time.Sleep(100 * time.Millisecond)
+	if err = filelock.Try(lock); errors.Is(err, filelock.ErrLocked) {
+		f.note("waiting for another process that fetches it")
 	}
+	for errors.Is(err, filelock.ErrLocked) && ctx.Err() == nil {
+		time.Sleep(100 * time.Millisecond)
+		err = filelock.Try(lock)
+	}
+	if err = cmp.Or(ctx.Err(), err); err != nil {
+		lock.Close()
+	}
+	return lock, err
 }
 
 func (f *files) unpacked() string { return filepath.Join(f.folder, "unpacked") }
@@ -132,35 +136,15 @@ func (f *files) kept(err error) error {
 	return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder%s to download them again)", err, f.folder, sums)
 }
 
-// get makes sure that the files are there and are right. It returns the SPEC that reads them, and
-// notes about their origin.
-func (f *files) get(ctx context.Context) (spec string, notes []string, err error) {
-	sums, err := f.readSums()
-	if err == nil && (!f.Zipped || missing(f.unpacked())) {
-		err = f.download(ctx, sums)
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	for _, file := range f.Files {
-		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(f.address(f.Set, file)), sums[file.Name]))
-	}
-	return strings.Replace(f.Spec, "DIR", f.folder, 1), notes, nil
-}
-
 // download downloads the files that are not there, checks all of them, and unpacks an archive. It
 // adds their checksums to sums, which holds the checksums of earlier downloads.
 func (f *files) download(ctx context.Context, sums map[string]string) error {
-	err := os.MkdirAll(f.folder, 0o755)
-	if err == nil {
-		err = f.checkSpace()
-	}
-	if err != nil {
+	if err := cmp.Or(os.MkdirAll(f.folder, 0o755), f.checkSpace()); err != nil {
 		return err
 	}
 	for _, file := range f.Files {
-		address, want := redacted(f.address(f.Set, file)), cmp.Or(file.SHA256, sums[file.Name])
-		sum, err := f.Client.download(ctx, f.address(f.Set, file), filepath.Join(f.folder, file.Name), want, func(stage string, done, total int64) {
+		address, want := redacted(f.address(file)), cmp.Or(file.SHA256, sums[file.Name])
+		sum, err := f.Client.download(ctx, f.address(file), filepath.Join(f.folder, file.Name), want, func(stage string, done, total int64) {
 			f.Progress(Progress{Name: f.Name, Stage: stage, File: file.Name, Address: address, Done: done, Total: total})
 		})
 		switch {
@@ -175,7 +159,8 @@ func (f *files) download(ctx context.Context, sums map[string]string) error {
 		return f.writeSums(sums)
 	}
 	part := f.unpacked() + ".part"
-	if err = os.RemoveAll(part); err == nil { // left by a killed process
+	err := os.RemoveAll(part) // left by a killed process
+	if err == nil {
 		err = unpack(ctx, f.archive(), part, func(done, total int64) {
 			f.Progress(Progress{Name: f.Name, Stage: "unpack", Done: done, Total: total})
 		})
@@ -198,13 +183,13 @@ func (f *files) checkSpace() error {
 	if !f.Large() {
 		return nil
 	}
-	needed := uint64(f.Archive + f.Unpacked)
+	needed := f.Archive + f.Unpacked
 	for _, path := range []string{f.archive(), f.archive() + ".part"} {
 		if info, err := os.Stat(path); err == nil {
-			needed -= min(uint64(info.Size()), needed)
+			needed -= min(info.Size(), needed)
 		}
 	}
-	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s", memory.Text(uint64(f.Archive)), memory.Text(uint64(f.Unpacked)), memory.Text(needed), f.folder)
+	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s", memory.Text(f.Archive), memory.Text(f.Unpacked), memory.Text(needed), f.folder)
 	if free, known := freeSpace(f.folder); known && needed > free {
 		return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
 	}
@@ -244,20 +229,16 @@ func (f *files) note(text string) {
 	f.Progress(Progress{Name: f.Name, Stage: "note", Text: text})
 }
 
-func (c *Client) address(set *Set, file File) string {
-	if c.Mirror == "" {
+func (f *files) address(file File) string {
+	if f.Mirror == "" {
 		return file.URL
 	}
-	return strings.TrimRight(c.Mirror, "/") + "/" + set.Name + "/" + file.Name
+	return strings.TrimRight(f.Mirror, "/") + "/" + f.Name + "/" + file.Name
 }
 
-// redacted returns an address without its password.
+// redacted returns an address without a user and a password.
 func redacted(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return address
-	}
-	return u.Redacted()
+	return regexp.MustCompile("//[^/]*@").ReplaceAllString(address, "//")
 }
 
 // missing tells whether nothing is at path.

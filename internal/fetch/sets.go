@@ -50,8 +50,7 @@ func Sets() (all []Set) {
 }
 
 // Names returns the names of the data sets that can be downloaded.
-func Names() []string {
-	var names []string
+func Names() (names []string) {
 	for _, set := range Sets() {
 		names = append(names, set.Name)
 	}

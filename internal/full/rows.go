@@ -167,13 +167,8 @@ func (r *levelRun) fill(p *graph.Laplacian, dst []int32, below *rows) {
 	}
 	b.Dst, b.Src, b.ColScale = dst, below.nodes, below.scale
 	m := &b.Matrix
-	kernel.Rows(m, p, dst)
+	kernel.Rows(m, p, dst, below.place)
 	m.Cols, r.own = len(below.nodes), r.own[:0]
-	if below.place != nil {
-		for k, u := range m.Idx {
-			m.Idx[k] = below.place[u]
-		}
-	}
 	for _, k := range m.Ptr[:len(dst)] {
 		r.own = append(r.own, m.Idx[k]) // a row's own node comes first
 	}

@@ -38,7 +38,7 @@ func PropagateRowsHalf(dst []float32, p *graph.Laplacian, rows []int32, x []uint
 		s.reserve(width)
 		features := &graph.Features{Half: x, Cols: width}
 		for i := lo; i < hi; i++ {
-			Rows(&s.row, p, rows[i:i+1])
+			Rows(&s.row, p, rows[i:i+1], nil)
 			s.add(dst[i*width:(i+1)*width], features, false)
 		}
 	})

@@ -53,12 +53,7 @@ func propagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32,
 		for ; end < len(rows) && entries < mostPart; end++ {
 			entries += p.RowNNZ(int(rows[end]))
 		}
-		Rows(m, p, rows[:end])
-		if local != nil {
-			for k, j := range m.Idx {
-				m.Idx[k] = local[j]
-			}
-		}
+		Rows(m, p, rows[:end], local)
 		m.Cols = len(x) / width
 		spmmRows(dst, m, 0, end, nil, m.Cols, x, width)
 		dst, rows = dst[end*width:], rows[end:]
@@ -66,8 +61,9 @@ func propagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32,
 }
 
 // Rows sets dst, in its memory, to the given rows of P with their values. A row's own node comes
-// first, then its neighbours in the order they are stored.
-func Rows(dst *graph.CSR, p *graph.Laplacian, rows []int32) {
+// first, then its neighbours in the order they are stored. Node j is column local[j], or j where
+// local is nil.
+func Rows(dst *graph.CSR, p *graph.Laplacian, rows, local []int32) {
 	entries := 0
 	for _, r := range rows {
 		entries += p.RowNNZ(int(r))
@@ -77,6 +73,12 @@ func Rows(dst *graph.CSR, p *graph.Laplacian, rows []int32) {
 	for _, r := range rows {
 		dst.Idx, dst.Val = append(dst.Idx, r), append(dst.Val, p.RowScale[r]*p.ColScale[r])
 		appendEntries(dst, p, r, p.Adjacency.Row(int(r)), 0)
+		if local != nil {
+			row := dst.Idx[dst.Ptr[len(dst.Ptr)-1]:]
+			for k, j := range row {
+				row[k] = local[j]
+			}
+		}
 		dst.Ptr = append(dst.Ptr, int64(len(dst.Idx)))
 	}
 }
@@ -84,17 +86,17 @@ func Rows(dst *graph.CSR, p *graph.Laplacian, rows []int32) {
 // appendEntries appends to dst the entries of row r of P in the given columns. These are columns of
 // the row from number first on. The self-loop is not among them.
 func appendEntries(dst *graph.CSR, p *graph.Laplacian, r int32, columns []int32, first int) {
-	at, scale := len(dst.Val), p.RowScale[r]
+	at, scale, colScale := len(dst.Val), p.RowScale[r], p.ColScale
 	dst.Idx, dst.Val = append(dst.Idx, columns...), slices.Grow(dst.Val, len(columns))[:at+len(columns)]
-	to := dst.Val[at:]
+	to := dst.Val[at:][:len(columns)]
 	if values := p.Adjacency.RowValues(int(r)); values != nil {
 		values = values[first:]
 		for k, j := range columns {
-			to[k] = scale * values[k] * p.ColScale[j]
+			to[k] = scale * values[k] * colScale[j]
 		}
 	} else {
 		for k, j := range columns {
-			to[k] = scale * p.ColScale[j]
+			to[k] = scale * colScale[j]
 		}
 	}
 }

@@ -179,7 +179,7 @@ func PropagateRowsSparse(dst []float32, p *graph.Laplacian, rows []int32, x *gra
 	parallel.For(len(rows), grain(width), func(lo, hi int) {
 		m := written.Get().(*graph.CSR)
 		defer written.Put(m)
-		Rows(m, p, rows[lo:hi])
+		Rows(m, p, rows[lo:hi], nil)
 		SpMMSparse(dst[lo*width:hi*width], m, nil, x)
 	})
 }

@@ -31,16 +31,17 @@ func Check(what string, bytes int64) error {
 	}
 	size := Text(uint64(bytes))
 	if bytes < 0 {
-		size = "more than " + Text(math.MaxInt64)
+		size = "more than " + Text(int64(math.MaxInt64))
 	}
 	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, size, Text(limit), ErrTooLarge)
 }
 
 // Product returns the product of the factors, or −1 if a factor is negative or the product
 // overflows int64.
-func Product(factors ...int64) int64 {
+func Product[T int | int64](factors ...T) int64 {
 	p := int64(1)
-	for _, f := range factors {
+	for _, factor := range factors {
+		f := int64(factor)
 		if f < 0 || p < 0 || f > 0 && p > math.MaxInt64/f {
 			return -1
 		}
@@ -50,10 +51,7 @@ func Product(factors ...int64) int64 {
 }
 
 // Text returns a number of bytes as text, such as "3.2 TB".
-func Text(bytes uint64) string {
-	if bytes == math.MaxUint64 {
-		return "any amount"
-	}
+func Text[T int | int64 | uint64](bytes T) string {
 	x, unit := float64(bytes), 0
 	units := []string{"bytes", "kB", "MB", "GB", "TB", "PB", "EB"}
 	for x >= 999.5 && unit < len(units)-1 {

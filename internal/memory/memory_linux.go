@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -77,10 +76,4 @@ func adviseHuge(values []float32) {
 }
 
 // reserve makes a new file that many bytes long, and takes the disk space for them.
-func reserve(f *os.File, bytes int64) error {
-	err := unix.Fallocate(int(f.Fd()), 0, 0, bytes)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return writeZeros(f, bytes)
-	}
-	return err
-}
+func reserve(f *os.File, bytes int64) error { return unix.Fallocate(int(f.Fd()), 0, 0, bytes) }

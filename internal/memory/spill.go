@@ -42,11 +42,15 @@ func Spilled(dir string, n int) (values []float32, free func() error, err error)
 		return err
 	}
 	var m mmap.MMap
-	if err = reserve(f, 4*int64(n)); err == nil {
+	err = reserve(f, 4*int64(n))
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = writeZeros(f, 4*int64(n))
+	}
+	if err == nil {
 		m, err = mmap.Map(f, mmap.RDWR, 0)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s of scratch space in %s: %w", Text(4*uint64(n)), filepath.Dir(f.Name()), done(err))
+		return nil, nil, fmt.Errorf("%s of scratch space in %s: %w", Text(4*int64(n)), filepath.Dir(f.Name()), done(err))
 	}
 	values = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(m))), n)
 	return values, func() error { return done(m.Unmap()) }, nil

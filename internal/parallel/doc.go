@@ -16,8 +16,8 @@
 // calls. Reserve keeps helpers off processors that other work needs. A goroutine that
 // would sleep for a moment may help instead, by Linger.
 //
-// Chunks and Entries are for longer work, such as reading and checking a data set: the
-// work may fail, and a context may cancel it.
+// Chunks is for longer work, such as reading and checking a data set: the work may fail, and a
+// context may cancel it.
 //
 // The processors belong to the process, as GOMAXPROCS does, so one Pool owns them: the
 // functions of this package work on it. Tests make pools of their own.

@@ -63,7 +63,7 @@ func (p *Pool) For(n, grain int, body func(lo, hi int)) {
 		return
 	}
 	ranges := (n-1)/grain + 1
-	helpers := min(runtime.GOMAXPROCS(0)-int(p.reserved.Load()), ranges) - 1
+	helpers := min(p.Free(), ranges) - 1
 	if helpers <= 0 {
 		for lo := 0; lo < n; lo += grain {
 			body(lo, min(lo+grain, n))

@@ -10,20 +10,20 @@ func (g *level) grow(to balanced) []int32 {
 	n, parts := g.nodes(), to.parts
 	part := make([]int32, n)
 	outside := make([]int64, n) // weight of edges to nodes without a part
+	border := make([]int32, n)  // a stack: nodes next to earlier parts, above all nodes
 	var left int64
 	for v := range part {
-		part[v] = -1
-		left += g.nodeWeight(v)
+		part[v], border[n-1-v] = -1, int32(v)
+		left += g.node[v]
 		for k := g.ptr[v]; k < g.ptr[v+1]; k++ {
 			outside[v] += g.edge(k)
 		}
 	}
 	inside := make([]int64, n) // weight of edges to the growing part
 	var frontier queue
-	var border []int32      // nodes next to earlier parts
 	met := make([]int32, n) // time at which the node became a neighbour of the part
 	var clock int32
-	next, remaining := 0, n
+	remaining := n
 	for p := range parts {
 		share := (left + int64(parts-p) - 1) / int64(parts-p)
 		var weight int64
@@ -36,20 +36,14 @@ func (g *level) grow(to balanced) []int32 {
 					v = c.node
 				}
 			}
-			for v < 0 && len(border) > 0 {
+			for v < 0 {
 				last := border[len(border)-1]
 				border = border[:len(border)-1]
 				if part[last] < 0 {
 					v = last
 				}
 			}
-			for v < 0 {
-				if part[next] < 0 {
-					v = int32(next)
-				}
-				next++
-			}
-			w := g.nodeWeight(int(v))
+			w := g.node[v]
 			if weight > 0 && weight+w > to.limit && p < parts-1 {
 				border = append(border, v)
 				break

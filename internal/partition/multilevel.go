@@ -43,7 +43,7 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 	}
 	mean := float64(n) / float64(parts)
 	to := balanced{parts: parts, least: max(int64(3*n/(4*parts)), 1), limit: int64(math.Ceil((1 + imbalance) * math.Ceil(mean)))}
-	g, scratch := &level{ptr: a.Ptr, idx: a.Idx}, &connections{weight: make([]int64, n)}
+	g, scratch := &level{ptr: a.Ptr, idx: a.Idx, node: slices.Repeat([]int64{1}, n)}, &connections{weight: make([]int64, n)}
 	for range 20 {
 		if g.nodes() <= coarsest*parts {
 			break
@@ -87,20 +87,13 @@ type level struct {
 	ptr    []int64
 	idx    []int32
 	weight []int32 // of edges; nil: all 1
-	node   []int32 // weights of nodes; nil: all 1
+	node   []int64 // weights of nodes
 
 	finer  *level  // that was contracted into this one; nil: the graph itself
 	number []int32 // of its nodes: the node here
 }
 
 func (g *level) nodes() int { return len(g.ptr) - 1 }
-
-func (g *level) nodeWeight(v int) int64 {
-	if g.node == nil {
-		return 1
-	}
-	return int64(g.node[v])
-}
 
 // connections adds up the weight of the edges between one node and each cluster or
 // part. Labels that are not among its labels have the weight 0.
@@ -131,19 +124,11 @@ func (c *connections) collect(g *level, label []int32, nodes ...int32) {
 // the number of clusters.
 func (g *level) cluster(limit int64, scratch *connections) (label []int32, count int) {
 	n := g.nodes()
-	label = make([]int32, n)
-	weight := make([]int64, n)
-	for v := range label {
-		label[v], weight[v] = int32(v), g.nodeWeight(v)
-	}
+	label = sorted(n, func(v int32) int64 { return 0 })
 	// By increasing degree: hubs choose last, when clusters have formed.
 	order := sorted(n, func(v int32) int64 { return g.ptr[v+1] - g.ptr[v] })
 	const rounds = 3
-	for range rounds {
-		if g.move(order, label, weight, 0, limit, 0, scratch) < n/50 {
-			break
-		}
-	}
+	g.move(order, label, balanced{parts: n, limit: limit}, 0, rounds, n/50-1, scratch)
 	number := make([]int32, n)
 	for _, l := range label {
 		if number[l] == 0 {
@@ -158,30 +143,34 @@ func (g *level) cluster(limit int64, scratch *connections) (label []int32, count
 }
 
 // move moves the nodes, in turn, each to the label with most edges to it whose weight stays within
-// limit, unless the own label would fall below least. Ties go to the lighter label, if it is lighter
-// by so many times the node's weight. It returns the number of nodes that moved.
-func (g *level) move(order, label []int32, weight []int64, least, limit, lighter int64, scratch *connections) (moved int) {
-	for _, v := range order {
-		own, w := label[v], g.nodeWeight(int(v))
-		if weight[own]-w < least {
-			continue
-		}
-		scratch.collect(g, label, v)
-		best, most := own, scratch.weight[own]
-		for _, l := range scratch.labels {
-			c := scratch.weight[l]
-			if l != own && weight[l]+w <= limit && (c > most || c == most && weight[l]+lighter*w < weight[best]) {
-				best, most = l, c
+// the limit, unless the own label would fall below the least. Ties go to the lighter label, if it is
+// lighter by so many times the node's weight. It stops after the given number of rounds, or after a
+// round that moves no more than enough nodes.
+func (g *level) move(order, label []int32, to balanced, lighter int64, rounds, enough int, scratch *connections) {
+	weight := g.weights(label, to.parts)
+	for moved := enough + 1; rounds > 0 && moved > enough; rounds-- {
+		moved = 0
+		for _, v := range order {
+			own, w := label[v], g.node[v]
+			if weight[own]-w < to.least {
+				continue
+			}
+			scratch.collect(g, label, v)
+			best, most := own, scratch.weight[own]
+			for _, l := range scratch.labels {
+				c := scratch.weight[l]
+				if l != own && weight[l]+w <= to.limit && (c > most || c == most && weight[l]+lighter*w < weight[best]) {
+					best, most = l, c
+				}
+			}
+			if best != own {
+				weight[own] -= w
+				weight[best] += w
+				label[v] = best
+				moved++
 			}
 		}
-		if best != own {
-			weight[own] -= w
-			weight[best] += w
-			label[v] = best
-			moved++
-		}
 	}
-	return moved
 }
 
 // sorted returns n nodes by increasing key, then by number.
@@ -196,12 +185,11 @@ func sorted(n int, key func(v int32) int64) []int32 {
 
 // contract returns the graph of clusters, without the edges inside a cluster.
 func (g *level) contract(cluster []int32, count int, scratch *connections) *level {
-	c := &level{ptr: make([]int64, count+1), node: make([]int32, count), finer: g, number: cluster}
+	c := &level{ptr: make([]int64, count+1), node: g.weights(cluster, count), finer: g, number: cluster}
 	members := sorted(len(cluster), func(v int32) int64 { return int64(cluster[v]) })
 	for l := range count {
 		size := 0
 		for size < len(members) && cluster[members[size]] == int32(l) {
-			c.node[l] += int32(g.nodeWeight(int(members[size])))
 			size++
 		}
 		scratch.collect(g, cluster, members[:size]...)

@@ -5,13 +5,8 @@ package partition
 // round that moves at most one node in 200. A part does not fall below three quarters
 // of the average.
 func (g *level) refine(part []int32, to balanced, rounds int, scratch *connections) {
-	weight := g.weights(part, to.parts)
 	order := sorted(len(part), func(int32) int64 { return 0 })
-	for range rounds {
-		if g.move(order, part, weight, to.least, to.limit, 1, scratch) <= len(part)/200 {
-			break
-		}
-	}
+	g.move(order, part, to, 1, rounds, len(part)/200, scratch)
 }
 
 // balance moves nodes out of parts above limit, each to the part with most edges to
@@ -20,7 +15,7 @@ func (g *level) balance(part []int32, to balanced, scratch *connections) {
 	weight := g.weights(part, to.parts)
 	next := 0
 	for v := range part {
-		own, w := part[v], g.nodeWeight(v)
+		own, w := part[v], g.node[v]
 		if weight[own] <= to.limit {
 			continue
 		}
@@ -46,7 +41,7 @@ func (g *level) balance(part []int32, to balanced, scratch *connections) {
 func (g *level) weights(part []int32, parts int) []int64 {
 	weight := make([]int64, parts)
 	for v, p := range part {
-		weight[p] += g.nodeWeight(v)
+		weight[p] += g.node[v]
 	}
 	return weight
 }

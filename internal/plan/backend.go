@@ -42,7 +42,7 @@ type Backend interface {
 	// histories, to the host.
 	Pull(m, v []float32) error
 
-	// Products returns the sizes of the dense products of the last Run.
+	// Products returns the sizes of the dense products of the last Run, until the next one.
 	Products() []Product
 
 	// Close waits and frees the backend's memory.
@@ -100,15 +100,7 @@ func NewBackend(d *device.Device, m Model) (Backend, error) {
 }
 
 // Products returns the sizes of the dense products of the last run.
-func (e *Executor) Products() []Product {
-	var products []Product
-	for _, s := range e.steps {
-		if op, ok := s.op.(interface{ Product(*Run) Product }); ok && op.Product(e.Run).K > 0 {
-			products = append(products, op.Product(e.Run))
-		}
-	}
-	return products
-}
+func (e *Executor) Products() []Product { return e.products }
 
 // loss waits for the last run and returns its output, a scalar.
 func (e *Executor) loss() (float32, error) {

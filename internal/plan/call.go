@@ -180,6 +180,13 @@ func (c *Call) Sizes(format string, args ...any) error {
 	return c.err
 }
 
+// Dense records a dense product of the op, for benchmarks.
+func (c *Call) Dense(p Product) {
+	if p.K > 0 {
+		c.products = append(c.products, p)
+	}
+}
+
 // On runs the op's kernels on a device, or on the CPU. It returns the first error of c.
 func (c *Call) On(gpu func(d *device.Device) error, cpu func()) error {
 	switch {
@@ -203,7 +210,7 @@ func (c *Call) Do(r *Run, op Op, in ...G.Value) (G.Value, error) {
 	for k, v := range in {
 		c.in[k].setHost(v)
 	}
-	c.err = nil
+	c.err, r.products = nil, r.products[:0]
 	if err := op.Compute(c); err != nil {
 		return nil, fmt.Errorf("op %v: %w", op, err)
 	}

@@ -96,17 +96,9 @@ func (c *cuda) Update(a Adam, step int) error {
 	if err := c.d.Squares(c.partial, c.grads, n); err != nil {
 		return err
 	}
-	t := float64(step)
-	decay, shrink := a.Split()
 	err := c.d.AdamStep(device.AdamArrays{
 		Params: c.values, Grads: c.grads, M: c.m, V: c.v, Partial: c.partial, Loss: loss, Status: c.status,
-	}, n, device.Adam{
-		Step: step, Clip: a.Clip,
-		Beta1: float32(a.Beta1), Beta2: float32(a.Beta2), Gain1: float32(1 - a.Beta1), Gain2: float32(1 - a.Beta2),
-		Size:           float32(a.Rate / (1 - math.Pow(a.Beta1, t))),
-		RootCorrection: float32(1 / math.Sqrt(1-math.Pow(a.Beta2, t))),
-		Epsilon:        float32(a.Epsilon), Decay: decay, Shrink: shrink,
-	})
+	}, n, step, a.Clip, a.Adam)
 	if err != nil || n == c.n {
 		return err
 	}

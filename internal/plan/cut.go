@@ -15,12 +15,12 @@ import (
 type RowKind uint8
 
 const (
-	InputRows      RowKind = iota // the input nodes of a slot's block
+	SameRows       RowKind = iota // those of its inputs; the slot does not count
+	InputRows                     // the input nodes of a slot's block
 	OutputRows                    // its output nodes
 	CrossingRows                  // its output nodes, computed from input 0 at its input nodes
 	OwnRows                       // its output nodes: input 0 at these same nodes
 	PropagatedRows                // its output nodes: P times input 0
-	MixedRows                     // the result depends on all rows; the slot does not count
 	TargetRows                    // the nodes of targets, which are in the place of a slot
 )
 
@@ -152,7 +152,7 @@ func (c *cutter) level(n *G.Node) (int, error) {
 		slot, rows := op.Rows()
 		at := slices.Index(c.slots, slot)
 		switch {
-		case rows == MixedRows:
+		case rows == SameRows:
 		case rows == TargetRows && slot == c.targets:
 			return 0, nil
 		case at < 0:

@@ -132,6 +132,7 @@ func (e *Executor) Compute() (err error) {
 	for _, r := range e.resident {
 		r.Begin(e.Run)
 	}
+	e.products = e.products[:0]
 	if err := e.bind(); err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ type Run struct {
 	states map[any]any
 	own    map[any]any // see Use
 
+	products []Product // see Call.Dense
+
 	// On a device:
 	Upload   *device.Uploader               // of the batches
 	sends    []func(*device.Uploader) error // see AddInput

@@ -22,10 +22,10 @@ func Open(path string) (*os.File, error) {
 // the path; they wrap memory.ErrTooLarge if the contents do not fit in memory.
 func Read(path string) ([]byte, error) {
 	info, err := stat(path)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = memory.Check(path, info.Size())
 	}
-	if err := memory.Check(path, info.Size()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
@@ -34,13 +34,8 @@ func Read(path string) ([]byte, error) {
 // stat describes a regular file, and refuses all others.
 func stat(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%s: a folder, not a regular file", path)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: not a regular file", path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: a folder or a device, not a regular file", path)
 	}
-	return info, nil
+	return info, err
 }

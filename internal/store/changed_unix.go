@@ -11,7 +11,7 @@ import (
 
 // lastChange returns the time of the last change of an open file's content or
 // attributes. Programs can set the time of modification, but not this one.
-func lastChange(f *os.File) (time.Time, error) {
+func lastChange(f *os.File, _ os.FileInfo) (time.Time, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
 		return time.Time{}, &os.PathError{Op: "fstat", Path: f.Name(), Err: err}

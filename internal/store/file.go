@@ -11,17 +11,18 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 	"unsafe"
@@ -40,14 +41,13 @@ type File struct {
 	Data  string // as given to Write
 	Large bool   // the file is more than half as large as the memory limit
 
-	size              int64
-	modified, changed time.Time // see lastChange
-	digest            string    // SHA-256 of the header, which holds the checksums
+	changed time.Time // see lastChange
+	digest  string    // SHA-256 of the header, which holds the checksums
 
 	bytes  mmap.MMap
 	start  int64 // of the arrays
 	arrays []Array
-	sums   []uint32 // of the arrays
+	sums   []string // of the arrays, hexadecimal
 }
 
 // Is tells whether the file at path begins like a store, or is empty.
@@ -57,12 +57,8 @@ func Is(path string) (bool, error) {
 		return false, err
 	}
 	defer f.Close() // it was only read
-	head := make([]byte, 8+len(begin))
-	n, err := io.ReadFull(f, head)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return n == 0, nil
-	}
-	return string(head[8:]) == begin, err
+	head, err := io.ReadAll(io.LimitReader(f, int64(8+len(begin))))
+	return len(head) == 0 || bytes.HasSuffix(head, []byte(begin)), err
 }
 
 // Open maps a store and checks its header, but not its arrays. Errors name the file, and
@@ -75,6 +71,7 @@ func Open(path string) (*File, error) {
 	defer f.Close() // it was only read
 	s := &File{Path: path}
 	if err := s.open(f); err != nil {
+		s.Close() // nothing was written
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
@@ -82,60 +79,43 @@ func Open(path string) (*File, error) {
 
 func (s *File) open(f *os.File) error {
 	info, err := f.Stat()
-	if err != nil {
+	if err == nil {
+		s.changed, err = lastChange(f, info)
+	}
+	if err = cmp.Or(err, checkByteOrder()); err != nil {
 		return err
 	}
-	s.size, s.modified = info.Size(), info.ModTime()
-	if s.changed, err = lastChange(f); err != nil {
-		return err
-	}
-	if err := checkByteOrder(); err != nil {
-		return err
-	}
-	head := make([]byte, 8+len(begin)+sumDigits)
-	if s.size < int64(len(head)) || s.size > math.MaxInt {
-		return fmt.Errorf("%d bytes are too few: %w", s.size, ErrFormat)
-	}
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return err
-	}
-	length := binary.LittleEndian.Uint64(head)
-	if !strings.HasPrefix(string(head[8:]), begin) || length < uint64(len(head)-8) {
-		return fmt.Errorf("does not begin like a store: %w", ErrFormat)
-	}
-	if length > uint64(min(s.size-8, mostHeader)) {
-		return fmt.Errorf("a header of %d bytes in a file of %d: %w", length, s.size, ErrFormat)
-	}
-	header := make([]byte, 8+length)
-	if _, err := f.ReadAt(header, 0); err != nil {
-		return err
-	}
-	if err := s.decode(header); err != nil {
-		return fmt.Errorf("%w: %w", err, ErrFormat)
+	const least = int64(8 + len(begin) + sumDigits)
+	size := info.Size()
+	if size < least || size > math.MaxInt {
+		return fmt.Errorf("%d bytes are too few: %w", size, ErrFormat)
 	}
 	if s.bytes, err = mmap.Map(f, mmap.RDONLY, 0); err != nil {
 		return err
 	}
-	if int64(len(s.bytes)) != s.size {
-		s.Close() // nothing was written
-		return fmt.Errorf("changed while being opened: %w", ErrFormat)
+	length := binary.LittleEndian.Uint64(s.bytes)
+	if length < uint64(least-8) || length > uint64(min(size-8, mostHeader)) || !bytes.HasPrefix(s.bytes[8:], []byte(begin)) {
+		return fmt.Errorf("does not begin like a store: %w", ErrFormat)
 	}
-	s.Large = uint64(s.size) > memory.Limit()/2
+	if err := s.decode(bytes.Clone(s.bytes[:8+length]), size); err != nil {
+		return fmt.Errorf("%w: %w", err, ErrFormat)
+	}
+	s.Large = uint64(size) > memory.Limit()/2
 	return nil
 }
 
-// decode reads the header, and checks its checksum and the places of the arrays.
-func (s *File) decode(header []byte) error {
+// decode reads the header of a file of some size, and checks its checksum and the places of the
+// arrays.
+func (s *File) decode(header []byte, size int64) error {
 	s.start = int64(len(header))
-	sum := sha256.Sum256(header)
-	s.digest = hex.EncodeToString(sum[:])
+	s.digest = fmt.Sprintf("%x", sha256.Sum256(header))
 	own := header[8+len(begin):][:sumDigits]
 	recorded := string(own)
 	copy(own, strings.Repeat("0", sumDigits))
 	if recorded != fmt.Sprintf("%08x", crc32.Checksum(header, castagnoli())) {
 		return fmt.Errorf("header and its checksum differ")
 	}
-	arrays, texts, err := DecodeHeader(header[8:], s.size-s.start)
+	arrays, texts, err := DecodeHeader(header[8:], size-s.start)
 	if err != nil {
 		return err
 	}
@@ -143,14 +123,7 @@ func (s *File) decode(header []byte) error {
 	if len(sums) != len(arrays)+1 {
 		return fmt.Errorf("%d checksums of %d arrays", len(sums)-1, len(arrays))
 	}
-	for _, text := range sums[1:] {
-		sum, err := strconv.ParseUint(text, 16, 32)
-		if err != nil {
-			return fmt.Errorf("checksum %.20q: want eight hexadecimal digits", text)
-		}
-		s.sums = append(s.sums, uint32(sum))
-	}
-	s.arrays, s.Data = arrays, texts["data"]
+	s.arrays, s.sums, s.Data = arrays, sums[1:], texts["data"]
 	return nil
 }
 
@@ -167,37 +140,34 @@ func (s *File) Check(ctx context.Context) error {
 	return parallel.Chunks(ctx, len(s.arrays), func(k int) error {
 		from, to := s.place(s.arrays[k])
 		sum := uint32(0)
-		for b := s.bytes[from:to]; len(b) > 0; b = b[min(piece, len(b)):] {
+		for part := range slices.Chunk(s.bytes[from:to], piece) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			sum = crc32.Update(sum, castagnoli(), b[:min(piece, len(b))])
+			sum = crc32.Update(sum, castagnoli(), part)
 		}
-		if sum != s.sums[k] {
+		if fmt.Sprintf("%08x", sum) != s.sums[k] {
 			return fmt.Errorf("%s: %s: content and checksum differ: %w", s.Path, s.arrays[k].Name, ErrFormat)
 		}
 		return nil
 	})
 }
 
-// Array returns the description of an array. ok is false if the store has none of that name.
-func (s *File) Array(name string) (a Array, ok bool) {
+// array returns the description of an array, of no bytes if the store has none of that name.
+func (s *File) array(name string) Array {
 	for _, a := range s.arrays {
 		if a.Name == name {
-			return a, true
+			return a
 		}
 	}
-	return Array{}, false
+	return Array{Offsets: []int64{0, 0}}
 }
 
 // Values returns the numbers of an array without copying them, nil if there are none. It is
 // an error if the array is of another type.
 func Values[T Number](s *File, name string) ([]T, error) {
-	a, ok := s.Array(name)
-	from, to := int64(0), int64(0)
-	if ok {
-		from, to = s.place(a)
-	}
+	a := s.array(name)
+	from, to := s.place(a)
 	if from == to {
 		return nil, nil
 	}
@@ -212,8 +182,8 @@ func Values[T Number](s *File, name string) ([]T, error) {
 // Matrix returns an array as features without copying them: float32, or float16. It is nil
 // if there is no such array.
 func (s *File) Matrix(name string) (*graph.Features, error) {
-	a, ok := s.Array(name)
-	if !ok {
+	a := s.array(name)
+	if a.Shape == nil {
 		return nil, nil
 	}
 	if len(a.Shape) != 2 || a.Shape[0] > math.MaxInt32 || a.Shape[1] > math.MaxInt32 {
@@ -243,14 +213,12 @@ func (s *File) Rows(m *graph.CSR, names ...string) (release func(), prefetch fun
 func (s *File) advice(names []string, row func(i int32) (first, last int64)) (release func(), prefetch func(rows []int32)) {
 	var arrays []Array
 	for _, name := range names {
-		if a, ok := s.Array(name); ok {
-			arrays = append(arrays, a)
-		}
+		arrays = append(arrays, s.array(name))
 	}
 	release = func() {
 		for _, a := range arrays {
 			from, to := s.place(a)
-			releasePages(s.bytes, uint64(from), uint64(to))
+			releasePages(s.bytes, from, to)
 		}
 	}
 	if !s.Large {
@@ -258,15 +226,15 @@ func (s *File) advice(names []string, row func(i int32) (first, last int64)) (re
 	}
 	for _, a := range arrays {
 		from, to := s.place(a)
-		expectRandom(s.bytes, uint64(from), uint64(to))
+		expectRandom(s.bytes, from, to)
 	}
 	return release, func(rows []int32) {
 		for _, a := range arrays {
 			start, _ := s.place(a)
 			size := typeBytes(a.Type)
-			fetchRows(s.bytes, rows, func(i int32) (from, to uint64) {
+			fetchRows(s.bytes, rows, func(i int32) (from, to int64) {
 				first, last := row(i)
-				return uint64(start + size*first), uint64(start + size*last)
+				return start + size*first, start + size*last
 			})
 		}
 	}
@@ -274,29 +242,22 @@ func (s *File) advice(names []string, row func(i int32) (first, last int64)) (re
 
 // Release gives the memory of the whole mapping back to the system.
 func (s *File) Release() {
-	releasePages(s.bytes, 0, uint64(len(s.bytes)))
+	releasePages(s.bytes, 0, int64(len(s.bytes)))
 }
 
 // A record says that a store was found valid. It is a small file in the user's own cache,
-// while the store may come from anywhere. It holds the path, the size, the times of
-// modification and change, and the digest of the header, which holds the checksums of the
-// rest. It counts only while all of them are as they were.
+// while the store may come from anywhere. Its name is made of the path. It holds the time of
+// change, and the digest of the header, which holds the checksums of the rest. It counts only while
+// all of them are as they were.
 
 // RecordPath returns the path of a store's record in a cache.
 func RecordPath(cache, path string) string {
-	sum := sha256.Sum256([]byte(absolute(path)))
-	return filepath.Join(cache, "verified", hex.EncodeToString(sum[:16]))
-}
-
-func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
+	absolute, _ := filepath.Abs(path) // the contents tell records of one name apart
+	return filepath.Join(cache, "verified", fmt.Sprintf("%x", sha256.Sum256([]byte(absolute)))[:32])
 }
 
 func (s *File) recordText() string {
-	return fmt.Sprintf("store found valid, 4\n%q\n%d bytes\n%d\n%d\n%s\n", absolute(s.Path), s.size, s.modified.UnixNano(), s.changed.UnixNano(), s.digest)
+	return fmt.Sprintf("store found valid, 5\n%d\n%s\n", s.changed.UnixNano(), s.digest)
 }
 
 // Recorded tells whether the cache records the store as valid.

@@ -27,6 +27,8 @@ type Array struct {
 	Type    string  `json:"dtype"` // such as "F32"
 	Shape   []int   `json:"shape"`
 	Offsets []int64 `json:"data_offsets"`
+
+	Write func(*Writer) error `json:"-"` // writes all values, by Put
 }
 
 // typeBytes returns the bytes of a number of a type, 0 for an unknown type.
@@ -98,13 +100,11 @@ func DecodeHeader(text []byte, size int64) (arrays []Array, metadata map[string]
 // it. align is a multiple of 8, which the arrays as a whole always have.
 func EncodeHeader(metadata any, arrays []Array, align int64) ([]byte, error) {
 	var entries []string
-	add := func(name string, value any) error {
-		key, err := json.Marshal(name)
-		if err != nil {
-			return err
+	add := func(name string, value any) error { // one by one, because a map would sort them by name
+		text, err := json.Marshal(map[string]any{name: value})
+		if err == nil {
+			entries = append(entries, string(text[1:len(text)-1]))
 		}
-		text, err := json.Marshal(value)
-		entries = append(entries, string(key)+":"+string(text))
 		return err
 	}
 	if metadata != nil {
@@ -113,7 +113,7 @@ func EncodeHeader(metadata any, arrays []Array, align int64) ([]byte, error) {
 		}
 	}
 	at, longest, shift := int64(0), int64(0), int64(0)
-	for k := range arrays { // one by one, because a map would sort them by name
+	for k := range arrays {
 		a := &arrays[k]
 		bytes := a.bytes()
 		if bytes < 0 || bytes > math.MaxInt64-at {

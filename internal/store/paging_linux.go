@@ -11,8 +11,8 @@ import (
 
 // releasePages gives the memory of the whole pages of mapping[from:to] back to the
 // system. The system reads them from the file again on the next access.
-func releasePages(mapping []byte, from, to uint64) {
-	page := uint64(os.Getpagesize())
+func releasePages(mapping []byte, from, to int64) {
+	page := int64(os.Getpagesize())
 	from = (from + page - 1) / page * page
 	if to = to / page * page; from < to {
 		_ = unix.Madvise(mapping[from:to], unix.MADV_DONTNEED)
@@ -21,8 +21,8 @@ func releasePages(mapping []byte, from, to uint64) {
 
 // expectRandom turns off reading ahead in mapping[from:to]. Otherwise the system
 // reads the neighbours of each page too, on some machines megabytes.
-func expectRandom(mapping []byte, from, to uint64) {
-	_ = unix.Madvise(mapping[from/uint64(os.Getpagesize())*uint64(os.Getpagesize()):to], unix.MADV_RANDOM)
+func expectRandom(mapping []byte, from, to int64) {
+	_ = unix.Madvise(mapping[from/int64(os.Getpagesize())*int64(os.Getpagesize()):to], unix.MADV_RANDOM)
 }
 
 // fetchGap is the largest number of bytes between two rows that one request reads with them:
@@ -35,9 +35,9 @@ const fetchPiece = 128 << 10
 
 // fetchRows starts to read rows of a matrix in a mapping, and does not wait for them. place
 // returns the bytes of a row. Rows that are near each other are one request.
-func fetchRows(mapping []byte, rows []int32, place func(row int32) (from, to uint64)) {
-	page := uint64(os.Getpagesize())
-	var from, to uint64
+func fetchRows(mapping []byte, rows []int32, place func(row int32) (from, to int64)) {
+	page := int64(os.Getpagesize())
+	var from, to int64
 	read := func() {
 		for ; from < to; from += fetchPiece {
 			_ = unix.Madvise(mapping[from:min(from+fetchPiece, to)], unix.MADV_WILLNEED)

@@ -5,8 +5,8 @@ package store
 // Only Linux gets advice about mappings: on other systems the same calls have other
 // meanings, or none.
 
-func releasePages([]byte, uint64, uint64) {}
+func releasePages([]byte, int64, int64) {}
 
-func expectRandom([]byte, uint64, uint64) {}
+func expectRandom([]byte, int64, int64) {}
 
-func fetchRows([]byte, []int32, func(int32) (uint64, uint64)) {}
+func fetchRows([]byte, []int32, func(int32) (int64, int64)) {}

@@ -34,13 +34,6 @@ func typeOf[T Number]() string {
 	return "U8"
 }
 
-// Output is an array of a store to write.
-type Output struct {
-	Name, Type string
-	Shape      []int
-	Write      func(*Writer) error // writes all values, by Put
-}
-
 // Slice is an array whose values are in memory, where they are written from and read to.
 type Slice[T Number] struct {
 	Name   string
@@ -48,13 +41,16 @@ type Slice[T Number] struct {
 	Cols   int // of a matrix; 0: a vector
 }
 
-// Output returns the array to write.
-func (s Slice[T]) Output() Output {
+// Vector returns a slice of a name as a vector.
+func Vector[T Number](name string, values *[]T) Slice[T] { return Slice[T]{Name: name, Values: values} }
+
+// Array returns the array to write.
+func (s Slice[T]) Array() Array {
 	shape := []int{len(*s.Values)}
 	if s.Cols > 0 {
 		shape = []int{len(*s.Values) / s.Cols, s.Cols}
 	}
-	return Output{s.Name, typeOf[T](), shape, func(w *Writer) error { return Put(w, *s.Values) }}
+	return Array{Name: s.Name, Type: typeOf[T](), Shape: shape, Write: func(w *Writer) error { return Put(w, *s.Values) }}
 }
 
 // Read reads the values from a store.
@@ -100,24 +96,17 @@ func checkByteOrder() error {
 	return nil
 }
 
-// Write writes a store to an empty file. Arrays of 8 bytes a number come first, then those
-// of 4, 2 and 1; the order is otherwise that of outputs. The header is written last, so that
+// Write writes a store to an empty file. It sorts arrays: those of 8 bytes a number come first,
+// then those of 4, 2 and 1. The header is written last, so that
 // an incomplete file is not a store. It checks ctx every 4 MiB.
-func Write(ctx context.Context, file *os.File, data string, outputs []Output) error {
+func Write(ctx context.Context, file *os.File, data string, arrays []Array) error {
 	if err := checkByteOrder(); err != nil {
 		return err
 	}
-	outputs = slices.Clone(outputs)
-	slices.SortStableFunc(outputs, func(a, b Output) int { return cmp.Compare(typeBytes(b.Type), typeBytes(a.Type)) })
-	w := &Writer{ctx: ctx, file: file}
-	for _, o := range outputs {
-		w.arrays = append(w.arrays, Array{Name: o.Name, Type: o.Type, Shape: o.Shape})
-	}
-	zeros := strings.Repeat("0", sumDigits)
-	sums := []string{zeros}
+	slices.SortStableFunc(arrays, func(a, b Array) int { return cmp.Compare(typeBytes(b.Type), typeBytes(a.Type)) })
+	sums := slices.Repeat([]string{strings.Repeat("0", sumDigits)}, len(arrays)+1)
 	head := func() ([]byte, error) {
-		sums = append(sums, slices.Repeat([]string{zeros}, len(outputs)+1-len(sums))...)
-		return EncodeHeader(metadata{format, strings.Join(sums, " "), data}, w.arrays, cacheLine)
+		return EncodeHeader(metadata{format, strings.Join(sums, " "), data}, arrays, cacheLine)
 	}
 	header, err := head()
 	if err != nil {
@@ -126,21 +115,20 @@ func Write(ctx context.Context, file *os.File, data string, outputs []Output) er
 	if len(header) > mostHeader {
 		return fmt.Errorf("notes and names of %d bytes, at most %d are stored", len(data), mostHeader)
 	}
-	w.start = int64(len(header))
-	w.at = w.start
+	start := int64(len(header))
+	w := &Writer{ctx: ctx, file: file, arrays: arrays, start: start, at: start}
 	if _, err := file.Seek(w.at, 0); err != nil {
 		return err
 	}
-	sums = sums[:1]
-	for k, o := range outputs {
+	for k, a := range arrays {
 		w.checksum = 0
-		if err := o.Write(w); err != nil {
+		if err := a.Write(w); err != nil {
 			return err
 		}
-		if want := w.start + w.arrays[k].Offsets[1]; w.at != want {
-			return fmt.Errorf("%s: written to byte %d, want %d", o.Name, w.at, want)
+		if want := start + a.Offsets[1]; w.at != want {
+			return fmt.Errorf("%s: written to byte %d, want %d", a.Name, w.at, want)
 		}
-		sums = append(sums, fmt.Sprintf("%08x", w.checksum))
+		sums[k+1] = fmt.Sprintf("%08x", w.checksum)
 	}
 	if header, err = head(); err != nil {
 		return err
@@ -153,11 +141,11 @@ func Write(ctx context.Context, file *os.File, data string, outputs []Output) er
 // Put adds numbers to the current array.
 func Put[T Number](w *Writer, values []T) error {
 	const piece = 1 << 22
-	for b := byteView(values); len(b) > 0; b = b[min(piece, len(b)):] {
+	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(*new(T))))
+	for part := range slices.Chunk(b, piece) {
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
-		part := b[:min(piece, len(b))]
 		w.checksum = crc32.Update(w.checksum, castagnoli(), part)
 		n, err := w.file.Write(part)
 		w.at += int64(n)
@@ -168,27 +156,9 @@ func Put[T Number](w *Writer, values []T) error {
 	return nil
 }
 
-// Written maps the arrays that are complete. Close it before the store is complete.
+// Written maps the file, to read the arrays that are complete. Close it before the store is
+// complete.
 func (w *Writer) Written() (*File, error) {
-	f, err := os.Open(w.file.Name())
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() // it was only read
-	s := &File{Path: w.file.Name(), start: w.start, Large: true}
-	for _, a := range w.arrays {
-		if w.start+a.Offsets[1] <= w.at {
-			s.arrays = append(s.arrays, a)
-		}
-	}
-	s.bytes, err = mmap.Map(f, mmap.RDONLY, 0)
-	return s, err
-}
-
-// byteView returns the bytes of numbers, without a copy.
-func byteView[T Number](values []T) []byte {
-	if len(values) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(values[0])))
+	mapped, err := mmap.Map(w.file, mmap.RDONLY, 0)
+	return &File{Path: w.file.Name(), start: w.start, arrays: w.arrays, Large: true, bytes: mapped}, err
 }

@@ -76,8 +76,7 @@ func (m *Model) drawCommunities() *communities {
 	m.random(streamOrder, 0).Shuffle(n, func(i, j int) { c.member[i], c.member[j] = c.member[j], c.member[i] })
 	cumulative, random := m.zipf(), m.random(streamGroups, 0)
 	for first := 0; first < n; {
-		size := int(1.5 + m.Inside*c.degrees(first)/m.Density)
-		size = max(min(size, (n-first)/8), 1)
+		size := max(min(int(1.5+m.Inside*c.degrees(first)/m.Density), (n-first)/8), 1)
 		members := c.member[first : first+size]
 		slices.Sort(members)
 		for _, i := range members {
@@ -133,7 +132,7 @@ func (c *communities) neighbours(row []int32, i int, random *rand.Rand) []int32 
 // independent and can be drawn in parallel, and no edge comes twice.
 type blockModel struct {
 	source *Source
-	ptr    []int64 // row i has ptr[i+1] − ptr[i] entries
+	count  []int64 // edges of each row
 
 	theta   []float64
 	all     runningSum // over nodes by id
@@ -198,7 +197,7 @@ func (s *Source) Edges(ctx context.Context, yield func([]graph.Edge) error) erro
 		var near, row []int32
 		for i := lo; i < hi; i++ {
 			near = s.c.neighbours(near[:0], i, again)
-			size := int(b.ptr[i+1] - b.ptr[i])
+			size := int(b.count[i])
 			row = slices.Grow(row[:0], size)[:size]
 			b.drawRow(row, copy(row, near), i, random)
 			for _, j := range row {
@@ -221,12 +220,12 @@ func (s *Source) Edges(ctx context.Context, yield func([]graph.Edge) error) erro
 // newBlockModel counts the edges within communities, and makes the tables.
 func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 	n, c := s.Nodes, s.c
-	b := &blockModel{source: s, ptr: make([]int64, n+1)}
+	b := &blockModel{source: s, count: make([]int64, n)}
 	err := s.eachNode(ctx, streamInside, func(lo, hi int, random *rand.Rand) {
 		var row []int32
 		for i := lo; i < hi; i++ {
 			row = c.neighbours(row[:0], i, random)
-			b.ptr[i+1] = int64(len(row))
+			b.count[i] = int64(len(row))
 		}
 	})
 	if err != nil {
@@ -234,8 +233,8 @@ func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 	}
 	left := s.Model.Edges
 	for i := range n { // in a small graph the communities may have more edges than asked for
-		b.ptr[i+1] = min(b.ptr[i+1], left)
-		left -= b.ptr[i+1]
+		b.count[i] = min(b.count[i], left)
+		left -= b.count[i]
 	}
 	b.theta, b.group = make([]float64, n), make([]int32, n)
 	for k := range c.count() {
@@ -296,11 +295,11 @@ func (b *blockModel) weights(i int) (within, across float64) {
 	return within, across
 }
 
-// countRows turns the numbers of edges within communities, ptr[i+1] for row i, into the
-// offsets of the rows with all edges. It divides the edges that are left among the rows in
-// proportion to their weights, exact in total. Row i has room for i edges.
+// countRows completes the numbers of edges of the rows, which count those within communities.
+// It divides the edges that are left among the rows in proportion to their weights, exact in
+// total. Row i has room for i edges.
 func (b *blockModel) countRows(left int64) {
-	ptr, n := b.ptr, b.source.Nodes
+	n := b.source.Nodes
 	var total float64
 	for i := range n {
 		within, across := b.weights(i)
@@ -313,18 +312,15 @@ func (b *blockModel) countRows(left int64) {
 			within, across := b.weights(i)
 			due += (within + across) / total * float64(left)
 		}
-		count := min(int64(due)-given, int64(i)-ptr[i+1], left-given)
-		given += count
-		ptr[i+1] += count
+		more := min(int64(due)-given, int64(i)-b.count[i], left-given)
+		b.count[i] += more
+		given += more
 	}
 	// Rounding and full rows leave some edges over.
 	for i := n - 1; given < left; i-- {
-		more := min(left-given, int64(i)-ptr[i+1])
-		ptr[i+1] += more
+		more := min(left-given, int64(i)-b.count[i])
+		b.count[i] += more
 		given += more
-	}
-	for i := range n {
-		ptr[i+1] += ptr[i]
 	}
 }
 

@@ -9,6 +9,7 @@
 package synth
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -82,15 +83,13 @@ var models []byte
 // Resize changes the number of nodes and, in proportion, the numbers of edges and of
 // the nodes of each part of the split.
 func (m *Model) Resize(nodes int) {
-	if nodes == m.Nodes {
-		return
-	}
 	scale := float64(nodes) / float64(m.Nodes)
-	m.Edges = int64(math.Round(float64(m.Edges) * scale))
-	m.Train = max(int(math.Round(float64(m.Train)*scale)), 1)
-	m.Valid = min(int(math.Round(float64(m.Valid)*scale)), nodes-m.Train)
+	scaled := func(n int) int { return int(math.Round(float64(n) * scale)) }
+	m.Edges = int64(scaled(int(m.Edges)))
+	m.Train = max(scaled(m.Train), 1)
+	m.Valid = min(scaled(m.Valid), nodes-m.Train)
 	if m.Test > 0 { // 0 would mean all other nodes
-		m.Test = min(max(int(math.Round(float64(m.Test)*scale)), 1), nodes-m.Train-m.Valid)
+		m.Test = min(max(scaled(m.Test), 1), nodes-m.Train-m.Valid)
 	}
 	m.Nodes = nodes
 }
@@ -101,7 +100,7 @@ func (m *Model) Bytes() int64 {
 	const (
 		least = 2 << 20 // a chunk of the builder
 		node  = 115     // communities, degree, offsets, running sums, class, split
-		edge  = 16      // in the builder, and in both directions
+		edge  = 12      // in the builder, sorted by row, and in both directions
 	)
 	width, groups, tasks := float64(m.Features), float64(m.groupCount()), float64(m.tasks())
 	bytes := least + (node+5*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
@@ -172,14 +171,9 @@ func (m *Model) chunk(k int) (lo, hi int) {
 	return k * chunkNodes, min((k+1)*chunkNodes, m.Nodes)
 }
 
-// seeds returns the seeds of one purpose and chunk.
-func (m *Model) seeds(purpose, chunk int) (uint64, uint64) {
-	return splitmix.Hash(m.Seed ^ splitmix.Hash(uint64(purpose))), splitmix.Hash(uint64(chunk) + 1)
-}
-
 // random returns the generator of one purpose and chunk.
 func (m *Model) random(purpose, chunk int) *rand.Rand {
-	return rand.New(rand.NewPCG(m.seeds(purpose, chunk)))
+	return rand.New(rand.NewPCG(splitmix.Hash(m.Seed^splitmix.Hash(uint64(purpose))), splitmix.Hash(uint64(chunk)+1)))
 }
 
 // eachNode calls f, on all cores, for ranges [lo, hi) that cover the nodes, with the
@@ -193,12 +187,7 @@ func (m *Model) eachNode(ctx context.Context, purpose int, f func(lo, hi int, ra
 }
 
 // groupCount returns the number of groups.
-func (m *Model) groupCount() int {
-	if m.Groups > 0 {
-		return m.Groups
-	}
-	return m.Classes
-}
+func (m *Model) groupCount() int { return cmp.Or(m.Groups, m.Classes) }
 
 // zipf returns the cumulative distribution of the sizes of the groups.
 func (m *Model) zipf() []float64 {
@@ -245,19 +234,17 @@ func (m *Model) means() []float32 {
 // of the one before it.
 func (s *Source) Features(ctx context.Context, size int, yield func(rows []float32) error) error {
 	width, means, shown := s.Model.Features, s.means(), s.shownGroups()
-	scale := float32(1 / math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
+	offset, scale := float32(s.Offset), float32(1/math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
 	piece := min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
 	buffer := make([]float32, piece*width)
 	var offsets []float32 // of all communities, if the features of all nodes are in memory
 	if piece == s.Nodes {
 		offsets = make([]float32, s.c.count()*width)
-		err := parallel.Chunks(ctx, s.c.count(), func(k int) error {
-			s.drawOffset(offsets[k*width:(k+1)*width], k)
-			return nil
+		parallel.For(s.c.count(), 256, func(lo, hi int) {
+			for k := lo; k < hi; k++ {
+				s.drawOffset(offsets[k*width:(k+1)*width], k)
+			}
 		})
-		if err != nil {
-			return err
-		}
 	}
 	for first := 0; first < s.Nodes; first += piece {
 		nodes := min(piece, s.Nodes-first)
@@ -266,13 +253,14 @@ func (s *Source) Features(ctx context.Context, size int, yield func(rows []float
 			for i := k * chunkNodes; i < min((k+1)*chunkNodes, nodes); i++ {
 				of := int(s.c.of[first+i])
 				row, mean := buffer[i*width:(i+1)*width], means[int(shown[of])*width:][:width]
+				from := row
 				if offsets != nil {
-					copy(row, offsets[of*width:])
+					from = offsets[of*width:][:width]
 				} else {
 					s.drawOffset(row, of)
 				}
-				for j, v := range mean {
-					row[j] = scale * (v + float32(s.Offset)*row[j] + float32(random.NormFloat64()))
+				for j, v := range from {
+					row[j] = scale * (mean[j] + offset*v + float32(random.NormFloat64()))
 				}
 			}
 			return nil
@@ -377,11 +365,8 @@ func (m *Model) drawSplit() [3][]int32 {
 // They keep their order within a part.
 func RandomSplit(nodes []int32, train, valid int, random *rand.Rand) (parts [3][]int32) {
 	part := make([]uint8, len(nodes))
-	for k := range part {
-		if k >= train {
-			part[k]++
-		}
-		if k >= train+valid {
+	for _, first := range []int{train, train + valid} {
+		for k := first; k < len(part); k++ {
 			part[k]++
 		}
 	}

@@ -54,7 +54,6 @@ func Run(t *testing.T, name string, newSampler func(p *graph.Laplacian, train []
 					t.Skip("the method does not take this graph")
 				}
 				before := laplacianText(c.p)
-				t.Run("blocks", c.blocks)
 				t.Run("workers", c.workers)
 				t.Run("reuse", c.reuse)
 				t.Run("errors", c.errors)
@@ -160,30 +159,17 @@ func (c *contract) sample(s samplers.Sampler, b int, batch *samplers.MiniBatch) 
 		return err
 	}
 	if !slices.Equal(seeds, c.seeds(b)) {
-		return fmt.Errorf("batch %d: the seeds have changed", b)
+		return errors.New("the seeds have changed")
 	}
 	for k := range seeds {
 		seeds[k] = -1
 	}
 	for l, block := range batch.Blocks {
 		if block == nil {
-			return fmt.Errorf("batch %d: block %d is nil", b, l)
+			return fmt.Errorf("block %d is nil", l)
 		}
 	}
 	return nil
-}
-
-func (c *contract) blocks(t *testing.T) {
-	s := c.newSampler(c.p, c.train)
-	for b := range contractBatches {
-		var batch samplers.MiniBatch
-		if err := c.sample(s, b, &batch); err != nil {
-			t.Fatalf("batch %d: %v", b, err)
-		}
-		if err := c.checkBatch(s, &batch, c.seeds(b)); err != nil {
-			t.Fatalf("batch %d: %v", b, err)
-		}
-	}
 }
 
 func (c *contract) checkBatch(s samplers.Sampler, batch *samplers.MiniBatch, seeds []int32) error {
@@ -240,7 +226,7 @@ func (c *contract) checkBlock(block *graph.Block) error {
 	return nil
 }
 
-// workers checks that one and several concurrent workers draw the same batches as samplers of
+// workers checks batches, and that one and several concurrent workers draw the same batches as samplers of
 // their own.
 func (c *contract) workers(t *testing.T) {
 	for _, workers := range []int{1, 2, 5} {
@@ -300,18 +286,21 @@ func (c *contract) errors(t *testing.T) {
 	}
 }
 
-// fillsAlike returns an error unless s fills batch, whatever it holds, with batch number b like
-// other fills a new one.
+// fillsAlike returns an error unless s fills batch, whatever it holds, with batch number b as it
+// should be, and like other fills a new one.
 func (c *contract) fillsAlike(b int, batch *samplers.MiniBatch, s, other samplers.Sampler) error {
 	var fresh samplers.MiniBatch
 	err := errors.Join(c.sample(s, b, batch), c.sample(other, b, &fresh))
+	if err == nil {
+		err = c.checkBatch(s, batch, c.seeds(b))
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("batch %d: %w", b, err)
 	}
 	if diff := difference(&fresh, batch); diff != "" {
-		err = fmt.Errorf("batch %d: %s", b, diff)
+		return fmt.Errorf("batch %d: %s", b, diff)
 	}
-	return err
+	return nil
 }
 
 // difference returns the first difference of two batches, "" if they are equal bit by bit.
