@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"math/rand/v2"
 	"path/filepath"
 	"text/tabwriter"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
-	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
@@ -63,13 +61,11 @@ func (o *subjectOptions) open(ctx context.Context) (*subject, error) {
 // product returns HW of a layer, counted from 1: with the trained model, or with the features
 // and a random weight.
 func (o *studyOptions) product(ctx context.Context, s *subject, layer int) (*graph.Features, error) {
-	p, x := s.data.Laplacian(), s.data.Features
 	if s.model != nil {
-		return study.LayerProduct(ctx, s.model, p, x, layer-1, nil)
+		return study.LayerProduct(ctx, s.model, s.data.Laplacian(), s.data.Features, layer-1, nil)
 	}
-	weight := make([]float32, x.Cols*o.Hidden)
-	layers.GlorotUniform(rand.New(samplers.NewSource(o.Seed, 0, 0)), x.Cols, o.Hidden, weight, nil)
-	return study.Product(x, weight)
+	hw, err := run.RandomProduct(s.data, o.Hidden, o.Seed)
+	return hw[0], err
 }
 
 // norms returns the row norms of HW of every layer.
