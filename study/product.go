@@ -64,17 +64,15 @@ func RowNorms(c *graph.Features) []float64 {
 // first. H is the layer's input, computed over full neighbourhoods of all nodes without
 // dropout, and W the layer's weight. Cost: for each layer, inference up to it.
 func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]*graph.Features, error) {
-	if m == nil {
-		return nil, errors.New("study: products need a model")
-	}
 	var all []*graph.Features
-	for l := range m.Convolutions {
-		hw, err := LayerProduct(ctx, m, p, x, len(m.Convolutions)-1-l, nil)
+	for l := 0; l == 0 || l < len(m.Convolutions); l++ { // without a model layer 0 is the error
+		hw, err := LayerProduct(ctx, m, p, x, l, nil)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, hw)
 	}
+	slices.Reverse(all)
 	return all, nil
 }
 
@@ -122,11 +120,8 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained
 // model, the first one first. It holds one layer's product in memory at a time.
 func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]LayerNorms, error) {
-	if m == nil {
-		return nil, errors.New("study: norms need a model")
-	}
 	var all []LayerNorms
-	for l := range m.Convolutions {
+	for l := 0; l == 0 || l < len(m.Convolutions); l++ { // without a model layer 0 is the error
 		hw, err := LayerProduct(ctx, m, p, x, l, nil)
 		if err != nil {
 			return nil, err

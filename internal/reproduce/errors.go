@@ -42,7 +42,16 @@ func (r *runner) errors(ctx context.Context, k key) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return study.ApproxError{Laplacian: p, Product: hw, Nodes: train, Methods: methods, Sizes: k.Sizes, Batch: k.Batch, Repeats: k.Repeats, Seed: k.Seed}.Run(ctx)
+	return study.ApproxError{
+		Laplacian: p,
+		Product:   hw,
+		Nodes:     train,
+		Methods:   methods,
+		Sizes:     k.Sizes,
+		Batch:     k.Batch,
+		Repeats:   k.Repeats,
+		Seed:      k.Seed,
+	}.Run(ctx)
 }
 
 // addErrors adds the rows and the panel of one data set. W is of the first run of the paper's own

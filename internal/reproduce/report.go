@@ -154,8 +154,7 @@ func (r *Report) table(mark string) (head []string, lines [][]string) {
 
 // place returns the names of the line and the column of a row in the paper's layout.
 func (r *Report) place(row *Row) (line, column string) {
-	line, column = row.line, row.column
-	line = cmp.Or(line, row.Label)
+	line, column = cmp.Or(row.line, row.Label), row.column
 	if column == "" {
 		column = columnName(row.Dataset)
 		if slices.ContainsFunc(r.Rows, func(other Row) bool { return other.Dataset == row.Dataset && other.Quantity != row.Quantity }) {
