@@ -129,7 +129,8 @@ func (o *Options) convertSource(ctx context.Context, path, name string, s *sourc
 	budget := o.memoryBudget()
 	window := budget - (s.memory + 8*int64(s.nodes) + buffers)
 	if window < least {
-		return fmt.Errorf("datasets: %s: converting it takes at least %s of memory, and may take %s: %w", path, memory.Text(budget-window+least), memory.Text(budget), memory.ErrTooLarge)
+		return fmt.Errorf("datasets: %s: converting it takes at least %s of memory, and may take %s: %w",
+			path, memory.Text(budget-window+least), memory.Text(budget), memory.ErrTooLarge)
 	}
 	b, err := graph.NewBuilder(s.nodes)
 	if err != nil {
