@@ -126,10 +126,11 @@ func ogbSource(ctx context.Context, spec *Spec) (*source, error) {
 // the graph with its edges and its rows in files.
 func (o *Options) convertSource(ctx context.Context, path, name string, s *source, named func(*Data)) (err error) {
 	const buffers, least = 4 * sourceBuffer, 16 << 20
-	budget := o.memoryBudget()
+	budget := memory.Budget(o.Memory)
 	window := budget - (s.memory + 8*int64(s.nodes) + buffers)
 	if window < least {
-		return fmt.Errorf("datasets: %s: converting it takes at least %s of memory, and may take %s: %w", path, memory.Text(budget-window+least), memory.Text(budget), memory.ErrTooLarge)
+		return fmt.Errorf("datasets: %s: converting it takes at least %s of memory, and may take %s: %w",
+			path, memory.Text(budget-window+least), memory.Text(budget), memory.ErrTooLarge)
 	}
 	b, err := graph.NewBuilder(s.nodes)
 	if err != nil {
@@ -179,13 +180,4 @@ func (o *Options) stage(name, stage string, values int64) (show func(more int)) 
 		done += 4 * int64(more)
 		o.progress(FetchProgress{Name: name, Stage: stage, Done: done, Total: 4 * values})
 	}
-}
-
-// memoryBudget returns the bytes that a conversion may take.
-func (o *Options) memoryBudget() int64 {
-	if o.Memory > 0 {
-		return o.Memory
-	}
-	const usual = 8 << 30
-	return int64(min(memory.Limit()/2, usual))
 }

@@ -40,7 +40,8 @@ func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, s *Sch
 		note = "one-hot features: one for each node"
 		d.Features = oneHotFeatures(d.Nodes())
 	case positionKey:
-		note = fmt.Sprintf("%d features of a node's position, 1 and the logarithm of 1 + its degree; for other graphs and new nodes take features=%s", positionWidth, degreeKey)
+		note = fmt.Sprintf("%d features of a node's position, 1 and the logarithm of 1 + its degree; for other graphs and new nodes take features=%s",
+			positionWidth, degreeKey)
 		d.Features, err = positionFeatures(ctx, d.Graph, d.Directed)
 	default:
 		err = fmt.Errorf("no features in the source%s, and the model's were not made of the graph", hint)

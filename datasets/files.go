@@ -112,7 +112,8 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		return nil, err
 	}
 	if set.Labels == nil && !o.Unlabelled {
-		return nil, fmt.Errorf("datasets: %q: no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC", spec, s.labelHint)
+		return nil, fmt.Errorf("datasets: %q: no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC",
+			spec, s.labelHint)
 	}
 	d := &Data{
 		Name: spec.String(), Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,

@@ -139,7 +139,8 @@ func (d *Data) Changes() []string {
 		add("%d nodes without a label", n)
 	}
 	if x := d.Features; x != nil && x.Sparse != nil {
-		add("features sparse: %d of %d×%d values, %.1f MB; dense they take %.1f MB (sparse=0)", x.Len(), x.Rows, x.Cols, 1e-6*float64(x.Bytes()), 4e-6*float64(x.Rows)*float64(x.Cols))
+		add("features sparse: %d of %d×%d values, %.1f MB; dense they take %.1f MB (sparse=0)",
+			x.Len(), x.Rows, x.Cols, 1e-6*float64(x.Bytes()), 4e-6*float64(x.Rows)*float64(x.Cols))
 	}
 	return append(lines, d.Notes...)
 }

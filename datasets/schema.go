@@ -130,7 +130,8 @@ func (s *Schema) compareFeatures(got *Schema) error {
 			if b.Name != "" {
 				name = strconv.Quote(b.Name)
 			}
-			return fmt.Errorf("column %s became %s, and in the model's data %s: name the source of a store, or to resume, the run's own data", name, columnText(a), columnText(b))
+			return fmt.Errorf("column %s became %s, and in the model's data %s: name the source of a store, or to resume, the run's own data",
+				name, columnText(a), columnText(b))
 		}
 	}
 	return nil

@@ -183,7 +183,7 @@ func propagate(ctx context.Context, w *store.Writer, d *Data, put rowSink, o *Op
 	if x, err = written.Matrix("feat"); err != nil {
 		return err
 	}
-	block := cmp.Or(o.block, max((o.memoryBudget()-8*int64(n))/2, 16<<20))
+	block := cmp.Or(o.block, max((memory.Budget(o.Memory)-8*int64(n))/2, 16<<20))
 	row := kernel.InOrderBytes(int(p.Adjacency.NNZ())/n) + 4*int64(cols)
 	rows := int(max(min(block/row, int64(n)), 1))
 	var product kernel.InOrder

@@ -74,7 +74,8 @@ func (d *Data) validateLabels() error {
 		d.check(x.Rows == n && len(y.Class)+len(y.Multi) == n*max(y.Tasks, 1), "graph of %d nodes, features of %d, labels of %d", n, x.Rows, y.Nodes()),
 		d.check(px.Rows == x.Rows && px.Cols == x.Cols, "propagated features of %d nodes × %d, want %d × %d", px.Rows, px.Cols, x.Rows, x.Cols),
 		d.check(y.Classes <= formats.MostClasses(n), "%d classes for %d nodes", y.Classes, n),
-		d.check(d.Metric == MicroF1 || d.Metric == metricFor(y), "metric %q does not fit labels of %s: want %s or %s", d.Metric, countText(y.Classes, y.Tasks), MicroF1, metricFor(y)),
+		d.check(d.Metric == MicroF1 || d.Metric == metricFor(y), "metric %q does not fit labels of %s: want %s or %s",
+			d.Metric, countText(y.Classes, y.Tasks), MicroF1, metricFor(y)),
 	)
 	if err == nil && !d.unlabelled {
 		if err = d.named(y.Validate()); err == nil {

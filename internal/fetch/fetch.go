@@ -189,7 +189,8 @@ func (f *files) checkSpace() error {
 			needed -= min(info.Size(), needed)
 		}
 	}
-	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s", memory.Text(f.Archive), memory.Text(f.Unpacked), memory.Text(needed), f.folder)
+	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s",
+		memory.Text(f.Archive), memory.Text(f.Unpacked), memory.Text(needed), f.folder)
 	if free, known := freeSpace(f.folder); known && needed > free {
 		return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
 	}

@@ -22,13 +22,7 @@ type Bound struct {
 }
 
 // bytes returns the bound.
-func (b Bound) bytes() int64 {
-	if b.Memory > 0 {
-		return b.Memory
-	}
-	const usual = 8 << 30
-	return int64(min(memory.Limit()/2, usual))
-}
+func (b Bound) bytes() int64 { return memory.Budget(b.Memory) }
 
 // store is the memory of levels' values.
 type store struct {

@@ -36,6 +36,15 @@ func Check(what string, bytes int64) error {
 	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, size, Text(limit), ErrTooLarge)
 }
 
+// Budget returns the bytes that long work may take: those asked for, or by default half of the
+// limit, at most 8 GiB.
+func Budget(asked int64) int64 {
+	if asked > 0 {
+		return asked
+	}
+	return int64(min(Limit()/2, 8<<30))
+}
+
 // Product returns the product of the factors, or −1 if a factor is negative or the product
 // overflows int64.
 func Product[T int | int64](factors ...T) int64 {

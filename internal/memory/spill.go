@@ -3,6 +3,7 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"unsafe"
@@ -44,7 +45,7 @@ func Spilled(dir string, n int) (values []float32, free func() error, err error)
 	var m mmap.MMap
 	err = reserve(f, 4*int64(n))
 	if errors.Is(err, errors.ErrUnsupported) {
-		err = writeZeros(f, 4*int64(n))
+		_, err = io.CopyN(f, zeros{}, 4*int64(n))
 	}
 	if err == nil {
 		m, err = mmap.Map(f, mmap.RDWR, 0)
@@ -56,14 +57,10 @@ func Spilled(dir string, n int) (values []float32, free func() error, err error)
 	return values, func() error { return done(m.Unmap()) }, nil
 }
 
-// writeZeros makes a file that many bytes long on a system that cannot take disk space
-// otherwise.
-func writeZeros(f *os.File, bytes int64) error {
-	zeros := make([]byte, 1<<20)
-	for ; bytes > 0; bytes -= int64(len(zeros)) {
-		if _, err := f.Write(zeros[:min(bytes, int64(len(zeros)))]); err != nil {
-			return err
-		}
-	}
-	return nil
+// zeros is a reader that does not end.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
 }

@@ -84,7 +84,8 @@ func DecodeHeader(text []byte, size int64) (arrays []Array, metadata map[string]
 	for _, a := range arrays {
 		from, to := a.Offsets[0], a.Offsets[1]
 		if from != end || to < from || to > size || to-from != a.bytes() {
-			return nil, nil, fmt.Errorf("tensor %q of type %q and shape %v is at the bytes %d to %d of %d, and the tensors before it end at %d", a.Name, a.Type, a.Shape, from, to, size, end)
+			return nil, nil, fmt.Errorf("tensor %q of type %q and shape %v is at the bytes %d to %d of %d, and the tensors before it end at %d",
+				a.Name, a.Type, a.Shape, from, to, size, end)
 		}
 		end = to
 	}
