@@ -14,59 +14,51 @@ import (
 // part of the split. If the nodes of d go by their numbers and some were removed, the numbers
 // become names. The result shares no memory with d but names of classes. Cost: O(nodes + edges).
 func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
-	base := d.Nodes()
-	if p, _ := o.Base(); p.Nodes() != base || o.Nodes()-base != len(added) {
+	p, x := o.Base()
+	base := p.Nodes()
+	if base != d.Nodes() || o.Nodes()-base != len(added) {
 		return nil, fmt.Errorf("datasets: %s: changes of a graph of %d nodes that add %d, and the ids of %d", d.title(), base, o.Nodes()-base, len(added))
 	}
-	number, kept := slices.Repeat([]int32{-1}, o.Nodes()), []int32{} // −1: removed
+	var kept []int32
 	for v := range int32(o.Nodes()) {
 		if o.Has(v) {
-			number[v] = int32(len(kept))
 			kept = append(kept, v)
 		}
 	}
-	n := len(kept)
-	if err := memory.Check("the changed data", memory.Product(4, n, d.Features.Cols)); err != nil {
+	if err := memory.Check("the changed data", memory.Product(4, len(kept), x.Cols)); err != nil {
 		return nil, err
 	}
-	a, y := &graph.CSR{Rows: n, Cols: n, Ptr: []int64{0}}, d.Labels
-	labels := &graph.Labels{Classes: y.Classes, Tasks: y.Tasks, Names: y.Names}
-	changed := &Data{
-		Name: d.Name, Directed: d.Directed, Metric: d.Metric, encoding: d.encoding, unlabelled: d.unlabelled,
-		Graph: a, Features: o.Gather(kept), Labels: labels,
-		Notes: append(slices.Clone(d.Notes), fmt.Sprintf("changed: %d nodes added, %d removed", len(added), o.Nodes()-n)),
-	}
-	if d.NodeNames != nil || n < o.Nodes() {
-		changed.NodeNames = new(graph.Names)
-	}
-	classes := append(slices.Clip(y.Class), -1)
-	tasks := append(slices.Clip(y.Multi), slices.Repeat([]float32{float32(math.NaN())}, y.Tasks)...)
-	weighted := d.Graph.Val != nil
-	for _, v := range kept {
-		neighbors, weights := o.Row(v)
-		for k, u := range neighbors {
-			weight := float32(graph.Weight(weights, k))
-			a.Idx = append(a.Idx, number[u])
-			a.Val = append(a.Val, weight)
-			weighted = weighted || weight != 1
-		}
-		a.Ptr = append(a.Ptr, int64(len(a.Idx)))
-		row := min(int(v), base) // the last row is of all added nodes
-		labels.Multi = append(labels.Multi, tasks[row*y.Tasks:][:y.Tasks]...)
-		if y.Tasks == 0 {
-			labels.Class = append(labels.Class, classes[row])
-		}
-		switch {
-		case changed.NodeNames == nil:
-		case int(v) < base:
-			changed.NodeNames.Append(d.NodeNames.At(int(v)))
-		default:
-			changed.NodeNames.Append(added[int(v)-base])
-		}
-	}
-	if !weighted {
+	part, _, _ := o.Around(kept, 1) // they are there, with all their neighbours
+	if a := part.Adjacency; d.Graph.Val == nil && !slices.ContainsFunc(a.Val, func(w float32) bool { return w != 1 }) {
 		a.Val = nil
 	}
-	changed.Split = d.Split.renumbered(func(v int32) int32 { return number[v] })
-	return changed, nil
+	y, names := d.Labels, new(graph.Names)
+	labels := &graph.Labels{Classes: y.Classes, Tasks: y.Tasks, Names: y.Names}
+	classes := append(slices.Clip(y.Class), -1) // of an added node: the last
+	tasks := append(slices.Clip(y.Multi), slices.Repeat([]float32{float32(math.NaN())}, y.Tasks)...)
+	for _, v := range kept {
+		at := min(int(v), base)
+		if at < base {
+			names.Append(d.NodeNames.At(at))
+		} else {
+			names.Append(added[int(v)-base])
+		}
+		if labels.Multi = append(labels.Multi, tasks[at*y.Tasks:(at+1)*y.Tasks]...); y.Class != nil {
+			labels.Class = append(labels.Class, classes[at])
+		}
+	}
+	if d.NodeNames == nil && len(kept) == o.Nodes() {
+		names = nil
+	}
+	number := func(v int32) int32 {
+		if k, there := slices.BinarySearch(kept, v); there {
+			return int32(k)
+		}
+		return -1
+	}
+	return &Data{
+		Name: d.Name, Directed: d.Directed, Metric: d.Metric, encoding: d.encoding, unlabelled: d.unlabelled,
+		Graph: part.Adjacency, Features: o.Gather(kept), Labels: labels, NodeNames: names, Split: d.Split.renumbered(number),
+		Notes: append(slices.Clone(d.Notes), fmt.Sprintf("changed: %d nodes added, %d removed", len(added), o.Nodes()-len(kept))),
+	}, nil
 }

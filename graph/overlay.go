@@ -20,20 +20,28 @@ type Overlay struct {
 	pages []*overlayPage // page k has the nodes from 128·k; nil: all rows are the base's
 	nodes int
 	edges int64 // without self-loops; undirected ones count once
+
+	shared []*overlayPage        // pages that a draft must not change
+	edited map[int32]*overlayRow // rows that a draft has changed; nil: o is no draft
+	err    error                 // the first one of a draft
 }
 
 const pageNodes = 128
 
-// overlayPage holds the changed row of each of its nodes; nil: the base's.
-type overlayPage [pageNodes]*overlayRow
+// overlayPage holds its nodes side by side: a row of P·X reads each neighbour.
+type overlayPage [pageNodes]overlayNode
+
+type overlayNode struct {
+	scale, column float32     // scales of the Laplacian's row and column
+	row           *overlayRow // nil: the base's
+}
 
 // overlayRow replaces a row of the base.
 type overlayRow struct {
-	neighbors   []int32   // ascending
-	weights     []float32 // one for each neighbour
-	row, column float32   // scales of the Laplacian
-	features    []float32 // nil: the base's
-	removed     bool
+	neighbors []int32   // ascending
+	weights   []float32 // one for each neighbour
+	features  []float32 // nil: the base's
+	removed   bool
 }
 
 // NewOverlay returns the version without changes. p must be of NewLaplacian,
@@ -84,21 +92,24 @@ func (o *Overlay) Edges() int64 { return o.edges }
 
 // Has reports whether v is a node that was not removed.
 func (o *Overlay) Has(v int32) bool {
-	return v >= 0 && int(v) < o.nodes && (o.at(v) == nil || !o.at(v).removed)
+	if v < 0 || int(v) >= o.nodes {
+		return false
+	}
+	row := o.at(v).row
+	return row == nil || !row.removed
 }
 
-// at returns the row of v that replaces the base's, or nil.
-func (o *Overlay) at(v int32) *overlayRow {
+func (o *Overlay) at(v int32) overlayNode {
 	if page := o.pages[uint32(v)/pageNodes]; page != nil {
 		return page[uint32(v)%pageNodes]
 	}
-	return nil
+	return overlayNode{o.base.RowScale[v], o.base.ColScale[v], nil}
 }
 
 // Row returns the neighbours of node v in ascending order, and the weights of the edges, nil
 // if all are 1. Both must not be changed.
 func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
-	if row := o.at(v); row != nil {
+	if row := o.at(v).row; row != nil {
 		return row.neighbors, row.weights
 	}
 	return o.base.Adjacency.Row(int(v)), o.base.Adjacency.RowValues(int(v))
@@ -107,7 +118,7 @@ func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
 // Features returns the features of node v, and whether they are row v of the Data of the base's.
 // They must not be changed.
 func (o *Overlay) Features(v int32) (values []float32, base bool) {
-	if row := o.at(v); row != nil && row.features != nil {
+	if row := o.at(v).row; row != nil && row.features != nil {
 		return row.features, false
 	}
 	return o.x.Row(int(v)), o.x.Data != nil
@@ -119,33 +130,11 @@ func (o *Overlay) Features(v int32) (values []float32, base bool) {
 // again. Calls may run concurrently. Cost: the rows that change, and O(nodes/128); if nodes of a
 // directed graph are removed, O(edges).
 func (o *Overlay) Apply(c *Change) (*Overlay, error) {
-	e := overlayEdit{*o, o, map[int32]*overlayRow{}, nil}
-	if c.Weights != nil && len(c.Weights) != len(c.AddEdges) {
-		return nil, fmt.Errorf("graph: %d weights of %d new edges: %w", len(c.Weights), len(c.AddEdges), ErrInvalid)
+	next := o.Draft()
+	if next.Change(c) != nil {
+		return nil, next.err
 	}
-	for _, values := range c.AddNodes {
-		e.rows[int32(e.nodes)] = new(overlayRow)
-		e.setFeatures(int32(e.nodes), values)
-		e.nodes++
-	}
-	for _, edge := range c.RemoveEdges {
-		e.edge(edge, 0)
-	}
-	for k, edge := range c.AddEdges {
-		weight := float32(Weight(c.Weights, k))
-		if !(weight > 0) || !finite(weight) {
-			e.fail("the edge between nodes %d and %d has weight %v, want positive and finite", edge.U, edge.V, weight)
-		}
-		e.edge(edge, weight)
-	}
-	for _, f := range c.SetFeatures {
-		e.setFeatures(f.Node, f.Values)
-	}
-	e.remove(c.RemoveNodes)
-	if e.err != nil {
-		return nil, e.err
-	}
-	return e.version(), nil
+	return next, next.Finish()
 }
 
 // With returns the version after one more node with its edges, as Apply does. In a directed graph
@@ -158,139 +147,172 @@ func (o *Overlay) With(features []float32, neighbors []int32, weights []float32)
 	return o.Apply(&c)
 }
 
-// overlayEdit makes a version from the one before.
-type overlayEdit struct {
-	Overlay // the version that it makes, with the pages of from
-	from    *Overlay
-	rows    map[int32]*overlayRow // that differ from those of from
-	err     error                 // the first one
+// Draft returns a copy of o for many changes: Change makes them, and Finish ends them. Before that
+// no other goroutine may read the draft, and nobody its rows of P. Cost: O(nodes/128).
+func (o *Overlay) Draft() *Overlay {
+	draft := *o
+	draft.shared, draft.pages, draft.edited = o.pages, slices.Clone(o.pages), map[int32]*overlayRow{}
+	return &draft
 }
 
-func (e *overlayEdit) fail(format string, parts ...any) {
-	e.err = cmp.Or(e.err, fmt.Errorf("graph: %s: %w", fmt.Sprintf(format, parts...), ErrInvalid))
+// Change makes c in a draft. The errors are those of Apply; the draft is of no use after one.
+func (o *Overlay) Change(c *Change) error {
+	if c.Weights != nil && len(c.Weights) != len(c.AddEdges) {
+		return o.fail("%d weights of %d new edges", len(c.Weights), len(c.AddEdges))
+	}
+	for _, values := range c.AddNodes {
+		o.put(int32(o.nodes), new(overlayRow))
+		o.nodes++
+		o.setFeatures(int32(o.nodes-1), values)
+	}
+	for _, edge := range c.RemoveEdges {
+		o.setEdge(edge, 0)
+	}
+	for k, edge := range c.AddEdges {
+		weight := float32(Weight(c.Weights, k))
+		if !(weight > 0) || !finite(weight) {
+			o.fail("the edge between nodes %d and %d has weight %v, want positive and finite", edge.U, edge.V, weight)
+		}
+		o.setEdge(edge, weight)
+	}
+	for _, f := range c.SetFeatures {
+		o.setFeatures(f.Node, f.Values)
+	}
+	o.remove(c.RemoveNodes)
+	return o.err
+}
+
+// fail returns the first error of a draft.
+func (o *Overlay) fail(format string, parts ...any) error {
+	o.err = cmp.Or(o.err, fmt.Errorf("graph: %s: %w", fmt.Sprintf(format, parts...), ErrInvalid))
+	return o.err
+}
+
+// put makes row that of node v, in a page of the draft's own.
+func (o *Overlay) put(v int32, row *overlayRow) {
+	k := int(v) / pageNodes
+	if k == len(o.pages) {
+		o.pages = append(o.pages, nil)
+	}
+	if old := o.pages[k]; old == nil || k < len(o.shared) && old == o.shared[k] {
+		page := new(overlayPage)
+		for v := k * pageNodes; old == nil && v < min((k+1)*pageNodes, o.base.Nodes()); v++ {
+			page[v%pageNodes] = o.at(int32(v))
+		}
+		if old != nil {
+			*page = *old
+		}
+		o.pages[k] = page
+	}
+	o.pages[k][v%pageNodes].row, o.edited[v] = row, row
 }
 
 // row returns the row of v to change; of a node that is not there it is an empty one.
-func (e *overlayEdit) row(v int32) *overlayRow {
-	row := e.rows[v]
-	if row != nil {
-		return row
+func (o *Overlay) row(v int32) *overlayRow {
+	row := o.edited[v]
+	switch {
+	case row != nil && !row.removed:
+	case !o.Has(v):
+		o.fail("there is no node %d", v)
+		return new(overlayRow)
+	default:
+		neighbors, weights := o.Row(v)
+		row = &overlayRow{neighbors: slices.Clone(neighbors), weights: slices.Clone(weights)}
+		if weights == nil {
+			row.weights = slices.Repeat([]float32{1}, len(neighbors))
+		}
+		if old, anew := o.at(v), o.scaled(row); old.row != nil {
+			row.features = old.row.features
+		} else if old.scale != anew.scale || old.column != anew.column {
+			o.fail("node %d has scales of its own: changes need a Laplacian of NewLaplacian or NewRowLaplacian", v)
+		}
+		o.put(v, row)
 	}
-	if row = new(overlayRow); !e.from.Has(v) {
-		e.fail("there is no node %d", v)
-		return row
-	}
-	old := e.from.at(v)
-	if old != nil {
-		*row = *old
-	}
-	neighbors, weights := e.from.Row(v)
-	row.neighbors, row.weights = slices.Clone(neighbors), slices.Clone(weights)
-	if weights == nil {
-		row.weights = slices.Repeat([]float32{1}, len(neighbors))
-	}
-	if row.scale(e.base); old == nil && (row.row != e.base.RowScale[v] || row.column != e.base.ColScale[v]) {
-		e.fail("node %d has scales of its own: changes need a Laplacian of NewLaplacian or NewRowLaplacian", v)
-	}
-	e.rows[v] = row
 	return row
 }
 
-// edge gives an edge its weight; 0 removes it.
-func (e *overlayEdit) edge(edge Edge, weight float32) {
+// setEdge gives an edge its weight; 0 removes it.
+func (o *Overlay) setEdge(edge Edge, weight float32) {
 	if edge.U == edge.V {
-		e.fail("an edge from node %d to itself", edge.U)
+		o.fail("an edge from node %d to itself", edge.U)
 	}
-	u, v := e.row(edge.U), e.row(edge.V)
-	e.edges += u.set(edge.V, weight)
-	if !e.base.Directed {
+	u, v := o.row(edge.U), o.row(edge.V)
+	o.edges += u.set(edge.V, weight)
+	if !o.base.Directed {
 		v.set(edge.U, weight)
 	}
 }
 
 // set gives the edge to j its weight, and returns by how much the row grew.
-func (r *overlayRow) set(j int32, weight float32) int64 {
+func (r *overlayRow) set(j int32, weight float32) (grown int64) {
 	at, there := slices.BinarySearch(r.neighbors, j)
-	switch {
-	case there && weight == 0:
+	if there {
 		r.neighbors, r.weights = slices.Delete(r.neighbors, at, at+1), slices.Delete(r.weights, at, at+1)
-		return -1
-	case there:
-		r.weights[at] = weight
-	case weight != 0:
-		r.neighbors, r.weights = slices.Insert(r.neighbors, at, j), slices.Insert(r.weights, at, weight)
-		return 1
+		grown--
 	}
-	return 0
+	if weight != 0 {
+		r.neighbors, r.weights = slices.Insert(r.neighbors, at, j), slices.Insert(r.weights, at, weight)
+		grown++
+	}
+	return grown
 }
 
-func (e *overlayEdit) setFeatures(v int32, values []float32) {
-	if want := e.x.Cols; len(values) != want {
-		e.fail("node %d gets %d features, and the nodes have %d", v, len(values), want)
+func (o *Overlay) setFeatures(v int32, values []float32) {
+	if want := o.x.Cols; len(values) != want {
+		o.fail("node %d gets %d features, and the nodes have %d", v, len(values), want)
 	}
 	if k := slices.IndexFunc(values, func(x float32) bool { return !finite(x) }); k >= 0 {
-		e.fail("feature %d of node %d is %v", k, v, values[k])
+		o.fail("feature %d of node %d is %v", k, v, values[k])
 	}
-	e.row(v).features = slices.Clone(values)
+	o.row(v).features = slices.Clone(values)
 }
 
 // remove removes nodes with their edges.
-func (e *overlayEdit) remove(nodes []int32) {
+func (o *Overlay) remove(nodes []int32) {
+	nodes = slices.Sorted(slices.Values(nodes))
+	var edges []Edge // some may be twice here
 	for _, v := range nodes {
-		row := e.row(v)
-		if row.removed {
-			e.fail("node %d is removed twice", v)
-		}
-		row.removed, row.features = true, nil
-		for _, u := range slices.Clone(row.neighbors) {
-			e.edge(Edge{U: v, V: u}, 0)
+		for _, u := range o.row(v).neighbors {
+			edges = append(edges, Edge{U: v, V: u})
 		}
 	}
-	for u := int32(0); e.base.Directed && len(nodes) > 0 && u < int32(e.nodes); u++ { // who reads them
-		var neighbors []int32
-		if row := e.rows[u]; row != nil {
-			neighbors = slices.Clone(row.neighbors)
-		} else {
-			neighbors, _ = e.from.Row(u)
-		}
+	for u := int32(0); o.base.Directed && len(nodes) > 0 && int(u) < o.nodes; u++ { // who reads them
+		neighbors, _ := o.Row(u)
 		for _, v := range neighbors {
-			if row := e.rows[v]; row != nil && row.removed {
-				e.edge(Edge{U: u, V: v}, 0)
+			if _, removed := slices.BinarySearch(nodes, v); removed {
+				edges = append(edges, Edge{U: u, V: v})
 			}
 		}
 	}
-}
-
-// version returns the version that e makes.
-func (e *overlayEdit) version() *Overlay {
-	next := e.Overlay
-	before := append(slices.Clone(next.pages), make([]*overlayPage, (e.nodes+pageNodes-1)/pageNodes-len(next.pages))...)
-	next.pages = slices.Clone(before)
-	for v, row := range e.rows {
-		k := int(v) / pageNodes
-		if old := before[k]; next.pages[k] == old {
-			next.pages[k] = new(overlayPage)
-			if old != nil {
-				*next.pages[k] = *old
-			}
-		}
-		row.scale(e.base)
-		next.pages[k][v%pageNodes] = row
+	for _, edge := range edges {
+		o.setEdge(edge, 0)
 	}
-	return &next
+	for _, v := range nodes { // one that is there twice is an error
+		row := o.row(v)
+		row.removed, row.features = true, nil
+	}
 }
 
-// scale sets the scales of a row of p with these edges.
-func (r *overlayRow) scale(p *Laplacian) {
-	degree := 1.0 // the row sum of A+I, summed as selfLoopedDegree does
-	for _, w := range r.weights {
+// Finish makes a draft a version, or returns the error of Change. Cost: the rows that it has changed.
+func (o *Overlay) Finish() error {
+	for v, row := range o.edited {
+		o.pages[v/pageNodes][v%pageNodes] = o.scaled(row)
+	}
+	o.shared, o.edited = nil, nil
+	return o.err
+}
+
+// scaled returns a node of this row, with the scales of the row and the column of P.
+func (o *Overlay) scaled(row *overlayRow) overlayNode {
+	degree, p := 1.0, o.base // the row sum of A+I, summed as selfLoopedDegree does
+	for _, w := range row.weights {
 		degree += float64(w)
 	}
-	r.row, r.column = float32(1/degree), 1
 	if len(p.RowScale) == 0 || &p.RowScale[0] == &p.ColScale[0] { // of NewLaplacian
-		r.row = float32(1 / math.Sqrt(degree))
-		r.column = r.row
+		scale := float32(1 / math.Sqrt(degree))
+		return overlayNode{scale, scale, row}
 	}
+	return overlayNode{float32(1 / degree), 1, row}
 }
 
 // Around returns the Laplacian of a part of the version, for models of hops graph convolutions:
@@ -330,18 +352,10 @@ func (o *Overlay) Around(nodes []int32, hops int) (local *Laplacian, ids []int32
 	a.Ptr = append(a.Ptr, slices.Repeat(a.Ptr[len(a.Ptr)-1:], len(ids)+1-len(a.Ptr))...)
 	local = &Laplacian{Adjacency: a, Directed: o.base.Directed}
 	for _, v := range ids {
-		scale, column, _ := o.scales(v)
-		local.RowScale, local.ColScale = append(local.RowScale, scale), append(local.ColScale, column)
+		node := o.at(v)
+		local.RowScale, local.ColScale = append(local.RowScale, node.scale), append(local.ColScale, node.column)
 	}
 	return local, ids, nil
-}
-
-// scales returns the scales of row and column v of P, and whether they are the base's.
-func (o *Overlay) scales(v int32) (scale, column float32, base bool) {
-	if row := o.at(v); row != nil {
-		return row.row, row.column, false
-	}
-	return o.base.RowScale[v], o.base.ColScale[v], true
 }
 
 // Propagation returns row v of P: the columns, v itself first, their entries, and the row's sum.
@@ -349,19 +363,18 @@ func (o *Overlay) scales(v int32) (scale, column float32, base bool) {
 // changed. Cost: O(degree of v).
 func (o *Overlay) Propagation(v int32) (columns []int32, entries []float32, sum float32, base bool) {
 	neighbors, weights := o.Row(v)
-	scale, own, base := o.scales(v)
-	columns, entries = append(make([]int32, 0, 1+len(neighbors)), v), append(make([]float32, 0, 1+len(neighbors)), scale*own)
-	total := float64(own)
+	node := o.at(v)
+	columns, entries = append(make([]int32, 0, 1+len(neighbors)), v), append(make([]float32, 0, 1+len(neighbors)), node.scale*node.column)
+	total, base := float64(node.column), node.row == nil
 	for k, u := range neighbors {
-		_, column, same := o.scales(u)
-		weight := float32(Weight(weights, k))
-		columns, entries, base = append(columns, u), append(entries, scale*weight*column), base && same
-		total += float64(column) * float64(weight)
+		neighbor, weight := o.at(u), float32(Weight(weights, k))
+		columns, entries, base = append(columns, u), append(entries, node.scale*weight*neighbor.column), base && neighbor.row == nil
+		total += float64(neighbor.column) * float64(weight)
 	}
 	if !base {
 		o.prefetch(columns)
 	}
-	return columns, entries, float32(float64(scale) * total), base
+	return columns, entries, float32(float64(node.scale) * total), base
 }
 
 // Gather returns the features of nodes, row after row.

@@ -164,8 +164,7 @@ func (m *GCN) CheckBound(p *graph.Laplacian, x *graph.Features, nodes []int32) e
 // convolutions, with its features. Memory: the same, or of one edge less if the model reads only
 // P·X. ReadPropagated saves the time for rows of P·X that no change has touched.
 func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32) ([]float32, error) {
-	hops := len(m.Convolutions)
-	propagated := m.full != nil && !m.full.ReadsInputs()
+	hops, propagated := len(m.Convolutions), m.full != nil && !m.full.ReadsInputs()
 	if propagated {
 		hops--
 	}
@@ -173,22 +172,21 @@ func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	local := make([]int32, len(nodes))
+	places := make([]int32, len(nodes))
 	for k, v := range nodes {
-		local[k] = int32(slices.Index(ids, v)) // nodes are the first of ids
+		places[k] = int32(slices.Index(ids, v)) // nodes are the first of ids
 	}
-	c, err := m.call(p, o.Gather(ids), local, ids) // new nodes have no label
+	c, err := m.call(p, o.Gather(ids), places, ids) // new nodes have no label
 	if err != nil {
 		return nil, err
 	}
+	var px plan.Source
 	if propagated {
-		px := plan.Source{}
-		if px.X, c.Sums, err = m.propagated(ctx, o, ids); err != nil {
-			return nil, fmt.Errorf("layers: inference: %w", err)
-		}
-		c.Sources[plan.Source{X: m.x, Propagated: true}] = px
-		if m.exact != nil {
-			c.Sources[plan.Source{X: m.exact.px}] = px
+		px.X, c.Sums = m.propagated(ctx, o, ids)
+	}
+	for source := range c.Sources {
+		if propagated && source != (plan.Source{X: m.x}) {
+			c.Sources[source] = px
 		}
 	}
 	c.Device, c.Ranks = nil, nil
@@ -196,27 +194,22 @@ func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32)
 }
 
 // propagated returns P·X and the row sums of P at nodes of a changed graph. It computes only rows
-// that a change has touched, if m reads P·X of the base.
-func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (px *graph.Features, sums []float32, err error) {
-	px = &graph.Features{
-		Rows: len(nodes),
-		Cols: m.x.Cols,
-		Data: make([]float32, len(nodes)*m.x.Cols),
-	}
-	kept := m.known.of(o.Base()) && m.known.px.Data != nil
-	for k, v := range nodes {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		columns, entries, sum, base := o.Propagation(v)
+// that a change has touched, if m reads P·X of the base. It ends early with ctx.
+func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (px *graph.Features, sums []float32) {
+	p, x := o.Base()
+	px = &graph.Features{Rows: len(nodes), Cols: x.Cols, Data: make([]float32, len(nodes)*x.Cols)}
+	sums = make([]float32, len(nodes))
+	kept := m.known.of(p, x) && m.known.px.Data != nil
+	for k := 0; k < len(nodes) && ctx.Err() == nil; k++ {
+		columns, entries, sum, base := o.Propagation(nodes[k])
 		if base && kept {
-			copy(px.Row(k), m.known.px.Row(int(v)))
+			copy(px.Row(k), m.known.px.Row(int(nodes[k])))
 		} else {
 			kernel.PropagateChanged(px.Row(k), o, columns, entries)
 		}
-		sums = append(sums, sum)
+		sums[k] = sum
 	}
-	return px, sums, nil
+	return px, sums
 }
 
 // compile compiles output for full neighbourhoods. Its rows are at the output nodes of the

@@ -40,8 +40,9 @@ func TestMissingArguments(t *testing.T) {
 // shortTable has a record without all fields.
 type shortTable struct{}
 
-func (shortTable) Header() []string       { return []string{"a", "b"} }
-func (shortTable) Records() [][]string    { return [][]string{{"1"}} }
+func (shortTable) List() study.List {
+	return study.List{Header: []string{"a", "b"}, Records: [][]string{{"1"}}}
+}
 func (shortTable) Figure() *figure.Figure { return nil }
 
 // TestHostileNames checks that names are escaped in pictures and tables.
@@ -66,7 +67,7 @@ func TestHostileNames(t *testing.T) {
 // its column still counts as numeric.
 func TestNotFinite(t *testing.T) {
 	table := &study.ErrorTable{Rows: []study.ErrorRow{{Method: "ladies", Mean: math.NaN()}, {Method: "fastgcn", Mean: 0.5}}}
-	for _, record := range table.Records() {
+	for _, record := range table.List().Records {
 		if text := strings.Join(record, ","); strings.Contains(text, "NaN") {
 			t.Error(text)
 		}

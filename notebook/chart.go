@@ -66,15 +66,12 @@ func Curves(title, metric string, r *train.Result) *Chart {
 	if r == nil {
 		r = new(train.Result)
 	}
-	var loss, valid figure.Series
-	for _, e := range r.Evaluations {
-		loss.X, loss.Y = append(loss.X, float64(e.Batch)), append(loss.Y, e.Loss)
-		valid.Y = append(valid.Y, e.Valid)
+	line := func(value func(train.Evaluation) float64) []figure.Series {
+		return figure.Curves(r.Evaluations, func(e train.Evaluation) (string, float64, float64, float64) { return "", float64(e.Batch), value(e), 0 })
 	}
-	valid.X = loss.X
 	return Draw(&figure.Figure{Title: title, Panels: []figure.Panel{
-		{X: "batch", Y: "training loss", Lines: []figure.Series{loss}},
-		{X: "batch", Y: "validation " + metric, Lines: []figure.Series{valid}},
+		{X: "batch", Y: "training loss", Lines: line(func(e train.Evaluation) float64 { return e.Loss })},
+		{X: "batch", Y: "validation " + metric, Lines: line(func(e train.Evaluation) float64 { return e.Valid })},
 	}})
 }
 
@@ -105,20 +102,12 @@ func (c *Comparison) Add(name string, r *train.Result) {
 
 // Test returns the spread of a method's test scores.
 func (c *Comparison) Test(name string) study.Spread {
-	return c.over(name, func(r *train.Result) float64 { return r.Test })
+	return study.SpreadOf(c.runs[name], func(r *train.Result) float64 { return r.Test })
 }
 
 // Valid returns the spread of a method's best validation scores.
 func (c *Comparison) Valid(name string) study.Spread {
-	return c.over(name, func(r *train.Result) float64 { return r.Best })
-}
-
-func (c *Comparison) over(name string, value func(*train.Result) float64) study.Spread {
-	var values []float64
-	for _, r := range c.runs[name] {
-		values = append(values, value(r))
-	}
-	return study.NewSpread(values)
+	return study.SpreadOf(c.runs[name], func(r *train.Result) float64 { return r.Best })
 }
 
 // Sheet returns the table: for each method its scores as mean ± standard error over
@@ -126,10 +115,11 @@ func (c *Comparison) over(name string, value func(*train.Result) float64) study.
 func (c *Comparison) Sheet() *Sheet {
 	s := NewSheet(c.Title, "method", "runs", "validation "+c.Metric, "test "+c.Metric, "batches", "training ms/batch", "sampling ms/batch")
 	for _, name := range c.names {
-		s.Add(name, len(c.runs[name]), c.Valid(name), c.Test(name),
-			c.over(name, func(r *train.Result) float64 { return float64(r.Batches) }).Mean,
-			c.over(name, func(r *train.Result) float64 { return r.TrainMS }).Mean,
-			c.over(name, func(r *train.Result) float64 { return r.SamplingMS }).Mean)
+		runs := c.runs[name]
+		s.Add(name, len(runs), c.Valid(name), c.Test(name),
+			study.SpreadOf(runs, func(r *train.Result) float64 { return float64(r.Batches) }).Mean,
+			study.SpreadOf(runs, func(r *train.Result) float64 { return r.TrainMS }).Mean,
+			study.SpreadOf(runs, func(r *train.Result) float64 { return r.SamplingMS }).Mean)
 	}
 	return s
 }

@@ -128,9 +128,8 @@ func TestSheet(t *testing.T) {
 // fakeTable is a study.Table.
 type fakeTable struct{}
 
-func (fakeTable) Header() []string { return []string{"method", "error"} }
-func (fakeTable) Records() [][]string {
-	return [][]string{{"ladies", "0.123456789"}, {"labor", "2"}}
+func (fakeTable) List() study.List {
+	return study.List{Header: []string{"method", "error"}, Records: [][]string{{"ladies", "0.123456789"}, {"labor", "2"}}}
 }
 func (fakeTable) Figure() *figure.Figure { return nil }
 

@@ -39,17 +39,17 @@ func Tabulate(title string, t study.Table, columns ...string) (*Sheet, error) {
 	if argument.Nil(t) {
 		return nil, errors.New("notebook: there is no table")
 	}
-	header := t.Header()
+	list := t.List()
 	if len(columns) == 0 {
-		columns = header
+		columns = list.Header
 	}
 	s := NewSheet(title, columns...)
-	for _, record := range t.Records() {
+	for _, record := range list.Records {
 		cells := make([]any, len(columns))
 		for k, name := range columns {
-			j := slices.Index(header, name)
+			j := slices.Index(list.Header, name)
 			if j < 0 || j >= len(record) {
-				return nil, fmt.Errorf("notebook: no column %q in a record of %d fields; there are %s", name, len(record), strings.Join(header, ", "))
+				return nil, fmt.Errorf("notebook: no column %q in a record of %d fields; there are %s", name, len(record), strings.Join(list.Header, ", "))
 			}
 			if v, err := strconv.ParseFloat(record[j], 64); err == nil {
 				cells[k] = v
@@ -99,16 +99,9 @@ func (s *Sheet) HTML() string {
 		}
 		return "right"
 	}
-	t := template.Must(template.New("sheet").Funcs(template.FuncMap{"align": align}).Parse(sheetText))
+	funcs := template.FuncMap{"align": align, "headed": s.headed, "rows": func() [][]string { return s.rows }}
 	var b bytes.Buffer
-	err := t.Execute(&b, struct {
-		*Sheet
-		Headed bool
-		Rows   [][]string
-	}{s, s.headed(), s.rows})
-	if err != nil {
-		return template.HTMLEscapeString(err.Error())
-	}
+	_ = template.Must(template.New("sheet").Funcs(funcs).Parse(sheetText)).Execute(&b, s) // into memory, which cannot fail
 	return string(markup.Clean(b.Bytes()))
 }
 

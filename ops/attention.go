@@ -58,35 +58,34 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 		return nil, err
 	}
 	slot.otherReader = "Attention"
+	heads, rows, columns := max(o.Heads, 1), z.Shape()[0], z.Shape()[1]
+	if rows != slot.src || o.Heads < 0 || columns%heads != 0 {
+		return nil, fmt.Errorf("ops: Attention: %d heads over %d rows of %d columns, its slot %d input nodes: %w", o.Heads, rows, columns, slot.src, ErrShape)
+	}
 	op := &attention{
 		base:    base{name: "Attention", slot: slot, parts: partEdges, rows: plan.CrossingRows},
-		average: o.Average,
+		form:    kernel.Attention{Heads: heads, Width: columns / heads, Average: o.Average},
 		plain:   o.Plain,
-		heads:   max(o.Heads, 1),
 		dropout: drop,
-	}
-	rows, columns := z.Shape()[0], z.Shape()[1]
-	if rows != slot.src || o.Heads < 0 || columns%op.heads != 0 {
-		return nil, fmt.Errorf("ops: Attention: %d heads over %d rows of %d columns, its slot %d input nodes: %w", o.Heads, rows, columns, slot.src, ErrShape)
 	}
 	if err := checkVectors("Attention", z, columns, source, target); err != nil {
 		return nil, err
 	}
 	inputs := G.Nodes{z, source, target}
 	if op.bias = bias != nil; op.bias {
-		if err := checkVectors("Attention", z, op.out(columns), bias); err != nil {
+		if err := checkVectors("Attention", z, op.form.Out(), bias); err != nil {
 			return nil, err
 		}
 		inputs = append(inputs, bias)
 	}
 	for _, vector := range inputs[1:3] {
-		scores, err := applyConstant(&attentionScores{base: base{name: "AttentionScores"}, heads: op.heads}, tensor.Shape{rows, op.heads}, z, vector)
+		scores, err := applyConstant(&attentionScores{base: base{name: "AttentionScores"}, heads: heads}, tensor.Shape{rows, heads}, z, vector)
 		if err != nil {
 			return nil, err
 		}
 		inputs = append(inputs, scores)
 	}
-	return apply(op, tensor.Shape{slot.dst, op.out(columns)}, inputs...)
+	return apply(op, tensor.Shape{slot.dst, op.form.Out()}, inputs...)
 }
 
 // attentionScores is source·z_j or target·z_j of each row and head. It has no gradient: attention
@@ -112,10 +111,9 @@ func (op *attentionScores) Compute(c *plan.Call) error {
 // matrices of scores.
 type attention struct {
 	base
-	heads          int
-	average, plain bool
-	bias           bool
-	dropout        dropout
+	form        kernel.Attention // without edges and dropout
+	plain, bias bool
+	dropout     dropout
 }
 
 // attentionRun is the state of an attention in a run, for its gradients.
@@ -137,14 +135,6 @@ func (op *attention) Operations(w plan.Work) float64 {
 	return w.Passes(true) * w.Sparse * float64(op.shape[1])
 }
 
-// out returns the width of the result for z of the given columns.
-func (op *attention) out(columns int) int {
-	if op.average {
-		return columns / op.heads
-	}
-	return columns
-}
-
 // scores returns the input that holds the scores of source; those of target are the next.
 func (op *attention) scores() int { return len(op.inputs) - 2 }
 
@@ -160,13 +150,8 @@ func (op *attention) Compute(c *plan.Call) error {
 		return c.Sizes("input has %d rows and scores of %d and %d, its block %d input nodes", z.Rows, source.Rows, target.Rows, edges.Cols)
 	}
 	a := op.of(c.Run)
-	a.Attention = kernel.Attention{
-		Edges:   edges,
-		Heads:   op.heads,
-		Width:   z.Cols / op.heads,
-		Average: op.average,
-		Dropout: op.dropout.in(c.Run),
-	}
+	a.Attention = op.form
+	a.Edges, a.Dropout = edges, op.dropout.in(c.Run)
 	var bias plan.Floats
 	if op.bias {
 		bias = c.Vector(3, a.Out())

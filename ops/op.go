@@ -60,7 +60,7 @@ func (b *base) Rows() (slot any, rows plan.RowKind) { return b.slot, b.rows }
 
 // Place makes each run on a device send the parts of the block that the op reads.
 func (b *base) Place(r *plan.Run) error {
-	if b.slot != nil {
+	if b.slot != nil && (!r.Inference || b.parts != partNoise) { // inference drops nothing
 		slotOf(r, b.slot).needs |= b.parts
 	}
 	return nil

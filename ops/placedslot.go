@@ -43,25 +43,19 @@ type placedSlots struct {
 	all []*placedSlot
 }
 
-// placedSlotsKey is the key of placedSlots in a run's states.
-type placedSlotsKey struct{}
-
 // slotOf returns s on the device of r, or a slot with the same block there.
 func slotOf(r *plan.Run, s *Slot) *placedSlot {
-	slots := plan.StateOf(r, placedSlotsKey{}, func(s *placedSlots) {
-		s.run = r
-		r.AddInput(s.send)
+	q := plan.StateOf(r, s, func(q *placedSlot) {
+		q.slot = s
+		slots := plan.StateOf(r, (*placedSlots)(nil), func(s *placedSlots) {
+			s.run = r
+			r.AddInput(s.send)
+		})
+		slots.all = append(slots.all, q)
 	})
-	for _, q := range slots.all {
-		if q.slot == s {
-			if q.same != nil {
-				return q.same
-			}
-			return q
-		}
+	if q.same != nil {
+		return q.same
 	}
-	q := &placedSlot{slot: s}
-	slots.all = append(slots.all, q)
 	return q
 }
 

@@ -20,40 +20,38 @@ const adviceBatches = 200
 // Resolve gives the job a plan with the method and the samples that the data ask for: the advice
 // for samples auto, and the paper's method if none was given and the default one would keep more
 // than most bytes of P·X and of histories. progress counts the mini-batches of the advice.
-func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, progress func(done, total int)) error {
-	var values []Value
+func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, progress func(done, total int)) (err error) {
+	values := []Value{{Option: "layers", Text: strconv.Itoa(j.Layers)}}
 	bytes := 4 * int64(data.Nodes()) * int64(data.Features.Cols+(j.Layers-1)*j.Hidden)
+	s := j.Settings
 	switch {
-	case j.Settings.Samples.Auto():
-		var err error
-		if values, err = j.advise(ctx, data, progress); err != nil {
-			return err
-		}
+	case s.Samples.Auto():
+		values, err = j.advise(ctx, data, values, progress)
 	case j.Default && j.Method.Name == DefaultMethod && bytes > most:
-		values = j.withoutHistories(bytes)
+		values = j.withoutHistories(bytes, values)
 	default:
 		return nil
 	}
-	s := j.Settings
-	values = append(values, Value{Option: "layers", Text: strconv.Itoa(j.Layers)})
-	if err := s.Set(values...); err != nil {
-		return err
+	if err == nil {
+		err = s.Set(values...)
 	}
-	p, err := s.Plan()
 	if err != nil {
 		return err
 	}
-	p.GPU, p.Exact = j.GPU, j.Exact
-	j.Plan = p
-	return nil
+	p, err := s.Plan()
+	if err == nil {
+		p.GPU, p.Exact = j.GPU, j.Exact
+		j.Plan = p
+	}
+	return err
 }
 
-// withoutHistories returns the paper's method and its samples, in place of the default one, which
+// withoutHistories adds the paper's method and its samples, in place of the default one, which
 // would keep that many bytes.
-func (j *Job) withoutHistories(bytes int64) []Value {
+func (j *Job) withoutHistories(bytes int64, values []Value) []Value {
 	j.Say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
-		DefaultMethod, Megabytes(bytes), PaperMethod, DefaultMethod)
-	values := []Value{{Option: "method", Text: PaperMethod}}
+		DefaultMethod, Bytes(bytes), PaperMethod, DefaultMethod)
+	values = append(values, Value{Option: "method", Text: PaperMethod})
 	samples := j.Settings.Samples
 	if n := len(samples); n > 1 && n < j.Layers && !j.Settings.ExactInput { // the input is sampled, too
 		samples = append(slices.Clone(samples), samples[n-1])
@@ -62,11 +60,11 @@ func (j *Job) withoutHistories(bytes int64) []Value {
 	return values
 }
 
-// advise returns the samples, and the method and exact input if no method was given. It measures
-// the errors of one propagation, and then trains the candidates of gcn study advise for a few
-// mini-batches; of a method that was given it measures the errors only.
-func (j *Job) advise(ctx context.Context, data *datasets.Data, progress func(done, total int)) ([]Value, error) {
-	products, err := RandomProduct(data, j.Seed)
+// advise adds the samples, the method and exact input. It measures the errors of one propagation,
+// and then trains the candidates of gcn study advise for a few mini-batches; of a method that was
+// given it measures the errors only, and chooses the samples only.
+func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, progress func(done, total int)) ([]Value, error) {
+	products, err := RandomProduct(data, FewColumns, j.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +84,7 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, progress func(don
 	if err != nil {
 		return nil, err
 	}
-	if !j.Default {
-		return j.take(j.Method.Name, sizesOf(advice), j.ExactInput), nil
-	}
-	if Triable(data, j.Layers) && j.Conv != gat && j.InputDropout == 0 {
+	if j.Default && Triable(data, j.Layers) && j.Conv != gat && j.InputDropout == 0 {
 		candidates := study.DefaultCandidates(advice, j.Layers, j.Batch, j.ExactInput)
 		j.Say("--samples auto: training %d candidates for %d mini-batches each", len(candidates), adviceBatches)
 		trials, err := study.Trials{
@@ -107,34 +102,23 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, progress func(don
 		}
 		advice.Take(trials)
 	}
-	return j.take(advice.Method, advice.Samples, j.ExactInput || advice.ExactInput), nil
-}
-
-// sizesOf returns the samples of an advice. If it advises the full method, it has no samples: then
-// these are the samples measured for each layer.
-func sizesOf(advice *study.Advice) Sizes {
-	if len(advice.Samples) > 0 {
-		return advice.Samples
+	method, samples, exact := advice.Method, Sizes(advice.Samples), j.ExactInput || advice.ExactInput
+	if !j.Default { // the advice may be the method full, without samples
+		method, samples = j.Method.Name, nil
+		for _, layer := range advice.Layers {
+			samples = append(samples, layer.Samples)
+		}
 	}
-	var samples Sizes
-	for _, layer := range advice.Layers {
-		samples = append(samples, layer.Samples)
-	}
-	return samples
-}
-
-// take prints the advice and returns its options: the samples alone if a method was given.
-func (j *Job) take(method string, samples Sizes, exact bool) []Value {
 	text := MethodText(method, samples)
 	if m, err := ParseMethod(method); err == nil && exact && !m.ExactInput {
 		text += ", --exact-input"
 	}
 	j.Say("--samples auto: %s; gcn study advise gives the reasons", text)
-	values := []Value{{Option: "samples", Text: samples.String()}}
-	if j.Default {
-		values = append(values, Value{Option: "method", Text: method}, Value{Option: "exact_input", Text: strconv.FormatBool(exact)})
-	}
-	return values
+	return append(values,
+		Value{Option: "samples", Text: samples.String()},
+		Value{Option: "method", Text: method},
+		Value{Option: "exact_input", Text: strconv.FormatBool(exact)},
+	), nil
 }
 
 // MethodText is a method with its sample sizes, for messages and tables.
@@ -150,10 +134,12 @@ func Triable(data *datasets.Data, layers int) bool {
 	return layers > 1 && len(data.Split.Valid) > 0
 }
 
-// RandomProduct returns HW of the features and a random weight. A few columns give the norms
-// to within some per cent.
-func RandomProduct(data *datasets.Data, seed uint64) ([]*graph.Features, error) {
-	const columns = 64
+// FewColumns are enough columns of a random weight: they give the norms of HW to within some per
+// cent.
+const FewColumns = 64
+
+// RandomProduct returns one product HW, of the features and a random weight.
+func RandomProduct(data *datasets.Data, columns int, seed uint64) ([]*graph.Features, error) {
 	x := data.Features
 	weight := make([]float32, x.Cols*columns)
 	layers.GlorotUniform(rand.New(samplers.NewSource(seed, 0, 0)), x.Cols, columns, weight, nil)

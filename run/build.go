@@ -10,6 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
@@ -73,7 +74,7 @@ func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, is := fresh.Sampler.(*samplers.LayerWise); is && p.DropoutNoise != "" {
+	if s, is := fresh.Sampler.(*samplers.LayerWise); is && p.DropoutNoise != "" { // "": the method's own
 		s.FullDropoutNoise = p.DropoutNoise == full
 	}
 	s, err := samplers.Configure(fresh.Sampler, samplers.Config{
@@ -118,12 +119,9 @@ func (p *Plan) modelOptions() layers.GCNOptions {
 // balancedWeights returns n/(C·n_c) for each of C classes with n_c of the n labelled training
 // nodes; a class without any gets 0.
 func balancedWeights(data *datasets.Data) []float32 {
-	counts, total := make([]int, data.Labels.Classes), 0
-	for _, v := range data.Split.Train {
-		if c := data.Labels.Class[v]; c >= 0 {
-			counts[c]++
-			total++
-		}
+	counts, total := ClassCounts(data.Labels, data.Split.Train), 0
+	for _, n := range counts {
+		total += n
 	}
 	weights := make([]float32, len(counts))
 	for c, n := range counts {
@@ -134,10 +132,21 @@ func balancedWeights(data *datasets.Data) []float32 {
 	return weights
 }
 
+// ClassCounts returns how many of the nodes are of each class.
+func ClassCounts(y *graph.Labels, nodes []int32) []int {
+	counts := make([]int, y.Classes)
+	for _, v := range nodes {
+		if c := y.Class[v]; c >= 0 {
+			counts[c]++
+		}
+	}
+	return counts
+}
+
 // Fit returns the options of train.Fit, with the settings as its Config. There 0 means the
 // default, so a limit of 0 becomes Unlimited or OnePass.
 func (p *Plan) Fit() train.Options {
-	o := train.Options{
+	return train.Options{
 		Adam: train.Adam{
 			LR: p.LR, Beta1: p.Beta1, Beta2: p.Beta2, Epsilon: p.Epsilon, WeightDecay: p.WeightDecay, Clip: p.Clip,
 			DecoupledDecay: p.DecoupledDecay,
@@ -147,15 +156,9 @@ func (p *Plan) Fit() train.Options {
 		EvalEvery: p.EvalEvery, Patience: cmp.Or(p.Patience, train.Unlimited),
 		EvalSamples: p.EvalSamples, ControlEvery: p.Method.Every, SeedsEvery: p.SeedsEvery, Workers: p.Workers, Seed: p.Seed,
 		CheckpointInterval: max(time.Duration(p.CheckpointInterval*float64(time.Second)), 1), // 0 would mean the default
+		Seeds:              map[string]ops.Score{"loss": ops.LossScore, "gradient": ops.GradientScore}[p.Seeds],
 		Config:             p.config(),
 	}
-	switch p.Seeds {
-	case "loss":
-		o.Seeds = ops.LossScore
-	case "gradient":
-		o.Seeds = ops.GradientScore
-	}
-	return o
 }
 
 // config returns the settings as config.json holds them.

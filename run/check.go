@@ -27,7 +27,6 @@ type Plan struct {
 	Unused            Sizes // numbers for the input, which is not sampled
 	Layers            int
 	ExactInput        bool
-	DropoutNoise      string
 	ClassifierDropout float64
 	Seeds             string
 	Linear            bool // control
@@ -62,10 +61,7 @@ func (s Settings) Plan() (*Plan, error) {
 // options that the tags name beside others.
 func (p *Plan) checkValues() error {
 	for _, o := range Options(p.Settings) {
-		if o.isDefault() {
-			continue
-		}
-		if err := o.Set(o.String()); err != nil {
+		if err := o.Set(o.String()); err != nil && !o.isDefault() {
 			return p.refuse(o.Name, " %s: %w", o.String(), err)
 		}
 	}
@@ -100,13 +96,6 @@ func (p *Plan) take() (err error) {
 	}
 	if p.Seeds = cmp.Or(p.Settings.Seeds, seedsUniform); p.Method.GradientSeeds {
 		p.Seeds = cmp.Or(p.Settings.Seeds, "gradient")
-	}
-	switch {
-	case p.readsDropout() != "": // the method then has no noise of its own
-	case p.Settings.DropoutNoise == "" && p.Method.FullDropoutNoise():
-		p.DropoutNoise = full
-	default:
-		p.DropoutNoise = p.Settings.DropoutNoise
 	}
 	return nil
 }
@@ -197,7 +186,7 @@ func (p *Plan) apply(rules []rule) error {
 // checkRules checks the options beside one another and beside the method.
 func (p *Plan) checkRules() error {
 	m, name := &p.Method, p.Method.String()
-	important, fullNoise := p.Seeds != seedsUniform, p.Settings.DropoutNoise == full
+	important, fullNoise := p.Seeds != seedsUniform, p.DropoutNoise == full
 	seeds, chosen, uniformly := "seeds", p.Seeds, "--seeds uniform"
 	if m.GradientSeeds {
 		seeds, chosen, uniformly = "method", m.Name, "--method ladies-cv"
@@ -234,7 +223,6 @@ func (p *Plan) checkRules() error {
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
 
 		{fullNoise && p.readsDropout() != "", "dropout_noise", fmt.Sprintf(" full excludes %s: other parts of the model read the output of the same dropout", p.readsDropout())},
-		{fullNoise && m.biasedBy() != "", "dropout_noise", fmt.Sprintf(" full excludes %s: the variance is as over all neighbours only if the weights are unbiased", m.biasedBy())},
 		{fullNoise && !m.TakesFullDropoutNoise(), "dropout_noise", fmt.Sprintf(" full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", DefaultMethod, name)},
 	})
 }
@@ -299,7 +287,7 @@ func (p *Plan) CheckEffects() error {
 	return p.apply([]rule{
 		{p.BatchesPerEpoch > 0 && p.MaxBatches > 0 && late > p.MaxBatches && !p.Given("max_batches"), "epochs",
 			fmt.Sprintf(" %d are %d updates of %d mini-batches, and --max-batches is %d: add --max-batches 0 for no limit", p.Epochs, late, p.Micro, p.MaxBatches)},
-		{p.Settings.DropoutNoise == full && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
+		{p.DropoutNoise == full && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
 			" full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more"},
 		{p.OwnState && !p.PreNorm, "own_state", " without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm"},
 		{p.PreNorm && !p.LayerNorm && !p.BatchNorm && !p.Residual && p.HiddenResidual == none && !p.FeedForward, "pre_norm",

@@ -256,15 +256,22 @@ func ReadRecipe(ctx context.Context, name string) (*File, error) {
 	return ReadFile(ctx, name)
 }
 
-// Files reads the recipe and the file of options; nil: none.
-func (o *Output) Files(ctx context.Context) (recipe, file *File, err error) {
+// Files reads the recipe, the file of options and the run to resume; nil: none.
+func (o *Output) Files(ctx context.Context) (recipe, file, saved *File, err error) {
 	if o.Recipe != "" {
 		recipe, err = ReadRecipe(ctx, o.Recipe)
 	}
 	if err == nil && o.Config != "" {
 		file, err = ReadFile(ctx, o.Config)
 	}
-	return recipe, file, err
+	switch {
+	case err != nil || !Taken(o.Out) || o.Overwrite:
+	case !o.Resume:
+		err = takenError(o.Out)
+	default:
+		saved, err = ReadFile(ctx, o.Out)
+	}
+	return recipe, file, saved, err
 }
 
 // Load makes settings of the sources: the defaults, then a recipe, a file, a saved run and
@@ -285,13 +292,9 @@ func Load(recipe, file, saved *File, line []Value) (Settings, error) {
 		return m.Sizes
 	}
 	before := counts()
-	for _, v := range line {
-		if saved != nil && v.Text == autoWord {
-			continue
-		}
-		if err := s.Set(v); err != nil {
-			return s, err
-		}
+	line = slices.DeleteFunc(slices.Clone(line), func(v Value) bool { return saved != nil && v.Text == autoWord })
+	if err := s.Set(line...); err != nil {
+		return s, err
 	}
 	if s.From("samples").Place != "" && counts() != before { // sizes in a file are of its method
 		s.Samples = nil

@@ -95,21 +95,20 @@ func parseKeys(keys any, name, query, group string) error {
 			known[o.Flag()], names = o, append(names, o.Flag())
 		}
 	}
-	seen := map[string]bool{}
 	for pair := range strings.SplitSeq(query, "&") {
 		key, value, _ := strings.Cut(pair, "=")
 		o, there := known[key]
 		switch {
 		case pair == "":
 			continue
-		case len(known) == 0:
+		case names == nil:
 			return fmt.Errorf("%s takes no keys, got %q", name, key)
+		case !there && slices.Contains(names, key):
+			return fmt.Errorf("the key %q is given twice", key)
 		case !there:
 			return fmt.Errorf("%s has no key %q%s; there are: %s", name, key, DidYouMean(key, names), strings.Join(names, ", "))
-		case seen[key]:
-			return fmt.Errorf("the key %q is given twice", key)
 		}
-		seen[key] = true
+		delete(known, key)
 		if err := o.Set(value); err != nil {
 			return fmt.Errorf("%s=%s: %w", key, value, err)
 		}
@@ -161,9 +160,9 @@ func (m *Method) takeParts() error {
 	if m.Control != none {
 		layerWise.Control = samplers.Control(m.Control)
 	}
-	switch by := m.biasedBy(); {
-	case m.Controlled() && by != "":
-		return fmt.Errorf("control=%s with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", m.Control, by)
+	switch {
+	case m.Controlled() && !m.TakesFullDropoutNoise():
+		return fmt.Errorf("%s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", m)
 	case !m.Refreshed() && (m.Every != 50 || m.Half || m.Linear != ""):
 		return fmt.Errorf("every, half and linear are for control=refresh and the methods ladies-cv and mvs")
 	}
@@ -172,34 +171,15 @@ func (m *Method) takeParts() error {
 
 const populationNodes = "nodes"
 
-// biasedBy returns the key that makes the estimate of a layer-wise method biased, or "".
-func (m *Method) biasedBy() string {
-	switch s, is := m.Sampler.(*samplers.LayerWise); {
-	case !is || m.TakesFullDropoutNoise() || m.String() == m.Name:
-		return ""
-	case s.NormalizeRows:
-		return "normalize=1"
-	case s.IncludeRows:
-		return "rows=1"
-	}
-	return "weight=naive"
-}
-
 // String returns the method as --method has it, with the keys that do not have their defaults.
 func (m *Method) String() string {
-	text, separator := m.Name, "?"
+	text := m.Name
 	for _, o := range Options(m.Keys) {
-		if o.isDefault() {
-			continue
+		if !o.isDefault() {
+			text += "&" + o.Flag() + "=" + strings.Replace(o.String(), "true", "1", 1)
 		}
-		value := o.String()
-		if value == "true" {
-			value = "1"
-		}
-		text += separator + o.Flag() + "=" + value
-		separator = "&"
 	}
-	return text
+	return strings.Replace(text, "&", "?", 1)
 }
 
 // ScheduleKeys are the keys of a schedule: step?every=100&factor=0.5.

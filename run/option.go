@@ -103,10 +103,7 @@ func (o Option) String() string {
 }
 
 func valueText(v reflect.Value) string {
-	if s, ok := v.Interface().(fmt.Stringer); ok {
-		return s.String()
-	}
-	if v.Kind() != reflect.Slice {
+	if _, own := v.Interface().(fmt.Stringer); own || v.Kind() != reflect.Slice {
 		return fmt.Sprint(v.Interface())
 	}
 	words := make([]string, v.Len())
@@ -137,22 +134,12 @@ func (o Option) isDefault() bool {
 	return o.String() == o.Default || o.Default == "" && o.field.IsZero()
 }
 
-// Set implements pflag.Value. A wrong text changes nothing.
+// Set implements pflag.Value.
 func (o Option) Set(text string) error {
-	value := reflect.New(o.field.Type()).Elem()
-	value.Set(o.field)
-	switch {
-	case !o.auto() || text != autoWord:
-		if err := o.read(value, text); err != nil {
-			return err
-		}
-	case value.Kind() == reflect.Slice:
-		value.Set(reflect.MakeSlice(value.Type(), 1, 1)) // a list of 0
-	default:
-		value.SetZero()
+	if o.auto() && text == autoWord {
+		text, o.tag = "0", func(string) string { return "" } // which the range leaves out
 	}
-	o.field.Set(value)
-	return nil
+	return o.read(o.field, text)
 }
 
 // read sets a field, or an element of it, to the value of a text, which must be allowed.
@@ -182,10 +169,8 @@ func (o Option) read(field reflect.Value, text string) (err error) {
 		return o.readList(field, text)
 	}
 	switch {
-	case err != nil && o.auto():
-		return errors.New("want " + want + ", or auto")
 	case err != nil:
-		return errors.New("want " + want)
+		return errors.New("want " + want + map[bool]string{true: ", or auto"}[o.auto()])
 	case o.Choices != nil && text != o.Default && !slices.Contains(o.Choices, text):
 		return fmt.Errorf("want %s%s", either(o.Choices), DidYouMean(text, o.Choices))
 	case o.tag("range") != "":

@@ -2,7 +2,6 @@ package run
 
 import (
 	"math"
-	"slices"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/finite"
@@ -57,12 +56,11 @@ func (j *Job) result(p *Plan, history *train.Result, data *datasets.Data, dir st
 		r.InputBytes = p.Exact.Bytes()
 	}
 	if j.World != nil {
-		var hosts []string
+		hosts := map[string]bool{}
 		for rank := range j.World.Size() {
-			hosts = append(hosts, j.World.Host(rank))
+			hosts[j.World.Host(rank)] = true
 		}
-		slices.Sort(hosts)
-		r.Ranks, r.Hosts = j.World.Size(), len(slices.Compact(hosts))
+		r.Ranks, r.Hosts = j.World.Size(), len(hosts)
 	}
 	if j.Parts != nil {
 		most, whole := j.Parts.MostBytes()
@@ -74,17 +72,17 @@ func (j *Job) result(p *Plan, history *train.Result, data *datasets.Data, dir st
 
 // round rounds measurements to six digits.
 func (r *Result) round() {
-	for _, x := range append(append(r.seconds(), r.means()...), &r.PeakRSS, &r.ExchangeBytes, &r.HeldShare) {
+	for _, x := range append(r.times(), &r.PeakRSS, &r.ExchangeBytes, &r.HeldShare) {
 		*x = float64(finite.Measured(*x))
 	}
 }
 
-// seconds returns the fields whose sum over several runs is in their result.
-func (r *Result) seconds() []*float64 { return []*float64{&r.WallS, &r.EvalS, &r.RefreshS} }
-
-// means returns the measurements whose mean over several runs is in their result.
-func (r *Result) means() []*float64 {
-	return []*float64{&r.TrainMS, &r.SamplingMS, &r.WaitMS, &r.CommMS, &r.Imbalance}
+// times returns the measured times, of which the first three are seconds of the whole run.
+func (r *Result) times() []*float64 {
+	return []*float64{
+		&r.WallS, &r.EvalS, &r.RefreshS,
+		&r.TrainMS, &r.SamplingMS, &r.WaitMS, &r.CommMS, &r.Imbalance,
+	}
 }
 
 // summarize puts several runs into one result.
@@ -98,11 +96,10 @@ func summarize(runs []Result, dir string) *Result {
 		}
 		return study.NewSpread(values)
 	}
-	for k, seconds := range sum.seconds() {
-		*seconds = float64(len(runs)) * spread(func(r *Result) float64 { return *r.seconds()[k] }).Mean
-	}
-	for k, mean := range sum.means() {
-		*mean = spread(func(r *Result) float64 { return *r.means()[k] }).Mean
+	for k, time := range sum.times() {
+		if *time = spread(func(r *Result) float64 { return *r.times()[k] }).Mean; k < 3 {
+			*time *= float64(len(runs))
+		}
 	}
 	for k := range runs {
 		sum.Batches += runs[k].Batches

@@ -29,47 +29,36 @@ type Job struct {
 	Say  func(format string, args ...any)         // prints a message
 	Show func(prefix string) func(train.Progress) // begins the display of a run
 
-	// After, if not nil, is called after the last run, with the folder to resume.
-	After func(ctx context.Context, model *layers.GCN, history *train.Result, dir string)
+	// The model of the last run, and its training.
+	Trained *layers.GCN
+	History *train.Result
 }
 
-// follows reports whether this process is a rank other than 0.
-func (j *Job) follows() bool { return j.World != nil && j.World.Rank() > 0 }
+// Follows reports whether this process is a rank other than 0.
+func (j *Job) Follows() bool { return j.World != nil && j.World.Rank() > 0 }
 
-// Megabytes returns a number of bytes for a message.
-func Megabytes(bytes int64) string { return fmt.Sprintf("%.3g MB", float64(bytes)/1e6) }
-
-// Train trains in the folder dir, once or several times. Ranks other than 0 have no result, and
-// no folder.
-func (j *Job) Train(ctx context.Context, data *datasets.Data, dir string) (*Result, error) {
+// Train trains in the folder Out, once or several times. Ranks other than 0 have no result, and
+// use no folder.
+func (j *Job) Train(ctx context.Context, data *datasets.Data) (*Result, error) {
+	if j.Runs == 1 {
+		if several, _ := fs.Glob(os.DirFS(j.Out), "seed-*/"+rundir.ConfigFile); several != nil && !j.Follows() {
+			return nil, fmt.Errorf("%s holds several runs: name another folder, or their number by --runs", j.Out)
+		}
+		return j.Once(ctx, data, j.Out, j.Seed, "", nil)
+	}
 	var folder *rundir.Folder
-	var begin func() error
-	switch {
-	case j.follows():
-		j.Resume, j.Overwrite = false, false
-	case j.Runs > 1:
+	if !j.Follows() {
 		var err error
-		if folder, err = j.openSeveral(dir); err != nil {
+		if folder, err = j.openSeveral(); err != nil {
 			return nil, err
 		}
 		defer folder.Close()
-		begin = func() error { return j.beginSeveral(folder, data) }
-	default:
-		if runs, _ := fs.Glob(os.DirFS(dir), "seed-*/"+rundir.ConfigFile); runs != nil {
-			return nil, fmt.Errorf("%s holds several runs: name another folder, or their number by --runs", dir)
-		}
-		return j.Once(ctx, data, dir, j.Seed, "", nil)
 	}
+	begin := func() error { return j.beginSeveral(folder, data) } // on rank 0
 	var runs []Result
 	for i := range j.Runs {
-		seed, own, prefix := j.Seed+uint64(i), "", ""
-		if folder != nil {
-			own = filepath.Join(dir, SeedFolder(seed))
-		}
-		if j.Runs > 1 {
-			prefix = fmt.Sprintf("run %d/%d  ", i+1, j.Runs)
-		}
-		r, err := j.Once(ctx, data, own, seed, prefix, begin)
+		seed, prefix := j.Seed+uint64(i), fmt.Sprintf("run %d/%d  ", i+1, j.Runs)
+		r, err := j.Once(ctx, data, filepath.Join(j.Out, SeedFolder(seed)), seed, prefix, begin)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +69,7 @@ func (j *Job) Train(ctx context.Context, data *datasets.Data, dir string) (*Resu
 	if folder == nil {
 		return nil, nil
 	}
-	r := summarize(runs, dir)
+	r := summarize(runs, j.Out)
 	if err := folder.WriteJSON(rundir.ResultFile, finite.JSON(r)); err != nil {
 		return nil, fmt.Errorf("the result could not be saved: %w", err)
 	}
@@ -89,8 +78,8 @@ func (j *Job) Train(ctx context.Context, data *datasets.Data, dir string) (*Resu
 
 // openSeveral locks the folder of several runs. Each run has its own folder in it, and a run is
 // resumed with its own settings only.
-func (j *Job) openSeveral(dir string) (*rundir.Folder, error) {
-	folder, err := rundir.Open(dir)
+func (j *Job) openSeveral() (*rundir.Folder, error) {
+	folder, err := rundir.Open(j.Out)
 	if err != nil {
 		return nil, fmt.Errorf("the runs' folder: %w", err)
 	}
@@ -98,9 +87,9 @@ func (j *Job) openSeveral(dir string) (*rundir.Folder, error) {
 	switch {
 	case err != nil:
 	case slices.ContainsFunc(present, func(name string) bool { return name != rundir.ConfigFile && name != rundir.ResultFile }):
-		err = fmt.Errorf("%s holds a single run: name another folder for several runs", dir)
+		err = fmt.Errorf("%s holds a single run: name another folder for several runs", j.Out)
 	case present != nil && !j.Resume && !j.Overwrite:
-		err = TakenError(dir)
+		err = takenError(j.Out)
 	}
 	if err != nil {
 		folder.Close()
@@ -169,13 +158,11 @@ func (j *Job) Once(ctx context.Context, data *datasets.Data, dir string, seed ui
 	history, err := train.Fit(ctx, model, data, options)
 	if err != nil {
 		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			err = j.interruption(err, dir, history.Batches)
+			err = j.interruption(err, history.Batches)
 		}
 		return nil, err
 	}
-	if j.After != nil && seed == j.Seed+uint64(j.Runs-1) && j.Parts == nil {
-		j.After(ctx, model, history, j.resumable(dir))
-	}
+	j.Trained, j.History = model, history
 	return r, nil
 }
 
@@ -195,14 +182,6 @@ func (j *Job) chooseInterval(ctx context.Context, model *layers.GCN, data *datas
 	return nil
 }
 
-// resumable returns the folder to resume for a run in dir: of several runs, the folder of all.
-func (j *Job) resumable(dir string) string {
-	if j.Runs > 1 {
-		return filepath.Dir(dir)
-	}
-	return dir
-}
-
 // Interrupted is the error of a run that its context ended, with a message for the user in
 // place of the error's text.
 type Interrupted struct {
@@ -215,19 +194,15 @@ func (e Interrupted) Unwrap() error { return e.Err }
 
 // interruption returns the error of a run that was interrupted after the given number of
 // batches, with the command that continues it.
-func (j *Job) interruption(err error, dir string, batches int) error {
-	when := fmt.Sprintf("after %d batches", batches)
+func (j *Job) interruption(err error, batches int) error {
+	if file, is := errors.AsType[*fs.PathError](err); is { // the last checkpoint could not be written
+		return Interrupted{err, fmt.Sprintf("interrupted after %d batches; not saved: %v", batches, file)}
+	}
+	when := fmt.Sprintf("after %d batches, saved", batches)
 	if batches == 0 {
 		when = "before the first batch"
 	}
-	var file *fs.PathError
-	if errors.As(err, &file) { // the last checkpoint could not be written
-		return Interrupted{err, fmt.Sprintf("interrupted %s; not saved: %v", when, file)}
-	}
-	if batches > 0 {
-		when += ", saved"
-	}
-	return Interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", when, ShellWord(j.resumable(dir)))}
+	return Interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", when, ShellWord(j.Out))}
 }
 
 // NewDir makes a folder for a run under runs/ and returns its path. The name holds the time,
@@ -237,15 +212,13 @@ func (s *Settings) NewDir(word string, now time.Time) (dir string, err error) {
 		return "", fmt.Errorf("no folder for the run: %w", err)
 	}
 	name := fmt.Sprintf("%s-%s-%s-%d", now.Format("20060102-150405"), rundir.Slug(s.Data), rundir.Slug(word), s.Seed)
-	for attempt := 1; ; attempt++ {
-		dir = filepath.Join("runs", name)
-		if attempt > 1 {
-			dir += fmt.Sprintf(".%d", attempt)
-		}
-		if err = os.Mkdir(dir, 0o777); !errors.Is(err, fs.ErrExist) {
-			return dir, err
-		}
+	dir = filepath.Join("runs", name)
+	err = os.Mkdir(dir, 0o777)
+	for k := 2; errors.Is(err, fs.ErrExist); k++ {
+		dir = filepath.Join("runs", fmt.Sprint(name, ".", k))
+		err = os.Mkdir(dir, 0o777)
 	}
+	return dir, err
 }
 
 // Taken reports whether a folder holds a run already; "" does not.
@@ -254,7 +227,7 @@ func Taken(dir string) bool {
 	return dir != "" && err == nil
 }
 
-// TakenError is the error of a folder that holds a run.
-func TakenError(dir string) error {
+// takenError is the error of a folder that holds a run.
+func takenError(dir string) error {
 	return fmt.Errorf("%s holds a run already: go on with it by --resume, replace it by --overwrite, or name another folder", dir)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// version is the graph at one moment. It never changes.
+// version is the graph at one moment. It never changes, unless its graph is a draft.
 type version struct {
 	number int64 // of changes so far
 	graph  *graph.Overlay
@@ -47,8 +47,8 @@ func (e *edgeEnds) UnmarshalJSON(text []byte) error {
 	e.weight = 1
 	parts := []any{&e.u, &e.v, &e.weight}
 	err := json.Unmarshal(text, &parts)
-	if err != nil || len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, nil) || e.u == e.v || !(e.weight > 0) {
-		return fmt.Errorf("an edge is %.60s: want two ids that differ, and perhaps a positive weight", text)
+	if err != nil || len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, nil) || !(e.weight > 0) {
+		return fmt.Errorf("an edge is %.60s: want two ids, and perhaps a positive weight", text)
 	}
 	return nil
 }
@@ -70,6 +70,12 @@ type change struct {
 	RemoveNodes []nodeID     `json:"remove_nodes"`
 
 	text jsontext.Value // in one line
+
+	made struct {
+		Version int64    `json:"version"`
+		Added   []string `json:"added,omitempty"` // ids of the new nodes
+	}
+	err error // why it is not made
 }
 
 // decode reads one JSON object, and nothing but it. A field twice is an error. An error names the field.
@@ -143,11 +149,17 @@ func (s *Server) name(v *version, node int32) string {
 	return s.data.NodeNames.At(int(node))
 }
 
-// apply returns the version after a change, and makes the ids of its nodes known to find.
-func (s *Server) apply(v *version, c *change) (next *version, failed error) {
+// draft returns the next version, for apply.
+func (s *Server) draft() *version {
+	next := *s.now.Load()
+	next.graph = next.graph.Draft()
+	return &next
+}
+
+// apply makes a change in a draft, and the ids of its nodes known to find.
+func (s *Server) apply(v *version, c *change) (failed error) {
 	var g graph.Change
 	first, added := v.graph.Nodes(), map[nodeID]int32{}
-	next = &version{number: v.number + 1, added: v.added}
 	for k, n := range c.AddNodes {
 		id, number := n.ID, nodeID(strconv.Itoa(first+k))
 		if s.data.NodeNames == nil {
@@ -155,10 +167,10 @@ func (s *Server) apply(v *version, c *change) (next *version, failed error) {
 		}
 		_, err := s.find(v, id)
 		if _, twice := added[id]; err == nil || twice || id == "" || s.data.NodeNames == nil && id != number {
-			return nil, fmt.Errorf("add_nodes: want the id of a new node, not %.40q; the next number is %s", id, number)
+			return fmt.Errorf("add_nodes: want the id of a new node, not %.40q; the next number is %s", id, number)
 		}
 		added[id] = int32(first + k)
-		next.added, g.AddNodes = append(next.added, string(id)), append(g.AddNodes, n.values)
+		c.made.Added, g.AddNodes = append(c.made.Added, string(id)), append(g.AddNodes, n.values)
 	}
 	find := func(field string, id nodeID) int32 {
 		node, isNew := added[id]
@@ -169,11 +181,18 @@ func (s *Server) apply(v *version, c *change) (next *version, failed error) {
 		}
 		return node
 	}
-	for _, e := range c.RemoveEdges {
-		g.RemoveEdges = append(g.RemoveEdges, graph.Edge{U: find("remove_edges", e.u), V: find("remove_edges", e.v)})
+	edges := func(field string, list []edgeEnds) (edges []graph.Edge) {
+		for _, e := range list {
+			edge := graph.Edge{U: find(field, e.u), V: find(field, e.v)}
+			if edge.U == edge.V {
+				failed = cmp.Or(failed, fmt.Errorf("%s: [%.40q, %.40q]: want two nodes that differ", field, e.u, e.v))
+			}
+			edges = append(edges, edge)
+		}
+		return edges
 	}
+	g.RemoveEdges, g.AddEdges = edges("remove_edges", c.RemoveEdges), edges("add_edges", c.AddEdges)
 	for _, e := range c.AddEdges {
-		g.AddEdges = append(g.AddEdges, graph.Edge{U: find("add_edges", e.u), V: find("add_edges", e.v)})
 		g.Weights = append(g.Weights, e.weight)
 	}
 	for _, n := range c.SetFeatures {
@@ -188,65 +207,52 @@ func (s *Server) apply(v *version, c *change) (next *version, failed error) {
 		removed[node], g.RemoveNodes = true, append(g.RemoveNodes, node)
 	}
 	if failed == nil {
-		next.graph, failed = v.graph.Apply(&g)
+		failed = v.graph.Change(&g)
 	}
 	if failed != nil {
-		return nil, failed
+		return failed
 	}
 	for id, node := range added {
 		s.added.Store(id, append(s.numbers(id), node))
 	}
-	return next, nil
+	v.number, v.added = v.number+1, append(v.added, c.made.Added...)
+	c.made.Version = v.number
+	return nil
 }
 
-// replay makes a change of the log, before the log is open.
-func (s *Server) replay(text []byte) error {
-	c, err := s.readChange(text)
-	if err == nil {
-		_, err = s.commit(c)
-	}
-	return err
-}
-
-// task is a change that waits.
-type task struct {
-	change *change
-	made   *version // that shows it, if err is nil
-	err    error
-}
-
-// commit makes a change and returns the version that shows it. Changes that wait at the same time
-// share an fsync: the first of them makes all. A version is visible only when the log has it.
-func (s *Server) commit(c *change) (*version, error) {
-	t := &task{change: c}
-	s.tasks <- t
+// commit makes a change. Changes that wait at the same time share a version and an fsync: the first
+// of them makes all. A version is visible only when the log has it.
+func (s *Server) commit(c *change) error {
+	s.tasks <- c
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if t.made != nil || t.err != nil {
-		return t.made, t.err
+	if c.made.Version > 0 || c.err != nil {
+		return c.err
 	}
-	var group []*task
+	var group []*change
 	var records []byte
-	versions := []*version{s.now.Load()}
+	next := s.draft()
 	for len(s.tasks) > 0 {
-		t := <-s.tasks
-		next, err := versions[len(group)], s.log.broken
-		if t.err = errUnavailable; err == nil { // should apply panic
-			next, err = s.apply(next, t.change)
+		c := <-s.tasks
+		err := s.log.broken
+		if c.err = errUnavailable; err == nil { // should apply panic
+			err = s.apply(next, c)
 		}
 		if err != nil {
-			t.err = err
+			c.err = err
 			continue
 		}
-		records = record(records, t.change.text)
-		group, versions = append(group, t), append(versions, next)
+		records, group = record(records, c.text), append(group, c)
 	}
-	err := s.log.append(records)
+	err := next.graph.Finish()
 	if err == nil {
-		s.now.Store(versions[len(group)])
+		err = s.log.append(records)
 	}
-	for k, t := range group {
-		t.made, t.err = versions[k+1], err
+	if err == nil {
+		s.now.Store(next)
 	}
-	return t.made, t.err
+	for _, c := range group {
+		c.err = err
+	}
+	return c.err
 }

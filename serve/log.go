@@ -43,54 +43,55 @@ func headOf(d *datasets.Data) []byte {
 	return fmt.Appendf(nil, `{"schema":1,"data":%q,"nodes":%d,"edges":%d}`, train.Fingerprint(d), d.Nodes(), d.Edges())
 }
 
-// openLog opens the log at path, or makes it, and calls replay for each change in it. It cuts
-// off a last line without its end: that change was not answered. The error names the file and
-// the line. No other process can open the log until it is closed, also after an error.
-func openLog(path string, head []byte, replay func(text []byte) error) (l changeLog, err error) {
+// openLog opens the log at path, or makes it, and makes the changes in it. It cuts off a last
+// line without its end: that change was not answered. The error names the file and the line. No
+// other process can open the log until it is closed, also after an error.
+func (s *Server) openLog(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
-		return l, err
+		return err
 	}
-	l.file = file
-	if err := filelock.Try(file); err != nil {
-		return l, err
+	s.log.file = file
+	if err = filelock.Try(file); err == nil {
+		s.log.size, err = s.replay(file, path)
 	}
-	if l.size, err = readLog(file, path, head, replay); err != nil {
-		return l, err
+	if err == nil {
+		err = file.Truncate(s.log.size)
 	}
-	if err := file.Truncate(l.size); err != nil || l.size > 0 {
-		return l, err
+	if err != nil || s.log.size > 0 {
+		return err
 	}
 	if folder, failed := os.Open(filepath.Dir(path)); failed == nil { // the name of a new file
 		_ = folder.Sync() // not all systems can
 		_ = folder.Close()
 	}
-	return l, l.append(record(nil, head))
+	return s.log.append(record(nil, headOf(s.data)))
 }
 
-// readLog calls replay for each change and returns the size of the whole lines.
-func readLog(file io.Reader, path string, head []byte, replay func(text []byte) error) (size int64, err error) {
-	lines := bufio.NewReaderSize(file, 1<<20)
+// replay makes the changes of a log, in one version, and returns the size of the whole lines.
+func (s *Server) replay(file io.Reader, path string) (size int64, err error) {
+	lines, head, next := bufio.NewReaderSize(file, 1<<20), headOf(s.data), s.draft()
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			if err == io.EOF {
-				err = nil
-			}
-			return size, err
+		if err == io.EOF {
+			s.now.Store(next)
+			return size, next.graph.Finish()
 		}
-		size += int64(len(line))
-		text, err := checked(line)
-		switch {
+		text, damaged := checked(line)
+		switch err = cmp.Or(err, damaged); {
 		case err != nil:
 		case n > 1:
-			err = replay(text)
+			var c *change
+			if c, err = s.readChange(text); err == nil {
+				err = s.apply(next, c)
+			}
 		case !bytes.Equal(text, head):
 			err = fmt.Errorf("the changes are of other data: of %s, and here are %s", text, head)
 		}
 		if err != nil {
 			return 0, fmt.Errorf("%s:%d: %w", path, n, err)
 		}
+		size += int64(len(line))
 	}
 }
 
@@ -109,21 +110,20 @@ func checked(line []byte) ([]byte, error) {
 }
 
 // append writes records and waits until they are on disk. After an error, which wraps
-// errUnavailable, the log is as before; if that is not known, all later calls return an error too.
+// errUnavailable, the log is as before, or broken if that is not known.
 func (l *changeLog) append(records []byte) error {
-	if l.file == nil || l.broken != nil || len(records) == 0 {
-		return l.broken
+	if l.file == nil || len(records) == 0 {
+		return nil
 	}
-	_, err := l.file.Write(records)
-	written := err == nil
-	if written {
+	written, err := l.file.Write(records)
+	if err == nil {
 		err = l.file.Sync()
 	}
 	if err == nil {
-		l.size += int64(len(records))
+		l.size += int64(written)
 		return nil
 	}
-	if failed := l.file.Truncate(l.size); written || failed != nil { // fsync may have dropped what it could not write
+	if failed := l.file.Truncate(l.size); failed != nil || written == len(records) { // fsync may have dropped what it could not write
 		l.broken = fmt.Errorf("%w: the log failed before, start the server again: %w", errUnavailable, cmp.Or(failed, err))
 	}
 	return fmt.Errorf("%w: %w", errUnavailable, err)
@@ -150,7 +150,7 @@ func Scheme() datasets.Scheme {
 				return nil, fmt.Errorf("serve: gcn serve has made no changes: %w", err)
 			}
 			defer file.Close()
-			if _, err := readLog(file, path, headOf(opened.Data), s.replay); err != nil {
+			if _, err := s.replay(file, path); err != nil {
 				return nil, fmt.Errorf("serve: %w", err)
 			}
 			return s.Data()

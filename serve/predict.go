@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"runtime"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/score"
 )
 
@@ -31,36 +35,47 @@ type newNode struct {
 type question struct {
 	Nodes []nodeID  `json:"nodes"`
 	New   []newNode `json:"new"`
-
-	top int // number of best classes or tasks to answer; 0: all
 }
 
-// predict answers about nodes of a version, and about each new node as if it alone were added.
-func (s *Server) predict(ctx context.Context, v *version, q question) (all []prediction, err error) {
+// ask answers q in the version of now, about each new node as if it alone were added.
+func (s *Server) ask(r *http.Request, q question) (all []prediction, err error) {
+	n := len(q.Nodes) + len(q.New)
+	if n == 0 || n > s.options.Nodes {
+		return nil, fmt.Errorf("%d nodes: want 1 to %d of nodes and new", n, s.options.Nodes)
+	}
+	top := s.data.Labels.Outputs()
+	if text := r.URL.Query().Get("top"); text != "" {
+		if top, err = strconv.Atoi(text); err != nil || top < 1 {
+			return nil, fmt.Errorf("top=%.20s: want a number of classes or tasks from 1", text)
+		}
+	}
+	if n == 1 { // waking another core takes longer than half of one prediction
+		cores := runtime.GOMAXPROCS(0)
+		parallel.Reserve(cores - 1)
+		defer parallel.Reserve(1 - cores)
+	}
+	v := s.now.Load()
 	nodes, err := s.findAll(v, q.Nodes)
 	if err != nil {
 		return nil, err
 	}
-	if all, err = s.infer(ctx, v.graph, nodes, q.top); err != nil {
+	if all, err = s.infer(r.Context(), v.graph, nodes, top); err != nil {
 		return nil, err
 	}
 	for k, node := range nodes {
 		all[k].Node = s.name(v, node)
 	}
-	for k, n := range q.New {
-		features, err := s.data.NewFeatures(n.Features, len(n.Neighbors))
-		if err != nil {
+	for k, node := range q.New {
+		features, err := s.data.NewFeatures(node.Features, len(node.Neighbors))
+		neighbors, missing := s.findAll(v, node.Neighbors)
+		if err = cmp.Or(err, missing); err != nil {
 			return nil, fmt.Errorf("new, node %d: %w", k, err)
-		}
-		neighbors, err := s.findAll(v, n.Neighbors)
-		if err != nil {
-			return nil, err
 		}
 		larger, err := v.graph.With(features, neighbors, nil)
 		if err != nil {
 			return nil, err
 		}
-		answer, err := s.infer(ctx, larger, []int32{int32(v.graph.Nodes())}, q.top)
+		answer, err := s.infer(r.Context(), larger, []int32{int32(v.graph.Nodes())}, top)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +84,7 @@ func (s *Server) predict(ctx context.Context, v *version, q question) (all []pre
 	return all, nil
 }
 
-// infer returns predictions of nodes, with the top best outputs; 0: with all.
+// infer returns predictions of nodes, with the probabilities of the top best outputs.
 func (s *Server) infer(ctx context.Context, o *graph.Overlay, nodes []int32, top int) (all []prediction, err error) {
 	logits, err := s.model.InferOverlay(ctx, o, nodes)
 	if err != nil {
@@ -94,7 +109,7 @@ func (s *Server) infer(ctx context.Context, o *graph.Overlay, nodes []int32, top
 			if labels.Tasks > 0 && logits[k] > 0 {
 				p.Tasks = append(p.Tasks, labels.Name(k))
 			}
-			if top == 0 || rank < top {
+			if rank < top {
 				p.Probabilities[labels.Name(k)] = values[k]
 			}
 		}

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
@@ -45,8 +43,8 @@ type Server struct {
 	now   atomic.Pointer[version] // that requests see
 	added sync.Map                // see numbers
 
-	tasks   chan *task // that wait
-	writing sync.Mutex // of the log and of now
+	tasks   chan *change // that wait
+	writing sync.Mutex   // of the log and of now
 	log     changeLog
 }
 
@@ -54,9 +52,6 @@ type Server struct {
 // changes in Options.Log. The model reads P·X of data from now on. Neither model nor data must
 // change, or be closed, before Close. Cost: P·X, and the changes in the log.
 func New(model *layers.GCN, data *datasets.Data, o Options) (*Server, error) {
-	if model == nil || data == nil || data.Graph == nil || data.Features == nil || data.Labels == nil {
-		return nil, errors.New("serve: a server needs a model and data")
-	}
 	s, err := unchanged(data)
 	if err != nil {
 		return nil, err
@@ -73,7 +68,7 @@ func New(model *layers.GCN, data *datasets.Data, o Options) (*Server, error) {
 	s.metrics.NewGauge("gcn_nodes", func() float64 { return float64(s.now.Load().graph.Nodes()) })
 	s.metrics.NewGauge("gcn_edges", func() float64 { return float64(s.now.Load().graph.Edges()) })
 	if o.Log != "" {
-		if s.log, err = openLog(o.Log, headOf(data), s.replay); err != nil {
+		if err := s.openLog(o.Log); err != nil {
 			return nil, errors.Join(fmt.Errorf("serve: %w", err), s.Close())
 		}
 	}
@@ -87,7 +82,7 @@ func unchanged(data *datasets.Data) (*Server, error) {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	_, _ = data.Node("") // makes the index of names
-	s := &Server{data: data, tasks: make(chan *task, most)}
+	s := &Server{data: data, tasks: make(chan *change, most)}
 	s.now.Store(&version{graph: base})
 	return s, nil
 }
@@ -117,15 +112,15 @@ func (s *Server) Data() (*datasets.Data, error) {
 func (s *Server) Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	h := &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: s.options.Timeout + 10*time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	ended := make(chan error, 1)
-	go func() { ended <- h.Serve(listener) }()
-	select {
-	case err := <-ended:
+	stop := context.AfterFunc(ctx, func() {
+		last, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		ended <- h.Shutdown(last)
+	})
+	if err := h.Serve(listener); stop() {
 		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
 	}
-	last, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	return h.Shutdown(last)
+	return <-ended
 }
 
 //go:embed openapi.json
@@ -222,36 +217,12 @@ func (s *Server) nodes(r *http.Request, body []byte) (any, error) {
 	return map[string][]prediction{"predictions": all}, err
 }
 
-// ask answers q in the version of now.
-func (s *Server) ask(r *http.Request, q question) (all []prediction, err error) {
-	if n := len(q.Nodes) + len(q.New); n == 0 || n > s.options.Nodes {
-		return nil, fmt.Errorf("%d nodes: want 1 to %d of nodes and new", n, s.options.Nodes)
-	}
-	if text := r.URL.Query().Get("top"); text != "" {
-		if q.top, err = strconv.Atoi(text); err != nil || q.top < 1 {
-			return nil, fmt.Errorf("top=%.20s: want a number of classes or tasks from 1", text)
-		}
-	}
-	if len(q.Nodes)+len(q.New) == 1 { // waking another core takes longer than half of one prediction
-		cores := runtime.GOMAXPROCS(0)
-		parallel.Reserve(cores - 1)
-		defer parallel.Reserve(1 - cores)
-	}
-	return s.predict(r.Context(), s.now.Load(), q)
-}
-
 // change is POST /changes. A change that waits will be made: its answer says so, also if it is late.
 func (s *Server) change(_ *http.Request, body []byte) (any, error) {
 	c, err := s.readChange(body)
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.commit(c)
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		Version int64    `json:"version"`
-		Added   []string `json:"added,omitempty"` // the ids of the new nodes
-	}{made.number, made.added[len(made.added)-len(c.AddNodes):]}, nil
+	err = s.commit(c)
+	return c.made, err
 }

@@ -198,7 +198,7 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 		return nil, 0, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", l)
 	}
 	e := ApproxError{
-		Laplacian: a.Laplacian, Product: hw, Nodes: a.Nodes, Below: above,
+		Laplacian: a.Laplacian, Product: hw, Nodes: a.Nodes, below: above,
 		Methods: a.contenders, Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
 	w := newErrorWorker(&e)
@@ -222,7 +222,7 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 // read returns the nodes whose rows of HW the measurement of a layer reads, below the given
 // samplers.
 func (a *Advise) read(ctx context.Context, above []samplers.Sampler) ([]int32, error) {
-	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, Below: above, Batch: a.Batch, Seed: a.Seed})
+	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, below: above, Batch: a.Batch, Seed: a.Seed})
 	var nodes []int32
 	for r := range a.Repeats {
 		if _, err := w.begin(ctx, r); err != nil {
@@ -258,7 +258,9 @@ func (a *Advise) method(layers []LayerAdvice) string {
 	for k, method := range a.Methods {
 		for _, l := range layers {
 			logs[k] += math.Log(max(l.Errors.relative(method, l.Samples), 1e-9)) / float64(len(layers))
-			noises[k] += relativeNoise(l.Errors, method, l.Samples) / float64(len(layers))
+			at := slices.IndexFunc(l.Errors.Rows, func(r ErrorRow) bool { return r.Method == method && r.Samples >= l.Samples })
+			r := l.Errors.Rows[at] // the largest size is measured
+			noises[k] += r.SEM / max(r.Mean, 1e-30) / float64(len(layers))
 		}
 		if logs[k] < logs[least] {
 			least = k
@@ -271,17 +273,6 @@ func (a *Advise) method(layers []LayerAdvice) string {
 		}
 	}
 	return chosen
-}
-
-// relativeNoise returns the standard error of a method's error divided by the
-// error, at the smallest measured size that is not below size.
-func relativeNoise(t *ErrorTable, method string, size int) float64 {
-	for _, r := range t.Rows {
-		if r.Method == method && r.Samples >= size {
-			return r.SEM / max(r.Mean, 1e-30)
-		}
-	}
-	return 0
 }
 
 // preference ranks methods whose errors do not differ: unbiased ones first, then
@@ -313,11 +304,9 @@ func (a *Advise) explain(advice *Advice) {
 // down to 32.
 func sizesUpTo(most int) []int {
 	sizes := []int{most}
-	for s := most / 2; s >= 32; s /= 4 {
-		sizes = append(sizes, s)
-		if len(sizes) == 2 && s/2 >= 32 {
+	for s := most / 2; s >= 32; s /= 2 {
+		if sizes = append(sizes, s); len(sizes) > 2 {
 			s /= 2
-			sizes = append(sizes, s)
 		}
 	}
 	slices.Reverse(sizes)

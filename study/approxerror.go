@@ -45,10 +45,10 @@ type ApproxError struct {
 
 	Progress func(done, total int) // called after each batch, if not nil; calls do not overlap
 
-	// Below are samplers that lead from each batch to the rows of a deeper layer.
+	// below are prepared samplers that lead from each batch to the rows of a deeper layer.
 	// The nodes that the first sampler draws for the batch are the rows of the
 	// second. The nodes that the last sampler draws are the rows Q.
-	Below []samplers.Sampler
+	below []samplers.Sampler
 }
 
 // ErrorRow is the error of one method at one sample size.
@@ -142,14 +142,6 @@ func (s *ApproxError) check() error {
 	}
 	if len(s.Nodes) == 0 || len(s.Methods) == 0 || len(s.Sizes) == 0 {
 		return fmt.Errorf("study: errors of %d methods at %d sample sizes, in batches of %d nodes: want at least 1 each", len(s.Methods), len(s.Sizes), len(s.Nodes))
-	}
-	for k, above := range s.Below {
-		if argument.Nil(above) {
-			return fmt.Errorf("study: sampler %d above the layer is nil", k)
-		}
-		if err := samplers.Prepare(above); err != nil {
-			return fmt.Errorf("study: sampler %d above the layer: %w", k, err)
-		}
 	}
 	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
@@ -247,7 +239,7 @@ func newErrorWorker(s *ApproxError) *errorWorker {
 func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
 	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
 	seeds := RandomBatch(w.rng, w.study.Nodes, w.study.Batch)
-	for _, above := range w.study.Below {
+	for _, above := range w.study.below {
 		if err := above.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
 			return nil, err
 		}

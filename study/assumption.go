@@ -24,7 +24,7 @@ type LayerNorms struct {
 // norm, and its appendix the row norm on the column norm. The table holds both.
 type Assumption struct {
 	Laplacian *graph.Laplacian // required
-	Layers    []LayerNorms     // layers of the same name are pooled, as the paper pools 5 runs; required
+	Layers    []LayerNorms     // required
 	Nodes     []int32          // the batches Q are drawn from these; required for ‖QP^[i]‖
 	Within    []int32          // nodes to regress over; nil means all
 
@@ -70,7 +70,7 @@ func (s *Scatter) Merge(other Scatter) {
 func (s *Scatter) Panel(title, x, line string) figure.Panel {
 	cloud, fit := figure.Series{Cloud: true}, s.Sums.Line()
 	for _, p := range s.Points {
-		cloud.X, cloud.Y = append(cloud.X, p[0]), append(cloud.Y, p[1])
+		cloud.Add(p[0], p[1], 0)
 	}
 	return figure.Panel{
 		Title: title, X: x, Y: "‖(HW)_[i]‖",
@@ -141,9 +141,8 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		return nil, err
 	}
 	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed}
-	all := append(onP, onQP...)
-	for k, p := range all {
-		if p.Sums.N == 0 || slices.Contains(all[:k], p) {
+	for _, p := range append(onP, onQP...) {
+		if p.Sums.N == 0 {
 			continue
 		}
 		t.Rows = append(t.Rows, AssumptionRow{p.Layer, NormHW, p.On, p.Sums.Line()}, AssumptionRow{p.Layer, p.On, NormHW, p.Sums.Swapped().Line()})
@@ -152,15 +151,10 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	return t, nil
 }
 
-// newPairs returns what each layer adds to. Layers of the same name share it.
+// newPairs returns what each layer adds to.
 func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
 	var all []*pairs
 	for l, layer := range a.Layers {
-		k := slices.IndexFunc(all, func(p *pairs) bool { return p.Layer == layer.Name })
-		if k >= 0 {
-			all = append(all, all[k])
-			continue
-		}
 		rng := rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))
 		all = append(all, &pairs{Scatter{Layer: layer.Name, On: on}, a.Points, rng})
 	}

@@ -68,16 +68,17 @@ func compareLine(t *testing.T, row *AssumptionRow, x, y []float64) {
 	near(t, "R²", row.R2, stat.RSquared(x, y, nil, alpha, beta), 1e-5)
 }
 
-// TestAssumptionPools pools two runs of one layer.
-func TestAssumptionPools(t *testing.T) {
+// TestAssumptionWithoutBatches regresses two layers on the norms of P alone.
+func TestAssumptionWithoutBatches(t *testing.T) {
 	p := randomLaplacian(t, 30, 60, false, 23)
 	one, two := RowNorms(randomRows(30, 2, 0, 1)), RowNorms(randomRows(30, 2, 0, 2))
-	table, err := Assumption{Laplacian: p, Layers: []LayerNorms{{"layer 1", one}, {"layer 1", two}}, Batches: -1}.Run(t.Context())
+	table, err := Assumption{Laplacian: p, Layers: []LayerNorms{{"layer 1", one}, {"layer 2", two}}, Batches: -1}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	columns := ColumnNorms(p)
-	compareLine(t, table.Row("layer 1", NormHW, NormP), append(append([]float64{}, columns...), columns...), append(append([]float64{}, one...), two...))
+	compareLine(t, table.Row("layer 1", NormHW, NormP), columns, one)
+	compareLine(t, table.Row("layer 2", NormHW, NormP), columns, two)
 	if table.Row("layer 1", NormHW, NormQP) != nil {
 		t.Error("regressed on QP without batches")
 	}

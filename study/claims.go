@@ -34,11 +34,11 @@ type ClaimRow struct {
 	Samples  int    `json:"samples" show:"draws"`
 	Relation string `json:"relation" show:" "` // of Measured to Predicted, as claimed: "=", "≤" or "≥"
 
-	Predicted Number `json:"predicted" show:"predicted|%.4g"`
-	Measured  Number `json:"measured" show:"measured|%.4g"`
-	Exact     bool   `json:"exact"`               // both are exact, and of every candidate
-	SE        Number `json:"se" show:"± se|%.2g"` // standard error of Measured − Predicted; 0 if it is exact or a bound
-	Agrees    bool   `json:"agrees" show:"agrees"`
+	Predicted float64 `json:"predicted" show:"predicted|%.4g"`
+	Measured  float64 `json:"measured" show:"measured|%.4g"`
+	Exact     bool    `json:"exact"`               // both are exact, and of every candidate
+	SE        float64 `json:"se" show:"± se|%.2g"` // standard error of Measured − Predicted; 0 if it is exact or a bound
+	Agrees    bool    `json:"agrees" show:"agrees"`
 }
 
 // ClaimTable is the outcome of Claims.
@@ -138,32 +138,35 @@ func (c *Claims) check() error {
 // factors checks the theorem on variance for s draws.
 func (t *ClaimTable) factors(m *measured, s int, name string) {
 	add := func(row ClaimRow) { t.add(row, name, s) }
-	var mean, corrected, printed, covariance []claimedValue
+	corrected := func(t *tally, i, j int) float64 { return t.theorem.Cov[i][j] }
+	printed := func(t *tally, i, _ int) float64 { return t.printed[i] }
+	found := (*tally).aboutOne
+	var variances, covariances [][2]int
 	for i, p := range m.p {
-		variance := func(t *tally) (float64, float64) { return t.theorem.Cov[i][i], t.aboutOne(i, i) }
-		slipped := func(t *tally) (float64, float64) { return t.printed[i], t.aboutOne(i, i) }
-		mean = append(mean, func(t *tally) (float64, float64) { return 1, t.Mean[i] })
-		corrected, printed = append(corrected, variance), append(printed, slipped)
+		at := [2]int{i, i}
+		variances = append(variances, at)
 		for j := range i {
-			covariance = append(covariance, func(t *tally) (float64, float64) { return t.theorem.Cov[i][j], t.aboutOne(i, j) })
+			covariances = append(covariances, [2]int{i, j})
 		}
-		predicted, measured, difference := m.compare(variance)
-		asPrinted, _, _ := m.compare(slipped)
+		predicted, measured, difference := m.compare(corrected, found, at)
+		asPrinted, _, _ := m.compare(printed, found, at)
 		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted, Printed: asPrinted, Measured: measured, SE: difference.SEM})
 	}
-	add(m.claim("E β = 1", mean))
-	add(m.claim(claimCorrected, corrected))
-	add(m.claim("Var β, recursion as printed", printed))
+	one := func(*tally, int, int) float64 { return 1 }
+	mean := func(t *tally, i, _ int) float64 { return t.Mean[i] }
+	add(m.claim("E β = 1", one, mean, variances...))
+	add(m.claim(claimCorrected, corrected, found, variances...))
+	add(m.claim("Var β, recursion as printed", printed, found, variances...))
 	theorem := VarianceRow{Samples: s}
 	theorem.compare(m.mean(func(t *tally) *Moments { return t.theorem }), m.p, math.Inf(1))
 	bound := func(claim string, most, value float64) {
-		add(ClaimRow{Claim: claim, Relation: "≤", Predicted: Number(most), Measured: Number(value), Exact: m.exact, Agrees: value <= most+exactness})
+		add(ClaimRow{Claim: claim, Relation: "≤", Predicted: most, Measured: value, Exact: m.exact, Agrees: value <= most+exactness})
 	}
 	bound("Var β / ((1/p − 1)/s)", 1, theorem.VarOverBound)
-	if len(covariance) > 0 {
-		add(m.claim("Cov β", covariance))
+	if len(covariances) > 0 {
+		add(m.claim("Cov β", corrected, found, covariances...))
 		bound("s·|Cov β|", 1, theorem.CovOverBound)
-		bound("largest Cov β", 0, float64(theorem.LargestCov))
+		bound("largest Cov β", 0, theorem.LargestCov)
 	}
 }
 
@@ -171,13 +174,14 @@ func (t *ClaimTable) factors(m *measured, s int, name string) {
 // replacement, (1/p − 1)/s: the ratio is (m−s)/(m−1).
 func (t *ClaimTable) finitePopulation(equal *measured, s int) {
 	m, draws := float64(t.Candidates), float64(s)
-	ratio := func(t *tally) (predicted, measured float64) {
+	theory := func(*tally, int, int) float64 { return (m - draws) / (m - 1) }
+	ratio := func(t *tally, _, _ int) (sum float64) {
 		for i := range equal.p {
-			measured += t.aboutOne(i, i) / (float64(len(equal.p)) * (m - 1) / draws)
+			sum += t.aboutOne(i, i) / (float64(len(equal.p)) * (m - 1) / draws)
 		}
-		return (m - draws) / (m - 1), measured
+		return sum
 	}
-	t.add(equal.claim("finite population: Var β ratio", []claimedValue{ratio}), "equal p", s)
+	t.add(equal.claim("finite population: Var β ratio", theory, ratio, [2]int{}), "equal p", s)
 }
 
 // add appends a row.
@@ -190,45 +194,36 @@ func (t *ClaimTable) add(row ClaimRow, name string, s int) {
 // estimate of the mean.
 func (t *tally) aboutOne(i, j int) float64 { return t.Cov[i][j] - t.Mean[i] - t.Mean[j] + 1 }
 
-// claimedValue returns what a claim predicts for a tally, and what was measured in it.
-type claimedValue func(*tally) (predicted, measured float64)
-
 // spread returns a value of the groups. Its standard error is 0 if it is exact.
-func (m *measured) spread(of func(*tally) float64) Spread {
-	var values []float64
-	for _, t := range m.parts {
-		values = append(values, of(t))
-	}
-	return NewSpread(values)
-}
+func (m *measured) spread(of func(*tally) float64) Spread { return SpreadOf(m.parts, of) }
 
-// compare returns the means of a value over the groups, and the difference: the same draws
-// give the prediction and the measurement.
-func (m *measured) compare(v claimedValue) (predicted, measured float64, difference Spread) {
-	predicted = m.spread(func(t *tally) float64 { p, _ := v(t); return p }).Mean
-	difference = m.spread(func(t *tally) float64 { p, q := v(t); return q - p })
-	return predicted, predicted + difference.Mean, difference
-}
+// moment is a value of a tally for candidates i and j.
+type moment func(t *tally, i, j int) float64
 
-// claim compares the mean of the values, which the row shows, and before it every value if they
-// are exact.
-func (m *measured) claim(claim string, values []claimedValue) ClaimRow {
-	row := ClaimRow{Claim: claim, Relation: "=", Exact: m.exact, Agrees: true}
-	mean := func(t *tally) (predicted, measured float64) {
-		for _, v := range values {
-			p, q := v(t)
-			predicted, measured = predicted+p/float64(len(values)), measured+q/float64(len(values))
+// compare returns the means of a predicted and a measured value over the pairs of candidates and
+// over the groups, and the difference: the same draws give both.
+func (m *measured) compare(predicted, found moment, pairs ...[2]int) (p, q float64, difference Spread) {
+	mean := func(t *tally, of moment) (sum float64) {
+		for _, at := range pairs {
+			sum += of(t, at[0], at[1]) / float64(len(pairs))
 		}
-		return predicted, measured
+		return sum
 	}
-	compared := []claimedValue{mean}
-	if m.exact {
-		compared = append(slices.Clip(values), mean)
+	p = m.spread(func(t *tally) float64 { return mean(t, predicted) }).Mean
+	difference = m.spread(func(t *tally) float64 { return mean(t, found) - mean(t, predicted) })
+	return p, p + difference.Mean, difference
+}
+
+// claim compares the mean over the pairs, which the row shows, and before it each pair if the
+// values are exact.
+func (m *measured) claim(claim string, predicted, found moment, pairs ...[2]int) ClaimRow {
+	row := ClaimRow{Claim: claim, Relation: "=", Exact: m.exact, Agrees: true}
+	for k := 0; k < len(pairs) && m.exact; k++ {
+		p, q, difference := m.compare(predicted, found, pairs[k])
+		row.compare(p, q, difference.SEM)
 	}
-	for _, v := range compared {
-		predicted, measured, difference := m.compare(v)
-		row.compare(predicted, measured, difference.SEM)
-	}
+	p, q, difference := m.compare(predicted, found, pairs...)
+	row.compare(p, q, difference.SEM)
 	return row
 }
 
@@ -239,7 +234,7 @@ func (r *ClaimRow) compare(predicted, measured, se float64) {
 		tolerance += mostDeviation * se
 	}
 	r.Agrees = r.Agrees && difference <= tolerance
-	r.Predicted, r.Measured, r.SE = Number(predicted), Number(measured), Number(se)
+	r.Predicted, r.Measured, r.SE = predicted, measured, se
 }
 
 // populationText names a population.

@@ -35,7 +35,8 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 	base, overNodes := strings.CutSuffix(name, NodesSuffix)
 	c := Contender{Name: name, New: func(size int) (samplers.Sampler, error) {
 		// With exact input, the lowest layer of a method with a history is drawn.
-		s, err := samplers.ByName(base, samplers.Config{Laplacian: p, Train: train, Layers: 1, Sizes: []int{size}, ExactInput: true})
+		config := samplers.Config{Laplacian: p, Train: train, Layers: 1, Sizes: []int{size}, ExactInput: true}
+		s, err := samplers.ByName(base, config)
 		if err != nil || !overNodes {
 			return s, err
 		}
@@ -43,8 +44,8 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 		if !ok || !CountsPopulation(base) {
 			return nil, fmt.Errorf("study: method %q: %s has no debiased weights to count nodes with", name, base)
 		}
-		counting := &samplers.LayerWise{Laplacian: p, Sizes: l.Sizes, Importance: l.Importance, Draw: l.Draw, Weight: samplers.Debiased{Population: samplers.AllNodes}}
-		return counting, samplers.Prepare(counting)
+		weight := samplers.Debiased{Population: samplers.AllNodes}
+		return samplers.Configure(&samplers.LayerWise{Importance: l.Importance, Draw: l.Draw, Weight: weight}, config)
 	}}
 	_, err := c.New(1)
 	return c, err

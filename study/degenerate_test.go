@@ -190,7 +190,6 @@ func TestMissingArguments(t *testing.T) {
 		"error of a half product":           approx(func(s *ApproxError) { s.Product = half }),
 		"error of a nil method":             approx(func(s *ApproxError) { s.Methods = []Contender{{Name: "x"}} }),
 		"error of a method without sampler": approx(func(s *ApproxError) { s.Methods[0].New = func(int) (samplers.Sampler, error) { return noLabor, nil } }),
-		"error below nil":                   approx(func(s *ApproxError) { s.Methods, s.Below = []Contender{method}, []samplers.Sampler{noLabor} }),
 		"error on nodes outside":            approx(func(s *ApproxError) { s.Nodes = []int32{0, 20} }),
 		"assumption within nodes outside":   run(Assumption{Laplacian: p, Layers: norms, Nodes: nodes, Within: []int32{-1}}.Run(ctx)),
 		"assumption on a bad Laplacian":     run(Assumption{Laplacian: bad, Layers: norms, Nodes: nodes}.Run(ctx)),
@@ -224,6 +223,5 @@ func TestMissingArguments(t *testing.T) {
 // emptyTable has neither columns nor a figure.
 type emptyTable struct{}
 
-func (emptyTable) Header() []string       { return nil }
-func (emptyTable) Records() [][]string    { return nil }
+func (emptyTable) List() List             { return List{} }
 func (emptyTable) Figure() *figure.Figure { return nil }

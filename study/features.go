@@ -46,23 +46,23 @@ type FeaturesTable struct {
 
 // FeaturesRow is one run.
 type FeaturesRow struct {
-	Input     string `json:"input" show:"input"` // "X", "X PX", "X PX P2X", … or "GCN"
-	Seed      uint64 `json:"seed" show:"seed"`
-	BestValid Number `json:"best_valid" show:"best valid|%.4f"`
-	Test      Number `json:"test" show:"test|%.4f"` // with the weights of the best validation score
-	Batches   int    `json:"batches" show:"batches"`
-	BestBatch int    `json:"best_batch"`
-	Stop      string `json:"stop"`
+	Input     string  `json:"input" show:"input"` // "X", "X PX", "X PX P2X", … or "GCN"
+	Seed      uint64  `json:"seed" show:"seed"`
+	BestValid float64 `json:"best_valid" show:"best valid|%.4f"`
+	Test      float64 `json:"test" show:"test|%.4f"` // with the weights of the best validation score
+	Batches   int     `json:"batches" show:"batches"`
+	BestBatch int     `json:"best_batch"`
+	Stop      string  `json:"stop"`
 }
 
 // FeaturesMean is the mean over the runs of an input.
 type FeaturesMean struct {
-	Input      string `json:"input"`
-	Parameters int    `json:"parameters"`
-	Valid      Number `json:"best_valid_mean"`
-	Test       Number `json:"test_mean"`
-	TestStd    Number `json:"test_std"` // unbiased; 0 for one run
-	TestSEM    Number `json:"test_sem"`
+	Input      string  `json:"input"`
+	Parameters int     `json:"parameters"`
+	Valid      float64 `json:"best_valid_mean"`
+	Test       float64 `json:"test_mean"`
+	TestStd    float64 `json:"test_std"` // unbiased; 0 for one run
+	TestSEM    float64 `json:"test_sem"`
 }
 
 // Run trains the models. When ctx ends, it returns ctx's error. Memory: 4 bytes a node,
@@ -115,15 +115,14 @@ func (f FeaturesAlone) Run(ctx context.Context) (*FeaturesTable, error) {
 		return nil, err
 	}
 	test, err := train.Evaluate(ctx, f.Trained, f.Data, f.Data.Split.Test)
-	t.Rows = append(t.Rows, FeaturesRow{Input: "GCN", BestValid: Number(valid), Test: Number(test)})
-	t.Means = append(t.Means, FeaturesMean{Input: "GCN", Valid: Number(valid), Test: Number(test)})
+	t.Rows = append(t.Rows, FeaturesRow{Input: "GCN", BestValid: valid, Test: test})
+	t.Means = append(t.Means, FeaturesMean{Input: "GCN", Valid: valid, Test: test})
 	return t, err
 }
 
 // train adds the rows and the mean of one input.
 func (f FeaturesAlone) train(ctx context.Context, t *FeaturesTable, input string, data *datasets.Data, model func(context.Context, uint64) (*layers.GCN, error)) error {
-	mean := FeaturesMean{Input: input}
-	var valids, tests []float64
+	mean, first := FeaturesMean{Input: input}, len(t.Rows)
 	for run := range f.Runs {
 		o := f.Options
 		o.Seed += uint64(run)
@@ -142,13 +141,13 @@ func (f FeaturesAlone) train(ctx context.Context, t *FeaturesTable, input string
 		}
 		mean.Parameters = history.Parameters
 		t.Rows = append(t.Rows, FeaturesRow{
-			Input: input, Seed: o.Seed, BestValid: Number(history.Best), Test: Number(history.Test),
+			Input: input, Seed: o.Seed, BestValid: history.Best, Test: history.Test,
 			Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
 		})
-		valids, tests = append(valids, history.Best), append(tests, history.Test)
 	}
-	s := NewSpread(tests)
-	mean.Valid, mean.Test, mean.TestStd, mean.TestSEM = Number(NewSpread(valids).Mean), Number(s.Mean), Number(s.SD), Number(s.SEM)
+	valid := SpreadOf(t.Rows[first:], func(r FeaturesRow) float64 { return r.BestValid })
+	test := SpreadOf(t.Rows[first:], func(r FeaturesRow) float64 { return r.Test })
+	mean.Valid, mean.Test, mean.TestStd, mean.TestSEM = valid.Mean, test.Mean, test.SD, test.SEM
 	t.Means = append(t.Means, mean)
 	return nil
 }

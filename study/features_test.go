@@ -47,8 +47,8 @@ func TestFeaturesAlone(t *testing.T) {
 	if len(got.Means) != 1 || got.Means[0].Test < 0.75 || got.Means[0].Test > 0.99 {
 		t.Errorf("test accuracy %+v", got.Means)
 	}
-	if len(got.Records()) != 2 || len(got.Records()[0]) != len(got.Header()) {
-		t.Errorf("records %v under %v", got.Records(), got.Header())
+	if l := got.List(); len(l.Records) != 2 || len(l.Records[0]) != len(l.Header) {
+		t.Errorf("records %v under %v", l.Records, l.Header)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestNeedsNoGCN(t *testing.T) {
 		{study.Advice{Trials: trials}, false},
 		{study.Advice{Alone: &study.FeaturesMean{Valid: 1}}, false},
 		{study.Advice{Trials: trials, Alone: &study.FeaturesMean{Valid: 0.75}}, false},
-		{study.Advice{Trials: trials, Alone: &study.FeaturesMean{Valid: study.Number(math.NaN())}}, false},
+		{study.Advice{Trials: trials, Alone: &study.FeaturesMean{Valid: math.NaN()}}, false},
 		{study.Advice{Trials: trials, Alone: &study.FeaturesMean{Valid: 0.8}}, true},
 	} {
 		if got := c.advice.NeedsNoGCN(); got != c.want {

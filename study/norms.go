@@ -32,10 +32,9 @@ type Norms struct {
 	Layers    []LayerNorms     // required
 	Nodes     []int32          // the batches Q are drawn from these; required
 
-	Batches int     `default:"100" least:"1"` // number of Q's
-	Batch   int     `default:"512" least:"1"` // nodes in each
-	Bins    int     `default:"60" least:"1"`  // of the histograms
-	Cut     float64 `default:"0.001"`         // tail cut off at each end, below 0.5; negative means none
+	Batches int `default:"100" least:"1"` // number of Q's
+	Batch   int `default:"512" least:"1"` // nodes in each
+	Bins    int `default:"60" least:"1"`  // of the histograms
 	Seed    uint64
 
 	Progress func(done, total int) // called after each batch, if not nil
@@ -50,8 +49,8 @@ type NormsRow struct {
 
 	// C₂ over all rows of HW, and with the tails cut off; infinite if a row is
 	// zero.
-	C2    Number `json:"c2" show:"C2|%.4g"`
-	C2Cut Number `json:"c2_cut" show:"C2, tails cut|%.4g"`
+	C2    float64 `json:"c2" show:"C2|%.4g"`
+	C2Cut float64 `json:"c2_cut" show:"C2, tails cut|%.4g"`
 
 	Ratio    float64 `json:"c1_over_c2_squared" show:"C1/C2²|%.2g"`        // C1/C2², 0 where C2 is infinite
 	RatioCut float64 `json:"c1_over_c2_squared_cut" show:"tails cut|%.2g"` // C1/C2Cut²
@@ -100,11 +99,9 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	if err := checkNorms(s.Laplacian, s.Layers, s.Nodes, s.Batches); err != nil {
 		return nil, err
 	}
-	if s.Cut = max(s.Cut, 0); s.Cut >= 0.5 {
-		return nil, fmt.Errorf("study: Cut is %v, want less than 0.5", s.Cut)
-	}
+	const cut = 0.001 // tail cut off at each end
 	columns := ColumnNorms(s.Laplacian)
-	t := &NormsTable{P: NewHistogram(columns, s.Bins, s.Cut), Batches: s.Batches, Batch: s.Batch, Seed: s.Seed}
+	t := &NormsTable{P: NewHistogram(columns, s.Bins, cut), Batches: s.Batches, Batch: s.Batch, Seed: s.Seed}
 	c1 := make([]float64, s.Batches)
 	flat, ladies := make([]float64, len(s.Layers)), make([]float64, len(s.Layers))
 	walk := newColumnWalk(s.Laplacian)
@@ -123,12 +120,12 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	for l, layer := range s.Layers {
 		row := NormsRow{
 			Layer: layer.Name, C1: spread.Mean, C1SEM: spread.SEM, C1P: unevenness(columns),
-			C2: Number(boundingConstant(layer.Norms, 0)), C2Cut: Number(boundingConstant(layer.Norms, s.Cut)),
+			C2: boundingConstant(layer.Norms, 0), C2Cut: boundingConstant(layer.Norms, cut),
 			MomentRatio: flat[l] / ladies[l], FlatBetter: flat[l] < ladies[l],
-			HW: NewHistogram(layer.Norms, s.Bins, s.Cut),
+			HW: NewHistogram(layer.Norms, s.Bins, cut),
 		}
-		row.Ratio = row.C1 / float64(row.C2*row.C2)
-		row.RatioCut = row.C1 / float64(row.C2Cut*row.C2Cut)
+		row.Ratio = row.C1 / (row.C2 * row.C2)
+		row.RatioCut = row.C1 / (row.C2Cut * row.C2Cut)
 		row.Holds = row.Ratio >= 1
 		t.Rows = append(t.Rows, row)
 	}
@@ -230,10 +227,10 @@ func between(sorted []float64, cut float64) (low, high float64) {
 	return sorted[at], sorted[n-1-at]
 }
 
-// Panel draws the histogram. y names the values that are counted.
-func (h Histogram) Panel(title, x, y string) figure.Panel {
+// Panel draws the histogram of a value of the nodes, which x names.
+func (h Histogram) Panel(title, x string) figure.Panel {
 	return figure.Panel{
-		Title: title, X: x, Y: y, FromZero: true, Caption: fmt.Sprintf("mean %.3g, largest %.3g", h.Mean, h.Max),
+		Title: title, X: x, Y: "nodes", FromZero: true, Caption: fmt.Sprintf("mean %.3g, largest %.3g", h.Mean, h.Max),
 		Bars: &h.Bars,
 	}
 }

@@ -138,7 +138,7 @@ func TestNormsVerdict(t *testing.T) {
 	}
 	row := table.Rows[0]
 	near(t, "C1", row.C1, 1, 1e-6)
-	near(t, "C2", float64(row.C2), 1, 1e-12)
+	near(t, "C2", row.C2, 1, 1e-12)
 	near(t, "moment ratio", row.MomentRatio, 1, 1e-6)
 
 	star := starLaplacian(t, 50)

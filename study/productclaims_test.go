@@ -160,7 +160,7 @@ func varianceClaim(squared []float64, predicted func(r int) float64) ClaimRow {
 		difference = append(difference, squared[r]-closed[r])
 	}
 	want, d := NewSpread(closed).Mean, NewSpread(difference)
-	row.Predicted, row.Measured, row.SE = Number(want), Number(want+d.Mean), Number(d.SEM)
+	row.Predicted, row.Measured, row.SE = want, want+d.Mean, d.SEM
 	row.compare(want, want+d.Mean, d.SEM)
 	return row
 }
@@ -178,8 +178,8 @@ func boundClaims(squared []float64, bound func(r int) float64) []ClaimRow {
 	mean, share := NewSpread(squared), NewSpread(within)
 	limit := NewSpread(bounds).Mean
 	return []ClaimRow{
-		{Claim: "bound of ‖BSC − BC‖²", Relation: "≤", Predicted: Number(limit), Measured: Number(mean.Mean), SE: Number(mean.SEM), Agrees: mean.Mean <= limit},
-		{Claim: "share of draws within the bound", Relation: "≥", Predicted: 1 - failureProbability, Measured: Number(share.Mean), SE: Number(share.SEM),
+		{Claim: "bound of ‖BSC − BC‖²", Relation: "≤", Predicted: limit, Measured: mean.Mean, SE: mean.SEM, Agrees: mean.Mean <= limit},
+		{Claim: "share of draws within the bound", Relation: "≥", Predicted: 1 - failureProbability, Measured: share.Mean, SE: share.SEM,
 			Agrees: share.Mean+mostDeviation*share.SEM >= 1-failureProbability},
 	}
 }
@@ -201,7 +201,7 @@ func flatClaim(ofLADIES, ofFlat []float64, variance func(r, l int) float64) Clai
 		rest = append(rest, (ofFlat[r]-ratio*ofLADIES[r])*float64(len(ofFlat))/ladies)
 	}
 	se := NewSpread(rest).SEM
-	row.Predicted, row.Measured, row.SE = Number(closed), Number(ratio), Number(se)
+	row.Predicted, row.Measured, row.SE = closed, ratio, se
 	row.compare(closed, ratio, se)
 	return row
 }
@@ -272,7 +272,7 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 		exactRank = append(exactRank, sum(exact.values)/exact.values[0])
 		sampledRank = append(sampledRank, sum(sampled.values)/sampled.values[0])
 	}
-	t.add(ClaimRow{Claim: "rank of BSC", Relation: "≤", Predicted: Number(highestPossible), Measured: Number(highest), Agrees: highest <= highestPossible}, method, s)
+	t.add(ClaimRow{Claim: "rank of BSC", Relation: "≤", Predicted: float64(highestPossible), Measured: float64(highest), Agrees: highest <= highestPossible}, method, s)
 	if len(captured) == 0 {
 		return nil
 	}
@@ -282,7 +282,7 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 		if relation == "≥" {
 			agrees = v.Mean+mostDeviation*v.SEM >= predicted
 		}
-		t.add(ClaimRow{Claim: claim, Relation: relation, Predicted: Number(predicted), Measured: Number(v.Mean), SE: Number(v.SEM), Agrees: agrees}, method, s)
+		t.add(ClaimRow{Claim: claim, Relation: relation, Predicted: predicted, Measured: v.Mean, SE: v.SEM, Agrees: agrees}, method, s)
 	}
 	inequality(fmt.Sprintf("signal in BSC's %d first components", components), "≥", NewSpread(chance).Mean, captured)
 	if len(noise) > 0 {

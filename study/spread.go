@@ -47,6 +47,15 @@ func NewSpread(values []float64) Spread {
 	return s
 }
 
+// SpreadOf returns the spread of a value of items.
+func SpreadOf[T any](items []T, value func(T) float64) Spread {
+	var values []float64
+	for _, item := range items {
+		values = append(values, value(item))
+	}
+	return NewSpread(values)
+}
+
 // Median returns the middle value, or the mean of the two middle values, or 0
 // without values. values is not changed.
 func Median(values []float64) float64 {
@@ -75,14 +84,14 @@ func (s Spread) With(e float64) string {
 	return fmt.Sprintf("%.*f ± %.*f", places, s.Mean, places, e)
 }
 
-// Text writes v with four significant digits, numbers below a million without an exponent, and
-// NaN as a dash.
+// Text writes v with four significant digits, numbers from 1000 on whole, without an exponent up
+// to 10¹⁵, and NaN as a dash.
 func Text(v float64) string {
 	a := math.Abs(v)
 	switch {
 	case math.IsNaN(v):
 		return "–"
-	case a < 1e6 && (v == math.Trunc(v) || a >= 1000):
+	case a < 1e15 && (v == math.Trunc(v) || a >= 1000):
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)
@@ -90,8 +99,7 @@ func Text(v float64) string {
 
 // MeanCurve averages runs. at returns the mini-batch of a point, its place on the axis and its
 // value. The result has a point for each mini-batch of the first run at which all runs have a
-// value that is finite, at their mean place, with the error bar that bar returns; a nil bar
-// means none.
+// value that is finite, at their mean place, with the error bar that bar returns.
 func MeanCurve[P any](name string, runs [][]P, at func(P) (batch int, x, y float64), bar func(Spread) float64) figure.Series {
 	mean := figure.Series{Name: name}
 	places, values := map[int][]float64{}, map[int][]float64{} // by mini-batch
@@ -104,13 +112,8 @@ func MeanCurve[P any](name string, runs [][]P, at func(P) (batch int, x, y float
 	}
 	for k := 0; len(runs) > 0 && k < len(runs[0]); k++ {
 		batch, _, _ := at(runs[0][k])
-		if len(values[batch]) < len(runs) {
-			continue
-		}
-		spread := NewSpread(values[batch])
-		mean.X, mean.Y = append(mean.X, NewSpread(places[batch]).Mean), append(mean.Y, spread.Mean)
-		if bar != nil {
-			mean.Error = append(mean.Error, bar(spread))
+		if spread := NewSpread(values[batch]); spread.N >= len(runs) {
+			mean.Add(NewSpread(places[batch]).Mean, spread.Mean, bar(spread))
 		}
 	}
 	return mean

@@ -54,7 +54,7 @@ func TestSpreadOfEqual(t *testing.T) {
 func TestText(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0", 3: "3", -2: "-2", 512: "512", 123456: "123456", 1234.5: "1234", 0.5: "0.5", 2.0 / 3: "0.6667",
-		1e-7: "1e-07", 1.5e9: "1.5e+09", math.Inf(1): "+Inf",
+		1e-7: "1e-07", 1.5e9: "1500000000", 21960000.4: "21960000", 1.5e15: "1.5e+15", math.Inf(1): "+Inf",
 	} {
 		if got := Text(v); got != want {
 			t.Errorf("Text(%v) = %q, want %q", v, got, want)

@@ -7,27 +7,10 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// Shown is a Table that a terminal can show.
-type Shown interface {
-	Table
-
-	// Lines returns headings and rows of cells, and lines of text below them.
-	Lines() (head []string, rows [][]string, below []string)
-}
-
-var _ = []Shown{(*ErrorTable)(nil), (*AssumptionTable)(nil), (*NormsTable)(nil), (*VarianceTable)(nil), (*ClaimTable)(nil), (*FeaturesTable)(nil)}
-
-// Header implements Table.
-func (t *ErrorTable) Header() []string { return Header(t.Rows) }
-
-// Records implements Table.
-func (t *ErrorTable) Records() [][]string { return Records(t.Rows) }
-
-// Lines implements Shown.
-func (t *ErrorTable) Lines() (head []string, rows [][]string, below []string) {
-	head, rows = shown(t.Rows)
-	return head, rows, []string{fmt.Sprintf("‖QPHW‖ = %.4g, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
-		t.Norm, t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed)}
+// List implements Table.
+func (t *ErrorTable) List() List {
+	return list(t.Rows, fmt.Sprintf("‖QPHW‖ = %.4g, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
+		t.Norm, t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed))
 }
 
 func (r ErrorRow) cell(name, text string) string {
@@ -41,41 +24,26 @@ func (r ErrorRow) cell(name, text string) string {
 // over the sample size, one curve for each method, like the paper's figure of
 // matrix approximation errors.
 func (t *ErrorTable) Figure() *figure.Figure {
-	panel := func(title, caption, y string, value func(ErrorRow) (value, bar float64)) figure.Panel {
-		return figure.Panel{
-			Title: title, Caption: caption, X: "nodes drawn", Y: y, LogX: true, LogY: true,
-			Lines: figure.Curves(t.Rows, func(r ErrorRow) (string, float64, float64, float64) {
-				v, bar := value(r)
-				return r.Method, float64(r.Samples), v, bar
-			}),
-		}
-	}
-	return &figure.Figure{Title: fmt.Sprintf("Matrix approximation error, batch %d, %d repeats", t.Batch, t.Repeats), Panels: []figure.Panel{
-		panel("error (bars: standard error)", "", "mean ‖QPHW − QPSHW‖", func(r ErrorRow) (float64, float64) { return r.Mean, r.SEM }),
-		panel("bias part", "(where above two standard errors)", "‖E QPSHW − QPHW‖", func(r ErrorRow) (float64, float64) { return r.significantBias(), 0 }),
-		panel("variance part", "", "root of the variance", func(r ErrorRow) (float64, float64) { return r.SD, 0 }),
+	f := &figure.Figure{Title: fmt.Sprintf("Matrix approximation error, batch %d, %d repeats", t.Batch, t.Repeats), Panels: []figure.Panel{
+		{Title: "error (bars: standard error)", Y: "mean ‖QPHW − QPSHW‖"},
+		{Title: "bias part", Caption: "(where above two standard errors)", Y: "‖E QPSHW − QPHW‖"},
+		{Title: "variance part", Y: "root of the variance"},
 	}}
-}
-
-// significantBias returns Bias if it is above its noise, else 0.
-func (r *ErrorRow) significantBias() float64 {
-	if r.Bias2 > 2*r.Bias2SEM {
-		return r.Bias
+	for k := range f.Panels {
+		p := &f.Panels[k]
+		p.X, p.LogX, p.LogY = "nodes drawn", true, true
+		p.Lines = figure.Curves(t.Rows, func(r ErrorRow) (string, float64, float64, float64) {
+			if !(r.Bias2 > 2*r.Bias2SEM) {
+				r.Bias = 0
+			}
+			return r.Method, float64(r.Samples), []float64{r.Mean, r.Bias, r.SD}[k], []float64{r.SEM, 0, 0}[k]
+		})
 	}
-	return 0
+	return f
 }
 
-// Header implements Table.
-func (t *AssumptionTable) Header() []string { return Header(t.Rows) }
-
-// Records implements Table.
-func (t *AssumptionTable) Records() [][]string { return Records(t.Rows) }
-
-// Lines implements Shown.
-func (t *AssumptionTable) Lines() (head []string, rows [][]string, below []string) {
-	head, rows = shown(t.Rows)
-	return head, rows, nil
-}
+// List implements Table.
+func (t *AssumptionTable) List() List { return list(t.Rows) }
 
 // Figure implements Table: for each layer the points of ‖(HW)_[i]‖ over ‖P^[i]‖
 // and over ‖QP^[i]‖, with the fitted line.
@@ -96,27 +64,21 @@ func (t *AssumptionTable) Figure() *figure.Figure {
 	return f
 }
 
-// Header implements Table.
-func (t *NormsTable) Header() []string { return Header(t.Rows) }
-
-// Records implements Table.
-func (t *NormsTable) Records() [][]string { return Records(t.Rows) }
-
-// Lines implements Shown.
-func (t *NormsTable) Lines() (head []string, rows [][]string, below []string) {
-	head, rows = shown(t.Rows)
+// List implements Table.
+func (t *NormsTable) List() List {
+	var below []string
 	for _, r := range t.Rows {
 		below = append(below, r.Layer+": "+r.Verdict())
 	}
-	return head, rows, below
+	return list(t.Rows, below...)
 }
 
 // Figure implements Table: the histograms.
 func (t *NormsTable) Figure() *figure.Figure {
 	f := &figure.Figure{Title: "Norms of the columns of P and of the rows of HW, tails cut off"}
-	f.Panels = append(f.Panels, t.P.Panel("columns of P", "‖P^[i]‖", "nodes"))
+	f.Panels = append(f.Panels, t.P.Panel("columns of P", "‖P^[i]‖"))
 	for _, r := range t.Rows {
-		f.Panels = append(f.Panels, r.HW.Panel("rows of HW, "+r.Layer, "‖(HW)_[i]‖", "nodes"))
+		f.Panels = append(f.Panels, r.HW.Panel("rows of HW, "+r.Layer, "‖(HW)_[i]‖"))
 	}
 	if len(f.Panels) == 4 {
 		f.Columns = 2
@@ -124,20 +86,13 @@ func (t *NormsTable) Figure() *figure.Figure {
 	return f
 }
 
-// Header implements Table.
-func (t *VarianceTable) Header() []string { return Header(t.Rows) }
-
-// Records implements Table.
-func (t *VarianceTable) Records() [][]string { return Records(t.Rows) }
-
-// Lines implements Shown.
-func (t *VarianceTable) Lines() (head []string, rows [][]string, below []string) {
-	head, rows = shown(t.Rows)
+// List implements Table.
+func (t *VarianceTable) List() List {
 	how := "exact, by enumeration"
 	if slices.ContainsFunc(t.Rows, func(r VarianceRow) bool { return !r.Exact }) {
 		how = fmt.Sprintf("moments that are not exact are from %d draws, and in bounds to within 5 standard errors", t.Repeats)
 	}
-	return head, rows, []string{fmt.Sprintf("%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)}
+	return list(t.Rows, fmt.Sprintf("%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how))
 }
 
 func (r VarianceRow) cell(name, text string) string {
@@ -170,16 +125,9 @@ func (t *VarianceTable) Figure() *figure.Figure {
 	return &figure.Figure{Title: "Squared error of the factors β of one layer over the bound (1/p − 1)/s", Panels: []figure.Panel{mean, each}}
 }
 
-// Header implements Table.
-func (t *ClaimTable) Header() []string { return Header(t.Rows) }
-
-// Records implements Table.
-func (t *ClaimTable) Records() [][]string { return Records(t.Rows) }
-
-// Lines implements Shown.
-func (t *ClaimTable) Lines() (head []string, rows [][]string, below []string) {
-	head, rows = shown(t.Rows)
-	return head, rows, []string{fmt.Sprintf("%d candidates; values that are not exact are from %d draws; the recursion as printed has a slip", t.Candidates, t.Repeats)}
+// List implements Table.
+func (t *ClaimTable) List() List {
+	return list(t.Rows, fmt.Sprintf("%d candidates; values that are not exact are from %d draws; the recursion as printed has a slip", t.Candidates, t.Repeats))
 }
 
 func (r ClaimRow) cell(name, text string) string {
@@ -198,38 +146,33 @@ func (r ClaimRow) cell(name, text string) string {
 // draws.
 func (t *ClaimTable) Figure() *figure.Figure {
 	each := figure.Panel{Title: "Var β of each candidate", X: "predicted", Y: "measured", LogX: true, LogY: true}
-	each.Points = append(
-		figure.Curves(t.Points, func(p Claimed) (string, float64, float64, float64) {
-			return "corrected recursion", p.Predicted, p.Measured, p.SE
-		}),
-		figure.Curves(t.Points, func(p Claimed) (string, float64, float64, float64) { return "as printed", p.Printed, p.Measured, p.SE })...)
+	corrected, printed := figure.Series{Name: "corrected recursion"}, figure.Series{Name: "as printed"}
+	for _, p := range t.Points {
+		corrected.Add(p.Predicted, p.Measured, p.SE)
+		printed.Add(p.Printed, p.Measured, p.SE)
+	}
+	each.Points = []figure.Series{corrected, printed}
 	rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r ClaimRow) bool { return r.Claim != claimCorrected })
 	mean := figure.Panel{Title: "mean Var β", X: "draws", Y: "Var β", LogX: true, LogY: true}
 	mean.Lines = figure.Curves(rows, func(r ClaimRow) (string, float64, float64, float64) {
-		return r.Case + ", predicted", float64(r.Samples), float64(r.Predicted), 0
+		return r.Case + ", predicted", float64(r.Samples), r.Predicted, 0
 	})
 	mean.Points = figure.Curves(rows, func(r ClaimRow) (string, float64, float64, float64) {
-		return r.Case + ", measured", float64(r.Samples), float64(r.Measured), float64(r.SE)
+		return r.Case + ", measured", float64(r.Samples), r.Measured, r.SE
 	})
 	return &figure.Figure{Title: "Predicted and measured variances", Panels: []figure.Panel{each, mean}}
 }
 
-// Header implements Table.
-func (t *FeaturesTable) Header() []string { return Header(t.Rows) }
-
-// Records implements Table.
-func (t *FeaturesTable) Records() [][]string { return Records(t.Rows) }
-
-// Lines implements Shown.
-func (t *FeaturesTable) Lines() (head []string, rows [][]string, below []string) {
-	head, rows = shown(t.Rows)
-	head[slices.Index(head, "test")] += " " + t.Metric
-	if len(t.Rows) > len(t.Means) {
-		for _, m := range t.Means {
-			below = append(below, fmt.Sprintf("%s: mean %s ± %s (standard deviation of the runs)", m.Input, Text(float64(m.Test)), Text(float64(m.TestStd))))
-		}
+// List implements Table.
+func (t *FeaturesTable) List() List {
+	var below []string
+	for k := 0; k < len(t.Means) && len(t.Rows) > len(t.Means); k++ {
+		m := t.Means[k]
+		below = append(below, fmt.Sprintf("%s: mean %s ± %s (standard deviation of the runs)", m.Input, Text(m.Test), Text(m.TestStd)))
 	}
-	return head, rows, below
+	l := list(t.Rows, below...)
+	l.Titles[slices.Index(l.Titles, "test")] += " " + t.Metric
+	return l
 }
 
 // Figure implements Table. There is nothing to draw.

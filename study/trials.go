@@ -80,8 +80,8 @@ func trainingOnly(d *datasets.Data) *datasets.Data {
 // Trial is the outcome for one candidate.
 type Trial struct {
 	Candidate
-	Score Number `json:"score"` // of the validation nodes, after Batches
-	Loss  Number `json:"loss"`  // the reference's score minus this one
+	Score float64 `json:"score"` // of the validation nodes, after Batches
+	Loss  float64 `json:"loss"`  // the reference's score minus this one
 
 	// Operations is the number of multiply-adds of a step, with its share of a refresh
 	// every ControlEvery mini-batches; other operations count as the multiply-adds that
@@ -136,7 +136,10 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 				s.Progress(k*s.Batches+batches, len(s.Candidates)*s.Batches)
 			}
 		}
-		if s.suffices(trials, c) {
+		suffices := func(t Trial) bool {
+			return t.Method == c.Method && t.ExactInput == c.ExactInput && trials[0].Score-t.Score <= tolerated
+		}
+		if slices.ContainsFunc(trials[min(1, len(trials)):], suffices) {
 			done(s.Batches)
 			continue
 		}
@@ -171,16 +174,6 @@ func (s *Trials) check() error {
 	return setDefaults(s)
 }
 
-// suffices reports whether an earlier trial makes a trial of c needless.
-func (s *Trials) suffices(trials []Trial, c Candidate) bool {
-	for _, t := range trials[min(1, len(trials)):] {
-		if t.Method == c.Method && t.ExactInput == c.ExactInput && float64(trials[0].Score-t.Score) <= tolerated {
-			return true
-		}
-	}
-	return false
-}
-
 // try trains one candidate. It returns nil for the method full if that would take too long.
 func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactInput, c Candidate, scored []int32, progress func(train.Progress)) (*Trial, error) {
 	linear := s.Layers == 2 && slices.ContainsFunc(samplers.Methods(), func(m samplers.Method) bool { return m.Name == c.Method && m.LinearControl })
@@ -201,8 +194,7 @@ func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactI
 	if _, err := train.Fit(ctx, m, d, train.Options{Batch: s.Batch, MaxBatches: s.Batches, EvalEvery: s.Batches, Seed: s.Seed, Progress: progress}); err != nil {
 		return nil, err
 	}
-	score, err := train.Evaluate(ctx, m, d, scored)
-	t.Score = Number(score)
+	t.Score, err = train.Evaluate(ctx, m, d, scored)
 	return t, err
 }
 
@@ -231,7 +223,7 @@ func (s *Trials) operations(ctx context.Context, m *layers.GCN, d *datasets.Data
 func Recommended(trials []Trial) int {
 	chosen := -1
 	for k, t := range trials {
-		if float64(t.Loss) <= tolerated && (chosen < 0 || t.Operations < trials[chosen].Operations) {
+		if t.Loss <= tolerated && (chosen < 0 || t.Operations < trials[chosen].Operations) {
 			chosen = k
 		}
 	}

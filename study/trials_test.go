@@ -68,7 +68,7 @@ func TestTrials(t *testing.T) {
 
 // TestRecommended checks the rule on given trials: the cheapest without a loss.
 func TestRecommended(t *testing.T) {
-	trial := func(loss, operations float64) Trial { return Trial{Loss: Number(loss), Operations: operations} }
+	trial := func(loss, operations float64) Trial { return Trial{Loss: loss, Operations: operations} }
 	for _, c := range []struct {
 		trials []Trial
 		want   int

@@ -70,7 +70,7 @@ type VarianceRow struct {
 	Bias          float64 `json:"bias" show:"bias|%.2g"`                // max |E β_i − 1|
 	VarOverBound  float64 `json:"var_over_bound" show:"Var/bound|%.3f"` // max Var(β_i) / bound
 	CovOverBound  float64 `json:"cov_over_bound" show:"Cov/bound|%.3f"` // max |Cov(β_i, β_j)| / bound
-	LargestCov    Number  `json:"largest_cov"`                          // max Cov(β_i, β_j); at most 0 in the theorem
+	LargestCov    float64 `json:"largest_cov"`                          // max Cov(β_i, β_j); at most 0 in the theorem
 	MeanVar       float64 `json:"mean_var" show:"mean Var|%.4g"`        // mean of Var(β_i)
 	MeanSquare    float64 `json:"mean_square" show:"mean E(β−1)²|%.4g"` // mean of E(β_i − 1)², bias included
 	MeanVarBound  float64 `json:"mean_var_bound"`                       // mean of the bounds
@@ -182,7 +182,7 @@ func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (
 func (r *VarianceRow) compare(m *Moments, p []float64, repeats float64) {
 	const rounding = 1e-9
 	s, n := float64(r.Samples), float64(len(p))
-	r.LargestCov, r.CovWithin = Number(math.Inf(-1)), true
+	r.LargestCov, r.CovWithin = math.Inf(-1), true
 	variances := true
 	for i, row := range m.Cov {
 		c := CandidateMoments{P: p[i], Mean: m.Mean[i], Var: max(row[i], 0), Bound: (1/p[i] - 1) / s}
@@ -193,7 +193,7 @@ func (r *VarianceRow) compare(m *Moments, p []float64, repeats float64) {
 				variances = variances && cov-noise <= c.Bound+rounding
 				continue
 			}
-			r.CovOverBound, r.LargestCov = max(r.CovOverBound, math.Abs(cov)*s), max(r.LargestCov, Number(cov))
+			r.CovOverBound, r.LargestCov = max(r.CovOverBound, math.Abs(cov)*s), max(r.LargestCov, cov)
 			r.CovWithin = r.CovWithin && math.Abs(cov)-noise <= 1/s+rounding
 		}
 		if c.Bound > 0 {
@@ -216,10 +216,7 @@ func evenlySpaced(weights []float64, n int) []int32 {
 		order[i] = int32(i)
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(weights[a], weights[b]) })
-	switch {
-	case n >= len(order):
-		return order
-	case n == 1:
+	if n = min(n, len(order)); n == 1 {
 		return order[len(order)/2:][:1]
 	}
 	picked := make([]int32, n)

@@ -120,12 +120,12 @@ func TestTablesSave(t *testing.T) {
 		var object struct {
 			Rows []map[string]any `json:"rows"`
 		}
-		if err := json.Unmarshal(text, &object); err != nil || len(object.Rows) != len(table.Records()) {
-			t.Errorf("%s.json: %d rows, the table has %d; %v", name, len(object.Rows), len(table.Records()), err)
+		if err := json.Unmarshal(text, &object); err != nil || len(object.Rows) != len(table.List().Records) {
+			t.Errorf("%s.json: %d rows, the table has %d; %v", name, len(object.Rows), len(table.List().Records), err)
 		}
-		for _, record := range table.Records() {
-			if len(record) != len(table.Header()) {
-				t.Errorf("%s: a record of %d fields under %d headings", name, len(record), len(table.Header()))
+		for _, record := range table.List().Records {
+			if len(record) != len(table.List().Header) {
+				t.Errorf("%s: a record of %d fields under %d headings", name, len(record), len(table.List().Header))
 			}
 		}
 	}

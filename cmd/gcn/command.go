@@ -48,10 +48,10 @@ func addFlags(cmd *cobra.Command, of any, only ...string) {
 	run.AddFlags(cmd.Flags(), of, only...)
 	for _, o := range run.Options(of) {
 		values := append(listed()[o.Name], o.Choices...)
-		if values == nil || cmd.Flags().Lookup(o.Flag()) == nil { // none, or files
+		if values == nil { // or files
 			continue
 		}
-		_ = cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) { // the flag is there
+		_ = cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) { // it fails without the flag
 			list := slices.Clone(values)
 			for k := range list {
 				list[k] = given[:strings.LastIndexByte(given, ',')+1] + list[k] // the last value of a list
@@ -114,7 +114,8 @@ func arguments(cmd *cobra.Command, given []string) error {
 		least = 0
 	}
 	fits := len(given) >= least && len(given) <= most
-	allowed, word := append(commandNames(cmd), cmd.ValidArgs...), strings.ToLower(strings.Trim(use[strings.LastIndexByte(use, ' ')+1:], "[]"))
+	word := strings.NewReplacer("[", "", "]", "", "|all", "", "|", " or ").Replace(strings.ToLower(use[strings.LastIndexByte(use, ' ')+1:]))
+	allowed := append(commandNames(cmd), cmd.ValidArgs...)
 	switch list := strings.Join(allowed, ", "); {
 	case list != "" && len(given) > 0 && !slices.Contains(allowed, given[0]):
 		return usagef("unknown %s %q%s; there are: %s", word, given[0], run.DidYouMean(given[0], allowed), list)
@@ -168,11 +169,10 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // flagValueError shortens the flag parser's error about a value.
 func flagValueError(err error) error {
-	var value *pflag.InvalidValueError
-	if !errors.As(err, &value) {
-		return err
+	if value, is := errors.AsType[*pflag.InvalidValueError](err); is {
+		return fmt.Errorf("--%s %s: %w", value.GetFlag().Name, run.ShellWord(value.GetValue()), value.Unwrap())
 	}
-	return fmt.Errorf("--%s %s: %w", value.GetFlag().Name, run.ShellWord(value.GetValue()), value.Unwrap())
+	return err
 }
 
 func flagNames(fs *pflag.FlagSet) []string {

@@ -153,20 +153,21 @@ func TestRisingHint(t *testing.T) {
 		}
 	}
 	long := &train.Result{Batches: 100, Stop: "max-batches", Best: 0.9, Evaluations: []train.Evaluation{{Batch: 50, Valid: 0.7}, {Batch: 90, Valid: 0.9}}}
-	if from, to, rose := rising(long, 400); from != 0.7 || to != 0.9 || !rose {
-		t.Errorf("from %v to %v: %v", from, to, rose)
+	rises := func(history *train.Result, nodes int) string { return risingHint(new(run.Plan), history, nodes, "dir") }
+	if hint := rises(long, 400); !strings.Contains(hint, "from 0.7000 to 0.9000") {
+		t.Error(hint)
 	}
-	if _, _, rose := rising(long, 10); rose {
+	if rises(long, 10) != "" {
 		t.Error("a rise within three standard errors is one")
 	}
 	stopped := *long
 	stopped.Stop = "patience"
-	if _, _, rose := rising(&stopped, 400); rose {
+	if rises(&stopped, 400) != "" {
 		t.Error("a run that stopped by itself rises")
 	}
 	early := *long
 	early.Evaluations = long.Evaluations[1:]
-	if _, _, rose := rising(&early, 400); rose {
+	if rises(&early, 400) != "" {
 		t.Error("a run without a score in its first half rises")
 	}
 }

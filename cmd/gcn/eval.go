@@ -83,7 +83,7 @@ func (o *evalOptions) evaluate(ctx context.Context, runs savedRuns) (*evalResult
 		return nil, fmt.Errorf("%s has no %s nodes; gcn predict needs no labels", r.Plan.Data, o.Split)
 	}
 	start := time.Now()
-	sample, err := score.NewSample(r.Data.Metric, r.Data.Labels, nodes, o.Samples, r.Checkpoint.Seed, []uint64{score.TrainPart, score.ValidPart, score.TestPart}[part])
+	sample, err := score.NewSample(r.Data.Metric, r.Data.Labels, nodes, o.Samples, r.Checkpoint.Seed, score.TrainPart+uint64(part))
 	if err != nil {
 		return nil, fmt.Errorf("--eval-samples: %w", err)
 	}

@@ -26,11 +26,20 @@ func hints(ctx context.Context, p *run.Plan, model *layers.GCN, history *train.R
 	return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
 }
 
-// risingHint says that a run may go on, or returns "". nodes is the number of nodes of a validation
-// score.
+// risingHint says that a run may go on, or returns "": the best validation score rose in the second
+// half of a run that ended at its limit, by more than three standard errors of a share of the nodes
+// of a score.
 func risingHint(p *run.Plan, history *train.Result, nodes int, dir string) string {
-	from, to, rose := rising(history, nodes)
-	if !rose {
+	if history.Stop != "max-batches" && history.Stop != "epochs" {
+		return ""
+	}
+	from, to := math.Inf(-1), history.Best
+	for _, e := range history.Evaluations {
+		if 2*e.Batch <= history.Batches && e.Valid > from {
+			from = e.Valid
+		}
+	}
+	if math.IsInf(from, 0) || !(to-from > 3*math.Sqrt(to*(1-to)/float64(nodes))) {
 		return ""
 	}
 	return fmt.Sprintf("the validation score rose from %.4f to %.4f in the second half of the run: more may help: gcn train --out %s --resume %s",
@@ -50,35 +59,16 @@ func twice(p *run.Plan, history *train.Result) string {
 	return strings.Join(options, " ")
 }
 
-// rising reports whether the best validation score rose in the second half of a run that
-// ended at its limit, by more than three standard errors of a share of the validation nodes.
-func rising(history *train.Result, nodes int) (from, to float64, rose bool) {
-	if history.Stop != "max-batches" && history.Stop != "epochs" {
-		return 0, 0, false
-	}
-	from = math.Inf(-1)
-	for _, e := range history.Evaluations {
-		if 2*e.Batch <= history.Batches && e.Valid > from {
-			from = e.Valid
-		}
-	}
-	to = history.Best
-	if math.IsInf(from, 0) {
-		return from, to, false
-	}
-	return from, to, to-from > 3*math.Sqrt(to*(1-to)/float64(nodes))
-}
-
 // classHint says which classes of the test nodes are never predicted, or that there is one
 // class only. It is empty if there is nothing to say, as of tasks, which have no predictions.
 func classHint(predicted []int, y *graph.Labels, split datasets.Split, balanced bool) string {
 	if y.Classes == 0 || predicted == nil {
 		return ""
 	}
-	if known := classes(count(y, split.Train), y); len(known) == 1 {
+	if known := classes(run.ClassCounts(y, split.Train), y); len(known) == 1 {
 		return fmt.Sprintf("all training nodes with a label have the class %s: no model learns others; see gcn datasets info", known[0])
 	}
-	tested := count(y, split.Test)
+	tested := run.ClassCounts(y, split.Test)
 	for c, n := range predicted {
 		if n > 0 {
 			tested[c] = 0
@@ -100,17 +90,6 @@ func classHint(predicted []int, y *graph.Labels, split datasets.Split, balanced 
 		text += "; --class-weights balanced gives each class the same weight in the loss"
 	}
 	return text
-}
-
-// count returns the number of nodes of each class.
-func count(y *graph.Labels, nodes []int32) []int {
-	counts := make([]int, y.Classes)
-	for _, v := range nodes {
-		if c := y.Class[v]; c >= 0 {
-			counts[c]++
-		}
-	}
-	return counts
 }
 
 // classes returns the names of the classes with a count above 0.

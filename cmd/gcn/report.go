@@ -43,9 +43,12 @@ func newReportCommand() *cobra.Command {
 		for _, m := range report.Compare(runs) {
 			rows = append(rows, comparedRow{
 				Name: m.Name, Runs: m.Runs, Sampled: m.Sampled,
-				BestValid: known(m.BestValid.Mean, m.BestValid.N > 0), BestValidStd: known(m.BestValid.SD, m.BestValid.N > 1),
-				Test: known(m.Test.Mean, m.Test.N > 0), TestStd: known(m.Test.SD, m.Test.N > 1), TestSEM: known(m.Test.SEM, m.Test.N > 1),
-				StepMS: known(m.StepMS.Mean, m.StepMS.N > 0),
+				BestValid:    known(m.BestValid.Mean, m.BestValid.N > 0),
+				BestValidStd: known(m.BestValid.SD, m.BestValid.N > 1),
+				Test:         known(m.Test.Mean, m.Test.N > 0),
+				TestStd:      known(m.Test.SD, m.Test.N > 1),
+				TestSEM:      known(m.Test.SEM, m.Test.N > 1),
+				StepMS:       known(m.StepMS.Mean, m.StepMS.N > 0),
 			})
 		}
 		return struct {

@@ -44,10 +44,8 @@ type jobKey struct{}
 
 // jobOf returns the job of a command with the context ctx.
 func jobOf(ctx context.Context) *job {
-	if j, is := ctx.Value(jobKey{}).(*job); is {
-		return j
-	}
-	return new(job)
+	j, _ := ctx.Value(jobKey{}).(*job)
+	return cmp.Or(j, new(job))
 }
 
 // execute runs one command line and returns the process's exit code. Results go
@@ -83,8 +81,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // ending returns the exit code and the message of a command that ended with err. failed is
 // the error of writing to standard output.
 func ending(ctx context.Context, command *cobra.Command, err, failed error, started bool) (code int, message string) {
-	var option *run.OptionError
-	switch usage := errors.As(err, &option) && !option.Saved; {
+	switch option, is := errors.AsType[*run.OptionError](err); {
 	case err == nil:
 		return exitDone, ""
 	case failed != nil && errors.Is(err, failed):
@@ -92,7 +89,7 @@ func ending(ctx context.Context, command *cobra.Command, err, failed error, star
 			return exitFailed, "" // the reader closed the pipe
 		}
 		return exitFailed, oneLine(fmt.Errorf("standard output: %w", failed))
-	case usage || !started:
+	case is && !option.Saved || !started:
 		return exitUsage, oneLine(fmt.Errorf("%w (see %s --help)", err, command.CommandPath()))
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		if !errors.As(err, new(run.Interrupted)) {

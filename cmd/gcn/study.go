@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"math/rand/v2"
 	"path/filepath"
 	"text/tabwriter"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
-	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
@@ -63,13 +61,11 @@ func (o *subjectOptions) open(ctx context.Context) (*subject, error) {
 // product returns HW of a layer, counted from 1: with the trained model, or with the features
 // and a random weight.
 func (o *studyOptions) product(ctx context.Context, s *subject, layer int) (*graph.Features, error) {
-	p, x := s.data.Laplacian(), s.data.Features
 	if s.model != nil {
-		return study.LayerProduct(ctx, s.model, p, x, layer-1, nil)
+		return study.LayerProduct(ctx, s.model, s.data.Laplacian(), s.data.Features, layer-1, nil)
 	}
-	weight := make([]float32, x.Cols*o.Hidden)
-	layers.GlorotUniform(rand.New(samplers.NewSource(o.Seed, 0, 0)), x.Cols, o.Hidden, weight, nil)
-	return study.Product(x, weight)
+	hw, err := run.RandomProduct(s.data, o.Hidden, o.Seed)
+	return hw[0], err
 }
 
 // norms returns the row norms of HW of every layer.
@@ -88,8 +84,8 @@ func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorm
 // prints the table.
 func newStudy(name string, o interface {
 	open(ctx context.Context) (*subject, error)
-	save(name string, s *subject, t study.Shown) (any, error)
-}, measure func(ctx context.Context, s *subject) (study.Shown, error)) *cobra.Command {
+	save(name string, s *subject, t study.Table) (any, error)
+}, measure func(ctx context.Context, s *subject) (study.Table, error)) *cobra.Command {
 	return newCommand(name, o, func(cmd *cobra.Command, _ []string) (any, error) {
 		s, err := o.open(cmd.Context())
 		if err != nil {
@@ -106,7 +102,7 @@ func newStudy(name string, o interface {
 
 // save saves the table of a study and returns the result: its JSON has the fields of the subject,
 // too.
-func (o *subjectOptions) save(name string, s *subject, t study.Shown) (any, error) {
+func (o *subjectOptions) save(name string, s *subject, t study.Table) (any, error) {
 	dir := cmp.Or(o.Out, filepath.Join("studies", rundir.Slug(s.spec)))
 	if err := study.Save(dir, name, t); err != nil {
 		return nil, err
@@ -128,10 +124,10 @@ func (o *subjectOptions) save(name string, s *subject, t study.Shown) (any, erro
 }
 
 // printStudy prints a study's table, and the lines below it.
-func printStudy(w io.Writer, t study.Shown) {
-	head, rows, below := t.Lines()
-	append(table{head}, rows...).align(w, tabwriter.AlignRight)
-	for _, line := range below {
+func printStudy(w io.Writer, t study.Table) {
+	l := t.List()
+	append(table{l.Titles}, l.Shown...).align(w, tabwriter.AlignRight)
+	for _, line := range l.Below {
 		say(w, "%s", line)
 	}
 }

@@ -43,7 +43,7 @@ func newStudyAdviseCommand() *cobra.Command {
 			what.Layers = len(s.model.Convolutions)
 			what.Products, err = study.Products(ctx, s.model, s.data.Laplacian(), s.data.Features)
 		} else {
-			what.Products, err = run.RandomProduct(s.data, a.Seed)
+			what.Products, err = run.RandomProduct(s.data, run.FewColumns, a.Seed)
 		}
 		if err != nil {
 			return nil, err
@@ -74,7 +74,8 @@ func (a *adviseStudy) try(ctx context.Context, data *datasets.Data, layers int, 
 	if memory.Product(4, int64(layers+1), int64(data.Nodes()), int64(data.Features.Cols)) > 1<<30 {
 		return nil
 	}
-	t, err := study.FeaturesAlone{Data: data, Hops: []int{layers}, Options: train.Options{Batch: a.Batch, MaxBatches: a.Batches, EvalEvery: a.Batches, Seed: a.Seed}}.Run(ctx)
+	o := train.Options{Batch: a.Batch, MaxBatches: a.Batches, EvalEvery: a.Batches, Seed: a.Seed}
+	t, err := study.FeaturesAlone{Data: data, Hops: []int{layers}, Options: o}.Run(ctx)
 	if err == nil {
 		advice.Alone = &t.Means[0]
 	}
@@ -85,7 +86,14 @@ func (a *adviseStudy) try(ctx context.Context, data *datasets.Data, layers int, 
 func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) {
 	if len(advice.Trials) > 0 {
 		say(w, "after %d mini-batches, with scores and losses of validation %s:", a.Batches, s.data.Metric)
-		_ = printText(w, map[string][]study.Trial{"trials": advice.Trials}) // the stream keeps its error
+		var trials []any
+		for _, t := range advice.Trials {
+			trials = append(trials, struct {
+				study.Trial
+				Memory string `json:"memory"`
+			}{t, memory.Text(uint64(t.Memory))})
+		}
+		_ = printText(w, map[string]any{"trials": trials}) // the stream keeps its error
 	}
 	if advice.NeedsNoGCN() {
 		say(w, "this graph may need no GCN: a perceptron on %s scores %.4f after as many mini-batches; see gcn study features --data %s", advice.Alone.Input, advice.Alone.Valid, run.ShellWord(s.spec))

@@ -87,7 +87,7 @@ func newStudyVarianceCommand() *cobra.Command {
 		Repeats int `json:"repeats" default:"20000" range:"[2," help:"draws, where moments are estimated"`
 		Watch   int `json:"watch" default:"32" range:"[2," help:"watched candidates, spread over the probabilities"`
 	}
-	return newStudy("variance", &o, func(ctx context.Context, s *subject) (study.Shown, error) {
+	return newStudy("variance", &o, func(ctx context.Context, s *subject) (study.Table, error) {
 		what := study.Variance{
 			Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,
 			Progress: everySeconds(s.stderr, "rows"),
@@ -106,7 +106,7 @@ func newStudyTheoremCommand() *cobra.Command {
 		Watch      int      `json:"watch" default:"16" range:"[1," help:"watched candidates, spread over the probabilities"`
 		Population []string `json:"population" default:"candidates,inf" help:"n of the debiased weights: numbers, candidates, or inf for α = 1/k as in the theorem's proof"`
 	}
-	return newStudy("theorem", &o, func(ctx context.Context, s *subject) (study.Shown, error) {
+	return newStudy("theorem", &o, func(ctx context.Context, s *subject) (study.Table, error) {
 		s.weights = ""
 		what := study.Claims{
 			Weights: o.probabilities, Sizes: o.Samples, Watch: o.Watch, Repeats: o.Repeats, Seed: o.Seed,

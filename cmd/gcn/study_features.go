@@ -16,7 +16,7 @@ func newStudyFeaturesCommand() *cobra.Command {
 		Hops []int `json:"hops" default:"0,1,2" range:"[0," help:"largest powers of P in the inputs; 0: the features alone"`
 		Runs int   `json:"runs" default:"1" range:"[1," help:"training runs, with seeds seed, seed+1, …"`
 	}
-	return newStudy("features", &o, func(ctx context.Context, s *subject) (study.Shown, error) {
+	return newStudy("features", &o, func(ctx context.Context, s *subject) (study.Table, error) {
 		s.weights = ""
 		gcn, err := run.New().Plan()
 		if err != nil {

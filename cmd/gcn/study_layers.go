@@ -17,7 +17,7 @@ func newStudyAssumptionCommand() *cobra.Command {
 		Points  int    `json:"points" default:"1000" range:"[1," help:"points of each scatter plot"`
 		Nodes   string `json:"nodes" default:"all" choice:"all|train" help:"nodes to regress over: all, or train"`
 	}
-	return newStudy("assumption", &o, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
+	return newStudy("assumption", &o, func(ctx context.Context, s *subject) (_ study.Table, err error) {
 		what := study.Assumption{
 			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train,
 			Batches: cmp.Or(o.Batches, -1), Batch: o.Batch, Points: o.Points, Seed: o.Seed,
@@ -39,7 +39,7 @@ func newStudyNormsCommand() *cobra.Command {
 		Batches int `json:"batches" default:"100" range:"[1," help:"mini-batches Q for C1 and the moment ratio"`
 		Bins    int `json:"bins" default:"60" range:"[1," help:"bars of each histogram"`
 	}
-	return newStudy("norms", &o, func(ctx context.Context, s *subject) (_ study.Shown, err error) {
+	return newStudy("norms", &o, func(ctx context.Context, s *subject) (_ study.Table, err error) {
 		what := study.Norms{
 			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batches: o.Batches, Batch: o.Batch, Bins: o.Bins, Seed: o.Seed,
 			Progress: everySeconds(s.stderr, "batches"),
@@ -76,7 +76,7 @@ func (e *errorStudy) open(ctx context.Context) (*subject, error) {
 	return e.studyOptions.open(ctx)
 }
 
-func (e *errorStudy) measure(ctx context.Context, s *subject) (_ study.Shown, err error) {
+func (e *errorStudy) measure(ctx context.Context, s *subject) (_ study.Table, err error) {
 	what := study.ApproxError{
 		Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Sizes: e.Samples,
 		Batch: e.Batch, Repeats: e.Repeats, Draws: e.Draws, Seed: e.Seed,

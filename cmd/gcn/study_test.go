@@ -188,6 +188,9 @@ func TestStudyAdvise(t *testing.T) {
 			t.Errorf("the advice does not say %q: %s", words, text)
 		}
 	}
+	if trials := regexp.MustCompile(`(?m)^ladies.* [1-9][0-9.]* (kB|MB)$`).FindAllString(text, -1); len(trials) == 0 || strings.Contains(text, "e+0") {
+		t.Errorf("numbers are not for people: %s", text)
+	}
 	for _, options := range [][]string{{}, {"--layers", "3"}, {"--batches", "0"}, {"--target", "0.0001"}} {
 		text := succeed(t, append([]string{"study", "advise", smallData, "--batch", "32"}, options...)...).stdout
 		lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -379,8 +382,8 @@ func TestStudyUsage(t *testing.T) {
 		{"study theorem --weights 1,2 --repeats 3", "--repeats"},
 		{"study advise a b", "advise [SPEC]"},
 		{"study advise --target 0", "--target"},
-		{"reproduce", "table1,all"},
-		{"reproduce acuracy", "did you mean accuracy?"},
+		{"reproduce", "needs a table or figure: ,table1,all"},
+		{"reproduce acuracy", "unknown table or figure \"acuracy\",did you mean accuracy?"},
 		{"reproduce table11", "did you mean"},
 		{"reproduce table4 --runs 0", "--runs"},
 		{"reproduce table4 --eval-every auto", "--eval-every auto,from 1 up"},
@@ -410,7 +413,7 @@ func TestNormsVerdictOfEqualMoments(t *testing.T) {
 // TestFeaturesWithoutTestNodes prints a table of runs whose test score is not known.
 func TestFeaturesWithoutTestNodes(t *testing.T) {
 	var b strings.Builder
-	row := study.FeaturesRow{Seed: 1, BestValid: 0.5, Test: study.Number(math.NaN())}
+	row := study.FeaturesRow{Seed: 1, BestValid: 0.5, Test: math.NaN()}
 	printStudy(&b, &study.FeaturesTable{Metric: "accuracy", Rows: []study.FeaturesRow{row, row}, Means: []study.FeaturesMean{{Input: "X", Test: row.Test}}})
 	if text := b.String(); strings.Contains(text, "NaN") || !strings.Contains(text, "–") || !strings.Contains(text, "0.5000") {
 		t.Error(text)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/machine"
-	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -51,14 +50,6 @@ func newTrainJob(stderr io.Writer) *trainJob {
 	j := &trainJob{stderr: stderr}
 	j.Say = func(format string, args ...any) { say(j.stderr, format, args...) }
 	j.Show = func(prefix string) func(train.Progress) { return trainingMeter(j.stderr, prefix) }
-	j.After = func(ctx context.Context, model *layers.GCN, history *train.Result, dir string) {
-		if j.Quiet {
-			return
-		}
-		for _, hint := range hints(ctx, j.Plan, model, history, j.data, dir) {
-			j.Say("%s", hint)
-		}
-	}
 	return j
 }
 
@@ -75,20 +66,10 @@ func (j *trainJob) begin(ctx context.Context) error {
 // load takes the options from the recipe, the file, the run to resume and the command line,
 // checks them and gives them to the other ranks: only rank 0 may be able to read the files.
 func (j *trainJob) load(ctx context.Context) error {
-	if j.follows() {
+	if j.Follows() {
 		return j.broadcast(ctx)
 	}
-	recipe, file, err := j.Files(ctx)
-	if err != nil {
-		return err
-	}
-	var saved *run.File
-	switch taken := run.Taken(j.Out); {
-	case taken && !j.Resume && !j.Overwrite:
-		err = run.TakenError(j.Out)
-	case taken && j.Resume:
-		saved, err = run.ReadFile(ctx, j.Out)
-	}
+	recipe, file, saved, err := j.Files(ctx)
 	if err == nil {
 		err = j.plan(recipe, file, saved, j.line)
 	}
@@ -168,8 +149,6 @@ func (j *trainJob) tellCosine(saved *run.File) error {
 	return nil
 }
 
-func (j *trainJob) follows() bool { return j.World != nil && j.World.Rank() > 0 }
-
 // advised are the options that rank 0 chooses for all with --samples auto.
 var advised = []string{"method", "samples", "exact_input"}
 
@@ -183,20 +162,20 @@ func (j *trainJob) broadcast(ctx context.Context) error {
 		Out    string
 		Values []run.Value
 	}
-	if !j.follows() {
+	if !j.Follows() {
 		given.Out, given.Values = j.Out, j.GivenValues()
 	}
 	text, err := json.Marshal(given)
 	if err == nil {
 		text, err = train.Broadcast(ctx, j.World, text)
 	}
-	if err != nil || !j.follows() {
+	if err != nil || !j.Follows() {
 		return err
 	}
 	if err := json.Unmarshal(text, &given); err != nil {
 		return err
 	}
-	j.Out = given.Out
+	j.Out, j.Resume, j.Overwrite = given.Out, false, false // the folder is rank 0's
 	if slices.ContainsFunc(given.Values, isAuto) {
 		j.line = slices.DeleteFunc(j.line, func(v run.Value) bool { return slices.Contains(advised, v.Option) })
 	}
@@ -216,7 +195,7 @@ const mostHistoryBytes = 4 << 30
 // all; without it, all ranks choose alike.
 func (j *trainJob) resolve(ctx context.Context) error {
 	advice := j.Settings.Samples.Auto()
-	if !advice || !j.follows() {
+	if !advice || !j.Follows() {
 		err := j.Resolve(ctx, j.data, mostHistoryBytes, everySeconds(j.stderr, "mini-batches of the candidates"))
 		if err != nil || !advice {
 			return err
@@ -230,34 +209,39 @@ func (j *trainJob) takePart(context.Context) (err error) {
 	if j.Partition == "none" || j.World == nil {
 		return nil
 	}
-	if j.Parts, err = train.NewPartition(j.World, j.data, j.Partition == "all"); err != nil || j.Parts == nil || j.follows() {
+	if j.Parts, err = train.NewPartition(j.World, j.data, j.Partition == "all"); err != nil || j.Parts == nil || j.Follows() {
 		return err
 	}
 	_, whole := j.Parts.MostBytes()
 	j.Say("--partition %s: %d ranks, each holds about %s of the %s of graph and features",
-		j.Partition, j.World.Size(), run.Megabytes(j.Parts.Bytes()), run.Megabytes(whole))
+		j.Partition, j.World.Size(), run.Bytes(j.Parts.Bytes()), run.Bytes(whole))
 	return nil
 }
 
 // trainAll trains once, or with --runs several times, in --out or in a new folder.
 func (j *trainJob) trainAll(ctx context.Context) (*run.Result, error) {
-	dir := j.Out
-	if dir == "" && !j.follows() {
+	if j.Out == "" && !j.Follows() {
 		var err error
-		if dir, err = j.NewDir(j.Method.String(), time.Now()); err != nil {
+		if j.Out, err = j.NewDir(j.Method.String(), time.Now()); err != nil {
 			return nil, err
 		}
-		defer os.Remove(dir) // removes the folder only if it is empty
+		defer os.Remove(j.Out) // removes the folder only if it is empty
 	}
-	j.announce(dir)
+	j.announce()
 	if err := j.Propagate(ctx, j.data, everySeconds(j.stderr, "rows of P·X")); err != nil {
 		return nil, err
 	}
-	return j.Train(ctx, j.data, dir)
+	r, err := j.Train(ctx, j.data)
+	if err == nil && !j.Quiet && j.Parts == nil {
+		for _, hint := range hints(ctx, j.Plan, j.Trained, j.History, j.data, j.Out) {
+			j.Say("%s", hint)
+		}
+	}
+	return r, err
 }
 
 // announce prints the data, the method and the folder.
-func (j *trainJob) announce(dir string) {
+func (j *trainJob) announce() {
 	data := j.data
 	j.Say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, thousands(int64(data.Nodes())),
 		thousands(data.Edges()), data.Features.Cols, data.Metric)
@@ -270,7 +254,7 @@ func (j *trainJob) announce(dir string) {
 	if j.Runs > 1 {
 		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))
 	}
-	j.Say("%s, %s, in %s", run.MethodText(j.Method.String(), j.Samples), seeds, dir)
+	j.Say("%s, %s, in %s", run.MethodText(j.Method.String(), j.Samples), seeds, j.Out)
 	if len(j.Unused) > 0 {
 		j.Say("--method %s: the input is not sampled, so the last number of --samples, %s, is not used", j.Method.Name, j.Unused)
 	}
@@ -278,6 +262,6 @@ func (j *trainJob) announce(dir string) {
 		j.Say("%s", advice)
 	}
 	if x := data.Features; x.Sparse != nil && j.ExactInput && data.Propagated == nil {
-		j.Say("--exact-input: P·X of sparse features is dense and takes %s", run.Megabytes(4*int64(x.Rows)*int64(x.Cols)))
+		j.Say("--exact-input: P·X of sparse features is dense and takes %s", run.Bytes(4*int64(x.Rows)*int64(x.Cols)))
 	}
 }

@@ -86,21 +86,17 @@ func newTuneCommand() *cobra.Command {
 
 // run searches, and tests the best setting.
 func (j *tuneJob) run(ctx context.Context) (*tuneResult, error) {
-	if err := cmp.Or(run.Check(&j.Output), j.takeSaved()); err != nil {
-		return nil, err
-	}
-	for _, step := range []func(context.Context) error{j.plan, j.prepare} {
+	for _, step := range []func(context.Context) error{j.takeSaved, j.plan, j.prepare} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if j.Out == "" {
-		dir, err := j.jobs[0].NewDir("tune", time.Now())
-		if err != nil {
+		var err error
+		if j.Out, err = j.jobs[0].NewDir("tune", time.Now()); err != nil {
 			return nil, err
 		}
-		defer os.Remove(dir) // removes the folder only if it is empty
-		j.Out = dir
+		defer os.Remove(j.Out) // removes the folder only if it is empty
 	}
 	folder, err := rundir.Open(j.Out)
 	if err != nil {
@@ -118,8 +114,7 @@ func (j *tuneJob) run(ctx context.Context) (*tuneResult, error) {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		saved := ", the trials are saved"
-		var file *fs.PathError
-		if errors.As(err, &file) { // the last checkpoint could not be written
+		if file, is := errors.AsType[*fs.PathError](err); is { // the last checkpoint could not be written
 			saved = fmt.Sprintf("; not saved: %v", file)
 		}
 		return nil, run.Interrupted{Err: ctx.Err(), Message: fmt.Sprintf("interrupted%s; to go on: gcn tune --out %s --resume", saved, run.ShellWord(j.Out))}
@@ -131,9 +126,9 @@ func (j *tuneJob) run(ctx context.Context) (*tuneResult, error) {
 
 // takeSaved reads the options of the search in --out, and sets those that are not on the command
 // line.
-func (j *tuneJob) takeSaved() error {
-	if j.Out == "" {
-		return nil
+func (j *tuneJob) takeSaved(context.Context) error {
+	if err := run.Check(&j.Output); err != nil || j.Out == "" {
+		return err
 	}
 	path := filepath.Join(j.Out, tuneFile)
 	text, err := regularfile.Read(path)
@@ -192,7 +187,7 @@ func (j *tuneJob) plan(ctx context.Context) error {
 	if err != nil {
 		return usagef("%w: see --search and --trials", err)
 	}
-	recipe, file, err := j.Files(ctx)
+	recipe, file, _, err := j.Files(ctx)
 	if err != nil {
 		return err
 	}
@@ -369,14 +364,11 @@ func (j *tuneJob) trial(ctx context.Context, t tune.Trial) (float64, error) {
 		}
 	}
 	_, err = job.Once(pausing, job.data, dir, seed, "", nil)
-	var file *fs.PathError
-	switch unsaved := errors.As(err, &file); {
+	switch file, unsaved := errors.AsType[*fs.PathError](err); {
 	case errors.Is(err, train.ErrNotFinite):
 		return math.NaN(), nil
 	case unsaved && ctx.Err() == nil: // such as a full disk
 		return score, file // the end of the rung is no interruption
-	case err == nil && !ended:
-		return score, fmt.Errorf("%s: the run ended before mini-batch %d", dir, t.Batches)
 	case unsaved || ctx.Err() != nil || !ended:
 		return score, err
 	}

@@ -104,19 +104,16 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 	if err := b.inTurn(ctx, floor, &r); err != nil || o.Longest > 0 {
 		return r, err
 	}
-	const passes = 3 // the median counts: another load on the machine may spoil a pass
-	var pipelined []float64
-	for range passes {
-		ms, err := b.pipelined(ctx)
-		if err != nil {
+	var pipelined [3]float64 // the median counts: another load on the machine may spoil a pass
+	for k := range pipelined {
+		if pipelined[k], err = b.pipelined(ctx); err != nil {
 			return r, err
 		}
-		pipelined = append(pipelined, ms)
 	}
 	if parts.Device != nil {
 		r.DeviceBytes = parts.Device.Usage().Peak
 	}
-	r.PipelinedMS = study.Median(pipelined)
+	r.PipelinedMS = study.Median(pipelined[:])
 	return r, nil
 }
 
@@ -165,10 +162,7 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 		err := b.stream.Sampler.Sample(ctx, seeds, rng, &batch)
 		drawn := time.Now()
 		if err == nil {
-			err = b.step(&batch, uint64(k))
-		}
-		if err == nil {
-			err = b.settle()
+			err = cmp.Or(b.step(&batch, uint64(k)), b.settle())
 		}
 		stepped := time.Now()
 		if err != nil {

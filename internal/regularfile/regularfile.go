@@ -35,7 +35,7 @@ func Read(path string) ([]byte, error) {
 func stat(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: a folder or a device, not a regular file", path)
+		err = fmt.Errorf("%s: not a regular file (%v)", path, info.Mode())
 	}
 	return info, err
 }

@@ -69,6 +69,7 @@ type set struct {
 	Data, Metric string
 	Methods      []*Method
 	Rows         []row
+	Differ       [][]string // settings that differ between all runs: the name, and each method's value
 }
 
 // row is a run in the table of runs.
@@ -155,7 +156,7 @@ func (s *set) group() {
 			continue
 		}
 		m.Runs++
-		m.Sampled = m.Sampled || r.sampled()
+		m.Sampled = m.Sampled || r.number("eval_samples") > 0
 		m.runs = append(m.runs, r)
 	}
 	for _, m := range s.Methods {

@@ -6,9 +6,9 @@ import (
 	"html/template"
 	"math"
 
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/score"
-	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
@@ -21,8 +21,8 @@ type Evaluation struct {
 
 	// Sample is not nil if the nodes are a sample.
 	Sample *struct {
-		Of            int          `json:"of"`
-		StandardError study.Number `json:"standard_error"`
+		Of            int           `json:"of"`
+		StandardError finite.Number `json:"standard_error"`
 	} `json:"sample"`
 
 	score.Assessment
@@ -56,7 +56,7 @@ func (e *Evaluation) Shade(i, n int) int { return 100 * max(n, 0) / max(e.Rows[i
 func (e *Evaluation) Chart() template.HTML {
 	measured := figure.Series{Name: "measured"}
 	for _, b := range e.Assessment.Calibration.Bins {
-		measured.X, measured.Y = append(measured.X, float64(b.Probability)), append(measured.Y, float64(b.Frequency))
+		measured.Add(float64(b.Probability), float64(b.Frequency), 0)
 	}
 	return inline(&figure.Figure{Panels: []figure.Panel{{
 		Title: "Calibration", X: "probability", Y: "frequency", FromZero: true,

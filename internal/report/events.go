@@ -10,38 +10,36 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/tfevents"
-	"github.com/gcn-layerwise/gcn/study"
 )
 
 // WriteEvents writes a run's loss and validation score as a TensorBoard event
 // file in dir, and returns the file's path. It makes dir if necessary. Steps are
 // batches. Times count back from the time of the run's last evaluation.
 func (r *Run) WriteEvents(dir string) (path string, err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", fmt.Errorf("report: %w", err)
-	}
 	start := r.Ended
 	if n := len(r.Points); n > 0 {
 		start = start.Add(-seconds(r.Points[n-1].Seconds))
 	}
 	metric := cmp.Or(r.text("metric"), "score")
 	path = filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%d.gcn", start.Unix()))
-	err = atomicfile.Write(path, func(file io.Writer) error {
-		w, err := tfevents.NewWriter(file, start)
-		for _, p := range r.Points {
-			var scalars []tfevents.Scalar
-			for tag, value := range map[string]study.Number{"loss/train": p.Loss, "valid/" + metric: p.Valid} {
-				if !math.IsNaN(float64(value)) {
-					scalars = append(scalars, tfevents.Scalar{Tag: tag, Value: float32(value)})
-				}
-			}
-			if err == nil {
-				err = w.Write(start.Add(seconds(p.Seconds)), int64(p.Batch), scalars...)
+	file := tfevents.Begin(start)
+	for _, p := range r.Points {
+		var scalars []tfevents.Scalar
+		for tag, value := range map[string]finite.Number{"loss/train": p.Loss, "valid/" + metric: p.Valid} {
+			if !math.IsNaN(float64(value)) {
+				scalars = append(scalars, tfevents.Scalar{Tag: tag, Value: float32(value)})
 			}
 		}
-		return err
-	})
+		file = tfevents.Append(file, start.Add(seconds(p.Seconds)), int64(p.Batch), scalars...)
+	}
+	if err = os.MkdirAll(dir, 0o777); err == nil {
+		err = atomicfile.Write(path, func(w io.Writer) error {
+			_, err := w.Write(file)
+			return err
+		})
+	}
 	if err != nil {
 		return "", fmt.Errorf("report: %w", err)
 	}

@@ -35,7 +35,7 @@ func (p *Page) Write(w io.Writer) error {
 	if len(p.Runs) == 0 {
 		return errors.New("report: a page needs at least one run")
 	}
-	number := func(x study.Number) string { return study.Text(float64(x)) }
+	number := func(x finite.Number) string { return study.Text(float64(x)) }
 	t := template.Must(template.New("page").Funcs(template.FuncMap{"number": number}).Parse(pageText))
 	var text bytes.Buffer
 	err := t.Execute(&text, p.view())
@@ -51,15 +51,8 @@ func (p *Page) Write(w io.Writer) error {
 // view is the data of the template.
 type view struct {
 	*Page
-	Sections []section // one a data set
+	Sections []*set
 	Settings [][]string
-}
-
-// section holds the runs on one data set, and the settings that differ between runs: the name,
-// and the value of each method.
-type section struct {
-	*set
-	Differ [][]string
 }
 
 func (p *Page) view() view {
@@ -69,35 +62,28 @@ func (p *Page) view() view {
 	}
 	differ, shared := settings(runs)
 	differ = slices.DeleteFunc(differ, func(name string) bool { return slices.Contains([]string{"data", "method", "samples", "seed"}, name) }) // shown elsewhere
-	v := view{Page: p, Settings: shared}
-	for _, s := range split(p.Runs) {
-		out := section{set: s}
+	v := view{p, split(p.Runs), shared}
+	for _, s := range v.Sections {
 		for _, name := range differ {
 			values := []string{name}
 			for _, m := range s.Methods {
 				values = append(values, m.runs[0].setting(name))
 			}
-			out.Differ = append(out.Differ, values)
+			s.Differ = append(s.Differ, values)
 		}
-		v.Sections = append(v.Sections, out)
 	}
 	return v
 }
 
 // Charts draws loss and validation score over batches and over seconds.
 func (s *set) Charts() (charts []template.HTML) {
-	over := map[string]func(Point) float64{"batches": func(q Point) float64 { return float64(q.Batch) }, "seconds": func(q Point) float64 { return q.Seconds }}
-	for _, of := range []struct {
-		title, y string
-		value    func(Point) float64
-	}{
-		{"Validation " + s.Metric, s.Metric, func(q Point) float64 { return float64(q.Valid) }},
-		{"Training loss", "loss", func(q Point) float64 { return float64(q.Loss) }},
-	} {
-		for _, x := range []string{"batches", "seconds"} {
-			panel := figure.Panel{Title: of.title + " over " + x, X: x, Y: of.y}
+	for k, title := range []string{"Validation " + s.Metric, "Training loss"} {
+		for j, axis := range []string{"batches", "seconds"} {
+			x := func(q Point) float64 { return []float64{float64(q.Batch), q.Seconds}[j] }
+			y := func(q Point) float64 { return []float64{float64(q.Valid), float64(q.Loss)}[k] }
+			panel := figure.Panel{Title: title + " over " + axis, X: axis, Y: []string{s.Metric, "loss"}[k]}
 			for _, m := range s.Methods {
-				panel.Lines = append(panel.Lines, m.lines(over[x], of.value)...)
+				panel.Lines = append(panel.Lines, m.lines(x, y)...)
 			}
 			charts = append(charts, inline(&figure.Figure{Panels: []figure.Panel{panel}, NoLegend: true}))
 		}
@@ -114,12 +100,13 @@ func (m *Method) lines(x, y func(Point) float64) []figure.Series {
 	for _, r := range m.runs {
 		l := figure.Series{Name: m.Name, Thin: len(m.runs) > 1}
 		for _, q := range r.Points {
-			l.X, l.Y = append(l.X, x(q)), append(l.Y, y(q))
+			l.Add(x(q), y(q), 0)
 		}
 		lines, runs = append(lines, l), append(runs, r.Points)
 	}
 	if len(m.runs) > 1 {
-		mean := study.MeanCurve(m.Name, runs, func(q Point) (int, float64, float64) { return q.Batch, x(q), y(q) }, func(s study.Spread) float64 { return s.SD })
+		at := func(q Point) (int, float64, float64) { return q.Batch, x(q), y(q) }
+		mean := study.MeanCurve(m.Name, runs, at, func(s study.Spread) float64 { return s.SD })
 		mean.Band = true
 		lines = append(lines, mean)
 	}

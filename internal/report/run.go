@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
-	"github.com/gcn-layerwise/gcn/study"
 )
 
 // evalFile is the file of gcn eval --out in a run's folder.
@@ -37,10 +37,10 @@ type Run struct {
 
 // Point is one evaluation. Unknown numbers are NaN.
 type Point struct {
-	Batch   int          `json:"batch"`
-	Loss    study.Number `json:"loss"`
-	Valid   study.Number `json:"valid"`
-	Seconds float64      `json:"seconds"`
+	Batch   int           `json:"batch"`
+	Loss    finite.Number `json:"loss"`
+	Valid   finite.Number `json:"valid"`
+	Seconds float64       `json:"seconds"`
 }
 
 // maxDepth is the largest depth below a folder at which Load finds runs.
@@ -93,7 +93,7 @@ func load(dir string) (run *Run, err error) {
 	n := 0
 	for line := range bytes.Lines(text) {
 		n++
-		p := Point{Loss: study.Number(math.NaN()), Valid: study.Number(math.NaN())}
+		p := Point{Loss: finite.Number(math.NaN()), Valid: finite.Number(math.NaN())}
 		err := json.Unmarshal(line, &p)
 		if err != nil && !bytes.HasSuffix(line, []byte("\n")) {
 			break // still being written, or cut off when the program died
@@ -169,9 +169,6 @@ func (r *Run) number(name string) float64 {
 	}
 	return v
 }
-
-// sampled reports whether a run's scores are of samples of the nodes.
-func (r *Run) sampled() bool { return r.number("eval_samples") > 0 }
 
 // valueText writes a JSON value for a reader.
 func valueText(v any) string {

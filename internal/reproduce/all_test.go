@@ -22,7 +22,7 @@ import (
 
 // tiny are options with which all tables and figures take seconds.
 func tiny(t *testing.T) Options {
-	return Options{Settings: settings(t, "batch", 32, "hidden", 8, "max_batches", 10, "runs", 2), Data: []string{smallData}, Dir: t.TempDir()}
+	return Options{Settings: settings(t, "batch", 32, "hidden", 8, "max_batches", 10, "runs", 2), Data: []string{smallData}, Dir: t.TempDir(), Compute: ComputeAll, Log: func(string) {}, Open: openSpec}
 }
 
 // all runs All and saves the results.
@@ -223,9 +223,17 @@ func TestDataChoice(t *testing.T) {
 			if e.Name != name {
 				continue
 			}
-			if got := r.dataOf(e); !slices.Equal(got, want) {
+			work, err := r.plan(t.Context(), []Experiment{e})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := work[0].data; !slices.Equal(got, want) {
 				t.Errorf("%s is made from %v, want %v", name, got, want)
 			}
+			if len(r.Data) != len(want) {
+				t.Errorf("%s looks for %v in the cache", name, r.Data)
+			}
+			r.Data = nil
 		}
 	}
 	o.Data = []string{"synth:products", smallData}

@@ -19,6 +19,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/run"
+	"github.com/gcn-layerwise/gcn/study"
 )
 
 // kind is the kind of a cell's result.
@@ -39,34 +41,22 @@ const (
 // its other work.
 func (k kind) timed() bool { return k == sampling || k == stepping || k == scaling }
 
-// work is how the cells of a kind are computed from the open data, and read.
+// work is how the cells of a kind are computed from the open data.
 type work struct {
+	result  any // an empty one
 	compute func(*runner, context.Context, key) (any, error)
-	read    func(text []byte) (any, error)
-}
-
-func workOf[T any](compute func(*runner, context.Context, key) (*T, error)) work {
-	return work{
-		func(r *runner, ctx context.Context, k key) (any, error) { return compute(r, ctx, k) },
-		func(text []byte) (any, error) {
-			result := new(T)
-			return result, rundir.JSONError(finite.Unmarshal(text, result))
-		},
-	}
 }
 
 // work returns the work of a kind.
 func (k kind) work() work {
 	return map[kind]work{
-		describing: workOf(func(r *runner, _ context.Context, _ key) (*datasets.Info, error) {
-			return new(datasets.Describe(r.data)), nil
-		}),
-		training:   workOf((*runner).train),
-		regressing: workOf((*runner).regress),
-		erring:     workOf((*runner).errors),
-		sampling:   workOf((*runner).timeSampling),
-		stepping:   workOf((*runner).timeSteps),
-		scaling:    workOf((*runner).scale),
+		describing: {new(datasets.Info), (*runner).describe},
+		training:   {new(trainResult), (*runner).train},
+		regressing: {new(regressionResult), (*runner).regress},
+		erring:     {new(study.ErrorTable), (*runner).errors},
+		sampling:   {new(timeResult), (*runner).timeSampling},
+		stepping:   {new(timeResult), (*runner).timeSteps},
+		scaling:    {new(scalingResult), (*runner).scale},
 	}[k]
 }
 
@@ -97,10 +87,7 @@ type key struct {
 
 // id is a text that only equal keys share.
 func (k key) id() string {
-	text, err := json.Marshal(k)
-	if err != nil {
-		return err.Error() // a key holds nothing that JSON lacks
-	}
+	text, _ := json.Marshal(k) // it holds nothing that JSON lacks
 	return string(text)
 }
 
@@ -112,7 +99,7 @@ func (k key) loose() string {
 
 // String describes the cell for a reader.
 func (k key) String() string {
-	return strings.TrimRight(fmt.Sprint(k.Kind, " ", k.Data, " ", k.Method, " ", sizesText(k.Samples)), " ")
+	return strings.TrimRight(fmt.Sprint(k.Kind, " ", k.Data, " ", k.Method, " ", run.Sizes(k.Samples)), " ")
 }
 
 // cellsFile is the file of the cells in their folder: a cell in JSON on each line.
@@ -217,9 +204,9 @@ func (c *cells) load(k key, compute bool) (*cell, error) {
 	if one == nil || one.result != nil {
 		return one, nil
 	}
-	var err error
-	if one.result, err = k.Kind.work().read(one.Result); err != nil {
-		return nil, one.damaged(err)
+	one.result = k.Kind.work().result
+	if err := finite.Unmarshal(one.Result, one.result); err != nil {
+		return nil, one.damaged(rundir.JSONError(err))
 	}
 	return one, nil
 }
@@ -234,22 +221,24 @@ func (c *cells) save(k key, seconds float64, result any) (one *cell, err error) 
 		}
 	}()
 	text, err := json.Marshal(finite.JSON(result))
+	if err == nil {
+		err = os.MkdirAll(c.dir, 0o777)
+	}
 	if err != nil {
 		return nil, err
 	}
-	line, err := json.Marshal(cell{Key: k, Seconds: seconds, Made: made{time.Now().UTC().Format(time.DateOnly), c.program, machine.Describe()}, Result: text})
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(c.dir, 0o777); err != nil {
-		return nil, err
-	}
+	line, _ := json.Marshal(cell{Key: k, Seconds: seconds, Made: made{time.Now().UTC().Format(time.DateOnly), c.program, machine.Describe()}, Result: text}) // nothing that JSON lacks
 	file, err := os.OpenFile(c.path(), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := waitForLock(file); err != nil {
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) { // another process has the lock for as long as it writes a line
+		if err = filelock.Try(file); !errors.Is(err, filelock.ErrLocked) || time.Since(start) > time.Minute {
+			break
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := c.read(); err != nil {
@@ -265,16 +254,6 @@ func (c *cells) save(k key, seconds float64, result any) (one *cell, err error) 
 		return nil, err
 	}
 	return c.load(k, true)
-}
-
-// waitForLock locks a file. Another process has the lock for as long as it writes a line.
-func waitForLock(file *os.File) error {
-	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		err := filelock.Try(file)
-		if err == nil || !errors.Is(err, filelock.ErrLocked) || time.Since(start) > time.Minute {
-			return err
-		}
-	}
 }
 
 // claim keeps other processes away from a cell until release is called. The error is

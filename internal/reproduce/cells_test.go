@@ -278,7 +278,7 @@ func takenCell(t *testing.T) (Options, io.Closer) {
 		t.Fatal(err)
 	}
 	at := slices.IndexFunc(Experiments(), func(e Experiment) bool { return e.Name == "table7" })
-	work, err := r.plan(Experiments()[at : at+1])
+	work, err := r.plan(t.Context(), Experiments()[at:at+1])
 	if err != nil {
 		t.Fatal(err)
 	}

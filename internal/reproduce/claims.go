@@ -165,9 +165,6 @@ func (q rule) text(v float64) string {
 // measured, and their text if it is not the texts of the numbers.
 
 func (q rule) pairs(e evidence, data string) (numbers []number, _ string) {
-	if q.Kind == "ratio" {
-		q.Of = aTime
-	}
 	for _, p := range q.Pairs {
 		a, b := q.best(e, data, p[:1], p), q.best(e, data, p[1:], p)
 		switch {

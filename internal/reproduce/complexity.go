@@ -35,13 +35,8 @@ func (r *scalingResult) add(column string, v float64) {
 	r.Columns[column] = append(r.Columns[column], v)
 }
 
-// scalingKey is the measurement of how costs grow.
-func (r *runner) scalingKey(spec string) key {
-	return key{Kind: scaling, Data: spec, Batch: r.base.Batch, Batches: r.measured(50), Seed: r.base.Seed, Other: r.other}
-}
-
 // scale measures how costs grow.
-func (r *runner) scale(ctx context.Context, k key) (*scalingResult, error) {
+func (r *runner) scale(ctx context.Context, k key) (any, error) {
 	result := &scalingResult{Columns: map[string][]float64{}}
 	for i := range r.data.Nodes() {
 		result.MaxDegree = max(result.MaxDegree, r.data.Graph.Degree(i)+1)
@@ -152,7 +147,7 @@ func exponent(x, y []float64) study.Line {
 
 // addScaling adds the exponents of one data set.
 func (r *runner) addScaling(spec string, report *Report) {
-	result := resultOf[scalingResult](r, r.scalingKey(spec))
+	result := resultOf[scalingResult](r, key{Kind: scaling, Data: spec, Batch: r.base.Batch, Batches: r.measured(50), Seed: r.base.Seed, Other: r.other})
 	if result == nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"text/template"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 // fiveNames and fourNames are the columns of most tables: the paper has no regressions on
@@ -71,16 +72,19 @@ func columnName(spec string) string {
 	return published(name).Name
 }
 
-// paperData returns the SPECs of the paper's data sets: the original if it is in the cache, else
-// the twin.
-func paperData(ctx context.Context, o datasets.Options) ([]string, error) {
+// paperData returns the SPECs of the paper's data sets that some experiments have: the original if
+// it is in the cache, else the twin.
+func paperData(ctx context.Context, experiments []Experiment, o datasets.Options) ([]string, error) {
 	o.Offline = true
 	var specs []string
 	for _, name := range fiveNames() {
+		if !slices.ContainsFunc(experiments, func(e Experiment) bool { return slices.Contains(e.Data, name) }) {
+			continue
+		}
 		spec := published(name).Original
 		data, err := datasets.Open(ctx, spec, o)
 		if errors.Is(err, datasets.ErrOffline) {
-			specs = append(specs, "synth:"+name)
+			specs = append(specs, published(name).Twin)
 			continue
 		}
 		if err == nil {
@@ -126,20 +130,25 @@ func (r *runner) caption(t task) string {
 		names[group] = append(names[group], columnName(spec))
 	}
 	values := map[string]any{
-		"Settings": r.base, "Runs": counted(r.base.Runs, "run"), "Repeats": r.measured(200), "RegressionBatches": regressionBatches,
-		"ScalingMethod": scalingMethod, "ScalingWidth": scalingWidth, "ScalingNeighbors": scalingNeighbors, "ScalingDepth": scalingDepth, "ScalingGrowth": scalingNeighbors + 1,
-	}
-	for group := range names {
-		values[group] = strings.Join(names[group], ", ")
-	}
-	if len(r.Samples) > 0 {
-		values["Sizes"] = sizesText(r.regressionSizes()) + " nodes"
+		"Names":    names,
+		"Settings": r.base,
+		"Runs":     counted(r.base.Runs, "run"),
+		"Repeats":  r.measured(200),
+		"Samples":  run.Sizes(atLayers(r.Samples, 3)), // of the regressions
+
+		"RegressionBatches": regressionBatches,
+
+		"ScalingMethod":    scalingMethod,
+		"ScalingWidth":     scalingWidth,
+		"ScalingNeighbors": scalingNeighbors,
+		"ScalingDepth":     scalingDepth,
+		"ScalingGrowth":    scalingNeighbors + 1,
 	}
 	if slices.ContainsFunc(t.keys, func(k key) bool { return k.Kind == training || k.Kind == regressing }) {
 		values["Intervals"] = r.intervals(t)
 		values["Full"] = slices.ContainsFunc(t.keys, func(k key) bool { return k.Method == fullMethod && !k.Kind.timed() })
 	}
-	captions, text := template.Must(template.New("").Parse(captionsText)), new(strings.Builder)
+	captions, text := template.Must(template.New("").Funcs(template.FuncMap{"join": strings.Join}).Parse(captionsText)), new(strings.Builder)
 	for _, name := range []string{"data", t.caption} {
 		if err := captions.ExecuteTemplate(text, name, values); err != nil {
 			return err.Error() // the templates are the program's own
@@ -161,6 +170,11 @@ func (r *runner) intervals(t task) string {
 		}
 	}
 	return "mini-batches between two validation scores: " + strings.Join(words, ", ")
+}
+
+// describe counts the open data.
+func (r *runner) describe(context.Context, key) (any, error) {
+	return new(datasets.Describe(r.data)), nil
 }
 
 // addDataset adds the counts of one data set, and per cent of its nodes.

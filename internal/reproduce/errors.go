@@ -5,24 +5,13 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
 // errorSizes are the sizes of the paper's figure, and two beyond, where LADIES' error
 // has turned on more graphs.
 func errorSizes() []int { return append(study.PaperSizes(), 4096, 8192) }
-
-// errorKey is the cell of the errors on a data set: the training of W, as the first run of the
-// paper's own method at the increasing sizes, and the study.
-func (r *runner) errorKey(spec string) key {
-	k := r.runs(key{Kind: erring, Data: spec, Method: "ladies-flat-debiased", Samples: []int{512, 1024}, Layers: 2})[0]
-	k.Methods, k.Sizes, k.Repeats = r.errorContenders(), r.Samples, r.measured(200)
-	if len(k.Sizes) == 0 {
-		k.Sizes = errorSizes()
-	}
-	return k
-}
 
 // errorContenders returns the curves of the paper's figure, and the debiased weights with the
 // population of the released program; or the methods of the options whose error can be
@@ -33,23 +22,13 @@ func (r *runner) errorContenders() []string {
 		return []string{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "ladies-debiased" + study.NodesSuffix}
 	}
 	return slices.DeleteFunc(slices.Clone(r.Methods), func(name string) bool {
-		m := methodNamed(name)
+		m, _ := run.ParseMethod(name)
 		return m.OwnOutputs() || study.SamplesChange(name)
 	})
 }
 
-// methodNamed returns a method, or the zero value.
-func methodNamed(name string) samplers.Method {
-	for _, m := range samplers.Methods() {
-		if m.Name == name {
-			return m
-		}
-	}
-	return samplers.Method{}
-}
-
 // errors measures the error over the sample size, with W of a training run.
-func (r *runner) errors(ctx context.Context, k key) (*study.ErrorTable, error) {
+func (r *runner) errors(ctx context.Context, k key) (any, error) {
 	model, _, err := r.fit(ctx, k, false)
 	if err != nil {
 		return nil, err
@@ -66,12 +45,18 @@ func (r *runner) errors(ctx context.Context, k key) (*study.ErrorTable, error) {
 	return study.ApproxError{Laplacian: p, Product: hw, Nodes: train, Methods: methods, Sizes: k.Sizes, Batch: k.Batch, Repeats: k.Repeats, Seed: k.Seed}.Run(ctx)
 }
 
-// addErrors adds the rows and the panel of one data set.
+// addErrors adds the rows and the panel of one data set. W is of the first run of the paper's own
+// method at the increasing sizes.
 func (r *runner) addErrors(spec string, report *Report) {
-	if len(r.errorContenders()) == 0 {
+	k := r.runs(key{Kind: erring, Data: spec, Method: "ladies-flat-debiased", Samples: []int{512, 1024}, Layers: 2})[0]
+	k.Methods, k.Sizes, k.Repeats = r.errorContenders(), r.Samples, r.measured(200)
+	if len(k.Methods) == 0 {
 		return
 	}
-	t := resultOf[study.ErrorTable](r, r.errorKey(spec))
+	if len(k.Sizes) == 0 {
+		k.Sizes = errorSizes()
+	}
+	t := resultOf[study.ErrorTable](r, k)
 	if t == nil {
 		return
 	}

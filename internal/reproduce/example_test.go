@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/reproduce"
 )
 
@@ -23,6 +24,9 @@ func ExampleRun() {
 	settings.Batch, settings.Hidden, settings.MaxBatches, settings.Runs = 64, 16, 60, 2
 	results, err := reproduce.Run(context.Background(), "table4", reproduce.Options{
 		Settings: &settings, Data: []string{"synth:demo?nodes=1000&edges=6000"}, Methods: []string{"full", "ladies-flat-debiased"}, Samples: []int{64, 128}, Dir: dir,
+		Compute: reproduce.ComputeAll, Log: func(string) {}, Open: func(ctx context.Context, spec string) (*datasets.Data, error) {
+			return datasets.Open(ctx, spec, datasets.Options{})
+		},
 	})
 	if err != nil {
 		panic(err)

@@ -11,7 +11,8 @@ import (
 	"github.com/gcn-layerwise/gcn/run"
 )
 
-// Options selects the work. The zero value of a field means the paper's value.
+// Options selects the work. The zero value of a field means the paper's value, if it is not
+// required.
 type Options struct {
 	// Settings are those of all runs; nil means Paper's. The data, the method, the samples and
 	// the layers follow from the tables.
@@ -26,9 +27,9 @@ type Options struct {
 
 	Dir     string       // folder of the results, made if missing; required
 	Cells   string       // folder of the cells, made if missing; "" means cells in Dir
-	Compute Compute      // the missing cells to compute; "" means all
+	Compute Compute      // the missing cells to compute; required
 	Program string       // version of this program, kept in new cells; may be ""
-	Log     func(string) // called with a line for each cell that is computed; may be nil
+	Log     func(string) // called with a line for each cell that is computed; required
 
 	// Barrier returns when all ranks that share Cells have called it, each when no cell is left to
 	// take, or an error if a rank does not answer; nil for one process.
@@ -36,7 +37,7 @@ type Options struct {
 
 	DataOptions datasets.Options // where named data sets lie
 
-	// Open opens a data set; nil means datasets.Open with DataOptions.
+	// Open opens a data set; required.
 	Open func(ctx context.Context, spec string) (*datasets.Data, error)
 }
 
@@ -77,7 +78,7 @@ func (o *Options) settings(ctx context.Context) (s run.Settings, other map[strin
 	if err != nil || o.Settings == nil {
 		return paper, nil, err
 	}
-	s = *o.Settings
+	s, other = *o.Settings, map[string]string{}
 	if s.EvalEvery < 1 {
 		return s, nil, &run.OptionError{Option: "eval_every", Place: s.From("eval_every").Place, Err: errors.New("--eval-every auto: want a number from 1 up")}
 	}
@@ -88,9 +89,6 @@ func (o *Options) settings(ctx context.Context) (s run.Settings, other map[strin
 		case slices.Contains([]string{"data", "method", "samples", "layers", "exact_input", "device"}, option.Name):
 			return s, nil, &run.OptionError{Option: option.Name, Place: s.From(option.Name).Place, Err: fmt.Errorf("%s: reproduce does not take it from a file", option.Name)}
 		case !slices.Contains([]string{"batch", "hidden", "max_batches", "patience", "eval_every", "seed", "runs", "workers"}, option.Name):
-			if other == nil {
-				other = map[string]string{}
-			}
 			other[option.Name] = text
 		}
 	}

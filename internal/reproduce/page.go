@@ -44,6 +44,7 @@ func (a *Results) Save(dir string) error {
 		return a.Reports[0].save(dir)
 	}
 	for _, r := range a.Reports {
+		r.Folder = FiguresDir + "/"
 		if err := study.Save(filepath.Join(dir, FiguresDir), r.Experiment, r); err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ var pagesText string
 
 // writeMarkdown writes the template of that name.
 func writeMarkdown(w io.Writer, name string, data any) error {
-	t := template.New("").Funcs(template.FuncMap{"cell": escaped, "trim": strings.TrimSpace, "section": newSection})
+	t := template.New("").Funcs(template.FuncMap{"cell": escaped, "trim": strings.TrimSpace})
 	return template.Must(t.Parse(pagesText)).ExecuteTemplate(w, name, data)
 }
 
@@ -99,19 +100,11 @@ func (a *Results) Count(verdict Verdict) (n int) {
 // escaped is the text of a cell: ‖HW‖ is written |HW|.
 func escaped(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// section is a report on the page.
-type section struct {
-	*Report
-	Head    []string
-	Table   [][]string // its lines; nil if another report has it
-	Figures string     // folder of the figure with a slash, or ""
-	Remarks []string   // below
-}
-
-func newSection(r *Report, figures string) section {
-	s := section{Report: r, Figures: figures, Remarks: r.remarks()}
-	if !r.figureOnly {
-		s.Head, s.Table = r.table("**")
+// Table is the report's table on the page, its headings first, or nil if another report has it.
+func (r *Report) Table() [][]string {
+	head, lines := r.table("**")
+	if r.figureOnly || len(lines) == 0 {
+		return nil
 	}
-	return s
+	return append([][]string{head}, lines...)
 }

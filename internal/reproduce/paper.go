@@ -1,12 +1,15 @@
 package reproduce
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/gcn-layerwise/gcn/run"
 )
 
 //go:embed paper.json
@@ -62,11 +65,9 @@ type PaperValue struct {
 // PaperNumbers reads the paper's numbers and claims.
 func PaperNumbers() (*Numbers, error) {
 	p := new(Numbers)
-	if err := json.Unmarshal(paperText, p, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reproduce: paper.json: %w", err)
-	}
-	if err := json.Unmarshal(claimsText, &p.claims, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("reproduce: claims.json: %w", err)
+	strict := json.RejectUnknownMembers(true)
+	if err := cmp.Or(json.Unmarshal(paperText, p, strict), json.Unmarshal(claimsText, &p.claims, strict)); err != nil {
+		return nil, fmt.Errorf("reproduce: paper.json or claims.json: %w", err)
 	}
 	return p, nil
 }
@@ -93,8 +94,8 @@ func (row *PaperRow) value(spec string) *PaperValue {
 // layer-wise method has one row, without the paper's values, which are for other sizes.
 func (r *runner) rowsOf(table []PaperRow, layers int) []PaperRow {
 	for _, name := range r.Methods { // methods that the table lacks
-		m := methodNamed(name)
-		if m.Name == "" || slices.ContainsFunc(table, func(row PaperRow) bool { return row.Method == name }) {
+		m, err := run.ParseMethod(name)
+		if err != nil || slices.ContainsFunc(table, func(row PaperRow) bool { return row.Method == name }) {
 			continue
 		}
 		row := PaperRow{Label: name, Method: name}

@@ -72,7 +72,7 @@ func TestUnfinishedRuns(t *testing.T) {
 			t.Errorf("%+v, with all runs %+v", row, whole.Rows[k])
 		}
 	}
-	if text := markdown(t, "report", newSection(part, "")); len(part.Rows) != 2 || !strings.Contains(text, " [n=2]") || !strings.Contains(text, "10 on synth:demo") {
+	if text := markdown(t, "report", part); len(part.Rows) != 2 || !strings.Contains(text, " [n=2]") || !strings.Contains(text, "10 on synth:demo") {
 		t.Errorf("%s", text)
 	}
 }
@@ -171,7 +171,7 @@ func TestFullBatchOfExactInput(t *testing.T) {
 // data and options, so that the page of results can be made again.
 func TestPaperCells(t *testing.T) {
 	for _, name := range []string{"table1", "table3", "table7", "table8", "table10", "figure2"} {
-		report := reproduced(t, name, Options{Data: []string{"synth:arxiv"}, Compute: ComputeNone, Cells: "../../bench/paper", Dir: t.TempDir()})
+		report := reproduced(t, name, Options{Data: []string{"synth:arxiv"}, Compute: ComputeNone, Cells: "../../bench/paper", Dir: t.TempDir(), Log: func(string) {}, Open: openSpec})
 		if len(report.Rows) == 0 || strings.Contains(report.Caption, "complete") {
 			t.Errorf("%s: %s", name, report.Caption)
 		}

@@ -42,21 +42,15 @@ func (r *runner) regressionKeys(spec, method string) []key {
 	}
 	k := key{Kind: regressing, Data: spec, Method: method, Layers: 3}
 	if row := (PaperRow{Method: method}); row.layerWise() {
-		k.Samples = r.regressionSizes()
+		if k.Samples = []int{512, 512, 512}; len(r.Samples) > 0 {
+			k.Samples = atLayers(r.Samples, 3)
+		}
 	}
 	return r.runs(k)
 }
 
-// regressionSizes are the sample sizes of the regressions.
-func (r *runner) regressionSizes() []int {
-	if len(r.Samples) > 0 {
-		return atLayers(r.Samples, 3)
-	}
-	return []int{512, 512, 512}
-}
-
 // regress trains one model, and regresses its norms.
-func (r *runner) regress(ctx context.Context, k key) (*regressionResult, error) {
+func (r *runner) regress(ctx context.Context, k key) (any, error) {
 	model, _, err := r.fit(ctx, k, k.Method == fullMethod)
 	if err != nil {
 		return nil, err
@@ -126,12 +120,6 @@ func regressionFigure(name, on, method string, data []string) Experiment {
 
 // addRegressions adds the coefficients of a method over training nodes and over all.
 func (r *runner) addRegressions(report *Report, spec, method, on string) {
-	type coefficient struct {
-		of       measure
-		n        int
-		mean, se float64
-		paper    *PaperValue
-	}
 	runs := len(resultsOf[regressionResult](r, r.regressionKeys(spec, method)))
 	for _, over := range []string{overTrain, overAll} {
 		for l, s := range r.pooled(spec, method, on, over) {
@@ -145,18 +133,18 @@ func (r *runner) addRegressions(report *Report, spec, method, on string) {
 					printed = &c
 				}
 			}
-			numbers := []coefficient{
-				{intercept, fit.N, fit.Intercept, fit.InterceptSE, printed.Beta0}, {slope, fit.N, fit.Slope, fit.SlopeSE, printed.Beta1}, {r2, fit.N, fit.R2, 0, printed.R2},
-			}
-			if over == overAll {
-				numbers = append(numbers, coefficient{leverage, len(s.Points), 100 * highLeverage(&s), 0, nil})
-			}
-			for _, c := range numbers {
+			add := func(of measure, n int, mean, se float64, paper *PaperValue) {
 				report.add(Row{
-					Dataset: spec, Label: label, Method: method, Quantity: fmt.Sprintf("%s of |HW| on |%s|, layer %d, %s", c.of, on, l+1, over),
-					is: is{c.of, l + 1, on, over}, N: c.n, Mean: c.mean, SEM: c.se, Runs: runs, Paper: c.paper,
-					line: fmt.Sprintf("%s, %s, layer %d", label, columnName(spec), l+1), column: string(c.of) + ", " + over,
+					Dataset: spec, Label: label, Method: method, Quantity: fmt.Sprintf("%s of |HW| on |%s|, layer %d, %s", of, on, l+1, over),
+					is: is{of, l + 1, on, over}, N: n, Mean: mean, SEM: se, Runs: runs, Paper: paper,
+					line: fmt.Sprintf("%s, %s, layer %d", label, columnName(spec), l+1), column: string(of) + ", " + over,
 				})
+			}
+			add(intercept, fit.N, fit.Intercept, fit.InterceptSE, printed.Beta0)
+			add(slope, fit.N, fit.Slope, fit.SlopeSE, printed.Beta1)
+			add(r2, fit.N, fit.R2, 0, printed.R2)
+			if over == overAll {
+				add(leverage, len(s.Points), 100*highLeverage(&s), 0, nil)
 			}
 		}
 	}
@@ -200,21 +188,11 @@ func (r *runner) addNorms(spec string, report *Report) {
 		report.figure.Panels = append(report.figure.Panels, panel)
 	}
 	for l := range first.Rows {
-		for _, q := range []struct {
-			is    measure
-			value func(study.NormsRow) float64
-		}{
-			{"C₁ of QP", func(n study.NormsRow) float64 { return n.C1 }},
-			{"C₁ of P", func(n study.NormsRow) float64 { return n.C1P }},
-			{"C₂", func(n study.NormsRow) float64 { return float64(n.C2) }},
-			{"C₂, tails cut", func(n study.NormsRow) float64 { return float64(n.C2Cut) }},
-			{"C₁/C₂²", func(n study.NormsRow) float64 { return n.Ratio }},
-			{"C₁/C₂², tails cut", func(n study.NormsRow) float64 { return n.RatioCut }},
-			{"moment ratio", func(n study.NormsRow) float64 { return n.MomentRatio }},
-		} {
+		for k, of := range []measure{"C₁ of QP", "C₁ of P", "C₂", "C₂, tails cut", "C₁/C₂²", "C₁/C₂², tails cut", "moment ratio"} {
 			label := fmt.Sprintf("layer %d", l+1)
-			row := add(report, spec, PaperRow{Label: label, Method: "ladies"}, q.is, string(q.is), results, func(result *regressionResult) float64 {
-				return q.value(result.Norms.Rows[l])
+			row := add(report, spec, PaperRow{Label: label, Method: "ladies"}, of, string(of), results, func(result *regressionResult) float64 {
+				n := result.Norms.Rows[l]
+				return []float64{n.C1, n.C1P, n.C2, n.C2Cut, n.Ratio, n.RatioCut, n.MomentRatio}[k]
 			})
 			row.is.Layer, row.line, row.column = l+1, columnName(spec)+", "+label, row.Quantity
 		}

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/run"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -79,21 +81,19 @@ type Report struct {
 	Source     string   `json:"source"` // of the numbers beside ours
 	Made       []string `json:"made"`   // days, machines and programs of the cells
 
+	Folder     string `json:"-"` // of the figure on the page, with a slash, or ""
 	figure     *figure.Figure
 	figureOnly bool     // Markdown leaves out the rows: a table has them
 	data       []string // SPECs
 }
 
-var _ study.Shown = (*Report)(nil)
-
-// Header implements study.Table.
-func (r *Report) Header() []string {
-	return []string{"dataset", "label", "method", "samples", "quantity", "n", "mean", "std", "sem", "median", "paper", "paper_pm", "range"}
-}
-
-// Records implements study.Table.
-func (r *Report) Records() [][]string {
-	var records [][]string
+// List implements study.Table.
+func (r *Report) List() study.List {
+	l := study.List{
+		Header: []string{"dataset", "label", "method", "samples", "quantity", "n", "mean", "std", "sem", "median", "paper", "paper_pm", "range"},
+		Below:  append([]string{"", r.Caption}, r.Remarks()...),
+	}
+	l.Titles, l.Shown = r.table("")
 	for _, row := range r.Rows {
 		mean, pm, median := "", "", ""
 		if row.Median > 0 {
@@ -104,28 +104,21 @@ func (r *Report) Records() [][]string {
 		} else if p != nil {
 			mean, pm = finite.Text(p.Mean), finite.Text(p.PM)
 		}
-		records = append(records, []string{row.Dataset, row.Label, row.Method, sizesText(row.Samples), row.Quantity,
+		l.Records = append(l.Records, []string{row.Dataset, row.Label, row.Method, run.Sizes(row.Samples).String(), row.Quantity,
 			strconv.Itoa(row.N), finite.Text(row.Mean), finite.Text(row.Std), finite.Text(row.SEM), median, mean, pm, row.Range})
 	}
-	return records
+	return l
 }
 
 // Figure implements study.Table.
 func (r *Report) Figure() *figure.Figure { return r.figure }
-
-// Lines implements study.Shown.
-func (r *Report) Lines() (head []string, lines [][]string, below []string) {
-	head, lines = r.table("")
-	return head, lines, append([]string{"", r.Caption}, r.remarks()...)
-}
 
 // table returns the table in the paper's layout, one line a method and one column a data set. A
 // cell has our number, and the paper's in brackets. The best metrics of a column are between
 // marks.
 func (r *Report) table(mark string) (head []string, lines [][]string) {
 	head = []string{""}
-	of, best := map[string]*[]string{}, map[string]float64{}
-	var names []string
+	at, best := map[string]int{}, map[string]float64{}
 	for _, row := range r.Rows {
 		_, column := r.place(&row)
 		if !slices.Contains(head, column) {
@@ -137,9 +130,9 @@ func (r *Report) table(mark string) (head []string, lines [][]string) {
 	}
 	for _, row := range r.Rows {
 		name, column := r.place(&row)
-		if of[name] == nil {
-			names = append(names, name)
-			of[name] = new(append([]string{name}, make([]string, len(head)-1)...))
+		if _, there := at[name]; !there {
+			at[name] = len(lines)
+			lines = append(lines, append([]string{name}, make([]string, len(head)-1)...))
 		}
 		text := row.ours()
 		if b, there := best[column]; there && row.Mean == b {
@@ -154,10 +147,7 @@ func (r *Report) table(mark string) (head []string, lines [][]string) {
 		case row.Paper != nil:
 			text += " (" + row.Paper.text() + ")"
 		}
-		(*of[name])[slices.Index(head, column)] = text
-	}
-	for _, name := range names {
-		lines = append(lines, *of[name])
+		lines[at[name]][slices.Index(head, column)] = text
 	}
 	return head, lines
 }
@@ -165,9 +155,7 @@ func (r *Report) table(mark string) (head []string, lines [][]string) {
 // place returns the names of the line and the column of a row in the paper's layout.
 func (r *Report) place(row *Row) (line, column string) {
 	line, column = row.line, row.column
-	if line == "" {
-		line = row.labelled()
-	}
+	line = cmp.Or(line, row.Label)
 	if column == "" {
 		column = columnName(row.Dataset)
 		if slices.ContainsFunc(r.Rows, func(other Row) bool { return other.Dataset == row.Dataset && other.Quantity != row.Quantity }) {
@@ -183,7 +171,7 @@ func (r *Report) save(dir string) error {
 	if err := study.Save(dir, r.Experiment, r); err != nil {
 		return err
 	}
-	return saveMarkdown(filepath.Join(dir, r.Experiment+".md"), "report", newSection(r, ""))
+	return saveMarkdown(filepath.Join(dir, r.Experiment+".md"), "report", r)
 }
 
 // Heading is the experiment as the paper writes it, with its title: Table 4. Test metric.
@@ -212,21 +200,16 @@ func (row *Row) ours() string {
 	return short(row.Mean) + " ± " + short(spread)
 }
 
-// remarks lists the lines below the table: how many numbers are in the paper's range, notes
+// Remarks lists the lines below the table: how many numbers are in the paper's range, notes
 // and claims.
-func (r *Report) remarks() []string {
+func (r *Report) Remarks() []string {
 	var lines []string
-	in, compared := 0, 0
+	ranges := map[string]int{}
 	for _, row := range r.Rows {
-		if row.Range != "" {
-			compared++
-		}
-		if row.Range == "in" {
-			in++
-		}
+		ranges[row.Range]++
 	}
-	if compared > 0 {
-		lines = append(lines, fmt.Sprintf("%d of %d numbers agree with the paper's: counts to the last digit, others within twice the standard error of the difference, with the paper's ± as a standard error", in, compared))
+	if compared := len(r.Rows) - ranges[""]; compared > 0 {
+		lines = append(lines, fmt.Sprintf("%d of %d numbers agree with the paper's: counts to the last digit, others within twice the standard error of the difference, with the paper's ± as a standard error", ranges["in"], compared))
 	}
 	lines = append(lines, r.Notes...)
 	for _, c := range r.Claims {
@@ -235,13 +218,6 @@ func (r *Report) remarks() []string {
 		}
 	}
 	return lines
-}
-
-func (row *Row) labelled() string {
-	if row.Label == "" {
-		return strings.TrimSpace(row.Method + " " + sizesText(row.Samples))
-	}
-	return row.Label
 }
 
 // add adds a row, compared with the paper's number unless the data are a twin. The paper's ±
@@ -276,11 +252,9 @@ func (row *Row) compare(tolerance float64) {
 	}
 }
 
-// text is the value as a table shows it; nil is "–".
+// text is the value as a table shows it.
 func (p *PaperValue) text() string {
 	switch {
-	case p == nil:
-		return "–"
 	case p.LessThan > 0:
 		return "< " + short(p.LessThan)
 	case p.PM == 0:
@@ -307,11 +281,3 @@ func short(v float64) string {
 
 // count writes a count with one decimal at most.
 func count(v float64) string { return strconv.FormatFloat(math.Round(10*v)/10, 'f', -1, 64) }
-
-func sizesText(sizes []int) string {
-	words := make([]string, len(sizes))
-	for k, s := range sizes {
-		words[k] = strconv.Itoa(s)
-	}
-	return strings.Join(words, ",")
-}

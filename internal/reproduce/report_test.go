@@ -19,7 +19,7 @@ func markdown(t *testing.T, name string, data any) string {
 // TestMarkdownCells checks that a vertical bar in a cell does not split it.
 func TestMarkdownCells(t *testing.T) {
 	r := Report{Experiment: "table2", Rows: []Row{{Dataset: "d", Label: "|HW|", Quantity: "β1 of |HW| on |QP|, layer 1", N: 2, Mean: 1}, {Dataset: "d", Label: "|HW|", Quantity: "R²", N: 2, Mean: 2}}}
-	_, table, _ := strings.Cut(markdown(t, "report", newSection(&r, "")), "\n|")
+	_, table, _ := strings.Cut(markdown(t, "report", &r), "\n|")
 	lines := strings.Split("|"+table, "\n")
 	bars := func(line string) int { return strings.Count(strings.ReplaceAll(line, `\|`, ""), "|") }
 	if bars(lines[0]) != 4 || bars(lines[1]) != 4 || bars(lines[2]) != 4 || !strings.Contains(lines[0], `β1 of \|HW\| on \|QP\|`) || !strings.HasPrefix(lines[2], `| \|HW\| |`) {

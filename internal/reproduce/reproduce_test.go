@@ -24,8 +24,13 @@ const smallData = "synth:demo?nodes=500&edges=2500&features=8"
 func small(t *testing.T) Options {
 	return Options{
 		Settings: settings(t, "batch", 32, "hidden", 8, "max_batches", 20, "runs", 2), Data: []string{smallData}, Samples: []int{32, 32},
-		Methods: []string{"ladies", "full"}, Dir: t.TempDir(),
+		Methods: []string{"ladies", "full"}, Dir: t.TempDir(), Compute: ComputeAll, Log: func(string) {}, Open: openSpec,
 	}
+}
+
+// openSpec opens a data set without options.
+func openSpec(ctx context.Context, spec string) (*datasets.Data, error) {
+	return datasets.Open(ctx, spec, datasets.Options{})
 }
 
 // settings returns the paper's settings with other values of options.
@@ -127,7 +132,7 @@ func TestCompare(t *testing.T) {
 		{Row{Mean: 1}, ""},
 	} {
 		if row := new(Report).add(c.row); row.Range != c.want {
-			t.Errorf("%v against %v: %q, want %q", c.row.Mean, c.row.Paper.text(), row.Range, c.want)
+			t.Errorf("%v against %v: %q, want %q", c.row.Mean, c.row.Paper, row.Range, c.want)
 		}
 	}
 }

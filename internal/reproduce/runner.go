@@ -65,7 +65,7 @@ func Run(ctx context.Context, name string, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	work, err := r.plan(experiments)
+	work, err := r.plan(ctx, experiments)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,6 @@ func newRunner(ctx context.Context, o Options) (*runner, error) {
 	if o.Dir == "" {
 		return nil, errors.New("reproduce: no folder for the results")
 	}
-	o.Compute = cmp.Or(o.Compute, ComputeAll)
 	settings, other, err := o.settings(ctx)
 	if err != nil {
 		return nil, err
@@ -111,30 +110,21 @@ func newRunner(ctx context.Context, o Options) (*runner, error) {
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil { // before long work
 		return nil, fmt.Errorf("reproduce: the folder of the results: %w", err)
 	}
-	if o.Open == nil {
-		o.Open = func(ctx context.Context, spec string) (*datasets.Data, error) {
-			return datasets.Open(ctx, spec, o.DataOptions)
-		}
-	}
-	if o.Log == nil {
-		o.Log = func(string) {}
-	}
 	r := &runner{
-		Options: o, base: settings, other: other, paperData: len(o.Data) == 0,
+		Options: o, base: settings, other: other,
 		cells: newCells(cmp.Or(o.Cells, filepath.Join(o.Dir, "cells")), o.Program), settled: map[string]*cell{},
-	}
-	if r.paperData {
-		if r.Data, err = paperData(ctx, o.DataOptions); err != nil {
-			return nil, err
-		}
 	}
 	r.paper, err = PaperNumbers()
 	return r, err
 }
 
 // plan chooses the data sets of experiments and lists their cells.
-func (r *runner) plan(experiments []Experiment) ([]task, error) {
-	var work []task
+func (r *runner) plan(ctx context.Context, experiments []Experiment) (work []task, err error) {
+	if r.paperData = len(r.Data) == 0; r.paperData {
+		if r.Data, err = paperData(ctx, experiments, r.DataOptions); err != nil {
+			return nil, err
+		}
+	}
 	for _, e := range experiments {
 		data := r.dataOf(e)
 		if len(data) == 0 && len(experiments) == 1 {

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -34,9 +35,9 @@ func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed 
 				return
 			}
 			for _, row := range rows(r) {
-				row.Values = nil
-				if printed := find(r.paper.TrainingTime["2"], row.Label); printed != nil {
-					row.Values = printed.Values
+				at := slices.IndexFunc(r.paper.TrainingTime["2"], func(printed PaperRow) bool { return printed.Label == row.Label })
+				if row.Values = nil; at >= 0 {
+					row.Values = r.paper.TrainingTime["2"][at].Values
 				}
 				r.addTime(report, r.stepKey(spec, row, 2), row, "ms a step")
 			}
@@ -48,11 +49,7 @@ func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed 
 // add adds a row of a quantity of runs, beside the paper's. It returns the row, until the next
 // one is added.
 func add[T any](report *Report, spec string, paper PaperRow, of measure, quantity string, runs []T, value func(T) float64) *Row {
-	var values []float64
-	for _, run := range runs {
-		values = append(values, value(run))
-	}
-	s := study.NewSpread(values)
+	s := study.SpreadOf(runs, value)
 	return report.add(Row{
 		Dataset: spec, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity, is: is{Of: of},
 		N: s.N, Mean: s.Mean, Std: s.SD, SEM: s.SEM, Runs: s.N, Paper: paper.value(spec),
@@ -70,11 +67,11 @@ func compareFigure(report *Report, data []string) {
 				continue
 			}
 			x := float64(len(panel.Names))
-			panel.Names = append(panel.Names, row.labelled())
+			panel.Names = append(panel.Names, row.Label)
 			panel.Y = row.Quantity
-			ours.X, ours.Y, ours.Error = append(ours.X, x-0.12), append(ours.Y, row.Mean), append(ours.Error, row.Std)
+			ours.Add(x-0.12, row.Mean, row.Std)
 			if row.Paper != nil && row.Paper.LessThan == 0 {
-				theirs.X, theirs.Y, theirs.Error = append(theirs.X, x+0.12), append(theirs.Y, row.Paper.Mean), append(theirs.Error, row.Paper.PM)
+				theirs.Add(x+0.12, row.Paper.Mean, row.Paper.PM)
 			}
 		}
 		if len(ours.X) == 0 {
@@ -129,7 +126,7 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 	target := 0.0
 	for _, row := range rows {
 		if runs := r.trained(spec, row); row.Method == "ladies" && len(runs) > 0 {
-			target = 0.95 * add(new(Report), spec, row, "", "", runs, func(run *trainResult) float64 { return run.Valid }).Mean
+			target = 0.95 * study.SpreadOf(runs, func(run *trainResult) float64 { return run.Valid }).Mean
 		}
 	}
 	for _, row := range rows {
@@ -141,7 +138,8 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 		for k, run := range runs {
 			curves[k] = run.Curve
 		}
-		curve := study.MeanCurve(row.Label, curves, func(p train.Evaluation) (int, float64, float64) { return p.Batch, float64(p.Batch), p.Valid }, nil)
+		at := func(p train.Evaluation) (int, float64, float64) { return p.Batch, float64(p.Batch), p.Valid }
+		curve := study.MeanCurve(row.Label, curves, at, func(study.Spread) float64 { return 0 })
 		batches.Lines = append(batches.Lines, curve)
 		if step != nil {
 			curve.X = slices.Clone(curve.X)
@@ -150,12 +148,7 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 			}
 			seconds.Lines = append(seconds.Lines, curve)
 		}
-		add(report, spec, row, needed, string(needed), runs, func(run *trainResult) float64 {
-			if target == 0 {
-				return float64(run.reaches(0.95 * run.Valid))
-			}
-			return float64(run.reaches(target))
-		})
+		add(report, spec, row, needed, string(needed), runs, func(run *trainResult) float64 { return float64(run.reaches(cmp.Or(target, 0.95*run.Valid))) })
 		add(report, spec, row, "best", "best validation "+runs[0].Metric+", %", runs, func(run *trainResult) float64 { return 100 * run.Valid })
 	}
 	for _, p := range []figure.Panel{batches, seconds} {
@@ -163,12 +156,4 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 			report.figure.Panels = append(report.figure.Panels, p)
 		}
 	}
-}
-
-// find returns the row of a label, or nil.
-func find(rows []PaperRow, label string) *PaperRow {
-	if at := slices.IndexFunc(rows, func(row PaperRow) bool { return row.Label == label }); at >= 0 {
-		return &rows[at]
-	}
-	return nil
 }

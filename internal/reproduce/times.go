@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/bench"
@@ -14,18 +15,6 @@ import (
 type timeResult struct {
 	N int `json:"n"`
 	bench.Times
-}
-
-// samplingKey is the timing of a row of the table of sampling times: one layer.
-func (r *runner) samplingKey(spec string, row PaperRow) key {
-	samples := row.Samples
-	if len(samples) == 0 {
-		samples = []int{1} // a method without sizes ignores it
-	}
-	return key{
-		Kind: sampling, Data: spec, Method: row.Method, Samples: samples[:1], Layers: 1,
-		Batch: r.base.Batch, Batches: r.measured(200), Seed: r.base.Seed, Other: r.other,
-	}
 }
 
 // stepKey is the timing of training steps.
@@ -39,7 +28,11 @@ func (r *runner) stepKey(spec string, row PaperRow, layers int) key {
 // addSampling adds the times to sample a layer.
 func (r *runner) addSampling(spec string, report *Report) {
 	for _, row := range r.rowsOf(r.paper.SamplingTime, 1) {
-		r.addTime(report, r.samplingKey(spec, row), row, "ms to sample a layer")
+		samples := append(slices.Clone(row.Samples), 1) // a method without sizes ignores the 1
+		r.addTime(report, key{
+			Kind: sampling, Data: spec, Method: row.Method, Samples: samples[:1], Layers: 1,
+			Batch: r.base.Batch, Batches: r.measured(200), Seed: r.base.Seed, Other: r.other,
+		}, row, "ms to sample a layer")
 	}
 }
 
@@ -73,7 +66,7 @@ func (r *runner) addTime(report *Report, k key, paper PaperRow, quantity string)
 }
 
 // timeSampling times the sampling of mini-batches.
-func (r *runner) timeSampling(ctx context.Context, k key) (*timeResult, error) {
+func (r *runner) timeSampling(ctx context.Context, k key) (any, error) {
 	sampler, err := r.sampler(k.Method, k.Samples, 1)
 	if err != nil {
 		return nil, err
@@ -91,7 +84,7 @@ const longest = 90 * time.Second
 
 // timeSteps times steps one by one, each on a batch sampled before. The first and the
 // last 20 of n steps do not count, or a fifth each if n is less than 100.
-func (r *runner) timeSteps(ctx context.Context, k key) (*timeResult, error) {
+func (r *runner) timeSteps(ctx context.Context, k key) (any, error) {
 	p, err := r.planOf(k, false)
 	if err != nil {
 		return nil, err
@@ -100,6 +93,12 @@ func (r *runner) timeSteps(ctx context.Context, k key) (*timeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := bench.Step(ctx, model, r.data, bench.StepOptions{Batches: k.Batches, Discard: max(1, min(20, k.Batches/5)), BatchSize: k.Batch, Seed: k.Seed, Longest: longest})
+	s, err := bench.Step(ctx, model, r.data, bench.StepOptions{
+		Batches:   k.Batches,
+		Discard:   max(1, min(20, k.Batches/5)),
+		BatchSize: k.Batch,
+		Seed:      k.Seed,
+		Longest:   longest,
+	})
 	return &timeResult{s.Batches, s.Times}, err
 }

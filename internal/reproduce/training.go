@@ -47,15 +47,6 @@ const fullMethod = "full"
 // the regressions. The scores only stop the run; no table or figure shows them.
 const regressionEvalEvery = 50
 
-// evalEvery returns the number of mini-batches between two scores of a run.
-func (r *runner) evalEvery(of kind) int {
-	every := r.base.EvalEvery
-	if of == regressing {
-		every = max(every, min(regressionEvalEvery, r.base.MaxBatches))
-	}
-	return every
-}
-
 // measured returns the number of mini-batches that a measurement has in the paper, or less
 // where the runs are short.
 func (r *runner) measured(n int) int { return min(n, max(cmp.Or(r.base.MaxBatches, 5*n)/5, 3)) }
@@ -63,7 +54,9 @@ func (r *runner) measured(n int) int { return min(n, max(cmp.Or(r.base.MaxBatche
 // runs lists training runs that differ in their seeds.
 func (r *runner) runs(k key) []key {
 	k.Hidden, k.Batch, k.MaxBatches, k.Patience, k.Other = r.base.Hidden, r.base.Batch, r.base.MaxBatches, r.base.Patience, r.other
-	k.EvalEvery = r.evalEvery(k.Kind)
+	if k.EvalEvery = r.base.EvalEvery; k.Kind == regressing {
+		k.EvalEvery = max(k.EvalEvery, min(regressionEvalEvery, r.base.MaxBatches))
+	}
 	var keys []key
 	for run := range r.base.Runs {
 		k.Seed = r.base.Seed + uint64(run)
@@ -78,7 +71,7 @@ func (r *runner) trained(spec string, row PaperRow) []*trainResult {
 }
 
 // train returns the result of one training run.
-func (r *runner) train(ctx context.Context, k key) (*trainResult, error) {
+func (r *runner) train(ctx context.Context, k key) (any, error) {
 	_, h, err := r.fit(ctx, k, k.Method == fullMethod)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package tfevents
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"io"
 	"math"
 	"time"
 
@@ -16,22 +15,13 @@ type Scalar struct {
 	Value float32
 }
 
-// Writer writes events to one file. Make it with NewWriter.
-type Writer struct {
-	w io.Writer
+// Begin returns the first record of a file, which holds the format's version.
+func Begin(now time.Time) (file []byte) {
+	return appendRecord(nil, appendBytes(atTime(now), eventFileVersion, []byte("brain.Event:2")))
 }
 
-// NewWriter returns a writer. It writes the first record of the file, which holds
-// the format's version.
-func NewWriter(w io.Writer, now time.Time) (*Writer, error) {
-	t := &Writer{w: w}
-	e := appendTime(nil, now)
-	e = appendBytes(e, eventFileVersion, []byte("brain.Event:2"))
-	return t, t.record(e)
-}
-
-// Write writes one event: scalars at a step.
-func (t *Writer) Write(now time.Time, step int64, scalars ...Scalar) error {
+// Append appends an event to a file: scalars at a step.
+func Append(file []byte, now time.Time, step int64, scalars ...Scalar) []byte {
 	var summary []byte
 	for _, s := range scalars {
 		value := appendBytes(nil, valueTag, []byte(s.Tag))
@@ -39,11 +29,10 @@ func (t *Writer) Write(now time.Time, step int64, scalars ...Scalar) error {
 		value = protowire.AppendFixed32(value, math.Float32bits(s.Value))
 		summary = appendBytes(summary, summaryValue, value)
 	}
-	e := appendTime(nil, now)
+	e := atTime(now)
 	e = protowire.AppendTag(e, eventStep, protowire.VarintType)
 	e = protowire.AppendVarint(e, uint64(step))
-	e = appendBytes(e, eventSummary, summary)
-	return t.record(e)
+	return appendRecord(file, appendBytes(e, eventSummary, summary))
 }
 
 // Field numbers of the messages Event, Summary and Summary.Value of TensorFlow.
@@ -61,21 +50,20 @@ func appendBytes(b []byte, field protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), value)
 }
 
-func appendTime(b []byte, now time.Time) []byte {
+// atTime returns the beginning of an Event.
+func atTime(now time.Time) []byte {
 	seconds := float64(now.UnixMicro()) / 1e6
-	b = protowire.AppendTag(b, eventWallTime, protowire.Fixed64Type)
-	return protowire.AppendFixed64(b, math.Float64bits(seconds))
+	return protowire.AppendFixed64(protowire.AppendTag(nil, eventWallTime, protowire.Fixed64Type), math.Float64bits(seconds))
 }
 
-// record writes one TFRecord: length, checksum of the length, payload, checksum
-// of the payload.
-func (t *Writer) record(payload []byte) error {
-	b := binary.LittleEndian.AppendUint64(nil, uint64(len(payload)))
-	b = binary.LittleEndian.AppendUint32(b, masked(b))
-	b = append(b, payload...)
-	b = binary.LittleEndian.AppendUint32(b, masked(payload))
-	_, err := t.w.Write(b)
-	return err
+// appendRecord appends a TFRecord: length, checksum of the length, payload, checksum of the
+// payload.
+func appendRecord(file, payload []byte) []byte {
+	length := binary.LittleEndian.AppendUint64(nil, uint64(len(payload)))
+	file = append(file, length...)
+	file = binary.LittleEndian.AppendUint32(file, masked(length))
+	file = append(file, payload...)
+	return binary.LittleEndian.AppendUint32(file, masked(payload))
 }
 
 // masked returns the CRC-32C of data, rotated and offset as in TFRecords.

@@ -1,7 +1,6 @@
 package tfevents_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -123,21 +122,13 @@ func decode(t *testing.T, payload []byte) event {
 	return e
 }
 
-func TestWriter(t *testing.T) {
-	var b bytes.Buffer
+func TestAppend(t *testing.T) {
 	start := time.Unix(1_700_000_000, 250_000_000)
-	w, err := tfevents.NewWriter(&b, start)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Write(start.Add(time.Second), 300, tfevents.Scalar{Tag: "loss/train", Value: 1.25}, tfevents.Scalar{Tag: "valid/accuracy", Value: 0.5}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Write(start.Add(2*time.Second), 1<<40, tfevents.Scalar{Tag: "loss/train", Value: -3}); err != nil {
-		t.Fatal(err)
-	}
+	file := tfevents.Begin(start)
+	file = tfevents.Append(file, start.Add(time.Second), 300, tfevents.Scalar{Tag: "loss/train", Value: 1.25}, tfevents.Scalar{Tag: "valid/accuracy", Value: 0.5})
+	file = tfevents.Append(file, start.Add(2*time.Second), 1<<40, tfevents.Scalar{Tag: "loss/train", Value: -3})
 	var got []event
-	for _, p := range records(t, b.Bytes()) {
+	for _, p := range records(t, file) {
 		got = append(got, decode(t, p))
 	}
 	want := []event{
@@ -153,11 +144,7 @@ func TestWriter(t *testing.T) {
 // TestFirstRecord pins the bytes of a file's first record, computed by hand from
 // the two formats. The function records checks the checksums.
 func TestFirstRecord(t *testing.T) {
-	var b bytes.Buffer
-	if _, err := tfevents.NewWriter(&b, time.Unix(1, 0)); err != nil {
-		t.Fatal(err)
-	}
-	payload := records(t, b.Bytes())[0]
+	payload := records(t, tfevents.Begin(time.Unix(1, 0)))[0]
 	const want = "09" + "000000000000f03f" + // field 1, fixed64: 1.0
 		"1a" + "0d" + "627261696e2e4576656e743a32" // field 3, 13 bytes: brain.Event:2
 	if got := hex.EncodeToString(payload); got != want {
@@ -169,15 +156,9 @@ func TestFirstRecord(t *testing.T) {
 	}
 }
 
-func ExampleWriter() {
-	var file bytes.Buffer
-	w, err := tfevents.NewWriter(&file, time.Unix(0, 0))
-	if err != nil {
-		panic(err)
-	}
-	if err := w.Write(time.Unix(1, 0), 10, tfevents.Scalar{Tag: "loss", Value: 0.5}); err != nil {
-		panic(err)
-	}
-	fmt.Println(file.Len(), "bytes")
+func ExampleAppend() {
+	file := tfevents.Begin(time.Unix(0, 0))
+	file = tfevents.Append(file, time.Unix(1, 0), 10, tfevents.Scalar{Tag: "loss", Value: 0.5})
+	fmt.Println(len(file), "bytes")
 	// Output: 82 bytes
 }

@@ -53,6 +53,13 @@ type Series struct {
 	Plain bool      // without markers
 	Thin  bool      // without markers, and a thin translucent line
 	Cloud bool      // many points: small translucent markers of one colour
+
+	joined bool // set by numbers: it is a line in a panel
+}
+
+// Add adds a point, with half the length of its error bar.
+func (s *Series) Add(x, y, bar float64) {
+	s.X, s.Y, s.Error = append(s.X, x), append(s.Y, y), append(s.Error, bar)
 }
 
 // Straight returns the line y = intercept + slope·x over the range of some places. Places that

@@ -62,10 +62,13 @@ func (s Series) style(k int) (draw.LineStyle, draw.GlyphStyle) {
 func (f *Figure) numbers() (first []Series, number map[string]int) {
 	number = map[string]int{}
 	for _, p := range f.Panels {
-		for _, s := range slices.Concat(p.Lines, p.Points) {
+		for k, s := range slices.Concat(p.Lines, p.Points) {
 			if _, seen := number[s.Name]; !seen {
 				number[s.Name] = len(first)
 				first = append(first, s)
+			}
+			if k < len(p.Lines) {
+				first[number[s.Name]].joined = true
 			}
 		}
 	}
@@ -88,9 +91,7 @@ func (f *Figure) legend() *plot.Legend {
 		thumbnails := []plot.Thumbnailer{line, points}
 		if s.Plain {
 			thumbnails = thumbnails[:1]
-		} else if !slices.ContainsFunc(f.Panels, func(p Panel) bool {
-			return slices.ContainsFunc(p.Lines, func(line Series) bool { return line.Name == s.Name })
-		}) {
+		} else if !s.joined {
 			thumbnails = thumbnails[1:]
 		}
 		l.Add(s.Name, thumbnails...)
@@ -114,8 +115,7 @@ func Curves[R any](rows []R, point func(R) (name string, x, y, bar float64)) []S
 			at = len(all)
 			all = append(all, Series{Name: name})
 		}
-		s := &all[at]
-		s.X, s.Y, s.Error = append(s.X, x), append(s.Y, y), append(s.Error, bar)
+		all[at].Add(x, y, bar)
 	}
 	return all
 }
