@@ -32,15 +32,10 @@ type Block struct {
 
 	// Control, if not nil, is the remainder P − P̃ of the rows Dst over all their
 	// neighbours, for layers that keep a history H̄ of activations and compute
-	// P̃·H + (P−P̃)·H̄ (Chen, Zhu & Song 2018).
-	Control *Control
-}
-
-// Control is a sparse matrix over the rows of a history: row i belongs to Block.Dst[i], and
-// column j to row j of the history. A sampler's control is over a row for each node of the
-// graph. Only a model that refreshes its history numbers the rows otherwise.
-type Control struct {
-	Matrix CSR // len(Dst)×rows of the history
+	// P̃·H + (P−P̃)·H̄ (Chen, Zhu & Song 2018). Row i belongs to Dst[i], and column j to row j
+	// of the history. A sampler's control has a column for each node of the graph. Only a
+	// model that refreshes its history numbers the rows otherwise.
+	Control *CSR
 }
 
 // SetColScale sets ColScale to the scales of p's columns, in the memory that b has. Src
@@ -86,7 +81,7 @@ func (b *Block) Finish() {
 func (b *Block) sumRow(i int) (sum, size float64) {
 	sum, size = b.Matrix.sumRow(i, 0, 0)
 	if b.Control != nil {
-		sum, size = b.Control.Matrix.sumRow(i, sum, size)
+		sum, size = b.Control.sumRow(i, sum, size)
 	}
 	return sum, size
 }
@@ -148,8 +143,7 @@ func (b *Block) Validate(nodes int) error {
 	if k := slices.Index(b.ColScale, 0); k >= 0 {
 		return fmt.Errorf("graph: block's input node %d has column scale 0: %w", k, ErrInvalid)
 	}
-	if b.Control != nil {
-		c := &b.Control.Matrix
+	if c := b.Control; c != nil {
 		if c.Rows != len(b.Dst) || c.Cols != nodes {
 			return fmt.Errorf("graph: block's control is %d×%d, want %d×%d: %w", c.Rows, c.Cols, len(b.Dst), nodes, ErrInvalid)
 		}

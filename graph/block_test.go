@@ -29,7 +29,7 @@ func TestBlockFinish(t *testing.T) {
 		t.Errorf("row sums are %v", b.RowSums)
 	}
 	// Entries without values are ones.
-	ones := &Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Control: &Control{Matrix: CSR{Rows: 2, Cols: 10, Ptr: []int64{0, 0, 2}, Idx: []int32{3, 4}}}}
+	ones := &Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Control: &CSR{Rows: 2, Cols: 10, Ptr: []int64{0, 0, 2}, Idx: []int32{3, 4}}}
 	ones.Matrix.Val = nil
 	ones.Finish()
 	if ones.RowSums[0] != 2 || ones.RowSums[1] != 3 {

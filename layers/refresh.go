@@ -81,7 +81,7 @@ type slotControl struct {
 	r       *refresher
 	layer   int // of the convolution
 	block   graph.Block
-	control graph.Control
+	control graph.CSR
 	sums    []float32
 
 	from, to []int32 // positions of the block's nodes in the needed rows, below and here; −1: none
@@ -197,7 +197,7 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 	}
 	below := int32(len(c.r.rows[c.layer-1]))
 	top := c.layer == len(c.r.slots)-1
-	m, from := &c.control.Matrix, c.from
+	m, from := &c.control, c.from
 	m.Rows = len(b.Dst)
 	m.Cols = int(below) + len(c.r.rows[c.layer])
 	m.Ptr = append(m.Ptr[:0], 0)

@@ -210,8 +210,8 @@ func checkRefreshed(t *testing.T, b *Batch, nodes []int32, draws int, h, history
 				estimate += entry * h[j]
 				direct += entry * (h[j] - history[j])
 			}
-			for e, c := range block.Control.Matrix.Row(i) {
-				estimate += float64(block.Control.Matrix.RowValues(i)[e]) * kept[c]
+			for e, c := range block.Control.Row(i) {
+				estimate += float64(block.Control.RowValues(i)[e]) * kept[c]
 			}
 			if math.Abs(estimate-direct) > 1e-9*(1+math.Abs(direct)) {
 				t.Fatalf("draw %d: node %d has the estimate %v, P̃(H − H̄) + PH̄ is %v", k, v, estimate, direct)

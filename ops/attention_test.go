@@ -205,7 +205,7 @@ func TestAttentionErrors(t *testing.T) {
 	for want, change := range map[string]func(b *graph.Block){
 		"is not among its input nodes": func(b *graph.Block) { b.Dst[2] = 20 },
 		"0 column scales":              func(b *graph.Block) { b.ColScale = nil },
-		"control variate":              func(b *graph.Block) { b.Control = new(graph.Control) },
+		"control variate":              func(b *graph.Block) { b.Control = new(graph.CSR) },
 		"at least 0": func(b *graph.Block) {
 			b.Matrix.Val[1] = -1
 			b.Finish()

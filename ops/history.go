@@ -124,7 +124,7 @@ func (h *History) propagate(b *graph.Block, out, x []float32) {
 		h.halves = make([]uint16, h.nodes*h.width)
 	}
 	c := kernel.Control{
-		Matrix: &b.Control.Matrix,
+		Matrix: b.Control,
 		Rows:   h.Values(),
 		Half:   h.halves,
 	}
@@ -167,7 +167,7 @@ func (s *Slot) checkControl(b *graph.Block) error {
 	if b.Control == nil {
 		return nil
 	}
-	m := &b.Control.Matrix
+	m := b.Control
 	switch {
 	case !s.KeepsHistory():
 		return fmt.Errorf("ops: block has a control, but its slot keeps no history: %w", graph.ErrInvalid)

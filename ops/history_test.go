@@ -21,7 +21,7 @@ func randomControl(rng *rand.Rand, b *graph.Block, nodes int) {
 		}
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
 	}
-	b.Control = &graph.Control{Matrix: m}
+	b.Control = &m
 	b.Finish()
 }
 
@@ -96,7 +96,7 @@ func TestHistory(t *testing.T) {
 				dropped := denseOf(src, width, h.Value().Data().([]float32))
 				want := refMul(refCSR(&block.Matrix), dropped)
 				if block.Control != nil {
-					exact := refMul(refCSR(&block.Control.Matrix), kept)
+					exact := refMul(refCSR(block.Control), kept)
 					want = want.each(func(i, j int) float64 { return want.at(i, j) + exact.at(i, j) })
 				}
 				compare(t, "output", out.Value().Data().([]float32), want)
@@ -161,9 +161,9 @@ func TestSlotControl(t *testing.T) {
 		t.Error("a control without a history: no error")
 	}
 	for name, change := range map[string]func(){
-		"rows":        func() { block.Control.Matrix.Rows++ },
-		"nodes":       func() { block.Control.Matrix.Cols++ },
-		"column":      func() { block.Control.Matrix.Idx[0] = 10 },
+		"rows":        func() { block.Control.Rows++ },
+		"nodes":       func() { block.Control.Cols++ },
+		"column":      func() { block.Control.Idx[0] = 10 },
 		"input nodes": func() { block.Src[0] = 10 },
 	} {
 		block = randomBlock(rng, 3, 4, 10)

@@ -69,7 +69,7 @@ func (s *placedSlots) send(u *device.Uploader) error {
 		}
 		n := b.Matrix.NNZ()
 		if b.Control != nil {
-			n = max(n, b.Control.Matrix.NNZ())
+			n = max(n, b.Control.NNZ())
 		}
 		if n > 1<<31-1 { // row pointers are int32
 			return fmt.Errorf("ops: block of %d entries; a GPU takes fewer than 2³¹: %w", n, ErrShape)
@@ -121,7 +121,7 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 	sparse(partMatrix, &q.matrix, &b.Matrix)
 	sparse(partTransposed, &q.transposed, &b.Transposed)
 	if b.Control != nil {
-		sparse(partControl, &q.control, &b.Control.Matrix)
+		sparse(partControl, &q.control, b.Control)
 	}
 	if q.needs&partEdges == 0 {
 		return nil

@@ -206,8 +206,8 @@ func TestRollingControl(t *testing.T) {
 						row[block.Src[c]] += v
 						estimate += v * h[block.Src[c]]
 					}
-					for k, j := range block.Control.Matrix.Row(i) {
-						v := float64(block.Control.Matrix.RowValues(i)[k])
+					for k, j := range block.Control.Row(i) {
+						v := float64(block.Control.RowValues(i)[k])
 						row[j] += v
 						estimate += v * history[j]
 					}

@@ -63,10 +63,10 @@ func ExampleNeighbor_control() {
 	for k, j := range block.Matrix.Row(0) {
 		sum[block.Src[j]] += block.Matrix.RowValues(0)[k]
 	}
-	for k, j := range block.Control.Matrix.Row(0) {
-		sum[j] += block.Control.Matrix.RowValues(0)[k]
+	for k, j := range block.Control.Row(0) {
+		sum[j] += block.Control.RowValues(0)[k]
 	}
-	fmt.Println("drawn:", block.Matrix.NNZ(), "control:", block.Control.Matrix.NNZ())
+	fmt.Println("drawn:", block.Matrix.NNZ(), "control:", block.Control.NNZ())
 	fmt.Printf("%.3f\n", sum)
 	// Output:
 	// drawn: 2 control: 3

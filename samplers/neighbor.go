@@ -141,7 +141,7 @@ func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand
 	w.positions, w.values = positions, factors
 	s.fill(w, block)
 	if s.Control != ControlNone {
-		s.addRemainder(w, block, &batch.control(at).Matrix)
+		s.addRemainder(w, block, batch.control(at))
 	}
 	block.Finish()
 	return nil

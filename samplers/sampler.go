@@ -64,7 +64,7 @@ type MiniBatch struct {
 // blockMemory is a block and its control, to be filled again.
 type blockMemory struct {
 	block   graph.Block
-	control graph.Control
+	control graph.CSR
 }
 
 // Inputs returns the input nodes: the batch reads their features.
@@ -87,7 +87,7 @@ func (b *MiniBatch) Reset(layers int) {
 }
 
 // control gives block l a control, in the memory that b has. It follows Reset.
-func (b *MiniBatch) control(l int) *graph.Control {
+func (b *MiniBatch) control(l int) *graph.CSR {
 	b.Blocks[l].Control = &b.memory[l].control
 	return b.Blocks[l].Control
 }

@@ -41,8 +41,8 @@ func TestVRGCNBlocks(t *testing.T) {
 			got := scatter(block, n)
 			for i, r := range block.Dst {
 				if block.Control != nil {
-					for k, j := range block.Control.Matrix.Row(i) {
-						got[i*n+int(j)] += float64(block.Control.Matrix.RowValues(i)[k])
+					for k, j := range block.Control.Row(i) {
+						got[i*n+int(j)] += float64(block.Control.RowValues(i)[k])
 					}
 				}
 				sum := 0.0
@@ -89,8 +89,8 @@ func TestVRGCNZeroError(t *testing.T) {
 				for k, j := range block.Matrix.Row(i) {
 					got += float64(block.Matrix.RowValues(i)[k]) * float64(h[int(block.Src[j])*width+f])
 				}
-				for k, j := range block.Control.Matrix.Row(i) {
-					got += float64(block.Control.Matrix.RowValues(i)[k]) * float64(h[int(j)*width+f])
+				for k, j := range block.Control.Row(i) {
+					got += float64(block.Control.RowValues(i)[k]) * float64(h[int(j)*width+f])
 				}
 				for j := range n {
 					want += dense[int(r)*n+j] * float64(h[j*width+f])

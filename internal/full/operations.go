@@ -23,7 +23,7 @@ func (m *Model) StepOperations(blocks []*graph.Block) (sum float64) {
 			w.Entries = float64(b.Matrix.NNZ())
 			w.Sparse = plan.SparseCost * w.Entries
 			if b.Control != nil {
-				w.Sparse += farCost * float64(b.Control.Matrix.NNZ())
+				w.Sparse += farCost * float64(b.Control.NNZ())
 			}
 		}
 		sum += level.Operations(w)

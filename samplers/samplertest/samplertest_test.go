@@ -98,7 +98,7 @@ func TestContractCanFail(t *testing.T) {
 		"output":        func(b *samplers.MiniBatch) error { b.Blocks[1].Dst[0] = 29; return nil },
 		"blocks":        func(b *samplers.MiniBatch) error { b.Blocks = b.Blocks[:1]; return nil },
 		"loss weights":  func(b *samplers.MiniBatch) error { b.LossWeights = []float32{float32(math.NaN())}; return nil },
-		"control":       func(b *samplers.MiniBatch) error { b.Blocks[0].Control = &graph.Control{}; return nil },
+		"control":       func(b *samplers.MiniBatch) error { b.Blocks[0].Control = &graph.CSR{}; return nil },
 		"fine":          func(*samplers.MiniBatch) error { return differs },
 		"foreign entry": func(b *samplers.MiniBatch) error { return foreignEntry(p, b) },
 	} {
