@@ -106,6 +106,7 @@ type tableColumn struct {
 	values []float32        // of each node: the number, or the place of its text in Values; NaN where it is missing. nil: the column is left out
 	places map[string]int32 // of the texts
 	other  int              // cells whose text the schema does not have
+	at     int              // place in the schema; −1: none
 }
 
 // makeFeatures makes the features.
@@ -156,7 +157,7 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 	if columns = slices.DeleteFunc(slices.Clone(columns), func(j int) bool { return p.counts[j].numeric() }); len(columns) == 0 {
 		return texts
 	}
-	e.eachCell(p, columns, "", func(_ int32, k int, cell []byte) string {
+	e.eachCell(p, columns, func(_ int32, k int, cell []byte) string {
 		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.isMissing(cell) && !seen[string(cell)] {
 			seen[string(cell)] = true
 		}
@@ -169,11 +170,12 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 func (e *edgeList) newColumn(p *part, column int, texts map[string]bool) *tableColumn {
 	missing := slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
 	c := &tableColumn{Column: Column{Name: p.title(column)}, what: "numbers", values: missing, places: make(map[string]int32)}
-	want, isLabel := slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name }), e.isLabel(p, column)
-	check(want < 0 || !isLabel, p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
+	c.at = slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name })
+	isLabel := e.isLabel(p, column)
+	check(c.at < 0 || !isLabel, p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
 	switch {
-	case want >= 0:
-		if c.Column = e.o.Columns[want]; c.Values != nil {
+	case c.at >= 0:
+		if c.Column = e.o.Columns[c.at]; c.Values != nil {
 			c.what = fmt.Sprintf("one of the run's %d values", len(c.Values))
 		}
 	case e.o.Columns != nil:
@@ -205,7 +207,7 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	for _, j := range columns {
 		made = append(made, e.newColumn(p, j, texts[j]))
 	}
-	e.eachCell(p, columns, "", func(node int32, k int, cell []byte) (fault string) {
+	e.eachCell(p, columns, func(node int32, k int, cell []byte) (fault string) {
 		c := made[k]
 		place, known := c.places[string(cell)]
 		v, number := p.number(cell)
@@ -231,12 +233,11 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 		}
 		switch says = append(says, c.Name+" "+c.what); {
 		case c.values == nil:
-		case !t.known:
+		case c.at < 0:
 			t.columns = append(t.columns, *c)
-		default: // at its place in the schema
-			k := slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name })
-			check(t.columns[k].values == nil, e.keys["features"], "two columns %q", c.Name)
-			t.columns[k] = *c
+		default:
+			check(t.columns[c.at].values == nil, e.keys["features"], "two columns %q", c.Name)
+			t.columns[c.at] = *c
 		}
 	}
 	const most = 20

@@ -120,7 +120,10 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 			rows, by = p.rows, p.Path
 		}
 	}
-	kind, text, largest := e.keys["ids"], map[bool]string{true: "numbers", false: "texts"}[numbers], -1
+	kind, text, largest := e.keys["ids"], "texts", -1
+	if numbers {
+		text = "numbers"
+	}
 	for handle := range all.all() {
 		largest = max(largest, int(uint32(handle))) // the handle of a text is larger than any number
 	}
