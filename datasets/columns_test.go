@@ -57,7 +57,7 @@ func TestColumns(t *testing.T) {
 		"edges:twice.csv?columns=a,b":                                                `two columns "a"`,
 		"edges:short.csv?columns=a,c":                                                `short.csv:3: "2,x" has 2 fields, and the first line of data has 3`,
 		"edges:plain.csv?weights=1&labels=people.csv&labels-columns=userId,age,team": `people.csv:2: column 1 (age), node "ann": "30", want 0, 1 or nothing`,
-		"edges:plain.csv?weights=1&labels=people.csv&labels-columns=team":            "labels-columns=team names the ids only",
+		"edges:plain.csv?weights=1&labels=people.csv&labels-columns=team":            `labels-columns names one column, ["team"]`,
 		"edges:plain.csv?weights=1&labels=people.csv&labels-header=1":                "name the column of the ids by labels-columns=ID",
 		"edges:three.csv?header=1&weights=1":                                         "columns=FROM,TO,WEIGHT",
 		"edges:plain.csv?weights=1&features=people.csv&features-columns=userId,shoe": `no column "shoe"`,

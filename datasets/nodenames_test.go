@@ -183,7 +183,7 @@ func TestWeightsAsked(t *testing.T) {
 	if d := open(t, in("D/path?labels=D/l4")); d.Graph.Val != nil || d.Edges() != 3 {
 		t.Errorf("a path of nodes in order: %v", d.Graph)
 	}
-	expectError(t, in("D/half?labels=D/l&weights=1"), "half:2:", `"{}" has no weight`)
+	expectError(t, in("D/half?labels=D/l&weights=1"), "half:2:", `weight "{}", want a positive number`)
 }
 
 // Features come from the graph, by the key: also in place of those in files.

@@ -133,7 +133,7 @@ func TestSciPyFeatures(t *testing.T) {
 	for want, change := range map[string]func(m map[string][]byte){
 		`SciPy's format "csc"`:       func(m map[string][]byte) { m["format"] = text("csc") },
 		`format "1", want csr`:       func(m map[string][]byte) { m["format"] = array(t, []int32{1}) },
-		"no indptr":                  func(m map[string][]byte) { delete(m, "indptr") },
+		`no array "indptr"`:          func(m map[string][]byte) { delete(m, "indptr") },
 		"CSR of 11 rows has 11":      func(m map[string][]byte) { m["shape"] = array(t, []int64{11, 3}) },
 		"4 values for 5 columns":     func(m map[string][]byte) { m["data"] = array(t, make([]float32, 4)) },
 		"outside [0, 2)":             func(m map[string][]byte) { m["shape"] = array(t, []int64{10, 2}) },

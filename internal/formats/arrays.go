@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"unique"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -93,23 +92,18 @@ func vector[T int32 | int64 | float32](s *source, key string) []T {
 func (r *reader) texts(a *npy.Reader) (texts []string) {
 	checkShape(a, []any{"elements"})
 	if a.Text() {
-		try(a.EachText(r.ctx, func(element []byte) error {
-			texts = append(texts, unique.Make(string(element)).Value()) // equal texts lie in memory once
-			return nil
-		}))
-		return texts
+		return must(a.Texts(r.ctx))
 	}
-	check(!a.Mask(), a.Name(), "booleans where names should be")
 	for _, v := range must(npy.All[int64](r.ctx, a)) {
 		texts = append(texts, strconv.FormatInt(v, 10))
 	}
 	return texts
 }
 
-// masked returns the nodes whose entry is not 0.
-func masked[T int32 | int64](mask []T) (nodes []int32) {
+// masked returns the nodes whose entry is not out.
+func masked[T int32 | string](mask []T, out T) (nodes []int32) {
 	for i, in := range mask {
-		if in != 0 {
+		if in != out {
 			nodes = append(nodes, int32(i))
 		}
 	}

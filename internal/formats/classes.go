@@ -52,9 +52,6 @@ func (s *source) labels(key string, nodes any, numbered bool) {
 		s.numberLabels(a.Name(), must(npy.All[float32](s.ctx, a)), numbered)
 	default:
 		s.rowLabels(a.Name(), must(npy.All[float32](s.ctx, a)), shape[1], lists)
-		if shape[1] > 1 && s.Labels.Tasks == 0 {
-			s.note("rows of labels with exactly one 1 each taken as classes (lists=tasks keeps them tasks)")
-		}
 	}
 }
 
@@ -140,11 +137,26 @@ func (r *reader) numberLabels(file string, values []float32, numbered bool) {
 }
 
 // rowLabels makes labels of rows of 0, 1, and NaN for unknown: a class of each column if each row
-// has exactly one 1 and lists is not "tasks", else binary tasks.
+// has exactly one 1, or only NaN, and lists is not "tasks", else binary tasks.
 func (r *reader) rowLabels(file string, values []float32, cols int, lists string) {
 	r.setLabels(file, &graph.Labels{Tasks: cols, Multi: values})
-	if classes := OneHot(values, cols); classes != nil && lists != "tasks" {
+	var classes []int32
+	labelled := false
+	for row := range slices.Chunk(values, cols) {
+		sum, known := float32(0), false
+		for _, v := range row {
+			sum += v
+			known = known || v == v
+		}
+		if known && (sum != 1 || cols < 2) {
+			return
+		}
+		labelled = labelled || known
+		classes = append(classes, int32(slices.Index(row, 1)))
+	}
+	if labelled && lists != "tasks" {
 		r.setLabels(file, &graph.Labels{Classes: cols, Class: classes})
+		r.note("rows of labels with exactly one 1 each taken as classes (lists=tasks keeps them tasks)")
 	}
 }
 
@@ -155,28 +167,6 @@ func unknownRows(file string, rows, cols int) []float32 {
 		values[k] = float32(math.NaN())
 	}
 	return values
-}
-
-// OneHot returns the column of the 1 of each row of 0, 1 and NaN: −1 for a row of NaN, and nil if
-// another row has another number than one 1, or NaN.
-func OneHot(values []float32, cols int) (classes []int32) {
-	labelled := false
-	for row := range slices.Chunk(values, max(cols, 1)) {
-		sum, known := float32(0), false
-		for _, v := range row {
-			sum += v
-			known = known || v == v
-		}
-		if known && (sum != 1 || cols < 2) {
-			return nil
-		}
-		labelled = labelled || known
-		classes = append(classes, int32(slices.Index(row, 1)))
-	}
-	if !labelled {
-		return nil
-	}
-	return classes
 }
 
 // noteLabels says how many nodes each class has. It warns of labels that are hardly classes.

@@ -4,20 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/table"
-)
-
-// The values of the key ids.
-const (
-	IDsFrom0 = "from-0" // numbers from 0
-	IDsFrom1 = "from-1" // numbers from 1
-	IDsNames = "names"  // texts, also those that are numbers
 )
 
 // EdgeList reads a table of edges and the files beside it, as docs/data.md describes them. Of
@@ -101,7 +91,7 @@ func (e *edgeList) readEdges(path string) {
 	for k, j := range p.ends {
 		_, number := parseNumber(p.First[j])
 		dot := bytes.HasSuffix(p.First[j], []byte(".0"))
-		e.dots[k] = p.counts[j].isWhole(p.rows) && (dot || !number) || p.rows == 0 && dot
+		e.dots[k] = p.counts[j].isWhole() && (dot || !number) || p.rows == 0 && dot
 	}
 	try(table.EachRows(e.ctx, p.File, e.parseArcs, func(part arcs) error {
 		e.addArcs(len(e.chunks), part)
@@ -147,19 +137,14 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 
 // parseWeight reads the weight of a row.
 func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
-	cell, there := r.Cells[e.weight], true
+	cell := r.Cells[e.weight]
 	if e.attribute {
-		cell, there = attributeWeight(cell)
+		cell, _ = attributeWeight(cell)
 	}
 	v, number := e.edges.number(cell)
 	weight := float32(v)
-	const hint = " (weights=0 leaves the weights out)"
-	switch {
-	case !there:
-		r.Faults.Hint = hint
-		r.Fault("%s has no weight", table.Quote(cell))
-	case !number || !(weight > 0) || weight > math.MaxFloat32:
-		r.Faults.Hint = hint
+	if !number || !(weight > 0) || weight-weight != 0 {
+		r.Faults.Hint = " (weights=0 leaves the weights out)"
 		r.Fault("weight %s, want a positive number", table.Quote(cell))
 	}
 	part.weights = append(part.weights, weight)
@@ -194,8 +179,8 @@ func (e *edgeList) findWeightColumn() {
 	last := p.example()[p.Width-1]
 	dictionary := len(last) > 1 && last[0] == '{' && last[len(last)-1] == '}'
 	rest := p.others(p.ends...)
-	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool { return !p.numeric(j) })
-	named := slices.IndexFunc(numeric, func(j int) bool { return strings.EqualFold(string(p.First[j]), "weight") && p.header != isData })
+	numeric := slices.DeleteFunc(slices.Clone(rest), func(j int) bool { return !p.counts[j].numeric() })
+	named := slices.IndexFunc(numeric, func(j int) bool { return bytes.EqualFold(p.First[j], []byte("weight")) && p.header != isData })
 	switch {
 	case dictionary && p.Sep == ' ' && p.Width > 3:
 		p.ask(`: names with blanks, which separate: write the edges with nx.write_edgelist(g, "edges.txt", delimiter="\t")`)
@@ -243,7 +228,7 @@ func (e *edgeList) findWeights() {
 	rest := p.others(p.ends...)
 	switch {
 	case e.weight >= 0 || e.keys["weights"] != "" || p.header != isData || len(p.wanted) > 0:
-	case len(rest) == 1 && p.numeric(rest[0]):
+	case len(rest) == 1 && p.counts[rest[0]].numeric():
 		p.ask(": column %d can be weights: weights=1 reads them, weights=0 leaves them out", rest[0]+1)
 	case len(rest) > 1 && p.Sep == ' ' && !slices.ContainsFunc(rest, func(j int) bool { return p.counts[j][numberCells] > 0 }):
 		p.ask(": names with blanks, or more columns: say columns=1,2 to read the first two")
@@ -255,11 +240,9 @@ func (e *edgeList) findWeights() {
 	case e.weight >= 0:
 		what += ", weights in " + p.title(e.weight)
 	}
-	before := ", left out: "
 	for _, j := range rest {
 		if j != e.weight {
-			what += fmt.Sprintf("%s%s (such as %s)", before, p.title(j), table.Quote(p.example()[j]))
-			before = ", "
+			what += fmt.Sprintf(", left out: %s (such as %s)", p.title(j), table.Quote(p.example()[j]))
 		}
 	}
 	e.describe(p, what)
@@ -269,10 +252,8 @@ func (e *edgeList) findWeights() {
 func attributeWeight(cell []byte) (value []byte, there bool) {
 	for _, key := range []string{"'weight':", "\"weight\":"} {
 		if _, after, found := bytes.Cut(cell, []byte(key)); found {
-			if end := bytes.IndexAny(after, ",}"); end >= 0 {
-				after = after[:end]
-			}
-			return bytes.TrimSpace(after), true
+			value, _, _ = bytes.Cut(after, []byte{','})
+			return bytes.Trim(value, " }"), true
 		}
 	}
 	return cell, false
@@ -281,14 +262,14 @@ func attributeWeight(cell []byte) (value []byte, there bool) {
 // readBeside reads the files beside the edges.
 func (e *edgeList) readBeside() {
 	if text := e.keys["nodes"]; isNumber(text) {
-		n, err := strconv.ParseInt(text, 10, 32)
-		check(err == nil && n > 0, "nodes="+text, "want a file, or a number of nodes in [1, 2³¹)")
+		n, good := parseID([]byte(text))
+		check(good && n > 0, "nodes="+text, "want a file, or a number of nodes in [1, 2³¹−1)")
 		e.nodeCount = int(n)
 	} else if isNPY(text) {
 		e.given = e.keyed("nodes", text, e.file(text).nodeNames(""))
 		e.note("nodes from %s: an array of %d ids, in the order of the nodes", text, len(e.given.ids))
-	} else if p := e.readTable("nodes", text, false); p != nil {
-		e.given = p
+	} else if text != "" {
+		e.given = e.readTable("nodes", text, false)
 	}
 	features := list(e.keys["features"])
 	if exists(e.keys["features"]) {
@@ -323,7 +304,7 @@ func (e *edgeList) readBeside() {
 		e.addArray(path, "labels", e.Labels.Nodes())
 	case isJSON(path):
 		e.labelLists = e.readKeyed("labels", path)
-	default:
+	case path != "":
 		e.readTable("labels", path, false)
 	}
 }
@@ -331,9 +312,6 @@ func (e *edgeList) readBeside() {
 // readTable reads a table of nodes, and the ids in the column that can hold them. Of several
 // tables, each has some of the columns that the SPEC picks.
 func (e *edgeList) readTable(role, path string, several bool) *part {
-	if path == "" {
-		return nil
-	}
 	p := e.openPart(role, path)
 	if several {
 		p.wanted = slices.DeleteFunc(p.wanted, func(name string) bool { return p.named(name) < 0 })

@@ -46,44 +46,35 @@ func (c Column) Append(row []float32, value any) ([]float32, error) {
 	wide, err := strconv.ParseFloat(number.String(), 64)
 	switch {
 	case value == nil:
-	case c.Values != nil && (isNumber || isText):
+	case c.Values == nil:
+		if v = float32(wide); err != nil || v-v != 0 {
+			return row, fmt.Errorf("feature %q: %.40q is no number, or beyond float32", c.Name, fmt.Sprint(value))
+		}
+	case isNumber || isText:
 		if k := slices.Index(c.Values, text+number.String()); k >= 0 {
 			v = float32(k)
 		}
-	case c.Values != nil:
-		return row, fmt.Errorf("feature %q: want a text", c.Name)
-	case !isNumber:
-		return row, fmt.Errorf("feature %q: %.40q is no number", c.Name, fmt.Sprint(value))
 	default:
-		if v = float32(wide); err != nil || v-v != 0 {
-			return row, fmt.Errorf("feature %q: %s is beyond float32", c.Name, number)
-		}
+		return row, fmt.Errorf("feature %q: want a text", c.Name)
 	}
 	return c.appendFeatures(row, v), nil
-}
-
-// width returns the number of features of a value.
-func (c *Column) width() int {
-	n := max(len(c.Values), 1)
-	if c.Missing {
-		n++
-	}
-	return n
 }
 
 // appendFeatures appends the features of a number, or of the text at a place in Values. NaN is
 // a missing value.
 func (c *Column) appendFeatures(row []float32, v float32) []float32 {
-	at := len(row)
-	row = append(row, make([]float32, c.width())...)
-	switch missing := v != v; {
-	case missing && c.Missing:
-		row[len(row)-1] = 1
-	case missing:
+	at, missing := len(row), float32(0)
+	row = append(row, make([]float32, max(len(c.Values), 1))...)
+	switch {
+	case v != v:
+		missing = 1
 	case c.Values != nil:
 		row[at+int(v)] = 1
 	default:
 		row[at] = c.Scaled(v)
+	}
+	if c.Missing {
+		row = append(row, missing)
 	}
 	return row
 }
@@ -115,6 +106,7 @@ type tableColumn struct {
 	values []float32        // of each node: the number, or the place of its text in Values; NaN where it is missing. nil: the column is left out
 	places map[string]int32 // of the texts
 	other  int              // cells whose text the schema does not have
+	at     int              // place in the schema; −1: none
 }
 
 // makeFeatures makes the features.
@@ -162,10 +154,10 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 	for j := range texts {
 		texts[j] = make(map[string]bool)
 	}
-	if columns = slices.DeleteFunc(slices.Clone(columns), p.numeric); len(columns) == 0 {
+	if columns = slices.DeleteFunc(slices.Clone(columns), func(j int) bool { return p.counts[j].numeric() }); len(columns) == 0 {
 		return texts
 	}
-	e.eachCell(p, columns, "", func(_ int32, k int, cell []byte) string {
+	e.eachCell(p, columns, func(_ int32, k int, cell []byte) string {
 		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.isMissing(cell) && !seen[string(cell)] {
 			seen[string(cell)] = true
 		}
@@ -176,39 +168,36 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 
 // newColumn decides how a column is encoded. The schema decides, if there is one, else the texts.
 func (e *edgeList) newColumn(p *part, column int, texts map[string]bool) *tableColumn {
-	c := &tableColumn{Column: Column{Name: p.title(column)}, places: make(map[string]int32)}
-	want, isLabel := slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name }), e.isLabel(p, column)
-	check(want < 0 || !isLabel, p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
-	left := func(why string) *tableColumn {
-		c.what = "left out, " + why
-		return c
-	}
-	switch c.what = "numbers"; {
-	case want >= 0:
-		if c.Column = e.o.Columns[want]; c.Values != nil {
+	missing := slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
+	c := &tableColumn{Column: Column{Name: p.title(column)}, what: "numbers", values: missing, places: make(map[string]int32)}
+	c.at = slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name })
+	isLabel := e.isLabel(p, column)
+	check(c.at < 0 || !isLabel, p.Path, "column %q is a feature of the run, and the label here: name another column in labels-columns", c.Name)
+	switch {
+	case c.at >= 0:
+		if c.Column = e.o.Columns[c.at]; c.Values != nil {
 			c.what = fmt.Sprintf("one of the run's %d values", len(c.Values))
 		}
 	case e.o.Columns != nil:
-		return left("since the run has no such column")
+		c.what, c.values = "left out, since the run has no such column", nil
 	case isLabel:
-		return left("since it is read as the label")
-	case p.numeric(column):
+		c.what, c.values = "left out, since it is read as the label", nil
+	case p.counts[column].numeric():
 	case len(texts) == 0:
-		return left("it is empty")
+		c.what, c.values = "left out, it is empty", nil
 	case len(texts) > mostValues || len(texts) >= p.rows:
-		return left(fmt.Sprintf("text of more than %d values or of one in each row", mostValues))
+		c.what, c.values = fmt.Sprintf("left out, text of more than %d values or of one in each row", mostValues), nil
 	default:
 		c.Values = slices.Sorted(maps.Keys(texts))
 		c.what = fmt.Sprintf("one of %d values", len(c.Values))
 	}
-	c.values = slices.Repeat([]float32{float32(math.NaN())}, e.order.nodes)
 	for place, text := range c.Values {
 		c.places[text] = int32(place)
 	}
 	return c
 }
 
-// readColumns reads the columns of one table, and says what each is.
+// readColumns reads the columns of one table, adds them to t, and says what each is.
 func (e *edgeList) readColumns(p *part, t *Table) {
 	columns := e.valueColumns(p)
 	size := memory.Product(int64(len(columns)), int64(e.order.nodes), 4)
@@ -218,37 +207,37 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	for _, j := range columns {
 		made = append(made, e.newColumn(p, j, texts[j]))
 	}
-	e.eachCell(p, columns, "", func(node int32, k int, cell []byte) string {
+	e.eachCell(p, columns, func(node int32, k int, cell []byte) (fault string) {
 		c := made[k]
-		switch {
-		case c.values == nil || p.isMissing(cell):
-			return ""
-		case c.Values != nil:
-			place, known := c.places[string(cell)]
-			if !known {
-				c.other++
-				return ""
-			}
-			c.values[node] = float32(place)
-			return ""
-		}
+		place, known := c.places[string(cell)]
 		v, number := p.number(cell)
 		switch {
+		case c.values == nil || p.isMissing(cell):
+		case known:
+			c.values[node] = float32(place)
+		case c.Values != nil:
+			c.other++
 		case !number || v-v != 0:
-			return " is not a finite number"
-		case p.asksComma(columns[k]) && bytes.IndexByte(cell, ',') >= 0:
-			return ": the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point"
+			fault = " is not a finite number"
+		case bytes.IndexByte(cell, ',') >= 0 && p.decimal == "" && (p.Sep == ',' || p.counts[columns[k]][decimalCells] == 0):
+			fault = ": the comma is a decimal mark, or separates thousands: say decimal=comma or decimal=point"
+		default:
+			c.values[node] = float32(v)
 		}
-		c.values[node] = float32(v)
-		return ""
+		return fault
 	})
 	var says []string
 	for _, c := range made {
 		if c.other > 0 {
 			c.what += fmt.Sprintf(", %d rows with another", c.other)
 		}
-		if says = append(says, c.Name+" "+c.what); c.values != nil {
-			e.addColumn(t, *c)
+		switch says = append(says, c.Name+" "+c.what); {
+		case c.values == nil:
+		case c.at < 0:
+			t.columns = append(t.columns, *c)
+		default:
+			check(t.columns[c.at].values == nil, e.keys["features"], "two columns %q", c.Name)
+			t.columns[c.at] = *c
 		}
 	}
 	const most = 20
@@ -256,17 +245,6 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 		says = append(says[:most], fmt.Sprintf("… (%d columns)", len(columns)))
 	}
 	e.describe(p, e.rowsSay(p)+"; "+strings.Join(says, ", "))
-}
-
-// addColumn adds a column to the table, at its place in the schema if there is one.
-func (e *edgeList) addColumn(t *Table, c tableColumn) {
-	if !t.known {
-		t.columns = append(t.columns, c)
-		return
-	}
-	k := slices.IndexFunc(e.o.Columns, func(o Column) bool { return o.Name == c.Name })
-	check(t.columns[k].values == nil, e.keys["features"], "two columns %q", c.Name)
-	t.columns[k] = c
 }
 
 // Features scales the columns of numbers over the training nodes to mean 0 and deviation 1, if
@@ -289,11 +267,11 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 }
 
 func (t *Table) join(r *reader, train []int32, scale bool) {
-	cols, entries, scaled, masks := 0, 0, 0, 0
+	entries, scaled, masks := 0, 0, 0
 	for k := range t.columns {
 		c := &t.columns[k]
 		if !t.known {
-			c.Missing = slices.ContainsFunc(train, func(i int32) bool { return c.missing(i) })
+			c.Missing = slices.ContainsFunc(train, func(i int32) bool { return c.values[i] != c.values[i] })
 			if scale {
 				c.measure(train)
 			}
@@ -309,7 +287,6 @@ func (t *Table) join(r *reader, train []int32, scale bool) {
 				entries++
 			}
 		}
-		cols += c.width()
 	}
 	if scaled > 0 {
 		r.note("features: numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them): %d of %d columns", scaled, len(t.columns))
@@ -317,6 +294,7 @@ func (t *Table) join(r *reader, train []int32, scale bool) {
 	if masks > 0 {
 		r.note("features: missing values become 0, and a further column marks them: %d of %d columns", masks, len(t.columns))
 	}
+	cols := len(t.appendRow(nil, 0))
 	if 8*entries+8*t.nodes < 4*t.nodes*cols {
 		r.sparseFeatures("features", t.nodes, cols, entries, t.entries)
 		return
@@ -347,8 +325,6 @@ func (t *Table) entries(node int) (columns []int32, values []float32) {
 	return columns, values
 }
 
-func (c *tableColumn) missing(node int32) bool { return c.values[node] != c.values[node] }
-
 // Scaled tells whether there is a column that scaling changes.
 func (t *Table) Scaled() bool { return slices.ContainsFunc(t.columns, tableColumn.scales) }
 
@@ -366,8 +342,8 @@ func (c *tableColumn) measure(train []int32) {
 	}
 	var values []float64 // that are there
 	for _, i := range train {
-		if !c.missing(i) {
-			values = append(values, float64(c.values[i]))
+		if v := c.values[i]; v == v {
+			values = append(values, float64(v))
 		}
 	}
 	mean, deviation, n := 0.0, 0.0, float64(len(values))

@@ -16,7 +16,7 @@ func (p *part) ownHeader(nodes int) headerState {
 	for j := range p.counts {
 		c := &p.counts[j]
 		switch _, number := p.number(p.First[j]); {
-		case p.rows > 0 && (c[numberCells] == 0 || 10*c[numberCells] < 9*(p.rows-c[missingCells])): // names may be numbers, too
+		case p.rows > 0 && (c[numberCells] == 0 || 10*c[numberCells] < 9*c[presentCells]): // names may be numbers, too
 			all = false
 		case number:
 			numbers++
@@ -59,7 +59,7 @@ func (e *edgeList) signsOfData(p *part) bool {
 	if p.columnNumbers() {
 		return fits
 	}
-	again := func(c columnCounts) bool { return c[againCells] > 0 && !c.numeric(p.rows) }
+	again := func(c columnCounts) bool { return c[againCells] > 0 && !c.numeric() }
 	return p.role != "edges" && slices.ContainsFunc(p.counts, again) || fits && len(p.ends) == 0 || slices.ContainsFunc(p.ends, func(j int) bool {
 		handle, known := e.ids.find(p.First[j])
 		return known && slices.ContainsFunc(e.otherSets(nil), func(s *idSet) bool { return s.has(handle) })
@@ -92,23 +92,13 @@ func (e *edgeList) knownNodes() int {
 	if e.nodeCount > 0 {
 		return e.nodeCount
 	}
-	var named []*idSet
-	rows := 0
+	nodes := union(&e.edges.set, &e.given.set).count
 	for _, p := range e.parts {
-		if p.role == "edges" || p.role == "nodes" {
-			named = append(named, &p.set)
-		} else if p.header != unsure && len(p.wanted) == 0 && !e.isKey(p) {
-			rows = max(rows, p.rows)
+		if p.role != "edges" && p.role != "nodes" && p.header != unsure && len(p.wanted) == 0 && !e.isKey(p) {
+			nodes = max(nodes, p.rows)
 		}
 	}
-	return max(rows, union(named).count)
-}
-
-// sharesHeader tells whether the first line has a cell that heads another table for certain.
-func (e *edgeList) sharesHeader(p *part) bool {
-	return slices.ContainsFunc(e.parts, func(o *part) bool {
-		return o != p && o.header == isHeader && slices.ContainsFunc(p.First, func(cell []byte) bool { return o.named(string(cell)) >= 0 })
-	})
+	return nodes
 }
 
 // findHeaders decides what the first lines are, until nothing changes.
@@ -123,7 +113,9 @@ func (e *edgeList) findHeaders() {
 	for _, verdict := range []headerState{isData, isHeader} {
 		for range e.parts {
 			for _, p := range e.parts {
-				shares := e.sharesHeader(p)
+				shares := slices.ContainsFunc(e.parts, func(o *part) bool { // a cell heads another table for certain
+					return o != p && o.header == isHeader && slices.ContainsFunc(p.First, func(cell []byte) bool { return o.named(string(cell)) >= 0 })
+				})
 				switch {
 				case p.header != unsure:
 				case verdict == isData && e.signsOfData(p):

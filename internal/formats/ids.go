@@ -179,7 +179,7 @@ func (s *idSet) all() iter.Seq[int32] {
 }
 
 // union returns the set of the handles of all sets.
-func union(sets []*idSet) *idSet {
+func union(sets ...*idSet) *idSet {
 	all := new(idSet)
 	for _, s := range sets {
 		for handle := range s.all() {

@@ -3,8 +3,6 @@ package formats
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -13,14 +11,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// jsonFile is an open file of JSON. Its methods end the reading at a fault, and name the byte. A
-// decoder keeps the value that it decodes in memory, so reading fails within a value that is
-// longer than longestValue.
+// jsonFile is an open file of JSON. Its methods end the reading at a fault, and name the byte and
+// the JSON pointer of the value before it. A decoder keeps the value that it decodes in memory, so
+// reading fails within a value that is longer than longestValue.
 type jsonFile struct {
-	*json.Decoder
+	*jsontext.Decoder
 	ctx  context.Context
 	path string
 	text io.Reader
@@ -40,23 +41,28 @@ func (f *jsonFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// try ends the reading if there is an error. format and args name the place of the value.
-func (f *jsonFile) try(err error, format string, args ...any) {
-	if err == nil {
-		return
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("the file ends within a value")
-	}
-	try(f.ctx.Err())
-	check(false, f.path, "byte %d: %s%w", f.InputOffset(), fmt.Sprintf(format, args...), err)
-}
-
 // check ends the reading with a fault, unless it is good.
 func (f *jsonFile) check(good bool, format string, args ...any) {
 	if !good {
-		f.try(fmt.Errorf(format, args...), "")
+		try(f.ctx.Err())
+		check(false, f.path, "byte %d, %.100q: %w", f.InputOffset(), f.StackPointer(), fmt.Errorf(format, args...))
 	}
+}
+
+// token reads a token.
+func (f *jsonFile) token() jsontext.Token {
+	token, err := f.ReadToken()
+	f.check(err == nil, "%w", err)
+	return token
+}
+
+// value decodes a value.
+func (f *jsonFile) value(to any) {
+	raw, err := f.ReadValue()
+	if err == nil {
+		err = json.Unmarshal(raw, to, json.MatchCaseInsensitiveNames(true))
+	}
+	f.check(err == nil, "%w", err)
 }
 
 // eachMember reads the members of a file's JSON object one by one, so that the object
@@ -64,54 +70,32 @@ func (f *jsonFile) check(good bool, format string, args ...any) {
 // key is an error.
 func (r *reader) eachMember(path string, visit func(key string, f *jsonFile)) {
 	f := &jsonFile{ctx: r.ctx, path: path, text: r.open(path, false).Text}
-	f.Decoder = json.NewDecoder(f)
-	seen := make(map[string]bool)
-	f.elements('{', func(int) {
-		token, err := f.Token()
-		f.try(err, "")
-		key, _ := token.(string)
-		f.check(!seen[key], "%.40q is there twice", key)
-		seen[key] = true
-		visit(key, f)
-	})
-	_, err := f.Token()
+	f.Decoder = jsontext.NewDecoder(f)
+	f.elements('{', func() { visit(f.token().String(), f) })
+	_, err := f.ReadToken()
 	f.check(err != nil, "more after the object")
-	if err != io.EOF {
-		f.try(err, "")
-	}
+	f.check(err == io.EOF, "%w", err)
 }
 
 // elements reads an array, or the keys and values of an object. visit takes one element, or a key
 // and its value.
-func (f *jsonFile) elements(start json.Delim, visit func(k int)) {
-	token, err := f.Token()
-	f.try(err, "")
-	f.check(token == start, "%s where %q should be", jsonText(token), start.String())
-	for k := 0; f.More(); k++ {
-		visit(k)
+func (f *jsonFile) elements(start jsontext.Kind, visit func()) {
+	token := f.token()
+	f.check(token.Kind() == start, "%.40q where %q should be", token.String(), start.String())
+	for end := f.PeekKind(); end != '}' && end != ']'; end = f.PeekKind() {
+		visit()
 	}
-	_, err = f.Token()
-	f.try(err, "")
+	f.token()
 }
 
-// node reads the number of a node below n. format and args name its place.
-func (f *jsonFile) node(n int, format string, args ...any) int32 {
-	token, err := f.Token()
-	v, isNumber := token.(float64)
-	if err == nil && (!isNumber || v != math.Trunc(v) || v < 0 || v >= float64(n)) {
-		err = fmt.Errorf("%s where a whole number in [0, %d) should be", jsonText(token), n)
+// node reads the number of a node below n.
+func (f *jsonFile) node(n int) int32 {
+	token, v := f.token(), -1.0
+	if token.Kind() == '0' {
+		v, _ = token.Float() // infinite with an error
 	}
-	f.try(err, format, args...)
+	f.check(v == math.Trunc(v) && v >= 0 && v < float64(n), "%.40q where a whole number in [0, %d) should be", token.String(), n)
 	return int32(v)
-}
-
-// jsonText prints a value within a one-line error.
-func jsonText(value any) string {
-	if d, is := value.(json.Delim); is {
-		value = d.String()
-	}
-	text, _ := json.Marshal(value) // what a decoder gives can be written
-	return fmt.Sprintf("%.40s", text)
 }
 
 func isJSON(path string) bool {
@@ -137,16 +121,16 @@ func (r *reader) readLists(path string) *jsonLists {
 	l := &jsonLists{path: path, places: make(map[string]int32)}
 	r.eachMember(path, func(key string, f *jsonFile) {
 		var value any
-		f.try(f.Decode(&value), "node %s: ", quotedID(key))
+		f.value(&value)
 		list, isList := value.([]any)
 		if l.areLists = l.areLists || isList && l.ids == nil; !isList {
 			list = []any{value}
 		}
-		f.check(isList == l.areLists, "node %s: labels must all be lists or none", quotedID(key))
+		f.check(isList == l.areLists, "labels must all be lists or none")
 		values := make([]int32, len(list))
 		for k, value := range list {
 			label, err := jsonLabel(value)
-			f.try(err, "node %s: ", quotedID(key))
+			f.check(err == nil, "%w", err)
 			at, known := l.places[label]
 			if !known {
 				at = int32(len(l.kinds))
@@ -169,7 +153,8 @@ func jsonLabel(value any) (string, error) {
 			return strconv.FormatInt(int64(v), 10), nil
 		}
 	}
-	return "", fmt.Errorf("label %s is neither a name nor an integer", jsonText(value))
+	text, _ := json.Marshal(value) // what a decoder gives can be written
+	return "", fmt.Errorf("label %.40s is neither a name nor an integer", text)
 }
 
 // decide decides whether lists are sets or multi-hot, lists of one length with only 0 and 1, if the
@@ -185,27 +170,17 @@ func (r *reader) decide(l *jsonLists) (form string) {
 			twice = cmp.Or(twice, quotedID(l.ids[k]))
 		}
 	}
-	other := l.otherKind()
-	isName := math.IsInf(labelValue(other), 1)
+	others := slices.DeleteFunc(slices.Clone(l.kinds), func(kind string) bool { return kind == "0" || kind == "1" })
+	named := slices.ContainsFunc(others, func(kind string) bool { return math.IsInf(labelValue(kind), 1) })
 	switch {
-	case !oneLength || other != "" && (isName || twice == "" || len(l.ids) == 1):
+	case !oneLength || named || len(others) > 0 && (twice == "" || len(l.ids) == 1):
 		return "sets"
-	case other != "":
-		check(false, l.path, "lists of %d numbers each: node %s has a number twice, as in a row of values, but %v is neither 0 nor 1: say lists=sets for sets of labels or features", width, twice, other)
+	case len(others) > 0:
+		check(false, l.path, "lists of %d numbers each: node %s has a number twice, as in a row of values, but %v is neither 0 nor 1: say lists=sets for sets of labels or features", width, twice, others[0])
 	case twice == "":
 		check(false, l.path, "lists of %d numbers, all 0 or 1: say lists=multi-hot (a 0 or 1 for each label or feature) or lists=sets (the labels or features of the node)", width)
 	}
 	return "multi-hot"
-}
-
-// otherKind returns the first label beside 0 and 1, or "".
-func (l *jsonLists) otherKind() string {
-	for _, kind := range slices.Sorted(slices.Values(l.kinds)) {
-		if kind != "0" && kind != "1" {
-			return kind
-		}
-	}
-	return ""
 }
 
 // makeColumns makes lists of columns of sets, in the order of their names, or of multi-hot lists.
@@ -220,16 +195,16 @@ func (l *jsonLists) makeColumns(form string) {
 		return
 	}
 	l.width = len(l.values[0])
-	if other := l.otherKind(); other != "" {
-		k := slices.IndexFunc(l.values, func(list []int32) bool { return slices.Contains(list, l.places[other]) })
-		check(false, l.path, "node %s: lists=multi-hot, but the lists hold more than 0 and 1: %.40q", quotedID(l.ids[k]), other)
-	}
 	for k, list := range l.values {
 		check(len(list) == l.width, l.path, "node %s has %d numbers, the first node %d (lists=multi-hot)", quotedID(l.ids[k]), len(list), l.width)
 		columns := list[:0]
 		for j, place := range list {
-			if l.kinds[place] == "1" {
+			switch kind := l.kinds[place]; kind {
+			case "0":
+			case "1":
 				columns = append(columns, int32(j))
+			default:
+				check(false, l.path, "node %s: lists=multi-hot, but the lists hold more than 0 and 1: %.40q", quotedID(l.ids[k]), kind)
 			}
 		}
 		l.values[k] = columns
@@ -252,33 +227,28 @@ func (r *reader) listLabels(l *jsonLists, n int, node func(k int) int32) {
 	rows := unknownRows(l.path, n, l.width)
 	for k := range l.ids {
 		r.poll(k)
-		i := int(node(k))
-		if i < 0 {
-			continue
-		}
-		row := rows[i*l.width:][:l.width]
-		clear(row)
-		for _, column := range l.values[k] {
-			row[column] = 1
+		if i := int(node(k)); i >= 0 {
+			row := rows[i*l.width:][:l.width]
+			clear(row)
+			for _, column := range l.values[k] {
+				row[column] = 1
+			}
 		}
 	}
 	r.setLabels(l.path, &graph.Labels{Tasks: l.width, Multi: rows, Names: l.columns})
 }
 
 // readClassMap reads {"id": class}, a number or a name, or {"id": [0, 1, …]} with a 0 or 1 for
-// each task, for n nodes. The function node returns the node of an id, or a negative number to
-// skip it.
-func (r *reader) readClassMap(path string, n int, node func(key string) (int32, error)) {
+// each task, for n nodes. The function node returns the node of a known id, or a negative number
+// to skip it.
+func (r *reader) readClassMap(path string, n int, node func(id string) (i int32, known bool)) {
 	l := r.readLists(path)
 	if l.areLists {
 		l.makeColumns("multi-hot")
 	}
-	nodes := make([]int32, len(l.ids))
-	for k, id := range l.ids {
-		i, err := node(id)
-		check(err == nil, path, "node %s: %w", quotedID(id), err)
-		check(int(i) < n, path, "node %s: outside [0, %d)", quotedID(id), n)
-		nodes[k] = i
-	}
-	r.listLabels(l, n, func(k int) int32 { return nodes[k] })
+	r.listLabels(l, n, func(k int) int32 {
+		i, known := node(l.ids[k])
+		check(known, path, "node %s is not in the graph of %d nodes", quotedID(l.ids[k]), n)
+		return i
+	})
 }

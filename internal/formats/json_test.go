@@ -44,9 +44,9 @@ func TestManyTasks(t *testing.T) {
 	b[len(b)-1] = '}'
 	write(t, path, b)
 	d, err := readSet(context.Background(), "", Options{}, func(r *reader) {
-		r.readClassMap(path, n, func(key string) (int32, error) {
+		r.readClassMap(path, n, func(key string) (int32, bool) {
 			id, err := strconv.Atoi(key)
-			return int32(id), err
+			return int32(id), err == nil
 		})
 	})
 	if err != nil {

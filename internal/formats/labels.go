@@ -10,13 +10,11 @@ import (
 
 // valueColumns returns the columns of a table of nodes without its ids.
 func (e *edgeList) valueColumns(p *part) []int {
-	if len(p.wanted) > 0 {
-		names := p.wanted
-		if !p.inOrder {
-			names = names[1:]
-		}
-		check(len(names) > 0, p.Path, "%s-columns=%s names the ids only: want %s-columns=ID,NAME, or %s-columns=,NAME for rows in node order", p.role, p.wanted[0], p.role, p.role)
-		return p.columns(names)
+	switch {
+	case p.inOrder:
+		return p.columns(p.wanted)
+	case len(p.wanted) > 0:
+		return p.columns(p.wanted)[1:]
 	}
 	columns := p.others(p.key)
 	check(len(columns) > 0, p.Path, "no column but the ids")
@@ -24,30 +22,26 @@ func (e *edgeList) valueColumns(p *part) []int {
 }
 
 // eachCell calls visit with the cells of columns, and the node of their row. A text that it
-// returns is a fault of the cell. The error ends with the hint.
-func (e *edgeList) eachCell(p *part, columns []int, hint string, visit func(node int32, k int, cell []byte) string) {
-	faults := &table.Faults{Path: p.Path, Hint: hint}
+// returns is a fault of the cell.
+func (e *edgeList) eachCell(p *part, columns []int, visit func(node int32, k int, cell []byte) string) {
 	for row, r := range p.data() {
 		node := int32(row)
 		if p.key >= 0 {
 			node = e.order.node(p.ids[row])
 		}
 		for k, j := range columns {
-			fault := visit(node, k, r.Cells[j])
-			if fault == "" {
-				continue
+			if fault := visit(node, k, r.Cells[j]); fault != "" {
+				place := p.title(j)
+				if p.header == isHeader {
+					place = fmt.Sprintf("column %d (%s)", j+1, place)
+				}
+				if p.key >= 0 {
+					place += ", node " + e.ids.quoted(p.ids[row])
+				}
+				r.Fault("%s: %s%s", place, table.Quote(r.Cells[j]), fault)
 			}
-			place := p.title(j)
-			if p.header == isHeader {
-				place = fmt.Sprintf("column %d (%s)", j+1, place)
-			}
-			if p.key >= 0 {
-				place += ", node " + e.ids.quoted(p.ids[row])
-			}
-			faults.Add(r.Line, "%s: %s%s", place, table.Quote(r.Cells[j]), fault)
 		}
 	}
-	try(faults.Err())
 }
 
 // rowsSay says how the rows of a table find their nodes.
@@ -76,9 +70,9 @@ func (e *edgeList) makeLabels() {
 // oneLabel reads a column of names of classes.
 func (e *edgeList) oneLabel(p *part, column []int) {
 	unlabelled, given := e.keys["unlabelled"]
-	none, whole := list(unlabelled), p.counts[column[0]].isWhole(p.rows)
+	none, whole := list(unlabelled), p.counts[column[0]].isWhole()
 	names, other, minus := make([]string, e.order.nodes), "", false
-	e.eachCell(p, column, "", func(node int32, _ int, cell []byte) string {
+	e.eachCell(p, column, func(node int32, _ int, cell []byte) string {
 		label := labelName(string(wholeID(cell, whole)))
 		switch {
 		case slices.Contains(none, string(cell)) || slices.Contains(none, label):
@@ -103,29 +97,24 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 func (e *edgeList) manyLabels(p *part, columns []int) {
 	width := len(columns)
 	values := unknownRows(p.Path, e.order.nodes, width)
-	hint := " (columns after the id are binary tasks; labels-columns=ID,LABEL reads one label)"
-	e.eachCell(p, columns, hint, func(node int32, k int, cell []byte) string {
+	e.eachCell(p, columns, func(node int32, k int, cell []byte) string {
 		v, number := p.number(cell)
 		switch {
 		case isMissingWord(cell):
 		case !number || v != 0 && v != 1:
-			return ", want 0, 1 or nothing"
+			return ", want 0, 1 or nothing, as columns after the id are binary tasks (labels-columns=ID,LABEL reads one label)"
 		default:
 			values[int(node)*width+k] = float32(v)
 		}
 		return ""
 	})
 	e.rowLabels(p.Path, values, width, e.keys["lists"])
-	what := fmt.Sprintf("%d binary tasks", width)
-	if e.Labels.Tasks == 0 {
-		what = fmt.Sprintf("a class in each of %d columns, since each row has one 1 (lists=tasks reads binary tasks)", width)
-	}
 	for _, j := range columns {
 		if p.header == isHeader {
 			e.Labels.Names = append(e.Labels.Names, p.title(j))
 		}
 	}
-	e.describe(p, e.rowsSay(p)+", "+what)
+	e.describe(p, fmt.Sprintf("%s, labels in %d columns", e.rowsSay(p), width))
 }
 
 // readKeyed reads a JSON file of labels or of features beside the edges.

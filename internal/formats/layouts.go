@@ -2,7 +2,6 @@ package formats
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -25,13 +24,7 @@ func SAINT(ctx context.Context, dir string, o Options) (*Set, error) {
 		if !exists(file("class_map.json")) {
 			return
 		}
-		r.readClassMap(file("class_map.json"), r.nodes(), func(key string) (int32, error) {
-			id, isID := parseID([]byte(key))
-			if !isID {
-				return 0, fmt.Errorf("key %.40q is not a node id", key)
-			}
-			return id, nil
-		})
+		r.readClassMap(file("class_map.json"), r.nodes(), (&NodeList{Nodes: r.nodes()}).find)
 		if o.Split {
 			r.readRoles(file("role.json"))
 		}
@@ -45,9 +38,9 @@ func (r *reader) readRoles(path string) {
 		part := slices.Index([]string{"tr", "va", "te"}, key)
 		f.check(part >= 0, "key %.40q, want tr, va or te", key)
 		to := r.Split.parts()[part]
-		f.elements('[', func(k int) {
-			*to = append(*to, f.node(r.nodes(), "%s: element %d: ", key, k))
-			f.check(k < r.nodes(), "%s: element %d: more than the %d nodes", key, k, r.nodes())
+		f.elements('[', func() {
+			*to = append(*to, f.node(r.nodes()))
+			f.check(len(*to) <= r.nodes(), "more than the %d nodes", r.nodes())
 		})
 	})
 }
@@ -145,6 +138,7 @@ func (s *source) readParts(n int) {
 // nodeNames reads the ids of the nodes, each there once: texts or whole numbers.
 func (s *source) nodeNames(key string) []string {
 	a, seen := s.array(key), make(map[string]bool)
+	check(!a.Mask(), a.Name(), "booleans where names should be")
 	ids := s.texts(a)
 	for k, id := range ids {
 		check(id != "", a.Name(), "element %d: a node's name is empty", k)
@@ -234,7 +228,7 @@ func (s *source) heterophilous() {
 	for k, key := range []string{"train_masks", "val_masks", "test_masks"} {
 		masks, a := numbers[int32](s, key, "splits", n)
 		check(split < a.Shape[0], a.Name(), "split=%d: want an integer in [0, %d], or shares such as 60/20/20", split, a.Shape[0]-1)
-		*s.Split.parts()[k] = masked(masks[split*n : (split+1)*n])
+		*s.Split.parts()[k] = masked(masks[split*n:(split+1)*n], 0)
 	}
 	s.note("split %d of the file", split)
 }

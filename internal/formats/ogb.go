@@ -39,8 +39,10 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 	}
 	return readSet(ctx, dir, o, func(r *reader) {
 		f := &ogbFolder{reader: r, dir: dir}
-		f.find()
-		n := f.countNodes()
+		n := f.find()
+		if o.Split {
+			f.readSplit(n)
+		}
 		f.readLabels(n)
 		if arcs := f.readEdges(n); f.nodeFeat != "" {
 			f.Features = f.matrixLines(f.nodeFeat, n, "a finite number", featureCell)
@@ -50,9 +52,6 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 		}
 		if f.nodeType != "" {
 			f.note("of several node types only %q, and its relations to itself: %s", f.nodeType, strings.Join(f.edgeTypes, ", "))
-		}
-		if o.Split {
-			f.readSplit(n)
 		}
 	})
 }
@@ -64,7 +63,6 @@ type ogbFolder struct {
 	edges     []string // edge.csv.gz of each relation
 	nodeFeat  string
 	label     string
-	splitDir  string // folder of the split's type; "" without a split
 	nodeType  string // in a heterogeneous folder
 	edgeTypes []string
 }
@@ -79,21 +77,27 @@ func (f *ogbFolder) need(path string) string {
 	return path
 }
 
-// find finds the files.
-func (f *ogbFolder) find() {
+// find finds the files, and reads the number of nodes of the graph, or of the node type.
+func (f *ogbFolder) find() (n int) {
 	_, err := os.Stat(f.raw())
 	check(err == nil, f.dir, "no raw folder in it; want an unzipped OGB folder: %w", err)
-	if exists(f.raw("num-node-dict.csv.gz")) {
+	path := f.raw("num-node-dict.csv.gz")
+	if exists(path) {
 		f.findHeterogeneous()
+		n, _ = strconv.Atoi(f.named(path)[f.nodeType])
 	} else {
-		f.need(f.raw("num-node-list.csv.gz"))
+		path = f.need(f.raw("num-node-list.csv.gz"))
 		f.edges = []string{f.need(f.raw("edge.csv.gz"))}
 		f.label = f.need(f.raw("node-label.csv.gz"))
-		if path := f.raw("node-feat.csv.gz"); exists(path) || !exists(f.raw("edge-feat.csv.gz")) {
-			f.nodeFeat = f.need(path)
+		if feat := f.raw("node-feat.csv.gz"); exists(feat) || !exists(f.raw("edge-feat.csv.gz")) {
+			f.nodeFeat = f.need(feat)
+		}
+		if list := f.ids(path, "a number", math.MaxInt32); len(list) == 1 {
+			n = int(list[0])
 		}
 	}
-	f.findSplit()
+	check(n > 0 && n <= math.MaxInt32, path, "not one number of nodes in [1, %d]", math.MaxInt32)
+	return n
 }
 
 // findHeterogeneous finds the node type with labels and its relations to itself.
@@ -115,38 +119,6 @@ func (f *ogbFolder) findHeterogeneous() {
 	check(len(f.edges) > 0, triplets, "no relation from %q to itself", f.nodeType)
 	f.label = f.need(f.raw("node-label", f.nodeType, "node-label.csv.gz"))
 	f.nodeFeat = f.need(f.raw("node-feat", f.nodeType, "node-feat.csv.gz"))
-}
-
-// findSplit finds the folder of the only split type, if the split is read. It does not read
-// split_dict.pt, a PyTorch file that OGB's own loader prefers.
-func (f *ogbFolder) findSplit() {
-	if !f.o.Split {
-		return
-	}
-	root, kind := filepath.Join(f.dir, "split"), "TYPE"
-	entries, err := os.ReadDir(root)
-	check(err == nil || errors.Is(err, fs.ErrNotExist), root, "%w", err)
-	if entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() }); len(entries) > 0 {
-		kind = entries[0].Name()
-	}
-	check(len(entries) < 2, root, "several splits, such as %s; want one, or ?split=60/20/20", entries)
-	f.splitDir = filepath.Join(root, kind, f.nodeType)
-	for _, part := range partNames {
-		f.need(filepath.Join(f.splitDir, part+".csv.gz"))
-	}
-}
-
-// countNodes reads the number of nodes of the graph, or of the node type.
-func (f *ogbFolder) countNodes() (n int) {
-	path := f.raw("num-node-list.csv.gz")
-	if f.nodeType != "" {
-		path = f.raw("num-node-dict.csv.gz")
-		n, _ = strconv.Atoi(f.named(path)[f.nodeType])
-	} else if list := f.ids(path, "a number", math.MaxInt32); len(list) == 1 {
-		n = int(list[0])
-	}
-	check(n > 0 && n <= math.MaxInt32, path, "not one number of nodes in [1, %d]", math.MaxInt32)
-	return n
 }
 
 // named reads two lines, of names and of as many values.
@@ -210,12 +182,11 @@ func (f *ogbFolder) readClassNames() {
 		}
 		without := slices.Index(names, "")
 		check(without < 0, found[0], "class %d has no name", without)
+		f.Labels.Names = names
 	})
 	if err != nil {
 		f.note("names of classes not read: %v", err)
-		return
 	}
-	f.Labels.Names = names
 }
 
 // readEdges reads the edges into the graph. It also returns them if there are no node
@@ -264,13 +235,21 @@ func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
 	return x
 }
 
-// readSplit reads the three id files.
+// readSplit reads the only split type. It does not read split_dict.pt, a PyTorch file that OGB's own
+// loader prefers.
 func (f *ogbFolder) readSplit(nodes int) {
+	root, kind := filepath.Join(f.dir, "split"), "TYPE"
+	entries, err := os.ReadDir(root)
+	check(err == nil || errors.Is(err, fs.ErrNotExist), root, "%w", err)
+	if entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() }); len(entries) > 0 {
+		kind = entries[0].Name()
+	}
+	check(len(entries) < 2, root, "several splits, such as %s; want one, or ?split=60/20/20", entries)
 	f.Split = &Split{}
 	for k, part := range f.Split.parts() {
-		*part = f.ids(filepath.Join(f.splitDir, partNames[k]+".csv.gz"), "a node", nodes)
+		*part = f.ids(f.need(filepath.Join(root, kind, f.nodeType, partNames[k]+".csv.gz")), "a node", nodes)
 	}
-	f.note("split %s", filepath.Base(strings.TrimSuffix(f.splitDir, string(filepath.Separator)+f.nodeType)))
+	f.note("split %s", kind)
 }
 
 // one reads an array of one number.
@@ -318,9 +297,11 @@ func OpenOGBBinary(ctx context.Context, dir string, o Options) (*OGBBinary, erro
 // readNodes reads the labels, the features and the split, and checks their sizes.
 func (b *OGBBinary) readNodes(folder *ogbFolder) {
 	folder.need(b.label)
-	folder.findSplit()
 	s := folder.archive(b.data)
 	b.Nodes, b.Edges = int(s.one("num_nodes_list", 1, math.MaxInt32)), s.one("num_edges_list", 0, math.MaxInt64/64)
+	if folder.o.Split {
+		folder.readSplit(b.Nodes)
+	}
 	for _, a := range []*npy.Reader{s.array("edge_index", 2, int(b.Edges)), s.array("node_feat", b.Nodes, "features")} {
 		check(!a.Fortran, a.Name(), "columns first, want rows first")
 		b.Width = a.Shape[1]
@@ -332,9 +313,6 @@ func (b *OGBBinary) readNodes(folder *ogbFolder) {
 	checkShape(a, shape)
 	labels := must(npy.All[float32](folder.ctx, a))
 	folder.makeLabels(a.Name(), labels, len(labels)/b.Nodes)
-	if folder.o.Split {
-		folder.readSplit(b.Nodes)
-	}
 }
 
 // EachEdges calls f for the edges, in order, a piece at a time. f must not keep the slice, and
@@ -391,11 +369,6 @@ func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
 		builder := newBuilder(b.data, b.Nodes, b.Edges)
 		try(b.EachEdges(ctx, builder.AddEdges))
 		r.build(builder)
-		values := zeros(b.data, b.Nodes, b.Width)[:0]
-		try(b.EachFeatures(ctx, func(rows []float32) error {
-			values = append(values, rows...)
-			return nil
-		}))
-		r.Features = &graph.Features{Rows: b.Nodes, Cols: b.Width, Data: values}
+		r.archive(b.data).dense("node_feat", b.Nodes)
 	})
 }

@@ -11,15 +11,11 @@ import (
 // order. It says which ids have no edge, and which nodes no row.
 func (e *edgeList) findKeys() {
 	for _, p := range e.parts {
+		check(len(p.wanted) != 1 || p.inOrder || p.role == "nodes", p.Path, "%[1]scolumns names one column, %[2]q: want %[1]scolumns=ID,NAME, or %[1]scolumns=,NAME for rows in node order", p.prefix, p.wanted)
 		switch {
-		case p.role == "edges":
-			continue
-		case len(p.ends) == 0:
-		case p.role == "nodes" || e.isKey(p):
+		case p.role == "edges", len(p.ends) == 0:
+		case p.role == "nodes", len(p.wanted) > 0, e.isKey(p):
 			p.key = p.ends[0]
-		case len(p.wanted) > 0:
-			p.key = p.ends[0]
-			e.valueColumns(p)
 		case p.index:
 			if e.cellIDs(p, 0); e.isKey(p) {
 				p.key = 0
@@ -48,16 +44,14 @@ func (e *edgeList) checkIDs(p *part) {
 		return
 	}
 	var seen idSet
-	faults := &table.Faults{Path: p.Path}
 	for row, r := range p.data() {
 		switch id := p.ids[row]; {
 		case len(e.ids.text(id)) == 0:
-			faults.Add(r.Line, "%s: an empty id", p.title(p.key))
+			r.Fault("%s: an empty id", p.title(p.key))
 		case !seen.add(id):
-			faults.Add(r.Line, "%s: node %s is there twice", p.title(p.key), e.ids.quoted(id))
+			r.Fault("%s: node %s is there twice", p.title(p.key), e.ids.quoted(id))
 		}
 	}
-	try(faults.Err())
 }
 
 // compareIDs compares the ids of a file with those of the edges and of nodes=FILE.
@@ -90,11 +84,11 @@ func (e *edgeList) findOrder() {
 			inOrder = append(inOrder, p)
 		}
 	}
-	all, kind := union(sets), e.keys["ids"]
+	all, kind := union(sets...), e.keys["ids"]
 	odd := e.ids.odd(all, false)
-	numbers := kind != IDsNames && len(odd) == 0
-	check(numbers || kind == "" || kind == IDsNames, "ids="+kind, "these ids are no whole numbers in their usual form: %s", e.ids.some(odd))
-	check(kind != IDsFrom1 || !all.has(0), "ids="+kind, "the files name node 0")
+	numbers := kind != "names" && len(odd) == 0
+	check(numbers || kind == "" || kind == "names", "ids="+kind, "these ids are no whole numbers in their usual form: %s", e.ids.some(odd))
+	check(kind != "from-1" || !all.has(0), "ids="+kind, "the files name node 0")
 	e.decideOrder(all, numbers, inOrder)
 	for _, p := range e.parts {
 		// Features without a header whose first column, taken as ids, holds the number of each node
@@ -138,10 +132,10 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 		odd := all.without(&e.given.set)
 		check(len(odd) == 0, e.given.Path, "%d ids of the files are not in it: node %s", len(odd), e.ids.some(odd))
 		e.order = newOrder(all, e.given.ids)
-	case numbers && rows > 0 && kind == IDsFrom1 && largest <= rows:
+	case numbers && rows > 0 && kind == "from-1" && largest <= rows:
 		e.order = &nodeOrder{nodes: rows, first: 1}
-	case numbers && rows > largest && rows > 0 && kind != IDsFrom1:
-		check(all.has(0) || kind == IDsFrom0 || all.count == 0, by, "%d rows in node order, and no file names node 0: say ids=from-1 or ids=from-0", rows)
+	case numbers && rows > largest && rows > 0 && kind != "from-1":
+		check(all.has(0) || kind == "from-0" || all.count == 0, by, "%d rows in node order, and no file names node 0: say ids=from-1 or ids=from-0", rows)
 		e.order = &nodeOrder{nodes: rows}
 	case e.nodeCount > 0 && (!numbers || largest > rows):
 		check(false, "nodes="+e.keys["nodes"], "the ids are not numbers below that: %s", e.ids.some(e.ids.odd(all, numbers)))
@@ -167,11 +161,11 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 func (e *edgeList) checkInOrder(p *part) {
 	for j := 0; j < p.Width && p.Width > 1; j++ {
 		c := &p.counts[j]
-		if texts := p.rows - c[missingCells] - c[numberCells]; j == 0 && p.index || 2*(c[idCells]+c[wholeCells]+texts) <= e.order.nodes {
+		if texts := c[presentCells] - c[numberCells]; j == 0 && p.index || 2*(c[idCells]+c[wholeCells]+texts) <= e.order.nodes {
 			continue
 		}
 		var named idSet
-		isWhole, odd := c.isWhole(p.rows), &table.Faults{Path: p.Path}
+		isWhole, odd := c.isWhole(), &table.Faults{Path: p.Path}
 		for _, r := range p.data() {
 			cell := wholeID(r.Cells[j], isWhole)
 			handle, known := e.ids.find(cell)

@@ -3,7 +3,6 @@ package formats
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -45,7 +44,7 @@ const (
 // content is what the rows of a table are like, with the first line once it is data. A table of
 // nodes is held in memory. Of the edges it is the content of the beginning of the file.
 type content struct {
-	blocks []*table.Rows
+	blocks []table.Block
 	counts []columnCounts // of each column
 	rows   int
 	empty  int64 // number of the first empty line; 0: none
@@ -63,10 +62,8 @@ func (e *edgeList) openPart(role, path string) *part {
 		p.File, p.content = e.parts[k].File, e.parts[k].content
 	} else {
 		p.File = e.open(path, true)
-		err := p.Scan(e.keys["sep"], e.keys["comments"])
-		if role != "edges" || !errors.Is(err, table.ErrNoData) {
-			try(err)
-		}
+		try(p.Scan(e.keys["sep"], e.keys["comments"]))
+		check(p.First != nil || role == "edges", path, "it holds no data")
 	}
 	p.decimal, p.missing = e.keys["decimal"], list(e.keys["missing"])
 	columns := e.keys[p.prefix+"columns"]
@@ -84,13 +81,12 @@ func (e *edgeList) openPart(role, path string) *part {
 }
 
 // list splits a value of a key at its commas.
-func list(text string) []string {
+func list(text string) (parts []string) {
 	if text == "" {
 		return nil
 	}
-	parts := strings.Split(text, ",")
-	for k := range parts {
-		parts[k] = strings.TrimSpace(parts[k])
+	for part := range strings.SplitSeq(text, ",") {
+		parts = append(parts, strings.TrimSpace(part))
 	}
 	return parts
 }
@@ -131,7 +127,7 @@ func (p *part) firstLine() string { return string(bytes.Join(p.First, []byte(", 
 
 // count returns the content of a block.
 func (p *part) count(r *table.Rows) content {
-	c := content{blocks: []*table.Rows{r}, counts: make([]columnCounts, p.Width)}
+	c := content{blocks: []table.Block{r.Block}, counts: make([]columnCounts, p.Width)}
 	for ; r.NextRow(); c.rows++ {
 		c.last = r.Line
 		for j, cell := range r.Cells {
@@ -175,15 +171,12 @@ func (e *edgeList) hold(p *part) {
 		p.counts = make([]columnCounts, p.Width)
 		try(table.EachRows(e.ctx, p.File, p.count, func(c content) error {
 			p.add(c)
-			e.take(len(c.blocks[0].Whole.Data))
+			e.take(len(c.blocks[0].Data))
 			return nil
 		}))
 	}
 	e.findEnds(p)
 }
-
-// numeric tells whether a column holds numbers.
-func (p *part) numeric(column int) bool { return p.counts[column].numeric(p.rows) }
 
 // counted tells whether the first column counts the rows from a number on.
 func (p *part) counted(from int) bool {
@@ -220,23 +213,24 @@ func (e *edgeList) findEnds(p *part) {
 	}
 }
 
-// data visits the rows in order.
+// data visits the rows in order. Faults of the rows end the reading after them.
 func (p *part) data() iter.Seq2[int, *table.Rows] {
 	return func(yield func(int, *table.Rows) bool) {
-		row := 0
-		for _, r := range p.blocks {
-			for r.Rewind(); r.NextRow(); row++ {
+		row, r := 0, p.Rows(table.Block{})
+		for _, r.Block = range p.blocks {
+			for ; r.NextRow(); row++ {
 				if !yield(row, r) {
 					return
 				}
 			}
 		}
+		try(r.Faults.Err())
 	}
 }
 
 // cellIDs gives the cells of a column handles.
 func (e *edgeList) cellIDs(p *part, column int) {
-	whole := p.counts[column].isWhole(p.rows)
+	whole := p.counts[column].isWhole()
 	p.ids, p.set = make([]int32, p.rows), idSet{}
 	for row, r := range p.data() {
 		p.ids[row] = e.ids.handle(wholeID(r.Cells[column], whole))
@@ -256,7 +250,7 @@ func wholeID(cell []byte, whole bool) []byte {
 func (e *edgeList) takeFirst(p *part, header headerState) {
 	p.header = header
 	if header == isHeader {
-		check(p.rows > 0 || p.role == "edges", p.Path, "%w after the header", table.ErrNoData)
+		check(p.rows > 0 || p.role == "edges", p.Path, "it holds no data after the header")
 		return
 	}
 	p.prepend()
@@ -344,12 +338,12 @@ func parseNumber(cell []byte) (float64, bool) {
 
 // The kinds of cells in a column that are counted. A cell can be of several.
 const (
-	missingCells = iota
-	numberCells  // in any form
-	idCells      // numbers in the form of ids
-	decimalCells // numbers whose comma can only be a decimal mark
-	wholeCells   // cells that end in .0
-	againCells   // texts that are in the first line, too
+	presentCells = iota // that are not missing
+	numberCells         // in any form
+	idCells             // numbers in the form of ids
+	decimalCells        // numbers whose comma can only be a decimal mark
+	wholeCells          // cells that end in .0
+	againCells          // texts that are in the first line, too
 	cellKinds
 )
 
@@ -359,12 +353,10 @@ type columnCounts [cellKinds]int
 // countCell counts a cell. first is the cell of the column in the first line.
 func (p *part) countCell(c *columnCounts, cell, first []byte) {
 	missing, isID := p.isMissing(cell), isNumber(cell)
-	number := !missing && isID
-	if !missing && !isID {
-		_, number = p.number(cell)
-	}
+	_, number := p.number(cell)
+	number = number && !missing
 	for kind, is := range [cellKinds]bool{
-		missingCells: missing,
+		presentCells: !missing,
 		numberCells:  number,
 		idCells:      number && isID,
 		decimalCells: number && bytes.IndexByte(cell, ',') >= 0 && !inThousands(cell),
@@ -378,15 +370,10 @@ func (p *part) countCell(c *columnCounts, cell, first []byte) {
 }
 
 // numeric tells whether more than half of the cells that are there are numbers.
-func (c *columnCounts) numeric(rows int) bool { return 2*c[numberCells] > rows-c[missingCells] }
+func (c *columnCounts) numeric() bool { return 2*c[numberCells] > c[presentCells] }
 
 // isWhole tells whether all cells that are there end in .0, as pandas writes whole numbers
 // beside missing ones.
-func (c *columnCounts) isWhole(rows int) bool {
-	return c[wholeCells] > 0 && c[wholeCells] == rows-c[missingCells]
-}
-
-// asksComma tells whether a comma in the numbers of a column can stand for thousands.
-func (p *part) asksComma(column int) bool {
-	return p.decimal == "" && (p.Sep == ',' || p.counts[column][decimalCells] == 0)
+func (c *columnCounts) isWhole() bool {
+	return c[wholeCells] > 0 && c[wholeCells] == c[presentCells]
 }

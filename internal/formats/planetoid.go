@@ -3,7 +3,6 @@ package formats
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -80,12 +79,8 @@ func (p *planetoid) compare(part, what string, got int, other string, want int) 
 // load reads the value of a pickle.
 func (p *planetoid) load(part string) any {
 	raw, err := regularfile.Read(p.prefix + part)
-	if err != nil {
-		err = fmt.Errorf("datasets: %w", err)
-	}
-	try(err)
+	check(err == nil, "planetoid", "%w", err)
 	v, err := pickle.Load(p.ctx, string(raw), pickle.ArrayClasses())
-	try(p.ctx.Err())
 	check(err == nil, p.prefix+part, "%w", err)
 	return v
 }
@@ -128,37 +123,26 @@ func (p *planetoid) readGraph() {
 	n := max(len(p.y[0])+len(p.y[1]), len(lists.Keys))
 	b := newBuilder(path, n, 0)
 	for k, key := range lists.Keys {
-		from, err := p.node(key, n)
-		check(err == nil, path, "key %d: %w", k, err)
+		from := p.node(key, n, fmt.Sprintf("%s: key %d", path, k))
 		neighbours, isList := lists.Values[k].(*pickle.List)
 		check(isList, path, "node %d: not a list of neighbours", from)
 		for k, v := range neighbours.Items {
-			to, err := p.node(v, n)
-			check(err == nil, path, "node %d: neighbour %d: %w", from, k, err)
-			try(b.Add(from, to))
+			try(b.Add(from, p.node(v, n, fmt.Sprintf("%s: node %d: neighbour %d", path, from, k))))
 		}
 	}
 	p.build(b)
 }
 
-// node returns the number of a node, which may be a number of NumPy.
-func (p *planetoid) node(v any, n int) (int32, error) {
-	id, is := v.(int)
-	if !is {
-		r, err := pickle.Array("a node", v)
-		if err != nil || len(r.Shape) > 0 {
-			return 0, errors.New("not a number of a node")
-		}
-		ids, err := npy.All[int32](p.ctx, r)
-		if err != nil {
-			return 0, err
-		}
-		id = int(ids[0])
+// node returns the number of a node, which may be a number of NumPy. place begins an error.
+func (p *planetoid) node(v any, n int, place string) int32 {
+	id, isInt := v.(int)
+	if !isInt {
+		a, err := pickle.Array(place, v)
+		check(err == nil && len(a.Shape) == 0, place, "not a number of a node")
+		id = int(must(npy.All[int32](p.ctx, a))[0])
 	}
-	if id < 0 || id >= n {
-		return 0, fmt.Errorf("%d is not a node in [0, %d)", id, n)
-	}
-	return int32(id), nil
+	check(id >= 0 && id < n, place, "%d is not a node in [0, %d)", id, n)
+	return int32(id)
 }
 
 // place moves rows to their nodes. The test nodes come after the rows of allx.

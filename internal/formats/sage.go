@@ -3,12 +3,12 @@ package formats
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -31,12 +31,9 @@ func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 		if path := prefix + "-feats.npy"; exists(path) {
 			g.readFeatures(path)
 		}
-		g.readClassMap(prefix+"-class_map.json", len(g.rows), func(key string) (int32, error) {
+		g.readClassMap(prefix+"-class_map.json", g.order.nodes, func(key string) (node int32, known bool) {
 			handle, known := g.ids.find([]byte(key))
-			if !known || !g.known.has(handle) {
-				return 0, errors.New("not in the graph")
-			}
-			return g.order.node(handle), nil
+			return g.order.node(handle), known && g.known.has(handle)
 		})
 		if o.Split {
 			g.makeSplit()
@@ -54,8 +51,8 @@ type sageGraph struct {
 	links []sageLink
 	edges bool                        // the links are called edges, as networkx 3.4 does
 	texts struct{ nodes, links bool } // some ids are texts
+	rows  map[int32]int32             // row of the features of each id
 	order *nodeOrder                  // of the kept nodes, which is the order of their rows
-	rows  []int32                     // row of the features of each kept node, increasing
 }
 
 type sageNode struct {
@@ -67,87 +64,82 @@ type sageNode struct {
 type sageLink [2]int32
 
 // id returns the handle of an id, which the other files have as a text. It notes a text.
-func (g *sageGraph) id(value any, isText *bool) (int32, error) {
+func (g *sageGraph) id(f *jsonFile, value any, isText *bool) int32 {
 	switch v := value.(type) {
 	case string:
 		*isText = true
-		return g.ids.handle([]byte(v)), nil
+		return g.ids.handle([]byte(v))
 	case float64:
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return g.ids.handle(strconv.AppendInt(nil, int64(v), 10)), nil
+			return g.ids.handle(strconv.AppendInt(nil, int64(v), 10))
 		}
 	}
-	return 0, errors.New("an id is neither a name nor a whole number")
+	f.check(false, "an id is neither a name nor a whole number")
+	return 0
 }
 
 // readMember reads a member of the graph.
 func (g *sageGraph) readMember(key string, f *jsonFile) {
 	switch key {
 	case "nodes":
-		f.elements('[', func(k int) { g.readNode(f, k) })
+		f.elements('[', func() { g.readNode(f) })
 	case "links", "edges":
 		f.check(g.links == nil, "links and edges: want one of them")
 		g.links, g.edges = []sageLink{}, key == "edges"
-		f.elements('[', func(k int) { g.readLink(f, k) })
+		f.elements('[', func() { g.readLink(f) })
 	default:
-		f.try(f.Decode(new(json.RawMessage)), "")
+		f.value(new(jsontext.Value))
 	}
 }
 
-func (g *sageGraph) readNode(f *jsonFile, k int) {
-	var node struct{ ID, Val, Test any }
-	f.try(f.Decode(&node), "node %d: ", k)
-	id, err := g.id(node.ID, &g.texts.nodes)
-	f.try(err, "node %d: ", k)
-	f.check(g.known.add(id), "node %d: id %.40q is there twice", k, g.ids.text(id))
-	marks := []any{nil, false, true} // nil: the node lacks it
-	val, test := slices.Index(marks, node.Val), slices.Index(marks, node.Test)
-	f.check(val >= 0 && test >= 0, "node %d: val or test is not a boolean", k)
+func (g *sageGraph) readNode(f *jsonFile) {
+	var node struct {
+		ID        any
+		Val, Test *bool // nil: the node lacks it
+	}
+	f.value(&node)
+	id := g.id(f, node.ID, &g.texts.nodes)
+	f.check(g.known.add(id), "id %.40q is there twice", g.ids.text(id))
 	part := int8(0)
 	switch {
-	case val == 0 || test == 0:
+	case node.Val == nil || node.Test == nil:
 		part = -1
-	case test == 2:
+	case *node.Test:
 		part = 2
-	case val == 2:
+	case *node.Val:
 		part = 1
 	}
 	g.nodes = append(g.nodes, sageNode{id, part})
 }
 
-func (g *sageGraph) readLink(f *jsonFile, k int) {
+func (g *sageGraph) readLink(f *jsonFile) {
 	var ends struct{ Source, Target any }
-	f.try(f.Decode(&ends), "link %d: ", k)
-	source, err := g.id(ends.Source, &g.texts.links)
-	target, other := g.id(ends.Target, &g.texts.links)
-	f.try(cmp.Or(err, other), "link %d: source or target: ", k)
-	g.links = append(g.links, sageLink{source, target})
+	f.value(&ends)
+	g.links = append(g.links, sageLink{g.id(f, ends.Source, &g.texts.links), g.id(f, ends.Target, &g.texts.links)})
 }
 
 // number numbers the kept nodes in the order of their rows.
 func (g *sageGraph) number(path string) {
-	rows, seen := make(map[int32]int32), make(map[int32]bool)
+	seen := make(map[int32]bool)
+	g.rows = make(map[int32]int32)
 	g.eachMember(path, func(key string, f *jsonFile) {
-		row := f.node(math.MaxInt32, "node %.40q: ", key)
-		f.check(!seen[row], "node %.40q: row %d is there twice", key, row)
+		row := f.node(math.MaxInt32)
+		f.check(!seen[row], "row %d is there twice", row)
 		seen[row] = true
 		if handle, known := g.ids.find([]byte(key)); known {
-			rows[handle] = row
+			g.rows[handle] = row
 		}
 	})
 	var kept []int32
 	for _, node := range g.nodes {
 		if node.part >= 0 {
-			_, there := rows[node.handle]
+			_, there := g.rows[node.handle]
 			check(there, path, "no row for node %.40q", g.ids.text(node.handle))
 			kept = append(kept, node.handle)
 		}
 	}
 	check(len(kept) > 0, g.path, "no node has the marks val and test")
-	slices.SortFunc(kept, func(a, b int32) int { return cmp.Compare(rows[a], rows[b]) })
-	for _, handle := range kept {
-		g.rows = append(g.rows, rows[handle])
-	}
+	slices.SortFunc(kept, func(a, b int32) int { return cmp.Compare(g.rows[a], g.rows[b]) })
 	g.order = newOrder(&g.known, kept)
 	g.NodeNames = g.order.nodeNames(&g.ids)
 }
@@ -199,10 +191,8 @@ func (g *sageGraph) makeGraph() {
 		}
 	}
 	g.links = nil
-	b := newBuilder(g.path, len(g.rows), int64(len(kept)))
-	try(b.AddEdges(kept))
-	g.build(b)
-	if dropped := len(g.nodes) - len(g.rows); dropped > 0 {
+	g.pairs(g.path, g.order.nodes, len(kept), nil, func(k int) (u, v int32) { return kept[k].U, kept[k].V })
+	if dropped := len(g.nodes) - g.order.nodes; dropped > 0 {
 		g.note("%d nodes without the marks val and test dropped, with their links", dropped)
 	}
 }
@@ -210,11 +200,12 @@ func (g *sageGraph) makeGraph() {
 // readFeatures reads the rows of the kept nodes.
 func (g *sageGraph) readFeatures(path string) {
 	data, a := numbers[float32](g.file(path), "", "nodes", "features")
-	last := g.rows[len(g.rows)-1]
+	n := g.order.nodes
+	last := g.rows[g.order.id(n-1)]
 	check(int(last) < a.Shape[0], path, "no row %d among %d, which a node has", last, a.Shape[0])
-	x := &graph.Features{Rows: len(g.rows), Cols: a.Shape[1], Data: data}
-	for i, row := range g.rows { // rows increase, so no row is overwritten before its copy
-		copy(x.Row(i), data[int(row)*x.Cols:])
+	x := &graph.Features{Rows: n, Cols: a.Shape[1], Data: data}
+	for i := range n { // rows increase, so no row is overwritten before its copy
+		copy(x.Row(i), data[int(g.rows[g.order.id(i)])*x.Cols:])
 	}
 	x.Data = data[:x.Rows*x.Cols]
 	g.setFeatures(path, x)

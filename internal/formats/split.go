@@ -50,20 +50,11 @@ func (l *NodeList) checkOrder(path string, rows int) {
 
 // array reads an array of ids, or a mask.
 func (l *NodeList) array(r *reader, a *npy.Reader) (nodes []int32) {
-	var ids []string
-	if a.Text() {
-		ids = r.texts(a)
-	} else {
-		checkShape(a, []any{"elements"})
-		numbers := must(npy.All[int64](r.ctx, a))
-		// A list of nodes has none twice, so 0 and 1 for every node are no list.
-		if a.Mask() || len(numbers) == l.Nodes && l.Nodes > 2 && !slices.ContainsFunc(numbers, func(v int64) bool { return v != 0 && v != 1 }) {
-			l.checkOrder(a.Name(), len(numbers))
-			return masked(numbers)
-		}
-		for _, v := range numbers {
-			ids = append(ids, strconv.FormatInt(v, 10))
-		}
+	ids := r.texts(a)
+	// A list of nodes has none twice, so 0 and 1 for every node are no list.
+	if a.Mask() || !a.Text() && len(ids) == l.Nodes && l.Nodes > 2 && !slices.ContainsFunc(ids, func(id string) bool { return id != "0" && id != "1" }) {
+		l.checkOrder(a.Name(), len(ids))
+		return masked(ids, "0")
 	}
 	for k, id := range ids {
 		node, found := l.find(id)
@@ -152,17 +143,15 @@ func (l *NodeList) readRows(p *part, s *Split, want string, parse func(row int, 
 	} else {
 		l.Notes = append(l.Notes, fmt.Sprintf("%s: the first line, %.60q, is a header", p.Path, p.firstLine()))
 	}
-	faults := &table.Faults{Path: p.Path}
 	for row, r := range p.data() {
 		switch node, part := parse(row, r.Cells); {
 		case node < 0:
-			faults.Add(r.Line, "%s is not a node of the graph of %d nodes", table.Quote(r.Cells[0]), l.Nodes)
+			r.Fault("%s is not a node of the graph of %d nodes", table.Quote(r.Cells[0]), l.Nodes)
 		case part < 0:
-			faults.Add(r.Line, "%s, want %s", table.Quote(r.Cells[p.Width-1]), want)
+			r.Fault("%s, want %s", table.Quote(r.Cells[p.Width-1]), want)
 		case part < 3:
 			to := s.parts()[part]
 			*to = append(*to, node)
 		}
 	}
-	try(faults.Err())
 }

@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -21,10 +20,8 @@ func parseID(field []byte) (int32, bool) {
 // none.
 func (r *reader) plain(path string) *table.File {
 	f := r.open(path, false)
-	if err := f.Scan("comma", "0"); !errors.Is(err, table.ErrNoData) {
-		try(err)
-		f.Unread()
-	}
+	try(f.Scan("comma", "0"))
+	f.Unread()
 	return f
 }
 
@@ -102,18 +99,15 @@ func arcLines(t *table.Rows, n int) []graph.Edge {
 		if arcs = plainArcs(t, n, arcs); !t.NextRow() {
 			return arcs
 		}
-		var ends [2]int32
-		ok := len(t.Cells) == 2
-		for k := 0; ok && k < 2; k++ {
-			ends[k], ok = parseID(t.Cells[k])
-		}
-		switch a := (graph.Edge{U: ends[0], V: ends[1]}); {
-		case !ok:
+		u, isID := parseID(t.Cells[0])
+		v, isOther := parseID(t.Cells[len(t.Cells)-1])
+		switch {
+		case len(t.Cells) != 2 || !isID || !isOther:
 			t.Fault("%s is not two node ids, whole numbers from 0", table.Quote(t.Raw))
-		case int(a.U) >= n || int(a.V) >= n:
-			t.Fault("edge (%d, %d) outside [0, %d)", a.U, a.V, n)
+		case int(max(u, v)) >= n:
+			t.Fault("edge (%d, %d) outside [0, %d)", u, v, n)
 		default:
-			arcs = append(arcs, a)
+			arcs = append(arcs, graph.Edge{U: u, V: v})
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // Package npy reads and writes NumPy's array files: .npy with one array, and .npz, a
 // zip archive of .npy files.
 //
-//	file ─▶ npy.Open, npy.OpenArchive ─▶ Reader{Header} ─▶ All, Read, EachText ─▶ internal/formats
+//	file ─▶ npy.Open, npy.OpenArchive ─▶ Reader{Header} ─▶ All, Read, Texts ─▶ internal/formats
 //	scores ─▶ npy.Write ─▶ file
 //
 // The format is NEP 1 (https://numpy.org/neps/nep-0001-npy-format.html): versions 1 to 3,

@@ -380,10 +380,7 @@ func readEvery(open func() (*Reader, error)) error {
 		func(r *Reader) (int, error) { v, err := All[float32](context.Background(), r); return len(v), err },
 		func(r *Reader) (int, error) { v, err := All[int64](context.Background(), r); return len(v), err },
 		func(r *Reader) (int, error) { v, err := All[int32](context.Background(), r); return len(v), err },
-		func(r *Reader) (n int, err error) {
-			err = r.EachText(context.Background(), func([]byte) error { n++; return nil })
-			return n, err
-		},
+		func(r *Reader) (int, error) { v, err := r.Texts(context.Background()); return len(v), err },
 	} {
 		r, err := open()
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unique"
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/internal/half"
@@ -249,19 +250,18 @@ func (r *Reader) next(ctx context.Context, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// EachText calls visit with each element of an array of texts, in the order of the file, as
-// UTF-8 without the zeros at its end. An element is valid until visit returns. Errors name
-// the element: of visit, and of elements that are not Unicode, which wrap ErrFormat. When
-// ctx is done, the error is the context's.
-func (r *Reader) EachText(ctx context.Context, visit func(element []byte) error) error {
+// Texts returns the elements of an array of texts, in the order of the file, without the zeros
+// at their ends. Equal texts lie in memory once. The error about an element that is not Unicode
+// names it, and wraps ErrFormat. When ctx is done, the error is the context's.
+func (r *Reader) Texts(ctx context.Context) (texts []string, err error) {
 	if !r.Text() {
-		return fmt.Errorf("npy: %s: elements are %s, want texts", r.name, r.Descr)
+		return nil, fmt.Errorf("npy: %s: elements are %s, want texts", r.name, r.Descr)
 	}
 	var text []byte
-	for k := 0; k < r.Len(); {
-		part, err := r.next(ctx, int64(r.Len()-k))
+	for len(texts) < r.Len() {
+		part, err := r.next(ctx, int64(r.Len()-len(texts)))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for element := range slices.Chunk(part, r.width) {
 			if r.Descr[1] == 'U' {
@@ -275,15 +275,12 @@ func (r *Reader) EachText(ctx context.Context, visit func(element []byte) error)
 				element = text
 			}
 			if element = bytes.TrimRight(element, "\x00"); !utf8.Valid(element) {
-				return fmt.Errorf("npy: %s: element %d: not Unicode text: %w", r.name, k, ErrFormat)
+				return nil, fmt.Errorf("npy: %s: element %d: not Unicode text: %w", r.name, len(texts), ErrFormat)
 			}
-			if err := visit(element); err != nil {
-				return fmt.Errorf("npy: %s: element %d: %w", r.name, k, err)
-			}
-			k++
+			texts = append(texts, unique.Make(string(element)).Value())
 		}
 	}
-	return nil
+	return texts, nil
 }
 
 // Skip reads over the next n elements.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -19,12 +20,7 @@ func texts(t testing.TB, file []byte) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []string
-	err = r.EachText(context.Background(), func(element []byte) error {
-		all = append(all, string(element))
-		return nil
-	})
-	return all, err
+	return r.Texts(context.Background())
 }
 
 // The bytes that numpy.save wrote for numpy.array(["a", "né"]), and for the same as bytes.
@@ -49,16 +45,8 @@ func TestTextRoundTrip(t *testing.T) {
 		if err != nil || !r.Text() {
 			t.Fatal(err)
 		}
-		k := 0
-		err = r.EachText(context.Background(), func(element []byte) error {
-			if string(element) != want[k] {
-				t.Fatalf("text %d is %q, want %q", k, element, want[k])
-			}
-			k++
-			return nil
-		})
-		if err != nil || k != len(want) {
-			t.Fatalf("%d of %d texts, %v", k, len(want), err)
+		if got, err := r.Texts(context.Background()); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("%q, %v, want %q", got, err, want)
 		}
 	})
 }
@@ -87,13 +75,9 @@ func TestBadTexts(t *testing.T) {
 	if _, err := All[int64](context.Background(), r); err == nil || !strings.Contains(err.Error(), "want integers") {
 		t.Errorf("texts as integers: %v", err)
 	}
-	stop := errors.New("stop")
-	if err := reader(t, raw(dict("|S1"), 'a')).EachText(context.Background(), func([]byte) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("an error of visit: %v", err)
-	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := reader(t, raw(dict("|S1"), 'a')).EachText(ended, func([]byte) error { return nil }); !errors.Is(err, context.Canceled) {
+	if _, err := reader(t, raw(dict("|S1"), 'a')).Texts(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that is done: %v", err)
 	}
 }

@@ -114,10 +114,9 @@ func (m *machine) digits() string {
 func (m *machine) number(n int) int { return m.integer(m.take(n), false) }
 
 func (m *machine) integer(b string, signed bool) int {
-	var v int64
-	for k := range min(len(b), 8) {
-		v |= int64(b[k]) << (8 * k)
-	}
+	var bytes [8]byte
+	copy(bytes[:], b)
+	v := int64(binary.LittleEndian.Uint64(bytes[:]))
 	if unused := 64 - 8*len(b); signed && unused > 0 && unused < 64 {
 		v = v << unused >> unused
 	}
@@ -300,10 +299,7 @@ func (m *machine) call(class, arguments any) {
 	c, isClass := class.(Class)
 	list, isTuple := arguments.(Tuple)
 	m.need(isClass && isTuple)
-	var first any
-	if len(list) > 0 {
-		first = list[0]
-	}
+	first := slices.Concat(list, Tuple{nil})[0]
 	text, _ := first.(string)
 	switch _, isClass := first.(Class); c {
 	case "collections OrderedDict", "collections defaultdict":

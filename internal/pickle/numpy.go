@@ -1,7 +1,6 @@
 package pickle
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -60,7 +59,7 @@ func Ints(v any) ([]int, error) {
 		ints[k], is = n, is && isInt && n >= 0 && n <= math.MaxInt32
 	}
 	if !is || len(ints) < len(values) {
-		return nil, errors.New("not a tuple of at most 64 integers in [0, 2³¹)")
+		return nil, fmt.Errorf("not a tuple of at most 64 integers in [0, 2³¹)")
 	}
 	return ints, nil
 }

@@ -19,9 +19,6 @@ const (
 	longestLine = 1 << 24 // bytes in a line
 )
 
-// ErrNoData is the error of a file without a line of data.
-var ErrNoData = errors.New("it holds no data")
-
 // File is an open file of text or Parquet. It is read once, from its start to its end.
 type File struct {
 	Path    string

@@ -41,14 +41,9 @@ type Faults struct {
 
 // Add adds a fault.
 func (f *Faults) Add(line int64, format string, args ...any) {
-	f.add(&Faults{texts: []string{fmt.Sprintf("%d: ", line) + fmt.Sprintf(format, args...)}})
-}
-
-// add adds the faults of others. more says whether the error takes more of them.
-func (f *Faults) add(others *Faults) (more bool) {
-	f.Hint = cmp.Or(f.Hint, others.Hint)
-	f.texts = append(f.texts, others.texts[:min(len(others.texts), MostFaults+1-len(f.texts))]...)
-	return len(f.texts) <= MostFaults
+	if len(f.texts) <= MostFaults {
+		f.texts = append(f.texts, fmt.Sprintf("%d: ", line)+fmt.Sprintf(format, args...))
+	}
 }
 
 // Err returns f, or nil if there are no faults.
@@ -126,7 +121,8 @@ func EachRows[T any](ctx context.Context, f *File, parse func(r *Rows) T, consum
 			return cmp.Or(faults.Err(), err)
 		}
 		f.Skipped += r.rows.skipped
-		if !faults.add(&r.rows.Faults) {
+		faults.Hint = cmp.Or(faults.Hint, r.rows.Faults.Hint)
+		if faults.texts = append(faults.texts, r.rows.Faults.texts...); len(faults.texts) > MostFaults {
 			return faults
 		}
 		if len(faults.texts) == 0 {

@@ -46,12 +46,15 @@ func (f *File) openParquet() (err error) {
 				return fmt.Errorf("column %q holds decimal numbers, which are not read: save it as float64", path[0])
 			}
 		}
+		if kind := leaf.Node.Type().Kind(); column.place >= 0 && (kind == parquet.Int96 || kind == parquet.FixedLenByteArray) {
+			return fmt.Errorf("column %q holds values of type %v, which are not read: save it as numbers or texts", path[0], kind)
+		}
 		columns = append(columns, column)
 	}
 	if len(f.First) == 0 {
 		return fmt.Errorf("a Parquet file without columns of numbers or texts, but with %.200q", strings.Join(f.LeftOut, ", "))
 	}
-	f.Parquet, f.source = true, func() (Block, error) { return f.nextRows(rows, columns, buffer) }
+	f.Parquet, f.Sep, f.source = true, unit, func() (Block, error) { return f.nextRows(rows, columns, buffer) }
 	return nil
 }
 
@@ -85,9 +88,7 @@ func (f *File) nextRows(rows parquet.Rows, columns []parquetColumn, buffer []par
 				if c.place < 0 || v.IsNull() {
 					continue
 				}
-				if b.Data, err = appendValue(b.Data, v, c.unsigned); err != nil {
-					return Block{}, fmt.Errorf("column %q: %w", f.First[c.place], err)
-				}
+				b.Data = appendValue(b.Data, v, c.unsigned)
 			}
 			b.Data = append(b.Data, '\n')
 			f.number++
@@ -99,18 +100,16 @@ func (f *File) nextRows(rows parquet.Rows, columns []parquetColumn, buffer []par
 	return b, err
 }
 
-func appendValue(cell []byte, v parquet.Value, unsigned bool) ([]byte, error) {
+func appendValue(cell []byte, v parquet.Value, unsigned bool) []byte {
 	switch kind := v.Kind(); {
 	case kind == parquet.Boolean && v.Boolean():
-		return append(cell, "True"...), nil
+		return append(cell, "True"...)
 	case kind == parquet.Boolean:
-		return append(cell, "False"...), nil
+		return append(cell, "False"...)
 	case kind == parquet.Int32 && unsigned:
-		return strconv.AppendUint(cell, uint64(v.Uint32()), 10), nil
+		return strconv.AppendUint(cell, uint64(v.Uint32()), 10)
 	case kind == parquet.Int64 && unsigned:
-		return strconv.AppendUint(cell, v.Uint64(), 10), nil
-	case kind == parquet.Int96, kind == parquet.FixedLenByteArray:
-		return nil, fmt.Errorf("values of type %v, which are not read: save it as numbers or texts", kind)
+		return strconv.AppendUint(cell, v.Uint64(), 10)
 	}
 	from := len(cell)
 	cell = append(cell, v.String()...)
@@ -119,5 +118,5 @@ func appendValue(cell []byte, v parquet.Value, unsigned bool) ([]byte, error) {
 			cell[from+k] = ' '
 		}
 	}
-	return cell, nil
+	return cell
 }

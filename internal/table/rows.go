@@ -3,7 +3,6 @@ package table
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 )
@@ -18,11 +17,11 @@ var Separators = []struct {
 // unit separates the cells of a row of Parquet, in which nothing is quoted.
 const unit = 0x1f
 
-// Cut returns the first cell of a line without the quotes and blanks around it, and the rest
+// cut returns the first cell of a line without the quotes and blanks around it, and the rest
 // of the line. more says that there was a separator. A cell in quotes may hold separators,
 // and quotes written twice. Several spaces separate like one. A dictionary of Python at the
 // end of a line, as networkx writes it, is one cell.
-func Cut(line []byte, sep byte) (cell, rest []byte, more bool) {
+func cut(line []byte, sep byte) (cell, rest []byte, more bool) {
 	if sep == unit {
 		return bytes.Cut(line, []byte{unit})
 	}
@@ -35,16 +34,12 @@ func Cut(line []byte, sep byte) (cell, rest []byte, more bool) {
 	if isDictionary(line) {
 		return line, nil, false
 	}
-	cut := bytes.IndexByte(line, sep)
-	if cut < 0 {
-		return bytes.TrimSpace(line), nil, false
-	}
-	cell, rest = line[:cut], line[cut+1:]
+	cell, rest, more = bytes.Cut(line, []byte{sep})
 	if sep == ' ' {
 		rest = bytes.TrimLeft(rest, " ")
-		return cell, rest, len(rest) > 0
+		more = len(rest) > 0
 	}
-	return bytes.TrimSpace(cell), rest, true
+	return bytes.TrimSpace(cell), rest, more
 }
 
 // isDictionary tells whether a text has the brackets of a dictionary.
@@ -52,21 +47,19 @@ func isDictionary(text []byte) bool {
 	return len(text) > 1 && text[0] == '{' && text[len(text)-1] == '}'
 }
 
-// cutQuoted is Cut for a line that begins with a quote. ok says that a quote ends the cell.
+// cutQuoted is cut for a line that begins with a quote. ok says that a quote ends the cell.
 func cutQuoted(line []byte, sep byte) (cell, rest []byte, more, ok bool) {
 	if len(line) < 2 || line[0] != '"' {
 		return nil, nil, false, false
 	}
 	end := 1
-	for {
-		next := bytes.IndexByte(line[end:], '"')
-		if next < 0 {
+	for ; line[end] != '"' || end+1 < len(line) && line[end+1] == '"'; end++ {
+		if line[end] == '"' {
+			end++
+		}
+		if end+1 == len(line) {
 			return nil, nil, false, false
 		}
-		if end += next; end+1 == len(line) || line[end+1] != '"' {
-			break
-		}
-		end += 2
 	}
 	if cell = line[1:end]; bytes.IndexByte(cell, '"') >= 0 {
 		cell = bytes.ReplaceAll(cell, []byte(`""`), []byte(`"`))
@@ -85,19 +78,19 @@ func cutQuoted(line []byte, sep byte) (cell, rest []byte, more, ok bool) {
 func split(cells [][]byte, line []byte, sep byte) [][]byte {
 	for more := true; more; {
 		var cell []byte
-		cell, line, more = Cut(line, sep)
+		cell, line, more = cut(line, sep)
 		cells = append(cells, cell)
 	}
 	return cells
 }
 
 // isSign tells whether a line begins as a comment does.
-func isSign(line []byte) bool { return len(line) > 0 && (line[0] == '#' || line[0] == '%') }
+func (f *File) isSign(line []byte) bool {
+	return f.comments != "0" && len(line) > 0 && (line[0] == '#' || line[0] == '%')
+}
 
 // isComment tells whether a blank follows the sign of a line, as in a comment.
-func isComment(line []byte) bool {
-	return isSign(line) && (len(line) == 1 || line[1] == ' ' || line[1] == '\t')
-}
+func isComment(line []byte) bool { return len(line) == 1 || line[1] == ' ' || line[1] == '\t' }
 
 const askComment = "%s is a comment, or data: say comments=1 or comments=0"
 
@@ -105,28 +98,25 @@ const askComment = "%s is a comment, or data: say comments=1 or comments=0"
 // and the number of cells. prefer is the name of a separator that is tried first, "line" if a
 // line is one cell, or "".
 // comments is "1" if every line that begins with # or % is a comment, "0" if none is; "" asks
-// where a line can be both. The error wraps ErrNoData if there is no data.
+// where a line can be both. Without data First stays nil.
 func (f *File) Scan(prefer, comments string) (err error) {
 	if f.comments = comments; f.Parquet {
-		f.Sep, f.Width = unit, len(f.First)
-		if f.head, err = f.source(); err == io.EOF {
-			return nil // a table without rows
+		if f.head, err = f.source(); err != nil && err != io.EOF { // there may be no rows
+			return err
 		}
-		return err
 	}
 	var signs []Block // lines that are comments only if they have another number of cells
 	for f.First == nil {
 		whole := f.head
 		line, found := f.head.Next()
-		sign := isSign(line) && comments != "0"
 		switch {
 		case !found:
 			if f.head, err = f.source(); err == io.EOF {
-				return fmt.Errorf("datasets: %s: %w", f.Path, ErrNoData)
+				return nil
 			} else if err != nil {
 				return err
 			}
-		case sign:
+		case f.isSign(line):
 			f.Skipped++
 			if comments == "" && !isComment(line) {
 				signs = append(signs, Block{whole.Number, bytes.Clone(line)})
@@ -156,10 +146,10 @@ func (f *File) findSeparator(first []byte, prefer string) {
 		return
 	}
 	const most = 50
-	sample, rest := [][]byte{first}, f.head
+	sample, rest := [][]byte{withoutAttributes(first)}, f.head
 	for line, found := rest.Next(); found && len(sample) < most; line, found = rest.Next() {
-		if len(line) > 0 && (!isSign(line) || f.comments == "0") {
-			sample = append(sample, line)
+		if len(line) > 0 && !f.isSign(line) {
+			sample = append(sample, withoutAttributes(line))
 		}
 	}
 	order := slices.Clone(Separators)
@@ -168,17 +158,12 @@ func (f *File) findSeparator(first []byte, prefer string) {
 			order = slices.Insert(order, 0, s)
 		}
 	}
-	var cells [][]byte
-	width := func(line []byte) int {
-		cells = split(cells[:0], withoutAttributes(line), f.Sep)
-		return len(cells)
-	}
 	for _, equal := range []bool{true, false} {
 		for _, s := range order {
 			f.Sep = s.Char
-			want := width(first)
+			want := len(split(nil, sample[0], f.Sep))
 			if want > 1 && !slices.ContainsFunc(sample, func(line []byte) bool {
-				got := width(line)
+				got := len(split(nil, line, f.Sep))
 				return equal && got != want || f.Sep == ' ' && got == 1
 			}) {
 				return
@@ -203,7 +188,6 @@ type Rows struct {
 	Cells  [][]byte // of the row; valid until the next row
 	Raw    []byte   // the row
 	Empty  int64    // number of the first empty line so far; 0: none
-	Whole  Block    // all lines
 	File   *File
 	Faults Faults // so far
 
@@ -212,7 +196,7 @@ type Rows struct {
 
 // Rows returns the rows of a block of f.
 func (f *File) Rows(b Block) *Rows {
-	return &Rows{Block: b, Whole: b, File: f, Faults: Faults{Path: f.Path}}
+	return &Rows{Block: b, File: f, Faults: Faults{Path: f.Path}}
 }
 
 // FirstRow returns the first line of data as a block of its own.
@@ -226,9 +210,6 @@ func (f *File) Head() *Rows { return f.Rows(f.head) }
 func (f *File) Unread() {
 	f.head = Block{f.Line, f.first.Data[:len(f.first.Data)+len(f.head.Data)]}
 }
-
-// Rewind goes back to the first row of the block.
-func (r *Rows) Rewind() { r.Block, r.Empty = r.Whole, 0 }
 
 // NextRow goes to the next row. It is false after the last one, and after MostFaults
 // faults. A line with another number of cells than the first is a fault, and so is a line
@@ -244,7 +225,7 @@ func (r *Rows) NextRow() bool {
 		case len(line) == 0 && !f.Parquet:
 			r.Empty = cmp.Or(r.Empty, r.Line)
 			continue
-		case f.Parquet || !isSign(line) || f.comments == "0":
+		case f.Parquet || !f.isSign(line):
 		case f.comments == "1":
 			r.skipped++
 			continue

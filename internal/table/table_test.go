@@ -24,6 +24,8 @@ func rowsOf(path, prefer, comments string) (rows []string, err error) {
 	defer f.Close()
 	if err := f.Scan(prefer, comments); err != nil {
 		return nil, err
+	} else if f.First == nil {
+		return nil, errors.New("it holds no data")
 	}
 	rows = append(rows, text(f.First))
 	err = EachRows(context.Background(), f, func(r *Rows) (part []string) {
