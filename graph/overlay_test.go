@@ -160,14 +160,23 @@ func TestOverlay(t *testing.T) {
 				o *Overlay
 				g *plainGraph
 			}
-			versions := []version{{o, g.clone()}}
+			versions, draft := []version{{o, g.clone()}}, o.Draft()
 			for range 60 {
 				change := randomChange(rng, g, c.weighted)
 				if o, err = o.Apply(change); err != nil {
 					t.Fatal(err)
 				}
+				if err := draft.Change(change); err != nil {
+					t.Fatal(err)
+				}
 				g.apply(change)
 				versions = append(versions, version{o, g.clone()})
+				if len(versions)%20 == 0 { // a draft of many changes, and one over it
+					if err := draft.Finish(); err != nil {
+						t.Fatal(err)
+					}
+					versions, draft = append(versions, version{draft, g.clone()}), draft.Draft()
+				}
 			}
 			for k, v := range versions {
 				checkOverlay(t, fmt.Sprint("version ", k), v.o, v.g, c.laplacian(v.g.matrix(c.weighted)), rng)
@@ -273,6 +282,10 @@ func TestOverlayErrors(t *testing.T) {
 	} {
 		if next, err := o.Apply(&c); !errors.Is(err, ErrInvalid) || next != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+		draft := o.Draft()
+		if err := draft.Change(&c); !errors.Is(err, ErrInvalid) || draft.Change(&Change{}) != err || draft.Finish() != err {
+			t.Errorf("%s in a draft: %v", name, err)
 		}
 	}
 	if o.Nodes() != 3 || o.Edges() != 1 || !o.Has(0) || o.Has(2) || o.Has(3) || o.Has(-1) {

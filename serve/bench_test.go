@@ -100,7 +100,7 @@ func BenchmarkRequests(b *testing.B) {
 					rng := rand.New(rand.NewPCG(3, 4))
 					for at := time.Now(); ctx.Err() == nil; at = at.Add(time.Second * 100 / time.Duration(*updates)) {
 						time.Sleep(time.Until(at))
-						send("POST", "/changes", randomEdges(rng, n))
+						send("POST", "/changes", randomEdges(rng, n, 100))
 					}
 				})
 			}
@@ -135,10 +135,10 @@ func BenchmarkRequests(b *testing.B) {
 	}
 }
 
-// randomEdges is a change of 100 edges.
-func randomEdges(rng *rand.Rand, n int) []byte {
+// randomEdges is a change of so many edges of n nodes.
+func randomEdges(rng *rand.Rand, n, edges int) []byte {
 	body := []byte(`{"add_edges": [`)
-	for k := range 100 {
+	for k := range edges {
 		if k > 0 {
 			body = append(body, ',')
 		}
@@ -161,7 +161,7 @@ func BenchmarkChanges(b *testing.B) {
 		group.Go(func() {
 			rng := rand.New(rand.NewPCG(1, uint64(client)))
 			for range (b.N + clients - 1) / clients {
-				response, err := http.Post(url+"/changes", "application/json", bytes.NewReader(randomEdges(rng, n)))
+				response, err := http.Post(url+"/changes", "application/json", bytes.NewReader(randomEdges(rng, n, 100)))
 				if err != nil {
 					b.Error(err)
 					return
@@ -176,6 +176,30 @@ func BenchmarkChanges(b *testing.B) {
 	}
 	group.Wait()
 	b.ReportMetric(100*float64(b.N)/b.Elapsed().Seconds(), "changes/s")
+}
+
+// BenchmarkStart reads a log of 100,000 new edges, in changes of one and of 100.
+func BenchmarkStart(b *testing.B) {
+	data := arxiv(b)
+	for _, edges := range []int{1, 100} {
+		b.Run(fmt.Sprint(edges), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			log := record(nil, headOf(data))
+			for range 100_000 / edges {
+				log = record(log, randomEdges(rng, data.Nodes(), edges))
+			}
+			for b.Loop() {
+				s, err := unchanged(data)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := s.replay(bytes.NewReader(log), "log"); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(100_000*float64(b.N)/b.Elapsed().Seconds(), "changes/s")
+		})
+	}
 }
 
 // BenchmarkInference compares one node's prediction over the overlay with inference of the
