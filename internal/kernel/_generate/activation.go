@@ -26,7 +26,7 @@ func activation(v vectors, act string) {
 			DATA(4*i, U32(w*uint32(i)))
 		}
 	}
-	dst, slope, z, groups := Load(Param("dst"), GP64()), Load(Param("slope"), GP64()), Load(Param("z"), GP64()), Load(Param("groups"), GP64())
+	dst, slope, z, groups := argument("dst"), argument("slope"), argument("z"), argument("groups")
 	drop := Load(Param("threshold"), GP32())
 	limit, key0, key1, hash := v.reg(), v.reg(), v.reg(), v.reg()
 	v.broadcast(param("threshold"), limit)

@@ -17,7 +17,7 @@ func (v vectors) negativeAbs(x reg.VecVirtual) {
 // expAbs generates dst = e^−|x|; n is a multiple of 16.
 func expAbs(v vectors) {
 	function("expAbs"+v.suffix, "func(dst, x *float32, n int)")
-	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	dst, x, n := argument("dst"), argument("x"), argument("n")
 	v.eachVector(n, 1, []reg.Register{dst, x}, func(o int) {
 		z := v.reg()
 		VMOVUPS(Mem{Base: x, Disp: o}, z)
@@ -31,7 +31,7 @@ func expAbs(v vectors) {
 // dst = share·(sigmoid(x) − t), 0 where t is NaN; n is a multiple of 16.
 func bceGradient(v vectors) {
 	function("bceGradient"+v.suffix, "func(dst, x, t *float32, n int, share float32)")
-	dst, x, t, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("t"), GP64()), Load(Param("n"), GP64())
+	dst, x, t, n := argument("dst"), argument("x"), argument("t"), argument("n")
 	share, zero := v.reg(), v.reg()
 	VBROADCASTSS(param("share"), share)
 	v.zero(zero)

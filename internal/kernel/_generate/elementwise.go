@@ -39,7 +39,7 @@ func (v vectors) eachVector(n reg.Register, unroll int, pointers []reg.Register,
 // multiply generates dst = a·b; n is a multiple of 16.
 func multiply(v vectors) {
 	function("multiply"+v.suffix, "func(dst, a, b *float32, n int)")
-	dst, a, b, n := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("n"), GP64())
+	dst, a, b, n := argument("dst"), argument("a"), argument("b"), argument("n")
 	v.eachVector(n, 4, []reg.Register{dst, a, b}, func(o int) {
 		x := v.reg()
 		VMOVUPS(Mem{Base: a, Disp: o}, x)
@@ -52,7 +52,7 @@ func multiply(v vectors) {
 // added to sums[k mod 16]; n is a multiple of 64.
 func timesZero(v vectors) {
 	function("timesZero"+v.suffix, "func(sums, x *float32, n int)")
-	sums, x, n := Load(Param("sums"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	sums, x, n := argument("sums"), argument("x"), argument("n")
 	zero := v.reg()
 	v.zero(zero)
 	acc := v.regs(64 / v.lanes)
@@ -81,7 +81,7 @@ func timesZero(v vectors) {
 // widen generates the conversion from half to single precision; n is a multiple of 16.
 func widen(v vectors) {
 	function("widen"+v.suffix, "func(dst *float32, src *uint16, n int)")
-	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	dst, src, n := argument("dst"), argument("src"), argument("n")
 	Label("sixteen")
 	CMPQ(n, I8(16))
 	JLT(LabelRef("done"))
@@ -101,7 +101,7 @@ func widen(v vectors) {
 // squareRoot generates x = √x in double precision; n is a multiple of 8.
 func squareRoot(v vectors) {
 	function("squareRoot"+v.suffix, "func(x *float64, n int)")
-	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	x, n := argument("x"), argument("n")
 	Label("eight")
 	CMPQ(n, I8(8))
 	JLT(LabelRef("done"))
@@ -120,7 +120,7 @@ func squareRoot(v vectors) {
 // scaleTo generates dst = alpha·x; n is a multiple of 16.
 func scaleTo(v vectors) {
 	function("scaleTo"+v.suffix, "func(dst *float32, alpha float32, x *float32, n int)")
-	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	dst, x, n := argument("dst"), argument("x"), argument("n")
 	alpha := v.reg()
 	VBROADCASTSS(param("alpha"), alpha)
 	v.eachVector(n, 4, []reg.Register{dst, x}, func(o int) {
@@ -134,8 +134,8 @@ func scaleTo(v vectors) {
 // fields of an adamStep, in order.
 func adam(v vectors) {
 	function("adam"+v.suffix, "func(p, d, m, v *float32, n int, s *float32)")
-	p, g, m, w, n := Load(Param("p"), GP64()), Load(Param("d"), GP64()), Load(Param("m"), GP64()), Load(Param("v"), GP64()), Load(Param("n"), GP64())
-	s := Load(Param("s"), GP64())
+	p, g, m, w, n := argument("p"), argument("d"), argument("m"), argument("v"), argument("n")
+	s := argument("s")
 	c := v.regs(8)
 	for i, r := range c {
 		VBROADCASTSS(Mem{Base: s, Disp: 4 * i}, r)
@@ -167,7 +167,7 @@ func adam(v vectors) {
 // stride elements apart, and each is multiplied by its scale.
 func columnSums(v vectors, columns int) {
 	function("columnSums"+form(columns)+v.suffix, "func(dst, x *float32, stride int, scale *float32, scaleStep int, rows int)")
-	dst, x, stride, scale, step, rows := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("stride"), GP64()), Load(Param("scale"), GP64()), Load(Param("scaleStep"), GP64()), Load(Param("rows"), GP64())
+	dst, x, stride, scale, step, rows := argument("dst"), argument("x"), argument("stride"), argument("scale"), argument("scaleStep"), argument("rows")
 	SHLQ(U8(2), stride)
 	doubles := v.lanes / 2
 	acc := v.regs(columns / doubles)

@@ -10,8 +10,8 @@ import (
 // in x in bytes, so that 0 takes the same vector for all.
 func headDots(v vectors) {
 	function("headDots"+v.suffix, "func(dst, x *float32, xStep int, y *float32, heads int, width int)")
-	dst, x, step, y := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("xStep"), GP64()), Load(Param("y"), GP64())
-	heads, width := Load(Param("heads"), GP64()), Load(Param("width"), GP64())
+	dst, x, step, y := argument("dst"), argument("x"), argument("xStep"), argument("y")
+	heads, width := argument("heads"), argument("width")
 	left, at := GP64(), GP64()
 	acc := v.regs(16 / v.lanes)
 	Label("head")
@@ -57,8 +57,8 @@ func headDots(v vectors) {
 // vector, with a zero xStep all heads add the same one.
 func headSum(v vectors) {
 	function("headSum"+v.suffix, "func(y *float32, yStep int, c *float32, scale float32, x *float32, xStep int, heads int, width int)")
-	y, yStep, c, x := Load(Param("y"), GP64()), Load(Param("yStep"), GP64()), Load(Param("c"), GP64()), Load(Param("x"), GP64())
-	xStep, heads, width := Load(Param("xStep"), GP64()), Load(Param("heads"), GP64()), Load(Param("width"), GP64())
+	y, yStep, c, x := argument("y"), argument("yStep"), argument("c"), argument("x")
+	xStep, heads, width := argument("xStep"), argument("heads"), argument("width")
 	zero := XMM()
 	VXORPS(zero, zero, zero)
 	left, to, from := GP64(), GP64(), GP64()

@@ -72,7 +72,7 @@ func (v vectors) storeDoubles(dst reg.Register, acc []reg.VecVirtual) {
 // columnTotals generates float64 sums over the rows of x.
 func columnTotals(v vectors, columns int) {
 	function("columnTotals"+form(columns)+v.suffix, "func(dst *float64, x *float32, stride int, rows int)")
-	dst, x, stride, rows := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("stride"), GP64()), Load(Param("rows"), GP64())
+	dst, x, stride, rows := argument("dst"), argument("x"), argument("stride"), argument("rows")
 	acc := v.zeros(columns / v.doubles())
 	v.overRows(columns, stride, rows, []reg.Register{x}, func(t, o int) {
 		a := v.reg()
@@ -86,8 +86,8 @@ func columnTotals(v vectors, columns int) {
 // columnSquares generates float64 sums of (x − center)² over the rows of x.
 func columnSquares(v vectors, columns int) {
 	function("columnSquares"+form(columns)+v.suffix, "func(dst *float64, x *float32, center *float64, stride int, rows int)")
-	dst, x, center := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("center"), GP64())
-	stride, rows := Load(Param("stride"), GP64()), Load(Param("rows"), GP64())
+	dst, x, center := argument("dst"), argument("x"), argument("center")
+	stride, rows := argument("stride"), argument("rows")
 	acc := v.zeros(columns / v.doubles())
 	v.overRows(columns, stride, rows, []reg.Register{x}, func(t, o int) {
 		a := v.reg()
@@ -103,8 +103,8 @@ func columnSquares(v vectors, columns int) {
 // columnProducts generates float64 sums over rows of the float32 products a·b.
 func columnProducts(v vectors, columns int) {
 	function("columnProducts"+form(columns)+v.suffix, "func(dst *float64, a, b *float32, stride int, rows int)")
-	dst, a, b := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64())
-	stride, rows := Load(Param("stride"), GP64()), Load(Param("rows"), GP64())
+	dst, a, b := argument("dst"), argument("a"), argument("b")
+	stride, rows := argument("stride"), argument("rows")
 	acc := v.zeros(columns / v.doubles())
 	v.overRows(columns, stride, rows, []reg.Register{a, b}, func(t, o int) {
 		p := v.reg()
@@ -121,8 +121,8 @@ func columnProducts(v vectors, columns int) {
 // columnDots generates float64 sums over rows of g, and of g·x.
 func columnDots(v vectors, columns int) {
 	function("columnDots"+form(columns)+v.suffix, "func(sums, dots *float64, grad, x *float32, stride int, rows int)")
-	sums, dots, g, x := Load(Param("sums"), GP64()), Load(Param("dots"), GP64()), Load(Param("grad"), GP64()), Load(Param("x"), GP64())
-	stride, rows := Load(Param("stride"), GP64()), Load(Param("rows"), GP64())
+	sums, dots, g, x := argument("sums"), argument("dots"), argument("grad"), argument("x")
+	stride, rows := argument("stride"), argument("rows")
 	total, along := v.zeros(columns/v.doubles()), v.zeros(columns/v.doubles())
 	v.overRows(columns, stride, rows, []reg.Register{g, x}, func(t, o int) {
 		a, b := v.reg(), v.reg()
@@ -163,12 +163,12 @@ func normalize(v vectors, columns bool) {
 		name, of = "normalizeColumns", "mean, factor *float64, "
 	}
 	function(name+v.suffix, "func(y, kept, x, gain, shift *float32, "+of+"n int)")
-	y, kept, x := Load(Param("y"), GP64()), Load(Param("kept"), GP64()), Load(Param("x"), GP64())
-	gain, shift := Load(Param("gain"), GP64()), Load(Param("shift"), GP64())
+	y, kept, x := argument("y"), argument("kept"), argument("x")
+	gain, shift := argument("gain"), argument("shift")
 	var wide []reg.Register
 	var mean, factor Op
 	if columns {
-		m, f := Load(Param("mean"), GP64()), Load(Param("factor"), GP64())
+		m, f := argument("mean"), argument("factor")
 		wide = []reg.Register{m, f}
 		mean, factor = Mem{Base: m}, Mem{Base: f}
 	} else {
@@ -177,7 +177,7 @@ func normalize(v vectors, columns bool) {
 		VBROADCASTSD(param("factor"), f)
 		mean, factor = m, f
 	}
-	n := Load(Param("n"), GP64())
+	n := argument("n")
 	v.eachDoubles(n, []reg.Register{y, kept, x, gain, shift}, wide, func() {
 		a := v.reg()
 		VCVTPS2PD(Mem{Base: x}, a)
@@ -194,11 +194,11 @@ func normalize(v vectors, columns bool) {
 // batchNormBack generates d = factor·(g − mean − x·dot/rows) in float64.
 func batchNormBack(v vectors) {
 	function("batchNormBack"+v.suffix, "func(d, grad, x *float32, factor, mean, dot *float64, rows float64, n int)")
-	d, g, x := Load(Param("d"), GP64()), Load(Param("grad"), GP64()), Load(Param("x"), GP64())
-	factor, mean, dot := Load(Param("factor"), GP64()), Load(Param("mean"), GP64()), Load(Param("dot"), GP64())
+	d, g, x := argument("d"), argument("grad"), argument("x")
+	factor, mean, dot := argument("factor"), argument("mean"), argument("dot")
 	rows := v.reg()
 	VBROADCASTSD(param("rows"), rows)
-	n := Load(Param("n"), GP64())
+	n := argument("n")
 	v.eachDoubles(n, []reg.Register{d, g, x}, []reg.Register{factor, mean, dot}, func() {
 		a, b := v.reg(), v.reg()
 		VCVTPS2PD(Mem{Base: g}, a)
@@ -215,12 +215,12 @@ func batchNormBack(v vectors) {
 // layerNormBack generates d = inverse·(g·gain − sum − x·along) in float64.
 func layerNormBack(v vectors) {
 	function("layerNormBack"+v.suffix, "func(d, grad, x, gain *float32, inverse, sum, along float64, n int)")
-	d, g, x, gain := Load(Param("d"), GP64()), Load(Param("grad"), GP64()), Load(Param("x"), GP64()), Load(Param("gain"), GP64())
+	d, g, x, gain := argument("d"), argument("grad"), argument("x"), argument("gain")
 	inverse, sum, along := v.reg(), v.reg(), v.reg()
 	VBROADCASTSD(param("inverse"), inverse)
 	VBROADCASTSD(param("sum"), sum)
 	VBROADCASTSD(param("along"), along)
-	n := Load(Param("n"), GP64())
+	n := argument("n")
 	v.eachDoubles(n, []reg.Register{d, g, x, gain}, nil, func() {
 		a, b := v.reg(), v.reg()
 		VCVTPS2PD(Mem{Base: g}, a)

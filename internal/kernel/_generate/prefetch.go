@@ -9,8 +9,8 @@ import (
 // a prefetch of an address that is not mapped does nothing. size is the bytes of an element.
 func prefetchAt() {
 	function("prefetchAt", "func(x *byte, size int, ids *int32, n int)")
-	x, size := Load(Param("x"), GP64()), Load(Param("size"), GP64())
-	ids, n := Load(Param("ids"), GP64()), Load(Param("n"), GP64())
+	x, size := argument("x"), argument("size")
+	ids, n := argument("ids"), argument("n")
 	j := GP64()
 	Label("loop")
 	MOVLQSX(Mem{Base: ids}, j)
@@ -26,7 +26,7 @@ func prefetchAt() {
 // it, below x + bytes, and of the last byte; bytes > 0.
 func prefetchLines() {
 	function("prefetchLines", "func(x *byte, bytes int)")
-	x, end := Load(Param("x"), GP64()), Load(Param("bytes"), GP64())
+	x, end := argument("x"), argument("bytes")
 	ADDQ(x, end)
 	Label("loop")
 	PREFETCHT1(Mem{Base: x})

@@ -19,7 +19,7 @@ import (
 func sgemm(v vectors, rows, across int) {
 	name := fmt.Sprintf("tile%dx%d%s", rows, across*v.lanes, v.suffix)
 	function(name, "func(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)")
-	b, k, kStep, rowStep := Load(Param("b"), GP64()), Load(Param("k"), GP64()), Load(Param("kStep"), GP64()), Load(Param("rowStep"), GP64())
+	b, k, kStep, rowStep := argument("b"), argument("k"), argument("kStep"), argument("rowStep")
 	SHLQ(U8(2), kStep)
 	SHLQ(U8(2), rowStep)
 
@@ -84,9 +84,9 @@ func sgemm(v vectors, rows, across int) {
 	DECQ(k)
 	JNE(LabelRef("k"))
 
-	c, ldc, numbers, left := Load(Param("c"), GP64()), Load(Param("ldc"), GP64()), Load(Param("numbers"), GP64()), Load(Param("rows"), GP64())
-	in, ldin := Load(Param("in"), GP64()), Load(Param("ldin"), GP64())
-	betas, betaStep := Load(Param("beta"), GP64()), Load(Param("betaStep"), GP64())
+	c, ldc, numbers, left := argument("c"), argument("ldc"), argument("numbers"), argument("rows")
+	in, ldin := argument("in"), argument("ldin")
+	betas, betaStep := argument("beta"), argument("betaStep")
 	for _, distance := range []reg.Register{ldc, ldin, betaStep} {
 		SHLQ(U8(2), distance)
 	}
@@ -159,8 +159,8 @@ func sgemm(v vectors, rows, across int) {
 // last row are overwritten up to the end of its last vector.
 func packStrip(v vectors) {
 	function("packStrip"+v.suffix, "func(dst *float32, step int, src *float32, ld int, numbers *int32, k int, width int)")
-	dst, step, src, ld, k, width := Load(Param("dst"), GP64()), Load(Param("step"), GP64()), Load(Param("src"), GP64()), Load(Param("ld"), GP64()), Load(Param("k"), GP64()), Load(Param("width"), GP64())
-	numbers, from := Load(Param("numbers"), GP64()), GP64()
+	dst, step, src, ld, k, width := argument("dst"), argument("step"), argument("src"), argument("ld"), argument("k"), argument("width")
+	numbers, from := argument("numbers"), GP64()
 	lanes, n, rest := GP64(), GP64(), GP64()
 	MOVQ(I32(v.lanes), lanes)
 	MOVQ(width, n)
@@ -215,7 +215,7 @@ func packStrip(v vectors) {
 // rows step apart.
 func transpose(v vectors) {
 	function("transpose"+v.suffix, "func(dst *float32, step int, src *float32, ld int, count int)")
-	dst, step, src, ld, count := Load(Param("dst"), GP64()), Load(Param("step"), GP64()), Load(Param("src"), GP64()), Load(Param("ld"), GP64()), Load(Param("count"), GP64())
+	dst, step, src, ld, count := argument("dst"), argument("step"), argument("src"), argument("ld"), argument("count")
 	SHLQ(U8(2), ld)
 	SHLQ(U8(2), step)
 	p := GP64()

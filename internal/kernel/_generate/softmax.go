@@ -9,7 +9,7 @@ import (
 // softmax generates softmaxRow, for n ≥ 1.
 func softmax(v vectors) {
 	function("softmaxRow"+v.suffix, "func(p, z *float32, n int) (top, total float32)")
-	p, z, n := Load(Param("p"), GP64()), Load(Param("z"), GP64()), Load(Param("n"), GP64())
+	p, z, n := argument("p"), argument("z"), argument("n")
 
 	// Full vectors end at full; a last one of 1 to lanes elements is masked.
 	full, left := GP64(), GP64()

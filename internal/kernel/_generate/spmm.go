@@ -27,19 +27,19 @@ func spmm(v vectors, gather, far bool) {
 	}
 	function(name+v.suffix, "func(dst *float32, from *int64, to *int64, add int, rows int, idx *int32, nnz int, val *float32, valStep int, "+ids+"x *float32, cols int, width int) bool")
 
-	dst := Load(Param("dst"), GP64())
-	step := Load(Param("valStep"), GP64())
-	cols := Load(Param("cols"), GP64())
-	stride := Load(Param("width"), GP64())
+	dst := argument("dst")
+	step := argument("valStep")
+	cols := argument("cols")
+	stride := argument("width")
 	s := spmmState{v: v, dst: dst, step: step, cols: cols, stride: stride}
 	if gather {
-		s.ids = Load(Param("ids"), GP64())
+		s.ids = argument("ids")
 	}
 
 	if far {
 		// Entries before this one have another that far ahead.
 		s.limit = AllocLocal(8)
-		limit, nnz := Load(Param("idx"), GP64()), Load(Param("nnz"), GP64())
+		limit, nnz := argument("idx"), argument("nnz")
 		LEAQ(Mem{Base: limit, Index: nnz, Scale: 4, Disp: -4 * farAhead}, limit)
 		MOVQ(limit, s.limit)
 		s.far = true

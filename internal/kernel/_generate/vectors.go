@@ -13,6 +13,9 @@ type vectors struct {
 	lanes  int // float32 of a vector
 }
 
+// argument loads an argument of 8 bytes into a register.
+func argument(name string) reg.Register { return Load(Param(name), GP64()) }
+
 var (
 	avx2   = vectors{"AVX2", 8}
 	avx512 = vectors{"AVX512", 16}
