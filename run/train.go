@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -98,13 +99,17 @@ func (j *Job) openSeveral() (*rundir.Folder, error) {
 }
 
 // beginSeveral writes the settings of several runs into their folder, when the first run is ready.
-// With Overwrite it removes the other runs with their seeds, which --resume would continue after an
-// interruption: Fit overwrites the first.
+// With Overwrite it removes all runs but the first one's, which Fit overwrites: --resume would
+// continue them after an interruption.
 func (j *Job) beginSeveral(folder *rundir.Folder, data *datasets.Data) error {
-	for i := 1; i < j.Runs && j.Overwrite; i++ {
-		if err := removeRun(folder.Path(SeedFolder(j.Seed + uint64(i)))); err != nil {
-			return fmt.Errorf("overwriting runs: %w", err)
+	entries, err := os.ReadDir(folder.Path("."))
+	for _, e := range entries {
+		if err == nil && j.Overwrite && strings.HasPrefix(e.Name(), "seed-") && e.Name() != SeedFolder(j.Seed) {
+			err = removeRun(folder.Path(e.Name()))
 		}
+	}
+	if err != nil {
+		return fmt.Errorf("overwriting runs: %w", err)
 	}
 	if err := folder.Remove(rundir.ResultFile); err != nil { // it may be of other runs
 		return err

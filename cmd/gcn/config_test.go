@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -274,5 +275,19 @@ func TestPredictInputs(t *testing.T) {
 	fail(t, exitFailed, []string{"a: ", "not finite"}, "predict", "--run", "a", "--out", "s.npy")
 	if _, err := os.Stat("s.npy"); err == nil {
 		t.Error("an error left a file of scores")
+	}
+}
+
+// Fewer runs in place of more leave none of the old ones.
+func TestOverwriteWithFewerRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := trainArgs("--out", "runs", "-q", "--max-batches", "4", "--runs")
+	succeed(t, append(line, "3")...)
+	succeed(t, append(line, "2", "--overwrite")...)
+	for seed, want := range []int{1, 1, 0} {
+		files, _ := filepath.Glob(fmt.Sprintf("runs/seed-%d/result.json", seed+1))
+		if len(files) != want {
+			t.Errorf("seed %d: %v", seed+1, files)
+		}
 	}
 }
