@@ -37,25 +37,25 @@ type Features struct {
 	// rows of the next read. Calls may be concurrent.
 	Prefetch func(rows []int32)
 
-	// Place is not nil if the values are of some rows only: row i of the matrix is row
-	// Place[i] of the values, and is not here if Place[i] < 0. Share is not nil if several
-	// processes hold the rows together. The functions of this package work on whole
-	// matrices, except Places and Bytes.
+	// Share is not nil if several processes hold the rows together. The values are then
+	// of some rows only: row i of the matrix is row Place[i] of the values, and is not
+	// here if Place[i] < 0. The functions of this package work on whole matrices, except
+	// Places and Bytes.
 	Share *Share
 	Place []int32
 }
 
 // Places returns the rows of the values that hold the given rows of x: rows itself, or, if
-// x has a Place, their places in the memory of dst. The error wraps ErrInvalid and names a
+// x has a Share, their places in the memory of dst. The error wraps ErrInvalid and names a
 // row that is not here.
 func (x *Features) Places(dst, rows []int32) ([]int32, error) {
-	if x.Place == nil {
+	if x.Share == nil {
 		return rows, nil
 	}
 	dst = resize(dst, len(rows))
 	for k, i := range rows {
 		if dst[k] = x.Place[i]; dst[k] < 0 {
-			return nil, fmt.Errorf("graph: the features of node %d are not here: they may be on another rank and were not fetched: %w", i, ErrInvalid)
+			return nil, fmt.Errorf("graph: the features of node %d are on another rank and were not fetched: %w", i, ErrInvalid)
 		}
 	}
 	return dst, nil
@@ -66,7 +66,7 @@ func (x *Features) Sized() bool {
 	if m := x.Sparse; m != nil {
 		return m.Rows == x.Rows && m.Cols == x.Cols && x.Cols > 0 && len(m.Ptr) == x.Rows+1 && x.Share == nil
 	}
-	if x.Place != nil {
+	if x.Share != nil {
 		return len(x.Place) == x.Rows && x.Cols > 0 && x.Len()%x.Cols == 0
 	}
 	return x.Len() == x.Rows*x.Cols
@@ -161,7 +161,7 @@ func (x *Features) Validate(ctx context.Context) error {
 	switch m := x.Sparse; {
 	case (x.Data != nil && x.Half != nil) || m != nil && (x.Data != nil || x.Half != nil):
 		return fmt.Errorf("graph: features in two forms at once: %w", ErrInvalid)
-	case x.Rows < 0 || x.Cols <= 0 || x.Rows > math.MaxInt/x.Cols || !x.Sized():
+	case x.Rows < 0 || x.Cols <= 0 || x.Rows > math.MaxInt/x.Cols || x.Share != nil || !x.Sized():
 		return fmt.Errorf("graph: features %d×%d hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrInvalid)
 	case m != nil:
 		err := m.Validate()

@@ -134,8 +134,8 @@ func Triable(data *datasets.Data, layers int) bool {
 	return layers > 1 && len(data.Split.Valid) > 0
 }
 
-// FewColumns are enough columns of a random weight: they give the norms of HW to within some per
-// cent.
+// FewColumns is a number of columns of the random weight that gives the norms of HW to within some
+// per cent.
 const FewColumns = 64
 
 // RandomProduct returns one product HW, of the features and a random weight.

@@ -223,6 +223,7 @@ func (p *Plan) checkRules() error {
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
 
 		{fullNoise && p.readsDropout() != "", "dropout_noise", fmt.Sprintf(" full excludes %s: other parts of the model read the output of the same dropout", p.readsDropout())},
+		{fullNoise && m.biasedBy() != "", "dropout_noise", fmt.Sprintf(" full excludes %s: the variance is as over all neighbours only if the weights are unbiased", m.biasedBy())},
 		{fullNoise && !m.TakesFullDropoutNoise(), "dropout_noise", fmt.Sprintf(" full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", DefaultMethod, name)},
 	})
 }

@@ -160,13 +160,26 @@ func (m *Method) takeParts() error {
 	if m.Control != none {
 		layerWise.Control = samplers.Control(m.Control)
 	}
-	switch {
-	case m.Controlled() && !m.TakesFullDropoutNoise():
-		return fmt.Errorf("%s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", m)
+	switch by := m.biasedBy(); {
+	case m.Controlled() && by != "":
+		return fmt.Errorf("control=%s with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", m.Control, by)
 	case !m.Refreshed() && (m.Every != 50 || m.Half || m.Linear != ""):
 		return fmt.Errorf("every, half and linear are for control=refresh and the methods ladies-cv and mvs")
 	}
 	return nil
+}
+
+// biasedBy returns the key that makes the estimate of a layer-wise method biased, or "".
+func (m *Method) biasedBy() string {
+	switch s, is := m.Sampler.(*samplers.LayerWise); {
+	case !is || m.TakesFullDropoutNoise() || m.String() == m.Name:
+		return ""
+	case s.NormalizeRows:
+		return "normalize=1"
+	case s.IncludeRows:
+		return "rows=1"
+	}
+	return "weight=naive"
 }
 
 const populationNodes = "nodes"

@@ -134,12 +134,18 @@ func (o Option) isDefault() bool {
 	return o.String() == o.Default || o.Default == "" && o.field.IsZero()
 }
 
-// Set implements pflag.Value.
+// Set implements pflag.Value. A wrong text changes nothing.
 func (o Option) Set(text string) error {
 	if o.auto() && text == autoWord {
-		text, o.tag = "0", func(string) string { return "" } // which the range leaves out
+		text, o.tag = "0", func(string) string { return "" } // 0 stands for auto; without tags no range refuses it
 	}
-	return o.read(o.field, text)
+	value := reflect.New(o.field.Type()).Elem()
+	value.Set(o.field)
+	if err := o.read(value, text); err != nil {
+		return err
+	}
+	o.field.Set(value)
+	return nil
 }
 
 // read sets a field, or an element of it, to the value of a text, which must be allowed.

@@ -77,7 +77,8 @@ func (r *Result) round() {
 	}
 }
 
-// times returns the measured times, of which the first three are seconds of the whole run.
+// times returns measurements. The first three are seconds, which add up over runs; of the others
+// the mean counts.
 func (r *Result) times() []*float64 {
 	return []*float64{
 		&r.WallS, &r.EvalS, &r.RefreshS,

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -55,7 +54,7 @@ func (j *Job) Train(ctx context.Context, data *datasets.Data) (*Result, error) {
 		}
 		defer folder.Close()
 	}
-	begin := func() error { return j.beginSeveral(folder, data) } // on rank 0
+	begin := func() error { return j.beginSeveral(folder, data) } // Fit calls it on rank 0 only: the others have no folder
 	var runs []Result
 	for i := range j.Runs {
 		seed, prefix := j.Seed+uint64(i), fmt.Sprintf("run %d/%d  ", i+1, j.Runs)
@@ -104,7 +103,7 @@ func (j *Job) openSeveral() (*rundir.Folder, error) {
 func (j *Job) beginSeveral(folder *rundir.Folder, data *datasets.Data) error {
 	entries, err := os.ReadDir(folder.Path("."))
 	for _, e := range entries {
-		if err == nil && j.Overwrite && strings.HasPrefix(e.Name(), "seed-") && e.Name() != SeedFolder(j.Seed) {
+		if err == nil && j.Overwrite && isSeedFolder(e.Name()) && e.Name() != SeedFolder(j.Seed) {
 			err = removeRun(folder.Path(e.Name()))
 		}
 	}

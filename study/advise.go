@@ -43,6 +43,8 @@ type Advise struct {
 
 	contenders []Contender                                             // of Methods
 	product    func(layer int, nodes []int32) (*graph.Features, error) // of Errors
+	rows       int                                                     // of its last result
+	places     []int32                                                 // of ApproxError
 }
 
 // LayerAdvice is the advice for one layer.
@@ -113,8 +115,7 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 
 // Errors measures, for one method with the given sample sizes, the error of each layer
 // over its signal. Sizes, results and layers begin next to the output, as Products do. Repeats
-// of 0 means 4. product returns HW of a layer, in place of Products; only its rows of the
-// given nodes are read.
+// of 0 means 4. product returns HW of a layer at the given nodes, in place of Products.
 func (a Advise) Errors(ctx context.Context, method string, samples []int, product func(layer int, nodes []int32) (*graph.Features, error)) ([]float64, error) {
 	a.Methods, a.Layers, a.Repeats = []string{method}, len(samples), cmp.Or(a.Repeats, 4)
 	a.Products, a.product = make([]*graph.Features, len(samples)), product
@@ -144,6 +145,10 @@ func (a *Advise) layers(ctx context.Context, samples []int) ([]LayerAdvice, erro
 			}
 			if a.Products[l], err = a.product(l, nodes); err != nil {
 				return nil, err
+			}
+			a.rows, a.places = len(nodes), make([]int32, a.Laplacian.Nodes())
+			for k, v := range nodes {
+				a.places[v] = int32(k)
 			}
 		}
 		table, rows, err := a.measure(ctx, l, above, sizes)
@@ -191,14 +196,14 @@ func (a *Advise) check() (err error) {
 func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (table *ErrorTable, rows int, err error) {
 	l = min(l, len(a.Products)-1)
 	hw := a.Products[l]
-	if err := checkProduct(hw, a.Laplacian.Nodes()); err != nil {
+	if err := checkProduct(hw, cmp.Or(a.rows, a.Laplacian.Nodes())); err != nil {
 		return nil, 0, fmt.Errorf("%w (product %d)", err, l)
 	}
 	if !kernel.Finite(hw.Data) {
 		return nil, 0, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", l)
 	}
 	e := ApproxError{
-		Laplacian: a.Laplacian, Product: hw, Nodes: a.Nodes, below: above,
+		Laplacian: a.Laplacian, Product: hw, Nodes: a.Nodes, below: above, places: a.places,
 		Methods: a.contenders, Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
 	w := newErrorWorker(&e)

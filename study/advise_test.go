@@ -247,7 +247,7 @@ func TestAdviseErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	product := func(int, []int32) (*graph.Features, error) { return a.Products[0], nil }
+	product := func(_ int, nodes []int32) (*graph.Features, error) { return rowsOf(a.Products[0], nodes), nil }
 	got, err := a.Errors(t.Context(), advice.Method, advice.Samples, product)
 	if err != nil {
 		t.Fatal(err)

@@ -49,6 +49,8 @@ type ApproxError struct {
 	// The nodes that the first sampler draws for the batch are the rows of the
 	// second. The nodes that the last sampler draws are the rows Q.
 	below []samplers.Sampler
+
+	places []int32 // of each node, its row of Product; nil: row i is node i
 }
 
 // ErrorRow is the error of one method at one sample size.
@@ -142,6 +144,9 @@ func (s *ApproxError) check() error {
 	}
 	if len(s.Nodes) == 0 || len(s.Methods) == 0 || len(s.Sizes) == 0 {
 		return fmt.Errorf("study: errors of %d methods at %d sample sizes, in batches of %d nodes: want at least 1 each", len(s.Methods), len(s.Sizes), len(s.Nodes))
+	}
+	if s.places != nil { // Advise has checked the product
+		return nil
 	}
 	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
@@ -260,9 +265,7 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, val
 	c := w.study.Product
 	size := len(seeds) * c.Cols
 	w.truth, w.guess, w.sum = make([]float32, size), make([]float32, size), make([]float32, size)
-	if err := propagate(w.truth, w.exact.Blocks[0], c); err != nil {
-		return err
-	}
+	w.study.propagate(w.truth, w.exact.Blocks[0])
 	values.norm[r] = math.Sqrt(squaredNorm(w.truth))
 	values.signal[r] = math.Sqrt(squaredSpread(w.truth, c.Cols))
 	values.candidates[r] = float64(len(w.exact.Blocks[0].Src))
@@ -290,9 +293,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 		if block.Control != nil {
 			return errors.New("it samples the change since earlier activations, which the study does not have")
 		}
-		if err := propagate(w.guess, block, w.study.Product); err != nil {
-			return err
-		}
+		w.study.propagate(w.guess, block)
 		var squared float64
 		for j, y := range w.guess {
 			d := y - w.truth[j]
@@ -308,12 +309,15 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 }
 
 // propagate writes P̃C of a block to dst.
-func propagate(dst []float32, block *graph.Block, c *graph.Features) error {
-	places, err := c.Places(nil, block.Src)
-	if err == nil {
-		kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, places, c.Data, c.Cols)
+func (s *ApproxError) propagate(dst []float32, block *graph.Block) {
+	c, rows := s.Product, block.Src
+	if s.places != nil {
+		rows = make([]int32, len(block.Src))
+		for k, v := range block.Src {
+			rows[k] = s.places[v]
+		}
 	}
-	return err
+	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, rows, c.Data, c.Cols)
 }
 
 func squaredNorm(x []float32) float64 {

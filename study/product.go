@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -64,20 +63,22 @@ func RowNorms(c *graph.Features) []float64 {
 // first. H is the layer's input, computed over full neighbourhoods of all nodes without
 // dropout, and W the layer's weight. Cost: for each layer, inference up to it.
 func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]*graph.Features, error) {
+	if m == nil {
+		return nil, errors.New("study: products need a model")
+	}
 	var all []*graph.Features
-	for l := 0; l == 0 || l < len(m.Convolutions); l++ { // without a model layer 0 is the error
-		hw, err := LayerProduct(ctx, m, p, x, l, nil)
+	for l := range m.Convolutions {
+		hw, err := LayerProduct(ctx, m, p, x, len(m.Convolutions)-1-l, nil)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, hw)
 	}
-	slices.Reverse(all)
 	return all, nil
 }
 
-// LayerProduct returns HW of one convolution, as Products does. It holds the rows of nodes only,
-// unless they are nil, for all. Layer 0 reads the features; errors call it layer 1, as the
+// LayerProduct returns HW of one convolution, as Products does: a row for each of nodes, or, if
+// they are nil, of the graph. Layer 0 reads the features; errors call it layer 1, as the
 // command does. It runs inference for the nodes up to the layer.
 func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int, nodes []int32) (*graph.Features, error) {
 	if m == nil || x == nil || layer < 0 || layer >= len(m.Convolutions) {
@@ -98,30 +99,35 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 		if err != nil {
 			return nil, err
 		}
-		x = &graph.Features{Rows: len(h) / width, Cols: width, Data: h}
-	} else if nodes != nil {
-		h := make([]float32, 0, len(nodes)*x.Cols)
-		for _, v := range nodes {
-			h = append(h, x.Row(int(v))...)
-		}
-		x = &graph.Features{Rows: len(nodes), Cols: x.Cols, Data: h}
+		return Product(&graph.Features{Rows: len(h) / width, Cols: width, Data: h}, weight)
+	}
+	if nodes != nil && x.Data != nil && x.Share == nil {
+		return Product(rowsOf(x, nodes), weight)
 	}
 	hw, err := Product(x, weight)
-	if err != nil || nodes == nil {
-		return hw, err
+	if err == nil && nodes != nil {
+		hw = rowsOf(hw, nodes)
 	}
-	hw.Rows, hw.Place = p.Nodes(), slices.Repeat([]int32{-1}, p.Nodes())
-	for k, v := range nodes {
-		hw.Place[v] = int32(k)
+	return hw, err
+}
+
+// rowsOf returns a copy of the rows of nodes.
+func rowsOf(x *graph.Features, nodes []int32) *graph.Features {
+	rows := &graph.Features{Rows: len(nodes), Cols: x.Cols}
+	for _, v := range nodes {
+		rows.Data = append(rows.Data, x.Row(int(v))...)
 	}
-	return hw, nil
+	return rows
 }
 
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained
 // model, the first one first. It holds one layer's product in memory at a time.
 func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]LayerNorms, error) {
+	if m == nil {
+		return nil, errors.New("study: norms need a model")
+	}
 	var all []LayerNorms
-	for l := 0; l == 0 || l < len(m.Convolutions); l++ { // without a model layer 0 is the error
+	for l := range m.Convolutions {
 		hw, err := LayerProduct(ctx, m, p, x, l, nil)
 		if err != nil {
 			return nil, err

@@ -234,15 +234,11 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 		}
 		exactProduct := make([]float32, len(seeds)*c.Product.Cols)
 		w.guess = make([]float32, len(exactProduct))
-		if err := propagate(exactProduct, w.exact.Blocks[0], c.Product); err != nil {
-			return err
-		}
+		e.propagate(exactProduct, w.exact.Blocks[0])
 		if err := sampler.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
 			return err
 		}
-		if err := propagate(w.guess, w.batch.Blocks[0], c.Product); err != nil {
-			return err
-		}
+		e.propagate(w.guess, w.batch.Blocks[0])
 		truth, guess := denseOf(exactProduct, columns), denseOf(w.guess, columns)
 		exact, err := spectrumOf(truth)
 		if err != nil {

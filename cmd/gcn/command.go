@@ -48,10 +48,10 @@ func addFlags(cmd *cobra.Command, of any, only ...string) {
 	run.AddFlags(cmd.Flags(), of, only...)
 	for _, o := range run.Options(of) {
 		values := append(listed()[o.Name], o.Choices...)
-		if values == nil { // or files
+		if values == nil { // any value: the shell completes files
 			continue
 		}
-		_ = cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) { // it fails without the flag
+		_ = cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) { // an option without a flag is an error, which is ignored
 			list := slices.Clone(values)
 			for k := range list {
 				list[k] = given[:strings.LastIndexByte(given, ',')+1] + list[k] // the last value of a list

@@ -92,10 +92,15 @@ func TestSamplesAuto(t *testing.T) {
 // says nothing otherwise.
 func TestFewSamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for samples, few := range map[string]bool{"32": true, "2000": false} {
-		out := succeed(t, "train", "--data", "synth:demo?nodes=3000&edges=20000", "--method", "ladies-flat-debiased", "--batch", "64", "--samples", samples, "--max-batches", "20", "--out", samples)
+	for options, few := range map[string]bool{
+		"ladies-flat-debiased --samples 32":   true,
+		"ladies-flat-debiased --samples 2000": false,
+		"fastgcn-flat-debiased --samples 32":  true,
+	} {
+		line := strings.Fields("train --data synth:demo?nodes=3000&edges=20000 --batch 64 --max-batches 20 --method " + options)
+		out := succeed(t, append(line, "--out", options)...)
 		if n := strings.Count(out.stderr, "are few for this graph"); n == 1 != few || n > 1 {
-			t.Errorf("--samples %s: %s", samples, out.stderr)
+			t.Errorf("--method %s: %s", options, out.stderr)
 		}
 	}
 }

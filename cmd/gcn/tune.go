@@ -369,6 +369,8 @@ func (j *tuneJob) trial(ctx context.Context, t tune.Trial) (float64, error) {
 		return math.NaN(), nil
 	case unsaved && ctx.Err() == nil: // such as a full disk
 		return score, file // the end of the rung is no interruption
+	case err == nil && !ended:
+		return score, fmt.Errorf("%s: the run ended before mini-batch %d", dir, t.Batches)
 	case unsaved || ctx.Err() != nil || !ended:
 		return score, err
 	}

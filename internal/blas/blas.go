@@ -6,8 +6,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-
-	"github.com/gcn-layerwise/gcn/internal/simd"
 )
 
 // BLAS multiplies row-major matrices. Implementations are safe for concurrent
@@ -70,17 +68,14 @@ func Find(name string) (BLAS, error) {
 	return Open(name)
 }
 
-// automatic returns the implementation that is expected to be fastest.
+// automatic returns our own implementation, with which a row has the same bits in any product,
+// or else the one that is expected to be fastest.
 func automatic() BLAS {
-	own := Native()
-	if own != nil && simd.Available() >= simd.AVX512 {
+	if own := Native(); own != nil {
 		return own
 	}
 	if b := firstLibrary(); b != nil {
 		return b
-	}
-	if own != nil {
-		return own
 	}
 	return Gonum()
 }

@@ -13,8 +13,7 @@
 //
 // The environment variable GCN_BLAS, which Default hands to Find, selects:
 //
-//	auto, or empty   native with AVX-512; else the first library found; else
-//	                 native with AVX2; else gonum
+//	auto, or empty   native; else the first library found; else gonum
 //	native           this package's own assembly for amd64
 //	library          the first of OpenBLAS (libopenblas.so.0, .so), MKL
 //	                 (libmkl_rt.so.2, .1, .so) and BLIS (libblis.so.4, .3, .so)
@@ -24,8 +23,8 @@
 //	PATH             the shared library at that path, or of that name
 //
 // An implementation that is asked for by name and cannot be had is an error.
-// auto prefers native with AVX-512 because it never was slower than a library
-// where both were measured, and gives the same bits with any library installed, or none.
+// auto prefers native: a row of a product has the same bits whatever the other rows are, with
+// any library installed, or none. It never was slower than a library where both were measured.
 //
 // Libraries are loaded through github.com/ebitengine/purego, which makes the
 // executable need the system's dynamic linker even without cgo. The build tag
