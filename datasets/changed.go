@@ -19,24 +19,26 @@ func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 	if base != d.Nodes() || o.Nodes()-base != len(added) {
 		return nil, fmt.Errorf("datasets: %s: changes of a graph of %d nodes that add %d, and the ids of %d", d.title(), base, o.Nodes()-base, len(added))
 	}
-	var kept []int32
+	number, kept := slices.Repeat([]int32{-1}, o.Nodes()), []int32{} // −1: removed
 	for v := range int32(o.Nodes()) {
 		if o.Has(v) {
-			kept = append(kept, v)
+			number[v], kept = int32(len(kept)), append(kept, v)
 		}
 	}
 	if err := memory.Check("the changed data", memory.Product(4, len(kept), x.Cols)); err != nil {
 		return nil, err
 	}
-	part, _, _ := o.Around(kept, 1) // they are there, with all their neighbours
-	if a := part.Adjacency; d.Graph.Val == nil && !slices.ContainsFunc(a.Val, func(w float32) bool { return w != 1 }) {
-		a.Val = nil
-	}
+	a := &graph.CSR{Rows: len(kept), Cols: len(kept), Ptr: []int64{0}}
 	y, names := d.Labels, new(graph.Names)
 	labels := &graph.Labels{Classes: y.Classes, Tasks: y.Tasks, Names: y.Names}
 	classes := append(slices.Clip(y.Class), -1) // of an added node: the last
 	tasks := append(slices.Clip(y.Multi), slices.Repeat([]float32{float32(math.NaN())}, y.Tasks)...)
 	for _, v := range kept {
+		neighbors, weights := o.Row(v)
+		for k, u := range neighbors {
+			a.Idx, a.Val = append(a.Idx, number[u]), append(a.Val, float32(graph.Weight(weights, k)))
+		}
+		a.Ptr = append(a.Ptr, int64(len(a.Idx)))
 		at := min(int(v), base)
 		if at < base {
 			names.Append(d.NodeNames.At(at))
@@ -50,15 +52,12 @@ func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 	if d.NodeNames == nil && len(kept) == o.Nodes() {
 		names = nil
 	}
-	number := func(v int32) int32 {
-		if k, there := slices.BinarySearch(kept, v); there {
-			return int32(k)
-		}
-		return -1
+	if d.Graph.Val == nil && !slices.ContainsFunc(a.Val, func(w float32) bool { return w != 1 }) {
+		a.Val = nil
 	}
 	return &Data{
 		Name: d.Name, Directed: d.Directed, Metric: d.Metric, encoding: d.encoding, unlabelled: d.unlabelled,
-		Graph: part.Adjacency, Features: o.Gather(kept), Labels: labels, NodeNames: names, Split: d.Split.renumbered(number),
+		Graph: a, Features: o.Gather(kept), Labels: labels, NodeNames: names, Split: d.Split.renumbered(func(v int32) int32 { return number[v] }),
 		Notes: append(slices.Clone(d.Notes), fmt.Sprintf("changed: %d nodes added, %d removed", len(added), o.Nodes()-len(kept))),
 	}, nil
 }

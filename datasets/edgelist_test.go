@@ -236,8 +236,8 @@ func TestErrorsNameIDs(t *testing.T) {
 		"D/e?ids=from-1&features=D/rows":             "rows:4: node 3 is there again",
 		"D/e?labels=D/twice&labels-columns=id,label": "twice:4: id: node 2 is there twice",
 		"D/names?labels=D/names twice":               `names twice:`,
-		"D/e?ids=from-1&labels=D/mixed.json":         `"/3": labels must all be lists or none`,
-		"D/names?labels=D/null.json":                 `"/bob": label null`,
+		"D/e?ids=from-1&labels=D/mixed.json":         `node 3: labels must all be lists or none`,
+		"D/names?labels=D/null.json":                 `node "bob": label null`,
 		"D/e?labels=D/tasks":                         `tasks:2: column 3 (b), node 2: "2", want 0, 1 or nothing`,
 	} {
 		expectError(t, in(spec), want)

@@ -534,7 +534,7 @@ func sageFiles(t testing.TB, d *Data) map[string][]byte {
 	}
 	var nodes, rows, classes, links []string
 	for i := n - 1; i >= 0; i-- {
-		nodes = append(nodes, fmt.Sprintf(`{"id": "n%d", "val": %v, "test": %v, "other": [1]}`, i, part[i] == 1, part[i] == 2))
+		nodes = append(nodes, fmt.Sprintf(`{"_id": 1, "id": "n%d", "val": %v, "test": %v, "other": [1]}`, i, part[i] == 1, part[i] == 2))
 		rows = append(rows, fmt.Sprintf(`"n%d": %d`, i, i+1)) // row 0 is the dropped node's
 		classes = append(classes, fmt.Sprintf(`"n%d": %d`, i, d.Labels.Class[i]))
 	}

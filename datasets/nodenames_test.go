@@ -161,7 +161,7 @@ func TestArraysBesideEdges(t *testing.T) {
 // A third column without a header is an error that names both keys; networkx's weights are
 // read, and its empty attributes are none.
 func TestWeightsAsked(t *testing.T) {
-	in := edgeListFiles(t, map[string]string{"e": "0 1 3\n1 2 4\n", "nx": "0 1 {}\n1 2 {}\n", "path": "0 1 {}\n1 2 {}\n2 3 {}\n", "l4": "1\n0\n1\n0\n", "nxw": "0 1 {'weight': 3}\n1 2 {'weight': 4.0}\n", "half": "0 1 {'weight': 3}\n1 2 {}\n", "l": "1\n0\n1\n"})
+	in := edgeListFiles(t, map[string]string{"e": "0 1 3\n1 2 4\n", "nx": "0 1 {}\n1 2 {}\n", "path": "0 1 {}\n1 2 {}\n2 3 {}\n", "l4": "1\n0\n1\n0\n", "nxw": "0 1 {'weight': 3}\n1 2 {'weight': 4.0}\n", "half": "0 1 {'weight': 3}\n1 2 {}\n", "bare": "0 1 {'weight': 2}\n1 2 {'weight': 2}\n0 2 5\n", "l": "1\n0\n1\n"})
 	expectError(t, in("D/e?labels=D/l"), "weights=1", "weights=0")
 	if d := open(t, in("D/nxw?labels=D/l")); !cmp.Equal(d.Graph.Val, []float32{3, 3, 4, 4}) {
 		t.Errorf("attributes: %v", d.Graph)
@@ -183,7 +183,8 @@ func TestWeightsAsked(t *testing.T) {
 	if d := open(t, in("D/path?labels=D/l4")); d.Graph.Val != nil || d.Edges() != 3 {
 		t.Errorf("a path of nodes in order: %v", d.Graph)
 	}
-	expectError(t, in("D/half?labels=D/l&weights=1"), "half:2:", `weight "{}", want a positive number`)
+	expectError(t, in("D/half?labels=D/l&weights=1"), "half:2:", `"{}" has no weight`)
+	expectError(t, in("D/bare?labels=D/l"), "bare:3:", `"5" has no weight`)
 }
 
 // Features come from the graph, by the key: also in place of those in files.

@@ -37,12 +37,12 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	_, missing := os.Stat(text)
 	isFile := err != nil && missing == nil
 	switch {
+	case whole && parts != "":
+		return fmt.Errorf("datasets: %q: both split and %s: want one of them", spec, parts)
 	case (own || isFile || parts != "") && random != "":
 		return fmt.Errorf("datasets: %q: %s is for random splits: say split=%s", spec, random, defaultSplit)
 	case own:
 		return nil
-	case whole && parts != "":
-		return fmt.Errorf("datasets: %q: both split and %s: want one of them", spec, parts)
 	case isFile, parts != "":
 		return splitFromFiles(ctx, d, spec, isFile)
 	case err != nil:
@@ -141,7 +141,7 @@ func (d *Data) dealStratified(shares [3]float64, random *rand.Rand) error {
 	return nil
 }
 
-// shareOf returns a share of n nodes, where shares are all of them.
+// shareOf returns the number of nodes, of n, that a share gets. shares are those of the three parts.
 func shareOf(n int, share float64, shares [3]float64) int {
 	return int(math.Round(float64(n) * share / (shares[0] + shares[1] + shares[2])))
 }

@@ -59,6 +59,7 @@ func TestSplitFiles(t *testing.T) {
 		"D/e?labels=D/y&train=D/nva":                                      `nva:1: "name" is not a node of the graph of 4 nodes; line 2: "bob"`,
 		"D/e?labels=D/y&valid=D/va":                                       "need train=FILE",
 		"D/e?labels=D/y&split=1/1/1&train=D/tr":                           "both split and train",
+		"D/e?labels=D/y&split=60/20/20&train=D/tr&seed=1":                 "both split and train",
 		"D/e?labels=D/y&split=D/ids.csv&seed=1":                           "seed is for random splits",
 		"D/e?labels=D/y&split=D/nids.csv":                                 "is not a node",
 		"D/e?labels=D/y&split=D/y":                                        "want train, valid, test or none",

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -19,7 +20,7 @@ import (
 // done, the error is the context's.
 //
 // It compares the sum of a random hash of 64 bits over the entries with the sum over the entries
-// of the transpose. So a matrix that is not symmetric passes with a probability of 2⁻⁶⁴.
+// of the transpose. So a matrix that is not symmetric passes with a probability of about 2⁻⁶⁴.
 func (m *CSR) ValidateAdjacency(ctx context.Context) error {
 	if err := m.ValidateDirected(ctx); err != nil {
 		return err
@@ -44,7 +45,7 @@ func (m *CSR) ValidateAdjacency(ctx context.Context) error {
 
 // ValidateDirected is ValidateAdjacency for a directed graph: entries need no reverse.
 func (m *CSR) ValidateDirected(ctx context.Context) error {
-	if err := m.Validate(); err != nil {
+	if err := m.validateRows(); err != nil {
 		return err
 	}
 	if m.Rows != m.Cols {
@@ -69,10 +70,10 @@ func eachRow(ctx context.Context, rows int, f func(i int) error) error {
 	})
 }
 
-// validateNeighbors checks the order of the columns of row i, and that it holds no self-loop and
-// no value of 0 or less.
+// validateNeighbors checks the entries of row i and the order of its columns, and that it holds no
+// self-loop and no value of 0 or less.
 func (m *CSR) validateNeighbors(i int) error {
-	if err := m.validateOrder(i); err != nil {
+	if err := cmp.Or(m.validateEntries(i), m.validateOrder(i)); err != nil {
 		return err
 	}
 	for k, j := range m.Row(i) {

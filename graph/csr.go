@@ -94,13 +94,21 @@ func (m *CSR) Validate() error {
 		return err
 	}
 	for i := range m.Rows {
-		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
-			if j := m.Idx[k]; j < 0 || int(j) >= m.Cols {
-				return fmt.Errorf("graph: CSR row %d, entry %d: column %d outside [0, %d): %w", i, k, j, m.Cols, ErrInvalid)
-			}
-			if m.Val != nil && !finite(m.Val[k]) {
-				return fmt.Errorf("graph: CSR row %d, entry %d: value %v is not finite: %w", i, k, m.Val[k], ErrInvalid)
-			}
+		if err := m.validateEntries(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateEntries is Validate of the columns and the values of row i.
+func (m *CSR) validateEntries(i int) error {
+	for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+		if j := m.Idx[k]; j < 0 || int(j) >= m.Cols {
+			return fmt.Errorf("graph: CSR row %d, entry %d: column %d outside [0, %d): %w", i, k, j, m.Cols, ErrInvalid)
+		}
+		if m.Val != nil && !finite(m.Val[k]) {
+			return fmt.Errorf("graph: CSR row %d, entry %d: value %v is not finite: %w", i, k, m.Val[k], ErrInvalid)
 		}
 	}
 	return nil

@@ -128,31 +128,11 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidateAdjacencySymmetry compares with a search for every transposed entry.
-func TestValidateAdjacencySymmetry(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 6).Draw(t, "nodes")
-		m := drawCSR(t, n, n)
-		m.Val = nil
-		d := dense(m)
-		want := true
-		for i := range n {
-			want = want && d[i][i] == 0
-			for j := range n {
-				want = want && d[i][j] == d[j][i]
-			}
-		}
-		if err := m.ValidateAdjacency(t.Context()); (err == nil) != want {
-			t.Fatalf("symmetric without self-loops: %v, error: %v", want, err)
-		}
-	})
-}
-
 // TestValidateAdjacencyPattern draws matrices that are nearly symmetric: a matrix is an adjacency
 // matrix exactly if it equals its transpose, with its values.
 func TestValidateAdjacencyPattern(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 8).Draw(t, "n")
+		n := rapid.IntRange(0, 8).Draw(t, "n")
 		m := &CSR{Rows: n, Cols: n, Ptr: []int64{0}}
 		weighted := rapid.Bool().Draw(t, "weighted")
 		var dense [8][8]float32

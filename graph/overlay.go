@@ -147,8 +147,9 @@ func (o *Overlay) With(features []float32, neighbors []int32, weights []float32)
 	return o.Apply(&c)
 }
 
-// Draft returns a copy of o for many changes: Change makes them, and Finish ends them. Before that
-// no other goroutine may read the draft, and nobody its rows of P. Cost: O(nodes/128).
+// Draft returns a copy of o for many changes: Change makes them, and Finish ends them. Until Finish
+// only one goroutine may use the draft, and it must not call Propagation or Around. Cost:
+// O(nodes/128).
 func (o *Overlay) Draft() *Overlay {
 	draft := *o
 	draft.shared, draft.pages, draft.edited = o.pages, slices.Clone(o.pages), map[int32]*overlayRow{}
@@ -157,6 +158,9 @@ func (o *Overlay) Draft() *Overlay {
 
 // Change makes c in a draft. The errors are those of Apply; the draft is of no use after one.
 func (o *Overlay) Change(c *Change) error {
+	if o.edited == nil {
+		return fmt.Errorf("graph: Change of a version that is no draft: Draft makes one: %w", ErrInvalid)
+	}
 	if c.Weights != nil && len(c.Weights) != len(c.AddEdges) {
 		return o.fail("%d weights of %d new edges", len(c.Weights), len(c.AddEdges))
 	}

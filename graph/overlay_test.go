@@ -288,6 +288,9 @@ func TestOverlayErrors(t *testing.T) {
 			t.Errorf("%s in a draft: %v", name, err)
 		}
 	}
+	if err := o.Change(&Change{AddNodes: [][]float32{{1}}}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a change of no draft: %v", err)
+	}
 	if o.Nodes() != 3 || o.Edges() != 1 || !o.Has(0) || o.Has(2) || o.Has(3) || o.Has(-1) {
 		t.Error("a refused change has changed the graph")
 	}

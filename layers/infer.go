@@ -194,7 +194,8 @@ func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32)
 }
 
 // propagated returns P·X and the row sums of P at nodes of a changed graph. It computes only rows
-// that a change has touched, if m reads P·X of the base. It ends early with ctx.
+// that a change has touched, if m reads P·X of the base. Once ctx is done it leaves
+// the other rows 0; the caller's pass then returns the context's error.
 func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (px *graph.Features, sums []float32) {
 	p, x := o.Base()
 	px = &graph.Features{Rows: len(nodes), Cols: x.Cols, Data: make([]float32, len(nodes)*x.Cols)}

@@ -49,19 +49,23 @@ func (e *blockEdges) fill(b *graph.Block) error {
 		e.Weight[k] = w
 	}
 	e.Cols = len(b.Src)
-	t := &b.Transposed
-	if t.Rows != e.Cols {
+	if b.Transposed.Rows != e.Cols {
 		return nil // a block of Slot.SetFull has no gradient
 	}
-	e.Row = t.Idx
-	e.Entry = scratch(e.Entry, len(t.Idx))
-	e.ColPtr = e.ColPtr[:0]
-	for _, at := range t.Ptr {
-		e.ColPtr = append(e.ColPtr, int32(at))
+	e.Row, e.Entry, e.ColPtr = scratch(e.Row, len(m.Idx)), scratch(e.Entry, len(m.Idx)), scratch(e.ColPtr, e.Cols+1)
+	clear(e.ColPtr)
+	for _, j := range m.Idx {
+		e.ColPtr[j+1]++
 	}
-	for k, j := range e.Idx { // in ascending order of the rows
-		e.Entry[e.ColPtr[j]] = int32(k)
-		e.ColPtr[j]++
+	for j := range e.Cols {
+		e.ColPtr[j+1] += e.ColPtr[j]
+	}
+	for i := range m.Rows {
+		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+			at := &e.ColPtr[m.Idx[k]]
+			e.Row[*at], e.Entry[*at] = int32(i), int32(k)
+			*at++
+		}
 	}
 	copy(e.ColPtr[1:], e.ColPtr[:e.Cols]) // each is now the next one's start
 	e.ColPtr[0] = 0

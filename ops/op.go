@@ -19,8 +19,9 @@ var ErrShape = plan.ErrShape
 
 // base implements the methods that are equal for most ops of this package: a unique
 // identity, the types and nominal shapes that apply is given, and a result in the plan's
-// buffer. An op adds the rest of plan.Op, which is Compute. If it has a gradient, its method
-// differentiate adds those of its inputs: out is its result, grad the gradient of that.
+// buffer. An op adds the rest of plan.Op, which is Compute. An op with a gradient has a method
+// differentiate, which adds the gradients of its inputs. out is the op's result, grad the gradient
+// of out.
 //
 // The fields of an op do not change after apply. The data of a run is in plan.StateOf.
 type base struct {
@@ -55,7 +56,7 @@ func (b *base) common() *base { return b }
 
 func (b *base) Memory(*plan.Plan) plan.Memory { return b.memory }
 
-// Rows says whose rows those of the result are, for a cut at the slots.
+// Rows returns the op's slot, and the nodes to which the rows of the result belong.
 func (b *base) Rows() (slot any, rows plan.RowKind) { return b.slot, b.rows }
 
 // Place makes each run on a device send the parts of the block that the op reads.

@@ -24,7 +24,7 @@ type Targets struct {
 
 // targetBatch is the part of the targets that belongs to one batch.
 type targetBatch struct {
-	class   []int32   // the current nodes' classes; −1 if labels are binary tasks
+	class   []int32   // the current nodes' classes; −1 if unknown, and for binary tasks
 	multi   []float32 // the current nodes' tasks, if labels are binary tasks
 	weights []float32 // nil: the loss is the mean
 

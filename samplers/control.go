@@ -32,7 +32,11 @@ func (s *LayerWise) check() error {
 	case controlled && s.Control != ControlRefresh && s.Control != ControlRolling:
 		return fmt.Errorf("samplers: unknown control %q; known: %s, %s", s.Control, ControlRefresh, ControlRolling)
 	case biased != "" && (controlled || s.FullDropoutNoise):
-		return fmt.Errorf("samplers: a control or the full dropout noise with %s: E[P̃] is not P, so the bias would stay; use unbiased weights", biased)
+		option := "the full dropout noise"
+		if controlled {
+			option = "control " + string(s.Control)
+		}
+		return fmt.Errorf("samplers: %s with %s: E[P̃] is not P, so the bias would stay; use unbiased weights", option, biased)
 	case controlled && !s.ExactInput && len(s.Sizes) == 1:
 		return fmt.Errorf("samplers: control %v: the only layer reads features, so there are no activations to keep; use exact input or more layers", s.Control)
 	case s.FullDropoutNoise && s.KeepSelf:

@@ -28,6 +28,14 @@ func Layered(s Sampler) bool {
 
 // SampleLayers is Sample of a LayerSampler.
 func SampleLayers(ctx context.Context, s LayerSampler, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
+	if p, is := s.(interface{ checkPrepared() error }); is {
+		if err := p.checkPrepared(); err != nil {
+			return err
+		}
+	}
+	if len(seeds) == 0 {
+		return CheckSeeds(seeds, 0)
+	}
 	batch.Reset(s.Layers())
 	rows := seeds // of the output layer; of any other layer the input nodes of the layer above it
 	for at := s.Layers() - 1; at >= 0; at-- {

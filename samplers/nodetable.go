@@ -59,8 +59,8 @@ func (t *nodeTable) firstSlots(slots, nodes []int32) {
 	}
 }
 
-// number returns the number of node, or a negative one if it has none. It is not inlined, so that
-// numbering.number is.
+// number returns the number of node, or a negative one if it has none. noinline keeps
+// numbering.number small enough to be inlined.
 //
 //go:noinline
 func (t *nodeTable) number(node int32) int32 { return t.place(node).number - t.base }

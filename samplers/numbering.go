@@ -156,6 +156,8 @@ func (g *numbering) numberChunk(nodes, numbers []int32, scales []float32) int {
 		count -= isNew
 		*number, numbers[k] = base+c, c
 	}
-	g.table.size = count
+	if len(cells) == 0 {
+		g.table.size = count
+	}
 	return int(count)
 }

@@ -17,10 +17,10 @@ import (
 
 // CorrectSmoothOptions are the options of CorrectAndSmooth. The zero value is ready to use.
 type CorrectSmoothOptions struct {
-	// The settings to try. Only tests set them: all lists or none.
+	// The settings to try. Only tests set them; if a test sets one list, it sets all three.
 	iterations    int       // of each propagation; 0 means 50
 	correctAlphas []float64 // α₁, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
-	smoothAlphas  []float64 // α₂, in [0, 1]; the same
+	smoothAlphas  []float64 // α₂, in [0, 1]; nil means as for α₁
 	factors       []float64 // of the spread errors, 0 for autoscale; nil means 0, 1
 
 	// Progress, if not nil, is called after each of at most total products with the graph's

@@ -19,6 +19,7 @@ type version struct {
 	number int64 // of changes so far
 	graph  *graph.Overlay
 	added  []string // ids of the nodes after the base's
+	broken error    // the draft is of no use
 }
 
 // nodeID is the id of a node in JSON: a string or a number.
@@ -207,7 +208,9 @@ func (s *Server) apply(v *version, c *change) (failed error) {
 		removed[node], g.RemoveNodes = true, append(g.RemoveNodes, node)
 	}
 	if failed == nil {
-		failed = v.graph.Change(&g)
+		if failed = v.graph.Change(&g); failed != nil {
+			v.broken = fmt.Errorf("%w: another change of the same moment failed", errUnavailable)
+		}
 	}
 	if failed != nil {
 		return failed
@@ -234,7 +237,7 @@ func (s *Server) commit(c *change) error {
 	next := s.draft()
 	for len(s.tasks) > 0 {
 		c := <-s.tasks
-		err := s.log.broken
+		err := cmp.Or(s.log.broken, next.broken)
 		if c.err = errUnavailable; err == nil { // should apply panic
 			err = s.apply(next, c)
 		}
@@ -244,7 +247,7 @@ func (s *Server) commit(c *change) error {
 		}
 		records, group = record(records, c.text), append(group, c)
 	}
-	err := next.graph.Finish()
+	err := cmp.Or(next.broken, next.graph.Finish())
 	if err == nil {
 		err = s.log.append(records)
 	}

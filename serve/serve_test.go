@@ -25,6 +25,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -688,5 +689,33 @@ func TestLogFails(t *testing.T) {
 	again, url := testServer(t, data, Options{Log: path})
 	if get[prediction](t, "GET", url+"/nodes/bob", ""); again.Version() < 1 {
 		t.Errorf("version %d", again.Version())
+	}
+}
+
+func TestNewWithoutModelOrData(t *testing.T) {
+	data := testData(t, false)
+	if _, err := New(nil, data, Options{}); err == nil {
+		t.Error("no model was taken")
+	}
+	for _, none := range []*datasets.Data{nil, {}} {
+		if _, err := New(testModel(t, data), none, Options{}); err == nil {
+			t.Error("no data were taken")
+		}
+	}
+}
+
+// A change that fails late spoils no change but those made with it.
+func TestFailedDraft(t *testing.T) {
+	s, _ := testServer(t, testData(t, false), Options{})
+	edge := func(u, v nodeID) *change { return &change{AddEdges: []edgeEnds{{u, v, 1}}, text: []byte("{}")} }
+	early, late := edge("1", "2"), edge("3", "4")
+	wrong := &change{AddNodes: []nodeChange{{values: []float32{1}}}, text: []byte("{}")}
+	s.tasks <- early
+	s.tasks <- wrong
+	if err := s.commit(late); !errors.Is(err, errUnavailable) || !errors.Is(early.err, errUnavailable) || !errors.Is(wrong.err, graph.ErrInvalid) || s.Version() != 0 {
+		t.Errorf("errors %v, %v, %v", early.err, wrong.err, err)
+	}
+	if err := s.commit(edge("3", "4")); err != nil || s.Version() != 1 {
+		t.Errorf("afterwards: %v", err)
 	}
 }

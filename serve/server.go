@@ -52,6 +52,9 @@ type Server struct {
 // changes in Options.Log. The model reads P·X of data from now on. Neither model nor data must
 // change, or be closed, before Close. Cost: P·X, and the changes in the log.
 func New(model *layers.GCN, data *datasets.Data, o Options) (*Server, error) {
+	if model == nil || data == nil || data.Graph == nil || data.Features == nil || data.Labels == nil {
+		return nil, errors.New("serve: a server needs a model and data")
+	}
 	s, err := unchanged(data)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ type fetcher struct {
 
 	last  *errgroup.Group // the fetch that was started last; nil: none
 	items []*Item         // that it drew
-	left  []*Item         // of this update, for Next
+	left  []*Item         // mini-batches of this update that Next has not returned
 	sent  int64           // bytes of all fetches
 }
 

@@ -162,7 +162,10 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 		err := b.stream.Sampler.Sample(ctx, seeds, rng, &batch)
 		drawn := time.Now()
 		if err == nil {
-			err = cmp.Or(b.step(&batch, uint64(k)), b.settle())
+			err = b.step(&batch, uint64(k))
+		}
+		if err == nil {
+			err = b.settle()
 		}
 		stepped := time.Now()
 		if err != nil {

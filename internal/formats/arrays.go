@@ -100,7 +100,7 @@ func (r *reader) texts(a *npy.Reader) (texts []string) {
 	return texts
 }
 
-// masked returns the nodes whose entry is not out.
+// masked returns the nodes whose entry differs from out, the entry of a node that is left out.
 func masked[T int32 | string](mask []T, out T) (nodes []int32) {
 	for i, in := range mask {
 		if in != out {

@@ -137,14 +137,19 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 
 // parseWeight reads the weight of a row.
 func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
-	cell := r.Cells[e.weight]
+	cell, there := r.Cells[e.weight], true
 	if e.attribute {
-		cell, _ = attributeWeight(cell)
+		cell, there = attributeWeight(cell)
 	}
 	v, number := e.edges.number(cell)
 	weight := float32(v)
-	if !number || !(weight > 0) || weight-weight != 0 {
-		r.Faults.Hint = " (weights=0 leaves the weights out)"
+	const hint = " (weights=0 leaves the weights out)"
+	switch {
+	case !there:
+		r.Faults.Hint = hint
+		r.Fault("%s has no weight", table.Quote(cell))
+	case !number || !(weight > 0) || weight-weight != 0:
+		r.Faults.Hint = hint
 		r.Fault("weight %s, want a positive number", table.Quote(cell))
 	}
 	part.weights = append(part.weights, weight)

@@ -3,6 +3,7 @@ package formats
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -18,14 +19,15 @@ import (
 )
 
 // jsonFile is an open file of JSON. Its methods end the reading at a fault, and name the byte and
-// the JSON pointer of the value before it. A decoder keeps the value that it decodes in memory, so
-// reading fails within a value that is longer than longestValue.
+// the node, or the JSON pointer, of the value before it. A decoder keeps the value that it decodes
+// in memory, so reading fails within a value that is longer than longestValue.
 type jsonFile struct {
 	*jsontext.Decoder
 	ctx  context.Context
 	path string
 	text io.Reader
 	read int64 // bytes
+	ids  bool  // the keys are ids of nodes
 }
 
 func (f *jsonFile) Read(b []byte) (int, error) {
@@ -45,7 +47,21 @@ func (f *jsonFile) Read(b []byte) (int, error) {
 func (f *jsonFile) check(good bool, format string, args ...any) {
 	if !good {
 		try(f.ctx.Err())
-		check(false, f.path, "byte %d, %.100q: %w", f.InputOffset(), f.StackPointer(), fmt.Errorf(format, args...))
+		err, pointer := fmt.Errorf(format, args...), f.StackPointer()
+		if syntax, is := errors.AsType[*jsontext.SyntacticError](err); is && syntax.Err == jsontext.ErrDuplicateName {
+			pointer = syntax.JSONPointer
+		}
+		for inner := err; inner != nil && strings.HasPrefix(err.Error(), "jsontext: "); inner = errors.Unwrap(err) {
+			err = inner
+		}
+		place := fmt.Sprintf("%.100q", pointer)
+		for id := range pointer.Tokens() {
+			if f.ids {
+				place = "node " + quotedID(id)
+			}
+			break
+		}
+		check(false, f.path, "byte %d, %s: %w", f.InputOffset(), place, err)
 	}
 }
 
@@ -60,7 +76,7 @@ func (f *jsonFile) token() jsontext.Token {
 func (f *jsonFile) value(to any) {
 	raw, err := f.ReadValue()
 	if err == nil {
-		err = json.Unmarshal(raw, to, json.MatchCaseInsensitiveNames(true))
+		err = json.Unmarshal(raw, to)
 	}
 	f.check(err == nil, "%w", err)
 }
@@ -120,6 +136,7 @@ type jsonLists struct {
 func (r *reader) readLists(path string) *jsonLists {
 	l := &jsonLists{path: path, places: make(map[string]int32)}
 	r.eachMember(path, func(key string, f *jsonFile) {
+		f.ids = true
 		var value any
 		f.value(&value)
 		list, isList := value.([]any)

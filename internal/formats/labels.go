@@ -22,8 +22,8 @@ func (e *edgeList) valueColumns(p *part) []int {
 }
 
 // eachCell calls visit with the cells of columns, and the node of their row. A text that it
-// returns is a fault of the cell.
-func (e *edgeList) eachCell(p *part, columns []int, visit func(node int32, k int, cell []byte) string) {
+// returns is a fault of the cell. The error ends with the hint.
+func (e *edgeList) eachCell(p *part, columns []int, hint string, visit func(node int32, k int, cell []byte) string) {
 	for row, r := range p.data() {
 		node := int32(row)
 		if p.key >= 0 {
@@ -38,6 +38,7 @@ func (e *edgeList) eachCell(p *part, columns []int, visit func(node int32, k int
 				if p.key >= 0 {
 					place += ", node " + e.ids.quoted(p.ids[row])
 				}
+				r.Faults.Hint = hint
 				r.Fault("%s: %s%s", place, table.Quote(r.Cells[j]), fault)
 			}
 		}
@@ -72,7 +73,7 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 	unlabelled, given := e.keys["unlabelled"]
 	none, whole := list(unlabelled), p.counts[column[0]].isWhole()
 	names, other, minus := make([]string, e.order.nodes), "", false
-	e.eachCell(p, column, func(node int32, _ int, cell []byte) string {
+	e.eachCell(p, column, "", func(node int32, _ int, cell []byte) string {
 		label := labelName(string(wholeID(cell, whole)))
 		switch {
 		case slices.Contains(none, string(cell)) || slices.Contains(none, label):
@@ -97,12 +98,13 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 func (e *edgeList) manyLabels(p *part, columns []int) {
 	width := len(columns)
 	values := unknownRows(p.Path, e.order.nodes, width)
-	e.eachCell(p, columns, func(node int32, k int, cell []byte) string {
+	hint := " (columns after the id are binary tasks; labels-columns=ID,LABEL reads one label)"
+	e.eachCell(p, columns, hint, func(node int32, k int, cell []byte) string {
 		v, number := p.number(cell)
 		switch {
 		case isMissingWord(cell):
 		case !number || v != 0 && v != 1:
-			return ", want 0, 1 or nothing, as columns after the id are binary tasks (labels-columns=ID,LABEL reads one label)"
+			return ", want 0, 1 or nothing"
 		default:
 			values[int(node)*width+k] = float32(v)
 		}

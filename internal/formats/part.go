@@ -213,7 +213,8 @@ func (e *edgeList) findEnds(p *part) {
 	}
 }
 
-// data visits the rows in order. Faults of the rows end the reading after them.
+// data visits the rows in order. If the caller has recorded faults of rows, the reading ends after
+// the last row.
 func (p *part) data() iter.Seq2[int, *table.Rows] {
 	return func(yield func(int, *table.Rows) bool) {
 		row, r := 0, p.Rows(table.Block{})

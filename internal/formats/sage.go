@@ -94,8 +94,9 @@ func (g *sageGraph) readMember(key string, f *jsonFile) {
 
 func (g *sageGraph) readNode(f *jsonFile) {
 	var node struct {
-		ID        any
-		Val, Test *bool // nil: the node lacks it
+		ID   any   `json:"id"`
+		Val  *bool `json:"val"` // nil: the node lacks it
+		Test *bool `json:"test"`
 	}
 	f.value(&node)
 	id := g.id(f, node.ID, &g.texts.nodes)
@@ -113,7 +114,10 @@ func (g *sageGraph) readNode(f *jsonFile) {
 }
 
 func (g *sageGraph) readLink(f *jsonFile) {
-	var ends struct{ Source, Target any }
+	var ends struct {
+		Source any `json:"source"`
+		Target any `json:"target"`
+	}
 	f.value(&ends)
 	g.links = append(g.links, sageLink{g.id(f, ends.Source, &g.texts.links), g.id(f, ends.Target, &g.texts.links)})
 }
@@ -123,6 +127,7 @@ func (g *sageGraph) number(path string) {
 	seen := make(map[int32]bool)
 	g.rows = make(map[int32]int32)
 	g.eachMember(path, func(key string, f *jsonFile) {
+		f.ids = true
 		row := f.node(math.MaxInt32)
 		f.check(!seen[row], "row %d is there twice", row)
 		seen[row] = true

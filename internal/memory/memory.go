@@ -61,6 +61,9 @@ func Product[T int | int64](factors ...T) int64 {
 
 // Text returns a number of bytes as text, such as "3.2 TB".
 func Text[T int | int64 | uint64](bytes T) string {
+	if uint64(bytes) == math.MaxUint64 {
+		return "any amount"
+	}
 	x, unit := float64(bytes), 0
 	units := []string{"bytes", "kB", "MB", "GB", "TB", "PB", "EB"}
 	for x >= 999.5 && unit < len(units)-1 {

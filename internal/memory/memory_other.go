@@ -15,4 +15,5 @@ func addressSpace() uint64 { return math.MaxUint64 }
 
 func adviseHuge([]float32) {}
 
+// reserve cannot take disk space here: the caller writes zeros.
 func reserve(*os.File, int64) error { return errors.ErrUnsupported }

@@ -10,7 +10,7 @@ func (g *level) grow(to balanced) []int32 {
 	n, parts := g.nodes(), to.parts
 	part := make([]int32, n)
 	outside := make([]int64, n) // weight of edges to nodes without a part
-	border := make([]int32, n)  // a stack: nodes next to earlier parts, above all nodes
+	border := make([]int32, n)  // a stack: at the bottom all nodes, node 0 highest; on top of them nodes next to earlier parts
 	var left int64
 	for v := range part {
 		part[v], border[n-1-v] = -1, int32(v)

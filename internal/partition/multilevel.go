@@ -124,7 +124,7 @@ func (c *connections) collect(g *level, label []int32, nodes ...int32) {
 // the number of clusters.
 func (g *level) cluster(limit int64, scratch *connections) (label []int32, count int) {
 	n := g.nodes()
-	label = sorted(n, func(v int32) int64 { return 0 })
+	label = sorted(n, func(v int32) int64 { return 0 }) // 0 … n−1: each node is a cluster of its own
 	// By increasing degree: hubs choose last, when clusters have formed.
 	order := sorted(n, func(v int32) int64 { return g.ptr[v+1] - g.ptr[v] })
 	const rounds = 3

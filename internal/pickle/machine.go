@@ -299,7 +299,10 @@ func (m *machine) call(class, arguments any) {
 	c, isClass := class.(Class)
 	list, isTuple := arguments.(Tuple)
 	m.need(isClass && isTuple)
-	first := slices.Concat(list, Tuple{nil})[0]
+	var first any
+	if len(list) > 0 {
+		first = list[0]
+	}
 	text, _ := first.(string)
 	switch _, isClass := first.(Class); c {
 	case "collections OrderedDict", "collections defaultdict":

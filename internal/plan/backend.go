@@ -42,7 +42,8 @@ type Backend interface {
 	// histories, to the host.
 	Pull(m, v []float32) error
 
-	// Products returns the sizes of the dense products of the last Run, until the next one.
+	// Products returns the sizes of the dense products of the last Run. The slice is valid until
+	// the next Run.
 	Products() []Product
 
 	// Close waits and frees the backend's memory.

@@ -11,11 +11,11 @@ import (
 )
 
 // RowKind says to which nodes the rows of an op's result belong. An op of a model's logits has a
-// method Rows() (slot any, kind RowKind) if they are not simply those of its inputs.
+// method Rows() (slot any, kind RowKind). An op without a method Rows has SameRows.
 type RowKind uint8
 
 const (
-	SameRows       RowKind = iota // those of its inputs; the slot does not count
+	SameRows       RowKind = iota // the rows of its inputs; the slot is ignored
 	InputRows                     // the input nodes of a slot's block
 	OutputRows                    // its output nodes
 	CrossingRows                  // its output nodes, computed from input 0 at its input nodes

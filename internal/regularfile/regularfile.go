@@ -34,7 +34,11 @@ func Read(path string) ([]byte, error) {
 // stat describes a regular file, and refuses all others.
 func stat(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = fmt.Errorf("%s: a folder, not a regular file", path)
+	case !info.Mode().IsRegular():
 		err = fmt.Errorf("%s: not a regular file (%v)", path, info.Mode())
 	}
 	return info, err

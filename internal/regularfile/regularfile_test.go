@@ -13,7 +13,7 @@ import (
 
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := regularfile.Read(dir); err == nil || !strings.Contains(err.Error(), dir) {
+	if _, err := regularfile.Read(dir); err == nil || !strings.Contains(err.Error(), dir+": a folder, not a regular file") {
 		t.Errorf("a folder: %v", err)
 	}
 	if runtime.GOOS == "linux" {

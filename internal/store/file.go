@@ -93,6 +93,9 @@ func (s *File) open(f *os.File) error {
 	if s.bytes, err = mmap.Map(f, mmap.RDONLY, 0); err != nil {
 		return err
 	}
+	if size = int64(len(s.bytes)); size < least {
+		return fmt.Errorf("changed while being opened: %w", ErrFormat)
+	}
 	length := binary.LittleEndian.Uint64(s.bytes)
 	if length < uint64(least-8) || length > uint64(min(size-8, mostHeader)) || !bytes.HasPrefix(s.bytes[8:], []byte(begin)) {
 		return fmt.Errorf("does not begin like a store: %w", ErrFormat)
@@ -252,7 +255,8 @@ func (s *File) Release() {
 
 // RecordPath returns the path of a store's record in a cache.
 func RecordPath(cache, path string) string {
-	absolute, _ := filepath.Abs(path) // the contents tell records of one name apart
+	// If it fails, stores share a record's name; the record then fits at most one of them.
+	absolute, _ := filepath.Abs(path)
 	return filepath.Join(cache, "verified", fmt.Sprintf("%x", sha256.Sum256([]byte(absolute)))[:32])
 }
 
