@@ -29,7 +29,7 @@ type Builder struct {
 
 // edgeChunk holds edges and their weights; nil weights are all 1.
 type edgeChunk struct {
-	values  []int32 // of each edge (u, v) v, after ^u where u is not that of the edge before
+	values  []int32 // v of each edge (u, v); ^u comes first in a chunk, and wherever u changes
 	weights []float32
 }
 
@@ -83,7 +83,7 @@ func (b *Builder) AddEdges(edges []Edge) error {
 	return nil
 }
 
-// room returns the last chunk, after adding a chunk if that has no room for an edge.
+// room returns the last chunk. It adds a chunk if the last one has no room for another edge.
 func (b *Builder) room() *edgeChunk {
 	last := len(b.chunks) - 1
 	if last < 0 || len(b.chunks[last].values)+2 > cap(b.chunks[last].values) {
