@@ -122,8 +122,8 @@ func ogbSource(ctx context.Context, spec *Spec) (*source, error) {
 	}, nil
 }
 
-// convertSource writes a store. Its bytes are those of a store of the data in memory. It builds
-// the graph with its edges and its rows in files.
+// convertSource writes a store without holding the data in memory: edges and rows of the graph lie
+// in files meanwhile. The store has the same bytes as one that is made in memory.
 func (o *Options) convertSource(ctx context.Context, path, name string, s *source, named func(*Data)) (err error) {
 	const buffers, least = 4 * sourceBuffer, 16 << 20
 	budget := memory.Budget(o.Memory)

@@ -141,7 +141,8 @@ func (d *Data) dealStratified(shares [3]float64, random *rand.Rand) error {
 	return nil
 }
 
-// shareOf returns the number of nodes, of n, that a share gets. shares are those of the three parts.
+// shareOf returns how many of n nodes a part with this share gets. shares has the shares of all
+// three parts; they need not add up to 1.
 func shareOf(n int, share float64, shares [3]float64) int {
 	return int(math.Round(float64(n) * share / (shares[0] + shares[1] + shares[2])))
 }

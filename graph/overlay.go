@@ -156,7 +156,8 @@ func (o *Overlay) Draft() *Overlay {
 	return &draft
 }
 
-// Change makes c in a draft. The errors are those of Apply; the draft is of no use after one.
+// Change applies c to a draft. It returns the errors of Apply. After an error the draft must not be
+// used again.
 func (o *Overlay) Change(c *Change) error {
 	if o.edited == nil {
 		return fmt.Errorf("graph: Change of a version that is no draft: Draft makes one: %w", ErrInvalid)
@@ -192,7 +193,7 @@ func (o *Overlay) fail(format string, parts ...any) error {
 	return o.err
 }
 
-// put makes row that of node v, in a page of the draft's own.
+// put stores row as the row of node v. It first copies the node's page if another version has it too.
 func (o *Overlay) put(v int32, row *overlayRow) {
 	k := int(v) / pageNodes
 	if k == len(o.pages) {

@@ -25,7 +25,7 @@ type Mode struct {
 type dropout struct {
 	rate    float32
 	mode    *Mode
-	ordinal uint64 // of the op among those of mode, from 1
+	ordinal uint64 // the number of the op among the dropouts of mode, from 1
 }
 
 // newDropout returns the next dropout of mode. It is an error if rate is outside [0, 1), or above 0

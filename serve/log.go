@@ -123,7 +123,8 @@ func (l *changeLog) append(records []byte) error {
 		l.size += int64(written)
 		return nil
 	}
-	if failed := l.file.Truncate(l.size); failed != nil || written == len(records) { // fsync may have dropped what it could not write
+	// After a failed fsync the system may have dropped the records from its cache.
+	if failed := l.file.Truncate(l.size); failed != nil || written == len(records) {
 		l.broken = fmt.Errorf("%w: the log failed before, start the server again: %w", errUnavailable, cmp.Or(failed, err))
 	}
 	return fmt.Errorf("%w: %w", errUnavailable, err)

@@ -164,7 +164,7 @@ func shapes(t *weights.Tensor, p parameter) (same, turned bool) {
 }
 
 // next returns the layer of the file for m. That is the layer mapped to m. Without one, next looks at
-// the first layer of each pattern of names, of which exactly one must fit.
+// the first layer of each pattern of names. Exactly one of these must fit.
 func (m modelLayer) next(order []*foreignLayer) (*foreignLayer, error) {
 	if at := slices.IndexFunc(order, func(l *foreignLayer) bool { return l.mapped && l.name == m.name }); at >= 0 {
 		return order[at], m.misfit(order[at])

@@ -68,8 +68,8 @@ func Find(name string) (BLAS, error) {
 	return Open(name)
 }
 
-// automatic returns our own implementation, with which a row has the same bits in any product,
-// or else the one that is expected to be fastest.
+// automatic returns our own implementation if there is assembly for the processor: with it, a row
+// has the same bits in any product. Without it, automatic returns a library, or else gonum.
 func automatic() BLAS {
 	if own := Native(); own != nil {
 		return own

@@ -170,7 +170,7 @@ func jsonLabel(value any) (string, error) {
 			return strconv.FormatInt(int64(v), 10), nil
 		}
 	}
-	text, _ := json.Marshal(value) // what a decoder gives can be written
+	text, _ := json.Marshal(value) // no error: the value comes from JSON
 	return "", fmt.Errorf("label %.40s is neither a name nor an integer", text)
 }
 

@@ -97,8 +97,8 @@ func checkByteOrder() error {
 }
 
 // Write writes a store to an empty file. It sorts the caller's slice in place: arrays of 8 bytes a
-// number first, then those of 4, 2 and 1. The header is written last, so that an incomplete file
-// is not a store. It checks ctx every 4 MiB.
+// number first, then those of 4, 2 and 1. It writes the header last: a file without it is not a
+// store. It checks ctx every 4 MiB.
 func Write(ctx context.Context, file *os.File, data string, arrays []Array) error {
 	if err := checkByteOrder(); err != nil {
 		return err
