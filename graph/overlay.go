@@ -28,19 +28,27 @@ type Overlay struct {
 
 const pageNodes = 128
 
-// overlayPage holds its nodes side by side: a row of P·X reads each neighbour.
-type overlayPage [pageNodes]overlayNode
-
-type overlayNode struct {
-	scale, column float32     // scales of the Laplacian's row and column
-	row           *overlayRow // nil: the base's
+// overlayPage holds what a row of P·X reads of each neighbour, columns and kinds, in few cache lines.
+type overlayPage struct {
+	columns, scales [pageNodes]float32 // of the Laplacian's column and row
+	kinds           [pageNodes]rowKind
+	rows            [pageNodes]*overlayRow // nil: the base's
 }
+
+// rowKind says what differs from the base: nothing, the edges, or the features and perhaps the edges.
+type rowKind uint8
+
+const (
+	baseRow rowKind = iota
+	changedRow
+	ownFeatures
+)
 
 // overlayRow replaces a row of the base.
 type overlayRow struct {
 	neighbors []int32   // ascending
 	weights   []float32 // one for each neighbour
-	features  []float32 // nil: the base's
+	features  []float32 // of ownFeatures
 	removed   bool
 }
 
@@ -95,33 +103,49 @@ func (o *Overlay) Has(v int32) bool {
 	if v < 0 || int(v) >= o.nodes {
 		return false
 	}
-	row := o.at(v).row
+	row := o.changed(v)
 	return row == nil || !row.removed
 }
 
-func (o *Overlay) at(v int32) overlayNode {
+// changed returns the row that replaces the base's, or nil.
+func (o *Overlay) changed(v int32) *overlayRow {
 	if page := o.pages[uint32(v)/pageNodes]; page != nil {
-		return page[uint32(v)%pageNodes]
+		return page.rows[uint32(v)%pageNodes]
 	}
-	return overlayNode{o.base.RowScale[v], o.base.ColScale[v], nil}
+	return nil
+}
+
+// column returns the scale of a column of P, and what differs at its node.
+func (o *Overlay) column(v int32) (float32, rowKind) {
+	if page := o.pages[uint32(v)/pageNodes]; page != nil {
+		return page.columns[uint32(v)%pageNodes], page.kinds[uint32(v)%pageNodes]
+	}
+	return o.base.ColScale[v], baseRow
+}
+
+// scale returns the scale of a row of P.
+func (o *Overlay) scale(v int32) float32 {
+	if page := o.pages[uint32(v)/pageNodes]; page != nil {
+		return page.scales[uint32(v)%pageNodes]
+	}
+	return o.base.RowScale[v]
 }
 
 // Row returns the neighbours of node v in ascending order, and the weights of the edges, nil
 // if all are 1. Both must not be changed.
 func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
-	if row := o.at(v).row; row != nil {
+	if row := o.changed(v); row != nil {
 		return row.neighbors, row.weights
 	}
 	return o.base.Adjacency.Row(int(v)), o.base.Adjacency.RowValues(int(v))
 }
 
-// Features returns the features of node v, and whether they are row v of the Data of the base's.
-// They must not be changed.
-func (o *Overlay) Features(v int32) (values []float32, base bool) {
-	if row := o.at(v).row; row != nil && row.features != nil {
-		return row.features, false
+// Features returns the features of node v, which must not be changed.
+func (o *Overlay) Features(v int32) []float32 {
+	if _, kind := o.column(v); kind == ownFeatures {
+		return o.changed(v).features
 	}
-	return o.x.Row(int(v)), o.x.Data != nil
+	return o.x.Row(int(v))
 }
 
 // Apply returns the version after c. On an error nothing is changed. The error wraps
@@ -201,15 +225,15 @@ func (o *Overlay) put(v int32, row *overlayRow) {
 	}
 	if old := o.pages[k]; old == nil || k < len(o.shared) && old == o.shared[k] {
 		page := new(overlayPage)
-		for v := k * pageNodes; old == nil && v < min((k+1)*pageNodes, o.base.Nodes()); v++ {
-			page[v%pageNodes] = o.at(int32(v))
-		}
 		if old != nil {
 			*page = *old
+		} else if lo := k * pageNodes; lo < o.base.Nodes() {
+			copy(page.columns[:], o.base.ColScale[lo:])
+			copy(page.scales[:], o.base.RowScale[lo:])
 		}
 		o.pages[k] = page
 	}
-	o.pages[k][v%pageNodes].row, o.edited[v] = row, row
+	o.pages[k].rows[v%pageNodes], o.edited[v] = row, row
 }
 
 // row returns the row of v to change; of a node that is not there it is an empty one.
@@ -226,9 +250,10 @@ func (o *Overlay) row(v int32) *overlayRow {
 		if weights == nil {
 			row.weights = slices.Repeat([]float32{1}, len(neighbors))
 		}
-		if old, anew := o.at(v), o.scaled(row); old.row != nil {
-			row.features = old.row.features
-		} else if old.scale != anew.scale || old.column != anew.column {
+		old := o.changed(v)
+		if old != nil {
+			row.features = old.features
+		} else if scale, column := o.scales(row); o.scale(v) != scale || o.base.ColScale[v] != column {
 			o.fail("node %d has scales of its own: changes need a Laplacian of NewLaplacian or NewRowLaplacian", v)
 		}
 		o.put(v, row)
@@ -301,23 +326,28 @@ func (o *Overlay) remove(nodes []int32) {
 // Finish makes a draft a version, or returns the error of Change. Cost: the rows that it has changed.
 func (o *Overlay) Finish() error {
 	for v, row := range o.edited {
-		o.pages[v/pageNodes][v%pageNodes] = o.scaled(row)
+		page, k := o.pages[v/pageNodes], v%pageNodes
+		page.scales[k], page.columns[k] = o.scales(row)
+		page.kinds[k] = changedRow
+		if row.features != nil {
+			page.kinds[k] = ownFeatures
+		}
 	}
 	o.shared, o.edited = nil, nil
 	return o.err
 }
 
-// scaled returns a node of this row, with the scales of the row and the column of P.
-func (o *Overlay) scaled(row *overlayRow) overlayNode {
+// scales returns the scales of the row and the column of P of a node with this row.
+func (o *Overlay) scales(row *overlayRow) (scale, column float32) {
 	degree, p := 1.0, o.base // the row sum of A+I, summed as selfLoopedDegree does
 	for _, w := range row.weights {
 		degree += float64(w)
 	}
 	if len(p.RowScale) == 0 || &p.RowScale[0] == &p.ColScale[0] { // of NewLaplacian
-		scale := float32(1 / math.Sqrt(degree))
-		return overlayNode{scale, scale, row}
+		scale = float32(1 / math.Sqrt(degree))
+		return scale, scale
 	}
-	return overlayNode{float32(1 / degree), 1, row}
+	return float32(1 / degree), 1
 }
 
 // Around returns the Laplacian of a part of the version, for models of hops graph convolutions:
@@ -357,29 +387,45 @@ func (o *Overlay) Around(nodes []int32, hops int) (local *Laplacian, ids []int32
 	a.Ptr = append(a.Ptr, slices.Repeat(a.Ptr[len(a.Ptr)-1:], len(ids)+1-len(a.Ptr))...)
 	local = &Laplacian{Adjacency: a, Directed: o.base.Directed}
 	for _, v := range ids {
-		node := o.at(v)
-		local.RowScale, local.ColScale = append(local.RowScale, node.scale), append(local.ColScale, node.column)
+		column, _ := o.column(v)
+		local.RowScale, local.ColScale = append(local.RowScale, o.scale(v)), append(local.ColScale, column)
 	}
 	return local, ids, nil
 }
 
-// Propagation returns row v of P: the columns, v itself first, their entries, and the row's sum.
-// base reports whether the row of P·X is that of the base: neither v nor a neighbour has
-// changed. Cost: O(degree of v).
-func (o *Overlay) Propagation(v int32) (columns []int32, entries []float32, sum float32, base bool) {
+// PropagationRow is a row of P of a version.
+type PropagationRow struct {
+	Columns []int32   // the row's node first
+	Entries []float32 // one for each column
+	Sum     float32   // of the entries
+	Own     []int     // ascending places in Columns of nodes whose features are not in the Data of the base's
+	Base    bool      // the row of P·X is that of the base: neither the node nor a neighbour has changed
+}
+
+// Propagation returns row v of P. Cost: O(degree of v).
+func (o *Overlay) Propagation(v int32) PropagationRow {
 	neighbors, weights := o.Row(v)
-	node := o.at(v)
-	columns, entries = append(make([]int32, 0, 1+len(neighbors)), v), append(make([]float32, 0, 1+len(neighbors)), node.scale*node.column)
-	total, base := float64(node.column), node.row == nil
-	for k, u := range neighbors {
-		neighbor, weight := o.at(u), float32(Weight(weights, k))
-		columns, entries, base = append(columns, u), append(entries, node.scale*weight*neighbor.column), base && neighbor.row == nil
-		total += float64(neighbor.column) * float64(weight)
+	scale := o.scale(v)
+	r := PropagationRow{Columns: make([]int32, 1+len(neighbors)), Entries: make([]float32, 1+len(neighbors)), Base: true}
+	total := 0.0
+	for k := range r.Columns {
+		u, weight := v, float32(1)
+		if k > 0 {
+			u, weight = neighbors[k-1], float32(Weight(weights, k-1))
+		}
+		column, kind := o.column(u)
+		r.Columns[k], r.Entries[k] = u, scale*weight*column
+		total += float64(column) * float64(weight)
+		r.Base = r.Base && kind == baseRow
+		if kind == ownFeatures || o.x.Data == nil {
+			r.Own = append(r.Own, k)
+		}
 	}
-	if !base {
-		o.prefetch(columns)
+	if !r.Base {
+		o.prefetch(r.Columns)
 	}
-	return columns, entries, float32(float64(node.scale) * total), base
+	r.Sum = float32(float64(scale) * total)
+	return r
 }
 
 // Gather returns the features of nodes, row after row.
@@ -387,8 +433,7 @@ func (o *Overlay) Gather(nodes []int32) *Features {
 	o.prefetch(nodes)
 	x := &Features{Rows: len(nodes), Cols: o.x.Cols, Data: make([]float32, 0, len(nodes)*o.x.Cols)}
 	for _, v := range nodes {
-		values, _ := o.Features(v)
-		x.Data = append(x.Data, values...)
+		x.Data = append(x.Data, o.Features(v)...)
 	}
 	return x
 }

@@ -187,20 +187,19 @@ func TestOverlay(t *testing.T) {
 
 // sameRow reports whether o has the features of node v, and its row of P with its sum to the bit.
 func sameRow(o *Overlay, v int32, features []float32, p *Laplacian) bool {
-	got, _ := o.Features(v)
-	columns, entries, sum, _ := o.Propagation(v)
+	got, row := o.Features(v), o.Propagation(v)
 	k := 0
 	for u, entry := range p.Row(int(v)) {
 		want := p.RowScale[v] * p.ColScale[u]
 		if k > 0 {
 			want = p.RowScale[v] * float32(Weight(p.Adjacency.RowValues(int(v)), k-1)) * p.ColScale[u]
 		}
-		if k == len(columns) || columns[k] != u || entries[k] != want || math.Abs(entry-float64(want)) > 1e-6 {
+		if k == len(row.Columns) || row.Columns[k] != u || row.Entries[k] != want || math.Abs(entry-float64(want)) > 1e-6 {
 			return false
 		}
 		k++
 	}
-	return slices.Equal(got, features) && k == len(columns) && sum == float32(p.RowSum(int(v)))
+	return slices.Equal(got, features) && k == len(row.Columns) && row.Sum == float32(p.RowSum(int(v)))
 }
 
 func checkOverlay(t *testing.T, what string, o *Overlay, g *plainGraph, p *Laplacian, rng *rand.Rand) {

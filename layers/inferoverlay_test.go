@@ -177,7 +177,7 @@ func builtAnew(o *graph.Overlay) (*graph.CSR, *graph.Features, []int32) {
 	for v := range int32(o.Nodes()) {
 		if number[v] = n; o.Has(v) {
 			n++
-			values, _ := o.Features(v)
+			values := o.Features(v)
 			x.Data, x.Cols = append(x.Data, values...), len(values)
 		}
 	}

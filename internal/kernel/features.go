@@ -46,23 +46,21 @@ func PropagateFeaturesInto(dst []float32, p *graph.Laplacian, rows []int32, x *g
 	}
 }
 
-// PropagateChanged sets dst to a row of P·X of a changed graph, from the row of P: its columns
-// and entries. It has the bits of PropagateFeaturesInto on a graph that is built anew. Features of
-// the base are read where they are, a run of columns at a time.
-func PropagateChanged(dst []float32, o *graph.Overlay, columns []int32, entries []float32) {
+// PropagateChanged sets dst to a row of P·X of a changed graph, from the row of P. It has the bits
+// of PropagateFeaturesInto on a graph that is built anew. Features of the base are read where they
+// are, a run of columns at a time.
+func PropagateChanged(dst []float32, o *graph.Overlay, row graph.PropagationRow) {
 	_, x := o.Base()
 	clear(dst)
-	for at, end := 0, 0; at < len(columns); at = end {
-		values, base := o.Features(columns[at])
-		run := graph.CSR{Cols: 1, Idx: []int32{0}, Val: entries[at:]}
-		for end = at + 1; base && end < len(columns); end++ {
-			if _, base := o.Features(columns[end]); !base {
-				break
-			}
-		}
-		if base {
-			values, run.Cols, run.Idx = x.Data, x.Rows, columns[at:]
-		}
-		spmmEntries(dst, &run, []int64{0}, []int64{int64(end - at)}, true, nil, run.Cols, values, len(dst))
+	add := func(columns []int32, entries, values []float32, rows int) {
+		run := graph.CSR{Cols: rows, Idx: columns, Val: entries}
+		spmmEntries(dst, &run, []int64{0}, []int64{int64(len(columns))}, true, nil, rows, values, len(dst))
 	}
+	at := 0
+	for _, own := range row.Own {
+		add(row.Columns[at:own], row.Entries[at:own], x.Data, x.Rows)
+		add([]int32{0}, row.Entries[own:own+1], o.Features(row.Columns[own]), 1)
+		at = own + 1
+	}
+	add(row.Columns[at:], row.Entries[at:], x.Data, x.Rows)
 }
