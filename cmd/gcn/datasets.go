@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -112,7 +113,9 @@ func openData(ctx context.Context, spec string) (*datasets.Data, error) {
 	if err := checkSpec(spec); err != nil {
 		return nil, err
 	}
-	return datasets.Open(ctx, spec, jobOf(ctx).data)
+	data, err := datasets.Open(ctx, spec, jobOf(ctx).data)
+	debug.FreeOSMemory() // else the garbage of reading stays beside what follows
+	return data, err
 }
 
 // checkSpec reports a SPEC that cannot be understood.
