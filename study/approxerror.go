@@ -12,11 +12,10 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -49,8 +48,6 @@ type ApproxError struct {
 	// The nodes that the first sampler draws for the batch are the rows of the
 	// second. The nodes that the last sampler draws are the rows Q.
 	below []samplers.Sampler
-
-	places []int32 // of each node, its row of Product; nil: row i is node i
 }
 
 // ErrorRow is the error of one method at one sample size.
@@ -145,9 +142,6 @@ func (s *ApproxError) check() error {
 	if len(s.Nodes) == 0 || len(s.Methods) == 0 || len(s.Sizes) == 0 {
 		return fmt.Errorf("study: errors of %d methods at %d sample sizes, in batches of %d nodes: want at least 1 each", len(s.Methods), len(s.Sizes), len(s.Nodes))
 	}
-	if s.places != nil { // Advise has checked the product
-		return nil
-	}
 	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
 
@@ -204,25 +198,21 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) (*batchVa
 	var lock sync.Mutex
 	done := 0
 	workers := min(runtime.GOMAXPROCS(0), s.Repeats)
-	group, ctx := errgroup.WithContext(ctx)
-	for first := range workers {
-		group.Go(func() error {
-			w := newErrorWorker(s)
-			for r := first; r < s.Repeats; r += workers {
-				if err := w.repeat(ctx, r, contests, values); err != nil {
-					return err
-				}
-				if s.Progress != nil {
-					lock.Lock()
-					done++
-					s.Progress(done, s.Repeats)
-					lock.Unlock()
-				}
+	return values, parallel.Chunks(ctx, workers, func(first int) error {
+		w := newErrorWorker(s)
+		for r := first; r < s.Repeats; r += workers {
+			if err := w.repeat(ctx, r, contests, values); err != nil {
+				return err
 			}
-			return nil
-		})
-	}
-	return values, group.Wait()
+			if s.Progress != nil {
+				lock.Lock()
+				done++
+				s.Progress(done, s.Repeats)
+				lock.Unlock()
+			}
+		}
+		return nil
+	})
 }
 
 // errorWorker is the memory of one goroutine.
@@ -310,14 +300,8 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 
 // propagate writes P̃C of a block to dst.
 func (s *ApproxError) propagate(dst []float32, block *graph.Block) {
-	c, rows := s.Product, block.Src
-	if s.places != nil {
-		rows = make([]int32, len(block.Src))
-		for k, v := range block.Src {
-			rows[k] = s.places[v]
-		}
-	}
-	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, rows, c.Data, c.Cols)
+	c := s.Product
+	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, block.Src, c.Data, c.Cols)
 }
 
 func squaredNorm(x []float32) float64 {
