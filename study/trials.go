@@ -99,12 +99,11 @@ type Trial struct {
 func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidate {
 	all := []Candidate{{Method: "full", ExactInput: true}}
 	if a.Method != "full" {
-		samples := a.Samples
 		if !exactInput {
-			all = append(all, Candidate{a.Method, samples, false})
+			all = append(all, Candidate{a.Method, a.Samples, false})
 		}
 		if exactInput || layers > 1 {
-			all = append(all, Candidate{a.Method, samples[:layers-1], true})
+			all = append(all, Candidate{a.Method, a.Samples[:layers-1], true})
 		}
 	}
 	for _, times := range []int{1, 2, 4} {

@@ -104,10 +104,8 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 		return nil, errors.New("study: variance needs candidates and numbers of draws")
 	}
 	var err error
-	if v.Weights, err = drawableWeights(v.Weights); err != nil {
-		return nil, err
-	}
-	if err := setDefaults(&v); err != nil {
+	v.Weights, err = drawableWeights(v.Weights)
+	if err := cmp.Or(err, setDefaults(&v)); err != nil {
 		return nil, err
 	}
 	if v.Estimators == nil {
