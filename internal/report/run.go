@@ -78,16 +78,14 @@ func load(dir string) (run *Run, err error) {
 	if err != nil {
 		return run, err
 	}
-	n := 0
 	for line := range bytes.Lines(text) {
-		n++
 		p := train.Evaluation{Loss: math.NaN(), Valid: math.NaN()}
 		err := finite.Unmarshal(line, &p)
 		if err != nil && !bytes.HasSuffix(line, []byte("\n")) {
 			break // still being written, or cut off when the program died
 		}
 		if err != nil {
-			return run, fmt.Errorf("%s:%d: %w", path, n, rundir.JSONError(err))
+			return run, fmt.Errorf("%s:%d: %w", path, len(run.Points)+1, rundir.JSONError(err))
 		}
 		run.Points = append(run.Points, p)
 	}
