@@ -221,21 +221,18 @@ type errorWorker struct {
 	full              samplers.Full
 	exact, batch      samplers.MiniBatch
 	truth, guess, sum []float32
-	source            *rand.PCG
-	rng               *rand.Rand
 }
 
 func newErrorWorker(s *ApproxError) *errorWorker {
-	source := samplers.NewSource(s.Seed, 0, 0)
-	return &errorWorker{study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, source: source, rng: rand.New(source)}
+	return &errorWorker{study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}}
 }
 
 // begin returns the rows Q of batch number r, and sets exact to their block of P.
 func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
-	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
-	seeds := RandomBatch(w.rng, w.study.Nodes, w.study.Batch)
+	rng := rand.New(samplers.NewSource(w.study.Seed, uint64(r), 0))
+	seeds := RandomBatch(rng, w.study.Nodes, w.study.Batch)
 	for _, above := range w.study.below {
-		if err := above.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+		if err := above.Sample(ctx, seeds, rng, &w.batch); err != nil {
 			return nil, err
 		}
 		seeds = slices.Clone(w.batch.Inputs())
@@ -272,8 +269,8 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 	clear(w.sum)
 	n := float64(w.study.Draws)
 	for k := range w.study.Draws {
-		samplers.Seed(w.source, w.study.Seed+uint64(k), uint64(r)+1, c.stream)
-		if err := c.sampler.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+		rng := rand.New(samplers.NewSource(w.study.Seed+uint64(k), uint64(r)+1, c.stream))
+		if err := c.sampler.Sample(ctx, seeds, rng, &w.batch); err != nil {
 			return err
 		}
 		block := w.batch.Blocks[0]

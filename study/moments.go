@@ -188,16 +188,13 @@ func (d *draws) enumerate(t *tally, drawn int, sample samplers.Sample, probabili
 
 // simulate adds the draws numbered first, first+step, … of repeats.
 func (d *draws) simulate(ctx context.Context, t *tally, first, step, repeats int, seed uint64) error {
-	source := samplers.NewSource(seed, 0, 0)
-	rng := rand.New(source)
 	var sample samplers.Sample
 	count := (repeats - first + step - 1) / step
 	for k := first; k < repeats; k += step {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		samplers.Seed(source, seed, 0, uint64(k))
-		d.Draw.Draw(rng, d.population, d.size, &sample)
+		d.Draw.Draw(rand.New(samplers.NewSource(seed, 0, uint64(k))), d.population, d.size, &sample)
 		d.add(t, 1/float64(count), &sample)
 	}
 	return nil

@@ -144,8 +144,6 @@ func (b *stepBench) settle() error {
 
 // inTurn measures sampling, step and floor in turn, and then the allocations of a step.
 func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) error {
-	var source rand.PCG
-	rng := rand.New(&source)
 	var batch samplers.MiniBatch
 	var steps, floors, sampling []float64
 	begin := time.Now()
@@ -153,7 +151,7 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		samplers.Seed(&source, b.Seed, 0, uint64(k))
+		rng := rand.New(samplers.NewSource(b.Seed, 0, uint64(k)))
 		seeds := study.RandomBatch(rng, b.stream.Train, b.BatchSize)
 		start := time.Now()
 		err := b.stream.Sampler.Sample(ctx, seeds, rng, &batch)
