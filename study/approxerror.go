@@ -204,12 +204,10 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) (*batchVa
 			if err := w.repeat(ctx, r, contests, values); err != nil {
 				return err
 			}
-			if s.Progress != nil {
-				lock.Lock()
-				done++
-				s.Progress(done, s.Repeats)
-				lock.Unlock()
-			}
+			lock.Lock()
+			done++
+			report(s.Progress, done, s.Repeats)
+			lock.Unlock()
 		}
 		return nil
 	})

@@ -27,6 +27,13 @@ func setDefaults(settings any) error {
 	return nil
 }
 
+// report calls progress, if it is not nil.
+func report(progress func(done, total int), done, total int) {
+	if progress != nil {
+		progress(done, total)
+	}
+}
+
 // checkGraph checks the arguments that all studies of a graph share:
 // the Laplacian and lists of nodes. Cost: O(nodes of the graph).
 func checkGraph(p *graph.Laplacian, nodes ...[]int32) error {

@@ -107,9 +107,7 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 			}
 			t.finitePopulation(equal, s)
 		}
-		if c.Progress != nil {
-			c.Progress(k+1, len(c.Sizes))
-		}
+		report(c.Progress, k+1, len(c.Sizes))
 	}
 	return t, nil
 }

@@ -40,9 +40,7 @@ func (w *columnWalk) batches(ctx context.Context, p *graph.Laplacian, nodes []in
 		}
 		w.walk(p, RandomBatch(rand.New(samplers.NewSource(seed, 0, uint64(b))), nodes, batch))
 		visit(b)
-		if progress != nil {
-			progress(b+1, batches)
-		}
+		report(progress, b+1, batches)
 	}
 	return nil
 }

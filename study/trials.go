@@ -131,9 +131,7 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 	var trials []Trial
 	for k, c := range s.Candidates {
 		done := func(batches int) {
-			if s.Progress != nil {
-				s.Progress(k*s.Batches+batches, len(s.Candidates)*s.Batches)
-			}
+			report(s.Progress, k*s.Batches+batches, len(s.Candidates)*s.Batches)
 		}
 		suffices := func(t Trial) bool {
 			return t.Method == c.Method && t.ExactInput == c.ExactInput && trials[0].Score-t.Score <= tolerated

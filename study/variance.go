@@ -118,9 +118,7 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	watch := evenlySpaced(v.Weights, v.Watch)
 	for k, e := range v.Estimators {
 		for j, s := range v.Sizes {
-			if v.Progress != nil {
-				v.Progress(k*len(v.Sizes)+j, len(v.Estimators)*len(v.Sizes))
-			}
+			report(v.Progress, k*len(v.Sizes)+j, len(v.Estimators)*len(v.Sizes))
 			if s > len(v.Weights) {
 				continue
 			}
