@@ -214,8 +214,8 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 	return table, len(seeds), err
 }
 
-// read makes the product of a layer, with the rows that the measurement below the given samplers
-// reads. The others are 0.
+// read makes the product of a layer. It holds only the rows that the measurement below the given
+// samplers reads, as one of several processes holds its rows.
 func (a *Advise) read(ctx context.Context, layer int, above []samplers.Sampler) error {
 	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, below: above, Batch: a.Batch, Seed: a.Seed})
 	var nodes []int32
@@ -232,8 +232,10 @@ func (a *Advise) read(ctx context.Context, layer int, above []samplers.Sampler) 
 		return err
 	}
 	n := a.Laplacian.Nodes()
-	a.Products[0] = &graph.Features{Rows: n, Cols: part.Cols, Data: make([]float32, n*part.Cols)}
-	kernel.Scatter(a.Products[0].Data, part.Data, nodes, part.Cols)
+	a.Products[0] = &graph.Features{Rows: n, Cols: part.Cols, Data: part.Data, Share: new(graph.Share), Place: make([]int32, n)}
+	for k, v := range nodes {
+		a.Products[0].Place[v] = int32(k)
+	}
 	return nil
 }
 
