@@ -204,6 +204,8 @@ func (e *edgeList) findWeightColumn() {
 		e.weight = rest[0]
 	case len(numeric) == 1:
 		e.weight = numeric[0]
+	case len(rest) == 0:
+		p.ask(" has no column besides the ids, so weights=1 finds no weights: leave it out")
 	default:
 		check(false, p.Path, "weights=1, but %s has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", table.Quote(p.firstLine()), len(numeric))
 	}

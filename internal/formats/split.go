@@ -134,7 +134,8 @@ func (l *NodeList) readRows(p *part, s *Split, want string, parse func(row int, 
 		node, part := parse(0, cells)
 		return node >= 0 && part >= 0 || p.Width == 2 && (node >= 0 || part >= 0)
 	}
-	isHeader := p.rows > 0 && !isNumber(p.First[0]) && !fits(p.First)
+	_, number := parseNumber(p.First[0])
+	isHeader := p.rows > 0 && !number && !fits(p.First)
 	for _, r := range p.data() {
 		isHeader = isHeader && fits(r.Cells)
 	}
