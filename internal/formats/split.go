@@ -76,7 +76,7 @@ var (
 func (l *NodeList) Part(ctx context.Context, path string) (nodes []int32, err error) {
 	if !isNPY(path) {
 		s, err := l.read(ctx, path, "line", maskWords, "true or false")
-		return s.Train, err
+		return s[0], err
 	}
 	_, err = readSet(ctx, path, Options{}, func(r *reader) { nodes = l.array(r, r.file(path).array("")) })
 	return nodes, err
@@ -151,8 +151,7 @@ func (l *NodeList) readRows(p *part, s *Split, want string, parse func(row int, 
 		case part < 0:
 			r.Fault("%s, want %s", table.Quote(r.Cells[p.Width-1]), want)
 		case part < 3:
-			to := s.parts()[part]
-			*to = append(*to, node)
+			s[part] = append(s[part], node)
 		}
 	}
 }
