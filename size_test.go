@@ -33,7 +33,7 @@ var ceilings = map[string]int{
 	"internal/filelock":         39,
 	"internal/fetch":            489,
 	"internal/finite":           52,
-	"internal/formats":          3425,
+	"internal/formats":          3402,
 	"internal/full":             1219,
 	"internal/half":             28,
 	"internal/kernel":           2200,
