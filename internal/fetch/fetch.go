@@ -129,7 +129,11 @@ func (f *files) archive() string { return filepath.Join(f.folder, f.Files[0].Nam
 // kept returns the error to report after one about downloaded files. Other files may have other
 // checksums than those that are recorded.
 func (f *files) kept(err error) error {
-	return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder, and %s if it is there, to download them again)", err, f.folder, f.sumsPath())
+	sums := ""
+	if !missing(f.sumsPath()) {
+		sums = " and " + f.sumsPath()
+	}
+	return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder%s to download them again)", err, f.folder, sums)
 }
 
 // download downloads the files that are not there, checks all of them, and unpacks an archive. It
