@@ -52,11 +52,8 @@ func (m *CSR) First(i int) int64 {
 
 // Row returns the columns stored in row i. The slice aliases m.
 func (m *CSR) Row(i int) []int32 {
-	if m.Place != nil {
-		at := m.First(i)
-		return m.Idx[at : at+m.Ptr[i+1]-m.Ptr[i]]
-	}
-	return m.Idx[m.Ptr[i]:m.Ptr[i+1]]
+	at := m.First(i)
+	return m.Idx[at : at+m.Ptr[i+1]-m.Ptr[i]]
 }
 
 // RowValues returns the values stored in row i, in the order of Row(i), or nil if

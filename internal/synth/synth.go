@@ -166,9 +166,8 @@ const chunkNodes = 2048
 // eachChunk calls f, on all cores, for the chunks of the nodes lo … hi−1, with the range of nodes of
 // each. lo is the first node of a chunk.
 func eachChunk(ctx context.Context, lo, hi int, f func(chunk, lo, hi int) error) error {
-	first := lo / chunkNodes
 	return parallel.Chunks(ctx, (hi-lo+chunkNodes-1)/chunkNodes, func(k int) error {
-		return f(first+k, (first+k)*chunkNodes, min((first+k+1)*chunkNodes, hi))
+		return f(lo/chunkNodes+k, lo+k*chunkNodes, min(lo+(k+1)*chunkNodes, hi))
 	})
 }
 
