@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 )
@@ -194,7 +195,7 @@ func TestHistoryWhileBatchesAreSent(t *testing.T) {
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Update(plan.Adam{}, 1); err != nil {
+	if err := p.Update(kernel.Adam{}, 1); err != nil {
 		t.Fatal(err)
 	}
 	gpu.slot.Histories()[0].Commit()

@@ -60,15 +60,6 @@ func (a Adam) Validate() error {
 // positive reports whether x is positive and finite.
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// update returns a as the backends take it.
-func (a Adam) update() plan.Adam {
-	a = a.withDefaults()
-	return plan.Adam{
-		Adam: kernel.Adam{Rate: a.LR, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, WeightDecay: a.WeightDecay, Decoupled: a.DecoupledDecay},
-		Clip: a.Clip,
-	}
-}
-
 // fit makes the moments of n parameters if there are none. It returns an error if
 // there are moments of another number of parameters.
 func (s *AdamState) fit(n int) error {
@@ -101,9 +92,6 @@ func (a Adam) Step(params, grads []float32, state *AdamState) error {
 
 // step is Step where the last values are averages: see plan.Model.Averages.
 func (a Adam) step(params, grads []float32, state *AdamState, averages int) {
-	u, n := a.update(), len(params)-averages
-	kernel.Clip(grads[:n], u.Clip)
 	state.Steps++
-	kernel.AdamStep(params[:n], grads[:n], state.M[:n], state.V[:n], state.Steps, u.Adam)
-	plan.Average(params[n:], grads[n:])
+	plan.Update(kernel.Adam(a.withDefaults()), params, grads, state.M, state.V, averages, state.Steps)
 }

@@ -230,7 +230,7 @@ func (p *Program) advance(batch *samplers.MiniBatch, seed uint64, a Adam, state 
 		return err
 	}
 	state.Steps++
-	return p.backend.Update(a.update(), state.Steps)
+	return p.backend.Update(kernel.Adam(a.withDefaults()), state.Steps)
 }
 
 // Depth returns the largest number of calls of Advance between two calls of Settle. The program

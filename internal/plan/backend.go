@@ -25,7 +25,7 @@ type Backend interface {
 	// the last Run. Push must have set the moments; steps count from 1. If the
 	// loss or a gradient is not finite, this and all later updates change nothing
 	// until Settle.
-	Update(a Adam, step int) error
+	Update(a kernel.Adam, step int) error
 	// Depth is the largest number of updates between two calls of Settle.
 	Depth() int
 	// Settle waits and returns the losses of the updates since the last call.
@@ -50,20 +50,19 @@ type Backend interface {
 	Close() error
 }
 
-// Adam is kernel.Adam after clipping the gradients to a norm of at most Clip; 0
-// means no clipping.
-type Adam struct {
-	kernel.Adam
-	Clip float64
+// Update updates values on the host by step number step of a, with grads, which it may clip in
+// place. The last of values are averages: see Model.Averages.
+func Update(a kernel.Adam, values, grads, m, v []float32, averages, step int) {
+	n := len(values) - averages
+	kernel.AdamStep(values[:n], grads[:n], m[:n], v[:n], step, a)
+	average(values[n:], grads[n:])
 }
 
-// AverageGain is the share of a new value in an average: PyTorch's momentum of BatchNorm.
-const AverageGain = 0.1
-
-// Average moves averages by AverageGain of their distance to values.
-func Average(averages, values []float32) {
+// average moves averages by a part of their distance to values.
+func average(averages, values []float32) {
+	const gain = 0.1 // PyTorch's momentum of BatchNorm
 	for k, v := range values {
-		averages[k] += AverageGain * (v - averages[k])
+		averages[k] += gain * (v - averages[k])
 	}
 }
 
@@ -77,7 +76,7 @@ type Model struct {
 	Values, Grads []float32
 
 	// Averages is the number of values at the end of Values that are averages: an update
-	// calls Average with their gradients. Neither Adam nor Clip counts them.
+	// moves them towards their gradients. Adam does not count them, also not in Clip.
 	Averages int
 
 	// Check holds each op to its Memory, for tests: memory is filled with NaN as

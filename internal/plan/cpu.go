@@ -28,7 +28,7 @@ func (c *cpu) Run() error {
 
 func (c *cpu) Loss() (float32, error) { return c.last, nil }
 
-func (c *cpu) Update(a Adam, step int) error {
+func (c *cpu) Update(a kernel.Adam, step int) error {
 	c.losses = append(c.losses, c.last)
 	switch {
 	case c.failed != 0:
@@ -37,12 +37,7 @@ func (c *cpu) Update(a Adam, step int) error {
 	case !kernel.Finite([]float32{c.last}) || !kernel.Finite(c.model.Grads):
 		c.failed = step
 	default:
-		values := c.model.Values
-		grads := c.model.Grads
-		n := len(c.model.Values) - c.model.Averages
-		kernel.Clip(grads[:n], a.Clip)
-		kernel.AdamStep(values[:n], grads[:n], c.m[:n], c.v[:n], step, a.Adam)
-		Average(values[n:], grads[n:])
+		Update(a, c.model.Values, c.model.Grads, c.m, c.v, c.model.Averages, step)
 	}
 	return nil
 }

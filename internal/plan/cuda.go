@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // lossesKept is the largest number of updates between two calls of Settle.
@@ -63,8 +64,7 @@ func (c *cuda) Run() error {
 		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
 	at := device.Floats(c.losses, c.kept)
-	last := slices.IndexFunc(c.steps, func(s step) bool { return s.to == c.outputs[0] && s.use.Result == Elsewhere })
-	if last >= 0 {
+	if last := slices.IndexFunc(c.steps, func(s step) bool { return s.to == c.outputs[0] }); last >= 0 {
 		c.calls[last].fixed = Floats{At: at}
 	}
 	if err := c.Compute(); err != nil {
@@ -89,7 +89,7 @@ func (c *cuda) Loss() (float32, error) {
 	return loss, device.Read(c.d, c.model.Grads, c.grads)
 }
 
-func (c *cuda) Update(a Adam, step int) error {
+func (c *cuda) Update(a kernel.Adam, step int) error {
 	loss := device.Floats(c.losses, c.kept)
 	c.kept++
 	n := c.n - c.model.Averages
@@ -98,7 +98,7 @@ func (c *cuda) Update(a Adam, step int) error {
 	}
 	err := c.d.AdamStep(device.AdamArrays{
 		Params: c.values, Grads: c.grads, M: c.m, V: c.v, Partial: c.partial, Loss: loss, Status: c.status,
-	}, n, step, a.Clip, a.Adam)
+	}, n, step, a)
 	if err != nil || n == c.n {
 		return err
 	}
@@ -115,7 +115,7 @@ func (c *cuda) average(n int) error {
 	if err != nil || math.Float32bits(status[0]) != 0 || math.Float32bits(status[1]) != 0 {
 		return err
 	}
-	Average(averages, values)
+	average(averages, values)
 	return device.Write(c.d, device.Floats(c.values, n), averages)
 }
 

@@ -14,8 +14,8 @@ var ErrShape = errors.New("sizes do not fit")
 type Op interface {
 	G.Op
 
-	// Memory describes the op's memory use in p. A plan calls it once.
-	Memory(p *Plan) Memory
+	// Memory describes the op's memory use. A plan calls it once.
+	Memory() Memory
 
 	// Compute takes the inputs of c, checks their sizes, makes the result, and ends in c.On,
 	// which runs kernels of c's processor. If c.Over is true, it may overwrite the input that
@@ -32,34 +32,16 @@ type placer interface {
 
 // Memory describes how an op uses memory. A plan relies on it: a wrong
 // description gives wrong numbers. Model.Check finds such mistakes in tests.
+// The result lies in the memory that Call gives. Other values may use this memory
+// after the result's last reader.
 type Memory struct {
-	Result Location // required
-
-	// KeepsInputs reports that the result may lie in an input's memory, or that
-	// the op reads an input's memory after the call. The plan then never reuses
-	// that memory.
+	// KeepsInputs reports that the op reads an input's memory after the call, or, of a
+	// plain op, that its result may lie there. The plan then never reuses that memory.
 	KeepsInputs bool
 
 	// Over is the input that the op can overwrite to save memory.
 	Over Over
 }
-
-// Location is the place of an op's result.
-type Location uint8
-
-const (
-	unknown Location = iota // not a plan.Op
-
-	// InBuffer: in the memory that Call gives. Other values may use it after the
-	// result's last reader.
-	InBuffer
-	// InBufferKept: in that memory, and still valid after the run. No other value
-	// uses it.
-	InBufferKept
-	// Elsewhere: in memory that is neither an input's nor the Call's, such as a
-	// new scalar.
-	Elsewhere
-)
 
 // Over names an input that an op can overwrite, and the new content.
 type Over struct {
