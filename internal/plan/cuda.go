@@ -70,11 +70,7 @@ func (c *cuda) Run() error {
 	if err := c.Compute(); err != nil {
 		return err
 	}
-	a := c.Result(0)
-	from, err := a.floats()
-	if err == nil && a.Elements() != 1 {
-		err = fmt.Errorf("the output has shape %v, want a scalar: %w", a.sizes, ErrShape)
-	}
+	from, err := c.Result(0).floats()
 	if err != nil {
 		return err
 	}
@@ -136,20 +132,20 @@ func (c *cuda) Settle() ([]float32, int, error) {
 	return losses, failed, c.d.Clear(c.status, 16)
 }
 
-func (c *cuda) Push(m, v []float32) error {
+func (c *cuda) Push(moments bool) error {
 	err := device.Write(c.d, c.values, c.model.Values)
-	if err != nil || m == nil {
+	if err != nil || !moments {
 		return err
 	}
-	return errors.Join(device.Write(c.d, c.m, m), device.Write(c.d, c.v, v))
+	return errors.Join(device.Write(c.d, c.m, c.model.M), device.Write(c.d, c.v, c.model.V))
 }
 
-func (c *cuda) Pull(m, v []float32) error {
+func (c *cuda) Pull(moments bool) error {
 	err := device.Read(c.d, c.model.Values, c.values)
-	if err != nil || m == nil {
+	if err != nil || !moments {
 		return err
 	}
-	err = errors.Join(device.Read(c.d, m, c.m), device.Read(c.d, v, c.v))
+	err = errors.Join(device.Read(c.d, c.model.M, c.m), device.Read(c.d, c.model.V, c.v))
 	for _, rows := range c.resident {
 		err = errors.Join(err, rows.Pull())
 	}

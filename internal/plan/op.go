@@ -17,17 +17,15 @@ type Op interface {
 	// Memory describes the op's memory use. A plan calls it once.
 	Memory() Memory
 
+	// Place is called once for each run on a device. It makes the run send what the op needs
+	// there beside its inputs, such as parts of the batch.
+	Place(r *Run) error
+
 	// Compute takes the inputs of c, checks their sizes, makes the result, and ends in c.On,
 	// which runs kernels of c's processor. If c.Over is true, it may overwrite the input that
 	// its Memory names; with ByResult the result then lies in that input's memory. It changes
 	// nothing but its state of c.Run.
 	Compute(c *Call) error
-}
-
-// placer is an op that needs more on a device than its inputs, such as parts of the batch.
-type placer interface {
-	// Place is called once for each run on a device.
-	Place(r *Run) error
 }
 
 // Memory describes how an op uses memory. A plan relies on it: a wrong

@@ -197,10 +197,10 @@ func (b *builder) share() {
 			readers[at]++
 		}
 	}
-	home := make([]int, p.values)    // the value whose memory this value uses
-	last := make([]int, p.values)    // the last step that reads this memory
-	kept := make([]bool, p.values)   // this memory is read after its last reader
-	ours := make([]bool, p.values)   // the result of an Op
+	home := make([]int, p.values)  // the value whose memory this value uses
+	last := make([]int, p.values)  // the last step that reads this memory
+	kept := make([]bool, p.values) // this memory is read after its last reader
+	ours := make([]bool, p.values) // the result of an Op
 	for k := range home {
 		home[k], last[k] = k, -1
 	}

@@ -45,7 +45,8 @@ func model(t *testing.T, loss *G.Node, params ...*G.Node) plan.Model {
 	for _, n := range params {
 		m.Values = append(m.Values, n.Value().Data().([]float32)...)
 	}
-	m.Grads = make([]float32, len(m.Values))
+	n := len(m.Values)
+	m.Grads, m.M, m.V = make([]float32, n), make([]float32, n), make([]float32, n)
 	return m
 }
 
@@ -278,7 +279,7 @@ func TestUpdateStopsAtNaN(t *testing.T) {
 	w := matrix(g, "w", 1, 2, 1, 2)
 	m := model(t, G.Must(ops.Sum(G.Must(ops.Add(w, w)))), w)
 	b := backend(t, m)
-	if err := b.Push(make([]float32, 2), make([]float32, 2)); err != nil {
+	if err := b.Push(true); err != nil {
 		t.Fatal(err)
 	}
 	step := func(number int, bad bool) {
