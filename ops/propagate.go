@@ -38,7 +38,7 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 		op.parts |= partControl
 		if op.commits() {
 			op.parts |= partSrc
-			op.memory.KeepsInputs = true // the history reads the rows of H after the run
+			op.memory.Access = plan.Keeps // the history reads the rows of H after the run
 		}
 		return apply(op, shape, h)
 	}

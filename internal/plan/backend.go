@@ -11,8 +11,8 @@ import (
 
 // Backend trains one model on one processor. It holds the parameters, their
 // gradients and Adam's moments as flat float32 arrays, in the order of the
-// parameters. On the CPU these are the arrays of Model. On a GPU, Run and Update only queue work; a method that waits says
-// so. A backend is for one goroutine.
+// parameters. On the CPU these are the arrays of Model. On a GPU, Run and Update only
+// queue work; a method that waits says so. A backend is for one goroutine.
 type Backend interface {
 	// Run computes the loss and the gradients over the current batch. On the CPU
 	// it returns when they are computed.
@@ -22,9 +22,8 @@ type Backend interface {
 	Loss() (float32, error)
 
 	// Update applies one step of Adam to the parameters, with the gradients of
-	// the last Run. Steps count from 1. If the
-	// loss or a gradient is not finite, this and all later updates change nothing
-	// until Settle.
+	// the last Run. Steps count from 1. If the loss or a gradient is not finite, this
+	// and all later updates change nothing until Settle.
 	Update(a kernel.Adam, step int) error
 	// Depth is the largest number of updates between two calls of Settle.
 	Depth() int

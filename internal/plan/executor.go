@@ -22,7 +22,8 @@ type Executor struct {
 	memories  []*Scratch // that results share
 	gradients []Floats   // of each parameter, if the plan has any
 
-	check bool // as in Model
+	parameters Floats // as in ExecutorOptions
+	check      bool   // as in Model
 
 	given   []bool // of the plan's inputs: see Give
 	begun   bool   // see Begin
@@ -45,11 +46,12 @@ type ExecutorOptions struct {
 // NewExecutor returns an executor of p. Close frees its memory on a device.
 func NewExecutor(p *Plan, o ExecutorOptions) (*Executor, error) {
 	e := &Executor{
-		Run:    NewRun(p),
-		check:  o.Check,
-		values: make([]*Array, p.values),
-		calls:  make([]Call, len(p.steps)),
-		given:  make([]bool, len(p.inputs)),
+		Run:        NewRun(p),
+		parameters: o.Parameters,
+		check:      o.Check,
+		values:     make([]*Array, p.values),
+		calls:      make([]Call, len(p.steps)),
+		given:      make([]bool, len(p.inputs)),
 	}
 	e.Device, e.Status = o.Device, o.Status
 	for range p.memories {
@@ -224,7 +226,7 @@ func (e *Executor) fillDead(dead []int) error {
 			at.Data[i] = nan
 		}
 		if err == nil && e.Device != nil && m.n > 0 {
-			err = e.Device.Fill(at.At, at.At, nan, m.n)
+			err = e.Device.Fill(at.At, e.parameters.At, nan, m.n)
 		}
 		if err != nil {
 			return err

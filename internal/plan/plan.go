@@ -128,7 +128,7 @@ func (b *builder) visit(n *G.Node) (int, error) {
 	s := step{
 		node:      n,
 		op:        op,
-		use:       Memory{KeepsInputs: true},
+		use:       Memory{Access: Keeps},
 		memory:    -1,
 		inPlace:   -1,
 		gradients: b.gradients(n),
@@ -211,19 +211,19 @@ func (b *builder) share() {
 		last[s.to] = k
 		for _, at := range s.from {
 			last[home[at]] = k
-			if m.KeepsInputs {
+			if m.Access == Keeps {
 				kept[home[at]] = true
 			}
 		}
-		if m.Over.By == Nothing {
+		if m.Access != OverResult && m.Access != OverState {
 			continue
 		}
-		over := s.from[m.Over.Input]
+		over := s.from[m.Input]
 		if readers[over] != 1 || !ours[over] {
 			continue
 		}
 		switch {
-		case m.Over.By == ByState:
+		case m.Access == OverState:
 			s.over, kept[home[over]] = true, true
 		case len(s.gradients) == 0: // a gradient goes to the gradients' array
 			s.over, s.inPlace, home[s.to] = true, over, home[over]
