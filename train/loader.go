@@ -169,7 +169,9 @@ func (l *Loader) Next() (*Item, error) {
 func (l *Loader) Close() error {
 	l.cancel()
 	err := l.workers.Wait()
+	l.reserving.Lock() // a fetcher may still call Next
 	l.most = 0
+	l.reserving.Unlock()
 	l.reserve(0, 0)
 	return err
 }
