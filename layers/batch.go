@@ -146,7 +146,7 @@ func (b *Batch) FeatureRows(x *graph.Features, batch *samplers.MiniBatch, rows [
 // Prefetch starts to read the rows of features that a step over batch will read, in the order
 // of the file, if the features are larger than memory. It does not wait. Calls for different
 // batches may be concurrent once the model is built. It knows the features that FeatureRows
-// knows.
+// knows. Set does it for a batch without Prefetched.
 func (b *Batch) Prefetch(batch *samplers.MiniBatch) {
 	for k, r := range b.reads {
 		again := slices.ContainsFunc(b.reads[:k], func(earlier featureRead) bool { return earlier.x == r.x })
@@ -155,7 +155,9 @@ func (b *Batch) Prefetch(batch *samplers.MiniBatch) {
 		}
 		rows := b.FeatureRows(r.x, batch, nil)
 		slices.Sort(rows)
-		r.x.Prefetch(slices.Compact(rows))
+		if len(rows) > 0 && rows[0] >= 0 && int(rows[len(rows)-1]) < r.x.Rows { // else the step is an error
+			r.x.Prefetch(slices.Compact(rows))
+		}
 	}
 	batch.Prefetched = true
 }
@@ -244,7 +246,6 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 		if err != nil {
 			return fmt.Errorf("layers: layer %d: %w", l, err)
 		}
-		b.slots[l].SetPrefetched(batch.Prefetched)
 		if l == 0 {
 			continue
 		}
@@ -262,7 +263,9 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 		if err := b.input.set(batch); err != nil {
 			return err
 		}
-		b.input.SetPrefetched(batch.Prefetched)
+	}
+	if !batch.Prefetched {
+		b.Prefetch(batch)
 	}
 	var except []bool
 	losses := batch.LossWeights

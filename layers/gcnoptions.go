@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/ops"
@@ -154,21 +155,13 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 func (o GCNOptions) ownClassifierDropout() bool { return o.PreNorm || o.Jumping != JumpingNone }
 
 func (o GCNOptions) withDefaults() (GCNOptions, error) {
-	if o.Hidden == 0 {
-		o.Hidden = 256
+	o.Hidden = cmp.Or(o.Hidden, 256)
+	o.Activation = cmp.Or(o.Activation, ops.ActivationELU)
+	o.Dropout = cmp.Or(o.Dropout, 0.2)
+	if o.Form == FormProgram {
+		o.ClassifierDropout = cmp.Or(o.ClassifierDropout, 0.2)
 	}
-	if o.Activation == ops.ActivationNone {
-		o.Activation = ops.ActivationELU
-	}
-	if o.Dropout == 0 {
-		o.Dropout = 0.2
-	}
-	if o.Form == FormProgram && o.ClassifierDropout == 0 {
-		o.ClassifierDropout = 0.2
-	}
-	if o.OutputHeads == 0 {
-		o.OutputHeads = 1
-	}
+	o.OutputHeads = cmp.Or(o.OutputHeads, 1)
 	equation := o.Form == FormEquation
 	attention := o.Heads > 0
 	exact := o.ExactInput != nil

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -49,10 +50,7 @@ type labelInputs struct {
 
 // newLabelInputs checks the options against the labels.
 func newLabelInputs(o *LabelInputs, y *graph.Labels) (*labelInputs, error) {
-	share := o.Share
-	if share == 0 {
-		share = 0.5
-	}
+	share := cmp.Or(o.Share, 0.5)
 	if !(share > 0 && share < 1) {
 		return nil, fmt.Errorf("layers: label inputs of a share of %v: want a number between 0 and 1", share)
 	}

@@ -77,7 +77,7 @@ func ActivateSources(slot *Slot, x *G.Node, act Activation, rate float64, mode *
 		return x, nil
 	}
 	op := &activate{base: base{name: "activate", parts: partNoise}, act: kernel.Activation(act), dropout: drop}
-	op.memory.Over.By = plan.ByState // the slope may overwrite x
+	op.memory.Access = plan.OverState // the slope may overwrite x
 	if rate > 0 {
 		op.slot = slot
 	}
@@ -163,7 +163,7 @@ func (op *activate) Compute(c *plan.Call) error {
 // differentiate makes a gradient that may overwrite the upstream gradient.
 func (op *activate) differentiate(d *gradients, out, grad *G.Node) {
 	back := op.backward("Back", op.back)
-	back.memory.Over = plan.Over{Input: 1, By: plan.ByResult}
+	back.memory = plan.Memory{Access: plan.OverResult, Input: 1}
 	d.add(0, back, out, grad)
 }
 

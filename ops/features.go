@@ -67,7 +67,7 @@ func (op *features) of(r *plan.Run) *featuresRun {
 }
 
 func (op *features) Compute(c *plan.Call) error {
-	slot, b := op.slot.of(c)
+	_, b := op.slot.of(c)
 	s := op.of(c.Run)
 	x := plan.In(c.Run, op.x)
 	ids := b.Src
@@ -80,9 +80,6 @@ func (op *features) Compute(c *plan.Call) error {
 		}
 	}
 	if c.Device == nil {
-		if x.Prefetch != nil && !slot.prefetched {
-			x.Prefetch(ids)
-		}
 		var err error
 		if ids, err = x.Places(s.places, ids); err != nil {
 			return fmt.Errorf("ops: Features: %w", err)
@@ -94,13 +91,11 @@ func (op *features) Compute(c *plan.Call) error {
 			kernel.SelectRows(&s.rows, x.Sparse, ids)
 		}
 	}
-	var to plan.Matrix
-	absent := gathered(c.Run, op.node, c.Device != nil)
+	rows, absent := len(ids), gathered(c.Run, op.node, c.Device != nil)
 	if absent {
-		c.OutAbsent(len(ids), x.Cols)
-	} else {
-		to = c.OutMatrix(len(ids), x.Cols)
+		rows = 1 // for Gorgonia's own machines, which need some value
 	}
+	to := c.OutMatrix(rows, x.Cols)
 	return c.On(func(d *device.Device) error {
 		table, err := d.Features(x)
 		if err != nil || absent {

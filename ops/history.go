@@ -60,13 +60,10 @@ func (h *History) Bytes() int64 {
 // SetRows sets rows from the first one on, rounded if the history is in half precision.
 // A GPU copies the changed history at the next run.
 func (h *History) SetRows(first int, rows []float32) {
-	at := first * h.width
+	at, values := first*h.width, h.Values()
 	if !h.half {
-		copy(h.Values()[at:at+len(rows)], rows)
+		copy(values[at:at+len(rows)], rows)
 		return
-	}
-	if h.halves == nil {
-		h.halves = make([]uint16, h.nodes*h.width)
 	}
 	for k, v := range rows {
 		h.halves[at+k] = half.FromFloat32(v)
@@ -85,11 +82,10 @@ func (h *History) Row(k int) []float32 {
 // If the model is on a GPU, the rows lie there: Values waits and copies them to the
 // host. The caller may write to them until the next run.
 func (h *History) Values() []float32 {
-	if h.half {
-		return nil
-	}
 	switch {
-	case h.values != nil:
+	case h.values != nil || h.halves != nil:
+	case h.half:
+		h.halves = make([]uint16, h.nodes*h.width)
 	case h.refreshed: // all rows are written
 		h.values = memory.Large(h.nodes * h.width)
 	default:
@@ -120,12 +116,10 @@ func (h *History) Commit() {
 
 // propagate sets out to P̃·H + (P−P̃)·H̄ of block b, for H = x, of the history's width.
 func (h *History) propagate(b *graph.Block, out, x []float32) {
-	if h.half && h.halves == nil {
-		h.halves = make([]uint16, h.nodes*h.width)
-	}
+	rows := h.Values()
 	c := kernel.Control{
 		Matrix: b.Control,
-		Rows:   h.Values(),
+		Rows:   rows,
 		Half:   h.halves,
 	}
 	kernel.SpMMControl(out, &b.Matrix, x, c, h.width)

@@ -112,7 +112,7 @@ func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 		control: c,
 		blas:    backend,
 	}
-	op.memory.Over.By = plan.ByResult
+	op.memory.Access = plan.OverResult
 	inputs := G.Nodes{z, x, w}
 	if op.bias = b != nil; op.bias {
 		inputs = append(inputs, b)

@@ -37,7 +37,7 @@ func Loss(logits *G.Node, targets *Targets) (*G.Node, error) {
 	if logits.Shape()[1] != y.Outputs() {
 		return nil, fmt.Errorf("ops: %s: logits have %d columns for %d outputs: %w", name, logits.Shape()[1], y.Outputs(), ErrShape)
 	}
-	op := &loss{base: base{name: name, memory: plan.Memory{Result: plan.Elsewhere}}, targets: targets, binary: binary}
+	op := &loss{base: base{name: name}, targets: targets, binary: binary}
 	return apply(op, tensor.ScalarShape(), logits)
 }
 

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"cmp"
 	"fmt"
 	"hash"
 	"hash/fnv"
@@ -33,7 +32,7 @@ type base struct {
 	slot   *Slot        // whose blocks the op reads; or nil
 	parts  blockParts   // of these blocks, that it reads on a device
 	rows   plan.RowKind // of the result
-	memory plan.Memory  // zero: the result lies in the buffer, and the op overwrites no input
+	memory plan.Memory  // zero: the op overwrites and keeps no input
 	op     graphOp      // that embeds this base
 	node   *G.Node      // of op
 	own    *ownRun
@@ -54,7 +53,7 @@ type ownRun struct {
 
 func (b *base) common() *base { return b }
 
-func (b *base) Memory(*plan.Plan) plan.Memory { return b.memory }
+func (b *base) Memory() plan.Memory { return b.memory }
 
 // Rows returns the op's slot, and the nodes to which the rows of the result belong.
 func (b *base) Rows() (slot any, rows plan.RowKind) { return b.slot, b.rows }
@@ -181,7 +180,6 @@ func applyConstant(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, 
 	b, all := op.common(), inputs[0].Graph().AllNodes()
 	b.op = op
 	b.shape = shape
-	b.memory.Result = cmp.Or(b.memory.Result, plan.InBuffer)
 	b.inputs = inputs
 	b.own = new(ownRun)
 	b.id = all[len(all)-1].ID() + 1

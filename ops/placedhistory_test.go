@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 )
@@ -74,7 +75,6 @@ func TestHistoryOnDevice(t *testing.T) {
 			cpu, gpu := newHistoryGraph(t, c.act, c.rate), newHistoryGraph(t, c.act, c.rate)
 			p := newPlanned(t, d, gpu.loss, gpu.params, gpu.grads)
 			onCPU, onGPU := cpu.slot.Histories()[0], gpu.slot.Histories()[0]
-			moments := make([]float32, len(p.model.Values))
 			rng := rand.New(rand.NewPCG(5, 6))
 			for run := range 12 {
 				block := randomBlock(rng, historyDst, historySrc, historyNodes)
@@ -104,7 +104,7 @@ func TestHistoryOnDevice(t *testing.T) {
 				onCPU.Commit()
 				onGPU.Commit()
 				if run%2 == 0 { // else the history stays on the device
-					if err := p.Pull(moments, moments); err != nil {
+					if err := p.Pull(true); err != nil {
 						t.Fatal(err)
 					}
 					if !near(onGPU.Values(), onCPU.Values()) {
@@ -187,14 +187,13 @@ func TestHistoryWhileBatchesAreSent(t *testing.T) {
 	}
 
 	p.model.Values[0] = float32(math.NaN())
-	moments := make([]float32, len(p.model.Values))
-	if err := p.Push(moments, moments); err != nil {
+	if err := p.Push(true); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Update(plan.Adam{}, 1); err != nil {
+	if err := p.Update(kernel.Adam{}, 1); err != nil {
 		t.Fatal(err)
 	}
 	gpu.slot.Histories()[0].Commit()

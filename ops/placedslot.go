@@ -94,7 +94,7 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 		}
 		device.Add(u, &q.own, own)
 	}
-	if on := slot.rowsOf; on.Laplacian != nil { // in place of entries
+	if on := slot.full; on.Laplacian != nil { // in place of entries
 		q.dst, q.sums = on.Nodes, on.Sums
 		return nil
 	}

@@ -75,7 +75,8 @@ func newPlannedModel(t testing.TB, d *Device, m plan.Model) *planned {
 		}
 		p.model.Values = append(p.model.Values, data...)
 	}
-	p.model.Grads = make([]float32, len(p.model.Values))
+	size := len(p.model.Values)
+	p.model.Grads, p.model.M, p.model.V = make([]float32, size), make([]float32, size), make([]float32, size)
 	var err error
 	if p.Backend, err = plan.NewBackend(d, p.model); err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func newPlannedModel(t testing.TB, d *Device, m plan.Model) *planned {
 			t.Error(err)
 		}
 	})
-	if err := p.Push(nil, nil); err != nil {
+	if err := p.Push(false); err != nil {
 		t.Fatal(err)
 	}
 	return p

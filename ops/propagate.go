@@ -38,7 +38,7 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 		op.parts |= partControl
 		if op.commits() {
 			op.parts |= partSrc
-			op.memory.KeepsInputs = true // the history reads the rows of H after the run
+			op.memory.Access = plan.Keeps // the history reads the rows of H after the run
 		}
 		return apply(op, shape, h)
 	}
@@ -93,8 +93,8 @@ func (op *propagate) Place(r *plan.Run) error {
 
 func (op *propagate) Compute(c *plan.Call) error {
 	slot, b := op.slot.of(c)
-	full := slot.rowsOf.P != nil
 	rows, inner := len(b.Dst), len(b.Src)
+	full := slot.full.P != nil && b.Matrix.Rows == 0 // rows of P, in place of entries
 	if !full && b.Matrix.Rows != rows {
 		return c.Sizes("its slot has the rows of Slot.SetRows and no matrix: call Slot.Set before the run")
 	}
@@ -133,7 +133,7 @@ func (op *propagate) Compute(c *plan.Call) error {
 		case sparse:
 			op.propagateSparse(c, slot, x.Sparse)
 		case full:
-			kernel.PropagateRows(to.Data, slot.rowsOf.P, b.Dst, h.Data, h.Cols, slot.rowsOf.Place)
+			kernel.PropagateRows(to.Data, slot.full.P, b.Dst, h.Data, h.Cols, slot.full.Place)
 		case x != nil:
 			kernel.SpMMGather(to.Data, &b.Matrix, ids, x.Data, x.Cols)
 		case op.history == nil || b.Control == nil:
@@ -160,7 +160,7 @@ func (op *propagate) committed(r *plan.Run, h plan.Floats) plan.Floats {
 // onDevice computes op on d.
 func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *graph.Features, h, to plan.Matrix) error {
 	q := slotOf(c.Run, op.slot)
-	local := slot.rowsOf.Local
+	local := slot.full.Local
 	ids := device.Pointer(0)
 	var err error
 	if x != nil {
@@ -169,8 +169,8 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 			return err
 		}
 	}
-	if l := slot.rowsOf.Laplacian; l != nil {
-		return d.Propagate(to.At, l, slot.rowsOf.Nodes, 0, to.Rows, h.At, local, to.Cols)
+	if l := slot.full.Laplacian; l != nil {
+		return d.Propagate(to.At, l, slot.full.Nodes, 0, to.Rows, h.At, local, to.Cols)
 	}
 	if err := d.SpMM(to.At, q.matrix, ids, h.At, to.Cols); err != nil || op.history == nil || c.Inference {
 		return err
@@ -196,14 +196,14 @@ func (op *propagate) propagateSparse(c *plan.Call, slot *Slot, x *graph.CSR) {
 	s, b := op.of(c.Run), slot.block
 	a := &b.Matrix
 	rows, entries := a.Rows, a.NNZ()
-	if p := slot.full; p != nil { // one decision for all rows: a row has the same bits in any block
+	if p := slot.full.P; p != nil { // one decision for all rows: a row has the same bits in any block
 		rows = p.Nodes()
 		entries = p.Adjacency.NNZ() + int64(p.Nodes())
 	}
 	if s.crowded = kernel.Crowded(rows, entries, x); !s.crowded {
 		s.product.Multiply(&s.mixed, a, b.Src, x)
 		if gathered(c.Run, op.node, false) {
-			c.OutAbsent(a.Rows, x.Cols)
+			c.OutMatrix(1, x.Cols) // for Gorgonia's own machines, which need some value
 			return
 		}
 	}

@@ -30,11 +30,9 @@ type Slot struct {
 
 // slotBatch is a slot's part of the batch, and what is computed of it.
 type slotBatch struct {
-	block      *graph.Block
-	rows       graph.Block      // of SetRows
-	prefetched bool             // see SetPrefetched
-	full       *graph.Laplacian // see SetFull
-	rowsOf     RowsOf           // see SetRowsOf
+	block *graph.Block
+	rows  graph.Block // of SetRows
+	full  RowsOf      // see SetFull
 
 	edges    blockEdges // of block, for attention
 	ownRows  []int32    // of block, for OwnRows and attention
@@ -53,10 +51,6 @@ func (s *Slot) For(r *plan.Run) *Slot {
 	plan.Use(r, s, &own)
 	return &own
 }
-
-// SetPrefetched says whether the rows of features of the next block were requested from the
-// disk already.
-func (s *Slot) SetPrefetched(prefetched bool) { s.prefetched = prefetched }
 
 // NewSlot returns an empty slot. The sizes are nominal: they give the nodes their shapes
 // and guide choices by cost. Blocks of any size may be set.
@@ -127,18 +121,17 @@ func (s *Slot) use(b *graph.Block) {
 	s.block = b
 	s.edges.filled = false
 	s.ownFound = false
-	s.full = nil
-	s.rowsOf = RowsOf{}
+	s.full = RowsOf{}
 }
 
-// SetFull is Set without checks, for rows of p over full neighbourhoods. b has no transpose;
-// own is the row of the input that belongs to each output node.
-func (s *Slot) SetFull(p *graph.Laplacian, b *graph.Block, own []int32) {
+// SetFull is Set without checks, for rows of P over full neighbourhoods. b has no transpose, and
+// may have no entries; own is the row of the input that belongs to each output node.
+func (s *Slot) SetFull(b *graph.Block, own []int32, rows RowsOf) {
 	s.use(b)
-	s.full, s.ownRows, s.ownFound = p, own, true
+	s.full, s.ownRows, s.ownFound = rows, own, true
 }
 
-// RowsOf are rows of P over full neighbourhoods, in place of a block's entries.
+// RowsOf are rows of P over full neighbourhoods. The rest is for a block without entries.
 type RowsOf struct {
 	P     *graph.Laplacian
 	Place []int32 // by node, its row of the input; nil: row v is node v
@@ -146,12 +139,6 @@ type RowsOf struct {
 	// The same on a device, with the output nodes and the row sums of P there; or nil and 0.
 	Laplacian          *device.Laplacian
 	Nodes, Local, Sums device.Pointer
-}
-
-// SetRowsOf is SetFull for a b without entries.
-func (s *Slot) SetRowsOf(b *graph.Block, own []int32, rows RowsOf) {
-	s.SetFull(rows.P, b, own)
-	s.rowsOf = rows
 }
 
 // SetRows makes nodes the output nodes of the next runs, with their row sums of P. It is
@@ -208,7 +195,7 @@ func (s *Slot) rowNumbers(c *plan.Call, part blockParts, rows int) (numbers plan
 	default:
 		numbers.At = slotOf(c.Run, s).sums
 	}
-	if own.rowsOf.Sums != 0 { // only on the device
+	if own.full.Sums != 0 { // only on the device
 		n = len(b.Dst)
 	}
 	if n != rows {

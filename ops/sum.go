@@ -14,7 +14,7 @@ func Sum(x *G.Node) (*G.Node, error) {
 	if err := checkMatrix("Sum", x); err != nil {
 		return nil, err
 	}
-	return apply(&sum{base{name: "Sum", memory: plan.Memory{Result: plan.Elsewhere}}}, tensor.ScalarShape(), x)
+	return apply(&sum{base{name: "Sum"}}, tensor.ScalarShape(), x)
 }
 
 type sum struct{ base }

@@ -60,40 +60,20 @@ func (a Adam) Validate() error {
 // positive reports whether x is positive and finite.
 func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
-// update returns a as the backends take it.
-func (a Adam) update() plan.Adam {
-	a = a.withDefaults()
-	return plan.Adam{
-		Adam: kernel.Adam{Rate: a.LR, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, WeightDecay: a.WeightDecay, Decoupled: a.DecoupledDecay},
-		Clip: a.Clip,
-	}
-}
-
-// fit makes the moments of n parameters if there are none. It returns an error if
-// there are moments of another number of parameters.
-func (s *AdamState) fit(n int) error {
-	if s == nil {
-		return fmt.Errorf("train: Adam step without a state")
-	}
-	if s.M == nil && s.V == nil {
-		s.M, s.V = make([]float32, n), make([]float32, n)
-	}
-	if len(s.M) != n || len(s.V) != n {
-		return fmt.Errorf("train: Adam step of %d parameters with moments of %d and %d", n, len(s.M), len(s.V))
-	}
-	return nil
-}
-
 // Step updates params by one step with grads, which has the same length, and updates
 // the state. Clipping scales grads in place. The first step allocates the moments;
 // later steps allocate next to nothing. Cost: one pass over four slices, and two more
 // for clipping.
 func (a Adam) Step(params, grads []float32, state *AdamState) error {
-	if err := state.fit(len(params)); err != nil {
-		return err
+	if state == nil {
+		return fmt.Errorf("train: Adam step without a state")
 	}
-	if len(grads) != len(params) {
-		return fmt.Errorf("train: Adam step of %d parameters with %d gradients", len(params), len(grads))
+	n := len(params)
+	if state.M == nil && state.V == nil {
+		state.M, state.V = make([]float32, n), make([]float32, n)
+	}
+	if len(grads) != n || len(state.M) != n || len(state.V) != n {
+		return fmt.Errorf("train: Adam step of %d parameters with %d gradients and moments of %d and %d", n, len(grads), len(state.M), len(state.V))
 	}
 	a.step(params, grads, state, 0)
 	return nil
@@ -101,9 +81,6 @@ func (a Adam) Step(params, grads []float32, state *AdamState) error {
 
 // step is Step where the last values are averages: see plan.Model.Averages.
 func (a Adam) step(params, grads []float32, state *AdamState, averages int) {
-	u, n := a.update(), len(params)-averages
-	kernel.Clip(grads[:n], u.Clip)
 	state.Steps++
-	kernel.AdamStep(params[:n], grads[:n], state.M[:n], state.V[:n], state.Steps, u.Adam)
-	plan.Average(params[n:], grads[n:])
+	plan.Update(kernel.Adam(a.withDefaults()), params, grads, state.M, state.V, averages, state.Steps)
 }

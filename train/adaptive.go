@@ -74,11 +74,6 @@ func newSamplerSchedule(m *layers.Model, o Options) (*samplerSchedule, error) {
 	return s, nil
 }
 
-func (s *samplerSchedule) resume(batches int) error {
-	s.moments.Steps = batches
-	return s.published.resume(batches)
-}
-
 func (s *samplerSchedule) lawOf(w []float32) (Adaptive, error) {
 	law, err := s.base.With(w)
 	if err != nil {
@@ -105,6 +100,7 @@ func (s *samplerSchedule) learn(batch *samplers.MiniBatch, squares []float32, ba
 	if err := law.Gradient(batch.Blocks[len(batch.Blocks)-1], squares, s.grad); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
+	s.moments.Steps = batches - 1
 	if err := s.adam.Step(s.values, s.grad, &s.moments); err != nil {
 		return err
 	}

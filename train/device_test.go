@@ -110,11 +110,10 @@ func losses(t *testing.T, m *layers.Model, data *datasets.Data, batchSize, n int
 	stream := Stream{Sampler: m.Batch.Sampler(), Train: data.Split.Train, BatchSize: batchSize, BatchesPerEpoch: 10, Seed: 5}
 	drawer := newDrawer(&stream)
 	item := &Item{Blocks: new(samplers.MiniBatch)}
-	var state AdamState
 	var out []float32
 	settle := func() {
 		t.Helper()
-		late, err := p.Settle(&state)
+		late, err := p.Settle()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +124,7 @@ func losses(t *testing.T, m *layers.Model, data *datasets.Data, batchSize, n int
 		if item.err != nil {
 			t.Fatal(item.err)
 		}
-		if err := p.Advance(item.Blocks, item.Dropout, adam, &state); err != nil {
+		if err := p.Advance(item.Blocks, item.Dropout, adam); err != nil {
 			t.Fatal(err)
 		}
 		m.Batch.Commit()
@@ -134,10 +133,10 @@ func losses(t *testing.T, m *layers.Model, data *datasets.Data, batchSize, n int
 		}
 	}
 	settle()
-	if err := p.Pull(&state); err != nil {
+	if err := p.Pull(true); err != nil {
 		t.Fatal(err)
 	}
-	return out, slices.Concat(p.Parameters(), state.M, state.V)
+	return out, slices.Concat(p.Parameters(), p.adam.M, p.adam.V)
 }
 
 // TestDeviceAgreesWithCPU trains with the same seed on the CPU and on the device, to the
@@ -530,7 +529,6 @@ func TestLongRunOnDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer loader.Close()
-		var state AdamState
 		var warm device.Usage
 		var warmCounts device.Counts
 		var host runtime.MemStats
@@ -545,19 +543,19 @@ func TestLongRunOnDevice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := p.Advance(item.Blocks, item.Dropout, Adam{}, &state); err != nil {
+			if err := p.Advance(item.Blocks, item.Dropout, Adam{}); err != nil {
 				t.Fatal(err)
 			}
 			if (k+1)%p.Depth() == 0 {
-				if _, err := p.Settle(&state); err != nil {
+				if _, err := p.Settle(); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		if _, err := p.Settle(&state); err != nil {
+		if _, err := p.Settle(); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Pull(&state); err != nil {
+		if err := p.Pull(true); err != nil {
 			t.Fatal(err)
 		}
 		c, rest := countsSince(d, warmCounts), float64(n-warmAt)
@@ -577,8 +575,8 @@ func TestLongRunOnDevice(t *testing.T) {
 			t.Errorf("%d copies to the device in %v steps, want one each", c.CopiesIn, rest)
 		}
 		if round == 0 {
-			want = slices.Concat(p.Parameters(), state.M, state.V)
-		} else if !slices.Equal(want, slices.Concat(p.Parameters(), state.M, state.V)) {
+			want = slices.Concat(p.Parameters(), p.adam.M, p.adam.V)
+		} else if !slices.Equal(want, slices.Concat(p.Parameters(), p.adam.M, p.adam.V)) {
 			t.Error("a second run gives different bits")
 		}
 	}

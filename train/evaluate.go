@@ -40,7 +40,7 @@ func (r *run) evaluate(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	if err := r.program.Pull(nil); err != nil {
+	if err := r.program.Pull(false); err != nil {
 		return err
 	}
 	s := &r.state

@@ -60,11 +60,10 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	nan, size, now := number(math.NaN()), len(program.Parameters()), time.Now()
+	nan, now := number(math.NaN()), time.Now()
 	r := &run{
 		model: model, data: d, options: o, program: program, full: compiled, stream: o.stream(model, d),
-		state: runState{Seed: o.Seed, Valid: nan, Best: nan}, adam: AdamState{M: make([]float32, size), V: make([]float32, size)},
-		out: Result{Test: math.NaN()}, start: now, saved: now, dirty: true, bestSaved: -1,
+		state: runState{Seed: o.Seed, Valid: nan, Best: nan}, out: Result{Test: math.NaN()}, start: now, saved: now, dirty: true, bestSaved: -1,
 	}
 	defer r.release()
 	if err := r.prepareSum(); err != nil {
@@ -137,7 +136,6 @@ type run struct {
 	dir      *runDir
 
 	state runState
-	adam  AdamState
 	best  []float32 // parameters of the best score; nil before the first
 	out   Result    // without what follows from state
 
@@ -240,7 +238,7 @@ func (r *run) openDir() (err error) {
 func (r *run) fit(ctx context.Context) error {
 	err := r.train(ctx)
 	err = join(err, r.settle())
-	err = join(err, r.program.Pull(&r.adam))
+	err = join(err, r.program.Pull(true))
 	if err == nil || r.state.Batch > 0 {
 		err = join(err, r.save())
 	}

@@ -59,11 +59,6 @@ type foreignLayer struct {
 	key     string                     // the name with numbers that sort by their values
 }
 
-// compare orders layers by pattern, and those of a pattern by their numbers.
-func (l *foreignLayer) compare(other *foreignLayer) int {
-	return cmp.Or(cmp.Compare(l.pattern, other.pattern), cmp.Compare(l.key, other.key), cmp.Compare(l.name, other.name))
-}
-
 // part returns the tensor of l for a parameter, or nil.
 func (l *foreignLayer) part(p parameter) *weights.Tensor {
 	_, part, _ := strings.Cut(p.Name, ".")
@@ -122,7 +117,9 @@ func foreignLayers(tensors []weights.Tensor, o ImportOptions) (all []*foreignLay
 		}
 		l.parts[part], l.linear = t, l.linear || part == "weight" && (linear || sage)
 	}
-	slices.SortFunc(all, (*foreignLayer).compare)
+	slices.SortFunc(all, func(l, other *foreignLayer) int { // those of a pattern by their numbers
+		return cmp.Or(cmp.Compare(l.pattern, other.pattern), cmp.Compare(l.key, other.key), cmp.Compare(l.name, other.name))
+	})
 	for _, name := range slices.Sorted(maps.Keys(o.Layers)) {
 		if !used[name] {
 			return nil, fmt.Errorf("it holds no layer %q to map to %q: its other layers are %s", name, o.Layers[name], layerNames(all))

@@ -31,7 +31,12 @@ type Loader struct {
 	drawn   []chan *Item // item k is sent on drawn[k % len(drawn)]
 	current []*Item      // the items that the caller of Next has, the oldest first
 
-	processors coreReservation
+	// Processors are reserved for the workers that draw, or will soon. A helper of parallel.For
+	// must leave such a processor before a worker can wake on it.
+	reserving sync.Mutex
+	most      int // of the processors
+	drawing   int // items that workers fill
+	reserved  int // processors
 }
 
 // helpTime is the time that a worker helps before it sleeps: longer than the time
@@ -53,25 +58,16 @@ func (l *Loader) take() *Item {
 	}
 }
 
-// coreReservation reserves processors for a loader's workers that draw, or will soon. A
-// helper of parallel.For must leave such a processor before a worker can wake on it.
-type coreReservation struct {
-	sync.Mutex
-	workers int // 0 after Close
-	free    int // items in the free list
-	drawing int // items that workers fill
-	left    int // batches that no worker has begun
-	held    int // processors reserved
-}
-
-// update changes the counts, and reserves as many processors as they need.
-func (r *coreReservation) update(change func(*coreReservation)) {
-	r.Lock()
-	defer r.Unlock()
-	change(r)
-	want := min(r.workers, r.drawing+min(r.free, r.left))
-	parallel.Reserve(want - r.held)
-	r.held = want
+// reserve counts more items that workers fill, and reserves as many processors as the workers need
+// for these, for the free items, and for more items that will soon be free.
+func (l *Loader) reserve(drawing, free int) {
+	l.reserving.Lock()
+	defer l.reserving.Unlock()
+	l.drawing += drawing
+	left := max(l.end-int(l.claimed.Load()), 0) // batches that no worker has begun
+	want := min(l.most, l.drawing+min(len(l.free)+free, left))
+	parallel.Reserve(want - l.reserved)
+	l.reserved = want
 }
 
 // NewLoader starts at least one worker, to draw the batches number first to end−1 of
@@ -99,11 +95,10 @@ func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Lo
 		l.free <- &Item{Blocks: new(samplers.MiniBatch)}
 	}
 	l.claimed.Store(int64(first))
-	l.processors = coreReservation{workers: workers, free: ring, left: end - first}
-	if stream.rows != nil {
-		l.processors.workers = 0 // they wait for rows most of the time
+	if stream.rows == nil { // else they wait for rows most of the time
+		l.most = workers
 	}
-	l.processors.update(func(*coreReservation) {})
+	l.reserve(0, 0)
 	for range workers {
 		l.workers.Go(l.work)
 	}
@@ -123,10 +118,10 @@ func (l *Loader) work() error {
 		if index >= l.end {
 			return nil
 		}
-		l.processors.update(func(r *coreReservation) { r.free--; r.drawing++; r.left-- })
+		l.reserve(1, 0)
 		d.draw(l.ctx, index, item)
 		failed := item.err != nil
-		l.processors.update(func(r *coreReservation) { r.drawing-- })
+		l.reserve(-1, 0)
 		l.drawn[index%len(l.drawn)] <- item // from here on the item is the trainer's
 		if failed {
 			if l.stream.rows != nil {
@@ -146,7 +141,7 @@ func (l *Loader) work() error {
 func (l *Loader) Next() (*Item, error) {
 	if len(l.current) > l.stream.held {
 		// Reserve the processor before a worker wakes on it.
-		l.processors.update(func(r *coreReservation) { r.free++ })
+		l.reserve(0, 1)
 		l.free <- l.current[0]
 		l.current = append(l.current[:0], l.current[1:]...)
 	}
@@ -174,6 +169,9 @@ func (l *Loader) Next() (*Item, error) {
 func (l *Loader) Close() error {
 	l.cancel()
 	err := l.workers.Wait()
-	l.processors.update(func(r *coreReservation) { r.workers = 0 })
+	l.reserving.Lock() // a fetcher may still call Next
+	l.most = 0
+	l.reserving.Unlock()
+	l.reserve(0, 0)
 	return err
 }

@@ -303,8 +303,8 @@ func TestLoaderErrors(t *testing.T) {
 		t.Errorf("batches from 5 to 2: error %v, want EOF", err)
 	}
 	l.Close()
-	if l.processors.held != 0 {
-		t.Errorf("%d processors are reserved after Close", l.processors.held)
+	if l.reserved != 0 {
+		t.Errorf("%d processors are reserved after Close", l.reserved)
 	}
 }
 

@@ -41,8 +41,8 @@ type Program struct {
 	grads    []float32
 	backend  plan.Backend // nil after Close
 	averages int          // values at the end that are averages
-	ahead    bool         // the backend's parameters are newer than values
-	moments  []float32    // first moments of the state that the backend has
+	adam     AdamState    // of Advance
+	ahead    bool         // the backend's parameters and moments are newer than those of the host
 }
 
 // NewProgram differentiates m's loss and plans its ops. The caller closes the program.
@@ -80,7 +80,7 @@ func compile(parts *layers.Model) (p *Program, err error) {
 		return nil, fmt.Errorf("train: differentiating the loss: %w", err)
 	}
 	p.backend, err = plan.NewBackend(parts.Device, plan.Model{
-		Loss: parts.Loss, Parameters: nodes, Gradients: grads, Values: p.values, Grads: p.grads, Averages: p.averages,
+		Loss: parts.Loss, Parameters: nodes, Gradients: grads, Values: p.values, Grads: p.grads, M: p.adam.M, V: p.adam.V, Averages: p.averages,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("train: compiling the model: %w", err)
@@ -103,6 +103,7 @@ func (p *Program) flatten() (G.Nodes, error) {
 		return nil, err
 	}
 	p.values, p.grads = make([]float32, size), make([]float32, size)
+	p.adam.M, p.adam.V = make([]float32, size), make([]float32, size)
 	nodes := make(G.Nodes, len(p.params))
 	at := 0
 	for k := range p.params {
@@ -164,7 +165,7 @@ func (p *Program) compute(batch *samplers.MiniBatch, seed uint64) (float64, erro
 		return 0, err
 	}
 	p.ahead = false
-	if err := p.backend.Push(nil, nil); err != nil {
+	if err := p.backend.Push(false); err != nil {
 		return 0, err
 	}
 	if err := p.model.Batch.Set(batch, true, seed); err != nil {
@@ -205,23 +206,26 @@ func (p *Program) checkFinite(loss float32, overflowed bool) error {
 }
 
 // Advance trains on one mini-batch: it computes the loss and its gradients, and updates
-// the parameters by one step of a. On a GPU it only queues this work. Pull copies
-// parameters and moments to the host, Settle returns the losses. Call Settle after at
-// most Depth calls of Advance. Pull the moments before the first call with another state.
-func (p *Program) Advance(batch *samplers.MiniBatch, seed uint64, a Adam, state *AdamState) error {
-	return named(p.advance(batch, seed, a, state))
+// the parameters by one step of a, whose moments the program has. On a GPU it only queues
+// this work. Pull copies parameters and moments to the host, Settle returns the losses. Call
+// Settle after at most Depth calls of Advance, and Pull the moments before a Step.
+func (p *Program) Advance(batch *samplers.MiniBatch, seed uint64, a Adam) error {
+	return named(p.advance(batch, seed, a))
 }
 
 // advance is Advance; the caller names the package in its errors.
-func (p *Program) advance(batch *samplers.MiniBatch, seed uint64, a Adam, state *AdamState) error {
+func (p *Program) advance(batch *samplers.MiniBatch, seed uint64, a Adam) error {
 	if err := p.usable(); err != nil {
 		return err
 	}
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	if err := p.push(state); err != nil {
-		return err
+	if !p.ahead {
+		p.ahead = true
+		if err := p.backend.Push(true); err != nil {
+			return err
+		}
 	}
 	if err := p.model.Batch.Set(batch, true, seed); err != nil {
 		return err
@@ -229,8 +233,8 @@ func (p *Program) advance(batch *samplers.MiniBatch, seed uint64, a Adam, state 
 	if err := p.backend.Run(); err != nil {
 		return err
 	}
-	state.Steps++
-	return p.backend.Update(a.update(), state.Steps)
+	p.adam.Steps++
+	return p.backend.Update(kernel.Adam(a.withDefaults()), p.adam.Steps)
 }
 
 // Depth returns the largest number of calls of Advance between two calls of Settle. The program
@@ -240,57 +244,32 @@ func (p *Program) Depth() int { return p.backend.Depth() }
 // Settle waits for the steps of Advance and returns their losses since the last call of
 // Settle. If the loss or the gradient of a step was not finite, this step and all later
 // ones did not change the parameters. Settle then returns the losses before this step,
-// sets state.Steps to the number of steps before it, and returns an error that wraps
-// ErrNotFinite. The slice is valid until the next call of Advance.
-func (p *Program) Settle(state *AdamState) ([]float32, error) {
+// counts only these as steps, and returns an error that wraps ErrNotFinite. The slice is
+// valid until the next call of Advance.
+func (p *Program) Settle() ([]float32, error) {
 	if p.backend == nil {
 		return nil, errClosed
-	}
-	if state == nil {
-		return nil, fmt.Errorf("train: Settle needs the state of Advance")
 	}
 	losses, failed, err := p.backend.Settle()
 	if err != nil || failed == 0 {
 		return losses, err
 	}
-	first := state.Steps - len(losses) + 1
-	state.Steps = failed - 1
+	first := p.adam.Steps - len(losses) + 1
+	p.adam.Steps = failed - 1
 	loss := losses[failed-first]
 	return losses[:failed-first], p.checkFinite(loss, true)
 }
 
-// push copies the parameters and moments from the host to the backend, unless it has
-// them.
-func (p *Program) push(state *AdamState) error {
-	if err := state.fit(len(p.values)); err != nil {
-		return err
-	}
-	if p.ahead && unsafe.SliceData(state.M) == unsafe.SliceData(p.moments) {
-		return nil
-	}
-	if p.ahead { // only the moments are others
-		if err := p.backend.Pull(nil, nil); err != nil {
-			return err
-		}
-	}
-	p.ahead, p.moments = true, state.M
-	return p.backend.Push(state.M, state.V)
-}
-
-// Pull waits for the steps of Advance and copies the parameters to the host. If state is
-// not nil, it also copies the moments and the model's own state, such as histories.
-func (p *Program) Pull(state *AdamState) error {
+// Pull waits for the steps of Advance and copies the parameters to the host, with moments
+// also the moments and the model's own state, such as histories.
+func (p *Program) Pull(moments bool) error {
 	switch {
 	case p.backend == nil:
 		return errClosed
 	case !p.ahead:
 		return nil
-	case state == nil:
-		return p.backend.Pull(nil, nil)
-	case unsafe.SliceData(state.M) != unsafe.SliceData(p.moments):
-		return fmt.Errorf("train: Pull of moments into another state than Advance had last")
 	}
-	return p.backend.Pull(state.M, state.V)
+	return p.backend.Pull(moments)
 }
 
 // Products returns the sizes of the dense products of the last step, for benchmarks. The program

@@ -395,50 +395,6 @@ func TestClosedProgramsAreFree(t *testing.T) {
 	t.Errorf("%d of %d closed programs were freed", freed.Load(), programs)
 }
 
-// Another Adam state, or a fresh one, begins with its own moments.
-func TestAdvanceWithOtherStates(t *testing.T) {
-	d := smallData(t, 60, 3)
-	sampler := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{10, 12}}
-	advance := func(p *Program, batch *samplers.MiniBatch, state *AdamState) {
-		t.Helper()
-		if err := p.Advance(batch, 1, Adam{}, state); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.Settle(state); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Pull(state); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m := modelOver(t, d, sampler, 4)
-	p, batch := compiled(t, m), sampled(t, m, d.Split.Train[:9], 0)
-	first := new(AdamState)
-	advance(p, batch, first)
-	moments := slices.Clone(first.M)
-	start := slices.Clone(p.Parameters())
-	second := new(AdamState)
-	advance(p, batch, second)
-	if second.Steps != 1 || len(second.M) != len(start) || !slices.Equal(first.M, moments) {
-		t.Errorf("another state counts %d steps and has %d moments; the first one changed: %v", second.Steps, len(second.M), !slices.Equal(first.M, moments))
-	}
-	// The reference is a program that starts from these parameters.
-	other := modelOver(t, d, sampler, 4)
-	q := compiled(t, other)
-	copy(q.Parameters(), start)
-	fresh := new(AdamState)
-	advance(q, sampled(t, other, d.Split.Train[:9], 0), fresh)
-	if !slices.Equal(p.Parameters(), q.Parameters()) || !slices.Equal(second.M, fresh.M) {
-		t.Error("a step with a fresh state differs from the first step of a program")
-	}
-	if err := p.Advance(batch, 1, Adam{}, &AdamState{M: make([]float32, 3), V: make([]float32, 3)}); err == nil {
-		t.Error("moments of another size passed")
-	}
-	if err := p.Pull(first); err == nil {
-		t.Error("moments were pulled into another state")
-	}
-}
-
 // logitsOf returns the logits of one mini-batch without dropout.
 func logitsOf(t *testing.T, m *layers.Model, batch *samplers.MiniBatch) []float32 {
 	t.Helper()
@@ -470,17 +426,10 @@ func TestProgramOrders(t *testing.T) {
 	m := smallModel(t, d)
 	p := compiled(t, m)
 	batch := sampled(t, m, d.Split.Train[:9], 0)
-	state := new(AdamState)
-	if err := p.Advance(batch, 1, Adam{}, state); err != nil {
+	if err := p.Advance(batch, 1, Adam{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Advance(batch, 1, Adam{}, nil); err == nil {
-		t.Error("Advance without a state passed")
-	}
-	if _, err := p.Settle(nil); err == nil {
-		t.Error("Settle without a state passed")
-	}
-	if err := p.Advance(nil, 1, Adam{}, state); err == nil || !strings.HasPrefix(err.Error(), "train: ") {
+	if err := p.Advance(nil, 1, Adam{}); err == nil || !strings.HasPrefix(err.Error(), "train: ") {
 		t.Errorf("Advance without a batch: error %v", err)
 	}
 	next, err := NewProgram(m)
@@ -489,7 +438,7 @@ func TestProgramOrders(t *testing.T) {
 	}
 	defer next.Close()
 	_, stepping := p.Step(batch, 1)
-	for _, err := range []error{stepping, p.Advance(batch, 1, Adam{}, state)} {
+	for _, err := range []error{stepping, p.Advance(batch, 1, Adam{})} {
 		if err == nil || !strings.HasPrefix(err.Error(), "train: another program") {
 			t.Errorf("a program whose parameters went to another one: error %v", err)
 		}
@@ -497,7 +446,7 @@ func TestProgramOrders(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Pull(state); err == nil {
+	if err := p.Pull(true); err == nil {
 		t.Error("Pull of a closed program passed")
 	}
 }

@@ -61,7 +61,6 @@ func TestTrainingAgainstReference(t *testing.T) {
 				}
 			}
 			fast, exact := Adam{LR: 0.01}, &reference.Adam{Rate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
-			var state AdamState
 			for step := 1; step <= 10; step++ {
 				batch := sampled(t, m, d.Split.Train[:3*step], uint64(step))
 				var blocks []reference.Block
@@ -85,13 +84,13 @@ func TestTrainingAgainstReference(t *testing.T) {
 					t.Fatalf("step %d: loss %v, want %v", step, loss, want)
 				}
 				agree(step, "gradient", p.Gradients(), gradient.Parameters())
-				if err := p.Advance(batch, 0, fast, &state); err != nil {
+				if err := p.Advance(batch, 0, fast); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := p.Settle(&state); err != nil {
+				if _, err := p.Settle(); err != nil {
 					t.Fatal(err)
 				}
-				if err := p.Pull(&state); err != nil {
+				if err := p.Pull(true); err != nil {
 					t.Fatal(err)
 				}
 				exact.Step(model.Parameters(), gradient.Parameters())

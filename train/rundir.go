@@ -99,16 +99,13 @@ func (d *runDir) begin(o Options, config map[string]any, data *datasets.Data, be
 	return named(cmp.Or(d.folder.WriteJSON(rundir.SchemaFile, schema), d.folder.WriteJSON(rundir.ConfigFile, config)))
 }
 
-// MayChange lists the settings that may differ in a resumed run. The limits do not change a
-// batch; data is a location, and the fingerprint shows whether the data are the same, apart
-// from names. Workers, ranks and the time between checkpoints change no bit.
-func MayChange() []string {
-	return []string{"max_batches", "epochs", "patience", "schedule_end", "falls", "data", "workers", "partition", "runs", "checkpoint_interval"}
-}
-
-// sameConfig returns an error for the first field in which two configurations differ.
+// sameConfig returns an error for the first field in which two configurations differ. The limits
+// do not change a batch, so they may differ; data is a location, and the fingerprint shows whether
+// the data are the same, apart from names. Workers, ranks and the time between checkpoints change
+// no bit.
 func sameConfig(path string, before, now map[string]any) error {
-	if err := rundir.SameConfig(before, now, MayChange()...); err != nil {
+	if err := rundir.SameConfig(before, now,
+		"max_batches", "epochs", "patience", "schedule_end", "falls", "data", "workers", "partition", "runs", "checkpoint_interval"); err != nil {
 		return fmt.Errorf("train: %s: cannot resume: %w", path, err)
 	}
 	return nil

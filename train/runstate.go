@@ -55,14 +55,8 @@ func (r *run) restore(path string, last *checkpoint) error {
 		return bad(err.Error())
 	}
 	s := last.State
-	switch {
-	case s.Batch < 0 || s.Evaluated < 0 || s.Evaluated > s.Batch || s.BestBatch < 0 || s.BestBatch > s.Evaluated || s.AdamSteps < 0:
-		return bad(fmt.Sprintf("its counts contradict each other: batch %d, evaluated %d, best %d", s.Batch, s.Evaluated, s.BestBatch))
-	case s.Evaluated > 0 && len(last.Evaluations) == 0:
-		return bad("it holds no evaluations: an earlier program wrote it")
-	}
 	copyTensors(r.tensors(), last.tensors)
-	r.state, r.out.Evaluations, r.adam.Steps = s, last.Evaluations, s.AdamSteps
+	r.state, r.out.Evaluations, r.program.adam.Steps = s, last.Evaluations, s.AdamSteps
 	r.out.Resumed, r.before = s.Batch, s.Seconds
 	if err := r.resumeCosine(last.Config); err != nil {
 		return fmt.Errorf("train: %s: cannot resume: %w", path, err)
@@ -86,7 +80,7 @@ func (r *run) save() (err error) {
 	if err := r.settle(); err != nil {
 		return err
 	}
-	if err := r.program.Pull(&r.adam); err != nil {
+	if err := r.program.Pull(true); err != nil {
 		return err
 	}
 	last := r.last()
@@ -119,17 +113,17 @@ func (r *run) save() (err error) {
 // last returns a checkpoint of the run as it is now.
 func (r *run) last() *checkpoint {
 	s := r.state
-	s.Seconds, s.AdamSteps = r.seconds(), r.adam.Steps
+	s.Seconds, s.AdamSteps = r.seconds(), r.program.adam.Steps
 	return &checkpoint{State: s, Evaluations: r.out.Evaluations, Config: r.config, tensors: r.tensors()}
 }
 
 // tensors returns the tensors of last.ckpt, in the run's own memory.
 func (r *run) tensors() []weights.Tensor {
-	params := r.program.params
+	params, adam := r.program.params, &r.program.adam
 	var best []weights.Tensor
 	if r.best != nil {
 		best = sectionOf(sectionBest, params, r.best)
 	}
-	return slices.Concat(sectionOf(sectionParameters, params, nil), sectionOf(sectionMoment1, params, r.adam.M),
-		sectionOf(sectionMoment2, params, r.adam.V), best, statesOf(r.states()))
+	return slices.Concat(sectionOf(sectionParameters, params, nil), sectionOf(sectionMoment1, params, adam.M),
+		sectionOf(sectionMoment2, params, adam.V), best, statesOf(r.states()))
 }

@@ -209,7 +209,7 @@ func TestSeedsGradient(t *testing.T) {
 		if err := m.Batch.Set(batch, false, 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.backend.Push(nil, nil); err != nil {
+		if err := p.backend.Push(false); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.backend.Run(); err != nil {

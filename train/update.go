@@ -102,7 +102,7 @@ func (r *run) step(ctx context.Context) error {
 // learn trains on the mini-batch of an update, or adds its gradients to the sum.
 func (r *run) learn(item *Item, leaf int) error {
 	if r.sum == nil {
-		return r.program.advance(item.Blocks, item.Dropout, r.scheduled(), &r.adam)
+		return r.program.advance(item.Blocks, item.Dropout, r.scheduled())
 	}
 	loss, err := r.program.compute(item.Blocks, item.Dropout)
 	switch {
@@ -135,7 +135,7 @@ func (r *run) add(ctx context.Context) error {
 		return &RanksError{Err: r.failed(s.Batch, r.program.checkFinite(loss, true))}
 	}
 	copy(grads, r.values)
-	r.scheduled().step(r.program.Parameters(), grads, &r.adam, r.program.averages)
+	r.scheduled().step(r.program.Parameters(), grads, &r.program.adam, r.program.averages)
 	s.Batch++
 	s.LossSum += number(loss)
 	s.TrainSeconds += time.Since(start).Seconds()
@@ -149,7 +149,7 @@ func (r *run) settle() error {
 	}
 	start := time.Now()
 	s := &r.state
-	losses, err := r.program.Settle(&r.adam)
+	losses, err := r.program.Settle()
 	for _, loss := range losses {
 		s.LossSum += number(loss)
 	}
@@ -190,7 +190,7 @@ func (r *run) refresh(ctx context.Context, fill func(context.Context) error) err
 		return err
 	}
 	start := time.Now()
-	if err := r.program.Pull(nil); err != nil {
+	if err := r.program.Pull(false); err != nil {
 		return err
 	}
 	if err := fill(ctx); err != nil {

@@ -119,13 +119,12 @@ type stepBench struct {
 	program *train.Program
 	commit  func() // keeps the histories of the last batch
 	stream  train.Stream
-	adam    train.AdamState
 
 	unsettled int // steps since the last call of Settle
 }
 
 func (b *stepBench) step(batch *samplers.MiniBatch, seed uint64) error {
-	if err := b.program.Advance(batch, seed, train.Adam{}, &b.adam); err != nil {
+	if err := b.program.Advance(batch, seed, train.Adam{}); err != nil {
 		return err
 	}
 	b.commit()
@@ -138,7 +137,7 @@ func (b *stepBench) step(batch *samplers.MiniBatch, seed uint64) error {
 // settle waits for the queued steps.
 func (b *stepBench) settle() error {
 	b.unsettled = 0
-	_, err := b.program.Settle(&b.adam)
+	_, err := b.program.Settle()
 	return err
 }
 

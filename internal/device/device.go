@@ -65,23 +65,27 @@ func (d *Device) Close() error {
 // OnClose makes Close call f first.
 func (d *Device) OnClose(f func() error) { d.closers = append(d.closers, f) }
 
-// keep returns the resident copy of x under key, made at the first call.
-func keep[T number](d *Device, key any, x []T) (Pointer, error) {
-	b, ok := d.resident[key]
-	if ok {
+// keep returns the resident memory under key. The first call allocates n bytes and calls fill.
+func (d *Device) keep(key any, n int64, fill func(at Pointer) error) (Pointer, error) {
+	if b, ok := d.resident[key]; ok {
 		return b.at, nil
 	}
-	b = d.NewBuffer()
-	_, n := bytesOf(x)
+	b := d.NewBuffer()
 	at, err := b.Bytes(n)
 	if err == nil {
-		err = Write(d, at, x)
+		err = fill(at)
 	}
 	if err != nil {
 		return 0, errors.Join(err, b.Free())
 	}
 	d.resident[key] = b
 	return at, nil
+}
+
+// keepCopy returns the resident copy of x under key, made at the first call.
+func keepCopy[T number](d *Device, key any, x []T) (Pointer, error) {
+	_, n := bytesOf(x)
+	return d.keep(key, n, func(at Pointer) error { return Write(d, at, x) })
 }
 
 // Scratch returns the buffer of that name, empty at the first call. Close frees it.
@@ -101,31 +105,24 @@ func (d *Device) Features(x *graph.Features) (Pointer, error) {
 		return 0, errors.New("device: features that several ranks hold together: a GPU needs them whole")
 	}
 	if x.Half == nil && x.Sparse == nil {
-		return keep(d, x, x.Data)
+		return keepCopy(d, x, x.Data)
 	}
-	if b, ok := d.resident[x]; ok {
-		return b.at, nil
-	}
-	b := d.NewBuffer()
-	at, err := b.Floats(x.Rows * x.Cols)
-	if err != nil {
-		return 0, err
-	}
-	rows := max((1<<22)/x.Cols, 1) // made dense at a time
-	for lo := 0; lo < x.Rows; lo += rows {
-		hi := min(lo+rows, x.Rows)
-		part := graph.Features{Rows: hi - lo, Cols: x.Cols}
-		if m := x.Sparse; m != nil {
-			part.Sparse = &graph.CSR{Rows: hi - lo, Cols: x.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}
-		} else {
-			part.Half = x.Half[lo*x.Cols : hi*x.Cols]
+	return d.keep(x, 4*int64(x.Rows)*int64(x.Cols), func(at Pointer) error {
+		rows := max((1<<22)/x.Cols, 1) // made dense at a time
+		for lo := 0; lo < x.Rows; lo += rows {
+			hi := min(lo+rows, x.Rows)
+			part := graph.Features{Rows: hi - lo, Cols: x.Cols}
+			if m := x.Sparse; m != nil {
+				part.Sparse = &graph.CSR{Rows: hi - lo, Cols: x.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}
+			} else {
+				part.Half = x.Half[lo*x.Cols : hi*x.Cols]
+			}
+			if err := Write(d, Floats(at, lo*x.Cols), part.Float32s()); err != nil {
+				return err
+			}
 		}
-		if err := Write(d, Floats(at, lo*x.Cols), part.Float32s()); err != nil {
-			return 0, errors.Join(err, b.Free())
-		}
-	}
-	d.resident[x] = b
-	return at, nil
+		return nil
+	})
 }
 
 // Laplacian returns p on the device. The first call copies it and waits. It takes 8
@@ -138,19 +135,15 @@ func (d *Device) Laplacian(p *graph.Laplacian) (*Laplacian, error) {
 	}
 	l := &Laplacian{Nodes: p.Nodes()}
 	var errs [5]error
-	l.Ptr, errs[0] = keep(d, part{p, "ptr"}, p.Adjacency.Ptr)
-	l.Idx, errs[1] = keep(d, part{p, "idx"}, p.Adjacency.Idx)
+	l.Ptr, errs[0] = keepCopy(d, part{p, "ptr"}, p.Adjacency.Ptr)
+	l.Idx, errs[1] = keepCopy(d, part{p, "idx"}, p.Adjacency.Idx)
 	if p.Adjacency.Val != nil {
-		l.Val, errs[2] = keep(d, part{p, "val"}, p.Adjacency.Val)
+		l.Val, errs[2] = keepCopy(d, part{p, "val"}, p.Adjacency.Val)
 	}
-	l.RowScale, errs[3] = keep(d, part{p, "rows"}, p.RowScale)
+	l.RowScale, errs[3] = keepCopy(d, part{p, "rows"}, p.RowScale)
 	l.ColScale = l.RowScale
 	if len(p.ColScale) > 0 && &p.ColScale[0] != &p.RowScale[0] {
-		l.ColScale, errs[4] = keep(d, part{p, "columns"}, p.ColScale)
+		l.ColScale, errs[4] = keepCopy(d, part{p, "columns"}, p.ColScale)
 	}
 	return l, cmp.Or(errs[:]...)
 }
-
-// Describe names the GPU, the driver and cuBLAS in one line, or says why no GPU can be
-// used.
-func Describe() string { return describe() }

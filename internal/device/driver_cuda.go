@@ -146,7 +146,9 @@ func (e *cudaEvent) passed() (bool, error) { return e.Event.Done() }
 func (e *cudaEvent) wait() error           { return e.Event.Synchronize() }
 func (e *cudaEvent) destroy() error        { return e.Event.Destroy() }
 
-func describe() string {
+// Describe names the GPU, the driver and cuBLAS in one line, or says why no GPU can be
+// used.
+func Describe() string {
 	gpu, err := cu.GetDevice(0)
 	if err = cmp.Or(cu.Available(), err); err != nil {
 		return "built in; " + err.Error()

@@ -7,4 +7,6 @@ const Built = false
 
 func openDriver() (driver, error) { return nil, ErrNotBuilt }
 
-func describe() string { return "not built in" }
+// Describe names the GPU, the driver and cuBLAS in one line, or says why no GPU can be
+// used.
+func Describe() string { return "not built in" }

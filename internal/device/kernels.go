@@ -254,14 +254,13 @@ type AdamArrays struct {
 	Partial, Loss, Status Pointer
 }
 
-// AdamStep applies step number step of Adam, from 1, to Params, M and V. clip is the largest norm of
-// the gradient; 0 means no limit.
-func (d *Device) AdamStep(a AdamArrays, n, step int, clip float64, s kernel.Adam) error {
+// AdamStep applies step number step of s, from 1, to Params, M and V. It leaves Grads as they are.
+func (d *Device) AdamStep(a AdamArrays, n, step int, s kernel.Adam) error {
 	t := float64(step)
 	decay, shrink := s.Split()
 	return d.elements("gcn_adam", n, a.Params, a.Grads, a.M, a.V, n, a.Partial, Partials,
-		a.Loss, a.Status, step, clip, float32(s.Beta1), float32(s.Beta2), float32(1-s.Beta1),
-		float32(1-s.Beta2), float32(s.Rate/(1-math.Pow(s.Beta1, t))), float32(1/math.Sqrt(1-math.Pow(s.Beta2, t))),
+		a.Loss, a.Status, step, s.Clip, float32(s.Beta1), float32(s.Beta2), float32(1-s.Beta1),
+		float32(1-s.Beta2), float32(s.LR/(1-math.Pow(s.Beta1, t))), float32(1/math.Sqrt(1-math.Pow(s.Beta2, t))),
 		float32(s.Epsilon), decay, shrink)
 }
 

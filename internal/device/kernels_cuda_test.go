@@ -557,8 +557,8 @@ func TestAdam(t *testing.T) {
 		for k, clip := range []float64{0, 0.5, 1e9} {
 			a := b.adam(params, m, v, grads, 1)
 			const step = 3
-			cfg := kernel.Adam{Rate: 0.1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, WeightDecay: 0.01, Decoupled: k == 1}
-			b.must(b.d.AdamStep(a, n, step, clip, cfg))
+			cfg := kernel.Adam{LR: 0.1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, WeightDecay: 0.01, DecoupledDecay: k == 1, Clip: clip}
+			b.must(b.d.AdamStep(a, n, step, cfg))
 			p, g, wantM, wantV := clone(params), clone(grads), clone(m), clone(v)
 			var norm float64
 			for _, x := range g {
@@ -569,6 +569,7 @@ func TestAdam(t *testing.T) {
 					g[k] *= float32(clip / norm)
 				}
 			}
+			cfg.Clip = 0
 			kernel.AdamStep(p, g, wantM, wantV, step, cfg)
 			b.same("parameters", a.Params, p, 1e-6)
 			b.same("first moment", a.M, wantM, 1e-6)
@@ -592,12 +593,12 @@ func TestAdamStopsAtTheFirstStepThatIsNotFinite(t *testing.T) {
 		kind  int64
 	}{{float32(math.NaN()), grads, 1}, {1, broken, 2}, {float32(math.Inf(1)), broken, 1}} {
 		a := b.adam(params, make([]float32, n), make([]float32, n), c.grads, c.loss)
-		settings := kernel.Adam{Rate: 0.1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}
-		b.must(b.d.AdamStep(a, n, 5, 0, settings))
+		settings := kernel.Adam{LR: 0.1, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}
+		b.must(b.d.AdamStep(a, n, 5, settings))
 		after := a
 		after.Grads, after.Loss = put(b, grads), put(b, []float32{1})
 		b.must(b.d.Squares(a.Partial, after.Grads, n))
-		b.must(b.d.AdamStep(after, n, 6, 0, settings))
+		b.must(b.d.AdamStep(after, n, 6, settings))
 		b.same("parameters", a.Params, params, 0)
 		status := make([]int64, 2)
 		b.must(Read(b.d, status, a.Status))

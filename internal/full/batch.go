@@ -39,7 +39,7 @@ func (p *pass) setRows(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error {
 	}
 	if r.above != nil { // they are its input nodes
 		r.rows.Src = nodes
-		r.above.SetFull(p.P, &r.rows, nil)
+		r.above.SetFull(&r.rows, nil, ops.RowsOf{P: p.P})
 	}
 	if r.targets != nil {
 		if err := p.setLabels(r, nodes); err != nil {
@@ -75,7 +75,7 @@ func (p *pass) setBelow(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error 
 	if s.Reads && (s.Lists || p.Device == nil && s.Sparse) {
 		r.fill(p.P, s.nodes[lo:hi], below)
 		b.RowSums = p.rowSums(s, lo, hi)
-		r.below.SetFull(p.P, b, r.own)
+		r.below.SetFull(b, r.own, ops.RowsOf{P: p.P})
 		return nil
 	}
 	r.own = r.own[:0]
@@ -100,7 +100,7 @@ func (p *pass) setBelow(r *levelRun, s *stage, lo, hi int, on ops.RowsOf) error 
 			r.own = append(r.own, v)
 		}
 	}
-	r.below.SetRowsOf(b, r.own, on)
+	r.below.SetFull(b, r.own, on)
 	return nil
 }
 

@@ -298,11 +298,9 @@ func (p *pass) newRun(s *stage) (*levelRun, error) {
 	r := &levelRun{Executor: run, data: make([][]float32, len(s.Data))}
 	if s.below != nil {
 		r.below = p.slots[s.number-1].For(r.Run)
-		r.below.SetPrefetched(true)
 	}
 	if s.number < len(p.slots) {
 		r.above = p.slots[s.number].For(r.Run)
-		r.above.SetPrefetched(true)
 	}
 	if p.labels != nil && s.below == nil {
 		r.targets = p.labels.Targets.For(r.Run)

@@ -24,7 +24,7 @@ func TestSpMMControl(t *testing.T) {
 				history := c.Rows
 				if history == nil {
 					history = make([]float32, len(halves))
-					Widen(history, halves)
+					widen(history, halves)
 				}
 				want, second := make([]float32, a.Rows*width), make([]float32, a.Rows*width)
 				SpMM(want, a, x, width)

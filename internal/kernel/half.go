@@ -8,13 +8,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// Widen converts the half-precision numbers of src to single precision in dst, over
-// the length of src. Cost: bound by the memory.
-func Widen(dst []float32, src []uint16) {
-	checkLen("Widen", "dst", len(dst), len(src))
-	parallel.For(len(src), rangeWork, func(lo, hi int) { widen(dst[lo:hi], src[lo:hi]) })
-}
-
+// widenGo is the portable form of widen.
 func widenGo(dst []float32, src []uint16) {
 	dst = dst[:len(src)]
 	for k, h := range src {

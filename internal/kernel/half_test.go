@@ -48,14 +48,14 @@ func TestWidenEveryHalf(t *testing.T) {
 		}
 		for n := range 40 { // ragged ends
 			dst, intact := guarded(n)
-			Widen(dst, src[1000:1000+n])
+			widen(dst, src[1000:1000+n])
 			sameBits(t, "part", dst, want[1000:1000+n])
 			if !intact() {
 				t.Fatalf("%d elements: wrote outside", n)
 			}
 		}
 		dst, intact := guarded(len(src))
-		Widen(dst, src)
+		widen(dst, src)
 		sameBits(t, "all", dst, want)
 		if !intact() {
 			t.Error("wrote outside")
@@ -153,6 +153,6 @@ func BenchmarkWiden(b *testing.B) {
 	x, wide := halves(rand.New(rand.NewPCG(1, 1)), 1<<15)
 	b.SetBytes(int64(2 * len(x)))
 	for b.Loop() {
-		Widen(wide, x)
+		widen(wide, x)
 	}
 }

@@ -163,7 +163,7 @@ func TestKernelsAllocateLittle(t *testing.T) {
 		"SoftmaxGrad":    func() { SoftmaxCrossEntropyGradient(y, x, target, even, 1, width, 0) },
 		"BCE":            func() { BCEWithLogits(x, x, width, even) },
 		"BCEGrad":        func() { BCEWithLogitsGradient(y, x, x, width, even, 1) },
-		"Adam":           func() { AdamStep(y, x, z, z, 1, Adam{0.1, 0.9, 0.999, 1e-8, 0, false}) },
+		"Adam":           func() { AdamStep(y, x, z, z, 1, Adam{0.1, 0.9, 0.999, 1e-8, 0, false, 0}) },
 	} {
 		if n := testing.AllocsPerRun(20, f); n > 3 {
 			t.Errorf("%s: %v allocations a call", name, n)

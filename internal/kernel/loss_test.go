@@ -205,7 +205,7 @@ func TestAdamStep(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			n := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(0, 100), rapid.IntRange(0, 3000)).Draw(t, "n")
-			cfg := Adam{Rate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: rapid.SampledFrom([]float64{0, 5e-4, 0.1}).Draw(t, "decay"), Decoupled: rapid.Bool().Draw(t, "decoupled")}
+			cfg := Adam{LR: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: rapid.SampledFrom([]float64{0, 5e-4, 0.1}).Draw(t, "decay"), DecoupledDecay: rapid.Bool().Draw(t, "decoupled")}
 			p, intact := guarded(n)
 			m, intact2 := guarded(n)
 			v, intact3 := guarded(n)
@@ -221,8 +221,8 @@ func TestAdamStep(t *testing.T) {
 				AdamStep(p, g, m, v, step, cfg)
 				for k := range g {
 					d := float64(g[k])
-					if cfg.Decoupled {
-						p64[k] -= cfg.Rate * cfg.WeightDecay * p64[k]
+					if cfg.DecoupledDecay {
+						p64[k] -= cfg.LR * cfg.WeightDecay * p64[k]
 					} else {
 						d += cfg.WeightDecay * p64[k]
 					}
@@ -230,7 +230,7 @@ func TestAdamStep(t *testing.T) {
 					v64[k] = cfg.Beta2*v64[k] + (1-cfg.Beta2)*d*d
 					mHat := m64[k] / (1 - math.Pow(cfg.Beta1, float64(step)))
 					vHat := v64[k] / (1 - math.Pow(cfg.Beta2, float64(step)))
-					p64[k] -= cfg.Rate * mHat / (math.Sqrt(vHat) + cfg.Epsilon)
+					p64[k] -= cfg.LR * mHat / (math.Sqrt(vHat) + cfg.Epsilon)
 				}
 			}
 			for k := range p {
@@ -244,7 +244,7 @@ func TestAdamStep(t *testing.T) {
 		})
 		sameOnAnyCores(t, func() []float32 {
 			p, m, v := random(100001, 1), make([]float32, 100001), make([]float32, 100001)
-			AdamStep(p, random(100001, 2), m, v, 1, Adam{0.1, 0.9, 0.999, 1e-8, 0, false})
+			AdamStep(p, random(100001, 2), m, v, 1, Adam{0.1, 0.9, 0.999, 1e-8, 0, false, 0})
 			return p
 		})
 	})
@@ -328,7 +328,7 @@ func BenchmarkAdamStep(b *testing.B) {
 	p, g, m, v := random(n, 1), random(n, 2), make([]float32, n), make([]float32, n)
 	b.ReportAllocs()
 	for step := 1; b.Loop(); step++ {
-		AdamStep(p, g, m, v, step, Adam{1e-3, 0.9, 0.999, 1e-8, 0, false})
+		AdamStep(p, g, m, v, step, Adam{1e-3, 0.9, 0.999, 1e-8, 0, false, 0})
 	}
 	perSecond(b, n, 28)
 }

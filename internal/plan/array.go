@@ -25,10 +25,7 @@ type Array struct {
 	host   G.Value // the value on the host, if plain
 	plain  bool    // host is the value, and at a copy
 	copied Scratch // holds the copy of host on a device
-	absent bool    // see Call.OutAbsent
 }
-
-var _ G.Value = (*Array)(nil)
 
 // The methods up to Format implement Gorgonia's Value.
 
@@ -52,7 +49,6 @@ func (a *Array) set(at Floats, sizes ...int) {
 	a.at = at
 	a.there = true
 	a.plain = false
-	a.absent = false
 }
 
 // setHost makes v, on the host, the value.
@@ -60,7 +56,6 @@ func (a *Array) setHost(v G.Value) {
 	a.host = v
 	a.plain = true
 	a.there = false
-	a.absent = false
 	a.sizes = append(a.sizes[:0], v.Shape()...)
 }
 

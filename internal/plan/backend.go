@@ -11,8 +11,8 @@ import (
 
 // Backend trains one model on one processor. It holds the parameters, their
 // gradients and Adam's moments as flat float32 arrays, in the order of the
-// parameters. On a GPU, Run and Update only queue work; a method that waits says
-// so. A backend is for one goroutine.
+// parameters. On the CPU these are the arrays of Model. On a GPU, Run and Update only
+// queue work; a method that waits says so. A backend is for one goroutine.
 type Backend interface {
 	// Run computes the loss and the gradients over the current batch. On the CPU
 	// it returns when they are computed.
@@ -22,10 +22,9 @@ type Backend interface {
 	Loss() (float32, error)
 
 	// Update applies one step of Adam to the parameters, with the gradients of
-	// the last Run. Push must have set the moments; steps count from 1. If the
-	// loss or a gradient is not finite, this and all later updates change nothing
-	// until Settle.
-	Update(a Adam, step int) error
+	// the last Run. Steps count from 1. If the loss or a gradient is not finite, this
+	// and all later updates change nothing until Settle.
+	Update(a kernel.Adam, step int) error
 	// Depth is the largest number of updates between two calls of Settle.
 	Depth() int
 	// Settle waits and returns the losses of the updates since the last call.
@@ -33,14 +32,11 @@ type Backend interface {
 	// losses are valid until the next Update.
 	Settle() (losses []float32, failed int, err error)
 
-	// Push copies Model.Values to the processor, and the moments m and v unless
-	// they are nil. The CPU's backend does not copy: it keeps m and v, and updates
-	// them and Model.Values in place.
-	Push(m, v []float32) error
-	// Pull waits and copies the parameters to Model.Values. If m is not nil, it
-	// also copies the moments to m and v, and the ops' own state, such as
-	// histories, to the host.
-	Pull(m, v []float32) error
+	// Push copies Model.Values to the processor, and with moments Model.M and Model.V.
+	Push(moments bool) error
+	// Pull waits and copies the parameters to Model.Values. With moments it also copies
+	// these, and the ops' own state, such as histories, to the host.
+	Pull(moments bool) error
 
 	// Products returns the sizes of the dense products of the last Run. The slice is valid until
 	// the next Run.
@@ -50,20 +46,19 @@ type Backend interface {
 	Close() error
 }
 
-// Adam is kernel.Adam after clipping the gradients to a norm of at most Clip; 0
-// means no clipping.
-type Adam struct {
-	kernel.Adam
-	Clip float64
+// Update updates values on the host by step number step of a, with grads, which it may clip in
+// place. The last of values are averages: see Model.Averages.
+func Update(a kernel.Adam, values, grads, m, v []float32, averages, step int) {
+	n := len(values) - averages
+	kernel.AdamStep(values[:n], grads[:n], m[:n], v[:n], step, a)
+	average(values[n:], grads[n:])
 }
 
-// AverageGain is the share of a new value in an average: PyTorch's momentum of BatchNorm.
-const AverageGain = 0.1
-
-// Average moves averages by AverageGain of their distance to values.
-func Average(averages, values []float32) {
+// average moves averages by a part of their distance to values.
+func average(averages, values []float32) {
+	const gain = 0.1 // PyTorch's momentum of BatchNorm
 	for k, v := range values {
-		averages[k] += AverageGain * (v - averages[k])
+		averages[k] += gain * (v - averages[k])
 	}
 }
 
@@ -72,12 +67,12 @@ type Model struct {
 	Loss                  *G.Node // a scalar
 	Parameters, Gradients G.Nodes
 
-	// Values and Grads are the parameters and their gradients on the host, each
-	// flat. The parameter nodes' values are views into Values.
-	Values, Grads []float32
+	// Values and Grads are the parameters and their gradients on the host, M and V Adam's
+	// moments, each flat. The parameter nodes' values are views into Values.
+	Values, Grads, M, V []float32
 
 	// Averages is the number of values at the end of Values that are averages: an update
-	// calls Average with their gradients. Neither Adam nor Clip counts them.
+	// moves them towards their gradients. Adam does not count them, also not in Clip.
 	Averages int
 
 	// Check holds each op to its Memory, for tests: memory is filled with NaN as

@@ -71,9 +71,6 @@ type Call struct {
 	err     error
 }
 
-// Inputs returns the number of inputs.
-func (c *Call) Inputs() int { return len(c.in) }
-
 // Matrix returns input k, a matrix.
 func (c *Call) Matrix(k int) Matrix {
 	f := c.input(k, "a matrix", func(a *Array) bool { return len(a.sizes) == 2 })
@@ -97,14 +94,10 @@ func (c *Call) input(k int, want string, fits func(*Array) bool) (f Floats) {
 	if c.err != nil {
 		return f
 	}
-	a := c.in[k]
-	switch {
-	case a.absent:
-		c.Fail(fmt.Errorf("input %d is features that were not gathered", k))
-	case !fits(a):
-		c.Sizes("input %d is of shape %v, want %s", k, a.sizes, want)
-	default:
+	if a := c.in[k]; fits(a) {
 		f, c.err = a.floats()
+	} else {
+		c.Sizes("input %d is of shape %v, want %s", k, a.sizes, want)
 	}
 	return f
 }
@@ -126,17 +119,6 @@ func (c *Call) OutScalar() Floats {
 	v := G.NewF32(0)
 	c.result.setHost(v)
 	return Floats{Data: unsafe.Slice((*float32)(v), 1)}
-}
-
-// OutAbsent sets the sizes of the result, a matrix, and gives it no memory: every reader takes
-// the numbers from elsewhere, as Propagate gathers features by itself.
-func (c *Call) OutAbsent(rows, cols int) {
-	if c.Device == nil {
-		c.out(1, cols) // Gorgonia's own machines need some value
-		return
-	}
-	c.result.set(Floats{}, rows, cols)
-	c.result.absent = true
 }
 
 func (c *Call) out(sizes ...int) (f Floats) {
@@ -221,9 +203,6 @@ func (c *Call) Do(r *Run, op Op, in ...G.Value) (G.Value, error) {
 func (c *Call) plain(op G.Op) error {
 	c.host = c.host[:0]
 	for _, a := range c.in {
-		if a.absent {
-			return fmt.Errorf("%v reads features that were not gathered", op)
-		}
 		v, err := a.Value()
 		if err != nil {
 			return err

@@ -1,10 +1,6 @@
 package plan
 
-import (
-	"fmt"
-
-	"github.com/gcn-layerwise/gcn/internal/kernel"
-)
+import "github.com/gcn-layerwise/gcn/internal/kernel"
 
 // cpu is the host's backend. It runs the ops one after the other on the caller's
 // goroutine. Gorgonia's TapeMachine would use a second goroutine, locked to a
@@ -13,7 +9,6 @@ type cpu struct {
 	*Executor
 	model  Model
 	last   float32   // loss
-	m, v   []float32 // the moments; the caller owns them
 	losses []float32 // since the last Settle
 	failed int       // the first update that was not finite; 0: none
 }
@@ -28,21 +23,14 @@ func (c *cpu) Run() error {
 
 func (c *cpu) Loss() (float32, error) { return c.last, nil }
 
-func (c *cpu) Update(a Adam, step int) error {
+func (c *cpu) Update(a kernel.Adam, step int) error {
 	c.losses = append(c.losses, c.last)
-	switch {
+	switch m := &c.model; {
 	case c.failed != 0:
-	case len(c.m) != len(c.model.Values) || len(c.v) != len(c.model.Values):
-		return fmt.Errorf("update of %d parameters with moments of %d and %d", len(c.model.Values), len(c.m), len(c.v))
-	case !kernel.Finite([]float32{c.last}) || !kernel.Finite(c.model.Grads):
+	case !kernel.Finite([]float32{c.last}) || !kernel.Finite(m.Grads):
 		c.failed = step
 	default:
-		values := c.model.Values
-		grads := c.model.Grads
-		n := len(c.model.Values) - c.model.Averages
-		kernel.Clip(grads[:n], a.Clip)
-		kernel.AdamStep(values[:n], grads[:n], c.m[:n], c.v[:n], step, a.Adam)
-		Average(values[n:], grads[n:])
+		Update(a, m.Values, m.Grads, m.M, m.V, m.Averages, step)
 	}
 	return nil
 }
@@ -55,11 +43,6 @@ func (c *cpu) Settle() ([]float32, int, error) {
 	return losses, failed, nil
 }
 
-func (c *cpu) Push(m, v []float32) error {
-	if m != nil {
-		c.m, c.v = m, v
-	}
-	return nil
-}
+func (c *cpu) Push(bool) error { return nil }
 
-func (c *cpu) Pull(_, _ []float32) error { return nil }
+func (c *cpu) Pull(bool) error { return nil }

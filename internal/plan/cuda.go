@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // lossesKept is the largest number of updates between two calls of Settle.
@@ -63,18 +64,13 @@ func (c *cuda) Run() error {
 		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
 	at := device.Floats(c.losses, c.kept)
-	last := slices.IndexFunc(c.steps, func(s step) bool { return s.to == c.outputs[0] && s.use.Result == Elsewhere })
-	if last >= 0 {
+	if last := slices.IndexFunc(c.steps, func(s step) bool { return s.to == c.outputs[0] }); last >= 0 {
 		c.calls[last].fixed = Floats{At: at}
 	}
 	if err := c.Compute(); err != nil {
 		return err
 	}
-	a := c.Result(0)
-	from, err := a.floats()
-	if err == nil && a.Elements() != 1 {
-		err = fmt.Errorf("the output has shape %v, want a scalar: %w", a.sizes, ErrShape)
-	}
+	from, err := c.Result(0).floats()
 	if err != nil {
 		return err
 	}
@@ -89,7 +85,7 @@ func (c *cuda) Loss() (float32, error) {
 	return loss, device.Read(c.d, c.model.Grads, c.grads)
 }
 
-func (c *cuda) Update(a Adam, step int) error {
+func (c *cuda) Update(a kernel.Adam, step int) error {
 	loss := device.Floats(c.losses, c.kept)
 	c.kept++
 	n := c.n - c.model.Averages
@@ -98,7 +94,7 @@ func (c *cuda) Update(a Adam, step int) error {
 	}
 	err := c.d.AdamStep(device.AdamArrays{
 		Params: c.values, Grads: c.grads, M: c.m, V: c.v, Partial: c.partial, Loss: loss, Status: c.status,
-	}, n, step, a.Clip, a.Adam)
+	}, n, step, a)
 	if err != nil || n == c.n {
 		return err
 	}
@@ -115,7 +111,7 @@ func (c *cuda) average(n int) error {
 	if err != nil || math.Float32bits(status[0]) != 0 || math.Float32bits(status[1]) != 0 {
 		return err
 	}
-	Average(averages, values)
+	average(averages, values)
 	return device.Write(c.d, device.Floats(c.values, n), averages)
 }
 
@@ -136,20 +132,20 @@ func (c *cuda) Settle() ([]float32, int, error) {
 	return losses, failed, c.d.Clear(c.status, 16)
 }
 
-func (c *cuda) Push(m, v []float32) error {
+func (c *cuda) Push(moments bool) error {
 	err := device.Write(c.d, c.values, c.model.Values)
-	if err != nil || m == nil {
+	if err != nil || !moments {
 		return err
 	}
-	return errors.Join(device.Write(c.d, c.m, m), device.Write(c.d, c.v, v))
+	return errors.Join(device.Write(c.d, c.m, c.model.M), device.Write(c.d, c.v, c.model.V))
 }
 
-func (c *cuda) Pull(m, v []float32) error {
+func (c *cuda) Pull(moments bool) error {
 	err := device.Read(c.d, c.model.Values, c.values)
-	if err != nil || m == nil {
+	if err != nil || !moments {
 		return err
 	}
-	err = errors.Join(device.Read(c.d, m, c.m), device.Read(c.d, v, c.v))
+	err = errors.Join(device.Read(c.d, c.model.M, c.m), device.Read(c.d, c.model.V, c.v))
 	for _, rows := range c.resident {
 		err = errors.Join(err, rows.Pull())
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,10 +65,6 @@ type Source struct {
 // The error names an op that joins rows of two levels, or Gorgonia's own Dropout, which cannot
 // be turned off.
 func Cut(output *G.Node, slots []any, targets any, wanted ...*G.Node) ([]*Level, error) {
-	if output == nil {
-		return nil, errors.New("there is no output")
-	}
-	output = withoutTraining(output)
 	c := &cutter{slots: slots, targets: targets, at: make(map[*G.Node]int)}
 	for range len(slots) + 1 {
 		c.levels = append(c.levels, new(Level))
@@ -78,6 +73,7 @@ func Cut(output *G.Node, slots []any, targets any, wanted ...*G.Node) ([]*Level,
 	if err != nil {
 		return nil, err
 	}
+	output = withoutTraining(output)
 	for _, in := range whole.inputs {
 		c.at[in.node] = everywhere
 	}

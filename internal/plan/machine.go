@@ -30,7 +30,7 @@ func (e *Executor) build() error {
 		return err
 	}
 	for k := range e.steps {
-		if op, ok := e.steps[k].op.(placer); ok {
+		if op := e.steps[k].op; op != nil {
 			if err := op.Place(e.Run); err != nil {
 				return err
 			}
@@ -71,10 +71,7 @@ type placedOp struct {
 	executor *Executor
 }
 
-var (
-	_ G.Op       = (*placedOp)(nil)
-	_ G.CUDADoer = (*placedOp)(nil)
-)
+var _ G.CUDADoer = (*placedOp)(nil)
 
 // CUDADo queues the op. It ignores the memory that Gorgonia allocated, since that has
 // a fixed size.

@@ -14,64 +14,34 @@ var ErrShape = errors.New("sizes do not fit")
 type Op interface {
 	G.Op
 
-	// Memory describes the op's memory use in p. A plan calls it once.
-	Memory(p *Plan) Memory
+	// Memory describes the op's memory use. A plan calls it once.
+	Memory() Memory
+
+	// Place is called once for each run on a device. It makes the run send what the op needs
+	// there beside its inputs, such as parts of the batch.
+	Place(r *Run) error
 
 	// Compute takes the inputs of c, checks their sizes, makes the result, and ends in c.On,
 	// which runs kernels of c's processor. If c.Over is true, it may overwrite the input that
-	// its Memory names; with ByResult the result then lies in that input's memory. It changes
+	// its Memory names; with OverResult the result then lies in that input's memory. It changes
 	// nothing but its state of c.Run.
 	Compute(c *Call) error
 }
 
-// placer is an op that needs more on a device than its inputs, such as parts of the batch.
-type placer interface {
-	// Place is called once for each run on a device.
-	Place(r *Run) error
-}
-
-// Memory describes how an op uses memory. A plan relies on it: a wrong
-// description gives wrong numbers. Model.Check finds such mistakes in tests.
+// Memory says what an op does with the memory of its inputs. A plan relies on it: a wrong
+// description gives wrong numbers. Model.Check finds such mistakes in tests. The result lies in
+// the memory that Call gives. Other values may use this memory after the result's last reader.
 type Memory struct {
-	Result Location // required
-
-	// KeepsInputs reports that the result may lie in an input's memory, or that
-	// the op reads an input's memory after the call. The plan then never reuses
-	// that memory.
-	KeepsInputs bool
-
-	// Over is the input that the op can overwrite to save memory.
-	Over Over
+	Access Access
+	Input  int // that the op may overwrite
 }
 
-// Location is the place of an op's result.
-type Location uint8
+// Access is an op's access to the memory of its inputs.
+type Access uint8
 
 const (
-	unknown Location = iota // not a plan.Op
-
-	// InBuffer: in the memory that Call gives. Other values may use it after the
-	// result's last reader.
-	InBuffer
-	// InBufferKept: in that memory, and still valid after the run. No other value
-	// uses it.
-	InBufferKept
-	// Elsewhere: in memory that is neither an input's nor the Call's, such as a
-	// new scalar.
-	Elsewhere
-)
-
-// Over names an input that an op can overwrite, and the new content.
-type Over struct {
-	Input int
-	By    OverBy
-}
-
-// OverBy is the content that replaces an input.
-type OverBy uint8
-
-const (
-	Nothing  OverBy = iota // the op overwrites no input
-	ByResult               // the op's result
-	ByState                // data that the op keeps for its gradient
+	Reads      Access = iota // the op only reads them, in Compute
+	Keeps                    // the op reads them later too, or a plain op's result may lie there: the plan never reuses this memory
+	OverResult               // the result may overwrite one input, to save memory
+	OverState                // data that the op keeps for its gradient may
 )

@@ -93,13 +93,6 @@ func New(s Spec) (*Plan, error) {
 			return nil, err
 		}
 	}
-	for k := range p.steps { // all readers are known
-		if s := &p.steps[k]; s.op != nil {
-			if s.use = s.op.Memory(p); s.use.Result == unknown {
-				return nil, fmt.Errorf("op %v states no Result in its Memory", s.op)
-			}
-		}
-	}
 	b.share()
 	return p, nil
 }
@@ -135,10 +128,13 @@ func (b *builder) visit(n *G.Node) (int, error) {
 	s := step{
 		node:      n,
 		op:        op,
-		use:       Memory{KeepsInputs: true},
+		use:       Memory{Access: Keeps},
 		memory:    -1,
 		inPlace:   -1,
 		gradients: b.gradients(n),
+	}
+	if op != nil {
+		s.use = op.Memory()
 	}
 	s.constant = p.Constant != nil && p.Constant(n)
 	children := Children(n)
@@ -201,37 +197,36 @@ func (b *builder) share() {
 			readers[at]++
 		}
 	}
-	home := make([]int, p.values)    // the value whose memory this value uses
-	last := make([]int, p.values)    // the last step that reads this memory
-	kept := make([]bool, p.values)   // this memory is read after its last reader
-	buffer := make([]bool, p.values) // the result is InBuffer
+	home := make([]int, p.values)  // the value whose memory this value uses
+	last := make([]int, p.values)  // the last step that reads this memory
+	kept := make([]bool, p.values) // this memory is read after its last reader
+	ours := make([]bool, p.values) // the result of an Op
 	for k := range home {
 		home[k], last[k] = k, -1
 	}
 	for k := range p.steps {
 		s := &p.steps[k]
 		m := s.use
-		buffer[s.to] = m.Result == InBuffer
+		ours[s.to] = s.op != nil
 		last[s.to] = k
 		for _, at := range s.from {
 			last[home[at]] = k
-			if m.KeepsInputs {
+			if m.Access == Keeps {
 				kept[home[at]] = true
 			}
 		}
-		if m.Over.By == Nothing {
+		if m.Access != OverResult && m.Access != OverState {
 			continue
 		}
-		over := s.from[m.Over.Input]
-		if readers[over] != 1 || !buffer[over] {
+		over := s.from[m.Input]
+		if readers[over] != 1 || !ours[over] {
 			continue
 		}
 		switch {
-		case m.Over.By == ByState:
+		case m.Access == OverState:
 			s.over, kept[home[over]] = true, true
 		case len(s.gradients) == 0: // a gradient goes to the gradients' array
 			s.over, s.inPlace, home[s.to] = true, over, home[over]
-			kept[home[over]] = kept[home[over]] || m.Result == InBufferKept
 		}
 	}
 	for _, at := range outputs { // they are read after the run
@@ -247,10 +242,9 @@ func (b *builder) assign(last []int, kept []bool) {
 	var free freeList
 	for k := range p.steps {
 		s := &p.steps[k]
-		result := s.use.Result
 		switch {
-		case result != InBuffer && result != InBufferKept || len(s.gradients) > 0 || s.inPlace >= 0:
-		case kept[s.to] || result == InBufferKept:
+		case s.op == nil || len(s.gradients) > 0 || s.inPlace >= 0:
+		case kept[s.to]:
 			s.memory = free.add()
 		default:
 			s.memory = free.take(s.node.Shape().TotalSize())

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
@@ -44,7 +45,8 @@ func model(t *testing.T, loss *G.Node, params ...*G.Node) plan.Model {
 	for _, n := range params {
 		m.Values = append(m.Values, n.Value().Data().([]float32)...)
 	}
-	m.Grads = make([]float32, len(m.Values))
+	n := len(m.Values)
+	m.Grads, m.M, m.V = make([]float32, n), make([]float32, n), make([]float32, n)
 	return m
 }
 
@@ -253,46 +255,6 @@ func TestKeptValues(t *testing.T) {
 	}
 }
 
-// stating is an op with a given Memory. Its result is its input.
-type stating struct {
-	alias
-	memory plan.Memory
-	result []float32 // of the last run
-}
-
-func (s *stating) Memory(*plan.Plan) plan.Memory { return s.memory }
-
-func (s *stating) Compute(c *plan.Call) error {
-	x, to := c.Matrix(0), c.OutMatrix(2, 2)
-	s.result = to.Data
-	return c.On(nil, func() { copy(to.Data, x.Data) })
-}
-
-// A result that outlives the run stays as it was, also in its input's memory.
-func TestKeptInPlace(t *testing.T) {
-	op := &stating{memory: plan.Memory{Result: plan.InBufferKept, Over: plan.Over{By: plan.ByResult}}}
-	g := G.NewGraph()
-	x, w := matrix(g, "x", 2, 2, 1, -2, 3, -4), matrix(g, "w", 2, 2, 2, 0, 0, 2)
-	z := G.Must(G.ApplyOp(op, G.Must(ops.MatMul(x, w))))
-	for range 3 {
-		z = G.Must(ops.MatMul(z, w))
-	}
-	if _, err := plan.Value(z); err != nil {
-		t.Fatal(err)
-	}
-	if got := op.result; !slices.Equal(got, []float32{2, -4, 6, -8}) {
-		t.Errorf("after the run the result is %v, want 2 -4 6 -8", got)
-	}
-}
-
-func TestMemoryWithoutResult(t *testing.T) {
-	g := G.NewGraph()
-	n := G.Must(G.ApplyOp(new(stating), matrix(g, "x", 2, 2)))
-	if _, err := plan.New(plan.Spec{Output: n}); err == nil || !strings.Contains(err.Error(), "states no Result") {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestFreeListTakesMostRecent(t *testing.T) {
 	for _, c := range []struct {
 		free []int // in the order of their release
@@ -317,7 +279,7 @@ func TestUpdateStopsAtNaN(t *testing.T) {
 	w := matrix(g, "w", 1, 2, 1, 2)
 	m := model(t, G.Must(ops.Sum(G.Must(ops.Add(w, w)))), w)
 	b := backend(t, m)
-	if err := b.Push(make([]float32, 2), make([]float32, 2)); err != nil {
+	if err := b.Push(true); err != nil {
 		t.Fatal(err)
 	}
 	step := func(number int, bad bool) {
@@ -328,7 +290,7 @@ func TestUpdateStopsAtNaN(t *testing.T) {
 		if bad {
 			m.Grads[1] = float32(math.Inf(1))
 		}
-		if err := b.Update(plan.Adam{}, number); err != nil {
+		if err := b.Update(kernel.Adam{}, number); err != nil {
 			t.Fatal(err)
 		}
 	}
