@@ -21,17 +21,7 @@ type Number interface {
 }
 
 func typeOf[T Number]() string {
-	switch any(*new(T)).(type) {
-	case int64:
-		return "I64"
-	case int32:
-		return "I32"
-	case float32:
-		return "F32"
-	case uint16:
-		return "F16"
-	}
-	return "U8"
+	return map[any]string{int64(0): "I64", int32(0): "I32", float32(0): "F32", uint16(0): "F16", byte(0): "U8"}[*new(T)]
 }
 
 // Slice is an array whose values are in memory, where they are written from and read to.
@@ -83,7 +73,6 @@ const (
 	sumDigits = 8
 
 	mostHeader = 1 << 26 // bytes
-	cacheLine  = 64      // bytes
 )
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
@@ -106,7 +95,7 @@ func Write(ctx context.Context, file *os.File, data string, arrays []Array) erro
 	slices.SortStableFunc(arrays, func(a, b Array) int { return cmp.Compare(typeBytes(b.Type), typeBytes(a.Type)) })
 	sums := slices.Repeat([]string{strings.Repeat("0", sumDigits)}, len(arrays)+1)
 	head := func() ([]byte, error) {
-		return EncodeHeader(metadata{format, strings.Join(sums, " "), data}, arrays, cacheLine)
+		return EncodeHeader(metadata{format, strings.Join(sums, " "), data}, arrays, 64) // bytes of a cache line
 	}
 	header, err := head()
 	if err != nil {
