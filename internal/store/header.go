@@ -89,22 +89,17 @@ func DecodeHeader(text []byte, size int64) (arrays []Array, metadata map[string]
 }
 
 // EncodeHeader returns the length and the JSON of a safetensors file. It sets the offsets of
-// the arrays, one after the other. metadata is encoded as JSON; nil means none. Spaces fill the
+// the arrays, one after the other. metadata is encoded as JSON, an object of texts; nil means none. Spaces fill the
 // header, so that the longest array begins at a multiple of align bytes if the ones before it let
 // it. align is a multiple of 8, which the arrays as a whole always have.
 func EncodeHeader(metadata any, arrays []Array, align int64) ([]byte, error) {
 	var entries []string
-	add := func(name string, value any) error { // one by one, because a map would sort them by name
-		text, err := json.Marshal(map[string]any{name: value})
-		if err == nil {
-			entries = append(entries, string(text[1:len(text)-1]))
-		}
-		return err
+	add := func(name string, value any) { // one by one, because a map would sort them by name
+		text, _ := json.Marshal(map[string]any{name: value}) // of texts and whole numbers, which have no errors
+		entries = append(entries, string(text[1:len(text)-1]))
 	}
 	if metadata != nil {
-		if err := add("__metadata__", metadata); err != nil {
-			return nil, err
-		}
+		add("__metadata__", metadata)
 	}
 	at, longest, shift := int64(0), int64(0), int64(0)
 	for k := range arrays {
@@ -118,9 +113,7 @@ func EncodeHeader(metadata any, arrays []Array, align int64) ([]byte, error) {
 		}
 		a.Offsets = []int64{at, at + bytes}
 		at += bytes
-		if err := add(a.Name, a); err != nil {
-			return nil, err
-		}
+		add(a.Name, a)
 	}
 	text := "{" + strings.Join(entries, ",") + "}"
 	text += strings.Repeat(" ", int(-(8+int64(len(text))+shift)&(align-1)))
