@@ -41,12 +41,9 @@ func typeBytes(name string) int64 {
 
 // bytes returns the size of the array, −1 if its shape or its type has none.
 func (a Array) bytes() int64 {
-	n := typeBytes(a.Type)
+	n := cmp.Or(typeBytes(a.Type), -1)
 	for _, d := range a.Shape {
 		n = memory.Product(n, int64(d))
-	}
-	if typeBytes(a.Type) == 0 {
-		return -1
 	}
 	return n
 }
