@@ -43,18 +43,16 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 // replaceable reports a path at which no store can be written, or something at it that Convert
 // must not replace: now, and not after the hours that a large conversion takes.
 func replaceable(path string) error {
-	is, err := store.Is(path)
+	if _, err := os.Stat(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	f, err := store.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err = os.Stat(filepath.Dir(path))
-		is = true
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("%w: it is there already, and is not replaced", err)
 	}
-	if err == nil && !is {
-		err = fmt.Errorf("%s: there already, and not a store: not replaced", path)
-	}
-	if err != nil {
-		err = fmt.Errorf("datasets: %w", err)
-	}
-	return err
+	return f.Close()
 }
 
 // convert writes the data of a SPEC to a store. name, unless it is "", is the data set that the
@@ -140,18 +138,17 @@ func (o *Options) convertSource(ctx context.Context, path, name string, s *sourc
 	dir := cmp.Or(o.Scratch, filepath.Dir(path))
 	err = cmp.Or(os.MkdirAll(dir, 0o777), b.Spill(dir, s.most))
 	if err == nil {
-		show := o.stage(name, "edges", 2*s.most)
+		done := int64(0)
 		err = s.edges(ctx, func(edges []graph.Edge) error {
-			show(2 * len(edges))
+			done += int64(len(edges))
+			o.values(name, "edges", 2*done, 2*s.most)
 			return b.AddEdges(edges)
 		})
 	}
 	var a *graph.CSR
 	var report graph.Report
 	if err == nil {
-		a, report, err = b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) {
-			o.progress(FetchProgress{Name: name, Stage: "rows", Done: 4 * done, Total: 4 * all})
-		})
+		a, report, err = b.BuildSpilled(ctx, cmp.Or(o.window, window), func(done, all int64) { o.values(name, "rows", done, all) })
 	}
 	if err != nil {
 		return cmp.Or(ctx.Err(), fmt.Errorf("datasets: %s: %w", path, err))
@@ -165,19 +162,11 @@ func (o *Options) convertSource(ctx context.Context, path, name string, s *sourc
 		return err
 	}
 	return writeStore(ctx, path, d, func(_ *store.Writer, put rowSink) error {
-		show := o.stage(name, "features", int64(s.nodes)*int64(d.Features.Cols))
+		done, all := int64(0), int64(s.nodes)*int64(d.Features.Cols)
 		return s.features(ctx, func(rows []float32) error {
-			show(len(rows))
+			done += int64(len(rows))
+			o.values(name, "features", done, all)
 			return put(rows)
 		})
 	}, o)
-}
-
-// stage returns a function that reports so many more of the values of a stage, 4 bytes each.
-func (o *Options) stage(name, stage string, values int64) (show func(more int)) {
-	done := int64(0)
-	return func(more int) {
-		done += 4 * int64(more)
-		o.progress(FetchProgress{Name: name, Stage: stage, Done: done, Total: 4 * values})
-	}
 }

@@ -34,8 +34,6 @@ package datasets
 import (
 	"cmp"
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 	"sync"
 
@@ -164,16 +162,6 @@ func (d *Data) Edges() int64 {
 		return d.Graph.NNZ()
 	}
 	return d.Graph.NNZ() / 2
-}
-
-// labelled tells whether a node has a class, or at least one known task.
-func (d *Data) labelled(i int) bool {
-	y := d.Labels
-	if y.Class != nil {
-		return y.Class[i] >= 0
-	}
-	known := func(v float32) bool { return !math.IsNaN(float64(v)) }
-	return slices.ContainsFunc(y.Multi[i*y.Tasks:(i+1)*y.Tasks], known)
 }
 
 func (s *Split) parts() [3][]int32 { return [3][]int32{s.Train, s.Valid, s.Test} }

@@ -70,7 +70,7 @@ func TestOwnScheme(t *testing.T) {
 	own := Scheme{Name: "own", Path: "N", Keys: []string{"bad"}, Open: func(_ context.Context, s *Spec, _ Options) (*Data, error) {
 		d := made(t, 30, 1)
 		d.Name = ""
-		if s.Text("bad", "") != "" {
+		if s.Values["bad"] != "" {
 			d.Split.Train = nil
 		}
 		return d, nil

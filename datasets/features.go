@@ -22,25 +22,24 @@ const (
 //	features=onehot   a feature for each node, 1 for the node itself
 //	features=position 64 numbers, similar for nodes near each other; then the two of degree
 func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, s *Schema) (err error) {
-	how, origin := spec.Values["features"], ""
+	how, note := spec.Values["features"], ""
 	if !madeOfGraph(how) {
 		if d.Features != nil || d.table != nil {
 			return nil
 		}
-		if how, origin = positionKey, fmt.Sprintf("no features in the source%s: ", hint); s != nil {
+		if how, note = positionKey, fmt.Sprintf("no features in the source%s: ", hint); s != nil {
 			how = s.Made
 		}
 	}
-	note := ""
 	switch how {
 	case degreeKey:
-		note = "each node has 1 and the logarithm of 1 + its degree"
+		note += "each node has 1 and the logarithm of 1 + its degree"
 		d.Features = degreeFeatures(d.Graph)
 	case oneHotKey:
-		note = "one-hot features: one for each node"
+		note += "one-hot features: one for each node"
 		d.Features = oneHotFeatures(d.Nodes())
 	case positionKey:
-		note = fmt.Sprintf("%d features of a node's position, 1 and the logarithm of 1 + its degree; for other graphs and new nodes take features=%s",
+		note += fmt.Sprintf("%d features of a node's position, 1 and the logarithm of 1 + its degree; for other graphs and new nodes take features=%s",
 			positionWidth, degreeKey)
 		d.Features, err = positionFeatures(ctx, d.Graph, d.Directed)
 	default:
@@ -49,7 +48,7 @@ func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, s *Sch
 	if err != nil {
 		return fmt.Errorf("datasets: %q: %w", spec, err)
 	}
-	d.encoding.Made, d.Notes = how, append(d.Notes, origin+note)
+	d.encoding.Made, d.Notes = how, append(d.Notes, note)
 	return nil
 }
 

@@ -85,7 +85,7 @@ func (f *fetcher) open(ctx context.Context, name string, asked bool) (d *Data, e
 		return nil, err
 	}
 	f.client.Progress = f.options.progress // the tests change the options
-	path := filepath.Join(f.client.Cache, name+storeExtension)
+	path := filepath.Join(f.client.Cache, name+".safetensors")
 	found := func() (bool, error) {
 		d, err = openStore(ctx, path, f.options, false)
 		switch {

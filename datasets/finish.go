@@ -21,11 +21,11 @@ import (
 //
 // A schema, if not nil, says all this. It leaves features that a store holds scaled.
 func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schema) error {
-	d.Metric = Metric(spec.Text("metric", string(d.Metric))) // checked by Validate
+	d.Metric = Metric(cmp.Or(spec.Values["metric"], string(d.Metric))) // checked by Validate
 	if d.table != nil {
 		byDefault = "standardize"
 	}
-	how := spec.Text("normalize", cmp.Or(byDefault, "none"))
+	how := cmp.Or(spec.Values["normalize"], byDefault, "none")
 	switch {
 	case s != nil && spec.given("normalize") != "" && how != s.Normalize:
 		return fmt.Errorf("datasets: %q: normalize=%s, and the model's data had normalize=%s: leave it out", spec, how, s.Normalize)

@@ -20,20 +20,15 @@ type Entry struct {
 // List returns the SPECs that Open understands: each synthetic data set, each named
 // one, then each scheme that reads files.
 func List() (entries []Entry) {
-	add := func(spec, summary string, keys []string) {
-		entries = append(entries, Entry{spec, summary, keyNames(keys)})
+	files := schemes()
+	for _, m := range synth.Models() {
+		entries = append(entries, Entry{"synth:" + m.Name, m.Summary, keyNames(files[0].Keys)})
 	}
-	for _, s := range schemes() {
-		if s.Name != "synth" {
-			add(s.Name+":"+s.Path, s.Summary, s.Keys)
-			continue
-		}
-		for _, m := range synth.Models() {
-			add("synth:"+m.Name, m.Summary, s.Keys)
-		}
-		for _, set := range fetch.Sets() {
-			add(set.Name, set.Summary, namedScheme().Keys)
-		}
+	for _, set := range fetch.Sets() {
+		entries = append(entries, Entry{set.Name, set.Summary, keyNames(namedScheme().Keys)})
+	}
+	for _, s := range files[1:] { // the first is synth
+		entries = append(entries, Entry{s.Name + ":" + s.Path, s.Summary, keyNames(s.Keys)})
 	}
 	return entries
 }
@@ -115,8 +110,9 @@ func Describe(d *Data) Info {
 
 // labelledNodes returns the nodes that have a class, or at least one known task.
 func (d *Data) labelledNodes() (nodes []int32) {
-	for i := range int32(cmp.Or(d.Labels, &graph.Labels{}).Nodes()) {
-		if d.labelled(int(i)) {
+	y := cmp.Or(d.Labels, &graph.Labels{})
+	for i := range int32(y.Nodes()) {
+		if y.Known(int(i)) {
 			nodes = append(nodes, i)
 		}
 	}

@@ -430,7 +430,7 @@ func TestBadTools(t *testing.T) {
 				f["made-G.json"] = []byte(`{"nodes": [{"id": 1, "val": null, "test": false}]}`)
 			}, `made-G.json: no node has the marks val and test`},
 		"sage: mark of another kind": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
-			func(f files, d *Data) { f["made-G.json"] = []byte(`{"nodes": [{"id": 1, "val": 0, "test": []}]}`) }, `"/nodes/0": json: cannot unmarshal JSON number`},
+			func(f files, d *Data) { f["made-G.json"] = []byte(`{"nodes": [{"id": 1, "val": 0, "test": []}]}`) }, `"/nodes/0": json: …unmarshal JSON number`},
 		"sage: null id": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
 			func(f files, d *Data) { f["made-G.json"] = []byte(`{"nodes": [{"id": null}]}`) }, `"/nodes/0": an id is neither a name nor a whole number`},
 		"sage: null nodes": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
@@ -469,7 +469,8 @@ func TestBadTools(t *testing.T) {
 			f := c.make(d)
 			c.change(f, d)
 			writeFiles(t, dir, f)
-			expectError(t, strings.Replace(c.spec, "D", dir, 1), c.want, filepath.Base(dir))
+			parts := strings.Split(c.want, "…") // the JSON package says "cannot" or "unable to" there, at random
+			expectError(t, strings.Replace(c.spec, "D", dir, 1), append(parts, filepath.Base(dir))...)
 		})
 	}
 }

@@ -47,20 +47,15 @@ func (d *Data) NewFeatures(text []byte, neighbors int) ([]float32, error) {
 
 // newRow returns the features of a new node that JSON gives.
 func (s *Schema) newRow(text []byte) ([]float32, error) {
-	names := s.columnNames()
-	switch object := bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")); {
-	case s.ofOneGraph():
+	if s.ofOneGraph() {
 		return nil, fmt.Errorf("a node that the graph does not hold has no features=%s: train with features=%s", s.Made, degreeKey)
-	case object && names == nil:
-		return nil, errors.New("the features have no names: want an array of numbers")
-	case object:
-		return s.namedRow(text)
-	case names != nil:
-		return nil, fmt.Errorf("want the features by their names: %s", quoted(names))
+	}
+	if names := s.columnNames(); names != nil {
+		return s.namedRow(text, names)
 	}
 	var values []*float32 // nil for null, which would be read as 0
 	if err := json.Unmarshal(text, &values); err != nil {
-		return nil, fmt.Errorf("want an array of numbers: %w", err)
+		return nil, fmt.Errorf("want an array of numbers, since the features have no names: %w", err)
 	}
 	row := make([]float32, len(values))
 	for k, v := range values {
@@ -74,12 +69,12 @@ func (s *Schema) newRow(text []byte) ([]float32, error) {
 }
 
 // namedRow returns the features of the columns of tables that a JSON object gives.
-func (s *Schema) namedRow(text []byte) (row []float32, err error) {
+func (s *Schema) namedRow(text []byte, names []string) (row []float32, err error) {
 	var given map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	if err := decoder.Decode(&given); err != nil {
-		return nil, err
+	if err := decoder.Decode(&given); err != nil || given == nil {
+		return nil, fmt.Errorf("want an object with the features by their names: %s", quoted(names))
 	}
 	for _, c := range s.Columns {
 		value := given[c.Name]
@@ -89,7 +84,7 @@ func (s *Schema) namedRow(text []byte) (row []float32, err error) {
 		}
 	}
 	if len(given) > 0 {
-		return nil, fmt.Errorf("no feature %s: want %s", quoted(slices.Sorted(maps.Keys(given))), quoted(s.columnNames()))
+		return nil, fmt.Errorf("no feature %s: want %s", quoted(slices.Sorted(maps.Keys(given))), quoted(names))
 	}
 	if s.Normalize == "row" {
 		s.scaleRow(row)

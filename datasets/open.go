@@ -85,6 +85,11 @@ func (o *Options) progress(p FetchProgress) {
 	}
 }
 
+// values reports the progress of a stage in values of 4 bytes.
+func (o *Options) values(name, stage string, done, all int64) {
+	o.progress(FetchProgress{Name: name, Stage: stage, Done: 4 * done, Total: 4 * all})
+}
+
 // cacheDir returns the cache's folder, which need not exist.
 func (o *Options) cacheDir() (string, error) {
 	if dir := cmp.Or(o.Cache, os.Getenv("GCN_DATA")); dir != "" {

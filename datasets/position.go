@@ -63,13 +63,11 @@ func positionFeatures(ctx context.Context, a *graph.CSR, directed bool) (*graph.
 		return nil, err
 	}
 	x := &graph.Features{Rows: n, Cols: width + 2, Data: next}
-	return x, eachRows(ctx, n, func(_, lo, hi int) error {
-		for i := lo; i < hi; i++ {
-			copy(x.Row(i), h[i*width:(i+1)*width])
-			degreeRow(x.Row(i)[width:], a.Degree(i))
-		}
-		return nil
-	})
+	for i := range n {
+		copy(x.Row(i), h[i*width:(i+1)*width])
+		degreeRow(x.Row(i)[width:], a.Degree(i))
+	}
+	return x, nil
 }
 
 // regularized returns the matrix of positionFeatures.

@@ -88,23 +88,21 @@ func (p *Published) Compare(d *Data) (all []Comparison) {
 	if p.Figures["edges"].Agrees(float64(info.Read.Given)) {
 		edges = info.Read.Given
 	}
-	for _, c := range []struct {
-		name  string
-		found float64
-	}{
-		{"nodes", float64(info.Nodes)},
-		{"edges", float64(edges)},
-		{"features", float64(info.Features)},
-		{"classes", float64(info.Classes)},
-		{"binary tasks", float64(info.Tasks)},
-		{"training nodes", float64(info.Split.Train)},
-		{"validation nodes", float64(info.Split.Valid)},
-		{"test nodes", float64(info.Split.Test)},
-		{"mean degree", info.Degree.Mean},
-		{"largest degree", float64(info.Degree.Max)},
+	for _, c := range []Comparison{
+		{Name: "nodes", Found: float64(info.Nodes)},
+		{Name: "edges", Found: float64(edges)},
+		{Name: "features", Found: float64(info.Features)},
+		{Name: "classes", Found: float64(info.Classes)},
+		{Name: "binary tasks", Found: float64(info.Tasks)},
+		{Name: "training nodes", Found: float64(info.Split.Train)},
+		{Name: "validation nodes", Found: float64(info.Split.Valid)},
+		{Name: "test nodes", Found: float64(info.Split.Test)},
+		{Name: "mean degree", Found: info.Degree.Mean},
+		{Name: "largest degree", Found: float64(info.Degree.Max)},
 	} {
-		if figure := p.Figures[c.name]; figure.Known() {
-			all = append(all, Comparison{c.name, figure.Value, c.found, figure.Agrees(c.found), figure.Source})
+		if f := p.Figures[c.Name]; f.Known() {
+			c.Published, c.Agrees, c.Source = f.Value, f.Agrees(c.Found), f.Source
+			all = append(all, c)
 		}
 	}
 	return all

@@ -291,7 +291,7 @@ func TestSharedFiles(t *testing.T) {
 			}
 			unlabelled := 0
 			for i := range d.Nodes() {
-				if !d.labelled(i) {
+				if !d.Labels.Known(i) {
 					unlabelled++
 				}
 			}

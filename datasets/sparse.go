@@ -13,24 +13,16 @@ import (
 //	sparse=1  as a sparse matrix
 //	sparse=0  as a dense matrix
 //
-// Without the key, features that the source holds sparse stay sparse if the dense matrix
-// would be large: see leastDense and sparseFactor. Features of dense sources and of stores
-// keep their form.
+// Without the key, features that the source holds sparse stay sparse if the dense matrix would
+// take at least 64 MiB, and at least four times the bytes of the sparse matrix: a smaller one costs
+// little. Features of dense sources and of stores keep their form.
 const sparseKey = "sparse"
-
-// Features of a sparse source stay sparse if the dense matrix would take at least
-// leastDense bytes, and at least sparseFactor times the bytes of the sparse matrix. A
-// smaller dense matrix costs little.
-const (
-	leastDense   = 64 << 20
-	sparseFactor = 4
-)
 
 // chooseForm makes the features sparse or dense, by the key sparse or by their size.
 func (d *Data) chooseForm(spec *Spec) error {
 	x, form := d.Features, spec.Values[sparseKey]
 	dense := uint64(denseBytes(x)) // large also if it overflows
-	isSmall := d.file == nil && (dense < leastDense || dense < sparseFactor*uint64(x.Bytes()))
+	isSmall := d.file == nil && (dense < 64<<20 || dense < 4*uint64(x.Bytes()))
 	switch {
 	case x.Sparse != nil && (form == "0" || form == "" && isSmall):
 		return d.copyFeatures(true)

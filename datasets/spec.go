@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -24,16 +23,16 @@ type Spec struct {
 // parseSpec splits a SPEC into its parts. It reports an empty path, a pair that is
 // not key=value, and a key given twice.
 func parseSpec(text string) (*Spec, error) {
-	s := &Spec{text: text}
 	rest, query, hasQuery := strings.Cut(text, "?")
 	scheme, path, found := strings.Cut(rest, ":")
-	if s.Scheme, s.Path = scheme, path; !found {
-		s.Scheme, s.Path = "", rest
+	if !found {
+		scheme, path = "", rest
 	}
+	s := &Spec{Scheme: scheme, Path: path, text: text}
 	switch {
 	case found && scheme == "":
 		return nil, fmt.Errorf("datasets: %q: no scheme before the colon; want SCHEME:PATH", text)
-	case s.Path == "":
+	case path == "":
 		return nil, fmt.Errorf("datasets: %q: no path or name; want SCHEME:PATH, such as synth:demo", text)
 	case !hasQuery:
 		return s, nil
@@ -59,14 +58,6 @@ func parseSpec(text string) (*Spec, error) {
 // String returns the SPEC as it was given.
 func (s *Spec) String() string { return s.text }
 
-// Text returns the value of a key, or fallback if it is not given.
-func (s *Spec) Text(key, fallback string) string {
-	if v, found := s.Values[key]; found {
-		return v
-	}
-	return fallback
-}
-
 // given returns the first of the keys that has a value, or "".
 func (s *Spec) given(keys ...string) string {
 	for _, key := range keys {
@@ -83,16 +74,11 @@ func number[T int64 | uint64 | float64](s *Spec, key string, fallback, least, mo
 	if !given {
 		return fallback, nil
 	}
-	kind := "an integer"
-	switch p := any(&v).(type) {
-	case *int64:
-		*p, err = strconv.ParseInt(text, 10, 64)
-	case *uint64:
-		*p, err = strconv.ParseUint(text, 10, 64)
-	case *float64:
-		kind = "a number"
-		*p, err = strconv.ParseFloat(text, 64)
+	kind, verb := "an integer", "%d\n"
+	if _, isFloat := any(v).(float64); isFloat {
+		kind, verb = "a number", "%g\n"
 	}
+	_, err = fmt.Sscanf(text+"\n", verb, &v)
 	if err != nil || !(v >= least && v <= most) { // NaN is in no range
 		return fallback, fmt.Errorf("datasets: %q: %s=%s: want %s in [%v, %v]", s.text, key, text, kind, least, most)
 	}

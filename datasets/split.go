@@ -30,8 +30,10 @@ func splitAsked(spec *Spec) bool {
 //
 // own says that d has the split of the source, which stays.
 func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
-	_, whole := spec.Values["split"]
-	text := spec.Text("split", defaultSplit)
+	text, whole := spec.Values["split"]
+	if !whole {
+		text = defaultSplit
+	}
 	parts, random := spec.given("train", "valid", "test"), spec.given("seed", "stratify")
 	shares, err := parseShares(text)
 	_, missing := os.Stat(text)

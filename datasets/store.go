@@ -30,9 +30,6 @@ type storeMeta struct {
 	Directed bool `json:"directed,omitempty"`
 }
 
-// storeExtension ends the names of stores in the cache. Elsewhere the content decides.
-const storeExtension = ".safetensors"
-
 // storedSlice is an array of a store that is a slice of Data.
 type storedSlice interface {
 	Array() store.Array
@@ -167,7 +164,7 @@ func (d *Data) matrix(name string, asHalf bool, source rowSource) store.Array {
 func propagate(ctx context.Context, w *store.Writer, d *Data, put rowSink, o *Options) error {
 	p, x, n, cols := d.Laplacian(), d.Features, d.Nodes(), d.Features.Cols
 	report := func(rows float64) {
-		o.progress(FetchProgress{Name: d.title(), Stage: "propagate", Done: int64(4 * float64(cols) * rows), Total: 4 * int64(n) * int64(cols)})
+		o.values(d.title(), "propagate", int64(float64(cols)*rows), int64(n)*int64(cols))
 	}
 	if x.Sparse != nil {
 		return kernel.PropagateFeatures(ctx, p, x, func(lo int, rows []float32) error {
@@ -236,30 +233,26 @@ func (d *Data) Release() {
 func openStore(ctx context.Context, path string, o Options, written bool) (*Data, error) {
 	f, err := store.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
+		return nil, err
 	}
-	cache, noCache := o.cacheDir() // without a cache, stores are read whole each time
-	recorded := noCache == nil && f.Recorded(cache)
-	check := !written && (o.Verify || !recorded)
+	cache, _ := o.cacheDir() // "" without one: stores are read whole each time
+	recorded := f.Recorded(cache)
 	d, err := storedData(f)
-	if err == nil && check {
-		err = f.Check(ctx)
-	}
-	if err != nil {
-		err = fmt.Errorf("datasets: %w", err)
-	} else if check {
-		if err = d.validate(ctx); err != nil {
-			err = fmt.Errorf("%w: %w", err, ErrFormat)
+	if err == nil && !written && (o.Verify || !recorded) {
+		if err = f.Check(ctx); err == nil {
+			if err = d.validate(ctx); err != nil {
+				err = fmt.Errorf("%w: %w", err, ErrFormat)
+			}
 		}
 	}
 	if err != nil {
-		if noCache == nil && ctx.Err() == nil {
-			os.Remove(store.RecordPath(cache, path)) // there may be none
+		if recorded && ctx.Err() == nil {
+			os.Remove(store.RecordPath(cache, path))
 		}
 		f.Close() // nothing was written
 		return nil, cmp.Or(ctx.Err(), err)
 	}
-	if noCache == nil && !recorded {
+	if !recorded {
 		f.Record(cache)
 	}
 	return d, nil
@@ -269,7 +262,7 @@ func openStore(ctx context.Context, path string, o Options, written bool) (*Data
 func storedData(f *store.File) (*Data, error) {
 	var meta storeMeta
 	if err := json.Unmarshal([]byte(f.Data), &meta); err != nil {
-		return nil, fmt.Errorf("%s: description: %w: %w", f.Path, err, ErrFormat)
+		return nil, fmt.Errorf("datasets: %s: description: %w: %w", f.Path, err, ErrFormat)
 	}
 	s, a, sparse := &meta.Schema, new(graph.CSR), new(graph.CSR)
 	d := &Data{

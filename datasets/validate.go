@@ -89,13 +89,12 @@ func (d *Data) validateSplit() error {
 	for p, ids := range d.Split.parts() {
 		name := partNames()[p]
 		for k, id := range ids {
-			if id < 0 || int(id) >= n {
+			switch {
+			case id < 0 || int(id) >= n:
 				return d.check(false, "%s node %d is %d, outside [0, %d)", name, k, id, n)
-			}
-			switch before := part[id]; {
-			case before > 0:
-				return d.check(false, "%s node %d (id %d) is in the %s set already", name, k, id, partNames()[before-1])
-			case !d.labelled(int(id)):
+			case part[id] > 0:
+				return d.check(false, "%s node %d (id %d) is in the %s set already", name, k, id, partNames()[part[id]-1])
+			case !d.Labels.Known(int(id)):
 				return d.check(false, "%s node %d (id %d) has no label", name, k, id)
 			}
 			part[id] = uint8(p + 1)

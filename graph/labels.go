@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -35,6 +36,14 @@ func (y *Labels) Nodes() int {
 		return len(y.Multi) / y.Tasks
 	}
 	return len(y.Class)
+}
+
+// Known reports whether a node has a class, or at least one known task.
+func (y *Labels) Known(node int) bool {
+	if y.Tasks == 0 {
+		return y.Class[node] >= 0
+	}
+	return slices.ContainsFunc(y.Multi[node*y.Tasks:(node+1)*y.Tasks], func(v float32) bool { return v == v })
 }
 
 // Outputs returns the width of a model's output: the number of classes, or of tasks.

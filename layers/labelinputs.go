@@ -65,18 +65,10 @@ func newLabelInputs(o *LabelInputs, y *graph.Labels) (*labelInputs, error) {
 		}
 		l.known[v] = 1
 	}
-	if !slices.ContainsFunc(o.Nodes, func(v int32) bool { return hasLabel(y, int(v)) }) {
+	if !slices.ContainsFunc(o.Nodes, func(v int32) bool { return y.Known(int(v)) }) {
 		return nil, fmt.Errorf("layers: label inputs: the data have no training node with a label, which the model reads")
 	}
 	return l, nil
-}
-
-// hasLabel reports whether a label of node v is known.
-func hasLabel(y *graph.Labels, v int) bool {
-	if y.Tasks == 0 {
-		return y.Class[v] >= 0
-	}
-	return slices.ContainsFunc(y.Multi[v*y.Tasks:(v+1)*y.Tasks], func(label float32) bool { return label == label })
 }
 
 // weight is 1 if node v may give its label, else 0: also outside the labels, where Targets.Set refuses

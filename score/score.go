@@ -76,7 +76,7 @@ func checkNodes(labels *graph.Labels, nodes []int32) error {
 func Scorable(metric datasets.Metric, labels *graph.Labels, nodes []int32) error {
 	switch metric {
 	case datasets.Accuracy, datasets.MicroF1:
-		if !slices.ContainsFunc(nodes, func(v int32) bool { return Labelled(labels, v) }) {
+		if !slices.ContainsFunc(nodes, func(v int32) bool { return labels.Known(int(v)) }) {
 			return errUnlabelled(len(nodes))
 		}
 		return nil
@@ -112,16 +112,6 @@ func label(y *graph.Labels, node int32, t int) (yes, known bool) {
 	}
 	v := y.Multi[int(node)*y.Tasks+t]
 	return v == 1, v == v
-}
-
-// Labelled reports whether a node has a label.
-func Labelled(y *graph.Labels, node int32) bool {
-	for t := range tasksOf(y) {
-		if _, known := label(y, node, t); known {
-			return true
-		}
-	}
-	return false
 }
 
 // ratio is a part of a metric other than rocauc, which is the mean of Σa/Σb over its parts.

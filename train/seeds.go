@@ -9,7 +9,6 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
-	"github.com/gcn-layerwise/gcn/score"
 )
 
 // seedNames are the values of Options.Seeds in config.json.
@@ -28,7 +27,7 @@ type seedSchedule struct {
 func newSeedSchedule(by ops.Score, train []int32, targets *ops.Targets, every int) (*seedSchedule, error) {
 	s := &seedSchedule{targets: targets}
 	for _, node := range train {
-		if score.Labelled(targets.Labels(), node) {
+		if targets.Labels().Known(int(node)) {
 			s.nodes = append(s.nodes, node)
 		}
 	}

@@ -43,13 +43,8 @@ func Write[T Element](w io.Writer, values []T, shape ...int) error {
 
 // WriteValues writes the next values of an array, in C order.
 func WriteValues[T Element](w io.Writer, values []T) error {
-	var buffer []byte
-	for part := range slices.Chunk(values, 1<<13) {
-		var err error
-		if buffer, err = binary.Append(buffer[:0], binary.LittleEndian, part); err != nil {
-			return err
-		}
-		if _, err := w.Write(buffer); err != nil {
+	for part := range slices.Chunk(values, 1<<13) { // binary.Write copies what it writes
+		if err := binary.Write(w, binary.LittleEndian, part); err != nil {
 			return err
 		}
 	}

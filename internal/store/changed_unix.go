@@ -13,8 +13,6 @@ import (
 // attributes. Programs can set the time of modification, but not this one.
 func lastChange(f *os.File, _ os.FileInfo) (time.Time, error) {
 	var stat unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
-		return time.Time{}, &os.PathError{Op: "fstat", Path: f.Name(), Err: err}
-	}
-	return time.Unix(0, stat.Ctim.Nano()), nil
+	err := unix.Fstat(int(f.Fd()), &stat)
+	return time.Unix(0, stat.Ctim.Nano()), err
 }

@@ -18,7 +18,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -42,23 +41,10 @@ type File struct {
 	Large bool   // the file is more than half as large as the memory limit
 
 	changed time.Time // see lastChange
-	digest  string    // SHA-256 of the header, which holds the checksums
-
-	bytes  mmap.MMap
-	start  int64 // of the arrays
-	arrays []Array
-	sums   []string // of the arrays, hexadecimal
-}
-
-// Is tells whether the file at path begins like a store, or is empty.
-func Is(path string) (bool, error) {
-	f, err := regularfile.Open(path)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close() // it was only read
-	head, err := io.ReadAll(io.LimitReader(f, int64(8+len(begin))))
-	return len(head) == 0 || bytes.HasSuffix(head, []byte(begin)), err
+	bytes   mmap.MMap
+	start   int64 // of the arrays
+	arrays  []Array
+	sums    []string // of the arrays, hexadecimal
 }
 
 // Open maps a store and checks its header, but not its arrays. Errors name the file, and
@@ -66,13 +52,13 @@ func Is(path string) (bool, error) {
 func Open(path string) (*File, error) {
 	f, err := regularfile.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	defer f.Close() // it was only read
 	s := &File{Path: path}
 	if err := s.open(f); err != nil {
 		s.Close() // nothing was written
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("datasets: %s: %w", path, err)
 	}
 	return s, nil
 }
@@ -85,16 +71,15 @@ func (s *File) open(f *os.File) error {
 	if err = cmp.Or(err, checkByteOrder()); err != nil {
 		return err
 	}
+	if info.Size() > 0 { // nothing cannot be mapped
+		if s.bytes, err = mmap.Map(f, mmap.RDONLY, 0); err != nil {
+			return err
+		}
+	}
 	const least = int64(8 + len(begin) + sumDigits)
-	size := info.Size()
-	if size < least || size > math.MaxInt {
+	size := int64(len(s.bytes))
+	if size < least {
 		return fmt.Errorf("%d bytes are too few: %w", size, ErrFormat)
-	}
-	if s.bytes, err = mmap.Map(f, mmap.RDONLY, 0); err != nil {
-		return err
-	}
-	if size = int64(len(s.bytes)); size < least {
-		return fmt.Errorf("changed while being opened: %w", ErrFormat)
 	}
 	length := binary.LittleEndian.Uint64(s.bytes)
 	if length < uint64(least-8) || length > uint64(min(size-8, mostHeader)) || !bytes.HasPrefix(s.bytes[8:], []byte(begin)) {
@@ -111,7 +96,6 @@ func (s *File) open(f *os.File) error {
 // arrays.
 func (s *File) decode(header []byte, size int64) error {
 	s.start = int64(len(header))
-	s.digest = fmt.Sprintf("%x", sha256.Sum256(header))
 	own := header[8+len(begin):][:sumDigits]
 	recorded := string(own)
 	copy(own, strings.Repeat("0", sumDigits))
@@ -150,7 +134,7 @@ func (s *File) Check(ctx context.Context) error {
 			sum = crc32.Update(sum, castagnoli(), part)
 		}
 		if fmt.Sprintf("%08x", sum) != s.sums[k] {
-			return fmt.Errorf("%s: %s: content and checksum differ: %w", s.Path, s.arrays[k].Name, ErrFormat)
+			return fmt.Errorf("datasets: %s: %s: content and checksum differ: %w", s.Path, s.arrays[k].Name, ErrFormat)
 		}
 		return nil
 	})
@@ -177,7 +161,7 @@ func Values[T Number](s *File, name string) ([]T, error) {
 	start := unsafe.Pointer(&s.bytes[from])
 	size := int64(unsafe.Sizeof(*new(T)))
 	if a.Type != typeOf[T]() || uintptr(start)%uintptr(size) != 0 {
-		return nil, fmt.Errorf("%s: %s: numbers of type %s at byte %d, want %s at a multiple of %d: %w", s.Path, name, a.Type, from, typeOf[T](), size, ErrFormat)
+		return nil, fmt.Errorf("datasets: %s: %s: numbers of type %s at byte %d, want %s at a multiple of %d: %w", s.Path, name, a.Type, from, typeOf[T](), size, ErrFormat)
 	}
 	return unsafe.Slice((*T)(start), (to-from)/size), nil
 }
@@ -190,7 +174,7 @@ func (s *File) Matrix(name string) (*graph.Features, error) {
 		return nil, nil
 	}
 	if len(a.Shape) != 2 || a.Shape[0] > math.MaxInt32 || a.Shape[1] > math.MaxInt32 {
-		return nil, fmt.Errorf("%s: %s: shape %v, want a matrix: %w", s.Path, name, a.Shape, ErrFormat)
+		return nil, fmt.Errorf("datasets: %s: %s: shape %v, want a matrix: %w", s.Path, name, a.Shape, ErrFormat)
 	}
 	x := &graph.Features{Rows: a.Shape[0], Cols: a.Shape[1]}
 	var err error
@@ -261,20 +245,21 @@ func RecordPath(cache, path string) string {
 }
 
 func (s *File) recordText() string {
-	return fmt.Sprintf("store found valid, 5\n%d\n%s\n", s.changed.UnixNano(), s.digest)
+	return fmt.Sprintf("store found valid, 5\n%d\n%x\n", s.changed.UnixNano(), sha256.Sum256(s.bytes[:s.start]))
 }
 
-// Recorded tells whether the cache records the store as valid.
+// Recorded tells whether the cache records the store as valid. Without a cache, "", nothing is
+// recorded.
 func (s *File) Recorded(cache string) bool {
 	text, err := os.ReadFile(RecordPath(cache, s.Path))
-	return err == nil && string(text) == s.recordText()
+	return cache != "" && err == nil && string(text) == s.recordText()
 }
 
 // Record writes the record of a valid store. It ignores errors: without a record the next
 // opening takes longer.
 func (s *File) Record(cache string) {
 	path := RecordPath(cache, s.Path)
-	if os.MkdirAll(filepath.Dir(path), 0o755) != nil {
+	if cache == "" || os.MkdirAll(filepath.Dir(path), 0o755) != nil {
 		return
 	}
 	// A later change within the same tick of the file system's clock would not show.
