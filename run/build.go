@@ -11,7 +11,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -41,9 +40,6 @@ func (p *Plan) Propagate(ctx context.Context, data *datasets.Data, progress func
 
 // NewModel builds the model and its sampler over data, in an expression graph of its own.
 func (p *Plan) NewModel(ctx context.Context, data *datasets.Data) (*layers.GCN, error) {
-	if _, err := blas.Default(); err != nil {
-		return nil, err
-	}
 	if err := p.Propagate(ctx, data, nil); err != nil {
 		return nil, err
 	}

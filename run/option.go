@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -113,18 +114,8 @@ func valueText(v reflect.Value) string {
 	return strings.Join(words, ",")
 }
 
-// Type implements pflag.Value.
-func (o Option) Type() string {
-	switch kind := o.field.Kind(); {
-	case o.auto() && kind == reflect.Int:
-		return "N|auto"
-	case kind != reflect.Slice:
-		return kind.String()
-	case o.field.Type().Elem().Kind() == reflect.Int:
-		return "N,..." // pflag aligns bytes
-	}
-	return "NAME,..."
-}
+// Type implements pflag.Value: it is the word for the value in the help.
+func (o Option) Type() string { return cmp.Or(o.tag("arg"), o.field.Kind().String()) }
 
 // onLine returns the option with its value as on the command line.
 func (o Option) onLine() string { return strings.TrimSuffix("--"+o.Flag()+" "+o.String(), " true") }
@@ -178,7 +169,7 @@ func (o Option) read(field reflect.Value, text string) (err error) {
 	case err != nil:
 		return errors.New("want " + want + map[bool]string{true: ", or auto"}[o.auto()])
 	case o.Choices != nil && text != o.Default && !slices.Contains(o.Choices, text):
-		return fmt.Errorf("want %s%s", either(o.Choices), DidYouMean(text, o.Choices))
+		return fmt.Errorf("want one of %s%s", strings.Join(o.Choices, ", "), DidYouMean(text, o.Choices))
 	case o.tag("range") != "":
 		x := field.Convert(reflect.TypeFor[float64]()).Float() // a duration's text is no number
 		return checkRange(x, o.tag("range"))
@@ -238,11 +229,7 @@ func AddFlags(fs *pflag.FlagSet, of any, only ...string) {
 		if o.File || only != nil && !slices.Contains(only, o.Flag()) && !slices.Contains(only, o.Group) {
 			continue
 		}
-		usage := o.Help
-		if arg := o.tag("arg"); arg != "" {
-			usage = strings.Replace(usage, arg, "`"+arg+"`", 1)
-		}
-		if f := fs.VarPF(o, o.Flag(), o.tag("short"), usage); o.Type() == "bool" {
+		if f := fs.VarPF(o, o.Flag(), o.tag("short"), o.Help); o.Type() == "bool" {
 			f.NoOptDefVal = "true"
 		}
 	}
@@ -285,16 +272,7 @@ func has(of any, option string) (flag string, there bool) {
 	if !isValue {
 		return "--" + flagOf(name), known && !o.isDefault()
 	}
-	allowed := words(values, "|")
-	return "--" + flagOf(name) + " " + either(allowed), known && slices.Contains(allowed, o.String())
-}
-
-// either joins words to "a, b or c".
-func either(words []string) string {
-	if n := len(words); n > 1 {
-		return strings.Join(words[:n-1], ", ") + " or " + words[n-1]
-	}
-	return strings.Join(words, "")
+	return "--" + flagOf(name) + " " + strings.ReplaceAll(values, "|", " or "), known && slices.Contains(words(values, "|"), o.String())
 }
 
 // Sizes are numbers of nodes to sample, one a layer, the layer next to the output first. One

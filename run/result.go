@@ -90,15 +90,8 @@ func (r *Result) times() []*float64 {
 func summarize(runs []Result, dir string) *Result {
 	sum := runs[0]
 	sum.RunDir, sum.Runs, sum.Stop, sum.Batches = dir, runs, "", 0
-	spread := func(of func(*Result) float64) study.Spread {
-		values := make([]float64, len(runs))
-		for k := range runs {
-			values[k] = of(&runs[k])
-		}
-		return study.NewSpread(values)
-	}
 	for k, time := range sum.times() {
-		if *time = spread(func(r *Result) float64 { return *r.times()[k] }).Mean; k < 3 {
+		if *time = study.SpreadOf(runs, func(r Result) float64 { return *r.times()[k] }).Mean; k < 3 {
 			*time *= float64(len(runs))
 		}
 	}
@@ -106,13 +99,13 @@ func summarize(runs []Result, dir string) *Result {
 		sum.Batches += runs[k].Batches
 		sum.PeakRSS = max(sum.PeakRSS, runs[k].PeakRSS)
 	}
-	sum.Best = spread(func(r *Result) float64 { return r.Best }).Mean
-	sum.BestBatch = int(math.Round(spread(func(r *Result) float64 { return float64(r.BestBatch) }).Mean))
-	test := spread(func(r *Result) float64 { return r.Test })
+	sum.Best = study.SpreadOf(runs, func(r Result) float64 { return r.Best }).Mean
+	sum.BestBatch = int(math.Round(study.SpreadOf(runs, func(r Result) float64 { return float64(r.BestBatch) }).Mean))
+	test := study.SpreadOf(runs, func(r Result) float64 { return r.Test })
 	sum.Test, sum.TestMean, sum.TestStd, sum.TestSem = test.Mean, &test.Mean, &test.SD, &test.SEM
 	// Each run draws a sample of its own.
-	sum.BestSE = math.Sqrt(spread(func(r *Result) float64 { return r.BestSE * r.BestSE }).Mean / float64(len(runs)))
-	sum.TestSE = math.Sqrt(spread(func(r *Result) float64 { return r.TestSE * r.TestSE }).Mean / float64(len(runs)))
+	sum.BestSE = math.Sqrt(study.SpreadOf(runs, func(r Result) float64 { return r.BestSE * r.BestSE }).Mean / float64(len(runs)))
+	sum.TestSE = math.Sqrt(study.SpreadOf(runs, func(r Result) float64 { return r.TestSE * r.TestSE }).Mean / float64(len(runs)))
 	sum.round()
 	return &sum
 }
