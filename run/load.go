@@ -261,7 +261,7 @@ func (o *Output) Files(ctx context.Context) (recipe, file, saved *File, err erro
 	switch {
 	case err != nil || !Taken(o.Out) || o.Overwrite:
 	case !o.Resume:
-		err = fmt.Errorf("%s holds a run already: go on with it by --resume, replace it by --overwrite, or name another folder", o.Out)
+		err = takenError(o.Out)
 	default:
 		saved, err = ReadFile(ctx, o.Out)
 	}

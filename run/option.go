@@ -169,7 +169,7 @@ func (o Option) read(field reflect.Value, text string) (err error) {
 	case err != nil:
 		return errors.New("want " + want + map[bool]string{true: ", or auto"}[o.auto()])
 	case o.Choices != nil && text != o.Default && !slices.Contains(o.Choices, text):
-		return fmt.Errorf("want one of %s%s", strings.Join(o.Choices, ", "), DidYouMean(text, o.Choices))
+		return fmt.Errorf("want %s%s", either(o.Choices), DidYouMean(text, o.Choices))
 	case o.tag("range") != "":
 		x := field.Convert(reflect.TypeFor[float64]()).Float() // a duration's text is no number
 		return checkRange(x, o.tag("range"))
@@ -272,7 +272,16 @@ func has(of any, option string) (flag string, there bool) {
 	if !isValue {
 		return "--" + flagOf(name), known && !o.isDefault()
 	}
-	return "--" + flagOf(name) + " " + strings.ReplaceAll(values, "|", " or "), known && slices.Contains(words(values, "|"), o.String())
+	allowed := words(values, "|")
+	return "--" + flagOf(name) + " " + either(allowed), known && slices.Contains(allowed, o.String())
+}
+
+// either joins words to "a, b or c".
+func either(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " or " + words[n-1]
+	}
+	return strings.Join(words, "")
 }
 
 // Sizes are numbers of nodes to sample, one a layer, the layer next to the output first. One

@@ -84,8 +84,12 @@ func (j *Job) openSeveral() (*rundir.Folder, error) {
 		return nil, fmt.Errorf("the runs' folder: %w", err)
 	}
 	present, err := folder.Present()
-	if slices.ContainsFunc(present, func(name string) bool { return name != rundir.ConfigFile && name != rundir.ResultFile }) {
+	switch {
+	case err != nil:
+	case slices.ContainsFunc(present, func(name string) bool { return name != rundir.ConfigFile && name != rundir.ResultFile }):
 		err = fmt.Errorf("%s holds a single run: name another folder for several runs", j.Out)
+	case present != nil && !j.Resume && !j.Overwrite:
+		err = takenError(j.Out)
 	}
 	if err != nil {
 		folder.Close()
@@ -225,4 +229,9 @@ func (s *Settings) NewDir(word string, now time.Time) (dir string, err error) {
 func Taken(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, rundir.ConfigFile))
 	return dir != "" && err == nil
+}
+
+// takenError is the error of a folder that holds a run.
+func takenError(dir string) error {
+	return fmt.Errorf("%s holds a run already: go on with it by --resume, replace it by --overwrite, or name another folder", dir)
 }

@@ -172,7 +172,7 @@ func TestControls(t *testing.T) {
 		"--method ladies-debiased?control=rolling&normalize=1":               "biased",
 		"--method ladies-debiased?control=rolling&rows=1":                    "biased",
 		"--method ladies-debiased?control=refresh --layers 1":                "no activations",
-		"--method ladies?control=sometimes":                                  "want one of none, refresh, rolling",
+		"--method ladies?control=sometimes":                                  "want none, refresh or rolling",
 		"--method mvs --seeds uniform":                                       "ladies-cv",
 		"--method mvs --micro 2":                                             "does not go with --micro 2",
 		"--method ladies-cv --layers 1":                                      "nothing is left",
