@@ -46,6 +46,27 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 	return err
 }
 
+// Of --max-batches auto: the passes over the training nodes, and the least number of mini-batches,
+// by docs/measurements.md.
+const (
+	autoPasses  = 100
+	autoBatches = 4000
+)
+
+// ChooseLimit gives --max-batches auto its number. It is 0 with --epochs, which are then the limit.
+func (j *Job) ChooseLimit(data *datasets.Data) {
+	if j.MaxBatches >= 0 {
+		return
+	}
+	if j.MaxBatches = 0; j.Epochs > 0 {
+		return
+	}
+	j.MaxBatches = max(autoBatches, autoPasses*len(data.Split.Train)/(j.Batch*j.Micro))
+	if j.MaxBatches > autoBatches {
+		j.Say("at most %d mini-batches, %d passes over the training nodes: --max-batches takes fewer", j.MaxBatches, autoPasses)
+	}
+}
+
 // withoutHistories adds the paper's method and its samples, in place of the default one, which
 // would keep that many bytes.
 func (j *Job) withoutHistories(bytes int64, values []Value) []Value {

@@ -112,7 +112,7 @@ func (s *Settings) EpochUpdates() int {
 // Limit returns the largest number of updates, math.MaxInt without a limit. It does not count
 // epochs of one pass, whose length depends on the data.
 func (s *Settings) Limit() int {
-	return min(cmp.Or(s.MaxBatches, math.MaxInt), cmp.Or(s.EpochUpdates(), math.MaxInt))
+	return min(cmp.Or(max(s.MaxBatches, 0), math.MaxInt), cmp.Or(s.EpochUpdates(), math.MaxInt))
 }
 
 // opponents returns the given options that exact input or a control variate excludes. Those that
@@ -276,10 +276,7 @@ func (p *Plan) takeSamples() error {
 // another option.
 func (p *Plan) CheckEffects() error {
 	dropped := p.InputDropout > 0 && !p.InputLayer || p.Dropout > 0 && (p.Layers > 1 || p.InputLayer)
-	late := p.EpochUpdates()
 	return p.apply([]rule{
-		{p.BatchesPerEpoch > 0 && p.MaxBatches > 0 && late > p.MaxBatches && !p.Given("max_batches"), "epochs",
-			fmt.Sprintf(" %d are %d updates of %d mini-batches, and --max-batches is %d: add --max-batches 0 for no limit", p.Epochs, late, p.Micro, p.MaxBatches)},
 		{p.DropoutNoise == full && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
 			" full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more"},
 		{p.OwnState && !p.PreNorm, "own_state", " without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm"},

@@ -90,14 +90,22 @@ func find(of any, name string) (Option, bool) {
 	return list[k], true
 }
 
-// autoWord is the value 0 of an option that follows from the data.
+// autoWord is the value of an option that follows from the data.
 const autoWord = "auto"
+
+// autoCode is the number that stands for autoWord.
+func (o Option) autoCode() string {
+	if strings.HasPrefix(o.tag("range"), "[0") {
+		return "-1"
+	}
+	return "0"
+}
 
 func (o Option) auto() bool { return o.tag("auto") != "" }
 
 // String implements pflag.Value.
 func (o Option) String() string {
-	if text := valueText(o.field); text != "0" || !o.auto() {
+	if text := valueText(o.field); text != o.autoCode() || !o.auto() {
 		return text
 	}
 	return autoWord
@@ -128,7 +136,7 @@ func (o Option) isDefault() bool {
 // Set implements pflag.Value. A wrong text changes nothing.
 func (o Option) Set(text string) error {
 	if o.auto() && text == autoWord {
-		text, o.tag = "0", func(string) string { return "" } // 0 stands for auto; without tags no range refuses it
+		text, o.tag = o.autoCode(), func(string) string { return "" } // without tags no range refuses it
 	}
 	value := reflect.New(o.field.Type()).Elem()
 	value.Set(o.field)

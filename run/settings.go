@@ -16,8 +16,8 @@ import (
 // arg the word for the value in the help, in ASCII for pflag, which aligns bytes. with names the
 // options that the option needs, without those that it excludes, and why the reason. exact and
 // control say why exact input or a control variate excludes the option, with any value beside the
-// default or with the one in when. An option with auto may be "auto", and is then 0. A limit of 0
-// is off.
+// default or with the one in when. An option with auto may be "auto", and is then 0, or −1 where 0
+// is a value. A limit of 0 is off.
 type Settings struct {
 	Data         string `json:"data" group:"Data and sampling" default:"synth:demo" arg:"SPEC" help:"data SPEC; gcn datasets list shows all kinds"`
 	Method       string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv, or ladies-flat-debiased where the model keeps no histories)"`
@@ -51,7 +51,7 @@ type Settings struct {
 	ClassifierDropout float64 `json:"classifier_dropout" group:"Model,rare" default:"0.2" range:"[0,1)" help:"share of the classifier's inputs dropped again; not with --model equation"`
 
 	Batch       int     `json:"batch" group:"Training" default:"1024" range:"[1," help:"training nodes per mini-batch"`
-	MaxBatches  int     `json:"max_batches" group:"Training" default:"4000" range:"[0," help:"stop after this many mini-batches; 0: no limit"`
+	MaxBatches  int     `json:"max_batches" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"from the data" help:"stop after this many mini-batches; 0: no limit; auto: 100 passes over the training nodes, at least 4000, or as --epochs says"`
 	EvalEvery   int     `json:"eval_every" group:"Training" default:"auto" range:"[1," arg:"N|auto" auto:"from the data" help:"mini-batches between two validation scores; auto: the scores are about a quarter of the work"`
 	Patience    int     `json:"patience" group:"Training" default:"1000" range:"[0," help:"stop after this many mini-batches without a better validation score; 0: no limit"`
 	LR          float64 `json:"lr" group:"Training" default:"0.03" range:"(0," help:"Adam's step size"`

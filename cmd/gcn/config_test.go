@@ -106,8 +106,7 @@ func TestWarmUpOfEpochs(t *testing.T) {
 	fail(t, exitUsage, []string{"--schedule cosine", "--epochs"}, append(line, "--schedule", "cosine", "--epochs", "0", "--max-batches", "0", "--patience", "3")...)
 }
 
-// TestEpochsOfUpdates trains epochs with more mini-batches, but not more updates, than the
-// default of --max-batches.
+// TestEpochsOfUpdates trains epochs, which are the only limit without --max-batches.
 func TestEpochsOfUpdates(t *testing.T) {
 	t.Chdir(t.TempDir())
 	m := object(t, succeed(t, "train", "--data", smallData, "--samples", "8", "--hidden", "8", "--batch", "8",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -102,5 +103,7 @@ func (v *verification) verify(ctx context.Context) (differ []string, err error) 
 
 // openData opens the data set that --data names.
 func openData(ctx context.Context, spec string) (*datasets.Data, error) {
-	return datasets.Open(ctx, spec, jobOf(ctx).data)
+	data, err := datasets.Open(ctx, spec, jobOf(ctx).data)
+	debug.FreeOSMemory() // else the garbage of reading stays beside what follows
+	return data, err
 }

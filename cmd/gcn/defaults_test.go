@@ -114,6 +114,39 @@ func TestLargeHistories(t *testing.T) {
 	}
 }
 
+// TestAutoLimit chooses the number of mini-batches from the training nodes, or leaves it to the epochs.
+func TestAutoLimit(t *testing.T) {
+	for _, c := range []struct {
+		options string
+		nodes   int
+		want    int
+	}{
+		{"", 140, 4000},
+		{"", 41000, 4003},
+		{"--max-batches auto --batch 64", 41000, 64062},
+		{"--micro 4", 200000, 4882},
+		{"--max-batches 7", 200000, 7},
+		{"--max-batches 0 --schedule none", 200000, 0},
+		{"--epochs 1844674407370955162", 200000, 0}, // times 10 is 4, modulo 2^64
+	} {
+		var messages bytes.Buffer
+		job := newTrainJob(&messages)
+		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+		run.AddFlags(fs, new(run.Settings))
+		if err := fs.Parse(strings.Fields(c.options)); err != nil {
+			t.Fatal(err)
+		}
+		job.line = run.Values(fs)
+		if err := job.load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		job.ChooseLimit(&datasets.Data{Split: datasets.Split{Train: make([]int32, c.nodes)}})
+		if job.MaxBatches != c.want || strings.Contains(messages.String(), "at most") != (c.want > 4000) {
+			t.Errorf("%s with %d training nodes: %d mini-batches, want %d; %s", c.options, c.nodes, job.MaxBatches, c.want, &messages)
+		}
+	}
+}
+
 // TestDefaultSamples gives a number for the input, which the default method does not sample.
 func TestDefaultSamples(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -191,17 +191,20 @@ func isAuto(v run.Value) bool { return v.Option == "samples" && v.Text == "auto"
 // line trains the same model on every machine. ogbn-products with 256 hidden units takes 3.5 GB.
 const mostHistoryBytes = 4 << 30
 
-// resolve chooses the method and the samples that the data ask for. The advice is rank 0's, for
-// all; without it, all ranks choose alike.
-func (j *trainJob) resolve(ctx context.Context) error {
+// resolve chooses the method, the samples and the limit that the data ask for. The advice is rank
+// 0's, for all; without it, all ranks choose alike.
+func (j *trainJob) resolve(ctx context.Context) (err error) {
 	advice := j.Settings.Samples.Auto()
 	if !advice || !j.Follows() {
-		err := j.Resolve(ctx, j.data, mostHistoryBytes, everySeconds(j.stderr, "mini-batches of the candidates"))
-		if err != nil || !advice {
-			return err
-		}
+		err = j.Resolve(ctx, j.data, mostHistoryBytes, everySeconds(j.stderr, "mini-batches of the candidates"))
 	}
-	return j.broadcast(ctx)
+	if err == nil && advice {
+		err = j.broadcast(ctx)
+	}
+	if err == nil {
+		j.ChooseLimit(j.data)
+	}
+	return err
 }
 
 // takePart leaves each rank its part of the data. A process alone keeps all.

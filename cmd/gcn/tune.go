@@ -224,7 +224,7 @@ func (j *tuneJob) plan(ctx context.Context) error {
 		jobs = 1
 	}
 	j.search = tune.Search{
-		Settings: settings, Seeds: first.Runs, Rungs: j.Rungs, Reduce: j.Reduce, Batches: first.MaxBatches, Every: every, Jobs: jobs,
+		Settings: settings, Seeds: first.Runs, Rungs: j.Rungs, Reduce: j.Reduce, Every: every, Jobs: jobs,
 	}
 	return nil
 }
@@ -285,6 +285,7 @@ func (j *tuneJob) prepare(ctx context.Context) error {
 		job.Quiet, job.Resume, job.stderr = true, true, io.Discard
 		job.Workers = cmp.Or(job.Workers, max(1, runtime.GOMAXPROCS(0)/j.search.Jobs))
 	}
+	j.search.Batches = first.MaxBatches
 	return nil
 }
 
