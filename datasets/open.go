@@ -105,7 +105,7 @@ func (o *Options) cacheDir() (string, error) {
 func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	s, scheme, err := parse(spec, o)
 	if err != nil {
-		return nil, err
+		return nil, SpecError{err}
 	}
 	return scheme.load(ctx, s, o)
 }
@@ -165,10 +165,10 @@ func (d *Data) applyKeys(ctx context.Context, spec *Spec, s *scheme, o *Schema) 
 	return err
 }
 
-// SpecError is the error of a SPEC with an unknown scheme, name or key.
+// SpecError is the error of Open and Convert about a SPEC with an unknown scheme, name or key.
 type SpecError struct{ error }
 
-// CheckSpec returns a SpecError for a SPEC that Open does not understand. It does not look
+// CheckSpec reports a SPEC with an unknown scheme, name or key. It does not look
 // for a file at the path.
 func CheckSpec(spec string, o Options) error {
 	_, _, err := parse(spec, o)
@@ -177,22 +177,19 @@ func CheckSpec(spec string, o Options) error {
 
 // parse returns a SPEC's parts and its scheme. It checks that the scheme has the
 // keys.
-func parse(text string, o Options) (s *Spec, found *scheme, err error) {
-	defer func() {
-		if err != nil {
-			err = SpecError{err}
-		}
-	}()
-	if s, err = parseSpec(text); err != nil {
+func parse(text string, o Options) (*Spec, *scheme, error) {
+	s, err := parseSpec(text)
+	if err != nil {
 		return nil, nil, err
 	}
 	if _, err := os.Stat("~"); strings.HasPrefix(s.Path, "~/") && err != nil {
 		return nil, nil, fmt.Errorf("datasets: %q: the shell writes out ~ only at the beginning of a word: write $HOME%s", text, s.Path[1:])
 	}
-	if found, err = findScheme(s, o); err != nil {
+	scheme, err := findScheme(s, o)
+	if err != nil {
 		return nil, nil, err
 	}
-	return s, found, s.check(found.Keys)
+	return s, scheme, s.check(scheme.Keys)
 }
 
 func findScheme(s *Spec, o Options) (*scheme, error) {
