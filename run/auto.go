@@ -49,7 +49,7 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 // Of --max-batches auto: the passes over the training nodes, and the least number of mini-batches,
 // by docs/measurements.md.
 const (
-	autoPasses  = 100
+	autoPasses  = 125
 	autoBatches = 4000
 )
 

@@ -121,10 +121,10 @@ func TestAutoLimit(t *testing.T) {
 		nodes   int
 		want    int
 	}{
-		{"", 140, 4000},
-		{"", 41000, 4003},
-		{"--max-batches auto --batch 64", 41000, 64062},
-		{"--micro 4", 200000, 4882},
+		{"", 32000, 4000},
+		{"", 41000, 5004},
+		{"--max-batches auto --batch 64", 41000, 80078},
+		{"--micro 4", 200000, 6103},
 		{"--max-batches 7", 200000, 7},
 		{"--max-batches 0 --schedule none", 200000, 0},
 		{"--epochs 1844674407370955162", 200000, 0}, // times 10 is 4, modulo 2^64
