@@ -121,7 +121,7 @@ func (s *scheme) openFiles(ctx context.Context, spec *Spec, o Options) (*Data, e
 		table: set.Table,
 	}
 	if set.Split != nil {
-		d.Split, d.ownSplit = Split(*set.Split), true
+		d.Split, d.ownSplit = Split{set.Split[0], set.Split[1], set.Split[2]}, true
 	}
 	return d, d.makeFeatures(ctx, spec, s.featureHint, o.Schema)
 }

@@ -161,8 +161,10 @@ func TestArraysBesideEdges(t *testing.T) {
 // A third column without a header is an error that names both keys; networkx's weights are
 // read, and its empty attributes are none.
 func TestWeightsAsked(t *testing.T) {
-	in := edgeListFiles(t, map[string]string{"e": "0 1 3\n1 2 4\n", "nx": "0 1 {}\n1 2 {}\n", "path": "0 1 {}\n1 2 {}\n2 3 {}\n", "l4": "1\n0\n1\n0\n", "nxw": "0 1 {'weight': 3}\n1 2 {'weight': 4.0}\n", "half": "0 1 {'weight': 3}\n1 2 {}\n", "bare": "0 1 {'weight': 2}\n1 2 {'weight': 2}\n0 2 5\n", "l": "1\n0\n1\n"})
+	in := edgeListFiles(t, map[string]string{"e": "0 1 3\n1 2 4\n", "nx": "0 1 {}\n1 2 {}\n", "path": "0 1 {}\n1 2 {}\n2 3 {}\n", "l4": "1\n0\n1\n0\n", "nxw": "0 1 {'weight': 3}\n1 2 {'weight': 4.0}\n", "half": "0 1 {'weight': 3}\n1 2 {}\n", "bare": "0 1 {'weight': 2}\n1 2 {'weight': 2}\n0 2 5\n", "l": "1\n0\n1\n", "two": "0 1\n1 2\n", "named": "from,to\n0,1\n1,2\n"})
 	expectError(t, in("D/e?labels=D/l"), "weights=1", "weights=0")
+	expectError(t, in("D/two?labels=D/l&weights=1"), `two:1: "0, 1" has no column besides the ids, so weights=1 finds no weights: leave it out`)
+	expectError(t, in("D/named?labels=D/l&weights=1"), `named:1: "from, to" has no column besides the ids`)
 	if d := open(t, in("D/nxw?labels=D/l")); !cmp.Equal(d.Graph.Val, []float32{3, 3, 4, 4}) {
 		t.Errorf("attributes: %v", d.Graph)
 	}
@@ -185,6 +187,19 @@ func TestWeightsAsked(t *testing.T) {
 	}
 	expectError(t, in("D/half?labels=D/l&weights=1"), "half:2:", `"{}" has no weight`)
 	expectError(t, in("D/bare?labels=D/l"), "bare:3:", `"5" has no weight`)
+}
+
+// The key nodes says how many nodes there are; nothing else in the files does.
+func TestNumberOfNodes(t *testing.T) {
+	in := edgeListFiles(t, map[string]string{"gaps": "1,3\n3,5\n", "all": "1,2\n2,3\n3,4\n4,5\n", "l": "id,y\n1,a\n3,b\n5,a\n", "seven": "a\nb\na\nb\na\nb\na\n"})
+	for _, spec := range []string{"D/gaps?labels=D/l&nodes=5&ids=from-1", "D/all?labels=D/l&nodes=5"} {
+		if d := open(t, in(spec)); d.Nodes() != 5 || d.NodeNames.At(0) != "1" {
+			t.Errorf("%s: %d nodes, the first is %s", spec, d.Nodes(), d.NodeNames.At(0))
+		}
+	}
+	expectError(t, in("D/gaps?labels=D/l&nodes=4"), "nodes=4: the ids are not numbers below that: 1, 3, 5")
+	expectError(t, in("D/gaps?labels=D/l&nodes=5"), "nodes=5: the files have 3 nodes", "ids=from-1")
+	expectError(t, in("D/all?labels=D/seven&nodes=5&ids=from-1"), "nodes=5: the files have 7 nodes")
 }
 
 // Features come from the graph, by the key: also in place of those in files.

@@ -82,7 +82,7 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 	if whole {
 		s, err := nodes.Parts(ctx, spec.Values["split"])
 		if err == nil {
-			d.Split = Split(*s)
+			d.Split = Split{s[0], s[1], s[2]}
 			d.note("split from %s", spec.Values["split"])
 		}
 		return err

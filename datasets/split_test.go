@@ -24,6 +24,7 @@ func TestSplitFiles(t *testing.T) {
 		"nids.csv": "name,part\nann,train\nbob,val\ncyd,test\ndan,train\n", "nodes": "ann\nbob\ncyd\ndan\n",
 		"spaced": "ann lee,bob\nbob,cyd\ncyd,dan\n", "sy": "id,y\nann lee,1\nbob,0\ncyd,1\ndan,0\n", "str": "ann lee\ndan\n",
 		"one": "1,2\n2,3\n3,4\n", "tr1": "1\n4\n", "tr1.npy": string(array(t, []int64{1, 4})), "va1": "2\n", "te1": "3\n",
+		"minus": "-1\n0\n3\n", "point": "0.5\n0\n3\n", "number.csv": "-1\ntrain\ntrain\ntest\nvalid\n", "nminus": "-1\nann\ndan\n",
 	}
 	dir := t.TempDir()
 	for name, text := range files {
@@ -57,6 +58,11 @@ func TestSplitFiles(t *testing.T) {
 		"D/named?labels=D/ny&split=D/typo.csv":                            `typo.csv:1: "trian", want train`,
 		"D/e?labels=D/y&train=D/two.parquet":                              "two.parquet: 2 columns, want",
 		"D/e?labels=D/y&train=D/nva":                                      `nva:1: "name" is not a node of the graph of 4 nodes; line 2: "bob"`,
+		"D/e?labels=D/y&train=D/minus":                                    `minus:1: "-1" is not a node of the graph of 4 nodes`,
+		"D/e?labels=D/y&train=D/point":                                    `point:1: "0.5" is not a node of the graph of 4 nodes`,
+		"D/e?labels=D/y&train=D/tr&valid=D/minus":                         `minus:1: "-1" is not a node of the graph of 4 nodes`,
+		"D/named?labels=D/ny&train=D/nminus":                              `nminus:1: "-1" is not a node of the graph of 4 nodes`,
+		"D/e?labels=D/y&split=D/number.csv":                               `number.csv:1: "-1", want train, valid, test or none`,
 		"D/e?labels=D/y&valid=D/va":                                       "need train=FILE",
 		"D/e?labels=D/y&split=1/1/1&train=D/tr":                           "both split and train",
 		"D/e?labels=D/y&split=60/20/20&train=D/tr&seed=1":                 "both split and train",

@@ -22,11 +22,7 @@ func (d *Data) validate(ctx context.Context) error {
 	if d.Graph == nil || d.Features == nil || d.Labels == nil {
 		return d.check(false, "graph, features or labels missing")
 	}
-	validate := d.Graph.ValidateAdjacency
-	if d.Directed {
-		validate = d.Graph.ValidateDirected
-	}
-	if err := d.named(validate(ctx)); err != nil {
+	if err := d.named(d.Graph.ValidateAdjacency(ctx, d.Directed)); err != nil {
 		return cmp.Or(ctx.Err(), err)
 	}
 	return d.validateNodes(ctx)

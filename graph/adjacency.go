@@ -17,12 +17,18 @@ import (
 // simple graph: an error of Validate, a matrix that is not square, columns of a row
 // that do not increase strictly, a self-loop, a value that is not positive, or an
 // entry (i, j) without an equal entry (j, i). Cost: O(NNZ) time on all cores. Once ctx is
-// done, the error is the context's.
+// done, the error is the context's. In a directed graph an entry needs no reverse.
 //
 // It compares the sum of a random hash of 64 bits over the entries with the sum over the entries
 // of the transpose. So a matrix that is not symmetric passes with a probability of about 2⁻⁶⁴.
-func (m *CSR) ValidateAdjacency(ctx context.Context) error {
-	if err := m.ValidateDirected(ctx); err != nil {
+func (m *CSR) ValidateAdjacency(ctx context.Context, directed bool) error {
+	if err := m.validateRows(); err != nil {
+		return err
+	}
+	if m.Rows != m.Cols {
+		return fmt.Errorf("graph: adjacency matrix is %d×%d, want square: %w", m.Rows, m.Cols, ErrInvalid)
+	}
+	if err := eachRow(ctx, m.Rows, m.validateNeighbors); err != nil || directed {
 		return err
 	}
 	seed := rand.Uint64()
@@ -41,17 +47,6 @@ func (m *CSR) ValidateAdjacency(ctx context.Context) error {
 		return err
 	}
 	return eachRow(ctx, m.Rows, m.validateReverse)
-}
-
-// ValidateDirected is ValidateAdjacency for a directed graph: entries need no reverse.
-func (m *CSR) ValidateDirected(ctx context.Context) error {
-	if err := m.validateRows(); err != nil {
-		return err
-	}
-	if m.Rows != m.Cols {
-		return fmt.Errorf("graph: adjacency matrix is %d×%d, want square: %w", m.Rows, m.Cols, ErrInvalid)
-	}
-	return eachRow(ctx, m.Rows, m.validateNeighbors)
 }
 
 // rowRange is the number of rows that a processor takes at a time.

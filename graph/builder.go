@@ -2,11 +2,11 @@ package graph
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"runtime"
 	"slices"
-	"sort"
 
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
@@ -19,6 +19,7 @@ import (
 type Builder struct {
 	nodes    int
 	weighted bool
+	directed bool        // see BuildDirected
 	chunks   []edgeChunk // all full but the last
 	u        int32       // the first node of the last edge
 	report   Report      // Given and SelfLoops
@@ -120,24 +121,26 @@ func (b *Builder) AddWeighted(u, v int32, weight float32) error {
 // increase strictly; Val is nil if all weights are 1. Cost: O(E log(max degree))
 // time on all cores. Memory at the peak: 8 bytes per node and 8 per edge more than the builder's,
 // 16 with weights.
-func (b *Builder) Build() (*CSR, Report) { return b.build(false) }
-
-// BuildDirected is Build for a directed graph: the columns of row u are the nodes v of the
-// edges added as (u, v). Report.Edges counts directed edges.
-func (b *Builder) BuildDirected() (*CSR, Report) { return b.build(true) }
-
-func (b *Builder) build(directed bool) (*CSR, Report) {
-	m := &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: b.offsets(directed)}
+func (b *Builder) Build() (*CSR, Report) {
+	m := b.matrix()
 	m.Idx = make([]int32, m.Ptr[b.nodes])
-	b.fill(m, 0, directed, nil)
-	report := b.report
+	if b.weighted {
+		m.Val = make([]float32, len(m.Idx))
+	}
+	report, _ := b.fill(context.Background(), m, m.Idx, math.MaxInt64, nil)
 	*b = Builder{nodes: b.nodes}
-	report.keep(m.NNZ(), directed)
 	return m, report
 }
 
-// offsets returns the row offsets of the matrix with duplicates.
-func (b *Builder) offsets(directed bool) []int64 {
+// BuildDirected is Build for a directed graph: the columns of row u are the nodes v of the
+// edges added as (u, v). Report.Edges counts directed edges.
+func (b *Builder) BuildDirected() (*CSR, Report) {
+	b.directed = true
+	return b.Build()
+}
+
+// matrix returns the matrix without its entries. Its row offsets count duplicates.
+func (b *Builder) matrix() *CSR {
 	ptr := make([]int64, b.nodes+1)
 	for _, c := range b.chunks {
 		u := int32(0)
@@ -147,7 +150,7 @@ func (b *Builder) offsets(directed bool) []int64 {
 				u = ^v
 			case u != v:
 				ptr[u+1]++
-				if !directed {
+				if !b.directed {
 					ptr[v+1]++
 				}
 			}
@@ -156,93 +159,91 @@ func (b *Builder) offsets(directed bool) []int64 {
 	for i := range b.nodes {
 		ptr[i+1] += ptr[i]
 	}
-	return ptr
+	return &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: ptr}
 }
 
-// fill fills m, of known Ptr, with the edges of the rows from number base on, in the order of
-// columns and without duplicates. It returns scratch, with an element for each row.
-func (b *Builder) fill(m *CSR, base int, directed bool, scratch []int64) []int64 {
-	m.Idx = resize(m.Idx, int(m.Ptr[m.Rows]))
-	if b.weighted {
-		m.Val = make([]float32, len(m.Idx))
+// fill fills a new matrix with rows in the order of columns and without duplicates. It sorts as
+// many rows at a time as take so many bytes, and at least one, in the memory of part if that is
+// large enough. part may be m.Idx if all rows fit. progress, if not nil, is called with the entries
+// sorted so far, of all. The error is the context's.
+func (b *Builder) fill(ctx context.Context, m *CSR, part []int32, bytes int64, progress func(done, all int64)) (Report, error) {
+	all, kept := m.Ptr[m.Rows], int64(0)
+	var ends []int64
+	for lo, hi := 0, 0; lo < m.Rows; lo = hi {
+		if err := ctx.Err(); err != nil {
+			return Report{}, err
+		}
+		first := m.Ptr[lo]
+		hi++
+		for hi < m.Rows && 4*(m.Ptr[hi+1]-first)+8*int64(hi+1-lo) <= bytes {
+			hi++
+		}
+		last := m.Ptr[hi]
+		part, ends = resize(part, int(last-first)), append(ends[:0], m.Ptr[lo:hi]...)
+		kept = b.fillRows(m, lo, part, ends, kept)
+		if progress != nil {
+			progress(last, all)
+		}
 	}
-	scratch = append(scratch[:0], m.Ptr[:m.Rows]...)
-	b.scatter(m, scratch, base, directed)
-	m.sortRows(scratch)
-	return scratch
-}
-
-// keep sets the number of edges kept, of so many entries.
-func (r *Report) keep(entries int64, directed bool) {
-	if r.Edges = entries; !directed {
+	m.Ptr[m.Rows], m.Idx = kept, m.Idx[:kept]
+	if m.Val != nil {
+		m.Val = m.Val[:kept]
+	}
+	r := b.report
+	if r.Edges = kept; !b.directed {
 		r.Edges /= 2
 	}
 	r.Duplicates = r.Given - r.SelfLoops - r.Edges
+	return r, nil
 }
 
-// sortRows sorts the columns of each row and keeps the first of equal ones. scratch has
-// an element for each row.
-func (m *CSR) sortRows(scratch []int64) {
-	kept := scratch // kept[i] is the number of distinct columns of row i
-	parallel.For(m.Rows, rowRange, func(lo, hi int) {
+// fillRows puts the entries of the rows from number lo on into part, sorts them there, and moves
+// the first of equal ones to m, which has kept entries before. It returns the number of entries
+// after that. ends has the offsets of the rows, and is overwritten.
+func (b *Builder) fillRows(m *CSR, lo int, part []int32, ends []int64, kept int64) int64 {
+	first := m.Ptr[lo]
+	for k := range ends {
+		ends[k] -= first // no entry is there yet
+	}
+	// Each stripe of rows has a goroutine, which reads all edges and writes the entries of its rows. The
+	// entries of a row are therefore in the order of the edges for any number of stripes, and each
+	// goroutine's random writes stay within a part of the matrix.
+	stripe := len(ends)/min(runtime.GOMAXPROCS(0), 16) + 1
+	parallel.For(len(ends), stripe, func(from, to int) { b.scatter(m, lo, part, ends, from, to) })
+	parallel.For(len(ends), rowRange, func(from, to int) {
 		var order []rowEntry
-		for i := lo; i < hi; i++ {
+		for k := from; k < to; k++ {
+			start := m.Ptr[lo+k] - first
+			row := part[start:ends[k]]
 			if m.Val != nil {
-				kept[i] = sortWeighted(m.Row(i), m.RowValues(i), &order)
+				ends[k] = start + sortWeighted(row, m.Val[start:], &order)
 				continue
 			}
-			slices.Sort(m.Row(i))
-			kept[i] = int64(len(slices.Compact(m.Row(i))))
+			slices.Sort(row)
+			ends[k] = start + int64(len(slices.Compact(row)))
 		}
 	})
-	var at int64
-	for i := range m.Rows {
-		if from := m.Ptr[i]; from != at {
-			copy(m.Idx[at:], m.Idx[from:from+kept[i]])
-			if m.Val != nil {
-				copy(m.Val[at:], m.Val[from:from+kept[i]])
-			}
+	for k, end := range ends {
+		start := m.Ptr[lo+k] - first
+		copy(m.Idx[kept:], part[start:end])
+		if m.Val != nil {
+			copy(m.Val[kept:], m.Val[start:end])
 		}
-		m.Ptr[i] = at
-		at += kept[i]
+		m.Ptr[lo+k] = kept
+		kept += end - start
 	}
-	m.Ptr[m.Rows] = at
-	m.Idx = m.Idx[:at]
-	if m.Val != nil {
-		m.Val = m.Val[:at]
-	}
+	return kept
 }
 
-// scatter puts every edge into its two rows, or only the first one if directed. Row i of m is row
-// base+i of the graph, and next[i] is the position of its next entry. Each stripe of rows has a
-// goroutine, which reads all edges and writes the entries of its rows. The entries of a row are
-// therefore in the order of the edges for any number of stripes, and each goroutine's random
-// writes stay within a part of the matrix.
-func (b *Builder) scatter(m *CSR, next []int64, base int, directed bool) {
-	stripes := min(runtime.GOMAXPROCS(0), 16)
-	if b.report.Given <= builderChunk {
-		stripes = 1
-	}
-	first := func(stripe int) int {
-		if stripe == stripes {
-			return m.Rows
-		}
-		share := m.Ptr[m.Rows] / int64(stripes) * int64(stripe)
-		return sort.Search(m.Rows, func(i int) bool { return m.Ptr[i] >= share })
-	}
-	parallel.For(stripes, 1, func(lo, hi int) {
-		b.scatterRows(m, next, base, first(lo), first(hi), directed)
-	})
-}
-
-// scatterRows is scatter for the entries of rows lo to hi of m.
-func (b *Builder) scatterRows(m *CSR, next []int64, base, lo, hi int, directed bool) {
-	offset, first, rows := int32(base), int32(base+lo), uint32(hi-lo)
+// scatter puts every edge into its two rows, or only the first one if directed, if they are among
+// the rows lo+from to lo+to. next[k] is the place in part of the next entry of row lo+k.
+func (b *Builder) scatter(m *CSR, lo int, part []int32, next []int64, from, to int) {
+	base, first, rows := int32(lo), int32(lo+from), uint32(to-from)
 	for _, c := range b.chunks {
 		put := func(k int, row, column int32) {
-			at := next[row-offset]
-			next[row-offset]++
-			m.Idx[at] = column
+			at := next[row-base]
+			next[row-base]++
+			part[at] = column
 			if m.Val != nil {
 				m.Val[at] = float32(Weight(c.weights, k))
 			}
@@ -256,7 +257,7 @@ func (b *Builder) scatterRows(m *CSR, next []int64, base, lo, hi int, directed b
 			if u != v && uint32(u-first) < rows {
 				put(k, u, v)
 			}
-			if u != v && !directed && uint32(v-first) < rows {
+			if u != v && !b.directed && uint32(v-first) < rows {
 				put(k, v, u)
 			}
 			k++

@@ -46,7 +46,7 @@ func TestBuilder(t *testing.T) {
 		if report != want {
 			t.Fatalf("report %+v, want %+v", report, want)
 		}
-		if err := m.ValidateAdjacency(t.Context()); err != nil {
+		if err := m.ValidateAdjacency(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
 		if (m.Val != nil) != weighted {
@@ -85,7 +85,7 @@ func TestBuilderManyEdges(t *testing.T) {
 		return m
 	}
 	m := build()
-	if err := m.ValidateAdjacency(t.Context()); err != nil {
+	if err := m.ValidateAdjacency(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

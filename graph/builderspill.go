@@ -44,41 +44,16 @@ func (b *Builder) Close() (err error) {
 // The matrix is valid until Close. Memory beside bytes: 8 bytes a node. progress, if not nil, is called with the
 // entries sorted so far, of all.
 func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(done, all int64)) (*CSR, Report, error) {
-	ptr, report := b.offsets(false), b.report
-	all := ptr[b.nodes]
-	columns, err := b.scratch("columns", all)
+	m := b.matrix()
+	var err error
+	if m.Idx, err = b.scratch("columns", m.Ptr[b.nodes]); err != nil {
+		return nil, Report{}, err
+	}
+	report, err := b.fill(ctx, m, nil, bytes, progress)
 	if err != nil {
 		return nil, Report{}, err
 	}
-	var at int64 // entries kept
-	part := &CSR{Cols: b.nodes}
-	var next []int64
-	for lo := 0; lo < b.nodes; lo += part.Rows {
-		if err := ctx.Err(); err != nil {
-			return nil, Report{}, err
-		}
-		const row = 2 * 8
-		first, hi := ptr[lo], lo+1
-		for hi < b.nodes && 4*(ptr[hi+1]-first)+row*int64(hi+1-lo) <= bytes {
-			hi++
-		}
-		part.Rows, part.Ptr = hi-lo, part.Ptr[:0]
-		for _, p := range ptr[lo : hi+1] {
-			part.Ptr = append(part.Ptr, p-first)
-		}
-		last := ptr[hi]
-		next = b.fill(part, lo, false, next)
-		for i, p := range part.Ptr[:part.Rows] {
-			ptr[lo+i] = at + p
-		}
-		at += int64(copy(columns[at:], part.Idx))
-		if progress != nil {
-			progress(last, all)
-		}
-	}
-	ptr[b.nodes] = at
-	report.keep(at, false)
 	freeEdges := b.files[0]
 	b.chunks, b.files = nil, b.files[1:]
-	return &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: ptr, Idx: columns[:at]}, report, freeEdges()
+	return m, report, freeEdges()
 }

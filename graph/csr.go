@@ -21,8 +21,11 @@ type CSR struct {
 	Idx        []int32   // column of each stored entry
 	Val        []float32 // value of each stored entry; nil means every value is 1
 
-	// Rest is not nil if Idx and Val hold some rows only: see SharedRows.
-	Rest *SharedRows
+	// Place is not nil if several processes hold the rows together. Idx and Val are then of some
+	// rows only: the entries of row i begin at Starts[Place[i]], and are not here if Place[i] < 0.
+	// Ptr belongs to the whole matrix, so the length of every row is known.
+	Place  []int32
+	Starts []int64
 
 	// Prefetch, if not nil, starts to read the entries of the given rows from disk, all at
 	// once, and does not wait. Rows in ascending order take fewer requests. A matrix in a
@@ -38,21 +41,19 @@ func (m *CSR) NNZ() int64 {
 	return m.Ptr[len(m.Ptr)-1]
 }
 
-// First returns the place in Idx and Val of the first entry of row i.
+// First returns the place in Idx and Val of the first entry of row i. It panics if the row is not
+// here.
 func (m *CSR) First(i int) int64 {
-	if m.Rest != nil {
-		return m.Rest.first(m, i)
+	if m.Place != nil {
+		return m.Starts[m.Place[i]]
 	}
 	return m.Ptr[i]
 }
 
 // Row returns the columns stored in row i. The slice aliases m.
 func (m *CSR) Row(i int) []int32 {
-	if m.Rest != nil {
-		at := m.Rest.first(m, i)
-		return m.Idx[at : at+m.Ptr[i+1]-m.Ptr[i]]
-	}
-	return m.Idx[m.Ptr[i]:m.Ptr[i+1]]
+	at := m.First(i)
+	return m.Idx[at : at+m.Ptr[i+1]-m.Ptr[i]]
 }
 
 // RowValues returns the values stored in row i, in the order of Row(i), or nil if
@@ -79,11 +80,7 @@ func (m *CSR) Degree(i int) int { return int(m.Ptr[i+1] - m.Ptr[i]) }
 
 // Bytes returns the size of the matrix's slices.
 func (m *CSR) Bytes() int64 {
-	bytes := 8*int64(len(m.Ptr)) + 4*int64(len(m.Idx)) + 4*int64(len(m.Val))
-	if m.Rest != nil {
-		bytes += 4*int64(len(m.Rest.Place)) + 8*int64(len(m.Rest.Fetched))
-	}
-	return bytes
+	return 8*int64(len(m.Ptr)+len(m.Starts)) + 4*int64(len(m.Idx)+len(m.Val)+len(m.Place))
 }
 
 // Validate returns an error about the first fault of m, with its row and entry:

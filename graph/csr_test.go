@@ -84,7 +84,7 @@ func TestValidate(t *testing.T) {
 	valid := func() *CSR {
 		return &CSR{Rows: 3, Cols: 3, Ptr: []int64{0, 1, 3, 4}, Idx: []int32{1, 0, 2, 1}, Val: []float32{1, 1, 2, 2}}
 	}
-	if err := valid().ValidateAdjacency(t.Context()); err != nil {
+	if err := valid().ValidateAdjacency(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	nan := float32(math.NaN())
@@ -120,7 +120,7 @@ func TestValidate(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: Validate: %v", c.name, err)
 			}
-			err = m.ValidateAdjacency(t.Context())
+			err = m.ValidateAdjacency(t.Context(), false)
 		}
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error is %v, want one with %q", c.name, err, c.says)
@@ -160,7 +160,7 @@ func TestValidateAdjacencyPattern(t *testing.T) {
 				want = want && (dense[i][j] == dense[j][i] || m.Val == nil && dense[i][j]*dense[j][i] != 0)
 			}
 		}
-		if err := m.ValidateAdjacency(t.Context()); (err == nil) != want {
+		if err := m.ValidateAdjacency(t.Context(), false); (err == nil) != want {
 			t.Fatalf("symmetric: %v; want %v", err, want)
 		}
 	})

@@ -34,7 +34,7 @@ func TestDirected(t *testing.T) {
 			}
 		}
 		a, report := b.BuildDirected()
-		if err := a.ValidateDirected(context.Background()); err != nil {
+		if err := a.ValidateAdjacency(context.Background(), true); err != nil {
 			t.Fatal(err)
 		}
 		if report.Given != int64(given) || report.Edges != a.NNZ() || report.Given != report.Edges+report.Duplicates+report.SelfLoops {
@@ -72,15 +72,15 @@ func TestDirected(t *testing.T) {
 // A directed matrix is no undirected one, and its weights must be positive.
 func TestValidateDirected(t *testing.T) {
 	a := &CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 1, 1}, Idx: []int32{1}}
-	if err := a.ValidateDirected(t.Context()); err != nil {
+	if err := a.ValidateAdjacency(t.Context(), true); err != nil {
 		t.Error(err)
 	}
-	if a.ValidateAdjacency(t.Context()) == nil {
+	if a.ValidateAdjacency(t.Context(), false) == nil {
 		t.Error("a directed graph is a valid undirected one")
 	}
 	for _, w := range []float32{0, -1, float32(math.Inf(1)), float32(math.NaN())} {
 		a.Val = []float32{w}
-		if a.ValidateDirected(t.Context()) == nil {
+		if a.ValidateAdjacency(t.Context(), true) == nil {
 			t.Errorf("weight %v is valid", w)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Laplacian is the propagation matrix P over a graph, its values implicit:
@@ -62,7 +61,7 @@ func NewRowLaplacian(adjacency *CSR) *Laplacian {
 }
 
 // NewDirectedLaplacian returns P = D̃^-1 (A+I) of a directed graph: the mean over a node and
-// the nodes of its row of A. The adjacency matrix must satisfy ValidateDirected; the rest is
+// the nodes of its row of A. The adjacency matrix must satisfy ValidateAdjacency; the rest is
 // as for NewRowLaplacian.
 func NewDirectedLaplacian(adjacency *CSR) *Laplacian {
 	p := NewRowLaplacian(adjacency)
@@ -129,35 +128,29 @@ func (p *Laplacian) At(i, j int) float32 {
 // the error is the context's.
 func (p *Laplacian) RowSums(ctx context.Context) ([]float32, error) {
 	sums := make([]float32, p.Nodes())
-	first, last := p.own()
-	err := eachRow(ctx, last-first, func(i int) error {
-		sums[first+i] = float32(p.RowSum(first + i))
+	return sums, p.eachOwn(ctx, sums, func(i int) { sums[i] = float32(p.RowSum(i)) })
+}
+
+// eachOwn calls f, on all cores, for the rows that this process holds, and gathers values from all
+// processes; each node has the same number of them.
+func (p *Laplacian) eachOwn(ctx context.Context, values []float32, f func(i int)) error {
+	bounds, rank := []int{0, p.Nodes()}, 0
+	if p.Share != nil {
+		bounds, rank = p.Share.Bounds, p.Share.Rank
+	}
+	err := eachRow(ctx, bounds[rank+1]-bounds[rank], func(k int) error {
+		f(bounds[rank] + k)
 		return nil
 	})
-	// Gather after an error too: the other processes wait for the values of this one.
-	gathered := p.gather(ctx, sums, 1)
-	return sums, cmp.Or(err, gathered)
-}
-
-// own returns the range of rows that this process holds.
-func (p *Laplacian) own() (lo, hi int) {
 	if p.Share == nil {
-		return 0, p.Nodes()
+		return err
 	}
-	return p.Share.Own()
-}
-
-// gather fills values with the values of all processes; a node has width of them.
-func (p *Laplacian) gather(ctx context.Context, values []float32, width int) error {
-	if p.Share == nil {
-		return nil
-	}
-	bounds := p.Share.Bounds
-	parts := make([][]float32, len(bounds)-1)
+	parts, width := make([][]float32, len(bounds)-1), len(values)/p.Nodes()
 	for r := range parts {
 		parts[r] = values[bounds[r]*width : bounds[r+1]*width]
 	}
-	return p.Share.Gather(ctx, parts)
+	// Gather after an error too: the other processes wait for the values of this one.
+	return cmp.Or(err, p.Share.Gather(ctx, parts))
 }
 
 // ColumnNorms2 returns ‖P^[j]‖², the squared Euclidean norm of each column. If several
@@ -168,19 +161,16 @@ func (p *Laplacian) ColumnNorms2() []float64 {
 		p.addColumnNorms2(norms)
 		return norms
 	}
-	first, last := p.own()
-	parallel.For(last-first, rowRange, func(lo, hi int) {
-		for j := first + lo; j < first+hi; j++ {
-			sum := square(p.RowScale[j])
-			values := p.Adjacency.RowValues(j) // A is symmetric: row j is column j
-			for k, i := range p.Adjacency.Row(j) {
-				sum += float64(square(p.RowScale[i]) * square(Weight(values, k)))
-			}
-			norms[j] = sum * square(p.ColScale[j])
-		}
-	})
 	values := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(norms))), 2*len(norms))
-	if p.gather(context.Background(), values, 2) != nil {
+	err := p.eachOwn(context.Background(), values, func(j int) {
+		sum := square(p.RowScale[j])
+		weights := p.Adjacency.RowValues(j) // A is symmetric: row j is column j
+		for k, i := range p.Adjacency.Row(j) {
+			sum += float64(square(p.RowScale[i]) * square(Weight(weights, k)))
+		}
+		norms[j] = sum * square(p.ColScale[j])
+	})
+	if err != nil {
 		return []float64{}
 	}
 	return norms

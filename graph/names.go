@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 )
@@ -52,18 +53,14 @@ func (n *Names) Index() map[string]int32 {
 
 // Bytes returns the size of the names in memory.
 func (n *Names) Bytes() int64 {
-	if n == nil {
-		return 0
-	}
+	n = cmp.Or(n, new(Names))
 	return int64(len(n.Text)) + 8*int64(len(n.Ends))
 }
 
 // Validate returns an error about the first fault of n: an end before the end of the
 // name before it, or beyond the text, or text after the last name.
 func (n *Names) Validate() error {
-	if n == nil {
-		return nil
-	}
+	n = cmp.Or(n, new(Names))
 	last := int64(0)
 	for i, end := range n.Ends {
 		if end < last || end > int64(len(n.Text)) {

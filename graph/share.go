@@ -21,20 +21,3 @@ type Share struct {
 
 // Own returns the range [lo, hi) of rows that this rank holds.
 func (s *Share) Own() (lo, hi int) { return s.Bounds[s.Rank], s.Bounds[s.Rank+1] }
-
-// SharedRows are the places of rows in a CSR whose rows several processes hold. Idx and
-// Val begin with the rows Lo to Hi−1, one after the other; other rows follow. Ptr belongs to
-// the whole matrix, so the length of every row is known.
-type SharedRows struct {
-	Lo, Hi  int
-	Place   []int32 // of each row of the matrix, its number among the other rows; −1: not among them
-	Fetched []int64 // of each other row, the place of its first entry
-}
-
-// first returns the place of the first entry of row i. It panics if the row is not here.
-func (s *SharedRows) first(m *CSR, i int) int64 {
-	if i >= s.Lo && i < s.Hi {
-		return m.Ptr[i] - m.Ptr[s.Lo]
-	}
-	return s.Fetched[s.Place[i]]
-}

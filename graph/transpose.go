@@ -8,10 +8,8 @@ func (m *CSR) TransposeInto(t *CSR) {
 	t.Rows, t.Cols = m.Cols, m.Rows
 	t.Ptr = resize(t.Ptr, m.Cols+1)
 	t.Idx = resize(t.Idx, nnz)
-	if m.Val == nil {
+	if t.Val = resize(t.Val, len(m.Val)); m.Val == nil {
 		t.Val = nil
-	} else {
-		t.Val = resize(t.Val, nnz)
 	}
 	ptr := t.Ptr[:m.Cols]
 	clear(ptr)

@@ -43,8 +43,6 @@ type Advise struct {
 
 	contenders []Contender                                             // of Methods
 	product    func(layer int, nodes []int32) (*graph.Features, error) // of Errors
-	rows       int                                                     // of its last result
-	places     []int32                                                 // of ApproxError
 }
 
 // LayerAdvice is the advice for one layer.
@@ -118,7 +116,7 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 // of 0 means 4. product returns HW of a layer at the given nodes, in place of Products.
 func (a Advise) Errors(ctx context.Context, method string, samples []int, product func(layer int, nodes []int32) (*graph.Features, error)) ([]float64, error) {
 	a.Methods, a.Layers, a.Repeats = []string{method}, len(samples), cmp.Or(a.Repeats, 4)
-	a.Products, a.product = make([]*graph.Features, len(samples)), product
+	a.Products, a.product = make([]*graph.Features, 1), product
 	layers, err := a.layers(ctx, samples)
 	var relative []float64
 	for _, layer := range layers {
@@ -139,16 +137,8 @@ func (a *Advise) layers(ctx context.Context, samples []int) ([]LayerAdvice, erro
 		var sizes []int
 		if samples != nil {
 			sizes = samples[l : l+1]
-			nodes, err := a.read(ctx, above)
-			if err != nil {
+			if err := a.read(ctx, l, above); err != nil {
 				return nil, err
-			}
-			if a.Products[l], err = a.product(l, nodes); err != nil {
-				return nil, err
-			}
-			a.rows, a.places = len(nodes), make([]int32, a.Laplacian.Nodes())
-			for k, v := range nodes {
-				a.places[v] = int32(k)
 			}
 		}
 		table, rows, err := a.measure(ctx, l, above, sizes)
@@ -196,14 +186,14 @@ func (a *Advise) check() (err error) {
 func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (table *ErrorTable, rows int, err error) {
 	l = min(l, len(a.Products)-1)
 	hw := a.Products[l]
-	if err := checkProduct(hw, cmp.Or(a.rows, a.Laplacian.Nodes())); err != nil {
+	if err := checkProduct(hw, a.Laplacian.Nodes()); err != nil {
 		return nil, 0, fmt.Errorf("%w (product %d)", err, l)
 	}
 	if !kernel.Finite(hw.Data) {
 		return nil, 0, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", l)
 	}
 	e := ApproxError{
-		Laplacian: a.Laplacian, Product: hw, Nodes: a.Nodes, below: above, places: a.places,
+		Laplacian: a.Laplacian, Product: hw, Nodes: a.Nodes, below: above,
 		Methods: a.contenders, Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
 	w := newErrorWorker(&e)
@@ -224,19 +214,29 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 	return table, len(seeds), err
 }
 
-// read returns the nodes whose rows of HW the measurement of a layer reads, below the given
-// samplers.
-func (a *Advise) read(ctx context.Context, above []samplers.Sampler) ([]int32, error) {
+// read makes the product of a layer. It holds only the rows that the measurement below the given
+// samplers reads, as one of several processes holds its rows.
+func (a *Advise) read(ctx context.Context, layer int, above []samplers.Sampler) error {
 	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, below: above, Batch: a.Batch, Seed: a.Seed})
 	var nodes []int32
 	for r := range a.Repeats {
 		if _, err := w.begin(ctx, r); err != nil {
-			return nil, err
+			return err
 		}
 		nodes = append(nodes, w.exact.Blocks[0].Src...)
 	}
 	slices.Sort(nodes)
-	return slices.Compact(nodes), nil
+	nodes = slices.Compact(nodes)
+	part, err := a.product(layer, nodes)
+	if err := cmp.Or(err, checkProduct(part, len(nodes))); err != nil {
+		return err
+	}
+	n := a.Laplacian.Nodes()
+	a.Products[0] = &graph.Features{Rows: n, Cols: part.Cols, Data: part.Data, Share: new(graph.Share), Place: make([]int32, n)}
+	for k, v := range nodes {
+		a.Products[0].Place[v] = int32(k)
+	}
+	return nil
 }
 
 // size returns the smallest size at which some method reaches the target, or the

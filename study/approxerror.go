@@ -12,11 +12,10 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -49,8 +48,6 @@ type ApproxError struct {
 	// The nodes that the first sampler draws for the batch are the rows of the
 	// second. The nodes that the last sampler draws are the rows Q.
 	below []samplers.Sampler
-
-	places []int32 // of each node, its row of Product; nil: row i is node i
 }
 
 // ErrorRow is the error of one method at one sample size.
@@ -145,9 +142,6 @@ func (s *ApproxError) check() error {
 	if len(s.Nodes) == 0 || len(s.Methods) == 0 || len(s.Sizes) == 0 {
 		return fmt.Errorf("study: errors of %d methods at %d sample sizes, in batches of %d nodes: want at least 1 each", len(s.Methods), len(s.Sizes), len(s.Nodes))
 	}
-	if s.places != nil { // Advise has checked the product
-		return nil
-	}
 	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
 
@@ -204,25 +198,19 @@ func (s *ApproxError) measure(ctx context.Context, contests []contest) (*batchVa
 	var lock sync.Mutex
 	done := 0
 	workers := min(runtime.GOMAXPROCS(0), s.Repeats)
-	group, ctx := errgroup.WithContext(ctx)
-	for first := range workers {
-		group.Go(func() error {
-			w := newErrorWorker(s)
-			for r := first; r < s.Repeats; r += workers {
-				if err := w.repeat(ctx, r, contests, values); err != nil {
-					return err
-				}
-				if s.Progress != nil {
-					lock.Lock()
-					done++
-					s.Progress(done, s.Repeats)
-					lock.Unlock()
-				}
+	return values, parallel.Chunks(ctx, workers, func(first int) error {
+		w := newErrorWorker(s)
+		for r := first; r < s.Repeats; r += workers {
+			if err := w.repeat(ctx, r, contests, values); err != nil {
+				return err
 			}
-			return nil
-		})
-	}
-	return values, group.Wait()
+			lock.Lock()
+			done++
+			report(s.Progress, done, s.Repeats)
+			lock.Unlock()
+		}
+		return nil
+	})
 }
 
 // errorWorker is the memory of one goroutine.
@@ -231,21 +219,18 @@ type errorWorker struct {
 	full              samplers.Full
 	exact, batch      samplers.MiniBatch
 	truth, guess, sum []float32
-	source            *rand.PCG
-	rng               *rand.Rand
 }
 
 func newErrorWorker(s *ApproxError) *errorWorker {
-	source := samplers.NewSource(s.Seed, 0, 0)
-	return &errorWorker{study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, source: source, rng: rand.New(source)}
+	return &errorWorker{study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}}
 }
 
 // begin returns the rows Q of batch number r, and sets exact to their block of P.
 func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
-	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
-	seeds := RandomBatch(w.rng, w.study.Nodes, w.study.Batch)
+	rng := rand.New(samplers.NewSource(w.study.Seed, uint64(r), 0))
+	seeds := RandomBatch(rng, w.study.Nodes, w.study.Batch)
 	for _, above := range w.study.below {
-		if err := above.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+		if err := above.Sample(ctx, seeds, rng, &w.batch); err != nil {
 			return nil, err
 		}
 		seeds = slices.Clone(w.batch.Inputs())
@@ -282,8 +267,8 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 	clear(w.sum)
 	n := float64(w.study.Draws)
 	for k := range w.study.Draws {
-		samplers.Seed(w.source, w.study.Seed+uint64(k), uint64(r)+1, c.stream)
-		if err := c.sampler.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+		rng := rand.New(samplers.NewSource(w.study.Seed+uint64(k), uint64(r)+1, c.stream))
+		if err := c.sampler.Sample(ctx, seeds, rng, &w.batch); err != nil {
 			return err
 		}
 		block := w.batch.Blocks[0]
@@ -310,13 +295,8 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 
 // propagate writes P̃C of a block to dst.
 func (s *ApproxError) propagate(dst []float32, block *graph.Block) {
-	c, rows := s.Product, block.Src
-	if s.places != nil {
-		rows = make([]int32, len(block.Src))
-		for k, v := range block.Src {
-			rows[k] = s.places[v]
-		}
-	}
+	c := s.Product
+	rows, _ := c.Places(nil, block.Src) // Advise has read them all
 	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, rows, c.Data, c.Cols)
 }
 

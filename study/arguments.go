@@ -27,6 +27,13 @@ func setDefaults(settings any) error {
 	return nil
 }
 
+// report calls progress, if it is not nil.
+func report(progress func(done, total int), done, total int) {
+	if progress != nil {
+		progress(done, total)
+	}
+}
+
 // checkGraph checks the arguments that all studies of a graph share:
 // the Laplacian and lists of nodes. Cost: O(nodes of the graph).
 func checkGraph(p *graph.Laplacian, nodes ...[]int32) error {
@@ -46,17 +53,10 @@ func checkGraph(p *graph.Laplacian, nodes ...[]int32) error {
 	return nil
 }
 
-// checkProduct reports the first fault of the product HW of a graph of n nodes.
+// checkProduct checks the product HW of a graph of n nodes.
 func checkProduct(hw *graph.Features, n int) error {
-	switch {
-	case hw == nil:
-		return errors.New("study: the product HW is nil")
-	case hw.Rows != n:
-		return fmt.Errorf("study: HW has %d rows for %d nodes", hw.Rows, n)
-	case hw.Half != nil:
-		return errors.New("study: HW is in half precision, want single")
-	case hw.Cols < 1 || hw.Sparse != nil || !hw.Sized():
-		return fmt.Errorf("study: HW of %d×%d holds %d values", hw.Rows, hw.Cols, len(hw.Data))
+	if hw == nil || hw.Rows != n || hw.Cols < 1 || hw.Data == nil || !hw.Sized() {
+		return fmt.Errorf("study: the product HW has no row in single precision for each of %d nodes", n)
 	}
 	return nil
 }

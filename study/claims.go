@@ -107,9 +107,7 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 			}
 			t.finitePopulation(equal, s)
 		}
-		if c.Progress != nil {
-			c.Progress(k+1, len(c.Sizes))
-		}
+		report(c.Progress, k+1, len(c.Sizes))
 	}
 	return t, nil
 }
@@ -148,9 +146,9 @@ func (t *ClaimTable) factors(m *measured, s int, name string) {
 		for j := range i {
 			covariances = append(covariances, [2]int{i, j})
 		}
-		predicted, measured, difference := m.compare(corrected, found, at)
+		predicted, measured, se := m.compare(corrected, found, at)
 		asPrinted, _, _ := m.compare(printed, found, at)
-		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted, Printed: asPrinted, Measured: measured, SE: difference.SEM})
+		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted, Printed: asPrinted, Measured: measured, SE: se})
 	}
 	one := func(*tally, int, int) float64 { return 1 }
 	mean := func(t *tally, i, _ int) float64 { return t.Mean[i] }
@@ -194,24 +192,22 @@ func (t *ClaimTable) add(row ClaimRow, name string, s int) {
 // estimate of the mean.
 func (t *tally) aboutOne(i, j int) float64 { return t.Cov[i][j] - t.Mean[i] - t.Mean[j] + 1 }
 
-// spread returns a value of the groups. Its standard error is 0 if it is exact.
-func (m *measured) spread(of func(*tally) float64) Spread { return SpreadOf(m.parts, of) }
-
 // moment is a value of a tally for candidates i and j.
 type moment func(t *tally, i, j int) float64
 
 // compare returns the means of a predicted and a measured value over the pairs of candidates and
-// over the groups, and the difference: the same draws give both.
-func (m *measured) compare(predicted, found moment, pairs ...[2]int) (p, q float64, difference Spread) {
+// over the groups, and the standard error of the difference: the same draws give both. It is 0 if
+// they are exact.
+func (m *measured) compare(predicted, found moment, pairs ...[2]int) (p, q, se float64) {
 	mean := func(t *tally, of moment) (sum float64) {
 		for _, at := range pairs {
 			sum += of(t, at[0], at[1]) / float64(len(pairs))
 		}
 		return sum
 	}
-	p = m.spread(func(t *tally) float64 { return mean(t, predicted) }).Mean
-	difference = m.spread(func(t *tally) float64 { return mean(t, found) - mean(t, predicted) })
-	return p, p + difference.Mean, difference
+	p = SpreadOf(m.parts, func(t *tally) float64 { return mean(t, predicted) }).Mean
+	difference := SpreadOf(m.parts, func(t *tally) float64 { return mean(t, found) - mean(t, predicted) })
+	return p, p + difference.Mean, difference.SEM
 }
 
 // claim compares the mean over the pairs, which the row shows, and before it each pair if the
@@ -219,11 +215,9 @@ func (m *measured) compare(predicted, found moment, pairs ...[2]int) (p, q float
 func (m *measured) claim(claim string, predicted, found moment, pairs ...[2]int) ClaimRow {
 	row := ClaimRow{Claim: claim, Relation: "=", Exact: m.exact, Agrees: true}
 	for k := 0; k < len(pairs) && m.exact; k++ {
-		p, q, difference := m.compare(predicted, found, pairs[k])
-		row.compare(p, q, difference.SEM)
+		row.compare(m.compare(predicted, found, pairs[k]))
 	}
-	p, q, difference := m.compare(predicted, found, pairs...)
-	row.compare(p, q, difference.SEM)
+	row.compare(m.compare(predicted, found, pairs...))
 	return row
 }
 

@@ -34,18 +34,13 @@ func newColumnWalk(p *graph.Laplacian) *columnWalk {
 // batches walks the rows of mini-batches drawn from nodes, one after another, and calls visit
 // and then progress, if it is not nil, after each.
 func (w *columnWalk) batches(ctx context.Context, p *graph.Laplacian, nodes []int32, batch, batches int, seed uint64, progress func(done, total int), visit func(b int)) error {
-	source := samplers.NewSource(seed, 0, 0)
-	rng := rand.New(source)
 	for b := range batches {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		samplers.Seed(source, seed, 0, uint64(b))
-		w.walk(p, RandomBatch(rng, nodes, batch))
+		w.walk(p, RandomBatch(rand.New(samplers.NewSource(seed, 0, uint64(b))), nodes, batch))
 		visit(b)
-		if progress != nil {
-			progress(b+1, batches)
-		}
+		report(progress, b+1, batches)
 	}
 	return nil
 }

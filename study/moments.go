@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -161,20 +160,16 @@ func (d *draws) enumerate(t *tally, drawn int, sample samplers.Sample, probabili
 		d.add(t, probability, &sample)
 		return
 	}
-	held := make([]int, len(d.at)) // 1 + the place in the sample, or 0
-	for k, i := range sample.Index {
-		held[i] = k + 1
-	}
 	var left float64 // the weight that the next draw is from
 	for i, w := range d.population.Weights {
-		if d.replaced() || held[i] == 0 {
+		if d.replaced() || !slices.Contains(sample.Index, int32(i)) {
 			left += w
 		}
 	}
 	for i, w := range d.population.Weights {
-		next := sample
+		next, at := sample, slices.Index(sample.Index, int32(i))
 		switch {
-		case held[i] == 0:
+		case at < 0:
 			next.Index, next.Weight = append(sample.Index, int32(i)), append(sample.Weight, w)
 			if d.replaced() {
 				next.Count = append(sample.Count, 1)
@@ -183,7 +178,7 @@ func (d *draws) enumerate(t *tally, drawn int, sample samplers.Sample, probabili
 			}
 		case d.replaced():
 			next.Count = slices.Clone(sample.Count)
-			next.Count[held[i]-1]++
+			next.Count[at]++
 		default:
 			continue
 		}
@@ -193,16 +188,13 @@ func (d *draws) enumerate(t *tally, drawn int, sample samplers.Sample, probabili
 
 // simulate adds the draws numbered first, first+step, … of repeats.
 func (d *draws) simulate(ctx context.Context, t *tally, first, step, repeats int, seed uint64) error {
-	source := samplers.NewSource(seed, 0, 0)
-	rng := rand.New(source)
 	var sample samplers.Sample
 	count := (repeats - first + step - 1) / step
 	for k := first; k < repeats; k += step {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		samplers.Seed(source, seed, 0, uint64(k))
-		d.Draw.Draw(rng, d.population, d.size, &sample)
+		d.Draw.Draw(rand.New(samplers.NewSource(seed, 0, uint64(k))), d.population, d.size, &sample)
 		d.add(t, 1/float64(count), &sample)
 	}
 	return nil
@@ -223,11 +215,8 @@ func (d *draws) measure(ctx context.Context, repeats int, seed uint64, parts int
 	if parts = min(parts, repeats); m.exact {
 		parts = 1
 	}
-	n, matrices := int64(len(d.p)), int64(parts)+1
-	if d.theorem != nil {
-		matrices *= 2
-	}
-	if err := memory.Check(fmt.Sprintf("study: covariances of %d candidates", n), memory.Product(8, matrices, n, n)); err != nil {
+	n := int64(len(d.p))
+	if err := memory.Check(fmt.Sprintf("study: covariances of %d candidates", n), memory.Product(16, int64(parts)+1, n, n)); err != nil { // with the recursion's
 		return nil, err
 	}
 	for range parts {
@@ -237,12 +226,7 @@ func (d *draws) measure(ctx context.Context, repeats int, seed uint64, parts int
 		d.enumerate(m.parts[0], 0, samplers.Sample{Draws: d.size}, 1)
 		return m, nil
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for k, t := range m.parts {
-		group.Go(func() error { return d.simulate(ctx, t, k, parts, repeats, seed) })
-	}
-	return m, group.Wait()
+	return m, parallel.Chunks(ctx, parts, func(k int) error { return d.simulate(ctx, m.parts[k], k, parts, repeats, seed) })
 }
 
 // mean returns the means of the parts' moments.

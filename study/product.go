@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
@@ -47,15 +47,9 @@ func Product(h *graph.Features, weight []float32) (*graph.Features, error) {
 // RowNorms returns the Euclidean norm of each row of c. Cost: one pass.
 func RowNorms(c *graph.Features) []float64 {
 	norms := make([]float64, c.Rows)
-	parallel.For(c.Rows, 1024, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			var sum float64
-			for _, v := range c.Row(i) {
-				sum += float64(v) * float64(v)
-			}
-			norms[i] = math.Sqrt(sum)
-		}
-	})
+	for i := range norms {
+		norms[i] = math.Sqrt(squaredNorm(c.Row(i)))
+	}
 	return norms
 }
 
@@ -63,18 +57,25 @@ func RowNorms(c *graph.Features) []float64 {
 // first. H is the layer's input, computed over full neighbourhoods of all nodes without
 // dropout, and W the layer's weight. Cost: for each layer, inference up to it.
 func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]*graph.Features, error) {
-	if m == nil {
-		return nil, errors.New("study: products need a model")
-	}
 	var all []*graph.Features
-	for l := range m.Convolutions {
-		hw, err := LayerProduct(ctx, m, p, x, len(m.Convolutions)-1-l, nil)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, hw)
+	err := eachProduct(ctx, m, p, x, func(_ int, hw *graph.Features) { all = append(all, hw) })
+	slices.Reverse(all)
+	return all, err
+}
+
+// eachProduct calls visit with HW of each convolution, the first one first.
+func eachProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, visit func(layer int, hw *graph.Features)) error {
+	if m == nil {
+		return errors.New("study: products and norms need a model")
 	}
-	return all, nil
+	for l := range m.Convolutions {
+		hw, err := LayerProduct(ctx, m, p, x, l, nil)
+		if err != nil {
+			return err
+		}
+		visit(l, hw)
+	}
+	return nil
 }
 
 // LayerProduct returns HW of one convolution, as Products does: a row for each of nodes, or, if
@@ -123,16 +124,9 @@ func rowsOf(x *graph.Features, nodes []int32) *graph.Features {
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained
 // model, the first one first. It holds one layer's product in memory at a time.
 func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]LayerNorms, error) {
-	if m == nil {
-		return nil, errors.New("study: norms need a model")
-	}
 	var all []LayerNorms
-	for l := range m.Convolutions {
-		hw, err := LayerProduct(ctx, m, p, x, l, nil)
-		if err != nil {
-			return nil, err
-		}
+	err := eachProduct(ctx, m, p, x, func(l int, hw *graph.Features) {
 		all = append(all, LayerNorms{Name: fmt.Sprintf("layer %d", l+1), Norms: RowNorms(hw)})
-	}
-	return all, nil
+	})
+	return all, err
 }

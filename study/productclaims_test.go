@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -235,7 +236,7 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 		exactProduct := make([]float32, len(seeds)*c.Product.Cols)
 		w.guess = make([]float32, len(exactProduct))
 		e.propagate(exactProduct, w.exact.Blocks[0])
-		if err := sampler.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+		if err := sampler.Sample(ctx, seeds, rand.New(samplers.NewSource(c.Seed, uint64(r), 1)), &w.batch); err != nil {
 			return err
 		}
 		e.propagate(w.guess, w.batch.Blocks[0])

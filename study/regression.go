@@ -27,9 +27,6 @@ func (r *Regression) Add(x, y float64) {
 
 // Merge adds all pairs of other.
 func (r *Regression) Merge(other Regression) {
-	if other.N == 0 {
-		return
-	}
 	if r.N == 0 {
 		*r = other
 		return

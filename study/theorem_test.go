@@ -68,7 +68,7 @@ func TestTheoremLarge(t *testing.T) {
 			if i == j {
 				want = float64(m-s) / s
 			}
-			got := measured.spread(func(t *tally) float64 { return t.theorem.Cov[i][j] })
+			got := SpreadOf(measured.parts, func(t *tally) float64 { return t.theorem.Cov[i][j] })
 			if d := math.Abs(got.Mean - want); d > 4*got.SEM || got.SEM > 0.05*math.Abs(want) {
 				t.Errorf("Cov(β_%d, β_%d) = %v, want %v", i, j, got, want)
 			}

@@ -99,12 +99,11 @@ type Trial struct {
 func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidate {
 	all := []Candidate{{Method: "full", ExactInput: true}}
 	if a.Method != "full" {
-		samples := a.Samples
 		if !exactInput {
-			all = append(all, Candidate{a.Method, samples, false})
+			all = append(all, Candidate{a.Method, a.Samples, false})
 		}
 		if exactInput || layers > 1 {
-			all = append(all, Candidate{a.Method, samples[:layers-1], true})
+			all = append(all, Candidate{a.Method, a.Samples[:layers-1], true})
 		}
 	}
 	for _, times := range []int{1, 2, 4} {
@@ -132,9 +131,7 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 	var trials []Trial
 	for k, c := range s.Candidates {
 		done := func(batches int) {
-			if s.Progress != nil {
-				s.Progress(k*s.Batches+batches, len(s.Candidates)*s.Batches)
-			}
+			report(s.Progress, k*s.Batches+batches, len(s.Candidates)*s.Batches)
 		}
 		suffices := func(t Trial) bool {
 			return t.Method == c.Method && t.ExactInput == c.ExactInput && trials[0].Score-t.Score <= tolerated

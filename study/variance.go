@@ -104,10 +104,8 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 		return nil, errors.New("study: variance needs candidates and numbers of draws")
 	}
 	var err error
-	if v.Weights, err = drawableWeights(v.Weights); err != nil {
-		return nil, err
-	}
-	if err := setDefaults(&v); err != nil {
+	v.Weights, err = drawableWeights(v.Weights)
+	if err := cmp.Or(err, setDefaults(&v)); err != nil {
 		return nil, err
 	}
 	if v.Estimators == nil {
@@ -120,9 +118,7 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	watch := evenlySpaced(v.Weights, v.Watch)
 	for k, e := range v.Estimators {
 		for j, s := range v.Sizes {
-			if v.Progress != nil {
-				v.Progress(k*len(v.Sizes)+j, len(v.Estimators)*len(v.Sizes))
-			}
+			report(v.Progress, k*len(v.Sizes)+j, len(v.Estimators)*len(v.Sizes))
 			if s > len(v.Weights) {
 				continue
 			}

@@ -25,7 +25,7 @@ type StepOptions struct {
 	Seed      uint64 // of the batches
 
 	// Longest ends the steps in turn after this time, if at least five are done. The report
-	// then has no pipelined passes. 0 means no limit.
+	// then has no pipelined passes and no fields of a GPU. 0 means no limit.
 	Longest time.Duration
 }
 
@@ -98,9 +98,6 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 		}
 	}
 	r.BLAS, r.Threads, r.Workers, r.Parameters = floor.blas.Name(), floor.blas.Threads(), o.Workers, len(program.Parameters())
-	if parts.Device != nil {
-		r.BLAS = "cuBLAS"
-	}
 	if err := b.inTurn(ctx, floor, &r); err != nil || o.Longest > 0 {
 		return r, err
 	}
@@ -111,7 +108,7 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 		}
 	}
 	if parts.Device != nil {
-		r.DeviceBytes = parts.Device.Usage().Peak
+		r.BLAS, r.DeviceBytes = "cuBLAS", parts.Device.Usage().Peak
 	}
 	r.PipelinedMS = study.Median(pipelined[:])
 	return r, nil
@@ -147,8 +144,6 @@ func (b *stepBench) settle() error {
 
 // inTurn measures sampling, step and floor in turn, and then the allocations of a step.
 func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) error {
-	var source rand.PCG
-	rng := rand.New(&source)
 	var batch samplers.MiniBatch
 	var steps, floors, sampling []float64
 	begin := time.Now()
@@ -156,7 +151,7 @@ func (b *stepBench) inTurn(ctx context.Context, floor *floor, r *StepReport) err
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		samplers.Seed(&source, b.Seed, 0, uint64(k))
+		rng := rand.New(samplers.NewSource(b.Seed, 0, uint64(k)))
 		seeds := study.RandomBatch(rng, b.stream.Train, b.BatchSize)
 		start := time.Now()
 		err := b.stream.Sampler.Sample(ctx, seeds, rng, &batch)

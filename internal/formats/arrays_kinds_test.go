@@ -104,7 +104,7 @@ func TestMasks(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
-	if got := readFolder(t, map[string][]byte{"train.npy": npyBytes(t, []int64{1, 0})}, Options{}).Split.Train; !cmp.Equal(got, []int32{1, 0}) {
+	if got := readFolder(t, map[string][]byte{"train.npy": npyBytes(t, []int64{1, 0})}, Options{}).Split[0]; !cmp.Equal(got, []int32{1, 0}) {
 		t.Errorf("the nodes 1 and 0: %v", got)
 	}
 	for name, c := range map[string]struct {
@@ -236,7 +236,7 @@ func TestPlanetoidProtocols(t *testing.T) {
 		if want := []int32{0, 1, 2, 0, -1, 2, 0, 1}; !cmp.Equal(d.Labels.Class, want) || d.Labels.Classes != 3 {
 			t.Errorf("protocol %d: labels %v, want %v", protocol, d.Labels.Class, want)
 		}
-		if want := (&Split{Train: []int32{0, 1, 2}, Valid: []int32{3}, Test: []int32{5, 6, 7}}); !cmp.Equal(d.Split, want) {
+		if want := (&Split{{0, 1, 2}, {3}, {5, 6, 7}}); !cmp.Equal(d.Split, want) {
 			t.Errorf("protocol %d: split %v", protocol, d.Split)
 		}
 		x := d.Features.Float32s()

@@ -204,6 +204,8 @@ func (e *edgeList) findWeightColumn() {
 		e.weight = rest[0]
 	case len(numeric) == 1:
 		e.weight = numeric[0]
+	case len(rest) == 0:
+		p.ask(" has no column besides the ids, so weights=1 finds no weights: leave it out")
 	default:
 		check(false, p.Path, "weights=1, but %s has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", table.Quote(p.firstLine()), len(numeric))
 	}
@@ -357,13 +359,7 @@ func (e *edgeList) makeSet() {
 	for k, part := range e.chunks {
 		try(e.ctx.Err())
 		for i, a := range part.arcs {
-			part.arcs[i] = graph.Edge{U: e.order.node(a.U), V: e.order.node(a.V)}
-		}
-		if part.weights == nil {
-			try(b.AddEdges(part.arcs))
-		}
-		for i, w := range part.weights {
-			try(b.AddWeighted(part.arcs[i].U, part.arcs[i].V, w))
+			try(b.AddWeighted(e.order.node(a.U), e.order.node(a.V), float32(graph.Weight(part.weights, i))))
 		}
 		e.chunks[k] = arcs{}
 	}

@@ -130,15 +130,11 @@ func (r *reader) open(path string, isTable bool) *table.File {
 	return f
 }
 
-// Split holds node ids in the order of the source. Only their range is checked.
-type Split struct {
-	Train, Valid, Test []int32
-}
+// Split holds the nodes of the training, the validation and the test set, in the order of the
+// source. Only their range is checked.
+type Split [3][]int32
 
 // partNames are the usual names of a split's parts.
 var partNames = [3]string{"train", "valid", "test"}
-
-// parts returns the training, the validation and the test set.
-func (s *Split) parts() [3]*[]int32 { return [3]*[]int32{&s.Train, &s.Valid, &s.Test} }
 
 func (d *Set) nodes() int { return d.Graph.Rows }

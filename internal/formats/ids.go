@@ -280,22 +280,18 @@ func isNumber[T []byte | string](id T) bool {
 func (n *nodeIDs) ascending(set *idSet, numbers bool) *nodeOrder {
 	handles := slices.Collect(set.all())
 	if nodes := len(handles); !numbers || slices.ContainsFunc(handles, func(h int32) bool { return h < 0 }) {
-		type named struct {
-			text   string
-			handle int32
-		}
-		ids := make([]named, nodes)
+		texts := make([]string, nodes)
 		for k, h := range handles {
-			ids[k] = named{n.text(h), h}
+			texts[k] = n.text(h)
 		}
-		slices.SortFunc(ids, func(a, b named) int {
-			if numbers && len(a.text) != len(b.text) {
-				return cmp.Compare(len(a.text), len(b.text))
+		slices.SortFunc(texts, func(a, b string) int {
+			if numbers && len(a) != len(b) {
+				return cmp.Compare(len(a), len(b))
 			}
-			return strings.Compare(a.text, b.text)
+			return strings.Compare(a, b)
 		})
-		for k, id := range ids {
-			handles[k] = id.handle
+		for k, text := range texts {
+			handles[k], _ = n.find([]byte(text))
 		}
 	} else if nodes > 0 && handles[0] <= 1 && int(handles[nodes-1]-handles[0]) == nodes-1 {
 		return &nodeOrder{nodes: nodes, first: handles[0]}
@@ -303,14 +299,7 @@ func (n *nodeIDs) ascending(set *idSet, numbers bool) *nodeOrder {
 	return newOrder(set, handles)
 }
 
-// odd returns up to four ids of a set: those that are no numbers or, as all says, any.
-func (n *nodeIDs) odd(set *idSet, all bool) (ids []int32) {
-	for handle := range set.all() {
-		if all || handle < 0 && !isNumber(n.text(handle)) {
-			if ids = append(ids, handle); len(ids) == 4 {
-				break
-			}
-		}
-	}
-	return ids
+// odd returns the ids of a set that are no numbers or, as every says, all.
+func (n *nodeIDs) odd(set *idSet, every bool) []int32 {
+	return slices.DeleteFunc(slices.Collect(set.all()), func(h int32) bool { return !every && (h >= 0 || isNumber(n.text(h))) })
 }

@@ -72,23 +72,21 @@ func (e *edgeList) makeLabels() {
 func (e *edgeList) oneLabel(p *part, column []int) {
 	unlabelled, given := e.keys["unlabelled"]
 	none, whole := list(unlabelled), p.counts[column[0]].isWhole()
-	names, other, minus := make([]string, e.order.nodes), "", false
+	names := make([]string, e.order.nodes)
 	e.eachCell(p, column, "", func(node int32, _ int, cell []byte) string {
 		label := labelName(string(wholeID(cell, whole)))
-		switch {
-		case slices.Contains(none, string(cell)) || slices.Contains(none, label):
-			label = ""
-		case label == "-1":
-			minus = true
-		case strings.HasPrefix(label, "\ufeff"):
-			return ": a byte-order mark within the file"
-		case label != "" && label != "1":
-			other = label
+		if !slices.Contains(none, string(cell)) && !slices.Contains(none, label) {
+			names[node] = label
 		}
-		names[node] = label
+		if strings.HasPrefix(label, "\ufeff") {
+			return ": a byte-order mark within the file"
+		}
 		return ""
 	})
-	check(given || !minus || other == "", p.Path, "the label -1 is there beside %s: say unlabelled=-1 if it stands for no label, or unlabelled= if it is a class", table.Quote(other))
+	other := slices.IndexFunc(names, func(label string) bool { return label != "" && label != "1" && label != "-1" })
+	if !given && other >= 0 && slices.Contains(names, "-1") {
+		check(false, p.Path, "the label -1 is there beside %s: say unlabelled=-1 if it stands for no label, or unlabelled= if it is a class", table.Quote(names[other]))
+	}
 	e.describe(p, e.rowsSay(p)+", labels in "+p.title(column[0]))
 	e.namedLabels(p.Path, names, true)
 }

@@ -37,10 +37,9 @@ func (r *reader) readRoles(path string) {
 	r.eachMember(path, func(key string, f *jsonFile) {
 		part := slices.Index([]string{"tr", "va", "te"}, key)
 		f.check(part >= 0, "key %.40q, want tr, va or te", key)
-		to := r.Split.parts()[part]
 		f.elements('[', func() {
-			*to = append(*to, f.node(r.nodes()))
-			f.check(len(*to) <= r.nodes(), "more than the %d nodes", r.nodes())
+			r.Split[part] = append(r.Split[part], f.node(r.nodes()))
+			f.check(len(r.Split[part]) <= r.nodes(), "more than the %d nodes", r.nodes())
 		})
 	})
 }
@@ -62,8 +61,7 @@ func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
 		types, _ := numbers[int32](a, "node_types", n)
 		for i, part := range types {
 			check(part >= 1 && part <= 3, a.name, "node_types: node %d is of type %d, want 1, 2 or 3", i, part)
-			to := r.Split.parts()[part-1]
-			*to = append(*to, int32(i))
+			r.Split[part-1] = append(r.Split[part-1], int32(i))
 		}
 	})
 }
@@ -125,13 +123,13 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 // readParts reads the three parts of a split: ids of n nodes, their names, or masks.
 func (s *source) readParts(n int) {
 	s.Split = &Split{}
-	for k, to := range s.Split.parts() {
-		nodes, a := &NodeList{Nodes: n}, s.array(partNames[k])
+	for k, name := range partNames {
+		nodes, a := &NodeList{Nodes: n}, s.array(name)
 		if a.Text() {
 			check(s.NodeNames != nil, a.Name(), "names of nodes, but the folder has no names.npy")
 			nodes.Names = s.NodeNames
 		}
-		*to = nodes.array(s.reader, a)
+		s.Split[k] = nodes.array(s.reader, a)
 	}
 }
 
@@ -228,7 +226,7 @@ func (s *source) heterophilous() {
 	for k, key := range []string{"train_masks", "val_masks", "test_masks"} {
 		masks, a := numbers[int32](s, key, "splits", n)
 		check(split < a.Shape[0], a.Name(), "split=%d: want an integer in [0, %d], or shares such as 60/20/20", split, a.Shape[0]-1)
-		*s.Split.parts()[k] = masked(masks[split*n:(split+1)*n], 0)
+		s.Split[k] = masked(masks[split*n:(split+1)*n], 0)
 	}
 	s.note("split %d of the file", split)
 }

@@ -74,7 +74,7 @@ func (s *source) adjacency(m *graph.CSR) {
 	if ones(m.Val) {
 		m.Val = nil
 	}
-	if s.Direction == "" && m.ValidateAdjacency(s.ctx) == nil {
+	if s.Direction == "" && m.ValidateAdjacency(s.ctx, false) == nil {
 		s.Graph, s.Report = m, graph.Report{Given: m.NNZ(), Edges: m.NNZ() / 2, Duplicates: m.NNZ() / 2}
 		return
 	}

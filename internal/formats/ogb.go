@@ -246,8 +246,8 @@ func (f *ogbFolder) readSplit(nodes int) {
 	}
 	check(len(entries) < 2, root, "several splits, such as %s; want one, or ?split=60/20/20", entries)
 	f.Split = &Split{}
-	for k, part := range f.Split.parts() {
-		*part = f.ids(f.need(filepath.Join(root, kind, f.nodeType, partNames[k]+".csv.gz")), "a node", nodes)
+	for k, name := range partNames {
+		f.Split[k] = f.ids(f.need(filepath.Join(root, kind, f.nodeType, name+".csv.gz")), "a node", nodes)
 	}
 	f.note("split %s", kind)
 }

@@ -175,7 +175,6 @@ func (p *planetoid) place() {
 // publicSplit sets the split of all Planetoid baselines. It leaves nodes without a
 // label out of the validation and test sets: they cannot be scored.
 func (p *planetoid) publicSplit() {
-	p.Split = &Split{}
 	train := len(p.y[2])
 	valid := min(train+planetoidValid, len(p.y[0]))
 	nodes := make([]int32, valid)
@@ -183,10 +182,11 @@ func (p *planetoid) publicSplit() {
 		nodes[i] = int32(i)
 	}
 	unlabelled := func(i int32) bool { return p.Labels.Class[i] < 0 }
-	p.Split.Train, p.Split.Valid = nodes[:train:train], slices.DeleteFunc(nodes[train:], unlabelled)
-	p.Split.Test = slices.DeleteFunc(slices.Sorted(slices.Values(p.test)), unlabelled)
+	scored := slices.DeleteFunc(nodes[train:], unlabelled)
+	test := slices.DeleteFunc(slices.Sorted(slices.Values(p.test)), unlabelled)
+	p.Split = &Split{nodes[:train:train], scored, test}
 	p.note("Planetoid's public split")
-	if left := valid - train + len(p.test) - len(p.Split.Valid) - len(p.Split.Test); left > 0 {
+	if left := valid - train + len(p.test) - len(scored) - len(test); left > 0 {
 		p.note("%d nodes of the public split left out: they have no label", left)
 	}
 }

@@ -187,16 +187,15 @@ func (g *sageGraph) text(link sageLink) string {
 // makeGraph makes the graph of the links between kept nodes.
 func (g *sageGraph) makeGraph() {
 	byID := g.byID()
-	var kept []graph.Edge
+	b := newBuilder(g.path, g.order.nodes, int64(len(g.links)))
 	for k, link := range g.links {
 		ends, found := g.ends(link, byID)
 		check(found, g.path, "link %d joins %s: want two of the %d nodes", k, g.text(link), len(g.nodes))
 		if u, v := g.order.node(ends[0]), g.order.node(ends[1]); u >= 0 && v >= 0 {
-			kept = append(kept, graph.Edge{U: u, V: v})
+			try(b.Add(u, v))
 		}
 	}
-	g.links = nil
-	g.pairs(g.path, g.order.nodes, len(kept), nil, func(k int) (u, v int32) { return kept[k].U, kept[k].V })
+	g.build(b)
 	if dropped := len(g.nodes) - g.order.nodes; dropped > 0 {
 		g.note("%d nodes without the marks val and test dropped, with their links", dropped)
 	}
@@ -221,11 +220,10 @@ func (g *sageGraph) makeSplit() {
 	g.Split = &Split{}
 	for _, node := range g.nodes {
 		if node.part >= 0 {
-			to := g.Split.parts()[node.part]
-			*to = append(*to, g.order.node(node.handle))
+			g.Split[node.part] = append(g.Split[node.part], g.order.node(node.handle))
 		}
 	}
-	for _, part := range g.Split.parts() {
-		slices.Sort(*part)
+	for _, part := range g.Split {
+		slices.Sort(part)
 	}
 }

@@ -76,7 +76,7 @@ var (
 func (l *NodeList) Part(ctx context.Context, path string) (nodes []int32, err error) {
 	if !isNPY(path) {
 		s, err := l.read(ctx, path, "line", maskWords, "true or false")
-		return s.Train, err
+		return s[0], err
 	}
 	_, err = readSet(ctx, path, Options{}, func(r *reader) { nodes = l.array(r, r.file(path).array("")) })
 	return nodes, err
@@ -134,7 +134,8 @@ func (l *NodeList) readRows(p *part, s *Split, want string, parse func(row int, 
 		node, part := parse(0, cells)
 		return node >= 0 && part >= 0 || p.Width == 2 && (node >= 0 || part >= 0)
 	}
-	isHeader := p.rows > 0 && !isNumber(p.First[0]) && !fits(p.First)
+	_, number := parseNumber(p.First[0])
+	isHeader := p.rows > 0 && !number && !fits(p.First)
 	for _, r := range p.data() {
 		isHeader = isHeader && fits(r.Cells)
 	}
@@ -150,8 +151,7 @@ func (l *NodeList) readRows(p *part, s *Split, want string, parse func(row int, 
 		case part < 0:
 			r.Fault("%s, want %s", table.Quote(r.Cells[p.Width-1]), want)
 		case part < 3:
-			to := s.parts()[part]
-			*to = append(*to, node)
+			s[part] = append(s[part], node)
 		}
 	}
 }

@@ -10,14 +10,11 @@ import (
 
 // Clean replaces characters by U+FFFD that a document cannot hold, or that act on a
 // page or a terminal: control characters except tabs and line ends, characters that
-// change the direction of writing, and bytes that are not UTF-8. It does not escape
+// change the direction of writing, noncharacters, and bytes that are not UTF-8. It does not escape
 // marks such as <: callers escape text before.
 func Clean(document []byte) []byte {
 	return bytes.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == '\n':
-			return r
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\ufffe', r == '\uffff':
+		if r != '\t' && r != '\n' && unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Noncharacter_Code_Point) {
 			return unicode.ReplacementChar
 		}
 		return r

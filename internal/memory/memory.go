@@ -5,14 +5,30 @@
 package memory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 // ErrTooLarge is wrapped by the errors of Check, and by errors of work that does not fit into
 // a bound of memory.
 var ErrTooLarge = errors.New("too little memory")
+
+// Limit returns the number of bytes that this process may have in memory, mapped files
+// included: the smallest of the machine's memory and the limits of the process's control
+// groups. It is math.MaxUint64 if the system does not tell.
+func Limit() uint64 {
+	limit := uint64(math.MaxUint64)
+	for _, ask := range []memlimit.Provider{memlimit.FromSystem, memlimit.FromCgroup} {
+		if bytes, err := ask(); err == nil {
+			limit = min(limit, bytes)
+		}
+	}
+	return limit
+}
 
 // Check returns an error if bytes is more than Limit, than the address space left to this
 // process (RLIMIT_AS, "ulimit -v"), or than the largest int. Sizes that pass can therefore be
@@ -39,10 +55,7 @@ func Check(what string, bytes int64) error {
 // Budget returns the bytes that long work may take: those asked for, or by default half of the
 // limit, at most 8 GiB.
 func Budget(asked int64) int64 {
-	if asked > 0 {
-		return asked
-	}
-	return int64(min(Limit()/2, 8<<30))
+	return cmp.Or(asked, int64(min(Limit()/2, 8<<30)))
 }
 
 // Product returns the product of the factors, or −1 if a factor is negative or the product
@@ -61,9 +74,6 @@ func Product[T int | int64](factors ...T) int64 {
 
 // Text returns a number of bytes as text, such as "3.2 TB".
 func Text[T int | int64 | uint64](bytes T) string {
-	if uint64(bytes) == math.MaxUint64 {
-		return "any amount"
-	}
 	x, unit := float64(bytes), 0
 	units := []string{"bytes", "kB", "MB", "GB", "TB", "PB", "EB"}
 	for x >= 999.5 && unit < len(units)-1 {

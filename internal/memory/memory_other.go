@@ -8,9 +8,7 @@ import (
 	"os"
 )
 
-// Limit returns math.MaxUint64: this system does not tell.
-func Limit() uint64 { return math.MaxUint64 }
-
+// addressSpace does not know the limit here.
 func addressSpace() uint64 { return math.MaxUint64 }
 
 func adviseHuge([]float32) {}

@@ -27,9 +27,7 @@ func Large(n int) []float32 {
 //
 // Where the system allows it, the file has no name: nothing is left if the process is killed.
 func Spilled(dir string, n int) (values []float32, free func() error, err error) {
-	if n == 0 {
-		return nil, func() error { return nil }, nil
-	}
+	bytes := 4 * int64(max(n, 1)) // an empty file cannot be mapped
 	f, err := os.CreateTemp(dir, "gcn-scratch-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("a scratch file: %w", err)
@@ -43,15 +41,15 @@ func Spilled(dir string, n int) (values []float32, free func() error, err error)
 		return err
 	}
 	var m mmap.MMap
-	err = reserve(f, 4*int64(n))
+	err = reserve(f, bytes)
 	if errors.Is(err, errors.ErrUnsupported) {
-		_, err = io.CopyN(f, zeros{}, 4*int64(n))
+		_, err = io.CopyN(f, zeros{}, bytes)
 	}
 	if err == nil {
 		m, err = mmap.Map(f, mmap.RDWR, 0)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s of scratch space in %s: %w", Text(4*int64(n)), filepath.Dir(f.Name()), done(err))
+		return nil, nil, fmt.Errorf("%s of scratch space in %s: %w", Text(bytes), filepath.Dir(f.Name()), done(err))
 	}
 	values = unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(m))), n)
 	return values, func() error { return done(m.Unmap()) }, nil

@@ -6,17 +6,17 @@ package memory
 type Tally struct {
 	What string // begins the error, as in Check
 
-	taken, checked int64
+	taken int64
 }
 
 // Add counts bytes that are about to be taken. The error is Check's, for the sum of all
 // bytes so far. Most calls cost one addition.
 func (t *Tally) Add(bytes int64) error {
 	const step = 64 << 20
+	before := t.taken
 	t.taken += bytes
-	if t.taken <= t.checked {
+	if before/step == t.taken/step {
 		return nil
 	}
-	t.checked = (t.taken/step + 1) * step
-	return Check(t.What, t.checked)
+	return Check(t.What, t.taken)
 }

@@ -1,6 +1,7 @@
 package ranks
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -8,9 +9,10 @@ import (
 
 // share returns the rows of a matrix of the partition's nodes, which are not yet reduced.
 func (p *Partition) share() *rows {
-	r := &rows{group: p.Group, bounds: p.bounds, sent: &p.sent, place: make([]int32, p.Data.Nodes())}
-	for v := range r.place {
-		r.place[v] = -1
+	r := &rows{group: p.Group, bounds: p.bounds, sent: &p.sent, place: slices.Repeat([]int32{-1}, p.Data.Nodes())}
+	lo, hi := r.own()
+	for v := lo; v < hi; v++ {
+		r.place[v] = int32(v - lo)
 	}
 	return r
 }
@@ -34,11 +36,7 @@ func (p *Partition) attach(x *graph.Features) {
 		}
 		x.Release, x.Prefetch = nil, nil
 	}
-	lo, hi := r.own()
-	for v := lo; v < hi; v++ {
-		r.place[v] = int32(v - lo)
-	}
-	r.first, x.Place = int32(hi-lo), r.place
+	x.Place = r.place
 	p.whole += int64(r.size(0)) * int64(x.Rows)
 	x.Share = r.of(p.attach)
 	p.features = append(p.features, sharedFeatures{x, r})
@@ -72,21 +70,23 @@ func (p *Partition) attachGraph() {
 	if a.Val != nil {
 		a.Val, width = copyWithRoom(a.Val[from:to]), 8
 	}
-	a.Prefetch = nil
-	a.Rest = &graph.SharedRows{Lo: lo, Hi: hi, Place: r.place}
+	a.Place, a.Prefetch = r.place, nil
+	for _, at := range a.Ptr[lo:hi] {
+		a.Starts = append(a.Starts, at-from)
+	}
 	r.size = func(row int32) int { return width * a.Degree(int(row)) }
 	r.pack = func(dst []byte, row int32) []byte {
 		dst = append(dst, Bytes(a.Row(int(row)))...)
 		return append(dst, Bytes(a.RowValues(int(row)))...)
 	}
 	r.clear = func() {
-		a.Rest.Fetched, a.Idx = a.Rest.Fetched[:0], a.Idx[:to-from]
+		a.Starts, a.Idx = a.Starts[:hi-lo], a.Idx[:to-from]
 		if a.Val != nil {
 			a.Val = a.Val[:to-from]
 		}
 	}
 	r.add = func(row int32, b []byte) {
-		a.Rest.Fetched = append(a.Rest.Fetched, int64(len(a.Idx)))
+		a.Starts = append(a.Starts, int64(len(a.Idx)))
 		n := 4 * a.Degree(int(row))
 		a.Idx = append(a.Idx, as[int32](b[:n])...)
 		if a.Val != nil {

@@ -18,8 +18,7 @@ type rows struct {
 	pack   func(dst []byte, row int32) []byte // appends one of this rank's rows
 	sent   *int64                             // bytes sent to other ranks, of the partition
 
-	place []int32                   // of each row, where it is; −1: not here
-	first int32                     // the place of the first fetched row
+	place []int32                   // of each row, its number in the matrix: own rows, then fetched ones; −1: not here
 	clear func()                    // takes the fetched rows out of the matrix
 	add   func(row int32, b []byte) // adds a row to the matrix, behind the others
 
@@ -53,10 +52,11 @@ func (r *rows) install(parts []part) {
 	}
 	r.here = r.here[:0]
 	r.clear()
+	lo, hi := r.own()
 	for _, p := range parts {
 		bytes := Bytes(p.values)
 		for _, v := range p.ids {
-			r.place[v] = r.first + int32(len(r.here))
+			r.place[v] = int32(hi - lo + len(r.here))
 			r.here = append(r.here, v)
 			r.add(v, bytes[:r.size(v)])
 			bytes = bytes[r.size(v):]

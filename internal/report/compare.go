@@ -49,7 +49,7 @@ func (m *Method) over(field string) study.Spread {
 // Compare groups runs by their settings, data set by data set, in the order of the first run
 // of each group. Of runs with the same settings and seed one counts. With several data sets, a
 // name begins with its own.
-func Compare(runs []Run) []Method {
+func Compare(runs []*Run) []Method {
 	var all []Method
 	sets := split(runs)
 	for _, s := range sets {
@@ -68,28 +68,21 @@ func Compare(runs []Run) []Method {
 type set struct {
 	Data, Metric string
 	Methods      []*Method
-	Rows         []row
+	Rows         []*Run
 	Differ       [][]string // settings that differ between all runs: the name, and each method's value
 }
 
-// row is a run in the table of runs.
-type row struct {
-	*Run
-	Group int    // number of its method
-	Same  string // the run that counts in its place, or ""
-}
-
 // split splits runs by their data sets, in the order of the first run on each.
-func split(runs []Run) []*set {
+func split(runs []*Run) []*set {
 	var sets []*set
-	for k := range runs {
-		data, metric := runs[k].text("data"), cmp.Or(runs[k].text("metric"), "score")
+	for _, r := range runs {
+		data, metric := r.text("data"), cmp.Or(r.text("metric"), "score")
 		at := slices.IndexFunc(sets, func(s *set) bool { return s.Data == data && s.Metric == metric })
 		if at < 0 {
 			at = len(sets)
 			sets = append(sets, &set{Data: data, Metric: metric})
 		}
-		sets[at].Rows = append(sets[at].Rows, row{Run: &runs[k]})
+		sets[at].Rows = append(sets[at].Rows, r)
 	}
 	for _, s := range sets {
 		s.group()
@@ -127,19 +120,17 @@ const mostSettings = 4
 // differ. Models from Go may differ in the shapes of the parameters alone. Of runs with equal
 // settings the first finished one counts, or else the first.
 func (s *set) group() {
-	var runs []*Run
 	counts := map[string]*Run{} // by all settings
 	for _, r := range s.Rows {
-		runs = append(runs, r.Run)
 		if first := counts[r.settings()]; first == nil || r.done && !first.done {
-			counts[r.settings()] = r.Run
+			counts[r.settings()] = r
 		}
 	}
-	differ, _ := settings(runs)
+	differ, _ := settings(s.Rows)
 	differ = slices.DeleteFunc(differ, func(name string) bool { return slices.Contains([]string{"seed", "method", "samples"}, name) })
 	methods := map[string]*Method{} // by the name and the shapes
-	for k, r := range runs {
-		name := r.label(differ, runs[0])
+	for _, r := range s.Rows {
+		name := r.label(differ, s.Rows[0])
 		shapes := name + r.setting("parameters")
 		if methods[shapes] == nil {
 			if slices.ContainsFunc(s.Methods, func(m *Method) bool { return m.Name == name }) {
@@ -149,9 +140,9 @@ func (s *set) group() {
 			s.Methods = append(s.Methods, methods[shapes])
 		}
 		m := methods[shapes]
-		s.Rows[k].Group = m.Number
+		r.Group, r.Same = m.Number, ""
 		if counted := counts[r.settings()]; counted != r {
-			s.Rows[k].Same = counted.Name
+			r.Same = counted.Name
 			m.Repeats++
 			continue
 		}

@@ -16,7 +16,8 @@ func TestCompare(t *testing.T) {
 	for k := range runs {
 		runs[k].Config["eval_samples"] = json.Number("0") // as config.json has it
 	}
-	runs = append(runs, runs[0]) // repeated: it does not count
+	again := *runs[0]
+	runs = append(runs, &again) // repeated: it does not count
 	methods := Compare(runs)
 	if len(methods) != 2 {
 		t.Fatalf("%+v: want 2 methods", methods)
@@ -50,7 +51,7 @@ func (s *set) groups() (names []string, of []int) {
 // TestManySettings checks that names stay short if one run differs from the others in many
 // settings, and that they tell all groups apart.
 func TestManySettings(t *testing.T) {
-	run := func(config string) Run {
+	run := func(config string) *Run {
 		dir := t.TempDir()
 		writeRun(t, dir, config, curve, "")
 		runs, err := Load(dir)
@@ -60,7 +61,7 @@ func TestManySettings(t *testing.T) {
 		return runs[0]
 	}
 	const usual = `"hidden":256,"layers":2,"dropout":0.2,"activation":"elu","patience":200`
-	runs := []Run{
+	runs := []*Run{
 		run(`{"method":"full","seed":1,"lr":0.001,"exact_input":false,` + usual + `}`),
 		run(`{"method":"full","seed":2,"lr":0.001,"exact_input":false,` + usual + `}`),
 		run(`{"method":"full","seed":1,"lr":0.01,"exact_input":false,` + usual + `}`),

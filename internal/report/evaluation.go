@@ -19,6 +19,8 @@ type Evaluation struct {
 	Batch int    `json:"batch"` // of the weights
 	Seed  uint64 `json:"seed"`
 
+	RunDirs []string `json:"run_dirs"` // of an ensemble
+
 	// Sample is not nil if the nodes are a sample.
 	Sample *struct {
 		Of            int           `json:"of"`
@@ -30,11 +32,8 @@ type Evaluation struct {
 
 // evaluation reads an evaluation of the run's best weights. It returns nil if it is of other weights.
 func (r *Run) evaluation(text []byte) (*Evaluation, error) {
-	var e struct {
-		Evaluation
-		RunDirs []string `json:"run_dirs"`
-	}
-	if err := json.Unmarshal(text, &e); err != nil {
+	e := new(Evaluation)
+	if err := json.Unmarshal(text, e); err != nil {
 		return nil, fmt.Errorf("damaged: %w", rundir.JSONError(err))
 	}
 	best := r.number("best_batch")
@@ -46,7 +45,7 @@ func (r *Run) evaluation(text []byte) (*Evaluation, error) {
 			return nil, fmt.Errorf("damaged: %d classes, and a confusion matrix of %d×%d", len(e.Rows), len(e.Confusion), len(row))
 		}
 	}
-	return &e.Evaluation, nil
+	return e, nil
 }
 
 // Shade returns the share of the nodes of class i that n of them are, in per cent.

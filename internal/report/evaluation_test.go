@@ -51,7 +51,7 @@ func TestEvaluation(t *testing.T) {
 
 // TestCalibrationLegend checks that the two lines of a calibration are named, and differ.
 func TestCalibrationLegend(t *testing.T) {
-	p := Page{Runs: []Run{{Eval: &Evaluation{}}}}
+	p := Page{Runs: []*Run{{Eval: &Evaluation{}}}}
 	p.Runs[0].Eval.Calibration.Bins = []score.CalibrationBin{{Probability: 0.5, Frequency: 0.7}, {Probability: 0.9, Frequency: 0.8}}
 	chart := string(p.Runs[0].Eval.Chart())
 	for _, words := range []string{">measured<", ">calibrated<", "stroke:#D55E00"} {

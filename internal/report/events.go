@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/tfevents"
 )
 
@@ -27,8 +26,8 @@ func (r *Run) WriteEvents(dir string) (path string, err error) {
 	file := tfevents.Begin(start)
 	for _, p := range r.Points {
 		var scalars []tfevents.Scalar
-		for tag, value := range map[string]finite.Number{"loss/train": p.Loss, "valid/" + metric: p.Valid} {
-			if !math.IsNaN(float64(value)) {
+		for tag, value := range map[string]float64{"loss/train": p.Loss, "valid/" + metric: p.Valid} {
+			if !math.IsNaN(value) {
 				scalars = append(scalars, tfevents.Scalar{Tag: tag, Value: float32(value)})
 			}
 		}

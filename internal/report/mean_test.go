@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // curveText writes evaluations every 10 batches, a metrics.jsonl.
@@ -33,7 +35,7 @@ func TestMeanOfRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	ladies := split(runs)[0].Methods[0]
-	lines := ladies.lines(func(q Point) float64 { return q.Seconds }, func(q Point) float64 { return float64(q.Valid) })
+	lines := ladies.lines(func(q train.Evaluation) float64 { return q.Seconds }, func(q train.Evaluation) float64 { return q.Valid })
 	if len(lines) != 4 || !lines[0].Thin || !lines[2].Thin || lines[3].Thin || !lines[3].Band || lines[3].Name != "ladies" {
 		t.Fatalf("lines %+v", lines)
 	}
@@ -63,8 +65,8 @@ func TestMeanOfRuns(t *testing.T) {
 
 // TestMeanWithoutCommonBatch checks that runs without a common batch have no mean.
 func TestMeanWithoutCommonBatch(t *testing.T) {
-	value := func(q Point) float64 { return float64(q.Valid) }
-	two := Method{runs: []*Run{{Points: []Point{{Batch: 1, Valid: 1}}}, {Points: []Point{{Batch: 2, Valid: 1}}}}}
+	value := func(q train.Evaluation) float64 { return q.Valid }
+	two := Method{runs: []*Run{{Points: []train.Evaluation{{Batch: 1, Valid: 1}}}, {Points: []train.Evaluation{{Batch: 2, Valid: 1}}}}}
 	if lines := two.lines(value, value); len(lines) != 3 || len(lines[0].X) != 1 || len(lines[2].X) != 0 {
 		t.Errorf("lines %+v", lines)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/markup"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 //go:embed page.html
@@ -26,7 +27,7 @@ var pageText string
 // Page is the HTML page of some runs.
 type Page struct {
 	Title   string
-	Runs    []Run
+	Runs    []*Run
 	Machine machine.Machine // the machine that makes the page
 }
 
@@ -56,11 +57,7 @@ type view struct {
 }
 
 func (p *Page) view() view {
-	var runs []*Run
-	for k := range p.Runs {
-		runs = append(runs, &p.Runs[k])
-	}
-	differ, shared := settings(runs)
+	differ, shared := settings(p.Runs)
 	differ = slices.DeleteFunc(differ, func(name string) bool { return slices.Contains([]string{"data", "method", "samples", "seed"}, name) }) // shown elsewhere
 	v := view{p, split(p.Runs), shared}
 	for _, s := range v.Sections {
@@ -79,8 +76,8 @@ func (p *Page) view() view {
 func (s *set) Charts() (charts []template.HTML) {
 	for k, title := range []string{"Validation " + s.Metric, "Training loss"} {
 		for j, axis := range []string{"batches", "seconds"} {
-			x := func(q Point) float64 { return []float64{float64(q.Batch), q.Seconds}[j] }
-			y := func(q Point) float64 { return []float64{float64(q.Valid), float64(q.Loss)}[k] }
+			x := func(q train.Evaluation) float64 { return []float64{float64(q.Batch), q.Seconds}[j] }
+			y := func(q train.Evaluation) float64 { return []float64{q.Valid, q.Loss}[k] }
 			panel := figure.Panel{Title: title + " over " + axis, X: axis, Y: []string{s.Metric, "loss"}[k]}
 			for _, m := range s.Methods {
 				panel.Lines = append(panel.Lines, m.lines(x, y)...)
@@ -94,9 +91,9 @@ func (s *set) Charts() (charts []template.HTML) {
 // lines returns a line for each run. Of several runs they are thin, and above them is a line of
 // means with a band of one standard deviation, at the batches that all of them have. The x
 // of a mean is the mean of the runs' x at that batch.
-func (m *Method) lines(x, y func(Point) float64) []figure.Series {
+func (m *Method) lines(x, y func(train.Evaluation) float64) []figure.Series {
 	var lines []figure.Series
-	var runs [][]Point
+	var runs [][]train.Evaluation
 	for _, r := range m.runs {
 		l := figure.Series{Name: m.Name, Thin: len(m.runs) > 1}
 		for _, q := range r.Points {
@@ -105,7 +102,7 @@ func (m *Method) lines(x, y func(Point) float64) []figure.Series {
 		lines, runs = append(lines, l), append(runs, r.Points)
 	}
 	if len(m.runs) > 1 {
-		at := func(q Point) (int, float64, float64) { return q.Batch, x(q), y(q) }
+		at := func(q train.Evaluation) (int, float64, float64) { return q.Batch, x(q), y(q) }
 		mean := study.MeanCurve(m.Name, runs, at, func(s study.Spread) float64 { return s.SD })
 		mean.Band = true
 		lines = append(lines, mean)

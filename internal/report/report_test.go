@@ -76,16 +76,9 @@ func TestLoad(t *testing.T) {
 	if names, of := s.groups(); len(names) != 2 || names[0] != "ladies · 512, 1024" || !slices.Equal(of, []int{1, 1, 2}) {
 		t.Errorf("groups %q of %v", names, of)
 	}
-	if differ, _ := settings(pointers(runs)); !slices.Equal(differ, []string{"method", "seed"}) {
+	if differ, _ := settings(runs); !slices.Equal(differ, []string{"method", "seed"}) {
 		t.Errorf("settings that differ: %q", differ)
 	}
-}
-
-func pointers(runs []Run) (all []*Run) {
-	for k := range runs {
-		all = append(all, &runs[k])
-	}
-	return all
 }
 
 func TestLoadErrors(t *testing.T) {
@@ -153,7 +146,7 @@ func TestUnfinished(t *testing.T) {
 	if len(runs[3].Points) != 3 || len(runs[4].Points) != 3 {
 		t.Errorf("%d and %d points", len(runs[3].Points), len(runs[4].Points))
 	}
-	if d, _ := settings(pointers(runs)); !slices.Equal(d, []string{"method", "samples", "seed"}) {
+	if d, _ := settings(runs); !slices.Equal(d, []string{"method", "samples", "seed"}) {
 		t.Errorf("settings that differ: %q", d)
 	}
 	sets := split(runs)
@@ -166,7 +159,7 @@ func TestUnfinished(t *testing.T) {
 			t.Errorf("%s of a run that is not done: %s, want %s", name, got, want)
 		}
 	}
-	if shared := (&Page{Runs: []Run{runs[4], runs[0]}}).view().Settings; len(shared) != 5 || slices.ContainsFunc(shared, func(s []string) bool { return s[0] == "metric" }) {
+	if shared := (&Page{Runs: []*Run{runs[4], runs[0]}}).view().Settings; len(shared) != 5 || slices.ContainsFunc(shared, func(s []string) bool { return s[0] == "metric" }) {
 		t.Errorf("shared settings %v", shared)
 	}
 	if text := inline(&figure.Figure{Panels: []figure.Panel{{Lines: []figure.Series{{X: []float64{1}, Y: []float64{math.NaN()}}}}}}); !strings.HasPrefix(string(text), "<svg role=") {
@@ -247,10 +240,10 @@ func TestOneSeedTwice(t *testing.T) {
 // TestNamesOfGroups checks that names leave out the shapes of the parameters, and that two
 // bars never have one label.
 func TestNamesOfGroups(t *testing.T) {
-	var runs []Run
+	var runs []*Run
 	shapes := []string{"GraphConv 0 W [128 256], GraphConv 0 b [256]", "GraphConv 0 W [128 64], GraphConv 0 b [64]"}
 	for k, hidden := range []string{"256", "64"} {
-		runs = append(runs, Run{Config: map[string]any{"method": "full", "hidden": hidden, "parameters": shapes[k], "seed": "1"}})
+		runs = append(runs, &Run{Config: map[string]any{"method": "full", "hidden": hidden, "parameters": shapes[k], "seed": "1"}})
 	}
 	if names, _ := split(runs)[0].groups(); !slices.Equal(names, []string{"full · hidden 256", "full · hidden 64"}) {
 		t.Errorf("names %q", names)
@@ -266,9 +259,9 @@ func TestNamesOfGroups(t *testing.T) {
 
 // TestDataSets checks that runs on two data sets are in two sections, with colours of their own.
 func TestDataSets(t *testing.T) {
-	var runs []Run
+	var runs []*Run
 	for k := range 16 {
-		runs = append(runs, Run{Config: map[string]any{"method": fmt.Sprint("m", k/2), "data": fmt.Sprint("data", k%2), "seed": "1"}})
+		runs = append(runs, &Run{Config: map[string]any{"method": fmt.Sprint("m", k/2), "data": fmt.Sprint("data", k%2), "seed": "1"}})
 	}
 	v := (&Page{Runs: runs}).view()
 	if len(v.Sections) != 2 || len(v.Sections[0].Methods) != 8 || len(v.Sections[1].Methods) != 8 {
@@ -286,9 +279,9 @@ func TestDataSets(t *testing.T) {
 // TestSettingsOfDataSets checks that a setting that differs only between data sets is in no
 // name, but in the tables of settings, and that fields that are no settings are in neither.
 func TestSettingsOfDataSets(t *testing.T) {
-	var runs []Run
+	var runs []*Run
 	for k := range 4 {
-		runs = append(runs, Run{Config: map[string]any{
+		runs = append(runs, &Run{Config: map[string]any{
 			"method": fmt.Sprint("m", k/2), "data": fmt.Sprint("data", k%2), "batch": fmt.Sprint(64 + k%2), "lr": "0.1", "fingerprint": fmt.Sprint(k), "sampler": "s", "seed": "1",
 		}})
 	}

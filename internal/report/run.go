@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +16,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // evalFile is the file of gcn eval --out in a run's folder.
@@ -28,40 +28,27 @@ type Run struct {
 
 	Config map[string]any // settings; nil if they are not known
 	Result map[string]any // of a run that is not done: so far, from its evaluations
-	Points []Point        // evaluations
-	Eval   *Evaluation    // by class; nil if there is none of the run's best weights
-	Ended  time.Time      // when the last evaluation was written
+	Points []train.Evaluation
+	Eval   *Evaluation // by class; nil if there is none of the run's best weights
+	Ended  time.Time   // when the last evaluation was written
+
+	// Group is the number of its method on a page, and Same the run that counts in its place, or "".
+	Group int
+	Same  string
 
 	done bool
 }
 
-// Point is one evaluation. Unknown numbers are NaN.
-type Point struct {
-	Batch   int           `json:"batch"`
-	Loss    finite.Number `json:"loss"`
-	Valid   finite.Number `json:"valid"`
-	Seconds float64       `json:"seconds"`
-}
-
-// maxDepth is the largest depth below a folder at which Load finds runs.
-const maxDepth = 4
-
 // Load reads the runs in the folders, each folder once. Each is a run's own, or holds
 // runs below it. The error names the file and the line; a folder without a run is an
 // error.
-func Load(dirs ...string) (runs []Run, err error) {
+func Load(dirs ...string) (runs []*Run, err error) {
 	var loaded []fs.FileInfo
 	for _, dir := range dirs {
 		found := false
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			below, _ := filepath.Rel(dir, path)
-			switch {
-			case err != nil:
+			if err != nil || entry.IsDir() || entry.Name() != rundir.MetricsFile {
 				return err
-			case entry.IsDir() && strings.Count(below, string(filepath.Separator)) >= maxDepth:
-				return fs.SkipDir
-			case entry.IsDir() || entry.Name() != rundir.MetricsFile:
-				return nil
 			}
 			found = true
 			info, err := os.Stat(path)
@@ -70,7 +57,8 @@ func Load(dirs ...string) (runs []Run, err error) {
 			}
 			loaded = append(loaded, info)
 			run, err := load(filepath.Dir(path))
-			runs = append(runs, *run)
+			run.Ended = info.ModTime()
+			runs = append(runs, run)
 			return err
 		})
 		if err != nil {
@@ -90,21 +78,16 @@ func load(dir string) (run *Run, err error) {
 	if err != nil {
 		return run, err
 	}
-	n := 0
 	for line := range bytes.Lines(text) {
-		n++
-		p := Point{Loss: finite.Number(math.NaN()), Valid: finite.Number(math.NaN())}
-		err := json.Unmarshal(line, &p)
+		p := train.Evaluation{Loss: math.NaN(), Valid: math.NaN()}
+		err := finite.Unmarshal(line, &p)
 		if err != nil && !bytes.HasSuffix(line, []byte("\n")) {
 			break // still being written, or cut off when the program died
 		}
 		if err != nil {
-			return run, fmt.Errorf("%s:%d: %w", path, n, rundir.JSONError(err))
+			return run, fmt.Errorf("%s:%d: %w", path, len(run.Points)+1, rundir.JSONError(err))
 		}
 		run.Points = append(run.Points, p)
-	}
-	if info, err := os.Stat(path); err == nil {
-		run.Ended = info.ModTime()
 	}
 	if run.Config, err = read(filepath.Join(dir, rundir.ConfigFile), rundir.DecodeConfig); err != nil {
 		return run, err
@@ -135,13 +118,13 @@ func read[T any](path string, decode func(text []byte) (T, error)) (contents T, 
 }
 
 // soFar returns the results of a run that is not done.
-func soFar(points []Point) map[string]any {
+func soFar(points []train.Evaluation) map[string]any {
 	result := map[string]any{}
 	best := math.Inf(-1)
 	for _, p := range points {
 		result["batches"], result["wall_s"] = p.Batch, p.Seconds
-		if valid := float64(p.Valid); valid > best {
-			best, result["best_valid"] = valid, valid
+		if p.Valid > best {
+			best, result["best_valid"] = p.Valid, p.Valid
 		}
 	}
 	return result

@@ -56,21 +56,13 @@ const (
 // measured those on which it was measured, and open the others.
 func (q quantifier) verdict(holds, measured, open int) Verdict {
 	all := measured + open
-	enough := func(holds int) bool {
-		switch q {
-		case most:
-			return 2*holds > all
-		case several:
-			return holds >= min(2, all)
-		}
-		return holds == all
-	}
+	least := map[quantifier]int{every: all, most: all/2 + 1, several: min(2, all)}[q]
 	switch {
 	case measured == 0:
 		return NotMeasured
-	case enough(holds):
+	case holds >= least:
 		return Seen
-	case enough(holds + open):
+	case holds+open >= least:
 		return Undecided
 	}
 	return NotSeen
@@ -205,14 +197,10 @@ func difference(a, b *Row) number {
 
 // signed writes a number with its sign and its standard error.
 func signed(v, se float64) string {
-	text := short(v)
 	if v > 0 {
-		text = "+" + text
+		return "+" + plusMinus(v, se)
 	}
-	if se > 0 {
-		text += " ± " + short(se)
-	}
-	return text
+	return plusMinus(v, se)
 }
 
 func (q rule) values(e evidence, data string) (numbers []number, _ string) {

@@ -62,11 +62,9 @@ func (r *runner) scale(ctx context.Context, k key) (any, error) {
 // draw calls visit with mini-batches of a cell, of size training nodes. A batch is valid until
 // the next one.
 func (r *runner) draw(ctx context.Context, k key, sampler samplers.Sampler, size int, visit func(nodes []int32, batch *samplers.MiniBatch)) error {
-	source := new(rand.PCG)
-	rng := rand.New(source)
 	var batch samplers.MiniBatch
 	for i := range k.Batches {
-		samplers.Seed(source, k.Seed, 0, uint64(i))
+		rng := rand.New(samplers.NewSource(k.Seed, 0, uint64(i)))
 		nodes := study.RandomBatch(rng, r.data.Split.Train, size)
 		if err := sampler.Sample(ctx, nodes, rng, &batch); err != nil {
 			return err

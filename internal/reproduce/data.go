@@ -83,12 +83,11 @@ func paperData(ctx context.Context, experiments []Experiment, o datasets.Options
 		}
 		spec := published(name).Original
 		data, err := datasets.Open(ctx, spec, o)
-		if errors.Is(err, datasets.ErrOffline) {
-			specs = append(specs, published(name).Twin)
-			continue
-		}
 		if err == nil {
 			err = data.Close()
+		}
+		if errors.Is(err, datasets.ErrOffline) {
+			spec, err = published(name).Twin, nil
 		}
 		if err != nil {
 			return nil, err

@@ -19,8 +19,7 @@ type Experiment struct {
 
 	// Each filler works on all data sets in turn. It asks for results: the first time there
 	// are none, and the runner notes the cells.
-	fill   []filler
-	finish func(report *Report, data []string) // adds the rest; may be nil
+	fill []filler
 }
 
 // make fills a report. It returns the cells that the experiment has asked for.
@@ -31,9 +30,6 @@ func (e *Experiment) make(r *runner, data []string, report *Report) []key {
 		for _, spec := range data {
 			fill(r, spec, report)
 		}
-	}
-	if e.finish != nil {
-		e.finish(report, data)
 	}
 	report.figure.Columns = min(e.columns, len(report.figure.Panels))
 	if len(report.figure.Panels) == 0 {
@@ -48,13 +44,12 @@ type filler func(r *runner, spec string, report *Report)
 // Experiments lists the tables and figures in the paper's numbering, its appendix
 // included.
 func Experiments() []Experiment {
-	ladies, full := "ladies", "full"
 	return []Experiment{
 		{Name: "table1", Title: "The data sets", Data: fiveNames(), caption: "datasets", fill: []filler{(*runner).addDataset}},
-		regressionTable("table2", "regression", onP, "Regression of ‖(HW)_[i]‖ on ‖P^[i]‖ in 3-layer models, LADIES and full batch", ladies, full),
+		regressionTable("table2", "regression", onP, "Regression of ‖(HW)_[i]‖ on ‖P^[i]‖ in 3-layer models, LADIES and full batch", "ladies", fullMethod),
 		{
 			Name: "table3", Alias: "sampling-time", Title: "Milliseconds to sample one layer for a mini-batch", Data: fiveNames(),
-			caption: "sampling", fill: []filler{(*runner).addSampling}, finish: compareFigure,
+			caption: "sampling", fill: []filler{(*runner).addSampling, compareFigure},
 		},
 		scoreTable("table4", "accuracy", "Test metric of every method in per cent, and the time of a step in milliseconds", mainRows, "arxiv", "products"),
 		stepTable("table5", "training-time", 2),
@@ -62,8 +57,8 @@ func Experiments() []Experiment {
 		scoreTable("table7", "fastgcn-variants", "Test metric of FastGCN with flat probabilities and debiased weights, in per cent", variantRows),
 		{Name: "table8", Title: "Time complexity: measured exponents", Data: []string{"arxiv"}, caption: "scaling", fill: []filler{(*runner).addScaling}},
 		regressionTable("table9", "", onP, "Regression of ‖(HW)_[i]‖ on ‖P^[i]‖ in 3-layer models, FastGCN", "fastgcn", "fastgcn-debiased"),
-		regressionTable("table10", "", onQP, "Regression of ‖(HW)_[i]‖ on ‖QP^[i]‖ in 3-layer models, LADIES", ladies, "ladies-debiased"),
-		regressionFigure("figure1", onP, ladies, []string{"arxiv", "mag"}),
+		regressionTable("table10", "", onQP, "Regression of ‖(HW)_[i]‖ on ‖QP^[i]‖ in 3-layer models, LADIES", "ladies", "ladies-debiased"),
+		regressionFigure("figure1", onP, "ladies", []string{"arxiv", "mag"}),
 		{
 			Name: "figure2", Alias: "matrix-error", Title: "Matrix approximation error ‖QPHW − QPSHW‖_F over the number of nodes drawn", Data: fiveNames(),
 			caption: "errors", columns: 3, fill: []filler{(*runner).addErrors},
@@ -74,11 +69,11 @@ func Experiments() []Experiment {
 			Name: "figure5", Alias: "norms", Title: "Histograms of ‖P^[i]‖ and ‖(HW)_[i]‖, and the constants C₁ and C₂", Data: fiveNames(),
 			caption: "norms", chart: "Norms of the columns of P and of the rows of HW, tails cut off", columns: 4, fill: []filler{(*runner).addNorms},
 		},
-		regressionFigure("figure6", onP, full, fourNames()),
+		regressionFigure("figure6", onP, fullMethod, fourNames()),
 		regressionFigure("figure7", onP, "fastgcn", fourNames()),
 		regressionFigure("figure8", onP, "fastgcn-debiased", fourNames()),
-		regressionFigure("figure9", onP, ladies, fourNames()),
-		regressionFigure("figure10", onQP, ladies, fourNames()),
+		regressionFigure("figure9", onP, "ladies", fourNames()),
+		regressionFigure("figure10", onQP, "ladies", fourNames()),
 		regressionFigure("figure11", onQP, "ladies-debiased", fourNames()),
 	}
 }

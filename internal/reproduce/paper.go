@@ -37,10 +37,10 @@ type Numbers struct {
 // PaperRow is one line of a table: a method with its sample sizes, next to the
 // output first, and a value for each data set.
 type PaperRow struct {
-	Label   string                `json:"label"` // as printed
-	Method  string                `json:"method"`
-	Samples []int                 `json:"samples"`
-	Values  map[string]PaperValue `json:"values"`
+	Label   string                 `json:"label"` // as printed
+	Method  string                 `json:"method"`
+	Samples []int                  `json:"samples"`
+	Values  map[string]*PaperValue `json:"values"`
 }
 
 // PaperRegression is one regression of ‖(HW)_[i]‖ on ‖P^[i]‖ or ‖QP^[i]‖.
@@ -83,10 +83,7 @@ func (row *PaperRow) increasing() bool { return strings.Contains(row.Label, "(2)
 // value returns the paper's value of a row for a SPEC, or nil.
 func (row *PaperRow) value(spec string) *PaperValue {
 	name, _ := paperDataset(spec)
-	if v, there := row.Values[name]; there {
-		return &v
-	}
-	return nil
+	return row.Values[name]
 }
 
 // rowsOf returns the rows of a table of the paper that the options select, with the
@@ -110,14 +107,12 @@ func (r *runner) rowsOf(table []PaperRow, layers int) []PaperRow {
 	var chosen []PaperRow
 	sized := map[string]bool{}
 	for _, row := range table {
-		switch {
-		case len(r.Methods) > 0 && !slices.Contains(r.Methods, row.Method):
-			continue
-		case len(r.Samples) > 0 && row.layerWise() && sized[row.Method]:
+		resized := len(r.Samples) > 0 && row.layerWise()
+		if len(r.Methods) > 0 && !slices.Contains(r.Methods, row.Method) || resized && sized[row.Method] {
 			continue
 		}
 		row.Samples = atLayers(row.Samples, layers)
-		if len(r.Samples) > 0 && row.layerWise() {
+		if resized {
 			sized[row.Method] = true
 			row.Samples, row.Values = atLayers(r.Samples, layers), nil
 			if before, rest, found := strings.Cut(row.Label, " ("); found {

@@ -193,10 +193,8 @@ func (row *Row) ours() string {
 		return "–"
 	case row.Median > 0:
 		return short(row.Median)
-	case spread == 0:
-		return short(row.Mean)
 	}
-	return short(row.Mean) + " ± " + short(spread)
+	return plusMinus(row.Mean, spread)
 }
 
 // Remarks lists the lines below the table: how many numbers are in the paper's range, notes
@@ -253,13 +251,18 @@ func (row *Row) compare(tolerance float64) {
 
 // text is the value as a table shows it.
 func (p *PaperValue) text() string {
-	switch {
-	case p.LessThan > 0:
+	if p.LessThan > 0 {
 		return "< " + short(p.LessThan)
-	case p.PM == 0:
-		return short(p.Mean)
 	}
-	return short(p.Mean) + " ± " + short(p.PM)
+	return plusMinus(p.Mean, p.PM)
+}
+
+// plusMinus writes a number with its spread, if that is not 0.
+func plusMinus(v, spread float64) string {
+	if spread == 0 {
+		return short(v)
+	}
+	return short(v) + " ± " + short(spread)
 }
 
 // short writes a number from 100 on with one decimal or as an integer, from 1 on with

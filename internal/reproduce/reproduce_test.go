@@ -64,7 +64,7 @@ func TestPaperNumbers(t *testing.T) {
 	value := func(rows []PaperRow, label, dataset string) PaperValue {
 		for _, row := range rows {
 			if row.Label == label {
-				return row.Values[dataset]
+				return *row.Values[dataset]
 			}
 		}
 		t.Fatalf("no row %q", label)

@@ -144,10 +144,6 @@ func (r *runner) plan(ctx context.Context, experiments []Experiment) (work []tas
 // three layers, which take as long as all others together, come last.
 // Cells that other processes compute come last: it waits for them.
 func (r *runner) compute(ctx context.Context, keys []key) error {
-	var specs []string // in the order of the tables
-	for _, k := range keys {
-		specs = append(specs, k.Data)
-	}
 	keys = slices.Clone(keys)
 	last := func(k key) int {
 		if k.Kind == regressing && k.Method == fullMethod {
@@ -156,7 +152,7 @@ func (r *runner) compute(ctx context.Context, keys []key) error {
 		return 0
 	}
 	slices.SortStableFunc(keys, func(a, b key) int {
-		return cmp.Or(last(a)-last(b), slices.Index(specs, a.Data)-slices.Index(specs, b.Data), cmp.Compare(a.Seed, b.Seed))
+		return cmp.Or(last(a)-last(b), slices.Index(r.Data, a.Data)-slices.Index(r.Data, b.Data), cmp.Compare(a.Seed, b.Seed))
 	})
 	taken, err := r.settle(ctx, keys)
 	if err == nil && r.Barrier != nil {

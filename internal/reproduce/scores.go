@@ -18,10 +18,6 @@ func mainRows(r *runner) []PaperRow { return r.rowsOf(r.paper.Accuracy, 2) }
 // timed it also has the time of a training step, which the paper prints beside the
 // metrics.
 func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed ...string) Experiment {
-	hasTime := func(spec string) bool {
-		name, _ := paperDataset(spec)
-		return slices.Contains(timed, name) || name == "" && len(timed) > 0
-	}
 	return Experiment{
 		Name: name, Alias: alias, Title: title, Data: fiveNames(), chart: "Test metric, per cent: mean and standard deviation of the runs",
 		fill: []filler{func(r *runner, spec string, report *Report) {
@@ -31,7 +27,7 @@ func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed 
 				}
 			}
 		}, func(r *runner, spec string, report *Report) {
-			if !hasTime(spec) {
+			if name, _ := paperDataset(spec); len(timed) == 0 || name != "" && !slices.Contains(timed, name) {
 				return
 			}
 			for _, row := range rows(r) {
@@ -41,8 +37,7 @@ func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed 
 				}
 				r.addTime(report, r.stepKey(spec, row, 2), row, "ms a step")
 			}
-		}},
-		finish: compareFigure,
+		}, compareFigure},
 	}
 }
 
@@ -56,35 +51,33 @@ func add[T any](report *Report, spec string, paper PaperRow, of measure, quantit
 	})
 }
 
-// compareFigure draws one panel for each data set: our value and the paper's for each method,
-// with error bars. Times beside scores are left out.
-func compareFigure(report *Report, data []string) {
-	for _, spec := range data {
-		ours, theirs := figure.Series{Name: "here"}, figure.Series{Name: "paper"}
-		panel := figure.Panel{Title: columnName(spec)}
-		for _, row := range report.Rows {
-			if row.Dataset != spec || row.N == 0 || row.is != report.Rows[0].is {
-				continue
-			}
-			x := float64(len(panel.Names))
-			panel.Names = append(panel.Names, row.Label)
-			panel.Y = row.Quantity
-			ours.Add(x-0.12, row.Mean, row.Std)
-			if row.Paper != nil && row.Paper.LessThan == 0 {
-				theirs.Add(x+0.12, row.Paper.Mean, row.Paper.PM)
-			}
-		}
-		if len(ours.X) == 0 {
+// compareFigure draws the panel of one data set, whose rows are there: our value and the paper's for
+// each method, with error bars. Times beside scores are left out.
+func compareFigure(_ *runner, spec string, report *Report) {
+	ours, theirs := figure.Series{Name: "here"}, figure.Series{Name: "paper"}
+	panel := figure.Panel{Title: columnName(spec)}
+	for _, row := range report.Rows {
+		if row.Dataset != spec || row.N == 0 || row.is != report.Rows[0].is {
 			continue
 		}
-		panel.Points = append(panel.Points, ours)
-		if len(theirs.X) > 0 {
-			panel.Points = append(panel.Points, theirs)
+		x := float64(len(panel.Names))
+		panel.Names = append(panel.Names, row.Label)
+		panel.Y = row.Quantity
+		ours.Add(x-0.12, row.Mean, row.Std)
+		if row.Paper != nil && row.Paper.LessThan == 0 {
+			theirs.Add(x+0.12, row.Paper.Mean, row.Paper.PM)
 		}
-		all := slices.Concat(ours.Y, theirs.Y)
-		panel.LogY = slices.Min(all) > 0 && slices.Max(all) > 20*slices.Min(all)
-		report.figure.Panels = append(report.figure.Panels, panel)
 	}
+	if len(ours.X) == 0 {
+		return
+	}
+	panel.Points = append(panel.Points, ours)
+	if len(theirs.X) > 0 {
+		panel.Points = append(panel.Points, theirs)
+	}
+	all := slices.Concat(ours.Y, theirs.Y)
+	panel.LogY = slices.Min(all) > 0 && slices.Max(all) > 20*slices.Min(all)
+	report.figure.Panels = append(report.figure.Panels, panel)
 }
 
 // allCurves are the curves of the paper's figure of all methods: layer-wise methods

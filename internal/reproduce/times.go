@@ -40,12 +40,12 @@ func (r *runner) addSampling(spec string, report *Report) {
 func stepTable(name, alias string, layers int) Experiment {
 	return Experiment{
 		Name: name, Alias: alias, Title: fmt.Sprintf("Milliseconds of a training step of a %d-layer model", layers), Data: fiveNames(),
-		caption: "step", finish: compareFigure,
+		caption: "step",
 		fill: []filler{func(r *runner, spec string, report *Report) {
 			for _, row := range r.rowsOf(r.paper.TrainingTime[fmt.Sprint(layers)], layers) {
 				r.addTime(report, r.stepKey(spec, row, layers), row, fmt.Sprintf("ms a training step, %d layers", layers))
 			}
-		}},
+		}, compareFigure},
 	}
 }
 

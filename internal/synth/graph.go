@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // degreeLaw is the distribution of the expected degrees: floor plus a Lomax (shifted
@@ -190,8 +189,7 @@ func (s *Source) Edges(ctx context.Context, yield func([]graph.Edge) error) erro
 	}
 	var mutex sync.Mutex
 	const piece = 1 << 10 // edges
-	return parallel.Chunks(ctx, chunks(s.Nodes), func(chunk int) error {
-		lo, hi := s.chunk(chunk)
+	return eachChunk(ctx, 0, s.Nodes, func(chunk, lo, hi int) error {
 		random, again := s.random(streamEdges, chunk), s.random(streamInside, chunk)
 		edges := make([]graph.Edge, 0, piece)
 		var near, row []int32
@@ -221,12 +219,13 @@ func (s *Source) Edges(ctx context.Context, yield func([]graph.Edge) error) erro
 func (s *Source) newBlockModel(ctx context.Context) (*blockModel, error) {
 	n, c := s.Nodes, s.c
 	b := &blockModel{source: s, count: make([]int64, n)}
-	err := s.eachNode(ctx, streamInside, func(lo, hi int, random *rand.Rand) {
-		var row []int32
+	err := eachChunk(ctx, 0, n, func(chunk, lo, hi int) error {
+		random, row := s.random(streamInside, chunk), []int32(nil)
 		for i := lo; i < hi; i++ {
 			row = c.neighbours(row[:0], i, random)
 			b.count[i] = int64(len(row))
 		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -351,9 +350,7 @@ func (b *blockModel) drawRow(row []int32, kept, i int, random *rand.Rand) {
 		kept = fill(row, kept, rounds, func() int32 { return int32(b.all.at(random.Float64()*b.all.before[i], i)) })
 	}
 	kept = fill(row, kept, 3*rounds, func() int32 { return random.Int32N(int32(i)) })
-	if kept < len(row) {
-		fillFree(row, kept)
-	}
+	fillFree(row, kept)
 }
 
 // fill completes row with drawn numbers, distinct and increasing as the first kept

@@ -99,11 +99,11 @@ func (m *Model) Resize(nodes int) {
 func (m *Model) Bytes() int64 {
 	const (
 		least = 2 << 20 // a chunk of the builder
-		node  = 115     // communities, degree, offsets, running sums, class, split
+		node  = 150     // communities, degree, offsets, running sums, class, split, generators
 		edge  = 12      // in the builder, sorted by row, and in both directions
 	)
 	width, groups, tasks := float64(m.Features), float64(m.groupCount()), float64(m.tasks())
-	bytes := least + (node+5*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
+	bytes := least + (node+4*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
 	if bytes >= math.MaxInt64 {
 		return -1
 	}
@@ -163,27 +163,17 @@ const (
 // streams, so that the result does not depend on the number of cores.
 const chunkNodes = 2048
 
-// chunks returns the number of chunks of consecutive nodes.
-func chunks(nodes int) int { return (nodes + chunkNodes - 1) / chunkNodes }
-
-// chunk returns the range [lo, hi) of the nodes of a chunk.
-func (m *Model) chunk(k int) (lo, hi int) {
-	return k * chunkNodes, min((k+1)*chunkNodes, m.Nodes)
+// eachChunk calls f, on all cores, for the chunks of the nodes lo … hi−1, with the range of nodes of
+// each. lo is the first node of a chunk.
+func eachChunk(ctx context.Context, lo, hi int, f func(chunk, lo, hi int) error) error {
+	return parallel.Chunks(ctx, (hi-lo+chunkNodes-1)/chunkNodes, func(k int) error {
+		return f(lo/chunkNodes+k, lo+k*chunkNodes, min(lo+(k+1)*chunkNodes, hi))
+	})
 }
 
 // random returns the generator of one purpose and chunk.
 func (m *Model) random(purpose, chunk int) *rand.Rand {
 	return rand.New(rand.NewPCG(splitmix.Hash(m.Seed^splitmix.Hash(uint64(purpose))), splitmix.Hash(uint64(chunk)+1)))
-}
-
-// eachNode calls f, on all cores, for ranges [lo, hi) that cover the nodes, with the
-// range's generator.
-func (m *Model) eachNode(ctx context.Context, purpose int, f func(lo, hi int, random *rand.Rand)) error {
-	return parallel.Chunks(ctx, chunks(m.Nodes), func(chunk int) error {
-		lo, hi := m.chunk(chunk)
-		f(lo, hi, m.random(purpose, chunk))
-		return nil
-	})
 }
 
 // groupCount returns the number of groups.
@@ -237,50 +227,28 @@ func (s *Source) Features(ctx context.Context, size int, yield func(rows []float
 	offset, scale := float32(s.Offset), float32(1/math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
 	piece := min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
 	buffer := make([]float32, piece*width)
-	var offsets []float32 // of all communities, if the features of all nodes are in memory
-	if piece == s.Nodes {
-		offsets = make([]float32, s.c.count()*width)
-		parallel.For(s.c.count(), 256, func(lo, hi int) {
-			for k := lo; k < hi; k++ {
-				s.drawOffset(offsets[k*width:(k+1)*width], k)
-			}
-		})
-	}
 	for first := 0; first < s.Nodes; first += piece {
-		nodes := min(piece, s.Nodes-first)
-		err := parallel.Chunks(ctx, chunks(nodes), func(k int) error {
-			random := s.random(streamFeatures, first/chunkNodes+k)
-			for i := k * chunkNodes; i < min((k+1)*chunkNodes, nodes); i++ {
-				of := int(s.c.of[first+i])
-				row, mean := buffer[i*width:(i+1)*width], means[int(shown[of])*width:][:width]
-				from := row
-				if offsets != nil {
-					from = offsets[of*width:][:width]
-				} else {
-					s.drawOffset(row, of)
-				}
-				for j, v := range from {
-					row[j] = scale * (mean[j] + offset*v + float32(random.NormFloat64()))
+		last := min(first+piece, s.Nodes)
+		err := eachChunk(ctx, first, last, func(chunk, lo, hi int) error {
+			random := s.random(streamFeatures, chunk)
+			for i := lo; i < hi; i++ {
+				community := int(s.c.of[i])
+				shared := s.random(streamOffsets, community) // all its nodes draw the same offset
+				row, mean := buffer[(i-first)*width:][:width], means[int(shown[community])*width:]
+				for j := range row {
+					row[j] = scale * (mean[j] + offset*float32(shared.NormFloat64()) + float32(random.NormFloat64()))
 				}
 			}
 			return nil
 		})
 		if err == nil {
-			err = yield(buffer[:nodes*width])
+			err = yield(buffer[:(last-first)*width])
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// drawOffset sets row to the offset that the nodes of a community share.
-func (s *Source) drawOffset(row []float32, community int) {
-	random := s.random(streamOffsets, community)
-	for j := range row {
-		row[j] = float32(random.NormFloat64())
-	}
 }
 
 // shownGroups returns the group whose mean the features of each community have: its
@@ -336,7 +304,8 @@ func (s *Source) taskLabels(ctx context.Context) (*graph.Labels, error) {
 		}
 	}
 	y := &graph.Labels{Tasks: tasks, Multi: make([]float32, s.Nodes*tasks)}
-	return y, s.eachNode(ctx, streamLabels, func(lo, hi int, random *rand.Rand) {
+	return y, eachChunk(ctx, 0, s.Nodes, func(chunk, lo, hi int) error {
+		random := s.random(streamLabels, chunk)
 		for i := lo; i < hi; i++ {
 			of := positive[int(s.c.group[s.c.of[i]])*tasks:]
 			row := y.Multi[i*tasks : (i+1)*tasks]
@@ -346,6 +315,7 @@ func (s *Source) taskLabels(ctx context.Context) (*graph.Labels, error) {
 				}
 			}
 		}
+		return nil
 	})
 }
 

@@ -129,10 +129,7 @@ func writeNPZ(w io.Writer, tensors []Tensor) error {
 
 // size returns the number of values of a shape.
 func size(shape []int) (int, error) {
-	n := int64(1)
-	for _, d := range shape {
-		n = memory.Product(n, int64(d))
-	}
+	n := memory.Product(shape...)
 	if n < 0 || n > math.MaxInt32 {
 		return 0, fmt.Errorf("%w: shape %v: want 0 to 2³¹−1 values", ErrFormat, shape)
 	}
