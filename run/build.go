@@ -87,15 +87,25 @@ func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 // modelOptions returns the options of the model, except those that follow from the data.
 func (p *Plan) modelOptions() layers.GCNOptions {
 	o := layers.GCNOptions{
-		Hidden: p.Hidden, Residual: p.Residual, Seed: p.Seed,
+		Hidden:     p.Hidden,
+		Residual:   p.Residual,
+		Seed:       p.Seed,
 		Activation: ops.Activations()[slices.IndexFunc(ops.Activations(), func(a ops.Activation) bool { return a.String() == p.Activation })],
 		// 0 means none here, and the default there.
-		Dropout: cmp.Or(p.Dropout, layers.NoDropout), ClassifierDropout: cmp.Or(p.ClassifierDropout, layers.NoDropout),
-		InputDropout: p.InputDropout, ExactInput: p.Exact, ControlHalf: p.Method.Half, ControlLinear: p.Linear, BiasAfter: p.BiasAfter,
-		HiddenResidual: layers.Residual(slices.Index(layers.ResidualNames(), p.HiddenResidual)),
-		Jumping:        layers.Jumping(slices.Index(layers.JumpingNames(), p.Jumping)),
-		PreNorm:        p.PreNorm, FeedForward: p.FeedForward, OwnState: p.OwnState,
-		InputLayer: p.InputLayer, LabelSmoothing: p.LabelSmoothing,
+		Dropout:           cmp.Or(p.Dropout, layers.NoDropout),
+		ClassifierDropout: cmp.Or(p.ClassifierDropout, layers.NoDropout),
+		InputDropout:      p.InputDropout,
+		ExactInput:        p.Exact,
+		ControlHalf:       p.Method.Half,
+		ControlLinear:     p.Linear,
+		BiasAfter:         p.BiasAfter,
+		HiddenResidual:    layers.Residual(slices.Index(layers.ResidualNames(), p.HiddenResidual)),
+		Jumping:           layers.Jumping(slices.Index(layers.JumpingNames(), p.Jumping)),
+		PreNorm:           p.PreNorm,
+		FeedForward:       p.FeedForward,
+		OwnState:          p.OwnState,
+		InputLayer:        p.InputLayer,
+		LabelSmoothing:    p.LabelSmoothing,
 	}
 	switch {
 	case p.LayerNorm:
