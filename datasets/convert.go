@@ -27,10 +27,10 @@ import (
 // Convert replaces a store; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	from, scheme, err := parse(spec, o)
-	if err == nil {
-		err = replaceable(path)
+	if err != nil {
+		return "", SpecError{err}
 	}
-	if err == nil {
+	if err = replaceable(path); err == nil {
 		err = scheme.convert(ctx, from, path, o, "", nil)
 	}
 	if err != nil {

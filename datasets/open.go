@@ -110,7 +110,7 @@ func (o *Options) cacheDir() (string, error) {
 func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	s, scheme, err := parse(spec, o)
 	if err != nil {
-		return nil, err
+		return nil, SpecError{err}
 	}
 	return scheme.load(ctx, s, o)
 }
@@ -169,6 +169,9 @@ func (d *Data) applyKeys(ctx context.Context, spec *Spec, s *scheme, o *Schema) 
 	}
 	return err
 }
+
+// SpecError is the error of Open and Convert about a SPEC with an unknown scheme, name or key.
+type SpecError struct{ error }
 
 // CheckSpec reports a SPEC with an unknown scheme, name or key. It does not look
 // for a file at the path.

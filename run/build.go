@@ -11,7 +11,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -41,9 +40,6 @@ func (p *Plan) Propagate(ctx context.Context, data *datasets.Data, progress func
 
 // NewModel builds the model and its sampler over data, in an expression graph of its own.
 func (p *Plan) NewModel(ctx context.Context, data *datasets.Data) (*layers.GCN, error) {
-	if _, err := blas.Default(); err != nil {
-		return nil, err
-	}
 	if err := p.Propagate(ctx, data, nil); err != nil {
 		return nil, err
 	}
@@ -91,15 +87,25 @@ func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 // modelOptions returns the options of the model, except those that follow from the data.
 func (p *Plan) modelOptions() layers.GCNOptions {
 	o := layers.GCNOptions{
-		Hidden: p.Hidden, Residual: p.Residual, Seed: p.Seed,
+		Hidden:     p.Hidden,
+		Residual:   p.Residual,
+		Seed:       p.Seed,
 		Activation: ops.Activations()[slices.IndexFunc(ops.Activations(), func(a ops.Activation) bool { return a.String() == p.Activation })],
 		// 0 means none here, and the default there.
-		Dropout: cmp.Or(p.Dropout, layers.NoDropout), ClassifierDropout: cmp.Or(p.ClassifierDropout, layers.NoDropout),
-		InputDropout: p.InputDropout, ExactInput: p.Exact, ControlHalf: p.Method.Half, ControlLinear: p.Linear, BiasAfter: p.BiasAfter,
-		HiddenResidual: layers.Residual(slices.Index(layers.ResidualNames(), p.HiddenResidual)),
-		Jumping:        layers.Jumping(slices.Index(layers.JumpingNames(), p.Jumping)),
-		PreNorm:        p.PreNorm, FeedForward: p.FeedForward, OwnState: p.OwnState,
-		InputLayer: p.InputLayer, LabelSmoothing: p.LabelSmoothing,
+		Dropout:           cmp.Or(p.Dropout, layers.NoDropout),
+		ClassifierDropout: cmp.Or(p.ClassifierDropout, layers.NoDropout),
+		InputDropout:      p.InputDropout,
+		ExactInput:        p.Exact,
+		ControlHalf:       p.Method.Half,
+		ControlLinear:     p.Linear,
+		BiasAfter:         p.BiasAfter,
+		HiddenResidual:    layers.Residual(slices.Index(layers.ResidualNames(), p.HiddenResidual)),
+		Jumping:           layers.Jumping(slices.Index(layers.JumpingNames(), p.Jumping)),
+		PreNorm:           p.PreNorm,
+		FeedForward:       p.FeedForward,
+		OwnState:          p.OwnState,
+		InputLayer:        p.InputLayer,
+		LabelSmoothing:    p.LabelSmoothing,
 	}
 	switch {
 	case p.LayerNorm:
@@ -148,13 +154,27 @@ func ClassCounts(y *graph.Labels, nodes []int32) []int {
 func (p *Plan) Fit() train.Options {
 	return train.Options{
 		Adam: train.Adam{
-			LR: p.LR, Beta1: p.Beta1, Beta2: p.Beta2, Epsilon: p.Epsilon, WeightDecay: p.WeightDecay, Clip: p.Clip,
+			LR:             p.LR,
+			Beta1:          p.Beta1,
+			Beta2:          p.Beta2,
+			Epsilon:        p.Epsilon,
+			WeightDecay:    p.WeightDecay,
+			Clip:           p.Clip,
 			DecoupledDecay: p.DecoupledDecay,
 		},
-		Schedule: p.Schedule, Batch: p.Batch, Micro: p.Micro, BatchesPerEpoch: cmp.Or(p.BatchesPerEpoch, train.OnePass),
-		MaxBatches: cmp.Or(p.MaxBatches, train.Unlimited), Epochs: cmp.Or(p.Epochs, train.Unlimited),
-		EvalEvery: p.EvalEvery, Patience: cmp.Or(p.Patience, train.Unlimited),
-		EvalSamples: p.EvalSamples, ControlEvery: p.Method.Every, SeedsEvery: p.SeedsEvery, Workers: p.Workers, Seed: p.Seed,
+		Schedule:           p.Schedule,
+		Batch:              p.Batch,
+		Micro:              p.Micro,
+		BatchesPerEpoch:    cmp.Or(p.BatchesPerEpoch, train.OnePass),
+		MaxBatches:         cmp.Or(p.MaxBatches, train.Unlimited),
+		Epochs:             cmp.Or(p.Epochs, train.Unlimited),
+		EvalEvery:          p.EvalEvery,
+		Patience:           cmp.Or(p.Patience, train.Unlimited),
+		EvalSamples:        p.EvalSamples,
+		ControlEvery:       p.Method.Every,
+		SeedsEvery:         p.SeedsEvery,
+		Workers:            p.Workers,
+		Seed:               p.Seed,
 		CheckpointInterval: max(time.Duration(p.CheckpointInterval*float64(time.Second)), 1), // 0 would mean the default
 		Seeds:              map[string]ops.Score{"loss": ops.LossScore, "gradient": ops.GradientScore}[p.Seeds],
 		Config:             p.config(),

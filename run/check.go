@@ -24,7 +24,6 @@ type Plan struct {
 	Because           string // the option with which the default method is PaperMethod
 	Schedule          train.Schedule
 	Samples           Sizes // a number for each sampled layer; empty: the method takes none
-	Unused            Sizes // numbers for the input, which is not sampled
 	Layers            int
 	ExactInput        bool
 	ClassifierDropout float64
@@ -64,9 +63,6 @@ func (p *Plan) checkValues() error {
 		if err := o.Set(o.String()); err != nil && !o.isDefault() {
 			return p.refuse(o.Name, " %s: %w", o.String(), err)
 		}
-	}
-	if p.Device == "cuda" && !ops.CUDA { // opening it says why there is none
-		return p.Open()
 	}
 	return Check(&p.Settings)
 }
@@ -266,14 +262,12 @@ func (p *Plan) takeSamples() error {
 	given, n := p.Settings.Samples, p.SampledLayers()
 	switch {
 	case given.Auto() || p.Method.Sizes == "":
-	case len(given) == n:
-		p.Samples = given
+	case len(given) == n || p.ExactInput && len(given) == p.Layers: // the last is for the input, which is not sampled
+		p.Samples = given[:n]
 	case len(given) <= 1:
 		p.Samples = slices.Repeat(slices.Concat(given, p.Method.Method.Default, Sizes{defaultSamples})[:1], n)
-	case p.ExactInput && len(given) == p.Layers:
-		p.Samples, p.Unused = given[:n], given[n:]
 	case p.ExactInput:
-		return p.refuse("samples", " %s has %d numbers; with --exact-input, %d layers need %d", given, len(given), p.Layers, n)
+		return p.refuse("samples", " %s has %d numbers; with exact input, %d layers need %d", given, len(given), p.Layers, n)
 	default:
 		return p.refuse("samples", " %s has %d numbers for %d layers", given, len(given), n)
 	}

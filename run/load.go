@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
@@ -55,9 +56,7 @@ func New() Settings {
 
 // Set gives options their values, in order. The error is an OptionError.
 func (s *Settings) Set(values ...Value) error {
-	given := map[string]Value{}
-	maps.Copy(given, s.given)
-	s.given = given
+	s.given = maps.Collect(maps.All(s.given)) // copies of s share the map
 	for _, v := range values {
 		o, known := find(s, v.Option)
 		var err error
@@ -70,9 +69,9 @@ func (s *Settings) Set(values ...Value) error {
 			return &OptionError{Option: v.Option, Place: v.Place, Saved: v.saved, Err: err}
 		}
 		if v.Option = o.Name; v.saved && o.isDefault() { // a run's file has all options
-			delete(given, o.Name)
+			delete(s.given, o.Name)
 		} else {
-			given[o.Name] = v
+			s.given[o.Name] = v
 		}
 	}
 	return nil
@@ -122,13 +121,11 @@ const mostBytes = 1 << 20
 // ReadFile reads a JSON file of options, or a pipe. A folder stands for its config.json. It returns
 // when ctx ends, also while an open pipe says nothing.
 func ReadFile(ctx context.Context, path string) (*File, error) {
+	open := os.Open
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, rundir.ConfigFile)
-		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("config: %s: not a regular file", path)
-		}
+		path, open = filepath.Join(path, rundir.ConfigFile), regularfile.Open
 	}
-	file, err := os.Open(path)
+	file, err := open(path)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
@@ -158,11 +155,8 @@ func Parse(path string, text []byte) (*File, error) {
 	field := func(d *jsontext.Decoder, _ *Value) error {
 		name := d.StackPointer().LastToken()
 		v := Value{Option: nameOf(name), Place: place(d.InputOffset())}
-		raw, err := d.ReadValue()
-		if err != nil {
-			return err
-		}
-		if v.Text, err = flagText(raw); err != nil {
+		var err error
+		if v.Text, err = flagText(d); err != nil {
 			return fmt.Errorf("%s: %s: %w", v.Place, name, err)
 		}
 		if before, again := all[v.Option]; again {
@@ -191,24 +185,24 @@ func Parse(path string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// flagText returns a JSON value as a flag would get it.
-func flagText(raw jsontext.Value) (string, error) {
-	switch raw.Kind() {
-	case '"':
-		text, err := jsontext.AppendUnquote(nil, raw)
-		return string(text), err
-	case '0', 't', 'f':
-		return string(raw), nil
-	case '[':
-		var list []jsontext.Value
-		err := json.Unmarshal(raw, &list)
-		words := make([]string, len(list))
-		for k := 0; k < len(list) && err == nil; k++ {
-			if list[k].Kind() == '[' {
-				return "", errors.New("a list in a list")
+// flagText reads a field of an object, or an element of a list in a field, as a flag would get it.
+func flagText(d *jsontext.Decoder) (string, error) {
+	token, err := d.ReadToken()
+	switch kind := token.Kind(); {
+	case err != nil:
+		return "", err
+	case kind == '"' || kind == '0' || kind == 't' || kind == 'f':
+		return token.String(), nil
+	case kind == '[' && d.StackDepth() == 2: // no list in a list
+		var words []string
+		for d.PeekKind() != ']' {
+			word, err := flagText(d)
+			if err != nil {
+				return "", err
 			}
-			words[k], err = flagText(list[k])
+			words = append(words, word)
 		}
+		_, err = d.ReadToken()
 		return strings.Join(words, ","), err
 	}
 	return "", errors.New("want a string, a number, true, false or a list of them")

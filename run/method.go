@@ -11,21 +11,20 @@ import (
 )
 
 // Keys are the keys of a method, in the grammar of a data SPEC: ladies?flat=1&draw=poisson.
-// The group names methods that have a key: ladies stands for all layer-wise ones, neighbor for
-// node-wise ones, and ladies-cv for those with refreshed histories.
+// The group names the methods that have a key, with one word for ladies, ladies-flat and so on.
 type Keys struct {
 	Importance   string `json:"importance" group:"neighbor" choice:"uniform|ladies|fastgcn" help:"probabilities of a node's neighbours"`
-	Flat         bool   `json:"flat" group:"ladies|neighbor" help:"probabilities in proportion to the norms of columns instead of their squares"`
-	Neighborhood bool   `json:"neighborhood" group:"ladies" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
-	Draw         string `json:"draw" group:"ladies|neighbor" choice:"wrs|replacement|poisson|systematic" help:"wrs (weighted, without replacement), replacement, poisson or systematic"`
-	Weight       string `json:"weight" group:"ladies|neighbor" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; unbiased ones for another draw)"`
-	Population   string `json:"population" group:"ladies" choice:"candidates|nodes" help:"n of the debiased weights: candidates, or nodes as in the paper's program"`
-	Rows         bool   `json:"rows" group:"ladies" help:"add a layer's own nodes to the nodes drawn, as LADIES' program does"`
-	Normalize    bool   `json:"normalize" group:"ladies" help:"rescale each sampled row of the Laplacian to the sum of the whole row"`
-	Control      string `json:"control" group:"ladies" choice:"none|refresh|rolling" help:"control variate: none, refresh (activations of every so many mini-batches) or rolling (each node's last ones)"`
-	Every        int    `json:"every" group:"ladies-cv|ladies" default:"50" range:"[1," help:"mini-batches between two refreshes of kept activations"`
-	Half         bool   `json:"half" group:"ladies-cv|ladies" help:"kept activations in float16: half the memory; on the CPU"`
-	Linear       string `json:"linear" group:"ladies-cv|ladies" choice:"0|1" help:"the linear part of the control exactly, with exact input and two layers (default: 1 for ladies-cv where it applies)"`
+	Flat         bool   `json:"flat" group:"ladies|fastgcn|uniform|neighbor" help:"probabilities in proportion to the norms of columns instead of their squares"`
+	Neighborhood bool   `json:"neighborhood" group:"fastgcn|ladies|uniform" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
+	Draw         string `json:"draw" group:"ladies|fastgcn|uniform|neighbor" choice:"wrs|replacement|poisson|systematic" help:"wrs (weighted, without replacement), replacement, poisson or systematic"`
+	Weight       string `json:"weight" group:"ladies|fastgcn|uniform|neighbor" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; unbiased ones for another draw)"`
+	Population   string `json:"population" group:"ladies|fastgcn|uniform" choice:"candidates|nodes" help:"n of the debiased weights: candidates, or nodes as in the paper's program"`
+	Rows         bool   `json:"rows" group:"ladies|fastgcn|uniform" help:"add a layer's own nodes to the nodes drawn, as LADIES' program does"`
+	Normalize    bool   `json:"normalize" group:"ladies|fastgcn|uniform" help:"rescale each sampled row of the Laplacian to the sum of the whole row"`
+	Control      string `json:"control" group:"ladies|fastgcn|uniform" choice:"none|refresh|rolling" help:"control variate: none, refresh (activations of every so many mini-batches) or rolling (each node's last ones)"`
+	Every        int    `json:"every" group:"ladies-cv|mvs|ladies|fastgcn|uniform" default:"50" range:"[1," help:"mini-batches between two refreshes of kept activations"`
+	Half         bool   `json:"half" group:"ladies-cv|mvs|ladies|fastgcn|uniform" help:"kept activations in float16: half the memory; on the CPU"`
+	Linear       string `json:"linear" group:"ladies-cv|mvs|ladies|fastgcn|uniform" choice:"0|1" help:"the linear part of the control exactly, with exact input and two layers (default: 1 for ladies-cv where it applies)"`
 }
 
 // Method is a sampling method, with a sampler of the parts in its keys.
@@ -65,21 +64,12 @@ func ParseMethod(text string) (Method, error) {
 	}
 	m := Method{Method: all[k]}
 	m.Name = name
-	group := ""
-	switch s := m.Sampler.(type) {
-	case *samplers.Neighbor:
-		if s.Control == samplers.ControlNone {
-			group = "neighbor"
-		}
-	case *samplers.LayerWise:
-		if s.Control == samplers.ControlRefresh {
-			group = "ladies-cv"
-		} else if s.Draw == nil {
-			group = "ladies"
-		}
+	group, _, _ := strings.Cut(name, "-")
+	if m.Refreshed() {
+		group = name
 	}
 	err := parseKeys(&m.Keys, name, query, group)
-	if err == nil && text != base && (group == "neighbor" || group == "ladies") {
+	if err == nil && m.String() != base && !m.Refreshed() {
 		err = m.takeParts()
 	}
 	return m, err

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -121,18 +122,8 @@ func valueText(v reflect.Value) string {
 	return strings.Join(words, ",")
 }
 
-// Type implements pflag.Value.
-func (o Option) Type() string {
-	switch kind := o.field.Kind(); {
-	case o.auto() && kind == reflect.Int:
-		return "N|auto"
-	case kind != reflect.Slice:
-		return kind.String()
-	case o.field.Type().Elem().Kind() == reflect.Int:
-		return "N,..." // pflag aligns bytes
-	}
-	return "NAME,..."
-}
+// Type implements pflag.Value: it is the word for the value in the help.
+func (o Option) Type() string { return cmp.Or(o.tag("arg"), o.field.Kind().String()) }
 
 // onLine returns the option with its value as on the command line.
 func (o Option) onLine() string { return strings.TrimSuffix("--"+o.Flag()+" "+o.String(), " true") }
@@ -246,11 +237,7 @@ func AddFlags(fs *pflag.FlagSet, of any, only ...string) {
 		if o.File || only != nil && !slices.Contains(only, o.Flag()) && !slices.Contains(only, o.Group) {
 			continue
 		}
-		usage := o.Help
-		if arg := o.tag("arg"); arg != "" {
-			usage = strings.Replace(usage, arg, "`"+arg+"`", 1)
-		}
-		if f := fs.VarPF(o, o.Flag(), o.tag("short"), usage); o.Type() == "bool" {
+		if f := fs.VarPF(o, o.Flag(), o.tag("short"), o.Help); o.Type() == "bool" {
 			f.NoOptDefVal = "true"
 		}
 	}

@@ -46,8 +46,19 @@ type Result struct {
 // result returns the result of a run in the folder dir.
 func (j *Job) result(p *Plan, history *train.Result, data *datasets.Data, dir string) *Result {
 	r := &Result{
-		Dataset: p.Data, Method: p.Method.String(), Samples: p.Samples, ExactInput: p.ExactInput, Metric: string(data.Metric), Result: *history,
-		Seed: p.Seed, Micro: p.Micro, PeakRSS: machine.PeakRSS(), BLAS: machine.BLAS(), Device: p.Device, RunDir: dir, EvalSamples: p.EvalSamples,
+		Dataset:     p.Data,
+		Method:      p.Method.String(),
+		Samples:     p.Samples,
+		ExactInput:  p.ExactInput,
+		Metric:      string(data.Metric),
+		Result:      *history,
+		Seed:        p.Seed,
+		Micro:       p.Micro,
+		PeakRSS:     machine.PeakRSS(),
+		BLAS:        machine.BLAS(),
+		Device:      p.Device,
+		RunDir:      dir,
+		EvalSamples: p.EvalSamples,
 	}
 	if p.Conv == gat {
 		r.Conv = gat
@@ -90,15 +101,11 @@ func (r *Result) times() []*float64 {
 func summarize(runs []Result, dir string) *Result {
 	sum := runs[0]
 	sum.RunDir, sum.Runs, sum.Stop, sum.Batches = dir, runs, "", 0
-	spread := func(of func(*Result) float64) study.Spread {
-		values := make([]float64, len(runs))
-		for k := range runs {
-			values[k] = of(&runs[k])
-		}
-		return study.NewSpread(values)
+	mean := func(of func(Result) float64) float64 {
+		return study.SpreadOf(runs, of).Mean
 	}
 	for k, time := range sum.times() {
-		if *time = spread(func(r *Result) float64 { return *r.times()[k] }).Mean; k < 3 {
+		if *time = mean(func(r Result) float64 { return *r.times()[k] }); k < 3 {
 			*time *= float64(len(runs))
 		}
 	}
@@ -106,13 +113,13 @@ func summarize(runs []Result, dir string) *Result {
 		sum.Batches += runs[k].Batches
 		sum.PeakRSS = max(sum.PeakRSS, runs[k].PeakRSS)
 	}
-	sum.Best = spread(func(r *Result) float64 { return r.Best }).Mean
-	sum.BestBatch = int(math.Round(spread(func(r *Result) float64 { return float64(r.BestBatch) }).Mean))
-	test := spread(func(r *Result) float64 { return r.Test })
+	sum.Best = mean(func(r Result) float64 { return r.Best })
+	sum.BestBatch = int(math.Round(mean(func(r Result) float64 { return float64(r.BestBatch) })))
+	test := study.SpreadOf(runs, func(r Result) float64 { return r.Test })
 	sum.Test, sum.TestMean, sum.TestStd, sum.TestSem = test.Mean, &test.Mean, &test.SD, &test.SEM
 	// Each run draws a sample of its own.
-	sum.BestSE = math.Sqrt(spread(func(r *Result) float64 { return r.BestSE * r.BestSE }).Mean / float64(len(runs)))
-	sum.TestSE = math.Sqrt(spread(func(r *Result) float64 { return r.TestSE * r.TestSE }).Mean / float64(len(runs)))
+	sum.BestSE = math.Sqrt(mean(func(r Result) float64 { return r.BestSE * r.BestSE }) / float64(len(runs)))
+	sum.TestSE = math.Sqrt(mean(func(r Result) float64 { return r.TestSE * r.TestSE }) / float64(len(runs)))
 	sum.round()
 	return &sum
 }

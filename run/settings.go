@@ -13,14 +13,15 @@ import (
 //
 // The other tags: group is the part of the help; "rare" options are shown by --help-all only,
 // and "file" options have no flag. range is an interval, choice the words that are allowed,
-// arg the word for the value in the help. with names the options that the option needs,
-// without those that it excludes, and why the reason. exact and control say why exact input or
-// a control variate excludes the option, with any value beside the default or with the one in
-// when. An option with auto may be "auto", and is then 0, or −1 where 0 is a value. A limit of 0 is off.
+// arg the word for the value in the help, in ASCII for pflag, which aligns bytes. with names the
+// options that the option needs, without those that it excludes, and why the reason. exact and
+// control say why exact input or a control variate excludes the option, with any value beside the
+// default or with the one in when. An option with auto may be "auto", and is then 0, or −1 where 0
+// is a value. A limit of 0 is off.
 type Settings struct {
 	Data         string `json:"data" group:"Data and sampling" default:"synth:demo" arg:"SPEC" help:"data SPEC; gcn datasets list shows all kinds"`
 	Method       string `json:"method" group:"Data and sampling" arg:"NAME" help:"sampling method NAME, perhaps with parts: ladies?flat=1&draw=poisson; gcn methods lists them (default: ladies-cv, or ladies-flat-debiased where the model keeps no histories)"`
-	Samples      Sizes  `json:"samples" group:"Data and sampling" range:"[1," auto:"from the data" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; node-wise methods: 2 neighbours per node)"`
+	Samples      Sizes  `json:"samples" group:"Data and sampling" range:"[1," arg:"N,..." auto:"from the data" help:"nodes drawn per layer, next to the output first, or one number for all; auto: as gcn study advise recommends (default: 512; node-wise methods: 2 neighbours per node)"`
 	ExactInput   bool   `json:"exact_input" group:"Data and sampling" help:"propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples"`
 	DropoutNoise string `json:"dropout_noise" group:"Data and sampling,rare" choice:"sampled|full" help:"noise of dropout in sampled layers: sampled, times the weights of the nodes drawn; or full, with its variance over all neighbours (default: sampled; ladies-cv: full)"`
 
@@ -50,8 +51,8 @@ type Settings struct {
 	ClassifierDropout float64 `json:"classifier_dropout" group:"Model,rare" default:"0.2" range:"[0,1)" help:"share of the classifier's inputs dropped again; not with --model equation"`
 
 	Batch       int     `json:"batch" group:"Training" default:"1024" range:"[1," help:"training nodes per mini-batch"`
-	MaxBatches  int     `json:"max_batches" group:"Training" default:"auto" range:"[0," auto:"from the data" help:"stop after this many mini-batches; 0: no limit; auto: 125 passes over the training nodes, at least 4000, or as --epochs says"`
-	EvalEvery   int     `json:"eval_every" group:"Training" default:"auto" range:"[1," auto:"from the data" help:"mini-batches between two validation scores; auto: the scores are about a quarter of the work"`
+	MaxBatches  int     `json:"max_batches" group:"Training" default:"auto" range:"[0," arg:"N|auto" auto:"from the data" help:"stop after this many mini-batches; 0: no limit; auto: 125 passes over the training nodes, at least 4000, or as --epochs says"`
+	EvalEvery   int     `json:"eval_every" group:"Training" default:"auto" range:"[1," arg:"N|auto" auto:"from the data" help:"mini-batches between two validation scores; auto: the scores are about a quarter of the work"`
 	Patience    int     `json:"patience" group:"Training" default:"1000" range:"[0," help:"stop after this many mini-batches without a better validation score; 0: no limit"`
 	LR          float64 `json:"lr" group:"Training" default:"0.03" range:"(0," help:"Adam's step size"`
 	WeightDecay float64 `json:"weight_decay" group:"Training" default:"0" range:"[0," help:"Adam's L2 coefficient"`
@@ -106,12 +107,8 @@ func (b Bound) Inference(device string) (layers.InferenceBound, error) {
 		return layers.InferenceBound{}, &OptionError{Option: "memory", Err: errors.New("--memory and --scratch are for --device cpu")}
 	}
 	if b.Scratch != "" { // before the work, not after it
-		info, err := os.Stat(b.Scratch)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("stat %s: not a folder", b.Scratch)
-		}
-		if err != nil {
-			return layers.InferenceBound{}, fmt.Errorf("--scratch: %w", err)
+		if info, err := os.Stat(b.Scratch); err != nil || !info.IsDir() {
+			return layers.InferenceBound{}, fmt.Errorf("--scratch %s: not a folder", b.Scratch)
 		}
 	}
 	return layers.InferenceBound{Memory: int64(b.Memory), Scratch: b.Scratch}, nil

@@ -20,8 +20,8 @@ type samplingRow struct {
 
 type samplingBench struct {
 	Data    string      `json:"data" default:"synth:demo" arg:"SPEC" help:"data SPEC; see gcn datasets list"`
-	Methods methodNames `json:"methods" default:"fastgcn,ladies,ladies-flat,ladies-debiased,ladies-flat-debiased" help:"sampling methods"`
-	Samples []int       `json:"samples" range:"[1," help:"nodes to draw, or neighbours per node; one row for each (default 512,1024, or 2)"`
+	Methods methodNames `json:"methods" arg:"NAME,..." default:"fastgcn,ladies,ladies-flat,ladies-debiased,ladies-flat-debiased" help:"sampling methods"`
+	Samples []int       `json:"samples" arg:"N,..." range:"[1," help:"nodes to draw, or neighbours per node; one row for each (default 512,1024, or 2)"`
 	Batch   int         `json:"batch" default:"512" range:"[1," help:"training nodes per mini-batch"`
 	Batches int         `json:"batches" default:"200" range:"[1," help:"mini-batches to measure"`
 	Seed    uint64      `json:"seed" default:"1" help:"seed of all random decisions"`

@@ -90,16 +90,6 @@ func newGroup(name string, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-func commandNames(cmd *cobra.Command) []string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		if !c.Hidden {
-			names = append(names, c.Name())
-		}
-	}
-	return names
-}
-
 // arguments refuses other arguments than the usage line has before its flags, where DIR… stands
 // for one or more and [SPEC] for one or none. If the command has commands or ValidArgs, the
 // argument is one of them.
@@ -115,7 +105,10 @@ func arguments(cmd *cobra.Command, given []string) error {
 	}
 	fits := len(given) >= least && len(given) <= most
 	word := strings.NewReplacer("[", "", "]", "", "|all", "", "|", " or ").Replace(strings.ToLower(use[strings.LastIndexByte(use, ' ')+1:]))
-	allowed := append(commandNames(cmd), cmd.ValidArgs...)
+	allowed := slices.Clone(cmd.ValidArgs)
+	for _, c := range cmd.Commands() {
+		allowed = append(allowed, c.Name())
+	}
 	switch list := strings.Join(allowed, ", "); {
 	case list != "" && len(given) > 0 && !slices.Contains(allowed, given[0]):
 		return usagef("unknown %s %q%s; there are: %s", word, given[0], run.DidYouMean(given[0], allowed), list)

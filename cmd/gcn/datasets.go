@@ -35,9 +35,6 @@ func newDatasetsListCommand() *cobra.Command {
 
 func newDatasetsInfoCommand() *cobra.Command {
 	return newCommand("info SPEC", new(resultOptions), func(cmd *cobra.Command, args []string) (any, error) {
-		if err := checkSpec(args[0]); err != nil {
-			return nil, err
-		}
 		options := jobOf(cmd.Context()).data
 		options.Unlabelled = true
 		data, err := datasets.Open(cmd.Context(), args[0], options)
@@ -82,9 +79,6 @@ func newDatasetsVerifyCommand() *cobra.Command {
 // verify verifies the data, and returns the figures that differ from the published ones if there
 // are any.
 func (v *verification) verify(ctx context.Context) (differ []string, err error) {
-	if err := checkSpec(v.Spec); err != nil {
-		return nil, err
-	}
 	start, options := time.Now(), jobOf(ctx).data
 	options.Verify = true
 	data, err := datasets.Open(ctx, v.Spec, options)
@@ -107,21 +101,9 @@ func (v *verification) verify(ctx context.Context) (differ []string, err error) 
 	return differ, nil
 }
 
-// openData opens the data set that --data names. A SPEC that cannot be
-// understood is a usage error, unlike data that cannot be read.
+// openData opens the data set that --data names.
 func openData(ctx context.Context, spec string) (*datasets.Data, error) {
-	if err := checkSpec(spec); err != nil {
-		return nil, err
-	}
 	data, err := datasets.Open(ctx, spec, jobOf(ctx).data)
 	debug.FreeOSMemory() // else the garbage of reading stays beside what follows
 	return data, err
-}
-
-// checkSpec reports a SPEC that cannot be understood.
-func checkSpec(spec string) error {
-	if err := datasets.CheckSpec(spec, datasets.Options{Schemes: schemes()}); err != nil {
-		return usagef("%w", err)
-	}
-	return nil
 }

@@ -34,9 +34,6 @@ func newDatasetsConvertCommand() *cobra.Command {
 		resultOptions
 	}
 	return newCommand("convert SPEC FILE", &o, func(cmd *cobra.Command, args []string) (any, error) {
-		if err := checkSpec(args[0]); err != nil {
-			return nil, err
-		}
 		start, to := time.Now(), jobOf(cmd.Context()).data
 		to.Half, to.Propagated, to.Memory, to.Scratch = o.Features != "", o.Propagated, int64(o.Memory), o.Scratch
 		defer limit(o.Memory)()

@@ -54,28 +54,25 @@ func groupedHelp(cmd *cobra.Command) *cobra.Command {
 			text = cmd.Long
 		}
 		fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n", text, cmd.UseLine(), cmd.Example)
-		groups := map[string]*pflag.FlagSet{}
-		var titles []string
+		var groups []*pflag.FlagSet
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			o, _ := f.Value.(run.Option)
-			title := o.Group
-			if title == "" || o.Rare && !*all {
+			if o.Group == "" || o.Rare && !*all {
 				return
 			}
-			if groups[title] == nil {
-				groups[title] = pflag.NewFlagSet("", pflag.ContinueOnError)
-				groups[title].SortFlags = false
-				titles = append(titles, title)
+			if groups == nil || groups[len(groups)-1].Name() != o.Group {
+				groups = append(groups, pflag.NewFlagSet(o.Group, pflag.ContinueOnError))
+				groups[len(groups)-1].SortFlags = false
 			}
 			if !*all { // the first clause
 				short := *f
 				short.Usage, _, _ = strings.Cut(strings.Split(f.Usage, " (")[0], ";")
 				f = &short
 			}
-			groups[title].AddFlag(f)
+			groups[len(groups)-1].AddFlag(f)
 		})
-		for _, title := range titles {
-			fmt.Fprintf(w, "\n%s:\n%s", title, groups[title].FlagUsagesWrapped(width))
+		for _, group := range groups {
+			fmt.Fprintf(w, "\n%s:\n%s", group.Name(), group.FlagUsagesWrapped(width))
 		}
 		if *all {
 			fmt.Fprintf(w, "\nGlobal Flags:\n%s", cmd.InheritedFlags().FlagUsagesWrapped(width))

@@ -88,20 +88,15 @@ func printText(w io.Writer, v any) error {
 // textOf returns the lines of a field of a JSON object, and its tables. A field of an object inside
 // another has both names. A matrix is left out.
 func textOf(name string, value jsontext.Value) (lines table, tables []table) {
-	list := fieldsOf(value)
-	inner := value.Kind()
-	if inner == '[' && len(list) > 0 {
-		inner = list[0].value.Kind()
-	}
-	switch {
+	switch list := fieldsOf(value); {
 	case value.Kind() == '{':
 		for _, f := range list {
 			more, others := textOf(strings.TrimSpace(name+" "+f.name), f.value)
 			lines, tables = append(lines, more...), append(tables, others...)
 		}
-	case inner == '{':
+	case len(list) > 0 && list[0].value.Kind() == '{':
 		tables = append(tables, tableOf(list))
-	case inner != '[' || len(list) == 0:
+	case len(list) == 0 || list[0].value.Kind() != '[':
 		lines.row(name, valueText(value))
 	}
 	return lines, tables
@@ -127,7 +122,8 @@ type field struct {
 	value jsontext.Value
 }
 
-// fieldsOf returns the fields of an object, or the elements of a list, that this program wrote.
+// fieldsOf returns the fields of an object, or the elements of a list, that this program wrote. A
+// value of another kind has none.
 func fieldsOf(value jsontext.Value) (list []field) {
 	d := jsontext.NewDecoder(bytes.NewReader(value))
 	_, _ = d.ReadToken()

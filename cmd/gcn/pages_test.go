@@ -12,6 +12,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/serve"
 )
 
 // TestCommandsOfPages parses each command line in the code of the pages and in the examples of
@@ -82,7 +83,7 @@ func parseCommands(t *testing.T, page, script string) (count int) {
 			continue
 		}
 		if spec := variable.ReplaceAllString(data.Value.String(), "0"); spec != "SPEC" {
-			if err := checkSpec(spec); err != nil {
+			if err := datasets.CheckSpec(spec, datasets.Options{Schemes: []datasets.Scheme{serve.Scheme()}}); err != nil {
 				t.Errorf("%s: gcn %s: %v", page, found[1], err)
 			}
 		}

@@ -18,9 +18,9 @@ import (
 
 // reproduction are the options of "gcn reproduce", beside some of gcn train.
 type reproduction struct {
-	Data    []string       `json:"data" help:"data SPECs (default: the paper's data sets, or their generated twins)"`
-	Methods contenderNames `json:"methods" help:"methods to run (default: all of the paper's table)"`
-	Samples []int          `json:"samples" range:"[1," help:"sample sizes instead of the paper's, next to the output first"`
+	Data    []string       `json:"data" arg:"SPEC,..." help:"data SPECs (default: the paper's data sets, or their generated twins)"`
+	Methods contenderNames `json:"methods" arg:"NAME,..." help:"methods to run (default: all of the paper's table)"`
+	Samples []int          `json:"samples" arg:"N,..." range:"[1," help:"sample sizes instead of the paper's, next to the output first"`
 	Config  string         `json:"config" arg:"FILE" help:"JSON FILE of options of gcn train, over those of its recipe paper; measurements have at most a fifth of max_batches"`
 	Compute string         `json:"compute" default:"all" choice:"all|scores|times|none" help:"missing cells to compute: all, scores (not the times), times (they need a machine without other work) or none"`
 	Out     string         `json:"out" default:"reproduced" arg:"DIR" need:"a folder" help:"folder DIR of the CSV, JSON, Markdown, SVG and PNG files"`

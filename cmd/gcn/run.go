@@ -89,7 +89,7 @@ func ending(ctx context.Context, command *cobra.Command, err, failed error, star
 			return exitFailed, "" // the reader closed the pipe
 		}
 		return exitFailed, oneLine(fmt.Errorf("standard output: %w", failed))
-	case is && !option.Saved || !started:
+	case is && !option.Saved || errors.As(err, new(datasets.SpecError)) || !started:
 		return exitUsage, oneLine(fmt.Errorf("%w (see %s --help)", err, command.CommandPath()))
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		if !errors.As(err, new(run.Interrupted)) {
@@ -133,7 +133,7 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 			return usagef("--mirror %s: want an address, such as https://example.org/data", global.Mirror)
 		}
 		j.data = datasets.Options{
-			Schemes:  schemes(),
+			Schemes:  []datasets.Scheme{serve.Scheme()}, // package datasets has the others
 			Cache:    global.Cache,
 			Mirror:   global.Mirror,
 			Offline:  global.Offline,
@@ -167,6 +167,3 @@ func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	describe(root)
 	return root, j
 }
-
-// schemes returns the data schemes of the command alone. Package datasets has the others.
-func schemes() []datasets.Scheme { return []datasets.Scheme{serve.Scheme()} }

@@ -19,7 +19,7 @@ import (
 type factorOptions struct {
 	studyOptions
 	Weights string `json:"weights" arg:"NUMBERS" help:"unnormalised probabilities of the candidates, instead of --data: NUMBERS with commas, or zipf:A:M (1, 2^-A, …, M^-A)"`
-	Samples []int  `json:"samples" range:"[1," help:"numbers of draws (default: all possible ones of few candidates, else 256,512,1024)"`
+	Samples []int  `json:"samples" arg:"N,..." range:"[1," help:"numbers of draws (default: all possible ones of few candidates, else 256,512,1024)"`
 	Squared bool   `json:"squared" help:"with --data: probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖"`
 
 	probabilities []float64 // of the candidates
@@ -104,7 +104,7 @@ func newStudyTheoremCommand() *cobra.Command {
 		factorOptions
 		Repeats    int      `json:"repeats" default:"20000" range:"[200," help:"draws, where moments are estimated"`
 		Watch      int      `json:"watch" default:"16" range:"[1," help:"watched candidates, spread over the probabilities"`
-		Population []string `json:"population" default:"candidates,inf" help:"n of the debiased weights: numbers, candidates, or inf for α = 1/k as in the theorem's proof"`
+		Population []string `json:"population" arg:"NAME,..." default:"candidates,inf" help:"n of the debiased weights: numbers, candidates, or inf for α = 1/k as in the theorem's proof"`
 	}
 	return newStudy("theorem", &o, func(ctx context.Context, s *subject) (study.Table, error) {
 		s.weights = ""

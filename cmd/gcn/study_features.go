@@ -13,7 +13,7 @@ import (
 func newStudyFeaturesCommand() *cobra.Command {
 	var o struct {
 		subjectOptions
-		Hops []int `json:"hops" default:"0,1,2" range:"[0," help:"largest powers of P in the inputs; 0: the features alone"`
+		Hops []int `json:"hops" arg:"N,..." default:"0,1,2" range:"[0," help:"largest powers of P in the inputs; 0: the features alone"`
 		Runs int   `json:"runs" default:"1" range:"[1," help:"training runs, with seeds seed, seed+1, …"`
 	}
 	return newStudy("features", &o, func(ctx context.Context, s *subject) (study.Table, error) {

@@ -55,8 +55,8 @@ func newStudyNormsCommand() *cobra.Command {
 type errorStudy struct {
 	studyOptions
 	Layer   int            `json:"layer" default:"1" range:"[1," with:"run" help:"convolution to study, counted from the input; above 1 needs --run"`
-	Methods contenderNames `json:"methods" default:"fastgcn,ladies,ladies-flat,ladies-debiased,ladies-flat-debiased" help:"sampling methods"`
-	Samples []int          `json:"samples" range:"[1," help:"sample sizes, one point of the curves for each (default: the paper's)"`
+	Methods contenderNames `json:"methods" arg:"NAME,..." default:"fastgcn,ladies,ladies-flat,ladies-debiased,ladies-flat-debiased" help:"sampling methods"`
+	Samples []int          `json:"samples" arg:"N,..." range:"[1," help:"sample sizes, one point of the curves for each (default: the paper's)"`
 	Repeats int            `json:"repeats" default:"200" range:"[2," help:"mini-batches"`
 	Draws   int            `json:"draws" default:"2" range:"[2," help:"draws from each mini-batch; two are enough to separate bias and variance"`
 }

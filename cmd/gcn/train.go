@@ -258,8 +258,8 @@ func (j *trainJob) announce() {
 		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))
 	}
 	j.Say("%s, %s, in %s", run.MethodText(j.Method.String(), j.Samples), seeds, j.Out)
-	if len(j.Unused) > 0 {
-		j.Say("--method %s: the input is not sampled, so the last number of --samples, %s, is not used", j.Method.Name, j.Unused)
+	if used := len(j.Samples); used > 0 && used < len(j.Settings.Samples) {
+		j.Say("--method %s: the input is not sampled, so the last number of --samples, %s, is not used", j.Method.Name, j.Settings.Samples[used:])
 	}
 	if advice := blasAdvice(machine.BLAS()); advice != "" {
 		j.Say("%s", advice)

@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -79,7 +79,7 @@ func newTuneCommand() *cobra.Command {
 	j.flags.Runs, fs.Lookup("runs").DefValue = 3, "3"
 	fs.Lookup("runs").Usage = "seeds of each setting: seed, seed+1, …"
 	fs.Lookup("max-batches").Usage = "mini-batches of the last rung"
-	fs.Lookup("out").Usage = "the search's folder `DIR` (default: a new folder under runs/)"
+	fs.Lookup("out").Usage = "the search's folder DIR (default: a new folder under runs/)"
 	fs.Lookup("resume").Usage = "continue the search in --out, or start it if there is none"
 	return groupedHelp(cmd)
 }
@@ -302,18 +302,15 @@ func (j *tuneJob) halve(ctx context.Context, folder *rundir.Folder) error {
 	}
 	say(j.stderr, "%s: %d settings, %d seeds from %d, in %s", j.jobs[0].Data, len(j.jobs), j.search.Seeds, j.jobs[0].Seed, j.Out)
 	say(j.stderr, "settings in each rung: %s", strings.Join(rungs, ", "))
-	show, done := everySeconds(j.stderr, "mini-batches"), 0
-	show(done, total)
-	var mutex sync.Mutex
+	show := everySeconds(j.stderr, "mini-batches")
+	show(0, total)
+	var done atomic.Int64
 	j.search.Train = func(ctx context.Context, t tune.Trial) (float64, error) {
 		score, err := j.trial(ctx, t)
 		if err != nil && ctx.Err() == nil {
 			err = fmt.Errorf("setting %d (%s): %w", t.Setting, j.words(j.search.Settings[t.Setting-1]), err)
 		}
-		mutex.Lock()
-		defer mutex.Unlock()
-		done += t.Batches - t.From
-		show(done, total)
+		show(int(done.Add(int64(t.Batches-t.From))), total)
 		return score, err
 	}
 	j.search.Ranked = func(rows []tune.Row) error {
