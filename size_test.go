@@ -19,9 +19,9 @@ import (
 // files do not count. CONTRIBUTING.md says how a ceiling moves.
 var ceilings = map[string]int{
 	"bench":                     74,
-	"cmd/gcn":                   3228,
+	"cmd/gcn":                   3187,
 	"cuda":                      2050,
-	"datasets":                  2110,
+	"datasets":                  2111,
 	"examples":                  191,
 	"graph":                     1432,
 	"internal/argument":         9,
@@ -66,7 +66,7 @@ var ceilings = map[string]int{
 	"notebook":                  474,
 	"notebooks/kernel":          930,
 	"ops":                       2805,
-	"run":                       1848,
+	"run":                       1837,
 	"samplers":                  2612,
 	"samplers/samplertest":      368,
 	"score":                     739,
