@@ -34,8 +34,12 @@ func (t *nodeTable) reset(count int) {
 
 // place returns the slot of node, or the free slot where it belongs.
 func (t *nodeTable) place(node int32) *nodeSlot {
-	slots, base := t.slots, t.base
-	for at := t.firstSlot(node); ; at = (at + 1) & uint32(len(slots)-1) {
+	return search(t.slots, t.base, node, t.firstSlot(node))
+}
+
+// search is place for a table of these slots and base; it begins at slot at.
+func search(slots []nodeSlot, base, node int32, at uint32) *nodeSlot {
+	for ; ; at = (at + 1) & uint32(len(slots)-1) {
 		slot := &slots[at]
 		// One branch, which is nearly always taken: a processor cannot predict whether a node
 		// has a number. (number − base) >> 31 is all ones if the slot is free.

@@ -58,15 +58,15 @@ func (g *numbering) numberEach(nodes, numbers []int32) {
 	for len(nodes) > 0 {
 		m := min(chunkNodes, len(nodes))
 		g.prefetch(nodes[m:], numbers[m:])
-		count := int32(len(g.nodes))
+		slots, base, count := g.slots, g.base, int32(len(g.nodes))
 		for k, i := range nodes[:m] {
-			slot := g.place(i)
+			slot := search(slots, base, i, g.firstSlot(i))
 			// No branch: a processor cannot predict whether a node has a number.
-			c := slot.number - g.base
+			c := slot.number - base
 			isNew := c >> 31 // all ones, or 0
 			c = c&^isNew | count&isNew
 			count -= isNew
-			*slot, numbers[k] = nodeSlot{i, g.base + c}, c
+			*slot, numbers[k] = nodeSlot{i, base + c}, c
 		}
 		// In a loop of its own: a store to a place that depends on a number would make all
 		// later reads of numbers wait.
@@ -78,11 +78,14 @@ func (g *numbering) numberEach(nodes, numbers []int32) {
 	}
 }
 
-// prefetch brings the slots of the first chunk of nodes near. It overwrites this chunk's numbers.
+// prefetch brings the slots of the first chunk of nodes near. numbers is memory for it.
 func (g *numbering) prefetch(nodes, numbers []int32) {
-	numbers = numbers[:min(chunkNodes, len(nodes))]
-	for k := range numbers {
-		numbers[k] = int32(g.firstSlot(nodes[k]))
+	nodes = nodes[:min(chunkNodes, len(nodes))]
+	if g.factor != 1 {
+		for k, node := range nodes {
+			numbers[k] = int32(g.firstSlot(node))
+		}
+		nodes = numbers[:len(nodes)]
 	}
-	kernel.Prefetch(g.slots, numbers)
+	kernel.Prefetch(g.slots, nodes)
 }
