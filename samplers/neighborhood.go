@@ -22,6 +22,7 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) {
 	h.begin(p, rows)
 	m, columns := &h.entries, h.columns[:0]
 	startMatrix(m, len(rows), 0)
+	kernel.Prefetch(p.Adjacency.Ptr, rows)
 	for i, r := range rows {
 		prefetchRow(p.Adjacency, rows, i)
 		columns = append(append(columns, r), p.Adjacency.Row(int(r))...)
