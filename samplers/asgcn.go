@@ -51,7 +51,7 @@ func (s *ASGCN) NominalSizes() []int {
 func (s *ASGCN) Prepare() error { return s.sampler.once(&s.sampler, s.setUp) }
 
 func (s *ASGCN) setUp() error {
-	if err := checkSized("ASGCN", s.Laplacian, s.Sizes); err != nil {
+	if err := s.sampler.checkLayers("ASGCN", s.Laplacian, len(s.Sizes), s.Sizes); err != nil {
 		return err
 	}
 	if x, n := s.Features, s.Laplacian.Nodes(); x != nil && (x.Rows != n || x.Share != nil || !x.Sized()) {
@@ -127,25 +127,26 @@ func (s *ASGCN) With(w []float32) (Sampler, error) {
 // over the nodes drawn. Where x·w is 0, |x·w| counts as increasing. Calls may run
 // concurrently. Cost: O(nonzeros of the rows + candidates·features).
 func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
-	if err := s.sampler.checkPrepared(); err != nil {
-		return err
+	if !s.sampler.done {
+		return errUnprepared
 	}
 	if len(grad) == 0 || len(grad) != s.Parameters() || len(squares) != len(block.Src) || len(block.Dst) == 0 {
 		return fmt.Errorf("samplers: ASGCN: a gradient of %d values for %d parameters, from %d norms for %d nodes", len(grad), s.Parameters(), len(squares), len(block.Src))
 	}
 	h := s.sampler.get()
 	defer s.sampler.put(h)
-	if err := h.walk(s.Laplacian, block.Dst); err != nil {
-		return err
+	h.walk(s.Laplacian, block.Dst)
+	norms2 := h.columnNorms2(block.Dst)
+	norm := func(c int32) float64 {
+		return math.Sqrt(norms2[c]) * float64(s.Laplacian.ColScale[h.nodes[c]])
 	}
-	norm := func(c int32) float64 { return math.Sqrt(h.norms2[c]) * float64(h.scales[c]) }
 	g := func(c int32) float64 { return math.Abs(float64(s.scores[h.nodes[c]])) + 1 }
 	var total float64 // q_i = norm_i g_i/total
 	for c := range int32(len(h.nodes)) {
 		total += norm(c) * g(c)
 	}
 	// ∂log q_i/∂w = ±x_i/g_i − Σ_c norm_c/total·(±x_c) with the signs of x·w.
-	factors := h.entryScales[:len(h.nodes)] // of the nodes' features
+	factors := resize(&h.factors, len(h.nodes)) // of the nodes' features
 	clear(factors)
 	scale := 1 / (float64(min(s.Sizes[0], len(h.nodes))) * float64(len(block.Dst)))
 	var sum float64

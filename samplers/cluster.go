@@ -74,11 +74,11 @@ func (l *clusterLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
 	}
 	q = min(max(q, 1), len(l.parts))
 	for outputs := false; !outputs; {
-		w.begin(w.laplacian)
+		w.begin(w.laplacian, nil)
 		w.sample.drawUniform(rng, len(l.parts), q)
 		for _, k := range w.sample.Index {
 			for _, v := range l.parts[k] {
-				w.add(v)
+				w.numberOrAdd(v)
 				outputs = outputs || l.s.outputs == nil || l.s.outputs[v]
 			}
 		}
@@ -88,7 +88,7 @@ func (l *clusterLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
 // weigh computes the Laplacian of A'. The loss is a mean.
 func (l *clusterLaw) weigh(w *workspace, _ int, block *graph.Block, losses []float32) []float32 {
 	m := &block.Matrix
-	rows := resize(&w.scales, m.Rows)
+	rows := resize(&w.factors, m.Rows)
 	for k := range rows {
 		degree := 0.0
 		for _, a := range m.RowValues(k) {

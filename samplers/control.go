@@ -86,9 +86,9 @@ func (s *LayerWise) Refreshed() (p *graph.Laplacian, outputs []int32, refreshed 
 // Controlled reports whether the sampler has a control variate.
 func (s *LayerWise) Controlled() bool { return s.Control != ControlNone }
 
-// addControl puts the remainder P − P̃ of block's rows into rest, and P's row sums into block.
-func (s *LayerWise) addControl(w *workspace, block *graph.Block, rest *graph.CSR) {
-	p := s.Laplacian
+// addControl puts the remainder P − P̃ of block's rows into its control, and P's row sums into block.
+func (s *LayerWise) addControl(w *workspace, block *graph.Block) {
+	p, rest := s.Laplacian, block.Control
 	startMatrix(rest, len(block.Dst), p.Nodes())
 	sampled := resize(&w.sampled, p.Nodes()) // 0 before and after
 	for i, r := range block.Dst {

@@ -63,8 +63,8 @@ var errDropControl = fmt.Errorf("samplers: DropEdges of a sampler with a control
 
 // Sample implements Sampler. Cost: the sampler's, and O(NNZ) of the blocks.
 func (s *DropEdges) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if err := s.checkPrepared(); err != nil {
-		return err
+	if !s.done {
+		return errUnprepared
 	}
 	if err := s.Sampler.Sample(ctx, seeds, rng, batch); err != nil || s.Rate == 0 {
 		return err

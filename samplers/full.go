@@ -22,14 +22,15 @@ func (s *Full) Layers() int { return s.Depth }
 
 // Prepare implements Preparer.
 func (s *Full) Prepare() error {
-	return s.once(s, func() error { return checkDeep("Full", s.Laplacian, s.Depth) })
+	return s.once(s, func() error { return s.checkLayers("Full", s.Laplacian, s.Depth, nil) })
 }
 
 // SampleLayer implements LayerSampler; it does not use rng. Cost: O(nonzeros of the rows).
 func (s *Full) SampleLayer(batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {
 	w := s.get()
 	defer s.put(w)
-	return w.fillAll(s.Laplacian, rows, batch.Blocks[at])
+	w.fillAll(s.Laplacian, rows, batch.Blocks[at])
+	return nil
 }
 
 // A block with at least this number of entries for each output node, and for each input
@@ -41,12 +42,10 @@ const (
 )
 
 // fillAll fills block with all neighbours of rows.
-func (w *workspace) fillAll(p *graph.Laplacian, rows []int32, block *graph.Block) error {
-	if err := w.walk(p, rows); err != nil {
-		return err
-	}
+func (w *workspace) fillAll(p *graph.Laplacian, rows []int32, block *graph.Block) {
+	w.walk(p, rows)
 	block.Src = append(block.Src[:0], w.nodes...)
-	if len(w.entries) >= max(denseBlock*len(rows), reusedInput*len(w.nodes)) {
+	if len(w.columns) >= max(denseBlock*len(rows), reusedInput*len(w.nodes)) {
 		slices.Sort(block.Src)
 	}
 	block.SetColScale(p)
@@ -55,5 +54,4 @@ func (w *workspace) fillAll(p *graph.Laplacian, rows []int32, block *graph.Block
 		local[w.number(v)], factor[k] = int32(k), float64(block.ColScale[k])
 	}
 	w.fill(block, rows, local, nil, factor)
-	return nil
 }

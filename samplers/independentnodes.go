@@ -39,7 +39,7 @@ func (l independentLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
 	for len(w.nodes) == 0 {
 		for v, p := range l {
 			if rng.Float64() < float64(seeds)*p {
-				w.add(int32(v))
+				w.numberOrAdd(int32(v))
 			}
 		}
 	}

@@ -39,50 +39,46 @@ func (s *Labor) NominalSizes() []int { return fanOut(s.Sizes) }
 
 // Prepare implements Preparer.
 func (s *Labor) Prepare() error {
-	return s.once(s, func() error { return checkSized("Labor", s.Laplacian, s.Sizes) })
+	return s.once(s, func() error { return s.checkLayers("Labor", s.Laplacian, len(s.Sizes), s.Sizes) })
 }
 
 // SampleLayer implements LayerSampler.
 func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	w := s.get()
 	defer s.put(w)
-	if err := w.walk(s.Laplacian, rows); err != nil {
-		return err
-	}
+	w.walk(s.Laplacian, rows)
 	uniform, local := resize(&w.values, len(w.nodes)), resize(&w.local, len(w.nodes)) // r_t
 	for t := range uniform {
 		uniform[t], local[t] = rng.Float64(), -1
 	}
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	block.Src = append(block.Src[:0], rows...) // the neighborhood numbers the rows first
-	m := startBlock(block, rows)
-	idx, val := resize(&m.Idx, len(w.entries)), resize(&m.Val, len(w.entries))
 	for i := range rows {
 		local[i] = int32(i)
 	}
-	kept, from := 0, 0
+	m := startBlock(block, rows)
 	for i, r := range rows {
-		entries := w.entries[from:w.ends[i]]
-		from = w.ends[i]
+		entries, values := w.entries.Row(i), w.entries.RowValues(i)
 		scale := float64(s.Laplacian.RowScale[r])
-		values := s.Laplacian.Adjacency.RowValues(int(r))
-		idx[kept], val[kept] = int32(i), float32(scale*float64(w.scales[i]))
-		kept++
 		p := min(1, float64(k)/float64(len(entries)-1))
-		for e, t := range entries[1:] {
-			if uniform[t] >= p {
+		for e, t := range entries {
+			pi := p
+			if e == 0 { // the row's own entry
+				pi = 1
+			}
+			if uniform[t] >= pi {
 				continue
 			}
 			if local[t] < 0 {
 				local[t] = int32(len(block.Src))
 				block.Src = append(block.Src, w.nodes[t])
 			}
-			idx[kept], val[kept] = local[t], float32(scale*float64(w.scales[t])*graph.Weight(values, e)*(1/p))
-			kept++
+			m.Idx = append(m.Idx, local[t])
+			m.Val = append(m.Val, float32(scale*float64(s.Laplacian.ColScale[w.nodes[t]])*graph.Weight(values, e)*(1/pi)))
 		}
-		m.Ptr[i+1] = int64(kept)
+		m.Ptr[i+1] = int64(len(m.Idx))
 	}
-	m.Cols, m.Idx, m.Val = len(block.Src), idx[:kept], val[:kept]
+	m.Cols = len(block.Src)
 	block.SetColScale(s.Laplacian)
 	block.Finish()
 	return nil

@@ -11,9 +11,8 @@ type LayerSampler interface {
 	Sampler
 
 	// SampleLayer draws the input nodes of block number at of batch, counted from the input,
-	// whose output nodes are rows, and fills the block. It reads the given rows of P, and no
-	// others. The error says that there is no row, or names one that is no node of the graph, or
-	// is there twice.
+	// whose output nodes are rows, distinct nodes of the graph, and fills the block. It reads the
+	// given rows of P, and no others.
 	SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error
 }
 
@@ -26,15 +25,13 @@ func Layered(s Sampler) bool {
 	return is
 }
 
-// SampleLayers is Sample of a LayerSampler.
+// SampleLayers is Sample of a LayerSampler. It checks the seeds of a sampler of this package; the
+// Sample of another one calls CheckSeeds first.
 func SampleLayers(ctx context.Context, s LayerSampler, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if p, is := s.(interface{ checkPrepared() error }); is {
-		if err := p.checkPrepared(); err != nil {
+	if p, is := s.(interface{ checkSeeds([]int32) error }); is {
+		if err := p.checkSeeds(seeds); err != nil {
 			return err
 		}
-	}
-	if len(seeds) == 0 {
-		return CheckSeeds(seeds, 0)
 	}
 	batch.Reset(s.Layers())
 	rows := seeds // of the output layer; of any other layer the input nodes of the layer above it

@@ -77,7 +77,7 @@ func (s *LayerWise) Layers() int { return len(s.Sizes) }
 func (s *LayerWise) Prepare() error { return s.once(s, s.setUp) }
 
 func (s *LayerWise) setUp() (err error) {
-	if err := checkSized("LayerWise", s.Laplacian, s.Sizes); err != nil {
+	if err := s.checkLayers("LayerWise", s.Laplacian, len(s.Sizes), s.Sizes); err != nil {
 		return err
 	}
 	if err := s.check(); err != nil {
@@ -106,7 +106,8 @@ func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *ran
 		s.normalizeRows(rows, block)
 	}
 	if s.HistoryNodes(at) > 0 {
-		s.addControl(w, block, batch.control(at))
+		block.Control = &batch.memory[at].control
+		s.addControl(w, block)
 	}
 	return nil
 }
@@ -115,16 +116,17 @@ func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *ran
 // neighborhood of rows, by their numbers there.
 func (s *LayerWise) candidates(w *workspace, rows []int32) (*Population, error) {
 	if s.estimator.global != nil {
-		return s.estimator.global, w.start(s.Laplacian, rows)
+		w.begin(s.Laplacian, rows)
+		return s.estimator.global, nil
 	}
-	if err := w.walk(s.Laplacian, rows); err != nil {
-		return nil, err
+	w.walk(s.Laplacian, rows)
+	weights := w.columnNorms2(rows)
+	kernel.Prefetch(s.Laplacian.ColScale, w.nodes)
+	for k, v := range w.nodes {
+		c := float64(s.Laplacian.ColScale[v])
+		weights[k] = weights[k] * c * c
 	}
-	weights, norms2 := resize(&w.population.Weights, len(w.nodes)), w.norms2
-	for k, scale := range w.scales {
-		c := float64(scale)
-		weights[k] = norms2[k] * c * c
-	}
+	w.population.Weights = weights
 	return &w.population, s.estimator.weigh(&w.population, w.nodes)
 }
 
@@ -164,7 +166,7 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 		sample.factor[l] *= float64(block.ColScale[l])
 	}
 	if global {
-		w.walkInside(block.Src[:len(sample.Index)], rows)
+		w.walkInside(&w.entries, block.Src[:len(sample.Index)], rows)
 	}
 	w.fill(block, rows, local, own, sample.factor)
 }

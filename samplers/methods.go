@@ -124,26 +124,25 @@ func Configure(s Sampler, config Config) (Sampler, error) {
 }
 
 // apply sets the fields of s that c has.
-func (c *Config) apply(s Sampler) (err error) {
+func (c *Config) apply(s Sampler) error {
+	sizes, err := c.layerSizes()
 	switch s := s.(type) {
 	case *LayerWise:
-		s.Laplacian, s.Train, s.KeepSelf = c.Laplacian, c.Train, c.KeepSelf
+		s.Laplacian, s.Train, s.Sizes, s.KeepSelf = c.Laplacian, c.Train, sizes, c.KeepSelf
 		s.ExactInput = s.ExactInput || c.ExactInput
 		s.FullDropoutNoise = s.FullDropoutNoise && !c.KeepSelf
-		s.Sizes, err = c.layerSizes()
 	case *Neighbor:
-		s.Laplacian, s.ExactInput = c.Laplacian, c.ExactInput
-		s.Sizes, err = c.layerSizes()
+		s.Laplacian, s.Sizes, s.ExactInput = c.Laplacian, sizes, c.ExactInput
 	case *ASGCN:
-		s.Laplacian, s.Features = c.Laplacian, c.Features
-		s.Sizes, err = c.layerSizes()
+		s.Laplacian, s.Sizes, s.Features = c.Laplacian, sizes, c.Features
 	case *Labor:
-		s.Laplacian = c.Laplacian
-		s.Sizes, err = c.layerSizes()
+		s.Laplacian, s.Sizes = c.Laplacian, sizes
 	case *Full:
 		s.Laplacian, s.Depth = c.Laplacian, c.Layers
+		return nil
 	case *Subgraph:
 		s.Laplacian, s.Depth, s.Train = c.Laplacian, c.Layers, c.Train
+		return nil
 	}
 	return err
 }

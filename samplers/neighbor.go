@@ -98,7 +98,7 @@ func (s *Neighbor) Controlled() bool {
 func (s *Neighbor) Prepare() error { return s.once(s, s.setUp) }
 
 func (s *Neighbor) setUp() (err error) {
-	if err := checkSized("Neighbor", s.Laplacian, s.Sizes); err != nil {
+	if err := s.checkLayers("Neighbor", s.Laplacian, len(s.Sizes), s.Sizes); err != nil {
 		return err
 	}
 	if s.estimator, err = newEstimator(s.Laplacian, Uniform{}, s.Importance, s.Draw, s.Weight); err != nil {
@@ -117,11 +117,10 @@ func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand
 	defer s.put(w)
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	if s.full(at) {
-		return w.fillAll(s.Laplacian, rows, block)
+		w.fillAll(s.Laplacian, rows, block)
+		return nil
 	}
-	if err := w.start(s.Laplacian, rows); err != nil {
-		return err
-	}
+	w.begin(s.Laplacian, rows)
 	m := startBlock(block, rows)
 	// The positions of all entries are drawn first, and then read: most reads miss the cache,
 	// and reads that do not wait for a draw overlap.
@@ -141,7 +140,8 @@ func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand
 	w.positions, w.values = positions, factors
 	s.fill(w, block)
 	if s.Control != ControlNone {
-		s.addRemainder(w, block, batch.control(at))
+		block.Control = &batch.memory[at].control
+		s.addRemainder(w, block)
 	}
 	block.Finish()
 	return nil
@@ -174,7 +174,7 @@ func (s *Neighbor) drawRow(w *workspace, r int32, k int, rng *rand.Rand) error {
 // fill fills block, but for Finish, with the entries at w's positions, times their factors.
 func (s *Neighbor) fill(w *workspace, block *graph.Block) {
 	adjacency, m := s.Laplacian.Adjacency, &block.Matrix
-	nodes, scales := resize(&w.entries, len(w.positions)), resize(&w.entryScales, len(w.positions))
+	nodes := resize(&w.columns, len(w.positions))
 	for k, position := range w.positions {
 		if position >= 0 {
 			nodes[k] = adjacency.Idx[position]
@@ -183,8 +183,12 @@ func (s *Neighbor) fill(w *workspace, block *graph.Block) {
 	for i, r := range block.Dst {
 		nodes[m.Ptr[i]] = r
 	}
-	values := resize(&m.Val, len(nodes))
-	w.numberEach(nodes, resize(&m.Idx, len(nodes)), scales)
+	numbers, values := resize(&m.Idx, len(nodes)), resize(&m.Val, len(nodes))
+	w.numberEach(nodes, numbers)
+	block.Src = append(block.Src[:0], w.nodes...)
+	m.Cols = len(block.Src)
+	kernel.Prefetch(s.Laplacian.ColScale, block.Src)
+	block.SetColScale(s.Laplacian)
 	for i, r := range block.Dst {
 		scale := float64(s.Laplacian.RowScale[r])
 		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
@@ -192,19 +196,16 @@ func (s *Neighbor) fill(w *workspace, block *graph.Block) {
 			if adjacency.Val != nil && k > m.Ptr[i] {
 				v *= float64(adjacency.Val[w.positions[k]])
 			}
-			values[k] = float32(v * float64(scales[k]))
+			values[k] = float32(v * float64(block.ColScale[numbers[k]]))
 		}
 	}
-	block.Src = append(block.Src[:0], w.nodes...)
-	m.Cols = len(block.Src)
-	block.SetColScale(s.Laplacian)
 }
 
-// addRemainder sets rest to P − P̃ for the block that w has drawn: P_ij for a neighbour j
+// addRemainder sets block's control to P − P̃ for the block that w has drawn: P_ij for a neighbour j
 // that was not drawn, and P_ij(1 − β) for one that was. A row that has all its neighbours is
 // exact.
-func (s *Neighbor) addRemainder(w *workspace, block *graph.Block, rest *graph.CSR) {
-	p, drawn := s.Laplacian, &block.Matrix
+func (s *Neighbor) addRemainder(w *workspace, block *graph.Block) {
+	p, drawn, rest := s.Laplacian, &block.Matrix, block.Control
 	startMatrix(rest, len(block.Dst), p.Nodes())
 	for i, r := range block.Dst {
 		if row, values := p.Adjacency.Row(int(r)), p.Adjacency.RowValues(int(r)); len(row) >= drawn.Degree(i) {

@@ -10,59 +10,43 @@ import (
 // call at a time may use it; its memory is reused from layer to layer.
 type neighborhood struct {
 	numbering           // nodes: the columns
-	norms2    []float64 // of each column: ‖QP^[i]‖² / ColScale²
-	scales    []float32 // of each column: ColScale
-	// entries holds the column number of each entry, row after row: the row's own
-	// node first, then its neighbours in stored order.
-	entries     []int32
-	ends        []int     // of each row in entries
-	weights     []float32 // of each entry, in A+I; empty: all are 1
-	entryScales []float32 // ColScale of each entry
-	positions   []int64   // of each entry: its place in the adjacency matrix, −1 for the row's own; not of walk
-	numbers     []int32   // of each entry, before they are in entries
-	inside      []uint64  // one bit a node of the graph, to fit into a cache; 0 but in walkInside
+	entries   graph.CSR // the rows of A+I over these columns: a row's own node first, then its neighbours in stored order
+	columns   []int32   // the node of each entry
+	norms2    []float64 // of each column: see columnNorms2
+	positions []int64   // of each entry: its place in the adjacency matrix, −1 for the row's own; not of walk
+	inside    []uint64  // one bit a node of the graph, to fit into a cache; 0 but in walkInside
 }
 
-// walk collects the neighborhood of rows. It returns the errors of start.
-func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
-	if err := h.start(p, rows); err != nil {
-		return err
-	}
-	adjacency, entries := p.Adjacency, 0
-	ends := resize(&h.ends, len(rows))
+// walk collects the neighborhood of rows, which are distinct nodes of p.
+func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) {
+	h.begin(p, rows)
+	m, columns := &h.entries, h.columns[:0]
+	startMatrix(m, len(rows), 0)
+	kernel.Prefetch(p.Adjacency.Ptr, rows)
 	for i, r := range rows {
-		entries += p.RowNNZ(int(r))
-		ends[i] = entries
-	}
-	list, weights, at := resize(&h.entries, entries), h.weights[:0], 0
-	for i, r := range rows {
-		prefetchRow(adjacency, rows, i)
-		list[at] = r
-		at += 1 + copy(list[at+1:], adjacency.Row(int(r)))
-		if adjacency.Val != nil {
-			weights = append(append(weights, 1), adjacency.RowValues(int(r))...)
+		prefetchRow(p.Adjacency, rows, i)
+		columns = append(append(columns, r), p.Adjacency.Row(int(r))...)
+		if p.Adjacency.Val != nil {
+			m.Val = append(append(m.Val, 1), p.Adjacency.RowValues(int(r))...)
 		}
+		m.Ptr[i+1] = int64(len(columns))
 	}
-	numbers, entryScales := resize(&h.numbers, entries), resize(&h.entryScales, entries)
-	h.numberEach(list, numbers, entryScales)
-	kernel.Prefetch(p.RowScale, rows)
-	scales, norms2 := resize(&h.scales, len(h.nodes)), resize(&h.norms2, len(h.nodes))
+	h.numberEach(columns, resize(&m.Idx, len(columns)))
+	h.columns, m.Cols = columns, len(h.nodes)
+}
+
+// columnNorms2 returns ‖QP^[i]‖²/ColScale_i² of each column i, for the rows that were walked.
+func (h *neighborhood) columnNorms2(rows []int32) []float64 {
+	norms2 := resize(&h.norms2, len(h.nodes))
 	clear(norms2)
-	at = 0
+	kernel.Prefetch(h.laplacian.RowScale, rows)
 	for i, r := range rows {
-		own, r2 := entryScales[at:ends[i]], square(p.RowScale[r])
-		for k, c := range numbers[at:ends[i]] {
-			scales[c] = own[k]
-			e2 := r2
-			if len(weights) > 0 {
-				e2 *= square(weights[at+k])
-			}
-			norms2[c] += e2
+		r2, weights := square(h.laplacian.RowScale[r]), h.entries.RowValues(i)
+		for k, c := range h.entries.Row(i) {
+			norms2[c] += float64(r2 * square(graph.Weight(weights, k)))
 		}
-		at = ends[i]
 	}
-	h.entries, h.numbers, h.weights = numbers, list, weights
-	return nil
+	return norms2
 }
 
 // prefetchRow brings the row of A near that is read a few rows after row i.
@@ -74,14 +58,15 @@ func prefetchRow(adjacency *graph.CSR, rows []int32, i int) {
 	}
 }
 
-// walkInside is walk after start, for the entries of a set of nodes, which have numbers, and the
-// rows' own entries. It makes no norms and scales.
-func (h *neighborhood) walkInside(set, rows []int32) {
+// walkInside sets m to the rows of A+I, after begin: to the entries of a set of nodes, which have
+// numbers, and the rows' own entries.
+func (h *neighborhood) walkInside(m *graph.CSR, set, rows []int32) {
+	startMatrix(m, len(rows), len(h.nodes))
 	adjacency, inside := h.laplacian.Adjacency, resize(&h.inside, h.laplacian.Nodes()/64+1)
 	for _, i := range set {
 		inside[uint32(i)/64] |= 1 << (uint32(i) % 64)
 	}
-	entries, positions, weights, ends := h.entries[:0], h.positions[:0], h.weights[:0], h.ends[:0]
+	entries, positions, weights := m.Idx, h.positions[:0], m.Val
 	for i, r := range rows {
 		prefetchRow(adjacency, rows, i)
 		entries, positions = append(entries, int32(i)), append(positions, -1)
@@ -93,12 +78,12 @@ func (h *neighborhood) walkInside(set, rows []int32) {
 				weights = append(weights, float32(graph.Weight(values, k)))
 			}
 		}
-		ends = append(ends, len(entries))
+		m.Ptr[i+1] = int64(len(entries))
 	}
 	for _, i := range set {
 		inside[uint32(i)/64] = 0
 	}
-	h.entries, h.positions, h.weights, h.ends = entries, positions, weights, ends
+	m.Idx, m.Val, h.positions = entries, weights, positions
 }
 
 // fill sets block to the entries walked over the drawn columns. Column c of the
@@ -107,28 +92,20 @@ func (h *neighborhood) walkInside(set, rows []int32) {
 // i, without a factor. The caller sets block.Src first.
 func (h *neighborhood) fill(block *graph.Block, rows []int32, local, own []int32, factor []float64) {
 	m := startBlock(block, rows)
-	idx, val, weights := resize(&m.Idx, len(h.entries)), resize(&m.Val, len(h.entries)), h.weights
-	at, first := 0, 0
+	idx, val := resize(&m.Idx, len(h.entries.Idx)), resize(&m.Val, len(h.entries.Idx))
+	at := 0
 	for i, r := range rows {
-		scale := float64(h.laplacian.RowScale[r])
+		scale, first, weights := float64(h.laplacian.RowScale[r]), 0, h.entries.RowValues(i)
 		if own != nil {
 			idx[at], val[at] = own[i], float32(scale*float64(h.laplacian.ColScale[r]))
-			at, first = at+1, first+1
+			at, first = at+1, 1
 		}
-		end := h.ends[i]
-		for k, c := range h.entries[first:end] {
-			l := local[c]
-			if l < 0 {
-				continue
+		for k, c := range h.entries.Row(i)[first:] {
+			if l := local[c]; l >= 0 {
+				idx[at], val[at] = l, float32(scale*factor[l]*graph.Weight(weights, first+k))
+				at++
 			}
-			v := scale * factor[l]
-			if len(weights) > 0 {
-				v *= float64(weights[first+k])
-			}
-			idx[at], val[at] = l, float32(v)
-			at++
 		}
-		first = end
 		m.Ptr[i+1] = int64(at)
 	}
 	m.Idx, m.Val = idx[:at], val[:at]

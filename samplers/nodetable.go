@@ -8,10 +8,11 @@ import (
 // nodeTable numbers distinct nodes, or other indices, 0, 1, … in the order of their addition. It
 // is a hash table with open addressing. One call at a time may use it. Call reset before use.
 type nodeTable struct {
-	slots []nodeSlot // a power of two, at most half of them full
-	shift uint       // 32 − log₂ of their number
-	base  int32      // a slot of a number below base is free, so that a new base empties the table
-	size  int32      // number of nodes
+	slots  []nodeSlot // a power of two, at most half of them full; or one a node
+	factor uint32     // of the hash; 1: node k has slot k
+	shift  uint       // of the hash: 32 − log₂ of the number of slots, or 0
+	base   int32      // a slot of a number below base is free, so that a new base empties the table
+	size   int32      // number of nodes
 }
 
 // nodeSlot holds a node and base + its number.
@@ -20,7 +21,7 @@ type nodeSlot struct{ node, number int32 }
 const leastSlots = 1 << 10
 
 // reset empties the table and makes room for count nodes. Cost: O(1), but O(slots) once in
-// about 2³¹ numbers.
+// about 2³⁰ numbers.
 func (t *nodeTable) reset(count int) {
 	t.base += t.size
 	if t.base == 0 || t.base > math.MaxInt32/2 {
@@ -33,10 +34,13 @@ func (t *nodeTable) reset(count int) {
 
 // place returns the slot of node, or the free slot where it belongs.
 func (t *nodeTable) place(node int32) *nodeSlot {
-	slots, base := t.slots, t.base
-	mask := uint32(len(slots) - 1)
-	for at := firstSlot(node, t.shift); ; at++ {
-		slot := &slots[at&mask]
+	return search(t.slots, t.base, node, t.firstSlot(node))
+}
+
+// search is place for a table of these slots and base; it begins at slot at.
+func search(slots []nodeSlot, base, node int32, at uint32) *nodeSlot {
+	for ; ; at = (at + 1) & uint32(len(slots)-1) {
+		slot := &slots[at]
 		// One branch, which is nearly always taken: a processor cannot predict whether a node
 		// has a number. (number − base) >> 31 is all ones if the slot is free.
 		if (slot.node^node)&^((slot.number-base)>>31) == 0 {
@@ -45,24 +49,10 @@ func (t *nodeTable) place(node int32) *nodeSlot {
 	}
 }
 
-// firstSlot returns the slot at which the search for node begins, in a table with this shift.
-func firstSlot(node int32, shift uint) uint32 {
-	const golden = 0x9e3779b1 // 2³² divided by the golden ratio: Fibonacci hashing
-	return uint32(node) * golden >> shift
-}
+// firstSlot returns the slot at which the search for node begins.
+func (t *nodeTable) firstSlot(node int32) uint32 { return uint32(node) * t.factor >> (t.shift & 31) }
 
-// firstSlots sets slots to the places at which the searches for nodes begin.
-func (t *nodeTable) firstSlots(slots, nodes []int32) {
-	shift := t.shift & 31
-	for k, node := range nodes {
-		slots[k] = int32(firstSlot(node, shift))
-	}
-}
-
-// number returns the number of node, or a negative one if it has none. noinline keeps
-// numbering.number small enough to be inlined.
-//
-//go:noinline
+// number returns the number of node, or a negative one if it has none.
 func (t *nodeTable) number(node int32) int32 { return t.place(node).number - t.base }
 
 // add gives node the next number if it has none, and returns its number and whether it is new.
@@ -79,11 +69,12 @@ func (t *nodeTable) add(node int32) (number int32, isNew bool) {
 
 // reserve makes room for count nodes. nodes are those in the table, in order.
 func (t *nodeTable) reserve(count int, nodes []int32) {
-	if len(t.slots) >= max(2*count, leastSlots) {
+	if t.factor == 1 || len(t.slots) >= max(2*count, leastSlots) {
 		return
 	}
+	const golden = 0x9e3779b1 // 2³² divided by the golden ratio: Fibonacci hashing
 	log := bits.Len(uint(max(2*count, leastSlots) - 1))
-	t.slots, t.shift = make([]nodeSlot, 1<<log), uint(32-log)
+	t.slots, t.factor, t.shift = make([]nodeSlot, 1<<log), golden, uint(32-log)
 	t.size = 0
 	for _, node := range nodes {
 		t.add(node)

@@ -42,37 +42,31 @@ func TestNodeTable(t *testing.T) {
 	})
 }
 
-// numberEach gives the numbers of numberOrAdd, with cells and with a table, over several chunks.
+// numberEach gives the numbers of numberOrAdd, with a slot for each node and with a hash table, over
+// several chunks, also where the numbers begin again.
 func TestNumberEach(t *testing.T) {
 	const n = 3000
-	p := &graph.Laplacian{Adjacency: &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, n+1)}, RowScale: make([]float32, n)}
-	for i := range p.RowScale {
-		p.RowScale[i] = float32(i)
-	}
-	p.ColScale = p.RowScale
+	p := &graph.Laplacian{Adjacency: &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, n+1)}}
 	rapid.Check(t, func(rt *rapid.T) {
-		var one, cells numbering
-		table := numbering{laplacian: p, base: 1} // begin makes no cells
+		var one, direct, hashed numbering
+		direct.begin(p, nil)
+		direct.base = math.MaxInt32/2 - rapid.Int32Range(0, 2000).Draw(rt, "numbers left")
 		for range rapid.IntRange(1, 4).Draw(rt, "blocks") {
-			for _, g := range []*numbering{&one, &cells, &table} {
-				g.begin(p)
-			}
+			one.begin(p, nil)
+			direct.begin(p, nil)
+			hashed.nodes = hashed.nodes[:0] // begin would make a slot for each node
+			hashed.reset(0)
 			for range rapid.IntRange(1, 3).Draw(rt, "calls") {
 				nodes := rapid.SliceOfN(rapid.Int32Range(0, n-1), 0, 3*chunkNodes).Draw(rt, "nodes")
 				var want []int32
 				for _, i := range nodes {
 					want = append(want, one.numberOrAdd(i))
 				}
-				for _, g := range []*numbering{&cells, &table} {
-					numbers, scales := make([]int32, len(nodes)), make([]float32, len(nodes))
-					g.numberEach(nodes, numbers, scales)
+				for _, g := range []*numbering{&direct, &hashed} {
+					numbers := make([]int32, len(nodes))
+					g.numberEach(nodes, numbers)
 					if !slices.Equal(numbers, want) || !slices.Equal(g.nodes, one.nodes) {
-						rt.Fatalf("cells %v: numbers %v of nodes %v, want %v of %v", g.cells != nil, numbers, g.nodes, want, one.nodes)
-					}
-					for k, i := range nodes {
-						if scales[k] != float32(i) {
-							rt.Fatalf("cells %v: scale %v of node %d", g.cells != nil, scales[k], i)
-						}
+						rt.Fatalf("direct %v: numbers %v of nodes %v, want %v of %v", g == &direct, numbers, g.nodes, want, one.nodes)
 					}
 				}
 			}
@@ -84,7 +78,7 @@ func TestNumberEach(t *testing.T) {
 // the numbering differs.
 func TestLargeGraphBatches(t *testing.T) {
 	small := graphOfRandomEdges(t, 3000, 20000)
-	ptr := make([]int64, mostCells+5000)
+	ptr := make([]int64, mostSlots+5000)
 	for i := range ptr {
 		ptr[i] = small.Ptr[min(i, small.Rows)]
 	}
@@ -134,21 +128,19 @@ func TestLargeGraphBatches(t *testing.T) {
 	}
 	// The memory of the numbering follows from the nodes that it numbers, not from the graph.
 	var h neighborhood
-	if err := h.walk(q, train[:50]); err != nil {
-		t.Fatal(err)
+	h.walk(q, train[:50])
+	if len(h.slots) > 8*len(h.columns)+leastSlots {
+		t.Errorf("%d slots for %d entries", len(h.slots), len(h.columns))
 	}
-	if len(h.cells) > 0 || len(h.table.slots) > 8*len(h.entries)+leastSlots {
-		t.Errorf("%d cells, %d slots for %d entries", len(h.cells), len(h.table.slots), len(h.entries))
-	}
-	if err := h.walk(q, []int32{int32(q.Nodes())}); err == nil {
+	if err := CheckSeeds([]int32{int32(q.Nodes())}, q.Nodes()); err == nil {
 		t.Error("a row outside the graph passed")
 	}
-	if err := h.walk(q, []int32{5, 5}); err == nil {
+	if err := CheckSeeds([]int32{5, 5}, q.Nodes()); err == nil {
 		t.Error("a row twice passed")
 	}
-	h.base = math.MaxInt32 - 10 // all numbers are used
-	if err := h.walk(q, train[:50]); err != nil || h.base != 1 {
-		t.Errorf("base %d, %v", h.base, err)
+	h.base = math.MaxInt32/2 + 1 // all numbers are used
+	if h.walk(q, train[:50]); h.base != 1 {
+		t.Errorf("base %d", h.base)
 	}
 }
 
@@ -168,7 +160,7 @@ func graphOfRandomEdges(t *testing.T, nodes, edges int) *graph.CSR {
 	return g
 }
 
-// BenchmarkNumbering compares the cells and the table on graphs of growing size: 1000 rows of
+// BenchmarkNumbering compares a slot for each node and a hash table on graphs of growing size: 1000 rows of
 // 30 random neighbours at a time.
 func BenchmarkNumbering(b *testing.B) {
 	for _, n := range []int{1 << 18, 1 << 20, 1 << 22, 1<<22 + 1, 1 << 24} {
@@ -180,13 +172,11 @@ func BenchmarkNumbering(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
 			var g numbering
-			p := &graph.Laplacian{Adjacency: a, RowScale: make([]float32, n)}
-			p.ColScale = p.RowScale
-			numbers, scales := make([]int32, 1000*degree), make([]float32, 1000*degree)
+			p, numbers := &graph.Laplacian{Adjacency: a}, make([]int32, 1000*degree)
 			for k := range b.N {
-				g.begin(p)
+				g.begin(p, nil)
 				at := k * 7919 * degree % (len(a.Idx) - 1000*degree)
-				g.numberEach(a.Idx[at:at+1000*degree], numbers, scales)
+				g.numberEach(a.Idx[at:at+1000*degree], numbers)
 			}
 		})
 	}

@@ -34,15 +34,16 @@ func Prepare(s Sampler) error {
 // Sample of those that draw layer by layer, and a workspace for each concurrent call. The zero
 // value is ready.
 type preparation struct {
-	done   bool
-	layers LayerSampler // the sampler; nil for others
-	pool   sync.Pool    // of *workspace
+	done       bool
+	graphNodes int
+	layers     LayerSampler // the sampler; nil for others
+	pool       sync.Pool    // of *workspace
 }
 
 // Sample is SampleLayers of a prepared sampler.
 func (p *preparation) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if err := p.checkPrepared(); err != nil {
-		return err
+	if !p.done {
+		return errUnprepared
 	}
 	return SampleLayers(ctx, p.layers, seeds, rng, batch)
 }
@@ -60,12 +61,14 @@ func (p *preparation) once(s Sampler, work func() error) error {
 
 var errUnprepared = errors.New("samplers: the sampler is not prepared: call samplers.Prepare before its first batch")
 
-// checkPrepared returns an error before Prepare.
-func (p *preparation) checkPrepared() error {
+// checkSeeds returns an error before Prepare, and the one of CheckSeeds.
+func (p *preparation) checkSeeds(seeds []int32) error {
 	if !p.done {
 		return errUnprepared
 	}
-	return nil
+	w := p.get()
+	defer p.put(w)
+	return w.sample.scratch.set.check("seed", seeds, p.graphNodes)
 }
 
 // get returns a workspace that an earlier call put back, or a new one.
@@ -81,28 +84,25 @@ type workspace struct {
 	local        []int32   // of each candidate: its number among the input nodes, or −1
 	own          []int32   // of each row: its number among the input nodes
 	values       []float64 // of each entry or node, by the sampler
+	factors      []float32 // of each node, by the sampler
 	sampled      []float32 // of each node: the entry of one row of P̃, while a control is made; else 0
 }
 
-// checkSized checks the Laplacian and the sizes of a sampler.
-func checkSized(sampler string, p *graph.Laplacian, sizes []int) error {
-	for l, n := range sizes {
+// checkLayers checks the Laplacian, the number of layers and the sizes of a sampler.
+func (p *preparation) checkLayers(sampler string, l *graph.Laplacian, layers int, sizes []int) error {
+	for k, n := range sizes {
 		if n <= 0 {
-			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, l+1)
+			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, k+1)
 		}
 	}
-	return checkDeep(sampler, p, len(sizes))
-}
-
-// checkDeep checks the Laplacian and the number of layers of a sampler.
-func checkDeep(sampler string, p *graph.Laplacian, layers int) error {
 	if layers <= 0 {
 		return fmt.Errorf("samplers: %s with %d layers, want at least 1", sampler, layers)
 	}
-	if p == nil {
+	if l == nil {
 		return fmt.Errorf("samplers: %s needs a Laplacian", sampler)
 	}
-	return p.Validate()
+	p.graphNodes = l.Nodes()
+	return l.Validate()
 }
 
 // CheckSeeds returns an error unless seeds are distinct nodes of a graph of that many nodes, and

@@ -80,11 +80,13 @@ func leaveOneOutExact(sample *Sample, never float64, beta []float64) {
 // g is concave and analytic around the real line, and exp(g) falls at least like
 // e^x on the left and doubly exponentially on the right, so the trapezoidal rule
 // converges exponentially. The integrand of P(S∖i from D∖i) is exp(g(x)) divided
-// by 1 − e^{−w_i e^x}.
+// by 1 − e^{−w_i e^x}. sums holds the sums of both kinds, the one of P(S from D) last.
 func leaveOneOutIntegral(sample *Sample, never float64, beta []float64) {
 	weights, s := sample.Weight, len(sample.Weight)
-	both := resize(&sample.scratch.sums, 2*s)
-	drawn, sums := both[:s], both[s:] // drawn[a] = 1 − e^{−w_a t} at the point of the last call of logIntegrand
+	memory := resize(&sample.scratch.sums, 3*s+3)
+	// drawn[a] is 1 − e^{−w_a t} at the point of the last call of logIntegrand, and drawn[s] is 1.
+	drawn, sums, coarse := memory[:s+1], memory[s+1:2*s+2], memory[2*s+2:]
+	drawn[s] = 1
 	logIntegrand := func(x float64) float64 {
 		t := math.Exp(x)
 		g, product := x-never*t, 1.0
@@ -115,12 +117,9 @@ func leaveOneOutIntegral(sample *Sample, never float64, beta []float64) {
 		}
 	}
 	top := logIntegrand(low)
-	total := 0.0
 	clear(sums)
 	add := func(x float64) bool { // reports whether the point changed the sums
-		f := math.Exp(logIntegrand(x) - top)
-		total += f
-		changed := f > 1e-17*total
+		f, changed := math.Exp(logIntegrand(x)-top), false
 		for a := range sums {
 			part := f / drawn[a]
 			sums[a] += part
@@ -138,12 +137,11 @@ func leaveOneOutIntegral(sample *Sample, never float64, beta []float64) {
 	}
 	sweep(0, 1)
 	for step := 1.0; step > 0x1p-30; step /= 2 {
-		coarse := total
-		copy(beta, sums)
+		copy(coarse, sums)
 		sweep(0.5, step)
 		worst := 0.0
 		for a := range sums {
-			worst = max(worst, math.Abs(2*beta[a]/sums[a]-1), math.Abs(2*coarse/total-1))
+			worst = max(worst, math.Abs(2*coarse[a]/sums[a]-1))
 		}
 		// Each halving at least squares the error.
 		if worst < 1e-7 {
@@ -151,6 +149,6 @@ func leaveOneOutIntegral(sample *Sample, never float64, beta []float64) {
 		}
 	}
 	for a := range beta {
-		beta[a] = sums[a] / total
+		beta[a] = sums[a] / sums[s]
 	}
 }

@@ -193,7 +193,7 @@ func impossible(units Units, r, v, u int) bool {
 // fillSet returns the block and weights of the subgraph of a set of nodes.
 func (s *Subgraph) fillSet(nodes uint, units int) (*graph.Block, []float32) {
 	var scratch workspace
-	scratch.begin(s.laplacian)
+	scratch.begin(s.laplacian, nil)
 	for v := range int32(s.laplacian.Nodes()) {
 		if nodes>>v&1 == 1 {
 			scratch.numberOrAdd(v)

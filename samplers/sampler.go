@@ -53,8 +53,7 @@ type MiniBatch struct {
 	Prefetched bool
 
 	// Fetch, if not nil, returns when the given rows of P can be read: ranks that hold parts of P
-	// exchange them. SampleLayers calls it before each layer, with the layer's output nodes. The
-	// seeds must then be nodes of the graph.
+	// exchange them. SampleLayers calls it before each layer, with the layer's output nodes.
 	Fetch func(rows []int32) error
 
 	// memory has each distinct block once: a Subgraph puts one block into Blocks several times.
@@ -84,12 +83,6 @@ func (b *MiniBatch) Reset(layers int) {
 		m.block.Control, m.block.ColScale, m.block.NoiseScale = nil, m.block.ColScale[:0], m.block.NoiseScale[:0]
 		b.Blocks = append(b.Blocks, &m.block)
 	}
-}
-
-// control gives block l a control, in the memory that b has. It follows Reset.
-func (b *MiniBatch) control(l int) *graph.CSR {
-	b.Blocks[l].Control = &b.memory[l].control
-	return b.Blocks[l].Control
 }
 
 // Text returns the name and the settings of a sampler or of a part of one, such as

@@ -62,7 +62,7 @@ func (s *Subgraph) Layers() int { return s.Depth }
 func (s *Subgraph) Prepare() error { return s.once(s, s.setUp) }
 
 func (s *Subgraph) setUp() (err error) {
-	if err := checkDeep("Subgraph", s.Laplacian, s.Depth); err != nil {
+	if err := s.checkLayers("Subgraph", s.Laplacian, s.Depth, nil); err != nil {
 		return err
 	}
 	if s.Laplacian.Directed { // the estimates need A to be symmetric
@@ -121,15 +121,12 @@ func isSymmetric(p *graph.Laplacian) (bool, error) {
 
 // Sample implements Sampler. It uses only the number of seeds, which must be distinct nodes.
 func (s *Subgraph) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if err := s.checkPrepared(); err != nil {
+	if err := cmp.Or(ctx.Err(), s.checkSeeds(seeds)); err != nil {
 		return err
 	}
 	w := s.get()
 	defer s.put(w)
-	if err := cmp.Or(ctx.Err(), w.sample.scratch.set.check("seed", seeds, s.Laplacian.Nodes())); err != nil {
-		return err
-	}
-	w.begin(s.laplacian)
+	w.begin(s.laplacian, nil)
 	s.law.draw(w, len(seeds), rng)
 	batch.Reset(2)
 	block, top := batch.Blocks[0], batch.Blocks[0]
@@ -173,10 +170,6 @@ func (s *Subgraph) fill(w *workspace, block *graph.Block) {
 			block.Src[k] = s.nodes[v]
 		}
 	}
-	w.walkInside(w.nodes, w.nodes)
-	m := startBlock(block, block.Src)
-	m.Idx, m.Val = append(m.Idx, w.entries...), append(m.Val, w.weights...)
-	for k, end := range w.ends {
-		m.Ptr[k+1] = int64(end)
-	}
+	block.Dst = append(block.Dst[:0], block.Src...)
+	w.walkInside(&block.Matrix, w.nodes, w.nodes)
 }
