@@ -53,18 +53,21 @@ const (
 	autoBatches = 4000
 )
 
-// ChooseLimit gives --max-batches auto its number. It is 0 with --epochs, which are then the limit.
-func (j *Job) ChooseLimit(data *datasets.Data) {
-	if j.MaxBatches >= 0 {
-		return
+// ChooseLimit gives --max-batches auto its number. It is 0 with --epochs, which are then the
+// limit. The result is a message, if there is something to say.
+func (p *Plan) ChooseLimit(data *datasets.Data) string {
+	switch {
+	case p.MaxBatches >= 0:
+		return ""
+	case p.Epochs > 0:
+		p.MaxBatches = 0
+		return ""
 	}
-	if j.MaxBatches = 0; j.Epochs > 0 {
-		return
+	p.MaxBatches = max(autoBatches, autoPasses*len(data.Split.Train)/(p.Batch*p.Micro))
+	if p.MaxBatches == autoBatches {
+		return ""
 	}
-	j.MaxBatches = max(autoBatches, autoPasses*len(data.Split.Train)/(j.Batch*j.Micro))
-	if j.MaxBatches > autoBatches {
-		j.Say("at most %d mini-batches, %d passes over the training nodes: --max-batches takes fewer", j.MaxBatches, autoPasses)
-	}
+	return fmt.Sprintf("at most %d mini-batches, %d passes over the training nodes: --max-batches takes fewer", p.MaxBatches, autoPasses)
 }
 
 // withoutHistories adds the paper's method and its samples, in place of the default one, which

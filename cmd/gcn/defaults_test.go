@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -129,8 +130,7 @@ func TestAutoLimit(t *testing.T) {
 		{"--max-batches 0 --schedule none", 200000, 0},
 		{"--epochs 1844674407370955162", 200000, 0}, // times 10 is 4, modulo 2^64
 	} {
-		var messages bytes.Buffer
-		job := newTrainJob(&messages)
+		job := newTrainJob(io.Discard)
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 		run.AddFlags(fs, new(run.Settings))
 		if err := fs.Parse(strings.Fields(c.options)); err != nil {
@@ -140,9 +140,9 @@ func TestAutoLimit(t *testing.T) {
 		if err := job.load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		job.ChooseLimit(&datasets.Data{Split: datasets.Split{Train: make([]int32, c.nodes)}})
-		if job.MaxBatches != c.want || strings.Contains(messages.String(), "at most") != (c.want > 4000) {
-			t.Errorf("%s with %d training nodes: %d mini-batches, want %d; %s", c.options, c.nodes, job.MaxBatches, c.want, &messages)
+		message := job.ChooseLimit(&datasets.Data{Split: datasets.Split{Train: make([]int32, c.nodes)}})
+		if job.MaxBatches != c.want || strings.Contains(message, "at most") != (c.want > 4000) {
+			t.Errorf("%s with %d training nodes: %d mini-batches, want %d; %s", c.options, c.nodes, job.MaxBatches, c.want, message)
 		}
 	}
 }

@@ -22,7 +22,15 @@ func newStudyFeaturesCommand() *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		alone := study.FeaturesAlone{Data: s.data, Hops: o.Hops, Runs: o.Runs, Options: gcn.Fit(), AutoInterval: true, Trained: s.model}
+		gcn.ChooseLimit(s.data)
+		alone := study.FeaturesAlone{
+			Data:         s.data,
+			Hops:         o.Hops,
+			Runs:         o.Runs,
+			Options:      gcn.Fit(),
+			AutoInterval: true,
+			Trained:      s.model,
+		}
 		alone.Options.Config, alone.Options.CheckpointInterval, alone.Options.Seed = nil, 0, o.Seed
 		if s.model == nil {
 			alone.Model = func(ctx context.Context, seed uint64) (*layers.GCN, error) {

@@ -201,10 +201,13 @@ func (j *trainJob) resolve(ctx context.Context) (err error) {
 	if err == nil && advice {
 		err = j.broadcast(ctx)
 	}
-	if err == nil {
-		j.ChooseLimit(j.data)
+	if err != nil {
+		return err
 	}
-	return err
+	if text := j.ChooseLimit(j.data); text != "" {
+		j.Say("%s", text)
+	}
+	return nil
 }
 
 // takePart leaves each rank its part of the data. A process alone keeps all.
