@@ -406,7 +406,11 @@ type PropagationRow struct {
 func (o *Overlay) Propagation(v int32) PropagationRow {
 	neighbors, weights := o.Row(v)
 	scale := o.scale(v)
-	r := PropagationRow{Columns: make([]int32, 1+len(neighbors)), Entries: make([]float32, 1+len(neighbors)), Base: true}
+	r := PropagationRow{
+		Columns: make([]int32, 1+len(neighbors)),
+		Entries: make([]float32, 1+len(neighbors)),
+		Base:    true,
+	}
 	total := 0.0
 	for k := range r.Columns {
 		u, weight := v, float32(1)
@@ -431,7 +435,11 @@ func (o *Overlay) Propagation(v int32) PropagationRow {
 // Gather returns the features of nodes, row after row.
 func (o *Overlay) Gather(nodes []int32) *Features {
 	o.prefetch(nodes)
-	x := &Features{Rows: len(nodes), Cols: o.x.Cols, Data: make([]float32, 0, len(nodes)*o.x.Cols)}
+	x := &Features{
+		Rows: len(nodes),
+		Cols: o.x.Cols,
+		Data: make([]float32, 0, len(nodes)*o.x.Cols),
+	}
 	for _, v := range nodes {
 		x.Data = append(x.Data, o.Features(v)...)
 	}

@@ -6,7 +6,12 @@ func (x *Features) ToSparse() *Features {
 	if x.Sparse != nil {
 		return x
 	}
-	m := &CSR{Rows: x.Rows, Cols: x.Cols, Ptr: make([]int64, 1, x.Rows+1), Val: []float32{}}
+	m := &CSR{
+		Rows: x.Rows,
+		Cols: x.Cols,
+		Ptr:  make([]int64, 1, x.Rows+1),
+		Val:  []float32{},
+	}
 	ones := true
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {

@@ -25,7 +25,12 @@ func OwnRows(slot *Slot, h *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	slot.otherReader = "OwnRows"
-	return apply(&ownRows{base{name: "OwnRows", slot: slot, parts: partOwn, rows: plan.OwnRows}}, tensor.Shape{slot.dst, h.Shape()[1]}, h)
+	return apply(&ownRows{base{
+		name:  "OwnRows",
+		slot:  slot,
+		parts: partOwn,
+		rows:  plan.OwnRows,
+	}}, tensor.Shape{slot.dst, h.Shape()[1]}, h)
 }
 
 // own returns the row of the block's input that belongs to each output node.

@@ -178,7 +178,13 @@ func combine(sum []float32, x *graph.Features, nodes []int32, factors []float32)
 	if x.Prefetch != nil {
 		x.Prefetch(nodes)
 	}
-	row := graph.CSR{Rows: 1, Cols: x.Rows, Ptr: []int64{0, int64(len(nodes))}, Idx: nodes, Val: factors}
+	row := graph.CSR{
+		Rows: 1,
+		Cols: x.Rows,
+		Ptr:  []int64{0, int64(len(nodes))},
+		Idx:  nodes,
+		Val:  factors,
+	}
 	switch {
 	case x.Half != nil:
 		clear(sum)

@@ -232,7 +232,13 @@ func (a *Advise) read(ctx context.Context, layer int, above []samplers.Sampler) 
 		return err
 	}
 	n := a.Laplacian.Nodes()
-	a.Products[0] = &graph.Features{Rows: n, Cols: part.Cols, Data: part.Data, Share: new(graph.Share), Place: make([]int32, n)}
+	a.Products[0] = &graph.Features{
+		Rows:  n,
+		Cols:  part.Cols,
+		Data:  part.Data,
+		Share: new(graph.Share),
+		Place: make([]int32, n),
+	}
 	for k, v := range nodes {
 		a.Products[0].Place[v] = int32(k)
 	}

@@ -148,7 +148,15 @@ func (t *ClaimTable) factors(m *measured, s int, name string) {
 		}
 		predicted, measured, se := m.compare(corrected, found, at)
 		asPrinted, _, _ := m.compare(printed, found, at)
-		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted, Printed: asPrinted, Measured: measured, SE: se})
+		t.Points = append(t.Points, Claimed{
+			Case:      name,
+			Samples:   s,
+			P:         p,
+			Predicted: predicted,
+			Printed:   asPrinted,
+			Measured:  measured,
+			SE:        se,
+		})
 	}
 	one := func(*tally, int, int) float64 { return 1 }
 	mean := func(t *tally, i, _ int) float64 { return t.Mean[i] }

@@ -76,7 +76,11 @@ type special interface {
 // terminal, and after | the format of its numbers; other columns are not shown there.
 func list(rows any, below ...string) List {
 	all := reflect.ValueOf(rows)
-	l := List{Records: make([][]string, all.Len()), Shown: make([][]string, all.Len()), Below: below}
+	l := List{
+		Records: make([][]string, all.Len()),
+		Shown:   make([][]string, all.Len()),
+		Below:   below,
+	}
 	for _, f := range reflect.VisibleFields(all.Type().Elem()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if kind := f.Type.Kind(); name == "" || kind == reflect.Struct || kind == reflect.Slice {

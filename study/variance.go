@@ -181,7 +181,12 @@ func (r *VarianceRow) compare(m *Moments, p []float64, repeats float64) {
 	r.LargestCov, r.CovWithin = math.Inf(-1), true
 	variances := true
 	for i, row := range m.Cov {
-		c := CandidateMoments{P: p[i], Mean: m.Mean[i], Var: max(row[i], 0), Bound: (1/p[i] - 1) / s}
+		c := CandidateMoments{
+			P:     p[i],
+			Mean:  m.Mean[i],
+			Var:   max(row[i], 0),
+			Bound: (1/p[i] - 1) / s,
+		}
 		for j, cov := range row {
 			noise := 5 * math.Sqrt(math.Abs(row[i]*m.Cov[j][j])/repeats)
 			if i == j {

@@ -63,7 +63,11 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	nan, now := number(math.NaN()), time.Now()
 	r := &run{
 		model: model, data: d, options: o, program: program, full: compiled, stream: o.stream(model, d),
-		state: runState{Seed: o.Seed, Valid: nan, Best: nan}, out: Result{Test: math.NaN()}, start: now, saved: now, dirty: true, bestSaved: -1,
+		state: runState{
+			Seed:  o.Seed,
+			Valid: nan,
+			Best:  nan,
+		}, out: Result{Test: math.NaN()}, start: now, saved: now, dirty: true, bestSaved: -1,
 	}
 	defer r.release()
 	if err := r.prepareSum(); err != nil {
@@ -276,7 +280,14 @@ func (r *run) train(ctx context.Context) error {
 	}()
 	s := &r.state
 	if r.next = loader.Next; r.options.Partition != nil {
-		r.fetcher = &fetcher{partition: r.options.Partition, batch: r.model.Batch, loader: loader, own: own, next: s.Batch, end: end}
+		r.fetcher = &fetcher{
+			partition: r.options.Partition,
+			batch:     r.model.Batch,
+			loader:    loader,
+			own:       own,
+			next:      s.Batch,
+			end:       end,
+		}
 		r.next = r.fetcher.Next
 	}
 	if r.model.Refresher != nil && !r.refreshes() { // as the last refresh before the run was stopped

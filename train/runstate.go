@@ -101,7 +101,14 @@ func (r *run) save() (err error) {
 	}
 	// The state at the best score, not now: the file does not depend on when it is
 	// written.
-	s = runState{Seed: s.Seed, Batch: s.BestBatch, Evaluated: s.BestBatch, Valid: s.Best, Best: s.Best, BestBatch: s.BestBatch}
+	s = runState{
+		Seed:      s.Seed,
+		Batch:     s.BestBatch,
+		Evaluated: s.BestBatch,
+		Valid:     s.Best,
+		Best:      s.Best,
+		BestBatch: s.BestBatch,
+	}
 	best := &checkpoint{State: s, Config: r.config, tensors: sectionOf(sectionParameters, r.program.params, r.best)}
 	if err := r.dir.folder.Write(rundir.BestFile, best.write); err != nil {
 		return err

@@ -35,7 +35,12 @@ type savedRuns []*run.Opened
 
 // openRun opens a run for inference, on all ranks.
 func openRun(ctx context.Context, dir, spec, device string, first *run.Opened) (*run.Opened, error) {
-	r, err := run.Open(ctx, strings.TrimSuffix(dir, "/"), run.OpenOptions{Data: spec, Device: device, Options: jobOf(ctx).data, Like: first})
+	r, err := run.Open(ctx, strings.TrimSuffix(dir, "/"), run.OpenOptions{
+		Data:    spec,
+		Device:  device,
+		Options: jobOf(ctx).data,
+		Like:    first,
+	})
 	if w := jobOf(ctx).world; err == nil && w != nil {
 		r.Model.Ranks = w
 	}

@@ -119,7 +119,11 @@ func (e *edgeList) makeFeatures() {
 		return
 	}
 	// The columns of a schema have the order of the schema.
-	e.Table = &Table{nodes: e.order.nodes, known: e.o.Columns != nil, columns: make([]tableColumn, len(e.o.Columns))}
+	e.Table = &Table{
+		nodes:   e.order.nodes,
+		known:   e.o.Columns != nil,
+		columns: make([]tableColumn, len(e.o.Columns)),
+	}
 	for _, p := range tables {
 		e.readColumns(p, e.Table)
 	}

@@ -214,7 +214,13 @@ type nodeOrder struct {
 
 // newOrder is the order of a list of handles, all of a set. Nothing may be added to the set later.
 func newOrder(set *idSet, handles []int32) *nodeOrder {
-	o := &nodeOrder{nodes: len(handles), ids: handles, set: set, before: make([]int32, len(set.bits)+1), place: slices.Repeat([]int32{-1}, set.count)}
+	o := &nodeOrder{
+		nodes:  len(handles),
+		ids:    handles,
+		set:    set,
+		before: make([]int32, len(set.bits)+1),
+		place:  slices.Repeat([]int32{-1}, set.count),
+	}
 	for w, word := range set.bits {
 		o.before[w+1] = o.before[w] + int32(bits.OnesCount64(word))
 	}

@@ -89,7 +89,11 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 				check(!files.has(key), path, "edges=none, but the folder has %s.npy", key)
 			}
 			files.dense("feat", "nodes")
-			files.adjacency(&graph.CSR{Rows: r.Features.Rows, Cols: r.Features.Rows, Ptr: make([]int64, r.Features.Rows+1)})
+			files.adjacency(&graph.CSR{
+				Rows: r.Features.Rows,
+				Cols: r.Features.Rows,
+				Ptr:  make([]int64, r.Features.Rows+1),
+			})
 		} else {
 			check(!files.has("feat") || files.has("indptr") || files.has("indices"), path, "no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph")
 			files.adjacency(files.csr("", -1, -1, files.has("data")))

@@ -50,7 +50,12 @@ const Symmetrised = "graph symmetrised, repeated edges and self-loops dropped"
 // checks them; rows are not sorted. rows and cols are the sizes of the matrix; negative ones
 // stand for the number of offsets.
 func (s *source) csr(prefix string, rows, cols int, weighted bool) *graph.CSR {
-	m := &graph.CSR{Rows: rows, Cols: cols, Ptr: vector[int64](s, prefix+"indptr"), Idx: vector[int32](s, prefix+"indices")}
+	m := &graph.CSR{
+		Rows: rows,
+		Cols: cols,
+		Ptr:  vector[int64](s, prefix+"indptr"),
+		Idx:  vector[int32](s, prefix+"indices"),
+	}
 	if rows < 0 {
 		m.Rows = max(len(m.Ptr)-1, 0)
 		m.Cols = m.Rows
@@ -150,7 +155,13 @@ func (r *reader) sparseFile(path string) *source {
 // values of a node's row; nil values are 1. The columns may be in any order. The values of
 // a column that is there more than once add up, as in SciPy. The columns are in [0, cols).
 func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(node int) ([]int32, []float32)) {
-	m := &graph.CSR{Rows: nodes, Cols: cols, Ptr: make([]int64, 1, nodes+1), Idx: make([]int32, 0, entries), Val: make([]float32, 0, entries)}
+	m := &graph.CSR{
+		Rows: nodes,
+		Cols: cols,
+		Ptr:  make([]int64, 1, nodes+1),
+		Idx:  make([]int32, 0, entries),
+		Val:  make([]float32, 0, entries),
+	}
 	type entry struct {
 		column int32
 		value  float32

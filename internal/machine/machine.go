@@ -25,7 +25,14 @@ type Machine struct {
 
 // Describe describes this machine.
 func Describe() Machine {
-	return Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Processor: processor(), Cores: runtime.GOMAXPROCS(0), Go: runtime.Version(), BLAS: BLAS()}
+	return Machine{
+		OS:        runtime.GOOS,
+		Arch:      runtime.GOARCH,
+		Processor: processor(),
+		Cores:     runtime.GOMAXPROCS(0),
+		Go:        runtime.Version(),
+		BLAS:      BLAS(),
+	}
 }
 
 // BLAS names the BLAS in use, "" if none can be.

@@ -42,8 +42,16 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 		return make([]int32, n), nil
 	}
 	mean := float64(n) / float64(parts)
-	to := balanced{parts: parts, least: max(int64(3*n/(4*parts)), 1), limit: int64(math.Ceil((1 + imbalance) * math.Ceil(mean)))}
-	g, scratch := &level{ptr: a.Ptr, idx: a.Idx, node: slices.Repeat([]int64{1}, n)}, &connections{weight: make([]int64, n)}
+	to := balanced{
+		parts: parts,
+		least: max(int64(3*n/(4*parts)), 1),
+		limit: int64(math.Ceil((1 + imbalance) * math.Ceil(mean))),
+	}
+	g, scratch := &level{
+		ptr:  a.Ptr,
+		idx:  a.Idx,
+		node: slices.Repeat([]int64{1}, n),
+	}, &connections{weight: make([]int64, n)}
 	for rounds := 20; rounds > 0 && g.nodes() > coarsest*parts; rounds-- {
 		// A cluster has up to eight times the mean weight of a node, and at most a quarter of
 		// the weight of a part, so that parts can be balanced.
