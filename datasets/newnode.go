@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (s *Schema) namedRow(text []byte, names []string) (row []float32, err error
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&given); err != nil || given == nil {
-		return nil, fmt.Errorf("want an object with the features by their names: %s", quoted(names))
+		return nil, fmt.Errorf("want an object with the features by their names: %s: %w", quoted(names), cmp.Or(err, errors.New("got null")))
 	}
 	for _, c := range s.Columns {
 		value := given[c.Name]

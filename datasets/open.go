@@ -170,8 +170,12 @@ func (d *Data) applyKeys(ctx context.Context, spec *Spec, s *scheme, o *Schema) 
 	return err
 }
 
-// SpecError is the error of Open and Convert about a SPEC with an unknown scheme, name or key.
+// SpecError is the error of Open and Convert about the form of a SPEC, or about a scheme, a name or
+// a key that is unknown. Wrong values of keys have other errors.
 type SpecError struct{ error }
+
+// Unwrap returns the cause.
+func (e SpecError) Unwrap() error { return e.error }
 
 // CheckSpec reports a SPEC with an unknown scheme, name or key. It does not look
 // for a file at the path.

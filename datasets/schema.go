@@ -126,8 +126,8 @@ func (s *Schema) compareFeatures(got *Schema) error {
 		// Sums in another order differ a little.
 		moved := max(math.Abs(a.Mean-b.Mean), math.Abs(a.Deviation-b.Deviation)) > 1e-9*b.Deviation
 		if moved || a.Missing != b.Missing || !slices.Equal(a.Values, b.Values) {
-			return fmt.Errorf("column %q became %.300s, and in the model's data %.300s: name the source of a store, or to resume, the run's own data",
-				cmp.Or(b.Name, strconv.Itoa(k)), fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
+			return fmt.Errorf("column %q became %s, and in the model's data %s: name the source of a store, or to resume, the run's own data",
+				cmp.Or(b.Name, strconv.Itoa(k)), columnText(a), columnText(b))
 		}
 	}
 	return nil
@@ -139,6 +139,18 @@ func namesText(names []string) string {
 		return "have no names"
 	}
 	return "are the columns " + quoted(names) + " of tables"
+}
+
+// columnText says in an error what a column became.
+func columnText(c Column) string {
+	text := fmt.Sprintf("numbers scaled by the mean %.6g and the deviation %.6g", c.Mean, c.Deviation)
+	if c.Values != nil {
+		text = "the values " + quoted(c.Values)
+	}
+	if c.Missing {
+		text += ", with a column of its missing values"
+	}
+	return text
 }
 
 // outputsText describes the outputs.

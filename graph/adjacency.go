@@ -16,8 +16,8 @@ import (
 // ValidateAdjacency returns an error if m is not the adjacency matrix of an undirected
 // simple graph: an error of Validate, a matrix that is not square, columns of a row
 // that do not increase strictly, a self-loop, a value that is not positive, or an
-// entry (i, j) without an equal entry (j, i). Cost: O(NNZ) time on all cores. Once ctx is
-// done, the error is the context's. In a directed graph an entry needs no reverse.
+// entry (i, j) without an equal entry (j, i), unless the graph is directed. Cost: O(NNZ) time on all
+// cores. Once ctx is done, the error is the context's.
 //
 // It compares the sum of a random hash of 64 bits over the entries with the sum over the entries
 // of the transpose. So a matrix that is not symmetric passes with a probability of about 2⁻⁶⁴.

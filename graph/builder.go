@@ -162,10 +162,10 @@ func (b *Builder) matrix() *CSR {
 	return &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: ptr}
 }
 
-// fill fills a new matrix with rows in the order of columns and without duplicates. It sorts as
-// many rows at a time as take so many bytes, and at least one, in the memory of part if that is
-// large enough. part may be m.Idx if all rows fit. progress, if not nil, is called with the entries
-// sorted so far, of all. The error is the context's.
+// fill fills a new matrix with rows in the order of columns and without duplicates. It sorts rows
+// that take at most bytes at a time, or one row, in the memory of part if that is large enough. part
+// may be m.Idx if all rows fit. progress, if not nil, is called with the number of entries sorted so
+// far and the number of all. The error is the context's.
 func (b *Builder) fill(ctx context.Context, m *CSR, part []int32, bytes int64, progress func(done, all int64)) (Report, error) {
 	all, kept := m.Ptr[m.Rows], int64(0)
 	var ends []int64
@@ -201,15 +201,22 @@ func (b *Builder) fill(ctx context.Context, m *CSR, part []int32, bytes int64, p
 // the first of equal ones to m, which has kept entries before. It returns the number of entries
 // after that. ends has the offsets of the rows, and is overwritten.
 func (b *Builder) fillRows(m *CSR, lo int, part []int32, ends []int64, kept int64) int64 {
-	first := m.Ptr[lo]
+	first, starts := m.Ptr[lo], m.Ptr[lo:lo+len(ends)]
 	for k := range ends {
 		ends[k] -= first // no entry is there yet
 	}
 	// Each stripe of rows has a goroutine, which reads all edges and writes the entries of its rows. The
 	// entries of a row are therefore in the order of the edges for any number of stripes, and each
 	// goroutine's random writes stay within a part of the matrix.
-	stripe := len(ends)/min(runtime.GOMAXPROCS(0), 16) + 1
-	parallel.For(len(ends), stripe, func(from, to int) { b.scatter(m, lo, part, ends, from, to) })
+	stripes := min(runtime.GOMAXPROCS(0), 16)
+	row := func(stripe int) int { // all stripes have about as many entries
+		if stripe == stripes {
+			return len(starts)
+		}
+		k, _ := slices.BinarySearch(starts, first+int64(len(part)/stripes*stripe))
+		return k
+	}
+	parallel.For(stripes, 1, func(from, to int) { b.scatter(m, lo, part, ends, row(from), row(to)) })
 	parallel.For(len(ends), rowRange, func(from, to int) {
 		var order []rowEntry
 		for k := from; k < to; k++ {

@@ -61,8 +61,8 @@ func NewRowLaplacian(adjacency *CSR) *Laplacian {
 }
 
 // NewDirectedLaplacian returns P = D̃^-1 (A+I) of a directed graph: the mean over a node and
-// the nodes of its row of A. The adjacency matrix must satisfy ValidateAdjacency; the rest is
-// as for NewRowLaplacian.
+// the nodes of its row of A. The adjacency matrix must satisfy ValidateAdjacency of a directed
+// graph; the rest is as for NewRowLaplacian.
 func NewDirectedLaplacian(adjacency *CSR) *Laplacian {
 	p := NewRowLaplacian(adjacency)
 	p.Directed = true
@@ -145,7 +145,7 @@ func (p *Laplacian) eachOwn(ctx context.Context, values []float32, f func(i int)
 	if p.Share == nil {
 		return err
 	}
-	parts, width := make([][]float32, len(bounds)-1), len(values)/p.Nodes()
+	parts, width := make([][]float32, len(bounds)-1), len(values)/max(p.Nodes(), 1)
 	for r := range parts {
 		parts[r] = values[bounds[r]*width : bounds[r+1]*width]
 	}

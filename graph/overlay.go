@@ -35,7 +35,7 @@ type overlayPage struct {
 	rows            [pageNodes]*overlayRow // nil: the base's
 }
 
-// rowKind says what differs from the base: nothing, the edges, or the features and perhaps the edges.
+// rowKind says what of a node differs from the base. With features of its own, edges may differ too.
 type rowKind uint8
 
 const (
@@ -172,8 +172,8 @@ func (o *Overlay) With(features []float32, neighbors []int32, weights []float32)
 }
 
 // Draft returns a copy of o for many changes: Change makes them, and Finish ends them. Until Finish
-// only one goroutine may use the draft, and it must not call Propagation or Around. Cost:
-// O(nodes/128).
+// only one goroutine may use the draft, and it must not call Propagation, Around, Features or Gather.
+// Cost: O(nodes/128).
 func (o *Overlay) Draft() *Overlay {
 	draft := *o
 	draft.shared, draft.pages, draft.edited = o.pages, slices.Clone(o.pages), map[int32]*overlayRow{}

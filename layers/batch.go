@@ -146,8 +146,13 @@ func (b *Batch) FeatureRows(x *graph.Features, batch *samplers.MiniBatch, rows [
 // Prefetch starts to read the rows of features that a step over batch will read, in the order
 // of the file, if the features are larger than memory. It does not wait. Calls for different
 // batches may be concurrent once the model is built. It knows the features that FeatureRows
-// knows. Set does it for a batch without Prefetched.
+// knows. Set requests the rows of a batch without Prefetched.
 func (b *Batch) Prefetch(batch *samplers.MiniBatch) {
+	b.request(batch)
+	batch.Prefetched = true
+}
+
+func (b *Batch) request(batch *samplers.MiniBatch) {
 	for k, r := range b.reads {
 		again := slices.ContainsFunc(b.reads[:k], func(earlier featureRead) bool { return earlier.x == r.x })
 		if again || r.x.Prefetch == nil {
@@ -159,7 +164,6 @@ func (b *Batch) Prefetch(batch *samplers.MiniBatch) {
 			r.x.Prefetch(slices.Compact(rows))
 		}
 	}
-	batch.Prefetched = true
 }
 
 // outputFeatures is ops.OutputFeatures for one of the slots of all.
@@ -265,7 +269,7 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 		}
 	}
 	if !batch.Prefetched {
-		b.Prefetch(batch)
+		b.request(batch)
 	}
 	var except []bool
 	losses := batch.LossWeights

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/full"
@@ -194,18 +193,15 @@ func (m *GCN) InferOverlay(ctx context.Context, o *graph.Overlay, nodes []int32)
 	return infer(ctx, m.full, c)
 }
 
-// manyColumns is the length of a row of P whose row of P·X takes longer than waking a processor.
-const manyColumns = 2000
-
 // propagated returns P·X and the row sums of P at nodes of a changed graph. It computes only rows
-// that a change has touched, if m reads P·X of the base, long ones side by side. Once ctx is done it
-// leaves the other rows 0; the caller's pass then returns the context's error.
+// that a change has touched, if m reads P·X of the base. Once ctx is done it leaves
+// the other rows 0; the caller's pass then returns the context's error.
 func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (px *graph.Features, sums []float32) {
 	p, x := o.Base()
 	px = &graph.Features{Rows: len(nodes), Cols: x.Cols, Data: make([]float32, len(nodes)*x.Cols)}
 	sums = make([]float32, len(nodes))
 	kept := m.known.of(p, x) && m.known.px.Data != nil
-	compute := func(k int) {
+	for k := 0; k < len(nodes) && ctx.Err() == nil; k++ {
 		row := o.Propagation(nodes[k])
 		if row.Base && kept {
 			copy(px.Row(k), m.known.px.Row(int(nodes[k])))
@@ -214,15 +210,6 @@ func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (
 		}
 		sums[k] = row.Sum
 	}
-	var long sync.WaitGroup
-	for k := 0; k < len(nodes) && ctx.Err() == nil; k++ {
-		if neighbors, _ := o.Row(nodes[k]); len(neighbors) >= manyColumns {
-			long.Go(func() { compute(k) })
-		} else {
-			compute(k)
-		}
-	}
-	long.Wait()
 	return px, sums
 }
 

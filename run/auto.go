@@ -46,28 +46,25 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 	return err
 }
 
-// Of --max-batches auto: the passes over the training nodes, and the least number of mini-batches,
-// by docs/measurements.md.
+// LeastBatches is the least number of updates that --max-batches auto chooses, and autoPasses the
+// number of passes over the training nodes, by docs/measurements.md.
 const (
-	autoPasses  = 125
-	autoBatches = 4000
+	LeastBatches = 4000
+	autoPasses   = 125
 )
 
-// ChooseLimit gives --max-batches auto its number. It is 0 with --epochs, which are then the
-// limit. The result is a message, if there is something to say.
-func (p *Plan) ChooseLimit(data *datasets.Data) string {
+// ChooseLimit replaces --max-batches auto by a number of updates. With --epochs it is 0: the epochs
+// are the limit. A method that draws output nodes of its own has no passes.
+func (p *Plan) ChooseLimit(data *datasets.Data) {
 	switch {
 	case p.MaxBatches >= 0:
-		return ""
 	case p.Epochs > 0:
 		p.MaxBatches = 0
-		return ""
+	case p.Method.OwnOutputs():
+		p.MaxBatches = LeastBatches
+	default:
+		p.MaxBatches = max(LeastBatches, autoPasses*len(data.Split.Train)/p.Batch/p.Micro)
 	}
-	p.MaxBatches = max(autoBatches, autoPasses*len(data.Split.Train)/(p.Batch*p.Micro))
-	if p.MaxBatches == autoBatches {
-		return ""
-	}
-	return fmt.Sprintf("at most %d mini-batches, %d passes over the training nodes: --max-batches takes fewer", p.MaxBatches, autoPasses)
 }
 
 // withoutHistories adds the paper's method and its samples, in place of the default one, which

@@ -11,7 +11,7 @@ import (
 )
 
 // Keys are the keys of a method, in the grammar of a data SPEC: ladies?flat=1&draw=poisson.
-// The group names the methods that have a key, with one word for ladies, ladies-flat and so on.
+// group lists the first words of the names of methods that have a key, or a whole name, as ladies-cv.
 type Keys struct {
 	Importance   string `json:"importance" group:"neighbor" choice:"uniform|ladies|fastgcn" help:"probabilities of a node's neighbours"`
 	Flat         bool   `json:"flat" group:"ladies|fastgcn|uniform|neighbor" help:"probabilities in proportion to the norms of columns instead of their squares"`

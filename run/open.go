@@ -72,6 +72,9 @@ func Open(ctx context.Context, dir string, o OpenOptions) (*Opened, error) {
 	}
 	r.Plan.Device = cmp.Or(o.Device, "cpu")
 	if r.Data, err = r.open(ctx, o); err != nil {
+		if errors.As(err, new(datasets.SpecError)) && o.Data == "" { // the command line is right
+			err = fmt.Errorf("%s: %v", saved.Path, err)
+		}
 		return nil, err
 	}
 	if r.Model, err = r.Plan.NewModel(ctx, r.Data); err == nil {

@@ -107,8 +107,12 @@ func (b Bound) Inference(device string) (layers.InferenceBound, error) {
 		return layers.InferenceBound{}, &OptionError{Option: "memory", Err: errors.New("--memory and --scratch are for --device cpu")}
 	}
 	if b.Scratch != "" { // before the work, not after it
-		if info, err := os.Stat(b.Scratch); err != nil || !info.IsDir() {
-			return layers.InferenceBound{}, fmt.Errorf("--scratch %s: not a folder", b.Scratch)
+		info, err := os.Stat(b.Scratch)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("stat %s: not a folder", b.Scratch)
+		}
+		if err != nil {
+			return layers.InferenceBound{}, fmt.Errorf("--scratch: %w", err)
 		}
 	}
 	return layers.InferenceBound{Memory: int64(b.Memory), Scratch: b.Scratch}, nil

@@ -127,8 +127,8 @@ func (s *ASGCN) With(w []float32) (Sampler, error) {
 // over the nodes drawn. Where x·w is 0, |x·w| counts as increasing. Calls may run
 // concurrently. Cost: O(nonzeros of the rows + candidates·features).
 func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
-	if !s.sampler.done {
-		return errUnprepared
+	if err := s.sampler.checkSeeds(block.Dst); err != nil {
+		return err
 	}
 	if len(grad) == 0 || len(grad) != s.Parameters() || len(squares) != len(block.Src) || len(block.Dst) == 0 {
 		return fmt.Errorf("samplers: ASGCN: a gradient of %d values for %d parameters, from %d norms for %d nodes", len(grad), s.Parameters(), len(squares), len(block.Src))

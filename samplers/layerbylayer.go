@@ -12,7 +12,7 @@ type LayerSampler interface {
 
 	// SampleLayer draws the input nodes of block number at of batch, counted from the input,
 	// whose output nodes are rows, distinct nodes of the graph, and fills the block. It reads the
-	// given rows of P, and no others.
+	// given rows of P, and no others. It may panic on other rows, and before Prepare.
 	SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error
 }
 
@@ -32,6 +32,8 @@ func SampleLayers(ctx context.Context, s LayerSampler, seeds []int32, rng *rand.
 		if err := p.checkSeeds(seeds); err != nil {
 			return err
 		}
+	} else if len(seeds) == 0 {
+		return CheckSeeds(seeds, 0)
 	}
 	batch.Reset(s.Layers())
 	rows := seeds // of the output layer; of any other layer the input nodes of the layer above it

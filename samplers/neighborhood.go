@@ -21,7 +21,9 @@ type neighborhood struct {
 func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) {
 	h.begin(p, rows)
 	m, columns := &h.entries, h.columns[:0]
-	startMatrix(m, len(rows), 0)
+	if startMatrix(m, len(rows), 0); p.Adjacency.Val == nil {
+		m.Val = nil // walkInside makes one
+	}
 	kernel.Prefetch(p.Adjacency.Ptr, rows)
 	for i, r := range rows {
 		prefetchRow(p.Adjacency, rows, i)

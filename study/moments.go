@@ -215,8 +215,8 @@ func (d *draws) measure(ctx context.Context, repeats int, seed uint64, parts int
 	if parts = min(parts, repeats); m.exact {
 		parts = 1
 	}
-	n := int64(len(d.p))
-	if err := memory.Check(fmt.Sprintf("study: covariances of %d candidates", n), memory.Product(16, int64(parts)+1, n, n)); err != nil { // with the recursion's
+	n := int64(len(d.p)) // a tally of each part and one of the recursion have two matrices
+	if err := memory.Check(fmt.Sprintf("study: covariances of %d candidates", n), memory.Product(16, int64(parts)+1, n, n)); err != nil {
 		return nil, err
 	}
 	for range parts {

@@ -55,6 +55,12 @@ func (r *run) restore(path string, last *checkpoint) error {
 		return bad(err.Error())
 	}
 	s := last.State
+	switch {
+	case s.Batch < 0 || s.Evaluated < 0 || s.Evaluated > s.Batch || s.BestBatch < 0 || s.BestBatch > s.Evaluated || s.AdamSteps < 0:
+		return bad(fmt.Sprintf("its counts contradict each other: batch %d, evaluated %d, best %d", s.Batch, s.Evaluated, s.BestBatch))
+	case s.Evaluated > 0 && len(last.Evaluations) == 0:
+		return bad("it holds no evaluations: an earlier program wrote it")
+	}
 	copyTensors(r.tensors(), last.tensors)
 	r.state, r.out.Evaluations, r.program.adam.Steps = s, last.Evaluations, s.AdamSteps
 	r.out.Resumed, r.before = s.Batch, s.Seconds

@@ -201,13 +201,10 @@ func (j *trainJob) resolve(ctx context.Context) (err error) {
 	if err == nil && advice {
 		err = j.broadcast(ctx)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		j.ChooseLimit(j.data)
 	}
-	if text := j.ChooseLimit(j.data); text != "" {
-		j.Say("%s", text)
-	}
-	return nil
+	return err
 }
 
 // takePart leaves each rank its part of the data. A process alone keeps all.
@@ -261,6 +258,9 @@ func (j *trainJob) announce() {
 		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))
 	}
 	j.Say("%s, %s, in %s", run.MethodText(j.Method.String(), j.Samples), seeds, j.Out)
+	if !j.Given("max_batches") && j.MaxBatches > run.LeastBatches {
+		j.Say("at most %d mini-batches, since there are many training nodes; --max-batches takes another number", j.MaxBatches)
+	}
 	if used := len(j.Samples); used > 0 && used < len(j.Settings.Samples) {
 		j.Say("--method %s: the input is not sampled, so the last number of --samples, %s, is not used", j.Method.Name, j.Settings.Samples[used:])
 	}

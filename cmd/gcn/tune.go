@@ -285,7 +285,12 @@ func (j *tuneJob) prepare(ctx context.Context) error {
 		job.Quiet, job.Resume, job.stderr = true, true, io.Discard
 		job.Workers = cmp.Or(job.Workers, max(1, runtime.GOMAXPROCS(0)/j.search.Jobs))
 	}
-	j.search.Batches = first.MaxBatches
+	for _, job := range j.jobs { // of auto, a searched batch would make several numbers
+		j.search.Batches = max(j.search.Batches, job.MaxBatches)
+	}
+	for _, job := range j.jobs {
+		job.MaxBatches = j.search.Batches
+	}
 	return nil
 }
 

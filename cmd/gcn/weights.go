@@ -57,7 +57,6 @@ func newImportCommand() *cobra.Command {
 		how.Mean = j.data.Directed
 		found, err := train.ImportParameters(cmd.Context(), args[0], model, how)
 		if err == nil {
-			j.ChooseLimit(j.data) // for --resume
 			err = train.SaveRun(o.Out, model, j.data, j.Fit().Config)
 		}
 		return map[string]any{"run_dir": o.Out, "parameters": found}, err

@@ -25,7 +25,7 @@ type StepOptions struct {
 	Seed      uint64 // of the batches
 
 	// Longest ends the steps in turn after this time, if at least five are done. The report
-	// then has no pipelined passes and no fields of a GPU. 0 means no limit.
+	// then has no pipelined passes. 0 means no limit.
 	Longest time.Duration
 }
 
@@ -98,6 +98,9 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 		}
 	}
 	r.BLAS, r.Threads, r.Workers, r.Parameters = floor.blas.Name(), floor.blas.Threads(), o.Workers, len(program.Parameters())
+	if parts.Device != nil {
+		r.BLAS = "cuBLAS"
+	}
 	if err := b.inTurn(ctx, floor, &r); err != nil || o.Longest > 0 {
 		return r, err
 	}
@@ -108,7 +111,7 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 		}
 	}
 	if parts.Device != nil {
-		r.BLAS, r.DeviceBytes = "cuBLAS", parts.Device.Usage().Peak
+		r.DeviceBytes = parts.Device.Usage().Peak
 	}
 	r.PipelinedMS = study.Median(pipelined[:])
 	return r, nil

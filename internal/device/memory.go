@@ -216,12 +216,16 @@ func (u *Uploader) Send() error {
 		return nil
 	}
 	// The copy waits for the last reader of the memory, and later kernels for the copy.
-	return failed(cmp.Or(
-		s.used.delay(copies),
-		u.d.driver.send(at, s.host, u.size),
-		s.sent.record(copies),
-		s.sent.delay(main),
-	), "sending a mini-batch")
+	if err = s.used.delay(copies); err == nil {
+		err = u.d.driver.send(at, s.host, u.size)
+	}
+	if err == nil {
+		err = s.sent.record(copies)
+	}
+	if err == nil {
+		err = s.sent.delay(main)
+	}
+	return failed(err, "sending a mini-batch")
 }
 
 // ready waits until the page-locked memory of s is free, and makes it large enough.

@@ -146,7 +146,11 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 			check(false, p.Path, "rows without node ids, and the ids, %s, are %s that give no order: %ssay nodes=FILE with the ids in the order of the rows", e.ids.some(e.ids.odd(all, numbers)), text, p.keyHint("", ", or "))
 		}
 	}
-	check(e.nodeCount == 0 || e.nodeCount == e.order.nodes, "nodes="+e.keys["nodes"], "the files have %d nodes; ids=from-1 counts from 1", e.order.nodes)
+	hint := "; if the ids count from 1, add ids=from-1"
+	if e.keys["ids"] != "" {
+		hint = ""
+	}
+	check(e.nodeCount == 0 || e.nodeCount == e.order.nodes, "nodes="+e.keys["nodes"], "the files have %d nodes%s", e.order.nodes, hint)
 	if e.order.nodes == 0 {
 		return
 	}

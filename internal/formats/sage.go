@@ -189,12 +189,14 @@ func (g *sageGraph) makeGraph() {
 	byID := g.byID()
 	b := newBuilder(g.path, g.order.nodes, int64(len(g.links)))
 	for k, link := range g.links {
+		g.poll(k)
 		ends, found := g.ends(link, byID)
 		check(found, g.path, "link %d joins %s: want two of the %d nodes", k, g.text(link), len(g.nodes))
 		if u, v := g.order.node(ends[0]), g.order.node(ends[1]); u >= 0 && v >= 0 {
 			try(b.Add(u, v))
 		}
 	}
+	g.links = nil
 	g.build(b)
 	if dropped := len(g.nodes) - g.order.nodes; dropped > 0 {
 		g.note("%d nodes without the marks val and test dropped, with their links", dropped)

@@ -9,8 +9,8 @@ type Tally struct {
 	taken int64
 }
 
-// Add counts bytes that are about to be taken. The error is Check's, for the sum of all
-// bytes so far. Most calls cost one addition.
+// Add counts bytes that are about to be taken. The error is Check's, for the sum of all bytes so
+// far, once for each 64 MB. Most calls cost one addition.
 func (t *Tally) Add(bytes int64) error {
 	const step = 64 << 20
 	before := t.taken

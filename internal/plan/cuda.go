@@ -70,7 +70,11 @@ func (c *cuda) Run() error {
 	if err := c.Compute(); err != nil {
 		return err
 	}
-	from, err := c.Result(0).floats()
+	a := c.Result(0)
+	from, err := a.floats()
+	if err == nil && a.Elements() != 1 {
+		err = fmt.Errorf("the output has shape %v, want a scalar: %w", a.sizes, ErrShape)
+	}
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -79,8 +78,10 @@ func (o *Options) settings(ctx context.Context) (s run.Settings, other map[strin
 		return paper, nil, err
 	}
 	s, other = *o.Settings, map[string]string{}
-	if s.EvalEvery < 1 {
-		return s, nil, &run.OptionError{Option: "eval_every", Place: s.From("eval_every").Place, Err: errors.New("--eval-every auto: want a number from 1 up")}
+	for _, name := range []string{"eval_every", "max_batches"} {
+		if o, _ := run.Find(name); s.From(name).Text == "auto" {
+			return s, nil, &run.OptionError{Option: name, Place: s.From(name).Place, Err: fmt.Errorf("--%s auto: want a number from 1 up", o.Flag())}
+		}
 	}
 	for k, option := range run.Options(s) {
 		text := option.String()

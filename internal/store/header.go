@@ -33,10 +33,17 @@ type Array struct {
 
 // typeBytes returns the bytes of a number of a type, 0 for an unknown type.
 func typeBytes(name string) int64 {
-	return map[string]int64{
-		"I64": 8, "U64": 8, "F64": 8, "I32": 4, "U32": 4, "F32": 4, "I16": 2, "U16": 2, "F16": 2, "BF16": 2,
-		"I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1,
-	}[name]
+	switch name {
+	case "I64", "U64", "F64":
+		return 8
+	case "I32", "U32", "F32":
+		return 4
+	case "I16", "U16", "F16", "BF16":
+		return 2
+	case "I8", "U8", "BOOL", "F8_E4M3", "F8_E5M2":
+		return 1
+	}
+	return 0
 }
 
 // bytes returns the size of the array, −1 if its shape or its type has none.
@@ -86,9 +93,9 @@ func DecodeHeader(text []byte, size int64) (arrays []Array, metadata map[string]
 }
 
 // EncodeHeader returns the length and the JSON of a safetensors file. It sets the offsets of
-// the arrays, one after the other. metadata is encoded as JSON, an object of texts; nil means none. Spaces fill the
-// header, so that the longest array begins at a multiple of align bytes if the ones before it let
-// it. align is a multiple of 8, which the arrays as a whole always have.
+// the arrays, one after the other. metadata is encoded as JSON, an object of texts; nil means none.
+// Spaces fill the header, so that the longest array begins at a multiple of align bytes if the ones
+// before it let it. align is a multiple of 8, which the arrays as a whole always have.
 func EncodeHeader(metadata any, arrays []Array, align int64) ([]byte, error) {
 	var entries []string
 	add := func(name string, value any) { // one by one, because a map would sort them by name

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -21,7 +22,17 @@ type Number interface {
 }
 
 func typeOf[T Number]() string {
-	return map[any]string{int64(0): "I64", int32(0): "I32", float32(0): "F32", uint16(0): "F16", byte(0): "U8"}[*new(T)]
+	switch any(*new(T)).(type) {
+	case int64:
+		return "I64"
+	case int32:
+		return "I32"
+	case float32:
+		return "F32"
+	case uint16:
+		return "F16"
+	}
+	return "U8"
 }
 
 // Slice is an array whose values are in memory, where they are written from and read to.
@@ -110,6 +121,13 @@ func Write(ctx context.Context, file *os.File, data string, arrays []Array) erro
 	for k, a := range arrays {
 		w.checksum = 0
 		if err := a.Write(w); err != nil {
+			return err
+		}
+		at, err := file.Seek(0, io.SeekCurrent)
+		if err == nil && at != w.start+a.Offsets[1] {
+			err = fmt.Errorf("%s: written to byte %d, want %d", a.Name, at, w.start+a.Offsets[1])
+		}
+		if err != nil {
 			return err
 		}
 		sums[k+1] = fmt.Sprintf("%08x", w.checksum)

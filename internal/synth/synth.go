@@ -103,7 +103,7 @@ func (m *Model) Bytes() int64 {
 		edge  = 12      // in the builder, sorted by row, and in both directions
 	)
 	width, groups, tasks := float64(m.Features), float64(m.groupCount()), float64(m.tasks())
-	bytes := least + (node+4*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
+	bytes := least + (node+5*width+4*tasks)*float64(m.Nodes) + edge*float64(m.Edges) + 2*4*groups*width + 8*groups*tasks
 	if bytes >= math.MaxInt64 {
 		return -1
 	}
@@ -227,16 +227,30 @@ func (s *Source) Features(ctx context.Context, size int, yield func(rows []float
 	offset, scale := float32(s.Offset), float32(1/math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
 	piece := min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
 	buffer := make([]float32, piece*width)
+	var offsets []float32 // of all communities, if the features of all nodes are in memory
+	if piece == s.Nodes {
+		offsets = make([]float32, s.c.count()*width)
+		parallel.For(s.c.count(), 256, func(lo, hi int) {
+			for k := lo; k < hi; k++ {
+				s.drawOffset(offsets[k*width:(k+1)*width], k)
+			}
+		})
+	}
 	for first := 0; first < s.Nodes; first += piece {
 		last := min(first+piece, s.Nodes)
 		err := eachChunk(ctx, first, last, func(chunk, lo, hi int) error {
 			random := s.random(streamFeatures, chunk)
 			for i := lo; i < hi; i++ {
 				community := int(s.c.of[i])
-				shared := s.random(streamOffsets, community) // all its nodes draw the same offset
 				row, mean := buffer[(i-first)*width:][:width], means[int(shown[community])*width:]
-				for j := range row {
-					row[j] = scale * (mean[j] + offset*float32(shared.NormFloat64()) + float32(random.NormFloat64()))
+				shared := row
+				if offsets != nil {
+					shared = offsets[community*width:][:width]
+				} else {
+					s.drawOffset(row, community)
+				}
+				for j, v := range shared {
+					row[j] = scale * (mean[j] + offset*v + float32(random.NormFloat64()))
 				}
 			}
 			return nil
@@ -249,6 +263,14 @@ func (s *Source) Features(ctx context.Context, size int, yield func(rows []float
 		}
 	}
 	return nil
+}
+
+// drawOffset sets row to the offset that the nodes of a community share.
+func (s *Source) drawOffset(row []float32, community int) {
+	random := s.random(streamOffsets, community)
+	for j := range row {
+		row[j] = float32(random.NormFloat64())
+	}
 }
 
 // shownGroups returns the group whose mean the features of each community have: its
