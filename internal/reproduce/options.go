@@ -78,14 +78,11 @@ func (o *Options) settings(ctx context.Context) (s run.Settings, other map[strin
 		return paper, nil, err
 	}
 	s, other = *o.Settings, map[string]string{}
-	for _, name := range []string{"eval_every", "max_batches"} {
-		if o, _ := run.Find(name); s.From(name).Text == "auto" {
-			return s, nil, &run.OptionError{Option: name, Place: s.From(name).Place, Err: fmt.Errorf("--%s auto: want a number from 1 up", o.Flag())}
-		}
-	}
 	for k, option := range run.Options(s) {
 		text := option.String()
 		switch {
+		case text == "auto":
+			return s, nil, &run.OptionError{Option: option.Name, Place: s.From(option.Name).Place, Err: fmt.Errorf("--%s auto: want numbers from 1 up", option.Flag())}
 		case text == run.Options(paper)[k].String():
 		case slices.Contains([]string{"data", "method", "samples", "layers", "exact_input", "device"}, option.Name):
 			return s, nil, &run.OptionError{Option: option.Name, Place: s.From(option.Name).Place, Err: fmt.Errorf("%s: reproduce does not take it from a file", option.Name)}

@@ -280,7 +280,8 @@ func TestRefuses(t *testing.T) {
 	for words, spoil := range map[string]func(*Options, *string){
 		"unknown table or figure": func(_ *Options, name *string) { *name = "tables" },
 		"no folder":               func(o *Options, _ *string) { o.Dir = "" },
-		"from 1 up":               func(o *Options, _ *string) { o.Settings = settings(t, "eval_every", "auto") },
+		"--eval-every auto":       func(o *Options, _ *string) { o.Settings = settings(t, "eval_every", "auto") },
+		"--max-batches auto":      func(o *Options, _ *string) { o.Settings = settings(t, "max_batches", "auto") },
 		"does not take":           func(o *Options, _ *string) { o.Settings = settings(t, "method", "ladies") },
 		"--pre-norm":              func(o *Options, _ *string) { o.Settings = settings(t, "feed_forward", true) },
 		"no method":               func(o *Options, _ *string) { o.Methods = []string{"nothing"} },
