@@ -28,27 +28,18 @@ type Overlay struct {
 
 const pageNodes = 128
 
-// overlayPage holds what a row of P·X reads of each neighbour, columns and kinds, in few cache lines.
+// overlayPage holds what a row of P·X reads of each neighbour in few cache lines.
 type overlayPage struct {
-	columns, scales [pageNodes]float32 // of the Laplacian's column and row
-	kinds           [pageNodes]rowKind
+	columns, scales [pageNodes]float32     // of the Laplacian's column and row
+	own             [pageNodes]bool        // whether rows has features
 	rows            [pageNodes]*overlayRow // nil: the base's
 }
-
-// rowKind says what of a node differs from the base. With features of its own, edges may differ too.
-type rowKind uint8
-
-const (
-	baseRow rowKind = iota
-	changedRow
-	ownFeatures
-)
 
 // overlayRow replaces a row of the base.
 type overlayRow struct {
 	neighbors []int32   // ascending
 	weights   []float32 // one for each neighbour
-	features  []float32 // of ownFeatures
+	features  []float32 // nil: the base's
 	removed   bool
 }
 
@@ -103,38 +94,23 @@ func (o *Overlay) Has(v int32) bool {
 	if v < 0 || int(v) >= o.nodes {
 		return false
 	}
-	row := o.changed(v)
+	_, _, row, _ := o.at(v)
 	return row == nil || !row.removed
 }
 
-// changed returns the row that replaces the base's, or nil.
-func (o *Overlay) changed(v int32) *overlayRow {
-	if page := o.pages[uint32(v)/pageNodes]; page != nil {
-		return page.rows[uint32(v)%pageNodes]
+// at returns the scales of a node's row and column of P, the row that replaces the base's, or nil,
+// and whether it has features. It is inlined, so a caller reads only what it uses.
+func (o *Overlay) at(v int32) (scale, column float32, row *overlayRow, own bool) {
+	if page, k := o.pages[uint32(v)/pageNodes], uint32(v)%pageNodes; page != nil {
+		return page.scales[k], page.columns[k], page.rows[k], page.own[k]
 	}
-	return nil
-}
-
-// column returns the scale of a column of P, and what differs at its node.
-func (o *Overlay) column(v int32) (float32, rowKind) {
-	if page := o.pages[uint32(v)/pageNodes]; page != nil {
-		return page.columns[uint32(v)%pageNodes], page.kinds[uint32(v)%pageNodes]
-	}
-	return o.base.ColScale[v], baseRow
-}
-
-// scale returns the scale of a row of P.
-func (o *Overlay) scale(v int32) float32 {
-	if page := o.pages[uint32(v)/pageNodes]; page != nil {
-		return page.scales[uint32(v)%pageNodes]
-	}
-	return o.base.RowScale[v]
+	return o.base.RowScale[v], o.base.ColScale[v], nil, false
 }
 
 // Row returns the neighbours of node v in ascending order, and the weights of the edges, nil
 // if all are 1. Both must not be changed.
 func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
-	if row := o.changed(v); row != nil {
+	if _, _, row, _ := o.at(v); row != nil {
 		return row.neighbors, row.weights
 	}
 	return o.base.Adjacency.Row(int(v)), o.base.Adjacency.RowValues(int(v))
@@ -142,8 +118,8 @@ func (o *Overlay) Row(v int32) (neighbors []int32, weights []float32) {
 
 // Features returns the features of node v, which must not be changed.
 func (o *Overlay) Features(v int32) []float32 {
-	if _, kind := o.column(v); kind == ownFeatures {
-		return o.changed(v).features
+	if _, _, row, _ := o.at(v); row != nil && row.features != nil {
+		return row.features
 	}
 	return o.x.Row(int(v))
 }
@@ -172,8 +148,8 @@ func (o *Overlay) With(features []float32, neighbors []int32, weights []float32)
 }
 
 // Draft returns a copy of o for many changes: Change makes them, and Finish ends them. Until Finish
-// only one goroutine may use the draft, and it must not call Propagation, Around, Features or Gather.
-// Cost: O(nodes/128).
+// only one goroutine may use the draft, and it must not call Propagation or Around. Cost:
+// O(nodes/128).
 func (o *Overlay) Draft() *Overlay {
 	draft := *o
 	draft.shared, draft.pages, draft.edited = o.pages, slices.Clone(o.pages), map[int32]*overlayRow{}
@@ -250,10 +226,10 @@ func (o *Overlay) row(v int32) *overlayRow {
 		if weights == nil {
 			row.weights = slices.Repeat([]float32{1}, len(neighbors))
 		}
-		old := o.changed(v)
+		scale, column, old, _ := o.at(v)
 		if old != nil {
 			row.features = old.features
-		} else if scale, column := o.scales(row); o.scale(v) != scale || o.base.ColScale[v] != column {
+		} else if r, c := o.scales(row); r != scale || c != column {
 			o.fail("node %d has scales of its own: changes need a Laplacian of NewLaplacian or NewRowLaplacian", v)
 		}
 		o.put(v, row)
@@ -328,10 +304,7 @@ func (o *Overlay) Finish() error {
 	for v, row := range o.edited {
 		page, k := o.pages[v/pageNodes], v%pageNodes
 		page.scales[k], page.columns[k] = o.scales(row)
-		page.kinds[k] = changedRow
-		if row.features != nil {
-			page.kinds[k] = ownFeatures
-		}
+		page.own[k] = row.features != nil
 	}
 	o.shared, o.edited = nil, nil
 	return o.err
@@ -387,8 +360,8 @@ func (o *Overlay) Around(nodes []int32, hops int) (local *Laplacian, ids []int32
 	a.Ptr = append(a.Ptr, slices.Repeat(a.Ptr[len(a.Ptr)-1:], len(ids)+1-len(a.Ptr))...)
 	local = &Laplacian{Adjacency: a, Directed: o.base.Directed}
 	for _, v := range ids {
-		column, _ := o.column(v)
-		local.RowScale, local.ColScale = append(local.RowScale, o.scale(v)), append(local.ColScale, column)
+		scale, column, _, _ := o.at(v)
+		local.RowScale, local.ColScale = append(local.RowScale, scale), append(local.ColScale, column)
 	}
 	return local, ids, nil
 }
@@ -397,7 +370,7 @@ func (o *Overlay) Around(nodes []int32, hops int) (local *Laplacian, ids []int32
 type PropagationRow struct {
 	Columns []int32   // the row's node first
 	Entries []float32 // one for each column
-	Sum     float32   // of the entries
+	Sum     float64   // of the entries
 	Own     []int     // ascending places in Columns of nodes whose features are not in the Data of the base's
 	Base    bool      // the row of P·X is that of the base: neither the node nor a neighbour has changed
 }
@@ -405,41 +378,31 @@ type PropagationRow struct {
 // Propagation returns row v of P. Cost: O(degree of v).
 func (o *Overlay) Propagation(v int32) PropagationRow {
 	neighbors, weights := o.Row(v)
-	scale := o.scale(v)
-	r := PropagationRow{
-		Columns: make([]int32, 1+len(neighbors)),
-		Entries: make([]float32, 1+len(neighbors)),
-		Base:    true,
-	}
-	total := 0.0
-	for k := range r.Columns {
-		u, weight := v, float32(1)
+	scale, _, _, _ := o.at(v)
+	r := PropagationRow{Columns: append([]int32{v}, neighbors...), Entries: make([]float32, 1+len(neighbors)), Base: true}
+	for k, u := range r.Columns {
+		weight := float32(1)
 		if k > 0 {
-			u, weight = neighbors[k-1], float32(Weight(weights, k-1))
+			weight = float32(Weight(weights, k-1))
 		}
-		column, kind := o.column(u)
-		r.Columns[k], r.Entries[k] = u, scale*weight*column
-		total += float64(column) * float64(weight)
-		r.Base = r.Base && kind == baseRow
-		if kind == ownFeatures || o.x.Data == nil {
+		_, column, row, own := o.at(u)
+		r.Entries[k], r.Base = scale*weight*column, r.Base && row == nil
+		r.Sum += float64(column) * float64(weight)
+		if own || o.x.Data == nil {
 			r.Own = append(r.Own, k)
 		}
 	}
 	if !r.Base {
 		o.prefetch(r.Columns)
 	}
-	r.Sum = float32(float64(scale) * total)
+	r.Sum *= float64(scale)
 	return r
 }
 
 // Gather returns the features of nodes, row after row.
 func (o *Overlay) Gather(nodes []int32) *Features {
 	o.prefetch(nodes)
-	x := &Features{
-		Rows: len(nodes),
-		Cols: o.x.Cols,
-		Data: make([]float32, 0, len(nodes)*o.x.Cols),
-	}
+	x := &Features{Rows: len(nodes), Cols: o.x.Cols, Data: make([]float32, 0, len(nodes)*o.x.Cols)}
 	for _, v := range nodes {
 		x.Data = append(x.Data, o.Features(v)...)
 	}

@@ -199,7 +199,7 @@ func sameRow(o *Overlay, v int32, features []float32, p *Laplacian) bool {
 		}
 		k++
 	}
-	return slices.Equal(got, features) && k == len(row.Columns) && row.Sum == float32(p.RowSum(int(v)))
+	return slices.Equal(got, features) && k == len(row.Columns) && float32(row.Sum) == float32(p.RowSum(int(v)))
 }
 
 func checkOverlay(t *testing.T, what string, o *Overlay, g *plainGraph, p *Laplacian, rng *rand.Rand) {

@@ -208,7 +208,7 @@ func (m *GCN) propagated(ctx context.Context, o *graph.Overlay, nodes []int32) (
 		} else {
 			kernel.PropagateChanged(px.Row(k), o, row)
 		}
-		sums[k] = row.Sum
+		sums[k] = float32(row.Sum)
 	}
 	return px, sums
 }

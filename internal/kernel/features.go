@@ -53,8 +53,7 @@ func PropagateChanged(dst []float32, o *graph.Overlay, row graph.PropagationRow)
 	_, x := o.Base()
 	clear(dst)
 	add := func(columns []int32, entries, values []float32, rows int) {
-		run := graph.CSR{Cols: rows, Idx: columns, Val: entries}
-		spmmEntries(dst, &run, []int64{0}, []int64{int64(len(columns))}, true, nil, rows, values, len(dst))
+		spmmEntries(dst, &graph.CSR{Cols: rows, Idx: columns, Val: entries}, []int64{0}, []int64{int64(len(columns))}, true, nil, rows, values, len(dst))
 	}
 	at := 0
 	for _, own := range row.Own {
