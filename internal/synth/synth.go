@@ -99,7 +99,7 @@ func (m *Model) Resize(nodes int) {
 func (m *Model) Bytes() int64 {
 	const (
 		least = 2 << 20 // a chunk of the builder
-		node  = 150     // communities, degree, offsets, running sums, class, split, generators
+		node  = 115     // communities, degree, offsets, running sums, class, split
 		edge  = 12      // in the builder, sorted by row, and in both directions
 	)
 	width, groups, tasks := float64(m.Features), float64(m.groupCount()), float64(m.tasks())
