@@ -28,7 +28,8 @@ type Overlay struct {
 
 const pageNodes = 128
 
-// overlayPage holds what a row of P·X reads of each neighbour in few cache lines.
+// overlayPage holds nodes. Each array lies by itself: a row of P·X reads two numbers of each
+// neighbour, and most are then in a cache.
 type overlayPage struct {
 	columns, scales [pageNodes]float32     // of the Laplacian's column and row
 	own             [pageNodes]bool        // whether rows has features
@@ -99,7 +100,7 @@ func (o *Overlay) Has(v int32) bool {
 }
 
 // at returns the scales of a node's row and column of P, the row that replaces the base's, or nil,
-// and whether it has features. It is inlined, so a caller reads only what it uses.
+// and whether that row has features.
 func (o *Overlay) at(v int32) (scale, column float32, row *overlayRow, own bool) {
 	if page, k := o.pages[uint32(v)/pageNodes], uint32(v)%pageNodes; page != nil {
 		return page.scales[k], page.columns[k], page.rows[k], page.own[k]
@@ -372,7 +373,7 @@ type PropagationRow struct {
 	Entries []float32 // one for each column
 	Sum     float64   // of the entries
 	Own     []int     // ascending places in Columns of nodes whose features are not in the Data of the base's
-	Base    bool      // the row of P·X is that of the base: neither the node nor a neighbour has changed
+	Base    bool      // neither the node nor a neighbour has changed, so P·X has the base's row
 }
 
 // Propagation returns row v of P. Cost: O(degree of v).

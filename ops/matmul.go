@@ -198,18 +198,8 @@ func (op *product) keepRows(r *plan.Run, rows int, bias, scale []float32) {
 
 func (op *product) differentiate(d *gradients, _, grad *G.Node) {
 	x, w := op.inputs[0], op.inputs[1]
-	d.add(0, &product{
-		base:   base{name: op.name + "BackX"},
-		blas:   op.blas,
-		transB: true,
-		below:  op.below,
-	}, grad, w)
-	d.add(1, &product{
-		base:   base{name: op.name + "BackW"},
-		blas:   op.blas,
-		transA: true,
-		below:  op.below,
-	}, x, grad)
+	d.add(0, &product{base: base{name: op.name + "BackX"}, blas: op.blas, transB: true, below: op.below}, grad, w)
+	d.add(1, &product{base: base{name: op.name + "BackW"}, blas: op.blas, transA: true, below: op.below}, x, grad)
 	if op.bias {
 		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot, parts: partSums}}, grad)
 	}

@@ -117,7 +117,7 @@ func foreignLayers(tensors []weights.Tensor, o ImportOptions) (all []*foreignLay
 		}
 		l.parts[part], l.linear = t, l.linear || part == "weight" && (linear || sage)
 	}
-	slices.SortFunc(all, func(l, other *foreignLayer) int { // those of a pattern by their numbers
+	slices.SortFunc(all, func(l, other *foreignLayer) int { // layers of one pattern by the number in the name
 		return cmp.Or(cmp.Compare(l.pattern, other.pattern), cmp.Compare(l.key, other.key), cmp.Compare(l.name, other.name))
 	})
 	for _, name := range slices.Sorted(maps.Keys(o.Layers)) {

@@ -42,7 +42,7 @@ type Program struct {
 	backend  plan.Backend // nil after Close
 	averages int          // values at the end that are averages
 	adam     AdamState    // of Advance
-	ahead    bool         // the backend's parameters and moments are newer than those of the host
+	ahead    bool         // the backend has newer parameters and moments than the host
 }
 
 // NewProgram differentiates m's loss and plans its ops. The caller closes the program.

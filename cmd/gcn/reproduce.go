@@ -37,8 +37,8 @@ func newReproduceCommand() *cobra.Command {
 	return cmd
 }
 
-// run makes the table or figure of that name, or all. The paper's settings come first;
-// those of --config replace them, and the command line replaces both.
+// run makes the table or figure of that name, or all. The file of --config changes the paper's
+// settings, and the command line changes the result.
 func (r *reproduction) run(cmd *cobra.Command, name string) (any, error) {
 	s, err := reproduce.Paper(cmd.Context())
 	if err != nil {

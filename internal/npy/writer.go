@@ -43,7 +43,7 @@ func Write[T Element](w io.Writer, values []T, shape ...int) error {
 
 // WriteValues writes the next values of an array, in C order.
 func WriteValues[T Element](w io.Writer, values []T) error {
-	for part := range slices.Chunk(values, 1<<13) { // binary.Write copies what it writes
+	for part := range slices.Chunk(values, 1<<13) { // binary.Write makes a copy of its values
 		if err := binary.Write(w, binary.LittleEndian, part); err != nil {
 			return err
 		}

@@ -17,8 +17,8 @@ type Op interface {
 	// Memory describes the op's memory use. A plan calls it once.
 	Memory() Memory
 
-	// Place is called once for each run on a device. It makes the run send what the op needs
-	// there beside its inputs, such as parts of the batch.
+	// Place is called once for each run on a device. An op may read more than its inputs there,
+	// such as parts of the batch. Place makes the run send these.
 	Place(r *Run) error
 
 	// Compute takes the inputs of c, checks their sizes, makes the result, and ends in c.On,
@@ -43,5 +43,5 @@ const (
 	Reads      Access = iota // the op only reads them, in Compute
 	Keeps                    // the op reads them later too, or a plain op's result may lie there: the plan never reuses this memory
 	OverResult               // the result may overwrite one input, to save memory
-	OverState                // data that the op keeps for its gradient may
+	OverState                // data that the op keeps for its gradient may overwrite one input
 )

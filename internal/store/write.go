@@ -95,9 +95,9 @@ func checkByteOrder() error {
 	return nil
 }
 
-// Write writes a store to an empty file. It sorts the caller's slice in place: arrays of 8 bytes a
-// number first, then those of 4, 2 and 1. It writes the header last: a file without it is not a
-// store. It checks ctx every 4 MiB.
+// Write writes a store to an empty file. It sorts the caller's slice in place by the bytes of a
+// number, the largest first. It writes the header last: a file without a header is not a store. It
+// checks ctx every 4 MiB.
 func Write(ctx context.Context, file *os.File, data string, arrays []Array) error {
 	if err := checkByteOrder(); err != nil {
 		return err
