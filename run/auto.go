@@ -182,14 +182,17 @@ func (p *Plan) FewSamples(ctx context.Context, model *layers.GCN, data *datasets
 	if len(p.Samples) == 0 || p.ExactInput || p.Conv == gat || !measured || p.Layers*p.Hidden*data.Nodes() > most {
 		return ""
 	}
+	products, err := study.Products(ctx, model, data.Laplacian(), data.Features)
+	if err != nil {
+		return ""
+	}
 	relative, err := study.Advise{
 		Laplacian: data.Laplacian(),
+		Products:  products,
 		Nodes:     data.Split.Train,
 		Batch:     p.Batch,
 		Seed:      p.Seed,
-	}.Errors(ctx, p.Method.Name, p.Samples, func(layer int, nodes []int32) (*graph.Features, error) {
-		return study.LayerProduct(ctx, model, data.Laplacian(), data.Features, p.Layers-1-layer, nodes)
-	})
+	}.Errors(ctx, p.Method.Name, p.Samples)
 	product := 1.0
 	for _, e := range relative {
 		product *= e

@@ -41,8 +41,7 @@ type Advise struct {
 	Repeats int      // mini-batches; 0 means 4 to 16, by the work of one
 	Seed    uint64
 
-	contenders []Contender                                             // of Methods
-	product    func(layer int, nodes []int32) (*graph.Features, error) // of Errors
+	contenders []Contender // of Methods
 }
 
 // LayerAdvice is the advice for one layer.
@@ -113,10 +112,9 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 
 // Errors measures, for one method with the given sample sizes, the error of each layer
 // over its signal. Sizes, results and layers begin next to the output, as Products do. Repeats
-// of 0 means 4. product returns HW of a layer at the given nodes, in place of Products.
-func (a Advise) Errors(ctx context.Context, method string, samples []int, product func(layer int, nodes []int32) (*graph.Features, error)) ([]float64, error) {
+// of 0 means 4.
+func (a Advise) Errors(ctx context.Context, method string, samples []int) ([]float64, error) {
 	a.Methods, a.Layers, a.Repeats = []string{method}, len(samples), cmp.Or(a.Repeats, 4)
-	a.Products, a.product = make([]*graph.Features, 1), product
 	layers, err := a.layers(ctx, samples)
 	var relative []float64
 	for _, layer := range layers {
@@ -137,9 +135,6 @@ func (a *Advise) layers(ctx context.Context, samples []int) ([]LayerAdvice, erro
 		var sizes []int
 		if samples != nil {
 			sizes = samples[l : l+1]
-			if err := a.read(ctx, l, above); err != nil {
-				return nil, err
-			}
 		}
 		table, rows, err := a.measure(ctx, l, above, sizes)
 		if err != nil {
@@ -212,37 +207,6 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 	}
 	table, err = e.Run(ctx)
 	return table, len(seeds), err
-}
-
-// read makes the product of a layer. It holds only the rows that the measurement below the given
-// samplers reads, as one of several processes holds its rows.
-func (a *Advise) read(ctx context.Context, layer int, above []samplers.Sampler) error {
-	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, below: above, Batch: a.Batch, Seed: a.Seed})
-	var nodes []int32
-	for r := range a.Repeats {
-		if _, err := w.begin(ctx, r); err != nil {
-			return err
-		}
-		nodes = append(nodes, w.exact.Blocks[0].Src...)
-	}
-	slices.Sort(nodes)
-	nodes = slices.Compact(nodes)
-	part, err := a.product(layer, nodes)
-	if err := cmp.Or(err, checkProduct(part, len(nodes))); err != nil {
-		return err
-	}
-	n := a.Laplacian.Nodes()
-	a.Products[0] = &graph.Features{
-		Rows:  n,
-		Cols:  part.Cols,
-		Data:  part.Data,
-		Share: new(graph.Share),
-		Place: make([]int32, n),
-	}
-	for k, v := range nodes {
-		a.Products[0].Place[v] = int32(k)
-	}
-	return nil
 }
 
 // size returns the smallest size at which some method reaches the target, or the

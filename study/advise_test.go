@@ -247,8 +247,7 @@ func TestAdviseErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	product := func(_ int, nodes []int32) (*graph.Features, error) { return rowsOf(a.Products[0], nodes), nil }
-	got, err := a.Errors(t.Context(), advice.Method, advice.Samples, product)
+	got, err := a.Errors(t.Context(), advice.Method, advice.Samples)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +256,7 @@ func TestAdviseErrors(t *testing.T) {
 			t.Errorf("layer %d: error %v, in the advice %v", l, got[l], layer.Relative)
 		}
 	}
-	if _, err := a.Errors(t.Context(), "none", []int{1}, product); err == nil {
+	if _, err := a.Errors(t.Context(), "none", []int{1}); err == nil {
 		t.Error("no error about an unknown method")
 	}
 }

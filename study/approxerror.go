@@ -296,8 +296,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 // propagate writes P̃C of a block to dst.
 func (s *ApproxError) propagate(dst []float32, block *graph.Block) {
 	c := s.Product
-	rows, _ := c.Places(nil, block.Src) // Advise has read them all
-	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, rows, c.Data, c.Cols)
+	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, block.Src, c.Data, c.Cols)
 }
 
 func squaredNorm(x []float32) float64 {

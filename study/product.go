@@ -69,7 +69,7 @@ func eachProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *grap
 		return errors.New("study: products and norms need a model")
 	}
 	for l := range m.Convolutions {
-		hw, err := LayerProduct(ctx, m, p, x, l, nil)
+		hw, err := LayerProduct(ctx, m, p, x, l)
 		if err != nil {
 			return err
 		}
@@ -78,10 +78,9 @@ func eachProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *grap
 	return nil
 }
 
-// LayerProduct returns HW of one convolution, as Products does: a row for each of nodes, or, if
-// they are nil, of the graph. Layer 0 reads the features; errors call it layer 1, as the
-// command does. It runs inference for the nodes up to the layer.
-func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int, nodes []int32) (*graph.Features, error) {
+// LayerProduct returns HW of one convolution, as Products does. Layer 0 reads the features;
+// errors call it layer 1, as the command does.
+func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int) (*graph.Features, error) {
 	if m == nil || x == nil || layer < 0 || layer >= len(m.Convolutions) {
 		return nil, fmt.Errorf("study: a product of layer %d needs a model with it, and features", layer+1)
 	}
@@ -95,30 +94,14 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 		}
 		weight = c.W.Value().Data().([]float32)
 	}
-	if layer > 0 {
-		h, width, err := m.InferHidden(ctx, p, x, nodes, layer)
-		if err != nil {
-			return nil, err
-		}
-		return Product(&graph.Features{Rows: len(h) / width, Cols: width, Data: h}, weight)
+	if layer == 0 {
+		return Product(x, weight)
 	}
-	if nodes != nil && x.Data != nil && x.Share == nil {
-		return Product(rowsOf(x, nodes), weight)
+	h, width, err := m.InferHidden(ctx, p, x, nil, layer)
+	if err != nil {
+		return nil, err
 	}
-	hw, err := Product(x, weight)
-	if err == nil && nodes != nil {
-		hw = rowsOf(hw, nodes)
-	}
-	return hw, err
-}
-
-// rowsOf returns a copy of the rows of nodes.
-func rowsOf(x *graph.Features, nodes []int32) *graph.Features {
-	rows := &graph.Features{Rows: len(nodes), Cols: x.Cols}
-	for _, v := range nodes {
-		rows.Data = append(rows.Data, x.Row(int(v))...)
-	}
-	return rows
+	return Product(&graph.Features{Rows: p.Nodes(), Cols: width, Data: h}, weight)
 }
 
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained
