@@ -11,20 +11,13 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// LayerNorms are the norms of one layer of a trained model: ‖(HW)_[i]‖ of every
-// node, H the layer's input over full neighbourhoods.
-type LayerNorms struct {
-	Name  string // "layer 1"
-	Norms []float64
-}
-
 // Assumption tests the assumption behind FastGCN and LADIES, that ‖(HW)_[i]‖ is
 // proportional to ‖P^[i]‖ or ‖QP^[i]‖, by linear regression (Chen et al. 2023,
 // §4.1 and appendix). The paper's text regresses the column norm on the row
 // norm, and its appendix the row norm on the column norm. The table holds both.
 type Assumption struct {
 	Laplacian *graph.Laplacian // required
-	Layers    []LayerNorms     // required
+	Layers    [][]float64      // ‖(HW)_[i]‖ of every node, for each layer; required
 	Nodes     []int32          // the batches Q are drawn from these; required for ‖QP^[i]‖
 	Within    []int32          // nodes to regress over; nil means all
 
@@ -124,7 +117,7 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	add := func(to []*pairs, i int, x float64) {
 		for l, layer := range a.Layers {
 			if within[i] {
-				to[l].add(x, layer.Norms[i])
+				to[l].add(x, layer[i])
 			}
 		}
 	}
@@ -154,9 +147,9 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 // newPairs returns what each layer adds to.
 func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
 	var all []*pairs
-	for l, layer := range a.Layers {
+	for l := range a.Layers {
 		rng := rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))
-		all = append(all, &pairs{Scatter{Layer: layer.Name, On: on}, a.Points, rng})
+		all = append(all, &pairs{Scatter{Layer: layerName(l), On: on}, a.Points, rng})
 	}
 	return all
 }

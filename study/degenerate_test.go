@@ -84,7 +84,7 @@ func TestDegenerateData(t *testing.T) {
 				continue
 			}
 			t.Run(graphName+"/"+name, func(t *testing.T) {
-				norms := []LayerNorms{{"layer 1", RowNorms(hw)}}
+				norms := [][]float64{RowNorms(hw)}
 				errs, err := ApproxError{Laplacian: p, Product: hw, Nodes: nodes, Methods: []Contender{method}, Sizes: []int{1, 4}, Batch: 8, Repeats: 2}.Run(ctx)
 				if err != nil {
 					t.Fatal(err)
@@ -159,7 +159,7 @@ func TestMissingArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	methods, norms := []Contender{method}, []LayerNorms{{"layer 1", RowNorms(hw)}}
+	methods, norms := []Contender{method}, [][]float64{RowNorms(hw)}
 	short := &graph.Features{Rows: 20, Cols: 3, Data: make([]float32, 5)}
 	weight, draw := samplers.Debiased{}, samplers.WithoutReplacement{}
 	var noLabor *samplers.Labor

@@ -29,7 +29,7 @@ import (
 // sides decides when it fails.
 type Norms struct {
 	Laplacian *graph.Laplacian // required
-	Layers    []LayerNorms     // required
+	Layers    [][]float64      // ‖(HW)_[i]‖ of every node, for each layer; required
 	Nodes     []int32          // the batches Q are drawn from these; required
 
 	Batches int `default:"100" least:"1"` // number of Q's
@@ -108,7 +108,7 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	err := walk.batches(ctx, s.Laplacian, s.Nodes, s.Batch, s.Batches, s.Seed, s.Progress, func(b int) {
 		c1[b] = unevenness(walk.norms)
 		for l, layer := range s.Layers {
-			f, q := secondMoments(walk.nodes, walk.norms, layer.Norms)
+			f, q := secondMoments(walk.nodes, walk.norms, layer)
 			flat[l] += f
 			ladies[l] += q
 		}
@@ -119,10 +119,10 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	spread := NewSpread(c1)
 	for l, layer := range s.Layers {
 		row := NormsRow{
-			Layer: layer.Name, C1: spread.Mean, C1SEM: spread.SEM, C1P: unevenness(columns),
-			C2: boundingConstant(layer.Norms, 0), C2Cut: boundingConstant(layer.Norms, cut),
+			Layer: layerName(l), C1: spread.Mean, C1SEM: spread.SEM, C1P: unevenness(columns),
+			C2: boundingConstant(layer, 0), C2Cut: boundingConstant(layer, cut),
 			MomentRatio: flat[l] / ladies[l], FlatBetter: flat[l] < ladies[l],
-			HW: NewHistogram(layer.Norms, s.Bins, cut),
+			HW: NewHistogram(layer, s.Bins, cut),
 		}
 		row.Ratio = row.C1 / (row.C2 * row.C2)
 		row.RatioCut = row.C1 / (row.C2Cut * row.C2Cut)

@@ -57,25 +57,19 @@ func RowNorms(c *graph.Features) []float64 {
 // first. H is the layer's input, computed over full neighbourhoods of all nodes without
 // dropout, and W the layer's weight. Cost: for each layer, inference up to it.
 func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]*graph.Features, error) {
-	var all []*graph.Features
-	err := eachProduct(ctx, m, p, x, func(_ int, hw *graph.Features) { all = append(all, hw) })
-	slices.Reverse(all)
-	return all, err
-}
-
-// eachProduct calls visit with HW of each convolution, the first one first.
-func eachProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, visit func(layer int, hw *graph.Features)) error {
 	if m == nil {
-		return errors.New("study: products and norms need a model")
+		return nil, errors.New("study: products and norms need a model")
 	}
+	var all []*graph.Features
 	for l := range m.Convolutions {
 		hw, err := LayerProduct(ctx, m, p, x, l)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		visit(l, hw)
+		all = append(all, hw)
 	}
-	return nil
+	slices.Reverse(all)
+	return all, nil
 }
 
 // LayerProduct returns HW of one convolution, as Products does. Layer 0 reads the features;
@@ -105,11 +99,12 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 }
 
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained
-// model, the first one first. It holds one layer's product in memory at a time.
-func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]LayerNorms, error) {
-	var all []LayerNorms
-	err := eachProduct(ctx, m, p, x, func(l int, hw *graph.Features) {
-		all = append(all, LayerNorms{Name: fmt.Sprintf("layer %d", l+1), Norms: RowNorms(hw)})
-	})
+// model, the first one first. It holds all products in memory.
+func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([][]float64, error) {
+	products, err := Products(ctx, m, p, x)
+	var all [][]float64
+	for _, hw := range slices.Backward(products) {
+		all = append(all, RowNorms(hw))
+	}
 	return all, err
 }
