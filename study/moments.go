@@ -43,15 +43,16 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 	if err := e.Weight.Check(e.Draw); err != nil {
 		return nil, err
 	}
-	p := &samplers.Population{Weights: weights, Positive: len(weights)}
-	for i, w := range weights {
-		if !(w > 0) || math.IsInf(w, 1) {
-			return nil, fmt.Errorf("study: candidate %d has weight %v, want positive and finite", i, w)
-		}
-		p.Total += w
-	}
 	if s < 1 || s > len(weights) {
 		return nil, fmt.Errorf("study: %d draws from %d candidates, want 1 to %d", s, len(weights), len(weights))
+	}
+	weights, err := drawableWeights(weights)
+	if err != nil {
+		return nil, err
+	}
+	p := &samplers.Population{Weights: weights, Positive: len(weights)}
+	for _, w := range weights {
+		p.Total += w
 	}
 	if watch == nil {
 		watch = evenlySpaced(make([]float64, len(weights)), len(weights))
@@ -67,7 +68,7 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 // tally holds means over samples, for the watched candidates.
 type tally struct {
 	Moments           // Cov has the means of β_iβ_j
-	theorem *Moments  // by the recursion of the paper's theorem; nil without it
+	theorem *Moments  // by the recursion of the paper's theorem; 0 without it
 	printed []float64 // Var(β_i) by the recursion as it is printed
 }
 
@@ -81,11 +82,7 @@ func newMoments(n int) *Moments {
 
 func (d *draws) newTally() *tally {
 	n := len(d.p)
-	t := &tally{Moments: *newMoments(n)}
-	if d.theorem != nil {
-		t.theorem, t.printed = newMoments(n), make([]float64, n)
-	}
-	return t
+	return &tally{*newMoments(n), newMoments(n), make([]float64, n)}
 }
 
 // add counts a sample with its probability.
@@ -203,19 +200,20 @@ func (d *draws) simulate(ctx context.Context, t *tally, first, step, repeats int
 // measured are the exact means over all outcomes, or independent estimates of them from parts of
 // the draws.
 type measured struct {
-	p     []float64 // probabilities of the watched candidates
-	parts []*tally
-	exact bool
+	p       []float64 // probabilities of the watched candidates
+	parts   []*tally
+	exact   bool
+	repeats float64 // draws; +Inf if exact
 }
 
 // measure enumerates the outcomes, or simulates draws in the given number of parts if there are too
 // many outcomes. The number is fixed, so that sums do not depend on the number of cores.
 func (d *draws) measure(ctx context.Context, repeats int, seed uint64, parts int) (*measured, error) {
-	m := &measured{p: d.p, exact: d.outcomes() <= mostOutcomes}
+	m := &measured{p: d.p, exact: d.outcomes() <= mostOutcomes, repeats: float64(repeats)}
 	if parts = min(parts, repeats); m.exact {
-		parts = 1
+		parts, m.repeats = 1, math.Inf(1)
 	}
-	n := int64(len(d.p)) // a tally of each part and one of the recursion have two matrices
+	n := int64(len(d.p)) // a tally has two matrices, and the means as many
 	if err := memory.Check(fmt.Sprintf("study: covariances of %d candidates", n), memory.Product(16, int64(parts)+1, n, n)); err != nil {
 		return nil, err
 	}
