@@ -191,7 +191,7 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 		Laplacian: a.Laplacian, Product: hw, Nodes: a.Nodes, below: above,
 		Methods: a.contenders, Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
-	w := newErrorWorker(&e)
+	w := &errorWorker{study: &e}
 	seeds, err := w.begin(ctx, 0) // one mini-batch, for its size
 	if err != nil {
 		return nil, 0, err
@@ -299,25 +299,17 @@ func nextSize(s int) int {
 // is (1/s − 1/m) times a constant. It returns NaN for a method that was not measured, and
 // +Inf for an error without a signal.
 func (t *ErrorTable) relative(method string, size int) float64 {
-	var below, beyond *ErrorRow
-	for k := range t.Rows {
-		r := &t.Rows[k]
-		switch {
-		case r.Method != method:
-		case r.Samples <= size:
-			below = r
-		case beyond == nil:
-			beyond = r
-		}
-	}
+	rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r ErrorRow) bool { return r.Method != method }) // by size
+	at := slices.IndexFunc(rows, func(r ErrorRow) bool { return r.Samples > size })
 	switch {
-	case below == nil && beyond == nil:
+	case len(rows) == 0:
 		return math.NaN()
-	case below == nil: // far fewer draws than candidates: the variance is proportional to 1/s
-		return t.overSignal(beyond.Mean * math.Sqrt(float64(beyond.Samples)/float64(size)))
-	case beyond == nil:
-		return t.overSignal(below.Mean)
+	case at == 0: // far fewer draws than candidates: the variance is proportional to 1/s
+		return t.overSignal(rows[0].Mean * math.Sqrt(float64(rows[0].Samples)/float64(size)))
+	case at < 0:
+		return t.overSignal(rows[len(rows)-1].Mean)
 	}
+	below, beyond := rows[at-1], rows[at]
 	x0, x1 := 1/float64(below.Samples), 1/float64(beyond.Samples)
 	y0, y1 := below.Mean*below.Mean, beyond.Mean*beyond.Mean
 	return t.overSignal(math.Sqrt(max(y0+(y1-y0)*(1/float64(size)-x0)/(x1-x0), 0)))

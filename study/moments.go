@@ -29,8 +29,9 @@ type draws struct {
 	population *samplers.Population
 	size       int
 	Estimator
-	at []int32   // for each candidate 1 + its index among the watched ones, or 0
-	p  []float64 // probabilities of the watched candidates
+	replaced bool      // a candidate can be drawn again
+	at       []int32   // for each candidate 1 + its index among the watched ones, or 0
+	p        []float64 // probabilities of the watched candidates
 
 	theorem *recursion // nil: its moments are not needed
 }
@@ -58,6 +59,7 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 		watch = evenlySpaced(make([]float64, len(weights)), len(weights))
 	}
 	d := &draws{population: p, size: s, Estimator: e, at: make([]int32, len(weights))}
+	_, d.replaced = e.Draw.(samplers.WithReplacement)
 	for k, i := range watch {
 		d.at[i] = int32(k) + 1
 		d.p = append(d.p, weights[i]/p.Total)
@@ -130,21 +132,15 @@ func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Wei
 	return m.moments(), nil
 }
 
-// replaced reports whether a candidate can be drawn again.
-func (d *draws) replaced() bool {
-	_, replaced := d.Draw.(samplers.WithReplacement)
-	return replaced
-}
-
 // outcomes returns the number of sequences of draws, or NaN if their law is not known.
 func (d *draws) outcomes() float64 {
 	_, byKeys := d.Weight.(samplers.Rank)
-	if _, ordered := d.Draw.(samplers.WithoutReplacement); byKeys || !ordered && !d.replaced() {
+	if _, ordered := d.Draw.(samplers.WithoutReplacement); byKeys || !ordered && !d.replaced {
 		return math.NaN()
 	}
 	n, m := 1.0, float64(len(d.at))
 	for k := range d.size {
-		if n *= m; !d.replaced() {
+		if n *= m; !d.replaced {
 			n *= (m - float64(k)) / m
 		}
 	}
@@ -159,7 +155,7 @@ func (d *draws) enumerate(t *tally, drawn int, sample samplers.Sample, probabili
 	}
 	var left float64 // the weight that the next draw is from
 	for i, w := range d.population.Weights {
-		if d.replaced() || !slices.Contains(sample.Index, int32(i)) {
+		if d.replaced || !slices.Contains(sample.Index, int32(i)) {
 			left += w
 		}
 	}
@@ -168,12 +164,12 @@ func (d *draws) enumerate(t *tally, drawn int, sample samplers.Sample, probabili
 		switch {
 		case at < 0:
 			next.Index, next.Weight = append(sample.Index, int32(i)), append(sample.Weight, w)
-			if d.replaced() {
+			if d.replaced {
 				next.Count = append(sample.Count, 1)
 			} else {
 				next.Remaining = append(sample.Remaining, left)
 			}
-		case d.replaced():
+		case d.replaced:
 			next.Count = slices.Clone(sample.Count)
 			next.Count[at]++
 		default:

@@ -81,13 +81,11 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 	if err := checkGraph(p); err != nil {
 		return nil, err
 	}
-	var weight []float32
-	for l, c := range m.Convolutions[:layer+1] {
-		if c == nil || c.W == nil || c.W.Value() == nil || c.W.Dtype() != tensor.Float32 {
-			return nil, fmt.Errorf("study: layer %d of the model has no float32 weight", l+1)
-		}
-		weight = c.W.Value().Data().([]float32)
+	c := m.Convolutions[layer]
+	if c == nil || c.W == nil || c.W.Value() == nil || c.W.Dtype() != tensor.Float32 {
+		return nil, fmt.Errorf("study: layer %d of the model has no float32 weight", layer+1)
 	}
+	weight := c.W.Value().Data().([]float32)
 	if layer == 0 {
 		return Product(x, weight)
 	}

@@ -121,7 +121,7 @@ func (c *productClaims) products(ctx context.Context, t *ClaimTable) error {
 	if err != nil {
 		return err
 	}
-	w, walk := newErrorWorker(&e), newColumnWalk(c.Laplacian)
+	w, walk := &errorWorker{study: &e}, newColumnWalk(c.Laplacian)
 	terms := make([][]ammTerms, e.Repeats) // of each batch and law
 	for r := range terms {
 		seeds, err := w.begin(ctx, r)
@@ -220,7 +220,7 @@ func (c *productClaims) lowRank(ctx context.Context, t *ClaimTable, s int) error
 	if err != nil {
 		return err
 	}
-	w := newErrorWorker(&e)
+	w := &errorWorker{study: &e}
 	columns := c.Product.Cols
 	components := min(c.Rank, columns)
 	var captured, chance, noise, exactRank, sampledRank []float64

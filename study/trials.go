@@ -119,7 +119,13 @@ func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidat
 // out the method full if its trial would take more operations than 4e11: the losses are then
 // relative to the best score.
 func (s Trials) Run(ctx context.Context) ([]Trial, error) {
-	if err := s.check(); err != nil {
+	switch {
+	case s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil || len(s.Candidates) == 0:
+		return nil, errors.New("study: trials need data and candidates")
+	case len(s.Data.Split.Valid) == 0:
+		return nil, errors.New("study: trials need validation nodes")
+	}
+	if err := setDefaults(&s); err != nil {
 		return nil, err
 	}
 	d := trainingOnly(s.Data)
@@ -159,16 +165,6 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 		trials[k].Loss = reference - trials[k].Score
 	}
 	return trials, nil
-}
-
-func (s *Trials) check() error {
-	switch {
-	case s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil || len(s.Candidates) == 0:
-		return errors.New("study: trials need data and candidates")
-	case len(s.Data.Split.Valid) == 0:
-		return errors.New("study: trials need validation nodes")
-	}
-	return setDefaults(s)
 }
 
 // try trains one candidate. It returns nil for the method full if that would take too long.

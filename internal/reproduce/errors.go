@@ -11,7 +11,7 @@ import (
 
 // errorSizes are the sizes of the paper's figure, and two beyond, where LADIES' error
 // has turned on more graphs.
-func errorSizes() []int { return append(study.PaperSizes(), 4096, 8192) }
+func errorSizes() []int { return []int{256, 512, 768, 1024, 1536, 2048, 4096, 8192} }
 
 // errorContenders returns the curves of the paper's figure, and the debiased weights with the
 // population of the released program; or the methods of the options whose error can be
