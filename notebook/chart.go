@@ -133,8 +133,9 @@ func (c *Comparison) Chart() *Chart {
 		for _, r := range c.runs[name] {
 			runs = append(runs, r.Evaluations)
 		}
-		at := func(e train.Evaluation) (int, float64, float64) { return e.Batch, float64(e.Batch), e.Valid }
-		mean := study.MeanCurve(name, runs, at, func(s study.Spread) float64 { return s.SEM })
+		batch := func(e train.Evaluation) float64 { return float64(e.Batch) }
+		valid := func(e train.Evaluation) float64 { return e.Valid }
+		mean := study.MeanCurve(name, runs, batch, valid, func(s study.Spread) float64 { return s.SEM })
 		panel.Lines = append(panel.Lines, mean)
 	}
 	return Draw(&figure.Figure{Title: c.Title, Panels: []figure.Panel{panel}})

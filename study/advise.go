@@ -33,7 +33,7 @@ type Advise struct {
 	Products  []*graph.Features // HW of each layer, next to the output first; or one product for all layers; required
 	Nodes     []int32           // training nodes; required
 
-	Methods []string // to choose from; nil means LADIES and its variants, and the best of FastGCN's
+	Methods []string `default:"[\"ladies\",\"ladies-flat\",\"ladies-debiased\",\"ladies-flat-debiased\",\"fastgcn-flat-debiased\"]"` // to choose from
 	Layers  int      `default:"2" least:"1"`
 	Batch   int      `default:"512" least:"1"`
 	Target  float64  `default:"1" least:"0"`    // relative error aimed at
@@ -160,9 +160,6 @@ func (a *Advise) layers(ctx context.Context, samples []int) ([]LayerAdvice, erro
 // check fills in defaults, and reports the first argument that is missing or does not
 // fit the graph.
 func (a *Advise) check() (err error) {
-	if a.Methods == nil {
-		a.Methods = []string{"ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "fastgcn-flat-debiased"}
-	}
 	if err := cmp.Or(setDefaults(a), checkGraph(a.Laplacian, a.Nodes)); err != nil {
 		return err
 	}

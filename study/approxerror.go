@@ -235,10 +235,11 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, val
 	c := w.study.Product
 	size := len(seeds) * c.Cols
 	w.truth, w.guess, w.sum = make([]float32, size), make([]float32, size), make([]float32, size)
-	w.study.propagate(w.truth, w.exact.Blocks[0])
+	block := w.exact.Blocks[0]
+	kernel.SpMMGather(w.truth, &block.Matrix, block.Src, c.Data, c.Cols)
 	values.norm[r] = math.Sqrt(squaredNorm(w.truth))
 	values.signal[r] = math.Sqrt(squaredSpread(w.truth, c.Cols))
-	values.candidates[r] = float64(len(w.exact.Blocks[0].Src))
+	values.candidates[r] = float64(len(block.Src))
 	for k := range contests {
 		if err := w.contest(ctx, r, seeds, &contests[k]); err != nil {
 			return fmt.Errorf("study: %s at %d: %w", contests[k].method, contests[k].size, err)
@@ -263,7 +264,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 		if block.Control != nil {
 			return errors.New("it samples the change since earlier activations, which the study does not have")
 		}
-		w.study.propagate(w.guess, block)
+		kernel.SpMMGather(w.guess, &block.Matrix, block.Src, w.study.Product.Data, w.study.Product.Cols)
 		var squared float64
 		for j, y := range w.guess {
 			d := y - w.truth[j]
@@ -276,12 +277,6 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 	}
 	c.cross[r] = (squaredNorm(w.sum) - n*c.squared[r]) / (n * (n - 1))
 	return nil
-}
-
-// propagate writes P̃C of a block to dst.
-func (s *ApproxError) propagate(dst []float32, block *graph.Block) {
-	c := s.Product
-	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, block.Src, c.Data, c.Cols)
 }
 
 func squaredNorm(x []float32) float64 {

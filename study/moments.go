@@ -36,7 +36,7 @@ type draws struct {
 	theorem *recursion // nil: its moments are not needed
 }
 
-// newDraws checks the arguments. A nil watch means all candidates.
+// newDraws checks the arguments.
 func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, error) {
 	if argument.Nil(e.Draw) || argument.Nil(e.Weight) {
 		return nil, errors.New("study: moments need a draw and a weight")
@@ -54,9 +54,6 @@ func newDraws(weights []float64, s int, e Estimator, watch []int32) (*draws, err
 	p := &samplers.Population{Weights: weights, Positive: len(weights)}
 	for _, w := range weights {
 		p.Total += w
-	}
-	if watch == nil {
-		watch = evenlySpaced(make([]float64, len(weights)), len(weights))
 	}
 	d := &draws{population: p, size: s, Estimator: e, at: make([]int32, len(weights))}
 	_, d.replaced = e.Draw.(samplers.WithReplacement)
@@ -118,7 +115,8 @@ const mostOutcomes = 2_000_000
 // (m!/(m−s)! sequences). Any other draw is an error, and so are more than 2 million
 // outcomes, or rank-conditioned weights, which depend on the keys behind a draw.
 func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Weight) (*Moments, error) {
-	d, err := newDraws(weights, s, Estimator{Draw: draw, Weight: weight}, nil)
+	all := evenlySpaced(make([]float64, len(weights)), len(weights))
+	d, err := newDraws(weights, s, Estimator{Draw: draw, Weight: weight}, all)
 	if err != nil {
 		return nil, err
 	}

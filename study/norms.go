@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -135,22 +137,14 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 // unevenness returns C₁, the mean square of the norms divided by the square of
 // their mean.
 func unevenness(norms []float64) float64 {
-	var sum, squares float64
-	for _, v := range norms {
-		sum += v
-		squares += v * v
-	}
-	return squares * float64(len(norms)) / (sum * sum)
+	sum := floats.Sum(norms)
+	return floats.Dot(norms, norms) * float64(len(norms)) / (sum * sum)
 }
 
 // boundingConstant returns C₂ of the norms between the quantiles cut and 1−cut.
 // The mean square is over all norms. C₂ is +Inf if one of the norms is zero.
 func boundingConstant(norms []float64, cut float64) float64 {
-	var squares float64
-	for _, v := range norms {
-		squares += v * v
-	}
-	mean := squares / float64(len(norms))
+	mean := floats.Dot(norms, norms) / float64(len(norms))
 	if mean == 0 {
 		return math.Inf(1)
 	}
@@ -193,10 +187,7 @@ func NewHistogram(values []float64, bins int, cut float64) Histogram {
 	if len(values) == 0 || bins < 1 {
 		return Histogram{}
 	}
-	h := Histogram{Max: slices.Max(values), Bars: figure.Bars{Counts: make([]int, bins)}}
-	for _, v := range values {
-		h.Mean += v / float64(len(values))
-	}
+	h := Histogram{Mean: floats.Sum(values) / float64(len(values)), Max: slices.Max(values), Bars: figure.Bars{Counts: make([]int, bins)}}
 	sorted := slices.DeleteFunc(slices.Sorted(slices.Values(values)), math.IsNaN)
 	finite := slices.DeleteFunc(slices.Clone(sorted), func(v float64) bool { return math.IsInf(v, 0) })
 	if n := len(finite); n > 0 {

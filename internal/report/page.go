@@ -102,8 +102,7 @@ func (m *Method) lines(x, y func(train.Evaluation) float64) []figure.Series {
 		lines, runs = append(lines, l), append(runs, r.Points)
 	}
 	if len(m.runs) > 1 {
-		at := func(q train.Evaluation) (int, float64, float64) { return q.Batch, x(q), y(q) }
-		mean := study.MeanCurve(m.Name, runs, at, func(s study.Spread) float64 { return s.SD })
+		mean := study.MeanCurve(m.Name, runs, x, y, func(s study.Spread) float64 { return s.SD })
 		mean.Band = true
 		lines = append(lines, mean)
 	}
