@@ -113,7 +113,14 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	for _, i := range a.Within {
 		within[i] = true
 	}
-	onP, onQP := a.newPairs(NormP, 1), a.newPairs(NormQP, 2)
+	newPairs := func(on string, stream uint64) (all []*pairs) { // what each layer adds to
+		for l := range a.Layers {
+			rng := rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))
+			all = append(all, &pairs{Scatter{Layer: layerName(l), On: on}, a.Points, rng})
+		}
+		return all
+	}
+	onP, onQP := newPairs(NormP, 1), newPairs(NormQP, 2)
 	add := func(to []*pairs, i int, x float64) {
 		for l, layer := range a.Layers {
 			if within[i] {
@@ -142,14 +149,4 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		t.Scatters = append(t.Scatters, p.Scatter)
 	}
 	return t, nil
-}
-
-// newPairs returns what each layer adds to.
-func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
-	var all []*pairs
-	for l := range a.Layers {
-		rng := rand.New(samplers.NewSource(a.Seed, stream, uint64(l)))
-		all = append(all, &pairs{Scatter{Layer: layerName(l), On: on}, a.Points, rng})
-	}
-	return all
 }

@@ -102,9 +102,7 @@ func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidat
 		if !exactInput {
 			all = append(all, Candidate{a.Method, a.Samples, false})
 		}
-		if exactInput || layers > 1 {
-			all = append(all, Candidate{a.Method, a.Samples[:layers-1], true})
-		}
+		all = append(all, Candidate{a.Method, a.Samples[:layers-1], true})
 	}
 	for _, times := range []int{1, 2, 4} {
 		if s := times * batch; float64(s) < fullShare*a.Layers[0].Candidates {

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -219,9 +221,7 @@ func LayerWeights(p *graph.Laplacian, rows []int32, squared bool) []float64 {
 	walk := newColumnWalk(p)
 	walk.walk(p, rows)
 	if squared {
-		for k, v := range walk.norms {
-			walk.norms[k] = v * v
-		}
+		floats.Mul(walk.norms, walk.norms)
 	}
 	return walk.norms
 }
