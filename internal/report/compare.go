@@ -29,6 +29,9 @@ type Method struct {
 	runs []*Run // without repeated ones
 }
 
+// Setting writes a setting of the method for a reader.
+func (m *Method) Setting(name string) string { return m.runs[0].setting(name) }
+
 // Colour returns the colour of the method's curves, for a style of the page.
 func (m *Method) Colour() string {
 	c := figure.Color(m.Number - 1)
@@ -69,7 +72,6 @@ type set struct {
 	Data, Metric string
 	Methods      []*Method
 	Rows         []*Run
-	Differ       [][]string // settings that differ between all runs: the name, and each method's value
 }
 
 // split splits runs by their data sets, in the order of the first run on each.
@@ -94,13 +96,11 @@ func split(runs []*Run) []*set {
 // and values of the others. Runs without known settings do not count.
 func settings(runs []*Run) (differ []string, shared [][]string) {
 	known := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool { return r.Config == nil })
-	names := map[string]bool{}
+	names := map[string]any{}
 	for _, r := range known {
-		for name := range r.Config {
-			names[name] = true
-		}
+		maps.Copy(names, r.Config)
 	}
-	maps.DeleteFunc(names, func(name string, _ bool) bool { return rundir.Derived(name) })
+	maps.DeleteFunc(names, func(name string, _ any) bool { return rundir.Derived(name) })
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		value := known[0].setting(name)
 		if slices.ContainsFunc(known, func(r *Run) bool { return r.setting(name) != value }) {

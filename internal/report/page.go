@@ -53,23 +53,14 @@ func (p *Page) Write(w io.Writer) error {
 type view struct {
 	*Page
 	Sections []*set
-	Settings [][]string
+	Differ   []string   // settings that differ between all runs
+	Settings [][]string // the others, with their values
 }
 
 func (p *Page) view() view {
 	differ, shared := settings(p.Runs)
 	differ = slices.DeleteFunc(differ, func(name string) bool { return slices.Contains([]string{"data", "method", "samples", "seed"}, name) }) // shown elsewhere
-	v := view{p, split(p.Runs), shared}
-	for _, s := range v.Sections {
-		for _, name := range differ {
-			values := []string{name}
-			for _, m := range s.Methods {
-				values = append(values, m.runs[0].setting(name))
-			}
-			s.Differ = append(s.Differ, values)
-		}
-	}
-	return v
+	return view{p, split(p.Runs), differ, shared}
 }
 
 // Charts draws loss and validation score over batches and over seconds.
@@ -126,9 +117,6 @@ func (r *Run) Shown(field string) string {
 	}
 	if nodes := r.text(strings.TrimPrefix(field, "best_") + "_sample"); nodes != "" {
 		text += fmt.Sprintf(" ± %.2g (sample of %s nodes)", r.number(field+"_se"), nodes)
-	}
-	if field == "stop" && !r.done {
-		text = "not done"
 	}
 	return cmp.Or(text, "–")
 }
