@@ -23,9 +23,8 @@ type CorrectSmoothOptions struct {
 	smoothAlphas  []float64 // α₂, in [0, 1]; nil means as for α₁
 	factors       []float64 // of the spread errors, 0 for autoscale; nil means 0, 1
 
-	// Progress, if not nil, is called after each of at most total products with the graph's
-	// matrix, from the goroutine of CorrectAndSmooth. A propagation that ends early counts as
-	// a whole one. There are no calls if all alphas are 0.
+	// Progress, if not nil, is called after each of total propagations over the graph, from the
+	// goroutine of CorrectAndSmooth.
 	Progress func(done, total int)
 }
 
@@ -131,7 +130,11 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 		return true, nil
 	}
 	for _, correct := range o.correctAlphas {
-		for _, scale := range o.scales(correct) {
+		for k, scale := range o.factors {
+			if correct == 0 && k > 0 { // no error leaves its node, and every scale gives the same
+				c.done += 2
+				continue
+			}
 			if err := c.correct(ctx, correct, scale, g); err != nil {
 				return nil, nil, err
 			}
@@ -153,35 +156,6 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 	return best, chosen, nil
 }
 
-// products returns the largest number of products with the graph's matrix.
-func (o CorrectSmoothOptions) products() (n int) {
-	for _, correct := range o.correctAlphas {
-		n += len(o.scales(correct)) * (o.iterationsOf(correct) + o.iterationsOf(o.smoothAlphas[0]))
-	}
-	for _, smooth := range o.smoothAlphas[1:] {
-		n += o.iterationsOf(smooth)
-	}
-	return n
-}
-
-// iterationsOf returns the number of products of a propagation with α. With 0 there are none: it
-// changes nothing after its first step.
-func (o CorrectSmoothOptions) iterationsOf(alpha float64) int {
-	if alpha == 0 {
-		return 0
-	}
-	return o.iterations
-}
-
-// scales returns the scales to try with α₁. If that is 0, no error leaves its node, and every
-// scale gives the same.
-func (o CorrectSmoothOptions) scales(correct float64) []float64 {
-	if correct == 0 {
-		return o.factors[:1]
-	}
-	return o.factors
-}
-
 // corrector holds the matrices of CorrectAndSmooth, (nodes, width) each.
 type corrector struct {
 	CorrectSmoothOptions
@@ -197,7 +171,7 @@ type corrector struct {
 	scaled, product []float32 // D^-½ X and A D^-½ X
 	valid           []float32 // rows of the validation nodes
 
-	done int // products with the adjacency matrix
+	done int // propagations
 }
 
 func newCorrector(probabilities []float32, d *datasets.Data, o CorrectSmoothOptions) *corrector {
@@ -258,9 +232,12 @@ func (c *corrector) each(body func(i int)) {
 // spread iterates x ← (1−α)·start + α S x from start, and clips x after each iteration. If
 // keep is true, the training rows stay as in start. It ends early if x stays the same.
 func (c *corrector) spread(ctx context.Context, x, start []float32, alpha float64, low, high float32, keep bool) error {
-	iterations := c.iterationsOf(alpha)
+	iterations := c.iterations
+	if alpha == 0 {
+		iterations = 1 // nothing changes after it
+	}
 	copy(x, start)
-	for k := range max(iterations, 1) {
+	for range iterations {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -290,16 +267,12 @@ func (c *corrector) spread(ctx context.Context, x, start []float32, alpha float6
 				moved.Store(true)
 			}
 		})
-		left := iterations - k
-		if moved.Load() {
-			left = min(left, 1)
-		}
-		if c.done += left; left > 0 && c.Progress != nil {
-			c.Progress(c.done, c.products())
-		}
 		if !moved.Load() {
 			break
 		}
+	}
+	if c.done++; c.Progress != nil {
+		c.Progress(c.done, 2*len(c.correctAlphas)*len(c.factors)+len(c.smoothAlphas)-1)
 	}
 	return nil
 }
