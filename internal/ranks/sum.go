@@ -34,17 +34,11 @@ type subtree struct {
 // split returns the first leaf of the right child of the subtree [lo, hi).
 func split(lo, hi int) int { return lo + 1<<(bits.Len(uint(hi-lo-1))-1) }
 
-// isNode reports whether [lo, hi) is a subtree.
+// isNode reports whether [lo, hi) is a subtree: its leaves are a power of two, or the last ones, and
+// the first one's number divides by that power, or by the next one.
 func (s *Sum) isNode(lo, hi int) bool {
-	from, to := 0, s.Leaves
-	for to-from > hi-lo {
-		if at := split(from, to); hi <= at {
-			to = at
-		} else {
-			from = at
-		}
-	}
-	return from == lo && to == hi
+	power := 1 << bits.Len(uint(hi-lo-1))
+	return lo%power == 0 && (hi-lo == power || hi == s.Leaves)
 }
 
 // Add adds the next leaf, whose number is leaf, to this rank's sums. It copies the values.
