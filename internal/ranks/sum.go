@@ -116,21 +116,15 @@ func (s *Sum) exchange(ctx context.Context, g Group, dst []float32) error {
 }
 
 // subtrees returns the largest subtrees within the leaves first to last−1, without sums.
-func (s *Sum) subtrees(first, last int) []subtree {
-	var all []subtree
-	var visit func(lo, hi int)
-	visit = func(lo, hi int) {
-		switch {
-		case hi <= first || last <= lo:
-		case first <= lo && hi <= last:
-			all = append(all, subtree{lo: lo, hi: hi})
-		default:
-			at := split(lo, hi)
-			visit(lo, at)
-			visit(at, hi)
+func (s *Sum) subtrees(first, last int) (all []subtree) {
+	for first < last {
+		hi := last
+		for !s.isNode(first, hi) {
+			hi--
 		}
+		all = append(all, subtree{lo: first, hi: hi})
+		first = hi
 	}
-	visit(0, s.Leaves)
 	return all
 }
 
