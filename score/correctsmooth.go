@@ -115,7 +115,7 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 		return nil, nil, err
 	}
 	chosen.ModelValid = number(model)
-	g, best, corrected := make([]float32, len(probabilities)), make([]float32, len(probabilities)), make([]float32, len(probabilities))
+	g, best, corrected := c.matrix(), c.matrix(), c.matrix()
 	smooth := func(correct, alpha, scale float64) (found bool, err error) {
 		if err := c.smooth(ctx, alpha, g); err != nil {
 			return false, err
@@ -178,9 +178,9 @@ func newCorrector(probabilities []float32, d *datasets.Data, o CorrectSmoothOpti
 	n, width := d.Nodes(), d.Labels.Classes
 	c := &corrector{
 		CorrectSmoothOptions: o, adjacency: d.Graph, root: make([]float32, n), class: make([]int32, n), model: probabilities,
-		errors: make([]float32, n*width), corrected: make([]float32, n*width), width: width,
-		scaled: make([]float32, n*width), product: make([]float32, n*width), valid: make([]float32, len(d.Split.Valid)*width),
+		width: width, valid: make([]float32, len(d.Split.Valid)*width),
 	}
+	c.errors, c.corrected, c.scaled, c.product = c.matrix(), c.matrix(), c.matrix(), c.matrix()
 	for i := range n {
 		c.class[i] = -1
 		degree, values := 0.0, d.Graph.RowValues(i)
@@ -209,6 +209,8 @@ func newCorrector(probabilities []float32, d *datasets.Data, o CorrectSmoothOpti
 	c.size /= float64(labelled)
 	return c
 }
+
+func (c *corrector) matrix() []float32 { return make([]float32, len(c.model)) }
 
 func (c *corrector) row(x []float32, i int) []float32 { return x[i*c.width : (i+1)*c.width] }
 
