@@ -246,12 +246,7 @@ func progressText(p train.Progress) string {
 	if p.MaxBatches > 0 {
 		text += fmt.Sprintf(" of %d", p.MaxBatches)
 	}
-	if !math.IsNaN(p.Loss) {
-		text += fmt.Sprintf(", loss %s", study.Text(p.Loss))
-	}
-	if !math.IsNaN(p.Valid) {
-		text += fmt.Sprintf(", validation %s (best %s)", study.Text(p.Valid), study.Text(p.Best))
-	}
+	text += fmt.Sprintf(", loss %s, validation %s (best %s)", study.Text(p.Loss), study.Text(p.Valid), study.Text(p.Best))
 	if p.Left > 0 {
 		text += fmt.Sprintf(", %v left", p.Left.Round(time.Second))
 	}
