@@ -35,6 +35,7 @@ type Advise struct {
 
 	Methods []string `default:"[\"ladies\",\"ladies-flat\",\"ladies-debiased\",\"ladies-flat-debiased\",\"fastgcn-flat-debiased\"]"` // to choose from
 	Layers  int      `default:"2" least:"1"`
+	Samples []int    // of each layer, next to the output first, to measure their errors; nil means to choose them
 	Batch   int      `default:"512" least:"1"`
 	Target  float64  `default:"1" least:"0"`    // relative error aimed at
 	Most    int      `default:"8192" least:"1"` // largest sample size to consider
@@ -91,7 +92,7 @@ const fullShare = 0.8
 
 // Run measures and recommends.
 func (a Advise) Run(ctx context.Context) (*Advice, error) {
-	layers, err := a.layers(ctx, nil)
+	layers, err := a.layers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -110,39 +111,22 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 	return advice, nil
 }
 
-// Errors measures, for one method with the given sample sizes, the error of each layer
-// over its signal. Sizes, results and layers begin next to the output, as Products do. Repeats
-// of 0 means 4.
-func (a Advise) Errors(ctx context.Context, method string, samples []int) ([]float64, error) {
-	a.Methods, a.Layers, a.Repeats = []string{method}, len(samples), cmp.Or(a.Repeats, 4)
-	layers, err := a.layers(ctx, samples)
-	var relative []float64
-	for _, layer := range layers {
-		relative = append(relative, layer.Errors.relative(method, layer.Samples))
-	}
-	return relative, err
-}
-
 // layers measures one layer after another, next to the output first, at the given sizes, or
 // else chooses them. The best method draws the rows of the next layer.
-func (a *Advise) layers(ctx context.Context, samples []int) ([]LayerAdvice, error) {
+func (a *Advise) layers(ctx context.Context) ([]LayerAdvice, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
 	var all []LayerAdvice
 	var above []samplers.Sampler
 	for l := range a.Layers {
-		var sizes []int
-		if samples != nil {
-			sizes = samples[l : l+1]
-		}
-		table, rows, err := a.measure(ctx, l, above, sizes)
+		table, rows, err := a.measure(ctx, l, above)
 		if err != nil {
 			return nil, err
 		}
 		layer := LayerAdvice{Rows: rows, Candidates: table.Candidates, Errors: table}
-		if layer.Samples = a.size(table); samples != nil {
-			layer.Samples = samples[l]
+		if layer.Samples = a.size(table); a.Samples != nil {
+			layer.Samples = a.Samples[l]
 		}
 		all = append(all, layer)
 		best := slices.MinFunc(a.contenders, func(x, y Contender) int {
@@ -166,6 +150,8 @@ func (a *Advise) check() (err error) {
 	switch {
 	case len(a.Nodes) == 0:
 		return errors.New("study: advice needs training nodes")
+	case a.Samples != nil && len(a.Samples) != a.Layers:
+		return fmt.Errorf("study: %d sample sizes for %d layers", len(a.Samples), a.Layers)
 	case len(a.Products) != 1 && len(a.Products) != a.Layers:
 		return fmt.Errorf("study: %d products HW for %d layers, want one a layer or one for all", len(a.Products), a.Layers)
 	}
@@ -174,19 +160,19 @@ func (a *Advise) check() (err error) {
 }
 
 // measure measures the errors of all methods in layer l from the output, whose rows the
-// samplers above draw, at the given sizes; nil means sizes up to the number of candidates.
-func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (table *ErrorTable, rows int, err error) {
-	l = min(l, len(a.Products)-1)
-	hw := a.Products[l]
+// samplers above draw, at its size in Samples, or at sizes up to the number of candidates.
+func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler) (table *ErrorTable, rows int, err error) {
+	at := min(l, len(a.Products)-1)
+	hw := a.Products[at]
 	if err := checkProduct(hw, a.Laplacian.Nodes()); err != nil {
-		return nil, 0, fmt.Errorf("%w (product %d)", err, l)
+		return nil, 0, fmt.Errorf("%w (product %d)", err, at)
 	}
 	if !kernel.Finite(hw.Data) {
-		return nil, 0, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", l)
+		return nil, 0, fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", at)
 	}
 	e := ApproxError{
 		Laplacian: a.Laplacian, Product: hw, Nodes: a.Nodes, below: above,
-		Methods: a.contenders, Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
+		Methods: a.contenders, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
 	w := &errorWorker{study: &e}
 	seeds, err := w.begin(ctx, 0) // one mini-batch, for its size
@@ -194,8 +180,8 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 		return nil, 0, err
 	}
 	block := w.exact.Blocks[0]
-	if sizes == nil {
-		e.Sizes = sizesUpTo(min(a.Most, len(block.Src)))
+	if e.Sizes = sizesUpTo(min(a.Most, len(block.Src))); a.Samples != nil {
+		e.Sizes = a.Samples[l : l+1]
 	}
 	if e.Repeats == 0 { // a layer takes seconds
 		const budget = 2e11
