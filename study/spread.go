@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/study/figure"
@@ -92,9 +91,9 @@ func Text(v float64) string {
 	case math.IsNaN(v):
 		return "–"
 	case a < 1e15 && (v == math.Trunc(v) || a >= 1000):
-		return strconv.FormatFloat(v, 'f', 0, 64)
+		return fmt.Sprintf("%.0f", v)
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
+	return fmt.Sprintf("%.4g", v)
 }
 
 // MeanCurve averages the places x and the values y of runs. The result has a point for each

@@ -272,13 +272,13 @@ func short(v float64) string {
 	case a == 0:
 		return "0"
 	case a >= 100 && a == math.Trunc(a):
-		return strconv.FormatFloat(v, 'f', 0, 64)
+		return fmt.Sprintf("%.0f", v)
 	case a >= 100:
-		return strconv.FormatFloat(v, 'f', 1, 64)
+		return fmt.Sprintf("%.1f", v)
 	case a >= 1:
-		return strconv.FormatFloat(v, 'f', 2, 64)
+		return fmt.Sprintf("%.2f", v)
 	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
+	return fmt.Sprintf("%.3g", v)
 }
 
 // count writes a count with one decimal at most.
