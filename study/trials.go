@@ -118,7 +118,7 @@ func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidat
 // relative to the best score.
 func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 	switch {
-	case s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil || len(s.Candidates) == 0:
+	case s.Data == nil || len(s.Candidates) == 0:
 		return nil, errors.New("study: trials need data and candidates")
 	case len(s.Data.Split.Valid) == 0:
 		return nil, errors.New("study: trials need validation nodes")
