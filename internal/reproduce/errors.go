@@ -73,7 +73,7 @@ func (r *runner) addErrors(spec string, report *Report) {
 		report.Rows = append(report.Rows, Row{
 			Dataset: spec, Label: e.Method, Method: e.Method, Samples: []int{e.Samples}, Quantity: "‖QPHW − QPSHW‖", is: is{Of: anError}, N: t.Repeats,
 			Mean: e.Mean, Std: e.ErrorSD, SEM: e.SEM,
-			line: columnName(spec) + ", " + e.Method, column: strconv.Itoa(e.Samples), bySEM: true,
+			line: columnName(spec) + ", " + e.Method, column: strconv.Itoa(e.Samples),
 		})
 	}
 	panel := t.Figure().Panels[0]

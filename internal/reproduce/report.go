@@ -67,7 +67,6 @@ type Row struct {
 
 	is           is
 	line, column string // in the paper's layout; "" means label and data set
-	bySEM        bool   // the table shows SEM, not Std
 }
 
 // Report is one table or figure.
@@ -180,10 +179,10 @@ func (r *Report) Heading() string {
 	return name[:at] + " " + name[at:] + ". " + r.Title
 }
 
-// ours is the row's number with its spread. A time is a median.
+// ours is the row's number with its spread, of an error the standard error. A time is a median.
 func (row *Row) ours() string {
 	spread := row.Std
-	if row.bySEM || spread == 0 {
+	if row.is.Of == anError || spread == 0 {
 		spread = row.SEM
 	}
 	switch {
