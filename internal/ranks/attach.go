@@ -89,9 +89,7 @@ func (p *Partition) attachGraph() {
 		a.Starts = append(a.Starts, int64(len(a.Idx)))
 		n := 4 * a.Degree(int(row))
 		a.Idx = append(a.Idx, as[int32](b[:n])...)
-		if a.Val != nil {
-			a.Val = append(a.Val, as[float32](b[n:])...)
-		}
+		a.Val = append(a.Val, as[float32](b[n:])...) // none if the graph has no weights
 	}
 	p.adjacency, laplacian.Share = r, r.of(nil)
 }
