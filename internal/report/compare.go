@@ -17,7 +17,7 @@ import (
 type Method struct {
 	Name    string // method, samples, and other settings in which the groups differ
 	Number  int    // among the groups of its data set, from 1
-	Runs    int    // without repeated ones
+	Runs    []*Run // without repeated ones
 	Repeats int    // runs with the settings and the seed of another one
 
 	// Test, BestValid and StepMS are the scores, and the milliseconds of a training step
@@ -25,12 +25,10 @@ type Method struct {
 	Test, BestValid, StepMS study.Spread
 
 	Sampled bool // the scores of some runs are estimates from a sample of the nodes
-
-	runs []*Run // without repeated ones
 }
 
 // Setting writes a setting of the method for a reader.
-func (m *Method) Setting(name string) string { return m.runs[0].setting(name) }
+func (m *Method) Setting(name string) string { return m.Runs[0].setting(name) }
 
 // Colour returns the colour of the method's curves, for a style of the page.
 func (m *Method) Colour() string {
@@ -41,7 +39,7 @@ func (m *Method) Colour() string {
 // over returns the spread of a result over the runs that have it.
 func (m *Method) over(field string) study.Spread {
 	var values []float64
-	for _, r := range m.runs {
+	for _, r := range m.Runs {
 		if v := r.number(field); math.Abs(v) <= 1e290 { // a chart can show it
 			values = append(values, v)
 		}
@@ -146,9 +144,8 @@ func (s *set) group() {
 			m.Repeats++
 			continue
 		}
-		m.Runs++
 		m.Sampled = m.Sampled || r.number("eval_samples") > 0
-		m.runs = append(m.runs, r)
+		m.Runs = append(m.Runs, r)
 	}
 	for _, m := range s.Methods {
 		m.Test, m.BestValid, m.StepMS = m.over("test"), m.over("best_valid"), m.over("train_ms_per_batch")

@@ -85,14 +85,14 @@ func (s *set) Charts() (charts []template.HTML) {
 func (m *Method) lines(x, y func(train.Evaluation) float64) []figure.Series {
 	var lines []figure.Series
 	var runs [][]train.Evaluation
-	for _, r := range m.runs {
-		l := figure.Series{Name: m.Name, Thin: len(m.runs) > 1}
+	for _, r := range m.Runs {
+		l := figure.Series{Name: m.Name, Thin: len(m.Runs) > 1}
 		for _, q := range r.Points {
 			l.Add(x(q), y(q), 0)
 		}
 		lines, runs = append(lines, l), append(runs, r.Points)
 	}
-	if len(m.runs) > 1 {
+	if len(m.Runs) > 1 {
 		mean := study.MeanCurve(m.Name, runs, x, y, func(s study.Spread) float64 { return s.SD })
 		mean.Band = true
 		lines = append(lines, mean)

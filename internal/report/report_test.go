@@ -223,7 +223,7 @@ func TestOneSeedTwice(t *testing.T) {
 		t.Fatalf("%d runs, want 4: a folder within another counts once", len(runs))
 	}
 	v := (&Page{Runs: runs}).view()
-	if g := v.Sections[0].Methods[0]; g.Runs != 2 || g.Repeats != 2 || g.Name != "full" || g.Test.With(g.Test.SD) != "0.62 ± 0.18" {
+	if g := v.Sections[0].Methods[0]; len(g.Runs) != 2 || g.Repeats != 2 || g.Name != "full" || g.Test.With(g.Test.SD) != "0.62 ± 0.18" {
 		t.Errorf("group %+v", g)
 	}
 	for k, want := range []string{runs[1].Name, "", "", runs[1].Name} {
