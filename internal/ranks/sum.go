@@ -34,8 +34,8 @@ type subtree struct {
 // split returns the first leaf of the right child of the subtree [lo, hi).
 func split(lo, hi int) int { return lo + 1<<(bits.Len(uint(hi-lo-1))-1) }
 
-// isNode reports whether [lo, hi) is a subtree: its leaves are a power of two, or the last ones, and
-// the first one's number divides by that power, or by the next one.
+// isNode reports whether [lo, hi) is a subtree. The number of its leaves is a power of two, or its
+// last leaf is the tree's. Its first leaf is a multiple of that power, or of the next one.
 func (s *Sum) isNode(lo, hi int) bool {
 	power := 1 << bits.Len(uint(hi-lo-1))
 	return lo%power == 0 && (hi-lo == power || hi == s.Leaves)
