@@ -67,7 +67,9 @@ func Curves(title, metric string, r *train.Result) *Chart {
 		r = new(train.Result)
 	}
 	line := func(value func(train.Evaluation) float64) []figure.Series {
-		return figure.Curves(r.Evaluations, func(e train.Evaluation) (string, float64, float64, float64) { return "", float64(e.Batch), value(e), 0 })
+		return figure.Curves(r.Evaluations, func(e train.Evaluation) (string, float64, float64, float64) {
+			return "", float64(e.Batch), value(e), 0
+		})
 	}
 	return Draw(&figure.Figure{Title: title, Panels: []figure.Panel{
 		{X: "batch", Y: "training loss", Lines: line(func(e train.Evaluation) float64 { return e.Loss })},

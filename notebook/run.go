@@ -188,7 +188,12 @@ type screen struct {
 }
 
 func (r *Run) screen() *screen {
-	s := &screen{run: r, live: r.Live, line: cmp.Or(r.Progress, &Progress{}), drawn: time.Now()}
+	s := &screen{
+		run:   r,
+		live:  r.Live,
+		line:  cmp.Or(r.Progress, &Progress{}),
+		drawn: time.Now(),
+	}
 	if r.result != nil {
 		s.evaluations = slices.Clone(r.result.Evaluations)
 	}

@@ -177,8 +177,14 @@ type corrector struct {
 func newCorrector(probabilities []float32, d *datasets.Data, o CorrectSmoothOptions) *corrector {
 	n, width := d.Nodes(), d.Labels.Classes
 	c := &corrector{
-		CorrectSmoothOptions: o, adjacency: d.Graph, root: make([]float32, n), class: make([]int32, n), model: probabilities,
-		width: width, valid: make([]float32, len(d.Split.Valid)*width),
+		CorrectSmoothOptions: o,
+
+		adjacency: d.Graph,
+		root:      make([]float32, n),
+		class:     make([]int32, n),
+		model:     probabilities,
+		width:     width,
+		valid:     make([]float32, len(d.Split.Valid)*width),
 	}
 	c.errors, c.corrected, c.scaled, c.product = c.matrix(), c.matrix(), c.matrix(), c.matrix()
 	for i := range n {

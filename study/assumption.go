@@ -145,7 +145,9 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		if p.Sums.N == 0 {
 			continue
 		}
-		t.Rows = append(t.Rows, AssumptionRow{p.Layer, NormHW, p.On, p.Sums.Line()}, AssumptionRow{p.Layer, p.On, NormHW, p.Sums.Swapped().Line()})
+		t.Rows = append(t.Rows,
+			AssumptionRow{p.Layer, NormHW, p.On, p.Sums.Line()},
+			AssumptionRow{p.Layer, p.On, NormHW, p.Sums.Swapped().Line()})
 		t.Scatters = append(t.Scatters, p.Scatter)
 	}
 	return t, nil

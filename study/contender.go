@@ -43,8 +43,12 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 		if err != nil || !overNodes {
 			return s, err
 		}
-		l, weight := s.(*samplers.LayerWise), samplers.Debiased{Population: samplers.AllNodes}
-		return samplers.Configure(&samplers.LayerWise{Importance: l.Importance, Draw: l.Draw, Weight: weight}, config)
+		l := s.(*samplers.LayerWise)
+		return samplers.Configure(&samplers.LayerWise{
+			Importance: l.Importance,
+			Draw:       l.Draw,
+			Weight:     samplers.Debiased{Population: samplers.AllNodes},
+		}, config)
 	}}
 	_, err := c.New(1)
 	return c, err

@@ -167,7 +167,9 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 
 // try trains one candidate. It returns nil for the method full if that would take too long.
 func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactInput, c Candidate, scored []int32, progress func(train.Progress)) (*Trial, error) {
-	linear := s.Layers == 2 && slices.ContainsFunc(samplers.Methods(), func(m samplers.Method) bool { return m.Name == c.Method && m.LinearControl })
+	linear := s.Layers == 2 && slices.ContainsFunc(samplers.Methods(), func(m samplers.Method) bool {
+		return m.Name == c.Method && m.LinearControl
+	})
 	m, err := c.model(d, exact, s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed, ControlLinear: linear})
 	if err != nil {
 		return nil, err
@@ -182,7 +184,8 @@ func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactI
 	if c.Method == "full" && t.Operations*float64(s.Batches) > cmp.Or(s.most, 4e11) {
 		return nil, nil
 	}
-	if _, err := train.Fit(ctx, m, d, train.Options{Batch: s.Batch, MaxBatches: s.Batches, EvalEvery: s.Batches, Seed: s.Seed, Progress: progress}); err != nil {
+	o := train.Options{Batch: s.Batch, MaxBatches: s.Batches, EvalEvery: s.Batches, Seed: s.Seed, Progress: progress}
+	if _, err := train.Fit(ctx, m, d, o); err != nil {
 		return nil, err
 	}
 	t.Score, err = train.Evaluate(ctx, m, d, scored)

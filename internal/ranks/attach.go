@@ -19,7 +19,13 @@ func (p *Partition) share() *rows {
 
 // of returns r for graph. attach is nil unless features can follow from the matrix.
 func (r *rows) of(attach func(*graph.Features)) *graph.Share {
-	return &graph.Share{Rank: r.Group.Rank(), Bounds: r.bounds, Fetch: r.fetch, Gather: r.Group.Gather, Attach: attach}
+	return &graph.Share{
+		Rank:   r.Group.Rank(),
+		Bounds: r.bounds,
+		Fetch:  r.fetch,
+		Gather: r.Group.Gather,
+		Attach: attach,
+	}
 }
 
 // attach reduces x, which is whole or holds the rank's own rows only, to these rows.

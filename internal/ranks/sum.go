@@ -82,7 +82,9 @@ func (s *Sum) Total(ctx context.Context, g Group, dst []float32) error {
 func (s *Sum) exchange(ctx context.Context, g Group, dst []float32) error {
 	me, ranks := g.Rank(), g.Size()
 	if len(s.send) != ranks {
-		s.send, s.receive, s.parts = make([][]float32, ranks), make([][]float32, ranks), make([][]float32, ranks)
+		s.send = make([][]float32, ranks)
+		s.receive = make([][]float32, ranks)
+		s.parts = make([][]float32, ranks)
 	}
 	send, receive, parts := s.send, s.receive, s.parts
 	first, last := Range(s.Length, me, ranks)
