@@ -7,7 +7,7 @@ import (
 )
 
 // ErrInvalid is wrapped by the errors of this package: by the errors of Validate
-// methods, of a Builder and of ToHalf.
+// methods and of a Builder.
 var ErrInvalid = errors.New("invalid")
 
 // CSR is a Rows×Cols sparse matrix in compressed sparse row form: the columns of row

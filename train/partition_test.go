@@ -108,11 +108,7 @@ func TestSameBitsOfPartitions(t *testing.T) {
 						d.Graph = weighted(d.Graph)
 					}
 					if c.half {
-						x, err := d.Features.ToHalf()
-						if err != nil {
-							t.Fatal(err)
-						}
-						d.Features = x
+						d.Features = halfOf(t, d.Features)
 					}
 					return d
 				}
