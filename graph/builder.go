@@ -18,10 +18,8 @@ import (
 // Make one with NewBuilder. A Builder is not safe for concurrent use.
 type Builder struct {
 	nodes    int
-	weighted bool
 	directed bool        // see BuildDirected
 	chunks   []edgeChunk // all full but the last
-	report   Report      // Given and SelfLoops
 
 	spilled string         // folder of the files of Spill
 	files   []func() error // that give the files back: of the edges, of the columns
@@ -79,10 +77,6 @@ func (b *Builder) AddEdges(edges []Edge) error {
 		if c.edges = append(c.edges, e); c.weights != nil {
 			c.weights = append(c.weights, 1)
 		}
-		b.report.Given++
-		if e.U == e.V {
-			b.report.SelfLoops++
-		}
 	}
 	return nil
 }
@@ -101,7 +95,7 @@ func (b *Builder) AddWeighted(u, v int32, weight float32) error {
 	if c.weights == nil {
 		c.weights = slices.Repeat([]float32{1}, len(c.edges))
 	}
-	c.weights[len(c.weights)-1], b.weighted = weight, true
+	c.weights[len(c.weights)-1] = weight
 	return nil
 }
 
@@ -110,12 +104,12 @@ func (b *Builder) AddWeighted(u, v int32, weight float32) error {
 // time on all cores. Memory at the peak: 8 bytes per node and 8 per edge more than the builder's,
 // 16 with weights, and up to 256 MiB.
 func (b *Builder) Build() (*CSR, Report) {
-	m := b.matrix()
+	m, report := b.matrix()
 	m.Idx = make([]int32, m.Ptr[b.nodes])
-	if b.weighted {
+	if slices.ContainsFunc(b.chunks, func(c edgeChunk) bool { return c.weights != nil }) {
 		m.Val = make([]float32, len(m.Idx))
 	}
-	report, _ := b.fill(context.Background(), m, builderPart, nil)
+	_ = b.fill(context.Background(), m, &report, builderPart, nil) // the error is the context's
 	*b = Builder{nodes: b.nodes}
 	return m, report
 }
@@ -127,35 +121,39 @@ func (b *Builder) BuildDirected() (*CSR, Report) {
 	return b.Build()
 }
 
-// matrix returns the matrix without its entries. Its row offsets count duplicates.
-func (b *Builder) matrix() *CSR {
-	ptr := make([]int64, b.nodes+1)
+// matrix returns the matrix without its entries, and a report without the edges kept. The row offsets
+// count duplicates.
+func (b *Builder) matrix() (*CSR, Report) {
+	ptr, r := make([]int64, b.nodes+1), Report{}
 	for _, c := range b.chunks {
+		r.Given += int64(len(c.edges))
 		for _, e := range c.edges {
-			if e.U != e.V {
-				ptr[e.U+1]++
-				if !b.directed {
-					ptr[e.V+1]++
-				}
+			if e.U == e.V {
+				r.SelfLoops++
+				continue
+			}
+			ptr[e.U+1]++
+			if !b.directed {
+				ptr[e.V+1]++
 			}
 		}
 	}
 	for i := range b.nodes {
 		ptr[i+1] += ptr[i]
 	}
-	return &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: ptr}
+	return &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: ptr}, r
 }
 
-// fill fills a new matrix with rows in the order of columns and without duplicates. It sorts rows
-// that take at most bytes at a time, or one row. progress, if not nil, is called with the number of
-// entries sorted so far and the number of all. The error is the context's.
-func (b *Builder) fill(ctx context.Context, m *CSR, bytes int64, progress func(done, all int64)) (Report, error) {
+// fill fills a new matrix with rows in the order of columns and without duplicates, and completes its
+// report. It sorts rows that take at most bytes at a time, or one row. progress, if not nil, is called
+// with the number of entries sorted so far and the number of all. The error is the context's.
+func (b *Builder) fill(ctx context.Context, m *CSR, r *Report, bytes int64, progress func(done, all int64)) error {
 	all, kept := m.Ptr[m.Rows], int64(0)
 	var part []uint64 // the entries of the rows lo to hi: an entry has its column above the bits of its value
 	var ends []int64  // of these rows in part
 	for lo, hi := 0, 0; lo < m.Rows; lo = hi {
 		if err := ctx.Err(); err != nil {
-			return Report{}, err
+			return err
 		}
 		first := m.Ptr[lo]
 		hi++
@@ -174,7 +172,7 @@ func (b *Builder) fill(ctx context.Context, m *CSR, bytes int64, progress func(d
 		parallel.For(hi-lo, rowRange, func(from, to int) {
 			for k := from; k < to; k++ {
 				start := m.Ptr[lo+k] - first
-				ends[k] = start + int64(len(b.sorted(part[start:ends[k]])))
+				ends[k] = start + int64(len(sortedRow(part[start:ends[k]], m.Val != nil)))
 			}
 		})
 		for k, end := range ends {
@@ -195,12 +193,11 @@ func (b *Builder) fill(ctx context.Context, m *CSR, bytes int64, progress func(d
 	if m.Val != nil {
 		m.Val = m.Val[:kept]
 	}
-	r := b.report
 	if r.Edges = kept; !b.directed {
 		r.Edges /= 2
 	}
 	r.Duplicates = r.Given - r.SelfLoops - r.Edges
-	return r, nil
+	return nil
 }
 
 // scatter puts every edge into its two rows, or only the first one if directed, if they are among
@@ -226,10 +223,10 @@ func (b *Builder) scatter(part []uint64, next []int64, first int) {
 	}
 }
 
-// sorted sorts a row by columns, and keeps the first of the entries with equal columns. Both rows of
+// sortedRow sorts a row by columns, and keeps the first of the entries with equal columns. Both rows of
 // a pair of nodes hold its edges in the same order, so the matrix is symmetric.
-func (b *Builder) sorted(row []uint64) []uint64 {
-	if b.weighted {
+func sortedRow(row []uint64, weighted bool) []uint64 {
+	if weighted {
 		slices.SortStableFunc(row, func(x, y uint64) int { return cmp.Compare(x>>32, y>>32) })
 	} else {
 		slices.Sort(row)

@@ -44,13 +44,12 @@ func (b *Builder) Close() (err error) {
 // The matrix is valid until Close. Memory beside bytes: 8 bytes a node. progress, if not nil, is called with the
 // entries sorted so far, of all.
 func (b *Builder) BuildSpilled(ctx context.Context, bytes int64, progress func(done, all int64)) (*CSR, Report, error) {
-	m := b.matrix()
+	m, report := b.matrix()
 	var err error
 	if m.Idx, err = scratch[int32](b, "columns", m.Ptr[b.nodes]); err != nil {
 		return nil, Report{}, err
 	}
-	report, err := b.fill(ctx, m, bytes, progress)
-	if err != nil {
+	if err := b.fill(ctx, m, &report, bytes, progress); err != nil {
 		return nil, Report{}, err
 	}
 	freeEdges := b.files[0]

@@ -114,10 +114,8 @@ func (m *CSR) validateEntries(i int) error {
 // validateRows is Validate without the columns and the values.
 func (m *CSR) validateRows() error {
 	switch {
-	case m.Rows < 0 || m.Cols < 0:
-		return fmt.Errorf("graph: CSR %d×%d: negative size: %w", m.Rows, m.Cols, ErrInvalid)
-	case m.Cols > math.MaxInt32 || m.Rows > math.MaxInt32:
-		return fmt.Errorf("graph: CSR %d×%d: more than %d rows or columns: %w", m.Rows, m.Cols, math.MaxInt32, ErrInvalid)
+	case min(m.Rows, m.Cols) < 0 || max(m.Rows, m.Cols) > math.MaxInt32:
+		return fmt.Errorf("graph: CSR %d×%d: want 0 to %d rows and columns: %w", m.Rows, m.Cols, math.MaxInt32, ErrInvalid)
 	case len(m.Ptr) != m.Rows+1:
 		return fmt.Errorf("graph: CSR of %d rows has %d row offsets, want %d: %w", m.Rows, len(m.Ptr), m.Rows+1, ErrInvalid)
 	case m.Ptr[0] != 0:

@@ -93,8 +93,8 @@ func TestValidate(t *testing.T) {
 		spoil      func(m *CSR)
 		adjacency  bool // valid for Validate, invalid for ValidateAdjacency
 	}{
-		{"negative size", "negative size", func(m *CSR) { m.Rows = -1 }, false},
-		{"too many columns", "more than", func(m *CSR) { m.Cols = math.MaxInt32; m.Cols++ }, false},
+		{"negative size", "want 0 to", func(m *CSR) { m.Rows = -1 }, false},
+		{"too many columns", "want 0 to", func(m *CSR) { m.Cols = math.MaxInt32; m.Cols++ }, false},
 		{"offsets missing", "3 row offsets, want 4", func(m *CSR) { m.Ptr = m.Ptr[:3] }, false},
 		{"no offsets", "0 row offsets", func(m *CSR) { m.Ptr = nil }, false},
 		{"first offset", "row offset 0 is 1", func(m *CSR) { m.Ptr[0] = 1 }, false},

@@ -212,10 +212,9 @@ func (m *Model) means() []float32 {
 			mean[j] = float32(v)
 			norm2 += v * v
 		}
-		if scale := float32(m.Separation / math.Sqrt(norm2)); norm2 > 0 {
-			for j := range mean {
-				mean[j] *= scale
-			}
+		scale := float32(m.Separation / math.Sqrt(norm2))
+		for j := range mean {
+			mean[j] *= scale
 		}
 	}
 	return means
