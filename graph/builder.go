@@ -102,7 +102,7 @@ func (b *Builder) AddWeighted(u, v int32, weight float32) error {
 // Build returns the adjacency matrix and empties the builder. The columns of a row
 // increase strictly; Val is nil if all weights are 1. Cost: O(E log(max degree))
 // time on all cores. Memory at the peak: 8 bytes per node and 8 per edge more than the builder's,
-// 16 with weights, and up to 256 MiB.
+// 16 with weights, and up to 320 MiB.
 func (b *Builder) Build() (*CSR, Report) {
 	m, report := b.matrix()
 	m.Idx = make([]int32, m.Ptr[b.nodes])
