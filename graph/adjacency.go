@@ -65,7 +65,7 @@ func eachRow(ctx context.Context, rows int, f func(i int) error) error {
 // validateNeighbors checks the entries of row i and the order of its columns, and that it holds no
 // self-loop and no value of 0 or less.
 func (m *CSR) validateNeighbors(i int) error {
-	if err := cmp.Or(m.validateEntries(i), m.validateOrder(i)); err != nil {
+	if err := cmp.Or(m.validateEntries(m.Ptr[i], m.Ptr[i+1]), m.validateOrder(i)); err != nil {
 		return err
 	}
 	for k, j := range m.Row(i) {
