@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
-	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/score"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
