@@ -35,7 +35,7 @@ const (
 
 // ErrLocked is wrapped by Open's error about a folder that is open already, in this
 // or another process.
-var ErrLocked = errors.New("another process is training in it")
+var ErrLocked = filelock.ErrLocked
 
 // Folder is the locked folder at a path. It replaces files whole, and follows no link to write.
 // A folder that was moved, removed or replaced is not written to any more, and nor is another
@@ -54,14 +54,11 @@ func Open(path string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = filelock.Try(lock); err == nil {
-		return &Folder{path, lock}, nil
+	if err = filelock.Try(lock); err != nil {
+		lock.Close()
+		return nil, err
 	}
-	lock.Close()
-	if errors.Is(err, filelock.ErrLocked) {
-		err = fmt.Errorf("%s: %w", path, ErrLocked)
-	}
-	return nil, err
+	return &Folder{path, lock}, nil
 }
 
 // Path returns the path of a file in the folder.
