@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/filelock"
@@ -66,17 +67,12 @@ func (f *Folder) Path(name string) string { return filepath.Join(f.path, name) }
 
 // Present returns the names of a run's files in the folder, in the order in which
 // to remove them: a run without its last checkpoint begins again.
-func (f *Folder) Present() ([]string, error) {
-	var names []string
-	for _, name := range []string{LastFile, BestFile, MetricsFile, ResultFile, SchemaFile, ConfigFile} {
+func (f *Folder) Present() []string {
+	names := []string{LastFile, BestFile, MetricsFile, ResultFile, SchemaFile, ConfigFile}
+	return slices.DeleteFunc(names, func(name string) bool {
 		_, err := os.Lstat(f.Path(name))
-		if err == nil {
-			names = append(names, name)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-	}
-	return names, nil
+		return errors.Is(err, fs.ErrNotExist)
+	})
 }
 
 // Read returns the contents of a file in the folder. The error wraps
