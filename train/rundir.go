@@ -39,8 +39,6 @@ func openRunDir(path string, o Options) (*runDir, error) {
 	d := &runDir{path: path, folder: folder}
 	if d.present = folder.Present(); len(d.present) > 0 && !o.Overwrite && !o.Resume {
 		err = fmt.Errorf("%s: %w: it holds %s; resume the run, overwrite it, or name another folder", path, ErrRunExists, d.present[0])
-	}
-	if err != nil {
 		return nil, named(join(err, d.close()))
 	}
 	return d, nil

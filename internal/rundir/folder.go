@@ -94,8 +94,7 @@ func (f *Folder) check(name string) error {
 	if filelock.InPlace(f.lock) {
 		return nil
 	}
-	lost := fmt.Errorf("%s was moved, removed or replaced: %w", f.lock.Name(), fs.ErrNotExist)
-	return &fs.PathError{Op: "write", Path: f.Path(name), Err: lost}
+	return fmt.Errorf("%s: %s was moved, removed or replaced: %w", f.Path(name), f.lock.Name(), fs.ErrNotExist)
 }
 
 // WriteJSON writes v as indented JSON, as Write does.
