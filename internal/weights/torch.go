@@ -136,14 +136,12 @@ func tensor(value any) (v view, shape []int, is bool) {
 	if !is || v.offset < 0 || len(id) != 5 || id[0] != "storage" {
 		return v, nil, false
 	}
-	var isKey, isKind, isCount bool
-	v.kind, isKind = id[1].(pickle.Class)
-	v.key, isKey = id[2].(string)
-	v.count, isCount = id[4].(int)
+	v.kind, _ = id[1].(pickle.Class) // without a class check fails, without a key or a count its storage
+	v.key, _ = id[2].(string)
+	v.count, _ = id[4].(int)
 	shape, err := pickle.Ints(call[2])
 	v.stride, _ = pickle.Ints(call[3])
-	isCount = isCount && v.count >= 0 && v.count <= math.MaxInt32
-	return v, shape, isKind && isKey && isCount && err == nil && len(shape) == len(v.stride)
+	return v, shape, err == nil && len(shape) == len(v.stride) && v.count >= 0 && v.count <= math.MaxInt32
 }
 
 // arguments returns those of a call of a class, n at least; if there is no such call, they are nil.
