@@ -36,7 +36,7 @@ type Edge struct{ U, V int32 }
 
 const (
 	builderChunk = 1 << 18 // edges
-	builderPart  = 1 << 28 // bytes of rows that are sorted at a time
+	builderPart  = 1 << 28 // bytes of rows that are sorted at a time, or an eighth of all rows
 )
 
 // Report counts the edges that Build kept and dropped.
@@ -102,14 +102,14 @@ func (b *Builder) AddWeighted(u, v int32, weight float32) error {
 // Build returns the adjacency matrix and empties the builder. The columns of a row
 // increase strictly; Val is nil if all weights are 1. Cost: O(E log(max degree))
 // time on all cores. Memory at the peak: 8 bytes per node and 8 per edge more than the builder's,
-// 16 with weights, and up to 320 MiB.
+// 16 with weights, and up to 320 MiB or 2.5 bytes per edge.
 func (b *Builder) Build() (*CSR, Report) {
 	m, report := b.matrix()
 	m.Idx = make([]int32, m.Ptr[b.nodes])
 	if slices.ContainsFunc(b.chunks, func(c edgeChunk) bool { return c.weights != nil }) {
 		m.Val = make([]float32, len(m.Idx))
 	}
-	_ = b.fill(context.Background(), m, &report, builderPart, nil) // the error is the context's
+	_ = b.fill(context.Background(), m, &report, max(builderPart, m.Ptr[b.nodes]), nil) // the error is the context's
 	*b = Builder{nodes: b.nodes}
 	return m, report
 }
