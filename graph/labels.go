@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -32,7 +31,12 @@ func (y *Labels) Name(k int) string {
 }
 
 // Nodes returns the number of nodes.
-func (y *Labels) Nodes() int { return len(y.Class) + len(y.Multi)/max(y.Tasks, 1) }
+func (y *Labels) Nodes() int {
+	if y.Tasks > 0 {
+		return len(y.Multi) / y.Tasks
+	}
+	return len(y.Class)
+}
 
 // Known reports whether a node has a class, or at least one known task.
 func (y *Labels) Known(node int) bool {
@@ -43,7 +47,12 @@ func (y *Labels) Known(node int) bool {
 }
 
 // Outputs returns the width of a model's output: the number of classes, or of tasks.
-func (y *Labels) Outputs() int { return cmp.Or(y.Tasks, y.Classes) }
+func (y *Labels) Outputs() int {
+	if y.Tasks > 0 {
+		return y.Tasks
+	}
+	return y.Classes
+}
 
 // Validate returns an error about the first fault of y: neither or both kinds set, a
 // class outside [-1, Classes), a binary label other than 0, 1 and NaN, names for
