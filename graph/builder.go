@@ -124,7 +124,8 @@ func (b *Builder) BuildDirected() (*CSR, Report) {
 // matrix returns the matrix without its entries, and a report without the edges kept. The row offsets
 // count duplicates.
 func (b *Builder) matrix() (*CSR, Report) {
-	ptr, r := make([]int64, b.nodes+1), Report{}
+	var r Report
+	ptr := make([]int64, b.nodes+1)
 	for _, c := range b.chunks {
 		r.Given += int64(len(c.edges))
 		for _, e := range c.edges {
@@ -160,7 +161,8 @@ func (b *Builder) fill(ctx context.Context, m *CSR, r *Report, bytes int64, prog
 		for hi < m.Rows && 8*(m.Ptr[hi+1]-first+int64(hi+1-lo)) <= bytes {
 			hi++
 		}
-		part, ends = resize(part, int(m.Ptr[hi]-first)), resize(ends, hi-lo)
+		part = resize(part, int(m.Ptr[hi]-first))
+		ends = resize(ends, hi-lo)
 		for k := range ends {
 			ends[k] = m.Ptr[lo+k] - first // no entry is there yet
 		}

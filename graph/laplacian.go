@@ -53,7 +53,8 @@ func NewLaplacian(adjacency *CSR) *Laplacian {
 // a node and its neighbours. Requirements and cost are as for NewLaplacian.
 func NewRowLaplacian(adjacency *CSR) *Laplacian {
 	p := &Laplacian{Adjacency: adjacency}
-	p.RowScale, p.ColScale = make([]float32, p.Nodes()), slices.Repeat([]float32{1}, p.Nodes())
+	p.RowScale = make([]float32, p.Nodes())
+	p.ColScale = slices.Repeat([]float32{1}, p.Nodes())
 	for i := range p.RowScale {
 		p.RowScale[i] = float32(1 / selfLoopedDegree(adjacency, i))
 	}

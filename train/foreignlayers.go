@@ -63,8 +63,9 @@ func (l *foreignLayer) part(p parameter) *weights.Tensor {
 // order.
 func foreignLayers(tensors []weights.Tensor, o ImportOptions) (mapped map[string]*foreignLayer, free []*foreignLayer, err error) {
 	number := regexp.MustCompile(`\d+`)
-	used, others := map[string]bool{}, map[string]*foreignLayer{}
+	used := map[string]bool{}
 	mapped = map[string]*foreignLayer{}
+	others := map[string]*foreignLayer{}
 	for k := range tensors {
 		t := &tensors[k]
 		name, known := t.Name, others

@@ -44,11 +44,12 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 		least: max(int64(3*n/(4*parts)), 1),
 		limit: int64(math.Ceil((1 + imbalance) * math.Ceil(mean))), lighter: 1,
 	}
-	g, scratch := &level{
+	g := &level{
 		ptr:  a.Ptr,
 		idx:  a.Idx,
 		node: slices.Repeat([]int64{1}, n),
-	}, &connections{weight: make([]int64, n)}
+	}
+	scratch := &connections{weight: make([]int64, n)}
 	for rounds := 20; rounds > 0 && g.nodes() > coarsest*parts; rounds-- {
 		// A cluster has up to eight times the mean weight of a node, and at most a quarter of
 		// the weight of a part, so that parts can be balanced.
@@ -69,9 +70,10 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 		part = finer
 	}
 	g.refine(part, to, 4, scratch)
-	above := to
-	above.above, above.lighter = true, math.MaxInt32 // the first of equal parts
-	g.refine(part, above, 1, scratch)
+	balance := to
+	balance.above = true
+	balance.lighter = math.MaxInt32 // the first of equal parts
+	g.refine(part, balance, 1, scratch)
 	g.refine(part, to, 1, scratch)
 	return part, nil
 }
@@ -191,7 +193,7 @@ func sorted(n int, key func(v int32) int64) []int32 {
 	for v := range order {
 		order[v] = int32(v)
 	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a, b)) })
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(key(a), key(b)) })
 	return order
 }
 

@@ -224,17 +224,20 @@ func (m *Model) means() []float32 {
 // of the one before it.
 func (s *Source) Features(ctx context.Context, size int, yield func(rows []float32) error) error {
 	width, means, shown := s.Model.Features, s.means(), s.shownGroups()
-	offset, scale := float32(s.Offset), float32(1/math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
+	offset := float32(s.Offset)
+	scale := float32(1 / math.Sqrt(float64(width)*(1+s.Offset*s.Offset))) // rows have about unit length, like word vectors
 	piece := min(max(size/(chunkNodes*width), 1)*chunkNodes, s.Nodes)
 	buffer := make([]float32, piece*width)
 	for first := 0; first < s.Nodes; first += piece {
 		last := min(first+piece, s.Nodes)
 		err := eachChunk(ctx, first, last, func(chunk, lo, hi int) error {
-			random, seed := s.random(streamFeatures, chunk), new(rand.PCG)
+			random := s.random(streamFeatures, chunk)
+			seed := new(rand.PCG)
 			shared := rand.New(seed)
 			for i := lo; i < hi; i++ {
 				community := int(s.c.of[i])
-				row, mean := buffer[(i-first)*width:][:width], means[int(shown[community])*width:]
+				row := buffer[(i-first)*width:][:width]
+				mean := means[int(shown[community])*width:]
 				seed.Seed(s.seeds(streamOffsets, community))
 				for j := range row { // the offset is that of all nodes of the community
 					row[j] = scale * (mean[j] + offset*float32(shared.NormFloat64()) + float32(random.NormFloat64()))

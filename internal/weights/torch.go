@@ -74,7 +74,8 @@ func decodeTorch(ctx context.Context, data []byte) ([]Tensor, error) {
 	}
 	storages := map[string][]byte{}
 	for k, v := range views {
-		t, want := &tensors[k], 4*v.count
+		t := &tensors[k]
+		want := 4 * v.count
 		err := v.check(t.Shape)
 		raw, there := storages[v.key]
 		if err == nil && !there {
