@@ -22,7 +22,7 @@ func TestConvertPropagated(t *testing.T) {
 	if err := WriteStore(ctx, source, want); err != nil {
 		t.Fatal(err)
 	}
-	dense, cols := denseOf(want.Laplacian()), want.Features.Cols
+	dense, cols := want.Laplacian().Dense(), want.Features.Cols
 	for _, p := range []bool{false, true} {
 		path := filepath.Join(dir, "propagated.store")
 		var stages []FetchProgress
@@ -96,16 +96,4 @@ func TestPropagatedStoreDamaged(t *testing.T) {
 	if _, err := Open(ctx, "store:"+path, Options{}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), fmt.Sprintf("propagated features of %d nodes", cols)) {
 		t.Errorf("rows for columns: %v", err)
 	}
-}
-
-// denseOf returns p as a row-major matrix.
-func denseOf(p *graph.Laplacian) []float64 {
-	n := p.Nodes()
-	dense := make([]float64, n*n)
-	for i := range n {
-		for j, entry := range p.Row(i) {
-			dense[i*n+int(j)] = entry
-		}
-	}
-	return dense
 }

@@ -176,11 +176,11 @@ func TestStoreLayout(t *testing.T) {
 // halved converts the features of d to half precision.
 func halved(t testing.TB, d *Data) *Data {
 	t.Helper()
-	x := d.Features
-	d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Half: make([]uint16, len(x.Data))}
-	if k := graph.Narrow(d.Features.Half, x.Data); k >= 0 {
-		t.Fatalf("value %d is %v", k, x.Data[k])
+	x, err := d.Features.ToHalf()
+	if err != nil {
+		t.Fatal(err)
 	}
+	d.Features = x
 	return d
 }
 

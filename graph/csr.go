@@ -8,7 +8,7 @@ import (
 )
 
 // ErrInvalid is wrapped by the errors of this package: by the errors of Validate
-// methods and of a Builder.
+// methods, of a Builder and of ToHalf.
 var ErrInvalid = errors.New("invalid")
 
 // CSR is a Rows×Cols sparse matrix in compressed sparse row form: the columns of row

@@ -41,7 +41,7 @@ func TestDirected(t *testing.T) {
 			t.Fatalf("report %+v of %d entries", report, a.NNZ())
 		}
 		p := NewDirectedLaplacian(a)
-		got, norms := denseOf(p), p.ColumnNorms2()
+		got, norms := p.Dense(), p.ColumnNorms2()
 		for i := range n {
 			degree := 1.0
 			for j := range n {

@@ -122,7 +122,25 @@ func (x *Features) Bytes() int64 {
 	return bytes
 }
 
-// Narrow rounds values to half precision, to nearest, ties to even. It stops at the first value
+// ToHalf returns x in half precision, each value rounded to nearest, ties to even; it
+// returns x itself if x has half precision. The error wraps ErrInvalid and gives row
+// and column of the first value that is not finite or rounds beyond ±65,504. Sparse features
+// are an error.
+func (x *Features) ToHalf() (*Features, error) {
+	if x.Half != nil {
+		return x, nil
+	}
+	if x.Sparse != nil {
+		return nil, fmt.Errorf("graph: sparse features have no half precision: %w", ErrInvalid)
+	}
+	h := &Features{Rows: x.Rows, Cols: x.Cols, Half: make([]uint16, len(x.Data))}
+	if k := Narrow(h.Half, x.Data); k >= 0 {
+		return nil, fmt.Errorf("graph: feature %d of node %d is %v, beyond the ±%d of half precision: %w", k%x.Cols, k/x.Cols, x.Data[k], half.Most, ErrInvalid)
+	}
+	return h, nil
+}
+
+// Narrow rounds values to half precision like ToHalf. It stops at the first value
 // without a finite half and returns its index, or −1 if there is none. dst must be
 // as long as values.
 func Narrow(dst []uint16, values []float32) int {

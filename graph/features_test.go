@@ -10,7 +10,10 @@ import (
 
 func TestHalfFeatures(t *testing.T) {
 	x := &Features{Rows: 2, Cols: 3, Data: []float32{0.5, -65504, 1e-8, 0.1, -3, 0}}
-	h := halfOf(t, x)
+	h, err := x.ToHalf()
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := []float32{0.5, -65504, 0, 0.0999755859375, -3, 0}
 	if got := h.Float32s(); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -20,6 +23,9 @@ func TestHalfFeatures(t *testing.T) {
 	}
 	if h.Len() != 6 || h.Bytes() != 12 || x.Bytes() != 24 {
 		t.Errorf("%d values of %d bytes, %d before", h.Len(), h.Bytes(), x.Bytes())
+	}
+	if again, err := h.ToHalf(); again != h || err != nil {
+		t.Errorf("halves were converted again: %v", err)
 	}
 	if err := h.Validate(t.Context()); err != nil {
 		t.Error(err)
@@ -31,8 +37,10 @@ func TestHalfFeatures(t *testing.T) {
 
 func TestHalfRange(t *testing.T) {
 	for _, v := range []float32{65520, -1e30, float32(math.Inf(1)), float32(math.NaN())} {
-		if k := Narrow(make([]uint16, 6), []float32{1, 2, 3, 65519, v, 70000}); k != 4 {
-			t.Errorf("%v: value %d has no half", v, k)
+		x := &Features{Rows: 3, Cols: 2, Data: []float32{1, 2, 3, 65519, v, 70000}}
+		_, err := x.ToHalf()
+		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "feature 0 of node 2 is ") || !strings.Contains(err.Error(), "65504") {
+			t.Errorf("%v: %v", v, err)
 		}
 	}
 }
@@ -53,14 +61,4 @@ func TestInvalidFeatures(t *testing.T) {
 			t.Errorf("got %v, want … %s …", err, c.want)
 		}
 	}
-}
-
-// halfOf returns dense features in half precision.
-func halfOf(t testing.TB, x *Features) *Features {
-	t.Helper()
-	h := &Features{Rows: x.Rows, Cols: x.Cols, Half: make([]uint16, len(x.Data))}
-	if k := Narrow(h.Half, x.Data); k >= 0 {
-		t.Fatalf("value %d is %v", k, x.Data[k])
-	}
-	return h
 }

@@ -181,6 +181,19 @@ func (p *Laplacian) ColumnNorms2() []float64 {
 	return norms
 }
 
+// Dense returns P as a row-major nodes×nodes matrix, for tests and studies on
+// small graphs.
+func (p *Laplacian) Dense() []float64 {
+	n := p.Nodes()
+	dense := make([]float64, n*n)
+	for i := range n {
+		for j, entry := range p.Row(i) {
+			dense[i*n+int(j)] = entry
+		}
+	}
+	return dense
+}
+
 // Validate returns an error about the first fault of p: no adjacency matrix, a number
 // of scales other than the number of nodes, a scale that is not positive and finite.
 // It does not check the adjacency matrix: see CSR.ValidateAdjacency.

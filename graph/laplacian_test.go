@@ -43,7 +43,7 @@ func TestLaplacian(t *testing.T) {
 			if err := c.p.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			d, norms := denseOf(c.p), c.p.ColumnNorms2()
+			d, norms := c.p.Dense(), c.p.ColumnNorms2()
 			for j := range n {
 				var norm float64
 				for i := range n {
@@ -118,16 +118,4 @@ func TestRowSums(t *testing.T) {
 	if _, err := p.RowSums(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
-}
-
-// denseOf returns p as a row-major matrix.
-func denseOf(p *Laplacian) []float64 {
-	n := p.Nodes()
-	dense := make([]float64, n*n)
-	for i := range n {
-		for j, entry := range p.Row(i) {
-			dense[i*n+int(j)] = entry
-		}
-	}
-	return dense
 }

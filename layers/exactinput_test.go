@@ -223,7 +223,10 @@ func TestExactInputHalfPrecision(t *testing.T) {
 	const n = 5000 // several chunks
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 20000, false))
 	x, y := randomFeatures(rng, n, 24), randomLabels(rng, n, 6)
-	half := halfOf(t, exactInput(t, p, x).px)
+	half, err := exactInput(t, p, x).px.ToHalf()
+	if err != nil {
+		t.Fatal(err)
+	}
 	wide := &graph.Features{Rows: n, Cols: 24, Data: half.Float32s()}
 	sampler := &samplers.LayerWise{Laplacian: p, Sizes: []int{40}}
 	var drawn samplers.MiniBatch

@@ -83,7 +83,7 @@ func testModel(t testing.TB, p *graph.Laplacian, x *graph.Features, y *graph.Lab
 func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN, o GCNOptions) matrix {
 	t.Helper()
 	n := p.Nodes()
-	dense := matrixOf(n, n, denseOf(p))
+	dense := matrixOf(n, n, p.Dense())
 	features := matrixOf(x.Rows, x.Cols, x.Data)
 	h := features
 	activated := func(act ops.Activation, z matrix) matrix {
@@ -408,7 +408,10 @@ func TestInferHalfPrecision(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 4))
 	const n = 5000 // several chunks
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 20000, false))
-	h := halfOf(t, randomFeatures(rng, n, 24))
+	h, err := randomFeatures(rng, n, 24).ToHalf()
+	if err != nil {
+		t.Fatal(err)
+	}
 	x, y := &graph.Features{Rows: n, Cols: 24, Data: h.Float32s()}, randomLabels(rng, n, 6)
 	for _, o := range []GCNOptions{{Hidden: 8}, {Hidden: 64}, {Hidden: 64, Residual: true}} {
 		for depth := 1; depth <= 3; depth++ {
@@ -521,26 +524,4 @@ func TestInferErrors(t *testing.T) {
 	if got, err := m.Infer(context.Background(), p, x, []int32{}); err != nil || len(got) != 0 {
 		t.Errorf("no nodes give %v, %v", got, err)
 	}
-}
-
-// denseOf returns p as a row-major matrix.
-func denseOf(p *graph.Laplacian) []float64 {
-	n := p.Nodes()
-	dense := make([]float64, n*n)
-	for i := range n {
-		for j, entry := range p.Row(i) {
-			dense[i*n+int(j)] = entry
-		}
-	}
-	return dense
-}
-
-// halfOf returns dense features in half precision.
-func halfOf(t testing.TB, x *graph.Features) *graph.Features {
-	t.Helper()
-	h := &graph.Features{Rows: x.Rows, Cols: x.Cols, Half: make([]uint16, len(x.Data))}
-	if k := graph.Narrow(h.Half, x.Data); k >= 0 {
-		t.Fatalf("value %d is %v", k, x.Data[k])
-	}
-	return h
 }

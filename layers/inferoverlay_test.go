@@ -31,7 +31,13 @@ func TestInferOverlay(t *testing.T) {
 
 // TestInferOverlayForms does the same with features in other forms, exact input and directed graphs.
 func TestInferOverlayForms(t *testing.T) {
-	half := func(x *graph.Features) *graph.Features { return halfOf(t, x) }
+	half := func(x *graph.Features) *graph.Features {
+		h, err := x.ToHalf()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
 	same := func(x *graph.Features) *graph.Features { return x }
 	for name, c := range map[string]struct {
 		form      func(*graph.Features) *graph.Features

@@ -145,7 +145,7 @@ func TestRefreshedControlUnbiased(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 300, true))
 	x, y := randomFeatures(rng, n, 3), randomLabels(rng, n, 3)
 	px := exactInput(t, p, x)
-	dense := denseOf(p)
+	dense := p.Dense()
 	h, history, propagated, want := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	for i := range h {
 		h[i], history[i] = 1+rng.NormFloat64(), 3*rng.NormFloat64()
@@ -242,7 +242,7 @@ func TestRefreshedControlAgainstReference(t *testing.T) {
 	s := controlled(p, true, 20)
 	m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, GCNOptions{Hidden: hidden, Dropout: 0.4, ClassifierDropout: NoDropout, ExactInput: exactInput(t, p, x)})
 	activations := func() matrix { // of the first convolution, at all nodes
-		dense := matrixOf(n, n, denseOf(p))
+		dense := matrixOf(n, n, p.Dense())
 		z := dense.Times(matrixOf(n, x.Cols, x.Data).Times(parameterOf(m.model.Parameters[0])).PlusRow(parameterOf(m.model.Parameters[1])))
 		return z.Each(func(i, j int) float64 { return reference.ELU(z[i][j]) })
 	}
@@ -251,7 +251,7 @@ func TestRefreshedControlAgainstReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := activations()
-	propagatedOld := matrixOf(n, n, denseOf(p)).Times(old)
+	propagatedOld := matrixOf(n, n, p.Dense()).Times(old)
 	disturb(m.model, rng)
 	now := activations()
 	for k, training := range []bool{false, true} {

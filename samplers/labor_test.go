@@ -18,7 +18,7 @@ import (
 // formulas, with dense matrices and bisection.
 func laborReference(p *graph.Laplacian, rows []int32, k int) [][]float64 {
 	n := p.Nodes()
-	dense := samplers.DenseOf(p)
+	dense := p.Dense()
 	candidate := func(r int32, t int) bool {
 		return dense[int(r)*n+t] != 0 && t != int(r)
 	}

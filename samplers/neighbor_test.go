@@ -108,7 +108,7 @@ func TestNeighborBlock(t *testing.T) {
 		if err := block.Validate(n); err != nil {
 			t.Fatal(err)
 		}
-		got, dense := scatter(block, n), DenseOf(p)
+		got, dense := scatter(block, n), p.Dense()
 		for i, r := range seeds {
 			candidates, drawn := adjacency.Degree(int(r)), 0.0
 			factor := float64(candidates) / float64(k)
@@ -159,7 +159,7 @@ func TestNeighborReplacementLaw(t *testing.T) {
 	}
 	adjacency, _ := b.Build()
 	p := graph.NewLaplacian(adjacency)
-	s, dense, counts := Prepared(&Neighbor{Laplacian: p, Sizes: []int{k}, Draw: WithReplacement{}}), DenseOf(p), map[[d]int]float64{}
+	s, dense, counts := Prepared(&Neighbor{Laplacian: p, Sizes: []int{k}, Draw: WithReplacement{}}), p.Dense(), map[[d]int]float64{}
 	var batch MiniBatch
 	for round := range uint64(rounds) {
 		if err := s.Sample(context.Background(), []int32{0}, rand.New(NewSource(1, round, 0)), &batch); err != nil {
@@ -197,7 +197,7 @@ func TestNeighborReplacementLaw(t *testing.T) {
 func TestNeighborExact(t *testing.T) {
 	adjacency := randomGraph(60, 300, true, 5)
 	p := graph.NewLaplacian(adjacency)
-	dense := DenseOf(p)
+	dense := p.Dense()
 	for _, s := range []*Neighbor{
 		{},
 		{Importance: LADIES{}},
@@ -251,16 +251,4 @@ func TestNeighborZeroNorms(t *testing.T) {
 	if got := batch.Blocks[0].Matrix.NNZ(); got != 3 {
 		t.Errorf("%d entries, want the three nodes' own", got)
 	}
-}
-
-// DenseOf returns p as a row-major matrix.
-func DenseOf(p *graph.Laplacian) []float64 {
-	n := p.Nodes()
-	dense := make([]float64, n*n)
-	for i := range n {
-		for j, entry := range p.Row(i) {
-			dense[i*n+int(j)] = entry
-		}
-	}
-	return dense
 }

@@ -17,7 +17,7 @@ import (
 
 // ladiesProbabilities returns the reference's p_i of every node.
 func ladiesProbabilities(p *graph.Laplacian, rows []int32) []float64 {
-	n, dense := p.Nodes(), samplers.DenseOf(p)
+	n, dense := p.Nodes(), p.Dense()
 	matrix := reference.NewMatrix(n, n, func(i, j int) float64 { return dense[i*n+j] })
 	return reference.Probabilities(matrix, rows, false)
 }
@@ -60,7 +60,7 @@ func TestOriginalLADIES(t *testing.T) {
 			rt.Fatalf("inputs %v, want %v", block.Src, want)
 		}
 		probabilities := ladiesProbabilities(p, rows)
-		dense := samplers.DenseOf(p)
+		dense := p.Dense()
 		for i, r := range rows {
 			row, sum := make([]float64, n), 0.0
 			for _, j := range want {

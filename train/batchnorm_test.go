@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -44,7 +43,7 @@ func TestBatchNormAverages(t *testing.T) {
 		}
 		check()
 		h := matrixOf(d.Features.Cols, d.Features.Data).Times(matrixOf(width, named["conv0.weight"])).PlusRow(matrixOf(width, named["conv0.bias"]))
-		z := matrixOf(d.Nodes(), denseOf(d.Laplacian())).Rows(d.Split.Train).Times(h) // P(XW + b) at the training nodes
+		z := matrixOf(d.Nodes(), d.Laplacian().Dense()).Rows(d.Split.Train).Times(h) // P(XW + b) at the training nodes
 		sums := z.ColumnSums()[0]
 		for j := range width {
 			centre, square := sums[j]/float64(n), 0.0
@@ -92,16 +91,4 @@ func TestBatchNormIsExported(t *testing.T) {
 	if !moved {
 		t.Error("no average has moved")
 	}
-}
-
-// denseOf returns p as a row-major matrix.
-func denseOf(p *graph.Laplacian) []float64 {
-	n := p.Nodes()
-	dense := make([]float64, n*n)
-	for i := range n {
-		for j, entry := range p.Row(i) {
-			dense[i*n+int(j)] = entry
-		}
-	}
-	return dense
 }

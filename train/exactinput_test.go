@@ -45,7 +45,10 @@ func exactModel(t testing.TB, data *datasets.Data, method string, o layers.GCNOp
 func TestExactInputOnDevice(t *testing.T) {
 	d := testDevice(t)
 	data, _, batch := demo(t, d, "ladies")
-	rounded := halfOf(t, data.Features)
+	rounded, err := data.Features.ToHalf()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		method  string
 		sizes   []int

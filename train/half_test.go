@@ -32,7 +32,13 @@ func TestHalfPrecisionFeatures(t *testing.T) {
 			h := mustFit(t, m, d, short())
 			return weightsOf(t, m), h, Fingerprint(d)
 		}
-		half := func(x *graph.Features) *graph.Features { return halfOf(t, x) }
+		half := func(x *graph.Features) *graph.Features {
+			h, err := x.ToHalf()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return h
+		}
 		got, history, print := run(half)
 		want, wanted, other := run(func(x *graph.Features) *graph.Features {
 			return &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: half(x).Float32s()}
@@ -89,14 +95,4 @@ func TestPrefetch(t *testing.T) {
 	if calls < 60 || len(announced) < 200 {
 		t.Errorf("%d nodes announced in %d calls, for 60 batches", len(announced), calls)
 	}
-}
-
-// halfOf returns dense features in half precision.
-func halfOf(t testing.TB, x *graph.Features) *graph.Features {
-	t.Helper()
-	h := &graph.Features{Rows: x.Rows, Cols: x.Cols, Half: make([]uint16, len(x.Data))}
-	if k := graph.Narrow(h.Half, x.Data); k >= 0 {
-		t.Fatalf("value %d is %v", k, x.Data[k])
-	}
-	return h
 }

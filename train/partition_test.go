@@ -108,7 +108,11 @@ func TestSameBitsOfPartitions(t *testing.T) {
 						d.Graph = weighted(d.Graph)
 					}
 					if c.half {
-						d.Features = halfOf(t, d.Features)
+						x, err := d.Features.ToHalf()
+						if err != nil {
+							t.Fatal(err)
+						}
+						d.Features = x
 					}
 					return d
 				}
