@@ -94,7 +94,8 @@ func (f *Folder) check(name string) error {
 	if filelock.InPlace(f.lock) {
 		return nil
 	}
-	return fmt.Errorf("%s: %s was moved, removed or replaced: %w", f.Path(name), f.lock.Name(), fs.ErrNotExist)
+	lost := fmt.Errorf("%s was moved, removed or replaced: %w", f.lock.Name(), fs.ErrNotExist)
+	return &fs.PathError{Op: "write", Path: f.Path(name), Err: lost}
 }
 
 // WriteJSON writes v as indented JSON, as Write does.
