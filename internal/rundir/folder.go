@@ -8,6 +8,7 @@
 package rundir
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,7 +86,11 @@ func (f *Folder) Write(name string, write func(io.Writer) error) error {
 	if err := f.check(name); err != nil {
 		return err
 	}
-	return atomicfile.Replace(f.Path(name), func(file *os.File) error { return write(file) })
+	err := atomicfile.Replace(f.Path(name), func(file *os.File) error { return write(file) })
+	if err != nil {
+		err = cmp.Or(f.check(name), err) // it may have been moved meanwhile
+	}
+	return err
 }
 
 // check returns an error about a file if the folder is not the one at its path, or another
