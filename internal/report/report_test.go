@@ -92,17 +92,17 @@ func TestLoadErrors(t *testing.T) {
 	const config = `{"seed": 1}`
 	for words, broken := range map[string][3]string{
 		rundir.MetricsFile + ":2: unexpected":                             {config, "{\"batch\":1}\n{\"batch\":\n", ""},
-		rundir.MetricsFile + ":1: want a JSON object, got array":          {config, "[]\n" + curve, ""},
-		rundir.MetricsFile + `:1: "batch" has a value of kind string`:     {config, "{\"batch\":\"1\"}\n" + curve, ""},
+		rundir.MetricsFile + ":1: json: cannot unmarshal":                 {config, "[]\n" + curve, ""},
+		rundir.MetricsFile + ":1: json: cannot unmarshal string":          {config, "{\"batch\":\"1\"}\n" + curve, ""},
 		rundir.ConfigFile + ": damaged: unexpected EOF":                   {"{", curve, ""},
-		rundir.ConfigFile + ": damaged: empty":                            {"\n", curve, ""},
-		rundir.ConfigFile + ": damaged: want a JSON object, got array":    {"[]", curve, ""},
+		rundir.ConfigFile + ": damaged: EOF":                              {"\n", curve, ""},
+		rundir.ConfigFile + ": damaged: json: cannot unmarshal array":     {"[]", curve, ""},
 		rundir.ConfigFile + ": damaged: want one JSON object with fields": {"null", curve, ""},
 		rundir.ConfigFile + ": damaged: invalid character":                {"{]", curve, ""},
 		rundir.ConfigFile + ": its schema is 1 and this":                  {`{ "schema": 1}`, curve, ""},
 		rundir.ConfigFile + ": its schema is not set and this":            {`{ "seed": 1}`, curve, ""},
 		rundir.ConfigFile + ": damaged: want one JSON object":             {config + "}", curve, ""},
-		rundir.ResultFile + ": damaged: want a JSON object, got array":    {config, curve, "[1]"},
+		rundir.ResultFile + ": damaged: json: cannot unmarshal array":     {config, curve, "[1]"},
 		rundir.ResultFile + ": damaged: want one JSON object with fields": {config, curve, "{}"},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")

@@ -86,7 +86,7 @@ func load(dir string) (run *Run, err error) {
 			break // still being written, or cut off when the program died
 		}
 		if err != nil {
-			return run, fmt.Errorf("%s:%d: %w", path, len(run.Points)+1, rundir.JSONError(err))
+			return run, fmt.Errorf("%s:%d: %w", path, len(run.Points)+1, err)
 		}
 		run.Points = append(run.Points, p)
 	}
