@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -236,9 +237,11 @@ func openStore(ctx context.Context, path string, o Options, written bool) (*Data
 		return nil, err
 	}
 	cache, _ := o.cacheDir() // "" without one: stores are read whole each time
-	recorded := f.Recorded(cache)
+	record := f.RecordPath(cache)
+	_, missing := os.Stat(record)
+	isNew := missing != nil || cache == ""
 	d, err := storedData(f)
-	if err == nil && !written && (o.Verify || !recorded) {
+	if err == nil && !written && (o.Verify || isNew) {
 		if err = f.Check(ctx); err == nil {
 			if err = d.validate(ctx); err != nil {
 				err = fmt.Errorf("%w: %w", err, ErrFormat)
@@ -246,14 +249,14 @@ func openStore(ctx context.Context, path string, o Options, written bool) (*Data
 		}
 	}
 	if err != nil {
-		if recorded && ctx.Err() == nil {
-			os.Remove(store.RecordPath(cache, path))
+		if !isNew && ctx.Err() == nil {
+			os.Remove(record)
 		}
 		f.Close() // nothing was written
 		return nil, cmp.Or(ctx.Err(), err)
 	}
-	if !recorded {
-		f.Record(cache)
+	if isNew && cache != "" { // without a record the next opening takes longer
+		_ = cmp.Or(os.MkdirAll(filepath.Dir(record), 0o755), os.WriteFile(record, nil, 0o644))
 	}
 	return d, nil
 }
