@@ -18,7 +18,6 @@ import (
 
 const (
 	mostAttempts = 4       // in a row without a new byte
-	mostDownload = 1 << 36 // bytes of a file of unknown size
 	longCheck    = 1 << 30 // bytes; checking a larger file is shown
 )
 
@@ -153,21 +152,18 @@ func (c *Client) attempt(ctx context.Context, address, part string, show shower)
 			return 0, false, err
 		}
 	}
-	most := cmp.Or(total, mostDownload)
 	show("download", have, total)
 	_, err = io.Copy(io.MultiWriter(io.NewOffsetWriter(f, have), progress(func(n int) error {
 		stalled.Reset(c.Stall)
 		have += int64(n)
 		show("download", have, total)
 		return nil
-	})), io.LimitReader(response.Body, most-have+1))
-	switch {
-	case err != nil:
+	})), response.Body)
+	if err == nil && total > 0 && have != total {
+		err = fmt.Errorf("want %d bytes", total) // the next attempt starts again after more
+	}
+	if err != nil {
 		return have, true, fmt.Errorf("broken off after %d bytes: %w", have, err)
-	case have > most:
-		return 0, true, startAgain(part, fmt.Errorf("more than %d bytes came", most))
-	case have < total:
-		return have, true, fmt.Errorf("broken off after %d of %d bytes", have, total)
 	}
 	return have, false, f.Sync()
 }
@@ -186,11 +182,8 @@ func ask(ctx context.Context, address string, have int64, tag string) (*http.Res
 		request.Header.Set("If-Range", tag)
 	}
 	client := http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
-			return fmt.Errorf("redirected from https to %s", r.URL.Scheme)
-		}
-		if len(via) >= 10 {
-			return errors.New("more than 10 redirections")
+		if from := via[0].URL.Scheme; from == "https" && r.URL.Scheme != from || len(via) == 10 {
+			return fmt.Errorf("redirected from %s to %s, %d times", from, r.URL.Scheme, len(via))
 		}
 		return nil
 	}}
