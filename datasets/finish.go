@@ -120,7 +120,7 @@ func (s *Schema) scaleRow(row []float32) {
 
 // withoutLabels completes data without labels: see Options.Unlabelled.
 func (d *Data) withoutLabels(spec *Spec) error {
-	if key := spec.given("split", "seed", "stratify", "train", "valid", "test", "metric"); key != "" {
+	if key := spec.given("split", "seed", "train", "valid", "test", "metric"); key != "" {
 		return fmt.Errorf("datasets: %q: %s needs labels, and there are none", spec, key)
 	}
 	d.Labels = &graph.Labels{Class: slices.Repeat([]int32{-1}, d.Nodes())}
