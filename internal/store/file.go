@@ -12,7 +12,6 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -65,7 +64,7 @@ func Open(path string) (*File, error) {
 
 func (s *File) open(f *os.File) error {
 	info, err := f.Stat()
-	if err = cmp.Or(err, checkByteOrder()); err != nil {
+	if err != nil {
 		return err
 	}
 	if s.modified = info.ModTime(); info.Size() > 0 { // nothing cannot be mapped

@@ -3,8 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -87,21 +85,10 @@ const (
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// checkByteOrder returns an error on a big-endian machine: stores are little-endian.
-func checkByteOrder() error {
-	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
-		return errors.New("stores are little-endian and are used as they are, and this machine is big-endian")
-	}
-	return nil
-}
-
 // Write writes a store to an empty file. It sorts the caller's slice in place by the bytes of a
 // number, the largest first. It writes the header last: a file without a header is not a store. It
 // checks ctx every 4 MiB.
 func Write(ctx context.Context, file *os.File, data string, arrays []Array) error {
-	if err := checkByteOrder(); err != nil {
-		return err
-	}
 	slices.SortStableFunc(arrays, func(a, b Array) int { return cmp.Compare(typeBytes(b.Type), typeBytes(a.Type)) })
 	sums := slices.Repeat([]string{strings.Repeat("0", sumDigits)}, len(arrays)+1)
 	head := func() ([]byte, error) {
