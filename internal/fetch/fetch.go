@@ -127,11 +127,11 @@ func (f *files) download(ctx context.Context) (notes []string, err error) {
 		text, err := os.ReadFile(origin)
 		return []string{string(text)}, err
 	}
-	if err := cmp.Or(os.MkdirAll(f.folder, 0o755), f.checkSpace()); err != nil {
+	if err := f.makeFolder(); err != nil {
 		return nil, err
 	}
 	for _, file := range f.Files {
-		address := redacted(f.address(file))
+		address := regexp.MustCompile("//[^/]*@").ReplaceAllString(f.address(file), "//") // without user and password
 		sum, err := f.Client.download(ctx, f.address(file), filepath.Join(f.folder, file.Name), file.SHA256, func(stage string, done, total int64) {
 			f.Progress(Progress{Name: f.Name, Stage: stage, File: file.Name, Address: address, Done: done, Total: total})
 		})
@@ -159,25 +159,18 @@ func (f *files) download(ctx context.Context) (notes []string, err error) {
 	return notes, err
 }
 
-// checkSpace says how much of a large set will be downloaded and unpacked, and reports a disk
-// that is too small for the sum.
-func (f *files) checkSpace() error {
-	if !f.Large() {
-		return nil
-	}
-	needed := f.Archive + f.Unpacked
-	for _, path := range []string{f.archive(), f.archive() + ".part"} {
-		if info, err := os.Stat(path); err == nil {
-			needed -= min(info.Size(), needed)
+// makeFolder makes the folder. Before that it says how much of a large set will be downloaded and
+// unpacked, and reports a disk that is too small for the sum.
+func (f *files) makeFolder() error {
+	if f.Large() && missing(f.folder) {
+		what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s",
+			memory.Text(f.Archive), memory.Text(f.Unpacked), memory.Text(f.Archive+f.Unpacked), f.folder)
+		if free, known := freeSpace(filepath.Dir(f.folder)); known && f.Archive+f.Unpacked > free {
+			return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
 		}
+		f.note(what)
 	}
-	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s",
-		memory.Text(f.Archive), memory.Text(f.Unpacked), memory.Text(needed), f.folder)
-	if free, known := freeSpace(f.folder); known && needed > free {
-		return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
-	}
-	f.note(what)
-	return nil
+	return os.MkdirAll(f.folder, 0o755)
 }
 
 // note reports a line for the user.
@@ -190,11 +183,6 @@ func (f *files) address(file File) string {
 		return file.URL
 	}
 	return strings.TrimRight(f.Mirror, "/") + "/" + f.Name + "/" + file.Name
-}
-
-// redacted returns an address without a user and a password.
-func redacted(address string) string {
-	return regexp.MustCompile("//[^/]*@").ReplaceAllString(address, "//")
 }
 
 // missing tells whether nothing is at path.
