@@ -28,9 +28,9 @@ type Schema struct {
 	// Normalize is the value of the key normalize: none, row or standardize.
 	Normalize string `json:"normalize"`
 
-	// Made is the value of the key features, degree, onehot or position, if the features were
-	// made of the graph. Another graph cannot have the last two. Graph is then the checksum of
-	// the graph's edges; 0 if nobody computed it.
+	// Made is the value of the key features, degree or position, if the features were made of the
+	// graph. Another graph cannot have the same positions. Graph is then the checksum of the graph's
+	// edges; 0 if nobody computed it.
 	Made  string `json:"made,omitempty"`
 	Graph uint64 `json:"graph,omitempty"`
 
@@ -55,7 +55,7 @@ func (d *Data) Schema() *Schema {
 }
 
 // ofOneGraph reports whether other graphs cannot have the features.
-func (s *Schema) ofOneGraph() bool { return s.Made == oneHotKey || s.Made == positionKey }
+func (s *Schema) ofOneGraph() bool { return s.Made == positionKey }
 
 // source says in a message where the features come from.
 func (s *Schema) source() string {
