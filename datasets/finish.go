@@ -43,7 +43,7 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schem
 		d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), how
 		d.table, d.Notes = nil, append(d.Notes, notes...)
 		if err == nil && how == "row" {
-			d.rescale(s == nil)
+			d.rescale()
 		}
 	case how == "none":
 	case s == nil || isRaw && s.columnNames() == nil && s.Features == d.Features.Cols: // Check names any other difference
@@ -76,13 +76,12 @@ func (d *Data) normalize(spec *Spec, how string, s *Schema) (err error) {
 	} else if standardize {
 		d.encoding.Columns = standardizing(d)
 	}
-	d.rescale(s == nil)
+	d.rescale()
 	return nil
 }
 
-// rescale scales the features in place, as the schema says. A note tells the user, if asked: by the
-// schema of other data, the features are not scaled over these training nodes.
-func (d *Data) rescale(note bool) {
+// rescale scales the features in place, as the schema says.
+func (d *Data) rescale() {
 	x, row := d.Features, d.Features.Row
 	if m := x.Sparse; m != nil {
 		if row = m.RowValues; m.Val == nil {
@@ -92,12 +91,7 @@ func (d *Data) rescale(note bool) {
 	for i := range x.Rows {
 		d.encoding.scaleRow(row(i))
 	}
-	if note {
-		d.Notes = append(d.Notes, map[string]string{
-			"row":         "features of each node scaled to sum to 1 (normalize=row)",
-			"standardize": "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)",
-		}[d.encoding.Normalize])
-	}
+	d.note("features scaled: normalize=%s", d.encoding.Normalize)
 }
 
 // scaleRow scales the numbers of a node, all or those of a sparse row. Columns of texts, and of

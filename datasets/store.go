@@ -123,10 +123,7 @@ func writeStore(ctx context.Context, path string, d *Data, features rowSource, o
 	}
 	arrays = slices.DeleteFunc(arrays, func(a store.Array) bool { return slices.Contains(a.Shape, 0) })
 	err = atomicfile.WriteFile(path, func(f *os.File) error { return store.Write(ctx, f, string(text), arrays) })
-	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("datasets: %w", err)
-	}
-	return cmp.Or(ctx.Err(), err)
+	return cmp.Or(ctx.Err(), d.named(err))
 }
 
 // matrix returns an array of the size of the features.
@@ -217,15 +214,6 @@ func (d *Data) Close() error {
 	file := d.file
 	d.file = nil
 	return d.named(file.Close())
-}
-
-// Release gives the memory of a mapped store back to the system; the next reads load it
-// from the file again. It is for a program that will read only few of the data for a
-// while. For data that do not come from a store it does nothing.
-func (d *Data) Release() {
-	if d.file != nil {
-		d.file.Release()
-	}
 }
 
 // openStore opens a store. It reads and checks all of it, unless a record says that the store

@@ -59,7 +59,6 @@ func NewPartition(g Group, d *datasets.Data, all bool) (*Partition, error) {
 	if all {
 		p.attachGraph()
 	}
-	d.Release()
 	p.most = p.Bytes()
 	return p, nil
 }

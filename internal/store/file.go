@@ -223,11 +223,6 @@ func (s *File) advice(names []string, row func(i int32) (first, last int64)) (re
 	}
 }
 
-// Release gives the memory of the whole mapping back to the system.
-func (s *File) Release() {
-	releasePages(s.bytes, 0, int64(len(s.bytes)))
-}
-
 // RecordPath returns the path of the record in a cache that the store was found valid: an empty
 // file in the user's own cache, while the store may come from anywhere. Its name is made of the path
 // of the store, its time of modification, and its header, which holds the checksums of the rest.

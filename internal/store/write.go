@@ -20,17 +20,7 @@ type Number interface {
 }
 
 func typeOf[T Number]() string {
-	switch any(*new(T)).(type) {
-	case int64:
-		return "I64"
-	case int32:
-		return "I32"
-	case float32:
-		return "F32"
-	case uint16:
-		return "F16"
-	}
-	return "U8"
+	return map[string]string{"int64": "I64", "int32": "I32", "float32": "F32", "uint16": "F16", "uint8": "U8"}[fmt.Sprintf("%T", *new(T))]
 }
 
 // Slice is an array whose values are in memory, where they are written from and read to.
