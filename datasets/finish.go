@@ -61,8 +61,6 @@ func (d *Data) normalize(spec *Spec, how string, s *Schema) (err error) {
 	switch {
 	case standardize && names != nil:
 		err = fmt.Errorf("datasets: %q: the store holds the columns %s of tables: say normalize=standardize where it is converted", spec, quoted(names))
-	case standardize && x.Sparse != nil && s == nil && spec.Values[sparseKey] == "1":
-		err = fmt.Errorf("datasets: %q: normalize=standardize moves the mean to 0, so that few features stay 0: leave out sparse=1, or take normalize=row", spec)
 	case d.file != nil || x.Data == nil: // a mapping cannot be written to
 		err = d.copyFeatures(standardize)
 	}

@@ -125,9 +125,6 @@ func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (*Data, error)
 		open = s.openFiles
 	}
 	d, err := open(ctx, spec, o)
-	if d == nil && err == nil {
-		err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.Name)
-	}
 	if err != nil {
 		return nil, err
 	}
