@@ -97,8 +97,7 @@ type Data struct {
 	ownSplit   bool // the source has a split
 	unlabelled bool // Options.Unlabelled allowed them
 
-	source string      // SPEC of the stored data; "" unless they come from a store
-	file   *store.File // nil unless the data come from a store; see Close
+	file *store.File // nil unless the data come from a store; see Close
 
 	indexOnce sync.Once
 	index     map[string]int32 // of NodeNames

@@ -23,7 +23,6 @@ var ErrFormat = store.ErrFormat
 
 // storeMeta is the part of a store that is not arrays.
 type storeMeta struct {
-	Source string   `json:"source"` // SPEC of the stored data
 	Schema Schema   `json:"schema"`
 	Metric Metric   `json:"metric"`
 	Notes  []string `json:"notes"`
@@ -97,13 +96,13 @@ func writeStore(ctx context.Context, path string, d *Data, features rowSource, o
 		features = func(_ *store.Writer, put rowSink) error { return put(x.Data) }
 	}
 	notes := slices.Clone(d.Notes)
-	if d.source == "" && d.Name != "" {
+	if d.file == nil && d.Name != "" {
 		notes = append([]string{"made from " + d.Name}, notes...)
 	}
 	if o.Half && x.Half == nil {
 		notes = append(notes, "features rounded to float16")
 	}
-	text, err := json.Marshal(storeMeta{cmp.Or(d.source, d.Name), *d.Schema(), d.Metric, notes, d.Report, d.Directed})
+	text, err := json.Marshal(storeMeta{*d.Schema(), d.Metric, notes, d.Report, d.Directed})
 	if err != nil {
 		return err
 	}
@@ -257,7 +256,7 @@ func storedData(f *store.File) (*Data, error) {
 	}
 	s, a, sparse := &meta.Schema, new(graph.CSR), new(graph.CSR)
 	d := &Data{
-		Name: "store:" + f.Path, file: f, ownSplit: true, encoding: *s, source: meta.Source,
+		Name: "store:" + f.Path, file: f, ownSplit: true, encoding: *s,
 		Directed: meta.Directed, Metric: meta.Metric, Notes: meta.Notes, Report: meta.Report,
 		Graph: a, Features: &graph.Features{Sparse: sparse}, NodeNames: new(graph.Names),
 		Labels: &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names},
