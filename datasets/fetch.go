@@ -107,9 +107,8 @@ func (f *fetcher) open(ctx context.Context, name string, asked bool) (d *Data, e
 		o := Options{Progress: f.options.Progress, window: f.options.window} // the store has the data of the files for all models
 		if set.Large() {
 			o.Memory, o.Scratch = f.options.Memory, f.options.Scratch
-		} else {
-			o.progress(FetchProgress{Name: name, Stage: "prepare"})
 		}
+		o.progress(FetchProgress{Name: name, Stage: "prepare"})
 		spec, scheme, err := parse(text, Options{})
 		if err == nil {
 			err = scheme.convert(ctx, spec, path, o, name, notes)
