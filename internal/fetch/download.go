@@ -15,10 +15,7 @@ import (
 	"time"
 )
 
-const (
-	mostAttempts = 4       // in a row without a new byte
-	longCheck    = 1 << 30 // bytes; checking a larger file is shown
-)
+const mostAttempts = 4 // in a row without a new byte
 
 // shower is told the progress of a stage.
 type shower func(stage string, done, total int64)
@@ -37,7 +34,8 @@ func (c *Client) download(ctx context.Context, address, path, want string, show 
 		}
 		os.Remove(tagPath(part)) // there may be none
 	}
-	if sum, err = hash(ctx, path, show); err == nil && want != "" && sum != want {
+	show("check", 0, 0)
+	if sum, err = hash(ctx, path); err == nil && want != "" && sum != want {
 		os.Remove(path) // so that the next call downloads it again
 		err = fmt.Errorf("SHA-256 is %s, want %s", sum, want)
 	}
@@ -45,23 +43,15 @@ func (c *Client) download(ctx context.Context, address, path, want string, show 
 }
 
 // hash returns the SHA-256 of a file.
-func hash(ctx context.Context, path string, show shower) (string, error) {
+func hash(ctx context.Context, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	h, done := sha256.New(), int64(0)
-	_, err = io.Copy(io.MultiWriter(h, progress(func(n int) error {
-		if done += int64(n); info.Size() > longCheck {
-			show("check", done, info.Size())
-		}
-		return ctx.Err()
-	})), f)
+	defer context.AfterFunc(ctx, func() { f.Close() })() // reading then ends
+	h := sha256.New()
+	_, err = io.Copy(h, f)
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 

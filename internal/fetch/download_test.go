@@ -285,7 +285,7 @@ func TestChecksums(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range set.Files {
-			sum, err := hash(t.Context(), filepath.Join(dir, file.Name), silent)
+			sum, err := hash(t.Context(), filepath.Join(dir, file.Name))
 			if err != nil || file.SHA256 == "" || sum != file.SHA256 {
 				t.Errorf("%s: %v, SHA-256 %s", file.Name, err, sum)
 			}
