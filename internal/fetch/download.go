@@ -153,6 +153,11 @@ func (c *Client) attempt(ctx context.Context, address, part string, show shower)
 	return have, false, f.Sync()
 }
 
+// progress is a writer that is called with the number of bytes. Its error ends the copying.
+type progress func(n int) error
+
+func (p progress) Write(b []byte) (int, error) { return len(b), p(len(b)) }
+
 // ask requests the file, or only the bytes from have on if the server still has the
 // version of the first ones.
 func ask(ctx context.Context, address string, have int64, tag string) (*http.Response, error) {

@@ -146,9 +146,8 @@ func (f *files) download(ctx context.Context) (notes []string, err error) {
 	part := f.unpacked() + ".part" // a killed process may have left one
 	err = cmp.Or(os.RemoveAll(part), os.WriteFile(origin, []byte(notes[0]), 0o644))
 	if err == nil {
-		err = unpack(ctx, f.archive(), part, func(done, total int64) {
-			f.Progress(Progress{Name: f.Name, Stage: "unpack", Done: done, Total: total})
-		})
+		f.Progress(Progress{Name: f.Name, Stage: "unpack"})
+		err = unpack(ctx, f.archive(), part)
 	}
 	if err != nil {
 		return nil, f.kept(fmt.Errorf("%s: %w", f.archive(), err))
