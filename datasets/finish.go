@@ -121,11 +121,6 @@ func (d *Data) withoutLabels(spec *Spec) error {
 	return nil
 }
 
-// Unlabelled tells whether the data have no labels at all, see Options.Unlabelled.
-func (d *Data) Unlabelled() bool {
-	return d != nil && (d.unlabelled || d.Labels != nil && d.Labels.Outputs() == 0)
-}
-
 // standardizing returns scikit-learn's StandardScaler, which the loaders of GraphSAGE and
 // GraphSAINT use: it takes the population deviation, and 1 for constant features.
 func standardizing(d *Data) []Column {

@@ -165,7 +165,7 @@ func listed(format string, names []string) string {
 // mapOutputs numbers the classes or tasks of d as s does. Their names decide. It is an error if the
 // features differ.
 func (s *Schema) mapOutputs(d *Data) error {
-	own, labelled := d.Schema(), !d.Unlabelled()
+	own, labelled := d.Schema(), !d.unlabelled
 	if err := d.named(s.compareFeatures(own)); err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func TestSchemaMapsTables(t *testing.T) {
 	sameNodes(t, d, part)
 
 	without := mustFit(t, petSpec(t, []string{"id", "grams", "colour", "legs", "age"}, permuted(petRows, 0, 2, 1, 3, 3), "?features=%[1]s/nodes.csv"), s)
-	if !without.Unlabelled() || without.Labels.Classes != 2 || !slices.Equal(without.Labels.Names, d.Labels.Names) || without.Labels.Class[0] != -1 {
+	if !without.unlabelled || without.Labels.Classes != 2 || !slices.Equal(without.Labels.Names, d.Labels.Names) || without.Labels.Class[0] != -1 {
 		t.Errorf("without labels: %+v", without.Labels)
 	}
 	sameNodes(t, d, without)

@@ -85,7 +85,7 @@ type rowSink = func(rows []float32) error
 // writeStore writes valid data as a store, with the precision and P·X of the options. It
 // takes the features from the given source, or from d if that is nil.
 func writeStore(ctx context.Context, path string, d *Data, features rowSource, o *Options) error {
-	if d.Unlabelled() {
+	if d.unlabelled {
 		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())
 	}
 	x := d.Features
