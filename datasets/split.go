@@ -84,6 +84,9 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 		}
 		return err
 	}
+	if spec.given("train") == "" {
+		return fmt.Errorf("datasets: %q: valid and test need train=FILE", spec)
+	}
 	d.Split = Split{}
 	for k, part := range []*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test} {
 		key := partNames()[k]

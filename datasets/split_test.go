@@ -59,7 +59,7 @@ func TestSplitFiles(t *testing.T) {
 		"D/e?labels=D/y&train=D/tr&valid=D/minus":                         `minus:1: "-1" is not a node of the graph of 4 nodes`,
 		"D/named?labels=D/ny&train=D/nminus":                              `nminus:1: "-1" is not a node of the graph of 4 nodes`,
 		"D/e?labels=D/y&split=D/number.csv":                               `number.csv:1: "-1", want train, valid, test or none`,
-		"D/e?labels=D/y&valid=D/va":                                       "the training set is empty",
+		"D/e?labels=D/y&valid=D/va":                                       "need train=FILE",
 		"D/e?labels=D/y&split=1/1/1&train=D/tr":                           "both split and train",
 		"D/e?labels=D/y&split=60/20/20&train=D/tr&seed=1":                 "both split and train",
 		"D/e?labels=D/y&split=D/ids.csv&seed=1":                           "seed is for random splits",
