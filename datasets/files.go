@@ -31,7 +31,7 @@ type scheme struct {
 
 // Keys that several schemes have.
 const (
-	storeKeys  = " split seed train valid test normalize=none|row|standardize metric " + sparseKey + "=0|1"
+	storeKeys  = " split seed train valid test normalize=none|row|standardize metric sparse=0|1"
 	twoWayKeys = storeKeys + " features=" + degreeKey + "|" + positionKey // of sources without directions
 	edgeKeys   = " directed=0|out|in"
 	fileKeys   = twoWayKeys + edgeKeys     // of other files
