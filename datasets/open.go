@@ -117,9 +117,6 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 
 // load is Open for a parsed SPEC of the scheme.
 func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (*Data, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	open := s.Open
 	if s.read != nil {
 		open = s.openFiles
