@@ -30,22 +30,17 @@ type storeMeta struct {
 	Directed bool `json:"directed,omitempty"`
 }
 
-// storedSlice is an array of a store that is a slice of Data.
-type storedSlice interface {
-	Array() store.Array
-	Read(f *store.File) error
-}
-
-// slices returns the arrays of a store. Empty ones are left out of it. Dense features are not
-// among them: feat, and P·X, propagated, are float32 or float16, nodes × features.
-func (d *Data) slices() []storedSlice {
+// slices returns the arrays of a store that are slices of Data. Empty ones are left out of it. Dense
+// features are not among them: feat, and P·X, propagated, are float32 or float16, nodes × features.
+func (d *Data) slices() []store.Array {
 	a, y, s := d.Graph, d.Labels, &d.Split
 	x, names := cmp.Or(d.Features.Sparse, new(graph.CSR)), cmp.Or(d.NodeNames, new(graph.Names))
-	labels := storedSlice(store.Vector("labels", &y.Class))
+	labels := store.Vector("labels", &y.Class)
 	if y.Tasks > 0 {
-		labels = store.Slice[float32]{Name: "labels", Values: &y.Multi, Cols: y.Tasks}
+		labels = store.Vector("labels", &y.Multi)
+		labels.Shape = []int{len(y.Multi) / y.Tasks, y.Tasks}
 	}
-	return []storedSlice{
+	return []store.Array{
 		store.Vector("indptr", &a.Ptr),
 		store.Vector("indices", &a.Idx),
 		store.Vector("data", &a.Val), // absent where all are 1
@@ -108,13 +103,13 @@ func writeStore(ctx context.Context, path string, d *Data, features rowSource, o
 	}
 	var arrays []store.Array
 	if x.Half != nil {
-		arrays = append(arrays, store.Slice[uint16]{Name: "feat", Values: &x.Half, Cols: x.Cols}.Array())
+		feat := store.Vector("feat", &x.Half)
+		feat.Shape = []int{x.Rows, x.Cols}
+		arrays = append(arrays, feat)
 	} else if x.Sparse == nil {
 		arrays = append(arrays, d.matrix("feat", o.Half, features))
 	}
-	for _, s := range d.slices() {
-		arrays = append(arrays, s.Array())
-	}
+	arrays = append(arrays, d.slices()...)
 	if o.Propagated {
 		arrays = append(arrays, d.matrix("propagated", o.Half || x.Half != nil, func(w *store.Writer, put rowSink) error {
 			return propagate(ctx, w, d, put, o)

@@ -29,6 +29,7 @@ type Array struct {
 	Offsets []int64 `json:"data_offsets"`
 
 	Write func(*Writer) error `json:"-"` // writes all values, by Put
+	Read  func(*File) error   `json:"-"` // reads them, if Vector made the array
 }
 
 // typeBytes returns the bytes of a number of a type, 0 for an unknown type.

@@ -22,29 +22,16 @@ func typeOf[T Number]() string {
 	return map[string]string{"int64": "I64", "int32": "I32", "float32": "F32", "uint16": "F16", "uint8": "U8"}[fmt.Sprintf("%T", *new(T))]
 }
 
-// Slice is an array whose values are in memory, where they are written from and read to.
-type Slice[T Number] struct {
-	Name   string
-	Values *[]T
-	Cols   int // of a matrix; 0: a vector
-}
-
-// Vector returns a slice of a name as a vector.
-func Vector[T Number](name string, values *[]T) Slice[T] { return Slice[T]{Name: name, Values: values} }
-
-// Array returns the array to write.
-func (s Slice[T]) Array() Array {
-	shape := []int{len(*s.Values)}
-	if s.Cols > 0 {
-		shape = []int{len(*s.Values) / s.Cols, s.Cols}
+// Vector returns the array of a slice, from which it is written and into which it is read.
+func Vector[T Number](name string, values *[]T) Array {
+	return Array{
+		Name: name, Type: typeOf[T](), Shape: []int{len(*values)},
+		Write: func(w *Writer) error { return Put(w, *values) },
+		Read: func(f *File) (err error) {
+			*values, err = Values[T](f, name)
+			return err
+		},
 	}
-	return Array{Name: s.Name, Type: typeOf[T](), Shape: shape, Write: func(w *Writer) error { return Put(w, *s.Values) }}
-}
-
-// Read reads the values from a store.
-func (s Slice[T]) Read(f *File) (err error) {
-	*s.Values, err = Values[T](f, s.Name)
-	return err
 }
 
 // Writer writes the arrays of a store, one after the other.
