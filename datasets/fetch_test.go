@@ -169,7 +169,7 @@ func provide(t testing.TB, p *mirror, name string) *Data {
 		d.Metric = MicroF1
 		files = saintFiles(t, d)
 		d.encoding.Columns = standardizing(d)
-		d.rescale(false)
+		d.rescale()
 	case strings.HasPrefix(set.Spec, "planetoid:"):
 		for file, content := range planetoidFiles(t, d) {
 			files[strings.Replace(file, "made", name, 1)] = content
