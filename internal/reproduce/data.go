@@ -22,10 +22,7 @@ func fourNames() []string { return []string{"reddit", "arxiv", "proteins", "mag"
 
 // title returns the paper's name of one of its data sets.
 func title(name string) string {
-	if name == "reddit" {
-		return "Reddit"
-	}
-	return "ogbn-" + name
+	return strings.Replace("ogbn-"+name, "ogbn-reddit", "Reddit", 1)
 }
 
 // paperDataset returns the name of the paper's data set that a SPEC means, or "", and
