@@ -55,9 +55,18 @@ func (d *Data) Changed(o *graph.Overlay, added []string) (*Data, error) {
 	if d.Graph.Val == nil && !slices.ContainsFunc(a.Val, func(w float32) bool { return w != 1 }) {
 		a.Val = nil
 	}
+	var split [3][]int32
+	for p, nodes := range d.Split.parts() {
+		for _, v := range nodes {
+			if number[v] >= 0 {
+				split[p] = append(split[p], number[v])
+			}
+		}
+	}
 	return &Data{
 		Name: d.Name, Directed: d.Directed, Metric: d.Metric, encoding: d.encoding, unlabelled: d.unlabelled,
-		Graph: a, Features: o.Gather(kept), Labels: labels, NodeNames: names, Split: d.Split.renumbered(func(v int32) int32 { return number[v] }),
+		Graph: a, Features: o.Gather(kept), Labels: labels, NodeNames: names,
+		Split: Split{split[0], split[1], split[2]},
 		Notes: append(slices.Clone(d.Notes), fmt.Sprintf("changed: %d nodes added, %d removed", len(added), o.Nodes()-len(kept))),
 	}, nil
 }

@@ -59,7 +59,7 @@ func replaceable(path string) error {
 // files were downloaded for, and notes say where they come from.
 func (s *scheme) convert(ctx context.Context, spec *Spec, path string, o Options, name string, notes []string) error {
 	named := func(d *Data) {
-		d.Name, d.source, d.Notes = cmp.Or(name, d.Name, spec.String()), cmp.Or(name, d.source), append(notes, d.Notes...)
+		d.Name, d.Notes = cmp.Or(name, d.Name, spec.String()), append(notes, d.Notes...)
 	}
 	if s.source != nil {
 		pieces, err := s.source(ctx, spec)

@@ -97,8 +97,7 @@ type Data struct {
 	ownSplit   bool // the source has a split
 	unlabelled bool // Options.Unlabelled allowed them
 
-	source string      // SPEC of the stored data; "" unless they come from a store
-	file   *store.File // nil unless the data come from a store; see Close
+	file *store.File // nil unless the data come from a store; see Close
 
 	indexOnce sync.Once
 	index     map[string]int32 // of NodeNames
@@ -165,16 +164,3 @@ func (d *Data) Edges() int64 {
 }
 
 func (s *Split) parts() [3][]int32 { return [3][]int32{s.Train, s.Valid, s.Test} }
-
-// renumbered returns the split with other numbers of the nodes. Those of −1 are left out.
-func (s *Split) renumbered(number func(v int32) int32) Split {
-	var parts [3][]int32
-	for p, nodes := range s.parts() {
-		for _, v := range nodes {
-			if k := number(v); k >= 0 {
-				parts[p] = append(parts[p], k)
-			}
-		}
-	}
-	return Split{parts[0], parts[1], parts[2]}
-}

@@ -11,7 +11,6 @@ import (
 // The values of the key features that make features from the graph.
 const (
 	degreeKey   = "degree"
-	oneHotKey   = "onehot"
 	positionKey = "position"
 )
 
@@ -19,7 +18,6 @@ const (
 // neither the key nor features, the schema decides; without a schema they are position.
 //
 //	features=degree   1, and the logarithm of 1 + the degree
-//	features=onehot   a feature for each node, 1 for the node itself
 //	features=position 64 numbers, similar for nodes near each other; then the two of degree
 func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, s *Schema) (err error) {
 	how, note := spec.Values["features"], ""
@@ -35,9 +33,6 @@ func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, s *Sch
 	case degreeKey:
 		note += "each node has 1 and the logarithm of 1 + its degree"
 		d.Features = degreeFeatures(d.Graph)
-	case oneHotKey:
-		note += "one-hot features: one for each node"
-		d.Features = oneHotFeatures(d.Nodes())
 	case positionKey:
 		note += fmt.Sprintf("%d features of a node's position, 1 and the logarithm of 1 + its degree; for other graphs and new nodes take features=%s",
 			positionWidth, degreeKey)
@@ -54,16 +49,7 @@ func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, s *Sch
 
 // madeOfGraph reports whether a value of the key features asks for features from the graph.
 func madeOfGraph(how string) bool {
-	return how == degreeKey || how == oneHotKey || how == positionKey
-}
-
-// oneHotFeatures returns the identity matrix of n nodes, sparse.
-func oneHotFeatures(n int) *graph.Features {
-	m := &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, n+1), Idx: make([]int32, n)}
-	for i := range n {
-		m.Idx[i], m.Ptr[i+1] = int32(i), int64(i+1)
-	}
-	return &graph.Features{Rows: n, Cols: n, Sparse: m}
+	return how == degreeKey || how == positionKey
 }
 
 // degreeFeatures returns 1 and the logarithm of 1 + the degree of each node.

@@ -36,10 +36,9 @@ func namedScheme() *scheme {
 // Fetch makes sure that a named data set is in the cache, and returns the path of
 // its store there. It downloads the files of a missing data set over HTTPS, resuming
 // the download of an earlier call, and then checks, unpacks, reads, stores and
-// removes them. SHA-256 sums that are not published are written to NAME.sha256 in the cache
-// by the first download, and checked by later ones.
+// removes them. Data.Notes has their SHA-256 sums.
 //
-// A file whose sum is another is removed. Files that cannot be used are kept, and the error
+// A file whose sum is not the published one is removed. Files that cannot be used are kept, and the error
 // says what to delete: the next call then downloads them again.
 //
 // The store appears whole or not at all. Calls of several processes wait for one
@@ -108,9 +107,8 @@ func (f *fetcher) open(ctx context.Context, name string, asked bool) (d *Data, e
 		o := Options{Progress: f.options.Progress, window: f.options.window} // the store has the data of the files for all models
 		if set.Large() {
 			o.Memory, o.Scratch = f.options.Memory, f.options.Scratch
-		} else {
-			o.progress(FetchProgress{Name: name, Stage: "prepare"})
 		}
+		o.progress(FetchProgress{Name: name, Stage: "prepare"})
 		spec, scheme, err := parse(text, Options{})
 		if err == nil {
 			err = scheme.convert(ctx, spec, path, o, name, notes)

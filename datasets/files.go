@@ -31,8 +31,8 @@ type scheme struct {
 
 // Keys that several schemes have.
 const (
-	storeKeys  = " split seed stratify=0|1 train valid test normalize=none|row|standardize metric " + sparseKey + "=0|1"
-	twoWayKeys = storeKeys + " features=" + degreeKey + "|" + oneHotKey + "|" + positionKey // of sources without directions
+	storeKeys  = " split seed train valid test normalize=none|row|standardize metric sparse=0|1"
+	twoWayKeys = storeKeys + " features=" + degreeKey + "|" + positionKey // of sources without directions
 	edgeKeys   = " directed=0|out|in"
 	fileKeys   = twoWayKeys + edgeKeys     // of other files
 	matrixKeys = fileKeys + " weights=0|1" // of a sparse matrix, whose values can be weights

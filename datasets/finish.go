@@ -43,7 +43,7 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string, s *Schem
 		d.encoding.Columns, d.encoding.Normalize = d.table.Columns(), how
 		d.table, d.Notes = nil, append(d.Notes, notes...)
 		if err == nil && how == "row" {
-			d.rescale(s == nil)
+			d.rescale()
 		}
 	case how == "none":
 	case s == nil || isRaw && s.columnNames() == nil && s.Features == d.Features.Cols: // Check names any other difference
@@ -61,8 +61,6 @@ func (d *Data) normalize(spec *Spec, how string, s *Schema) (err error) {
 	switch {
 	case standardize && names != nil:
 		err = fmt.Errorf("datasets: %q: the store holds the columns %s of tables: say normalize=standardize where it is converted", spec, quoted(names))
-	case standardize && x.Sparse != nil && s == nil && spec.Values[sparseKey] == "1":
-		err = fmt.Errorf("datasets: %q: normalize=standardize moves the mean to 0, so that few features stay 0: leave out sparse=1, or take normalize=row", spec)
 	case d.file != nil || x.Data == nil: // a mapping cannot be written to
 		err = d.copyFeatures(standardize)
 	}
@@ -76,13 +74,12 @@ func (d *Data) normalize(spec *Spec, how string, s *Schema) (err error) {
 	} else if standardize {
 		d.encoding.Columns = standardizing(d)
 	}
-	d.rescale(s == nil)
+	d.rescale()
 	return nil
 }
 
-// rescale scales the features in place, as the schema says. A note tells the user, if asked: by the
-// schema of other data, the features are not scaled over these training nodes.
-func (d *Data) rescale(note bool) {
+// rescale scales the features in place, as the schema says.
+func (d *Data) rescale() {
 	x, row := d.Features, d.Features.Row
 	if m := x.Sparse; m != nil {
 		if row = m.RowValues; m.Val == nil {
@@ -92,12 +89,7 @@ func (d *Data) rescale(note bool) {
 	for i := range x.Rows {
 		d.encoding.scaleRow(row(i))
 	}
-	if note {
-		d.Notes = append(d.Notes, map[string]string{
-			"row":         "features of each node scaled to sum to 1 (normalize=row)",
-			"standardize": "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)",
-		}[d.encoding.Normalize])
-	}
+	d.note("features scaled: normalize=%s", d.encoding.Normalize)
 }
 
 // scaleRow scales the numbers of a node, all or those of a sparse row. Columns of texts, and of
@@ -120,18 +112,13 @@ func (s *Schema) scaleRow(row []float32) {
 
 // withoutLabels completes data without labels: see Options.Unlabelled.
 func (d *Data) withoutLabels(spec *Spec) error {
-	if key := spec.given("split", "seed", "stratify", "train", "valid", "test", "metric"); key != "" {
+	if key := spec.given("split", "seed", "train", "valid", "test", "metric"); key != "" {
 		return fmt.Errorf("datasets: %q: %s needs labels, and there are none", spec, key)
 	}
 	d.Labels = &graph.Labels{Class: slices.Repeat([]int32{-1}, d.Nodes())}
 	d.Metric, d.unlabelled = Accuracy, true
 	d.note("no labels")
 	return nil
-}
-
-// Unlabelled tells whether the data have no labels at all, see Options.Unlabelled.
-func (d *Data) Unlabelled() bool {
-	return d != nil && (d.unlabelled || d.Labels != nil && d.Labels.Outputs() == 0)
 }
 
 // standardizing returns scikit-learn's StandardScaler, which the loaders of GraphSAGE and

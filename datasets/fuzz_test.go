@@ -254,7 +254,7 @@ func FuzzNamedFiles(f *testing.F) {
 	names := []string{"e", "n", "l", "f", "s.csv", "t", "m", "p.npy", "y.npy", "x.npy"}
 	specs := []string{
 		"e?weights=0&labels=D/l&features=D/f&split=D/s.csv", "e?weights=1&nodes=D/n&labels=D/l&features=D/x.npy&train=D/m", "e?nodes=D/n&labels=D/y.npy&features=D/f&train=D/p.npy&weights=0&directed=in",
-		"e?weights=0&labels=D/l&train=D/t&features=onehot", "e?labels=D/l&ids=from-1&split=1/1/1&stratify=1", "e?labels=D/l&ids=names&header=1&directed=out&weights=0",
+		"e?weights=0&labels=D/l&train=D/t&features=degree", "e?labels=D/l&ids=from-1&split=1/1/1", "e?labels=D/l&ids=names&header=1&directed=out&weights=0",
 	}
 	for k, name := range names {
 		for s := range specs {

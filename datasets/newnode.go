@@ -17,7 +17,7 @@ import (
 //
 // Features of tables go by the names of their columns; one that is null or absent is missing.
 // The values are as in the source, and ReadFeatures scales them as it did for d. Features made of
-// the graph (onehot, position) are an error, and so are scaled values above 1e18: the squares of
+// positions in the graph are an error, and so are scaled values above 1e18: the squares of
 // smaller ones are finite in float32, and so are sums of their products over features, neighbours
 // and layers.
 func (d *Data) ReadFeatures(text []byte) ([]float32, error) {

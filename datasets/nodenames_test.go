@@ -205,22 +205,15 @@ func TestNumberOfNodes(t *testing.T) {
 // Features come from the graph, by the key: also in place of those in files.
 func TestFeaturesFromTheGraph(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{"e": pathEdges, "l": "1\n0\n1\n0\n", "f": "1\n2\n3\n4\n"})
-	d := open(t, in("D/e?labels=D/l&features=onehot"))
-	if d.Features.Cols != 4 || d.Features.Row(2)[2] != 1 || d.Features.Row(2)[1] != 0 {
-		t.Errorf("one-hot: %v", d.Features)
-	}
 	if d := open(t, in("D/e?labels=D/l&features=degree")); d.Features.Cols != 2 || d.Features.Row(1)[1] != float32(math.Log(3)) {
 		t.Errorf("degree: %v", d.Features)
 	}
-	if d := open(t, in("D/e?labels=D/l&features=onehot&sparse=1")); d.Features.Sparse == nil || d.Features.Len() != 4 || d.Features.Row(2)[2] != 1 {
-		t.Errorf("sparse one-hot: %v", d.Features)
-	}
 	made, dir := made(t, 20, 1), t.TempDir()
 	writeFiles(t, dir, npyFiles(t, made))
-	if d := open(t, "npy:"+dir+"?features=onehot"); d.Features.Cols != 20 {
+	if d := open(t, "npy:"+dir+"?features=degree"); d.Features.Cols != 2 {
 		t.Errorf("%d features", d.Features.Cols)
 	}
-	expectError(t, "npy:"+dir+"?features=x", "features=x: want degree, onehot, position")
+	expectError(t, "npy:"+dir+"?features=x", "features=x: want degree, position")
 }
 
 // Any names without quotes and control characters come back from CSV in double quotes. The

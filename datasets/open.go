@@ -117,17 +117,11 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 
 // load is Open for a parsed SPEC of the scheme.
 func (s *scheme) load(ctx context.Context, spec *Spec, o Options) (*Data, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	open := s.Open
 	if s.read != nil {
 		open = s.openFiles
 	}
 	d, err := open(ctx, spec, o)
-	if d == nil && err == nil {
-		err = fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, s.Name)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -13,6 +14,86 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/synth"
 )
 
+// Published holds the published figures of one of the paper's data sets. A figure
+// that nobody published is the zero Figure.
+type Published struct {
+	Name     string // as the paper prints it
+	Original string // the name that Fetch downloads
+	Twin     string // the SPEC of the generated data of the same size
+	Metric   Metric
+
+	// Figures of the graph, by the names that Compare prints, and its clustering and homophily.
+	// The edges are as the source counts them: all that it lists, or each undirected edge once.
+	Figures map[string]Figure
+}
+
+// Figure is one published number.
+type Figure struct {
+	Value  float64 `json:"value"`
+	Within float64 `json:"within"` // the largest difference that means the same number
+	Source string  `json:"source"`
+}
+
+// Known tells whether the number is published.
+func (f Figure) Known() bool { return f.Source != "" }
+
+// Agrees tells whether v can be the published number.
+func (f Figure) Agrees(v float64) bool {
+	const slack = 1e-9 // a value in the middle of two decimals agrees with both
+	return math.Abs(v-f.Value) <= f.Within+slack
+}
+
+// published returns the figures of published.json: of the paper's five data sets, in the order of
+// its tables, then of Reddit with all edges and of ogbn-papers100M. The paper's Reddit is
+// GraphSAINT's, which has a fifth of the edges of DGL's. The paper prints 160,343 nodes for
+// ogbn-arxiv; OGB's files hold 169,343. A rounded number may differ by half of its last digit.
+// Sources differ by some edges in 10,000, repeated ones and self-loops, and so do the largest
+// degrees. OGB's clustering coefficient of ogbn-mag, 0.098, is left out: it is of the whole
+// graph, with authors, institutions and fields.
+func published(t testing.TB) (all []Published) {
+	t.Helper()
+	if err := json.Unmarshal(readBytes(t, "testdata/published.json"), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Comparison is one figure of a data set beside the published one.
+type Comparison struct {
+	Name             string
+	Published, Found float64
+	Agrees           bool
+}
+
+// Compare compares the counts and degrees of a data set with the published figures. Edges
+// agree if the published number counts all edges in the source, or the undirected edges that are
+// left. Clustering and homophily are not compared. Cost: O(nodes log nodes).
+func (p *Published) Compare(d *Data) (all []Comparison) {
+	info := Describe(d)
+	edges := info.Edges
+	if p.Figures["edges"].Agrees(float64(info.Read.Given)) {
+		edges = info.Read.Given
+	}
+	for _, c := range []Comparison{
+		{Name: "nodes", Found: float64(info.Nodes)},
+		{Name: "edges", Found: float64(edges)},
+		{Name: "features", Found: float64(info.Features)},
+		{Name: "classes", Found: float64(info.Classes)},
+		{Name: "binary tasks", Found: float64(info.Tasks)},
+		{Name: "training nodes", Found: float64(info.Split.Train)},
+		{Name: "validation nodes", Found: float64(info.Split.Valid)},
+		{Name: "test nodes", Found: float64(info.Split.Test)},
+		{Name: "mean degree", Found: info.Degree.Mean},
+		{Name: "largest degree", Found: float64(info.Degree.Max)},
+	} {
+		if f := p.Figures[c.Name]; f.Known() {
+			c.Published, c.Agrees = f.Value, f.Agrees(c.Found)
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // The paper's summary of its data sets prints the split in per cent, and the number
 // of edges beside the mean degree.
 func TestPublishedFiguresAgree(t *testing.T) {
@@ -20,7 +101,7 @@ func TestPublishedFiguresAgree(t *testing.T) {
 		"Reddit": {66, 10, 24}, "ogbn-arxiv": {54, 18, 28}, "ogbn-mag": {85, 9, 6},
 		"ogbn-proteins": {65, 16, 19}, "ogbn-products": {8, 2, 90},
 	}
-	for _, p := range published()[:5] {
+	for _, p := range published(t)[:5] {
 		nodes := p.Figures["nodes"].Value
 		parts := [3]float64{p.Figures["training nodes"].Value, p.Figures["validation nodes"].Value, p.Figures["test nodes"].Value}
 		if sum := parts[0] + parts[1] + parts[2]; sum != nodes {
@@ -50,7 +131,7 @@ func TestTwinsHaveThePublishedCounts(t *testing.T) {
 	for _, m := range synth.Models() {
 		models["synth:"+m.Name] = m
 	}
-	for _, p := range published()[:5] {
+	for _, p := range published(t)[:5] {
 		m, ok := models[p.Twin]
 		if !ok {
 			t.Errorf("%s: no generated data set is called %s", p.Name, p.Twin)
@@ -61,87 +142,6 @@ func TestTwinsHaveThePublishedCounts(t *testing.T) {
 		if !slices.Equal(got, want) || Metric(m.Metric) != p.Metric {
 			t.Errorf("%s has nodes, edges, features, classes, training and validation nodes %v and %s; published %v and %s", p.Twin, got, m.Metric, want, p.Metric)
 		}
-	}
-}
-
-func TestFigureAgrees(t *testing.T) {
-	for _, c := range []struct {
-		figure Figure
-		v      float64
-		want   bool
-	}{
-		{Figure{13.7, 0.05, "s"}, 13.674, true},
-		{Figure{13.7, 0.05, "s"}, 13.75, true},
-		{Figure{13.7, 0.05, "s"}, 13.76, false},
-		{Figure{13.7, 0.05, "s"}, 13.64, false},
-		{Figure{40, 0, "s"}, 40, true},
-		{Figure{40, 0, "s"}, 41, false},
-		{Figure{}, 3, true},
-		{Figure{13.7, 0.05, "s"}, math.NaN(), false},
-	} {
-		if got := c.figure.Agrees(c.v); got != c.want {
-			t.Errorf("%v agrees with %v: %v, want %v", c.figure, c.v, got, c.want)
-		}
-	}
-}
-
-func TestFindPublished(t *testing.T) {
-	for spec, want := range map[string]string{
-		"ogbn-arxiv": "ogbn-arxiv", "ogbn-papers100M": "ogbn-papers100M", "synth:papers100M": "", "ogbn-mag?normalize=row": "ogbn-mag", "reddit-saint": "Reddit", "reddit": "Reddit with all edges",
-		"synth:arxiv": "ogbn-arxiv twin", "synth:products?seed=3": "ogbn-products twin",
-		"synth:arxiv?nodes=500": "", "synth:arxiv?homophily=0.2": "", "synth:demo": "", "cora": "", "ogb:ogbn-arxiv": "", ":": "",
-	} {
-		got := ""
-		if p, twin := FindPublished(spec); p != nil {
-			got = p.Name
-			if twin {
-				got += " twin"
-			}
-		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", spec, got, want)
-		}
-	}
-}
-
-// TestCompare compares a small data set with figures of its own, and with these figures
-// changed one by one.
-func TestCompare(t *testing.T) {
-	d := made(t, 60, 4)
-	info := Describe(d)
-	figure := func(v float64) Figure { return Figure{v, 1e-9, "made"} }
-	p := Published{Figures: map[string]Figure{
-		"nodes": figure(60), "edges": figure(float64(info.Edges)), "features": figure(float64(info.Features)), "classes": figure(float64(info.Classes)),
-		"training nodes": figure(float64(info.Split.Train)), "validation nodes": figure(float64(info.Split.Valid)), "test nodes": figure(float64(info.Split.Test)),
-		"mean degree": figure(info.Degree.Mean), "largest degree": figure(float64(info.Degree.Max)),
-	}}
-	differing := func() (names string) {
-		all := p.Compare(d)
-		if len(all) != 9 {
-			t.Fatalf("%d figures", len(all))
-		}
-		for _, c := range all {
-			if !c.Agrees {
-				names += c.Name
-			}
-		}
-		return names
-	}
-	if names := differing(); names != "" {
-		t.Errorf("%s: differ from the same figures", names)
-	}
-	for name, f := range p.Figures {
-		p.Figures[name] = figure(f.Value + 0.01)
-		if names := differing(); names != name {
-			t.Errorf("with other %s, these differ: %q", name, names)
-		}
-		p.Figures[name] = f
-	}
-
-	// The edges that the source lists agree too.
-	p.Figures["edges"], d.Report.Given = figure(1000), 1000
-	if names := differing(); names != "" {
-		t.Errorf("%s: differ, with the source's number of edges", names)
 	}
 }
 
@@ -173,8 +173,7 @@ func TestCompareArxiv(t *testing.T) {
 	write(t, filepath.Join(dir, "raw/node-feat.csv.gz"), zipped(t, strings.Repeat("0,1\n", nodes)))
 
 	d := open(t, "ogb:"+dir)
-	p, _ := FindPublished("ogbn-arxiv")
-	all := p.Compare(d)
+	all := published(t)[1].Compare(d)
 	// No two of these edges join the same nodes, as some of the original's do.
 	differ := []string{"features", "mean degree", "largest degree"}
 	for _, c := range all {
@@ -187,7 +186,7 @@ func TestCompareArxiv(t *testing.T) {
 // TestTwinsAgree compares the counts, degrees, clustering and homophily of the generated
 // twins with the published figures: each within 5 %.
 func TestTwinsAgree(t *testing.T) {
-	for _, p := range published()[:5] {
+	for _, p := range published(t)[:5] {
 		t.Run(p.Twin, func(t *testing.T) {
 			if p.Twin != "synth:arxiv" {
 				longtest.Skip(t)

@@ -3,6 +3,7 @@ package datasets
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"hash/crc64"
 	"maps"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/formats"
-	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // Schema describes the features and the classes of data. A model keeps the schema of its training
@@ -28,9 +28,9 @@ type Schema struct {
 	// Normalize is the value of the key normalize: none, row or standardize.
 	Normalize string `json:"normalize"`
 
-	// Made is the value of the key features, degree, onehot or position, if the features were
-	// made of the graph. Another graph cannot have the last two. Graph is then the checksum of
-	// the graph's edges; 0 if nobody computed it.
+	// Made is the value of the key features, degree or position, if the features were made of the
+	// graph. Another graph cannot have the same positions. Graph is then the checksum of the graph's
+	// edges; 0 if nobody computed it.
 	Made  string `json:"made,omitempty"`
 	Graph uint64 `json:"graph,omitempty"`
 
@@ -55,14 +55,17 @@ func (d *Data) Schema() *Schema {
 }
 
 // ofOneGraph reports whether other graphs cannot have the features.
-func (s *Schema) ofOneGraph() bool { return s.Made == oneHotKey || s.Made == positionKey }
+func (s *Schema) ofOneGraph() bool { return s.Made == positionKey }
 
-// source says in a message where the features come from.
+// source says in a message what the features are.
 func (s *Schema) source() string {
-	if s.Made == "" {
-		return "in the source"
+	if s.Made != "" {
+		return "made of the graph (features=" + s.Made + ")"
 	}
-	return "made of the graph (features=" + s.Made + ")"
+	if names := s.columnNames(); names != nil {
+		return "the columns " + quoted(names) + " of tables"
+	}
+	return "without names"
 }
 
 // checksum returns a checksum of the edges and their weights.
@@ -108,14 +111,11 @@ func (s *Schema) Check(d *Data) error {
 
 // compareFeatures is Check of the features.
 func (s *Schema) compareFeatures(got *Schema) error {
-	named, want := got.columnNames(), s.columnNames()
 	switch {
-	case got.Made != s.Made:
-		return fmt.Errorf("the features are %s, and the model's %s", got.source(), s.source())
+	case got.Made != s.Made || !slices.Equal(got.columnNames(), s.columnNames()):
+		return fmt.Errorf("the features are %s, and the model's are %s", got.source(), s.source())
 	case s.ofOneGraph() && s.Graph != 0 && got.Graph != s.Graph:
 		return fmt.Errorf("features=%s has no meaning for another graph than the model's: train with features=%s, which serves all graphs", s.Made, degreeKey)
-	case !slices.Equal(named, want):
-		return fmt.Errorf("the features %s, and the model's %s", namesText(named), namesText(want))
 	case got.Features != s.Features:
 		return fmt.Errorf("%d features, and the model's data have %d", got.Features, s.Features)
 	case got.Normalize != s.Normalize:
@@ -126,31 +126,13 @@ func (s *Schema) compareFeatures(got *Schema) error {
 		// Sums in another order differ a little.
 		moved := max(math.Abs(a.Mean-b.Mean), math.Abs(a.Deviation-b.Deviation)) > 1e-9*b.Deviation
 		if moved || a.Missing != b.Missing || !slices.Equal(a.Values, b.Values) {
-			return fmt.Errorf("column %q became %s, and in the model's data %s: name the source of a store, or to resume, the run's own data",
-				cmp.Or(b.Name, strconv.Itoa(k)), columnText(a), columnText(b))
+			is, _ := json.Marshal(a) // no column fails
+			was, _ := json.Marshal(b)
+			return fmt.Errorf("column %q became %.200s, and in the model's data %.200s: name the source of a store, or to resume, the run's own data",
+				cmp.Or(b.Name, strconv.Itoa(k)), is, was)
 		}
 	}
 	return nil
-}
-
-// namesText returns the names of the features for an error.
-func namesText(names []string) string {
-	if names == nil {
-		return "have no names"
-	}
-	return "are the columns " + quoted(names) + " of tables"
-}
-
-// columnText says in an error what a column became.
-func columnText(c Column) string {
-	text := fmt.Sprintf("numbers scaled by the mean %.6g and the deviation %.6g", c.Mean, c.Deviation)
-	if c.Values != nil {
-		text = "the values " + quoted(c.Values)
-	}
-	if c.Missing {
-		text += ", with a column of its missing values"
-	}
-	return text
 }
 
 // outputsText describes the outputs.
@@ -183,7 +165,7 @@ func listed(format string, names []string) string {
 // mapOutputs numbers the classes or tasks of d as s does. Their names decide. It is an error if the
 // features differ.
 func (s *Schema) mapOutputs(d *Data) error {
-	own, labelled := d.Schema(), !d.Unlabelled()
+	own, labelled := d.Schema(), !d.unlabelled
 	if err := d.named(s.compareFeatures(own)); err != nil {
 		return err
 	}
@@ -209,9 +191,6 @@ func (s *Schema) mapOutputs(d *Data) error {
 	}
 	y := &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names, Class: slices.Clone(d.Labels.Class)}
 	if s.Tasks > 0 {
-		if err := memory.Check("labels", memory.Product(d.Nodes(), s.Tasks, 4)); err != nil {
-			return err
-		}
 		y.Class, y.Multi = nil, slices.Repeat([]float32{float32(math.NaN())}, d.Nodes()*s.Tasks)
 		for k, v := range d.Labels.Multi {
 			if to := place[k%own.Tasks]; to >= 0 {
@@ -237,11 +216,8 @@ func (s *Schema) mapOutputs(d *Data) error {
 		}
 	}
 	d.Labels = y
-	d.Split = d.Split.renumbered(func(v int32) int32 {
-		if !y.Known(int(v)) {
-			return -1
-		}
-		return v
-	})
+	for _, part := range []*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test} {
+		*part = slices.DeleteFunc(slices.Clone(*part), func(v int32) bool { return !y.Known(int(v)) })
+	}
 	return nil
 }

@@ -122,7 +122,7 @@ func TestSchemaMapsTables(t *testing.T) {
 	sameNodes(t, d, part)
 
 	without := mustFit(t, petSpec(t, []string{"id", "grams", "colour", "legs", "age"}, permuted(petRows, 0, 2, 1, 3, 3), "?features=%[1]s/nodes.csv"), s)
-	if !without.Unlabelled() || without.Labels.Classes != 2 || !slices.Equal(without.Labels.Names, d.Labels.Names) || without.Labels.Class[0] != -1 {
+	if !without.unlabelled || without.Labels.Classes != 2 || !slices.Equal(without.Labels.Names, d.Labels.Names) || without.Labels.Class[0] != -1 {
 		t.Errorf("without labels: %+v", without.Labels)
 	}
 	sameNodes(t, d, without)
@@ -170,9 +170,9 @@ func TestSchemaRefuses(t *testing.T) {
 	refused(petSpec(t, petColumns, petRows, "?labels=%[1]s/nodes.csv&labels-columns=id,legs&features=%[1]s/nodes.csv&split=1/1/1"), tables, `column "legs" is a feature of the run, and the label here`)
 	renamed := permuted(petRows, 0, 1, 2, 3, 3)
 	refused(petSpec(t, petColumns, renamed, petKeys+"&split=1/1/1"), tables, `lack the model's "bird", "cat"`)
-	refused("npy:"+folder, tables, "the features have no names")
+	refused("npy:"+folder, tables, "the features are without names")
 	refused(petSpec(t, petColumns, petRows, petKeys+"&normalize=none"), tables, "normalize=none, and the model's data had normalize=standardize")
-	refused(petSpec(t, petColumns, petRows, petKeys), array.Schema(), "the model's have no names")
+	refused(petSpec(t, petColumns, petRows, petKeys), array.Schema(), "the model's are without names")
 
 	narrow := made(t, 21, 3)
 	narrow.Features = &graph.Features{Rows: 21, Cols: 3, Data: narrow.Features.Data[:63]}

@@ -8,19 +8,13 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
-// sparseKey is the key of a SPEC that says how features are held.
-//
-//	sparse=1  as a sparse matrix
-//	sparse=0  as a dense matrix
+// chooseForm makes the features sparse (sparse=1) or dense (sparse=0).
 //
 // Without the key, features that the source holds sparse stay sparse if the dense matrix would
 // take at least 64 MiB, and at least four times the bytes of the sparse matrix: a smaller one costs
 // little. Features of dense sources and of stores keep their form.
-const sparseKey = "sparse"
-
-// chooseForm makes the features sparse or dense, by the key sparse or by their size.
 func (d *Data) chooseForm(spec *Spec) error {
-	x, form := d.Features, spec.Values[sparseKey]
+	x, form := d.Features, spec.Values["sparse"]
 	dense := uint64(denseBytes(x)) // large also if it overflows
 	isSmall := d.file == nil && (dense < 64<<20 || dense < 4*uint64(x.Bytes()))
 	switch {

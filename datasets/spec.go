@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -75,17 +74,11 @@ func number[T int64 | uint64 | float64](s *Spec, key string, fallback, least, mo
 	if !given {
 		return fallback, nil
 	}
-	kind := "an integer"
-	switch p := any(&v).(type) {
-	case *int64:
-		*p, err = strconv.ParseInt(text, 10, 64)
-	case *uint64:
-		*p, err = strconv.ParseUint(text, 10, 64)
-	case *float64:
-		kind = "a number"
-		*p, err = strconv.ParseFloat(text, 64)
+	kind, verb := "an integer", "%d"
+	if _, is := any(v).(float64); is {
+		kind, verb = "a number", "%g"
 	}
-	if err != nil || !(v >= least && v <= most) { // NaN is in no range
+	if _, err = fmt.Sscanf(text+"\n", verb+"\n", &v); err != nil || !(v >= least && v <= most) { // NaN is in no range
 		return fallback, fmt.Errorf("datasets: %q: %s=%s: want %s in [%v, %v]", s.text, key, text, kind, least, most)
 	}
 	return v, nil

@@ -26,7 +26,6 @@ func splitAsked(spec *Spec) bool {
 //	train=FILE, valid=FILE, test=FILE  see formats.NodeList.Part
 //	split=FILE                         see formats.NodeList.Parts
 //	split=60/20/20, seed=1             random, of the labelled nodes; the default
-//	stratify=1                         random, with the same shares of each class
 //
 // own says that d has the split of the source, which stays.
 func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
@@ -34,15 +33,15 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	if !whole {
 		text = defaultSplit
 	}
-	parts, random := spec.given("train", "valid", "test"), spec.given("seed", "stratify")
+	parts := spec.given("train", "valid", "test")
 	shares, err := parseShares(text)
 	_, missing := os.Stat(text)
 	isFile := err != nil && missing == nil
 	switch {
 	case whole && parts != "":
 		return fmt.Errorf("datasets: %q: both split and %s: want one of them", spec, parts)
-	case (own || isFile || parts != "") && random != "":
-		return fmt.Errorf("datasets: %q: %s is for random splits: say split=%s", spec, random, defaultSplit)
+	case (own || isFile || parts != "") && spec.given("seed") != "":
+		return fmt.Errorf("datasets: %q: seed is for random splits: say split=%s", spec, defaultSplit)
 	case own:
 		return nil
 	case isFile, parts != "":
@@ -56,19 +55,15 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec, own bool) error {
 	}
 	const purpose = 12 // the purpose of the split in internal/synth
 	generator := rand.New(rand.NewPCG(splitmix.Hash(seed), splitmix.Hash(purpose)))
-	origin := ""
-	if spec.Values["stratify"] == "1" {
-		origin = ", stratified by class"
-		if err := d.dealStratified(shares, generator); err != nil {
-			return err
-		}
-	} else {
-		labelled := d.labelledNodes()
-		parts := synth.RandomSplit(labelled, shareOf(len(labelled), shares[0], shares), shareOf(len(labelled), shares[1], shares), generator)
-		d.Split = Split{parts[0], parts[1], parts[2]}
+	labelled := d.labelledNodes()
+	size := func(share float64) int { // the shares need not add up to 1
+		return int(math.Round(float64(len(labelled)) * share / (shares[0] + shares[1] + shares[2])))
 	}
+	drawn := synth.RandomSplit(labelled, size(shares[0]), size(shares[1]), generator)
+	d.Split = Split{drawn[0], drawn[1], drawn[2]}
+	origin := ""
 	if !whole {
-		origin += " (the source has none)"
+		origin = " (the source has none)"
 	}
 	d.note("random split %s, seed %d%s", text, seed, origin)
 	return nil
@@ -104,49 +99,6 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 		}
 	}
 	return nil
-}
-
-// dealStratified draws a random split of the labelled nodes with the same shares of each
-// class, within two nodes. The shares of all classes together are within one node.
-func (d *Data) dealStratified(shares [3]float64, random *rand.Rand) error {
-	y := d.Labels
-	if y.Tasks > 1 {
-		return fmt.Errorf("datasets: %s: stratify=1 needs one class for each node, and there are %d binary tasks", d.title(), y.Tasks)
-	}
-	of := make([][]int32, max(y.Classes, 2)) // the nodes of each class
-	for _, i := range d.labelledNodes() {
-		class := 0
-		if y.Tasks == 1 {
-			class = int(y.Multi[i])
-		} else {
-			class = int(y.Class[i])
-		}
-		of[class] = append(of[class], i)
-	}
-	var parts [3][]int32
-	seen, before := 0, [2]int{} // nodes so far; ends of training and validation nodes
-	for _, nodes := range of {
-		random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-		seen += len(nodes)
-		ends := [2]int{shareOf(seen, shares[0], shares), shareOf(seen, shares[0]+shares[1], shares)}
-		train := min(max(ends[0]-before[0], 0), len(nodes))
-		valid := min(max(ends[1]-before[1], train), len(nodes))
-		parts[0] = append(parts[0], nodes[:train]...)
-		parts[1] = append(parts[1], nodes[train:valid]...)
-		parts[2] = append(parts[2], nodes[valid:]...)
-		before = ends
-	}
-	for _, part := range parts {
-		slices.Sort(part)
-	}
-	d.Split = Split{Train: parts[0], Valid: parts[1], Test: parts[2]}
-	return nil
-}
-
-// shareOf returns how many of n nodes a part with this share gets. shares has the shares of all
-// three parts; they need not add up to 1.
-func shareOf(n int, share float64, shares [3]float64) int {
-	return int(math.Round(float64(n) * share / (shares[0] + shares[1] + shares[2])))
 }
 
 // parseShares reads TRAIN/VALID/TEST: three numbers that are not negative, the

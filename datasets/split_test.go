@@ -7,10 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
-	"math/rand/v2"
-	"pgregory.net/rapid"
-
-	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // All forms of split files give the same split, for numbers, ids from 1 and names.
@@ -89,60 +85,4 @@ func TestSplitFilesOfFormats(t *testing.T) {
 			t.Errorf("%s: %v", spec, got.Split)
 		}
 	}
-}
-
-// A stratified split has the shares of each class within two nodes. It is the same for the
-// same seed.
-func TestStratified(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		class := rapid.SliceOfN(rapid.Int32Range(-1, 3), 1, 200).Draw(t, "class")
-		shares := [3]float64{rapid.Float64Range(1, 9).Draw(t, "train"), rapid.Float64Range(0, 9).Draw(t, "valid"), rapid.Float64Range(0, 9).Draw(t, "test")}
-		deal := func() Split {
-			d := &Data{Graph: &graph.CSR{Rows: len(class)}, Labels: &graph.Labels{Classes: 4, Class: class}}
-			if err := d.dealStratified(shares, rand.New(rand.NewPCG(1, 2))); err != nil {
-				t.Fatal(err)
-			}
-			return d.Split
-		}
-		s := deal()
-		if !cmp.Equal(s, deal()) {
-			t.Fatal("another split with the same seed")
-		}
-		total := shares[0] + shares[1] + shares[2]
-		sizes := map[int32]float64{}
-		for _, c := range class {
-			sizes[c]++
-		}
-		seen := make([]bool, len(class))
-		for p, part := range s.parts() {
-			counts := map[int32]float64{}
-			for _, i := range part {
-				if seen[i] || class[i] < 0 {
-					t.Fatalf("node %d twice, or without a class", i)
-				}
-				seen[i] = true
-				counts[class[i]]++
-			}
-			for c := range int32(4) {
-				if want := sizes[c] * shares[p] / total; counts[c] < want-2 || counts[c] > want+2 {
-					t.Fatalf("part %d has %v of the %v nodes of class %d, want about %.1f", p, counts[c], sizes[c], c, want)
-				}
-			}
-		}
-		if n := len(s.Train) + len(s.Valid) + len(s.Test); n != len(class)-int(sizes[-1]) {
-			t.Fatalf("%d nodes in the split", n)
-		}
-	})
-}
-
-// The key stratify chooses it, and is refused where there is nothing random.
-func TestStratifyKey(t *testing.T) {
-	in := edgeListFiles(t, map[string]string{"e": pathEdges, "y": "1\n0\n1\n0\n"})
-	d := open(t, strings.TrimSuffix(in("D/e?labels=D/y"), "&split=1/1/1")+"&split=1/0/1&stratify=1")
-	if len(d.Split.Train) != 2 || d.Labels.Class[d.Split.Train[0]] == d.Labels.Class[d.Split.Train[1]] || !strings.Contains(strings.Join(d.Notes, "\n"), "stratified by class") {
-		t.Errorf("split %v, notes %q", d.Split, d.Notes)
-	}
-	made, dir := made(t, 20, 1), t.TempDir()
-	writeFiles(t, dir, npyFiles(t, made))
-	expectError(t, "npy:"+dir+"?stratify=1", "stratify is for random splits")
 }

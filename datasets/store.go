@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -22,7 +23,6 @@ var ErrFormat = store.ErrFormat
 
 // storeMeta is the part of a store that is not arrays.
 type storeMeta struct {
-	Source string   `json:"source"` // SPEC of the stored data
 	Schema Schema   `json:"schema"`
 	Metric Metric   `json:"metric"`
 	Notes  []string `json:"notes"`
@@ -30,22 +30,17 @@ type storeMeta struct {
 	Directed bool `json:"directed,omitempty"`
 }
 
-// storedSlice is an array of a store that is a slice of Data.
-type storedSlice interface {
-	Array() store.Array
-	Read(f *store.File) error
-}
-
-// slices returns the arrays of a store. Empty ones are left out of it. Dense features are not
-// among them: feat, and P·X, propagated, are float32 or float16, nodes × features.
-func (d *Data) slices() []storedSlice {
+// slices returns the arrays of a store that are slices of Data. Empty ones are left out of it. Dense
+// features are not among them: feat, and P·X, propagated, are float32 or float16, nodes × features.
+func (d *Data) slices() []store.Array {
 	a, y, s := d.Graph, d.Labels, &d.Split
 	x, names := cmp.Or(d.Features.Sparse, new(graph.CSR)), cmp.Or(d.NodeNames, new(graph.Names))
-	labels := storedSlice(store.Vector("labels", &y.Class))
+	labels := store.Vector("labels", &y.Class)
 	if y.Tasks > 0 {
-		labels = store.Slice[float32]{Name: "labels", Values: &y.Multi, Cols: y.Tasks}
+		labels = store.Vector("labels", &y.Multi)
+		labels.Shape = []int{len(y.Multi) / y.Tasks, y.Tasks}
 	}
-	return []storedSlice{
+	return []store.Array{
 		store.Vector("indptr", &a.Ptr),
 		store.Vector("indices", &a.Idx),
 		store.Vector("data", &a.Val), // absent where all are 1
@@ -85,7 +80,7 @@ type rowSink = func(rows []float32) error
 // writeStore writes valid data as a store, with the precision and P·X of the options. It
 // takes the features from the given source, or from d if that is nil.
 func writeStore(ctx context.Context, path string, d *Data, features rowSource, o *Options) error {
-	if d.Unlabelled() {
+	if d.unlabelled {
 		return fmt.Errorf("datasets: %s: data without labels are not written: they could not be opened again", d.title())
 	}
 	x := d.Features
@@ -96,25 +91,25 @@ func writeStore(ctx context.Context, path string, d *Data, features rowSource, o
 		features = func(_ *store.Writer, put rowSink) error { return put(x.Data) }
 	}
 	notes := slices.Clone(d.Notes)
-	if d.source == "" && d.Name != "" {
+	if d.file == nil && d.Name != "" {
 		notes = append([]string{"made from " + d.Name}, notes...)
 	}
 	if o.Half && x.Half == nil {
 		notes = append(notes, "features rounded to float16")
 	}
-	text, err := json.Marshal(storeMeta{cmp.Or(d.source, d.Name), *d.Schema(), d.Metric, notes, d.Report, d.Directed})
+	text, err := json.Marshal(storeMeta{*d.Schema(), d.Metric, notes, d.Report, d.Directed})
 	if err != nil {
 		return err
 	}
 	var arrays []store.Array
 	if x.Half != nil {
-		arrays = append(arrays, store.Slice[uint16]{Name: "feat", Values: &x.Half, Cols: x.Cols}.Array())
+		feat := store.Vector("feat", &x.Half)
+		feat.Shape = []int{x.Rows, x.Cols}
+		arrays = append(arrays, feat)
 	} else if x.Sparse == nil {
 		arrays = append(arrays, d.matrix("feat", o.Half, features))
 	}
-	for _, s := range d.slices() {
-		arrays = append(arrays, s.Array())
-	}
+	arrays = append(arrays, d.slices()...)
 	if o.Propagated {
 		arrays = append(arrays, d.matrix("propagated", o.Half || x.Half != nil, func(w *store.Writer, put rowSink) error {
 			return propagate(ctx, w, d, put, o)
@@ -122,10 +117,7 @@ func writeStore(ctx context.Context, path string, d *Data, features rowSource, o
 	}
 	arrays = slices.DeleteFunc(arrays, func(a store.Array) bool { return slices.Contains(a.Shape, 0) })
 	err = atomicfile.WriteFile(path, func(f *os.File) error { return store.Write(ctx, f, string(text), arrays) })
-	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("datasets: %w", err)
-	}
-	return cmp.Or(ctx.Err(), err)
+	return cmp.Or(ctx.Err(), d.named(err))
 }
 
 // matrix returns an array of the size of the features.
@@ -218,15 +210,6 @@ func (d *Data) Close() error {
 	return d.named(file.Close())
 }
 
-// Release gives the memory of a mapped store back to the system; the next reads load it
-// from the file again. It is for a program that will read only few of the data for a
-// while. For data that do not come from a store it does nothing.
-func (d *Data) Release() {
-	if d.file != nil {
-		d.file.Release()
-	}
-}
-
 // openStore opens a store. It reads and checks all of it, unless a record says that the store
 // was found valid before, or this process has just written it: the data were validated
 // before.
@@ -236,9 +219,11 @@ func openStore(ctx context.Context, path string, o Options, written bool) (*Data
 		return nil, err
 	}
 	cache, _ := o.cacheDir() // "" without one: stores are read whole each time
-	recorded := f.Recorded(cache)
+	record := f.RecordPath(cache)
+	_, missing := os.Stat(record)
+	isNew := missing != nil || cache == ""
 	d, err := storedData(f)
-	if err == nil && !written && (o.Verify || !recorded) {
+	if err == nil && !written && (o.Verify || isNew) {
 		if err = f.Check(ctx); err == nil {
 			if err = d.validate(ctx); err != nil {
 				err = fmt.Errorf("%w: %w", err, ErrFormat)
@@ -246,14 +231,14 @@ func openStore(ctx context.Context, path string, o Options, written bool) (*Data
 		}
 	}
 	if err != nil {
-		if recorded && ctx.Err() == nil {
-			os.Remove(store.RecordPath(cache, path))
+		if !isNew && ctx.Err() == nil {
+			os.Remove(record)
 		}
 		f.Close() // nothing was written
 		return nil, cmp.Or(ctx.Err(), err)
 	}
-	if !recorded {
-		f.Record(cache)
+	if isNew && cache != "" { // without a record the next opening takes longer
+		_ = cmp.Or(os.MkdirAll(filepath.Dir(record), 0o755), os.WriteFile(record, nil, 0o644))
 	}
 	return d, nil
 }
@@ -266,7 +251,7 @@ func storedData(f *store.File) (*Data, error) {
 	}
 	s, a, sparse := &meta.Schema, new(graph.CSR), new(graph.CSR)
 	d := &Data{
-		Name: "store:" + f.Path, file: f, ownSplit: true, encoding: *s, source: meta.Source,
+		Name: "store:" + f.Path, file: f, ownSplit: true, encoding: *s,
 		Directed: meta.Directed, Metric: meta.Metric, Notes: meta.Notes, Report: meta.Report,
 		Graph: a, Features: &graph.Features{Sparse: sparse}, NodeNames: new(graph.Names),
 		Labels: &graph.Labels{Classes: s.Classes, Tasks: s.Tasks, Names: s.Names},

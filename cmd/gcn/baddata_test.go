@@ -149,29 +149,6 @@ func TestBadPickle(t *testing.T) {
 	}
 }
 
-// TestStoreChangedWithSameTime flips a byte of a store that was found valid, and sets
-// its time of modification back.
-func TestStoreChangedWithSameTime(t *testing.T) {
-	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
-		t.Skip("this system keeps no time of change")
-	}
-	t.Chdir(t.TempDir())
-	succeed(t, "datasets", "convert", "synth:demo?nodes=3000&edges=40000", "d.store")
-	args := []string{"train", "-q", "--data", "store:d.store", "--samples", "64,64", "--max-batches", "3", "--overwrite", "--out", "run"}
-	succeed(t, args...)
-	info, err := os.Stat("d.store")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := readFile(t, "d.store")
-	data[100_003] ^= 0x40 // of the features
-	writeFile(t, "d.store", data)
-	if err := os.Chtimes("d.store", info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
-	fail(t, exitFailed, []string{"d.store", "feat", "checksum"}, args...)
-}
-
 // testHostileFiles runs the command on data that would take all memory. With a
 // limited address space the command ends with an error. Without a limit it ends
 // soon after a signal.

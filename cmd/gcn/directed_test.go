@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,20 +11,24 @@ import (
 // themselves. Reversing the edges and the direction gives the same scores.
 func TestTrainDirected(t *testing.T) {
 	t.Chdir(t.TempDir())
-	var edges, reversed, labels strings.Builder
+	var edges, reversed, labels, features strings.Builder
 	for i := range 40 {
 		for _, step := range []int{1, 3} {
 			fmt.Fprintf(&edges, "%d,%d\n", i, (i+step)%40)
 			fmt.Fprintf(&reversed, "%d,%d\n", (i+step)%40, i)
 		}
 		fmt.Fprintf(&labels, "%d\n", i%2)
+		row := slices.Repeat([]string{"0"}, 40)
+		row[i] = "1"
+		fmt.Fprintln(&features, strings.Join(row, ","))
 	}
 	writeFile(t, "e", []byte(edges.String()))
 	writeFile(t, "r", []byte(reversed.String()))
 	writeFile(t, "l", []byte(labels.String()))
+	writeFile(t, "x", []byte(features.String()))
 	args := []string{"-q", "--samples", "8,8", "--max-batches", "3", "--hidden", "8"}
 	spec := func(file, direction string) string {
-		return "edges:" + file + "?labels=l&features=onehot&directed=" + direction
+		return "edges:" + file + "?labels=l&features=x&directed=" + direction
 	}
 	for _, method := range []string{"full", "ladies-flat-debiased", "fastgcn-debiased", "neighbor", "labor", "vrgcn", "poisson-ladies", "ladies-cv"} {
 		train := append([]string{"train", "--data", spec("e", "out"), "--method", method, "--out", method}, args...)

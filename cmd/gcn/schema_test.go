@@ -238,7 +238,7 @@ func TestRunRemembersItsData(t *testing.T) {
 		"without scaling":  {run: shop{normalize: "none"}, asked: shop{normalize: "none", seed: 1}, want: every(named)},
 		"scaled, not raw":  {run: shop{normalize: "none"}, want: map[string]string{"text": bits, "text store": "normalize=standardize, and the model's normalize=none", "array": bits, "array store": "normalize=standardize, and the model's normalize=none"}},
 		"rows scaled":      {run: shop{normalize: "row"}, asked: shop{normalize: "row", seed: 1}, want: every(named)},
-		"other means":      {asked: shop{older: true}, people: []int{12, 13, 14, 15, 16, 17}, want: map[string]string{"text": named, "text store": `column "age" became numbers scaled by the mean`, "array": named, "array store": `column "0" became numbers scaled by the mean`}},
+		"other means":      {asked: shop{older: true}, people: []int{12, 13, 14, 15, 16, 17}, want: map[string]string{"text": named, "text store": `column "age" became {"name":"age","mean":`, "array": named, "array store": `column "0" became {"mean":`}},
 		"ids are numbers":  {asked: shop{numbers: true}, want: every(named)},
 		"ids were numbers": {run: shop{numbers: true}, asked: shop{seed: 2}, want: every(named)},
 
@@ -282,7 +282,7 @@ func TestRunRemembersItsData(t *testing.T) {
 					spec = strings.Replace(spec, "&normalize=standardize", "", 1) // the run's
 					want := c.want[other]
 					if strings.HasPrefix(form, "text") != strings.HasPrefix(other, "text") {
-						want = map[bool]string{true: "the features have no names", false: "the model's have no names"}[strings.HasPrefix(form, "text")]
+						want = map[bool]string{true: "the features are without names", false: "the model's are without names"}[strings.HasPrefix(form, "text")]
 						if c.asked.normalize != "" && c.asked.normalize != c.run.normalize && !strings.HasSuffix(other, "store") {
 							want = "normalize="
 						}

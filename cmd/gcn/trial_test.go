@@ -130,7 +130,7 @@ var trials = map[string]trial{
 var trialWords = map[string][]string{
 	"Citations": {"directed=out", "graphs, sparse, vision", "split from split.csv", "weights in weight"},
 	"Arrays":    {"2 kinds of labels", "edges weighted"},
-	"Pages":     {"features sparse: 150 of 50×935", "weights in networkx's attribute weight", "stratified by class"},
+	"Pages":     {"features sparse: 150 of 50×935", "weights in networkx's attribute weight", "random split 60/20/20"},
 }
 
 // TestTrials makes the raw files of docs/trials.md and runs its commands, at most three for

@@ -12,15 +12,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 )
 
-const (
-	mostAttempts = 4       // in a row without a new byte
-	mostDownload = 1 << 36 // bytes of a file of unknown size
-	longCheck    = 1 << 30 // bytes; checking a larger file is shown
-)
+const mostAttempts = 4 // in a row without a new byte
 
 // shower is told the progress of a stage.
 type shower func(stage string, done, total int64)
@@ -39,7 +34,8 @@ func (c *Client) download(ctx context.Context, address, path, want string, show 
 		}
 		os.Remove(tagPath(part)) // there may be none
 	}
-	if sum, err = hash(ctx, path, show); err == nil && want != "" && sum != want {
+	show("check", 0, 0)
+	if sum, err = hash(ctx, path); err == nil && want != "" && sum != want {
 		os.Remove(path) // so that the next call downloads it again
 		err = fmt.Errorf("SHA-256 is %s, want %s", sum, want)
 	}
@@ -47,23 +43,15 @@ func (c *Client) download(ctx context.Context, address, path, want string, show 
 }
 
 // hash returns the SHA-256 of a file.
-func hash(ctx context.Context, path string, show shower) (string, error) {
+func hash(ctx context.Context, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	h, done := sha256.New(), int64(0)
-	_, err = io.Copy(io.MultiWriter(h, progress(func(n int) error {
-		if done += int64(n); info.Size() > longCheck {
-			show("check", done, info.Size())
-		}
-		return ctx.Err()
-	})), f)
+	defer context.AfterFunc(ctx, func() { f.Close() })() // reading then ends
+	h := sha256.New()
+	_, err = io.Copy(h, f)
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
@@ -145,32 +133,30 @@ func (c *Client) attempt(ctx context.Context, address, part string, show shower)
 		if err := f.Truncate(0); err != nil {
 			return 0, false, err
 		}
-		tag := response.Header.Get("ETag")
-		if strings.HasPrefix(tag, "W/") { // a weak one, which files that differ may have
-			tag = ""
-		}
-		if err := os.WriteFile(tagPath(part), []byte(tag), 0o644); err != nil {
+		if err := os.WriteFile(tagPath(part), []byte(response.Header.Get("ETag")), 0o644); err != nil {
 			return 0, false, err
 		}
 	}
-	most := cmp.Or(total, mostDownload)
 	show("download", have, total)
 	_, err = io.Copy(io.MultiWriter(io.NewOffsetWriter(f, have), progress(func(n int) error {
 		stalled.Reset(c.Stall)
 		have += int64(n)
 		show("download", have, total)
 		return nil
-	})), io.LimitReader(response.Body, most-have+1))
-	switch {
-	case err != nil:
+	})), response.Body)
+	if err == nil && total > 0 && have != total {
+		err = fmt.Errorf("want %d bytes", total) // the next attempt starts again after more
+	}
+	if err != nil {
 		return have, true, fmt.Errorf("broken off after %d bytes: %w", have, err)
-	case have > most:
-		return 0, true, startAgain(part, fmt.Errorf("more than %d bytes came", most))
-	case have < total:
-		return have, true, fmt.Errorf("broken off after %d of %d bytes", have, total)
 	}
 	return have, false, f.Sync()
 }
+
+// progress is a writer that is called with the number of bytes. Its error ends the copying.
+type progress func(n int) error
+
+func (p progress) Write(b []byte) (int, error) { return len(b), p(len(b)) }
 
 // ask requests the file, or only the bytes from have on if the server still has the
 // version of the first ones.
@@ -186,11 +172,8 @@ func ask(ctx context.Context, address string, have int64, tag string) (*http.Res
 		request.Header.Set("If-Range", tag)
 	}
 	client := http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
-			return fmt.Errorf("redirected from https to %s", r.URL.Scheme)
-		}
-		if len(via) >= 10 {
-			return errors.New("more than 10 redirections")
+		if from := via[0].URL.Scheme; from == "https" && r.URL.Scheme != from || len(via) == 10 {
+			return fmt.Errorf("redirected from %s to %s, %d times", from, r.URL.Scheme, len(via))
 		}
 		return nil
 	}}

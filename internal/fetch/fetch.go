@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/filelock"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
@@ -71,9 +69,6 @@ func (c *Client) Fetch(ctx context.Context, set *Set, found func() (bool, error)
 	if c.Offline && missing(f.unpacked()) {
 		return fmt.Errorf("not in the cache %s: %w", c.Cache, ErrOffline)
 	}
-	if strings.ContainsRune(c.Cache, '?') {
-		return fmt.Errorf("the cache's path %s must not hold a question mark, which begins a SPEC's keys", c.Cache)
-	}
 	lock, err := f.lock(ctx)
 	if err != nil {
 		return err
@@ -82,16 +77,9 @@ func (c *Client) Fetch(ctx context.Context, set *Set, found func() (bool, error)
 	if made, err := found(); made || err != nil {
 		return err
 	}
-	sums, err := f.readSums()
-	if err == nil && (!f.Zipped || missing(f.unpacked())) {
-		err = f.download(ctx, sums)
-	}
+	notes, err := f.download(ctx)
 	if err != nil {
 		return err
-	}
-	var notes []string
-	for _, file := range f.Files {
-		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(f.address(file)), sums[file.Name]))
 	}
 	if err := use(strings.Replace(f.Spec, "DIR", f.folder, 1), notes); err != nil {
 		return f.kept(err)
@@ -126,103 +114,62 @@ func (f *files) unpacked() string { return filepath.Join(f.folder, "unpacked") }
 
 func (f *files) archive() string { return filepath.Join(f.folder, f.Files[0].Name) }
 
-// kept returns the error to report after one about downloaded files. Other files may have other
-// checksums than those that are recorded.
+// kept returns the error to report after one about downloaded files.
 func (f *files) kept(err error) error {
-	sums := ""
-	if !missing(f.sumsPath()) {
-		sums = " and " + f.sumsPath()
-	}
-	return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder%s to download them again)", err, f.folder, sums)
+	return fmt.Errorf("%w (the downloaded files are kept in %s: delete the folder to download them again)", err, f.folder)
 }
 
 // download downloads the files that are not there, checks all of them, and unpacks an archive. It
-// adds their checksums to sums, which holds the checksums of earlier downloads.
-func (f *files) download(ctx context.Context, sums map[string]string) error {
-	if err := cmp.Or(os.MkdirAll(f.folder, 0o755), f.checkSpace()); err != nil {
-		return err
+// returns a note about the origin of each.
+func (f *files) download(ctx context.Context) (notes []string, err error) {
+	origin := filepath.Join(f.folder, "origin") // the note about an archive, which is removed
+	if !missing(f.unpacked()) {
+		text, err := os.ReadFile(origin)
+		return []string{string(text)}, err
+	}
+	if err := f.makeFolder(); err != nil {
+		return nil, err
 	}
 	for _, file := range f.Files {
-		address, want := redacted(f.address(file)), cmp.Or(file.SHA256, sums[file.Name])
-		sum, err := f.Client.download(ctx, f.address(file), filepath.Join(f.folder, file.Name), want, func(stage string, done, total int64) {
+		address := regexp.MustCompile("//[^/]*@").ReplaceAllString(f.address(file), "//") // without user and password
+		sum, err := f.Client.download(ctx, f.address(file), filepath.Join(f.folder, file.Name), file.SHA256, func(stage string, done, total int64) {
 			f.Progress(Progress{Name: f.Name, Stage: stage, File: file.Name, Address: address, Done: done, Total: total})
 		})
-		switch {
-		case err != nil && want != file.SHA256:
-			return fmt.Errorf("%s: %w (%s has the checksum of an earlier download)", address, err, f.sumsPath())
-		case err != nil:
-			return fmt.Errorf("%s: %w", address, err)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", address, err)
 		}
-		sums[file.Name] = sum
+		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", address, sum))
 	}
 	if !f.Zipped {
-		return f.writeSums(sums)
+		return notes, nil
 	}
-	part := f.unpacked() + ".part"
-	err := os.RemoveAll(part) // left by a killed process
+	part := f.unpacked() + ".part" // a killed process may have left one
+	err = cmp.Or(os.RemoveAll(part), os.WriteFile(origin, []byte(notes[0]), 0o644))
 	if err == nil {
-		err = unpack(ctx, f.archive(), part, func(done, total int64) {
-			f.Progress(Progress{Name: f.Name, Stage: "unpack", Done: done, Total: total})
-		})
+		f.Progress(Progress{Name: f.Name, Stage: "unpack"})
+		err = unpack(ctx, f.archive(), part)
 	}
 	if err != nil {
-		return f.kept(fmt.Errorf("%s: %w", f.archive(), err))
+		return nil, f.kept(fmt.Errorf("%s: %w", f.archive(), err))
 	}
-	if err = f.writeSums(sums); err == nil {
-		err = os.Rename(part, f.unpacked())
-	}
-	if err == nil {
+	if err = os.Rename(part, f.unpacked()); err == nil {
 		err = os.Remove(f.archive()) // it takes room
 	}
-	return err
+	return notes, err
 }
 
-// checkSpace says how much of a large set will be downloaded and unpacked, and reports a disk
-// that is too small for the sum.
-func (f *files) checkSpace() error {
-	if !f.Large() {
-		return nil
-	}
-	needed := f.Archive + f.Unpacked
-	for _, path := range []string{f.archive(), f.archive() + ".part"} {
-		if info, err := os.Stat(path); err == nil {
-			needed -= min(info.Size(), needed)
+// makeFolder makes the folder. Before that it says how much of a large set will be downloaded and
+// unpacked, and reports a disk that is too small for the sum.
+func (f *files) makeFolder() error {
+	if f.Large() && missing(f.folder) {
+		what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s",
+			memory.Text(f.Archive), memory.Text(f.Unpacked), memory.Text(f.Archive+f.Unpacked), f.folder)
+		if free, known := freeSpace(filepath.Dir(f.folder)); known && f.Archive+f.Unpacked > free {
+			return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
 		}
+		f.note(what)
 	}
-	what := fmt.Sprintf("%s to download and up to %s to unpack: %s of disk space in %s",
-		memory.Text(f.Archive), memory.Text(f.Unpacked), memory.Text(needed), f.folder)
-	if free, known := freeSpace(f.folder); known && needed > free {
-		return fmt.Errorf("%s, where %s are free: --cache names another folder", what, memory.Text(free))
-	}
-	f.note(what)
-	return nil
-}
-
-// sumsPath returns the path of the checksums of the first download, as sha256sum writes them.
-func (f *files) sumsPath() string { return filepath.Join(f.Cache, f.Name+".sha256") }
-
-// readSums returns the checksums of an earlier download by the names of the files.
-func (f *files) readSums() (map[string]string, error) {
-	text, err := os.ReadFile(f.sumsPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	sums := map[string]string{}
-	for words := strings.Fields(string(text)); len(words) > 1; words = words[2:] {
-		sums[words[1]] = words[0]
-	}
-	return sums, err
-}
-
-func (f *files) writeSums(sums map[string]string) error {
-	text := ""
-	for _, file := range f.Files {
-		text += fmt.Sprintf("%s  %s\n", sums[file.Name], file.Name)
-	}
-	return atomicfile.Write(f.sumsPath(), func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
-		return err
-	})
+	return os.MkdirAll(f.folder, 0o755)
 }
 
 // note reports a line for the user.
@@ -235,11 +182,6 @@ func (f *files) address(file File) string {
 		return file.URL
 	}
 	return strings.TrimRight(f.Mirror, "/") + "/" + f.Name + "/" + file.Name
-}
-
-// redacted returns an address without a user and a password.
-func redacted(address string) string {
-	return regexp.MustCompile("//[^/]*@").ReplaceAllString(address, "//")
 }
 
 // missing tells whether nothing is at path.

@@ -22,8 +22,7 @@ type Set struct {
 	Zipped bool // the only file is a zip archive
 }
 
-// File is a file to download. Without a known SHA-256, later downloads must have the SHA-256
-// of the first.
+// File is a file to download. Its SHA-256 is "" if it is not known.
 type File struct {
 	Name, URL, SHA256 string
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -21,28 +20,19 @@ const (
 
 // unpack unpacks a zip archive into a new folder. An archive comes from the network: a name
 // that leaves the folder or that some systems do not have, an entry that is neither file nor
-// folder, and too many bytes are errors before anything is written. show is called with
-// the number of bytes read. The error names no archive.
-func unpack(ctx context.Context, archive, dir string, show func(done, total int64)) error {
-	f, err := os.Open(archive)
+// folder, and too many bytes are errors before anything is written.
+func unpack(ctx context.Context, archive, dir string) error {
+	info, err := os.Stat(archive)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	z, err := zip.OpenReader(archive)
 	if err != nil {
 		return err
 	}
-	done, size := int64(0), info.Size()
-	z, err := zip.NewReader(progressAt{f, func(n int) error {
-		done += int64(n)
-		show(min(done, size), size) // the directory is read twice
-		return ctx.Err()
-	}}, size)
-	if err != nil {
-		return err
-	}
-	most, total := uint64(unpackedSlack+unpackedPerByte*size), uint64(0)
+	defer z.Close()
+	defer context.AfterFunc(ctx, func() { z.Close() })() // reading then ends
+	most, total := uint64(unpackedSlack+unpackedPerByte*info.Size()), uint64(0)
 	for _, entry := range z.File {
 		name := strings.TrimSuffix(entry.Name, "/")
 		switch {
@@ -51,29 +41,14 @@ func unpack(ctx context.Context, archive, dir string, show func(done, total int6
 		case !entry.Mode().IsRegular() && !entry.Mode().IsDir():
 			return fmt.Errorf("entry %.80q is neither file nor folder", entry.Name)
 		case entry.UncompressedSize64 > most-total:
-			return fmt.Errorf("more than %d bytes unpacked, of %d", most, size)
+			return fmt.Errorf("more than %d bytes unpacked, of %d", most, info.Size())
 		}
 		total += entry.UncompressedSize64 // the reader of an entry with more bytes fails
 	}
-	return os.CopyFS(dir, z)
+	err = os.CopyFS(dir, z)
+	return cmp.Or(ctx.Err(), err)
 }
 
 // isOdd tells whether a character is missing in the names of files on some systems, or
 // spoils a line of text.
 func isOdd(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(`\:*?"<>|`, r) }
-
-// progress is a writer that is called with the number of bytes. Its error ends the copying.
-type progress func(n int) error
-
-func (p progress) Write(b []byte) (int, error) { return len(b), p(len(b)) }
-
-// progressAt calls seen after each read.
-type progressAt struct {
-	r    io.ReaderAt
-	seen progress
-}
-
-func (p progressAt) ReadAt(b []byte, at int64) (int, error) {
-	n, err := p.r.ReadAt(b, at)
-	return n, cmp.Or(p.seen(n), err)
-}

@@ -204,13 +204,12 @@ func Read[T number](ctx context.Context, r *Reader, dst []T) error {
 // read is Read for numbers of type F in the file. Half-precision numbers are read as uint16.
 func read[F, T number](ctx context.Context, r *Reader, dst []T, isFloat bool) error {
 	isHalf := r.Descr[1:] == "f2"
-	here := "><"[binary.NativeEndian.Uint16([]byte{1, 0})&1] // the order of this machine
 	for len(dst) > 0 {
 		b, err := r.next(ctx, int64(len(dst)))
 		if err != nil {
 			return err
 		}
-		if r.Descr[0] != '|' && r.Descr[0] != here {
+		if r.Descr[0] == '>' { // machines are little-endian
 			for element := range slices.Chunk(b, r.width) {
 				slices.Reverse(element)
 			}

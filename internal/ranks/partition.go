@@ -53,7 +53,6 @@ func NewPartition(g Group, d *datasets.Data, all bool) (*Partition, error) {
 	if all {
 		p.attachGraph()
 	}
-	d.Release()
 	p.most = p.Bytes()
 	return p, nil
 }

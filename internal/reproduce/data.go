@@ -20,10 +20,9 @@ import (
 func fiveNames() []string { return []string{"reddit", "arxiv", "mag", "proteins", "products"} }
 func fourNames() []string { return []string{"reddit", "arxiv", "proteins", "mag"} }
 
-// published returns the published figures of one of the paper's data sets.
-func published(name string) *datasets.Published {
-	p, _ := datasets.FindPublished("synth:" + name)
-	return p
+// title returns the paper's name of one of its data sets.
+func title(name string) string {
+	return strings.Replace("ogbn-"+name, "ogbn-reddit", "Reddit", 1)
 }
 
 // paperDataset returns the name of the paper's data set that a SPEC means, or "", and
@@ -67,9 +66,9 @@ func columnName(spec string) string {
 		}
 		return location
 	case twin:
-		return published(name).Name + " (twin)"
+		return title(name) + " (twin)"
 	}
-	return published(name).Name
+	return title(name)
 }
 
 // paperData returns the SPECs of the paper's data sets that some experiments have: the original if
@@ -81,13 +80,13 @@ func paperData(ctx context.Context, experiments []Experiment, o datasets.Options
 		if !slices.ContainsFunc(experiments, func(e Experiment) bool { return slices.Contains(e.Data, name) }) {
 			continue
 		}
-		spec := published(name).Original
+		spec := strings.Replace(title(name), "Reddit", "reddit-saint", 1)
 		data, err := datasets.Open(ctx, spec, o)
 		if err == nil {
 			err = data.Close()
 		}
 		if errors.Is(err, datasets.ErrOffline) {
-			spec, err = published(name).Twin, nil
+			spec, err = "synth:"+name, nil
 		}
 		if err != nil {
 			return nil, err

@@ -12,7 +12,6 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -40,11 +39,11 @@ type File struct {
 	Data  string // as given to Write
 	Large bool   // the file is more than half as large as the memory limit
 
-	changed time.Time // see lastChange
-	bytes   mmap.MMap
-	start   int64 // of the arrays
-	arrays  []Array
-	sums    []string // of the arrays, hexadecimal
+	modified time.Time
+	bytes    mmap.MMap
+	start    int64 // of the arrays
+	arrays   []Array
+	sums     []string // of the arrays, hexadecimal
 }
 
 // Open maps a store and checks its header, but not its arrays. Errors name the file, and
@@ -65,13 +64,10 @@ func Open(path string) (*File, error) {
 
 func (s *File) open(f *os.File) error {
 	info, err := f.Stat()
-	if err == nil {
-		s.changed, err = lastChange(f, info)
-	}
-	if err = cmp.Or(err, checkByteOrder()); err != nil {
+	if err != nil {
 		return err
 	}
-	if info.Size() > 0 { // nothing cannot be mapped
+	if s.modified = info.ModTime(); info.Size() > 0 { // nothing cannot be mapped
 		if s.bytes, err = mmap.Map(f, mmap.RDONLY, 0); err != nil {
 			return err
 		}
@@ -227,45 +223,11 @@ func (s *File) advice(names []string, row func(i int32) (first, last int64)) (re
 	}
 }
 
-// Release gives the memory of the whole mapping back to the system.
-func (s *File) Release() {
-	releasePages(s.bytes, 0, int64(len(s.bytes)))
-}
-
-// A record says that a store was found valid. It is a small file in the user's own cache,
-// while the store may come from anywhere. Its name is made of the path. It holds the time of
-// change, and the digest of the header, which holds the checksums of the rest. It counts only while
-// all of them are as they were.
-
-// RecordPath returns the path of a store's record in a cache.
-func RecordPath(cache, path string) string {
-	// If it fails, stores share a record's name; the record then fits at most one of them.
-	absolute, _ := filepath.Abs(path)
-	return filepath.Join(cache, "verified", fmt.Sprintf("%x", sha256.Sum256([]byte(absolute)))[:32])
-}
-
-func (s *File) recordText() string {
-	return fmt.Sprintf("store found valid, 5\n%d\n%x\n", s.changed.UnixNano(), sha256.Sum256(s.bytes[:s.start]))
-}
-
-// Recorded tells whether the cache records the store as valid. Without a cache, "", nothing is
-// recorded.
-func (s *File) Recorded(cache string) bool {
-	text, err := os.ReadFile(RecordPath(cache, s.Path))
-	return cache != "" && err == nil && string(text) == s.recordText()
-}
-
-// Record writes the record of a valid store. It ignores errors: without a record the next
-// opening takes longer.
-func (s *File) Record(cache string) {
-	path := RecordPath(cache, s.Path)
-	if cache == "" || os.MkdirAll(filepath.Dir(path), 0o755) != nil {
-		return
-	}
-	// A later change within the same tick of the file system's clock would not show.
-	const tick = 20 * time.Millisecond
-	if age := time.Since(s.changed); age >= 0 && age < tick {
-		time.Sleep(tick - age)
-	}
-	_ = os.WriteFile(path, []byte(s.recordText()), 0o644) // an incomplete record matches no store
+// RecordPath returns the path of the record in a cache that the store was found valid: an empty
+// file in the user's own cache, while the store may come from anywhere. Its name is made of the path
+// of the store, its time of modification, and its header, which holds the checksums of the rest.
+func (s *File) RecordPath(cache string) string {
+	absolute, _ := filepath.Abs(s.Path) // "" without it: the rest of the name still fits this store alone
+	name := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s", absolute, s.modified.UnixNano(), s.bytes[:s.start]))
+	return filepath.Join(cache, "verified", fmt.Sprintf("%x", name)[:32])
 }

@@ -29,21 +29,15 @@ type Array struct {
 	Offsets []int64 `json:"data_offsets"`
 
 	Write func(*Writer) error `json:"-"` // writes all values, by Put
+	Read  func(*File) error   `json:"-"` // reads them, if Vector made the array
 }
 
 // typeBytes returns the bytes of a number of a type, 0 for an unknown type.
 func typeBytes(name string) int64 {
-	switch name {
-	case "I64", "U64", "F64":
-		return 8
-	case "I32", "U32", "F32":
-		return 4
-	case "I16", "U16", "F16", "BF16":
-		return 2
-	case "I8", "U8", "BOOL", "F8_E4M3", "F8_E5M2":
-		return 1
-	}
-	return 0
+	return map[string]int64{
+		"I64": 8, "U64": 8, "F64": 8, "I32": 4, "U32": 4, "F32": 4, "I16": 2, "U16": 2, "F16": 2, "BF16": 2,
+		"I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1,
+	}[name]
 }
 
 // bytes returns the size of the array, −1 if its shape or its type has none.
