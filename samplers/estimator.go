@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -19,9 +20,9 @@ type estimator struct {
 	global *Population // all nodes, if they are the candidates of every layer
 }
 
-// newEstimator checks the parts against each other and against p. A nil importance means usual, a
-// nil draw WithoutReplacement{}, a nil weight DefaultWeight of the draw.
-func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, weight Weight) (e *estimator, err error) {
+// newEstimator checks the parts against each other, the sizes and p. A nil importance means usual,
+// a nil draw WithoutReplacement{}, a nil weight DefaultWeight of the draw.
+func newEstimator(p *graph.Laplacian, sizes []int, usual, importance Importance, draw Draw, weight Weight) (e *estimator, err error) {
 	importance = cmp.Or(importance, usual)
 	draw = cmp.Or[Draw](draw, WithoutReplacement{})
 	weight = cmp.Or(weight, DefaultWeight(draw))
@@ -30,6 +31,9 @@ func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, w
 	}
 	if err := weight.Check(draw); err != nil {
 		return nil, err
+	}
+	if s := slices.Max(sizes); weight == (RaoBlackwellised{}) && s > mostUnordered {
+		return nil, fmt.Errorf("samplers: a sample of %d with Rao-Blackwellised weights, want at most %d; rank weights have nearly the same variance", s, mostUnordered)
 	}
 	if weight == (Rank{}) {
 		draw = WithoutReplacement{Keys: true}

@@ -83,7 +83,7 @@ func (s *LayerWise) setUp() (err error) {
 	if err := s.check(); err != nil {
 		return err
 	}
-	s.estimator, err = newEstimator(s.Laplacian, LADIES{Flat: true}, s.Importance, s.Draw, s.Weight)
+	s.estimator, err = newEstimator(s.Laplacian, s.Sizes, LADIES{Flat: true}, s.Importance, s.Draw, s.Weight)
 	return err
 }
 

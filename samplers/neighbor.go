@@ -101,7 +101,7 @@ func (s *Neighbor) setUp() (err error) {
 	if err := s.checkLayers("Neighbor", s.Laplacian, len(s.Sizes), s.Sizes); err != nil {
 		return err
 	}
-	if s.estimator, err = newEstimator(s.Laplacian, Uniform{}, s.Importance, s.Draw, s.Weight); err != nil {
+	if s.estimator, err = newEstimator(s.Laplacian, s.Sizes, Uniform{}, s.Importance, s.Draw, s.Weight); err != nil {
 		return err
 	}
 	s.uniform = s.estimator.isUniform()
