@@ -1,10 +1,8 @@
 package samplers
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -38,14 +36,6 @@ type preparation struct {
 	graphNodes int
 	layers     LayerSampler // the sampler; nil for others
 	pool       sync.Pool    // of *workspace
-}
-
-// Sample is SampleLayers of a prepared sampler.
-func (p *preparation) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if !p.done {
-		return errUnprepared
-	}
-	return SampleLayers(ctx, p.layers, seeds, rng, batch)
 }
 
 // once calls work to prepare s, unless an earlier call of it succeeded.

@@ -53,7 +53,7 @@ type MiniBatch struct {
 	Prefetched bool
 
 	// Fetch, if not nil, returns when the given rows of P can be read: ranks that hold parts of P
-	// exchange them. SampleLayers calls it before each layer, with the layer's output nodes.
+	// exchange them. A LayerSampler calls it before each layer, with the layer's output nodes.
 	Fetch func(rows []int32) error
 
 	// memory has each distinct block once: a Subgraph puts one block into Blocks several times.
