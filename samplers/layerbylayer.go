@@ -16,15 +16,6 @@ type LayerSampler interface {
 	SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error
 }
 
-// Layered reports whether s draws layer by layer: it is a LayerSampler, or DropEdges of one.
-func Layered(s Sampler) bool {
-	if d, is := s.(*DropEdges); is {
-		s = d.Sampler
-	}
-	_, is := s.(LayerSampler)
-	return is
-}
-
 // Sample implements Sampler for a LayerSampler.
 func (p *preparation) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
 	if err := p.checkSeeds(seeds); err != nil {

@@ -25,7 +25,7 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"max_batches": limit(o.MaxBatches), "epochs": limit(o.Epochs), "patience": limit(o.Patience),
 		"eval_every": o.EvalEvery, "eval_samples": o.EvalSamples, "seed": o.Seed,
 		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
-		"weight_decay": o.Adam.WeightDecay, "decoupled_decay": o.Adam.DecoupledDecay, "clip": o.Adam.Clip, "schedule": o.Schedule.String(),
+		"weight_decay": o.Adam.WeightDecay, "decoupled_decay": o.Adam.DecoupledDecay, "clip": o.Adam.Clip, "edge_dropout": o.EdgeDropout, "schedule": o.Schedule.String(),
 		"seeds": seedNames[o.Seeds], "seeds_every": o.SeedsEvery,
 	}
 	if r.model.Refresher != nil {

@@ -503,6 +503,8 @@ func TestFitErrors(t *testing.T) {
 		"exclude each other":          {d, Options{Resume: true, Overwrite: true, Dir: "x"}},
 		"but not Options.Dir":         {d, Options{Resume: true}},
 		"LR is -1":                    {d, Options{Adam: Adam{LR: -1}}},
+		"edge dropout 1,":             {d, Options{EdgeDropout: 1}},
+		"edge dropout NaN":            {d, Options{EdgeDropout: math.NaN()}},
 		"unsupported type":            {d, Options{Config: map[string]any{"f": func() {}}}},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")

@@ -50,6 +50,10 @@ type Options struct {
 	Seeds      ops.Score
 	SeedsEvery int
 
+	// EdgeDropout is the share of the entries of blocks that are dropped: see
+	// samplers.MiniBatch.DropEdges. It excludes controls, and samplers that learn.
+	EdgeDropout float64
+
 	MaxBatches int // stop after this many batches, or Unlimited; 0 means 1000
 	Epochs     int // stop after this many epochs; 0 means Unlimited
 	EvalEvery  int // batches between evaluations; 0 means 10
