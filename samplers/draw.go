@@ -63,21 +63,6 @@ type drawScratch struct {
 	law     inversion
 }
 
-// categorical draws an index with probability proportional to its weight.
-type categorical interface {
-	draw(rng *rand.Rand) int32
-}
-
-// law returns the law of the population: its alias table if it has one, otherwise an
-// inversion built in scratch, in O(m).
-func (p *Population) law(scratch *drawScratch) categorical {
-	if p.table != nil {
-		return &p.table
-	}
-	scratch.law.build(p.Weights)
-	return &scratch.law
-}
-
 // reset empties s, keeping its memory, for a number of draws.
 func (s *Sample) reset(draws int) {
 	s.Index, s.Weight, s.factor = s.Index[:0], s.Weight[:0], s.factor[:0]

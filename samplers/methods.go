@@ -33,8 +33,8 @@ type Method struct {
 // Controlled reports whether the sampler needs histories of activations, which attention does
 // not have. The zero Method has no such part, here and below.
 func (m Method) Controlled() bool {
-	s, is := m.Sampler.(interface{ Controlled() bool })
-	return is && s.Controlled()
+	s, is := m.Sampler.(*Neighbor)
+	return is && s.Control != ControlNone || m.layerWise().Control != ControlNone
 }
 
 // Refreshed reports whether the model refreshes these histories (ControlRefresh).

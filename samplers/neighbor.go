@@ -89,11 +89,6 @@ func (s *Neighbor) HistoryNodes(l int) int {
 	return s.Control.historyNodes(s.Laplacian, l, s.ExactInput)
 }
 
-// Controlled reports whether a block has a control: a single layer that reads features has none.
-func (s *Neighbor) Controlled() bool {
-	return s.Control != ControlNone && (len(s.Sizes) != 1 || s.ExactInput)
-}
-
 // Prepare implements Preparer.
 func (s *Neighbor) Prepare() error { return s.once(s, s.setUp) }
 
