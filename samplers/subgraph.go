@@ -29,6 +29,7 @@ type Subgraph struct {
 	Depth     int              // number of layers; required
 	Units     Units            // nil means RandomNodes{}
 
+	symmetric bool // the form of the Laplacian: see isSymmetric
 	law       setLaw
 	laplacian *graph.Laplacian // of the graph that nodes are drawn from, over local numbers
 	nodes     []int32          // the node of each local number, increasing; nil: the same number
@@ -68,36 +69,25 @@ func (s *Subgraph) setUp() (err error) {
 	if s.Laplacian.Directed { // the estimates need A to be symmetric
 		return fmt.Errorf("samplers: a sampler of subgraphs needs an undirected graph; methods that take nodes or neighbours layer by layer, such as ladies and neighbor, also take a directed one")
 	}
+	if s.symmetric, err = isSymmetric(s.Laplacian); err != nil {
+		return err
+	}
 	s.laplacian = s.Laplacian
 	units := cmp.Or[Units](s.Units, RandomNodes{})
 	if s.Train != nil {
 		if err := new(nodeTable).check("training node", s.Train, s.Laplacian.Nodes()); err != nil {
 			return err
 		}
-		if _, whole := units.(Clusters); !whole {
-			if err := s.induceTraining(); err != nil {
-				return err
+		if _, whole := units.(Clusters); !whole { // the training graph, in the form of Laplacian
+			s.nodes = slices.Sorted(slices.Values(s.Train))
+			induced := induce(s.Laplacian.Adjacency, s.nodes)
+			if s.laplacian = graph.NewRowLaplacian(induced); s.symmetric {
+				s.laplacian = graph.NewLaplacian(induced)
 			}
 		}
 	}
 	s.law, err = units.law(s)
 	return err
-}
-
-// induceTraining sets laplacian to the one of the subgraph induced by the training nodes, in the
-// form of Laplacian. Cost: O(nodes + edges of the training nodes).
-func (s *Subgraph) induceTraining() error {
-	symmetric, err := isSymmetric(s.Laplacian)
-	if err != nil {
-		return err
-	}
-	normalised := graph.NewRowLaplacian
-	if symmetric {
-		normalised = graph.NewLaplacian
-	}
-	s.nodes = slices.Sorted(slices.Values(s.Train))
-	s.laplacian = normalised(induce(s.Laplacian.Adjacency, s.nodes))
-	return nil
 }
 
 // induce returns the adjacency matrix of the subgraph of a, which is symmetric, induced by
