@@ -7,7 +7,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
-	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/layers"
 )
 
 // configuration returns the contents of config.json. Its names are the flags' names, and
@@ -32,7 +32,10 @@ func (r *run) configuration() (config map[string]any, err error) {
 		config["control_every"] = o.ControlEvery
 	}
 	derived := derivedConfiguration(r.program.params, r.data, r.fingerprint())
-	derived["sampler"] = samplers.Text(r.stream.Sampler)
+	derived["sampler"] = fmt.Sprintf("%T", r.stream.Sampler) // its parts follow from the method, in Config
+	if s, is := r.stream.Sampler.(layers.Sized); is {
+		derived["sampler"] = fmt.Sprintf("%T %d", s, s.NominalSizes())
+	}
 	if o.Schedule.Decay == DecayCosine {
 		derived["schedule_end"], _ = r.end()
 	}
