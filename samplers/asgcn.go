@@ -47,7 +47,7 @@ func (s *ASGCN) NominalSizes() []int {
 	return (&LayerWise{Sizes: s.Sizes}).NominalSizes()
 }
 
-// Prepare implements Preparer. It computes x·w for all nodes.
+// Prepare checks the fields, and computes x·w for all nodes.
 func (s *ASGCN) Prepare() error { return s.sampler.once(&s.sampler, s.setUp) }
 
 func (s *ASGCN) setUp() error {

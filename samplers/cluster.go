@@ -62,11 +62,8 @@ type clusterLaw struct {
 
 // draw draws q parts, again if they have no output node.
 func (l *clusterLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
-	q := l.perBatch
-	if q == 0 {
-		training := cmp.Or(len(l.s.Train), l.s.laplacian.Nodes())
-		q = int(math.Round(float64(seeds) * float64(len(l.parts)) / float64(training)))
-	}
+	training := cmp.Or(len(l.s.Train), l.s.laplacian.Nodes())
+	q := cmp.Or(l.perBatch, int(math.Round(float64(seeds)*float64(len(l.parts))/float64(training))))
 	q = min(max(q, 1), len(l.parts))
 	for outputs := false; !outputs; {
 		w.begin(w.laplacian, nil)

@@ -50,12 +50,9 @@ type Sample struct {
 	// for draws with known π_i; else empty.
 	Inclusion []float64
 
-	factor  []float64 // β of each candidate picked
-	scratch drawScratch
-}
+	factor []float64 // β of each candidate picked
 
-// drawScratch is memory for draws to reuse.
-type drawScratch struct {
+	// Memory for draws and weights to reuse.
 	entries []keyed
 	order   []int32
 	set     nodeTable // of the candidates drawn

@@ -20,7 +20,7 @@ type Full struct {
 // Layers returns Depth.
 func (s *Full) Layers() int { return s.Depth }
 
-// Prepare implements Preparer.
+// Prepare checks the fields: see the function Prepare.
 func (s *Full) Prepare() error {
 	return s.once(s, func() error { return s.checkLayers("Full", s.Laplacian, s.Depth, nil) })
 }

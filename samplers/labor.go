@@ -37,7 +37,7 @@ func (s *Labor) Layers() int { return len(s.Sizes) }
 // no neighbours.
 func (s *Labor) NominalSizes() []int { return fanOut(s.Sizes) }
 
-// Prepare implements Preparer.
+// Prepare checks the fields: see the function Prepare.
 func (s *Labor) Prepare() error {
 	return s.once(s, func() error { return s.checkLayers("Labor", s.Laplacian, len(s.Sizes), s.Sizes) })
 }

@@ -73,7 +73,7 @@ type LayerWise struct {
 // Layers returns the number of layers, len(Sizes).
 func (s *LayerWise) Layers() int { return len(s.Sizes) }
 
-// Prepare implements Preparer. FastGCN computes the norms of all columns.
+// Prepare checks the fields: see the function Prepare. FastGCN computes the norms of all columns.
 func (s *LayerWise) Prepare() error { return s.once(s, s.setUp) }
 
 func (s *LayerWise) setUp() (err error) {
@@ -209,10 +209,7 @@ func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 // layer first, and of output nodes. It assumes as many seeds as the layer next to
 // the output draws.
 func (s *LayerWise) NominalSizes() []int {
-	if len(s.Sizes) == 0 {
-		return nil
-	}
 	sizes := slices.Clone(s.Sizes)
 	slices.Reverse(sizes)
-	return append(sizes, s.Sizes[0])
+	return append(sizes, s.Sizes[:min(1, len(s.Sizes))]...)
 }

@@ -89,7 +89,7 @@ func (s *Neighbor) HistoryNodes(l int) int {
 	return s.Control.historyNodes(s.Laplacian, l, s.ExactInput)
 }
 
-// Prepare implements Preparer.
+// Prepare checks the fields: see the function Prepare.
 func (s *Neighbor) Prepare() error { return s.once(s, s.setUp) }
 
 func (s *Neighbor) setUp() (err error) {

@@ -8,21 +8,15 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// Preparer is a sampler that is prepared before its first batch.
-type Preparer interface {
-	Sampler
-
-	// Prepare checks the sampler, and makes what all its batches need, such as probabilities
-	// of all nodes. After a call without an error, the fields must not change, and more calls
-	// do nothing. No other call may run at the same time.
-	Prepare() error
-}
-
-// Prepare prepares s if it is a Preparer. A sampler is prepared when it joins a graph
-// (layers.NewBatch) or a stream of batches (train.Stream); ByName and Configure return
-// prepared ones. Before you call Sample of a sampler of your own making, call Prepare.
+// Prepare calls the method Prepare of s, if it has one. The method checks the sampler, and makes
+// what all its batches need, such as probabilities of all nodes. After a call without an error,
+// the fields must not change, and more calls do nothing. No other call may run at the same time.
+//
+// A sampler is prepared when it joins a graph (layers.NewBatch) or a stream of batches
+// (train.Stream); ByName and Configure return prepared ones. Before you call Sample of a sampler of
+// your own making, call Prepare.
 func Prepare(s Sampler) error {
-	if p, is := s.(Preparer); is {
+	if p, is := s.(interface{ Prepare() error }); is {
 		return p.Prepare()
 	}
 	return nil
@@ -58,7 +52,7 @@ func (p *preparation) checkSeeds(seeds []int32) error {
 	}
 	w := p.get()
 	defer p.put(w)
-	return w.sample.scratch.set.check("seed", seeds, p.graphNodes)
+	return w.sample.set.check("seed", seeds, p.graphNodes)
 }
 
 // get returns a workspace that an earlier call put back, or a new one.

@@ -32,7 +32,7 @@ func (RaoBlackwellised) Weigh(population *Population, sample *Sample, beta []flo
 		never = neverDrawn(population, sample)
 	}
 	subsets := 1 << len(beta)
-	complete := resize(&sample.scratch.sums, subsets)
+	complete := resize(&sample.sums, subsets)
 	complete[0] = 1 // a bit mask u stands for the candidates not yet drawn, S∖A
 	for u := 1; u < subsets; u++ {
 		var sum, mass float64

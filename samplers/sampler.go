@@ -25,7 +25,7 @@ import (
 //   - If ctx has ended, the error is ctx's. After any error the contents of batch are
 //     unspecified, and the next call works.
 //
-// A sampler that must be prepared first is a Preparer.
+// A sampler that must be prepared first has a method Prepare: see the function Prepare.
 type Sampler interface {
 	// Layers returns the number of blocks in a batch.
 	Layers() int

@@ -58,7 +58,7 @@ type setLaw interface {
 // Layers returns Depth.
 func (s *Subgraph) Layers() int { return s.Depth }
 
-// Prepare implements Preparer. It makes the training graph and the law, which takes seconds on a
+// Prepare checks the fields and makes the training graph and the law, which takes seconds on a
 // large graph.
 func (s *Subgraph) Prepare() error { return s.once(s, s.setUp) }
 

@@ -524,7 +524,7 @@ func TestFitErrors(t *testing.T) {
 func TestSamplerFails(t *testing.T) {
 	d := smallData(t, 100, 3)
 	inner := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}
-	if err := samplers.Prepare(inner); err != nil { // failing hides the Preparer
+	if err := samplers.Prepare(inner); err != nil { // failing hides the method
 		t.Fatal(err)
 	}
 	m := modelOver(t, d, failing{inner}, 16)
