@@ -48,12 +48,11 @@ func (s *ASGCN) NominalSizes() []int {
 }
 
 // Prepare checks the fields, and computes x·w for all nodes.
-func (s *ASGCN) Prepare() error { return s.sampler.once(&s.sampler, s.setUp) }
+func (s *ASGCN) Prepare() error {
+	return s.sampler.prepare(&s.sampler, s.Laplacian, len(s.Sizes), s.Sizes, s.setUp)
+}
 
 func (s *ASGCN) setUp() error {
-	if err := s.sampler.checkLayers("ASGCN", s.Laplacian, len(s.Sizes), s.Sizes); err != nil {
-		return err
-	}
 	x, n, importance := s.Features, s.Laplacian.Nodes(), LADIES{Flat: true}
 	switch {
 	case x != nil && (x.Rows != n || x.Share != nil || !x.Sized()):

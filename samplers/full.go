@@ -21,9 +21,7 @@ type Full struct {
 func (s *Full) Layers() int { return s.Depth }
 
 // Prepare checks the fields: see the function Prepare.
-func (s *Full) Prepare() error {
-	return s.once(s, func() error { return s.checkLayers("Full", s.Laplacian, s.Depth, nil) })
-}
+func (s *Full) Prepare() error { return s.prepare(s, s.Laplacian, s.Depth, nil, nil) }
 
 // SampleLayer implements LayerSampler; it does not use rng. Cost: O(nonzeros of the rows).
 func (s *Full) SampleLayer(batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {

@@ -38,9 +38,7 @@ func (s *Labor) Layers() int { return len(s.Sizes) }
 func (s *Labor) NominalSizes() []int { return fanOut(s.Sizes) }
 
 // Prepare checks the fields: see the function Prepare.
-func (s *Labor) Prepare() error {
-	return s.once(s, func() error { return s.checkLayers("Labor", s.Laplacian, len(s.Sizes), s.Sizes) })
-}
+func (s *Labor) Prepare() error { return s.prepare(s, s.Laplacian, len(s.Sizes), s.Sizes, nil) }
 
 // SampleLayer implements LayerSampler.
 func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {

@@ -74,12 +74,9 @@ type LayerWise struct {
 func (s *LayerWise) Layers() int { return len(s.Sizes) }
 
 // Prepare checks the fields: see the function Prepare. FastGCN computes the norms of all columns.
-func (s *LayerWise) Prepare() error { return s.once(s, s.setUp) }
+func (s *LayerWise) Prepare() error { return s.prepare(s, s.Laplacian, len(s.Sizes), s.Sizes, s.setUp) }
 
 func (s *LayerWise) setUp() (err error) {
-	if err := s.checkLayers("LayerWise", s.Laplacian, len(s.Sizes), s.Sizes); err != nil {
-		return err
-	}
 	if err := s.check(); err != nil {
 		return err
 	}

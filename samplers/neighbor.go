@@ -90,12 +90,9 @@ func (s *Neighbor) HistoryNodes(l int) int {
 }
 
 // Prepare checks the fields: see the function Prepare.
-func (s *Neighbor) Prepare() error { return s.once(s, s.setUp) }
+func (s *Neighbor) Prepare() error { return s.prepare(s, s.Laplacian, len(s.Sizes), s.Sizes, s.setUp) }
 
 func (s *Neighbor) setUp() (err error) {
-	if err := s.checkLayers("Neighbor", s.Laplacian, len(s.Sizes), s.Sizes); err != nil {
-		return err
-	}
 	if s.estimator, err = newEstimator(s.Laplacian, s.Sizes, Uniform{}, s.Importance, s.Draw, s.Weight); err != nil {
 		return err
 	}

@@ -32,14 +32,30 @@ type preparation struct {
 	pool       sync.Pool    // of *workspace
 }
 
-// once calls work to prepare s, unless an earlier call of it succeeded.
-func (p *preparation) once(s Sampler, work func() error) error {
+// prepare checks the Laplacian, the number of layers and the sizes of s, and calls rest, if not nil,
+// unless an earlier call of it succeeded.
+func (p *preparation) prepare(s Sampler, l *graph.Laplacian, layers int, sizes []int, rest func() error) error {
 	if p.done {
 		return nil
 	}
+	for k, n := range sizes {
+		if n <= 0 {
+			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, k+1)
+		}
+	}
+	switch {
+	case layers <= 0:
+		return fmt.Errorf("samplers: %T with %d layers, want at least 1", s, layers)
+	case l == nil:
+		return fmt.Errorf("samplers: %T needs a Laplacian", s)
+	}
 	p.layers, _ = s.(LayerSampler)
-	err := work()
-	p.done, p.pool.New = err == nil, func() any { return new(workspace) }
+	p.graphNodes, p.pool.New = l.Nodes(), func() any { return new(workspace) }
+	err := l.Validate()
+	if err == nil && rest != nil {
+		err = rest()
+	}
+	p.done = err == nil
 	return err
 }
 
@@ -70,23 +86,6 @@ type workspace struct {
 	values       []float64 // of each entry or node, by the sampler
 	factors      []float32 // of each node, by the sampler
 	sampled      []float32 // of each node: the entry of one row of P̃, while a control is made; else 0
-}
-
-// checkLayers checks the Laplacian, the number of layers and the sizes of a sampler.
-func (p *preparation) checkLayers(sampler string, l *graph.Laplacian, layers int, sizes []int) error {
-	for k, n := range sizes {
-		if n <= 0 {
-			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, k+1)
-		}
-	}
-	if layers <= 0 {
-		return fmt.Errorf("samplers: %s with %d layers, want at least 1", sampler, layers)
-	}
-	if l == nil {
-		return fmt.Errorf("samplers: %s needs a Laplacian", sampler)
-	}
-	p.graphNodes = l.Nodes()
-	return l.Validate()
 }
 
 // CheckSeeds returns an error unless seeds are distinct nodes of a graph of that many nodes, and

@@ -60,12 +60,9 @@ func (s *Subgraph) Layers() int { return s.Depth }
 
 // Prepare checks the fields and makes the training graph and the law, which takes seconds on a
 // large graph.
-func (s *Subgraph) Prepare() error { return s.once(s, s.setUp) }
+func (s *Subgraph) Prepare() error { return s.prepare(s, s.Laplacian, s.Depth, nil, s.setUp) }
 
 func (s *Subgraph) setUp() (err error) {
-	if err := s.checkLayers("Subgraph", s.Laplacian, s.Depth, nil); err != nil {
-		return err
-	}
 	if s.Laplacian.Directed { // the estimates need A to be symmetric
 		return fmt.Errorf("samplers: a sampler of subgraphs needs an undirected graph; methods that take nodes or neighbours layer by layer, such as ladies and neighbor, also take a directed one")
 	}
