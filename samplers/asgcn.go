@@ -43,9 +43,7 @@ type ASGCN struct {
 func (s *ASGCN) Layers() int { return len(s.Sizes) }
 
 // NominalSizes returns the sizes of LayerWise.
-func (s *ASGCN) NominalSizes() []int {
-	return (&LayerWise{Sizes: s.Sizes}).NominalSizes()
-}
+func (s *ASGCN) NominalSizes() []int { return s.sampler.NominalSizes() }
 
 // Prepare checks the fields, and computes x·w for all nodes.
 func (s *ASGCN) Prepare() error {
@@ -121,12 +119,9 @@ func (s *ASGCN) With(w []float32) (Sampler, error) {
 //
 //	∂V/∂w ≈ −1/(s·rows)·Σ_i β_i ‖QP^[i]‖²‖H_[i]‖²/q_i · ∂log q_i/∂w
 //
-// over the nodes drawn. Where x·w is 0, |x·w| counts as increasing. Calls may run
+// over the nodes drawn. Where x·w is 0, |x·w| counts as increasing. s is prepared. Calls may run
 // concurrently. Cost: O(nonzeros of the rows + candidates·features).
 func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
-	if err := s.sampler.checkSeeds(block.Dst); err != nil {
-		return err
-	}
 	if len(grad) == 0 || len(grad) != s.Parameters() || len(squares) != len(block.Src) || len(block.Dst) == 0 {
 		return fmt.Errorf("samplers: ASGCN: a gradient of %d values for %d parameters, from %d norms for %d nodes", len(grad), s.Parameters(), len(squares), len(block.Src))
 	}

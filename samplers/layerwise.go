@@ -191,9 +191,6 @@ func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 		for _, v := range values {
 			sum += float64(v)
 		}
-		if sum == 0 {
-			continue
-		}
 		factor := s.Laplacian.RowSum(int(r)) / sum
 		for k, v := range values {
 			values[k] = float32(float64(v) * factor)

@@ -3,7 +3,7 @@ package samplers
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"math/rand/v2"
 	"slices"
 
@@ -29,7 +29,7 @@ type Subgraph struct {
 	Depth     int              // number of layers; required
 	Units     Units            // nil means RandomNodes{}
 
-	symmetric bool // the form of the Laplacian: see isSymmetric
+	symmetric bool // the Laplacian is D̃^-½(A+I)D̃^-½, and not D̃^-1(A+I)
 	law       setLaw
 	laplacian *graph.Laplacian // of the graph that nodes are drawn from, over local numbers
 	nodes     []int32          // the node of each local number, increasing; nil: the same number
@@ -63,21 +63,23 @@ func (s *Subgraph) Layers() int { return s.Depth }
 func (s *Subgraph) Prepare() error { return s.prepare(s, s.Laplacian, s.Depth, nil, s.setUp) }
 
 func (s *Subgraph) setUp() (err error) {
-	if s.Laplacian.Directed { // the estimates need A to be symmetric
-		return fmt.Errorf("samplers: a sampler of subgraphs needs an undirected graph; methods that take nodes or neighbours layer by layer, such as ladies and neighbor, also take a directed one")
+	p := s.Laplacian
+	if p.Directed { // the estimates need A to be symmetric
+		return errors.New("samplers: a sampler of subgraphs needs an undirected graph; methods that take nodes or neighbours layer by layer, such as ladies and neighbor, also take a directed one")
 	}
-	if s.symmetric, err = isSymmetric(s.Laplacian); err != nil {
-		return err
+	s.symmetric = slices.Equal(p.RowScale, p.ColScale)
+	if !s.symmetric && slices.ContainsFunc(p.ColScale, func(c float32) bool { return c != 1 }) {
+		return errors.New("samplers: the Laplacian is neither symmetric nor row-stochastic: its form on a subgraph is unknown")
 	}
-	s.laplacian = s.Laplacian
+	s.laplacian = p
 	units := cmp.Or[Units](s.Units, RandomNodes{})
 	if s.Train != nil {
-		if err := new(nodeTable).check("training node", s.Train, s.Laplacian.Nodes()); err != nil {
+		if err := new(nodeTable).check("training node", s.Train, p.Nodes()); err != nil {
 			return err
 		}
 		if _, whole := units.(Clusters); !whole { // the training graph, in the form of Laplacian
 			s.nodes = slices.Sorted(slices.Values(s.Train))
-			induced := induce(s.Laplacian.Adjacency, s.nodes)
+			induced := induce(p.Adjacency, s.nodes)
 			if s.laplacian = graph.NewRowLaplacian(induced); s.symmetric {
 				s.laplacian = graph.NewLaplacian(induced)
 			}
@@ -94,16 +96,6 @@ func induce(a *graph.CSR, nodes []int32) *graph.CSR {
 	kernel.SelectRows(&rows, a, nodes)
 	kernel.SelectRows(&induced, rows.Transpose(), nodes)
 	return &induced
-}
-
-// isSymmetric reports whether p is D̃^-½(A+I)D̃^-½, and not D̃^-1(A+I). The error says that it is
-// neither.
-func isSymmetric(p *graph.Laplacian) (bool, error) {
-	symmetric := slices.Equal(p.RowScale, p.ColScale)
-	if i := slices.IndexFunc(p.ColScale, func(c float32) bool { return c != 1 }); i >= 0 && !symmetric {
-		return false, fmt.Errorf("samplers: the Laplacian is neither symmetric nor row-stochastic (column %d has scale %v): its form on a subgraph is unknown", i, p.ColScale[i])
-	}
-	return symmetric, nil
 }
 
 // Sample implements Sampler. It uses only the number of seeds, which must be distinct nodes.
