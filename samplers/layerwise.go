@@ -150,13 +150,12 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	}
 	var own []int32 // the column of each row's own node
 	if s.KeepSelf {
-		own = append(w.own[:0], local[:len(rows)]...)
+		own = resize(&w.own, len(rows))
 		for i, r := range rows {
-			if own[i] < 0 {
+			if own[i] = local[i]; own[i] < 0 {
 				own[i], block.Src = int32(len(block.Src)), append(block.Src, r)
 			}
 		}
-		w.own = own
 	}
 	block.SetColScale(s.Laplacian)
 	for l := range sample.factor {
