@@ -125,8 +125,8 @@ func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
 	if len(grad) == 0 || len(grad) != s.Parameters() || len(squares) != len(block.Src) || len(block.Dst) == 0 {
 		return fmt.Errorf("samplers: ASGCN: a gradient of %d values for %d parameters, from %d norms for %d nodes", len(grad), s.Parameters(), len(squares), len(block.Src))
 	}
-	h := s.sampler.get()
-	defer s.sampler.put(h)
+	h := s.sampler.pool.Get().(*workspace)
+	defer s.sampler.pool.Put(h)
 	h.walk(s.Laplacian, block.Dst)
 	norms, g := h.columnNorms2(block.Dst), func(node int32) float64 { return math.Abs(float64(s.scores[node])) + 1 }
 	var total float64 // q_i = norm_i g_i/total, norm_i = ‖QP^[i]‖

@@ -33,7 +33,7 @@ func newEstimator(p *graph.Laplacian, sizes []int, usual, importance Importance,
 		return nil, err
 	}
 	if s := slices.Max(sizes); weight == (RaoBlackwellised{}) && s > mostUnordered {
-		return nil, fmt.Errorf("samplers: a sample of %d with Rao-Blackwellised weights, want at most %d; rank weights have nearly the same variance", s, mostUnordered)
+		return nil, fmt.Errorf("samplers: rao-blackwell weights of a sample of %d, want at most %d; rank weights have nearly the same variance", s, mostUnordered)
 	}
 	if weight == (Rank{}) {
 		draw = WithoutReplacement{Keys: true}
@@ -82,11 +82,4 @@ func (e *estimator) sample(rng *rand.Rand, population *Population, s int, sample
 	}
 	e.weight.Weigh(population, sample, resize(&sample.factor, len(sample.Index)))
 	return nil
-}
-
-// isUniform reports whether the estimator is simple random sampling with weights
-// d/k, which drawUniform does faster. With equal probabilities the weights of
-// Naive and of Debiased are both d/k.
-func (e *estimator) isUniform() bool {
-	return e.importance == Uniform{} && e.draw == WithoutReplacement{} && (e.weight == Naive{} || e.weight == Debiased{})
 }

@@ -96,7 +96,8 @@ func (s *Neighbor) setUp() (err error) {
 	if s.estimator, err = newEstimator(s.Laplacian, s.Sizes, Uniform{}, s.Importance, s.Draw, s.Weight); err != nil {
 		return err
 	}
-	s.uniform = s.estimator.isUniform()
+	e := s.estimator // with equal probabilities, the weights of Naive and of Debiased are both d/k
+	s.uniform = e.importance == Uniform{} && e.draw == WithoutReplacement{} && (e.weight == Naive{} || e.weight == Debiased{})
 	if s.Control != ControlNone && (s.Control != ControlRolling || !s.uniform) {
 		return fmt.Errorf("samplers: Neighbor with control %v: want ControlRolling, and uniform draws without replacement", s.Control)
 	}
@@ -105,8 +106,8 @@ func (s *Neighbor) setUp() (err error) {
 
 // SampleLayer implements LayerSampler.
 func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	w := s.get()
-	defer s.put(w)
+	w := s.pool.Get().(*workspace)
+	defer s.pool.Put(w)
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	if s.full(at) {
 		w.fillAll(s.Laplacian, rows, block)

@@ -29,7 +29,7 @@ type preparation struct {
 	done       bool
 	graphNodes int
 	layers     LayerSampler // the sampler; nil for others
-	pool       sync.Pool    // of *workspace
+	pool       sync.Pool    // of *workspace, for concurrent calls
 }
 
 // prepare checks the Laplacian, the number of layers and the sizes of s, and calls rest, if not nil,
@@ -66,15 +66,10 @@ func (p *preparation) checkSeeds(seeds []int32) error {
 	if !p.done {
 		return errUnprepared
 	}
-	w := p.get()
-	defer p.put(w)
+	w := p.pool.Get().(*workspace)
+	defer p.pool.Put(w)
 	return w.sample.set.check("seed", seeds, p.graphNodes)
 }
-
-// get returns a workspace that an earlier call put back, or a new one.
-func (p *preparation) get() *workspace { return p.pool.Get().(*workspace) }
-
-func (p *preparation) put(w *workspace) { p.pool.Put(w) }
 
 // workspace is the memory of one call of a sampler, for one layer or one subgraph.
 type workspace struct {

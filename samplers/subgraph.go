@@ -103,8 +103,8 @@ func (s *Subgraph) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, ba
 	if err := cmp.Or(ctx.Err(), s.checkSeeds(seeds)); err != nil {
 		return err
 	}
-	w := s.get()
-	defer s.put(w)
+	w := s.pool.Get().(*workspace)
+	defer s.pool.Put(w)
 	w.begin(s.laplacian, nil)
 	s.law.draw(w, len(seeds), rng)
 	batch.Reset(2)
