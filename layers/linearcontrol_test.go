@@ -3,6 +3,7 @@ package layers
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -96,7 +97,7 @@ func TestLinearControlUnbiased(t *testing.T) {
 			return &samplers.LayerWise{Importance: samplers.LADIES{}, Weight: samplers.Rank{}}
 		},
 	} {
-		t.Run(samplers.Text(parts()), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%T %T %T", parts().Importance, parts().Draw, parts().Weight), func(t *testing.T) {
 			t.Parallel()
 			count := draws
 			if testing.Short() {

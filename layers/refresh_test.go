@@ -161,7 +161,7 @@ func TestRefreshedControlUnbiased(t *testing.T) {
 		for drawName, draw := range samplers.Draws() {
 			for weightName, weight := range samplers.Weights() {
 				s := &samplers.LayerWise{Control: samplers.ControlRefresh, Importance: importance, Draw: draw, Weight: weight}
-				_, err := samplers.Configure(s, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{18}, Train: []int32{3, 17, 41}, ExactInput: true})
+				_, err := samplers.Configure(s, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{10}, Train: []int32{3, 17, 41}, ExactInput: true})
 				if err != nil {
 					continue
 				}

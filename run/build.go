@@ -64,7 +64,7 @@ func (p *Plan) NewModel(ctx context.Context, data *datasets.Data) (*layers.GCN, 
 	return m, err
 }
 
-// Sampler builds the sampler over data, with edge dropout.
+// Sampler builds the sampler over data.
 func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 	fresh, err := ParseMethod(p.Method.String()) // a sampler has one graph
 	if err != nil {
@@ -73,15 +73,10 @@ func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 	if s, is := fresh.Sampler.(*samplers.LayerWise); is && p.DropoutNoise != "" { // "": the method's own
 		s.FullDropoutNoise = p.DropoutNoise == full
 	}
-	s, err := samplers.Configure(fresh.Sampler, samplers.Config{
+	return samplers.Configure(fresh.Sampler, samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: p.SampledLayers(), Sizes: p.Samples,
 		ExactInput: p.ExactInput, KeepSelf: p.Conv == gat || p.ownRows() != "",
 	})
-	if err != nil || p.EdgeDropout == 0 {
-		return s, err
-	}
-	dropped := &samplers.DropEdges{Sampler: s, Rate: p.EdgeDropout}
-	return dropped, samplers.Prepare(dropped)
 }
 
 // modelOptions returns the options of the model, except those that follow from the data.
@@ -176,6 +171,7 @@ func (p *Plan) Fit() train.Options {
 		Workers:            p.Workers,
 		Seed:               p.Seed,
 		CheckpointInterval: max(time.Duration(p.CheckpointInterval*float64(time.Second)), 1), // 0 would mean the default
+		EdgeDropout:        p.EdgeDropout,
 		Seeds:              map[string]ops.Score{"loss": ops.LossScore, "gradient": ops.GradientScore}[p.Seeds],
 		Config:             p.config(),
 	}

@@ -1,6 +1,9 @@
 package samplers
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // aliasTable draws an index in constant time with probability proportional to
 // its weight (Walker 1977; construction of Vose 1991). Read-only after
@@ -19,11 +22,7 @@ func newAliasTable(weights []float64, total float64) aliasTable {
 	n := len(weights)
 	cells := make(aliasTable, n)
 	small, large := make([]int32, 0, n), make([]int32, 0, n)
-	var positive int32 // some index of positive weight
 	for i, w := range weights {
-		if w > 0 {
-			positive = int32(i)
-		}
 		cells[i] = aliasCell{keep: w / total * float64(n), other: int32(i)}
 		if cells[i].keep < 1 {
 			small = append(small, int32(i))
@@ -47,7 +46,7 @@ func newAliasTable(weights []float64, total float64) aliasTable {
 		if weights[i] > 0 {
 			cells[i].keep = 1
 		} else {
-			cells[i].other = positive
+			cells[i].other = int32(slices.IndexFunc(weights, func(w float64) bool { return w > 0 }))
 		}
 	}
 	return cells

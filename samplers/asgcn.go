@@ -43,30 +43,25 @@ type ASGCN struct {
 func (s *ASGCN) Layers() int { return len(s.Sizes) }
 
 // NominalSizes returns the sizes of LayerWise.
-func (s *ASGCN) NominalSizes() []int {
-	return (&LayerWise{Sizes: s.Sizes}).NominalSizes()
+func (s *ASGCN) NominalSizes() []int { return s.sampler.NominalSizes() }
+
+// Prepare checks the fields, and computes x·w for all nodes.
+func (s *ASGCN) Prepare() error {
+	return s.sampler.prepare(&s.sampler, s.Laplacian, len(s.Sizes), s.Sizes, s.setUp)
 }
 
-// Prepare implements Preparer. It computes x·w for all nodes.
-func (s *ASGCN) Prepare() error { return s.sampler.once(&s.sampler, s.setUp) }
-
 func (s *ASGCN) setUp() error {
-	if err := s.sampler.checkLayers("ASGCN", s.Laplacian, len(s.Sizes), s.Sizes); err != nil {
-		return err
-	}
-	if x, n := s.Features, s.Laplacian.Nodes(); x != nil && (x.Rows != n || x.Share != nil || !x.Sized()) {
+	x, n, importance := s.Features, s.Laplacian.Nodes(), LADIES{Flat: true}
+	switch {
+	case x != nil && (x.Rows != n || x.Share != nil || !x.Sized()):
 		return fmt.Errorf("samplers: ASGCN: %d×%d features with %d values for %d nodes", x.Rows, x.Cols, x.Len(), n)
-	}
-	if s.W != nil && len(s.W) != s.Parameters() {
+	case s.W != nil && len(s.W) != s.Parameters():
 		return fmt.Errorf("samplers: ASGCN: w of %d values for %d features", len(s.W), s.Parameters())
-	}
-	if !kernel.Finite(s.W) {
+	case !kernel.Finite(s.W):
 		return errors.New("samplers: ASGCN: w is not finite")
 	}
-	importance := LADIES{Flat: true}
-	s.scores = make([]float32, s.Laplacian.Nodes())
-	if len(s.W) > 0 {
-		importance.RowNorms = make([]float32, len(s.scores))
+	if s.scores = make([]float32, n); len(s.W) > 0 {
+		importance.RowNorms = make([]float32, n)
 		s.setScores(importance.RowNorms)
 	}
 	s.sampler.Laplacian, s.sampler.Sizes, s.sampler.Importance, s.sampler.Draw = s.Laplacian, s.Sizes, importance, WithReplacement{}
@@ -124,26 +119,20 @@ func (s *ASGCN) With(w []float32) (Sampler, error) {
 //
 //	∂V/∂w ≈ −1/(s·rows)·Σ_i β_i ‖QP^[i]‖²‖H_[i]‖²/q_i · ∂log q_i/∂w
 //
-// over the nodes drawn. Where x·w is 0, |x·w| counts as increasing. Calls may run
+// over the nodes drawn. Where x·w is 0, |x·w| counts as increasing. s is prepared. Calls may run
 // concurrently. Cost: O(nonzeros of the rows + candidates·features).
 func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
-	if err := s.sampler.checkSeeds(block.Dst); err != nil {
-		return err
-	}
 	if len(grad) == 0 || len(grad) != s.Parameters() || len(squares) != len(block.Src) || len(block.Dst) == 0 {
 		return fmt.Errorf("samplers: ASGCN: a gradient of %d values for %d parameters, from %d norms for %d nodes", len(grad), s.Parameters(), len(squares), len(block.Src))
 	}
-	h := s.sampler.get()
-	defer s.sampler.put(h)
+	h := s.sampler.pool.Get().(*workspace)
+	defer s.sampler.pool.Put(h)
 	h.walk(s.Laplacian, block.Dst)
-	norms2 := h.columnNorms2(block.Dst)
-	norm := func(c int32) float64 {
-		return math.Sqrt(norms2[c]) * float64(s.Laplacian.ColScale[h.nodes[c]])
-	}
-	g := func(c int32) float64 { return math.Abs(float64(s.scores[h.nodes[c]])) + 1 }
-	var total float64 // q_i = norm_i g_i/total
-	for c := range int32(len(h.nodes)) {
-		total += norm(c) * g(c)
+	norms, g := h.columnNorms2(block.Dst), func(node int32) float64 { return math.Abs(float64(s.scores[node])) + 1 }
+	var total float64 // q_i = norm_i g_i/total, norm_i = ‖QP^[i]‖
+	for c, node := range h.nodes {
+		norms[c] = math.Sqrt(norms[c]) * float64(s.Laplacian.ColScale[node])
+		total += norms[c] * g(node)
 	}
 	// ∂log q_i/∂w = ±x_i/g_i − Σ_c norm_c/total·(±x_c) with the signs of x·w.
 	factors := resize(&h.factors, len(h.nodes)) // of the nodes' features
@@ -152,19 +141,16 @@ func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
 	var sum float64
 	for k, node := range block.Src {
 		c := h.number(node)
-		if c < 0 || int(c) >= len(h.nodes) {
-			return fmt.Errorf("samplers: ASGCN: input node %d of the block, %d, is no neighbour of its rows", k, node)
-		}
 		var column float64 // ‖P̃^[k]‖² = β²‖QP^[i]‖²
 		for _, v := range block.Transposed.RowValues(k) {
 			column += float64(v) * float64(v)
 		}
-		each := scale * math.Sqrt(column) * float64(squares[k]) * total / g(c)
-		factors[c] = float32(-each / g(c))
+		each := scale * math.Sqrt(column) * float64(squares[k]) * total / g(node)
+		factors[c] = float32(-each / g(node))
 		sum += each
 	}
 	for c, node := range h.nodes {
-		factors[c] += float32(sum * norm(int32(c)) / total)
+		factors[c] += float32(sum * norms[c] / total)
 		if s.scores[node] < 0 {
 			factors[c] = -factors[c]
 		}
@@ -175,9 +161,6 @@ func (s *ASGCN) Gradient(block *graph.Block, squares, grad []float32) error {
 
 // combine sets sum to the sum of the rows of x of nodes, times their factors.
 func combine(sum []float32, x *graph.Features, nodes []int32, factors []float32) {
-	if x.Prefetch != nil {
-		x.Prefetch(nodes)
-	}
 	row := graph.CSR{
 		Rows: 1,
 		Cols: x.Rows,

@@ -82,7 +82,7 @@ func BenchmarkEstimators(b *testing.B) {
 	}
 	for _, flat := range []bool{false, true} {
 		for _, e := range [][2]string{
-			{"wrs", "naive"}, {"wrs", "debiased"}, {"wrs", "rank"}, {"wrs", "rao-blackwell"}, {"wrs", "sum-and-sample"},
+			{"wrs", "naive"}, {"wrs", "debiased"}, {"wrs", "rank"}, {"wrs", "sum-and-sample"},
 			{"replacement", "naive"}, {"replacement", "horvitz-thompson"}, {"poisson", "horvitz-thompson"}, {"systematic", "horvitz-thompson"},
 		} {
 			for _, size := range []int{512, 2048} {

@@ -39,17 +39,13 @@ func (c Clusters) law(s *Subgraph) (setLaw, error) {
 	if parts < 0 || parts > n || c.PerBatch < 0 {
 		return nil, fmt.Errorf("samplers: Clusters of %d parts of a graph of %d nodes, %d in a batch: want at most one part per node, and none below 0", parts, n, c.PerBatch)
 	}
-	symmetric, err := isSymmetric(s.laplacian)
-	if err != nil {
-		return nil, err
-	}
 	if s.Train != nil {
 		s.outputs = make([]bool, n)
 	}
 	for _, v := range s.Train {
 		s.outputs[v] = true
 	}
-	l := &clusterLaw{s, make([][]int32, parts), c.PerBatch, symmetric}
+	l := &clusterLaw{s, make([][]int32, parts), c.PerBatch}
 	part, err := partition.Multilevel(s.laplacian.Adjacency, parts)
 	for v, p := range part {
 		l.parts[p] = append(l.parts[p], int32(v))
@@ -59,19 +55,15 @@ func (c Clusters) law(s *Subgraph) (setLaw, error) {
 
 // clusterLaw is the law of Clusters.
 type clusterLaw struct {
-	s         *Subgraph
-	parts     [][]int32
-	perBatch  int  // q, or 0
-	symmetric bool // the form of the Laplacian
+	s        *Subgraph
+	parts    [][]int32
+	perBatch int // q, or 0
 }
 
 // draw draws q parts, again if they have no output node.
 func (l *clusterLaw) draw(w *workspace, seeds int, rng *rand.Rand) {
-	q := l.perBatch
-	if q == 0 {
-		training := cmp.Or(len(l.s.Train), l.s.laplacian.Nodes())
-		q = int(math.Round(float64(seeds) * float64(len(l.parts)) / float64(training)))
-	}
+	training := cmp.Or(len(l.s.Train), l.s.laplacian.Nodes())
+	q := cmp.Or(l.perBatch, int(math.Round(float64(seeds)*float64(len(l.parts))/float64(training))))
 	q = min(max(q, 1), len(l.parts))
 	for outputs := false; !outputs; {
 		w.begin(w.laplacian, nil)
@@ -95,7 +87,7 @@ func (l *clusterLaw) weigh(w *workspace, _ int, block *graph.Block, losses []flo
 			degree += float64(a)
 		}
 		rows[k], block.ColScale[k] = float32(1/degree), 1
-		if l.symmetric {
+		if l.s.symmetric {
 			rows[k] = float32(1 / math.Sqrt(degree))
 			block.ColScale[k] = rows[k]
 		}

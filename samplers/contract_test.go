@@ -2,8 +2,10 @@ package samplers_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -40,9 +42,20 @@ func TestContractDropEdges(t *testing.T) {
 			if err != nil {
 				return nil // a directed graph
 			}
-			return &samplers.DropEdges{Sampler: s, Rate: 0.4}
+			return dropping{s}
 		})
 	}
+}
+
+// dropping is a sampler with edge dropout.
+type dropping struct{ samplers.Sampler }
+
+func (d dropping) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.MiniBatch) error {
+	err := d.Sampler.Sample(ctx, seeds, rng, batch)
+	if err == nil {
+		err = batch.DropEdges(0.4, rng)
+	}
+	return err
 }
 
 // TestContractParts runs it over every combination of parts that go together,

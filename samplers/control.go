@@ -32,11 +32,7 @@ func (s *LayerWise) check() error {
 	case controlled && s.Control != ControlRefresh && s.Control != ControlRolling:
 		return fmt.Errorf("samplers: unknown control %q; known: %s, %s", s.Control, ControlRefresh, ControlRolling)
 	case biased != "" && (controlled || s.FullDropoutNoise):
-		option := "the full dropout noise"
-		if controlled {
-			option = "control " + string(s.Control)
-		}
-		return fmt.Errorf("samplers: %s with %s: E[P̃] is not P, so the bias would stay; use unbiased weights", option, biased)
+		return fmt.Errorf("samplers: a control or the full dropout noise with %s: E[P̃] is not P, so the bias would stay; use unbiased weights", biased)
 	case controlled && !s.ExactInput && len(s.Sizes) == 1:
 		return fmt.Errorf("samplers: control %v: the only layer reads features, so there are no activations to keep; use exact input or more layers", s.Control)
 	case s.FullDropoutNoise && s.KeepSelf:
@@ -82,9 +78,6 @@ func (c Control) historyNodes(p *graph.Laplacian, l int, exactInput bool) int {
 func (s *LayerWise) Refreshed() (p *graph.Laplacian, outputs []int32, refreshed bool) {
 	return s.Laplacian, s.Train, s.Control == ControlRefresh
 }
-
-// Controlled reports whether the sampler has a control variate.
-func (s *LayerWise) Controlled() bool { return s.Control != ControlNone }
 
 // addControl puts the remainder P − P̃ of block's rows into its control, and P's row sums into block.
 func (s *LayerWise) addControl(w *workspace, block *graph.Block) {

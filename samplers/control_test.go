@@ -179,7 +179,7 @@ func TestRollingControl(t *testing.T) {
 				draws = 50
 			}
 			parts.Control = "rolling"
-			s, err := parts.sampler(samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{25}, ExactInput: true})
+			s, err := parts.sampler(samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{sizeOf(samplers.Weights()[parts.Weight], 25)}, ExactInput: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,8 +12,7 @@
 //     its probabilities;
 //   - node-wise: Neighbor, also with control variates (VR-GCN), and Labor;
 //   - subgraphs: Subgraph, with the laws of GraphSAINT and Cluster-GCN;
-//   - Full: all neighbours;
-//   - DropEdges: another sampler's blocks, with edge dropout.
+//   - Full: all neighbours.
 //
 // A layer-wise method consists of three independent choices, the fields of
 // LayerWise: an Importance gives the candidate columns of P their unnormalised

@@ -50,32 +50,14 @@ type Sample struct {
 	// for draws with known π_i; else empty.
 	Inclusion []float64
 
-	factor  []float64 // β of each candidate picked
-	scratch drawScratch
-}
+	factor []float64 // β of each candidate picked
 
-// drawScratch is memory for draws to reuse.
-type drawScratch struct {
+	// Memory for draws and weights to reuse.
 	entries []keyed
 	order   []int32
 	set     nodeTable // of the candidates drawn
 	sums    []float64
 	law     inversion
-}
-
-// categorical draws an index with probability proportional to its weight.
-type categorical interface {
-	draw(rng *rand.Rand) int32
-}
-
-// law returns the law of the population: its alias table if it has one, otherwise an
-// inversion built in scratch, in O(m).
-func (p *Population) law(scratch *drawScratch) categorical {
-	if p.table != nil {
-		return &p.table
-	}
-	scratch.law.build(p.Weights)
-	return &scratch.law
 }
 
 // reset empties s, keeping its memory, for a number of draws.

@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -98,11 +99,8 @@ func TestDropEdgesRate(t *testing.T) {
 	if err := Prepared(&Full{Laplacian: p, Depth: 2}).Sample(context.Background(), seeds, rng, full); err != nil {
 		t.Fatal(err)
 	}
-	s := &DropEdges{Sampler: &Full{Laplacian: p, Depth: 2}, Rate: 0.25}
-	if err := s.Prepare(); err != nil {
-		t.Fatal(err)
-	}
-	if err := Prepared(s).Sample(context.Background(), seeds, rng, half); err != nil {
+	s := Prepared(&Full{Laplacian: p, Depth: 2})
+	if err := cmp.Or(s.Sample(context.Background(), seeds, rng, half), half.DropEdges(0.25, rng)); err != nil {
 		t.Fatal(err)
 	}
 	all, kept := full.Blocks[0], half.Blocks[0]
@@ -115,31 +113,18 @@ func TestDropEdgesRate(t *testing.T) {
 	if !slices.Equal(all.Src, kept.Src) {
 		t.Error("the input nodes have changed")
 	}
-	if text := Text(s); text != "DropEdges{Sampler:Full{Depth:2} Rate:0.25}" {
-		t.Errorf("the text is %s", text)
-	}
 }
 
+// TestDropEdgesRefuses gives it blocks with a control.
 func TestDropEdgesRefuses(t *testing.T) {
 	p := graph.NewLaplacian(&graph.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 1, 2}, Idx: []int32{1, 0}})
-	for want, s := range map[string]*DropEdges{
-		"rate":    {Sampler: &Full{Laplacian: p, Depth: 1}, Rate: 1},
-		"want a":  {Rate: 0.5},
-		"control": {Sampler: &Neighbor{Laplacian: p, Sizes: []int{1, 1}, Control: ControlRolling}, Rate: 0.5},
-	} {
-		if err := s.Prepare(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one about %q", err, want)
-		}
-		if layers := s.Layers(); (layers > 0) != (s.Sampler != nil) {
-			t.Errorf("%d layers of the sampler %v", layers, s.Sampler)
-		}
-		var batch MiniBatch
-		if err := s.Sample(t.Context(), []int32{0}, rand.New(NewSource(1, 0, 0)), &batch); err == nil {
-			t.Errorf("%s: Sample gives no error", want)
-		}
+	s := Prepared(&Neighbor{Laplacian: p, Sizes: []int{1, 1}, Control: ControlRolling})
+	rng := rand.New(NewSource(1, 0, 0))
+	var batch MiniBatch
+	if err := s.Sample(t.Context(), []int32{0}, rng, &batch); err != nil {
+		t.Fatal(err)
 	}
-	refreshed := &LayerWise{Laplacian: p, Sizes: []int{1, 1}, Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh}
-	if err := (&DropEdges{Sampler: refreshed, Rate: 0.5}).Prepare(); err == nil {
-		t.Error("a refreshed control is accepted")
+	if err := batch.DropEdges(0.5, rng); err == nil || !strings.Contains(err.Error(), "control") {
+		t.Errorf("error %v, want one about a control", err)
 	}
 }

@@ -21,9 +21,6 @@ func (s *LayerWise) scaleNoise(block *graph.Block, weights []float64) {
 	}
 	scales := resize(&block.NoiseScale, len(weights))
 	for k, w := range weights {
-		scales[k] = 0 // P̃ is 0
-		if w > 0 {
-			scales[k] = float32(1 / math.Sqrt(w))
-		}
+		scales[k] = float32(1 / math.Sqrt(w))
 	}
 }

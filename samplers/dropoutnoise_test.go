@@ -126,7 +126,7 @@ func TestFullDropoutNoise(t *testing.T) {
 			if testing.Short() || samplers.RaceDetector {
 				draws = 50
 			}
-			config := samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{25}, ExactInput: true}
+			config := samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{sizeOf(samplers.Weights()[parts.Weight], 25)}, ExactInput: true}
 			parts.FullDropoutNoise = true
 			s, err := parts.sampler(config)
 			if err != nil {

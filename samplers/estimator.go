@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -19,9 +20,9 @@ type estimator struct {
 	global *Population // all nodes, if they are the candidates of every layer
 }
 
-// newEstimator checks the parts against each other and against p. A nil importance means usual, a
-// nil draw WithoutReplacement{}, a nil weight DefaultWeight of the draw.
-func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, weight Weight) (e *estimator, err error) {
+// newEstimator checks the parts against each other, the sizes and p. A nil importance means usual,
+// a nil draw WithoutReplacement{}, a nil weight DefaultWeight of the draw.
+func newEstimator(p *graph.Laplacian, sizes []int, usual, importance Importance, draw Draw, weight Weight) (e *estimator, err error) {
 	importance = cmp.Or(importance, usual)
 	draw = cmp.Or[Draw](draw, WithoutReplacement{})
 	weight = cmp.Or(weight, DefaultWeight(draw))
@@ -30,6 +31,9 @@ func newEstimator(p *graph.Laplacian, usual, importance Importance, draw Draw, w
 	}
 	if err := weight.Check(draw); err != nil {
 		return nil, err
+	}
+	if s := slices.Max(sizes); weight == (RaoBlackwellised{}) && s > mostUnordered {
+		return nil, fmt.Errorf("samplers: rao-blackwell weights of a sample of %d, want at most %d; rank weights have nearly the same variance", s, mostUnordered)
 	}
 	if weight == (Rank{}) {
 		draw = WithoutReplacement{Keys: true}
@@ -78,11 +82,4 @@ func (e *estimator) sample(rng *rand.Rand, population *Population, s int, sample
 	}
 	e.weight.Weigh(population, sample, resize(&sample.factor, len(sample.Index)))
 	return nil
-}
-
-// isUniform reports whether the estimator is simple random sampling with weights
-// d/k, which drawUniform does faster. With equal probabilities the weights of
-// Naive and of Debiased are both d/k.
-func (e *estimator) isUniform() bool {
-	return e.importance == Uniform{} && e.draw == WithoutReplacement{} && (e.weight == Naive{} || e.weight == Debiased{})
 }

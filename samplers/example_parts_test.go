@@ -25,11 +25,11 @@ func ExampleConfigure() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(samplers.Text(sampler))
+	fmt.Printf("%T of %d layers\n", sampler, sampler.Layers())
 
 	_, err = samplers.Configure(&samplers.LayerWise{Draw: draw, Weight: samplers.Rank{}}, config)
 	fmt.Println(err)
 	// Output:
-	// LayerWise{Sizes:[512 512] Draw:Systematic{}}
+	// *samplers.LayerWise of 2 layers
 	// samplers: rank-conditioned weights need weighted random sampling without replacement (WithoutReplacement), got samplers.Systematic
 }

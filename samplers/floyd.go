@@ -9,7 +9,7 @@ import "math/rand/v2"
 func (s *Sample) drawUniform(rng *rand.Rand, n, k int) {
 	s.Index, s.factor = s.Index[:0], s.factor[:0]
 	k = min(k, n)
-	factor, set := float64(n)/float64(k), &s.scratch.set
+	factor, set := float64(n)/float64(k), &s.set
 	set.reset(k)
 	for last := n - k; last < n; last++ {
 		c := int32(last)

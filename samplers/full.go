@@ -20,15 +20,13 @@ type Full struct {
 // Layers returns Depth.
 func (s *Full) Layers() int { return s.Depth }
 
-// Prepare implements Preparer.
-func (s *Full) Prepare() error {
-	return s.once(s, func() error { return s.checkLayers("Full", s.Laplacian, s.Depth, nil) })
-}
+// Prepare checks the fields: see the function Prepare.
+func (s *Full) Prepare() error { return s.prepare(s, s.Laplacian, s.Depth, nil, nil) }
 
 // SampleLayer implements LayerSampler; it does not use rng. Cost: O(nonzeros of the rows).
 func (s *Full) SampleLayer(batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {
-	w := s.get()
-	defer s.put(w)
+	w := s.pool.Get().(*workspace)
+	defer s.pool.Put(w)
 	w.fillAll(s.Laplacian, rows, batch.Blocks[at])
 	return nil
 }

@@ -37,15 +37,13 @@ func (s *Labor) Layers() int { return len(s.Sizes) }
 // no neighbours.
 func (s *Labor) NominalSizes() []int { return fanOut(s.Sizes) }
 
-// Prepare implements Preparer.
-func (s *Labor) Prepare() error {
-	return s.once(s, func() error { return s.checkLayers("Labor", s.Laplacian, len(s.Sizes), s.Sizes) })
-}
+// Prepare checks the fields: see the function Prepare.
+func (s *Labor) Prepare() error { return s.prepare(s, s.Laplacian, len(s.Sizes), s.Sizes, nil) }
 
 // SampleLayer implements LayerSampler.
 func (s *Labor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	w := s.get()
-	defer s.put(w)
+	w := s.pool.Get().(*workspace)
+	defer s.pool.Put(w)
 	w.walk(s.Laplacian, rows)
 	uniform, local := resize(&w.values, len(w.nodes)), resize(&w.local, len(w.nodes)) // r_t
 	for t := range uniform {

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// LayerSampler is a sampler that draws layer by layer, the output layer first. Its Sample is
-// SampleLayers.
+// LayerSampler is a sampler that draws layer by layer, the output layer first: its Sample calls
+// SampleLayer for each layer, after MiniBatch.Fetch.
 type LayerSampler interface {
 	Sampler
 
@@ -16,34 +16,20 @@ type LayerSampler interface {
 	SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error
 }
 
-// Layered reports whether s draws layer by layer: it is a LayerSampler, or DropEdges of one.
-func Layered(s Sampler) bool {
-	if d, is := s.(*DropEdges); is {
-		s = d.Sampler
+// Sample implements Sampler for a LayerSampler.
+func (p *preparation) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
+	if err := p.checkSeeds(seeds); err != nil {
+		return err
 	}
-	_, is := s.(LayerSampler)
-	return is
-}
-
-// SampleLayers is Sample of a LayerSampler. It checks the seeds of a sampler of this package; the
-// Sample of another one calls CheckSeeds first.
-func SampleLayers(ctx context.Context, s LayerSampler, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if p, is := s.(interface{ checkSeeds([]int32) error }); is {
-		if err := p.checkSeeds(seeds); err != nil {
-			return err
-		}
-	} else if len(seeds) == 0 {
-		return CheckSeeds(seeds, 0)
-	}
-	batch.Reset(s.Layers())
+	batch.Reset(p.layers.Layers())
 	rows := seeds // of the output layer; of any other layer the input nodes of the layer above it
-	for at := s.Layers() - 1; at >= 0; at-- {
+	for at := len(batch.Blocks) - 1; at >= 0; at-- {
 		err := ctx.Err()
 		if err == nil && batch.Fetch != nil {
 			err = batch.Fetch(rows)
 		}
 		if err == nil {
-			err = s.SampleLayer(batch, at, rows, rng)
+			err = p.layers.SampleLayer(batch, at, rows, rng)
 		}
 		if err != nil {
 			return err

@@ -73,25 +73,22 @@ type LayerWise struct {
 // Layers returns the number of layers, len(Sizes).
 func (s *LayerWise) Layers() int { return len(s.Sizes) }
 
-// Prepare implements Preparer. FastGCN computes the norms of all columns.
-func (s *LayerWise) Prepare() error { return s.once(s, s.setUp) }
+// Prepare checks the fields: see the function Prepare. FastGCN computes the norms of all columns.
+func (s *LayerWise) Prepare() error { return s.prepare(s, s.Laplacian, len(s.Sizes), s.Sizes, s.setUp) }
 
 func (s *LayerWise) setUp() (err error) {
-	if err := s.checkLayers("LayerWise", s.Laplacian, len(s.Sizes), s.Sizes); err != nil {
-		return err
-	}
 	if err := s.check(); err != nil {
 		return err
 	}
-	s.estimator, err = newEstimator(s.Laplacian, LADIES{Flat: true}, s.Importance, s.Draw, s.Weight)
+	s.estimator, err = newEstimator(s.Laplacian, s.Sizes, LADIES{Flat: true}, s.Importance, s.Draw, s.Weight)
 	return err
 }
 
 // SampleLayer implements LayerSampler. A layer draws its size, or all candidates of
 // positive probability if these are fewer.
 func (s *LayerWise) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	w := s.get()
-	defer s.put(w)
+	w := s.pool.Get().(*workspace)
+	defer s.pool.Put(w)
 	population, err := s.candidates(w, rows)
 	if err != nil {
 		return err
@@ -153,13 +150,12 @@ func (s *LayerWise) fill(w *workspace, population *Population, rows []int32, blo
 	}
 	var own []int32 // the column of each row's own node
 	if s.KeepSelf {
-		own = append(w.own[:0], local[:len(rows)]...)
+		own = resize(&w.own, len(rows))
 		for i, r := range rows {
-			if own[i] < 0 {
+			if own[i] = local[i]; own[i] < 0 {
 				own[i], block.Src = int32(len(block.Src)), append(block.Src, r)
 			}
 		}
-		w.own = own
 	}
 	block.SetColScale(s.Laplacian)
 	for l := range sample.factor {
@@ -194,9 +190,6 @@ func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 		for _, v := range values {
 			sum += float64(v)
 		}
-		if sum == 0 {
-			continue
-		}
 		factor := s.Laplacian.RowSum(int(r)) / sum
 		for k, v := range values {
 			values[k] = float32(float64(v) * factor)
@@ -209,10 +202,7 @@ func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 // layer first, and of output nodes. It assumes as many seeds as the layer next to
 // the output draws.
 func (s *LayerWise) NominalSizes() []int {
-	if len(s.Sizes) == 0 {
-		return nil
-	}
 	sizes := slices.Clone(s.Sizes)
 	slices.Reverse(sizes)
-	return append(sizes, s.Sizes[0])
+	return append(sizes, s.Sizes[:min(1, len(s.Sizes))]...)
 }

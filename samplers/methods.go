@@ -32,7 +32,10 @@ type Method struct {
 
 // Controlled reports whether the sampler needs histories of activations, which attention does
 // not have. The zero Method has no such part, here and below.
-func (m Method) Controlled() bool { return controlled(m.Sampler) }
+func (m Method) Controlled() bool {
+	s, is := m.Sampler.(*Neighbor)
+	return is && s.Control != ControlNone || m.layerWise().Control != ControlNone
+}
 
 // Refreshed reports whether the model refreshes these histories (ControlRefresh).
 func (m Method) Refreshed() bool { return m.layerWise().Control == ControlRefresh }
@@ -47,7 +50,7 @@ func (m Method) OwnOutputs() bool {
 // Learned reports whether the sampler learns from each batch, from the rows that a convolution
 // propagates (train.Adaptive): it goes with neither attention nor several batches an update.
 func (m Method) Learned() bool {
-	_, is := m.Sampler.(learner)
+	_, is := m.Sampler.(interface{ Parameters() int })
 	return is
 }
 
@@ -68,15 +71,6 @@ func (m Method) layerWise() *LayerWise {
 		return s
 	}
 	return new(LayerWise)
-}
-
-// learner is a sampler with parameters that training learns.
-type learner interface{ Parameters() int }
-
-// controlled reports whether s has a control variate.
-func controlled(s Sampler) bool {
-	c, is := s.(interface{ Controlled() bool })
-	return is && c.Controlled()
 }
 
 // Config holds the settings of a named method. A method ignores the fields that
@@ -117,7 +111,7 @@ func Configure(s Sampler, config Config) (Sampler, error) {
 	if err := config.apply(s); err != nil {
 		return nil, err
 	}
-	if p := config.Laplacian; p != nil && p.Share != nil && !Layered(s) {
+	if _, layered := s.(LayerSampler); !layered && config.Laplacian != nil && config.Laplacian.Share != nil {
 		return nil, fmt.Errorf("samplers: this method reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)")
 	}
 	return s, Prepare(s)

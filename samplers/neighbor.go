@@ -89,22 +89,15 @@ func (s *Neighbor) HistoryNodes(l int) int {
 	return s.Control.historyNodes(s.Laplacian, l, s.ExactInput)
 }
 
-// Controlled reports whether a block has a control: a single layer that reads features has none.
-func (s *Neighbor) Controlled() bool {
-	return s.Control != ControlNone && (len(s.Sizes) != 1 || s.ExactInput)
-}
-
-// Prepare implements Preparer.
-func (s *Neighbor) Prepare() error { return s.once(s, s.setUp) }
+// Prepare checks the fields: see the function Prepare.
+func (s *Neighbor) Prepare() error { return s.prepare(s, s.Laplacian, len(s.Sizes), s.Sizes, s.setUp) }
 
 func (s *Neighbor) setUp() (err error) {
-	if err := s.checkLayers("Neighbor", s.Laplacian, len(s.Sizes), s.Sizes); err != nil {
+	if s.estimator, err = newEstimator(s.Laplacian, s.Sizes, Uniform{}, s.Importance, s.Draw, s.Weight); err != nil {
 		return err
 	}
-	if s.estimator, err = newEstimator(s.Laplacian, Uniform{}, s.Importance, s.Draw, s.Weight); err != nil {
-		return err
-	}
-	s.uniform = s.estimator.isUniform()
+	e := s.estimator // with equal probabilities, the weights of Naive and of Debiased are both d/k
+	s.uniform = e.importance == Uniform{} && e.draw == WithoutReplacement{} && (e.weight == Naive{} || e.weight == Debiased{})
 	if s.Control != ControlNone && (s.Control != ControlRolling || !s.uniform) {
 		return fmt.Errorf("samplers: Neighbor with control %v: want ControlRolling, and uniform draws without replacement", s.Control)
 	}
@@ -113,8 +106,8 @@ func (s *Neighbor) setUp() (err error) {
 
 // SampleLayer implements LayerSampler.
 func (s *Neighbor) SampleLayer(batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
-	w := s.get()
-	defer s.put(w)
+	w := s.pool.Get().(*workspace)
+	defer s.pool.Put(w)
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	if s.full(at) {
 		w.fillAll(s.Laplacian, rows, block)

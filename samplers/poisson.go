@@ -22,7 +22,14 @@ type Poisson struct{}
 func (Poisson) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
 	sample.reset(s)
 	scale := inclusionScale(population, s)
-	nonEmpty := 1 - emptyProbability(population, scale, s)
+	nonEmpty := 1.0 // 1 − ∏ (1 − π_i)
+	if s < 40 {     // else it is 1 up to rounding, since the product is at most e^−s
+		log := 0.0
+		for _, w := range population.Weights {
+			log += math.Log1p(-inclusion(scale, w)) // π = 1: −Inf
+		}
+		nonEmpty -= math.Exp(log)
+	}
 	for len(sample.Index) == 0 {
 		for i, w := range population.Weights {
 			if pi := inclusion(scale, w); rng.Float64() < pi {
@@ -66,21 +73,4 @@ func inclusionScale(population *Population, s int) float64 {
 		}
 		scale = next
 	}
-}
-
-// negligibleEmpty is an expected size s at which the probability of an empty sample,
-// at most e^−s, is below the rounding of 1.
-const negligibleEmpty = 40
-
-// emptyProbability returns ∏ (1 − π_i), the probability of an empty Poisson sample
-// of expected size s, or 0 if that is negligible.
-func emptyProbability(population *Population, scale float64, s int) float64 {
-	if s >= negligibleEmpty {
-		return 0
-	}
-	log := 0.0
-	for _, w := range population.Weights {
-		log += math.Log1p(-inclusion(scale, w)) // π = 1: −Inf
-	}
-	return math.Exp(log)
 }

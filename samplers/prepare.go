@@ -1,30 +1,22 @@
 package samplers
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// Preparer is a sampler that is prepared before its first batch.
-type Preparer interface {
-	Sampler
-
-	// Prepare checks the sampler, and makes what all its batches need, such as probabilities
-	// of all nodes. After a call without an error, the fields must not change, and more calls
-	// do nothing. No other call may run at the same time.
-	Prepare() error
-}
-
-// Prepare prepares s if it is a Preparer. A sampler is prepared when it joins a graph
-// (layers.NewBatch) or a stream of batches (train.Stream); ByName and Configure return
-// prepared ones. Before you call Sample of a sampler of your own making, call Prepare.
+// Prepare calls the method Prepare of s, if it has one. The method checks the sampler, and makes
+// what all its batches need, such as probabilities of all nodes. After a call without an error,
+// the fields must not change, and more calls do nothing. No other call may run at the same time.
+//
+// A sampler is prepared when it joins a graph (layers.NewBatch) or a stream of batches
+// (train.Stream); ByName and Configure return prepared ones. Before you call Sample of a sampler of
+// your own making, call Prepare.
 func Prepare(s Sampler) error {
-	if p, is := s.(Preparer); is {
+	if p, is := s.(interface{ Prepare() error }); is {
 		return p.Prepare()
 	}
 	return nil
@@ -37,25 +29,33 @@ type preparation struct {
 	done       bool
 	graphNodes int
 	layers     LayerSampler // the sampler; nil for others
-	pool       sync.Pool    // of *workspace
+	pool       sync.Pool    // of *workspace, for concurrent calls
 }
 
-// Sample is SampleLayers of a prepared sampler.
-func (p *preparation) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if !p.done {
-		return errUnprepared
-	}
-	return SampleLayers(ctx, p.layers, seeds, rng, batch)
-}
-
-// once calls work to prepare s, unless an earlier call of it succeeded.
-func (p *preparation) once(s Sampler, work func() error) error {
+// prepare checks the Laplacian, the number of layers and the sizes of s, and calls rest, if not nil,
+// unless an earlier call of it succeeded.
+func (p *preparation) prepare(s Sampler, l *graph.Laplacian, layers int, sizes []int, rest func() error) error {
 	if p.done {
 		return nil
 	}
+	for k, n := range sizes {
+		if n <= 0 {
+			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, k+1)
+		}
+	}
+	switch {
+	case layers <= 0:
+		return fmt.Errorf("samplers: %T with %d layers, want at least 1", s, layers)
+	case l == nil:
+		return fmt.Errorf("samplers: %T needs a Laplacian", s)
+	}
 	p.layers, _ = s.(LayerSampler)
-	err := work()
-	p.done, p.pool.New = err == nil, func() any { return new(workspace) }
+	p.graphNodes, p.pool.New = l.Nodes(), func() any { return new(workspace) }
+	err := l.Validate()
+	if err == nil && rest != nil {
+		err = rest()
+	}
+	p.done = err == nil
 	return err
 }
 
@@ -66,15 +66,10 @@ func (p *preparation) checkSeeds(seeds []int32) error {
 	if !p.done {
 		return errUnprepared
 	}
-	w := p.get()
-	defer p.put(w)
-	return w.sample.scratch.set.check("seed", seeds, p.graphNodes)
+	w := p.pool.Get().(*workspace)
+	defer p.pool.Put(w)
+	return w.sample.set.check("seed", seeds, p.graphNodes)
 }
-
-// get returns a workspace that an earlier call put back, or a new one.
-func (p *preparation) get() *workspace { return p.pool.Get().(*workspace) }
-
-func (p *preparation) put(w *workspace) { p.pool.Put(w) }
 
 // workspace is the memory of one call of a sampler, for one layer or one subgraph.
 type workspace struct {
@@ -86,23 +81,6 @@ type workspace struct {
 	values       []float64 // of each entry or node, by the sampler
 	factors      []float32 // of each node, by the sampler
 	sampled      []float32 // of each node: the entry of one row of P̃, while a control is made; else 0
-}
-
-// checkLayers checks the Laplacian, the number of layers and the sizes of a sampler.
-func (p *preparation) checkLayers(sampler string, l *graph.Laplacian, layers int, sizes []int) error {
-	for k, n := range sizes {
-		if n <= 0 {
-			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, k+1)
-		}
-	}
-	if layers <= 0 {
-		return fmt.Errorf("samplers: %s with %d layers, want at least 1", sampler, layers)
-	}
-	if l == nil {
-		return fmt.Errorf("samplers: %s needs a Laplacian", sampler)
-	}
-	p.graphNodes = l.Nodes()
-	return l.Validate()
 }
 
 // CheckSeeds returns an error unless seeds are distinct nodes of a graph of that many nodes, and

@@ -20,9 +20,6 @@ func Prepared[S Sampler](s S) S {
 // TestUnprepared checks that a sampler that was not prepared says so.
 func TestUnprepared(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(10, 20, false, 1))
-	if err := SampleLayers(t.Context(), &Labor{Laplacian: p, Sizes: []int{3}}, []int32{0}, nil, new(MiniBatch)); !errors.Is(err, errUnprepared) {
-		t.Errorf("SampleLayers: error %v", err)
-	}
 	for _, m := range Methods() {
 		s := m.Sampler
 		if err := (&Config{Laplacian: p, Layers: 2, Sizes: []int{3, 3}}).apply(s); err != nil {

@@ -38,16 +38,13 @@ type RandomNodes struct{}
 
 func (RandomNodes) law(s *Subgraph) (setLaw, error) {
 	population, err := NewPopulation(s.laplacian.ColumnNorms2())
-	if err != nil {
-		return nil, err
-	}
 	table := newAliasTable(population.Weights, population.Total)
 	return &unitLaw{
 		size: 1,
 		unit: func(rng *rand.Rand, set *numbering) { set.numberOrAdd(table.draw(rng)) },
 		node: population.probabilities(),
 		pair: func(int32, int32, int64) float64 { return 0 },
-	}, nil
+	}, err
 }
 
 // unitLaw is the law of the union of r units.

@@ -2,12 +2,7 @@ package samplers
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
-	"hash/crc32"
 	"math/rand/v2"
-	"reflect"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -30,7 +25,7 @@ import (
 //   - If ctx has ended, the error is ctx's. After any error the contents of batch are
 //     unspecified, and the next call works.
 //
-// A sampler that must be prepared first is a Preparer.
+// A sampler that must be prepared first has a method Prepare: see the function Prepare.
 type Sampler interface {
 	// Layers returns the number of blocks in a batch.
 	Layers() int
@@ -53,7 +48,7 @@ type MiniBatch struct {
 	Prefetched bool
 
 	// Fetch, if not nil, returns when the given rows of P can be read: ranks that hold parts of P
-	// exchange them. SampleLayers calls it before each layer, with the layer's output nodes.
+	// exchange them. A LayerSampler calls it before each layer, with the layer's output nodes.
 	Fetch func(rows []int32) error
 
 	// memory has each distinct block once: a Subgraph puts one block into Blocks several times.
@@ -83,43 +78,4 @@ func (b *MiniBatch) Reset(layers int) {
 		m.block.Control, m.block.ColScale, m.block.NoiseScale = nil, m.block.ColScale[:0], m.block.NoiseScale[:0]
 		b.Blocks = append(b.Blocks, &m.block)
 	}
-}
-
-// Text returns the name and the settings of a sampler or of a part of one, such as
-// "Neighbor{Sizes:[2 2] Draw:Poisson{}}". config.json holds it, and a run is resumed only
-// with the same text. A type of a user may have a String method for it. Else the text is made
-// of the exported fields; of a list of float32, such as LADIES.RowNorms, it has a checksum. Left
-// out are fields of value zero, and data: pointers, such as the graph, and lists but for sizes.
-func Text(part any) string {
-	value := reflect.Indirect(reflect.ValueOf(part))
-	switch value.Kind() {
-	case reflect.Invalid, reflect.Func, reflect.Chan, reflect.Map:
-		return "_" // two of them cannot be compared
-	}
-	switch part := part.(type) {
-	case fmt.Stringer:
-		return part.String()
-	case []float32:
-		data, _ := binary.Append(nil, binary.LittleEndian, part)
-		return fmt.Sprintf("%08x", crc32.ChecksumIEEE(data))
-	}
-	if value.Kind() != reflect.Struct {
-		return fmt.Sprint(value)
-	}
-	var settings []string
-	for k := range value.NumField() {
-		field, v := value.Type().Field(k), value.Field(k)
-		if field.IsExported() && !v.IsZero() && isSetting(v) {
-			settings = append(settings, field.Name+":"+Text(v.Interface()))
-		}
-	}
-	return value.Type().Name() + "{" + strings.Join(settings, " ") + "}"
-}
-
-func isSetting(v reflect.Value) bool {
-	switch v.Interface().(type) {
-	case []int, []float32:
-		return true
-	}
-	return v.Kind() != reflect.Pointer && v.Kind() != reflect.Slice
 }

@@ -51,7 +51,7 @@ func simulations(t *testing.T) []simulated {
 		{partNames{Weight: "rank"}, 64, true},
 		{partNames{Weight: "sum-and-sample"}, 90, true},
 		{partNames{Weight: "rao-blackwell"}, 8, true},
-		{partNames{Weight: "rao-blackwell"}, 24, true},
+		{partNames{Weight: "rao-blackwell"}, 10, true},
 		{partNames{Draw: "replacement"}, 64, true},
 		{partNames{Draw: "replacement", Weight: "horvitz-thompson"}, 64, true},
 		{partNames{Draw: "poisson"}, 64, true},

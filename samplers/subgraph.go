@@ -3,7 +3,7 @@ package samplers
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"math/rand/v2"
 	"slices"
 
@@ -29,6 +29,7 @@ type Subgraph struct {
 	Depth     int              // number of layers; required
 	Units     Units            // nil means RandomNodes{}
 
+	symmetric bool // the Laplacian is D̃^-½(A+I)D̃^-½, and not D̃^-1(A+I)
 	law       setLaw
 	laplacian *graph.Laplacian // of the graph that nodes are drawn from, over local numbers
 	nodes     []int32          // the node of each local number, increasing; nil: the same number
@@ -57,47 +58,35 @@ type setLaw interface {
 // Layers returns Depth.
 func (s *Subgraph) Layers() int { return s.Depth }
 
-// Prepare implements Preparer. It makes the training graph and the law, which takes seconds on a
+// Prepare checks the fields and makes the training graph and the law, which takes seconds on a
 // large graph.
-func (s *Subgraph) Prepare() error { return s.once(s, s.setUp) }
+func (s *Subgraph) Prepare() error { return s.prepare(s, s.Laplacian, s.Depth, nil, s.setUp) }
 
 func (s *Subgraph) setUp() (err error) {
-	if err := s.checkLayers("Subgraph", s.Laplacian, s.Depth, nil); err != nil {
-		return err
+	p := s.Laplacian
+	if p.Directed { // the estimates need A to be symmetric
+		return errors.New("samplers: a sampler of subgraphs needs an undirected graph; methods that take nodes or neighbours layer by layer, such as ladies and neighbor, also take a directed one")
 	}
-	if s.Laplacian.Directed { // the estimates need A to be symmetric
-		return fmt.Errorf("samplers: a sampler of subgraphs needs an undirected graph; methods that take nodes or neighbours layer by layer, such as ladies and neighbor, also take a directed one")
+	s.symmetric = slices.Equal(p.RowScale, p.ColScale)
+	if !s.symmetric && slices.ContainsFunc(p.ColScale, func(c float32) bool { return c != 1 }) {
+		return errors.New("samplers: the Laplacian is neither symmetric nor row-stochastic: its form on a subgraph is unknown")
 	}
-	s.laplacian = s.Laplacian
+	s.laplacian = p
 	units := cmp.Or[Units](s.Units, RandomNodes{})
 	if s.Train != nil {
-		if err := new(nodeTable).check("training node", s.Train, s.Laplacian.Nodes()); err != nil {
+		if err := new(nodeTable).check("training node", s.Train, p.Nodes()); err != nil {
 			return err
 		}
-		if _, whole := units.(Clusters); !whole {
-			if err := s.induceTraining(); err != nil {
-				return err
+		if _, whole := units.(Clusters); !whole { // the training graph, in the form of Laplacian
+			s.nodes = slices.Sorted(slices.Values(s.Train))
+			induced := induce(p.Adjacency, s.nodes)
+			if s.laplacian = graph.NewRowLaplacian(induced); s.symmetric {
+				s.laplacian = graph.NewLaplacian(induced)
 			}
 		}
 	}
 	s.law, err = units.law(s)
 	return err
-}
-
-// induceTraining sets laplacian to the one of the subgraph induced by the training nodes, in the
-// form of Laplacian. Cost: O(nodes + edges of the training nodes).
-func (s *Subgraph) induceTraining() error {
-	symmetric, err := isSymmetric(s.Laplacian)
-	if err != nil {
-		return err
-	}
-	normalised := graph.NewRowLaplacian
-	if symmetric {
-		normalised = graph.NewLaplacian
-	}
-	s.nodes = slices.Sorted(slices.Values(s.Train))
-	s.laplacian = normalised(induce(s.Laplacian.Adjacency, s.nodes))
-	return nil
 }
 
 // induce returns the adjacency matrix of the subgraph of a, which is symmetric, induced by
@@ -109,23 +98,13 @@ func induce(a *graph.CSR, nodes []int32) *graph.CSR {
 	return &induced
 }
 
-// isSymmetric reports whether p is D̃^-½(A+I)D̃^-½, and not D̃^-1(A+I). The error says that it is
-// neither.
-func isSymmetric(p *graph.Laplacian) (bool, error) {
-	symmetric := slices.Equal(p.RowScale, p.ColScale)
-	if i := slices.IndexFunc(p.ColScale, func(c float32) bool { return c != 1 }); i >= 0 && !symmetric {
-		return false, fmt.Errorf("samplers: the Laplacian is neither symmetric nor row-stochastic (column %d has scale %v): its form on a subgraph is unknown", i, p.ColScale[i])
-	}
-	return symmetric, nil
-}
-
 // Sample implements Sampler. It uses only the number of seeds, which must be distinct nodes.
 func (s *Subgraph) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
 	if err := cmp.Or(ctx.Err(), s.checkSeeds(seeds)); err != nil {
 		return err
 	}
-	w := s.get()
-	defer s.put(w)
+	w := s.pool.Get().(*workspace)
+	defer s.pool.Put(w)
 	w.begin(s.laplacian, nil)
 	s.law.draw(w, len(seeds), rng)
 	batch.Reset(2)

@@ -24,7 +24,7 @@ type Systematic struct{}
 func (Systematic) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
 	sample.reset(s)
 	scale := inclusionScale(population, s)
-	order := sample.scratch.order[:0]
+	order := sample.order[:0]
 	for i, w := range population.Weights {
 		switch {
 		case w == 0:
@@ -34,7 +34,7 @@ func (Systematic) Draw(rng *rand.Rand, population *Population, s int, sample *Sa
 			order = append(order, int32(i))
 		}
 	}
-	sample.scratch.order = order
+	sample.order = order
 	points := s - len(sample.Index)
 	if points <= 0 {
 		return

@@ -54,21 +54,21 @@ func (d WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, 
 // increasing order of key. With twice as many keys as wanted it drops the largest, and takes
 // only smaller ones from then on. Cost: O(m + s log s·log(m/s)) expected.
 func drawByKeys(rng *rand.Rand, population *Population, s int, sample *Sample) {
-	entries, bound := sample.scratch.entries[:0], math.Inf(1)
+	entries, bound := sample.entries[:0], math.Inf(1)
 	already := len(sample.Index) > 0 // then the set has them
 	for i, w := range population.Weights {
 		key := rng.ExpFloat64() / w
 		if key > math.MaxFloat64 && w > 0 { // w is so small that the key overflows
 			key = math.MaxFloat64 // last of the candidates that may be drawn
 		}
-		if key < bound && (!already || sample.scratch.set.number(int32(i)) < 0) {
+		if key < bound && (!already || sample.set.number(int32(i)) < 0) {
 			if entries = append(entries, keyed{key, int32(i)}); len(entries) == 2*(s+1) {
 				entries, bound = smallest(entries, s)
 			}
 		}
 	}
 	entries, bound = smallest(entries, s)
-	sample.scratch.entries, sample.Threshold = entries, bound
+	sample.entries, sample.Threshold = entries, bound
 	for _, p := range entries[:min(s, len(entries))] {
 		sample.Index, sample.Weight = append(sample.Index, p.index), append(sample.Weight, population.Weights[p.index])
 	}
@@ -100,8 +100,8 @@ func smallest(entries []keyed, s int) ([]keyed, float64) {
 
 // neverDrawn sums the weights of the candidates that are not in sample.
 func neverDrawn(population *Population, sample *Sample) (sum float64) {
-	rest := append(sample.scratch.sums[:0], population.Weights...)
-	sample.scratch.sums = rest
+	rest := append(sample.sums[:0], population.Weights...)
+	sample.sums = rest
 	for _, i := range sample.Index {
 		rest[i] = 0
 	}

@@ -64,7 +64,13 @@ func TestFitWithAdaptiveSampler(t *testing.T) {
 	if _, err := Fit(context.Background(), adaptiveModel(t, d), d, o); err == nil || !strings.Contains(err.Error(), "one mini-batch an update") {
 		t.Errorf("two mini-batches an update: %v", err)
 	}
-	o.Micro = 0
+	o.Micro, o.EdgeDropout = 0, 0.5
+	for _, m := range []Model{adaptiveModel(t, d), controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24)} {
+		if _, err := Fit(context.Background(), m, d, o); err == nil || !strings.Contains(err.Error(), "EdgeDropout") {
+			t.Errorf("edge dropout: %v", err)
+		}
+	}
+	o.EdgeDropout = 0
 	attention := gcnOver(t, d, adaptiveModel(t, d).Batch.Sampler(), layers.GCNOptions{Hidden: 16, Heads: 2})
 	if _, err := Fit(context.Background(), attention, d, o); err == nil || !strings.Contains(err.Error(), "own node") {
 		t.Errorf("attention: %v", err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
-	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/layers"
 )
 
 // configuration returns the contents of config.json. Its names are the flags' names, and
@@ -25,14 +25,17 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"max_batches": limit(o.MaxBatches), "epochs": limit(o.Epochs), "patience": limit(o.Patience),
 		"eval_every": o.EvalEvery, "eval_samples": o.EvalSamples, "seed": o.Seed,
 		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
-		"weight_decay": o.Adam.WeightDecay, "decoupled_decay": o.Adam.DecoupledDecay, "clip": o.Adam.Clip, "schedule": o.Schedule.String(),
+		"weight_decay": o.Adam.WeightDecay, "decoupled_decay": o.Adam.DecoupledDecay, "clip": o.Adam.Clip, "edge_dropout": o.EdgeDropout, "schedule": o.Schedule.String(),
 		"seeds": seedNames[o.Seeds], "seeds_every": o.SeedsEvery,
 	}
 	if r.model.Refresher != nil {
 		config["control_every"] = o.ControlEvery
 	}
 	derived := derivedConfiguration(r.program.params, r.data, r.fingerprint())
-	derived["sampler"] = samplers.Text(r.stream.Sampler)
+	derived["sampler"] = fmt.Sprintf("%T", r.stream.Sampler) // its parts follow from the method, in Config
+	if s, is := r.stream.Sampler.(layers.Sized); is {
+		derived["sampler"] = fmt.Sprintf("%T %d", s, s.NominalSizes())
+	}
 	if o.Schedule.Decay == DecayCosine {
 		derived["schedule_end"], _ = r.end()
 	}

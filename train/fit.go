@@ -95,6 +95,9 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if r.stream.sampler, err = newSamplerSchedule(model, o); err != nil {
 		return nil, err
 	}
+	if o.EdgeDropout > 0 && (model.Refresher != nil || r.stream.sampler != nil) {
+		return nil, fmt.Errorf("train: Options.EdgeDropout with a control variate, or with a sampler that learns: both need all entries that were drawn")
+	}
 	if s := r.stream.sampler; s != nil {
 		r.learners = append(r.learners, s)
 	}

@@ -503,6 +503,8 @@ func TestFitErrors(t *testing.T) {
 		"exclude each other":          {d, Options{Resume: true, Overwrite: true, Dir: "x"}},
 		"but not Options.Dir":         {d, Options{Resume: true}},
 		"LR is -1":                    {d, Options{Adam: Adam{LR: -1}}},
+		"edge dropout 1,":             {d, Options{EdgeDropout: 1}},
+		"edge dropout NaN":            {d, Options{EdgeDropout: math.NaN()}},
 		"unsupported type":            {d, Options{Config: map[string]any{"f": func() {}}}},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
@@ -522,7 +524,7 @@ func TestFitErrors(t *testing.T) {
 func TestSamplerFails(t *testing.T) {
 	d := smallData(t, 100, 3)
 	inner := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}
-	if err := samplers.Prepare(inner); err != nil { // failing hides the Preparer
+	if err := samplers.Prepare(inner); err != nil { // failing hides the method
 		t.Fatal(err)
 	}
 	m := modelOver(t, d, failing{inner}, 16)

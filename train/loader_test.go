@@ -90,6 +90,7 @@ func TestLoaderIsAFunctionOfItsStream(t *testing.T) {
 		"independent": {BatchSize: 16, BatchesPerEpoch: 3},
 		"permuted":    {BatchSize: 50, Permute: true},
 		"all":         {BatchSize: 1000, BatchesPerEpoch: 2},
+		"dropped":     {BatchSize: 16, BatchesPerEpoch: 3, EdgeDropout: 0.3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.Sampler = &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{20, 20}}

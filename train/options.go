@@ -50,6 +50,10 @@ type Options struct {
 	Seeds      ops.Score
 	SeedsEvery int
 
+	// EdgeDropout is the share of the entries of blocks that are dropped: see
+	// samplers.MiniBatch.DropEdges. It excludes controls, and samplers that learn.
+	EdgeDropout float64
+
 	MaxBatches int // stop after this many batches, or Unlimited; 0 means 1000
 	Epochs     int // stop after this many epochs; 0 means Unlimited
 	EvalEvery  int // batches between evaluations; 0 means 10
@@ -94,7 +98,7 @@ type Options struct {
 	// Result that it gets. encoding/json must be able to write them.
 	Result func(*Result) any
 
-	// Config holds other settings that a run depends on, such as the method. They
+	// Config holds other settings that a run depends on, such as the sampler's parts. They
 	// are stored in config.json beside Fit's own settings, and compared on resume.
 	// A field named data may give the location of the data: it is not compared, the
 	// Fingerprint is. encoding/json must be able to write the values. A field with the name of

@@ -28,7 +28,8 @@ type Stream struct {
 	BatchesPerEpoch int  // batches per epoch, each an independent draw of distinct nodes
 	Permute         bool // an epoch is one pass over Train in random order; BatchesPerEpoch is not used
 
-	Seed uint64
+	Seed        uint64
+	EdgeDropout float64 // share of the entries of blocks to drop, in [0, 1): see samplers.MiniBatch.DropEdges
 
 	// Prefetch, if not nil, is called for each batch by the worker that has drawn it. It starts
 	// to read the batch's rows of features from disk: see layers.Batch.Prefetch. It does not
@@ -73,6 +74,8 @@ func (s *Stream) Validate() error {
 		return fmt.Errorf("train: batch size %d, want positive", s.BatchSize)
 	case !s.Permute && s.BatchesPerEpoch <= 0:
 		return fmt.Errorf("train: %d batches an epoch, want positive", s.BatchesPerEpoch)
+	case !(s.EdgeDropout >= 0 && s.EdgeDropout < 1):
+		return fmt.Errorf("train: edge dropout %v, want 0 or more and less than 1", s.EdgeDropout)
 	}
 	return samplers.Prepare(s.Sampler)
 }
@@ -152,6 +155,9 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 		item.Blocks.Fetch = func(rows []int32) error { return s.rows.Ask(ctx, index, rows) }
 	}
 	item.err = sampler.Sample(ctx, item.Seeds, d.rng, item.Blocks)
+	if item.err == nil && s.EdgeDropout > 0 {
+		item.err = item.Blocks.DropEdges(s.EdgeDropout, d.rng)
+	}
 	if item.err == nil && s.seeds != nil {
 		item.err = item.weigh()
 	}
@@ -214,7 +220,7 @@ func (d *drawer) important(item *Item, law *samplers.SeedLaw) {
 // stream returns the stream of a run's batches.
 func (o Options) stream(m *layers.Model, d *datasets.Data) Stream {
 	return Stream{
-		Sampler: m.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
+		Sampler: m.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed, EdgeDropout: o.EdgeDropout,
 		BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == OnePass,
 		Prefetch: m.Batch.Prefetch, micro: o.Micro, hi: o.Micro,
 	}

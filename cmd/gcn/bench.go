@@ -93,7 +93,7 @@ func newBenchTrainCommand() *cobra.Command {
 			return nil, err
 		}
 		report, err := bench.Step(cmd.Context(), model, j.data, bench.StepOptions{
-			Batches: o.Batches, BatchSize: j.Batch, Workers: j.Workers, Seed: j.Seed,
+			Batches: o.Batches, BatchSize: j.Batch, Workers: j.Workers, Seed: j.Seed, EdgeDropout: j.EdgeDropout,
 		})
 		return stepResult{j.Data, j.Method.String(), j.Samples, j.Batch, j.Hidden, j.Device, report}, err
 	}, append(modelOptions, "Data and sampling", "batch", "workers")...)

@@ -24,6 +24,8 @@ type StepOptions struct {
 	Workers   int    // sampling goroutines of the pipelined passes; 0 means GOMAXPROCS
 	Seed      uint64 // of the batches
 
+	EdgeDropout float64 // of the batches
+
 	// Longest ends the steps in turn after this time, if at least five are done. The report
 	// then has no pipelined passes. 0 means no limit.
 	Longest time.Duration
@@ -87,7 +89,7 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 	defer floor.close()
 	b := &stepBench{
 		StepOptions: o, program: program, commit: parts.Batch.Commit,
-		stream: train.Stream{Sampler: parts.Batch.Sampler(), Train: d.Split.Train, BatchSize: o.BatchSize, BatchesPerEpoch: 10, Seed: o.Seed, Prefetch: parts.Batch.Prefetch},
+		stream: train.Stream{Sampler: parts.Batch.Sampler(), Train: d.Split.Train, BatchSize: o.BatchSize, BatchesPerEpoch: 10, Seed: o.Seed, EdgeDropout: o.EdgeDropout, Prefetch: parts.Batch.Prefetch},
 	}
 	if err := b.stream.Validate(); err != nil {
 		return r, err

@@ -82,7 +82,7 @@ func (p *Partition) CheckSampler(s samplers.Sampler) error {
 	if p.adjacency == nil {
 		return nil
 	}
-	if !samplers.Layered(s) {
+	if _, layered := s.(samplers.LayerSampler); !layered {
 		return fmt.Errorf("the sampler reads rows of the whole graph: take one that draws layer by layer, such as LayerWise, Labor, Neighbor or Full, or leave the graph whole (--partition features)")
 	}
 	return samplers.Prepare(s)
