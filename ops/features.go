@@ -62,9 +62,7 @@ type featuresRun struct {
 	rows   graph.CSR // the rows, if x is sparse
 }
 
-func (op *features) of(r *plan.Run) *featuresRun {
-	return plan.StateOf[featuresRun](r, op, nil)
-}
+func (op *features) of(r *plan.Run) *featuresRun { return plan.StateOf[featuresRun](r, op) }
 
 func (op *features) Compute(c *plan.Call) error {
 	_, b := op.slot.of(c)

@@ -77,19 +77,15 @@ type productRun struct {
 	set        rowSet    // rows of the forward product's output that may differ from zero
 	transposed graph.CSR // memory of the transpose of a sparse A
 
-	// On a device, the activation above adds the bias: nothing else reads the product, and the
-	// bias is an input of the graph.
-	biasAbove   bool
-	bias, scale device.Pointer
+	bias, scale device.Pointer // on a device, for the activation above
 }
 
-func (op *product) of(r *plan.Run) *productRun {
-	return plan.StateOf(r, op, func(s *productRun) {
-		s.biasAbove = r.Device != nil && op.bias && op.inputs[2].Op() == nil && len(r.Readers(op.node)) == 1 &&
-			r.ReadOnlyBy(op.node, func(reader *G.Node) bool {
-				_, ok := reader.Op().(*activate)
-				return ok
-			})
+// biasAbove reports whether the activation above adds the bias on a device: nothing else reads the
+// product, and the bias is an input of the graph.
+func (op *product) biasAbove(r *plan.Run) bool {
+	return op.bias && op.inputs[2].Op() == nil && len(r.Readers(op.node)) == 1 && r.ReadOnlyBy(op.node, func(reader *G.Node) bool {
+		_, ok := reader.Op().(*activate)
+		return ok
 	})
 }
 
@@ -136,11 +132,11 @@ func (op *product) Compute(c *plan.Call) error {
 		scale = op.slot.rowNumbers(c, partSums, size.M)
 	}
 	to := c.OutMatrix(size.M, size.N)
-	s := op.of(c.Run)
+	s := plan.StateOf[productRun](c.Run, op)
 	return c.On(func(d *device.Device) error {
 		c.Dense(size)
 		var beta float32
-		if s.bias, s.scale = bias.At, scale.At; op.bias && !s.biasAbove {
+		if s.bias, s.scale = bias.At, scale.At; op.bias && !op.biasAbove(c.Run) {
 			if err := d.BiasRows(to.At, bias.At, scale.At, size.M, size.N); err != nil {
 				return err
 			}
@@ -167,14 +163,14 @@ func (op *product) dense(c *plan.Call, size plan.Product, a, b plan.Matrix, bias
 		op.keepRows(c.Run, a.Rows, bias, scale)
 	}
 	rows := rowsToCompute(c.Run, op.below, op.transB, a.Rows)
-	s := op.of(c.Run)
+	s := plan.StateOf[productRun](c.Run, op)
 	switch {
 	case rows == nil:
 	case op.transA:
 		size.K = len(rows)
-	default:
+	default: // the bias of other rows has the scale 0
 		size.M = len(rows)
-		fillOthers(to.Data, rows, to.Rows, to.Cols, bias, scale)
+		clearOthers(to.Data, rows, to.Rows, to.Cols)
 	}
 	c.Dense(size)
 	if op.transA {
@@ -188,7 +184,7 @@ func (op *product) dense(c *plan.Call, size plan.Product, a, b plan.Matrix, bias
 // and those with a scaled bias.
 func (op *product) keepRows(r *plan.Run, rows int, bias, scale []float32) {
 	below := nonzero(r, op.below, false)
-	set := &op.of(r).set
+	set := &plan.StateOf[productRun](r, op).set
 	if below == nil || bias != nil && scale == nil {
 		*set = rowSet{} // all
 		return

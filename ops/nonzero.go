@@ -43,7 +43,7 @@ func nonzero(r *plan.Run, op G.Op, gradient bool) *rowSet {
 		}
 	case *product:
 		if !op.transA && !op.transB {
-			s = &op.of(r).set
+			s = &plan.StateOf[productRun](r, op).set
 		}
 	}
 	if s == nil || len(s.rows) == len(s.has) {
@@ -62,26 +62,14 @@ func rowsToCompute(r *plan.Run, op G.Op, gradient bool, n int) []int32 {
 	return s.rows
 }
 
-// fillOthers sets the rows of c, n×cols, that are not in rows to scale⊗bias. A nil bias
-// is 0, a nil scale 1.
-func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
-	fill := func(lo, hi int) {
-		switch {
-		case lo == hi:
-		case bias == nil:
-			clear(c[lo*cols : hi*cols])
-		case scale == nil:
-			kernel.BiasRows(c[lo*cols:hi*cols], bias, nil, hi-lo, cols)
-		default:
-			kernel.BiasRows(c[lo*cols:hi*cols], bias, scale[lo:hi], hi-lo, cols)
-		}
-	}
+// clearOthers sets the rows of c, n×cols, that are not in rows to 0.
+func clearOthers(c []float32, rows []int32, n, cols int) {
 	next := 0
 	for _, r := range rows {
-		fill(next, int(r))
+		clear(c[next*cols : int(r)*cols])
 		next = int(r) + 1
 	}
-	fill(next, n)
+	clear(c[next*cols : n*cols])
 }
 
 // rowProducts is memory to multiply selected rows of matrices: in place if the BLAS is a
@@ -98,7 +86,7 @@ func together(memory *[]float32, x []float32, rows []int32, cols int) []float32 
 }
 
 // multiplyRows sets the given rows of C to scale⊗bias + A·op(B), and leaves the others
-// unchanged or sets them to scale⊗bias. Nil rows are all rows, a nil bias is 0, a nil scale 1.
+// unchanged or sets them to scale⊗bias, which is 0 there. Nil rows are all rows, a nil bias is 0, a nil scale 1.
 func (p *rowProducts) multiplyRows(on blas.BLAS, rows []int32, transB bool, a, b plan.Matrix, bias, scale, c []float32, cols int) {
 	if with, ok := on.(blas.RowBLAS); ok {
 		with.SgemmRows(rows, transB, a.Rows, cols, a.Cols, a.Data, a.Cols, b.Data, b.Cols, bias, scale, c, cols)

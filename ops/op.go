@@ -259,29 +259,20 @@ func Constant(n *G.Node) bool {
 // variable reports whether n depends on an input node of the graph through differentiable
 // ops. Features are not differentiable.
 func variable(n *G.Node) bool {
-	seen := make(map[*G.Node]bool)
-	var visit func(n *G.Node) bool
-	visit = func(n *G.Node) bool {
-		if seen[n] {
-			return false
-		}
-		seen[n] = true
-		if n.Op() == nil {
-			return true
-		}
-		op, ok := n.Op().(G.SDOp)
-		if !ok {
-			return false
-		}
-		children := plan.Children(n)
-		for k, wanted := range op.DiffWRT(len(children)) {
-			if wanted && visit(children[k]) {
-				return true
-			}
-		}
+	if n.Op() == nil {
+		return true
+	}
+	op, ok := n.Op().(G.SDOp)
+	if !ok {
 		return false
 	}
-	return visit(n)
+	children := plan.Children(n)
+	for k, wanted := range op.DiffWRT(len(children)) {
+		if wanted && variable(children[k]) {
+			return true
+		}
+	}
+	return false
 }
 
 // onHost returns the elements of m: a copy in memory if m is on d, and not on the CPU.

@@ -66,9 +66,7 @@ type propagateRun struct {
 	crowded bool                 // P̃·X is only dense
 }
 
-func (op *propagate) of(r *plan.Run) *propagateRun {
-	return plan.StateOf[propagateRun](r, op, nil)
-}
+func (op *propagate) of(r *plan.Run) *propagateRun { return plan.StateOf[propagateRun](r, op) }
 
 // Operations counts the product with the block, and that of its gradient.
 func (op *propagate) Operations(w plan.Work) float64 {
@@ -140,7 +138,8 @@ func (op *propagate) Compute(c *plan.Call) error {
 			kernel.SpMM(to.Data, &b.Matrix, h.Data, h.Cols)
 		default:
 			kept := op.history
-			kept.propagate(b, to.Data, h.Data)
+			values := kept.Values() // or, after this call, halves
+			kernel.SpMMControl(to.Data, &b.Matrix, h.Data, kernel.Control{Matrix: b.Control, Rows: values, Half: kept.halves}, h.Cols)
 			if op.commits() && slot == op.slot { // a slot for one run alone leaves nothing to commit
 				kept.ids = append(kept.ids[:0], b.Src...)
 				kept.rows = append(kept.rows[:0], op.committed(c.Run, h.Floats).Data...)
@@ -152,7 +151,7 @@ func (op *propagate) Compute(c *plan.Call) error {
 // committed returns the rows that the history takes, for the input h: before dropout.
 func (op *propagate) committed(r *plan.Run, h plan.Floats) plan.Floats {
 	if below, ok := op.inputs[0].Op().(*activate); ok {
-		return below.of(r).whole
+		return plan.StateOf[activateRun](r, below).whole.Floats
 	}
 	return h
 }

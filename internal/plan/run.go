@@ -67,17 +67,14 @@ func NewRun(p *Plan) *Run {
 	return &Run{Plan: p, states: make(map[any]any), own: make(map[any]any)}
 }
 
-// StateOf returns r's state of type T under key. The first call makes it, and calls start
-// unless that is nil. An op and its gradient share state: the key is then the forward op.
-func StateOf[T any](r *Run, key any, start func(*T)) *T {
+// StateOf returns r's state of type T under key, zero at the first call. An op and its gradient
+// share state: the key is then the forward op.
+func StateOf[T any](r *Run, key any) *T {
 	if s, ok := r.states[key]; ok {
 		return s.(*T)
 	}
 	s := new(T)
 	r.states[key] = s
-	if start != nil {
-		start(s)
-	}
 	return s
 }
 
