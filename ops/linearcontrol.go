@@ -132,8 +132,8 @@ type linearControl struct {
 
 // linearControlRun is the state of a linear control in a run.
 type linearControlRun struct {
-	rest, slopes             plan.Floats // PX − P̃X and s, for the gradient
-	restMemory, changeMemory plan.Scratch
+	rest, change plan.Scratch // PX − P̃X, for the gradient; (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
+	slopes       plan.Floats  // s
 }
 
 // OnlyTraining says that op leaves z as it is in inference.
@@ -144,9 +144,7 @@ func (op *linearControl) Operations(w plan.Work) float64 {
 	return 2*w.Rows*float64(op.control.in*op.control.out) + w.Sparse*float64(op.control.in)
 }
 
-func (op *linearControl) of(r *plan.Run) *linearControlRun {
-	return plan.StateOf[linearControlRun](r, op, nil)
-}
+func (op *linearControl) of(r *plan.Run) *linearControlRun { return plan.StateOf[linearControlRun](r, op) }
 
 func (op *linearControl) Place(r *plan.Run) error {
 	slotOf(r, op.control.rows).needs |= partDst | partSums
@@ -172,31 +170,30 @@ func (op *linearControl) Compute(call *plan.Call) error {
 	s := op.of(call.Run)
 	to := call.OutMatrix(z.Rows, z.Cols)
 	call.Dense(plan.Product{M: z.Rows, N: c.out, K: c.in})
-	s.rest = call.Scratch(&s.restMemory, z.Rows*c.in)
-	change := call.Scratch(&s.changeMemory, (c.in+1)*c.out) // (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
+	rest, change := call.Scratch(&s.rest, z.Rows*c.in), call.Scratch(&s.change, (c.in+1)*c.out)
 	px := c.px.on(call)
 	about := c.about.on(call)
 	last := c.in * c.out
 	s.slopes = about.Slice(last+c.out, last+2*c.out)
 	err := call.On(func(d *device.Device) error {
 		return cmp.Or(
-			d.SpMM(s.rest.At, slotOf(call.Run, c.slot).matrix, 0, x.At, c.in),
-			d.ScaledDifference(s.rest.At, px.At, slotOf(call.Run, c.rows).dst, s.rest.At, 0, z.Rows, c.in),
+			d.SpMM(rest.At, slotOf(call.Run, c.slot).matrix, 0, x.At, c.in),
+			d.ScaledDifference(rest.At, px.At, slotOf(call.Run, c.rows).dst, rest.At, 0, z.Rows, c.in),
 			d.Copy(to.At, z.At, z.Rows*z.Cols),
 		)
 	}, func() {
-		kernel.SpMM(s.rest.Data, &b.Matrix, x.Data, c.in)
+		kernel.SpMM(rest.Data, &b.Matrix, x.Data, c.in)
 		for i, row := range of.Dst {
-			rest := s.rest.Data[i*c.in : (i+1)*c.in]
+			out := rest.Data[i*c.in : (i+1)*c.in]
 			for j, v := range px.Data[int(row)*c.in:][:c.in] {
-				rest[j] = v - rest[j]
+				out[j] = v - out[j]
 			}
 		}
 		if !call.Over {
 			copy(to.Data, z.Data)
 		}
 	})
-	err = cmp.Or(err, scaledDifference(call, change, w.Floats, about, s.slopes, c.in, c.out), op.multiply(call, false, c.in, s.rest, change, 1, to))
+	err = cmp.Or(err, scaledDifference(call, change, w.Floats, about, s.slopes, c.in, c.out), op.multiply(call, false, c.in, rest, change, 1, to))
 	if err != nil || !op.bias {
 		return err
 	}
@@ -248,7 +245,7 @@ func (op *linearControl) backW(call *plan.Call) error {
 	grad := upstream(call, 1)
 	to := call.OutMatrix(c.in, c.out)
 	call.Dense(plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows})
-	return cmp.Or(op.multiply(call, true, grad.Rows, s.rest, grad.Floats, 0, to), scaledDifference(call, to.Floats, to.Floats, plan.Floats{}, s.slopes, c.in, c.out))
+	return cmp.Or(op.multiply(call, true, grad.Rows, s.rest.Floats, grad.Floats, 0, to), scaledDifference(call, to.Floats, to.Floats, plan.Floats{}, s.slopes, c.in, c.out))
 }
 
 func (op *linearControl) backB(call *plan.Call) error {
