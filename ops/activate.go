@@ -113,10 +113,15 @@ func (op *activate) Compute(c *plan.Call) error {
 	x := c.Matrix(0)
 	s := plan.StateOf[activateRun](c.Run, op)
 	dropout := op.dropout.in(c.Run)
-	var noise plan.Floats
-	if dropout.Rate > 0 {
-		noise = op.slot.rowNumbers(c, partNoise, x.Rows)
-		dropout.Noise = noise.Data
+	var noise device.Pointer
+	if dropout.Rate > 0 && op.slot != nil {
+		_, b := op.slot.of(c)
+		if dropout.Noise = b.NoiseScale; c.Device != nil {
+			noise = slotOf(c.Run, op.slot).noise
+		}
+		if n := len(b.NoiseScale); n > 0 && n != x.Rows {
+			return c.Sizes("input has %d rows, its block %d noise scales", x.Rows, n)
+		}
 	}
 	to := c.OutMatrix(x.Rows, x.Cols)
 	n := x.Rows * x.Cols
@@ -140,7 +145,7 @@ func (op *activate) Compute(c *plan.Call) error {
 			s := plan.StateOf[productRun](c.Run, below)
 			bias, scale = s.bias, s.scale
 		}
-		return d.Activate(to.At, s.slope.At, s.whole.At, x.At, bias, scale, noise.At, op.act, dropout, x.Rows, x.Cols)
+		return d.Activate(to.At, s.slope.At, s.whole.At, x.At, bias, scale, noise, op.act, dropout, x.Rows, x.Cols)
 	}, func() {
 		if keepsWhole {
 			kernel.Activate(op.act, s.whole.Data, nil, x.Data, x.Rows, x.Cols, kernel.Dropout{})

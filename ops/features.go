@@ -41,12 +41,12 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 		return nil, fmt.Errorf("ops: Features: %d×%d features hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrShape)
 	}
 	op := &features{
-		base: base{name: "features", slot: slot, parts: partSrc, rows: plan.InputRows},
+		base: base{name: "features", slot: slot, rows: plan.InputRows},
 		x:    x,
 	}
 	rows := slot.src
 	if outputs {
-		rows, op.parts, op.rows = slot.dst, partDst, plan.OutputRows
+		rows, op.rows = slot.dst, plan.OutputRows
 	}
 	return applySource(g, op, tensor.Shape{rows, x.Cols})
 }

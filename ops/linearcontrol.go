@@ -144,10 +144,12 @@ func (op *linearControl) Operations(w plan.Work) float64 {
 	return 2*w.Rows*float64(op.control.in*op.control.out) + w.Sparse*float64(op.control.in)
 }
 
-func (op *linearControl) of(r *plan.Run) *linearControlRun { return plan.StateOf[linearControlRun](r, op) }
+func (op *linearControl) of(r *plan.Run) *linearControlRun {
+	return plan.StateOf[linearControlRun](r, op)
+}
 
 func (op *linearControl) Place(r *plan.Run) error {
-	slotOf(r, op.control.rows).needs |= partDst | partSums
+	slotOf(r, op.control.rows) // is sent
 	return cmp.Or(op.control.px.place(r), op.control.about.place(r), op.base.Place(r))
 }
 
@@ -165,7 +167,7 @@ func (op *linearControl) Compute(call *plan.Call) error {
 	var bias, rho plan.Floats
 	if op.bias {
 		bias = call.Vector(3, c.out)
-		rho = c.rows.rowNumbers(call, partSums, z.Rows)
+		rho = c.rows.rowSums(call, z.Rows)
 	}
 	s := op.of(call.Run)
 	to := call.OutMatrix(z.Rows, z.Cols)
@@ -251,7 +253,7 @@ func (op *linearControl) backW(call *plan.Call) error {
 func (op *linearControl) backB(call *plan.Call) error {
 	c, s := op.control, op.of(call.Run)
 	grad := upstream(call, 1)
-	rho := c.rows.rowNumbers(call, partSums, grad.Rows)
+	rho := c.rows.rowSums(call, grad.Rows)
 	to := call.OutVector(c.out)
 	err := call.On(func(d *device.Device) error {
 		return d.ColumnSums(to.At, grad.At, 0, rho.At, grad.Rows, c.out)

@@ -53,7 +53,7 @@ func Affine(x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 		below: x.Op(),
 	}
 	if op.bias = b != nil; op.bias {
-		op.slot, op.parts = slot, partSums
+		op.slot = slot
 	}
 	if op.slot != nil && x.Shape()[0] != slot.dst {
 		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot %d output nodes: %w", name, x.Shape()[0], slot.dst, ErrShape)
@@ -129,7 +129,7 @@ func (op *product) Compute(c *plan.Call) error {
 	var bias, scale plan.Floats
 	if op.bias {
 		bias = c.Vector(2, size.N)
-		scale = op.slot.rowNumbers(c, partSums, size.M)
+		scale = op.slot.rowSums(c, size.M)
 	}
 	to := c.OutMatrix(size.M, size.N)
 	s := plan.StateOf[productRun](c.Run, op)
@@ -197,7 +197,7 @@ func (op *product) differentiate(d *gradients, _, grad *G.Node) {
 	d.add(0, &product{base: base{name: op.name + "BackX"}, blas: op.blas, transB: true, below: op.below}, grad, w)
 	d.add(1, &product{base: base{name: op.name + "BackW"}, blas: op.blas, transA: true, below: op.below}, x, grad)
 	if op.bias {
-		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot, parts: partSums}}, grad)
+		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot}}, grad)
 	}
 }
 
@@ -207,7 +207,7 @@ type columnSums struct{ base }
 
 func (op *columnSums) Compute(c *plan.Call) error {
 	x := c.Matrix(0)
-	scale := op.slot.rowNumbers(c, partSums, x.Rows)
+	scale := op.slot.rowSums(c, x.Rows)
 	to := c.OutVector(x.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.ColumnSums(to.At, x.At, 0, scale.At, x.Rows, x.Cols)

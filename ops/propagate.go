@@ -35,9 +35,7 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 	op := &propagate{base: base{name: "propagate", slot: slot, parts: partMatrix, rows: plan.PropagatedRows}}
 	shape := tensor.Shape{slot.dst, h.Shape()[1]}
 	if op.history = slot.newHistory(h.Shape()[1]); op.history != nil {
-		op.parts |= partControl
 		if op.commits() {
-			op.parts |= partSrc
 			op.memory.Access = plan.Keeps // the history reads the rows of H after the run
 		}
 		return apply(op, shape, h)

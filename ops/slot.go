@@ -174,32 +174,17 @@ func (s *Slot) of(c *plan.Call) (*Slot, *graph.Block) {
 	return own, b
 }
 
-// rowNumbers returns the row sums or the noise scales of s's block for c, one for each row of an
-// input; nothing if s is nil, or has no noise scales. part says which.
-func (s *Slot) rowNumbers(c *plan.Call, part blockParts, rows int) (numbers plan.Floats) {
+// rowSums returns the row sums of s's block for c, one for each row of an input; nothing if s is nil.
+func (s *Slot) rowSums(c *plan.Call, rows int) (sums plan.Floats) {
 	if s == nil {
-		return numbers
+		return sums
 	}
-	own, b := s.of(c)
-	what := "output nodes"
-	if numbers.Data = b.RowSums; part == partNoise {
-		what, numbers.Data = "noise scales", b.NoiseScale
+	_, b := s.of(c)
+	if len(b.Dst) != rows {
+		c.Sizes("input has %d rows, its block %d output nodes", rows, len(b.Dst))
 	}
-	n := len(numbers.Data)
-	switch {
-	case part == partNoise && n == 0:
-		return numbers
-	case c.Device == nil:
-	case part == partNoise:
-		numbers.At = slotOf(c.Run, s).noise
-	default:
-		numbers.At = slotOf(c.Run, s).sums
+	if sums.Data = b.RowSums; c.Device != nil {
+		sums.At = slotOf(c.Run, s).sums
 	}
-	if own.full.Sums != 0 { // only on the device
-		n = len(b.Dst)
-	}
-	if n != rows {
-		c.Sizes("input has %d rows, its block %d %s", rows, n, what)
-	}
-	return numbers
+	return sums
 }
