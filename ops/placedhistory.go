@@ -22,9 +22,8 @@ type placedHistory struct {
 
 	// The rows of the last run over a control, for Commit.
 	rows, ids device.Pointer
-	count     int         // 0: no rows
-	by        *plan.Run   // that run
-	sent      device.Sent // holds ids
+	count     int       // 0: no rows
+	by        *plan.Run // that run
 
 	err error // of a call that cannot return one
 }
@@ -76,7 +75,7 @@ func (s *placedHistory) Begin(r *plan.Run) {
 	}
 }
 
-// commit queues a Commit.
+// commit queues a Commit, before the next run is Done: the upload keeps ids until then.
 func (s *placedHistory) commit() {
 	n := s.count
 	if s.count = 0; n == 0 {
@@ -86,9 +85,7 @@ func (s *placedHistory) commit() {
 		return
 	}
 	s.hostIsStale = true
-	if s.err = s.d.Scatter(s.at, s.rows, s.ids, s.by.Status, n, s.of.width); s.err == nil {
-		s.err = s.sent.Used()
-	}
+	s.err = s.d.Scatter(s.at, s.rows, s.ids, s.by.Status, n, s.of.width)
 }
 
 // toHost copies the rows to values if the device has newer ones. The host may write to values

@@ -182,7 +182,6 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 		s.ids = q.src
 		s.count = len(q.block.Src)
 		s.by = c.Run
-		s.sent = c.Upload.Sent()
 	}
 	return err
 }

@@ -82,7 +82,7 @@ func (d *Device) keep(key any, n int64, fill func(at Pointer) error) (Pointer, e
 	return at, nil
 }
 
-// keepCopy returns the resident copy of x under key, made at the first call.
+// keepCopy returns the resident copy of x under key, made at the first call; 0 if x is empty.
 func keepCopy[T number](d *Device, key any, x []T) (Pointer, error) {
 	_, n := bytesOf(x)
 	return d.keep(key, n, func(at Pointer) error { return Write(d, at, x) })
@@ -129,21 +129,15 @@ func (d *Device) Features(x *graph.Features) (Pointer, error) {
 // bytes a node and 4 an entry of the adjacency matrix, 4 more an entry for weights,
 // and 4 a node for each distinct scale. p must not change while d is open.
 func (d *Device) Laplacian(p *graph.Laplacian) (*Laplacian, error) {
-	type part struct {
-		of   *graph.Laplacian
-		what string
-	}
 	l := &Laplacian{Nodes: p.Nodes()}
 	var errs [5]error
-	l.Ptr, errs[0] = keepCopy(d, part{p, "ptr"}, p.Adjacency.Ptr)
-	l.Idx, errs[1] = keepCopy(d, part{p, "idx"}, p.Adjacency.Idx)
-	if p.Adjacency.Val != nil {
-		l.Val, errs[2] = keepCopy(d, part{p, "val"}, p.Adjacency.Val)
-	}
-	l.RowScale, errs[3] = keepCopy(d, part{p, "rows"}, p.RowScale)
+	l.Ptr, errs[0] = keepCopy(d, &p.Adjacency.Ptr, p.Adjacency.Ptr)
+	l.Idx, errs[1] = keepCopy(d, &p.Adjacency.Idx, p.Adjacency.Idx)
+	l.Val, errs[2] = keepCopy(d, &p.Adjacency.Val, p.Adjacency.Val)
+	l.RowScale, errs[3] = keepCopy(d, &p.RowScale, p.RowScale)
 	l.ColScale = l.RowScale
 	if len(p.ColScale) > 0 && &p.ColScale[0] != &p.RowScale[0] {
-		l.ColScale, errs[4] = keepCopy(d, part{p, "columns"}, p.ColScale)
+		l.ColScale, errs[4] = keepCopy(d, &p.ColScale, p.ColScale)
 	}
 	return l, cmp.Or(errs[:]...)
 }

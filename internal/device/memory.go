@@ -108,15 +108,14 @@ func (d *Device) Sync() error {
 }
 
 // ringSize is the number of mini-batches in flight: one in computation, one in copy,
-// and two between them, so that the host seldom waits.
-const ringSize = 4
+// two between them, so that the host seldom waits, and one that late readers may still read.
+const ringSize = 5
 
 // Uploader sends the arrays of a step to the device in one copy, from page-locked
 // memory and on a stream of its own. The copy runs while the step before is computed.
 //
 //	Add, Add, …, Send   the addresses are set; work queued from now on may read them
-//	Done                ends the reading, except by work that calls Used later
-//	Sent, …, Used       extends it to the work queued before Used
+//	Done                ends the step; work queued before the next Done may read them too
 type Uploader struct {
 	d     *Device
 	ring  [ringSize]staging
@@ -192,7 +191,7 @@ func (u *Uploader) add(p part, bytes int64) {
 	u.size += (bytes + 15) &^ 15
 }
 
-// Send queues the copy of the added arrays. It waits only if the copy of four calls
+// Send queues the copy of the added arrays. It waits only if the copy of five calls
 // ago has not ended, or if memory must grow.
 func (u *Uploader) Send() error {
 	defer func() {
@@ -215,8 +214,9 @@ func (u *Uploader) Send() error {
 	if u.size == 0 {
 		return nil
 	}
-	// The copy waits for the last reader of the memory, and later kernels for the copy.
-	if err = s.used.delay(copies); err == nil {
+	// The copy waits for the end of the step after the memory's last one, since late readers may
+	// be queued until then. Later kernels wait for the copy.
+	if err = u.ring[(u.next+1)%ringSize].used.delay(copies); err == nil {
 		err = u.d.driver.send(at, s.host, u.size)
 	}
 	if err == nil {
@@ -257,23 +257,11 @@ func (u *Uploader) ready(s *staging) error {
 	return nil
 }
 
-// Done states that only work queued so far reads the arrays of the last Send.
+// Done states that only work queued before the next Done reads the arrays of the last Send.
 func (u *Uploader) Done() error {
-	sent := u.Sent()
+	used := u.ring[u.next].used
 	u.next = (u.next + 1) % ringSize
-	return sent.Used()
-}
-
-// Sent stands for the arrays of one Send.
-type Sent struct{ used event }
-
-// Sent returns the arrays of the last Send. Call it before Done.
-func (u *Uploader) Sent() Sent { return Sent{u.ring[u.next].used} }
-
-// Used states that work queued so far reads the arrays. Call it before the fourth Send
-// after theirs, which reuses their memory.
-func (s Sent) Used() error {
-	return failed(s.used.record(main), "marking the end of a use")
+	return failed(used.record(main), "marking the end of a use")
 }
 
 // Close waits for the device and frees the uploader's memory.
