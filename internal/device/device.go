@@ -129,7 +129,7 @@ func (d *Device) Features(x *graph.Features) (Pointer, error) {
 // bytes a node and 4 an entry of the adjacency matrix, 4 more an entry for weights,
 // and 4 a node for each distinct scale. p must not change while d is open.
 func (d *Device) Laplacian(p *graph.Laplacian) (*Laplacian, error) {
-	l := &Laplacian{Nodes: p.Nodes()}
+	l := new(Laplacian)
 	var errs [5]error
 	l.Ptr, errs[0] = keepCopy(d, &p.Adjacency.Ptr, p.Adjacency.Ptr)
 	l.Idx, errs[1] = keepCopy(d, &p.Adjacency.Idx, p.Adjacency.Idx)

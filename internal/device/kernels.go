@@ -86,7 +86,6 @@ func (d *Device) AddSpMM(dst Pointer, a Sparse, x Pointer, width int) error {
 // Laplacian is a graph.Laplacian in the device's memory: int64 row pointers,
 // int32 columns, float32 scales. Val is 0 if the graph has no weights.
 type Laplacian struct {
-	Nodes                             int
 	Ptr, Idx, Val, RowScale, ColScale Pointer
 }
 
