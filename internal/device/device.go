@@ -67,10 +67,10 @@ func (d *Device) OnClose(f func() error) { d.closers = append(d.closers, f) }
 
 // keep returns the resident memory under key. The first call allocates n bytes and calls fill.
 func (d *Device) keep(key any, n int64, fill func(at Pointer) error) (Pointer, error) {
-	if b, ok := d.resident[key]; ok {
+	b := d.Scratch(key)
+	if b.size > 0 {
 		return b.at, nil
 	}
-	b := d.NewBuffer()
 	at, err := b.Bytes(n)
 	if err == nil {
 		err = fill(at)
@@ -78,7 +78,6 @@ func (d *Device) keep(key any, n int64, fill func(at Pointer) error) (Pointer, e
 	if err != nil {
 		return 0, errors.Join(err, b.Free())
 	}
-	d.resident[key] = b
 	return at, nil
 }
 

@@ -268,9 +268,6 @@ func (d *Device) launch(kernel string, blocks, threads int, args ...any) error {
 	if blocks == 0 {
 		return nil
 	}
-	if blocks > math.MaxInt32 {
-		return fmt.Errorf("device: %s: %d blocks are too many", kernel, blocks)
-	}
 	for k, v := range args {
 		d.args[k] = word(v)
 	}
