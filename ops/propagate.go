@@ -181,7 +181,6 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 		s.rows = op.committed(c.Run, h.Floats).At
 		s.ids = q.src
 		s.count = len(q.block.Src)
-		s.by = c.Run
 	}
 	return err
 }

@@ -41,12 +41,12 @@ type Run struct {
 
 // residentRows is state of an op that stays on the device from run to run.
 type residentRows interface {
-	// Begin is called before each run of r.
-	Begin(r *Run)
+	// Begin is called before each run.
+	Begin()
 	// Pull waits and brings the host's copy up to date.
 	Pull() error
-	// Release ends r's use of the state.
-	Release(r *Run) error
+	// Release ends the run's use of the state.
+	Release() error
 }
 
 // AddInput makes each run on the device call send, which adds a part of the batch to the upload.
