@@ -167,7 +167,7 @@ func checkNodes(what, want string, first *G.Node, fits func(*G.Node) bool, nodes
 func apply(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, error) {
 	wanted := make([]bool, len(inputs))
 	for k, n := range inputs {
-		wanted[k] = variable(n)
+		wanted[k] = !Constant(n)
 	}
 	op.common().wanted = wanted
 	return applyConstant(op, shape, inputs...)
@@ -250,38 +250,32 @@ func (b *base) readsBack(p *plan.Plan) bool {
 	})
 }
 
-// Constant reports whether n depends on features alone, and on no input node of the graph.
-// Such a node gets no gradient.
+// Constant reports whether n depends on features alone, and on no input node of the graph through
+// differentiable ops. Features are not differentiable. Such a node gets no gradient.
 func Constant(n *G.Node) bool {
-	return n == nil || n.Graph() == nil || !variable(n)
-}
-
-// variable reports whether n depends on an input node of the graph through differentiable
-// ops. Features are not differentiable.
-func variable(n *G.Node) bool {
 	if n.Op() == nil {
-		return true
+		return false
 	}
 	op, ok := n.Op().(G.SDOp)
 	if !ok {
-		return false
+		return true
 	}
 	children := plan.Children(n)
 	for k, wanted := range op.DiffWRT(len(children)) {
-		if wanted && variable(children[k]) {
-			return true
+		if wanted && !Constant(children[k]) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
-// onHost returns the elements of m: a copy in memory if m is on d, and not on the CPU.
-func onHost(d *device.Device, m plan.Matrix, memory *[]float32) ([]float32, error) {
+// onHost returns the elements of m: a copy if m is on d, and not on the CPU.
+func onHost(d *device.Device, m plan.Matrix) ([]float32, error) {
 	if d == nil {
 		return m.Data, nil
 	}
-	*memory = scratch(*memory, m.Rows*m.Cols)
-	return *memory, device.Read(d, *memory, m.At)
+	data := make([]float32, m.Rows*m.Cols)
+	return data, device.Read(d, data, m.At)
 }
 
 // scratch returns a slice of length n, in the memory of s if n fits. The elements are not

@@ -34,7 +34,7 @@ func (t *Targets) Scores() []float32 { return t.scores }
 
 // observe computes the scores from the logits z, on d if that is not nil.
 func (t *Targets) observe(d *device.Device, z plan.Matrix) error {
-	logits, err := onHost(d, z, &t.logits)
+	logits, err := onHost(d, z)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,6 @@ type slotBatch struct {
 	ownFound bool
 
 	squares []float32 // of the last run
-	read    []float32 // memory for a copy from the device
 }
 
 // For returns a slot for r alone, without a block: r reads it in place of s. Its options are
@@ -78,11 +77,8 @@ func (s *Slot) Set(b *graph.Block) error {
 	}
 	// Check here: kernels do not check indices, and a panic in the machine's goroutine
 	// would end the process. A value that is not finite would show only in the loss.
-	if err := b.Matrix.Validate(); err != nil {
-		return fmt.Errorf("ops: block matrix: %w", err)
-	}
-	if err := b.Transposed.Validate(); err != nil {
-		return fmt.Errorf("ops: block transpose: %w", err)
+	if err := cmp.Or(b.Matrix.Validate(), b.Transposed.Validate()); err != nil {
+		return fmt.Errorf("ops: block matrix or transpose: %w", err)
 	}
 	if m, t := &b.Matrix, &b.Transposed; m.NNZ() != t.NNZ() || m.NNZ() > 0 && (m.Val == nil) != (t.Val == nil) {
 		return fmt.Errorf("ops: block matrix of %d entries and %d values has a transpose of %d and %d: %w", m.NNZ(), len(m.Val), t.NNZ(), len(t.Val), graph.ErrInvalid)
