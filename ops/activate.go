@@ -151,7 +151,7 @@ func (op *activate) Compute(c *plan.Call) error {
 			kernel.Activate(op.act, s.whole.Data, nil, x.Data, x.Rows, x.Cols, kernel.Dropout{})
 		}
 		if rows := rowsToCompute(c.Run, op.inputs[0].Op(), false, x.Rows); rows != nil {
-			clearOthers(to.Data, rows, x.Rows, x.Cols)
+			fillOthers(to.Data, rows, x.Rows, x.Cols, nil, nil)
 			kernel.ActivateRows(op.act, to.Data, s.slope.Data, x.Data, rows, x.Cols, dropout)
 		} else {
 			kernel.Activate(op.act, to.Data, s.slope.Data, x.Data, x.Rows, x.Cols, dropout)
@@ -179,7 +179,7 @@ func (op *activate) back(c *plan.Call) error {
 			return
 		}
 		if !c.Over {
-			clearOthers(to.Data, rows, grad.Rows, grad.Cols)
+			fillOthers(to.Data, rows, grad.Rows, grad.Cols, nil, nil)
 		}
 		kernel.MultiplyRows(to.Data, grad.Data, s.slope.Data, rows, grad.Cols)
 	})

@@ -168,9 +168,9 @@ func (op *product) dense(c *plan.Call, size plan.Product, a, b plan.Matrix, bias
 	case rows == nil:
 	case op.transA:
 		size.K = len(rows)
-	default: // the bias of other rows has the scale 0
+	default:
 		size.M = len(rows)
-		clearOthers(to.Data, rows, to.Rows, to.Cols)
+		fillOthers(to.Data, rows, to.Rows, to.Cols, bias, scale)
 	}
 	c.Dense(size)
 	if op.transA {

@@ -62,14 +62,26 @@ func rowsToCompute(r *plan.Run, op G.Op, gradient bool, n int) []int32 {
 	return s.rows
 }
 
-// clearOthers sets the rows of c, n×cols, that are not in rows to 0.
-func clearOthers(c []float32, rows []int32, n, cols int) {
+// fillOthers sets the rows of c, n×cols, that are not in rows to scale⊗bias. A nil bias
+// is 0, a nil scale 1.
+func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
+	fill := func(lo, hi int) {
+		to, scale := c[lo*cols:hi*cols], scale
+		if scale != nil {
+			scale = scale[lo:hi]
+		}
+		if bias == nil {
+			clear(to)
+		} else {
+			kernel.BiasRows(to, bias, scale, hi-lo, cols)
+		}
+	}
 	next := 0
 	for _, r := range rows {
-		clear(c[next*cols : int(r)*cols])
+		fill(next, int(r))
 		next = int(r) + 1
 	}
-	clear(c[next*cols : n*cols])
+	fill(next, n)
 }
 
 // rowProducts is memory to multiply selected rows of matrices: in place if the BLAS is a
@@ -86,7 +98,7 @@ func together(memory *[]float32, x []float32, rows []int32, cols int) []float32 
 }
 
 // multiplyRows sets the given rows of C to scale⊗bias + A·op(B), and leaves the others
-// unchanged or sets them to scale⊗bias, which is 0 there. Nil rows are all rows, a nil bias is 0, a nil scale 1.
+// unchanged or sets them to scale⊗bias. Nil rows are all rows, a nil bias is 0, a nil scale 1.
 func (p *rowProducts) multiplyRows(on blas.BLAS, rows []int32, transB bool, a, b plan.Matrix, bias, scale, c []float32, cols int) {
 	if with, ok := on.(blas.RowBLAS); ok {
 		with.SgemmRows(rows, transB, a.Rows, cols, a.Cols, a.Data, a.Cols, b.Data, b.Cols, bias, scale, c, cols)
