@@ -78,7 +78,7 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 		inputs = append(inputs, bias)
 	}
 	for _, vector := range inputs[1:3] {
-		scores, err := applyConstant(&attentionScores{base: base{name: "AttentionScores"}, heads: heads}, tensor.Shape{rows, heads}, z, vector)
+		scores, err := apply(&attentionScores{base: base{name: "AttentionScores", constant: true}, heads: heads}, tensor.Shape{rows, heads}, z, vector)
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func (op *attention) differentiate(d *gradients, out, grad *G.Node) {
 	}
 	in, scores := op.inputs, op.inputs[op.scores():]
 	var dz *G.Node
-	if dz, d.err = applyConstant(op.backward("BackZ", op.backZ), in[0].Shape(), out, in[0], in[1], in[2], grad, scores[0], scores[1]); d.err != nil {
+	if dz, d.err = apply(op.backward("BackZ", op.backZ), in[0].Shape(), out, in[0], in[1], in[2], grad, scores[0], scores[1]); d.err != nil {
 		return
 	}
 	d.pass(0, dz)
