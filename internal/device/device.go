@@ -38,9 +38,6 @@ func Open() (*Device, error) {
 	return &Device{driver: d, resident: map[any]*Buffer{}}, nil
 }
 
-// Name returns the device's name, such as "NVIDIA H200".
-func (d *Device) Name() string { return d.driver.name() }
-
 // Counts returns the number of driver calls of this process so far.
 func (d *Device) Counts() Counts { return d.driver.counts() }
 
