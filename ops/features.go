@@ -58,7 +58,7 @@ type features struct {
 
 // featuresRun is the state of Features in a run.
 type featuresRun struct {
-	places []int32   // memory of the rows' places, if x is shared by ranks
+	places []int32   // of the rows in x, also for a Propagate that gathers
 	rows   graph.CSR // the rows, if x is sparse
 }
 
@@ -82,13 +82,11 @@ func (op *features) Compute(c *plan.Call) error {
 		if ids, err = x.Places(s.places, ids); err != nil {
 			return fmt.Errorf("ops: Features: %w", err)
 		}
-		if x.Share != nil {
-			s.places = ids // also for a Propagate that gathers
-		}
 		if x.Sparse != nil && !gathered(c.Run, op.node, true) { // Propagate selects them by itself
 			kernel.SelectRows(&s.rows, x.Sparse, ids)
 		}
 	}
+	s.places = ids
 	rows, absent := len(ids), gathered(c.Run, op.node, c.Device != nil)
 	if absent {
 		rows = 1 // for Gorgonia's own machines, which need some value

@@ -97,11 +97,8 @@ func (op *propagate) Compute(c *plan.Call) error {
 	var x *graph.Features // whose rows op gathers
 	ids, h := b.Src, plan.Matrix{Rows: inner}
 	if op.source != nil && (gathered(c.Run, op.source.node, c.Device != nil) || c.Device == nil && op.source.x.Sparse != nil) {
-		// The op of H has checked the ids.
 		x = plan.In(c.Run, op.source.x)
-		if h.Cols = x.Cols; x.Share != nil {
-			ids = op.source.of(c.Run).places
-		}
+		h.Cols, ids = x.Cols, op.source.of(c.Run).places // the op of H has checked them
 	} else {
 		h = c.Matrix(0)
 	}
