@@ -104,18 +104,16 @@ func (d *Device) Features(x *graph.Features) (Pointer, error) {
 		return keepCopy(d, x, x.Data)
 	}
 	return d.keep(x, 4*int64(x.Rows)*int64(x.Cols), func(at Pointer) error {
-		rows := max((1<<22)/x.Cols, 1) // made dense at a time
-		for lo := 0; lo < x.Rows; lo += rows {
-			hi := min(lo+rows, x.Rows)
-			part := graph.Features{Rows: hi - lo, Cols: x.Cols}
-			if m := x.Sparse; m != nil {
-				part.Sparse = &graph.CSR{Rows: hi - lo, Cols: x.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}
-			} else {
-				part.Half = x.Half[lo*x.Cols : hi*x.Cols]
+		var part []float32
+		for i := range x.Rows {
+			part = append(part, x.Row(i)...)
+			if len(part) < 1<<22 && i < x.Rows-1 {
+				continue
 			}
-			if err := Write(d, Floats(at, lo*x.Cols), part.Float32s()); err != nil {
+			if err := Write(d, Floats(at, (i+1)*x.Cols-len(part)), part); err != nil {
 				return err
 			}
+			part = part[:0]
 		}
 		return nil
 	})
