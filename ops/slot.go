@@ -106,10 +106,7 @@ func (s *Slot) checkNoiseScale(b *graph.Block) error {
 	case !s.scalesNoise:
 		return fmt.Errorf("ops: block scales the noise of its input's dropout: make the input with ActivateSources, or use a sampler that does not scale it: %w", graph.ErrInvalid)
 	}
-	if err := b.CheckNoiseScale(); err != nil {
-		return fmt.Errorf("ops: %w", err)
-	}
-	return nil
+	return b.CheckNoiseScale()
 }
 
 // use makes b the current block.
