@@ -166,13 +166,10 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 	if l := slot.full.Laplacian; l != nil {
 		return d.Propagate(to.At, l, slot.full.Nodes, 0, to.Rows, h.At, local, to.Cols)
 	}
-	if err := d.SpMM(to.At, q.matrix, ids, h.At, to.Cols); err != nil || op.history == nil || c.Inference {
+	if err := d.SpMM(to.At, q.matrix, ids, h.At, to.Cols); err != nil || op.history == nil || c.Inference || q.block.Control == nil {
 		return err
 	}
 	s := op.history.placed
-	if q.block.Control == nil {
-		return s.err
-	}
 	err = cmp.Or(s.current(), d.AddSpMM(to.At, q.control, s.at, to.Cols))
 	if err == nil && op.commits() && slot == op.slot {
 		s.rows = op.committed(c.Run, h.Floats).At
