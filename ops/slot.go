@@ -6,6 +6,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
@@ -34,9 +35,10 @@ type slotBatch struct {
 	rows  graph.Block // of SetRows
 	full  RowsOf      // see SetFull
 
-	edges    blockEdges // of block, for attention
-	ownRows  []int32    // of block, for OwnRows and attention
-	ownFound bool
+	edges   kernel.Edges // of block, for attention
+	ownRows []int32      // of block, for OwnRows and attention
+
+	edgesFound, ownFound bool
 
 	squares []float32 // of the last run
 }
@@ -112,8 +114,7 @@ func (s *Slot) checkNoiseScale(b *graph.Block) error {
 // use makes b the current block.
 func (s *Slot) use(b *graph.Block) {
 	s.block = b
-	s.edges.filled = false
-	s.ownFound = false
+	s.edgesFound, s.ownFound = false, false
 	s.full = RowsOf{}
 }
 
