@@ -251,14 +251,6 @@ func (op *linearControl) backW(call *plan.Call) error {
 }
 
 func (op *linearControl) backB(call *plan.Call) error {
-	c, s := op.control, op.of(call.Run)
-	grad := upstream(call, 1)
-	rho := c.rows.rowSums(call, grad.Rows)
-	to := call.OutVector(c.out)
-	err := call.On(func(d *device.Device) error {
-		return d.ColumnSums(to.At, grad.At, 0, rho.At, grad.Rows, c.out)
-	}, func() {
-		kernel.ColumnSums(to.Data, grad.Data, rho.Data, grad.Rows, c.out)
-	})
-	return cmp.Or(err, scaledDifference(call, to, to, plan.Floats{}, s.slopes, 1, c.out))
+	to, err := sumColumns(call, upstream(call, 1), op.control.rows)
+	return cmp.Or(err, scaledDifference(call, to, to, plan.Floats{}, op.of(call.Run).slopes, 1, op.control.out))
 }

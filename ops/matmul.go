@@ -206,10 +206,15 @@ func (op *product) differentiate(d *gradients, _, grad *G.Node) {
 type columnSums struct{ base }
 
 func (op *columnSums) Compute(c *plan.Call) error {
-	x := c.Matrix(0)
-	scale := op.slot.rowSums(c, x.Rows)
-	to := c.OutVector(x.Cols)
-	return c.On(func(d *device.Device) error {
+	_, err := sumColumns(c, c.Matrix(0), op.slot)
+	return err
+}
+
+// sumColumns makes columnSums of x the result of c.
+func sumColumns(c *plan.Call, x plan.Matrix, slot *Slot) (to plan.Floats, err error) {
+	scale := slot.rowSums(c, x.Rows)
+	to = c.OutVector(x.Cols)
+	return to, c.On(func(d *device.Device) error {
 		return d.ColumnSums(to.At, x.At, 0, scale.At, x.Rows, x.Cols)
 	}, func() {
 		kernel.ColumnSums(to.Data, x.Data, scale.Data, x.Rows, x.Cols)
