@@ -42,14 +42,16 @@ type placedSlots struct {
 
 // slotOf returns s on the device of r, or a slot with the same block there.
 func slotOf(r *plan.Run, s *Slot) *placedSlot {
-	q := plan.StateOf(r, s, func(q *placedSlot) {
+	q := plan.StateOf[placedSlot](r, s)
+	if q.slot == nil {
+		slots := plan.StateOf[placedSlots](r, (*placedSlots)(nil))
+		if slots.run == nil {
+			slots.run = r
+			r.AddInput(slots.send)
+		}
 		q.slot = s
-		slots := plan.StateOf(r, (*placedSlots)(nil), func(s *placedSlots) {
-			s.run = r
-			r.AddInput(s.send)
-		})
 		slots.all = append(slots.all, q)
-	})
+	}
 	if q.same != nil {
 		return q.same
 	}
