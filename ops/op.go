@@ -203,6 +203,7 @@ type gradients struct {
 // add makes op's result the gradient of input k, if that gets one.
 func (d *gradients) add(k int, op graphOp, inputs ...*G.Node) {
 	if d.err == nil && d.of.wanted[k] {
+		op.common().constant = true // there are no second derivatives
 		d.nodes[k], d.err = apply(op, d.of.inputs[k].Shape(), inputs...)
 	}
 }
@@ -225,7 +226,7 @@ type backward struct {
 
 // backward returns a gradient with the name of the op and a suffix.
 func (b *base) backward(suffix string, compute func(c *plan.Call) error) *backward {
-	return &backward{base: base{name: b.name + suffix}, forward: b, compute: compute}
+	return &backward{base: base{name: b.name + suffix, constant: true}, forward: b, compute: compute}
 }
 
 func (op *backward) Compute(c *plan.Call) error { return op.compute(c) }
