@@ -93,18 +93,11 @@ type activate struct {
 
 // activateRun is the state of an activation in a run.
 type activateRun struct {
-	// slope is ∂out/∂x, in the rows that may differ from zero, for the gradient. It is
-	// not read from out, which a plain node may overwrite in place.
-	slope       plan.Floats
-	slopeMemory plan.Scratch // its memory, unless slope overwrites x
+	// slope is ∂out/∂x, in the rows that may differ from zero, for the gradient. It may overwrite
+	// x. It is not read from out, which a plain node may overwrite in place.
+	slope plan.Scratch
 
-	// whole is act(x), before dropout, for a history.
-	whole       plan.Floats
-	wholeMemory plan.Scratch
-}
-
-func (op *activate) of(r *plan.Run) *activateRun {
-	return plan.StateOf[activateRun](r, op, nil)
+	whole plan.Scratch // act(x), before dropout, for a history
 }
 
 // Operations counts the values and their slopes, once if op is dropout alone.
@@ -118,12 +111,17 @@ func (op *activate) OnlyTraining() bool { return op.act == kernel.Identity }
 // Compute adds the bias of the product below, if that product leaves it to its reader.
 func (op *activate) Compute(c *plan.Call) error {
 	x := c.Matrix(0)
-	s := op.of(c.Run)
+	s := plan.StateOf[activateRun](c.Run, op)
 	dropout := op.dropout.in(c.Run)
-	var noise plan.Floats
-	if dropout.Rate > 0 {
-		noise = op.slot.rowNumbers(c, partNoise, x.Rows)
-		dropout.Noise = noise.Data
+	var noise device.Pointer
+	if dropout.Rate > 0 && op.slot != nil {
+		_, b := op.slot.of(c)
+		if dropout.Noise = b.NoiseScale; c.Device != nil {
+			noise = slotOf(c.Run, op.slot).noise
+		}
+		if n := len(b.NoiseScale); n > 0 && n != x.Rows {
+			return c.Sizes("input has %d rows, its block %d noise scales", x.Rows, n)
+		}
 	}
 	to := c.OutMatrix(x.Rows, x.Cols)
 	n := x.Rows * x.Cols
@@ -132,21 +130,22 @@ func (op *activate) Compute(c *plan.Call) error {
 		return ok && above.commits()
 	})
 	if keepsWhole {
-		s.whole = c.Scratch(&s.wholeMemory, n)
+		c.Scratch(&s.whole, n)
 	}
 	switch {
 	case !op.readsBack(c.Plan):
 	case c.Over:
-		s.slope = x.Floats
+		s.slope.Floats = x.Floats
 	default:
-		s.slope = c.Scratch(&s.slopeMemory, n)
+		c.Scratch(&s.slope, n)
 	}
 	return c.On(func(d *device.Device) error {
 		var bias, scale device.Pointer
-		if below, ok := op.inputs[0].Op().(*product); ok && below.of(c.Run).biasAbove {
-			bias, scale = below.of(c.Run).bias, below.of(c.Run).scale
+		if below, ok := op.inputs[0].Op().(*product); ok && below.biasAbove(c.Run) {
+			s := plan.StateOf[productRun](c.Run, below)
+			bias, scale = s.bias, s.scale
 		}
-		return d.Activate(to.At, s.slope.At, s.whole.At, x.At, bias, scale, noise.At, op.act, dropout, x.Rows, x.Cols)
+		return d.Activate(to.At, s.slope.At, s.whole.At, x.At, bias, scale, noise, op.act, dropout, x.Rows, x.Cols)
 	}, func() {
 		if keepsWhole {
 			kernel.Activate(op.act, s.whole.Data, nil, x.Data, x.Rows, x.Cols, kernel.Dropout{})
@@ -168,7 +167,7 @@ func (op *activate) differentiate(d *gradients, out, grad *G.Node) {
 }
 
 func (op *activate) back(c *plan.Call) error {
-	s := op.of(c.Run)
+	s := plan.StateOf[activateRun](c.Run, op)
 	grad := upstream(c, 1)
 	to := c.OutMatrix(grad.Rows, grad.Cols)
 	return c.On(func(d *device.Device) error {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -79,7 +78,7 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 		inputs = append(inputs, bias)
 	}
 	for _, vector := range inputs[1:3] {
-		scores, err := applyConstant(&attentionScores{base: base{name: "AttentionScores"}, heads: heads}, tensor.Shape{rows, heads}, z, vector)
+		scores, err := apply(&attentionScores{base: base{name: "AttentionScores", constant: true}, heads: heads}, tensor.Shape{rows, heads}, z, vector)
 		if err != nil {
 			return nil, err
 		}
@@ -119,16 +118,11 @@ type attention struct {
 // attentionRun is the state of an attention in a run, for its gradients.
 type attentionRun struct {
 	kernel.Attention
-	alpha         plan.Floats  // the coefficients, as in kernel.Attention
-	ds, dt        plan.Floats  // the gradients of the scores
-	memory        plan.Scratch // of alpha
-	dqs, dss, dts plan.Scratch
-	coefficients  int // the largest number so far
+	alpha      plan.Scratch // the coefficients, as in kernel.Attention
+	dq, ds, dt plan.Scratch // the gradients of sums of two scores, and of the scores
 }
 
-func (op *attention) of(r *plan.Run) *attentionRun {
-	return plan.StateOf[attentionRun](r, op, nil)
-}
+func (op *attention) of(r *plan.Run) *attentionRun { return plan.StateOf[attentionRun](r, op) }
 
 // Operations counts the sums over the entries, and those of the gradient.
 func (op *attention) Operations(w plan.Work) float64 {
@@ -156,15 +150,7 @@ func (op *attention) Compute(c *plan.Call) error {
 	if op.bias {
 		bias = c.Vector(3, a.Out())
 	}
-	n := len(a.Idx) * a.Heads
-	if n > a.coefficients && c.Device == nil { // and as many for the gradient
-		a.coefficients = n
-		what := fmt.Sprintf("ops: Attention: coefficients of %d edges and %d heads", len(a.Idx), a.Heads)
-		if err := memory.Check(what, memory.Product(2, 4, int64(n))); err != nil {
-			return fmt.Errorf("%w; draw fewer neighbours", err)
-		}
-	}
-	a.alpha = c.Scratch(&a.memory, n)
+	c.Scratch(&a.alpha, len(a.Idx)*a.Heads)
 	to := c.OutMatrix(a.Rows(), a.Out())
 	return c.On(func(d *device.Device) error {
 		on := slotOf(c.Run, op.slot).edges
@@ -188,12 +174,12 @@ func (op *attention) differentiate(d *gradients, out, grad *G.Node) {
 	}
 	in, scores := op.inputs, op.inputs[op.scores():]
 	var dz *G.Node
-	if dz, d.err = applyConstant(op.backward("BackZ", op.backZ), in[0].Shape(), out, in[0], in[1], in[2], grad, scores[0], scores[1]); d.err != nil {
+	if dz, d.err = apply(op.backward("BackZ", op.backZ), in[0].Shape(), out, in[0], in[1], in[2], grad, scores[0], scores[1]); d.err != nil {
 		return
 	}
 	d.pass(0, dz)
-	d.add(1, op.backward("BackSource", func(c *plan.Call) error { return op.backVector(c, op.of(c.Run).ds) }), dz, in[0])
-	d.add(2, op.backward("BackTarget", func(c *plan.Call) error { return op.backVector(c, op.of(c.Run).dt) }), dz, in[0])
+	d.add(1, op.backward("BackSource", func(c *plan.Call) error { return op.backVector(c, op.of(c.Run).ds.Floats) }), dz, in[0])
+	d.add(2, op.backward("BackTarget", func(c *plan.Call) error { return op.backVector(c, op.of(c.Run).dt.Floats) }), dz, in[0])
 }
 
 // backZ computes the gradient with respect to z. It also computes the gradients of the scores, which
@@ -206,15 +192,15 @@ func (op *attention) backZ(c *plan.Call) error {
 	t := c.Matrix(6)
 	source := c.Vector(2, z.Cols)
 	target := c.Vector(3, z.Cols)
-	dq := c.Scratch(&a.dqs, len(a.Idx)*a.Heads)
-	a.ds = c.Scratch(&a.dss, z.Rows*a.Heads)
-	a.dt = c.Scratch(&a.dts, z.Rows*a.Heads)
+	c.Scratch(&a.dq, len(a.Idx)*a.Heads)
+	c.Scratch(&a.ds, z.Rows*a.Heads)
+	c.Scratch(&a.dt, z.Rows*a.Heads)
 	to := c.OutMatrix(z.Rows, z.Cols)
 	return c.On(func(d *device.Device) error {
-		return d.AttentionGradient(&a.Attention, slotOf(c.Run, op.slot).edges, to.At, dq.At, a.ds.At, a.dt.At, grad.At, a.alpha.At, s.At, t.At, z.At, source.At, target.At)
+		return d.AttentionGradient(&a.Attention, slotOf(c.Run, op.slot).edges, to.At, a.dq.At, a.ds.At, a.dt.At, grad.At, a.alpha.At, s.At, t.At, z.At, source.At, target.At)
 	}, func() {
-		a.Slopes(dq.Data, a.dt.Data, grad.Data, a.alpha.Data, s.Data, t.Data, z.Data)
-		a.Gradient(to.Data, a.ds.Data, grad.Data, a.alpha.Data, dq.Data, a.dt.Data, source.Data, target.Data)
+		a.Slopes(a.dq.Data, a.dt.Data, grad.Data, a.alpha.Data, s.Data, t.Data, z.Data)
+		a.Gradient(to.Data, a.ds.Data, grad.Data, a.alpha.Data, a.dq.Data, a.dt.Data, source.Data, target.Data)
 	})
 }
 

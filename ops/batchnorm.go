@@ -37,13 +37,10 @@ type batchNormRun struct {
 	mean, variance, inverse []float64 // on the CPU
 
 	// On a device: mean, variance and inverse, and the sums of the gradient, as float64.
-	moments, sums           plan.Floats
-	momentMemory, sumMemory plan.Scratch
+	moments, sums plan.Scratch
 }
 
-func (op *batchNorm) moments(r *plan.Run) *batchNormRun {
-	return plan.StateOf[batchNormRun](r, op, nil)
-}
+func (op *batchNorm) moments(r *plan.Run) *batchNormRun { return plan.StateOf[batchNormRun](r, op) }
 
 func (op *batchNorm) Compute(c *plan.Call) error {
 	x, m := c.Matrix(0), op.moments(c.Run)
@@ -55,10 +52,9 @@ func (op *batchNorm) Compute(c *plan.Call) error {
 	m.ofBatch = plan.In(c.Run, op.mode).Training && x.Rows > 0
 	to := c.OutMatrix(x.Rows, x.Cols)
 	if c.Device != nil {
-		m.moments = c.Scratch(&m.momentMemory, 6*x.Cols)
-		m.sums = plan.Floats{}
-		if m.ofBatch {
-			m.sums = c.Scratch(&m.sumMemory, 4*x.Cols)
+		c.Scratch(&m.moments, 6*x.Cols)
+		if m.sums.At = 0; m.ofBatch {
+			c.Scratch(&m.sums, 4*x.Cols)
 		}
 	}
 	return c.On(func(d *device.Device) error {

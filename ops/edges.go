@@ -8,27 +8,22 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
-// blockEdges is a block as attention reads it. The weight of an entry is the sampler's, times the
-// edge's in A+I, times a factor of the row. Memory is reused from block to block.
-type blockEdges struct {
-	kernel.Edges
-	filled bool
-}
-
-// attend returns the current block as attention reads it. The error names a block without column
-// scales, or one whose output nodes are not all among its input nodes.
+// attend returns the current block as attention reads it: the weight of an entry is the sampler's,
+// times the edge's in A+I, times a factor of the row. The error names a block without column scales,
+// or one whose output nodes are not all among its input nodes.
 func (s *Slot) attend() (kernel.Edges, error) {
 	b, err := s.current()
-	if e := &s.edges; err == nil && !e.filled {
-		if e.Own, err = s.own(); err == nil {
-			err = e.fill(b)
+	if err == nil && !s.edgesFound {
+		if s.edges.Own, err = s.own(); err == nil {
+			err = fillEdges(&s.edges, b)
 		}
-		e.filled = err == nil
+		s.edgesFound = err == nil
 	}
-	return s.edges.Edges, err
+	return s.edges, err
 }
 
-func (e *blockEdges) fill(b *graph.Block) error {
+// fillEdges sets e to b, in the memory of the block before.
+func fillEdges(e *kernel.Edges, b *graph.Block) error {
 	m := &b.Matrix
 	switch {
 	case b.Control != nil:

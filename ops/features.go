@@ -41,12 +41,12 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 		return nil, fmt.Errorf("ops: Features: %d×%d features hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrShape)
 	}
 	op := &features{
-		base: base{name: "features", slot: slot, parts: partSrc, rows: plan.InputRows},
+		base: base{name: "features", slot: slot, rows: plan.InputRows},
 		x:    x,
 	}
 	rows := slot.src
 	if outputs {
-		rows, op.parts, op.rows = slot.dst, partDst, plan.OutputRows
+		rows, op.rows = slot.dst, plan.OutputRows
 	}
 	return applySource(g, op, tensor.Shape{rows, x.Cols})
 }
@@ -58,13 +58,11 @@ type features struct {
 
 // featuresRun is the state of Features in a run.
 type featuresRun struct {
-	places []int32   // memory of the rows' places, if x is shared by ranks
+	places []int32   // of the rows in x, also for a Propagate that gathers
 	rows   graph.CSR // the rows, if x is sparse
 }
 
-func (op *features) of(r *plan.Run) *featuresRun {
-	return plan.StateOf[featuresRun](r, op, nil)
-}
+func (op *features) of(r *plan.Run) *featuresRun { return plan.StateOf[featuresRun](r, op) }
 
 func (op *features) Compute(c *plan.Call) error {
 	_, b := op.slot.of(c)
@@ -84,13 +82,11 @@ func (op *features) Compute(c *plan.Call) error {
 		if ids, err = x.Places(s.places, ids); err != nil {
 			return fmt.Errorf("ops: Features: %w", err)
 		}
-		if x.Share != nil {
-			s.places = ids // also for a Propagate that gathers
-		}
 		if x.Sparse != nil && !gathered(c.Run, op.node, true) { // Propagate selects them by itself
 			kernel.SelectRows(&s.rows, x.Sparse, ids)
 		}
 	}
+	s.places = ids
 	rows, absent := len(ids), gathered(c.Run, op.node, c.Device != nil)
 	if absent {
 		rows = 1 // for Gorgonia's own machines, which need some value

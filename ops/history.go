@@ -5,7 +5,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/half"
-	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
@@ -112,17 +111,6 @@ func (h *History) Commit() {
 		copy(values[int(node)*h.width:][:h.width], h.rows[k*h.width:])
 	}
 	h.ids = h.ids[:0]
-}
-
-// propagate sets out to P̃·H + (P−P̃)·H̄ of block b, for H = x, of the history's width.
-func (h *History) propagate(b *graph.Block, out, x []float32) {
-	rows := h.Values()
-	c := kernel.Control{
-		Matrix: b.Control,
-		Rows:   rows,
-		Half:   h.halves,
-	}
-	kernel.SpMMControl(out, &b.Matrix, x, c, h.width)
 }
 
 // KeepHistory makes the slot accept blocks with a Control, in a graph of the given

@@ -22,7 +22,7 @@ func (op *layerNorm) Compute(c *plan.Call) error {
 	gain := c.Vector(1, x.Cols)
 	shift := c.Vector(2, x.Cols)
 	s := op.begin(c, x)
-	s.inverse = c.Scratch(&s.inverseMemory, x.Rows)
+	c.Scratch(&s.inverse, x.Rows)
 	to := c.OutMatrix(x.Rows, x.Cols)
 	return c.On(func(d *device.Device) error {
 		return d.LayerNorm(to.At, s.normalized.At, s.inverse.At, x.At, gain.At, shift.At, x.Rows, x.Cols)

@@ -132,8 +132,8 @@ type linearControl struct {
 
 // linearControlRun is the state of a linear control in a run.
 type linearControlRun struct {
-	rest, slopes             plan.Floats // PX − P̃X and s, for the gradient
-	restMemory, changeMemory plan.Scratch
+	rest, change plan.Scratch // PX − P̃X, for the gradient; (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
+	slopes       plan.Floats  // s
 }
 
 // OnlyTraining says that op leaves z as it is in inference.
@@ -145,11 +145,11 @@ func (op *linearControl) Operations(w plan.Work) float64 {
 }
 
 func (op *linearControl) of(r *plan.Run) *linearControlRun {
-	return plan.StateOf[linearControlRun](r, op, nil)
+	return plan.StateOf[linearControlRun](r, op)
 }
 
 func (op *linearControl) Place(r *plan.Run) error {
-	slotOf(r, op.control.rows).needs |= partDst | partSums
+	slotOf(r, op.control.rows) // is sent
 	return cmp.Or(op.control.px.place(r), op.control.about.place(r), op.base.Place(r))
 }
 
@@ -167,36 +167,35 @@ func (op *linearControl) Compute(call *plan.Call) error {
 	var bias, rho plan.Floats
 	if op.bias {
 		bias = call.Vector(3, c.out)
-		rho = c.rows.rowNumbers(call, partSums, z.Rows)
+		rho = c.rows.rowSums(call, z.Rows)
 	}
 	s := op.of(call.Run)
 	to := call.OutMatrix(z.Rows, z.Cols)
 	call.Dense(plan.Product{M: z.Rows, N: c.out, K: c.in})
-	s.rest = call.Scratch(&s.restMemory, z.Rows*c.in)
-	change := call.Scratch(&s.changeMemory, (c.in+1)*c.out) // (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
+	rest, change := call.Scratch(&s.rest, z.Rows*c.in), call.Scratch(&s.change, (c.in+1)*c.out)
 	px := c.px.on(call)
 	about := c.about.on(call)
 	last := c.in * c.out
 	s.slopes = about.Slice(last+c.out, last+2*c.out)
 	err := call.On(func(d *device.Device) error {
 		return cmp.Or(
-			d.SpMM(s.rest.At, slotOf(call.Run, c.slot).matrix, 0, x.At, c.in),
-			d.ScaledDifference(s.rest.At, px.At, slotOf(call.Run, c.rows).dst, s.rest.At, 0, z.Rows, c.in),
+			d.SpMM(rest.At, slotOf(call.Run, c.slot).matrix, 0, x.At, c.in),
+			d.ScaledDifference(rest.At, px.At, slotOf(call.Run, c.rows).dst, rest.At, 0, z.Rows, c.in),
 			d.Copy(to.At, z.At, z.Rows*z.Cols),
 		)
 	}, func() {
-		kernel.SpMM(s.rest.Data, &b.Matrix, x.Data, c.in)
+		kernel.SpMM(rest.Data, &b.Matrix, x.Data, c.in)
 		for i, row := range of.Dst {
-			rest := s.rest.Data[i*c.in : (i+1)*c.in]
+			out := rest.Data[i*c.in : (i+1)*c.in]
 			for j, v := range px.Data[int(row)*c.in:][:c.in] {
-				rest[j] = v - rest[j]
+				out[j] = v - out[j]
 			}
 		}
 		if !call.Over {
 			copy(to.Data, z.Data)
 		}
 	})
-	err = cmp.Or(err, scaledDifference(call, change, w.Floats, about, s.slopes, c.in, c.out), op.multiply(call, false, c.in, s.rest, change, 1, to))
+	err = cmp.Or(err, scaledDifference(call, change, w.Floats, about, s.slopes, c.in, c.out), op.multiply(call, false, c.in, rest, change, 1, to))
 	if err != nil || !op.bias {
 		return err
 	}
@@ -248,18 +247,10 @@ func (op *linearControl) backW(call *plan.Call) error {
 	grad := upstream(call, 1)
 	to := call.OutMatrix(c.in, c.out)
 	call.Dense(plan.Product{TransA: true, M: c.in, N: c.out, K: grad.Rows})
-	return cmp.Or(op.multiply(call, true, grad.Rows, s.rest, grad.Floats, 0, to), scaledDifference(call, to.Floats, to.Floats, plan.Floats{}, s.slopes, c.in, c.out))
+	return cmp.Or(op.multiply(call, true, grad.Rows, s.rest.Floats, grad.Floats, 0, to), scaledDifference(call, to.Floats, to.Floats, plan.Floats{}, s.slopes, c.in, c.out))
 }
 
 func (op *linearControl) backB(call *plan.Call) error {
-	c, s := op.control, op.of(call.Run)
-	grad := upstream(call, 1)
-	rho := c.rows.rowNumbers(call, partSums, grad.Rows)
-	to := call.OutVector(c.out)
-	err := call.On(func(d *device.Device) error {
-		return d.ColumnSums(to.At, grad.At, 0, rho.At, grad.Rows, c.out)
-	}, func() {
-		kernel.ColumnSums(to.Data, grad.Data, rho.Data, grad.Rows, c.out)
-	})
-	return cmp.Or(err, scaledDifference(call, to, to, plan.Floats{}, s.slopes, 1, c.out))
+	to, err := sumColumns(call, upstream(call, 1), op.control.rows)
+	return cmp.Or(err, scaledDifference(call, to, to, plan.Floats{}, op.of(call.Run).slopes, 1, op.control.out))
 }

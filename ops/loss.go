@@ -51,27 +51,23 @@ type loss struct {
 type lossRun struct {
 	// probs is the softmax, for the gradient. For binary tasks it is a copy of the logits,
 	// since a plain node may overwrite them in place; on a device it is the logits.
-	probs  plan.Floats
-	memory plan.Scratch
+	probs plan.Scratch
 
 	// On a device:
-	labels, share device.Pointer // of the current batch: the classes or tasks, and the weights
-	rowMemory     plan.Scratch
+	class, multi, share device.Pointer // of the current batch: classes or tasks, and weights
+	ofRows              plan.Scratch   // as float64
 }
 
 // Place makes each run send the labels and the weights of the batch.
 func (op *loss) Place(r *plan.Run) error {
-	s := plan.StateOf[lossRun](r, op, nil)
+	s := plan.StateOf[lossRun](r, op)
 	r.AddInput(func(u *device.Uploader) error {
 		t, err := op.targets.current(r)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case op.binary:
-			device.Add(u, &s.labels, t.multi)
-		default:
-			device.Add(u, &s.labels, t.class)
 		}
+		device.Add(u, &s.class, t.class)
+		device.Add(u, &s.multi, t.multi)
 		device.Add(u, &s.share, t.shares())
 		return nil
 	})
@@ -81,29 +77,30 @@ func (op *loss) Place(r *plan.Run) error {
 func (op *loss) Compute(c *plan.Call) error {
 	z := c.Matrix(0)
 	t := plan.In(c.Run, op.targets)
-	s := plan.StateOf[lossRun](c.Run, op, nil)
+	s := plan.StateOf[lossRun](c.Run, op)
 	if z.Rows == 0 || z.Rows != len(t.class) || z.Cols != t.labels.Outputs() {
 		return c.Sizes("logits are %d×%d, targets %d×%d", z.Rows, z.Cols, len(t.class), t.labels.Outputs())
 	}
 	if t.score != NoScore {
 		c.Fail(t.observe(c.Device, z))
 	}
-	var ofRows plan.Floats
 	if c.Device != nil {
-		ofRows = c.Scratch(&s.rowMemory, 2*z.Rows) // as float64
+		c.Scratch(&s.ofRows, 2*z.Rows)
 	}
-	if s.probs = z.Floats; c.Device == nil || !op.binary {
-		s.probs = c.Scratch(&s.memory, z.Rows*z.Cols)
+	if c.Device != nil && op.binary {
+		s.probs.Floats = z.Floats
+	} else {
+		c.Scratch(&s.probs, z.Rows*z.Cols)
 	}
 	to := c.OutScalar()
 	return c.On(func(d *device.Device) error {
 		var err error
 		if op.binary {
-			err = d.BCELoss(0, ofRows.At, z.At, s.labels, s.share, 0, z.Rows, z.Cols)
+			err = d.BCELoss(0, s.ofRows.At, z.At, s.multi, s.share, 0, z.Rows, z.Cols)
 		} else {
-			err = d.SoftmaxLoss(s.probs.At, ofRows.At, z.At, s.labels, s.share, t.smoothing, z.Rows, z.Cols)
+			err = d.SoftmaxLoss(s.probs.At, s.ofRows.At, z.At, s.class, s.share, t.smoothing, z.Rows, z.Cols)
 		}
-		return cmp.Or(err, d.Total(to.At, ofRows.At, z.Rows))
+		return cmp.Or(err, d.Total(to.At, s.ofRows.At, z.Rows))
 	}, func() {
 		var value float64
 		if op.binary {
@@ -124,7 +121,7 @@ func (op *loss) differentiate(d *gradients, out, grad *G.Node) {
 
 func (op *loss) back(c *plan.Call) error {
 	t := plan.In(c.Run, op.targets)
-	s := plan.StateOf[lossRun](c.Run, op, nil)
+	s := plan.StateOf[lossRun](c.Run, op)
 	z := c.Matrix(0)
 	if z.Rows != len(t.class) {
 		return c.Sizes("targets changed during the run")
@@ -132,9 +129,9 @@ func (op *loss) back(c *plan.Call) error {
 	upstream, to := c.Scalar(2), c.OutMatrix(z.Rows, z.Cols)
 	return c.On(func(d *device.Device) error {
 		if op.binary {
-			return d.BCELoss(to.At, 0, s.probs.At, s.labels, s.share, upstream.At, z.Rows, z.Cols)
+			return d.BCELoss(to.At, 0, s.probs.At, s.multi, s.share, upstream.At, z.Rows, z.Cols)
 		}
-		return d.SoftmaxGradient(to.At, s.probs.At, s.labels, s.share, upstream.At, t.smoothing, z.Rows, z.Cols)
+		return d.SoftmaxGradient(to.At, s.probs.At, s.class, s.share, upstream.At, t.smoothing, z.Rows, z.Cols)
 	}, func() {
 		if op.binary {
 			kernel.BCEWithLogitsGradient(to.Data, s.probs.Data, t.multi, z.Cols, t.shares(), upstream.Data[0])

@@ -53,7 +53,7 @@ func Affine(x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 		below: x.Op(),
 	}
 	if op.bias = b != nil; op.bias {
-		op.slot, op.parts = slot, partSums
+		op.slot = slot
 	}
 	if op.slot != nil && x.Shape()[0] != slot.dst {
 		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot %d output nodes: %w", name, x.Shape()[0], slot.dst, ErrShape)
@@ -77,19 +77,15 @@ type productRun struct {
 	set        rowSet    // rows of the forward product's output that may differ from zero
 	transposed graph.CSR // memory of the transpose of a sparse A
 
-	// On a device, the activation above adds the bias: nothing else reads the product, and the
-	// bias is an input of the graph.
-	biasAbove   bool
-	bias, scale device.Pointer
+	bias, scale device.Pointer // on a device, for the activation above
 }
 
-func (op *product) of(r *plan.Run) *productRun {
-	return plan.StateOf(r, op, func(s *productRun) {
-		s.biasAbove = r.Device != nil && op.bias && op.inputs[2].Op() == nil && len(r.Readers(op.node)) == 1 &&
-			r.ReadOnlyBy(op.node, func(reader *G.Node) bool {
-				_, ok := reader.Op().(*activate)
-				return ok
-			})
+// biasAbove reports whether the activation above adds the bias on a device: nothing else reads the
+// product, and the bias is an input of the graph.
+func (op *product) biasAbove(r *plan.Run) bool {
+	return op.bias && op.inputs[2].Op() == nil && len(r.Readers(op.node)) == 1 && r.ReadOnlyBy(op.node, func(reader *G.Node) bool {
+		_, ok := reader.Op().(*activate)
+		return ok
 	})
 }
 
@@ -133,14 +129,14 @@ func (op *product) Compute(c *plan.Call) error {
 	var bias, scale plan.Floats
 	if op.bias {
 		bias = c.Vector(2, size.N)
-		scale = op.slot.rowNumbers(c, partSums, size.M)
+		scale = op.slot.rowSums(c, size.M)
 	}
 	to := c.OutMatrix(size.M, size.N)
-	s := op.of(c.Run)
+	s := plan.StateOf[productRun](c.Run, op)
 	return c.On(func(d *device.Device) error {
 		c.Dense(size)
 		var beta float32
-		if s.bias, s.scale = bias.At, scale.At; op.bias && !s.biasAbove {
+		if s.bias, s.scale = bias.At, scale.At; op.bias && !op.biasAbove(c.Run) {
 			if err := d.BiasRows(to.At, bias.At, scale.At, size.M, size.N); err != nil {
 				return err
 			}
@@ -167,7 +163,7 @@ func (op *product) dense(c *plan.Call, size plan.Product, a, b plan.Matrix, bias
 		op.keepRows(c.Run, a.Rows, bias, scale)
 	}
 	rows := rowsToCompute(c.Run, op.below, op.transB, a.Rows)
-	s := op.of(c.Run)
+	s := plan.StateOf[productRun](c.Run, op)
 	switch {
 	case rows == nil:
 	case op.transA:
@@ -188,7 +184,7 @@ func (op *product) dense(c *plan.Call, size plan.Product, a, b plan.Matrix, bias
 // and those with a scaled bias.
 func (op *product) keepRows(r *plan.Run, rows int, bias, scale []float32) {
 	below := nonzero(r, op.below, false)
-	set := &op.of(r).set
+	set := &plan.StateOf[productRun](r, op).set
 	if below == nil || bias != nil && scale == nil {
 		*set = rowSet{} // all
 		return
@@ -201,7 +197,7 @@ func (op *product) differentiate(d *gradients, _, grad *G.Node) {
 	d.add(0, &product{base: base{name: op.name + "BackX"}, blas: op.blas, transB: true, below: op.below}, grad, w)
 	d.add(1, &product{base: base{name: op.name + "BackW"}, blas: op.blas, transA: true, below: op.below}, x, grad)
 	if op.bias {
-		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot, parts: partSums}}, grad)
+		d.add(2, &columnSums{base{name: op.name + "BackB", slot: op.slot}}, grad)
 	}
 }
 
@@ -210,10 +206,15 @@ func (op *product) differentiate(d *gradients, _, grad *G.Node) {
 type columnSums struct{ base }
 
 func (op *columnSums) Compute(c *plan.Call) error {
-	x := c.Matrix(0)
-	scale := op.slot.rowNumbers(c, partSums, x.Rows)
-	to := c.OutVector(x.Cols)
-	return c.On(func(d *device.Device) error {
+	_, err := sumColumns(c, c.Matrix(0), op.slot)
+	return err
+}
+
+// sumColumns makes columnSums of x the result of c.
+func sumColumns(c *plan.Call, x plan.Matrix, slot *Slot) (to plan.Floats, err error) {
+	scale := slot.rowSums(c, x.Rows)
+	to = c.OutVector(x.Cols)
+	return to, c.On(func(d *device.Device) error {
 		return d.ColumnSums(to.At, x.At, 0, scale.At, x.Rows, x.Cols)
 	}, func() {
 		kernel.ColumnSums(to.Data, x.Data, scale.Data, x.Rows, x.Cols)

@@ -43,7 +43,7 @@ func nonzero(r *plan.Run, op G.Op, gradient bool) *rowSet {
 		}
 	case *product:
 		if !op.transA && !op.transB {
-			s = &op.of(r).set
+			s = &plan.StateOf[productRun](r, op).set
 		}
 	}
 	if s == nil || len(s.rows) == len(s.has) {
@@ -66,14 +66,14 @@ func rowsToCompute(r *plan.Run, op G.Op, gradient bool, n int) []int32 {
 // is 0, a nil scale 1.
 func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
 	fill := func(lo, hi int) {
-		switch {
-		case lo == hi:
-		case bias == nil:
-			clear(c[lo*cols : hi*cols])
-		case scale == nil:
-			kernel.BiasRows(c[lo*cols:hi*cols], bias, nil, hi-lo, cols)
-		default:
-			kernel.BiasRows(c[lo*cols:hi*cols], bias, scale[lo:hi], hi-lo, cols)
+		to, scale := c[lo*cols:hi*cols], scale
+		if scale != nil {
+			scale = scale[lo:hi]
+		}
+		if bias == nil {
+			clear(to)
+		} else {
+			kernel.BiasRows(to, bias, scale, hi-lo, cols)
 		}
 	}
 	next := 0

@@ -24,20 +24,17 @@ func newNorm(name string, op graphOp, x *G.Node, vectors ...*G.Node) (*G.Node, e
 
 // normRun is the state of a norm in a run, for its gradients.
 type normRun struct {
-	normalized            plan.Floats // the rows before gain and shift
-	inverse               plan.Floats // of LayerNorm, 1/deviation of each row
-	memory, inverseMemory plan.Scratch
+	normalized plan.Scratch // the rows before gain and shift
+	inverse    plan.Scratch // of LayerNorm, 1/deviation of each row
 }
 
-func (op *norm) of(r *plan.Run) *normRun {
-	return plan.StateOf[normRun](r, op, nil)
-}
+func (op *norm) of(r *plan.Run) *normRun { return plan.StateOf[normRun](r, op) }
 
 // begin makes room for the normalised rows of x, if a gradient reads them.
 func (op *norm) begin(c *plan.Call, x plan.Matrix) *normRun {
 	s := op.of(c.Run)
 	if op.readsBack(c.Plan) {
-		s.normalized = c.Scratch(&s.memory, x.Rows*x.Cols)
+		c.Scratch(&s.normalized, x.Rows*x.Cols)
 	}
 	return s
 }

@@ -23,7 +23,7 @@ func (s *Slot) SquaredNorms() []float32 { return s.squares }
 func (s *Slot) observe(d *device.Device, x *graph.Features, nodes []int32, h plan.Matrix) error {
 	s.squares = scratch(s.squares, h.Rows)
 	if x == nil {
-		data, err := onHost(d, h, &s.read)
+		data, err := onHost(d, h)
 		if err != nil {
 			return err
 		}

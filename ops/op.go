@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 	"hash"
-	"hash/fnv"
 	"slices"
 
 	"github.com/chewxy/hm"
@@ -28,7 +27,10 @@ type base struct {
 	id     int64
 	inputs G.Nodes
 	shape  tensor.Shape // nominal, of the result
-	wanted []bool       // inputs that get a gradient
+	wanted []bool       // inputs that get a gradient: those that are not constant
+
+	constant bool // no input gets one
+
 	slot   *Slot        // whose blocks the op reads; or nil
 	parts  blockParts   // of these blocks, that it reads on a device
 	rows   plan.RowKind // of the result
@@ -94,11 +96,7 @@ func (b *base) String() string        { return fmt.Sprintf("%s#%d", b.name, b.id
 func (b *base) WriteHash(h hash.Hash) { fmt.Fprintf(h, "gcn/ops.%s#%d", b.name, b.id) }
 func (b *base) DiffWRT(int) []bool    { return b.wanted }
 
-func (b *base) Hashcode() uint32 {
-	h := fnv.New32a()
-	b.WriteHash(h)
-	return h.Sum32()
-}
+func (b *base) Hashcode() uint32 { return uint32(b.id) }
 
 // Type returns a new function type at every call, since Gorgonia recycles it.
 func (b *base) Type() hm.Type {
@@ -163,28 +161,18 @@ func checkNodes(what, want string, first *G.Node, fits func(*G.Node) bool, nodes
 }
 
 // apply adds op to the graph of its inputs. shape is the nominal shape of the result. The
-// caller has checked the inputs. The op gives its variable inputs a gradient.
+// caller has checked the inputs. Gorgonia merges nodes whose ops have equal hashes; two dropouts
+// of one input would become one. The id of the next node makes the hash unique, and is the same
+// in every process that builds the graph.
 func apply(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, error) {
-	wanted := make([]bool, len(inputs))
-	for k, n := range inputs {
-		wanted[k] = variable(n)
-	}
-	op.common().wanted = wanted
-	return applyConstant(op, shape, inputs...)
-}
-
-// applyConstant is apply for an op without a gradient. Gorgonia merges nodes whose ops have
-// equal hashes; two dropouts of one input would become one. The id of the next node makes the
-// hash unique, and is the same in every process that builds the graph.
-func applyConstant(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, error) {
 	b, all := op.common(), inputs[0].Graph().AllNodes()
 	b.op = op
 	b.shape = shape
 	b.inputs = inputs
 	b.own = new(ownRun)
 	b.id = all[len(all)-1].ID() + 1
-	if b.wanted == nil {
-		b.wanted = make([]bool, len(inputs))
+	for _, n := range inputs {
+		b.wanted = append(b.wanted, !b.constant && !Constant(n))
 	}
 	for _, n := range slices.Backward(all) {
 		if of, ok := n.Op().(graphOp); ok {
@@ -199,10 +187,10 @@ func applyConstant(op graphOp, shape tensor.Shape, inputs ...*G.Node) (*G.Node, 
 	return b.node, nil
 }
 
-// applySource is applyConstant for an op without inputs. Gorgonia's ops need one: the op ignores
+// applySource is apply for an op without inputs. Gorgonia's ops need one: the op ignores
 // a constant.
 func applySource(g *G.ExprGraph, op graphOp, shape tensor.Shape) (*G.Node, error) {
-	return applyConstant(op, shape, g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source"))))
+	return apply(op, shape, g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source"))))
 }
 
 // gradients are the nodes that SymDiff returns, one for each input of its op, and the first error.
@@ -215,7 +203,8 @@ type gradients struct {
 // add makes op's result the gradient of input k, if that gets one.
 func (d *gradients) add(k int, op graphOp, inputs ...*G.Node) {
 	if d.err == nil && d.of.wanted[k] {
-		d.nodes[k], d.err = applyConstant(op, d.of.inputs[k].Shape(), inputs...)
+		op.common().constant = true // there are no second derivatives
+		d.nodes[k], d.err = apply(op, d.of.inputs[k].Shape(), inputs...)
 	}
 }
 
@@ -237,7 +226,7 @@ type backward struct {
 
 // backward returns a gradient with the name of the op and a suffix.
 func (b *base) backward(suffix string, compute func(c *plan.Call) error) *backward {
-	return &backward{base: base{name: b.name + suffix}, forward: b, compute: compute}
+	return &backward{base: base{name: b.name + suffix, constant: true}, forward: b, compute: compute}
 }
 
 func (op *backward) Compute(c *plan.Call) error { return op.compute(c) }
@@ -250,47 +239,32 @@ func (b *base) readsBack(p *plan.Plan) bool {
 	})
 }
 
-// Constant reports whether n depends on features alone, and on no input node of the graph.
-// Such a node gets no gradient.
+// Constant reports whether n depends on features alone, and on no input node of the graph through
+// differentiable ops. Features are not differentiable. Such a node gets no gradient.
 func Constant(n *G.Node) bool {
-	return n == nil || n.Graph() == nil || !variable(n)
-}
-
-// variable reports whether n depends on an input node of the graph through differentiable
-// ops. Features are not differentiable.
-func variable(n *G.Node) bool {
-	seen := make(map[*G.Node]bool)
-	var visit func(n *G.Node) bool
-	visit = func(n *G.Node) bool {
-		if seen[n] {
-			return false
-		}
-		seen[n] = true
-		if n.Op() == nil {
-			return true
-		}
-		op, ok := n.Op().(G.SDOp)
-		if !ok {
-			return false
-		}
-		children := plan.Children(n)
-		for k, wanted := range op.DiffWRT(len(children)) {
-			if wanted && visit(children[k]) {
-				return true
-			}
-		}
+	if n.Op() == nil {
 		return false
 	}
-	return visit(n)
+	op, ok := n.Op().(G.SDOp)
+	if !ok {
+		return true
+	}
+	children := plan.Children(n)
+	for k, wanted := range op.DiffWRT(len(children)) {
+		if wanted && !Constant(children[k]) {
+			return false
+		}
+	}
+	return true
 }
 
-// onHost returns the elements of m: a copy in memory if m is on d, and not on the CPU.
-func onHost(d *device.Device, m plan.Matrix, memory *[]float32) ([]float32, error) {
+// onHost returns the elements of m: a copy if m is on d, and not on the CPU.
+func onHost(d *device.Device, m plan.Matrix) ([]float32, error) {
 	if d == nil {
 		return m.Data, nil
 	}
-	*memory = scratch(*memory, m.Rows*m.Cols)
-	return *memory, device.Read(d, *memory, m.At)
+	data := make([]float32, m.Rows*m.Cols)
+	return data, device.Read(d, data, m.At)
 }
 
 // scratch returns a slice of length n, in the memory of s if n fits. The elements are not

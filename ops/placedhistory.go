@@ -8,44 +8,39 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// placedHistory holds a History's rows on a device. All runs of its op on the device share it. It
-// copies rows between host and device when one side needs the other's newer rows.
+// placedHistory holds a History's rows on the device of one run. It copies rows between host and
+// device when one side needs the other's newer rows.
 type placedHistory struct {
-	d       *device.Device
-	of      *History
-	memory  *device.Buffer
-	at      device.Pointer
-	holders int // runs that use it
+	d      *device.Device
+	of     *History
+	memory *device.Buffer
+	at     device.Pointer
+	status device.Pointer // of the run
 
 	deviceIsStale bool // the host may have written its rows
 	hostIsStale   bool // rows were committed on the device since the last copy to the host
 
-	// The rows of the last run over a control, for Commit.
+	// The rows of the run's last computation over a control, for Commit.
 	rows, ids device.Pointer
-	count     int         // 0: no rows
-	by        *plan.Run   // that run
-	sent      device.Sent // holds ids
+	count     int // 0: no rows
 
 	err error // of a call that cannot return one
 }
 
-// place puts h's rows on the device of r. The first call allocates them.
+// place puts h's rows on the device of r, which only one run may do at a time.
 func (h *History) place(r *plan.Run) error {
-	d, s := r.Device, h.placed
 	switch {
 	case h.half:
 		return fmt.Errorf("ops: a history in half precision is for the CPU: keep it in single precision on a GPU")
-	case s == nil:
-		s = &placedHistory{d: d, of: h, memory: d.NewBuffer(), deviceIsStale: true}
-		var err error
-		if s.at, err = s.memory.Bytes(max(h.Bytes(), 4)); err != nil {
-			return fmt.Errorf("ops: history of %d nodes, %d wide: %w", h.nodes, h.width, err)
-		}
-		h.placed = s
-	case s.d != d:
-		return fmt.Errorf("ops: a history cannot be on two GPUs")
+	case h.placed != nil:
+		return fmt.Errorf("ops: a history is on a GPU already, for another run: close that run first")
 	}
-	s.holders++
+	s := &placedHistory{d: r.Device, of: h, memory: r.Device.NewBuffer(), status: r.Status, deviceIsStale: true}
+	var err error
+	if s.at, err = s.memory.Bytes(max(h.Bytes(), 4)); err != nil {
+		return fmt.Errorf("ops: history of %d nodes, %d wide: %w", h.nodes, h.width, err)
+	}
+	h.placed = s
 	r.AddResident(s)
 	return nil
 }
@@ -69,14 +64,10 @@ func (s *placedHistory) current() error {
 	return err
 }
 
-// Begin drops the rows of r's last computation, which the next one overwrites.
-func (s *placedHistory) Begin(r *plan.Run) {
-	if s.by == r {
-		s.count = 0
-	}
-}
+// Begin drops the rows of the last computation, which the next one overwrites.
+func (s *placedHistory) Begin() { s.count = 0 }
 
-// commit queues a Commit.
+// commit queues a Commit, before the next run is Done: the upload keeps ids until then.
 func (s *placedHistory) commit() {
 	n := s.count
 	if s.count = 0; n == 0 {
@@ -86,9 +77,7 @@ func (s *placedHistory) commit() {
 		return
 	}
 	s.hostIsStale = true
-	if s.err = s.d.Scatter(s.at, s.rows, s.ids, s.by.Status, n, s.of.width); s.err == nil {
-		s.err = s.sent.Used()
-	}
+	s.err = s.d.Scatter(s.at, s.rows, s.ids, s.status, n, s.of.width)
 }
 
 // toHost copies the rows to values if the device has newer ones. The host may write to values
@@ -115,12 +104,8 @@ func (s *placedHistory) Pull() error {
 	return s.err
 }
 
-// Release ends r's use of the history. The last call moves the rows back to the host.
-func (s *placedHistory) Release(r *plan.Run) error {
-	s.Begin(r)
-	if s.holders--; s.holders > 0 {
-		return nil
-	}
+// Release moves the rows back to the host.
+func (s *placedHistory) Release() error {
 	err := s.Pull()
 	s.of.placed = nil
 	return errors.Join(err, s.memory.Free())

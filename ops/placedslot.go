@@ -21,19 +21,16 @@ type placedSlot struct {
 	edges                       device.Edges
 }
 
-// blockParts selects the parts of a block that ops read.
-type blockParts uint16
+// blockParts selects the parts of a block that some ops read. The others are small, and always
+// sent.
+type blockParts uint8
 
 const (
 	partMatrix blockParts = 1 << iota
 	partTransposed
-	partControl
-	partSrc
-	partDst
-	partSums
 	partOwn
-	partNoise
 	partEdges
+	partNoise // only in training
 )
 
 // placedSlots are the slots of a run. Layers of one sampled subgraph share a block,
@@ -45,14 +42,16 @@ type placedSlots struct {
 
 // slotOf returns s on the device of r, or a slot with the same block there.
 func slotOf(r *plan.Run, s *Slot) *placedSlot {
-	q := plan.StateOf(r, s, func(q *placedSlot) {
+	q := plan.StateOf[placedSlot](r, s)
+	if q.slot == nil {
+		slots := plan.StateOf[placedSlots](r, (*placedSlots)(nil))
+		if slots.run == nil {
+			slots.run = r
+			r.AddInput(slots.send)
+		}
 		q.slot = s
-		slots := plan.StateOf(r, (*placedSlots)(nil), func(s *placedSlots) {
-			s.run = r
-			r.AddInput(s.send)
-		})
 		slots.all = append(slots.all, q)
-	})
+	}
 	if q.same != nil {
 		return q.same
 	}
@@ -98,31 +97,21 @@ func (q *placedSlot) send(u *device.Uploader, slot *Slot) error {
 		q.dst, q.sums = on.Nodes, on.Sums
 		return nil
 	}
-	if q.needs&partSrc != 0 {
-		device.Add(u, &q.src, b.Src)
-	}
-	if q.needs&partDst != 0 {
-		device.Add(u, &q.dst, b.Dst)
-	}
-	if q.needs&partSums != 0 {
-		device.Add(u, &q.sums, b.RowSums)
-	}
-	if q.needs&partNoise != 0 {
-		device.Add(u, &q.noise, b.NoiseScale)
-	}
-	sparse := func(part blockParts, to *device.Sparse, a *graph.CSR) {
-		if q.needs&part != 0 {
+	device.Add(u, &q.src, b.Src)
+	device.Add(u, &q.dst, b.Dst)
+	device.Add(u, &q.sums, b.RowSums)
+	device.Add(u, &q.noise, b.NoiseScale)
+	sparse := func(sent bool, to *device.Sparse, a *graph.CSR) {
+		if sent {
 			to.Rows, to.Cols = a.Rows, a.Cols
 			device.AddNarrow(u, &to.Ptr, a.Ptr)
 			device.Add(u, &to.Idx, a.Idx)
 			device.Add(u, &to.Val, a.Val)
 		}
 	}
-	sparse(partMatrix, &q.matrix, &b.Matrix)
-	sparse(partTransposed, &q.transposed, &b.Transposed)
-	if b.Control != nil {
-		sparse(partControl, &q.control, b.Control)
-	}
+	sparse(q.needs&partMatrix != 0, &q.matrix, &b.Matrix)
+	sparse(q.needs&partTransposed != 0, &q.transposed, &b.Transposed)
+	sparse(b.Control != nil, &q.control, b.Control)
 	if q.needs&partEdges == 0 {
 		return nil
 	}

@@ -35,9 +35,7 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 	op := &propagate{base: base{name: "propagate", slot: slot, parts: partMatrix, rows: plan.PropagatedRows}}
 	shape := tensor.Shape{slot.dst, h.Shape()[1]}
 	if op.history = slot.newHistory(h.Shape()[1]); op.history != nil {
-		op.parts |= partControl
 		if op.commits() {
-			op.parts |= partSrc
 			op.memory.Access = plan.Keeps // the history reads the rows of H after the run
 		}
 		return apply(op, shape, h)
@@ -66,9 +64,7 @@ type propagateRun struct {
 	crowded bool                 // P̃·X is only dense
 }
 
-func (op *propagate) of(r *plan.Run) *propagateRun {
-	return plan.StateOf[propagateRun](r, op, nil)
-}
+func (op *propagate) of(r *plan.Run) *propagateRun { return plan.StateOf[propagateRun](r, op) }
 
 // Operations counts the product with the block, and that of its gradient.
 func (op *propagate) Operations(w plan.Work) float64 {
@@ -101,11 +97,8 @@ func (op *propagate) Compute(c *plan.Call) error {
 	var x *graph.Features // whose rows op gathers
 	ids, h := b.Src, plan.Matrix{Rows: inner}
 	if op.source != nil && (gathered(c.Run, op.source.node, c.Device != nil) || c.Device == nil && op.source.x.Sparse != nil) {
-		// The op of H has checked the ids.
 		x = plan.In(c.Run, op.source.x)
-		if h.Cols = x.Cols; x.Share != nil {
-			ids = op.source.of(c.Run).places
-		}
+		h.Cols, ids = x.Cols, op.source.of(c.Run).places // the op of H has checked them
 	} else {
 		h = c.Matrix(0)
 	}
@@ -140,7 +133,8 @@ func (op *propagate) Compute(c *plan.Call) error {
 			kernel.SpMM(to.Data, &b.Matrix, h.Data, h.Cols)
 		default:
 			kept := op.history
-			kept.propagate(b, to.Data, h.Data)
+			values := kept.Values() // or, after this call, halves
+			kernel.SpMMControl(to.Data, &b.Matrix, h.Data, kernel.Control{Matrix: b.Control, Rows: values, Half: kept.halves}, h.Cols)
 			if op.commits() && slot == op.slot { // a slot for one run alone leaves nothing to commit
 				kept.ids = append(kept.ids[:0], b.Src...)
 				kept.rows = append(kept.rows[:0], op.committed(c.Run, h.Floats).Data...)
@@ -152,7 +146,7 @@ func (op *propagate) Compute(c *plan.Call) error {
 // committed returns the rows that the history takes, for the input h: before dropout.
 func (op *propagate) committed(r *plan.Run, h plan.Floats) plan.Floats {
 	if below, ok := op.inputs[0].Op().(*activate); ok {
-		return below.of(r).whole
+		return plan.StateOf[activateRun](r, below).whole.Floats
 	}
 	return h
 }
@@ -172,20 +166,15 @@ func (op *propagate) onDevice(c *plan.Call, d *device.Device, slot *Slot, x *gra
 	if l := slot.full.Laplacian; l != nil {
 		return d.Propagate(to.At, l, slot.full.Nodes, 0, to.Rows, h.At, local, to.Cols)
 	}
-	if err := d.SpMM(to.At, q.matrix, ids, h.At, to.Cols); err != nil || op.history == nil || c.Inference {
+	if err := d.SpMM(to.At, q.matrix, ids, h.At, to.Cols); err != nil || op.history == nil || c.Inference || q.block.Control == nil {
 		return err
 	}
 	s := op.history.placed
-	if q.block.Control == nil {
-		return s.err
-	}
 	err = cmp.Or(s.current(), d.AddSpMM(to.At, q.control, s.at, to.Cols))
 	if err == nil && op.commits() && slot == op.slot {
 		s.rows = op.committed(c.Run, h.Floats).At
 		s.ids = q.src
 		s.count = len(q.block.Src)
-		s.by = c.Run
-		s.sent = c.Upload.Sent()
 	}
 	return err
 }

@@ -34,26 +34,24 @@ func (t *Targets) Scores() []float32 { return t.scores }
 
 // observe computes the scores from the logits z, on d if that is not nil.
 func (t *Targets) observe(d *device.Device, z plan.Matrix) error {
-	logits, err := onHost(d, z, &t.logits)
+	logits, err := onHost(d, z)
 	if err != nil {
 		return err
 	}
 	t.scores = scratch(t.scores, len(t.class))
+	score := t.classScore
+	if t.labels.Tasks > 0 {
+		score = t.taskScore
+	}
 	for i := range t.scores {
-		from, to := i*z.Cols, (i+1)*z.Cols
-		var score float64
-		if t.labels.Tasks > 0 {
-			score = t.taskScore(logits[from:to], t.multi[from:to])
-		} else {
-			score = t.classScore(logits[from:to], int(t.class[i]))
-		}
-		t.scores[i] = float32(score)
+		t.scores[i] = float32(score(i, logits[i*z.Cols:(i+1)*z.Cols]))
 	}
 	return nil
 }
 
-// classScore is the score of −log softmax(z)[class].
-func (t *Targets) classScore(z []float32, class int) float64 {
+// classScore is the score of −log softmax(z)[class] for current node i.
+func (t *Targets) classScore(i int, z []float32) float64 {
+	class := t.class[i]
 	if class < 0 {
 		return math.NaN()
 	}
@@ -72,10 +70,10 @@ func (t *Targets) classScore(z []float32, class int) float64 {
 	return math.Sqrt(max(squares/(sum*sum)-p*p, 0) + (1-p)*(1-p))
 }
 
-// taskScore is the score of the mean binary cross-entropy over the labelled tasks.
-func (t *Targets) taskScore(z, y []float32) float64 {
+// taskScore is the score of the mean binary cross-entropy over the labelled tasks of current node i.
+func (t *Targets) taskScore(i int, z []float32) float64 {
 	var loss, squares, labelled float64
-	for j, target := range y {
+	for j, target := range t.multi[i*len(z) : (i+1)*len(z)] {
 		if target != target {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
@@ -34,12 +35,12 @@ type slotBatch struct {
 	rows  graph.Block // of SetRows
 	full  RowsOf      // see SetFull
 
-	edges    blockEdges // of block, for attention
-	ownRows  []int32    // of block, for OwnRows and attention
-	ownFound bool
+	edges   kernel.Edges // of block, for attention
+	ownRows []int32      // of block, for OwnRows and attention
+
+	edgesFound, ownFound bool
 
 	squares []float32 // of the last run
-	read    []float32 // memory for a copy from the device
 }
 
 // For returns a slot for r alone, without a block: r reads it in place of s. Its options are
@@ -78,11 +79,8 @@ func (s *Slot) Set(b *graph.Block) error {
 	}
 	// Check here: kernels do not check indices, and a panic in the machine's goroutine
 	// would end the process. A value that is not finite would show only in the loss.
-	if err := b.Matrix.Validate(); err != nil {
-		return fmt.Errorf("ops: block matrix: %w", err)
-	}
-	if err := b.Transposed.Validate(); err != nil {
-		return fmt.Errorf("ops: block transpose: %w", err)
+	if err := cmp.Or(b.Matrix.Validate(), b.Transposed.Validate()); err != nil {
+		return fmt.Errorf("ops: block matrix or transpose: %w", err)
 	}
 	if m, t := &b.Matrix, &b.Transposed; m.NNZ() != t.NNZ() || m.NNZ() > 0 && (m.Val == nil) != (t.Val == nil) {
 		return fmt.Errorf("ops: block matrix of %d entries and %d values has a transpose of %d and %d: %w", m.NNZ(), len(m.Val), t.NNZ(), len(t.Val), graph.ErrInvalid)
@@ -110,17 +108,13 @@ func (s *Slot) checkNoiseScale(b *graph.Block) error {
 	case !s.scalesNoise:
 		return fmt.Errorf("ops: block scales the noise of its input's dropout: make the input with ActivateSources, or use a sampler that does not scale it: %w", graph.ErrInvalid)
 	}
-	if err := b.CheckNoiseScale(); err != nil {
-		return fmt.Errorf("ops: %w", err)
-	}
-	return nil
+	return b.CheckNoiseScale()
 }
 
 // use makes b the current block.
 func (s *Slot) use(b *graph.Block) {
 	s.block = b
-	s.edges.filled = false
-	s.ownFound = false
+	s.edgesFound, s.ownFound = false, false
 	s.full = RowsOf{}
 }
 
@@ -174,32 +168,17 @@ func (s *Slot) of(c *plan.Call) (*Slot, *graph.Block) {
 	return own, b
 }
 
-// rowNumbers returns the row sums or the noise scales of s's block for c, one for each row of an
-// input; nothing if s is nil, or has no noise scales. part says which.
-func (s *Slot) rowNumbers(c *plan.Call, part blockParts, rows int) (numbers plan.Floats) {
+// rowSums returns the row sums of s's block for c, one for each row of an input; nothing if s is nil.
+func (s *Slot) rowSums(c *plan.Call, rows int) (sums plan.Floats) {
 	if s == nil {
-		return numbers
+		return sums
 	}
-	own, b := s.of(c)
-	what := "output nodes"
-	if numbers.Data = b.RowSums; part == partNoise {
-		what, numbers.Data = "noise scales", b.NoiseScale
+	_, b := s.of(c)
+	if len(b.Dst) != rows {
+		c.Sizes("input has %d rows, its block %d output nodes", rows, len(b.Dst))
 	}
-	n := len(numbers.Data)
-	switch {
-	case part == partNoise && n == 0:
-		return numbers
-	case c.Device == nil:
-	case part == partNoise:
-		numbers.At = slotOf(c.Run, s).noise
-	default:
-		numbers.At = slotOf(c.Run, s).sums
+	if sums.Data = b.RowSums; c.Device != nil {
+		sums.At = slotOf(c.Run, s).sums
 	}
-	if own.full.Sums != 0 { // only on the device
-		n = len(b.Dst)
-	}
-	if n != rows {
-		c.Sizes("input has %d rows, its block %d %s", rows, n, what)
-	}
-	return numbers
+	return sums
 }

@@ -31,7 +31,6 @@ type targetBatch struct {
 	lossWeights []float32 // memory of shares
 
 	scores []float32 // of the last run, if score is not NoScore
-	logits []float32 // memory for a copy from the device
 }
 
 // For returns targets for r alone, without nodes: r reads them in place of t. See Slot.For.

@@ -64,27 +64,7 @@ type targetValues struct {
 // Rows says that the rows are those of the targets.
 func (op *targetValues) Rows() (any, plan.RowKind) { return op.targets, plan.TargetRows }
 
-// targetValuesRun holds the values on the device.
-type targetValuesRun struct {
-	values []float32
-	at     device.Pointer
-}
-
-func (op *targetValues) Place(r *plan.Run) error {
-	q := plan.StateOf[targetValuesRun](r, op, nil)
-	r.AddInput(func(u *device.Uploader) error {
-		t, err := op.targets.current(r)
-		if err != nil {
-			return err
-		}
-		q.values = scratch(q.values, len(t.class)*t.labels.Outputs())
-		t.fill(q.values, op.value)
-		device.Add(u, &q.at, q.values)
-		return nil
-	})
-	return nil
-}
-
+// Compute makes a device wait for the values.
 func (op *targetValues) Compute(c *plan.Call) error {
 	t, err := op.targets.current(c.Run)
 	if err != nil {
@@ -92,7 +72,9 @@ func (op *targetValues) Compute(c *plan.Call) error {
 	}
 	to := c.OutMatrix(len(t.class), t.labels.Outputs())
 	return c.On(func(d *device.Device) error {
-		return d.Copy(to.At, plan.StateOf[targetValuesRun](c.Run, op, nil).at, to.Rows*to.Cols)
+		values := make([]float32, to.Rows*to.Cols)
+		t.fill(values, op.value)
+		return device.Write(d, to.At, values)
 	}, func() {
 		t.fill(to.Data, op.value)
 	})

@@ -38,9 +38,6 @@ func Open() (*Device, error) {
 	return &Device{driver: d, resident: map[any]*Buffer{}}, nil
 }
 
-// Name returns the device's name, such as "NVIDIA H200".
-func (d *Device) Name() string { return d.driver.name() }
-
 // Counts returns the number of driver calls of this process so far.
 func (d *Device) Counts() Counts { return d.driver.counts() }
 
@@ -67,10 +64,10 @@ func (d *Device) OnClose(f func() error) { d.closers = append(d.closers, f) }
 
 // keep returns the resident memory under key. The first call allocates n bytes and calls fill.
 func (d *Device) keep(key any, n int64, fill func(at Pointer) error) (Pointer, error) {
-	if b, ok := d.resident[key]; ok {
+	b := d.Scratch(key)
+	if b.size > 0 {
 		return b.at, nil
 	}
-	b := d.NewBuffer()
 	at, err := b.Bytes(n)
 	if err == nil {
 		err = fill(at)
@@ -78,11 +75,10 @@ func (d *Device) keep(key any, n int64, fill func(at Pointer) error) (Pointer, e
 	if err != nil {
 		return 0, errors.Join(err, b.Free())
 	}
-	d.resident[key] = b
 	return at, nil
 }
 
-// keepCopy returns the resident copy of x under key, made at the first call.
+// keepCopy returns the resident copy of x under key, made at the first call; 0 if x is empty.
 func keepCopy[T number](d *Device, key any, x []T) (Pointer, error) {
 	_, n := bytesOf(x)
 	return d.keep(key, n, func(at Pointer) error { return Write(d, at, x) })
@@ -108,18 +104,16 @@ func (d *Device) Features(x *graph.Features) (Pointer, error) {
 		return keepCopy(d, x, x.Data)
 	}
 	return d.keep(x, 4*int64(x.Rows)*int64(x.Cols), func(at Pointer) error {
-		rows := max((1<<22)/x.Cols, 1) // made dense at a time
-		for lo := 0; lo < x.Rows; lo += rows {
-			hi := min(lo+rows, x.Rows)
-			part := graph.Features{Rows: hi - lo, Cols: x.Cols}
-			if m := x.Sparse; m != nil {
-				part.Sparse = &graph.CSR{Rows: hi - lo, Cols: x.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}
-			} else {
-				part.Half = x.Half[lo*x.Cols : hi*x.Cols]
+		var part []float32
+		for i := range x.Rows {
+			part = append(part, x.Row(i)...)
+			if len(part) < 1<<22 && i < x.Rows-1 {
+				continue
 			}
-			if err := Write(d, Floats(at, lo*x.Cols), part.Float32s()); err != nil {
+			if err := Write(d, Floats(at, (i+1)*x.Cols-len(part)), part); err != nil {
 				return err
 			}
+			part = part[:0]
 		}
 		return nil
 	})
@@ -129,21 +123,15 @@ func (d *Device) Features(x *graph.Features) (Pointer, error) {
 // bytes a node and 4 an entry of the adjacency matrix, 4 more an entry for weights,
 // and 4 a node for each distinct scale. p must not change while d is open.
 func (d *Device) Laplacian(p *graph.Laplacian) (*Laplacian, error) {
-	type part struct {
-		of   *graph.Laplacian
-		what string
-	}
-	l := &Laplacian{Nodes: p.Nodes()}
+	l := new(Laplacian)
 	var errs [5]error
-	l.Ptr, errs[0] = keepCopy(d, part{p, "ptr"}, p.Adjacency.Ptr)
-	l.Idx, errs[1] = keepCopy(d, part{p, "idx"}, p.Adjacency.Idx)
-	if p.Adjacency.Val != nil {
-		l.Val, errs[2] = keepCopy(d, part{p, "val"}, p.Adjacency.Val)
-	}
-	l.RowScale, errs[3] = keepCopy(d, part{p, "rows"}, p.RowScale)
+	l.Ptr, errs[0] = keepCopy(d, &p.Adjacency.Ptr, p.Adjacency.Ptr)
+	l.Idx, errs[1] = keepCopy(d, &p.Adjacency.Idx, p.Adjacency.Idx)
+	l.Val, errs[2] = keepCopy(d, &p.Adjacency.Val, p.Adjacency.Val)
+	l.RowScale, errs[3] = keepCopy(d, &p.RowScale, p.RowScale)
 	l.ColScale = l.RowScale
 	if len(p.ColScale) > 0 && &p.ColScale[0] != &p.RowScale[0] {
-		l.ColScale, errs[4] = keepCopy(d, part{p, "columns"}, p.ColScale)
+		l.ColScale, errs[4] = keepCopy(d, &p.ColScale, p.ColScale)
 	}
 	return l, cmp.Or(errs[:]...)
 }

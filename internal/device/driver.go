@@ -6,7 +6,6 @@ import "unsafe"
 // with the tag cuda implement it in driver_cuda.go. In other builds openDriver returns
 // an error, so the rest of the package compiles in both.
 type driver interface {
-	name() string
 	counts() Counts
 	close() error
 

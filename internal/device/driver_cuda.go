@@ -22,7 +22,6 @@ var kernelsPTX string
 
 // cuda is the driver of the first GPU, through gorgonia.org/cu.
 type cuda struct {
-	gpu     string
 	module  cu.Module
 	kernels map[string]cu.Function
 	copies  cu.Stream
@@ -46,9 +45,6 @@ func (c *cuda) open(gpu cu.Device) (err error) {
 	if _, err = gpu.MakeContext(cu.SchedAuto); err != nil {
 		return err
 	}
-	if c.gpu, err = gpu.Name(); err != nil {
-		return err
-	}
 	if c.module, err = cu.LoadData(kernelsPTX); err != nil {
 		return err
 	}
@@ -63,8 +59,6 @@ func (c *cuda) open(gpu cu.Device) (err error) {
 	c.blas, err = cublas.Current()
 	return err
 }
-
-func (c *cuda) name() string { return c.gpu }
 
 func (c *cuda) counts() Counts { return Counts(cu.ReadCounters()) }
 

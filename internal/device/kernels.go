@@ -86,7 +86,6 @@ func (d *Device) AddSpMM(dst Pointer, a Sparse, x Pointer, width int) error {
 // Laplacian is a graph.Laplacian in the device's memory: int64 row pointers,
 // int32 columns, float32 scales. Val is 0 if the graph has no weights.
 type Laplacian struct {
-	Nodes                             int
 	Ptr, Idx, Val, RowScale, ColScale Pointer
 }
 
@@ -268,9 +267,6 @@ func (d *Device) AdamStep(a AdamArrays, n, step int, s kernel.Adam) error {
 func (d *Device) launch(kernel string, blocks, threads int, args ...any) error {
 	if blocks == 0 {
 		return nil
-	}
-	if blocks > math.MaxInt32 {
-		return fmt.Errorf("device: %s: %d blocks are too many", kernel, blocks)
 	}
 	for k, v := range args {
 		d.args[k] = word(v)

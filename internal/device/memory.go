@@ -108,15 +108,14 @@ func (d *Device) Sync() error {
 }
 
 // ringSize is the number of mini-batches in flight: one in computation, one in copy,
-// and two between them, so that the host seldom waits.
-const ringSize = 4
+// two between them, so that the host seldom waits, and one that late readers may still read.
+const ringSize = 5
 
 // Uploader sends the arrays of a step to the device in one copy, from page-locked
 // memory and on a stream of its own. The copy runs while the step before is computed.
 //
 //	Add, Add, …, Send   the addresses are set; work queued from now on may read them
-//	Done                ends the reading, except by work that calls Used later
-//	Sent, …, Used       extends it to the work queued before Used
+//	Done                ends the step; work queued before the next Done may read them too
 type Uploader struct {
 	d     *Device
 	ring  [ringSize]staging
@@ -135,22 +134,9 @@ type staging struct {
 
 // part is one array to send.
 type part struct {
-	from   unsafe.Pointer
-	n      int  // bytes, or int64 values if narrow
-	narrow bool // convert int64 to int32
-	offset int64
 	where  *Pointer
-}
-
-func (p *part) write(at unsafe.Pointer) {
-	if !p.narrow {
-		copy(unsafe.Slice((*byte)(at), p.n), unsafe.Slice((*byte)(p.from), p.n))
-		return
-	}
-	to := unsafe.Slice((*int32)(at), p.n)
-	for k, v := range unsafe.Slice((*int64)(p.from), p.n) {
-		to[k] = int32(v)
-	}
+	offset int64
+	write  func(at unsafe.Pointer) // copies the array
 }
 
 // NewUploader returns an uploader on d. The caller closes it.
@@ -173,26 +159,28 @@ func (d *Device) NewUploader() (*Uploader, error) {
 // Add adds x to the next Send, which sets *where to x's address, or 0 for an empty x.
 // x must not change until then.
 func Add[T number](u *Uploader, where *Pointer, x []T) {
-	from, n := bytesOf(x)
-	u.add(part{from: from, n: int(n), where: where}, n)
+	_, n := bytesOf(x)
+	u.add(where, n, func(at unsafe.Pointer) { copy(unsafe.Slice((*T)(at), len(x)), x) })
 }
 
 // AddNarrow is Add of x converted to int32. The values must fit.
 func AddNarrow(u *Uploader, where *Pointer, x []int64) {
-	u.add(part{from: unsafe.Pointer(unsafe.SliceData(x)), n: len(x), narrow: true, where: where}, 4*int64(len(x)))
+	u.add(where, 4*int64(len(x)), func(at unsafe.Pointer) {
+		to := unsafe.Slice((*int32)(at), len(x))
+		for k, v := range x {
+			to[k] = int32(v)
+		}
+	})
 }
 
-func (u *Uploader) add(p part, bytes int64) {
-	*p.where = 0
-	if bytes == 0 {
-		return
+func (u *Uploader) add(where *Pointer, bytes int64, write func(at unsafe.Pointer)) {
+	if *where = 0; bytes > 0 {
+		u.parts = append(u.parts, part{where, u.size, write})
+		u.size += (bytes + 15) &^ 15
 	}
-	p.offset = u.size
-	u.parts = append(u.parts, p)
-	u.size += (bytes + 15) &^ 15
 }
 
-// Send queues the copy of the added arrays. It waits only if the copy of four calls
+// Send queues the copy of the added arrays. It waits only if the copy of five calls
 // ago has not ended, or if memory must grow.
 func (u *Uploader) Send() error {
 	defer func() {
@@ -215,17 +203,14 @@ func (u *Uploader) Send() error {
 	if u.size == 0 {
 		return nil
 	}
-	// The copy waits for the last reader of the memory, and later kernels for the copy.
-	if err = s.used.delay(copies); err == nil {
-		err = u.d.driver.send(at, s.host, u.size)
-	}
-	if err == nil {
-		err = s.sent.record(copies)
-	}
-	if err == nil {
-		err = s.sent.delay(main)
-	}
-	return failed(err, "sending a mini-batch")
+	// The copy waits for the end of the step after the memory's last one, since late readers may
+	// be queued until then. Later kernels wait for the copy.
+	return failed(cmp.Or(
+		u.ring[(u.next+1)%ringSize].used.delay(copies),
+		u.d.driver.send(at, s.host, u.size),
+		s.sent.record(copies),
+		s.sent.delay(main),
+	), "sending a mini-batch")
 }
 
 // ready waits until the page-locked memory of s is free, and makes it large enough.
@@ -257,23 +242,11 @@ func (u *Uploader) ready(s *staging) error {
 	return nil
 }
 
-// Done states that only work queued so far reads the arrays of the last Send.
+// Done states that only work queued before the next Done reads the arrays of the last Send.
 func (u *Uploader) Done() error {
-	sent := u.Sent()
+	used := u.ring[u.next].used
 	u.next = (u.next + 1) % ringSize
-	return sent.Used()
-}
-
-// Sent stands for the arrays of one Send.
-type Sent struct{ used event }
-
-// Sent returns the arrays of the last Send. Call it before Done.
-func (u *Uploader) Sent() Sent { return Sent{u.ring[u.next].used} }
-
-// Used states that work queued so far reads the arrays. Call it before the fourth Send
-// after theirs, which reuses their memory.
-func (s Sent) Used() error {
-	return failed(s.used.record(main), "marking the end of a use")
+	return failed(used.record(main), "marking the end of a use")
 }
 
 // Close waits for the device and frees the uploader's memory.

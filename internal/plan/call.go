@@ -34,11 +34,12 @@ type Matrix struct {
 }
 
 // Scratch is memory on the processor of a run, such as an op's state. It grows to the largest
-// size requested. On a device, the run frees it.
+// size requested. On a device, the run frees it. Floats are the numbers of the last request; an op
+// may also set them to numbers elsewhere.
 type Scratch struct {
-	data   []float32
+	Floats
 	buffer *device.Buffer
-	n      int // numbers of the last value
+	n      int // of the last request
 }
 
 func (s *Scratch) floats(r *Run, n int) (Floats, error) {
@@ -46,14 +47,15 @@ func (s *Scratch) floats(r *Run, n int) (Floats, error) {
 		if s.buffer == nil {
 			s.buffer = r.newBuffer()
 		}
-		at, err := s.buffer.Floats(max(n, 1))
-		return Floats{At: at}, err
+		var err error
+		s.At, err = s.buffer.Floats(max(n, 1))
+		return s.Floats, err
 	}
-	if cap(s.data) < n {
-		s.data = make([]float32, n)
+	if cap(s.Data) < n {
+		s.Data = make([]float32, n)
 	}
-	s.data = s.data[:n]
-	return Floats{Data: s.data}, nil
+	s.Data = s.Data[:n]
+	return s.Floats, nil
 }
 
 // Call is one computation of an op: its inputs, its result and its run. After the first error

@@ -130,7 +130,7 @@ func (e *Executor) Forget() {
 // may be set again when it returns. A panic of an op becomes an error.
 func (e *Executor) Compute() (err error) {
 	for _, r := range e.resident {
-		r.Begin(e.Run)
+		r.Begin()
 	}
 	e.products = e.products[:0]
 	if err := e.bind(); err != nil {
@@ -239,7 +239,7 @@ func (e *Executor) fillDead(dead []int) error {
 func (e *Executor) Close() error {
 	var errs []error
 	for _, rows := range e.resident {
-		errs = append(errs, rows.Release(e.Run))
+		errs = append(errs, rows.Release())
 	}
 	if e.Upload != nil {
 		errs = append(errs, e.Upload.Close())

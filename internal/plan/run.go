@@ -41,12 +41,12 @@ type Run struct {
 
 // residentRows is state of an op that stays on the device from run to run.
 type residentRows interface {
-	// Begin is called before each run of r.
-	Begin(r *Run)
+	// Begin is called before each run.
+	Begin()
 	// Pull waits and brings the host's copy up to date.
 	Pull() error
-	// Release ends r's use of the state.
-	Release(r *Run) error
+	// Release ends the run's use of the state.
+	Release() error
 }
 
 // AddInput makes each run on the device call send, which adds a part of the batch to the upload.
@@ -67,17 +67,14 @@ func NewRun(p *Plan) *Run {
 	return &Run{Plan: p, states: make(map[any]any), own: make(map[any]any)}
 }
 
-// StateOf returns r's state of type T under key. The first call makes it, and calls start
-// unless that is nil. An op and its gradient share state: the key is then the forward op.
-func StateOf[T any](r *Run, key any, start func(*T)) *T {
+// StateOf returns r's state of type T under key, zero at the first call. An op and its gradient
+// share state: the key is then the forward op.
+func StateOf[T any](r *Run, key any) *T {
 	if s, ok := r.states[key]; ok {
 		return s.(*T)
 	}
 	s := new(T)
 	r.states[key] = s
-	if start != nil {
-		start(s)
-	}
 	return s
 }
 
