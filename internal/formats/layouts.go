@@ -77,31 +77,16 @@ func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
 //	train, valid, test  numbers or names of nodes, or masks of N booleans, or of N zeros and ones
 //
 // The split is read if o.Split is true. If all three of its files are missing, the set has no
-// split. With edges=none the nodes are the rows of feat.npy, without edges: indptr, indices and
-// data must be missing.
+// split.
 func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	return readSet(ctx, path, o, func(r *reader) {
 		files, sparse := r.folder(path), filepath.Join(path, "feat.npz")
 		check(!exists(sparse) || !files.has("feat"), path, "features in feat.npy and in feat.npz: remove one of them")
-		if o.Keys["edges"] == "none" {
-			check(!exists(sparse), path, "edges=none needs feat.npy, not feat.npz")
-			for _, key := range []string{"indptr", "indices", "data"} {
-				check(!files.has(key), path, "edges=none, but the folder has %s.npy", key)
-			}
-			files.dense("feat", "nodes")
-			files.adjacency(&graph.CSR{
-				Rows: r.Features.Rows,
-				Cols: r.Features.Rows,
-				Ptr:  make([]int64, r.Features.Rows+1),
-			})
-		} else {
-			check(!files.has("feat") || files.has("indptr") || files.has("indices"), path, "no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph")
-			files.adjacency(files.csr("", -1, -1, files.has("data")))
-		}
+		files.adjacency(files.csv("", -1, -1, files.has("data")))
 		n := r.nodes()
 		if exists(sparse) {
 			r.sparseFile(sparse).sparse("", n)
-		} else if r.Features == nil && files.has("feat") {
+		} else if files.has("feat") {
 			files.dense("feat", n)
 		}
 		if files.has("names") {
