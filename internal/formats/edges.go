@@ -128,19 +128,14 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 
 // parseWeight reads the weight of a row.
 func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
-	cell, there := r.Cells[e.weight], true
+	cell := r.Cells[e.weight]
 	if e.attribute {
-		cell, there = attributeWeight(cell)
+		cell, _ = attributeWeight(cell)
 	}
-	v, number := e.edges.number(cell)
+	v, _ := e.edges.number(cell) // 0 if it is none
 	weight := float32(v)
-	const hint = " (weights=0 leaves the weights out)"
-	switch {
-	case !there:
-		r.Faults.Hint = hint
-		r.Fault("%s has no weight", table.Quote(cell))
-	case !number || !(weight > 0) || weight-weight != 0:
-		r.Faults.Hint = hint
+	if !(weight > 0) || weight-weight != 0 {
+		r.Faults.Hint = " (weights=0 leaves the weights out)"
 		r.Fault("weight %s, want a positive number", table.Quote(cell))
 	}
 	part.weights = append(part.weights, weight)
@@ -285,9 +280,10 @@ func (e *edgeList) readBeside() {
 			e.addArray(path, "features", e.Features.Rows)
 		}
 	}
-	for k, name := range list(e.keys["features-columns"]) {
+	columns := e.keys["features-columns"]
+	for k, name := range list(columns) {
 		having := slices.DeleteFunc(e.tables("features"), func(p *part) bool { return !slices.Contains(p.wanted, name) })
-		check(!several || k == 0 || len(having) == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, name, len(having), len(features))
+		check(!several || k == 0 && columns[0] != ',' || len(having) == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, name, len(having), len(features))
 	}
 	switch path := e.keys["labels"]; {
 	case isNPY(path):

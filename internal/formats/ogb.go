@@ -306,12 +306,7 @@ func (b *OGBBinary) readNodes(folder *ogbFolder) {
 		check(!a.Fortran, a.Name(), "columns first, want rows first")
 		b.Width = a.Shape[1]
 	}
-	a, shape := folder.archive(b.label).array("node_label"), []any{b.Nodes, "tasks"}
-	if len(a.Shape) == 1 {
-		shape = shape[:1]
-	}
-	checkShape(a, shape)
-	labels := must(npy.All[float32](folder.ctx, a))
+	labels, a := numbers[float32](folder.archive(b.label), "node_label", b.Nodes, "tasks")
 	folder.makeLabels(a.Name(), labels, len(labels)/b.Nodes)
 }
 

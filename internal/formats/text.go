@@ -129,21 +129,15 @@ func plainArcs(t *table.Rows, n int, arcs []graph.Edge) []graph.Edge {
 	return list
 }
 
-// idBefore reads a number of up to nine digits, without leading zeros, and the end after it, which
-// may be \r\n for \n. size is the length of both, or 0 for any other text.
+// idBefore reads a number of up to nine digits, without leading zeros, and the end after it. size
+// is the length of both, or 0 for any other text.
 func idBefore(text []byte, end byte) (id int32, size int) {
 	k := 0
 	for k < min(len(text), 9) && text[k]-'0' <= 9 && (id > 0 || k == 0) {
 		id = 10*id + int32(text[k]-'0')
 		k++
 	}
-	if k == 0 || k == len(text) {
-		return 0, 0
-	}
-	if end == '\n' && text[k] == '\r' && k+1 < len(text) {
-		k++
-	}
-	if text[k] != end {
+	if k == 0 || k == len(text) || text[k] != end {
 		return 0, 0
 	}
 	return id, k + 1
