@@ -109,7 +109,7 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 		for k, j := range p.ends {
 			id := r.Cells[j]
 			if e.dots[k] && len(id) > 0 && !bytes.HasSuffix(id, []byte(".0")) {
-				r.Fault("%s: id %s, where the first ones end in .0", p.title(j), table.Quote(id))
+				r.Fault("%s: id %.40q, where the first ones end in .0", p.title(j), id)
 			} else if id = wholeID(id, e.dots[k]); len(id) == 0 {
 				r.Fault("%s: an empty id", p.title(j))
 			} else if number, ok := numberID(id); ok {
@@ -136,7 +136,7 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 	weight := float32(v)
 	if !(weight > 0) || weight-weight != 0 {
 		r.Faults.Hint = " (weights=0 leaves the weights out)"
-		r.Fault("weight %s, want a positive number", table.Quote(cell))
+		r.Fault("weight %.40q, want a positive number", cell)
 	}
 	part.weights = append(part.weights, weight)
 }
@@ -186,13 +186,13 @@ func (e *edgeList) findWeightColumn() {
 	case len(rest) == 0:
 		p.ask(" has no column besides the ids, so weights=1 finds no weights: leave it out")
 	default:
-		check(false, p.Path, "weights=1, but %s has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", table.Quote(p.firstLine()), len(numeric))
+		check(false, p.Path, "weights=1, but %.40q has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", p.firstLine(), len(numeric))
 	}
 }
 
 // ask reports the first line of a table that can be read in two ways.
 func (p *part) ask(format string, args ...any) {
-	check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%s"+format, append([]any{table.Quote(p.firstLine())}, args...)...)
+	check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%.40q"+format, append([]any{p.firstLine()}, args...)...)
 }
 
 // others returns the columns that hold neither the given ids nor pandas' index.
@@ -228,7 +228,7 @@ func (e *edgeList) findWeights() {
 	}
 	for _, j := range rest {
 		if j != e.weight {
-			what += fmt.Sprintf(", left out: %s (such as %s)", p.title(j), table.Quote(p.example()[j]))
+			what += fmt.Sprintf(", left out: %s (such as %.40q)", p.title(j), p.example()[j])
 		}
 	}
 	e.describe(p, what)

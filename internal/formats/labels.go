@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // valueColumns returns the columns of a table of nodes without its ids.
@@ -39,7 +37,7 @@ func (e *edgeList) eachCell(p *part, columns []int, hint string, visit func(node
 					place += ", node " + e.ids.quoted(p.ids[row])
 				}
 				r.Faults.Hint = hint
-				r.Fault("%s: %s%s", place, table.Quote(r.Cells[j]), fault)
+				r.Fault("%s: %.40q%s", place, r.Cells[j], fault)
 			}
 		}
 	}
@@ -85,7 +83,7 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 	})
 	other := slices.IndexFunc(names, func(label string) bool { return label != "" && label != "1" && label != "-1" })
 	if !given && other >= 0 && slices.Contains(names, "-1") {
-		check(false, p.Path, "the label -1 is there beside %s: say unlabelled=-1 if it stands for no label, or unlabelled= if it is a class", table.Quote(names[other]))
+		check(false, p.Path, "the label -1 is there beside %.40q: say unlabelled=-1 if it stands for no label, or unlabelled= if it is a class", names[other])
 	}
 	e.describe(p, e.rowsSay(p)+", labels in "+p.title(column[0]))
 	e.namedLabels(p.Path, names, true)

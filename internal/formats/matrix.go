@@ -34,13 +34,10 @@ func (r *reader) build(b *graph.Builder) {
 		r.note("%s", Symmetrised)
 		return
 	}
-	r.Graph, r.Report = b.BuildDirected()
-	text := "out): a node reads the targets of its edges"
-	if r.Direction == "in" {
+	if r.Graph, r.Report = b.BuildDirected(); r.Direction == "in" {
 		r.Graph = r.Graph.Transpose()
-		text = "in): a node reads the sources of the edges to it"
 	}
-	r.note("graph directed (directed=%s; repeated edges and self-loops dropped", text)
+	r.note("graph directed (directed=%s), repeated edges and self-loops dropped", r.Direction)
 }
 
 // Symmetrised is the note about a graph that was made undirected.

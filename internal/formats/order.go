@@ -146,11 +146,7 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 			check(false, p.Path, "rows without node ids, and the ids, %s, are %s that give no order: %ssay nodes=FILE with the ids in the order of the rows", e.ids.some(e.ids.odd(all, numbers)), text, p.keyHint("", ", or "))
 		}
 	}
-	hint := "; if the ids count from 1, add ids=from-1"
-	if e.keys["ids"] != "" {
-		hint = ""
-	}
-	check(e.nodeCount == 0 || e.nodeCount == e.order.nodes, "nodes="+e.keys["nodes"], "the files have %d nodes%s", e.order.nodes, hint)
+	check(e.nodeCount == 0 || e.nodeCount == e.order.nodes, "nodes="+e.keys["nodes"], "the files have %d nodes (ids=from-1 says that their ids count from 1)", e.order.nodes)
 	if e.order.nodes == 0 {
 		return
 	}
@@ -176,7 +172,7 @@ func (e *edgeList) checkInOrder(p *part) {
 			handle, known := e.ids.find(cell)
 			switch {
 			case !known || e.order.node(handle) < 0:
-				odd.Add(r.Line, "%s is no node", table.Quote(cell))
+				odd.Add(r.Line, "%.40q is no node", cell)
 			case !named.add(handle):
 				odd.Add(r.Line, "node %s is there again", e.ids.quoted(handle))
 			}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/npy"
-	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // NodeList says how the files of a split name nodes.
@@ -110,9 +109,9 @@ func (l *NodeList) read(r *reader, path string, width int) *Split {
 	for _, row := range p.data() {
 		switch node, part := parse(row.Cells); {
 		case node < 0:
-			row.Fault("%s is not a node of the graph of %d nodes", table.Quote(row.Cells[0]), l.Nodes)
+			row.Fault("%.40q is not a node of the graph of %d nodes", row.Cells[0], l.Nodes)
 		case part < 0:
-			row.Fault("%s, want train, valid, test or none", table.Quote(row.Cells[1]))
+			row.Fault("%.40q, want train, valid, test or none", row.Cells[1])
 		case part < 3:
 			s[part] = append(s[part], node)
 		}

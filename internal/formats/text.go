@@ -38,7 +38,7 @@ func eachRow[T any](r *reader, path string, most int, want string, parse func(ce
 			for k, cell := range t.Cells {
 				v, good := parse(cell, f.Width)
 				if !good {
-					t.Fault("column %d, %s, is not %s", k+1, table.Quote(cell), want)
+					t.Fault("column %d, %.40q, is not %s", k+1, cell, want)
 				}
 				part = append(part, v)
 			}
@@ -103,7 +103,7 @@ func arcLines(t *table.Rows, n int) []graph.Edge {
 		v, isOther := parseID(t.Cells[len(t.Cells)-1])
 		switch {
 		case len(t.Cells) != 2 || !isID || !isOther:
-			t.Fault("%s is not two node ids, whole numbers from 0", table.Quote(t.Raw))
+			t.Fault("%.40q is not two node ids, whole numbers from 0", t.Raw)
 		case int(max(u, v)) >= n:
 			t.Fault("edge (%d, %d) outside [0, %d)", u, v, n)
 		default:
