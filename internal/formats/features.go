@@ -82,8 +82,8 @@ func (c *Column) appendFeatures(row []float32, v float32) []float32 {
 // Columns says what the columns became, after Features.
 func (t *Table) Columns() []Column {
 	columns := make([]Column, len(t.columns))
-	for k := range t.columns {
-		columns[k] = t.columns[k].Column
+	for k, c := range t.columns {
+		columns[k] = c.Column
 	}
 	return columns
 }
@@ -94,7 +94,7 @@ const mostValues = 1000
 // Table holds the features of tables, before they are scaled over the training nodes and
 // joined to one matrix.
 type Table struct {
-	columns []tableColumn
+	columns []*tableColumn
 	nodes   int
 	known   bool // what the columns become is that of Options.Columns
 }
@@ -122,14 +122,14 @@ func (e *edgeList) makeFeatures() {
 	e.Table = &Table{
 		nodes:   e.order.nodes,
 		known:   e.o.Columns != nil,
-		columns: make([]tableColumn, len(e.o.Columns)),
+		columns: make([]*tableColumn, len(e.o.Columns)),
 	}
 	for _, p := range tables {
 		e.readColumns(p, e.Table)
 	}
 	var lacking []string
 	for k, want := range e.o.Columns {
-		if e.Table.columns[k].values == nil {
+		if e.Table.columns[k] == nil {
 			lacking = append(lacking, fmt.Sprintf("%q", want.Name))
 		}
 	}
@@ -238,10 +238,10 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 		switch says = append(says, c.Name+" "+c.what); {
 		case c.values == nil:
 		case c.at < 0:
-			t.columns = append(t.columns, *c)
+			t.columns = append(t.columns, c)
 		default:
-			check(t.columns[c.at].values == nil, e.keys["features"], "two columns %q", c.Name)
-			t.columns[c.at] = *c
+			check(t.columns[c.at] == nil, e.keys["features"], "two columns %q", c.Name)
+			t.columns[c.at] = c
 		}
 	}
 	const most = 20
@@ -272,8 +272,7 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 
 func (t *Table) join(r *reader, train []int32, scale bool) {
 	entries, scaled, masks := 0, 0, 0
-	for k := range t.columns {
-		c := &t.columns[k]
+	for _, c := range t.columns {
 		if !t.known {
 			c.Missing = slices.ContainsFunc(train, func(i int32) bool { return c.values[i] != c.values[i] })
 			if scale {
@@ -313,8 +312,8 @@ func (t *Table) join(r *reader, train []int32, scale bool) {
 
 // appendRow appends the features of a node.
 func (t *Table) appendRow(row []float32, node int) []float32 {
-	for k := range t.columns {
-		row = t.columns[k].appendFeatures(row, t.columns[k].values[node])
+	for _, c := range t.columns {
+		row = c.appendFeatures(row, c.values[node])
 	}
 	return row
 }
@@ -330,10 +329,10 @@ func (t *Table) entries(node int) (columns []int32, values []float32) {
 }
 
 // Scaled tells whether there is a column that scaling changes.
-func (t *Table) Scaled() bool { return slices.ContainsFunc(t.columns, tableColumn.scales) }
+func (t *Table) Scaled() bool { return slices.ContainsFunc(t.columns, (*tableColumn).scales) }
 
 // scales tells whether scaling changes a column.
-func (c tableColumn) scales() bool {
+func (c *tableColumn) scales() bool {
 	return c.Values == nil && slices.ContainsFunc(c.values, func(v float32) bool { return v == v && v != 0 && v != 1 })
 }
 
