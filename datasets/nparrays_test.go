@@ -76,10 +76,10 @@ func TestBadNamesInArrays(t *testing.T) {
 		want    []string
 	}{
 		"ids, too few":            {"names.npy", npytest.Texts("a", "b"), []string{"names.npy: 2 names for 20 nodes"}},
-		"ids, twice":              {"names.npy", npytest.Texts(twice...), []string{"names.npy: element 7: node \"c\" is there twice"}},
-		"ids, empty":              {"names.npy", npytest.Texts(empty...), []string{"names.npy: element 7: a node's name is empty"}},
+		"ids, twice":              {"names.npy", npytest.Texts(twice...), []string{"names.npy: element 7: \"c\" is there twice"}},
+		"ids, empty":              {"names.npy", npytest.Texts(empty...), []string{"names.npy: element 7: the name is empty"}},
 		"ids, booleans":           {"names.npy", array(t, make([]bool, 20)), []string{"names.npy: booleans"}},
-		"classes, one name":       {"classes.npy", npytest.Texts("x", "y", "x"), []string{"classes.npy: the classes 0 and 2 have the same name, \"x\""}},
+		"classes, one name":       {"classes.npy", npytest.Texts("x", "y", "x"), []string{"classes.npy: element 2: \"x\" is there twice"}},
 		"classes, too few":        {"classes.npy", npytest.Texts("x", "y"), []string{"classes.npy: 2 names for 3 classes"}},
 		"split, unknown ids":      {"train.npy", npytest.Texts(ids...), []string{"train.npy: names of nodes, but the folder has no names.npy"}},
 		"labels, a matrix":        {"labels.npy", bytes.Replace(npytest.Texts(ids...), []byte("(20,), }  "), []byte("(10, 2), }"), 1), []string{"labels.npy"}},
@@ -120,7 +120,7 @@ func TestTextArraysBesideEdges(t *testing.T) {
 	}
 	expectError(t, strings.TrimSuffix(in("D/e?nodes=D/n.csv&labels=D/y.npy&train=D/bad.npy"), "&split=1/1/1"), `bad.npy: element 0 is node "eve", which`)
 	expectError(t, in("D/e?nodes=D/n.csv&labels=D/o.npy"), "o.npy", "Python objects")
-	expectError(t, in("D/e?nodes=D/twice.npy&labels=D/y.npy"), `twice.npy: element 1: node "ann" is there twice`)
+	expectError(t, in("D/e?nodes=D/twice.npy&labels=D/y.npy"), `twice.npy: element 1: "ann" is there twice`)
 }
 
 // Names in class_map.json are classes, in the order of their names.

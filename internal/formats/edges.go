@@ -252,7 +252,7 @@ func (e *edgeList) readBeside() {
 		check(good && n > 0, "nodes="+text, "want a file, or a number of nodes in [1, 2³¹−1)")
 		e.nodeCount = int(n)
 	} else if isNPY(text) {
-		e.given = e.keyed("nodes", text, e.file(text).nodeNames(""))
+		e.given = e.keyed("nodes", text, e.file(text).names(""))
 		e.note("nodes from %s: an array of %d ids, in the order of the nodes", text, len(e.given.ids))
 	} else if text != "" {
 		e.given = e.readTable("nodes", text, false)

@@ -90,7 +90,7 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 			files.dense("feat", n)
 		}
 		if files.has("names") {
-			ids := files.nodeNames("names")
+			ids := files.names("names")
 			check(len(ids) == n, path, "names.npy: %d names for %d nodes", len(ids), n)
 			r.NodeNames = new(graph.Names)
 			for _, id := range ids {
@@ -122,33 +122,25 @@ func (s *source) readParts(n int) {
 	}
 }
 
-// nodeNames reads the ids of the nodes, each there once: texts or whole numbers.
-func (s *source) nodeNames(key string) []string {
+// names reads names that differ: texts or whole numbers.
+func (s *source) names(key string) []string {
 	a, seen := s.array(key), make(map[string]bool)
 	check(!a.Mask(), a.Name(), "booleans where names should be")
-	ids := s.texts(a)
-	for k, id := range ids {
-		check(id != "", a.Name(), "element %d: a node's name is empty", k)
-		check(!seen[id], a.Name(), "element %d: node %.40q is there twice", k, id)
-		seen[id] = true
+	names := s.texts(a)
+	for k, name := range names {
+		check(name != "", a.Name(), "element %d: the name is empty", k)
+		check(!seen[name], a.Name(), "element %d: %.40q is there twice", k, name)
+		seen[name] = true
 	}
-	return ids
+	return names
 }
 
 // classNames reads the names of the classes or tasks. There may be classes that no node has.
 func (s *source) classNames() {
-	a := s.array("classes")
-	names := s.texts(a)
-	y, count := s.Labels, len(names)
-	check(y.Names == nil, a.Name(), "labels.npy holds names already")
-	check(a.Text(), a.Name(), "elements are %s, want texts", a.Descr)
-	check(count >= y.Outputs() && (y.Tasks == 0 || count == y.Tasks) && count <= 1<<20, a.Name(), "%d names for %d classes or tasks", count, y.Outputs())
-	known := make(map[string]int)
-	for k, name := range names {
-		first, again := known[name]
-		check(!again || y.Tasks > 0, a.Name(), "the classes %d and %d have the same name, %.40q", first, k, name)
-		known[name] = k
-	}
+	names, y := s.names("classes"), s.Labels
+	count := len(names)
+	check(y.Names == nil, s.name, "labels.npy holds names, and classes.npy too")
+	check(count >= y.Outputs() && (y.Tasks == 0 || count == y.Tasks) && count <= 1<<20, s.name, "classes.npy: %d names for %d classes or tasks", count, y.Outputs())
 	if y.Names = names; y.Tasks == 0 {
 		y.Classes = count
 	}
