@@ -52,7 +52,7 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 			f.note("features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
 		}
 		if f.nodeType != "" {
-			f.note("of several node types only %q, and its relations to itself: %s", f.nodeType, strings.Join(f.edgeTypes, ", "))
+			f.note("of several node types only %q, with %d relations to itself", f.nodeType, len(f.edges))
 		}
 	})
 }
@@ -60,12 +60,11 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 // ogbFolder holds the paths of the files of one folder.
 type ogbFolder struct {
 	*reader
-	dir       string
-	edges     []string // edge.csv.gz of each relation
-	nodeFeat  string
-	label     string
-	nodeType  string // in a heterogeneous folder
-	edgeTypes []string
+	dir      string
+	edges    []string // edge.csv.gz of each relation
+	nodeFeat string
+	label    string
+	nodeType string // in a heterogeneous folder
 }
 
 func (f *ogbFolder) raw(names ...string) string {
@@ -114,7 +113,6 @@ func (f *ogbFolder) findHeterogeneous() {
 	for _, t := range f.records(triplets) {
 		if len(t) == 3 && t[0] == f.nodeType && t[2] == f.nodeType && !strings.ContainsAny(t[1], `/\`) {
 			f.edges = append(f.edges, f.need(f.raw("relations", strings.Join(t, "___"), "edge.csv.gz")))
-			f.edgeTypes = append(f.edgeTypes, t[1])
 		}
 	}
 	check(len(f.edges) > 0, triplets, "no relation from %q to itself", f.nodeType)
