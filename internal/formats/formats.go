@@ -17,7 +17,7 @@ type Set struct {
 	Graph    *graph.CSR      // symmetric, no self-loops, values nil where all are 1
 	Report   graph.Report    // edges dropped while the graph was built
 	Features *graph.Features // one row a node, finite; nil: the files have none, or tables
-	Table    *Table          // features in tables, in place of Features
+	Table    Table           // features in tables, in place of Features
 	Labels   *graph.Labels   // one entry or row a node; nil: the files have none
 	Split    *Split          // nil: the files have none, or the caller did not ask for it
 	Notes    []string        // changes to the source, a sentence each

@@ -82,7 +82,7 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	return readSet(ctx, path, o, func(r *reader) {
 		files, sparse := r.folder(path), filepath.Join(path, "feat.npz")
 		check(!exists(sparse) || !files.has("feat"), path, "features in feat.npy and in feat.npz: remove one of them")
-		files.adjacency(files.csv("", -1, -1, files.has("data")))
+		files.adjacency(files.csr("", -1, -1, files.has("data")))
 		n := r.nodes()
 		if exists(sparse) {
 			r.sparseFile(sparse).sparse("", n)

@@ -73,18 +73,18 @@ func (e *edgeList) compareIDs(p *part) {
 
 // findOrder finds the nodes and their order.
 func (e *edgeList) findOrder() {
-	sets := []*idSet{&e.edges.set}
+	all, kind := new(idSet), e.keys["ids"]
 	var inOrder []*part
 	for _, p := range e.parts {
-		switch {
-		case p.key >= 0:
-			sets = append(sets, &p.set)
-		case p.role != "edges":
+		if p.key < 0 && p.role != "edges" {
 			check(p.empty == 0 || p.empty > p.last, fmt.Sprintf("%s:%d", p.Path, p.empty), "an empty line among rows in node order")
 			inOrder = append(inOrder, p)
+			continue
+		}
+		for handle := range p.set.all() {
+			all.add(handle)
 		}
 	}
-	all, kind := union(sets...), e.keys["ids"]
 	odd := e.ids.odd(all, false)
 	numbers := kind != "names" && len(odd) == 0
 	check(numbers || kind == "" || kind == "names", "ids="+kind, "these ids are no whole numbers in their usual form: %s", e.ids.some(odd))
