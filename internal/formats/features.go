@@ -152,7 +152,7 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 	if columns = slices.DeleteFunc(slices.Clone(columns), func(j int) bool { return p.counts[j].numeric() }); len(columns) == 0 {
 		return texts
 	}
-	e.eachCell(p, columns, "", func(_ int32, k int, cell []byte) string {
+	e.eachCell(p, columns, func(_ int32, k int, cell []byte) string {
 		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.isMissing(cell) && !seen[string(cell)] {
 			seen[string(cell)] = true
 		}
@@ -202,7 +202,7 @@ func (e *edgeList) readColumns(p *part) {
 	for _, j := range columns {
 		made = append(made, e.newColumn(p, j, texts[j]))
 	}
-	e.eachCell(p, columns, "", func(node int32, k int, cell []byte) (fault string) {
+	e.eachCell(p, columns, func(node int32, k int, cell []byte) (fault string) {
 		c := made[k]
 		place, known := c.places[string(cell)]
 		v, number := p.number(cell)
