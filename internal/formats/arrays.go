@@ -113,13 +113,6 @@ func masked[T int32 | string](mask []T, out T) (nodes []int32) {
 	return nodes
 }
 
-// So that a few bytes cannot claim gigabytes, a matrix that is made of entries is small, or
-// has enough of them.
-const (
-	SmallMatrix  = 1 << 24 // cells
-	CellsAnEntry = 4096    // at most, in larger matrices
-)
-
 // zeros makes a matrix of zeros, if it fits in memory.
 func zeros(what string, rows, cols int) []float32 {
 	what = fmt.Sprintf("datasets: %s: %d×%d numbers", what, rows, cols)
