@@ -187,7 +187,6 @@ func (s *source) heterophilous() {
 	n := s.Features.Rows
 	ends, a := numbers[int32](s, "edges", "edges", 2)
 	s.pairs(a.Name(), n, len(ends)/2, nil, func(k int) (int32, int32) { return ends[2*k], ends[2*k+1] })
-	s.keys = map[string]string{"lists": "tasks"}
 	s.labels("node_labels", n, false)
 	if s.Labels.Classes == 2 {
 		y := &graph.Labels{Tasks: 1, Multi: make([]float32, n)}
