@@ -55,7 +55,13 @@ type edgeList struct {
 type arcs struct {
 	arcs    []graph.Edge
 	weights []float32
-	ids     [][]byte
+	ids     []textID
+}
+
+// textID is an id that is no number, with its hash.
+type textID struct {
+	text []byte
+	hash uint32
 }
 
 func (e *edgeList) checkKeys() {
@@ -114,8 +120,11 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 				r.Fault("%s: an empty id", p.title(j))
 			} else if number, ok := numberID(id); ok {
 				ends[k] = number
-			} else {
-				part.ids = append(part.ids, id)
+			} else if before := ends[k]; before >= 0 || !bytes.Equal(part.ids[^before].text, id) { // an id often follows itself
+				if part.ids == nil {
+					part.ids = make([]textID, 0, cap(part.arcs))
+				}
+				part.ids = append(part.ids, textID{id, e.ids.hashOf(id)})
 				ends[k] = -int32(len(part.ids))
 			}
 		}
@@ -128,13 +137,13 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 
 // parseWeight reads the weight of a row.
 func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
-	cell := r.Cells[e.weight]
+	cell, there := r.Cells[e.weight], true
 	if e.attribute {
-		cell, _ = attributeWeight(cell)
+		cell, there = attributeWeight(cell)
 	}
 	v, _ := e.edges.number(cell) // 0 if it is none
 	weight := float32(v)
-	if !(weight > 0) || weight-weight != 0 {
+	if !there || !(weight > 0) || weight-weight != 0 {
 		r.Faults.Hint = " (weights=0 leaves the weights out)"
 		r.Fault("weight %.40q, want a positive number", cell)
 	}
@@ -144,13 +153,20 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 // addArcs adds the edges of a block as chunk at.
 func (e *edgeList) addArcs(at int, part arcs) {
 	e.take(edgeBytes*len(part.arcs) + 4*len(part.weights))
+	handles := make([]int32, len(part.ids))
+	for k, id := range part.ids {
+		handles[k] = e.ids.hashed(id.text, id.hash)
+	}
 	for k := range part.arcs {
-		for _, end := range [...]*int32{&part.arcs[k].U, &part.arcs[k].V} {
-			if *end < 0 {
-				*end = e.ids.handle(part.ids[^*end])
-			}
-			e.edges.set.add(*end)
+		a := &part.arcs[k]
+		if a.U < 0 {
+			a.U = handles[^a.U]
 		}
+		if a.V < 0 {
+			a.V = handles[^a.V]
+		}
+		e.edges.set.add(a.U)
+		e.edges.set.add(a.V)
 	}
 	part.ids = nil
 	e.chunks = slices.Insert(e.chunks, at, part)

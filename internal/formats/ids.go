@@ -3,6 +3,7 @@ package formats
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"math/bits"
 	"slices"
@@ -16,12 +17,23 @@ import (
 // whole number from 0, in its usual form, is the number; other ids have the handles −1, −2, …
 // as they appear.
 type nodeIDs struct {
-	r       *reader          // of the files
-	texts   []string         // the id of handle −1−k
-	handles map[string]int32 // of the texts
+	r     *reader     // of the files
+	names graph.Names // the id of handle −1−k
+	slots []idSlot    // of a hash table with open addressing
+	seed  maphash.Seed
 }
 
-func newNodeIDs(r *reader) nodeIDs { return nodeIDs{r: r, handles: make(map[string]int32)} }
+// idSlot holds an id that is no number: its hash, its handle, 0 in a free slot, and where its
+// text is in the names: the beginning, times 2²⁴, plus the length.
+type idSlot struct {
+	hash   uint32
+	handle int32
+	place  uint64
+}
+
+func newNodeIDs(r *reader) nodeIDs {
+	return nodeIDs{r: r, slots: make([]idSlot, 1<<10), seed: maphash.MakeSeed()}
+}
 
 // smallNumbers bounds the numbers that are their own handles: a set has a bit for each below its
 // largest one. Larger ones are kept as texts.
@@ -36,24 +48,57 @@ func numberID(id []byte) (int32, bool) {
 	return number, ok && number < smallNumbers
 }
 
+// hashOf returns the hash of an id that is no number.
+func (n *nodeIDs) hashOf(id []byte) uint32 { return uint32(maphash.Bytes(n.seed, id)) }
+
+// slot returns the slot of an id, or the free one where it belongs.
+func (n *nodeIDs) slot(id []byte, hash uint32) *idSlot {
+	for k := int(hash); ; k++ {
+		s := &n.slots[k&(len(n.slots)-1)]
+		from, length := s.place>>24, s.place&(1<<24-1)
+		if s.handle == 0 || s.hash == hash && string(n.names.Text[from:from+length]) == string(id) {
+			return s
+		}
+	}
+}
+
 // find returns the handle of an id, if it has one.
 func (n *nodeIDs) find(id []byte) (handle int32, known bool) {
 	if number, ok := numberID(id); ok {
 		return number, true
 	}
-	handle, known = n.handles[string(id)] // the compiler allocates no string here
-	return handle, known
+	handle = n.slot(id, n.hashOf(id)).handle
+	return handle, handle != 0
 }
 
 // handle returns the handle of an id, a new one if it has none.
 func (n *nodeIDs) handle(id []byte) int32 {
-	handle, known := n.find(id)
-	if !known {
-		const entry, growth = 160, 3 // bytes of the slice, the map and the order of the names; bytes for each of the text
-		n.r.take(entry + growth*len(id))
-		handle = ^int32(len(n.texts))
-		n.texts = append(n.texts, string(id))
-		n.handles[n.texts[^handle]] = handle
+	if number, ok := numberID(id); ok {
+		return number
+	}
+	return n.hashed(id, n.hashOf(id))
+}
+
+// hashed is handle for an id that is no number.
+func (n *nodeIDs) hashed(id []byte, hash uint32) int32 {
+	s := n.slot(id, hash)
+	if s.handle != 0 {
+		return s.handle
+	}
+	const entry, growth = 160, 3 // bytes in growing slices, and in the order of the names; bytes for each of the text
+	n.r.take(entry + growth*len(id))
+	handle := ^int32(n.names.Len())
+	*s = idSlot{hash, handle, uint64(len(n.names.Text))<<24 | uint64(len(id))}
+	n.names.Text = append(n.names.Text, id...)
+	n.names.Ends = append(n.names.Ends, int64(len(n.names.Text)))
+	if 2*n.names.Len() > len(n.slots) {
+		old := n.slots
+		n.slots = make([]idSlot, 2*len(old))
+		for _, s := range old {
+			if s.handle != 0 {
+				*n.slot(n.names.Text[s.place>>24:][:s.place&(1<<24-1)], s.hash) = s
+			}
+		}
 	}
 	return handle
 }
@@ -63,7 +108,7 @@ func (n *nodeIDs) text(handle int32) string {
 	if handle >= 0 {
 		return strconv.Itoa(int(handle))
 	}
-	return n.texts[^handle]
+	return n.names.At(int(^handle))
 }
 
 // quoted returns an id as an error names it.
