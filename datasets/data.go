@@ -92,7 +92,7 @@ type Data struct {
 
 	encoding Schema // of the features; the rest is empty
 
-	table *formats.Table // features in tables until finish joins them; nil: there are none
+	table formats.Table // features in tables until finish joins them; nil: there are none
 
 	ownSplit   bool // the source has a split
 	unlabelled bool // Options.Unlabelled allowed them

@@ -50,7 +50,7 @@ func TestBadSpec(t *testing.T) {
 		"wikipedia":                    `"wikipedia": unknown scheme or data set; want one of synth:NAME`,
 		"planetoid:ogbn/xy":            "want planetoid:DIR/NAME",
 		"npy:~/graph":                  "write $HOME/graph",
-		"npy:x?sed=1":                  `unknown key "sed"; npy takes edges, lists, split, seed`,
+		"npy:x?sed=1":                  `unknown key "sed"; npy takes lists, split, seed`,
 		"cora?sed=1":                   `unknown key "sed"; cora takes split, seed`,
 		"synth:arxiv?split=1/1/1":      `unknown key "split"; synth takes nodes, edges`,
 		"synth:demi":                   `unknown synthetic data set "demi"; want one of demo, arxiv`,

@@ -52,7 +52,7 @@ func schemes() []scheme {
 			},
 		},
 		{
-			Scheme:    Scheme{"npy", "DIR", "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids", keys("edges=none " + listsKey + fileKeys), nil},
+			Scheme:    Scheme{"npy", "DIR", "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids", keys(listsKey + fileKeys), nil},
 			labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: formats.NPYFolder,
 		},
 		{

@@ -185,8 +185,8 @@ func TestWeightsAsked(t *testing.T) {
 	if d := open(t, in("D/path?labels=D/l4")); d.Graph.Val != nil || d.Edges() != 3 {
 		t.Errorf("a path of nodes in order: %v", d.Graph)
 	}
-	expectError(t, in("D/half?labels=D/l&weights=1"), "half:2:", `"{}" has no weight`)
-	expectError(t, in("D/bare?labels=D/l"), "bare:3:", `"5" has no weight`)
+	expectError(t, in("D/half?labels=D/l&weights=1"), "half:2:", `weight "{}", want a positive number`)
+	expectError(t, in("D/bare?labels=D/l"), "bare:3:", `weight "5", want a positive number`)
 }
 
 // The key nodes says how many nodes there are; nothing else in the files does.

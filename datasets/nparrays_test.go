@@ -76,10 +76,10 @@ func TestBadNamesInArrays(t *testing.T) {
 		want    []string
 	}{
 		"ids, too few":            {"names.npy", npytest.Texts("a", "b"), []string{"names.npy: 2 names for 20 nodes"}},
-		"ids, twice":              {"names.npy", npytest.Texts(twice...), []string{"names.npy: element 7: node \"c\" is there twice"}},
-		"ids, empty":              {"names.npy", npytest.Texts(empty...), []string{"names.npy: element 7: a node's name is empty"}},
+		"ids, twice":              {"names.npy", npytest.Texts(twice...), []string{"names.npy: element 7: \"c\" is there twice"}},
+		"ids, empty":              {"names.npy", npytest.Texts(empty...), []string{"names.npy: element 7: the name is empty"}},
 		"ids, booleans":           {"names.npy", array(t, make([]bool, 20)), []string{"names.npy: booleans"}},
-		"classes, one name":       {"classes.npy", npytest.Texts("x", "y", "x"), []string{"classes.npy: the classes 0 and 2 have the same name, \"x\""}},
+		"classes, one name":       {"classes.npy", npytest.Texts("x", "y", "x"), []string{"classes.npy: element 2: \"x\" is there twice"}},
 		"classes, too few":        {"classes.npy", npytest.Texts("x", "y"), []string{"classes.npy: 2 names for 3 classes"}},
 		"split, unknown ids":      {"train.npy", npytest.Texts(ids...), []string{"train.npy: names of nodes, but the folder has no names.npy"}},
 		"labels, a matrix":        {"labels.npy", bytes.Replace(npytest.Texts(ids...), []byte("(20,), }  "), []byte("(10, 2), }"), 1), []string{"labels.npy"}},
@@ -120,7 +120,7 @@ func TestTextArraysBesideEdges(t *testing.T) {
 	}
 	expectError(t, strings.TrimSuffix(in("D/e?nodes=D/n.csv&labels=D/y.npy&train=D/bad.npy"), "&split=1/1/1"), `bad.npy: element 0 is node "eve", which`)
 	expectError(t, in("D/e?nodes=D/n.csv&labels=D/o.npy"), "o.npy", "Python objects")
-	expectError(t, in("D/e?nodes=D/twice.npy&labels=D/y.npy"), `twice.npy: element 1: node "ann" is there twice`)
+	expectError(t, in("D/e?nodes=D/twice.npy&labels=D/y.npy"), `twice.npy: element 1: "ann" is there twice`)
 }
 
 // Names in class_map.json are classes, in the order of their names.
@@ -154,43 +154,5 @@ func TestClassMapNames(t *testing.T) {
 				t.Errorf("%s: node %d is %q, want %q", scheme, i, got, want)
 			}
 		}
-	}
-}
-
-// With edges=none features are nodes without edges, and a file of edges is an error. Without
-// edges=none a missing file of edges is one.
-func TestFeaturesWithoutEdges(t *testing.T) {
-	d := made(t, 20, 1)
-	files, dir := npyFiles(t, d), t.TempDir()
-	edges := map[string][]byte{"indptr.npy": files["indptr.npy"], "indices.npy": files["indices.npy"]}
-	delete(files, "indptr.npy")
-	delete(files, "indices.npy")
-	writeFiles(t, dir, files)
-	read := open(t, "npy:"+dir+"?edges=none")
-	if read.Nodes() != 20 || read.Graph.NNZ() != 0 || !cmp.Equal(read.Features.Data, d.Features.Data) || !cmp.Equal(read.Labels.Class, d.Labels.Class) || !cmp.Equal(read.Split, d.Split) {
-		t.Errorf("%d nodes, %d entries, split %v", read.Nodes(), read.Graph.NNZ(), read.Split)
-	}
-	expectError(t, "npy:"+dir, dir, "no graph", "edges=none")
-	expectError(t, "npy:"+dir+"?edges=no", "edges=no: want none")
-	for name, content := range edges {
-		alone := t.TempDir()
-		writeFiles(t, alone, files)
-		write(t, filepath.Join(alone, name), content)
-		expectError(t, "npy:"+alone+"?edges=none", alone, "edges=none", name)
-	}
-	for name, feat := range map[string][]byte{
-		"feat.npy":           nil,
-		"want (nodes, feat":  array(t, []float32{1, 2, 3}, 3),
-		"shape [20 0], want": array(t, []float32{}, 20, 0),
-	} {
-		bad := t.TempDir()
-		writeFiles(t, bad, files)
-		if err := os.Remove(filepath.Join(bad, "feat.npy")); err != nil {
-			t.Fatal(err)
-		}
-		if feat != nil {
-			write(t, filepath.Join(bad, "feat.npy"), feat)
-		}
-		expectError(t, "npy:"+bad+"?edges=none", bad, name)
 	}
 }

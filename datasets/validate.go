@@ -54,7 +54,7 @@ func (d *Data) validateNodes(ctx context.Context) error {
 			return cmp.Or(ctx.Err(), d.named(err))
 		}
 		// A model has weights for each column: far more columns than entries mean a damaged file.
-		if err := d.check(x.Sparse == nil || x.Cols <= formats.SmallMatrix+formats.CellsAnEntry*x.Len(), "%d columns of features with %d entries: too sparse to learn from", x.Cols, x.Len()); err != nil {
+		if err := d.check(x.Sparse == nil || x.Cols <= 1<<24+4096*x.Len(), "%d columns of features with %d entries: too sparse to learn from", x.Cols, x.Len()); err != nil {
 			return err
 		}
 	}

@@ -62,9 +62,12 @@ func (s *source) array(key string, shape ...any) *npy.Reader {
 
 // checkShape compares the shape of an array with numbers, and with names of any number, which
 // is above 0 behind the first. One name stands for a vector, a matrix of one
-// column or a scalar.
+// column or a scalar. A vector may stand for a matrix of tasks.
 func checkShape(a *npy.Reader, want []any) {
 	shape := a.Shape
+	if len(shape) == 1 && want[len(want)-1] == "tasks" {
+		want = want[:1]
+	}
 	if _, isText := want[0].(string); isText && len(want) == 1 {
 		check(len(shape) < 2 || len(shape) == 2 && shape[1] == 1, a.Name(), "shape %v, want one dimension", shape)
 		return
@@ -109,13 +112,6 @@ func masked[T int32 | string](mask []T, out T) (nodes []int32) {
 	}
 	return nodes
 }
-
-// So that a few bytes cannot claim gigabytes, a matrix that is made of entries is small, or
-// has enough of them.
-const (
-	SmallMatrix  = 1 << 24 // cells
-	CellsAnEntry = 4096    // at most, in larger matrices
-)
 
 // zeros makes a matrix of zeros, if it fits in memory.
 func zeros(what string, rows, cols int) []float32 {

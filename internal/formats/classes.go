@@ -34,12 +34,8 @@ func (r *reader) setLabels(file string, y *graph.Labels) {
 func (s *source) labels(key string, nodes any, numbered bool) {
 	lists := s.keys["lists"]
 	check(lists == "" || lists == "tasks", "lists="+lists, "want tasks")
-	a := s.array(key)
-	shape, want := a.Shape, []any{nodes, "tasks"}
-	if len(shape) == 1 {
-		want = want[:1]
-	}
-	checkShape(a, want)
+	a := s.array(key, nodes, "tasks")
+	shape := a.Shape
 	isVector := len(shape) == 1 || shape[1] == 1 && a.Descr[1] == 'i' && a.Descr[2] > '1'
 	switch {
 	case a.Text():

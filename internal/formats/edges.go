@@ -115,7 +115,7 @@ func (e *edgeList) parseArcs(r *table.Rows) (part arcs) {
 		for k, j := range p.ends {
 			id := r.Cells[j]
 			if e.dots[k] && len(id) > 0 && !bytes.HasSuffix(id, []byte(".0")) {
-				r.Fault("%s: id %s, where the first ones end in .0", p.title(j), table.Quote(id))
+				r.Fault("%s: id %.40q, where the first ones end in .0", p.title(j), id)
 			} else if id = wholeID(id, e.dots[k]); len(id) == 0 {
 				r.Fault("%s: an empty id", p.title(j))
 			} else if number, ok := numberID(id); ok {
@@ -141,16 +141,11 @@ func (e *edgeList) parseWeight(r *table.Rows, part *arcs) {
 	if e.attribute {
 		cell, there = attributeWeight(cell)
 	}
-	v, number := e.edges.number(cell)
+	v, _ := e.edges.number(cell) // 0 if it is none
 	weight := float32(v)
-	const hint = " (weights=0 leaves the weights out)"
-	switch {
-	case !there:
-		r.Faults.Hint = hint
-		r.Fault("%s has no weight", table.Quote(cell))
-	case !number || !(weight > 0) || weight-weight != 0:
-		r.Faults.Hint = hint
-		r.Fault("weight %s, want a positive number", table.Quote(cell))
+	if !there || !(weight > 0) || weight-weight != 0 {
+		r.Faults.Hint = " (weights=0 leaves the weights out)"
+		r.Fault("weight %.40q, want a positive number", cell)
 	}
 	part.weights = append(part.weights, weight)
 }
@@ -207,13 +202,13 @@ func (e *edgeList) findWeightColumn() {
 	case len(rest) == 0:
 		p.ask(" has no column besides the ids, so weights=1 finds no weights: leave it out")
 	default:
-		check(false, p.Path, "weights=1, but %s has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", table.Quote(p.firstLine()), len(numeric))
+		check(false, p.Path, "weights=1, but %.40q has %d columns of numbers besides the ids, and none is called weight: say columns=FROM,TO,WEIGHT", p.firstLine(), len(numeric))
 	}
 }
 
 // ask reports the first line of a table that can be read in two ways.
 func (p *part) ask(format string, args ...any) {
-	check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%s"+format, append([]any{table.Quote(p.firstLine())}, args...)...)
+	check(false, fmt.Sprintf("%s:%d", p.Path, p.Line), "%.40q"+format, append([]any{p.firstLine()}, args...)...)
 }
 
 // others returns the columns that hold neither the given ids nor pandas' index.
@@ -249,7 +244,7 @@ func (e *edgeList) findWeights() {
 	}
 	for _, j := range rest {
 		if j != e.weight {
-			what += fmt.Sprintf(", left out: %s (such as %s)", p.title(j), table.Quote(p.example()[j]))
+			what += fmt.Sprintf(", left out: %s (such as %.40q)", p.title(j), p.example()[j])
 		}
 	}
 	e.describe(p, what)
@@ -273,7 +268,7 @@ func (e *edgeList) readBeside() {
 		check(good && n > 0, "nodes="+text, "want a file, or a number of nodes in [1, 2³¹−1)")
 		e.nodeCount = int(n)
 	} else if isNPY(text) {
-		e.given = e.keyed("nodes", text, e.file(text).nodeNames(""))
+		e.given = e.keyed("nodes", text, e.file(text).names(""))
 		e.note("nodes from %s: an array of %d ids, in the order of the nodes", text, len(e.given.ids))
 	} else if text != "" {
 		e.given = e.readTable("nodes", text, false)
@@ -301,9 +296,10 @@ func (e *edgeList) readBeside() {
 			e.addArray(path, "features", e.Features.Rows)
 		}
 	}
-	for k, name := range list(e.keys["features-columns"]) {
+	columns := e.keys["features-columns"]
+	for k, name := range list(columns) {
 		having := slices.DeleteFunc(e.tables("features"), func(p *part) bool { return !slices.Contains(p.wanted, name) })
-		check(!several || k == 0 || len(having) == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, name, len(having), len(features))
+		check(!several || k == 0 && columns[0] != ',' || len(having) == 1, "features-columns", "column %d, %q, is in %d of the %d files of features, want one", k+1, name, len(having), len(features))
 	}
 	switch path := e.keys["labels"]; {
 	case isNPY(path):

@@ -80,10 +80,10 @@ func (c *Column) appendFeatures(row []float32, v float32) []float32 {
 }
 
 // Columns says what the columns became, after Features.
-func (t *Table) Columns() []Column {
-	columns := make([]Column, len(t.columns))
-	for k := range t.columns {
-		columns[k] = t.columns[k].Column
+func (t Table) Columns() []Column {
+	columns := make([]Column, len(t))
+	for k, c := range t {
+		columns[k] = c.Column
 	}
 	return columns
 }
@@ -91,13 +91,9 @@ func (t *Table) Columns() []Column {
 // mostValues is the greatest number of values of a column of text that become features.
 const mostValues = 1000
 
-// Table holds the features of tables, before they are scaled over the training nodes and
-// joined to one matrix.
-type Table struct {
-	columns []tableColumn
-	nodes   int
-	known   bool // what the columns become is that of Options.Columns
-}
+// Table holds the columns of the features of tables, before they are scaled over the training nodes
+// and joined to one matrix.
+type Table []*tableColumn
 
 // tableColumn is a column of numbers or of texts.
 type tableColumn struct {
@@ -118,23 +114,18 @@ func (e *edgeList) makeFeatures() {
 	if len(tables) == 0 {
 		return
 	}
-	// The columns of a schema have the order of the schema.
-	e.Table = &Table{
-		nodes:   e.order.nodes,
-		known:   e.o.Columns != nil,
-		columns: make([]tableColumn, len(e.o.Columns)),
-	}
+	e.Table = make(Table, len(e.o.Columns)) // in the order of the schema
 	for _, p := range tables {
-		e.readColumns(p, e.Table)
+		e.readColumns(p)
 	}
 	var lacking []string
 	for k, want := range e.o.Columns {
-		if e.Table.columns[k].values == nil {
+		if e.Table[k] == nil {
 			lacking = append(lacking, fmt.Sprintf("%q", want.Name))
 		}
 	}
 	check(lacking == nil, path, "the run was trained with columns of features that are missing here: %s", strings.Join(lacking, ", "))
-	check(len(e.Table.columns) > 0, path, "no column of features is left")
+	check(len(e.Table) > 0, path, "no column of features is left")
 }
 
 // isLabel tells whether a column of features is read as the label: it is one of the same
@@ -161,7 +152,7 @@ func (e *edgeList) texts(p *part, columns []int) []map[string]bool {
 	if columns = slices.DeleteFunc(slices.Clone(columns), func(j int) bool { return p.counts[j].numeric() }); len(columns) == 0 {
 		return texts
 	}
-	e.eachCell(p, columns, "", func(_ int32, k int, cell []byte) string {
+	e.eachCell(p, columns, func(_ int32, k int, cell []byte) string {
 		if seen := texts[columns[k]]; len(seen) <= mostValues && !p.isMissing(cell) && !seen[string(cell)] {
 			seen[string(cell)] = true
 		}
@@ -201,8 +192,8 @@ func (e *edgeList) newColumn(p *part, column int, texts map[string]bool) *tableC
 	return c
 }
 
-// readColumns reads the columns of one table, adds them to t, and says what each is.
-func (e *edgeList) readColumns(p *part, t *Table) {
+// readColumns reads the columns of one table, and says what each is.
+func (e *edgeList) readColumns(p *part) {
 	columns := e.valueColumns(p)
 	size := memory.Product(int64(len(columns)), int64(e.order.nodes), 4)
 	try(memory.Check("datasets: "+p.Path+": its columns", size))
@@ -211,7 +202,7 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 	for _, j := range columns {
 		made = append(made, e.newColumn(p, j, texts[j]))
 	}
-	e.eachCell(p, columns, "", func(node int32, k int, cell []byte) (fault string) {
+	e.eachCell(p, columns, func(node int32, k int, cell []byte) (fault string) {
 		c := made[k]
 		place, known := c.places[string(cell)]
 		v, number := p.number(cell)
@@ -238,10 +229,10 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 		switch says = append(says, c.Name+" "+c.what); {
 		case c.values == nil:
 		case c.at < 0:
-			t.columns = append(t.columns, *c)
+			e.Table = append(e.Table, c)
 		default:
-			check(t.columns[c.at].values == nil, e.keys["features"], "two columns %q", c.Name)
-			t.columns[c.at] = *c
+			check(e.Table[c.at] == nil, e.keys["features"], "two columns %q", c.Name)
+			e.Table[c.at] = c
 		}
 	}
 	const most = 20
@@ -256,9 +247,9 @@ func (e *edgeList) readColumns(p *part, t *Table) {
 // number becomes 0; a column in which a training node misses one gets a column of 1 for those
 // nodes after it. Without training nodes, any node counts. Options.Columns decide all this
 // instead. notes say how many there are.
-func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *graph.Features, notes []string, err error) {
+func (t Table) Features(ctx context.Context, train []int32, scale bool) (x *graph.Features, notes []string, err error) {
 	if train == nil {
-		train = make([]int32, t.nodes)
+		train = make([]int32, len(t[0].values))
 		for i := range train {
 			train[i] = int32(i)
 		}
@@ -270,11 +261,10 @@ func (t *Table) Features(ctx context.Context, train []int32, scale bool) (x *gra
 	return set.Features, set.Notes, nil
 }
 
-func (t *Table) join(r *reader, train []int32, scale bool) {
-	entries, scaled, masks := 0, 0, 0
-	for k := range t.columns {
-		c := &t.columns[k]
-		if !t.known {
+func (t Table) join(r *reader, train []int32, scale bool) {
+	nodes, entries, scaled, masks := len(t[0].values), 0, 0, 0
+	for _, c := range t {
+		if c.at < 0 {
 			c.Missing = slices.ContainsFunc(train, func(i int32) bool { return c.values[i] != c.values[i] })
 			if scale {
 				c.measure(train)
@@ -293,34 +283,34 @@ func (t *Table) join(r *reader, train []int32, scale bool) {
 		}
 	}
 	if scaled > 0 {
-		r.note("features: numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them): %d of %d columns", scaled, len(t.columns))
+		r.note("features: numbers scaled to mean 0 and deviation 1 over the training nodes (normalize=none leaves them): %d of %d columns", scaled, len(t))
 	}
 	if masks > 0 {
-		r.note("features: missing values become 0, and a further column marks them: %d of %d columns", masks, len(t.columns))
+		r.note("features: missing values become 0, and a further column marks them: %d of %d columns", masks, len(t))
 	}
 	cols := len(t.appendRow(nil, 0))
-	if 8*entries+8*t.nodes < 4*t.nodes*cols {
-		r.sparseFeatures("features", t.nodes, cols, entries, t.entries)
+	if 8*entries+8*nodes < 4*nodes*cols {
+		r.sparseFeatures("features", nodes, cols, entries, t.entries)
 		return
 	}
-	data := zeros("the features of the tables", t.nodes, cols)[:0]
-	for i := range t.nodes {
+	data := zeros("the features of the tables", nodes, cols)[:0]
+	for i := range nodes {
 		r.poll(i)
 		data = t.appendRow(data, i)
 	}
-	r.Features = &graph.Features{Rows: t.nodes, Cols: cols, Data: data}
+	r.Features = &graph.Features{Rows: nodes, Cols: cols, Data: data}
 }
 
 // appendRow appends the features of a node.
-func (t *Table) appendRow(row []float32, node int) []float32 {
-	for k := range t.columns {
-		row = t.columns[k].appendFeatures(row, t.columns[k].values[node])
+func (t Table) appendRow(row []float32, node int) []float32 {
+	for _, c := range t {
+		row = c.appendFeatures(row, c.values[node])
 	}
 	return row
 }
 
 // entries returns the features of a node that are not 0.
-func (t *Table) entries(node int) (columns []int32, values []float32) {
+func (t Table) entries(node int) (columns []int32, values []float32) {
 	for j, v := range t.appendRow(nil, node) {
 		if v != 0 {
 			columns, values = append(columns, int32(j)), append(values, v)
@@ -330,10 +320,10 @@ func (t *Table) entries(node int) (columns []int32, values []float32) {
 }
 
 // Scaled tells whether there is a column that scaling changes.
-func (t *Table) Scaled() bool { return slices.ContainsFunc(t.columns, tableColumn.scales) }
+func (t Table) Scaled() bool { return slices.ContainsFunc(t, (*tableColumn).scales) }
 
 // scales tells whether scaling changes a column.
-func (c tableColumn) scales() bool {
+func (c *tableColumn) scales() bool {
 	return c.Values == nil && slices.ContainsFunc(c.values, func(v float32) bool { return v == v && v != 0 && v != 1 })
 }
 

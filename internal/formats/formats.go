@@ -17,7 +17,7 @@ type Set struct {
 	Graph    *graph.CSR      // symmetric, no self-loops, values nil where all are 1
 	Report   graph.Report    // edges dropped while the graph was built
 	Features *graph.Features // one row a node, finite; nil: the files have none, or tables
-	Table    *Table          // features in tables, in place of Features
+	Table    Table           // features in tables, in place of Features
 	Labels   *graph.Labels   // one entry or row a node; nil: the files have none
 	Split    *Split          // nil: the files have none, or the caller did not ask for it
 	Notes    []string        // changes to the source, a sentence each
@@ -36,8 +36,8 @@ type Options struct {
 	Number  int      // of the split in an archive with several, from 0
 	Columns []Column // of the features of tables, in order: other columns are left out, and one that lacks is an error. nil: as the tables have them
 
-	// Keys are those of a SPEC, with values that it may have: directed, weights, lists, links,
-	// edges, and all keys of an edge list.
+	// Keys are those of a SPEC, with values that it may have: directed, weights, lists, links, and
+	// all keys of an edge list.
 	Keys map[string]string
 }
 

@@ -92,7 +92,7 @@ func (e *edgeList) knownNodes() int {
 	if e.nodeCount > 0 {
 		return e.nodeCount
 	}
-	nodes := union(&e.edges.set, &e.given.set).count
+	nodes := e.edges.set.count + len(e.given.set.without(&e.edges.set))
 	for _, p := range e.parts {
 		if p.role != "edges" && p.role != "nodes" && p.header != unsure && len(p.wanted) == 0 && !e.isKey(p) {
 			nodes = max(nodes, p.rows)

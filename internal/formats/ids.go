@@ -178,17 +178,6 @@ func (s *idSet) all() iter.Seq[int32] {
 	}
 }
 
-// union returns the set of the handles of all sets.
-func union(sets ...*idSet) *idSet {
-	all := new(idSet)
-	for _, s := range sets {
-		for handle := range s.all() {
-			all.add(handle)
-		}
-	}
-	return all
-}
-
 // without returns the handles of s that none of the others has.
 func (s *idSet) without(others ...*idSet) (rest []int32) {
 	for handle := range s.all() {

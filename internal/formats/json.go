@@ -146,8 +146,12 @@ func (r *reader) readLists(path string) *jsonLists {
 		f.check(isList == l.areLists, "labels must all be lists or none")
 		values := make([]int32, len(list))
 		for k, value := range list {
-			label, err := jsonLabel(value)
-			f.check(err == nil, "%w", err)
+			text, ok := textOf(value)
+			if !ok {
+				raw, _ := json.Marshal(value) // no error: the value comes from JSON
+				f.check(false, "label %.40s is neither a name nor an integer", raw)
+			}
+			label := labelName(strings.TrimSpace(text))
 			at, known := l.places[label]
 			if !known {
 				at = int32(len(l.kinds))
@@ -160,18 +164,14 @@ func (r *reader) readLists(path string) *jsonLists {
 	return l
 }
 
-// jsonLabel returns the label that a value is.
-func jsonLabel(value any) (string, error) {
-	switch v := value.(type) {
-	case string:
-		return labelName(strings.TrimSpace(v)), nil
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) <= 1<<52 {
-			return strconv.FormatInt(int64(v), 10), nil
-		}
+// textOf returns a text, or a whole number as a text.
+func textOf(value any) (text string, ok bool) {
+	number, isNumber := value.(float64)
+	if isNumber && number == math.Trunc(number) && math.Abs(number) <= 1<<52 {
+		return strconv.FormatInt(int64(number), 10), true
 	}
-	text, _ := json.Marshal(value) // no error: the value comes from JSON
-	return "", fmt.Errorf("label %.40s is neither a name nor an integer", text)
+	text, ok = value.(string)
+	return text, ok
 }
 
 // decide decides whether lists are sets or multi-hot, lists of one length with only 0 and 1, if the

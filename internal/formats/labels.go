@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/gcn-layerwise/gcn/internal/table"
 )
 
 // valueColumns returns the columns of a table of nodes without its ids.
@@ -22,8 +20,8 @@ func (e *edgeList) valueColumns(p *part) []int {
 }
 
 // eachCell calls visit with the cells of columns, and the node of their row. A text that it
-// returns is a fault of the cell. The error ends with the hint.
-func (e *edgeList) eachCell(p *part, columns []int, hint string, visit func(node int32, k int, cell []byte) string) {
+// returns is a fault of the cell.
+func (e *edgeList) eachCell(p *part, columns []int, visit func(node int32, k int, cell []byte) string) {
 	for row, r := range p.data() {
 		node := int32(row)
 		if p.key >= 0 {
@@ -38,8 +36,7 @@ func (e *edgeList) eachCell(p *part, columns []int, hint string, visit func(node
 				if p.key >= 0 {
 					place += ", node " + e.ids.quoted(p.ids[row])
 				}
-				r.Faults.Hint = hint
-				r.Fault("%s: %s%s", place, table.Quote(r.Cells[j]), fault)
+				r.Fault("%s: %.40q%s", place, r.Cells[j], fault)
 			}
 		}
 	}
@@ -73,7 +70,7 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 	unlabelled, given := e.keys["unlabelled"]
 	none, whole := list(unlabelled), p.counts[column[0]].isWhole()
 	names := make([]string, e.order.nodes)
-	e.eachCell(p, column, "", func(node int32, _ int, cell []byte) string {
+	e.eachCell(p, column, func(node int32, _ int, cell []byte) string {
 		label := labelName(string(wholeID(cell, whole)))
 		if !slices.Contains(none, string(cell)) && !slices.Contains(none, label) {
 			names[node] = label
@@ -85,7 +82,7 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 	})
 	other := slices.IndexFunc(names, func(label string) bool { return label != "" && label != "1" && label != "-1" })
 	if !given && other >= 0 && slices.Contains(names, "-1") {
-		check(false, p.Path, "the label -1 is there beside %s: say unlabelled=-1 if it stands for no label, or unlabelled= if it is a class", table.Quote(names[other]))
+		check(false, p.Path, "the label -1 is there beside %.40q: say unlabelled=-1 if it stands for no label, or unlabelled= if it is a class", names[other])
 	}
 	e.describe(p, e.rowsSay(p)+", labels in "+p.title(column[0]))
 	e.namedLabels(p.Path, names, true)
@@ -96,13 +93,12 @@ func (e *edgeList) oneLabel(p *part, column []int) {
 func (e *edgeList) manyLabels(p *part, columns []int) {
 	width := len(columns)
 	values := unknownRows(p.Path, e.order.nodes, width)
-	hint := " (columns after the id are binary tasks; labels-columns=ID,LABEL reads one label)"
-	e.eachCell(p, columns, hint, func(node int32, k int, cell []byte) string {
+	e.eachCell(p, columns, func(node int32, k int, cell []byte) string {
 		v, number := p.number(cell)
 		switch {
 		case isMissingWord(cell):
 		case !number || v != 0 && v != 1:
-			return ", want 0, 1 or nothing"
+			return ", want 0, 1 or nothing (labels-columns=ID,LABEL reads one label)"
 		default:
 			values[int(node)*width+k] = float32(v)
 		}

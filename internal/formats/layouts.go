@@ -77,35 +77,20 @@ func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
 //	train, valid, test  numbers or names of nodes, or masks of N booleans, or of N zeros and ones
 //
 // The split is read if o.Split is true. If all three of its files are missing, the set has no
-// split. With edges=none the nodes are the rows of feat.npy, without edges: indptr, indices and
-// data must be missing.
+// split.
 func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	return readSet(ctx, path, o, func(r *reader) {
 		files, sparse := r.folder(path), filepath.Join(path, "feat.npz")
 		check(!exists(sparse) || !files.has("feat"), path, "features in feat.npy and in feat.npz: remove one of them")
-		if o.Keys["edges"] == "none" {
-			check(!exists(sparse), path, "edges=none needs feat.npy, not feat.npz")
-			for _, key := range []string{"indptr", "indices", "data"} {
-				check(!files.has(key), path, "edges=none, but the folder has %s.npy", key)
-			}
-			files.dense("feat", "nodes")
-			files.adjacency(&graph.CSR{
-				Rows: r.Features.Rows,
-				Cols: r.Features.Rows,
-				Ptr:  make([]int64, r.Features.Rows+1),
-			})
-		} else {
-			check(!files.has("feat") || files.has("indptr") || files.has("indices"), path, "no graph: indptr.npy and indices.npy are missing; ?edges=none reads features without a graph")
-			files.adjacency(files.csr("", -1, -1, files.has("data")))
-		}
+		files.adjacency(files.csr("", -1, -1, files.has("data")))
 		n := r.nodes()
 		if exists(sparse) {
 			r.sparseFile(sparse).sparse("", n)
-		} else if r.Features == nil && files.has("feat") {
+		} else if files.has("feat") {
 			files.dense("feat", n)
 		}
 		if files.has("names") {
-			ids := files.nodeNames("names")
+			ids := files.names("names")
 			check(len(ids) == n, path, "names.npy: %d names for %d nodes", len(ids), n)
 			r.NodeNames = new(graph.Names)
 			for _, id := range ids {
@@ -137,33 +122,25 @@ func (s *source) readParts(n int) {
 	}
 }
 
-// nodeNames reads the ids of the nodes, each there once: texts or whole numbers.
-func (s *source) nodeNames(key string) []string {
+// names reads names that differ: texts or whole numbers.
+func (s *source) names(key string) []string {
 	a, seen := s.array(key), make(map[string]bool)
 	check(!a.Mask(), a.Name(), "booleans where names should be")
-	ids := s.texts(a)
-	for k, id := range ids {
-		check(id != "", a.Name(), "element %d: a node's name is empty", k)
-		check(!seen[id], a.Name(), "element %d: node %.40q is there twice", k, id)
-		seen[id] = true
+	names := s.texts(a)
+	for k, name := range names {
+		check(name != "", a.Name(), "element %d: the name is empty", k)
+		check(!seen[name], a.Name(), "element %d: %.40q is there twice", k, name)
+		seen[name] = true
 	}
-	return ids
+	return names
 }
 
 // classNames reads the names of the classes or tasks. There may be classes that no node has.
 func (s *source) classNames() {
-	a := s.array("classes")
-	names := s.texts(a)
-	y, count := s.Labels, len(names)
-	check(y.Names == nil, a.Name(), "labels.npy holds names already")
-	check(a.Text(), a.Name(), "elements are %s, want texts", a.Descr)
-	check(count >= y.Outputs() && (y.Tasks == 0 || count == y.Tasks) && count <= 1<<20, a.Name(), "%d names for %d classes or tasks", count, y.Outputs())
-	known := make(map[string]int)
-	for k, name := range names {
-		first, again := known[name]
-		check(!again || y.Tasks > 0, a.Name(), "the classes %d and %d have the same name, %.40q", first, k, name)
-		known[name] = k
-	}
+	names, y := s.names("classes"), s.Labels
+	count := len(names)
+	check(y.Names == nil, s.name, "labels.npy holds names, and classes.npy too")
+	check(count >= y.Outputs() && (y.Tasks == 0 || count == y.Tasks) && count <= 1<<20, s.name, "classes.npy: %d names for %d classes or tasks", count, y.Outputs())
 	if y.Names = names; y.Tasks == 0 {
 		y.Classes = count
 	}
@@ -210,7 +187,6 @@ func (s *source) heterophilous() {
 	n := s.Features.Rows
 	ends, a := numbers[int32](s, "edges", "edges", 2)
 	s.pairs(a.Name(), n, len(ends)/2, nil, func(k int) (int32, int32) { return ends[2*k], ends[2*k+1] })
-	s.keys = map[string]string{"lists": "tasks"}
 	s.labels("node_labels", n, false)
 	if s.Labels.Classes == 2 {
 		y := &graph.Labels{Tasks: 1, Multi: make([]float32, n)}

@@ -1,8 +1,8 @@
 package formats
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,13 +34,10 @@ func (r *reader) build(b *graph.Builder) {
 		r.note("%s", Symmetrised)
 		return
 	}
-	r.Graph, r.Report = b.BuildDirected()
-	text := "out): a node reads the targets of its edges"
-	if r.Direction == "in" {
+	if r.Graph, r.Report = b.BuildDirected(); r.Direction == "in" {
 		r.Graph = r.Graph.Transpose()
-		text = "in): a node reads the sources of the edges to it"
 	}
-	r.note("graph directed (directed=%s; repeated edges and self-loops dropped", text)
+	r.note("graph directed (directed=%s), repeated edges and self-loops dropped", r.Direction)
 }
 
 // Symmetrised is the note about a graph that was made undirected.
@@ -162,26 +159,19 @@ func (r *reader) sparseFeatures(name string, nodes, cols, entries int, row func(
 		Idx:  make([]int32, 0, entries),
 		Val:  make([]float32, 0, entries),
 	}
-	type entry struct {
-		column int32
-		value  float32
-	}
-	var sorted []entry
+	sums := make(map[int32]float32) // of the columns of a row
 	for node := range nodes {
 		r.poll(node)
 		columns, values := row(node)
-		sorted = sorted[:0]
+		clear(sums)
 		for k, column := range columns {
-			sorted = append(sorted, entry{column, float32(graph.Weight(values, k))})
+			sums[column] += float32(graph.Weight(values, k))
 		}
-		slices.SortStableFunc(sorted, func(a, b entry) int { return cmp.Compare(a.column, b.column) })
-		first := len(m.Idx)
-		for _, e := range sorted {
-			if last := len(m.Idx) - 1; last >= first && m.Idx[last] == e.column {
-				m.Val[last] += e.value
-			} else {
-				m.Idx, m.Val = append(m.Idx, e.column), append(m.Val, e.value)
-			}
+		m.Idx = slices.AppendSeq(m.Idx, maps.Keys(sums))
+		added := m.Idx[m.Ptr[node]:]
+		slices.Sort(added)
+		for _, column := range added {
+			m.Val = append(m.Val, sums[column])
 		}
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
 	}

@@ -43,15 +43,16 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 		if o.Split {
 			f.readSplit(n)
 		}
-		f.readLabels(n)
+		labels := f.matrixLines(f.label, n)
+		f.makeLabels(f.label, labels.Data, labels.Cols)
 		if arcs := f.readEdges(n); f.nodeFeat != "" {
-			f.Features = f.matrixLines(f.nodeFeat, n, "a finite number", featureCell)
+			f.setFeatures(f.nodeFeat, f.matrixLines(f.nodeFeat, n))
 		} else {
-			f.Features = f.meanEdgeFeatures(arcs, n)
+			f.meanEdgeFeatures(arcs, n)
 			f.note("features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
 		}
 		if f.nodeType != "" {
-			f.note("of several node types only %q, and its relations to itself: %s", f.nodeType, strings.Join(f.edgeTypes, ", "))
+			f.note("of several node types only %q, with %d relations to itself", f.nodeType, len(f.edges))
 		}
 	})
 }
@@ -59,12 +60,11 @@ func OGB(ctx context.Context, dir string, o Options) (*Set, error) {
 // ogbFolder holds the paths of the files of one folder.
 type ogbFolder struct {
 	*reader
-	dir       string
-	edges     []string // edge.csv.gz of each relation
-	nodeFeat  string
-	label     string
-	nodeType  string // in a heterogeneous folder
-	edgeTypes []string
+	dir      string
+	edges    []string // edge.csv.gz of each relation
+	nodeFeat string
+	label    string
+	nodeType string // in a heterogeneous folder
 }
 
 func (f *ogbFolder) raw(names ...string) string {
@@ -113,7 +113,6 @@ func (f *ogbFolder) findHeterogeneous() {
 	for _, t := range f.records(triplets) {
 		if len(t) == 3 && t[0] == f.nodeType && t[2] == f.nodeType && !strings.ContainsAny(t[1], `/\`) {
 			f.edges = append(f.edges, f.need(f.raw("relations", strings.Join(t, "___"), "edge.csv.gz")))
-			f.edgeTypes = append(f.edgeTypes, t[1])
 		}
 	}
 	check(len(f.edges) > 0, triplets, "no relation from %q to itself", f.nodeType)
@@ -136,20 +135,6 @@ func (f *ogbFolder) records(path string) (rows [][]string) {
 	field := func(cell []byte, _ int) (string, bool) { return string(cell), true }
 	eachRow(f.reader, path, 1<<20, "a text", field, func(_ int, row []string) { rows = append(rows, row) })
 	return rows
-}
-
-// readLabels reads a class of each node, or its tasks.
-func (f *ogbFolder) readLabels(n int) {
-	const want = "a class, a whole number in [0, %d), or -1 or nan for unknown; in several columns 0, 1 or nan"
-	y := f.matrixLines(f.label, n, fmt.Sprintf(want, MostClasses(n)), func(cell []byte, width int) (float32, bool) {
-		v, number := numberOrNaN(cell)
-		most := float32(2)
-		if width == 1 {
-			most = float32(MostClasses(n))
-		}
-		return v, number && (v != v || v < most && v == float32(int32(v)) && (v >= 0 || v == -1 && width == 1))
-	})
-	f.makeLabels(f.label, y.Data, y.Cols)
 }
 
 // makeLabels makes classes of a column, and tasks of several.
@@ -208,11 +193,11 @@ func (f *ogbFolder) readEdges(n int) (kept []graph.Edge) {
 
 // meanEdgeFeatures gives each node the mean of the features of its edges. Line k of
 // the file has the features of arcs[k]. Nodes without edges get zeros.
-func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
+func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) {
 	path, x := f.raw("edge-feat.csv.gz"), &graph.Features{Rows: n}
 	var sums []float64
 	count := make([]float64, n)
-	read := eachRow(f.reader, path, len(arcs), "a finite number", featureCell, func(line int, row []float32) { // in order: the sums are the same on any machine
+	read := eachRow(f.reader, path, len(arcs), "a number, or nan", numberOrNaN, func(line int, row []float32) { // in order: the sums are the same on any machine
 		if line == 0 {
 			x.Cols = len(row)
 			what := fmt.Sprintf("datasets: %s: the means of %d features for %d nodes", path, x.Cols, n)
@@ -232,7 +217,7 @@ func (f *ogbFolder) meanEdgeFeatures(arcs []graph.Edge, n int) *graph.Features {
 	for k, sum := range sums {
 		x.Data[k] = float32(sum / max(count[k/x.Cols], 1))
 	}
-	return x
+	f.setFeatures(path, x)
 }
 
 // readSplit reads the only split type. It does not read split_dict.pt, a PyTorch file that OGB's own
@@ -306,12 +291,7 @@ func (b *OGBBinary) readNodes(folder *ogbFolder) {
 		check(!a.Fortran, a.Name(), "columns first, want rows first")
 		b.Width = a.Shape[1]
 	}
-	a, shape := folder.archive(b.label).array("node_label"), []any{b.Nodes, "tasks"}
-	if len(a.Shape) == 1 {
-		shape = shape[:1]
-	}
-	checkShape(a, shape)
-	labels := must(npy.All[float32](folder.ctx, a))
+	labels, a := numbers[float32](folder.archive(b.label), "node_label", b.Nodes, "tasks")
 	folder.makeLabels(a.Name(), labels, len(labels)/b.Nodes)
 }
 

@@ -73,18 +73,18 @@ func (e *edgeList) compareIDs(p *part) {
 
 // findOrder finds the nodes and their order.
 func (e *edgeList) findOrder() {
-	sets := []*idSet{&e.edges.set}
+	all, kind := new(idSet), e.keys["ids"]
 	var inOrder []*part
 	for _, p := range e.parts {
-		switch {
-		case p.key >= 0:
-			sets = append(sets, &p.set)
-		case p.role != "edges":
+		if p.key < 0 && p.role != "edges" {
 			check(p.empty == 0 || p.empty > p.last, fmt.Sprintf("%s:%d", p.Path, p.empty), "an empty line among rows in node order")
 			inOrder = append(inOrder, p)
+			continue
+		}
+		for handle := range p.set.all() {
+			all.add(handle)
 		}
 	}
-	all, kind := union(sets...), e.keys["ids"]
 	odd := e.ids.odd(all, false)
 	numbers := kind != "names" && len(odd) == 0
 	check(numbers || kind == "" || kind == "names", "ids="+kind, "these ids are no whole numbers in their usual form: %s", e.ids.some(odd))
@@ -146,11 +146,7 @@ func (e *edgeList) decideOrder(all *idSet, numbers bool, inOrder []*part) {
 			check(false, p.Path, "rows without node ids, and the ids, %s, are %s that give no order: %ssay nodes=FILE with the ids in the order of the rows", e.ids.some(e.ids.odd(all, numbers)), text, p.keyHint("", ", or "))
 		}
 	}
-	hint := "; if the ids count from 1, add ids=from-1"
-	if e.keys["ids"] != "" {
-		hint = ""
-	}
-	check(e.nodeCount == 0 || e.nodeCount == e.order.nodes, "nodes="+e.keys["nodes"], "the files have %d nodes%s", e.order.nodes, hint)
+	check(e.nodeCount == 0 || e.nodeCount == e.order.nodes, "nodes="+e.keys["nodes"], "the files have %d nodes (ids=from-1 says that their ids count from 1)", e.order.nodes)
 	if e.order.nodes == 0 {
 		return
 	}
@@ -176,7 +172,7 @@ func (e *edgeList) checkInOrder(p *part) {
 			handle, known := e.ids.find(cell)
 			switch {
 			case !known || e.order.node(handle) < 0:
-				odd.Add(r.Line, "%s is no node", table.Quote(cell))
+				odd.Add(r.Line, "%.40q is no node", cell)
 			case !named.add(handle):
 				odd.Add(r.Line, "node %s is there again", e.ids.quoted(handle))
 			}

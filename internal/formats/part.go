@@ -67,9 +67,7 @@ func (e *edgeList) openPart(role, path string) *part {
 	}
 	p.decimal, p.missing = e.keys["decimal"], list(e.keys["missing"])
 	columns := e.keys[p.prefix+"columns"]
-	if p.wanted = list(columns); strings.HasPrefix(columns, ",") {
-		p.inOrder, p.wanted = true, p.wanted[1:]
-	}
+	p.wanted, p.inOrder = list(columns), strings.HasPrefix(columns, ",")
 	named := slices.ContainsFunc(p.wanted, func(name string) bool { return !isNumber(name) && p.named(name) >= 0 })
 	switch header := e.keys[p.prefix+"header"]; {
 	case p.Parquet || header == "1" || header == "" && named:
@@ -81,14 +79,8 @@ func (e *edgeList) openPart(role, path string) *part {
 }
 
 // list splits a value of a key at its commas.
-func list(text string) (parts []string) {
-	if text == "" {
-		return nil
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		parts = append(parts, strings.TrimSpace(part))
-	}
-	return parts
+func list(text string) []string {
+	return strings.FieldsFunc(strings.ReplaceAll(text, ", ", ","), func(r rune) bool { return r == ',' })
 }
 
 // named returns the column that the first line names, or −1.

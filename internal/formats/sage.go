@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -65,17 +64,12 @@ type sageLink [2]int32
 
 // id returns the handle of an id, which the other files have as a text. It notes a text.
 func (g *sageGraph) id(f *jsonFile, value any, isText *bool) int32 {
-	switch v := value.(type) {
-	case string:
+	text, ok := textOf(value)
+	f.check(ok, "an id is neither a name nor a whole number")
+	if _, is := value.(string); is {
 		*isText = true
-		return g.ids.handle([]byte(v))
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return g.ids.handle(strconv.AppendInt(nil, int64(v), 10))
-		}
 	}
-	f.check(false, "an id is neither a name nor a whole number")
-	return 0
+	return g.ids.handle([]byte(text))
 }
 
 // readMember reads a member of the graph.

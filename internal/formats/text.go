@@ -38,7 +38,7 @@ func eachRow[T any](r *reader, path string, most int, want string, parse func(ce
 			for k, cell := range t.Cells {
 				v, good := parse(cell, f.Width)
 				if !good {
-					t.Fault("column %d, %s, is not %s", k+1, table.Quote(cell), want)
+					t.Fault("column %d, %.40q, is not %s", k+1, cell, want)
 				}
 				part = append(part, v)
 			}
@@ -64,7 +64,7 @@ func (r *reader) ids(path, what string, n int) (ids []int32) {
 }
 
 // numberOrNaN reads a number, NaN for an empty cell.
-func numberOrNaN(cell []byte) (float32, bool) {
+func numberOrNaN(cell []byte, _ int) (float32, bool) {
 	if len(cell) == 0 {
 		return float32(math.NaN()), true
 	}
@@ -72,16 +72,10 @@ func numberOrNaN(cell []byte) (float32, bool) {
 	return float32(v), err == nil
 }
 
-// featureCell reads a feature.
-func featureCell(cell []byte, _ int) (float32, bool) {
-	v, ok := numberOrNaN(cell)
-	return v, ok && v-v == 0
-}
-
 // matrixLines reads n lines of equally many numbers.
-func (r *reader) matrixLines(path string, n int, want string, parse func(cell []byte, width int) (float32, bool)) *graph.Features {
+func (r *reader) matrixLines(path string, n int) *graph.Features {
 	x := &graph.Features{Rows: n}
-	read := eachRow(r, path, n, want, parse, func(line int, row []float32) {
+	read := eachRow(r, path, n, "a number, or nan", numberOrNaN, func(line int, row []float32) {
 		if line == 0 {
 			x.Cols = len(row)
 			x.Data = zeros(path, n, x.Cols)
@@ -103,7 +97,7 @@ func arcLines(t *table.Rows, n int) []graph.Edge {
 		v, isOther := parseID(t.Cells[len(t.Cells)-1])
 		switch {
 		case len(t.Cells) != 2 || !isID || !isOther:
-			t.Fault("%s is not two node ids, whole numbers from 0", table.Quote(t.Raw))
+			t.Fault("%.40q is not two node ids, whole numbers from 0", t.Raw)
 		case int(max(u, v)) >= n:
 			t.Fault("edge (%d, %d) outside [0, %d)", u, v, n)
 		default:
@@ -129,21 +123,15 @@ func plainArcs(t *table.Rows, n int, arcs []graph.Edge) []graph.Edge {
 	return list
 }
 
-// idBefore reads a number of up to nine digits, without leading zeros, and the end after it, which
-// may be \r\n for \n. size is the length of both, or 0 for any other text.
+// idBefore reads a number of up to nine digits, without leading zeros, and the end after it. size
+// is the length of both, or 0 for any other text.
 func idBefore(text []byte, end byte) (id int32, size int) {
 	k := 0
 	for k < min(len(text), 9) && text[k]-'0' <= 9 && (id > 0 || k == 0) {
 		id = 10*id + int32(text[k]-'0')
 		k++
 	}
-	if k == 0 || k == len(text) {
-		return 0, 0
-	}
-	if end == '\n' && text[k] == '\r' && k+1 < len(text) {
-		k++
-	}
-	if text[k] != end {
+	if k == 0 || k == len(text) || text[k] != end {
 		return 0, 0
 	}
 	return id, k + 1

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -61,15 +60,6 @@ func (f *Faults) Error() string {
 		text += "; and more"
 	}
 	return text + f.Hint
-}
-
-// Quote quotes a part of a file for a one-line error.
-func Quote[T ~[]byte | ~string](cell T) string {
-	const most = 40
-	if len(cell) > most {
-		return strconv.Quote(string(cell[:most])) + "…"
-	}
-	return strconv.Quote(string(cell))
 }
 
 // EachRows calls parse on all blocks of rows of the file, concurrently, and consume on the

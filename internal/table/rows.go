@@ -92,7 +92,7 @@ func (f *File) isSign(line []byte) bool {
 // isComment tells whether a blank follows the sign of a line, as in a comment.
 func isComment(line []byte) bool { return len(line) == 1 || line[1] == ' ' || line[1] == '\t' }
 
-const askComment = "%s is a comment, or data: say comments=1 or comments=0"
+const askComment = "%.40q is a comment, or data: say comments=1 or comments=0"
 
 // Scan finds the comments at the beginning of the file, the first line of data, the separator
 // and the number of cells. prefer is the name of a separator that is tried first, "line" if a
@@ -132,7 +132,7 @@ func (f *File) Scan(prefer, comments string) (err error) {
 	faults := &Faults{Path: f.Path}
 	for _, b := range signs {
 		if len(split(nil, b.Data, f.Sep)) == f.Width {
-			faults.Add(b.Number, askComment, Quote(b.Data))
+			faults.Add(b.Number, askComment, b.Data)
 		}
 	}
 	return faults.Err()
@@ -230,7 +230,7 @@ func (r *Rows) NextRow() bool {
 			r.skipped++
 			continue
 		case isComment(line):
-			r.Fault(askComment, Quote(line))
+			r.Fault(askComment, line)
 			continue
 		}
 		if r.Cells = split(r.Cells[:0], line, r.File.Sep); len(r.Cells) == r.File.Width {
@@ -242,7 +242,7 @@ func (r *Rows) NextRow() bool {
 		case r.File.Sep == ' ':
 			r.Faults.Hint = `; blanks within names need another separator; nx.write_edgelist(nx.read_adjlist("FILE"), "edges.txt") converts an adjacency list`
 		}
-		r.Fault("%s has %d fields, and the first line of data has %d", Quote(line), len(r.Cells), r.File.Width)
+		r.Fault("%.40q has %d fields, and the first line of data has %d", line, len(r.Cells), r.File.Width)
 	}
 	return false
 }
