@@ -70,9 +70,6 @@ func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, is := fresh.Sampler.(*samplers.LayerWise); is && p.DropoutNoise != "" { // "": the method's own
-		s.FullDropoutNoise = p.DropoutNoise == full
-	}
 	s, err := samplers.Configure(fresh.Sampler, samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: p.SampledLayers(), Sizes: p.Samples,
 		ExactInput: p.ExactInput, KeepSelf: p.Conv == gat || p.ownRows() != "",

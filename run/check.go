@@ -37,7 +37,6 @@ type Plan struct {
 const (
 	gat          = "gat"
 	none         = "none"
-	full         = "full" // dropout noise
 	equation     = "equation"
 	seedsUniform = "uniform"
 )
@@ -146,12 +145,6 @@ func (p *Plan) checkOpponents() error {
 // or "".
 func (s *Settings) ownRows() string { return s.first("own_state", "jumping", "hidden_residual") }
 
-// readsDropout returns the option with which more than the sampled convolution reads the output
-// of a dropout, or "".
-func (s *Settings) readsDropout() string {
-	return s.first("conv", "own_state", "jumping", "hidden_residual", "pre_norm")
-}
-
 // first returns the first of some options that does not have its default, as on the command line,
 // or "".
 func (s *Settings) first(options ...string) string {
@@ -182,7 +175,7 @@ func (p *Plan) apply(rules []rule) error {
 // checkRules checks the options beside one another and beside the method.
 func (p *Plan) checkRules() error {
 	m, name := &p.Method, p.Method.String()
-	important, fullNoise := p.Seeds != seedsUniform, p.DropoutNoise == full
+	important := p.Seeds != seedsUniform
 	seeds, chosen, uniformly := "seeds", p.Seeds, "--seeds uniform"
 	if m.GradientSeeds {
 		seeds, chosen, uniformly = "method", m.Name, "--method ladies-cv"
@@ -217,10 +210,6 @@ func (p *Plan) checkRules() error {
 		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", micro(name, "the next mini-batch needs the histories of this one", "--method ladies-cv")},
 		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
-
-		{fullNoise && p.readsDropout() != "", "dropout_noise", fmt.Sprintf(" full excludes %s: other parts of the model read the output of the same dropout", p.readsDropout())},
-		{fullNoise && m.biasedBy() != "", "dropout_noise", fmt.Sprintf(" full excludes %s: the variance is as over all neighbours only if the weights are unbiased", m.biasedBy())},
-		{fullNoise && !m.TakesFullDropoutNoise(), "dropout_noise", fmt.Sprintf(" full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", DefaultMethod, name)},
 	})
 }
 
@@ -277,10 +266,7 @@ func (p *Plan) takeSamples() error {
 // CheckEffects refuses options of a new run that change nothing, or that do the same as
 // another option.
 func (p *Plan) CheckEffects() error {
-	dropped := p.InputDropout > 0 && !p.InputLayer || p.Dropout > 0 && (p.Layers > 1 || p.InputLayer)
 	return p.apply([]rule{
-		{p.DropoutNoise == full && !p.Method.FullDropoutNoise() && !dropped, "dropout_noise",
-			" full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more"},
 		{p.OwnState && !p.PreNorm, "own_state", " without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm"},
 		{p.PreNorm && !p.LayerNorm && !p.BatchNorm && !p.Residual && p.HiddenResidual == none && !p.FeedForward, "pre_norm",
 			" has no effect without a norm and a residual connection: add --layer-norm, --batch-norm or --hidden-residual"},

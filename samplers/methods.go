@@ -51,10 +51,6 @@ func (m Method) Learned() bool {
 	return is
 }
 
-// FullDropoutNoise reports whether the sampler has LayerWise.FullDropoutNoise, unless
-// Config.KeepSelf excludes it.
-func (m Method) FullDropoutNoise() bool { return m.layerWise().FullDropoutNoise }
-
 // TakesFullDropoutNoise reports whether the sampler may have LayerWise.FullDropoutNoise: it is
 // layer-wise and its weights are unbiased.
 func (m Method) TakesFullDropoutNoise() bool {
