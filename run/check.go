@@ -156,22 +156,6 @@ func (s *Settings) first(options ...string) string {
 	return ""
 }
 
-// rule refuses an option beside others.
-type rule struct {
-	refused bool
-	option  string
-	why     string
-}
-
-func (p *Plan) apply(rules []rule) error {
-	for _, r := range rules {
-		if r.refused {
-			return p.refuse(r.option, "%s", r.why)
-		}
-	}
-	return nil
-}
-
 // checkRules checks the options beside one another and beside the method.
 func (p *Plan) checkRules() error {
 	m, name := &p.Method, p.Method.String()
@@ -185,7 +169,10 @@ func (p *Plan) checkRules() error {
 	}
 	excludes := func(option, why string) string { return fmt.Sprintf(" %s excludes %s: %s", name, option, why) }
 	sized := slices.DeleteFunc(study.LayerWiseMethods(), study.SamplesChange)
-	return p.apply([]rule{
+	for _, rule := range []struct {
+		refused     bool
+		option, why string
+	}{
 		{p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0, "max_batches", ", --epochs and --patience are all 0: training would not end"},
 		{p.Seed > math.MaxUint64-uint64(p.Runs-1), "seed", fmt.Sprintf(" %d leaves no room for %d runs", p.Seed, p.Runs)},
 		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.EpochUpdates() == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
@@ -210,7 +197,12 @@ func (p *Plan) checkRules() error {
 		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", micro(name, "the next mini-batch needs the histories of this one", "--method ladies-cv")},
 		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
-	})
+	} {
+		if rule.refused {
+			return p.refuse(rule.option, "%s", rule.why)
+		}
+	}
+	return nil
 }
 
 // takeLinear sets the linear control: the method's own if none is given.
@@ -261,16 +253,6 @@ func (p *Plan) takeSamples() error {
 		return p.refuse("samples", " %s has %d numbers for %d layers", given, len(given), n)
 	}
 	return nil
-}
-
-// CheckEffects refuses options of a new run that change nothing, or that do the same as
-// another option.
-func (p *Plan) CheckEffects() error {
-	return p.apply([]rule{
-		{p.OwnState && !p.PreNorm, "own_state", " without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm"},
-		{p.PreNorm && !p.LayerNorm && !p.BatchNorm && !p.Residual && p.HiddenResidual == none && !p.FeedForward, "pre_norm",
-			" has no effect without a norm and a residual connection: add --layer-norm, --batch-norm or --hidden-residual"},
-	})
 }
 
 // Saved returns the settings as config.json holds them: with the values that were chosen.

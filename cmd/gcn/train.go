@@ -73,12 +73,8 @@ func (j *trainJob) load(ctx context.Context) error {
 	if err == nil {
 		err = j.plan(recipe, file, saved, j.line)
 	}
-	switch {
-	case err != nil:
-	case saved != nil:
+	if err == nil && saved != nil {
 		err = j.tellCosine(saved)
-	default:
-		err = j.CheckEffects()
 	}
 	if err == nil {
 		err = j.broadcast(ctx)
