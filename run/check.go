@@ -108,12 +108,6 @@ func (s *Settings) EpochUpdates() int {
 	return (s.Epochs*s.BatchesPerEpoch-1)/s.Micro + 1
 }
 
-// Limit returns the largest number of updates, math.MaxInt without a limit. It does not count
-// epochs of one pass, whose length depends on the data.
-func (s *Settings) Limit() int {
-	return min(cmp.Or(max(s.MaxBatches, 0), math.MaxInt), cmp.Or(s.EpochUpdates(), math.MaxInt))
-}
-
 // opponents returns the given options that exact input or a control variate excludes. Those that
 // others need are last.
 func (s *Settings) opponents() []Option {
