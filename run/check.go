@@ -95,19 +95,6 @@ func (p *Plan) take() (err error) {
 	return nil
 }
 
-// EpochUpdates returns the updates of all epochs, which are their mini-batches if Micro is 1:
-// 0 without a limit of epochs, and math.MaxInt if the number is too large for an int or
-// depends on the data.
-func (s *Settings) EpochUpdates() int {
-	switch {
-	case s.Epochs == 0:
-		return 0
-	case s.BatchesPerEpoch == 0 || s.Epochs > math.MaxInt/s.BatchesPerEpoch:
-		return math.MaxInt
-	}
-	return (s.Epochs*s.BatchesPerEpoch-1)/s.Micro + 1
-}
-
 // opponents returns the given options that exact input or a control variate excludes. Those that
 // others need are last.
 func (s *Settings) opponents() []Option {
@@ -169,7 +156,7 @@ func (p *Plan) checkRules() error {
 	}{
 		{p.Epochs == 0 && p.MaxBatches == 0 && p.Patience == 0, "max_batches", ", --epochs and --patience are all 0: training would not end"},
 		{p.Seed > math.MaxUint64-uint64(p.Runs-1), "seed", fmt.Sprintf(" %d leaves no room for %d runs", p.Seed, p.Runs)},
-		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.EpochUpdates() == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
+		{p.Schedule.Decay == train.DecayCosine && p.MaxBatches == 0 && p.Epochs == 0, "schedule", " cosine ends at the last mini-batch: it needs --max-batches or --epochs; without a limit, take --schedule none"},
 		{p.Settings.Samples.Auto() && !p.Default && !slices.Contains(sized, name), "samples",
 			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s: leave out --method, or take one of %s", name, strings.Join(sized, ", "))},
 

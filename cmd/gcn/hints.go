@@ -53,7 +53,7 @@ func twice(p *run.Plan, history *train.Result) string {
 	if p.MaxBatches > 0 && p.MaxBatches < want {
 		options = append(options, fmt.Sprintf("--max-batches %d", want))
 	}
-	if p.Epochs > 0 && (history.Stop == "epochs" || p.EpochUpdates() < want) {
+	if p.Epochs > 0 {
 		options = append(options, fmt.Sprintf("--epochs %d", 2*p.Epochs))
 	}
 	return strings.Join(options, " ")
