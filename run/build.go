@@ -72,7 +72,7 @@ func (p *Plan) Sampler(data *datasets.Data) (samplers.Sampler, error) {
 	}
 	s, err := samplers.Configure(fresh.Sampler, samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: p.SampledLayers(), Sizes: p.Samples,
-		ExactInput: p.ExactInput, KeepSelf: p.Conv == gat || p.ownRows() != "",
+		ExactInput: p.ExactInput, KeepSelf: p.first("conv", "own_state", "jumping", "hidden_residual") != "",
 	})
 	if err != nil || p.EdgeDropout == 0 {
 		return s, err

@@ -122,10 +122,6 @@ func (p *Plan) checkOpponents() error {
 	return nil
 }
 
-// ownRows returns the option that makes convolutions read the rows of their own output nodes,
-// or "".
-func (s *Settings) ownRows() string { return s.first("own_state", "jumping", "hidden_residual") }
-
 // first returns the first of some options that does not have its default, as on the command line,
 // or "".
 func (s *Settings) first(options ...string) string {
@@ -148,7 +144,7 @@ func (p *Plan) checkRules() error {
 	micro := func(what, why, other string) string {
 		return fmt.Sprintf(" %s does not go with --micro %d: %s, which another rank may have; take %s, or --micro 1", what, p.Micro, why, other)
 	}
-	excludes := func(option, why string) string { return fmt.Sprintf(" %s excludes %s: %s", name, option, why) }
+	learned := p.first("micro", "conv", "edge_dropout", "own_state", "jumping", "hidden_residual")
 	sized := slices.DeleteFunc(study.LayerWiseMethods(), study.SamplesChange)
 	for _, rule := range []struct {
 		refused     bool
@@ -161,7 +157,6 @@ func (p *Plan) checkRules() error {
 			fmt.Sprintf(" auto chooses for layer-wise methods without keys, not for %s: leave out --method, or take one of %s", name, strings.Join(sized, ", "))},
 
 		{m.GradientSeeds && !important, "seeds", " uniform: --method " + m.Name + " draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv"},
-		{!important && p.SeedsEvery != 50, "seeds_every", fmt.Sprintf(" %d needs --seeds loss or gradient", p.SeedsEvery)},
 		{important && p.Micro > 1, seeds, micro(chosen, "the next mini-batch needs the scores of this one", uniformly)},
 		{important && m.OwnOutputs(), "seeds", fmt.Sprintf(" %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", p.Seeds, m.Name)},
 		{important && p.BatchesPerEpoch == 0, seeds, " " + chosen + " does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch"},
@@ -171,10 +166,7 @@ func (p *Plan) checkRules() error {
 		{p.Partition == "all" && p.EvalEvery == 0, "partition", " all excludes --eval-every auto, the default: one rank alone cannot count the operations of an evaluation; say a number of updates"},
 
 		{p.Given("exact_input") && m.ExactInput && !p.Settings.ExactInput, "exact_input", fmt.Sprintf("=false: --method %s has exact input; use another method, such as %s", name, PaperMethod)},
-		{m.Learned() && p.Conv == gat, "method", excludes("--conv gat", "its sampler learns from rows that attention does not propagate; use another method")},
-		{m.Learned() && p.EdgeDropout > 0, "method", excludes("--edge-dropout", "its sampler learns from the edges that it drew")},
-		{m.Learned() && p.ownRows() != "", "method", excludes(p.ownRows(), "it is the only method whose layers need not read the nodes that they compute")},
-		{m.Learned() && p.Micro > 1, "method", micro(name, "its sampler learns from each mini-batch", "another method, such as ladies-flat-debiased")},
+		{m.Learned() && learned != "", "method", fmt.Sprintf(" %s excludes %s: its sampler learns from each mini-batch, which may then have other entries of P, or which another rank may have; take another method, such as %s", name, learned, PaperMethod)},
 		{m.Controlled() && !m.Refreshed() && p.Micro > 1 && p.Layers > 1, "method", micro(name, "the next mini-batch needs the histories of this one", "--method ladies-cv")},
 		{m.Control != "" && m.Controlled() && !p.ExactInput && p.Layers == 1, "method", fmt.Sprintf(" %s with --layers 1: the only layer reads features, so there are no activations to keep", name)},
 		{m.Half && p.Device != "cpu", "method", fmt.Sprintf(" %s: half=1 is for the CPU: leave it out with --device %s", name, p.Device)},
@@ -187,25 +179,20 @@ func (p *Plan) checkRules() error {
 }
 
 // takeLinear sets the linear control: the method's own if none is given.
-func (p *Plan) takeLinear() error {
-	err := p.excludesLinear()
-	if p.Method.Keys.Linear == "1" && err != nil {
-		return err
-	}
-	p.Linear = err == nil && (p.Method.Keys.Linear == "1" || p.Method.Keys.Linear == "" && p.Method.LinearControl)
-	return nil
-}
-
-func (p *Plan) excludesLinear() error {
+func (p *Plan) takeLinear() (err error) {
+	given := p.Method.Keys.Linear
+	wrong, excluded := errors.AsType[*layers.OptionError](p.modelOptions().CheckLinearControl())
 	switch {
 	case !p.Method.Refreshed() || !p.ExactInput:
-		return p.refuse("method", " %s: linear=1 needs --exact-input, which ladies-cv and mvs have", p.Method.String())
+		err = p.refuse("method", " %s: linear=1 needs --exact-input, which ladies-cv and mvs have", p.Method.String())
 	case p.Layers != 2:
-		return p.refuse("method", " %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", p.Method.String(), p.Layers)
+		err = p.refuse("method", " %s: linear=1 is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", p.Method.String(), p.Layers)
+	case excluded:
+		err = p.refuse(nameInFile(wrong.Option), ": %s", wrong.Reason)
 	}
-	err := p.modelOptions().CheckLinearControl()
-	if wrong, is := errors.AsType[*layers.OptionError](err); is {
-		return p.refuse(nameInFile(wrong.Option), ": %s", wrong.Reason)
+	p.Linear = err == nil && (given == "1" || given == "" && p.Method.LinearControl)
+	if given != "1" {
+		return nil
 	}
 	return err
 }
