@@ -28,7 +28,12 @@ func (j *Job) Resolve(ctx context.Context, data *datasets.Data, most int64, prog
 	case s.Samples.Auto():
 		values, err = j.advise(ctx, data, values, progress)
 	case j.Default && j.Method.Name == DefaultMethod && bytes > most:
-		values = j.withoutHistories(bytes, values)
+		j.Say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
+			DefaultMethod, Bytes(bytes), PaperMethod, DefaultMethod)
+		values = append(values, Value{Option: "method", Text: PaperMethod})
+		if n := len(s.Samples); n > 1 && n < j.Layers && !s.ExactInput { // the input is sampled, too
+			values = append(values, Value{Option: "samples", Text: fmt.Sprint(s.Samples, ",", s.Samples[n-1])})
+		}
 	default:
 		return nil
 	}
@@ -65,20 +70,6 @@ func (p *Plan) ChooseLimit(data *datasets.Data) {
 	default:
 		p.MaxBatches = max(LeastBatches, autoPasses*len(data.Split.Train)/p.Batch/p.Micro)
 	}
-}
-
-// withoutHistories adds the paper's method and its samples, in place of the default one, which
-// would keep that many bytes.
-func (j *Job) withoutHistories(bytes int64, values []Value) []Value {
-	j.Say("%s would keep %s of P·X and histories of activations, so the method is %s; --method %s takes it all the same",
-		DefaultMethod, Bytes(bytes), PaperMethod, DefaultMethod)
-	values = append(values, Value{Option: "method", Text: PaperMethod})
-	samples := j.Settings.Samples
-	if n := len(samples); n > 1 && n < j.Layers && !j.Settings.ExactInput { // the input is sampled, too
-		samples = append(slices.Clone(samples), samples[n-1])
-		values = append(values, Value{Option: "samples", Text: samples.String()})
-	}
-	return values
 }
 
 // advise adds the samples, the method and exact input. It measures the errors of one propagation,
