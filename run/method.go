@@ -15,7 +15,7 @@ import (
 type Keys struct {
 	Importance   string `json:"importance" group:"neighbor" choice:"uniform|ladies|fastgcn" help:"probabilities of a node's neighbours"`
 	Flat         bool   `json:"flat" group:"ladies|fastgcn|uniform|neighbor" help:"probabilities in proportion to the norms of columns instead of their squares"`
-	Neighborhood bool   `json:"neighborhood" group:"fastgcn|ladies|uniform" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
+	Neighborhood bool   `json:"neighborhood" group:"fastgcn" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
 	Draw         string `json:"draw" group:"ladies|fastgcn|uniform|neighbor" choice:"wrs|replacement|poisson|systematic" help:"wrs (weighted, without replacement), replacement, poisson or systematic"`
 	Weight       string `json:"weight" group:"ladies|fastgcn|uniform|neighbor" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; unbiased ones for another draw)"`
 	Population   string `json:"population" group:"ladies|fastgcn|uniform" choice:"candidates|nodes" help:"n of the debiased weights: candidates, or nodes as in the paper's program"`
@@ -126,8 +126,6 @@ func (m *Method) takeParts() error {
 		weight = layerWise.Weight
 	}
 	switch err := weight.Check(draw); {
-	case m.Neighborhood && name != "fastgcn":
-		return fmt.Errorf("the candidates of importance %q are the neighborhood already; the option is for fastgcn", name)
 	case flat && name == uniform:
 		return fmt.Errorf("importance %q has no norms to flatten", name)
 	case err != nil:
@@ -150,26 +148,13 @@ func (m *Method) takeParts() error {
 	if m.Control != none {
 		layerWise.Control = samplers.Control(m.Control)
 	}
-	switch by := m.biasedBy(); {
+	switch by := layerWise.BiasedPart(); {
 	case m.Controlled() && by != "":
-		return fmt.Errorf("control=%s with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", m.Control, by)
+		return fmt.Errorf("%s is biased by %s, and the control would keep the bias on the change of the activations", m.String(), by)
 	case !m.Refreshed() && (m.Every != 50 || m.Half || m.Linear != ""):
 		return fmt.Errorf("every, half and linear are for control=refresh and the methods ladies-cv and mvs")
 	}
 	return nil
-}
-
-// biasedBy returns the key that makes the estimate of a layer-wise method biased, or "".
-func (m *Method) biasedBy() string {
-	switch s, is := m.Sampler.(*samplers.LayerWise); {
-	case !is || m.TakesFullDropoutNoise() || m.String() == m.Name:
-		return ""
-	case s.NormalizeRows:
-		return "normalize=1"
-	case s.IncludeRows:
-		return "rows=1"
-	}
-	return "weight=naive"
 }
 
 const populationNodes = "nodes"

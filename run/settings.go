@@ -105,14 +105,8 @@ func (b Bound) Inference(device string) (layers.InferenceBound, error) {
 	if (b != Bound{}) && device != "cpu" {
 		return layers.InferenceBound{}, &OptionError{Option: "memory", Err: errors.New("--memory and --scratch are for --device cpu")}
 	}
-	if b.Scratch != "" { // before the work, not after it
-		info, err := os.Stat(b.Scratch)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("stat %s: not a folder", b.Scratch)
-		}
-		if err != nil {
-			return layers.InferenceBound{}, fmt.Errorf("--scratch: %w", err)
-		}
+	if _, err := os.ReadDir(b.Scratch); b.Scratch != "" && err != nil { // before the work, not after it
+		return layers.InferenceBound{}, fmt.Errorf("--scratch: %w", err)
 	}
 	return layers.InferenceBound{Memory: int64(b.Memory), Scratch: b.Scratch}, nil
 }

@@ -51,13 +51,6 @@ func (m Method) Learned() bool {
 	return is
 }
 
-// TakesFullDropoutNoise reports whether the sampler may have LayerWise.FullDropoutNoise: it is
-// layer-wise and its weights are unbiased.
-func (m Method) TakesFullDropoutNoise() bool {
-	s := m.layerWise()
-	return s == m.Sampler && s.biasedPart() == ""
-}
-
 // layerWise returns the sampler, or an empty one for a method of another kind.
 func (m Method) layerWise() *LayerWise {
 	if s, is := m.Sampler.(*LayerWise); is {
