@@ -215,10 +215,8 @@ func (p *Plan) takeSamples() error {
 		p.Samples = given[:n]
 	case len(given) <= 1:
 		p.Samples = slices.Repeat(slices.Concat(given, p.Method.Method.Default, Sizes{defaultSamples})[:1], n)
-	case p.ExactInput:
-		return p.refuse("samples", " %s has %d numbers; with exact input, %d layers need %d", given, len(given), p.Layers, n)
 	default:
-		return p.refuse("samples", " %s has %d numbers for %d layers", given, len(given), n)
+		return p.refuse("samples", " %s has %d numbers; %d layers need %d: one number for each, but for an exact input", given, len(given), p.Layers, n)
 	}
 	return nil
 }
