@@ -80,39 +80,18 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, p
 	if err != nil {
 		return nil, err
 	}
-	what := study.Advise{
-		Laplacian: data.Laplacian(),
-		Nodes:     data.Split.Train,
-		Products:  products,
-		Layers:    j.SampledLayers(),
-		Batch:     j.Batch,
-		Seed:      j.Seed,
-	}
+	what := study.Advise{Products: products, Layers: j.SampledLayers(), Batch: j.Batch, Seed: j.Seed}
+	trials := study.Trials{Layers: j.Layers, Hidden: j.Hidden, Batches: adviceBatches, Progress: progress}
 	if !j.Default {
 		what.Methods = []string{j.Method.Name}
 	}
-	j.Say("--samples auto: measuring the errors of sample sizes on %s", j.Data)
-	advice, err := what.Run(ctx)
+	if !j.Default || j.Conv == gat || j.InputDropout > 0 {
+		trials.Batches = 0
+	}
+	j.Say("--samples auto: measuring the errors of sample sizes on %s, and training candidates for %d mini-batches each", j.Data, trials.Batches)
+	advice, err := Advice(ctx, data, what, trials, j.ExactInput)
 	if err != nil {
 		return nil, err
-	}
-	if j.Default && Triable(data, j.Layers) && j.Conv != gat && j.InputDropout == 0 {
-		candidates := study.DefaultCandidates(advice, j.Layers, j.Batch, j.ExactInput)
-		j.Say("--samples auto: training %d candidates for %d mini-batches each", len(candidates), adviceBatches)
-		trials, err := study.Trials{
-			Data:       data,
-			Candidates: candidates,
-			Layers:     j.Layers,
-			Hidden:     j.Hidden,
-			Batch:      j.Batch,
-			Batches:    adviceBatches,
-			Seed:       j.Seed,
-			Progress:   progress,
-		}.Run(ctx)
-		if err != nil {
-			return nil, err
-		}
-		advice.Take(trials)
 	}
 	method, samples, exact := advice.Method, Sizes(advice.Samples), j.ExactInput || advice.ExactInput
 	if !j.Default { // the advice may be the method full, without samples
@@ -141,9 +120,21 @@ func MethodText(method string, samples Sizes) string {
 	return method + ", samples " + samples.String()
 }
 
-// Triable reports whether trials can be trained and scored.
-func Triable(data *datasets.Data, layers int) bool {
-	return layers > 1 && len(data.Split.Valid) > 0
+// Advice measures the errors of sample sizes on data, and compares the candidates of gcn study
+// advise, unless their trials have no mini-batches or the data no validation nodes.
+func Advice(ctx context.Context, data *datasets.Data, what study.Advise, trials study.Trials, exact bool) (*study.Advice, error) {
+	what.Laplacian, what.Nodes = data.Laplacian(), data.Split.Train
+	advice, err := what.Run(ctx)
+	if err != nil || trials.Batches == 0 || trials.Layers == 1 || len(data.Split.Valid) == 0 {
+		return advice, err
+	}
+	trials.Data, trials.Batch, trials.Seed = data, what.Batch, what.Seed
+	trials.Candidates = study.DefaultCandidates(advice, trials.Layers, what.Batch, exact)
+	outcome, err := trials.Run(ctx)
+	if err == nil {
+		advice.Take(outcome)
+	}
+	return advice, err
 }
 
 // FewColumns is a number of columns of the random weight that gives the norms of HW to within some
