@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -304,7 +305,7 @@ func (s Sizes) String() string { return valueText(reflect.ValueOf([]int(s))) }
 // MarshalJSON writes a list, also if there are no sizes.
 func (s Sizes) MarshalJSON() ([]byte, error) { return []byte("[" + s.String() + "]"), nil }
 
-// Bytes is a number of bytes, written as 8GiB, 500MB or 1e9; 0 means none was given.
+// Bytes is a number of bytes, written as 8GiB or 500MB; 0 means none was given.
 type Bytes int64
 
 func (b Bytes) String() string {
@@ -316,15 +317,8 @@ func (b Bytes) String() string {
 
 // Set reads a text.
 func (b *Bytes) Set(text string) error {
-	scale := 1.0
-	number := strings.Replace(strings.TrimSuffix(text, "B"), "K", "k", 1) // KiB, and KB for kB
-	for k, unit := range []string{"ki", "Mi", "Gi", "Ti", "k", "M", "G", "T"} {
-		if n, found := strings.CutSuffix(number, unit); found {
-			number, scale = n, math.Pow([]float64{1024, 1000}[k/4], float64(k%4+1))
-		}
-	}
-	v, err := strconv.ParseFloat(number, 64)
-	if v *= scale; err != nil || !(v >= 1) || v > math.MaxInt64/2 {
+	v, err := humanize.ParseBytes(text)
+	if err != nil || v == 0 || v > math.MaxInt64/2 {
 		return errors.New("want a number of bytes, such as 8GiB or 500MB")
 	}
 	*b = Bytes(v)

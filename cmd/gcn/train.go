@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -226,10 +227,10 @@ func (j *trainJob) trainAll(ctx context.Context) (*run.Result, error) {
 // announce prints the data, the method and the folder.
 func (j *trainJob) announce() {
 	data := j.data
-	j.Say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, thousands(int64(data.Nodes())),
-		thousands(data.Edges()), data.Features.Cols, data.Metric)
-	j.Say("split: %s training, %s validation, %s test nodes", thousands(int64(len(data.Split.Train))),
-		thousands(int64(len(data.Split.Valid))), thousands(int64(len(data.Split.Test))))
+	j.Say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, humanize.Comma(int64(data.Nodes())),
+		humanize.Comma(data.Edges()), data.Features.Cols, data.Metric)
+	j.Say("split: %s training, %s validation, %s test nodes", humanize.Comma(int64(len(data.Split.Train))),
+		humanize.Comma(int64(len(data.Split.Valid))), humanize.Comma(int64(len(data.Split.Test))))
 	for _, change := range data.Changes() {
 		j.Say("  %s", escape(change, ""))
 	}
