@@ -134,8 +134,6 @@ func flagError(cmd *cobra.Command, err error) error {
 	word, _, _ := strings.Cut(strings.TrimLeft(given, "-"), "=")
 	old, meant := run.OldFlag(word), run.Meant(word, flagNames(cmd.Flags()))
 	switch {
-	case word == "version" || word == "v":
-		return usagef("unknown flag %s, did you mean gcn version?", given)
 	case old != "" && cmd.Flags().Lookup("method") != nil:
 		return usagef("unknown flag --%s: it %s", word, old)
 	case meant != "" && len(word) > 1:

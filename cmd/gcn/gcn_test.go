@@ -144,8 +144,6 @@ func TestUsageErrors(t *testing.T) {
 		{"train --samples 10 5", "commas"},
 		{"train cora", "no arguments,cora"},
 		{"evaluate", "did you mean eval?"},
-		{"--version", "did you mean gcn version?"},
-		{"-v", "did you mean gcn version?"},
 		{"train --method ladys", "ladys,did you mean ladies?,fastgcn-flat,full"},
 		{"train --method quantum", "quantum,ladies-flat-debiased"},
 		{"train --samples 0", "--samples,at least 1"},

@@ -124,7 +124,7 @@ type globalOptions struct {
 // newRoot returns the command tree, and the job that it starts when it is executed.
 func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
 	j := new(job)
-	root := &cobra.Command{Use: "gcn [COMMAND]", SilenceErrors: true, SilenceUsage: true, Args: arguments}
+	root := &cobra.Command{Use: "gcn [COMMAND]", Version: programVersion(), SilenceErrors: true, SilenceUsage: true, Args: arguments}
 	var global globalOptions
 	run.AddFlags(root.PersistentFlags(), &global)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) (err error) {

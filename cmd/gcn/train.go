@@ -248,7 +248,4 @@ func (j *trainJob) announce() {
 	if advice := blasAdvice(machine.BLAS()); advice != "" {
 		j.Say("%s", advice)
 	}
-	if x := data.Features; x.Sparse != nil && j.ExactInput && data.Propagated == nil {
-		j.Say("--exact-input: P·X of sparse features is dense and takes %s", run.Bytes(4*int64(x.Rows)*int64(x.Cols)))
-	}
 }
