@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -78,30 +79,29 @@ func ParseMethod(text string) (Method, error) {
 // parseKeys gives keys their defaults, and the values of a query, whose keys the group must have.
 func parseKeys(keys any, name, query, group string) error {
 	setDefaults(keys)
-	known := map[string]Option{}
+	given, err := url.ParseQuery(query)
+	if err != nil {
+		return err
+	}
 	var names []string
 	for _, o := range Options(keys) {
-		if slices.Contains(strings.Split(o.Group, "|"), group) {
-			known[o.Flag()], names = o, append(names, o.Flag())
-		}
-	}
-	for pair := range strings.SplitSeq(query, "&") {
-		key, value, _ := strings.Cut(pair, "=")
-		o, there := known[key]
-		switch {
-		case pair == "":
+		if !slices.Contains(strings.Split(o.Group, "|"), group) {
 			continue
-		case names == nil:
-			return fmt.Errorf("%s takes no keys, got %q", name, key)
-		case !there && slices.Contains(names, key):
-			return fmt.Errorf("the key %q is given twice", key)
-		case !there:
-			return fmt.Errorf("%s has no key %q%s; there are: %s", name, key, DidYouMean(key, names), strings.Join(names, ", "))
 		}
-		delete(known, key)
-		if err := o.Set(value); err != nil {
-			return fmt.Errorf("%s=%s: %w", key, value, err)
+		key := o.Flag()
+		names = append(names, key)
+		for k, value := range given[key] {
+			if k > 0 {
+				return fmt.Errorf("the key %q is given twice", key)
+			}
+			if err := o.Set(value); err != nil {
+				return fmt.Errorf("%s=%s: %w", key, value, err)
+			}
 		}
+		delete(given, key)
+	}
+	for key := range given {
+		return fmt.Errorf("%s takes no keys but [%s], got %q%s", name, strings.Join(names, ", "), key, DidYouMean(key, names))
 	}
 	return nil
 }
