@@ -378,7 +378,6 @@ func TestStudyUsage(t *testing.T) {
 		{"study norms --bins 0", "--bins"},
 		{"study variance --weights 1,-2", "-2"},
 		{"study variance --weights 1,,2", "want a number"},
-		{"study approx-error --methods ladies-cv", "ladies-cv,since earlier activations"},
 		{"study variance --weights 1,2 --repeats 1", "--repeats"},
 		{"study theorem --weights 1,2 --population some", "some,candidates"},
 		{"study theorem --weights 1,2,3 --population 2", "3 candidates"},
@@ -398,6 +397,7 @@ func TestStudyUsage(t *testing.T) {
 		fail(t, exitUsage, strings.Split(c.words, ","), strings.Fields(c.args)...)
 	}
 	fail(t, exitFailed, []string{"missing"}, "report", "missing")
+	fail(t, exitFailed, []string{"ladies-cv", "since earlier activations"}, "study", "approx-error", "--data", smallData, "--methods", "ladies-cv")
 	fail(t, exitFailed, []string{"missing"}, "study", "norms", "--run", "missing")
 }
 
