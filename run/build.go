@@ -181,7 +181,7 @@ func (p *Plan) Fit() train.Options {
 // config returns the settings as config.json holds them.
 func (p *Plan) config() map[string]any {
 	s, config := p.Saved(), map[string]any{}
-	for _, o := range Options(s) {
+	for _, o := range Options(&s) {
 		if config[o.Name] = o.field.Interface(); o.String() == autoWord {
 			config[o.Name] = autoWord
 		}

@@ -58,7 +58,7 @@ func (s Settings) Plan() (*Plan, error) {
 // checkValues checks the values that no flag or file has set, such as values from Go, and the
 // options that the tags name beside others.
 func (p *Plan) checkValues() error {
-	for _, o := range Options(p.Settings) {
+	for _, o := range Options(&p.Settings) {
 		if err := o.Set(o.String()); err != nil && !o.isDefault() {
 			return p.refuse(o.Name, " %s: %w", o.String(), err)
 		}

@@ -82,11 +82,11 @@ func unknown(name string) error {
 	if where := OldFlag(name); where != "" {
 		return fmt.Errorf("unknown option %q: it %s", name, where)
 	}
-	if o, ok := find(Output{}, name); ok {
+	if o, ok := find(new(Output), name); ok {
 		return fmt.Errorf("%q is an option of the command line only: --%s", name, o.Flag())
 	}
 	var names []string
-	for _, o := range Options(Settings{}) {
+	for _, o := range Options(new(Settings)) {
 		names = append(names, o.Name)
 	}
 	return fmt.Errorf("unknown option %q%s", name, DidYouMean(nameOf(name), names))

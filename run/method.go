@@ -162,7 +162,7 @@ const populationNodes = "nodes"
 // String returns the method as --method has it, with the keys that do not have their defaults.
 func (m *Method) String() string {
 	text := m.Name
-	for _, o := range Options(m.Keys) {
+	for _, o := range Options(&m.Keys) {
 		if !o.isDefault() {
 			text += "&" + o.Flag() + "=" + strings.Replace(o.String(), "true", "1", 1)
 		}

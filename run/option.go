@@ -35,16 +35,11 @@ type Option struct {
 	field reflect.Value
 }
 
-// Options returns the options of the struct that a pointer points to, or of a copy of a struct, in
-// the order of its fields.
+// Options returns the options of the struct that a pointer points to, in the order of its fields.
 func Options(of any) []Option {
-	v := reflect.ValueOf(of)
-	if v.Kind() != reflect.Pointer {
-		v = reflect.New(v.Type())
-		v.Elem().Set(reflect.ValueOf(of))
-	}
 	var list []Option
-	for _, f := range reflect.VisibleFields(v.Elem().Type()) {
+	v := reflect.ValueOf(of).Elem()
+	for _, f := range reflect.VisibleFields(v.Type()) {
 		tag := f.Tag.Get
 		if tag("json") == "" {
 			continue
@@ -53,7 +48,7 @@ func Options(of any) []Option {
 		o := Option{
 			Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file", Whole: f.Type.Kind() == reflect.Int,
 			Default: tag("default"), Choices: words(tag("choice"), "|"), Help: tag("help"),
-			tag: tag, of: of, field: v.Elem().FieldByIndex(f.Index),
+			tag: tag, of: of, field: v.FieldByIndex(f.Index),
 		}
 		if of, ok := o.field.Interface().(interface{ Values() []string }); ok {
 			o.Choices = of.Values()
@@ -79,7 +74,7 @@ func flagOf(name string) string { return strings.ReplaceAll(name, "_", "-") }
 func nameOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
 // Find returns the option of Settings of that name, or flag.
-func Find(name string) (Option, bool) { return find(Settings{}, name) }
+func Find(name string) (Option, bool) { return find(new(Settings), name) }
 
 // find returns the option of that name, or flag, of a struct.
 func find(of any, name string) (Option, bool) {
