@@ -78,9 +78,6 @@ func newTuneCommand() *cobra.Command {
 	fs := cmd.Flags()
 	j.flags.Runs, fs.Lookup("runs").DefValue = 3, "3"
 	fs.Lookup("runs").Usage = "seeds of each setting: seed, seed+1, …"
-	fs.Lookup("max-batches").Usage = "mini-batches of the last rung"
-	fs.Lookup("out").Usage = "the search's folder DIR (default: a new folder under runs/)"
-	fs.Lookup("resume").Usage = "continue the search in --out, or start it if there is none"
 	return groupedHelp(cmd)
 }
 
@@ -282,13 +279,11 @@ func (j *tuneJob) prepare(ctx context.Context) error {
 			}
 			exact = job.Exact
 		}
+		j.search.Batches = max(j.search.Batches, job.MaxBatches)
 		job.Quiet, job.Resume, job.stderr = true, true, io.Discard
 		job.Workers = cmp.Or(job.Workers, max(1, runtime.GOMAXPROCS(0)/j.search.Jobs))
 	}
 	for _, job := range j.jobs { // of auto, a searched batch would make several numbers
-		j.search.Batches = max(j.search.Batches, job.MaxBatches)
-	}
-	for _, job := range j.jobs {
 		job.MaxBatches = j.search.Batches
 	}
 	return nil
