@@ -25,7 +25,6 @@ type Option struct {
 	Group   string // of the help
 	Rare    bool   // shown by --help-all only
 	File    bool   // has no flag
-	Whole   bool   // is a whole number
 	Default string
 	Choices []string // the words that are allowed; nil: all
 	Help    string
@@ -46,7 +45,7 @@ func Options(of any) []Option {
 		}
 		group, where, _ := strings.Cut(tag("group"), ",")
 		o := Option{
-			Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file", Whole: f.Type.Kind() == reflect.Int,
+			Name: tag("json"), Group: group, Rare: where == "rare", File: where == "file",
 			Default: tag("default"), Choices: words(tag("choice"), "|"), Help: tag("help"),
 			tag: tag, of: of, field: v.FieldByIndex(f.Index),
 		}

@@ -43,7 +43,7 @@ const (
 
 // searchOptions are the options of a search of settings.
 type searchOptions struct {
-	Search repeated `json:"search" group:"Search" arg:"NAME=VALUES" help:"an option of gcn train and its values, NAME=VALUES: lr=0.01,0.003 or lr=0.0001..0.01:log or dropout=0..0.5; may be repeated"`
+	Search repeated `json:"search" group:"Search" arg:"NAME=VALUES" help:"an option of gcn train and its values, NAME=VALUES: lr=0.01,0.003; may be repeated"`
 	Trials int      `json:"trials" group:"Search" default:"0" range:"[0," help:"settings to draw at random; 0: all combinations of the values"`
 	Rungs  int      `json:"rungs" group:"Search" default:"3" range:"[1," help:"rounds of training at most: the best settings of each go on to the next, and the last ends at --max-batches; fewer if there are too few evaluations"`
 	Reduce int      `json:"reduce" group:"Search" default:"3" range:"[2," arg:"N" help:"one setting in N goes on to the next rung, which has N times the mini-batches"`
@@ -234,8 +234,7 @@ var notSearched = []string{"data", "seed", "runs", "max-batches", "epochs", "eva
 func (j *tuneJob) dimension(text string) (tune.Dimension, error) {
 	name, values, found := strings.Cut(text, "=")
 	name = strings.ReplaceAll(strings.TrimPrefix(name, "--"), "_", "-")
-	option, known := run.Find(name)
-	d, err := tune.ParseDimension(name, values, known && option.Whole)
+	d, err := tune.ParseDimension(name, values)
 	switch {
 	case !found:
 		err = fmt.Errorf("%q: want NAME=VALUES, such as lr=0.01,0.003", text)
