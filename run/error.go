@@ -54,7 +54,7 @@ func OldFlag(name string) string {
 			return fmt.Sprintf("is a key of %s: %[1]s '%s?%s=%s'", []string{"--method", "--schedule"}[k], example, o.Flag(), cmp.Or(o.Default, "…"))
 		}
 	}
-	if o, ok := Find(name); ok && o.File {
+	if o, ok := find(new(Settings), name); ok && o.File {
 		return "is for files of options: --config FILE with {\"" + o.Name + "\": …}"
 	}
 	return ""

@@ -72,9 +72,6 @@ func flagOf(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
 func nameOf(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
-// Find returns the option of Settings of that name, or flag.
-func Find(name string) (Option, bool) { return find(new(Settings), name) }
-
 // find returns the option of that name, or flag, of a struct.
 func find(of any, name string) (Option, bool) {
 	list := Options(of)
