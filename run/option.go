@@ -87,10 +87,7 @@ const autoWord = "auto"
 
 // autoCode is the number that stands for autoWord.
 func (o Option) autoCode() string {
-	if strings.HasPrefix(o.tag("range"), "[0") {
-		return "-1"
-	}
-	return "0"
+	return map[bool]string{true: "-1", false: "0"}[strings.HasPrefix(o.tag("range"), "[0")]
 }
 
 func (o Option) auto() bool { return o.tag("auto") != "" }
