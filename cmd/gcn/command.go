@@ -45,17 +45,9 @@ func addFlags(cmd *cobra.Command, of any, only ...string) {
 	cmd.Flags().SortFlags = false
 	run.AddFlags(cmd.Flags(), of, only...)
 	for _, o := range run.Options(of) {
-		values := append(listed()[o.Name], o.Choices...)
-		if values == nil { // any value: the shell completes files
-			continue
+		if values := append(listed()[o.Name], o.Choices...); values != nil { // nil: the shell completes files
+			_ = cmd.RegisterFlagCompletionFunc(o.Flag(), cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // an option without a flag is an error, which is ignored
 		}
-		_ = cmd.RegisterFlagCompletionFunc(o.Flag(), func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) { // an option without a flag is an error, which is ignored
-			list := slices.Clone(values)
-			for k := range list {
-				list[k] = given[:strings.LastIndexByte(given, ',')+1] + list[k] // the last value of a list
-			}
-			return list, cobra.ShellCompDirectiveNoFileComp
-		})
 	}
 }
 
