@@ -293,14 +293,11 @@ func (j *tuneJob) halve(ctx context.Context, folder *rundir.Folder) error {
 	for k, job := range j.jobs {
 		job.Out = filepath.Join(j.Out, fmt.Sprint(settingBase, k+1))
 	}
-	var rungs []string
-	total := 0
-	for _, r := range j.search.Plan() {
-		rungs = append(rungs, fmt.Sprintf("%d to mini-batch %d", r.Settings, r.Batches))
+	total, rungs := 0, j.search.Plan()
+	for _, r := range rungs {
 		total += r.Work
 	}
 	say(j.stderr, "%s: %d settings, %d seeds from %d, in %s", j.jobs[0].Data, len(j.jobs), j.search.Seeds, j.jobs[0].Seed, j.Out)
-	say(j.stderr, "settings in each rung: %s", strings.Join(rungs, ", "))
 	show := everySeconds(j.stderr, "mini-batches")
 	show(0, total)
 	var done atomic.Int64
