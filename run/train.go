@@ -179,11 +179,7 @@ func (j *Job) chooseInterval(ctx context.Context, model *layers.GCN, data *datas
 		return err
 	}
 	j.EvalEvery = interval
-	text := fmt.Sprintf("an evaluation every %d batches: about %.0f %% of the work", interval, 100*share)
-	if share > 0.3 {
-		text += ", because --eval-every auto takes at most a tenth of --max-batches and half of --patience"
-	}
-	j.Say("%s", text)
+	j.Say("an evaluation every %d batches: about %.0f %% of the work", interval, 100*share)
 	return nil
 }
 
@@ -200,14 +196,11 @@ func (e Interrupted) Unwrap() error { return e.Err }
 // interruption returns the error of a run that was interrupted after the given number of
 // batches, with the command that continues it.
 func (j *Job) interruption(err error, batches int) error {
+	message := fmt.Sprintf("interrupted after %d batches; to go on: gcn train --out %s --resume", batches, ShellWord(j.Out))
 	if file, is := errors.AsType[*fs.PathError](err); is { // the last checkpoint could not be written
-		return Interrupted{err, fmt.Sprintf("interrupted after %d batches; not saved: %v", batches, file)}
+		message = fmt.Sprintf("interrupted after %d batches; not saved: %v", batches, file)
 	}
-	when := fmt.Sprintf("after %d batches, saved", batches)
-	if batches == 0 {
-		when = "before the first batch"
-	}
-	return Interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", when, ShellWord(j.Out))}
+	return Interrupted{err, message}
 }
 
 // NewDir makes a folder for a run under runs/ and returns its path. The name holds the time,
