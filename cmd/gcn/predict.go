@@ -212,17 +212,16 @@ func (t *predictionTable) writeCSV(w io.Writer) error {
 		order[k] = k
 	}
 	for i, v := range t.nodes {
-		row, shown := t.scores[i*t.columns:(i+1)*t.columns], order
+		row := t.scores[i*t.columns : (i+1)*t.columns]
 		record = append(record[:0], t.data.NodeNames.At(int(v)))
 		switch { // the scores decide before rounding makes two probabilities equal
 		case t.top > 0:
 			slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(row[b], row[a]), a-b) })
-			shown = order[:t.top]
 		case t.kind != "hidden":
 			record = append(record, t.predicted(row))
 		}
 		t.convert(row)
-		for _, k := range shown {
+		for _, k := range order[:cmp.Or(t.top, t.columns)] {
 			if t.top > 0 {
 				record = append(record, t.data.Labels.Name(k))
 			}
