@@ -231,7 +231,7 @@ func TestWrongValuesOfFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	root, _ := newRoot(&bytes.Buffer{}, &bytes.Buffer{})
 	count := 0
-	texts := []string{"string", "SPEC", "SPEC,...", "DIR", "FILE", "FOLDER", "URL", "ADDRESS", "NAME", "NAME=VALUES", "NUMBERS", "FILE-NAME=OUR-NAME,…"}
+	texts := []string{"string", "SPEC", "SPEC,...", "DIR", "FILE", "FOLDER", "URL", "ADDRESS", "NAME", "NAME=VALUES", "FILE-NAME=OUR-NAME,…"}
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

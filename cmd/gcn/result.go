@@ -18,7 +18,7 @@ func printRun(w io.Writer, r *run.Result) {
 	if r.ExactInput {
 		method += ", exact input"
 	}
-	if r.Conv != "" {
+	if r.Conv == "gat" {
 		method += ", " + r.Conv
 	}
 	t.row("method", method)
