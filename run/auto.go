@@ -76,11 +76,7 @@ func (p *Plan) ChooseLimit(data *datasets.Data) {
 // and then trains the candidates of gcn study advise for a few mini-batches; of a method that was
 // given it measures the errors only, and chooses the samples only.
 func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, progress func(done, total int)) ([]Value, error) {
-	products, err := RandomProduct(data, FewColumns, j.Seed)
-	if err != nil {
-		return nil, err
-	}
-	what := study.Advise{Products: products, Layers: j.SampledLayers(), Batch: j.Batch, Seed: j.Seed}
+	what := study.Advise{Layers: j.SampledLayers(), Batch: j.Batch, Seed: j.Seed}
 	trials := study.Trials{Layers: j.Layers, Hidden: j.Hidden, Batches: adviceBatches, Progress: progress}
 	if !j.Default {
 		what.Methods = []string{j.Method.Name}
@@ -100,11 +96,7 @@ func (j *Job) advise(ctx context.Context, data *datasets.Data, values []Value, p
 			samples = append(samples, layer.Samples)
 		}
 	}
-	text := MethodText(method, samples)
-	if m, err := ParseMethod(method); err == nil && exact && !m.ExactInput {
-		text += ", --exact-input"
-	}
-	j.Say("--samples auto: %s; gcn study advise gives the reasons", text)
+	j.Say("--samples auto: %s, exact input %v; gcn study advise gives the reasons", MethodText(method, samples), exact)
 	return append(values,
 		Value{Option: "samples", Text: samples.String()},
 		Value{Option: "method", Text: method},
@@ -121,9 +113,17 @@ func MethodText(method string, samples Sizes) string {
 }
 
 // Advice measures the errors of sample sizes on data, and compares the candidates of gcn study
-// advise, unless their trials have no mini-batches or the data no validation nodes.
+// advise, unless their trials have no mini-batches or the data no validation nodes. Without Products
+// it takes one of a random weight.
 func Advice(ctx context.Context, data *datasets.Data, what study.Advise, trials study.Trials, exact bool) (*study.Advice, error) {
 	what.Laplacian, what.Nodes = data.Laplacian(), data.Split.Train
+	if what.Products == nil {
+		product, err := RandomProduct(data, fewColumns, what.Seed)
+		if err != nil {
+			return nil, err
+		}
+		what.Products = []*graph.Features{product}
+	}
 	advice, err := what.Run(ctx)
 	if err != nil || trials.Batches == 0 || trials.Layers == 1 || len(data.Split.Valid) == 0 {
 		return advice, err
@@ -137,17 +137,16 @@ func Advice(ctx context.Context, data *datasets.Data, what study.Advise, trials 
 	return advice, err
 }
 
-// FewColumns is a number of columns of the random weight that gives the norms of HW to within some
+// fewColumns is a number of columns of the random weight that gives the norms of HW to within some
 // per cent.
-const FewColumns = 64
+const fewColumns = 64
 
-// RandomProduct returns one product HW, of the features and a random weight.
-func RandomProduct(data *datasets.Data, columns int, seed uint64) ([]*graph.Features, error) {
+// RandomProduct returns the product HW of the features and a random weight.
+func RandomProduct(data *datasets.Data, columns int, seed uint64) (*graph.Features, error) {
 	x := data.Features
 	weight := make([]float32, x.Cols*columns)
 	layers.GlorotUniform(rand.New(samplers.NewSource(seed, 0, 0)), x.Cols, columns, weight, nil)
-	hw, err := study.Product(x, weight)
-	return []*graph.Features{hw}, err
+	return study.Product(x, weight)
 }
 
 // fewSamples is the product of the layers' errors, over their signals, above which the

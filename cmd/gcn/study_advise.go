@@ -39,8 +39,6 @@ func newStudyAdviseCommand() *cobra.Command {
 		if s.model != nil {
 			what.Layers = len(s.model.Convolutions)
 			what.Products, err = study.Products(ctx, s.model, s.data.Laplacian(), s.data.Features)
-		} else {
-			what.Products, err = run.RandomProduct(s.data, run.FewColumns, a.Seed)
 		}
 		if err != nil {
 			return nil, err
