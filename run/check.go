@@ -95,6 +95,16 @@ func (p *Plan) take() (err error) {
 	return nil
 }
 
+// Limit returns the largest number of updates, math.MaxInt without a limit. It does not count
+// epochs of one pass, whose length depends on the data.
+func (s *Settings) Limit() int {
+	limit := cmp.Or(max(s.MaxBatches, 0), math.MaxInt)
+	if s.Epochs > 0 && s.BatchesPerEpoch > 0 && s.Epochs <= math.MaxInt/s.BatchesPerEpoch {
+		limit = min(limit, (s.Epochs*s.BatchesPerEpoch-1)/s.Micro+1)
+	}
+	return limit
+}
+
 // opponents returns the given options that exact input or a control variate excludes. Those that
 // others need are last.
 func (s *Settings) opponents() []Option {

@@ -174,7 +174,10 @@ func TestRisingHint(t *testing.T) {
 		if !strings.Contains(out.stderr, said) || strings.Count(out.stderr, "more may help") != 1 {
 			t.Errorf("%s: %s", name, out.stderr)
 		}
-		succeed(t, append([]string{"train", "--out", name, "--resume"}, strings.Fields(c.resume)...)...)
+		more := succeed(t, append([]string{"train", "--out", name, "--resume"}, strings.Fields(c.resume)...)...)
+		if n := strings.Count(more.stderr, "the run had the limit of 20 mini-batches: the step size falls once more, from half of the rate before to 0 at batch 40\n"); n != 1 {
+			t.Errorf("%s: resumed: %s", name, more.stderr)
+		}
 		dir := name
 		if name == "several" {
 			dir = "several/seed-2"

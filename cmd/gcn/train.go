@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -73,6 +74,9 @@ func (j *trainJob) load(ctx context.Context) error {
 	if err == nil {
 		err = j.plan(recipe, file, saved, j.line)
 	}
+	if err == nil && saved != nil {
+		err = j.tellCosine(saved)
+	}
 	if err == nil {
 		err = j.broadcast(ctx)
 	}
@@ -123,6 +127,15 @@ func optionsText(values []run.Value) string {
 		}
 	}
 	return cmp.Or(strings.Join(words, " "), "no option that is not set already")
+}
+
+// tellCosine says that a run with a larger limit than the saved one has another cosine.
+func (j *trainJob) tellCosine(saved *run.File) error {
+	before, err := run.Load(nil, nil, saved, nil)
+	if from, to := before.Limit(), j.Limit(); j.Schedule.Decay == train.DecayCosine && from < to && to < math.MaxInt {
+		j.Say("the run had the limit of %d mini-batches: the step size falls once more, from half of the rate before to 0 at batch %d", from, to)
+	}
+	return err
 }
 
 // broadcast gives the settings of rank 0 to the others. Their own options on the command line
