@@ -16,7 +16,7 @@ import (
 type Keys struct {
 	Importance   string `json:"importance" group:"neighbor" choice:"uniform|ladies|fastgcn" help:"probabilities of a node's neighbours"`
 	Flat         bool   `json:"flat" group:"ladies|fastgcn|uniform|neighbor" help:"probabilities in proportion to the norms of columns instead of their squares"`
-	Neighborhood bool   `json:"neighborhood" group:"fastgcn" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
+	Neighborhood bool   `json:"neighborhood" group:"fastgcn|ladies|uniform" help:"fastgcn: draw only from the neighbours of the layer's nodes"`
 	Draw         string `json:"draw" group:"ladies|fastgcn|uniform|neighbor" choice:"wrs|replacement|poisson|systematic" help:"wrs (weighted, without replacement), replacement, poisson or systematic"`
 	Weight       string `json:"weight" group:"ladies|fastgcn|uniform|neighbor" choice:"debiased|naive|horvitz-thompson|rank|sum-and-sample|rao-blackwell" help:"debiased, naive, horvitz-thompson, rank, sum-and-sample or rao-blackwell (default: the method's own; unbiased ones for another draw)"`
 	Population   string `json:"population" group:"ladies|fastgcn|uniform" choice:"candidates|nodes" help:"n of the debiased weights: candidates, or nodes as in the paper's program"`
@@ -126,6 +126,8 @@ func (m *Method) takeParts() error {
 		weight = layerWise.Weight
 	}
 	switch err := weight.Check(draw); {
+	case m.Neighborhood && name != "fastgcn":
+		return fmt.Errorf("the candidates of importance %q are the neighborhood already; the option is for fastgcn", name)
 	case flat && name == uniform:
 		return fmt.Errorf("importance %q has no norms to flatten", name)
 	case err != nil:

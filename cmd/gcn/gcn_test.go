@@ -426,7 +426,7 @@ func TestFileErrors(t *testing.T) {
 		{1, "train --resume --out good --hidden 32", "cannot resume,hidden"},
 		{1, "train --resume --out good --seed 2", "cannot resume,seed"},
 		{1, "train --config nowhere.json", "nowhere.json"},
-		{1, "train --config bad.json", "bad.json:2: "},
+		{1, "train --config bad.json", "bad.json:3: "},
 		{1, "train --config list.json", "list.json,object"},
 		{2, "train --config unknown.json", "unknown.json,sede,did you mean seed?"},
 		{2, "train --config value.json", "value.json,batch,many"},
