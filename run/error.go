@@ -29,6 +29,13 @@ func (e *OptionError) Unwrap() error { return e.Err }
 // refuse returns the error of an option, which the message begins with.
 func (s *Settings) refuse(option, format string, args ...any) error {
 	from := s.given[option]
+	if from.saved { // a saved run alone is right
+		for _, v := range s.given {
+			if v.Place == "" {
+				from = v
+			}
+		}
+	}
 	return &OptionError{Option: option, Place: from.Place, Saved: from.saved, Err: fmt.Errorf("--"+flagOf(option)+format, args...)}
 }
 
